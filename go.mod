@@ -1,0 +1,3 @@
+module github.com/regentproject/regent
+
+go 1.26

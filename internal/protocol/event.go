@@ -1,0 +1,70 @@
+package protocol
+
+import "time"
+
+// An Event is one thing that happens to a machine: Start, Tick, *Receive, Persisted, Stopped, Unfit, or a command.
+type Event interface{ event() }
+
+type (
+	// Start is the first event of every machine, and comes once.
+	Start struct{}
+
+	// Tick says that the wake has come, or that the driver felt like it.
+	Tick struct{}
+
+	// Receive is a message from a peer or from oneself. It travels as a pointer that the driver uses again, so that a
+	// message costs no allocation; neither it nor its Message may be kept.
+	Receive struct {
+		From    Ident
+		Message Message
+		// Delay is a proven upper bound on the message's real delay, from the sender's now to this one's, or Unknown.
+		Delay time.Duration
+	}
+
+	// Persisted says that the oldest record not yet confirmed is on disk.
+	Persisted struct{}
+
+	// Stopped says that the program that led the group has stopped: its function returned, its process tree is gone, or it
+	// said so. Only then may its leadership be released.
+	Stopped struct{ Group Group }
+
+	// Unfit is the one word back from an authority to its elector: whom you trust (me) cannot gather a quorum.
+	Unfit struct{}
+
+	// Campaign asks to lead the group.
+	Campaign struct{ Group Group }
+
+	// Resign gives the group up, or ends the attempt to lead it.
+	Resign struct{ Group Group }
+
+	// Transfer gives the group up in favour of To.
+	Transfer struct {
+		Group Group
+		To    Rank
+	}
+
+	// Recover says that what the manager of a consistent group had to recover is recovered.
+	Recover struct{ Group Group }
+
+	// Reconfigure changes the council. Record is the encoded next configuration.
+	Reconfigure struct{ Record []byte }
+
+	// Trusts is an elector's word to an authority: its member trusts Leader now (Nobody: it has no opinion).
+	Trusts struct{ Leader Rank }
+)
+
+// Unknown is the Delay of a message about which nothing is proven.
+const Unknown = time.Duration(1<<63 - 1)
+
+func (Start) event()       {}
+func (Tick) event()        {}
+func (*Receive) event()    {}
+func (Persisted) event()   {}
+func (Stopped) event()     {}
+func (Unfit) event()       {}
+func (Campaign) event()    {}
+func (Resign) event()      {}
+func (Transfer) event()    {}
+func (Recover) event()     {}
+func (Reconfigure) event() {}
+func (Trusts) event()      {}

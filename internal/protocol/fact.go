@@ -1,0 +1,40 @@
+package protocol
+
+// A Fact is something that happened inside a machine and that a checker or a reader of the trace wants to know. It is
+// one flat struct, so that stating it costs no allocation; Ev says which of its fields count. docs/trace.md has a line
+// for each.
+type Fact struct {
+	Ev    Ev
+	Dom   Domain
+	Group Group
+	// Peer is the other member in it: to whom a promise was made, who is trusted, who is suspected.
+	Peer Ident
+	// Seq, Gen, Term and Tenure number a request, an unbroken promise, a claim and a leadership.
+	Seq, Gen, Term, Tenure uint64
+	// Start, Until and At are instants of the member's own clock.
+	Start, Until, At Time
+	// Members is a support set, a trusted set, the members of a view.
+	Members Set
+	// Why is one word of reason.
+	Why string
+	// Detail is what else the event carries: a value that marshals to JSON and is never changed after it was stated.
+	Detail any
+}
+
+// Ev names the kind of a fact, as the trace spells it.
+type Ev string
+
+// The kinds of facts that machines state. The simulator adds its own (crash, restart, link, ...).
+const (
+	EvWeak     Ev = "weak"     // Peer is trusted; Term is the round or view number, if any
+	EvSuspect  Ev = "suspect"  // Peer is no longer trusted to be alive; Detail: nil
+	EvTrust    Ev = "trust"    // Peer is trusted to be alive again
+	EvPromise  Ev = "promise"  // to Peer, in Gen, until Until
+	EvBreak    Ev = "break"    // the promise Gen to Peer is over and a new one begins
+	EvAssign   Ev = "assign"   // the group to Peer, in its Tenure, at Term
+	EvUnassign Ev = "unassign" // the group from Peer; Why
+	EvLease    Ev = "lease"    // gained or extended: Until, Tenure, Term, Start; Detail: the quorum timestamp
+	EvStepdown Ev = "stepdown" // the member no longer leads in Tenure; Why
+	EvEdict    Ev = "edict"    // Detail: the edict; At: the clock sample
+	EvVerify   Ev = "verify"   // Peer is known to lead until Until
+)

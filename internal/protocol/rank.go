@@ -1,0 +1,47 @@
+package protocol
+
+import "fmt"
+
+// Rank is a member's place in the council's total order: 0 is the best. Inside a machine members are ranks; names and
+// addresses are for people and sockets. A rank means something within one epoch only.
+type Rank uint16
+
+// Nobody is no member's rank.
+const Nobody Rank = 1<<16 - 1
+
+// MaxMembers is how many members a council may have.
+const MaxMembers = 1000
+
+// String shows the rank as the simulator names its members: a for 0, z for 25, then m26 and so on.
+func (r Rank) String() string {
+	switch {
+	case r == Nobody:
+		return "nobody"
+	case r < 26:
+		return string(rune('a' + r))
+	}
+	return fmt.Sprintf("m%d", uint16(r))
+}
+
+// Inc numbers the starts of one member. A message of an earlier incarnation is never mistaken for one of a later.
+type Inc uint32
+
+// Ident is a member in one of its incarnations.
+type Ident struct {
+	Rank Rank
+	Inc  Inc
+}
+
+// NoIdent is nobody, in no incarnation.
+var NoIdent = Ident{Rank: Nobody}
+
+// String shows a/3 for the third incarnation of member a.
+func (i Ident) String() string {
+	if i.Rank == Nobody {
+		return "nobody"
+	}
+	return fmt.Sprintf("%v/%d", i.Rank, i.Inc)
+}
+
+// Group names an election. Many groups share one council.
+type Group string

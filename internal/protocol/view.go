@@ -1,0 +1,116 @@
+package protocol
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/internal/stamp"
+)
+
+// View is what a member believes about one group now. "No leader" is a view like any other, and has a cause.
+type View struct {
+	Group  Group
+	Domain Domain
+	// Leader is who leads, or NoIdent.
+	Leader Ident
+	// Term numbers the tenure; zero where the domain has no terms.
+	Term uint64
+	// Tenure tells this member's own leaderships apart; zero unless the member itself leads.
+	Tenure uint64
+	// Horizon says which of this member's horizons bounds its lease; counts only if the member itself leads. Until caps it:
+	// the lease ends at the earlier of the two. Until is Never while the lease is renewed without a set end.
+	Horizon HorizonID
+	Until   Time
+	// Support lists who backs the leader, as far as this member knows.
+	Support Set
+	// Quorum is the quorum timestamp of the tenure, in which the stamps of its edicts begin; nil unless the member itself
+	// leads in the domain Quorum.
+	Quorum stamp.Quorum
+	// Stop asks the leading program to stop; the lease is renewed meanwhile. The driver answers with Stopped.
+	Stop bool
+	// Cause says why this view replaced the one before.
+	Cause Cause
+}
+
+// Domain says which promise a view, a lease or a fact belongs to.
+type Domain uint8
+
+const (
+	Elector    Domain = iota // whom to trust; may be wrong for a while
+	Quorum                   // at most one leader anywhere
+	Local                    // one leader in each logical partition
+	Consistent               // a fault manager over an agreed view
+)
+
+var domains = [...]string{"elector", "quorum", "local", "consistent"}
+
+func (d Domain) String() string { return name(domains[:], int(d)) }
+
+// HorizonID names a horizon of one member.
+type HorizonID uint32
+
+// A Horizon is the end of all leases of one member that the same voters back at once. A renewal moves it one time,
+// however many groups lie behind it. It never moves back. Retired horizons are not used again.
+type Horizon struct {
+	ID    HorizonID
+	Until Time
+}
+
+// A Cause is the reason for a change of leader.
+type Cause struct {
+	Code CauseCode
+	// Peer is the member that the cause is about, or Nobody.
+	Peer Rank
+	// Bound is the proven bound that was exceeded, or how long was waited; zero if there is none.
+	Bound time.Duration
+}
+
+// CauseCode is the kind of a cause.
+type CauseCode uint8
+
+const (
+	Unexplained  CauseCode = iota
+	Started                // nobody has been heard of yet
+	Elected                // the peer was elected
+	Suspected              // nothing was heard of the peer for Bound: it crashed, or cannot be reached
+	Returned               // the better-ranked peer was heard again
+	LeaseExpired           // the lease ran out before it was renewed
+	Resigned               // the leader gave the group up
+	Transferred            // the leader handed the group over to the peer
+	SlowLink               // messages of the peer are proven only to take at most Bound, which is too long
+	Merged                 // the better-ranked peer took over when partitions merged
+	NoQuorum               // too few members answer
+	Restarted              // the peer was restarted and has forgotten what it promised
+	ClockFault             // the clock stopped, jumped, or runs at the wrong rate
+	Unhealthy              // the leader's own health check failed
+	Closed                 // the member is leaving
+)
+
+var causes = [...]string{"unexplained", "started", "elected", "suspected", "returned", "lease expired", "resigned",
+	"transferred", "slow link", "merged", "no quorum", "restarted", "clock fault", "unhealthy", "closed"}
+
+func (c CauseCode) String() string { return name(causes[:], int(c)) }
+
+// String shows the cause for people, such as "suspected b (silent for 150ms)".
+func (c Cause) String() string {
+	s := c.Code.String()
+	if c.Peer != Nobody {
+		s += " " + c.Peer.String()
+	}
+	if c.Bound != 0 {
+		verb := "bound"
+		if c.Code == Suspected {
+			verb = "silent for"
+		}
+		s += fmt.Sprintf(" (%s %v)", verb, c.Bound)
+	}
+	return s
+}
+
+// name returns names[i], or a number where a newer peer knows more names than we do.
+func name(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("#%d", i)
+}
