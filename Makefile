@@ -1,0 +1,57 @@
+# `make test` is the one test command. `make help` lists the rest.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION)
+TOOL    := $(GO) tool -modfile=internal/tools/go.mod
+
+# Which mutants: a directory under mutants/, or directory/name. Empty: all.
+MUTANTS ?=
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help deps fmt vet lint modules check test bench mutants mutants-quick build install clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+deps: ## install what the tests need (Debian, as root), or say what to install
+	@./internal/tools/deps.sh
+
+fmt: ## rewrite all Go files as gofmt wants them
+	gofmt -l -w $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')
+
+vet: ## go vet
+	$(GO) vet ./...
+
+lint: ## staticcheck, at the version that internal/tools/go.mod pins
+	$(TOOL) staticcheck ./...
+
+modules: ## go.mod and go.sum are as `go mod tidy` leaves them
+	$(GO) mod tidy -diff
+
+check: vet lint modules ## every check that is not a test (gofmt and the house rules are tests: internal/tidy)
+	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
+
+# The tests come last, so that the output ends with the line of each package.
+test: deps check mutants-quick ## everything: deps, checks, a slice of the mutants, all tests under the race detector
+	$(GO) test -race -timeout 9m ./...
+
+bench: ## all benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+mutants: ## break the protocols in known ways; each must be caught (MUTANTS=rank or MUTANTS=rank/never-suspect)
+	$(GO) run ./internal/mutants $(MUTANTS)
+
+mutants-quick:
+	$(GO) run ./internal/mutants --quick
+
+build: ## bin/regent, with its version stamped
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regent ./cmd/regent
+
+install: ## the same, into Go's bin directory
+	$(GO) install -trimpath -ldflags '$(LDFLAGS)' ./cmd/regent
+
+clean: ## remove what was built
+	rm -rf bin dist

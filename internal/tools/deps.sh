@@ -1,0 +1,53 @@
+#!/bin/sh
+# Makes sure that the programs which the tests call are there. On Debian and its relatives, as root, it installs what is
+# missing; everywhere else it says what to install. Libraries and Go tools are not its business: Go fetches those itself,
+# at the versions in go.mod and internal/tools/go.mod.
+set -eu
+
+# One line each: program, Debian package, what it is for.
+needed='
+git git the version stamp and the list of tracked files
+gcc gcc the race detector, which needs cgo
+'
+
+packages= # of Debian, to install
+missing=  # for people, one line each
+while read -r program package purpose; do
+	[ -n "$program" ] || continue
+	if ! command -v "$program" >/dev/null 2>&1; then
+		packages="$packages $package"
+		missing="$missing  $program: $purpose (Debian package $package)
+"
+	fi
+done <<END
+$needed
+END
+# The compiler alone is not enough on a bare image: cgo also wants the headers of the C library.
+if command -v gcc >/dev/null 2>&1 && ! echo '#include <stdlib.h>' | gcc -E -x c - >/dev/null 2>&1; then
+	packages="$packages libc6-dev"
+	missing="$missing  the headers of the C library: the race detector (Debian package libc6-dev)
+"
+elif ! command -v gcc >/dev/null 2>&1; then
+	packages="$packages libc6-dev"
+fi
+
+if [ -n "$packages" ]; then
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+		echo "deps: installing$packages"
+		export DEBIAN_FRONTEND=noninteractive
+		apt-get update -qq </dev/null
+		# shellcheck disable=SC2086 # a list of names
+		apt-get install -y -qq --no-install-recommends $packages </dev/null
+	else
+		printf 'deps: these are missing; install them and run this again:\n%s' "$missing" >&2
+		exit 1
+	fi
+fi
+
+want=$(sed -n 's/^go //p' go.mod)
+if ! command -v go >/dev/null 2>&1; then
+	echo "deps: go is missing: install Go $want or later from https://go.dev/dl" >&2
+	exit 1
+fi
+# `go env` fetches the toolchain that go.mod asks for, unless GOTOOLCHAIN forbids it; then it says which one to install.
+go env GOVERSION >/dev/null
