@@ -1,0 +1,27 @@
+package datagram
+
+import "github.com/regentproject/regent/internal/protocol"
+
+// A Header is what a datagram says of itself. It means something only after it was authenticated: the codec seals and
+// opens it, and carries next to it what this layer has no use for (epoch, configuration, keys).
+type Header struct {
+	// From is the sender, in the incarnation that sent it. Incarnation 0 is a member that does not know its own yet.
+	From protocol.Ident
+	// To is the receiver, in the incarnation that the sender has heard of last; 0 if in none. A datagram that is meant
+	// for another incarnation than the one it reaches carries no message to it.
+	To protocol.Ident
+	// Seq numbers the datagrams from one process to one member: 1, 2, 3 and so on, never twice. It is the counter of
+	// the seal too, and so is not unique between receivers: the receiver's rank belongs into the nonce.
+	Seq uint64
+	// Sent is an instant of the sender's clock, no later than when the datagram left and no later than the events that
+	// its messages tell of.
+	Sent protocol.Time
+	// Echo is what the receiver needs to bound the delay of this datagram; zero if the sender has nothing to echo.
+	Echo Echo
+}
+
+// An Echo tells the receiver about one of its own earlier datagrams: it left at Sent on the clock of the receiver of
+// the echo, and came in at Received on the clock of its sender. Two instants of zero are no echo.
+type Echo struct {
+	Sent, Received protocol.Time
+}
