@@ -29,12 +29,17 @@ const (
 	EvWeak     Ev = "weak"     // Peer is trusted; Term is the round or view number, if any
 	EvSuspect  Ev = "suspect"  // Peer is no longer trusted to be alive; Detail: nil
 	EvTrust    Ev = "trust"    // Peer is trusted to be alive again
-	EvPromise  Ev = "promise"  // to Peer, in Gen, until Until
-	EvBreak    Ev = "break"    // the promise Gen to Peer is over and a new one begins
-	EvAssign   Ev = "assign"   // the group to Peer, in its Tenure, at Term
-	EvUnassign Ev = "unassign" // the group from Peer; Why
-	EvLease    Ev = "lease"    // gained or extended: Until, Tenure, Term, Start; Detail: the quorum timestamp
+	EvPromise  Ev = "promise"  // to Peer, in Gen, until Until, by its request Seq
+	EvBreak    Ev = "break"    // the promise Gen to Peer is over, with all that was assigned in it
+	EvAssign   Ev = "assign"   // the group to Peer, in its Tenure, at Term, within the promise Gen; At: the voter's clock
+	EvUnassign Ev = "unassign" // the group from Peer, which had it at Term; Why
+	EvAttempt  Ev = "attempt"  // to lead the group in Tenure, proposing Term
+	EvFail     Ev = "fail"     // the attempt Tenure came to nothing; Why
+	EvLease    Ev = "lease"    // gained or moved: Until, Tenure, Term (the token), Start, Seq (its horizon); Detail: the quorum timestamp
+	EvHorizon  Ev = "horizon"  // Seq: the horizon; Until: its new end
 	EvStepdown Ev = "stepdown" // the member no longer leads in Tenure; Why
 	EvEdict    Ev = "edict"    // Detail: the edict; At: the clock sample
-	EvVerify   Ev = "verify"   // Peer is known to lead until Until
+	EvVerify   Ev = "verify"   // Peer is known to lead until Until, at Term
+	EvWait     Ev = "wait"     // the voter grants nothing until Until; Why
+	EvSpeak    Ev = "speak"    // the member speaks as incarnation Seq from now on; Term: its floor; Why
 )
