@@ -1,0 +1,177 @@
+// Package store keeps a member's durable record in a directory.
+//
+// A record is a few dozen bytes that replace one another. What matters is not speed but that a record, once Write has
+// returned, is what the next process finds, whatever happens in between; and that a directory is used by one process
+// at a time, because two that count incarnations from one record would speak with one voice.
+//
+// The record is written beside the old one, synchronised, and renamed over it. So it is never found half written: a
+// record that does not match its checksum was damaged later, by something that may have damaged anything, and is not
+// believed. The caller treats it like a lost one. (Two slots written in place in turn would be three times as fast, and
+// could not tell a torn write, which is harmless, from a rotten newest record, which is not.)
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const (
+	recordFile = "record"
+	nextFile   = "record.next"
+	lockFile   = "lock"
+)
+
+// ErrInUse says that another process holds the directory.
+var ErrInUse = errors.New("directory is in use")
+
+// ErrDamaged says that there is a record that cannot be believed.
+var ErrDamaged = errors.New("record is damaged")
+
+// A Dir is a member's directory, locked. Its methods are not safe for concurrent use.
+type Dir struct {
+	path   string
+	member string
+	lock   *os.File
+}
+
+// Open locks the directory for the member, creating it if it does not exist. The lock goes away with the process,
+// however that ends.
+func Open(path, member string) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("directory for the record of member %q: %w", member, err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("directory for the record of member %q: %w", member, err)
+	}
+	d := &Dir{path: path, member: member, lock: lock}
+	if err := d.takeLock(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Dir) takeLock() error {
+	taken, err := tryLock(d.lock)
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", d.lock.Name(), err)
+	}
+	if !taken {
+		who, _ := io.ReadAll(io.LimitReader(d.lock, 200))
+		by := strings.TrimSpace(string(who))
+		if by == "" {
+			by = "another process"
+		}
+		return fmt.Errorf("%s: %w by %s: give each member a directory of its own", d.path, ErrInUse, by)
+	}
+	// Who holds the lock is for people only: a full disk must not keep a member from starting.
+	if d.lock.Truncate(0) == nil {
+		_, _ = d.lock.WriteAt(fmt.Appendf(nil, "process %d (member %s)\n", os.Getpid(), d.member), 0)
+	}
+	return nil
+}
+
+// Path returns the directory.
+func (d *Dir) Path() string { return d.path }
+
+// Read returns the record, nil if there never was one. An error that wraps ErrDamaged says that there was one; any
+// other, that it could not be read, which may pass.
+func (d *Dir) Read() ([]byte, error) {
+	name := filepath.Join(d.path, recordFile)
+	b, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record of member %q: %w", d.member, err)
+	}
+	member, record, err := decode(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", name, ErrDamaged, err)
+	}
+	if member != d.member {
+		return nil, fmt.Errorf("%s belongs to member %q, not to %q: give each member a directory of its own", name, member, d.member)
+	}
+	return record, nil
+}
+
+// Write makes the record durable. If it fails the record before it is still there, and Write may be called again.
+func (d *Dir) Write(record []byte) error {
+	name, next := filepath.Join(d.path, recordFile), filepath.Join(d.path, nextFile)
+	if err := writeSync(next, encode(d.member, record)); err != nil {
+		// What was written of it takes up room on a disk that may be full.
+		_ = os.Remove(next)
+		return fmt.Errorf("record of member %q: %w", d.member, err)
+	}
+	if err := os.Rename(next, name); err != nil {
+		return fmt.Errorf("record of member %q: %w", d.member, err)
+	}
+	if err := syncDir(d.path); err != nil {
+		return fmt.Errorf("record of member %q: %w", d.member, err)
+	}
+	return nil
+}
+
+func writeSync(name string, b []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// Close gives the directory up. The lock file stays: who removes it could remove another's.
+func (d *Dir) Close() error { return d.lock.Close() }
+
+// The file is one line for people and programs, and the record: "regent record 1 <crc32c> <length> <member>\n".
+const magic = "regent record 1"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func encode(member string, record []byte) []byte {
+	sum := crc32.Update(crc32.Checksum([]byte(member), castagnoli), castagnoli, record)
+	b := fmt.Appendf(nil, "%s %08x %d %s\n", magic, sum, len(record), strconv.Quote(member))
+	return append(b, record...)
+}
+
+func decode(b []byte) (member string, record []byte, err error) {
+	line, err := bufio.NewReader(bytes.NewReader(b)).ReadString('\n')
+	if err != nil {
+		return "", nil, errors.New("it has no first line")
+	}
+	rest, ok := strings.CutPrefix(line, magic+" ")
+	if !ok {
+		return "", nil, fmt.Errorf("it begins with %.20q: want %q", line, magic)
+	}
+	var sum uint32
+	var length int
+	if _, err := fmt.Sscanf(rest, "%x %d %q", &sum, &length, &member); err != nil {
+		return "", nil, fmt.Errorf("its first line %.80q cannot be read", line)
+	}
+	record = b[len(line):]
+	if len(record) != length {
+		return "", nil, fmt.Errorf("it has %d bytes: want %d", len(record), length)
+	}
+	if got := crc32.Update(crc32.Checksum([]byte(member), castagnoli), castagnoli, record); got != sum {
+		return "", nil, fmt.Errorf("its checksum is %08x: want %08x", got, sum)
+	}
+	return member, record, nil
+}
