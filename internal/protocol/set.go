@@ -36,11 +36,15 @@ func Everyone(n int) Set {
 	return s
 }
 
-// Add puts r into s.
+// Add puts r into s. It panics if r is Nobody: a set that quietly lost a member would be a wrong quorum.
 func (s *Set) Add(r Rank) { s[r/64] |= 1 << (r % 64) }
 
-// Remove takes r out of s.
-func (s *Set) Remove(r Rank) { s[r/64] &^= 1 << (r % 64) }
+// Remove takes r out of s. To remove Nobody changes nothing.
+func (s *Set) Remove(r Rank) {
+	if r < setWords*64 {
+		s[r/64] &^= 1 << (r % 64)
+	}
+}
 
 // Has says whether r is in s. Nobody never is.
 func (s *Set) Has(r Rank) bool { return r < setWords*64 && s[r/64]&(1<<(r%64)) != 0 }
