@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,11 +13,16 @@ type Quorums struct {
 	n      int
 	weight []int // nil: one each
 	need   int   // total weight that makes a quorum; 0: sets decide
-	sets   []Set // explicit quorums, none containing another
+	sets   []Set // explicit quorums, none containing another, in the order of compareSets
 }
 
-// Majority returns the system of all sets of more than half of n members.
-func Majority(n int) Quorums { return Quorums{n: n, need: n/2 + 1} }
+// Majority returns the system of all sets of more than half of n members. It panics if no council has n members.
+func Majority(n int) Quorums {
+	if n < 1 || n > MaxMembers {
+		panic(fmt.Sprintf("protocol: a majority of %d members: a council has between 1 and %d", n, MaxMembers))
+	}
+	return Quorums{n: n, need: n/2 + 1}
+}
 
 // maxWeight bounds the total weight, so that intersection can be decided exactly.
 const maxWeight = 1 << 16
@@ -42,6 +48,9 @@ func Weighted(weight []int, need int) (Quorums, error) {
 	if a, ok := subsetOfWeight(weight, need, total-need); ok {
 		b := Everyone(len(weight)).Minus(a)
 		return Quorums{}, fmt.Errorf("quorum: %v and %v both have the needed weight %d and do not intersect", a, b, need)
+	}
+	if !slices.ContainsFunc(weight, func(w int) bool { return w != 1 }) {
+		return Quorums{n: len(weight), need: need}, nil
 	}
 	return Quorums{n: len(weight), weight: slices.Clone(weight), need: need}, nil
 }
@@ -102,7 +111,38 @@ func Explicit(n int, sets ...Set) (Quorums, error) {
 			}
 		}
 	}
-	return Quorums{n: n, sets: slices.Clone(sets)}, nil
+	return Quorums{n: n, sets: minimal(sets)}, nil
+}
+
+// minimal returns the sets that contain no other of the sets, each once and in a fixed order: what is left makes the
+// same system, described in one way only.
+func minimal(sets []Set) []Set {
+	sorted := slices.SortedFunc(slices.Values(sets), compareSets)
+	var kept []Set
+	for _, s := range sorted {
+		// A set comes after all that it contains, and may equal one.
+		if !slices.ContainsFunc(kept, func(k Set) bool { return s.Contains(k) }) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// compareSets orders small sets first, and sets of one size by their best-ranked members.
+func compareSets(a, b Set) int {
+	if c := cmp.Compare(a.Len(), b.Len()); c != 0 {
+		return c
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			// The lowest bit in which they differ belongs to the set that comes first.
+			if d := a[i] ^ b[i]; a[i]&(d&-d) != 0 {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
 }
 
 // Members returns the number of members that the system is about.
@@ -134,7 +174,8 @@ func (q Quorums) MeetsAll(s Set, me Rank) bool {
 	return !q.In(Everyone(q.n).Minus(s).With(me))
 }
 
-// String describes the system in a line; equal systems have equal descriptions.
+// String describes the system in a line. Equal descriptions mean equal systems. The converse holds for sets that decide,
+// however they were listed; weights can be written in many ways.
 func (q Quorums) String() string {
 	switch {
 	case q.need == 0:
