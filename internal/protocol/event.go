@@ -37,11 +37,31 @@ type (
 	// Resign gives the group up, or ends the attempt to lead it.
 	Resign struct{ Group Group }
 
-	// Transfer gives the group up in favour of To.
+	// Transfer gives the group up in favour of To. If ID is not zero an Answer says whether To leads it now.
 	Transfer struct {
 		Group Group
 		To    Rank
+		ID    uint64
 	}
+
+	// Find asks who leads the group, here or at any other member. Its Answer bears ID.
+	Find struct {
+		Group Group
+		ID    uint64
+	}
+
+	// Verify asks the leader of the group itself whether it leads, and for Length of real time more if that can be had
+	// (zero: one round trip). Its Answer bears ID and counts while this member's clock is below its Until.
+	Verify struct {
+		Group  Group
+		ID     uint64
+		Length time.Duration
+	}
+
+	// Close says that the member is leaving: it leads and grants nothing more, and notes in its record when nothing that it
+	// granted is outstanding. The driver goes on stepping until the machine, a Closable, says that it is done, or it
+	// loses patience.
+	Close struct{}
 
 	// Recover says that what the manager of a consistent group had to recover is recovered.
 	Recover struct{ Group Group }
@@ -65,6 +85,9 @@ func (Unfit) event()       {}
 func (Campaign) event()    {}
 func (Resign) event()      {}
 func (Transfer) event()    {}
+func (Find) event()        {}
+func (Verify) event()      {}
+func (Close) event()       {}
 func (Recover) event()     {}
 func (Reconfigure) event() {}
 func (Trusts) event()      {}

@@ -33,6 +33,8 @@ type Effects struct {
 	Persist []byte
 	// Send lists messages in order. A message to oneself goes through the queue like any other.
 	Send []Envelope
+	// Answers to Find, Verify and Transfer.
+	Answers []Answer
 	// Wake is the local time at which the machine wants a Tick; Never if it wants none. Each Step replaces the wake of
 	// the one before.
 	Wake Time
@@ -74,4 +76,11 @@ type Explorable interface {
 type Incarnate interface {
 	Machine
 	Incarnation() Inc
+}
+
+// A Closable machine can leave in good order: it is told to by Close.
+type Closable interface {
+	Machine
+	// Closed says that nothing is left to do and that the record, if there is one, says so.
+	Closed() bool
 }

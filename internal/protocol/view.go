@@ -56,6 +56,19 @@ type Horizon struct {
 	Until Time
 }
 
+// An Answer is what became of a Find, a Verify or a Transfer.
+type Answer struct {
+	ID    uint64
+	Group Group
+	// OK says that a leader was found, that it is proven to lead, or that the group was handed over.
+	OK bool
+	// Leader is who leads, as far as anybody asked knows, or NoIdent; Term is its term.
+	Leader Ident
+	Term   uint64
+	// Until, after a Verify, is the instant of this member's clock before which Leader is proven to lead.
+	Until Time
+}
+
 // A Cause is the reason for a change of leader.
 type Cause struct {
 	Code CauseCode
