@@ -1,0 +1,118 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A disk holds a member's record. Writes take their time and are done one after the other; a crash leaves the newest
+// record that was written, and of the one being written nobody knows.
+type disk struct {
+	records [][]byte // written, the newest last; the first and some newer ones are kept for a restored backup
+	queue   [][]byte // not yet written
+	asked   uint64   // how many records this life has asked for
+	written uint64   // how many of them are on disk
+	held    []heldMessage
+	slow    []diskFault
+}
+
+// A heldMessage waits until so many records are on disk.
+type heldMessage struct {
+	to   protocol.Rank
+	msg  protocol.Message
+	at   protocol.Time
+	sent Real
+	need uint64
+}
+
+type diskFault struct {
+	fault uint64
+	by    time.Duration
+}
+
+// keepRecords is how many written records are remembered.
+const keepRecords = 16
+
+// stored returns a copy of the record on disk, nil if there is none.
+func (d *disk) stored() []byte {
+	if len(d.records) == 0 {
+		return nil
+	}
+	return append([]byte{}, d.records[len(d.records)-1]...)
+}
+
+func (d *disk) busy() bool { return d.written < d.asked }
+
+func (d *disk) hold(to protocol.Rank, msg protocol.Message, at protocol.Time, sent Real) {
+	d.held = append(d.held, heldMessage{to, msg, at, sent, d.asked})
+}
+
+// crash loses what is not on disk, and perhaps does not lose the record that was being written.
+func (d *disk) crash(dice *Dice) {
+	if len(d.queue) > 0 && dice.Hit(Certain/2) {
+		d.write()
+	}
+	d.queue, d.held = nil, nil
+	d.asked, d.written = 0, 0
+}
+
+// write moves the oldest waiting record to the disk.
+func (d *disk) write() {
+	if len(d.records) == keepRecords {
+		copy(d.records[1:], d.records[2:])
+		d.records = d.records[:keepRecords-1]
+	}
+	d.records = append(d.records, d.queue[0])
+	d.queue = d.queue[1:]
+}
+
+// lose empties the disk.
+func (d *disk) lose() { d.records = nil }
+
+// restore puts back a backup: the record that was written back writes before the newest one, or the oldest known.
+func (d *disk) restore(back int) {
+	if n := len(d.records); n > 0 {
+		d.records = d.records[:max(1, n-back)]
+	}
+}
+
+// persist begins to make a record durable.
+func (w *World) persist(m *member, record []byte) {
+	d := &m.disk
+	d.queue = append(d.queue, append([]byte{}, record...))
+	d.asked++
+	if len(d.queue) == 1 {
+		w.writeNext(m)
+	}
+}
+
+func (w *World) writeNext(m *member) {
+	d := &m.disk
+	took := m.dice.Draw(w.config.Disk)
+	for _, f := range d.slow {
+		took += f.by
+	}
+	e := w.queue.push(w.now.Add(max(took, 1)))
+	e.kind, e.to, e.life = evWritten, m.rank, m.life
+}
+
+// onWritten lets go of what waited for the record, and tells the machine.
+func (w *World) onWritten(m *member) {
+	d := &m.disk
+	d.write()
+	d.written++
+	w.record(m, EvPersist, func(r *Record) { r.Seq = d.written })
+	free := 0
+	for free < len(d.held) && d.held[free].need <= d.written {
+		free++
+	}
+	for _, h := range d.held[:free] {
+		w.send(m, h.to, h.msg, h.at, h.sent)
+	}
+	d.held = d.held[free:]
+	if len(d.queue) > 0 {
+		w.writeNext(m)
+	}
+	w.step(m, protocol.Persisted{})
+}

@@ -1,0 +1,317 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Kind is what sort of a fault it is.
+type Kind uint8
+
+const (
+	Crash     Kind = iota // A goes down, and comes back after For; Disk says what it finds
+	Restart               // A comes up, if it is down; Disk says what it finds
+	Pause                 // A's process is frozen, its clock runs, what arrives waits
+	Suspend               // A's host sleeps: frozen, its clock counts the sleep, what arrives is lost
+	Halt                  // A's machine is stopped from outside: frozen, and its clock stands still
+	Cut                   // nothing goes from A to B
+	Partition             // nothing goes between the members of Side and the others
+	Slow                  // from A to B everything takes between half of Amount and Amount nanoseconds longer
+	Lose                  // from A to B Amount in a million is lost
+	Duplicate             // from A to B Amount in a million arrives twice
+	Rate                  // A's clock runs Amount parts per billion faster than real time
+	Jump                  // A's clock jumps forward by Amount nanoseconds
+	SlowDisk              // A's disk takes Amount nanoseconds longer for each record
+	Campaign              // A's program wants to lead Group
+	Resign                // A's program gives Group up
+	Transfer              // A gives Group up in favour of B
+	kinds
+)
+
+var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "cut", "partition", "slow", "lose", "duplicate",
+	"rate", "jump", "slowdisk", "campaign", "resign", "transfer"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Disk is what a member finds when it comes back.
+type Disk uint8
+
+const (
+	Kept   Disk = iota // the newest record that was written
+	Lost               // nothing
+	Backup             // an older record, Amount writes old
+	Reboot             // the newest record, and a clock that begins near zero
+)
+
+var diskNames = [...]string{"kept", "lost", "backup", "reboot"}
+
+func (d Disk) String() string { return diskNames[d] }
+
+// A Fault is one thing that goes wrong, or that somebody asks for, at one time. A schedule is a list of faults.
+type Fault struct {
+	At Real
+	// For is how long it lasts; zero: until it is ended, or for good.
+	For  time.Duration
+	Kind Kind
+	// A is the member; with B the link from A to B. On links, Nobody means every member.
+	A, B protocol.Rank
+	// Side is one side of a partition.
+	Side protocol.Set
+	// Amount counts as the kind says.
+	Amount int64
+	Disk   Disk
+	Group  protocol.Group
+}
+
+// String shows the fault as a line of a scenario, such as "cut a b for 1s".
+func (f Fault) String() string {
+	var b strings.Builder
+	b.WriteString(f.Kind.String())
+	switch f.Kind {
+	case Partition:
+		fmt.Fprintf(&b, " %v", f.Side)
+	case Cut, Slow, Lose, Duplicate, Transfer:
+		fmt.Fprintf(&b, " %s %s", star(f.A), star(f.B))
+	default:
+		fmt.Fprintf(&b, " %v", f.A)
+	}
+	switch f.Kind {
+	case Slow, Jump, SlowDisk:
+		fmt.Fprintf(&b, " by %v", time.Duration(f.Amount))
+	case Lose, Duplicate:
+		fmt.Fprintf(&b, " %v", Odds(f.Amount))
+	case Rate:
+		fmt.Fprintf(&b, " %+dppb", f.Amount)
+	case Crash, Restart:
+		if f.Disk != Kept {
+			fmt.Fprintf(&b, " disk %v", f.Disk)
+		}
+		if f.Disk == Backup {
+			fmt.Fprintf(&b, " %d", f.Amount)
+		}
+	}
+	if f.Group != "" {
+		fmt.Fprintf(&b, " %s", f.Group)
+	}
+	if f.For > 0 {
+		fmt.Fprintf(&b, " for %v", f.For)
+	}
+	return b.String()
+}
+
+func star(r protocol.Rank) string {
+	if r == protocol.Nobody {
+		return "*"
+	}
+	return r.String()
+}
+
+// An active fault is one that has begun and not yet ended.
+type active struct {
+	Fault
+	id   uint64
+	life uint32 // of A when it began: what froze a process does not outlive it
+}
+
+// Schedule lets faults happen at their times.
+func (w *World) Schedule(faults ...Fault) {
+	for _, f := range faults {
+		w.At(f.At, func() { w.Begin(f) })
+	}
+}
+
+// Begin lets a fault happen now, whatever its At says, and end after its For. Its number is for End.
+func (w *World) Begin(f Fault) uint64 {
+	w.faults++
+	id := w.faults
+	a := active{Fault: f, id: id}
+	if int(f.A) < len(w.members) {
+		a.life = w.members[f.A].life
+	}
+	w.lineOf(EvFault, &f)
+	switch f.Kind {
+	case Cut, Partition, Slow, Lose, Duplicate:
+		w.eachLink(&f, func(l *link, _ protocol.Rank) { l.add(mod{id, f.Kind, f.Amount}) })
+	case Campaign, Resign, Transfer:
+		w.ask(&f)
+		return id
+	case Jump:
+		m := w.members[f.A]
+		m.clock.jump(w.now, protocol.Time(f.Amount))
+		w.rearm(m)
+		return id
+	case Restart:
+		w.comeBack(w.members[f.A], &f)
+		return id
+	default:
+		if !w.strike(w.members[f.A], &a) {
+			return id
+		}
+		a.life = w.members[f.A].life
+	}
+	w.active = append(w.active, a)
+	if f.For > 0 {
+		w.At(w.now.Add(f.For), func() { w.End(id) })
+	}
+	return id
+}
+
+// strike begins a fault of one member. It returns false if it has no effect, because the member is down.
+func (w *World) strike(m *member, a *active) bool {
+	switch a.Kind {
+	case Rate:
+		m.rate = a.Amount
+		if m.still == 0 {
+			m.clock.setRate(w.now, m.rate)
+		}
+		w.rearm(m)
+		return true
+	case SlowDisk:
+		m.disk.slow = append(m.disk.slow, diskFault{a.id, time.Duration(a.Amount)})
+		return true
+	}
+	if !m.up {
+		return false
+	}
+	switch a.Kind {
+	case Crash:
+		w.crash(m)
+	case Pause:
+		w.freeze(m, false, false)
+	case Suspend:
+		w.freeze(m, false, true)
+	case Halt:
+		w.freeze(m, true, false)
+	}
+	return true
+}
+
+// End ends a fault that has begun; one that has ended already is no matter.
+func (w *World) End(id uint64) {
+	i := slices.IndexFunc(w.active, func(a active) bool { return a.id == id })
+	if i < 0 {
+		return
+	}
+	a := w.active[i]
+	w.active = slices.Delete(w.active, i, i+1)
+	w.lineOf(EvHeal, &a.Fault)
+	switch a.Kind {
+	case Cut, Partition, Slow, Lose, Duplicate:
+		w.eachLink(&a.Fault, func(l *link, to protocol.Rank) {
+			l.remove(id)
+			w.flush(l, to)
+		})
+		return
+	}
+	m := w.members[a.A]
+	switch a.Kind {
+	case Rate:
+		m.rate = w.clockSpec(a.A).Rate
+		for _, b := range w.active {
+			if b.Kind == Rate && b.A == a.A {
+				m.rate = b.Amount
+			}
+		}
+		if m.still == 0 {
+			m.clock.setRate(w.now, m.rate)
+		}
+		w.rearm(m)
+	case SlowDisk:
+		m.disk.slow = slices.DeleteFunc(m.disk.slow, func(f diskFault) bool { return f.fault == id })
+	case Crash:
+		if !m.up && m.life == a.life {
+			w.comeBack(m, &a.Fault)
+		}
+	case Pause, Suspend, Halt:
+		if m.life == a.life {
+			w.thaw(m, a.Kind == Halt, a.Kind == Suspend)
+		}
+	}
+}
+
+// Heal ends all faults, and brings the given members up if they are down.
+func (w *World) Heal(up protocol.Set) {
+	for len(w.active) > 0 {
+		a := w.active[0]
+		if a.Kind == Crash && !up.Has(a.A) {
+			w.active = w.active[1:]
+			continue
+		}
+		w.End(a.id)
+	}
+	for r := range up.All() {
+		w.start(w.members[r])
+	}
+}
+
+// comeBack starts a member that is down, with the disk that the fault leaves it.
+func (w *World) comeBack(m *member, f *Fault) {
+	if m.up {
+		return
+	}
+	switch f.Disk {
+	case Lost:
+		m.disk.lose()
+	case Backup:
+		m.disk.restore(int(f.Amount))
+	case Reboot:
+		m.clock.reset(w.now, protocol.Time(m.dice.Between(0, time.Second)))
+	}
+	w.start(m)
+}
+
+// ask gives a member the command that the fault stands for.
+func (w *World) ask(f *Fault) {
+	m := w.members[f.A]
+	if !m.up {
+		return
+	}
+	switch f.Kind {
+	case Campaign:
+		w.command(m, protocol.Campaign{Group: f.Group}, w.now)
+	case Resign:
+		w.command(m, protocol.Resign{Group: f.Group}, w.now)
+	case Transfer:
+		w.command(m, protocol.Transfer{Group: f.Group, To: f.B}, w.now)
+	}
+}
+
+// eachLink visits the links that a fault is about.
+func (w *World) eachLink(f *Fault, visit func(l *link, to protocol.Rank)) {
+	for a := range w.members {
+		for b := range w.members {
+			ra, rb := protocol.Rank(a), protocol.Rank(b)
+			if a == b || !f.covers(ra, rb) {
+				continue
+			}
+			visit(w.link(ra, rb), rb)
+		}
+	}
+}
+
+// covers says whether the fault is about the link from a to b.
+func (f *Fault) covers(a, b protocol.Rank) bool {
+	if f.Kind == Partition {
+		return f.Side.Has(a) != f.Side.Has(b)
+	}
+	return (f.A == a || f.A == protocol.Nobody) && (f.B == b || f.B == protocol.Nobody)
+}
+
+// lineOf records the beginning or the end of a fault.
+func (w *World) lineOf(ev protocol.Ev, f *Fault) {
+	var m *member
+	if int(f.A) < len(w.members) && f.Kind != Partition {
+		m = w.members[f.A]
+	}
+	w.record(m, ev, func(r *Record) {
+		r.Why, r.Detail = f.Kind.String(), *f
+		r.Peer = protocol.NoIdent
+		if int(f.B) < len(w.members) {
+			r.Peer.Rank = f.B
+		}
+	})
+}

@@ -1,0 +1,308 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Boot is what a machine is made from when its member starts.
+type Boot struct {
+	Self    protocol.Rank
+	Members int
+	// Inc numbers the starts of the member, beginning with 1. A machine that is Incarnate decides for itself.
+	Inc protocol.Inc
+	// Record is what the disk holds; nil if there is nothing. It may be an old one, put back from a backup.
+	Record []byte
+	// Seed is for the machine's own randomness; every start has another.
+	Seed uint64
+}
+
+// Spawn makes the machine of a member that starts. An error is a machine that refuses to start: the member stays down.
+type Spawn func(Boot) (protocol.Machine, error)
+
+// A member is one process of the world with its clock, its disk and its programs.
+type member struct {
+	rank      protocol.Rank
+	clock     *Clock
+	dice      Dice
+	machine   protocol.Machine
+	incarnate protocol.Incarnate
+	port      Port
+	up        bool
+	starts    protocol.Inc
+	inc       protocol.Inc
+	life      uint32 // grows at every start and crash: what belongs to an earlier life is void
+	heard     []protocol.Inc
+	seen      map[uint64]bool
+	sending   Real // while the port is asked to send: the instant of the Step that sent
+
+	wake     protocol.Time
+	timer    Real // the earliest timer event in the queue, Forever if there is none
+	portWait Real
+
+	frozen int // faults that freeze the process
+	still  int // those among them that stop its clock
+	deaf   int // those among them that lose what arrives
+	rate   int64
+	inbox  []event
+
+	disk     disk
+	views    []protocol.View
+	programs []*program
+	reader   Reader
+}
+
+const (
+	none Real = -1
+	// inboxSize is how much a frozen process's socket holds, unless its links are reliable.
+	inboxSize = 512
+)
+
+// start brings m up with a new machine.
+func (w *World) start(m *member) {
+	if m.up {
+		return
+	}
+	m.starts++
+	m.life++
+	m.inc = m.starts
+	boot := Boot{Self: m.rank, Members: len(w.members), Inc: m.inc, Record: m.disk.stored(), Seed: m.dice.Uint64()}
+	machine, err := w.config.Spawn(boot)
+	if err != nil {
+		w.record(m, EvRefuse, func(r *Record) { r.Why = err.Error() })
+		return
+	}
+	m.machine, m.up = machine, true
+	m.incarnate, _ = machine.(protocol.Incarnate)
+	m.wake, m.timer, m.portWait, m.sending = protocol.Never, Forever, Forever, none
+	clear(m.heard)
+	if w.config.Bound.Dedupe {
+		m.seen = make(map[uint64]bool)
+	}
+	m.views = m.views[:0]
+	m.programs = m.programs[:0]
+	m.reader = w.config.Program.reader(boot)
+	if w.config.Port != nil {
+		m.port = w.config.Port(boot, func(to protocol.Rank, packet []byte) { w.put(m, to, packet) })
+	}
+	ev := EvStart
+	if m.starts > 1 {
+		ev = EvRestart
+	}
+	w.record(m, ev, nil)
+	w.step(m, protocol.Start{})
+	if m.port != nil {
+		w.armPort(m)
+	}
+	for _, g := range w.config.Groups {
+		w.command(m, protocol.Campaign{Group: g}, w.now.Add(m.dice.Between(1, w.config.Program.Again.Max)))
+	}
+}
+
+// crash ends m's life at once.
+func (w *World) crash(m *member) {
+	if !m.up {
+		return
+	}
+	w.record(m, EvCrash, nil)
+	m.up = false
+	m.life++
+	m.machine, m.incarnate, m.port = nil, nil, nil
+	m.frozen, m.deaf = 0, 0
+	if m.still > 0 {
+		m.still = 0
+		m.clock.setRate(w.now, m.rate)
+	}
+	m.inbox = m.inbox[:0]
+	m.views = m.views[:0]
+	m.programs = m.programs[:0]
+	m.disk.crash(&m.dice)
+}
+
+// step lets m's machine take an event, now.
+func (w *World) step(m *member, ev protocol.Event) { w.stepAt(m, m.clock.Sample(w.now), ev) }
+
+// stepAt lets m's machine take an event for which the clock was read already, and carries out what it asks for.
+func (w *World) stepAt(m *member, now protocol.Time, ev protocol.Event) {
+	w.stats.Steps++
+	eff := m.machine.Step(now, ev)
+	if m.incarnate != nil {
+		m.inc = m.incarnate.Incarnation()
+	}
+	for i := range eff.Views {
+		w.publish(m, now, &eff.Views[i])
+	}
+	for _, h := range eff.Horizons {
+		m.reader.Move(h)
+	}
+	if eff.Persist != nil {
+		w.persist(m, eff.Persist)
+	}
+	if len(eff.Send) > 0 {
+		w.sendAll(m, now, eff.Send)
+	}
+	m.wake = eff.Wake
+	w.arm(m)
+	for i := range eff.Facts {
+		w.fact(m, &eff.Facts[i])
+	}
+}
+
+// sendAll sends what a Step asks for. A message to several members is copied once: receivers may not change it.
+func (w *World) sendAll(m *member, now protocol.Time, out []protocol.Envelope) {
+	var last, kept protocol.Message
+	for i := range out {
+		e := &out[i]
+		if int(e.To) >= len(w.members) {
+			w.fail(fmt.Errorf("contract: %v sends %s to member %d of %d", m.rank, e.Message.Name(), e.To, len(w.members)))
+			return
+		}
+		held := e.Durable && m.disk.busy()
+		if !held && m.port != nil && e.To != m.rank {
+			w.send(m, e.To, e.Message, now, w.now)
+			continue
+		}
+		if e.Message != last {
+			last, kept = e.Message, e.Message.Copy()
+		}
+		if held {
+			m.disk.hold(e.To, kept, now, w.now)
+		} else {
+			w.send(m, e.To, kept, now, w.now)
+		}
+	}
+}
+
+// arm sees to it that m gets a Tick when it wants one. A timer that is too early is left alone: it looks again.
+func (w *World) arm(m *member) {
+	if m.wake == protocol.Never || m.frozen > 0 {
+		return
+	}
+	at := m.clock.Reach(w.now, m.wake)
+	if at == Forever {
+		return
+	}
+	if at = max(at, w.now+1); at >= m.timer {
+		return
+	}
+	if w.config.Timer.Max > 0 {
+		at = at.Add(m.dice.Draw(w.config.Timer))
+	}
+	if at < m.timer {
+		m.timer = at
+		e := w.queue.push(at)
+		e.kind, e.to, e.life = evTimer, m.rank, m.life
+	}
+}
+
+// onTimer gives m its Tick if the wake has come.
+func (w *World) onTimer(m *member) {
+	if w.now != m.timer {
+		return
+	}
+	m.timer = Forever
+	if m.frozen > 0 || m.wake == protocol.Never {
+		return
+	}
+	if m.clock.At(w.now) < m.wake {
+		w.arm(m)
+		return
+	}
+	w.stats.Ticks++
+	w.step(m, protocol.Tick{})
+	if m.up && w.config.Spurious > 0 && m.dice.Hit(w.config.Spurious) {
+		w.step(m, protocol.Tick{})
+	}
+}
+
+func (w *World) armPort(m *member) {
+	at := m.port.Wake()
+	if at == protocol.Never || m.frozen > 0 {
+		return
+	}
+	real := max(m.clock.Reach(w.now, at), w.now+1)
+	if real < m.portWait {
+		m.portWait = real
+		e := w.queue.push(real)
+		e.kind, e.to, e.life = evPort, m.rank, m.life
+	}
+}
+
+func (w *World) onPort(m *member) {
+	if w.now != m.portWait || m.port == nil {
+		return
+	}
+	m.portWait = Forever
+	if m.frozen > 0 {
+		return
+	}
+	if m.clock.At(w.now) >= m.port.Wake() {
+		m.port.Tick(m.clock.Sample(w.now))
+	}
+	w.armPort(m)
+}
+
+// command gives m's machine a command at the given instant, unless it dies before.
+func (w *World) command(m *member, cmd protocol.Event, at Real) {
+	e := w.queue.push(max(at, w.now))
+	e.kind, e.to, e.life, e.cmd = evCommand, m.rank, m.life, cmd
+}
+
+// freeze stops the process of m, and its clock and ears as asked.
+func (w *World) freeze(m *member, still, deaf bool) {
+	m.frozen++
+	if deaf {
+		m.deaf++
+	}
+	if still {
+		if m.still++; m.still == 1 {
+			m.clock.setRate(w.now, stopped)
+		}
+	}
+}
+
+// thaw undoes a freeze. When the last one ends, what has come meanwhile is taken in, mixed with a late timer.
+func (w *World) thaw(m *member, still, deaf bool) {
+	m.frozen--
+	if deaf {
+		m.deaf--
+	}
+	if still {
+		if m.still--; m.still == 0 {
+			m.clock.setRate(w.now, m.rate)
+		}
+	}
+	if m.frozen > 0 {
+		return
+	}
+	at := w.now
+	for _, e := range m.inbox {
+		at = at.Add(m.dice.Between(100, 20_000))
+		e.life = m.life
+		*w.queue.push(at) = e
+	}
+	m.inbox = m.inbox[:0]
+	w.rearm(m)
+}
+
+// rearm sets m's timers again, after its clock or its process changed pace.
+func (w *World) rearm(m *member) {
+	if !m.up {
+		return
+	}
+	m.timer, m.portWait = Forever, Forever
+	w.arm(m)
+	if m.port != nil {
+		w.armPort(m)
+	}
+}
+
+// keep puts an event for a frozen process aside.
+func (w *World) keep(m *member, e *event) {
+	if e.kind == evDeliver && (m.deaf > 0 || len(m.inbox) >= inboxSize && !w.config.Link.Reliable) {
+		w.drop(&parcel{from: e.from, sent: e.sent, msg: e.msg, data: e.data}, e.to, "asleep")
+		return
+	}
+	m.inbox = append(m.inbox, *e)
+}

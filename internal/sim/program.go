@@ -1,0 +1,249 @@
+package sim
+
+import (
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// ProgramSpec says how the programs behave that lead groups of the domains Quorum and Local. One runs at each member
+// for each group that the member leads, from the view that says so until it has stopped.
+type ProgramSpec struct {
+	// Act is how long a program waits between two acts. Before each it reads its lease, and acts only if it still leads.
+	// Without it programs do not act.
+	Act Delay
+	// Stop is how long it takes to stop after it was asked to, or after its lease was lost.
+	Stop Delay
+	// Stubborn is how often a program that is asked to stop never does. It still acts only under its lease.
+	Stubborn Odds
+	// Again is how long a member waits before it campaigns: after its start, and once more after its program stopped. The
+	// member does not campaign again if Again.Max is zero.
+	Again Delay
+	// Reader makes what a member's programs read their leases by; nil for one that reads views and horizons plainly.
+	Reader func(Boot) Reader
+}
+
+func (s *ProgramSpec) reader(b Boot) Reader {
+	if s.Reader != nil {
+		return s.Reader(b)
+	}
+	return &plainReader{self: b.Self}
+}
+
+// A Reader is what one incarnation of a member publishes its leases to, and what its programs read them by.
+type Reader interface {
+	// Publish takes a view, Move a horizon, in the order in which the machine gave them.
+	Publish(v *protocol.View)
+	Move(h protocol.Horizon)
+	// Act is a program's deed at an instant of its own choice: read the lease of the group in the given domain by the
+	// clock, and if it still runs do something under it. It returns the fact that says what was done (an edict), and false
+	// if the lease is over. clock may be read several times; each reading is greater than the one before.
+	Act(clock func() protocol.Time, d protocol.Domain, g protocol.Group) (protocol.Fact, bool)
+}
+
+// A program leads one group.
+type program struct {
+	domain   protocol.Domain
+	group    protocol.Group
+	tenure   uint64
+	stopping bool
+	stubborn bool
+	next     bool // the group was won again before this program stopped
+	gone     bool
+}
+
+// publish makes a view of m known, and starts or stops the program that it is about.
+func (w *World) publish(m *member, now protocol.Time, v *protocol.View) {
+	m.reader.Publish(v)
+	old := m.view(v.Domain, v.Group)
+	if old == nil {
+		m.views = append(m.views, *v)
+	} else {
+		*old = *v
+	}
+	w.line = Record{T: w.now, Node: m.rank, Inc: m.inc}
+	r := &w.line
+	r.Ev, r.Dom, r.Group, r.Peer, r.Term, r.Tenure = EvView, v.Domain, v.Group, v.Leader, v.Term, v.Tenure
+	r.At, r.Until, r.Members, r.Why = now, v.Until, v.Support, w.cause(v)
+	r.Detail = v
+	w.emit()
+	if v.Domain == protocol.Quorum || v.Domain == protocol.Local {
+		w.manage(m, v)
+	}
+}
+
+// cause words the cause of a view, unless nobody reads it.
+func (w *World) cause(v *protocol.View) string {
+	if !w.config.Words {
+		return v.Cause.Code.String()
+	}
+	return v.Cause.String()
+}
+
+// view returns m's view of a group.
+func (m *member) view(d protocol.Domain, g protocol.Group) *protocol.View {
+	for i := range m.views {
+		if v := &m.views[i]; v.Domain == d && v.Group == g {
+			return v
+		}
+	}
+	return nil
+}
+
+// program returns m's program of a group.
+func (m *member) program(d protocol.Domain, g protocol.Group) *program {
+	for _, p := range m.programs {
+		if p.domain == d && p.group == g && !p.gone {
+			return p
+		}
+	}
+	return nil
+}
+
+// manage starts a program when its member begins to lead, and makes it stop when it is asked to or the lease is lost.
+func (w *World) manage(m *member, v *protocol.View) {
+	p := m.program(v.Domain, v.Group)
+	leads := v.Leader.Rank == m.rank
+	switch {
+	case leads && p == nil && !v.Stop:
+		p = &program{domain: v.Domain, group: v.Group, tenure: v.Tenure}
+		m.programs = append(m.programs, p)
+		w.programLine(m, p, "start")
+		w.actLater(m, p)
+	case leads && p == nil && v.Stop:
+		w.command(m, protocol.Stopped{Group: v.Group}, w.now.Add(m.dice.Between(1, 1000)))
+	case p == nil:
+	case leads && v.Tenure != p.tenure && !v.Stop:
+		p.next = true
+		w.quit(m, p)
+	case !leads || v.Stop:
+		p.next = false
+		w.quit(m, p)
+	}
+}
+
+// quit asks a program to stop. One that lost its lease stops even if it is stubborn: nothing waits for it.
+func (w *World) quit(m *member, p *program) {
+	v := m.view(p.domain, p.group)
+	lost := v.Leader.Rank != m.rank || v.Tenure != p.tenure
+	if p.stopping && !(p.stubborn && lost) {
+		return
+	}
+	if !p.stopping {
+		p.stubborn = m.dice.Hit(w.config.Program.Stubborn)
+		w.programLine(m, p, "stopping")
+	}
+	p.stopping = true
+	if p.stubborn && !lost {
+		return
+	}
+	p.stubborn = false
+	e := w.queue.push(w.now.Add(max(1, m.dice.Draw(w.config.Program.Stop))))
+	e.kind, e.to, e.life = evQuit, m.rank, m.life
+	e.cmd = programEvent{program: p}
+}
+
+// onQuit is the end of a program.
+func (w *World) onQuit(m *member, p *program) {
+	p.gone = true
+	for i, q := range m.programs {
+		if q == p {
+			m.programs = append(m.programs[:i], m.programs[i+1:]...)
+			break
+		}
+	}
+	w.programLine(m, p, "stopped")
+	w.step(m, protocol.Stopped{Group: p.group})
+	if v := m.view(p.domain, p.group); p.next && v != nil && m.program(p.domain, p.group) == nil {
+		w.manage(m, v)
+	}
+	if again := w.config.Program.Again; again.Max > 0 {
+		w.command(m, protocol.Campaign{Group: p.group}, w.now.Add(m.dice.Draw(again)))
+	}
+}
+
+func (w *World) actLater(m *member, p *program) {
+	act := w.config.Program.Act
+	if act.Max <= 0 {
+		return
+	}
+	e := w.queue.push(w.now.Add(max(1, m.dice.Draw(act))))
+	e.kind, e.to, e.life = evAct, m.rank, m.life
+	e.cmd = programEvent{program: p}
+}
+
+// onAct lets a program act once.
+func (w *World) onAct(m *member, p *program) {
+	if p.gone {
+		return
+	}
+	fact, ok := m.reader.Act(func() protocol.Time { return m.clock.Sample(w.now) }, p.domain, p.group)
+	if ok {
+		w.fact(m, &fact)
+	}
+	w.actLater(m, p)
+}
+
+// programLine records the beginning or the end of a program.
+func (w *World) programLine(m *member, p *program, why string) {
+	w.record(m, EvProgram, func(r *Record) {
+		r.Dom, r.Group, r.Tenure, r.Why = p.domain, p.group, p.tenure, why
+	})
+}
+
+// programEvent carries a program through the queue.
+type programEvent struct {
+	protocol.Tick
+	program *program
+}
+
+// A plainReader reads a lease from the newest view and the newest horizon.
+type plainReader struct {
+	self     protocol.Rank
+	views    []protocol.View
+	horizons []protocol.Horizon
+}
+
+func (p *plainReader) Publish(v *protocol.View) {
+	for i := range p.views {
+		if old := &p.views[i]; old.Domain == v.Domain && old.Group == v.Group {
+			*old = *v
+			return
+		}
+	}
+	p.views = append(p.views, *v)
+}
+
+func (p *plainReader) Move(h protocol.Horizon) {
+	for i := range p.horizons {
+		if p.horizons[i].ID == h.ID {
+			p.horizons[i] = h
+			return
+		}
+	}
+	p.horizons = append(p.horizons, h)
+}
+
+// Until returns the end of the lease in v: its own, or its horizon's if that comes first. A horizon that was never
+// published has ended.
+func (p *plainReader) Until(v *protocol.View) protocol.Time {
+	for _, h := range p.horizons {
+		if h.ID == v.Horizon {
+			return min(v.Until, h.Until)
+		}
+	}
+	return 0
+}
+
+func (p *plainReader) Act(clock func() protocol.Time, d protocol.Domain, g protocol.Group) (protocol.Fact, bool) {
+	for i := range p.views {
+		v := &p.views[i]
+		if v.Domain != d || v.Group != g {
+			continue
+		}
+		now := clock()
+		if v.Leader.Rank != p.self || now >= p.Until(v) {
+			return protocol.Fact{}, false
+		}
+		return protocol.Fact{Ev: EvAct, Dom: d, Group: g, Tenure: v.Tenure, Term: v.Term, At: now}, true
+	}
+	return protocol.Fact{}, false
+}

@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Record is one line of the trace: a fact that a machine stated, or something that the world did.
+type Record struct {
+	T    Real
+	Node protocol.Rank // Nobody: the world
+	Inc  protocol.Inc
+	protocol.Fact
+}
+
+// The kinds of records that the world adds to the facts of machines: the ground truth.
+const (
+	EvStart   protocol.Ev = "start"   // the member's first start
+	EvRestart protocol.Ev = "restart" // a later one
+	EvRefuse  protocol.Ev = "refuse"  // the machine refused to start; Why
+	EvCrash   protocol.Ev = "crash"   // the member is down
+	EvView    protocol.Ev = "view"    // published: Peer leads, Term, Tenure, Until, Members, Why, Detail: the View
+	EvPersist protocol.Ev = "persist" // the record Seq of this life is on disk
+	EvProgram protocol.Ev = "program" // Why: start, stopping, stopped
+	EvAct     protocol.Ev = "act"     // the program acted in Tenure, having read the clock at At
+	EvCommand protocol.Ev = "command" // Why: campaign, resign, transfer; Peer for a transfer
+	EvFault   protocol.Ev = "fault"   // a fault begins; Why says which
+	EvHeal    protocol.Ev = "heal"    // a fault ends; Why says which
+	EvPhase   protocol.Ev = "phase"   // Why: safety, liveness; Members: those that must converge
+	EvSend    protocol.Ev = "send"    // to Peer; Why is the message's name; Seq its number
+	EvDeliver protocol.Ev = "deliver" // from Peer; Why is its name; Detail: a Delivery
+	EvDrop    protocol.Ev = "drop"    // on the way to Peer; Why
+)
+
+// A Delivery is what is true of a message that arrived.
+type Delivery struct {
+	// Sent is when the Step that sent it took place; Bound the receiver's Receive.Delay in nanoseconds.
+	Sent  Real  `json:"sent"`
+	Bound int64 `json:"bound"`
+}
+
+// An Observer sees every record as it happens. The record belongs to the world and is used again. An error ends the
+// run.
+type Observer interface {
+	Observe(*Record) error
+}
+
+// Observe adds an observer. Observers are called in the order in which they were added.
+func (w *World) Observe(o ...Observer) { w.observers = append(w.observers, o...) }
+
+// emit shows the record in w.line to all observers.
+func (w *World) emit() {
+	w.stats.Records++
+	for _, o := range w.observers {
+		if err := o.Observe(&w.line); err != nil {
+			w.fail(err)
+		}
+	}
+}
+
+// record emits a record of m, or of the world if m is nil.
+func (w *World) record(m *member, ev protocol.Ev, fill func(*Record)) {
+	w.line = Record{T: w.now, Node: protocol.Nobody}
+	w.line.Ev = ev
+	if m != nil {
+		w.line.Node, w.line.Inc = m.rank, m.inc
+	}
+	if fill != nil {
+		fill(&w.line)
+	}
+	w.emit()
+}
+
+// fact emits what m's machine stated.
+func (w *World) fact(m *member, f *protocol.Fact) {
+	w.line.T, w.line.Node, w.line.Inc, w.line.Fact = w.now, m.rank, m.inc, *f
+	w.emit()
+}
+
+// tell emits what happened to a message.
+func (w *World) tell(p *parcel, to protocol.Rank, ev protocol.Ev, why string) {
+	name := "packet"
+	if p.msg != nil {
+		name = p.msg.Name()
+	}
+	r := &w.line
+	*r = Record{T: w.now, Node: p.from.Rank, Inc: p.from.Inc}
+	r.Ev, r.Seq, r.Peer, r.Why = ev, p.id, protocol.Ident{Rank: to, Inc: w.members[to].inc}, name
+	switch ev {
+	case EvDeliver:
+		r.Node, r.Inc, r.Peer = to, w.members[to].inc, p.from
+		r.Detail = Delivery{Sent: p.sent, Bound: int64(w.incoming.Delay)}
+	case EvDrop:
+		r.Why = name + ": " + why
+	}
+	w.emit()
+}
