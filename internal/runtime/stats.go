@@ -1,0 +1,90 @@
+package runtime
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Stats is what a loop measures of itself.
+type Stats struct {
+	// Late counts by how much the loop woke up too late: its own pauses.
+	Late       Lateness
+	inc        atomic.Uint32
+	scheduling atomic.Pointer[Scheduling]
+}
+
+// Inc is the incarnation under which the member speaks; zero while it does not know.
+func (s *Stats) Inc() protocol.Inc { return protocol.Inc(s.inc.Load()) }
+
+// Scheduling says how the loop's thread is scheduled.
+func (s *Stats) Scheduling() Scheduling {
+	if p := s.scheduling.Load(); p != nil {
+		return *p
+	}
+	return Ordinary
+}
+
+// Lateness is a histogram of lengths of time. Each bucket spans an eighth of a power of two, so that a quantile is
+// within 12.5 % of the truth. One goroutine adds, any number read.
+type Lateness struct {
+	buckets [512]atomic.Uint64
+	longest atomic.Int64
+}
+
+// bucketOf returns the number of the bucket that d belongs to, and floorOf the least length in a bucket.
+func bucketOf(d time.Duration) int {
+	u := uint64(max(d, 0))
+	if u < 8 {
+		return int(u)
+	}
+	shift := bits.Len64(u) - 4
+	return shift*8 + int(u>>shift)
+}
+
+func floorOf(bucket int) time.Duration {
+	if bucket < 16 {
+		return time.Duration(bucket)
+	}
+	shift := bucket/8 - 1
+	return time.Duration(uint64(bucket-shift*8) << shift)
+}
+
+func (h *Lateness) add(d time.Duration) {
+	h.buckets[bucketOf(d)].Add(1)
+	if int64(d) > h.longest.Load() {
+		h.longest.Store(int64(d))
+	}
+}
+
+// Longest returns the longest length added.
+func (h *Lateness) Longest() time.Duration { return time.Duration(h.longest.Load()) }
+
+// Count returns how many lengths were added.
+func (h *Lateness) Count() uint64 {
+	var n uint64
+	for i := range h.buckets {
+		n += h.buckets[i].Load()
+	}
+	return n
+}
+
+// Quantile returns a length that the given share of those added do not exceed by more than a bucket; zero if there are
+// none.
+func (h *Lateness) Quantile(share float64) time.Duration {
+	total := h.Count()
+	if total == 0 {
+		return 0
+	}
+	rank := uint64(share * float64(total-1))
+	for i := range h.buckets {
+		n := h.buckets[i].Load()
+		if rank < n {
+			return min(floorOf(i+1)-1, h.Longest())
+		}
+		rank -= n
+	}
+	return h.Longest()
+}

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package runtime
+
+import "errors"
+
+// claimThread is for systems whose threads are not waited on precisely: there is nothing to claim.
+func claimThread(realtime bool) (Scheduling, error) {
+	if realtime {
+		return Ordinary, errors.ErrUnsupported
+	}
+	return Ordinary, nil
+}
+
+// NewPollWaiter is for Linux.
+func NewPollWaiter(...int) (Waiter, error) { return nil, errors.ErrUnsupported }
