@@ -1,0 +1,105 @@
+package wire
+
+import (
+	"slices"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Limits of what is put together from parts. Only authenticated members get as far as this; the limits bound what a
+// faulty one can make its peers hold.
+const (
+	maxAssemblies = 4                // messages of one peer at once
+	maxPending    = 2 * MaxMessage   // bytes of one peer
+	maxPendingAll = 32 * MaxMessage  // bytes of all peers
+	assemblyLife  = 10 * time.Second // local time from the first part to the last
+)
+
+// An assembly is a message of which some parts have come.
+type assembly struct {
+	message uint64
+	sent    protocol.Time
+	from    start
+	number  Number
+	begun   protocol.Time
+	parts   [][]byte
+	missing int
+	size    int
+}
+
+// assemblies are those of one peer, oldest first.
+type assemblies struct {
+	list []*assembly
+	size int
+}
+
+// join adds a part. It returns the body when it was the last. All parts of a message bear one send stamp: so the bound
+// on the delay of whichever part comes last holds for the message.
+func (e *Endpoint) join(now protocol.Time, p *peer, from *start, sent protocol.Time, f *fragment) ([]byte, Number, bool) {
+	a := p.assembling.find(from, f.message)
+	if a == nil {
+		a = &assembly{message: f.message, sent: sent, from: *from, number: f.number, begun: now, parts: make([][]byte, f.parts), missing: f.parts}
+		p.assembling.list = append(p.assembling.list, a)
+	}
+	switch {
+	case a.sent != sent || a.number != f.number || len(a.parts) != f.parts || a.size+len(f.data) > MaxMessage:
+		e.giveUp(p, a) // it contradicts itself
+		return nil, 0, false
+	case a.parts[f.part] != nil:
+		return nil, 0, false
+	}
+	a.parts[f.part] = slices.Clone(f.data)
+	a.missing--
+	a.size += len(f.data)
+	p.assembling.size += len(f.data)
+	e.pending += len(f.data)
+	if a.missing > 0 {
+		e.limit(p)
+		return nil, 0, false
+	}
+	e.drop(p, a)
+	e.whole = e.whole[:0]
+	for _, part := range a.parts {
+		e.whole = append(e.whole, part...)
+	}
+	return e.whole, a.number, true
+}
+
+// limit gives up the oldest messages of the peer until it keeps to the limits.
+func (e *Endpoint) limit(p *peer) {
+	for len(p.assembling.list) > maxAssemblies || p.assembling.size > maxPending {
+		e.giveUp(p, p.assembling.list[0])
+	}
+	for e.pending > maxPendingAll && len(p.assembling.list) > 0 {
+		e.giveUp(p, p.assembling.list[0])
+	}
+}
+
+// expire gives up what has been waiting for too long.
+func (e *Endpoint) expire(now protocol.Time, p *peer) {
+	for len(p.assembling.list) > 0 && now.Sub(p.assembling.list[0].begun) > assemblyLife {
+		e.giveUp(p, p.assembling.list[0])
+	}
+}
+
+// giveUp forgets an assembly and counts it.
+func (e *Endpoint) giveUp(p *peer, a *assembly) {
+	e.counts.GivenUp++
+	e.drop(p, a)
+}
+
+func (e *Endpoint) drop(p *peer, a *assembly) {
+	p.assembling.list = slices.DeleteFunc(p.assembling.list, func(b *assembly) bool { return a == b })
+	p.assembling.size -= a.size
+	e.pending -= a.size
+}
+
+func (s *assemblies) find(from *start, message uint64) *assembly {
+	for _, a := range s.list {
+		if a.message == message && a.from == *from {
+			return a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// The clear header, which is the same in every version. All numbers are big endian.
+const (
+	offMagic    = 0  // 'R' 'g'
+	offVersion  = 2  // of the sealed part
+	offLowest   = 3  // version that the sender reads
+	offHighest  = 4  // version that the sender reads
+	offPath     = 5  // which of the receiver's addresses it was sent to
+	offFrom     = 6  // sender's rank
+	offTo       = 8  // receiver's rank
+	offKey      = 10 // which key of the ring
+	offFromInc  = 14 // sender's incarnation
+	offToInc    = 18 // receiver's incarnation as the sender knows it
+	offEpoch    = 22
+	offDigest   = 30 // of the sender's configuration
+	offNonce    = 38 // random bits of the sender's start
+	offSeq      = 54
+	headerSize  = 62
+	stampsSize  = 24 // send stamp and echo: the first of what is sealed
+	tagSize     = 16
+	offPayload  = headerSize + stampsSize
+	overhead    = headerSize + stampsSize + tagSize
+	startBits   = 16
+	magic0      = 'R'
+	magic1      = 'g'
+	maxDatagram = 65507 // what UDP over IPv4 can carry
+)
+
+// The versions of the sealed part that this build reads and writes.
+const (
+	LowestVersion  = 1
+	HighestVersion = 1
+)
+
+// Overhead is the length of a packet with an empty payload.
+const Overhead = overhead
+
+// A start is one start of a member: its incarnation and the random bits that it drew. The bits tell two processes apart
+// that were, by mistake, started under one incarnation.
+type start struct {
+	inc    protocol.Inc
+	random [startBits]byte
+}
+
+// header is the clear header less what datagram.Header holds.
+type header struct {
+	version, lowest, highest, path uint8
+	key                            KeyID
+	start                          start
+	epoch                          uint64
+	digest                         Digest
+}
+
+func appendHeader(b []byte, h *header, d *datagram.Header) []byte {
+	b = append(b, magic0, magic1, h.version, h.lowest, h.highest, h.path)
+	b = binary.BigEndian.AppendUint16(b, uint16(d.From.Rank))
+	b = binary.BigEndian.AppendUint16(b, uint16(d.To.Rank))
+	b = append(b, h.key[:]...)
+	b = binary.BigEndian.AppendUint32(b, uint32(h.start.inc))
+	b = binary.BigEndian.AppendUint32(b, uint32(d.To.Inc))
+	b = binary.BigEndian.AppendUint64(b, h.epoch)
+	b = append(b, h.digest[:]...)
+	b = append(b, h.start.random[:]...)
+	return binary.BigEndian.AppendUint64(b, d.Seq)
+}
+
+func appendStamps(b []byte, d *datagram.Header) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(d.Sent))
+	b = binary.BigEndian.AppendUint64(b, uint64(d.Echo.Sent))
+	return binary.BigEndian.AppendUint64(b, uint64(d.Echo.Received))
+}
+
+// parseHeader reads the clear header of a packet that is long enough to have one.
+func parseHeader(b []byte, h *header, d *datagram.Header) {
+	h.version, h.lowest, h.highest, h.path = b[offVersion], b[offLowest], b[offHighest], b[offPath]
+	h.key = KeyID(b[offKey:])
+	h.start.inc = protocol.Inc(binary.BigEndian.Uint32(b[offFromInc:]))
+	h.start.random = [startBits]byte(b[offNonce:])
+	h.epoch = binary.BigEndian.Uint64(b[offEpoch:])
+	h.digest = Digest(b[offDigest:])
+	d.From = protocol.Ident{Rank: protocol.Rank(binary.BigEndian.Uint16(b[offFrom:])), Inc: h.start.inc}
+	d.To.Rank = protocol.Rank(binary.BigEndian.Uint16(b[offTo:]))
+	d.To.Inc = protocol.Inc(binary.BigEndian.Uint32(b[offToInc:]))
+	d.Seq = binary.BigEndian.Uint64(b[offSeq:])
+}
+
+// parseStamps reads the first of what was sealed.
+func parseStamps(b []byte, d *datagram.Header) {
+	d.Sent = protocol.Time(binary.BigEndian.Uint64(b))
+	d.Echo.Sent = protocol.Time(binary.BigEndian.Uint64(b[8:]))
+	d.Echo.Received = protocol.Time(binary.BigEndian.Uint64(b[16:]))
+}

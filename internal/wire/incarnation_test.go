@@ -1,0 +1,201 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A packet for another incarnation of the receiver says that its sender lives, and nothing else.
+func TestPacketForAnotherIncarnationCarriesNoMessage(t *testing.T) {
+	for _, known := range []protocol.Inc{0, 8, 10} {
+		a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
+		d := stamped(a, b, 1)
+		d.To.Inc = known
+		p := expect(t, b, seal(t, a, d, payloadOf(t, a, &hot{Seq: 1})), OtherIncarnation)
+		if len(p.Messages) != 0 {
+			t.Errorf("for incarnation %d, and %v reached 9", known, p.Messages)
+		}
+		if p.Sent != d.Sent {
+			t.Errorf("stamp %v, want %v", p.Sent, d.Sent)
+		}
+	}
+}
+
+func TestPartsForAnotherIncarnationAreNotJoined(t *testing.T) {
+	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
+	batch := a.NewBatch()
+	if err := batch.Add(&note{Data: make([]byte, 3000)}); err != nil {
+		t.Fatal(err)
+	}
+	for seq := uint64(1); ; seq++ {
+		payload, ok := batch.Next()
+		if !ok {
+			break
+		}
+		d := stamped(a, b, seq)
+		d.To.Inc = 8
+		expect(t, b, seal(t, a, d, payload), OtherIncarnation)
+	}
+	if b.pending != 0 {
+		t.Errorf("%d bytes wait for more", b.pending)
+	}
+}
+
+func TestEarlierIncarnationsAreStale(t *testing.T) {
+	old, a, b := endpoint(t, 0, 4), endpoint(t, 0, 5), endpoint(t, 1, 9)
+	expect(t, b, send(t, old, b, 1, &hot{}), Accepted)
+	expect(t, b, send(t, a, b, 1, &hot{}), Accepted)
+	before := state(b)
+	p := expect(t, b, send(t, old, b, 2, &hot{}), Stale)
+	if p.From != old.Me() || len(p.Messages) != 0 {
+		t.Errorf("from %v with %d messages", p.From, len(p.Messages))
+	}
+	if b.Heard(0) != 5 {
+		t.Errorf("heard %d, want 5", b.Heard(0))
+	}
+	if state(b) != before {
+		t.Error("a stale packet changed the endpoint")
+	}
+}
+
+// A recorded packet of an earlier start cannot push out the present one and make its packets fresh again.
+func TestReplaysStayReplaysWhateverComesBetween(t *testing.T) {
+	b := endpoint(t, 1, 9)
+	first, second := endpoint(t, 0, 4), endpoint(t, 0, 5)
+	recovering := endpoint(t, 0, 0)
+	x, y, z := send(t, first, b, 1, &hot{}), send(t, second, b, 1, &hot{}), send(t, recovering, b, 1, &help{})
+	expect(t, b, x, Accepted)
+	expect(t, b, y, Accepted)
+	expect(t, b, x, Stale)
+	expect(t, b, z, Accepted)
+	expect(t, b, y, Replayed)
+	expect(t, b, z, Replayed)
+	twin := endpoint(t, 0, 5)
+	expect(t, b, send(t, twin, b, 1, &hot{}), Twin)
+	expect(t, b, y, Replayed)
+}
+
+// An incarnation belongs to one start. A second one under the same number, from a copied disk, is told apart by its
+// random bits.
+func TestSecondStartUnderOneIncarnationIsATwin(t *testing.T) {
+	a, twin, b := endpoint(t, 0, 5), endpoint(t, 0, 5), endpoint(t, 1, 9)
+	expect(t, b, send(t, a, b, 1, &hot{}), Accepted)
+	before := state(b)
+	p := expect(t, b, send(t, twin, b, 2, &hot{}), Twin)
+	if p.From != twin.Me() || len(p.Messages) != 0 {
+		t.Errorf("from %v with %d messages", p.From, len(p.Messages))
+	}
+	if state(b) != before {
+		t.Error("a twin's packet changed the endpoint")
+	}
+	expect(t, b, send(t, a, b, 2, &hot{}), Accepted)
+}
+
+func TestMemberWithoutIncarnationMayOnlyAskForHelp(t *testing.T) {
+	a, b := endpoint(t, 0, 0), endpoint(t, 1, 9)
+	p := expect(t, b, send(t, a, b, 1, &hot{}, &help{Nonce: 3}, &note{}), Accepted)
+	if len(p.Messages) != 1 || *p.Messages[0].(*help) != (help{Nonce: 3}) {
+		t.Errorf("messages %v, want the one for help", p.Messages)
+	}
+	if b.Counts().Unknown != 2 {
+		t.Errorf("%d messages skipped, want 2", b.Counts().Unknown)
+	}
+	// It is heard even if a start of it is known, and does not replace that.
+	expect(t, b, send(t, endpoint(t, 0, 5), b, 1), Accepted)
+	again := endpoint(t, 0, 0)
+	expect(t, b, send(t, again, b, 1, &help{}), Accepted)
+	if b.Heard(0) != 5 {
+		t.Errorf("heard %d, want 5", b.Heard(0))
+	}
+	// Then it learns its incarnation, and goes on.
+	again.SetIncarnation(6)
+	if p := expect(t, b, send(t, again, b, 2, &hot{Seq: 8}), Accepted); p.From.Inc != 6 || p.Messages[0].(*hot).Seq != 8 {
+		t.Errorf("from %v: %v", p.From, p.Messages)
+	}
+}
+
+// Rotation needs no outage: at every step of it all members hear one another.
+func TestKeysCanBeRotatedOneMemberAtATime(t *testing.T) {
+	old, fresh := testKey, []byte("another key of the operator")
+	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
+	seq := uint64(0)
+	talk := func(step string) {
+		t.Helper()
+		seq++
+		for _, pair := range [][2]*Endpoint{{a, b}, {b, a}} {
+			packet := send(t, pair[0], pair[1], seq, &hot{Seq: seq})
+			if r, _ := open(pair[1], packet); r != Accepted {
+				t.Fatalf("%s: packet of %v is %v", step, pair[0].Me(), r)
+			}
+			if r, _ := open(pair[1], packet); r != Replayed {
+				t.Fatalf("%s: replayed packet of %v is %v", step, pair[0].Me(), r)
+			}
+		}
+	}
+	set := func(e *Endpoint, keys ...[]byte) {
+		t.Helper()
+		if err := e.SetKeys(ringOf(t, keys...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	talk("before")
+	recorded := send(t, a, b, 100, &hot{})
+	expect(t, b, recorded, Accepted)
+	seq = 100
+	set(a, old, fresh)
+	talk("a accepts the new key")
+	set(b, old, fresh)
+	talk("b accepts the new key")
+	set(a, fresh, old)
+	talk("a sends with the new key")
+	expect(t, b, recorded, Replayed)
+	set(b, fresh, old)
+	talk("b sends with the new key")
+	set(a, fresh)
+	talk("a forgets the old key")
+	set(b, fresh)
+	talk("b forgets the old key")
+	expect(t, b, recorded, UnknownKey)
+	if err := b.SetKeys(Keyring{}); err == nil {
+		t.Error("an empty ring was put in force")
+	}
+}
+
+func versions(lowest, highest uint8) func(*Config) {
+	return func(c *Config) { c.Lowest, c.Highest = lowest, highest }
+}
+
+// Two members settle on the highest version that both read, whoever speaks first.
+func TestMembersSettleOnTheHighestCommonVersion(t *testing.T) {
+	for _, c := range []struct {
+		a, b [2]uint8
+		want uint8 // 0: none
+	}{
+		{[2]uint8{1, 1}, [2]uint8{1, 1}, 1},
+		{[2]uint8{1, 3}, [2]uint8{1, 2}, 2},
+		{[2]uint8{1, 3}, [2]uint8{2, 5}, 3},
+		{[2]uint8{4, 6}, [2]uint8{1, 4}, 4},
+		{[2]uint8{1, 2}, [2]uint8{3, 4}, 0},
+	} {
+		a, b := endpoint(t, 0, 5, versions(c.a[0], c.a[1])), endpoint(t, 1, 9, versions(c.b[0], c.b[1]))
+		for seq := range uint64(2) { // packets cross, and may be dropped for their version
+			x, y := send(t, a, b, seq+1, &hot{}), send(t, b, a, seq+1, &hot{})
+			open(b, x)
+			open(a, y)
+		}
+		x, y := send(t, a, b, 9, &hot{}), send(t, b, a, 9, &hot{})
+		if c.want == 0 {
+			expect(t, b, x, Version)
+			if p := expect(t, a, y, Version); len(p.Messages) != 0 || p.Lowest != c.b[0] || p.Highest != c.b[1] {
+				t.Errorf("versions %d to %d, messages %v", p.Lowest, p.Highest, p.Messages)
+			}
+			continue
+		}
+		expect(t, b, x, Accepted)
+		expect(t, a, y, Accepted)
+		if x[offVersion] != c.want || y[offVersion] != c.want {
+			t.Errorf("%v and %v speak %d and %d, want %d", c.a, c.b, x[offVersion], y[offVersion], c.want)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package wire
+
+import (
+	"crypto/cipher"
+
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Packet is what came in. All of it is valid until it is opened into again.
+type Packet struct {
+	// Header has the idents, the number and the stamps.
+	datagram.Header
+	// Path is the address of ours that the sender chose, counted as in its configuration.
+	Path uint8
+	// Epoch and Digest are the sender's. After a Mismatch they differ from ours, and its rank may mean another member.
+	Epoch  uint64
+	Digest Digest
+	// Lowest and Highest are the versions that the sender reads.
+	Lowest, Highest uint8
+	// Summary is the sender's configuration; nil if the packet has none.
+	Summary *Summary
+	// Messages in the order in which they were added. Those that came in parts stand where their last part does. They
+	// belong to the endpoint, and are valid until its next Open.
+	Messages []protocol.Message
+}
+
+// Open opens a packet that was received at now. It decrypts in place. Unless the reason says that the packet is
+// authentic, nothing of p counts; if it is dropped, the endpoint is as if it had never come, but for its counts.
+func (e *Endpoint) Open(now protocol.Time, data []byte, p *Packet) Reason {
+	r := e.open(now, data, p)
+	e.counts.Packets[r]++
+	return r
+}
+
+func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) Reason {
+	p.reset()
+	if len(data) < overhead || len(data) > maxDatagram {
+		return Short
+	}
+	if data[offMagic] != magic0 || data[offMagic+1] != magic1 {
+		return Foreign
+	}
+	var h header
+	parseHeader(data, &h, &p.Header)
+	key, ok := e.ring.find(h.key)
+	if !ok {
+		return UnknownKey
+	}
+	// A member of another configuration has other ranks. To name what differs, such a packet must be opened first.
+	matches := h.epoch == e.epoch && h.digest == e.digest
+	if r := e.addressed(&p.Header, matches); r != Accepted {
+		return r
+	}
+	var from *peer
+	var s *session
+	var aead cipher.AEAD
+	if matches {
+		from = &e.peers[p.From.Rank]
+		if s = from.session(&h.start); s != nil {
+			aead = s.cipher(h.key)
+		}
+	}
+	derived := aead == nil
+	if derived {
+		aead = e.derive.aead(key, p.From.Rank, &h.start, p.To.Rank)
+	}
+	sealed := data[headerSize:]
+	plain, err := aead.Open(sealed[:0], e.nonceOf(p.Seq), sealed, data[:headerSize])
+	if err != nil {
+		return Forged
+	}
+	p.Path, p.Epoch, p.Digest, p.Lowest, p.Highest = h.path, h.epoch, h.digest, h.lowest, h.highest
+	if !matches {
+		if h.version >= e.lowest && h.version <= e.highest {
+			p.Summary = findSummary(plain[stampsSize:])
+		}
+		return Mismatch
+	}
+	r := e.judge(&h, from, s, p, plain)
+	switch r {
+	case Accepted, OtherIncarnation, Version:
+		e.commit(&h, from, s, p, derived, aead)
+	default:
+		return r
+	}
+	e.expire(now, from)
+	e.joinAll(now, from, &h.start, p)
+	return r
+}
+
+func (p *Packet) reset() {
+	clear(p.Messages)
+	*p = Packet{Messages: p.Messages[:0]}
+}
+
+// addressed checks who speaks to whom. Ranks of another configuration mean nothing to us, but must be ranks.
+func (e *Endpoint) addressed(d *datagram.Header, matches bool) Reason {
+	members := protocol.Rank(len(e.peers))
+	if !matches {
+		if d.From.Rank >= protocol.MaxMembers || d.To.Rank >= protocol.MaxMembers {
+			return Stranger
+		}
+		return Accepted
+	}
+	switch {
+	case d.From.Rank >= members || d.From.Rank == e.me.Rank:
+		return Stranger
+	case d.To.Rank != e.me.Rank:
+		return Misdirected
+	}
+	return Accepted
+}
+
+// judge makes all checks of an authentic packet of our configuration, and decodes it. It changes nothing but p.
+func (e *Endpoint) judge(h *header, from *peer, s *session, p *Packet, plain []byte) Reason {
+	if s == nil {
+		if r := from.admit(&h.start); r != Accepted {
+			return r
+		}
+	} else if !s.window.fresh(p.Seq) {
+		return Replayed
+	}
+	if p.Seq == 0 || h.lowest > h.highest {
+		return Malformed
+	}
+	e.pool.reset()
+	e.parts = e.parts[:0]
+	if h.version < e.lowest || h.version > e.highest {
+		return Version
+	}
+	parseStamps(plain, &p.Header)
+	meant := p.To.Inc == e.me.Inc
+	if err := e.decode(plain[stampsSize:], p, meant); err != nil {
+		p.Messages = p.Messages[:0]
+		return Malformed
+	}
+	if !meant {
+		return OtherIncarnation
+	}
+	return Accepted
+}
+
+// commit remembers what an accepted packet taught.
+func (e *Endpoint) commit(h *header, from *peer, s *session, p *Packet, derived bool, aead cipher.AEAD) {
+	if s == nil {
+		s = from.remember(&h.start)
+	}
+	if derived {
+		if len(s.ciphers) == MaxKeys {
+			s.ciphers = s.ciphers[1:]
+		}
+		s.ciphers = append(s.ciphers, sessionCipher{h.key, aead})
+	}
+	s.window.use(p.Seq)
+	from.lowest, from.highest = h.lowest, h.highest
+}
+
+// decode reads all items. If the packet is not meant for this incarnation, only the summary counts.
+func (e *Endpoint) decode(b []byte, p *Packet, meant bool) error {
+	for n := 0; len(b) > 0; n++ {
+		if n == maxItems {
+			return errItems
+		}
+		number, body, rest, err := nextItem(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		switch {
+		case number == itemSummary:
+			if p.Summary, err = decodeSummary(body); err != nil {
+				return err
+			}
+		case !meant:
+		case number == itemFragment:
+			f, err := parseFragment(body)
+			if err != nil {
+				return err
+			}
+			e.parts = append(e.parts, f)
+		default:
+			if err := e.decodeMessage(number, body, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// decodeMessage decodes a body. Numbers that we do not know belong to a newer build, and are skipped; so is what a member
+// says that does not know its incarnation, unless it is about that.
+func (e *Endpoint) decodeMessage(number Number, body []byte, p *Packet) error {
+	shelf := e.pool.rows[number]
+	if shelf == nil || p.From.Inc == 0 && !shelf.row.Recovery {
+		e.counts.Unknown++
+		return nil
+	}
+	m, err := shelf.decode(e.pool, body)
+	if err != nil {
+		return err
+	}
+	p.Messages = append(p.Messages, m)
+	return nil
+}
+
+// joinAll adds the parts in a packet to the messages that they belong to.
+func (e *Endpoint) joinAll(now protocol.Time, from *peer, s *start, p *Packet) {
+	for i := range e.parts {
+		body, number, ok := e.join(now, from, s, p.Sent, &e.parts[i])
+		if ok && e.decodeMessage(number, body, p) != nil {
+			e.counts.GivenUp++
+		}
+	}
+}
+
+// findSummary looks for a summary in a packet of another configuration, of which nothing else is looked at.
+func findSummary(b []byte) *Summary {
+	for range maxItems {
+		number, body, rest, err := nextItem(b)
+		if err != nil {
+			return nil
+		}
+		if b = rest; number == itemSummary {
+			s, _ := decodeSummary(body)
+			return s
+		}
+	}
+	return nil
+}
