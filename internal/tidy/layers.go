@@ -1,0 +1,141 @@
+package tidy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A layer is a row of the table of layers: packages that stand at the same height. Those of one layer may import one
+// another; the compiler refuses circles.
+type layer struct {
+	name string
+	// packages lists directories; dir/... stands for all below dir. The longest entry that fits a package wins.
+	packages []string
+	// knows lists further layers and directories that its packages may import.
+	knows []string
+	// modules lists what they may import from elsewhere. Tests may import anything.
+	modules []string
+}
+
+// column lists the layers from top to bottom: each knows all that stand below it.
+var column = []layer{
+	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"simulator", "lab"},
+		modules: []string{"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys", "github.com/goccy/go-yaml",
+			"github.com/HdrHistogram/hdrhistogram-go"}},
+	{name: "agent", packages: []string{"internal/agent/...", "internal/web/..."},
+		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
+	{name: "library", packages: []string{"."}},
+	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},
+	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/..."},
+		modules: []string{"golang.org/x/sys", "golang.org/x/net", "golang.org/x/crypto", "github.com/fxamacker/cbor/v2"}},
+	{name: "datagrams", packages: []string{"internal/datagram/..."}},
+	{name: "protocols", packages: []string{"internal/protocol/..."}},
+	{name: "contract", packages: []string{"internal/protocol"}},
+	{name: "stamps", packages: []string{"internal/stamp/...", "fence/..."}},
+}
+
+// beside lists the layers that stand beside the column and know only what they name.
+var beside = []layer{
+	{name: "simulator", packages: []string{"internal/sim/..."},
+		knows:   []string{"internal/wire", "datagrams", "protocols", "contract", "stamps"},
+		modules: []string{"github.com/cockroachdb/datadriven"}},
+	{name: "lab", packages: []string{"internal/lab/..."},
+		knows:   []string{"simulator", "internal/wire", "datagrams", "protocols", "contract", "stamps"},
+		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot", "github.com/HdrHistogram/hdrhistogram-go"}},
+	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence"}},
+	{name: "house", packages: []string{"internal/tidy/...", "internal/mutants/..."}},
+}
+
+// Layers reports imports that point upwards, sideways or to a module that the layer must not need, and packages that
+// have no layer.
+func Layers(packages []*Package) []Problem {
+	var found []Problem
+	for _, p := range packages {
+		from := layerOf(p.Rel)
+		if from == nil {
+			found = append(found, Problem{File: p.Rel, Text: "belongs to no layer: add it to the table in internal/tidy/layers.go"})
+			continue
+		}
+		for f := range p.production {
+			for _, spec := range f.AST.Imports {
+				path := strings.Trim(spec.Path.Value, "`\"")
+				if why := from.refuses(p.Module, path); why != "" {
+					found = append(found, p.at(spec.Pos(), "%s", why))
+				}
+			}
+		}
+	}
+	return sorted(found)
+}
+
+// refuses says why a package of the layer may not import path; nothing if it may.
+func (l *layer) refuses(module, path string) string {
+	rel, ours := relative(module, path)
+	if !ours {
+		first, _, _ := strings.Cut(path, "/")
+		if !strings.Contains(first, ".") { // the standard library
+			return ""
+		}
+		if slices.ContainsFunc(l.modules, func(m string) bool { return path == m || strings.HasPrefix(path, m+"/") }) {
+			return ""
+		}
+		return fmt.Sprintf("the layer %q imports %s: it is not among the modules that the layer may need", l.name, path)
+	}
+	to := layerOf(rel)
+	switch {
+	case to == nil:
+		return fmt.Sprintf("imports %s, which belongs to no layer", rel)
+	case to.name == l.name || slices.Contains(l.knows, to.name) || slices.Contains(l.knows, rel):
+		return ""
+	}
+	if i, j := height(l.name), height(to.name); i >= 0 && j > i {
+		return ""
+	}
+	return fmt.Sprintf("the layer %q imports %s of the layer %q, which it must not know", l.name, rel, to.name)
+}
+
+// height returns the place of a layer in the column, counted from the top, or -1 if it stands beside.
+func height(name string) int {
+	return slices.IndexFunc(column, func(l layer) bool { return l.name == name })
+}
+
+// relative returns the directory of a package of the module.
+func relative(module, path string) (rel string, ours bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+// layerOf returns the layer whose entry fits rel best.
+func layerOf(rel string) *layer {
+	var best *layer
+	length := -1
+	for _, rows := range [][]layer{column, beside} {
+		for i := range rows {
+			for _, pattern := range rows[i].packages {
+				n := 2 * len(pattern)
+				if dir, ok := strings.CutSuffix(pattern, "/..."); ok {
+					n = 2*len(dir) - 1 // of dir and dir/..., which both fit dir, the exact one wins
+				}
+				if matches(pattern, rel) && n > length {
+					best, length = &rows[i], n
+				}
+			}
+		}
+	}
+	return best
+}
+
+// matches says whether a pattern fits a directory.
+func matches(pattern, rel string) bool {
+	if dir, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return rel == dir || strings.HasPrefix(rel, dir+"/")
+	}
+	return rel == pattern
+}
+
+func matchesAny(patterns []string, rel string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, rel) })
+}

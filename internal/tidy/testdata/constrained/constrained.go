@@ -1,0 +1,2 @@
+// Package constrained has a file that this compiler is not shown.
+package constrained

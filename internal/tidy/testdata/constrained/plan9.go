@@ -1,0 +1,7 @@
+//go:build plan9
+
+package constrained
+
+import "os"
+
+var host = os.Args

@@ -1,0 +1,4 @@
+// Package formatted is not as gofmt writes it.
+package formatted
+
+var   x = 1

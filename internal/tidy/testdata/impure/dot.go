@@ -1,0 +1,5 @@
+package impure
+
+import . "time"
+
+func dotted() { Sleep(Second) } // want "uses time.Sleep"

@@ -1,0 +1,2 @@
+// This is a package whose doc godoc would show under no name.
+package misnamed

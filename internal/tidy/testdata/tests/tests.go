@@ -1,0 +1,2 @@
+// Package tests has tests that wait and tests that may not run.
+package tests

@@ -1,0 +1,2 @@
+// Package twodocs has two docs.
+package twodocs

@@ -1,0 +1,2 @@
+// Package twodocs says again what it is.
+package twodocs

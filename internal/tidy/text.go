@@ -1,0 +1,82 @@
+package tidy
+
+import (
+	"bytes"
+	"go/ast"
+	"go/format"
+	"go/types"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Formatting reports Go files that gofmt would change.
+func Formatting(p *Package) []Problem {
+	var found []Problem
+	for _, f := range p.Files {
+		if formatted, err := format.Source(f.Src); err != nil || !bytes.Equal(formatted, f.Src) {
+			found = append(found, Problem{File: f.Path, Text: "is not as gofmt writes it: run make fmt"})
+		}
+	}
+	return found
+}
+
+// PackageDoc reports a package that does not say what it is in exactly one of its files.
+func PackageDoc(p *Package) []Problem {
+	var with []*File
+	files := 0
+	for f := range p.production {
+		files++
+		if f.AST.Doc != nil {
+			with = append(with, f)
+		}
+	}
+	switch {
+	case files == 0:
+		return nil // tests only
+	case len(with) == 0:
+		return []Problem{{File: p.Rel, Text: "has no package doc: say in one of its files what it is"}}
+	}
+	var found []Problem
+	for _, f := range with[1:] {
+		found = append(found, p.at(f.AST.Doc.Pos(), "has a second package doc; the first is in %s", with[0].Path))
+	}
+	want := []string{"Package " + p.Name + " "}
+	if p.Name == "main" {
+		want = []string{"Command ", "Program "}
+	}
+	doc := with[0].AST.Doc
+	if !slices.ContainsFunc(want, func(w string) bool { return strings.HasPrefix(doc.Text(), w) }) {
+		found = append(found, p.at(doc.Pos(), "the package doc does not begin with %q", want[0]))
+	}
+	return found
+}
+
+// ExportedNames reports a package with more exported names at top level than limit.
+func ExportedNames(p *Package, limit int) []Problem {
+	names := slices.DeleteFunc(p.Types.Scope().Names(), func(name string) bool { return !ast.IsExported(name) })
+	if len(names) <= limit {
+		return nil
+	}
+	return []Problem{{File: p.Rel, Text: types.ObjectString(p.Types.Scope().Lookup(names[limit]), nil) +
+		" and what follows it in the alphabet exceed the budget of exported names: a user must be able to know them all"}}
+}
+
+// machinePath finds absolute paths of somebody's own machine. It is put together here so as not to find itself.
+var machinePath = regexp.MustCompile(`(^|[^\w.~/-])(/(work|ro` + `ot|ho` + `me/\w+)/[\w.]|/tmp/ba` + `sh_jobs)`)
+
+// MachinePaths reports lines of a file that name a place on somebody's machine.
+func MachinePaths(name string, content []byte) []Problem {
+	if bytes.IndexByte(content, 0) >= 0 {
+		return nil // not text
+	}
+	var found []Problem
+	n := 0
+	for line := range bytes.Lines(content) {
+		n++
+		if hit := machinePath.FindSubmatch(line); hit != nil {
+			found = append(found, Problem{name, n, "names a place on somebody's machine: " + string(hit[2])})
+		}
+	}
+	return found
+}

@@ -1,0 +1,114 @@
+package tidy
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// root is the top of the tree, seen from this package.
+const root = "../.."
+
+// tree loads all packages of the module once.
+var tree = sync.OnceValues(func() ([]*Package, error) { return Load(root, "./...") })
+
+func TestEveryPackageBuilds(t *testing.T) {
+	if _, err := tree(); err != nil {
+		t.Error(err)
+	}
+}
+
+// hold applies a rule to every package that builds. About the others TestEveryPackageBuilds complains.
+func hold(t *testing.T, rule func(*Package) []Problem) {
+	t.Helper()
+	packages, _ := tree()
+	if len(packages) < 3 {
+		t.Fatalf("only %d packages were loaded", len(packages))
+	}
+	for _, p := range packages {
+		report(t, rule(p))
+	}
+}
+
+func report(t *testing.T, found []Problem) {
+	t.Helper()
+	for _, p := range found {
+		t.Error(p)
+	}
+}
+
+func TestPureCodeIsPure(t *testing.T)               { hold(t, Purity) }
+func TestDriftIsComputedInOnePlace(t *testing.T)    { hold(t, Drift) }
+func TestEveryPackageSaysWhatItIsOnce(t *testing.T) { hold(t, PackageDoc) }
+func TestTestsNeitherSleepNorSkip(t *testing.T)     { hold(t, Tests) }
+func TestGoFilesAreFormatted(t *testing.T)          { hold(t, Formatting) }
+func TestImportsRespectTheLayers(t *testing.T) {
+	hold(t, func(p *Package) []Problem { return Layers([]*Package{p}) })
+}
+
+func TestRootPackageIsSmallEnoughToKnow(t *testing.T) {
+	hold(t, func(p *Package) []Problem {
+		if p.Rel != "." {
+			return nil
+		}
+		return ExportedNames(p, 40)
+	})
+}
+
+func TestFilesAndFunctionsAreWithinTheirBudgets(t *testing.T) {
+	packages, _ := tree()
+	list, err := os.ReadFile("budget.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report(t, Budgets(packages, "internal/tidy/budget.txt", list))
+}
+
+func TestNoFileNamesAPlaceOnSomebodysMachine(t *testing.T) {
+	for _, name := range files(t) {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed, but not committed yet
+		}
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		report(t, MachinePaths(name, content))
+	}
+}
+
+// files lists what is tracked and what could be; outside of a repository, everything.
+func files(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	cmd := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = root
+	if out, err := cmd.Output(); err == nil {
+		for name := range bytes.SplitSeq(out, []byte{0}) {
+			if len(name) > 0 {
+				names = append(names, string(name))
+			}
+		}
+	} else {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				names = append(names, strings.TrimPrefix(filepath.ToSlash(path), root+"/"))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(names) < 10 {
+		t.Fatalf("only %d files were found", len(names))
+	}
+	return names
+}
