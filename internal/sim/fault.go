@@ -29,11 +29,14 @@ const (
 	Campaign              // A's program wants to lead Group
 	Resign                // A's program gives Group up
 	Transfer              // A gives Group up in favour of B
+	Find                  // A asks who leads Group
+	Verify                // A asks whether the leader of Group leads for Amount nanoseconds more
+	Leave                 // A is told to leave; killed if it has not left after Amount; comes back after For
 	kinds
 )
 
 var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "cut", "partition", "slow", "lose", "duplicate",
-	"rate", "jump", "slowdisk", "campaign", "resign", "transfer"}
+	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -75,12 +78,12 @@ func (f Fault) String() string {
 	case Partition:
 		fmt.Fprintf(&b, " %v", f.Side)
 	case Cut, Slow, Lose, Duplicate, Transfer:
-		fmt.Fprintf(&b, " %s %s", star(f.A), star(f.B))
+		fmt.Fprintf(&b, " %s %s", who(f.A), who(f.B))
 	default:
-		fmt.Fprintf(&b, " %v", f.A)
+		fmt.Fprintf(&b, " %s", who(f.A))
 	}
 	switch f.Kind {
-	case Slow, Jump, SlowDisk:
+	case Slow, Jump, SlowDisk, Verify, Leave:
 		fmt.Fprintf(&b, " by %v", time.Duration(f.Amount))
 	case Lose, Duplicate:
 		fmt.Fprintf(&b, " %v", Odds(f.Amount))
@@ -103,11 +106,57 @@ func (f Fault) String() string {
 	return b.String()
 }
 
-func star(r protocol.Rank) string {
-	if r == protocol.Nobody {
+// who names a member as schedules do.
+func who(r protocol.Rank) string {
+	switch r {
+	case protocol.Nobody:
 		return "*"
+	case TheLeader:
+		return "leader"
 	}
 	return r.String()
+}
+
+// MarshalText returns the line that String shows.
+func (f Fault) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// TheLeader stands for whoever leads when a fault begins: a member that leads a group by its own view, in the domains
+// with leases before others. A fault of a leader that does not exist has no effect.
+const TheLeader = protocol.Nobody - 1
+
+// leader finds whom TheLeader stands for now.
+func (w *World) leader() protocol.Rank {
+	found := protocol.Nobody
+	for _, m := range w.members {
+		for i := range m.views {
+			v := &m.views[i]
+			if v.Leader.Rank != m.rank {
+				continue
+			}
+			if v.Domain == protocol.Quorum || v.Domain == protocol.Local {
+				return m.rank
+			}
+			if found == protocol.Nobody {
+				found = m.rank
+			}
+		}
+	}
+	return found
+}
+
+// name replaces TheLeader in a fault by a member; false if there is none.
+func (w *World) name(f *Fault) bool {
+	if f.A != TheLeader && f.B != TheLeader {
+		return true
+	}
+	r := w.leader()
+	if f.A == TheLeader {
+		f.A = r
+	}
+	if f.B == TheLeader {
+		f.B = r
+	}
+	return r != protocol.Nobody && f.A != f.B
 }
 
 // An active fault is one that has begun and not yet ended.
@@ -128,6 +177,9 @@ func (w *World) Schedule(faults ...Fault) {
 func (w *World) Begin(f Fault) uint64 {
 	w.faults++
 	id := w.faults
+	if !w.name(&f) {
+		return id
+	}
 	a := active{Fault: f, id: id}
 	if int(f.A) < len(w.members) {
 		a.life = w.members[f.A].life
@@ -136,8 +188,8 @@ func (w *World) Begin(f Fault) uint64 {
 	switch f.Kind {
 	case Cut, Partition, Slow, Lose, Duplicate:
 		w.eachLink(&f, func(l *link, _ protocol.Rank) { l.add(mod{id, f.Kind, f.Amount}) })
-	case Campaign, Resign, Transfer:
-		w.ask(&f)
+	case Campaign, Resign, Transfer, Find, Verify:
+		w.ask(&f, id)
 		return id
 	case Jump:
 		m := w.members[f.A]
@@ -180,6 +232,8 @@ func (w *World) strike(m *member, a *active) bool {
 	switch a.Kind {
 	case Crash:
 		w.crash(m)
+	case Leave:
+		w.leave(m, time.Duration(a.Amount))
 	case Pause:
 		w.freeze(m, false, false)
 	case Suspend:
@@ -223,7 +277,14 @@ func (w *World) End(id uint64) {
 	case SlowDisk:
 		m.disk.slow = slices.DeleteFunc(m.disk.slow, func(f diskFault) bool { return f.fault == id })
 	case Crash:
-		if !m.up && m.life == a.life {
+		if m.life == a.life {
+			w.comeBack(m, &a.Fault)
+		}
+	case Leave:
+		if m.life == a.life {
+			w.crash(m)
+		}
+		if m.life == a.life+1 {
 			w.comeBack(m, &a.Fault)
 		}
 	case Pause, Suspend, Halt:
@@ -237,7 +298,7 @@ func (w *World) End(id uint64) {
 func (w *World) Heal(up protocol.Set) {
 	for len(w.active) > 0 {
 		a := w.active[0]
-		if a.Kind == Crash && !up.Has(a.A) {
+		if (a.Kind == Crash || a.Kind == Leave) && !up.Has(a.A) {
 			w.active = w.active[1:]
 			continue
 		}
@@ -264,8 +325,8 @@ func (w *World) comeBack(m *member, f *Fault) {
 	w.start(m)
 }
 
-// ask gives a member the command that the fault stands for.
-func (w *World) ask(f *Fault) {
+// ask gives a member the command that the fault stands for. The number of the fault is the number of the question.
+func (w *World) ask(f *Fault, id uint64) {
 	m := w.members[f.A]
 	if !m.up {
 		return
@@ -276,8 +337,24 @@ func (w *World) ask(f *Fault) {
 	case Resign:
 		w.command(m, protocol.Resign{Group: f.Group}, w.now)
 	case Transfer:
-		w.command(m, protocol.Transfer{Group: f.Group, To: f.B}, w.now)
+		w.command(m, protocol.Transfer{Group: f.Group, To: f.B, ID: id}, w.now)
+	case Find:
+		w.command(m, protocol.Find{Group: f.Group, ID: id}, w.now)
+	case Verify:
+		w.command(m, protocol.Verify{Group: f.Group, ID: id, Length: time.Duration(f.Amount)}, w.now)
 	}
+}
+
+// leave tells a member to go, and kills it if it does not.
+func (w *World) leave(m *member, patience time.Duration) {
+	m.closing = true
+	w.command(m, protocol.Close{}, w.now)
+	life := m.life
+	w.At(w.now.Add(patience), func() {
+		if m.life == life {
+			w.crash(m)
+		}
+	})
 }
 
 // eachLink visits the links that a fault is about.

@@ -28,6 +28,8 @@ type member struct {
 	dice      Dice
 	machine   protocol.Machine
 	incarnate protocol.Incarnate
+	closable  protocol.Closable
+	closing   bool // it was told to leave
 	port      Port
 	up        bool
 	starts    protocol.Inc
@@ -75,6 +77,8 @@ func (w *World) start(m *member) {
 	}
 	m.machine, m.up = machine, true
 	m.incarnate, _ = machine.(protocol.Incarnate)
+	m.closable, _ = machine.(protocol.Closable)
+	m.closing = false
 	m.wake, m.timer, m.portWait, m.sending = protocol.Never, Forever, Forever, none
 	clear(m.heard)
 	if w.config.Bound.Dedupe {
@@ -106,9 +110,14 @@ func (w *World) crash(m *member) {
 		return
 	}
 	w.record(m, EvCrash, nil)
+	w.down(m)
+}
+
+// down takes m away, with all that is not on its disk.
+func (w *World) down(m *member) {
 	m.up = false
 	m.life++
-	m.machine, m.incarnate, m.port = nil, nil, nil
+	m.machine, m.incarnate, m.closable, m.port = nil, nil, nil, nil
 	m.frozen, m.deaf = 0, 0
 	if m.still > 0 {
 		m.still = 0
@@ -142,10 +151,17 @@ func (w *World) stepAt(m *member, now protocol.Time, ev protocol.Event) {
 	if len(eff.Send) > 0 {
 		w.sendAll(m, now, eff.Send)
 	}
+	for i := range eff.Answers {
+		w.answer(m, &eff.Answers[i])
+	}
 	m.wake = eff.Wake
 	w.arm(m)
 	for i := range eff.Facts {
 		w.fact(m, &eff.Facts[i])
+	}
+	if m.closing && m.closable != nil && m.closable.Closed() {
+		w.record(m, EvClose, nil)
+		w.down(m)
 	}
 }
 

@@ -22,7 +22,9 @@ const (
 	EvPersist protocol.Ev = "persist" // the record Seq of this life is on disk
 	EvProgram protocol.Ev = "program" // Why: start, stopping, stopped
 	EvAct     protocol.Ev = "act"     // the program acted in Tenure, having read the clock at At
-	EvCommand protocol.Ev = "command" // Why: campaign, resign, transfer; Peer for a transfer
+	EvClose   protocol.Ev = "close"   // the member has left in good order
+	EvAnswer  protocol.Ev = "answer"  // to the question Seq: Peer leads in Term, verified until Until; Why: yes, no
+	EvCommand protocol.Ev = "command" // Why: campaign, resign, transfer, ...; Peer for a transfer; Seq numbers a question
 	EvFault   protocol.Ev = "fault"   // a fault begins; Why says which
 	EvHeal    protocol.Ev = "heal"    // a fault ends; Why says which
 	EvPhase   protocol.Ev = "phase"   // Why: safety, liveness; Members: those that must converge
@@ -33,7 +35,7 @@ const (
 
 // A Delivery is what is true of a message that arrived.
 type Delivery struct {
-	// Sent is when the Step that sent it took place; Bound the receiver's Receive.Delay in nanoseconds.
+	// Sent is when the Step that sent it took place; Bound the receiver's Receive.Delay in nanoseconds, -1 if unknown.
 	Sent  Real  `json:"sent"`
 	Bound int64 `json:"bound"`
 }
@@ -70,6 +72,16 @@ func (w *World) record(m *member, ev protocol.Ev, fill func(*Record)) {
 	w.emit()
 }
 
+// answer emits what became of a question.
+func (w *World) answer(m *member, a *protocol.Answer) {
+	w.record(m, EvAnswer, func(r *Record) {
+		r.Group, r.Seq, r.Peer, r.Term, r.Until, r.Why = a.Group, a.ID, a.Leader, a.Term, a.Until, "no"
+		if a.OK {
+			r.Why = "yes"
+		}
+	})
+}
+
 // fact emits what m's machine stated.
 func (w *World) fact(m *member, f *protocol.Fact) {
 	w.line.T, w.line.Node, w.line.Inc, w.line.Fact = w.now, m.rank, m.inc, *f
@@ -88,7 +100,11 @@ func (w *World) tell(p *parcel, to protocol.Rank, ev protocol.Ev, why string) {
 	switch ev {
 	case EvDeliver:
 		r.Node, r.Inc, r.Peer = to, w.members[to].inc, p.from
-		r.Detail = Delivery{Sent: p.sent, Bound: int64(w.incoming.Delay)}
+		d := Delivery{Sent: p.sent, Bound: -1}
+		if w.incoming.Delay != protocol.Unknown {
+			d.Bound = int64(w.incoming.Delay)
+		}
+		r.Detail = d
 	case EvDrop:
 		r.Why = name + ": " + why
 	}

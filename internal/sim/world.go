@@ -15,6 +15,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -216,11 +217,15 @@ func (w *World) commandLine(m *member, cmd protocol.Event) {
 		case protocol.Resign:
 			r.Why, r.Group = "resign", c.Group
 		case protocol.Transfer:
-			r.Why, r.Group, r.Peer.Rank = "transfer", c.Group, c.To
+			r.Why, r.Group, r.Peer.Rank, r.Seq = "transfer", c.Group, c.To, c.ID
+		case protocol.Find:
+			r.Why, r.Group, r.Seq = "find", c.Group, c.ID
+		case protocol.Verify:
+			r.Why, r.Group, r.Seq = "verify", c.Group, c.ID
 		case protocol.Stopped:
 			r.Why, r.Group = "stopped", c.Group
 		default:
-			r.Why = fmt.Sprintf("%T", cmd)
+			r.Why = strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", cmd), "protocol."))
 		}
 	})
 }
@@ -250,7 +255,7 @@ func (w *World) Phase(name string, members protocol.Set) {
 // Now returns the present instant.
 func (w *World) Now() Real { return w.now }
 
-// Members returns how many members there are, Groups which groups they campaign for when they start.
+// Members returns how many members there are.
 func (w *World) Members() int { return len(w.members) }
 
 // Clock returns a member's clock.
