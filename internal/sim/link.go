@@ -168,7 +168,12 @@ const (
 )
 
 func (w *World) notice(n Notice, p *parcel, to protocol.Rank) {
-	if w.config.OnNotice != nil {
-		w.config.OnNotice(n, p.from, to, p.msg)
+	if w.config.OnNotice == nil {
+		return
 	}
+	m := p.msg
+	if m == nil {
+		m = w.inside
+	}
+	w.config.OnNotice(n, p.from, to, m)
 }

@@ -40,7 +40,8 @@ type member struct {
 	sending   Real // while the port is asked to send: the instant of the Step that sent
 
 	wake     protocol.Time
-	timer    Real // the earliest timer event in the queue, Forever if there is none
+	due      Real // what the timer in the queue is for, Forever if there is none
+	timer    Real // when it fires: the same or somewhat later
 	portWait Real
 
 	frozen int // faults that freeze the process
@@ -79,7 +80,7 @@ func (w *World) start(m *member) {
 	m.incarnate, _ = machine.(protocol.Incarnate)
 	m.closable, _ = machine.(protocol.Closable)
 	m.closing = false
-	m.wake, m.timer, m.portWait, m.sending = protocol.Never, Forever, Forever, none
+	m.wake, m.due, m.timer, m.portWait, m.sending = protocol.Never, Forever, Forever, Forever, none
 	clear(m.heard)
 	if w.config.Bound.Dedupe {
 		m.seen = make(map[uint64]bool)
@@ -199,17 +200,15 @@ func (w *World) arm(m *member) {
 	if at == Forever {
 		return
 	}
-	if at = max(at, w.now+1); at >= m.timer {
+	if at = max(at, w.now+1); at >= m.due {
 		return
 	}
+	m.due, m.timer = at, at
 	if w.config.Timer.Max > 0 {
-		at = at.Add(m.dice.Draw(w.config.Timer))
+		m.timer = at.Add(m.dice.Draw(w.config.Timer))
 	}
-	if at < m.timer {
-		m.timer = at
-		e := w.queue.push(at)
-		e.kind, e.to, e.life = evTimer, m.rank, m.life
-	}
+	e := w.queue.push(m.timer)
+	e.kind, e.to, e.life = evTimer, m.rank, m.life
 }
 
 // onTimer gives m its Tick if the wake has come.
@@ -217,7 +216,7 @@ func (w *World) onTimer(m *member) {
 	if w.now != m.timer {
 		return
 	}
-	m.timer = Forever
+	m.due, m.timer = Forever, Forever
 	if m.frozen > 0 || m.wake == protocol.Never {
 		return
 	}
@@ -307,7 +306,7 @@ func (w *World) rearm(m *member) {
 	if !m.up {
 		return
 	}
-	m.timer, m.portWait = Forever, Forever
+	m.due, m.timer, m.portWait = Forever, Forever, Forever
 	w.arm(m)
 	if m.port != nil {
 		w.armPort(m)

@@ -104,9 +104,9 @@ func (w *World) send(m *member, to protocol.Rank, msg protocol.Message, at proto
 		w.carry(parcel{from: protocol.Ident{Rank: m.rank, Inc: m.inc}, sent: sent, msg: msg}, to)
 		return
 	}
-	m.sending = sent
+	m.sending, w.inside = sent, msg
 	m.port.Send(at, protocol.Ident{Rank: m.rank, Inc: m.inc}, to, msg)
-	m.sending = none
+	m.sending, w.inside = none, nil
 	w.armPort(m)
 }
 

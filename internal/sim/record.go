@@ -33,6 +33,13 @@ const (
 	EvDrop    protocol.Ev = "drop"    // on the way to Peer; Why
 )
 
+// The phases of a run: in the first anything may go wrong and nothing bad may happen, in the second a healed core must
+// do what it is there for.
+const (
+	Safety   = "safety"
+	Liveness = "liveness"
+)
+
 // A Delivery is what is true of a message that arrived.
 type Delivery struct {
 	// Sent is when the Step that sent it took place; Bound the receiver's Receive.Delay in nanoseconds, -1 if unknown.

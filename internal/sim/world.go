@@ -51,7 +51,8 @@ type Config struct {
 	Late time.Duration
 	// Messages makes records of all that happens to messages; Words words the causes of views in full.
 	Messages, Words bool
-	// OnNotice is told of messages that were lost, late or duplicated. A packet has no message.
+	// OnNotice is told of messages that were lost, late or duplicated. Probes of a port, and packets lost at a member that
+	// is down or asleep, have no message.
 	OnNotice func(n Notice, from protocol.Ident, to protocol.Rank, m protocol.Message)
 }
 
@@ -75,6 +76,7 @@ type World struct {
 	stats     Stats
 	line      Record
 	incoming  protocol.Receive
+	inside    protocol.Message // while a port sends packets: the message that they are about
 	err       error
 }
 
@@ -129,6 +131,7 @@ func (w *World) newMember(r protocol.Rank) *member {
 		dice:  newDice(w.config.Seed, 1+uint64(r)),
 		heard: make([]protocol.Inc, w.config.Members),
 		timer: Forever,
+		due:   Forever,
 	}
 }
 
@@ -246,6 +249,21 @@ func (w *World) At(t Real, do func()) {
 // Command gives a member's machine an event of the driver's choice now: a command, Unfit, Trusts. A member that is down
 // does not get it, one that is frozen gets it later.
 func (w *World) Command(r protocol.Rank, ev protocol.Event) { w.command(w.members[r], ev, w.now) }
+
+// Relink changes how links behave when no fault is on them, from now on.
+func (w *World) Relink(change func(from, to protocol.Rank, l Link) Link) {
+	for a := range w.members {
+		for b := range w.members {
+			if a == b {
+				continue
+			}
+			from, to := protocol.Rank(a), protocol.Rank(b)
+			l := w.link(from, to)
+			l.spec = change(from, to, l.spec)
+			l.sum()
+		}
+	}
+}
 
 // Phase records the beginning of a phase and whom it is about.
 func (w *World) Phase(name string, members protocol.Set) {

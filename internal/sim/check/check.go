@@ -1,0 +1,50 @@
+// Package check holds the invariants that protocols must keep: one checker for each, one file for each checker.
+// A checker sees the trace as it happens, and the ground truth beside it; it never looks into a machine.
+//
+// The names are those of PROTOCOLS §9:
+//
+//	S-OM   omega.go   in the end all that are up trust the same correct member
+package check
+
+import (
+	"fmt"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/sim"
+)
+
+// A Checker watches over one invariant during one run.
+type Checker interface {
+	// Name is what the invariant is called; it stands in every failure.
+	Name() string
+	// Observe sees a record as it happens. An error is a Violation.
+	Observe(*sim.Record) error
+	// Finish is called once when the run is over, for what only its end can show.
+	Finish() error
+}
+
+// Truth is what a checker may know besides the trace. A sim.World is one.
+type Truth interface {
+	Now() sim.Real
+	Members() int
+	Clock(protocol.Rank) *sim.Clock
+	Up(protocol.Rank) bool
+	Frozen(protocol.Rank) bool
+	Ident(protocol.Rank) protocol.Ident
+	Cut(from, to protocol.Rank) bool
+}
+
+// A Violation is an invariant that did not hold.
+type Violation struct {
+	Name string
+	T    sim.Real
+	Text string
+}
+
+// Error names the invariant first.
+func (v *Violation) Error() string { return fmt.Sprintf("%s violated at %v: %s", v.Name, v.T, v.Text) }
+
+// Violatedf returns a Violation of the named invariant.
+func Violatedf(name string, t sim.Real, format string, args ...any) error {
+	return &Violation{Name: name, T: t, Text: fmt.Sprintf(format, args...)}
+}
