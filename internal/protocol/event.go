@@ -34,8 +34,11 @@ type (
 	// Campaign asks to lead the group.
 	Campaign struct{ Group Group }
 
-	// Resign gives the group up, or ends the attempt to lead it.
-	Resign struct{ Group Group }
+	// Resign gives the group up, or ends the attempt to lead it. Why is the cause to be shown; zero stands for Resigned.
+	Resign struct {
+		Group Group
+		Why   CauseCode
+	}
 
 	// Transfer gives the group up in favour of To. If ID is not zero an Answer says whether To leads it now.
 	Transfer struct {

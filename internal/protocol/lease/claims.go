@@ -1,0 +1,273 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+const (
+	// A request carries at most this many claims and releases, and stops at this many bytes of them, so that it fits a
+	// datagram: what does not fit goes in the next one at once.
+	maxParts = 64
+	maxBytes = 1000
+	// window is how many requests may be on their way to one voter.
+	window = 16
+	// maxQuiet is how often the interval doubles while nothing but releases are left to say.
+	maxQuiet = 4
+	// partSize is about what a claim or release takes besides the group's name.
+	partSize = 16
+)
+
+type releaseKey struct {
+	group protocol.Group
+	of    protocol.Ident
+}
+
+// A release is repeated to each voter until it has answered a request that carried it.
+type release struct {
+	Release
+	wants protocol.Set // voters that have not answered yet
+}
+
+// releaseTo sends a release to voters until they answer.
+func (h *Holder) releaseTo(rel Release, voters protocol.Set) {
+	if voters.Empty() {
+		return
+	}
+	key := releaseKey{rel.Group, rel.Of}
+	r := h.releases[key]
+	if r == nil {
+		r = &release{}
+		h.releases[key] = r
+	} else {
+		rel.Term = max(rel.Term, r.Term)
+	}
+	r.Release = rel
+	r.wants = r.wants.Union(voters)
+	for v := range voters.All() {
+		h.voters[v].releases = append(h.voters[v].releases, r)
+	}
+}
+
+// Carry takes over the release of a predecessor that named this member as its heir.
+func (h *Holder) Carry(rel Release) { h.releaseTo(rel, protocol.Everyone(h.cfg.Members)) }
+
+func (h *Holder) answered(r *release, by protocol.Rank) {
+	r.wants.Remove(by)
+	key := releaseKey{r.Group, r.Of}
+	if r.wants.Empty() && h.releases[key] == r {
+		delete(h.releases, key)
+	}
+}
+
+func (h *Holder) requeue(v *voter, by protocol.Rank, rs []*release) {
+	for _, r := range rs {
+		if r.wants.Has(by) {
+			v.releases = append(v.releases, r)
+		}
+	}
+}
+
+// queue puts a claim into the voter's next request.
+func (h *Holder) queue(t *tenure, r protocol.Rank) {
+	if t.bids[r].state != queued {
+		h.voters[r].claims = append(h.voters[r].claims, t)
+	}
+	t.bids[r].state = queued
+}
+
+// waits says whether a queued claim is still wanted.
+func (h *Holder) waits(t *tenure, r protocol.Rank) bool {
+	if h.tenures[t.group] != t || t.bids == nil {
+		return false
+	}
+	return t.bids[r].state == queued
+}
+
+// overdue gives up the requests that can no longer be of use and queues again what unanswered ones carried.
+func (h *Holder) overdue(now protocol.Time) {
+	h.retry = protocol.Never
+	for i := range h.voters {
+		v, r := &h.voters[i], protocol.Rank(i)
+		for j := 0; j < len(v.flights); j++ {
+			f := &v.flights[j]
+			at := f.start.Add(h.patience())
+			if now >= at && !f.overdue {
+				f.overdue, v.silent = true, true
+				h.again(r, f)
+			}
+			gone := f.start.Add(h.cfg.hold(f.delta))
+			if now >= gone {
+				v.land(f.seq)
+				j--
+				continue
+			}
+			if f.overdue {
+				at = gone
+			}
+			h.retry = min(h.retry, at)
+		}
+	}
+}
+
+// patience is how long an answer is waited for before its request counts as lost.
+func (h *Holder) patience() time.Duration { return h.cfg.Rho.WaitAtLeast(h.cfg.RoundTrip) }
+
+func (h *Holder) again(r protocol.Rank, f *flight) {
+	for _, t := range f.claims {
+		if h.tenures[t.group] == t && t.bids != nil && t.bids[r].state == flying {
+			h.queue(t, r)
+		}
+	}
+	h.requeue(&h.voters[r], r, f.releases)
+	f.claims, f.releases = f.claims[:0], f.releases[:0]
+}
+
+// Flush ends a Step: it sends the requests that are due.
+func (h *Holder) Flush(now protocol.Time) {
+	busy := len(h.tenures) > 0
+	if !busy && len(h.releases) == 0 {
+		h.renew = protocol.Never
+		for i := range h.voters {
+			h.voters[i].claims, h.voters[i].releases = h.voters[i].claims[:0], h.voters[i].releases[:0]
+		}
+		return
+	}
+	due := now >= h.renew
+	if due {
+		h.unite()
+	}
+	for i := range h.voters {
+		v, r := &h.voters[i], protocol.Rank(i)
+		if due {
+			h.askAgain(v, r)
+			if busy || len(v.releases) > 0 {
+				h.send(now, v, r)
+			}
+		}
+		for !v.silent && len(v.flights) < window && h.pending(v, r) {
+			h.send(now, v, r)
+		}
+	}
+	if busy {
+		h.quiet = 0
+	}
+	if due || h.renew == protocol.Never {
+		h.renew = now.Add(h.cfg.Renew << min(h.quiet, maxQuiet))
+		h.quiet++
+	}
+}
+
+// askAgain queues the claims that the voter refused.
+func (h *Holder) askAgain(v *voter, r protocol.Rank) {
+	for _, t := range v.refused {
+		if h.tenures[t.group] == t && t.bids != nil && t.bids[r].state == rejected && t.leads() {
+			h.queue(t, r)
+		}
+	}
+	clear(v.refused)
+	v.refused = v.refused[:0]
+}
+
+// pending says whether anything waits for the voter, and forgets what does no longer.
+func (h *Holder) pending(v *voter, r protocol.Rank) bool {
+	n := 0
+	for n < len(v.claims) && !h.waits(v.claims[n], r) {
+		n++
+	}
+	v.claims = drop(v.claims, n)
+	n = 0
+	for n < len(v.releases) && !v.releases[n].wants.Has(r) {
+		n++
+	}
+	v.releases = drop(v.releases, n)
+	return len(v.claims)+len(v.releases) > 0
+}
+
+// drop takes the first n off a queue, whose memory is used again.
+func drop[T any](q []T, n int) []T {
+	if n == 0 {
+		return q
+	}
+	left := copy(q, q[n:])
+	clear(q[left:])
+	return q[:left]
+}
+
+// send sends one request to one voter, with as much of what waits for it as fits.
+func (h *Holder) send(now protocol.Time, v *voter, r protocol.Rank) {
+	if len(v.flights) >= 2*window {
+		h.again(r, &v.flights[0])
+		v.land(v.flights[0].seq)
+	}
+	h.seq++
+	m := h.request()
+	*m = Request{Epoch: h.cfg.Epoch, Digest: h.cfg.Digest, Seq: h.seq, Delta: h.delta(), Claims: m.Claims[:0],
+		Releases: m.Releases[:0]}
+	if h.cfg.Skew != nil {
+		m.Start = h.cfg.Skew.At(now)
+	}
+	f := v.depart()
+	f.seq, f.start, f.delta = h.seq, now, m.Delta
+	size := h.packReleases(m, f, v, r, 0)
+	h.packClaims(m, f, v, r, size)
+	h.retry = min(h.retry, now.Add(h.patience()))
+	h.out.Send = append(h.out.Send, protocol.Envelope{To: r, Message: m})
+}
+
+func (h *Holder) packReleases(m *Request, f *flight, v *voter, r protocol.Rank, size int) int {
+	n := 0
+	for ; n < len(v.releases) && len(m.Releases) < maxParts && size < maxBytes; n++ {
+		rel := v.releases[n]
+		if rel.wants.Has(r) {
+			m.Releases = append(m.Releases, rel.Release)
+			f.releases = append(f.releases, rel)
+			size += len(rel.Group) + partSize
+		}
+	}
+	v.releases = drop(v.releases, n)
+	return size
+}
+
+func (h *Holder) packClaims(m *Request, f *flight, v *voter, r protocol.Rank, size int) {
+	n := 0
+	for ; n < len(v.claims) && len(m.Claims) < maxParts && size < maxBytes; n++ {
+		t := v.claims[n]
+		if !h.waits(t, r) {
+			continue
+		}
+		b := &t.bids[r]
+		b.state = flying
+		if t.leads() && b.led == 0 {
+			b.led = m.Seq
+		}
+		t.asked.Add(r)
+		m.Claims = append(m.Claims, Claim{Group: t.group, Tenure: t.number, Term: b.term, Token: t.token})
+		f.claims = append(f.claims, t)
+		size += len(t.group) + partSize
+	}
+	v.claims = drop(v.claims, n)
+}
+
+// request returns a message of the pool.
+func (h *Holder) request() *Request {
+	if h.used == len(h.pool) {
+		h.pool = append(h.pool, new(Request))
+	}
+	h.used++
+	return h.pool[h.used-1]
+}
+
+// depart returns a new flight, made of an old one where there is one.
+func (v *voter) depart() *flight {
+	n := len(v.flights)
+	if n < cap(v.flights) {
+		v.flights = v.flights[:n+1]
+	} else {
+		v.flights = append(v.flights, flight{})
+	}
+	f := &v.flights[n]
+	*f = flight{claims: f.claims[:0], releases: f.releases[:0]}
+	return f
+}

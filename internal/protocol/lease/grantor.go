@@ -1,0 +1,236 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Grantor is the voting half of a member: it gives its word, and keeps it.
+type Grantor struct {
+	cfg    *Config
+	policy Policy
+	out    *protocol.Effects
+	terms  *Terms
+
+	// ready is when the voter may grant again after a restart; Never while that is not known.
+	ready protocol.Time
+	// closed voters grant nothing more.
+	closed bool
+
+	// promises has the promise to each member's latest incarnation; nil where there is none. old has those to earlier ones
+	// that still stand.
+	promises []*promise
+	old      []*promise
+	groups   map[protocol.Group]*entry
+	// all lists the groups in no particular but reproducible order, so that sweeps can go round; hand is where they are.
+	all  []*entry
+	hand int
+	// lapse is no later than the first instant at which a promise with assignments runs out.
+	lapse protocol.Time
+	// assigned counts the groups that are assigned to anybody.
+	assigned int
+
+	changes []Change
+	ok      OK
+	nack    Nack
+}
+
+// A promise is this voter's word to one incarnation of one member.
+type promise struct {
+	to protocol.Ident
+	// until is F. Invariant: it never falls while the clock is below it.
+	until protocol.Time
+	// gen numbers the unbroken promise and seq is the highest request that was taken. Invariant: neither ever falls.
+	gen, seq uint64
+	first    *entry // the groups that are assigned, linked
+}
+
+// An entry is what the voter knows of one group.
+type entry struct {
+	group protocol.Group
+	// to has the group, or is nil. Invariant: after lapses were noticed at the start of a Step, an entry with a promise
+	// counts: the clock is below its end and its gen is that in which the group was assigned.
+	to *promise
+	// term is the highest that was accepted, and owner whose it is; nobody's after a release or a restart.
+	term   uint64
+	owner  protocol.Ident
+	tenure uint64
+	// token is not zero once the holder has said that it leads, and is its token.
+	token uint64
+	// seen is the highest term that this member has heard of or proposed, whether it was accepted or not.
+	seen uint64
+	// free is since when nobody has the group, and heir who was named as the next; reserved is until when the heir goes
+	// first.
+	free, reserved protocol.Time
+	heir           protocol.Rank
+	prev, next     *entry // in the promise's list
+	index          int    // in all
+}
+
+// A Change says that who has a group, or who leads it, changed as this member sees it.
+type Change struct {
+	Group protocol.Group
+	Cause protocol.Cause
+}
+
+// NewGrantor returns a voter that has promised nothing yet and that is not ready.
+func NewGrantor(cfg *Config, policy Policy, terms *Terms, out *protocol.Effects) *Grantor {
+	return &Grantor{
+		cfg: cfg, policy: policy, terms: terms, out: out,
+		ready:    protocol.Never,
+		promises: make([]*promise, cfg.Members),
+		groups:   make(map[protocol.Group]*entry),
+		lapse:    protocol.Never,
+	}
+}
+
+// Wait makes the voter grant nothing before at; Never for as long as it is not told otherwise.
+func (g *Grantor) Wait(at protocol.Time) { g.ready = at }
+
+// Ready says whether the voter grants.
+func (g *Grantor) Ready(now protocol.Time) bool { return now >= g.ready && !g.closed }
+
+// Close makes the voter grant nothing from now on. What it granted stands until it lapses or is released.
+func (g *Grantor) Close() { g.closed = true }
+
+// Outstanding says whether anything that was granted still stands.
+func (g *Grantor) Outstanding() bool { return g.assigned > 0 }
+
+// Next returns when a promise with assignments may run out.
+func (g *Grantor) Next() protocol.Time { return g.lapse }
+
+// TakeChanges returns what changed since it was last called. The slice is used again.
+func (g *Grantor) TakeChanges() []Change {
+	c := g.changes
+	g.changes = g.changes[:0]
+	return c
+}
+
+// Lapse notices the promises that have run out. It comes before anything else in a Step, so that whatever is assigned
+// after it counts.
+func (g *Grantor) Lapse(now protocol.Time) {
+	if now < g.lapse {
+		return
+	}
+	g.lapse = protocol.Never
+	for _, p := range g.promises {
+		g.lapseOne(now, p)
+	}
+	keep := g.old[:0]
+	for _, p := range g.old {
+		g.lapseOne(now, p)
+		if p.first != nil {
+			keep = append(keep, p)
+		}
+	}
+	clear(g.old[len(keep):])
+	g.old = keep
+}
+
+func (g *Grantor) lapseOne(now protocol.Time, p *promise) {
+	if p == nil || p.first == nil {
+		return
+	}
+	if now < p.until {
+		g.lapse = min(g.lapse, p.until)
+		return
+	}
+	for p.first != nil {
+		g.unassign(now, p.first, "lapsed", 0, protocol.Cause{Code: protocol.LeaseExpired, Peer: p.to.Rank})
+	}
+}
+
+// Request judges a request of from, which must be of the latest incarnation of its member, and answers it.
+func (g *Grantor) Request(now protocol.Time, from protocol.Ident, delay time.Duration, r *Request) {
+	if why, ok := g.refuse(now, r, delay); ok {
+		g.refuseAll(now, from, r, why)
+		return
+	}
+	p := g.promiseTo(from)
+	if r.Seq <= p.seq {
+		g.refuseAll(now, from, r, WhyStale)
+		return
+	}
+	p.seq = r.Seq
+	g.extend(now, p, r)
+	g.ok = OK{Seq: r.Seq, Gen: p.gen, At: now, Floor: g.terms.Floor, Results: g.ok.Results[:0]}
+	high := uint64(0)
+	for i := range r.Releases {
+		high = max(high, g.release(now, &r.Releases[i]))
+	}
+	for i := range r.Claims {
+		res := g.claim(now, p, &r.Claims[i])
+		if res.Code == Granted {
+			high = max(high, res.Term)
+		}
+		g.ok.Results = append(g.ok.Results, res)
+	}
+	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: &g.ok, Durable: high > g.terms.Durable})
+}
+
+// refuse returns why the whole request cannot be looked at, if so.
+func (g *Grantor) refuse(now protocol.Time, r *Request, delay time.Duration) (Why, bool) {
+	c := g.cfg
+	switch {
+	case r.Epoch != c.Epoch:
+		return WhyEpoch, true
+	case r.Digest != c.Digest:
+		return WhyConfig, true
+	case g.closed:
+		return WhyClosing, true
+	case now < g.ready:
+		return WhyRecovering, true
+	case r.Delta <= 0 || r.Delta > c.Longest:
+		return WhyConfig, true
+	case !c.TrustAge && delay != protocol.Unknown && delay > r.Delta:
+		return WhyLate, true
+	}
+	if c.Skew != nil {
+		at := c.Skew.At(now)
+		switch {
+		case r.Start.Sub(at) > c.Skew.Skew():
+			return WhyClock, true
+		case r.Start.Add(r.Delta+c.Skew.Skew()) <= at:
+			return WhyLate, true
+		}
+	}
+	return 0, false
+}
+
+func (g *Grantor) refuseAll(now protocol.Time, from protocol.Ident, r *Request, why Why) {
+	g.nack = Nack{Seq: r.Seq, Why: why, Floor: g.terms.Floor}
+	if why == WhyRecovering && g.ready != protocol.Never {
+		g.nack.Remaining = g.ready.Sub(now)
+	}
+	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: &g.nack})
+}
+
+// promiseTo returns the promise to from, which may be one of no length. What was promised to an earlier incarnation
+// stands until it lapses: a restart proves nothing about a program that the incarnation before has left behind.
+func (g *Grantor) promiseTo(from protocol.Ident) *promise {
+	p := g.promises[from.Rank]
+	if p != nil && p.to == from {
+		return p
+	}
+	if p != nil && p.first != nil {
+		g.old = append(g.old, p)
+	}
+	p = &promise{to: from}
+	g.promises[from.Rank] = p
+	return p
+}
+
+// extend renews the promise. One that has run out begins anew, without assignments.
+func (g *Grantor) extend(now protocol.Time, p *promise, r *Request) {
+	if p.gen == 0 || now >= p.until {
+		if p.gen > 0 {
+			g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvBreak, Dom: g.cfg.Domain, Peer: p.to, Gen: p.gen})
+		}
+		p.gen++
+		p.until = now
+	}
+	p.until = max(p.until, g.cfg.promise(now, r.Start, r.Delta))
+	g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvPromise, Dom: g.cfg.Domain, Peer: p.to, Gen: p.gen,
+		Seq: p.seq, Until: p.until})
+}

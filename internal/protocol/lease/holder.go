@@ -1,0 +1,309 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Holder is the leading half of a member: it asks for groups, and knows until when it has them.
+type Holder struct {
+	cfg     *Config
+	policy  Policy
+	out     *protocol.Effects
+	terms   *Terms
+	grantor *Grantor // of the same member, which remembers the terms of its groups
+
+	me  protocol.Ident
+	now protocol.Time // of the present Step
+	// seq and tenures number this incarnation's requests and its attempts to lead.
+	seq, number uint64
+	voters      []voter
+	tenures     map[protocol.Group]*tenure
+	trying      []*tenure
+	releases    map[releaseKey]*release
+	classes     []*class
+	horizon     protocol.HorizonID
+	agenda      Agenda[*tenure]
+	// renew is when all voters are asked again; Never if there is nothing to ask for.
+	renew protocol.Time
+	// quiet counts the renewals since the last tenure: only releases are left, and they are repeated ever more slowly.
+	quiet int
+	// retry is no later than the first instant at which an unanswered request is given up or repeated.
+	retry    protocol.Time
+	outcomes []Outcome
+	pool     []*Request
+	used     int
+	order    []protocol.Rank // scratch
+}
+
+// A voter is what the holder knows of one voter.
+type voter struct {
+	// inc and gen name the voter's promise, and end is until when, on this member's clock, it can be relied on. Invariant:
+	// (inc, gen) never falls, and end never does while they stand.
+	inc protocol.Inc
+	gen uint64
+	end protocol.Time
+	// claims and releases wait to be sent; refused are the claims to be made again with the next renewal.
+	claims   []*tenure
+	refused  []*tenure
+	releases []*release
+	flights  []flight
+	// silent voters did not answer the last request in time. They are asked once per renewal.
+	silent bool
+	rtt    roundTrips
+}
+
+// A flight is a request on its way. Each is judged by its own start.
+type flight struct {
+	seq      uint64
+	start    protocol.Time
+	delta    time.Duration
+	overdue  bool // what it carried was queued again
+	claims   []*tenure
+	releases []*release
+}
+
+// An Outcome is something that happened to a group of the holder and that its user has to act on.
+type Outcome struct {
+	Group protocol.Group
+	What  What
+	// Cause is the reason of a change.
+	Cause protocol.Cause
+	// Start is when a failed attempt began. Busy says that refusals explain it, Led that some were for the sake of a leader,
+	// and Retry is when they may be over.
+	Start     protocol.Time
+	Busy, Led bool
+	Retry     protocol.Time
+	// Heir is who was named as the next when a leadership was given up, and Term bounds what was released.
+	Heir protocol.Rank
+	Term uint64
+}
+
+// What is the kind of an outcome.
+type What uint8
+
+const (
+	Gained  What = iota // the member leads
+	Moved               // it still leads, but its lease lies behind another horizon or has a set end
+	Lost                // it leads no more
+	Failed              // an attempt came to nothing
+	Overdue             // the program did not stop in time: the lease runs out
+)
+
+// NewHolder returns a holder that holds nothing. It is of no use before it is told its incarnation.
+func NewHolder(cfg *Config, policy Policy, terms *Terms, grantor *Grantor, out *protocol.Effects) *Holder {
+	h := &Holder{cfg: cfg, policy: policy, terms: terms, grantor: grantor, out: out}
+	h.Reset(0)
+	return h
+}
+
+// Reset makes the holder speak as a new incarnation, which holds nothing and has released nothing.
+func (h *Holder) Reset(inc protocol.Inc) {
+	h.me = protocol.Ident{Rank: h.cfg.Me, Inc: inc}
+	h.seq, h.number = 0, 0
+	h.voters = make([]voter, h.cfg.Members)
+	h.tenures = make(map[protocol.Group]*tenure)
+	h.releases = make(map[releaseKey]*release)
+	h.trying, h.classes, h.agenda = nil, nil, Agenda[*tenure]{}
+	h.renew, h.retry = protocol.Never, protocol.Never
+}
+
+// TakeOutcomes returns what happened since it was last called. The slice is used again.
+func (h *Holder) TakeOutcomes() []Outcome {
+	o := h.outcomes
+	h.outcomes = h.outcomes[:0]
+	return o
+}
+
+// Next returns when the holder wants a Step.
+func (h *Holder) Next() protocol.Time {
+	at := min(h.renew, h.retry, h.agenda.Next())
+	for _, c := range h.classes {
+		at = min(at, c.until)
+	}
+	return at
+}
+
+// Begin starts a Step: messages of the one before may be used again, and every lease whose end has come is over before
+// anything else happens. No later answer revives it.
+func (h *Holder) Begin(now protocol.Time) {
+	h.used, h.now = 0, now
+	for i := 0; i < len(h.classes); {
+		c := h.classes[i]
+		if now < c.until {
+			i++
+			continue
+		}
+		for c.first != nil {
+			h.end(now, c.first, "expired", protocol.Cause{Code: h.whyExpired(c), Peer: h.me.Rank}, protocol.Nobody)
+		}
+	}
+	for {
+		at, t, ok := h.agenda.Due(now)
+		if !ok {
+			break
+		}
+		if t.due == at && h.tenures[t.group] == t {
+			t.due = protocol.Never
+			h.onDue(now, t)
+		}
+	}
+	if now >= h.retry {
+		h.overdue(now)
+	}
+}
+
+// whyExpired tells a lease that too few voters answered for from one that merely was not renewed.
+func (h *Holder) whyExpired(c *class) protocol.CauseCode {
+	silent := 0
+	for r := range c.backers.All() {
+		if h.voters[r].silent {
+			silent++
+		}
+	}
+	if silent > 0 {
+		return protocol.NoQuorum
+	}
+	return protocol.LeaseExpired
+}
+
+// onDue acts on the one thing that a tenure waits for besides its class.
+func (h *Holder) onDue(now protocol.Time, t *tenure) {
+	switch {
+	case !t.leads():
+		h.fail(now, t)
+	case now >= t.until:
+		h.end(now, t, "expired", protocol.Cause{Code: protocol.LeaseExpired, Peer: h.me.Rank}, protocol.Nobody)
+	case t.stopped:
+		h.demote(now, t)
+	case t.stopping:
+		h.freeze(now, t)
+		h.outcomes = append(h.outcomes, Outcome{Group: t.group, What: Overdue, Cause: t.cause})
+	}
+}
+
+// OK takes a voter's answer.
+func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) {
+	h.terms.SeeFloor(m.Floor)
+	v := &h.voters[from.Rank]
+	f, ok := v.land(m.Seq)
+	if !ok {
+		return
+	}
+	v.silent = false
+	v.rtt.add(now.Sub(f.start))
+	for _, r := range f.releases {
+		h.answered(r, from.Rank)
+	}
+	end := f.start.Add(h.cfg.hold(f.delta))
+	was := v.end
+	switch {
+	case from.Inc < v.inc || from.Inc == v.inc && m.Gen < v.gen:
+		return
+	case from.Inc == v.inc && m.Gen == v.gen:
+		v.end = max(v.end, end)
+	default:
+		h.lose(from.Rank)
+		v.inc, v.gen, v.end = from.Inc, m.Gen, end
+	}
+	for i := range m.Results {
+		h.result(now, from.Rank, m, &m.Results[i])
+	}
+	h.extend(from.Rank)
+	if was <= now {
+		h.completeAll(now)
+	}
+}
+
+// Nack takes a voter's refusal of a whole request.
+func (h *Holder) Nack(now protocol.Time, from protocol.Ident, m *Nack) {
+	h.terms.SeeFloor(m.Floor)
+	v := &h.voters[from.Rank]
+	f, ok := v.land(m.Seq)
+	if !ok {
+		return
+	}
+	v.silent = false
+	if from.Inc > v.inc {
+		h.lose(from.Rank)
+		v.inc, v.gen, v.end = from.Inc, 0, 0
+	}
+	until := now.Add(m.Remaining)
+	if m.Why != WhyStale && m.Remaining == 0 {
+		until = now.Add(h.cfg.Lease)
+	}
+	for _, t := range f.claims {
+		if h.tenures[t.group] != t || t.bids == nil {
+			continue
+		}
+		b := &t.bids[from.Rank]
+		switch {
+		case b.state != flying:
+		case m.Why == WhyStale:
+			h.queue(t, from.Rank)
+		default:
+			h.refused(t, from.Rank, until)
+			b.leader = true // it will not change its mind sooner
+			h.hopeless(now, t)
+		}
+	}
+	h.requeue(v, from.Rank, f.releases)
+	if m.Why != WhyStale {
+		v.silent = true // nothing but renewals until it takes one
+	}
+}
+
+// land takes the flight off; a flight that is not there was answered before or given up.
+func (v *voter) land(seq uint64) (flight, bool) {
+	for i := range v.flights {
+		if v.flights[i].seq == seq {
+			f := v.flights[i]
+			last := len(v.flights) - 1
+			copy(v.flights[i:], v.flights[i+1:])
+			// The slices stay behind the end, to be used by the next flight. f is read before that.
+			v.flights[last] = f
+			v.flights = v.flights[:last]
+			return f, true
+		}
+	}
+	return flight{}, false
+}
+
+// lose notes that the voter has begun a new promise or has restarted: it backs nothing any more.
+func (h *Holder) lose(r protocol.Rank) {
+	for _, c := range h.classes {
+		if !c.backers.Has(r) {
+			continue
+		}
+		c.backers.Remove(r)
+		for t := c.first; t != nil; t = t.next {
+			t.openBids(h, c.backers)
+			h.queue(t, r)
+		}
+	}
+	for _, t := range h.trying {
+		if t.bids[r].state == backed {
+			h.queue(t, r)
+		}
+	}
+}
+
+// extend moves the horizons that the voter's new end moves.
+func (h *Holder) extend(r protocol.Rank) {
+	for _, c := range h.classes {
+		if c.backers.Has(r) {
+			h.advance(c)
+		}
+	}
+}
+
+func (h *Holder) completeAll(now protocol.Time) {
+	for i := 0; i < len(h.trying); {
+		t := h.trying[i]
+		h.complete(now, t)
+		if i < len(h.trying) && h.trying[i] == t {
+			i++
+		}
+	}
+}

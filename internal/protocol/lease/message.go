@@ -1,0 +1,151 @@
+package lease
+
+import (
+	"slices"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Request asks a voter to renew its promise to the sender for Delta, from now on the voter's clock. It also carries
+// what the voter has not yet answered: claims of groups, and releases of groups.
+type Request struct {
+	Epoch  uint32
+	Digest uint64 // of the council's configuration
+	// Seq numbers the requests of one incarnation of the sender, to whomever they go.
+	Seq   uint64
+	Delta time.Duration
+	// Start is the synchronised time of the request; zero under bounded drift, where a voter has no use for it.
+	Start    protocol.Time
+	Claims   []Claim
+	Releases []Release
+	// Info is for the policy; nil under Nerio.
+	Info []byte
+}
+
+// A Claim asks for one group.
+type Claim struct {
+	Group  protocol.Group
+	Tenure uint64
+	Term   uint64
+	// Token is the term at which the tenure began to lead; zero while it only tries to. From it the voter learns who leads.
+	Token uint64
+}
+
+// A Release gives one group up: whatever Of was assigned in it at Term or below. Only the identity and the term count,
+// not who brings it: a successor may carry its predecessor's.
+type Release struct {
+	Group protocol.Group
+	Of    protocol.Ident
+	Term  uint64
+	// To is the successor that Of wishes, or Nobody.
+	To protocol.Rank
+}
+
+// An OK says that the promise was renewed, and what became of each claim. All releases of the request were heard.
+type OK struct {
+	Seq uint64
+	// Gen numbers the unbroken promise of this voter to the asker. A higher one than before means that the promise
+	// had lapsed in between, and all assignments with it.
+	Gen uint64
+	// At is the voter's clock at the instant of the grant.
+	At      protocol.Time
+	Floor   uint64
+	Results []Result
+	Info    []byte
+}
+
+// A Result is the answer to one claim.
+type Result struct {
+	Group protocol.Group
+	Term  uint64 // as claimed
+	Code  Code
+	// Known is the voter's own term of the group.
+	Known uint64
+	// Holder has the group if Code is Busy, and Remaining is how much longer its promise stands on the voter's clock. Token
+	// is not zero if it leads as far as the voter knows, and is then its token.
+	Holder    protocol.Ident
+	Remaining time.Duration
+	Token     uint64
+	// Candidate says that the voter itself would lead the group if it could.
+	Candidate bool
+}
+
+// Code is the kind of a result.
+type Code uint8
+
+const (
+	Granted Code = iota
+	Busy         // another holder has it
+	Low          // the term is not above the voter's
+	Refused      // the policy said no
+)
+
+var codes = [...]string{"granted", "busy", "low", "refused"}
+
+func (c Code) String() string {
+	if int(c) < len(codes) {
+		return codes[c]
+	}
+	return "unknown"
+}
+
+// A Nack refuses a whole request. Nothing in it was looked at.
+type Nack struct {
+	Seq   uint64
+	Why   Why
+	Floor uint64
+	// Remaining is how much longer a recovering voter waits, on its clock.
+	Remaining time.Duration
+}
+
+// Why says why a whole request was refused.
+type Why uint8
+
+const (
+	WhyRecovering Why = iota // the voter may have forgotten promises
+	WhyEpoch                 // another epoch
+	WhyConfig                // another configuration, or longer than the longest promise
+	WhyStale                 // a later request was already taken
+	WhyLate                  // the request is older than what it asks for
+	WhyClock                 // its start lies in the future: synchronised time is not
+	WhyClosing               // the voter is leaving
+)
+
+var whys = [...]string{"recovering", "epoch", "config", "stale", "late", "clock", "closing"}
+
+func (w Why) String() string {
+	if int(w) < len(whys) {
+		return whys[w]
+	}
+	return "unknown"
+}
+
+// Name says lease.Request.
+func (*Request) Name() string { return "lease.Request" }
+
+// Name says lease.OK.
+func (*OK) Name() string { return "lease.OK" }
+
+// Name says lease.Nack.
+func (*Nack) Name() string { return "lease.Nack" }
+
+// Copy returns an independent copy.
+func (m *Request) Copy() protocol.Message {
+	c := *m
+	c.Claims, c.Releases, c.Info = slices.Clone(m.Claims), slices.Clone(m.Releases), slices.Clone(m.Info)
+	return &c
+}
+
+// Copy returns an independent copy.
+func (m *OK) Copy() protocol.Message {
+	c := *m
+	c.Results, c.Info = slices.Clone(m.Results), slices.Clone(m.Info)
+	return &c
+}
+
+// Copy returns an independent copy.
+func (m *Nack) Copy() protocol.Message {
+	c := *m
+	return &c
+}

@@ -1,0 +1,448 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/stamp"
+)
+
+// A tenure is one attempt to lead one group and, if it succeeds, the leadership.
+type tenure struct {
+	group  protocol.Group
+	number uint64
+	// term is what is claimed where nothing else is known, and highest is the highest that any claim bore.
+	term, highest uint64
+	// token is the term of the first completion; zero before it.
+	token  uint64
+	quorum stamp.Quorum
+	start  protocol.Time
+	asked  protocol.Set // voters that were sent a claim
+	// bids says how each voter stands to the group; nil once all back it.
+	bids []bid
+	// candidates have said that they would lead the group if they could.
+	candidates protocol.Set
+
+	class      *class // whose horizon bounds the lease; nil before the first completion and after freezing
+	horizon    protocol.HorizonID
+	prev, next *tenure
+	// until caps the lease: Never unless it is frozen.
+	until protocol.Time
+	// verified is V: what was promised to those who asked for proof. The member does not step down before.
+	verified protocol.Time
+	// stopping tenures wait for their program, stopped ones only for verified. heir is who shall lead next; cause is why.
+	stopping, stopped bool
+	heir              protocol.Rank
+	cause             protocol.Cause
+	due               protocol.Time // of its entry on the agenda
+	index             int           // in trying
+}
+
+// A bid is how one voter stands to one group.
+type bid struct {
+	state bidState
+	term  uint64 // last claimed there
+	// led is the first request that claimed the group as its leader; zero if there was none. Once it or a later one is
+	// answered the voter knows who leads.
+	led uint64
+	// inc, gen and at are of the acknowledgement.
+	inc protocol.Inc
+	gen uint64
+	at  protocol.Time
+	// until is when a refusal may be over; leader says that it was for the sake of a leader, which will not give way sooner.
+	until  protocol.Time
+	leader bool
+}
+
+type bidState uint8
+
+const (
+	idle     bidState = iota // nothing was asked
+	queued                   // waits to be sent
+	flying                   // was sent
+	backed                   // the voter has assigned the group, and knows that it is led if it is
+	rejected                 // the voter refused; asked again with the next renewal
+)
+
+func (t *tenure) leads() bool { return t.token != 0 }
+
+// end returns E of a leading tenure.
+func (t *tenure) end() protocol.Time {
+	if t.class == nil {
+		return t.until
+	}
+	return t.class.until
+}
+
+// openBids gives a tenure that all voters backed its bids back.
+func (t *tenure) openBids(h *Holder, backers protocol.Set) {
+	if t.bids != nil {
+		return
+	}
+	t.bids = make([]bid, h.cfg.Members)
+	for r := range backers.All() {
+		v := &h.voters[r]
+		t.bids[r] = bid{state: backed, inc: v.inc, gen: v.gen}
+	}
+	for i := range t.bids {
+		t.bids[i].term = t.term
+	}
+}
+
+// Try begins an attempt to lead the group, unless one is on its way.
+func (h *Holder) Try(now protocol.Time, group protocol.Group) {
+	if h.tenures[group] != nil {
+		return
+	}
+	h.number++
+	t := &tenure{
+		group: group, number: h.number, start: now, until: protocol.Never, due: protocol.Never, heir: protocol.Nobody,
+		bids: make([]bid, h.cfg.Members), index: len(h.trying),
+	}
+	h.tenures[group] = t
+	h.trying = append(h.trying, t)
+	h.propose(now, t)
+	h.schedule(t, now.Add(h.cfg.hold(h.cfg.Lease)))
+	if h.renew == protocol.Never {
+		h.renew = now // nobody was asked for a while: ask those too that did not answer then
+	}
+}
+
+// propose claims the group everywhere with a term above all that is known of it.
+func (h *Holder) propose(now protocol.Time, t *tenure) {
+	t.term = h.grantor.Known(now, t.group) + 1
+	t.highest = t.term
+	h.grantor.See(now, t.group, t.term)
+	for r := range t.bids {
+		t.bids[r].term = t.term
+		h.queue(t, protocol.Rank(r))
+	}
+	h.out.Facts = append(h.out.Facts, protocol.Fact{Ev: protocol.EvAttempt, Dom: h.cfg.Domain, Group: t.group, Tenure: t.number,
+		Term: t.term, Start: t.start})
+}
+
+func (h *Holder) schedule(t *tenure, at protocol.Time) {
+	t.due = at
+	if at != protocol.Never {
+		h.agenda.Add(at, t.group, t)
+	}
+}
+
+// result takes a voter's answer to one claim.
+func (h *Holder) result(now protocol.Time, r protocol.Rank, m *OK, res *Result) {
+	h.grantor.See(now, res.Group, res.Known)
+	t := h.tenures[res.Group]
+	if t == nil {
+		return
+	}
+	if res.Candidate {
+		t.candidates.Add(r)
+	} else {
+		t.candidates.Remove(r)
+	}
+	if t.bids == nil || t.bids[r].term != res.Term || t.bids[r].state == idle {
+		return // an answer to what is no longer asked
+	}
+	switch res.Code {
+	case Granted:
+		h.acknowledged(now, t, r, m)
+	case Low:
+		h.outbid(now, t, r)
+	default:
+		h.refused(t, r, now.Add(res.Remaining))
+		t.bids[r].led = 0
+		t.bids[r].leader = res.Token != 0
+		h.hopeless(now, t)
+	}
+}
+
+func (h *Holder) acknowledged(now protocol.Time, t *tenure, r protocol.Rank, m *OK) {
+	b, v := &t.bids[r], &h.voters[r]
+	b.inc, b.gen, b.at = v.inc, v.gen, m.At
+	if !t.leads() {
+		b.state = backed
+		h.complete(now, t)
+		return
+	}
+	if b.led != 0 && m.Seq >= b.led {
+		b.state = backed
+	}
+	if c := t.class; c != nil && !c.backers.Has(r) {
+		h.join(t, c.backers.With(r), c.until)
+		h.moved(t)
+	}
+	t.closeBids()
+}
+
+// closeBids forgets the bids of a leader once there is nothing left to ask for.
+func (t *tenure) closeBids() {
+	for i := range t.bids {
+		if t.bids[i].state != backed {
+			return
+		}
+	}
+	t.bids = nil
+}
+
+// complete makes a tenure lead once enough voters back it.
+func (h *Holder) complete(now protocol.Time, t *tenure) {
+	var backers protocol.Set
+	for i := range t.bids {
+		b, v := &t.bids[i], &h.voters[i]
+		if b.state == backed && b.inc == v.inc && b.gen == v.gen && v.end > now {
+			backers.Add(protocol.Rank(i))
+		}
+	}
+	if !h.policy.Complete(backers) {
+		return
+	}
+	t.token = t.term
+	t.quorum = make(stamp.Quorum, 0, backers.Len())
+	for r := range backers.All() {
+		b := &t.bids[r]
+		t.quorum = append(t.quorum, stamp.Entry{Voter: uint16(r), Inc: uint32(b.inc), Clock: int64(b.at)})
+	}
+	h.dropTrying(t)
+	h.schedule(t, protocol.Never)
+	h.join(t, backers, 0)
+	for i := range t.bids {
+		if s := t.bids[i].state; s == backed || s == flying {
+			h.queue(t, protocol.Rank(i)) // once more, with the token: from it the voter learns who leads
+		}
+	}
+	h.stateLease(now, t, "")
+	h.outcomes = append(h.outcomes, Outcome{Group: t.group, What: Gained,
+		Cause: protocol.Cause{Code: protocol.Elected, Peer: h.me.Rank}})
+}
+
+func (h *Holder) dropTrying(t *tenure) {
+	last := h.trying[len(h.trying)-1]
+	h.trying[t.index], last.index = last, t.index
+	h.trying = h.trying[:len(h.trying)-1]
+}
+
+func (h *Holder) stateLease(now protocol.Time, t *tenure, why string) {
+	f := protocol.Fact{Ev: protocol.EvLease, Dom: h.cfg.Domain, Group: t.group, Tenure: t.number, Term: t.token, Start: t.start,
+		Until: t.end(), At: now, Detail: t.quorum, Why: why}
+	if t.class != nil {
+		f.Seq, f.Members = uint64(t.class.id), t.class.backers
+	}
+	h.out.Facts = append(h.out.Facts, f)
+}
+
+func (h *Holder) moved(t *tenure) {
+	h.stateLease(h.now, t, "moved")
+	h.outcomes = append(h.outcomes, Outcome{Group: t.group, What: Moved, Cause: protocol.Cause{Code: protocol.Elected, Peer: h.me.Rank}})
+}
+
+// outbid acts on a term that was too low. A candidate begins anew above what it learned, for all its acknowledgements
+// have to bear one term; a leader asks that voter alone, and its token stays.
+func (h *Holder) outbid(now protocol.Time, t *tenure, r protocol.Rank) {
+	if !t.leads() {
+		h.propose(now, t)
+		return
+	}
+	b := &t.bids[r]
+	b.term = h.grantor.Known(now, t.group) + 1
+	t.highest = max(t.highest, b.term)
+	h.grantor.See(now, t.group, b.term)
+	h.queue(t, r)
+}
+
+// refused notes that the voter will not have it before until, as far as it knows.
+func (h *Holder) refused(t *tenure, r protocol.Rank, until protocol.Time) {
+	b := &t.bids[r]
+	if b.state != rejected {
+		h.voters[r].refused = append(h.voters[r].refused, t)
+	}
+	b.state, b.until = rejected, until
+}
+
+// hopeless ends an attempt that refusals have already decided, so that what was granted is free again soon (E-N9).
+func (h *Holder) hopeless(now protocol.Time, t *tenure) {
+	if t.leads() {
+		return
+	}
+	if busy, _, _ := h.blocked(t); busy {
+		h.fail(now, t)
+	}
+}
+
+// blocked says whether refusals alone keep the attempt from succeeding, when that may be over, and whether a leader
+// stands behind it.
+func (h *Holder) blocked(t *tenure) (busy bool, retry protocol.Time, led bool) {
+	open := protocol.Everyone(h.cfg.Members)
+	for i := range t.bids {
+		if t.bids[i].state == rejected {
+			open.Remove(protocol.Rank(i))
+		}
+	}
+	for !h.policy.Complete(open) {
+		next := protocol.Nobody
+		for i := range t.bids {
+			r := protocol.Rank(i)
+			if !open.Has(r) && (next == protocol.Nobody || t.bids[i].until < t.bids[next].until) {
+				next = r
+			}
+		}
+		open.Add(next)
+		busy, retry, led = true, t.bids[next].until, led || t.bids[next].leader
+	}
+	return busy, retry, led
+}
+
+// fail ends an attempt.
+func (h *Holder) fail(now protocol.Time, t *tenure) {
+	busy, retry, led := h.blocked(t)
+	why := "silence"
+	if busy {
+		why = "busy"
+	}
+	h.outcomes = append(h.outcomes, Outcome{Group: t.group, What: Failed, Busy: busy, Led: led, Retry: retry, Start: t.start})
+	h.end(now, t, why, protocol.Cause{}, protocol.Nobody)
+}
+
+// end is the one way out of a tenure: it demotes first, forgets every acknowledgement, and only then releases.
+func (h *Holder) end(now protocol.Time, t *tenure, why string, cause protocol.Cause, heir protocol.Rank) {
+	delete(h.tenures, t.group)
+	if t.leads() {
+		h.out.Facts = append(h.out.Facts, protocol.Fact{Ev: protocol.EvStepdown, Dom: h.cfg.Domain, Group: t.group,
+			Tenure: t.number, Term: t.token, Until: t.end(), At: now, Why: why})
+		h.leave(t)
+		h.outcomes = append(h.outcomes, Outcome{Group: t.group, What: Lost, Cause: cause, Heir: heir, Term: t.highest})
+	} else {
+		h.dropTrying(t)
+		h.out.Facts = append(h.out.Facts, protocol.Fact{Ev: protocol.EvFail, Dom: h.cfg.Domain, Group: t.group,
+			Tenure: t.number, Term: t.highest, Why: why})
+	}
+	t.bids, t.due = nil, protocol.Never
+	h.releaseTo(Release{Group: t.group, Of: h.me, Term: t.highest, To: heir}, t.asked)
+}
+
+// Resign asks for the end of a leadership, in favour of heir if that is not Nobody. The lease is renewed until the
+// program has stopped; if it has not by then, the lease runs out. An attempt ends at once.
+func (h *Holder) Resign(now protocol.Time, group protocol.Group, heir protocol.Rank, by protocol.Time, cause protocol.Cause) {
+	t := h.tenures[group]
+	switch {
+	case t == nil:
+	case !t.leads():
+		h.end(now, t, "ended", cause, protocol.Nobody)
+	case t.stopping:
+		if heir != protocol.Nobody {
+			t.heir, t.cause = heir, cause
+		}
+	default:
+		t.stopping, t.heir, t.cause = true, heir, cause
+		if t.class != nil {
+			h.schedule(t, by)
+		}
+	}
+}
+
+// Stopped says that the program has stopped. If nobody asked it to, it stopped by itself: that is a resignation.
+func (h *Holder) Stopped(now protocol.Time, group protocol.Group, heir protocol.Rank) {
+	t := h.tenures[group]
+	if t == nil || !t.leads() {
+		return
+	}
+	if !t.stopping {
+		t.stopping, t.heir, t.cause = true, heir, protocol.Cause{Code: protocol.Resigned, Peer: h.me.Rank}
+	}
+	t.stopped = true
+	h.demote(now, t)
+}
+
+// demote ends a stopped tenure, as soon as nobody has proof any more that it leads (E-N4).
+func (h *Holder) demote(now protocol.Time, t *tenure) {
+	if now < t.verified {
+		h.schedule(t, min(t.verified, t.until))
+		return
+	}
+	h.end(now, t, "resigned", t.cause, t.heir)
+}
+
+// freeze lets a lease run out: renewals no longer move its end.
+func (h *Holder) freeze(now protocol.Time, t *tenure) {
+	if t.class == nil {
+		return
+	}
+	t.until, t.bids = t.class.until, nil
+	h.leave(t)
+	h.schedule(t, t.until)
+	h.stateLease(now, t, "frozen")
+}
+
+// Freeze lets every lease run out and begins no new one.
+func (h *Holder) Freeze(now protocol.Time, cause protocol.Cause) {
+	for len(h.trying) > 0 {
+		h.end(now, h.trying[0], "ended", cause, protocol.Nobody)
+	}
+	for len(h.classes) > 0 {
+		t := h.classes[0].first
+		t.stopping, t.cause = true, cause
+		h.freeze(now, t)
+		h.outcomes = append(h.outcomes, Outcome{Group: t.group, What: Overdue, Cause: cause})
+	}
+}
+
+// Verify answers who asks whether this member leads the group: for how much real time more it surely will, but no longer
+// than wanted, for the answer binds it.
+func (h *Holder) Verify(now protocol.Time, group protocol.Group, wanted time.Duration) (time.Duration, uint64) {
+	t := h.tenures[group]
+	if t == nil || !t.leads() || t.stopping || now >= t.end() {
+		return 0, 0
+	}
+	left := min(wanted, h.cfg.Rho.RealAtLeast(t.end().Sub(now)))
+	if left <= 0 {
+		return 0, 0
+	}
+	t.verified = max(t.verified, now.Add(h.cfg.Rho.WaitAtLeast(left)))
+	return left, t.token
+}
+
+// A Lease is what its holder may say about a leadership.
+type Lease struct {
+	Tenure, Token uint64
+	Horizon       protocol.HorizonID
+	// End is E. Cap is Never unless the lease has a set end.
+	End, Cap   protocol.Time
+	Backers    protocol.Set
+	Candidates protocol.Set
+	Quorum     stamp.Quorum
+	Stopping   bool
+}
+
+// Lease returns the member's leadership of the group, if it leads.
+func (h *Holder) Lease(group protocol.Group) (Lease, bool) {
+	t := h.tenures[group]
+	if t == nil || !t.leads() {
+		return Lease{}, false
+	}
+	l := Lease{Tenure: t.number, Token: t.token, Horizon: t.horizon, End: t.end(), Cap: t.until, Candidates: t.candidates,
+		Quorum: t.quorum, Stopping: t.stopping}
+	if t.class != nil {
+		l.Backers = t.class.backers
+	}
+	return l, true
+}
+
+// Tries says whether an attempt to lead the group is on its way or has succeeded.
+func (h *Holder) Tries(group protocol.Group) bool { return h.tenures[group] != nil }
+
+// Active says whether anything is led or tried, and Releasing whether a release is still unanswered.
+func (h *Holder) Active() bool { return len(h.tenures) > 0 }
+
+// Releasing says whether some voter has not yet answered a release.
+func (h *Holder) Releasing() bool { return len(h.releases) > 0 }
+
+// Candidate takes note that a member would, or would not, lead a group that this one leads.
+func (h *Holder) Candidate(group protocol.Group, who protocol.Rank, yes bool) {
+	t := h.tenures[group]
+	switch {
+	case t == nil:
+	case yes:
+		t.candidates.Add(who)
+	default:
+		t.candidates.Remove(who)
+	}
+}

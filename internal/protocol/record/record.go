@@ -1,0 +1,134 @@
+// Package record is what a member remembers across its own crashes: one small record for all groups (PROTOCOLS §1.3).
+//
+// Nothing is written per renewal and nothing on the path of a fail-over, so the record holds bounds, not values: no
+// term was accepted above Ceiling, no promise was longer than Longest. The package is pure: where the bytes are kept is
+// the driver's business.
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Record is the durable state of one member.
+type Record struct {
+	// Inc is the incarnation that was begun last.
+	Inc protocol.Inc
+	// Ceiling bounds every term that the member has accepted in any group.
+	Ceiling uint64
+	// Longest is the longest promise of any configuration that was ever in force.
+	Longest time.Duration
+	// Epoch is the council's, and Digest that of its members and quorum system.
+	Epoch  uint32
+	Digest [32]byte
+	// Clean says that nothing the member granted was outstanding when it stopped. It is believed once: the next start
+	// clears it before it says a word.
+	Clean bool
+	// Wedge and View belong to reconfiguration and to the fault manager, which alone know what is in them.
+	Wedge, View []byte
+}
+
+// ErrDamaged says that bytes are no record, or not all of one. Whoever finds that has lost its record.
+var ErrDamaged = errors.New("record: damaged")
+
+const (
+	version = 1
+	// maxBlob bounds Wedge and View.
+	maxBlob = 1 << 16
+	fixed   = 4 + 1 + 4 + 8 + 8 + 4 + 32 + 1
+)
+
+var magic = [4]byte{'R', 'G', 'N', 'T'}
+
+var table = crc32.MakeTable(crc32.Castagnoli)
+
+// Append appends the encoding of r: magic, version, the fields in order, big-endian, each blob behind its length, and a
+// CRC-32C of all before it.
+func (r *Record) Append(b []byte) []byte {
+	start := len(b)
+	b = append(b, magic[:]...)
+	b = append(b, version)
+	b = binary.BigEndian.AppendUint32(b, uint32(r.Inc))
+	b = binary.BigEndian.AppendUint64(b, r.Ceiling)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Longest))
+	b = binary.BigEndian.AppendUint32(b, r.Epoch)
+	b = append(b, r.Digest[:]...)
+	clean := byte(0)
+	if r.Clean {
+		clean = 1
+	}
+	b = append(b, clean)
+	for _, blob := range [][]byte{r.Wedge, r.View} {
+		if len(blob) > maxBlob {
+			panic(fmt.Sprintf("record: a blob of %d bytes: at most %d fit", len(blob), maxBlob))
+		}
+		b = binary.BigEndian.AppendUint32(b, uint32(len(blob)))
+		b = append(b, blob...)
+	}
+	return seal(b, start)
+}
+
+// seal appends the checksum of b from start on.
+func seal(b []byte, start int) []byte {
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], table))
+}
+
+// Decode reads exactly what Append wrote. The error wraps ErrDamaged unless the record is whole but of a version that
+// this program does not know.
+func Decode(b []byte) (Record, error) {
+	if len(b) < fixed+4+4+4 || !bytes.Equal(b[:4], magic[:]) {
+		return Record{}, fmt.Errorf("%w: %d bytes that do not begin like a record", ErrDamaged, len(b))
+	}
+	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
+	if got := crc32.Checksum(body, table); got != sum {
+		return Record{}, fmt.Errorf("%w: checksum %08x, want %08x", ErrDamaged, got, sum)
+	}
+	if body[4] != version {
+		return Record{}, fmt.Errorf("record: version %d: this program knows only %d; start the program that wrote it", body[4], version)
+	}
+	var r Record
+	r.Inc = protocol.Inc(binary.BigEndian.Uint32(body[5:]))
+	r.Ceiling = binary.BigEndian.Uint64(body[9:])
+	r.Longest = time.Duration(binary.BigEndian.Uint64(body[17:]))
+	r.Epoch = binary.BigEndian.Uint32(body[25:])
+	copy(r.Digest[:], body[29:])
+	switch body[61] {
+	case 0:
+	case 1:
+		r.Clean = true
+	default:
+		return Record{}, fmt.Errorf("%w: clean-stop note %d: must be 0 or 1", ErrDamaged, body[61])
+	}
+	if r.Longest < 0 {
+		return Record{}, fmt.Errorf("%w: longest promise %v is negative", ErrDamaged, r.Longest)
+	}
+	rest := body[fixed:]
+	for _, blob := range []*[]byte{&r.Wedge, &r.View} {
+		var err error
+		if *blob, rest, err = cut(rest); err != nil {
+			return Record{}, err
+		}
+	}
+	if len(rest) > 0 {
+		return Record{}, fmt.Errorf("%w: %d bytes too many", ErrDamaged, len(rest))
+	}
+	return r, nil
+}
+
+// cut takes a blob and its length off b. The blob is a copy; an empty one is nil.
+func cut(b []byte) (blob, rest []byte, err error) {
+	if len(b) < 4 {
+		return nil, nil, fmt.Errorf("%w: cut short", ErrDamaged)
+	}
+	n := binary.BigEndian.Uint32(b)
+	if b = b[4:]; n > maxBlob || int(n) > len(b) {
+		return nil, nil, fmt.Errorf("%w: a blob of %d bytes where %d are left", ErrDamaged, n, len(b))
+	}
+	return append([]byte(nil), b[:n]...), b[n:], nil
+}

@@ -1,0 +1,116 @@
+package record
+
+import (
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func sample() Record {
+	r := Record{Inc: 7, Ceiling: 1<<20 + 5, Longest: 200 * time.Millisecond, Epoch: 3, Clean: true,
+		Wedge: []byte("w"), View: []byte{1, 2, 3}}
+	for i := range r.Digest {
+		r.Digest[i] = byte(i)
+	}
+	return r
+}
+
+// The encoding is on people's disks: these bytes never change for version 1.
+func TestGoldenVectors(t *testing.T) {
+	s := sample()
+	for _, c := range []struct {
+		name string
+		rec  Record
+		want string
+	}{
+		{"zero", Record{}, "52474e5401" + strings.Repeat("00", 4+8+8+4+32+1+4+4) + "22d35fca"},
+		{"full", s, "52474e540100000007000000000010000500000000" + "0bebc20000000003" +
+			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "01" + "0000000177" + "00000003010203" + "caff8972"},
+	} {
+		if got := hex.EncodeToString(c.rec.Append(nil)); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestDecodeReadsWhatAppendWrote(t *testing.T) {
+	for _, r := range []Record{{}, sample(), {Inc: 1<<32 - 1, Ceiling: 1<<64 - 1, Longest: 1<<63 - 1}} {
+		got, err := Decode(r.Append([]byte("prefix"))[6:])
+		if err != nil || !reflect.DeepEqual(got, r) {
+			t.Errorf("got %+v, %v; want %+v", got, err, r)
+		}
+	}
+}
+
+// A torn or altered record must never pass for a record: it would be believed.
+func TestEveryChangedByteIsNoticed(t *testing.T) {
+	s := sample()
+	good := s.Append(nil)
+	for i := range good {
+		bad := append([]byte(nil), good...)
+		bad[i] ^= 0x40
+		if _, err := Decode(bad); !errors.Is(err, ErrDamaged) {
+			t.Errorf("byte %d changed: %v", i, err)
+		}
+	}
+	for n := range good {
+		if _, err := Decode(good[:n]); !errors.Is(err, ErrDamaged) {
+			t.Errorf("cut to %d bytes: %v", n, err)
+		}
+	}
+	if _, err := Decode(append(append([]byte(nil), good...), 0)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a byte too many: %v", err)
+	}
+}
+
+// A record of a newer program is not a lost one: forgetting it would throw away what it knows.
+func TestNewerVersionIsRefusedButNotDamaged(t *testing.T) {
+	r := sample()
+	b := r.Append(nil)
+	b[4] = 2
+	b = reseal(b)
+	if _, err := Decode(b); err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhollySealedNonsenseIsDamaged(t *testing.T) {
+	r := sample()
+	for name, spoil := range map[string]func([]byte){
+		"note":    func(b []byte) { b[61] = 2 },
+		"longest": func(b []byte) { b[17] = 0x80 },
+		"blob":    func(b []byte) { b[62] = 1 },
+		"last":    func(b []byte) { b[62+3], b[62+4] = 0, 0 },
+	} {
+		b := r.Append(nil)
+		spoil(b)
+		if _, err := Decode(reseal(b)); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	s := sample()
+	f.Add(s.Append(nil))
+	f.Add((&Record{}).Append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, in := range [][]byte{b, reseal(b)} {
+			r, err := Decode(in)
+			if err == nil && string(r.Append(nil)) != string(in) {
+				t.Fatalf("%x decodes to %+v, which encodes to %x", in, r, r.Append(nil))
+			}
+		}
+	})
+}
+
+// reseal gives b a right checksum, so that what lies behind it is tested too.
+func reseal(b []byte) []byte {
+	if len(b) < 4 {
+		return b
+	}
+	return seal(append([]byte(nil), b[:len(b)-4]...), 0)
+}
