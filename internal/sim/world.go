@@ -47,6 +47,9 @@ type Config struct {
 	// Program is how leading programs behave; every member campaigns for each of Groups when it starts.
 	Program ProgramSpec
 	Groups  []protocol.Group
+	// Post, if not nil, sees each message before its link does. If it returns true it has taken the message out of the post,
+	// to lose it, or to give it to Deliver later.
+	Post func(Letter) bool
 	// Late is the delay beyond which a message counts as late in the statistics.
 	Late time.Duration
 	// Messages makes records of all that happens to messages; Words words the causes of views in full.
