@@ -29,7 +29,7 @@ func (s *Set) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("set: %d bytes: a council of %d members takes at most %d", len(b), MaxMembers, most)
 	case len(b) > 0 && b[len(b)-1] == 0:
 		return fmt.Errorf("set: the last of %d bytes is zero: it must be left out", len(b))
-	case len(b) == most && b[most-1]>>(MaxMembers-8*(most-1)) != 0:
+	case len(b) == most && uint16(b[most-1])>>(MaxMembers-8*(most-1)) != 0:
 		return fmt.Errorf("set: a rank of %d or more: a council has at most %d members", MaxMembers, MaxMembers)
 	}
 	var t Set

@@ -1,70 +1,80 @@
-package protocol
+package protocol_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/regentproject/regent/internal/protocol"
 )
 
-func TestSetHasOneCompactForm(t *testing.T) {
+func TestSetInBinaryByExample(t *testing.T) {
 	for _, c := range []struct {
-		set  Set
+		set  protocol.Set
 		want []byte
 	}{
-		{Set{}, nil},
-		{NewSet(0), []byte{1}},
-		{NewSet(0, 2, 4), []byte{0b10101}},
-		{NewSet(9), []byte{0, 2}},
-		{NewSet(64), []byte{0, 0, 0, 0, 0, 0, 0, 0, 1}},
+		{protocol.Set{}, []byte{}},
+		{protocol.NewSet(0), []byte{1}},
+		{protocol.NewSet(1, 7), []byte{0x82}},
+		{protocol.NewSet(8), []byte{0, 1}},
+		{protocol.NewSet(0, 64), []byte{1, 0, 0, 0, 0, 0, 0, 0, 1}},
+		{protocol.NewSet(999), append(make([]byte, 124), 0x80)},
 	} {
 		got, err := c.set.MarshalBinary()
 		if err != nil || !bytes.Equal(got, c.want) {
-			t.Errorf("%v encodes as %x, %v; want %x", c.set, got, err, c.want)
+			t.Errorf("%v is %x, %v, want %x", c.set, got, err, c.want)
 		}
 	}
+}
+
+func TestSetComesBackFromBinary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := NewSet(rapid.SliceOf(rapid.Map(rapid.IntRange(0, MaxMembers-1), func(i int) Rank { return Rank(i) })).Draw(t, "members")...)
-		b, _ := s.MarshalBinary()
-		got := Everyone(7)
-		if err := got.UnmarshalBinary(b); err != nil || got != s {
-			t.Fatalf("%v came back as %v, %v", s, got, err)
+		s, _ := drawTwin(t, "s")
+		prefix := rapid.SliceOf(rapid.Byte()).Draw(t, "prefix")
+		all, err := s.AppendBinary(bytes.Clone(prefix))
+		if err != nil || !bytes.HasPrefix(all, prefix) {
+			t.Fatalf("appending %v to %x gave %x, %v", s, prefix, all, err)
+		}
+		back := protocol.NewSet(5) // what was there before must not stay
+		if err := back.UnmarshalBinary(all[len(prefix):]); err != nil || back != s {
+			t.Fatalf("%v became %x and came back as %v, %v", s, all[len(prefix):], back, err)
 		}
 	})
 }
 
-func TestSetRefusesOtherForms(t *testing.T) {
-	full, _ := Everyone(MaxMembers).MarshalBinary()
-	for name, b := range map[string][]byte{
-		"a zero at the end": {1, 0},
-		"only a zero":       {0},
-		"too long":          append(bytes.Clone(full), 1),
+func TestSetFromBinaryIsRefused(t *testing.T) {
+	for want, in := range map[string][]byte{
+		"the last of 2 bytes is zero": {1, 0},
+		"the last of 1 bytes is zero": {0},
+		"126 bytes":                   append(make([]byte, 125), 1),
+		"129 bytes":                   bytes.Repeat([]byte{1}, 129),
 	} {
-		s := NewSet(3)
-		if err := s.UnmarshalBinary(b); err == nil {
-			t.Errorf("%s: %x is taken for %v", name, b, s)
+		s := protocol.NewSet(5)
+		if err := s.UnmarshalBinary(in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%x: got %v, want a refusal that says %q", in, err, want)
 		}
-		if s != NewSet(3) {
-			t.Errorf("%s: the refused form changed the set to %v", name, s)
+		if s != protocol.NewSet(5) {
+			t.Errorf("%x was refused, but changed the set to %v", in, s)
 		}
 	}
 }
 
 func FuzzSetBinary(f *testing.F) {
-	f.Add([]byte{})
-	f.Add([]byte{0b10101})
-	f.Add([]byte{0, 2})
-	f.Add([]byte{1, 0})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var s Set
-		if s.UnmarshalBinary(b) != nil {
+	for _, in := range [][]byte{{}, {1}, {0}, {0, 1}, bytes.Repeat([]byte{0xff}, 125), bytes.Repeat([]byte{0xff}, 126)} {
+		f.Add(in)
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var s protocol.Set
+		if s.UnmarshalBinary(in) != nil {
 			return
 		}
-		if all := Everyone(MaxMembers); !all.Contains(s) {
-			t.Fatalf("%x decodes to %v, beyond the largest council", b, s)
+		if everyone := protocol.Everyone(protocol.MaxMembers); !everyone.Contains(s) {
+			t.Fatalf("%x gave members that no council has: %v", in, s)
 		}
-		if again, _ := s.MarshalBinary(); !bytes.Equal(again, b) {
-			t.Fatalf("%x decodes to %v, which encodes as %x", b, s, again)
+		if out, err := s.MarshalBinary(); err != nil || !bytes.Equal(out, in) {
+			t.Fatalf("%v has a second form: %x and %x, %v", s, in, out, err)
 		}
 	})
 }
