@@ -23,9 +23,9 @@ const (
 )
 
 const (
-	// fragmentRoom is the most that a fragment takes beside its data: item number and length, then message, index, count
-	// and number.
-	fragmentRoom = 1 + 3 + 10 + 3 + 3 + 3
+	// fragmentRoom is the most that a fragment takes beside its data: item number, channel and length, then message,
+	// index, count and number.
+	fragmentRoom = 1 + 5 + 3 + 10 + 2 + 2 + 3
 	maxFragments = 1024
 )
 
@@ -50,6 +50,7 @@ type Batch struct {
 // item is one encoded body.
 type item struct {
 	number     Number
+	channel    uint32
 	begin, end int
 	message    uint64 // if it is too long for one packet
 }
@@ -73,14 +74,15 @@ func (b *Batch) Rewind() { b.at, b.part = 0, 0 }
 // Empty says that nothing has been added.
 func (b *Batch) Empty() bool { return len(b.items) == 0 }
 
-// Add encodes a message. It does not keep it.
-func (b *Batch) Add(m protocol.Message) error {
+// Add encodes a message for one of the receiver's machines: whoever sends and whoever receives agree on what a channel
+// stands for. It does not keep the message.
+func (b *Batch) Add(channel uint32, m protocol.Message) error {
 	begin := b.bodies.Len()
 	number, err := b.table.append(&b.bodies, m)
 	if err != nil {
 		return err
 	}
-	b.add(number, begin)
+	b.add(number, channel, begin)
 	return nil
 }
 
@@ -90,18 +92,18 @@ func (b *Batch) AddSummary(s *Summary) error {
 	if err != nil {
 		return err
 	}
-	if need := itemSize(itemSummary, len(body)); need > b.room {
+	if need := itemSize(itemSummary, 0, len(body)); need > b.room {
 		return fmt.Errorf("wire: summary takes %d bytes: a packet has room for %d; raise the mtu", need, b.room)
 	}
 	begin := b.bodies.Len()
 	b.bodies.Write(body)
-	b.add(itemSummary, begin)
+	b.add(itemSummary, 0, begin)
 	return nil
 }
 
-func (b *Batch) add(number Number, begin int) {
-	it := item{number: number, begin: begin, end: b.bodies.Len()}
-	if itemSize(number, it.end-it.begin) > b.room {
+func (b *Batch) add(number Number, channel uint32, begin int) {
+	it := item{number: number, channel: channel, begin: begin, end: b.bodies.Len()}
+	if itemSize(number, channel, it.end-it.begin) > b.room {
 		*b.message++
 		it.message = *b.message
 	}
@@ -120,10 +122,10 @@ func (b *Batch) Next() ([]byte, bool) {
 			}
 			break
 		}
-		if len(b.payload)+itemSize(it.number, it.end-it.begin) > b.room {
+		if len(b.payload)+itemSize(it.number, it.channel, it.end-it.begin) > b.room {
 			break
 		}
-		b.payload = appendItem(b.payload, it.number, b.bodies.Bytes()[it.begin:it.end])
+		b.payload = appendItem(b.payload, it.number, it.channel, b.bodies.Bytes()[it.begin:it.end])
 		b.at++
 	}
 	return b.payload, len(b.payload) > 0
@@ -144,6 +146,7 @@ func (b *Batch) fragment(it item) {
 	h = binary.AppendUvarint(h, uint64(b.parts(it)))
 	h = binary.AppendUvarint(h, uint64(it.number))
 	b.payload = binary.AppendUvarint(b.payload, itemFragment)
+	b.payload = binary.AppendUvarint(b.payload, uint64(it.channel))
 	b.payload = binary.AppendUvarint(b.payload, uint64(len(h)+len(data)))
 	b.payload = append(append(b.payload, h...), data...)
 	if b.part++; b.part == b.parts(it) {
@@ -151,14 +154,15 @@ func (b *Batch) fragment(it item) {
 	}
 }
 
-func appendItem(b []byte, number Number, body []byte) []byte {
+func appendItem(b []byte, number Number, channel uint32, body []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(number))
+	b = binary.AppendUvarint(b, uint64(channel))
 	b = binary.AppendUvarint(b, uint64(len(body)))
 	return append(b, body...)
 }
 
-func itemSize(number Number, body int) int {
-	return uvarintSize(uint64(number)) + uvarintSize(uint64(body)) + body
+func itemSize(number Number, channel uint32, body int) int {
+	return uvarintSize(uint64(number)) + uvarintSize(uint64(channel)) + uvarintSize(uint64(body)) + body
 }
 
 func uvarintSize(n uint64) int {

@@ -19,8 +19,8 @@ const (
 	maxMap     = 64
 )
 
-// encoding writes the core deterministic form of RFC 8949, so that a message has one encoding.
-var encoding = must(cbor.EncOptions{
+// encMode writes the core deterministic form of RFC 8949, so that a message has one encMode.
+var encMode = must(cbor.EncOptions{
 	Sort:          cbor.SortCoreDeterministic,
 	ShortestFloat: cbor.ShortestFloat16,
 	NilContainers: cbor.NilContainerAsEmpty,
@@ -28,9 +28,9 @@ var encoding = must(cbor.EncOptions{
 	TagsMd:        cbor.TagsForbidden,
 }.UserBufferEncMode())
 
-// decoding refuses what encoding never writes and a receiver could stumble over. Fields that it does not know are
+// decMode refuses what encMode never writes and a receiver could stumble over. Fields that it does not know are
 // skipped: a newer build may add one that an older can do without, and raises the version for any other.
-var decoding = must(cbor.DecOptions{
+var decMode = must(cbor.DecOptions{
 	DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 	IndefLength:      cbor.IndefLengthForbidden,
 	TagsMd:           cbor.TagsForbidden,
@@ -60,6 +60,8 @@ type Type struct {
 	Message protocol.Message
 	// Recovery messages may come from a member that does not know its incarnation.
 	Recovery bool
+
+	mirror reflect.Type
 }
 
 // A table finds types by number and by Go type.
@@ -79,6 +81,10 @@ func newTable(types []Type) *table {
 		case row.Number < FirstMessage || t.byNumber[row.Number] != nil || t.byType[typ] != nil:
 			panic(fmt.Sprintf("wire: message %d, %s: number or type is taken", row.Number, row.Message.Name()))
 		}
+		var err error
+		if row.mirror, err = mirror(typ.Elem()); err != nil {
+			panic(fmt.Sprintf("wire: message %d, %s: %v", row.Number, row.Message.Name(), err))
+		}
 		t.byNumber[row.Number], t.byType[typ] = row, row
 	}
 	return t
@@ -91,7 +97,7 @@ func (t *table) append(b *bytes.Buffer, m protocol.Message) (Number, error) {
 		return 0, fmt.Errorf("wire: message %s has no number: add it to the table", m.Name())
 	}
 	begin := b.Len()
-	if err := encoding.MarshalToBuffer(m, b); err != nil {
+	if err := encMode.MarshalToBuffer(reflect.NewAt(row.mirror, reflect.ValueOf(m).UnsafePointer()).Interface(), b); err != nil {
 		b.Truncate(begin)
 		return 0, fmt.Errorf("wire: message %s: %w", m.Name(), err)
 	}
@@ -114,6 +120,7 @@ type shelf struct {
 	row      *Type
 	messages []protocol.Message
 	values   []reflect.Value
+	mirrors  []any // the same memory
 	out      int
 }
 
@@ -142,11 +149,12 @@ func (s *shelf) decode(p *pool, body []byte) (protocol.Message, error) {
 		v := reflect.New(reflect.TypeOf(s.row.Message).Elem())
 		s.messages = append(s.messages, v.Interface().(protocol.Message))
 		s.values = append(s.values, v.Elem())
+		s.mirrors = append(s.mirrors, reflect.NewAt(s.row.mirror, v.UnsafePointer()).Interface())
 	}
-	m, v := s.messages[s.out], s.values[s.out]
+	m, v, mirror := s.messages[s.out], s.values[s.out], s.mirrors[s.out]
 	s.out++
 	wipe(v)
-	if err := decoding.Unmarshal(body, m); err != nil {
+	if err := decMode.Unmarshal(body, mirror); err != nil {
 		return nil, err
 	}
 	return m, nil

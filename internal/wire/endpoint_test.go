@@ -40,7 +40,7 @@ func TestPacketCarriesHeaderAndMessages(t *testing.T) {
 		if n, ok := got.(*note); ok && len(n.Lines) == 0 {
 			n.Lines = nil
 		}
-		if !reflect.DeepEqual(got, sent[i]) {
+		if m.Channel != 7 || !reflect.DeepEqual(got, sent[i]) {
 			t.Errorf("message %d is %+v, want %+v", i, got, sent[i])
 		}
 	}
@@ -211,7 +211,7 @@ func TestReplayedPacketsAreDropped(t *testing.T) {
 		packets = append(packets, send(t, a, b, seq+1, &hot{Seq: seq}))
 	}
 	for _, i := range []int{50, 3, 99, 0} {
-		if p := expect(t, b, packets[i], Accepted); p.Messages[0].(*hot).Seq != uint64(i) {
+		if p := expect(t, b, packets[i], Accepted); p.Messages[0].Message.(*hot).Seq != uint64(i) {
 			t.Fatalf("packet %d says %+v", i, p.Messages[0])
 		}
 	}
@@ -238,7 +238,7 @@ func TestConfigurationMismatchCarriesOnlyTheMismatch(t *testing.T) {
 			if err := batch.AddSummary(theirs); err != nil {
 				t.Fatal(err)
 			}
-			if err := batch.Add(&hot{Seq: 1}); err != nil {
+			if err := batch.Add(0, &hot{Seq: 1}); err != nil {
 				t.Fatal(err)
 			}
 			payload, _ := batch.Next()

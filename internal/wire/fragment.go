@@ -22,6 +22,7 @@ type assembly struct {
 	sent    protocol.Time
 	from    start
 	number  Number
+	channel uint32
 	begun   protocol.Time
 	parts   [][]byte
 	missing int
@@ -36,18 +37,19 @@ type assemblies struct {
 
 // join adds a part. It returns the body when it was the last. All parts of a message bear one send stamp: so the bound
 // on the delay of whichever part comes last holds for the message.
-func (e *Endpoint) join(now protocol.Time, p *peer, from *start, sent protocol.Time, f *fragment) ([]byte, Number, bool) {
+func (e *Endpoint) join(now protocol.Time, p *peer, from *start, sent protocol.Time, f *fragment) (it received, ok bool) {
 	a := p.assembling.find(from, f.message)
 	if a == nil {
-		a = &assembly{message: f.message, sent: sent, from: *from, number: f.number, begun: now, parts: make([][]byte, f.parts), missing: f.parts}
+		a = &assembly{message: f.message, sent: sent, from: *from, number: f.number, channel: f.channel, begun: now,
+			parts: make([][]byte, f.parts), missing: f.parts}
 		p.assembling.list = append(p.assembling.list, a)
 	}
 	switch {
-	case a.sent != sent || a.number != f.number || len(a.parts) != f.parts || a.size+len(f.data) > MaxMessage:
+	case a.sent != sent || a.number != f.number || a.channel != f.channel || len(a.parts) != f.parts || a.size+len(f.data) > MaxMessage:
 		e.giveUp(p, a) // it contradicts itself
-		return nil, 0, false
+		return it, false
 	case a.parts[f.part] != nil:
-		return nil, 0, false
+		return it, false
 	}
 	a.parts[f.part] = slices.Clone(f.data)
 	a.missing--
@@ -56,14 +58,14 @@ func (e *Endpoint) join(now protocol.Time, p *peer, from *start, sent protocol.T
 	e.pending += len(f.data)
 	if a.missing > 0 {
 		e.limit(p)
-		return nil, 0, false
+		return it, false
 	}
 	e.drop(p, a)
 	e.whole = e.whole[:0]
 	for _, part := range a.parts {
 		e.whole = append(e.whole, part...)
 	}
-	return e.whole, a.number, true
+	return received{a.number, a.channel, e.whole}, true
 }
 
 // limit gives up the oldest messages of the peer until it keeps to the limits.

@@ -12,19 +12,20 @@ import (
 
 // note is a message of these tests, with a field of every kind that a message may have.
 type note struct {
-	Text    string         `cbor:"1,keyasint,omitempty"`
-	Count   uint64         `cbor:"2,keyasint,omitempty"`
-	Delta   int64          `cbor:"3,keyasint,omitempty"`
-	Yes     bool           `cbor:"4,keyasint,omitempty"`
-	Members protocol.Set   `cbor:"5,keyasint"`
-	Data    []byte         `cbor:"6,keyasint,omitempty"`
-	Lines   []line         `cbor:"7,keyasint,omitempty"`
-	From    protocol.Ident `cbor:"-"`
+	Text    string
+	Count   uint64
+	Delta   int64
+	Yes     bool
+	Members protocol.Set
+	Data    []byte
+	Lines   []line
+	Of      protocol.Ident
+	private int
 }
 
 type line struct {
-	Group protocol.Group `cbor:"1,keyasint,omitempty"`
-	Term  uint64         `cbor:"2,keyasint,omitempty"`
+	Group protocol.Group
+	Term  uint64
 }
 
 func (*note) Name() string { return "test.Note" }
@@ -36,10 +37,10 @@ func (n *note) Copy() protocol.Message {
 
 // hot is a message as it is sent when nothing happens.
 type hot struct {
-	Seq   uint64        `cbor:"1,keyasint"`
-	Delta int64         `cbor:"2,keyasint"`
-	Round uint64        `cbor:"3,keyasint"`
-	Start protocol.Time `cbor:"4,keyasint"`
+	Seq   uint64
+	Delta int64
+	Round uint64
+	Start protocol.Time
 }
 
 func (*hot) Name() string             { return "test.Hot" }
@@ -47,7 +48,7 @@ func (h *hot) Copy() protocol.Message { c := *h; return &c }
 
 // help is a message of a member that does not know its incarnation.
 type help struct {
-	Nonce uint64 `cbor:"1,keyasint"`
+	Nonce uint64
 }
 
 func (*help) Name() string             { return "test.Help" }
@@ -98,7 +99,7 @@ func payloadOf(t testing.TB, e *Endpoint, ms ...protocol.Message) []byte {
 	t.Helper()
 	b := e.NewBatch()
 	for _, m := range ms {
-		if err := b.Add(m); err != nil {
+		if err := b.Add(7, m); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,7 +25,7 @@ func TestPacketForAnotherIncarnationCarriesNoMessage(t *testing.T) {
 func TestPartsForAnotherIncarnationAreNotJoined(t *testing.T) {
 	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
 	batch := a.NewBatch()
-	if err := batch.Add(&note{Data: make([]byte, 3000)}); err != nil {
+	if err := batch.Add(0, &note{Data: make([]byte, 3000)}); err != nil {
 		t.Fatal(err)
 	}
 	for seq := uint64(1); ; seq++ {
@@ -95,7 +95,7 @@ func TestSecondStartUnderOneIncarnationIsATwin(t *testing.T) {
 func TestMemberWithoutIncarnationMayOnlyAskForHelp(t *testing.T) {
 	a, b := endpoint(t, 0, 0), endpoint(t, 1, 9)
 	p := expect(t, b, send(t, a, b, 1, &hot{}, &help{Nonce: 3}, &note{}), Accepted)
-	if len(p.Messages) != 1 || *p.Messages[0].(*help) != (help{Nonce: 3}) {
+	if len(p.Messages) != 1 || *p.Messages[0].Message.(*help) != (help{Nonce: 3}) {
 		t.Errorf("messages %v, want the one for help", p.Messages)
 	}
 	if b.Counts().Unknown != 2 {
@@ -110,7 +110,7 @@ func TestMemberWithoutIncarnationMayOnlyAskForHelp(t *testing.T) {
 	}
 	// Then it learns its incarnation, and goes on.
 	again.SetIncarnation(6)
-	if p := expect(t, b, send(t, again, b, 2, &hot{Seq: 8}), Accepted); p.From.Inc != 6 || p.Messages[0].(*hot).Seq != 8 {
+	if p := expect(t, b, send(t, again, b, 2, &hot{Seq: 8}), Accepted); p.From.Inc != 6 || p.Messages[0].Message.(*hot).Seq != 8 {
 		t.Errorf("from %v: %v", p.From, p.Messages)
 	}
 }

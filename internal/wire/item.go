@@ -16,20 +16,31 @@ var (
 	errFragment = errors.New("fragment out of range")
 )
 
+// received is an item that came in.
+type received struct {
+	number  Number
+	channel uint32
+	body    []byte
+}
+
 // nextItem takes one item off b.
-func nextItem(b []byte) (number Number, body, rest []byte, err error) {
-	n, b, err := takeUvarint(b, math.MaxUint16)
+func nextItem(b []byte) (it received, rest []byte, err error) {
+	number, b, err := takeUvarint(b, math.MaxUint16)
 	if err != nil {
-		return 0, nil, nil, err
+		return it, nil, err
+	}
+	channel, b, err := takeUvarint(b, math.MaxUint32)
+	if err != nil {
+		return it, nil, err
 	}
 	size, b, err := takeUvarint(b, maxDatagram)
 	if err != nil {
-		return 0, nil, nil, err
+		return it, nil, err
 	}
 	if size > uint64(len(b)) {
-		return 0, nil, nil, errCut
+		return it, nil, errCut
 	}
-	return Number(n), b[:size], b[size:], nil
+	return received{Number(number), uint32(channel), b[:size]}, b[size:], nil
 }
 
 // takeUvarint takes a number of at most most off b. It accepts the shortest form only.
@@ -47,12 +58,15 @@ func takeUvarint(b []byte, most uint64) (n uint64, rest []byte, err error) {
 // A fragment is a part of a message that is too long for one packet.
 type fragment struct {
 	message     uint64
+	channel     uint32
 	part, parts int
 	number      Number
 	data        []byte
 }
 
-func parseFragment(b []byte) (f fragment, err error) {
+func parseFragment(it received) (f fragment, err error) {
+	b := it.body
+	f.channel = it.channel
 	var part, parts, number uint64
 	if f.message, b, err = takeUvarint(b, math.MaxUint64); err != nil {
 		return f, err

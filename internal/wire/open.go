@@ -22,11 +22,18 @@ type Packet struct {
 	Summary *Summary
 	// Messages in the order in which they were added. Those that came in parts stand where their last part does. They
 	// belong to the endpoint, and are valid until its next Open.
-	Messages []protocol.Message
+	Messages []Message
+}
+
+// A Message came in on a channel.
+type Message struct {
+	Channel uint32
+	protocol.Message
 }
 
 // Open opens a packet that was received at now. It decrypts in place. Unless the reason says that the packet is
-// authentic, nothing of p counts; if it is dropped, the endpoint is as if it had never come, but for its counts.
+// authentic, nothing of p counts; if it is dropped, the endpoint is as if it had never come, but for its counts. Only
+// Version leaves something behind: the number is used, and which versions the peer reads is known.
 func (e *Endpoint) Open(now protocol.Time, data []byte, p *Packet) Reason {
 	r := e.open(now, data, p)
 	e.counts.Packets[r]++
@@ -162,25 +169,25 @@ func (e *Endpoint) decode(b []byte, p *Packet, meant bool) error {
 		if n == maxItems {
 			return errItems
 		}
-		number, body, rest, err := nextItem(b)
+		it, rest, err := nextItem(b)
 		if err != nil {
 			return err
 		}
 		b = rest
 		switch {
-		case number == itemSummary:
-			if p.Summary, err = decodeSummary(body); err != nil {
+		case it.number == itemSummary:
+			if p.Summary, err = decodeSummary(it.body); err != nil {
 				return err
 			}
 		case !meant:
-		case number == itemFragment:
-			f, err := parseFragment(body)
+		case it.number == itemFragment:
+			f, err := parseFragment(it)
 			if err != nil {
 				return err
 			}
 			e.parts = append(e.parts, f)
 		default:
-			if err := e.decodeMessage(number, body, p); err != nil {
+			if err := e.decodeMessage(it, p); err != nil {
 				return err
 			}
 		}
@@ -190,25 +197,25 @@ func (e *Endpoint) decode(b []byte, p *Packet, meant bool) error {
 
 // decodeMessage decodes a body. Numbers that we do not know belong to a newer build, and are skipped; so is what a member
 // says that does not know its incarnation, unless it is about that.
-func (e *Endpoint) decodeMessage(number Number, body []byte, p *Packet) error {
-	shelf := e.pool.rows[number]
+func (e *Endpoint) decodeMessage(it received, p *Packet) error {
+	shelf := e.pool.rows[it.number]
 	if shelf == nil || p.From.Inc == 0 && !shelf.row.Recovery {
 		e.counts.Unknown++
 		return nil
 	}
-	m, err := shelf.decode(e.pool, body)
+	m, err := shelf.decode(e.pool, it.body)
 	if err != nil {
 		return err
 	}
-	p.Messages = append(p.Messages, m)
+	p.Messages = append(p.Messages, Message{it.channel, m})
 	return nil
 }
 
 // joinAll adds the parts in a packet to the messages that they belong to.
 func (e *Endpoint) joinAll(now protocol.Time, from *peer, s *start, p *Packet) {
 	for i := range e.parts {
-		body, number, ok := e.join(now, from, s, p.Sent, &e.parts[i])
-		if ok && e.decodeMessage(number, body, p) != nil {
+		it, ok := e.join(now, from, s, p.Sent, &e.parts[i])
+		if ok && e.decodeMessage(it, p) != nil {
 			e.counts.GivenUp++
 		}
 	}
@@ -217,12 +224,12 @@ func (e *Endpoint) joinAll(now protocol.Time, from *peer, s *start, p *Packet) {
 // findSummary looks for a summary in a packet of another configuration, of which nothing else is looked at.
 func findSummary(b []byte) *Summary {
 	for range maxItems {
-		number, body, rest, err := nextItem(b)
+		it, rest, err := nextItem(b)
 		if err != nil {
 			return nil
 		}
-		if b = rest; number == itemSummary {
-			s, _ := decodeSummary(body)
+		if b = rest; it.number == itemSummary {
+			s, _ := decodeSummary(it.body)
 			return s
 		}
 	}

@@ -15,6 +15,9 @@ type Digest [8]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
+// MarshalText writes the digest as String shows it.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
 // Limits of a summary, so that it fits a packet beside its header.
 const (
 	maxFields  = 16
@@ -142,7 +145,7 @@ func (s *Summary) encode() ([]byte, error) {
 		f.Value = cut(f.Value, maxValue)
 		short.Fields = append(short.Fields, f)
 	}
-	b, err := encoding.Marshal(&short)
+	b, err := encMode.Marshal(&short)
 	if err != nil {
 		return nil, fmt.Errorf("summary: %w", err)
 	}
@@ -172,7 +175,7 @@ func decodeSummary(b []byte) (*Summary, error) {
 		return nil, errSummary
 	}
 	s := new(Summary)
-	if err := decoding.Unmarshal(b, s); err != nil {
+	if err := decMode.Unmarshal(b, s); err != nil {
 		return nil, err
 	}
 	if s.Check() != nil {

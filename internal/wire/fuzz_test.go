@@ -1,0 +1,179 @@
+package wire
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Packets from anywhere: nothing but an authentic packet changes an endpoint, and none makes it panic.
+func FuzzOpen(f *testing.F) {
+	quiet := func(c *Config) { c.Random = bytes.NewReader(make([]byte, startBits)) }
+	a, b := endpoint(f, 0, 5, quiet), endpoint(f, 1, 9, quiet)
+	f.Add(send(f, a, b, 1, &hot{Seq: 1}))
+	f.Add(send(f, a, b, 2, &note{Text: "x"}))
+	f.Add(send(f, endpoint(f, 2, 0, quiet), b, 1, &help{}))
+	f.Add(send(f, endpoint(f, 0, 5, quiet, func(c *Config) { c.Epoch = 2 }), b, 1))
+	f.Add([]byte("Rg"))
+	f.Fuzz(func(t *testing.T, packet []byte) {
+		e := endpoint(t, 1, 9, quiet)
+		before := state(e)
+		r, p := open(e, packet)
+		if r.Dropped() && r != Version && state(e) != before {
+			t.Fatalf("a packet that is %v changed the endpoint", r)
+		}
+		if r != Accepted && len(p.Messages) > 0 {
+			t.Fatalf("a packet that is %v has messages", r)
+		}
+	})
+}
+
+// What a member with the key may say: it is taken whole or not at all, within the limits.
+func FuzzPayload(f *testing.F) {
+	a := endpoint(f, 0, 5)
+	f.Add(uint8(1), payloadOf(f, a, &hot{Seq: 1}, &note{Text: "x", Lines: []line{{"g", 1}}}, &help{}))
+	b := batchOf(f, a, &note{Data: make([]byte, 3000)})
+	for payload, ok := b.Next(); ok; payload, ok = b.Next() {
+		f.Add(uint8(1), bytes.Clone(payload))
+	}
+	s := a.NewBatch()
+	if err := s.AddSummary(summaryOf("a")); err != nil {
+		f.Fatal(err)
+	}
+	payload, _ := s.Next()
+	f.Add(uint8(1), payload)
+	f.Add(uint8(0), payloadOf(f, a, &help{}))
+	f.Fuzz(func(t *testing.T, inc uint8, payload []byte) {
+		if len(payload) > maxDatagram-overhead {
+			return
+		}
+		quiet := func(c *Config) { c.Random = bytes.NewReader(make([]byte, startBits)) }
+		a, b := endpoint(t, 0, protocol.Inc(inc), quiet), endpoint(t, 1, 9, quiet)
+		before := state(b)
+		r, p := open(b, seal(t, a, stamped(a, b, 1), payload))
+		switch r {
+		case Malformed:
+			if state(b) != before || len(p.Messages) > 0 {
+				t.Fatal("a malformed payload was taken in part")
+			}
+			return
+		case Accepted:
+		default:
+			t.Fatal(r)
+		}
+		if b.pending > maxPending || len(p.Messages) > maxItems {
+			t.Fatalf("%d bytes wait, %d messages", b.pending, len(p.Messages))
+		}
+		again := a.NewBatch()
+		for _, m := range p.Messages {
+			if inc == 0 && m.Name() != "test.Help" {
+				t.Fatalf("%s came from a member without an incarnation", m.Name())
+			}
+			if err := again.Add(m.Channel, m.Message); err != nil {
+				t.Fatalf("%s came in and cannot go out: %v", m.Name(), err)
+			}
+		}
+	})
+}
+
+// Every message of the table: a body that decodes has one meaning, which survives another round.
+func FuzzMessage(f *testing.F) {
+	for _, row := range Types {
+		f.Add(uint16(row.Number), []byte{0xa0})
+		f.Add(uint16(row.Number), []byte{0xa1, 0x01, 0x05})
+		f.Add(uint16(row.Number), []byte{0xa2, 0x01, 0x05, 0x02, 0x81, 0xa1, 0x01, 0x61, 0x67})
+	}
+	for number := range testTable.byNumber {
+		f.Add(uint16(number), []byte{0xa2, 0x01, 0x61, 0x67, 0x07, 0x81, 0xa1, 0x01, 0x61, 0x67})
+	}
+	f.Fuzz(func(t *testing.T, number uint16, body []byte) {
+		for _, table := range []*table{messages, testTable} {
+			p := newPool(table)
+			shelf := p.rows[Number(number)]
+			if shelf == nil || len(body) > MaxMessage {
+				continue
+			}
+			m, err := shelf.decode(p, body)
+			if err != nil {
+				continue
+			}
+			var once, twice bytes.Buffer
+			if _, err := table.append(&once, m); err != nil {
+				t.Fatalf("%s: decoded to %+v, which does not encode: %v", m.Name(), m, err)
+			}
+			p.reset()
+			again, err := shelf.decode(p, once.Bytes())
+			if err != nil {
+				t.Fatalf("%s: encoded to %x, which does not decode: %v", m.Name(), once.Bytes(), err)
+			}
+			if _, err := table.append(&twice, again); err != nil || !bytes.Equal(once.Bytes(), twice.Bytes()) {
+				t.Fatalf("%s: %x, then %x, %v", m.Name(), once.Bytes(), twice.Bytes(), err)
+			}
+		}
+	})
+}
+
+func FuzzHeader(f *testing.F) {
+	a, b := endpoint(f, 0, 5), endpoint(f, 1, 9)
+	f.Add(send(f, a, b, 1))
+	f.Add(make([]byte, offPayload))
+	f.Fuzz(func(t *testing.T, packet []byte) {
+		if len(packet) < offPayload {
+			return
+		}
+		var h header
+		var d datagram.Header
+		parseHeader(packet, &h, &d)
+		parseStamps(packet[headerSize:], &d)
+		got := appendStamps(appendHeader(nil, &h, &d), &d)
+		copy(got, packet[:2]) // the magic is not parsed
+		if !bytes.Equal(got, packet[:offPayload]) {
+			t.Fatalf("%x became %x", packet[:offPayload], got)
+		}
+	})
+}
+
+func FuzzFragment(f *testing.F) {
+	f.Add([]byte{1, 0, 2, 20, 1})
+	f.Add([]byte{1, 1, 2, 20, 1, 2, 3})
+	f.Add([]byte{0x80, 0x01, 0, 0xff, 0x07, 0x90, 0x01, 1})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		f, err := parseFragment(received{body: body})
+		if err != nil {
+			return
+		}
+		if f.part < 0 || f.part >= f.parts || f.parts > maxFragments || len(f.data) == 0 || f.number < FirstMessage {
+			t.Fatalf("%x is taken for %+v", body, f)
+		}
+	})
+}
+
+func FuzzSummary(f *testing.F) {
+	b, err := summaryOf("a").encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Add([]byte{0xa0})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s, err := decodeSummary(body)
+		if err != nil {
+			return
+		}
+		if _, err := s.encode(); err != nil {
+			t.Fatalf("%+v came in and cannot go out: %v", s, err)
+		}
+	})
+}
+
+func FuzzParseKey(f *testing.F) {
+	f.Add("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
+	f.Add("3031323334353637383961626364656630313233343536373839616263646566")
+	f.Fuzz(func(t *testing.T, text string) {
+		if key, err := ParseKey(text); err == nil && len(key) < MinKey {
+			t.Fatalf("%q is taken for a key of %d bytes", text, len(key))
+		}
+	})
+}

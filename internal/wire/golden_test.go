@@ -1,0 +1,156 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/rank"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files and the table in docs/wire.md")
+
+// A vector is one packet with everything that it was made of. Other implementations can be held against it.
+type vector struct {
+	Name    string `json:"name"`
+	Key     string `json:"key"`
+	Start   string `json:"start"`
+	Members int    `json:"members"`
+	Epoch   uint64 `json:"epoch"`
+	Digest  string `json:"digest"`
+	Header  struct {
+		From, To     protocol.Ident
+		Seq          uint64
+		Sent         protocol.Time
+		EchoSent     protocol.Time
+		EchoReceived protocol.Time
+		Path         uint8
+	} `json:"header"`
+	Payload string `json:"payload"`
+	Packet  string `json:"packet"`
+	// Reason and Messages are what the receiver makes of it.
+	Reason   string    `json:"reason"`
+	Messages []spoken  `json:"messages,omitempty"`
+	Summary  *Summary  `json:"summary,omitempty"`
+	Diff     []string  `json:"differences,omitempty"`
+	Batch    []Message `json:"-"`
+}
+
+type spoken struct {
+	Channel uint32           `json:"channel"`
+	Name    string           `json:"name"`
+	Message protocol.Message `json:"message"`
+}
+
+// golden are the inputs of the vectors.
+func golden() []*vector {
+	make := func(name string, change func(v *vector)) *vector {
+		v := &vector{Name: name, Key: hex.EncodeToString(testKey), Start: "000102030405060708090a0b0c0d0e0f", Members: 3, Epoch: 7,
+			Digest: summaryOf("").Digest().String()}
+		v.Header.From, v.Header.To = protocol.Ident{Rank: 0, Inc: 5}, protocol.Ident{Rank: 1, Inc: 9}
+		v.Header.Seq, v.Header.Sent, v.Header.EchoSent, v.Header.EchoReceived, v.Header.Path = 1, 1_000_000_007, 900_000_011, 950_000_013, 2
+		change(v)
+		return v
+	}
+	return []*vector{
+		make("a probe: no messages", func(v *vector) {}),
+		make("two messages on two channels", func(v *vector) {
+			v.Batch = []Message{{0, &rank.OK{Seq: 1}}, {300, &rank.OK{Seq: 1 << 40}}}
+		}),
+		make("for another incarnation", func(v *vector) {
+			v.Header.To.Inc, v.Batch = 8, []Message{{0, &rank.OK{Seq: 1}}}
+		}),
+		make("another configuration, with a summary", func(v *vector) {
+			v.Summary = NewSummary("a").Set("members", "a b c").Set("quorum", "3 of 3").Set("rho", "0.001")
+			v.Digest = v.Summary.Digest().String()
+		}),
+	}
+}
+
+// seal computes payload and packet of a vector.
+func (v *vector) seal(t *testing.T) []byte {
+	t.Helper()
+	unhex := func(s string) []byte {
+		b, err := hex.DecodeString(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	e, err := NewEndpoint(Config{Me: v.Header.From, Members: v.Members, Epoch: v.Epoch, Digest: Digest(unhex(v.Digest)),
+		Keys: ringOf(t, unhex(v.Key)), Random: bytes.NewReader(unhex(v.Start))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := e.NewBatch()
+	if v.Summary != nil {
+		if err := b.AddSummary(v.Summary); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range v.Batch {
+		if err := b.Add(m.Channel, m.Message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	payload, _ := b.Next()
+	d := &datagram.Header{From: v.Header.From, To: v.Header.To, Seq: v.Header.Seq, Sent: v.Header.Sent,
+		Echo: datagram.Echo{Sent: v.Header.EchoSent, Received: v.Header.EchoReceived}}
+	packet, err := e.Seal(nil, d, v.Header.Path, payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Payload, v.Packet = hex.EncodeToString(payload), hex.EncodeToString(packet)
+	return packet
+}
+
+func TestGoldenVectors(t *testing.T) {
+	var all []*vector
+	for _, v := range golden() {
+		packet := v.seal(t)
+		b, err := NewEndpoint(Config{Me: protocol.Ident{Rank: 1, Inc: 9}, Members: v.Members, Epoch: v.Epoch,
+			Digest: summaryOf("").Digest(), Keys: ringOf(t, testKey)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, p := open(b, packet)
+		v.Reason = r.String()
+		for _, m := range p.Messages {
+			v.Messages = append(v.Messages, spoken{m.Channel, m.Name(), m.Message})
+		}
+		if p.Summary != nil {
+			for _, d := range summaryOf("b").Diff(p.Summary) {
+				v.Diff = append(v.Diff, d.String())
+			}
+		}
+		all = append(all, v)
+	}
+	got, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, filepath.Join("testdata", "vectors.json"), append(got, '\n'))
+}
+
+// compare holds a file against what it should be, or rewrites it.
+func compare(t *testing.T, file string, want []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs from what the code says; if that is right, run go test ./internal/wire -update and read the diff.\nwant:\n%s", file, want)
+	}
+}

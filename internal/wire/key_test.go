@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// The fast derivation is that of the standard library.
+func TestPacketKeyIsHKDF(t *testing.T) {
+	ring := ringOf(t, testKey, []byte("another key of the operator"))
+	d := newDeriver(ring)
+	for i := range 100 {
+		s := start{inc: protocol.Inc(i * 7919), random: [startBits]byte{byte(i), 1, 2, 15: byte(i)}}
+		from, to := protocol.Rank(i), protocol.Rank(999-i)
+		prk, err := hkdf.Extract(sha256.New, testKey, []byte("regent wire 1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		info := append([]byte("packet"), 0, 0)
+		binary.BigEndian.PutUint16(info[6:], uint16(from))
+		info = binary.BigEndian.AppendUint32(info, uint32(s.inc))
+		info = append(info, s.random[:]...)
+		info = binary.BigEndian.AppendUint16(info, uint16(to))
+		key, err := hkdf.Expand(sha256.New, prk, string(info), 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := chacha20poly1305.New(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nonce := make([]byte, 12)
+		x := want.Seal(nil, nonce, []byte("words"), nil)
+		y := d.aead(0, from, &s, to).Seal(nil, nonce, []byte("words"), nil)
+		if !bytes.Equal(x, y) {
+			t.Fatalf("start %v: sealed %x, want %x", s, y, x)
+		}
+	}
+}
+
+// Every part of what a key is derived from counts.
+func TestPacketKeysDiffer(t *testing.T) {
+	d := newDeriver(ringOf(t, testKey, []byte("another key of the operator")))
+	seen := make(map[string]bool)
+	try := func(key int, from protocol.Rank, s start, to protocol.Rank) {
+		t.Helper()
+		x := string(d.aead(key, from, &s, to).Seal(nil, make([]byte, 12), []byte("words"), nil))
+		if seen[x] {
+			t.Errorf("key %d from %v in %v to %v is that of another", key, from, s, to)
+		}
+		seen[x] = true
+	}
+	s := start{inc: 5, random: [startBits]byte{1}}
+	try(0, 0, s, 1)
+	try(1, 0, s, 1)
+	try(0, 2, s, 1)
+	try(0, 0, s, 2)
+	try(0, 1, s, 0)
+	try(0, 0, start{inc: 6, random: s.random}, 1)
+	try(0, 0, start{inc: 5, random: [startBits]byte{15: 1}}, 1)
+}
+
+func TestKeyringRefusesBadKeys(t *testing.T) {
+	for want, keys := range map[string][][]byte{
+		"0 keys":             nil,
+		"5 keys":             {testKey, testKey, testKey, testKey, testKey},
+		"key 2 has 15 bytes": {testKey, testKey[:15]},
+		"key 1 has 129":      {make([]byte, 129)},
+		"key 2 has the id":   {testKey, testKey},
+		"public one":         {publicKey},
+	} {
+		if _, err := NewKeyring(keys...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if r := ringOf(t, testKey); r.Public() || !PublicKeyring().Public() {
+		t.Error("only the ring without a secret is public")
+	}
+}
+
+func TestKeysHaveATextForm(t *testing.T) {
+	key := GenerateKey()
+	if bytes.Equal(key, GenerateKey()) || len(key) != 32 {
+		t.Fatalf("drawn keys repeat, or have %d bytes", len(key))
+	}
+	for _, text := range []string{
+		base64.StdEncoding.EncodeToString(key), base64.RawStdEncoding.EncodeToString(key), hex.EncodeToString(key),
+		" " + strings.ToUpper(hex.EncodeToString(key)) + "\n",
+	} {
+		if got, err := ParseKey(text); err != nil || !bytes.Equal(got, key) {
+			t.Errorf("%q is %x, %v; want %x", text, got, err, key)
+		}
+	}
+	for _, text := range []string{"", "!", "c2hvcnQ=", "a key with blanks in it, of some length"} {
+		if got, err := ParseKey(text); err == nil {
+			t.Errorf("%q is taken for the key %x", text, got)
+		}
+	}
+}
