@@ -2,6 +2,7 @@ package script
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,10 +68,38 @@ func (p *parser) members() protocol.Set {
 	return protocol.NewSet(p.member())
 }
 
-// side takes the members at one end of links, which must be some.
-func (p *parser) side() protocol.Set {
+// who takes one or several members, or the word leader: whoever leads when the statement takes effect.
+func (p *parser) who() []protocol.Rank {
+	if p.accept(theLeader) {
+		return []protocol.Rank{sim.TheLeader}
+	}
+	return slices.Collect(p.some().All())
+}
+
+// linkEnd takes the members at one end of links; Nobody stands for all.
+func (p *parser) linkEnd() []protocol.Rank {
+	if p.peek() == "*" {
+		p.needMembers(p.take(""))
+		return []protocol.Rank{protocol.Nobody}
+	}
+	return p.who()
+}
+
+// one takes one member, or the word leader.
+func (p *parser) one() protocol.Rank {
+	if p.accept(theLeader) {
+		return sim.TheLeader
+	}
+	return p.member()
+}
+
+// theLeader is how scripts call whoever leads.
+const theLeader = "leader"
+
+// some takes members, at least one.
+func (p *parser) some() protocol.Set {
 	at := token{col: p.col()}
-	if next := p.peek(); next == "" || next == "->" || next == "<->" {
+	if next := p.peek(); next == "" || mark(next) > 0 && next != "{" {
 		p.wrong("a member, a set such as {a b}, or *")
 	}
 	s := p.members()
@@ -82,16 +111,16 @@ func (p *parser) side() protocol.Set {
 
 // links takes a->b, a<->b, {a b}<->{c d}, *->c; "a b" is the same as "a<->b", and a member alone all its links.
 func (p *parser) links() Links {
-	l := Links{From: p.side()}
-	switch {
+	l := Links{From: p.linkEnd()}
+	switch next := p.peek(); {
 	case p.accept("->"):
-		l.To = p.side()
+		l.To = p.linkEnd()
 	case p.accept("<->"):
-		l.To, l.Both = p.side(), true
-	case p.peek() == "{" || p.peek() == "*" || p.isMember(p.peek()):
-		l.To, l.Both = p.side(), true
+		l.To, l.Both = p.linkEnd(), true
+	case next == "{" || next == "*" || next == theLeader || p.isMember(next):
+		l.To, l.Both = p.linkEnd(), true
 	default:
-		l.To, l.Both = protocol.Everyone(p.script.Members), true
+		l.To, l.Both = []protocol.Rank{protocol.Nobody}, true
 	}
 	return l
 }
@@ -101,26 +130,48 @@ func (p *parser) isMember(name string) bool {
 	return ok && int(r) < p.script.Members
 }
 
-// Links are the ways from some members to others.
+// Links are the ways from some members to others. Nobody stands for all members, TheLeader for whoever leads.
 type Links struct {
-	From, To protocol.Set
+	From, To []protocol.Rank
 	Both     bool // and back
 }
 
 // covers says whether the way from a to b is among them.
 func (l *Links) covers(a, b protocol.Rank) bool {
-	return l.From.Has(a) && l.To.Has(b) || l.Both && l.From.Has(b) && l.To.Has(a)
+	return at(l.From, a) && at(l.To, b) || l.Both && at(l.From, b) && at(l.To, a)
 }
 
-// each visits the ways in the order of ranks, those from a member to itself excepted.
-func (l *Links) each(members int, visit func(a, b protocol.Rank)) {
-	for a := range protocol.Rank(members) {
-		for b := range protocol.Rank(members) {
-			if a != b && l.covers(a, b) {
-				visit(a, b)
+// at says whether r is among the members at one end of links.
+func at(end []protocol.Rank, r protocol.Rank) bool {
+	return slices.Contains(end, r) || slices.Contains(end, protocol.Nobody)
+}
+
+// pairs lists the ways, each once, those from a member to itself excepted. Nobody stands for all members.
+func (l *Links) pairs() [][2]protocol.Rank {
+	var all [][2]protocol.Rank
+	add := func(a, b protocol.Rank) {
+		pair := [2]protocol.Rank{a, b}
+		if (a != b || a == protocol.Nobody) && !slices.Contains(all, pair) {
+			all = append(all, pair)
+		}
+	}
+	for _, a := range l.From {
+		for _, b := range l.To {
+			add(a, b)
+			if l.Both {
+				add(b, a)
 			}
 		}
 	}
+	return all
+}
+
+// plain says that no end of the links is the leader, whoever that is.
+func (p *parser) plain(at token, l Links) Links {
+	if slices.Contains(l.From, sim.TheLeader) || slices.Contains(l.To, sim.TheLeader) {
+		p.failAt(at, "name the member: the leader may be another one when this takes effect")
+	}
+	return l
 }
 
 // duration takes a length of time, which must not be negative.
@@ -194,7 +245,7 @@ func (p *parser) rate() int64 {
 		number = "?"
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n*unit < -billion || n > 4*billion/unit {
+	if err != nil || n < -billion/unit || n > 4*billion/unit {
 		p.failAt(t, "%q: expected a rate between -1000000ppm and +4000000ppm, such as +200ppm or -50ppb", t.text)
 	}
 	return n * unit

@@ -1,0 +1,4 @@
+package sim
+
+// Next returns the instant of the next event, Forever if there is none: Run(Next()) lets only that instant's events happen.
+func (w *World) Next() Real { return w.queue.next() }

@@ -1,0 +1,241 @@
+package script
+
+import (
+	"slices"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/sim"
+)
+
+// play begins the faults.
+func (f faults) play(p *player) error {
+	for _, fault := range f {
+		p.begun = append(p.begun, begun{p.world.Begin(fault), fault})
+	}
+	return nil
+}
+
+// ending ends faults of members before their time.
+type ending struct {
+	kinds []sim.Kind
+	who   protocol.Set
+	what  string
+}
+
+func (e *ending) play(p *player) error {
+	var done protocol.Set
+	for _, b := range p.begun {
+		// Whom a fault of the leader befell is not known here; ending one that is over does no harm.
+		if slices.Contains(e.kinds, b.fault.Kind) && (e.who.Has(b.fault.A) || b.fault.A == sim.TheLeader) {
+			p.world.End(b.id)
+			done.Add(b.fault.A)
+		}
+	}
+	for r := range e.who.All() {
+		if !done.Has(r) {
+			return unmetf("%v is not %s", r, e.what)
+		}
+	}
+	return nil
+}
+
+// healing ends what is wrong with links: all of them if none are named.
+type healing struct{ links *Links }
+
+func (h *healing) play(p *player) error {
+	for _, b := range p.begun {
+		switch b.fault.Kind {
+		case sim.Cut, sim.Partition, sim.Slow, sim.Lose, sim.Duplicate:
+			if h.links == nil || h.all(p.world.Members(), &b.fault) {
+				p.world.End(b.id)
+			}
+		}
+	}
+	return nil
+}
+
+// all says whether the links to heal are all those of a fault.
+func (h *healing) all(members int, f *sim.Fault) bool {
+	for a := range protocol.Rank(members) {
+		for b := range protocol.Rank(members) {
+			if a != b && covers(f, a, b) && !h.links.covers(a, b) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// covers says whether a fault is about the way from a to b.
+func covers(f *sim.Fault, a, b protocol.Rank) bool {
+	if f.Kind == sim.Partition {
+		return f.Side.Has(a) != f.Side.Has(b)
+	}
+	return (f.A == a || f.A == protocol.Nobody) && (f.B == b || f.B == protocol.Nobody)
+}
+
+// command gives machines an event.
+type command struct {
+	who protocol.Set
+	ev  protocol.Event
+}
+
+func (c *command) play(p *player) error {
+	for r := range c.who.All() {
+		p.world.Command(r, c.ev)
+	}
+	return nil
+}
+
+// later postpones another statement.
+type later struct {
+	at       sim.Real
+	in       time.Duration
+	relative bool
+	do       action
+}
+
+func (l *later) play(p *player) error {
+	at := l.at
+	if l.relative {
+		at = p.world.Now().Add(l.in)
+	}
+	if at < p.world.Now() {
+		return unmetf("%v is over: it is %v now", at, p.world.Now())
+	}
+	p.world.At(at, func() {
+		if err := l.do.play(p); err != nil {
+			p.late = append(p.late, err)
+		}
+	})
+	return nil
+}
+
+// run lets time pass.
+type run struct {
+	length   time.Duration
+	until    sim.Real
+	absolute bool
+	cond     condition // run until it holds,
+	within   time.Duration
+	hold     condition // or as long as it does
+}
+
+func (r *run) play(p *player) error {
+	w := p.world
+	var err error
+	switch {
+	case r.cond != nil:
+		p.result.Checks++
+		err = p.runUntil(r.cond, w.Now().Add(r.within))
+	case r.hold != nil:
+		p.result.Checks++
+		err = p.runWhile(r.hold, w.Now().Add(r.length))
+	case r.absolute && r.until < w.Now():
+		return unmetf("%v is over: it is %v now", r.until, w.Now())
+	case r.absolute:
+		err = w.Run(r.until)
+	default:
+		err = w.Run(w.Now().Add(r.length))
+	}
+	if err == nil && len(p.late) > 0 {
+		err, p.late = p.late[0], nil
+	}
+	if err == nil {
+		p.showViews()
+	}
+	return err
+}
+
+// runUntil lets time pass from event to event until the condition holds.
+func (p *player) runUntil(c condition, limit sim.Real) error {
+	for {
+		ok, why := c.holds(p)
+		if ok {
+			return nil
+		}
+		next := p.world.Next()
+		if next > limit {
+			if err := p.world.Run(limit); err != nil {
+				return err
+			}
+			return unmetf("it did not come to this by %v: %s", limit, why)
+		}
+		if err := p.world.Run(next); err != nil {
+			return err
+		}
+	}
+}
+
+// runWhile lets time pass from event to event as long as the condition holds.
+func (p *player) runWhile(c condition, until sim.Real) error {
+	for {
+		if ok, why := c.holds(p); !ok {
+			return unmetf("it came to an end at %v: %s", p.world.Now(), why)
+		}
+		if p.world.Now() >= until {
+			return nil
+		}
+		if err := p.world.Run(min(p.world.Next(), until)); err != nil {
+			return err
+		}
+	}
+}
+
+// settling ends all that is wrong, and lets time pass in which the core must converge.
+type settling struct {
+	length time.Duration
+	core   protocol.Set
+}
+
+func (s *settling) play(p *player) error {
+	w := p.world
+	p.mail.rules = nil
+	for _, l := range p.mail.held {
+		w.Deliver(l, w.Now())
+	}
+	p.mail.held = nil
+	for r := range protocol.Everyone(w.Members()).Minus(s.core).All() {
+		w.Begin(sim.Fault{Kind: sim.Crash, A: r, B: protocol.Nobody})
+	}
+	w.Relink(func(_, _ protocol.Rank, l sim.Link) sim.Link {
+		l.Loss, l.Duplicate, l.Delay.Tail = 0, 0, 0
+		l.Delay.Max = min(l.Delay.Max, p.protocol.Timely)
+		l.Delay.Min = min(l.Delay.Min, l.Delay.Max)
+		return l
+	})
+	w.Heal(s.core)
+	w.Phase(sim.Liveness, s.core)
+	if err := w.Run(w.Now().Add(s.length)); err != nil {
+		return err
+	}
+	p.showViews()
+	return nil
+}
+
+type expectation struct{ cond condition }
+
+func (e *expectation) play(p *player) error {
+	p.result.Checks++
+	if ok, why := e.cond.holds(p); !ok {
+		return unmetf("it is otherwise: %s", why)
+	}
+	return nil
+}
+
+// expectViolation says that the statement before it must have violated an invariant.
+type expectViolation struct{ name string }
+
+func (e *expectViolation) play(p *player) error {
+	p.result.Checks++
+	got := violated(p.violation)
+	switch {
+	case got == "":
+		return unmetf("no invariant was violated")
+	case got != e.name:
+		return unmetf("another invariant was violated: %v", p.violation)
+	}
+	p.violation, p.over = nil, true
+	return nil
+}
