@@ -3,6 +3,43 @@
 // Two members have unsynchronised clocks, of which they know only that each runs within ρ of real time. If a datagram
 // carries its own send stamp and the two stamps of an earlier datagram in the other direction, its receiver can still
 // prove an upper bound on its delay. That is the fail-aware datagram service of Fetzer and Cristian, on which HALL and
-// the expiring links of the stable elector stand. The package is pure: it gets the clock as an argument and authenticated headers,
-// and knows nothing of sockets, bytes or keys.
+// the expiring links of the stable elector stand. The package is pure: it gets the clock as an argument and authentic
+// headers, and knows nothing of sockets, bytes or keys.
+//
+//	PROTOCOLS §1.3  incarnations, stale ones     endpoint.go
+//	PROTOCOLS §1.3  one name, two processes      rival.go
+//	PROTOCOLS §1.4  bound, best echo             bound.go
+//	PROTOCOLS §1.4  probes (E-H9)                probe.go
+//	PROTOCOLS §1.4  duplicates                   window.go
+//	PROTOCOLS §1.5  expiring links               Verdict.By
+//
+// What it promises, for clocks within ρ and delays of at least MinDelay:
+//
+//	FA1  a bound is never below the true delay, counted from the stamp Sent to the receiver's now
+//	FA2  if all datagrams of two members to one another took at most d for MaxAge, and Delta ≥ 2d - MinDelay + 2ρ·MaxAge,
+//	     then every datagram between them is fast
+//	FA3  no datagram is delivered twice
+//	FA4  no datagram is delivered to another incarnation than it was meant for, nor from a lower one than was heard before
+//
+// FA1 holds whatever the network does, replays included. The reason is that a pair of stamps is true for ever: (A,B) says that
+// something left at A and arrived at B. A late pair makes a bound large, never wrong; so all stamps of the
+// peer's present incarnation are used, even those of a datagram that is not delivered. An echo, on the other hand,
+// is about the receiver's own clock, and counts only if it is meant for the receiver's own incarnation.
+//
+// Where we differ from PROTOCOLS:
+//
+//   - There is no message stale(highest). A datagram names the incarnation of its receiver that its sender has heard of, so any
+//     datagram to an outdated process tells it so (Verdict.Outdated); one from such a process is answered by a probe.
+//   - A datagram that names no incarnation of its receiver carries no message either, unless the receiver does not know
+//     its own. So the first message between two strangers is lost, and the probe that answers it is what introduces them.
+//   - A probe is not sent where another datagram was, in the last 10 ms: any datagram carries the echo that a probe would.
+//   - PROTOCOLS keeps one echo, the best, until it is older than MaxAge. A lucky one then turns down all that come after it, and
+//     when it is forgotten there is none, though none was missing: that breaks FA2. We keep the best of two
+//     consecutive halves of MaxAge.
+//   - A datagram whose messages waited for the disk has an old stamp and makes a bad echo. It does not count as sent when
+//     probes are due.
+//   - A bound below MinDelay is impossible for clocks within ρ. It is counted, and the delay called unknown.
+//
+// Drift is computed with the four methods of protocol.Rho alone, with one exception: which of two echoes is the better one is
+// decided in 128 bits, since the scalar that PROTOCOLS ranks them by does not fit into 64.
 package datagram

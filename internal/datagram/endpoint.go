@@ -1,0 +1,215 @@
+package datagram
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// An Endpoint is one member's end of all its conversations. It stamps what goes out and judges what comes in; it says
+// when a probe is due (Wake, Probes), and its driver sends it. It allocates nothing once it is made.
+type Endpoint struct {
+	config Config
+	peers  []peer
+	wake   protocol.Time // no probe is due before; it may be early
+	due    []protocol.Rank
+	counts Counts
+}
+
+// A peer is what an endpoint knows of one other member.
+type peer struct {
+	inc      protocol.Inc // the highest that was heard; 0: none
+	nameless bool         // the last datagram came from a process that did not know its incarnation
+	seq      uint64       // of the last datagram to it
+	window   window       // of the datagrams of inc
+
+	pairs pairs // of stamps of its datagrams, of which the best is the echo for it
+
+	sent, heard protocol.Time // of the last datagram to and from it; what is never is far in the past
+	owed        bool          // it needs a datagram of us soon
+	rival       rival
+	anchor      anchor
+	bound       time.Duration
+	rtt         time.Duration
+	echoAge     time.Duration
+}
+
+// Reason says what becomes of a datagram.
+type Reason uint8
+
+const (
+	// Deliver its messages.
+	Deliver Reason = iota
+	// OtherIncarnation: it was meant for another process than this one. Its stamps were used.
+	OtherIncarnation
+	// Old: its sender has been heard in a higher incarnation.
+	Old
+	// Duplicate: it was seen before, or is too old to tell.
+	Duplicate
+	// Rivals: two processes speak for its sender, and neither counts.
+	Rivals
+	// Misdirected: it does not come from a peer, or is meant for another member.
+	Misdirected
+	// Impossible counts bounds that clocks within ρ cannot give. Such a datagram is delivered, its delay unknown.
+	Impossible
+	numReasons
+)
+
+var reasons = [numReasons]string{"deliver", "other incarnation", "old", "duplicate", "rivals", "misdirected", "impossible"}
+
+func (r Reason) String() string { return reasons[r] }
+
+// Counts says how many datagrams met with each reason.
+type Counts [numReasons]uint64
+
+// A Verdict is what is known of a datagram that came in.
+type Verdict struct {
+	// Reason says whether its messages may be delivered, and if not why.
+	Reason Reason
+	// Delay bounds the real time from its stamp to now, or is Unknown.
+	Delay time.Duration
+	// Restarted says that its sender is heard for the first time in this incarnation.
+	Restarted bool
+	// Outdated is a higher incarnation than ours in which the sender has heard our member; else 0. Who is told so must treat
+	// its durable record as lost.
+	Outdated protocol.Inc
+}
+
+// By says whether the datagram is proven to have come within d of being sent: what an expiring link delivers.
+func (v Verdict) By(d time.Duration) bool { return v.Delay <= d }
+
+// New returns the endpoint of a member that starts at now.
+func New(now protocol.Time, c Config) (*Endpoint, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	e := &Endpoint{config: c, peers: make([]peer, c.Members), due: make([]protocol.Rank, 0, c.Members), wake: now}
+	for i := range e.peers {
+		p := &e.peers[i]
+		p.sent, p.bound = now.Add(-c.MaxAge), protocol.Unknown // so that everybody is greeted at once
+	}
+	if c.Members == 1 {
+		e.wake = protocol.Never
+	}
+	return e, nil
+}
+
+// SetIncarnation is for a member that learns its incarnation after its start.
+func (e *Endpoint) SetIncarnation(inc protocol.Inc) { e.config.Self.Inc = inc }
+
+// Stamp returns the header of a datagram to a peer that leaves at now. sent is the instant of the Step that its messages
+// come from: now, or earlier if they had to wait for the disk.
+func (e *Endpoint) Stamp(now, sent protocol.Time, to protocol.Rank) Header {
+	p := &e.peers[to]
+	p.seq++
+	if sent >= now {
+		p.sent, p.owed = now, false // a datagram that waited makes a bad echo, and does not stand in for a probe
+	}
+	h := Header{From: e.config.Self, To: protocol.Ident{Rank: to, Inc: p.inc}, Seq: p.seq, Sent: min(sent, now)}
+	if p.nameless {
+		h.To.Inc = 0
+	}
+	h.Echo = p.pairs.best(now, &e.config)
+	return h
+}
+
+// Loopback returns the bound on the delay of a message to oneself that was sent at sent: both are of one clock.
+func (e *Endpoint) Loopback(now, sent protocol.Time) time.Duration {
+	return e.config.Rho.RealAtMost(now.Sub(sent))
+}
+
+// Fast says whether a delay is proven to be at most Δ.
+func (e *Endpoint) Fast(delay time.Duration) bool { return delay <= e.config.Delta }
+
+// Accept judges an authentic datagram that was received at now.
+func (e *Endpoint) Accept(now protocol.Time, h *Header) Verdict {
+	v := e.accept(now, h)
+	e.counts[v.Reason]++
+	return v
+}
+
+func (e *Endpoint) accept(now protocol.Time, h *Header) Verdict {
+	me, from := e.config.Self, h.From
+	if int(from.Rank) >= e.config.Members || from.Rank == me.Rank || h.To.Rank != me.Rank || h.Seq == 0 {
+		return Verdict{Reason: Misdirected, Delay: protocol.Unknown}
+	}
+	p := &e.peers[from.Rank]
+	v := Verdict{Delay: protocol.Unknown}
+	if h.To.Inc > me.Inc && me.Inc != 0 {
+		v.Outdated = h.To.Inc
+	}
+	switch {
+	case from.Inc == 0:
+		return e.nameless(now, p, h, v)
+	case from.Inc < p.inc:
+		e.old(now, p, h)
+		v.Reason = Old
+		return v
+	case from.Inc > p.inc:
+		v.Restarted = true
+		p.restart(now, from.Inc)
+	}
+	p.nameless = false
+	p.rival.spoke = true
+	if p.rival.mutes(now) {
+		v.Reason = Rivals
+		return v
+	}
+	if !p.window.take(h.Seq) {
+		v.Reason = Duplicate
+		return v
+	}
+	p.heard = now
+	p.pairs.add(Echo{Sent: h.Sent, Received: now}, &e.config)
+	if h.To.Inc != me.Inc {
+		e.owe(now, p) // our name is in whatever we send
+		v.Reason = OtherIncarnation
+		return v
+	}
+	if me.Inc != 0 { // an echo to a process without a name may be about another one
+		v.Delay = e.measure(now, p, h)
+	}
+	return v
+}
+
+// nameless judges a datagram of a process that does not know its incarnation. Nothing else of it is known either: there may
+// have been others before it, with other clocks and the same numbers. So its stamps do not count and duplicates are
+// not told apart; what such a process says bears that.
+func (e *Endpoint) nameless(now protocol.Time, p *peer, h *Header, v Verdict) Verdict {
+	if h.To.Inc != e.config.Self.Inc {
+		e.owe(now, p)
+		v.Reason = OtherIncarnation
+		return v
+	}
+	p.nameless = true
+	return v
+}
+
+// restart takes note of a higher incarnation. All that was known is about another process, with another clock.
+func (p *peer) restart(now protocol.Time, inc protocol.Inc) {
+	p.retire(now)
+	p.inc, p.window, p.pairs = inc, window{}, pairs{}
+	p.bound, p.rtt, p.echoAge, p.anchor = protocol.Unknown, 0, 0, anchor{}
+}
+
+// measure works out the bound on the delay of a datagram, and sees to it that there will be a better one if need be.
+func (e *Endpoint) measure(now protocol.Time, p *peer, h *Header) time.Duration {
+	p.bound = protocol.Unknown
+	if h.Echo == (Echo{}) || h.Echo.Sent > now {
+		e.owe(now, p)
+		return protocol.Unknown
+	}
+	p.echoAge = now.Sub(h.Echo.Sent)
+	if p.echoAge > e.config.MaxAge/2 {
+		e.owe(now, p)
+	}
+	bound := e.config.bound(h, now)
+	if bound < e.config.MinDelay {
+		e.counts[Impossible]++
+		return protocol.Unknown
+	}
+	p.bound = bound
+	p.anchor.set(now, h.Sent, bound, e.config.Rho)
+	p.smooth(now.Sub(h.Echo.Sent) - h.Sent.Sub(h.Echo.Received))
+	return bound
+}

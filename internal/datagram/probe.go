@@ -1,0 +1,51 @@
+package datagram
+
+import "github.com/regentproject/regent/internal/protocol"
+
+// Two processes that have not heard one another have no bounds, and a protocol that answers only fast messages stays silent for
+// ever (E-H9); two that have nothing to say to one another lose the bounds they had. So this layer speaks by itself: it
+// sends an empty datagram, which carries stamps and an echo as any other,
+//
+//	to a peer whose datagram showed that it lacks a good echo, or our name, but not within 10 ms of another datagram
+//	to a peer to which nothing was sent for half of MaxAge
+//
+// A datagram that goes out anyway does as well, so the driver first sends what its machine asks for, and then probes.
+
+// Wake returns when a probe may be due.
+func (e *Endpoint) Wake() protocol.Time { return e.wake }
+
+// Probes returns the peers to which an empty datagram is due, in rank order. The driver stamps and sends one to each. The
+// slice is used again.
+func (e *Endpoint) Probes(now protocol.Time) []protocol.Rank {
+	e.due = e.due[:0]
+	if now < e.wake {
+		return e.due
+	}
+	e.wake = protocol.Never
+	for i := range e.peers {
+		if protocol.Rank(i) == e.config.Self.Rank {
+			continue
+		}
+		p := &e.peers[i]
+		at := e.dueAt(p)
+		if at <= now {
+			e.due = append(e.due, protocol.Rank(i))
+			at = now.Add(e.config.MaxAge / 2)
+		}
+		e.wake = min(e.wake, at)
+	}
+	return e.due
+}
+
+func (e *Endpoint) dueAt(p *peer) protocol.Time {
+	if p.owed {
+		return p.sent.Add(probeGap)
+	}
+	return p.sent.Add(e.config.MaxAge / 2)
+}
+
+// owe takes note that the peer needs a datagram soon.
+func (e *Endpoint) owe(now protocol.Time, p *peer) {
+	p.owed = true
+	e.wake = min(e.wake, max(now, p.sent.Add(probeGap)))
+}
