@@ -21,9 +21,9 @@ func report(results []Result, out io.Writer) int {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PROTOCOL\tMUTANT\tMUST BE CAUGHT BY\tCAUGHT BY\tSECONDS")
 	for _, r := range results {
-		by := strings.Join(r.By, ", ")
+		by := r.Mutant.CaughtBy // and perhaps by others, which is none of the table's business
 		if r.Outcome != Caught {
-			by = strings.TrimSpace(string(r.Outcome) + " " + by)
+			by = strings.TrimSpace(string(r.Outcome) + " " + strings.Join(r.By, ", "))
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.1f\n", r.Mutant.Dir, r.Mutant.Name, r.Mutant.CaughtBy, by, r.Took.Seconds())
 	}
