@@ -234,3 +234,6 @@ func (g *Grantor) extend(now protocol.Time, p *promise, r *Request) {
 	g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvPromise, Dom: g.cfg.Domain, Peer: p.to, Gen: p.gen,
 		Seq: p.seq, Until: p.until})
 }
+
+// ReadyAt returns since when the voter grants, or when it will.
+func (g *Grantor) ReadyAt() protocol.Time { return g.ready }

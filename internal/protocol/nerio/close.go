@@ -1,0 +1,57 @@
+package nerio
+
+import "github.com/regentproject/regent/internal/protocol"
+
+// closing is how far the member has got in leaving.
+type closing struct {
+	on bool
+	// quiet is since when nothing is led any more, and due when releases that nobody answers are given up.
+	quiet bool
+	due   protocol.Time
+	// noted says that the record with the clean-stop note was handed to the disk.
+	noted, done bool
+}
+
+func (m *Machine) onClose(now protocol.Time) {
+	if m.closing.on {
+		return
+	}
+	m.closing.on = true
+	cause := protocol.Cause{Code: protocol.Closed, Peer: m.cfg.Me}
+	for len(m.wanted) > 0 {
+		m.giveUp(now, m.wanted[0], protocol.Nobody, cause)
+	}
+}
+
+// onClosing goes on leaving: once nothing is led, nothing more is granted; once nothing that was granted stands, the
+// record says so.
+func (m *Machine) onClosing(now protocol.Time) {
+	c := &m.closing
+	if !c.on || c.done || m.holder.Active() {
+		return
+	}
+	if !m.speaks() {
+		c.done = m.start.phase != writing
+		return
+	}
+	if !c.quiet {
+		c.quiet, c.due = true, now.Add(m.lcfg.Rho.WaitAtLeast(4*m.cfg.RoundTrip))
+		m.grantor.Close()
+	}
+	if m.grantor.Outstanding() || m.holder.Releasing() && now < c.due {
+		return
+	}
+	c.due = protocol.Never
+	switch {
+	case m.cfg.Diskless:
+		c.done = true
+	case !c.noted:
+		c.noted = true
+		m.disk.record.Clean, m.disk.dirty = true, true
+	case len(m.disk.pending) == 0:
+		c.done = true
+	}
+}
+
+// Closed implements protocol.Closable.
+func (m *Machine) Closed() bool { return m.closing.done }

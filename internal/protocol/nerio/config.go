@@ -1,0 +1,66 @@
+package nerio
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
+)
+
+// Config is what a member has to know of itself and of its council.
+type Config struct {
+	Me      protocol.Rank
+	Quorums protocol.Quorums
+	Epoch   uint32
+	// Digest is that of the council's configuration, and Listing that of its members and quorum system, which the durable
+	// record keeps.
+	Digest  uint64
+	Listing [32]byte
+
+	// RoundTrip is d, Lease δ, Longest the longest δ that anybody may ask for, Renew the interval I between renewals. They
+	// are explained, and checked, in package lease.
+	RoundTrip, Lease, Longest, Renew time.Duration
+	// Adapt lets δ follow the measured round trips, up to Lease.
+	Adapt bool
+	Rho   protocol.Rho
+	// Skew, if not nil, puts bounded skew in place of bounded drift (OQwBS). It is never the default.
+	Skew lease.Synchronised
+	// TrustAge leaves out the check of a request's age, as the paper does.
+	TrustAge bool
+
+	// Elector says that Trusts will come. Without one every candidate tries as soon as the group is free, which suits one
+	// fixed candidate.
+	Elector bool
+	// StopWithin is how long a program may take to stop before its lease is no longer renewed; zero if it may take as long
+	// as it likes.
+	StopWithin time.Duration
+
+	// Diskless members keep no record: after every start they ask the others.
+	Diskless bool
+	// Bootstrap lets a member without a record start the council, if all others are in the same position.
+	Bootstrap bool
+	// FirstInc is the least incarnation of a member without a record: seconds since the beginning of 2024, so that none
+	// repeats even if everybody has forgotten it. Zero counts as one.
+	FirstInc protocol.Inc
+}
+
+func (c *Config) lease() lease.Config {
+	return lease.Config{
+		Me: c.Me, Members: c.Quorums.Members(), Domain: protocol.Quorum, Epoch: c.Epoch, Digest: c.Digest,
+		RoundTrip: c.RoundTrip, Lease: c.Lease, Longest: c.Longest, Renew: c.Renew, Adapt: c.Adapt, Rho: c.Rho, Skew: c.Skew,
+		TrustAge: c.TrustAge,
+	}
+}
+
+// Check returns what is wrong with the configuration.
+func (c *Config) Check() error {
+	if !c.Quorums.In(protocol.Everyone(c.Quorums.Members())) {
+		return fmt.Errorf("nerio: quorum system %v: all members together must be a quorum", c.Quorums)
+	}
+	if c.StopWithin < 0 {
+		return fmt.Errorf("nerio: time to stop %v: must not be negative", c.StopWithin)
+	}
+	l := c.lease()
+	return l.Check()
+}

@@ -1,0 +1,89 @@
+package nerio
+
+import (
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
+)
+
+// stopBy returns until when a program that is asked to stop now may take.
+func (m *Machine) stopBy(now protocol.Time) protocol.Time {
+	if m.cfg.StopWithin == 0 {
+		return protocol.Never
+	}
+	return now.Add(m.cfg.StopWithin)
+}
+
+func (m *Machine) onResign(now protocol.Time, ev protocol.Resign) {
+	s := m.seat(ev.Group)
+	why := ev.Why
+	if why == protocol.Unexplained {
+		why = protocol.Resigned
+	}
+	m.giveUp(now, s, protocol.Nobody, protocol.Cause{Code: why, Peer: m.cfg.Me})
+}
+
+// giveUp ends a candidacy, an attempt, or in good time a leadership.
+func (m *Machine) giveUp(now protocol.Time, s *seat, heir protocol.Rank, cause protocol.Cause) {
+	m.withdraw(now, s)
+	m.holder.Resign(now, s.group, heir, m.stopBy(now), cause)
+	m.publish(now, s, cause)
+}
+
+// onTransfer hands the group over. It is refused, and nothing changes, if this member does not lead it or the successor has
+// not said that it would.
+func (m *Machine) onTransfer(now protocol.Time, ev protocol.Transfer) {
+	l, leads := m.holder.Lease(ev.Group)
+	if !leads || ev.To == m.cfg.Me || !l.Candidates.Has(ev.To) {
+		m.answer(ev.ID, m.seat(ev.Group), false)
+		return
+	}
+	s := m.seat(ev.Group)
+	if ev.ID != 0 {
+		m.asks.transfers = append(m.asks.transfers, transfer{id: ev.ID, to: ev.To, group: ev.Group, until: protocol.Never})
+	}
+	m.giveUp(now, s, ev.To, protocol.Cause{Code: protocol.Transferred, Peer: ev.To})
+}
+
+// onStopped ends a leadership whose program has stopped. Where no successor was named the best-ranked candidate is it.
+func (m *Machine) onStopped(now protocol.Time, g protocol.Group) {
+	l, leads := m.holder.Lease(g)
+	if !leads {
+		return
+	}
+	s := m.seat(g)
+	if !l.Stopping {
+		m.withdraw(now, s)
+	}
+	m.holder.Stopped(now, g, best(l.Candidates.Without(m.cfg.Me)))
+	m.publish(now, s, protocol.Cause{Code: protocol.Resigned, Peer: m.cfg.Me})
+}
+
+// onLost follows a leadership that is over: the heir is told, and a program that would lead again waits its turn.
+func (m *Machine) onLost(now protocol.Time, s *seat, o *lease.Outcome) {
+	if o.Heir != protocol.Nobody {
+		m.send(o.Heir, &Handover{Group: s.group, Term: o.Term})
+	}
+	for i := range m.asks.transfers {
+		if t := &m.asks.transfers[i]; t.group == s.group && t.until == protocol.Never {
+			t.until = now.Add(m.lcfg.Rho.WaitAtLeast(4 * m.cfg.RoundTrip))
+			m.asks.wake(t.until)
+		}
+	}
+	s.backoff = max(s.backoff, now.Add(m.pause()))
+	m.consider(now, s)
+}
+
+// onHandover begins an ordinary attempt whose requests carry the predecessor's release. Nothing is inherited: the term, the
+// start and the votes are the successor's own.
+func (m *Machine) onHandover(now protocol.Time, from protocol.Ident, h *Handover) {
+	s := m.seats[h.Group]
+	if s == nil || !s.candidate || m.holder.Tries(h.Group) || h.Term > lease.MaxTerm {
+		return
+	}
+	m.grantor.See(now, h.Group, h.Term)
+	m.holder.Carry(lease.Release{Group: h.Group, Of: from, Term: h.Term, To: m.cfg.Me})
+	s.backoff = now
+	m.holder.Try(now, h.Group)
+}
+
+func best(s protocol.Set) protocol.Rank { return s.Min() }

@@ -1,0 +1,225 @@
+package nerio
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/record"
+)
+
+// Machine is one member of one council: voter, and candidate for any number of groups.
+type Machine struct {
+	cfg     Config
+	lcfg    lease.Config
+	out     protocol.Effects
+	terms   lease.Terms
+	grantor *lease.Grantor
+	holder  *lease.Holder
+	pcg     *rand.PCG
+	rng     *rand.Rand
+	now     protocol.Time // of the present Step
+
+	start  starting
+	disk   disk
+	seats  map[protocol.Group]*seat
+	wanted []*seat // seats with a candidate of this member
+	agenda lease.Agenda[*seat]
+	// trusted is whom the elector trusts, or Nobody.
+	trusted protocol.Rank
+	// failed counts attempts in a row that came to nothing though nobody refused them, and counted is when the last of
+	// them failed.
+	failed  int
+	counted protocol.Time
+	unfit   bool
+	asks    asks
+	tells   tells
+	closing closing
+	keep    func(protocol.Group) bool
+	swept   protocol.Time
+
+	// Messages, used again in every Step.
+	known     Known
+	stale     Stale
+	remainder Remainder
+	leads     Leads
+	noted     Noted
+}
+
+// New returns a member that starts from its encoded record; nil if it has none. A damaged record is a lost one. A record
+// of the same epoch but of another council is refused. The seed decides all that the machine leaves to chance, and must
+// differ from start to start.
+func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	m := &Machine{cfg: cfg, lcfg: cfg.lease(), trusted: protocol.Nobody, seats: make(map[protocol.Group]*seat)}
+	m.pcg = rand.NewPCG(seed, uint64(cfg.Me))
+	m.rng = rand.New(m.pcg)
+	m.start.heard = make([]protocol.Inc, m.lcfg.Members)
+	m.start.nonces = make([]uint64, m.lcfg.Members)
+	m.start.answers = make([]Known, m.lcfg.Members)
+	m.bind()
+	if rec != nil && !cfg.Diskless {
+		r, err := record.Decode(rec)
+		switch {
+		case errors.Is(err, record.ErrDamaged):
+		case err != nil:
+			return nil, err
+		case r.Epoch == cfg.Epoch && r.Digest != cfg.Listing:
+			return nil, fmt.Errorf("nerio: the record is of epoch %d with other members or another quorum system: start with the "+
+				"configuration that the record was written with and change the council while it runs", r.Epoch)
+		case r.Epoch > cfg.Epoch:
+			return nil, fmt.Errorf("nerio: the record is of epoch %d, the configuration of epoch %d: start with the newer one",
+				r.Epoch, cfg.Epoch)
+		default:
+			m.disk.record, m.disk.had = r, true
+		}
+	}
+	return m, nil
+}
+
+// bind makes the parts that point to the machine itself.
+func (m *Machine) bind() {
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.out)
+	m.holder = lease.NewHolder(&m.lcfg, (*policy)(m), &m.terms, m.grantor, &m.out)
+	m.keep = m.keeps
+}
+
+// policy is what makes the leases of the core Nerio's.
+type policy Machine
+
+func (p *policy) Accept(protocol.Time, protocol.Ident, *lease.Claim) bool { return true }
+
+func (p *policy) Candidate(g protocol.Group) bool {
+	s := p.seats[g]
+	return s != nil && s.candidate
+}
+
+func (p *policy) Complete(backers protocol.Set) bool { return p.cfg.Quorums.In(backers) }
+
+// Step implements protocol.Machine.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+	m.now = now
+	o := &m.out
+	*o = protocol.Effects{Views: o.Views[:0], Horizons: o.Horizons[:0], Send: o.Send[:0], Answers: o.Answers[:0],
+		Facts: o.Facts[:0]}
+	m.holder.Begin(now) // a lease whose end has come is over before anything else happens
+	m.grantor.Lapse(now)
+	switch ev := ev.(type) {
+	case protocol.Start:
+		m.onStart(now)
+	case *protocol.Receive:
+		m.onReceive(now, ev)
+	case protocol.Persisted:
+		m.onPersisted(now)
+	case protocol.Campaign:
+		m.onCampaign(now, ev.Group)
+	case protocol.Resign:
+		m.onResign(now, ev)
+	case protocol.Transfer:
+		m.onTransfer(now, ev)
+	case protocol.Stopped:
+		m.onStopped(now, ev.Group)
+	case protocol.Trusts:
+		m.onTrusts(now, ev.Leader)
+	case protocol.Find:
+		m.onFind(now, ev)
+	case protocol.Verify:
+		m.onVerifyCommand(now, ev)
+	case protocol.Close:
+		m.onClose(now)
+	}
+	m.settle(now)
+	return m.out
+}
+
+// settle does what is due, whatever the event was, and sends what has to be sent.
+func (m *Machine) settle(now protocol.Time) {
+	m.onStartTimer(now)
+	m.take(now)
+	for {
+		at, s, ok := m.agenda.Due(now)
+		if !ok {
+			break
+		}
+		if s.due == at {
+			s.due = protocol.Never
+			m.consider(now, s)
+		}
+	}
+	m.take(now)
+	m.dueAsks(now)
+	m.dueTells(now)
+	m.sweep(now)
+	if m.speaks() {
+		m.holder.Flush(now)
+	}
+	m.onClosing(now)
+	m.write()
+	m.out.Wake = min(m.holder.Next(), m.grantor.Next(), m.agenda.Next(), m.start.due, m.asks.next(), m.tells.due, m.closing.due)
+}
+
+// take acts on what happened to groups.
+func (m *Machine) take(now protocol.Time) {
+	for _, o := range m.holder.TakeOutcomes() {
+		m.onOutcome(now, &o)
+	}
+	for _, c := range m.grantor.TakeChanges() {
+		s := m.seat(c.Group)
+		m.publish(now, s, c.Cause)
+		m.consider(now, s)
+	}
+}
+
+func (m *Machine) onOutcome(now protocol.Time, o *lease.Outcome) {
+	s := m.seat(o.Group)
+	switch o.What {
+	case lease.Gained:
+		m.failed = 0
+		m.publish(now, s, o.Cause)
+	case lease.Moved, lease.Overdue:
+		m.publish(now, s, o.Cause)
+	case lease.Lost:
+		m.publish(now, s, o.Cause)
+		m.onLost(now, s, o)
+	case lease.Failed:
+		m.onFailed(now, s, o)
+	}
+}
+
+func (m *Machine) send(to protocol.Rank, msg protocol.Message) {
+	m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: msg})
+}
+
+// TakeUnfit says whether the member, though trusted, has failed to gather a quorum, and forgets it. Whoever runs the
+// elector passes that on.
+func (m *Machine) TakeUnfit() bool {
+	u := m.unfit
+	m.unfit = false
+	return u
+}
+
+// idleFor is how many of the longest promises a group is remembered for after it was last led.
+const idleFor = 10
+
+// sweep forgets idle groups, a few at a time.
+func (m *Machine) sweep(now protocol.Time) {
+	if now.Sub(m.swept) < m.cfg.Longest {
+		return
+	}
+	m.swept = now
+	m.grantor.Sweep(now, idleFor*m.cfg.Longest, m.keep)
+}
+
+// keeps says whether a group is still wanted, and forgets what this package knows of one that is not.
+func (m *Machine) keeps(g protocol.Group) bool {
+	s := m.seats[g]
+	if m.holder.Tries(g) || m.holder.Releases(g) || s != nil && (s.candidate || s.told) {
+		return true
+	}
+	delete(m.seats, g)
+	return false
+}

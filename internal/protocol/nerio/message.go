@@ -1,0 +1,157 @@
+package nerio
+
+import (
+	"slices"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Recover asks every other member what it knows. A member that has lost its record says it under incarnation zero and
+// waits for the answers; one that has its record says it once it speaks, so that a restored backup is found out.
+type Recover struct {
+	Nonce uint64
+	// Bootstrap says that the sender has no record and was told that it may start a new council.
+	Bootstrap bool
+}
+
+// Known answers Recover.
+type Known struct {
+	Nonce uint64
+	State State
+	// Bootstrap says that the sender, too, may start a new council.
+	Bootstrap bool
+	// Highest is the highest term or floor that the sender knows of, in any group.
+	Highest uint64
+	Epoch   uint32
+	Digest  [32]byte // of members and quorum system
+	// Longest is the longest promise that was ever in force, as far as the sender knows.
+	Longest time.Duration
+	// Heard is the highest incarnation of the asker that the sender has heard.
+	Heard protocol.Inc
+}
+
+// State is how far a member has got in its start.
+type State uint8
+
+const (
+	Lost   State = iota // it has no record and does not know yet what it forgot
+	Fresh               // it has no record, and may start a new council if all others are fresh too
+	Begun               // it started the council, and has not been restarted since
+	Speaks              // it knows who it is
+)
+
+// Stale tells a member that somebody has heard a later incarnation of it: what it takes for its record is an old copy.
+type Stale struct {
+	Highest protocol.Inc
+	// Nonce is that of a Recover that came under an incarnation which another start of the same member had used before;
+	// zero otherwise.
+	Nonce uint64
+}
+
+// Handover names the receiver as the sender's successor. It comes after the sender has stepped down.
+type Handover struct {
+	Group protocol.Group
+	Term  uint64 // of the release that the successor may carry
+}
+
+// Verify asks the receiver whether it leads, and to stay for Length of real time if it can.
+type Verify struct {
+	Nonce  uint64
+	Group  protocol.Group
+	Length time.Duration
+}
+
+// Remainder answers Verify: the sender leads for Delta of real time from when it sent this; not at all if it is zero.
+type Remainder struct {
+	Nonce uint64
+	Delta time.Duration
+	Term  uint64
+}
+
+// Who asks who leads the group.
+type Who struct {
+	Nonce uint64
+	Group protocol.Group
+}
+
+// Leads answers Who, with NoIdent if the sender knows of nobody.
+type Leads struct {
+	Nonce  uint64
+	Leader protocol.Ident
+	Term   uint64
+}
+
+// Candidates tells the holder of groups, which has been told otherwise before, for which of them the sender has a
+// candidate and for which it has none. It is repeated until Noted.
+type Candidates struct {
+	Seq     uint64
+	Yes, No []protocol.Group
+}
+
+// Noted answers Candidates.
+type Noted struct{ Seq uint64 }
+
+// Name says nerio.Recover.
+func (*Recover) Name() string { return "nerio.Recover" }
+
+// Name says nerio.Known.
+func (*Known) Name() string { return "nerio.Known" }
+
+// Name says nerio.Stale.
+func (*Stale) Name() string { return "nerio.Stale" }
+
+// Name says nerio.Handover.
+func (*Handover) Name() string { return "nerio.Handover" }
+
+// Name says nerio.Verify.
+func (*Verify) Name() string { return "nerio.Verify" }
+
+// Name says nerio.Remainder.
+func (*Remainder) Name() string { return "nerio.Remainder" }
+
+// Name says nerio.Who.
+func (*Who) Name() string { return "nerio.Who" }
+
+// Name says nerio.Leads.
+func (*Leads) Name() string { return "nerio.Leads" }
+
+// Name says nerio.Candidates.
+func (*Candidates) Name() string { return "nerio.Candidates" }
+
+// Name says nerio.Noted.
+func (*Noted) Name() string { return "nerio.Noted" }
+
+// Copy returns an independent copy.
+func (m *Recover) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Known) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Stale) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Handover) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Verify) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Remainder) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Who) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Leads) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Candidates) Copy() protocol.Message {
+	c := *m
+	c.Yes, c.No = slices.Clone(m.Yes), slices.Clone(m.No)
+	return &c
+}
+
+// Copy returns an independent copy.
+func (m *Noted) Copy() protocol.Message { c := *m; return &c }

@@ -1,0 +1,179 @@
+package nerio
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
+)
+
+// A seat is what a member knows and wants of one group besides its vote and its lease.
+type seat struct {
+	group protocol.Group
+	// candidate says that a program of this member would lead the group; index is its place among the wanted.
+	candidate bool
+	index     int
+	// backoff is before when no new attempt is begun.
+	backoff protocol.Time
+	// due is when the seat has to be considered again.
+	due protocol.Time
+	// view is what was last published, and published whether anything was.
+	view      protocol.View
+	published bool
+	// told says that the group's holder has still to be told of a change of candidate.
+	told bool
+}
+
+func (m *Machine) seat(g protocol.Group) *seat {
+	s := m.seats[g]
+	if s == nil {
+		s = &seat{group: g, due: protocol.Never}
+		m.seats[g] = s
+	}
+	return s
+}
+
+func (m *Machine) schedule(s *seat, at protocol.Time) {
+	if s.due == at {
+		return
+	}
+	s.due = at
+	if at != protocol.Never {
+		m.agenda.Add(at, s.group, s)
+	}
+}
+
+// publish says what the member now believes of the group, if that is news.
+func (m *Machine) publish(now protocol.Time, s *seat, cause protocol.Cause) {
+	v := m.look(now, s)
+	v.Cause = cause
+	old := &s.view
+	if s.published && old.Leader == v.Leader && old.Term == v.Term && old.Tenure == v.Tenure && old.Horizon == v.Horizon &&
+		old.Until == v.Until && old.Stop == v.Stop {
+		return
+	}
+	changed := !s.published || old.Leader != v.Leader || old.Tenure != v.Tenure
+	s.view, s.published = v, true
+	m.out.Views = append(m.out.Views, v)
+	if changed {
+		m.answerTransfers(s)
+	}
+}
+
+// look returns the view of the group as the member's own lease or vote has it.
+func (m *Machine) look(now protocol.Time, s *seat) protocol.View {
+	v := protocol.View{Group: s.group, Domain: protocol.Quorum, Leader: protocol.NoIdent, Until: protocol.Never}
+	if l, ok := m.holder.Lease(s.group); ok {
+		v.Leader, v.Term, v.Tenure = m.me(), l.Token, l.Tenure
+		v.Horizon, v.Until, v.Support, v.Quorum, v.Stop = l.Horizon, l.Cap, l.Backers, l.Quorum, l.Stopping
+		return v
+	}
+	if at := m.grantor.Seat(now, s.group); at.Leads() && at.Holder != m.me() {
+		v.Leader, v.Term = at.Holder, at.Token
+	}
+	return v
+}
+
+func (m *Machine) onCampaign(now protocol.Time, g protocol.Group) {
+	if m.closing.on {
+		return
+	}
+	s := m.seat(g)
+	if !s.candidate {
+		s.candidate, s.index = true, len(m.wanted)
+		m.wanted = append(m.wanted, s)
+		m.tell(now, s)
+	}
+	m.publish(now, s, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})
+	m.consider(now, s)
+}
+
+// withdraw ends the member's candidacy.
+func (m *Machine) withdraw(now protocol.Time, s *seat) {
+	if !s.candidate {
+		return
+	}
+	s.candidate = false
+	last := m.wanted[len(m.wanted)-1]
+	m.wanted[s.index], last.index = last, s.index
+	m.wanted = m.wanted[:len(m.wanted)-1]
+	m.schedule(s, protocol.Never)
+	m.tell(now, s)
+}
+
+func (m *Machine) onTrusts(now protocol.Time, r protocol.Rank) {
+	if r == m.trusted {
+		return
+	}
+	m.trusted, m.failed = r, 0
+	for _, s := range m.wanted {
+		m.consider(now, s)
+	}
+}
+
+// consider begins an attempt to lead the group if the member may, and otherwise sees to it that the question is put again
+// when the answer may be another one.
+func (m *Machine) consider(now protocol.Time, s *seat) {
+	if !s.candidate || !m.speaks() || m.holder.Tries(s.group) {
+		return
+	}
+	at := m.grantor.Seat(now, s.group)
+	if at.Holder != protocol.NoIdent && at.Holder != m.me() {
+		m.schedule(s, protocol.Never) // the end of that grant brings us back
+		return
+	}
+	when := max(s.backoff, m.turn(&at))
+	if now < when {
+		m.schedule(s, when)
+		return
+	}
+	m.holder.Try(now, s.group)
+}
+
+// turn returns when it is this member's turn in a free group: at once if it is trusted, or if there is nobody to say so;
+// otherwise the later the further its rank is from the trusted one. A named heir goes first.
+func (m *Machine) turn(at *lease.Seat) protocol.Time {
+	when := at.Free
+	if m.cfg.Elector && m.trusted != m.cfg.Me {
+		n := m.lcfg.Members
+		distance := int(m.cfg.Me)
+		if m.trusted != protocol.Nobody {
+			distance = (int(m.cfg.Me) - int(m.trusted) + n) % n
+		}
+		for range 1 + distance {
+			when = when.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
+		}
+	}
+	if at.Heir != protocol.Nobody && at.Heir != m.cfg.Me {
+		when = max(when, at.Reserved)
+	}
+	return when
+}
+
+// tooOften is how many attempts in a row may fail for want of answers before a trusted member calls itself unfit.
+const tooOften = 3
+
+func (m *Machine) onFailed(now protocol.Time, s *seat, o *lease.Outcome) {
+	if !o.Busy && o.Start >= m.counted {
+		m.counted = now // groups that fail together count as one
+		if m.failed++; m.failed >= tooOften {
+			m.failed, m.unfit = 0, true
+		}
+	}
+	s.backoff = now.Add(m.pause())
+	if o.Busy && o.Led {
+		// A leader stands in the way: whoever is to go first comes back as soon as its leases have run out.
+		if first := !m.cfg.Elector || m.trusted == m.cfg.Me; first {
+			s.backoff = max(o.Retry, now.Add(m.cfg.RoundTrip/8))
+		} else {
+			s.backoff = max(s.backoff, o.Retry)
+		}
+	}
+	m.consider(now, s)
+}
+
+// pause draws how long a candidate stays away after a failure: between one and four round trips (PROTOCOLS §3.4-3).
+func (m *Machine) pause() time.Duration {
+	d := m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip)
+	return d + time.Duration(m.rng.Int64N(int64(3*d)+1))
+}

@@ -1,0 +1,365 @@
+package nerio
+
+import (
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/record"
+)
+
+// starting is how far the member has got in finding out who it is (PROTOCOLS §1.3).
+type starting struct {
+	phase phase
+	inc   protocol.Inc
+	// nonce marks the answers that count, answers has the one of each member, and got says which have come.
+	nonce   uint64
+	answers []Known
+	got     protocol.Set
+	// waited is when a member that has forgotten everything may believe what it is told.
+	waited protocol.Time
+	// asked says that the present nonce was drawn after waited.
+	asked bool
+	// due is when to ask again, or when the wait is over.
+	due protocol.Time
+	// begun says that this start of the member began the council.
+	begun bool
+	// heard is the highest incarnation of each member, and nonces what it said first under that one.
+	heard   []protocol.Inc
+	nonces  []uint64
+	recover Recover
+}
+
+type phase uint8
+
+const (
+	unborn  phase = iota // not started
+	lost                 // without a record
+	writing              // the record of this incarnation is on its way to the disk
+	speaks               // knows who it is
+)
+
+// disk is the durable record and what has been asked of it.
+type disk struct {
+	record record.Record
+	had    bool // a record was there at the start
+	dirty  bool
+	// pending lists the ceilings of the records that are not yet on disk, oldest first.
+	pending []uint64
+}
+
+func (m *Machine) me() protocol.Ident { return protocol.Ident{Rank: m.cfg.Me, Inc: m.start.inc} }
+
+func (m *Machine) speaks() bool { return m.start.phase == speaks }
+
+// Incarnation implements protocol.Incarnate.
+func (m *Machine) Incarnation() protocol.Inc {
+	if !m.speaks() {
+		return 0
+	}
+	return m.start.inc
+}
+
+func (m *Machine) onStart(now protocol.Time) {
+	m.start.due = protocol.Never
+	m.asks.reset()
+	m.tells.due, m.closing.due = protocol.Never, protocol.Never
+	m.swept = now
+	if m.disk.had {
+		r := &m.disk.record
+		longest := max(r.Longest, m.cfg.Longest)
+		if r.Clean {
+			m.grantor.Wait(now)
+		} else {
+			m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
+		}
+		m.begin(now, r.Inc+1, r.Ceiling, "record")
+		return
+	}
+	m.disk.record.Longest = m.cfg.Longest
+	m.lose(now, "no record")
+}
+
+func (m *Machine) wait(until protocol.Time, why string) {
+	m.grantor.Wait(until)
+	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvWait, Dom: protocol.Quorum, Until: until, Why: why})
+}
+
+// lose makes the member one that has forgotten everything: it waits for the longest promise it can have made, and then
+// asks.
+func (m *Machine) lose(now protocol.Time, why string) {
+	st := &m.start
+	st.phase, st.asked, st.begun = lost, false, false
+	st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
+	st.due = st.waited
+	m.wait(protocol.Never, why)
+	if m.cfg.Bootstrap {
+		m.ask(now)
+		m.answered(now)
+	}
+}
+
+// ask puts the question to all others, with a new nonce if the answers so far do not count.
+func (m *Machine) ask(now protocol.Time) {
+	st := &m.start
+	if st.nonce == 0 || !st.asked && now >= st.waited {
+		st.nonce, st.got = m.rng.Uint64()|1, protocol.Set{}
+		st.asked = now >= st.waited
+	}
+	st.recover = Recover{Nonce: st.nonce, Bootstrap: m.cfg.Bootstrap && st.phase == lost && !m.disk.had}
+	for r := range protocol.Rank(m.lcfg.Members) {
+		if r != m.cfg.Me && !st.got.Has(r) {
+			m.send(r, &st.recover)
+		}
+	}
+	st.due = now.Add(m.cfg.Renew)
+	if now < st.waited && st.phase == lost {
+		st.due = min(st.due, st.waited)
+	}
+}
+
+// onStartTimer asks again.
+func (m *Machine) onStartTimer(now protocol.Time) {
+	st := &m.start
+	if now < st.due {
+		return
+	}
+	switch {
+	case st.phase == lost:
+		m.ask(now)
+		m.answered(now)
+	case st.phase == speaks && !m.grantor.Ready(now) && !m.closing.on:
+		m.ask(now)
+	default:
+		st.due = protocol.Never
+	}
+}
+
+func (m *Machine) onRecover(now protocol.Time, from protocol.Ident, r *Recover) {
+	st := &m.start
+	if from.Inc != 0 {
+		if st.nonces[from.Rank] == 0 {
+			st.nonces[from.Rank] = r.Nonce
+		} else if st.nonces[from.Rank] != r.Nonce {
+			m.stale = Stale{Highest: from.Inc, Nonce: r.Nonce}
+			m.send(from.Rank, &m.stale)
+			return
+		}
+	}
+	m.known = Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing,
+		Longest: m.disk.record.Longest, Heard: st.heard[from.Rank], Bootstrap: m.cfg.Bootstrap}
+	switch {
+	case st.phase == speaks && st.begun:
+		m.known.State = Begun
+	case st.phase == speaks:
+		m.known.State = Speaks
+	case st.phase == lost && !m.disk.had && st.inc == 0:
+		m.known.State = Fresh
+	default:
+		m.known.State = Lost
+	}
+	m.send(from.Rank, &m.known)
+}
+
+func (m *Machine) onKnown(now protocol.Time, from protocol.Ident, k *Known) {
+	st := &m.start
+	if k.Nonce != st.nonce || st.nonce == 0 {
+		return
+	}
+	st.answers[from.Rank] = *k
+	st.got.Add(from.Rank)
+	switch st.phase {
+	case lost:
+		m.answered(now)
+	case speaks:
+		m.terms.SeeFloor(k.Highest)
+	}
+}
+
+// answered looks whether the answers so far let the member start.
+func (m *Machine) answered(now protocol.Time) {
+	if m.canBootstrap() {
+		m.start.begun = true
+		m.wait(now, "bootstrap")
+		m.begin(now, max(m.cfg.FirstInc, 1), 0, "bootstrap")
+		return
+	}
+	m.recovered(now)
+}
+
+// canBootstrap says whether nobody in the council has a record: each other member has none either and may start a
+// council, or has just started this one without ever having heard a word from us.
+func (m *Machine) canBootstrap() bool {
+	st := &m.start
+	if !m.cfg.Bootstrap || m.disk.had || st.inc != 0 {
+		return false
+	}
+	for r := range protocol.Rank(m.lcfg.Members) {
+		if r == m.cfg.Me {
+			continue
+		}
+		k := &st.answers[r]
+		fresh := k.State == Fresh && k.Bootstrap || k.State == Begun && k.Heard == 0
+		if !st.got.Has(r) || !fresh || k.Digest != m.cfg.Listing {
+			return false
+		}
+	}
+	return true
+}
+
+// recovered starts the member above all that it may have forgotten, once it has waited and has asked, after that, enough
+// of the others to have met every quorum.
+func (m *Machine) recovered(now protocol.Time) {
+	st := &m.start
+	if !st.asked {
+		return
+	}
+	var know protocol.Set
+	inc, floor, longest := max(m.cfg.FirstInc, m.disk.record.Inc+1, st.inc+1, 1), m.terms.Highest, m.disk.record.Longest
+	for r := range st.got.All() {
+		k := &st.answers[r]
+		inc, floor, longest = max(inc, k.Heard+1), max(floor, k.Highest), max(longest, k.Longest)
+		if k.State >= Begun && k.Epoch == m.cfg.Epoch && k.Digest == m.cfg.Listing {
+			know.Add(r)
+		}
+	}
+	if !m.cfg.Quorums.MeetsAll(know, m.cfg.Me) {
+		return
+	}
+	if longest > m.disk.record.Longest {
+		// Promises may have been longer than this member thought: it waits the rest, and asks again.
+		st.waited = st.waited.Add(m.lcfg.LongestPromise(longest) - m.lcfg.LongestPromise(m.disk.record.Longest))
+		m.disk.record.Longest = longest
+		if now < st.waited {
+			st.asked, st.due = false, st.waited
+			return
+		}
+	}
+	m.wait(now, "recovered")
+	m.begin(now, inc, floor, "recovered")
+}
+
+// begin makes the member incarnation inc, above floor, as soon as that is on disk.
+func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why string) {
+	st := &m.start
+	ready := m.grantor.ReadyAt()
+	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Peers: m.terms.Peers}
+	m.bind()
+	m.grantor.Wait(ready)
+	m.holder.Reset(inc)
+	st.inc, st.phase, st.due = inc, writing, protocol.Never
+	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSpeak, Dom: protocol.Quorum, Seq: uint64(inc), Term: floor, Why: why})
+	r := &m.disk.record
+	r.Inc, r.Epoch, r.Digest, r.Clean = inc, m.cfg.Epoch, m.cfg.Listing, false
+	r.Longest = max(r.Longest, m.cfg.Longest)
+	r.Ceiling = min(max(floor, m.terms.Highest)+lease.Ahead, lease.MaxTerm)
+	m.disk.dirty = true
+	if m.cfg.Diskless {
+		m.terms.Durable = lease.MaxTerm
+		m.speak(now)
+	}
+}
+
+func (m *Machine) speak(now protocol.Time) {
+	m.start.phase = speaks
+	if !m.cfg.Diskless {
+		m.start.nonce, m.start.got = 0, protocol.Set{}
+		m.ask(now)
+	}
+	for _, s := range m.wanted {
+		m.consider(now, s)
+	}
+}
+
+// write asks for the record to be made durable, if that is needed.
+func (m *Machine) write() {
+	if m.cfg.Diskless || m.start.phase < writing {
+		return
+	}
+	r := &m.disk.record
+	if c := m.terms.Ceiling(r.Ceiling); c != r.Ceiling {
+		r.Ceiling, m.disk.dirty = c, true
+	}
+	if !m.disk.dirty {
+		return
+	}
+	m.disk.dirty = false
+	m.disk.pending = append(m.disk.pending, r.Ceiling)
+	m.out.Persist = r.Append(nil)
+}
+
+func (m *Machine) onPersisted(now protocol.Time) {
+	if len(m.disk.pending) == 0 {
+		return
+	}
+	m.terms.Durable = max(m.terms.Durable, m.disk.pending[0])
+	m.disk.pending = append(m.disk.pending[:0], m.disk.pending[1:]...)
+	if m.start.phase == writing {
+		m.speak(now)
+	}
+}
+
+func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
+	from := ev.From
+	st := &m.start
+	if int(from.Rank) >= m.lcfg.Members || st.phase == unborn {
+		return
+	}
+	if from.Inc != 0 && from.Inc != st.heard[from.Rank] {
+		if from.Inc < st.heard[from.Rank] {
+			m.stale = Stale{Highest: st.heard[from.Rank]}
+			m.send(from.Rank, &m.stale)
+			return
+		}
+		st.heard[from.Rank], st.nonces[from.Rank] = from.Inc, 0
+	}
+	switch msg := ev.Message.(type) {
+	case *Recover:
+		m.onRecover(now, from, msg)
+		return
+	case *Known:
+		m.onKnown(now, from, msg)
+		return
+	}
+	if !m.speaks() || from.Inc == 0 {
+		return
+	}
+	m.dispatch(now, ev)
+}
+
+func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
+	from := ev.From
+	switch msg := ev.Message.(type) {
+	case *lease.Request:
+		m.grantor.Request(now, from, ev.Delay, msg)
+	case *lease.OK:
+		m.holder.OK(now, from, msg)
+	case *lease.Nack:
+		m.holder.Nack(now, from, msg)
+	case *Stale:
+		m.onStale(now, msg)
+	case *Handover:
+		m.onHandover(now, from, msg)
+	case *Verify:
+		m.onVerify(now, from, msg)
+	case *Remainder:
+		m.onRemainder(now, from, msg)
+	case *Who:
+		m.onWho(now, from, msg)
+	case *Leads:
+		m.onLeads(now, from, msg)
+	case *Candidates:
+		m.onCandidates(from, msg)
+	case *Noted:
+		m.onNoted(from, msg)
+	}
+}
+
+// onStale treats the record as lost: somebody has heard a later incarnation of this member.
+func (m *Machine) onStale(now protocol.Time, s *Stale) {
+	st := &m.start
+	if s.Highest < st.inc || s.Highest == st.inc && (s.Nonce == 0 || s.Nonce != st.nonce) {
+		return
+	}
+	st.inc = max(st.inc, s.Highest)
+	m.holder.Freeze(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
+	m.lose(now, "stale record")
+}
