@@ -40,6 +40,15 @@ var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "c
 
 func (k Kind) String() string { return kindNames[k] }
 
+// pairs says whether a fault of this kind is about A and B.
+func (k Kind) pairs() bool {
+	switch k {
+	case Cut, Slow, Lose, Duplicate, Transfer:
+		return true
+	}
+	return false
+}
+
 // Disk is what a member finds when it comes back.
 type Disk uint8
 
@@ -74,10 +83,10 @@ type Fault struct {
 func (f Fault) String() string {
 	var b strings.Builder
 	b.WriteString(f.Kind.String())
-	switch f.Kind {
-	case Partition:
+	switch {
+	case f.Kind == Partition:
 		fmt.Fprintf(&b, " %v", f.Side)
-	case Cut, Slow, Lose, Duplicate, Transfer:
+	case f.Kind.pairs():
 		fmt.Fprintf(&b, " %s %s", who(f.A), who(f.B))
 	default:
 		fmt.Fprintf(&b, " %s", who(f.A))
@@ -146,17 +155,17 @@ func (w *World) leader() protocol.Rank {
 
 // name replaces TheLeader in a fault by a member; false if there is none.
 func (w *World) name(f *Fault) bool {
-	if f.A != TheLeader && f.B != TheLeader {
+	if f.A != TheLeader && (f.B != TheLeader || !f.Kind.pairs()) {
 		return true
 	}
 	r := w.leader()
 	if f.A == TheLeader {
 		f.A = r
 	}
-	if f.B == TheLeader {
+	if f.B == TheLeader && f.Kind.pairs() {
 		f.B = r
 	}
-	return r != protocol.Nobody && f.A != f.B
+	return r != protocol.Nobody && (f.A != f.B || !f.Kind.pairs())
 }
 
 // An active fault is one that has begun and not yet ended.
@@ -387,7 +396,7 @@ func (w *World) lineOf(ev protocol.Ev, f *Fault) {
 	w.record(m, ev, func(r *Record) {
 		r.Why, r.Detail = f.Kind.String(), *f
 		r.Peer = protocol.NoIdent
-		if int(f.B) < len(w.members) {
+		if f.Kind.pairs() && int(f.B) < len(w.members) {
 			r.Peer.Rank = f.B
 		}
 	})
