@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/sim"
 	"github.com/regentproject/regent/internal/sim/suite"
 )
 
@@ -287,4 +288,18 @@ func groupHint(groups []protocol.Group) string {
 		names[i] = string(g)
 	}
 	return suggest("", names)
+}
+
+// ParseFault reads one statement that begins faults, in a script of so many members without groups.
+func ParseFault(text string, members int) ([]sim.Fault, error) {
+	p := &parser{script: &Script{Name: "fault", Settings: Settings{Protocol: "?", Members: members}}, begun: true}
+	step, ok := p.parseLine(1, text)
+	if len(p.errs) > 0 {
+		return nil, p.errs
+	}
+	f, is := step.do.(faults)
+	if !ok || !is {
+		return nil, fmt.Errorf("%q: expected a statement that begins a fault, such as: crash a", text)
+	}
+	return f, nil
 }

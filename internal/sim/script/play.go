@@ -17,6 +17,8 @@ import (
 type Options struct {
 	// Seed replaces the script's, if it is not nil.
 	Seed *uint64
+	// Protocol replaces the one that the script names, if it is not nil: one that is broken on purpose.
+	Protocol *suite.Protocol
 	// Observers see the trace.
 	Observers []sim.Observer
 	// Each, if not nil, is told of every statement that was played, with what it printed.
@@ -96,7 +98,7 @@ type begun struct {
 
 // Play runs a script to its end. It returns an error only if it cannot be run at all.
 func Play(s *Script, o Options) (*Result, error) {
-	p := &player{script: s, observed: o.Observers, result: &Result{Seed: s.Seed}, stated: make(map[statement]bool)}
+	p := &player{script: s, protocol: o.Protocol, observed: o.Observers, result: &Result{Seed: s.Seed}, stated: make(map[statement]bool)}
 	if o.Seed != nil {
 		p.result.Seed = *o.Seed
 	}
@@ -114,9 +116,12 @@ func Play(s *Script, o Options) (*Result, error) {
 
 // newWorld makes the world that the settings describe.
 func (p *player) newWorld() error {
-	var err error
-	if p.protocol, err = suite.Lookup(p.script.Protocol); err != nil {
-		return err
+	if p.protocol == nil {
+		found, err := suite.Lookup(p.script.Protocol)
+		if err != nil {
+			return err
+		}
+		p.protocol = found
 	}
 	if least := p.protocol.MinMembers; p.script.Members < least {
 		return fmt.Errorf("%s: %d members: %s needs at least %d", p.script.Name, p.script.Members, p.protocol.Name, least)
@@ -128,6 +133,7 @@ func (p *player) newWorld() error {
 		Spawn:    p.protocol.Spawn,
 		Post:     p.mail.post,
 		Groups:   p.protocol.Groups,
+		Link:     sim.Link{Delay: sim.Between(time.Millisecond, 5*time.Millisecond)},
 		Program:  sim.ProgramSpec{Act: sim.Between(time.Millisecond, 20*time.Millisecond)},
 		Late:     p.protocol.Timely,
 		Messages: true,
@@ -139,9 +145,11 @@ func (p *player) newWorld() error {
 	if p.protocol.Configure != nil {
 		p.protocol.Configure(&c)
 	}
-	if p.world, err = sim.New(c); err != nil {
+	world, err := sim.New(c)
+	if err != nil {
 		return err
 	}
+	p.world = world
 	p.checkers = p.protocol.Checkers(p.world)
 	p.world.Observe(p)
 	return nil

@@ -107,6 +107,9 @@ func setLinks(p *parser) {
 		before, rest := c.Links, c.Link
 		if all.From == nil {
 			c.Link = apply(c.Link)
+			if before == nil {
+				return
+			}
 		}
 		c.Links = func(a, b protocol.Rank) sim.Link {
 			l := rest

@@ -103,7 +103,7 @@ func each(who []protocol.Rank, f sim.Fault) faults {
 	all := make(faults, len(who))
 	for i, r := range who {
 		all[i] = f
-		all[i].A = r
+		all[i].A, all[i].B = r, protocol.Nobody
 	}
 	return all
 }
@@ -163,7 +163,7 @@ func parseCut(p *parser) action {
 
 func parsePartition(p *parser) action {
 	side := p.members()
-	return faults{{Kind: sim.Partition, Side: side, For: p.forHow()}}
+	return faults{{Kind: sim.Partition, Side: side, A: protocol.Nobody, B: protocol.Nobody, For: p.forHow()}}
 }
 
 func parseSlow(p *parser) action {
