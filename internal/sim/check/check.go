@@ -3,7 +3,17 @@
 //
 // The names are those of PROTOCOLS §9:
 //
-//	S-OM   omega.go   in the end all that are up trust the same correct member
+//	S-OM   omega.go       in the end all that are up trust the same correct member
+//	N-LU   unique.go      at every instant at most one lease of a group is in force, and one holder backed by a quorum
+//	N-14   backed.go      a lease in force is backed by the promises of a quorum, to its end
+//	N-16'  keeps.go       a voter keeps its word
+//	N-EV   edictvalid.go  an edict is made within its maker's lease
+//	N-EO   edictorder.go  edicts and tenures are ordered as they were made, at every common voter
+//	N-TOK  token.go       tokens grow strictly from tenure to tenure
+//	       resource.go    what a resource behind a gate carries out never goes back
+//	N-STAB stability.go   a lease does not lapse while all is well
+//	N-EE   elected.go     no group is without a lease for long while all is well
+//	N-VER  verified.go    who is verified to lead does
 package check
 
 import (
