@@ -40,6 +40,7 @@ type Deliver func(now protocol.Time, machine int, r *protocol.Receive)
 type Sink interface {
 	View(now protocol.Time, machine int, v *protocol.View)
 	Horizon(now protocol.Time, machine int, h protocol.Horizon)
+	Answer(now protocol.Time, machine int, a *protocol.Answer)
 	// Published is called once all views and horizons of a Step were.
 	Published(now protocol.Time)
 	// Tick does what is due by itself and returns when it wants to be called next.
@@ -83,6 +84,7 @@ type Loop struct {
 
 	sinkWake protocol.Time
 	stop     atomic.Bool
+	leave    atomic.Bool
 	ended    chan struct{}
 	stats    Stats
 }
@@ -142,7 +144,7 @@ func (l *Loop) run() {
 	for {
 		for l.round() {
 		}
-		if l.stop.Load() {
+		if l.stop.Load() || l.leave.Load() && l.left() {
 			return
 		}
 		l.wait()
@@ -291,6 +293,9 @@ func (l *Loop) step(machine int, now protocol.Time, ev protocol.Event) {
 		}
 		l.dispatch(machine, now, e.To, e.Message)
 	}
+	for i := range out.Answers {
+		l.Sink.Answer(now, machine, &out.Answers[i])
+	}
 	m.wake = out.Wake
 	if l.Facts != nil && len(out.Facts) > 0 {
 		l.Facts(now, machine, out.Facts)
@@ -325,6 +330,21 @@ func (l *Loop) Do(f func(now protocol.Time)) error {
 	case <-l.ended:
 		return ErrClosed
 	}
+}
+
+// Leave makes the loop end once all machines that were told to close are done, and their records are on disk.
+func (l *Loop) Leave() {
+	l.leave.Store(true)
+	l.Waiter.Wake()
+}
+
+func (l *Loop) left() bool {
+	for i := range l.machines {
+		if m, ok := l.machines[i].Machine.(protocol.Closable); ok && !m.Closed() {
+			return false
+		}
+	}
+	return l.disk.asked == l.disk.done.Load()
 }
 
 // Stop makes the loop end once it has done what it can do at once. Ended tells when.

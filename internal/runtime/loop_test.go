@@ -108,7 +108,8 @@ func (j *journal) View(_ protocol.Time, _ int, v *protocol.View) { j.add("view %
 func (j *journal) Horizon(_ protocol.Time, _ int, h protocol.Horizon) {
 	j.add("horizon %d until %v", h.ID, h.Until)
 }
-func (j *journal) Published(protocol.Time) { j.add("published") }
+func (j *journal) Answer(_ protocol.Time, _ int, a *protocol.Answer) { j.add("answer %d", a.ID) }
+func (j *journal) Published(protocol.Time)                           { j.add("published") }
 
 // journalSink gives the journal the Tick of a sink, which has another signature than that of a port.
 type journalSink struct{ *journal }

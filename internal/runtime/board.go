@@ -1,0 +1,352 @@
+package runtime
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/stamp"
+)
+
+// A Board is what programs see of one machine's groups, and how they take part. It is the loop's Sink. Programs read it
+// without locks; everything that changes it happens on the loop.
+type Board struct {
+	machine int
+	epoch   uint64
+	guard   time.Duration
+	now     func() int64 // the lease clock, exact
+	late    func() int64 // the lease clock, cheap and possibly a little late
+	loop    *Loop
+	// onChange gets every change, on the loop.
+	onChange func(*Change)
+
+	groups sync.Map // protocol.Group to *Group
+
+	// The loop's own.
+	horizons map[protocol.HorizonID]*horizon
+	// capped are leases with an end of their own.
+	capped []*Lease
+	// fresh are leases that began in this Step and were not handed to their programs yet.
+	fresh   []*Lease
+	closing bool
+	leading int
+
+	questions sync.Map // uint64 to chan protocol.Answer
+	nextID    atomic.Uint64
+}
+
+// A horizon is the shared end of leases, with the leases.
+type horizon struct {
+	stamp.Horizon
+	until  protocol.Time
+	leases []*Lease
+}
+
+// BoardOptions is what a board needs to know.
+type BoardOptions struct {
+	// Machine is the number of the machine, in its loop, that leads groups.
+	Machine int
+	Epoch   uint64
+	// Guard is how long before the end of its lease a program is told to stop.
+	Guard time.Duration
+	// Clock is the lease clock, and Late a cheaper reading that may be a little late.
+	Clock, Late func() protocol.Time
+	// OnChange gets every change of a group, on the loop: it must not wait.
+	OnChange func(*Change)
+}
+
+// NewBoard returns a board without a loop. Bind gives it one.
+func NewBoard(o BoardOptions) *Board {
+	b := &Board{machine: o.Machine, epoch: o.Epoch, guard: o.Guard, onChange: o.OnChange,
+		now:  func() int64 { return int64(o.Clock()) },
+		late: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon)}
+	return b
+}
+
+// Bind says which loop drives the board. It is called before the loop runs.
+func (b *Board) Bind(l *Loop) { b.loop = l }
+
+// Group returns the group with the name, which need not have been heard of.
+func (b *Board) Group(name protocol.Group) *Group {
+	if g, ok := b.groups.Load(name); ok {
+		return g.(*Group)
+	}
+	g, _ := b.groups.LoadOrStore(name, &Group{Name: name, board: b})
+	return g.(*Group)
+}
+
+// Groups calls f for every group that was heard of or asked for, in no order.
+func (b *Board) Groups(f func(*Group)) {
+	b.groups.Range(func(_, g any) bool { f(g.(*Group)); return true })
+}
+
+// enter lets a program wait for its turn.
+func (b *Board) enter(g *Group, c *candidate) {
+	g.waiting = append(g.waiting, c)
+	b.campaign(g)
+}
+
+// campaign tells the machine whether the group has a candidate here, if that changed.
+func (b *Board) campaign(g *Group) {
+	want := len(g.waiting) > 0 && !b.closing
+	if want == g.campaigning || g.lease != nil {
+		return
+	}
+	g.campaigning = want
+	if want {
+		b.loop.Post(b.machine, protocol.Campaign{Group: g.Name})
+	} else {
+		b.loop.Post(b.machine, protocol.Resign{Group: g.Name})
+	}
+}
+
+// leave takes back what enter did. A program that was given a lease meanwhile never got to know, and so has stopped.
+func (b *Board) leave(g *Group, c *candidate) {
+	g.waiting = slices.DeleteFunc(g.waiting, func(d *candidate) bool { return d == c })
+	if l := c.given; l != nil && g.lease == l {
+		b.ask(l, protocol.Resign{Group: g.Name})
+		b.stopped(l)
+		return
+	}
+	b.campaign(g)
+}
+
+// View takes a changed view. What ends comes first: a lease that is over is cleared before anything is said about it.
+func (b *Board) View(now protocol.Time, machine int, v *protocol.View) {
+	if machine != b.machine {
+		return
+	}
+	g := b.Group(v.Group)
+	if g.lease != nil && g.lease.number != v.Tenure {
+		b.end(g, v.Cause)
+	}
+	if v.Tenure != 0 {
+		b.lead(g, v)
+	}
+	c := g.publish(now, v)
+	if b.onChange != nil {
+		b.onChange(c)
+	}
+	b.campaign(g)
+}
+
+// lead takes note that the member leads the group, newly or still.
+func (b *Board) lead(g *Group, v *protocol.View) {
+	l := g.lease
+	if l == nil {
+		l = &Lease{group: g, tenure: g.slot.NewTenure(b.epoch, v.Term, v.Quorum), number: v.Tenure, view: *v,
+			told: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, place: -1}
+		g.lease = l
+		g.campaigning = true
+		b.leading++
+		b.fresh = append(b.fresh, l)
+	}
+	if h := b.horizon(v.Horizon); l.horizon != h || l.until != v.Until {
+		b.place(l, h, v.Until)
+		g.slot.Publish(l.tenure, &h.Horizon, int64(v.Until))
+	}
+	if v.Stop {
+		l.resigned = true
+		b.tell(l, v.Cause)
+	}
+}
+
+// end takes note that the tenure is over.
+func (b *Board) end(g *Group, why protocol.Cause) {
+	l := g.lease
+	g.slot.Clear()
+	g.lease = nil
+	b.leading--
+	b.place(l, nil, protocol.Never)
+	b.tell(l, why)
+	close(l.over)
+	// The machine goes on trying only if it is told to: whoever led must ask again.
+	g.campaigning = !l.resigned
+}
+
+// tell asks the program to stop, once.
+func (b *Board) tell(l *Lease, why protocol.Cause) {
+	if l.cause.CompareAndSwap(nil, &why) {
+		close(l.told)
+	}
+}
+
+// ask asks the machine to end the tenure, once.
+func (b *Board) ask(l *Lease, how protocol.Event) {
+	if !l.resigned {
+		l.resigned = true
+		b.loop.Post(b.machine, how)
+	}
+}
+
+// stopped tells the machine, once, that the program has stopped.
+func (b *Board) stopped(l *Lease) {
+	b.tell(l, protocol.Cause{Code: protocol.Resigned, Peer: b.loop.Self})
+	if !l.stopped {
+		l.stopped = true
+		b.loop.Post(b.machine, protocol.Stopped{Group: l.group.Name})
+	}
+}
+
+func (b *Board) horizon(id protocol.HorizonID) *horizon {
+	h := b.horizons[id]
+	if h == nil {
+		h = new(horizon)
+		b.horizons[id] = h
+	}
+	return h
+}
+
+// place moves a lease behind a horizon; nil: behind none.
+func (b *Board) place(l *Lease, h *horizon, until protocol.Time) {
+	if old := l.horizon; old != nil && old != h {
+		last := old.leases[len(old.leases)-1]
+		old.leases[l.place] = last
+		last.place = l.place
+		old.leases = old.leases[:len(old.leases)-1]
+	}
+	if h != nil && l.horizon != h {
+		l.place = len(h.leases)
+		h.leases = append(h.leases, l)
+	}
+	if l.until != protocol.Never {
+		b.capped = slices.DeleteFunc(b.capped, func(m *Lease) bool { return m == l })
+	}
+	l.horizon, l.until = h, until
+	if until != protocol.Never {
+		b.capped = append(b.capped, l)
+	}
+}
+
+// Horizon moves the end of all leases behind it.
+func (b *Board) Horizon(_ protocol.Time, machine int, h protocol.Horizon) {
+	if machine != b.machine {
+		return
+	}
+	to := b.horizon(h.ID)
+	to.until = max(to.until, h.Until)
+	to.Extend(int64(h.Until))
+}
+
+// Published hands new leases to their programs: only now are their horizons known.
+func (b *Board) Published(protocol.Time) {
+	for i, l := range b.fresh {
+		b.fresh[i] = nil
+		g := l.group
+		if g.lease != l {
+			continue
+		}
+		if len(g.waiting) == 0 || b.closing {
+			// Whoever wanted it has gone.
+			b.ask(l, protocol.Resign{Group: g.Name})
+			b.stopped(l)
+			continue
+		}
+		c := g.waiting[0]
+		g.waiting = slices.Delete(g.waiting, 0, 1)
+		c.given = l
+		c.lease <- l
+	}
+	b.fresh = b.fresh[:0]
+}
+
+// Tick tells programs to stop whose leases are about to end. There is one instant to watch for each horizon, however
+// many leases lie behind it.
+func (b *Board) Tick(now protocol.Time) protocol.Time {
+	next := protocol.Never
+	for id, h := range b.horizons {
+		if len(h.leases) == 0 {
+			if now >= h.until {
+				delete(b.horizons, id)
+			}
+			continue
+		}
+		at := h.until.Add(-b.guard)
+		if now < at {
+			next = min(next, at)
+			continue
+		}
+		for _, l := range h.leases {
+			b.lapse(l)
+		}
+	}
+	for _, l := range b.capped {
+		if at := l.until.Add(-b.guard); now < at {
+			next = min(next, at)
+		} else {
+			b.lapse(l)
+		}
+	}
+	return next
+}
+
+// lapse tells a program that its lease is about to end. If a renewal comes after all, the group is given up once the
+// program has stopped.
+func (b *Board) lapse(l *Lease) {
+	if l.cause.Load() == nil {
+		b.tell(l, protocol.Cause{Code: protocol.LeaseExpired, Peer: b.loop.Self})
+		b.ask(l, protocol.Resign{Group: l.group.Name})
+	}
+}
+
+// question returns a number for an answer and the channel on which it comes.
+func (b *Board) question() (uint64, chan protocol.Answer) {
+	id, c := b.nextID.Add(1), make(chan protocol.Answer, 1)
+	b.questions.Store(id, c)
+	return id, c
+}
+
+func (b *Board) await(ctx context.Context, id uint64, c chan protocol.Answer) (protocol.Answer, error) {
+	defer b.questions.Delete(id)
+	select {
+	case a := <-c:
+		return a, nil
+	case <-b.loop.Ended():
+		return protocol.Answer{}, ErrClosed
+	case <-ctx.Done():
+		return protocol.Answer{}, context.Cause(ctx)
+	}
+}
+
+// Ask puts a question to the machine and waits for its answer. how makes the event that bears the number.
+func (b *Board) Ask(ctx context.Context, how func(id uint64) protocol.Event) (protocol.Answer, error) {
+	id, c := b.question()
+	if err := b.loop.Do(func(protocol.Time) { b.loop.Post(b.machine, how(id)) }); err != nil {
+		b.questions.Delete(id)
+		return protocol.Answer{}, err
+	}
+	return b.await(ctx, id, c)
+}
+
+// Answer hands an answer to whoever asked.
+func (b *Board) Answer(_ protocol.Time, machine int, a *protocol.Answer) {
+	if machine != b.machine {
+		return
+	}
+	if c, ok := b.questions.LoadAndDelete(a.ID); ok {
+		c.(chan protocol.Answer) <- *a
+	}
+}
+
+// Close asks all programs that lead to stop, and lets none begin. The machine is told at once: it leaves when the last
+// program has stopped.
+func (b *Board) Close() error {
+	return b.loop.Do(func(protocol.Time) {
+		if b.closing {
+			return
+		}
+		b.closing = true
+		why := protocol.Cause{Code: protocol.Closed, Peer: b.loop.Self}
+		b.Groups(func(g *Group) {
+			if l := g.lease; l != nil {
+				b.tell(l, why)
+			} else {
+				b.campaign(g)
+			}
+		})
+		b.loop.Post(b.machine, protocol.Close{})
+	})
+}

@@ -1,0 +1,486 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/stamp"
+)
+
+const (
+	toyGuard = 10 * time.Millisecond
+	toyLease = 100 * time.Millisecond
+)
+
+// throne is a toy authority with one horizon. It gives every group to its candidate, at once unless it is told to wait,
+// and renews every 30 ms unless it is told not to.
+type throne struct {
+	out    protocol.Effects
+	until  protocol.Time
+	renew  protocol.Time
+	tenure uint64
+	groups map[protocol.Group]*toyGroup
+	held   bool // give nothing
+	silent bool // renew nothing
+	closed bool
+	events []string
+}
+
+type toyGroup struct {
+	candidate, stop bool
+	tenure, term    uint64
+}
+
+func (m *throne) view(g protocol.Group, why protocol.CauseCode) {
+	s := m.groups[g]
+	v := protocol.View{Group: g, Domain: protocol.Quorum, Leader: protocol.NoIdent, Term: s.term, Until: protocol.Never,
+		Cause: protocol.Cause{Code: why, Peer: protocol.Nobody}}
+	if s.tenure != 0 {
+		v.Leader, v.Tenure, v.Stop, v.Horizon = protocol.Ident{Rank: 0, Inc: 1}, s.tenure, s.stop, 1
+		v.Quorum = stamp.Quorum{{Voter: 0, Inc: 1, Clock: int64(s.tenure)}}
+	}
+	m.out.Views = append(m.out.Views, v)
+}
+
+func (m *throne) at(g protocol.Group) *toyGroup {
+	s := m.groups[g]
+	if s == nil {
+		s = &toyGroup{}
+		m.groups[g] = s
+	}
+	return s
+}
+
+func (m *throne) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+	m.out = protocol.Effects{Views: m.out.Views[:0]}
+	if _, ok := ev.(protocol.Tick); !ok {
+		m.events = append(m.events, fmt.Sprintf("%T%v", ev, ev))
+	}
+	m.expire(now)
+	switch ev := ev.(type) {
+	case protocol.Campaign:
+		m.at(ev.Group).candidate = true
+	case protocol.Resign:
+		if s := m.at(ev.Group); s.tenure != 0 {
+			s.stop = true
+			m.view(ev.Group, protocol.Resigned)
+		}
+		m.at(ev.Group).candidate = false
+	case protocol.Transfer:
+		m.out.Answers = append(m.out.Answers, protocol.Answer{ID: ev.ID, Group: ev.Group, OK: true, Leader: protocol.Ident{Rank: ev.To}})
+		m.at(ev.Group).stop = true
+	case protocol.Stopped:
+		if s := m.at(ev.Group); s.tenure != 0 && s.stop {
+			s.tenure, s.stop = 0, false
+			m.view(ev.Group, protocol.Resigned)
+		}
+	case protocol.Close:
+		m.closed = true
+	}
+	m.give(now)
+	if !m.silent && now >= m.renew {
+		m.until, m.renew = now.Add(toyLease), now.Add(30*time.Millisecond)
+		m.out.Horizons = append(m.out.Horizons[:0], protocol.Horizon{ID: 1, Until: m.until})
+	}
+	m.out.Wake = min(m.renew, m.until)
+	if m.silent {
+		if m.out.Wake = m.until; now >= m.until {
+			m.out.Wake = protocol.Never
+		}
+	}
+	return m.out
+}
+
+func (m *throne) expire(now protocol.Time) {
+	for g, s := range m.groups {
+		if s.tenure != 0 && now >= m.until {
+			s.tenure, s.stop = 0, false
+			m.view(g, protocol.LeaseExpired)
+		}
+	}
+}
+
+func (m *throne) give(now protocol.Time) {
+	for g, s := range m.groups {
+		if !m.held && s.candidate && s.tenure == 0 && (m.until > now || !m.silent) {
+			m.tenure++
+			s.tenure, s.term = m.tenure, s.term+1
+			m.view(g, protocol.Elected)
+		}
+	}
+}
+
+func (m *throne) Closed() bool {
+	for _, s := range m.groups {
+		if s.tenure != 0 {
+			return false
+		}
+	}
+	return m.closed
+}
+
+// reign starts a loop with a board around a throne.
+func reign(t *testing.T) (*throne, *Board, *Loop) {
+	t.Helper()
+	c := clock.Package()
+	m := &throne{groups: make(map[protocol.Group]*toyGroup)}
+	b := NewBoard(BoardOptions{Guard: toyGuard, Clock: c.Now, Late: c.Late})
+	j := &journal{now: c.Now, wake: protocol.Never}
+	l := NewLoop(Options{Name: "a", Rho: protocol.DefaultRho, Machines: []protocol.Machine{m}, Clock: c.Now,
+		Port: j, Sink: b, Waiter: NewChanWaiter(), Log: slog.New(slog.DiscardHandler)})
+	b.Bind(l)
+	go l.Run(context.Background())
+	t.Cleanup(func() { l.Stop(); <-l.Ended() })
+	return m, b, l
+}
+
+// change does something to the throne, on the loop, and makes it act on it.
+func change(l *Loop, f func()) {
+	_ = l.Do(func(protocol.Time) { f(); l.Post(0, protocol.Tick{}) })
+	synctest.Wait()
+}
+
+func lead(t *testing.T, g *Group) *Lease {
+	t.Helper()
+	l, err := g.Campaign(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestLeaseRenewsItselfUntilTheProgramStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, b, _ := reign(t)
+		g := b.Group("g")
+		l := lead(t, g)
+		for range 100 {
+			time.Sleep(7 * time.Millisecond)
+			if !l.Valid() || !l.Guarded() || isClosed(l.Told()) || l.Remaining() <= toyGuard {
+				t.Fatalf("lease is not renewed: valid %v, remaining %v", l.Valid(), l.Remaining())
+			}
+		}
+		if _, err := l.Edict(); err != nil {
+			t.Error(err)
+		}
+		if err := l.Stopped(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if l.Valid() || l.Guarded() || l.Remaining() != 0 || !isClosed(l.Told()) || !isClosed(l.Over()) {
+			t.Error("the lease goes on")
+		}
+		if _, err := l.Edict(); !errors.Is(err, stamp.ErrNotLeader) {
+			t.Errorf("edict of a lease that is over: %v", err)
+		}
+		if v := g.Latest(); v.Leader != protocol.NoIdent || v.Cause.Code != protocol.Resigned {
+			t.Errorf("view is %v", v)
+		}
+		if err := l.Stopped(t.Context()); err != nil {
+			t.Errorf("second time: %v", err)
+		}
+	})
+}
+
+func TestProgramIsToldAGuardTimeBeforeTheLeaseEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := reign(t)
+		l := lead(t, b.Group("g"))
+		change(loop, func() { m.silent = true })
+		left := l.Remaining()
+		time.Sleep(left - toyGuard - time.Millisecond)
+		if isClosed(l.Told()) || !l.Guarded() {
+			t.Fatal("told too early")
+		}
+		time.Sleep(time.Millisecond + time.Microsecond)
+		synctest.Wait()
+		if !isClosed(l.Told()) || l.Guarded() || !l.Valid() {
+			t.Fatalf("at the guard time: told %v, guarded %v, valid %v", isClosed(l.Told()), l.Guarded(), l.Valid())
+		}
+		if l.Cause().Code != protocol.LeaseExpired {
+			t.Errorf("cause is %v", l.Cause())
+		}
+		time.Sleep(toyGuard)
+		synctest.Wait()
+		if l.Valid() || !isClosed(l.Over()) {
+			t.Error("the lease is not over")
+		}
+	})
+}
+
+// Told means told: a renewal that comes in the guard time does not bring the leadership back, it only keeps others out
+// until the program has stopped.
+func TestRenewalInTheGuardTimeIsNotANewLeadership(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := reign(t)
+		l := lead(t, b.Group("g"))
+		change(loop, func() { m.silent = true })
+		<-l.Told()
+		change(loop, func() { m.silent = false })
+		time.Sleep(10 * toyLease)
+		if !l.Valid() || l.Guarded() || isClosed(l.Over()) {
+			t.Errorf("valid %v, guarded %v, over %v: want the lease held for a program that has not stopped",
+				l.Valid(), l.Guarded(), isClosed(l.Over()))
+		}
+		if err := l.Stopped(t.Context()); err != nil || l.Valid() {
+			t.Errorf("after it stopped: %v, valid %v", err, l.Valid())
+		}
+	})
+}
+
+func TestNothingIsReleasedUnderAProgramThatDoesNotStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := reign(t)
+		l := lead(t, b.Group("g"))
+		_ = loop.Do(func(protocol.Time) { loop.Post(0, protocol.Resign{Group: "g"}) })
+		<-l.Told()
+		time.Sleep(time.Minute)
+		if !l.Valid() || isClosed(l.Over()) || m.groups["g"].tenure == 0 {
+			t.Error("the lease was given up while the program runs")
+		}
+		for _, e := range m.events {
+			if e == "protocol.Stopped{g}" {
+				t.Error("the machine was told that the program has stopped")
+			}
+		}
+		_ = l.Stopped(t.Context())
+	})
+}
+
+func TestProgramsOfOneMemberTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, b, _ := reign(t)
+		g := b.Group("g")
+		first := lead(t, g)
+		type result struct {
+			n int
+			l *Lease
+		}
+		got := make(chan result, 3)
+		for n := range 3 {
+			go func() { l, _ := g.Campaign(t.Context()); got <- result{n, l} }()
+			synctest.Wait()
+		}
+		if len(got) != 0 {
+			t.Fatal("two programs lead at once")
+		}
+		last := first
+		for n := range 3 {
+			if err := last.Stopped(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r := <-got
+			if r.n != n || r.l.Token() <= last.Token() {
+				t.Errorf("turn %d went to %d with token %d after %d", n, r.n, r.l.Token(), last.Token())
+			}
+			last = r.l
+		}
+	})
+}
+
+func TestCandidateThatGivesUpLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := reign(t)
+		change(loop, func() { m.held = true })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if l, err := b.Group("g").Campaign(ctx); l != nil || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got %v, %v", l, err)
+		}
+		synctest.Wait()
+		if m.groups["g"].candidate {
+			t.Error("the machine still has a candidate")
+		}
+		change(loop, func() { m.held = false })
+		if v := b.Group("g").Latest(); v != nil && v.Tenure != 0 {
+			t.Errorf("nobody wants to lead, and yet %v", v)
+		}
+	})
+}
+
+// The lease arrives when the candidate has just gone: it must be given back, or nobody would ever lead again.
+func TestLeaseThatNobodyTakesIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := reign(t)
+		g := b.Group("g")
+		c := &candidate{lease: make(chan *Lease, 1)}
+		_ = loop.Do(func(protocol.Time) { b.enter(g, c) })
+		synctest.Wait()
+		if len(c.lease) != 1 {
+			t.Fatal("the candidate was not elected")
+		}
+		_ = loop.Do(func(protocol.Time) { b.leave(g, c) })
+		synctest.Wait()
+		if m.groups["g"].tenure != 0 || m.groups["g"].candidate {
+			t.Error("the group is still held")
+		}
+		lead(t, g)
+	})
+}
+
+func TestTenureLostAndWonAgainIsAnotherLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := reign(t)
+		g := b.Group("g")
+		l := lead(t, g)
+		change(loop, func() { m.silent = true })
+		<-l.Over()
+		change(loop, func() { m.silent = false })
+		if v := g.Latest(); v.Tenure != 0 {
+			t.Fatalf("nobody asked, and yet %v", v)
+		}
+		again := lead(t, g)
+		if l.Valid() || !again.Valid() || again.Token() <= l.Token() {
+			t.Errorf("old %v (token %d), new %v (token %d)", l.Valid(), l.Token(), again.Valid(), again.Token())
+		}
+		if err := l.Stopped(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if !again.Valid() {
+			t.Error("the old program's stop ended the new tenure")
+		}
+	})
+}
+
+func TestTransferSaysWhatCameOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, b, _ := reign(t)
+		l := lead(t, b.Group("g"))
+		a, err := l.Transfer(t.Context(), 2)
+		if err != nil || !a.OK || a.Leader.Rank != 2 {
+			t.Errorf("got %v, %v", a, err)
+		}
+		if l.Valid() {
+			t.Error("the lease goes on")
+		}
+		if _, err := l.Transfer(t.Context(), 2); !errors.Is(err, stamp.ErrNotLeader) {
+			t.Errorf("second time: %v", err)
+		}
+	})
+}
+
+func TestManyGroupsLieBehindOneHorizon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := reign(t)
+		var leases []*Lease
+		for i := range 200 {
+			leases = append(leases, lead(t, b.Group(protocol.Group(fmt.Sprint(i)))))
+		}
+		for i, l := range leases {
+			if i%3 == 0 {
+				if err := l.Stopped(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		time.Sleep(time.Second)
+		for i, l := range leases {
+			if l.Valid() != (i%3 != 0) {
+				t.Fatalf("lease %d: valid is %v", i, l.Valid())
+			}
+		}
+		change(loop, func() { m.silent = true })
+		time.Sleep(toyLease)
+		synctest.Wait()
+		for i, l := range leases {
+			if l.Valid() || !isClosed(l.Over()) {
+				t.Fatalf("lease %d goes on", i)
+			}
+		}
+	})
+}
+
+func TestWatchersSeeEveryChangeOrAreToldHowManyTheyMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, b, _ := reign(t)
+		g := b.Group("g")
+		if g.Latest() != nil {
+			t.Error("a group that nobody heard of has a view")
+		}
+		seen := make(chan uint64, 1000)
+		go func() {
+			var n uint64
+			for {
+				wake := g.Changed()
+				changes, lost := g.After(n)
+				if lost != 0 {
+					t.Errorf("a watcher that keeps up lost %d", lost)
+				}
+				for _, c := range changes {
+					if c.Number != n+1 {
+						t.Errorf("change %d after %d", c.Number, n)
+					}
+					n = c.Number
+					seen <- n
+				}
+				select {
+				case <-wake:
+				case <-t.Context().Done():
+					return
+				}
+			}
+		}()
+		for range 20 {
+			l := lead(t, g)
+			synctest.Wait()
+			_ = l.Stopped(t.Context())
+			synctest.Wait()
+		}
+		last := g.Latest().Number
+		if last < 40 || uint64(len(seen)) != last {
+			t.Errorf("%d changes, %d seen", last, len(seen))
+		}
+		changes, lost := g.After(3)
+		if len(changes) != recentChanges || lost != last-recentChanges-3 || changes[len(changes)-1] != g.Latest() {
+			t.Errorf("a slow watcher gets %d and misses %d of %d", len(changes), lost, last)
+		}
+	})
+}
+
+func TestCloseStopsTheProgramsThenLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := reign(t)
+		l := lead(t, b.Group("g"))
+		waiter := make(chan error, 1)
+		go func() { _, err := b.Group("g").Campaign(t.Context()); waiter <- err }()
+		synctest.Wait()
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+		loop.Leave()
+		<-l.Told()
+		if l.Cause().Code != protocol.Closed {
+			t.Errorf("cause is %v", l.Cause())
+		}
+		time.Sleep(time.Second)
+		if isClosed(loop.Ended()) || !l.Valid() {
+			t.Fatal("the member left under a program that runs")
+		}
+		_ = l.Stopped(t.Context())
+		<-loop.Ended()
+		if m.groups["g"].tenure != 0 {
+			t.Error("the group is still held")
+		}
+		if err := <-waiter; !errors.Is(err, ErrClosed) {
+			t.Errorf("who waited got %v", err)
+		}
+		if _, err := b.Group("g").Campaign(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("who comes late got %v", err)
+		}
+	})
+}

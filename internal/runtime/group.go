@@ -1,0 +1,95 @@
+package runtime
+
+import (
+	"sync/atomic"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/stamp"
+)
+
+// A Change is a view of a group that replaced another, at an instant of the member's clock. It is immutable.
+type Change struct {
+	protocol.View
+	At protocol.Time
+	// Number counts the changes of one group at one member, from 1.
+	Number uint64
+}
+
+// recentChanges is how many changes of a group are kept for watchers that lag.
+const recentChanges = 16
+
+// A Group is one election as a member sees it. Views are read without a lock: the loop replaces an immutable list, and
+// wakes up whoever waits for that.
+type Group struct {
+	Name  protocol.Group
+	board *Board
+	// recent holds the last changes, oldest first; nil before the first.
+	recent atomic.Pointer[[]*Change]
+	// changed is closed at the next change, if somebody waits for it.
+	changed atomic.Pointer[chan struct{}]
+	// slot is where the lease is published while a program here leads.
+	slot stamp.Slot
+
+	// The rest is the loop's own.
+
+	// waiting are the programs here that want to lead, in the order in which they asked.
+	waiting []*candidate
+	// lease is that of the program that leads here; nil if none does.
+	lease *Lease
+	// campaigning says what the machine was told last.
+	campaigning bool
+}
+
+// Latest returns the last change, or nil before the first.
+func (g *Group) Latest() *Change {
+	recent := g.recent.Load()
+	if recent == nil {
+		return nil
+	}
+	return (*recent)[len(*recent)-1]
+}
+
+// After returns the changes after the one with the given number, oldest first, and how many of them are no longer
+// known.
+func (g *Group) After(number uint64) (changes []*Change, lost uint64) {
+	recent := g.recent.Load()
+	if recent == nil {
+		return nil, 0
+	}
+	changes = *recent
+	for len(changes) > 0 && changes[0].Number <= number {
+		changes = changes[1:]
+	}
+	if len(changes) > 0 {
+		lost = changes[0].Number - number - 1
+	}
+	return changes, lost
+}
+
+// Changed returns a channel that is closed at the next change. Who looks at the group after the call misses nothing.
+func (g *Group) Changed() <-chan struct{} {
+	if c := g.changed.Load(); c != nil {
+		return *c
+	}
+	c := make(chan struct{})
+	if g.changed.CompareAndSwap(nil, &c) {
+		return c
+	}
+	return g.Changed()
+}
+
+// publish replaces the view. The loop alone calls it.
+func (g *Group) publish(now protocol.Time, v *protocol.View) *Change {
+	c := &Change{View: *v, At: now, Number: 1}
+	var next []*Change
+	if old := g.recent.Load(); old != nil {
+		c.Number = (*old)[len(*old)-1].Number + 1
+		next = append(next, (*old)[max(0, len(*old)+1-recentChanges):]...)
+	}
+	next = append(next, c)
+	g.recent.Store(&next)
+	if woken := g.changed.Swap(nil); woken != nil {
+		close(*woken)
+	}
+	return c
+}

@@ -1,0 +1,150 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/stamp"
+)
+
+// A Lease is one program's tenure of a group.
+type Lease struct {
+	group  *Group
+	tenure *stamp.Tenure
+	number uint64 // that the machine gave the tenure
+	view   protocol.View
+	// told is closed when the program must stop; cause says why, and is set before.
+	told  chan struct{}
+	cause atomic.Pointer[protocol.Cause]
+	// over is closed when the member no longer leads in this tenure.
+	over chan struct{}
+
+	// The rest is the loop's own.
+
+	horizon *horizon
+	place   int // in the horizon's list
+	until   protocol.Time
+	// resigned says that the machine was asked to end the tenure.
+	resigned bool
+	// stopped says that the machine was told that the program has stopped.
+	stopped bool
+}
+
+// Told is closed when the program must stop: the guard time before the end of the lease was reached, or the member was
+// asked to give the group up.
+func (l *Lease) Told() <-chan struct{} { return l.told }
+
+// Over is closed when the member no longer leads in this tenure.
+func (l *Lease) Over() <-chan struct{} { return l.over }
+
+// Cause says why the program must stop, or must have; nil before Told.
+func (l *Lease) Cause() *protocol.Cause { return l.cause.Load() }
+
+// Group returns the group that is led.
+func (l *Lease) Group() *Group { return l.group }
+
+// View returns the view with which the tenure began.
+func (l *Lease) View() *protocol.View { return &l.view }
+
+// Token is the term of the tenure.
+func (l *Lease) Token() uint64 { return l.tenure.Token() }
+
+// Valid says whether the lease ran at an instant during the call.
+func (l *Lease) Valid() bool { return l.tenure.Valid(l.group.board.late) }
+
+// Guarded says whether the guard time before the end of the lease had not begun at an instant during the call. It is
+// the reader's side of Told: it holds even if the loop has not run for a while.
+func (l *Lease) Guarded() bool {
+	select {
+	case <-l.told:
+		return false
+	default:
+	}
+	return l.tenure.Remaining(l.group.board.late) > l.group.board.guard
+}
+
+// Until returns the end of the lease as it stands, on the member's clock.
+func (l *Lease) Until() protocol.Time { return protocol.Time(l.tenure.Until()) }
+
+// Remaining returns how long the lease runs on if it is not renewed; zero once it is over.
+func (l *Lease) Remaining() time.Duration { return l.tenure.Remaining(l.group.board.late) }
+
+// Edict stamps an order, or says that the lease is over.
+func (l *Lease) Edict() (stamp.Edict, error) { return l.tenure.Edict(l.group.board.now) }
+
+// Stopped says that the program has stopped, and waits until the member no longer leads in this tenure, so that another
+// can. Once the lease is over it does nothing.
+func (l *Lease) Stopped(ctx context.Context) error {
+	err := l.finish(ctx, protocol.Resign{Group: l.group.Name})
+	if errors.Is(err, stamp.ErrNotLeader) {
+		return nil
+	}
+	return err
+}
+
+// Transfer says that the program has stopped and hands the group over to a member. The answer says whether it leads.
+func (l *Lease) Transfer(ctx context.Context, to protocol.Rank) (protocol.Answer, error) {
+	b := l.group.board
+	id, answer := b.question()
+	if err := l.finish(ctx, protocol.Transfer{Group: l.group.Name, To: to, ID: id}); err != nil {
+		b.questions.Delete(id)
+		return protocol.Answer{}, err
+	}
+	return b.await(ctx, id, answer)
+}
+
+// finish asks the machine to end the tenure, and says that the program has stopped.
+func (l *Lease) finish(ctx context.Context, how protocol.Event) error {
+	b := l.group.board
+	late := make(chan bool, 1)
+	err := b.loop.Do(func(protocol.Time) {
+		late <- l.group.lease != l || l.stopped
+		if l.group.lease == l {
+			b.ask(l, how)
+			b.stopped(l)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-l.over:
+	case <-b.loop.Ended():
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if <-late {
+		return stamp.ErrNotLeader
+	}
+	return nil
+}
+
+// A candidate is a program that waits to lead.
+type candidate struct {
+	// lease gets the program's lease, once.
+	lease chan *Lease
+	given *Lease // the loop's own
+}
+
+// Campaign waits until a program here leads the group and returns its lease. Programs take turns in the order in which
+// they asked.
+func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
+	c := &candidate{lease: make(chan *Lease, 1)}
+	if err := g.board.loop.Do(func(protocol.Time) { g.board.enter(g, c) }); err != nil {
+		return nil, err
+	}
+	select {
+	case l := <-c.lease:
+		return l, nil
+	case <-g.board.loop.Ended():
+		return nil, ErrClosed
+	case <-ctx.Done():
+		// The lease may be on its way: then the program has stopped before it began.
+		_ = g.board.loop.Do(func(protocol.Time) { g.board.leave(g, c) })
+		return nil, context.Cause(ctx)
+	}
+}
