@@ -20,7 +20,7 @@ type note struct {
 	Data    []byte
 	Lines   []line
 	Of      protocol.Ident
-	private int
+	_, _    int // does not travel
 }
 
 type line struct {

@@ -51,10 +51,11 @@ func mirrorStruct(t reflect.Type) (reflect.Type, error) {
 	fields := make([]reflect.StructField, t.NumField())
 	for i := range fields {
 		f := t.Field(i)
-		fields[i] = reflect.StructField{Name: f.Name, PkgPath: f.PkgPath, Type: f.Type, Tag: `cbor:"-"`}
-		if keys[i] == 0 {
+		if keys[i] == 0 { // only there for the layout
+			fields[i] = reflect.StructField{Name: fmt.Sprint("skip", i), PkgPath: "wire", Type: f.Type}
 			continue
 		}
+		fields[i].Name = f.Name
 		if fields[i].Type, err = mirror(f.Type); err != nil {
 			return nil, fmt.Errorf("%v.%s: %w", t, f.Name, err)
 		}
