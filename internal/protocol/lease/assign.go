@@ -171,3 +171,17 @@ func (g *Grantor) Sweep(now protocol.Time, idle time.Duration, keep func(protoco
 		}
 	}
 }
+
+// Raise lifts the floor, and with it every group. It is for a voter that has granted nothing yet.
+func (g *Grantor) Raise(floor uint64) {
+	floor = min(floor, MaxTerm)
+	if floor <= g.terms.Floor {
+		return
+	}
+	g.terms.Floor = floor
+	for _, e := range g.all {
+		if e.term < floor {
+			e.term, e.owner, e.tenure = floor, protocol.NoIdent, 0
+		}
+	}
+}

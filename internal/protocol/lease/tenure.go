@@ -448,4 +448,6 @@ func (h *Holder) Candidate(group protocol.Group, who protocol.Rank, yes bool) {
 }
 
 // Releases says whether a release of the group is still unanswered.
-func (h *Holder) Releases(group protocol.Group) bool { return h.releases[releaseKey{group, h.me}] != nil }
+func (h *Holder) Releases(group protocol.Group) bool {
+	return h.releases[releaseKey{group, h.me}] != nil
+}

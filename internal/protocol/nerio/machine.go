@@ -58,8 +58,7 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	m := &Machine{cfg: cfg, lcfg: cfg.lease(), trusted: protocol.Nobody, seats: make(map[protocol.Group]*seat)}
 	m.pcg = rand.NewPCG(seed, uint64(cfg.Me))
 	m.rng = rand.New(m.pcg)
-	m.start.heard = make([]protocol.Inc, m.lcfg.Members)
-	m.start.nonces = make([]uint64, m.lcfg.Members)
+	m.start.peers = make([]peer, m.lcfg.Members)
 	m.start.answers = make([]Known, m.lcfg.Members)
 	m.bind()
 	if rec != nil && !cfg.Diskless {
@@ -159,6 +158,7 @@ func (m *Machine) settle(now protocol.Time) {
 	}
 	m.onClosing(now)
 	m.write()
+	m.hold()
 	m.out.Wake = min(m.holder.Next(), m.grantor.Next(), m.agenda.Next(), m.start.due, m.asks.next(), m.tells.due, m.closing.due)
 }
 
@@ -202,12 +202,16 @@ func (m *Machine) TakeUnfit() bool {
 	return u
 }
 
-// idleFor is how many of the longest promises a group is remembered for after it was last led.
-const idleFor = 10
+const (
+	// idleFor is how many of the longest promises a group is remembered for after it was last led.
+	idleFor = 10
+	// fewGroups are never forgotten: they cost nothing, and terms stay small.
+	fewGroups = 64
+)
 
 // sweep forgets idle groups, a few at a time.
 func (m *Machine) sweep(now protocol.Time) {
-	if now.Sub(m.swept) < m.cfg.Longest {
+	if len(m.seats) <= fewGroups || now.Sub(m.swept) < m.cfg.Longest {
 		return
 	}
 	m.swept = now

@@ -106,9 +106,7 @@ func (m *Machine) onTrusts(now protocol.Time, r protocol.Rank) {
 		return
 	}
 	m.trusted, m.failed = r, 0
-	for _, s := range m.wanted {
-		m.consider(now, s)
-	}
+	m.considerAll(now)
 }
 
 // consider begins an attempt to lead the group if the member may, and otherwise sees to it that the question is put again
@@ -122,7 +120,7 @@ func (m *Machine) consider(now protocol.Time, s *seat) {
 		m.schedule(s, protocol.Never) // the end of that grant brings us back
 		return
 	}
-	when := max(s.backoff, m.turn(&at))
+	when := max(s.backoff, m.start.settled, m.turn(&at))
 	if now < when {
 		m.schedule(s, when)
 		return

@@ -22,10 +22,23 @@ type starting struct {
 	due protocol.Time
 	// begun says that this start of the member began the council.
 	begun bool
-	// heard is the highest incarnation of each member, and nonces what it said first under that one.
-	heard   []protocol.Inc
-	nonces  []uint64
+	// peers is what was heard of each member, and introduced are those that have answered this incarnation's Recover.
+	// Before that nothing else is said to them.
+	peers      []peer
+	introduced protocol.Set
+	// settled is when attempts may begin though not all others have answered.
+	settled protocol.Time
+	// clean says that the record has a clean-stop note, which is believed once all others have answered.
+	clean   bool
 	recover Recover
+}
+
+// A peer is what this member has heard of another.
+type peer struct {
+	inc protocol.Inc // the highest
+	// nonce is what its Recover bore, zero if none was heard; spoke says that anything else was said under that incarnation.
+	nonce uint64
+	spoke bool
 }
 
 type phase uint8
@@ -66,11 +79,8 @@ func (m *Machine) onStart(now protocol.Time) {
 	if m.disk.had {
 		r := &m.disk.record
 		longest := max(r.Longest, m.cfg.Longest)
-		if r.Clean {
-			m.grantor.Wait(now)
-		} else {
-			m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
-		}
+		m.start.clean = r.Clean
+		m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
 		m.begin(now, r.Inc+1, r.Ceiling, "record")
 		return
 	}
@@ -100,7 +110,7 @@ func (m *Machine) lose(now protocol.Time, why string) {
 // ask puts the question to all others, with a new nonce if the answers so far do not count.
 func (m *Machine) ask(now protocol.Time) {
 	st := &m.start
-	if st.nonce == 0 || !st.asked && now >= st.waited {
+	if st.nonce == 0 || st.phase == lost && !st.asked && now >= st.waited {
 		st.nonce, st.got = m.rng.Uint64()|1, protocol.Set{}
 		st.asked = now >= st.waited
 	}
@@ -109,6 +119,10 @@ func (m *Machine) ask(now protocol.Time) {
 		if r != m.cfg.Me && !st.got.Has(r) {
 			m.send(r, &st.recover)
 		}
+	}
+	if st.phase == speaks && now < st.settled {
+		st.due = st.settled
+		return
 	}
 	st.due = now.Add(m.cfg.Renew)
 	if now < st.waited && st.phase == lost {
@@ -126,26 +140,29 @@ func (m *Machine) onStartTimer(now protocol.Time) {
 	case st.phase == lost:
 		m.ask(now)
 		m.answered(now)
-	case st.phase == speaks && !m.grantor.Ready(now) && !m.closing.on:
+	case st.phase == speaks && !m.knownToAll():
 		m.ask(now)
 	default:
 		st.due = protocol.Never
 	}
 }
 
-func (m *Machine) onRecover(now protocol.Time, from protocol.Ident, r *Recover) {
+func (m *Machine) onRecover(from protocol.Ident, r *Recover) {
 	st := &m.start
+	p := &st.peers[from.Rank]
 	if from.Inc != 0 {
-		if st.nonces[from.Rank] == 0 {
-			st.nonces[from.Rank] = r.Nonce
-		} else if st.nonces[from.Rank] != r.Nonce {
+		if p.nonce == 0 && !p.spoke {
+			p.nonce = r.Nonce
+		}
+		if p.nonce != r.Nonce {
+			// Another start of that member has spoken under the same incarnation: its record was restored from a copy.
 			m.stale = Stale{Highest: from.Inc, Nonce: r.Nonce}
 			m.send(from.Rank, &m.stale)
 			return
 		}
 	}
 	m.known = Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing,
-		Longest: m.disk.record.Longest, Heard: st.heard[from.Rank], Bootstrap: m.cfg.Bootstrap}
+		Longest: m.disk.record.Longest, Heard: p.inc, Bootstrap: m.cfg.Bootstrap}
 	switch {
 	case st.phase == speaks && st.begun:
 		m.known.State = Begun
@@ -170,7 +187,36 @@ func (m *Machine) onKnown(now protocol.Time, from protocol.Ident, k *Known) {
 	case lost:
 		m.answered(now)
 	case speaks:
-		m.terms.SeeFloor(k.Highest)
+		m.introduced(now, from.Rank, k)
+	}
+}
+
+// introduced notes that a member knows this incarnation and has never heard a later one, nor another start of this one.
+// What it has seen of terms counts as long as nothing was granted, in case the record is an old copy after all.
+func (m *Machine) introduced(now protocol.Time, r protocol.Rank, k *Known) {
+	st := &m.start
+	st.introduced.Add(r)
+	m.terms.SeeFloor(k.Highest)
+	if !m.grantor.Ready(now) {
+		m.grantor.Raise(k.Highest)
+	}
+	if m.knownToAll() {
+		if st.clean && !m.grantor.Ready(now) {
+			m.wait(now, "clean stop")
+		}
+		st.settled = min(st.settled, now)
+		m.considerAll(now)
+	}
+}
+
+// knownToAll says whether every other member has answered this incarnation.
+func (m *Machine) knownToAll() bool {
+	return m.start.introduced.With(m.cfg.Me) == protocol.Everyone(m.lcfg.Members)
+}
+
+func (m *Machine) considerAll(now protocol.Time) {
+	for _, s := range m.wanted {
+		m.consider(now, s)
 	}
 }
 
@@ -258,15 +304,17 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	}
 }
 
+// speak makes the member speak, at first of nothing but itself.
 func (m *Machine) speak(now protocol.Time) {
-	m.start.phase = speaks
-	if !m.cfg.Diskless {
-		m.start.nonce, m.start.got = 0, protocol.Set{}
-		m.ask(now)
+	st := &m.start
+	st.phase, st.nonce = speaks, 0
+	st.settled = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
+	st.introduced = protocol.NewSet(m.cfg.Me)
+	if m.knownToAll() {
+		st.settled = now
 	}
-	for _, s := range m.wanted {
-		m.consider(now, s)
-	}
+	m.ask(now)
+	m.considerAll(now)
 }
 
 // write asks for the record to be made durable, if that is needed.
@@ -303,22 +351,30 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 	if int(from.Rank) >= m.lcfg.Members || st.phase == unborn {
 		return
 	}
-	if from.Inc != 0 && from.Inc != st.heard[from.Rank] {
-		if from.Inc < st.heard[from.Rank] {
-			m.stale = Stale{Highest: st.heard[from.Rank]}
-			m.send(from.Rank, &m.stale)
-			return
-		}
-		st.heard[from.Rank], st.nonces[from.Rank] = from.Inc, 0
+	p := &st.peers[from.Rank]
+	switch {
+	case from.Inc == 0:
+	case from.Inc < p.inc:
+		m.stale = Stale{Highest: p.inc}
+		m.send(from.Rank, &m.stale)
+		return
+	case from.Inc > p.inc:
+		*p = peer{inc: from.Inc}
 	}
 	switch msg := ev.Message.(type) {
 	case *Recover:
-		m.onRecover(now, from, msg)
+		m.onRecover(from, msg)
 		return
 	case *Known:
 		m.onKnown(now, from, msg)
 		return
+	case *Stale:
+		if m.speaks() {
+			m.onStale(now, msg)
+		}
+		return
 	}
+	p.spoke = p.spoke || from.Inc != 0
 	if !m.speaks() || from.Inc == 0 {
 		return
 	}
@@ -334,8 +390,6 @@ func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
 		m.holder.OK(now, from, msg)
 	case *lease.Nack:
 		m.holder.Nack(now, from, msg)
-	case *Stale:
-		m.onStale(now, msg)
 	case *Handover:
 		m.onHandover(now, from, msg)
 	case *Verify:
@@ -360,6 +414,26 @@ func (m *Machine) onStale(now protocol.Time, s *Stale) {
 		return
 	}
 	st.inc = max(st.inc, s.Highest)
+	st.clean = false
 	m.holder.Freeze(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
 	m.lose(now, "stale record")
+}
+
+// hold takes back what is meant for members that do not know this incarnation yet. All of it is repeated anyway.
+func (m *Machine) hold() {
+	if !m.speaks() || m.knownToAll() {
+		return
+	}
+	keep := m.out.Send[:0]
+	for _, e := range m.out.Send {
+		switch e.Message.(type) {
+		case *Recover, *Known, *Stale:
+		default:
+			if !m.start.introduced.Has(e.To) {
+				continue
+			}
+		}
+		keep = append(keep, e)
+	}
+	m.out.Send = keep
 }

@@ -1,0 +1,133 @@
+package lease
+
+import (
+	"slices"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Clone returns a voter in the same state, with its own policy, terms and effects.
+func (g *Grantor) Clone(cfg *Config, policy Policy, terms *Terms, out *protocol.Effects) *Grantor {
+	c := NewGrantor(cfg, policy, terms, out)
+	c.ready, c.closed, c.hand, c.lapse, c.assigned = g.ready, g.closed, g.hand, g.lapse, g.assigned
+	c.changes = slices.Clone(g.changes)
+	c.all = make([]*entry, len(g.all))
+	for i, e := range g.all {
+		x := *e
+		x.to, x.prev, x.next = nil, nil, nil
+		c.all[i] = &x
+		c.groups[x.group] = &x
+	}
+	copied := func(p *promise) *promise {
+		if p == nil {
+			return nil
+		}
+		x := *p
+		x.first = nil
+		var last *entry
+		for e := p.first; e != nil; e = e.next {
+			y := c.all[e.index]
+			y.to, y.prev = &x, last
+			if last == nil {
+				x.first = y
+			} else {
+				last.next = y
+			}
+			last = y
+		}
+		return &x
+	}
+	for i, p := range g.promises {
+		c.promises[i] = copied(p)
+	}
+	for _, p := range g.old {
+		c.old = append(c.old, copied(p))
+	}
+	return c
+}
+
+// cloner maps the parts of a holder to those of its copy.
+type cloner struct {
+	tenures  map[*tenure]*tenure
+	releases map[*release]*release
+}
+
+// Clone returns a holder in the same state, with its own policy, terms, voter and effects.
+func (h *Holder) Clone(cfg *Config, policy Policy, terms *Terms, grantor *Grantor, out *protocol.Effects) *Holder {
+	c := NewHolder(cfg, policy, terms, grantor, out)
+	c.me, c.now, c.seq, c.number, c.horizon = h.me, h.now, h.seq, h.number, h.horizon
+	c.renew, c.quiet, c.retry = h.renew, h.quiet, h.retry
+	c.outcomes = slices.Clone(h.outcomes)
+	m := cloner{make(map[*tenure]*tenure), make(map[*release]*release)}
+	for g, t := range h.tenures {
+		c.tenures[g] = m.tenure(t)
+	}
+	for k, r := range h.releases {
+		c.releases[k] = m.release(r)
+	}
+	c.trying = each(h.trying, m.tenure)
+	for _, k := range h.classes {
+		c.classes = append(c.classes, m.class(k))
+	}
+	for i := range h.voters {
+		v := h.voters[i]
+		v.claims, v.refused, v.releases = each(v.claims, m.tenure), each(v.refused, m.tenure), each(v.releases, m.release)
+		v.flights = make([]flight, len(h.voters[i].flights))
+		for j, f := range h.voters[i].flights {
+			f.claims, f.releases = each(f.claims, m.tenure), each(f.releases, m.release)
+			v.flights[j] = f
+		}
+		c.voters[i] = v
+	}
+	for _, it := range h.agenda.items {
+		if h.tenures[it.what.group] == it.what && it.what.due == it.at {
+			c.agenda.Add(it.at, it.name, m.tenure(it.what))
+		}
+	}
+	return c
+}
+
+func each[T any](list []T, f func(T) T) []T {
+	out := make([]T, len(list))
+	for i, x := range list {
+		out[i] = f(x)
+	}
+	return out
+}
+
+func (m *cloner) tenure(t *tenure) *tenure {
+	if c := m.tenures[t]; c != nil {
+		return c
+	}
+	c := *t
+	c.bids = slices.Clone(t.bids)
+	c.class, c.prev, c.next = nil, nil, nil // linked by class
+	m.tenures[t] = &c
+	return &c
+}
+
+func (m *cloner) release(r *release) *release {
+	if c := m.releases[r]; c != nil {
+		return c
+	}
+	c := *r
+	m.releases[r] = &c
+	return &c
+}
+
+func (m *cloner) class(k *class) *class {
+	c := *k
+	c.first = nil
+	var last *tenure
+	for t := k.first; t != nil; t = t.next {
+		x := m.tenure(t)
+		x.class, x.prev = &c, last
+		if last == nil {
+			c.first = x
+		} else {
+			last.next = x
+		}
+		last = x
+	}
+	return &c
+}

@@ -1,0 +1,158 @@
+package nerio
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
+)
+
+// Clone implements protocol.Explorable. The copy is for use after a Step, not within one.
+func (m *Machine) Clone() protocol.Machine {
+	c := &Machine{cfg: m.cfg, lcfg: m.lcfg, terms: m.terms, now: m.now, start: m.start, disk: m.disk, trusted: m.trusted,
+		failed: m.failed, counted: m.counted, unfit: m.unfit, asks: m.asks, tells: m.tells, closing: m.closing, swept: m.swept}
+	pcg := *m.pcg
+	c.pcg = &pcg
+	c.rng = rand.New(c.pcg)
+	c.grantor = m.grantor.Clone(&c.lcfg, (*policy)(c), &c.terms, &c.out)
+	c.holder = m.holder.Clone(&c.lcfg, (*policy)(c), &c.terms, c.grantor, &c.out)
+	c.keep = c.keeps
+	c.start.answers, c.start.peers = slices.Clone(m.start.answers), slices.Clone(m.start.peers)
+	c.disk.pending = slices.Clone(m.disk.pending)
+	c.asks.open, c.asks.transfers = slices.Clone(m.asks.open), slices.Clone(m.asks.transfers)
+	c.seats = make(map[protocol.Group]*seat, len(m.seats))
+	for g, s := range m.seats {
+		x := *s
+		c.seats[g] = &x
+		if x.due != protocol.Never {
+			c.agenda.Add(x.due, x.group, &x)
+		}
+	}
+	mine := func(list []*seat) []*seat {
+		out := make([]*seat, len(list))
+		for i, s := range list {
+			out[i] = c.seats[s.group]
+		}
+		return out
+	}
+	c.wanted, c.tells.seats = mine(m.wanted), mine(m.tells.seats)
+	c.tells.sent = nil
+	for _, t := range m.tells.sent {
+		c.tells.sent = append(c.tells.sent, told{t.to, t.seq, mine(t.seats)})
+	}
+	return c
+}
+
+// AppendState implements protocol.Explorable. Instants are encoded relative to the last Step.
+func (m *Machine) AppendState(b []byte) []byte {
+	s := lease.State{B: b, Now: m.now}
+	// A free group matters until the last member's turn; an attempt that failed until it counts apart from the next.
+	for range m.lcfg.Members + 2 {
+		s.Past += m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip)
+	}
+	s.Past = max(s.Past, m.lcfg.LongestPromise(m.cfg.Longest))
+	m.appendStart(&s)
+	m.grantor.AppendState(&s)
+	m.holder.AppendState(&s)
+	s.Uint(uint64(m.trusted))
+	s.Int(int64(m.failed))
+	s.Instant(m.counted)
+	s.Bool(m.unfit)
+	s.Bool(m.closing.on)
+	s.Bool(m.closing.quiet)
+	s.Future(m.closing.due)
+	s.Bool(m.closing.noted)
+	s.Bool(m.closing.done)
+	m.appendSeats(&s)
+	m.appendAsks(&s)
+	state, err := m.pcg.MarshalBinary()
+	if err != nil {
+		panic("nerio: the state of a PCG always marshals: " + err.Error())
+	}
+	return append(s.B, state...)
+}
+
+func (m *Machine) appendStart(s *lease.State) {
+	st := &m.start
+	s.Uint(uint64(st.phase))
+	s.Uint(uint64(st.inc))
+	s.Uint(st.nonce)
+	s.Set(st.got)
+	s.Future(st.waited)
+	s.Bool(st.asked)
+	s.Future(st.due)
+	s.Bool(st.begun)
+	s.Bool(st.clean)
+	s.Set(st.introduced)
+	s.Future(st.settled)
+	for i := range st.peers {
+		p := &st.peers[i]
+		s.Uint(uint64(p.inc))
+		s.Uint(p.nonce)
+		s.Bool(p.spoke)
+	}
+	if st.phase == lost {
+		for r := range st.got.All() {
+			k := &st.answers[r]
+			s.Uint(uint64(k.State))
+			s.Bool(k.Bootstrap)
+			s.Uint(k.Highest)
+			s.Int(int64(k.Longest))
+			s.Uint(uint64(k.Heard))
+		}
+	}
+	s.B = m.disk.record.Append(s.B)
+	s.Bool(m.disk.had)
+	s.Uint(uint64(len(m.disk.pending)))
+	for _, c := range m.disk.pending {
+		s.Uint(c)
+	}
+}
+
+func (m *Machine) appendSeats(s *lease.State) {
+	list := make([]*seat, 0, len(m.seats))
+	for _, x := range m.seats {
+		list = append(list, x)
+	}
+	slices.SortFunc(list, func(a, b *seat) int { return cmp.Compare(a.group, b.group) })
+	s.Uint(uint64(len(list)))
+	for _, x := range list {
+		s.Text(string(x.group))
+		s.Bool(x.candidate)
+		s.Future(x.backoff)
+		s.Future(x.due)
+		s.Bool(x.told)
+		s.Ident(x.view.Leader)
+		s.Uint(x.view.Term)
+		s.Uint(x.view.Tenure)
+		s.Future(x.view.Until)
+		s.Bool(x.view.Stop)
+		s.Bool(x.published)
+	}
+}
+
+func (m *Machine) appendAsks(s *lease.State) {
+	s.Uint(uint64(len(m.asks.open)))
+	for i := range m.asks.open {
+		a := &m.asks.open[i]
+		s.Uint(a.id)
+		s.Uint(a.nonce)
+		s.Text(string(a.group))
+		s.Bool(a.verify)
+		s.Ident(a.to)
+		s.Instant(a.start)
+		s.Set(a.answered)
+	}
+	s.Uint(uint64(len(m.asks.transfers)))
+	for _, t := range m.asks.transfers {
+		s.Uint(t.id)
+		s.Uint(uint64(t.to))
+		s.Text(string(t.group))
+		s.Future(t.until)
+	}
+	s.Uint(uint64(len(m.tells.sent)))
+	s.Uint(m.tells.seq)
+	s.Future(m.tells.due)
+}
