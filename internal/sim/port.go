@@ -84,7 +84,7 @@ func (w *World) receive(m *member, e *event) {
 func (w *World) accept(m *member, e *event, now protocol.Time) {
 	w.stats.Delivered++
 	if w.config.Messages {
-		p := parcel{from: e.from, sent: e.sent, msg: w.incoming.Message}
+		p := parcel{from: e.from, sent: e.sent, msg: w.incoming.Message, id: e.id}
 		w.tell(&p, m.rank, EvDeliver, "")
 	}
 	w.stepAt(m, now, &w.incoming)
@@ -94,7 +94,7 @@ func (w *World) accept(m *member, e *event, now protocol.Time) {
 func (w *World) refuse(e *event, why string) {
 	w.stats.Refused++
 	if w.config.Messages {
-		w.tell(&parcel{from: e.from, sent: e.sent, msg: e.msg, data: e.data}, e.to, EvDrop, why)
+		w.tell(&parcel{from: e.from, sent: e.sent, msg: e.msg, data: e.data, id: e.id}, e.to, EvDrop, why)
 	}
 }
 
