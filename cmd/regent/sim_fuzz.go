@@ -73,7 +73,7 @@ func (f *fuzzer) check() error {
 		return errors.New("sim fuzz: no protocol: say which with --protocol; regent sim list shows all")
 	}
 	var err error
-	if f.protocol, err = suite.Lookup(f.name); err != nil {
+	if f.protocol, err = lookup(f.name); err != nil {
 		return fmt.Errorf("sim fuzz: %w", err)
 	}
 	f.few, f.many = uint64(f.protocol.Members), uint64(f.protocol.Members)

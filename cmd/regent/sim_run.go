@@ -99,9 +99,9 @@ func (r *scriptRunner) run(c *cobra.Command, file string) error {
 	if err != nil {
 		return &complete{fmt.Errorf("this script cannot be played\n%w", err)}
 	}
-	var o script.Options
-	if r.seeded {
-		o.Seed = &r.seed
+	o, err := r.options(s)
+	if err != nil {
+		return err
 	}
 	report := played{File: name, Title: s.Title, Protocol: s.Protocol, Members: s.Members, Steps: []playedStep{}, Failures: []place{}}
 	o.Each = func(at sim.Real, step *script.Step, printed []string) {
@@ -126,6 +126,16 @@ func (r *scriptRunner) run(c *cobra.Command, file string) error {
 		return r.rewriteFile(c, s, result)
 	}
 	return r.finish(c, &report, result)
+}
+
+// options are how the script is played.
+func (r *scriptRunner) options(s *script.Script) (script.Options, error) {
+	p, err := lookup(s.Protocol)
+	o := script.Options{Protocol: p}
+	if r.seeded {
+		o.Seed = &r.seed
+	}
+	return o, err
 }
 
 // printStep shows a statement and what it printed.

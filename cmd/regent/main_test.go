@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/rank"
+	"github.com/regentproject/regent/internal/sim"
+	"github.com/regentproject/regent/internal/sim/suite"
+)
+
+// The commands that test scripts run: regent itself, and one whose protocol rank is broken.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"regent": main,
+		"broken": func() {
+			lookup = brokenRank
+			main()
+		},
+	})
+}
+
+// brokenRank is rank with time-outs so short that no core ever agrees.
+func brokenRank(name string) (*suite.Protocol, error) {
+	p, err := suite.Lookup(name)
+	if err == nil {
+		p.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+			c := rank.Default(b.Self, b.Members, b.Inc)
+			c.Timeout, c.Cap = c.Period+time.Millisecond, c.Period+time.Millisecond
+			return rank.New(c)
+		}
+	}
+	return p, err
+}
+
+func TestCommands(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status},
+	})
+}
+
+// status runs a command and compares its exit status: status 2 regent sim run nothing.txt
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status CODE COMMAND [ARG ...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("%v: exit status %d, want %d", args[1:], got, want)
+	}
+}
