@@ -277,3 +277,21 @@ func TestPackageThatDoesNotBuildIsAnError(t *testing.T) {
 		t.Error("a package that does not exist was loaded")
 	}
 }
+
+func TestLinksThatLeadNowhereAreFound(t *testing.T) {
+	page := "[a](there.md) [b](../top.md#part) [c](#here) [d](https://example.org/x.md)\n" +
+		"![picture](gone.svg) and [e](../gone.md)\n```\n[f](code.md)\n```\n[g](/gone/too.md)\n"
+	exists := func(file string) bool { return file == "docs/there.md" || file == "top.md" }
+	var got []string
+	for _, p := range Links("docs/page.md", []byte(page), exists) {
+		got = append(got, p.String())
+	}
+	want := []string{
+		"docs/page.md:2: links to docs/gone.svg, which does not exist",
+		"docs/page.md:2: links to gone.md, which does not exist",
+		"docs/page.md:6: links to docs/gone/too.md, which does not exist",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}

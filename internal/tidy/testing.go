@@ -20,6 +20,8 @@ func Tests(p *Package) []Problem {
 		times, bubbles := importedAs(f, "time"), importedAs(f, "testing/synctest")
 		ast.Inspect(f.AST, func(n ast.Node) bool {
 			switch n := n.(type) {
+			case *ast.FuncDecl:
+				return !strings.HasPrefix(n.Name.Name, "Benchmark") // it measures, and proves nothing
 			case *ast.CallExpr:
 				if isSelector(n.Fun, bubbles, "Test") {
 					return false // inside, time is virtual

@@ -6,6 +6,7 @@
 //	drift.go        drift is computed by the four helpers of protocol.Rho and nowhere else
 //	layers.go       who may import whom, as a table
 //	budget.go       how long a file and a function may be, with a ratchet for the exceptions
+//	links.go        links in the docs that lead nowhere
 //	text.go         formatting, package docs, paths of somebody's machine
 //	testing.go      tests do not sleep on the wall clock and are not skipped
 //	replay_test.go  every simulated protocol gives the same trace when a seed is played twice

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -81,6 +82,44 @@ func TestNoFileNamesAPlaceOnSomebodysMachine(t *testing.T) {
 			continue
 		}
 		report(t, MachinePaths(name, content))
+	}
+}
+
+func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
+	pages := 0
+	for _, name := range files(t) {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil || filepath.Ext(name) != ".md" {
+			continue
+		}
+		pages++
+		report(t, Links(name, content, func(file string) bool {
+			_, err := os.Stat(filepath.Join(root, file))
+			return err == nil
+		}))
+	}
+	if pages < 3 {
+		t.Errorf("only %d pages were found", pages)
+	}
+}
+
+func TestArchitectureDocShowsEveryLayer(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range slices.Concat(column, beside) {
+		var row string
+		for line := range strings.Lines(string(page)) {
+			if strings.HasPrefix(line, "| "+l.name+" |") {
+				row = line
+			}
+		}
+		for _, pattern := range l.packages {
+			if dir := strings.TrimSuffix(pattern, "/..."); !strings.Contains(row, "`"+dir+"`") && !strings.Contains(row, "`"+dir+"/…`") {
+				t.Errorf("docs/architecture.md: the row of the layer %q does not show `%s`", l.name, dir)
+			}
+		}
 	}
 }
 

@@ -22,3 +22,8 @@ func TestMaySkip(t *testing.T) {
 	}
 	t.SkipNow() // want "can be skipped"
 }
+
+func BenchmarkMayDoBoth(b *testing.B) {
+	time.Sleep(1)
+	b.Skip("no such device")
+}
