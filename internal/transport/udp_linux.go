@@ -37,10 +37,10 @@ type batch struct {
 	vectors [maxBatch]unix.Iovec
 	names   [maxBatch]unix.RawSockaddrInet6 // with room for an IPv4 address as well
 
-	begin, count int // what to send, or how much to receive
-	wait         bool
-	n            int
-	err          error
+	count int // how many to send, or at most to receive
+	wait  bool
+	n     int
+	err   error
 }
 
 // mmsghdr is struct mmsghdr.

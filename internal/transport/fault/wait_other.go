@@ -1,0 +1,5 @@
+//go:build !linux
+
+package fault
+
+func newPrecise() waiter { return newTimer() }

@@ -1,0 +1,255 @@
+// Package relay stands between the members of a council, real processes on real sockets, and makes the network between
+// them as bad as a test or a demonstration wants it: delays, losses, duplicates, disorder and cuts, for each direction
+// of each pair, changed while it runs.
+//
+// The relay listens on one port for each ordered pair. Member a is configured with the relay's port for (a, b) as the
+// address of b, and so on: from the port alone the relay knows who sent a datagram and to whom, whatever address it came
+// from, and need not look into it. It sends on to the real address of b from the same port. Members never answer to the
+// source of a datagram, so nothing goes past the relay.
+//
+//	relay.go    sockets and forwarding
+//	control.go  the same board from another process, line by line
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/regentproject/regent/internal/transport"
+	"github.com/regentproject/regent/internal/transport/fault"
+)
+
+// DefaultLimit is how many datagrams of one pair may be under way.
+const DefaultLimit = 4096
+
+// A Member is one end of the relay's pairs.
+type Member struct {
+	Name string
+	// Addr is where the member really listens. SetAddr can change it.
+	Addr netip.AddrPort
+}
+
+// Config is what a relay is made of.
+type Config struct {
+	Members []Member
+	// Bind is the address that the relay listens on; the zero value is 127.0.0.1.
+	Bind netip.Addr
+	// Limit is how many datagrams of one pair may be under way; more are lost. 0 is DefaultLimit.
+	Limit int
+	// Seed decides what chance decides, as far as the order in which datagrams come is the same.
+	Seed uint64
+}
+
+// A Relay forwards datagrams until it is closed.
+type Relay struct {
+	board    *fault.Board
+	pairs    [][]*pair // from, to; nil on the diagonal
+	targets  []atomic.Pointer[netip.AddrPort]
+	schedule *fault.Schedule[*parcel]
+	limit    int64
+	done     sync.WaitGroup
+}
+
+// pair is one direction between two members.
+type pair struct {
+	relay    *Relay
+	from, to int
+	conn     transport.Conn
+	rand     *rand.Rand
+	// turn is when the last datagram leaves.
+	turn time.Time
+	stats
+	waiting atomic.Int64
+
+	out sync.Mutex // one writer at a time
+	one [1]transport.Packet
+}
+
+type stats struct{ received, forwarded, lost, overflowed atomic.Uint64 }
+
+// Stats counts the datagrams of a pair.
+type Stats struct {
+	Received, Forwarded uint64
+	Lost                uint64 // by loss or a cut, as asked for
+	Overflowed          uint64 // for want of room
+	Waiting             int64
+}
+
+// parcel is a datagram under way.
+type parcel struct {
+	pair *pair
+	data []byte
+}
+
+var parcels = sync.Pool{New: func() any { return new(parcel) }}
+
+// Start opens a relay with perfect links.
+func Start(c Config) (*Relay, error) {
+	if !c.Bind.IsValid() {
+		c.Bind = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	if c.Limit == 0 {
+		c.Limit = DefaultLimit
+	}
+	names := make([]string, len(c.Members))
+	for i, m := range c.Members {
+		names[i] = m.Name
+	}
+	r := &Relay{board: fault.NewBoard(names...), targets: make([]atomic.Pointer[netip.AddrPort], len(names)), limit: int64(c.Limit)}
+	for i, m := range c.Members {
+		if j, _ := r.board.Index(m.Name); j != i {
+			return nil, fmt.Errorf("relay: member %q: is there twice", m.Name)
+		}
+		r.targets[i].Store(&m.Addr)
+	}
+	r.schedule = fault.NewSchedule(r.deliver)
+	r.pairs = make([][]*pair, len(names))
+	for i := range names {
+		r.pairs[i] = make([]*pair, len(names))
+		for j := range names {
+			if i == j {
+				continue
+			}
+			conn, err := transport.Listen(netip.AddrPortFrom(c.Bind, 0))
+			if err != nil {
+				r.Close()
+				return nil, fmt.Errorf("relay: from %s to %s: %w", names[i], names[j], err)
+			}
+			p := &pair{relay: r, from: i, to: j, conn: conn, rand: rand.New(rand.NewPCG(c.Seed, uint64(i)<<32|uint64(j)))}
+			r.pairs[i][j] = p
+			r.done.Go(p.run)
+		}
+	}
+	return r, nil
+}
+
+// Board is where links are changed.
+func (r *Relay) Board() *fault.Board { return r.board }
+
+// pair finds a pair by names.
+func (r *Relay) pair(from, to string) (*pair, error) {
+	i, err := r.board.Index(from)
+	if err != nil {
+		return nil, err
+	}
+	j, err := r.board.Index(to)
+	if err != nil {
+		return nil, err
+	}
+	if i == j {
+		return nil, fmt.Errorf("from %s to %s: no member talks to itself through a relay", from, to)
+	}
+	return r.pairs[i][j], nil
+}
+
+// Addr returns the address that from must use for to.
+func (r *Relay) Addr(from, to string) (netip.AddrPort, error) {
+	p, err := r.pair(from, to)
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return p.conn.LocalAddr(), nil
+}
+
+// SetAddr says where a member listens now.
+func (r *Relay) SetAddr(name string, addr netip.AddrPort) error {
+	i, err := r.board.Index(name)
+	if err != nil {
+		return err
+	}
+	r.targets[i].Store(&addr)
+	return nil
+}
+
+// Stats returns what happened to the datagrams of a pair.
+func (r *Relay) Stats(from, to string) (Stats, error) {
+	p, err := r.pair(from, to)
+	if err != nil {
+		return Stats{}, err
+	}
+	return Stats{p.received.Load(), p.forwarded.Load(), p.lost.Load(), p.overflowed.Load(), p.waiting.Load()}, nil
+}
+
+// Close stops forwarding. What is under way is lost.
+func (r *Relay) Close() error {
+	var errs []error
+	for _, row := range r.pairs {
+		for _, p := range row {
+			if p != nil {
+				errs = append(errs, p.conn.Close())
+			}
+		}
+	}
+	r.schedule.Stop()
+	r.done.Wait()
+	return errors.Join(errs...)
+}
+
+// run takes in the datagrams of a pair.
+func (p *pair) run() {
+	in := transport.NewPackets(16)
+	for {
+		n, err := p.conn.Read(in)
+		if err != nil {
+			return // closed
+		}
+		for i := range in[:n] {
+			p.take(in[i].Data)
+		}
+	}
+}
+
+// take decides over one datagram.
+func (p *pair) take(data []byte) {
+	p.received.Add(1)
+	link := p.relay.board.Link(p.from, p.to)
+	now := time.Now()
+	plan, next := link.Plan(p.rand, max(0, p.turn.Sub(now)))
+	p.turn = now.Add(next)
+	if plan.Copies == 0 {
+		p.lost.Add(1)
+	}
+	for _, d := range plan.Delays[:plan.Copies] {
+		if d == 0 {
+			p.forward(data)
+			continue
+		}
+		if p.waiting.Add(1) > p.relay.limit {
+			p.waiting.Add(-1)
+			p.overflowed.Add(1)
+			continue
+		}
+		x := parcels.Get().(*parcel)
+		x.pair, x.data = p, append(x.data[:0], data...)
+		p.relay.schedule.Add(now.Add(d), x)
+	}
+}
+
+// deliver sends a datagram on that has waited long enough. One whose link was cut meanwhile is lost.
+func (r *Relay) deliver(x *parcel) {
+	p := x.pair
+	p.waiting.Add(-1)
+	if r.board.Link(p.from, p.to).Cut {
+		p.lost.Add(1)
+	} else {
+		p.forward(x.data)
+	}
+	parcels.Put(x)
+}
+
+func (p *pair) forward(data []byte) {
+	p.out.Lock()
+	defer p.out.Unlock()
+	p.one[0] = transport.Packet{Data: data, Addr: *p.relay.targets[p.to].Load()}
+	// An error is a loss, as on any network: perhaps nobody listens there now.
+	if n, _ := p.conn.Write(p.one[:]); n == 1 {
+		p.forwarded.Add(1)
+	} else {
+		p.lost.Add(1)
+	}
+}
