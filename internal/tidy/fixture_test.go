@@ -3,6 +3,7 @@ package tidy
 import (
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,10 +15,10 @@ import (
 var fixtures = sync.OnceValues(func() (map[string]*Package, error) {
 	packages, err := Load(".", "./testdata/impure", "./testdata/pure", "./testdata/constrained", "./testdata/drift",
 		"./testdata/docless", "./testdata/twodocs", "./testdata/misnamed", "./testdata/tests", "./testdata/upward",
-		"./testdata/long", "./testdata/formatted")
+		"./testdata/long", "./testdata/formatted", "./testdata/program", "./testdata/unsaid")
 	byName := map[string]*Package{}
 	for _, p := range packages {
-		byName[p.Name] = p
+		byName[path.Base(p.Rel)] = p
 	}
 	return byName, err
 })
@@ -225,6 +226,7 @@ func TestBudgetIsARatchet(t *testing.T) {
 func TestPackageDocsAreFound(t *testing.T) {
 	for name, want := range map[string]string{
 		"docless": "has no package doc", "twodocs": "has a second package doc", "misnamed": "does not begin with", "pure": "",
+		"unsaid": `does not begin with "unsaid"`, "program": "",
 	} {
 		found := PackageDoc(fixture(t, name))
 		if want == "" && len(found) == 0 {

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/format"
 	"go/types"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,13 +42,15 @@ func PackageDoc(p *Package) []Problem {
 	for _, f := range with[1:] {
 		found = append(found, p.at(f.AST.Doc.Pos(), "has a second package doc; the first is in %s", with[0].Path))
 	}
-	want := []string{"Package " + p.Name + " "}
-	if p.Name == "main" {
-		want = []string{"Command ", "Program "}
-	}
+	want := "Package " + p.Name
 	doc := with[0].AST.Doc
-	if !slices.ContainsFunc(want, func(w string) bool { return strings.HasPrefix(doc.Text(), w) }) {
-		found = append(found, p.at(doc.Pos(), "the package doc does not begin with %q", want[0]))
+	begin := doc.Text()
+	if p.Name == "main" {
+		want = path.Base(p.Rel) // a command may be called by its name alone, with a capital letter
+		begin = strings.ToLower(strings.TrimPrefix(begin, "Command "))
+	}
+	if !strings.HasPrefix(begin, want+" ") {
+		found = append(found, p.at(doc.Pos(), "the package doc does not begin with %q", want))
 	}
 	return found
 }

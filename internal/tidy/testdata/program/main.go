@@ -1,0 +1,4 @@
+// Program does something.
+package main
+
+func main() {}

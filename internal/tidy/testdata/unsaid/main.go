@@ -1,0 +1,4 @@
+// This one does something.
+package main
+
+func main() {}
