@@ -67,7 +67,9 @@ func better(newer, older Echo, rho protocol.Rho) bool {
 	if received < 0 || sent < 0 {
 		return received <= 0 && sent >= 0
 	}
+	// drift: both sides are scaled by the same factor and only compared, so nothing is rounded
 	hi1, lo1 := bits.Mul64(uint64(received), billion-uint64(rho))
+	// drift: as above
 	hi2, lo2 := bits.Mul64(uint64(sent), billion+uint64(rho))
 	return hi1 < hi2 || hi1 == hi2 && lo1 <= lo2
 }

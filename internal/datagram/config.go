@@ -36,6 +36,7 @@ func (c *Config) check() error {
 	if c.MaxAge == 0 {
 		c.MaxAge = longestMaxAge
 		if c.Rho > 0 {
+			// drift: a choice that nothing rests on, not a measure of time
 			c.MaxAge = min(longestMaxAge, max(shortestMaxAge, c.Delta*125_000_000/time.Duration(c.Rho)))
 		}
 	}
