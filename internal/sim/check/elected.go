@@ -7,20 +7,24 @@ import (
 	"github.com/regentproject/regent/internal/sim"
 )
 
-// Elected is N-EE: once a quorum is well, no group that its members want to lead stays without a lease for longer than
-// the bound.
+// Elected is N-EE: once a quorum of the healed core is well, no group that its members want to lead stays without a
+// lease for longer than the bound. A member that has lost its record and does not know yet what it has forgotten is not
+// well: too many of them need an operator.
 type Elected struct {
-	leases leases
-	groups []protocol.Group
-	free   []sim.Real // since when each group has had no lease; Forever while it has one
-	bound  time.Duration
-	good   sim.Real
+	leases  leases
+	quorums protocol.Quorums
+	groups  []protocol.Group
+	free    []sim.Real // since when each group has had no lease; Forever while it has one
+	bound   time.Duration
+	core    protocol.Set // of the liveness phase, else empty
+	speaks  protocol.Set
+	good    sim.Real // since when a quorum of the core is well; Forever if it is not
 }
 
 // NewElected returns the checker for groups that every member wants to lead at all times. The bound counts from the
-// beginning of the liveness phase, or from the end of the last lease.
-func NewElected(t Truth, bound time.Duration, groups []protocol.Group) *Elected {
-	return &Elected{leases: newLeases(t), groups: groups, free: make([]sim.Real, len(groups)), bound: bound, good: sim.Forever}
+// beginning of the liveness phase, from when a quorum is well, or from the end of the last lease.
+func NewElected(t Truth, q protocol.Quorums, bound time.Duration, groups []protocol.Group) *Elected {
+	return &Elected{leases: newLeases(t), quorums: q, groups: groups, free: make([]sim.Real, len(groups)), bound: bound, good: sim.Forever}
 }
 
 // Name returns N-EE.
@@ -30,16 +34,38 @@ func (e *Elected) Name() string { return "N-EE" }
 func (e *Elected) Observe(r *sim.Record) error {
 	err := e.late(r.T)
 	did := e.leases.follow(r)
-	if r.Ev == sim.EvPhase {
-		e.good = sim.Forever
-		if r.Why == sim.Liveness {
-			e.good = r.T
-		}
-	}
+	e.follow(r)
 	if did.begun != nil || did.ended != nil || len(did.gone) > 0 || r.Ev == sim.EvPhase {
 		e.look(r.T)
 	}
 	return err
+}
+
+// follow knows who is well.
+func (e *Elected) follow(r *sim.Record) {
+	switch r.Ev {
+	case sim.EvPhase:
+		e.core, e.good = protocol.Set{}, sim.Forever
+		if r.Why == sim.Liveness {
+			e.core = r.Members
+		}
+	case sim.EvCrash, sim.EvClose:
+		e.speaks.Remove(r.Node)
+	case protocol.EvSpeak:
+		e.speaks.Add(r.Node)
+	case protocol.EvWait:
+		if r.Until == protocol.Never {
+			e.speaks.Remove(r.Node)
+		}
+	default:
+		return
+	}
+	switch well := e.quorums.In(e.core.Intersect(e.speaks)); {
+	case !well:
+		e.good = sim.Forever
+	case e.good == sim.Forever:
+		e.good = r.T
+	}
 }
 
 // look notes which groups have a lease.

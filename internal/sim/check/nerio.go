@@ -10,6 +10,8 @@ import (
 // NerioSpec is what the checkers of quorum leases have to know about a run.
 type NerioSpec struct {
 	Quorums protocol.Quorums
+	// Longest is longer than any promise stands.
+	Longest time.Duration
 	// Groups that every member wants to lead at all times, and the bound of N-EE on how long one may be without a lease.
 	// Without groups N-EE is not checked.
 	Groups []protocol.Group
@@ -23,10 +25,10 @@ type NerioSpec struct {
 func Nerio(t Truth, s NerioSpec) []Checker {
 	all := []Checker{
 		NewUnique(t, s.Quorums), NewBacked(t, s.Quorums), NewKeeps(t), NewEdictValid(t), NewEdictOrder(t), NewToken(t),
-		NewResource(s.Seed, s.Travel), NewStability(t), NewVerified(t),
+		NewResource(s.Seed, s.Travel), NewStability(t, s.Longest), NewVerified(t),
 	}
 	if len(s.Groups) > 0 {
-		all = append(all, NewElected(t, s.Bound, s.Groups))
+		all = append(all, NewElected(t, s.Quorums, s.Bound, s.Groups))
 	}
 	return all
 }

@@ -336,7 +336,7 @@ func TestResourceSeesStaleOrders(t *testing.T) {
 func TestStability(t *testing.T) {
 	const good = `1s - phase why=liveness members=abc
 	`
-	tell(t, func(tr Truth) Checker { return NewStability(tr) }, []story{
+	tell(t, func(tr Truth) Checker { return NewStability(tr, 500*time.Millisecond) }, []story{
 		{"steps down under its lease", good + `
 			2s a lease g tenure=1 token=5 until=4s horizon=1
 			3s a stepdown g tenure=1`, ""},
@@ -355,6 +355,12 @@ func TestStability(t *testing.T) {
 			4s a stepdown g tenure=1`, ""},
 		{"gained before all was well", `
 			500ms a lease g tenure=1 token=5 until=4s horizon=1` + "\n" + good + `4s a stepdown g tenure=1`, ""},
+		{"gained while promises of the dead may stand", good + `
+			1499ms a lease g tenure=1 token=5 until=4s horizon=1
+			4s a stepdown g tenure=1`, ""},
+		{"gained when none can", good + `
+			1500ms a lease g tenure=1 token=5 until=4s horizon=1
+			4s a stepdown g tenure=1`, "lapsed at 4s"},
 		{"outside the core", good + `
 			2s d lease g tenure=1 token=5 until=4s horizon=1
 			4s d stepdown g tenure=1`, ""},
@@ -365,7 +371,12 @@ func TestStability(t *testing.T) {
 }
 
 func TestElected(t *testing.T) {
-	tell(t, func(tr Truth) Checker { return NewElected(tr, time.Second, []protocol.Group{"g", "h"}) }, []story{
+	const speak = `
+		0s a speak
+		0s b speak
+		0s c speak
+	`
+	stories := []story{
 		{"both in time", `
 			1s - phase why=liveness members=abc
 			1500ms a lease g tenure=1 token=5 until=9s horizon=1
@@ -397,7 +408,25 @@ func TestElected(t *testing.T) {
 			1s - phase why=liveness members=abc
 			9s c weak to=a`, `nobody has led "g"`},
 		{"while all is not well", `9s c weak to=a`, ""},
-	})
+		{"a quorum that is not well", `
+			0s c wait until=2562047h47m16.854775807s
+			1s - phase why=liveness members=abc
+			9s c weak to=a`, ""},
+		{"a quorum that was well too late", `
+			0s c wait until=2562047h47m16.854775807s
+			1s - phase why=liveness members=abc
+			5s c speak
+			5900ms c weak to=a`, ""},
+		{"a quorum that was well in the end", `
+			0s c wait until=2562047h47m16.854775807s
+			1s - phase why=liveness members=abc
+			5s c speak
+			6001ms c weak to=a`, `nobody has led "g"`},
+	}
+	for i := range stories {
+		stories[i].trace = speak + stories[i].trace
+	}
+	tell(t, func(tr Truth) Checker { return NewElected(tr, majority, time.Second, []protocol.Group{"g", "h"}) }, stories)
 }
 
 func TestVerified(t *testing.T) {

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"time"
+
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/sim"
 )
@@ -8,15 +10,19 @@ import (
 // Stability is N-STAB: once its links are good, a lease that a member of the healed core gains does not lapse. It ends
 // when its holder steps down, or because its program did not stop when it was asked to.
 //
-// Leases from before may lapse: the last request before the links healed may have been lost.
+// Leases from before may lapse: the last request before the links healed may have been lost. So may those of a short
+// while after, which may still rest on the promises of voters that are dead by now.
 type Stability struct {
 	leases leases
+	grace  time.Duration
 	core   protocol.Set
 	good   sim.Real
 }
 
-// NewStability returns the checker.
-func NewStability(t Truth) *Stability { return &Stability{leases: newLeases(t), good: sim.Forever} }
+// NewStability returns the checker. After the grace no promise is left that was made before the liveness phase began.
+func NewStability(t Truth, grace time.Duration) *Stability {
+	return &Stability{leases: newLeases(t), grace: grace, good: sim.Forever}
+}
 
 // Name returns N-STAB.
 func (s *Stability) Name() string { return "N-STAB" }
@@ -27,7 +33,7 @@ func (s *Stability) Observe(r *sim.Record) error {
 	if r.Ev == sim.EvPhase {
 		s.core, s.good = r.Members, sim.Forever
 		if r.Why == sim.Liveness {
-			s.good = r.T
+			s.good = r.T.Add(s.grace)
 		}
 	}
 	if x := did.ended; x != nil {

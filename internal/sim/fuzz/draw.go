@@ -144,6 +144,9 @@ func (d *drawer) fault(at sim.Real) sim.Fault {
 	switch f.Kind {
 	case sim.Crash:
 		f.Disk = sim.Disk(d.N(4))
+		if disks := d.p.Disks; disks != nil {
+			f.Disk = disks[d.N(len(disks))]
+		}
 		f.Amount = int64(1 + d.N(4))
 	case sim.Cut, sim.Slow, sim.Lose, sim.Duplicate:
 		d.pair(&f)

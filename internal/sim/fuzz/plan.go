@@ -78,5 +78,8 @@ func (pl *Plan) config(p *suite.Protocol) sim.Config {
 	if p.Configure != nil {
 		p.Configure(&c)
 	}
+	if p.Vary != nil {
+		p.Vary(&c)
+	}
 	return c
 }
