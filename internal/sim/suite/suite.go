@@ -32,12 +32,17 @@ type Protocol struct {
 	// Configure changes the world's configuration, if need be: programs and their readers, links. It sees a world that is
 	// complete, and is called once for each run.
 	Configure func(*sim.Config)
+	// Vary, if not nil, lets random runs differ in more than faults, by the seed in the configuration. It comes after
+	// Configure. Scenarios are not varied.
+	Vary func(*sim.Config)
 	// Port makes what lies between machines and links in a share of the runs; nil: nothing does.
 	Port sim.NewPort
 	// Checkers makes the checkers of one run.
 	Checkers func(t check.Truth) []check.Checker
 	// Faults weighs the kinds of faults that random runs draw from; a kind without weight is not drawn.
 	Faults []Weight
+	// Disks lists what a member that comes back from a random crash may find; nil: anything.
+	Disks []sim.Disk
 	// Timely is the longest delay of a link while a core must converge, and Settle how long that may take.
 	Timely, Settle time.Duration
 	// Core is the least number of members that must be able to converge, of so many; the others may stay down for good.
@@ -88,7 +93,7 @@ func Lookup(name string) (*Protocol, error) {
 
 // All returns the protocols in the order of their names.
 func All() []*Protocol {
-	all := []*Protocol{rankProtocol()}
+	all := []*Protocol{datagramProtocol(), nerioProtocol(), rankProtocol()}
 	slices.SortFunc(all, func(a, b *Protocol) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
