@@ -28,6 +28,9 @@ const (
 	// probeGap is the shortest time between a datagram to a peer and a probe to it.
 	probeGap = 10 * time.Millisecond
 
+	// prompt is the part of Δ that messages may wait between their Step and the wire, and still be as good as a probe.
+	prompt = 16
+
 	longestMaxAge  = time.Minute
 	shortestMaxAge = 2 * probeGap
 )

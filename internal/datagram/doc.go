@@ -36,8 +36,8 @@
 //   - PROTOCOLS keeps one echo, the best, until it is older than MaxAge. A lucky one then turns down all that come after it, and
 //     when it is forgotten there is none, though none was missing: that breaks FA2. We keep the best of two
 //     consecutive halves of MaxAge.
-//   - A datagram whose messages waited for the disk has an old stamp and makes a bad echo. It does not count as sent when
-//     probes are due.
+//   - A datagram whose messages waited for the disk has an old stamp and makes a bad echo. If that was longer than Δ/16 it does
+//     not stand in for a probe.
 //   - A bound below MinDelay is impossible for clocks within ρ. It is counted, and the delay called unknown.
 //
 // Drift is computed with the four methods of protocol.Rho alone, with one exception: which of two echoes is the better one is

@@ -102,8 +102,8 @@ func (e *Endpoint) SetIncarnation(inc protocol.Inc) { e.config.Self.Inc = inc }
 func (e *Endpoint) Stamp(now, sent protocol.Time, to protocol.Rank) Header {
 	p := &e.peers[to]
 	p.seq++
-	if sent >= now {
-		p.sent, p.owed = now, false // a datagram that waited makes a bad echo, and does not stand in for a probe
+	if now.Sub(sent) <= e.config.Delta/prompt {
+		p.sent, p.owed = now, false // a datagram that waited for long makes a bad echo, and does not stand in for a probe
 	}
 	h := Header{From: e.config.Self, To: protocol.Ident{Rank: to, Inc: p.inc}, Seq: p.seq, Sent: min(sent, now)}
 	if p.nameless {

@@ -157,6 +157,12 @@ func TestHeldDatagramDoesNotStandInForAProbe(t *testing.T) {
 	if due := w.e[0].Probes(w.clock(0)); len(due) != 1 {
 		t.Fatal("no probe is due after a datagram that waited")
 	}
+	w.stamp(0, 1)
+	w.pass(w.e[0].config.MaxAge/2 + ms)
+	w.e[0].Stamp(w.clock(0), w.clock(0)-protocol.Time(20*time.Microsecond), 1)
+	if due := w.e[0].Probes(w.clock(0)); len(due) != 0 {
+		t.Fatal("a probe is due after a datagram that left when its Step was done")
+	}
 }
 
 func TestEchoOfAnEarlierIncarnationDoesNotCount(t *testing.T) {
