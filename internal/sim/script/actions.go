@@ -2,16 +2,20 @@ package script
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/sim"
 )
 
-// play begins the faults.
+// play begins the faults. Whom a fault of the leader befalls is known from its record; without a leader there is none.
 func (f faults) play(p *player) error {
 	for _, fault := range f {
-		p.begun = append(p.begun, begun{p.world.Begin(fault), fault})
+		p.struck = nil
+		if id := p.world.Begin(fault); p.struck != nil {
+			p.begun = append(p.begun, begun{id, *p.struck})
+		}
 	}
 	return nil
 }
@@ -24,18 +28,16 @@ type ending struct {
 }
 
 func (e *ending) play(p *player) error {
-	var done protocol.Set
-	for _, b := range p.begun {
-		// Whom a fault of the leader befell is not known here; ending one that is over does no harm.
-		if slices.Contains(e.kinds, b.fault.Kind) && (e.who.Has(b.fault.A) || b.fault.A == sim.TheLeader) {
+	before := len(p.begun)
+	p.begun = slices.DeleteFunc(p.begun, func(b begun) bool {
+		over := slices.Contains(e.kinds, b.fault.Kind) && e.who.Has(b.fault.A)
+		if over {
 			p.world.End(b.id)
-			done.Add(b.fault.A)
 		}
-	}
-	for r := range e.who.All() {
-		if !done.Has(r) {
-			return unmetf("%v is not %s", r, e.what)
-		}
+		return over
+	})
+	if len(p.begun) == before {
+		return unmetf("%s was not %s", strings.Trim(e.who.String(), "{}"), e.what)
 	}
 	return nil
 }
@@ -44,15 +46,22 @@ func (e *ending) play(p *player) error {
 type healing struct{ links *Links }
 
 func (h *healing) play(p *player) error {
-	for _, b := range p.begun {
-		switch b.fault.Kind {
-		case sim.Cut, sim.Partition, sim.Slow, sim.Lose, sim.Duplicate:
-			if h.links == nil || h.all(p.world.Members(), &b.fault) {
-				p.world.End(b.id)
-			}
+	before := len(p.begun)
+	p.begun = slices.DeleteFunc(p.begun, func(b begun) bool {
+		over := onLinks(b.fault.Kind) && (h.links == nil || h.all(p.world.Members(), &b.fault))
+		if over {
+			p.world.End(b.id)
 		}
+		return over
+	})
+	if len(p.begun) == before {
+		return unmetf("nothing was wrong with those links, or with them only: a partition is healed as a whole")
 	}
 	return nil
+}
+
+func onLinks(k sim.Kind) bool {
+	return slices.Contains([]sim.Kind{sim.Cut, sim.Partition, sim.Slow, sim.Lose, sim.Duplicate}, k)
 }
 
 // all says whether the links to heal are all those of a fault.

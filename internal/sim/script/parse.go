@@ -50,6 +50,7 @@ type parser struct {
 	script   *Script
 	protocol *suite.Protocol
 	begun    bool // a statement that is no setting has been seen
+	ported   bool // messages travel as packets
 	errs     Errors
 }
 

@@ -77,17 +77,25 @@ type player struct {
 
 	stated    map[statement]bool // since the statement began
 	begun     []begun
+	struck    *sim.Fault // the newest fault, with the leader's name
 	printed   []string
 	late      []error // of statements that were postponed
-	watching  string
-	violation error // not yet expected
-	over      bool  // a violation was expected and came
+	watching  watch
+	horizons  map[horizon]protocol.Time // the ends of leases, as their holders state them
+	violation error                     // not yet expected
+	over      bool                      // a violation was expected and came
 }
 
 // A statement is a fact of a member.
 type statement struct {
 	node protocol.Rank
 	ev   protocol.Ev
+}
+
+// A horizon is the end of leases of a member.
+type horizon struct {
+	node protocol.Rank
+	id   protocol.HorizonID
 }
 
 // begun is a fault that the script began.
@@ -98,7 +106,8 @@ type begun struct {
 
 // Play runs a script to its end. It returns an error only if it cannot be run at all.
 func Play(s *Script, o Options) (*Result, error) {
-	p := &player{script: s, protocol: o.Protocol, observed: o.Observers, result: &Result{Seed: s.Seed}, stated: make(map[statement]bool)}
+	p := &player{script: s, protocol: o.Protocol, observed: o.Observers, result: &Result{Seed: s.Seed},
+		stated: make(map[statement]bool), horizons: make(map[horizon]protocol.Time)}
 	if o.Seed != nil {
 		p.result.Seed = *o.Seed
 	}
@@ -145,6 +154,9 @@ func (p *player) newWorld() error {
 	if p.protocol.Configure != nil {
 		p.protocol.Configure(&c)
 	}
+	if p.script.varied && p.protocol.Vary != nil {
+		p.protocol.Vary(&c)
+	}
 	world, err := sim.New(c)
 	if err != nil {
 		return err
@@ -157,8 +169,15 @@ func (p *player) newWorld() error {
 
 // Observe shows a record to everybody who looks at the trace.
 func (p *player) Observe(r *sim.Record) error {
-	if r.Ev == sim.EvDeliver {
+	switch r.Ev {
+	case sim.EvDeliver:
 		p.mail.given[way{r.Why, r.Peer.Rank, r.Node}] = true
+	case sim.EvFault:
+		if f, ok := r.Detail.(sim.Fault); ok {
+			p.struck = &f
+		}
+	case protocol.EvHorizon:
+		p.horizons[horizon{r.Node, protocol.HorizonID(r.Seq)}] = r.Until
 	}
 	if r.Node != protocol.Nobody {
 		p.stated[statement{r.Node, r.Ev}] = true
@@ -259,7 +278,14 @@ func (p *player) print(format string, args ...any) {
 // leads says whether a member leads by its own view and, where there is a lease, by its clock.
 func (p *player) leads(r protocol.Rank, s scope) bool {
 	v := view(p.world, r, s)
-	return v != nil && v.Leader.Rank == r && p.world.Clock(r).At(p.world.Now()) < v.Until
+	if v == nil || v.Leader.Rank != r {
+		return false
+	}
+	until := v.Until
+	if end, ok := p.horizons[horizon{r, v.Horizon}]; ok {
+		until = min(until, end)
+	}
+	return p.world.Clock(r).At(p.world.Now()) < until
 }
 
 // diff shows what was expected and what came instead.

@@ -8,6 +8,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/sim"
 	"github.com/regentproject/regent/internal/sim/fuzz"
+	"github.com/regentproject/regent/internal/sim/suite"
 )
 
 // Render writes a plan as a script that plays the same run. The comment, of one or several lines, stands above it.
@@ -49,13 +50,16 @@ func worldSettings(pl *fuzz.Plan) []string {
 	if pl.Bound.Slack != (sim.Delay{}) || pl.Bound.Unknown != 0 {
 		say("bounds slack %v unknown %v", pl.Bound.Slack, pl.Bound.Unknown)
 	}
-	p := &pl.Program
-	say("programs act %v stop %v stubborn %v again %v", p.Act, p.Stop, p.Stubborn, p.Again)
+	prog := &pl.Program
+	say("programs act %v stop %v stubborn %v again %v", prog.Act, prog.Stop, prog.Stubborn, prog.Again)
 	if pl.Stagger != (sim.Delay{}) {
 		say("starts %v", pl.Stagger)
 	}
 	if pl.Ports {
 		say("ports")
+	}
+	if p, err := suite.Lookup(pl.Protocol); err == nil && p.Vary != nil {
+		say("varied")
 	}
 	return all
 }

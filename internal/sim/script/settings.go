@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -20,6 +21,7 @@ type Settings struct {
 	Groups []protocol.Group
 
 	grouped bool
+	varied  bool
 	config  []func(*sim.Config)
 }
 
@@ -90,7 +92,7 @@ func setGroups(p *parser) {
 func setLinks(p *parser) {
 	all := Links{}
 	at := token{p.peek(), p.col()}
-	if next := p.peek(); next == "{" || next == "*" || p.isMember(next) {
+	if _, member := rankOf(at.text); member || at.text == "{" || at.text == "*" {
 		all = p.plain(at, p.links())
 	}
 	var changes []func(*sim.Link)
@@ -187,10 +189,14 @@ func setTimers(p *parser) {
 
 // setPorts runs all messages through the codec and the datagram layer.
 func setPorts(p *parser) {
+	if p.protocol == nil {
+		p.failAt(p.tokens[0], "ports: say first which protocol the members run, such as: protocol rank")
+	}
 	port := p.protocol.Port
 	if port == nil {
 		p.failAt(p.tokens[0], "%s is simulated without ports: leave this out", p.script.Protocol)
 	}
+	p.ported = true
 	p.script.configure(func(c *sim.Config) { c.Port = port })
 }
 
@@ -237,6 +243,14 @@ func setPrograms(p *parser) {
 			change(&c.Program)
 		}
 	})
+}
+
+// setVaried sets the world up as a random run of the same seed is, where the protocol has several ways to be set up.
+func setVaried(p *parser) {
+	if p.protocol == nil || p.protocol.Vary == nil {
+		p.failAt(p.tokens[0], "varied: %s has no variants that random runs draw: leave this out", cmp.Or(p.script.Protocol, "no protocol"))
+	}
+	p.script.varied = true
 }
 
 // setBounds sets how much is known of the delay of messages.

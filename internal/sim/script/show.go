@@ -26,23 +26,29 @@ var shows = map[string]func(*player){
 }
 
 // watch says what a run prints as it happens.
-type watch string
+type watch struct {
+	what string
+	only []string // names of facts or messages; all if there are none
+}
 
-func (w watch) play(p *player) error {
-	p.watching = string(w)
+func (w *watch) play(p *player) error {
+	p.watching = *w
 	return nil
 }
+
+func (w *watch) wants(name string) bool { return len(w.only) == 0 || slices.Contains(w.only, name) }
 
 // see prints a record if somebody watches for it.
 func (p *player) see(r *sim.Record) {
 	message := r.Ev == sim.EvSend || r.Ev == sim.EvDeliver || r.Ev == sim.EvDrop
-	switch {
-	case p.watching == "views" && r.Ev == sim.EvView:
+	name, _, _ := strings.Cut(r.Why, ":")
+	switch w := &p.watching; {
+	case w.what == "views" && r.Ev == sim.EvView:
 		v := protocol.View{Leader: r.Peer, Domain: r.Dom, Group: r.Group}
 		p.print("%v %v%s: %s (%s)", r.T, r.Node, of(v.Domain, v.Group), leaderWords(r.Node, &v), r.Why)
-	case p.watching == "messages" && message:
+	case w.what == "messages" && message && w.wants(name):
 		p.print("%v %s", r.T, messageWords(r))
-	case p.watching == "facts" && !message && r.Ev != sim.EvView:
+	case w.what == "facts" && !message && r.Ev != sim.EvView && w.wants(string(r.Ev)):
 		p.print("%v %s", r.T, factWords(r))
 	}
 }

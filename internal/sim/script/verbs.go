@@ -23,6 +23,7 @@ func init() {
 		"groups":   {set: setGroups, usage: "groups NAME ... [without candidates]"},
 		"links":    {set: setLinks, usage: "links [LINKS] [delay D[..D] [tail P% of D]] [loss P%] [duplicate P%] [fifo] [reliable]"},
 		"timers":   {set: setTimers, usage: "timers [late D[..D]] [twice P%]"},
+		"varied":   {set: setVaried, usage: "varied"},
 		"ports":    {set: setPorts, usage: "ports"},
 		"disks":    {set: setDisks, usage: "disks take D[..D]"},
 		"starts":   {set: setStarts, usage: "starts D[..D]"},
@@ -69,7 +70,7 @@ func init() {
 		"settle": {parse: parseSettle, usage: "settle D [MEMBERS]"},
 		"expect": {parse: parseExpect, usage: "expect CONDITION\nexpect violation NAME"},
 		"show":   {parse: parseShow, usage: "show views | held | clocks | members"},
-		"watch":  {parse: parseWatch, usage: "watch views | facts | messages | nothing"},
+		"watch":  {parse: parseWatch, usage: "watch views\nwatch facts [EVENT ...]\nwatch messages [MESSAGE ...]\nwatch nothing"},
 	}
 }
 
@@ -353,17 +354,30 @@ func parseShow(p *parser) action {
 }
 
 func parseWatch(p *parser) action {
+	w := &watch{}
 	switch t := p.take("views, facts, messages or nothing"); t.text {
-	case "views", "facts", "messages", "nothing":
-		return watch(t.text)
+	case "views", "nothing":
+		w.what = t.text
+	case "facts", "messages":
+		w.what = t.text
+		for p.peek() != "" {
+			name := p.take("")
+			if t.text == "messages" && !slices.Contains(p.protocol.Messages, name.text) {
+				p.failAt(name, "%q: no such message%s", name.text, suggest(name.text, p.protocol.Messages))
+			}
+			w.only = append(w.only, name.text)
+		}
 	default:
 		p.failAt(t, "%q: expected views, facts, messages or nothing", t.text)
-		return nil
 	}
+	return w
 }
 
 // letters takes which messages a statement is about.
 func (p *parser) letters() letters {
+	if p.ported {
+		p.failAt(p.tokens[0], "messages travel as packets in this script, which cannot be told apart: leave out ports")
+	}
 	t := p.take("a message, such as rank.OK")
 	known := p.protocol.Messages
 	if t.text != "*" && !slices.Contains(known, t.text) {
