@@ -47,9 +47,9 @@ func TestEarlierIncarnationsAreStale(t *testing.T) {
 	expect(t, b, send(t, old, b, 1, &hot{}), Accepted)
 	expect(t, b, send(t, a, b, 1, &hot{}), Accepted)
 	before := state(b)
-	p := expect(t, b, send(t, old, b, 2, &hot{}), Stale)
-	if p.From != old.Me() || len(p.Messages) != 0 {
-		t.Errorf("from %v with %d messages", p.From, len(p.Messages))
+	p := expect(t, b, send(t, old, b, 2, &hot{}, &help{}), Stale)
+	if p.Header != *stamped(old, b, 2) || len(p.Messages) != 0 {
+		t.Errorf("header %+v with %d messages", p.Header, len(p.Messages))
 	}
 	if b.Heard(0) != 5 {
 		t.Errorf("heard %d, want 5", b.Heard(0))
@@ -82,9 +82,14 @@ func TestSecondStartUnderOneIncarnationIsATwin(t *testing.T) {
 	a, twin, b := endpoint(t, 0, 5), endpoint(t, 0, 5), endpoint(t, 1, 9)
 	expect(t, b, send(t, a, b, 1, &hot{}), Accepted)
 	before := state(b)
-	p := expect(t, b, send(t, twin, b, 2, &hot{}), Twin)
-	if p.From != twin.Me() || len(p.Messages) != 0 {
-		t.Errorf("from %v with %d messages", p.From, len(p.Messages))
+	p := expect(t, b, send(t, twin, b, 2, &hot{}, &help{Nonce: 4}, &note{Text: "x"}), Twin)
+	if p.From != twin.Me() || len(p.Messages) != 1 || *p.Messages[0].Message.(*help) != (help{Nonce: 4}) {
+		t.Errorf("from %v with messages %v, want the one for help", p.From, p.Messages)
+	}
+	d := stamped(twin, b, 3)
+	d.To.Inc = 8
+	if p := expect(t, b, seal(t, twin, d, payloadOf(t, twin, &help{})), Twin); len(p.Messages) != 0 {
+		t.Errorf("messages %v for another incarnation", p.Messages)
 	}
 	if state(b) != before {
 		t.Error("a twin's packet changed the endpoint")

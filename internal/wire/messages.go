@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/regentproject/regent/internal/protocol/rank"
+import (
+	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/nerio"
+	"github.com/regentproject/regent/internal/protocol/rank"
+)
 
 // FirstMessage is the lowest number of a message; those below are for the packet's own items. Each package has a block
 // of sixteen. A number is never given to another type, not even when its own is gone.
@@ -10,6 +14,21 @@ const FirstMessage Number = 16
 // add new ones at the end of a struct. docs/wire.md lists them all, which a test holds.
 var Types = []Type{
 	{Number: 16, Message: (*rank.OK)(nil)},
+
+	{Number: 32, Message: (*lease.Request)(nil)},
+	{Number: 33, Message: (*lease.OK)(nil)},
+	{Number: 34, Message: (*lease.Nack)(nil)},
+
+	{Number: 48, Message: (*nerio.Recover)(nil), Recovery: true},
+	{Number: 49, Message: (*nerio.Known)(nil), Recovery: true},
+	{Number: 50, Message: (*nerio.Stale)(nil), Recovery: true},
+	{Number: 51, Message: (*nerio.Handover)(nil)},
+	{Number: 52, Message: (*nerio.Verify)(nil)},
+	{Number: 53, Message: (*nerio.Remainder)(nil)},
+	{Number: 54, Message: (*nerio.Who)(nil)},
+	{Number: 55, Message: (*nerio.Leads)(nil)},
+	{Number: 56, Message: (*nerio.Candidates)(nil)},
+	{Number: 57, Message: (*nerio.Noted)(nil)},
 }
 
 var messages = newTable(Types)

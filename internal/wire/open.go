@@ -32,7 +32,8 @@ type Message struct {
 }
 
 // Open opens a packet that was received at now. It decrypts in place. Unless the reason says that the packet is
-// authentic, nothing of p counts; if it is dropped, the endpoint is as if it had never come, but for its counts. Only
+// authentic, nothing of p counts. After Stale and Twin the header does, stamps included, and a Twin may have messages with
+// which it asks what it is; they may be replayed. If a packet is dropped, the endpoint is as if it had never come, but for its counts. Only
 // Version leaves something behind: the number is used, and which versions the peer reads is known.
 func (e *Endpoint) Open(now protocol.Time, data []byte, p *Packet) Reason {
 	r := e.open(now, data, p)
@@ -121,10 +122,9 @@ func (e *Endpoint) addressed(d *datagram.Header, matches bool) Reason {
 
 // judge makes all checks of an authentic packet of our configuration, and decodes it. It changes nothing but p.
 func (e *Endpoint) judge(h *header, from *peer, s *session, p *Packet, plain []byte) Reason {
+	r := Accepted
 	if s == nil {
-		if r := from.admit(&h.start); r != Accepted {
-			return r
-		}
+		r = from.admit(&h.start)
 	} else if !s.window.fresh(p.Seq) {
 		return Replayed
 	}
@@ -134,18 +134,20 @@ func (e *Endpoint) judge(h *header, from *peer, s *session, p *Packet, plain []b
 	e.pool.reset()
 	e.parts = e.parts[:0]
 	if h.version < e.lowest || h.version > e.highest {
+		if r != Accepted {
+			return r
+		}
 		return Version
 	}
 	parseStamps(plain, &p.Header)
-	meant := p.To.Inc == e.me.Inc
-	if err := e.decode(plain[stampsSize:], p, meant); err != nil {
+	if r == Accepted && p.To.Inc != e.me.Inc {
+		r = OtherIncarnation
+	}
+	if err := e.decode(plain[stampsSize:], p, r); err != nil {
 		p.Messages = p.Messages[:0]
 		return Malformed
 	}
-	if !meant {
-		return OtherIncarnation
-	}
-	return Accepted
+	return r
 }
 
 // commit remembers what an accepted packet taught.
@@ -163,8 +165,10 @@ func (e *Endpoint) commit(h *header, from *peer, s *session, p *Packet, derived 
 	from.lowest, from.highest = h.lowest, h.highest
 }
 
-// decode reads all items. If the packet is not meant for this incarnation, only the summary counts.
-func (e *Endpoint) decode(b []byte, p *Packet, meant bool) error {
+// decode reads all items of a packet of which r is known so far. Messages count if it is accepted; of a twin only those
+// that help it to find out what it is, and only if they are meant for us.
+func (e *Endpoint) decode(b []byte, p *Packet, r Reason) error {
+	twin := r == Twin && p.To.Inc == e.me.Inc
 	for n := 0; len(b) > 0; n++ {
 		if n == maxItems {
 			return errItems
@@ -179,15 +183,18 @@ func (e *Endpoint) decode(b []byte, p *Packet, meant bool) error {
 			if p.Summary, err = decodeSummary(it.body); err != nil {
 				return err
 			}
-		case !meant:
+		case r != Accepted && !twin:
 		case it.number == itemFragment:
+			if twin {
+				continue
+			}
 			f, err := parseFragment(it)
 			if err != nil {
 				return err
 			}
 			e.parts = append(e.parts, f)
 		default:
-			if err := e.decodeMessage(it, p); err != nil {
+			if err := e.decodeMessage(it, p, twin || p.From.Inc == 0); err != nil {
 				return err
 			}
 		}
@@ -195,11 +202,11 @@ func (e *Endpoint) decode(b []byte, p *Packet, meant bool) error {
 	return nil
 }
 
-// decodeMessage decodes a body. Numbers that we do not know belong to a newer build, and are skipped; so is what a member
-// says that does not know its incarnation, unless it is about that.
-func (e *Endpoint) decodeMessage(it received, p *Packet) error {
+// decodeMessage decodes a body. Numbers that we do not know belong to a newer build, and are skipped; so is what a lost
+// member says, which does not know its incarnation or has that of another, unless it is about that.
+func (e *Endpoint) decodeMessage(it received, p *Packet, lost bool) error {
 	shelf := e.pool.rows[it.number]
-	if shelf == nil || p.From.Inc == 0 && !shelf.row.Recovery {
+	if shelf == nil || lost && !shelf.row.Recovery {
 		e.counts.Unknown++
 		return nil
 	}
@@ -215,7 +222,7 @@ func (e *Endpoint) decodeMessage(it received, p *Packet) error {
 func (e *Endpoint) joinAll(now protocol.Time, from *peer, s *start, p *Packet) {
 	for i := range e.parts {
 		it, ok := e.join(now, from, s, p.Sent, &e.parts[i])
-		if ok && e.decodeMessage(it, p) != nil {
+		if ok && e.decodeMessage(it, p, p.From.Inc == 0) != nil {
 			e.counts.GivenUp++
 		}
 	}

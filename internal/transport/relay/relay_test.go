@@ -61,6 +61,7 @@ func hear(t testing.TB, conn transport.Conn) string {
 // until waits for the relay to have done something.
 func until(t testing.TB, r *Relay, from, to string, what func(Stats) bool) {
 	t.Helper()
+	// wall clock: these are real sockets; it only polls, and how long it takes does not matter
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		s, err := r.Stats(from, to)
 		if err != nil {
