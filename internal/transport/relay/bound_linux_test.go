@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -94,18 +95,8 @@ func speak(role, peer string) error {
 	go s.listen()
 	go s.talk()
 	_, err = io.Copy(io.Discard, os.Stdin)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return errorsOf(err, s.out.Flush())
-}
-
-func errorsOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	s.mu.Lock() // for good: nothing is to be written after the flush
+	return errors.Join(err, s.out.Flush())
 }
 
 func (s *speaker) talk() {
