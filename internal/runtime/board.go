@@ -116,7 +116,7 @@ func (b *Board) leave(g *Group, c *candidate) {
 
 // View takes a changed view. What ends comes first: a lease that is over is cleared before anything is said about it.
 func (b *Board) View(now protocol.Time, machine int, v *protocol.View) {
-	if machine != b.machine {
+	if machine != b.machine || v.Domain == protocol.Elector {
 		return
 	}
 	g := b.Group(v.Group)
@@ -151,6 +151,9 @@ func (b *Board) lead(g *Group, v *protocol.View) {
 	if v.Stop {
 		l.resigned = true
 		b.tell(l, v.Cause)
+		if l.yields {
+			b.stopped(l)
+		}
 	}
 }
 

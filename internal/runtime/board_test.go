@@ -22,15 +22,16 @@ const (
 // throne is a toy authority with one horizon. It gives every group to its candidate, at once unless it is told to wait,
 // and renews every 30 ms unless it is told not to.
 type throne struct {
-	out    protocol.Effects
-	until  protocol.Time
-	renew  protocol.Time
-	tenure uint64
-	groups map[protocol.Group]*toyGroup
-	held   bool // give nothing
-	silent bool // renew nothing
-	closed bool
-	events []string
+	out      protocol.Effects
+	until    protocol.Time
+	renew    protocol.Time
+	tenure   uint64
+	groups   map[protocol.Group]*toyGroup
+	held     bool // give nothing
+	silent   bool // renew nothing
+	closed   bool
+	transfer protocol.Transfer
+	events   []string
 }
 
 type toyGroup struct {
@@ -74,12 +75,16 @@ func (m *throne) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		}
 		m.at(ev.Group).candidate = false
 	case protocol.Transfer:
-		m.out.Answers = append(m.out.Answers, protocol.Answer{ID: ev.ID, Group: ev.Group, OK: true, Leader: protocol.Ident{Rank: ev.To}})
+		m.transfer = ev
 		m.at(ev.Group).stop = true
+		m.view(ev.Group, protocol.Transferred)
 	case protocol.Stopped:
 		if s := m.at(ev.Group); s.tenure != 0 && s.stop {
-			s.tenure, s.stop = 0, false
+			s.tenure, s.stop, s.candidate = 0, false, false
 			m.view(ev.Group, protocol.Resigned)
+			if id := m.transfer.ID; id != 0 {
+				m.out.Answers = append(m.out.Answers, protocol.Answer{ID: id, Group: ev.Group, OK: true, Leader: protocol.Ident{Rank: m.transfer.To}})
+			}
 		}
 	case protocol.Close:
 		m.closed = true
@@ -361,14 +366,14 @@ func TestTransferSaysWhatCameOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, b, _ := reign(t)
 		l := lead(t, b.Group("g"))
-		a, err := l.Transfer(t.Context(), 2)
-		if err != nil || !a.OK || a.Leader.Rank != 2 {
-			t.Errorf("got %v, %v", a, err)
+		a, begun, err := l.Transfer(t.Context(), 2)
+		if err != nil || !begun || !a.OK || a.Leader.Rank != 2 {
+			t.Errorf("got %v, %v, %v", a, begun, err)
 		}
 		if l.Valid() {
 			t.Error("the lease goes on")
 		}
-		if _, err := l.Transfer(t.Context(), 2); !errors.Is(err, stamp.ErrNotLeader) {
+		if _, _, err := l.Transfer(t.Context(), 2); !errors.Is(err, stamp.ErrNotLeader) {
 			t.Errorf("second time: %v", err)
 		}
 	})

@@ -31,6 +31,9 @@ type Lease struct {
 	resigned bool
 	// stopped says that the machine was told that the program has stopped.
 	stopped bool
+	// yields says that the program has stopped in order to hand the group over, and that it is over once the machine
+	// agrees.
+	yields bool
 }
 
 // Told is closed when the program must stop: the guard time before the end of the lease was reached, or the member was
@@ -85,15 +88,42 @@ func (l *Lease) Stopped(ctx context.Context) error {
 	return err
 }
 
-// Transfer says that the program has stopped and hands the group over to a member. The answer says whether it leads.
-func (l *Lease) Transfer(ctx context.Context, to protocol.Rank) (protocol.Answer, error) {
+// Transfer says that the program has stopped and hands the group over to a member. The answer says whether that one
+// leads. If it was not even begun, because the machine refused it, nothing has changed.
+func (l *Lease) Transfer(ctx context.Context, to protocol.Rank) (a protocol.Answer, begun bool, err error) {
 	b := l.group.board
 	id, answer := b.question()
-	if err := l.finish(ctx, protocol.Transfer{Group: l.group.Name, To: to, ID: id}); err != nil {
+	late := make(chan bool, 1)
+	err = b.loop.Do(func(protocol.Time) {
+		if l.group.lease != l || l.resigned {
+			late <- true
+			return
+		}
+		late <- false
+		l.yields = true
+		b.loop.Post(b.machine, protocol.Transfer{Group: l.group.Name, To: to, ID: id})
+	})
+	if err != nil {
 		b.questions.Delete(id)
-		return protocol.Answer{}, err
+		return a, false, err
 	}
-	return b.await(ctx, id, answer)
+	select {
+	case over := <-late:
+		if over {
+			b.questions.Delete(id)
+			return a, false, stamp.ErrNotLeader
+		}
+	case <-b.loop.Ended():
+		return a, false, ErrClosed
+	}
+	a, err = b.await(ctx, id, answer)
+	select {
+	case <-l.over:
+		begun = true
+	default:
+		_ = b.loop.Do(func(protocol.Time) { l.yields = false })
+	}
+	return a, begun, err
 }
 
 // finish asks the machine to end the tenure, and says that the program has stopped.

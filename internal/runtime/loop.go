@@ -22,10 +22,9 @@ type Port interface {
 	Receive(deliver Deliver) (more bool)
 	// Send puts a message into the next packet to the member. It keeps neither the message nor anything in it.
 	Send(now protocol.Time, to protocol.Rank, machine int, m protocol.Message)
-	// Flush sends off what Send was given.
+	// Flush sends off what Send was given, and what else is due, such as probes. Wake says when it wants to be called
+	// next.
 	Flush()
-	// Tick does what is due by itself, such as probes, and Wake says when it wants to be called next.
-	Tick(now protocol.Time)
 	Wake() protocol.Time
 	// Rename says under which incarnation the member speaks from now on.
 	Rename(inc protocol.Inc)
@@ -258,9 +257,6 @@ func (l *Loop) tick() {
 		}
 	}
 	l.sinkWake = l.Sink.Tick(now)
-	if l.Port.Wake() <= now {
-		l.Port.Tick(now)
-	}
 }
 
 // step gives a machine one event and carries out what it asks for.

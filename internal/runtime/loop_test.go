@@ -98,8 +98,12 @@ func (j *journal) Receive(deliver Deliver) bool {
 func (j *journal) Send(now protocol.Time, to protocol.Rank, machine int, m protocol.Message) {
 	j.add("send %s to %v at %v", m.(*note).text, to, now)
 }
-func (j *journal) Flush()                  {}
-func (j *journal) Tick(now protocol.Time)  { j.wake = protocol.Never; j.add("probe at %v", now) }
+func (j *journal) Flush() {
+	if now := j.now(); j.wake <= now {
+		j.wake = protocol.Never
+		j.add("probe at %v", now)
+	}
+}
 func (j *journal) Wake() protocol.Time     { return j.wake }
 func (j *journal) Rename(inc protocol.Inc) { j.add("speak as %d", inc) }
 func (j *journal) Close() error            { j.add("close"); return nil }
@@ -111,7 +115,7 @@ func (j *journal) Horizon(_ protocol.Time, _ int, h protocol.Horizon) {
 func (j *journal) Answer(_ protocol.Time, _ int, a *protocol.Answer) { j.add("answer %d", a.ID) }
 func (j *journal) Published(protocol.Time)                           { j.add("published") }
 
-// journalSink gives the journal the Tick of a sink, which has another signature than that of a port.
+// journalSink is the journal as a sink.
 type journalSink struct{ *journal }
 
 func (s journalSink) Tick(now protocol.Time) protocol.Time {

@@ -1,0 +1,90 @@
+package runtime
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/wire"
+)
+
+var errSocketClosed = net.ErrClosed
+
+// A notebook says in the log what is odd about packets, once for each oddity, and remembers it for the status.
+type notebook struct {
+	names []string
+	log   *slog.Logger
+	// said holds what was said already. It is bounded: strangers decide what is put into it.
+	said map[string]bool
+	// trouble is the last oddity of each member.
+	trouble []string
+	incs    []protocol.Inc
+}
+
+const maxSaid = 1000
+
+func newNotebook(names []string, log *slog.Logger) notebook {
+	return notebook{names: names, log: log, said: make(map[string]bool), trouble: make([]string, len(names)),
+		incs: make([]protocol.Inc, len(names))}
+}
+
+// first says whether the oddity was not spoken of yet.
+func (n *notebook) first(what string) bool {
+	if n.said[what] || len(n.said) >= maxSaid {
+		return false
+	}
+	n.said[what] = true
+	return true
+}
+
+// heard takes note that all is well with a peer.
+func (n *notebook) heard(from protocol.Ident) {
+	if n.incs[from.Rank] == from.Inc && n.trouble[from.Rank] == "" {
+		return
+	}
+	n.log.Info("heard a member", "peer", n.names[from.Rank], "incarnation", from.Inc)
+	n.incs[from.Rank], n.trouble[from.Rank] = from.Inc, ""
+}
+
+func (n *notebook) stranger(why wire.Reason, from netip.AddrPort) {
+	if n.first(why.String() + from.String()) {
+		n.log.Warn("dropped a packet; further ones from there are only counted", "reason", why.String(), "from", from)
+	}
+}
+
+func (n *notebook) rivals(r protocol.Rank, from netip.AddrPort) {
+	n.trouble[r] = "two processes use this name: neither counts"
+	if n.first("rivals" + n.names[r]) {
+		n.log.Error("two processes use one name: neither counts until one of them is stopped", "peer", n.names[r], "from", from)
+	}
+}
+
+// mismatch names the fields in which a peer's configuration differs from ours.
+func (n *notebook) mismatch(mine *wire.Summary, p *wire.Packet, from netip.AddrPort) {
+	who := "unknown"
+	var differ []string
+	if p.Summary != nil {
+		who = p.Summary.Member
+		for _, d := range mine.Diff(p.Summary) {
+			differ = append(differ, d.String())
+		}
+	}
+	text := strings.Join(differ, "; ")
+	for r, name := range n.names {
+		if name == who {
+			n.trouble[r] = "has another configuration: " + text
+		}
+	}
+	if n.first("mismatch" + p.Digest.String() + who) {
+		n.log.Error("dropped packets of a member with another configuration: give all members the same", "peer", who,
+			"from", from, "differs", text)
+	}
+}
+
+func (n *notebook) network(err error) {
+	if err != nil && n.first("network"+err.Error()) {
+		n.log.Warn("the network refuses packets", "err", err)
+	}
+}

@@ -1,0 +1,244 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/transport"
+	"github.com/regentproject/regent/internal/wire"
+)
+
+// A Socket is a connection that can be read without waiting.
+type Socket interface {
+	transport.Conn
+	transport.TryReader
+}
+
+// PortOptions is what a port consists of.
+type PortOptions struct {
+	Self     protocol.Rank
+	Socket   Socket
+	Wire     *wire.Endpoint
+	Datagram *datagram.Endpoint
+	// Names and Addrs are of the members, by rank.
+	Names []string
+	Addrs [][]netip.AddrPort
+	// Summary is the member's configuration, shown to peers that seem to have another.
+	Summary *wire.Summary
+	Clock   func() protocol.Time
+	Log     *slog.Logger
+}
+
+// port is the Port over a real or imagined network: it packs messages into packets, seals and opens them, and bounds
+// their delays.
+type port struct {
+	PortOptions
+	peers  []outbox
+	in     []transport.Packet
+	packet wire.Packet
+	// out are the packets of one Flush; their buffers are used again.
+	out     []transport.Packet
+	receive protocol.Receive
+	traffic Traffic
+	notes   notebook
+}
+
+// An outbox is what is on its way to one peer.
+type outbox struct {
+	batch *wire.Batch
+	// since is the instant of the earliest Step of which a message is in the batch.
+	since protocol.Time
+	// shown is when the summary was last sent to a peer that has not been heard.
+	shown protocol.Time
+}
+
+// Traffic counts what went through a port. It may be read at any time.
+type Traffic struct {
+	PacketsIn, PacketsOut, BytesIn, BytesOut atomic.Uint64
+	// Unsent packets could not be handed to the network.
+	Unsent atomic.Uint64
+}
+
+// inBatch is how many packets are taken before the loop looks at its timers.
+const inBatch = 32
+
+// NewPort returns a port.
+func NewPort(o PortOptions) *port {
+	p := &port{PortOptions: o, peers: make([]outbox, len(o.Names)), in: transport.NewPackets(inBatch)}
+	for i := range p.peers {
+		p.peers[i].batch = o.Wire.NewBatch()
+		p.peers[i].shown = -protocol.Never
+	}
+	p.notes = newNotebook(o.Names, o.Log)
+	return p
+}
+
+// Receive opens one batch of packets.
+func (p *port) Receive(deliver Deliver) bool {
+	n, err := p.Socket.TryRead(p.in)
+	if err != nil {
+		p.notes.network(err)
+		return false
+	}
+	for i := range p.in[:n] {
+		p.traffic.PacketsIn.Add(1)
+		p.traffic.BytesIn.Add(uint64(len(p.in[i].Data)))
+		p.take(&p.in[i], deliver)
+	}
+	return n == len(p.in)
+}
+
+// take judges a packet, and delivers its messages if it passes.
+func (p *port) take(in *transport.Packet, deliver Deliver) {
+	now := p.Clock()
+	reason := p.Wire.Open(now, in.Data, &p.packet)
+	switch reason {
+	case wire.Accepted, wire.OtherIncarnation:
+	case wire.Stale:
+		// It tells that its sender is outdated, or that two processes bear one name.
+		p.judge(now)
+		return
+	case wire.Twin:
+		p.Datagram.Twin(now, p.packet.From.Rank)
+		p.notes.rivals(p.packet.From.Rank, in.Addr)
+		return
+	case wire.Mismatch:
+		p.notes.mismatch(p.Summary, &p.packet, in.Addr)
+		return
+	default:
+		p.notes.stranger(reason, in.Addr)
+		return
+	}
+	v := p.judge(now)
+	if v.Reason != datagram.Deliver || reason == wire.OtherIncarnation {
+		return
+	}
+	p.receive.From, p.receive.Delay = p.packet.From, v.Delay
+	for i := range p.packet.Messages {
+		m := &p.packet.Messages[i]
+		p.receive.Message = m.Message
+		deliver(now, int(m.Channel), &p.receive)
+	}
+	p.receive.Message = nil
+}
+
+func (p *port) judge(now protocol.Time) datagram.Verdict {
+	v := p.Datagram.Accept(now, &p.packet.Header)
+	if v.Reason == datagram.Rivals {
+		p.notes.rivals(p.packet.From.Rank, netip.AddrPort{})
+	}
+	if v.Reason == datagram.Deliver {
+		p.notes.heard(p.packet.From)
+	}
+	return v
+}
+
+// Send encodes a message at once: it belongs to the machine.
+func (p *port) Send(now protocol.Time, to protocol.Rank, machine int, m protocol.Message) {
+	b := &p.peers[to]
+	if b.batch.Empty() || now < b.since {
+		b.since = now
+	}
+	if err := b.batch.Add(uint32(machine), m); err != nil {
+		panic(fmt.Sprintf("runtime: message to %v: %v", to, err))
+	}
+}
+
+// Flush seals and sends what the machines had to say, and then the probes that are still due.
+func (p *port) Flush() {
+	p.out = p.out[:0]
+	now := protocol.Time(0)
+	for i := range p.peers {
+		if b := &p.peers[i]; !b.batch.Empty() {
+			if now == 0 {
+				now = p.Clock()
+			}
+			p.pack(now, b.since, protocol.Rank(i))
+		}
+	}
+	if wake := p.Datagram.Wake(); now != 0 || wake != protocol.Never {
+		if now == 0 {
+			now = p.Clock()
+		}
+		if wake <= now {
+			for _, to := range p.Datagram.Probes(now) {
+				p.pack(now, now, to)
+			}
+		}
+	}
+	if len(p.out) == 0 {
+		return
+	}
+	n, err := p.Socket.Write(p.out)
+	p.traffic.PacketsOut.Add(uint64(n))
+	if n < len(p.out) {
+		p.traffic.Unsent.Add(uint64(len(p.out) - n))
+		p.notes.network(err)
+	}
+}
+
+// summaryEvery is how often the summary goes to a peer that has not been heard.
+const summaryEvery = 1_000_000_000
+
+// pack seals the packets to one peer, at least one.
+func (p *port) pack(now, since protocol.Time, to protocol.Rank) {
+	b := &p.peers[to]
+	if p.Wire.Heard(to) == 0 && now-b.shown >= summaryEvery {
+		b.shown = now
+		if err := b.batch.AddSummary(p.Summary); err != nil {
+			panic("runtime: " + err.Error())
+		}
+	}
+	payload, _ := b.batch.Next()
+	for {
+		h := p.Datagram.Stamp(now, since, to)
+		p.seal(&h, payload)
+		var more bool
+		if payload, more = b.batch.Next(); !more {
+			break
+		}
+	}
+	b.batch.Reset()
+}
+
+// seal adds a packet to out, one for each address of the peer that it goes to.
+func (p *port) seal(h *datagram.Header, payload []byte) {
+	addrs := p.Addrs[h.To.Rank]
+	if len(addrs) == 0 {
+		return // its name does not resolve yet
+	}
+	if len(p.out) < cap(p.out) {
+		p.out = p.out[:len(p.out)+1]
+	} else {
+		p.out = append(p.out, transport.Packet{})
+	}
+	o := &p.out[len(p.out)-1]
+	var err error
+	if o.Data, err = p.Wire.Seal(o.Data[:0], h, 0, payload); err != nil {
+		panic("runtime: " + err.Error())
+	}
+	o.Addr = addrs[0]
+	p.traffic.BytesOut.Add(uint64(len(o.Data)))
+}
+
+// Wake says when a probe is due.
+func (p *port) Wake() protocol.Time { return p.Datagram.Wake() }
+
+// Rename changes the incarnation that is sealed into packets.
+func (p *port) Rename(inc protocol.Inc) {
+	p.Wire.SetIncarnation(inc)
+	p.Datagram.SetIncarnation(inc)
+}
+
+// Close closes the socket.
+func (p *port) Close() error {
+	if err := p.Socket.Close(); !errors.Is(err, errSocketClosed) {
+		return err
+	}
+	return nil
+}
