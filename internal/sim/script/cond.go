@@ -23,7 +23,9 @@ type scope struct {
 // condition takes: [not] SUBJECT VERB ... [in GROUP] [by DOMAIN].
 func (p *parser) condition() condition {
 	if p.accept("not") {
-		return &negation{p.condition(), p.rest(p.next - 1)}
+		from := p.next
+		c := p.condition()
+		return &negation{c, p.rest(from)}
 	}
 	switch {
 	case p.accept("nobody"):
@@ -183,7 +185,7 @@ type negation struct {
 
 func (n *negation) holds(p *player) (bool, string) {
 	ok, _ := n.cond.holds(p)
-	return !ok, "it is not so that " + n.text
+	return !ok, n.text
 }
 
 // leads: each of the members leads by its own view.

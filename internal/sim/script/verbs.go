@@ -33,9 +33,9 @@ func init() {
 		"clock": {set: setClock, parse: parseClock, usage: "clock MEMBERS [rate RATE] [shows D]\nclock MEMBERS rate RATE [for D]\n" +
 			"clock MEMBERS jumps D\nclock MEMBERS stops [for D]\nclock MEMBERS runs"},
 
-		"crash":     {parse: parseCrash, usage: "crash MEMBERS [without disk | from backup N | rebooted] [for D]"},
+		"crash":     {parse: parseCrash, usage: "crash MEMBERS [for D [without disk | from backup N | rebooted]]"},
 		"restart":   {parse: parseRestart, usage: "restart MEMBERS [without disk | from backup N | rebooted]"},
-		"leave":     {parse: parseLeave, usage: "leave MEMBERS within D [without disk | from backup N | rebooted] [for D]"},
+		"leave":     {parse: parseLeave, usage: "leave MEMBERS within D [for D [without disk | from backup N | rebooted]]"},
 		"pause":     {parse: parseFreeze(sim.Pause), usage: "pause MEMBERS [for D]"},
 		"suspend":   {parse: parseFreeze(sim.Suspend), usage: "suspend MEMBERS [for D]"},
 		"halt":      {parse: parseFreeze(sim.Halt), usage: "halt MEMBERS [for D]"},
@@ -122,8 +122,7 @@ func eachLink(l Links, f sim.Fault) faults {
 func parseCrash(p *parser) action {
 	f := sim.Fault{Kind: sim.Crash}
 	who, at := p.who(), p.next
-	p.disk(&f)
-	if f.For = p.forHow(); f.For == 0 && f.Disk != sim.Kept {
+	if p.back(&f); f.For == 0 && f.Disk != sim.Kept {
 		p.failAt(p.tokens[at], "say for how long it is down, or say this when it restarts")
 	}
 	return each(who, f)
@@ -141,9 +140,17 @@ func parseLeave(p *parser) action {
 	who := p.who()
 	p.expect("within")
 	f.Amount = int64(p.positive("how long it may take"))
-	p.disk(&f)
-	f.For = p.forHow()
+	p.back(&f)
 	return each(who, f)
+}
+
+// back takes when a member comes back and with what, in either order.
+func (p *parser) back(f *sim.Fault) {
+	f.For = p.forHow()
+	p.disk(f)
+	if f.For == 0 {
+		f.For = p.forHow()
+	}
 }
 
 func parseFreeze(k sim.Kind) func(*parser) action {
