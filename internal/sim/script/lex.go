@@ -122,14 +122,6 @@ func (l *line) peek() string {
 	return ""
 }
 
-// peekAfter is peek for the token n places further on.
-func (l *line) peekAfter(n int) string {
-	if l.next+n < len(l.tokens) {
-		return l.tokens[l.next+n].text
-	}
-	return ""
-}
-
 // take returns the next token; want says what it should be, for the error if there is none.
 func (l *line) take(want string) token {
 	if l.next == len(l.tokens) {
