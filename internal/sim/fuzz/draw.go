@@ -12,6 +12,9 @@ import (
 
 // Draw turns a seed into a plan for so many members that lasts as long as told.
 func Draw(p *suite.Protocol, members int, seed uint64, length time.Duration) (Plan, error) {
+	if members < p.MinMembers || members > protocol.MaxMembers {
+		return Plan{}, fmt.Errorf("fuzz: %d members: %s takes between %d and %d", members, p.Name, p.MinMembers, protocol.MaxMembers)
+	}
 	liveness := p.Settle + window
 	if least := 2 * liveness; length < least {
 		return Plan{}, fmt.Errorf("fuzz: runs of %v: %s needs %v, half of them to converge", length, p.Name, least)

@@ -97,9 +97,9 @@ func (s *shrinker) simplifyFaults() {
 				break
 			}
 		}
-		for edit(func(f *sim.Fault) { f.For = (f.For / 2).Round(time.Millisecond) }) {
+		for edit(func(f *sim.Fault) { f.For = rounded(f.For / 2) }) {
 		}
-		edit(func(f *sim.Fault) { f.For = f.For.Round(time.Millisecond) })
+		edit(func(f *sim.Fault) { f.For = rounded(f.For) })
 		switch s.best.Faults[i].Kind {
 		case sim.Slow, sim.Jump, sim.SlowDisk:
 			edit(func(f *sim.Fault) { f.Amount = int64(time.Duration(f.Amount).Round(10 * time.Millisecond)) })
@@ -107,10 +107,19 @@ func (s *shrinker) simplifyFaults() {
 			edit(func(f *sim.Fault) { f.Amount = int64(sim.Certain) })
 		}
 	}
+	before := s.wins
 	s.try(func(pl *Plan) {
 		slices.SortStableFunc(pl.Faults, func(a, b sim.Fault) int { return int(a.At - b.At) })
 	})
-	s.wins-- // sorting is no progress of its own
+	s.wins = before // order is no progress of its own
+}
+
+// rounded returns a length in whole milliseconds that is not zero unless it was: a fault without a length never ends.
+func rounded(d time.Duration) time.Duration {
+	if d <= 0 {
+		return d
+	}
+	return max(d.Round(time.Millisecond), time.Millisecond)
 }
 
 // simplifyWorld replaces what is random in the world by what is plain, one after the other.
