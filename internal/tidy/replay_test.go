@@ -13,7 +13,7 @@ import (
 )
 
 // replaySeeds is how many seeds of each protocol are played twice.
-const replaySeeds = 5
+const replaySeeds = 3
 
 // errDiffers says that two runs of one seed are not the same.
 var errDiffers = errors.New("the same seed gave another trace")
