@@ -19,6 +19,7 @@ type Endpoint struct {
 // A peer is what an endpoint knows of one other member.
 type peer struct {
 	inc      protocol.Inc // the highest that was heard; 0: none
+	spoilt   bool         // two processes have spoken under inc
 	nameless bool         // the last datagram came from a process that did not know its incarnation
 	seq      uint64       // of the last datagram to it
 	window   window       // of the datagrams of inc
@@ -106,8 +107,11 @@ func (e *Endpoint) Stamp(now, sent protocol.Time, to protocol.Rank) Header {
 		p.sent, p.owed = now, false // a datagram that waited for long makes a bad echo, and does not stand in for a probe
 	}
 	h := Header{From: e.config.Self, To: protocol.Ident{Rank: to, Inc: p.inc}, Seq: p.seq, Sent: min(sent, now)}
-	if p.nameless {
+	switch {
+	case p.nameless:
 		h.To.Inc = 0
+	case p.spoilt:
+		h.To.Inc++
 	}
 	h.Echo = p.pairs.best(now, &e.config)
 	return h
@@ -189,6 +193,7 @@ func (e *Endpoint) nameless(now protocol.Time, p *peer, h *Header, v Verdict) Ve
 func (p *peer) restart(now protocol.Time, inc protocol.Inc) {
 	p.retire(now)
 	p.inc, p.window, p.pairs = inc, window{}, pairs{}
+	p.spoilt = false
 	p.bound, p.rtt, p.echoAge, p.anchor = protocol.Unknown, 0, 0, anchor{}
 }
 

@@ -92,7 +92,11 @@ func (r *rival) mute(now protocol.Time) { r.both, r.until = true, now.Add(rivalH
 func (r *rival) mutes(now protocol.Time) bool { return r.both && now < r.until }
 
 // Twin says that an authentic datagram came from a second process under the present incarnation of a peer, which the
-// codec can tell apart by its random bits.
+// codec can tell apart by its random bits: a disk was copied, or restored from an older copy. That incarnation is spoilt: from
+// now on our datagrams name the next one, so both processes, or the one that lives, learn that they are outdated.
 func (e *Endpoint) Twin(now protocol.Time, peer protocol.Rank) {
-	e.peers[peer].rival.mute(now)
+	p := &e.peers[peer]
+	p.spoilt = true
+	p.rival.mute(now)
+	e.owe(now, p)
 }

@@ -116,9 +116,19 @@ func TestReplayedOldDatagramIsNoSignOfLife(t *testing.T) {
 func TestTwinsAreAnAlarm(t *testing.T) {
 	w := newTown(t, 1, 1)
 	w.meet(0, 1)
+	w.pass(100 * ms)
 	w.e[1].Twin(w.clock(1), 0)
 	w.want(w.send(0, 1, ms), Rivals)
+	if due := w.e[1].Probes(w.clock(1)); len(due) != 1 {
+		t.Fatal("nothing is due to the twins")
+	}
+	if v := w.send(1, 0, ms); v.Outdated != 2 {
+		t.Fatalf("a twin hears %+v, want that its incarnation is spoilt", v)
+	}
+	w.start(0, 2) // it took another one
 	w.pass(rivalHold)
+	w.send(0, 1, ms)
+	w.want(w.send(1, 0, ms), Deliver)
 	w.want(w.send(0, 1, ms), Deliver)
 }
 

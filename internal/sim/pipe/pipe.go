@@ -24,6 +24,9 @@ type Config struct {
 	// Expire, if not nil, says for each message within what time it must be proven to have come, or is not delivered; zero
 	// for one that never expires.
 	Expire func(protocol.Message) time.Duration
+	// Outdated, if not nil, makes the message by which a machine is told that a peer has heard a later incarnation of its
+	// member. It comes from that peer.
+	Outdated func(later protocol.Inc) protocol.Message
 }
 
 // A codec turns datagrams into packets and back. It belongs to one port.
@@ -105,6 +108,10 @@ func (p *port) Receive(now protocol.Time, _ protocol.Rank, packet []byte, to *pr
 		return false
 	}
 	v := p.end.Accept(now, h)
+	if v.Outdated != 0 && p.config.Outdated != nil {
+		*to = protocol.Receive{From: h.From, Message: p.config.Outdated(v.Outdated), Delay: protocol.Unknown}
+		return true
+	}
 	if use != all || m == nil || v.Reason != datagram.Deliver {
 		return false
 	}

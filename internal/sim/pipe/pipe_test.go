@@ -121,6 +121,32 @@ func TestMessageThatWaitedHasTheStampOfItsStep(t *testing.T) {
 	}
 }
 
+// An outdated machine is told, by a peer that has heard a later incarnation of it.
+func TestOutdatedMemberIsTold(t *testing.T) {
+	c := config
+	c.Outdated = func(later protocol.Inc) protocol.Message { return &rank.OK{Seq: uint64(later)} }
+	for name, kind := range map[string]func(Config) sim.NewPort{"plain": Plain, "sealed": Sealed} {
+		ports := kind(c)
+		var old, later, peer sim.Port
+		var told []protocol.Message
+		toPeer := func(_ protocol.Rank, packet []byte) { peer.Receive(10, 0, packet, new(protocol.Receive)) }
+		old = ports(sim.Boot{Self: 0, Members: 2, Inc: 3, Seed: 1}, toPeer)
+		later = ports(sim.Boot{Self: 0, Members: 2, Inc: 5, Seed: 2}, toPeer)
+		peer = ports(sim.Boot{Self: 1, Members: 2, Inc: 1, Seed: 3}, func(_ protocol.Rank, packet []byte) {
+			var r protocol.Receive
+			if old.Receive(10, 1, packet, &r) {
+				told = append(told, r.Message.Copy())
+			}
+		})
+		later.Tick(5)
+		old.Tick(5)
+		peer.Tick(peer.Wake())
+		if len(told) != 1 || told[0].(*rank.OK).Seq != 5 {
+			t.Errorf("%s: told %v, want that incarnation 5 was heard", name, told)
+		}
+	}
+}
+
 func TestIncarnationThatIsLearntLateIsUsed(t *testing.T) {
 	for name, kind := range map[string]func(Config) sim.NewPort{"plain": Plain, "sealed": Sealed} {
 		var got []protocol.Ident

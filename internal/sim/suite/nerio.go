@@ -7,6 +7,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/sim"
 	"github.com/regentproject/regent/internal/sim/check"
+	"github.com/regentproject/regent/internal/sim/pipe"
 )
 
 // The rows that runs of quorum leases are counted for besides those of every protocol.
@@ -72,6 +73,8 @@ func nerioProtocol() *Protocol {
 			c.Program.Reader = newStampReader
 			c.Bound.Old = true // the machine answers them: so a restored backup is found out
 		},
+		Port: pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: 3 * nerioTimely,
+			Outdated: func(later protocol.Inc) protocol.Message { return &nerio.Stale{Highest: later} }}),
 		Vary: varyNerio,
 		Checkers: func(t check.Truth) []check.Checker {
 			return check.Nerio(t, check.NerioSpec{

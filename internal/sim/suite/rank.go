@@ -7,6 +7,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/sim"
 	"github.com/regentproject/regent/internal/sim/check"
+	"github.com/regentproject/regent/internal/sim/pipe"
 )
 
 // rankProtocol is the plain elector. It has no leases, so nothing can go wrong while links are bad; it must agree once
@@ -23,6 +24,7 @@ func rankProtocol() *Protocol {
 			return rank.New(rank.Default(b.Self, b.Members, b.Inc))
 		},
 		Messages: []string{"rank.OK"},
+		Port:     pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: 120 * time.Millisecond}),
 		Checkers: func(t check.Truth) []check.Checker {
 			return []check.Checker{check.NewOmega(t, settle)}
 		},
