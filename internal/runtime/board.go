@@ -20,10 +20,9 @@ type Board struct {
 	now     func() int64 // the lease clock, exact
 	late    func() int64 // the lease clock, cheap and possibly a little late
 	loop    *Loop
-	// onChange gets every change, on the loop.
-	onChange func(*Change)
 
-	groups sync.Map // protocol.Group to *Group
+	groups  sync.Map // protocol.Group to *Group
+	history history
 
 	// The loop's own.
 	horizons map[protocol.HorizonID]*horizon
@@ -32,7 +31,7 @@ type Board struct {
 	// fresh are leases that began in this Step and were not handed to their programs yet.
 	fresh   []*Lease
 	closing bool
-	leading int
+	leading atomic.Int64
 
 	questions sync.Map // uint64 to chan protocol.Answer
 	nextID    atomic.Uint64
@@ -54,13 +53,11 @@ type BoardOptions struct {
 	Guard time.Duration
 	// Clock is the lease clock, and Late a cheaper reading that may be a little late.
 	Clock, Late func() protocol.Time
-	// OnChange gets every change of a group, on the loop: it must not wait.
-	OnChange func(*Change)
 }
 
 // NewBoard returns a board without a loop. Bind gives it one.
 func NewBoard(o BoardOptions) *Board {
-	b := &Board{machine: o.Machine, epoch: o.Epoch, guard: o.Guard, onChange: o.OnChange,
+	b := &Board{machine: o.Machine, epoch: o.Epoch, guard: o.Guard,
 		now:  func() int64 { return int64(o.Clock()) },
 		late: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon)}
 	return b
@@ -82,6 +79,16 @@ func (b *Board) Group(name protocol.Group) *Group {
 func (b *Board) Groups(f func(*Group)) {
 	b.groups.Range(func(_, g any) bool { f(g.(*Group)); return true })
 }
+
+// After returns the changes of all groups after the one with the given serial number, oldest first, and how many of
+// them are no longer known. Changed returns a channel that is closed at the next.
+func (b *Board) After(serial uint64) (changes []*Change, lost uint64) { return b.history.after(serial) }
+
+// Changed returns a channel that is closed at the next change of any group.
+func (b *Board) Changed() <-chan struct{} { return b.history.changed.wait() }
+
+// Leading returns how many groups programs here lead.
+func (b *Board) Leading() int { return int(b.leading.Load()) }
 
 // enter lets a program wait for its turn.
 func (b *Board) enter(g *Group, c *candidate) {
@@ -126,10 +133,7 @@ func (b *Board) View(now protocol.Time, machine int, v *protocol.View) {
 	if v.Tenure != 0 {
 		b.lead(g, v)
 	}
-	c := g.publish(now, v)
-	if b.onChange != nil {
-		b.onChange(c)
-	}
+	g.publish(now, v)
 	b.campaign(g)
 }
 
@@ -141,7 +145,7 @@ func (b *Board) lead(g *Group, v *protocol.View) {
 			told: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, place: -1}
 		g.lease = l
 		g.campaigning = true
-		b.leading++
+		b.leading.Add(1)
 		b.fresh = append(b.fresh, l)
 	}
 	if h := b.horizon(v.Horizon); l.horizon != h || l.until != v.Until {
@@ -162,7 +166,7 @@ func (b *Board) end(g *Group, why protocol.Cause) {
 	l := g.lease
 	g.slot.Clear()
 	g.lease = nil
-	b.leading--
+	b.leading.Add(-1)
 	b.place(l, nil, protocol.Never)
 	b.tell(l, why)
 	close(l.over)

@@ -489,3 +489,29 @@ func TestCloseStopsTheProgramsThenLeaves(t *testing.T) {
 		}
 	})
 }
+
+func TestHistoryKeepsTheLastChangesOfAllGroups(t *testing.T) {
+	var h history
+	if changes, lost := h.after(0); changes != nil || lost != 0 {
+		t.Errorf("an empty history has %v, lost %d", changes, lost)
+	}
+	wake := h.changed.wait()
+	for range 2*historyLength + 7 {
+		h.add(&Change{})
+	}
+	if !isClosed(wake) || isClosed(h.changed.wait()) {
+		t.Error("the signal was not raised, or stays raised")
+	}
+	last := uint64(2*historyLength + 7)
+	for _, since := range []uint64{0, 1, last - historyLength - 1, last - historyLength, last - 1, last} {
+		changes, lost := h.after(since)
+		if uint64(len(changes))+lost != last-since || len(changes) > historyLength {
+			t.Errorf("after %d: %d changes and %d lost of %d", since, len(changes), lost, last-since)
+		}
+		for i, c := range changes {
+			if c.Serial != since+lost+uint64(i)+1 {
+				t.Fatalf("after %d: change %d has number %d", since, i, c.Serial)
+			}
+		}
+	}
+}

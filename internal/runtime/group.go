@@ -11,8 +11,8 @@ import (
 type Change struct {
 	protocol.View
 	At protocol.Time
-	// Number counts the changes of one group at one member, from 1.
-	Number uint64
+	// Number counts the changes of one group at one member, from 1, and Serial those of all groups.
+	Number, Serial uint64
 }
 
 // recentChanges is how many changes of a group are kept for watchers that lag.
@@ -24,9 +24,8 @@ type Group struct {
 	Name  protocol.Group
 	board *Board
 	// recent holds the last changes, oldest first; nil before the first.
-	recent atomic.Pointer[[]*Change]
-	// changed is closed at the next change, if somebody waits for it.
-	changed atomic.Pointer[chan struct{}]
+	recent  atomic.Pointer[[]*Change]
+	changed signal
 	// slot is where the lease is published while a program here leads.
 	slot stamp.Slot
 
@@ -67,19 +66,10 @@ func (g *Group) After(number uint64) (changes []*Change, lost uint64) {
 }
 
 // Changed returns a channel that is closed at the next change. Who looks at the group after the call misses nothing.
-func (g *Group) Changed() <-chan struct{} {
-	if c := g.changed.Load(); c != nil {
-		return *c
-	}
-	c := make(chan struct{})
-	if g.changed.CompareAndSwap(nil, &c) {
-		return c
-	}
-	return g.Changed()
-}
+func (g *Group) Changed() <-chan struct{} { return g.changed.wait() }
 
 // publish replaces the view. The loop alone calls it.
-func (g *Group) publish(now protocol.Time, v *protocol.View) *Change {
+func (g *Group) publish(now protocol.Time, v *protocol.View) {
 	c := &Change{View: *v, At: now, Number: 1}
 	var next []*Change
 	if old := g.recent.Load(); old != nil {
@@ -87,9 +77,7 @@ func (g *Group) publish(now protocol.Time, v *protocol.View) *Change {
 		next = append(next, (*old)[max(0, len(*old)+1-recentChanges):]...)
 	}
 	next = append(next, c)
+	g.board.history.add(c)
 	g.recent.Store(&next)
-	if woken := g.changed.Swap(nil); woken != nil {
-		close(*woken)
-	}
-	return c
+	g.changed.raise()
 }

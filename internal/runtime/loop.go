@@ -85,6 +85,7 @@ type Loop struct {
 	stop     atomic.Bool
 	leave    atomic.Bool
 	ended    chan struct{}
+	named    signal
 	stats    Stats
 }
 
@@ -279,6 +280,7 @@ func (l *Loop) step(machine int, now protocol.Time, ev protocol.Event) {
 		if inc := in.Incarnation(); inc != l.stats.Inc() {
 			l.stats.inc.Store(uint32(inc))
 			l.Port.Rename(inc)
+			l.named.raise()
 		}
 	}
 	for i := range out.Send {
@@ -351,6 +353,9 @@ func (l *Loop) Stop() {
 
 // Ended is closed when the loop has ended. Calls that it did not run by then are not run.
 func (l *Loop) Ended() <-chan struct{} { return l.ended }
+
+// Named returns a channel that is closed when the member next learns under which incarnation it speaks.
+func (l *Loop) Named() <-chan struct{} { return l.named.wait() }
 
 // Stats returns what the loop measures of itself. It may be read at any time.
 func (l *Loop) Stats() *Stats { return &l.stats }

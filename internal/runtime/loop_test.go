@@ -184,9 +184,7 @@ func TestMarkedSendsWaitForTheRecordsAndOthersDoNot(t *testing.T) {
 		}
 		l, end := begin(m, j, func(o *Options) { o.Store = slowStore{gate, j} })
 		defer end()
-		for _, text := range []string{"plain", "durable", "self"} {
-			j.in = append(j.in, text)
-		}
+		j.in = []string{"plain", "durable", "self"}
 		l.Waiter.Wake()
 		synctest.Wait()
 		if got := j.take(); len(got) != 1 || !strings.HasPrefix(got[0], "send plain") {

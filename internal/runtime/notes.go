@@ -21,13 +21,14 @@ type notebook struct {
 	// trouble is the last oddity of each member.
 	trouble []string
 	incs    []protocol.Inc
+	seen    []protocol.Time
 }
 
 const maxSaid = 1000
 
 func newNotebook(names []string, log *slog.Logger) notebook {
 	return notebook{names: names, log: log, said: make(map[string]bool), trouble: make([]string, len(names)),
-		incs: make([]protocol.Inc, len(names))}
+		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names))}
 }
 
 // first says whether the oddity was not spoken of yet.
@@ -40,7 +41,8 @@ func (n *notebook) first(what string) bool {
 }
 
 // heard takes note that all is well with a peer.
-func (n *notebook) heard(from protocol.Ident) {
+func (n *notebook) heard(now protocol.Time, from protocol.Ident) {
+	n.seen[from.Rank] = now
 	if n.incs[from.Rank] == from.Inc && n.trouble[from.Rank] == "" {
 		return
 	}

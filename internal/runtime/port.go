@@ -34,9 +34,9 @@ type PortOptions struct {
 	Log     *slog.Logger
 }
 
-// port is the Port over a real or imagined network: it packs messages into packets, seals and opens them, and bounds
+// A NetPort is the Port over a real or imagined network: it packs messages into packets, seals and opens them, and bounds
 // their delays.
-type port struct {
+type NetPort struct {
 	PortOptions
 	peers  []outbox
 	in     []transport.Packet
@@ -68,8 +68,8 @@ type Traffic struct {
 const inBatch = 32
 
 // NewPort returns a port.
-func NewPort(o PortOptions) *port {
-	p := &port{PortOptions: o, peers: make([]outbox, len(o.Names)), in: transport.NewPackets(inBatch)}
+func NewPort(o PortOptions) *NetPort {
+	p := &NetPort{PortOptions: o, peers: make([]outbox, len(o.Names)), in: transport.NewPackets(inBatch)}
 	for i := range p.peers {
 		p.peers[i].batch = o.Wire.NewBatch()
 		p.peers[i].shown = -protocol.Never
@@ -79,7 +79,7 @@ func NewPort(o PortOptions) *port {
 }
 
 // Receive opens one batch of packets.
-func (p *port) Receive(deliver Deliver) bool {
+func (p *NetPort) Receive(deliver Deliver) bool {
 	n, err := p.Socket.TryRead(p.in)
 	if err != nil {
 		p.notes.network(err)
@@ -94,7 +94,7 @@ func (p *port) Receive(deliver Deliver) bool {
 }
 
 // take judges a packet, and delivers its messages if it passes.
-func (p *port) take(in *transport.Packet, deliver Deliver) {
+func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	now := p.Clock()
 	reason := p.Wire.Open(now, in.Data, &p.packet)
 	switch reason {
@@ -127,19 +127,19 @@ func (p *port) take(in *transport.Packet, deliver Deliver) {
 	p.receive.Message = nil
 }
 
-func (p *port) judge(now protocol.Time) datagram.Verdict {
+func (p *NetPort) judge(now protocol.Time) datagram.Verdict {
 	v := p.Datagram.Accept(now, &p.packet.Header)
 	if v.Reason == datagram.Rivals {
 		p.notes.rivals(p.packet.From.Rank, netip.AddrPort{})
 	}
-	if v.Reason == datagram.Deliver {
-		p.notes.heard(p.packet.From)
+	if v.Reason == datagram.Deliver || v.Reason == datagram.OtherIncarnation {
+		p.notes.heard(now, p.packet.From)
 	}
 	return v
 }
 
 // Send encodes a message at once: it belongs to the machine.
-func (p *port) Send(now protocol.Time, to protocol.Rank, machine int, m protocol.Message) {
+func (p *NetPort) Send(now protocol.Time, to protocol.Rank, machine int, m protocol.Message) {
 	b := &p.peers[to]
 	if b.batch.Empty() || now < b.since {
 		b.since = now
@@ -150,7 +150,7 @@ func (p *port) Send(now protocol.Time, to protocol.Rank, machine int, m protocol
 }
 
 // Flush seals and sends what the machines had to say, and then the probes that are still due.
-func (p *port) Flush() {
+func (p *NetPort) Flush() {
 	p.out = p.out[:0]
 	now := protocol.Time(0)
 	for i := range p.peers {
@@ -186,7 +186,7 @@ func (p *port) Flush() {
 const summaryEvery = 1_000_000_000
 
 // pack seals the packets to one peer, at least one.
-func (p *port) pack(now, since protocol.Time, to protocol.Rank) {
+func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 	b := &p.peers[to]
 	if p.Wire.Heard(to) == 0 && now-b.shown >= summaryEvery {
 		b.shown = now
@@ -207,7 +207,7 @@ func (p *port) pack(now, since protocol.Time, to protocol.Rank) {
 }
 
 // seal adds a packet to out, one for each address of the peer that it goes to.
-func (p *port) seal(h *datagram.Header, payload []byte) {
+func (p *NetPort) seal(h *datagram.Header, payload []byte) {
 	addrs := p.Addrs[h.To.Rank]
 	if len(addrs) == 0 {
 		return // its name does not resolve yet
@@ -227,18 +227,49 @@ func (p *port) seal(h *datagram.Header, payload []byte) {
 }
 
 // Wake says when a probe is due.
-func (p *port) Wake() protocol.Time { return p.Datagram.Wake() }
+func (p *NetPort) Wake() protocol.Time { return p.Datagram.Wake() }
 
 // Rename changes the incarnation that is sealed into packets.
-func (p *port) Rename(inc protocol.Inc) {
+func (p *NetPort) Rename(inc protocol.Inc) {
 	p.Wire.SetIncarnation(inc)
 	p.Datagram.SetIncarnation(inc)
 }
 
 // Close closes the socket.
-func (p *port) Close() error {
+func (p *NetPort) Close() error {
 	if err := p.Socket.Close(); !errors.Is(err, errSocketClosed) {
 		return err
 	}
 	return nil
+}
+
+// SetAddrs says where a peer receives packets from now on.
+func (p *NetPort) SetAddrs(peer protocol.Rank, addrs []netip.AddrPort) { p.Addrs[peer] = addrs }
+
+// Traffic counts what went through the port. It may be read at any time.
+func (p *NetPort) Traffic() *Traffic { return &p.traffic }
+
+// Counts says what became of the packets that came in. Like Peers it is for the loop's own goroutine.
+func (p *NetPort) Counts() (wire.Counts, datagram.Counts) {
+	return p.Wire.Counts(), p.Datagram.Counts()
+}
+
+// A PeerReport is what is known of one peer, for people.
+type PeerReport struct {
+	datagram.Report
+	// Seen is when any packet of it passed, even of a process that does not know its incarnation yet; zero: never.
+	Seen protocol.Time
+	// Addr is where packets to it go.
+	Addr netip.AddrPort
+	// Trouble is what keeps it from counting; empty if nothing is known.
+	Trouble string
+}
+
+// Peer returns what is known of a peer.
+func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
+	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.notes.seen[peer], Trouble: p.notes.trouble[peer]}
+	if a := p.Addrs[peer]; len(a) > 0 {
+		r.Addr = a[0]
+	}
+	return r
 }
