@@ -147,7 +147,7 @@ func (g *Grantor) See(now protocol.Time, group protocol.Group, term uint64) {
 }
 
 // sweepStep is how many groups one sweep looks at, so that its cost does not grow with their number.
-const sweepStep = 16
+const sweepStep = 64
 
 // Sweep forgets some of the groups that have been free for idle and that keep does not want. Their terms go into the
 // floor, so that a later tenure of any of them starts higher.

@@ -36,16 +36,14 @@ func (h *Holder) releaseTo(rel Release, voters protocol.Set) {
 		return
 	}
 	key := releaseKey{rel.Group, rel.Of}
-	r := h.releases[key]
-	if r == nil {
-		r = &release{}
-		h.releases[key] = r
-	} else {
-		rel.Term = max(rel.Term, r.Term)
+	r := &release{Release: rel, wants: voters}
+	if old := h.releases[key]; old != nil {
+		// What is on its way says less than this one: an answer to it is none to this.
+		r.Term, r.wants = max(rel.Term, old.Term), voters.Union(old.wants)
+		old.wants = protocol.Set{}
 	}
-	r.Release = rel
-	r.wants = r.wants.Union(voters)
-	for v := range voters.All() {
+	h.releases[key] = r
+	for v := range r.wants.All() {
 		h.voters[v].releases = append(h.voters[v].releases, r)
 	}
 }
@@ -159,15 +157,21 @@ func (h *Holder) Flush(now protocol.Time) {
 	}
 }
 
-// askAgain queues the claims that the voter refused.
+// askAgain queues the claims of leaders that the voter refused. Those of candidates stay as they are: refusals end an
+// attempt, or are outvoted.
 func (h *Holder) askAgain(v *voter, r protocol.Rank) {
+	keep := v.refused[:0]
 	for _, t := range v.refused {
-		if h.tenures[t.group] == t && t.bids != nil && t.bids[r].state == rejected && t.leads() {
+		switch {
+		case h.tenures[t.group] != t || t.bids == nil || t.bids[r].state != rejected:
+		case t.leads():
 			h.queue(t, r)
+		default:
+			keep = append(keep, t)
 		}
 	}
-	clear(v.refused)
-	v.refused = v.refused[:0]
+	clear(v.refused[len(keep):])
+	v.refused = keep
 }
 
 // pending says whether anything waits for the voter, and forgets what does no longer.

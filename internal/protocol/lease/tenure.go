@@ -372,8 +372,10 @@ func (h *Holder) freeze(now protocol.Time, t *tenure) {
 	h.stateLease(now, t, "frozen")
 }
 
-// Freeze lets every lease run out and begins no new one.
+// Freeze lets every lease run out and asks nobody for anything any more. The holder is of no use after it before it is
+// reset.
 func (h *Holder) Freeze(now protocol.Time, cause protocol.Cause) {
+	h.renew = protocol.Never
 	for len(h.trying) > 0 {
 		h.end(now, h.trying[0], "ended", cause, protocol.Nobody)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/stamp"
 )
 
 const ms = time.Millisecond
@@ -27,8 +28,13 @@ type driver struct {
 	drop func(from, to protocol.Rank, msg protocol.Message) bool
 	// late adds to the delay of a message.
 	late func(from, to protocol.Rank, msg protocol.Message) time.Duration
-	sent map[string]int
-	log  []string
+	// unproven leaves every delay unknown.
+	unproven bool
+	sent     map[string]int
+	log      []string
+	idle     int
+	// tenures lists the first completions in each group.
+	tenures map[protocol.Group][]protocol.Fact
 }
 
 type member struct {
@@ -64,7 +70,8 @@ func config(n int) Config {
 }
 
 func newDriver(t *testing.T, cfg Config) *driver {
-	d := &driver{t: t, delay: ms, disk: ms, sent: make(map[string]int), now: 1e9}
+	d := &driver{t: t, delay: ms, disk: ms, sent: make(map[string]int), now: 1e9,
+		tenures: make(map[protocol.Group][]protocol.Fact)}
 	for i := range cfg.Quorums.Members() {
 		d.members = append(d.members, &member{obeys: true, down: true})
 		c := cfg
@@ -120,6 +127,11 @@ func (d *driver) step(r protocol.Rank, ev protocol.Event) {
 		x.horizons[h.ID] = h.Until
 	}
 	x.facts = append(x.facts, eff.Facts...)
+	for _, f := range eff.Facts {
+		if f.Ev == protocol.EvLease && f.Why == "" {
+			d.completed(r, f)
+		}
+	}
 	x.answers = append(x.answers, eff.Answers...)
 	if eff.Persist != nil {
 		x.writes++
@@ -138,6 +150,9 @@ func (d *driver) step(r protocol.Rank, ev protocol.Event) {
 		}
 		if d.late != nil {
 			out.at = out.at.Add(d.late(r, e.To, e.Message))
+		}
+		if !d.unproven {
+			out.ev.(*protocol.Receive).Delay = out.at.Sub(d.now)
 		}
 		if e.Durable && x.writes > 0 {
 			x.held = append(x.held, out)
@@ -206,6 +221,12 @@ func (d *driver) run(length time.Duration) {
 			d.now = end
 			return
 		}
+		if next > d.now {
+			d.idle = 0
+		}
+		if d.idle++; d.idle > 10_000 {
+			d.t.Fatalf("%v: time stands still (member %d)\n%s", d.now, i, d.story())
+		}
 		d.now = max(d.now, next)
 		if i < len(d.members) {
 			d.step(protocol.Rank(i), protocol.Tick{})
@@ -250,4 +271,30 @@ func (d *driver) expect(g protocol.Group, who protocol.Rank, all bool) {
 			d.t.Fatalf("%v: %v believes that %v leads %s, want %v\n%s", d.now, protocol.Rank(i), x.views[g].Leader, g, who, d.story())
 		}
 	}
+}
+
+// completed holds that tokens grow from tenure to tenure, and that all voters that two tenures share agree on which of them
+// was first.
+func (d *driver) completed(r protocol.Rank, f protocol.Fact) {
+	for _, old := range d.tenures[f.Group] {
+		if f.Term <= old.Term {
+			d.t.Fatalf("%v: %v leads %s with token %d after token %d\n%s", d.now, r, f.Group, f.Term, old.Term, d.story())
+		}
+		common := 0
+		for _, a := range old.Detail.(stamp.Quorum) {
+			for _, b := range f.Detail.(stamp.Quorum) {
+				if a.Voter != b.Voter {
+					continue
+				}
+				common++
+				if b.Inc < a.Inc || b.Inc == a.Inc && b.Clock <= a.Clock {
+					d.t.Fatalf("%v: %v leads %s with %v after %v\n%s", d.now, r, f.Group, b, a, d.story())
+				}
+			}
+		}
+		if common == 0 {
+			d.t.Fatalf("%v: %v leads %s with a quorum that shares no voter with one before\n%s", d.now, r, f.Group, d.story())
+		}
+	}
+	d.tenures[f.Group] = append(d.tenures[f.Group], f)
 }

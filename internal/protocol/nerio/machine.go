@@ -194,6 +194,16 @@ func (m *Machine) send(to protocol.Rank, msg protocol.Message) {
 	m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: msg})
 }
 
+// Owns says whether a message is one of this protocol's.
+func (m *Machine) Owns(msg protocol.Message) bool {
+	switch msg.(type) {
+	case *lease.Request, *lease.OK, *lease.Nack, *Recover, *Known, *Stale, *Handover, *Verify, *Remainder, *Who, *Leads,
+		*Candidates, *Noted:
+		return true
+	}
+	return false
+}
+
 // TakeUnfit says whether the member, though trusted, has failed to gather a quorum, and forgets it. Whoever runs the
 // elector passes that on.
 func (m *Machine) TakeUnfit() bool {
@@ -211,7 +221,7 @@ const (
 
 // sweep forgets idle groups, a few at a time.
 func (m *Machine) sweep(now protocol.Time) {
-	if len(m.seats) <= fewGroups || now.Sub(m.swept) < m.cfg.Longest {
+	if len(m.seats) <= fewGroups || now.Sub(m.swept) < m.cfg.Renew {
 		return
 	}
 	m.swept = now

@@ -152,7 +152,7 @@ func (m *Machine) turn(at *lease.Seat) protocol.Time {
 const tooOften = 3
 
 func (m *Machine) onFailed(now protocol.Time, s *seat, o *lease.Outcome) {
-	if !o.Busy && o.Start >= m.counted {
+	if m.trusted == m.cfg.Me && !o.Busy && o.Start >= m.counted {
 		m.counted = now // groups that fail together count as one
 		if m.failed++; m.failed >= tooOften {
 			m.failed, m.unfit = 0, true
