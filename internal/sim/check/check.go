@@ -14,6 +14,10 @@
 //	N-STAB stability.go   a lease does not lapse while all is well
 //	N-EE   elected.go     no group is without a lease for long while all is well
 //	N-VER  verified.go    who is verified to lead does
+//	FA1    bounded.go     no message took longer than is proven of it
+//	FA2    timely.go      while all is well every message is proven to be fast
+//	FA3    once.go        nothing is delivered twice
+//	FA4    present.go     nothing is delivered across incarnations
 package check
 
 import (
