@@ -7,6 +7,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/sim"
+	"github.com/regentproject/regent/internal/sim/suite"
 )
 
 // spawnRank makes machines of the plain elector.
@@ -63,8 +64,20 @@ func TestMembersAgreeThenReplaceACrashedLeader(t *testing.T) {
 	}
 }
 
+// The promise is a million events a second on one core, with the checkers of rank and the coverage on.
 func BenchmarkFiveMembersOfRank(b *testing.B) {
-	w := newWorld(b, sim.Config{Members: 5, Seed: 1})
+	p, err := suite.Lookup("rank")
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := newWorld(b, sim.Config{
+		Members: 5, Seed: 1, Spawn: p.Spawn, Timer: sim.Between(0, time.Millisecond),
+		Link: sim.Link{Delay: sim.Between(time.Millisecond, 20*time.Millisecond), Loss: sim.Percent(1), Duplicate: sim.Percent(1)},
+	})
+	for _, c := range p.Checkers(w) {
+		w.Observe(c)
+	}
+	w.Observe(suite.NewCover(p, w))
 	b.ReportAllocs()
 	step := 100 * time.Millisecond
 	for at := step; w.Stats().Events < uint64(b.N); at += step {
