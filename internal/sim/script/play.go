@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -78,6 +79,7 @@ type player struct {
 	stated    map[statement]bool // since the statement began
 	begun     []begun
 	struck    *sim.Fault // the newest fault, with the leader's name
+	started   bool
 	printed   []string
 	late      []error // of statements that were postponed
 	watching  watch
@@ -176,8 +178,11 @@ func (p *player) Observe(r *sim.Record) error {
 		if f, ok := r.Detail.(sim.Fault); ok {
 			p.struck = &f
 		}
-	case protocol.EvHorizon:
-		p.horizons[horizon{r.Node, protocol.HorizonID(r.Seq)}] = r.Until
+	case protocol.EvLease, protocol.EvHorizon:
+		h := horizon{r.Node, protocol.HorizonID(r.Seq)}
+		p.horizons[h] = max(p.horizons[h], r.Until)
+	case sim.EvStart, sim.EvRestart:
+		maps.DeleteFunc(p.horizons, func(h horizon, _ protocol.Time) bool { return h.node == r.Node })
 	}
 	if r.Node != protocol.Nobody {
 		p.stated[statement{r.Node, r.Ev}] = true
@@ -206,6 +211,7 @@ func (p *player) paragraph(para *Paragraph, each func(sim.Real, *Step, []string)
 		if p.stuck(step) {
 			break
 		}
+		p.start(step)
 		clear(p.stated)
 		clear(p.mail.sent)
 		clear(p.mail.given)
@@ -224,6 +230,29 @@ func (p *player) paragraph(para *Paragraph, each func(sim.Real, *Step, []string)
 			p.result.Failures = append(p.result.Failures, Failure{Pos{para.first, 1}, diff(para.Want, all)})
 		}
 	}
+}
+
+// start lets members start that start at once, unless the statement can do without: what is said of links, clocks and
+// messages before anything else is true from the beginning.
+func (p *player) start(s *Step) {
+	if p.started || preparatory(s.do) {
+		return
+	}
+	p.started = true
+	if err := p.world.Run(0); err != nil {
+		p.fail(s.Pos, err)
+	}
+}
+
+func preparatory(do action) bool {
+	switch do := do.(type) {
+	case *later, *ruling, *watch:
+		return true
+	case faults:
+		k := do[0].Kind
+		return onLinks(k) || k == sim.Rate || k == sim.Jump || k == sim.SlowDisk
+	}
+	return false
 }
 
 // stuck says whether the world has come to its end, so that the statement cannot be played.

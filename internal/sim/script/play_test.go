@@ -26,7 +26,7 @@ func TestExpectationsThatHold(t *testing.T) {
 	for _, statements := range []string{
 		"run 1s\nexpect a leads\nexpect b follows a\nexpect {b c} follow a\nexpect all follow a\nexpect all agree",
 		"run 1s\nexpect not b leads\nexpect not nobody leads\nexpect a leads by elector",
-		"expect nobody leads\nexpect a is down\nrun 1s\nexpect all are up",
+		"down *\nexpect nobody leads\nexpect a is down\nrestart *\nrun 1s\nexpect all are up\nexpect all agree",
 		"cut *\nrun 20ms\nexpect b has no leader\nrun 1s\nexpect {a b c} lead",
 		"run 1s\npause a\nexpect a is frozen\nexpect a is up\nexpect not b is frozen",
 		"run 1s\ncrash a\nexpect a is down\nexpect not all agree\nrun until b leads\nexpect {b c} agree",
@@ -53,7 +53,7 @@ func TestExpectationsThatHold(t *testing.T) {
 func TestExpectationsThatDoNotHoldSayWhatIsSo(t *testing.T) {
 	for _, c := range []struct{ statements, want string }{
 		{"run 1s\nexpect b leads", "x:5:1: it is otherwise: b follows a (elected a)"},
-		{"expect a leads", "x:4:1: it is otherwise: a is down"},
+		{"down a\nexpect a leads", "x:5:1: it is otherwise: a is down"},
 		{"run 1s\nexpect nobody leads", "x:5:1: it is otherwise: a leads (elected a)"},
 		{"run 1s\nexpect c has no leader", "x:5:1: it is otherwise: c follows a (elected a)"},
 		{"run 1s\nexpect not all agree", "x:5:1: it is otherwise: all agree"},

@@ -146,7 +146,7 @@ func (p *player) topics() []topic {
 func (p *player) showViews() {
 	all := p.topics()
 	if len(all) == 0 {
-		p.print("nobody is up")
+		p.print("nobody has a view")
 		return
 	}
 	groups, domains := map[protocol.Group]bool{}, map[protocol.Domain]bool{}
