@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 func listen(t testing.TB, addr string) Conn {
@@ -21,9 +22,13 @@ func listen(t testing.TB, addr string) Conn {
 	return c
 }
 
+// patience is how long a test waits for a datagram that should be there.
+const patience = 10 * time.Second
+
 // collect reads until it has n datagrams.
 func collect(t testing.TB, c Conn, n int) []Packet {
 	t.Helper()
+	defer time.AfterFunc(patience, func() { c.Close() }).Stop()
 	var all []Packet
 	ps := NewPackets(16)
 	for len(all) < n {

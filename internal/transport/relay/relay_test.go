@@ -48,9 +48,13 @@ func say(t testing.TB, r *Relay, conn transport.Conn, from, to, text string) {
 	}
 }
 
+// patience is how long a test waits for what should happen.
+const patience = 10 * time.Second
+
 // hear waits for the next datagram.
 func hear(t testing.TB, conn transport.Conn) string {
 	t.Helper()
+	defer time.AfterFunc(patience, func() { conn.Close() }).Stop()
 	ps := transport.NewPackets(1)
 	if _, err := conn.Read(ps); err != nil {
 		t.Fatal(err)
@@ -62,7 +66,7 @@ func hear(t testing.TB, conn transport.Conn) string {
 func until(t testing.TB, r *Relay, from, to string, what func(Stats) bool) {
 	t.Helper()
 	// wall clock: these are real sockets; it only polls, and how long it takes does not matter
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		s, err := r.Stats(from, to)
 		if err != nil {
 			t.Fatal(err)
