@@ -12,7 +12,7 @@ func (g *Grantor) release(now protocol.Time, r *Release) uint64 {
 		return 0
 	}
 	e := g.entry(now, r.Group)
-	if e.to != nil && e.to.to == r.Of && e.term <= r.Term {
+	if e.to != nil && e.to.to == r.Of && e.held <= r.Term {
 		cause := protocol.Cause{Code: protocol.Resigned, Peer: r.Of.Rank}
 		if r.To != protocol.Nobody {
 			cause = protocol.Cause{Code: protocol.Transferred, Peer: r.To}
@@ -47,7 +47,7 @@ func (g *Grantor) claim(now protocol.Time, p *promise, c *Claim) Result {
 	led := e.to == p && e.token == c.Token && same
 	g.accept(e, c.Term, p.to, c.Tenure)
 	g.assign(e, p)
-	e.token = c.Token
+	e.held, e.token = c.Term, c.Token
 	if !led {
 		g.changed(e, protocol.Cause{Code: protocol.Elected, Peer: p.to.Rank})
 	}
@@ -91,7 +91,7 @@ func (g *Grantor) unassign(now protocol.Time, e *entry, why string, bore uint64,
 	g.assigned--
 	g.changed(e, cause)
 	g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvUnassign, Dom: g.cfg.Domain, Group: e.group, Peer: p.to,
-		Term: e.term, Seq: bore, Why: why})
+		Term: e.held, Seq: bore, Why: why})
 }
 
 func (g *Grantor) changed(e *entry, cause protocol.Cause) {

@@ -39,4 +39,8 @@
 // The paper's grant is per process and carries one instant; here it is the two-level form of PROTOCOLS §3.9. A release
 // has an identity (E-N3), a failed attempt releases (E-N9), a late request is recognised by its age and by its number
 // (E-N11), and a restarted voter waits (E-N5).
+//
+// PROTOCOLS §3.9 compares a release with the voter's term of the group. That term also rises when another member's
+// release comes in, and then the holder's own release would be too low for ever, while its renewals keep the
+// assignment alive. So a release is compared with the term at which the group was assigned.
 package lease

@@ -56,6 +56,9 @@ type entry struct {
 	term   uint64
 	owner  protocol.Ident
 	tenure uint64
+	// held is the term of the claim by which to has the group. Another member's release may lift term above it; whether a
+	// release is of this assignment is judged by held, or the holder could never release it.
+	held uint64
 	// token is not zero once the holder has said that it leads, and is its token.
 	token uint64
 	// seen is the highest term that this member has heard of or proposed, whether it was accepted or not.

@@ -95,6 +95,7 @@ func (g *Grantor) AppendState(s *State) {
 		s.Bool(e.to != nil)
 		if e.to != nil {
 			s.Ident(e.to.to)
+			s.Uint(e.held)
 		}
 		s.Uint(e.term)
 		s.Ident(e.owner)

@@ -85,6 +85,7 @@ func newDriver(t *testing.T, cfg Config) *driver {
 func (d *driver) boot(cfg Config) {
 	d.t.Helper()
 	d.seq++
+	cfg.FirstInc = protocol.Inc(d.seq) // as seconds since some day would be
 	m, err := New(cfg, d.members[cfg.Me].disk, uint64(d.seq))
 	if err != nil {
 		d.t.Fatal(err)

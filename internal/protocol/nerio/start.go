@@ -116,7 +116,8 @@ func (m *Machine) ask(now protocol.Time) {
 	}
 	st.recover = Recover{Nonce: st.nonce, Bootstrap: m.cfg.Bootstrap && st.phase == lost && !m.disk.had}
 	for r := range protocol.Rank(m.lcfg.Members) {
-		if r != m.cfg.Me && !st.got.Has(r) {
+		// Who has not found out who it is yet may have by now.
+		if r != m.cfg.Me && (!st.got.Has(r) || st.phase == lost && st.answers[r].State < Begun) {
 			m.send(r, &st.recover)
 		}
 	}
@@ -370,7 +371,7 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 		return
 	case *Stale:
 		if m.speaks() {
-			m.onStale(now, msg)
+			m.onStale(now, from.Rank, msg)
 		}
 		return
 	}
@@ -407,10 +408,12 @@ func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
 	}
 }
 
-// onStale treats the record as lost: somebody has heard a later incarnation of this member.
-func (m *Machine) onStale(now protocol.Time, s *Stale) {
+// onStale treats the record as lost: somebody has heard a later incarnation of this member, or another start under the
+// same one. Of the latter it is no proof if it comes from a member that knew this start already: it has forgotten.
+func (m *Machine) onStale(now protocol.Time, from protocol.Rank, s *Stale) {
 	st := &m.start
-	if s.Highest < st.inc || s.Highest == st.inc && (s.Nonce == 0 || s.Nonce != st.nonce) {
+	same := s.Highest == st.inc && s.Nonce == st.nonce && s.Nonce != 0 && !st.introduced.Has(from)
+	if s.Highest <= st.inc && !same {
 		return
 	}
 	st.inc = max(st.inc, s.Highest)
