@@ -1,0 +1,203 @@
+package regent
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/wire"
+)
+
+// A Peer is a member of the council as everybody knows it.
+type Peer struct {
+	// Name is unique within the council.
+	Name string
+	// Addrs are where it receives packets, each as host:port. A host may be a name, which is resolved again from time to
+	// time. Several addresses are several ways to the same member.
+	Addrs []string
+	// Priority decides who goes first in an election: members with a higher one, then by name.
+	Priority int
+}
+
+// Config is what a member needs to know. Name, Council and, off one host, Key are required.
+type Config struct {
+	// Name says which member of the council this is.
+	Name string
+	// Council lists all members, this one among them. It is the same at every member.
+	Council []Peer
+	// Key is the cluster key: 16 to 128 secret bytes, the same at every member. Packets that are not sealed with it
+	// are dropped. It may be left out only if all addresses are of the loopback interface. OldKeys are accepted too, so
+	// that a key can be changed while the council runs.
+	Key     []byte
+	OldKeys [][]byte
+
+	// Dir is where the member keeps its durable record: a directory of its own, on a disk that survives a restart. A
+	// member without one forgets everything when it stops. It then asks the others what it may have promised, and in a
+	// council of three both must answer.
+	Dir string
+	// Bootstrap allows a council to begin in which no member has a record. It is acted upon only if every member says
+	// that it has none, so it may stay set; without it a council that lost all its records waits for an operator.
+	Bootstrap bool
+
+	// Timing is all that has to do with time; the zero value is [LAN].
+	Timing Timing
+	// Bind is the address to receive packets on; empty is the member's own first address in Council.
+	Bind string
+	// NoRealtime leaves the scheduling of the member's thread as it is. Otherwise it is made a real-time thread if the
+	// process may do that (CAP_SYS_NICE), so that a busy machine does not delay it. It runs for some microseconds at a time.
+	NoRealtime bool
+
+	// Logger gets what an operator should know; nil is slog.Default.
+	Logger *slog.Logger
+	// OnChange, if it is set, is called with every change of every group, in order. It must return soon: the member
+	// waits for it.
+	OnChange func(View)
+}
+
+// council is a checked list of members, in rank order.
+type council struct {
+	peers []Peer
+	self  protocol.Rank
+}
+
+func (c *council) names() []string {
+	names := make([]string, len(c.peers))
+	for i, p := range c.peers {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// rank finds a member by name.
+func (c *council) rank(name string) (protocol.Rank, bool) {
+	i := slices.IndexFunc(c.peers, func(p Peer) bool { return p.Name == name })
+	return protocol.Rank(i), i >= 0
+}
+
+// name returns the name of a member, empty for nobody.
+func (c *council) name(r protocol.Rank) string {
+	if int(r) < len(c.peers) {
+		return c.peers[r].Name
+	}
+	return ""
+}
+
+// maxName is what fits into the summary that members show one another.
+const maxName = 64
+
+func (c *Config) council() (*council, error) {
+	peers := slices.Clone(c.Council)
+	slices.SortFunc(peers, func(p, q Peer) int { return cmp.Or(cmp.Compare(q.Priority, p.Priority), cmp.Compare(p.Name, q.Name)) })
+	if len(peers) == 0 || len(peers) > protocol.MaxMembers {
+		return nil, fmt.Errorf("config: council of %d members: must have 1 to %d", len(peers), protocol.MaxMembers)
+	}
+	seen := make(map[string]bool)
+	for _, p := range peers {
+		switch {
+		case p.Name == "" || len(p.Name) > maxName || strings.ContainsFunc(p.Name, func(r rune) bool { return r <= ' ' }):
+			return nil, fmt.Errorf("config: member name %q: must have 1 to %d bytes without white space", p.Name, maxName)
+		case seen[p.Name]:
+			return nil, fmt.Errorf("config: member %s is listed twice", p.Name)
+		case len(p.Addrs) == 0:
+			return nil, fmt.Errorf("config: member %s has no address: give it one as host:port", p.Name)
+		case len(p.Addrs) > maxAddrs:
+			return nil, fmt.Errorf("config: member %s has %d addresses: at most %d", p.Name, len(p.Addrs), maxAddrs)
+		}
+		seen[p.Name] = true
+		for _, a := range p.Addrs {
+			if err := checkAddr(a); err != nil {
+				return nil, fmt.Errorf("config: member %s: %w", p.Name, err)
+			}
+		}
+	}
+	all := &council{peers: peers}
+	var ok bool
+	if all.self, ok = all.rank(c.Name); !ok {
+		return nil, fmt.Errorf("config: name %q: not in the council (%s)", c.Name, strings.Join(all.names(), ", "))
+	}
+	return all, nil
+}
+
+const maxAddrs = 8
+
+func checkAddr(a string) error {
+	host, port, err := net.SplitHostPort(a)
+	if err != nil {
+		return fmt.Errorf("address %q: must be host:port", a)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" {
+		return fmt.Errorf("address %q: must have a host and a port from 1 to 65535", a)
+	}
+	return nil
+}
+
+// keyring returns the keys, or the public one if the council needs none.
+func (c *Config) keyring(all *council) (wire.Keyring, error) {
+	if c.Key != nil {
+		ring, err := wire.NewKeyring(append([][]byte{c.Key}, c.OldKeys...)...)
+		if err != nil {
+			return ring, fmt.Errorf("config: %w", err)
+		}
+		return ring, nil
+	}
+	if len(c.OldKeys) > 0 {
+		return wire.Keyring{}, errors.New("config: old keys without a key: set Key")
+	}
+	for _, p := range all.peers {
+		for _, a := range append([]string{c.Bind}, p.Addrs...) {
+			if a != "" && !loopback(a) {
+				return wire.Keyring{}, fmt.Errorf("config: no key: needed because %s is not an address of the loopback interface; "+
+					"draw 32 random bytes and give them to every member", a)
+			}
+		}
+	}
+	return wire.PublicKeyring(), nil
+}
+
+// loopback says whether an address can be reached from this host only. A name that may resolve to anything is not.
+func loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback() || host == "localhost"
+}
+
+// summary lists what all members must agree on.
+func (c *Config) summary(all *council, t *Timing) *wire.Summary {
+	order := make([]string, len(all.peers))
+	for i, p := range all.peers {
+		order[i] = p.Name
+		if p.Priority != 0 {
+			order[i] += "=" + strconv.Itoa(p.Priority)
+		}
+	}
+	s := wire.NewSummary(c.Name)
+	s.Set("members", strings.Join(order, " "))
+	s.Set("quorums", protocol.Majority(len(order)).String())
+	s.Set("longest lease", t.LongestLease.String())
+	s.Set("drift", t.rho().String())
+	s.Set("modes", "quorum")
+	return s
+}
+
+// listing is the digest of members, in rank order, and quorum system that the durable record keeps.
+func listing(all *council) [32]byte {
+	h := sha256.New()
+	h.Write([]byte("regent council 1\n" + protocol.Majority(len(all.peers)).String()))
+	for _, p := range all.peers {
+		h.Write(binary.AppendUvarint(nil, uint64(len(p.Name))))
+		h.Write([]byte(p.Name))
+	}
+	return [32]byte(h.Sum(nil))
+}

@@ -1,0 +1,2 @@
+// Package regent elects leaders.
+package regent

@@ -1,0 +1,65 @@
+package town
+
+import (
+	"time"
+
+	"github.com/regentproject/regent"
+)
+
+// An Order is the first line that a member process reads: who it is.
+type Order struct {
+	Name, Dir, Bind string
+	Council         []regent.Peer
+	Key             []byte
+	Bootstrap       bool
+	Timing          regent.Timing
+	Groups          int
+	NoRealtime      bool
+	Poll, Status    time.Duration
+	// Watch says that the member does not campaign.
+	Watch bool
+}
+
+// An Event is a line that a member process writes, or that the town adds.
+type Event struct {
+	// Member is the process that it is about, by its name in the town.
+	Member string `json:"member"`
+	What   What   `json:"event"`
+	// At is when it happened: a reading of the host's clock by the program itself. Heard is when the town heard of it.
+	At    int64 `json:"at"`
+	Heard int64 `json:"heard,omitempty"`
+	// Token is of Leads, Stops and Held.
+	Token uint64 `json:"token,omitempty"`
+	// View is of Saw: what the member believes.
+	View *regent.View `json:"view,omitempty"`
+	// Since and Until, of Held, are readings between which the program was told throughout that it leads.
+	Since int64 `json:"since,omitempty"`
+	Until int64 `json:"until,omitempty"`
+	// Took is how long a command took.
+	Took time.Duration `json:"took,omitempty"`
+	// Leading is how many groups the member leads, and Remaining how long its lease of the first one runs.
+	Leading   int           `json:"leading,omitempty"`
+	Remaining time.Duration `json:"remaining,omitempty"`
+	// Status and Members are of Said.
+	Status  *regent.Status      `json:"status,omitempty"`
+	Members []regent.PeerStatus `json:"members,omitempty"`
+	// Text is for people.
+	Text string `json:"text,omitempty"`
+}
+
+// What is the kind of an event.
+type What string
+
+const (
+	Joined  What = "joined"  // the member takes part
+	Leads   What = "leads"   // its program leads the first group
+	Stops   What = "stops"   // its program was told to stop; Text says why
+	Held    What = "held"    // between Since and Until its program was told that it leads
+	Saw     What = "saw"     // its view of the first group changed
+	Did     What = "did"     // a command was carried out
+	Counted What = "counted" // it leads another number of groups
+	Said    What = "said"    // how it is
+	Failed  What = "failed"  // something went wrong
+	Closed  What = "closed"  // it left in good order
+	Gone    What = "gone"    // its process has ended
+)

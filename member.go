@@ -1,0 +1,209 @@
+package regent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/runtime/store"
+)
+
+// ErrClosed says that the member was closed.
+var ErrClosed = errors.New("the member is closed")
+
+// A Member is this program's place in the council: it votes, and programs here may lead groups. All its methods may be
+// called from any goroutine.
+type Member struct {
+	config  Config
+	council *council
+	world   world
+	record  bool // there was one at the start
+	dir     *store.Dir
+	log     *slog.Logger
+	lines   *runtime.Log
+	loop    *runtime.Loop
+	board   *runtime.Board
+	port    *runtime.NetPort
+	// causes counts the changes by cause.
+	causes [64]atomic.Uint64
+
+	background sync.WaitGroup
+	quit       context.CancelFunc
+	closing    sync.Once
+	closed     chan struct{}
+}
+
+// Join makes this program a member of the council. It returns when the member takes part; if ctx ends before, the error
+// says what the member was waiting for, and the log has said so meanwhile. Afterwards ctx no longer matters: a member
+// stays until [Member.Close].
+//
+// A council begins when all its members are there and each may begin it ([Config.Bootstrap]). From then on a majority is
+// enough.
+func Join(ctx context.Context, c Config) (*Member, error) {
+	w, err := realWorld()
+	if err != nil {
+		return nil, err
+	}
+	return join(ctx, c, w)
+}
+
+func join(ctx context.Context, c Config, w world) (*Member, error) {
+	m, err := prepare(c, w)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.start(ctx); err != nil {
+		m.release()
+		return nil, err
+	}
+	if err := m.await(ctx); err != nil {
+		m.stop()
+		return nil, err
+	}
+	return m, nil
+}
+
+// await waits until the member speaks.
+func (m *Member) await(ctx context.Context) error {
+	const patience = 5 * time.Second
+	look, tell := time.NewTicker(50*time.Millisecond), time.NewTicker(patience)
+	defer look.Stop()
+	defer tell.Stop()
+	for {
+		named := m.loop.Named()
+		if m.loop.Stats().Inc() != 0 {
+			return nil
+		}
+		select {
+		case <-named:
+		case <-look.C:
+			if err := m.loop.Fault(); err != nil {
+				return fmt.Errorf("join as %s: %w", m.config.Name, err)
+			}
+		case <-tell.C:
+			m.log.Warn("the member does not take part yet", "waiting", m.waiting(ctx))
+		case <-ctx.Done():
+			return fmt.Errorf("join as %s: %w: %s", m.config.Name, context.Cause(ctx), m.waiting(context.WithoutCancel(ctx)))
+		}
+	}
+}
+
+// Name returns the member's name.
+func (m *Member) Name() string { return m.config.Name }
+
+// Now reads the member's lease clock.
+func (m *Member) Now() Instant { return Instant(m.world.clock.Now()) }
+
+func (m *Member) late() Instant { return Instant(m.world.clock.Late()) }
+
+// Group returns the group with the name, in which at most one program of all members leads at any instant. The name may
+// have up to 255 bytes.
+func (m *Member) Group(name string) *Group {
+	return &Group{member: m, group: m.board.Group(protocol.Group(name))}
+}
+
+// view shows a change with names.
+func (m *Member) view(c *runtime.Change) View {
+	return View{Group: string(c.Group), Leader: m.council.name(c.Leader.Rank), Token: c.Term, Mine: c.Tenure != 0,
+		Stopping: c.Stop, Cause: m.cause(c.Cause), At: Instant(c.At)}
+}
+
+func (m *Member) cause(c protocol.Cause) Cause {
+	return Cause{Why: Why(c.Code), Member: m.council.name(c.Peer), Bound: c.Bound}
+}
+
+// explain turns errors of the runtime into those of this package.
+func (m *Member) explain(err error) error {
+	if errors.Is(err, runtime.ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}
+
+// Close leaves the council in good order: programs that lead are asked to stop; when the last has, the member gives its
+// groups up, waits until what it promised to others is over, at most [Timing.LongestLease], and notes that it stopped
+// in good order, so that its next start need not wait. If ctx ends before, the member is gone all the same: leases of
+// programs that have not stopped run out, and the error says so.
+func (m *Member) Close(ctx context.Context) error {
+	var err error
+	m.closing.Do(func() {
+		_ = m.board.Close()
+		m.loop.Leave()
+		select {
+		case <-m.loop.Ended():
+		case <-ctx.Done():
+			err = fmt.Errorf("close %s: %w: %s", m.config.Name, context.Cause(ctx), m.remaining())
+		}
+		m.stop()
+		close(m.closed)
+	})
+	<-m.closed
+	return err
+}
+
+// remaining says what a member that could not leave in good order leaves behind.
+func (m *Member) remaining() string {
+	if n := m.board.Leading(); n > 0 {
+		return fmt.Sprintf("programs that lead %d groups have not stopped: their leases run out", n)
+	}
+	return "what it promised to others is not over: its next start has to wait"
+}
+
+// stop ends all goroutines of the member and gives back what it holds.
+func (m *Member) stop() {
+	m.loop.Stop()
+	<-m.loop.Ended()
+	m.quit()
+	m.background.Wait()
+	m.release()
+}
+
+func (m *Member) release() {
+	if m.dir != nil {
+		if err := m.dir.Close(); err != nil {
+			m.log.Warn("closing the directory failed", "err", err)
+		}
+	}
+	m.lines.Close()
+}
+
+// observe tells log and hook of changes, apart from the loop, so that neither can hold it up.
+func (m *Member) observe() {
+	var seen uint64
+	for {
+		changed := m.board.Changed()
+		changes, lost := m.board.After(seen)
+		seen += lost
+		for _, c := range changes {
+			seen = c.Serial
+			v := m.view(c)
+			v.Missed, lost = int(lost), 0
+			m.causes[v.Cause.Why%64].Add(1)
+			m.note(&v)
+			if m.config.OnChange != nil {
+				m.config.OnChange(v)
+			}
+		}
+		select {
+		case <-changed:
+		case <-m.loop.Ended():
+			return
+		}
+	}
+}
+
+// note logs a change: those of one's own leadership as news, others as detail.
+func (m *Member) note(v *View) {
+	level := slog.LevelDebug
+	if v.Mine || v.Cause.Member == m.config.Name {
+		level = slog.LevelInfo
+	}
+	m.log.Log(context.Background(), level, "leader changed", "group", v.Group, "leader", v.Leader, "token", v.Token,
+		"mine", v.Mine, "stopping", v.Stopping, "cause", v.Cause.String())
+}

@@ -1,0 +1,183 @@
+package regent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/nerio"
+	"github.com/regentproject/regent/internal/protocol/rank"
+	"github.com/regentproject/regent/internal/protocol/stack"
+	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/runtime/store"
+	"github.com/regentproject/regent/internal/transport"
+	"github.com/regentproject/regent/internal/wire"
+)
+
+// epoch numbers the council's configuration. It does not change yet.
+const epoch = 0
+
+// A world is what a member stands in: the real one, or a test's.
+type world struct {
+	clock clock.Clock
+	// listen opens the socket, and a way to wait for it.
+	listen func(bind netip.AddrPort) (runtime.Socket, runtime.Waiter, error)
+	// lookup resolves a host name.
+	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+}
+
+// prepare checks the configuration and opens the directory.
+func prepare(c Config, w world) (*Member, error) {
+	if c.Timing == (Timing{}) {
+		c.Timing = LAN
+	}
+	if c.Timing.LongestLease == 0 {
+		c.Timing.LongestLease = c.Timing.Lease
+	}
+	if err := c.Timing.check(); err != nil {
+		return nil, err
+	}
+	all, err := c.council()
+	if err != nil {
+		return nil, err
+	}
+	m := &Member{config: c, council: all, world: w, closed: make(chan struct{})}
+	if c.Dir != "" {
+		if m.dir, err = store.Open(c.Dir, c.Name); err != nil {
+			return nil, err
+		}
+	}
+	to := c.Logger
+	if to == nil {
+		to = slog.Default()
+	}
+	m.lines, m.log = runtime.NewLog(to)
+	m.log = m.log.With("member", c.Name)
+	return m, nil
+}
+
+// start builds the machine and everything around it, and sets the loop going.
+func (m *Member) start(ctx context.Context) error {
+	record, err := m.read()
+	if err != nil {
+		return err
+	}
+	t, n := &m.config.Timing, len(m.council.peers)
+	summary := m.config.summary(m.council, t)
+	machine, err := m.machine(summary, record)
+	if err != nil {
+		return err
+	}
+	ring, err := m.config.keyring(m.council)
+	if err != nil {
+		return err
+	}
+	me := protocol.Ident{Rank: m.council.self}
+	seals, err := wire.NewEndpoint(wire.Config{Me: me, Members: n, Epoch: epoch, Digest: summary.Digest(), Keys: ring})
+	if err != nil {
+		return err
+	}
+	bounds, err := datagram.New(m.world.clock.Now(), datagram.Config{Self: me, Members: n, Rho: t.rho(), Delta: t.Delay})
+	if err != nil {
+		return err
+	}
+	addrs := m.resolve(ctx)
+	bind, err := m.bind(ctx, addrs)
+	if err != nil {
+		return err
+	}
+	socket, waiter, err := m.world.listen(bind)
+	if err != nil {
+		return err
+	}
+	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.clock.Now, Late: m.world.clock.Late})
+	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds,
+		Names: m.council.names(), Addrs: addrs, Summary: summary, Clock: m.world.clock.Now, Log: m.log})
+	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(), Machines: []protocol.Machine{machine},
+		Clock: m.world.clock.Now, Port: m.port, Sink: m.board, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
+	if m.dir != nil {
+		o.Store = m.dir
+	}
+	m.loop = runtime.NewLoop(o)
+	m.board.Bind(m.loop)
+	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
+	m.background.Go(func() { m.loop.Run(ctx) })
+	m.background.Go(m.observe)
+	m.background.Go(func() { m.resolveAgain(ctx, addrs) })
+	return nil
+}
+
+// read returns the durable record; nil if there is none, or none that can be believed.
+func (m *Member) read() ([]byte, error) {
+	if m.dir == nil {
+		return nil, nil
+	}
+	record, err := m.dir.Read()
+	if errors.Is(err, store.ErrDamaged) {
+		m.log.Error("the durable record is damaged: the member starts as one that has lost it", "err", err)
+		return nil, nil
+	}
+	m.record = record != nil
+	return record, err
+}
+
+// machine builds the protocols: leases of a quorum, and an elector that says who goes first.
+func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine, error) {
+	t, n := &m.config.Timing, len(m.council.peers)
+	var seed [8]byte
+	rand.Read(seed[:])
+	digest := summary.Digest()
+	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: protocol.Majority(n), Epoch: epoch,
+		Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
+		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, Renew: t.Renew, Rho: t.rho(), Elector: true,
+		Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now())},
+		record, binary.BigEndian.Uint64(seed[:]))
+	if err != nil {
+		return nil, err
+	}
+	elector := func(inc protocol.Inc) (protocol.Machine, error) {
+		return rank.New(rank.Config{Self: m.council.self, Members: n, Inc: inc, Period: t.Heartbeat, Timeout: t.Suspect,
+			Grow: t.Heartbeat, Cap: 4 * t.Suspect})
+	}
+	if _, err := elector(1); err != nil {
+		return nil, err
+	}
+	return stack.New(authority, elector), nil
+}
+
+// firstIncarnation is that of a member without a record: seconds since the beginning of 2024, so that none repeats even
+// if everybody has forgotten it.
+func firstIncarnation(now time.Time) protocol.Inc {
+	since := now.Sub(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
+	return protocol.Inc(max(1, since/time.Second))
+}
+
+func realWorld() (world, error) {
+	c, err := clock.System()
+	return world{clock: c, listen: listen, lookup: lookup}, err
+}
+
+// pumpDepth is how many packets wait for the loop where it cannot poll the socket.
+const pumpDepth = 256
+
+// listen opens a UDP socket. The loop polls it itself where it can.
+func listen(bind netip.AddrPort) (runtime.Socket, runtime.Waiter, error) {
+	conn, err := transport.Listen(bind)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p, ok := conn.(transport.Pollable); ok {
+		if w, err := runtime.NewPollWaiter(p.Descriptor()); err == nil {
+			return p, w, nil
+		}
+	}
+	w := runtime.NewChanWaiter()
+	return transport.NewPump(conn, pumpDepth, wire.DefaultMTU, w.Wake), w, nil
+}

@@ -1,0 +1,294 @@
+package regent
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/wire"
+)
+
+// PeerStatus is what a member knows of a member of the council.
+type PeerStatus struct {
+	Name string
+	// Self says that it is the member that was asked.
+	Self bool
+	// Addr is where packets to it go; not valid while its name does not resolve.
+	Addr netip.AddrPort
+	// Heard says that it was heard, Silence how long ago, and Incarnation numbers its starts.
+	Heard       bool
+	Silence     time.Duration
+	Incarnation uint32
+	// RoundTrip is a smoothed round trip to it; zero if it was not measured yet.
+	RoundTrip time.Duration
+	// Bound is the proven bound on the delay of its last packet; zero if there is none.
+	Bound time.Duration
+	// Trouble is why it does not count, such as another configuration; empty if it does.
+	Trouble string
+}
+
+// Pauses says by how much the member woke up too late: its own pauses, which cost leases.
+type Pauses struct {
+	Count                uint64
+	Median, P99, Longest time.Duration
+}
+
+// Status is what a member knows of itself.
+type Status struct {
+	Name        string
+	Incarnation uint32
+	// Waiting says what keeps the member from taking part; empty if nothing does.
+	Waiting string
+	// Disk says why the durable record cannot be written; empty if it can. Elections go on meanwhile as far as the
+	// last record allows, which is usually very far.
+	Disk string
+	// Realtime says that the member's thread has real-time scheduling.
+	Realtime bool
+	Pauses   Pauses
+	// Leading is how many groups programs of this member lead.
+	Leading int
+	// Packets and bytes since the start, and how many packets were dropped, by reason.
+	PacketsIn, PacketsOut, BytesIn, BytesOut uint64
+	Dropped                                  map[string]uint64
+}
+
+// snapshot is what only the loop may read.
+type snapshot struct {
+	now   protocol.Time
+	peers []runtime.PeerReport
+	wire  wire.Counts
+	dgram datagram.Counts
+}
+
+// ask takes a snapshot on the loop.
+func (m *Member) ask(ctx context.Context) (*snapshot, error) {
+	c := make(chan *snapshot, 1)
+	err := m.loop.Do(func(now protocol.Time) {
+		s := &snapshot{now: now, peers: make([]runtime.PeerReport, len(m.council.peers))}
+		for i := range s.peers {
+			s.peers[i] = m.port.Peer(now, protocol.Rank(i))
+		}
+		s.wire, s.dgram = m.port.Counts()
+		c <- s
+	})
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	select {
+	case s := <-c:
+		return s, nil
+	case <-m.loop.Ended():
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Members returns what this member knows of all members of the council, itself included, in the order in which they go
+// first in elections. It is empty once the member is closed.
+func (m *Member) Members() []PeerStatus {
+	s, err := m.ask(context.Background())
+	if err != nil {
+		return nil
+	}
+	out := make([]PeerStatus, len(s.peers))
+	for i, p := range s.peers {
+		o := &out[i]
+		o.Name, o.Addr, o.Trouble = m.council.peers[i].Name, p.Addr, p.Trouble
+		if protocol.Rank(i) == m.council.self {
+			o.Self, o.Heard, o.Incarnation = true, true, uint32(m.loop.Stats().Inc())
+			continue
+		}
+		if p.Seen != 0 {
+			o.Heard, o.Silence = true, s.now.Sub(p.Seen)
+		}
+		o.Incarnation, o.RoundTrip = uint32(p.Inc), p.RTT
+		if p.Bound != protocol.Unknown {
+			o.Bound = p.Bound
+		}
+		if p.Rivals && o.Trouble == "" {
+			o.Trouble = "two processes use this name: neither counts"
+		}
+	}
+	return out
+}
+
+// Status returns what this member knows of itself.
+func (m *Member) Status() Status {
+	stats, traffic := m.loop.Stats(), m.port.Traffic()
+	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
+		Realtime: stats.Scheduling() == runtime.Realtime, Leading: m.board.Leading(),
+		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
+		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
+		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
+	if err := m.loop.Fault(); err != nil {
+		out.Disk = err.Error()
+	}
+	if s, err := m.ask(context.Background()); err == nil {
+		for r, n := range s.wire.Packets {
+			if wire.Reason(r).Dropped() && n > 0 {
+				out.Dropped[wire.Reason(r).String()] += n
+			}
+		}
+		for r, n := range s.dgram {
+			if reason := datagram.Reason(r); n > 0 && reason != datagram.Deliver && reason != datagram.OtherIncarnation {
+				out.Dropped[reason.String()] += n
+			}
+		}
+	}
+	return out
+}
+
+// waiting says what keeps the member from taking part.
+func (m *Member) waiting(ctx context.Context) string {
+	if m.loop.Stats().Inc() != 0 {
+		return ""
+	}
+	if err := m.loop.Fault(); err != nil {
+		return "the durable record cannot be written: " + err.Error()
+	}
+	s, err := m.ask(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	var silent, odd []string
+	for i, p := range s.peers {
+		name := m.council.peers[i].Name
+		switch {
+		case protocol.Rank(i) == m.council.self:
+		case p.Trouble != "":
+			odd = append(odd, name+" "+p.Trouble)
+		case p.Seen == 0:
+			silent = append(silent, name)
+		}
+	}
+	var why string
+	switch {
+	case m.record:
+		why = "its record is being written"
+	case m.config.Bootstrap:
+		why = "it has no record: it waits until every member has said that it has none either, or enough of a running council have told it what it may have promised"
+	default:
+		why = "it has no record and may not begin a council (Bootstrap is not set): it waits for members of a running council"
+	}
+	if len(silent) > 0 {
+		why += "; not heard yet: " + strings.Join(silent, ", ")
+	}
+	if len(odd) > 0 {
+		why += "; " + strings.Join(odd, "; ")
+	}
+	return why
+}
+
+// History returns the last changes of all groups, oldest first, up to a thousand.
+func (m *Member) History() []View {
+	changes, _ := m.board.After(0)
+	out := make([]View, len(changes))
+	for i, c := range changes {
+		out[i] = m.view(c)
+	}
+	return out
+}
+
+// A Metric is one number, under a name and labels as Prometheus has them.
+type Metric struct {
+	Name, Help string
+	// Counter says that it only ever grows; otherwise it is a gauge.
+	Counter bool
+	// Labels are pairs of name and value.
+	Labels []string
+	Value  float64
+}
+
+// Metrics yields everything that is worth a graph or an alarm, for whatever collects it. Metrics of one name come one
+// after the other.
+func (m *Member) Metrics() iter.Seq[Metric] {
+	return func(yield func(Metric) bool) {
+		g := gauges{yield: yield}
+		s := m.Status()
+		m.board.Groups(func(group *runtime.Group) {
+			if c := group.Latest(); c != nil {
+				g.put("regent_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", string(c.Group))
+			}
+		})
+		for w := range m.causes {
+			if n := m.causes[w].Load(); n > 0 {
+				g.count("regent_changes_total", "changes of leader that this member saw, by cause", float64(n), "cause", Why(w).String())
+			}
+		}
+		g.put("regent_leading", "groups that programs of this member lead", float64(s.Leading))
+		g.put("regent_ready", "1 if the member takes part", bit(s.Waiting == ""))
+		g.put("regent_disk_ok", "1 if the durable record can be written", bit(s.Disk == ""))
+		g.put("regent_incarnation", "number of this start of the member", float64(s.Incarnation))
+		for _, q := range []struct {
+			name string
+			d    time.Duration
+		}{{"0.5", s.Pauses.Median}, {"0.99", s.Pauses.P99}, {"1", s.Pauses.Longest}} {
+			g.put("regent_pause_seconds", "by how much the member woke up too late", q.d.Seconds(), "quantile", q.name)
+		}
+		g.count("regent_packets_total", "packets", float64(s.PacketsIn), "direction", "in")
+		g.count("regent_packets_total", "packets", float64(s.PacketsOut), "direction", "out")
+		g.count("regent_bytes_total", "bytes of packets", float64(s.BytesIn), "direction", "in")
+		g.count("regent_bytes_total", "bytes of packets", float64(s.BytesOut), "direction", "out")
+		for why, n := range s.Dropped {
+			g.count("regent_dropped_total", "packets that were dropped, by reason", float64(n), "reason", why)
+		}
+		peers := m.Members()
+		for _, p := range peers {
+			g.put("regent_peer_silence_seconds", "for how long a member was not heard", p.Silence.Seconds(), "peer", p.Name)
+		}
+		for _, p := range peers {
+			g.put("regent_peer_round_trip_seconds", "smoothed round trip to a member", p.RoundTrip.Seconds(), "peer", p.Name)
+		}
+	}
+}
+
+// gauges hands metrics on until nobody wants more.
+type gauges struct {
+	yield func(Metric) bool
+	done  bool
+}
+
+func (g *gauges) put(name, help string, value float64, labels ...string) {
+	g.add(Metric{Name: name, Help: help, Value: value, Labels: labels})
+}
+
+func (g *gauges) count(name, help string, value float64, labels ...string) {
+	g.add(Metric{Name: name, Help: help, Value: value, Labels: labels, Counter: true})
+}
+
+func (g *gauges) add(m Metric) {
+	g.done = g.done || !g.yield(m)
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// String shows the metric as a line of Prometheus' text format.
+func (m Metric) String() string {
+	var b strings.Builder
+	b.WriteString(m.Name)
+	for i := 0; i+1 < len(m.Labels); i += 2 {
+		sep := ","
+		if i == 0 {
+			sep = "{"
+		}
+		fmt.Fprintf(&b, "%s%s=%s", sep, m.Labels[i], strconv.Quote(m.Labels[i+1]))
+	}
+	if len(m.Labels) > 1 {
+		b.WriteString("}")
+	}
+	fmt.Fprintf(&b, " %v", m.Value)
+	return b.String()
+}

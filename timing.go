@@ -1,0 +1,92 @@
+package regent
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Timing is all constants that have to do with time. Every member of a council must have the same, except for Guard.
+//
+// Take a profile, [Fast], [LAN] or [WAN], and change what you must:
+//
+//	t := regent.LAN
+//	t.Lease = 300 * time.Millisecond
+//
+// A set of constants that cannot work is refused by [Join] with the inequality that it breaks.
+type Timing struct {
+	// RoundTrip is within what time a message and its answer pass between any two members while all is well. A request
+	// that is not answered by then is repeated. Too short costs packets, too long makes the first election slower.
+	RoundTrip time.Duration
+	// Renew is how often a leader renews its lease: each time one packet to, and one from, every other member, however
+	// many groups it leads.
+	Renew time.Duration
+	// Lease is for how long a leader is promised not to be replaced, from each renewal. If it dies, the others wait for
+	// the rest of it: between Lease - Renew and Lease. It must outlast Renew, a round trip, the longest pause that
+	// members are to survive without losing their lease, and Guard.
+	Lease time.Duration
+	// LongestLease is the longest lease that anybody may ask for, and part of what all members must agree on. A member
+	// that was not stopped in good order waits for as long, after its start, before it votes. Zero: Lease.
+	LongestLease time.Duration
+	// Guard is how long before the end of its lease a leading program is told to stop, if no renewal came: the context
+	// ends, Done is closed. It is the time that the program has to stop in when all goes wrong; it costs as much of the
+	// pauses that a lease survives. A write that takes longer than Guard needs a fence, and so does any program that may
+	// be paused; but even one that is not paused needs a moment to notice. The profiles take about a tenth of the lease.
+	Guard time.Duration
+	// Heartbeat is how often members that do not hear of one another otherwise say that they are alive, and Suspect how
+	// long one may be silent before the others no longer wait for it to go first in an election. Neither bears on
+	// safety, nor on how soon a dead leader is replaced: that is what the lease is for.
+	Heartbeat, Suspect time.Duration
+	// Delay is the delay up to which a packet counts as fast, by proof. It decides which of several addresses of a
+	// member is used, and how often silent pairs probe one another.
+	Delay time.Duration
+	// Drift bounds by how much the rate of any member's clock may differ from that of real time, as a fraction. Leases
+	// are safe only within it. The default of the profiles, 0.001, is ten times what a bad crystal does.
+	Drift float64
+}
+
+// The profiles. Each fails over within about its Lease. [Fast] is for members in one rack, or on one host, with a core
+// to spare: pauses of more than ten milliseconds cost it its lease. [LAN] suits a data centre and is the default.
+// [WAN] suits members on several continents.
+var (
+	Fast = Timing{RoundTrip: time.Millisecond, Renew: 14 * time.Millisecond, Lease: 27 * time.Millisecond, LongestLease: 100 * time.Millisecond,
+		Guard: 3 * time.Millisecond, Heartbeat: 250 * time.Millisecond, Suspect: 600 * time.Millisecond,
+		Delay: 2 * time.Millisecond, Drift: 0.001}
+	LAN = Timing{RoundTrip: 20 * time.Millisecond, Renew: 50 * time.Millisecond, Lease: 200 * time.Millisecond, LongestLease: time.Second,
+		Guard: 20 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
+		Delay: 10 * time.Millisecond, Drift: 0.001}
+	WAN = Timing{RoundTrip: 300 * time.Millisecond, Renew: 500 * time.Millisecond, Lease: 2 * time.Second, LongestLease: 10 * time.Second,
+		Guard: 200 * time.Millisecond, Heartbeat: 2 * time.Second, Suspect: 5 * time.Second,
+		Delay: 100 * time.Millisecond, Drift: 0.001}
+)
+
+// rho returns the drift as the protocols want it, rounded up.
+func (t *Timing) rho() protocol.Rho {
+	r := protocol.Rho(t.Drift * 1e9)
+	if float64(r) < t.Drift*1e9 {
+		r++
+	}
+	return r
+}
+
+// check returns the inequality that the constants break. The protocols check theirs.
+func (t *Timing) check() error {
+	if t.Drift <= 0 || t.Drift >= 0.5 {
+		return fmt.Errorf("config: drift %v: must be above 0 and below 0.5, such as 0.001", t.Drift)
+	}
+	for _, c := range []struct {
+		name   string
+		length time.Duration
+	}{{"round trip", t.RoundTrip}, {"renewal interval", t.Renew}, {"lease", t.Lease}, {"heartbeat", t.Heartbeat}, {"suspect", t.Suspect}, {"delay", t.Delay}} {
+		if c.length <= 0 {
+			return fmt.Errorf("config: %s %v: must be positive; start from a profile, such as regent.LAN", c.name, c.length)
+		}
+	}
+	used := t.rho().WaitAtMost(t.Lease)
+	if need := t.Renew + t.rho().WaitAtLeast(t.RoundTrip); t.Guard < 0 || used-t.Guard < need {
+		return fmt.Errorf("config: guard %v: must not be negative, and at most %v: the lease %v, of which a leader can use %v, "+
+			"less the renewal interval %v and the round trip %v", t.Guard, max(0, used-need), t.Lease, used, t.Renew, t.RoundTrip)
+	}
+	return nil
+}

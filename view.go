@@ -1,0 +1,95 @@
+package regent
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// An Instant is a point in time of one member's lease clock, in nanoseconds. It means nothing to any other member, nor
+// to another start of the same one, and has nothing to do with the time of day: a lease must not end sooner or later
+// because somebody set a clock.
+type Instant int64
+
+// Sub returns the length of time from j to i.
+func (i Instant) Sub(j Instant) time.Duration { return protocol.Time(i).Sub(protocol.Time(j)) }
+
+// A View is what this member believes about a group: who leads it, or that nobody does, and why that changed. It is
+// knowledge, not proof: see [Group.Verify].
+type View struct {
+	// Group is the name of the group.
+	Group string
+	// Leader is the name of the member that leads; empty if nobody does, as far as this member knows.
+	Leader string
+	// Token is the leader's, if there is one. It grows with every leadership of the group.
+	Token uint64
+	// Mine says that a program of this very member leads. Stopping, that it has been asked to stop.
+	Mine, Stopping bool
+	// Cause says why this view replaced the one before.
+	Cause Cause
+	// At is when, on this member's clock.
+	At Instant
+	// Missed is how many views between the one seen before and this one a slow watcher did not get to see.
+	Missed int
+}
+
+// String shows the view in a line.
+func (v View) String() string {
+	who := "no leader"
+	if v.Leader != "" {
+		who = fmt.Sprintf("%s leads with token %d", v.Leader, v.Token)
+	}
+	return fmt.Sprintf("%s: %s (%v)", v.Group, who, v.Cause)
+}
+
+// A Cause is the reason for a change.
+type Cause struct {
+	// Why is the kind of cause.
+	Why Why
+	// Member is whom it is about; empty if nobody.
+	Member string
+	// Bound is the time that was waited, or the proven bound that was exceeded; zero if there is none.
+	Bound time.Duration
+}
+
+// Why is a kind of [Cause].
+type Why uint8
+
+// The kinds of causes.
+const (
+	Unexplained  Why = Why(protocol.Unexplained)
+	Started      Why = Why(protocol.Started)      // nobody has been heard of yet
+	Elected      Why = Why(protocol.Elected)      // the member was elected
+	Suspected    Why = Why(protocol.Suspected)    // the member was silent for Bound
+	Returned     Why = Why(protocol.Returned)     // the member, which goes before others, was heard again
+	LeaseExpired Why = Why(protocol.LeaseExpired) // the lease was not renewed in time
+	Resigned     Why = Why(protocol.Resigned)     // the leader gave the group up
+	Transferred  Why = Why(protocol.Transferred)  // the leader handed the group over to the member
+	SlowLink     Why = Why(protocol.SlowLink)     // messages of the member may take as long as Bound
+	Merged       Why = Why(protocol.Merged)       // a better-ranked member took over when partitions merged
+	NoQuorum     Why = Why(protocol.NoQuorum)     // too few members answered
+	Restarted    Why = Why(protocol.Restarted)    // the member was restarted
+	ClockFault   Why = Why(protocol.ClockFault)   // the clock stopped, jumped, or runs at the wrong rate
+	Unhealthy    Why = Why(protocol.Unhealthy)    // the leader's own health check failed
+	Closed       Why = Why(protocol.Closed)       // the member is leaving
+)
+
+// String names the kind, such as "lease expired".
+func (w Why) String() string { return protocol.CauseCode(w).String() }
+
+// String shows the cause, such as "suspected b (silent for 150ms)".
+func (c Cause) String() string {
+	s := c.Why.String()
+	if c.Member != "" {
+		s += " " + c.Member
+	}
+	switch {
+	case c.Bound == 0:
+	case c.Why == Suspected:
+		s += fmt.Sprintf(" (silent for %v)", c.Bound)
+	default:
+		s += fmt.Sprintf(" (bound %v)", c.Bound)
+	}
+	return s
+}
