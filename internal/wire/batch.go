@@ -114,7 +114,7 @@ func (b *Batch) add(number Number, channel uint32, begin int) {
 // the next call.
 func (b *Batch) Next() ([]byte, bool) {
 	b.payload = b.payload[:0]
-	for b.at < len(b.items) {
+	for n := 0; b.at < len(b.items) && n < maxItems; n++ {
 		it := b.items[b.at]
 		if it.message != 0 {
 			if len(b.payload) == 0 {

@@ -112,11 +112,33 @@ func TestShortMessagesShareAPacket(t *testing.T) {
 	}
 }
 
+// A packet has no more items than its receiver takes, however long it may be.
+func TestManyShortMessagesTakeSeveralPackets(t *testing.T) {
+	a, b := endpoint(t, 0, 5, mtu(MaxMTU)), endpoint(t, 1, 9)
+	batch := a.NewBatch()
+	const n = 3*maxItems + 1
+	for range n {
+		if err := batch.Add(0, &help{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := 0
+	for _, packet := range packets(t, a, b, 1, batch) {
+		got += len(expect(t, b, packet, Accepted).Messages)
+	}
+	if got != n {
+		t.Errorf("%d messages came, want %d", got, n)
+	}
+}
+
 func TestBatchRefusesWhatCannotBeSent(t *testing.T) {
 	a := endpoint(t, 0, 5)
 	b := a.NewBatch()
 	if err := b.Add(0, &note{Data: make([]byte, MaxMessage)}); err == nil || !strings.Contains(err.Error(), "in parts") {
 		t.Errorf("a message above the limit: error %v", err)
+	}
+	if err := b.Add(0, &note{Lines: make([]line, maxArray+1)}); err == nil || !strings.Contains(err.Error(), "in parts") {
+		t.Errorf("a message with too long an array: error %v", err)
 	}
 	type stray struct{ note }
 	if err := b.Add(0, &stray{}); err == nil || !strings.Contains(err.Error(), "has no number") {

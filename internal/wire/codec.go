@@ -105,6 +105,11 @@ func (t *table) append(b *bytes.Buffer, m protocol.Message) (Number, error) {
 	if n := b.Len() - begin; n > MaxMessage {
 		b.Truncate(begin)
 		return 0, fmt.Errorf("wire: message %s has %d bytes: must have at most %d; send it in parts", m.Name(), n, MaxMessage)
+	} else if n > maxArray { // only then can an array be too long
+		if err := decMode.Wellformed(b.Bytes()[begin:]); err != nil {
+			b.Truncate(begin)
+			return 0, fmt.Errorf("wire: message %s: %w; send it in parts", m.Name(), err)
+		}
 	}
 	return row.Number, nil
 }

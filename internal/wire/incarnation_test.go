@@ -204,3 +204,14 @@ func TestMembersSettleOnTheHighestCommonVersion(t *testing.T) {
 		}
 	}
 }
+
+// What a recorded packet of a member without an incarnation says of versions does not replace what a known start says.
+func TestRecordedVersionsDoNotReplaceKnownOnes(t *testing.T) {
+	b := endpoint(t, 1, 9, versions(1, 3))
+	recorded := send(t, endpoint(t, 0, 0, versions(1, 1)), b, 1)
+	expect(t, b, send(t, endpoint(t, 0, 5, versions(1, 3)), b, 1), Accepted)
+	expect(t, b, recorded, Accepted)
+	if packet := send(t, b, endpoint(t, 0, 5), 1); packet[offVersion] != 3 {
+		t.Errorf("speaks version %d, want 3", packet[offVersion])
+	}
+}

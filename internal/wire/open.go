@@ -162,7 +162,10 @@ func (e *Endpoint) commit(h *header, from *peer, s *session, p *Packet, derived 
 		s.ciphers = append(s.ciphers, sessionCipher{h.key, aead})
 	}
 	s.window.use(p.Seq)
-	from.lowest, from.highest = h.lowest, h.highest
+	if s == &from.current || !from.current.known {
+		// What was recorded under incarnation 0 may be from a build that is long gone.
+		from.lowest, from.highest = h.lowest, h.highest
+	}
 }
 
 // decode reads all items of a packet of which r is known so far. Messages count if it is accepted; of a twin only those
