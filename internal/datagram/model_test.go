@@ -198,7 +198,7 @@ func (w *world) run(d time.Duration) {
 
 func TestFailAwareness(t *testing.T) {
 	var sum world
-	for seed := range uint64(60) {
+	for seed := range uint64(25) {
 		w := newWorld(t, seed, 3)
 		w.run(20 * time.Second)
 		sum.stats.delivered += w.stats.delivered
