@@ -44,12 +44,13 @@ const (
 )
 
 // NerioConfig returns the configuration of a simulated member. Every member bootstraps at its first start only: a council
-// that has lost a majority of its records may begin anew only if an operator says so.
+// that has lost a majority of its records may begin anew only if an operator says so. Ten seconds of wall time seem to
+// pass between two starts, so that incarnations do not repeat even if everybody has forgotten them.
 func NerioConfig(b sim.Boot) nerio.Config {
 	return nerio.Config{
 		Me: b.Self, Quorums: protocol.Majority(b.Members),
 		RoundTrip: nerioTrip, Lease: nerioLease, Longest: nerioLongest, Renew: nerioRenew, StopWithin: nerioStop,
-		Rho: protocol.DefaultRho, Bootstrap: b.Inc == 1,
+		Rho: protocol.DefaultRho, Bootstrap: b.Inc == 1, FirstInc: 10 * b.Inc,
 	}
 }
 
