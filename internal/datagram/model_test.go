@@ -182,7 +182,7 @@ func (w *world) run(d time.Duration) {
 		case 5:
 			w.send(i, j, min(w.now-w.nodes[i].up, time.Duration(w.r.Int64N(int64(20*ms)))))
 		case 6:
-			if w.r.IntN(20) == 0 {
+			if w.r.IntN(5) == 0 {
 				w.boot(i)
 			}
 		}
