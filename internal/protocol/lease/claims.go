@@ -86,6 +86,7 @@ func (h *Holder) waits(t *tenure, r protocol.Rank) bool {
 // overdue gives up the requests that can no longer be of use and queues again what unanswered ones carried.
 func (h *Holder) overdue(now protocol.Time) {
 	h.retry = protocol.Never
+	late := false
 	for i := range h.voters {
 		v, r := &h.voters[i], protocol.Rank(i)
 		for j := 0; j < len(v.flights); j++ {
@@ -94,6 +95,7 @@ func (h *Holder) overdue(now protocol.Time) {
 			if now >= at && !f.overdue {
 				f.overdue, v.silent = true, true
 				h.again(r, f)
+				late = true
 			}
 			gone := f.start.Add(h.cfg.hold(f.delta))
 			if now >= gone {
@@ -105,6 +107,11 @@ func (h *Holder) overdue(now protocol.Time) {
 				at = gone
 			}
 			h.retry = min(h.retry, at)
+		}
+	}
+	for i := 0; late && i < len(h.trying); {
+		if t := h.trying[i]; !h.hopeless(now, t) {
+			i++
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (h *Holder) Try(now protocol.Time, group protocol.Group) {
 	h.trying = append(h.trying, t)
 	h.propose(now, t)
 	h.schedule(t, now.Add(h.cfg.hold(h.cfg.Lease)))
-	if h.renew == protocol.Never {
+	if h.renew == protocol.Never || h.quiet > 1 {
 		h.renew = now // nobody was asked for a while: ask those too that did not answer then
 	}
 }
@@ -259,24 +259,35 @@ func (h *Holder) refused(t *tenure, r protocol.Rank, until protocol.Time) {
 }
 
 // hopeless ends an attempt that refusals have already decided, so that what was granted is free again soon (E-N9).
-func (h *Holder) hopeless(now protocol.Time, t *tenure) {
+func (h *Holder) hopeless(now protocol.Time, t *tenure) bool {
 	if t.leads() {
-		return
+		return false
 	}
 	if busy, _, _ := h.blocked(t); busy {
 		h.fail(now, t)
+		return true
 	}
+	return false
 }
 
-// blocked says whether refusals alone keep the attempt from succeeding, when that may be over, and whether a leader
-// stands behind it.
+// blocked says whether refusals keep the attempt from succeeding, when that may be over, and whether a leader stands
+// behind it. Voters that did not answer in time count as refusals where there are others: two candidates that wait for
+// the same dead voter, each with half of the rest, would wait in turns for ever.
 func (h *Holder) blocked(t *tenure) (busy bool, retry protocol.Time, led bool) {
-	open := protocol.Everyone(h.cfg.Members)
+	open, some := protocol.Everyone(h.cfg.Members), false
 	for i := range t.bids {
 		if t.bids[i].state == rejected {
 			open.Remove(protocol.Rank(i))
+			some = true
 		}
 	}
+	heard := open
+	for i := range t.bids {
+		if s := t.bids[i].state; h.voters[i].silent && (s == queued || s == flying) {
+			heard.Remove(protocol.Rank(i))
+		}
+	}
+	busy = some && !h.policy.Complete(heard)
 	for !h.policy.Complete(open) {
 		next := protocol.Nobody
 		for i := range t.bids {
@@ -286,7 +297,7 @@ func (h *Holder) blocked(t *tenure) (busy bool, retry protocol.Time, led bool) {
 			}
 		}
 		open.Add(next)
-		busy, retry, led = true, t.bids[next].until, led || t.bids[next].leader
+		retry, led = t.bids[next].until, led || t.bids[next].leader
 	}
 	return busy, retry, led
 }
