@@ -7,11 +7,11 @@
 //
 //	DESIGN rule 5      one configuration         summary.go
 //	DESIGN rule 6      nothing from strangers    open.go, reason.go
-//	PROTOCOLS §1.3     incarnations              open.go, start.go
+//	PROTOCOLS §1.3     incarnations, starts      open.go, session.go
 //	PROTOCOLS §1.4     stamps and echo           header.go
 //	RFC 5869           derivation of keys        key.go
 //	RFC 6479           window against replays    window.go
-//	RFC 8949           bodies of messages        codec.go
+//	RFC 8949           bodies of messages        codec.go, mirror.go, messages.go
 //
 // The key of a packet is derived from its receiver too, not only from the cluster key and the start of its sender: the
 // datagram layer numbers the packets to each receiver apart, so two receivers get the same number, and with one key for
