@@ -91,18 +91,23 @@ func (g *Group) View() View {
 // watcher that is slow gets the latest views and is told how many it missed.
 func (g *Group) Watch(ctx context.Context) iter.Seq[View] {
 	return func(yield func(View) bool) {
-		if !yield(g.View()) {
-			return
-		}
 		var seen uint64
+		first := View{Group: g.Name(), Cause: Cause{Why: Started}}
 		if c := g.group.Latest(); c != nil {
-			seen = c.Number
+			seen, first = c.Number, g.member.view(c)
+		}
+		if !yield(first) {
+			return
 		}
 		for {
 			changed := g.group.Changed()
 			changes, missed := g.group.After(seen)
 			for _, c := range changes {
 				v := g.member.view(c)
+				if seen == 0 && v.Leader == "" && v.Cause.Why == Started {
+					seen = c.Number // that nothing is known yet was said
+					continue
+				}
 				v.Missed, missed = int(missed), 0
 				if seen = c.Number; !yield(v) {
 					return

@@ -24,6 +24,8 @@ func main() {
 
 // subcommands are all there are: one line for each.
 var subcommands = []func() *cobra.Command{
+	demoCommand,
+	demoMemberCommand,
 	simCommand,
 	versionCommand,
 }

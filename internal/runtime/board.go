@@ -295,7 +295,7 @@ func (b *Board) Tick(now protocol.Time) protocol.Time {
 func (b *Board) lapse(l *Lease) {
 	if l.cause.Load() == nil {
 		b.tell(l, protocol.Cause{Code: protocol.LeaseExpired, Peer: b.loop.Self})
-		b.ask(l, protocol.Resign{Group: l.group.Name})
+		b.ask(l, protocol.Resign{Group: l.group.Name, Why: protocol.LeaseExpired})
 	}
 }
 

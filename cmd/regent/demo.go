@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/demo"
+	"github.com/regentproject/regent/internal/town"
+)
+
+// profiles are the timings that can be asked for by name.
+var profiles = map[string]regent.Timing{"fast": regent.Fast, "lan": regent.LAN, "wan": regent.WAN}
+
+func demoCommand() *cobra.Command {
+	o := demo.Options{Command: town.Self("demo-member")}
+	profile := "lan"
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch five members elect a leader, and crash, pause and cut them off",
+		Long: `Five members run as processes on this host, each with a directory of its own, and
+a relay between them that can cut them off from one another. A table shows who
+leads, with which token, for how much longer, and why that changed.
+
+Keys crash, pause, resume, cut and heal the chosen member. Without a terminal,
+lines on the standard input do the same: "crash a", "pause leader", "heal b".
+
+Nothing is left behind when it ends.`,
+		Example: `  regent demo
+  regent demo --for 10s --json
+  (sleep 3; echo crash leader; sleep 3) | regent demo --for 8s`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			t, ok := profiles[profile]
+			if !ok {
+				return fmt.Errorf("--profile %q: there are fast, lan and wan", profile)
+			}
+			if o.For < 0 {
+				return fmt.Errorf("--for %v: must not be negative", o.For)
+			}
+			o.Timing, o.In, o.Out = t, c.InOrStdin(), c.OutOrStdout()
+			if err := demo.Run(c.Context(), o); err != nil {
+				return &failure{fmt.Errorf("regent demo: %w", err)}
+			}
+			return nil
+		},
+	}
+	c.Flags().IntVar(&o.Members, "members", 5, "how many members")
+	c.Flags().DurationVar(&o.For, "for", 0, "end after this long (default: when somebody quits)")
+	c.Flags().BoolVar(&o.JSON, "json", false, "write one JSON line per event instead of a table")
+	c.Flags().StringVar(&profile, "profile", "lan", "timing: fast, lan or wan")
+	return c
+}
+
+// demoMemberCommand is what the demonstration starts as members. It is not for people.
+func demoMemberCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "demo-member",
+		Hidden: true,
+		Args:   noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if status := town.Serve(os.Stdin, os.Stdout, os.Stderr); status != 0 {
+				return &failure{fmt.Errorf("the member ended with status %d", status)}
+			}
+			return nil
+		},
+	}
+}
