@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 )
@@ -43,6 +44,8 @@ type member struct {
 	due      Real // what the timer in the queue is for, Forever if there is none
 	timer    Real // when it fires: the same or somewhat later
 	portWait Real
+	ticked   Real // when a timer fired last
+	spin     int  // how many have fired in a row without a microsecond between two of them
 
 	frozen int // faults that freeze the process
 	still  int // those among them that stop its clock
@@ -60,6 +63,8 @@ const (
 	none Real = -1
 	// inboxSize is how much a frozen process's socket holds, unless its links are reliable.
 	inboxSize = 512
+	// maxSpin is how many timers may fire without a microsecond between them, before it is clear that no time passes.
+	maxSpin = 10_000
 )
 
 // start brings m up with a new machine.
@@ -217,6 +222,14 @@ func (w *World) onTimer(m *member) {
 		return
 	}
 	m.due, m.timer = Forever, Forever
+	if m.spin++; w.now.Sub(m.ticked) > time.Microsecond {
+		m.spin = 0
+	}
+	m.ticked = w.now
+	if m.spin > maxSpin {
+		w.fail(fmt.Errorf("contract: %v wants to be woken at %v over and over; its clock shows %v", m.rank, m.wake, m.clock.At(w.now)))
+		return
+	}
 	if m.frozen > 0 || m.wake == protocol.Never {
 		return
 	}

@@ -237,6 +237,15 @@ func TestSendingBeyondTheCouncilBreaksTheContract(t *testing.T) {
 	}
 }
 
+func TestMachineThatLetsNoTimePassBreaksTheContract(t *testing.T) {
+	b := newBench(t, sim.Config{Members: 1, Seed: 1}, func(_ *probe, now protocol.Time, _ protocol.Event) protocol.Effects {
+		return protocol.Effects{Wake: now}
+	})
+	if err := b.Run(sim.Real(time.Second)); err == nil || !strings.Contains(err.Error(), "contract: a wants to be woken at") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // leaver leaves once it has persisted its note.
 type leaver struct {
 	probe
