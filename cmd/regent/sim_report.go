@@ -81,6 +81,10 @@ func (r *fuzzReport) print(c *cobra.Command, asJSON bool) error {
 	}
 	out := c.OutOrStdout()
 	fmt.Fprintf(out, "coverage of %s, %s members, seeds %s, %s each:\n", r.Protocol, r.Members, r.Seeds, r.For)
+	width := 32
+	for _, row := range r.Coverage {
+		width = max(width, len(row.Row))
+	}
 	for _, row := range r.Coverage {
 		note := ""
 		switch {
@@ -91,7 +95,7 @@ func (r *fuzzReport) print(c *cobra.Command, asJSON bool) error {
 		case row.Runs == 0:
 			note = "  MISSING"
 		}
-		fmt.Fprintf(out, "  %-32s %7d  %5.1f%%%s\n", row.Row, row.Runs, 100*float64(row.Runs)/float64(max(1, r.Runs)), note)
+		fmt.Fprintf(out, "  %-*s %7d  %5.1f%%%s\n", width, row.Row, row.Runs, 100*float64(row.Runs)/float64(max(1, r.Runs)), note)
 	}
 	if f := r.Failure; f != nil {
 		r.printFailure(out)

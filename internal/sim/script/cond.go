@@ -281,7 +281,7 @@ func standing(up, frozen bool) string {
 	return "up"
 }
 
-// states: each of the members has stated the event since the statement began.
+// states: each of the members has stated the event in the last run, or between it and the run before.
 type states struct {
 	who subject
 	ev  protocol.Ev
@@ -296,7 +296,7 @@ func (c *states) holds(p *player) (bool, string) {
 	return true, ""
 }
 
-// mailed: a message was sent or delivered since the statement began, or is held now.
+// mailed: a message was sent or delivered in the last run, or between it and the run before, or is held now.
 type mailed struct {
 	what string
 	letters

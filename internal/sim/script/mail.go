@@ -41,7 +41,7 @@ type mail struct {
 	player *player
 	rules  []*rule
 	held   []sim.Letter // in the order in which they were sent
-	sent   map[way]bool // since the statement began, as is given: what machines received
+	sent   map[way]bool // in the last run, and between it and the run before; so is given: what machines received
 	given  map[way]bool
 }
 

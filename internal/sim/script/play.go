@@ -76,7 +76,8 @@ type player struct {
 	observed []sim.Observer
 	result   *Result
 
-	stated    map[statement]bool // since the statement began
+	stated    map[statement]bool // in the last run, and between it and the run before
+	stale     bool               // the last run is over
 	begun     []begun
 	struck    *sim.Fault // the newest fault, with the leader's name
 	started   bool
@@ -212,9 +213,7 @@ func (p *player) paragraph(para *Paragraph, each func(sim.Real, *Step, []string)
 			break
 		}
 		p.start(step)
-		clear(p.stated)
-		clear(p.mail.sent)
-		clear(p.mail.given)
+		p.forget(step.do)
 		if err := step.do.play(p); err != nil {
 			p.fail(step.Pos, err)
 		}
@@ -229,6 +228,26 @@ func (p *player) paragraph(para *Paragraph, each func(sim.Real, *Step, []string)
 		if !slices.Equal(all, para.Want) {
 			p.result.Failures = append(p.result.Failures, Failure{Pos{para.first, 1}, diff(para.Want, all)})
 		}
+	}
+}
+
+// forget forgets what happened in a run once something else is done: conditions are about the present run and what led
+// up to it.
+func (p *player) forget(do action) {
+	switch do.(type) {
+	case *expectation, *expectViolation, show, *watch:
+		return
+	}
+	if p.stale {
+		clear(p.stated)
+		clear(p.mail.sent)
+		clear(p.mail.given)
+	}
+	switch do.(type) {
+	case *run, *settling:
+		p.stale = true
+	default:
+		p.stale = false
 	}
 }
 

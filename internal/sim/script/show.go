@@ -97,7 +97,7 @@ func factWords(r *sim.Record) string {
 		return b.String() + " " + f.String()
 	}
 	b.WriteString(of(r.Dom, r.Group))
-	if r.Peer != (protocol.Ident{}) {
+	if r.Peer != (protocol.Ident{}) && (r.Peer.Rank != protocol.Nobody || r.Ev == protocol.EvWeak) {
 		fmt.Fprintf(&b, " %v", r.Peer)
 	}
 	for _, n := range []struct {
