@@ -6,11 +6,13 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// A disk holds a member's record. Writes take their time and are done one after the other; a crash leaves the newest
-// record that was written, and of the one being written nobody knows.
+// A disk holds a member's record. Writes take their time and are done one after the other; sometimes one write is for
+// all records that wait, of which only the last is then ever seen. A crash leaves the newest record that was written, and
+// of the one being written nobody knows.
 type disk struct {
 	records [][]byte // written, the newest last; the first and some newer ones are kept for a restored backup
 	queue   [][]byte // not yet written
+	batch   int      // how many of them the write under way is for
 	asked   uint64   // how many records this life has asked for
 	written uint64   // how many of them are on disk
 	held    []heldMessage
@@ -57,14 +59,14 @@ func (d *disk) crash(dice *Dice) {
 	d.asked, d.written = 0, 0
 }
 
-// write moves the oldest waiting record to the disk.
+// write moves the waiting records that are being written to the disk: the last of them is what it holds then.
 func (d *disk) write() {
 	if len(d.records) == keepRecords {
 		copy(d.records[1:], d.records[2:])
 		d.records = d.records[:keepRecords-1]
 	}
-	d.records = append(d.records, d.queue[0])
-	d.queue = d.queue[1:]
+	d.records = append(d.records, d.queue[d.batch-1])
+	d.queue = d.queue[d.batch:]
 }
 
 // lose empties the disk.
@@ -89,6 +91,10 @@ func (w *World) persist(m *member, record []byte) {
 
 func (w *World) writeNext(m *member) {
 	d := &m.disk
+	d.batch = 1
+	if len(d.queue) > 1 && m.dice.Hit(Certain/2) {
+		d.batch = len(d.queue)
+	}
 	took := m.dice.Draw(w.config.Disk)
 	for _, f := range d.slow {
 		took += f.by
@@ -97,12 +103,32 @@ func (w *World) writeNext(m *member) {
 	e.kind, e.to, e.life = evWritten, m.rank, m.life
 }
 
-// onWritten lets go of what waited for the record, and tells the machine.
+// onWritten tells the machine of its records, and lets go of what waited for them. What comes first is not for the
+// machine to rely on, so either does.
 func (w *World) onWritten(m *member) {
 	d := &m.disk
 	d.write()
-	d.written++
+	confirmed := d.batch
+	d.written += uint64(confirmed)
 	w.record(m, EvPersist, func(r *Record) { r.Seq = d.written })
+	if len(d.queue) > 0 {
+		w.writeNext(m)
+	}
+	life, late := m.life, m.dice.Hit(Certain/2)
+	if !late {
+		w.letGo(m)
+	}
+	for ; confirmed > 0 && m.life == life; confirmed-- {
+		w.step(m, protocol.Persisted{})
+	}
+	if late && m.life == life {
+		w.letGo(m)
+	}
+}
+
+// letGo sends the messages whose records are on disk.
+func (w *World) letGo(m *member) {
+	d := &m.disk
 	free := 0
 	for free < len(d.held) && d.held[free].need <= d.written {
 		free++
@@ -111,8 +137,4 @@ func (w *World) onWritten(m *member) {
 		w.send(m, h.to, h.msg, h.at, h.sent)
 	}
 	d.held = d.held[free:]
-	if len(d.queue) > 0 {
-		w.writeNext(m)
-	}
-	w.step(m, protocol.Persisted{})
 }

@@ -59,6 +59,55 @@ func TestDurableMessagesWaitForTheirRecordAndOthersDoNot(t *testing.T) {
 	}
 }
 
+func TestOneWriteMayServeSeveralRecords(t *testing.T) {
+	writes := map[int]int{}
+	for seed := range uint64(50) {
+		b := newBench(t, slowDisk(seed), writer())
+		c := count{}
+		b.Observe(c)
+		b.until(ms)
+		for range 4 {
+			b.Command(0, protocol.Unfit{})
+		}
+		b.until(time.Second)
+		persisted := 0
+		for _, g := range b.probes[0].got {
+			if _, ok := g.ev.(protocol.Persisted); ok {
+				persisted++
+			}
+		}
+		if persisted != 4 || len(b.probes[1].notes()) != 8 {
+			t.Fatalf("SIM-DISK: four records were confirmed %d times, and %d of 8 notes left", persisted, len(b.probes[1].notes()))
+		}
+		writes[c[sim.EvPersist]]++
+	}
+	if writes[2] < 10 || writes[3] < 5 || writes[4] < 5 || writes[2]+writes[3]+writes[4] != 50 {
+		t.Errorf("SIM-DISK: four records took so many writes: %v, want 2, 3 or 4", writes)
+	}
+}
+
+func TestPersistedAndWhatWaitedForItComeInEitherOrder(t *testing.T) {
+	first := map[bool]int{}
+	for seed := range uint64(50) {
+		sent := false
+		c := slowDisk(seed)
+		c.Post = func(l sim.Letter) bool { sent = sent || l.Message.(*note).n == 1; return false }
+		write := writer()
+		b := newBench(t, c, func(p *probe, now protocol.Time, ev protocol.Event) protocol.Effects {
+			if _, ok := ev.(protocol.Persisted); ok {
+				first[sent]++
+			}
+			return write(p, now, ev)
+		})
+		b.until(ms)
+		b.Command(0, protocol.Unfit{})
+		b.until(time.Second)
+	}
+	if first[true] < 10 || first[false] < 10 {
+		t.Errorf("SIM-DISK: the message had left before its Persisted: %v", first)
+	}
+}
+
 func TestDurableMessageOfAnIdleDiskLeavesAtOnce(t *testing.T) {
 	b := newBench(t, slowDisk(1), func(p *probe, _ protocol.Time, ev protocol.Event) protocol.Effects {
 		e := protocol.Effects{Wake: protocol.Never}

@@ -109,7 +109,7 @@ func Range(ctx context.Context, p *suite.Protocol, o Options) (*Result, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	r := &Result{Protocol: p, Options: o, Coverage: rowsOf(p)}
+	r := &Result{Protocol: p, Options: o, Coverage: rowsOf(p, o.Members)}
 	g := gang{result: r, next: o.First, ctx: ctx}
 	g.limit.Store(o.Last)
 	var wait sync.WaitGroup
@@ -123,8 +123,9 @@ func Range(ctx context.Context, p *suite.Protocol, o Options) (*Result, error) {
 	return r, ctx.Err()
 }
 
-// rowsOf lists the rows that runs of p are counted for.
-func rowsOf(p *suite.Protocol) []Row {
+// rowsOf lists the rows that runs of p are counted for. A council of one has no links and nobody to change to, so nothing
+// is required of it.
+func rowsOf(p *suite.Protocol, members int) []Row {
 	names := slices.Clone(suite.Rows)
 	for _, own := range p.Rows {
 		if !slices.Contains(names, own) {
@@ -133,7 +134,7 @@ func rowsOf(p *suite.Protocol) []Row {
 	}
 	rows := make([]Row, len(names))
 	for i, name := range names {
-		rows[i] = Row{Name: name, Required: slices.Contains(p.Rows, name)}
+		rows[i] = Row{Name: name, Required: members > 1 && slices.Contains(p.Rows, name)}
 	}
 	return rows
 }

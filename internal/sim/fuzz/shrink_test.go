@@ -208,6 +208,13 @@ func TestRowsThatNobodyCoveredFailLongRunsOnly(t *testing.T) {
 	}
 }
 
+func TestNoRowIsRequiredOfACouncilOfOne(t *testing.T) {
+	r, err := fuzz.Range(context.Background(), rankProtocol(t), fuzz.Options{Members: 1, First: 1, Last: fuzz.EnoughSeeds, For: fuzz.DefaultFor})
+	if err != nil || r.Error() != nil {
+		t.Errorf("got %v, %v", err, r.Error())
+	}
+}
+
 func TestProgressAndCancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
