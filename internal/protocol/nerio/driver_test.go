@@ -17,7 +17,7 @@ const ms = time.Millisecond
 // A driver runs a few machines on one virtual clock, with a fixed delay, so that a test can follow every message. The
 // simulator does the rest: drift, loss, faults.
 type driver struct {
-	t       *testing.T
+	t       testing.TB
 	now     protocol.Time
 	members []*member
 	queue   []event
@@ -28,6 +28,8 @@ type driver struct {
 	drop func(from, to protocol.Rank, msg protocol.Message) bool
 	// late adds to the delay of a message.
 	late func(from, to protocol.Rank, msg protocol.Message) time.Duration
+	// trusting leaves out the check after every step, which is slow for many groups.
+	trusting bool
 	// unproven leaves every delay unknown.
 	unproven bool
 	sent     map[string]int
@@ -69,7 +71,7 @@ func config(n int) Config {
 		Renew: 50 * ms, Rho: protocol.DefaultRho, Bootstrap: true, FirstInc: 1}
 }
 
-func newDriver(t *testing.T, cfg Config) *driver {
+func newDriver(t testing.TB, cfg Config) *driver {
 	d := &driver{t: t, delay: ms, disk: ms, sent: make(map[string]int), now: 1e9,
 		tenures: make(map[protocol.Group][]protocol.Fact)}
 	for i := range cfg.Quorums.Members() {
@@ -101,7 +103,8 @@ func (d *driver) crash(r protocol.Rank) { d.members[r].down = true; d.members[r]
 func (d *driver) push(e event) {
 	d.seq++
 	e.seq = d.seq
-	d.queue = append(d.queue, e)
+	i, _ := slices.BinarySearchFunc(d.queue, e, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq)) })
+	d.queue = slices.Insert(d.queue, i, e)
 }
 
 // step gives one event to one member and carries its effects out.
@@ -183,6 +186,9 @@ func (d *driver) leads(r protocol.Rank, g protocol.Group) bool {
 
 // check holds that no group has two leaders, at every Step.
 func (d *driver) check() {
+	if d.trusting {
+		return
+	}
 	seen := make(map[protocol.Group]protocol.Rank)
 	for i, x := range d.members {
 		for g, v := range x.views {
@@ -204,12 +210,6 @@ func (d *driver) run(length time.Duration) {
 	d.t.Helper()
 	for end := d.now.Add(length); ; {
 		next, i := end, -1
-		slices.SortStableFunc(d.queue, func(a, b event) int {
-			if c := cmp.Compare(a.at, b.at); c != 0 {
-				return c
-			}
-			return cmp.Compare(a.seq, b.seq)
-		})
 		if len(d.queue) > 0 && d.queue[0].at <= next {
 			next, i = d.queue[0].at, len(d.members)
 		}
@@ -225,7 +225,7 @@ func (d *driver) run(length time.Duration) {
 		if next > d.now {
 			d.idle = 0
 		}
-		if d.idle++; d.idle > 10_000 {
+		if d.idle++; d.idle > 100_000 {
 			d.t.Fatalf("%v: time stands still (member %d)\n%s", d.now, i, d.story())
 		}
 		d.now = max(d.now, next)

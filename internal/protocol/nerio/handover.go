@@ -24,7 +24,7 @@ func (m *Machine) onResign(now protocol.Time, ev protocol.Resign) {
 
 // giveUp ends a candidacy, an attempt, or in good time a leadership.
 func (m *Machine) giveUp(now protocol.Time, s *seat, heir protocol.Rank, cause protocol.Cause) {
-	m.withdraw(now, s)
+	m.withdraw(s)
 	m.holder.Resign(now, s.group, heir, m.stopBy(now), cause)
 	m.publish(now, s, cause)
 }
@@ -52,7 +52,7 @@ func (m *Machine) onStopped(now protocol.Time, g protocol.Group) {
 	}
 	s := m.seat(g)
 	if !l.Stopping {
-		m.withdraw(now, s)
+		m.withdraw(s)
 	}
 	m.holder.Stopped(now, g, best(l.Candidates.Without(m.cfg.Me)))
 	m.publish(now, s, protocol.Cause{Code: protocol.Resigned, Peer: m.cfg.Me})

@@ -231,7 +231,7 @@ func (m *Machine) sweep(now protocol.Time) {
 // keeps says whether a group is still wanted, and forgets what this package knows of one that is not.
 func (m *Machine) keeps(g protocol.Group) bool {
 	s := m.seats[g]
-	if m.holder.Tries(g) || m.holder.Releases(g) || s != nil && (s.candidate || s.told) {
+	if m.holder.Tries(g) || m.holder.Releases(g) || s != nil && (s.candidate || s.telling) {
 		return true
 	}
 	delete(m.seats, g)

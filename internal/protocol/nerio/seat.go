@@ -20,8 +20,8 @@ type seat struct {
 	// view is what was last published, and published whether anything was.
 	view      protocol.View
 	published bool
-	// told says that the group's holder has still to be told of a change of candidate.
-	told bool
+	// telling says that the group's holder has still to be told of a change of candidate.
+	telling bool
 }
 
 func (m *Machine) seat(g protocol.Group) *seat {
@@ -82,14 +82,14 @@ func (m *Machine) onCampaign(now protocol.Time, g protocol.Group) {
 	if !s.candidate {
 		s.candidate, s.index = true, len(m.wanted)
 		m.wanted = append(m.wanted, s)
-		m.tell(now, s)
+		m.tell(s)
 	}
 	m.publish(now, s, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})
 	m.consider(now, s)
 }
 
 // withdraw ends the member's candidacy.
-func (m *Machine) withdraw(now protocol.Time, s *seat) {
+func (m *Machine) withdraw(s *seat) {
 	if !s.candidate {
 		return
 	}
@@ -98,7 +98,7 @@ func (m *Machine) withdraw(now protocol.Time, s *seat) {
 	m.wanted[s.index], last.index = last, s.index
 	m.wanted = m.wanted[:len(m.wanted)-1]
 	m.schedule(s, protocol.Never)
-	m.tell(now, s)
+	m.tell(s)
 }
 
 func (m *Machine) onTrusts(now protocol.Time, r protocol.Rank) {

@@ -37,11 +37,8 @@ func (m *Machine) Clone() protocol.Machine {
 		}
 		return out
 	}
-	c.wanted, c.tells.seats = mine(m.wanted), mine(m.tells.seats)
-	c.tells.sent = nil
-	for _, t := range m.tells.sent {
-		c.tells.sent = append(c.tells.sent, told{t.to, t.seq, mine(t.seats)})
-	}
+	c.wanted, c.tells.queue, c.tells.flying = mine(m.wanted), mine(m.tells.queue), mine(m.tells.flying)
+	c.tells.yes = slices.Clone(m.tells.yes)
 	return c
 }
 
@@ -123,7 +120,7 @@ func (m *Machine) appendSeats(s *lease.State) {
 		s.Bool(x.candidate)
 		s.Future(x.backoff)
 		s.Future(x.due)
-		s.Bool(x.told)
+		s.Bool(x.telling)
 		s.Ident(x.view.Leader)
 		s.Uint(x.view.Term)
 		s.Uint(x.view.Tenure)
@@ -152,7 +149,13 @@ func (m *Machine) appendAsks(s *lease.State) {
 		s.Text(string(t.group))
 		s.Future(t.until)
 	}
-	s.Uint(uint64(len(m.tells.sent)))
+	s.Uint(uint64(len(m.tells.queue)))
+	s.Uint(uint64(len(m.tells.flying)))
+	for i, x := range m.tells.flying {
+		s.Text(string(x.group))
+		s.Bool(m.tells.yes[i])
+	}
+	s.Uint(uint64(m.tells.to))
 	s.Uint(m.tells.seq)
 	s.Future(m.tells.due)
 }

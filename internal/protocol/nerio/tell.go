@@ -1,83 +1,71 @@
 package nerio
 
-import (
-	"github.com/regentproject/regent/internal/protocol"
-)
+import "github.com/regentproject/regent/internal/protocol"
 
 // tells is what the holders of groups have still to be told: that this member has a candidate now, or has none any
-// more. The answer to a claim says so too; this is for what changes later.
+// more. The answer to a claim says so too; this is for what changes later. One message is on its way at a time.
 type tells struct {
-	seats []*seat
-	seq   uint64
-	// sent lists the seats that each message in flight was about.
-	sent []told
-	due  protocol.Time
-}
-
-type told struct {
-	to    protocol.Rank
-	seq   uint64
-	seats []*seat
+	queue []*seat
+	// flying are the seats that the message in flight is about, and yes says for each of them what it said.
+	flying []*seat
+	yes    []bool
+	to     protocol.Rank
+	seq    uint64
+	due    protocol.Time // when the message in flight counts as lost
 }
 
 // maxTold bounds the groups in one message.
 const maxTold = 64
 
 // tell notes a change of the member's own candidacy, to be told to who leads the group.
-func (m *Machine) tell(now protocol.Time, s *seat) {
-	if !s.told {
-		s.told = true
-		m.tells.seats = append(m.tells.seats, s)
+func (m *Machine) tell(s *seat) {
+	if !s.telling {
+		s.telling = true
+		m.tells.queue = append(m.tells.queue, s)
 	}
-	m.tells.due = now
 }
 
 func (m *Machine) dueTells(now protocol.Time) {
 	t := &m.tells
-	if now < t.due {
+	if len(t.queue)+len(t.flying) == 0 || !m.speaks() || len(t.flying) > 0 && now < t.due {
 		return
 	}
-	t.due, t.sent = protocol.Never, t.sent[:0]
-	if !m.speaks() {
-		if len(t.seats) > 0 {
-			t.due = now.Add(m.cfg.Renew)
-		}
-		return
+	if len(t.flying) > 0 {
+		t.queue = append(t.queue, t.flying...)
+		t.flying = t.flying[:0]
 	}
-	var out []*Candidates // one for each holder, as long as it lasts
-	var to []protocol.Rank
-	keep := t.seats[:0]
-	for _, s := range t.seats {
+	t.due = protocol.Never
+	n := 0
+	for ; n < len(t.queue) && len(t.flying) < maxTold; n++ {
+		s := t.queue[n]
 		holder := m.look(now, s).Leader
 		if holder == protocol.NoIdent || holder.Rank == m.cfg.Me {
-			s.told = false // whoever claims it next is told in the answer
+			s.telling = false // whoever claims it next is told in the answer
 			continue
 		}
-		keep = append(keep, s)
-		i := 0
-		for i < len(to) && (to[i] != holder.Rank || len(t.sent[i].seats) >= maxTold) {
-			i++
+		if len(t.flying) > 0 && holder.Rank != t.to {
+			break
 		}
-		if i == len(to) {
-			t.seq++
-			to, out = append(to, holder.Rank), append(out, &Candidates{Seq: t.seq})
-			t.sent = append(t.sent, told{to: holder.Rank, seq: t.seq})
-		}
+		t.to = holder.Rank
+		t.flying = append(t.flying, s)
+	}
+	t.queue = append(t.queue[:0], t.queue[n:]...)
+	if len(t.flying) == 0 {
+		return
+	}
+	t.seq++
+	c := &Candidates{Seq: t.seq}
+	t.yes = t.yes[:0]
+	for _, s := range t.flying {
+		t.yes = append(t.yes, s.candidate)
 		if s.candidate {
-			out[i].Yes = append(out[i].Yes, s.group)
+			c.Yes = append(c.Yes, s.group)
 		} else {
-			out[i].No = append(out[i].No, s.group)
+			c.No = append(c.No, s.group)
 		}
-		t.sent[i].seats = append(t.sent[i].seats, s)
 	}
-	clear(t.seats[len(keep):])
-	t.seats = keep
-	for i, c := range out {
-		m.send(to[i], c)
-	}
-	if len(keep) > 0 {
-		t.due = now.Add(m.cfg.Renew)
-	}
+	m.send(t.to, c)
+	t.due = now.Add(m.cfg.Renew)
 }
 
 func (m *Machine) onCandidates(from protocol.Ident, c *Candidates) {
@@ -93,24 +81,15 @@ func (m *Machine) onCandidates(from protocol.Ident, c *Candidates) {
 
 func (m *Machine) onNoted(from protocol.Ident, n *Noted) {
 	t := &m.tells
-	for i := range t.sent {
-		if t.sent[i].to != from.Rank || t.sent[i].seq != n.Seq {
-			continue
-		}
-		for _, s := range t.sent[i].seats {
-			s.told = false
-		}
-		t.sent[i].seats = nil
-		keep := t.seats[:0]
-		for _, s := range t.seats {
-			if s.told {
-				keep = append(keep, s)
-			}
-		}
-		clear(t.seats[len(keep):])
-		t.seats = keep
+	if len(t.flying) == 0 || from.Rank != t.to || n.Seq != t.seq {
+		return
 	}
-	if len(t.seats) == 0 {
-		t.due = protocol.Never
+	for i, s := range t.flying {
+		s.telling = false
+		if s.candidate != t.yes[i] {
+			m.tell(s) // it changed meanwhile
+		}
 	}
+	clear(t.flying)
+	t.flying, t.due = t.flying[:0], protocol.Never
 }

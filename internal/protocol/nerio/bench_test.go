@@ -1,0 +1,128 @@
+package nerio
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// many returns three members of which the first leads n groups that everybody backs.
+func many(t testing.TB, n int) *driver {
+	d := newDriver(t, config(3))
+	d.trusting = true
+	for i := range n {
+		d.step(0, protocol.Campaign{Group: protocol.Group(fmt.Sprintf("group-%05d", i))})
+	}
+	d.run(time.Second)
+	for i := range n {
+		if !d.leads(0, protocol.Group(fmt.Sprintf("group-%05d", i))) {
+			t.Fatalf("group %d is not led", i)
+		}
+	}
+	return d
+}
+
+// A round is one renewal: the leader's Tick, each voter's answer, and what the leader makes of it.
+type round struct {
+	d     *driver
+	now   protocol.Time
+	queue []parcel
+}
+
+type parcel struct {
+	from, to protocol.Rank
+	msg      protocol.Message
+}
+
+func newRound(d *driver) *round { return &round{d: d, now: d.now, queue: make([]parcel, 0, 64)} }
+
+// play lets a renewal interval pass and returns how many messages went to other members.
+func (r *round) play() int {
+	r.now = r.now.Add(r.d.members[0].m.cfg.Renew)
+	r.queue = r.queue[:0]
+	sent := r.give(0, protocol.Tick{})
+	var in protocol.Receive
+	for i := 0; i < len(r.queue); i++ {
+		p := r.queue[i]
+		in = protocol.Receive{From: protocol.Ident{Rank: p.from, Inc: r.d.members[p.from].m.Incarnation()}, Message: p.msg, Delay: ms}
+		sent += r.give(p.to, &in)
+	}
+	return sent
+}
+
+func (r *round) give(to protocol.Rank, ev protocol.Event) int {
+	sent := 0
+	for _, e := range r.d.members[to].m.Step(r.now, ev).Send {
+		r.queue = append(r.queue, parcel{to, e.To, e.Message})
+		if e.To != to {
+			sent++
+		}
+	}
+	return sent
+}
+
+// In steady state a renewal takes one request to, and one answer of, each other member, for one group and for ten
+// thousand alike, and allocates nothing.
+func TestRenewalCostsTheSameForAllGroups(t *testing.T) {
+	for _, n := range []int{1, 10_000} {
+		r := newRound(many(t, n))
+		for range 5 {
+			r.play()
+		}
+		if sent := r.play(); sent != 4 {
+			t.Errorf("%d groups: %d messages per renewal, want 2 requests and 2 answers", n, sent)
+		}
+		if allocs := testing.AllocsPerRun(100, func() { r.play() }); allocs != 0 {
+			t.Errorf("%d groups: %v allocations per renewal, want none", n, allocs)
+		}
+		before := r.d.members[0].m.holder.Next()
+		if before <= r.now {
+			t.Errorf("%d groups: the leader wants to be woken at %v, at %v", n, before, r.now)
+		}
+	}
+}
+
+func BenchmarkRenew(b *testing.B) {
+	for _, n := range []int{1, 10_000} {
+		b.Run(fmt.Sprintf("groups=%d", n), func(b *testing.B) {
+			r := newRound(many(b, n))
+			for range 5 {
+				r.play()
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				r.play()
+			}
+		})
+	}
+}
+
+// Ten thousand groups led by a member that dies are led again within a second.
+func TestTenThousandGroupsAreLedAgainWithinASecond(t *testing.T) {
+	const n = 10_000
+	d := newDriver(t, config(3))
+	d.trusting = true
+	for i := range n {
+		g := protocol.Group(fmt.Sprintf("group-%05d", i))
+		d.step(0, protocol.Campaign{Group: g})
+	}
+	d.run(500 * ms)
+	for i := range n {
+		d.step(1, protocol.Campaign{Group: protocol.Group(fmt.Sprintf("group-%05d", i))})
+	}
+	d.run(500 * ms)
+	d.crash(0)
+	d.run(time.Second)
+	led := 0
+	for i := range n {
+		if d.leads(1, protocol.Group(fmt.Sprintf("group-%05d", i))) {
+			led++
+		}
+	}
+	if led != n {
+		t.Errorf("%d of %d groups are led a second after their leader died", led, n)
+	}
+}
