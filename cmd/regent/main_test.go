@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os/exec"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -15,12 +16,17 @@ import (
 	"github.com/regentproject/regent/internal/sim/suite"
 )
 
-// The commands that test scripts run: regent itself, and one whose protocol rank is broken.
+// The commands that test scripts run: regent itself, one whose protocol rank is broken, and one that expects too much of
+// random runs.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"regent": main,
 		"broken": func() {
 			lookup = brokenRank
+			main()
+		},
+		"greedy": func() {
+			lookup = greedyRank
 			main()
 		},
 	})
@@ -35,6 +41,15 @@ func brokenRank(name string) (*suite.Protocol, error) {
 			c.Timeout, c.Cap = c.Period+time.Millisecond, c.Period+time.Millisecond
 			return rank.New(c)
 		}
+	}
+	return p, err
+}
+
+// greedyRank is rank with a row that no run covers.
+func greedyRank(name string) (*suite.Protocol, error) {
+	p, err := suite.Lookup(name)
+	if err == nil {
+		p.Rows = append(slices.Clone(p.Rows), "the sky fell")
 	}
 	return p, err
 }

@@ -25,6 +25,7 @@ type fuzzer struct {
 	trace, script        string
 	json                 bool
 	shrink               int
+	options              []string
 
 	protocol    *suite.Protocol
 	few, many   uint64 // members
@@ -46,6 +47,7 @@ A violated invariant ends it with status 1, the seed, the command that replays i
 that still fails, for regent sim run.`,
 		Example: `  regent sim fuzz --protocol rank
   regent sim fuzz --protocol rank --members 3..7 --seeds 1..1000 --for 1m
+  regent sim fuzz --protocol rank --option timeout=60ms --option cap=60ms
   regent sim fuzz --protocol rank --seeds 42..42 --trace trace.jsonl`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -63,6 +65,7 @@ that still fails, for regent sim run.`,
 	flags.StringVar(&f.trace, "trace", "", "write every event of a single seed to this file, as lines of JSON (docs/trace.md)")
 	flags.StringVar(&f.script, "script", "", "write the script of a failure to this file instead of printing it")
 	flags.IntVar(&f.shrink, "shrink", 2000, "how many runs to spend on making a failure short")
+	flags.StringArrayVar(&f.options, "option", nil, "change how members are set up, such as timeout=100ms (regent sim list shows all)")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	return c
 }
@@ -75,6 +78,9 @@ func (f *fuzzer) check() error {
 	var err error
 	if f.protocol, err = lookup(f.name); err != nil {
 		return fmt.Errorf("sim fuzz: %w", err)
+	}
+	if f.protocol, err = f.protocol.With(f.options...); err != nil {
+		return fmt.Errorf("sim fuzz: --option %w", err)
 	}
 	f.few, f.many = uint64(f.protocol.Members), uint64(f.protocol.Members)
 	if f.members != "" {
@@ -175,11 +181,14 @@ func (f *fuzzer) finish(c *cobra.Command, sum *fuzzReport) error {
 func (f *fuzzer) explain(sum *fuzzReport) error {
 	fail := sum.failure
 	replay := fmt.Sprintf("regent sim fuzz --protocol %s --members %d --seeds %d..%d --for %v", f.name, sum.members, fail.Seed, fail.Seed, f.length)
+	for _, o := range f.options {
+		replay += " --option " + o
+	}
 	plan, run, err := fuzz.Shrink(f.protocol, fail.Plan, f.shrink)
 	if err != nil {
 		return fmt.Errorf("sim fuzz: %w", err)
 	}
-	text := script.Render(&plan, fmt.Sprintf("%v.\nMade short from: %s", run.Err, replay))
+	text := script.Render(&plan, fmt.Sprintf("%v.\nMade short from: %s", run.Err, replay), f.options...)
 	sum.Failure = &fuzzFailure{
 		Invariant: fail.Name, Seed: fail.Seed, Members: sum.members, Text: fail.Err.Error(), Replay: replay, Script: text,
 	}

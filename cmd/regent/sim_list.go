@@ -18,9 +18,17 @@ type listed struct {
 	MinMembers int      `json:"minMembers"`
 	Invariants []string `json:"invariants"`
 	Messages   []string `json:"messages"`
+	Options    []option `json:"options,omitempty"`
 	Groups     []string `json:"groups,omitempty"`
 	Faults     []string `json:"faults"`
 	Coverage   []string `json:"coverage"`
+}
+
+// option is one option of a protocol.
+type option struct {
+	Name    string `json:"name"`
+	Default string `json:"default"`
+	About   string `json:"about"`
 }
 
 func simListCommand() *cobra.Command {
@@ -59,6 +67,9 @@ func listProtocols() ([]listed, error) {
 		}
 		l := listed{Name: p.Name, About: p.About, Members: p.Members, MinMembers: p.MinMembers, Invariants: names,
 			Messages: p.Messages, Coverage: p.Rows}
+		for _, o := range p.Options() {
+			l.Options = append(l.Options, option{o.Name, o.Default, o.About})
+		}
 		for _, g := range p.Groups {
 			l.Groups = append(l.Groups, string(g))
 		}
@@ -100,5 +111,12 @@ func (l *listed) print(c *cobra.Command) {
 		if len(row.words) > 0 {
 			fmt.Fprintf(out, "  %-11s %s\n", row.label, strings.Join(row.words, ", "))
 		}
+	}
+	for i, o := range l.Options {
+		label := ""
+		if i == 0 {
+			label = "options"
+		}
+		fmt.Fprintf(out, "  %-11s %-18s %s\n", label, o.Name+"="+o.Default, o.About)
 	}
 }

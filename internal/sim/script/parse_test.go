@@ -17,7 +17,9 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		// Settings.
 		{"protocol", "x:1:9: the line ends here: the name of a protocol is missing"},
-		{"protocol rank fast=yes", `x:1:15: "fast=yes": rank has no options`},
+		{"protocol rank fast=yes", `x:1:15: "fast=yes": rank has no such option; it has period, timeout, grow, cap`},
+		{"protocol rank period=1s", "x:1:15: rank: time-out 120ms: must exceed the period 1s"},
+		{"protocol datagram x=1", `x:1:19: "x=1": datagram has no options`},
 		{"members 0", `x:1:9: "0": expected how many members, from 1 to 1000`},
 		{"members five", `x:1:9: "five": expected how many members, from 1 to 1000`},
 		{"members 3\nmembers 3", "x:2:1: members is set already"},
@@ -39,7 +41,7 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{begin + "timers early 1s", `x:3:8: "early": expected late or twice`},
 		{"ports", "x:1:1: ports: say first which protocol the members run, such as: protocol rank"},
 		{begin + "ports\nhold rank.OK a->b", "x:4:1: messages travel as packets in this script, which cannot be told apart: leave out ports"},
-		{begin + "varied", "x:3:1: varied: rank has no variants that random runs draw: leave this out"},
+		{begin + "varied", "x:3:1: varied: rank, as it is set up, has no variants that random runs draw: leave this out"},
 		{begin + "groups a a", `x:3:10: "a": expected the name of a group, each once`},
 		{begin + "groups x without", `x:3:17: the line ends here: "candidates" is missing`},
 		// Members and links.

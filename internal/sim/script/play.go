@@ -135,6 +135,11 @@ func (p *player) newWorld() error {
 		}
 		p.protocol = found
 	}
+	tuned, err := p.protocol.With(p.script.Options...)
+	if err != nil {
+		return err
+	}
+	p.protocol = tuned
 	if least := p.protocol.MinMembers; p.script.Members < least {
 		return fmt.Errorf("%s: %d members: %s needs at least %d", p.script.Name, p.script.Members, p.protocol.Name, least)
 	}

@@ -99,7 +99,7 @@ func TestRulesForMessages(t *testing.T) {
 		{"held and forgotten", "hold next 20 rank.OK a->b\nrun 2s\nforget rank.OK a->b\nexpect not held * *\nrun 1s\nexpect b follows a"},
 		{"the newest rule counts", "drop rank.OK a->*\nhold rank.OK a->b\nrun 1s\nexpect held rank.OK a->b\nexpect not held rank.OK a->c"},
 		{"delayed", "run 1s\ndelay rank.OK a->b by 500ms\nrun until b leads within 200ms\nrun 2s\nexpect b follows a"},
-		{"sent", "run 1s\nrun until sent rank.OK a->b within 50ms\nexpect not delivered rank.OK a->b\nrun until delivered rank.OK a->b within 1ms"},
+		{"sent", "run 1010ms\nrun until sent rank.OK a->b within 50ms\nexpect not delivered rank.OK a->b\nrun until delivered rank.OK a->b within 1ms"},
 		{"later", "at 1s drop rank.OK a->b\nrun 999ms\nexpect b follows a\nrun 1s\nexpect b leads"},
 		{"settled", "hold rank.OK *\nrun 1s\nexpect {a b c} lead\nsettle 7s\nexpect all agree"},
 	} {

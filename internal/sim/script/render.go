@@ -11,18 +11,22 @@ import (
 	"github.com/regentproject/regent/internal/sim/suite"
 )
 
-// Render writes a plan as a script that plays the same run. The comment, of one or several lines, stands above it.
-func Render(pl *fuzz.Plan, comment string) string {
+// Render writes a plan as a script that plays the same run. The comment, of one or several lines, stands above it; options
+// are those that the protocol was given.
+func Render(pl *fuzz.Plan, comment string, options ...string) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	for line := range strings.SplitSeq(strings.TrimSpace(comment), "\n") {
 		say("%s", strings.TrimSpace("# "+line))
 	}
-	say("protocol %s", pl.Protocol)
+	say("%s", strings.Join(append([]string{"protocol", pl.Protocol}, options...), " "))
 	say("members %d", pl.Members)
 	say("seed %d", pl.Seed)
 	for _, s := range worldSettings(pl) {
 		say("%s", s)
+	}
+	if p, err := suite.Lookup(pl.Protocol); err == nil && p.Vary != nil && len(options) == 0 {
+		say("varied")
 	}
 	say("")
 	for i := range pl.Faults {
@@ -57,9 +61,6 @@ func worldSettings(pl *fuzz.Plan) []string {
 	}
 	if pl.Ports {
 		say("ports")
-	}
-	if p, err := suite.Lookup(pl.Protocol); err == nil && p.Vary != nil {
-		say("varied")
 	}
 	return all
 }

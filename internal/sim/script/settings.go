@@ -13,7 +13,9 @@ import (
 // Settings are what a script says before anything happens.
 type Settings struct {
 	Protocol string
-	Members  int
+	// Options of the protocol, each as name=value.
+	Options []string
+	Members int
 	// Seed is what the script says; Seeded is false if it does not.
 	Seed   uint64
 	Seeded bool
@@ -40,8 +42,12 @@ func setProtocol(p *parser) {
 	if s.Groups == nil {
 		s.Groups = found.Groups
 	}
-	if next := p.peek(); next != "" {
-		p.fail("%q: %s has no options", next, s.Protocol)
+	for p.peek() != "" {
+		o := p.take("an option")
+		s.Options = append(s.Options, o.text)
+		if _, err := p.protocol.With(s.Options...); err != nil {
+			p.failAt(o, "%v", err)
+		}
 	}
 }
 
@@ -247,8 +253,8 @@ func setPrograms(p *parser) {
 
 // setVaried sets the world up as a random run of the same seed is, where the protocol has several ways to be set up.
 func setVaried(p *parser) {
-	if p.protocol == nil || p.protocol.Vary == nil {
-		p.failAt(p.tokens[0], "varied: %s has no variants that random runs draw: leave this out", cmp.Or(p.script.Protocol, "no protocol"))
+	if p.protocol == nil || p.protocol.Vary == nil || len(p.script.Options) > 0 {
+		p.failAt(p.tokens[0], "varied: %s, as it is set up, has no variants that random runs draw: leave this out", cmp.Or(p.script.Protocol, "no protocol"))
 	}
 	p.script.varied = true
 }
