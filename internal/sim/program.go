@@ -14,8 +14,8 @@ type ProgramSpec struct {
 	Stop Delay
 	// Stubborn is how often a program that is asked to stop never does. It still acts only under its lease.
 	Stubborn Odds
-	// Again is how long a member waits before it campaigns: after its start, and once more after its program stopped. The
-	// member does not campaign again if Again.Max is zero.
+	// Again is how long a member waits before it campaigns: after its start, and once more after its program stopped or it
+	// resigned without one. The member does not campaign again if Again.Max is zero.
 	Again Delay
 	// Reader makes what a member's programs read their leases by; nil for one that reads views and horizons plainly.
 	Reader func(Boot) Reader
@@ -96,6 +96,16 @@ func (m *member) program(d protocol.Domain, g protocol.Group) *program {
 		}
 	}
 	return nil
+}
+
+// runs says whether m runs a program of the group, in any domain.
+func (m *member) runs(g protocol.Group) bool {
+	for _, p := range m.programs {
+		if p.group == g && !p.gone {
+			return true
+		}
+	}
+	return false
 }
 
 // manage starts a program when its member begins to lead, and makes it stop when it is asked to or the lease is lost.

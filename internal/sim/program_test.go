@@ -191,6 +191,11 @@ func TestMembersCampaignAtTheirStartAndAgainAfterTheirProgramStopped(t *testing.
 	if got := campaigns(); len(got) != 3 || got[2] != "g" {
 		t.Errorf("campaigned for %v, want g again in the end", got)
 	}
+	th.Begin(sim.Fault{Kind: sim.Resign, A: 0, Group: "h"})
+	th.until(2 * time.Second)
+	if got := campaigns(); len(got) != 4 || got[3] != "h" {
+		t.Errorf("campaigned for %v, want h again after it was given up without being led", got)
+	}
 }
 
 func TestCommandsReachTheirMember(t *testing.T) {
