@@ -78,6 +78,7 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{begin + "expect a is odd", `x:3:13: "odd": expected up, down or frozen`},
 		{begin + "expect a leads by force", `x:3:19: "force": expected elector, quorum, local or consistent`},
 		{begin + "groups x y\nexpect a leads", "x:4:15: say in which group, such as: in x"},
+		{begin + "expect violation", "x:3:17: the line ends here: the name of an invariant is missing"},
 		{begin + "at 1s run 1s", `x:3:7: "run": only what goes wrong, commands and rules for messages can be postponed`},
 		{begin + "at 1s members 3", "x:3:7: members is a setting: it belongs before the first statement that does something"},
 		{begin + "at crash a", `x:3:4: "crash": expected a length of time, such as 1.5s, 200ms or 50us`},

@@ -73,6 +73,7 @@ func TestExpectationsThatDoNotHoldSayWhatIsSo(t *testing.T) {
 		{"run 1s\n----\nb leads {a b c}", "x:5:1: the output is not as expected:\n  - b leads {a b c}\n  + a leads {a b c}"},
 		{"run 1s\n----", "x:5:1: the output is not as expected:\n  + a leads {a b c}"},
 		{"run 1s\nexpect violation S-OM", "x:5:1: no invariant was violated"},
+		{"run 1s\nexpect violation N-TOK (resource)", "x:5:1: no invariant was violated"},
 		{"run 1s\nat 2s deliver rank.OK a->b\nrun 2s", "x:6:1: no rank.OK is held there"},
 	} {
 		r := play(t, c.statements, script.Options{})

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,8 +55,10 @@ func worldSettings(pl *fuzz.Plan) []string {
 	if pl.Bound.Slack != (sim.Delay{}) || pl.Bound.Unknown != 0 {
 		say("bounds slack %v unknown %v", pl.Bound.Slack, pl.Bound.Unknown)
 	}
-	prog := &pl.Program
-	say("programs act %v stop %v stubborn %v again %v", prog.Act, prog.Stop, prog.Stubborn, prog.Again)
+	if led(pl) {
+		prog := &pl.Program
+		say("programs act %v stop %v stubborn %v again %v", prog.Act, prog.Stop, prog.Stubborn, prog.Again)
+	}
 	if pl.Stagger != (sim.Delay{}) {
 		say("starts %v", pl.Stagger)
 	}
@@ -63,6 +66,12 @@ func worldSettings(pl *fuzz.Plan) []string {
 		say("ports")
 	}
 	return all
+}
+
+// led says whether programs play a part in a plan: where there are groups, or somebody resigns from one.
+func led(pl *fuzz.Plan) bool {
+	p, err := suite.Lookup(pl.Protocol)
+	return err != nil || len(p.Groups) > 0 || slices.ContainsFunc(pl.Faults, func(f sim.Fault) bool { return f.Kind == sim.Resign })
 }
 
 func linkText(l *sim.Link) string {

@@ -345,8 +345,11 @@ func parseSettle(p *parser) action {
 
 func parseExpect(p *parser) action {
 	if p.accept("violation") {
-		t := p.take("the name of an invariant")
-		return &expectViolation{t.text}
+		from := p.next
+		for p.take("the name of an invariant"); p.peek() != ""; {
+			p.take("")
+		}
+		return &expectViolation{p.rest(from)}
 	}
 	return &expectation{p.condition()}
 }
