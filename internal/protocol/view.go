@@ -97,10 +97,13 @@ const (
 	ClockFault             // the clock stopped, jumped, or runs at the wrong rate
 	Unhealthy              // the leader's own health check failed
 	Closed                 // the member is leaving
+	Doubted                // the peer doubts the leader, or knows of a later election
+	NoAccess               // one leader after another fails: no member has good links with all others
 )
 
 var causes = [...]string{"unexplained", "started", "elected", "suspected", "returned", "lease expired", "resigned",
-	"transferred", "slow link", "merged", "no quorum", "restarted", "clock fault", "unhealthy", "closed"}
+	"transferred", "slow link", "merged", "no quorum", "restarted", "clock fault", "unhealthy", "closed", "doubted",
+	"nobody accessible"}
 
 func (c CauseCode) String() string { return name(causes[:], int(c)) }
 

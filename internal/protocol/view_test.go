@@ -14,6 +14,7 @@ func TestEveryCauseAndDomainHasItsName(t *testing.T) {
 		protocol.Resigned: "resigned", protocol.Transferred: "transferred", protocol.SlowLink: "slow link",
 		protocol.Merged: "merged", protocol.NoQuorum: "no quorum", protocol.Restarted: "restarted",
 		protocol.ClockFault: "clock fault", protocol.Unhealthy: "unhealthy", protocol.Closed: "closed",
+		protocol.Doubted: "doubted", protocol.NoAccess: "nobody accessible",
 	} {
 		if got := code.String(); got != want {
 			t.Errorf("cause %d is called %q, want %q", code, got, want)
