@@ -1,2 +1,80 @@
-// Package regent elects leaders.
+// Package regent elects leaders: of all programs that want to lead a group, at most one does, at every instant. It needs
+// no database and no broker. The programs themselves are the council that elects; they talk over UDP, and a leader that
+// dies is replaced within its lease, which may be as short as some tens of milliseconds.
+//
+// # Join a council
+//
+// A council is a fixed list of members, of which a majority must be up: three of them survive the loss of one, five of
+// two. Each member is a process with a name, an address, and a directory for a few bytes that must survive its restart.
+//
+//	m, err := regent.Join(ctx, regent.Config{
+//		Name:      "a",
+//		Council:   peers, // the same list everywhere
+//		Key:       key,   // a shared secret
+//		Dir:       "/var/lib/billing/regent",
+//		Bootstrap: true,
+//	})
+//	if err != nil {
+//		return err // says what is wrong, or what the member was waiting for
+//	}
+//	defer m.Close(context.Background())
+//
+// # Lead
+//
+// Any name is a group. [Group.Lead] calls a function whenever this program leads it, until the context ends:
+//
+//	err = m.Group("billing").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+//		for {
+//			select {
+//			case job := <-jobs:
+//				run(ctx, job, l)
+//			case <-ctx.Done():
+//				return nil // lost, or asked to stop; Lead campaigns again
+//			}
+//		}
+//	})
+//
+// The function's context ends a guard time before the lease does. Nobody else leads until the function has returned or
+// the lease has run out; the lease is renewed in the background, also while the function is being asked to stop. What
+// else there is to know about a leadership, the [Lease] says: whether it is valid now, until when, for how much longer.
+// [Group.Campaign] gives a lease to programs that want to steer the course of things themselves.
+//
+// # Stamp what you do
+//
+// A lease protects against everything but a pause at the wrong moment: a program may look at its lease, be stopped by
+// its hypervisor for a minute, and then write. Therefore every leadership has a token, a number that grows, and every
+// order can be stamped:
+//
+//	stamp, err := l.Edict() // fails once the lease is over
+//	_, err = db.ExecContext(ctx, `update job set state = $1, fence = $2 where id = $3 and fence <= $2`,
+//		"done", stamp.Token(), id)
+//
+// A receiver that refuses what is older than what it has seen cannot be written to by a leader of the past. Package
+// fence is such a receiver, in memory, for SQL and for HTTP.
+//
+// # Watch
+//
+// [Group.Watch] yields every change of leader, "no leader" among them, with its cause; [Group.Leader] says who leads, as
+// far as this member knows; [Group.Verify] asks the leader itself, and returns a [Proof].
+//
+//	for v := range m.Group("billing").Watch(ctx) {
+//		log.Print(v) // billing: a leads with token 7 (elected a)
+//	}
+//
+// # Time
+//
+// All promises are about lengths of time, measured by clocks that run at the right rate within [Timing.Drift]. The time of
+// day does not matter. An [Instant] is a reading of one member's own clock, which goes on while the machine is suspended
+// and is not adjusted by time services. A virtual machine that is paused by its host loses that time without noticing;
+// there only the token protects. [Fast], [LAN] and [WAN] set all constants; [Timing] explains them.
+//
+// # When things go wrong
+//
+// A member logs what an operator should know through log/slog, each thing once; [Member.Status], [Member.Members],
+// [Member.History] and [Member.Metrics] say how it is, who it hears, what changed lately and why, and everything that is
+// worth a graph. Packets that are not sealed with the council's key, that come from a member with another configuration
+// or from a second process under one name, are dropped, counted, and named.
+//
+// A process whose own goroutines keep all processors busy can delay its member, which shares the Go scheduler with them,
+// by some tens of milliseconds. With the profile Fast leave it a processor, or run the member in a process of its own.
 package regent

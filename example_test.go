@@ -1,0 +1,213 @@
+package regent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/fence"
+)
+
+// solo is a council of one, on a port that is free: enough to show how things are called.
+func solo() (*regent.Member, error) {
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := c.LocalAddr().String()
+	c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return regent.Join(ctx, regent.Config{
+		Name:      "a",
+		Council:   []regent.Peer{{Name: "a", Addrs: []string{addr}}},
+		Bootstrap: true,
+		Logger:    slog.New(slog.DiscardHandler),
+	})
+}
+
+// A program that leads until it is done. In a real council the list has three or five members, on as many hosts, and
+// Key and Dir are set.
+func Example() {
+	ctx := context.Background()
+	m, err := regent.Join(ctx, regent.Config{
+		Name:      "a",
+		Council:   []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7499"}}},
+		Bootstrap: true,
+		Logger:    slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close(ctx)
+
+	err = m.Group("billing").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+		fmt.Println("leading", l.Group(), "with token", l.Token())
+		return nil // done: the group is given up, and Lead returns
+	})
+	fmt.Println(err)
+	// Output:
+	// leading billing with token 1
+	// <nil>
+}
+
+// The leading function stops when its context ends, and another may lead from then on.
+func ExampleGroup_Lead() {
+	m, err := solo()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close(context.Background())
+
+	ctx, stop := context.WithCancelCause(context.Background())
+	err = m.Group("billing").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+		stop(errors.New("the program is being shut down"))
+		<-ctx.Done()
+		fmt.Println("stopping, still in possession of the lease:", l.Valid())
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// stopping, still in possession of the lease: true
+	// the program is being shut down
+}
+
+// A lease renews itself until the program resigns.
+func ExampleGroup_Campaign() {
+	m, err := solo()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close(context.Background())
+
+	ctx := context.Background()
+	lease, err := m.Group("billing").Campaign(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("valid:", lease.Valid(), lease.Remaining() > 0, lease.Until() > m.Now())
+	fmt.Println("resigned:", lease.Resign(ctx))
+	fmt.Println("valid:", lease.Valid(), lease.Remaining() > 0)
+	_, err = lease.Edict()
+	fmt.Println(err)
+	// Output:
+	// valid: true true true
+	// resigned: <nil>
+	// valid: false false
+	// not the leader: the lease is over
+}
+
+// Orders bear stamps, and whoever carries them out refuses what is too old.
+func ExampleLease_Edict() {
+	m, err := solo()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close(context.Background())
+
+	var printer fence.Gate // what the orders go to
+	ctx := context.Background()
+	order := func() regent.Edict {
+		l, err := m.Group("billing").Campaign(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return regent.Edict{}
+		}
+		defer l.Resign(ctx)
+		e, err := l.Edict()
+		if err != nil {
+			fmt.Println(err)
+		}
+		return e
+	}
+	early, late := order(), order() // of two leaderships
+	fmt.Println(late.Token() > early.Token())
+	fmt.Println(printer.Admit(late))
+	var stale *fence.StaleError
+	fmt.Println(errors.As(printer.Admit(early), &stale))
+	// Output:
+	// true
+	// <nil>
+	// true
+}
+
+// Watch begins with the present view.
+func ExampleGroup_Watch() {
+	m, err := solo()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close(context.Background())
+
+	g := m.Group("billing")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for v := range g.Watch(ctx) {
+		fmt.Println(v)
+		switch {
+		case v.Cause.Why == regent.Started:
+			go g.Lead(ctx, func(ctx context.Context, l *regent.Lease) error { return l.Resign(ctx) })
+		case v.Leader == "":
+			return
+		}
+	}
+	// Output:
+	// billing: no leader (started)
+	// billing: a leads with token 1 (elected a)
+	// billing: a leads with token 1 (resigned a)
+	// billing: no leader (resigned a)
+}
+
+// A proof comes from the leader itself.
+func ExampleGroup_Verify() {
+	m, err := solo()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close(context.Background())
+
+	ctx := context.Background()
+	g := m.Group("billing")
+	_, err = g.Verify(ctx)
+	fmt.Println(errors.Is(err, regent.ErrNoLeader))
+	l, err := g.Campaign(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Resign(ctx)
+	proof, err := g.Verify(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(proof.Leader, proof.Token, proof.Valid())
+	// Output:
+	// true
+	// a 1 true
+}
+
+// A set of constants that cannot work is refused with the inequality that it breaks.
+func ExampleTiming() {
+	t := regent.LAN
+	t.Guard = 150 * time.Millisecond
+	_, err := regent.Join(context.Background(), regent.Config{
+		Name:    "a",
+		Council: []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7499"}}},
+		Timing:  t,
+	})
+	fmt.Println(err)
+	// Output:
+	// config: guard 150ms: must not be negative, and at most 129.78ms: the lease 200ms, of which a leader can use 199.8ms, less the renewal interval 50ms and the round trip 20ms
+}

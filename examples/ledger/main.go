@@ -1,0 +1,105 @@
+// Ledger writes numbered entries into an SQLite file, from whichever of its processes leads. It shows what a fence is
+// for: stop the leading process (kill -STOP) for longer than its lease, and let it go on (kill -CONT). It had made up
+// its mind to write before it was stopped, and tries to; the database refuses, because a later leader has written.
+//
+//	ledger -name a -council a=127.0.0.1:7401,b=127.0.0.1:7402,c=127.0.0.1:7403 -dir /tmp/ledger/a -db /tmp/ledger/db
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/fence"
+	"github.com/regentproject/regent/fence/sqlfence"
+)
+
+func main() {
+	name := flag.String("name", "", "which member of the council this is")
+	council := flag.String("council", "", "all members, as name=host:port,...")
+	dir := flag.String("dir", "", "directory for the member's record")
+	file := flag.String("db", "", "the database")
+	think := flag.Duration("think", 100*time.Millisecond, "how long the program thinks between its stamp and its write")
+	flag.Parse()
+	if err := run(*name, *council, *dir, *file, *think); err != nil {
+		fmt.Fprintln(os.Stderr, "ledger:", err)
+		os.Exit(1)
+	}
+}
+
+func run(name, council, dir, file string, think time.Duration) error {
+	ctx := context.Background()
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	marks, err := sqlfence.New(sqlfence.SQLite, "fence")
+	if err != nil {
+		return err
+	}
+	if err := marks.Create(ctx, db); err != nil {
+		return err
+	}
+	if _, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS entry (id INTEGER PRIMARY KEY, author TEXT, token INTEGER)`); err != nil {
+		return err
+	}
+	c := regent.Config{Name: name, Dir: dir, Bootstrap: true}
+	for member := range strings.SplitSeq(council, ",") {
+		name, addr, ok := strings.Cut(member, "=")
+		if !ok {
+			return fmt.Errorf("council %q: must be name=host:port,...", council)
+		}
+		c.Council = append(c.Council, regent.Peer{Name: name, Addrs: []string{addr}})
+	}
+	m, err := regent.Join(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer m.Close(ctx)
+	return m.Group("ledger").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+		for ctx.Err() == nil {
+			stamp, err := l.Edict() // now the program may write ...
+			if err != nil {
+				return err
+			}
+			time.Sleep(think) // ... but who knows how long it takes until it does
+			err = write(db, marks, stamp, name)
+			var stale *fence.StaleError
+			switch {
+			case errors.As(err, &stale):
+				fmt.Printf("%s: refused: %v\n", name, err)
+			case err != nil:
+				return err
+			default:
+				fmt.Printf("%s: wrote with token %d\n", name, stamp.Token())
+			}
+		}
+		return nil
+	})
+}
+
+// write adds an entry, if its stamp is not older than what was written before. Mark and entry are one transaction.
+func write(db *sql.DB, marks *sqlfence.Table, stamp regent.Edict, author string) error {
+	ctx := context.Background() // a write that was begun is finished: the stamp decides, not the lease
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := marks.Admit(ctx, tx, "ledger", stamp); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO entry (author, token) VALUES (?, ?)`, author, stamp.Token()); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,139 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"database/sql"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("LEDGER_TEST_PROGRAM") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func free(t *testing.T, n int) []string {
+	t.Helper()
+	var addrs []string
+	for range n {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		addrs = append(addrs, c.LocalAddr().String())
+	}
+	return addrs
+}
+
+func TestWriteOfALeaderThatWasStoppedIsRefused(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	var council []string
+	for i, addr := range free(t, len(names)) {
+		council = append(council, names[i]+"="+addr)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "db")
+	lines := make(chan string, 1000)
+	programs := make(map[string]*os.Process)
+	for _, name := range names {
+		cmd := exec.Command(os.Args[0], "-name", name, "-council", strings.Join(council, ","), "-dir", filepath.Join(dir, name), "-db", file)
+		cmd.Env = append(os.Environ(), "LEDGER_TEST_PROGRAM=1")
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		programs[name] = cmd.Process
+		go func() {
+			for in := bufio.NewScanner(out); in.Scan(); {
+				lines <- in.Text()
+			}
+		}()
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	}
+	await := func(match func(line string) bool) string {
+		t.Helper()
+		limit := time.After(30 * time.Second)
+		for {
+			select {
+			case line := <-lines:
+				if match(line) {
+					return line
+				}
+			case <-limit:
+				t.Fatal("waited too long")
+			}
+		}
+	}
+	wrote := func(line string) bool { return strings.Contains(line, "wrote") }
+	// It stops in the middle of its thoughts nearly always; if it was between two of them it is stopped again.
+	for range 5 {
+		old, _, _ := strings.Cut(await(wrote), ":")
+		if err := programs[old].Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		await(func(l string) bool { return wrote(l) && !strings.HasPrefix(l, old+":") })
+		if err := programs[old].Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		refused := make(chan bool, 1)
+		time.AfterFunc(2*time.Second, func() { refused <- false })
+		line := await(func(l string) bool {
+			select {
+			case <-refused:
+				return true
+			default:
+			}
+			return strings.HasPrefix(l, old+": refused")
+		})
+		if strings.Contains(line, "refused") {
+			checkOrder(t, file)
+			return
+		}
+	}
+	t.Error("no write was refused")
+}
+
+// checkOrder looks into the ledger: tokens never fall, so no leader of the past has written.
+func checkOrder(t *testing.T, file string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+file+"?mode=ro&_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query(`SELECT token FROM entry ORDER BY id`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var last, n int64
+	for rows.Next() {
+		var token int64
+		if err := rows.Scan(&token); err != nil {
+			t.Fatal(err)
+		}
+		if token < last {
+			t.Errorf("an entry with token %d comes after one with %d", token, last)
+		}
+		last, n = token, n+1
+	}
+	if n < 2 {
+		t.Errorf("only %d entries", n)
+	}
+}
