@@ -146,6 +146,9 @@ func (g *Grantor) See(now protocol.Time, group protocol.Group, term uint64) {
 	g.terms.See(term)
 }
 
+// Idle returns how many groups are remembered that nobody has.
+func (g *Grantor) Idle() int { return len(g.all) - g.assigned }
+
 // sweepStep is how many groups one sweep looks at, so that its cost does not grow with their number.
 const sweepStep = 64
 

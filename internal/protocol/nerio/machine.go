@@ -215,13 +215,13 @@ func (m *Machine) TakeUnfit() bool {
 const (
 	// idleFor is how many of the longest promises a group is remembered for after it was last led.
 	idleFor = 10
-	// fewGroups are never forgotten: they cost nothing, and terms stay small.
+	// fewGroups that nobody leads are never forgotten: they cost nothing, and terms stay small.
 	fewGroups = 64
 )
 
 // sweep forgets idle groups, a few at a time.
 func (m *Machine) sweep(now protocol.Time) {
-	if len(m.seats) <= fewGroups || now.Sub(m.swept) < m.cfg.Renew {
+	if m.grantor.Idle() <= fewGroups || now.Sub(m.swept) < m.cfg.Renew {
 		return
 	}
 	m.swept = now
