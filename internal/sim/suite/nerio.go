@@ -78,10 +78,7 @@ func nerioProtocol() *Protocol {
 			Outdated: func(later protocol.Inc) protocol.Message { return &nerio.Stale{Highest: later} }}),
 		Vary: varyNerio,
 		Checkers: func(t check.Truth) []check.Checker {
-			return check.Nerio(t, check.NerioSpec{
-				Quorums: protocol.Majority(t.Members()), Longest: 2 * nerioLongest, Groups: groups, Bound: nerioSettle,
-				Seed: uint64(t.Clock(0).At(0)), Travel: sim.Delay{Max: 2 * nerioLease, Tail: sim.Percent(5), TailStep: time.Second},
-			})
+			return nerioCheckers(t, groups, nerioSettle)
 		},
 		Faults: []Weight{
 			{sim.Crash, 12}, {sim.Pause, 5}, {sim.Suspend, 4}, {sim.Cut, 8}, {sim.Partition, 6}, {sim.Slow, 6}, {sim.Lose, 4},
@@ -96,6 +93,14 @@ func nerioProtocol() *Protocol {
 		Rows:   nerioRows,
 		Watch:  watchNerio,
 	}
+}
+
+// nerioCheckers returns the checkers of quorum leases, of which one must exist within the bound.
+func nerioCheckers(t check.Truth, groups []protocol.Group, bound time.Duration) []check.Checker {
+	return check.Nerio(t, check.NerioSpec{
+		Quorums: protocol.Majority(t.Members()), Longest: 2 * nerioLongest, Groups: groups, Bound: bound,
+		Seed: uint64(t.Clock(0).At(0)), Travel: sim.Delay{Max: 2 * nerioLease, Tail: sim.Percent(5), TailStep: time.Second},
+	})
 }
 
 // varyNerio lets random runs differ in what a council may be set up as: with and without disks, with δ fixed or measured,

@@ -93,7 +93,7 @@ func Lookup(name string) (*Protocol, error) {
 
 // All returns the protocols in the order of their names.
 func All() []*Protocol {
-	all := []*Protocol{datagramProtocol(), nerioProtocol(), rankProtocol()}
+	all := []*Protocol{datagramProtocol(), nerioProtocol(), rankProtocol(), stackProtocol()}
 	slices.SortFunc(all, func(a, b *Protocol) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
