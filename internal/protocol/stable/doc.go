@@ -1,0 +1,40 @@
+// Package stable elects a leader that stays: it is not demoted as long as it lives and its links are good, whatever
+// happens to others (Aguilera, Delporte-Gallet, Fauconnier, Toueg: Stable Leader Election).
+//
+// Members work in rounds. Round k belongs to one candidate, the k-th in rank order, over and over again. In its round a
+// candidate says OK to all, one period after the other; whoever misses its OKs for too long starts a later round, and
+// takes the others along. The figures of the paper are variants of one machine:
+//
+//	Fig. 1  Basic     reliable links; an Ω, but not stable              round.go
+//	Fig. 2  Reliable  reliable links; 3-stable; two OKs, STOP           round.go
+//	Fig. 3  Lossy     expiring links; (n+4)-stable; START to all, R5    round.go
+//	Fig. 4  Alerting  expiring links; 6-stable; ALERT                   round.go, alerts.go
+//	Fig. 5  Config.Ping, with any of them (fn 8): skips the dead        probe.go
+//	§8      Ω+: the Term of a view is its round                         round.go
+//	fn 7    Config.Period apart from Config.Delta                       timing.go
+//
+// The production elector is Alerting with Ping. The rules R1 to R7 are those of PROTOCOLS §4.3.
+//
+// We differ in this:
+//   - Clocks drift and timers are late (§4.4); timing.go has all lengths of time. The two OKs that make a leader must
+//     have been sent δ apart, which is judged by their numbers: a duplicate does not count (E-S5), and with a short
+//     period it takes more than two.
+//   - Members restart. OKs come with their sender's incarnation; who sees a new one in a round that it is in starts the
+//     next (E-S3): a leader that has forgotten everything is not the same leader.
+//   - All ALERTs of a new round stand before its first START among the messages of a Step (E-S6).
+//   - The wait of Fig. 5 is a state of the machine, not a handler that blocks (E-S2). PINGs are numbered, so that a late
+//     PONG is not counted for a later probe.
+//   - With Config.Gate, a quorum system, nobody moves on who does not reach a quorum (E-S4): a member that was cut off
+//     comes back in the round that it left. Then PINGs come before ALERTs, so that a member that hears nobody
+//     disturbs nobody, and OKs heard meanwhile end the matter. This costs 2δ of stability: k is 8.
+//   - Rounds run over Config.Candidates, the members that may lead.
+//   - When leaders fail one after the other although members answer, no member may have good links with all others. Ω
+//     is not to be had then. The machine goes on, and its views say so: NoAccess.
+//   - A member hears its own messages in the Step that sends them; nothing goes to oneself over a link.
+//   - Unfit, the word of an authority that its trusted member gathers no quorum, starts the next round.
+//   - Rounds are 64 bits and end nowhere; ones beyond MaxRound are not believed, so that none can overflow.
+//
+// From any state whatever the machines converge (the paper calls them self-stabilising; a test starts them anywhere).
+// Rounds begin at zero when all members restart: they order leaders within one life of the council, and are no fencing
+// token.
+package stable
