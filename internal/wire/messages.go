@@ -4,6 +4,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rank"
+	"github.com/regentproject/regent/internal/protocol/stable"
 )
 
 // FirstMessage is the lowest number of a message; those below are for the packet's own items. Each package has a block
@@ -29,6 +30,13 @@ var Types = []Type{
 	{Number: 55, Message: (*nerio.Leads)(nil)},
 	{Number: 56, Message: (*nerio.Candidates)(nil)},
 	{Number: 57, Message: (*nerio.Noted)(nil)},
+
+	{Number: 64, Message: (*stable.OK)(nil)},
+	{Number: 65, Message: (*stable.START)(nil)},
+	{Number: 66, Message: (*stable.ALERT)(nil)},
+	{Number: 67, Message: (*stable.STOP)(nil)},
+	{Number: 68, Message: (*stable.PING)(nil)},
+	{Number: 69, Message: (*stable.PONG)(nil)},
 }
 
 var messages = newTable(Types)
