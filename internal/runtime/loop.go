@@ -156,7 +156,7 @@ func (l *Loop) claim() {
 	s := Ordinary
 	if l.Waiter.Precise() {
 		var err error
-		if s, err = claimThread(l.Realtime); err != nil {
+		if s, err = ClaimThread(l.Realtime); err != nil {
 			l.Log.Info("the loop runs without real-time scheduling: its timers may be late when the machine is busy", "reason", err)
 		}
 	}

@@ -50,7 +50,7 @@ func BenchmarkWait(b *testing.B) {
 			if err != nil {
 				b.Skip(err)
 			}
-			measure(b, w, func() error { _, err := claimThread(realtime); return err })
+			measure(b, w, func() error { _, err := ClaimThread(realtime); return err })
 		})
 	}
 }

@@ -62,9 +62,9 @@ func (w *pollWaiter) Precise() bool { return true }
 // priority on purpose.
 const realtimePriority = 1
 
-// claimThread locks the calling goroutine to its thread and makes the kernel wake it as exactly as it may. Other
+// ClaimThread locks the calling goroutine to its thread and makes the kernel wake it as exactly as it may. Other
 // threads inherit none of it: Go starts them from a thread of their own once one is locked.
-func claimThread(realtime bool) (Scheduling, error) {
+func ClaimThread(realtime bool) (Scheduling, error) {
 	runtime.LockOSThread()
 	// One nanosecond of slack instead of fifty microseconds. Real-time threads have none.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)

@@ -4,8 +4,8 @@ package runtime
 
 import "errors"
 
-// claimThread is for systems whose threads are not waited on precisely: there is nothing to claim.
-func claimThread(realtime bool) (Scheduling, error) {
+// ClaimThread is for systems whose threads are not waited on precisely: there is nothing to claim.
+func ClaimThread(realtime bool) (Scheduling, error) {
 	if realtime {
 		return Ordinary, errors.ErrUnsupported
 	}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/regentproject/regent/internal/town"
+)
+
+// course is a council under measurement.
+type course struct {
+	settings
+	town *town.Town
+	dir  string
+	// leader is who leads, since when and with which token.
+	leader   town.Event
+	changes  int
+	causes   map[string]int
+	counted  map[string]int
+	record   chronicle
+	statuses map[string]town.Event
+}
+
+// open starts a council and waits until it has a leader.
+func open(ctx context.Context, s settings, o town.Options, members int) (*course, error) {
+	dir, err := os.MkdirTemp("", "regent-bench-")
+	if err != nil {
+		return nil, err
+	}
+	for i := range members {
+		o.Names = append(o.Names, string(rune('a'+i)))
+	}
+	o.Dir, o.Timing, o.Command = dir, s.timing, town.Self("member")
+	if s.verbose {
+		o.Log = func(member, line string) { fmt.Fprintf(os.Stderr, "%s: %s\n", member, line) }
+	}
+	t, err := town.New(o)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	c := &course{settings: s, town: t, dir: dir, causes: make(map[string]int), counted: make(map[string]int), statuses: make(map[string]town.Event)}
+	for _, name := range o.Names {
+		if err := t.Start(name); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+	}
+	joined := 0
+	err = c.await(ctx, 30*time.Second, func(e *town.Event) bool {
+		if e.What == town.Joined {
+			joined++
+		}
+		return joined == members && c.leader.Member != ""
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the council does not begin: %w", err), c.close())
+	}
+	return c, nil
+}
+
+func (c *course) close() error {
+	return errors.Join(c.town.Close(), os.RemoveAll(c.dir))
+}
+
+// await takes events until one is what is waited for.
+func (c *course) await(ctx context.Context, limit time.Duration, match func(*town.Event) bool) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		select {
+		case e := <-c.town.Events():
+			c.take(&e)
+			if match(&e) {
+				return nil
+			}
+		case <-timer.C:
+			return fmt.Errorf("nothing came of it in %v", limit)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (c *course) take(e *town.Event) {
+	c.record.take(e)
+	switch e.What {
+	case town.Leads:
+		c.leader = *e
+		c.changes++
+	case town.Stops:
+		c.causes[e.Text]++
+	case town.Counted:
+		c.counted[e.Member] = e.Leading
+	case town.Said:
+		c.statuses[e.Member] = *e
+	case town.Gone:
+		delete(c.counted, e.Member)
+	}
+}
+
+// rest lets time pass, and takes what happens meanwhile.
+func (c *course) rest(ctx context.Context, d time.Duration) error {
+	end := time.NewTimer(d)
+	defer end.Stop()
+	for {
+		select {
+		case e := <-c.town.Events():
+			c.take(&e)
+		case <-end.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// failover measures how long a council is without a leader that goes in the given way.
+func failover(ctx context.Context, s settings, members int, kind string, realtime bool, out io.Writer) (time.Duration, error) {
+	c, err := open(ctx, s, town.Options{Relay: kind == "cut", NoRealtime: !realtime, Poll: time.Millisecond}, members)
+	if err != nil {
+		return 0, err
+	}
+	var times sample
+	for range s.trials {
+		d, err := c.trial(ctx, kind)
+		if err != nil {
+			return 0, errors.Join(err, c.close())
+		}
+		times = append(times, d)
+		if s.verbose {
+			fmt.Fprintf(out, "%s %v\n", kind, d)
+		}
+	}
+	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), c.record.both)
+	if c.record.both > 0 {
+		fmt.Fprintf(out, "        two leaders: %s\n", c.record.worst)
+	}
+	return c.record.both, c.close()
+}
+
+// bound is what the profile promises while all is well but for the leader: the rest of the lease, turns of up to all
+// members, and a round trip. A leader that resigns is replaced within two.
+func (c *course) bound(members int, kind string) time.Duration {
+	if kind == "resign" {
+		return 2 * c.timing.RoundTrip
+	}
+	return time.Duration(float64(c.timing.Lease)*(1+c.timing.Drift)/(1-c.timing.Drift)) + time.Duration(members+1)*c.timing.RoundTrip
+}
+
+// trial makes the leader go and waits for the next, and then makes the council whole again.
+func (c *course) trial(ctx context.Context, kind string) (time.Duration, error) {
+	// At a random point of the interval between renewals.
+	if err := c.rest(ctx, c.timing.Lease+time.Duration(rand.Int64N(int64(4*c.timing.Renew)))); err != nil {
+		return 0, err
+	}
+	old := c.leader
+	begin, err := c.remove(old.Member, kind)
+	if err != nil {
+		return 0, err
+	}
+	err = c.await(ctx, 20*time.Second, func(e *town.Event) bool {
+		if e.What == town.Did && e.Member == old.Member {
+			begin = e.At - int64(e.Took) // the program's own reading of when it began to resign
+		}
+		return c.leader.Token > old.Token && (c.leader.Member != old.Member || kind == "resign")
+	})
+	if err != nil {
+		return 0, fmt.Errorf("after %s went: %w", old.Member, err)
+	}
+	if kind == "kill" {
+		// The dead program wrote nothing more down: it was told to lead until it died at most.
+		c.record.add(reign{who: old.Member, token: old.Token, since: old.At, until: begin})
+	}
+	took := time.Duration(c.leader.At - begin)
+	return took, c.restore(ctx, old.Member, kind)
+}
+
+// remove makes a leader go, and says when that began.
+func (c *course) remove(name, kind string) (int64, error) {
+	begin := town.Reading()
+	switch kind {
+	case "kill":
+		return begin, c.town.Crash(name)
+	case "stop":
+		return begin, c.town.Pause(name)
+	case "resign":
+		return begin, c.town.Say(name, "resign")
+	case "cut":
+		return begin, c.town.Cut(name)
+	}
+	return 0, fmt.Errorf("kind %q: there are kill, stop, resign and cut", kind)
+}
+
+// restore makes the council whole again.
+func (c *course) restore(ctx context.Context, name, kind string) error {
+	switch kind {
+	case "kill":
+		if err := c.town.Start(name); err != nil {
+			return err
+		}
+		if err := c.await(ctx, 20*time.Second, func(e *town.Event) bool { return e.What == town.Joined && e.Member == name }); err != nil {
+			return fmt.Errorf("%s does not come back: %w", name, err)
+		}
+		// It votes again when the longest lease that it may have granted is over.
+		return c.rest(ctx, c.timing.LongestLease)
+	case "stop":
+		if err := c.rest(ctx, c.timing.Lease); err != nil {
+			return err
+		}
+		if err := c.town.Resume(name); err != nil {
+			return err
+		}
+		return c.await(ctx, 20*time.Second, func(e *town.Event) bool { return e.What == town.Stops && e.Member == name })
+	case "cut":
+		if err := c.rest(ctx, c.timing.Lease); err != nil {
+			return err
+		}
+		return c.town.Heal(name)
+	}
+	return nil
+}
