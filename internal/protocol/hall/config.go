@@ -1,0 +1,79 @@
+package hall
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Config describes one member's machine for one group. Everything but Self, Inc and Clean must be the same at all members
+// of the group.
+type Config struct {
+	Self    protocol.Rank
+	Members int
+	// Inc is the incarnation under which the member speaks.
+	Inc   protocol.Inc
+	Group protocol.Group
+	Timing
+	// Supporters is the least size of a logical partition; zero stands for one. With Majority(Members) there is at most one
+	// leader anywhere, and none where there is no majority.
+	Supporters int
+	// Arity, if not zero, makes replies travel to the candidate along a tree in which every node has so many children.
+	Arity int
+	// Rotate, if not zero, is after how many renewals a leader hands over to the next in rank.
+	Rotate int
+	// Calm, if not zero, is how long a member that was lost must be heard without a break, on the own clock, before it
+	// counts again (E-H10). It makes κ longer.
+	Calm time.Duration
+	// StopWithin is how long a program that was asked to stop may take, while its lease is renewed.
+	StopWithin time.Duration
+	// Clean says that a note of the incarnation before, which counts once, shows that it left no lock outstanding. Otherwise
+	// a member that starts grants nothing for the time of a lock.
+	Clean bool
+}
+
+// Default returns a configuration with that timing.
+func Default(self protocol.Rank, members int, inc protocol.Inc, t Timing) Config {
+	return Config{Self: self, Members: members, Inc: inc, Timing: t, StopWithin: 5 * time.Second}
+}
+
+// Majority returns the number of supporters that only one leader can have.
+func Majority(members int) int { return members/2 + 1 }
+
+// Window returns how many Δ a round takes: two, or with a reply tree two more than it is deep.
+func (c *Config) Window() int {
+	if c.Arity == 0 {
+		return directWindow
+	}
+	return treeDepth(c.Members, c.Arity) + 2
+}
+
+// Kappa returns κ, in real time: when a stable partition has lasted so long it has a leader, backed by all its members, and
+// no leader has been backed for longer by fewer than it is connected to.
+func (c *Config) Kappa() time.Duration {
+	k := c.Timing.Kappa(c.Window())
+	if c.Calm > 0 {
+		// Who was lost is heard again after this at the latest, then watched; the rest is as if they met only then.
+		k += c.Rho.RealAtMost(c.Expires + c.Period + c.Calm)
+	}
+	return k
+}
+
+// Check returns what is wrong with the configuration: a broken constraint with its numbers and the nearest value that
+// would do.
+func (c *Config) Check() error {
+	switch {
+	case c.Members < 1 || c.Members > protocol.MaxMembers:
+		return fmt.Errorf("hall: %d members: must be between 1 and %d", c.Members, protocol.MaxMembers)
+	case int(c.Self) >= c.Members:
+		return fmt.Errorf("hall: member %d: must be below %d, the number of members", c.Self, c.Members)
+	case c.Supporters < 0 || c.Supporters > c.Members:
+		return fmt.Errorf("hall: %d supporters: must be between 0 and %d, the number of members", c.Supporters, c.Members)
+	case c.Arity < 0 || c.Arity == 1:
+		return fmt.Errorf("hall: a reply tree of arity %d: must be 0 for none, or at least 2", c.Arity)
+	case c.Rotate < 0 || c.Calm < 0 || c.StopWithin < 0:
+		return fmt.Errorf("hall: rotate %d, calm %v, stop within %v: must not be negative", c.Rotate, c.Calm, c.StopWithin)
+	}
+	return c.Timing.Check(c.Window())
+}

@@ -1,0 +1,237 @@
+package hall
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Machine is one member's part in one group. It takes part from Campaign on until it has resigned; outside of that it says
+// nothing, as if it had crashed, but keeps the lock that it has given.
+type Machine struct {
+	cfg      Config
+	everyone protocol.Set
+
+	// open says that the member takes part. reopen is when it does so again by itself, after Unfit.
+	open   bool
+	reopen protocol.Time
+
+	peers []peer
+	// alive is whom a fast message was received from lately; stale is no later than the first instant at which one of
+	// them no longer counts.
+	alive protocol.Set
+	stale protocol.Time
+	// turn is by how much ranks are rotated. Invariant: it never falls.
+	turn uint64
+
+	grant lock
+	// followed is the leader that this member sees, and partition its logical partition; none while the member leads.
+	followed  protocol.Ident
+	partition protocol.Set
+
+	request uint64 // the last one sent
+	pend    round
+	// cand is when to ask for support next, and collect when the replies to the pending request are counted.
+	cand, collect protocol.Time
+
+	lead leadership
+	tree collation
+
+	closing, closed bool
+
+	out     protocol.Effects
+	elect   Election
+	replies [4]Reply
+	used    int
+	ack     Ack
+	release Release
+}
+
+// A peer is what is known of one member.
+type peer struct {
+	inc protocol.Inc
+	// heard is when the last fast message came; counts only while the member is in alive.
+	heard protocol.Time
+	// voided is the highest request that was released.
+	voided uint64
+	// slow is the bound of the last slow message since heard, zero if there was none.
+	slow time.Duration
+	// lost says that the member has been alive and is not any more. since and last are when it has been heard without a
+	// break again; they count only with Calm.
+	lost        bool
+	since, last protocol.Time
+}
+
+// A round is one request and what became of it so far.
+type round struct {
+	on              bool
+	request         uint64
+	sent            protocol.Time
+	target, yes, no protocol.Set
+}
+
+// New returns the machine of a member that is about to start.
+func New(c Config) (*Machine, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	m := &Machine{
+		cfg: c, everyone: protocol.Everyone(c.Members), peers: make([]peer, c.Members),
+		reopen: protocol.Never, stale: protocol.Never, cand: protocol.Never, collect: protocol.Never,
+		followed: protocol.NoIdent,
+	}
+	m.cfg.Supporters = max(1, c.Supporters)
+	m.grant.to = protocol.NoIdent
+	m.lead.stopBy = protocol.Never
+	m.tree.due, m.tree.ackDue = protocol.Never, protocol.Never
+	return m, nil
+}
+
+// Step takes one event.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+	m.out.Views, m.out.Horizons, m.out.Send, m.out.Facts = m.out.Views[:0], m.out.Horizons[:0], m.out.Send[:0], m.out.Facts[:0]
+	m.used = 0
+	m.lapse(now)
+	switch ev := ev.(type) {
+	case protocol.Start:
+		m.onStart(now)
+	case *protocol.Receive:
+		m.onReceive(now, ev)
+	case protocol.Stopped:
+		if ev.Group == m.cfg.Group {
+			m.onStopped(now)
+		}
+	case protocol.Campaign:
+		if ev.Group == m.cfg.Group {
+			m.onCampaign(now)
+		}
+	case protocol.Resign:
+		if ev.Group == m.cfg.Group {
+			m.onResign(now, ev.Why)
+		}
+	case protocol.Unfit:
+		m.onUnfit(now)
+	case protocol.Close:
+		m.closing = true
+		m.onResign(now, protocol.Closed)
+	}
+	m.onTimers(now)
+	m.follow(now)
+	m.closed = m.closing && !m.open && now > m.grant.until
+	m.out.Wake = m.wake()
+	return m.out
+}
+
+// Closed says that the member neither leads nor has a lock outstanding.
+func (m *Machine) Closed() bool { return m.closed }
+
+// onStart begins with a lock to nobody: whatever the incarnation before has promised is over when it ends (E-H8).
+func (m *Machine) onStart(now protocol.Time) {
+	m.peers[m.cfg.Self].inc = m.cfg.Inc
+	m.grant = lock{to: protocol.NoIdent, until: now.Add(-1)}
+	if !m.cfg.Clean {
+		m.grant.until = now.Add(m.cfg.Lock)
+		m.fact(protocol.Fact{Ev: protocol.EvWait, Until: m.grant.until, Why: "restart"})
+	}
+	m.publish(protocol.NoIdent, protocol.Set{}, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})
+}
+
+func (m *Machine) onCampaign(now protocol.Time) {
+	if m.closing {
+		return
+	}
+	m.lead.leaving = false
+	m.reopen = protocol.Never
+	if m.open {
+		return
+	}
+	m.open = true
+	m.cand = now
+}
+
+// onReceive hands a message of a present incarnation to its rule.
+func (m *Machine) onReceive(now protocol.Time, r *protocol.Receive) {
+	if int(r.From.Rank) >= m.cfg.Members {
+		return
+	}
+	p := &m.peers[r.From.Rank]
+	if r.From.Inc < p.inc {
+		return
+	}
+	if r.From.Inc > p.inc {
+		m.renew(r.From)
+	}
+	if rel, ok := r.Message.(*Release); ok {
+		m.onRelease(now, r.From, rel)
+		return
+	}
+	if !m.open {
+		return
+	}
+	switch msg := r.Message.(type) {
+	case *Election:
+		m.onElection(now, r, msg)
+	case *Reply:
+		m.onReply(now, r, msg)
+	case *Ack:
+		m.onAck(r.From.Rank, msg)
+	}
+}
+
+// renew forgets what was known of an earlier incarnation of a peer. The lock that it has stands.
+func (m *Machine) renew(id protocol.Ident) {
+	p := &m.peers[id.Rank]
+	known := p.inc != 0
+	*p = peer{inc: id.Inc, heard: p.heard, lost: p.lost || known}
+	if known && m.cfg.Calm > 0 {
+		m.alive.Remove(id.Rank)
+	}
+}
+
+// onTimers does what is due. A late timer is made up for once.
+func (m *Machine) onTimers(now protocol.Time) {
+	if now >= m.reopen {
+		m.onCampaign(now)
+	}
+	m.onTreeTimers(now)
+	if now >= m.collect {
+		m.evaluate(now)
+	}
+	if now >= m.lead.stopBy {
+		m.endRenewals(now, m.lead.why)
+	}
+	if now >= m.cand {
+		m.candidate(now)
+	}
+}
+
+func (m *Machine) wake() protocol.Time {
+	w := min(m.cand, m.collect, m.reopen, m.lead.stopBy, m.tree.due, m.tree.ackDue)
+	if m.lead.on {
+		w = min(w, m.lead.until)
+	}
+	if m.followed != protocol.NoIdent || m.closing && !m.closed {
+		w = min(w, m.grant.until.Add(1))
+	}
+	return w
+}
+
+func (m *Machine) fact(f protocol.Fact) {
+	f.Dom, f.Group = protocol.Local, m.cfg.Group
+	m.out.Facts = append(m.out.Facts, f)
+}
+
+// publish makes a view known.
+func (m *Machine) publish(leader protocol.Ident, support protocol.Set, cause protocol.Cause) {
+	m.out.Views = append(m.out.Views, protocol.View{Group: m.cfg.Group, Domain: protocol.Local, Leader: leader, Until: protocol.Never,
+		Support: support, Cause: cause})
+}
+
+func (m *Machine) me() protocol.Ident { return protocol.Ident{Rank: m.cfg.Self, Inc: m.cfg.Inc} }
+
+// broadcast sends a message to everybody, oneself included.
+func (m *Machine) broadcast(msg protocol.Message) {
+	for r := range protocol.Rank(m.cfg.Members) {
+		m.out.Send = append(m.out.Send, protocol.Envelope{To: r, Message: msg})
+	}
+}

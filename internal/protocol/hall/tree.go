@@ -1,0 +1,181 @@
+package hall
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// The alive set of an Election, less its sender, makes a tree: its members in the order of ranks are the nodes 1, 2, 3 and
+// so on of a heap whose root is the sender. Replies are collated on their way up, so that nobody receives more than a few.
+
+// treeDepth returns how many levels there are below the root of a tree of so many members. It is at least two: a reply that
+// takes the direct way after its parent kept silent needs that much time.
+func treeDepth(members, arity int) int {
+	depth, nodes, level := 0, 1, 1
+	for nodes < members {
+		level *= arity
+		nodes += level
+		depth++
+	}
+	return max(depth, 2)
+}
+
+// collation is this member's place in one tree, and what it has collected there.
+type collation struct {
+	root    protocol.Ident
+	request uint64
+	parent  protocol.Rank
+	// open says that the collated reply has not left yet; it does when wait is empty or at due.
+	open    bool
+	due     protocol.Time
+	wait    protocol.Set
+	yes, no protocol.Set
+	// oldest is the earliest instant, on this member's clock, at which one of those in yes or no can have received the
+	// Election.
+	oldest protocol.Time
+	// ackDue is when the reply goes to the root directly, unless the parent has taken it over before.
+	ackDue protocol.Time
+}
+
+// lowest returns the rank that the lowest bit of a word of a set stands for.
+func lowest(word int, bitsSet uint64) protocol.Rank {
+	return protocol.Rank(64*word + bits.TrailingZeros64(bitsSet))
+}
+
+// place returns how many members of s rank before r.
+func place(s *protocol.Set, r protocol.Rank) int {
+	n := 0
+	for i := range int(r / 64) {
+		n += bits.OnesCount64(s[i])
+	}
+	return n + bits.OnesCount64(s[r/64]&(1<<(r%64)-1))
+}
+
+// nth returns the member of s that n others rank before, or Nobody.
+func nth(s *protocol.Set, n int) protocol.Rank {
+	for i, word := range s {
+		if c := bits.OnesCount64(word); n >= c {
+			n -= c
+			continue
+		}
+		for ; n > 0; n-- {
+			word &= word - 1
+		}
+		return lowest(i, word)
+	}
+	return protocol.Nobody
+}
+
+// answer replies to an Election: directly, or along the tree.
+func (m *Machine) answer(now protocol.Time, root protocol.Ident, e *Election, yes bool) {
+	var set collation
+	if yes {
+		set.yes.Add(m.cfg.Self)
+	} else {
+		set.no.Add(m.cfg.Self)
+	}
+	set.root, set.request, set.oldest = root, e.Request, now
+	set.due, set.ackDue = protocol.Never, protocol.Never
+	if m.cfg.Arity == 0 || !e.Alive.Has(m.cfg.Self) {
+		m.reply(root.Rank, &set, 0)
+		return
+	}
+	if m.tree.root == root && e.Request <= m.tree.request {
+		// The same again, or an older one that was overtaken: its tree is gone.
+		m.reply(root.Rank, &set, 0)
+		return
+	}
+	m.flush(now)
+	m.plant(now, &set, e)
+	m.tree = set
+	if m.tree.open = true; m.tree.wait.Empty() {
+		m.flush(now)
+	}
+}
+
+// plant works out this member's place in the tree of an Election.
+func (m *Machine) plant(now protocol.Time, t *collation, e *Election) {
+	nodes := e.Alive.Intersect(m.everyone).Without(t.root.Rank)
+	k, node := m.cfg.Arity, place(&nodes, m.cfg.Self)+1
+	t.parent = t.root.Rank
+	if up := (node - 1) / k; up > 0 {
+		t.parent = nth(&nodes, up-1)
+	}
+	for child := k*node + 1; child <= k*node+k; child++ {
+		if r := nth(&nodes, child-1); r != protocol.Nobody {
+			t.wait.Add(r)
+		}
+	}
+	height := 0
+	for first := k*node + 1; first <= nodes.Len(); first = k*first + 1 {
+		height++
+	}
+	t.due = now.Add(m.cfg.Rho.WaitAtMost(time.Duration(height) * m.cfg.Delta))
+}
+
+// flush sends what was collated to the parent, if it has not left yet.
+func (m *Machine) flush(now protocol.Time) {
+	t := &m.tree
+	if !t.open {
+		return
+	}
+	t.open, t.due = false, protocol.Never
+	m.reply(t.parent, t, m.age(now))
+	if t.parent != t.root.Rank {
+		t.ackDue = now.Add(m.cfg.Rho.WaitAtLeast(2 * m.cfg.Delta))
+	}
+}
+
+// age bounds how long ago the first of those collated received the Election.
+func (m *Machine) age(now protocol.Time) time.Duration {
+	return m.cfg.Rho.RealAtMost(max(0, now.Sub(m.tree.oldest)))
+}
+
+// reply sends what a collation holds.
+func (m *Machine) reply(to protocol.Rank, t *collation, age time.Duration) {
+	r := &m.replies[m.used%len(m.replies)]
+	m.used++
+	*r = Reply{Request: t.request, Root: t.root.Rank, Yes: t.yes, No: t.no, Age: age, Rotation: m.turn}
+	m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: r})
+}
+
+// onCollate takes over a reply on its way to its root. What comes too late to be collated is passed on at once.
+func (m *Machine) onCollate(now protocol.Time, r *protocol.Receive, msg *Reply) {
+	if m.cfg.Arity == 0 || int(msg.Root) >= m.cfg.Members || r.Delay > m.cfg.Delta {
+		return
+	}
+	m.ack = Ack{Root: msg.Root, Request: msg.Request}
+	m.out.Send = append(m.out.Send, protocol.Envelope{To: r.From.Rank, Message: &m.ack})
+	age := r.Delay + max(0, msg.Age)
+	t := &m.tree
+	if !t.open || t.root.Rank != msg.Root || t.request != msg.Request {
+		late := collation{root: protocol.Ident{Rank: msg.Root}, request: msg.Request, yes: msg.Yes, no: msg.No}
+		m.reply(msg.Root, &late, age)
+		return
+	}
+	t.yes, t.no = t.yes.Union(msg.Yes), t.no.Union(msg.No)
+	t.oldest = min(t.oldest, now.Add(-age))
+	if t.wait.Remove(r.From.Rank); t.wait.Empty() {
+		m.flush(now)
+	}
+}
+
+// onAck notes that the parent has taken the reply over.
+func (m *Machine) onAck(from protocol.Rank, a *Ack) {
+	if t := &m.tree; from == t.parent && a.Root == t.root.Rank && a.Request == t.request {
+		t.ackDue = protocol.Never
+	}
+}
+
+// onTreeTimers sends what has waited long enough, and goes past a parent that does not answer.
+func (m *Machine) onTreeTimers(now protocol.Time) {
+	if now >= m.tree.due {
+		m.flush(now)
+	}
+	if now >= m.tree.ackDue {
+		m.tree.ackDue = protocol.Never
+		m.reply(m.tree.root.Rank, &m.tree, m.age(now))
+	}
+}
