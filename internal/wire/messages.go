@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/regentproject/regent/internal/protocol/hall"
 	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rank"
@@ -37,6 +38,11 @@ var Types = []Type{
 	{Number: 67, Message: (*stable.STOP)(nil)},
 	{Number: 68, Message: (*stable.PING)(nil)},
 	{Number: 69, Message: (*stable.PONG)(nil)},
+
+	{Number: 80, Message: (*hall.Election)(nil)},
+	{Number: 81, Message: (*hall.Reply)(nil)},
+	{Number: 82, Message: (*hall.Release)(nil)},
+	{Number: 83, Message: (*hall.Ack)(nil)},
 }
 
 var messages = newTable(Types)
