@@ -533,3 +533,100 @@ func TestCeilingStaysHalfAheadOfAllThatWasSeen(t *testing.T) {
 		t.Errorf("beyond the highest term: %d, %+v", c, x)
 	}
 }
+
+// Answers may overtake one another: that of an earlier promise says nothing about the present one.
+func TestAnswerOfAnEarlierPromiseIsIgnored(t *testing.T) {
+	c := newCouncil(t, plain(3))
+	c.deaf = protocol.NewSet(1)
+	first := c.do(0, func(h *half) { h.holder.Try(c.now, "g") })
+	var early []letter
+	for _, l := range first {
+		if l.to == 2 {
+			early = c.deliver(l) // promise 1, granted; the answer is held up
+		} else {
+			c.pump([]letter{l})
+		}
+	}
+	// The promise lapses at voter 2 long before the answer comes, and another one begins.
+	v := c.members[2].grantor.promises[0]
+	v.until = c.now
+	c.now = c.now.Add(30 * ms)
+	c.do(2, func(*half) {})
+	second := c.do(0, func(h *half) { h.holder.renew = c.now })
+	for _, l := range second {
+		if l.to == 2 {
+			l.msg.(*Request).Claims = nil
+			for _, a := range c.deliver(l) {
+				c.deliver(a)
+			}
+		}
+	}
+	if h := c.members[0].holder; h.voters[2].gen != 2 {
+		t.Fatalf("promise %d, want 2", h.voters[2].gen)
+	}
+	for _, l := range early {
+		c.deliver(l)
+	}
+	if _, ok := c.lease(0, "g"); ok {
+		t.Error("leads by a promise that was broken")
+	}
+}
+
+// A voter whose end has passed does not back a first completion, even if its promise is not known to be broken.
+func TestLapsedVoterDoesNotCompleteAQuorum(t *testing.T) {
+	c := newCouncil(t, plain(3))
+	c.members[0].cfg.Lease = 60 * ms
+	c.members[0].holder.cfg.Lease = 60 * ms
+	c.deaf = protocol.NewSet(1, 2)
+	out := c.do(0, func(h *half) { h.holder.Try(c.now, "g") })
+	c.members[0].holder.schedule(c.members[0].holder.tenures["g"], c.now.Add(time.Hour))
+	c.pump(out)
+	c.mute = protocol.NewSet(0)
+	self := c.now.Add(c.cfg.Rho.WaitAtMost(60 * ms))
+	c.now = self
+	c.mute, c.deaf = protocol.Set{}, protocol.Set{}
+	for _, l := range out {
+		if l.to == 1 {
+			// Its own vote has lapsed on its own clock; that of voter 1 is fresh.
+			c.members[0].holder.voters[1].flights[0].start = c.now
+			for _, a := range c.deliver(l) {
+				c.deliver(a)
+			}
+		}
+	}
+	if l, ok := c.lease(0, "g"); ok {
+		t.Errorf("leads with %v", l.Quorum)
+	}
+}
+
+func TestClassIsJoinedOnlyIfItsEndFits(t *testing.T) {
+	c := newCouncil(t, plain(3))
+	h := c.members[0].holder
+	all := protocol.Everyone(3)
+	for i := range h.voters {
+		h.voters[i].end = 100
+	}
+	in := func(name protocol.Group, had protocol.Time) *tenure {
+		x := &tenure{group: name, token: 1, until: protocol.Never}
+		h.join(x, all, had)
+		return x
+	}
+	a := in("a", 0)
+	if b := in("b", 0); b.class != a.class || b.end() != 100 {
+		t.Errorf("equal leases are apart: %v and %v", b.end(), a.end())
+	}
+	long := in("long", 150) // had more, from voters that are gone
+	if long.end() != 150 || long.class == a.class {
+		t.Errorf("a lease until 150 was cut to %v", long.end())
+	}
+	if short := in("short", 50); short.end() != 100 {
+		t.Errorf("a lease that is entitled to 100 got %v", short.end())
+	}
+	for i := range h.voters {
+		h.voters[i].end = 120
+		h.extend(protocol.Rank(i))
+	}
+	if x := in("new", 0); x.end() != 120 || x.class != a.class {
+		t.Errorf("got %v, want the renewed end 120", x.end())
+	}
+}

@@ -216,8 +216,6 @@ func (h *Holder) appendTenure(s *State, t *tenure) {
 		s.Uint(uint64(b.state))
 		s.Uint(b.term)
 		s.Uint(b.led)
-		s.Uint(uint64(b.inc))
-		s.Uint(b.gen)
 		s.Future(b.until)
 		s.Bool(b.leader)
 		if !t.leads() {

@@ -45,10 +45,7 @@ type bid struct {
 	// led is the first request that claimed the group as its leader; zero if there was none. Once it or a later one is
 	// answered the voter knows who leads.
 	led uint64
-	// inc, gen and at are of the acknowledgement.
-	inc protocol.Inc
-	gen uint64
-	at  protocol.Time
+	at  protocol.Time // the voter's clock at its acknowledgement
 	// until is when a refusal may be over; leader says that it was for the sake of a leader, which will not give way sooner.
 	until  protocol.Time
 	leader bool
@@ -80,12 +77,11 @@ func (t *tenure) openBids(h *Holder, backers protocol.Set) {
 		return
 	}
 	t.bids = make([]bid, h.cfg.Members)
-	for r := range backers.All() {
-		v := &h.voters[r]
-		t.bids[r] = bid{state: backed, inc: v.inc, gen: v.gen}
-	}
 	for i := range t.bids {
 		t.bids[i].term = t.term
+		if backers.Has(protocol.Rank(i)) {
+			t.bids[i].state = backed
+		}
 	}
 }
 
@@ -157,8 +153,8 @@ func (h *Holder) result(now protocol.Time, r protocol.Rank, m *OK, res *Result) 
 }
 
 func (h *Holder) acknowledged(now protocol.Time, t *tenure, r protocol.Rank, m *OK) {
-	b, v := &t.bids[r], &h.voters[r]
-	b.inc, b.gen, b.at = v.inc, v.gen, m.At
+	b := &t.bids[r]
+	b.at = m.At
 	if !t.leads() {
 		b.state = backed
 		h.complete(now, t)
@@ -188,8 +184,8 @@ func (t *tenure) closeBids() {
 func (h *Holder) complete(now protocol.Time, t *tenure) {
 	var backers protocol.Set
 	for i := range t.bids {
-		b, v := &t.bids[i], &h.voters[i]
-		if b.state == backed && b.inc == v.inc && b.gen == v.gen && v.end > now {
+		// What a voter that broke its promise or restarted had acknowledged is no longer backed: lose saw to that.
+		if t.bids[i].state == backed && h.voters[i].end > now {
 			backers.Add(protocol.Rank(i))
 		}
 	}
@@ -199,8 +195,7 @@ func (h *Holder) complete(now protocol.Time, t *tenure) {
 	t.token = t.term
 	t.quorum = make(stamp.Quorum, 0, backers.Len())
 	for r := range backers.All() {
-		b := &t.bids[r]
-		t.quorum = append(t.quorum, stamp.Entry{Voter: uint16(r), Inc: uint32(b.inc), Clock: int64(b.at)})
+		t.quorum = append(t.quorum, stamp.Entry{Voter: uint16(r), Inc: uint32(h.voters[r].inc), Clock: int64(t.bids[r].at)})
 	}
 	h.dropTrying(t)
 	h.schedule(t, protocol.Never)
