@@ -1,0 +1,414 @@
+package nerio
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/record"
+)
+
+// again starts a crashed member again.
+func (d *driver) again(cfg Config, r protocol.Rank) {
+	d.t.Helper()
+	cfg.Me = r
+	d.boot(cfg)
+}
+
+func (d *driver) speaks(r protocol.Rank) bool { return d.members[r].m.Incarnation() != 0 }
+
+func (d *driver) disk0(r protocol.Rank) record.Record {
+	d.t.Helper()
+	rec, err := record.Decode(d.members[r].disk)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return rec
+}
+
+func (x *member) count(ev protocol.Ev) int {
+	n := 0
+	for _, f := range x.facts {
+		if f.Ev == ev {
+			n++
+		}
+	}
+	return n
+}
+
+func TestBootstrapNeedsEveryOtherMember(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.crash(2)
+	d.run(time.Second)
+	if d.speaks(0) || d.speaks(1) {
+		t.Fatal("started without having heard of the third")
+	}
+	d.again(cfg, 2)
+	d.run(200 * ms)
+	for r := range protocol.Rank(3) {
+		if !d.speaks(r) {
+			t.Errorf("%v does not speak though all are there", r)
+		}
+	}
+	if rec := d.disk0(0); rec.Epoch != 0 || rec.Ceiling != lease.Ahead || rec.Digest != cfg.Listing {
+		t.Errorf("record %+v", rec)
+	}
+}
+
+func TestBootstrapNeedsEveryMembersConsent(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.crash(2)
+	cfg.Bootstrap = false
+	d.again(cfg, 2)
+	d.run(time.Second)
+	if d.speaks(0) || d.speaks(1) || d.speaks(2) {
+		t.Error("started though one member was not told to")
+	}
+}
+
+// A member that lost its disk is not new, whatever its flags say.
+func TestBootstrapFlagDoesNotReviveALostMemberAsNew(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.step(0, protocol.Campaign{Group: "g"})
+	d.run(100 * ms)
+	token := d.members[0].views["g"].Term
+	d.crash(1)
+	d.members[1].disk = nil
+	d.again(cfg, 1)
+	d.run(190 * ms)
+	if d.speaks(1) {
+		t.Fatal("speaks before the longest promise is over")
+	}
+	d.run(100 * ms)
+	if !d.speaks(1) {
+		t.Fatal("does not recover")
+	}
+	if f := d.members[1].m.terms.Floor; f < token {
+		t.Errorf("floor %d, below the token %d", f, token)
+	}
+}
+
+func TestLostMemberMustMeetEveryQuorum(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	d.crash(1)
+	d.crash(2)
+	d.members[1].disk = nil
+	d.again(cfg, 1)
+	d.run(2 * time.Second)
+	if d.speaks(1) {
+		t.Fatal("recovered with the word of one of two others: the one that is down may know more")
+	}
+	d.again(cfg, 2)
+	d.run(500 * ms)
+	if !d.speaks(1) {
+		t.Error("does not recover with the word of both others")
+	}
+}
+
+func TestLostMemberStartsAboveAllThatOthersKnow(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	d.members[0].m.terms.See(5000)
+	d.members[2].m.start.peers[1].inc = 700
+	d.crash(1)
+	d.members[1].disk = nil
+	d.again(cfg, 1)
+	d.run(500 * ms)
+	if x := d.members[1].m; x.Incarnation() != 701 || x.terms.Floor < 5000 {
+		t.Errorf("incarnation %d, floor %d; want 701 and at least 5000", x.Incarnation(), x.terms.Floor)
+	}
+}
+
+// What others know while the longest promise may still stand is not all there is: an acknowledgement may be on its way.
+func TestLostMemberBelievesOnlyWhatIsSaidAfterItsWait(t *testing.T) {
+	cfg := config(3)
+	cfg.Bootstrap = true
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	d.crash(1)
+	d.members[1].disk = nil
+	d.again(cfg, 1)
+	d.run(100 * ms) // asked, because it might bootstrap, and answered
+	if d.members[1].m.start.got.Empty() {
+		t.Fatal("nobody has answered yet")
+	}
+	d.members[0].m.terms.See(7777)
+	d.run(300 * ms)
+	if f := d.members[1].m.terms.Floor; f < 7777 {
+		t.Errorf("floor %d: an answer from before the end of the wait was believed", f)
+	}
+}
+
+func TestLostMemberWaitsForThePromisesOfLongerLeases(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	d.members[2].m.disk.record.Longest = time.Second
+	d.crash(1)
+	d.members[1].disk = nil
+	d.again(cfg, 1)
+	d.run(990 * ms)
+	if d.speaks(1) {
+		t.Fatal("did not wait for a promise that was once allowed")
+	}
+	d.run(200 * ms)
+	if !d.speaks(1) || d.disk0(1).Longest != time.Second {
+		t.Errorf("speaks: %v, longest on disk %v", d.speaks(1), d.disk0(1).Longest)
+	}
+}
+
+func TestRestartedVoterGrantsNothingForTheLongestPromise(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	d.crash(1)
+	d.crash(2)
+	rec := d.disk0(1)
+	rec.Longest = 400 * ms // of a configuration before this one
+	d.members[1].disk = rec.Append(nil)
+	d.again(cfg, 1)
+	d.step(0, protocol.Campaign{Group: "g"})
+	d.run(390 * ms)
+	if l := d.leaders("g"); len(l) > 0 {
+		t.Fatalf("%v leads by a vote that may have been given away before the restart", l)
+	}
+	d.run(400 * ms)
+	d.expect("g", 0, false)
+}
+
+func TestCleanStopNoteIsBelievedOnce(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	d.step(1, protocol.Close{})
+	d.run(300 * ms)
+	if !d.members[1].m.Closed() || !d.disk0(1).Clean {
+		t.Fatalf("closed %v, note %v", d.members[1].m.Closed(), d.disk0(1).Clean)
+	}
+	backup := d.members[1].disk
+	d.crash(1)
+	d.again(cfg, 1)
+	d.run(10 * ms)
+	if !d.members[1].m.grantor.Ready(d.now) || d.disk0(1).Clean {
+		t.Fatalf("ready %v, note still there %v", d.members[1].m.grantor.Ready(d.now), d.disk0(1).Clean)
+	}
+	d.crash(1)
+	d.members[1].disk = backup // somebody puts the old record back
+	d.again(cfg, 1)
+	d.run(10 * ms)
+	if d.members[1].m.grantor.Ready(d.now) {
+		t.Error("the note was believed twice")
+	}
+}
+
+func TestCleanStopNoteNeedsTheWordOfAllOthers(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	d.step(1, protocol.Close{})
+	d.run(300 * ms)
+	d.crash(1)
+	d.crash(2)
+	d.again(cfg, 1)
+	d.run(150 * ms)
+	if d.members[1].m.grantor.Ready(d.now) {
+		t.Error("believed though one who may know better is down")
+	}
+	d.run(100 * ms)
+	if !d.members[1].m.grantor.Ready(d.now) {
+		t.Error("not ready after the longest promise")
+	}
+}
+
+func TestNothingIsSaidUnderAnIncarnationBeforeItIsOnDisk(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	d.crash(1)
+	d.disk = 30 * ms
+	d.drop = func(from, _ protocol.Rank, m protocol.Message) bool {
+		if from == 1 && d.members[1].writes > 0 {
+			if _, answer := m.(*Known); !answer {
+				t.Errorf("%s before the record is on disk", m.Name())
+			}
+		}
+		return false
+	}
+	d.again(cfg, 1)
+	d.step(1, protocol.Campaign{Group: "g"})
+	d.run(25 * ms)
+	if d.speaks(1) {
+		t.Error("speaks before its record is on disk")
+	}
+	d.run(100 * ms)
+	if !d.speaks(1) {
+		t.Error("does not speak when it is")
+	}
+}
+
+func TestRestoredBackupIsFoundOut(t *testing.T) {
+	for _, starts := range []int{1, 2} { // of one start it knows nothing, or of two: the same incarnation again, or a lower one
+		cfg := config(3)
+		d := newDriver(t, cfg)
+		d.run(100 * ms)
+		backup := d.members[1].disk
+		for range starts {
+			d.crash(1)
+			d.again(cfg, 1)
+			d.run(300 * ms)
+		}
+		last := d.members[1].m.Incarnation()
+		d.crash(1)
+		d.members[1].disk = backup
+		d.again(cfg, 1)
+		d.run(50 * ms)
+		if d.speaks(1) || d.members[1].m.grantor.Ready(d.now) {
+			t.Errorf("after %d starts: not found out", starts)
+		}
+		d.run(500 * ms)
+		if x := d.members[1].m; x.Incarnation() <= last || !x.grantor.Ready(d.now) {
+			t.Errorf("after %d starts: speaks as %d, want more than %d", starts, x.Incarnation(), last)
+		}
+	}
+}
+
+// A restored backup takes its leases with it only when they have run out: nothing is released under a program.
+func TestStaleLeaderLetsItsLeasesRunOut(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.members[0].obeys = false
+	d.step(0, protocol.Campaign{Group: "g"})
+	d.run(100 * ms)
+	d.expect("g", 0, true)
+	d.step(0, &protocol.Receive{From: protocol.Ident{Rank: 1, Inc: d.members[1].inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
+	if v := d.members[0].views["g"]; !v.Stop || v.Until == protocol.Never {
+		t.Errorf("view %+v: want the program asked to stop before a set end", v)
+	}
+	d.run(500 * ms)
+	if m := d.members[0].m; m.Incarnation() < 100 {
+		t.Errorf("speaks as %d, want 100", m.Incarnation())
+	}
+	for _, l := range d.members[1].history {
+		if l.Cause.Code == protocol.Resigned {
+			t.Error("released under a program that did not stop")
+		}
+	}
+}
+
+func TestAnotherListingOfTheSameEpochIsRefused(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	other := cfg
+	other.Listing[5]++
+	if _, err := New(other, d.members[0].disk, 1); err == nil || !strings.Contains(err.Error(), "change the council") {
+		t.Errorf("got %v", err)
+	}
+	rec := d.disk0(0)
+	rec.Epoch = 4
+	if _, err := New(cfg, rec.Append(nil), 1); err == nil || !strings.Contains(err.Error(), "epoch 4") {
+		t.Errorf("got %v", err)
+	}
+	other.Epoch = 1
+	if _, err := New(other, d.members[0].disk, 1); err != nil {
+		t.Errorf("the next epoch may list others: %v", err)
+	}
+}
+
+func TestDamagedRecordIsALostOne(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	d.crash(1)
+	d.members[1].disk[20] ^= 1
+	d.again(cfg, 1)
+	d.run(150 * ms)
+	if d.speaks(1) {
+		t.Error("believed a damaged record")
+	}
+}
+
+func TestTermAboveTheCeilingIsAcknowledgedWhenTheCeilingIsOnDisk(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.run(100 * ms)
+	d.disk = 40 * ms
+	for _, x := range d.members {
+		x.m.terms.Durable = 10 // as if the raise was still on its way
+		x.m.grantor.Raise(10)
+	}
+	d.step(0, protocol.Campaign{Group: "g"})
+	for _, x := range d.members {
+		x.m.disk.dirty = true
+	}
+	d.run(35 * ms)
+	if l := d.leaders("g"); len(l) != 0 {
+		t.Error("leads by acceptances that a crash would forget")
+	}
+	d.run(50 * ms)
+	d.expect("g", 0, false)
+}
+
+func TestCeilingIsRaisedInTheBackground(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.run(100 * ms)
+	d.members[0].m.grantor.Raise(lease.Ahead - 2)
+	d.step(0, protocol.Campaign{Group: "g"})
+	d.run(100 * ms)
+	d.expect("g", 0, true)
+	for r := range protocol.Rank(3) {
+		if c := d.disk0(r).Ceiling; c < lease.Ahead-1+lease.Ahead/2 {
+			t.Errorf("%v has a ceiling of %d on disk, less than half ahead of the term", r, c)
+		}
+	}
+}
+
+func TestRestartedMemberStartsAtItsCeiling(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.step(0, protocol.Campaign{Group: "g"})
+	d.run(100 * ms)
+	was := d.disk0(1)
+	d.crash(1)
+	d.again(cfg, 1)
+	d.run(300 * ms)
+	if f := d.members[1].m.terms.Floor; f != was.Ceiling {
+		t.Errorf("floor %d, want the ceiling %d that was on disk", f, was.Ceiling)
+	}
+	if now := d.disk0(1); now.Inc != was.Inc+1 || now.Ceiling < was.Ceiling+lease.Ahead {
+		t.Errorf("record %+v after %+v", now, was)
+	}
+	d.run(200 * ms)
+	d.expect("g", 0, true) // claimed again, with a higher term
+	if v := d.members[0].views["g"]; v.Term != 1 {
+		t.Errorf("token %d: it must not change within a tenure", v.Term)
+	}
+}
+
+func TestDisklessCouncilSurvivesARestart(t *testing.T) {
+	cfg := config(3)
+	cfg.Diskless = true
+	d := newDriver(t, cfg)
+	d.step(0, protocol.Campaign{Group: "g"})
+	d.run(100 * ms)
+	d.expect("g", 0, true)
+	for _, x := range d.members {
+		if x.disk != nil {
+			t.Error("a diskless member wrote a record")
+		}
+	}
+	d.crash(0)
+	d.step(1, protocol.Campaign{Group: "g"})
+	d.again(cfg, 0)
+	d.run(time.Second)
+	d.expect("g", 1, true)
+	if !d.speaks(0) {
+		t.Error("did not recover")
+	}
+}
