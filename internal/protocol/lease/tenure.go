@@ -345,14 +345,18 @@ func (h *Holder) Resign(now protocol.Time, group protocol.Group, heir protocol.R
 	}
 }
 
-// Stopped says that the program has stopped. If nobody asked it to, it stopped by itself: that is a resignation.
+// Stopped says that the program has stopped. If nobody asked it to, it stopped by itself: that is a resignation. If
+// nobody was named to lead next, heir is.
 func (h *Holder) Stopped(now protocol.Time, group protocol.Group, heir protocol.Rank) {
 	t := h.tenures[group]
 	if t == nil || !t.leads() {
 		return
 	}
 	if !t.stopping {
-		t.stopping, t.heir, t.cause = true, heir, protocol.Cause{Code: protocol.Resigned, Peer: h.me.Rank}
+		t.stopping, t.cause = true, protocol.Cause{Code: protocol.Resigned, Peer: h.me.Rank}
+	}
+	if t.heir == protocol.Nobody {
+		t.heir = heir
 	}
 	t.stopped = true
 	h.demote(now, t)

@@ -5,9 +5,10 @@ import "github.com/regentproject/regent/internal/protocol"
 // closing is how far the member has got in leaving.
 type closing struct {
 	on bool
-	// quiet is since when nothing is led any more, and due when releases that nobody answers are given up.
-	quiet bool
-	due   protocol.Time
+	// quiet says that nothing is led any more. Releases that nobody answers are given up at patience, which due is until
+	// it has come.
+	quiet         bool
+	patience, due protocol.Time
 	// noted says that the record with the clean-stop note was handed to the disk.
 	noted, done bool
 }
@@ -35,10 +36,14 @@ func (m *Machine) onClosing(now protocol.Time) {
 		return
 	}
 	if !c.quiet {
-		c.quiet, c.due = true, now.Add(m.lcfg.Rho.WaitAtLeast(4*m.cfg.RoundTrip))
+		c.quiet, c.patience = true, now.Add(m.lcfg.Rho.WaitAtLeast(4*m.cfg.RoundTrip))
+		c.due = c.patience
 		m.grantor.Close()
 	}
-	if m.grantor.Outstanding() || m.holder.Releasing() && now < c.due {
+	if now >= c.patience {
+		c.due = protocol.Never
+	}
+	if m.grantor.Outstanding() || m.holder.Releasing() && now < c.patience {
 		return
 	}
 	c.due = protocol.Never

@@ -59,6 +59,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 	s.Bool(m.unfit)
 	s.Bool(m.closing.on)
 	s.Bool(m.closing.quiet)
+	s.Future(m.closing.patience)
 	s.Future(m.closing.due)
 	s.Bool(m.closing.noted)
 	s.Bool(m.closing.done)
