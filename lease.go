@@ -113,13 +113,7 @@ func (e *DoneError) Error() string { return fmt.Sprintf("must stop leading %s: %
 // context returns a context that ends with ctx or when the program must stop.
 func (l *Lease) context(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	within, cancel := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-l.Done():
-			cancel(&DoneError{Group: l.Group(), Cause: l.Cause()})
-		case <-within.Done():
-		}
-	}()
+	l.lease.OnTold(func() { cancel(&DoneError{Group: l.Group(), Cause: l.Cause()}) })
 	return &leading{Context: within, lease: l, cancel: cancel}, cancel
 }
 

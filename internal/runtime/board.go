@@ -178,6 +178,9 @@ func (b *Board) end(g *Group, why protocol.Cause) {
 func (b *Board) tell(l *Lease, why protocol.Cause) {
 	if l.cause.CompareAndSwap(nil, &why) {
 		close(l.told)
+		if f := l.onTold.Load(); f != nil {
+			go (*f)()
+		}
 	}
 }
 

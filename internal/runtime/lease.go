@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,8 @@ type Lease struct {
 	// told is closed when the program must stop; cause says why, and is set before.
 	told  chan struct{}
 	cause atomic.Pointer[protocol.Cause]
+	// onTold is called then, if it is set.
+	onTold atomic.Pointer[func()]
 	// over is closed when the member no longer leads in this tenure.
 	over chan struct{}
 
@@ -39,6 +42,18 @@ type Lease struct {
 // Told is closed when the program must stop: the guard time before the end of the lease was reached, or the member was
 // asked to give the group up.
 func (l *Lease) Told() <-chan struct{} { return l.told }
+
+// OnTold has f called, on a goroutine of its own, when the program must stop; at once if it must already. It may be set
+// once. It is for those who would otherwise need a goroutine for each of many leases.
+func (l *Lease) OnTold(f func()) {
+	once := sync.OnceFunc(f)
+	l.onTold.Store(&once)
+	select {
+	case <-l.told:
+		go once()
+	default:
+	}
+}
 
 // Over is closed when the member no longer leads in this tenure.
 func (l *Lease) Over() <-chan struct{} { return l.over }

@@ -22,6 +22,7 @@ import (
 //
 //	resign        the program that leads the first group gives it up, and campaigns again
 //	transfer TO   the same, in favour of TO
+//	campaign      begin to, if the order was to hold
 //	status        say how you are
 //	verify        prove who leads the first group
 //
@@ -34,7 +35,10 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 		fmt.Fprintln(os.Stderr, "this is the inside of regent demo: its first line of input says which member it is")
 		return 2
 	}
-	s := &server{order: o, out: json.NewEncoder(out)}
+	s := &server{order: o, out: json.NewEncoder(out), moved: make(chan struct{}, 1), begin: make(chan struct{})}
+	if !o.Hold {
+		close(s.begin)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	commands := make(chan string)
@@ -72,6 +76,10 @@ type server struct {
 	// lease is that of the first group, while its program leads.
 	lease   atomic.Pointer[regent.Lease]
 	leading atomic.Int64
+	// begin is closed when programs may campaign.
+	begin chan struct{}
+	// moved says that leading has changed.
+	moved chan struct{}
 }
 
 func (s *server) say(e Event) {
@@ -111,12 +119,25 @@ func (s *server) run(ctx context.Context, commands <-chan string) {
 	all.Wait()
 }
 
+// move counts groups that are led.
+func (s *server) move(by int64) {
+	s.leading.Add(by)
+	select {
+	case s.moved <- struct{}{}:
+	default:
+	}
+}
+
 // campaign leads a group whenever it can.
 func (s *server) campaign(ctx context.Context, g *regent.Group, first bool) {
+	select {
+	case <-s.begin:
+	case <-ctx.Done():
+	}
 	for ctx.Err() == nil {
 		err := g.Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
-			s.leading.Add(1)
-			defer s.leading.Add(-1)
+			s.move(1)
+			defer s.move(-1)
 			if !first {
 				<-ctx.Done()
 				return nil
@@ -183,18 +204,17 @@ func (s *server) count(ctx context.Context) {
 	if s.order.Groups < 2 {
 		return
 	}
-	ticker := time.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
-	last := int64(0)
 	for {
 		select {
-		case <-ticker.C:
+		case <-s.moved:
 		case <-ctx.Done():
 			return
 		}
-		if n := s.leading.Load(); n != last {
-			last = n
-			s.say(Event{What: Counted, Leading: int(n)})
+		s.say(Event{What: Counted, Leading: int(s.leading.Load())})
+		// Many move at once: what comes within a moment is counted together.
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
 		}
 	}
 }
@@ -240,6 +260,13 @@ func (s *server) obey(ctx context.Context, command string) {
 func (s *server) do(ctx context.Context, words []string) error {
 	l := s.lease.Load()
 	switch words[0] {
+	case "campaign":
+		select {
+		case <-s.begin:
+		default:
+			close(s.begin)
+		}
+		return nil
 	case "status":
 		s.status()
 		return nil

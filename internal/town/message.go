@@ -16,8 +16,8 @@ type Order struct {
 	Groups          int
 	NoRealtime      bool
 	Poll, Status    time.Duration
-	// Watch says that the member does not campaign.
-	Watch bool
+	// Watch says that the member does not campaign, and Hold that it does when it is told to.
+	Watch, Hold bool
 }
 
 // An Event is a line that a member process writes, or that the town adds.

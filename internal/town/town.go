@@ -39,6 +39,8 @@ type Options struct {
 	Relay bool
 	// Groups is how many groups every member campaigns for; at least one.
 	Groups int
+	// Hold keeps programs from campaigning before they are told to.
+	Hold bool
 	// NoRealtime leaves the members' threads as they are.
 	NoRealtime bool
 	// Poll is how often a leading program asks its lease whether it leads, and writes down the answer; zero: never.
@@ -111,7 +113,7 @@ func (t *Town) Events() <-chan Event { return t.events }
 // Order returns what a member is told when it starts.
 func (t *Town) Order(name string) (Order, error) {
 	o := Order{Name: name, Dir: filepath.Join(t.Dir, name), Bootstrap: true, Timing: t.Timing, Groups: max(1, t.Groups),
-		NoRealtime: t.NoRealtime, Poll: t.Poll, Status: t.Options.Status, Bind: t.addrs[name].String()}
+		NoRealtime: t.NoRealtime, Hold: t.Hold, Poll: t.Poll, Status: t.Options.Status, Bind: t.addrs[name].String()}
 	for _, peer := range t.Names {
 		addr := t.addrs[peer]
 		if t.relay != nil && peer != name {

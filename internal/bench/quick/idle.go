@@ -28,12 +28,19 @@ func idle(ctx context.Context, s settings, groups int, realtime bool, out io.Wri
 	if s.idle == 0 {
 		return nil
 	}
-	c, err := open(ctx, s, town.Options{NoRealtime: !realtime, Groups: groups}, 3)
+	c, err := open(ctx, s, town.Options{NoRealtime: !realtime, Groups: groups, Hold: true}, 3)
 	if err != nil {
 		return err
 	}
-	if err := c.await(ctx, time.Minute, func(*town.Event) bool { return groups == 1 || c.led() == groups }); err != nil {
-		return errors.Join(fmt.Errorf("%d of %d groups are led: %w", c.led(), groups, err), c.close())
+	// One member leads all groups; then the others campaign too.
+	for _, name := range c.town.Names {
+		if err := c.town.Say(name, "campaign"); err != nil {
+			return errors.Join(err, c.close())
+		}
+		err := c.await(ctx, time.Minute, func(*town.Event) bool { return groups == 1 && c.leader.Member != "" || c.led() == groups })
+		if err != nil {
+			return errors.Join(fmt.Errorf("%d of %d groups are led: %w", c.led(), groups, err), c.close())
+		}
 	}
 	if err := c.rest(ctx, 2*time.Second); err != nil {
 		return errors.Join(err, c.close())
