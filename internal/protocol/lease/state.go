@@ -218,7 +218,7 @@ func (h *Holder) appendTenure(s *State, t *tenure) {
 		s.Uint(b.led)
 		s.Future(b.until)
 		s.Bool(b.leader)
-		if !t.leads() {
+		if !t.leads() && b.state == backed {
 			s.Instant(b.at)
 		}
 	}

@@ -55,7 +55,8 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m := &Machine{cfg: cfg, lcfg: cfg.lease(), trusted: protocol.Nobody, seats: make(map[protocol.Group]*seat)}
+	m := &Machine{cfg: cfg, lcfg: cfg.lease(), trusted: protocol.Nobody, seats: make(map[protocol.Group]*seat),
+		counted: -protocol.Never}
 	m.pcg = rand.NewPCG(seed, uint64(cfg.Me))
 	m.rng = rand.New(m.pcg)
 	m.start.peers = make([]peer, m.lcfg.Members)
