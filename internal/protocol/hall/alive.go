@@ -48,7 +48,7 @@ func (m *Machine) purge(now protocol.Time) {
 				continue
 			}
 			m.alive.Remove(r)
-			p.lost, p.last = true, 0
+			p.lost, p.last = p.lost || m.grant.to.Rank == r, 0
 		}
 	}
 }
@@ -93,10 +93,18 @@ func (m *Machine) better() (protocol.Rank, protocol.Time) {
 	return best, until
 }
 
-// rotate takes over a rotation from a fast message, if it is ahead.
-func (m *Machine) rotate(turn uint64) {
-	if m.cfg.Rotate > 0 {
-		m.turn = max(m.turn, turn)
+// rotate takes over a rotation from a fast message, if it is ahead. Whoever comes first by it tries at once, the others when
+// it has had time to.
+func (m *Machine) rotate(now protocol.Time, turn uint64) {
+	if m.cfg.Rotate == 0 || turn <= m.turn {
+		return
+	}
+	m.turn = turn
+	if !m.open || m.lead.on || m.pend.on {
+		return
+	}
+	if m.cand = now.Add(m.cfg.Period); m.key(m.cfg.Self) == 0 {
+		m.cand = now
 	}
 }
 

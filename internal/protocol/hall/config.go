@@ -23,8 +23,8 @@ type Config struct {
 	Arity int
 	// Rotate, if not zero, is after how many renewals a leader hands over to the next in rank.
 	Rotate int
-	// Calm, if not zero, is how long a member that was lost must be heard without a break, on the own clock, before it
-	// counts again (E-H10). It makes κ longer.
+	// Calm, if not zero, is how long a member that was supported and fell silent must be heard without a break, on the own
+	// clock, before it counts again (E-H10). It makes κ longer.
 	Calm time.Duration
 	// StopWithin is how long a program that was asked to stop may take, while its lease is renewed.
 	StopWithin time.Duration
@@ -53,9 +53,14 @@ func (c *Config) Window() int {
 // no leader has been backed for longer by fewer than it is connected to.
 func (c *Config) Kappa() time.Duration {
 	k := c.Timing.Kappa(c.Window())
+	if c.Rotate > 0 {
+		// Members that have missed a turn may first let one try that is not the first by it.
+		k += c.Rho.RealAtMost(c.Expires+c.Period) + time.Duration(c.Window())*c.Delta
+	}
 	if c.Calm > 0 {
-		// Who was lost is heard again after this at the latest, then watched; the rest is as if they met only then.
-		k += c.Rho.RealAtMost(c.Expires + c.Period + c.Calm)
+		// Each of two members may have to be heard for that long before it counts with the other: one after the other, if
+		// one of them only answers.
+		k += c.Rho.RealAtMost(2 * (c.Expires + c.Period + c.Calm))
 	}
 	return k
 }

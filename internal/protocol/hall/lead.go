@@ -121,10 +121,11 @@ func (m *Machine) demote(now protocol.Time, why protocol.Cause) {
 		word = "expired"
 	}
 	m.fact(protocol.Fact{Ev: protocol.EvStepdown, Tenure: l.tenure, Until: l.until, At: now, Why: word})
+	support := l.support
 	l.on, l.support, l.stopBy = false, protocol.Set{}, protocol.Never
 	m.publish(protocol.NoIdent, protocol.Set{}, why)
 	if l.turn {
-		m.advance()
+		m.advance(support)
 	}
 	if l.leaving {
 		m.leave()
@@ -143,10 +144,16 @@ func (m *Machine) demote(now protocol.Time, why protocol.Cause) {
 	m.cand = max(now, m.pend.sent.Add(m.cfg.Period-m.cfg.Sched))
 }
 
-// advance turns the ranks so that the next member after this one comes first.
-func (m *Machine) advance() {
+// advance turns the ranks so that the next member after this one that supported it comes first.
+func (m *Machine) advance(support protocol.Set) {
 	n := uint64(m.cfg.Members)
 	next := (uint64(m.cfg.Self) + 1) % n
+	for range n {
+		if support.Has(protocol.Rank(next)) {
+			break
+		}
+		next = (next + 1) % n
+	}
 	m.turn += (next + n - m.turn%n) % n
 }
 

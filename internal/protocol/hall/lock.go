@@ -28,7 +28,7 @@ func (m *Machine) onElection(now protocol.Time, r *protocol.Receive, e *Election
 	if !m.note(now, r.From.Rank, r.Delay, m.cfg.Delta) {
 		return
 	}
-	m.rotate(e.Rotation)
+	m.rotate(now, e.Rotation)
 	yes := m.supports(now, r.From, e.Request)
 	if yes {
 		m.lockTo(now, r.From, e.Request)
@@ -56,9 +56,13 @@ func (m *Machine) lockTo(now protocol.Time, to protocol.Ident, request uint64) {
 
 // onRelease takes a lock back, however late the message is. A request that it releases and that comes later still gets no
 // lock any more.
-func (m *Machine) onRelease(now protocol.Time, from protocol.Ident, r *Release) {
+func (m *Machine) onRelease(now protocol.Time, in *protocol.Receive, r *Release) {
+	from := in.From
 	p := &m.peers[from.Rank]
 	p.voided = max(p.voided, r.Request)
+	if in.Delay <= m.cfg.Delta {
+		m.rotate(now, r.Rotation)
+	}
 	if m.grant.to != from || m.grant.request > r.Request {
 		return
 	}

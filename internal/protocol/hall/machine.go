@@ -31,6 +31,7 @@ type Machine struct {
 
 	request uint64 // the last one sent
 	pend    round
+	missing protocol.Set // who did not answer the request before
 	// cand is when to ask for support next, and collect when the replies to the pending request are counted.
 	cand, collect protocol.Time
 
@@ -56,8 +57,8 @@ type peer struct {
 	voided uint64
 	// slow is the bound of the last slow message since heard, zero if there was none.
 	slow time.Duration
-	// lost says that the member has been alive and is not any more. since and last are when it has been heard without a
-	// break again; they count only with Calm.
+	// lost says that it fell silent, or was restarted, while this member's last lock was on it; since and last are when it
+	// has been heard without a break again. These count only with Calm.
 	lost        bool
 	since, last protocol.Time
 }
@@ -162,7 +163,7 @@ func (m *Machine) onReceive(now protocol.Time, r *protocol.Receive) {
 		m.renew(r.From)
 	}
 	if rel, ok := r.Message.(*Release); ok {
-		m.onRelease(now, r.From, rel)
+		m.onRelease(now, r, rel)
 		return
 	}
 	if !m.open {
@@ -181,9 +182,8 @@ func (m *Machine) onReceive(now protocol.Time, r *protocol.Receive) {
 // renew forgets what was known of an earlier incarnation of a peer. The lock that it has stands.
 func (m *Machine) renew(id protocol.Ident) {
 	p := &m.peers[id.Rank]
-	known := p.inc != 0
-	*p = peer{inc: id.Inc, heard: p.heard, lost: p.lost || known}
-	if known && m.cfg.Calm > 0 {
+	*p = peer{inc: id.Inc, heard: p.heard, lost: p.lost || m.grant.to.Rank == id.Rank}
+	if p.lost && m.cfg.Calm > 0 {
 		m.alive.Remove(id.Rank)
 	}
 }

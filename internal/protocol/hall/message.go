@@ -10,8 +10,9 @@ import (
 type Election struct {
 	// Request numbers the requests of one incarnation of the sender.
 	Request uint64
-	// Alive is whom the sender has heard lately. With a reply tree it is also what the tree is made from.
-	Alive protocol.Set
+	// Alive is whom the sender has heard lately. Missing are those among them that did not answer the request before. With a
+	// reply tree the others make the tree; who is missing answers directly.
+	Alive, Missing protocol.Set
 	// Support is the logical partition that the sender leads; empty if it does not lead.
 	Support protocol.Set
 	// Rotation is by how much ranks are turned; zero unless leaders rotate.
@@ -32,7 +33,10 @@ type Reply struct {
 }
 
 // A Release gives back every lock that any request of its sender up to Request has taken.
-type Release struct{ Request uint64 }
+type Release struct {
+	Request  uint64
+	Rotation uint64
+}
 
 // An Ack says that a Reply on its way up the tree was taken over.
 type Ack struct {

@@ -27,6 +27,9 @@ func (m *Machine) begin(now protocol.Time) {
 	m.pend = round{on: true, request: m.request, sent: now, target: m.alive}
 	m.cand, m.collect = protocol.Never, now.Add(m.cfg.window(m.cfg.Window()))
 	m.elect = Election{Request: m.request, Alive: m.alive, Rotation: m.turn}
+	if m.cfg.Arity > 0 {
+		m.elect.Missing = m.missing
+	}
 	if m.leading(now) {
 		m.elect.Support = m.lead.support
 	}
@@ -64,8 +67,10 @@ func (m *Machine) onReply(now protocol.Time, r *protocol.Receive, msg *Reply) {
 		who = m.everyone
 	}
 	bound := r.Delay
-	if bound < limit {
-		bound += max(0, msg.Age)
+	if bound > m.cfg.Delta {
+		bound = protocol.Unknown // whoever sent it is too far away, whatever it brings
+	} else {
+		bound += min(max(0, msg.Age), limit)
 	}
 	yes, no := msg.Yes.Intersect(who), msg.No.Intersect(who)
 	counts := m.pend.on && msg.Request == m.pend.request
@@ -81,7 +86,7 @@ func (m *Machine) onReply(now protocol.Time, r *protocol.Receive, msg *Reply) {
 	if bound > limit {
 		return
 	}
-	m.rotate(msg.Rotation)
+	m.rotate(now, msg.Rotation)
 	if !counts {
 		return
 	}
@@ -101,6 +106,7 @@ func (m *Machine) evaluate(now protocol.Time) {
 	m.purge(now)
 	p := &m.pend
 	m.drop()
+	m.missing = p.target.Minus(p.yes.Union(p.no))
 	lease := m.cfg.lease()
 	backed := p.yes == m.alive && m.best(&p.yes) == m.cfg.Self && p.yes.Len() >= m.cfg.Supporters
 	switch {
@@ -127,7 +133,7 @@ func (m *Machine) evaluate(now protocol.Time) {
 
 // giveBack releases every lock of this member's requests up to the given one.
 func (m *Machine) giveBack(request uint64) {
-	m.release.Request = request
+	m.release = Release{Request: request, Rotation: m.turn}
 	m.broadcast(&m.release)
 }
 

@@ -7,8 +7,10 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// The alive set of an Election, less its sender, makes a tree: its members in the order of ranks are the nodes 1, 2, 3 and
-// so on of a heap whose root is the sender. Replies are collated on their way up, so that nobody receives more than a few.
+// The alive set of an Election, less its sender and those that it misses answers of, makes a tree: its members in the order
+// of ranks are the nodes 1, 2, 3 and so on of a heap whose root is the sender. Replies are collated on their way up, so that
+// nobody receives more than a few. A node that the root cannot hear takes the replies below it along once: the next
+// Election misses them all, and they answer directly.
 
 // treeDepth returns how many levels there are below the root of a tree of so many members. It is at least two: a reply that
 // takes the direct way after its parent kept silent needs that much time.
@@ -78,7 +80,7 @@ func (m *Machine) answer(now protocol.Time, root protocol.Ident, e *Election, ye
 	}
 	set.root, set.request, set.oldest = root, e.Request, now
 	set.due, set.ackDue = protocol.Never, protocol.Never
-	if m.cfg.Arity == 0 || !e.Alive.Has(m.cfg.Self) {
+	if m.cfg.Arity == 0 || !e.Alive.Has(m.cfg.Self) || e.Missing.Has(m.cfg.Self) {
 		m.reply(root.Rank, &set, 0)
 		return
 	}
@@ -97,7 +99,7 @@ func (m *Machine) answer(now protocol.Time, root protocol.Ident, e *Election, ye
 
 // plant works out this member's place in the tree of an Election.
 func (m *Machine) plant(now protocol.Time, t *collation, e *Election) {
-	nodes := e.Alive.Intersect(m.everyone).Without(t.root.Rank)
+	nodes := e.Alive.Minus(e.Missing).Intersect(m.everyone).Without(t.root.Rank)
 	k, node := m.cfg.Arity, place(&nodes, m.cfg.Self)+1
 	t.parent = t.root.Rank
 	if up := (node - 1) / k; up > 0 {

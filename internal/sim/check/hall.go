@@ -14,6 +14,9 @@ type HallSpec struct {
 	Delta, OneWay, Kappa time.Duration
 	// Supporters is the least size of a logical partition; above half of all members there is at most one leader.
 	Supporters int
+	// Touch, if not zero, is how long a member may be silent and is still in touch with another. Then BI is about members
+	// that are: one that was lost and is back counts again only when it has been heard for a while.
+	Touch time.Duration
 	// Rotates says that the leader of a stable partition need not be its best-ranked member.
 	Rotates bool
 }
@@ -55,9 +58,10 @@ type scene struct {
 	timely []sim.Real
 	// begun is when the member started last.
 	begun []sim.Real
-	// good, by sender and receiver, is since when every message was timely; fast when one that was proven fast last came.
-	good, fast []sim.Real
-	pending    [][]posted
+	// good, by sender and receiver, is since when every message was timely; fast when one that was proven fast last came,
+	// and touch since when such messages have come without a break.
+	good, fast, touch []sim.Real
+	pending           [][]posted
 
 	next  sim.Real // when to look again
 	fresh bool     // this record is worth a look
@@ -85,7 +89,7 @@ func newScene(t Truth, spec HallSpec) *scene {
 		s.leads[i].last = never
 	}
 	for range n * n {
-		s.good, s.fast = append(s.good, 0), append(s.fast, never)
+		s.good, s.fast, s.touch = append(s.good, 0), append(s.fast, never), append(s.touch, never)
 	}
 	return s
 }
@@ -163,6 +167,9 @@ func (s *scene) delivered(r *sim.Record) {
 	d := r.Detail.(sim.Delivery)
 	quick := d.Bound >= 0 && time.Duration(d.Bound) <= s.spec.Delta
 	if quick {
+		if s.fast[w].Add(s.spec.Touch) < r.T {
+			s.touch[w] = r.T
+		}
 		s.fast[w] = r.T
 	}
 	if _, first := s.take(w, r.Seq); first && (!quick || r.T.Sub(d.Sent) > s.spec.OneWay) {

@@ -23,6 +23,9 @@ func (c *Inconsistency) Observe(r *sim.Record) error {
 			continue
 		}
 		for q := range protocol.Rank(s.n) {
+			if s.spec.Touch > 0 && s.touch[s.way(p, q)] > since {
+				continue
+			}
 			if q != p && s.connected(p, q, since) && !s.leads[p].support.Has(q) {
 				return Violatedf(c.Name(), r.T, "%v leads %v, and has been connected to %v for %v", p, s.leads[p].support, q, s.spec.Kappa)
 			}
