@@ -59,9 +59,11 @@ func (h *Holder) Clone(cfg *Config, policy Policy, terms *Terms, grantor *Granto
 	c.renew, c.quiet, c.retry = h.renew, h.quiet, h.retry
 	c.outcomes = slices.Clone(h.outcomes)
 	m := cloner{make(map[*tenure]*tenure), make(map[*release]*release)}
+	// order does not matter: each goes into a map again.
 	for g, t := range h.tenures {
 		c.tenures[g] = m.tenure(t)
 	}
+	// order does not matter: each goes into a map again.
 	for k, r := range h.releases {
 		c.releases[k] = m.release(r)
 	}

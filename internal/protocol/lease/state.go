@@ -3,6 +3,7 @@ package lease
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"slices"
 	"time"
 
@@ -125,20 +126,12 @@ func (h *Holder) AppendState(s *State) {
 	for i := range h.voters {
 		h.appendVoter(s, &h.voters[i])
 	}
-	names := make([]protocol.Group, 0, len(h.tenures))
-	for name := range h.tenures {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(h.tenures))
 	s.Uint(uint64(len(names)))
 	for _, name := range names {
 		h.appendTenure(s, h.tenures[name])
 	}
-	rels := make([]*release, 0, len(h.releases))
-	for _, r := range h.releases {
-		rels = append(rels, r)
-	}
-	slices.SortFunc(rels, func(a, b *release) int {
+	rels := slices.SortedFunc(maps.Values(h.releases), func(a, b *release) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Of.Rank, b.Of.Rank), cmp.Compare(a.Of.Inc, b.Of.Inc))
 	})
 	s.Uint(uint64(len(rels)))

@@ -2,6 +2,7 @@ package nerio
 
 import (
 	"cmp"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -23,6 +24,7 @@ func (m *Machine) Clone() protocol.Machine {
 	c.disk.pending = slices.Clone(m.disk.pending)
 	c.asks.open, c.asks.transfers = slices.Clone(m.asks.open), slices.Clone(m.asks.transfers)
 	c.seats = make(map[protocol.Group]*seat, len(m.seats))
+	// order does not matter: the agenda has an order of its own.
 	for g, s := range m.seats {
 		x := *s
 		c.seats[g] = &x
@@ -110,11 +112,7 @@ func (m *Machine) appendStart(s *lease.State) {
 }
 
 func (m *Machine) appendSeats(s *lease.State) {
-	list := make([]*seat, 0, len(m.seats))
-	for _, x := range m.seats {
-		list = append(list, x)
-	}
-	slices.SortFunc(list, func(a, b *seat) int { return cmp.Compare(a.group, b.group) })
+	list := slices.SortedFunc(maps.Values(m.seats), func(a, b *seat) int { return cmp.Compare(a.group, b.group) })
 	s.Uint(uint64(len(list)))
 	for _, x := range list {
 		s.Text(string(x.group))
