@@ -92,7 +92,7 @@ const (
 	Transferred            // the leader handed the group over to the peer
 	SlowLink               // messages of the peer are proven only to take at most Bound, which is too long
 	Merged                 // the better-ranked peer took over when partitions merged
-	NoQuorum               // too few members answer
+	NoQuorum               // too few members answer, and have not for Bound
 	Restarted              // the peer was restarted and has forgotten what it promised
 	ClockFault             // the clock stopped, jumped, or runs at the wrong rate
 	Unhealthy              // the leader's own health check failed
@@ -115,8 +115,11 @@ func (c Cause) String() string {
 	}
 	if c.Bound != 0 {
 		verb := "bound"
-		if c.Code == Suspected {
+		switch c.Code {
+		case Suspected:
 			verb = "silent for"
+		case NoQuorum:
+			verb = "for"
 		}
 		s += fmt.Sprintf(" (%s %v)", verb, c.Bound)
 	}
