@@ -1,0 +1,154 @@
+package fsource
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/counter"
+)
+
+// gossip is how many numbers of other members' rows an Alive carries at least, if there are as many.
+const gossip = 256
+
+// A peer is what is known of another member's signs of life.
+type peer struct {
+	seq      uint64 // of the newest one of this incarnation
+	deadline protocol.Time
+	timeout  time.Duration
+	accused  bool // it missed the last deadline
+}
+
+// Accusations is the source of suspicion that rests on time-outs.
+type Accusations struct {
+	config Config
+	m      *counter.Machine
+	table  *counter.Table
+	// matrix says how often each member accused each: row by row.
+	matrix []uint64
+	column []uint64 // for sorting one
+	peers  []peer
+	// well are the members that have not missed their deadline; heard those that were ever heard.
+	well, heard protocol.Set
+	// nextAlive is when the next Alive is due; check is no later than the first deadline.
+	nextAlive, check protocol.Time
+	blocked          protocol.Time // since when too few are well, Never if enough are
+
+	alive Alive
+	turn  int // the row that goes with the next Alive
+}
+
+// NewAccusations returns the source of a machine.
+func NewAccusations(m *counter.Machine, c *Config) *Accusations {
+	n := c.Members
+	a := &Accusations{
+		config: *c, m: m, table: counter.NewTable(m, "alive"), blocked: protocol.Never,
+		matrix: make([]uint64, n*n), column: make([]uint64, n), peers: make([]peer, n),
+	}
+	rows := min(n-1, max(1, gossip/n))
+	a.alive.Row = make([]uint64, n)
+	a.alive.Rows = make([]uint64, rows*n)
+	a.heard = protocol.NewSet(c.Self)
+	a.well = protocol.Everyone(n)
+	return a
+}
+
+// Table returns its counters.
+func (a *Accusations) Table() *counter.Table { return a.table }
+
+// Learned says whether enough members were heard.
+func (a *Accusations) Learned() bool { return a.heard.Len() >= a.config.Members-a.config.F }
+
+// Blocked returns since when too few members are heard in time. A member that was never heard counts as heard until its
+// first deadline.
+func (a *Accusations) Blocked() protocol.Time { return a.blocked }
+
+// Wake returns when something is due.
+func (a *Accusations) Wake() protocol.Time { return min(a.nextAlive, a.check) }
+
+// Start gives everybody a time-out.
+func (a *Accusations) Start(now protocol.Time) {
+	for r := range a.peers {
+		a.peers[r] = peer{timeout: a.config.Timeout, deadline: now.Add(a.config.Timeout)}
+	}
+	a.nextAlive, a.check = now, now.Add(a.config.Timeout)
+}
+
+// Tick accuses whoever missed its deadline, and says that this member is alive. A tick that comes late is made up for once.
+func (a *Accusations) Tick(now protocol.Time) {
+	if now >= a.check {
+		a.accuse(now)
+	}
+	if now >= a.nextAlive {
+		a.nextAlive = now.Add(a.config.Period)
+		a.send()
+	}
+}
+
+// send tells all others that this member is alive.
+func (a *Accusations) send() {
+	n, self := a.config.Members, int(a.config.Self)
+	a.alive.Seq++
+	copy(a.alive.Row, a.matrix[self*n:][:n])
+	if len(a.alive.Rows) == (n-1)*n {
+		a.turn = (self + 1) % n // all others fit
+	}
+	a.alive.From = protocol.Rank(a.turn)
+	for row := a.alive.Rows; len(row) > 0; row = row[n:] {
+		copy(row, a.matrix[a.turn*n:][:n])
+		a.turn = (a.turn + 1) % n
+	}
+	for r := range protocol.Rank(n) {
+		if r != a.config.Self {
+			a.m.Send(r, &a.alive)
+		}
+	}
+}
+
+// Receive takes an Alive.
+func (a *Accusations) Receive(now protocol.Time, from protocol.Ident, m protocol.Message) {
+	if alive, ok := m.(*Alive); ok && a.fits(alive) {
+		a.onAlive(now, from.Rank, alive)
+	}
+}
+
+// fits says whether the message is about a council of this size.
+func (a *Accusations) fits(m *Alive) bool {
+	n := a.config.Members
+	return len(m.Row) == n && int(m.From) < n && len(m.Rows)%n == 0 && len(m.Rows) <= n*n
+}
+
+func (a *Accusations) onAlive(now protocol.Time, from protocol.Rank, m *Alive) {
+	n := a.config.Members
+	a.merge(from, from, m.Row)
+	row := int(m.From)
+	for rows := m.Rows; len(rows) > 0; rows = rows[n:] {
+		a.merge(from, protocol.Rank(row), rows[:n])
+		row = (row + 1) % n
+	}
+	p := &a.peers[from]
+	if m.Seq <= p.seq {
+		return // it came twice, or was overtaken: no sign of life
+	}
+	p.seq = m.Seq
+	if p.accused {
+		// It was alive all along: the time-out was too short for its link.
+		p.accused = false
+		p.timeout = min(p.timeout+a.config.Grow, a.config.Cap)
+		a.well.Add(from)
+		a.count(now)
+		a.m.State(protocol.Fact{Ev: protocol.EvTrust, Peer: a.m.Ident(from), Why: protocol.Returned.String()})
+	}
+	p.deadline = now.Add(p.timeout)
+	a.check = min(a.check, p.deadline)
+	a.heard.Add(from)
+}
+
+// count notes whether enough members are heard in time.
+func (a *Accusations) count(now protocol.Time) {
+	switch enough := a.well.Len() >= a.config.Members-a.config.F; {
+	case enough:
+		a.blocked = protocol.Never
+	case a.blocked == protocol.Never:
+		a.blocked = now
+	}
+}

@@ -1,0 +1,272 @@
+package hybrid_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/fsource"
+	"github.com/regentproject/regent/internal/protocol/hybrid"
+	"github.com/regentproject/regent/internal/protocol/timefree"
+)
+
+const ms = protocol.Time(time.Millisecond)
+
+// A net is a council whose messages arrive at once, but for those that are held.
+type net struct {
+	t        testing.TB
+	now      protocol.Time
+	machines []protocol.Machine // nil: crashed
+	wake     []protocol.Time
+	leaders  []protocol.Ident
+	mail     []letter
+	held     func(from, to protocol.Rank, m protocol.Message) bool
+	steps    int
+}
+
+type letter struct {
+	from, to protocol.Rank
+	m        protocol.Message
+}
+
+// newNet starts a council of machines made by spawn.
+func newNet(t testing.TB, n int, spawn func(protocol.Rank) (protocol.Machine, error)) *net {
+	t.Helper()
+	w := &net{t: t, leaders: make([]protocol.Ident, n), wake: make([]protocol.Time, n)}
+	for r := range protocol.Rank(n) {
+		m, err := spawn(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.machines = append(w.machines, m)
+	}
+	for r := range protocol.Rank(n) {
+		w.step(r, protocol.Start{})
+	}
+	w.settle()
+	return w
+}
+
+func (w *net) step(r protocol.Rank, ev protocol.Event) {
+	if w.machines[r] == nil {
+		return
+	}
+	w.steps++
+	e := w.machines[r].Step(w.now, ev)
+	w.wake[r] = e.Wake
+	for _, v := range e.Views {
+		w.leaders[r] = v.Leader
+	}
+	for _, env := range e.Send {
+		if w.held == nil || !w.held(r, env.To, env.Message) {
+			w.mail = append(w.mail, letter{r, env.To, env.Message.Copy()})
+		}
+	}
+}
+
+// settle delivers what is on its way, in the order in which it was sent.
+func (w *net) settle() {
+	for len(w.mail) > 0 {
+		l := w.mail[0]
+		w.mail = w.mail[1:]
+		w.step(l.to, &protocol.Receive{From: protocol.Ident{Rank: l.from, Inc: 1}, Message: l.m})
+	}
+}
+
+// run lets time pass.
+func (w *net) run(length time.Duration) {
+	for end := w.now.Add(length); w.now < end; w.now += ms {
+		for r := range w.machines {
+			if w.wake[r] <= w.now {
+				w.step(protocol.Rank(r), protocol.Tick{})
+			}
+		}
+		w.settle()
+	}
+}
+
+func (w *net) want(leader protocol.Rank) {
+	w.t.Helper()
+	for r, m := range w.machines {
+		if m != nil && w.leaders[r].Rank != leader {
+			w.t.Errorf("%v trusts %v, want %v", protocol.Rank(r), w.leaders[r], leader)
+		}
+	}
+}
+
+func spawn(r protocol.Rank) (protocol.Machine, error) { return hybrid.New(hybrid.Default(r, 4, 1)) }
+
+func TestDeadLeaderIsDeposedByBoth(t *testing.T) {
+	w := newNet(t, 4, spawn)
+	w.run(time.Second)
+	w.want(0)
+	w.machines[0] = nil
+	w.run(time.Second)
+	w.want(1)
+}
+
+// sparing returns what holds all messages of a source that come from a, but for those to the given members.
+func sparing(prefix string) func(from, to protocol.Rank, m protocol.Message) bool {
+	return func(from, _ protocol.Rank, m protocol.Message) bool {
+		return from == 0 && strings.HasPrefix(m.Name(), prefix)
+	}
+}
+
+func TestLeaderSurvivesWhereOneOfTheTwoStillHearsIt(t *testing.T) {
+	for _, prefix := range []string{"timefree.Response", "fsource."} {
+		w := newNet(t, 4, spawn)
+		w.run(time.Second)
+		w.held = sparing(prefix)
+		w.run(5 * time.Second)
+		if w.want(0); t.Failed() {
+			t.Errorf("without the %s of a", prefix)
+		}
+	}
+	w := newNet(t, 4, spawn)
+	w.held = sparing("")
+	w.run(5 * time.Second)
+	w.machines[0] = nil // it cannot know
+	w.want(1)
+}
+
+func TestUnfitLeaderLeapsInBoth(t *testing.T) {
+	w := newNet(t, 4, spawn)
+	w.run(time.Second)
+	w.step(0, protocol.Unfit{})
+	w.settle()
+	w.run(200 * time.Millisecond)
+	w.want(1)
+}
+
+func TestBlockedAsSoonAsOneOfTheTwoIs(t *testing.T) {
+	w := newNet(t, 4, spawn)
+	w.run(time.Second)
+	w.held = func(_, to protocol.Rank, m protocol.Message) bool { return m.Name() == "timefree.Response" && to == 0 }
+	w.run(5 * time.Second)
+	if w.leaders[0] != protocol.NoIdent || w.leaders[1].Rank != 0 {
+		t.Errorf("a gets no answers: it trusts %v, and b trusts %v; want nobody and a", w.leaders[0], w.leaders[1])
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for want, change := range map[string]func(*hybrid.Config){
+		"hybrid: f = 3 of 4":            func(c *hybrid.Config) { c.F = 3 },
+		"hybrid: timefree: period 0s":   func(c *hybrid.Config) { c.Query.Period = 0 },
+		"hybrid: fsource: time-out 1ms": func(c *hybrid.Config) { c.Alive.Timeout = time.Millisecond },
+	} {
+		c := hybrid.Default(0, 4, 1)
+		change(&c)
+		if _, err := hybrid.New(c); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want an error that begins with %q", err, want)
+		}
+	}
+}
+
+type elector struct {
+	name  string
+	spawn func(self protocol.Rank, n int) (protocol.Machine, error)
+}
+
+// electors are the three of the family, as they are by default.
+var electors = []elector{
+	{"timefree", func(r protocol.Rank, n int) (protocol.Machine, error) { return timefree.New(timefree.Default(r, n, 1)) }},
+	{"fsource", func(r protocol.Rank, n int) (protocol.Machine, error) { return fsource.New(fsource.Default(r, n, 1)) }},
+	{"hybrid", func(r protocol.Rank, n int) (protocol.Machine, error) { return hybrid.New(hybrid.Default(r, n, 1)) }},
+}
+
+// live drives one machine as a council that is well would: signs of life, queries and answers that win, and a dead member.
+type live struct {
+	m      protocol.Machine
+	n      int
+	now    protocol.Time
+	in     protocol.Receive
+	alive  fsource.Alive
+	query  timefree.Query
+	answer timefree.Response
+	mail   []protocol.Message // what the others send it in a round
+	dead   uint64
+	steps  int
+}
+
+func newLive(t testing.TB, n int, e elector) *live {
+	t.Helper()
+	m, err := e.spawn(1, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &live{m: m, n: n}
+	if e.name != "timefree" {
+		l.mail = append(l.mail, &l.alive)
+	}
+	if e.name != "fsource" {
+		l.mail = append(l.mail, &l.query, &l.answer)
+	}
+	l.alive.Row = make([]uint64, n)
+	l.query.Counts = make([]uint64, n)
+	l.answer.Winners = protocol.Everyone(n).Without(protocol.Rank(n - 1))
+	l.look(m.Step(0, protocol.Start{}))
+	for range 50 {
+		l.round()
+	}
+	return l
+}
+
+// look finds the number of a query that the machine sends.
+func (l *live) look(e protocol.Effects) {
+	l.steps++
+	for i := range e.Send {
+		if q, ok := e.Send[i].Message.(*timefree.Query); ok {
+			l.answer.Number = q.Number
+			return
+		}
+	}
+}
+
+// round is 50ms of a member's life: a tick, and from each living peer a sign of life, a query and an answer.
+func (l *live) round() {
+	l.now += 50 * ms
+	l.look(l.m.Step(l.now, protocol.Tick{}))
+	l.dead++
+	l.alive.Seq++
+	l.query.Number++
+	l.alive.Row[l.n-1], l.query.Counts[l.n-1] = 1000*l.dead, 1000*l.dead
+	for r := range protocol.Rank(l.n - 1) {
+		if r == 1 {
+			continue
+		}
+		l.in.From = protocol.Ident{Rank: r, Inc: 1}
+		for _, m := range l.mail {
+			l.in.Message = m
+			l.look(l.m.Step(l.now, &l.in))
+		}
+	}
+}
+
+func TestStepOfARunningCouncilDoesNotAllocate(t *testing.T) {
+	for _, e := range electors {
+		for _, n := range []int{5, 20, 100} {
+			l := newLive(t, n, e)
+			if allocs := testing.AllocsPerRun(100, l.round); allocs != 0 {
+				t.Errorf("%s, %d members: a round allocates %v times, want none", e.name, n, allocs)
+			}
+		}
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	for _, e := range electors {
+		for _, n := range []int{5, 20, 100} {
+			b.Run(fmt.Sprintf("%s/%d", e.name, n), func(b *testing.B) {
+				l := newLive(b, n, e)
+				b.ReportAllocs()
+				l.steps = 0
+				for b.Loop() {
+					l.round()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(l.steps), "ns/step")
+			})
+		}
+	}
+}
