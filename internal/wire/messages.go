@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"github.com/regentproject/regent/internal/protocol/fsource"
 	"github.com/regentproject/regent/internal/protocol/hall"
 	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/protocol/stable"
+	"github.com/regentproject/regent/internal/protocol/timefree"
 )
 
 // FirstMessage is the lowest number of a message; those below are for the packet's own items. Each package has a block
@@ -43,6 +45,11 @@ var Types = []Type{
 	{Number: 81, Message: (*hall.Reply)(nil)},
 	{Number: 82, Message: (*hall.Release)(nil)},
 	{Number: 83, Message: (*hall.Ack)(nil)},
+
+	{Number: 96, Message: (*timefree.Query)(nil)},
+	{Number: 97, Message: (*timefree.Response)(nil)},
+
+	{Number: 112, Message: (*fsource.Alive)(nil)},
 }
 
 var messages = newTable(Types)
