@@ -20,12 +20,13 @@ import (
 
 // fuzzer is one `sim fuzz`.
 type fuzzer struct {
-	name, members, seeds string
-	length               time.Duration
-	trace, script        string
-	json                 bool
-	shrink               int
-	options              []string
+	name, variant  string
+	members, seeds string
+	length         time.Duration
+	trace, script  string
+	json           bool
+	shrink         int
+	options        []string
 
 	protocol    *suite.Protocol
 	few, many   uint64 // members
@@ -48,6 +49,7 @@ that still fails, for regent sim run.`,
 		Example: `  regent sim fuzz --protocol rank
   regent sim fuzz --protocol rank --members 3..7 --seeds 1..1000 --for 1m
   regent sim fuzz --protocol rank --option timeout=60ms --option cap=60ms
+  regent sim fuzz --protocol stable --variant fig3
   regent sim fuzz --protocol rank --seeds 42..42 --trace trace.jsonl`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -59,6 +61,7 @@ that still fails, for regent sim run.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.name, "protocol", "", "which protocol (regent sim list shows all)")
+	flags.StringVar(&f.variant, "variant", "", "which variant of it, where there are several (default: the one in production)")
 	flags.StringVar(&f.members, "members", "", "how many members, such as 5 or 3..7 (default: what the protocol likes)")
 	flags.StringVar(&f.seeds, "seeds", "1..100", "from which seed to which, both included")
 	flags.DurationVar(&f.length, "for", fuzz.DefaultFor, "simulated time of each seed")
@@ -76,7 +79,7 @@ func (f *fuzzer) check() error {
 		return errors.New("sim fuzz: no protocol: say which with --protocol; regent sim list shows all")
 	}
 	var err error
-	if f.protocol, err = lookup(f.name); err != nil {
+	if f.protocol, err = lookup(strings.TrimSpace(f.name + " " + f.variant)); err != nil {
 		return fmt.Errorf("sim fuzz: %w", err)
 	}
 	if f.protocol, err = f.protocol.With(f.options...); err != nil {
@@ -119,12 +122,12 @@ func (f *fuzzer) run(c *cobra.Command) error {
 	if err := f.writeTrace(); err != nil {
 		return err
 	}
-	sum := &fuzzReport{Protocol: f.name, Members: f.members, Seeds: f.seeds, For: f.length.String(), began: time.Now()}
+	sum := &fuzzReport{Protocol: f.protocol.Name, Members: f.members, Seeds: f.seeds, For: f.length.String(), began: time.Now()}
 	if sum.Members == "" {
 		sum.Members = strconv.FormatUint(f.few, 10)
 	}
 	for n := f.few; n <= f.many && sum.failure == nil; n++ {
-		p := newProgress(c, fmt.Sprintf("%s, %d members", f.name, n))
+		p := newProgress(c, fmt.Sprintf("%s, %d members", f.protocol.Name, n))
 		r, err := fuzz.Range(c.Context(), f.protocol, fuzz.Options{
 			Members: int(n), First: f.first, Last: f.last, For: f.length, Progress: p.show,
 		})
@@ -172,7 +175,7 @@ func (f *fuzzer) finish(c *cobra.Command, sum *fuzzReport) error {
 		return failf("%s: seed %d\nreplay: %s", sum.Failure.Text, sum.Failure.Seed, sum.Failure.Replay)
 	case len(sum.missing()) > 0:
 		return failf("coverage: no seed covered: %s\nrun more seeds; if that does not help, what the suite draws for %s must change",
-			strings.Join(sum.missing(), ", "), f.name)
+			strings.Join(sum.missing(), ", "), f.protocol.Name)
 	}
 	return nil
 }
@@ -180,7 +183,11 @@ func (f *fuzzer) finish(c *cobra.Command, sum *fuzzReport) error {
 // explain shrinks the failure and writes it down.
 func (f *fuzzer) explain(sum *fuzzReport) error {
 	fail := sum.failure
-	replay := fmt.Sprintf("regent sim fuzz --protocol %s --members %d --seeds %d..%d --for %v", f.name, sum.members, fail.Seed, fail.Seed, f.length)
+	which := "--protocol " + f.name
+	if f.variant != "" {
+		which += " --variant " + f.variant
+	}
+	replay := fmt.Sprintf("regent sim fuzz %s --members %d --seeds %d..%d --for %v", which, sum.members, fail.Seed, fail.Seed, f.length)
 	for _, o := range f.options {
 		replay += " --option " + o
 	}

@@ -4,6 +4,11 @@
 // The names are those of PROTOCOLS §9:
 //
 //	S-OM   omega.go       in the end all that are up trust the same correct member
+//	S-OM+  numbered.go    one view number is one leader's, and in the end all agree on it
+//	S-kSTAB stays.go      a leader that has been accessible for kδ is not demoted
+//	S-9D   prompt.go      while all is well nobody is without a leader for longer than 9δ
+//	S-COMM quiet.go       in the end only links from the leader carry messages
+//	S-P    trusted.go     in the end everybody knows exactly who is alive
 //	N-LU   unique.go      at every instant at most one lease of a group is in force, and one holder backed by a quorum
 //	N-14   backed.go      a lease in force is backed by the promises of a quorum, to its end
 //	N-16'  keeps.go       a voter keeps its word

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/sim"
@@ -34,11 +35,15 @@ func setProtocol(p *parser) {
 	s := p.script
 	p.once(s.Protocol != "")
 	t := p.take("the name of a protocol")
-	found, err := suite.Lookup(t.text)
+	name := t.text
+	if next := p.peek(); next != "" && !strings.Contains(next, "=") {
+		name += " " + p.take("a variant").text
+	}
+	found, err := suite.Lookup(name)
 	if err != nil {
 		p.failAt(t, "%v", err)
 	}
-	p.protocol, s.Protocol = found, t.text
+	p.protocol, s.Protocol = found, name
 	if s.Groups == nil {
 		s.Groups = found.Groups
 	}

@@ -15,7 +15,10 @@ import (
 
 // A Protocol is one that can be simulated.
 type Protocol struct {
-	Name string
+	// Name is a word, and a second one where a protocol has several variants: "stable fig5". The first word alone stands for
+	// the one that is the Default.
+	Name    string
+	Default bool
 	// About is a line for people.
 	About string
 	// Members is how many members a run has unless told otherwise; it works with MinMembers and more.
@@ -83,7 +86,7 @@ var Rows = []string{LeaderCrashed, LeaderRestarted, LeaderSuspended, LeaderCut, 
 func Lookup(name string) (*Protocol, error) {
 	var names []string
 	for _, p := range All() {
-		if p.Name == name {
+		if base, _, _ := strings.Cut(p.Name, " "); p.Name == name || p.Default && base == name {
 			return p, nil
 		}
 		names = append(names, p.Name)
@@ -94,6 +97,7 @@ func Lookup(name string) (*Protocol, error) {
 // All returns the protocols in the order of their names.
 func All() []*Protocol {
 	all := []*Protocol{datagramProtocol(), nerioProtocol(), rankProtocol(), stackProtocol()}
+	all = append(append(all, stableProtocols()...), hallProtocols()...)
 	slices.SortFunc(all, func(a, b *Protocol) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
