@@ -27,7 +27,6 @@ func (a *Accusations) late(now protocol.Time, r protocol.Rank, p *peer) {
 	if !p.accused {
 		p.accused = true
 		a.well.Remove(r)
-		a.count(now)
 		a.nextAlive = now
 		a.m.State(protocol.Fact{Ev: protocol.EvSuspect, Peer: a.m.Ident(r)})
 	}
@@ -85,7 +84,6 @@ func (a *Accusations) Restarted(now protocol.Time, r protocol.Rank) {
 	if p.accused {
 		p.accused = false
 		a.well.Add(r)
-		a.count(now)
 		a.m.State(protocol.Fact{Ev: protocol.EvTrust, Peer: a.m.Ident(r), Why: protocol.Restarted.String()})
 	}
 	a.add(r, protocol.Cause{Code: protocol.Restarted, Peer: r})

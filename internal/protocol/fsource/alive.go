@@ -27,11 +27,14 @@ type Accusations struct {
 	matrix []uint64
 	column []uint64 // for sorting one
 	peers  []peer
-	// well are the members that have not missed their deadline; heard those that were ever heard.
-	well, heard protocol.Set
+	// well are the members that have not missed their deadline.
+	well protocol.Set
+	// heard are the members heard since the instant since; when they are enough both begin anew.
+	heard   protocol.Set
+	since   protocol.Time
+	learned bool // they were enough once
 	// nextAlive is when the next Alive is due; check is no later than the first deadline.
 	nextAlive, check protocol.Time
-	blocked          protocol.Time // since when too few are well, Never if enough are
 
 	alive Alive
 	turn  int // the row that goes with the next Alive
@@ -41,7 +44,7 @@ type Accusations struct {
 func NewAccusations(m *counter.Machine, c *Config) *Accusations {
 	n := c.Members
 	a := &Accusations{
-		config: *c, m: m, table: counter.NewTable(m, "alive"), blocked: protocol.Never,
+		config: *c, m: m, table: counter.NewTable(m, "alive"),
 		matrix: make([]uint64, n*n), column: make([]uint64, n), peers: make([]peer, n),
 	}
 	rows := min(n-1, max(1, gossip/n))
@@ -56,11 +59,11 @@ func NewAccusations(m *counter.Machine, c *Config) *Accusations {
 func (a *Accusations) Table() *counter.Table { return a.table }
 
 // Learned says whether enough members were heard.
-func (a *Accusations) Learned() bool { return a.heard.Len() >= a.config.Members-a.config.F }
+func (a *Accusations) Learned() bool { return a.learned }
 
-// Blocked returns since when too few members are heard in time. A member that was never heard counts as heard until its
-// first deadline.
-func (a *Accusations) Blocked() protocol.Time { return a.blocked }
+// Blocked returns since when it waits to hear enough members once more. Deadlines have nothing to do with it: links that are
+// not timely do not block.
+func (a *Accusations) Blocked() protocol.Time { return a.since }
 
 // Wake returns when something is due.
 func (a *Accusations) Wake() protocol.Time { return min(a.nextAlive, a.check) }
@@ -70,7 +73,7 @@ func (a *Accusations) Start(now protocol.Time) {
 	for r := range a.peers {
 		a.peers[r] = peer{timeout: a.config.Timeout, deadline: now.Add(a.config.Timeout)}
 	}
-	a.nextAlive, a.check = now, now.Add(a.config.Timeout)
+	a.nextAlive, a.check, a.since = now, now.Add(a.config.Timeout), now
 }
 
 // Tick accuses whoever missed its deadline, and says that this member is alive. A tick that comes late is made up for once.
@@ -135,20 +138,11 @@ func (a *Accusations) onAlive(now protocol.Time, from protocol.Rank, m *Alive) {
 		p.accused = false
 		p.timeout = min(p.timeout+a.config.Grow, a.config.Cap)
 		a.well.Add(from)
-		a.count(now)
 		a.m.State(protocol.Fact{Ev: protocol.EvTrust, Peer: a.m.Ident(from), Why: protocol.Returned.String()})
 	}
 	p.deadline = now.Add(p.timeout)
 	a.check = min(a.check, p.deadline)
-	a.heard.Add(from)
-}
-
-// count notes whether enough members are heard in time.
-func (a *Accusations) count(now protocol.Time) {
-	switch enough := a.well.Len() >= a.config.Members-a.config.F; {
-	case enough:
-		a.blocked = protocol.Never
-	case a.blocked == protocol.Never:
-		a.blocked = now
+	if a.heard.Add(from); a.heard.Len() >= n-a.config.F {
+		a.learned, a.since, a.heard = true, now, protocol.NewSet(a.config.Self)
 	}
 }

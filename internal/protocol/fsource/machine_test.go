@@ -299,12 +299,25 @@ func TestMoreThanFSilentIsReported(t *testing.T) {
 			break
 		}
 	}
-	if v := a.leader(); v.Leader.Rank != 0 || v.Cause.String() != "no quorum (for 500ms)" || a.now != heard+120*ms+500*ms {
+	if v := a.leader(); v.Leader.Rank != 0 || v.Cause.String() != "no quorum (for 500ms)" || a.now != heard+500*ms {
 		t.Errorf("%v after the last sign of life of c and d: %v because %v", a.now.Sub(heard), v.Leader, v.Cause)
 	}
 	a.alive(2, 1)
 	if v := a.leader(); v.Leader.Rank != 0 || v.Cause.Code != protocol.Returned {
 		t.Errorf("c is back: %v because %v", v.Leader, v.Cause)
+	}
+}
+
+func TestLinksThatAreNotTimelyDoNotBlock(t *testing.T) {
+	a := start(t, 4, func(c *fsource.Config) { c.Cap = c.Timeout })
+	a.alive(1, 1)
+	for end := a.now + 60_000*ms; a.now < end; a.now += 100 * ms {
+		a.alive(1+protocol.Rank(a.now/(100*ms)%3), 1) // each of them every 300ms: beyond any time-out
+		for _, v := range a.eff.Views {
+			if v.Cause.Code == protocol.NoQuorum {
+				t.Fatalf("at %v: %v", a.now, v.Cause)
+			}
+		}
 	}
 }
 
