@@ -76,6 +76,7 @@ func hallProtocols() []*Protocol {
 func hallProtocol(v hallVariant) *Protocol {
 	return &Protocol{
 		Name:       v.name,
+		Default:    v.name == "hall plain",
 		About:      v.about,
 		Members:    5,
 		MinMembers: 1,
