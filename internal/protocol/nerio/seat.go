@@ -48,6 +48,9 @@ func (m *Machine) publish(now protocol.Time, s *seat, cause protocol.Cause) {
 	v := m.look(now, s)
 	v.Cause = cause
 	old := &s.view
+	if !s.published && v.Leader == protocol.NoIdent && cause.Code == protocol.Elected {
+		return // somebody tries; there is nothing to say yet
+	}
 	if s.published && old.Leader == v.Leader && old.Term == v.Term && old.Tenure == v.Tenure && old.Horizon == v.Horizon &&
 		old.Until == v.Until && old.Stop == v.Stop {
 		return

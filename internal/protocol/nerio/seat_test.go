@@ -241,8 +241,8 @@ func TestFailedCandidateIsNeverTakenForTheLeader(t *testing.T) {
 	d.campaign("g", 0)
 	d.run(time.Second)
 	for _, v := range d.members[1].history {
-		if v.Leader != protocol.NoIdent {
-			t.Errorf("believed that %v leads", v.Leader)
+		if v.Leader != protocol.NoIdent || v.Cause.Code == protocol.Elected {
+			t.Errorf("believed that %v leads (%v)", v.Leader, v.Cause)
 		}
 	}
 }

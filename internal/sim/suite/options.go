@@ -31,23 +31,41 @@ var tunables = map[string]tunable{
 			{"cap", "up to what", func(c *rank.Config) any { return &c.Cap }},
 		},
 	},
-	"nerio": knobs[nerio.Config]{
-		base: NerioConfig,
-		spawn: func(c nerio.Config, b sim.Boot) (protocol.Machine, error) {
-			return nerio.New(c, b.Record, b.Seed)
+	"nerio": knobs[nerioSetup]{
+		base: func(b sim.Boot) nerioSetup { return nerioSetup{Config: NerioConfig(b)} },
+		spawn: func(c nerioSetup, b sim.Boot) (protocol.Machine, error) {
+			if c.skew > 0 {
+				c.Skew = sameClock{c.skew}
+			}
+			return nerio.New(c.Config, b.Record, b.Seed)
 		},
-		all: []knob[nerio.Config]{
-			{"roundtrip", "d: how long a request and its answer take when all is well", func(c *nerio.Config) any { return &c.RoundTrip }},
-			{"lease", "δ: how long a lease is asked for", func(c *nerio.Config) any { return &c.Lease }},
-			{"longest", "the longest lease that a voter grants", func(c *nerio.Config) any { return &c.Longest }},
-			{"renew", "how often it is renewed", func(c *nerio.Config) any { return &c.Renew }},
-			{"stopwithin", "how long a program may take to stop", func(c *nerio.Config) any { return &c.StopWithin }},
-			{"adapt", "let δ follow the measured round trips", func(c *nerio.Config) any { return &c.Adapt }},
-			{"diskless", "keep no record", func(c *nerio.Config) any { return &c.Diskless }},
-			{"elector", "wait for an elector's word: trust", func(c *nerio.Config) any { return &c.Elector }},
+		all: []knob[nerioSetup]{
+			{"roundtrip", "d: how long a request and its answer take when all is well", func(c *nerioSetup) any { return &c.RoundTrip }},
+			{"lease", "δ: how long a lease is asked for", func(c *nerioSetup) any { return &c.Lease }},
+			{"longest", "the longest lease that a voter grants", func(c *nerioSetup) any { return &c.Longest }},
+			{"renew", "how often it is renewed", func(c *nerioSetup) any { return &c.Renew }},
+			{"stopwithin", "how long a program may take to stop", func(c *nerioSetup) any { return &c.StopWithin }},
+			{"adapt", "let δ follow the measured round trips", func(c *nerioSetup) any { return &c.Adapt }},
+			{"diskless", "keep no record", func(c *nerioSetup) any { return &c.Diskless }},
+			{"elector", "wait for an elector's word: trust", func(c *nerioSetup) any { return &c.Elector }},
+			{"trustage", "take requests of any age, as the paper does", func(c *nerioSetup) any { return &c.TrustAge }},
+			{"skew", "bounded skew in place of bounded drift; for clocks that show the same time", func(c *nerioSetup) any { return &c.skew }},
 		},
 	},
 }
+
+// nerioSetup is a configuration with what cannot be written as one value in a script.
+type nerioSetup struct {
+	nerio.Config
+	skew time.Duration
+}
+
+// sameClock takes the members' own clocks for synchronised, which they are as long as a script leaves them alone.
+type sameClock struct{ skew time.Duration }
+
+func (s sameClock) At(now protocol.Time) protocol.Time { return now }
+func (s sameClock) Skew() time.Duration                { return s.skew }
+func (s sameClock) Slew() protocol.Rho                 { return protocol.DefaultRho }
 
 // A tunable protocol has options.
 type tunable interface {
