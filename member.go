@@ -23,7 +23,8 @@ type Member struct {
 	config  Config
 	council *council
 	world   world
-	record  bool // there was one at the start
+	record  bool        // there was one at the start
+	stale   atomic.Bool // it was an old copy
 	dir     *store.Dir
 	log     *slog.Logger
 	lines   *runtime.Log

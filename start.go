@@ -99,7 +99,8 @@ func (m *Member) start(ctx context.Context) error {
 	}
 	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.clock.Now, Late: m.world.clock.Late})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds,
-		Names: m.council.names(), Addrs: addrs, Summary: summary, Clock: m.world.clock.Now, Log: m.log})
+		Names: m.council.names(), Addrs: addrs, Summary: summary,
+		Outdated: m.outdated, Clock: m.world.clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(), Machines: []protocol.Machine{machine},
 		Clock: m.world.clock.Now, Port: m.port, Sink: m.board, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
 	if m.dir != nil {
@@ -126,6 +127,15 @@ func (m *Member) read() ([]byte, error) {
 	}
 	m.record = record != nil
 	return record, err
+}
+
+// outdated tells the machine that somebody has heard a later incarnation of this member. Packets of the lower one do not
+// reach the machines of the others, so none of them can tell it.
+func (m *Member) outdated(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver runtime.Deliver) {
+	if !m.stale.Swap(true) {
+		m.log.Error("the durable record is an old copy: the member treats it as lost", "peer", m.council.name(from.Rank), "heard", heard)
+	}
+	deliver(now, 0, &protocol.Receive{From: from, Message: &nerio.Stale{Highest: heard}, Delay: protocol.Unknown})
 }
 
 // machine builds the protocols: leases of a quorum, and an elector that says who goes first.

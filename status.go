@@ -171,6 +171,8 @@ func (m *Member) waiting(ctx context.Context) string {
 	}
 	var why string
 	switch {
+	case m.stale.Load():
+		why = "its record is an old copy: it waits for enough others to tell it what it may have promised"
 	case m.record:
 		why = "its record is being written"
 	case m.config.Bootstrap:

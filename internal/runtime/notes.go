@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/wire"
@@ -22,13 +23,16 @@ type notebook struct {
 	trouble []string
 	incs    []protocol.Inc
 	seen    []protocol.Time
+	// nameless is when a member last spoke without knowing its incarnation; zero: not since it last learnt it.
+	nameless []protocol.Time
 }
 
 const maxSaid = 1000
 
 func newNotebook(names []string, log *slog.Logger) notebook {
 	return notebook{names: names, log: log, said: make(map[string]bool), trouble: make([]string, len(names)),
-		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names))}
+		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names)),
+		nameless: make([]protocol.Time, len(names))}
 }
 
 // first says whether the oddity was not spoken of yet.
@@ -42,13 +46,27 @@ func (n *notebook) first(what string) bool {
 
 // heard takes note that all is well with a peer.
 func (n *notebook) heard(now protocol.Time, from protocol.Ident) {
-	n.seen[from.Rank] = now
-	if n.incs[from.Rank] == from.Inc && n.trouble[from.Rank] == "" {
+	r := from.Rank
+	n.seen[r] = now
+	switch {
+	case from.Inc == 0:
+		n.nameless[r] = now
 		return
+	case from.Inc != n.incs[r]:
+		n.log.Info("heard a member", "peer", n.names[r], "incarnation", from.Inc)
+		n.incs[r], n.trouble[r], n.nameless[r] = from.Inc, "", 0
+	case n.nameless[r] == 0:
+		n.trouble[r] = ""
+	case now.Sub(n.nameless[r]) > namelessFor:
+		n.nameless[r] = 0
+	case n.trouble[r] == "":
+		// A process that has no record speaks for the member while the one that was heard before lives on.
+		n.rivals(r, netip.AddrPort{})
 	}
-	n.log.Info("heard a member", "peer", n.names[from.Rank], "incarnation", from.Inc)
-	n.incs[from.Rank], n.trouble[from.Rank] = from.Inc, ""
 }
+
+// namelessFor is how long after the last word of a process without an incarnation it is remembered.
+const namelessFor = 5 * time.Second
 
 func (n *notebook) stranger(why wire.Reason, from netip.AddrPort) {
 	if n.first(why.String() + from.String()) {
@@ -56,15 +74,17 @@ func (n *notebook) stranger(why wire.Reason, from netip.AddrPort) {
 	}
 }
 
+const rivalry = "two processes use this name: neither counts"
+
 func (n *notebook) rivals(r protocol.Rank, from netip.AddrPort) {
-	n.trouble[r] = "two processes use this name: neither counts"
+	n.trouble[r] = rivalry
 	if n.first("rivals" + n.names[r]) {
 		n.log.Error("two processes use one name: neither counts until one of them is stopped", "peer", n.names[r], "from", from)
 	}
 }
 
-// mismatch names the fields in which a peer's configuration differs from ours.
-func (n *notebook) mismatch(mine *wire.Summary, p *wire.Packet, from netip.AddrPort) {
+// mismatch names the fields in which a peer's configuration differs from ours, and says which peer it is, if it is one.
+func (n *notebook) mismatch(mine *wire.Summary, p *wire.Packet, from netip.AddrPort) (rank protocol.Rank, ok bool) {
 	who := "unknown"
 	var differ []string
 	if p.Summary != nil {
@@ -77,12 +97,17 @@ func (n *notebook) mismatch(mine *wire.Summary, p *wire.Packet, from netip.AddrP
 	for r, name := range n.names {
 		if name == who {
 			n.trouble[r] = "has another configuration: " + text
+			rank, ok = protocol.Rank(r), true
 		}
+	}
+	if p.Summary == nil {
+		return rank, ok // one that says what differs will come
 	}
 	if n.first("mismatch" + p.Digest.String() + who) {
 		n.log.Error("dropped packets of a member with another configuration: give all members the same", "peer", who,
 			"from", from, "differs", text)
 	}
+	return rank, ok
 }
 
 func (n *notebook) network(err error) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
@@ -30,8 +31,11 @@ type PortOptions struct {
 	Addrs [][]netip.AddrPort
 	// Summary is the member's configuration, shown to peers that seem to have another.
 	Summary *wire.Summary
-	Clock   func() protocol.Time
-	Log     *slog.Logger
+	// Outdated is called when a peer has heard a later incarnation of this member than it speaks under: its record is an
+	// old copy. It may deliver what tells its machine so.
+	Outdated func(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver Deliver)
+	Clock    func() protocol.Time
+	Log      *slog.Logger
 }
 
 // A NetPort is the Port over a real or imagined network: it packs messages into packets, seals and opens them, and bounds
@@ -53,8 +57,10 @@ type outbox struct {
 	batch *wire.Batch
 	// since is the instant of the earliest Step of which a message is in the batch.
 	since protocol.Time
-	// shown is when the summary was last sent to a peer that has not been heard.
-	shown protocol.Time
+	// shown is when the summary was last sent to a peer that has not been heard, or has another configuration; zero:
+	// never.
+	shown   protocol.Time
+	differs bool
 }
 
 // Traffic counts what went through a port. It may be read at any time.
@@ -72,7 +78,6 @@ func NewPort(o PortOptions) *NetPort {
 	p := &NetPort{PortOptions: o, peers: make([]outbox, len(o.Names)), in: transport.NewPackets(inBatch)}
 	for i := range p.peers {
 		p.peers[i].batch = o.Wire.NewBatch()
-		p.peers[i].shown = -protocol.Never
 	}
 	p.notes = newNotebook(o.Names, o.Log)
 	return p
@@ -108,13 +113,18 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		p.notes.rivals(p.packet.From.Rank, in.Addr)
 		return
 	case wire.Mismatch:
-		p.notes.mismatch(p.Summary, &p.packet, in.Addr)
+		if r, ok := p.notes.mismatch(p.Summary, &p.packet, in.Addr); ok {
+			p.peers[r].differs = true // it learns from our summary what differs, too
+		}
 		return
 	default:
 		p.notes.stranger(reason, in.Addr)
 		return
 	}
 	v := p.judge(now)
+	if v.Outdated != 0 && p.Outdated != nil {
+		p.Outdated(now, p.packet.From, v.Outdated, deliver)
+	}
 	if v.Reason != datagram.Deliver || reason == wire.OtherIncarnation {
 		return
 	}
@@ -134,6 +144,9 @@ func (p *NetPort) judge(now protocol.Time) datagram.Verdict {
 	}
 	if v.Reason == datagram.Deliver || v.Reason == datagram.OtherIncarnation {
 		p.notes.heard(now, p.packet.From)
+		if v.Reason == datagram.Deliver && p.packet.From.Inc != 0 {
+			p.peers[p.packet.From.Rank].differs = false
+		}
 	}
 	return v
 }
@@ -183,12 +196,12 @@ func (p *NetPort) Flush() {
 }
 
 // summaryEvery is how often the summary goes to a peer that has not been heard.
-const summaryEvery = 1_000_000_000
+const summaryEvery = time.Second
 
 // pack seals the packets to one peer, at least one.
 func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 	b := &p.peers[to]
-	if p.Wire.Heard(to) == 0 && now-b.shown >= summaryEvery {
+	if (p.Wire.Heard(to) == 0 || b.differs) && (b.shown == 0 || now.Sub(b.shown) >= summaryEvery) {
 		b.shown = now
 		if err := b.batch.AddSummary(p.Summary); err != nil {
 			panic("runtime: " + err.Error())
