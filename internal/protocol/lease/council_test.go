@@ -71,7 +71,7 @@ func (c *council) restart(r protocol.Rank, ready protocol.Time) {
 	h.inc++
 	h.grantor = NewGrantor(&h.cfg, h, &h.terms, &h.out)
 	h.holder = NewHolder(&h.cfg, h, &h.terms, h.grantor, &h.out)
-	h.holder.Reset(h.inc)
+	h.holder.Reset(h.inc, h.grantor)
 	h.grantor.Wait(ready)
 }
 

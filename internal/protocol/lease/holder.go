@@ -93,15 +93,16 @@ const (
 
 // NewHolder returns a holder that holds nothing. It is of no use before it is told its incarnation.
 func NewHolder(cfg *Config, policy Policy, terms *Terms, grantor *Grantor, out *protocol.Effects) *Holder {
-	h := &Holder{cfg: cfg, policy: policy, terms: terms, grantor: grantor, out: out}
-	h.Reset(0)
+	h := &Holder{cfg: cfg, policy: policy, terms: terms, out: out}
+	h.Reset(0, grantor)
 	return h
 }
 
-// Reset makes the holder speak as a new incarnation, which holds nothing and has released nothing.
-func (h *Holder) Reset(inc protocol.Inc) {
+// Reset makes the holder speak as a new incarnation, which holds nothing and has released nothing. Tenures and horizons
+// are numbered on, for whoever reads the views knows nothing of incarnations.
+func (h *Holder) Reset(inc protocol.Inc, grantor *Grantor) {
 	h.me = protocol.Ident{Rank: h.cfg.Me, Inc: inc}
-	h.seq, h.number = 0, 0
+	h.grantor, h.seq = grantor, 0
 	h.voters = make([]voter, h.cfg.Members)
 	h.tenures = make(map[protocol.Group]*tenure)
 	h.releases = make(map[releaseKey]*release)

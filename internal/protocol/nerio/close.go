@@ -32,7 +32,7 @@ func (m *Machine) onClosing(now protocol.Time) {
 		return
 	}
 	if !m.speaks() {
-		c.done = m.start.phase != writing
+		c.done, c.due = m.start.phase != writing, protocol.Never
 		return
 	}
 	if !c.quiet {

@@ -61,7 +61,9 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	m.rng = rand.New(m.pcg)
 	m.start.peers = make([]peer, m.lcfg.Members)
 	m.start.answers = make([]Known, m.lcfg.Members)
-	m.bind()
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.out)
+	m.holder = lease.NewHolder(&m.lcfg, (*policy)(m), &m.terms, m.grantor, &m.out)
+	m.keep = m.keeps
 	if rec != nil && !cfg.Diskless {
 		r, err := record.Decode(rec)
 		switch {
@@ -79,13 +81,6 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 		}
 	}
 	return m, nil
-}
-
-// bind makes the parts that point to the machine itself.
-func (m *Machine) bind() {
-	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.out)
-	m.holder = lease.NewHolder(&m.lcfg, (*policy)(m), &m.terms, m.grantor, &m.out)
-	m.keep = m.keeps
 }
 
 // policy is what makes the leases of the core Nerio's.

@@ -98,6 +98,7 @@ func (m *Machine) wait(until protocol.Time, why string) {
 func (m *Machine) lose(now protocol.Time, why string) {
 	st := &m.start
 	st.phase, st.asked, st.begun = lost, false, false
+	m.untell()
 	st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
 	st.due = st.waited
 	m.wait(protocol.Never, why)
@@ -289,9 +290,9 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	st := &m.start
 	ready := m.grantor.ReadyAt()
 	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Peers: m.terms.Peers}
-	m.bind()
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.out)
 	m.grantor.Wait(ready)
-	m.holder.Reset(inc)
+	m.holder.Reset(inc, m.grantor)
 	st.inc, st.phase, st.due = inc, writing, protocol.Never
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSpeak, Dom: protocol.Quorum, Seq: uint64(inc), Term: floor, Why: why})
 	r := &m.disk.record

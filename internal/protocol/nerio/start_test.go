@@ -412,3 +412,38 @@ func TestDisklessCouncilSurvivesARestart(t *testing.T) {
 		t.Error("did not recover")
 	}
 }
+
+// Tenures are told apart by their numbers alone, so a member that found out that its record was stale numbers on.
+func TestNewIncarnationOfOneProcessNumbersItsTenuresOn(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.campaign("g", 0)
+	d.run(100 * ms)
+	first := d.members[0].views["g"]
+	d.step(0, &protocol.Receive{From: protocol.Ident{Rank: 1, Inc: d.members[1].inc}, Message: &Stale{Highest: 999}, Delay: protocol.Unknown})
+	d.run(time.Second)
+	d.campaign("g", 0)
+	d.run(500 * ms)
+	d.expect("g", 0, true)
+	if v := d.members[0].views["g"]; v.Tenure <= first.Tenure || v.Horizon <= first.Horizon {
+		t.Errorf("tenure %d behind horizon %d after %d behind %d", v.Tenure, v.Horizon, first.Tenure, first.Horizon)
+	}
+}
+
+// A machine that is woken has something to do, or it is not woken: otherwise its driver would spin.
+func TestNobodyIsWokenForNothing(t *testing.T) {
+	for seed := range uint64(10) {
+		d := newDriver(t, electorConfig(3))
+		d.seq = int(seed)
+		d.campaign("g", 0, 1)
+		d.run(200 * ms)
+		d.step(1, protocol.Resign{Group: "g"}) // to be told to the leader, who is deaf
+		d.drop = func(from, to protocol.Rank, _ protocol.Message) bool { return from != to }
+		d.run(30 * ms)
+		d.step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
+		d.step(2, protocol.Close{})
+		d.run(2 * time.Second) // fails if time stands still
+		d.drop = nil
+		d.step(0, protocol.Close{})
+		d.run(2 * time.Second)
+	}
+}

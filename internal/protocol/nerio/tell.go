@@ -25,16 +25,19 @@ func (m *Machine) tell(s *seat) {
 	}
 }
 
+// untell takes back what is on its way: the member is not heard any more.
+func (m *Machine) untell() {
+	t := &m.tells
+	t.queue = append(t.queue, t.flying...)
+	t.flying, t.due = t.flying[:0], protocol.Never
+}
+
 func (m *Machine) dueTells(now protocol.Time) {
 	t := &m.tells
 	if len(t.queue)+len(t.flying) == 0 || !m.speaks() || len(t.flying) > 0 && now < t.due {
 		return
 	}
-	if len(t.flying) > 0 {
-		t.queue = append(t.queue, t.flying...)
-		t.flying = t.flying[:0]
-	}
-	t.due = protocol.Never
+	m.untell()
 	n := 0
 	for ; n < len(t.queue) && len(t.flying) < maxTold; n++ {
 		s := t.queue[n]
