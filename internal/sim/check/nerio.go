@@ -24,7 +24,7 @@ type NerioSpec struct {
 // Nerio returns the checkers of all that quorum leases promise.
 func Nerio(t Truth, s NerioSpec) []Checker {
 	all := []Checker{
-		NewUnique(t, s.Quorums), NewBacked(t, s.Quorums), NewKeeps(t), NewEdictValid(t), NewEdictOrder(t), NewToken(t),
+		NewUnique(t, s.Quorums), NewBacked(t, s.Quorums), NewKeeps(t), NewEdictValid(t), NewToken(t), NewEdictOrder(t),
 		NewResource(s.Seed, s.Travel), NewStability(t, s.Longest), NewVerified(t),
 	}
 	if len(s.Groups) > 0 {

@@ -20,8 +20,8 @@ func lookup(t *testing.T, name string) *suite.Protocol {
 	return p
 }
 
-// council returns a world of three members that lead by themselves, with programs that act all the time, and its
-// checkers.
+// council returns a world of three members, unless it is changed, that lead by themselves, with programs that act all the
+// time, and its checkers.
 func council(t *testing.T, p *suite.Protocol, change func(*sim.Config)) (*sim.World, []check.Checker) {
 	t.Helper()
 	c := sim.Config{
@@ -37,7 +37,7 @@ func council(t *testing.T, p *suite.Protocol, change func(*sim.Config)) (*sim.Wo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return w, check.Nerio(w, check.NerioSpec{Quorums: protocol.Majority(3), Longest: time.Second, Seed: 1,
+	return w, check.Nerio(w, check.NerioSpec{Quorums: protocol.Majority(c.Members), Longest: time.Second, Seed: 1,
 		Travel: sim.Between(0, 50*time.Millisecond)})
 }
 
@@ -147,6 +147,81 @@ func TestARestoredBackupIsFoundOutBeforeItVotes(t *testing.T) {
 	if err := w.Run(sim.Real(16 * time.Second)); err != nil {
 		t.Error(err)
 	}
+}
+
+// story lets the faults happen, with all checkers watching, and wants nothing to break and the row to be covered.
+func story(t *testing.T, p *suite.Protocol, change func(*sim.Config), until time.Duration, row string, faults ...sim.Fault) {
+	t.Helper()
+	w, all := council(t, p, change)
+	for _, c := range all {
+		w.Observe(c)
+	}
+	w.Observe(watchFor(t, p, w, row))
+	w.Schedule(faults...)
+	err := w.Run(sim.Real(until))
+	for _, c := range all {
+		err = errors.Join(err, c.Finish())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func at(ms int) sim.Real { return sim.Real(time.Duration(ms) * time.Millisecond) }
+
+// apart keeps two members from talking to each other from then on.
+func apart(from sim.Real, a, b protocol.Rank) []sim.Fault {
+	return []sim.Fault{{At: from, Kind: sim.Cut, A: a, B: b}, {At: from, Kind: sim.Cut, A: b, B: a}}
+}
+
+// Two candidates that cannot talk to each other share one voter, which leaves in good order, comes back, and from then on
+// crashes again and again. The note of its clean stop spares it one wait; if it were believed again, it would grant to one
+// what it had granted to the other.
+func TestACleanStopIsBelievedOnce(t *testing.T) {
+	p := lookup(t, "nerio")
+	const shared = 1
+	faults := append(apart(at(1000), 0, 2), sim.Fault{At: at(1500), Kind: sim.Resign, A: shared, B: protocol.Nobody, Group: p.Groups[0]},
+		sim.Fault{At: at(2000), Kind: sim.Leave, A: shared, B: protocol.Nobody, For: time.Second, Amount: int64(900 * time.Millisecond)})
+	for i := range 40 {
+		faults = append(faults, sim.Fault{At: at(4000 + 400*i), Kind: sim.Crash, A: shared, B: protocol.Nobody, For: 3 * time.Millisecond})
+	}
+	story(t, p, nil, 22*time.Second, suite.CleanStart, faults...)
+}
+
+// The shared voter leaves again and again, and comes back much sooner than what it granted has run out.
+func TestACleanStopIsNotedOnlyWhenNothingStands(t *testing.T) {
+	p := lookup(t, "nerio")
+	const shared = 1
+	faults := apart(at(1000), 0, 2)
+	for i := range 40 {
+		faults = append(faults, sim.Fault{At: at(2000 + 500*i), Kind: sim.Leave, A: shared, B: protocol.Nobody,
+			For: 40 * time.Millisecond, Amount: int64(300 * time.Millisecond)})
+	}
+	story(t, p, nil, 23*time.Second, suite.LeaseLapsed, faults...)
+}
+
+// Of five members three have led each other for a while; one of them loses its record and comes back among the other two,
+// who know nothing. It must not believe them: what it has forgotten are the tokens of the first three.
+func TestARecoveringMemberAsksEnoughOthers(t *testing.T) {
+	p := lookup(t, "nerio")
+	five := func(c *sim.Config) { c.Members, c.Program.Again = 5, sim.Delay{} }
+	ask := func(kind sim.Kind, ms int, who ...protocol.Rank) (f []sim.Fault) {
+		for _, r := range who {
+			f = append(f, sim.Fault{At: at(ms), Kind: kind, A: r, B: protocol.Nobody, Group: p.Groups[0]})
+		}
+		return f
+	}
+	cut := func(ms int, length time.Duration, side ...protocol.Rank) sim.Fault {
+		return sim.Fault{At: at(ms), Kind: sim.Partition, A: protocol.Nobody, B: protocol.Nobody, Side: protocol.NewSet(side...), For: length}
+	}
+	faults := append(ask(sim.Resign, 1000, 2, 3), cut(1500, 6*time.Second, 2, 3), cut(7500, 4*time.Second, 0, 1),
+		sim.Fault{At: at(7490), Kind: sim.Crash, A: 4, B: protocol.Nobody, For: 20 * time.Millisecond, Disk: sim.Lost})
+	for i := range 10 {
+		faults = append(faults, ask(sim.Resign, 2000+500*i, sim.TheLeader)...)
+		faults = append(faults, ask(sim.Campaign, 2100+500*i, 0, 1, 4)...)
+	}
+	faults = append(faults, ask(sim.Campaign, 8000, 2, 3)...)
+	story(t, p, five, 16*time.Second, suite.Recovered, faults...)
 }
 
 // watchFor returns an observer that fails the test if the row is not covered.
