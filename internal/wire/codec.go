@@ -58,8 +58,7 @@ type Type struct {
 	Number Number
 	// Message is a message of the type; only its type counts.
 	Message protocol.Message
-	// Recovery messages may come from a member that does not know its incarnation, or has that of another start. They must
-	// be harmless when repeated.
+	// Recovery messages may come from a member that does not know its incarnation. They must be harmless when repeated.
 	Recovery bool
 
 	mirror reflect.Type

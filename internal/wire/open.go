@@ -32,9 +32,9 @@ type Message struct {
 }
 
 // Open opens a packet that was received at now. It decrypts in place. Unless the reason says that the packet is
-// authentic, nothing of p counts. After Stale and Twin the header does, stamps included, and a Twin may have messages with
-// which it asks what it is; they may be replayed. If a packet is dropped, the endpoint is as if it had never come, but for its counts. Only
-// Version leaves something behind: the number is used, and which versions the peer reads is known.
+// authentic, nothing of p counts. After Stale and Twin the header does, stamps included: the name of the receiver in our
+// next packet tells such a process what it is. If a packet is dropped, the endpoint is as if it had never come, but for
+// its counts. Only Version leaves something behind: the number is used, and which versions the peer reads is known.
 func (e *Endpoint) Open(now protocol.Time, data []byte, p *Packet) Reason {
 	r := e.open(now, data, p)
 	e.counts.Packets[r]++
@@ -168,10 +168,8 @@ func (e *Endpoint) commit(h *header, from *peer, s *session, p *Packet, derived 
 	}
 }
 
-// decode reads all items of a packet of which r is known so far. Messages count if it is accepted; of a twin only those
-// that help it to find out what it is, and only if they are meant for us.
+// decode reads all items of a packet of which r is known so far. Messages count if it is accepted.
 func (e *Endpoint) decode(b []byte, p *Packet, r Reason) error {
-	twin := r == Twin && p.To.Inc == e.me.Inc
 	for n := 0; len(b) > 0; n++ {
 		if n == maxItems {
 			return errItems
@@ -186,18 +184,15 @@ func (e *Endpoint) decode(b []byte, p *Packet, r Reason) error {
 			if p.Summary, err = decodeSummary(it.body); err != nil {
 				return err
 			}
-		case r != Accepted && !twin:
+		case r != Accepted:
 		case it.number == itemFragment:
-			if twin {
-				continue
-			}
 			f, err := parseFragment(it)
 			if err != nil {
 				return err
 			}
 			e.parts = append(e.parts, f)
 		default:
-			if err := e.decodeMessage(it, p, twin || p.From.Inc == 0); err != nil {
+			if err := e.decodeMessage(it, p); err != nil {
 				return err
 			}
 		}
@@ -205,11 +200,11 @@ func (e *Endpoint) decode(b []byte, p *Packet, r Reason) error {
 	return nil
 }
 
-// decodeMessage decodes a body. Numbers that we do not know belong to a newer build, and are skipped; so is what a lost
-// member says, which does not know its incarnation or has that of another, unless it is about that.
-func (e *Endpoint) decodeMessage(it received, p *Packet, lost bool) error {
+// decodeMessage decodes a body. Numbers that we do not know belong to a newer build, and are skipped; so is what a
+// member says that does not know its incarnation, unless it is about that.
+func (e *Endpoint) decodeMessage(it received, p *Packet) error {
 	shelf := e.pool.rows[it.number]
-	if shelf == nil || lost && !shelf.row.Recovery {
+	if shelf == nil || p.From.Inc == 0 && !shelf.row.Recovery {
 		e.counts.Unknown++
 		return nil
 	}
@@ -225,7 +220,7 @@ func (e *Endpoint) decodeMessage(it received, p *Packet, lost bool) error {
 func (e *Endpoint) joinAll(now protocol.Time, from *peer, s *start, p *Packet) {
 	for i := range e.parts {
 		it, ok := e.join(now, from, s, p.Sent, &e.parts[i])
-		if ok && e.decodeMessage(it, p, p.From.Inc == 0) != nil {
+		if ok && e.decodeMessage(it, p) != nil {
 			e.counts.GivenUp++
 		}
 	}
