@@ -133,7 +133,9 @@ func (b *Board) View(now protocol.Time, machine int, v *protocol.View) {
 	if v.Tenure != 0 {
 		b.lead(g, v)
 	}
-	g.publish(now, v)
+	if c := g.Latest(); c == nil || c.Leader != v.Leader || c.Term != v.Term || c.Tenure != v.Tenure || c.Stop != v.Stop {
+		g.publish(now, v) // else only the lease lies behind another horizon
+	}
 	b.campaign(g)
 }
 

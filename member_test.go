@@ -1,0 +1,574 @@
+package regent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent/fence"
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/transport"
+	"github.com/regentproject/regent/internal/transport/memory"
+)
+
+// A hall is a council in one process, on a network in memory and, inside a bubble, in fake time.
+type hall struct {
+	t       *testing.T
+	network *memory.Network
+	names   []string
+	members map[string]*Member
+	logs    strings.Builder
+	mu      sync.Mutex
+}
+
+func (h *hall) Write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.logs.Write(b)
+}
+
+func (h *hall) log() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.logs.String()
+}
+
+// world returns the world of one member.
+func (h *hall) world(name string) world {
+	return world{
+		clock: clock.Package(),
+		listen: func(netip.AddrPort) (runtime.Socket, runtime.Waiter, error) {
+			c, err := h.network.Listen(name)
+			if err != nil {
+				return nil, nil, err
+			}
+			w := runtime.NewChanWaiter()
+			return transport.NewPump(c, 256, 2000, w.Wake), w, nil
+		},
+		lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+			i := slices.Index(h.names, host)
+			if i < 0 {
+				return nil, fmt.Errorf("no host %s", host)
+			}
+			return []netip.Addr{memory.Addr(i).Addr()}, nil
+		},
+	}
+}
+
+func (h *hall) config(name string) Config {
+	c := Config{Name: name, Key: []byte("0123456789abcdef"), Bootstrap: true, Dir: h.t.TempDir(),
+		Logger: slog.New(slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	for _, n := range h.names {
+		c.Council = append(c.Council, Peer{Name: n, Addrs: []string{n + ":7400"}})
+	}
+	return c
+}
+
+// join makes a member join.
+func (h *hall) join(name string) (*Member, error) {
+	m, err := join(h.t.Context(), h.config(name), h.world(name))
+	if err == nil {
+		h.mu.Lock()
+		h.members[name] = m
+		h.mu.Unlock()
+	}
+	return m, err
+}
+
+// assemble runs a test with a council in fake time.
+func assemble(t *testing.T, names []string, test func(t *testing.T, h *hall)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := &hall{t: t, network: memory.New(1, names...), names: names, members: make(map[string]*Member)}
+		var all sync.WaitGroup
+		for _, n := range names {
+			all.Go(func() {
+				if _, err := h.join(n); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if !t.Failed() {
+			test(t, h)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		for _, m := range h.members {
+			all.Go(func() { _ = m.Close(ctx) })
+		}
+		all.Wait()
+		h.network.Close()
+		if t.Failed() {
+			t.Log(h.log())
+		}
+	})
+}
+
+var three = []string{"a", "b", "c"}
+
+// sign is what the leading functions of a test say: who leads, and who has stopped.
+type sign struct {
+	who   string
+	leads bool
+	token uint64
+	cause error
+}
+
+// leadAll makes all members lead the group whenever they can.
+func (h *hall) leadAll(ctx context.Context, group string) <-chan sign {
+	signs := make(chan sign, 1000)
+	for n, m := range h.members {
+		go func() {
+			_ = m.Group(group).Lead(ctx, func(ctx context.Context, l *Lease) error {
+				signs <- sign{who: n, leads: true, token: l.Token()}
+				<-ctx.Done()
+				signs <- sign{who: n, token: l.Token(), cause: context.Cause(ctx)}
+				return nil
+			})
+		}()
+	}
+	return signs
+}
+
+func TestLeadCampaignsAgainAfterEachLoss(t *testing.T) {
+	assemble(t, three, func(t *testing.T, h *hall) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		signs := h.leadAll(ctx, "g")
+		last := uint64(0)
+		for range 6 {
+			s := <-signs
+			if !s.leads || s.token <= last {
+				t.Fatalf("got %+v after token %d: want a leader with a higher one", s, last)
+			}
+			last = s.token
+			h.must(h.network.Board().Do("cut " + s.who + " *"))
+			h.must(h.network.Board().Do("cut * " + s.who))
+			stop := <-signs // nobody leads before the old leader has stopped
+			var done *DoneError
+			if stop.leads || stop.who != s.who || !errors.As(stop.cause, &done) || done.Cause.Why != LeaseExpired {
+				t.Fatalf("got %+v: want %s to stop", stop, s.who)
+			}
+			h.must(h.network.Board().Do("heal * *"))
+		}
+		cancel()
+	})
+}
+
+func (h *hall) must(_ string, err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func TestLeadEndsWithItsFunction(t *testing.T) {
+	assemble(t, three, func(t *testing.T, h *hall) {
+		m, bad := h.members["b"], errors.New("enough")
+		err := m.Group("g").Lead(t.Context(), func(context.Context, *Lease) error { return bad })
+		if !errors.Is(err, bad) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if v := m.Group("g").View(); v.Leader != "" || v.Cause.Why != Resigned {
+			t.Errorf("the group was not given up: %v", v)
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic was swallowed")
+				}
+			}()
+			_ = m.Group("g").Lead(t.Context(), func(context.Context, *Lease) error { panic("boom") })
+		}()
+		if v := m.Group("g").View(); v.Leader != "" {
+			t.Errorf("the group was not given up: %v", v)
+		}
+	})
+}
+
+func TestLeadEndsWithItsContextAndOnlyWhenTheFunctionHasStopped(t *testing.T) {
+	assemble(t, three, func(t *testing.T, h *hall) {
+		why := errors.New("shutting down")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		signs := make(chan sign, 10)
+		done := make(chan error, 1)
+		go func() {
+			done <- h.members["a"].Group("g").Lead(ctx, func(ctx context.Context, l *Lease) error {
+				signs <- sign{leads: true}
+				<-ctx.Done()
+				time.Sleep(time.Minute) // it takes its time
+				if !l.Valid() {
+					t.Error("the lease was given up under the function")
+				}
+				signs <- sign{}
+				return nil
+			})
+		}()
+		<-signs
+		other := make(chan *Lease, 1)
+		go func() { l, _ := h.members["b"].Group("g").Campaign(t.Context()); other <- l }()
+		cancel(why)
+		time.Sleep(30 * time.Second)
+		if len(other) != 0 {
+			t.Fatal("another leads while the function has not returned")
+		}
+		<-signs
+		l := <-other
+		if err := <-done; !errors.Is(err, why) {
+			t.Errorf("got %v", err)
+		}
+		if err := l.Resign(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A program that looks at its context after a long pause is told at once, though nothing else of the process has run
+// yet: the clock says so.
+func TestContextAsksTheClock(t *testing.T) {
+	assemble(t, []string{"a"}, func(t *testing.T, h *hall) {
+		m := h.members["a"]
+		l, err := m.Group("g").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := l.context(t.Context())
+		defer cancel(nil)
+		if ctx.Err() != nil {
+			t.Fatal("it has ended already")
+		}
+		// The loop stands still, as all of a process does that is stopped.
+		release := make(chan struct{})
+		_ = m.loop.Do(func(protocol.Time) { <-release })
+		time.Sleep(LAN.Lease - LAN.Guard + time.Millisecond)
+		var done *DoneError
+		if !errors.Is(ctx.Err(), context.Canceled) || !errors.As(context.Cause(ctx), &done) {
+			t.Errorf("the context says %v, %v", ctx.Err(), context.Cause(ctx))
+		}
+		close(release)
+		_ = l.Resign(t.Context())
+	})
+}
+
+func TestTransferSaysWhatCameOfIt(t *testing.T) {
+	assemble(t, three, func(t *testing.T, h *hall) {
+		ctx := t.Context()
+		l, err := h.members["a"].Group("g").Campaign(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Transfer(ctx, "nobody"); err == nil {
+			t.Error("handed over to nobody")
+		}
+		if err := l.Transfer(ctx, "c"); err == nil || !strings.Contains(err.Error(), "no program campaigns") || !l.Valid() {
+			t.Errorf("got %v, valid %v: want it refused, and the lease kept", err, l.Valid())
+		}
+		next := make(chan *Lease, 1)
+		go func() { l, _ := h.members["c"].Group("g").Campaign(ctx); next <- l }()
+		go func() { _, _ = h.members["b"].Group("g").Campaign(ctx) }()
+		time.Sleep(time.Second)
+		if err := l.Transfer(ctx, "c"); err != nil || l.Valid() {
+			t.Errorf("got %v, valid %v", err, l.Valid())
+		}
+		c := <-next
+		time.Sleep(time.Second) // until b has heard of it
+		if c.Token() <= l.Token() || h.members["b"].Group("g").Leader() != "c" {
+			t.Errorf("token %d after %d; b sees %v", c.Token(), l.Token(), h.members["b"].Group("g").View())
+		}
+		if err := l.Transfer(ctx, "b"); !errors.Is(err, ErrNotLeader) {
+			t.Errorf("a lease that is over: %v", err)
+		}
+		_ = c.Resign(ctx)
+	})
+}
+
+func TestWatchShowsEveryChangeWithItsCause(t *testing.T) {
+	assemble(t, three, func(t *testing.T, h *hall) {
+		var seen []string
+		done := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			defer close(done)
+			for v := range h.members["b"].Group("g").Watch(ctx) {
+				seen = append(seen, v.Leader+": "+v.Cause.Why.String())
+			}
+		}()
+		l, err := h.members["a"].Group("g").Campaign(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		_ = l.Resign(ctx)
+		time.Sleep(time.Second)
+		l, err = h.members["c"].Group("g").Campaign(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		h.must(h.network.Board().Do("cut c *"))
+		time.Sleep(time.Second)
+		_ = l.Resign(ctx)
+		cancel()
+		<-done
+		want := []string{": started", "a: elected", ": resigned", "c: elected", ": lease expired"}
+		if !slices.Equal(seen, want) {
+			t.Errorf("got %q, want %q", seen, want)
+		}
+	})
+}
+
+func TestEdictsOfAllLeadersAreInOrder(t *testing.T) {
+	assemble(t, three, func(t *testing.T, h *hall) {
+		var gate fence.Gate
+		for round := range 12 {
+			m := h.members[three[round%3]]
+			l, err := m.Group("g").Campaign(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				e, err := l.Edict()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := gate.Admit(e); err != nil {
+					t.Fatalf("round %d: %v", round, err)
+				}
+			}
+			if err := l.Resign(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestVerifyProvesWhoLeads(t *testing.T) {
+	assemble(t, three, func(t *testing.T, h *hall) {
+		ctx := t.Context()
+		g := h.members["c"].Group("g")
+		if _, err := g.Verify(ctx); !errors.Is(err, ErrNoLeader) {
+			t.Errorf("nobody leads: %v", err)
+		}
+		l, err := h.members["b"].Group("g").Campaign(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		p, err := g.Verify(ctx)
+		if err != nil || p.Leader != "b" || p.Token != l.Token() || !p.Valid() {
+			t.Fatalf("got %+v, %v", p, err)
+		}
+		time.Sleep(time.Second)
+		if p.Valid() {
+			t.Error("the proof holds for ever")
+		}
+		h.must(h.network.Board().Do("cut b *"))
+		if _, err := g.Verify(ctx); !errors.Is(err, ErrNoLeader) {
+			t.Errorf("a leader that does not answer: %v", err)
+		}
+		_ = l.Resign(ctx)
+	})
+}
+
+func TestCloseLeavesInGoodOrder(t *testing.T) {
+	assemble(t, three, func(t *testing.T, h *hall) {
+		signs := h.leadAll(t.Context(), "g")
+		first := <-signs
+		begin := time.Now()
+		if err := h.members[first.who].Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stop, next := <-signs, <-signs
+		if stop.leads || stop.who != first.who || !next.leads {
+			t.Errorf("got %+v and %+v", stop, next)
+		}
+		if d := time.Since(begin); d > LAN.LongestLease+time.Second {
+			t.Errorf("it took %v", d)
+		}
+		m := h.members[first.who]
+		if err := m.Close(t.Context()); err != nil {
+			t.Errorf("second time: %v", err)
+		}
+		if _, err := m.Group("g").Campaign(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("a closed member: %v", err)
+		}
+		if err := m.Group("g").Lead(t.Context(), nil); !errors.Is(err, ErrClosed) {
+			t.Errorf("a closed member: %v", err)
+		}
+		if _, err := m.Group("g").Verify(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("a closed member: %v", err)
+		}
+		if m.Members() != nil || m.Status().Name != first.who {
+			t.Error("a closed member does not say how it was")
+		}
+		for range m.Group("g").Watch(t.Context()) {
+		}
+	})
+}
+
+func TestCloseDoesNotWaitForEverButReleasesNothing(t *testing.T) {
+	assemble(t, three, func(t *testing.T, h *hall) {
+		m := h.members["a"]
+		l, err := m.Group("g").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		other := make(chan time.Time, 1)
+		go func() {
+			if _, err := h.members["b"].Group("g").Campaign(t.Context()); err == nil {
+				other <- time.Now()
+			}
+		}()
+		err = m.Close(ctx)
+		gone := time.Now()
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "have not stopped") {
+			t.Errorf("got %v", err)
+		}
+		end := l.Remaining()
+		if at := <-other; at.Sub(gone) < end {
+			t.Errorf("another leads after %v, while the lease had %v to run", at.Sub(gone), end)
+		}
+	})
+}
+
+func TestStatusSaysHowTheMemberIs(t *testing.T) {
+	assemble(t, three, func(t *testing.T, h *hall) {
+		m := h.members["a"]
+		l, err := m.Group("g").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		s := m.Status()
+		if s.Name != "a" || s.Waiting != "" || s.Leading != 1 || s.Incarnation == 0 || s.PacketsIn == 0 || s.PacketsOut == 0 ||
+			s.Disk != "" || s.Pauses.Count == 0 {
+			t.Errorf("status is %+v", s)
+		}
+		for i, p := range m.Members() {
+			if p.Name != three[i] || !p.Heard || p.Self != (i == 0) || p.Incarnation == 0 || p.Trouble != "" || p.Silence > time.Second {
+				t.Errorf("member %d is %+v", i, p)
+			}
+		}
+		found := make(map[string]bool)
+		for metric := range m.Metrics() {
+			found[metric.String()] = true
+			found[metric.Name] = true
+		}
+		for _, want := range []string{`regent_leader{group="g"} 1`, "regent_leading 1", "regent_ready 1", `regent_changes_total{cause="elected"} 1`,
+			"regent_pause_seconds", "regent_packets_total", "regent_peer_round_trip_seconds"} {
+			if !found[want] {
+				t.Errorf("no metric %s", want)
+			}
+		}
+		for range m.Metrics() {
+			break
+		}
+		_ = l.Resign(t.Context())
+		time.Sleep(time.Second)
+		history := m.History()
+		if len(history) < 3 || !history[len(history)-2].Mine && history[len(history)-1].Leader != "" {
+			t.Errorf("history is %v", history)
+		}
+		if !strings.Contains(h.log(), `msg="leader changed" member=a group=g leader=a`) {
+			t.Error("the log does not say that a leads")
+		}
+	})
+}
+
+func TestJoinSaysWhatItIsWaitingFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hall{t: t, network: memory.New(1, three...), names: three, members: make(map[string]*Member)}
+		defer h.network.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+		defer cancel()
+		_, err := join(ctx, h.config("a"), h.world("a"))
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "not heard yet: b, c") {
+			t.Errorf("got %v", err)
+		}
+		if !strings.Contains(h.log(), "does not take part yet") {
+			t.Errorf("the log says nothing: %s", h.log())
+		}
+	})
+}
+
+func TestAddressesAreResolvedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hall{t: t, network: memory.New(1, three...), names: three, members: make(map[string]*Member)}
+		defer h.network.Close()
+		var known atomic.Bool
+		w := h.world("a")
+		right := w.lookup
+		w.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			if host == "b" && !known.Load() {
+				return nil, errors.New("not yet")
+			}
+			return right(ctx, host)
+		}
+		joined := make(chan *Member, 3)
+		for _, n := range []string{"b", "c"} {
+			go func() { m, _ := h.join(n); joined <- m }()
+		}
+		go func() { m, _ := join(t.Context(), h.config("a"), w); joined <- m }()
+		time.Sleep(3 * time.Second)
+		if len(joined) > 1 { // c hears both, and may have begun
+			t.Error("a and b joined though a cannot speak to b")
+		}
+		known.Store(true)
+		time.Sleep(3 * time.Second)
+		for range 3 {
+			m := <-joined
+			defer m.Close(t.Context())
+		}
+	})
+}
+
+func TestOnChangeMayBeSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hall{t: t, network: memory.New(1, "a"), names: []string{"a"}, members: make(map[string]*Member)}
+		defer h.network.Close()
+		var views []View
+		missed := 0
+		c := h.config("a")
+		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+		c.OnChange = func(v View) {
+			views = append(views, v)
+			missed += v.Missed
+			time.Sleep(time.Second)
+		}
+		m, err := join(t.Context(), c, h.world("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes := 0
+		for range 600 {
+			l, err := m.Group("g").Campaign(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = l.Resign(t.Context())
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		changes = int(m.board.Group("g").Latest().Number)
+		if changes < 1200 || len(views)+missed != changes || missed == 0 {
+			t.Errorf("%d changes, %d told, %d missed", changes, len(views), missed)
+		}
+		_ = m.Close(t.Context())
+	})
+}
