@@ -22,6 +22,15 @@
 //
 // A view is published again with the same tenure when only its horizon, its set end or Stop changed.
 //
+// # What a driver owes
+//
+// Besides what package protocol asks of every driver: a seed that differs from start to start; messages of earlier
+// incarnations, which the machine answers with Stale (or a layer below that answers so itself, with the highest
+// incarnation that it has heard); FirstInc from a wall clock; the record of the last Persist at the next start, or nil.
+// A member speaks under Incarnation, which is zero until it knows who it is, and again if it finds that its record is an
+// old copy. After Close it is stepped until Closed. Whoever runs an elector passes its word on as Trusts and asks
+// TakeUnfit after every Step; package stack does.
+//
 // # Where this differs from the texts
 //
 // The lock of one process by another is two-level (PROTOCOLS §3.9). Verification has its signs put right (E-N1) and binds
