@@ -1,0 +1,272 @@
+// Package ring is the weak elector that Nerio describes (van Renesse, Schneider, Gehrke: section 9): members stand in a
+// ring in rank order, and each watches over the closest ones before and after it that seem to be alive. Who finds nobody
+// alive before itself leads.
+//
+//	§9  pairs, and who believes to be the lowest   ring.go: neighbours, elect
+//	§9  pinging, or φ-accrual                      patience; package phi
+//
+// It is an Ω if all links between neighbours become timely: failure detection becomes accurate, and one member is the lowest.
+// It is not stable, but costs 2n links instead of n².
+//
+// We differ in this, where the paper is silent:
+//   - The others have to know whom to trust: a Beat says whom its sender trusts, and a member believes its predecessor. A
+//     change goes on at once, so news takes one delay for each member, not one period.
+//   - A member that is suspected is still sent Beats by both of its neighbours, or two sides of a healed partition would
+//     never hear of each other again.
+//   - Incarnations tell a restarted member from its earlier life; Beats are numbered.
+//
+// Unfit changes nothing here, as in package rank.
+package ring
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/phi"
+)
+
+// Config describes one member's machine. All members of a council have the same periods.
+type Config struct {
+	Self    protocol.Rank
+	Members int
+	// Inc is the incarnation under which the member speaks.
+	Inc protocol.Inc
+	// Group is what views and facts are about.
+	Group protocol.Group
+	// Period is how often a member sends Beats.
+	Period time.Duration
+	// Timeout is how long a neighbour may be silent; at least Period plus the usual delay.
+	Timeout time.Duration
+	// Phi, if it is not zero, is the level of suspicion at which a neighbour is given up, and Timeout only counts until enough
+	// Beats were heard. A neighbour that is silent for four time-outs is given up in any case, or a bad hour would be paid
+	// for with slow detection for long.
+	Phi phi.Threshold
+}
+
+// Default returns a configuration for a local network.
+func Default(self protocol.Rank, members int, inc protocol.Inc) Config {
+	return Config{Self: self, Members: members, Inc: inc, Period: 50 * time.Millisecond, Timeout: 120 * time.Millisecond}
+}
+
+// Check says what is wrong with the configuration.
+func (c *Config) Check() error {
+	switch {
+	case c.Members < 1 || c.Members > protocol.MaxMembers:
+		return fmt.Errorf("ring: %d members: must be between 1 and %d", c.Members, protocol.MaxMembers)
+	case int(c.Self) >= c.Members:
+		return fmt.Errorf("ring: member %d: must be below %d, the number of members", c.Self, c.Members)
+	case c.Period <= 0:
+		return fmt.Errorf("ring: period %v: must be positive", c.Period)
+	case c.Timeout <= c.Period:
+		return fmt.Errorf("ring: time-out %v: must exceed the period %v", c.Timeout, c.Period)
+	case c.Phi > phi.Max:
+		return fmt.Errorf("ring: phi %d: must be at most %d", c.Phi, phi.Max)
+	}
+	return nil
+}
+
+// Beat says that its sender is alive, and whom it trusts. It is the only message.
+type Beat struct {
+	// Seq numbers the Beats of one incarnation; regular ones are a period apart, others come between them.
+	Seq     uint64
+	Regular bool
+	Leader  protocol.Ident
+}
+
+// Copy returns a Beat of its own.
+func (m *Beat) Copy() protocol.Message { c := *m; return &c }
+
+// Name returns ring.Beat.
+func (m *Beat) Name() string { return "ring.Beat" }
+
+// A peer is what is known of another member.
+type peer struct {
+	inc       protocol.Inc
+	seq       uint64
+	heard     protocol.Time // when the last Beat came, or the member came to be watched
+	regular   protocol.Time // when the last regular one came; zero if none did
+	said      protocol.Ident
+	suspected bool
+	rhythm    *phi.Estimator
+}
+
+// Machine is one member's elector.
+type Machine struct {
+	config Config
+	peers  []peer
+	seq    uint64
+	nextAt protocol.Time
+	check  protocol.Time
+	leader protocol.Ident
+	told   protocol.Ident // whom the last Beat named
+
+	beat  Beat
+	send  []protocol.Envelope
+	views []protocol.View
+	facts []protocol.Fact
+}
+
+// New returns the machine of a member that is about to start.
+func New(c Config) (*Machine, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	m := &Machine{config: c, peers: make([]peer, c.Members), leader: protocol.NoIdent, told: protocol.NoIdent}
+	for r := range m.peers {
+		m.peers[r].said = protocol.NoIdent
+		if c.Phi > 0 {
+			m.peers[r].rhythm = &phi.Estimator{}
+		}
+	}
+	m.send = make([]protocol.Envelope, 0, c.Members)
+	return m, nil
+}
+
+// Step takes one event. Events other than Start, Tick and Beat change nothing.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+	m.send, m.views, m.facts = m.send[:0], m.views[:0], m.facts[:0]
+	switch ev := ev.(type) {
+	case protocol.Start:
+		for r := range m.peers {
+			m.peers[r].heard = now
+		}
+		m.nextAt, m.check = now, now
+		m.publish(protocol.NoIdent, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})
+		m.elect(protocol.Cause{Code: protocol.Elected, Peer: m.config.Self})
+	case *protocol.Receive:
+		if beat, ok := ev.Message.(*Beat); ok {
+			m.onBeat(now, ev.From, beat)
+		}
+	}
+	if now >= m.check {
+		m.watch(now)
+	}
+	if regular := now >= m.nextAt; regular || m.leader != m.told {
+		m.sayBeat(now, regular)
+	}
+	return protocol.Effects{Views: m.views, Send: m.send, Wake: min(m.nextAt, m.check), Facts: m.facts}
+}
+
+// onBeat takes a sign of life.
+func (m *Machine) onBeat(now protocol.Time, from protocol.Ident, beat *Beat) {
+	if int(from.Rank) >= len(m.peers) || from.Rank == m.config.Self {
+		return
+	}
+	p := &m.peers[from.Rank]
+	if from.Inc < p.inc || from.Inc == p.inc && beat.Seq <= p.seq {
+		return
+	}
+	code := protocol.Elected
+	switch {
+	case from.Inc != p.inc:
+		if p.inc != 0 {
+			code = protocol.Restarted
+		}
+		p.regular = 0
+	case p.suspected:
+		code = protocol.Returned
+	}
+	if beat.Regular && p.rhythm != nil {
+		if gap := now.Sub(p.regular); p.regular != 0 && gap < 4*m.config.Timeout {
+			p.rhythm.Add(gap)
+		}
+		p.regular = now
+	}
+	if p.suspected {
+		p.suspected = false
+		m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvTrust, Group: m.config.Group, Peer: from, Why: code.String()})
+	}
+	p.inc, p.seq, p.heard, p.said = from.Inc, beat.Seq, now, beat.Leader
+	m.check = min(m.check, now.Add(m.patience(p)))
+	m.elect(protocol.Cause{Code: code, Peer: from.Rank})
+}
+
+// patience returns how long a peer may be silent.
+func (m *Machine) patience(p *peer) time.Duration {
+	const enough = 16
+	if p.rhythm == nil || p.rhythm.Len() < enough {
+		return m.config.Timeout
+	}
+	return min(p.rhythm.Patience(m.config.Phi, m.config.Period/5), 4*m.config.Timeout)
+}
+
+// watch suspects neighbours that are silent, until the closest on either side is not.
+func (m *Machine) watch(now protocol.Time) {
+	m.check = protocol.Never
+	for _, step := range [...]int{len(m.peers) - 1, 1} {
+		for r := m.after(m.config.Self, step); r != m.config.Self; r = m.after(r, step) {
+			p := &m.peers[r]
+			if p.suspected {
+				continue
+			}
+			if due := p.heard.Add(m.patience(p)); now < due {
+				m.check = min(m.check, due)
+				break
+			}
+			p.suspected = true
+			who := protocol.Ident{Rank: r, Inc: p.inc}
+			m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvSuspect, Group: m.config.Group, Peer: who})
+			cause := protocol.Cause{Code: protocol.Suspected, Peer: r, Bound: now.Sub(p.heard)}
+			// Who comes next has not been watched so far: its time begins now.
+			if next := &m.peers[m.after(r, step)]; now.Sub(next.heard) >= m.config.Timeout {
+				next.heard, next.said = now, protocol.NoIdent
+			}
+			m.elect(cause)
+		}
+	}
+}
+
+// after returns the rank that is so many steps further in the ring.
+func (m *Machine) after(r protocol.Rank, step int) protocol.Rank {
+	return protocol.Rank((int(r) + step) % len(m.peers))
+}
+
+// elect trusts oneself if nobody before oneself seems to be alive, else whom the closest of those trusts.
+func (m *Machine) elect(cause protocol.Cause) {
+	leader := protocol.Ident{Rank: m.config.Self, Inc: m.config.Inc}
+	for r := m.config.Self; r > 0; {
+		r--
+		if !m.peers[r].suspected {
+			leader = m.peers[r].said
+			break
+		}
+	}
+	if leader.Rank != protocol.Nobody && leader.Rank > m.config.Self {
+		leader = protocol.NoIdent // nobody before me can mean that for long
+	}
+	if leader != m.leader {
+		m.publish(leader, cause)
+	}
+}
+
+// sayBeat tells both neighbours, and all that seem to be dead between.
+func (m *Machine) sayBeat(now protocol.Time, regular bool) {
+	m.seq++
+	m.beat = Beat{Seq: m.seq, Regular: regular, Leader: m.leader}
+	m.told = m.leader
+	if regular {
+		m.nextAt = now.Add(m.config.Period)
+	}
+	var to protocol.Set
+	for _, step := range [...]int{len(m.peers) - 1, 1} {
+		for r := m.after(m.config.Self, step); r != m.config.Self; r = m.after(r, step) {
+			to.Add(r)
+			if !m.peers[r].suspected {
+				break
+			}
+		}
+	}
+	for r := range m.config.Members {
+		if to.Has(protocol.Rank(r)) {
+			m.send = append(m.send, protocol.Envelope{To: protocol.Rank(r), Message: &m.beat})
+		}
+	}
+}
+
+// publish makes a new leader known, or that there is none.
+func (m *Machine) publish(leader protocol.Ident, cause protocol.Cause) {
+	m.leader = leader
+	m.views = append(m.views, protocol.View{Group: m.config.Group, Leader: leader, Until: protocol.Never, Cause: cause})
+	m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvWeak, Group: m.config.Group, Peer: leader})
+}
