@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"github.com/regentproject/regent/internal/protocol/detect"
 	"github.com/regentproject/regent/internal/protocol/fsource"
 	"github.com/regentproject/regent/internal/protocol/hall"
 	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rank"
+	"github.com/regentproject/regent/internal/protocol/ring"
 	"github.com/regentproject/regent/internal/protocol/stable"
 	"github.com/regentproject/regent/internal/protocol/timefree"
 )
@@ -50,6 +52,12 @@ var Types = []Type{
 	{Number: 97, Message: (*timefree.Response)(nil)},
 
 	{Number: 112, Message: (*fsource.Alive)(nil)},
+
+	{Number: 128, Message: (*detect.OK)(nil)},
+	{Number: 129, Message: (*detect.ACK)(nil)},
+	{Number: 130, Message: (*detect.START)(nil)},
+
+	{Number: 144, Message: (*ring.Beat)(nil)},
 }
 
 var messages = newTable(Types)
