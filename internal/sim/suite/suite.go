@@ -98,6 +98,7 @@ func Lookup(name string) (*Protocol, error) {
 func All() []*Protocol {
 	all := []*Protocol{datagramProtocol(), nerioProtocol(), rankProtocol(), stackProtocol()}
 	all = append(append(all, stableProtocols()...), hallProtocols()...)
+	all = append(append(all, detectProtocol()), ringProtocols()...)
 	slices.SortFunc(all, func(a, b *Protocol) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
