@@ -20,7 +20,7 @@
 //
 // # Facts
 //
-//	wait      voter: it grants nothing before Until; Why "restart"
+//	wait      voter: it grants nothing before Until; Why "restarted"
 //	grant     voter: it is locked to Peer, by its request Seq, until Until; At. Again whenever the lock is extended.
 //	ungrant   voter: the lock on Peer is over; Why "released" (Seq is what the Release bore) or "lapsed" (noticed when the
 //	          next one is given); At

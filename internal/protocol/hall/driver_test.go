@@ -149,4 +149,6 @@ func (x *member) supported(from protocol.Rank, e *hall.Election) bool {
 }
 
 // lease returns L, as a leader counts it from its request on.
-func (x *member) lease() time.Duration { return x.cfg.Rho.WaitAtMost(x.cfg.Rho.RealAtLeast(x.cfg.Lock)) }
+func (x *member) lease() time.Duration {
+	return x.cfg.Rho.WaitAtMost(x.cfg.Rho.RealAtLeast(x.cfg.Lock))
+}

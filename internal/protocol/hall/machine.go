@@ -132,7 +132,7 @@ func (m *Machine) onStart(now protocol.Time) {
 	m.grant = lock{to: protocol.NoIdent, until: now.Add(-1)}
 	if !m.cfg.Clean {
 		m.grant.until = now.Add(m.cfg.Lock)
-		m.fact(protocol.Fact{Ev: protocol.EvWait, Until: m.grant.until, Why: "restart"})
+		m.fact(protocol.Fact{Ev: protocol.EvWait, Until: m.grant.until, Why: "restarted"})
 	}
 	m.publish(protocol.NoIdent, protocol.Set{}, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})
 }
