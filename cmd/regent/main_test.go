@@ -1,10 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +57,25 @@ func greedyRank(name string) (*suite.Protocol, error) {
 		p.Rows = append(slices.Clone(p.Rows), "the sky fell")
 	}
 	return p, err
+}
+
+// What takes too long can be stopped. The lengths here are beyond anybody's patience.
+func TestLongRunsEndWhenInterrupted(t *testing.T) {
+	endless := filepath.Join(t.TempDir(), "endless.txt")
+	if err := os.WriteFile(endless, []byte("protocol rank\nmembers 3\nrun 1000000h\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{
+		{"sim", "run", endless},
+		{"sim", "fuzz", "--protocol", "rank", "--seeds", "1..1000000000"},
+	} {
+		var out, errOut bytes.Buffer
+		if got := run(ctx, args, strings.NewReader(""), &out, &errOut); got != exitFailed || !strings.Contains(errOut.String(), "interrupted") {
+			t.Errorf("%v: status %d, %q, want to hear that it was interrupted", args, got, errOut.String())
+		}
+	}
 }
 
 func TestCommands(t *testing.T) {

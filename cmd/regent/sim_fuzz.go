@@ -22,6 +22,7 @@ import (
 type fuzzer struct {
 	name, variant  string
 	members, seeds string
+	seed           uint64
 	length         time.Duration
 	trace, script  string
 	json           bool
@@ -50,9 +51,12 @@ that still fails, for regent sim run.`,
   regent sim fuzz --protocol rank --members 3..7 --seeds 1..1000 --for 1m
   regent sim fuzz --protocol rank --option timeout=60ms --option cap=60ms
   regent sim fuzz --protocol stable --variant fig3
-  regent sim fuzz --protocol rank --seeds 42..42 --trace trace.jsonl`,
+  regent sim fuzz --protocol rank --seed 42 --trace trace.jsonl`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("seed") {
+				f.seeds = fmt.Sprintf("%d..%d", f.seed, f.seed)
+			}
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -64,6 +68,8 @@ that still fails, for regent sim run.`,
 	flags.StringVar(&f.variant, "variant", "", "which variant of it, where there are several (default: the one in production)")
 	flags.StringVar(&f.members, "members", "", "how many members, such as 5 or 3..7 (default: what the protocol likes)")
 	flags.StringVar(&f.seeds, "seeds", "1..100", "from which seed to which, both included")
+	flags.Uint64Var(&f.seed, "seed", 0, "a single seed: short for --seeds N..N")
+	c.MarkFlagsMutuallyExclusive("seed", "seeds")
 	flags.DurationVar(&f.length, "for", fuzz.DefaultFor, "simulated time of each seed")
 	flags.StringVar(&f.trace, "trace", "", "write every event of a single seed to this file, as lines of JSON (docs/trace.md)")
 	flags.StringVar(&f.script, "script", "", "write the script of a failure to this file instead of printing it")
@@ -95,7 +101,7 @@ func (f *fuzzer) check() error {
 		return fmt.Errorf("sim fuzz: --seeds %s: expected two numbers such as 1..1000, or one", f.seeds)
 	}
 	if f.trace != "" && (f.first != f.last || f.few != f.many) {
-		return errors.New("sim fuzz: --trace: takes a single seed and number of members, such as --seeds 42..42")
+		return errors.New("sim fuzz: --trace: takes a single seed and number of members, such as --seed 42")
 	}
 	return nil
 }

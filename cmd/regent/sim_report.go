@@ -136,6 +136,14 @@ func newProgress(c *cobra.Command, what string) *progress {
 
 // show is a fuzz.Options.Progress.
 func (p *progress) show(done, total uint64) {
+	p.say(func(took time.Duration) string {
+		left := time.Duration(float64(took) * float64(total-done) / float64(done))
+		return fmt.Sprintf("%s: %d of %d seeds, about %v left", p.what, done, total, left.Round(time.Second))
+	})
+}
+
+// say shows a text, made from how long it has taken so far, if enough time has passed since the last one.
+func (p *progress) say(text func(took time.Duration) string) {
 	now := time.Now()
 	every := 10 * time.Second
 	if p.tty {
@@ -145,12 +153,10 @@ func (p *progress) show(done, total uint64) {
 		return
 	}
 	p.last, p.shown = now, true
-	left := time.Duration(float64(now.Sub(p.began)) * float64(total-done) / float64(done))
-	text := fmt.Sprintf("%s: %d of %d seeds, about %v left", p.what, done, total, left.Round(time.Second))
 	if p.tty {
-		fmt.Fprintf(p.out, "\r%s\x1b[K", text)
+		fmt.Fprintf(p.out, "\r%s\x1b[K", text(now.Sub(p.began)))
 	} else {
-		fmt.Fprintln(p.out, text)
+		fmt.Fprintln(p.out, text(now.Sub(p.began)))
 	}
 }
 
@@ -158,5 +164,6 @@ func (p *progress) show(done, total uint64) {
 func (p *progress) end() {
 	if p.tty && p.shown {
 		fmt.Fprint(p.out, "\r\x1b[K")
+		p.shown = false
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -83,6 +84,7 @@ would be right. docs/simulator.md teaches the language.`,
 
 // scriptRunner is one `sim run`.
 type scriptRunner struct {
+	file    string // as it was named: the report calls - stdin
 	seed    uint64
 	seeded  bool
 	trace   string
@@ -91,6 +93,7 @@ type scriptRunner struct {
 }
 
 func (r *scriptRunner) run(c *cobra.Command, file string) error {
+	r.file = file
 	name, text, err := readScript(c, file)
 	if err != nil {
 		return fmt.Errorf("sim run: %w", err)
@@ -104,7 +107,9 @@ func (r *scriptRunner) run(c *cobra.Command, file string) error {
 		return err
 	}
 	report := played{File: name, Title: s.Title, Protocol: s.Protocol, Members: s.Members, Steps: []playedStep{}, Failures: []place{}}
+	w := &wait{ctx: c.Context(), progress: newProgress(c, name)}
 	o.Each = func(at sim.Real, step *script.Step, printed []string) {
+		w.progress.end()
 		report.Steps = append(report.Steps, playedStep{step.Line, at, step.Text, append([]string{}, printed...)})
 		if !r.json {
 			printStep(c, at, step, printed)
@@ -115,17 +120,39 @@ func (r *scriptRunner) run(c *cobra.Command, file string) error {
 	}
 	var result *script.Result
 	err = withTrace(r.trace, func(observers ...sim.Observer) error {
-		o.Observers = observers
+		o.Observers = append(observers, w)
 		result, err = script.Play(s, o)
 		return err
 	})
-	if err != nil {
+	w.progress.end()
+	switch {
+	case err != nil:
 		return err
+	case c.Context().Err() != nil:
+		return failf("sim run: interrupted at %v of simulated time", time.Duration(result.End))
 	}
 	if r.rewrite && file != "-" && result.Violation == nil {
 		return r.rewriteFile(c, s, result)
 	}
 	return r.finish(c, &report, result)
+}
+
+// wait makes a long run bearable: it shows how far the run is, and ends it when somebody loses patience.
+type wait struct {
+	ctx      context.Context
+	progress *progress
+	records  uint
+}
+
+// Observe looks up now and then.
+func (w *wait) Observe(r *sim.Record) error {
+	if w.records++; w.records%4096 != 0 {
+		return nil
+	}
+	w.progress.say(func(time.Duration) string {
+		return fmt.Sprintf("%s: %v simulated so far", w.progress.what, time.Duration(r.T).Round(time.Second))
+	})
+	return w.ctx.Err()
 }
 
 // options are how the script is played.
@@ -189,7 +216,7 @@ func (r *scriptRunner) advice(report *played) string {
 	} else {
 		fmt.Fprintf(&b, "%s: %s not met, seed %d\n", report.File, count(len(report.Failures), "expectation"), report.Seed)
 	}
-	replay := fmt.Sprintf("regent sim run %s --seed %d", report.File, report.Seed)
+	replay := fmt.Sprintf("regent sim run %s --seed %d", r.file, report.Seed)
 	if r.trace == "" {
 		fmt.Fprintf(&b, "to see every event: %s --trace trace.jsonl", replay)
 	} else {
