@@ -3,6 +3,7 @@ package stamp
 import (
 	"errors"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -386,7 +387,7 @@ func TestReadersAgainstABusyLoop(t *testing.T) {
 		lead(token)
 	}
 	for edicts.Load() == 0 {
-		time.Sleep(time.Millisecond) // a machine with one core may not have run a reader yet
+		runtime.Gosched() // a machine with one core may not have run a reader yet
 	}
 	done.Store(true)
 	wg.Wait()

@@ -122,6 +122,17 @@ func varyNerio(c *sim.Config) {
 	}
 }
 
+// Fickle makes a simulated member whose elector says something else every so often, whatever it likes.
+func Fickle(b sim.Boot, every sim.Delay) (protocol.Machine, error) {
+	cfg := NerioConfig(b)
+	cfg.Elector = true
+	m, err := nerio.New(cfg, b.Record, b.Seed)
+	if err != nil {
+		return nil, err
+	}
+	return newFickle(m, b, every), nil
+}
+
 // nerioWatch counts the rows of quorum leases.
 type nerioWatch struct {
 	hit    func(string)

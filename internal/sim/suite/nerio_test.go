@@ -1,6 +1,7 @@
 package suite_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/sim"
 	"github.com/regentproject/regent/internal/sim/check"
+	"github.com/regentproject/regent/internal/sim/fuzz"
 	"github.com/regentproject/regent/internal/sim/suite"
 )
 
@@ -146,6 +148,40 @@ func TestARestoredBackupIsFoundOutBeforeItVotes(t *testing.T) {
 	}
 	if err := w.Run(sim.Real(16 * time.Second)); err != nil {
 		t.Error(err)
+	}
+}
+
+// With four members a cut may leave two on each side, with three one restart is half of what is left, with seven there is
+// always somebody else to ask. The slice of every protocol has five.
+func TestQuorumLeasesSurviveASliceOfSeedsWithAnyNumberOfMembers(t *testing.T) {
+	for _, name := range []string{"nerio", "stack"} {
+		for _, n := range []int{1, 2, 3, 4, 7} {
+			p := lookup(t, name)
+			r, err := fuzz.Range(context.Background(), p, fuzz.Options{Members: n, First: 1, Last: 8, For: fuzz.DefaultFor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Failure != nil {
+				t.Errorf("%s, %d members: seed %d: %v", name, n, r.Failure.Seed, r.Failure.Err)
+			}
+		}
+	}
+}
+
+// An elector that changes its mind every few milliseconds, at every member, decides nothing but who tries when.
+func TestAnElectorThatSaysAnythingBreaksNothing(t *testing.T) {
+	p := lookup(t, "nerio")
+	p.Vary = func(c *sim.Config) {
+		c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+			return suite.Fickle(b, sim.Between(100*time.Microsecond, 20*time.Millisecond))
+		}
+	}
+	r, err := fuzz.Range(context.Background(), p, fuzz.Options{Members: 5, First: 1, Last: 20, For: fuzz.DefaultFor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Failure != nil {
+		t.Errorf("seed %d: %v", r.Failure.Seed, r.Failure.Err)
 	}
 }
 
