@@ -14,6 +14,9 @@ type Link struct {
 	Duplicate Odds
 	// FIFO keeps messages in order; otherwise they overtake one another as their delays have it.
 	FIFO bool
+	// Every, if not zero, lets messages leave only when so much time has passed since they could leave last, however long
+	// they wait for it: a link that is not timely, and loses nothing.
+	Every time.Duration
 	// Reliable neither loses nor duplicates: what is sent over a cut link waits until the cut is healed. Only the death of
 	// the receiver loses a message. Some papers assume such links.
 	Reliable bool
@@ -134,7 +137,11 @@ func (w *World) Deliver(l Letter, at Real) { w.arrive(l.parcel, l.To, max(at, w.
 
 // transit draws when something put on the link now arrives.
 func (w *World) transit(l *link) Real {
-	at := w.now.Add(l.dice.Draw(l.spec.Delay))
+	at := w.now
+	if every := Real(l.spec.Every); every > 0 {
+		at += every - at%every
+	}
+	at = at.Add(l.dice.Draw(l.spec.Delay))
 	if l.slow > 0 {
 		at = at.Add(l.dice.Between(l.slow/2, l.slow))
 	}

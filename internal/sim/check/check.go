@@ -9,6 +9,8 @@
 //	S-9D   prompt.go      while all is well nobody is without a leader for longer than 9δ
 //	S-COMM quiet.go       in the end only links from the leader carry messages
 //	S-P    trusted.go     in the end everybody knows exactly who is alive
+//	T-EL   eventual.go    the same as S-OM, where no more than the elector's own assumption holds
+//	T-CNT  counts.go      counters only grow; in the end the leader's stands still, and those of the dead do not
 //	N-LU   unique.go      at every instant at most one lease of a group is in force, and one holder backed by a quorum
 //	N-14   backed.go      a lease in force is backed by the promises of a quorum, to its end
 //	N-16'  keeps.go       a voter keeps its word

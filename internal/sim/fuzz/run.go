@@ -77,12 +77,7 @@ func (pl *Plan) phases(p *suite.Protocol, w *sim.World) error {
 	for r := range everyone.Minus(pl.Core).All() {
 		w.Begin(sim.Fault{Kind: sim.Crash, A: r, B: protocol.Nobody})
 	}
-	w.Relink(func(_, _ protocol.Rank, l sim.Link) sim.Link {
-		l.Loss, l.Duplicate, l.Delay.Tail = 0, 0, 0
-		l.Delay.Max = min(l.Delay.Max, p.Timely)
-		l.Delay.Min = min(l.Delay.Min, l.Delay.Max)
-		return l
-	})
+	w.Relink(p.Healed(w.Seed(), w.Members(), pl.Core))
 	w.Heal(pl.Core)
 	w.Phase(sim.Liveness, pl.Core)
 	return w.Run(healed.Add(pl.Liveness))

@@ -208,12 +208,7 @@ func (s *settling) play(p *player) error {
 	for r := range protocol.Everyone(w.Members()).Minus(s.core).All() {
 		w.Begin(sim.Fault{Kind: sim.Crash, A: r, B: protocol.Nobody})
 	}
-	w.Relink(func(_, _ protocol.Rank, l sim.Link) sim.Link {
-		l.Loss, l.Duplicate, l.Delay.Tail = 0, 0, 0
-		l.Delay.Max = min(l.Delay.Max, p.protocol.Timely)
-		l.Delay.Min = min(l.Delay.Min, l.Delay.Max)
-		return l
-	})
+	w.Relink(p.protocol.Healed(w.Seed(), w.Members(), s.core))
 	w.Heal(s.core)
 	w.Phase(sim.Liveness, s.core)
 	if err := w.Run(w.Now().Add(s.length)); err != nil {

@@ -19,6 +19,9 @@ type Option struct {
 
 // tunables are the protocols that have options.
 var tunables = map[string]tunable{
+	"timefree": timefreeKnobs,
+	"fsource":  fsourceKnobs,
+	"hybrid":   hybridKnobs,
 	"rank": knobs[rank.Config]{
 		base: func(b sim.Boot) rank.Config { return rank.Default(b.Self, b.Members, b.Inc) },
 		spawn: func(c rank.Config, _ sim.Boot) (protocol.Machine, error) {
@@ -100,7 +103,7 @@ type knobs[C any] struct {
 	all   []knob[C]
 }
 
-// A knob is one field of a configuration: a *time.Duration or a *bool.
+// A knob is one field of a configuration: a *time.Duration, a *bool or an *int.
 type knob[C any] struct {
 	name, about string
 	field       func(*C) any
@@ -116,6 +119,8 @@ func (k knobs[C]) options() []Option {
 			def = f.String()
 		case *bool:
 			def = strconv.FormatBool(*f)
+		case *int:
+			def = strconv.Itoa(*f)
 		}
 		all = append(all, Option{o.name, o.about, def})
 	}
@@ -168,6 +173,12 @@ func (k knobs[C]) turn(protocol, setting string) (func(*C), error) {
 				return nil, fmt.Errorf("%q: %s takes true or false, such as %s=true", setting, name, name)
 			}
 			return func(c *C) { *o.field(c).(*bool) = b }, nil
+		case *int:
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				return nil, fmt.Errorf("%q: %s takes a number, such as %s=2", setting, name, name)
+			}
+			return func(c *C) { *o.field(c).(*int) = n }, nil
 		}
 	}
 	return nil, fmt.Errorf("%q: %s has no such option; it has %s", setting, protocol, strings.Join(names, ", "))

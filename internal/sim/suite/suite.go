@@ -48,6 +48,9 @@ type Protocol struct {
 	Disks []sim.Disk
 	// Timely is the longest delay of a link while a core must converge, and Settle how long that may take.
 	Timely, Settle time.Duration
+	// Assume, if not nil, says how links are while a core must converge, where that is not that all are timely: what the
+	// protocol assumes, and no more. It is asked once for each run, with its seed and its core.
+	Assume func(seed uint64, members int, core protocol.Set) Relink
 	// Core is the least number of members that must be able to converge, of so many; the others may stay down for good.
 	Core func(members int) int
 	// Rows are what a random run of many seeds must have covered.
@@ -99,6 +102,7 @@ func All() []*Protocol {
 	all := []*Protocol{datagramProtocol(), nerioProtocol(), rankProtocol(), stackProtocol()}
 	all = append(append(all, stableProtocols()...), hallProtocols()...)
 	all = append(append(all, detectProtocol()), ringProtocols()...)
+	all = append(all, counterProtocols()...)
 	slices.SortFunc(all, func(a, b *Protocol) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
