@@ -39,7 +39,7 @@ func (m *Machine) gain(now, until protocol.Time) {
 	l.support = p.yes
 	l.until = max(l.until, until)
 	l.rounds++
-	m.cand = l.until.Add(-m.cfg.window(m.cfg.Window()) - 2*m.cfg.lateness())
+	m.cand = l.until.Add(-m.cfg.ahead(m.cfg.Window()))
 	m.out.Horizons = append(m.out.Horizons, protocol.Horizon{ID: protocol.HorizonID(l.tenure), Until: l.until})
 	m.fact(protocol.Fact{Ev: protocol.EvLease, Tenure: l.tenure, Seq: p.request, Start: p.sent, Until: l.until, Members: l.support, At: now})
 	switch {

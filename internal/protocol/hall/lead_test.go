@@ -93,24 +93,23 @@ func TestProgramThatDoesNotStopLosesItsLeaseByTime(t *testing.T) {
 }
 
 func TestLostRepliesAreMadeUpForWhileThereIsTime(t *testing.T) {
-	x := join(t, 0, 3)
-	x.lead(1, 2)
-	x.at(x.last.Wake)
-	request := x.sent
-	x.loop()
-	x.hear(1, yes(request, 0, 1))
-	x.now += 1
-	// A member that it did not ask turns up: nobody refuses, so it asks again at once, and releases nothing.
-	x.hear(2, yes(request, 0, 2))
-	if len(x.last.Horizons) != 1 {
-		t.Fatal("not renewed")
-	}
-	x.at(x.last.Wake)
-	x.loop()
-	x.now = x.last.Wake
-	x.at(x.last.Wake)
-	if to := x.sentOf("hall.Release"); len(to) != 0 {
-		t.Errorf("released to %v while it leads", to)
+	for _, retries := range []int{0, 1} {
+		x := join(t, 0, 2, func(c *hall.Config) { c.Retries, c.Renew = retries, 20*time.Millisecond })
+		x.lead(1)
+		x.at(x.last.Wake)
+		x.loop()
+		x.at(x.last.Wake) // b is silent
+		if again := len(x.sentOf("hall.Election")) > 0; again != (retries == 1) {
+			t.Errorf("%d retries: asks again: %v", retries, again)
+		}
+		if to := x.sentOf("hall.Release"); len(to) != 0 {
+			t.Errorf("released to %v while it leads", to)
+		}
+		if retries == 0 {
+			if v := x.view(); !v.Stop || v.Cause.Code != protocol.Suspected || v.Cause.Peer != 1 {
+				t.Errorf("view %+v, want it to stop because of b", v)
+			}
+		}
 	}
 }
 

@@ -28,6 +28,9 @@ type Timing struct {
 	Losses int
 	// Renew is R, on the own clock: how far apart the renewals of a leader shall be at least.
 	Renew time.Duration
+	// Retries is how many rounds in a row a leader can lose to silence before its lease runs out. Each costs a round and σ of
+	// the lease, so renewals come closer together.
+	Retries int
 }
 
 const ms = time.Millisecond
@@ -77,7 +80,13 @@ func (t *Timing) leastPeriod() time.Duration {
 
 // leastLock returns the least Lock with which a leader can renew every Renew without a gap (C4; C1 follows).
 func (t *Timing) leastLock(deltas int) time.Duration {
-	return t.Rho.WaitAtLeast(t.Rho.RealAtMost(t.window(deltas) + 2*t.lateness() + t.Renew))
+	return t.Rho.WaitAtLeast(t.Rho.RealAtMost(t.ahead(deltas) + t.Renew))
+}
+
+// ahead returns how long before the end of its lease a leader asks for the next: time for a round and two late timers, the
+// one that begins it and the one that ends it (E-H4), and for each retry another round and a late timer.
+func (t *Timing) ahead(deltas int) time.Duration {
+	return time.Duration(1+t.Retries)*(t.window(deltas)+t.lateness()) + t.lateness()
 }
 
 // Fit returns the timing with the shortest Lock, Period and Expires that satisfy every constraint for rounds of so many Δ,
@@ -125,16 +134,16 @@ func (t *Timing) Check(deltas int) error {
 	switch {
 	case t.OneWay <= 0 || t.MinDelay < 0 || t.MinDelay > t.OneWay:
 		return fmt.Errorf("hall: one way %v, least delay %v: must satisfy 0 <= least delay <= one way, and one way > 0", t.OneWay, t.MinDelay)
-	case t.Delta <= 0 || t.Sched < 0 || t.Renew < 0 || t.MaxAge < 0 || t.Losses < 0 || t.Lock <= 0:
-		return fmt.Errorf("hall: delta %v, scheduling %v, renew %v, max age %v, losses %d, lock %v: must not be negative, and delta and lock not zero",
-			t.Delta, t.Sched, t.Renew, t.MaxAge, t.Losses, t.Lock)
+	case t.Delta <= 0 || t.Sched < 0 || t.Renew < 0 || t.MaxAge < 0 || t.Losses < 0 || t.Retries < 0 || t.Lock <= 0:
+		return fmt.Errorf("hall: delta %v, scheduling %v, renew %v, max age %v, losses %d, retries %d, lock %v: must not be negative, and delta and lock not zero",
+			t.Delta, t.Sched, t.Renew, t.MaxAge, t.Losses, t.Retries, t.Lock)
 	}
 	g, l, late := t.window(deltas), t.lease(), t.lateness()
 	if need := g + late; l <= need {
 		return broken("C1", "a lease must outlast its own election: lockTime·(1-ρ)/(1+ρ) > G + σ(1+ρ)", l, need, "a lock of", t.leastLock(deltas))
 	}
-	if need := g + 2*late + t.Renew; l < need {
-		return broken("C4", "a lease must cover a round, two late timers and the wanted spacing: lockTime·(1-ρ)/(1+ρ) >= G + 2σ(1+ρ) + R",
+	if need := t.ahead(deltas) + t.Renew; l < need {
+		return broken("C4", "a lease must cover its rounds, late timers and the wanted spacing: lockTime·(1-ρ)/(1+ρ) >= (1+retries)(G + σ(1+ρ)) + σ(1+ρ) + R",
 			l, need, "a lock of", t.leastLock(deltas))
 	}
 	if need := 3*t.Delta + 2*t.Sched - t.MinDelay; t.Period < need {
