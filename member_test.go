@@ -87,23 +87,11 @@ func (h *hall) join(name string) (*Member, error) {
 	return m, err
 }
 
-// assemble runs a test with a council in fake time.
-func assemble(t *testing.T, names []string, test func(t *testing.T, h *hall)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		h := &hall{t: t, network: memory.New(1, names...), names: names, members: make(map[string]*Member)}
+// newHall returns a council in which nobody is yet. It must be called inside a bubble.
+func newHall(t *testing.T, names ...string) *hall {
+	h := &hall{t: t, network: memory.New(1, names...), names: names, members: make(map[string]*Member)}
+	t.Cleanup(func() {
 		var all sync.WaitGroup
-		for _, n := range names {
-			all.Go(func() {
-				if _, err := h.join(n); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		if !t.Failed() {
-			test(t, h)
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		for _, m := range h.members {
@@ -115,6 +103,26 @@ func assemble(t *testing.T, names []string, test func(t *testing.T, h *hall)) {
 			t.Log(h.log())
 		}
 	})
+	return h
+}
+
+// assemble returns a council of which all members have joined.
+func assemble(t *testing.T, names ...string) *hall {
+	t.Helper()
+	h := newHall(t, names...)
+	var all sync.WaitGroup
+	for _, n := range names {
+		all.Go(func() {
+			if _, err := h.join(n); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return h
 }
 
 var three = []string{"a", "b", "c"}
@@ -144,7 +152,8 @@ func (h *hall) leadAll(ctx context.Context, group string) <-chan sign {
 }
 
 func TestLeadCampaignsAgainAfterEachLoss(t *testing.T) {
-	assemble(t, three, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		signs := h.leadAll(ctx, "g")
@@ -176,7 +185,8 @@ func (h *hall) must(_ string, err error) {
 }
 
 func TestLeadEndsWithItsFunction(t *testing.T) {
-	assemble(t, three, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
 		m, bad := h.members["b"], errors.New("enough")
 		err := m.Group("g").Lead(t.Context(), func(context.Context, *Lease) error { return bad })
 		if !errors.Is(err, bad) {
@@ -201,7 +211,8 @@ func TestLeadEndsWithItsFunction(t *testing.T) {
 }
 
 func TestLeadEndsWithItsContextAndOnlyWhenTheFunctionHasStopped(t *testing.T) {
-	assemble(t, three, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
 		why := errors.New("shutting down")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		signs := make(chan sign, 10)
@@ -240,7 +251,8 @@ func TestLeadEndsWithItsContextAndOnlyWhenTheFunctionHasStopped(t *testing.T) {
 // A program that looks at its context after a long pause is told at once, though nothing else of the process has run
 // yet: the clock says so.
 func TestContextAsksTheClock(t *testing.T) {
-	assemble(t, []string{"a"}, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, "a")
 		m := h.members["a"]
 		l, err := m.Group("g").Campaign(t.Context())
 		if err != nil {
@@ -265,7 +277,8 @@ func TestContextAsksTheClock(t *testing.T) {
 }
 
 func TestTransferSaysWhatCameOfIt(t *testing.T) {
-	assemble(t, three, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
 		ctx := t.Context()
 		l, err := h.members["a"].Group("g").Campaign(ctx)
 		if err != nil {
@@ -297,7 +310,8 @@ func TestTransferSaysWhatCameOfIt(t *testing.T) {
 }
 
 func TestWatchShowsEveryChangeWithItsCause(t *testing.T) {
-	assemble(t, three, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
 		var seen []string
 		done := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -332,7 +346,8 @@ func TestWatchShowsEveryChangeWithItsCause(t *testing.T) {
 }
 
 func TestEdictsOfAllLeadersAreInOrder(t *testing.T) {
-	assemble(t, three, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
 		var gate fence.Gate
 		for round := range 12 {
 			m := h.members[three[round%3]]
@@ -357,7 +372,8 @@ func TestEdictsOfAllLeadersAreInOrder(t *testing.T) {
 }
 
 func TestVerifyProvesWhoLeads(t *testing.T) {
-	assemble(t, three, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
 		ctx := t.Context()
 		g := h.members["c"].Group("g")
 		if _, err := g.Verify(ctx); !errors.Is(err, ErrNoLeader) {
@@ -385,7 +401,8 @@ func TestVerifyProvesWhoLeads(t *testing.T) {
 }
 
 func TestCloseLeavesInGoodOrder(t *testing.T) {
-	assemble(t, three, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
 		signs := h.leadAll(t.Context(), "g")
 		first := <-signs
 		begin := time.Now()
@@ -421,7 +438,8 @@ func TestCloseLeavesInGoodOrder(t *testing.T) {
 }
 
 func TestCloseDoesNotWaitForEverButReleasesNothing(t *testing.T) {
-	assemble(t, three, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
 		m := h.members["a"]
 		l, err := m.Group("g").Campaign(t.Context())
 		if err != nil {
@@ -448,7 +466,8 @@ func TestCloseDoesNotWaitForEverButReleasesNothing(t *testing.T) {
 }
 
 func TestStatusSaysHowTheMemberIs(t *testing.T) {
-	assemble(t, three, func(t *testing.T, h *hall) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
 		m := h.members["a"]
 		l, err := m.Group("g").Campaign(t.Context())
 		if err != nil {
@@ -493,8 +512,7 @@ func TestStatusSaysHowTheMemberIs(t *testing.T) {
 
 func TestJoinSaysWhatItIsWaitingFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hall{t: t, network: memory.New(1, three...), names: three, members: make(map[string]*Member)}
-		defer h.network.Close()
+		h := newHall(t, three...)
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
 		_, err := join(ctx, h.config("a"), h.world("a"))
@@ -509,8 +527,7 @@ func TestJoinSaysWhatItIsWaitingFor(t *testing.T) {
 
 func TestAddressesAreResolvedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hall{t: t, network: memory.New(1, three...), names: three, members: make(map[string]*Member)}
-		defer h.network.Close()
+		h := newHall(t, three...)
 		var known atomic.Bool
 		w := h.world("a")
 		right := w.lookup
@@ -540,8 +557,7 @@ func TestAddressesAreResolvedAgain(t *testing.T) {
 
 func TestOnChangeMayBeSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hall{t: t, network: memory.New(1, "a"), names: []string{"a"}, members: make(map[string]*Member)}
-		defer h.network.Close()
+		h := newHall(t, "a")
 		var views []View
 		missed := 0
 		c := h.config("a")

@@ -20,7 +20,7 @@ type layer struct {
 
 // column lists the layers from top to bottom: each knows all that stand below it.
 var column = []layer{
-	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"simulator", "lab"},
+	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"simulator", "lab", "processes"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys", "github.com/goccy/go-yaml",
 			"github.com/HdrHistogram/hdrhistogram-go"}},
 	{name: "agent", packages: []string{"internal/agent/...", "internal/web/..."},
@@ -43,7 +43,11 @@ var beside = []layer{
 	{name: "lab", packages: []string{"internal/lab/..."},
 		knows:   []string{"simulator", "internal/wire", "datagrams", "protocols", "contract", "stamps"},
 		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot", "github.com/HdrHistogram/hdrhistogram-go"}},
-	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence"}},
+	{name: "processes", packages: []string{"internal/town/...", "internal/demo/...", "internal/bench/..."},
+		knows:   []string{"library", "runtime", "internal/transport/relay"},
+		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
+	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence", "fence/sqlfence"},
+		modules: []string{"modernc.org/sqlite"}},
 	{name: "house", packages: []string{"internal/tidy/...", "internal/mutants/..."}},
 }
 
