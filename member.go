@@ -31,6 +31,8 @@ type Member struct {
 	loop    *runtime.Loop
 	board   *runtime.Board
 	port    *runtime.NetPort
+	// clockBad says that the clock runs at the wrong rate.
+	clockBad atomic.Bool
 	// causes counts the changes by cause.
 	causes [64]atomic.Uint64
 

@@ -371,6 +371,61 @@ func TestEdictsOfAllLeadersAreInOrder(t *testing.T) {
 	})
 }
 
+// A member whose clock runs too fast gives its leases up, and leads nothing until it is right.
+func TestMemberWithAWrongClockLeadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHall(t, three...)
+		var rate atomic.Int64 // in percent above the right one
+		base := time.Now()
+		wrong := h.world("a")
+		var mu sync.Mutex
+		var at time.Duration
+		wrong.clock = clock.Of(func() protocol.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			passed := time.Since(base)
+			base = base.Add(passed)
+			at += passed + passed*time.Duration(rate.Load())/100
+			return protocol.Time(at)
+		})
+		var all sync.WaitGroup
+		for _, n := range three {
+			all.Go(func() {
+				w := h.world(n)
+				if n == "a" {
+					w = wrong
+				}
+				m, err := join(t.Context(), h.config(n), w)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				h.mu.Lock()
+				h.members[n] = m
+				h.mu.Unlock()
+			})
+		}
+		all.Wait()
+		l, err := h.members["a"].Group("g").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Minute)
+		if !l.Valid() {
+			t.Fatalf("a good clock costs the lease: %v", l.Cause())
+		}
+		rate.Store(2)
+		<-l.Done()
+		if l.Valid() || l.Cause().Why != ClockFault || !h.members["a"].Status().ClockFault {
+			t.Errorf("valid %v, cause %v", l.Valid(), l.Cause())
+		}
+		if h.members["b"].Status().ClockFault {
+			t.Error("b believes that its own clock is wrong")
+		}
+		_ = l.Resign(t.Context())
+	})
+}
+
 func TestVerifyProvesWhoLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, three...)

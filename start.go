@@ -98,7 +98,7 @@ func (m *Member) start(ctx context.Context) error {
 		return err
 	}
 	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.clock.Now, Late: m.world.clock.Late})
-	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds,
+	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
 		Outdated: m.outdated, Clock: m.world.clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(), Machines: []protocol.Machine{machine},
@@ -112,6 +112,7 @@ func (m *Member) start(ctx context.Context) error {
 	m.background.Go(func() { m.loop.Run(ctx) })
 	m.background.Go(m.observe)
 	m.background.Go(func() { m.resolveAgain(ctx, addrs) })
+	m.background.Go(func() { m.watchClock(ctx) })
 	return nil
 }
 

@@ -49,6 +49,9 @@ type Status struct {
 	// Disk says why the durable record cannot be written; empty if it can. Elections go on meanwhile as far as the
 	// last record allows, which is usually very far.
 	Disk string
+	// ClockFault says that the member's clock provably runs at another rate than those of a majority of the others: it
+	// leads nothing until that is over.
+	ClockFault bool
 	// Realtime says that the member's thread has real-time scheduling.
 	Realtime bool
 	Pauses   Pauses
@@ -124,7 +127,7 @@ func (m *Member) Members() []PeerStatus {
 func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == runtime.Realtime, Leading: m.board.Leading(),
+		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), Leading: m.board.Leading(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
@@ -228,6 +231,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g.put("regent_leading", "groups that programs of this member lead", float64(s.Leading))
 		g.put("regent_ready", "1 if the member takes part", bit(s.Waiting == ""))
 		g.put("regent_disk_ok", "1 if the durable record can be written", bit(s.Disk == ""))
+		g.put("regent_clock_ok", "1 if the clock runs at the rate of the others", bit(!s.ClockFault))
 		g.put("regent_incarnation", "number of this start of the member", float64(s.Incarnation))
 		for _, q := range []struct {
 			name string

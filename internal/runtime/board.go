@@ -31,6 +31,8 @@ type Board struct {
 	// fresh are leases that began in this Step and were not handed to their programs yet.
 	fresh   []*Lease
 	closing bool
+	// faulty says that the clock cannot be believed: nothing may be led.
+	faulty  bool
 	leading atomic.Int64
 
 	questions sync.Map // uint64 to chan protocol.Answer
@@ -98,7 +100,7 @@ func (b *Board) enter(g *Group, c *candidate) {
 
 // campaign tells the machine whether the group has a candidate here, if that changed.
 func (b *Board) campaign(g *Group) {
-	want := len(g.waiting) > 0 && !b.closing
+	want := len(g.waiting) > 0 && !b.closing && !b.faulty
 	if want == g.campaigning || g.lease != nil {
 		return
 	}
@@ -150,7 +152,7 @@ func (b *Board) lead(g *Group, v *protocol.View) {
 		b.leading.Add(1)
 		b.fresh = append(b.fresh, l)
 	}
-	if h := b.horizon(v.Horizon); l.horizon != h || l.until != v.Until {
+	if h := b.horizon(v.Horizon); !l.void && (l.horizon != h || l.until != v.Until) {
 		b.place(l, h, v.Until)
 		g.slot.Publish(l.tenure, &h.Horizon, int64(v.Until))
 	}
@@ -251,7 +253,7 @@ func (b *Board) Published(protocol.Time) {
 		if g.lease != l {
 			continue
 		}
-		if len(g.waiting) == 0 || b.closing {
+		if len(g.waiting) == 0 || b.closing || b.faulty {
 			// Whoever wanted it has gone.
 			b.ask(l, protocol.Resign{Group: g.Name})
 			b.stopped(l)
@@ -301,6 +303,29 @@ func (b *Board) lapse(l *Lease) {
 	if l.cause.Load() == nil {
 		b.tell(l, protocol.Cause{Code: protocol.LeaseExpired, Peer: b.loop.Self})
 		b.ask(l, protocol.Resign{Group: l.group.Name, Why: protocol.LeaseExpired})
+	}
+}
+
+// Fault says whether the lease clock can be believed. If it cannot, all leases are over for their programs at once, and
+// none begins until it can. Nothing is released before they have stopped, as ever. It is for the loop's own goroutine.
+func (b *Board) Fault(faulty bool) {
+	b.faulty = faulty
+	if faulty {
+		b.void()
+	}
+	b.Groups(b.campaign)
+}
+
+// void ends all leases as far as their programs can see.
+func (b *Board) void() {
+	for id, h := range b.horizons {
+		h.Retire()
+		for _, l := range h.leases {
+			l.void = true
+			b.tell(l, protocol.Cause{Code: protocol.ClockFault, Peer: b.loop.Self})
+			b.ask(l, protocol.Resign{Group: l.group.Name, Why: protocol.ClockFault})
+		}
+		delete(b.horizons, id) // later leases lie behind a new one
 	}
 }
 

@@ -490,6 +490,35 @@ func TestCloseStopsTheProgramsThenLeaves(t *testing.T) {
 	})
 }
 
+// A clock that cannot be believed ends leases as programs see them; the groups are kept until the programs have stopped.
+func TestClockFaultEndsLeasesAndReleasesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := reign(t)
+		g := b.Group("g")
+		l := lead(t, g)
+		_ = loop.Do(func(protocol.Time) { b.Fault(true) })
+		<-l.Told()
+		if l.Valid() || l.Cause().Code != protocol.ClockFault {
+			t.Errorf("valid %v, cause %v", l.Valid(), l.Cause())
+		}
+		next := make(chan *Lease, 1)
+		go func() { l, _ := g.Campaign(t.Context()); next <- l }()
+		time.Sleep(time.Second)
+		if l.Valid() || isClosed(l.Over()) || m.groups["g"].tenure == 0 {
+			t.Error("the lease came back, or was released under its program")
+		}
+		_ = l.Stopped(t.Context())
+		time.Sleep(time.Second)
+		if len(next) != 0 {
+			t.Fatal("a lease began on a clock that cannot be believed")
+		}
+		_ = loop.Do(func(protocol.Time) { b.Fault(false) })
+		if again := <-next; !again.Valid() || again.Token() <= l.Token() {
+			t.Error("no lease begins once the clock is right again")
+		}
+	})
+}
+
 func TestHistoryKeepsTheLastChangesOfAllGroups(t *testing.T) {
 	var h history
 	if changes, lost := h.after(0); changes != nil || lost != 0 {

@@ -30,6 +30,8 @@ type Lease struct {
 	horizon *horizon
 	place   int // in the horizon's list
 	until   protocol.Time
+	// void says that the lease counts no more, whatever is renewed.
+	void bool
 	// resigned says that the machine was asked to end the tenure.
 	resigned bool
 	// stopped says that the machine was told that the program has stopped.

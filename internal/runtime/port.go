@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/transport"
@@ -26,6 +27,8 @@ type PortOptions struct {
 	Socket   Socket
 	Wire     *wire.Endpoint
 	Datagram *datagram.Endpoint
+	// Rates compares the clocks, if it is set.
+	Rates *clock.Rates
 	// Names and Addrs are of the members, by rank.
 	Names []string
 	Addrs [][]netip.AddrPort
@@ -146,6 +149,9 @@ func (p *NetPort) judge(now protocol.Time) datagram.Verdict {
 		p.notes.heard(now, p.packet.From)
 		if v.Reason == datagram.Deliver && p.packet.From.Inc != 0 {
 			p.peers[p.packet.From.Rank].differs = false
+			if h := &p.packet.Header; p.Rates != nil {
+				p.Rates.Observe(h.From, h.Echo.Sent, h.Echo.Received, h.Sent, now)
+			}
 		}
 	}
 	return v
