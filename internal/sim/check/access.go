@@ -67,6 +67,10 @@ func (a *access) follow(r *sim.Record) {
 			a.all = r.T
 		}
 		a.forget(r.Node)
+	case sim.EvCommand:
+		if r.Why == "unfit" { // its own authority has no use for it
+			a.started[r.Node] = r.T
+		}
 	case sim.EvFault, sim.EvHeal:
 		a.fault(r)
 	}
