@@ -26,8 +26,8 @@
 //	          next one is given); At
 //	attempt   candidate: request Seq is sent; Members is its alive set; Start. Renewals too.
 //	fail      candidate: request Seq came to nothing: "refused", "silence", "fresh", "minority", "late"
-//	lease     leader: gained or renewed by request Seq, sent at Start: Until, Tenure, Members (the support set); At. With Why
-//	          "frozen": it will not be renewed any more.
+//	lease     leader: gained or renewed by request Gen, sent at Start: Until, Tenure, Seq (its horizon, one for each tenure),
+//	          Members (the support set); At. With Why "frozen": it will not be renewed any more.
 //	stepdown  leader: it no longer leads in Tenure; Why "stopped" or "expired". It precedes every Release.
 //
 // # Where this differs from the paper

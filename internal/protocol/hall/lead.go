@@ -41,7 +41,7 @@ func (m *Machine) gain(now, until protocol.Time) {
 	l.rounds++
 	m.cand = l.until.Add(-m.cfg.ahead(m.cfg.Window()))
 	m.out.Horizons = append(m.out.Horizons, protocol.Horizon{ID: protocol.HorizonID(l.tenure), Until: l.until})
-	m.fact(protocol.Fact{Ev: protocol.EvLease, Tenure: l.tenure, Seq: p.request, Start: p.sent, Until: l.until, Members: l.support, At: now})
+	m.fact(protocol.Fact{Ev: protocol.EvLease, Tenure: l.tenure, Seq: l.tenure, Gen: p.request, Start: p.sent, Until: l.until, Members: l.support, At: now})
 	switch {
 	case first:
 		m.publishLead(protocol.Cause{Code: protocol.Elected, Peer: m.cfg.Self})
@@ -92,7 +92,7 @@ func (m *Machine) endRenewals(now protocol.Time, why protocol.Cause) {
 	l.ending = true
 	m.askToStop(now, why)
 	l.stopBy, m.cand = protocol.Never, protocol.Never
-	m.fact(protocol.Fact{Ev: protocol.EvLease, Tenure: l.tenure, Seq: m.request, Until: l.until, Members: l.support, At: now, Why: "frozen"})
+	m.fact(protocol.Fact{Ev: protocol.EvLease, Tenure: l.tenure, Seq: l.tenure, Gen: m.request, Until: l.until, Members: l.support, At: now, Why: "frozen"})
 }
 
 // onStopped ends the leadership of a program that was asked to stop and has. A program that stops unasked has resigned.

@@ -37,7 +37,7 @@ func (m *Machine) onElection(now protocol.Time, r *protocol.Receive, e *Election
 		m.count(now, e.Request, yes)
 		return
 	}
-	m.learn(now, r.From, e, yes)
+	m.learn(now, r.From, e)
 	m.answer(now, r.From, e, yes)
 }
 
@@ -73,10 +73,11 @@ func (m *Machine) onRelease(now protocol.Time, in *protocol.Receive, r *Release)
 	}
 }
 
-// learn takes from an Election who leads, and with whom.
-func (m *Machine) learn(now protocol.Time, from protocol.Ident, e *Election, yes bool) {
+// learn takes from an Election who leads, and with whom. A leader that this member will not support again leads it for as
+// long as the lock stands.
+func (m *Machine) learn(now protocol.Time, from protocol.Ident, e *Election) {
 	switch {
-	case yes && e.Support.Has(m.cfg.Self):
+	case e.Support.Has(m.cfg.Self) && m.grant.to == from && now <= m.grant.until:
 		if m.followed == from && m.partition == e.Support {
 			return
 		}

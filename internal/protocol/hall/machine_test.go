@@ -165,6 +165,27 @@ func TestVoterIsLockedToTheLastInstant(t *testing.T) {
 	}
 }
 
+// TestLockGivenJustBeforeARequestIsOverWhenTheNextComes is HALL Fig. 21 and E-H2, at its worst: the first request took Δ and
+// came just after the voter had locked itself to another, the second comes as early as it may and takes no time; the
+// candidate's clock is as fast and the voter's as slow as can be.
+func TestLockGivenJustBeforeARequestIsOverWhenTheNextComes(t *testing.T) {
+	for name, timing := range map[string]hall.Timing{"lan": hall.LAN, "fast": hall.Fast, "wan": hall.WAN, "fitted": hall.LAN.Fit(2)} {
+		x := join(t, 2, 3, func(c *hall.Config) { c.Timing = timing })
+		if !x.supported(1, &hall.Election{Request: 1}) {
+			t.Fatal("not supported")
+		}
+		x.now++
+		if x.supported(0, &hall.Election{Request: 1}) {
+			t.Fatal("supports two")
+		}
+		between := x.cfg.Rho.RealAtLeast(x.cfg.Period-x.cfg.Sched) - x.cfg.Delta + x.cfg.MinDelay
+		x.now = x.now.Add(x.cfg.Rho.WaitAtMost(between))
+		if !x.supported(0, &hall.Election{Request: 2}) {
+			t.Errorf("%s: still locked to b when the second request of a comes", name)
+		}
+	}
+}
+
 func TestRestartedVoterGrantsNothingForALock(t *testing.T) {
 	c := hall.Default(1, 2, 7, hall.LAN)
 	c.Group = group
