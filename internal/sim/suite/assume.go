@@ -10,9 +10,8 @@ import (
 // What the electors that count suspicions assume is made by the functions here. Each enforces its assumption without
 // exception, so that a core that does not converge is wrong, and breaks what it need not keep.
 
-// InOrder returns links on which responses to queries arrive in the same order over and over, so that MP holds: whoever
-// wins a query wins them all. Either some members are so far away from all others that they always lose, or each pair is
-// as far apart as no other. If slow is not zero messages leave in batches, so seldom that no time-out of less is any good.
+// InOrder returns links on which responses to queries arrive in the same order over and over, so that MP holds. Either some
+// members are so far away from all others that they always lose there, or each pair is as far apart as no other. If slow is not zero messages leave in batches, so seldom that no time-out of less is any good.
 func InOrder(d *sim.Dice, members int, core protocol.Set, f int, timely, slow time.Duration) Relink {
 	lags := laggards(d, core, f-(members-core.Len()))
 	place := permutation(d, members*(members-1)/2)
