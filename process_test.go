@@ -5,6 +5,7 @@ package regent_test
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,21 @@ func TestMain(m *testing.M) {
 	}
 	os.Setenv(memberEnv, "1") // for the children only: this process has looked already
 	os.Exit(m.Run())
+}
+
+// freeAddrs returns loopback addresses that nobody listens on.
+func freeAddrs(t testing.TB, n int) []string {
+	t.Helper()
+	var addrs []string
+	for range n {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		addrs = append(addrs, c.LocalAddr().String())
+	}
+	return addrs
 }
 
 // newTown returns a town of member processes.

@@ -100,7 +100,7 @@ func (m *Member) start(ctx context.Context) error {
 	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.clock.Now, Late: m.world.clock.Late})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
-		Outdated: m.outdated, Clock: m.world.clock.Now, Log: m.log})
+		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(), Machines: []protocol.Machine{machine},
 		Clock: m.world.clock.Now, Port: m.port, Sink: m.board, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
 	if m.dir != nil {

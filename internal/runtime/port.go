@@ -10,6 +10,7 @@ import (
 
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/datagram/path"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/wire"
@@ -37,8 +38,10 @@ type PortOptions struct {
 	// Outdated is called when a peer has heard a later incarnation of this member than it speaks under: its record is an
 	// old copy. It may deliver what tells its machine so.
 	Outdated func(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver Deliver)
-	Clock    func() protocol.Time
-	Log      *slog.Logger
+	// Recent is for how long a proof counts that packets to a peer come by one of its addresses.
+	Recent time.Duration
+	Clock  func() protocol.Time
+	Log    *slog.Logger
 }
 
 // A NetPort is the Port over a real or imagined network: it packs messages into packets, seals and opens them, and bounds
@@ -64,6 +67,10 @@ type outbox struct {
 	// never.
 	shown   protocol.Time
 	differs bool
+	// choice is by which address it is reached, and tally by which of ours it reaches us.
+	choice path.Choice
+	tally  path.Tally
+	heard  path.Heard
 }
 
 // Traffic counts what went through a port. It may be read at any time.
@@ -132,8 +139,16 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		return
 	}
 	p.receive.From, p.receive.Delay = p.packet.From, v.Delay
+	from := &p.peers[p.packet.From.Rank]
+	if p.Datagram.Fast(v.Delay) {
+		from.tally.Note(p.packet.Path, p.packet.Sent, v.Delay)
+	}
 	for i := range p.packet.Messages {
 		m := &p.packet.Messages[i]
+		if h, ok := m.Message.(*path.Heard); ok {
+			from.choice.Prove(h)
+			continue
+		}
 		p.receive.Message = m.Message
 		deliver(now, int(m.Channel), &p.receive)
 	}
@@ -213,10 +228,23 @@ func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 			panic("runtime: " + err.Error())
 		}
 	}
+	if h, ok := b.tally.Best(p.Recent); ok && len(p.Addrs[p.Self]) > 1 && h != b.heard {
+		b.heard = h // it has several ways to us, and must know which is good
+		if err := b.batch.Add(0, &b.heard); err != nil {
+			panic("runtime: " + err.Error())
+		}
+	}
+	addrs := p.Addrs[to]
+	first, all := b.choice.Pick(now, len(addrs), p.Recent)
 	payload, _ := b.batch.Next()
 	for {
-		h := p.Datagram.Stamp(now, since, to)
-		p.seal(&h, payload)
+		for i := range addrs {
+			if all || i == int(first) {
+				// Each is a datagram of its own: the path is under its seal.
+				h := p.Datagram.Stamp(now, since, to)
+				p.seal(&h, uint8(i), payload)
+			}
+		}
 		var more bool
 		if payload, more = b.batch.Next(); !more {
 			break
@@ -225,12 +253,8 @@ func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 	b.batch.Reset()
 }
 
-// seal adds a packet to out, one for each address of the peer that it goes to.
-func (p *NetPort) seal(h *datagram.Header, payload []byte) {
-	addrs := p.Addrs[h.To.Rank]
-	if len(addrs) == 0 {
-		return // its name does not resolve yet
-	}
+// seal adds a packet to out.
+func (p *NetPort) seal(h *datagram.Header, path uint8, payload []byte) {
 	if len(p.out) < cap(p.out) {
 		p.out = p.out[:len(p.out)+1]
 	} else {
@@ -238,10 +262,10 @@ func (p *NetPort) seal(h *datagram.Header, payload []byte) {
 	}
 	o := &p.out[len(p.out)-1]
 	var err error
-	if o.Data, err = p.Wire.Seal(o.Data[:0], h, 0, payload); err != nil {
+	if o.Data, err = p.Wire.Seal(o.Data[:0], h, path, payload); err != nil {
 		panic("runtime: " + err.Error())
 	}
-	o.Addr = addrs[0]
+	o.Addr = p.Addrs[h.To.Rank][path]
 	p.traffic.BytesOut.Add(uint64(len(o.Data)))
 }
 
@@ -263,7 +287,10 @@ func (p *NetPort) Close() error {
 }
 
 // SetAddrs says where a peer receives packets from now on.
-func (p *NetPort) SetAddrs(peer protocol.Rank, addrs []netip.AddrPort) { p.Addrs[peer] = addrs }
+func (p *NetPort) SetAddrs(peer protocol.Rank, addrs []netip.AddrPort) {
+	p.Addrs[peer] = addrs
+	p.peers[peer].choice.Reset()
+}
 
 // Traffic counts what went through the port. It may be read at any time.
 func (p *NetPort) Traffic() *Traffic { return &p.traffic }
@@ -288,7 +315,8 @@ type PeerReport struct {
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
 	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.notes.seen[peer], Trouble: p.notes.trouble[peer]}
 	if a := p.Addrs[peer]; len(a) > 0 {
-		r.Addr = a[0]
+		best, _ := p.peers[peer].choice.Best()
+		r.Addr = a[min(int(best), len(a)-1)]
 	}
 	return r
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/regentproject/regent/internal/datagram/path"
 	"github.com/regentproject/regent/internal/protocol/detect"
 	"github.com/regentproject/regent/internal/protocol/fsource"
 	"github.com/regentproject/regent/internal/protocol/hall"
@@ -58,6 +59,8 @@ var Types = []Type{
 	{Number: 130, Message: (*detect.START)(nil)},
 
 	{Number: 144, Message: (*ring.Beat)(nil)},
+
+	{Number: 160, Message: (*path.Heard)(nil), Recovery: true},
 }
 
 var messages = newTable(Types)
