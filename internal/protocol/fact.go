@@ -44,4 +44,6 @@ const (
 	EvVerify   Ev = "verify"   // Peer is known to lead until Until, at Term
 	EvWait     Ev = "wait"     // the voter grants nothing until Until; Why
 	EvSpeak    Ev = "speak"    // the member speaks as incarnation Seq from now on; Term: its floor; Why
+	EvCount    Ev = "count"    // a counter of suspicions has grown: Peer's is Seq now; Why: of which kind
+	EvRound    Ev = "round"    // the query Seq has ended; Members are those whose responses won
 )

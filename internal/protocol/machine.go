@@ -28,8 +28,10 @@ type Effects struct {
 	Views []View
 	// Horizons that moved: the shared ends of leases. Published with the views, after them.
 	Horizons []Horizon
-	// Persist is a record to make durable; nil if there is none. Records replace one another; Persisted comes back, once
-	// for each, when it is on disk.
+	// Persist is a record to make durable; nil if there is none. Records replace one another, and one write may stand for
+	// several of them, of which the disk then only ever sees the last. Persisted comes back once for each, in order, when it
+	// or a later one is on disk. Whether that is before or after the messages leave that waited for it is the driver's
+	// business.
 	Persist []byte
 	// Send lists messages in order. A message to oneself goes through the queue like any other.
 	Send []Envelope

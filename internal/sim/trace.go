@@ -38,7 +38,8 @@ var (
 	undomained = evSet(EvStart, EvRestart, EvRefuse, EvCrash, EvClose, EvPersist, EvCommand, EvFault, EvHeal, EvPhase, EvSend,
 		EvDeliver, EvDrop, EvAnswer)
 	peered = evSet(protocol.EvWeak, protocol.EvSuspect, protocol.EvTrust, protocol.EvPromise, protocol.EvBreak, protocol.EvAssign,
-		protocol.EvUnassign, protocol.EvVerify, EvView, EvSend, EvDeliver, EvDrop, EvAnswer)
+		protocol.EvUnassign, protocol.EvGrant, protocol.EvUngrant, protocol.EvVerify, protocol.EvCount, EvView, EvSend, EvDeliver,
+		EvDrop, EvAnswer)
 )
 
 func evSet(evs ...protocol.Ev) map[protocol.Ev]bool {

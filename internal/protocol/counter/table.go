@@ -6,11 +6,11 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// EvCount is the fact that a counter has grown: Peer's is Seq now; Why names the source.
-const EvCount protocol.Ev = "count"
-
-// EvRound is the fact that a query has ended: Seq is its number, Members are those whose responses won.
-const EvRound protocol.Ev = "round"
+// The facts of these electors.
+const (
+	EvCount = protocol.EvCount
+	EvRound = protocol.EvRound
+)
 
 // A Table holds a counter for each member.
 type Table struct {

@@ -3,6 +3,7 @@ package script_test
 import (
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -69,23 +70,45 @@ func (l *eventLog) Observe(r *sim.Record) error {
 	if err != nil {
 		return err
 	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(line, &object); err != nil {
-		return err
-	}
 	ev := string(r.Ev)
 	l.lines[ev]++
 	if l.fields[ev] == nil {
 		l.fields[ev] = map[string]int{}
 	}
-	for name := range object {
-		l.fields[ev][name]++
+	for name := range names(line) {
+		l.fields[ev][string(name)]++
 	}
 	return nil
 }
 
-// playAll plays stories of all kinds and random runs of all protocols, until every described event has been seen.
-func playAll(t *testing.T, events map[string]*described) *eventLog {
+// names yields the names in a line, but not in what its values consist of. There are millions of lines, and a decoder would
+// take a minute for them.
+func names(line []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		depth, from := 0, 0 // from: where the present string begins, 0 outside of strings
+		for i := 0; i < len(line); i++ {
+			switch c := line[i]; {
+			case from > 0 && c == '\\':
+				i++
+			case from > 0 && c == '"':
+				if depth == 1 && i+1 < len(line) && line[i+1] == ':' && !yield(line[from:i]) {
+					return
+				}
+				from = 0
+			case from > 0:
+			case c == '"':
+				from = i + 1
+			case c == '{' || c == '[':
+				depth++
+			case c == '}' || c == ']':
+				depth--
+			}
+		}
+	}
+}
+
+// playAll plays stories of all kinds and a random run of every protocol. What those do not show has a script here.
+func playAll(t *testing.T) *eventLog {
 	t.Helper()
 	log := &eventLog{lines: map[string]int{}, fields: map[string]map[string]int{}}
 	stories, err := filepath.Glob("testdata/*/*.txt")
@@ -101,12 +124,12 @@ func playAll(t *testing.T, events map[string]*described) *eventLog {
 	}
 	playLogged(t, "protocol rank\nmembers 3\nrun 1s\ncrash a\nrun 1s\nrestart a\nrun 1s",
 		script.Options{Protocol: refusing(t), Observers: []sim.Observer{log}})
+	playLogged(t, "protocol nerio\nmembers 3\ngroups blue\nprograms stop 1s\nrun 1s\nresign leader\nrun 2s\nleave * within 5s\nrun 5s",
+		script.Options{Observers: []sim.Observer{log}})
 	playLogged(t, "protocol nerio\nmembers 3\nrun 1s", script.Options{Protocol: unstamped(t), Observers: []sim.Observer{log}})
 	for _, p := range suite.All() {
-		for seed := uint64(1); seed == 1 || p.Name == "nerio" && seed <= 20 && !seenAll(events, log); seed++ {
-			if _, _, err := fuzz.Seed(p, p.Members, seed, fuzz.DefaultFor, log); err != nil {
-				t.Fatal(err)
-			}
+		if _, _, err := fuzz.Seed(p, p.Members, 1, fuzz.DefaultFor, log); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return log
@@ -146,21 +169,9 @@ func unstamped(t *testing.T) *suite.Protocol {
 	return p
 }
 
-// seenAll says whether every described field of every described event has been seen.
-func seenAll(events map[string]*described, log *eventLog) bool {
-	for ev, d := range events {
-		for name := range d.fields {
-			if log.fields[ev][name] == 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 func TestTheTraceIsAsDocumented(t *testing.T) {
 	events := describedEvents(t)
-	log := playAll(t, events)
+	log := playAll(t)
 	for _, ev := range slices.Sorted(maps.Keys(log.lines)) {
 		d := events[ev]
 		if d == nil {
