@@ -259,7 +259,7 @@ func TestCalmLetsOneThatComesAndGoesWait(t *testing.T) {
 	x.at(x.now)
 	back := x.now
 	for i := uint64(2); x.now < back+2000*ms; i++ {
-		x.hear(0, &hall.Election{Request: i})
+		x.hear(0, &hall.Election{Request: i, Alive: protocol.NewSet(0, 1)})
 		answered := len(x.sentOf("hall.Reply")) > 0
 		if want := x.now.Sub(back) >= time.Second; answered != want {
 			t.Fatalf("%v after it was heard again: answered %v", x.now.Sub(back), answered)

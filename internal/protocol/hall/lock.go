@@ -25,6 +25,11 @@ func (m *Machine) supports(now protocol.Time, from protocol.Ident, request uint6
 
 // onElection answers a fast Election; a slow one is as good as none.
 func (m *Machine) onElection(now protocol.Time, r *protocol.Receive, e *Election) {
+	if r.Delay <= m.cfg.Delta && m.deafTo(now, r.From.Rank, e) {
+		// It does not count as alive, but is told no, so that it hears this member as soon as it can.
+		m.answer(now, r.From, e, false)
+		return
+	}
 	if !m.note(now, r.From.Rank, r.Delay, m.cfg.Delta) {
 		return
 	}

@@ -131,6 +131,48 @@ func TestSlowRepliesDoNotCount(t *testing.T) {
 	}
 }
 
+func TestWhoDoesNotAnswerForLongDoesNotKeepOneFromLeading(t *testing.T) {
+	x := join(t, 0, 2)
+	began := x.now
+	for led := false; !led; {
+		// b is heard, as a candidate of its own, but does not hear: it never answers.
+		x.hear(1, &hall.Election{Request: uint64(x.now / ms)})
+		for range 3 {
+			x.now += 10 * ms
+			if x.step(protocol.Tick{}); len(x.sentOf("hall.Election")) > 0 {
+				x.loop()
+			}
+			led = led || len(x.last.Horizons) > 0
+		}
+		if waited := x.now.Sub(began); led != (waited > x.cfg.Expires) && waited < x.cfg.Expires || waited > x.cfg.Kappa() {
+			t.Fatalf("leads: %v, after %v", led, waited)
+		}
+	}
+}
+
+func TestWhoIsNotHeardByACandidateDoesNotWaitForItForEver(t *testing.T) {
+	x := join(t, 1, 2)
+	began := x.now
+	for i := uint64(1); ; i++ {
+		// a asks all the time, and never names b among those that it hears.
+		x.hear(0, &hall.Election{Request: i})
+		if r, _ := x.reply(); !r.Yes.Has(1) && x.now.Sub(began) < x.cfg.Expires {
+			t.Fatalf("not supported after %v", x.now.Sub(began))
+		} else if r.No.Has(1) {
+			break // but it is answered, so that it can hear b again
+		}
+		x.now += 60 * ms
+	}
+	for x.now.Sub(began) < x.cfg.Kappa()+x.cfg.Expires {
+		x.now += 10 * ms
+		if x.step(protocol.Tick{}); len(x.sentOf("hall.Election")) > 0 {
+			return
+		}
+		x.hear(0, &hall.Election{Request: uint64(x.now / ms)})
+	}
+	t.Error("never becomes a candidate itself")
+}
+
 func TestVoterSupportsOnlyTheBestThatItHears(t *testing.T) {
 	x := join(t, 2, 4)
 	if x.supported(3, &hall.Election{Request: 1}) {
