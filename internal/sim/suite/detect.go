@@ -32,6 +32,7 @@ func detectProtocol() *Protocol {
 			{sim.Lose, 4}, {sim.Duplicate, 3}, {sim.Rate, 3}, {sim.Jump, 1},
 		},
 		Timely: stableTimely,
+		Assume: oneAccessible,
 		Settle: stableSettle,
 		Core:   func(int) int { return 1 },
 		Rows:   Rows,
