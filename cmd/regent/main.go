@@ -26,6 +26,7 @@ func main() {
 var subcommands = []func() *cobra.Command{
 	demoCommand,
 	demoMemberCommand,
+	labCommand,
 	simCommand,
 	versionCommand,
 }
