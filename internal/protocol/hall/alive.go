@@ -18,33 +18,14 @@ func (m *Machine) note(now protocol.Time, r protocol.Rank, bound, limit time.Dur
 		return false
 	}
 	p.heard, p.slow, p.lost = now, 0, false
-	if !m.alive.Has(r) {
-		m.alive.Add(r)
-		p.answered = now
-	}
+	m.alive.Add(r)
 	m.stale = min(m.stale, now.Add(m.cfg.Expires))
 	m.purge(now)
 	return true
 }
 
-// needed returns those whose support this member needs: all that are alive, less those that have not answered for so long that
-// they cannot be hearing it. One that is heard but does not hear would otherwise keep it from leading for ever.
-func (m *Machine) needed(now protocol.Time) protocol.Set {
-	need := m.alive
-	if m.asking == 0 || now.Sub(m.asking) < m.cfg.Expires {
-		return need
-	}
-	for i, word := range need {
-		for ; word != 0; word &= word - 1 {
-			if r := lowest(i, word); r != m.cfg.Self && now.Sub(max(m.asking, m.peers[r].answered)) >= m.cfg.Expires {
-				need.Remove(r)
-			}
-		}
-	}
-	return need
-}
-
-// deafTo says whether a candidate has not heard this member for so long, by its own Elections, that it cannot be led by it.
+// deafTo says whether a candidate has not heard this member for so long, by its own Elections, that neither can lead the
+// other. If it counted as alive it would keep this member from leading for ever, being better, or never saying yes.
 func (m *Machine) deafTo(now protocol.Time, r protocol.Rank, e *Election) bool {
 	p := &m.peers[r]
 	switch {

@@ -41,10 +41,10 @@
 //   - A member that starts grants nothing for the time of a lock; requests are numbered within an incarnation (E-H8).
 //   - Strangers find each other because the datagram layer probes them; nothing is done about it here (E-H9).
 //   - Calm keeps a member that comes and goes from deposing good leaders (E-H10).
-//   - A link may be bad in one direction only. A candidate does not need the support of a member that it hears but that has
-//     not answered for longer than expires, and a member does not wait for a better candidate that has not named it among
-//     those that it hears for that long. Where connections are the same in both directions, as the paper has them, this
-//     changes nothing; otherwise one direction of one link could keep a whole group from having a leader.
+//   - A link may be bad in one direction only. A candidate that has not named this member among those that it hears for
+//     longer than expires does not count as alive: it cannot lead this member, nor be led by it. Where connections are the
+//     same in both directions, as the paper has them, this changes nothing; otherwise one direction of one link could keep
+//     a whole group from having a leader.
 //   - Nobody replies to itself: its own Election, looped back, is enough, also for a member that is alone.
 //   - A candidate whose first request met no objection asks again at once instead of after a period.
 //   - After a failed renewal the next request comes a period after the last one, not a period after the demotion, so that a

@@ -181,7 +181,7 @@ func (m *Machine) leave() {
 		m.giveBack(m.request)
 	}
 	m.drop()
-	m.open, m.lead.leaving, m.cand, m.asking = false, false, protocol.Never, 0
+	m.open, m.lead.leaving, m.cand = false, false, protocol.Never
 	m.alive, m.stale = protocol.Set{}, protocol.Never
 	m.followed, m.partition = protocol.NoIdent, protocol.Set{}
 	m.tree = collation{due: protocol.Never, ackDue: protocol.Never}

@@ -32,8 +32,6 @@ type Machine struct {
 	request uint64 // the last one sent
 	pend    round
 	missing protocol.Set // who did not answer the request before
-	// asking is since when this member has been asking for support without a break; zero if it does not.
-	asking protocol.Time
 	// cand is when to ask for support next, and collect when the replies to the pending request are counted.
 	cand, collect protocol.Time
 
@@ -59,9 +57,8 @@ type peer struct {
 	voided uint64
 	// slow is the bound of the last slow message since heard, zero if there was none.
 	slow time.Duration
-	// answered is when the member last answered a request of this one in time, or was first heard. unlisted is since when its
-	// Elections have not named this one among those that it hears; zero if the last one did.
-	answered, unlisted protocol.Time
+	// unlisted is since when its Elections have not named this one among those that it hears; zero if the last one did.
+	unlisted protocol.Time
 	// lost says that it fell silent, or was restarted, while this member's last lock was on it; since and last are when it
 	// has been heard without a break again. These count only with Calm.
 	lost        bool

@@ -11,7 +11,7 @@ func (m *Machine) candidate(now protocol.Time) {
 	m.purge(now)
 	if best, until := m.better(); best != protocol.Nobody {
 		m.drop()
-		m.cand, m.asking = until, 0
+		m.cand = until
 		if m.leading(now) {
 			m.endRenewals(now, protocol.Cause{Code: protocol.Merged, Peer: best})
 			m.cand = until
@@ -23,11 +23,8 @@ func (m *Machine) candidate(now protocol.Time) {
 
 // begin sends a request.
 func (m *Machine) begin(now protocol.Time) {
-	if m.asking == 0 {
-		m.asking = now
-	}
 	m.request++
-	m.pend = round{on: true, request: m.request, sent: now, target: m.needed(now)}
+	m.pend = round{on: true, request: m.request, sent: now, target: m.alive}
 	m.cand, m.collect = protocol.Never, now.Add(m.cfg.window(m.cfg.Window()))
 	m.elect = Election{Request: m.request, Alive: m.alive, Rotation: m.turn}
 	if m.cfg.Arity > 0 {
@@ -83,9 +80,7 @@ func (m *Machine) onReply(now protocol.Time, r *protocol.Receive, msg *Reply) {
 			if !m.note(now, x, bound, limit) {
 				yes.Remove(x)
 				no.Remove(x)
-				continue
 			}
-			m.peers[x].answered = now
 		}
 	}
 	if bound > limit {
@@ -113,8 +108,7 @@ func (m *Machine) evaluate(now protocol.Time) {
 	m.drop()
 	m.missing = p.target.Minus(p.yes.Union(p.no))
 	lease := m.cfg.lease()
-	need := m.needed(now)
-	backed := p.yes.Contains(need) && m.best(&p.yes) == m.cfg.Self && p.yes.Len() >= m.cfg.Supporters
+	backed := p.yes == m.alive && m.best(&p.yes) == m.cfg.Self && p.yes.Len() >= m.cfg.Supporters
 	switch {
 	case backed && p.target.Has(m.cfg.Self) && now < p.sent.Add(lease):
 		m.gain(now, p.sent.Add(lease))
@@ -149,7 +143,7 @@ func (m *Machine) failure() string {
 	switch {
 	case !p.no.Empty():
 		return "refused"
-	case !p.yes.Contains(m.alive):
+	case p.yes != m.alive:
 		return "silence"
 	case !p.target.Has(m.cfg.Self):
 		return "fresh"
