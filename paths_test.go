@@ -17,7 +17,7 @@ import (
 // patient survives pauses of a busy machine.
 var patient = func() regent.Timing {
 	t := regent.LAN
-	t.Lease, t.LongestLease = time.Second, 2*time.Second
+	t.Lease, t.LongestLease = 600*time.Millisecond, time.Second
 	return t
 }()
 

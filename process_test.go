@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/town"
 )
 
@@ -51,7 +50,7 @@ func freeAddrs(t testing.TB, n int) []string {
 // newTown returns a town of member processes.
 func newTown(t testing.TB, change func(*town.Options), names ...string) *folk {
 	t.Helper()
-	o := town.Options{Names: names, Dir: t.TempDir(), Timing: regent.LAN, Command: town.Self(), Poll: time.Millisecond,
+	o := town.Options{Names: names, Dir: t.TempDir(), Timing: patient, Command: town.Self(), Poll: time.Millisecond,
 		Log: func(member, line string) { t.Logf("%s: %s", member, line) }}
 	if change != nil {
 		change(&o)
@@ -60,7 +59,7 @@ func newTown(t testing.TB, change func(*town.Options), names ...string) *folk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &folk{Town: w, t: t}
+	f := &folk{Town: w, t: t, stopped: make(map[uint64]int64), starts: make(map[string]int), joins: make(map[string]int)}
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -76,6 +75,10 @@ type folk struct {
 	// held are all leaderships that programs wrote down, and last is the last that began.
 	held []town.Event
 	last town.Event
+	// stopped is when the programs of leaderships were told to stop, by token.
+	stopped map[uint64]int64
+	// starts and joins count how often members were started and took part.
+	starts, joins map[string]int
 }
 
 // start starts members.
@@ -85,6 +88,7 @@ func (f *folk) start(names ...string) {
 		if err := f.Start(name); err != nil {
 			f.t.Fatal(err)
 		}
+		f.starts[name]++
 	}
 }
 
@@ -117,8 +121,12 @@ func (f *folk) await(what string, match func(*town.Event) bool) town.Event {
 func (f *folk) note(e *town.Event) {
 	f.t.Helper()
 	switch e.What {
+	case town.Joined:
+		f.joins[e.Member]++
 	case town.Leads:
 		f.last = *e
+	case town.Stops:
+		f.stopped[e.Token] = e.At
 	case town.Failed:
 		f.t.Logf("%s failed: %s", e.Member, e.Text)
 	case town.Held:
@@ -140,12 +148,21 @@ func (f *folk) leader(after uint64) town.Event {
 	return f.last
 }
 
-// joined waits until members take part.
+// stops waits until the program of a leadership was told to stop.
+func (f *folk) stops(token uint64) {
+	f.t.Helper()
+	for f.stopped[token] == 0 {
+		f.await("the old leader to stop", func(e *town.Event) bool { return e.What == town.Stops })
+	}
+}
+
+// joined waits until members take part, each as often as it was started.
 func (f *folk) joined(names ...string) {
 	f.t.Helper()
-	for len(names) > 0 {
-		e := f.await("members to join", func(e *town.Event) bool { return e.What == town.Joined })
-		names = slices.DeleteFunc(names, func(n string) bool { return n == e.Member })
+	for _, n := range names {
+		for f.joins[n] < f.starts[n] {
+			f.await(n+" to join", func(e *town.Event) bool { return e.What == town.Joined })
+		}
 	}
 }
 
@@ -224,14 +241,9 @@ func TestLeaderThatIsCutOffStopsBeforeAnotherLeads(t *testing.T) {
 	for range 3 {
 		old := f.leader(last)
 		f.must(f.Cut(old.Member))
-		var stopped int64
-		next := f.await("a leader on the other side", func(e *town.Event) bool {
-			if e.What == town.Stops && e.Member == old.Member {
-				stopped = e.At
-			}
-			return e.What == town.Leads && e.Token > old.Token
-		})
-		if stopped == 0 || stopped > next.At {
+		next := f.leader(old.Token)
+		f.stops(old.Token) // the two may be heard of in any order
+		if stopped := f.stopped[old.Token]; stopped > next.At {
 			t.Errorf("%s led %v before %s was told to stop", next.Member, time.Duration(stopped-next.At), old.Member)
 		}
 		f.must(f.Heal(old.Member))
@@ -264,6 +276,7 @@ func TestMembersThatRestartFasterThanTheLease(t *testing.T) {
 func TestMemberThatLostItsDirectoryAsksTheOthers(t *testing.T) {
 	f := newTown(t, nil, "a", "b", "c")
 	f.start("a", "b", "c")
+	f.joined("a", "b", "c")
 	e := f.leader(0)
 	f.must(f.Crash(e.Member))
 	f.must(os.RemoveAll(filepath.Join(f.Dir, e.Member)))
@@ -335,6 +348,7 @@ func (f *folk) trouble(at, with, what string) {
 func TestMemberWithAnotherConfigurationIsNamed(t *testing.T) {
 	f := newTown(t, nil, "a", "b", "c")
 	f.start("a", "b", "c")
+	f.joined("a", "b", "c")
 	e := f.leader(0)
 	other := f.others(e.Member)[0]
 	f.must(f.Crash(other))
@@ -352,6 +366,7 @@ func TestMemberWithAnotherConfigurationIsNamed(t *testing.T) {
 func TestTwoProcessesWithOneNameDoNotCount(t *testing.T) {
 	f := newTown(t, nil, "a", "b", "c")
 	f.start("a", "b", "c")
+	f.joined("a", "b", "c")
 	e := f.leader(0)
 	name := f.others(e.Member)[0]
 	o, err := f.Order(name)
@@ -385,6 +400,7 @@ func TestMemberOnAFullDiskDoesNotStartAndSaysWhy(t *testing.T) {
 		}
 	}, "a", "b", "c")
 	f.start("a", "b", "c")
+	f.joined("a", "b", "c")
 	e := f.leader(0)
 	name := f.others(e.Member)[0]
 	f.must(f.Crash(name))
@@ -396,6 +412,7 @@ func TestMemberOnAFullDiskDoesNotStartAndSaysWhy(t *testing.T) {
 	}
 	f.await("its process to end", func(e *town.Event) bool { return e.What == town.Gone && e.Member == name })
 	limit = false
+	f.starts[name]--
 	f.start(name) // nothing is lost: with room it starts where it was
 	f.joined(name)
 }
@@ -424,6 +441,7 @@ func TestMemberWithARestoredOldDirectoryAsksTheOthers(t *testing.T) {
 func restoreOldDirectory(t *testing.T, starts int) {
 	f := newTown(t, nil, "a", "b", "c")
 	f.start("a", "b", "c")
+	f.joined("a", "b", "c")
 	e := f.leader(0)
 	name := f.others(e.Member)[0]
 	record := filepath.Join(f.Dir, name, "record")

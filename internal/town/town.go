@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -67,7 +68,8 @@ type Town struct {
 type member struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	gone   chan struct{}
+	dead   atomic.Bool
+	gone   chan struct{} // closed when that was said
 	paused bool
 }
 
@@ -172,8 +174,9 @@ func (t *Town) StartAs(name string, o Order) error {
 	go func() {
 		read.Wait()
 		_ = m.cmd.Wait()
-		close(m.gone)
+		m.dead.Store(true)
 		t.events <- Event{Member: name, What: Gone, At: Reading()}
+		close(m.gone)
 	}()
 	return nil
 }
@@ -201,14 +204,7 @@ func (t *Town) grumble(name string, from io.Reader) {
 	}
 }
 
-func (m *member) ended() bool {
-	select {
-	case <-m.gone:
-		return true
-	default:
-		return false
-	}
-}
+func (m *member) ended() bool { return m.dead.Load() }
 
 // find returns a member that runs.
 func (t *Town) find(name string) (*member, error) {
