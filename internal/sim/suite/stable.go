@@ -50,6 +50,9 @@ func StableConfig(b sim.Boot, variant string) stable.Config {
 	return c
 }
 
+// stableMessages are those of all variants over expiring links.
+var stableMessages = []string{"stable.OK", "stable.START", "stable.ALERT", "stable.PING", "stable.PONG"}
+
 // stableAbout says of each variant what it is, in the order in which they are listed.
 var stableAbout = []struct{ variant, about string }{
 	{"fig1", "rounds over reliable links (Fig. 1), not stable"},
@@ -82,7 +85,7 @@ func stableProtocol(variant, about string) *Protocol {
 		Spawn: func(b sim.Boot) (protocol.Machine, error) {
 			return stable.New(StableConfig(b, variant))
 		},
-		Messages:  []string{"stable.OK", "stable.START", "stable.ALERT", "stable.PING", "stable.PONG"},
+		Messages:  stableMessages,
 		Port:      pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: stableExpiry}),
 		Configure: configureStable,
 		Checkers: func(t check.Truth) []check.Checker {

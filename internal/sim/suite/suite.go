@@ -99,9 +99,10 @@ func Lookup(name string) (*Protocol, error) {
 
 // All returns the protocols in the order of their names.
 func All() []*Protocol {
-	all := []*Protocol{datagramProtocol(), nerioProtocol(), rankProtocol(), stackProtocol()}
+	all := []*Protocol{datagramProtocol(), nerioProtocol(), rankProtocol()}
 	all = append(append(all, stableProtocols()...), hallProtocols()...)
 	all = append(append(all, detectProtocol()), ringProtocols()...)
+	all = append(all, stackProtocols()...)
 	all = append(all, counterProtocols()...)
 	slices.SortFunc(all, func(a, b *Protocol) int { return strings.Compare(a.Name, b.Name) })
 	return all
