@@ -10,7 +10,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules check test bench mutants mutants-quick build install clean
+.PHONY: help deps fmt vet lint modules check test bench bench-quick mutants mutants-quick build install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,13 @@ test: deps check mutants-quick ## everything: deps, checks, a slice of the mutan
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# What is measured: bench-quick -help lists the flags.
+BENCH ?=
+
+bench-quick: ## fail-over and cost of councils of real processes (BENCH='-trials 20 -calm 0 -busy 0' is quicker)
+	$(GO) build -o bin/bench-quick ./internal/bench/quick
+	bin/bench-quick $(BENCH)
 
 mutants: ## break the protocols in known ways; each must be caught (MUTANTS=rank or MUTANTS=rank/never-suspect)
 	$(GO) run ./internal/mutants $(MUTANTS)
