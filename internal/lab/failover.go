@@ -14,10 +14,11 @@ import (
 type Failover struct {
 	// History is for how many rounds it had led.
 	History int `json:"history"`
-	// Plain and Leap are how many rounds passed until all others agreed on another: in the paper's protocol, and with
-	// leapfrog.
-	Plain int `json:"plain"`
-	Leap  int `json:"leap"`
+	// Plain, Leap and Patient are how many rounds passed until all others agreed on another: in the paper's protocol, with
+	// leapfrog, and with leapfrog and patience.
+	Plain   int `json:"plain"`
+	Leap    int `json:"leap"`
+	Patient int `json:"patient"`
 }
 
 // MeasureFailover lets a member whose answers always win lead four others for so many rounds each, with answers in random
@@ -27,28 +28,31 @@ func MeasureFailover(seed uint64, histories ...int) ([]Failover, error) {
 	for _, h := range histories {
 		f := Failover{History: h}
 		var err error
-		if f.Plain, err = depose(h, true, seed); err != nil {
-			return nil, err
-		}
-		if f.Leap, err = depose(h, false, seed); err != nil {
-			return nil, err
+		for _, way := range []struct {
+			rounds   *int
+			plain    bool
+			patience int
+		}{{&f.Plain, true, 1}, {&f.Leap, false, 1}, {&f.Patient, false, patience}} {
+			if *way.rounds, err = depose(h, way.plain, way.patience, seed); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, f)
 	}
 	return all, nil
 }
 
-// patience is h where there is leapfrog. With f = 2 of 5, four would let the leader of the others change by chance.
+// patience is h where there is some.
 const patience = 8
 
 // depose measures one fail-over in rounds.
-func depose(history int, plain bool, seed uint64) (int, error) {
+func depose(history int, plain bool, h int, seed uint64) (int, error) {
 	const n, period = 5, 100 * time.Millisecond
 	w, err := sim.New(sim.Config{
 		Members: n, Seed: seed,
 		Spawn: func(b sim.Boot) (protocol.Machine, error) {
 			c := timefree.Default(b.Self, n, b.Inc)
-			c.F, c.Plain, c.Patience, c.Period, c.Report, c.Limit = 2, plain, patience, period, 0, 0
+			c.F, c.Plain, c.Patience, c.Period, c.Report, c.Limit = 2, plain, h, period, 0, 0
 			return timefree.New(c)
 		},
 		Links: func(from, to protocol.Rank) sim.Link {
