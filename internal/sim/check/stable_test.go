@@ -180,7 +180,7 @@ func TestALeaderMustBeFoundInTimeWhileAllIsWell(t *testing.T) {
 	for name, err := range map[string]error{
 		"in time":            prompt(time.Second, nil, with(found(90*ms))...),
 		"after a bad link":   prompt(time.Second, nil, with(bad, found(139*ms))...),
-		"after a crash":      prompt(time.Second, nil, with([]sim.Record{crashed(80*ms, 2)}, found(169*ms)[:2])...),
+		"after a crash":      prompt(time.Second, nil, with([]sim.Record{crashed(80*ms, 2)}, found(169 * ms)[:2])...),
 		"they cannot":        prompt(time.Second, func(protocol.Set) bool { return false }, with()...),
 		"found again":        prompt(time.Second, nil, with(found(ms), []sim.Record{weak(200*ms, 1, protocol.NoIdent)}, found(289*ms))...),
 		"the run was short":  prompt(80*ms, nil, with()...),
