@@ -84,8 +84,11 @@ func impureImports(p *Package, f *File) []Problem {
 			continue // the type checker has refused it
 		}
 		_, listed := pureImports[path]
-		_, ours := relative(p.Module, path)
-		if !listed && !ours && !slices.Contains(pureExceptions[p.Rel], path) {
+		rel, ours := relative(p.Module, path)
+		if ours && matchesAny(pureTree, rel) {
+			continue
+		}
+		if !listed && !slices.Contains(pureExceptions[p.Rel], path) {
 			found = append(found, p.at(spec.Pos(), "pure code imports %s: it is not among the packages that can touch neither clock, randomness, nor the outside", path))
 		}
 	}
@@ -117,8 +120,11 @@ func (p *Package) impureNode(f *File, n ast.Node, sortedArgs map[ast.Expr]bool) 
 	case *ast.ChanType:
 		return one("pure code has a channel")
 	case *ast.UnaryExpr:
-		if n.Op == token.ARROW {
+		switch n.Op {
+		case token.ARROW:
 			return one("pure code receives from a channel")
+		case token.AND:
+			return p.globals(n.X)
 		}
 	case *ast.RangeStmt:
 		if over[*types.Chan](p.Info.TypeOf(n.X)) {
@@ -132,6 +138,7 @@ func (p *Package) impureNode(f *File, n ast.Node, sortedArgs map[ast.Expr]bool) 
 			!sortedArgs[n] && !p.excused(f, n.Pos(), orderMark) {
 			return one("%s has no order: sort it at once, or say above it %q and why", name, "// "+orderMark)
 		}
+		return p.globals(p.changed(n)...)
 	case *ast.Ident:
 		return p.impureName(n)
 	case *ast.AssignStmt:
@@ -159,41 +166,6 @@ func (p *Package) impureName(id *ast.Ident) []Problem {
 		}
 	}
 	return nil
-}
-
-// globals reports assignments to variables of a package: two machines in one process would share them.
-func (p *Package) globals(targets ...ast.Expr) []Problem {
-	var found []Problem
-	for _, target := range targets {
-		root := target
-		for unwrapped := false; !unwrapped; {
-			switch e := root.(type) {
-			case *ast.IndexExpr:
-				root = e.X
-			case *ast.StarExpr:
-				root = e.X
-			case *ast.ParenExpr:
-				root = e.X
-			case *ast.SelectorExpr:
-				root = e.X
-				if id, ok := e.X.(*ast.Ident); ok {
-					if _, ok := p.Info.Uses[id].(*types.PkgName); ok {
-						root = e.Sel
-					}
-				}
-			default:
-				unwrapped = true
-			}
-		}
-		id, ok := root.(*ast.Ident)
-		if !ok {
-			continue
-		}
-		if v, ok := p.Info.Uses[id].(*types.Var); ok && v.Pkg() != nil && v.Parent() == v.Pkg().Scope() {
-			found = append(found, p.at(target.Pos(), "pure code changes the package's variable %s: state belongs to a machine", v.Name()))
-		}
-	}
-	return found
 }
 
 // over says whether values of type t are, or may be, of the kind T.
