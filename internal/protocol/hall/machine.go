@@ -37,6 +37,12 @@ type Machine struct {
 
 	lead leadership
 	tree collation
+	// early are the children whose replies to a request came before the request itself, and were passed on.
+	early struct {
+		root    protocol.Rank
+		request uint64
+		from    protocol.Set
+	}
 
 	closing, closed bool
 

@@ -110,6 +110,9 @@ func (m *Machine) plant(now protocol.Time, t *collation, e *Election) {
 			t.wait.Add(r)
 		}
 	}
+	if m.early.root == t.root.Rank && m.early.request == t.request {
+		t.wait = t.wait.Minus(m.early.from)
+	}
 	height := 0
 	for first := k*node + 1; first <= nodes.Len(); first = k*first + 1 {
 		height++
@@ -155,6 +158,10 @@ func (m *Machine) onCollate(now protocol.Time, r *protocol.Receive, msg *Reply) 
 	if !t.open || t.root.Rank != msg.Root || t.request != msg.Request {
 		late := collation{root: protocol.Ident{Rank: msg.Root}, request: msg.Request, yes: msg.Yes, no: msg.No}
 		m.reply(msg.Root, &late, age)
+		if m.early.root != msg.Root || m.early.request != msg.Request {
+			m.early.root, m.early.request, m.early.from = msg.Root, msg.Request, protocol.Set{}
+		}
+		m.early.from.Add(r.From.Rank)
 		return
 	}
 	t.yes, t.no = t.yes.Union(msg.Yes), t.no.Union(msg.No)

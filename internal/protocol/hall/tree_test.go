@@ -73,6 +73,18 @@ func TestInnerNodeDoesNotWaitForADeadChildForLong(t *testing.T) {
 	}
 }
 
+func TestInnerNodeDoesNotWaitForAReplyThatCameBeforeTheRequest(t *testing.T) {
+	x := inTree(t, 4)
+	x.hear(9, yes(1, 0, 9))
+	if r, to := x.reply(); to != 0 || r.Yes != protocol.NewSet(9) {
+		t.Errorf("passed on as %+v to %v", r, to)
+	}
+	x.hear(0, asked(1))
+	if r, to := x.reply(); to != 1 || r.Yes != protocol.NewSet(4) {
+		t.Errorf("sent %+v to %v, want its own answer at once", r, to)
+	}
+}
+
 func TestChildGoesPastASilentParent(t *testing.T) {
 	x := inTree(t, 9)
 	x.hear(0, asked(1))
