@@ -17,7 +17,7 @@ var verbs map[string]verb
 
 func init() {
 	verbs = map[string]verb{
-		"protocol": {set: setProtocol, usage: "protocol NAME [OPTION=VALUE ...]"},
+		"protocol": {set: setProtocol, usage: "protocol NAME [VARIANT] [OPTION=VALUE ...]"},
 		"members":  {set: setMembers, usage: "members N"},
 		"seed":     {set: setSeed, usage: "seed N"},
 		"groups":   {set: setGroups, usage: "groups NAME ... [without candidates]"},
