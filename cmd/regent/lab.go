@@ -24,7 +24,7 @@ on the protocols as they are built here.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(labProbabilityCommand(), labFailoverCommand())
+	c.AddCommand(labProbabilityCommand(), labFailoverCommand(), labPatienceCommand())
 	return c
 }
 
@@ -162,5 +162,53 @@ protocol, with leapfrog, and with leapfrog after eight rounds in a row (five mem
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().Uint64Var(&seed, "seed", 1, "what all randomness comes from")
+	return c
+}
+
+func labPatienceCommand() *cobra.Command {
+	var (
+		asJSON bool
+		rounds int
+		seed   uint64
+	)
+	c := &cobra.Command{
+		Use:   "timefree-patience",
+		Short: "How often chance deposes a leader, by f and h",
+		Long: `If answers arrive in random order, a leader's may be missing everywhere by chance. The time-free elector
+suspects a member only if that happens h times in a row. This measures how often members change their leader
+although nobody crashes.`,
+		Example: `  regent lab timefree-patience
+  regent lab timefree-patience --rounds 20000 --json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if rounds < 1 {
+				return fmt.Errorf("%d rounds: must be at least 1", rounds)
+			}
+			rows, err := lab.MeasureMistakes(rounds, seed)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(c, rows)
+			}
+			out := c.OutOrStdout()
+			fmt.Fprintf(out, "Changes of leader in %d rounds of answers in random order:\n", rounds)
+			fmt.Fprintln(out, "   n   f     h=1     h=2     h=3     h=4     h=5     h=6")
+			for i, m := range rows {
+				if m.Patience == 1 {
+					fmt.Fprintf(out, "%4d %3d", m.Members, m.F)
+				}
+				fmt.Fprintf(out, " %7.1f", m.Changes)
+				if i+1 == len(rows) || rows[i+1].Patience == 1 {
+					fmt.Fprintln(out)
+				}
+			}
+			return nil
+		},
+	}
+	flags := c.Flags()
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	flags.IntVar(&rounds, "rounds", 5000, "how many rounds")
+	flags.Uint64Var(&seed, "seed", 1, "what all randomness comes from")
 	return c
 }

@@ -21,6 +21,10 @@ type rounds struct {
 	lost  []protocol.Set
 	in    protocol.Receive
 	order []protocol.Rank
+	tune  func(*timefree.Config)
+	// changes counts how often a member that trusted somebody trusted somebody else.
+	changes int
+	trusts  []protocol.Rank
 }
 
 // chance plays trials of x rounds and returns in how many MP(1) survived: some member never lost the answer of some other.
@@ -45,12 +49,16 @@ func (r *rounds) start() error {
 	for i := range protocol.Rank(r.n) {
 		c := timefree.Default(i, r.n, 1)
 		c.Plain = true
+		if r.tune != nil {
+			r.tune(&c)
+		}
 		m, err := timefree.New(c)
 		if err != nil {
 			return err
 		}
 		r.machines = append(r.machines, m)
 		r.order = append(r.order, i)
+		r.trusts = append(r.trusts, protocol.Nobody)
 		r.take(i, m.Step(r.now, protocol.Start{}))
 	}
 	return nil
@@ -63,6 +71,13 @@ func (r *rounds) take(i protocol.Rank, e protocol.Effects) {
 			r.asked[i] = q.Copy().(*timefree.Query)
 			break
 		}
+	}
+	for k := range e.Views {
+		leader := e.Views[k].Leader.Rank
+		if r.trusts[i] != protocol.Nobody && r.trusts[i] != leader {
+			r.changes++
+		}
+		r.trusts[i] = leader
 	}
 	for k := range e.Facts {
 		if f := &e.Facts[k]; f.Ev == counter.EvRound {

@@ -124,3 +124,22 @@ func TestFailoverGrowsWithHistoryUnlessItLeaps(t *testing.T) {
 		}
 	}
 }
+
+func TestPatienceMakesMistakesRare(t *testing.T) {
+	rows, err := lab.MeasureMistakes(1000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[[3]int]float64{}
+	for _, m := range rows {
+		by[[3]int{m.Members, m.F, m.Patience}] = m.Changes
+	}
+	for _, c := range []struct {
+		n, f, h int
+		lo, hi  float64
+	}{{5, 1, 4, 0, 0}, {5, 2, 1, 20, 200}, {5, 2, 4, 0, 3}, {5, 2, 6, 0, 0.5}, {7, 1, 2, 0, 0}, {7, 3, 1, 10, 200}} {
+		if got := by[[3]int{c.n, c.f, c.h}]; got < c.lo || got > c.hi {
+			t.Errorf("%d members, f = %d, h = %d: %.1f changes in 1000 rounds, want between %g and %g", c.n, c.f, c.h, got, c.lo, c.hi)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 //	TF §A.2           how long MP(1) survives by chance           probability.go, closed form; chance.go, the real machine
 //	TF Fig. A.1       the two plots of it                         figure.go
 //	PROTOCOLS §5.4    how long a dead leader is trusted (E-T1)    failover.go
+//	PROTOCOLS §5.4    how often chance deposes a leader           patience.go
 package lab
 
 import (
