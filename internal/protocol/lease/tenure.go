@@ -85,6 +85,9 @@ func (t *tenure) openBids(h *Holder, backers protocol.Set) {
 	}
 }
 
+// Attempts returns how many attempts are under way.
+func (h *Holder) Attempts() int { return len(h.trying) }
+
 // Try begins an attempt to lead the group, unless one is on its way.
 func (h *Holder) Try(now protocol.Time, group protocol.Group) {
 	if h.tenures[group] != nil {

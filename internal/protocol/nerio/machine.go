@@ -27,8 +27,11 @@ type Machine struct {
 	seats  map[protocol.Group]*seat
 	wanted []*seat // seats with a candidate of this member
 	agenda lease.Agenda[*seat]
-	// trusted is whom the elector trusts, or Nobody.
-	trusted protocol.Rank
+	// queue holds wanted seats for which there were too many attempts.
+	queue []*seat
+	// trusted is whom the elector trusts, or Nobody. lapsed is the last member that let this voter's promise run out, unless
+	// it has asked for something since.
+	trusted, lapsed protocol.Rank
 	// failed counts attempts in a row that came to nothing though nobody refused them, and counted is when the last of
 	// them failed.
 	failed  int
@@ -55,7 +58,7 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m := &Machine{cfg: cfg, lcfg: cfg.lease(), trusted: protocol.Nobody, seats: make(map[protocol.Group]*seat),
+	m := &Machine{cfg: cfg, lcfg: cfg.lease(), trusted: protocol.Nobody, lapsed: protocol.Nobody, seats: make(map[protocol.Group]*seat),
 		counted: -protocol.Never}
 	m.pcg = rand.NewPCG(seed, uint64(cfg.Me))
 	m.rng = rand.New(m.pcg)
@@ -146,6 +149,7 @@ func (m *Machine) settle(now protocol.Time) {
 		}
 	}
 	m.take(now)
+	m.dequeue(now)
 	m.dueAsks(now)
 	m.dueTells(now)
 	m.sweep(now)
@@ -164,6 +168,9 @@ func (m *Machine) take(now protocol.Time) {
 		m.onOutcome(now, &o)
 	}
 	for _, c := range m.grantor.TakeChanges() {
+		if c.Cause.Code == protocol.LeaseExpired {
+			m.lapsed = c.Cause.Peer
+		}
 		s := m.seat(c.Group)
 		m.publish(now, s, c.Cause)
 		m.consider(now, s)

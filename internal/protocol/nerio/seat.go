@@ -15,8 +15,9 @@ type seat struct {
 	index     int
 	// backoff is before when no new attempt is begun.
 	backoff protocol.Time
-	// due is when the seat has to be considered again.
-	due protocol.Time
+	// due is when the seat has to be considered again, and queued says that it waits for others to have had their turn.
+	due    protocol.Time
+	queued bool
 	// view is what was last published, and published whether anything was.
 	view      protocol.View
 	published bool
@@ -128,18 +129,51 @@ func (m *Machine) consider(now protocol.Time, s *seat) {
 		m.schedule(s, when)
 		return
 	}
+	if m.holder.Attempts() >= maxAttempts {
+		if !s.queued {
+			s.queued, m.queue = true, append(m.queue, s)
+		}
+		return
+	}
 	m.holder.Try(now, s.group)
 }
 
-// turn returns when it is this member's turn in a free group: at once if it is trusted, or if there is nobody to say so;
-// otherwise the later the further its rank is from the trusted one. A named heir goes first.
+// maxAttempts is how many groups are tried for at once. An attempt has the time of one lease to succeed; of ten thousand
+// that begin together, as when their leader dies, none would.
+const maxAttempts = 512
+
+// dequeue considers seats that waited for others to have had their turn.
+func (m *Machine) dequeue(now protocol.Time) {
+	n := 0
+	for n < len(m.queue) && m.holder.Attempts() < maxAttempts {
+		s := m.queue[n]
+		n++
+		s.queued = false
+		m.consider(now, s)
+	}
+	if n > 0 {
+		m.queue = append(m.queue[:0], m.queue[n:]...)
+	}
+}
+
+// first returns who goes first in a free group: the trusted member, or the next after it if it has let its leases run out
+// and has asked for nothing since. It may be dead, and the elector slow to notice.
+func (m *Machine) first() protocol.Rank {
+	if m.trusted != protocol.Nobody && m.trusted == m.lapsed {
+		return (m.trusted + 1) % protocol.Rank(m.lcfg.Members)
+	}
+	return m.trusted
+}
+
+// turn returns when it is this member's turn in a free group: at once if it goes first, or if there is nobody to say so;
+// otherwise the later the further its rank is from the first one. A named heir goes first.
 func (m *Machine) turn(at *lease.Seat) protocol.Time {
 	when := at.Free
-	if m.cfg.Elector && m.trusted != m.cfg.Me {
+	if first := m.first(); m.cfg.Elector && first != m.cfg.Me {
 		n := m.lcfg.Members
 		distance := int(m.cfg.Me)
-		if m.trusted != protocol.Nobody {
-			distance = (int(m.cfg.Me) - int(m.trusted) + n) % n
+		if first != protocol.Nobody {
+			distance = (int(m.cfg.Me) - int(first) + n) % n
 		}
 		for range 1 + distance {
 			when = when.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
@@ -164,7 +198,7 @@ func (m *Machine) onFailed(now protocol.Time, s *seat, o *lease.Outcome) {
 	s.backoff = now.Add(m.pause())
 	if o.Busy && o.Led {
 		// A leader stands in the way: whoever is to go first comes back as soon as its leases have run out.
-		if first := !m.cfg.Elector || m.trusted == m.cfg.Me; first {
+		if first := !m.cfg.Elector || m.first() == m.cfg.Me; first {
 			s.backoff = max(o.Retry, now.Add(m.cfg.RoundTrip/8))
 		} else {
 			s.backoff = max(s.backoff, o.Retry)

@@ -387,6 +387,9 @@ func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
 	from := ev.From
 	switch msg := ev.Message.(type) {
 	case *lease.Request:
+		if from.Rank == m.lapsed {
+			m.lapsed = protocol.Nobody
+		}
 		m.grantor.Request(now, from, ev.Delay, msg)
 	case *lease.OK:
 		m.holder.OK(now, from, msg)

@@ -12,7 +12,7 @@ import (
 
 // Clone implements protocol.Explorable. The copy is for use after a Step, not within one.
 func (m *Machine) Clone() protocol.Machine {
-	c := &Machine{cfg: m.cfg, lcfg: m.lcfg, terms: m.terms, now: m.now, start: m.start, disk: m.disk, trusted: m.trusted,
+	c := &Machine{cfg: m.cfg, lcfg: m.lcfg, terms: m.terms, now: m.now, start: m.start, disk: m.disk, trusted: m.trusted, lapsed: m.lapsed,
 		failed: m.failed, counted: m.counted, unfit: m.unfit, asks: m.asks, tells: m.tells, closing: m.closing, swept: m.swept}
 	pcg := *m.pcg
 	c.pcg = &pcg
@@ -41,6 +41,11 @@ func (m *Machine) Clone() protocol.Machine {
 	}
 	c.wanted, c.tells.queue, c.tells.flying = mine(m.wanted), mine(m.tells.queue), mine(m.tells.flying)
 	c.tells.yes = slices.Clone(m.tells.yes)
+	for _, s := range m.queue {
+		if x := c.seats[s.group]; x != nil && s.candidate {
+			c.queue = append(c.queue, x) // what is no longer wanted is passed over anyway
+		}
+	}
 	return c
 }
 
@@ -56,6 +61,11 @@ func (m *Machine) AppendState(b []byte) []byte {
 	m.grantor.AppendState(&s)
 	m.holder.AppendState(&s)
 	s.Uint(uint64(m.trusted))
+	s.Uint(uint64(m.lapsed))
+	s.Uint(uint64(len(m.queue)))
+	for _, x := range m.queue {
+		s.Text(string(x.group))
+	}
 	s.Int(int64(m.failed))
 	s.Instant(m.counted)
 	s.Bool(m.unfit)
