@@ -25,6 +25,14 @@
 //	FA2    timely.go      while all is well every message is proven to be fast
 //	FA3    once.go        nothing is delivered twice
 //	FA4    present.go     nothing is delivered across incarnations
+//	H-LS   selfsupport.go   a local leader supports itself
+//	H-SO   supportone.go    no member supports two local leaders
+//	H-LOCK locked.go        a voter is locked to one at a time, and for longer than the lease
+//	H-T    led.go           a partition that holds together has a leader within κ
+//	H-MIN  minimum.go       and from then on it is its best-ranked member
+//	H-BI   inconsistency.go who has been connected to a leader for κ supports it
+//	H-MAJ  majorityonly.go  where a majority must support a leader there is one at most
+//	H-GRAPH graph.go        where connections do not change the leaders are those of the graph
 package check
 
 import (
