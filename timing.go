@@ -50,9 +50,9 @@ type Timing struct {
 // to spare: pauses of more than ten milliseconds cost it its lease. [LAN] suits a data centre and is the default.
 // [WAN] suits members on several continents.
 var (
-	Fast = Timing{RoundTrip: time.Millisecond, Renew: 14 * time.Millisecond, Lease: 27 * time.Millisecond, LongestLease: 100 * time.Millisecond,
-		Guard: 3 * time.Millisecond, Heartbeat: 250 * time.Millisecond, Suspect: 600 * time.Millisecond,
-		Delay: 2 * time.Millisecond, Drift: 0.001}
+	Fast = Timing{RoundTrip: 4 * time.Millisecond, Renew: 15 * time.Millisecond, Lease: 28 * time.Millisecond, LongestLease: 100 * time.Millisecond,
+		Guard: 3 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
+		Delay: 5 * time.Millisecond, Drift: 0.001}
 	LAN = Timing{RoundTrip: 20 * time.Millisecond, Renew: 50 * time.Millisecond, Lease: 200 * time.Millisecond, LongestLease: time.Second,
 		Guard: 20 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
 		Delay: 10 * time.Millisecond, Drift: 0.001}
