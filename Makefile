@@ -29,6 +29,7 @@ lint: ## staticcheck, at the version that internal/tools/go.mod pins
 
 modules: ## go.mod and go.sum are as `go mod tidy` leaves them
 	$(GO) mod tidy -diff
+	$(GO) -C internal/tools mod tidy -diff
 
 check: vet lint modules ## every check that is not a test (gofmt and the house rules are tests: internal/tidy)
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
