@@ -44,6 +44,14 @@ func TestLookup(t *testing.T) {
 	if p, err := suite.Lookup("rank"); err != nil || p.Name != "rank" {
 		t.Errorf("got %v, %v", p, err)
 	}
+	for name, want := range map[string]string{"stable": "stable fig5", "stable fig3": "stable fig3", "stack": "stack"} {
+		if p, err := suite.Lookup(name); err != nil || p.Name != want {
+			t.Errorf("%s: got %v, %v", name, p, err)
+		}
+	}
+	if _, err := suite.Lookup("stable fig9"); err == nil || !strings.Contains(err.Error(), "stable fig5") {
+		t.Errorf("got %v, want an error that names the variants that there are", err)
+	}
 	if _, err := suite.Lookup("rnak"); err == nil || !strings.Contains(err.Error(), `"rnak"`) || !strings.Contains(err.Error(), "rank") {
 		t.Errorf("got %v, want an error that names what there is", err)
 	}
