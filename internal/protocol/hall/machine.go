@@ -46,6 +46,7 @@ type Machine struct {
 
 	closing, closed bool
 
+	now     protocol.Time // of the last Step, for AppendState only
 	out     protocol.Effects
 	elect   Election
 	replies [4]Reply
@@ -99,7 +100,7 @@ func New(c Config) (*Machine, error) {
 // Step takes one event.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	m.out.Views, m.out.Horizons, m.out.Send, m.out.Facts = m.out.Views[:0], m.out.Horizons[:0], m.out.Send[:0], m.out.Facts[:0]
-	m.used = 0
+	m.used, m.now = 0, now
 	m.lapse(now)
 	switch ev := ev.(type) {
 	case protocol.Start:
