@@ -129,8 +129,9 @@ func (b *Board) View(now protocol.Time, machine int, v *protocol.View) {
 		return
 	}
 	g := b.Group(v.Group)
-	if g.lease != nil && g.lease.number != v.Tenure {
+	if l := g.lease; l != nil && l.number != v.Tenure {
 		b.end(g, v.Cause)
+		defer close(l.over) // whoever waits for that then finds the new view
 	}
 	if v.Tenure != 0 {
 		b.lead(g, v)
@@ -145,7 +146,7 @@ func (b *Board) View(now protocol.Time, machine int, v *protocol.View) {
 func (b *Board) lead(g *Group, v *protocol.View) {
 	l := g.lease
 	if l == nil {
-		l = &Lease{group: g, tenure: g.slot.NewTenure(b.epoch, v.Term, v.Quorum), number: v.Tenure, view: *v,
+		l = &Lease{group: g, tenure: g.slot.NewTenure(b.epoch, v.Term, v.Quorum), number: v.Tenure,
 			told: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, place: -1}
 		g.lease = l
 		g.campaigning = true
@@ -173,7 +174,6 @@ func (b *Board) end(g *Group, why protocol.Cause) {
 	b.leading.Add(-1)
 	b.place(l, nil, protocol.Never)
 	b.tell(l, why)
-	close(l.over)
 	// The machine goes on trying only if it is told to: whoever led must ask again.
 	g.campaigning = !l.resigned
 }

@@ -7,16 +7,21 @@ import (
 	"github.com/regentproject/regent/internal/stamp"
 )
 
-// A Change is a view of a group that replaced another, at an instant of the member's clock. It is immutable.
+// A Change is what a program may see of a view that replaced another, at an instant of the member's clock. It is
+// immutable, and small: there may be very many.
 type Change struct {
-	protocol.View
-	At protocol.Time
+	Group        protocol.Group
+	Leader       protocol.Ident
+	Term, Tenure uint64
+	Stop         bool
+	Cause        protocol.Cause
+	At           protocol.Time
 	// Number counts the changes of one group at one member, from 1, and Serial those of all groups.
 	Number, Serial uint64
 }
 
 // recentChanges is how many changes of a group are kept for watchers that lag.
-const recentChanges = 16
+const recentChanges = 8
 
 // A Group is one election as a member sees it. Views are read without a lock: the loop replaces an immutable list, and
 // wakes up whoever waits for that.
@@ -70,13 +75,14 @@ func (g *Group) Changed() <-chan struct{} { return g.changed.wait() }
 
 // publish replaces the view. The loop alone calls it.
 func (g *Group) publish(now protocol.Time, v *protocol.View) {
-	c := &Change{View: *v, At: now, Number: 1}
-	var next []*Change
+	c := &Change{Group: g.Name, Leader: v.Leader, Term: v.Term, Tenure: v.Tenure, Stop: v.Stop, Cause: v.Cause, At: now, Number: 1}
+	var keep []*Change
 	if old := g.recent.Load(); old != nil {
 		c.Number = (*old)[len(*old)-1].Number + 1
-		next = append(next, (*old)[max(0, len(*old)+1-recentChanges):]...)
+		keep = (*old)[max(0, len(*old)+1-recentChanges):]
 	}
-	next = append(next, c)
+	next := make([]*Change, 0, len(keep)+1)
+	next = append(append(next, keep...), c)
 	g.board.history.add(c)
 	g.recent.Store(&next)
 	g.changed.raise()

@@ -16,7 +16,6 @@ type Lease struct {
 	group  *Group
 	tenure *stamp.Tenure
 	number uint64 // that the machine gave the tenure
-	view   protocol.View
 	// told is closed when the program must stop; cause says why, and is set before.
 	told  chan struct{}
 	cause atomic.Pointer[protocol.Cause]
@@ -65,9 +64,6 @@ func (l *Lease) Cause() *protocol.Cause { return l.cause.Load() }
 
 // Group returns the group that is led.
 func (l *Lease) Group() *Group { return l.group }
-
-// View returns the view with which the tenure began.
-func (l *Lease) View() *protocol.View { return &l.view }
 
 // Token is the term of the tenure.
 func (l *Lease) Token() uint64 { return l.tenure.Token() }
