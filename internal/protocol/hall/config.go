@@ -65,6 +65,13 @@ func (c *Config) Kappa() time.Duration {
 	return k
 }
 
+// String shows the constants, and what follows from them.
+func (c *Config) String() string {
+	w := c.Window()
+	return fmt.Sprintf("Δ %v, σ %v, EP %v, lock %v, expires %v: a round takes up to %v, a lease lasts %v and is renewed %v before its end, κ is %v",
+		c.Delta, c.Sched, c.Period, c.Lock, c.Expires, c.window(w), c.lease(), c.ahead(w), c.Kappa())
+}
+
 // Check returns what is wrong with the configuration: a broken constraint with its numbers and the nearest value that
 // would do.
 func (c *Config) Check() error {

@@ -35,6 +35,15 @@ func TestKappaOfTheProfiles(t *testing.T) {
 	}
 }
 
+func TestConstantsAreShownWithKappa(t *testing.T) {
+	cfg := hall.Default(0, 3, 1, hall.LAN)
+	for _, want := range []string{"Δ 10ms", "lock 100ms", "a lease lasts 99.8", "κ is 451.4"} {
+		if s := cfg.String(); !strings.Contains(s, want) {
+			t.Errorf("%q does not say %q", s, want)
+		}
+	}
+}
+
 // TestEachConstraintIsHeldAndItsAdviceHelps breaks one constraint at a time. The value that the error names must be enough.
 func TestEachConstraintIsHeldAndItsAdviceHelps(t *testing.T) {
 	for _, c := range []struct {

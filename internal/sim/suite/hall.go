@@ -45,7 +45,10 @@ var hallVariants = []hallVariant{
 		c.Timing = c.Timing.Fit(c.Window())
 	}, []string{TwoPartitions}},
 	{"hall turns", "local leaders that take turns", func(c *hall.Config) { c.Rotate = 20 }, []string{TwoPartitions, HandedRound}},
-	{"hall calm", "local leaders that a member that comes and goes does not depose", func(c *hall.Config) { c.Calm = time.Second },
+	{"hall calm", "local leaders that a member that comes and goes does not depose", func(c *hall.Config) {
+		c.Calm = time.Second
+		c.Retries, c.Renew = 1, 20*time.Millisecond
+	},
 		[]string{TwoPartitions}},
 }
 
