@@ -8,7 +8,7 @@ import (
 )
 
 // BenchmarkWait measures by how much a wait of 5 ms is too long: the choice between the waiters rests on it. Run it on
-// an idle machine and on a busy one; docs/benchmarks.md has our numbers.
+// an idle machine and on a busy one; the comment on pollWaiter has ours.
 func BenchmarkWait(b *testing.B) {
 	const length = 5 * time.Millisecond
 	measure := func(b *testing.B, w Waiter, claim func() error) {

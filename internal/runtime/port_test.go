@@ -1,0 +1,252 @@
+package runtime
+
+import (
+	"bytes"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/rank"
+	"github.com/regentproject/regent/internal/transport"
+	"github.com/regentproject/regent/internal/wire"
+)
+
+// A desk is two ports joined by queues, with one clock that a test moves.
+type desk struct {
+	now   protocol.Time
+	ports [2]*NetPort
+	lines [2]*line2
+	logs  [2]bytes.Buffer
+	got   [2][]string
+}
+
+// line2 is a socket of which the test is the network.
+type line2 struct {
+	in, out []transport.Packet
+}
+
+func (l *line2) Read([]transport.Packet) (int, error) { panic("a loop does not wait") }
+func (l *line2) TryRead(ps []transport.Packet) (int, error) {
+	n := min(len(ps), len(l.in))
+	for i := range n {
+		ps[i].Data = append(ps[i].Data[:0], l.in[i].Data...)
+		ps[i].Addr = l.in[i].Addr
+	}
+	l.in = l.in[n:]
+	return n, nil
+}
+func (l *line2) Write(ps []transport.Packet) (int, error) {
+	for _, p := range ps {
+		l.out = append(l.out, transport.Packet{Data: bytes.Clone(p.Data), Addr: p.Addr})
+	}
+	return len(ps), nil
+}
+func (l *line2) LocalAddr() netip.AddrPort { return netip.AddrPort{} }
+func (l *line2) Close() error              { return nil }
+
+func addr(i int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, byte(i)}), 7400)
+}
+
+func newDesk(t *testing.T, summaries ...*wire.Summary) *desk {
+	t.Helper()
+	d := &desk{now: 1e9}
+	for i := range d.ports {
+		d.ports[i] = d.port(t, i, summaries[i])
+	}
+	return d
+}
+
+func (d *desk) port(t *testing.T, i int, summary *wire.Summary) *NetPort {
+	t.Helper()
+	me := protocol.Ident{Rank: protocol.Rank(i), Inc: 1}
+	seals, err := wire.NewEndpoint(wire.Config{Me: me, Members: 2, Digest: summary.Digest(), Keys: wire.PublicKeyring()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds, err := datagram.New(d.now, datagram.Config{Self: me, Members: 2, Rho: protocol.DefaultRho, Delta: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.lines[i] = &line2{}
+	return NewPort(PortOptions{Self: me.Rank, Socket: d.lines[i], Wire: seals, Datagram: bounds, Names: []string{"a", "b"},
+		Addrs: [][]netip.AddrPort{{addr(1)}, {addr(2), addr(3)}}, Summary: summary, Rates: clock.NewRates(2, protocol.DefaultRho), Recent: 50 * time.Millisecond,
+		Clock: func() protocol.Time { d.now++; return d.now }, Log: slog.New(slog.NewTextHandler(&d.logs[i], nil))})
+}
+
+func summary(name, setting string) *wire.Summary {
+	return wire.NewSummary(name).Set("setting", setting)
+}
+
+// pass carries what was sent, less what the test does not let through, and lets the receivers look.
+func (d *desk) pass(let func(from int, p *transport.Packet) bool) {
+	for i, l := range d.lines {
+		for j := range l.out {
+			if let == nil || let(i, &l.out[j]) {
+				d.lines[1-i].in = append(d.lines[1-i].in, l.out[j])
+			}
+		}
+		l.out = nil
+	}
+	d.now = d.now.Add(time.Millisecond)
+	for i, p := range d.ports {
+		p.Receive(func(_ protocol.Time, machine int, r *protocol.Receive) {
+			d.got[i] = append(d.got[i], r.Message.Name())
+		})
+	}
+}
+
+// greet lets the two hear one another.
+func (d *desk) greet() {
+	for range 5 {
+		d.now = d.now.Add(20 * time.Millisecond)
+		for _, p := range d.ports {
+			p.Flush()
+		}
+		d.pass(nil)
+	}
+}
+
+func TestMessagesOfOneRoundShareAPacket(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	d.greet()
+	before := d.ports[0].Traffic().PacketsOut.Load()
+	for i := range 10 {
+		d.ports[0].Send(d.now, 1, i%2, &rank.OK{Seq: uint64(i)})
+	}
+	d.ports[0].Flush()
+	if n := len(d.lines[0].out); n != 1 && n != 2 { // by both ways, or by the one that is proven
+		t.Errorf("%d packets", n)
+	}
+	d.pass(nil)
+	if len(d.got[1])%10 != 0 || len(d.got[1]) == 0 || d.got[1][0] != "rank.OK" {
+		t.Errorf("got %v", d.got[1])
+	}
+	if d.ports[0].Traffic().PacketsOut.Load() == before || d.ports[1].Traffic().PacketsIn.Load() == 0 {
+		t.Error("packets are not counted")
+	}
+	r := d.ports[1].Peer(d.now, 0)
+	if r.Inc != 1 || r.Seen == 0 || r.Trouble != "" || r.RTT == 0 || r.Bound == protocol.Unknown {
+		t.Errorf("the report is %+v", r)
+	}
+}
+
+func TestOtherConfigurationIsNamedOnBothSidesAndNotDelivered(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "y"))
+	d.greet()
+	d.ports[0].Send(d.now, 1, 0, &rank.OK{})
+	d.ports[0].Flush()
+	d.pass(nil)
+	if len(d.got[1]) != 0 {
+		t.Errorf("delivered %v", d.got[1])
+	}
+	for i, want := range []string{"setting: x here, y there", "setting: y here, x there"} {
+		if r := d.ports[i].Peer(d.now, protocol.Rank(1-i)); !strings.Contains(r.Trouble, want) {
+			t.Errorf("port %d says %q, want %q", i, r.Trouble, want)
+		}
+		if n := strings.Count(d.logs[i].String(), "another configuration"); n != 1 {
+			t.Errorf("port %d says so %d times in the log", i, n)
+		}
+		if counts, _ := d.ports[i].Counts(); counts.Packets[wire.Mismatch] == 0 {
+			t.Errorf("port %d counts none", i)
+		}
+	}
+}
+
+func TestStrangersAreCountedAndNamedOnce(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	d.greet()
+	for range 100 {
+		d.lines[1].in = append(d.lines[1].in, transport.Packet{Data: bytes.Repeat([]byte{7}, 200), Addr: addr(66)})
+		d.pass(nil)
+	}
+	if n := strings.Count(d.logs[1].String(), "127.0.0.66"); n != 1 {
+		t.Errorf("named %d times", n)
+	}
+	if counts, _ := d.ports[1].Counts(); counts.Packets[wire.Foreign] != 100 {
+		t.Errorf("counted %d", counts.Packets[wire.Foreign])
+	}
+	for i := range 5000 { // who decides what is remembered must not fill the memory
+		d.ports[1].notes.stranger(wire.Foreign, netip.AddrPortFrom(addr(9).Addr(), uint16(i)))
+	}
+	if len(d.ports[1].notes.said) > maxSaid {
+		t.Errorf("%d oddities are remembered", len(d.ports[1].notes.said))
+	}
+}
+
+func TestPacketsGoByTheWayThatIsProven(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	second := func(from int, p *transport.Packet) bool { return from == 1 || p.Addr == addr(3) }
+	talk := func(rounds int, let func(int, *transport.Packet) bool) (by map[netip.AddrPort]int) {
+		by = make(map[netip.AddrPort]int)
+		for range rounds {
+			d.now = d.now.Add(10 * time.Millisecond)
+			for i, p := range d.ports {
+				p.Send(d.now, protocol.Rank(1-i), 0, &rank.OK{})
+				p.Flush()
+			}
+			for _, p := range d.lines[0].out {
+				by[p.Addr]++
+			}
+			d.pass(let)
+		}
+		return by
+	}
+	talk(5, second)
+	by := talk(100, second)
+	if by[addr(3)] != 100 || by[addr(2)] > 5 {
+		t.Errorf("packets went by %v: only the second way works", by)
+	}
+	if r := d.ports[0].Peer(d.now, 1); r.Addr != addr(3) {
+		t.Errorf("the report names %v", r.Addr)
+	}
+	first := func(from int, p *transport.Packet) bool { return from == 1 || p.Addr == addr(2) }
+	before := len(d.got[1])
+	talk(20, first) // the second way dies, and the first lives
+	if n := len(d.got[1]) - before; n < 13 {
+		t.Errorf("only %d of 20 messages came by after the way had died", n)
+	}
+	d.ports[0].SetAddrs(1, []netip.AddrPort{addr(4)})
+	if by := talk(3, nil); by[addr(4)] != 3 {
+		t.Errorf("packets went by %v after the address had changed", by)
+	}
+}
+
+func TestOutdatedIncarnationIsToldToItsMachine(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	d.ports[1].Rename(9)
+	d.greet() // a has heard b as 9
+	var told protocol.Inc
+	d.ports[1] = d.port(t, 1, summary("b", "x")) // b comes back from a backup, as 1
+	d.ports[1].Outdated = func(_ protocol.Time, from protocol.Ident, heard protocol.Inc, _ Deliver) { told = heard }
+	d.greet()
+	if told != 9 {
+		t.Errorf("told of incarnation %d", told)
+	}
+}
+
+func TestSteadyStateOfAPortDoesNotAllocate(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	d.ports[0].SetAddrs(1, []netip.AddrPort{addr(2)})
+	d.greet()
+	quiet := &sink{}
+	d.ports[0].Socket = quiet
+	m := &rank.OK{Seq: 1}
+	n := testing.AllocsPerRun(1000, func() {
+		d.ports[0].Send(d.now, 1, 0, m)
+		d.ports[0].Flush()
+	})
+	if n > 0 {
+		t.Errorf("sending a message allocates %v times", n)
+	}
+}
+
+// sink is a socket that takes everything and keeps nothing.
+type sink struct{ line2 }
+
+func (s *sink) Write(ps []transport.Packet) (int, error) { return len(ps), nil }
