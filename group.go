@@ -67,12 +67,18 @@ func (g *Group) lead(ctx context.Context, l *Lease, f func(context.Context, *Lea
 // Campaign waits until this program leads the group, and returns its lease. The lease renews itself until
 // [Lease.Resign], or until it is lost. Several programs of one member take turns, in the order in which they asked.
 func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
+	if n := len(g.group.Name); n == 0 || n > maxGroup {
+		return nil, fmt.Errorf("group %.40q: its name has %d bytes: must have 1 to %d", g.Name(), n, maxGroup)
+	}
 	l, err := g.group.Campaign(ctx)
 	if err != nil {
 		return nil, g.member.explain(err)
 	}
 	return &Lease{member: g.member, lease: l}, nil
 }
+
+// maxGroup is the length of the longest name, so that a claim fits a packet with others.
+const maxGroup = 255
 
 // Leader returns the name of the member that leads the group, empty if none does as far as this member knows. It does
 // not wait.

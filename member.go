@@ -105,8 +105,8 @@ func (m *Member) Now() Instant { return Instant(m.world.clock.Now()) }
 
 func (m *Member) late() Instant { return Instant(m.world.clock.Late()) }
 
-// Group returns the group with the name, in which at most one program of all members leads at any instant. The name may
-// have up to 255 bytes.
+// Group returns the group with the name, in which at most one program of all members leads at any instant. The name has
+// 1 to 255 bytes.
 func (m *Member) Group(name string) *Group {
 	return &Group{member: m, group: m.board.Group(protocol.Group(name))}
 }

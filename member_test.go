@@ -610,6 +610,22 @@ func TestAddressesAreResolvedAgain(t *testing.T) {
 	})
 }
 
+func TestGroupNamesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := assemble(t, "a").members["a"]
+		for _, name := range []string{"", strings.Repeat("x", 256)} {
+			if err := m.Group(name).Lead(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "1 to 255") {
+				t.Errorf("a name of %d bytes: %v", len(name), err)
+			}
+		}
+		l, err := m.Group(strings.Repeat("x", 255)).Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = l.Resign(t.Context())
+	})
+}
+
 func TestOnChangeMayBeSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHall(t, "a")

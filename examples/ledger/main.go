@@ -56,7 +56,7 @@ func run(name, council, dir, file string, think time.Duration) error {
 	for member := range strings.SplitSeq(council, ",") {
 		name, addr, ok := strings.Cut(member, "=")
 		if !ok {
-			return fmt.Errorf("council %q: must be name=host:port,...", council)
+			return fmt.Errorf("council %q: must be a list such as a=host:port,b=host:port", council)
 		}
 		c.Council = append(c.Council, regent.Peer{Name: name, Addrs: []string{addr}})
 	}

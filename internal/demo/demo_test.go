@@ -140,7 +140,7 @@ func TestModelFollowsWhatMembersSay(t *testing.T) {
 }
 
 func TestTableFitsTheScreen(t *testing.T) {
-	w, err := town.New(town.Options{Names: []string{"a", "b", "c"}})
+	w, err := town.New(town.Options{Names: []string{"a", "b", "c"}, Timing: regent.LAN})
 	if err != nil {
 		t.Fatal(err)
 	}

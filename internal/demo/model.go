@@ -184,7 +184,7 @@ func (m *model) row(t *town.Town, i int, name string) string {
 	}
 	lease, rtt, pause := "", "", ""
 	if r.leads {
-		lease = bar(r.remains, 200*time.Millisecond)
+		lease = bar(r.remains, t.Timing.Lease)
 	}
 	if r.status != nil {
 		rtt, pause = r.rtt.Round(10*time.Microsecond).String(), r.status.Pauses.Longest.Round(100*time.Microsecond).String()
@@ -199,6 +199,6 @@ func (m *model) row(t *town.Town, i int, name string) string {
 // bar shows a length of time as a bar and a number.
 func bar(d, whole time.Duration) string {
 	const cells = 10
-	n := min(cells, int(d*cells/whole))
+	n := min(cells, int(d*cells/max(1, whole)))
 	return strings.Repeat("█", n) + strings.Repeat("·", cells-n) + " " + d.Round(time.Millisecond).String()
 }
