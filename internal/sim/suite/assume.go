@@ -14,23 +14,30 @@ import (
 // members are so far away from all others that they always lose there, or each pair is as far apart as no other. If slow is not zero messages leave in batches, so seldom that no time-out of less is any good.
 func InOrder(d *sim.Dice, members int, core protocol.Set, f int, timely, slow time.Duration) Relink {
 	lags := laggards(d, core, f-(members-core.Len()))
-	place := permutation(d, members*(members-1)/2)
+	apart := distances(d, members, timely)
 	return func(from, to protocol.Rank, l sim.Link) sim.Link {
 		l.Every = slow
-		if !lags.Empty() {
+		switch {
+		case lags.Empty():
+			l.Delay = apart(from, to)
+		case lags.Has(from) || lags.Has(to):
+			l.Delay = sim.Between(timely/2, timely)
+		default:
 			l.Delay = sim.Between(timely/16, timely/8)
-			if lags.Has(from) || lags.Has(to) {
-				l.Delay = sim.Between(timely/2, timely)
-			}
-			return l
 		}
-		// The best pair takes a third of what the worst does. Shares do not overlap, with room for both ways.
-		lo, hi := min(from, to), max(from, to)
-		pair := place[int(hi)*(int(hi)-1)/2+int(lo)]
-		share := timely * 2 / 3 / time.Duration(len(place))
-		l.Delay.Min = timely/3 + share*time.Duration(pair)
-		l.Delay.Max = l.Delay.Min + share/4
 		return l
+	}
+}
+
+// distances draws how far apart each pair is. The nearest takes a third of what the farthest does; no two overlap, with
+// room for both ways.
+func distances(d *sim.Dice, members int, timely time.Duration) func(a, b protocol.Rank) sim.Delay {
+	place := permutation(d, members*(members-1)/2)
+	share := timely * 2 / 3 / time.Duration(len(place))
+	return func(a, b protocol.Rank) sim.Delay {
+		lo, hi := min(a, b), max(a, b)
+		near := timely/3 + share*time.Duration(place[int(hi)*(int(hi)-1)/2+int(lo)])
+		return sim.Between(near, near+share/4)
 	}
 }
 
