@@ -25,9 +25,14 @@ func (m *Machine) note(now protocol.Time, r protocol.Rank, bound, limit time.Dur
 }
 
 // deafTo says whether a candidate has not heard this member for so long, by its own Elections, that neither can lead the
-// other. If it counted as alive it would keep this member from leading for ever, being better, or never saying yes.
+// other. If it counted as alive it would keep this member from leading for ever, being better, or never saying yes. One
+// that asks only now and then cannot be told from one that has just begun to hear.
 func (m *Machine) deafTo(now protocol.Time, r protocol.Rank, e *Election) bool {
 	p := &m.peers[r]
+	if now.Sub(p.asked) > m.cfg.Period+m.cfg.Rho.WaitAtLeast(m.cfg.Delta) {
+		p.unlisted = 0
+	}
+	p.asked = now
 	switch {
 	case r == m.cfg.Self, m.cfg.Calm > 0 && p.lost:
 		return false

@@ -41,8 +41,8 @@
 //   - A member that starts grants nothing for the time of a lock; requests are numbered within an incarnation (E-H8).
 //   - Strangers find each other because the datagram layer probes them; nothing is done about it here (E-H9).
 //   - Calm keeps a member that comes and goes from deposing good leaders (E-H10).
-//   - A link may be bad in one direction only. A candidate that has not named this member among those that it hears for
-//     longer than expires does not count as alive: it cannot lead this member, nor be led by it. Where connections are the
+//   - A link may be bad in one direction only. A candidate that asks all the time and has not named this member among those
+//     that it hears for longer than expires does not count as alive: it cannot lead this member, nor be led by it. Where connections are the
 //     same in both directions, as the paper has them, this changes nothing; otherwise one direction of one link could keep
 //     a whole group from having a leader.
 //   - Nobody replies to itself: its own Election, looped back, is enough, also for a member that is alone.

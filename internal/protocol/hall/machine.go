@@ -64,8 +64,9 @@ type peer struct {
 	voided uint64
 	// slow is the bound of the last slow message since heard, zero if there was none.
 	slow time.Duration
-	// unlisted is since when its Elections have not named this one among those that it hears; zero if the last one did.
-	unlisted protocol.Time
+	// asked is when its last Election came, and unlisted since when they have come without a break and have not named this
+	// one among those that it hears; zero if the last one did.
+	asked, unlisted protocol.Time
 	// lost says that it fell silent, or was restarted, while this member's last lock was on it; since and last are when it
 	// has been heard without a break again. These count only with Calm.
 	lost        bool

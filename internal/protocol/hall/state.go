@@ -57,7 +57,7 @@ func (p *peer) appendState(s *lease.State, alive bool) {
 	for _, t := range []struct {
 		at     protocol.Time
 		counts bool
-	}{{p.heard, true}, {p.unlisted, p.unlisted != 0}, {p.since, p.lost && p.last != 0}, {p.last, p.lost && p.last != 0}} {
+	}{{p.heard, true}, {p.unlisted, p.unlisted != 0}, {p.asked, p.unlisted != 0}, {p.since, p.lost && p.last != 0}, {p.last, p.lost && p.last != 0}} {
 		if s.Bool(t.counts); t.counts {
 			s.Instant(t.at)
 		}
