@@ -153,7 +153,8 @@ func (m *Machine) onCollate(now protocol.Time, r *protocol.Receive, msg *Reply) 
 	}
 	m.ack = Ack{Root: msg.Root, Request: msg.Request}
 	m.out.Send = append(m.out.Send, protocol.Envelope{To: r.From.Rank, Message: &m.ack})
-	age := r.Delay + max(0, msg.Age)
+	// An age beyond every limit is as good as any other such, and cannot overflow.
+	age := r.Delay + min(max(0, msg.Age), time.Duration(m.cfg.Window())*m.cfg.Delta)
 	t := &m.tree
 	if !t.open || t.root.Rank != msg.Root || t.request != msg.Request {
 		late := collation{root: protocol.Ident{Rank: msg.Root}, request: msg.Request, yes: msg.Yes, no: msg.No}
