@@ -39,7 +39,7 @@ func NewPollWaiter(readable ...int) (Waiter, error) {
 func (w *pollWaiter) Wait(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(max(d, 0)))
 	// The result does not matter: the loop looks at everything anyway, and a wait that a signal cut short is a short wait.
-	n, _ := unix.Ppoll(w.fds, &ts, nil)
+	n := ppoll(&w.fds[0], len(w.fds), &ts)
 	if n > 0 && w.fds[0].Revents != 0 {
 		var buf [8]byte
 		_, _ = unix.Read(int(w.fds[0].Fd), buf[:])
