@@ -380,7 +380,7 @@ func TestReadersAgainstABusyLoop(t *testing.T) {
 			}
 		})
 	}
-	for token := uint64(2); token < 20_000; token++ {
+	for token := uint64(2); token < 5_000; token++ {
 		p := cur.Load()
 		s.Clear()
 		p.over.Store(now())
@@ -406,7 +406,7 @@ func TestConcurrentEdictsAgreeWithTheOrderInWhichTheyWereMade(t *testing.T) {
 	seen := make([][]int64, 4)
 	for i := range seen {
 		wg.Go(func() {
-			for range 20_000 {
+			for range 5_000 {
 				floor := returned.Load()
 				e, err := te.Edict(now)
 				if err != nil || e.Counter <= floor {
