@@ -66,7 +66,7 @@ func TestLongestSessions(t *testing.T) {
 // TestChanceOfTheRealMachine is T-PX: trials on the machine agree with the closed form.
 func TestChanceOfTheRealMachine(t *testing.T) {
 	r := lab.NewProbability()
-	if err := r.Measure(150, 1, nil); err != nil {
+	if err := r.Measure(60, 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range r.Cells {
@@ -126,7 +126,7 @@ func TestFailoverGrowsWithHistoryUnlessItLeaps(t *testing.T) {
 }
 
 func TestPatienceMakesMistakesRare(t *testing.T) {
-	rows, err := lab.MeasureMistakes(1000, 1)
+	rows, err := lab.MeasureMistakes(500, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,9 +137,9 @@ func TestPatienceMakesMistakesRare(t *testing.T) {
 	for _, c := range []struct {
 		n, f, h int
 		lo, hi  float64
-	}{{5, 1, 4, 0, 0}, {5, 2, 1, 20, 200}, {5, 2, 4, 0, 3}, {5, 2, 6, 0, 0.5}, {7, 1, 2, 0, 0}, {7, 3, 1, 10, 200}} {
+	}{{5, 1, 4, 0, 0}, {5, 2, 1, 8, 100}, {5, 2, 4, 0, 2}, {5, 2, 6, 0, 0.5}, {7, 1, 2, 0, 0}, {7, 3, 1, 4, 100}} {
 		if got := by[[3]int{c.n, c.f, c.h}]; got < c.lo || got > c.hi {
-			t.Errorf("%d members, f = %d, h = %d: %.1f changes in 1000 rounds, want between %g and %g", c.n, c.f, c.h, got, c.lo, c.hi)
+			t.Errorf("%d members, f = %d, h = %d: %.1f changes in 500 rounds, want between %g and %g", c.n, c.f, c.h, got, c.lo, c.hi)
 		}
 	}
 }
