@@ -77,8 +77,8 @@ func run(name, council, dir, file string, think time.Duration) error {
 			switch {
 			case errors.As(err, &stale):
 				fmt.Printf("%s: refused: %v\n", name, err)
-			case err != nil:
-				return err
+			case err != nil: // such as a database that another process keeps locked
+				fmt.Printf("%s: will try again: %v\n", name, err)
 			default:
 				fmt.Printf("%s: wrote with token %d\n", name, stamp.Token())
 			}
