@@ -56,12 +56,9 @@ func (g *Group) lead(ctx context.Context, l *Lease, f func(context.Context, *Lea
 	defer func() { _ = l.Resign(context.WithoutCancel(ctx)) }()
 	defer cancel(nil)
 	err = f(within, l)
-	select {
-	case <-l.Done():
-		return !l.resigned.Load(), err
-	default:
-		return false, err
-	}
+	// A program that was stopped past its lease may find out, and return, before the member itself has run again: so the
+	// clock is asked, and not only whether the program was told.
+	return !l.resigned.Load() && !l.lease.Guarded(), err
 }
 
 // Campaign waits until this program leads the group, and returns its lease. The lease renews itself until

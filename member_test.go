@@ -276,6 +276,32 @@ func TestContextAsksTheClock(t *testing.T) {
 	})
 }
 
+// A process was stopped past its lease. The leading function is the first to run again: it sees that its lease is over,
+// and returns. That is a loss like any other, and Lead campaigns again.
+func TestFunctionThatFindsOutFirstHasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := assemble(t, "a").members["a"]
+		turns := 0
+		err := m.Group("g").Lead(t.Context(), func(_ context.Context, l *Lease) error {
+			if turns++; turns == 2 {
+				return nil
+			}
+			release := make(chan struct{})
+			_ = m.loop.Do(func(protocol.Time) { <-release }) // the loop stands still
+			time.Sleep(2 * LAN.Lease)
+			defer close(release)
+			_, err := l.Edict()
+			if !errors.Is(err, ErrNotLeader) {
+				t.Errorf("an edict past the lease: %v", err)
+			}
+			return err
+		})
+		if err != nil || turns != 2 {
+			t.Errorf("got %v after %d turns", err, turns)
+		}
+	})
+}
+
 func TestTransferSaysWhatCameOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, three...)
