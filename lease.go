@@ -130,7 +130,11 @@ func (c *leading) Err() error {
 		return err
 	}
 	if !c.lease.lease.Guarded() {
-		c.cancel(&DoneError{Group: c.lease.Group(), Cause: c.lease.Cause()})
+		why := c.lease.Cause()
+		if why == (Cause{}) { // the member itself has not noticed yet
+			why = Cause{Why: LeaseExpired, Member: c.lease.member.Name()}
+		}
+		c.cancel(&DoneError{Group: c.lease.Group(), Cause: why})
 	}
 	return c.Context.Err()
 }

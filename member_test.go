@@ -268,7 +268,7 @@ func TestContextAsksTheClock(t *testing.T) {
 		_ = m.loop.Do(func(protocol.Time) { <-release })
 		time.Sleep(LAN.Lease - LAN.Guard + time.Millisecond)
 		var done *DoneError
-		if !errors.Is(ctx.Err(), context.Canceled) || !errors.As(context.Cause(ctx), &done) {
+		if !errors.Is(ctx.Err(), context.Canceled) || !errors.As(context.Cause(ctx), &done) || done.Cause.Why != LeaseExpired {
 			t.Errorf("the context says %v, %v", ctx.Err(), context.Cause(ctx))
 		}
 		close(release)
