@@ -10,7 +10,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules check test bench bench-quick mutants mutants-quick build install clean
+.PHONY: help deps fmt vet lint modules check test simulations bench bench-quick mutants mutants-quick build install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,9 +35,13 @@ check: vet lint modules ## every check that is not a test (gofmt and the house r
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
 
-# The tests come last, so that the output ends with the line of each package.
-test: deps check mutants-quick ## everything: deps, checks, a slice of the mutants, all tests under the race detector
+# The tests come last, so that the output ends with the line of each package. Simulations are played whole without the race
+# detector, and cut short under it (internal/sim/race).
+test: deps check mutants-quick simulations ## everything: deps, checks, a slice of the mutants, simulations, all tests under the race detector
 	$(GO) test -race -timeout 9m ./...
+
+simulations: ## the tests that simulate, whole
+	$(GO) test -timeout 9m ./internal/sim/... ./internal/lab/...
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

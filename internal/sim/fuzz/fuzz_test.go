@@ -5,17 +5,23 @@ import (
 	"testing"
 
 	"github.com/regentproject/regent/internal/sim/fuzz"
+	"github.com/regentproject/regent/internal/sim/race"
 	"github.com/regentproject/regent/internal/sim/suite"
 )
 
-// slice is how many seeds of each protocol every test run plays.
-const slice = 200
+// slice is how many seeds of each protocol every test run plays. A few are enough to see the workers race.
+func slice() uint64 {
+	if race.Enabled {
+		return 6
+	}
+	return 200
+}
 
 func TestEveryProtocolSurvivesASliceOfSeeds(t *testing.T) {
 	for _, p := range suite.All() {
 		t.Run(p.Name, func(t *testing.T) {
 			r, err := fuzz.Range(context.Background(), p, fuzz.Options{
-				Members: p.Members, First: 1, Last: slice, For: fuzz.DefaultFor,
+				Members: p.Members, First: 1, Last: slice(), For: fuzz.DefaultFor,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/regentproject/regent/internal/sim"
 	"github.com/regentproject/regent/internal/sim/check"
 	"github.com/regentproject/regent/internal/sim/fuzz"
+	"github.com/regentproject/regent/internal/sim/race"
 	"github.com/regentproject/regent/internal/sim/suite"
 )
 
@@ -151,13 +152,21 @@ func TestARestoredBackupIsFoundOutBeforeItVotes(t *testing.T) {
 	}
 }
 
+// few returns n, or one under the race detector.
+func few(n uint64) uint64 {
+	if race.Enabled {
+		return 1
+	}
+	return n
+}
+
 // With four members a cut may leave two on each side, with three one restart is half of what is left, with seven there is
 // always somebody else to ask. The slice of every protocol has five.
 func TestQuorumLeasesSurviveASliceOfSeedsWithAnyNumberOfMembers(t *testing.T) {
 	for _, name := range []string{"nerio", "stack"} {
 		for _, n := range []int{1, 2, 3, 4, 7} {
 			p := lookup(t, name)
-			r, err := fuzz.Range(context.Background(), p, fuzz.Options{Members: n, First: 1, Last: 8, For: fuzz.DefaultFor})
+			r, err := fuzz.Range(context.Background(), p, fuzz.Options{Members: n, First: 1, Last: few(8), For: fuzz.DefaultFor})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,7 +185,7 @@ func TestAnElectorThatSaysAnythingBreaksNothing(t *testing.T) {
 			return suite.Fickle(b, sim.Between(100*time.Microsecond, 20*time.Millisecond))
 		}
 	}
-	r, err := fuzz.Range(context.Background(), p, fuzz.Options{Members: 5, First: 1, Last: 20, For: fuzz.DefaultFor})
+	r, err := fuzz.Range(context.Background(), p, fuzz.Options{Members: 5, First: 1, Last: few(20), For: fuzz.DefaultFor})
 	if err != nil {
 		t.Fatal(err)
 	}
