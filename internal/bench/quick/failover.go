@@ -126,13 +126,14 @@ func failover(ctx context.Context, s settings, members int, kind string, realtim
 	}
 	var times sample
 	for range s.trials {
+		old := c.leader.Member
 		d, err := c.trial(ctx, kind)
 		if err != nil {
 			return 0, errors.Join(err, c.close())
 		}
 		times = append(times, d)
 		if s.verbose {
-			fmt.Fprintf(out, "%s %v\n", kind, d)
+			fmt.Fprintf(out, "%s %s, %s leads after %v\n", kind, old, c.leader.Member, d)
 		}
 	}
 	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), c.record.both)

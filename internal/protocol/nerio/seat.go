@@ -156,11 +156,12 @@ func (m *Machine) dequeue(now protocol.Time) {
 	}
 }
 
-// first returns who goes first in a free group: the trusted member, or the next after it if it has let its leases run out
-// and has asked for nothing since. It may be dead, and the elector slow to notice.
+// first returns who goes first in a free group: the trusted member. If that one has let its leases run out and has asked
+// for nothing since, it may be dead and the elector slow to notice; then it is the next after it. So it is where the
+// elector has no opinion yet, as after a restart, so that all who know of the lapse agree.
 func (m *Machine) first() protocol.Rank {
-	if m.trusted != protocol.Nobody && m.trusted == m.lapsed {
-		return (m.trusted + 1) % protocol.Rank(m.lcfg.Members)
+	if m.lapsed != protocol.Nobody && (m.trusted == m.lapsed || m.trusted == protocol.Nobody) {
+		return (m.lapsed + 1) % protocol.Rank(m.lcfg.Members)
 	}
 	return m.trusted
 }

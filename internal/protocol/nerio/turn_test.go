@@ -10,12 +10,20 @@ import (
 // The elector is slower than the lease: when the trusted leader dies, the next in rank does not wait for it to be
 // suspected, and those behind it keep out of its way.
 func TestNextInRankGoesFirstWhenTheTrustedLeaderLapses(t *testing.T) {
+	t.Run("all trust it", func(t *testing.T) { lapseOfTheTrusted(t, 0, 1, 2) })
+	t.Run("the next has no opinion", func(t *testing.T) { lapseOfTheTrusted(t, 0, 2) })
+	t.Run("the one after it has none", func(t *testing.T) { lapseOfTheTrusted(t, 0, 1) })
+}
+
+func lapseOfTheTrusted(t *testing.T, told ...protocol.Rank) {
 	cfg := config(3)
 	cfg.Elector = true
 	d := newDriver(t, cfg)
 	d.run(50 * ms)
-	for r := range protocol.Rank(3) {
+	for _, r := range told {
 		d.step(r, protocol.Trusts{Leader: 0})
+	}
+	for r := range protocol.Rank(3) {
 		d.step(r, protocol.Campaign{Group: "g"})
 	}
 	d.run(300 * ms)
@@ -41,13 +49,13 @@ func TestNextInRankGoesFirstWhenTheTrustedLeaderLapses(t *testing.T) {
 	c.Me = 0
 	d.boot(c)
 	d.run(500 * ms)
-	if d.members[1].m.first() != 1 { // it has asked for nothing
-		t.Errorf("%v goes first", d.members[1].m.first())
+	if first := d.members[told[1]].m.first(); first != 1 { // it has asked for nothing
+		t.Errorf("%v goes first", first)
 	}
 	d.step(0, protocol.Campaign{Group: "h"})
 	d.run(500 * ms)
-	if d.members[1].m.first() != 0 {
-		t.Errorf("%v goes first, though the trusted member is back", d.members[1].m.first())
+	if first := d.members[told[1]].m.first(); first != 0 {
+		t.Errorf("%v goes first, though the trusted member is back", first)
 	}
 }
 
