@@ -10,7 +10,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules check test simulations bench bench-quick mutants mutants-quick build install clean
+.PHONY: help deps fmt vet lint modules check test simulations bench bench-quick explore mutants mutants-quick build install clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,12 @@ mutants: ## break the protocols in known ways; each must be caught (MUTANTS=rank
 
 mutants-quick:
 	$(GO) run ./internal/mutants --quick
+
+# How many distinct states of a small council to visit.
+STATES ?= 10000000
+
+explore: ## visit the reachable states of a small council, any order of messages (STATES=10000000 takes about an hour)
+	$(GO) test ./internal/sim/explore -run AnyOrder -explore.states $(STATES) -timeout 4h -v
 
 build: ## bin/regent, with its version stamped
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regent ./cmd/regent

@@ -17,7 +17,7 @@
 //	if err != nil {
 //		return err // says what is wrong, or what the member was waiting for
 //	}
-//	defer m.Close(context.Background())
+//	defer m.Close()
 //
 // # Lead
 //

@@ -44,7 +44,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close(ctx)
+	defer m.Leave(ctx)
 
 	err = m.Group("billing").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
 		fmt.Println("leading", l.Group(), "with token", l.Token())
@@ -63,7 +63,7 @@ func ExampleGroup_Lead() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close(context.Background())
+	defer m.Close()
 
 	ctx, stop := context.WithCancelCause(context.Background())
 	err = m.Group("billing").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
@@ -85,7 +85,7 @@ func ExampleGroup_Campaign() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close(context.Background())
+	defer m.Close()
 
 	ctx := context.Background()
 	lease, err := m.Group("billing").Campaign(ctx)
@@ -112,7 +112,7 @@ func ExampleLease_Edict() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close(context.Background())
+	defer m.Close()
 
 	var printer fence.Gate // what the orders go to
 	ctx := context.Background()
@@ -147,7 +147,7 @@ func ExampleGroup_Watch() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close(context.Background())
+	defer m.Close()
 
 	g := m.Group("billing")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -175,7 +175,7 @@ func ExampleGroup_Verify() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close(context.Background())
+	defer m.Close()
 
 	ctx := context.Background()
 	g := m.Group("billing")

@@ -129,11 +129,14 @@ func (m *Member) explain(err error) error {
 	return err
 }
 
-// Close leaves the council in good order: programs that lead are asked to stop; when the last has, the member gives its
+// Close leaves the council in good order, as [Member.Leave] does, however long that takes.
+func (m *Member) Close() error { return m.Leave(context.Background()) }
+
+// Leave leaves the council in good order: programs that lead are asked to stop; when the last has, the member gives its
 // groups up, waits until what it promised to others is over, at most [Timing.LongestLease], and notes that it stopped
 // in good order, so that its next start need not wait. If ctx ends before, the member is gone all the same: leases of
 // programs that have not stopped run out, and the error says so.
-func (m *Member) Close(ctx context.Context) error {
+func (m *Member) Leave(ctx context.Context) error {
 	var err error
 	m.closing.Do(func() {
 		_ = m.board.Close()
@@ -141,7 +144,7 @@ func (m *Member) Close(ctx context.Context) error {
 		select {
 		case <-m.loop.Ended():
 		case <-ctx.Done():
-			err = fmt.Errorf("close %s: %w: %s", m.config.Name, context.Cause(ctx), m.remaining())
+			err = fmt.Errorf("leave %s: %w: %s", m.config.Name, context.Cause(ctx), m.remaining())
 		}
 		m.stop()
 		close(m.closed)

@@ -95,7 +95,7 @@ func newHall(t *testing.T, names ...string) *hall {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		for _, m := range h.members {
-			all.Go(func() { _ = m.Close(ctx) })
+			all.Go(func() { _ = m.Leave(ctx) })
 		}
 		all.Wait()
 		h.network.Close()
@@ -487,7 +487,7 @@ func TestCloseLeavesInGoodOrder(t *testing.T) {
 		signs := h.leadAll(t.Context(), "g")
 		first := <-signs
 		begin := time.Now()
-		if err := h.members[first.who].Close(t.Context()); err != nil {
+		if err := h.members[first.who].Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		stop, next := <-signs, <-signs
@@ -498,7 +498,7 @@ func TestCloseLeavesInGoodOrder(t *testing.T) {
 			t.Errorf("it took %v", d)
 		}
 		m := h.members[first.who]
-		if err := m.Close(t.Context()); err != nil {
+		if err := m.Leave(t.Context()); err != nil {
 			t.Errorf("second time: %v", err)
 		}
 		if _, err := m.Group("g").Campaign(t.Context()); !errors.Is(err, ErrClosed) {
@@ -534,7 +534,7 @@ func TestCloseDoesNotWaitForEverButReleasesNothing(t *testing.T) {
 				other <- time.Now()
 			}
 		}()
-		err = m.Close(ctx)
+		err = m.Leave(ctx)
 		gone := time.Now()
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "have not stopped") {
 			t.Errorf("got %v", err)
@@ -631,7 +631,7 @@ func TestAddressesAreResolvedAgain(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		for range 3 {
 			m := <-joined
-			defer m.Close(t.Context())
+			defer m.Leave(t.Context())
 		}
 	})
 }
@@ -682,6 +682,6 @@ func TestOnChangeMayBeSlow(t *testing.T) {
 		if changes < 1200 || len(views)+missed != changes || missed == 0 {
 			t.Errorf("%d changes, %d told, %d missed", changes, len(views), missed)
 		}
-		_ = m.Close(t.Context())
+		_ = m.Leave(t.Context())
 	})
 }

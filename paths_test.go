@@ -121,7 +121,7 @@ func joinBy(t *testing.T, names, addrs []string, ways []*relay.Relay) []*regent.
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		for _, m := range slices.Backward(members) {
-			_ = m.Close(ctx)
+			_ = m.Leave(ctx)
 		}
 	})
 	return members

@@ -19,19 +19,20 @@ func (i Instant) Sub(j Instant) time.Duration { return protocol.Time(i).Sub(prot
 // knowledge, not proof: see [Group.Verify].
 type View struct {
 	// Group is the name of the group.
-	Group string
+	Group string `json:"group"`
 	// Leader is the name of the member that leads; empty if nobody does, as far as this member knows.
-	Leader string
+	Leader string `json:"leader"`
 	// Token is the leader's, if there is one. It grows with every leadership of the group.
-	Token uint64
+	Token uint64 `json:"token,omitempty"`
 	// Mine says that a program of this very member leads. Stopping, that it has been asked to stop.
-	Mine, Stopping bool
+	Mine     bool `json:"mine"`
+	Stopping bool `json:"stopping"`
 	// Cause says why this view replaced the one before.
-	Cause Cause
+	Cause Cause `json:"cause"`
 	// At is when, on this member's clock.
-	At Instant
+	At Instant `json:"at"`
 	// Missed is how many views between the one seen before and this one a slow watcher did not get to see.
-	Missed int
+	Missed int `json:"missed,omitempty"`
 }
 
 // String shows the view in a line.
@@ -46,11 +47,11 @@ func (v View) String() string {
 // A Cause is the reason for a change.
 type Cause struct {
 	// Why is the kind of cause.
-	Why Why
+	Why Why `json:"why"`
 	// Member is whom it is about; empty if nobody.
-	Member string
+	Member string `json:"member,omitempty"`
 	// Bound is the time that was waited, or the proven bound that was exceeded; zero if there is none.
-	Bound time.Duration
+	Bound time.Duration `json:"bound,omitempty"`
 }
 
 // Why is a kind of [Cause].
@@ -77,6 +78,20 @@ const (
 
 // String names the kind, such as "lease expired".
 func (w Why) String() string { return protocol.CauseCode(w).String() }
+
+// MarshalText writes the kind by its name.
+func (w Why) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+
+// UnmarshalText reads what MarshalText writes. A name that it does not know is [Unexplained].
+func (w *Why) UnmarshalText(text []byte) error {
+	*w = Unexplained
+	for k := Unexplained; k <= Closed; k++ {
+		if k.String() == string(text) {
+			*w = k
+		}
+	}
+	return nil
+}
 
 // String shows the cause, such as "suspected b (silent for 150ms)".
 func (c Cause) String() string {

@@ -64,7 +64,7 @@ func run(name, council, dir, file string, think time.Duration) error {
 	if err != nil {
 		return err
 	}
-	defer m.Close(ctx)
+	defer m.Leave(ctx)
 	return m.Group("ledger").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
 		for ctx.Err() == nil {
 			stamp, err := l.Edict() // now the program may write ...

@@ -62,7 +62,7 @@ func run(name, council, keyFile, dir string, every time.Duration) error {
 	defer func() {
 		within, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := m.Close(within); err != nil {
+		if err := m.Leave(within); err != nil {
 			fmt.Fprintln(os.Stderr, "scheduler:", err)
 		}
 	}()

@@ -59,7 +59,7 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 	s.run(ctx, commands)
 	last, stop := context.WithTimeout(context.Background(), 4*time.Second)
 	defer stop()
-	if err := m.Close(last); err != nil {
+	if err := m.Leave(last); err != nil {
 		s.say(Event{What: Failed, Text: err.Error()})
 		return 1
 	}
