@@ -197,6 +197,7 @@ func (f *folk) quiet(d time.Duration) {
 func TestThreeProcessesElectLoseAndElectAgain(t *testing.T) {
 	f := newTown(t, nil, "a", "b", "c")
 	f.start("a", "b", "c")
+	f.joined("a", "b", "c") // a council begins only with all its members
 	var last uint64
 	for range 4 {
 		e := f.leader(last)
@@ -214,6 +215,7 @@ func TestThreeProcessesElectLoseAndElectAgain(t *testing.T) {
 func TestLeaderThatWasStoppedDoesNotLeadWhenItGoesOn(t *testing.T) {
 	f := newTown(t, nil, "a", "b", "c")
 	f.start("a", "b", "c")
+	f.joined("a", "b", "c") // a council begins only with all its members
 	var last uint64
 	for range 3 {
 		old := f.leader(last)
@@ -237,6 +239,7 @@ func TestLeaderThatWasStoppedDoesNotLeadWhenItGoesOn(t *testing.T) {
 func TestLeaderThatIsCutOffStopsBeforeAnotherLeads(t *testing.T) {
 	f := newTown(t, func(o *town.Options) { o.Relay = true }, "a", "b", "c")
 	f.start("a", "b", "c")
+	f.joined("a", "b", "c") // a council begins only with all its members
 	var last uint64
 	for range 3 {
 		old := f.leader(last)
@@ -257,6 +260,7 @@ func TestLeaderThatIsCutOffStopsBeforeAnotherLeads(t *testing.T) {
 func TestMembersThatRestartFasterThanTheLease(t *testing.T) {
 	f := newTown(t, nil, "a", "b", "c")
 	f.start("a", "b", "c")
+	f.joined("a", "b", "c") // a council begins only with all its members
 	var last uint64
 	for round := range 4 {
 		e := f.leader(last)
@@ -420,6 +424,7 @@ func TestMemberOnAFullDiskDoesNotStartAndSaysWhy(t *testing.T) {
 func TestSecondProcessOnADirectoryIsRefused(t *testing.T) {
 	f := newTown(t, nil, "a", "b", "c")
 	f.start("a", "b", "c")
+	f.joined("a", "b", "c") // a council begins only with all its members
 	f.leader(0)
 	o, err := f.Order("a")
 	f.must(err)
