@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/why"
 )
 
 func peers(names ...string) []Peer {
@@ -159,10 +160,10 @@ func TestInstantsAreSubtracted(t *testing.T) {
 
 func TestCausesReadAsSentences(t *testing.T) {
 	for want, c := range map[string]Cause{
-		"suspected b (silent for 150ms)": {Why: Suspected, Member: "b", Bound: 150 * time.Millisecond},
-		"slow link c (bound 20ms)":       {Why: SlowLink, Member: "c", Bound: 20 * time.Millisecond},
-		"lease expired a":                {Why: LeaseExpired, Member: "a"},
-		"started":                        {Why: Started},
+		"suspected b (silent for 150ms)": {Why: why.Suspected, Member: "b", Bound: 150 * time.Millisecond},
+		"slow link c (bound 20ms)":       {Why: why.SlowLink, Member: "c", Bound: 20 * time.Millisecond},
+		"lease expired a":                {Why: why.LeaseExpired, Member: "a"},
+		"started":                        {Why: why.Started},
 	} {
 		if c.String() != want {
 			t.Errorf("got %q, want %q", c, want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/fence"
+	"github.com/regentproject/regent/why"
 )
 
 // solo is a council of one, on a port that is free: enough to show how things are called.
@@ -155,7 +156,7 @@ func ExampleGroup_Watch() {
 	for v := range g.Watch(ctx) {
 		fmt.Println(v)
 		switch {
-		case v.Cause.Why == regent.Started:
+		case v.Cause.Why == why.Started:
 			go g.Lead(ctx, func(ctx context.Context, l *regent.Lease) error { return l.Resign(ctx) })
 		case v.Leader == "":
 			return

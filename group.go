@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/why"
 )
 
 // A Group is an election: at every instant at most one program, at one member of the council, leads it. Any name is a
@@ -85,7 +86,7 @@ func (g *Group) Leader() string { return g.View().Leader }
 func (g *Group) View() View {
 	c := g.group.Latest()
 	if c == nil {
-		return View{Group: g.Name(), Cause: Cause{Why: Started}}
+		return View{Group: g.Name(), Cause: Cause{Why: why.Started}}
 	}
 	return g.member.view(c)
 }
@@ -95,7 +96,7 @@ func (g *Group) View() View {
 func (g *Group) Watch(ctx context.Context) iter.Seq[View] {
 	return func(yield func(View) bool) {
 		var seen uint64
-		first := View{Group: g.Name(), Cause: Cause{Why: Started}}
+		first := View{Group: g.Name(), Cause: Cause{Why: why.Started}}
 		if c := g.group.Latest(); c != nil {
 			seen, first = c.Number, g.member.view(c)
 		}
@@ -107,7 +108,7 @@ func (g *Group) Watch(ctx context.Context) iter.Seq[View] {
 			changes, missed := g.group.After(seen)
 			for _, c := range changes {
 				v := g.member.view(c)
-				if seen == 0 && v.Leader == "" && v.Cause.Why == Started {
+				if seen == 0 && v.Leader == "" && v.Cause.Why == why.Started {
 					seen = c.Number // that nothing is known yet was said
 					continue
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/regentproject/regent/fence"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/stamp"
+	"github.com/regentproject/regent/why"
 )
 
 // ErrNotLeader says that the lease is over.
@@ -130,11 +131,11 @@ func (c *leading) Err() error {
 		return err
 	}
 	if !c.lease.lease.Guarded() {
-		why := c.lease.Cause()
-		if why == (Cause{}) { // the member itself has not noticed yet
-			why = Cause{Why: LeaseExpired, Member: c.lease.member.Name()}
+		cause := c.lease.Cause()
+		if cause == (Cause{}) { // the member itself has not noticed yet
+			cause = Cause{Why: why.LeaseExpired, Member: c.lease.member.Name()}
 		}
-		c.cancel(&DoneError{Group: c.lease.Group(), Cause: why})
+		c.cancel(&DoneError{Group: c.lease.Group(), Cause: cause})
 	}
 	return c.Context.Err()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
+	"github.com/regentproject/regent/why"
 )
 
 // ErrClosed says that the member was closed.
@@ -118,7 +119,7 @@ func (m *Member) view(c *runtime.Change) View {
 }
 
 func (m *Member) cause(c protocol.Cause) Cause {
-	return Cause{Why: Why(c.Code), Member: m.council.name(c.Peer), Bound: c.Bound}
+	return Cause{Why: why.Kind(c.Code), Member: m.council.name(c.Peer), Bound: c.Bound}
 }
 
 // explain turns errors of the runtime into those of this package.

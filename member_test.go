@@ -21,6 +21,7 @@ import (
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/transport/memory"
+	"github.com/regentproject/regent/why"
 )
 
 // A hall is a council in one process, on a network in memory and, inside a bubble, in fake time.
@@ -168,7 +169,7 @@ func TestLeadCampaignsAgainAfterEachLoss(t *testing.T) {
 			h.must(h.network.Board().Do("cut * " + s.who))
 			stop := <-signs // nobody leads before the old leader has stopped
 			var done *DoneError
-			if stop.leads || stop.who != s.who || !errors.As(stop.cause, &done) || done.Cause.Why != LeaseExpired {
+			if stop.leads || stop.who != s.who || !errors.As(stop.cause, &done) || done.Cause.Why != why.LeaseExpired {
 				t.Fatalf("got %+v: want %s to stop", stop, s.who)
 			}
 			h.must(h.network.Board().Do("heal * *"))
@@ -193,7 +194,7 @@ func TestLeadEndsWithItsFunction(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		synctest.Wait()
-		if v := m.Group("g").View(); v.Leader != "" || v.Cause.Why != Resigned {
+		if v := m.Group("g").View(); v.Leader != "" || v.Cause.Why != why.Resigned {
 			t.Errorf("the group was not given up: %v", v)
 		}
 		func() {
@@ -268,7 +269,7 @@ func TestContextAsksTheClock(t *testing.T) {
 		_ = m.loop.Do(func(protocol.Time) { <-release })
 		time.Sleep(LAN.Lease - LAN.Guard + time.Millisecond)
 		var done *DoneError
-		if !errors.Is(ctx.Err(), context.Canceled) || !errors.As(context.Cause(ctx), &done) || done.Cause.Why != LeaseExpired {
+		if !errors.Is(ctx.Err(), context.Canceled) || !errors.As(context.Cause(ctx), &done) || done.Cause.Why != why.LeaseExpired {
 			t.Errorf("the context says %v, %v", ctx.Err(), context.Cause(ctx))
 		}
 		close(release)
@@ -442,7 +443,7 @@ func TestMemberWithAWrongClockLeadsNothing(t *testing.T) {
 		}
 		rate.Store(2)
 		<-l.Done()
-		if l.Valid() || l.Cause().Why != ClockFault || !h.members["a"].Status().ClockFault {
+		if l.Valid() || l.Cause().Why != why.ClockFault || !h.members["a"].Status().ClockFault {
 			t.Errorf("valid %v, cause %v", l.Valid(), l.Cause())
 		}
 		if h.members["b"].Status().ClockFault {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/transport/relay"
+	"github.com/regentproject/regent/why"
 )
 
 // patient survives pauses of a busy machine.
@@ -78,7 +79,7 @@ func TestDeadPathsCostNoLease(t *testing.T) {
 	do(0, "cut * *")
 	do(1, "cut * *")
 	<-l.Done()
-	if why := l.Cause().Why; why != regent.LeaseExpired {
+	if kind := l.Cause().Why; kind != why.LeaseExpired {
 		t.Errorf("with all ways dead: %v", l.Cause())
 	}
 	do(0, "heal * *")

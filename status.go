@@ -13,6 +13,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/why"
 )
 
 // PeerStatus is what a member knows of a member of the council.
@@ -225,7 +226,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		})
 		for w := range m.causes {
 			if n := m.causes[w].Load(); n > 0 {
-				g.count("regent_changes_total", "changes of leader that this member saw, by cause", float64(n), "cause", Why(w).String())
+				g.count("regent_changes_total", "changes of leader that this member saw, by cause", float64(n), "cause", why.Kind(w).String())
 			}
 		}
 		g.put("regent_leading", "groups that programs of this member lead", float64(s.Leading))

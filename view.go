@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/why"
 )
 
 // An Instant is a point in time of one member's lease clock, in nanoseconds. It means nothing to any other member, nor
@@ -47,50 +48,11 @@ func (v View) String() string {
 // A Cause is the reason for a change.
 type Cause struct {
 	// Why is the kind of cause.
-	Why Why `json:"why"`
+	Why why.Kind `json:"why"`
 	// Member is whom it is about; empty if nobody.
 	Member string `json:"member,omitempty"`
 	// Bound is the time that was waited, or the proven bound that was exceeded; zero if there is none.
 	Bound time.Duration `json:"bound,omitempty"`
-}
-
-// Why is a kind of [Cause].
-type Why uint8
-
-// The kinds of causes.
-const (
-	Unexplained  Why = Why(protocol.Unexplained)
-	Started      Why = Why(protocol.Started)      // nobody has been heard of yet
-	Elected      Why = Why(protocol.Elected)      // the member was elected
-	Suspected    Why = Why(protocol.Suspected)    // the member was silent for Bound
-	Returned     Why = Why(protocol.Returned)     // the member, which goes before others, was heard again
-	LeaseExpired Why = Why(protocol.LeaseExpired) // the lease was not renewed in time
-	Resigned     Why = Why(protocol.Resigned)     // the leader gave the group up
-	Transferred  Why = Why(protocol.Transferred)  // the leader handed the group over to the member
-	SlowLink     Why = Why(protocol.SlowLink)     // messages of the member may take as long as Bound
-	Merged       Why = Why(protocol.Merged)       // a better-ranked member took over when partitions merged
-	NoQuorum     Why = Why(protocol.NoQuorum)     // too few members answered
-	Restarted    Why = Why(protocol.Restarted)    // the member was restarted
-	ClockFault   Why = Why(protocol.ClockFault)   // the clock stopped, jumped, or runs at the wrong rate
-	Unhealthy    Why = Why(protocol.Unhealthy)    // the leader's own health check failed
-	Closed       Why = Why(protocol.Closed)       // the member is leaving
-)
-
-// String names the kind, such as "lease expired".
-func (w Why) String() string { return protocol.CauseCode(w).String() }
-
-// MarshalText writes the kind by its name.
-func (w Why) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
-
-// UnmarshalText reads what MarshalText writes. A name that it does not know is [Unexplained].
-func (w *Why) UnmarshalText(text []byte) error {
-	*w = Unexplained
-	for k := Unexplained; k <= Closed; k++ {
-		if k.String() == string(text) {
-			*w = k
-		}
-	}
-	return nil
 }
 
 // String shows the cause, such as "suspected b (silent for 150ms)".
@@ -101,8 +63,10 @@ func (c Cause) String() string {
 	}
 	switch {
 	case c.Bound == 0:
-	case c.Why == Suspected:
+	case c.Why == why.Suspected:
 		s += fmt.Sprintf(" (silent for %v)", c.Bound)
+	case c.Why == why.NoQuorum:
+		s += fmt.Sprintf(" (for %v)", c.Bound)
 	default:
 		s += fmt.Sprintf(" (bound %v)", c.Bound)
 	}

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"github.com/regentproject/regent/why"
 )
 
 func TestViewsAreReadAsTheyAreWritten(t *testing.T) {
-	for why := Unexplained; why <= Closed; why++ {
-		v := View{Group: "g", Leader: "a", Token: 7, Mine: true, Cause: Cause{Why: why, Member: "b", Bound: time.Second}, At: 12}
+	for k := why.Unexplained; k <= why.NoAccess; k++ {
+		v := View{Group: "g", Leader: "a", Token: 7, Mine: true, Cause: Cause{Why: k, Member: "b", Bound: time.Second}, At: 12}
 		b, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
@@ -24,7 +26,7 @@ func TestViewsAreReadAsTheyAreWritten(t *testing.T) {
 }
 
 func TestAViewInJSONNamesItsCause(t *testing.T) {
-	b, err := json.Marshal(View{Group: "g", Cause: Cause{Why: LeaseExpired, Member: "a"}, At: 5})
+	b, err := json.Marshal(View{Group: "g", Cause: Cause{Why: why.LeaseExpired, Member: "a"}, At: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
