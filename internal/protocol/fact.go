@@ -46,4 +46,7 @@ const (
 	EvSpeak    Ev = "speak"    // the member speaks as incarnation Seq from now on; Term: its floor; Why
 	EvCount    Ev = "count"    // a counter of suspicions has grown: Peer's is Seq now; Why: of which kind
 	EvRound    Ev = "round"    // the query Seq has ended; Members are those whose responses won
+	EvLink     Ev = "link"     // the link to Peer made its transition Seq: odd is up, even is down; Why
+	EvPost     Ev = "post"     // a message Why goes to Peer, as number Seq of the session Term; Gen: its mark, if it has one
+	EvTake     Ev = "take"     // and is delivered: number Seq of the session Term, from Peer
 )

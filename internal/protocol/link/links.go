@@ -1,0 +1,215 @@
+package link
+
+import (
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// Links are all links of one member. They are a part of a machine and as pure as one: package doc shows how to own them.
+type Links struct {
+	config Config
+	ends   []end
+	next   protocol.Time // when the next pings are due
+	wake   protocol.Time
+	zero   protocol.Time // what pings count from, so that no ping is 0, wherever the clock began
+	began  bool
+
+	changes []Change
+	facts   []protocol.Fact
+}
+
+// end is one end of one link.
+type end struct {
+	history
+	queue
+	ping  Ping
+	nudge bool // something must go to the peer in this Step
+}
+
+// New returns the links of a member that is about to start. All are down.
+func New(c Config) (*Links, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	l := &Links{config: c, ends: make([]end, c.Members)}
+	for r := range l.ends {
+		l.ends[r].peer.Rank = protocol.Rank(r)
+	}
+	l.changes = make([]Change, 0, c.Members)
+	return l, nil
+}
+
+// begin notes when the links were used first.
+func (l *Links) begin(now protocol.Time) {
+	if !l.began {
+		l.began, l.zero, l.next = true, now-1, now
+	}
+}
+
+// Receive takes what came from a peer. It returns the transitions that follow from it, in order, and after them the message
+// that is to be delivered, nil if none is; both are valid until the next Step. What is no Message of a peer changes nothing.
+func (l *Links) Receive(now protocol.Time, r *protocol.Receive) ([]Change, Message) {
+	l.begin(now)
+	l.changes = l.changes[:0]
+	m, ok := r.Message.(Message)
+	from := r.From
+	if !ok || int(from.Rank) >= len(l.ends) || from.Rank == l.config.Self || from.Inc == 0 {
+		return nil, nil
+	}
+	e := &l.ends[from.Rank]
+	if from.Inc < e.peer.Inc {
+		return nil, nil
+	}
+	if from.Inc > e.peer.Inc {
+		l.renew(e, from)
+	}
+	head := m.Head()
+	matching := head.Peer == l.config.Inc
+	e.hear(now-l.zero, head, matching)
+	if !matching {
+		return l.changes, nil
+	}
+	for e.seen > e.own {
+		l.turn(e, Followed)
+	}
+	switch {
+	case e.up() && e.silent(now-l.zero, l.config.Tout):
+		l.turn(e, Tout)
+	case !e.up() && e.seen >= e.own && !e.silent(now-l.zero, l.config.Tin):
+		l.turn(e, Tin)
+	}
+	if !e.up() || head.Count != e.own {
+		return l.changes, nil // it belongs to a session that is over, or not to one
+	}
+	e.acknowledge(head.Ack)
+	if head.Seq == 0 {
+		return l.changes, nil
+	}
+	e.nudge = true // also if it is known already: the acknowledgement was lost then
+	if !e.take(head.Seq) {
+		return l.changes, nil
+	}
+	l.state(protocol.EvTake, e, head.Seq, m)
+	return l.changes, m
+}
+
+// renew begins a history with a new incarnation of the peer.
+func (l *Links) renew(e *end, peer protocol.Ident) {
+	if e.up() {
+		l.turn(e, Restarted)
+	}
+	e.discard()
+	e.history = history{peer: peer}
+	e.nudge = true
+}
+
+// turn makes one transition.
+func (l *Links) turn(e *end, why Why) {
+	e.discard()
+	e.nudge = true
+	c := e.history.turn(why)
+	l.changes = append(l.changes, c)
+	l.facts = append(l.facts, protocol.Fact{Ev: protocol.EvLink, Group: l.config.Group, Peer: c.Peer, Seq: c.Count, Why: why.String()})
+}
+
+// state states what became of the message seq of the session.
+func (l *Links) state(ev protocol.Ev, e *end, seq uint64, m Message) {
+	f := protocol.Fact{Ev: ev, Group: l.config.Group, Peer: e.peer, Term: e.own, Seq: seq, Why: m.Name()}
+	if m, ok := m.(interface{ Mark() uint64 }); ok {
+		f.Gen = m.Mark()
+	}
+	l.facts = append(l.facts, f)
+}
+
+// Tick takes down the links whose peers are silent. It belongs into every Step; the transitions are valid until the next.
+func (l *Links) Tick(now protocol.Time) []Change {
+	l.changes = l.changes[:0]
+	l.begin(now)
+	for r := range l.ends {
+		if e := &l.ends[r]; e.up() && e.silent(now-l.zero, l.config.Tout) {
+			l.turn(e, Tout)
+		}
+	}
+	return l.changes
+}
+
+// Up says whether the link to a peer is up, and in which session.
+func (l *Links) Up(peer protocol.Rank) (session uint64, up bool) {
+	e := &l.ends[peer]
+	return e.own, e.up()
+}
+
+// Peer returns the peer in the latest incarnation that was heard of it; 0: none was.
+func (l *Links) Peer(peer protocol.Rank) protocol.Ident { return l.ends[peer].peer }
+
+// Send puts a message on the way to a peer, in the present session. It keeps a copy. If the link is down, or to oneself, it does nothing
+// and returns false.
+func (l *Links) Send(peer protocol.Rank, m Message) bool { return l.post(peer, m, false) }
+
+// SendDurable does the same with a message that waits for the disk, as a durable Envelope does. Those behind it wait for it.
+func (l *Links) SendDurable(peer protocol.Rank, m Message) bool { return l.post(peer, m, true) }
+
+func (l *Links) post(peer protocol.Rank, m Message, durable bool) bool {
+	e := &l.ends[peer]
+	if !e.up() {
+		return false
+	}
+	seq := e.post(m.Copy().(Message), durable)
+	l.state(protocol.EvPost, e, seq, m)
+	return true
+}
+
+// Flush appends what is to be sent. It is called once in each Step, after all else; it also finds out when the next is due.
+func (l *Links) Flush(now protocol.Time, to []protocol.Envelope) []protocol.Envelope {
+	l.begin(now)
+	due := now >= l.next
+	if due {
+		l.next = now.Add(l.config.Ping)
+	}
+	l.wake = l.next
+	for r := range l.ends {
+		if protocol.Rank(r) == l.config.Self {
+			continue
+		}
+		e := &l.ends[r]
+		begin := len(to)
+		to = l.flush(now, e, due, to)
+		if len(to) == begin && (due || e.nudge) {
+			l.address(now, e, &e.ping.Header, 0)
+			to = append(to, protocol.Envelope{To: e.peer.Rank, Message: &e.ping})
+		}
+		e.nudge = false
+		if e.up() {
+			l.wake = min(l.wake, (l.zero + e.contact).Add(l.config.Tout))
+		}
+	}
+	return to
+}
+
+// flush appends the messages to one peer that have not been sent, or that should have been acknowledged by now.
+func (l *Links) flush(now protocol.Time, e *end, due bool, to []protocol.Envelope) []protocol.Envelope {
+	for i := range e.out[:min(len(e.out), l.config.Window)] {
+		p := &e.out[i]
+		if p.sent != protocol.Never && !(due && now.Sub(p.sent) >= l.config.Ping/2) {
+			continue
+		}
+		p.sent = now
+		l.address(now, e, p.message.Head(), e.acked+1+uint64(i))
+		to = append(to, protocol.Envelope{To: e.peer.Rank, Message: p.message, Durable: p.durable})
+	}
+	return to
+}
+
+// address fills in the header of what goes to a peer now.
+func (l *Links) address(now protocol.Time, e *end, h *Header, seq uint64) {
+	*h = Header{Peer: e.peer.Inc, Count: e.own, Ping: now - l.zero, Echo: e.history.ping, Ack: e.took, Seq: seq}
+}
+
+// Wake returns when the links want a Step, as of the last Flush.
+func (l *Links) Wake() protocol.Time { return l.wake }
+
+// Facts appends what happened since it was called last.
+func (l *Links) Facts(to []protocol.Fact) []protocol.Fact {
+	to = append(to, l.facts...)
+	l.facts = l.facts[:0]
+	return to
+}
