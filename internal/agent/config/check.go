@@ -1,0 +1,327 @@
+package config
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regentproject/regent"
+)
+
+// Check returns everything that is wrong with the file, as far as it can be known without joining the council. It reads
+// the files that the configuration names.
+func (f *File) Check() error {
+	var found []error
+	fail := func(format string, args ...any) { found = append(found, fmt.Errorf(f.path+": "+format, args...)) }
+	f.checkCouncil(fail)
+	f.checkTiming(fail)
+	f.checkSocket(fail)
+	f.checkHTTP(fail)
+	if _, err := f.keys(); err != nil {
+		fail("%w", err)
+	}
+	if f.KeyFile == "" && !f.local() {
+		fail("key_file is not set: the council has addresses off this host; make a key with 'regent keygen' and give it to every member")
+	}
+	if n := len(f.DefaultGroup); n > 255 {
+		fail("default_group has %d bytes: at most 255", n)
+	}
+	if _, err := f.Level(); err != nil {
+		fail("%w", err)
+	}
+	if f.StopGrace < 0 {
+		fail("stop_grace %v: must not be negative", f.StopGrace)
+	}
+	l := &f.Limits
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{{"connections", int64(l.Connections)}, {"streams", int64(l.Streams)}, {"candidates", int64(l.Candidates)}, {"groups", int64(l.Groups)}, {"body", l.Body}} {
+		if n.value < 1 {
+			fail("limits.%s %d: must be at least 1", n.name, n.value)
+		}
+	}
+	return errors.Join(found...)
+}
+
+type failer func(format string, args ...any)
+
+func (f *File) checkCouncil(fail failer) {
+	if len(f.Council) == 0 {
+		fail("council is empty: list all members, this one among them")
+		return
+	}
+	seen := make(map[string]bool)
+	where := make(map[string]string)
+	for i := range f.Council {
+		m := &f.Council[i]
+		switch {
+		case m.Name == "":
+			fail("member %d of the council has no name", i+1)
+			continue
+		case seen[m.Name]:
+			fail("member %s is listed twice: names are unique within a council", m.Name)
+		case len(m.addresses()) == 0:
+			fail("member %s has no address: give it one as host:port, such as %s:%d", m.Name, m.Name, DefaultPort)
+		}
+		seen[m.Name] = true
+		if m.Priority != nil && *m.Priority < 0 {
+			fail("member %s: priority %d: must be 0 (votes but never leads) or more", m.Name, *m.Priority)
+		}
+		for _, a := range m.addresses() {
+			if err := address(a); err != nil {
+				fail("member %s: %w", m.Name, err)
+			}
+			if other, ok := where[a]; ok && other != m.Name {
+				fail("members %s and %s have the same address %s", other, m.Name, a)
+			}
+			where[a] = m.Name
+		}
+	}
+	if f.Name == "" {
+		fail("name is not set: say which member of the council this host is")
+	} else if !seen[f.Name] {
+		names := make([]string, len(f.Council))
+		for i, m := range f.Council {
+			names[i] = m.Name
+		}
+		fail("name %q is not in the council (%s)", f.Name, strings.Join(names, ", "))
+	}
+	if f.Bind != "" {
+		if err := address(f.Bind); err != nil {
+			fail("bind: %w", err)
+		}
+	}
+}
+
+// address checks host:port.
+func address(a string) error {
+	host, port, err := net.SplitHostPort(a)
+	if err != nil {
+		return fmt.Errorf("address %q: must be host:port", a)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" {
+		return fmt.Errorf("address %q: must have a host and a port from 1 to 65535", a)
+	}
+	return nil
+}
+
+func (f *File) checkTiming(fail failer) {
+	if _, err := f.timing(); err != nil {
+		fail("%w", err)
+	}
+}
+
+func (f *File) checkSocket(fail failer) {
+	if _, err := f.Socket.Permissions(); err != nil {
+		fail("%w", err)
+	}
+	if _, err := f.Socket.GroupID(); err != nil {
+		fail("%w", err)
+	}
+	// The kernel's limit, with a byte for the end.
+	if n := len(f.Socket.Path); n > 107 {
+		fail("socket.path has %d bytes: at most 107", n)
+	}
+}
+
+func (f *File) checkHTTP(fail failer) {
+	h := &f.HTTP
+	if !slices.Contains([]string{"none", "read", "write"}, h.Anonymous) {
+		fail("http.anonymous %q: must be none, read or write", h.Anonymous)
+	}
+	names := make(map[string]bool)
+	for i := range h.Tokens {
+		t := &h.Tokens[i]
+		switch {
+		case t.Name == "" || names[t.Name]:
+			fail("http.tokens: name %q of token %d: must be unique and not empty", t.Name, i+1)
+		case t.Role != "read" && t.Role != "write":
+			fail("http.tokens: role %q of %s: must be read or write", t.Role, t.Name)
+		case (t.File == "") == (t.SHA256 == ""):
+			fail("http.tokens: %s must have either file or sha256", t.Name)
+		default:
+			if _, err := t.Digest(); err != nil {
+				fail("http.tokens: %w", err)
+			}
+		}
+		names[t.Name] = true
+	}
+	if h.Listen == "" {
+		return
+	}
+	if err := address(h.Listen); err != nil {
+		fail("http.listen: %w", err)
+		return
+	}
+	if (h.TLS.Cert == "") != (h.TLS.Key == "") {
+		fail("http.tls: needs both cert and key")
+	} else if h.TLS.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(h.TLS.Cert, h.TLS.Key); err != nil {
+			fail("http.tls: %w", err)
+		}
+	}
+	if h.TLS.ClientCA != "" {
+		if h.TLS.Cert == "" {
+			fail("http.tls.client_ca: needs cert and key as well")
+		} else if _, err := os.Stat(h.TLS.ClientCA); err != nil {
+			fail("http.tls.client_ca: %w", err)
+		}
+	}
+	if Loopback(h.Listen) {
+		return
+	}
+	if h.TLS.Cert == "" {
+		fail("http.listen %s is not on loopback: set http.tls.cert and http.tls.key, or listen on %s", h.Listen, DefaultListen)
+	}
+	if h.TLS.ClientCA == "" && len(h.Tokens) == 0 {
+		fail("http.listen %s is not on loopback: set http.tls.client_ca or http.tokens, so that not everybody may ask", h.Listen)
+	}
+	if h.Anonymous != "none" {
+		fail("http.anonymous %s: http.listen %s is not on loopback", h.Anonymous, h.Listen)
+	}
+}
+
+// Loopback says whether an address can be reached from this host only. A name that may resolve to anything is not.
+func Loopback(addr string) bool {
+	if addr == "" {
+		return true
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback() || host == "localhost"
+}
+
+// local says whether the whole council is on this host.
+func (f *File) local() bool {
+	for i := range f.Council {
+		if !slices.ContainsFunc(f.Council[i].addresses(), func(a string) bool { return !Loopback(a) }) {
+			continue
+		}
+		return false
+	}
+	return Loopback(f.Bind)
+}
+
+// Permissions returns the mode of the socket.
+func (s *Socket) Permissions() (os.FileMode, error) {
+	n, err := strconv.ParseUint(s.Mode, 8, 32)
+	if err != nil || n > 0o777 {
+		return 0, fmt.Errorf("socket.mode %q: must be in octal, such as \"0660\"", s.Mode)
+	}
+	return os.FileMode(n), nil
+}
+
+// GroupID returns the number of the group that owns the socket; -1 if it is not set.
+func (s *Socket) GroupID() (int, error) {
+	if s.Group == "" {
+		return -1, nil
+	}
+	if n, err := strconv.Atoi(s.Group); err == nil && n >= 0 {
+		return n, nil
+	}
+	g, err := user.LookupGroup(s.Group)
+	if err != nil {
+		return 0, fmt.Errorf("socket.group: %w: create it, or leave the key out", err)
+	}
+	return strconv.Atoi(g.Gid)
+}
+
+// Level returns the least level that is logged.
+func (f *File) Level() (slog.Level, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(f.Log)); err != nil {
+		return 0, fmt.Errorf("log %q: must be debug, info, warn or error", f.Log)
+	}
+	return l, nil
+}
+
+// timing returns the profile with the single constants put in.
+func (f *File) timing() (regent.Timing, error) {
+	profiles := map[string]regent.Timing{"fast": regent.Fast, "lan": regent.LAN, "wan": regent.WAN}
+	t, ok := profiles[f.Profile]
+	if !ok {
+		return t, fmt.Errorf("profile %q: must be fast, lan or wan", f.Profile)
+	}
+	set := &f.Timing
+	if set.Lease != 0 && set.LongestLease == 0 {
+		t.LongestLease = max(t.LongestLease, set.Lease)
+	}
+	if set.Drift != 0 {
+		t.Drift = set.Drift
+	}
+	if set.Guard != nil {
+		t.Guard = *set.Guard
+	}
+	put(&t.RoundTrip, set.RoundTrip)
+	put(&t.Renew, set.Renew)
+	put(&t.Lease, set.Lease)
+	put(&t.LongestLease, set.LongestLease)
+	put(&t.Heartbeat, set.Heartbeat)
+	put(&t.Suspect, set.Suspect)
+	put(&t.Delay, set.Delay)
+	return t, nil
+}
+
+func put[T comparable](to *T, value T) {
+	var zero T
+	if value != zero {
+		*to = value
+	}
+}
+
+// keys reads the key files.
+func (f *File) keys() ([][]byte, error) {
+	var out [][]byte
+	if f.KeyFile == "" && len(f.OldKeyFiles) > 0 {
+		return nil, errors.New("old_key_files without key_file: set key_file")
+	}
+	for _, path := range append([]string{f.KeyFile}, f.OldKeyFiles...) {
+		if path == "" {
+			continue
+		}
+		k, err := ReadKey(path)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// Regent returns the configuration of the member.
+func (f *File) Regent() (regent.Config, error) {
+	t, err := f.timing()
+	if err != nil {
+		return regent.Config{}, err
+	}
+	keys, err := f.keys()
+	if err != nil {
+		return regent.Config{}, err
+	}
+	c := regent.Config{Name: f.Name, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
+		NoRealtime: f.Realtime != nil && !*f.Realtime}
+	if len(keys) > 0 {
+		c.Key, c.OldKeys = keys[0], keys[1:]
+	}
+	for i := range f.Council {
+		m := &f.Council[i]
+		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: 1}
+		if m.Priority != nil {
+			p.Priority = *m.Priority
+		}
+		c.Council = append(c.Council, p)
+	}
+	return c, nil
+}

@@ -1,0 +1,214 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent"
+)
+
+// three is a council on loopback.
+const three = `
+name: a
+council:
+  - {name: a, address: "127.0.0.1:7401", priority: 5}
+  - {name: b, addresses: ["127.0.0.1:7402", "[::1]:7402"]}
+  - name: c
+    address: localhost:7403
+`
+
+// parse reads a text and checks it.
+func parse(text string) (*File, error) {
+	f, err := Parse("regent.yaml", []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return f, f.Check()
+}
+
+func TestFileBecomesTheMembersConfiguration(t *testing.T) {
+	f, err := parse(three + "dir: /x\nbootstrap: true\nprofile: fast\nrealtime: false\ntiming: {lease: 40ms, guard: 0s}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := f.Regent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := regent.Fast
+	want.Lease, want.Guard = 40*time.Millisecond, 0
+	if c.Name != "a" || c.Dir != "/x" || !c.Bootstrap || !c.NoRealtime || c.Timing != want {
+		t.Errorf("got %+v", c)
+	}
+	if len(c.Council) != 3 || c.Council[0].Priority != 5 || c.Council[1].Priority != 1 || len(c.Council[1].Addrs) != 2 {
+		t.Errorf("council %+v", c.Council)
+	}
+}
+
+func TestDefaultsAreSafe(t *testing.T) {
+	f, err := parse(three)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.HTTP.Listen != "" || f.HTTP.Anonymous != "read" || f.Socket.Mode != "0660" || f.Limits != defaultLimits || f.Profile != "lan" {
+		t.Errorf("got %+v", f)
+	}
+	if mode, err := f.Socket.Permissions(); err != nil || mode != 0o660 {
+		t.Errorf("mode %v, %v", mode, err)
+	}
+	token := strings.Repeat("ab", 32)
+	f, err = parse(three + "http: {listen: \"127.0.0.1:8008\", tokens: [{name: x, role: read, sha256: " + token + "}]}\n")
+	if err != nil || f.HTTP.Anonymous != "none" {
+		t.Errorf("with tokens, strangers may %q (%v)", f.HTTP.Anonymous, err)
+	}
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"unknown key with a near one", three + "dirr: /x\n", `regent.yaml:8: unknown key "dirr": did you mean "dir"?`},
+		{"camel case", three + "keyFile: /x\n", `regent.yaml:8: unknown key "keyFile": did you mean "key_file"?`},
+		{"inside a list", "name: a\ncouncil:\n  - name: a\n    adress: x:1\n", `regent.yaml:4: unknown key "adress" in council: did you mean "address"?`},
+		{"inside a part", three + "timing:\n  leese: 5ms\n", `regent.yaml:9: unknown key "leese" in timing: did you mean "lease"?`},
+		{"nothing near", three + "socket: {colour: red}\n", `unknown key "colour" in socket: there are group, mode, path`},
+		{"two at once", three + "dirr: x\nbinnd: y\n", `regent.yaml:9: unknown key "binnd"`},
+		{"twice", three + "name: b\n", "regent.yaml:8:"},
+		{"no number", three + "limits: {groups: many}\n", "regent.yaml:8:"},
+		{"no duration", three + "timing: {lease: soon}\n", `regent.yaml:8: timing.lease "soon": must be a length of time`},
+		{"no YAML", "name: [\n", "regent.yaml:"},
+		{"alias", "name: &x a\ndir: *x\n", "regent.yaml:1: anchors, aliases and tags are not read"},
+		{"two documents", three + "---\nname: b\n", "holds 2 documents"},
+		{"nobody", "name: a\n", "council is empty"},
+		{"twice the same name", strings.Replace(three, "name: b", "name: a", 1), "member a is listed twice"},
+		{"same address", strings.Replace(three, "localhost:7403", "127.0.0.1:7401", 1), "members a and c have the same address"},
+		{"stranger", strings.Replace(three, "name: a\n", "name: z\n", 1), `name "z" is not in the council (a, b, c)`},
+		{"no port", strings.Replace(three, "localhost:7403", "localhost", 1), `address "localhost": must be host:port`},
+		{"off loopback", strings.Replace(three, "localhost:7403", "10.0.0.3:7403", 1), "key_file is not set"},
+		{"profile", three + "profile: slow\n", `profile "slow": must be fast, lan or wan`},
+		{"priority", strings.Replace(three, "priority: 5", "priority: -1", 1), "priority -1: must be 0 (votes but never leads) or more"},
+		{"open HTTP", three + "http: {listen: \"0.0.0.0:8008\"}\n", "set http.tls.cert and http.tls.key"},
+		{"open HTTP for all", three + "http: {listen: \"0.0.0.0:8008\"}\n", "set http.tls.client_ca or http.tokens"},
+		{"anonymous off loopback", three + "http: {listen: \"0.0.0.0:8008\", anonymous: write}\n", "http.anonymous write"},
+		{"role", three + "http: {tokens: [{name: x, role: admin, file: y}]}\n", `role "admin" of x: must be read or write`},
+		{"mode", three + "socket: {mode: \"rw\"}\n", `socket.mode "rw": must be in octal`},
+		{"group", three + "socket: {group: no-such-group}\n", "create it"},
+		{"limit", three + "limits: {streams: -1}\n", "limits.streams -1: must be at least 1"},
+		{"log", three + "log: loud\n", `log "loud": must be debug`},
+		{"old keys", three + "old_key_files: [x]\n", "old_key_files without key_file"},
+		{"no key there", three + "key_file: /no/such/file\n", "key file: stat /no/such/file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := parse(c.text)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestKeysAreDrawnOnceAndKeptFromOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	if err := WriteKey(path); err != nil {
+		t.Fatal(err)
+	}
+	key, err := ReadKey(path)
+	if err != nil || len(key) != keyBytes {
+		t.Fatalf("key of %d bytes, %v", len(key), err)
+	}
+	if err := WriteKey(path); err == nil || !strings.Contains(err.Error(), "exists") {
+		t.Errorf("a key was overwritten: %v", err)
+	}
+	if again, err := ReadKey(path); err != nil || string(again) != string(key) {
+		t.Errorf("the key has changed: %v", err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadKey(path); err == nil || !strings.Contains(err.Error(), "chmod o=") {
+		t.Errorf("a key that everybody may read was taken: %v", err)
+	}
+	for text, want := range map[string]string{"": "holds nothing", "a\nb\n": "more than one line", "!!!": "not base64", "YWJj": "holds 3 bytes"} {
+		bad := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadKey(bad); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("key file %q: %v", text, err)
+		}
+	}
+}
+
+func TestTokensComeFromAFileOrAsDigest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte("0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	from := Token{Name: "x", File: path}
+	sum, err := from.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := Token{Name: "x", SHA256: "9f9f5111f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e564176929f"}
+	if got, err := same.Digest(); err != nil || got != sum {
+		t.Errorf("digests differ: %x, %v", sum, err)
+	}
+	if err := os.WriteFile(path, []byte("short\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := from.Digest(); err == nil || !strings.Contains(err.Error(), "at least 16") {
+		t.Errorf("a short token was taken: %v", err)
+	}
+}
+
+func TestDraftIsReadAsItWasMeant(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	if err := WriteKey(key); err != nil {
+		t.Fatal(err)
+	}
+	witness := 0
+	d := Draft{Name: "a", KeyFile: key, Bootstrap: true, Profile: "fast", DefaultGroup: "billing", Members: []Member{
+		{Name: "a", Address: "10.0.0.1:7400"}, {Name: "no", Addresses: []string{"[fd00::1]:7400", "b.example:7400"}},
+		{Name: "17", Address: "10.0.0.3:7400", Priority: &witness}}}
+	for _, m := range d.Members {
+		text := d.For(m.Name).YAML()
+		f, err := parse(text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if f.Name != m.Name || f.KeyFile != key || !f.Bootstrap || f.Profile != "fast" || f.DefaultGroup != "billing" || f.Dir != DefaultDir {
+			t.Errorf("got %+v", f)
+		}
+		if len(f.Council) != 3 || f.Council[2].Priority == nil || *f.Council[2].Priority != 0 || len(f.Council[1].Addresses) != 2 {
+			t.Errorf("council %+v", f.Council)
+		}
+	}
+}
+
+func TestLoadNamesTheFileThatIsNotThere(t *testing.T) {
+	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "regent init") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzParse looks for texts that make reading crash, and for accepted ones that do not survive the way to the library.
+func FuzzParse(f *testing.F) {
+	f.Add(three)
+	f.Add("name: &a [x, {y: *a}]\n<<: {b: c}\n")
+	f.Add(Draft{Name: "a", Members: []Member{{Name: "a", Address: "127.0.0.1:1"}}}.YAML())
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := Parse("f", []byte(text))
+		if err != nil {
+			return
+		}
+		if strings.Contains(text, "key") || strings.Contains(text, "file") || strings.Contains(text, "tls") {
+			return // it may name files of this host
+		}
+		if file.Check() == nil {
+			if _, err := file.Regent(); err != nil {
+				t.Errorf("passed the check, and then: %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,215 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// A File is the configuration of an agent.
+type File struct {
+	// Name says which member of the council this host is.
+	Name string `yaml:"name"`
+	// Council lists all members; the list is the same on every host.
+	Council []Member `yaml:"council"`
+	// KeyFile holds the cluster key, and OldKeyFiles those that are still accepted while it is changed.
+	KeyFile     string   `yaml:"key_file"`
+	OldKeyFiles []string `yaml:"old_key_files"`
+	// Dir is where the member keeps its durable record; empty: it keeps none.
+	Dir string `yaml:"dir"`
+	// Bootstrap allows a council to begin in which no member has a record.
+	Bootstrap bool `yaml:"bootstrap"`
+	// Bind is the address to receive packets on; empty: the member's own.
+	Bind string `yaml:"bind"`
+	// Realtime asks for real-time scheduling; unset: yes.
+	Realtime *bool `yaml:"realtime"`
+
+	// Profile names the constants to start from, and Timing sets single ones.
+	Profile string `yaml:"profile"`
+	Timing  Timing `yaml:"timing"`
+	// Elector says who goes first in elections; empty: the library's default.
+	Elector string `yaml:"elector"`
+
+	Socket Socket `yaml:"socket"`
+	HTTP   HTTP   `yaml:"http"`
+	// DefaultGroup is the group that paths without a group are about.
+	DefaultGroup string `yaml:"default_group"`
+	// StopGrace is how long programs may take to stop when the agent stops.
+	StopGrace time.Duration `yaml:"stop_grace"`
+	Limits    Limits        `yaml:"limits"`
+	// Log is the least level that is logged: debug, info, warn or error.
+	Log string `yaml:"log"`
+
+	path string // where it was read from, for messages
+}
+
+// A Member is a member of the council as everybody knows it.
+type Member struct {
+	Name      string   `yaml:"name"`
+	Address   string   `yaml:"address"`
+	Addresses []string `yaml:"addresses"`
+	// Priority decides who goes first; a member that is given 0 votes but never leads. Unset: 1.
+	Priority *int `yaml:"priority"`
+	// Observer sees, and has no vote.
+	Observer bool `yaml:"observer"`
+}
+
+// addresses returns all addresses of the member.
+func (m *Member) addresses() []string {
+	if m.Address == "" {
+		return m.Addresses
+	}
+	return append([]string{m.Address}, m.Addresses...)
+}
+
+// Timing sets single constants; see regent.Timing. Zero leaves what the profile has.
+type Timing struct {
+	RoundTrip    time.Duration  `yaml:"round_trip"`
+	Renew        time.Duration  `yaml:"renew"`
+	Lease        time.Duration  `yaml:"lease"`
+	LongestLease time.Duration  `yaml:"longest_lease"`
+	Guard        *time.Duration `yaml:"guard"`
+	Heartbeat    time.Duration  `yaml:"heartbeat"`
+	Suspect      time.Duration  `yaml:"suspect"`
+	Delay        time.Duration  `yaml:"delay"`
+	Drift        float64        `yaml:"drift"`
+}
+
+// Socket is where local programs find the agent. Who may open it may lead: its permissions are the boundary.
+type Socket struct {
+	Path string `yaml:"path"`
+	// Mode is in octal, such as "0660"; Group owns the socket if it is set, by name or number.
+	Mode  string `yaml:"mode"`
+	Group string `yaml:"group"`
+}
+
+// HTTP is the agent's HTTP interface.
+type HTTP struct {
+	// Listen is host:port; empty: no HTTP but on the unix socket.
+	Listen string  `yaml:"listen"`
+	TLS    TLS     `yaml:"tls"`
+	Tokens []Token `yaml:"tokens"`
+	// Anonymous is what clients without a token or certificate may do on loopback: read, write or none. Elsewhere they
+	// may do nothing. Unset: read, or none if there are tokens.
+	Anonymous string `yaml:"anonymous"`
+}
+
+// TLS is needed off loopback.
+type TLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
+	// ClientCA, if it is set, lets clients in that have a certificate signed by it; WriteNames lists the common names
+	// that may write. Others may read.
+	ClientCA   string   `yaml:"client_ca"`
+	WriteNames []string `yaml:"write_names"`
+}
+
+// A Token lets its bearer in.
+type Token struct {
+	Name string `yaml:"name"`
+	// Role is read or write.
+	Role string `yaml:"role"`
+	// File holds the token; SHA256 is its digest in hexadecimal, for those who do not want it on this host.
+	File   string `yaml:"file"`
+	SHA256 string `yaml:"sha256"`
+}
+
+// Limits bound what clients can make the agent hold.
+type Limits struct {
+	Connections int   `yaml:"connections"` // at once, on the socket and over HTTP each
+	Streams     int   `yaml:"streams"`     // event streams at once
+	Candidates  int   `yaml:"candidates"`  // on one connection
+	Groups      int   `yaml:"groups"`      // that programs here take part in
+	Body        int64 `yaml:"body"`        // bytes of a request, and of a line on the socket
+}
+
+// The defaults.
+const (
+	DefaultSocket    = "/run/regent/regent.sock"
+	DefaultDir       = "/var/lib/regent"
+	DefaultConfig    = "/etc/regent/regent.yaml"
+	DefaultListen    = "127.0.0.1:8008"
+	DefaultPort      = 7400
+	DefaultStopGrace = 10 * time.Second
+)
+
+var defaultLimits = Limits{Connections: 1024, Streams: 512, Candidates: 1024, Groups: 100_000, Body: 64 << 10}
+
+// Load reads a file and checks it.
+func Load(path string) (*File, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w: write one with 'regent init'", err)
+	}
+	f, err := Parse(path, data)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.Check()
+}
+
+// maxFile is far above what a council of a thousand members needs.
+const maxFile = 1 << 20
+
+// Parse reads a configuration strictly and fills in defaults. The path is for messages.
+func Parse(path string, data []byte) (*File, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%s: has %d bytes: at most %d", path, len(data), maxFile)
+	}
+	if err := strict(path, data); err != nil {
+		return nil, err
+	}
+	f := &File{path: path}
+	if err := yaml.Unmarshal(data, f); err != nil {
+		return nil, syntax(path, err)
+	}
+	f.defaults()
+	return f, nil
+}
+
+// syntax turns an error of the YAML library into one line with its place.
+func syntax(path string, err error) error {
+	var y yaml.Error
+	if !errors.As(err, &y) || y.GetToken() == nil {
+		return fmt.Errorf("%s: %s", path, strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+	return fmt.Errorf("%s:%d: %s", path, y.GetToken().Position.Line, y.GetMessage())
+}
+
+func (f *File) defaults() {
+	if f.Profile == "" {
+		f.Profile = "lan"
+	}
+	if f.Socket.Path == "" {
+		f.Socket.Path = DefaultSocket
+	}
+	if f.Socket.Mode == "" {
+		f.Socket.Mode = "0660"
+	}
+	if f.HTTP.Anonymous == "" {
+		f.HTTP.Anonymous = "read"
+		if len(f.HTTP.Tokens) > 0 || f.HTTP.TLS.ClientCA != "" || !Loopback(f.HTTP.Listen) {
+			f.HTTP.Anonymous = "none"
+		}
+	}
+	if f.StopGrace == 0 {
+		f.StopGrace = DefaultStopGrace
+	}
+	if f.Log == "" {
+		f.Log = "info"
+	}
+	l, d := &f.Limits, &defaultLimits
+	for _, p := range []struct{ at, to *int }{{&l.Connections, &d.Connections}, {&l.Streams, &d.Streams},
+		{&l.Candidates, &d.Candidates}, {&l.Groups, &d.Groups}} {
+		if *p.at == 0 {
+			*p.at = *p.to
+		}
+	}
+	if l.Body == 0 {
+		l.Body = d.Body
+	}
+}

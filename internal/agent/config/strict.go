@@ -1,0 +1,151 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// strict reports every key of the file that has no meaning where it stands.
+func strict(path string, data []byte) error {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return syntax(path, err)
+	}
+	if len(file.Docs) > 1 {
+		return fmt.Errorf("%s: holds %d documents: keep one", path, len(file.Docs))
+	}
+	w := &walker{path: path}
+	for _, doc := range file.Docs {
+		if doc.Body != nil {
+			w.walk(doc.Body, reflect.TypeFor[File](), "")
+		}
+	}
+	return errors.Join(w.found...)
+}
+
+// walker compares a document with the type that it is to become.
+type walker struct {
+	path  string
+	found []error
+}
+
+func (w *walker) walk(node ast.Node, t reflect.Type, where string) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == reflect.TypeFor[time.Duration]() {
+		if text := node.GetToken().Value; text != "" {
+			if _, err := time.ParseDuration(text); err != nil {
+				w.complain(node, "%s %q: must be a length of time with its unit, such as 200ms", where, text)
+			}
+		}
+		return
+	}
+	switch n := node.(type) {
+	case *ast.SequenceNode:
+		if t.Kind() != reflect.Slice {
+			return // decoding says so
+		}
+		for _, v := range n.Values {
+			w.walk(v, t.Elem(), where)
+		}
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			w.key(v, t, where)
+		}
+	case *ast.MappingValueNode:
+		w.key(n, t, where)
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+		w.complain(node, "anchors, aliases and tags are not read: write the value out")
+	}
+}
+
+// key looks at one key of a mapping that is to become a t.
+func (w *walker) key(v *ast.MappingValueNode, t reflect.Type, where string) {
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	if _, merge := v.Key.(*ast.MergeKeyNode); merge {
+		w.complain(v.Key, "anchors, aliases and tags are not read: write the value out")
+		return
+	}
+	name := v.Key.GetToken().Value
+	known := keys(t)
+	if field, ok := known[name]; ok {
+		w.walk(v.Value, field, strings.TrimPrefix(where+"."+name, "."))
+		return
+	}
+	names := make([]string, 0, len(known))
+	for k := range known {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	at := ""
+	if where != "" {
+		at = " in " + where
+	}
+	if near := nearest(name, names); near != "" {
+		w.complain(v.Key, "unknown key %q%s: did you mean %q?", name, at, near)
+		return
+	}
+	w.complain(v.Key, "unknown key %q%s: there are %s", name, at, strings.Join(names, ", "))
+}
+
+func (w *walker) complain(n ast.Node, format string, args ...any) {
+	w.found = append(w.found, fmt.Errorf("%s:%d: %s", w.path, n.GetToken().Position.Line, fmt.Sprintf(format, args...)))
+}
+
+// keys returns the keys of a struct with the types of their values.
+func keys(t reflect.Type) map[string]reflect.Type {
+	out := make(map[string]reflect.Type)
+	for i := range t.NumField() {
+		if tag := t.Field(i).Tag.Get("yaml"); tag != "" {
+			out[tag] = t.Field(i).Type
+		}
+	}
+	return out
+}
+
+// nearest returns the name that was probably meant: the one with the fewest changes, if those are few.
+func nearest(got string, names []string) string {
+	flat := func(s string) string { return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s)) }
+	best, least := "", max(2, len(got)/3)+1
+	for _, n := range names {
+		d := distance(flat(got), flat(n))
+		if strings.HasPrefix(flat(n), flat(got)) && len(got) > 2 {
+			d = min(d, 1)
+		}
+		if d < least && d < len(n) {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, remove or replace to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

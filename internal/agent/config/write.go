@@ -1,0 +1,135 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Draft is what a new configuration is made of.
+type Draft struct {
+	// Name is the member that the file is for.
+	Name string
+	// Members are all, with their addresses, in the order in which they are to be listed.
+	Members []Member
+	// KeyFile is left out if it is empty.
+	KeyFile   string
+	Dir       string
+	Bootstrap bool
+	Profile   string
+	Socket    string
+	Listen    string
+	// DefaultGroup is left out if it is empty.
+	DefaultGroup string
+}
+
+// For returns the same draft for another member of the council.
+func (d Draft) For(name string) Draft {
+	d.Name = name
+	return d
+}
+
+// YAML returns the text of a file, with comments that say what can be changed.
+func (d Draft) YAML() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("# Regent agent on member %s. Check changes with: regent config check FILE", d.Name)
+	line("")
+	line("# Which member of the council this host is. The only line that differs between hosts.")
+	line("name: %s", quote(d.Name))
+	line("")
+	line("# All members; the same on every host. A majority of them must be up. An odd number is best.")
+	line("council:")
+	for i := range d.Members {
+		m := &d.Members[i]
+		line("  - name: %s", quote(m.Name))
+		as := m.addresses()
+		if len(as) == 1 {
+			line("    address: %s", quote(as[0]))
+		} else {
+			line("    addresses: [%s]", strings.Join(quoteAll(as), ", "))
+		}
+		if m.Priority != nil {
+			line("    priority: %d", *m.Priority)
+		}
+		if m.Observer {
+			line("    observer: true")
+		}
+	}
+	line("    # priority: 2      # higher goes first; 1 if unset; 0 votes but never leads (a witness)")
+	line("    # observer: true   # sees everything, has no vote")
+	line("")
+	if d.KeyFile != "" {
+		line("# The cluster key, the same on every host: regent keygen FILE")
+		line("key_file: %s", quote(d.KeyFile))
+		line("# old_key_files: []   # keys that are still accepted while the key is changed")
+	} else {
+		line("# No key: every member is on this host.")
+		line("# key_file: /etc/regent/key")
+	}
+	line("")
+	line("# A few bytes that must survive a restart. Not a network file system.")
+	line("dir: %s", quote(or(d.Dir, DefaultDir)))
+	line("")
+	line("# Lets a new council begin once every member is there and none has a record. May stay set.")
+	line("bootstrap: %v", d.Bootstrap)
+	line("")
+	line("# How fast: fast (one rack), lan, or wan. timing sets single constants; see docs/operations.md.")
+	line("profile: %s", or(d.Profile, "lan"))
+	line("# timing:")
+	line("#   lease: 300ms")
+	line("")
+	line("# Where local programs find the agent. Who may open the socket may lead.")
+	line("socket:")
+	line("  path: %s", quote(or(d.Socket, DefaultSocket)))
+	line("  mode: \"0660\"")
+	line("  # group: regent")
+	line("")
+	line("# Off loopback this needs tls, and client_ca or tokens.")
+	line("http:")
+	line("  listen: %s", quote(or(d.Listen, DefaultListen)))
+	line("  # anonymous: read    # on loopback, without a token: none, read or write")
+	line("  # tls: {cert: /etc/regent/cert.pem, key: /etc/regent/key.pem}")
+	line("  # tokens:")
+	line("  #   - {name: deploy, role: write, file: /etc/regent/deploy.token}")
+	line("")
+	if d.DefaultGroup != "" {
+		line("# The group that /primary, /leader and the like are about.")
+		line("default_group: %s", quote(d.DefaultGroup))
+	} else {
+		line("# The group that /primary, /leader and the like are about, for load balancers.")
+		line("# default_group: billing")
+	}
+	line("")
+	line("# How long programs may take to stop when the agent stops.")
+	line("stop_grace: %v", DefaultStopGrace)
+	return b.String()
+}
+
+func or(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
+
+// quote writes a string so that YAML reads it as one. Plain words stay plain.
+func quote(s string) string {
+	plain := s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '/' || r == '.' || r == '-' || r == '_' || r >= '0' && r <= '9')
+	})
+	if plain && (s[0] >= 'a' && s[0] <= 'z' || s[0] >= 'A' && s[0] <= 'Z' || s[0] == '/') && !reserved[strings.ToLower(s)] {
+		return s
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// reserved are words that YAML takes for something else than text.
+var reserved = map[string]bool{"true": true, "false": true, "yes": true, "no": true, "on": true, "off": true, "null": true, "y": true, "n": true}
+
+func quoteAll(all []string) []string {
+	out := make([]string, len(all))
+	for i, s := range all {
+		out[i] = quote(s)
+	}
+	return out
+}
