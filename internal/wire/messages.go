@@ -6,6 +6,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol/fsource"
 	"github.com/regentproject/regent/internal/protocol/hall"
 	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/link"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/protocol/ring"
@@ -61,6 +62,9 @@ var Types = []Type{
 	{Number: 144, Message: (*ring.Beat)(nil)},
 
 	{Number: 160, Message: (*path.Heard)(nil), Recovery: true},
+
+	{Number: 176, Message: (*link.Ping)(nil)},
+	{Number: 177, Message: (*link.Word)(nil)},
 }
 
 var messages = newTable(Types)
