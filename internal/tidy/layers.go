@@ -23,7 +23,7 @@ var column = []layer{
 	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"simulator", "lab", "processes"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys", "github.com/goccy/go-yaml",
 			"github.com/HdrHistogram/hdrhistogram-go"}},
-	{name: "agent", packages: []string{"internal/agent/...", "internal/web/..."},
+	{name: "agent", packages: []string{"internal/agent/...", "internal/run/...", "internal/web/..."},
 		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
 	{name: "library", packages: []string{".", "why/...", "elector/..."}},
 	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},

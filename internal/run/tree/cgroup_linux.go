@@ -1,0 +1,112 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// newCgroup makes a cgroup (version 2) below that of this process. The error says why there is none: the system has no
+// such hierarchy, or this process may not write to it. Both are ordinary.
+func newCgroup(name string) (string, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", err
+	}
+	parent, err := cgroupDir(string(mounts), string(own))
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(parent, "regent-"+name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "cgroup.kill")); err != nil {
+		_ = os.Remove(dir)
+		return "", errors.New("cgroups without cgroup.kill: needs Linux 5.14 or later")
+	}
+	return dir, nil
+}
+
+// cgroupDir returns the directory of a process's cgroup, from the mounts that it sees and from what it is in.
+func cgroupDir(mounts, own string) (string, error) {
+	path := ""
+	for line := range strings.Lines(own) {
+		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			path = p
+		}
+	}
+	if path == "" {
+		return "", errors.New("no cgroup of version 2")
+	}
+	for line := range strings.Lines(mounts) {
+		before, after, ok := strings.Cut(line, " - ")
+		f := strings.Fields(before) // id parent major:minor root mount-point options...
+		if !ok || len(f) < 5 || !strings.HasPrefix(after, "cgroup2 ") {
+			continue
+		}
+		// In a namespace of its own a process may see a part of the hierarchy only.
+		if rel, err := filepath.Rel(f[3], path); err == nil && filepath.IsLocal(rel) {
+			return filepath.Join(f[4], rel), nil
+		}
+	}
+	return "", errors.New("no cgroup hierarchy of version 2 is mounted")
+}
+
+// cgroupKill kills all processes in a cgroup and below, at once.
+func cgroupKill(dir string) error {
+	return os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0)
+}
+
+// cgroupProcs returns the processes in a cgroup and below.
+func cgroupProcs(dir string) (map[int]bool, error) {
+	in := make(map[int]bool)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir() || d.Name() != "cgroup.procs":
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+			return nil
+		}
+		for word := range strings.FieldsSeq(string(b)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				in[pid] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cgroup %s: %w", dir, err)
+	}
+	return in, nil
+}
+
+// cgroupRemove removes a cgroup in which nobody is left, and those below it.
+func cgroupRemove(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			cgroupRemove(filepath.Join(dir, e.Name()))
+		}
+	}
+	_ = os.Remove(dir)
+}

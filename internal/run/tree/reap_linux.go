@@ -1,0 +1,90 @@
+package tree
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Nursery starts the children of a runner and takes note of the deaths of those that it adopted. There is one in a
+// process.
+type Nursery struct {
+	// mu is held while a child is started or an adopted one is reaped, so that no child is taken for an adopted one.
+	mu    sync.Mutex
+	own   map[int]bool
+	start chan func()
+}
+
+// TheNursery returns the one of this process, which from now on adopts all that its children leave behind: what the
+// process starts by other means may be taken for adopted.
+func TheNursery() (*Nursery, error) { return nursery() }
+
+var nursery = sync.OnceValues(newNursery)
+
+func newNursery() (*Nursery, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, os.NewSyscallError("prctl", err)
+	}
+	n := &Nursery{own: make(map[int]bool), start: make(chan func())}
+	// The kernel kills a child with the thread that started it, so that thread must stay.
+	go func() {
+		runtime.LockOSThread()
+		for f := range n.start {
+			f()
+		}
+	}()
+	deaths := make(chan os.Signal, 1)
+	signal.Notify(deaths, unix.SIGCHLD)
+	go n.reap(deaths)
+	return n, nil
+}
+
+// Start starts a command of which this process will take note itself, by Wait.
+func (n *Nursery) Start(c *exec.Cmd) error {
+	done := make(chan error)
+	n.start <- func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		err := c.Start()
+		if err == nil {
+			n.own[c.Process.Pid] = true
+		}
+		done <- err
+	}
+	return <-done
+}
+
+// Wait waits for a command that Start started.
+func (n *Nursery) Wait(c *exec.Cmd) error {
+	err := c.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.own, c.Process.Pid)
+	return err
+}
+
+// reap takes note of the deaths of adopted children. One signal may stand for many deaths.
+func (n *Nursery) reap(deaths <-chan os.Signal) {
+	for range deaths {
+		n.sweep()
+	}
+}
+
+// sweep takes note of all adopted children that are dead.
+func (n *Nursery) sweep() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all, err := readAll()
+	if err != nil {
+		return // the next death is another chance
+	}
+	for _, s := range all {
+		if s.dead && s.parent == os.Getpid() && !n.own[s.pid] {
+			_, _ = unix.Wait4(s.pid, nil, unix.WNOHANG, nil)
+		}
+	}
+}
