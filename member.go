@@ -109,7 +109,7 @@ func (m *Member) late() Instant { return Instant(m.world.clock.Late()) }
 // Group returns the group with the name, in which at most one program of all members leads at any instant. The name has
 // 1 to 255 bytes.
 func (m *Member) Group(name string) *Group {
-	return &Group{member: m, group: m.board.Group(protocol.Group(name))}
+	return &Group{&hostedElection{member: m, Group: m.board.Group(protocol.Group(name))}}
 }
 
 // view shows a change with names.

@@ -259,7 +259,7 @@ func TestContextAsksTheClock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := l.context(t.Context())
+		ctx, cancel := leadingContext(t.Context(), l.tenure)
 		defer cancel(nil)
 		if ctx.Err() != nil {
 			t.Fatal("it has ended already")

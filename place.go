@@ -1,0 +1,216 @@
+package regent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/regentproject/regent/fence"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/why"
+)
+
+// Groups and leases do not know where the machines are that they are about. What they need is in these interfaces; below
+// is what they are at a member of this very process.
+type (
+	// An election is a group to take part in.
+	election interface {
+		name() string
+		view() View
+		// watch yields the present view and then every change, until ctx ends or there will be no more.
+		watch(ctx context.Context) iter.Seq[View]
+		campaign(ctx context.Context) (tenure, error)
+		verify(ctx context.Context) (*Proof, error)
+		// gone says that the member is closed, for good.
+		gone() bool
+	}
+
+	// A holding is one leadership of any mode. All but resign return at once.
+	holding interface {
+		group() string
+		valid() bool
+		until() Instant
+		remaining() time.Duration
+		// guarded says whether the guard time before the end has not begun, by the clock.
+		guarded() bool
+		// told is closed when the program must stop; onTold has a function called then, once; cause says why, and is zero
+		// before.
+		told() <-chan struct{}
+		onTold(f func())
+		cause() Cause
+		// holder is the member that leads.
+		holder() string
+		// resign says that the program has stopped.
+		resign(ctx context.Context) error
+	}
+
+	// A tenure is one leadership of a quorum group.
+	tenure interface {
+		holding
+		token() uint64
+		edict() (Edict, error)
+		// transfer says that the program has stopped, and hands the group over. It says whether that was begun.
+		transfer(ctx context.Context, to string) (begun bool, err error)
+	}
+)
+
+// hostedElection is a group at a member of this process.
+type hostedElection struct {
+	member *Member
+	*runtime.Group
+}
+
+func (e *hostedElection) name() string { return string(e.Name) }
+
+func (e *hostedElection) gone() bool { return e.member.gone() }
+
+func (e *hostedElection) view() View {
+	c := e.Latest()
+	if c == nil {
+		return View{Group: e.name(), Cause: Cause{Why: why.Started}}
+	}
+	return e.member.view(c)
+}
+
+func (e *hostedElection) watch(ctx context.Context) iter.Seq[View] {
+	return watch(ctx, e.member, e.Group, e.view(), func(c *runtime.Change, missed int) (View, bool) {
+		v := e.member.view(c)
+		v.Missed = missed
+		return v, c.Number == 1 && v.Leader == "" && v.Cause.Why == why.Started // that nothing is known yet was said
+	})
+}
+
+// watch yields the first view and then every change of a group. show says of a change that it is no news.
+func watch[V any](ctx context.Context, m *Member, g *runtime.Group, first V, show func(c *runtime.Change, missed int) (v V, stale bool)) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		var seen uint64
+		if c := g.Latest(); c != nil {
+			seen = c.Number
+			first, _ = show(c, 0)
+		}
+		if !yield(first) {
+			return
+		}
+		for {
+			changed := g.Changed()
+			changes, missed := g.After(seen)
+			for _, c := range changes {
+				seen = c.Number
+				v, stale := show(c, int(missed))
+				if missed = 0; stale {
+					continue
+				}
+				if !yield(v) {
+					return
+				}
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			case <-m.loop.Ended():
+				return
+			}
+		}
+	}
+}
+
+func (e *hostedElection) campaign(ctx context.Context) (tenure, error) {
+	if err := checkGroup(e.name()); err != nil {
+		return nil, err
+	}
+	l, err := e.Campaign(ctx)
+	if err != nil {
+		return nil, e.member.explain(err)
+	}
+	return &hostedTenure{hostedHolding{e.member, l}}, nil
+}
+
+// maxGroup is the length of the longest name, so that a claim fits a packet with others.
+const maxGroup = 255
+
+func checkGroup(name string) error {
+	if n := len(name); n == 0 || n > maxGroup {
+		return fmt.Errorf("group %.40q: its name has %d bytes: must have 1 to %d", name, n, maxGroup)
+	}
+	return nil
+}
+
+func (e *hostedElection) verify(ctx context.Context) (*Proof, error) {
+	m := e.member
+	a, err := m.board.Ask(ctx, func(id uint64) protocol.Event { return protocol.Verify{Group: e.Name, ID: id} })
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	name := m.council.name(a.Leader.Rank)
+	if !a.OK {
+		if name == "" {
+			return nil, fmt.Errorf("group %s: %w is known at %s", e.name(), ErrNoLeader, m.Name())
+		}
+		return nil, fmt.Errorf("group %s: %w: %s did not confirm that it leads", e.name(), ErrNoLeader, name)
+	}
+	return &Proof{Leader: name, Token: a.Term, Until: Instant(a.Until), now: m.late}, nil
+}
+
+// hostedHolding is a leadership at a member of this process.
+type hostedHolding struct {
+	member *Member
+	lease  *runtime.Lease
+}
+
+func (h *hostedHolding) group() string            { return string(h.lease.Group().Name) }
+func (h *hostedHolding) valid() bool              { return h.lease.Valid() }
+func (h *hostedHolding) until() Instant           { return Instant(h.lease.Until()) }
+func (h *hostedHolding) remaining() time.Duration { return h.lease.Remaining() }
+func (h *hostedHolding) guarded() bool            { return h.lease.Guarded() }
+func (h *hostedHolding) told() <-chan struct{}    { return h.lease.Told() }
+func (h *hostedHolding) onTold(f func())          { h.lease.OnTold(f) }
+func (h *hostedHolding) holder() string           { return h.member.Name() }
+
+func (h *hostedHolding) cause() Cause {
+	c := h.lease.Cause()
+	if c == nil {
+		return Cause{}
+	}
+	return h.member.cause(*c)
+}
+
+func (h *hostedHolding) resign(ctx context.Context) error {
+	return h.member.explain(h.lease.Stopped(ctx))
+}
+
+// hostedTenure is a leadership of a quorum group at a member of this process.
+type hostedTenure struct{ hostedHolding }
+
+func (t *hostedTenure) token() uint64 { return t.lease.Token() }
+
+func (t *hostedTenure) edict() (Edict, error) {
+	e, err := t.lease.Edict()
+	if err != nil {
+		return Edict{}, err
+	}
+	return fence.Of(e), nil
+}
+
+func (t *hostedTenure) transfer(ctx context.Context, to string) (begun bool, err error) {
+	rank, ok := t.member.council.rank(to)
+	if !ok {
+		return false, fmt.Errorf("no member %q in the council", to)
+	}
+	a, begun, err := t.lease.Transfer(ctx, rank)
+	switch {
+	case err != nil:
+		return begun, t.member.explain(err)
+	case a.OK:
+		return true, nil
+	case !begun:
+		return false, errors.New("refused: no program campaigns for it there")
+	}
+	if now := t.member.council.name(a.Leader.Rank); now != "" {
+		return true, fmt.Errorf("%s leads instead", now)
+	}
+	return true, fmt.Errorf("given up, but %s has not taken it yet", to)
+}
