@@ -168,6 +168,8 @@ func (s *server) lead(ctx context.Context, l *regent.Lease) {
 // own clock the answer was yes.
 func (s *server) poll(ctx context.Context, l *regent.Lease) {
 	var since, until int64
+	diary := openDiary(s.order.Diary)
+	defer diary.close()
 	ticker := time.NewTicker(s.order.Poll)
 	defer ticker.Stop()
 	for {
@@ -180,6 +182,7 @@ func (s *server) poll(ctx context.Context, l *regent.Lease) {
 				since = after
 			}
 			until = max(until, before)
+			diary.write(Reign{Token: l.Token(), Since: since, Until: until})
 		}
 		if !valid || ctx.Err() != nil {
 			break

@@ -16,6 +16,9 @@ type Order struct {
 	Groups          int
 	NoRealtime      bool
 	Poll, Status    time.Duration
+	// Diary is a file in which a program that polls its lease writes down what it was told, so that it can be read after
+	// a crash.
+	Diary string
 	// Watch says that the member does not campaign, and Hold that it does when it is told to.
 	Watch, Hold bool
 }

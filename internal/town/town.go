@@ -4,6 +4,7 @@
 //
 //	town.go     the council, and what can be done to it: crash, pause, cut
 //	member.go   what a member process does
+//	diary.go    what a leading program was told, in a file that outlives it
 //	message.go  what the two say to one another
 package town
 
@@ -115,7 +116,7 @@ func (t *Town) Events() <-chan Event { return t.events }
 // Order returns what a member is told when it starts.
 func (t *Town) Order(name string) (Order, error) {
 	o := Order{Name: name, Dir: filepath.Join(t.Dir, name), Bootstrap: true, Timing: t.Timing, Groups: max(1, t.Groups),
-		NoRealtime: t.NoRealtime, Hold: t.Hold, Poll: t.Poll, Status: t.Options.Status, Bind: t.addrs[name].String()}
+		NoRealtime: t.NoRealtime, Hold: t.Hold, Poll: t.Poll, Status: t.Options.Status, Bind: t.addrs[name].String(), Diary: filepath.Join(t.Dir, name+".diary")}
 	for _, peer := range t.Names {
 		addr := t.addrs[peer]
 		if t.relay != nil && peer != name {

@@ -109,3 +109,34 @@ func TestServeExplainsItselfToPeople(t *testing.T) {
 		t.Errorf("status %d: %s", status, out.String())
 	}
 }
+
+func TestADeadProgramsReignCanBeRead(t *testing.T) {
+	w, err := New(Options{Names: []string{"a"}, Dir: t.TempDir(), Timing: regent.LAN, Command: Self(), Poll: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Start("a"); err != nil {
+		t.Fatal(err)
+	}
+	leads := await(t, w, func(e *Event) bool { return e.What == Leads })
+	for { // until it was told twice that it leads
+		if r, err := w.Reign("a"); err == nil && r.Until > r.Since {
+			break
+		}
+		if Reading()-leads.At > int64(20*time.Second) {
+			t.Fatal("the program wrote nothing down")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := w.Crash("a"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := w.Reign("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Token != leads.Token || r.Since > r.Until || r.Until > Reading() {
+		t.Errorf("a led with token %d; its diary says %+v", leads.Token, r)
+	}
+}

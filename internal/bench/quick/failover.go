@@ -120,14 +120,19 @@ func (c *course) rest(ctx context.Context, d time.Duration) error {
 
 // failover measures how long a council is without a leader that goes in the given way.
 func failover(ctx context.Context, s settings, members int, kind string, realtime bool, out io.Writer) (time.Duration, error) {
-	c, err := open(ctx, s, town.Options{Relay: kind == "cut", NoRealtime: !realtime, Poll: time.Millisecond}, members)
+	c, err := open(ctx, s, town.Options{Relay: kind == "cut", NoRealtime: !realtime, Poll: pollEvery}, members)
 	if err != nil {
 		return 0, err
 	}
 	var times sample
-	for range s.trials {
+	void := 0
+	for len(times) < s.trials {
 		old := c.leader.Member
 		d, err := c.trial(ctx, kind)
+		if errors.Is(err, errVoid) && void < s.trials {
+			void++
+			continue
+		}
 		if err != nil {
 			return 0, errors.Join(err, c.close())
 		}
@@ -136,7 +141,7 @@ func failover(ctx context.Context, s settings, members int, kind string, realtim
 			fmt.Fprintf(out, "%s %s, %s leads after %v\n", kind, old, c.leader.Member, d)
 		}
 	}
-	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), c.record.both)
+	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v%s\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), c.record.both, voided(void))
 	if c.record.both > 0 {
 		fmt.Fprintf(out, "        two leaders: %s\n", c.record.worst)
 	}
@@ -163,21 +168,50 @@ func (c *course) trial(ctx context.Context, kind string) (time.Duration, error) 
 	if err != nil {
 		return 0, err
 	}
+	void := false
 	err = c.await(ctx, 20*time.Second, func(e *town.Event) bool {
-		if e.What == town.Did && e.Member == old.Member {
-			begin = e.At - int64(e.Took) // the program's own reading of when it began to resign
+		if e.Member == old.Member {
+			switch {
+			case e.What == town.Did:
+				begin = e.At - int64(e.Took) // the program's own reading of when it began to resign
+			case e.What == town.Failed, e.What == town.Held && e.Token == old.Token && e.Until < begin-int64(5*pollEvery):
+				void = true
+			}
 		}
-		return c.leader.Token > old.Token && (c.leader.Member != old.Member || kind == "resign")
+		return void && kind == "resign" || c.leader.Token > old.Token && (c.leader.Member != old.Member || kind == "resign")
 	})
 	if err != nil {
 		return 0, fmt.Errorf("after %s went: %w", old.Member, err)
 	}
+	next := c.leader
 	if kind == "kill" {
-		// The dead program wrote nothing more down: it was told to lead until it died at most.
-		c.record.add(reign{who: old.Member, token: old.Token, since: old.At, until: begin})
+		r, err := c.town.Reign(old.Member)
+		if err != nil {
+			return 0, err
+		}
+		void = void || r.Token != old.Token || r.Until < begin-int64(5*pollEvery)
+		c.record.add(reign{who: old.Member, token: r.Token, since: r.Since, until: r.Until})
 	}
-	took := time.Duration(c.leader.At - begin)
-	return took, c.restore(ctx, old.Member, kind)
+	if err := c.restore(ctx, old.Member, kind); err != nil {
+		return 0, err
+	}
+	if void {
+		return 0, errVoid
+	}
+	return time.Duration(next.At - begin), nil
+}
+
+// pollEvery is how often a leading program asks whether it leads.
+const pollEvery = time.Millisecond
+
+// errVoid says that a trial measured nothing: the leader had lost its lease before it was made to go.
+var errVoid = errors.New("the leader had gone by itself")
+
+func voided(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("   (%d more were void: the leader had gone by itself)", n)
 }
 
 // remove makes a leader go, and says when that began.

@@ -161,7 +161,7 @@ func spontaneous(ctx context.Context, s settings, calm, realtime bool, out io.Wr
 	if length == 0 {
 		return 0, nil
 	}
-	c, err := open(ctx, s, town.Options{NoRealtime: !realtime, Poll: time.Millisecond}, 3)
+	c, err := open(ctx, s, town.Options{NoRealtime: !realtime, Poll: pollEvery}, 3)
 	if err != nil {
 		return 0, err
 	}

@@ -49,7 +49,7 @@ func TestQuantiles(t *testing.T) {
 	for i := range 100 {
 		s = append(s, time.Duration(100-i))
 	}
-	if s.at(0.5) != 51 || s.at(0.99) != 100 || s.at(1) != 100 || (sample{}).at(0.5) != 0 {
+	if s.at(0.5) != 50 || s.at(0.99) != 99 || s.at(1) != 100 || (sample{}).at(0.5) != 0 {
 		t.Errorf("p50 %d, p99 %d, max %d", s.at(0.5), s.at(0.99), s.at(1))
 	}
 }

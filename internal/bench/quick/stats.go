@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,14 +12,14 @@ import (
 // sample is a set of lengths of time.
 type sample []time.Duration
 
-// at returns the smallest length that the share of all do not exceed.
+// at returns the smallest length that at least the share of all do not exceed.
 func (s sample) at(share float64) time.Duration {
 	if len(s) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(s))
-	i := int(share * float64(len(sorted)))
-	return sorted[min(i, len(sorted)-1)]
+	i := int(math.Ceil(share*float64(len(sorted)))) - 1
+	return sorted[max(0, i)]
 }
 
 func (s sample) String() string {
