@@ -160,7 +160,7 @@ func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine
 	if _, err := elector(1); err != nil {
 		return nil, err
 	}
-	return stack.New(authority, elector), nil
+	return stack.New(stack.Config{Self: m.council.self, Roles: stack.Roles{Members: n}, Repeat: t.Renew}, authority, elector)
 }
 
 // firstIncarnation is that of a member without a record: seconds since the beginning of 2024, so that none repeats even

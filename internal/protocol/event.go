@@ -72,8 +72,16 @@ type (
 	// Reconfigure changes the council. Record is the encoded next configuration.
 	Reconfigure struct{ Record []byte }
 
-	// Trusts is an elector's word to an authority: its member trusts Leader now (Nobody: it has no opinion).
-	Trusts struct{ Leader Rank }
+	// Health says whether the member is fit to lead. One that is not gives up what it leads and tries for nothing, but
+	// votes as before; what its programs want to lead is remembered until it is well again.
+	Health struct{ OK bool }
+
+	// Trusts is an elector's word to an authority: its member trusts Leader now (Nobody: it has no opinion). Barred are
+	// members that would not lead now if they could, besides those that never may; they are passed over.
+	Trusts struct {
+		Leader Rank
+		Barred Set
+	}
 )
 
 // Unknown is the Delay of a message about which nothing is proven.
@@ -93,4 +101,5 @@ func (Verify) event()      {}
 func (Close) event()       {}
 func (Recover) event()     {}
 func (Reconfigure) event() {}
+func (Health) event()      {}
 func (Trusts) event()      {}

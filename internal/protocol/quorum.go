@@ -24,6 +24,21 @@ func Majority(n int) Quorums {
 	return Quorums{n: n, need: n/2 + 1}
 }
 
+// MajorityOf returns the system of all sets with more than half of the voters, of n members. The others, if there are any,
+// observe: no quorum needs them. It panics if nobody votes, or somebody who is no member.
+func MajorityOf(n int, voters Set) Quorums {
+	if everyone := Everyone(n); voters == everyone {
+		return Majority(n)
+	} else if voters.Empty() || !everyone.Contains(voters) {
+		panic(fmt.Sprintf("protocol: a majority of %v, of %d members: name at least one of them", voters, n))
+	}
+	weight := make([]int, n)
+	for r := range voters.All() {
+		weight[r] = 1
+	}
+	return Quorums{n: n, weight: weight, need: voters.Len()/2 + 1}
+}
+
 // maxWeight bounds the total weight, so that intersection can be decided exactly.
 const maxWeight = 1 << 16
 
@@ -147,6 +162,23 @@ func compareSets(a, b Set) int {
 
 // Members returns the number of members that the system is about.
 func (q Quorums) Members() int { return q.n }
+
+// Voters returns the members whose vote can make a difference. The others observe.
+func (q Quorums) Voters() Set {
+	var s Set
+	for _, set := range q.sets {
+		s = s.Union(set)
+	}
+	for r, w := range q.weight {
+		if w > 0 {
+			s.Add(Rank(r))
+		}
+	}
+	if q.need > 0 && q.weight == nil {
+		s = Everyone(q.n)
+	}
+	return s
+}
 
 // In says whether s contains a quorum.
 func (q Quorums) In(s Set) bool {

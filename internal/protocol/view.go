@@ -62,12 +62,32 @@ type Answer struct {
 	Group Group
 	// OK says that a leader was found, that it is proven to lead, or that the group was handed over.
 	OK bool
+	// Why says why a Transfer came to nothing.
+	Why Refusal
 	// Leader is who leads, as far as anybody asked knows, or NoIdent; Term is its term.
 	Leader Ident
 	Term   uint64
 	// Until, after a Verify, is the instant of this member's clock before which Leader is proven to lead.
 	Until Time
 }
+
+// A Refusal is the reason why a group was not handed over.
+type Refusal uint8
+
+const (
+	NotRefused  Refusal = iota
+	NotLeading          // this member does not lead the group
+	ToItself            // the successor is this member
+	MayNotLead          // the successor votes but never leads, or has no vote
+	NoCandidate         // the successor has not said that it would lead the group, or is not well
+	NotTaken            // the successor did not lead in time
+	TakenByElse         // another member leads
+)
+
+var refusals = [...]string{"not refused", "this member does not lead", "this member leads already", "the successor may not lead",
+	"the successor is no candidate", "the successor did not take it in time", "another member leads"}
+
+func (r Refusal) String() string { return name(refusals[:], int(r)) }
 
 // A Cause is the reason for a change of leader.
 type Cause struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/protocol/ring"
 	"github.com/regentproject/regent/internal/protocol/stable"
+	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/protocol/timefree"
 )
 
@@ -65,6 +66,8 @@ var Types = []Type{
 
 	{Number: 176, Message: (*link.Ping)(nil)},
 	{Number: 177, Message: (*link.Word)(nil)},
+
+	{Number: 208, Message: (*stack.Health)(nil)},
 }
 
 var messages = newTable(Types)

@@ -184,16 +184,17 @@ func (h *Holder) onDue(now protocol.Time, t *tenure) {
 	}
 }
 
-// OK takes a voter's answer.
-func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) {
+// OK takes a voter's answer. It returns how long the answer has taken, if it was still waited for.
+func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) (trip time.Duration, ok bool) {
 	h.terms.SeeFloor(m.Floor)
 	v := &h.voters[from.Rank]
 	f, ok := v.land(m.Seq)
 	if !ok {
-		return
+		return 0, false
 	}
 	v.silent = false
-	v.rtt.add(now.Sub(f.start))
+	trip = now.Sub(f.start)
+	v.rtt.add(trip)
 	for _, r := range f.releases {
 		h.answered(r, from.Rank)
 	}
@@ -201,7 +202,7 @@ func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) {
 	was := v.end
 	switch {
 	case from.Inc < v.inc || from.Inc == v.inc && m.Gen < v.gen:
-		return
+		return trip, true
 	case from.Inc == v.inc && m.Gen == v.gen:
 		v.end = max(v.end, end)
 	default:
@@ -215,6 +216,7 @@ func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) {
 	if was <= now {
 		h.completeAll(now)
 	}
+	return trip, true
 }
 
 // Nack takes a voter's refusal of a whole request.

@@ -45,6 +45,13 @@ func (m *Machine) answer(id uint64, s *seat, ok bool) {
 	m.out.Answers = append(m.out.Answers, protocol.Answer{ID: id, Group: s.group, OK: ok, Leader: v.Leader, Term: v.Term})
 }
 
+// refuse answers that the group was not handed over.
+func (m *Machine) refuse(id uint64, s *seat, why protocol.Refusal) {
+	if m.answer(id, s, false); id != 0 {
+		m.out.Answers[len(m.out.Answers)-1].Why = why
+	}
+}
+
 // onFind answers from what the member knows, or asks all others.
 func (m *Machine) onFind(now protocol.Time, ev protocol.Find) {
 	s := m.seat(ev.Group)
@@ -157,7 +164,11 @@ func (m *Machine) answerTransfers(s *seat) {
 			i++
 			continue
 		}
-		m.answer(t.id, s, s.view.Leader.Rank == t.to)
+		if s.view.Leader.Rank == t.to {
+			m.answer(t.id, s, true)
+		} else {
+			m.refuse(t.id, s, protocol.TakenByElse)
+		}
 		m.asks.transfers = append(m.asks.transfers[:i], m.asks.transfers[i+1:]...)
 	}
 }
@@ -185,7 +196,7 @@ func (m *Machine) dueAsks(now protocol.Time) {
 			i++
 			continue
 		}
-		m.answer(t.id, m.seat(t.group), false)
+		m.refuse(t.id, m.seat(t.group), protocol.NotTaken)
 		m.asks.transfers = append(m.asks.transfers[:i], m.asks.transfers[i+1:]...)
 	}
 }

@@ -29,6 +29,13 @@ type Config struct {
 	// TrustAge leaves out the check of a request's age, as the paper does.
 	TrustAge bool
 
+	// Leaders are the members that may lead; if it is empty all voters may. A voter that may not is a witness. Members whose
+	// vote no quorum needs are observers: they learn who leads like everybody else, and nothing waits for them.
+	Leaders protocol.Set
+	// Prefer hands a group over to a better-ranked candidate once that has been one, behind a link on which answers come
+	// within the round trip, for so long. Zero is sticky: a leader stays as long as it can.
+	Prefer time.Duration
+
 	// Elector says that Trusts will come. Without one every candidate tries as soon as the group is free, which suits one
 	// fixed candidate.
 	Elector bool
@@ -53,10 +60,25 @@ func (c *Config) lease() lease.Config {
 	}
 }
 
+// leaders returns who may lead.
+func (c *Config) leaders() protocol.Set {
+	if c.Leaders.Empty() {
+		return c.Quorums.Voters()
+	}
+	return c.Leaders
+}
+
 // Check returns what is wrong with the configuration.
 func (c *Config) Check() error {
 	if !c.Quorums.In(protocol.Everyone(c.Quorums.Members())) {
 		return fmt.Errorf("nerio: quorum system %v: all members together must be a quorum", c.Quorums)
+	}
+	if voters := c.Quorums.Voters(); !voters.Contains(c.Leaders) {
+		return fmt.Errorf("nerio: %v may lead, of whom %v have no vote: give them one, or do not let them lead", c.Leaders,
+			c.Leaders.Minus(voters))
+	}
+	if c.Prefer < 0 {
+		return fmt.Errorf("nerio: preference after %v: must not be negative; zero for none", c.Prefer)
 	}
 	if c.StopWithin < 0 {
 		return fmt.Errorf("nerio: time to stop %v: must not be negative", c.StopWithin)

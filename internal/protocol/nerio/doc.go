@@ -10,6 +10,7 @@
 //	PROTOCOLS §3.4-11  hand-over                   handover.go
 //	PROTOCOLS §3.6     terms and their ceiling     start.go, package lease
 //	PROTOCOLS §8       attempts, Unfit             seat.go
+//	PROTOCOLS §8       roles, health, preference   config.go, seat.go, prefer.go
 //
 // # What a view means
 //

@@ -29,15 +29,30 @@ func (m *Machine) giveUp(now protocol.Time, s *seat, heir protocol.Rank, cause p
 	m.publish(now, s, cause)
 }
 
-// onTransfer hands the group over. It is refused, and nothing changes, if this member does not lead it or the successor has
-// not said that it would.
-func (m *Machine) onTransfer(now protocol.Time, ev protocol.Transfer) {
+// refusal says why this member cannot hand the group over to another.
+func (m *Machine) refusal(ev *protocol.Transfer) protocol.Refusal {
 	l, leads := m.holder.Lease(ev.Group)
-	if !leads || ev.To == m.cfg.Me || !l.Candidates.Has(ev.To) {
-		m.answer(ev.ID, m.seat(ev.Group), false)
+	switch {
+	case !leads:
+		return protocol.NotLeading
+	case ev.To == m.cfg.Me:
+		return protocol.ToItself
+	case !m.leaders.Has(ev.To):
+		return protocol.MayNotLead
+	case !l.Candidates.Has(ev.To):
+		return protocol.NoCandidate
+	}
+	return protocol.NotRefused
+}
+
+// onTransfer hands the group over. It is refused, and nothing changes, if this member does not lead it or the successor may
+// not or has not said that it would.
+func (m *Machine) onTransfer(now protocol.Time, ev protocol.Transfer) {
+	s := m.seat(ev.Group)
+	if why := m.refusal(&ev); why != protocol.NotRefused {
+		m.refuse(ev.ID, s, why)
 		return
 	}
-	s := m.seat(ev.Group)
 	if ev.ID != 0 {
 		m.asks.transfers = append(m.asks.transfers, transfer{id: ev.ID, to: ev.To, group: ev.Group, until: protocol.Never})
 	}
@@ -77,7 +92,7 @@ func (m *Machine) onLost(now protocol.Time, s *seat, o *lease.Outcome) {
 // start and the votes are the successor's own.
 func (m *Machine) onHandover(now protocol.Time, from protocol.Ident, h *Handover) {
 	s := m.seats[h.Group]
-	if s == nil || !s.candidate || m.holder.Tries(h.Group) || h.Term > lease.MaxTerm {
+	if s == nil || !m.stands(s) || m.holder.Tries(h.Group) || h.Term > lease.MaxTerm {
 		return
 	}
 	m.grantor.See(now, h.Group, h.Term)

@@ -28,7 +28,12 @@ type Machine struct {
 	wanted []*seat // seats with a candidate of this member
 	agenda lease.Agenda[*seat]
 	// queue holds wanted seats for which there were too many attempts.
-	queue []*seat
+	queue           []*seat
+	voters, leaders protocol.Set
+	// ill members try for nothing. barred are others that would not lead now.
+	ill    bool
+	barred protocol.Set
+	prefer preference
 	// trusted is whom the elector trusts, or Nobody. lapsed is the last member that let this voter's promise run out, unless
 	// it has asked for something since.
 	trusted, lapsed protocol.Rank
@@ -59,7 +64,10 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{cfg: cfg, lcfg: cfg.lease(), trusted: protocol.Nobody, lapsed: protocol.Nobody, seats: make(map[protocol.Group]*seat),
-		counted: -protocol.Never}
+		counted: -protocol.Never, voters: cfg.Quorums.Voters(), leaders: cfg.leaders()}
+	if cfg.Prefer > 0 {
+		m.prefer.links = make([]fastLink, m.lcfg.Members)
+	}
 	m.pcg = rand.NewPCG(seed, uint64(cfg.Me))
 	m.rng = rand.New(m.pcg)
 	m.start.peers = make([]peer, m.lcfg.Members)
@@ -89,11 +97,13 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 // policy is what makes the leases of the core Nerio's.
 type policy Machine
 
-func (p *policy) Accept(protocol.Time, protocol.Ident, *lease.Claim) bool { return true }
+func (p *policy) Accept(_ protocol.Time, from protocol.Ident, _ *lease.Claim) bool {
+	return p.leaders.Has(from.Rank)
+}
 
 func (p *policy) Candidate(g protocol.Group) bool {
 	s := p.seats[g]
-	return s != nil && s.candidate
+	return s != nil && (*Machine)(p).stands(s)
 }
 
 func (p *policy) Complete(backers protocol.Set) bool { return p.cfg.Quorums.In(backers) }
@@ -122,7 +132,9 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	case protocol.Stopped:
 		m.onStopped(now, ev.Group)
 	case protocol.Trusts:
-		m.onTrusts(now, ev.Leader)
+		m.onTrusts(now, ev)
+	case protocol.Health:
+		m.onHealth(now, ev.OK)
 	case protocol.Find:
 		m.onFind(now, ev)
 	case protocol.Verify:
@@ -152,6 +164,7 @@ func (m *Machine) settle(now protocol.Time) {
 	m.dequeue(now)
 	m.dueAsks(now)
 	m.dueTells(now)
+	m.duePreference(now)
 	m.sweep(now)
 	if m.speaks() {
 		m.holder.Flush(now)
@@ -181,7 +194,7 @@ func (m *Machine) onOutcome(now protocol.Time, o *lease.Outcome) {
 	s := m.seat(o.Group)
 	switch o.What {
 	case lease.Gained:
-		m.failed = 0
+		m.failed, s.since = 0, now
 		m.publish(now, s, o.Cause)
 	case lease.Moved, lease.Overdue:
 		m.publish(now, s, o.Cause)

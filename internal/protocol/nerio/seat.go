@@ -13,6 +13,8 @@ type seat struct {
 	// candidate says that a program of this member would lead the group; index is its place among the wanted.
 	candidate bool
 	index     int
+	// since is when the member last began to lead the group.
+	since protocol.Time
 	// backoff is before when no new attempt is begun.
 	backoff protocol.Time
 	// due is when the seat has to be considered again, and queued says that it waits for others to have had their turn.
@@ -69,7 +71,7 @@ func (m *Machine) look(now protocol.Time, s *seat) protocol.View {
 	v := protocol.View{Group: s.group, Domain: protocol.Quorum, Leader: protocol.NoIdent, Until: protocol.Never}
 	if l, ok := m.holder.Lease(s.group); ok {
 		v.Leader, v.Term, v.Tenure = m.me(), l.Token, l.Tenure
-		v.Horizon, v.Until, v.Support, v.Quorum, v.Stop = l.Horizon, l.Cap, l.Backers, l.Quorum, l.Stopping
+		v.Horizon, v.Until, v.Support, v.Quorum, v.Stop = l.Horizon, l.Cap, l.Backers.Intersect(m.voters), l.Quorum, l.Stopping
 		return v
 	}
 	if at := m.grantor.Seat(now, s.group); at.Leads() && at.Holder != m.me() {
@@ -83,7 +85,7 @@ func (m *Machine) onCampaign(now protocol.Time, g protocol.Group) {
 		return
 	}
 	s := m.seat(g)
-	if !s.candidate {
+	if !s.candidate && m.leaders.Has(m.cfg.Me) {
 		s.candidate, s.index = true, len(m.wanted)
 		m.wanted = append(m.wanted, s)
 		m.tell(s)
@@ -105,18 +107,21 @@ func (m *Machine) withdraw(s *seat) {
 	m.tell(s)
 }
 
-func (m *Machine) onTrusts(now protocol.Time, r protocol.Rank) {
-	if r == m.trusted {
+func (m *Machine) onTrusts(now protocol.Time, w protocol.Trusts) {
+	if w.Leader == m.trusted && w.Barred == m.barred {
 		return
 	}
-	m.trusted, m.failed = r, 0
+	if w.Leader != m.trusted {
+		m.failed = 0
+	}
+	m.trusted, m.barred = w.Leader, w.Barred
 	m.considerAll(now)
 }
 
 // consider begins an attempt to lead the group if the member may, and otherwise sees to it that the question is put again
 // when the answer may be another one.
 func (m *Machine) consider(now protocol.Time, s *seat) {
-	if !s.candidate || !m.speaks() || m.holder.Tries(s.group) {
+	if !m.stands(s) || !m.speaks() || m.holder.Tries(s.group) {
 		return
 	}
 	at := m.grantor.Seat(now, s.group)
@@ -156,27 +161,60 @@ func (m *Machine) dequeue(now protocol.Time) {
 	}
 }
 
-// first returns who goes first in a free group: the trusted member. If that one has let its leases run out and has asked
-// for nothing since, it may be dead and the elector slow to notice; then it is the next after it. So it is where the
-// elector has no opinion yet, as after a restart, so that all who know of the lapse agree.
+// first returns who goes first in a free group: the trusted member, or the next that may lead if it may not. If that one
+// has let its leases run out and has asked for nothing since, it may be dead and the elector slow to notice; then it is
+// the next after it. So it is where the elector has no opinion yet, as after a restart, so that all who know of the lapse
+// agree.
 func (m *Machine) first() protocol.Rank {
-	if m.lapsed != protocol.Nobody && (m.trusted == m.lapsed || m.trusted == protocol.Nobody) {
-		return (m.lapsed + 1) % protocol.Rank(m.lcfg.Members)
+	r := m.trusted
+	switch {
+	case r == protocol.Nobody:
+		r = m.lapsed
+	case !m.able(r):
+		r = m.after(r)
 	}
-	return m.trusted
+	if r != protocol.Nobody && r == m.lapsed {
+		r = m.after(r)
+	}
+	return r
+}
+
+// able says whether a member may lead, and would now.
+func (m *Machine) able(r protocol.Rank) bool {
+	return m.leaders.Has(r) && !m.barred.Has(r) && (r != m.cfg.Me || !m.ill)
+}
+
+// after returns the next member in rank order that is able to lead, and Nobody if there is none.
+func (m *Machine) after(r protocol.Rank) protocol.Rank {
+	for range m.lcfg.Members {
+		if r = (r + 1) % protocol.Rank(m.lcfg.Members); m.able(r) {
+			return r
+		}
+	}
+	return protocol.Nobody
+}
+
+// behind returns how many members that are able to lead have their turn before this one, if first has the first; all that
+// rank better if first is Nobody.
+func (m *Machine) behind(first protocol.Rank) int {
+	r, n := protocol.Rank(0), 0
+	if first != protocol.Nobody {
+		r = first
+	}
+	for ; r != m.cfg.Me; r = (r + 1) % protocol.Rank(m.lcfg.Members) {
+		if m.able(r) {
+			n++
+		}
+	}
+	return n
 }
 
 // turn returns when it is this member's turn in a free group: at once if it goes first, or if there is nobody to say so;
-// otherwise the later the further its rank is from the first one. A named heir goes first.
+// otherwise the later the more members come before it, counted from the first one. A named heir goes first.
 func (m *Machine) turn(at *lease.Seat) protocol.Time {
 	when := at.Free
 	if first := m.first(); m.cfg.Elector && first != m.cfg.Me {
-		n := m.lcfg.Members
-		distance := int(m.cfg.Me)
-		if first != protocol.Nobody {
-			distance = (int(m.cfg.Me) - int(first) + n) % n
-		}
-		for range 1 + distance {
+		for range 1 + m.behind(first) {
 			when = when.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
 		}
 	}

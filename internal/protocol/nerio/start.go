@@ -202,7 +202,7 @@ func (m *Machine) introduced(now protocol.Time, r protocol.Rank, k *Known) {
 	if !m.grantor.Ready(now) {
 		m.grantor.Raise(k.Highest)
 	}
-	if m.knownToAll() {
+	if m.knownTo(m.voters) {
 		if st.clean && !m.grantor.Ready(now) {
 			m.wait(now, "clean stop")
 		}
@@ -211,10 +211,14 @@ func (m *Machine) introduced(now protocol.Time, r protocol.Rank, k *Known) {
 	}
 }
 
-// knownToAll says whether every other member has answered this incarnation.
-func (m *Machine) knownToAll() bool {
-	return m.start.introduced.With(m.cfg.Me) == protocol.Everyone(m.lcfg.Members)
+// knownTo says whether all of them, but for this member itself, have answered this incarnation.
+func (m *Machine) knownTo(who protocol.Set) bool {
+	known := m.start.introduced.With(m.cfg.Me)
+	return known.Contains(who)
 }
+
+// knownToAll says whether every other member has, observers included.
+func (m *Machine) knownToAll() bool { return m.knownTo(protocol.Everyone(m.lcfg.Members)) }
 
 func (m *Machine) considerAll(now protocol.Time) {
 	for _, s := range m.wanted {
@@ -234,14 +238,15 @@ func (m *Machine) answered(now protocol.Time) {
 }
 
 // canBootstrap says whether nobody in the council has a record: each other member has none either and may start a
-// council, or has just started this one without ever having heard a word from us.
+// council, or has just started this one without ever having heard a word from us. An observer that is silent has nothing to
+// say about it; one that has a record has.
 func (m *Machine) canBootstrap() bool {
 	st := &m.start
 	if !m.cfg.Bootstrap || m.disk.had || st.inc != 0 {
 		return false
 	}
 	for r := range protocol.Rank(m.lcfg.Members) {
-		if r == m.cfg.Me {
+		if r == m.cfg.Me || !m.voters.Has(r) && !st.got.Has(r) {
 			continue
 		}
 		k := &st.answers[r]
@@ -312,7 +317,7 @@ func (m *Machine) speak(now protocol.Time) {
 	st.phase, st.nonce = speaks, 0
 	st.settled = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
 	st.introduced = protocol.NewSet(m.cfg.Me)
-	if m.knownToAll() {
+	if m.knownTo(m.voters) {
 		st.settled = now
 	}
 	m.ask(now)
@@ -392,7 +397,9 @@ func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
 		}
 		m.grantor.Request(now, from, ev.Delay, msg)
 	case *lease.OK:
-		m.holder.OK(now, from, msg)
+		if trip, ok := m.holder.OK(now, from, msg); ok {
+			m.prefer.answered(now, from.Rank, trip, m)
+		}
 	case *lease.Nack:
 		m.holder.Nack(now, from, msg)
 	case *Handover:

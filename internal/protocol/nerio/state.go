@@ -13,6 +13,7 @@ import (
 // Clone implements protocol.Explorable. The copy is for use after a Step, not within one.
 func (m *Machine) Clone() protocol.Machine {
 	c := &Machine{cfg: m.cfg, lcfg: m.lcfg, terms: m.terms, now: m.now, start: m.start, disk: m.disk, trusted: m.trusted, lapsed: m.lapsed,
+		voters: m.voters, leaders: m.leaders, ill: m.ill, barred: m.barred, prefer: m.prefer,
 		failed: m.failed, counted: m.counted, unfit: m.unfit, asks: m.asks, tells: m.tells, closing: m.closing, swept: m.swept}
 	pcg := *m.pcg
 	c.pcg = &pcg
@@ -21,6 +22,7 @@ func (m *Machine) Clone() protocol.Machine {
 	c.holder = m.holder.Clone(&c.lcfg, (*policy)(c), &c.terms, c.grantor, &c.out)
 	c.keep = c.keeps
 	c.start.answers, c.start.peers = slices.Clone(m.start.answers), slices.Clone(m.start.peers)
+	c.prefer.links = slices.Clone(m.prefer.links)
 	c.disk.pending = slices.Clone(m.disk.pending)
 	c.asks.open, c.asks.transfers = slices.Clone(m.asks.open), slices.Clone(m.asks.transfers)
 	c.seats = make(map[protocol.Group]*seat, len(m.seats))
@@ -62,6 +64,9 @@ func (m *Machine) AppendState(b []byte) []byte {
 	m.holder.AppendState(&s)
 	s.Uint(uint64(m.trusted))
 	s.Uint(uint64(m.lapsed))
+	s.Bool(m.ill)
+	s.Set(m.barred)
+	m.appendPreference(&s)
 	s.Uint(uint64(len(m.queue)))
 	for _, x := range m.queue {
 		s.Text(string(x.group))
@@ -136,6 +141,9 @@ func (m *Machine) appendSeats(s *lease.State) {
 		s.Future(x.view.Until)
 		s.Bool(x.view.Stop)
 		s.Bool(x.published)
+		if m.prefer.links != nil {
+			s.Instant(x.since)
+		}
 	}
 }
 

@@ -60,8 +60,8 @@ func (m *Machine) dueTells(now protocol.Time) {
 	c := &Candidates{Seq: t.seq}
 	t.yes = t.yes[:0]
 	for _, s := range t.flying {
-		t.yes = append(t.yes, s.candidate)
-		if s.candidate {
+		t.yes = append(t.yes, m.stands(s))
+		if m.stands(s) {
 			c.Yes = append(c.Yes, s.group)
 		} else {
 			c.No = append(c.No, s.group)
@@ -89,7 +89,7 @@ func (m *Machine) onNoted(from protocol.Ident, n *Noted) {
 	}
 	for i, s := range t.flying {
 		s.telling = false
-		if s.candidate != t.yes[i] {
+		if m.stands(s) != t.yes[i] {
 			m.tell(s) // it changed meanwhile
 		}
 	}

@@ -1,15 +1,29 @@
 // Package stack makes one machine of an elector and an authority (PROTOCOLS §8): the elector says whom to trust, once
 // for the whole council, and the authority turns that into leaders with leases.
 //
+//	PROTOCOLS §8  elector and authority       stack.go
+//	PROTOCOLS §8  roles, who may do what      roles.go
+//	PROTOCOLS §8  a condition for leadership  health.go
+//
 // The elector speaks to the authority through its view, which reaches it as Trusts. The one word back is Unfit: the
 // trusted member cannot gather a quorum. Who tries when is the authority's business (package nerio, seat.go); nothing
 // that an elector says can make two leaders.
+//
+// Electors know no preferences, so whoever may not lead is dealt with here. A member that is trusted though it is a
+// witness, or ill, tells its own elector that it is Unfit, so that electors that can move on do. Whether they do or not,
+// nobody waits for such a member: witnesses are known to all, whoever is ill tells the others, and the authority lets the
+// next in rank go first. Observers run no elector at all.
 //
 // The authority decides under which incarnation the member speaks. The elector is made when that is known, and again if
 // it changes; until then the member trusts nobody.
 package stack
 
-import "github.com/regentproject/regent/internal/protocol"
+import (
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
 
 // An Authority grants leases on an elector's word.
 type Authority interface {
@@ -24,8 +38,19 @@ type Authority interface {
 // NewElector makes the elector of a member that speaks as inc.
 type NewElector func(inc protocol.Inc) (protocol.Machine, error)
 
+// Config is what a member has to know of itself and of the others.
+type Config struct {
+	Self  protocol.Rank
+	Roles Roles
+	// Repeat is how often a member repeats that it is ill; zero stands for DefaultRepeat. The renewal interval of the
+	// authority is a good choice.
+	Repeat time.Duration
+}
+
 // Machine is an elector under an authority.
 type Machine struct {
+	config     Config
+	leaders    protocol.Set
 	authority  Authority
 	newElector NewElector
 	elector    protocol.Machine
@@ -33,16 +58,33 @@ type Machine struct {
 	out        protocol.Effects
 
 	// trusted is what the elector last said, and told what the authority was last told.
-	trusted, told protocol.Rank
+	trusted protocol.Rank
+	told    protocol.Trusts
+	health  health
 	// Wakes of the two.
 	authorityWake, electorWake protocol.Time
 	err                        error
 }
 
-// New returns the machine of one member.
-func New(authority Authority, elector NewElector) *Machine {
-	return &Machine{authority: authority, newElector: elector, trusted: protocol.Nobody, told: protocol.Nobody,
-		authorityWake: protocol.Never, electorWake: protocol.Never}
+// New returns the machine of one member. The roles of the authority must be the same.
+func New(c Config, authority Authority, elector NewElector) (*Machine, error) {
+	switch err := c.Roles.Check(); {
+	case err != nil:
+		return nil, err
+	case int(c.Self) >= c.Roles.Members:
+		return nil, fmt.Errorf("stack: member %d: must be below %d, the number of members", c.Self, c.Roles.Members)
+	case c.Repeat < 0:
+		return nil, fmt.Errorf("stack: repeated every %v: must not be negative", c.Repeat)
+	case c.Repeat == 0:
+		c.Repeat = DefaultRepeat
+	}
+	m := &Machine{config: c, leaders: c.Roles.Leaders(), authority: authority, newElector: elector, trusted: protocol.Nobody,
+		told: protocol.Trusts{Leader: protocol.Nobody}, authorityWake: protocol.Never, electorWake: protocol.Never}
+	m.health = health{due: protocol.Never, next: protocol.Never, moved: -protocol.Never, peers: make([]condition, c.Roles.Members)}
+	for r := range m.health.peers {
+		m.health.peers[r].end = protocol.Never
+	}
+	return m, nil
 }
 
 // Incarnation implements protocol.Incarnate.
@@ -60,27 +102,45 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	o := &m.out
 	*o = protocol.Effects{Views: o.Views[:0], Horizons: o.Horizons[:0], Send: o.Send[:0], Answers: o.Answers[:0],
 		Facts: o.Facts[:0]}
+	m.forget(now)
 	switch ev := ev.(type) {
 	case *protocol.Receive:
-		if !m.authority.Owns(ev.Message) {
-			m.electorStep(now, ev)
-			m.pass(now)
-			break
-		}
-		m.authorityStep(now, ev)
-		m.back(now)
+		m.onReceive(now, ev)
+	case protocol.Health:
+		m.onHealth(now, ev)
 	case protocol.Tick:
 		m.tick(now, ev)
 	default:
 		m.authorityStep(now, ev)
 		m.back(now)
 	}
-	o.Wake = min(m.authorityWake, m.electorWake)
-	if m.trusted != m.told {
+	m.tellHealth(now)
+	o.Wake = min(m.authorityWake, m.electorWake, m.healthWake(now))
+	if m.news() {
 		o.Wake = now
 	}
 	return m.out
 }
+
+// onReceive gives a message to whom it belongs.
+func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
+	m.onNewcomer(ev.From)
+	if w, ok := ev.Message.(*Health); ok {
+		m.onWord(now, ev.From, w)
+		m.pass(now)
+		return
+	}
+	if m.authority.Owns(ev.Message) {
+		m.authorityStep(now, ev)
+		m.back(now)
+		return
+	}
+	m.electorStep(now, ev)
+	m.pass(now)
+}
+
+// news says whether the authority has to be told something.
+func (m *Machine) news() bool { return m.trusted != m.told.Leader || m.health.barred != m.told.Barred }
 
 // tick wakes whoever wanted to be woken; if neither did, both, for a Tick that nobody asked for is harmless.
 func (m *Machine) tick(now protocol.Time, ev protocol.Tick) {
@@ -88,11 +148,15 @@ func (m *Machine) tick(now protocol.Time, ev protocol.Tick) {
 	if !electorDue && !authorityDue {
 		electorDue, authorityDue = true, true
 	}
-	if electorDue {
+	switch {
+	case electorDue:
 		m.electorStep(now, ev)
+	case m.useless(now):
+		electorDue = true
+		m.electorStep(now, protocol.Unfit{})
 	}
 	switch {
-	case m.trusted != m.told:
+	case m.news():
 		m.pass(now)
 	case authorityDue:
 		m.authorityStep(now, ev)
@@ -102,13 +166,13 @@ func (m *Machine) tick(now protocol.Time, ev protocol.Tick) {
 	}
 }
 
-// pass tells the authority whom the elector trusts, if that is news.
+// pass tells the authority whom the elector trusts and who is ill, if that is news.
 func (m *Machine) pass(now protocol.Time) {
-	if m.trusted == m.told {
+	if !m.news() {
 		return
 	}
-	m.told = m.trusted
-	m.authorityStep(now, protocol.Trusts{Leader: m.trusted})
+	m.told = protocol.Trusts{Leader: m.trusted, Barred: m.health.barred}
+	m.authorityStep(now, m.told)
 }
 
 // back tells the elector what the authority has to tell it.
@@ -116,6 +180,9 @@ func (m *Machine) back(now protocol.Time) {
 	if inc := m.authority.Incarnation(); inc != 0 && inc != m.inc {
 		m.inc = inc
 		m.elector = nil
+		if !m.config.Roles.Votes(m.config.Self) {
+			return
+		}
 		e, err := m.newElector(inc)
 		if m.err = err; err == nil {
 			m.elector = e
@@ -123,7 +190,7 @@ func (m *Machine) back(now protocol.Time) {
 		}
 		return
 	}
-	if m.authority.TakeUnfit() {
+	if m.authority.TakeUnfit() || m.useless(now) {
 		m.electorStep(now, protocol.Unfit{})
 	}
 }

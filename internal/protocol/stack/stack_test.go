@@ -49,11 +49,21 @@ func trusts(who protocol.Rank) []protocol.View {
 	return []protocol.View{{Domain: protocol.Elector, Leader: protocol.Ident{Rank: who, Inc: 1}}}
 }
 
+// stackOf returns the stack of b, of five.
+func stackOf(t *testing.T, a Authority, e NewElector) *Machine {
+	t.Helper()
+	m, err := New(Config{Self: 1, Roles: Roles{Members: 5}}, a, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // pair returns a started stack of two fakes.
 func pair(t *testing.T) (*Machine, *fake, *fake) {
 	t.Helper()
 	a, e := &fake{inc: 4, next: protocol.Effects{Wake: protocol.Never}}, &fake{next: protocol.Effects{Wake: protocol.Never}}
-	m := New(a, func(inc protocol.Inc) (protocol.Machine, error) {
+	m := stackOf(t, a, func(inc protocol.Inc) (protocol.Machine, error) {
 		if inc != a.inc {
 			t.Errorf("the elector was made for incarnation %d", inc)
 		}
@@ -73,7 +83,7 @@ func want(t *testing.T, who string, got []string, w ...string) {
 func TestElectorIsMadeWhenTheIncarnationIsKnown(t *testing.T) {
 	a, made := &fake{next: protocol.Effects{Wake: protocol.Never}}, 0
 	e := &fake{next: protocol.Effects{Wake: protocol.Never}}
-	m := New(a, func(protocol.Inc) (protocol.Machine, error) { made++; return e, nil })
+	m := stackOf(t, a, func(protocol.Inc) (protocol.Machine, error) { made++; return e, nil })
 	m.Step(1, protocol.Start{})
 	m.Step(2, &protocol.Receive{Message: &word{elector: true}}) // to nobody
 	if made != 0 || m.Incarnation() != 0 {
@@ -92,7 +102,7 @@ func TestElectorIsMadeWhenTheIncarnationIsKnown(t *testing.T) {
 
 func TestElectorThatCannotBeMadeIsDoneWithout(t *testing.T) {
 	a := &fake{inc: 1, next: protocol.Effects{Wake: protocol.Never}}
-	m := New(a, func(protocol.Inc) (protocol.Machine, error) { return (*fake)(nil), errors.New("no such elector") })
+	m := stackOf(t, a, func(protocol.Inc) (protocol.Machine, error) { return (*fake)(nil), errors.New("no such elector") })
 	m.Step(1, protocol.Start{})
 	m.Step(2, protocol.Tick{})
 	if m.Err() == nil || a.steps != 2 {
@@ -205,9 +215,13 @@ func newLab(t testing.TB, n int) *lab {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.members = append(l.members, New(a, func(inc protocol.Inc) (protocol.Machine, error) {
+		m, err := New(Config{Self: protocol.Rank(r), Roles: Roles{Members: n}}, a, func(inc protocol.Inc) (protocol.Machine, error) {
 			return rank.New(rank.Default(protocol.Rank(r), n, inc))
-		}))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.members = append(l.members, m)
 		l.wakes = append(l.wakes, protocol.Never)
 		l.views = append(l.views, make(map[protocol.Group]protocol.View))
 	}

@@ -82,5 +82,5 @@ func newStack(b sim.Boot, cfg nerio.Config, e elector) (protocol.Machine, error)
 	if err != nil {
 		return nil, err
 	}
-	return stack.New(m, func(inc protocol.Inc) (protocol.Machine, error) { return e.spawn(b, inc) }), nil
+	return stack.New(stack.Config{Self: b.Self, Roles: stack.Roles{Members: b.Members}}, m, func(inc protocol.Inc) (protocol.Machine, error) { return e.spawn(b, inc) })
 }

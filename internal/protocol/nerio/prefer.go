@@ -1,0 +1,112 @@
+package nerio
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
+)
+
+// stands says whether this member would lead the group now: a program of its own wants to, and it is well.
+func (m *Machine) stands(s *seat) bool { return s.candidate && !m.ill }
+
+// onHealth bars the member from leading, or no longer. What it leads it gives up as it would on Resign, but for that the
+// wish to lead stays.
+func (m *Machine) onHealth(now protocol.Time, ok bool) {
+	if m.ill == !ok {
+		return
+	}
+	m.ill = !ok
+	for _, s := range m.wanted {
+		m.tell(s)
+		if m.ill {
+			m.standDown(now, s, protocol.Nobody, protocol.Cause{Code: protocol.Unhealthy, Peer: m.cfg.Me})
+			continue
+		}
+		m.consider(now, s)
+	}
+}
+
+// standDown gives up what is led or tried, in good time, and stays a candidate.
+func (m *Machine) standDown(now protocol.Time, s *seat, heir protocol.Rank, cause protocol.Cause) {
+	m.schedule(s, protocol.Never)
+	m.holder.Resign(now, s.group, heir, m.stopBy(now), cause)
+	m.publish(now, s, cause)
+}
+
+// preference is what a leader knows of better candidates.
+type preference struct {
+	links []fastLink // nil: leaders stay
+	due   protocol.Time
+}
+
+// A fastLink is how a member has answered lately: within the round trip since a certain instant, and last at another one.
+type fastLink struct{ since, last protocol.Time }
+
+// maxPreferred is how many groups are handed over at a time: each has a program to stop, and their heirs have attempts to
+// make.
+const maxPreferred = 64
+
+// answered takes note of how long an answer took.
+func (p *preference) answered(now protocol.Time, from protocol.Rank, trip time.Duration, m *Machine) {
+	if p.links == nil {
+		return
+	}
+	l := &p.links[from]
+	switch {
+	case trip > m.lcfg.Rho.WaitAtMost(m.cfg.RoundTrip):
+		*l = fastLink{}
+	case l.last == 0 || now.Sub(l.last) > m.cfg.Lease:
+		*l = fastLink{now, now}
+	default:
+		l.last = now
+	}
+}
+
+// fast returns the members that have answered within the round trip for as long as a preferred candidate has to.
+func (m *Machine) fast(now protocol.Time) protocol.Set {
+	var s protocol.Set
+	for r := range m.prefer.links {
+		l := &m.prefer.links[r]
+		if l.last != 0 && now.Sub(l.last) <= m.cfg.Lease && now.Sub(l.since) >= m.cfg.Prefer {
+			s.Add(protocol.Rank(r))
+		}
+	}
+	return s
+}
+
+// duePreference hands groups over to better-ranked candidates. It looks once per renewal.
+func (m *Machine) duePreference(now protocol.Time) {
+	if m.cfg.Prefer == 0 || now < m.prefer.due || !m.holder.Active() || m.closing.on {
+		return
+	}
+	m.prefer.due = now.Add(m.cfg.Renew)
+	fast := m.fast(now).Minus(m.barred)
+	if better := fast.Min(); better >= m.cfg.Me {
+		return
+	}
+	handed := 0
+	for _, s := range m.wanted {
+		l, leads := m.holder.Lease(s.group)
+		if !leads || l.Stopping || now.Sub(s.since) < m.cfg.Prefer {
+			continue
+		}
+		heir := l.Candidates.Intersect(fast)
+		if to := heir.Min(); to < m.cfg.Me {
+			m.standDown(now, s, to, protocol.Cause{Code: protocol.Transferred, Peer: to})
+			if handed++; handed == maxPreferred {
+				return
+			}
+		}
+	}
+}
+
+func (m *Machine) appendPreference(s *lease.State) {
+	for i := range m.prefer.links {
+		s.Instant(m.prefer.links[i].since)
+		s.Instant(m.prefer.links[i].last)
+	}
+	if m.prefer.links != nil {
+		s.Future(m.prefer.due)
+	}
+}
