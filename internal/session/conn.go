@@ -1,0 +1,302 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Conn is a program's connection to the agent of its host. All methods may be called from any goroutine.
+type Conn struct {
+	conn  net.Conn
+	clock clock.Clock
+	hello Event
+
+	write sync.Mutex // held while a line is written
+	mu    sync.Mutex
+	next  uint64
+	// waits are those who wait for an answer, leases the candidacies, watches the watches; all by their numbers.
+	waits   map[uint64]chan Event
+	leases  map[uint64]*Lease
+	watches map[uint64]func(Event)
+
+	gone chan struct{} // closed when the connection is
+	err  error         // why; set before
+}
+
+// maxLine bounds what an agent may write on one line.
+const maxLine = 1 << 20
+
+// ErrGone says that the connection to the agent is lost.
+var ErrGone = errors.New("the connection to the agent is lost")
+
+// Dial connects to the agent that listens at the path.
+func Dial(ctx context.Context, path string) (*Conn, error) {
+	c, err := clock.System()
+	if err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("agent at %s: %w: is it running? start it with 'regent agent'", path, err)
+	}
+	return New(ctx, conn, c)
+}
+
+// New makes a connection of one that was opened already.
+func New(ctx context.Context, conn net.Conn, clock clock.Clock) (*Conn, error) {
+	c := &Conn{conn: conn, clock: clock, waits: make(map[uint64]chan Event), leases: make(map[uint64]*Lease),
+		watches: make(map[uint64]func(Event)), gone: make(chan struct{})}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
+	in := NewReader(conn, maxLine)
+	err := c.greet(in)
+	if !stop() && err != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("agent at %v: %w", conn.RemoteAddr(), err)
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	go c.read(in)
+	return c, nil
+}
+
+// greet speaks first, so that the agent knows which of its languages is spoken, and reads what the agent says of itself.
+func (c *Conn) greet(in *Reader) error {
+	before := c.clock.Now()
+	if _, err := c.conn.Write([]byte("{\"do\":\"hello\"}\n")); err != nil {
+		return err
+	}
+	line, err := in.Line()
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(line, &c.hello); err != nil || c.hello.Event != Hello {
+		if c.hello.Event == Failed {
+			return errors.New(c.hello.Error)
+		}
+		return fmt.Errorf("is no agent: it said %.60q", line)
+	}
+	if c.hello.Version != Version {
+		return fmt.Errorf("speaks version %d, this program %d: upgrade the older of the two", c.hello.Version, Version)
+	}
+	if now := protocol.Time(c.hello.Now); now < before.Add(-Skew) || now > c.clock.Now().Add(Skew) {
+		return errors.New("its clock is not that of this process: the two must share a time namespace")
+	}
+	return nil
+}
+
+// Member returns the name of the member that the agent is.
+func (c *Conn) Member() string { return c.hello.Member }
+
+// Guard returns how long before the end of a lease programs are told to stop.
+func (c *Conn) Guard() time.Duration { return c.hello.Guard }
+
+// Now reads the clock that ends of leases are told on.
+func (c *Conn) Now() protocol.Time { return c.clock.Now() }
+
+// Late reads it cheaply, and possibly a little late.
+func (c *Conn) Late() protocol.Time { return c.clock.Late() }
+
+// Gone is closed when the connection is lost or closed.
+func (c *Conn) Gone() <-chan struct{} { return c.gone }
+
+// Close says that everything that was begun here has stopped, and closes the connection: what was led is given up.
+func (c *Conn) Close() error {
+	_ = c.send(&Request{Do: Bye})
+	select {
+	case <-c.gone: // the agent hangs up when it has given everything up
+	case <-time.After(byeLimit):
+	}
+	return c.conn.Close()
+}
+
+// byeLimit is how long Close waits for an agent that does not answer.
+const byeLimit = 2 * time.Second
+
+// send writes a line.
+func (c *Conn) send(r *Request) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	c.write.Lock()
+	defer c.write.Unlock()
+	if _, err := c.conn.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return nil
+}
+
+// begin registers a request under a new number and sends it.
+func (c *Conn) begin(r *Request, register func(id uint64)) error {
+	c.mu.Lock()
+	c.next++
+	r.ID = c.next
+	register(r.ID)
+	c.mu.Unlock()
+	return c.send(r)
+}
+
+// ask sends a request and waits for its answer.
+func (c *Conn) ask(ctx context.Context, r *Request) (Event, error) {
+	answer := make(chan Event, 1)
+	err := c.begin(r, func(id uint64) { c.waits[id] = answer })
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.waits, r.ID)
+	}()
+	if err != nil {
+		return Event{}, err
+	}
+	select {
+	case e := <-answer:
+		return e, nil
+	case <-c.gone:
+		return Event{}, c.err
+	case <-ctx.Done():
+		return Event{}, context.Cause(ctx)
+	}
+}
+
+// read takes what the agent says until it says no more.
+func (c *Conn) read(in *Reader) {
+	for {
+		line, err := in.Line()
+		if err == nil {
+			var e Event
+			if err = json.Unmarshal(line, &e); err == nil {
+				c.take(e)
+				continue
+			}
+		}
+		c.err = fmt.Errorf("%w: %w", ErrGone, err)
+		close(c.gone)
+		_ = c.conn.Close()
+		return
+	}
+}
+
+// take hands an event to whom it is about.
+func (c *Conn) take(e Event) {
+	c.mu.Lock()
+	answer, watch := c.waits[e.ID], c.watches[e.ID]
+	about := e.IDs
+	if e.ID != 0 {
+		about = append(about, e.ID)
+	}
+	leases := make([]*Lease, 0, len(about))
+	for _, id := range about {
+		if l := c.leases[id]; l != nil {
+			leases = append(leases, l)
+			if e.Event == Over || e.Event == Failed {
+				delete(c.leases, id)
+			}
+		}
+	}
+	c.mu.Unlock()
+	for _, l := range leases {
+		l.take(&e)
+	}
+	if watch != nil {
+		watch(e)
+	}
+	if answer != nil {
+		select {
+		case answer <- e:
+		default:
+		}
+	}
+}
+
+// failure is the error that an event bears.
+func failure(e *Event) error {
+	if e.Event != Failed {
+		return nil
+	}
+	return errors.New(e.Error)
+}
+
+// View returns what the agent believes about a group, as JSON.
+func (c *Conn) View(ctx context.Context, group string) (json.RawMessage, error) {
+	e, err := c.ask(ctx, &Request{Do: View, Group: group})
+	return e.View, errors.Join(err, failure(&e))
+}
+
+// Watch calls f with the view of a group, as JSON, and with every change of it, until ctx ends. It returns why.
+func (c *Conn) Watch(ctx context.Context, group string, f func(json.RawMessage) bool) error {
+	views := make(chan Event, watchDepth)
+	lost := make(chan struct{})
+	once := sync.OnceFunc(func() { close(lost) })
+	r := &Request{Do: Watch, Group: group}
+	err := c.begin(r, func(id uint64) {
+		c.watches[id] = func(e Event) {
+			select {
+			case views <- e:
+			default:
+				once()
+			}
+		}
+	})
+	defer func() {
+		c.mu.Lock()
+		delete(c.watches, r.ID)
+		c.mu.Unlock()
+		_ = c.begin(&Request{Do: Unwatch, Of: r.ID}, func(uint64) {})
+	}()
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case e := <-views:
+			if err := failure(&e); err != nil {
+				return err
+			}
+			if e.Event == Over || e.View != nil && !f(e.View) {
+				return nil
+			}
+		case <-lost:
+			return errors.New("watching is too slow: views were lost")
+		case <-c.gone:
+			return c.err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// watchDepth is how many views may wait for a slow watcher.
+const watchDepth = 256
+
+// A Confirmation says who leads a group, proven until an instant of the host's lease clock.
+type Confirmation struct {
+	Leader string
+	Token  uint64
+	Until  protocol.Time
+}
+
+// ErrNoLeader says that nobody could be proven to lead.
+var ErrNoLeader = errors.New("no leader")
+
+// Verify asks who leads a group, with proof.
+func (c *Conn) Verify(ctx context.Context, group string) (Confirmation, error) {
+	e, err := c.ask(ctx, &Request{Do: Verify, Group: group})
+	if err != nil {
+		return Confirmation{}, err
+	}
+	if e.NoLeader {
+		return Confirmation{}, fmt.Errorf("%w: %s", ErrNoLeader, e.Error)
+	}
+	return Confirmation{Leader: e.Leader, Token: e.Token, Until: protocol.Time(e.Until)}, failure(&e)
+}

@@ -1,0 +1,84 @@
+// Package session is what programs and their agent say to one another on the agent's unix socket, and the program's side
+// of it in Go. The agent's side is internal/agent.
+//
+//	message.go  the lines
+//	read.go     reading them: bounded, strict
+//	conn.go     a connection of a program: requests, answers
+//	lease.go    a leadership as the program sees it
+//
+// # Lines
+//
+// Each side writes JSON objects, one on a line. All lengths and instants are whole numbers of nanoseconds. The program
+// begins, since the same socket speaks HTTP as well; if it has nothing to ask yet, with a greeting:
+//
+//	{"do":"hello"}
+//
+// Before it answers anything the agent says who it is:
+//
+//	{"event":"hello","version":1,"member":"a","now":81234567890,"guard":20000000,"renew":50000000}
+//
+// A program asks, under a number of its own choice, which is not 0 and in use only once at a time:
+//
+//	{"do":"campaign","id":1,"group":"billing"}     wait to lead
+//	{"do":"resign","id":2,"of":1}                  the program of candidacy 1 has stopped, or never began
+//	{"do":"alive","id":3,"of":1}                   it is well; until when does it lead?
+//	{"do":"edict","id":4,"of":1}                   stamp an order
+//	{"do":"transfer","id":5,"of":1,"to":"b"}       it has stopped, and b shall lead
+//	{"do":"view","id":6,"group":"billing"}         who leads, as far as the agent knows?
+//	{"do":"verify","id":7,"group":"billing"}       who leads, proven?
+//	{"do":"watch","id":8,"group":"billing"}        the view, and every change of it
+//	{"do":"unwatch","id":9,"of":8}                 enough
+//	{"do":"bye"}                                   all that was begun here has stopped
+//
+// The agent answers with the same number, or speaks of a candidacy or watch by the number that began it:
+//
+//	{"event":"waiting","id":1}
+//	{"event":"leads","id":1,"group":"billing","token":7,"until":81434567890,"remaining":198800000}
+//	{"event":"until","ids":[1],"until":81484567890,"remaining":198800000}
+//	{"event":"stop","id":1,"cause":{"why":"closed","member":"a"},"until":...,"remaining":...}
+//	{"event":"over","id":1,"cause":{...}}
+//	{"event":"done","id":2}
+//	{"event":"edict","id":4,"stamp":"0.7.81000:0/1@500,1/1@900"}
+//	{"event":"proof","id":7,"leader":"a","token":7,"until":...,"remaining":...}
+//	{"event":"view","id":8,"view":{...}}
+//	{"event":"error","id":5,"error":"..."}
+//
+// # Leading
+//
+// From leads on the program leads, until the instant that it was told last: the agent moves it by an until, many times
+// a second, as the lease below is renewed. At stop the program must stop, and then say so with resign. Meanwhile the
+// lease goes on being renewed as long as it can be, for at most the grace that the program asked for (grace, in
+// campaign); then it runs out. After over the candidacy is over, and whoever wants to lead again campaigns again.
+//
+// Once it is told to stop because renewals failed, a program has what is left until then, about the guard time.
+//
+// A program may ask to be watched (heartbeat, in campaign): if it is silent for as long, the agent takes it for hung,
+// tells it to stop, tells it of no later end, and gives the group up when the last one has passed.
+//
+// # The end of a connection
+//
+// A connection that closes after bye, or whose process is proven dead, gives up at once what it led. One that merely
+// closes does not: its program may still act. Then the agent waits for the last end that it told. The process is the
+// one that opened the connection; who hands a connection on to another process gives that proof away, and must keep the
+// first one alive.
+//
+// # Clocks
+//
+// until and now are instants of the lease clock of the host, which all its processes share:
+//
+//	CLOCK_MONOTONIC_RAW + (CLOCK_BOOTTIME - CLOCK_MONOTONIC)
+//
+// Each process reads the second part for itself, which may come to a difference of a little more than a millisecond
+// (internal/clock); the agent takes [Skew] off every end that it tells. Processes in another time namespace have other
+// clocks: the program's side compares now of hello with its own clock and refuses to go on. Programs that do not want
+// to read such clocks ask alive: the remaining of its answer may be counted from the moment when the question was sent,
+// on any clock. That of other events is counted from when the agent wrote it, which is some time before it is read.
+package session
+
+import "time"
+
+// Version is that of the lines.
+const Version = 1
+
+// Skew is by how much the lease clocks of two processes of a host may differ.
+const Skew = 1200 * time.Microsecond

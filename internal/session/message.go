@@ -1,0 +1,136 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/why"
+)
+
+// The requests.
+const (
+	Greet    = "hello"
+	Campaign = "campaign"
+	Resign   = "resign"
+	Alive    = "alive"
+	Edict    = "edict"
+	Transfer = "transfer"
+	View     = "view"
+	Verify   = "verify"
+	Watch    = "watch"
+	Unwatch  = "unwatch"
+	Bye      = "bye"
+)
+
+// A Request is a line that a program writes.
+type Request struct {
+	Do string `json:"do"`
+	ID uint64 `json:"id,omitempty"`
+	// Of is the number of the candidacy or watch that the request is about.
+	Of    uint64 `json:"of,omitempty"`
+	Group string `json:"group,omitempty"`
+	// To is a member.
+	To string `json:"to,omitempty"`
+	// Name is what the program calls itself, for people.
+	Name string `json:"name,omitempty"`
+	// Heartbeat, if it is not zero, is how long the program may be silent.
+	Heartbeat time.Duration `json:"heartbeat,omitempty"`
+	// Grace is how long it may take to stop when it is asked to; zero: as long as the agent allows.
+	Grace time.Duration `json:"grace,omitempty"`
+}
+
+// shape says what a request must have beside its number.
+type shape struct{ group, of, to bool }
+
+var shapes = map[string]shape{
+	Campaign: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
+	Resign: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
+	Transfer: {of: true, to: true},
+	Greet:    {}, Bye: {},
+}
+
+// maxGroup is the length of the longest name of a group, and maxName of that of a program or member.
+const (
+	maxGroup = 255
+	maxName  = 64
+)
+
+// check says what is wrong with a request.
+func (r *Request) check() error {
+	s, ok := shapes[r.Do]
+	switch {
+	case !ok:
+		return fmt.Errorf("no such request: %.40q", r.Do)
+	case r.ID == 0 && r.Do != Bye && r.Do != Greet:
+		return fmt.Errorf("%s without an id: give it a number that is not 0", r.Do)
+	case s.group && (r.Group == "" || len(r.Group) > maxGroup):
+		return fmt.Errorf("%s: group %.40q has %d bytes: must have 1 to %d", r.Do, r.Group, len(r.Group), maxGroup)
+	case s.of && r.Of == 0:
+		return fmt.Errorf("%s without of: say which candidacy it is about", r.Do)
+	case s.to && r.To == "":
+		return fmt.Errorf("%s without to: name a member", r.Do)
+	case len(r.Name) > maxName || len(r.To) > maxName:
+		return fmt.Errorf("%s: a name has more than %d bytes", r.Do, maxName)
+	case r.Heartbeat < 0 || r.Grace < 0:
+		return fmt.Errorf("%s: a length of time is negative", r.Do)
+	case r.Heartbeat != 0 && r.Heartbeat < MinHeartbeat:
+		return fmt.Errorf("campaign: heartbeat %v: must be at least %v", r.Heartbeat, MinHeartbeat)
+	}
+	return nil
+}
+
+// MinHeartbeat is the shortest silence that can be asked to be watched for.
+const MinHeartbeat = 10 * time.Millisecond
+
+// The events.
+const (
+	Hello   = "hello"
+	Waiting = "waiting"
+	Leads   = "leads"
+	Until   = "until"
+	Stop    = "stop"
+	Over    = "over"
+	Done    = "done"
+	Stamped = "edict"
+	Proof   = "proof"
+	Saw     = "view"
+	Failed  = "error"
+)
+
+// An Event is a line that the agent writes.
+type Event struct {
+	Event string `json:"event"`
+	ID    uint64 `json:"id,omitempty"`
+	// IDs are the candidacies that an until is about.
+	IDs []uint64 `json:"ids,omitempty"`
+
+	// Version, Member, Now, Guard and Renew are of hello.
+	Version int           `json:"version,omitempty"`
+	Member  string        `json:"member,omitempty"`
+	Now     int64         `json:"now,omitempty"`
+	Guard   time.Duration `json:"guard,omitempty"`
+	Renew   time.Duration `json:"renew,omitempty"`
+
+	Group  string `json:"group,omitempty"`
+	Leader string `json:"leader,omitempty"`
+	Token  uint64 `json:"token,omitempty"`
+	// Until is an instant of the host's lease clock, and Remaining how far it was off when the line was written.
+	Until     int64           `json:"until,omitempty"`
+	Remaining time.Duration   `json:"remaining,omitempty"`
+	Cause     *Cause          `json:"cause,omitempty"`
+	View      json.RawMessage `json:"view,omitempty"`
+	Stamp     string          `json:"stamp,omitempty"`
+	Error     string          `json:"error,omitempty"`
+	// Begun says, of the error of a transfer, that the group was given up all the same.
+	Begun bool `json:"begun,omitempty"`
+	// NoLeader says, of the error of a verify, that nobody could be proven to lead.
+	NoLeader bool `json:"no_leader,omitempty"`
+}
+
+// A Cause is why a program must stop.
+type Cause struct {
+	Why    why.Kind      `json:"why"`
+	Member string        `json:"member,omitempty"`
+	Bound  time.Duration `json:"bound,omitempty"`
+}

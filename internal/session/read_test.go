@@ -1,0 +1,77 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestLinesAreBoundedAndWhole(t *testing.T) {
+	long := strings.Repeat("x", 10_000)
+	r := NewReader(strings.NewReader("a\r\n\n"+long+"\nrest"), 20_000)
+	for _, want := range []string{"a", "", long} {
+		if got, err := r.Line(); err != nil || string(got) != want {
+			t.Fatalf("got %.20q, %v; want %.20q", got, err, want)
+		}
+	}
+	if got, err := r.Line(); !errors.Is(err, io.EOF) {
+		t.Errorf("a line that breaks off was read as %q, %v", got, err)
+	}
+	r = NewReader(strings.NewReader(long+"\n"), 9_999)
+	if _, err := r.Line(); !errors.Is(err, ErrLong) {
+		t.Errorf("a line over the limit: %v", err)
+	}
+}
+
+func TestRequestsThatMakeNoSenseAreRefusedWithTheReason(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"do":"campaign","id":1,"group":"g"}`:     "",
+		`{"do":"bye"}`:                             "",
+		`{"do":"hello"}`:                           "",
+		`{"do":"transfer","id":1,"of":2,"to":"b"}`: "",
+		``:                                      "EOF",
+		`{`:                                     "unexpected",
+		`[]`:                                    "array",
+		`{"do":"dance","id":1}`:                 `no such request: "dance"`,
+		`{"do":"campaign","group":"g"}`:         "without an id",
+		`{"do":"campaign","id":1}`:              "must have 1 to 255",
+		`{"do":"campaign","id":-1,"group":"g"}`: "cannot unmarshal",
+		`{"do":"campaign","id":1,"group":"g","grop":"h"}`:            `unknown field "grop"`,
+		`{"do":"campaign","id":1,"group":"g"} {}`:                    "something follows",
+		`{"do":"campaign","id":1,"group":"g","heartbeat":5}`:         "must be at least 10ms",
+		`{"do":"campaign","id":1,"group":"g","grace":-5}`:            "negative",
+		`{"do":"resign","id":1}`:                                     "which candidacy",
+		`{"do":"transfer","id":1,"of":1}`:                            "name a member",
+		`{"do":"view","id":1,"group":"` + long(256) + `"}`:           "must have 1 to 255",
+		`{"do":"view","id":1,"group":"g","name":"` + long(65) + `"}`: "more than 64",
+	} {
+		_, err := Decode([]byte(text))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: got %v, want %q", text, err, want)
+		}
+	}
+}
+
+func long(n int) string { return strings.Repeat("x", n) }
+
+// FuzzDecode looks for lines that make the decoder crash, or that it takes and would not take again.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"do":"campaign","id":1,"group":"g","name":"n","heartbeat":20000000,"grace":1}`))
+	f.Add([]byte(`{"do":"transfer","id":1,"of":2,"to":"b"}`))
+	f.Add([]byte(`{"DO":"bye","id":18446744073709551615}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		r, err := Decode(line)
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Decode(again); err != nil || s != r {
+			t.Errorf("%s was read as %+v, and %s as %+v, %v", line, r, again, s, err)
+		}
+	})
+}
