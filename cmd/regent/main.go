@@ -24,8 +24,11 @@ func main() {
 
 // subcommands are all there are: one line for each.
 var subcommands = []func() *cobra.Command{
+	configCommand,
 	demoCommand,
 	demoMemberCommand,
+	initCommand,
+	keygenCommand,
 	labCommand,
 	simCommand,
 	versionCommand,
@@ -65,6 +68,13 @@ with every fault that you can think of.`,
 	if err == nil {
 		return exitOK
 	}
+	var code *exit
+	if errors.As(err, &code) {
+		if code.error != nil {
+			fmt.Fprintln(errOut, code.Error())
+		}
+		return code.status
+	}
 	var failed *failure
 	if errors.As(err, &failed) {
 		fmt.Fprintln(errOut, failed.Error())
@@ -84,6 +94,24 @@ type failure struct{ error }
 func (f *failure) Unwrap() error { return f.error }
 
 func failf(format string, args ...any) error { return &failure{fmt.Errorf(format, args...)} }
+
+// An exit is a failure with an exit status of its own. It may have said all there is to say.
+type exit struct {
+	error
+	status int
+}
+
+func (e *exit) Error() string {
+	if e.error == nil {
+		return fmt.Sprintf("exit status %d", e.status)
+	}
+	return e.error.Error()
+}
+
+func (e *exit) Unwrap() error { return e.error }
+
+// silently ends with a status and without a word.
+func silently(status int) error { return &exit{status: status} }
 
 // complete is an error of usage that says all there is to say: a hint at --help would not help.
 type complete struct{ error }

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent/config"
+)
+
+// initOptions is what a new configuration is made of.
+type initOptions struct {
+	name, file, key, dir, profile, socket, listen, group, loopback, peers string
+	bootstrap, force                                                      bool
+}
+
+func initCommand() *cobra.Command {
+	var o initOptions
+	c := &cobra.Command{
+		Use:   "init MEMBER=HOST[:PORT] ...",
+		Short: "Write the configuration of this host, and print those of its peers",
+		Long: `Writes a commented configuration for this host, draws a key unless there is one, and
+prints the configurations of the other members, which differ in one line. Copy each
+to its host, and the key to all of them.
+
+Which member this host is follows from its host name, or is said with --name. The
+port is ` + strconv.Itoa(config.DefaultPort) + ` if none is given.
+
+With --bootstrap the council may begin: once all of its members run and none of them
+has a record. Without it the member waits for a council that runs already. A council
+begins once in its life; leaving the line in the file does no harm.
+
+With --loopback DIR all members are on this host, for trying things out: each gets a
+file in DIR, with a socket, a directory and ports of its own, and no key is needed.`,
+		Example: `  regent init --bootstrap host1=10.0.0.1 host2=10.0.0.2 host3=10.0.0.3
+  regent init --name b --config ./b.yaml --key ./key a=10.0.0.1 b=10.0.0.2 w=10.0.0.3
+  regent init --loopback /tmp/try a b c`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("no members: name all of the council, such as host1=10.0.0.1 host2=10.0.0.2 host3=10.0.0.3")
+			}
+			if o.loopback != "" {
+				return o.local(c, args)
+			}
+			return o.run(c, args)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.name, "name", "", "which member this host is (default: the host name)")
+	f.StringVar(&o.file, "config", config.DefaultConfig, "the file to write")
+	f.StringVar(&o.key, "key", "", "the key file (default: key beside the configuration); drawn if it does not exist")
+	f.StringVar(&o.dir, "dir", config.DefaultDir, "where the member keeps its record")
+	f.StringVar(&o.profile, "profile", "lan", "timing: fast, lan or wan")
+	f.StringVar(&o.socket, "socket", config.DefaultSocket, "where local programs find the agent")
+	f.StringVar(&o.listen, "listen", config.DefaultListen, "where the agent serves HTTP")
+	f.StringVar(&o.group, "group", "", "the group that paths without a group are about")
+	f.StringVar(&o.peers, "peers", "", "write the peers' files to this directory instead of printing them")
+	f.StringVar(&o.loopback, "loopback", "", "put all members on this host, with their files in this directory")
+	f.BoolVar(&o.bootstrap, "bootstrap", false, "let the council begin")
+	f.BoolVar(&o.force, "force", false, "overwrite files that exist")
+	return c
+}
+
+// members reads MEMBER=HOST[:PORT].
+func initMembers(args []string) ([]config.Member, error) {
+	var out []config.Member
+	for _, a := range args {
+		name, addr, ok := strings.Cut(a, "=")
+		if !ok || name == "" || addr == "" {
+			return nil, fmt.Errorf("member %q: must be MEMBER=HOST[:PORT], such as host1=10.0.0.1", a)
+		}
+		if slices.ContainsFunc(out, func(m config.Member) bool { return m.Name == name }) {
+			return nil, fmt.Errorf("member %s is listed twice", name)
+		}
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			addr = net.JoinHostPort(strings.Trim(addr, "[]"), strconv.Itoa(config.DefaultPort))
+		}
+		out = append(out, config.Member{Name: name, Address: addr})
+	}
+	return out, nil
+}
+
+// run writes the file of this host and shows the others.
+func (o *initOptions) run(c *cobra.Command, args []string) error {
+	members, err := initMembers(args)
+	if err != nil {
+		return err
+	}
+	if o.name == "" {
+		if o.name, err = thisMember(members); err != nil {
+			return err
+		}
+	}
+	if o.key == "" {
+		o.key = filepath.Join(filepath.Dir(o.file), "key")
+	}
+	if o.key, err = filepath.Abs(o.key); err != nil {
+		return err
+	}
+	d := config.Draft{Name: o.name, Members: members, KeyFile: o.key, Dir: o.dir, Bootstrap: o.bootstrap, Profile: o.profile,
+		Socket: o.socket, Listen: o.listen, DefaultGroup: o.group}
+	out := c.OutOrStdout()
+	if err := os.MkdirAll(filepath.Dir(o.file), 0o755); err != nil {
+		return &failure{fmt.Errorf("regent init: %w", err)}
+	}
+	// The draft is checked as if its key were there; a key that is drawn for a draft that is no good would be left behind.
+	if err := checkDraft(d, o.file); err != nil {
+		return &failure{fmt.Errorf("regent init: %w", err)}
+	}
+	switch err := config.WriteKey(o.key); {
+	case err == nil:
+		fmt.Fprintf(out, "wrote %s: the key; copy it to every member, and keep it secret\n", o.key)
+	case errors.Is(statErr(o.key), os.ErrNotExist):
+		return &failure{fmt.Errorf("regent init: %w", err)}
+	default:
+		fmt.Fprintf(out, "kept %s: the key that is there\n", o.key)
+	}
+	if err := o.write(o.file, d.YAML()); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "wrote %s: member %s\n", o.file, o.name)
+	for _, m := range members {
+		if m.Name == o.name {
+			continue
+		}
+		if o.peers == "" {
+			fmt.Fprintf(out, "\n# ---- for %s, to be put at %s ----\n%s", m.Name, o.file, d.For(m.Name).YAML())
+			continue
+		}
+		path := filepath.Join(o.peers, m.Name+".yaml")
+		if err := o.write(path, d.For(m.Name).YAML()); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "wrote %s: for %s, to be put at %s there\n", path, m.Name, o.file)
+	}
+	fmt.Fprintf(out, "\nnext, on every member: regent agent --config %s\n", o.file)
+	if !o.bootstrap {
+		fmt.Fprintln(out, "the member waits for a council that runs already; for a new one say --bootstrap")
+	}
+	return nil
+}
+
+func statErr(path string) error {
+	_, err := os.Stat(path)
+	return err
+}
+
+// checkDraft finds what is wrong with a draft but for its key.
+func checkDraft(d config.Draft, path string) error {
+	d.KeyFile = ""
+	f, err := config.Parse(path, []byte(d.YAML()))
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(errText(f.Check())) {
+		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "key_file is not set") {
+			return errors.New(line)
+		}
+	}
+	return nil
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// thisMember finds the member that is called like this host.
+func thisMember(members []config.Member) (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("%w: say with --name which member this host is", err)
+	}
+	short, _, _ := strings.Cut(host, ".")
+	for _, m := range members {
+		if m.Name == host || m.Name == short {
+			return m.Name, nil
+		}
+	}
+	return "", fmt.Errorf("this host is called %s, and no member is: say with --name which one it is", host)
+}
+
+// write writes a file that does not exist.
+func (o *initOptions) write(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return &failure{fmt.Errorf("regent init: %w", err)}
+	}
+	if _, err := os.Stat(path); err == nil && !o.force {
+		return &failure{fmt.Errorf("regent init: %s exists: say --force to overwrite it, or --config to write another", path)}
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return &failure{fmt.Errorf("regent init: %w", err)}
+	}
+	return nil
+}
+
+// The first ports of a council on one host.
+const (
+	loopbackPort = 7401
+	loopbackHTTP = 8011
+)
+
+// local writes the files of a council of which all members are on this host.
+func (o *initOptions) local(c *cobra.Command, names []string) error {
+	dir, err := filepath.Abs(o.loopback)
+	if err != nil {
+		return err
+	}
+	members := make([]config.Member, len(names))
+	for i, name := range names {
+		if strings.ContainsAny(name, "=/") {
+			return fmt.Errorf("member %q: with --loopback members have a name and no address", name)
+		}
+		members[i] = config.Member{Name: name, Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(loopbackPort+i))}
+	}
+	for i, name := range names {
+		d := config.Draft{Name: name, Members: members, Dir: filepath.Join(dir, name), Bootstrap: true, Profile: o.profile,
+			Socket: filepath.Join(dir, name+".sock"), Listen: net.JoinHostPort("127.0.0.1", strconv.Itoa(loopbackHTTP+i)), DefaultGroup: o.group}
+		path := filepath.Join(dir, name+".yaml")
+		if err := checkDraft(d, path); err != nil {
+			return &failure{fmt.Errorf("regent init: %w", err)}
+		}
+		if err := o.write(path, d.YAML()); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.OutOrStdout(), "wrote %s\n", path)
+	}
+	fmt.Fprintf(c.OutOrStdout(), "\nnext, each in a terminal of its own or with & behind it:\n")
+	for _, name := range names {
+		fmt.Fprintf(c.OutOrStdout(), "  regent agent --config %s\n", filepath.Join(dir, name+".yaml"))
+	}
+	fmt.Fprintf(c.OutOrStdout(), "then: regent --socket %s members\n", filepath.Join(dir, names[0]+".sock"))
+	return nil
+}
