@@ -18,9 +18,9 @@
 //	func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 //		m.send, m.facts = m.send[:0], m.facts[:0]
 //		if r, ok := ev.(*protocol.Receive); ok {
-//			changes, message := m.links.Receive(now, r)
+//			changes, messages := m.links.Receive(now, r)
 //			// first the changes, in order: what was known by an earlier session is void
-//			// then the message, which is nil if there is none to deliver
+//			// then the messages, of which there may be none
 //		}
 //		changes := m.links.Tick(now)  // in every Step: links that have gone silent
 //		m.links.Send(peer, &message)  // any number of times
@@ -37,5 +37,4 @@
 //   - A ping is numbered by its sender's clock. It counts within one incarnation only, in which that clock does not go back,
 //     and so nobody has to remember when a ping was sent. What is echoed proves contact as of when the ping left, not of when the
 //     echo came: late echoes do not keep a link up, and both ends of a cut link are down one tout after the cut.
-//   - What comes out of order is not kept but sent again: sessions carry few messages.
 package link

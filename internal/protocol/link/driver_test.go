@@ -48,8 +48,8 @@ func (s *side) flush(now time.Duration) {
 func (s *side) hear(now time.Duration, from protocol.Ident, m protocol.Message) {
 	changes, got := s.links.Receive(at(now), &protocol.Receive{From: from, Message: m, Delay: protocol.Unknown})
 	s.saw = append(s.saw, changes...)
-	if got != nil {
-		s.words = append(s.words, got.(*Word).Number)
+	for _, m := range got {
+		s.words = append(s.words, m.(*Word).Number)
 	}
 	s.tick(now)
 }

@@ -13,8 +13,9 @@ type Links struct {
 	zero   protocol.Time // what pings count from, so that no ping is 0, wherever the clock began
 	began  bool
 
-	changes []Change
-	facts   []protocol.Fact
+	changes  []Change
+	messages []Message
+	facts    []protocol.Fact
 }
 
 // end is one end of one link.
@@ -45,11 +46,11 @@ func (l *Links) begin(now protocol.Time) {
 	}
 }
 
-// Receive takes what came from a peer. It returns the transitions that follow from it, in order, and after them the message
-// that is to be delivered, nil if none is; both are valid until the next Step. What is no Message of a peer changes nothing.
-func (l *Links) Receive(now protocol.Time, r *protocol.Receive) ([]Change, Message) {
+// Receive takes what came from a peer. It returns the transitions that follow from it, in order, and the messages that are to be
+// delivered after them; both are valid until the next Step. What is no Message of a peer changes nothing.
+func (l *Links) Receive(now protocol.Time, r *protocol.Receive) ([]Change, []Message) {
 	l.begin(now)
-	l.changes = l.changes[:0]
+	l.changes, l.messages = l.changes[:0], l.messages[:0]
 	m, ok := r.Message.(Message)
 	from := r.From
 	if !ok || int(from.Rank) >= len(l.ends) || from.Rank == l.config.Self || from.Inc == 0 {
@@ -64,10 +65,22 @@ func (l *Links) Receive(now protocol.Time, r *protocol.Receive) ([]Change, Messa
 	}
 	head := m.Head()
 	matching := head.Peer == l.config.Inc
+	if matching && head.Count > e.own+2 {
+		return l.changes, nil // no peer that keeps to the rules is that far ahead
+	}
 	e.hear(now-l.zero, head, matching)
 	if !matching {
 		return l.changes, nil
 	}
+	l.judge(now, e)
+	if e.up() && head.Count == e.own { // else it belongs to a session that is over, or to none
+		l.take(e, m)
+	}
+	return l.changes, l.messages
+}
+
+// judge makes the transitions that follow from what was heard.
+func (l *Links) judge(now protocol.Time, e *end) {
 	for e.seen > e.own {
 		l.turn(e, Followed)
 	}
@@ -77,19 +90,20 @@ func (l *Links) Receive(now protocol.Time, r *protocol.Receive) ([]Change, Messa
 	case !e.up() && e.seen >= e.own && !e.silent(now-l.zero, l.config.Tin):
 		l.turn(e, Tin)
 	}
-	if !e.up() || head.Count != e.own {
-		return l.changes, nil // it belongs to a session that is over, or not to one
-	}
+}
+
+// take takes a message of the present session, and delivers what is next.
+func (l *Links) take(e *end, m Message) {
+	head := m.Head()
 	e.acknowledge(head.Ack)
 	if head.Seq == 0 {
-		return l.changes, nil
+		return
 	}
 	e.nudge = true // also if it is known already: the acknowledgement was lost then
-	if !e.take(head.Seq) {
-		return l.changes, nil
+	for m = e.arrive(m, head.Seq, l.config.Window); m != nil; m = e.next() {
+		l.messages = append(l.messages, m)
+		l.state(protocol.EvTake, e, e.took, m)
 	}
-	l.state(protocol.EvTake, e, head.Seq, m)
-	return l.changes, m
 }
 
 // renew begins a history with a new incarnation of the peer.

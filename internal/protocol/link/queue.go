@@ -9,6 +9,8 @@ type queue struct {
 	acked uint64
 	// took is the number of the last message delivered.
 	took uint64
+	// early holds copies of messages that overtook the next one, each at its number modulo the window.
+	early []Message
 }
 
 // posted is a message on its way.
@@ -21,6 +23,7 @@ type posted struct {
 // discard ends the session.
 func (q *queue) discard() {
 	clear(q.out)
+	clear(q.early)
 	q.out, q.acked, q.took = q.out[:0], 0, 0
 }
 
@@ -40,11 +43,33 @@ func (q *queue) acknowledge(ack uint64) {
 	q.out, q.acked = q.out[:n], ack
 }
 
-// take says whether a message is the next to be delivered, and counts it if it is.
-func (q *queue) take(seq uint64) bool {
-	if seq != q.took+1 {
-		return false
+// arrive returns a message if it is the next to be delivered, and keeps it if it is one of those behind.
+func (q *queue) arrive(m Message, seq uint64, window int) Message {
+	switch {
+	case seq == q.took+1:
+		q.took = seq
+		return m
+	case seq > q.took && seq <= q.took+uint64(window):
+		if q.early == nil {
+			q.early = make([]Message, window)
+		}
+		if at := &q.early[seq%uint64(window)]; *at == nil {
+			*at = m.Copy().(Message)
+		}
 	}
-	q.took = seq
-	return true
+	return nil
+}
+
+// next returns the next message if it has come early.
+func (q *queue) next() Message {
+	if q.early == nil {
+		return nil
+	}
+	at := &q.early[(q.took+1)%uint64(len(q.early))]
+	m := *at
+	if m != nil {
+		*at = nil
+		q.took++
+	}
+	return m
 }
