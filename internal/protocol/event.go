@@ -69,6 +69,10 @@ type (
 	// Recover says that what the manager of a consistent group had to recover is recovered.
 	Recover struct{ Group Group }
 
+	// Begin is an operator's word to a member of a consistent group that is dead: begin anew with the dead members that you see.
+	// It is for groups without a quorum; a quorum begins by itself.
+	Begin struct{ Group Group }
+
 	// Reconfigure changes the council. Record is the encoded next configuration.
 	Reconfigure struct{ Record []byte }
 
@@ -100,6 +104,7 @@ func (Find) event()        {}
 func (Verify) event()      {}
 func (Close) event()       {}
 func (Recover) event()     {}
+func (Begin) event()       {}
 func (Reconfigure) event() {}
 func (Health) event()      {}
 func (Trusts) event()      {}

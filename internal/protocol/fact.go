@@ -45,8 +45,19 @@ const (
 	EvWait     Ev = "wait"     // the voter grants nothing until Until; Why
 	EvSpeak    Ev = "speak"    // the member speaks as incarnation Seq from now on; Term: its floor; Why
 	EvCount    Ev = "count"    // a counter of suspicions has grown: Peer's is Seq now; Why: of which kind
+	EvHealth   Ev = "health"   // the member is fit to lead from now on, or is not; Why: "well", "ill"
 	EvRound    Ev = "round"    // the query Seq has ended; Members are those whose responses won
-	EvLink     Ev = "link"     // the link to Peer made its transition Seq: odd is up, even is down; Why
-	EvPost     Ev = "post"     // a message Why goes to Peer, as number Seq of the session Term; Gen: its mark, if it has one
-	EvTake     Ev = "take"     // and is delivered: number Seq of the session Term, from Peer
+
+	EvNode    Ev = "node"    // a member of a consistent group is dead, alive, candidate, supporter or manager: Why
+	EvPeer    Ev = "peer"    // Peer is connected or lost, being a member, or isolated or regained: Why
+	EvCand    Ev = "cand"    // to Peer, about the member in Members; Seq: the attempt; Term, Gen: the view's number; Why: dn, up
+	EvAccept  Ev = "accept"  // to Peer, who asked by the attempt Seq; the rest as for cand
+	EvCancel  Ev = "cancel"  // to Peer; the rest as for cand
+	EvConv    Ev = "conv"    // all confirm what Peer, the manager, decides: Members is the next view; Term, Gen: its number
+	EvInstall Ev = "install" // the view (Term, Gen) of Members under Peer, on top of Seq; Why: decided, announced, told, heard
+	EvDone    Ev = "done"    // the manager has recovered what was lost by the view (Term, Gen)
+	EvStall   Ev = "stall"   // Peer cannot be agreed on: Members are the ends of the link that is broken; Why: its name
+	EvLink    Ev = "link"    // the link to Peer made its transition Seq: odd is up, even is down; Why
+	EvPost    Ev = "post"    // a message Why goes to Peer, as number Seq of the session Term; Gen: its mark, if it has one
+	EvTake    Ev = "take"    // and is delivered: number Seq of the session Term, from Peer
 )

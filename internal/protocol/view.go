@@ -28,8 +28,24 @@ type View struct {
 	Quorum stamp.Quorum
 	// Stop asks the leading program to stop; the lease is renewed meanwhile. The driver answers with Stopped.
 	Stop bool
+	// Agreed is what the members of a consistent group have agreed on; nil in other domains and at a member that is not of the
+	// group now. It is never changed once published.
+	Agreed *Agreed
 	// Cause says why this view replaced the one before.
 	Cause Cause
+}
+
+// Agreed is one agreement of a consistent group on who is a member. Its number is (Term of the view, Vid): views are
+// ordered by the term first.
+type Agreed struct {
+	Vid uint64
+	// Failed and Joined are who was lost and who was taken in by this agreement. Unfinished are those that were lost before it
+	// and whose recovery was never reported done: their manager died in it.
+	Failed, Joined, Unfinished Set
+	// Recover asks this member, the manager, to recover what was lost; the driver answers with the event Recover.
+	Recover bool
+	// Stalled is the member to which this one has had no link for too long while others have; Nobody if there is none.
+	Stalled Rank
 }
 
 // Domain says which promise a view, a lease or a fact belongs to.
@@ -119,11 +135,14 @@ const (
 	Closed                 // the member is leaving
 	Doubted                // the peer doubts the leader, or knows of a later election
 	NoAccess               // one leader after another fails: no member has good links with all others
+	AllAgree               // all members agree on who is one; the peer is their manager
+	Excluded               // the others agreed that this member has failed
+	Stalled                // the link to the peer is broken, and only that, for Bound
 )
 
 var causes = [...]string{"unexplained", "started", "elected", "suspected", "returned", "lease expired", "resigned",
 	"transferred", "slow link", "merged", "no quorum", "restarted", "clock fault", "unhealthy", "closed", "doubted",
-	"nobody accessible"}
+	"nobody accessible", "all agree", "excluded", "stalled"}
 
 func (c CauseCode) String() string { return name(causes[:], int(c)) }
 
@@ -138,7 +157,7 @@ func (c Cause) String() string {
 		switch c.Code {
 		case Suspected:
 			verb = "silent for"
-		case NoQuorum:
+		case NoQuorum, Stalled:
 			verb = "for"
 		}
 		s += fmt.Sprintf(" (%s %v)", verb, c.Bound)
