@@ -101,6 +101,9 @@ func (c *Conn) Member() string { return c.hello.Member }
 // Guard returns how long before the end of a lease programs are told to stop.
 func (c *Conn) Guard() time.Duration { return c.hello.Guard }
 
+// Greeting returns all that the agent said of itself.
+func (c *Conn) Greeting() Event { return c.hello }
+
 // Now reads the clock that ends of leases are told on.
 func (c *Conn) Now() protocol.Time { return c.clock.Now() }
 

@@ -15,7 +15,7 @@
 //
 // Before it answers anything the agent says who it is:
 //
-//	{"event":"hello","version":1,"member":"a","now":81234567890,"guard":20000000,"renew":50000000}
+//	{"event":"hello","version":1,"member":"a","now":81234567890,"lease":200000000,"guard":20000000,"renew":50000000,"round_trip":20000000}
 //
 // A program asks, under a number of its own choice, which is not 0 and in use only once at a time:
 //
@@ -54,6 +54,19 @@
 //
 // A program may ask to be watched (heartbeat, in campaign): if it is silent for as long, the agent takes it for hung,
 // tells it to stop, tells it of no later end, and gives the group up when the last one has passed.
+//
+// # Runners
+//
+// A runner is a program that runs another (regent run). It says with its campaign how the processes can be found that it
+// will start (tree), so that the agent can kill them when the runner cannot, because it is stopped, or dead. The agent
+// kills them
+//
+//   - when the guard time before the end of a lease begins that was not renewed; the runner may ask for a longer one
+//     (guard);
+//   - when the grace is over and the candidacy is not;
+//   - when the connection has ended, by the death of the runner or otherwise.
+//
+// It gives nothing up, and says over to nobody, before they are gone, unless the lease has run out.
 //
 // # The end of a connection
 //

@@ -39,12 +39,15 @@ type Candidate struct {
 	// Name, Heartbeat and Grace are as in Request.
 	Name             string
 	Heartbeat, Grace time.Duration
+	// Tree and Guard are a runner's, as in Request.
+	Tree  *Tree
+	Guard time.Duration
 }
 
 // Campaign waits until this program leads.
 func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	l := &Lease{conn: c, group: o.Group, elected: make(chan struct{}), told: make(chan struct{}), over: make(chan struct{})}
-	r := &Request{Do: Campaign, Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat, Grace: o.Grace}
+	r := &Request{Do: Campaign, Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree, Guard: o.Guard}
 	if err := c.begin(r, func(id uint64) { l.id, c.leases[id] = id, l }); err != nil {
 		c.forget(l)
 		return nil, err

@@ -38,6 +38,20 @@ type Request struct {
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	// Grace is how long it may take to stop when it is asked to; zero: as long as the agent allows.
 	Grace time.Duration `json:"grace,omitempty"`
+	// Tree, of a runner's campaign, is what the agent kills when the runner does not, and Guard how long before the end
+	// of a lease that was not renewed; zero, or less than the agent's own guard time: that.
+	Tree  *Tree         `json:"tree,omitempty"`
+	Guard time.Duration `json:"guard,omitempty"`
+}
+
+// A Tree says how to find all processes that a runner will start. See internal/run/tree, which finds and kills them.
+type Tree struct {
+	Mark          string `json:"mark"`
+	Runner        int    `json:"runner"`
+	RunnerStarted uint64 `json:"runnerStarted"`
+	First         int    `json:"first,omitempty"`
+	FirstStarted  uint64 `json:"firstStarted,omitempty"`
+	Cgroup        string `json:"cgroup,omitempty"`
 }
 
 // shape says what a request must have beside its number.
@@ -56,6 +70,12 @@ const (
 	maxName  = 64
 )
 
+// minMark keeps marks from being so short that others have them too, and maxPath bounds paths.
+const (
+	minMark = 8
+	maxPath = 4 << 10
+)
+
 // check says what is wrong with a request.
 func (r *Request) check() error {
 	s, ok := shapes[r.Do]
@@ -72,7 +92,9 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s without to: name a member", r.Do)
 	case len(r.Name) > maxName || len(r.To) > maxName:
 		return fmt.Errorf("%s: a name has more than %d bytes", r.Do, maxName)
-	case r.Heartbeat < 0 || r.Grace < 0:
+	case r.Tree != nil && (len(r.Tree.Mark) < minMark || len(r.Tree.Mark) > maxName || r.Tree.Runner <= 1 || len(r.Tree.Cgroup) > maxPath):
+		return fmt.Errorf("%s: tree %+v: must have a mark of %d to %d bytes and a runner", r.Do, *r.Tree, minMark, maxName)
+	case r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0:
 		return fmt.Errorf("%s: a length of time is negative", r.Do)
 	case r.Heartbeat != 0 && r.Heartbeat < MinHeartbeat:
 		return fmt.Errorf("campaign: heartbeat %v: must be at least %v", r.Heartbeat, MinHeartbeat)
@@ -105,12 +127,16 @@ type Event struct {
 	// IDs are the candidacies that an until is about.
 	IDs []uint64 `json:"ids,omitempty"`
 
-	// Version, Member, Now, Guard and Renew are of hello.
+	// Version, Member, Priority, Now, Lease, Guard, Renew and RoundTrip are of hello.
 	Version int           `json:"version,omitempty"`
 	Member  string        `json:"member,omitempty"`
 	Now     int64         `json:"now,omitempty"`
 	Guard   time.Duration `json:"guard,omitempty"`
 	Renew   time.Duration `json:"renew,omitempty"`
+	// Lease and RoundTrip are the rest of what a runner needs to see whether its own guard time fits.
+	Lease     time.Duration `json:"lease,omitempty"`
+	RoundTrip time.Duration `json:"round_trip,omitempty"`
+	Priority  int           `json:"priority,omitempty"`
 
 	Group  string `json:"group,omitempty"`
 	Leader string `json:"leader,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -38,14 +39,18 @@ func TestRequestsThatMakeNoSenseAreRefusedWithTheReason(t *testing.T) {
 		`{"do":"campaign","group":"g"}`:         "without an id",
 		`{"do":"campaign","id":1}`:              "must have 1 to 255",
 		`{"do":"campaign","id":-1,"group":"g"}`: "cannot unmarshal",
-		`{"do":"campaign","id":1,"group":"g","grop":"h"}`:            `unknown field "grop"`,
-		`{"do":"campaign","id":1,"group":"g"} {}`:                    "something follows",
-		`{"do":"campaign","id":1,"group":"g","heartbeat":5}`:         "must be at least 10ms",
-		`{"do":"campaign","id":1,"group":"g","grace":-5}`:            "negative",
-		`{"do":"resign","id":1}`:                                     "which candidacy",
-		`{"do":"transfer","id":1,"of":1}`:                            "name a member",
-		`{"do":"view","id":1,"group":"` + long(256) + `"}`:           "must have 1 to 255",
-		`{"do":"view","id":1,"group":"g","name":"` + long(65) + `"}`: "more than 64",
+		`{"do":"campaign","id":1,"group":"g","grop":"h"}`:                             `unknown field "grop"`,
+		`{"do":"campaign","id":1,"group":"g"} {}`:                                     "something follows",
+		`{"do":"campaign","id":1,"group":"g","heartbeat":5}`:                          "must be at least 10ms",
+		`{"do":"campaign","id":1,"group":"g","grace":-5}`:                             "negative",
+		`{"do":"campaign","id":1,"group":"g","guard":-5}`:                             "negative",
+		`{"do":"campaign","id":1,"group":"g","tree":{"mark":"x","runner":9}}`:         "a mark of 8 to 64 bytes",
+		`{"do":"campaign","id":1,"group":"g","tree":{"mark":"01234567","runner":1}}`:  "and a runner",
+		`{"do":"campaign","id":1,"group":"g","tree":{"mark":"01234567","runner":99}}`: "",
+		`{"do":"resign","id":1}`:                                                      "which candidacy",
+		`{"do":"transfer","id":1,"of":1}`:                                             "name a member",
+		`{"do":"view","id":1,"group":"` + long(256) + `"}`:                            "must have 1 to 255",
+		`{"do":"view","id":1,"group":"g","name":"` + long(65) + `"}`:                  "more than 64",
 	} {
 		_, err := Decode([]byte(text))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -70,7 +75,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := Decode(again); err != nil || s != r {
+		if s, err := Decode(again); err != nil || !reflect.DeepEqual(s, r) {
 			t.Errorf("%s was read as %+v, and %s as %+v, %v", line, r, again, s, err)
 		}
 	})
