@@ -122,12 +122,13 @@ func (l *Links) turn(e *end, why Why) {
 	e.nudge = true
 	c := e.history.turn(why)
 	l.changes = append(l.changes, c)
-	l.facts = append(l.facts, protocol.Fact{Ev: protocol.EvLink, Group: l.config.Group, Peer: c.Peer, Seq: c.Count, Why: why.String()})
+	l.facts = append(l.facts, protocol.Fact{Ev: protocol.EvLink, Dom: protocol.Consistent, Group: l.config.Group, Peer: c.Peer,
+		Seq: c.Count, Why: why.String()})
 }
 
 // state states what became of the message seq of the session.
 func (l *Links) state(ev protocol.Ev, e *end, seq uint64, m Message) {
-	f := protocol.Fact{Ev: ev, Group: l.config.Group, Peer: e.peer, Term: e.own, Seq: seq, Why: m.Name()}
+	f := protocol.Fact{Ev: ev, Dom: protocol.Consistent, Group: l.config.Group, Peer: e.peer, Term: e.own, Seq: seq, Why: m.Name()}
 	if m, ok := m.(interface{ Mark() uint64 }); ok {
 		f.Gen = m.Mark()
 	}

@@ -22,6 +22,7 @@ var tunables = map[string]tunable{
 	"timefree": timefreeKnobs,
 	"fsource":  fsourceKnobs,
 	"hybrid":   hybridKnobs,
+	"link":     linkKnobs,
 	"rank": knobs[rank.Config]{
 		base: func(b sim.Boot) rank.Config { return rank.Default(b.Self, b.Members, b.Inc) },
 		spawn: func(c rank.Config, _ sim.Boot) (protocol.Machine, error) {

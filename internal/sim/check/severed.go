@@ -1,0 +1,79 @@
+package check
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/sim"
+)
+
+// Severed is CH3: an end takes its link down within tout, by its own clock, of the last message that went through in either
+// direction, the worse one. That is more than to be down in the end, and holds at both ends whichever direction broke.
+//
+// An end whose process stands still is given the time of a late timer after that.
+type Severed struct {
+	truth      Truth
+	tout, late time.Duration
+	n          int
+	up         []bool     // by end and peer
+	heard      []sim.Real // by sender and receiver: when the last message arrived
+	disturbed  []sim.Real // when a process last went on after standing still, or its clock jumped
+	looked     sim.Real
+}
+
+// NewSevered returns a checker of CH3.
+func NewSevered(t Truth, tout, late time.Duration) *Severed {
+	n := t.Members()
+	return &Severed{truth: t, tout: tout, late: late, n: n, up: make([]bool, n*n), heard: make([]sim.Real, n*n), disturbed: make([]sim.Real, n)}
+}
+
+// Name returns CH3.
+func (c *Severed) Name() string { return "CH3" }
+
+// Observe follows who heard whom, and looks at all ends from time to time.
+func (c *Severed) Observe(r *sim.Record) error {
+	if r.T >= c.looked.Add(c.late) {
+		c.looked = r.T
+		if err := c.look(r.T); err != nil {
+			return err
+		}
+	}
+	switch r.Ev {
+	case sim.EvDeliver:
+		c.heard[way(c.n, r.Peer.Rank, r.Node)] = r.T
+	case protocol.EvLink:
+		c.up[way(c.n, r.Node, r.Peer.Rank)] = up(r.Seq)
+	case sim.EvStart, sim.EvRestart, sim.EvCrash, sim.EvClose:
+		clear(c.up[way(c.n, r.Node, 0):way(c.n, r.Node+1, 0)])
+	case sim.EvFault, sim.EvHeal:
+		switch f := r.Detail.(sim.Fault); f.Kind {
+		case sim.Pause, sim.Suspend, sim.Halt, sim.Jump:
+			c.disturbed[f.A] = r.T
+		}
+	}
+	return nil
+}
+
+// look looks at all ends that are up.
+func (c *Severed) look(t sim.Real) error {
+	judged := t.Add(-c.late)
+	for i, up := range c.up {
+		a, b := protocol.Rank(i/c.n), protocol.Rank(i%c.n)
+		if !up || c.truth.Frozen(a) || c.disturbed[a] >= judged {
+			continue
+		}
+		contact := min(c.heard[way(c.n, a, b)], c.heard[way(c.n, b, a)])
+		if contact > judged {
+			continue
+		}
+		clock := c.truth.Clock(a)
+		if silent := clock.At(judged).Sub(clock.At(contact)); silent >= c.tout {
+			return Violatedf(c.Name(), t, "the link of %v to %v is up %v after the last message between them that arrived in the worse direction",
+				a, b, silent)
+		}
+	}
+	return nil
+}
+
+// Finish looks once more.
+func (c *Severed) Finish() error { return c.look(c.truth.Now()) }
