@@ -145,6 +145,23 @@ func TestLeaseLengthFollowsTheMeasuredRoundTrips(t *testing.T) {
 	}
 }
 
+func TestManyGroupsAskForLongerUpToTheLongest(t *testing.T) {
+	cfg := plain(3)
+	cfg.PerGroup, cfg.Longest = ms, cfg.Lease+20*ms
+	c := newCouncil(t, cfg)
+	h := c.members[0].holder
+	for i := range 30 {
+		if d, want := h.delta(), cfg.Lease+time.Duration(min(i, 20))*ms; d != want {
+			t.Errorf("with %d groups: %v, want %v", i, d, want)
+		}
+		h.Try(c.now, protocol.Group(fmt.Sprint("g", i)))
+	}
+	cfg.PerGroup = -1
+	if err := cfg.Check(); err == nil {
+		t.Error("a negative length was accepted")
+	}
+}
+
 func TestInconsistentConstantsAreRefusedWithTheInequality(t *testing.T) {
 	for _, x := range []struct {
 		change func(*Config)

@@ -22,6 +22,10 @@ type Config struct {
 	// Longest is the longest δ that a voter grants. It never shortens what it is asked for: a shorter promise under a
 	// longer lease would be two leaders.
 	Longest time.Duration
+	// PerGroup is by how much longer a request asks for each group that the member leads or tries for, up to Longest.
+	// All of them hang on one promise: when it lapses they all move at once, which takes the longer the more there are,
+	// and if that took longer than the promises that replace it, they would go on moving.
+	PerGroup time.Duration
 	// Renew is the interval I between renewals.
 	Renew time.Duration
 	// Adapt lets δ be chosen for each request from the round trips measured so far (Nerio §10.1), between what Renew needs
@@ -71,6 +75,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("lease: renewal interval %v: must be positive", c.Renew)
 	case c.Longest < c.Lease:
 		return fmt.Errorf("lease: longest promise %v: must be at least the lease %v", c.Longest, c.Lease)
+	case c.PerGroup < 0:
+		return fmt.Errorf("lease: %v more for each group: must not be negative", c.PerGroup)
 	case c.Lease <= 2*c.RoundTrip:
 		return fmt.Errorf("lease: lease %v: must exceed twice the round trip %v", c.Lease, c.RoundTrip)
 	}

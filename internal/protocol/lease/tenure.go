@@ -101,7 +101,7 @@ func (h *Holder) Try(now protocol.Time, group protocol.Group) {
 	h.tenures[group] = t
 	h.trying = append(h.trying, t)
 	h.propose(now, t)
-	h.schedule(t, now.Add(h.cfg.hold(h.cfg.Lease)))
+	h.schedule(t, now.Add(h.cfg.hold(h.delta())))
 	if h.renew == protocol.Never || h.quiet > 1 {
 		h.renew = now // nobody was asked for a while: ask those too that did not answer then
 	}

@@ -21,6 +21,8 @@ type Config struct {
 	// RoundTrip is d, Lease δ, Longest the longest δ that anybody may ask for, Renew the interval I between renewals. They
 	// are explained, and checked, in package lease.
 	RoundTrip, Lease, Longest, Renew time.Duration
+	// PerGroup is by how much longer a member asks for each group that it leads or tries for, up to Longest.
+	PerGroup time.Duration
 	// Adapt lets δ follow the measured round trips, up to Lease.
 	Adapt bool
 	Rho   protocol.Rho
@@ -55,7 +57,7 @@ type Config struct {
 func (c *Config) lease() lease.Config {
 	return lease.Config{
 		Me: c.Me, Members: c.Quorums.Members(), Domain: protocol.Quorum, Epoch: c.Epoch, Digest: c.Digest,
-		RoundTrip: c.RoundTrip, Lease: c.Lease, Longest: c.Longest, Renew: c.Renew, Adapt: c.Adapt, Rho: c.Rho, Skew: c.Skew,
+		RoundTrip: c.RoundTrip, Lease: c.Lease, Longest: c.Longest, PerGroup: c.PerGroup, Renew: c.Renew, Adapt: c.Adapt, Rho: c.Rho, Skew: c.Skew,
 		TrustAge: c.TrustAge,
 	}
 }
