@@ -39,10 +39,10 @@ func (m *Member) watchClock(ctx context.Context) {
 			case alarm != alarmed:
 				alarmed = alarm
 				m.clockAlarm(alarm)
-				m.board.Fault(alarm)
+				m.loop.Fault(alarm)
 			case jumped:
-				m.board.Fault(true)
-				m.board.Fault(false)
+				m.loop.Fault(true)
+				m.loop.Fault(false)
 			}
 		})
 	}

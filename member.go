@@ -87,7 +87,7 @@ func (m *Member) await(ctx context.Context) error {
 		select {
 		case <-named:
 		case <-look.C:
-			if err := m.loop.Fault(); err != nil {
+			if err := m.loop.DiskFault(); err != nil {
 				return fmt.Errorf("join as %s: %w", m.config.Name, err)
 			}
 		case <-tell.C:
@@ -140,7 +140,7 @@ func (m *Member) Close() error { return m.Leave(context.Background()) }
 func (m *Member) Leave(ctx context.Context) error {
 	var err error
 	m.closing.Do(func() {
-		_ = m.board.Close()
+		_ = m.loop.Close()
 		m.loop.Leave()
 		select {
 		case <-m.loop.Ended():

@@ -101,13 +101,17 @@ func (m *Member) start(ctx context.Context) error {
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
 		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.clock.Now, Log: m.log})
-	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(), Machines: []protocol.Machine{machine},
-		Clock: m.world.clock.Now, Port: m.port, Sink: m.board, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
+	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
+		Clock: m.world.clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
 	if m.dir != nil {
 		o.Store = m.dir
 	}
 	m.loop = runtime.NewLoop(o)
-	m.board.Bind(m.loop)
+	council, err := m.loop.Add(runtime.Council, "the council", machine, m.board)
+	if err != nil {
+		return err
+	}
+	m.board.Bind(council)
 	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
 	m.background.Go(func() { m.loop.Run(ctx) })
 	m.background.Go(m.observe)
@@ -136,7 +140,7 @@ func (m *Member) outdated(now protocol.Time, from protocol.Ident, heard protocol
 	if !m.stale.Swap(true) {
 		m.log.Error("the durable record is an old copy: the member treats it as lost", "peer", m.council.name(from.Rank), "heard", heard)
 	}
-	deliver(now, 0, &protocol.Receive{From: from, Message: &nerio.Stale{Highest: heard}, Delay: protocol.Unknown})
+	deliver(now, runtime.Council, &protocol.Receive{From: from, Message: &nerio.Stale{Highest: heard}, Delay: protocol.Unknown})
 }
 
 // machine builds the protocols: leases of a quorum, and an elector that says who goes first.

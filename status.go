@@ -132,7 +132,7 @@ func (m *Member) Status() Status {
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
-	if err := m.loop.Fault(); err != nil {
+	if err := m.loop.DiskFault(); err != nil {
 		out.Disk = err.Error()
 	}
 	if s, err := m.ask(context.Background()); err == nil {
@@ -155,7 +155,7 @@ func (m *Member) waiting(ctx context.Context) string {
 	if m.loop.Stats().Inc() != 0 {
 		return ""
 	}
-	if err := m.loop.Fault(); err != nil {
+	if err := m.loop.DiskFault(); err != nil {
 		return "the durable record cannot be written: " + err.Error()
 	}
 	s, err := m.ask(ctx)

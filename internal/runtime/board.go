@@ -11,18 +11,22 @@ import (
 	"github.com/regentproject/regent/internal/stamp"
 )
 
-// A Board is what programs see of one machine's groups, and how they take part. It is the loop's Sink. Programs read it
+// A Board is what programs see of one machine's groups, and how they take part. It is the machine's Sink. Programs read it
 // without locks; everything that changes it happens on the loop.
 type Board struct {
-	machine int
-	epoch   uint64
-	guard   time.Duration
-	now     func() int64 // the lease clock, exact
-	late    func() int64 // the lease clock, cheap and possibly a little late
-	loop    *Loop
+	// at is the machine; nil while there is none. It is the loop's own.
+	at    *Instance
+	epoch uint64
+	guard time.Duration
+	now   func() int64 // the lease clock, exact
+	late  func() int64 // the lease clock, cheap and possibly a little late
+	loop  *Loop
 
-	groups  sync.Map // protocol.Group to *Group
-	history history
+	groups sync.Map // protocol.Group to *Group
+	// history gets the changes of all groups; nil: nobody wants to know.
+	history *history
+	// site is where the machine stands if it is not always there.
+	site *Site
 
 	// The loop's own.
 	horizons map[protocol.HorizonID]*horizon
@@ -31,6 +35,8 @@ type Board struct {
 	// fresh are leases that began in this Step and were not handed to their programs yet.
 	fresh   []*Lease
 	closing bool
+	// barred says that nothing may be led here for the time being.
+	barred bool
 	// faulty says that the clock cannot be believed: nothing may be led.
 	faulty  bool
 	leading atomic.Int64
@@ -48,9 +54,7 @@ type horizon struct {
 
 // BoardOptions is what a board needs to know.
 type BoardOptions struct {
-	// Machine is the number of the machine, in its loop, that leads groups.
-	Machine int
-	Epoch   uint64
+	Epoch uint64
 	// Guard is how long before the end of its lease a program is told to stop.
 	Guard time.Duration
 	// Clock is the lease clock, and Late a cheaper reading that may be a little late.
@@ -59,21 +63,28 @@ type BoardOptions struct {
 
 // NewBoard returns a board without a loop. Bind gives it one.
 func NewBoard(o BoardOptions) *Board {
-	b := &Board{machine: o.Machine, epoch: o.Epoch, guard: o.Guard,
+	b := &Board{history: new(history), epoch: o.Epoch, guard: o.Guard,
 		now:  func() int64 { return int64(o.Clock()) },
 		late: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon)}
 	return b
 }
 
-// Bind says which loop drives the board. It is called before the loop runs.
-func (b *Board) Bind(l *Loop) { b.loop = l }
+// Bind says which machine the board is of. It is called before the loop runs.
+func (b *Board) Bind(i *Instance) { b.loop, b.at, i.loop.council = i.loop, i, b }
+
+// post gives the machine an event. One that is not there needs none.
+func (b *Board) post(ev protocol.Event) {
+	if b.at != nil {
+		b.at.Post(ev)
+	}
+}
 
 // Group returns the group with the name, which need not have been heard of.
 func (b *Board) Group(name protocol.Group) *Group {
 	if g, ok := b.groups.Load(name); ok {
 		return g.(*Group)
 	}
-	g, _ := b.groups.LoadOrStore(name, &Group{Name: name, board: b})
+	g, _ := b.groups.LoadOrStore(name, &Group{Name: name, board: b, history: b.history})
 	return g.(*Group)
 }
 
@@ -93,27 +104,41 @@ func (b *Board) Changed() <-chan struct{} { return b.history.changed.wait() }
 func (b *Board) Leading() int { return int(b.leading.Load()) }
 
 // enter lets a program wait for its turn.
-func (b *Board) enter(g *Group, c *candidate) {
+func (b *Board) enter(now protocol.Time, g *Group, c *candidate) error {
+	if b.site != nil {
+		if err := b.site.enter(now); err != nil {
+			return err
+		}
+	}
 	g.waiting = append(g.waiting, c)
 	b.campaign(g)
+	return nil
+}
+
+// exit takes note that a program no longer takes part: it waits no more, or does not lead any more.
+func (b *Board) exit() {
+	if b.site != nil {
+		b.site.exit(b.loop.Clock())
+	}
 }
 
 // campaign tells the machine whether the group has a candidate here, if that changed.
 func (b *Board) campaign(g *Group) {
-	want := len(g.waiting) > 0 && !b.closing && !b.faulty
-	if want == g.campaigning || g.lease != nil {
+	want := len(g.waiting) > 0 && !b.closing && !b.faulty && !b.barred
+	if want == g.campaigning || g.lease != nil || b.at == nil {
 		return
 	}
 	g.campaigning = want
 	if want {
-		b.loop.Post(b.machine, protocol.Campaign{Group: g.Name})
+		b.post(protocol.Campaign{Group: g.Name})
 	} else {
-		b.loop.Post(b.machine, protocol.Resign{Group: g.Name})
+		b.post(protocol.Resign{Group: g.Name})
 	}
 }
 
 // leave takes back what enter did. A program that was given a lease meanwhile never got to know, and so has stopped.
 func (b *Board) leave(g *Group, c *candidate) {
+	before := len(g.waiting)
 	g.waiting = slices.DeleteFunc(g.waiting, func(d *candidate) bool { return d == c })
 	if l := c.given; l != nil && g.lease == l {
 		b.ask(l, protocol.Resign{Group: g.Name})
@@ -121,11 +146,14 @@ func (b *Board) leave(g *Group, c *candidate) {
 		return
 	}
 	b.campaign(g)
+	if len(g.waiting) < before {
+		b.exit()
+	}
 }
 
 // View takes a changed view. What ends comes first: a lease that is over is cleared before anything is said about it.
-func (b *Board) View(now protocol.Time, machine int, v *protocol.View) {
-	if machine != b.machine || v.Domain == protocol.Elector {
+func (b *Board) View(now protocol.Time, v *protocol.View) {
+	if v.Domain == protocol.Elector {
 		return
 	}
 	g := b.Group(v.Group)
@@ -136,7 +164,7 @@ func (b *Board) View(now protocol.Time, machine int, v *protocol.View) {
 	if v.Tenure != 0 {
 		b.lead(g, v)
 	}
-	if c := g.Latest(); c == nil || c.Leader != v.Leader || c.Term != v.Term || c.Tenure != v.Tenure || c.Stop != v.Stop {
+	if c := g.Latest(); c == nil || !c.shows(v) {
 		g.publish(now, v) // else only the lease lies behind another horizon
 	}
 	b.campaign(g)
@@ -152,6 +180,10 @@ func (b *Board) lead(g *Group, v *protocol.View) {
 		g.campaigning = true
 		b.leading.Add(1)
 		b.fresh = append(b.fresh, l)
+	}
+	if v.Domain == protocol.Local {
+		support := v.Support
+		l.support.Store(&support)
 	}
 	if h := b.horizon(v.Horizon); !l.void && (l.horizon != h || l.until != v.Until) {
 		b.place(l, h, v.Until)
@@ -176,6 +208,7 @@ func (b *Board) end(g *Group, why protocol.Cause) {
 	b.tell(l, why)
 	// The machine goes on trying only if it is told to: whoever led must ask again.
 	g.campaigning = !l.resigned
+	b.exit()
 }
 
 // tell asks the program to stop, once.
@@ -192,7 +225,7 @@ func (b *Board) tell(l *Lease, why protocol.Cause) {
 func (b *Board) ask(l *Lease, how protocol.Event) {
 	if !l.resigned {
 		l.resigned = true
-		b.loop.Post(b.machine, how)
+		b.post(how)
 	}
 }
 
@@ -201,7 +234,7 @@ func (b *Board) stopped(l *Lease) {
 	b.tell(l, protocol.Cause{Code: protocol.Resigned, Peer: b.loop.Self})
 	if !l.stopped {
 		l.stopped = true
-		b.loop.Post(b.machine, protocol.Stopped{Group: l.group.Name})
+		b.post(protocol.Stopped{Group: l.group.Name})
 	}
 }
 
@@ -236,10 +269,7 @@ func (b *Board) place(l *Lease, h *horizon, until protocol.Time) {
 }
 
 // Horizon moves the end of all leases behind it.
-func (b *Board) Horizon(_ protocol.Time, machine int, h protocol.Horizon) {
-	if machine != b.machine {
-		return
-	}
+func (b *Board) Horizon(_ protocol.Time, h protocol.Horizon) {
 	to := b.horizon(h.ID)
 	to.until = max(to.until, h.Until)
 	to.Extend(int64(h.Until))
@@ -253,7 +283,7 @@ func (b *Board) Published(protocol.Time) {
 		if g.lease != l {
 			continue
 		}
-		if len(g.waiting) == 0 || b.closing || b.faulty {
+		if len(g.waiting) == 0 || b.closing || b.faulty || b.barred {
 			// Whoever wanted it has gone.
 			b.ask(l, protocol.Resign{Group: g.Name})
 			b.stopped(l)
@@ -306,9 +336,9 @@ func (b *Board) lapse(l *Lease) {
 	}
 }
 
-// Fault says whether the lease clock can be believed. If it cannot, all leases are over for their programs at once, and
-// none begins until it can. Nothing is released before they have stopped, as ever. It is for the loop's own goroutine.
-func (b *Board) Fault(faulty bool) {
+// fault says whether the lease clock can be believed. If it cannot, all leases are over for their programs at once, and
+// none begins until it can. Nothing is released before they have stopped, as ever.
+func (b *Board) fault(faulty bool) {
 	b.faulty = faulty
 	if faulty {
 		b.void()
@@ -351,7 +381,7 @@ func (b *Board) await(ctx context.Context, id uint64, c chan protocol.Answer) (p
 // Ask puts a question to the machine and waits for its answer. how makes the event that bears the number.
 func (b *Board) Ask(ctx context.Context, how func(id uint64) protocol.Event) (protocol.Answer, error) {
 	id, c := b.question()
-	if err := b.loop.Do(func(protocol.Time) { b.loop.Post(b.machine, how(id)) }); err != nil {
+	if err := b.loop.Do(func(protocol.Time) { b.post(how(id)) }); err != nil {
 		b.questions.Delete(id)
 		return protocol.Answer{}, err
 	}
@@ -359,31 +389,54 @@ func (b *Board) Ask(ctx context.Context, how func(id uint64) protocol.Event) (pr
 }
 
 // Answer hands an answer to whoever asked.
-func (b *Board) Answer(_ protocol.Time, machine int, a *protocol.Answer) {
-	if machine != b.machine {
-		return
-	}
+func (b *Board) Answer(_ protocol.Time, a *protocol.Answer) {
 	if c, ok := b.questions.LoadAndDelete(a.ID); ok {
 		c.(chan protocol.Answer) <- *a
 	}
 }
 
-// Close asks all programs that lead to stop, and lets none begin. The machine is told at once: it leaves when the last
-// program has stopped.
-func (b *Board) Close() error {
-	return b.loop.Do(func(protocol.Time) {
-		if b.closing {
+// Bar says whether anything may be led here. Programs that lead when it may not any more are asked to stop, for the
+// cause given. It is for the loop's own goroutine.
+func (b *Board) Bar(barred bool, why protocol.Cause) {
+	if b.barred == barred {
+		return
+	}
+	b.barred = barred
+	b.Groups(func(g *Group) {
+		if l := g.lease; l != nil && barred {
+			b.tell(l, why)
+			b.ask(l, protocol.Resign{Group: g.Name, Why: why.Code})
 			return
 		}
-		b.closing = true
-		why := protocol.Cause{Code: protocol.Closed, Peer: b.loop.Self}
-		b.Groups(func(g *Group) {
-			if l := g.lease; l != nil {
-				b.tell(l, why)
-			} else {
-				b.campaign(g)
-			}
-		})
-		b.loop.Post(b.machine, protocol.Close{})
+		b.campaign(g)
 	})
+}
+
+// abandon ends all leases without a word to anybody, as a crash would.
+func (b *Board) abandon(now protocol.Time) {
+	why := protocol.Cause{Code: protocol.Restarted, Peer: b.loop.Self}
+	b.Groups(func(g *Group) {
+		if c := g.Latest(); c != nil && c.Leader != protocol.NoIdent {
+			b.View(now, &protocol.View{Group: g.Name, Domain: protocol.Local, Leader: protocol.NoIdent, Until: protocol.Never, Cause: why})
+		}
+		g.campaigning = false
+	})
+}
+
+// close asks all programs that lead to stop, and lets none begin. The machine is told at once: it leaves when the last
+// program has stopped.
+func (b *Board) close() {
+	if b.closing {
+		return
+	}
+	b.closing = true
+	why := protocol.Cause{Code: protocol.Closed, Peer: b.loop.Self}
+	b.Groups(func(g *Group) {
+		if l := g.lease; l != nil {
+			b.tell(l, why)
+		} else {
+			b.campaign(g)
+		}
+	})
+	b.post(protocol.Close{})
 }

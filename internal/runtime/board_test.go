@@ -138,9 +138,13 @@ func reign(t *testing.T) (*throne, *Board, *Loop) {
 	m := &throne{groups: make(map[protocol.Group]*toyGroup)}
 	b := NewBoard(BoardOptions{Guard: toyGuard, Clock: c.Now, Late: c.Late})
 	j := &journal{now: c.Now, wake: protocol.Never}
-	l := NewLoop(Options{Name: "a", Rho: protocol.DefaultRho, Machines: []protocol.Machine{m}, Clock: c.Now,
-		Port: j, Sink: b, Waiter: NewChanWaiter(), Log: slog.New(slog.DiscardHandler)})
-	b.Bind(l)
+	l := NewLoop(Options{Name: "a", Rho: protocol.DefaultRho, Clock: c.Now,
+		Port: j, Waiter: NewChanWaiter(), Log: slog.New(slog.DiscardHandler)})
+	at, err := l.Add(Council, "the council", m, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Bind(at)
 	go l.Run(context.Background())
 	t.Cleanup(func() { l.Stop(); <-l.Ended() })
 	return m, b, l
@@ -148,7 +152,7 @@ func reign(t *testing.T) (*throne, *Board, *Loop) {
 
 // change does something to the throne, on the loop, and makes it act on it.
 func change(l *Loop, f func()) {
-	_ = l.Do(func(protocol.Time) { f(); l.Post(0, protocol.Tick{}) })
+	_ = l.Do(func(protocol.Time) { f(); l.instances[Council].Post(protocol.Tick{}) })
 	synctest.Wait()
 }
 
@@ -252,7 +256,7 @@ func TestNothingIsReleasedUnderAProgramThatDoesNotStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, b, loop := reign(t)
 		l := lead(t, b.Group("g"))
-		_ = loop.Do(func(protocol.Time) { loop.Post(0, protocol.Resign{Group: "g"}) })
+		_ = loop.Do(func(protocol.Time) { loop.instances[Council].Post(protocol.Resign{Group: "g"}) })
 		<-l.Told()
 		time.Sleep(time.Minute)
 		if !l.Valid() || isClosed(l.Over()) || m.groups["g"].tenure == 0 {
@@ -324,7 +328,7 @@ func TestLeaseThatNobodyTakesIsGivenBack(t *testing.T) {
 		m, b, loop := reign(t)
 		g := b.Group("g")
 		c := &candidate{lease: make(chan *Lease, 1)}
-		_ = loop.Do(func(protocol.Time) { b.enter(g, c) })
+		_ = loop.Do(func(now protocol.Time) { _ = b.enter(now, g, c) })
 		synctest.Wait()
 		if len(c.lease) != 1 {
 			t.Fatal("the candidate was not elected")
@@ -464,7 +468,7 @@ func TestCloseStopsTheProgramsThenLeaves(t *testing.T) {
 		waiter := make(chan error, 1)
 		go func() { _, err := b.Group("g").Campaign(t.Context()); waiter <- err }()
 		synctest.Wait()
-		if err := b.Close(); err != nil {
+		if err := loop.Close(); err != nil {
 			t.Fatal(err)
 		}
 		loop.Leave()
@@ -496,7 +500,7 @@ func TestClockFaultEndsLeasesAndReleasesNothing(t *testing.T) {
 		m, b, loop := reign(t)
 		g := b.Group("g")
 		l := lead(t, g)
-		_ = loop.Do(func(protocol.Time) { b.Fault(true) })
+		_ = loop.Do(func(protocol.Time) { loop.Fault(true) })
 		<-l.Told()
 		if l.Valid() || l.Cause().Code != protocol.ClockFault {
 			t.Errorf("valid %v, cause %v", l.Valid(), l.Cause())
@@ -512,7 +516,7 @@ func TestClockFaultEndsLeasesAndReleasesNothing(t *testing.T) {
 		if len(next) != 0 {
 			t.Fatal("a lease began on a clock that cannot be believed")
 		}
-		_ = loop.Do(func(protocol.Time) { b.Fault(false) })
+		_ = loop.Do(func(protocol.Time) { loop.Fault(false) })
 		if again := <-next; !again.Valid() || again.Token() <= l.Token() {
 			t.Error("no lease begins once the clock is right again")
 		}

@@ -16,8 +16,16 @@ type Change struct {
 	Stop         bool
 	Cause        protocol.Cause
 	At           protocol.Time
+	// Support lists who backs the leader; nil in the domain Quorum, where only the leader knows.
+	Support *protocol.Set
 	// Number counts the changes of one group at one member, from 1, and Serial those of all groups.
 	Number, Serial uint64
+}
+
+// shows says whether a view is no news.
+func (c *Change) shows(v *protocol.View) bool {
+	return c.Leader == v.Leader && c.Term == v.Term && c.Tenure == v.Tenure && c.Stop == v.Stop &&
+		(c.Support == nil || *c.Support == v.Support)
 }
 
 // recentChanges is how many changes of a group are kept for watchers that lag.
@@ -26,11 +34,15 @@ const recentChanges = 8
 // A Group is one election as a member sees it. Views are read without a lock: the loop replaces an immutable list, and
 // wakes up whoever waits for that.
 type Group struct {
-	Name  protocol.Group
-	board *Board
+	Name protocol.Group
+	// board is where programs take part; nil if they can only watch.
+	board   *Board
+	history *history
 	// recent holds the last changes, oldest first; nil before the first.
 	recent  atomic.Pointer[[]*Change]
 	changed signal
+	// notify is told of every change, on the loop, if it is set; the loop's own.
+	notify func(now protocol.Time, c *Change)
 	// slot is where the lease is published while a program here leads.
 	slot stamp.Slot
 
@@ -76,6 +88,10 @@ func (g *Group) Changed() <-chan struct{} { return g.changed.wait() }
 // publish replaces the view. The loop alone calls it.
 func (g *Group) publish(now protocol.Time, v *protocol.View) {
 	c := &Change{Group: g.Name, Leader: v.Leader, Term: v.Term, Tenure: v.Tenure, Stop: v.Stop, Cause: v.Cause, At: now, Number: 1}
+	if v.Domain != protocol.Quorum {
+		support := v.Support
+		c.Support = &support
+	}
 	var keep []*Change
 	if old := g.recent.Load(); old != nil {
 		c.Number = (*old)[len(*old)-1].Number + 1
@@ -83,7 +99,12 @@ func (g *Group) publish(now protocol.Time, v *protocol.View) {
 	}
 	next := make([]*Change, 0, len(keep)+1)
 	next = append(append(next, keep...), c)
-	g.board.history.add(c)
+	if g.history != nil {
+		g.history.add(c)
+	}
 	g.recent.Store(&next)
 	g.changed.raise()
+	if g.notify != nil {
+		g.notify(now, c)
+	}
 }

@@ -19,6 +19,8 @@ type Lease struct {
 	// told is closed when the program must stop; cause says why, and is set before.
 	told  chan struct{}
 	cause atomic.Pointer[protocol.Cause]
+	// support is who backs it, in the domain Local.
+	support atomic.Pointer[protocol.Set]
 	// onTold is called then, if it is set.
 	onTold atomic.Pointer[func()]
 	// over is closed when the member no longer leads in this tenure.
@@ -61,6 +63,14 @@ func (l *Lease) Over() <-chan struct{} { return l.over }
 
 // Cause says why the program must stop, or must have; nil before Told.
 func (l *Lease) Cause() *protocol.Cause { return l.cause.Load() }
+
+// Support returns who backs the lease, in the domain Local.
+func (l *Lease) Support() protocol.Set {
+	if s := l.support.Load(); s != nil {
+		return *s
+	}
+	return protocol.Set{}
+}
 
 // Group returns the group that is led.
 func (l *Lease) Group() *Group { return l.group }
@@ -114,7 +124,7 @@ func (l *Lease) Transfer(ctx context.Context, to protocol.Rank) (a protocol.Answ
 		}
 		late <- false
 		l.yields = true
-		b.loop.Post(b.machine, protocol.Transfer{Group: l.group.Name, To: to, ID: id})
+		b.post(protocol.Transfer{Group: l.group.Name, To: to, ID: id})
 	})
 	if err != nil {
 		b.questions.Delete(id)
@@ -170,19 +180,28 @@ func (l *Lease) finish(ctx context.Context, how protocol.Event) error {
 type candidate struct {
 	// lease gets the program's lease, once.
 	lease chan *Lease
-	given *Lease // the loop's own
+	// refused gets why it cannot wait.
+	refused chan error
+	given   *Lease // the loop's own
 }
 
 // Campaign waits until a program here leads the group and returns its lease. Programs take turns in the order in which
 // they asked.
 func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
-	c := &candidate{lease: make(chan *Lease, 1)}
-	if err := g.board.loop.Do(func(protocol.Time) { g.board.enter(g, c) }); err != nil {
+	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1)}
+	err := g.board.loop.Do(func(now protocol.Time) {
+		if err := g.board.enter(now, g, c); err != nil {
+			c.refused <- err
+		}
+	})
+	if err != nil {
 		return nil, err
 	}
 	select {
 	case l := <-c.lease:
 		return l, nil
+	case err := <-c.refused:
+		return nil, err
 	case <-g.board.loop.Ended():
 		return nil, ErrClosed
 	case <-ctx.Done():

@@ -21,7 +21,7 @@ type Port interface {
 	// at which it was taken. It says whether there may be more.
 	Receive(deliver Deliver) (more bool)
 	// Send puts a message into the next packet to the member. It keeps neither the message nor anything in it.
-	Send(now protocol.Time, to protocol.Rank, machine int, m protocol.Message)
+	Send(now protocol.Time, to protocol.Rank, channel Channel, m protocol.Message)
 	// Flush sends off what Send was given, and what else is due, such as probes. Wake says when it wants to be called
 	// next.
 	Flush()
@@ -32,17 +32,17 @@ type Port interface {
 }
 
 // Deliver takes a message for one of the loop's machines.
-type Deliver func(now protocol.Time, machine int, r *protocol.Receive)
+type Deliver func(now protocol.Time, channel Channel, r *protocol.Receive)
 
-// A Sink gets what the machines publish, on the loop's goroutine. It must not wait, and not step a machine: it may
-// Post.
+// A Sink gets what a machine publishes, on the loop's goroutine. It must not wait, and not step a machine: it may Post.
 type Sink interface {
-	View(now protocol.Time, machine int, v *protocol.View)
-	Horizon(now protocol.Time, machine int, h protocol.Horizon)
-	Answer(now protocol.Time, machine int, a *protocol.Answer)
+	View(now protocol.Time, v *protocol.View)
+	Horizon(now protocol.Time, h protocol.Horizon)
+	Answer(now protocol.Time, a *protocol.Answer)
 	// Published is called once all views and horizons of a Step were.
 	Published(now protocol.Time)
-	// Tick does what is due by itself and returns when it wants to be called next.
+	// Tick does what is due by itself and returns when it wants to be called next. It is also called soon after anything
+	// was published.
 	Tick(now protocol.Time) protocol.Time
 }
 
@@ -51,21 +51,19 @@ type Store interface{ Write(record []byte) error }
 
 // Options is what a loop consists of.
 type Options struct {
-	Self     protocol.Rank
-	Name     string // for logs and profiles
-	Rho      protocol.Rho
-	Machines []protocol.Machine
+	Self protocol.Rank
+	Name string // for logs and profiles
+	Rho  protocol.Rho
 	// Clock is the lease clock. Its readings strictly increase.
 	Clock  func() protocol.Time
 	Port   Port
-	Sink   Sink
 	Waiter Waiter
 	// Store is where records go. Without one they are lost with the process, and count as durable at once.
 	Store Store
 	// Realtime asks for real-time scheduling, where the process may have it.
 	Realtime bool
 	// Facts gets what the machines state, if it is set.
-	Facts func(now protocol.Time, machine int, facts []protocol.Fact)
+	Facts func(now protocol.Time, channel Channel, facts []protocol.Fact)
 	Log   *slog.Logger
 }
 
@@ -73,44 +71,55 @@ type Options struct {
 // contract, and reads the clock once for each event.
 type Loop struct {
 	Options
-	machines []slot
-	calls    chan func(now protocol.Time)
+	instances map[Channel]*Instance
+	// council is what programs see of the machine that serves the council; sites are the groups besides that somebody uses.
+	council *Board
+	sites   map[*Site]struct{}
+	// faulty says that the clock cannot be believed, closing that the member is leaving.
+	faulty, closing bool
+	// early lists those that came before the loop ran, and agenda those that want to be woken.
+	early  []*Instance
+	agenda agenda
+	// due and dirty are instances with something to do in this round.
+	due, dirty []*Instance
+	running    bool
+	calls      chan func(now protocol.Time)
 	// queue holds what is to be stepped after the present event: posted events and messages to oneself.
 	queue []queued
 	// held holds messages that wait for a record, in order.
 	held []held
-	disk *disk
+	// unconfirmed are the records for which Persisted has not come back, in order.
+	unconfirmed []unconfirmed
+	disk        *disk
 
-	sinkWake protocol.Time
-	stop     atomic.Bool
-	leave    atomic.Bool
-	ended    chan struct{}
-	named    signal
-	stats    Stats
+	stop  atomic.Bool
+	leave atomic.Bool
+	ended chan struct{}
+	named signal
+	stats Stats
 }
 
-type slot struct {
-	protocol.Machine
-	wake protocol.Time
-	// unconfirmed are the numbers of the records for which Persisted has not come back.
-	unconfirmed []uint64
-}
-
-// queued is an event, or a message from oneself that was sent at an instant.
+// queued is an event, or a message from oneself that was sent at an instant, or a call.
 type queued struct {
-	machine int
+	to      *Instance
 	event   protocol.Event
 	message protocol.Message
 	sent    protocol.Time
 	from    protocol.Inc
+	call    func(now protocol.Time)
 }
 
 type held struct {
 	record  uint64
-	machine int
+	from    *Instance
 	to      protocol.Rank
 	message protocol.Message
 	sent    protocol.Time
+}
+
+type unconfirmed struct {
+	record uint64
+	of     *Instance
 }
 
 // callLimit is how many calls may wait for the loop before their callers wait too.
@@ -118,10 +127,7 @@ const callLimit = 1024
 
 // NewLoop returns a loop that has not begun.
 func NewLoop(o Options) *Loop {
-	l := &Loop{Options: o, calls: make(chan func(protocol.Time), callLimit), ended: make(chan struct{}), sinkWake: protocol.Never}
-	for _, m := range o.Machines {
-		l.machines = append(l.machines, slot{Machine: m, wake: protocol.Never})
-	}
+	l := &Loop{Options: o, instances: make(map[Channel]*Instance), sites: make(map[*Site]struct{}), calls: make(chan func(protocol.Time), callLimit), ended: make(chan struct{})}
 	l.disk = newDisk(o.Store, o.Waiter.Wake, o.Log)
 	return l
 }
@@ -138,9 +144,11 @@ func (l *Loop) run() {
 	defer disk.Wait()
 	defer l.disk.stop()
 	disk.Go(l.disk.run)
-	for i := range l.machines {
+	l.running = true
+	for _, i := range l.early {
 		l.step(i, l.Clock(), protocol.Start{})
 	}
+	l.early = nil
 	for {
 		for l.round() {
 		}
@@ -179,16 +187,14 @@ func (l *Loop) round() (again bool) {
 	l.confirm()
 	l.tick()
 	l.drain()
+	l.settle()
 	l.Port.Flush()
 	return more || len(l.calls) > 0
 }
 
 // wait waits until something is due or comes in, and notes how late it woke up.
 func (l *Loop) wait() {
-	due := min(l.sinkWake, l.Port.Wake())
-	for i := range l.machines {
-		due = min(due, l.machines[i].wake)
-	}
+	due := min(l.agenda.next(), l.Port.Wake())
 	d := forever
 	if due != protocol.Never {
 		d = min(d, due.Sub(l.Clock()))
@@ -199,10 +205,15 @@ func (l *Loop) wait() {
 	}
 }
 
-func (l *Loop) deliver(now protocol.Time, machine int, r *protocol.Receive) {
-	if machine < len(l.machines) {
-		l.step(machine, now, r)
+// deliver hands a message to the machine on its channel. If there is none the member is silent there, as if it had
+// crashed.
+func (l *Loop) deliver(now protocol.Time, channel Channel, r *protocol.Receive) {
+	i := l.instances[channel]
+	if i == nil {
+		l.stats.Strays.Add(1)
+		return
 	}
+	l.step(i, now, r)
 }
 
 // drain steps what was queued, in order, and what is queued meanwhile.
@@ -211,11 +222,18 @@ func (l *Loop) drain() {
 		q := l.queue[i]
 		l.queue[i] = queued{}
 		now := l.Clock()
+		if q.call != nil {
+			q.call(now)
+			continue
+		}
+		if q.to.gone {
+			continue
+		}
 		if q.message != nil {
 			q.event = &protocol.Receive{From: protocol.Ident{Rank: l.Self, Inc: q.from}, Message: q.message,
 				Delay: l.Rho.RealAtMost(now.Sub(q.sent))}
 		}
-		l.step(q.machine, now, q.event)
+		l.step(q.to, now, q.event)
 	}
 	l.queue = l.queue[:0]
 }
@@ -232,17 +250,17 @@ func (l *Loop) takeCalls() {
 // confirm tells the machines of records that are on disk, and sends what waited for them.
 func (l *Loop) confirm() {
 	done := l.disk.done.Load()
-	for i := range l.machines {
-		m := &l.machines[i]
-		for len(m.unconfirmed) > 0 && m.unconfirmed[0] <= done {
-			m.unconfirmed = m.unconfirmed[1:]
-			l.step(i, l.Clock(), protocol.Persisted{})
+	for len(l.unconfirmed) > 0 && l.unconfirmed[0].record <= done {
+		of := l.unconfirmed[0].of
+		l.unconfirmed = l.unconfirmed[1:]
+		if !of.gone {
+			l.step(of, l.Clock(), protocol.Persisted{})
 		}
 	}
 	n := 0
 	for n < len(l.held) && l.held[n].record <= done {
 		h := l.held[n]
-		l.dispatch(h.machine, h.sent, h.to, h.message)
+		l.dispatch(h.from, h.sent, h.to, h.message)
 		n++
 	}
 	l.held = append(l.held[:0], l.held[n:]...)
@@ -250,68 +268,107 @@ func (l *Loop) confirm() {
 	l.drain()
 }
 
+// tick wakes, once, everybody who is due.
 func (l *Loop) tick() {
 	now := l.Clock()
-	for i := range l.machines {
-		if l.machines[i].wake <= now {
+	l.due = l.due[:0]
+	for l.agenda.next() <= now {
+		i := l.agenda[0]
+		l.agenda.remove(i)
+		l.due = append(l.due, i)
+	}
+	for n, i := range l.due {
+		l.due[n] = nil
+		if i.wake <= now && !i.gone {
 			l.step(i, now, protocol.Tick{})
 		}
+		if i.sinkWake <= now && !i.gone {
+			i.sinkWake = i.sink.Tick(now)
+		}
+		l.agenda.set(i)
 	}
-	l.sinkWake = l.Sink.Tick(now)
+}
+
+// settle asks the sinks that got something when they want to be called.
+func (l *Loop) settle() {
+	if len(l.dirty) == 0 {
+		return
+	}
+	now := l.Clock()
+	for n, i := range l.dirty {
+		l.dirty[n] = nil
+		if i.dirty = false; !i.gone {
+			i.sinkWake = i.sink.Tick(now)
+			l.agenda.set(i)
+		}
+	}
+	l.dirty = l.dirty[:0]
 }
 
 // step gives a machine one event and carries out what it asks for.
-func (l *Loop) step(machine int, now protocol.Time, ev protocol.Event) {
-	m := &l.machines[machine]
-	out := m.Step(now, ev)
-	for i := range out.Views {
-		l.Sink.View(now, machine, &out.Views[i])
+func (l *Loop) step(i *Instance, now protocol.Time, ev protocol.Event) {
+	out := i.machine.Step(now, ev)
+	for n := range out.Views {
+		i.sink.View(now, &out.Views[n])
 	}
 	for _, h := range out.Horizons {
-		l.Sink.Horizon(now, machine, h)
+		i.sink.Horizon(now, h)
 	}
 	if len(out.Views)+len(out.Horizons) > 0 {
-		l.Sink.Published(now)
+		i.sink.Published(now)
+		if !i.dirty {
+			i.dirty = true
+			l.dirty = append(l.dirty, i)
+		}
 	}
 	if out.Persist != nil {
-		m.unconfirmed = append(m.unconfirmed, l.disk.put(out.Persist))
+		l.unconfirmed = append(l.unconfirmed, unconfirmed{l.disk.put(out.Persist), i})
 	}
-	if in, ok := m.Machine.(protocol.Incarnate); ok {
-		if inc := in.Incarnation(); inc != l.stats.Inc() {
-			l.stats.inc.Store(uint32(inc))
-			l.Port.Rename(inc)
-			l.named.raise()
-		}
+	if i.incarnate != nil {
+		l.rename(i.incarnate.Incarnation())
 	}
-	for i := range out.Send {
-		e := &out.Send[i]
+	for n := range out.Send {
+		e := &out.Send[n]
 		if e.Durable && l.disk.asked > l.disk.done.Load() {
-			l.held = append(l.held, held{record: l.disk.asked, machine: machine, to: e.To, message: e.Message.Copy(), sent: now})
+			l.held = append(l.held, held{record: l.disk.asked, from: i, to: e.To, message: e.Message.Copy(), sent: now})
 			continue
 		}
-		l.dispatch(machine, now, e.To, e.Message)
+		l.dispatch(i, now, e.To, e.Message)
 	}
-	for i := range out.Answers {
-		l.Sink.Answer(now, machine, &out.Answers[i])
+	for n := range out.Answers {
+		i.sink.Answer(now, &out.Answers[n])
 	}
-	m.wake = out.Wake
+	i.wake = out.Wake
+	l.agenda.set(i)
 	if l.Facts != nil && len(out.Facts) > 0 {
-		l.Facts(now, machine, out.Facts)
+		l.Facts(now, i.channel, out.Facts)
 	}
+}
+
+// rename makes the member speak as an incarnation from now on. The other machines learn of it after the present event.
+func (l *Loop) rename(inc protocol.Inc) {
+	if inc == l.stats.Inc() {
+		return
+	}
+	l.stats.inc.Store(uint32(inc))
+	l.Port.Rename(inc)
+	l.named.raise()
+	l.queue = append(l.queue, queued{call: func(now protocol.Time) {
+		for s := range l.sites {
+			s.renamed(now)
+		}
+	}})
 }
 
 // dispatch sends a message on its way. One to oneself waits for its turn like any other, in a copy.
-func (l *Loop) dispatch(machine int, sent protocol.Time, to protocol.Rank, m protocol.Message) {
-	if to == l.Self {
-		l.queue = append(l.queue, queued{machine: machine, message: m.Copy(), sent: sent, from: l.stats.Inc()})
-		return
+func (l *Loop) dispatch(from *Instance, sent protocol.Time, to protocol.Rank, m protocol.Message) {
+	switch {
+	case from.gone:
+	case to == l.Self:
+		l.queue = append(l.queue, queued{to: from, message: m.Copy(), sent: sent, from: l.stats.Inc()})
+	default:
+		l.Port.Send(sent, to, from.channel, m)
 	}
-	l.Port.Send(sent, to, machine, m)
-}
-
-// Post gives a machine an event after the present one. Only the loop's own goroutine calls it: a Sink, or a call.
-func (l *Loop) Post(machine int, ev protocol.Event) {
-	l.queue = append(l.queue, queued{machine: machine, event: ev})
 }
 
 // Do runs f on the loop's goroutine, soon. It does not wait for it, unless very many wait already.
@@ -330,6 +387,32 @@ func (l *Loop) Do(f func(now protocol.Time)) error {
 	}
 }
 
+// boards calls f for everything that programs take part in.
+func (l *Loop) boards(f func(*Board)) {
+	if l.council != nil {
+		f(l.council)
+	}
+	for s := range l.sites {
+		if s.board != nil {
+			f(s.board)
+		}
+	}
+}
+
+// Fault says whether the lease clock can be believed. If it cannot, nothing is led. It is for the loop's own goroutine.
+func (l *Loop) Fault(faulty bool) {
+	l.faulty = faulty
+	l.boards(func(b *Board) { b.fault(faulty) })
+}
+
+// Close asks all programs that lead to stop, and lets none begin. The machines leave when the last program has stopped.
+func (l *Loop) Close() error {
+	return l.Do(func(protocol.Time) {
+		l.closing = true
+		l.boards((*Board).close)
+	})
+}
+
 // Leave makes the loop end once all machines that were told to close are done, and their records are on disk.
 func (l *Loop) Leave() {
 	l.leave.Store(true)
@@ -337,8 +420,8 @@ func (l *Loop) Leave() {
 }
 
 func (l *Loop) left() bool {
-	for i := range l.machines {
-		if m, ok := l.machines[i].Machine.(protocol.Closable); ok && !m.Closed() {
+	for _, i := range l.instances {
+		if m, ok := i.machine.(protocol.Closable); ok && !m.Closed() {
 			return false
 		}
 	}
@@ -360,8 +443,8 @@ func (l *Loop) Named() <-chan struct{} { return l.named.wait() }
 // Stats returns what the loop measures of itself. It may be read at any time.
 func (l *Loop) Stats() *Stats { return &l.stats }
 
-// Fault returns why the durable record cannot be written at present, or nil.
-func (l *Loop) Fault() error {
+// DiskFault returns why the durable record cannot be written at present, or nil.
+func (l *Loop) DiskFault() error {
 	if p := l.disk.fault.Load(); p != nil {
 		return *p
 	}

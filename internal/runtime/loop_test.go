@@ -95,7 +95,7 @@ func (j *journal) Receive(deliver Deliver) bool {
 	return false
 }
 
-func (j *journal) Send(now protocol.Time, to protocol.Rank, machine int, m protocol.Message) {
+func (j *journal) Send(now protocol.Time, to protocol.Rank, _ Channel, m protocol.Message) {
 	j.add("send %s to %v at %v", m.(*note).text, to, now)
 }
 func (j *journal) Flush() {
@@ -108,12 +108,12 @@ func (j *journal) Wake() protocol.Time     { return j.wake }
 func (j *journal) Rename(inc protocol.Inc) { j.add("speak as %d", inc) }
 func (j *journal) Close() error            { j.add("close"); return nil }
 
-func (j *journal) View(_ protocol.Time, _ int, v *protocol.View) { j.add("view %v", v.Group) }
-func (j *journal) Horizon(_ protocol.Time, _ int, h protocol.Horizon) {
+func (j *journal) View(_ protocol.Time, v *protocol.View) { j.add("view %v", v.Group) }
+func (j *journal) Horizon(_ protocol.Time, h protocol.Horizon) {
 	j.add("horizon %d until %v", h.ID, h.Until)
 }
-func (j *journal) Answer(_ protocol.Time, _ int, a *protocol.Answer) { j.add("answer %d", a.ID) }
-func (j *journal) Published(protocol.Time)                           { j.add("published") }
+func (j *journal) Answer(_ protocol.Time, a *protocol.Answer) { j.add("answer %d", a.ID) }
+func (j *journal) Published(protocol.Time)                    { j.add("published") }
 
 // journalSink is the journal as a sink.
 type journalSink struct{ *journal }
@@ -132,12 +132,15 @@ func (j *journal) Write(record []byte) error { j.add("write %s", record); return
 func begin(m protocol.Machine, j *journal, change func(*Options)) (*Loop, func()) {
 	c := clock.Package()
 	j.now, j.wake, j.sink = c.Now, protocol.Never, protocol.Never
-	o := Options{Self: 0, Name: "a", Rho: protocol.DefaultRho, Machines: []protocol.Machine{m}, Clock: c.Now,
-		Port: j, Sink: journalSink{j}, Waiter: NewChanWaiter(), Store: j, Log: slog.New(slog.DiscardHandler)}
+	o := Options{Self: 0, Name: "a", Rho: protocol.DefaultRho, Clock: c.Now,
+		Port: j, Waiter: NewChanWaiter(), Store: j, Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&o)
 	}
 	l := NewLoop(o)
+	if _, err := l.Add(Council, "the council", m, journalSink{j}); err != nil {
+		panic(err)
+	}
 	go l.Run(context.Background())
 	synctest.Wait()
 	return l, func() { l.Stop(); <-l.Ended(); synctest.Wait() }
@@ -244,7 +247,7 @@ func TestFailingDiskIsTriedAgainAndNothingIsConfirmedMeanwhile(t *testing.T) {
 		defer end()
 		time.Sleep(time.Second)
 		expect(t, "while it is full", j.take())
-		if err := l.Fault(); err == nil || !strings.Contains(err.Error(), "no room") {
+		if err := l.DiskFault(); err == nil || !strings.Contains(err.Error(), "no room") {
 			t.Errorf("the loop says %v", err)
 		}
 		full.full.Store(false)
@@ -253,7 +256,7 @@ func TestFailingDiskIsTriedAgainAndNothingIsConfirmedMeanwhile(t *testing.T) {
 		if got := j.take(); len(got) != 2 || got[0] != "write one" {
 			t.Errorf("once there is room: %q", got)
 		}
-		if err := l.Fault(); err != nil {
+		if err := l.DiskFault(); err != nil {
 			t.Errorf("the loop still says %v", err)
 		}
 		expect(t, "events", m.log, "Start", "Persisted")
@@ -318,17 +321,22 @@ func TestTicksComeAtTheWakeAndNeverBefore(t *testing.T) {
 func TestPortAndSinkAreCalledWhenTheyAreDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, j := &toy{}, &journal{}
+		m.script = map[string]func(protocol.Time) protocol.Effects{
+			"Campaign": func(now protocol.Time) protocol.Effects {
+				j.wake, j.sink = now.Add(time.Millisecond), now.Add(2*time.Millisecond)
+				return protocol.Effects{Views: []protocol.View{{Group: "g"}}}
+			},
+		}
 		l, end := begin(m, j, nil)
-		if err := l.Do(func(now protocol.Time) { j.wake, j.sink = now.Add(time.Millisecond), now.Add(2*time.Millisecond) }); err != nil {
+		if err := l.Do(func(protocol.Time) { l.instances[Council].Post(protocol.Campaign{Group: "g"}) }); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Millisecond)
 		end()
 		got := j.take()
-		if len(got) != 3 || !strings.HasPrefix(got[0], "probe at 1.0") || !strings.HasPrefix(got[1], "sink at 2.0") {
+		if len(got) != 5 || got[1] != "published" || !strings.HasPrefix(got[2], "probe at 1.0") || !strings.HasPrefix(got[3], "sink at 2.0") {
 			t.Errorf("got %q", got)
 		}
-		_ = m
 	})
 }
 
@@ -360,7 +368,7 @@ func TestCallsRunOnTheLoopAndFailOnceItHasEnded(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if err := l.Do(func(protocol.Time) { l.Post(0, protocol.Campaign{Group: "g"}) }); err != nil {
+		if err := l.Do(func(protocol.Time) { l.instances[Council].Post(protocol.Campaign{Group: "g"}) }); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
@@ -382,7 +390,7 @@ func TestRecordAskedForBeforeTheEndIsWritten(t *testing.T) {
 			return protocol.Effects{Persist: []byte("last")}
 		}}
 		l, _ := begin(m, j, nil)
-		_ = l.Do(func(protocol.Time) { l.Post(0, protocol.Resign{}); l.Stop() })
+		_ = l.Do(func(protocol.Time) { l.instances[Council].Post(protocol.Resign{}); l.Stop() })
 		<-l.Ended()
 		synctest.Wait()
 		got := j.take()

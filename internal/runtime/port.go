@@ -150,7 +150,7 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 			continue
 		}
 		p.receive.Message = m.Message
-		deliver(now, int(m.Channel), &p.receive)
+		deliver(now, Channel(m.Channel), &p.receive)
 	}
 	p.receive.Message = nil
 }
@@ -173,12 +173,12 @@ func (p *NetPort) judge(now protocol.Time) datagram.Verdict {
 }
 
 // Send encodes a message at once: it belongs to the machine.
-func (p *NetPort) Send(now protocol.Time, to protocol.Rank, machine int, m protocol.Message) {
+func (p *NetPort) Send(now protocol.Time, to protocol.Rank, channel Channel, m protocol.Message) {
 	b := &p.peers[to]
 	if b.batch.Empty() || now < b.since {
 		b.since = now
 	}
-	if err := b.batch.Add(uint32(machine), m); err != nil {
+	if err := b.batch.Add(uint32(channel), m); err != nil {
 		panic(fmt.Sprintf("runtime: message to %v: %v", to, err))
 	}
 }

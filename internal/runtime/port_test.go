@@ -95,7 +95,7 @@ func (d *desk) pass(let func(from int, p *transport.Packet) bool) {
 	}
 	d.now = d.now.Add(time.Millisecond)
 	for i, p := range d.ports {
-		p.Receive(func(_ protocol.Time, machine int, r *protocol.Receive) {
+		p.Receive(func(_ protocol.Time, channel Channel, r *protocol.Receive) {
 			d.got[i] = append(d.got[i], r.Message.Name())
 		})
 	}
@@ -117,7 +117,7 @@ func TestMessagesOfOneRoundShareAPacket(t *testing.T) {
 	d.greet()
 	before := d.ports[0].Traffic().PacketsOut.Load()
 	for i := range 10 {
-		d.ports[0].Send(d.now, 1, i%2, &rank.OK{Seq: uint64(i)})
+		d.ports[0].Send(d.now, 1, Channel(i%2), &rank.OK{Seq: uint64(i)})
 	}
 	d.ports[0].Flush()
 	if n := len(d.lines[0].out); n != 1 && n != 2 { // by both ways, or by the one that is proven

@@ -11,7 +11,9 @@ import (
 // Stats is what a loop measures of itself.
 type Stats struct {
 	// Late counts by how much the loop woke up too late: its own pauses.
-	Late       Lateness
+	Late Lateness
+	// Strays counts messages for machines that are not open here.
+	Strays     atomic.Uint64
 	inc        atomic.Uint32
 	scheduling atomic.Pointer[Scheduling]
 }

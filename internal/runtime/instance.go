@@ -1,0 +1,144 @@
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Channel says which of a member's machines a message is for. All members give the machines of one group the same one.
+type Channel uint32
+
+// Council is the channel of the machine that serves the council as a whole.
+const Council Channel = 0
+
+// An Instance is a machine in a loop, with the sink that it publishes to. All but its channel is the loop's own.
+type Instance struct {
+	channel Channel
+	name    string
+	loop    *Loop
+	machine protocol.Machine
+	sink    Sink
+	// incarnate is the machine, if it decides under which incarnation the member speaks.
+	incarnate protocol.Incarnate
+	// wake is when the machine wants a Tick, and sinkWake when the sink does.
+	wake, sinkWake protocol.Time
+	// place is where it stands on the agenda; -1: nowhere.
+	place int
+	// dirty says that its sink has got something since it was last looked at.
+	dirty bool
+	gone  bool
+}
+
+// Add gives the loop another machine. The name is for people. It is refused if a machine that is here already has the
+// channel. It is called before Run, or on the loop's goroutine; the machine starts with the loop, or at once.
+func (l *Loop) Add(channel Channel, name string, m protocol.Machine, s Sink) (*Instance, error) {
+	if other := l.instances[channel]; other != nil {
+		return nil, fmt.Errorf("%s cannot be opened while %s is open here: both names come to the channel %d; rename one of them",
+			name, other.name, channel)
+	}
+	i := &Instance{channel: channel, name: name, loop: l, machine: m, sink: s, wake: protocol.Never, sinkWake: protocol.Never, place: -1}
+	i.incarnate, _ = m.(protocol.Incarnate)
+	l.instances[channel] = i
+	if !l.running {
+		l.early = append(l.early, i)
+		return i, nil
+	}
+	l.step(i, l.Clock(), protocol.Start{})
+	return i, nil
+}
+
+// Remove takes a machine out of the loop. Messages to it are dropped from now on, as if the member had crashed. It is
+// called on the loop's goroutine.
+func (l *Loop) Remove(i *Instance) {
+	if i.gone {
+		return
+	}
+	i.gone = true
+	delete(l.instances, i.channel)
+	l.agenda.remove(i)
+}
+
+// Post gives the machine an event after the present one. Only the loop's own goroutine calls it: a Sink, or a call.
+func (i *Instance) Post(ev protocol.Event) {
+	i.loop.queue = append(i.loop.queue, queued{to: i, event: ev})
+}
+
+// due is when there is something to do.
+func (i *Instance) due() protocol.Time { return min(i.wake, i.sinkWake) }
+
+// An agenda holds the instances by when they are due: a heap, so that what is not due costs nothing.
+type agenda []*Instance
+
+// next returns when the first is due.
+func (a agenda) next() protocol.Time {
+	if len(a) == 0 {
+		return protocol.Never
+	}
+	return a[0].due()
+}
+
+// set puts an instance where it belongs now.
+func (a *agenda) set(i *Instance) {
+	switch {
+	case i.gone:
+		return
+	case i.place < 0 && i.due() == protocol.Never:
+		return
+	case i.place < 0:
+		i.place = len(*a)
+		*a = append(*a, i)
+	case i.due() == protocol.Never:
+		a.remove(i)
+		return
+	}
+	a.down(a.up(i.place))
+}
+
+func (a *agenda) remove(i *Instance) {
+	n := i.place
+	if n < 0 {
+		return
+	}
+	last := len(*a) - 1
+	a.swap(n, last)
+	(*a)[last] = nil
+	*a = (*a)[:last]
+	i.place = -1
+	if n < last {
+		a.down(a.up(n))
+	}
+}
+
+func (a agenda) swap(n, m int) {
+	a[n], a[m] = a[m], a[n]
+	a[n].place, a[m].place = n, m
+}
+
+func (a agenda) up(n int) int {
+	for n > 0 {
+		parent := (n - 1) / 2
+		if a[parent].due() <= a[n].due() {
+			break
+		}
+		a.swap(n, parent)
+		n = parent
+	}
+	return n
+}
+
+func (a agenda) down(n int) {
+	for {
+		least := n
+		for c := 2*n + 1; c <= 2*n+2 && c < len(a); c++ {
+			if a[c].due() < a[least].due() {
+				least = c
+			}
+		}
+		if least == n {
+			return
+		}
+		a.swap(n, least)
+		n = least
+	}
+}

@@ -1,0 +1,190 @@
+package runtime
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Site is where the machine of one group stands that is not always there: it is opened when the first program here
+// takes part, and removed a while after the last has left, so that a group that nobody uses costs neither memory nor
+// packets.
+type Site struct {
+	loop    *Loop
+	channel Channel
+	name    string
+	make    func(now protocol.Time, inc protocol.Inc) (protocol.Machine, error)
+	linger  time.Duration
+	// board and screen are what programs see; one of them is set.
+	board  *Board
+	screen *screen
+
+	// The rest is the loop's own.
+
+	at    *Instance
+	users int
+	// closeAt is when the machine is removed if nobody has come back.
+	closeAt protocol.Time
+}
+
+// SiteOptions is what a site needs to know.
+type SiteOptions struct {
+	Channel Channel
+	// Name is for people, such as "the local group g".
+	Name  string
+	Group protocol.Group
+	// Make makes the machine of a member that speaks as inc.
+	Make func(now protocol.Time, inc protocol.Inc) (protocol.Machine, error)
+	// Linger is how long a machine that nobody uses must stay: until all that it promised is over.
+	Linger time.Duration
+	// Board says that programs may lead the group; otherwise they can only watch it.
+	Board *BoardOptions
+}
+
+// NewSite returns a site of a loop that may run already. It may be called on any goroutine.
+func NewSite(l *Loop, o SiteOptions) *Site {
+	s := &Site{loop: l, channel: o.Channel, name: o.Name, make: o.Make, linger: o.Linger, closeAt: protocol.Never}
+	if o.Board != nil {
+		s.board = NewBoard(*o.Board)
+		s.board.history, s.board.loop, s.board.site = nil, l, s
+		s.board.Group(o.Group)
+	} else {
+		s.screen = &screen{group: &Group{Name: o.Group}}
+	}
+	return s
+}
+
+// Group returns the group.
+func (s *Site) Group(name protocol.Group) *Group {
+	if s.board != nil {
+		return s.board.Group(name)
+	}
+	return s.screen.group
+}
+
+// Enter makes the member take part until Exit. Many may enter.
+func (s *Site) Enter() error {
+	c := make(chan error, 1)
+	if err := s.loop.Do(func(now protocol.Time) { c <- s.enter(now) }); err != nil {
+		return err
+	}
+	select {
+	case err := <-c:
+		return err
+	case <-s.loop.Ended():
+		return ErrClosed
+	}
+}
+
+// Exit takes an Enter back. It does not wait.
+func (s *Site) Exit() { _ = s.loop.Do(s.exit) }
+
+func (s *Site) enter(now protocol.Time) error {
+	if err := s.open(now); err != nil {
+		return err
+	}
+	s.users++
+	s.closeAt = protocol.Never
+	s.loop.sites[s] = struct{}{}
+	return nil
+}
+
+func (s *Site) exit(now protocol.Time) {
+	if s.users--; s.users > 0 {
+		return
+	}
+	if s.at == nil {
+		delete(s.loop.sites, s)
+		return
+	}
+	if s.board != nil {
+		// It leaves the group even if it goes on campaigning, because it was only asked to make room for another.
+		s.board.Groups(func(g *Group) { s.board.post(protocol.Resign{Group: g.Name}) })
+	}
+	s.closeAt = now.Add(s.linger)
+	s.at.sinkWake = min(s.at.sinkWake, s.closeAt)
+	s.loop.agenda.set(s.at)
+}
+
+// open puts the machine into the loop, if the member knows who it is.
+func (s *Site) open(now protocol.Time) error {
+	inc := s.loop.stats.Inc()
+	if s.at != nil || inc == 0 {
+		return nil
+	}
+	m, err := s.make(now, inc)
+	if err != nil {
+		return err
+	}
+	at, err := s.loop.Add(s.channel, s.name, m, s.sink())
+	if err != nil {
+		return err
+	}
+	s.at = at
+	if b := s.board; b != nil {
+		b.at, b.faulty, b.closing = at, s.loop.faulty, s.loop.closing
+		b.Groups(b.campaign)
+	}
+	return nil
+}
+
+// close takes the machine out of the loop.
+func (s *Site) close() {
+	if s.at == nil {
+		return
+	}
+	s.loop.Remove(s.at)
+	s.at = nil
+	if s.users == 0 {
+		delete(s.loop.sites, s)
+	}
+	if s.board != nil {
+		s.board.at = nil
+	}
+}
+
+func (s *Site) sink() Sink {
+	if s.board != nil {
+		return siteSink{s.board, s}
+	}
+	return siteSink{s.screen, s}
+}
+
+// renamed replaces the machine, for it belongs to an incarnation. To the others the old one has crashed: its leaderships
+// are over, and nothing is released.
+func (s *Site) renamed(now protocol.Time) {
+	if s.board != nil {
+		s.board.abandon(now)
+	}
+	s.close()
+	if s.users == 0 {
+		return
+	}
+	if err := s.open(now); err != nil {
+		s.loop.Log.Error("a group cannot be opened again", "group", s.name, "err", err)
+	}
+}
+
+// siteSink is the sink of a machine at a site: it also watches when to close the site.
+type siteSink struct {
+	Sink
+	site *Site
+}
+
+func (k siteSink) Tick(now protocol.Time) protocol.Time {
+	next := k.Sink.Tick(now)
+	if now < k.site.closeAt {
+		return min(next, k.site.closeAt)
+	}
+	k.site.close()
+	return protocol.Never
+}
+
+// A screen is the sink of a machine whose groups can only be watched.
+type screen struct{ group *Group }
+
+func (s *screen) View(now protocol.Time, v *protocol.View) { s.group.publish(now, v) }
+func (s *screen) Horizon(protocol.Time, protocol.Horizon)  {}
+func (s *screen) Answer(protocol.Time, *protocol.Answer)   {}
+func (s *screen) Published(protocol.Time)                  {}
+func (s *screen) Tick(protocol.Time) (next protocol.Time)  { return protocol.Never }
