@@ -112,6 +112,7 @@ func (m *Member) start(ctx context.Context) error {
 		return err
 	}
 	m.board.Bind(council)
+	m.started = m.world.clock.Now()
 	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
 	m.background.Go(func() { m.loop.Run(ctx) })
 	m.background.Go(m.observe)
@@ -151,7 +152,7 @@ func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine
 	digest := summary.Digest()
 	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: protocol.Majority(n), Epoch: epoch,
 		Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
-		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, Renew: t.Renew, Rho: t.rho(), Elector: true,
+		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
 		Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now())},
 		record, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/hall"
 )
 
 // Timing is all constants that have to do with time. Every member of a council must have the same, except for Guard.
@@ -29,6 +31,10 @@ type Timing struct {
 	// LongestLease is the longest lease that anybody may ask for, and part of what all members must agree on. A member
 	// that was not stopped in good order waits for as long, after its start, before it votes. Zero: Lease.
 	LongestLease time.Duration
+	// PerGroup is by how much longer a member's lease is for each group that it leads, up to LongestLease. All groups of a
+	// member share one lease. Were it shorter than the time that it takes to move them all to another member, they might
+	// never come to rest.
+	PerGroup time.Duration
 	// Guard is how long before the end of its lease a leading program is told to stop, if no renewal came: the context
 	// ends, Done is closed. It is the time that the program has to stop in when all goes wrong; it costs as much of the
 	// pauses that a lease survives. A write that takes longer than Guard needs a fence, and so does any program that may
@@ -51,15 +57,39 @@ type Timing struct {
 // [WAN] suits members on several continents.
 var (
 	Fast = Timing{RoundTrip: 4 * time.Millisecond, Renew: 15 * time.Millisecond, Lease: 28 * time.Millisecond, LongestLease: 100 * time.Millisecond,
-		Guard: 3 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
+		PerGroup: 10 * time.Microsecond,
+		Guard:    3 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
 		Delay: 5 * time.Millisecond, Drift: 0.001}
 	LAN = Timing{RoundTrip: 20 * time.Millisecond, Renew: 50 * time.Millisecond, Lease: 200 * time.Millisecond, LongestLease: time.Second,
-		Guard: 20 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
+		PerGroup: 10 * time.Microsecond,
+		Guard:    20 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
 		Delay: 10 * time.Millisecond, Drift: 0.001}
 	WAN = Timing{RoundTrip: 300 * time.Millisecond, Renew: 500 * time.Millisecond, Lease: 2 * time.Second, LongestLease: 10 * time.Second,
-		Guard: 200 * time.Millisecond, Heartbeat: 2 * time.Second, Suspect: 5 * time.Second,
+		PerGroup: 10 * time.Microsecond,
+		Guard:    200 * time.Millisecond, Heartbeat: 2 * time.Second, Suspect: 5 * time.Second,
 		Delay: 100 * time.Millisecond, Drift: 0.001}
 )
+
+// Kappa is within what time every part of the network that holds together has a local leader, counted from when it began to
+// (κ of HALL). It follows from Delay, Renew and Drift.
+func (t Timing) Kappa() time.Duration {
+	h := t.local()
+	return h.Kappa(directRound)
+}
+
+// directRound is how many Delays a round of a local group takes: there and back.
+const directRound = 2
+
+// local works out the constants of local groups. A message that takes three eighths of Delay is proven to be fast,
+// whatever the age of the echo that proves it (datagram.Config.MaxAge); a timer may be as late as a packet; one
+// message in a row may be lost without costing a lease, or making a member count as dead.
+func (t *Timing) local() hall.Timing {
+	rho := t.rho()
+	h := hall.Timing{Rho: rho, Delta: t.Delay, MaxAge: datagram.DefaultMaxAge(t.Delay, rho), Sched: t.Delay, Renew: t.Renew, Losses: 1, Retries: 1}
+	// C8: Δ >= 2δ + 2ρ·MaxAge.
+	h.OneWay = max(1, (t.Delay-2*(rho.WaitAtLeast(h.MaxAge)-h.MaxAge))/2)
+	return h.Fit(directRound)
+}
 
 // rho returns the drift as the protocols want it, rounded up.
 func (t *Timing) rho() protocol.Rho {

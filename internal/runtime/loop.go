@@ -189,7 +189,7 @@ func (l *Loop) round() (again bool) {
 	l.drain()
 	l.settle()
 	l.Port.Flush()
-	return more || len(l.calls) > 0
+	return more || len(l.calls) > 0 || len(l.queue) > 0
 }
 
 // wait waits until something is due or comes in, and notes how late it woke up.
@@ -216,11 +216,17 @@ func (l *Loop) deliver(now protocol.Time, channel Channel, r *protocol.Receive) 
 	l.step(i, now, r)
 }
 
-// drain steps what was queued, in order, and what is queued meanwhile.
+// drainLimit is how many queued events are stepped before packets and timers have their turn. When the leases of ten
+// thousand groups end at once there are as many events to step, and whatever else is due must not wait for all of them.
+const drainLimit = 256
+
+// drain steps what was queued, in order, and what is queued meanwhile; but not too much at a time.
 func (l *Loop) drain() {
-	for i := 0; i < len(l.queue); i++ {
-		q := l.queue[i]
-		l.queue[i] = queued{}
+	n := 0
+	for n < len(l.queue) && n < drainLimit {
+		q := l.queue[n]
+		l.queue[n] = queued{}
+		n++
 		now := l.Clock()
 		if q.call != nil {
 			q.call(now)
@@ -235,16 +241,18 @@ func (l *Loop) drain() {
 		}
 		l.step(q.to, now, q.event)
 	}
-	l.queue = l.queue[:0]
+	rest := copy(l.queue, l.queue[n:])
+	clear(l.queue[rest:])
+	l.queue = l.queue[:rest]
 }
 
 // takeCalls runs the calls that wait now. Those that come meanwhile wait for the next round, so that callers cannot
 // keep the loop from its timers.
 func (l *Loop) takeCalls() {
-	for range len(l.calls) {
+	for range min(len(l.calls), drainLimit) {
 		(<-l.calls)(l.Clock())
-		l.drain()
 	}
+	l.drain()
 }
 
 // confirm tells the machines of records that are on disk, and sends what waited for them.

@@ -422,3 +422,30 @@ func TestLatenessQuantiles(t *testing.T) {
 	}
 	h.add(1<<63 - 1)
 }
+
+func TestPacketsHaveTheirTurnAmidManyQueuedEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, j := &toy{}, &journal{}
+		l, end := begin(m, j, nil)
+		const many = 10 * drainLimit
+		err := l.Do(func(protocol.Time) {
+			for range many {
+				l.instances[Council].Post(protocol.Campaign{Group: "g"})
+			}
+			j.mu.Lock()
+			j.in = []string{"urgent"} // comes in while they are stepped
+			j.mu.Unlock()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		end()
+		if len(m.log) != 1+many+1 {
+			t.Fatalf("%d events were stepped: want %d", len(m.log), 1+many+1)
+		}
+		if at := slices.Index(m.log, "Receive urgent"); at < 0 || at > 4*drainLimit {
+			t.Errorf("the packet had its turn after %d events", at)
+		}
+	})
+}
