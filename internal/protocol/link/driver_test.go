@@ -1,6 +1,7 @@
 package link
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -88,3 +89,17 @@ func run(from, to time.Duration, a, b *side) {
 		talk(now, a, b)
 	}
 }
+
+// heard checks which words a side was delivered.
+func (s *side) heard(words ...uint64) {
+	s.t.Helper()
+	if !slices.Equal(s.words, words) {
+		s.t.Errorf("%v was delivered %v, want %v", s.me, s.words, words)
+	}
+}
+
+// plain is a message that has nothing to do with links.
+type plain struct{}
+
+func (m *plain) Copy() protocol.Message { return &plain{} }
+func (m *plain) Name() string           { return "test.Plain" }

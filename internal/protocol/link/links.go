@@ -9,7 +9,8 @@ type Links struct {
 	config Config
 	ends   []end
 	next   protocol.Time // when the next pings are due
-	wake   protocol.Time
+	check  protocol.Time // no link that is up can be silent for too long before
+	busy   protocol.Set  // whom something must go to in this Step
 	zero   protocol.Time // what pings count from, so that no ping is 0, wherever the clock began
 	began  bool
 
@@ -22,8 +23,7 @@ type Links struct {
 type end struct {
 	history
 	queue
-	ping  Ping
-	nudge bool // something must go to the peer in this Step
+	ping Ping
 }
 
 // New returns the links of a member that is about to start. All are down.
@@ -31,7 +31,7 @@ func New(c Config) (*Links, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	l := &Links{config: c, ends: make([]end, c.Members)}
+	l := &Links{config: c, ends: make([]end, c.Members), check: protocol.Never}
 	for r := range l.ends {
 		l.ends[r].peer.Rank = protocol.Rank(r)
 	}
@@ -96,10 +96,13 @@ func (l *Links) judge(now protocol.Time, e *end) {
 func (l *Links) take(e *end, m Message) {
 	head := m.Head()
 	e.acknowledge(head.Ack)
+	if e.waiting(l.config.Window) { // the window has moved
+		l.busy.Add(e.peer.Rank)
+	}
 	if head.Seq == 0 {
 		return
 	}
-	e.nudge = true // also if it is known already: the acknowledgement was lost then
+	l.busy.Add(e.peer.Rank) // also if it is known already: the acknowledgement was lost then
 	for m = e.arrive(m, head.Seq, l.config.Window); m != nil; m = e.next() {
 		l.messages = append(l.messages, m)
 		l.state(protocol.EvTake, e, e.took, m)
@@ -113,14 +116,17 @@ func (l *Links) renew(e *end, peer protocol.Ident) {
 	}
 	e.discard()
 	e.history = history{peer: peer}
-	e.nudge = true
+	l.busy.Add(peer.Rank)
 }
 
 // turn makes one transition.
 func (l *Links) turn(e *end, why Why) {
 	e.discard()
-	e.nudge = true
+	l.busy.Add(e.peer.Rank)
 	c := e.history.turn(why)
+	if c.Up {
+		l.check = min(l.check, l.expiry(e))
+	}
 	l.changes = append(l.changes, c)
 	l.facts = append(l.facts, protocol.Fact{Ev: protocol.EvLink, Dom: protocol.Consistent, Group: l.config.Group, Peer: c.Peer,
 		Seq: c.Count, Why: why.String()})
@@ -137,14 +143,31 @@ func (l *Links) state(ev protocol.Ev, e *end, seq uint64, m Message) {
 
 // Tick takes down the links whose peers are silent. It belongs into every Step; the transitions are valid until the next.
 func (l *Links) Tick(now protocol.Time) []Change {
-	l.changes = l.changes[:0]
 	l.begin(now)
+	l.changes = l.changes[:0]
+	if now < l.check {
+		return l.changes
+	}
 	for r := range l.ends {
 		if e := &l.ends[r]; e.up() && e.silent(now-l.zero, l.config.Tout) {
 			l.turn(e, Tout)
 		}
 	}
+	l.recheck()
 	return l.changes
+}
+
+// expiry returns when a link that is up will have been silent for too long.
+func (l *Links) expiry(e *end) protocol.Time { return (l.zero + e.contact).Add(l.config.Tout) }
+
+// recheck finds out when the next link may have been silent for too long.
+func (l *Links) recheck() {
+	l.check = protocol.Never
+	for r := range l.ends {
+		if e := &l.ends[r]; e.up() {
+			l.check = min(l.check, l.expiry(e))
+		}
+	}
 }
 
 // Up says whether the link to a peer is up, and in which session.
@@ -169,34 +192,31 @@ func (l *Links) post(peer protocol.Rank, m Message, durable bool) bool {
 		return false
 	}
 	seq := e.post(m.Copy().(Message), durable)
+	if e.waiting(l.config.Window) {
+		l.busy.Add(peer)
+	}
 	l.state(protocol.EvPost, e, seq, m)
 	return true
 }
 
-// Flush appends what is to be sent. It is called once in each Step, after all else; it also finds out when the next is due.
+// Flush appends what is to be sent. It is called once in each Step, after all else.
 func (l *Links) Flush(now protocol.Time, to []protocol.Envelope) []protocol.Envelope {
 	l.begin(now)
 	due := now >= l.next
 	if due {
 		l.next = now.Add(l.config.Ping)
+		l.busy = protocol.Everyone(len(l.ends)).Without(l.config.Self)
+		l.recheck()
 	}
-	l.wake = l.next
-	for r := range l.ends {
-		if protocol.Rank(r) == l.config.Self {
-			continue
-		}
+	for r := range l.busy.All() {
 		e := &l.ends[r]
 		begin := len(to)
-		to = l.flush(now, e, due, to)
-		if len(to) == begin && (due || e.nudge) {
+		if to = l.flush(now, e, due, to); len(to) == begin {
 			l.address(now, e, &e.ping.Header, 0)
-			to = append(to, protocol.Envelope{To: e.peer.Rank, Message: &e.ping})
-		}
-		e.nudge = false
-		if e.up() {
-			l.wake = min(l.wake, (l.zero + e.contact).Add(l.config.Tout))
+			to = append(to, protocol.Envelope{To: r, Message: &e.ping})
 		}
 	}
+	l.busy = protocol.Set{}
 	return to
 }
 
@@ -220,7 +240,7 @@ func (l *Links) address(now protocol.Time, e *end, h *Header, seq uint64) {
 }
 
 // Wake returns when the links want a Step, as of the last Flush.
-func (l *Links) Wake() protocol.Time { return l.wake }
+func (l *Links) Wake() protocol.Time { return min(l.next, l.check) }
 
 // Facts appends what happened since it was called last.
 func (l *Links) Facts(to []protocol.Fact) []protocol.Fact {

@@ -33,6 +33,12 @@ func (q *queue) post(m Message, durable bool) uint64 {
 	return q.acked + uint64(len(q.out))
 }
 
+// waiting says whether a message within the window has never been sent.
+func (q *queue) waiting(window int) bool {
+	n := min(len(q.out), window)
+	return n > 0 && q.out[n-1].sent == protocol.Never
+}
+
 // acknowledge drops what the peer has.
 func (q *queue) acknowledge(ack uint64) {
 	if ack <= q.acked || ack > q.acked+uint64(len(q.out)) {
