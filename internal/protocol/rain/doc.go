@@ -1,0 +1,47 @@
+// Package rain elects a fault manager only once all members agree on exactly who failed (Franceschetti and Bruck), and takes
+// members that were lost back in. Around each agreement there is a view: who is a member, who was lost and who was taken in since the view
+// before it, and the manager that recovers what was lost.
+//
+//	RAIN §3.2–3.4      candidacy, confirmation, cancel   topic.go, evaluate.go (the rules, in their order)
+//	RAIN Fig. 3        states of links and nodes         evaluate.go (facts peer and node)
+//	PROTOCOLS §6.3     dead, joining, installing         group.go
+//	                   the lease, reading, reporting     decide.go
+//	                   leave to go on                    stay.go
+//	                   views, their order, the record    view.go
+//	                   what travels                      message.go
+//	                   over links and an authority       machine.go
+//
+// # How it is driven
+//
+// A [Machine] stands over the council's authority (package nerio, or stack with nerio in it) and owns the links. It takes every event;
+// those of groups that Config.Owns are its own, all others it passes on. For the program of a consistent group:
+//
+//	Campaign{g}   takes part: the member waits to be taken in
+//	Resign{g}     takes part no more
+//	View out      Domain Consistent. Agreed != nil: the member is one of Support, Leader is the manager, Term and Agreed.Vid are the
+//	              number. The program may act for the group while the clock is below the view's Horizon, as under a lease.
+//	              Agreed.Recover: this member is the manager; recover Failed and Unfinished, admit Joined, then say Recover{g}.
+//	              Agreed == nil: the member is dead. Stop: the program must stop; say Stopped{g} when it has. It then joins again
+//	              by itself.
+//	Recover{g}    what was lost is recovered: only now is the next change decided, unless the manager dies. Then the next view has
+//	              Unfinished.
+//	Stopped{g}    the program has stopped. Without having been asked to: it takes part no more.
+//	Begin{g}      without a gate: an operator lets the dead members that this one sees begin
+//
+// # Where this differs from the texts
+//
+// The rules are level-triggered: whatever the event was, what is so now is judged by them (E-R4), and what is counted are members that are
+// present, never dead ones (E-R2). Confirmations are awaited from those who were asked (E-R1). Erased are memories of a link that went down
+// (E-R7) and of what was cancelled (E-R5), and an attempt has a number (E-R6). A dead member judges by the view of who asks it (E-R3).
+//
+// All agreeing at once is not an atomic thing: somebody may have changed its mind, and its cancel be on the way (E-R6). So a decision counts
+// only as an edict under a lease of the authority, and only once a quorum has it on disk; views are ordered by (token, vid) (E-R8).
+//
+// PROTOCOLS §6.3 has a member take part while its links last. Then it and who takes over from it can act at one instant, for nothing says
+// which of them notices first. Here a member needs leave to go on: a quorum's word, not older than Config.Stay, that it is of their
+// view. The manager waits as long before programs are told of a view that somebody is missing from.
+//
+// Two further rules are not in §6.3. A member that is linked but has said that it died counts as lost: if its links were back before all had
+// noticed, nobody would ever remove it. And a return that is not confirmed by all does not hold up a loss that is: otherwise one
+// bad link of somebody who is not even a member would keep the others from recovering.
+package rain

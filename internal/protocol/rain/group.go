@@ -1,0 +1,288 @@
+package rain
+
+import (
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/link"
+)
+
+// group is one consistent group at one member.
+type group struct {
+	m     *Machine
+	name  protocol.Group
+	me    protocol.Rank
+	peers []peer
+	open  bool // the program takes part
+	phase Phase
+	// view is the installed one, and known says that the member cannot have forgotten a later one.
+	view  View
+	known bool
+	// reported is the last view that programs were told of, recovered the last whose recovery was reported done, as far as this
+	// member knows; told is the last that its own program was told of in this life.
+	reported, recovered, told Number
+	// stalled is the member that its program was told of as stalled, or Nobody.
+	stalled protocol.Rank
+
+	topics  []*topic
+	attempt uint64
+	invites []Topic // to a dead member: the last cand about itself, by its sender
+
+	lease   lease
+	reading reading
+	pending pending
+	stay    stay
+	begin   bool          // an operator's word
+	again   bool          // something changed that asks for another evaluation
+	due     protocol.Time // when time alone does
+
+	private string // what was last stated as the node's own state
+}
+
+// peer is what a member knows of another.
+type peer struct {
+	ident protocol.Ident
+	up    bool
+	// said is what it said last in this session, if it said anything.
+	said  State
+	spoke bool
+	// since is when it was lost, being a member; Never: it is not lost. complained says that this was reported.
+	since      protocol.Time
+	complained bool
+	standing   string // what was last stated of it
+}
+
+func newGroup(m *Machine, name protocol.Group) *group {
+	n := m.cfg.Members
+	g := &group{m: m, name: name, me: m.cfg.Self, peers: make([]peer, n), invites: make([]Topic, n), stalled: protocol.Nobody}
+	g.known = m.remembers
+	g.stay.heard = make([]protocol.Time, n)
+	g.stay.due = protocol.Never
+	for r := range g.peers {
+		p := &g.peers[r]
+		p.since, p.ident = protocol.Never, protocol.Ident{Rank: protocol.Rank(r)}
+		if m.links != nil {
+			p.ident = m.links.Peer(protocol.Rank(r))
+			_, p.up = m.links.Up(protocol.Rank(r))
+		}
+	}
+	return g
+}
+
+// onCampaign lets the program take part.
+func (g *group) onCampaign(now protocol.Time) {
+	if g.open {
+		return
+	}
+	g.open = true
+	if g.phase == Out {
+		g.enter(Joining)
+		g.publishDead(protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody}, false)
+	}
+}
+
+// onResign lets it take part no more.
+func (g *group) onResign(now protocol.Time) {
+	g.open = false
+	switch g.phase {
+	case Alive:
+		g.die(protocol.Cause{Code: protocol.Resigned, Peer: g.me})
+	case Joining:
+		g.enter(Out)
+	}
+}
+
+// onStopped follows the end of the program: of one that was asked to stop, or of one that has had enough.
+func (g *group) onStopped(now protocol.Time) {
+	switch {
+	case g.phase == Alive && g.told != Number{}:
+		g.open, g.told = false, Number{}
+		g.die(protocol.Cause{Code: protocol.Resigned, Peer: g.me})
+	case g.phase == Stopping:
+		g.enter(g.rest())
+	}
+}
+
+// rest is where a dead member stands whose program has stopped.
+func (g *group) rest() Phase {
+	if g.open {
+		return Joining
+	}
+	return Out
+}
+
+// onBegin lets a dead member begin anew with those that it sees.
+func (g *group) onBegin(protocol.Time) { g.begin = true }
+
+// forgotten follows the discovery that the member's record was an old copy.
+func (g *group) forgotten(now protocol.Time) {
+	if g.phase == Alive {
+		g.die(protocol.Cause{Code: protocol.Restarted, Peer: g.me})
+	}
+	g.known, g.view, g.reported, g.recovered = false, View{}, Number{}, Number{}
+	for r := range g.peers {
+		g.onLink(now, &link.Change{Peer: g.peers[r].ident})
+	}
+}
+
+// enter changes the phase, and tells everybody.
+func (g *group) enter(p Phase) {
+	g.phase = p
+	g.announce()
+}
+
+// die makes a member dead.
+func (g *group) die(cause protocol.Cause) {
+	g.forget()
+	g.stay.end, g.stay.due = 0, protocol.Never
+	g.stalled = protocol.Nobody
+	told := g.told != Number{}
+	g.told = Number{}
+	if told {
+		g.enter(Stopping)
+	} else {
+		g.enter(g.rest())
+	}
+	g.publishDead(cause, told)
+}
+
+// announce tells all that are linked where this member stands.
+func (g *group) announce() {
+	for r := range g.peers {
+		g.tell(protocol.Rank(r))
+	}
+	g.again = true
+}
+
+// tell says to one peer where this member stands.
+func (g *group) tell(to protocol.Rank) {
+	if g.peers[to].up {
+		g.send(to, &State{Group: g.name, Phase: g.phase, View: g.view, Reported: g.reported, Recovered: g.recovered})
+	}
+}
+
+func (g *group) send(to protocol.Rank, msg link.Message) {
+	if g.m.links != nil {
+		g.m.links.Send(to, msg)
+	}
+}
+
+// onLink follows a transition of a link: what was said over it is void.
+func (g *group) onLink(now protocol.Time, c *link.Change) {
+	r := c.Peer.Rank
+	p := &g.peers[r]
+	p.ident, p.up = c.Peer, c.Up
+	p.said, p.spoke = State{}, false
+	g.invites[r] = Topic{}
+	for _, t := range g.topics {
+		t.erase(r)
+	}
+	g.again = true
+	if !c.Up {
+		g.pending.broken(g, r)
+		return
+	}
+	g.tell(r)
+	if g.reading.under(g) {
+		g.send(r, &Query{Group: g.name, Token: g.lease.token})
+	}
+	g.repeat(now, r)
+}
+
+// onState takes a peer's word on where it stands, and with it whatever it knows better.
+func (g *group) onState(now protocol.Time, from protocol.Rank, s *State) {
+	p := &g.peers[from]
+	p.said, p.spoke = *s, true
+	p.said.Header = link.Header{}
+	g.again = true
+	if s.View.after(&g.view) {
+		g.install(now, s.View, "heard")
+	}
+	if s.View.Number != g.view.Number {
+		return
+	}
+	if s.Reported == g.view.Number {
+		g.reported = s.Reported
+	}
+	if s.Recovered == g.view.Number {
+		g.recovered = s.Recovered
+	}
+}
+
+// lost says whether a member of the view is not one any more as this member sees it: there is no link to it, or it has said that it
+// died in this view or a later one. (Of an earlier one it does not know yet that it was taken in.)
+func (g *group) lost(j protocol.Rank) bool {
+	if j == g.me {
+		return false
+	}
+	p := &g.peers[j]
+	return !p.up || p.spoke && p.said.Phase != Alive && p.said.View.Number.Compare(g.view.Number) >= 0
+}
+
+// present returns the members of the view that are not lost, this one among them.
+func (g *group) present() protocol.Set {
+	s := g.view.Members
+	for j := range g.view.Members.All() {
+		if g.lost(j) {
+			s.Remove(j)
+		}
+	}
+	return s
+}
+
+// joining returns the linked members that wait to be taken in.
+func (g *group) joining() protocol.Set {
+	var s protocol.Set
+	if g.m.cfg.Form == Phi {
+		return s
+	}
+	for r := range g.peers {
+		p := &g.peers[r]
+		if j := protocol.Rank(r); p.up && p.spoke && p.said.Phase == Joining && !g.view.Members.Has(j) {
+			s.Add(j)
+		}
+	}
+	return s
+}
+
+// install makes a view this member's own: one that it decided or announces, that its manager told it, or that it heard of from
+// another member.
+func (g *group) install(now protocol.Time, v View, how string) {
+	before := g.view.Number.Vid
+	g.view = v
+	g.forget()
+	g.known = g.known || how != "heard"
+	g.m.note()
+	g.fact(protocol.Fact{Ev: protocol.EvInstall, Peer: g.peers[v.Manager].ident, Members: v.Members, Term: v.Number.Token,
+		Gen: v.Number.Vid, Seq: v.Parent.Vid, Why: how, Detail: v})
+	switch {
+	case !v.Members.Has(g.me):
+		if g.phase == Alive {
+			g.die(protocol.Cause{Code: protocol.Excluded, Peer: v.Manager})
+		}
+	case g.phase == Joining && v.Joined.Has(g.me) && v.Number.Vid > before && g.known:
+		// Taken in, after it died: before had it as a member or did not.
+		g.phase = Alive
+		g.stay.begin(g, now)
+	}
+	g.announce()
+}
+
+// onInstall takes a manager's decision.
+func (g *group) onInstall(now protocol.Time, from protocol.Rank, v *View) {
+	if v.Manager != from {
+		return
+	}
+	if v.after(&g.view) {
+		g.install(now, *v, "told")
+	}
+	if v.Number == g.view.Number && v.Manager == g.view.Manager {
+		g.known = true
+		if g.m.links != nil {
+			g.m.links.SendDurable(from, &Installed{Group: g.name, Number: v.Number})
+		}
+	}
+}
+
+func (g *group) fact(f protocol.Fact) {
+	f.Dom, f.Group = protocol.Consistent, g.name
+	g.m.fact(f)
+}

@@ -1,0 +1,404 @@
+package rain
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/link"
+	"github.com/regentproject/regent/internal/protocol/record"
+)
+
+// An Authority grants the leases under which views are decided: package nerio, or package stack with nerio in it.
+type Authority interface {
+	protocol.Incarnate
+	protocol.Closable
+	// Begun says that this start of the member began the council: nobody in it has anything to remember.
+	Begun() bool
+}
+
+// Machine is one member of the consistent groups of one council, over its links and, where there is a gate, over the authority
+// of the council, whose other groups it leaves alone.
+type Machine struct {
+	cfg    Config
+	below  Authority // nil: there is no gate
+	out    protocol.Effects
+	now    protocol.Time // of the present Step
+	links  *link.Links   // nil while the member does not know its incarnation
+	inc    protocol.Inc
+	groups []*group // in the order of their names
+	closed bool
+
+	// queue is what the authority is to be told, one event a Step: what it asks for is valid until its next one.
+	queue     []protocol.Event
+	stepped   bool
+	belowWake protocol.Time
+	horizons  map[protocol.HorizonID]protocol.Time
+
+	// remembers says that no view was ever forgotten. rec is the member's whole record, of which Memory is ours.
+	remembers bool
+	rec       record.Record
+	had       bool // there is a record
+	dirty     bool
+	fromBelow bool
+	writes    []write
+	asked     uint64 // how many of our own writes were asked for, and how many are on disk
+	durable   uint64
+	lives     uint32 // numbers horizons
+	stays     Stays  // the answer of the present Step
+	memory    []byte
+	err       error
+}
+
+// A write is a record on its way to the disk: whether the authority waits for it, and which of our own writes is in it.
+type write struct {
+	below bool
+	own   uint64
+}
+
+// New returns the machine of one member that starts from its encoded record; nil if it has none. The same record is the authority's.
+func New(cfg Config, below Authority, rec []byte) (*Machine, error) {
+	if err := cfg.check(below != nil); err != nil {
+		return nil, err
+	}
+	m := &Machine{cfg: cfg, below: below, belowWake: protocol.Never, horizons: make(map[protocol.HorizonID]protocol.Time)}
+	if rec != nil && below != nil && !cfg.Diskless {
+		r, err := record.Decode(rec)
+		switch {
+		case errors.Is(err, record.ErrDamaged):
+		case err != nil:
+			return nil, err
+		default:
+			m.rec, m.had = r, true
+			if r.View == nil {
+				m.remembers = true // it was never in a consistent group: there is nothing to forget
+			} else if err := m.recall(r.View); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}
+
+// Incarnation implements protocol.Incarnate.
+func (m *Machine) Incarnation() protocol.Inc {
+	if m.below == nil {
+		return m.cfg.Inc
+	}
+	return m.below.Incarnation()
+}
+
+// Closed implements protocol.Closable.
+func (m *Machine) Closed() bool {
+	if m.below == nil {
+		return m.closed
+	}
+	return m.below.Closed()
+}
+
+// Err returns why there are no links, if they could not be made.
+func (m *Machine) Err() error { return m.err }
+
+// Step implements protocol.Machine.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+	m.now, m.stepped = now, false
+	o := &m.out
+	*o = protocol.Effects{Views: o.Views[:0], Horizons: o.Horizons[:0], Send: o.Send[:0], Answers: o.Answers[:0], Facts: o.Facts[:0]}
+	m.expire(now) // whose time is over is dead before anything else happens
+	switch ev := ev.(type) {
+	case *protocol.Receive:
+		m.onReceive(now, ev)
+	case protocol.Persisted:
+		m.onPersisted(now)
+	case protocol.Tick:
+		m.onTick(now)
+	case protocol.Campaign:
+		m.command(now, ev.Group, ev, (*group).onCampaign)
+	case protocol.Resign:
+		m.command(now, ev.Group, ev, (*group).onResign)
+	case protocol.Stopped:
+		m.command(now, ev.Group, ev, (*group).onStopped)
+	case protocol.Recover:
+		m.command(now, ev.Group, ev, (*group).onRecovered)
+	case protocol.Begin:
+		m.command(now, ev.Group, ev, (*group).onBegin)
+	case protocol.Close:
+		m.onClose(now, ev)
+	default:
+		m.authority(now, ev)
+	}
+	m.settle(now)
+	return m.out
+}
+
+// owns says whether a group is consistent.
+func (m *Machine) owns(g protocol.Group) bool { return m.cfg.Owns == nil || m.cfg.Owns(g) }
+
+// command gives a command to the consistent group that it is about, or to the authority.
+func (m *Machine) command(now protocol.Time, name protocol.Group, ev protocol.Event, do func(*group, protocol.Time)) {
+	if !m.owns(name) {
+		m.authority(now, ev)
+		return
+	}
+	do(m.group(name), now)
+}
+
+// group finds a group, or makes it.
+func (m *Machine) group(name protocol.Group) *group {
+	i, ok := slices.BinarySearchFunc(m.groups, name, func(g *group, name protocol.Group) int {
+		return strings.Compare(string(g.name), string(name))
+	})
+	if !ok {
+		g := newGroup(m, name)
+		m.groups = slices.Insert(m.groups, i, g)
+		g.announce() // a peer that has heard nothing takes the member for one that will answer
+	}
+	return m.groups[i]
+}
+
+// authority lets the authority take an event, if there is one.
+func (m *Machine) authority(now protocol.Time, ev protocol.Event) {
+	if m.below == nil {
+		return
+	}
+	m.stepped = true
+	e := m.below.Step(now, ev)
+	m.belowWake = e.Wake
+	o := &m.out
+	for i := range e.Views {
+		if v := &e.Views[i]; v.Domain == protocol.Quorum && m.owns(v.Group) {
+			m.group(v.Group).onLease(v)
+		} else {
+			o.Views = append(o.Views, *v)
+		}
+	}
+	for _, h := range e.Horizons {
+		m.horizons[h.ID] = h.Until
+	}
+	o.Horizons = append(o.Horizons, e.Horizons...)
+	o.Send = append(o.Send, e.Send...)
+	o.Answers = append(o.Answers, e.Answers...)
+	o.Facts = append(o.Facts, e.Facts...)
+	if e.Persist != nil {
+		m.fromBelow = true
+		if r, err := record.Decode(e.Persist); err == nil {
+			m.rec, m.had = r, true
+		}
+	}
+}
+
+// onTick wakes the authority if it wanted to be woken, or if nobody else did.
+func (m *Machine) onTick(now protocol.Time) {
+	if len(m.queue) == 0 && (now >= m.belowWake || m.links == nil) {
+		m.authority(now, protocol.Tick{})
+	}
+}
+
+func (m *Machine) onClose(now protocol.Time, ev protocol.Close) {
+	m.closed = true
+	for _, g := range m.groups {
+		g.onResign(now)
+	}
+	m.authority(now, ev)
+}
+
+// onReceive gives a message to whom it belongs.
+func (m *Machine) onReceive(now protocol.Time, r *protocol.Receive) {
+	switch msg := r.Message.(type) {
+	case *Stay:
+		m.onStay(r.From, msg)
+	case *Stays:
+		m.onStays(now, r.From, msg)
+	case link.Message:
+		if m.links == nil {
+			return
+		}
+		changes, messages := m.links.Receive(now, r)
+		m.changed(now, changes)
+		for _, msg := range messages {
+			m.deliver(now, r.From.Rank, msg)
+		}
+	default:
+		m.authority(now, r)
+	}
+}
+
+// changed passes on what became of links.
+func (m *Machine) changed(now protocol.Time, changes []link.Change) {
+	for i := range changes {
+		for _, g := range m.groups {
+			g.onLink(now, &changes[i])
+		}
+	}
+}
+
+// deliver gives a message of a session to its group. What no honest member says is dropped.
+func (m *Machine) deliver(now protocol.Time, from protocol.Rank, msg link.Message) {
+	switch msg := msg.(type) {
+	case *Cand:
+		if g := m.about(&msg.Topic); g != nil {
+			g.onCand(from, &msg.Topic)
+		}
+	case *Accept:
+		if g := m.about(&msg.Topic); g != nil {
+			g.onAccept(from, &msg.Topic)
+		}
+	case *Cancel:
+		if g := m.about(&msg.Topic); g != nil {
+			g.onCancel(from, &msg.Topic)
+		}
+	case *Install:
+		if m.sane(msg.Group, &msg.View) {
+			m.group(msg.Group).onInstall(now, from, &msg.View)
+		}
+	case *State:
+		if m.sane(msg.Group, &msg.View) && msg.Phase <= Alive {
+			m.group(msg.Group).onState(now, from, msg)
+		}
+	case *Answer:
+		if m.sane(msg.Group, &msg.View) {
+			m.group(msg.Group).onAnswer(from, msg)
+		}
+	case *Installed:
+		if m.owns(msg.Group) {
+			m.group(msg.Group).onInstalled(from, msg.Number)
+		}
+	case *Query:
+		if m.owns(msg.Group) {
+			m.group(msg.Group).onQuery(from, msg)
+		}
+	}
+}
+
+// about returns the group that a topic belongs to, nil if it makes no sense.
+func (m *Machine) about(t *Topic) *group {
+	if !m.owns(t.Group) || int(t.About) >= m.cfg.Members || t.Kind > Up || t.Attempt == 0 {
+		return nil
+	}
+	return m.group(t.Group)
+}
+
+// sane says whether a view can be one of this council.
+func (m *Machine) sane(name protocol.Group, v *View) bool {
+	everyone := protocol.Everyone(m.cfg.Members)
+	all := v.Members.Union(v.Failed).Union(v.Joined).Union(v.Unfinished)
+	return m.owns(name) && everyone.Contains(all) && (v.Number.Vid == 0 || int(v.Manager) < m.cfg.Members)
+}
+
+// expire ends memberships whose time is over, and lets links go down that are silent.
+func (m *Machine) expire(now protocol.Time) {
+	for _, g := range m.groups {
+		g.expire(now)
+	}
+	if m.links != nil {
+		m.changed(now, m.links.Tick(now))
+	}
+}
+
+// settle does what follows from the event, whatever it was.
+func (m *Machine) settle(now protocol.Time) {
+	m.incarnate(now)
+	m.evaluate(now)
+	if !m.stepped && len(m.queue) > 0 {
+		ev := m.queue[0]
+		m.queue = append(m.queue[:0], m.queue[1:]...)
+		m.authority(now, ev)
+		m.incarnate(now)
+		m.evaluate(now)
+	}
+	m.persist()
+	m.out.Wake = m.belowWake
+	if len(m.queue) > 0 {
+		m.out.Wake = now
+	}
+	if m.links != nil {
+		m.out.Send = m.links.Flush(now, m.out.Send)
+		m.out.Facts = m.links.Facts(m.out.Facts)
+		m.out.Wake = min(m.out.Wake, m.links.Wake())
+	}
+	for _, g := range m.groups {
+		m.out.Wake = min(m.out.Wake, g.wake(now))
+	}
+}
+
+func (m *Machine) evaluate(now protocol.Time) {
+	if m.links == nil {
+		return
+	}
+	for _, g := range m.groups {
+		g.evaluate(now)
+	}
+}
+
+// incarnate makes the links when the member knows who it is, and anew if it finds out that it was wrong.
+func (m *Machine) incarnate(now protocol.Time) {
+	inc := m.Incarnation()
+	if inc == m.inc {
+		return
+	}
+	if m.inc != 0 {
+		// What the member took for its record is an old copy: it may have forgotten views.
+		m.remembers = false
+		for _, g := range m.groups {
+			g.forgotten(now)
+		}
+	}
+	m.inc, m.links = inc, nil
+	if inc == 0 {
+		return
+	}
+	if m.below != nil && m.below.Begun() {
+		m.remembers = true
+		for _, g := range m.groups {
+			g.known = true
+		}
+	}
+	m.links, m.err = link.New(m.cfg.links(inc))
+	if m.err != nil {
+		m.links = nil
+	}
+}
+
+// note has a view that was installed written down, where there is a disk.
+func (m *Machine) note() {
+	m.asked++
+	if !m.had || m.cfg.Diskless {
+		m.durable = m.asked
+		return
+	}
+	m.dirty = true
+}
+
+// persist asks for the record to be made durable if it has changed.
+func (m *Machine) persist() {
+	if m.below != nil && m.below.Begun() && !m.remembers && m.inc == 0 {
+		m.remembers = true // in the very first record: it is written before the member speaks
+	}
+	if !m.dirty && !m.fromBelow {
+		return
+	}
+	m.memory = m.appendMemory(m.memory[:0])
+	m.rec.View = m.memory
+	m.writes = append(m.writes, write{m.fromBelow, m.asked})
+	m.dirty, m.fromBelow = false, false
+	m.out.Persist = m.rec.Append(nil)
+}
+
+// onPersisted tells whoever waited for the oldest write.
+func (m *Machine) onPersisted(now protocol.Time) {
+	if len(m.writes) == 0 {
+		return
+	}
+	w := m.writes[0]
+	m.writes = append(m.writes[:0], m.writes[1:]...)
+	m.durable = max(m.durable, w.own)
+	for _, g := range m.groups {
+		g.again = true
+	}
+	if w.below {
+		m.authority(now, protocol.Persisted{})
+	}
+}
+
+func (m *Machine) fact(f protocol.Fact) { m.out.Facts = append(m.out.Facts, f) }

@@ -1,0 +1,112 @@
+package rain
+
+import (
+	"slices"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// stay is a member's leave to go on: a quorum has said, not long ago, that it is still a member. Who is cut off thus stops by its own
+// clock, and a manager that waits for as long knows that it has.
+type stay struct {
+	heard   []protocol.Time // when the last question left that each peer answered; 0: none
+	due     protocol.Time   // when to ask again
+	end     protocol.Time   // 0: nothing was heard yet in this life
+	horizon protocol.HorizonID
+	zero    protocol.Time // what questions count from
+	sorted  []protocol.Time
+	ask     Stay
+}
+
+// ownHorizons is where the numbers of these horizons begin, above all that an authority uses.
+const ownHorizons = 1 << 31
+
+// begin starts a new life.
+func (s *stay) begin(g *group, now protocol.Time) {
+	g.m.lives++
+	s.horizon = protocol.HorizonID(ownHorizons + g.m.lives)
+	s.end, s.due, s.zero = 0, now, now-1
+	clear(s.heard)
+}
+
+// expire makes a member dead that has not heard from a quorum for too long.
+func (g *group) expire(now protocol.Time) {
+	if g.phase == Alive && g.stay.end != 0 && now >= g.stay.end {
+		g.die(protocol.Cause{Code: protocol.NoQuorum, Peer: protocol.Nobody, Bound: g.m.cfg.Stay})
+	}
+}
+
+// question asks all others whether this member may stay, every so often.
+func (g *group) question(now protocol.Time) {
+	s := &g.stay
+	if g.m.below == nil || g.phase != Alive || now < s.due {
+		return
+	}
+	s.due = now.Add(g.m.cfg.Renew)
+	s.ask = Stay{Group: g.name, Inc: g.m.inc, At: now - s.zero}
+	for r := range g.peers {
+		if protocol.Rank(r) != g.me {
+			g.m.out.Send = append(g.m.out.Send, protocol.Envelope{To: protocol.Rank(r), Message: &s.ask})
+		}
+	}
+	g.extend(now)
+}
+
+// onStay answers a member of this one's view. All others get no answer, and stop.
+func (m *Machine) onStay(from protocol.Ident, ask *Stay) {
+	if !m.owns(ask.Group) || int(from.Rank) >= m.cfg.Members || m.links == nil {
+		return
+	}
+	if g := m.group(ask.Group); g.view.Members.Has(from.Rank) {
+		m.stays = Stays{Group: ask.Group, Inc: ask.Inc, At: ask.At}
+		m.out.Send = append(m.out.Send, protocol.Envelope{To: from.Rank, Message: &m.stays})
+	}
+}
+
+// onStays takes an answer: it counts from when the question left.
+func (m *Machine) onStays(now protocol.Time, from protocol.Ident, a *Stays) {
+	if !m.owns(a.Group) || int(from.Rank) >= m.cfg.Members || a.Inc != m.inc {
+		return
+	}
+	g := m.group(a.Group)
+	if s := &g.stay; g.phase == Alive && a.At > s.heard[from.Rank] && a.At <= now-s.zero {
+		s.heard[from.Rank] = a.At
+		g.extend(now)
+	}
+}
+
+// extend moves the end: to Stay after the latest instant as of which a quorum is known to have this member in its view.
+func (g *group) extend(now protocol.Time) {
+	s := &g.stay
+	from := g.backed(now)
+	if from == 0 {
+		return
+	}
+	if end := from.Add(g.m.cfg.Rho.WaitAtMost(g.m.cfg.Stay)); end > s.end && end > now {
+		g.again = g.again || s.end == 0
+		s.end = end
+		g.m.out.Horizons = append(g.m.out.Horizons, protocol.Horizon{ID: s.horizon, Until: end})
+	}
+}
+
+// backed returns that instant, 0 if there is none.
+func (g *group) backed(now protocol.Time) protocol.Time {
+	s := &g.stay
+	if g.m.cfg.Quorums.In(protocol.NewSet(g.me)) {
+		return now
+	}
+	s.sorted = append(s.sorted[:0], s.heard...)
+	slices.Sort(s.sorted)
+	for i := len(s.sorted) - 1; i >= 0 && s.sorted[i] > 0; i-- {
+		by := protocol.NewSet(g.me)
+		for r, at := range s.heard {
+			if at >= s.sorted[i] {
+				by.Add(protocol.Rank(r))
+			}
+		}
+		if g.m.cfg.Quorums.In(by) {
+			return s.zero + s.sorted[i]
+		}
+	}
+	return 0
+}

@@ -1,0 +1,133 @@
+package rain
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Number orders views: by the token of the lease under which a view was decided, then by Vid, which grows with every decision.
+// Without an authority all tokens are zero.
+type Number struct {
+	Token, Vid uint64
+}
+
+// Compare returns -1, 0 or 1.
+func (n Number) Compare(o Number) int {
+	if c := cmp.Compare(n.Token, o.Token); c != 0 {
+		return c
+	}
+	return cmp.Compare(n.Vid, o.Vid)
+}
+
+// A View is one agreement on who is a member. The first has Vid 1; before it there is the empty one, of which nobody is.
+type View struct {
+	Number  Number
+	Members protocol.Set
+	// Manager decided it.
+	Manager protocol.Rank
+	// Failed and Joined say how Members differs from those of the view before it. Unfinished are those that were lost earlier and
+	// never reported recovered.
+	Failed, Joined, Unfinished protocol.Set
+	// Parent is the number of the view on top of which it was decided.
+	Parent Number
+}
+
+// after says whether v replaces w. Two views of one number exist only in parts of a network that must not be partitioned and
+// was, without a gate: then that of the better-ranked manager wins when the parts meet.
+func (v *View) after(w *View) bool {
+	if c := v.Number.Compare(w.Number); c != 0 {
+		return c > 0
+	}
+	return v.Members != w.Members && v.Manager < w.Manager
+}
+
+// Durable state: whether the member remembers all that it has ever installed, and the last view of each group that it knows.
+const memoryVersion = 1
+
+var errMemory = errors.New("rain: the views in the record are damaged")
+
+// appendMemory encodes what the machine must not forget.
+func (m *Machine) appendMemory(b []byte) []byte {
+	b = append(b, memoryVersion, flag(m.remembers))
+	for _, g := range m.groups {
+		if !g.known || g.view.Number == (Number{}) {
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(len(g.name)))
+		b = append(b, g.name...)
+		v := &g.view
+		for _, n := range [...]uint64{v.Number.Token, v.Number.Vid, uint64(v.Manager), v.Parent.Token, v.Parent.Vid} {
+			b = binary.AppendUvarint(b, n)
+		}
+		for _, s := range [...]*protocol.Set{&v.Members, &v.Failed, &v.Joined, &v.Unfinished} {
+			set, _ := s.MarshalBinary()
+			b = binary.AppendUvarint(b, uint64(len(set)))
+			b = append(b, set...)
+		}
+	}
+	return b
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// recall decodes what appendMemory wrote.
+func (m *Machine) recall(b []byte) error {
+	if len(b) < 2 || b[0] != memoryVersion {
+		return errMemory
+	}
+	m.remembers = b[1] == 1
+	r := reader{b: b[2:]}
+	for len(r.b) > 0 {
+		name := protocol.Group(r.bytes())
+		var v View
+		v.Number.Token, v.Number.Vid = r.number(), r.number()
+		v.Manager = protocol.Rank(r.number())
+		v.Parent.Token, v.Parent.Vid = r.number(), r.number()
+		for _, s := range [...]*protocol.Set{&v.Members, &v.Failed, &v.Joined, &v.Unfinished} {
+			if s.UnmarshalBinary(r.bytes()) != nil {
+				return errMemory
+			}
+		}
+		if r.bad {
+			return errMemory
+		}
+		g := m.group(name)
+		g.view, g.known = v, true
+	}
+	return nil
+}
+
+// A reader takes numbers and strings off the front of its bytes.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) number() uint64 {
+	n, size := binary.Uvarint(r.b)
+	if size <= 0 {
+		r.b, r.bad = nil, true
+		return 0
+	}
+	r.b = r.b[size:]
+	return n
+}
+
+func (r *reader) bytes() []byte {
+	n := r.number()
+	if n > uint64(len(r.b)) {
+		r.b, r.bad = nil, true
+		return nil
+	}
+	s := r.b[:n]
+	r.b = r.b[n:]
+	return s
+}
