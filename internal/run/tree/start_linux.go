@@ -84,6 +84,9 @@ func (t *Tree) Forward(sig os.Signal) error {
 	if !ok {
 		return fmt.Errorf("signal %v: not one of this system", sig)
 	}
+	if t.First == 0 {
+		return nil
+	}
 	select {
 	case <-t.exited:
 		// Its number may be another's by now; whoever is left of its group is found one by one.

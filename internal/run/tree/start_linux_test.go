@@ -83,7 +83,7 @@ func startFamily(t *testing.T, cgroup bool) *family {
 		t.Fatal(err)
 	}
 	f := &family{cmd: exec.Command(self)}
-	f.cmd.Env = append(os.Environ(), "REGENT_TEST_AS=runner")
+	f.cmd.Env = append(os.Environ(), "REGENT_TEST_AS=runner", "GORACE=atexit_sleep_ms=0")
 	if cgroup {
 		f.cmd.Env = append(f.cmd.Env, "REGENT_TEST_CGROUP=1")
 	}

@@ -5,6 +5,7 @@
 //	start_linux.go    starting the first process
 //	reap_linux.go     children that outlived their parents
 //	find_linux.go     who belongs to a tree
+//	believe_linux.go  what to believe of a tree that one is told of
 //	proc_linux.go     reading /proc
 //	cgroup_linux.go   a cgroup for each tree, where that is possible
 //	tree_other.go     other systems: process groups, and no more

@@ -104,3 +104,11 @@ func (r *Ref) MayKill() error {
 	}
 	return nil
 }
+
+// Believe returns what of a reference can be believed that another process handed over.
+func (r Ref) Believe(asker int) (Ref, error) {
+	if r.Runner != asker {
+		return Ref{}, fmt.Errorf("runner %d: is not the process that asks, %d", r.Runner, asker)
+	}
+	return Ref{Mark: r.Mark, Runner: asker}, nil
+}

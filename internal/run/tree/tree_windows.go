@@ -47,3 +47,6 @@ func (r *Ref) clear() {}
 
 // MayKill says that it cannot be done.
 func (r *Ref) MayKill() error { return errWindows }
+
+// Believe says that it cannot be done.
+func (r Ref) Believe(int) (Ref, error) { return Ref{}, errWindows }
