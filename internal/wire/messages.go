@@ -8,6 +8,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/link"
 	"github.com/regentproject/regent/internal/protocol/nerio"
+	"github.com/regentproject/regent/internal/protocol/rain"
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/protocol/ring"
 	"github.com/regentproject/regent/internal/protocol/stable"
@@ -66,6 +67,17 @@ var Types = []Type{
 
 	{Number: 176, Message: (*link.Ping)(nil)},
 	{Number: 177, Message: (*link.Word)(nil)},
+
+	{Number: 192, Message: (*rain.Cand)(nil)},
+	{Number: 193, Message: (*rain.Accept)(nil)},
+	{Number: 194, Message: (*rain.Cancel)(nil)},
+	{Number: 195, Message: (*rain.Install)(nil)},
+	{Number: 196, Message: (*rain.Installed)(nil)},
+	{Number: 197, Message: (*rain.State)(nil)},
+	{Number: 198, Message: (*rain.Query)(nil)},
+	{Number: 199, Message: (*rain.Answer)(nil)},
+	{Number: 200, Message: (*rain.Stay)(nil)},
+	{Number: 201, Message: (*rain.Stays)(nil)},
 
 	{Number: 208, Message: (*stack.Health)(nil)},
 }
