@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,9 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 	if !o.Hold {
 		close(s.begin)
 	}
+	// The member's thread needs one of Go's processors to run, real-time or not. If all of them are with threads that the
+	// kernel has put aside, it waits for those: with two to spare that hardly happens.
+	runtime.GOMAXPROCS(runtime.NumCPU() + 2)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	commands := make(chan string)

@@ -174,7 +174,7 @@ func (c *course) trial(ctx context.Context, kind string) (time.Duration, error) 
 			switch {
 			case e.What == town.Did:
 				begin = e.At - int64(e.Took) // the program's own reading of when it began to resign
-			case e.What == town.Failed, e.What == town.Held && e.Token == old.Token && e.Until < begin-int64(5*pollEvery):
+			case e.What == town.Failed, e.What == town.Held && e.Token == old.Token && e.At < begin:
 				void = true
 			}
 		}
@@ -189,13 +189,13 @@ func (c *course) trial(ctx context.Context, kind string) (time.Duration, error) 
 		if err != nil {
 			return 0, err
 		}
-		void = void || r.Token != old.Token || r.Until < begin-int64(5*pollEvery)
+		void = void || r.Token != old.Token
 		c.record.add(reign{who: old.Member, token: r.Token, since: r.Since, until: r.Until})
 	}
 	if err := c.restore(ctx, old.Member, kind); err != nil {
 		return 0, err
 	}
-	if void {
+	if void || next.At < begin {
 		return 0, errVoid
 	}
 	return time.Duration(next.At - begin), nil
