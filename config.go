@@ -91,6 +91,15 @@ func (c *council) name(r protocol.Rank) string {
 	return ""
 }
 
+// set returns the names of members, in rank order.
+func (c *council) set(s protocol.Set) []string {
+	names := make([]string, 0, s.Len())
+	for r := range s.All() {
+		names = append(names, c.name(r))
+	}
+	return names
+}
+
 // maxName is what fits into the summary that members show one another.
 const maxName = 64
 
@@ -187,7 +196,9 @@ func (c *Config) summary(all *council, t *Timing) *wire.Summary {
 	s.Set("quorums", protocol.Majority(len(order)).String())
 	s.Set("longest lease", t.LongestLease.String())
 	s.Set("drift", t.rho().String())
-	s.Set("modes", "quorum")
+	local := t.local()
+	s.Set("local lock", local.Lock.String())
+	s.Set("modes", "quorum local eventual")
 	return s
 }
 

@@ -29,6 +29,7 @@ type Member struct {
 	dir     *store.Dir
 	log     *slog.Logger
 	lines   *runtime.Log
+	started protocol.Time
 	loop    *runtime.Loop
 	board   *runtime.Board
 	port    *runtime.NetPort
@@ -37,6 +38,7 @@ type Member struct {
 	// causes counts the changes by cause.
 	causes [64]atomic.Uint64
 
+	sites      places
 	background sync.WaitGroup
 	quit       context.CancelFunc
 	closing    sync.Once

@@ -24,8 +24,8 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// A hall is a council in one process, on a network in memory and, inside a bubble, in fake time.
-type hall struct {
+// A chamber is a council in one process, on a network in memory and, inside a bubble, in fake time.
+type chamber struct {
 	t       *testing.T
 	network *memory.Network
 	names   []string
@@ -34,20 +34,20 @@ type hall struct {
 	mu      sync.Mutex
 }
 
-func (h *hall) Write(b []byte) (int, error) {
+func (h *chamber) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.logs.Write(b)
 }
 
-func (h *hall) log() string {
+func (h *chamber) log() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.logs.String()
 }
 
 // world returns the world of one member.
-func (h *hall) world(name string) world {
+func (h *chamber) world(name string) world {
 	return world{
 		clock: clock.Package(),
 		listen: func(netip.AddrPort) (runtime.Socket, runtime.Waiter, error) {
@@ -68,7 +68,7 @@ func (h *hall) world(name string) world {
 	}
 }
 
-func (h *hall) config(name string) Config {
+func (h *chamber) config(name string) Config {
 	c := Config{Name: name, Key: []byte("0123456789abcdef"), Bootstrap: true, Dir: h.t.TempDir(),
 		Logger: slog.New(slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, n := range h.names {
@@ -78,7 +78,7 @@ func (h *hall) config(name string) Config {
 }
 
 // join makes a member join.
-func (h *hall) join(name string) (*Member, error) {
+func (h *chamber) join(name string) (*Member, error) {
 	m, err := join(h.t.Context(), h.config(name), h.world(name))
 	if err == nil {
 		h.mu.Lock()
@@ -88,9 +88,9 @@ func (h *hall) join(name string) (*Member, error) {
 	return m, err
 }
 
-// newHall returns a council in which nobody is yet. It must be called inside a bubble.
-func newHall(t *testing.T, names ...string) *hall {
-	h := &hall{t: t, network: memory.New(1, names...), names: names, members: make(map[string]*Member)}
+// newChamber returns a council in which nobody is yet. It must be called inside a bubble.
+func newChamber(t *testing.T, names ...string) *chamber {
+	h := &chamber{t: t, network: memory.New(1, names...), names: names, members: make(map[string]*Member)}
 	t.Cleanup(func() {
 		var all sync.WaitGroup
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -108,9 +108,9 @@ func newHall(t *testing.T, names ...string) *hall {
 }
 
 // assemble returns a council of which all members have joined.
-func assemble(t *testing.T, names ...string) *hall {
+func assemble(t *testing.T, names ...string) *chamber {
 	t.Helper()
-	h := newHall(t, names...)
+	h := newChamber(t, names...)
 	var all sync.WaitGroup
 	for _, n := range names {
 		all.Go(func() {
@@ -137,7 +137,7 @@ type sign struct {
 }
 
 // leadAll makes all members lead the group whenever they can.
-func (h *hall) leadAll(ctx context.Context, group string) <-chan sign {
+func (h *chamber) leadAll(ctx context.Context, group string) <-chan sign {
 	signs := make(chan sign, 1000)
 	for n, m := range h.members {
 		go func() {
@@ -178,7 +178,7 @@ func TestLeadCampaignsAgainAfterEachLoss(t *testing.T) {
 	})
 }
 
-func (h *hall) must(_ string, err error) {
+func (h *chamber) must(_ string, err error) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal(err)
@@ -401,7 +401,7 @@ func TestEdictsOfAllLeadersAreInOrder(t *testing.T) {
 // A member whose clock runs too fast gives its leases up, and leads nothing until it is right.
 func TestMemberWithAWrongClockLeadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHall(t, three...)
+		h := newChamber(t, three...)
 		var rate atomic.Int64 // in percent above the right one
 		base := time.Now()
 		wrong := h.world("a")
@@ -594,7 +594,7 @@ func TestStatusSaysHowTheMemberIs(t *testing.T) {
 
 func TestJoinSaysWhatItIsWaitingFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHall(t, three...)
+		h := newChamber(t, three...)
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
 		_, err := join(ctx, h.config("a"), h.world("a"))
@@ -609,7 +609,7 @@ func TestJoinSaysWhatItIsWaitingFor(t *testing.T) {
 
 func TestAddressesAreResolvedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHall(t, three...)
+		h := newChamber(t, three...)
 		var known atomic.Bool
 		w := h.world("a")
 		right := w.lookup
@@ -655,7 +655,7 @@ func TestGroupNamesAreBounded(t *testing.T) {
 
 func TestOnChangeMayBeSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHall(t, "a")
+		h := newChamber(t, "a")
 		var views []View
 		missed := 0
 		c := h.config("a")

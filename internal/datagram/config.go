@@ -35,13 +35,18 @@ const (
 	shortestMaxAge = 2 * probeGap
 )
 
+// DefaultMaxAge is what a MaxAge of zero stands for.
+func DefaultMaxAge(delta time.Duration, rho protocol.Rho) time.Duration {
+	if rho <= 0 {
+		return longestMaxAge
+	}
+	// drift: a choice that nothing rests on, not a measure of time
+	return min(longestMaxAge, max(shortestMaxAge, delta*125_000_000/time.Duration(rho)))
+}
+
 func (c *Config) check() error {
 	if c.MaxAge == 0 {
-		c.MaxAge = longestMaxAge
-		if c.Rho > 0 {
-			// drift: a choice that nothing rests on, not a measure of time
-			c.MaxAge = min(longestMaxAge, max(shortestMaxAge, c.Delta*125_000_000/time.Duration(c.Rho)))
-		}
+		c.MaxAge = DefaultMaxAge(c.Delta, c.Rho)
 	}
 	switch err := c.Rho.Check(); {
 	case err != nil:

@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
 
 	"github.com/regentproject/regent/internal/protocol"
 )
@@ -11,6 +13,13 @@ type Channel uint32
 
 // Council is the channel of the machine that serves the council as a whole.
 const Council Channel = 0
+
+// ChannelOf returns the channel of a group, from its mode and its name: the same at every member, and never Council.
+func ChannelOf(mode, name string) Channel {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, mode+"\x00"+name)
+	return max(1, Channel(h.Sum32()))
+}
 
 // An Instance is a machine in a loop, with the sink that it publishes to. All but its channel is the loop's own.
 type Instance struct {

@@ -421,6 +421,9 @@ func (l *Loop) Close() error {
 	})
 }
 
+// Open returns how many machines there are. It is for the loop's own goroutine.
+func (l *Loop) Open() int { return len(l.instances) }
+
 // Leave makes the loop end once all machines that were told to close are done, and their records are on disk.
 func (l *Loop) Leave() {
 	l.leave.Store(true)

@@ -18,6 +18,7 @@ type Site struct {
 	// board and screen are what programs see; one of them is set.
 	board  *Board
 	screen *screen
+	unless *Group
 
 	// The rest is the loop's own.
 
@@ -39,11 +40,13 @@ type SiteOptions struct {
 	Linger time.Duration
 	// Board says that programs may lead the group; otherwise they can only watch it.
 	Board *BoardOptions
+	// Unless, if it is set, is a group of another board: nothing is led here while that one is known to have a leader.
+	Unless *Group
 }
 
 // NewSite returns a site of a loop that may run already. It may be called on any goroutine.
 func NewSite(l *Loop, o SiteOptions) *Site {
-	s := &Site{loop: l, channel: o.Channel, name: o.Name, make: o.Make, linger: o.Linger, closeAt: protocol.Never}
+	s := &Site{loop: l, channel: o.Channel, name: o.Name, make: o.Make, linger: o.Linger, unless: o.Unless, closeAt: protocol.Never}
 	if o.Board != nil {
 		s.board = NewBoard(*o.Board)
 		s.board.history, s.board.loop, s.board.site = nil, l, s
@@ -123,15 +126,38 @@ func (s *Site) open(now protocol.Time) error {
 	s.at = at
 	if b := s.board; b != nil {
 		b.at, b.faulty, b.closing = at, s.loop.faulty, s.loop.closing
+		s.heed()
 		b.Groups(b.campaign)
 	}
 	return nil
+}
+
+// heed bars the site while the other group has a leader, from now on.
+func (s *Site) heed() {
+	if s.unless == nil {
+		return
+	}
+	look := func(c *Change) {
+		s.board.Bar(c != nil && c.Leader != protocol.NoIdent, protocol.Cause{Code: protocol.Elected, Peer: leaderOf(c)})
+	}
+	s.unless.notify = func(_ protocol.Time, c *Change) { look(c) }
+	look(s.unless.Latest())
+}
+
+func leaderOf(c *Change) protocol.Rank {
+	if c == nil {
+		return protocol.Nobody
+	}
+	return c.Leader.Rank
 }
 
 // close takes the machine out of the loop.
 func (s *Site) close() {
 	if s.at == nil {
 		return
+	}
+	if s.unless != nil {
+		s.unless.notify = nil
 	}
 	s.loop.Remove(s.at)
 	s.at = nil

@@ -31,6 +31,9 @@ type Config struct {
 	// Clean says that a note of the incarnation before, which counts once, shows that it left no lock outstanding. Otherwise
 	// a member that starts grants nothing for the time of a lock.
 	Clean bool
+	// After is the number of the last request of a machine of the same member, incarnation and group before this one, or any
+	// higher: requests are numbered within an incarnation. Zero if there was none.
+	After uint64
 }
 
 // Default returns a configuration with that timing.

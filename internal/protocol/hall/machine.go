@@ -92,6 +92,7 @@ func New(c Config) (*Machine, error) {
 		followed: protocol.NoIdent,
 	}
 	m.cfg.Supporters = max(1, c.Supporters)
+	m.request = c.After
 	m.grant.to = protocol.NoIdent
 	m.lead.stopBy = protocol.Never
 	m.tree.due, m.tree.ackDue = protocol.Never, protocol.Never

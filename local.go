@@ -1,0 +1,214 @@
+package regent
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/hall"
+	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/why"
+)
+
+// A LocalGroup has one leader in every part of the network that holds together: a member that can talk to nobody leads
+// itself. A local leader knows exactly which members support it, its logical partition, and no member is ever in two of
+// them. It knows nothing about the other side of a cut, where there is probably another leader: it has no token and stamps no
+// orders. For one leader anywhere there is [Group].
+//
+// Only members at which a program leads, or waits to lead, take part; all others are silent, as if they were down. Of those
+// that hear one another the one that goes first in the council leads, as soon as it is heard, whoever led before. A part
+// that holds together has its leader within [Timing.Kappa].
+type LocalGroup struct {
+	member *Member
+	site   *runtime.Site
+	group  *runtime.Group
+}
+
+// LocalGroup returns the local group with the name. It has nothing to do with a [Group] of that name. The name has 1 to 255
+// bytes.
+func (m *Member) LocalGroup(name string) *LocalGroup {
+	return m.localGroup(modeLocal, name, "the local group "+strconv.Quote(name), nil)
+}
+
+// Local returns the local leader that this group can have while it has no real one: where a program waits in it, and its
+// member knows of nobody that leads the group itself, one of those that hear one another leads locally, and is told to
+// stop as soon as its member learns that the group has a leader again.
+//
+// It promises nothing about the other side of a cut: there may be a leader of the group, with a lease and a token, while
+// this side has a local one, for a side that is cut off cannot know. It is for what is better done twice than not at
+// all.
+func (g *Group) Local() (*LocalGroup, error) {
+	e, ok := g.election.(*hostedElection)
+	if !ok {
+		return nil, fmt.Errorf("group %s: local leaders are offered by members in this process only", g.Name())
+	}
+	return e.member.localGroup(modeBeside, g.Name(), "the local leader of the group "+strconv.Quote(g.Name()), e.Group), nil
+}
+
+func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *LocalGroup {
+	t := &m.config.Timing
+	h := t.local()
+	s := m.site(mode, name, label, runtime.SiteOptions{
+		Make: func(now protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
+			return m.newLocal(now, inc, protocol.Group(name))
+		},
+		// What it has promised when it falls silent is over after Lock.
+		Linger: 2 * h.Lock,
+		Board:  &runtime.BoardOptions{Epoch: epoch, Guard: t.localGuard(), Clock: m.world.clock.Now, Late: m.world.clock.Late},
+		Unless: unless,
+	})
+	return &LocalGroup{member: m, site: s, group: s.Group(protocol.Group(name))}
+}
+
+// localGuard is how long before the end of a local lease its program is told to stop. A renewal has so much time to spare.
+func (t *Timing) localGuard() time.Duration { return min(t.Guard, 2*t.Delay) }
+
+// stopWithin is how long a program that was asked to stop may take while its lease is renewed.
+const stopWithin = 5 * time.Second
+
+// newLocal makes the machine of a local group. What an earlier start of this member has promised is over when the member
+// has run for as long as such a promise lasts; until then its machines promise nothing.
+func (m *Member) newLocal(now protocol.Time, inc protocol.Inc, group protocol.Group) (protocol.Machine, error) {
+	if err := checkGroup(string(group)); err != nil {
+		return nil, err
+	}
+	c := hall.Default(m.council.self, len(m.council.peers), inc, m.config.Timing.local())
+	c.Group, c.StopWithin = group, stopWithin
+	c.Clean = now.Sub(m.started) > c.Lock
+	// Requests are numbered within an incarnation, across machines: there was none before this that made one each
+	// microsecond.
+	c.After = uint64(now.Sub(m.started) / time.Microsecond)
+	return hall.New(c)
+}
+
+// Name returns the name of the group.
+func (g *LocalGroup) Name() string { return string(g.group.Name) }
+
+// Lead campaigns and calls f while this program leads its part of the network, again after each loss, until ctx ends or f
+// returns while it still leads. All that [Group.Lead] says of the context of f holds here, too.
+func (g *LocalGroup) Lead(ctx context.Context, f func(ctx context.Context, l *LocalLease) error) error {
+	// The member takes part for all of that time, also between two leaderships.
+	if err := g.site.Enter(); err != nil {
+		return g.member.explain(err)
+	}
+	defer g.site.Exit()
+	return lead(ctx, g.Campaign, f, g.member.gone)
+}
+
+// Campaign waits until this program leads its part of the network, and returns its lease. The lease renews itself until
+// [LocalLease.Resign], or until it is lost. The member takes part while a program waits or leads.
+func (g *LocalGroup) Campaign(ctx context.Context) (*LocalLease, error) {
+	l, err := g.group.Campaign(ctx)
+	if err != nil {
+		return nil, g.member.explain(err)
+	}
+	return &LocalLease{hosted: hostedHolding{g.member, l}}, nil
+}
+
+// Leader returns the name of the member that leads the part of the network in which this one is; empty if none does, or this
+// member does not take part.
+func (g *LocalGroup) Leader() string { return g.View().Leader }
+
+// View returns what this member believes now. It does not wait.
+func (g *LocalGroup) View() LocalView {
+	if c := g.group.Latest(); c != nil {
+		return g.view(c, 0)
+	}
+	return LocalView{Group: g.Name(), Cause: Cause{Why: why.Started}}
+}
+
+// Watch yields the present view and then every change, "no leader" among them, until ctx ends or the member is closed.
+func (g *LocalGroup) Watch(ctx context.Context) iter.Seq[LocalView] {
+	return watch(ctx, g.member, g.group, g.View(), func(c *runtime.Change, missed int) (LocalView, bool) {
+		v := g.view(c, missed)
+		return v, c.Number == 1 && v.Leader == "" && v.Cause.Why == why.Started
+	})
+}
+
+func (g *LocalGroup) view(c *runtime.Change, missed int) LocalView {
+	m := g.member
+	v := LocalView{Group: g.Name(), Leader: m.council.name(c.Leader.Rank), Mine: c.Tenure != 0, Stopping: c.Stop, Cause: m.cause(c.Cause),
+		At: Instant(c.At), Missed: missed}
+	if c.Support != nil {
+		v.Support = m.council.set(*c.Support)
+	}
+	return v
+}
+
+// A LocalView is what a member believes about a [LocalGroup]: who leads the part of the network in which it is, and which
+// members that part consists of.
+type LocalView struct {
+	// Group is the name of the group.
+	Group string `json:"group"`
+	// Leader is the name of the member that leads this part of the network; empty if nobody does, as far as this member knows,
+	// and while the member does not take part.
+	Leader string `json:"leader"`
+	// Support lists the members that support the leader, itself included, in the order of the council: the logical partition.
+	// It is empty if there is no leader. No member supports two leaders at one instant.
+	Support []string `json:"support"`
+	// Mine says that a program of this very member leads. Stopping, that it has been asked to stop.
+	Mine     bool `json:"mine"`
+	Stopping bool `json:"stopping"`
+	// Cause says why this view replaced the one before.
+	Cause Cause `json:"cause"`
+	// At is when, on this member's clock.
+	At Instant `json:"at"`
+	// Missed is how many views between the one seen before and this one a slow watcher did not get to see.
+	Missed int `json:"missed,omitempty"`
+}
+
+// String shows the view in a line.
+func (v LocalView) String() string {
+	who := "no local leader"
+	if v.Leader != "" {
+		who = fmt.Sprintf("%s leads %s locally", v.Leader, strings.Join(v.Support, ", "))
+	}
+	return fmt.Sprintf("%s: %s (%v)", v.Group, who, v.Cause)
+}
+
+// A LocalLease is one leadership of one program in a [LocalGroup]. It renews itself; it ends when the program says so, or is
+// lost when not all that the member hears support it any more. A lease that is over never comes back. While it is valid, no
+// member that supports it supports another; but there may be other leaders, of other members.
+//
+// All methods may be called from any goroutine. Valid, Until, Remaining and Support take no lock and do not wait.
+type LocalLease struct {
+	hosted   hostedHolding
+	resigned atomic.Bool
+}
+
+func (l *LocalLease) held() (holding, *atomic.Bool) { return &l.hosted, &l.resigned }
+
+// Group returns the name of the group that is led.
+func (l *LocalLease) Group() string { return l.hosted.group() }
+
+// Support returns the members that support this leader, itself included, in the order of the council. It may change with
+// every renewal.
+func (l *LocalLease) Support() []string { return l.hosted.member.council.set(l.hosted.lease.Support()) }
+
+// Valid says whether the lease ran at an instant during the call.
+func (l *LocalLease) Valid() bool { return l.hosted.valid() }
+
+// Until returns the end of the lease as it stands, on the clock of this member. It moves with every renewal.
+func (l *LocalLease) Until() Instant { return l.hosted.until() }
+
+// Remaining returns for how long the lease runs on if it is not renewed; zero once it is over.
+func (l *LocalLease) Remaining() time.Duration { return l.hosted.remaining() }
+
+// Done is closed when the program must stop: because the lease was not renewed, because another member is to lead now that
+// two parts of the network hear each other, or because the member was asked to give the group up. Then the program stops,
+// and says so with Resign.
+func (l *LocalLease) Done() <-chan struct{} { return l.hosted.told() }
+
+// Cause says why the program must stop; it is zero before Done is closed.
+func (l *LocalLease) Cause() Cause { return l.hosted.cause() }
+
+// Resign says that the program has stopped, and gives the leadership up. It does nothing if the lease is over.
+func (l *LocalLease) Resign(ctx context.Context) error {
+	l.resigned.Store(true)
+	return l.hosted.resign(ctx)
+}

@@ -1,0 +1,53 @@
+package regent
+
+import (
+	goruntime "runtime"
+	"sync"
+	"weak"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime"
+)
+
+// places finds the groups that have a machine of their own. It does not keep them: a group lives while somebody holds it,
+// or while its machine is in the loop.
+type places struct {
+	mu    sync.Mutex
+	known map[placeKey]weak.Pointer[runtime.Site]
+}
+
+// The modes of groups that have a machine of their own, as they enter into channels.
+const (
+	modeLocal    = "local"
+	modeBeside   = "local beside quorum"
+	modeEventual = "eventual "
+)
+
+type placeKey struct{ mode, name string }
+
+// site returns the group of a mode and a name, which it makes from o if nobody knows of it.
+func (m *Member) site(mode, name, label string, o runtime.SiteOptions) *runtime.Site {
+	p, key := &m.sites, placeKey{mode, name}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.known[key].Value(); s != nil {
+		return s
+	}
+	o.Channel, o.Group, o.Name = runtime.ChannelOf(mode, name), protocol.Group(name), label
+	s := runtime.NewSite(m.loop, o)
+	if p.known == nil {
+		p.known = make(map[placeKey]weak.Pointer[runtime.Site])
+	}
+	p.known[key] = weak.Make(s)
+	goruntime.AddCleanup(s, p.forget, key)
+	return s
+}
+
+// forget removes an entry that leads nowhere any more.
+func (p *places) forget(key placeKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known[key].Value() == nil {
+		delete(p.known, key)
+	}
+}
