@@ -1,0 +1,113 @@
+package regent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent/why"
+)
+
+// beside returns the local side of a quorum group at all members.
+func (h *chamber) beside(group string) map[string]*LocalGroup {
+	groups := make(map[string]*LocalGroup)
+	for name, m := range h.members {
+		g, err := m.Group(group).Local()
+		h.must("", err)
+		groups[name] = g
+	}
+	return groups
+}
+
+func TestPartWithoutAQuorumLeaderIsOfferedALocalOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, "a", "b", "c", "d", "e")
+		l, err := h.members["c"].Group("g").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups := h.beside("g")
+		leadLocally(t.Context(), groups)
+		time.Sleep(2 * LAN.Kappa())
+		if got := h.parts(groups); len(got) != 0 {
+			t.Errorf("while the group has a leader there are local ones: %v", got)
+		}
+		h.rule("partition a b / c d e")
+		time.Sleep(LAN.Lease + 2*LAN.Kappa())
+		if got := h.parts(groups); !slices.Equal(got, []string{"a: a b"}) || !l.Valid() {
+			t.Errorf("the part that is cut off has %v; the lease is valid: %v", got, l.Valid())
+		}
+		h.rule("heal")
+		time.Sleep(2 * LAN.Kappa())
+		if got := h.parts(groups); len(got) != 0 || !l.Valid() {
+			t.Errorf("after the cut: %v; the lease is valid: %v", got, l.Valid())
+		}
+	})
+}
+
+func TestLocalLeaderStopsWhenItLearnsOfTheRealOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
+		g, err := h.members["b"].Group("g").Local()
+		if err != nil {
+			t.Fatal(err)
+		}
+		local, err := g.Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := make(chan *LocalLease, 1)
+		go func() {
+			<-local.Done()
+			_ = local.Resign(t.Context())
+			if l, err := g.Campaign(t.Context()); err == nil {
+				again <- l
+			}
+		}()
+		quorum, err := h.members["a"].Group("g").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(LAN.Kappa())
+		if local.Valid() || local.Cause().Why != why.Elected || local.Cause().Member != "a" {
+			t.Errorf("valid: %v, because of %v", local.Valid(), local.Cause())
+		}
+		if len(again) != 0 {
+			t.Error("a local leader beside the real one")
+		}
+		if err := quorum.Resign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		l := <-again
+		if !l.Valid() {
+			t.Error("no local leader when the real one has resigned")
+		}
+		_ = l.Resign(t.Context())
+	})
+}
+
+// A local group of the same name is another one.
+func TestLocalGroupAndLocalSideOfAGroupAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, "a")
+		m := h.members["a"]
+		if _, err := m.Group("g").Campaign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.LocalGroup("g").Campaign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		g, err := m.Group("g").Local()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := g.Campaign(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
