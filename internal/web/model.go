@@ -1,0 +1,233 @@
+// Package web is the dashboard: one page, embedded in the program, that shows a council in the browser, and the stream of
+// changes that keeps it up to date. The page is plain HTML, CSS and modules of JavaScript, with nothing to build and
+// nothing loaded from elsewhere; it knows one data model, whoever fills it: the demonstration with its processes, an
+// agent with what its member knows, or a recorded run of the simulator.
+//
+//	model.go    what the page shows
+//	store.go    the state that sources fill, and what changed since when
+//	shelf.go    one kind of things in it
+//	handler.go  HTTP: the page, the stream, and commands
+//	serve.go    a listener on loopback, and a browser to look at it
+//	page/       the page itself
+//	replay/     a source that plays a trace forwards and backwards
+//
+// Updates flow one way, as server-sent events. Everything has a serial number, so that a page which was away asks for what
+// is newer than what it has, and a slow one skips what is out of date instead of falling behind.
+package web
+
+import "time"
+
+// State is everything that a page shows at one instant. All times are lengths since the source began.
+type State struct {
+	About About
+	// Tape is where a recorded run stands; nil if this is life.
+	Tape    *Tape
+	Members []Member
+	Links   []Link
+	Groups  []Group
+	Tenures []Tenure
+	Log     []Entry
+}
+
+// About is what there is only one of.
+type About struct {
+	// Kind is demo, agent or replay, and Title what is shown in words.
+	Kind  string `json:"kind"`
+	Title string `json:"title"`
+	// Self is the member that speaks; empty if the source knows all members from the inside.
+	Self string `json:"self,omitempty"`
+	// Fast is the delay up to which a packet counts as fast.
+	Fast time.Duration `json:"fast,omitempty"`
+	// Actions is what can be done. Those who may only look are not told.
+	Actions []Action `json:"actions,omitempty"`
+	// Alarm says what must not happen, and has: empty as long as all is well.
+	Alarm string `json:"alarm,omitempty"`
+	// Marks are instants of a recorded run that are worth going to.
+	Marks []Mark `json:"marks,omitempty"`
+}
+
+// An Action is something that a person may do.
+type Action struct {
+	Verb string `json:"verb"`
+	// On is what it is done to: member, link or group.
+	On    string `json:"on"`
+	Label string `json:"label"`
+	Help  string `json:"help,omitempty"`
+	// Key is the key that does it to what is chosen.
+	Key string `json:"key,omitempty"`
+	// If is in which state the member or the link must be for it to make sense; empty: in any.
+	If []string `json:"if,omitempty"`
+	// Grave marks what somebody may regret.
+	Grave bool `json:"grave,omitempty"`
+}
+
+// A Command is an action that was asked for.
+type Command struct {
+	Verb string `json:"verb"`
+	// Members are those that it is done to; of a link, both ends.
+	Members []string `json:"members,omitempty"`
+	Group   string   `json:"group,omitempty"`
+	Mode    Mode     `json:"mode,omitempty"`
+	// To is whom a group is handed over to.
+	To string `json:"to,omitempty"`
+	// Value is a number that some actions take, such as a step or a speed.
+	Value float64 `json:"value,omitempty"`
+}
+
+// A Tape is where a recorded run stands.
+type Tape struct {
+	// Step is how many of all Steps have happened, At the time of the run, and End its last instant.
+	Step  int           `json:"step"`
+	Steps int           `json:"steps"`
+	At    time.Duration `json:"at"`
+	End   time.Duration `json:"end"`
+	// Speed is how fast it plays: negative backwards, zero if it stands still.
+	Speed float64 `json:"speed"`
+	// Line is what happened last, as the trace has it.
+	Line string `json:"line,omitempty"`
+}
+
+// A Mark is an instant of a recorded run that is worth going to.
+type Mark struct {
+	Step int           `json:"step"`
+	At   time.Duration `json:"at"`
+	Text string        `json:"text"`
+}
+
+// Mode is what a group promises.
+type Mode string
+
+// The modes of groups.
+const (
+	Quorum     Mode = "quorum"     // at most one leader anywhere
+	Local      Mode = "local"      // one leader in every partition
+	Eventual   Mode = "eventual"   // all agree in the end
+	Consistent Mode = "consistent" // a leader once all agree on who failed
+)
+
+// A Member of the council.
+type Member struct {
+	Name  string      `json:"name"`
+	State MemberState `json:"state"`
+	// Trouble is what is wrong with it, in words.
+	Trouble     string `json:"trouble,omitempty"`
+	Incarnation uint32 `json:"incarnation,omitempty"`
+	// Leading is how many groups its programs lead.
+	Leading int `json:"leading,omitempty"`
+	// Pauses says by how much it woke up too late; nil if it did not say.
+	Pauses   *Pauses `json:"pauses,omitempty"`
+	Realtime bool    `json:"realtime,omitempty"`
+	// PacketsIn and PacketsOut are since its start.
+	PacketsIn  uint64 `json:"packetsIn,omitempty"`
+	PacketsOut uint64 `json:"packetsOut,omitempty"`
+}
+
+// MemberState is how a member is.
+type MemberState string
+
+// The states of members.
+const (
+	Up      MemberState = "up"
+	Joining MemberState = "joining" // runs, and does not take part yet
+	Paused  MemberState = "paused"
+	Down    MemberState = "down"
+	Silent  MemberState = "silent" // not heard of; nothing else is known
+)
+
+// Pauses are a member's own.
+type Pauses struct {
+	Median  time.Duration `json:"median"`
+	P99     time.Duration `json:"p99"`
+	Longest time.Duration `json:"longest"`
+}
+
+// A Link is one direction between two members: how To hears From.
+type Link struct {
+	From  string    `json:"from"`
+	To    string    `json:"to"`
+	State LinkState `json:"state"`
+	// Bound is the proven bound on the delay of the last packet; zero if nothing is proven.
+	Bound time.Duration `json:"bound,omitempty"`
+	// RoundTrip is measured by To.
+	RoundTrip time.Duration `json:"roundTrip,omitempty"`
+	// Made is what somebody did to it, in words: cut, or slowed down.
+	Made string `json:"made,omitempty"`
+}
+
+// LinkState is how a link is.
+type LinkState string
+
+// The states of links.
+const (
+	Fast    LinkState = "fast"    // its packets are proven to be in time
+	Slow    LinkState = "slow"    // not so proven
+	Cut     LinkState = "cut"     // nothing comes through
+	Unknown LinkState = "unknown" // nobody says
+)
+
+// A Group is an election.
+type Group struct {
+	Name string `json:"name"`
+	Mode Mode   `json:"mode"`
+	// Leaders are all that lead: in a quorum group at most one, or something is badly wrong.
+	Leaders []Leader `json:"leaders,omitempty"`
+	// Changed is when and Cause why its leader, or that there is none, last changed.
+	Changed time.Duration `json:"changed"`
+	Cause   string        `json:"cause,omitempty"`
+	// Changes counts.
+	Changes int `json:"changes,omitempty"`
+	// Views is what members believe, where the source knows.
+	Views []Sight `json:"views,omitempty"`
+}
+
+// A Leader leads a group, or a part of its members.
+type Leader struct {
+	Member string `json:"member"`
+	// Term is the number of the leadership, and Token the same as stores see it; local leaders have none.
+	Term  uint64 `json:"term,omitempty,string"`
+	Token uint64 `json:"token,omitempty,string"`
+	// Since is when it began to lead, Until when its lease ends unless it is renewed, Lease how long it is when new.
+	Since time.Duration `json:"since"`
+	Until time.Duration `json:"until,omitempty"`
+	Lease time.Duration `json:"lease,omitempty"`
+	// Support is who supports it, itself included, where that is known.
+	Support []string `json:"support,omitempty"`
+	// Local marks a leader of a partition only. It may stand beside the one of a quorum group, and is not it.
+	Local bool `json:"local,omitempty"`
+	// Stopping says that its program was asked to stop.
+	Stopping bool `json:"stopping,omitempty"`
+}
+
+// A Sight is whom a member believes to lead; nobody if Leader is empty.
+type Sight struct {
+	Member string `json:"member"`
+	Leader string `json:"leader,omitempty"`
+	Cause  string `json:"cause,omitempty"`
+}
+
+// A Tenure is one leadership, as long as it lasted.
+type Tenure struct {
+	ID     string `json:"id"`
+	Group  string `json:"group"`
+	Mode   Mode   `json:"mode"`
+	Member string `json:"member"`
+	Token  uint64 `json:"token,omitempty,string"`
+	Local  bool   `json:"local,omitempty"`
+	// From is when it began. To is when it ended; zero while it lasts.
+	From time.Duration `json:"from"`
+	To   time.Duration `json:"to,omitempty"`
+	// Evidence says how From and To are known, and Cause why it ended.
+	Evidence string `json:"evidence,omitempty"`
+	Cause    string `json:"cause,omitempty"`
+}
+
+// An Entry is a line of the log.
+type Entry struct {
+	ID     uint64        `json:"id"`
+	At     time.Duration `json:"at"`
+	Member string        `json:"member,omitempty"`
+	Group  string        `json:"group,omitempty"`
+	Text   string        `json:"text"`
+	// Tone is you (somebody did it), good, bad, or empty.
+	Tone string `json:"tone,omitempty"`
+}

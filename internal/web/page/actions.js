@@ -1,0 +1,99 @@
+// What can be done to what is chosen: buttons, and a key for each.
+
+import { byId, el, toast } from './dom.js';
+import { choose, command, state } from './state.js';
+
+let signature = '';
+
+export function start() {
+  document.addEventListener('keydown', key);
+}
+
+export function update(changed) {
+  if (['chosen', 'about', 'members', 'links', 'groups'].some((w) => changed.has(w))) render();
+}
+
+// possible returns the actions that make sense for what is chosen.
+function possible() {
+  const c = state.chosen;
+  if (!c) return [];
+  const states = c.kind === 'member' ? c.names.map((n) => state.members.get(n)?.state)
+    : c.kind === 'link' ? [state.links.get(c.names.join('>')), state.links.get([...c.names].reverse().join('>'))].map((l) => (l?.made ? 'made' : l?.state)) : [''];
+  return state.about.actions.filter((a) => a.on === c.kind && (!a.if || states.some((s) => a.if.includes(s))));
+}
+
+// title says what is chosen.
+function title() {
+  const c = state.chosen;
+  if (c.kind === 'link') return `Link ${c.names.join(' – ')}`;
+  if (c.kind === 'group') return `Group ${state.groups.get(c.key)?.name ?? ''}`;
+  return c.names.length > 1 ? `Members ${c.names.join(', ')}` : `Member ${c.names[0]}`;
+}
+
+function render() {
+  const c = state.chosen;
+  const list = possible();
+  const group = c?.kind === 'group' ? state.groups.get(c.key) : null;
+  const want = JSON.stringify([c, list, [...state.members.keys()], group?.leaders?.map((l) => l.member), state.about.actions.length]);
+  if (want === signature) return;
+  signature = want;
+  const box = byId('chosen');
+  if (!c) {
+    const hint = state.about.actions.some((a) => a.on === 'member') ? 'Choose a member or a link, and break it. Shift chooses several members.'
+      : state.tape ? 'Choose a member, a link or a group.' : 'Choose a group in the table to see who supports its leader.';
+    box.replaceChildren(el('p', { class: 'hint' }, hint));
+    return;
+  }
+  box.replaceChildren(el('strong', {}, title()), el('div', { class: 'actions', role: 'group', 'aria-label': `What to do to ${title()}` }, list.flatMap((a) => buttons(a, group))),
+    list.length ? null : el('p', { class: 'hint' }, 'Nothing can be done here.'));
+}
+
+function buttons(a, group) {
+  if (a.verb === 'transfer') {
+    const leader = group?.leaders?.find((l) => !l.local)?.member;
+    return [...state.members.keys()].filter((n) => n !== leader).map((n) => button({ ...a, label: `${a.label} ${n}`, key: '' }, n));
+  }
+  return [button(a)];
+}
+
+function button(a, to) {
+  return el('button', { type: 'button', class: a.grave ? 'grave' : '', title: a.help ?? '', data: { verb: a.verb, to: to ?? '' }, onclick: () => perform(a, to) },
+    a.label, a.key ? el('kbd', {}, a.key) : null);
+}
+
+async function perform(a, to) {
+  const c = state.chosen;
+  const body = { verb: a.verb };
+  if (c?.kind === 'group') {
+    const g = state.groups.get(c.key);
+    Object.assign(body, { group: g.name, mode: g.mode, to });
+  } else if (c) body.members = c.names;
+  try {
+    const said = await command(body);
+    if (said) toast(said);
+  } catch (error) {
+    toast(error.message, true);
+  }
+}
+
+// key does by the keyboard what the buttons do.
+function key(e) {
+  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.('input, select, textarea')) return;
+  if (e.key === 'Escape') {
+    choose(null);
+    return;
+  }
+  if (e.key === '/') {
+    byId('search').focus();
+    e.preventDefault();
+    return;
+  }
+  if (!state.chosen && document.activeElement?.dataset?.member) choose({ kind: 'member', names: [document.activeElement.dataset.member] });
+  if (!state.chosen) return;
+  const a = possible().find((p) => p.key === e.key && p.verb !== 'transfer');
+  if (a) {
+    e.preventDefault();
+    perform(a);
+  }
+}
+

@@ -1,0 +1,129 @@
+// Small helpers for elements, numbers and times.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+// el makes an element. Properties that begin with "on" are listeners; "data" is an object; null children are left out.
+export function el(name, properties = {}, ...children) {
+  return dress(document.createElement(name), properties, children);
+}
+
+// draw makes an element of a picture.
+export function draw(name, attributes = {}, ...children) {
+  return dress(document.createElementNS(SVG, name), attributes, children);
+}
+
+function dress(node, properties, children) {
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith('on')) node.addEventListener(key.slice(2), value);
+    else if (key === 'data') Object.assign(node.dataset, value);
+    else if (key === 'value') node.value = value;
+    else node.setAttribute(key, value === true ? '' : value);
+  }
+  node.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  return node;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+// attr changes an attribute only if it differs, so that nothing is drawn anew for nothing.
+export function attr(node, name, value) {
+  const text = String(value);
+  if (node.getAttribute(name) !== text) node.setAttribute(name, text);
+}
+
+export function text(node, value) {
+  if (node.textContent !== value) node.textContent = value;
+}
+
+// keep makes a list of children fit a list of keys: make is called for new keys, and what has no key any more goes.
+// Elements stay what they are, so that focus and hover stay with them.
+export function keep(parent, cache, keys, make) {
+  const wanted = new Set(keys);
+  for (const [key, node] of cache) {
+    if (!wanted.has(key)) {
+      node.remove();
+      cache.delete(key);
+    }
+  }
+  let at = parent.firstElementChild;
+  for (const key of keys) {
+    let node = cache.get(key);
+    if (!node) cache.set(key, (node = make(key)));
+    if (node === at) at = at.nextElementSibling;
+    else parent.insertBefore(node, at);
+  }
+}
+
+const MS = 1e6;
+
+// length shows nanoseconds for people: three figures are enough.
+export function length(ns) {
+  const abs = Math.abs(ns);
+  if (abs < 1000) return `${Math.round(ns)} ns`;
+  if (abs < MS) return `${figures(ns / 1000)} µs`;
+  if (abs < 1000 * MS) return `${figures(ns / MS)} ms`;
+  if (abs < 120000 * MS) return `${figures(ns / 1000 / MS)} s`;
+  const s = Math.round(ns / 1000 / MS);
+  return s < 7200 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${Math.floor(s / 3600)} h ${Math.floor(s / 60) % 60} min`;
+}
+
+function figures(x) {
+  const abs = Math.abs(x);
+  return x.toFixed(abs >= 100 ? 0 : abs >= 10 ? 1 : 2).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
+}
+
+// stamp shows an instant since the source began.
+export function stamp(ns) {
+  return `${(ns / 1000 / MS).toFixed(3)} s`;
+}
+
+// colour returns the class that gives a member its colour: leaders, their areas and their bars share it.
+export function colour(state, member) {
+  let i = 0;
+  for (const name of state.members.keys()) {
+    if (name === member) return `c${i % 9}`;
+    i++;
+  }
+  return 'c-none';
+}
+
+// tip shows evidence beside the pointer or the focus.
+export function tip(node, lines) {
+  const box = byId('tip');
+  if (!node) {
+    box.hidden = true;
+    return;
+  }
+  box.replaceChildren(...lines.filter(Boolean).map((l, i) => el(i ? 'p' : 'strong', {}, l)));
+  box.hidden = false;
+  const at = node.getBoundingClientRect();
+  const own = box.getBoundingClientRect();
+  const left = Math.min(Math.max(8, at.left + at.width / 2 - own.width / 2), innerWidth - own.width - 8);
+  const above = at.top - own.height - 8;
+  box.style.left = `${left}px`;
+  box.style.top = `${above < 8 ? at.bottom + 8 : above}px`;
+}
+
+// explain makes an element show a tip while it is pointed at or has the focus. lines is asked each time.
+export function explain(node, lines) {
+  const show = () => tip(node, lines());
+  const hide = () => tip(null);
+  node.addEventListener('pointerenter', show);
+  node.addEventListener('focus', show);
+  node.addEventListener('pointerleave', hide);
+  node.addEventListener('blur', hide);
+  return node;
+}
+
+let toastTimer = 0;
+
+// toast says something for a moment.
+export function toast(message, bad = false) {
+  const box = byId('toast');
+  box.textContent = message;
+  box.classList.toggle('bad', bad);
+  box.hidden = false;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { box.hidden = true; }, bad ? 8000 : 3000);
+}

@@ -1,0 +1,61 @@
+// The members in numbers: their own pauses, their packets, and how each hears the others.
+
+import { byId, colour, el, explain, length } from './dom.js';
+import { choose, state } from './state.js';
+
+let drawn = 0;
+let waiting = false;
+
+export function start() {}
+
+export function update(changed) {
+  if (changed.has('chosen') || changed.has('members') || changed.has('links')) waiting = true;
+}
+
+// Numbers that change ten times a second cannot be read: twice is enough.
+export function frame(at) {
+  if (!waiting || at - drawn < 500) return;
+  // What somebody is about to press must not be replaced.
+  if (byId('matrix').matches(':focus-within, :active')) return;
+  drawn = at;
+  waiting = false;
+  table();
+  matrix();
+}
+
+function table() {
+  const head = el('tr', {}, ['Member', 'State', 'Start', 'Leads', 'Own pauses: median', '99 %', 'longest', 'Packets in', 'out'].map((t) => el('th', { scope: 'col' }, t)));
+  const rows = [...state.members.values()].map((m) => el('tr', {},
+    el('th', { scope: 'row' }, el('span', { class: `badge ${colour(state, m.name)}` }, m.name)),
+    el('td', { title: m.trouble ?? '', class: m.state === 'up' && !m.trouble ? '' : 'warn' }, m.trouble ? `${m.state}: ${m.trouble}` : m.state),
+    number(m.incarnation), number(m.leading ?? 0),
+    number(m.pauses && length(m.pauses.median)), number(m.pauses && length(m.pauses.p99)), number(m.pauses && length(m.pauses.longest)),
+    number(m.packetsIn), number(m.packetsOut)));
+  byId('members-table').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));
+}
+
+function number(value) {
+  return el('td', { class: 'number' }, value === undefined || value === null ? '' : String(value));
+}
+
+function matrix() {
+  const names = [...state.members.keys()];
+  const head = el('tr', {}, el('th', { scope: 'col' }, 'hears'), names.map((n) => el('th', { scope: 'col' }, n)));
+  const rows = names.map((to) => el('tr', {}, el('th', { scope: 'row' }, to), names.map((from) => cell(from, to))));
+  byId('matrix').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));
+}
+
+function cell(from, to) {
+  if (from === to) return el('td', { class: 'self' });
+  const l = state.links.get(`${from}>${to}`);
+  if (!l) return el('td', {}, '');
+  const names = [...state.members.keys()];
+  const pair = names.indexOf(from) < names.indexOf(to) ? [from, to] : [to, from];
+  const chosen = state.chosen?.kind === 'link' && state.chosen.names.join() === pair.join();
+  const label = l.state === 'cut' ? 'cut' : l.bound ? length(l.bound) : l.state === 'unknown' ? '?' : l.state;
+  const button = el('button', { type: 'button', class: l.state, data: { link: `${from}>${to}` }, 'aria-pressed': chosen,
+    'aria-label': `${to} hears ${from}: ${l.state}, ${label}`, onclick: () => choose({ kind: 'link', names: pair }) }, label);
+  explain(button, () => [`${to} hears ${from}: ${l.state}`, l.bound ? `last packet proven within ${length(l.bound)}` : 'nothing is proven',
+    l.roundTrip ? `round trip ${length(l.roundTrip)}` : '', l.made ? `you: ${l.made}` : '']);
+  return el('td', {}, button);
+}

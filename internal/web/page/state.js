@@ -1,0 +1,201 @@
+// The state of the page: what the source said, what is chosen, and the connection that keeps it up to date.
+
+export const state = {
+  about: { kind: '', title: '', actions: [] },
+  // tape is where a recorded run stands; null if this is life.
+  tape: null,
+  members: new Map(),
+  links: new Map(),
+  groups: new Map(),
+  tenures: new Map(),
+  log: new Map(),
+  // chosen is what actions are done to: {kind: 'member', names: [...]}, {kind: 'link', names: [a, b]} or {kind: 'group', key}.
+  chosen: null,
+  // shown is the key of the group that the picture is about.
+  shown: '',
+  connection: 'connecting',
+};
+
+const keys = {
+  members: (m) => m.name,
+  links: (l) => `${l.from}>${l.to}`,
+  groups: (g) => `${g.mode}:${g.name}`,
+  tenures: (t) => t.id,
+  log: (e) => String(e.id),
+};
+
+const listeners = new Set();
+
+// onChange calls f with the names of what changed.
+export function onChange(f) {
+  listeners.add(f);
+}
+
+let dirty = new Set();
+let planned = false;
+
+// touch says that something changed. Listeners hear of it once, before the next frame; where nobody looks there are no
+// frames, and a timer serves.
+export function touch(...what) {
+  what.forEach((w) => dirty.add(w));
+  if (planned) return;
+  planned = true;
+  if (document.hidden) setTimeout(tell, 200);
+  else requestAnimationFrame(tell);
+}
+
+function tell() {
+  const changed = dirty;
+  dirty = new Set();
+  planned = false;
+  for (const f of listeners) f(changed);
+}
+
+// The clock of the source, in milliseconds, against that of this page.
+let offset = null;
+let heard = 0;
+
+// now returns the time of the source in nanoseconds.
+export function now() {
+  const tape = state.tape;
+  const since = performance.now() - heard;
+  if (tape) {
+    const at = tape.at + tape.speed * Math.min(since, 100) * 1e6;
+    return Math.min(Math.max(0, at), tape.end);
+  }
+  return offset === null ? 0 : (performance.now() + offset) * 1e6;
+}
+
+function setClock(ns) {
+  heard = performance.now();
+  const fresh = ns / 1e6 - heard;
+  // A message that took longer makes the source's clock seem late: so the earliest word counts, with some forgetting.
+  offset = offset === null || fresh > offset || Math.abs(fresh - offset) > 1000 ? fresh : offset + (fresh - offset) * 0.05;
+}
+
+function apply(update) {
+  if (update.reset) {
+    for (const kind of Object.keys(keys)) {
+      state[kind].clear();
+      touch(kind);
+    }
+  }
+  if (update.about) {
+    state.about = { actions: [], ...update.about };
+    touch('about');
+  }
+  if (update.tape) {
+    state.tape = update.tape;
+    touch('tape');
+  }
+  for (const [kind, key] of Object.entries(keys)) {
+    const items = update[kind];
+    const gone = update.gone?.[kind];
+    if (!items && !gone) continue;
+    gone?.forEach((k) => state[kind].delete(k));
+    items?.forEach((item) => state[kind].set(key(item), item));
+    touch(kind);
+  }
+  setClock(update.now);
+}
+
+// The connection. A page that hears nothing for a while, although the source says the time every second, is cut off,
+// whatever the browser thinks.
+const SILENCE = 5000;
+let source = null;
+let last = '';
+let retry = 0;
+let watchdog = 0;
+
+export function connect() {
+  source?.close();
+  source = new EventSource(`api/events${last ? `?last=${encodeURIComponent(last)}` : ''}`);
+  source.onmessage = (event) => {
+    last = event.lastEventId || last;
+    retry = 0;
+    apply(JSON.parse(event.data));
+    setConnection('live');
+    watch();
+  };
+  source.onerror = lost;
+  watch();
+}
+
+function watch() {
+  clearTimeout(watchdog);
+  watchdog = setTimeout(lost, SILENCE);
+}
+
+function lost() {
+  source?.close();
+  source = null;
+  setConnection('lost');
+  clearTimeout(watchdog);
+  watchdog = setTimeout(connect, Math.min(250 * 2 ** retry++, 4000));
+}
+
+function setConnection(how) {
+  if (state.connection === how) return;
+  state.connection = how;
+  touch('connection');
+}
+
+// do asks the source for something and returns what it says.
+export async function command(body) {
+  const answer = await fetch('api/do', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+  return outcome(answer);
+}
+
+// load hands a file over.
+export async function load(file) {
+  return outcome(await fetch(`api/load?name=${encodeURIComponent(file.name)}`, { method: 'POST', body: file }));
+}
+
+async function outcome(answer) {
+  let said = {};
+  try {
+    said = await answer.json();
+  } catch {
+    said = { error: `the server answered ${answer.status}` };
+  }
+  if (!answer.ok) throw new Error(said.error ?? `the server answered ${answer.status}`);
+  return said.text;
+}
+
+// choose makes something what actions are done to.
+export function choose(what) {
+  state.chosen = what;
+  touch('chosen');
+}
+
+// show makes a group the one that the picture is about.
+export function show(key) {
+  state.shown = key;
+  touch('shown');
+}
+
+// shownGroup returns the group that the picture is about: the chosen one, or the first quorum group.
+export function shownGroup() {
+  const chosen = state.groups.get(state.shown);
+  if (chosen) return chosen;
+  let first = null;
+  for (const g of state.groups.values()) {
+    if (g.mode === 'quorum') return g;
+    first ??= g;
+  }
+  return first;
+}
+
+// areas returns the parts into which a group's members fall: a leader with those who support it or, where that is not
+// known, with those who believe in it.
+export function areas(group) {
+  if (!group) return [];
+  return (group.leaders ?? []).map((leader) => {
+    let members = leader.support;
+    if (!members?.length) {
+      members = (group.views ?? []).filter((v) => v.leader === leader.member).map((v) => v.member);
+    }
+    if (!members.includes(leader.member)) members = [leader.member, ...members];
+    return { leader, members };
+  });
+}
