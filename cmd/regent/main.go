@@ -30,6 +30,7 @@ var subcommands = []func() *cobra.Command{
 	initCommand,
 	keygenCommand,
 	labCommand,
+	replayCommand,
 	simCommand,
 	versionCommand,
 }
