@@ -37,4 +37,6 @@
 //   - A ping is numbered by its sender's clock. It counts within one incarnation only, in which that clock does not go back,
 //     and so nobody has to remember when a ping was sent. What is echoed proves contact as of when the ping left, not of when the
 //     echo came: late echoes do not keep a link up, and both ends of a cut link are down one tout after the cut.
+//   - Only pings of after a Down count towards the next Up, or an end that followed a Down, its own proof of contact still
+//     fresh, would be up again at once and take the other end through one more bounce.
 package link

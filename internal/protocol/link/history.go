@@ -44,8 +44,11 @@ type history struct {
 	own, seen uint64
 	// ping is the peer's latest, to be echoed.
 	ping protocol.Time
-	// contact is when the latest of one's own pings left that the peer has echoed; 0: none was.
+	// contact is when the latest of one's own pings left that the peer has echoed since the link last went down; 0: none was.
 	contact protocol.Time
+	// fell is when the link last went down. Pings of before prove nothing any more, or an end that merely followed would come up
+	// again at once, by what the other end found to be too little.
+	fell protocol.Time
 }
 
 func (h *history) up() bool { return h.own%2 == 1 }
@@ -56,8 +59,10 @@ func (h *history) silent(now protocol.Time, length time.Duration) bool {
 }
 
 // turn makes one transition.
-func (h *history) turn(why Why) Change {
-	h.own++
+func (h *history) turn(now protocol.Time, why Why) Change {
+	if h.own++; !h.up() {
+		h.contact, h.fell = 0, now
+	}
 	return Change{Peer: h.peer, Count: h.own, Up: h.up(), Why: why}
 }
 
@@ -67,7 +72,7 @@ func (h *history) hear(now protocol.Time, head *Header, matching bool) {
 	if !matching {
 		return
 	}
-	if head.Echo <= now { // a ping that was not sent yet proves nothing
+	if head.Echo >= h.fell && head.Echo <= now { // nor does one that was not sent yet
 		h.contact = max(h.contact, head.Echo)
 	}
 	h.seen = max(h.seen, head.Count)

@@ -61,7 +61,7 @@ func (l *Links) Receive(now protocol.Time, r *protocol.Receive) ([]Change, []Mes
 		return nil, nil
 	}
 	if from.Inc > e.peer.Inc {
-		l.renew(e, from)
+		l.renew(now, e, from)
 	}
 	head := m.Head()
 	matching := head.Peer == l.config.Inc
@@ -82,13 +82,13 @@ func (l *Links) Receive(now protocol.Time, r *protocol.Receive) ([]Change, []Mes
 // judge makes the transitions that follow from what was heard.
 func (l *Links) judge(now protocol.Time, e *end) {
 	for e.seen > e.own {
-		l.turn(e, Followed)
+		l.turn(now, e, Followed)
 	}
 	switch {
 	case e.up() && e.silent(now-l.zero, l.config.Tout):
-		l.turn(e, Tout)
+		l.turn(now, e, Tout)
 	case !e.up() && e.seen >= e.own && !e.silent(now-l.zero, l.config.Tin):
-		l.turn(e, Tin)
+		l.turn(now, e, Tin)
 	}
 }
 
@@ -110,9 +110,9 @@ func (l *Links) take(e *end, m Message) {
 }
 
 // renew begins a history with a new incarnation of the peer.
-func (l *Links) renew(e *end, peer protocol.Ident) {
+func (l *Links) renew(now protocol.Time, e *end, peer protocol.Ident) {
 	if e.up() {
-		l.turn(e, Restarted)
+		l.turn(now, e, Restarted)
 	}
 	e.discard()
 	e.history = history{peer: peer}
@@ -120,10 +120,10 @@ func (l *Links) renew(e *end, peer protocol.Ident) {
 }
 
 // turn makes one transition.
-func (l *Links) turn(e *end, why Why) {
+func (l *Links) turn(now protocol.Time, e *end, why Why) {
 	e.discard()
 	l.busy.Add(e.peer.Rank)
-	c := e.history.turn(why)
+	c := e.history.turn(now-l.zero, why)
 	if c.Up {
 		l.check = min(l.check, l.expiry(e))
 	}
@@ -150,7 +150,7 @@ func (l *Links) Tick(now protocol.Time) []Change {
 	}
 	for r := range l.ends {
 		if e := &l.ends[r]; e.up() && e.silent(now-l.zero, l.config.Tout) {
-			l.turn(e, Tout)
+			l.turn(now, e, Tout)
 		}
 	}
 	l.recheck()

@@ -21,7 +21,7 @@ type LinkLimits struct {
 // NewLinks returns the checkers of all that links promise, for any machine that states what its links do. They need the records of
 // messages.
 func NewLinks(t Truth, l LinkLimits) []Checker {
-	return []Checker{NewSlack(), NewSequence(), NewSevered(t, l.Tout, l.Late), NewSingle(), NewInSession(t, l.Patience),
+	return []Checker{NewSlack(), NewSequence(), NewSevered(t, l.Tout, l.Late), NewSingle(t), NewInSession(t, l.Patience),
 		NewConnected(t, l.Settle)}
 }
 

@@ -61,18 +61,44 @@ func TestTransitionsAreOneSequence(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatTheOtherDidIsFollowed(t *testing.T) {
-	tell(t, func(Truth) Checker { return NewSingle() }, []story{
-		{"after the other", `
+func TestWhatOneEndFindsOutMakesOneTransitionAtEach(t *testing.T) {
+	const contact = `
+0.5s b deliver to=a
+0.6s a deliver to=b`
+	tell(t, func(t Truth) Checker { return NewSingle(t) }, []story{
+		{"after the other", contact + `
 1s a link to=b seq=1 why=tin
 2s b link to=a seq=1 why=followed`, ""},
-		{"both by themselves", `
+		{"both by themselves", contact + `
+0.7s b deliver to=a
 1s a link to=b seq=1 why=tin
 2s b link to=a seq=1 why=tin`, ""},
-		{"before the other", `
+		{"before the other", contact + `
 1s a link to=b seq=1 why=tin
 2s b link to=a seq=1 why=followed
 3s b link to=a seq=2 why=followed`, "follows transition 2"},
+		{"without having heard anything", `
+1s a link to=b seq=1 why=tin`, "takes its link to b/1 up, although since 0s"},
+		{"without having been heard", `
+0.5s a deliver to=b
+1s a link to=b seq=1 why=tin`, "nothing has gone there and back"},
+		{"up again by what was said before it went down", contact + `
+1s a link to=b seq=1 why=tin
+2s a link to=b seq=2 why=tout
+2s a link to=b seq=3 why=tin`, "takes its link to b/1 up, although since 2s"},
+		{"up again by what was said after it", contact + `
+1s a link to=b seq=1 why=tin
+2s a link to=b seq=2 why=tout
+2.1s b deliver to=a
+2.2s a deliver to=b
+2.2s a link to=b seq=3 why=tin`, ""},
+		{"a peer that restarts may have heard something", contact + `
+1s a link to=b seq=1 why=tin
+2s a link to=b seq=2 why=restarted
+2s a link to=b/2 seq=1 why=tin`, ""},
+		{"a member that restarts has heard nothing", contact + `
+1s a/2 restart
+2s a/2 link to=b seq=1 why=tin`, "since 1s"},
 	})
 }
 
