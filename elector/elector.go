@@ -8,8 +8,10 @@
 //	TimeFree   no time-out can be relied on, but the answers of one member are always among the first
 //	FSource    one member has timely links out to f others
 //	Hybrid     either of the two above, whichever it is
-//	Rank       all links are timely in the end; simple, n² messages, and whoever ranks first deposes others
-//	Ring       the same, where who comes next is watched by who came before
+//	Rank       all links are timely in the end; simple, n² messages, and whoever ranks first is trusted as soon as it is heard
+//	Ring       the same, but members watch only the next before and after them
+//
+// The last two are for quorum groups only.
 //
 // docs/stable.md and docs/timefree.md say more, with numbers.
 package elector

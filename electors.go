@@ -1,0 +1,108 @@
+package regent
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/elector"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/counter"
+	"github.com/regentproject/regent/internal/protocol/fsource"
+	"github.com/regentproject/regent/internal/protocol/hybrid"
+	"github.com/regentproject/regent/internal/protocol/rank"
+	"github.com/regentproject/regent/internal/protocol/ring"
+	"github.com/regentproject/regent/internal/protocol/stable"
+	"github.com/regentproject/regent/internal/protocol/timefree"
+)
+
+// A pace is how an elector is to be run.
+type pace struct {
+	self    protocol.Rank
+	members int
+	inc     protocol.Inc
+	group   protocol.Group
+	// period is how often somebody says that it is alive, and suspect how long it may be silent.
+	period, suspect time.Duration
+	// gate and candidates are for electors that have room for them.
+	gate       protocol.Quorums
+	candidates protocol.Set
+	timing     *Timing
+}
+
+// newElector makes a machine that says whom to trust.
+func (p *pace) newElector(kind elector.Kind) (protocol.Machine, error) {
+	switch kind {
+	case elector.Stable:
+		return stable.New(p.stable())
+	case elector.TimeFree:
+		c, err := p.timefree()
+		if err != nil {
+			return nil, err
+		}
+		return timefree.New(c)
+	case elector.FSource:
+		c, err := p.fsource()
+		if err != nil {
+			return nil, err
+		}
+		return fsource.New(c)
+	case elector.Hybrid:
+		q, err := p.timefree()
+		if err != nil {
+			return nil, err
+		}
+		a, err := p.fsource()
+		if err != nil {
+			return nil, err
+		}
+		return hybrid.New(hybrid.Config{Config: q.Config, Query: q, Alive: a})
+	case elector.Rank:
+		return rank.New(rank.Config{Self: p.self, Members: p.members, Inc: p.inc, Group: p.group, Period: p.period, Timeout: p.suspect,
+			Grow: p.period, Cap: 4 * p.suspect})
+	case elector.Ring:
+		return ring.New(ring.Config{Self: p.self, Members: p.members, Inc: p.inc, Group: p.group, Period: p.period, Timeout: p.suspect})
+	}
+	return nil, kind.Check()
+}
+
+// stable is Fig. 5 of its paper, with OKs twice in each δ so that a lost one does no harm. Of δ, timers and the wait for a
+// packet to fill may use as much as Delay; what is left, messages may take.
+func (p *pace) stable() stable.Config {
+	c := stable.Config{Self: p.self, Members: p.members, Inc: p.inc, Group: p.group, Ping: true, Gate: p.gate, Candidates: p.candidates,
+		Period: p.period, Delta: 2 * p.period, Rho: p.timing.rho()}
+	c.Expiry = max(c.Delta/2, c.Delta-p.timing.Delay)
+	return c
+}
+
+// counters is what the electors that count suspicions have in common.
+func (p *pace) counters() (counter.Config, error) {
+	c := counter.Default(p.self, p.members, p.inc)
+	c.Group, c.F = p.group, tolerated(p.members)
+	if p.members < 3 {
+		return c, fmt.Errorf("%d members: must be at least 3, of which one may be down; use %s in a council of one or two",
+			p.members, elector.Stable)
+	}
+	c.Report, c.Limit = max(c.Report, 4*p.suspect), max(c.Limit, 16*p.suspect)
+	return c, nil
+}
+
+// tolerated is f: how many of n members may be down. A minority, and so at most n-2.
+func tolerated(n int) int { return max(1, (n-1)/2) }
+
+func (p *pace) timefree() (timefree.Config, error) {
+	common, err := p.counters()
+	if err != nil {
+		return timefree.Config{}, fmt.Errorf("elector %s: %w", elector.TimeFree, err)
+	}
+	t := timefree.Default(p.self, p.members, p.inc)
+	t.Config, t.Period, t.RepeatMin, t.RepeatMax = common, p.period, p.timing.RoundTrip, max(t.RepeatMax, 4*p.timing.RoundTrip)
+	return t, nil
+}
+
+func (p *pace) fsource() (fsource.Config, error) {
+	common, err := p.counters()
+	if err != nil {
+		return fsource.Config{}, fmt.Errorf("elector %s: %w", elector.FSource, err)
+	}
+	return fsource.Config{Config: common, Period: p.period, Timeout: p.suspect, Grow: p.period, Cap: 8 * p.suspect}, nil
+}
