@@ -135,6 +135,7 @@ func (g *group) issue(now protocol.Time, v View, how string) {
 	for r := range g.peers {
 		g.repeat(now, protocol.Rank(r))
 	}
+	g.announce()
 }
 
 // repeat sends a peer the view that is pending, unless it has it.
@@ -216,8 +217,10 @@ func (g *group) onRecovered(protocol.Time) {
 }
 
 // may says whether the next change may be decided: the last one was reported and its recovery is over, or its manager died in it.
+// Without an authority nobody can announce what a dead manager has not reported.
 func (g *group) may(present *protocol.Set) bool {
-	return g.reported == g.view.Number && (g.recovered == g.view.Number || !present.Has(g.view.Manager))
+	died := !present.Has(g.view.Manager)
+	return (g.reported == g.view.Number || died && g.m.below == nil) && (g.recovered == g.view.Number || died)
 }
 
 // decide takes the members on to the next view, if all of them agree on it.
@@ -273,6 +276,7 @@ func (g *group) lead(now protocol.Time) bool {
 	v := r.best
 	if !v.Members.Has(g.me) {
 		g.install(now, v, "heard")
+		g.announce()
 		return false
 	}
 	v.Number.Token, v.Manager = g.lease.token, g.me
@@ -307,8 +311,7 @@ func (g *group) form(now protocol.Time) {
 	if g.m.below != nil && g.reading.best.after(&g.view) {
 		g.view = g.reading.best
 	}
-	next := g.next(g.view.Members.Minus(all), all)
-	next.Members = all
+	next := g.next(g.view.Members, all) // whoever was of the last view has died in it
 	g.fact(protocol.Fact{Ev: protocol.EvConv, Peer: g.peers[g.me].ident, Members: next.Members, Term: next.Number.Token, Gen: next.Number.Vid})
 	g.issue(now, next, "decided")
 }

@@ -142,6 +142,7 @@ func (g *group) die(cause protocol.Cause) {
 		g.enter(g.rest())
 	}
 	g.publishDead(cause, told)
+	g.stateNode()
 }
 
 // announce tells all that are linked where this member stands.
@@ -195,6 +196,7 @@ func (g *group) onState(now protocol.Time, from protocol.Rank, s *State) {
 	g.again = true
 	if s.View.after(&g.view) {
 		g.install(now, s.View, "heard")
+		g.announce()
 	}
 	if s.View.Number != g.view.Number {
 		return
@@ -244,7 +246,7 @@ func (g *group) joining() protocol.Set {
 }
 
 // install makes a view this member's own: one that it decided or announces, that its manager told it, or that it heard of from
-// another member.
+// another member. The others are told after this: those that are taken in must hear of it from the manager first.
 func (g *group) install(now protocol.Time, v View, how string) {
 	before := g.view.Number.Vid
 	g.view = v
@@ -253,17 +255,18 @@ func (g *group) install(now protocol.Time, v View, how string) {
 	g.m.note()
 	g.fact(protocol.Fact{Ev: protocol.EvInstall, Peer: g.peers[v.Manager].ident, Members: v.Members, Term: v.Number.Token,
 		Gen: v.Number.Vid, Seq: v.Parent.Vid, Why: how, Detail: v})
+	taken := v.Joined.Has(g.me) && v.Number.Vid > before
 	switch {
-	case !v.Members.Has(g.me):
+	case !v.Members.Has(g.me) || taken && g.told != Number{}:
+		// The others took this member for dead, be it that they knew no better: it must not go on with what it had.
 		if g.phase == Alive {
 			g.die(protocol.Cause{Code: protocol.Excluded, Peer: v.Manager})
 		}
-	case g.phase == Joining && v.Joined.Has(g.me) && v.Number.Vid > before && g.known:
-		// Taken in, after it died: before had it as a member or did not.
+	case g.phase == Joining && taken && g.known:
 		g.phase = Alive
 		g.stay.begin(g, now)
+		g.stateNode()
 	}
-	g.announce()
 }
 
 // onInstall takes a manager's decision.
@@ -273,6 +276,7 @@ func (g *group) onInstall(now protocol.Time, from protocol.Rank, v *View) {
 	}
 	if v.after(&g.view) {
 		g.install(now, *v, "told")
+		g.announce()
 	}
 	if v.Number == g.view.Number && v.Manager == g.view.Manager {
 		g.known = true

@@ -86,6 +86,7 @@ func (g *group) extend(now protocol.Time) {
 		g.again = g.again || s.end == 0
 		s.end = end
 		g.m.out.Horizons = append(g.m.out.Horizons, protocol.Horizon{ID: s.horizon, Until: end})
+		g.fact(protocol.Fact{Ev: protocol.EvHorizon, Seq: uint64(s.horizon), Until: end})
 	}
 }
 
