@@ -104,6 +104,7 @@ func All() []*Protocol {
 	all = append(append(all, detectProtocol()), ringProtocols()...)
 	all = append(all, stackProtocols()...)
 	all = append(all, counterProtocols()...)
+	all = append(all, rainProtocols()...)
 	slices.SortFunc(all, func(a, b *Protocol) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
