@@ -72,7 +72,10 @@ func New(ctx context.Context, conn net.Conn, clock clock.Clock) (*Conn, error) {
 
 // greet speaks first, so that the agent knows which of its languages is spoken, and reads what the agent says of itself.
 func (c *Conn) greet(in *Reader) error {
-	before := c.clock.Now()
+	before, err := HostLow()
+	if err != nil {
+		return err
+	}
 	if _, err := c.conn.Write([]byte("{\"do\":\"hello\"}\n")); err != nil {
 		return err
 	}
@@ -89,7 +92,11 @@ func (c *Conn) greet(in *Reader) error {
 	if c.hello.Version != Version {
 		return fmt.Errorf("speaks version %d, this program %d: upgrade the older of the two", c.hello.Version, Version)
 	}
-	if now := protocol.Time(c.hello.Now); now < before.Add(-Skew) || now > c.clock.Now().Add(Skew) {
+	after, err := HostHigh()
+	if err != nil {
+		return err
+	}
+	if now := protocol.Time(c.hello.Now); now < before.Add(-Skew) || now > after.Add(Skew) {
 		return errors.New("its clock is not that of this process: the two must share a time namespace")
 	}
 	return nil
@@ -103,6 +110,16 @@ func (c *Conn) Guard() time.Duration { return c.hello.Guard }
 
 // Greeting returns all that the agent said of itself.
 func (c *Conn) Greeting() Event { return c.hello }
+
+// own turns an instant of the clock of the host into one of this process's, rounded down.
+func (c *Conn) own(host int64) protocol.Time {
+	mine := c.clock.Now()
+	now, err := HostHigh()
+	if err != nil {
+		return 0
+	}
+	return mine.Add(protocol.Time(host).Sub(now))
+}
 
 // Now reads the clock that ends of leases are told on.
 func (c *Conn) Now() protocol.Time { return c.clock.Now() }
@@ -282,7 +299,7 @@ func (c *Conn) Watch(ctx context.Context, group string, f func(json.RawMessage) 
 // watchDepth is how many views may wait for a slow watcher.
 const watchDepth = 256
 
-// A Confirmation says who leads a group, proven until an instant of the host's lease clock.
+// A Confirmation says who leads a group, proven until an instant of this process's lease clock.
 type Confirmation struct {
 	Leader string
 	Token  uint64
@@ -301,5 +318,5 @@ func (c *Conn) Verify(ctx context.Context, group string) (Confirmation, error) {
 	if e.NoLeader {
 		return Confirmation{}, fmt.Errorf("%w: %s", ErrNoLeader, e.Error)
 	}
-	return Confirmation{Leader: e.Leader, Token: e.Token, Until: protocol.Time(e.Until)}, failure(&e)
+	return Confirmation{Leader: e.Leader, Token: e.Token, Until: c.own(e.Until)}, failure(&e)
 }

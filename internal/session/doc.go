@@ -5,6 +5,7 @@
 //	read.go     reading them: bounded, strict
 //	conn.go     a connection of a program: requests, answers
 //	lease.go    a leadership as the program sees it
+//	host_*.go   the clock that they share
 //
 // # Lines
 //
@@ -77,15 +78,19 @@
 //
 // # Clocks
 //
-// until and now are instants of the lease clock of the host, which all its processes share:
+// until and now are instants of the clock of the host, which all its processes share:
 //
 //	CLOCK_MONOTONIC_RAW + (CLOCK_BOOTTIME - CLOCK_MONOTONIC)
 //
-// Each process reads the second part for itself, which may come to a difference of a little more than a millisecond
-// (internal/clock); the agent takes [Skew] off every end that it tells. Processes in another time namespace have other
-// clocks: the program's side compares now of hello with its own clock and refuses to go on. Programs that do not want
-// to read such clocks ask alive: the remaining of its answer may be counted from the moment when the question was sent,
-// on any clock. That of other events is counted from when the agent wrote it, which is some time before it is read.
+// It advances as the lease clock of a process does (internal/clock), which has an origin of its own: the agent turns ends of
+// leases into instants of the host's when it tells them, and the program's side turns them into instants of its own when
+// it hears of them, both rounded down. Lease clocks do not notice when the machine is suspended for less than a
+// millisecond, so the agent takes [Skew] off every end that it tells. Processes in another time namespace have other
+// clocks: the program's side compares now of hello with what it reads, and refuses to go on.
+//
+// Programs that do not want to read such clocks ask alive: the remaining of its answer may be counted from the moment when
+// the question was sent, on any clock. That of other events is counted from when the agent wrote it, which is some time
+// before it is read.
 package session
 
 import "time"
@@ -93,5 +98,5 @@ import "time"
 // Version is that of the lines.
 const Version = 1
 
-// Skew is by how much the lease clocks of two processes of a host may differ.
+// Skew is by how much the lease clocks of two processes of a host may run apart.
 const Skew = 1200 * time.Microsecond

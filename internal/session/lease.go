@@ -19,7 +19,7 @@ type Lease struct {
 	id    uint64
 	group string
 	token atomic.Uint64
-	// end is the instant that was told last; it only grows while the lease runs.
+	// end is the instant that was told last, on the lease clock of this process; it only grows.
 	end atomic.Int64
 	// ended says that the lease counts no more, whatever comes.
 	ended atomic.Bool
@@ -109,8 +109,8 @@ func (l *Lease) take(e *Event) {
 	}
 }
 
-func (l *Lease) extend(until int64) {
-	if until > l.end.Load() {
+func (l *Lease) extend(host int64) {
+	if until := int64(l.conn.own(host)); until > l.end.Load() {
 		l.end.Store(until)
 	}
 }

@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/why"
+)
+
+// ResignOrder is the body of a resign: with a token it is carried out only if that is the leader's.
+type ResignOrder struct {
+	Token uint64 `json:"token,omitempty"`
+}
+
+// TransferOrder is the body of a transfer.
+type TransferOrder struct {
+	To    string `json:"to"`
+	Token uint64 `json:"token,omitempty"`
+}
+
+// EdictOrder is the body of an edict: it is given only to whom has the leader's token.
+type EdictOrder struct {
+	Token uint64 `json:"token"`
+}
+
+// Outcome is what became of an order.
+type Outcome struct {
+	Group string `json:"group"`
+	// Leader is who leads now, as far as this member knows; empty if nobody does.
+	Leader string `json:"leader"`
+	Token  uint64 `json:"token,omitempty"`
+}
+
+// StampInfo is an edict.
+type StampInfo struct {
+	Group string `json:"group"`
+	Token uint64 `json:"token"`
+	Stamp string `json:"stamp"`
+}
+
+// orders are the routes that change something.
+func orders() []route {
+	refused := map[int]any{200: Outcome{}, 400: Refusal{}, 404: Refusal{}, 409: Refusal{}, 413: Refusal{}, 503: Refusal{}}
+	return []route{
+		{method: "POST", path: "/v1/groups/{group}/resign", needs: writer, in: ResignOrder{}, out: refused,
+			says: "Ask the program here that leads to stop, and give the group up once it has.", serve: (*Agent).serveResign},
+		{method: "POST", path: "/v1/groups/{group}/transfer", needs: writer, in: TransferOrder{}, out: refused,
+			says: "Ask the program here that leads to stop, and hand the group over to another member once it has.", serve: (*Agent).serveTransfer},
+		{method: "POST", path: "/v1/groups/{group}/edict", needs: writer, in: EdictOrder{},
+			out:  map[int]any{200: StampInfo{}, 400: Refusal{}, 404: Refusal{}, 409: Refusal{}, 413: Refusal{}},
+			says: "Stamp an order of the program here that leads.", serve: (*Agent).serveEdict},
+	}
+}
+
+// commanded returns the candidate that leads the group of a request here, if it has the token.
+func (a *Agent) commanded(q *http.Request, token uint64) (*candidate, error) {
+	c, err := a.known(q)
+	if err != nil {
+		return nil, err
+	}
+	return a.commandedIn(c, token)
+}
+
+func (a *Agent) commandedIn(c *Change, token uint64) (*candidate, error) {
+	k := a.leader(c.Group)
+	if k == nil {
+		if c.Leader == "" {
+			return nil, failf(http.StatusConflict, "group %s: nobody leads it, as far as %s knows", c.Group, a.name)
+		}
+		return nil, failf(http.StatusConflict, "group %s: %s leads it: ask its agent", c.Group, c.Leader)
+	}
+	if l := k.current(); token != 0 && l.Token() != token {
+		return nil, failf(http.StatusConflict, "group %s: token %d is not that of its leader, %d", c.Group, token, l.Token())
+	}
+	return k, nil
+}
+
+func (a *Agent) serveResign(w http.ResponseWriter, q *http.Request) {
+	var body ResignOrder
+	err := decode(q, &body)
+	if err == nil {
+		var k *candidate
+		if k, err = a.commanded(q, body.Token); err == nil {
+			err = a.command(w, q, k, newOrder(regent.Cause{Why: why.Resigned, Member: a.name}, ""))
+		}
+	}
+	a.outcome(w, q, err)
+}
+
+func (a *Agent) serveTransfer(w http.ResponseWriter, q *http.Request) {
+	var body TransferOrder
+	err := decode(q, &body)
+	if err == nil {
+		var k *candidate
+		if k, err = a.commanded(q, body.Token); err == nil {
+			if err = a.heir(body.To); err == nil {
+				err = a.command(w, q, k, newOrder(regent.Cause{Why: why.Transferred, Member: body.To}, body.To))
+			}
+		}
+	}
+	a.outcome(w, q, err)
+}
+
+// heir says why a member cannot be handed anything.
+func (a *Agent) heir(to string) error {
+	if to == "" {
+		return failf(http.StatusBadRequest, "to whom? name a member in \"to\"")
+	}
+	if to == a.name {
+		return failf(http.StatusBadRequest, "%s leads already", to)
+	}
+	for _, m := range a.Members() {
+		switch {
+		case m.Name != to:
+		case !m.Heard:
+			return failf(http.StatusConflict, "member %s was not heard yet", to)
+		default:
+			return nil
+		}
+	}
+	return failf(http.StatusBadRequest, "no member %q in the council", to)
+}
+
+// command gives an order and waits for its outcome, for as long as its sender does.
+func (a *Agent) command(w http.ResponseWriter, q *http.Request, k *candidate, o *order) error {
+	patient(w)
+	return a.order(q.Context(), k, o)
+}
+
+// order gives an order and waits for its outcome.
+func (a *Agent) order(ctx context.Context, k *candidate, o *order) error {
+	select {
+	case k.asked <- o:
+	case <-k.ended:
+		return failf(http.StatusConflict, "group %s: no program here leads it any more", k.group)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-o.outcome:
+		if err != nil {
+			return &httpError{http.StatusConflict, err}
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// outcome answers an order.
+func (a *Agent) outcome(w http.ResponseWriter, q *http.Request, err error) {
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return // nobody waits for an answer
+		}
+		refuse(w, err)
+		return
+	}
+	out := Outcome{Group: q.PathValue("group")}
+	if c, _ := a.board.group(out.Group); c != nil {
+		out.Leader, out.Token = c.Leader, c.Token
+	}
+	answer(w, 200, out)
+}
+
+func (a *Agent) serveEdict(w http.ResponseWriter, q *http.Request) {
+	var body EdictOrder
+	if err := decode(q, &body); err != nil {
+		refuse(w, err)
+		return
+	}
+	if body.Token == 0 {
+		refuse(w, failf(http.StatusBadRequest, "an edict is given only to whom has the leader's token: send it in \"token\""))
+		return
+	}
+	k, err := a.commanded(q, body.Token)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	if !k.leadsNow() {
+		refuse(w, regent.ErrNotLeader)
+		return
+	}
+	e, err := k.current().Edict()
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	answer(w, 200, StampInfo{Group: k.group, Token: e.Token(), Stamp: e.String()})
+}
+
+// Resign asks the program that leads a group here to stop, and waits until the group was given up.
+func (a *Agent) Resign(ctx context.Context, group string) error {
+	return a.orderTo(ctx, group, newOrder(regent.Cause{Why: why.Resigned, Member: a.name}, ""))
+}
+
+// Transfer asks the program that leads a group here to stop, and waits until a member leads that was named.
+func (a *Agent) Transfer(ctx context.Context, group, to string) error {
+	if err := a.heir(to); err != nil {
+		return err
+	}
+	return a.orderTo(ctx, group, newOrder(regent.Cause{Why: why.Transferred, Member: to}, to))
+}
+
+func (a *Agent) orderTo(ctx context.Context, group string, o *order) error {
+	c, _ := a.board.group(group)
+	if c == nil {
+		return failf(http.StatusNotFound, "group %.40q: nobody has campaigned for it", group)
+	}
+	k, err := a.commandedIn(c, 0)
+	if err != nil {
+		return err
+	}
+	return a.order(ctx, k, o)
+}

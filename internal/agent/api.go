@@ -1,0 +1,385 @@
+package agent
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/regentproject/regent"
+)
+
+// GroupInfo is what is known about a group.
+type GroupInfo struct {
+	Change
+	// Mode is the guarantee that the group gives.
+	Mode string `json:"mode"`
+	// Changes counts the leaderships that this agent saw.
+	Changes uint64 `json:"changes"`
+	// Remaining is how long the lease runs, if a program here leads; in nanoseconds, at the time of the answer.
+	Remaining time.Duration `json:"remaining,omitempty"`
+	// Candidates are the programs here that take part.
+	Candidates []SessionInfo `json:"candidates,omitempty"`
+}
+
+// GroupList is a page of groups.
+type GroupList struct {
+	Groups []GroupInfo `json:"groups"`
+	// Next is the name to go on after; empty if that was all.
+	Next string `json:"next,omitempty"`
+}
+
+// SessionInfo is a program that takes part through this agent.
+type SessionInfo struct {
+	ID      uint64 `json:"id"`
+	Group   string `json:"group"`
+	Program string `json:"program,omitempty"`
+	Via     string `json:"via"`
+	Pid     int    `json:"pid,omitempty"`
+	// State is waiting, leading or stopping.
+	State string        `json:"state"`
+	Token uint64        `json:"token,omitempty"`
+	Since time.Time     `json:"since"`
+	Left  time.Duration `json:"remaining,omitempty"`
+}
+
+// SessionList is all of them.
+type SessionList struct {
+	Sessions []SessionInfo `json:"sessions"`
+}
+
+// MemberInfo is what this member knows of a member of the council. All lengths are in nanoseconds.
+type MemberInfo struct {
+	Name string `json:"name"`
+	Self bool   `json:"self"`
+	Addr string `json:"addr,omitempty"`
+	// Heard says that it was heard, Silence how long ago.
+	Heard       bool          `json:"heard"`
+	Silence     time.Duration `json:"silence"`
+	Incarnation uint32        `json:"incarnation"`
+	RoundTrip   time.Duration `json:"round_trip"`
+	// Bound is the proven bound on the delay of its last packet, Fast whether that counts as fast.
+	Bound time.Duration `json:"bound"`
+	Fast  bool          `json:"fast"`
+	// Trouble is why it does not count.
+	Trouble string `json:"trouble,omitempty"`
+}
+
+// MemberList is the council.
+type MemberList struct {
+	Members []MemberInfo `json:"members"`
+}
+
+// History is what changed lately, oldest first.
+type History struct {
+	Changes []Change `json:"changes"`
+}
+
+// StatusInfo is how the agent and its member are.
+type StatusInfo struct {
+	Member      string    `json:"member"`
+	Version     string    `json:"version,omitempty"`
+	Pid         int       `json:"pid"`
+	Started     time.Time `json:"started"`
+	Joined      bool      `json:"joined"`
+	Incarnation uint32    `json:"incarnation"`
+	// Waiting says what keeps the member from taking part, Disk why its record cannot be written.
+	Waiting    string `json:"waiting,omitempty"`
+	Disk       string `json:"disk,omitempty"`
+	ClockFault bool   `json:"clock_fault"`
+	Realtime   bool   `json:"realtime"`
+	// Pauses says by how much the member woke up too late, in nanoseconds.
+	Pauses   PauseInfo `json:"pauses"`
+	Leading  int       `json:"leading"`
+	Groups   int       `json:"groups"`
+	Sessions int       `json:"sessions"`
+	Streams  int64     `json:"streams"`
+	// Timing are the constants in force, in nanoseconds.
+	Timing       TimingInfo        `json:"timing"`
+	DefaultGroup string            `json:"default_group,omitempty"`
+	PacketsIn    uint64            `json:"packets_in"`
+	PacketsOut   uint64            `json:"packets_out"`
+	BytesIn      uint64            `json:"bytes_in"`
+	BytesOut     uint64            `json:"bytes_out"`
+	Dropped      map[string]uint64 `json:"dropped,omitempty"`
+	// Stopping says that the agent is on its way out.
+	Stopping bool `json:"stopping"`
+}
+
+// PauseInfo is of StatusInfo.
+type PauseInfo struct {
+	Count   uint64        `json:"count"`
+	Median  time.Duration `json:"median"`
+	P99     time.Duration `json:"p99"`
+	Longest time.Duration `json:"longest"`
+}
+
+// TimingInfo is of StatusInfo.
+type TimingInfo struct {
+	Lease     time.Duration `json:"lease"`
+	Renew     time.Duration `json:"renew"`
+	Guard     time.Duration `json:"guard"`
+	RoundTrip time.Duration `json:"round_trip"`
+	Delay     time.Duration `json:"delay"`
+	Drift     float64       `json:"drift"`
+}
+
+// ProofInfo says who leads, proven.
+type ProofInfo struct {
+	Group  string `json:"group"`
+	Leader string `json:"leader"`
+	Token  uint64 `json:"token"`
+	// ValidFor is how long the proof holds, in nanoseconds, counted from when the question was sent.
+	ValidFor time.Duration `json:"valid_for"`
+}
+
+// Health says that the agent answers, or is ready.
+type Health struct {
+	OK  bool   `json:"ok"`
+	Why string `json:"why,omitempty"`
+}
+
+// questions are the routes that change nothing.
+func questions() []route {
+	return []route{
+		{method: "GET", path: "/v1/status", needs: reader, says: "How the agent and its member are.", out: map[int]any{200: StatusInfo{}},
+			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) { answer(w, 200, a.Status()) }},
+		{method: "GET", path: "/v1/members", needs: reader, says: "The council, as this member knows it, in the order in which members go first.",
+			out: map[int]any{200: MemberList{}, 503: Refusal{}}, serve: (*Agent).serveMembers},
+		{method: "GET", path: "/v1/groups", needs: reader, says: "All groups that were heard of, by name.", out: map[int]any{200: GroupList{}, 400: Refusal{}},
+			query: map[string]string{"prefix": "how the names begin", "after": "the name to go on after", "limit": "how many at most; 1000 if not given"},
+			serve: (*Agent).serveGroups},
+		{method: "GET", path: "/v1/groups/{group}", needs: reader, says: "One group: who leads it as far as this member knows, and the programs here that take part.",
+			out: map[int]any{200: GroupInfo{}, 404: Refusal{}}, serve: (*Agent).serveGroup},
+		{method: "GET", path: "/v1/groups/{group}/history", needs: reader, says: "The last changes of a group, with their causes, oldest first.",
+			out: map[int]any{200: History{}, 400: Refusal{}, 404: Refusal{}}, query: map[string]string{"limit": "how many at most; 100 if not given"}, serve: (*Agent).serveHistory},
+		{method: "GET", path: "/v1/history", needs: reader, says: "The last changes of all groups, with their causes, oldest first.",
+			out: map[int]any{200: History{}, 400: Refusal{}}, query: map[string]string{"limit": "how many at most; 100 if not given"}, serve: (*Agent).serveHistory},
+		{method: "GET", path: "/v1/groups/{group}/verify", needs: reader, says: "Ask the leader itself whether it leads: a proof, or 503.",
+			out: map[int]any{200: ProofInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveVerify},
+		{method: "GET", path: "/v1/sessions", needs: reader, says: "The programs that take part through this agent.", out: map[int]any{200: SessionList{}},
+			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) {
+				answer(w, 200, SessionList{Sessions: a.sessions("")})
+			}},
+		{method: "GET", path: "/v1/openapi.json", says: "This description.", out: map[int]any{200: map[string]any{}},
+			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write(Description())
+			}},
+		{method: "GET", path: "/healthz", says: "200 while the agent answers.", out: map[int]any{200: Health{}},
+			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) { answer(w, 200, Health{OK: true}) }},
+		{method: "GET", path: "/readyz", says: "200 while the member takes part and nothing is wrong with its clock and its disk.",
+			out: map[int]any{200: Health{}, 503: Health{}}, serve: (*Agent).serveReady},
+		{method: "GET", path: "/metrics", needs: reader, says: "For Prometheus, as text.", out: map[int]any{200: ""}, serve: (*Agent).serveMetrics},
+	}
+}
+
+// Status returns how the agent and its member are.
+func (a *Agent) Status() StatusInfo {
+	t := &a.timing
+	a.mu.Lock()
+	out := StatusInfo{Member: a.name, Version: a.options.Version, Pid: os.Getpid(), Started: a.started, Groups: len(a.groups), Sessions: len(a.candidates), Stopping: a.closing}
+	a.mu.Unlock()
+	out.Streams, out.DefaultGroup = a.streams.Load(), a.file.Load().DefaultGroup
+	out.Timing = TimingInfo{Lease: t.Lease, Renew: t.Renew, Guard: t.Guard, RoundTrip: t.RoundTrip, Delay: t.Delay, Drift: t.Drift}
+	m := a.member.Load()
+	if m == nil {
+		out.Waiting = errJoining.Error()
+		return out
+	}
+	s := m.Status()
+	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
+	out.Realtime, out.Leading = s.Realtime, s.Leading
+	out.Pauses = PauseInfo{Count: s.Pauses.Count, Median: s.Pauses.Median, P99: s.Pauses.P99, Longest: s.Pauses.Longest}
+	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = s.PacketsIn, s.PacketsOut, s.BytesIn, s.BytesOut, s.Dropped
+	return out
+}
+
+// Members returns the council, as this member knows it; nil before the member takes part.
+func (a *Agent) Members() []MemberInfo {
+	m := a.member.Load()
+	if m == nil {
+		return nil
+	}
+	var out []MemberInfo
+	for _, p := range m.Members() {
+		i := MemberInfo{Name: p.Name, Self: p.Self, Heard: p.Heard, Silence: p.Silence, Incarnation: p.Incarnation,
+			RoundTrip: p.RoundTrip, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Trouble: p.Trouble}
+		if p.Addr.IsValid() {
+			i.Addr = p.Addr.String()
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+func (a *Agent) serveMembers(w http.ResponseWriter, _ *http.Request) {
+	if _, err := a.present(); err != nil {
+		refuse(w, err)
+		return
+	}
+	answer(w, 200, MemberList{Members: a.Members()})
+}
+
+// info shows a group.
+func (a *Agent) info(c *Change) GroupInfo {
+	_, n := a.board.group(c.Group)
+	out := GroupInfo{Change: *c, Mode: "quorum", Changes: n}
+	if k := a.leader(c.Group); k != nil && k.leadsNow() {
+		out.Remaining = k.remaining()
+	}
+	return out
+}
+
+func (a *Agent) serveGroups(w http.ResponseWriter, q *http.Request) {
+	limit, err := number(q, "limit", 1000, 10_000)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	found, more := a.board.list(q.URL.Query().Get("prefix"), q.URL.Query().Get("after"), limit)
+	out := GroupList{Groups: make([]GroupInfo, 0, len(found))}
+	for _, c := range found {
+		out.Groups = append(out.Groups, a.info(c))
+	}
+	if more {
+		out.Next = found[len(found)-1].Group
+	}
+	answer(w, 200, out)
+}
+
+func (a *Agent) serveGroup(w http.ResponseWriter, q *http.Request) {
+	c, err := a.known(q)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	out := a.info(c)
+	out.Candidates = a.sessions(c.Group)
+	answer(w, 200, out)
+}
+
+// sessions lists the programs that take part, in one group or in all.
+func (a *Agent) sessions(group string) []SessionInfo {
+	out := []SessionInfo{}
+	for _, k := range a.list() {
+		if group == "" || k.group == group {
+			out = append(out, k.info())
+		}
+	}
+	return out
+}
+
+// info shows a candidate.
+func (k *candidate) info() SessionInfo {
+	out := SessionInfo{ID: k.id, Group: k.group, Program: k.program, Via: k.via, Pid: k.pid, Since: k.since, State: "waiting", Left: k.remaining()}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lease != nil {
+		out.State, out.Token = "leading", k.lease.Token()
+		if k.stopping || k.frozen {
+			out.State = "stopping"
+		}
+	}
+	return out
+}
+
+// remaining is how long the program leads as far as it was told; zero if it does not.
+func (k *candidate) remaining() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lease == nil {
+		return 0
+	}
+	return min(k.lease.Remaining(), max(0, k.told.Sub(k.agent.now())))
+}
+
+func (a *Agent) serveHistory(w http.ResponseWriter, q *http.Request) {
+	limit, err := number(q, "limit", 100, keepChanges)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	group := q.PathValue("group")
+	if group != "" {
+		if _, err := a.known(q); err != nil {
+			refuse(w, err)
+			return
+		}
+	}
+	out := History{Changes: []Change{}}
+	for _, c := range a.board.history(group, limit) {
+		out.Changes = append(out.Changes, *c)
+	}
+	answer(w, 200, out)
+}
+
+// number reads a parameter that is a number.
+func number(q *http.Request, name string, without, most int) (int, error) {
+	text := q.URL.Query().Get(name)
+	if text == "" {
+		return without, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, failf(http.StatusBadRequest, "%s %.40q: must be a number from 1 to %d", name, text, most)
+	}
+	return min(n, most), nil
+}
+
+// verify proves who leads a group that was heard of.
+func (a *Agent) verify(ctx context.Context, group string) (*regent.Proof, error) {
+	m, err := a.present()
+	if err != nil {
+		return nil, err
+	}
+	if c, _ := a.board.group(group); c == nil {
+		return nil, failf(http.StatusNotFound, "group %.40q: %w is known: nobody has campaigned for it, as far as %s knows", group, regent.ErrNoLeader, a.name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, actLimit)
+	defer cancel()
+	return m.Group(group).Verify(ctx)
+}
+
+func (a *Agent) serveVerify(w http.ResponseWriter, q *http.Request) {
+	group, err := a.groupOf(q)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	p, err := a.verify(q.Context(), group)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	left := p.Until.Sub(a.now())
+	if left <= 0 {
+		refuse(w, failf(http.StatusServiceUnavailable, "group %s: the proof came too late", group))
+		return
+	}
+	answer(w, 200, ProofInfo{Group: group, Leader: p.Leader, Token: p.Token, ValidFor: left})
+}
+
+func (a *Agent) serveReady(w http.ResponseWriter, _ *http.Request) {
+	s := a.Status()
+	var wrong []string
+	if s.Waiting != "" {
+		wrong = append(wrong, s.Waiting)
+	}
+	if s.Disk != "" {
+		wrong = append(wrong, "the durable record cannot be written: "+s.Disk)
+	}
+	if s.ClockFault {
+		wrong = append(wrong, "the clock runs at the wrong rate")
+	}
+	if s.Stopping {
+		wrong = append(wrong, "the agent is stopping")
+	}
+	if i := slices.IndexFunc(wrong, func(s string) bool { return s != "" }); i >= 0 {
+		answer(w, http.StatusServiceUnavailable, Health{Why: wrong[i]})
+		return
+	}
+	answer(w, 200, Health{OK: true})
+}

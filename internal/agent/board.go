@@ -1,0 +1,150 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent"
+)
+
+// A Change is a view that replaced another, with the time of day for people.
+type Change struct {
+	// Serial counts the changes that this agent saw, from 1.
+	Serial uint64 `json:"serial"`
+	// Time is the time of day at this host.
+	Time time.Time `json:"time"`
+	regent.View
+}
+
+// board is what is known about all groups.
+type board struct {
+	mu      sync.RWMutex
+	groups  map[string]*Change
+	changes map[string]uint64 // of leader, counted by group
+	recent  []*Change         // the last ones, oldest first
+	serial  uint64
+	// watchers get every change. They must not block.
+	watchers map[*watcher]struct{}
+}
+
+// keepChanges is how many changes are kept.
+const keepChanges = 4096
+
+func newBoard() *board {
+	return &board{groups: make(map[string]*Change), changes: make(map[string]uint64), watchers: make(map[*watcher]struct{})}
+}
+
+// change takes note of a view. The member calls it, in order.
+func (b *board) change(v regent.View) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.serial++
+	c := &Change{Serial: b.serial, Time: time.Now(), View: v}
+	if old := b.groups[v.Group]; v.Leader != "" && (old == nil || old.Token != v.Token) {
+		b.changes[v.Group]++
+	}
+	b.groups[v.Group] = c
+	if len(b.recent) == keepChanges {
+		b.recent = slices.Delete(b.recent, 0, keepChanges/4)
+	}
+	b.recent = append(b.recent, c)
+	for w := range b.watchers {
+		w.take(c)
+	}
+}
+
+// group returns the last change of a group, and how often its leader changed; nil if it was never heard of.
+func (b *board) group(name string) (*Change, uint64) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.groups[name], b.changes[name]
+}
+
+// list returns the last changes of all groups whose names begin with the prefix and come after another, by name, and
+// whether there are more.
+func (b *board) list(prefix, after string, limit int) (found []*Change, more bool) {
+	b.mu.RLock()
+	for name, c := range b.groups {
+		if strings.HasPrefix(name, prefix) && (after == "" || name > after) {
+			found = append(found, c)
+		}
+	}
+	b.mu.RUnlock()
+	slices.SortFunc(found, func(x, y *Change) int { return strings.Compare(x.Group, y.Group) })
+	if limit > 0 && len(found) > limit {
+		return found[:limit], true
+	}
+	return found, false
+}
+
+// history returns the last changes, of one group or of all, oldest first.
+func (b *board) history(group string, limit int) []*Change {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	var out []*Change
+	for i := len(b.recent) - 1; i >= 0 && len(out) < limit; i-- {
+		if c := b.recent[i]; group == "" || c.Group == group {
+			out = append(out, c)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// A watcher gets changes of one group, or of all. One that is slow loses some, and is told how many.
+type watcher struct {
+	group string
+	c     chan *Change
+	mu    sync.Mutex
+	lost  int
+}
+
+// watch begins to watch and returns the present state, from which the watcher's changes go on.
+func (b *board) watch(group string, depth int) (w *watcher, present []*Change) {
+	w = &watcher{group: group, c: make(chan *Change, depth)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.watchers[w] = struct{}{}
+	if group != "" {
+		if c := b.groups[group]; c != nil {
+			present = append(present, c)
+		}
+		return w, present
+	}
+	for _, c := range b.groups {
+		present = append(present, c)
+	}
+	slices.SortFunc(present, func(x, y *Change) int { return strings.Compare(x.Group, y.Group) })
+	return w, present
+}
+
+func (b *board) unwatch(w *watcher) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.watchers, w)
+}
+
+// take is called under the board's lock.
+func (w *watcher) take(c *Change) {
+	if w.group != "" && w.group != c.Group {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case w.c <- c:
+	default:
+		w.lost++
+	}
+}
+
+// missed returns how many changes were lost since it was last asked.
+func (w *watcher) missed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.lost
+	w.lost = 0
+	return n
+}

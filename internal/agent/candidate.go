@@ -1,0 +1,436 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/why"
+)
+
+// A voice is how a candidate's program is spoken to. Its methods do not wait for the program.
+type voice interface {
+	// leads says that the program leads, stop that it must stop, over that its candidacy is over.
+	leads(c *candidate)
+	stop(c *candidate, cause regent.Cause)
+	over(c *candidate, cause regent.Cause, err error)
+	// renewed says that the lease ends later than the program was told: it is to ask the candidate, and tell it.
+	renewed(c *candidate)
+}
+
+// A candidate is one program that wants to lead one group. It ends after one leadership: another turn is another
+// candidate, with another token.
+type candidate struct {
+	agent *Agent
+	id    uint64 // unique within the agent
+	group string
+	// program is what the program calls itself, via how it speaks, pid its process if that is known.
+	program, via string
+	pid          int
+	since        time.Time
+	// grace is how long the program may take to stop when it is asked to; heartbeat, if not zero, how long it may be
+	// silent.
+	grace, heartbeat time.Duration
+	// margin is taken off every end that the program is told.
+	margin time.Duration
+	voice  voice
+	// keeper looks after what a runner started; nil: it is no runner.
+	keeper *keeper
+
+	// stopped gets word that the program has stopped, asked that it shall, alive that it is well.
+	stopped chan *order
+	asked   chan *order
+	alive   chan struct{}
+	// gone is closed when the program hung up, dead when it cannot act any more.
+	gone, dead         chan struct{}
+	goneOnce, deadOnce sync.Once
+	// ended is closed when all is over.
+	ended chan struct{}
+
+	mu    sync.Mutex
+	lease *regent.Lease // nil while it waits
+	// told is the last end that the program was told.
+	// Invariant: it never moves back, and nothing is released before it unless the program has stopped.
+	told regent.Instant
+	// frozen says that it is told of no later one.
+	frozen   bool
+	stopping bool
+}
+
+// An order is to end a leadership.
+type order struct {
+	cause regent.Cause
+	// to is who shall lead then; empty: whoever is elected.
+	to string
+	// outcome gets what became of it, once.
+	outcome chan error
+}
+
+func newOrder(cause regent.Cause, to string) *order {
+	return &order{cause: cause, to: to, outcome: make(chan error, 1)}
+}
+
+// tell says what became of an order.
+func (o *order) tell(err error) {
+	if o != nil {
+		select {
+		case o.outcome <- err:
+		default:
+		}
+	}
+}
+
+// newCandidate enters a program into the agent's books, or says why it cannot be.
+func (a *Agent) newCandidate(group, program, via string, v voice) (*candidate, error) {
+	c := &candidate{agent: a, group: group, program: program, via: via, voice: v, since: time.Now(),
+		stopped: make(chan *order, 1), asked: make(chan *order, 1), alive: make(chan struct{}, 1),
+		gone: make(chan struct{}), dead: make(chan struct{}), ended: make(chan struct{})}
+	if err := a.enter(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// hangUp says that the program can no longer be spoken to.
+func (c *candidate) hangUp() { c.goneOnce.Do(func() { close(c.gone) }) }
+
+// bury says that the program cannot act any more: it is dead, or said that it has stopped.
+func (c *candidate) bury() { c.deadOnce.Do(func() { close(c.dead) }) }
+
+// run waits to lead, leads, and ends.
+func (c *candidate) run() {
+	cause, err := c.course()
+	c.agent.leave(c)
+	close(c.ended)
+	c.voice.over(c, cause, err)
+	for { // whoever came too late
+		select {
+		case o := <-c.stopped:
+			o.tell(nil)
+		case o := <-c.asked:
+			o.tell(fmt.Errorf("group %s: no program here leads it any more", c.group))
+		default:
+			return
+		}
+	}
+}
+
+// course is the whole course of things, and why it ended.
+func (c *candidate) course() (regent.Cause, error) {
+	l, o, err := c.campaign()
+	if err != nil {
+		o.tell(nil)
+		return regent.Cause{Why: why.Closed, Member: c.agent.name}, err
+	}
+	if l == nil { // it withdrew
+		o.tell(nil)
+		return regent.Cause{Why: why.Resigned, Member: c.agent.name}, nil
+	}
+	return c.lead(l), nil
+}
+
+// campaign waits until the program leads. It returns nil if the program no longer wants to, and the order by which it
+// said so.
+func (c *candidate) campaign() (*regent.Lease, *order, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	type result struct {
+		lease *regent.Lease
+		err   error
+	}
+	got := make(chan result, 1)
+	go func() {
+		m, err := c.agent.joined(ctx)
+		if err != nil {
+			got <- result{nil, err}
+			return
+		}
+		l, err := m.Group(c.group).Campaign(ctx)
+		got <- result{l, err}
+	}()
+	pulse := c.pulse()
+	defer pulse.Stop()
+	var o *order
+	for {
+		select {
+		case r := <-got:
+			return r.lease, nil, r.err
+		case <-c.alive:
+			c.restart(pulse)
+			continue
+		case <-pulse.C:
+			c.freeze()
+		case o = <-c.stopped:
+		case <-c.gone:
+		case <-c.dead:
+		case other := <-c.asked:
+			other.tell(fmt.Errorf("group %s: no program here leads it", c.group))
+			continue
+		}
+		cancel()
+		if r := <-got; r.lease != nil { // it came at the same moment: the program never knew
+			c.release(r.lease)
+		}
+		return nil, o, nil
+	}
+}
+
+// pulse returns a timer that rings when the program was silent for too long.
+func (c *candidate) pulse() *time.Timer {
+	if c.heartbeat > 0 {
+		return time.NewTimer(c.heartbeat)
+	}
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// restart lets the program be silent for the whole time again.
+func (c *candidate) restart(pulse *time.Timer) {
+	if c.heartbeat > 0 {
+		pulse.Reset(c.heartbeat)
+	}
+}
+
+// lead speaks with the leading program until the leadership is over, and returns why it is.
+func (c *candidate) lead(l *regent.Lease) regent.Cause {
+	c.mu.Lock()
+	c.lease = l
+	c.mu.Unlock()
+	c.later()
+	c.end()
+	c.agent.leading(c)
+	c.voice.leads(c)
+	c.agent.herald.add(c)
+	defer c.agent.herald.remove(c)
+	if c.keeper != nil {
+		over := make(chan struct{})
+		defer close(over)
+		go c.keeper.watch(c, over)
+	}
+	s := &stage{c: c, lease: l, done: l.Done(), gone: c.gone, pulse: c.pulse(),
+		lapse: time.NewTimer(c.left()), grace: time.NewTimer(time.Hour)}
+	s.grace.Stop()
+	defer s.pulse.Stop()
+	defer s.lapse.Stop()
+	defer s.grace.Stop()
+	for !s.step() {
+	}
+	s.order.tell(s.outcome)
+	return s.cause
+}
+
+// A stage is a leadership under way.
+type stage struct {
+	c     *candidate
+	lease *regent.Lease
+	// done and gone are nil once they were seen to be closed.
+	done, gone <-chan struct{}
+	// pulse rings when the program is silent, lapse when the end that it was told may have passed, grace when it has
+	// taken too long to stop.
+	pulse, lapse, grace *time.Timer
+	// order is the one that the program stops for.
+	order   *order
+	outcome error
+	cause   regent.Cause
+}
+
+// step waits for the next thing to happen, and says whether the leadership is over.
+func (s *stage) step() (over bool) {
+	c := s.c
+	select {
+	case <-s.done:
+		s.done = nil
+		s.stop(s.lease.Cause(), c.agent.graceFor(c, s.lease.Cause()))
+	case o := <-c.asked:
+		if s.order != nil {
+			o.tell(fmt.Errorf("group %s: its program is stopping already", c.group))
+			return false
+		}
+		s.order = o
+		s.stop(o.cause, c.agent.graceFor(c, o.cause))
+	case <-c.alive:
+		c.restart(s.pulse)
+	case <-s.pulse.C:
+		s.stop(regent.Cause{Why: why.Unhealthy, Member: c.agent.name, Bound: c.heartbeat}, 0)
+		c.freeze()
+	case <-s.grace.C:
+		c.freeze()
+	case <-s.gone:
+		s.gone = nil
+		c.freeze()
+		c.keeper.kill()
+	case o := <-c.stopped:
+		return s.stopped(o)
+	case <-c.dead:
+		c.keeper.clear()
+		s.note(regent.Cause{Why: why.Resigned, Member: c.agent.name})
+		return s.finish()
+	case <-s.lapse.C:
+		if left := c.left(); left > 0 {
+			s.lapse.Reset(left)
+			return false
+		}
+		c.keeper.clear()
+		s.note(regent.Cause{Why: why.LeaseExpired, Member: c.agent.name})
+		if s.order != nil && s.order.to == "" {
+			return s.finish()
+		}
+		s.outcome = fmt.Errorf("group %s: its program did not stop in time: its lease ran out", c.group)
+		s.release()
+		return true
+	}
+	return false
+}
+
+// note remembers why the leadership ends; the first cause stays.
+func (s *stage) note(cause regent.Cause) {
+	if s.cause == (regent.Cause{}) {
+		s.cause = cause
+	}
+}
+
+// stop tells the program to stop, once, and begins to count its grace.
+func (s *stage) stop(cause regent.Cause, grace time.Duration) {
+	s.note(cause)
+	c := s.c
+	c.mu.Lock()
+	first := !c.stopping
+	c.stopping = true
+	c.mu.Unlock()
+	if first {
+		c.voice.stop(c, cause)
+		s.grace.Reset(grace)
+	}
+}
+
+// stopped takes the program's word that it has stopped.
+func (s *stage) stopped(o *order) (over bool) {
+	if o.to != "" { // its own wish
+		begun, err := s.transfer(o.to)
+		o.tell(&transferError{begun: begun, err: err})
+		if !begun {
+			return false // it may go on
+		}
+		s.note(regent.Cause{Why: why.Transferred, Member: o.to})
+		return true
+	}
+	s.note(regent.Cause{Why: why.Resigned, Member: s.c.agent.name})
+	over = s.finish()
+	o.tell(nil)
+	return over
+}
+
+// A transferError is what became of a transfer that a program asked for.
+type transferError struct {
+	begun bool
+	err   error
+}
+
+func (e *transferError) Error() string {
+	if e.err == nil {
+		return "transferred"
+	}
+	return e.err.Error()
+}
+
+func (e *transferError) Unwrap() error { return e.err }
+
+// finish gives the group up, to whom an operator wanted if one did. The program has stopped.
+func (s *stage) finish() bool {
+	if s.order != nil && s.order.to != "" {
+		if begun, err := s.transfer(s.order.to); begun || err == nil {
+			s.outcome = err
+			return true
+		} else {
+			s.outcome = err
+		}
+	}
+	s.release()
+	return true
+}
+
+func (s *stage) release() {
+	s.c.release(s.lease)
+}
+
+// actLimit is how long the agent waits for the council to carry something out.
+const actLimit = 10 * time.Second
+
+// transfer hands the group over, and says whether that was begun.
+func (s *stage) transfer(to string) (begun bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), actLimit)
+	defer cancel()
+	err = s.lease.Transfer(ctx, to)
+	begun = err == nil || !s.lease.Valid()
+	if begun {
+		s.c.freeze()
+	}
+	return begun, err
+}
+
+// release gives the group up: nobody acts any more.
+func (c *candidate) release(l *regent.Lease) {
+	c.freeze()
+	ctx, cancel := context.WithTimeout(context.Background(), actLimit)
+	defer cancel()
+	if err := l.Resign(ctx); err != nil && !errors.Is(err, regent.ErrClosed) {
+		c.agent.log.Warn("giving up a group takes long; its lease runs out instead", "group", c.group, "err", err)
+	}
+}
+
+// freeze has the program told of no later end.
+func (c *candidate) freeze() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frozen = true
+}
+
+// later says whether there is a later end to tell.
+func (c *candidate) later() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.frozen && c.lease != nil && c.lease.Until()-regent.Instant(c.margin) > c.told
+}
+
+// end returns the end that the program is to be told now, and takes it as told.
+func (c *candidate) end() regent.Instant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.frozen && c.lease != nil && c.lease.Valid() {
+		c.told = max(c.told, c.lease.Until()-regent.Instant(c.margin))
+	}
+	return c.told
+}
+
+// left returns how long it is until the program's end has passed on every clock of this host.
+func (c *candidate) left() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told.Sub(c.agent.now()) + c.margin
+}
+
+// leadsNow says whether the program leads at an instant during the call: its lease runs and it knows.
+func (c *candidate) leadsNow() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lease != nil && c.lease.Valid() && c.told.Sub(c.agent.now()) > 0
+}
+
+// beat takes note that the program is well.
+func (c *candidate) beat() {
+	select {
+	case c.alive <- struct{}{}:
+	default:
+	}
+}
+
+// current returns the lease, nil while the program waits.
+func (c *candidate) current() *regent.Lease {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lease
+}

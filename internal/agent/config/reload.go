@@ -1,0 +1,46 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+)
+
+// reloadable are the keys that can change while an agent runs. Within http and socket, some keys can.
+var reloadable = []string{"default_group", "stop_grace", "limits", "log"}
+
+// Fixed lists the keys in which a new file differs and that only a restart puts into force.
+func (f *File) Fixed(next *File) []string {
+	var out []string
+	x, y := reflect.ValueOf(*f), reflect.ValueOf(*next)
+	for i := range x.NumField() {
+		key := x.Type().Field(i).Tag.Get("yaml")
+		if key == "" || key == "http" || key == "socket" || slices.Contains(reloadable, key) {
+			continue
+		}
+		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
+			out = append(out, key)
+		}
+	}
+	if f.Socket.Path != next.Socket.Path {
+		out = append(out, "socket.path")
+	}
+	if f.HTTP.Listen != next.HTTP.Listen {
+		out = append(out, "http.listen")
+	}
+	if (f.HTTP.TLS.Cert == "") != (next.HTTP.TLS.Cert == "") {
+		out = append(out, "http.tls")
+	}
+	return out
+}
+
+// With returns the file as it is in force after a reload: what can change is taken from the next one.
+func (f *File) With(next *File) *File {
+	out := *f
+	out.DefaultGroup, out.StopGrace, out.Limits, out.Log = next.DefaultGroup, next.StopGrace, next.Limits, next.Log
+	out.Socket.Mode, out.Socket.Group = next.Socket.Mode, next.Socket.Group
+	if f.HTTP.Listen == next.HTTP.Listen && (f.HTTP.TLS.Cert == "") == (next.HTTP.TLS.Cert == "") {
+		// Otherwise rights that were meant for another address would be in force on this one.
+		out.HTTP = next.HTTP
+	}
+	return &out
+}

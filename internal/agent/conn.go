@@ -1,0 +1,490 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/why"
+)
+
+// A conn is a program on the unix socket.
+type conn struct {
+	agent *Agent
+	net   net.Conn
+	peer  *peer
+	// out are lines to write; renewed says that there are later ends to tell.
+	out     chan *session.Event
+	renewed chan struct{}
+	// closed ends everything that goes on for the program.
+	closed context.Context
+	cancel context.CancelFunc
+	// busy bounds how many requests are under way.
+	busy chan struct{}
+
+	mu         sync.Mutex
+	candidates map[uint64]*candidate
+	watches    map[uint64]context.CancelFunc
+	tasks      sync.WaitGroup
+}
+
+const (
+	// outDepth is how many lines may wait for a program that reads slowly; when there are more it is cut off.
+	outDepth = 1024
+	// maxBusy is how many requests of one program may be under way, beside its candidacies and watches.
+	maxBusy = 64
+	// maxWatches is how many groups one program may watch.
+	maxWatches = 1024
+)
+
+// serveConn speaks with a program until it hangs up.
+func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
+	c := &conn{agent: a, net: nc, out: make(chan *session.Event, outDepth), renewed: make(chan struct{}, 1),
+		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), watches: make(map[uint64]context.CancelFunc)}
+	c.closed, c.cancel = context.WithCancel(context.Background())
+	if p, err := whoIs(nc); err == nil {
+		c.peer = p
+	}
+	defer c.peer.close()
+	narrow(nc)
+	var writer sync.WaitGroup
+	writer.Go(c.write)
+	host, err := session.HostLow()
+	if err != nil {
+		c.say(&session.Event{Event: session.Failed, Error: err.Error()})
+	}
+	c.say(&session.Event{Event: session.Hello, Version: session.Version, Member: a.name, Now: int64(host),
+		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority()})
+	c.finish(c.read(in))
+	c.cancel()
+	c.tasks.Wait()
+	_ = nc.Close()
+	writer.Wait()
+}
+
+// say queues a line. A program that lets too many wait is cut off.
+func (c *conn) say(e *session.Event) {
+	select {
+	case c.out <- e:
+	default:
+		c.agent.log.Warn("a program does not read what it is told: it is cut off", "pid", c.pid())
+		_ = c.net.Close()
+	}
+}
+
+func (c *conn) pid() int {
+	if c.peer == nil {
+		return 0
+	}
+	return c.peer.pid
+}
+
+// write writes lines until the connection is closed.
+func (c *conn) write() {
+	to := json.NewEncoder(c.net)
+	for {
+		var err error
+		select {
+		case e := <-c.out:
+			err = to.Encode(e)
+		case <-c.renewed:
+			err = c.writeEnds(to)
+		case <-c.closed.Done():
+			c.flush(to)
+			_ = c.net.Close()
+			return
+		}
+		if err != nil {
+			_ = c.net.Close() // the reader finds out
+			<-c.closed.Done()
+			return
+		}
+	}
+}
+
+// flush writes what was said last, for at most a moment.
+func (c *conn) flush(to *json.Encoder) {
+	_ = c.net.SetWriteDeadline(time.Now().Add(flushLimit))
+	for {
+		select {
+		case e := <-c.out:
+			if to.Encode(e) != nil {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+const flushLimit = 100 * time.Millisecond
+
+// writeEnds tells the later ends of all leases of the program, those with the same end on one line.
+func (c *conn) writeEnds(to *json.Encoder) error {
+	ends := make(map[regent.Instant][]uint64)
+	c.mu.Lock()
+	for id, k := range c.candidates {
+		if k.later() {
+			end := k.end()
+			ends[end] = append(ends[end], id)
+		}
+	}
+	c.mu.Unlock()
+	for end, ids := range ends {
+		if err := to.Encode(c.agent.tellable(&session.Event{Event: session.Until, IDs: ids}, end)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellable puts an end into an event: as an instant of the host's clock, rounded down, and how far it is off.
+func (a *Agent) tellable(e *session.Event, end regent.Instant) *session.Event {
+	host, err := session.HostLow() // first: what passes until the next line makes the end earlier
+	left := end.Sub(a.now())
+	if err == nil && left > 0 {
+		e.Until, e.Remaining = int64(host.Add(left)), left
+	}
+	return e
+}
+
+// read takes requests until there are no more, and says whether the program said goodbye.
+func (c *conn) read(from io.Reader) (goodbye bool) {
+	in := session.NewReader(from, int(c.agent.file.Load().Limits.Body))
+	for {
+		line, err := in.Line()
+		if err != nil {
+			if errors.Is(err, session.ErrLong) {
+				c.say(&session.Event{Event: session.Failed, Error: err.Error()})
+			}
+			return false
+		}
+		r, err := session.Decode(line)
+		switch {
+		case err != nil:
+			c.say(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error()})
+		case r.Do == session.Bye:
+			return true
+		case r.Do == session.Greet:
+		default:
+			c.handle(&r)
+		}
+	}
+}
+
+// finish ends all that the program began.
+func (c *conn) finish(goodbye bool) {
+	c.mu.Lock()
+	for _, stop := range c.watches {
+		stop()
+	}
+	var left []*candidate
+	for _, k := range c.candidates {
+		left = append(left, k)
+	}
+	c.mu.Unlock()
+	if len(left) == 0 {
+		return
+	}
+	for _, k := range left {
+		if goodbye {
+			k.bury()
+		} else {
+			k.hangUp()
+		}
+	}
+	if !goodbye {
+		ctx, cancel := context.WithCancel(context.Background())
+		var proof sync.WaitGroup
+		proof.Go(func() {
+			if c.peer.dies(ctx) {
+				for _, k := range left {
+					k.bury()
+				}
+			}
+		})
+		defer proof.Wait()
+		defer cancel()
+	}
+	for _, k := range left {
+		<-k.ended
+	}
+}
+
+// fail answers a request with an error.
+func (c *conn) fail(r *session.Request, err error) {
+	c.say(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error()})
+}
+
+// handle carries out a request. What may take long is done aside.
+func (c *conn) handle(r *session.Request) {
+	switch r.Do {
+	case session.Campaign:
+		c.campaign(r)
+	case session.View:
+		c.say(&session.Event{Event: session.Saw, ID: r.ID, View: c.agent.viewJSON(r.Group)})
+	case session.Watch:
+		c.watch(r)
+	case session.Unwatch:
+		c.mu.Lock()
+		stop := c.watches[r.Of]
+		c.mu.Unlock()
+		if stop != nil {
+			stop()
+		}
+		c.say(&session.Event{Event: session.Done, ID: r.ID})
+	case session.Verify:
+		c.aside(r, func() { c.verify(r) })
+	default:
+		c.mu.Lock()
+		k := c.candidates[r.Of]
+		c.mu.Unlock()
+		c.about(r, k)
+	}
+}
+
+// about carries out a request that is about a candidacy.
+func (c *conn) about(r *session.Request, k *candidate) {
+	switch {
+	case k == nil && r.Do == session.Resign:
+		c.say(&session.Event{Event: session.Done, ID: r.ID}) // it is over already
+	case k == nil:
+		c.fail(r, regent.ErrNotLeader)
+	case r.Do == session.Alive:
+		k.beat()
+		end := k.end()
+		c.say(c.agent.tellable(&session.Event{Event: session.Until, ID: r.ID, IDs: []uint64{r.Of}}, end))
+	case r.Do == session.Edict:
+		l := k.current()
+		if l == nil || !k.leadsNow() {
+			c.fail(r, regent.ErrNotLeader)
+			return
+		}
+		e, err := l.Edict()
+		if err != nil {
+			c.fail(r, err)
+			return
+		}
+		c.say(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
+	case r.Do == session.Resign:
+		c.aside(r, func() { c.resign(r, k) })
+	case r.Do == session.Transfer:
+		c.aside(r, func() { c.transfer(r, k) })
+	}
+}
+
+// aside does what may take long, unless too much of it is under way.
+func (c *conn) aside(r *session.Request, f func()) {
+	select {
+	case c.busy <- struct{}{}:
+		c.tasks.Go(func() { f(); <-c.busy })
+	default:
+		c.fail(r, errors.New("too many requests at once: wait for answers"))
+	}
+}
+
+// campaign lets the program be a candidate.
+func (c *conn) campaign(r *session.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.candidates[r.ID] != nil || c.watches[r.ID] != nil {
+		c.fail(r, errors.New("the id is in use: choose another"))
+		return
+	}
+	if limit := c.agent.file.Load().Limits.Candidates; len(c.candidates) >= limit {
+		c.fail(r, errors.New("too many candidacies on one connection (limits.candidates)"))
+		return
+	}
+	keeper, err := c.agent.keep(r, c.pid())
+	if err != nil {
+		c.fail(r, err)
+		return
+	}
+	k, err := c.agent.newCandidate(r.Group, r.Name, "socket", &socketVoice{conn: c, id: r.ID})
+	if err != nil {
+		c.fail(r, err)
+		return
+	}
+	k.pid, k.grace, k.heartbeat, k.margin, k.keeper = c.pid(), r.Grace, r.Heartbeat, session.Skew, keeper
+	c.candidates[r.ID] = k
+	c.say(&session.Event{Event: session.Waiting, ID: r.ID})
+	c.tasks.Go(k.run)
+}
+
+// resign takes the program's word that it has stopped.
+func (c *conn) resign(r *session.Request, k *candidate) {
+	o := newOrder(regent.Cause{Why: why.Resigned, Member: c.agent.name}, "")
+	select {
+	case k.stopped <- o:
+		select {
+		case <-o.outcome:
+		case <-k.ended:
+		}
+	case <-k.ended:
+	}
+	c.say(&session.Event{Event: session.Done, ID: r.ID})
+}
+
+// transfer takes the program's word that it has stopped, in favour of another member.
+func (c *conn) transfer(r *session.Request, k *candidate) {
+	if k.current() == nil {
+		c.fail(r, regent.ErrNotLeader)
+		return
+	}
+	o := newOrder(regent.Cause{Why: why.Transferred, Member: r.To}, r.To)
+	var err error
+	select {
+	case k.stopped <- o:
+		select {
+		case err = <-o.outcome:
+		case <-k.ended:
+			select {
+			case err = <-o.outcome:
+			default:
+			}
+		}
+	case <-k.ended:
+		err = regent.ErrNotLeader
+	}
+	var t *transferError
+	switch {
+	case errors.As(err, &t) && t.err == nil:
+		c.say(&session.Event{Event: session.Done, ID: r.ID})
+	case t != nil:
+		c.say(&session.Event{Event: session.Failed, ID: r.ID, Error: t.Error(), Begun: t.begun})
+	case err == nil:
+		err = regent.ErrNotLeader
+		fallthrough
+	default:
+		c.say(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), Begun: true})
+	}
+}
+
+// verify proves who leads a group.
+func (c *conn) verify(r *session.Request) {
+	p, err := c.agent.verify(c.closed, r.Group)
+	if err != nil {
+		c.say(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: errors.Is(err, regent.ErrNoLeader)})
+		return
+	}
+	end := p.Until - regent.Instant(session.Skew)
+	c.say(c.agent.tellable(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token}, end))
+}
+
+// watch tells the program of every change of a group.
+func (c *conn) watch(r *session.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.candidates[r.ID] != nil || c.watches[r.ID] != nil || len(c.watches) >= maxWatches {
+		c.fail(r, errors.New("the id is in use, or there are too many watches"))
+		return
+	}
+	ctx, cancel := context.WithCancel(c.closed)
+	c.watches[r.ID] = cancel
+	c.tasks.Go(func() {
+		defer func() {
+			cancel()
+			c.mu.Lock()
+			delete(c.watches, r.ID)
+			c.mu.Unlock()
+		}()
+		c.follow(ctx, r)
+	})
+}
+
+// follow passes changes on as fast as the program takes them.
+func (c *conn) follow(ctx context.Context, r *session.Request) {
+	w, present := c.agent.board.watch(r.Group, watchDepth)
+	defer c.agent.board.unwatch(w)
+	put := func(view json.RawMessage) bool {
+		select {
+		case c.out <- &session.Event{Event: session.Saw, ID: r.ID, View: view}:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	if len(present) == 0 && !put(c.agent.viewJSON(r.Group)) {
+		return
+	}
+	for _, ch := range present {
+		if !put(viewJSON(ch.View)) {
+			return
+		}
+	}
+	for {
+		select {
+		case ch := <-w.c:
+			v := ch.View
+			v.Missed += w.missed()
+			if !put(viewJSON(v)) {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watchDepth is how many changes may wait for a slow watcher.
+const watchDepth = 256
+
+// viewJSON returns what is known about a group.
+func (a *Agent) viewJSON(group string) json.RawMessage {
+	if c, _ := a.board.group(group); c != nil {
+		return viewJSON(c.View)
+	}
+	return viewJSON(regent.View{Group: group, Cause: regent.Cause{Why: why.Started}})
+}
+
+func viewJSON(v regent.View) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("agent: a view has no JSON: " + err.Error())
+	}
+	return b
+}
+
+// socketVoice speaks to a program on the socket about one of its candidacies.
+type socketVoice struct {
+	conn *conn
+	id   uint64
+}
+
+func (v *socketVoice) leads(k *candidate) {
+	end := k.end()
+	v.conn.say(v.conn.agent.tellable(&session.Event{Event: session.Leads, ID: v.id, Group: k.group, Token: k.current().Token()}, end))
+}
+
+func (v *socketVoice) stop(k *candidate, cause regent.Cause) {
+	end := k.end()
+	v.conn.say(v.conn.agent.tellable(&session.Event{Event: session.Stop, ID: v.id, Cause: causeOf(cause)}, end))
+}
+
+func (v *socketVoice) over(k *candidate, cause regent.Cause, err error) {
+	v.conn.mu.Lock()
+	delete(v.conn.candidates, v.id)
+	v.conn.mu.Unlock()
+	e := &session.Event{Event: session.Over, ID: v.id, Cause: causeOf(cause)}
+	if err != nil && !errors.Is(err, regent.ErrClosed) && !errors.Is(err, context.Canceled) {
+		e = &session.Event{Event: session.Failed, ID: v.id, Error: err.Error(), Cause: e.Cause}
+	}
+	v.conn.say(e)
+}
+
+func (v *socketVoice) renewed(*candidate) {
+	select {
+	case v.conn.renewed <- struct{}{}:
+	default:
+	}
+}
+
+func causeOf(c regent.Cause) *session.Cause {
+	return &session.Cause{Why: c.Why, Member: c.Member, Bound: c.Bound}
+}

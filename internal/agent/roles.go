@@ -1,0 +1,275 @@
+package agent
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/why"
+)
+
+// RoleInfo is the body of a role endpoint.
+type RoleInfo struct {
+	// Name is the leader's: clients of sidecars compare it with their own. Empty if nobody leads.
+	Name  string `json:"name"`
+	Group string `json:"group"`
+	// Role is primary or replica, State running or waiting: words that load balancers' configurations know.
+	Role  string `json:"role"`
+	State string `json:"state"`
+	Token uint64 `json:"token,omitempty"`
+	// Remaining is how long the lease runs if a program here leads, in nanoseconds.
+	Remaining time.Duration `json:"remaining,omitempty"`
+	Cause     regent.Cause  `json:"cause"`
+	Member    string        `json:"member"`
+}
+
+// SidecarInfo is what a sidecar says: who leads, proven at the moment of answering.
+type SidecarInfo struct {
+	Name       string    `json:"name"`
+	LastUpdate time.Time `json:"last_update"`
+}
+
+// ClusterInfo is the council with its roles in a group.
+type ClusterInfo struct {
+	Scope   string          `json:"scope"`
+	Members []ClusterMember `json:"members"`
+}
+
+// ClusterMember is of ClusterInfo.
+type ClusterMember struct {
+	Name string `json:"name"`
+	// Role is leader or replica, State running or unreachable.
+	Role     string `json:"role"`
+	State    string `json:"state"`
+	Host     string `json:"host,omitempty"`
+	Timeline uint64 `json:"timeline,omitempty"`
+}
+
+// A question is what a role endpoint asks. It gets what is known, and says yes or no.
+type question func(a *Agent, i *RoleInfo) bool
+
+// leads: a program here leads, and its lease runs at this moment.
+func leads(_ *Agent, i *RoleInfo) bool { return i.Role == "primary" }
+
+// follows: the member is well, and another one leads.
+func follows(a *Agent, i *RoleInfo) bool {
+	return i.Role == "replica" && i.State == "running" && i.Name != "" && i.Name != a.name
+}
+
+// well: the member takes part.
+func well(_ *Agent, i *RoleInfo) bool { return i.State == "running" }
+
+// knows: the member takes part, and sees a leader.
+func knows(_ *Agent, i *RoleInfo) bool { return i.State == "running" && i.Name != "" }
+
+// always: the agent answers at all.
+func always(*Agent, *RoleInfo) bool { return true }
+
+// never: this kind of leader is not offered here.
+func never(*Agent, *RoleInfo) bool { return false }
+
+// asks are the role endpoints: path, sentence, question.
+var asks = []struct {
+	path, says string
+	ask        question
+}{
+	{"primary", "200 while a program here leads the group, by a lease that runs at the moment of answering.", leads},
+	{"read-write", "As primary.", leads},
+	{"leader", "As primary: the leader of a quorum, never one of a partition only.", leads},
+	{"standby-leader", "200 while a program here leads its partition only; quorum groups have no such leader.", never},
+	{"replica", "200 while the member is well and another one leads.", follows},
+	{"read-only", "200 while the member is well.", well},
+	{"health", "200 while the agent answers.", always},
+	{"liveness", "200 while the member's loop runs.", well},
+	{"readiness", "200 while the member is well and knows of a leader.", knows},
+}
+
+// roles are the routes that load balancers and sidecars ask, for each group and for the default one.
+func roles() []route {
+	var all []route
+	both := func(path, says string, out map[int]any, serve func(*Agent, http.ResponseWriter, *http.Request)) {
+		for _, base := range []string{"/v1/groups/{group}/", "/"} {
+			text := says
+			if base == "/" {
+				text += " Of the default group."
+			}
+			for _, method := range []string{"GET", "OPTIONS"} { // GET answers HEAD too
+				all = append(all, route{method: method, path: base + path, says: text, out: out, serve: serve})
+			}
+		}
+	}
+	for _, r := range asks {
+		both(r.path, r.says, map[int]any{200: RoleInfo{}, 404: Refusal{}, 503: RoleInfo{}}, roleHandler(r.ask))
+	}
+	both("sidecar", "Who leads, proven at the moment of answering; 503 and an empty name if nobody is.", map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: SidecarInfo{}}, (*Agent).serveSidecar)
+	both("cluster", "The council with its roles in the group.", map[int]any{200: ClusterInfo{}, 404: Refusal{}}, (*Agent).serveCluster)
+	all = append(all,
+		route{method: "GET", path: "/v1/groups/{group}/sse", stream: true, says: "As sidecar, whenever that changes.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream},
+		route{method: "GET", path: "/sse", stream: true, says: "As sidecar, whenever that changes. Of the default group.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream},
+		route{method: "GET", path: "/patroni", says: "What is known about the default group; always 200.", out: map[int]any{200: RoleInfo{}, 404: Refusal{}}, serve: roleHandler(always)},
+		route{method: "GET", path: "/history", says: "The leaderships of the default group: token, leader, cause, time.", out: map[int]any{200: [][]any{}, 404: Refusal{}}, serve: (*Agent).servePatroniHistory})
+	return all
+}
+
+// role returns what a role endpoint looks at. The lease is asked now.
+func (a *Agent) role(group string) RoleInfo {
+	i := RoleInfo{Group: group, Role: "replica", State: "waiting", Member: a.name, Cause: regent.Cause{Why: why.Started}}
+	if c, _ := a.board.group(group); c != nil {
+		i.Name, i.Token, i.Cause = c.Leader, c.Token, c.Cause
+	}
+	if m := a.member.Load(); m != nil && m.Status().Waiting == "" {
+		i.State = "running"
+	}
+	k := a.leader(group)
+	if k == nil {
+		return i
+	}
+	if left := k.remaining(); left > 0 && k.leadsNow() {
+		i.Name, i.Role, i.Token, i.Remaining = a.name, "primary", k.current().Token(), left
+	} else if i.Name == a.name {
+		i.Name = "" // it did, until a moment ago
+	}
+	return i
+}
+
+func roleHandler(ask question) func(*Agent, http.ResponseWriter, *http.Request) {
+	return func(a *Agent, w http.ResponseWriter, q *http.Request) {
+		group, err := a.groupOf(q)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		i := a.role(group)
+		status := http.StatusServiceUnavailable
+		if ask(a, &i) {
+			status = http.StatusOK
+		}
+		if i.Token != 0 {
+			w.Header().Set("Regent-Token", itoa(i.Token))
+		}
+		if q.Method == http.MethodOptions {
+			w.WriteHeader(status)
+			return
+		}
+		answer(w, status, i)
+	}
+}
+
+// front answers /, which is several things at once: the page for people, and for others the role of the default group.
+func (a *Agent) front(mux *http.ServeMux) {
+	primary := roleHandler(leads)
+	root := func(w http.ResponseWriter, q *http.Request) {
+		if a.options.Dashboard != nil && q.Method == http.MethodGet && strings.Contains(q.Header.Get("Accept"), "text/html") {
+			http.Redirect(w, q, "/ui/", http.StatusFound)
+			return
+		}
+		primary(a, w, q)
+	}
+	mux.HandleFunc("GET /{$}", root)
+	mux.HandleFunc("OPTIONS /{$}", root)
+}
+
+// sidecar says who leads, proven.
+func (a *Agent) sidecar(ctx context.Context, group string) (SidecarInfo, bool) {
+	out := SidecarInfo{LastUpdate: time.Now()}
+	if c, _ := a.board.group(group); c != nil {
+		out.LastUpdate = c.Time
+	}
+	if k := a.leader(group); k != nil && k.leadsNow() {
+		out.Name = a.name
+		return out, true
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if p, err := a.verify(ctx, group); err == nil && p.Valid() {
+		out.Name = p.Leader
+		return out, true
+	}
+	return out, false
+}
+
+func (a *Agent) serveSidecar(w http.ResponseWriter, q *http.Request) {
+	group, err := a.groupOf(q)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	i, ok := a.sidecar(q.Context(), group)
+	status := http.StatusOK
+	if !ok {
+		status = http.StatusServiceUnavailable
+	}
+	if q.Method == http.MethodOptions {
+		w.WriteHeader(status)
+		return
+	}
+	answer(w, status, i)
+}
+
+func (a *Agent) serveSidecarStream(w http.ResponseWriter, q *http.Request) {
+	group, err := a.groupOf(q)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s, err := a.open(w)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer s.done()
+	watch, _ := a.board.watch(group, watchDepth)
+	defer a.board.unwatch(watch)
+	ticker := time.NewTicker(commentEvery)
+	defer ticker.Stop()
+	for {
+		i, _ := a.sidecar(q.Context(), group)
+		if s.say("message", i) != nil {
+			return
+		}
+		select {
+		case <-watch.c:
+		case <-ticker.C:
+		case <-q.Context().Done():
+			return
+		}
+	}
+}
+
+func (a *Agent) serveCluster(w http.ResponseWriter, q *http.Request) {
+	group, err := a.groupOf(q)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	i := a.role(group)
+	out := ClusterInfo{Scope: group, Members: []ClusterMember{}}
+	for _, m := range a.Members() {
+		c := ClusterMember{Name: m.Name, Role: "replica", State: "running", Host: m.Addr}
+		if m.Name == i.Name {
+			c.Role, c.Timeline = "leader", i.Token
+		}
+		if m.Trouble != "" || !m.Heard || m.Silence > 2*a.timing.Suspect {
+			c.State = "unreachable"
+		}
+		out.Members = append(out.Members, c)
+	}
+	answer(w, 200, out)
+}
+
+func (a *Agent) servePatroniHistory(w http.ResponseWriter, q *http.Request) {
+	group, err := a.groupOf(q)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	out := [][]any{}
+	for _, c := range a.board.history(group, keepChanges) {
+		if c.Leader != "" && !c.Stopping {
+			out = append(out, []any{c.Token, c.Leader, c.Cause.String(), c.Time.Format(time.RFC3339Nano)})
+		}
+	}
+	answer(w, 200, out)
+}

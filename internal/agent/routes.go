@@ -1,0 +1,177 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/regentproject/regent"
+)
+
+// A route is one row of the HTTP interface. The description of it (openapi.go) is made of the same rows.
+type route struct {
+	method, path string
+	// needs is what a client must be allowed to do.
+	needs role
+	// says is the description: a sentence.
+	says string
+	// in is the body of the request, by example; nil if there is none.
+	in any
+	// out is the body of the answer, by status and example.
+	out map[int]any
+	// stream marks answers that are server-sent events.
+	stream bool
+	// query names parameters and what they mean.
+	query map[string]string
+	serve func(*Agent, http.ResponseWriter, *http.Request)
+}
+
+// Refusal is the body of an answer that is not what was asked for.
+type Refusal struct {
+	Error string `json:"error"`
+}
+
+// A httpError is an error with a status.
+type httpError struct {
+	status int
+	error
+}
+
+func failf(status int, format string, args ...any) error {
+	return &httpError{status, fmt.Errorf(format, args...)}
+}
+
+// routes is the whole interface but for the dashboard.
+func routes() []route {
+	var all []route
+	all = append(all, questions()...)
+	all = append(all, orders()...)
+	all = append(all, streams()...)
+	return append(all, roles()...)
+}
+
+// handler returns what answers all requests.
+func (a *Agent) handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range routes() {
+		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) {
+			if err := admit(q, r.needs); err != nil {
+				refuse(w, err)
+				return
+			}
+			r.serve(a, w, q)
+		})
+	}
+	a.front(mux)
+	if a.options.Dashboard != nil {
+		ui := http.StripPrefix("/ui", a.options.Dashboard(a))
+		mux.HandleFunc("/ui/", func(w http.ResponseWriter, q *http.Request) {
+			if err := admit(q, reader); err != nil {
+				refuse(w, err)
+				return
+			}
+			ui.ServeHTTP(w, q)
+		})
+	}
+	return mux
+}
+
+// admit says why a request may not be answered; nil if it may.
+func admit(q *http.Request, needs role) error {
+	who := may(q)
+	switch {
+	case who >= needs && (needs < writer || !crossSite(q)):
+		return nil
+	case who >= needs:
+		return failf(http.StatusForbidden, "a page of another site may not do that")
+	case q.Header.Get("Authorization") != "" || who > nobody:
+		return failf(http.StatusForbidden, "this needs another role: ask with a token of role write, or on the agent's unix socket")
+	}
+	return failf(http.StatusUnauthorized, "who are you? send a bearer token, use a client certificate, or ask on the agent's unix socket")
+}
+
+// answer writes a body as JSON.
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// refuse writes an error, with the status that it has or that fits it.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	var known *httpError
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &known):
+		status = known.status
+	case errors.As(err, &large):
+		status = http.StatusRequestEntityTooLarge
+	case errors.Is(err, errJoining), errors.Is(err, regent.ErrClosed), errors.Is(err, regent.ErrNoLeader):
+		status = http.StatusServiceUnavailable
+	case errors.Is(err, regent.ErrNotLeader):
+		status = http.StatusConflict
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	answer(w, status, Refusal{Error: err.Error()})
+}
+
+// decode reads the body of a request strictly. An empty one leaves body as it is.
+func decode(q *http.Request, body any) error {
+	if kind := q.Header.Get("Content-Type"); kind != "" && q.ContentLength != 0 {
+		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" && media != "application/x-www-form-urlencoded" {
+			return failf(http.StatusUnsupportedMediaType, "the body is %s: send application/json", kind)
+		}
+	}
+	d := json.NewDecoder(q.Body)
+	d.DisallowUnknownFields()
+	err := d.Decode(body)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something follows the object")
+		}
+	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return err
+	}
+	if err != nil {
+		return failf(http.StatusBadRequest, "the body is not what is expected: %w", err)
+	}
+	return nil
+}
+
+// groupOf returns the group that a request is about: that of its path, or the default one.
+func (a *Agent) groupOf(q *http.Request) (string, error) {
+	if name := q.PathValue("group"); name != "" {
+		if len(name) > 255 {
+			return "", failf(http.StatusBadRequest, "group %.40q: its name has %d bytes: at most 255", name, len(name))
+		}
+		return name, nil
+	}
+	if name := a.file.Load().DefaultGroup; name != "" {
+		return name, nil
+	}
+	return "", failf(http.StatusNotFound, "no default group: set default_group, or ask %s", strings.TrimSuffix("/v1/groups/GROUP"+q.URL.Path, "/"))
+}
+
+// known returns the last change of the group that a request is about, or says that nobody ever heard of it.
+func (a *Agent) known(q *http.Request) (*Change, error) {
+	name, err := a.groupOf(q)
+	if err != nil {
+		return nil, err
+	}
+	if c, _ := a.board.group(name); c != nil {
+		return c, nil
+	}
+	return nil, failf(http.StatusNotFound, "group %.40q: nobody has campaigned for it, as far as %s knows", name, a.name)
+}

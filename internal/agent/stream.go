@@ -1,0 +1,220 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/why"
+)
+
+// streams are the routes that answer with server-sent events.
+func streams() []route {
+	return []route{
+		{method: "GET", path: "/v1/events", needs: reader, stream: true, out: map[int]any{200: StreamEvent{}, 503: Refusal{}},
+			says: "Everything: event \"group\" for every group, then \"synced\", then \"group\" for every change, \"no leader\" among them; every second " +
+				"\"pulse\" with the status, the members and the leases of programs here; \"missed\" with a number if the reader is too slow.",
+			serve: (*Agent).serveEvents},
+		{method: "GET", path: "/v1/groups/{group}/events", needs: reader, stream: true, out: map[int]any{200: StreamEvent{}, 400: Refusal{}, 503: Refusal{}},
+			says:  "One group: event \"group\" with what is known, then for every change, \"no leader\" among them. The group need not have been heard of yet.",
+			serve: (*Agent).serveGroupEvents},
+		{method: "POST", path: "/v1/groups/{group}/campaign", needs: writer, stream: true, in: CampaignOrder{},
+			out:  map[int]any{200: CampaignEvent{}, 400: Refusal{}, 413: Refusal{}, 503: Refusal{}},
+			says: "Campaign for as long as the answer is read: events \"waiting\", \"leads\", \"until\" many times a second, \"stop\", \"over\".", serve: (*Agent).serveCampaign},
+		{method: "POST", path: "/v1/sessions/{id}/resign", needs: writer, out: map[int]any{200: Health{}, 400: Refusal{}, 404: Refusal{}},
+			says: "The program of a campaign over HTTP has stopped.", serve: (*Agent).serveSessionResign},
+		{method: "POST", path: "/v1/sessions/{id}/alive", needs: writer, out: map[int]any{200: CampaignEvent{}, 400: Refusal{}, 404: Refusal{}},
+			says: "The program of a campaign over HTTP is well. valid_for of the answer may be counted from when the request was sent.", serve: (*Agent).serveSessionAlive},
+	}
+}
+
+// StreamEvent is the data of an event of a stream. Which of it is there depends on the event.
+type StreamEvent struct {
+	// Group is of "group".
+	*GroupInfo
+	// Status, Members and Leases are of "pulse".
+	Status  *StatusInfo   `json:"status,omitempty"`
+	Members []MemberInfo  `json:"members,omitempty"`
+	Leases  []SessionInfo `json:"leases,omitempty"`
+	// Missed is of "missed": how many changes were left out.
+	Missed int `json:"missed,omitempty"`
+}
+
+// A stream writes server-sent events.
+type stream struct {
+	w    http.ResponseWriter
+	c    *http.ResponseController
+	done func()
+}
+
+// streamLimit is how long a reader may take for one event before it is cut off.
+const streamLimit = 5 * time.Second
+
+// patient lets a request take as long as its sender waits.
+func patient(w http.ResponseWriter) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Time{})
+	_ = c.SetWriteDeadline(time.Time{})
+}
+
+// open begins a stream, or says why there can be none.
+func (a *Agent) open(w http.ResponseWriter) (*stream, error) {
+	if limit := a.file.Load().Limits.Streams; a.streams.Add(1) > int64(limit) {
+		a.streams.Add(-1)
+		return nil, failf(http.StatusServiceUnavailable, "%d streams are open, which is the limit (limits.streams)", limit)
+	}
+	s := &stream{w: w, c: http.NewResponseController(w), done: func() { a.streams.Add(-1) }}
+	patient(w)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	return s, s.flush()
+}
+
+// put writes an event.
+func (s *stream) put(event string, data any) error {
+	b, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	_ = s.c.SetWriteDeadline(time.Now().Add(streamLimit))
+	if _, err := fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", event, b); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (s *stream) flush() error {
+	_ = s.c.SetWriteDeadline(time.Now().Add(streamLimit))
+	return s.c.Flush()
+}
+
+// say writes an event at once.
+func (s *stream) say(event string, data any) error {
+	if err := s.put(event, data); err != nil {
+		return err
+	}
+	return s.flush()
+}
+
+// comment keeps proxies from closing a stream on which nothing happens.
+func (s *stream) comment() error {
+	_ = s.c.SetWriteDeadline(time.Now().Add(streamLimit))
+	if _, err := fmt.Fprint(s.w, ": still here\n\n"); err != nil {
+		return err
+	}
+	return s.flush()
+}
+
+const (
+	// pulseEvery is how often a stream of everything says how things are, commentEvery how often others say anything.
+	pulseEvery   = time.Second
+	commentEvery = 15 * time.Second
+	streamDepth  = 4096
+)
+
+func (a *Agent) serveEvents(w http.ResponseWriter, q *http.Request) {
+	s, err := a.open(w)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer s.done()
+	watch, present := a.board.watch("", streamDepth)
+	defer a.board.unwatch(watch)
+	for _, c := range present {
+		if s.put("group", a.event(c)) != nil {
+			return
+		}
+	}
+	if s.say("synced", StreamEvent{}) != nil || s.say("pulse", a.pulse()) != nil {
+		return
+	}
+	a.follow(q.Context(), s, watch, pulseEvery, func() error { return s.say("pulse", a.pulse()) })
+}
+
+func (a *Agent) serveGroupEvents(w http.ResponseWriter, q *http.Request) {
+	group, err := a.groupOf(q)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	s, err := a.open(w)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer s.done()
+	watch, present := a.board.watch(group, watchDepth)
+	defer a.board.unwatch(watch)
+	if len(present) == 0 {
+		present = []*Change{a.unheard(group)}
+	}
+	for _, c := range present {
+		if s.say("group", a.event(c)) != nil {
+			return
+		}
+	}
+	a.follow(q.Context(), s, watch, commentEvery, s.comment)
+}
+
+// follow passes changes on until the reader goes or the agent ends.
+func (a *Agent) follow(ctx context.Context, s *stream, watch *watcher, every time.Duration, beat func() error) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		var err error
+		select {
+		case c := <-watch.c:
+			err = s.put("group", a.event(c))
+			for more := true; more && err == nil; { // what has come meanwhile goes out together
+				select {
+				case c := <-watch.c:
+					err = s.put("group", a.event(c))
+				default:
+					more = false
+				}
+			}
+			if n := watch.missed(); n > 0 && err == nil {
+				err = s.put("missed", StreamEvent{Missed: n})
+			}
+			if err == nil {
+				err = s.flush()
+			}
+		case <-ticker.C:
+			err = beat()
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// event shows a change.
+func (a *Agent) event(c *Change) StreamEvent {
+	info := a.info(c)
+	return StreamEvent{GroupInfo: &info}
+}
+
+// pulse shows how things are.
+func (a *Agent) pulse() StreamEvent {
+	status := a.Status()
+	e := StreamEvent{Status: &status, Members: a.Members()}
+	for _, k := range a.list() {
+		if k.current() != nil {
+			e.Leases = append(e.Leases, k.info())
+		}
+	}
+	return e
+}
+
+// unheard is what is known about a group that nobody has heard of.
+func (a *Agent) unheard(group string) *Change {
+	return &Change{Time: time.Now(), View: regent.View{Group: group, Cause: regent.Cause{Why: why.Started}}}
+}

@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent/internal/run/tree"
+	"github.com/regentproject/regent/internal/session"
+)
+
+// A keeper kills the processes that a runner started, when the runner does not: it may be stopped, or dead.
+type keeper struct {
+	agent *Agent
+	group string
+	tree  tree.Ref
+	// guard is how long before the end that the runner was told they are killed.
+	guard time.Duration
+	now   chan struct{} // closed when they are to be killed at once
+	once  sync.Once
+	gone  chan struct{} // closed when none is left
+}
+
+// keep has the processes of a runner looked after. It says why that cannot be done.
+func (a *Agent) keep(r *session.Request, asker int) (*keeper, error) {
+	if r.Tree == nil {
+		return nil, nil
+	}
+	t, err := tree.Ref(*r.Tree).Believe(asker)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.MayKill(); err != nil {
+		// The runner still does. That there is no second to do it is worth a word.
+		a.log.Warn("the agent may not kill what a runner starts, should the runner be stopped: run it as root, or as the user of the runner",
+			"group", r.Group, "runner", asker, "err", err)
+	}
+	return &keeper{agent: a, group: r.Group, tree: t, guard: max(r.Guard, a.timing.Guard), now: make(chan struct{}), gone: make(chan struct{})}, nil
+}
+
+// watch kills the processes a guard time before the last end that their runner was told, or when it is asked to. It
+// gives up when done is closed.
+func (k *keeper) watch(c *candidate, done <-chan struct{}) {
+	for {
+		left := c.left() - c.margin - k.guard
+		if left <= 0 {
+			break
+		}
+		timer := time.NewTimer(left) // it may have been told of a later one by then
+		select {
+		case <-timer.C:
+			continue
+		case <-k.now:
+		case <-done:
+			timer.Stop()
+			return
+		}
+		break
+	}
+	for said := false; ; said = true {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		err := k.tree.End(ctx)
+		cancel()
+		if err == nil {
+			close(k.gone)
+			return
+		}
+		if !said {
+			k.agent.log.Error("processes of a runner cannot be killed: its group is not given up", "group", k.group, "err", err)
+		}
+	}
+}
+
+// kill has the processes killed, and returns at once. A keeper that is nil has none.
+func (k *keeper) kill() {
+	if k != nil {
+		k.once.Do(func() { close(k.now) })
+	}
+}
+
+// clear kills the processes and returns when none is left.
+func (k *keeper) clear() {
+	if k != nil {
+		k.kill()
+		<-k.gone
+	}
+}
+
+// priority returns that of the member, for hooks that want to know.
+func (a *Agent) priority() int {
+	for _, m := range a.file.Load().Council {
+		if m.Name == a.name && m.Priority != nil {
+			return *m.Priority
+		}
+	}
+	return 1
+}
