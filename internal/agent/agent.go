@@ -230,6 +230,9 @@ func (a *Agent) stop(m *regent.Member, s *server) error {
 	return err
 }
 
+// errStopping says that the agent takes no more candidates.
+var errStopping = errors.New("the agent is stopping: campaign at another member's, or later")
+
 // enter takes a candidate into the books.
 func (a *Agent) enter(c *candidate) error {
 	limits := &a.file.Load().Limits
@@ -237,7 +240,7 @@ func (a *Agent) enter(c *candidate) error {
 	defer a.mu.Unlock()
 	switch {
 	case a.closing:
-		return errors.New("the agent is stopping: campaign at another member's")
+		return errStopping
 	case a.groups[c.group] == 0 && len(a.groups) >= limits.Groups:
 		return fmt.Errorf("group %.40q: programs here take part in %d groups already, which is the limit (limits.groups)", c.group, len(a.groups))
 	}

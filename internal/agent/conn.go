@@ -219,7 +219,11 @@ func (c *conn) finish(goodbye bool) {
 
 // fail answers a request with an error.
 func (c *conn) fail(r *session.Request, err error) {
-	c.say(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error()})
+	e := &session.Event{Event: session.Failed, ID: r.ID, Error: err.Error()}
+	if errors.Is(err, errStopping) {
+		e.Cause = &session.Cause{Why: why.Closed, Member: c.agent.name}
+	}
+	c.say(e)
 }
 
 // handle carries out a request. What may take long is done aside.

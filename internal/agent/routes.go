@@ -41,6 +41,8 @@ type httpError struct {
 	error
 }
 
+func (e *httpError) Unwrap() error { return e.error }
+
 func failf(status int, format string, args ...any) error {
 	return &httpError{status, fmt.Errorf(format, args...)}
 }

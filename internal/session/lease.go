@@ -44,6 +44,9 @@ type Candidate struct {
 	Guard time.Duration
 }
 
+// ErrStopping says that the agent is about to stop.
+var ErrStopping = errors.New("the agent is stopping")
+
 // Campaign waits until this program leads.
 func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	l := &Lease{conn: c, group: o.Group, elected: make(chan struct{}), told: make(chan struct{}), over: make(chan struct{})}
@@ -56,6 +59,9 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	case <-l.elected:
 		return l, nil
 	case <-l.over:
+		if l.Cause().Why == why.Closed {
+			return nil, ErrStopping
+		}
 		if l.refused != nil {
 			return nil, l.refused
 		}

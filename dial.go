@@ -1,0 +1,268 @@
+package regent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent/fence"
+	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/why"
+)
+
+// A Client takes part through the agent of its host (regent agent), which is the member of the council: twenty replicas
+// of a service need not be twenty members. Groups and leases are the same as those of a [Member], with two differences: an
+// [Edict] takes a round trip on the host, and so does [Group.View].
+//
+// If the agent goes, what this program leads ends as any lease does that is not renewed. Campaigns and watches go on
+// when the agent is back.
+type Client struct {
+	socket string
+	mu     sync.Mutex
+	conn   *session.Conn
+	// busy is held by whoever connects again.
+	busy   chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Dial connects to the agent that listens on the unix socket, such as /run/regent/regent.sock.
+func Dial(ctx context.Context, socket string) (*Client, error) {
+	conn, err := session.Dial(ctx, socket)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{socket: socket, conn: conn, busy: make(chan struct{}, 1), closed: make(chan struct{})}, nil
+}
+
+// Name returns the name of the member that the agent is.
+func (c *Client) Name() string { return c.current().Member() }
+
+// Group returns the group with the name, as [Member.Group] does.
+func (c *Client) Group(name string) *Group { return &Group{&agentElection{client: c, group: name}} }
+
+// Close says that everything that this program led through the agent has stopped, and ends the connection.
+func (c *Client) Close() error {
+	var err error
+	c.once.Do(func() {
+		close(c.closed)
+		err = c.current().Close()
+	})
+	return err
+}
+
+func (c *Client) current() *session.Conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conn
+}
+
+func (c *Client) isClosed() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// How long to wait before another try to reach an agent that is not there: at first, and at most.
+const (
+	redialSoon = 20 * time.Millisecond
+	redialLate = time.Second
+)
+
+// alive returns a connection that is not known to be lost, and waits for one.
+func (c *Client) alive(ctx context.Context) (*session.Conn, error) {
+	select {
+	case c.busy <- struct{}{}:
+		defer func() { <-c.busy }()
+	case <-c.closed:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	for wait := redialSoon; ; wait = min(2*wait, redialLate) {
+		conn := c.current()
+		select {
+		case <-c.closed:
+			return nil, ErrClosed
+		case <-conn.Gone():
+		default:
+			return conn, nil
+		}
+		if next, err := session.Dial(ctx, c.socket); err == nil {
+			c.mu.Lock()
+			c.conn = next
+			c.mu.Unlock()
+			if c.isClosed() {
+				_ = next.Close()
+			}
+			continue
+		}
+		select {
+		case <-time.After(wait):
+		case <-c.closed:
+			return nil, ErrClosed
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// explain turns an error of the connection into one of this package.
+func (c *Client) explain(err error) error {
+	if err != nil && c.isClosed() {
+		return ErrClosed
+	}
+	return err
+}
+
+// agentElection is a group at the agent's member.
+type agentElection struct {
+	client *Client
+	group  string
+}
+
+func (e *agentElection) name() string { return e.group }
+func (e *agentElection) gone() bool   { return e.client.isClosed() }
+
+// askLimit is how long a question that cannot be cancelled waits for the agent.
+const askLimit = time.Second
+
+func (e *agentElection) view() View {
+	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	defer cancel()
+	raw, err := e.client.current().View(ctx, e.group)
+	if err != nil {
+		return e.unknown()
+	}
+	return e.read(raw)
+}
+
+// unknown is what is known without an agent: nothing.
+func (e *agentElection) unknown() View {
+	return View{Group: e.group, Cause: Cause{Why: why.Closed, Member: e.client.Name()}}
+}
+
+func (e *agentElection) read(raw json.RawMessage) View {
+	v := e.unknown()
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return e.unknown()
+	}
+	return v
+}
+
+func (e *agentElection) watch(ctx context.Context) iter.Seq[View] {
+	return func(yield func(View) bool) {
+		if checkGroup(e.group) != nil {
+			return
+		}
+		for more := true; more; {
+			conn, err := e.client.alive(ctx)
+			if err != nil {
+				return
+			}
+			err = conn.Watch(ctx, e.group, func(raw json.RawMessage) bool {
+				more = yield(e.read(raw))
+				return more
+			})
+			if ctx.Err() != nil || e.client.isClosed() {
+				return
+			}
+			if more && errors.Is(err, session.ErrGone) {
+				more = yield(e.unknown())
+			}
+		}
+	}
+}
+
+func (e *agentElection) campaign(ctx context.Context) (tenure, error) {
+	if err := checkGroup(e.group); err != nil {
+		return nil, err
+	}
+	for {
+		conn, err := e.client.alive(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l, err := conn.Campaign(ctx, session.Candidate{Group: e.group})
+		switch {
+		case err == nil:
+			return &agentTenure{client: e.client, conn: conn, Lease: l}, nil
+		case e.client.isClosed() || ctx.Err() != nil:
+		case errors.Is(err, session.ErrGone):
+			continue // another may come
+		case errors.Is(err, session.ErrStopping):
+			select { // so that one does
+			case <-conn.Gone():
+			case <-ctx.Done():
+			case <-e.client.closed:
+			}
+			continue
+		}
+		return nil, e.client.explain(err)
+	}
+}
+
+func (e *agentElection) verify(ctx context.Context) (*Proof, error) {
+	if err := checkGroup(e.group); err != nil {
+		return nil, err
+	}
+	conn, err := e.client.alive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := conn.Verify(ctx, e.group)
+	if errors.Is(err, session.ErrNoLeader) {
+		return nil, fmt.Errorf("group %s: %w: %w", e.group, ErrNoLeader, err)
+	}
+	if err != nil {
+		return nil, e.client.explain(err)
+	}
+	return &Proof{Leader: p.Leader, Token: p.Token, Until: Instant(p.Until), now: func() Instant { return Instant(conn.Late()) }}, nil
+}
+
+// agentTenure is a leadership at the agent's member.
+type agentTenure struct {
+	client *Client
+	conn   *session.Conn
+	*session.Lease
+}
+
+func (t *agentTenure) group() string            { return t.Group() }
+func (t *agentTenure) valid() bool              { return t.Valid() }
+func (t *agentTenure) until() Instant           { return Instant(t.Until()) }
+func (t *agentTenure) remaining() time.Duration { return t.Remaining() }
+func (t *agentTenure) guarded() bool            { return t.Guarded() }
+func (t *agentTenure) told() <-chan struct{}    { return t.Told() }
+func (t *agentTenure) onTold(f func())          { t.OnTold(f) }
+func (t *agentTenure) holder() string           { return t.conn.Member() }
+func (t *agentTenure) token() uint64            { return t.Token() }
+
+func (t *agentTenure) cause() Cause {
+	c := t.Cause()
+	return Cause{Why: c.Why, Member: c.Member, Bound: c.Bound}
+}
+
+func (t *agentTenure) resign(ctx context.Context) error { return t.Resign(ctx) }
+
+func (t *agentTenure) edict() (Edict, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), t.Remaining())
+	defer cancel()
+	e, err := t.Edict(ctx)
+	if err != nil {
+		// Whatever went wrong, no stamp is an order that must not be given.
+		return Edict{}, fmt.Errorf("%w: %w", ErrNotLeader, err)
+	}
+	return fence.Of(e), nil
+}
+
+func (t *agentTenure) transfer(ctx context.Context, to string) (begun bool, err error) {
+	begun, err = t.Transfer(ctx, to)
+	return begun, t.client.explain(err)
+}

@@ -1,0 +1,161 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/why"
+)
+
+// dialled connects a program by the public package.
+func (r *resident) dialled(t *testing.T) *regent.Client {
+	t.Helper()
+	c, err := regent.Dial(patience(t), r.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func TestGoProgramLeadsThroughTheAgentAsIfItWereAMember(t *testing.T) {
+	h := open(t, 3, "")
+	first, second := h.agents[0].dialled(t), h.agents[1].dialled(t)
+	if first.Name() != "a" {
+		t.Errorf("name %s", first.Name())
+	}
+	leads, next := make(chan uint64, 1), make(chan uint64, 1)
+	ctx, cancel := context.WithCancel(patience(t))
+	over := make(chan error, 2)
+	go func() {
+		over <- first.Group("g").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+			e, err := l.Edict()
+			if err != nil || e.Token() != l.Token() || !l.Valid() || l.Remaining() <= 0 || l.Until() == 0 || l.Group() != "g" {
+				t.Errorf("edict %v of a lease with token %d: %v", e, l.Token(), err)
+			}
+			leads <- l.Token()
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	token := <-leads
+	if p, err := second.Group("g").Verify(patience(t)); err != nil || p.Leader != "a" || p.Token != token || !p.Valid() {
+		t.Errorf("proof %+v, %v", p, err)
+	}
+	if v := first.Group("g").View(); v.Leader != "a" || !v.Mine || v.Token != token {
+		t.Errorf("view %v", v)
+	}
+	go func() {
+		l, err := second.Group("g").Campaign(patience(t))
+		if err != nil {
+			t.Error(err)
+			next <- 0
+			return
+		}
+		next <- l.Token()
+	}()
+	cancel()
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Errorf("lead returned %v", err)
+	}
+	if later := <-next; later <= token {
+		t.Errorf("the next token is %d, after %d", later, token)
+	}
+	if _, err := second.Group("nobody").Verify(patience(t)); !errors.Is(err, regent.ErrNoLeader) {
+		t.Errorf("verify of a group without a leader: %v", err)
+	}
+	if _, err := first.Group("").Campaign(patience(t)); err == nil {
+		t.Error("a group without a name can be led")
+	}
+}
+
+func TestClientWatchesAndTransfers(t *testing.T) {
+	h := open(t, 3, "")
+	first, second := h.agents[0].dialled(t), h.agents[1].dialled(t)
+	l, err := first.Group("g").Campaign(patience(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Transfer(patience(t), "b"); err == nil || !l.Valid() {
+		t.Errorf("handed over to a member where nobody campaigns: %v, valid %v", err, l.Valid())
+	}
+	if err := l.Transfer(patience(t), "z"); err == nil || !l.Valid() {
+		t.Errorf("handed over to nobody: %v", err)
+	}
+	got := make(chan *regent.Lease, 1)
+	go func() {
+		m, err := second.Group("g").Campaign(patience(t))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- m
+	}()
+	ctx, cancel := context.WithCancel(patience(t))
+	defer cancel()
+	views := make(chan regent.View, 16)
+	go func() {
+		defer close(views)
+		for v := range second.Group("g").Watch(ctx) {
+			views <- v
+		}
+	}()
+	for v := range views { // b may not have heard of anybody at first
+		if v.Leader == "a" {
+			break
+		}
+	}
+	eventually(t, "b campaigns", func() bool { return l.Transfer(patience(t), "b") == nil })
+	m := <-got
+	if m.Token() <= l.Token() || l.Valid() {
+		t.Errorf("tokens %d, %d; old lease valid %v", l.Token(), m.Token(), l.Valid())
+	}
+	for v := range views {
+		if v.Leader == "b" {
+			break
+		}
+	}
+	cancel()
+	for range views {
+	}
+}
+
+func TestClientIsToldWhenItsAgentStopsAndGoesOnWhenItIsBack(t *testing.T) {
+	h := open(t, 3, "stop_grace: 5s\n")
+	a := h.agents[0]
+	c := a.dialled(t)
+	turns := make(chan regent.Cause, 4)
+	led := make(chan struct{}, 4)
+	ctx, cancel := context.WithCancel(patience(t))
+	over := make(chan error, 1)
+	go func() {
+		over <- c.Group("g").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+			led <- struct{}{}
+			<-ctx.Done()
+			turns <- l.Cause()
+			return nil
+		})
+	}()
+	<-led
+	a.stop()
+	if cause := <-turns; cause.Why != why.Closed {
+		t.Errorf("told to stop because of %v", cause)
+	}
+	if err := <-a.done; err != nil {
+		t.Errorf("the agent did not leave in good order: %v", err)
+	}
+	a.start(t)
+	a.await(t)
+	select {
+	case <-led:
+	case <-time.After(20 * time.Second):
+		t.Fatal("never led again")
+	}
+	cancel()
+	<-turns
+	if err := <-over; !errors.Is(err, context.Canceled) {
+		t.Errorf("lead returned %v", err)
+	}
+}
