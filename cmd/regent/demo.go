@@ -17,15 +17,18 @@ var profiles = map[string]regent.Timing{"fast": regent.Fast, "lan": regent.LAN, 
 func demoCommand() *cobra.Command {
 	o := demo.Options{Command: town.Self("demo-member")}
 	profile := "lan"
+	var p page
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch five members elect a leader, and crash, pause and cut them off",
 		Long: `Five members run as processes on this host, each with a directory of its own, and
-a relay between them that can cut them off from one another. A table shows who
-leads, with which token, for how much longer, and why that changed.
+a relay between them that can cut them off from one another or slow them down. A
+table shows who leads, with which token, for how much longer, and why that changed.
 
-Keys crash, pause, resume, cut and heal the chosen member. Without a terminal,
-lines on the standard input do the same: "crash a", "pause leader", "heal b".
+The same, and more, is shown by a page in the browser, where a click breaks things;
+its address is printed. Keys crash, pause, resume, cut, slow down and heal the chosen
+member in the terminal. Without one, lines on the standard input do: "crash a",
+"pause leader", "heal b".
 
 Nothing is left behind when it ends.`,
 		Example: `  regent demo
@@ -40,7 +43,12 @@ Nothing is left behind when it ends.`,
 			if o.For < 0 {
 				return fmt.Errorf("--for %v: must not be negative", o.For)
 			}
-			o.Timing, o.In, o.Out = t, c.InOrStdin(), c.OutOrStdout()
+			o.Timing, o.In, o.Out, o.Addr = t, c.InOrStdin(), c.OutOrStdout(), p.addr
+			o.Open = func(url string) {
+				if err := p.browse(c.Context(), url, c.OutOrStdout()); err != nil {
+					fmt.Fprintln(c.ErrOrStderr(), err)
+				}
+			}
 			if err := demo.Run(c.Context(), o); err != nil {
 				return &failure{fmt.Errorf("regent demo: %w", err)}
 			}
@@ -51,6 +59,7 @@ Nothing is left behind when it ends.`,
 	c.Flags().DurationVar(&o.For, "for", 0, "end after this long (default: when somebody quits)")
 	c.Flags().BoolVar(&o.JSON, "json", false, "write one JSON line per event instead of a table")
 	c.Flags().StringVar(&profile, "profile", "lan", "timing: fast, lan or wan")
+	p.flags(c)
 	return c
 }
 

@@ -5,7 +5,9 @@
 //	command.go  what can be done to members
 //	keys.go     the same by single keys
 //	model.go    what is known of the members, from what they say
-//	screen.go   the table
+//	table.go    the same as a table, and screen.go where it is drawn
+//	show.go     the same as a page in the browser
+//	page.go     the page, and what it asks for
 package demo
 
 import (
@@ -23,6 +25,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/town"
+	"github.com/regentproject/regent/internal/web"
 )
 
 // Options is what a demonstration is made of.
@@ -31,6 +34,12 @@ type Options struct {
 	// For is how long it lasts; zero: until somebody quits.
 	For    time.Duration
 	Timing regent.Timing
+	// Groups are those that programs lead; the first is the one that commands are about.
+	Groups []town.Named
+	// Addr is where the page is served, such as 127.0.0.1:0; empty: nowhere.
+	Addr string
+	// Open is called with the address of the page when it is there; nil: nothing is.
+	Open func(url string)
 	// JSON writes an event per line instead of a table.
 	JSON bool
 	// In takes keys if it is a terminal, and commands line by line if it is not.
@@ -54,13 +63,22 @@ func Run(ctx context.Context, o Options) (err error) {
 	for i := range o.Members {
 		names = append(names, string(rune('a'+i)))
 	}
-	t, err := town.New(town.Options{Names: names, Dir: dir, Timing: o.Timing, Command: o.Command, Relay: true,
+	if len(o.Groups) == 0 {
+		o.Groups = Groups
+	}
+	t, err := town.New(town.Options{Names: names, Dir: dir, Timing: o.Timing, Command: o.Command, Relay: true, Named: o.Groups,
 		Poll: 5 * time.Millisecond, Status: 100 * time.Millisecond})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	s := &stage{Options: o, town: t, model: newModel(names), begin: town.Reading()}
+	s := &stage{Options: o, town: t, model: newModel(names, o.Groups...), begin: town.Reading(), asked: make(chan ask)}
+	s.model.now = func() time.Duration { return s.since(town.Reading()) }
+	stop, err := s.serve()
+	if err != nil {
+		return err
+	}
+	defer stop()
 	for _, name := range names {
 		if err := t.Start(name); err != nil {
 			return err
@@ -74,6 +92,14 @@ func Run(ctx context.Context, o Options) (err error) {
 	return s.play(ctx)
 }
 
+// Groups are what a demonstration shows unless it is told otherwise: one of each mode that there is, and some more.
+var Groups = []town.Named{
+	{Name: "billing", Mode: town.Quorum, Beside: true},
+	{Name: "mail", Mode: town.Quorum},
+	{Name: "reports", Mode: town.Quorum},
+	{Name: "cache", Mode: town.Local},
+}
+
 // maxMembers is how many can be chosen by a digit.
 const maxMembers = 9
 
@@ -83,6 +109,10 @@ type stage struct {
 	town  *town.Town
 	model *model
 	begin int64
+	// store is what the page shows, at url; nil if there is none. asked is what pages ask for.
+	store *web.Store
+	url   string
+	asked chan ask
 	// screen is nil if there is no table to draw.
 	screen *screen
 }
@@ -100,7 +130,8 @@ func (s *stage) play(ctx context.Context) error {
 	if s.In != nil {
 		go s.read(ctx, terminal, commands)
 	}
-	draw := time.NewTicker(100 * time.Millisecond)
+	s.announce()
+	draw := time.NewTicker(50 * time.Millisecond)
 	defer draw.Stop()
 	for {
 		select {
@@ -111,8 +142,11 @@ func (s *stage) play(ctx context.Context) error {
 				return nil
 			}
 			s.obey(c)
+		case a := <-s.asked:
+			a.reply <- s.answer(a.command)
 		case <-draw.C:
 			s.draw()
+			s.publish()
 		case <-ctx.Done():
 			s.draw()
 			return s.verdict()
@@ -169,7 +203,8 @@ func (s *stage) read(ctx context.Context, terminal bool, commands chan<- command
 
 // take notes what a member said, and passes it on to whoever watches.
 func (s *stage) take(e *town.Event) {
-	news := s.model.take(e, s.since(e.At))
+	s.reign(e)
+	news := s.model.take(e, s.since)
 	switch {
 	case s.JSON && e.What != town.Said:
 		s.write(e)
@@ -207,7 +242,7 @@ func (s *stage) obey(c command) {
 	if text == "" {
 		return
 	}
-	news := s.model.note(s.since(town.Reading()), text)
+	news := s.model.note(web.Entry{At: s.since(town.Reading()), Text: text, Tone: "you"})
 	switch {
 	case s.JSON:
 		s.write(&town.Event{Member: c.member, What: "command", At: town.Reading(), Text: text})
@@ -219,7 +254,7 @@ func (s *stage) obey(c command) {
 
 func (s *stage) draw() {
 	if s.screen != nil {
-		s.screen.draw(s.model.table(s.town, s.since(town.Reading()), s.screen.width()))
+		s.screen.draw(s.model.table(s.town, s.since(town.Reading()), s.url, s.screen.width()))
 	}
 }
 

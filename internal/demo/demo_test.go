@@ -14,6 +14,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/town"
+	"github.com/regentproject/regent/why"
 )
 
 const memberEnv = "REGENT_TEST_MEMBER"
@@ -95,7 +96,7 @@ func TestDemonstrationInWhichNobodyLeadsFails(t *testing.T) {
 
 func TestKeysActOnTheChosenMember(t *testing.T) {
 	k := newKeys(5)
-	in := bufio.NewReader(strings.NewReader("c3p\x1b[Ax\x1b[B\x1b[Bzh9q"))
+	in := bufio.NewReader(strings.NewReader("c3p\x1b[Ax\x1b[B\x1b[Bzhd9q"))
 	var got []string
 	for {
 		c, err := k.next(in)
@@ -106,36 +107,89 @@ func TestKeysActOnTheChosenMember(t *testing.T) {
 			got = append(got, c.verb+" "+c.member)
 		}
 	}
-	if want := "crash a,pause c,cut b,heal d,quit d"; strings.Join(got, ",") != want {
+	if want := "crash a,pause c,cut b,heal d,slow d,quit d"; strings.Join(got, ",") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
+// plain takes readings of the clock for time since the beginning.
+func plain(at int64) time.Duration { return time.Duration(at) }
+
 func TestModelFollowsWhatMembersSay(t *testing.T) {
-	m := newModel([]string{"a", "b"})
-	at := time.Second
-	m.take(&town.Event{Member: "a", What: town.Joined}, at)
-	m.take(&town.Event{Member: "a", What: town.Leads, Token: 4}, at)
+	m := newModel([]string{"a", "b"}, town.Named{Name: "g", Mode: town.Quorum})
+	say := func(e town.Event) { m.take(&e, plain) }
+	say(town.Event{Member: "a", What: town.Joined})
+	say(town.Event{Member: "a", What: town.Leads, Group: "g", Token: 4, At: 10})
 	if m.leader() != "a" {
 		t.Errorf("leader is %q", m.leader())
 	}
-	m.take(&town.Event{Member: "a", What: town.Stops, Token: 4, Text: "must stop"}, at)
-	m.take(&town.Event{Member: "b", What: town.Leads, Token: 5}, at)
+	// The new leader is heard of before the old one says that it stopped.
+	say(town.Event{Member: "b", What: town.Leads, Group: "g", Token: 5, At: 25})
 	if m.leader() != "b" || m.leaderships != 2 {
 		t.Errorf("leader is %q after %d", m.leader(), m.leaderships)
 	}
-	m.take(&town.Event{Member: "a", What: town.Held, Token: 4, Since: 10, Until: 20}, at)
-	m.take(&town.Event{Member: "b", What: town.Held, Token: 5, Since: 20, Until: 40}, at)
+	if shown := m.elections[0].standing(25, nil); len(shown) != 1 || shown[0].member != "b" {
+		t.Errorf("%d leaders are shown", len(shown))
+	}
+	say(town.Event{Member: "a", What: town.Held, Group: "g", Token: 4, Since: 10, Until: 20, At: 26})
+	say(town.Event{Member: "a", What: town.Stops, Group: "g", Token: 4, Text: "must stop", At: 27})
+	say(town.Event{Member: "b", What: town.Held, Group: "g", Token: 5, Since: 25, Until: 40, At: 41})
 	if m.both != 0 {
 		t.Errorf("leaderships one after the other count as %v at once", m.both)
 	}
-	m.take(&town.Event{Member: "a", What: town.Held, Token: 6, Since: 35, Until: 50}, at)
+	say(town.Event{Member: "a", What: town.Leads, Group: "g", Token: 6, At: 35})
+	say(town.Event{Member: "a", What: town.Held, Group: "g", Token: 6, Since: 35, Until: 50, At: 51})
 	if m.both != 5 {
 		t.Errorf("leaderships that overlap by 5 count as %d", m.both)
 	}
-	m.take(&town.Event{Member: "b", What: town.Gone}, at)
+	say(town.Event{Member: "b", What: town.Leads, Group: "g", Token: 7, At: 60})
+	say(town.Event{Member: "b", What: town.Gone, At: 70})
 	if m.leader() != "" {
 		t.Errorf("leader is %q after it is gone", m.leader())
+	}
+}
+
+// A leader that is cut off is asked to stop because its lease ends, stops, and gives the group up. What people are told is
+// why it had to.
+func TestTheCauseIsWhyAProgramWasAskedToStop(t *testing.T) {
+	m := newModel([]string{"b"}, town.Named{Name: "g", Mode: town.Quorum})
+	saw := func(v regent.View) string {
+		v.Group = "g"
+		return m.take(&town.Event{Member: "b", What: town.Saw, Group: "g", View: &v}, plain)
+	}
+	lost := regent.Cause{Why: why.LeaseExpired, Member: "b"}
+	saw(regent.View{Leader: "b", Mine: true})
+	saw(regent.View{Leader: "b", Mine: true, Stopping: true, Cause: lost})
+	if news := saw(regent.View{Cause: regent.Cause{Why: why.Resigned, Member: "b"}}); !strings.Contains(news, "lease expired b") {
+		t.Errorf("the news are %q", news)
+	}
+	if cause := m.elections[0].cause; cause != "lease expired b" {
+		t.Errorf("the cause is %q", cause)
+	}
+	// One that resigns of its own will has resigned.
+	saw(regent.View{Leader: "b", Mine: true})
+	if news := saw(regent.View{Cause: regent.Cause{Why: why.Resigned, Member: "b"}}); !strings.Contains(news, "resigned b") {
+		t.Errorf("the news are %q", news)
+	}
+}
+
+func TestLocalLeadersStandBesideAQuorumGroupAndAreNotItsLeader(t *testing.T) {
+	m := newModel([]string{"a", "b"}, town.Named{Name: "g", Mode: town.Quorum, Beside: true})
+	m.take(&town.Event{Member: "a", What: town.Leads, Group: "g", Local: true, Support: []string{"a", "b"}, At: 10}, plain)
+	if m.leader() != "" {
+		t.Errorf("%s leads", m.leader())
+	}
+	m.take(&town.Event{Member: "b", What: town.Leads, Group: "g", Token: 9, At: 20}, plain)
+	g := m.elections[0]
+	shown := g.show(30, m)
+	if len(shown.Leaders) != 2 || !shown.Leaders[0].Local || shown.Leaders[1].Local || m.leader() != "b" {
+		t.Errorf("leaders are %+v", shown.Leaders)
+	}
+	if s := g.leaders(30); s != "a leads locally, for a b; b leads" {
+		t.Errorf("the table says %q", s)
+	}
+	if m.both != 0 {
+		t.Errorf("a local leader counts as a second one: %v", m.both)
 	}
 }
 
@@ -144,16 +198,19 @@ func TestTableFitsTheScreen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newModel(w.Names)
-	m.take(&town.Event{Member: "b", What: town.Joined}, 0)
-	m.take(&town.Event{Member: "b", What: town.Leads, Token: 4}, 0)
-	m.take(&town.Event{Member: "b", What: town.Saw, View: &regent.View{Leader: "b", Token: 4}}, 0)
-	m.take(&town.Event{Member: "b", What: town.Said, Remaining: 150 * time.Millisecond, Status: &regent.Status{}}, 0)
-	wide := m.table(w, time.Second, 0)
-	if !strings.Contains(strings.Join(wide, "\n"), "███████··· 150ms") {
-		t.Errorf("the lease is not shown:\n%s", strings.Join(wide, "\n"))
+	m := newModel(w.Names, Groups...)
+	const g = "billing"
+	for _, e := range []town.Event{{What: town.Joined}, {What: town.Leads, Group: g, Token: 4},
+		{What: town.Saw, Group: g, View: &regent.View{Leader: "b", Token: 4}},
+		{What: town.Said, Status: &regent.Status{}, Standings: []town.Standing{{Group: g, Mode: town.Quorum, Token: 4, Remaining: 150 * time.Millisecond}}}} {
+		e.Member = "b"
+		m.take(&e, plain)
 	}
-	for _, l := range m.table(w, time.Second, 40) {
+	wide := m.table(w, 0, "http://127.0.0.1:1/", 0)
+	if text := strings.Join(wide, "\n"); !strings.Contains(text, "███████··· 150ms") || !strings.Contains(text, "http://127.0.0.1:1/") {
+		t.Errorf("the lease or the address is not shown:\n%s", text)
+	}
+	for _, l := range m.table(w, time.Second, "http://127.0.0.1:1/", 40) {
 		if len([]rune(l)) > 40 {
 			t.Errorf("%q is too long", l)
 		}

@@ -13,7 +13,7 @@ type keys struct {
 func newKeys(members int) *keys { return &keys{members: members} }
 
 // byKey is what each key does.
-var byKey = map[byte]string{'c': "crash", 's': "start", 'p': "pause", 'r': "resume", 'x': "cut", 'h': "heal", 't': "transfer",
+var byKey = map[byte]string{'c': "crash", 's': "start", 'p': "pause", 'r': "resume", 'x': "cut", 'd': "slow", 'h': "heal", 't': "transfer",
 	'g': "resign", 'q': "quit", ctrlC: "quit", ctrlD: "quit"}
 
 const (
@@ -23,7 +23,7 @@ const (
 )
 
 // help is the last line of the table.
-const help = "1-9 or arrows choose   c crash  s start  p pause  r resume  x cut  h heal  t transfer  g give up  q quit"
+const help = "1-9 or arrows choose   c crash  s start  p pause  r resume  x cut  d slow  h heal  t transfer  g give up  q quit"
 
 // next waits for a key that means something.
 func (k *keys) next(in *bufio.Reader) (command, error) {

@@ -1,204 +1,334 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/town"
+	"github.com/regentproject/regent/internal/web"
+	"github.com/regentproject/regent/why"
 )
 
 // model is what is known of the members, from what they say.
 type model struct {
-	names   []string
-	members map[string]*row
-	// news are the last things that happened, oldest first.
-	news   []string
-	chosen int
-	// leaderships and changes are counted, and both is how long two programs led at once: zero.
+	// now is the time since the beginning.
+	now       func() time.Duration
+	names     []string
+	members   map[string]*row
+	elections []*election
+	// log is what happened, oldest first, and entries counts all there ever was.
+	log     []web.Entry
+	entries uint64
+	chosen  int
+	// leaderships and changes are counted, and both is how long two programs led one quorum group at once: zero.
 	leaderships, changes int
-	held                 []town.Event
 	both                 time.Duration
 }
 
 // row is what is known of one member.
 type row struct {
-	joined  bool
-	view    regent.View
-	leads   bool
-	token   uint64
-	status  *regent.Status
-	remains time.Duration
-	rtt     time.Duration
-	failed  string
+	joined bool
+	status *regent.Status
+	peers  []regent.PeerStatus
+	failed string
+	// paused is when its process was stopped in its tracks; zero if it was not.
+	paused time.Duration
 }
 
-// newsKept is how many lines of news are kept.
-const newsKept = 100
+// election is what is known of one group.
+type election struct {
+	name string
+	mode web.Mode
+	// views is what members believe, and beside what they believe of local leaders beside a quorum group.
+	views, beside map[string]sight
+	// stopping is why programs were asked to stop, if they were.
+	stopping map[string]regent.Cause
+	// reigns are leaderships, oldest first; those that last are among them.
+	reigns  []*reign
+	number  int
+	changed time.Duration
+	cause   string
+	changes int
+}
 
-func newModel(names []string) *model {
-	m := &model{names: names, members: make(map[string]*row)}
+// sight is what a member believes.
+type sight struct {
+	regent.View
+	support []string
+}
+
+// reign is one leadership of one program.
+type reign struct {
+	id     string
+	member string
+	token  uint64
+	local  bool
+	// support is who supports a local leader.
+	support []string
+	// from and to are when it began and ended, in time since the beginning; over says that it has.
+	from, to time.Duration
+	over     bool
+	// until is the end of the lease as far as was heard, and length how long a new one is.
+	until, length time.Duration
+	// proven says that from and to are the program's own readings of the clock while it was told that it leads.
+	proven bool
+	cause  string
+}
+
+const (
+	// logKept and reignsKept bound what is remembered of a long demonstration.
+	logKept    = 400
+	reignsKept = 200
+)
+
+func newModel(names []string, groups ...town.Named) *model {
+	m := &model{now: func() time.Duration { return 0 }, names: names, members: make(map[string]*row)}
 	for _, n := range names {
 		m.members[n] = &row{}
+	}
+	for _, g := range groups {
+		m.elections = append(m.elections, &election{name: g.Name, mode: web.Mode(g.Mode), views: make(map[string]sight),
+			beside: make(map[string]sight), stopping: make(map[string]regent.Cause)})
 	}
 	return m
 }
 
-// leader returns the member whose program leads; empty if none is known to.
+// election returns what is known of a group; of the first one if it has no name.
+func (m *model) election(name string, mode web.Mode) *election {
+	for _, e := range m.elections {
+		if (name == "" || e.name == name) && (mode == "" || e.mode == mode) {
+			return e
+		}
+	}
+	return nil
+}
+
+// leader returns the member whose program leads the first group; empty if none is known to.
 func (m *model) leader() string {
-	best, token := "", uint64(0)
-	for _, n := range m.names {
-		if r := m.members[n]; r.leads && r.token >= token {
-			best, token = n, r.token
+	if r := m.elections[0].sole(); r != nil {
+		return r.member
+	}
+	return ""
+}
+
+// note adds a line to the log and returns it.
+func (m *model) note(e web.Entry) string {
+	m.entries++
+	e.ID = m.entries
+	m.log = append(m.log, e)
+	if n := len(m.log) - logKept; n > 0 {
+		m.log = slices.Delete(m.log, 0, n)
+	}
+	return newsLine(&e)
+}
+
+// newsLine shows an entry of the log in a terminal.
+func newsLine(e *web.Entry) string {
+	group := ""
+	if e.Group != "" {
+		group = " (" + e.Group + ")"
+	}
+	return fmt.Sprintf("%8.3fs  %s%s", e.At.Seconds(), e.Text, group)
+}
+
+// take notes what a member said, and returns it as a line if it is news. since turns its readings of the clock into time
+// since the beginning.
+func (m *model) take(e *town.Event, since func(int64) time.Duration) string {
+	r := m.members[e.Member]
+	if r == nil {
+		return ""
+	}
+	at := since(e.At)
+	entry := web.Entry{At: at, Member: e.Member}
+	switch e.What {
+	case town.Joined:
+		r.joined, r.failed = true, ""
+		entry.Text = e.Member + " takes part"
+	case town.Leads, town.Stops, town.Saw, town.Held:
+		g := m.election(e.Group, web.Mode(e.Mode))
+		if g == nil {
+			return ""
+		}
+		entry.Group = g.name
+		m.elect(g, e, at, since, &entry)
+	case town.Said:
+		m.said(r, e, at)
+	case town.Failed:
+		r.failed = e.Text
+		entry.Text, entry.Tone = e.Member+": "+e.Text, "bad"
+	case town.Closed:
+		entry.Text = e.Member + " left"
+	case town.Gone:
+		m.gone(e, at)
+		entry.Text, entry.Tone = e.Member+" is gone", "bad"
+	}
+	if entry.Text == "" {
+		return ""
+	}
+	return m.note(entry)
+}
+
+// elect notes what happened in a group.
+func (m *model) elect(g *election, e *town.Event, at time.Duration, since func(int64) time.Duration, entry *web.Entry) {
+	switch e.What {
+	case town.Leads:
+		g.begin(e, at)
+		m.leaderships++
+		entry.Text, entry.Tone = fmt.Sprintf("%s leads with token %d", e.Member, e.Token), "good"
+		if e.Local {
+			entry.Text = fmt.Sprintf("%s leads locally, for %s", e.Member, strings.Join(e.Support, " "))
+		}
+		g.change(at, entry.Text)
+	case town.Stops:
+		if r := g.reign(e.Member, e.Token, e.Local); r != nil {
+			r.end(at, e.Text)
+			g.change(at, e.Text)
+		}
+		entry.Text, entry.Tone = e.Member+" stops: "+e.Text, "bad"
+	case town.Held:
+		if r := g.reign(e.Member, e.Token, e.Local); r != nil && e.Until > 0 {
+			r.from, r.to, r.over, r.proven = since(e.Since), since(e.Until), true, true
+			if g.mode == web.Quorum && !r.local {
+				m.both += g.overlap(r)
+			}
+		}
+	case town.Saw:
+		m.changes++
+		m.saw(g, e, at, entry)
+	}
+}
+
+// saw notes what a member believes now.
+func (m *model) saw(g *election, e *town.Event, at time.Duration, entry *web.Entry) {
+	views, v, member := g.views, e.View, e.Member
+	if e.Local && g.mode == web.Quorum {
+		views = g.beside
+	}
+	before, known := views[member]
+	views[member] = sight{*v, e.Support}
+	key := fmt.Sprint(member, e.Local)
+	if v.Leader != "" {
+		if delete(g.stopping, key); v.Stopping {
+			g.stopping[key] = v.Cause
+		}
+		return
+	}
+	cause := v.Cause
+	// A program that stops because its lease ends says so as any other that gives the group up. What counts is why it was
+	// asked to.
+	if c, ok := g.stopping[key]; ok && v.Cause.Why == why.Resigned && c.Why != why.Unexplained {
+		cause = c
+	}
+	delete(g.stopping, key)
+	// What happens to local leaders beside a group is not news of the group.
+	if cause.Why == why.Started || e.Local && g.mode == web.Quorum {
+		return
+	}
+	if known && before.Leader != "" {
+		g.change(at, cause.String())
+	}
+	entry.Text = fmt.Sprintf("%s sees no leader: %v", member, cause)
+}
+
+// change notes that the leader of a group, or its absence, changed.
+func (g *election) change(at time.Duration, cause string) {
+	g.changed, g.cause = at, cause
+	g.changes++
+}
+
+// begin notes a new leadership.
+func (g *election) begin(e *town.Event, at time.Duration) {
+	g.number++
+	r := &reign{id: fmt.Sprintf("%s/%s/%d", g.mode, g.name, g.number), member: e.Member, token: e.Token, from: at,
+		until: at + e.Remaining, length: e.Remaining, local: e.Local, support: e.Support}
+	g.reigns = append(g.reigns, r)
+	if n := len(g.reigns) - reignsKept; n > 0 {
+		g.reigns = slices.Delete(g.reigns, 0, n)
+	}
+}
+
+// reign returns the last leadership of a member under a token, or of one of its local ones, which have none.
+func (g *election) reign(member string, token uint64, local bool) *reign {
+	for _, r := range slices.Backward(g.reigns) {
+		if r.member == member && r.token == token && r.local == local {
+			return r
+		}
+	}
+	return nil
+}
+
+func (r *reign) end(at time.Duration, cause string) {
+	if !r.over {
+		r.to, r.over = at, true
+	}
+	if r.cause == "" {
+		r.cause = cause
+	}
+}
+
+// overlap returns for how long a leadership whose readings are known stood beside others of which they are known too.
+func (g *election) overlap(r *reign) (both time.Duration) {
+	for _, o := range g.reigns {
+		if o != r && o.proven && !o.local && o.token != r.token {
+			both += max(0, min(o.to, r.to)-max(o.from, r.from))
+		}
+	}
+	return both
+}
+
+// sole returns the leadership of a quorum group that lasts; nil if there is none. Of several the one with the highest
+// token: members are heard of in any order, and an older one has not been heard to stop yet.
+func (g *election) sole() *reign {
+	var best *reign
+	for _, r := range g.reigns {
+		if !r.over && !r.local && (best == nil || cmp.Compare(r.token, best.token) >= 0) {
+			best = r
 		}
 	}
 	return best
 }
 
-// note adds a line of news and returns it.
-func (m *model) note(at time.Duration, text string) string {
-	line := fmt.Sprintf("%8.3fs  %s", at.Seconds(), text)
-	m.news = append(m.news, line)
-	if len(m.news) > newsKept {
-		m.news = m.news[1:]
-	}
-	return line
-}
-
-// take notes what a member said, and returns it as a line if it is news.
-func (m *model) take(e *town.Event, at time.Duration) string {
-	r := m.members[e.Member]
-	if r == nil {
-		return ""
-	}
-	switch e.What {
-	case town.Joined:
-		r.joined, r.failed = true, ""
-		return m.note(at, e.Member+" takes part")
-	case town.Leads:
-		r.leads, r.token = true, e.Token
-		m.leaderships++
-		return m.note(at, fmt.Sprintf("%s leads with token %d", e.Member, e.Token))
-	case town.Stops:
-		r.leads, r.remains = false, 0
-		return m.note(at, e.Member+" "+e.Text)
-	case town.Saw:
-		m.changes++
-		r.view = *e.View
-		if e.View.Leader == "" {
-			return m.note(at, fmt.Sprintf("%s sees no leader: %v", e.Member, e.View.Cause))
+// said notes how a member says that it is.
+func (m *model) said(r *row, e *town.Event, at time.Duration) {
+	r.status, r.peers = e.Status, e.Members
+	for _, l := range e.Standings {
+		g := m.election(l.Group, web.Mode(l.Mode))
+		if g == nil {
+			continue
 		}
-	case town.Held:
-		m.hold(e)
-	case town.Said:
-		m.said(r, e)
-	case town.Failed:
-		r.failed = e.Text
-		return m.note(at, e.Member+": "+e.Text)
-	case town.Closed:
-		return m.note(at, e.Member+" left")
-	case town.Gone:
-		*r = row{}
-		return m.note(at, e.Member+" is gone")
-	}
-	return ""
-}
-
-func (m *model) said(r *row, e *town.Event) {
-	r.status, r.remains = e.Status, e.Remaining
-	r.rtt = 0
-	for _, p := range e.Members {
-		r.rtt = max(r.rtt, p.RoundTrip)
-	}
-}
-
-// hold checks a leadership against all others, by the clock readings that the programs wrote down.
-func (m *model) hold(e *town.Event) {
-	for _, h := range m.held {
-		if h.Token != e.Token {
-			m.both += max(0, time.Duration(min(h.Until, e.Until)-max(h.Since, e.Since)))
+		if x := g.reign(e.Member, l.Token, l.Local); x != nil && !x.over {
+			x.until, x.support = at+l.Remaining, l.Support
+			x.length = max(x.length, l.Remaining)
 		}
 	}
-	m.held = append(m.held, *e)
+}
+
+// gone notes that a process has ended, and its leaderships with it.
+func (m *model) gone(e *town.Event, at time.Duration) {
+	*m.members[e.Member] = row{}
+	for _, g := range m.elections {
+		delete(g.views, e.Member)
+		delete(g.beside, e.Member)
+		for _, r := range g.reigns {
+			if r.member == e.Member && !r.over {
+				r.end(at, "its process ended")
+				g.change(at, e.Member+" is gone")
+			}
+		}
+	}
 }
 
 // trouble says what members complained of.
 func (m *model) trouble() string {
-	var all []string
-	for _, n := range m.names {
+	for _, n := range slices.Sorted(maps.Keys(m.members)) {
 		if f := m.members[n].failed; f != "" {
-			all = append(all, n+": "+f)
+			return n + ": " + f
 		}
 	}
-	if len(all) == 0 {
-		return "give it more time"
-	}
-	return strings.Join(all, "; ")
-}
-
-// table draws everything as lines.
-func (m *model) table(t *town.Town, at time.Duration, width int) []string {
-	lines := []string{
-		fmt.Sprintf("regent demo: %d members, one leader %37.1fs", len(m.names), at.Seconds()),
-		"",
-		"    member  is        leader  token       lease                  round trip  longest pause",
-	}
-	for i, n := range m.names {
-		lines = append(lines, m.row(t, i, n))
-	}
-	lines = append(lines, "", "what happened:")
-	const shown = 12
-	lines = append(lines, m.news[max(0, len(m.news)-shown):]...)
-	for range shown - len(m.news) {
-		lines = append(lines, "")
-	}
-	lines = append(lines, "", help)
-	for i, l := range lines {
-		if r := []rune(l); width > 0 && len(r) > width {
-			lines[i] = string(r[:width])
-		}
-	}
-	return slices.Clip(lines)
-}
-
-func (m *model) row(t *town.Town, i int, name string) string {
-	r := m.members[name]
-	mark := "  "
-	if i == m.chosen {
-		mark = "> "
-	}
-	state, cut := t.State(name)
-	switch {
-	case state != "running":
-	case !r.joined:
-		state = "joining"
-	case r.leads:
-		state = "LEADS"
-	default:
-		state = "follows"
-	}
-	if cut {
-		state += ", cut"
-	}
-	lease, rtt, pause := "", "", ""
-	if r.leads {
-		lease = bar(r.remains, t.Timing.Lease)
-	}
-	if r.status != nil {
-		rtt, pause = r.rtt.Round(10*time.Microsecond).String(), r.status.Pauses.Longest.Round(100*time.Microsecond).String()
-	}
-	token := ""
-	if r.view.Leader != "" {
-		token = fmt.Sprint(r.view.Token)
-	}
-	return fmt.Sprintf("%s%d %-7s %-9s %-7s %-11s %-22s %-11s %s", mark, i+1, name, state, r.view.Leader, token, lease, rtt, pause)
-}
-
-// bar shows a length of time as a bar and a number.
-func bar(d, whole time.Duration) string {
-	const cells = 10
-	n := min(cells, int(d*cells/max(1, whole)))
-	return strings.Repeat("█", n) + strings.Repeat("·", cells-n) + " " + d.Round(time.Millisecond).String()
+	return "give it more time"
 }

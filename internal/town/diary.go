@@ -3,6 +3,7 @@ package town
 import (
 	"encoding/binary"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 )
@@ -45,9 +46,26 @@ func (d diary) close() {
 	}
 }
 
+// diaryOf returns where the program of a named group writes.
+func diaryOf(path, group string) string {
+	if path == "" {
+		return ""
+	}
+	return path + "." + url.PathEscape(group)
+}
+
 // Reign returns what the leading program of a member wrote down last.
 func (t *Town) Reign(name string) (Reign, error) {
-	b, err := os.ReadFile(filepath.Join(t.Dir, name+".diary"))
+	return readReign(name, filepath.Join(t.Dir, name+".diary"))
+}
+
+// NamedReign returns the same of a named group.
+func (t *Town) NamedReign(name, group string) (Reign, error) {
+	return readReign(name, diaryOf(filepath.Join(t.Dir, name+".diary"), group))
+}
+
+func readReign(name, path string) (Reign, error) {
+	b, err := os.ReadFile(path)
 	if err != nil {
 		return Reign{}, err
 	}

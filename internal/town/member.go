@@ -21,11 +21,11 @@ import (
 // Serve is what a member process does. It reads an Order, joins, campaigns, and writes Events. Further lines on its
 // input are commands:
 //
-//	resign        the program that leads the first group gives it up, and campaigns again
-//	transfer TO   the same, in favour of TO
-//	campaign      begin to, if the order was to hold
-//	status        say how you are
-//	verify        prove who leads the first group
+//	resign [GROUP]        the program that leads the group gives it up, and campaigns again; without a name, the first
+//	transfer TO [GROUP]   the same, in favour of TO
+//	campaign              begin to, if the order was to hold
+//	status                say how you are
+//	verify                prove who leads the first group
 //
 // The end of its input is the word to leave. It returns the exit status.
 func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
@@ -80,6 +80,8 @@ type server struct {
 	// lease is that of the first group, while its program leads.
 	lease   atomic.Pointer[regent.Lease]
 	leading atomic.Int64
+	// programs are those of the named groups. They are all there before any command is.
+	programs []*program
 	// begin is closed when programs may campaign.
 	begin chan struct{}
 	// moved says that leading has changed.
@@ -96,17 +98,24 @@ func (s *server) say(e Event) {
 	_ = s.out.Encode(&e)
 }
 
-// group returns the name of the i-th group.
-func group(i int) string { return fmt.Sprintf("g%d", i) }
+// groupName returns the name of the i-th of the groups that have no name of their own.
+func groupName(i int) string { return fmt.Sprintf("g%d", i) }
 
 // run does what a member process does until ctx ends.
 func (s *server) run(ctx context.Context, commands <-chan string) {
 	var all sync.WaitGroup
-	all.Go(func() { s.watch(ctx) })
+	for _, n := range s.order.Named {
+		if err := s.serve(ctx, n, &all); err != nil {
+			s.say(Event{What: Failed, Group: n.Name, Text: err.Error()})
+		}
+	}
+	if s.order.Groups > 0 {
+		all.Go(func() { s.watch(ctx) })
+	}
 	all.Go(func() { s.count(ctx) })
 	if !s.order.Watch {
 		for i := range s.order.Groups {
-			g := s.member.Group(group(i))
+			g := s.member.Group(groupName(i))
 			all.Go(func() { s.campaign(ctx, g, i == 0) })
 		}
 	}
@@ -161,18 +170,18 @@ func (s *server) campaign(ctx context.Context, g *regent.Group, first bool) {
 func (s *server) lead(ctx context.Context, l *regent.Lease) {
 	s.say(Event{What: Leads, Token: l.Token()})
 	if s.order.Poll > 0 {
-		s.poll(ctx, l)
-	} else {
-		<-ctx.Done()
+		r := s.poll(ctx, l, s.order.Diary)
+		s.say(Event{What: Held, Token: r.Token, Since: r.Since, Until: r.Until})
 	}
+	<-ctx.Done()
 	s.say(Event{What: Stops, Token: l.Token(), Text: context.Cause(ctx).Error()})
 }
 
 // poll asks the lease again and again whether the program leads, and writes down between which readings of the program's
 // own clock the answer was yes.
-func (s *server) poll(ctx context.Context, l *regent.Lease) {
-	var since, until int64
-	diary := openDiary(s.order.Diary)
+func (s *server) poll(ctx context.Context, l lease, path string) Reign {
+	r := Reign{Token: tokenOf(l)}
+	diary := openDiary(path)
 	defer diary.close()
 	ticker := time.NewTicker(s.order.Poll)
 	defer ticker.Stop()
@@ -182,26 +191,24 @@ func (s *server) poll(ctx context.Context, l *regent.Lease) {
 		after := Reading()
 		if valid {
 			// Between two readings that say yes of one lease it is yes throughout.
-			if since == 0 {
-				since = after
+			if r.Since == 0 {
+				r.Since = after
 			}
-			until = max(until, before)
-			diary.write(Reign{Token: l.Token(), Since: since, Until: until})
+			r.Until = max(r.Until, before)
+			diary.write(r)
 		}
 		if !valid || ctx.Err() != nil {
-			break
+			return r
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 		}
 	}
-	s.say(Event{What: Held, Token: l.Token(), Since: since, Until: until})
-	<-ctx.Done()
 }
 
 func (s *server) watch(ctx context.Context) {
-	for v := range s.member.Group(group(0)).Watch(ctx) {
+	for v := range s.member.Group(groupName(0)).Watch(ctx) {
 		s.say(Event{What: Saw, View: &v})
 	}
 }
@@ -246,6 +253,11 @@ func (s *server) status() {
 	if l := s.lease.Load(); l != nil {
 		e.Remaining, e.Token = l.Remaining(), l.Token()
 	}
+	for _, p := range s.programs {
+		if st, ok := p.standing(); ok {
+			e.Standings = append(e.Standings, st)
+		}
+	}
 	s.say(e)
 }
 
@@ -265,7 +277,6 @@ func (s *server) obey(ctx context.Context, command string) {
 }
 
 func (s *server) do(ctx context.Context, words []string) error {
-	l := s.lease.Load()
 	switch words[0] {
 	case "campaign":
 		select {
@@ -278,19 +289,32 @@ func (s *server) do(ctx context.Context, words []string) error {
 		s.status()
 		return nil
 	case "verify":
-		_, err := s.member.Group(group(0)).Verify(ctx)
+		_, err := s.member.Group(groupName(0)).Verify(ctx)
 		return err
 	case "resign", "transfer":
-		if l == nil {
-			return errors.New("does not lead")
-		}
-		if words[0] == "resign" {
-			return l.Resign(ctx)
-		}
-		if len(words) != 2 {
-			return errors.New("transfer to whom?")
-		}
-		return l.Transfer(ctx, words[1])
+		return s.handOver(ctx, words[0], words[1:])
 	}
 	return errors.New("no such command")
+}
+
+// handOver makes the program that leads a group give it up, or hand it over.
+func (s *server) handOver(ctx context.Context, verb string, words []string) error {
+	to, group := "", ""
+	if verb == "transfer" {
+		if len(words) == 0 {
+			return errors.New("transfer to whom?")
+		}
+		to, words = words[0], words[1:]
+	}
+	if len(words) > 0 {
+		group = words[0]
+	}
+	l := s.namedLease(group)
+	switch {
+	case l == nil:
+		return errors.New("does not lead")
+	case to == "":
+		return l.Resign(ctx)
+	}
+	return l.Transfer(ctx, to)
 }

@@ -13,9 +13,11 @@ type Order struct {
 	Key             []byte
 	Bootstrap       bool
 	Timing          regent.Timing
-	Groups          int
-	NoRealtime      bool
-	Poll, Status    time.Duration
+	// Groups is how many groups without names the member campaigns for, and Named are those with one.
+	Groups       int
+	Named        []Named
+	NoRealtime   bool
+	Poll, Status time.Duration
 	// Diary is a file in which a program that polls its lease writes down what it was told, so that it can be read after
 	// a crash.
 	Diary string
@@ -28,6 +30,10 @@ type Event struct {
 	// Member is the process that it is about, by its name in the town.
 	Member string `json:"member"`
 	What   What   `json:"event"`
+	// Group and Mode are those of a named group, and Local says that it is about the local leader beside it, or in it.
+	Group string `json:"group,omitempty"`
+	Mode  string `json:"mode,omitempty"`
+	Local bool   `json:"local,omitempty"`
 	// At is when it happened: a reading of the host's clock by the program itself. Heard is when the town heard of it.
 	At    int64 `json:"at"`
 	Heard int64 `json:"heard,omitempty"`
@@ -43,6 +49,10 @@ type Event struct {
 	// Leading is how many groups the member leads, and Remaining how long its lease of the first one runs.
 	Leading   int           `json:"leading,omitempty"`
 	Remaining time.Duration `json:"remaining,omitempty"`
+	// Support is who supports the leader of a local group.
+	Support []string `json:"support,omitempty"`
+	// Standings, of Said, are the leaderships of named groups.
+	Standings []Standing `json:"standings,omitempty"`
 	// Status and Members are of Said.
 	Status  *regent.Status      `json:"status,omitempty"`
 	Members []regent.PeerStatus `json:"members,omitempty"`

@@ -4,6 +4,8 @@
 //
 //	town.go     the council, and what can be done to it: crash, pause, cut
 //	member.go   what a member process does
+//	programs.go what it does for groups that have a name
+//	links.go    what can be done to the links
 //	diary.go    what a leading program was told, in a file that outlives it
 //	message.go  what the two say to one another
 package town
@@ -11,7 +13,6 @@ package town
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,8 +20,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,8 +38,9 @@ type Options struct {
 	Command func() *exec.Cmd
 	// Relay puts a relay between the members, so that they can be cut off from one another.
 	Relay bool
-	// Groups is how many groups every member campaigns for; at least one.
+	// Groups is how many groups every member campaigns for; at least one, unless there are Named ones.
 	Groups int
+	Named  []Named
 	// Hold keeps programs from campaigning before they are told to.
 	Hold bool
 	// NoRealtime leaves the members' threads as they are.
@@ -62,7 +62,7 @@ type Town struct {
 
 	mu      sync.Mutex
 	members map[string]*member
-	cut     map[string]bool
+	cut     map[string]bool // from all others
 }
 
 // member is one process.
@@ -115,8 +115,11 @@ func (t *Town) Events() <-chan Event { return t.events }
 
 // Order returns what a member is told when it starts.
 func (t *Town) Order(name string) (Order, error) {
-	o := Order{Name: name, Dir: filepath.Join(t.Dir, name), Bootstrap: true, Timing: t.Timing, Groups: max(1, t.Groups),
+	o := Order{Name: name, Dir: filepath.Join(t.Dir, name), Bootstrap: true, Timing: t.Timing, Groups: t.Groups, Named: t.Named,
 		NoRealtime: t.NoRealtime, Hold: t.Hold, Poll: t.Poll, Status: t.Options.Status, Bind: t.addrs[name].String(), Diary: filepath.Join(t.Dir, name+".diary")}
+	if len(o.Named) == 0 {
+		o.Groups = max(1, o.Groups)
+	}
 	for _, peer := range t.Names {
 		addr := t.addrs[peer]
 		if t.relay != nil && peer != name {
@@ -260,41 +263,6 @@ func (t *Town) Say(name, command string) error {
 	return err
 }
 
-// Cut cuts a member off from all others; Heal connects it again.
-func (t *Town) Cut(name string) error { return t.isolate(name, true) }
-
-// Heal connects a member that was cut off.
-func (t *Town) Heal(name string) error { return t.isolate(name, false) }
-
-func (t *Town) isolate(name string, cut bool) error {
-	if t.relay == nil {
-		return errors.New("there is no relay between the members")
-	}
-	if !slices.Contains(t.Names, name) {
-		return fmt.Errorf("no member %q: there are %s", name, strings.Join(t.Names, " "))
-	}
-	t.mu.Lock()
-	t.cut[name] = cut
-	gone := make(map[string]bool)
-	for n, c := range t.cut {
-		gone[n] = c
-	}
-	t.mu.Unlock()
-	for _, other := range t.Names {
-		if other == name {
-			continue
-		}
-		// A link to a member that is itself cut off stays cut.
-		verb := map[bool]string{true: "cut", false: "heal"}[cut || gone[other]]
-		for _, line := range []string{verb + " " + name + " " + other, verb + " " + other + " " + name} {
-			if _, err := t.relay.Do(line); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // Relay returns the relay between the members; nil if there is none.
 func (t *Town) Relay() *relay.Relay { return t.relay }
 
@@ -311,7 +279,7 @@ func (t *Town) State(name string) (state string, cut bool) {
 	default:
 		state = "running"
 	}
-	return state, t.cut[name]
+	return state, t.cutOff(name)
 }
 
 // Pid returns the number of a member's process; zero if it does not run.
