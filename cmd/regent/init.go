@@ -239,6 +239,6 @@ func (o *initOptions) local(c *cobra.Command, names []string) error {
 	for _, name := range names {
 		fmt.Fprintf(c.OutOrStdout(), "  regent agent --config %s\n", filepath.Join(dir, name+".yaml"))
 	}
-	fmt.Fprintf(c.OutOrStdout(), "then: regent --socket %s members\n", filepath.Join(dir, names[0]+".sock"))
+	fmt.Fprintf(c.OutOrStdout(), "then: regent members --socket %s\n", filepath.Join(dir, names[0]+".sock"))
 	return nil
 }

@@ -24,22 +24,35 @@ func main() {
 
 // subcommands are all there are: one line for each.
 var subcommands = []func() *cobra.Command{
+	agentCommand,
+	runCommand,
+	whoCommand,
+	watchCommand,
+	membersCommand,
+	historyCommand,
+	explainCommand,
+	resignCommand,
+	transferCommand,
+	verifyCommand,
+	edictCommand,
+	statusCommand,
+	initCommand,
 	configCommand,
+	keygenCommand,
 	demoCommand,
 	demoMemberCommand,
-	initCommand,
-	keygenCommand,
-	labCommand,
-	replayCommand,
 	simCommand,
+	labCommand,
+	completionCommand,
 	versionCommand,
 }
 
 // The exit statuses.
 const (
-	exitOK     = 0
-	exitFailed = 1 // what was asked for was done, and the answer is bad: an invariant is violated, an expectation not met
-	exitUsage  = 2 // what was asked for makes no sense
+	exitOK      = 0
+	exitFailed  = 1 // what was asked for was done, and the answer is bad: an invariant is violated, an expectation not met
+	exitUsage   = 2 // what was asked for makes no sense
+	exitNoAgent = 3 // there is no agent to ask
 )
 
 // run runs the command line and returns the exit status.
@@ -47,11 +60,15 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	root := &cobra.Command{
 		Use:   "regent",
 		Short: "Elect leaders, and see how they are elected",
-		Long: `Regent elects leaders. For now it shows how: its protocols run in a simulator,
-with every fault that you can think of.`,
-		Example: `  regent sim list
-  regent sim fuzz --protocol rank --seeds 1..1000
-  regent sim run story.txt`,
+		Long: `Regent elects leaders: of all hosts that want to lead a group, at most one does, at
+every instant. Each host runs an agent; any program can be run on the leader only.
+
+Exit statuses: 0 all is well; 1 the answer is no, such as that nobody leads; 2 the
+command line makes no sense; 3 there is no agent to ask. 'regent run' has its own.`,
+		Example: `  regent demo
+  regent init --loopback /tmp/try a b c
+  regent run billing -- /usr/local/bin/billing
+  regent who billing`,
 		Args:          noArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceUsage:  true,
@@ -60,7 +77,7 @@ with every fault that you can think of.`,
 	for _, sub := range subcommands {
 		root.AddCommand(sub())
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)

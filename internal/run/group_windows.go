@@ -1,7 +1,13 @@
 package run
 
-import "os/exec"
+import (
+	"os"
+	"os/exec"
+)
 
 func detach(*exec.Cmd) {}
 
 func killGroup(c *exec.Cmd) { _ = c.Process.Kill() }
+
+// Signals are those that a runner ends by.
+func Signals() []os.Signal { return []os.Signal{os.Interrupt} }

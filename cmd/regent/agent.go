@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/internal/agent/config"
+)
+
+func agentCommand() *cobra.Command {
+	o := agent.Options{}
+	c := &cobra.Command{
+		Use:   "agent",
+		Short: "Run the agent of this host",
+		Long: `Makes this host a member of its council, and serves the programs on it: on a unix
+socket, whose permissions say who may lead, and over HTTP.
+
+It runs until it gets SIGTERM or SIGINT. Then it asks the programs that lead to stop,
+waits for them, hands over and leaves in good order; a second signal ends it at once.
+SIGHUP reads the configuration again; the log says what changed and what needs a restart.
+
+Write a configuration with 'regent init'.`,
+		Example: `  regent agent
+  regent agent --config ./a.yaml`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.Version = thisBuild().Version
+			o.Log = c.ErrOrStderr()
+			// Once it is leaving nobody catches signals any more, so that the next one ends it.
+			context.AfterFunc(c.Context(), func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
+			if err := agent.Run(c.Context(), o); err != nil {
+				return &failure{fmt.Errorf("regent agent: %w", err)}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&o.Config, "config", config.DefaultConfig, "the configuration")
+	return c
+}

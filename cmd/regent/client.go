@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/internal/agent/config"
+)
+
+// A client asks the agent of this host, by HTTP on its unix socket.
+type client struct {
+	socket string
+	http   *http.Client
+}
+
+// socketFlag says where the agent listens.
+func socketFlag(c *cobra.Command, to *string) {
+	path := os.Getenv("REGENT_SOCKET")
+	if path == "" {
+		path = config.DefaultSocket
+	}
+	c.Flags().StringVar(to, "socket", path, "where the agent of this host listens; $REGENT_SOCKET if that is set")
+}
+
+func newClient(socket string) *client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}
+	return &client{socket: socket, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}
+}
+
+// askLimit is how long an answer may take that needs nobody else.
+const askLimit = 10 * time.Second
+
+// get asks a question.
+func (c *client) get(ctx context.Context, path string, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	return c.do(ctx, http.MethodGet, path, nil, out)
+}
+
+// post gives an order. It may take as long as a program takes to stop.
+func (c *client) post(ctx context.Context, path string, body, out any) error {
+	return c.do(ctx, http.MethodPost, path, body, out)
+}
+
+func (c *client) do(ctx context.Context, method, path string, body, out any) error {
+	answer, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(out); err != nil {
+		return &failure{fmt.Errorf("regent: the agent's answer cannot be read: %w: are agent and command line of the same version?", err)}
+	}
+	return nil
+}
+
+// A refusal is an answer of the agent's that is not what was asked for.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string { return r.text }
+
+// send sends a request, and returns the answer if it is one.
+func (c *client) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(b)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, "http://agent"+path, content)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	var r agent.Refusal
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+	if json.Unmarshal(text, &r) != nil || r.Error == "" {
+		r.Error = strings.TrimSpace(string(text))
+	}
+	return nil, &failure{&refusal{answer.StatusCode, "regent: " + r.Error}}
+}
+
+// unreachable says why an agent does not answer, and what to do.
+func (c *client) unreachable(ctx context.Context, err error) error {
+	what := ""
+	switch {
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
+		return &exit{errors.New("regent: interrupted"), exitFailed}
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
+		what = fmt.Sprintf("no agent listens at %s: start it with 'systemctl start regent' or 'regent agent', "+
+			"or say with --socket or $REGENT_SOCKET where it listens", c.socket)
+	case errors.Is(err, fs.ErrPermission):
+		what = fmt.Sprintf("you may not open %s: be root, or of the group that owns it (socket.group in the configuration)", c.socket)
+	case ctx.Err() != nil:
+		what = fmt.Sprintf("the agent at %s did not answer in time: its log says why", c.socket)
+	default:
+		what = fmt.Sprintf("asking the agent at %s: %v", c.socket, err)
+	}
+	return &exit{errors.New("regent: " + what), exitNoAgent}
+}
+
+// groupPath returns the path of a group's resource.
+func groupPath(group, rest string) string { return "/v1/groups/" + url.PathEscape(group) + rest }
+
+// An event is one of a stream of server-sent events.
+type event struct {
+	name string
+	data []byte
+}
+
+// events calls f with every event of a stream until f says that it has enough, the stream ends, or ctx does.
+func (c *client) events(ctx context.Context, path string, f func(event) (more bool, err error)) error {
+	answer, err := c.send(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	in := bufio.NewReader(answer.Body)
+	var e event
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return &exit{fmt.Errorf("regent: the agent at %s has hung up", c.socket), exitNoAgent}
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if name, ok := bytes.CutPrefix(line, []byte("event: ")); ok {
+			e.name = string(name)
+		} else if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
+			e.data = append(e.data, data...)
+		} else if len(line) == 0 && e.name != "" {
+			more, err := f(e)
+			if err != nil || !more {
+				return err
+			}
+			e = event{}
+		}
+	}
+}
+
+// groupNames completes the names of groups.
+func groupNames(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list agent.GroupList
+	socket, _ := c.Flags().GetString("socket")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if newClient(socket).get(ctx, "/v1/groups", &list) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, g := range list.Groups {
+		names = append(names, g.Group)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func urlQuery(s string) string { return url.QueryEscape(s) }

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+func edictCommand() *cobra.Command {
+	var socket string
+	var asJSON bool
+	var order agent.EdictOrder
+	c := &cobra.Command{
+		Use:   "edict [GROUP]",
+		Short: "Stamp an order of the program here that leads",
+		Long: `Prints a stamp for an order that is made now. Stamps are ordered as the orders were
+made, across all leaders of the group, so that a receiver can refuse one that is older
+than what it has seen. It is given only to whom has the leader's token.
+
+Under 'regent run' group and token are in the environment, and need not be given.
+
+The exit status is 1 if this host does not lead the group with that token: then the
+order must not be made.`,
+		Example: `  stamp=$(regent edict) && curl -H "Regent-Stamp: $stamp" http://store/write
+  regent edict billing --token 41`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: groupNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			group := os.Getenv("REGENT_GROUP")
+			if len(args) == 1 {
+				group = args[0]
+			}
+			if group == "" {
+				return errors.New("no group: name one; under 'regent run' it is in $REGENT_GROUP")
+			}
+			if text := os.Getenv("REGENT_TOKEN"); order.Token == 0 && text != "" {
+				n, err := strconv.ParseUint(text, 10, 64)
+				if err != nil {
+					return fmt.Errorf("$REGENT_TOKEN %q: is not a token", text)
+				}
+				order.Token = n
+			}
+			if order.Token == 0 {
+				return errors.New("no token: give it with --token; under 'regent run' it is in $REGENT_TOKEN")
+			}
+			var s agent.StampInfo
+			if err := newClient(socket).post(c.Context(), groupPath(group, "/edict"), order, &s); err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(c, s)
+			}
+			fmt.Fprintln(c.OutOrStdout(), s.Stamp)
+			return nil
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().Uint64Var(&order.Token, "token", 0, "the token of the leader (default: $REGENT_TOKEN)")
+	return c
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+func historyCommand() *cobra.Command {
+	var socket string
+	var asJSON bool
+	var limit int
+	c := &cobra.Command{
+		Use:   "history [GROUP]",
+		Short: "List the last changes of leader, with their causes",
+		Long: `Lists the last changes of GROUP, or of all groups, as the agent of this host saw them,
+oldest first. The agent remembers some thousand changes since its start.`,
+		Example: `  regent history
+  regent history billing --limit 5 --json`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: groupNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			if limit < 1 {
+				return fmt.Errorf("--limit %d: must be at least 1", limit)
+			}
+			group := ""
+			if len(args) == 1 {
+				group = args[0]
+			}
+			h, err := readHistory(c, newClient(socket), group, limit)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(c, h)
+			}
+			showHistory(c, h)
+			return nil
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().IntVar(&limit, "limit", 20, "how many changes at most")
+	return c
+}
+
+// readHistory asks for the last changes of a group, or of all if it is empty.
+func readHistory(c *cobra.Command, cl *client, group string, limit int) (*agent.History, error) {
+	path := "/v1/history"
+	if group != "" {
+		path = groupPath(group, "/history")
+	}
+	var h agent.History
+	return &h, cl.get(c.Context(), path+"?limit="+strconv.Itoa(limit), &h)
+}
+
+func showHistory(c *cobra.Command, h *agent.History) {
+	out := c.OutOrStdout()
+	p := paintFor(out)
+	if len(h.Changes) == 0 {
+		fmt.Fprintln(out, "nothing has changed since the agent was started")
+		return
+	}
+	rows := make([][]string, len(h.Changes))
+	for i := range h.Changes {
+		ch := &h.Changes[i]
+		leader, token := p.bad("none"), "-"
+		if ch.Leader != "" {
+			leader, token = p.good(ch.Leader), strconv.FormatUint(ch.Token, 10)
+		}
+		rows[i] = []string{ch.Time.Format("2006-01-02 15:04:05.000"), p.bold(ch.Group), leader, token, ch.Cause.String()}
+	}
+	table(out, p, []string{"TIME", "GROUP", "LEADER", "TOKEN", "WHY"}, rows)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+func membersCommand() *cobra.Command {
+	var socket string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "members",
+		Short: "List the members of the council, and who of them can be heard",
+		Long: `Lists the members of the council in the order in which they go first in elections, as
+the agent of this host sees them: when each was heard last, how long a round trip to it
+takes, and what is wrong with it, such as another configuration.
+
+The exit status is 1 if fewer than a majority are heard.`,
+		Example: `  regent members
+  regent members --json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var list agent.MemberList
+			if err := newClient(socket).get(c.Context(), "/v1/members", &list); err != nil {
+				return err
+			}
+			heard := 0
+			for i := range list.Members {
+				if well(&list.Members[i]) {
+					heard++
+				}
+			}
+			if asJSON {
+				if err := writeJSON(c, list); err != nil {
+					return err
+				}
+			} else {
+				showMembers(c, list.Members)
+			}
+			if need := len(list.Members)/2 + 1; heard < need {
+				if asJSON {
+					return silently(exitFailed)
+				}
+				return failf("%d of %d members are heard, and %d are needed: nobody can be elected from here", heard, len(list.Members), need)
+			}
+			return nil
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// silent is how long a member may be silent before it is worth a word. Members speak at least every few seconds.
+const silent = 5e9
+
+// well says whether a member counts.
+func well(m *agent.MemberInfo) bool {
+	return m.Self || m.Heard && m.Trouble == "" && m.Silence < silent
+}
+
+// showMembers prints members as a table.
+func showMembers(c *cobra.Command, members []agent.MemberInfo) {
+	out := c.OutOrStdout()
+	p := paintFor(out)
+	rows := make([][]string, len(members))
+	for i := range members {
+		m := &members[i]
+		heard, state := "never", p.bad("not heard yet: is its agent running, and does UDP to "+or(m.Addr)+" pass?")
+		switch {
+		case m.Self:
+			heard, state = "-", "this member"
+		case m.Trouble != "":
+			heard, state = length(m.Silence)+" ago", p.bad(m.Trouble)
+		case m.Heard && m.Silence >= silent:
+			heard, state = length(m.Silence)+" ago", p.bad("silent: is its agent running, and does UDP to "+or(m.Addr)+" pass?")
+		case m.Heard:
+			heard, state = length(m.Silence)+" ago", p.good("well")
+		}
+		incarnation := "-"
+		if m.Incarnation > 0 {
+			incarnation = strconv.FormatUint(uint64(m.Incarnation), 10)
+		}
+		rows[i] = []string{p.bold(m.Name), or(m.Addr), heard, length(m.RoundTrip), incarnation, state}
+	}
+	table(out, p, []string{"MEMBER", "ADDRESS", "HEARD", "ROUND TRIP", "INCARNATION", ""}, rows)
+}

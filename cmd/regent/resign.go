@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+func resignCommand() *cobra.Command {
+	var socket string
+	var asJSON bool
+	var order agent.ResignOrder
+	c := &cobra.Command{
+		Use:   "resign GROUP",
+		Short: "Have the program here that leads a group stop, and give the group up",
+		Long: `Asks the program of this host that leads GROUP to stop, and gives the group up when it
+has. The program may campaign again, and may win: to keep it from leading stop it, or
+hand the group over with 'regent transfer'.
+
+It returns when the group was given up. The exit status is 1 if no program of this
+host leads the group.`,
+		Example: `  regent resign billing
+  regent resign billing --token 41`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: groupNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			var out agent.Outcome
+			if err := newClient(socket).post(c.Context(), groupPath(args[0], "/resign"), order, &out); err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(c, out)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s was given up; %s\n", args[0], nowLeads(&out))
+			return nil
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().Uint64Var(&order.Token, "token", 0, "only if this is the token of the leader")
+	return c
+}
+
+// nowLeads says who leads after an order was carried out.
+func nowLeads(o *agent.Outcome) string {
+	if o.Leader == "" {
+		return "nobody leads it yet"
+	}
+	return fmt.Sprintf("%s leads it with token %d", o.Leader, o.Token)
+}

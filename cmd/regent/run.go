@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	runner "github.com/regentproject/regent/internal/run"
+	"github.com/regentproject/regent/internal/run/tree"
+)
+
+// runFlags are the flags of regent run that need a second look.
+type runFlags struct {
+	runner.Options
+	socket                                  string
+	elected, lost, notify, health, ready    string
+	healthEvery, healthTimeout, hookTimeout time.Duration
+	healthFailures                          int
+	stdin, quiet                            bool
+}
+
+const runLong = `Runs COMMAND only while this host leads GROUP: it is started when the host is elected
+and stopped, with everything that it started, before anybody else can be. Then the host
+campaigns again.
+
+No shell is involved. COMMAND finds these in its environment:
+
+  REGENT_TOKEN   a number that grows with every leadership of the group; give it to
+  REGENT_TERM    whatever receives your orders, so that it can refuse a lower one
+  REGENT_GROUP   the group            REGENT_LEASE    how long a lease is
+  REGENT_MEMBER  this host's member   REGENT_SOCKET   where to ask the agent
+
+When the leadership is given up (SIGTERM or SIGINT to the runner, regent resign, regent
+transfer, a health check that fails, the agent stops), COMMAND is sent SIGTERM, or the
+signal that the runner got, and has --grace to stop while the lease is renewed. When the
+lease cannot be renewed COMMAND is killed --guard before it ends, whatever grace is left.
+Runner and agent each see to that by themselves. Other signals are passed on.
+
+If neither runner nor agent is scheduled before the lease ends, as on a host that
+hangs, COMMAND is not killed in time: then only the token protects.
+
+The exit status is that of COMMAND if it ends by itself, 128 and the number of the
+signal if it was killed by one, 0 if the runner was asked to stop, and otherwise
+
+  123  this host did not lead within --wait
+  124  the leadership was lost or given up, with --once
+  125  regent run itself failed, or was used wrongly
+  126  COMMAND cannot be run
+  127  COMMAND was not found`
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run GROUP [flags] -- COMMAND [ARG ...]",
+		Short: "Run a program only while this host leads a group",
+		Long:  runLong,
+		Example: `  regent run billing -- /usr/local/bin/billing --port 9000
+  regent run cron --restart -- supercronic /etc/crontab
+  regent run db --grace 30s --guard 50ms --health 'pg_isready -q' -- /usr/lib/db/start
+  regent run backup --once --wait 10s -- /usr/local/bin/backup`,
+		Args: func(c *cobra.Command, args []string) error {
+			switch dash := c.ArgsLenAtDash(); {
+			case len(args) == 0:
+				return errors.New("no group: regent run GROUP -- COMMAND")
+			case dash < 0:
+				return fmt.Errorf("no --: regent run %s -- COMMAND, so that its flags are not taken for those of regent", args[0])
+			case dash != 1:
+				return fmt.Errorf("%d words before --: want the group alone", dash)
+			case len(args) == 1:
+				return errors.New("no command: say after -- what to run")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			f.Group, f.Command = args[0], args[1:]
+			return f.run(c)
+		},
+	}
+	f.add(c)
+	return c
+}
+
+// add declares the flags.
+func (f *runFlags) add(c *cobra.Command) {
+	socketFlag(c, &f.socket)
+	s := c.Flags()
+	s.DurationVar(&f.Grace, "grace", 10*time.Second, "how long COMMAND has to stop when it is asked to")
+	s.DurationVar(&f.Guard, "guard", 0, "how long before the end of a lease that was not renewed COMMAND is killed (default: the agent's guard time)")
+	s.BoolVar(&f.Restart, "restart", false, "when COMMAND ends by itself give the group up, and campaign again after --delay")
+	s.DurationVar(&f.Delay, "delay", time.Second, "how long to wait before campaigning again after COMMAND ended by itself or was not healthy")
+	s.BoolVar(&f.Once, "once", false, "end after the first leadership")
+	s.DurationVar(&f.Wait, "wait", 0, "end with status 123 if this host does not lead within this time (default: wait for ever)")
+	s.StringVar(&f.elected, "on-elected", "", "a command to run when elected, before COMMAND is started")
+	s.StringVar(&f.lost, "on-lost", "", "a command to run when COMMAND is gone, whatever the reason ($REGENT_REASON: ended, resigned, unhealthy, lost)")
+	s.StringVar(&f.notify, "notify", "", "a command that is called as keepalived calls its notify script: GROUP, the group's name, MASTER, BACKUP, FAULT or STOP, and the priority")
+	s.StringVar(&f.Hooks.Fifo, "notify-fifo", "", "a named pipe that gets the same as lines")
+	s.DurationVar(&f.hookTimeout, "hook-timeout", 10*time.Second, "how long each of these may take")
+	s.StringVar(&f.health, "health", "", "a command that fails when COMMAND is not well; then the group is given up")
+	s.StringVar(&f.ready, "ready", "", "a command that fails when this host must not lead; then it does not campaign")
+	s.DurationVar(&f.healthEvery, "health-interval", 5*time.Second, "how often --health and --ready are asked")
+	s.DurationVar(&f.healthTimeout, "health-timeout", 5*time.Second, "how long they may take")
+	s.IntVar(&f.healthFailures, "health-failures", 3, "how many failures of --health in a row count")
+	s.BoolVar(&f.stdin, "stdin", false, "give COMMAND the standard input (default: nothing to read)")
+	s.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing about elections on the standard error")
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return &exit{fmt.Errorf("regent: %w\nrun 'regent run --help' to see how it is used", err), runner.StatusFailed}
+	})
+}
+
+// check says which flags make no sense.
+func (f *runFlags) check() error {
+	for _, d := range []struct {
+		name string
+		got  time.Duration
+	}{{"grace", f.Grace}, {"guard", f.Guard}, {"delay", f.Delay}, {"wait", f.Wait}} {
+		if d.got < 0 {
+			return fmt.Errorf("--%s %v: must not be negative", d.name, d.got)
+		}
+	}
+	for _, d := range []struct {
+		name string
+		got  time.Duration
+	}{{"hook-timeout", f.hookTimeout}, {"health-interval", f.healthEvery}, {"health-timeout", f.healthTimeout}} {
+		if d.got <= 0 {
+			return fmt.Errorf("--%s %v: must be positive", d.name, d.got)
+		}
+	}
+	if f.healthFailures < 1 {
+		return fmt.Errorf("--health-failures %d: must be at least 1", f.healthFailures)
+	}
+	return nil
+}
+
+// run runs the runner.
+func (f *runFlags) run(c *cobra.Command) error {
+	if err := f.check(); err != nil {
+		return &exit{fmt.Errorf("regent: %w", err), runner.StatusFailed}
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return &exit{fmt.Errorf("regent run: %w", err), runner.StatusFailed}
+	}
+	defer null.Close()
+	f.Files = []*os.File{null, os.Stdout, os.Stderr}
+	if f.stdin {
+		f.Files[0] = os.Stdin
+	}
+	nursery, err := tree.TheNursery()
+	if err != nil {
+		return &exit{fmt.Errorf("regent run: %w", err), runner.StatusFailed}
+	}
+	f.Log = func(format string, args ...any) {
+		if !f.quiet {
+			fmt.Fprintf(c.ErrOrStderr(), "regent run: "+format+"\n", args...)
+		}
+	}
+	f.Env = os.Environ()
+	f.Hooks.Elected, f.Hooks.Lost, f.Hooks.Notify = strings.Fields(f.elected), strings.Fields(f.lost), strings.Fields(f.notify)
+	f.Hooks.Timeout, f.Hooks.Nursery, f.Hooks.Log = f.hookTimeout, nursery, f.Log
+	f.Health = runner.Check{Command: strings.Fields(f.health), Every: f.healthEvery, Timeout: f.healthTimeout, Failures: f.healthFailures}
+	f.Ready = runner.Check{Command: strings.Fields(f.ready), Every: f.healthEvery, Timeout: f.healthTimeout, Failures: 1}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, runner.Signals()...)
+	defer signal.Stop(signals)
+	f.Signals = signals
+	connect := func(ctx context.Context) (runner.Agent, error) { return runner.Dial(ctx, f.socket) }
+	// The signals end the runner by themselves, after the program: not by way of the context.
+	status, err := runner.Run(context.WithoutCancel(c.Context()), connect, f.Options)
+	if err != nil {
+		return &exit{fmt.Errorf("regent run: %w", err), status}
+	}
+	if status != 0 {
+		return silently(status)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// paint is how output is coloured: not at all unless it goes to a terminal whose owner does not mind.
+type paint bool
+
+func paintFor(w io.Writer) paint { return paint(isTerminal(w) && os.Getenv("NO_COLOR") == "") }
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+func (p paint) in(code, text string) string {
+	if !p || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (p paint) good(s string) string { return p.in("32", s) }
+func (p paint) bad(s string) string  { return p.in("31", s) }
+func (p paint) dim(s string) string  { return p.in("2", s) }
+func (p paint) bold(s string) string { return p.in("1", s) }
+
+// table prints rows in columns as wide as they need to be. The last column is not padded.
+func table(w io.Writer, p paint, header []string, rows [][]string) {
+	width := make([]int, len(header))
+	for _, row := range append([][]string{header}, rows...) {
+		for i, cell := range row {
+			width[i] = max(width[i], visible(cell))
+		}
+	}
+	line := func(row []string, style func(string) string) {
+		var b strings.Builder
+		for i, cell := range row {
+			if i == len(row)-1 {
+				b.WriteString(style(cell))
+				continue
+			}
+			b.WriteString(style(cell))
+			b.WriteString(strings.Repeat(" ", width[i]-visible(cell)+2))
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+	line(header, p.dim)
+	for _, row := range rows {
+		line(row, func(s string) string { return s })
+	}
+}
+
+// visible is how many columns a text takes, without its colours.
+func visible(s string) int {
+	n := 0
+	for {
+		before, after, ok := strings.Cut(s, "\x1b[")
+		n += utf8.RuneCountInString(before)
+		if !ok {
+			return n
+		}
+		_, s, _ = strings.Cut(after, "m")
+	}
+}
+
+// length shows a length of time with three digits, for people.
+func length(d time.Duration) string {
+	if d <= 0 {
+		return "-"
+	}
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if d >= unit {
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.String()
+}
+
+// ago shows for how long something has been so.
+func ago(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := time.Since(t)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.0fs", max(0, d.Seconds()))
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd", int(d.Hours())/24)
+}
+
+// or returns a dash for what is not there.
+func or(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+// condition is all that status shows.
+type condition struct {
+	agent.StatusInfo
+	Members []agent.MemberInfo `json:"members,omitempty"`
+	// Problems is what an operator should look at, worst first.
+	Problems []string `json:"problems"`
+}
+
+func statusCommand() *cobra.Command {
+	var socket string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Say how this member is, and who of the others is slow",
+		Long: `Says how the agent of this host and its member are: whether it takes part, how long its
+own pauses were, which of the other members are slow or silent, on which path, and by
+what bound that is proven; and what is wrong.
+
+The exit status is 0 if all is well, 1 if something is wrong.`,
+		Example: `  regent status
+  regent status --json | jq .problems`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			cl := newClient(socket)
+			var s condition
+			if err := cl.get(c.Context(), "/v1/status", &s.StatusInfo); err != nil {
+				return err
+			}
+			if s.Joined {
+				var list agent.MemberList
+				if err := cl.get(c.Context(), "/v1/members", &list); err != nil {
+					return err
+				}
+				s.Members = list.Members
+			}
+			s.Problems = s.judge()
+			if asJSON {
+				if err := writeJSON(c, s); err != nil {
+					return err
+				}
+			} else {
+				s.print(c)
+			}
+			if len(s.Problems) > 0 {
+				return silently(exitFailed)
+			}
+			return nil
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// judge says what is wrong, worst first.
+func (s *condition) judge() []string {
+	out := []string{}
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if s.Waiting != "" {
+		say("the member does not take part: %s", s.Waiting)
+	}
+	if s.ClockFault {
+		say("the clock runs at another rate than those of a majority: this member leads nothing until it is right")
+	}
+	if s.Disk != "" {
+		say("the durable record cannot be written: %s", s.Disk)
+	}
+	heard := 0
+	for i := range s.Members {
+		if well(&s.Members[i]) {
+			heard++
+		}
+	}
+	if n := len(s.Members); n > 0 && heard < n/2+1 {
+		say("%d of %d members are heard, and %d are needed: nobody can be elected from here", heard, n, n/2+1)
+	}
+	for i := range s.Members {
+		if why := s.slow(&s.Members[i]); why != "" {
+			say("%s", why)
+		}
+	}
+	// What a lease survives is what it has to spare beside a renewal, a round trip and the guard time.
+	if spare := s.Timing.Lease - s.Timing.Renew - s.Timing.RoundTrip - s.Timing.Guard; s.Pauses.P99 > spare {
+		say("this member's own pauses (99 %% below %s) cost it its leases, which survive %s: give it a processor, or a longer lease", length(s.Pauses.P99), length(spare))
+	}
+	return out
+}
+
+// slow says what is wrong with a member, and on which path.
+func (s *condition) slow(m *agent.MemberInfo) string {
+	switch path := or(m.Addr); {
+	case m.Self:
+	case m.Trouble != "":
+		return fmt.Sprintf("%s (%s): %s", m.Name, path, m.Trouble)
+	case !m.Heard:
+		return fmt.Sprintf("%s (%s): not heard yet: is its agent running, and does UDP pass?", m.Name, path)
+	case m.Silence >= silent:
+		return fmt.Sprintf("%s (%s): silent for %s: is its agent running, and does UDP pass?", m.Name, path, length(m.Silence))
+	case m.RoundTrip > s.Timing.RoundTrip:
+		return fmt.Sprintf("%s is slow: a round trip by way of %s takes %s, above the %s that the timing counts on", m.Name, path, length(m.RoundTrip), s.Timing.RoundTrip)
+	case m.Bound > s.Timing.Delay:
+		return fmt.Sprintf("%s is slow: its last packet, by way of %s, took up to %s, above %s", m.Name, path, length(m.Bound), s.Timing.Delay)
+	}
+	return ""
+}
+
+func (s *condition) print(c *cobra.Command) {
+	out := c.OutOrStdout()
+	p := paintFor(out)
+	state := p.good("takes part")
+	switch {
+	case s.Stopping:
+		state = p.bad("is stopping")
+	case !s.Joined:
+		state = p.bad("does not take part yet")
+	}
+	fmt.Fprintf(out, "member %s %s; up for %s, incarnation %d, %s\n", p.bold(s.Member), state, ago(s.Started), s.Incarnation, or(s.Version))
+	t := &s.Timing
+	fmt.Fprintf(out, "leads %d groups for %d programs; lease %v, renewed every %v, told %v before its end\n", s.Leading, s.Sessions, t.Lease, t.Renew, t.Guard)
+	scheduling := "an ordinary thread: a busy host delays it (needs CAP_SYS_NICE)"
+	if s.Realtime {
+		scheduling = "a real-time thread"
+	}
+	fmt.Fprintf(out, "own pauses: median %s, 99 %% below %s, longest %s, of %d; %s\n", length(s.Pauses.Median), length(s.Pauses.P99), length(s.Pauses.Longest), s.Pauses.Count, scheduling)
+	fmt.Fprintf(out, "packets: %d in, %d out%s\n", s.PacketsIn, s.PacketsOut, dropped(s.Dropped))
+	if len(s.Members) > 0 {
+		fmt.Fprintln(out)
+		s.paths(c, p)
+	}
+	for i, problem := range s.Problems {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintln(out, p.bad("problem: ")+problem)
+	}
+}
+
+// paths shows the ways to the other members.
+func (s *condition) paths(c *cobra.Command, p paint) {
+	var rows [][]string
+	for i := range s.Members {
+		m := &s.Members[i]
+		if m.Self {
+			continue
+		}
+		verdict := p.good("fast")
+		switch {
+		case !well(m):
+			verdict = p.bad("not heard")
+		case s.slow(m) != "":
+			verdict = p.bad("slow")
+		case m.Bound == 0:
+			verdict = "no bound yet"
+		}
+		bound := "-"
+		if m.Bound > 0 {
+			bound = "at most " + length(m.Bound)
+		}
+		heard := "never"
+		if m.Heard {
+			heard = length(max(m.Silence, time.Microsecond)) + " ago"
+		}
+		rows = append(rows, []string{p.bold(m.Name), or(m.Addr), heard, length(m.RoundTrip), bound, verdict})
+	}
+	table(c.OutOrStdout(), p, []string{"MEMBER", "PATH", "HEARD", "ROUND TRIP", "DELAY", ""}, rows)
+}
+
+// dropped shows what packets were dropped for.
+func dropped(why map[string]uint64) string {
+	var parts []string
+	for reason, n := range why {
+		parts = append(parts, fmt.Sprintf("%d %s", n, reason))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	slices.Sort(parts)
+	return "; dropped: " + strings.Join(parts, ", ")
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+func transferCommand() *cobra.Command {
+	var socket string
+	var asJSON bool
+	var order agent.TransferOrder
+	c := &cobra.Command{
+		Use:   "transfer GROUP MEMBER",
+		Short: "Hand a group over to another member",
+		Long: `Asks the program of this host that leads GROUP to stop, and hands the group over to
+MEMBER when it has. A program must be campaigning there.
+
+It returns when MEMBER leads. The exit status is 1 if the group was not handed over;
+the message says who leads then.`,
+		Example: `  regent transfer billing host2`,
+		Args:    cobra.ExactArgs(2),
+		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return memberNames(c), cobra.ShellCompDirectiveNoFileComp
+			}
+			return groupNames(c, args, typed)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			order.To = args[1]
+			var out agent.Outcome
+			if err := newClient(socket).post(c.Context(), groupPath(args[0], "/transfer"), order, &out); err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(c, out)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s was handed over; %s\n", args[0], nowLeads(&out))
+			return nil
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().Uint64Var(&order.Token, "token", 0, "only if this is the token of the leader")
+	return c
+}
+
+// memberNames completes the names of members.
+func memberNames(c *cobra.Command) []string {
+	var list agent.MemberList
+	socket, _ := c.Flags().GetString("socket")
+	if newClient(socket).get(c.Context(), "/v1/members", &list) != nil {
+		return nil
+	}
+	var names []string
+	for _, m := range list.Members {
+		if !m.Self {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+func verifyCommand() *cobra.Command {
+	var socket string
+	var asJSON bool
+	var token uint64
+	c := &cobra.Command{
+		Use:   "verify GROUP",
+		Short: "Have it proven who leads a group",
+		Long: `Asks the leader of GROUP itself whether it leads. The answer is a proof that holds for
+about a round trip from when it was asked for; 'regent who' merely says what this
+member believes.
+
+The exit status is 0 if it is proven who leads, or that --token is the leader's, and 1
+otherwise.`,
+		Example: `  regent verify billing
+  regent verify billing --token 41 && echo still ours`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: groupNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			var p agent.ProofInfo
+			if err := newClient(socket).get(c.Context(), groupPath(args[0], "/verify"), &p); err != nil {
+				return err
+			}
+			if asJSON {
+				if err := writeJSON(c, p); err != nil {
+					return err
+				}
+			} else {
+				fmt.Fprintf(c.OutOrStdout(), "%s leads %s with token %d, proven for %s\n", p.Leader, p.Group, p.Token, length(p.ValidFor))
+			}
+			if token != 0 && token != p.Token {
+				return failf("token %d is not that of the leader, %d", token, p.Token)
+			}
+			return nil
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().Uint64Var(&token, "token", 0, "fail unless this is the token of the leader")
+	return c
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+func watchCommand() *cobra.Command {
+	var socket string
+	var asJSON, lines bool
+	var count int
+	c := &cobra.Command{
+		Use:   "watch [GROUP]",
+		Short: "Show every change of leader as it happens",
+		Long: `Shows who leads GROUP, or every group, and every change of that with its cause, "no
+leader" among them, until it is interrupted. On a terminal it shows a table that
+follows; otherwise a line for each change.`,
+		Example: `  regent watch
+  regent watch billing --lines
+  regent watch billing --json | jq -r .leader`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: groupNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			if count < 0 {
+				return fmt.Errorf("--count %d: must not be negative", count)
+			}
+			path := "/v1/events"
+			if len(args) == 1 {
+				path = groupPath(args[0], "/events")
+			}
+			w := &watching{out: c.OutOrStdout(), left: count}
+			w.paint = paintFor(w.out)
+			switch {
+			case asJSON:
+				w.show = w.json
+			case lines || !isTerminal(w.out) || count > 0:
+				w.show = w.line
+			default:
+				w.groups = make(map[string]*agent.GroupInfo)
+				w.show = w.live
+			}
+			err := newClient(socket).events(c.Context(), path, w.take)
+			if c.Context().Err() != nil {
+				return nil // interrupted: that is how one ends it
+			}
+			return err
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVar(&asJSON, "json", false, "print a line of JSON for each change")
+	c.Flags().BoolVar(&lines, "lines", false, "print lines on a terminal too")
+	c.Flags().IntVar(&count, "count", 0, "end after this many lines")
+	return c
+}
+
+// watching shows changes.
+type watching struct {
+	out   io.Writer
+	paint paint
+	left  int // lines to go; 0: no limit
+	show  func(*agent.GroupInfo, string) error
+	// groups is what a table shows, and drawn how many lines it has on the terminal.
+	groups map[string]*agent.GroupInfo
+	drawn  int
+}
+
+// take takes an event.
+func (w *watching) take(e event) (more bool, err error) {
+	switch e.name {
+	case "group":
+		var g agent.GroupInfo
+		if err := json.Unmarshal(e.data, &g); err != nil {
+			return false, err
+		}
+		if err := w.show(&g, e.name); err != nil {
+			return false, err
+		}
+		if w.left == 1 {
+			return false, nil
+		}
+		w.left = max(0, w.left-1)
+	case "pulse":
+		if w.groups != nil {
+			w.draw()
+		}
+	case "missed":
+		var s agent.StreamEvent
+		if err := json.Unmarshal(e.data, &s); err != nil {
+			return false, err
+		}
+		return false, fmt.Errorf("watching is too slow: %d changes were missed", s.Missed)
+	}
+	return true, nil
+}
+
+func (w *watching) json(g *agent.GroupInfo, _ string) error {
+	return json.NewEncoder(w.out).Encode(g)
+}
+
+func (w *watching) line(g *agent.GroupInfo, _ string) error {
+	who := w.paint.bad("no leader")
+	if g.Leader != "" {
+		who = fmt.Sprintf("%s leads with token %d", w.paint.good(g.Leader), g.Token)
+	}
+	if g.Mine && g.Stopping {
+		who += ", and was asked to stop"
+	}
+	at := g.Time
+	if at.IsZero() { // nobody has heard of it yet
+		at = time.Now()
+	}
+	_, err := fmt.Fprintf(w.out, "%s  %s: %s (%v)\n", at.Format("15:04:05.000"), w.paint.bold(g.Group), who, g.Cause)
+	return err
+}
+
+func (w *watching) live(g *agent.GroupInfo, _ string) error {
+	w.groups[g.Group] = g
+	w.draw()
+	return nil
+}
+
+// draw draws the table over the one before.
+func (w *watching) draw() {
+	var b strings.Builder
+	if w.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", w.drawn)
+	}
+	c := &cobra.Command{}
+	c.SetOut(&b)
+	var all []agent.GroupInfo
+	for _, g := range w.groups {
+		all = append(all, *g)
+	}
+	slices.SortFunc(all, func(x, y agent.GroupInfo) int { return strings.Compare(x.Group, y.Group) })
+	showGroups(c, w.paint, all)
+	w.drawn = len(all) + 1
+	_, _ = io.WriteString(w.out, b.String())
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+func whoCommand() *cobra.Command {
+	var socket string
+	var asJSON bool
+	var wait time.Duration
+	c := &cobra.Command{
+		Use:   "who [GROUP]",
+		Short: "Say who leads",
+		Long: `Says which member leads GROUP, as far as the agent of this host knows; without GROUP,
+who leads each of the groups that it has heard of. To have it proven use 'regent verify'.
+
+With --wait it waits until somebody leads.
+
+The exit status is 0 if somebody leads, 1 if nobody does, 3 if there is no agent to ask.`,
+		Example: `  regent who billing
+  regent who billing --wait 30s
+  regent who --json
+  test "$(regent who billing)" = "$(hostname)" && ./only-here`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: groupNames,
+		RunE: func(c *cobra.Command, args []string) error {
+			if wait < 0 {
+				return fmt.Errorf("--wait %v: must not be negative", wait)
+			}
+			cl := newClient(socket)
+			if len(args) == 0 {
+				if wait > 0 {
+					return errors.New("--wait: say for which group")
+				}
+				return whoAll(c, cl, asJSON)
+			}
+			g, err := whoLeads(c.Context(), cl, args[0], wait)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				if err := writeJSON(c, g); err != nil {
+					return err
+				}
+			} else if g.Leader != "" {
+				fmt.Fprintln(c.OutOrStdout(), g.Leader)
+			}
+			switch {
+			case g.Leader != "":
+				return nil
+			case asJSON:
+				return silently(exitFailed)
+			}
+			return failf("%s: no leader (%v); 'regent explain %s' says more", args[0], g.Cause, args[0])
+		},
+	}
+	socketFlag(c, &socket)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().DurationVar(&wait, "wait", 0, "wait for a leader, for at most this long")
+	return c
+}
+
+// whoLeads asks about a group, and waits for a leader if that is wanted.
+func whoLeads(ctx context.Context, cl *client, group string, wait time.Duration) (*agent.GroupInfo, error) {
+	if wait == 0 {
+		var g agent.GroupInfo
+		return &g, cl.get(ctx, groupPath(group, ""), &g)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, errWaited)
+	defer cancel()
+	for {
+		var last agent.GroupInfo
+		err := cl.events(ctx, groupPath(group, "/events"), func(e event) (bool, error) {
+			if e.name != "group" {
+				return true, nil
+			}
+			last = agent.GroupInfo{}
+			err := json.Unmarshal(e.data, &last)
+			return last.Leader == "", err
+		})
+		var r *refusal
+		switch {
+		case err == nil:
+			return &last, nil
+		case errors.Is(err, errWaited) || ctx.Err() != nil:
+			return nil, failf("%s: no leader within %v; 'regent status' says who can be heard", group, wait)
+		case errors.As(err, &r) && r.status == http.StatusServiceUnavailable:
+			// The agent itself waits for its council.
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		default:
+			return nil, err
+		}
+	}
+}
+
+var errWaited = errors.New("waited long enough")
+
+// whoAll lists all groups.
+func whoAll(c *cobra.Command, cl *client, asJSON bool) error {
+	all, err := allGroups(c.Context(), cl)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(c, agent.GroupList{Groups: all})
+	}
+	out := c.OutOrStdout()
+	if len(all) == 0 {
+		fmt.Fprintln(out, "no groups yet: a group begins when somebody campaigns for it, as 'regent run GROUP -- COMMAND' does")
+		return nil
+	}
+	showGroups(c, paintFor(out), all)
+	return nil
+}
+
+// allGroups reads the list of groups, page by page.
+func allGroups(ctx context.Context, cl *client) ([]agent.GroupInfo, error) {
+	all := []agent.GroupInfo{}
+	for after := ""; ; {
+		var page agent.GroupList
+		if err := cl.get(ctx, "/v1/groups?after="+urlQuery(after), &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Groups...)
+		if after = page.Next; after == "" {
+			return all, nil
+		}
+	}
+}
+
+// showGroups prints groups as a table.
+func showGroups(c *cobra.Command, p paint, all []agent.GroupInfo) {
+	rows := make([][]string, len(all))
+	for i := range all {
+		g := &all[i]
+		leader, token := p.bad("none"), "-"
+		if g.Leader != "" {
+			leader, token = p.good(g.Leader), strconv.FormatUint(g.Token, 10)
+		}
+		here := ""
+		if g.Mine {
+			here = "a program here leads"
+			if g.Stopping {
+				here = "a program here leads, and was asked to stop"
+			}
+		}
+		rows[i] = []string{p.bold(g.Group), leader, token, ago(g.Time), g.Cause.String(), here}
+	}
+	table(c.OutOrStdout(), p, []string{"GROUP", "LEADER", "TOKEN", "FOR", "WHY", ""}, rows)
+}
