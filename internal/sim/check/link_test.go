@@ -55,6 +55,9 @@ func TestTransitionsAreOneSequence(t *testing.T) {
 1s a link to=b seq=1 why=tin
 2s a link to=b seq=2 why=restarted
 2s a link to=b/2 seq=1 why=tin`, ""},
+		{"the next incarnation in the middle of a session", `
+1s a link to=b seq=1 why=tin
+2s a link to=b/2 seq=1 why=tin`, "the link of a to incarnation 1 never went down"},
 		{"an earlier incarnation comes back", `
 1s a link to=b/2 seq=1 why=tin
 2s a link to=b seq=1 why=tin`, "after one to incarnation 2"},

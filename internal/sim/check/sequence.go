@@ -6,10 +6,16 @@ import (
 )
 
 // Sequence is CH2: what an end goes through is a prefix of one sequence, up, down, up and so on, numbered from 1 without a gap, and
-// the incarnations of a peer come one after another.
+// the incarnations of a peer come one after another, each after the link to the one before went down.
 type Sequence struct {
 	histories histories
-	latest    map[reader]protocol.Inc
+	latest    map[reader]progress
+}
+
+// progress is how far the history with the latest incarnation of a peer has come.
+type progress struct {
+	inc   protocol.Inc
+	count uint64
 }
 
 // A reader is a member as it knows another.
@@ -20,7 +26,7 @@ type reader struct {
 
 // NewSequence returns a checker of CH2.
 func NewSequence() *Sequence {
-	return &Sequence{histories: histories{}, latest: map[reader]protocol.Inc{}}
+	return &Sequence{histories: histories{}, latest: map[reader]progress{}}
 }
 
 // Name returns CH2.
@@ -47,10 +53,13 @@ func (c *Sequence) Observe(r *sim.Record) error {
 		}
 	}
 	who := reader{protocol.Ident{Rank: r.Node, Inc: r.Inc}, r.Peer.Rank}
-	if r.Peer.Inc < c.latest[who] {
-		return Violatedf(c.Name(), r.T, "the link of %v to %v changes after one to incarnation %d", r.Node, r.Peer, c.latest[who])
+	switch last := c.latest[who]; {
+	case r.Peer.Inc < last.inc:
+		return Violatedf(c.Name(), r.T, "the link of %v to %v changes after one to incarnation %d", r.Node, r.Peer, last.inc)
+	case r.Peer.Inc > last.inc && up(last.count):
+		return Violatedf(c.Name(), r.T, "the link of %v to incarnation %d never went down, and one to %v changes", r.Node, last.inc, r.Peer)
 	}
-	c.latest[who] = r.Peer.Inc
+	c.latest[who] = progress{r.Peer.Inc, r.Seq}
 	return nil
 }
 
