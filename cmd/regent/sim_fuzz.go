@@ -21,6 +21,7 @@ import (
 // fuzzer is one `sim fuzz`.
 type fuzzer struct {
 	name, variant  string
+	elector        string
 	members, seeds string
 	seed           uint64
 	length         time.Duration
@@ -51,6 +52,7 @@ that still fails, for regent sim run.`,
   regent sim fuzz --protocol rank --members 3..7 --seeds 1..1000 --for 1m
   regent sim fuzz --protocol rank --option timeout=60ms --option cap=60ms
   regent sim fuzz --protocol stable --variant fig3
+  regent sim fuzz --protocol stack --elector hybrid
   regent sim fuzz --protocol rank --seed 42 --trace trace.jsonl`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -66,6 +68,8 @@ that still fails, for regent sim run.`,
 	flags := c.Flags()
 	flags.StringVar(&f.name, "protocol", "", "which protocol (regent sim list shows all)")
 	flags.StringVar(&f.variant, "variant", "", "which variant of it, where there are several (default: the one in production)")
+	flags.StringVar(&f.elector, "elector", "", "which elector, for --protocol stack: "+strings.Join(suite.Electors(), ", ")+" (default: the one in production)")
+	c.MarkFlagsMutuallyExclusive("variant", "elector")
 	flags.StringVar(&f.members, "members", "", "how many members, such as 5 or 3..7 (default: what the protocol likes)")
 	flags.StringVar(&f.seeds, "seeds", "1..100", "from which seed to which, both included")
 	flags.Uint64Var(&f.seed, "seed", 0, "a single seed: short for --seeds N..N")
@@ -83,6 +87,12 @@ that still fails, for regent sim run.`,
 func (f *fuzzer) check() error {
 	if f.name == "" {
 		return errors.New("sim fuzz: no protocol: say which with --protocol; regent sim list shows all")
+	}
+	if f.elector != "" {
+		if f.name != "stack" {
+			return fmt.Errorf("sim fuzz: --elector %s: only --protocol stack has one; say --variant where %s has several", f.elector, f.name)
+		}
+		f.variant = f.elector
 	}
 	var err error
 	if f.protocol, err = lookup(strings.TrimSpace(f.name + " " + f.variant)); err != nil {
@@ -190,7 +200,10 @@ func (f *fuzzer) finish(c *cobra.Command, sum *fuzzReport) error {
 func (f *fuzzer) explain(sum *fuzzReport) error {
 	fail := sum.failure
 	which := "--protocol " + f.name
-	if f.variant != "" {
+	switch {
+	case f.elector != "":
+		which += " --elector " + f.elector
+	case f.variant != "":
 		which += " --variant " + f.variant
 	}
 	replay := fmt.Sprintf("regent sim fuzz %s --members %d --seeds %d..%d --for %v", which, sum.members, fail.Seed, fail.Seed, f.length)

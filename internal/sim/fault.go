@@ -32,11 +32,12 @@ const (
 	Find                  // A asks who leads Group
 	Verify                // A asks whether the leader of Group leads for Amount nanoseconds more
 	Leave                 // A is told to leave; killed if it has not left after Amount; comes back after For
+	Ill                   // A's health check fails
 	kinds
 )
 
 var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "cut", "partition", "slow", "lose", "duplicate",
-	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave"}
+	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave", "ill"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -249,6 +250,8 @@ func (w *World) strike(m *member, a *active) bool {
 		w.freeze(m, false, true)
 	case Halt:
 		w.freeze(m, true, false)
+	case Ill:
+		w.command(m, protocol.Health{}, w.now)
 	}
 	return true
 }
@@ -300,6 +303,15 @@ func (w *World) End(id uint64) {
 		if m.life == a.life {
 			w.thaw(m, a.Kind == Halt, a.Kind == Suspend)
 		}
+	case Ill:
+		w.recover(m, &a)
+	}
+}
+
+// recover makes a member well again, unless it has died meanwhile or something else is wrong with it.
+func (w *World) recover(m *member, a *active) {
+	if m.life == a.life && !slices.ContainsFunc(w.active, func(b active) bool { return b.Kind == Ill && b.A == a.A && b.life == a.life }) {
+		w.command(m, protocol.Health{OK: true}, w.now)
 	}
 }
 

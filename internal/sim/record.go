@@ -85,6 +85,8 @@ func (w *World) answer(m *member, a *protocol.Answer) {
 		r.Group, r.Seq, r.Peer, r.Term, r.Until, r.Why = a.Group, a.ID, a.Leader, a.Term, a.Until, "no"
 		if a.OK {
 			r.Why = "yes"
+		} else if a.Why != protocol.NotRefused {
+			r.Why = "no: " + a.Why.String()
 		}
 	})
 }

@@ -37,6 +37,8 @@ type Config struct {
 	Timer, Disk Delay
 	// Stagger is when members start.
 	Stagger Delay
+	// Voters have a vote and Leaders may lead, where that is not everybody: for checkers. Machines know by themselves.
+	Voters, Leaders protocol.Set
 	// Down lists members that do not start by themselves.
 	Down protocol.Set
 	// Spurious is how often a Tick comes twice.

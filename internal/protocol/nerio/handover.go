@@ -70,7 +70,6 @@ func (m *Machine) onStopped(now protocol.Time, g protocol.Group) {
 		m.withdraw(s)
 	}
 	m.holder.Stopped(now, g, best(l.Candidates.Without(m.cfg.Me)))
-	m.publish(now, s, protocol.Cause{Code: protocol.Resigned, Peer: m.cfg.Me})
 }
 
 // onLost follows a leadership that is over: the heir is told, and a program that would lead again waits its turn.

@@ -17,6 +17,11 @@ func (m *Machine) onHealth(now protocol.Time, ok bool) {
 		return
 	}
 	m.ill = !ok
+	why := "well"
+	if m.ill {
+		why = "ill"
+	}
+	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvHealth, Dom: protocol.Quorum, Why: why})
 	for _, s := range m.wanted {
 		m.tell(s)
 		if m.ill {

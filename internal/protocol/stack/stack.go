@@ -144,16 +144,16 @@ func (m *Machine) news() bool { return m.trusted != m.told.Leader || m.health.ba
 
 // tick wakes whoever wanted to be woken; if neither did, both, for a Tick that nobody asked for is harmless.
 func (m *Machine) tick(now protocol.Time, ev protocol.Tick) {
-	electorDue, authorityDue := now >= m.electorWake, now >= m.authorityWake
-	if !electorDue && !authorityDue {
+	electorDue, authorityDue, useless := now >= m.electorWake, now >= m.authorityWake, m.useless(now)
+	if !electorDue && !authorityDue && !useless {
 		electorDue, authorityDue = true, true
 	}
 	switch {
-	case electorDue:
-		m.electorStep(now, ev)
-	case m.useless(now):
+	case useless:
 		electorDue = true
 		m.electorStep(now, protocol.Unfit{})
+	case electorDue:
+		m.electorStep(now, ev)
 	}
 	switch {
 	case m.news():

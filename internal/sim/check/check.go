@@ -21,10 +21,17 @@
 //	N-STAB stability.go   a lease does not lapse while all is well
 //	N-EE   elected.go     no group is without a lease for long while all is well
 //	N-VER  verified.go    who is verified to lead does
+//	N-ROLE roles.go       nobody leads who may not, and nobody tries who is ill
 //	FA1    bounded.go     no message took longer than is proven of it
 //	FA2    timely.go      while all is well every message is proven to be fast
 //	FA3    once.go        nothing is delivered twice
 //	FA4    present.go     nothing is delivered across incarnations
+//	CH1    slack.go       neither end of a link is more than two transitions ahead
+//	CH2    sequence.go    an end goes through one sequence of transitions, without a gap
+//	CH3    severed.go     an end is down within tout of the last contact
+//	CH4    single.go      what one end finds out makes one transition at each end
+//	CH-MSG insession.go   messages over a link are delivered in order, once, in their session, or not at all
+//	CH-UP  connected.go   in the end all links of the core are up, in the same session at both ends
 //	H-LS   selfsupport.go   a local leader supports itself
 //	H-SO   supportone.go    no member supports two local leaders
 //	H-LOCK locked.go        a voter is locked to one at a time, and for longer than the lease

@@ -7,12 +7,13 @@ import (
 	"github.com/regentproject/regent/internal/sim"
 )
 
-// Elected is N-EE: once a quorum of the healed core is well, no group that its members want to lead stays without a
-// lease for longer than the bound. A member that has lost its record and does not know yet what it has forgotten is not
+// Elected is N-EE: once a quorum of the healed core is well, with a member in it that may lead, no group that its members
+// want to lead stays without a lease for longer than the bound. A member that has lost its record and does not know yet what it has forgotten is not
 // well: too many of them need an operator.
 type Elected struct {
 	leases  leases
 	quorums protocol.Quorums
+	leaders protocol.Set
 	groups  []protocol.Group
 	free    []sim.Real // since when each group has had no lease; Forever while it has one
 	bound   time.Duration
@@ -21,10 +22,14 @@ type Elected struct {
 	good    sim.Real // since when a quorum of the core is well; Forever if it is not
 }
 
-// NewElected returns the checker for groups that every member wants to lead at all times. The bound counts from the
+// NewElected returns the checker for groups that every member that may, or just every member if leaders is empty, wants to
+// lead at all times. The bound counts from the
 // beginning of the liveness phase, from when a quorum is well, or from the end of the last lease.
-func NewElected(t Truth, q protocol.Quorums, bound time.Duration, groups []protocol.Group) *Elected {
-	return &Elected{leases: newLeases(t), quorums: q, groups: groups, free: make([]sim.Real, len(groups)), bound: bound, good: sim.Forever}
+func NewElected(t Truth, q protocol.Quorums, leaders protocol.Set, bound time.Duration, groups []protocol.Group) *Elected {
+	if leaders.Empty() {
+		leaders = protocol.Everyone(t.Members())
+	}
+	return &Elected{leases: newLeases(t), quorums: q, leaders: leaders, groups: groups, free: make([]sim.Real, len(groups)), bound: bound, good: sim.Forever}
 }
 
 // Name returns N-EE.
@@ -60,7 +65,9 @@ func (e *Elected) follow(r *sim.Record) {
 	default:
 		return
 	}
-	switch well := e.quorums.In(e.core.Intersect(e.speaks)); {
+	up := e.core.Intersect(e.speaks)
+	able := up.Intersect(e.leaders)
+	switch well := e.quorums.In(up) && !able.Empty(); {
 	case !well:
 		e.good = sim.Forever
 	case e.good == sim.Forever:

@@ -10,6 +10,8 @@ import (
 // NerioSpec is what the checkers of quorum leases have to know about a run.
 type NerioSpec struct {
 	Quorums protocol.Quorums
+	// Leaders may lead; empty: all.
+	Leaders protocol.Set
 	// Longest is longer than any promise stands.
 	Longest time.Duration
 	// Groups that every member wants to lead at all times, and the bound of N-EE on how long one may be without a lease.
@@ -25,10 +27,10 @@ type NerioSpec struct {
 func Nerio(t Truth, s NerioSpec) []Checker {
 	all := []Checker{
 		NewUnique(t, s.Quorums), NewBacked(t, s.Quorums), NewKeeps(t), NewEdictValid(t), NewToken(t), NewEdictOrder(t),
-		NewResource(s.Seed, s.Travel), NewStability(t, s.Longest), NewVerified(t),
+		NewResource(s.Seed, s.Travel), NewStability(t, s.Longest), NewVerified(t), NewRoles(s.Leaders),
 	}
 	if len(s.Groups) > 0 {
-		all = append(all, NewElected(t, s.Quorums, s.Bound, s.Groups))
+		all = append(all, NewElected(t, s.Quorums, s.Leaders, s.Bound, s.Groups))
 	}
 	return all
 }

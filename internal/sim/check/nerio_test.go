@@ -426,7 +426,7 @@ func TestElected(t *testing.T) {
 	for i := range stories {
 		stories[i].trace = speak + stories[i].trace
 	}
-	tell(t, func(tr Truth) Checker { return NewElected(tr, majority, time.Second, []protocol.Group{"g", "h"}) }, stories)
+	tell(t, func(tr Truth) Checker { return NewElected(tr, majority, protocol.Set{}, time.Second, []protocol.Group{"g", "h"}) }, stories)
 }
 
 func TestVerified(t *testing.T) {

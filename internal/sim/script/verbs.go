@@ -39,6 +39,8 @@ func init() {
 		"pause":     {parse: parseFreeze(sim.Pause), usage: "pause MEMBERS [for D]"},
 		"suspend":   {parse: parseFreeze(sim.Suspend), usage: "suspend MEMBERS [for D]"},
 		"halt":      {parse: parseFreeze(sim.Halt), usage: "halt MEMBERS [for D]"},
+		"ill":       {parse: parseFreeze(sim.Ill), usage: "ill MEMBERS [for D]"},
+		"well":      {parse: parseWell, usage: "well MEMBERS"},
 		"resume":    {parse: parseResume, usage: "resume MEMBERS"},
 		"cut":       {parse: parseCut, usage: "cut LINKS [for D]"},
 		"partition": {parse: parsePartition, usage: "partition MEMBERS [for D]"},
@@ -162,6 +164,10 @@ func parseFreeze(k sim.Kind) func(*parser) action {
 
 func parseResume(p *parser) action {
 	return &ending{kinds: []sim.Kind{sim.Pause, sim.Suspend, sim.Halt}, who: p.some(), what: "frozen"}
+}
+
+func parseWell(p *parser) action {
+	return &ending{kinds: []sim.Kind{sim.Ill}, who: p.some(), what: "ill"}
 }
 
 func parseCut(p *parser) action {

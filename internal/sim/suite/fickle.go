@@ -34,7 +34,7 @@ func (f *fickle) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	}
 	if _, ok := ev.(protocol.Tick); ok && now >= f.change {
 		f.change = now.Add(f.next())
-		ev = protocol.Trusts{Leader: f.whom()}
+		ev = protocol.Trusts{Leader: f.whom(), Barred: f.barred()}
 	}
 	eff := f.inner.Step(now, ev)
 	eff.Wake = min(eff.Wake, f.change)
@@ -42,6 +42,15 @@ func (f *fickle) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 }
 
 func (f *fickle) next() time.Duration { return max(1, f.dice.Draw(f.every)) }
+
+// barred is nobody most of the time, and otherwise whoever it likes.
+func (f *fickle) barred() protocol.Set {
+	var s protocol.Set
+	for f.dice.N(3) == 0 {
+		s.Add(protocol.Rank(f.dice.N(f.n)))
+	}
+	return s
+}
 
 func (f *fickle) whom() protocol.Rank {
 	if r := f.dice.N(f.n + 1); r < f.n {

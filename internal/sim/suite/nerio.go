@@ -97,8 +97,9 @@ func nerioProtocol() *Protocol {
 
 // nerioCheckers returns the checkers of quorum leases, of which one must exist within the bound.
 func nerioCheckers(t check.Truth, groups []protocol.Group, bound time.Duration) []check.Checker {
+	voters, leaders := rolesIn(t)
 	return check.Nerio(t, check.NerioSpec{
-		Quorums: protocol.Majority(t.Members()), Longest: 2 * nerioLongest, Groups: groups, Bound: bound,
+		Quorums: protocol.MajorityOf(t.Members(), voters), Leaders: leaders, Longest: 2 * nerioLongest, Groups: groups, Bound: bound,
 		Seed: uint64(t.Clock(0).At(0)), Travel: sim.Delay{Max: 2 * nerioLease, Tail: sim.Percent(5), TailStep: time.Second},
 	})
 }

@@ -44,7 +44,7 @@ func TestLookup(t *testing.T) {
 	if p, err := suite.Lookup("rank"); err != nil || p.Name != "rank" {
 		t.Errorf("got %v, %v", p, err)
 	}
-	for name, want := range map[string]string{"stable": "stable fig5", "stable fig3": "stable fig3", "stack": "stack"} {
+	for name, want := range map[string]string{"stable": "stable fig5", "stable fig3": "stable fig3", "stack": "stack stable"} {
 		if p, err := suite.Lookup(name); err != nil || p.Name != want {
 			t.Errorf("%s: got %v, %v", name, p, err)
 		}
