@@ -2,6 +2,7 @@ package regent
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -12,8 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/wire"
 )
 
@@ -26,6 +30,9 @@ type Peer struct {
 	Addrs []string
 	// Priority decides who goes first in an election: members with a higher one, then by name.
 	Priority int
+	// Witness says that it votes but never leads: a third vote on a small machine makes two large ones survive the loss of
+	// one. Observer says that it neither votes nor leads, and learns who does: there may be many. Neither is waited for.
+	Witness, Observer bool
 }
 
 // Config is what a member needs to know. Name, Council and, off one host, Key are required.
@@ -48,6 +55,17 @@ type Config struct {
 	// that it has none, so it may stay set; without it a council that lost all its records waits for an operator.
 	Bootstrap bool
 
+	// Elector says who tries first to lead a group that has no leader; the default is [elector.Stable]. It has no bearing on
+	// safety, and little on how soon a dead leader is replaced. It is the same at every member.
+	Elector elector.Kind
+	// Prefer, if not zero, makes a leader hand its groups over to a member that goes before it, once a program has been waiting
+	// there for so long, behind a link that is fast enough. Otherwise leaders stay. It is the same at every member.
+	Prefer time.Duration
+	// Health, if it is set, is called every [Timing.Heartbeat] and says what is wrong with this member, or the program around
+	// it. A member with which something is wrong leads nothing, gives up what it leads, and votes as before. It must
+	// return when its context ends; one that does not is taken to be wrong. See [Member.SetHealth].
+	Health func(ctx context.Context) error
+
 	// Timing is all that has to do with time; the zero value is [LAN].
 	Timing Timing
 	// Bind is the address to receive packets on; empty is the member's own first address in Council.
@@ -61,6 +79,17 @@ type Config struct {
 	// OnChange, if it is set, is called with every change of every group, in order. It must return soon: the member
 	// waits for it.
 	OnChange func(View)
+}
+
+// check says what is wrong with the configuration, apart from the council.
+func (c *Config) check() error {
+	if err := c.Elector.Check(); err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	if c.Prefer < 0 {
+		return fmt.Errorf("config: prefer %v: must not be negative; zero lets leaders stay", c.Prefer)
+	}
+	return c.Timing.check()
 }
 
 // council is a checked list of members, in rank order.
@@ -91,6 +120,23 @@ func (c *council) name(r protocol.Rank) string {
 	return ""
 }
 
+// roles says who may do what.
+func (c *council) roles() stack.Roles {
+	r := stack.Roles{Members: len(c.peers)}
+	for i, p := range c.peers {
+		if p.Observer {
+			r.Observers++
+		}
+		if p.Witness {
+			r.Witnesses.Add(protocol.Rank(i))
+		}
+	}
+	return r
+}
+
+// me returns this member.
+func (c *council) me() *Peer { return &c.peers[c.self] }
+
 // set returns the names of members, in rank order.
 func (c *council) set(s protocol.Set) []string {
 	names := make([]string, 0, s.Len())
@@ -105,7 +151,9 @@ const maxName = 64
 
 func (c *Config) council() (*council, error) {
 	peers := slices.Clone(c.Council)
-	slices.SortFunc(peers, func(p, q Peer) int { return cmp.Or(cmp.Compare(q.Priority, p.Priority), cmp.Compare(p.Name, q.Name)) })
+	slices.SortFunc(peers, func(p, q Peer) int {
+		return cmp.Or(compareBool(p.Observer, q.Observer), cmp.Compare(q.Priority, p.Priority), cmp.Compare(p.Name, q.Name))
+	})
 	if len(peers) == 0 || len(peers) > protocol.MaxMembers {
 		return nil, fmt.Errorf("config: council of %d members: must have 1 to %d", len(peers), protocol.MaxMembers)
 	}
@@ -116,6 +164,8 @@ func (c *Config) council() (*council, error) {
 			return nil, fmt.Errorf("config: member name %q: must have 1 to %d bytes without white space", p.Name, maxName)
 		case seen[p.Name]:
 			return nil, fmt.Errorf("config: member %s is listed twice", p.Name)
+		case p.Witness && p.Observer:
+			return nil, fmt.Errorf("config: member %s is a witness and an observer: a witness votes, an observer does not; choose one", p.Name)
 		case len(p.Addrs) == 0:
 			return nil, fmt.Errorf("config: member %s has no address: give it one as host:port", p.Name)
 		case len(p.Addrs) > maxAddrs:
@@ -129,6 +179,10 @@ func (c *Config) council() (*council, error) {
 		}
 	}
 	all := &council{peers: peers}
+	roles := all.roles()
+	if err := roles.Check(); err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
 	var ok bool
 	if all.self, ok = all.rank(c.Name); !ok {
 		return nil, fmt.Errorf("config: name %q: not in the council (%s)", c.Name, strings.Join(all.names(), ", "))
@@ -137,6 +191,36 @@ func (c *Config) council() (*council, error) {
 }
 
 const maxAddrs = 8
+
+// compareBool orders false before true.
+func compareBool(p, q bool) int {
+	switch {
+	case p == q:
+		return 0
+	case q:
+		return -1
+	}
+	return 1
+}
+
+// role names what a member is if it is not one that votes and may lead.
+func (p *Peer) role() string {
+	switch {
+	case p.Witness:
+		return "witness"
+	case p.Observer:
+		return "observer"
+	}
+	return ""
+}
+
+// mayLead says why programs of this member cannot lead.
+func (p *Peer) mayLead() error {
+	if r := p.role(); r != "" {
+		return fmt.Errorf("member %s is a %s and leads nothing: campaign at a member that may lead", p.Name, r)
+	}
+	return nil
+}
 
 func checkAddr(a string) error {
 	host, port, err := net.SplitHostPort(a)
@@ -190,14 +274,20 @@ func (c *Config) summary(all *council, t *Timing) *wire.Summary {
 		if p.Priority != 0 {
 			order[i] += "=" + strconv.Itoa(p.Priority)
 		}
+		if r := p.role(); r != "" {
+			order[i] += ":" + r
+		}
 	}
+	roles := all.roles()
 	s := wire.NewSummary(c.Name)
 	s.Set("members", strings.Join(order, " "))
-	s.Set("quorums", protocol.Majority(len(order)).String())
+	s.Set("quorums", roles.Quorums().String())
 	s.Set("longest lease", t.LongestLease.String())
 	s.Set("drift", t.rho().String())
 	local := t.local()
 	s.Set("local lock", local.Lock.String())
+	s.Set("elector", string(c.Elector))
+	s.Set("prefer", c.Prefer.String())
 	s.Set("modes", "quorum local eventual")
 	return s
 }
@@ -205,7 +295,8 @@ func (c *Config) summary(all *council, t *Timing) *wire.Summary {
 // listing is the digest of members, in rank order, and quorum system that the durable record keeps.
 func listing(all *council) [32]byte {
 	h := sha256.New()
-	h.Write([]byte("regent council 1\n" + protocol.Majority(len(all.peers)).String()))
+	roles := all.roles()
+	h.Write([]byte("regent council 1\n" + roles.Quorums().String()))
 	for _, p := range all.peers {
 		h.Write(binary.AppendUvarint(nil, uint64(len(p.Name))))
 		h.Write([]byte(p.Name))

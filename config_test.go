@@ -45,7 +45,7 @@ func TestConfigurationsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{"guard 140ms: must not be negative, and at most 129.78ms", func(c *Config) { c.Timing.Guard = 140 * time.Millisecond }},
 		{"guard -1ns", func(c *Config) { c.Timing.Guard = -1 }},
 		{"longest promise 150ms: must be at least the lease 200ms", func(c *Config) { c.Timing.LongestLease = 150 * time.Millisecond }},
-		{"time-out 100ms: must exceed the period 500ms", func(c *Config) { c.Timing.Suspect = 100 * time.Millisecond }},
+		{"suspect 100ms: must exceed the heartbeat 500ms", func(c *Config) { c.Timing.Suspect = 100 * time.Millisecond }},
 	} {
 		c := good()
 		x.change(&c)

@@ -36,6 +36,9 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
+	if err := m.council.me().mayLead(); err != nil {
+		return nil, fmt.Errorf("eventual group %s: %w", name, err)
+	}
 	switch kind {
 	case "":
 		kind = elector.Stable

@@ -77,6 +77,9 @@ func (m *Member) newLocal(now protocol.Time, inc protocol.Inc, group protocol.Gr
 	if err := checkGroup(string(group)); err != nil {
 		return nil, err
 	}
+	if err := m.council.me().mayLead(); err != nil {
+		return nil, err
+	}
 	c := hall.Default(m.council.self, len(m.council.peers), inc, m.config.Timing.local())
 	c.Group, c.StopWithin = group, stopWithin
 	c.Clean = now.Sub(m.started) > c.Lock

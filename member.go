@@ -35,6 +35,8 @@ type Member struct {
 	port    *runtime.NetPort
 	// clockBad says that the clock runs at the wrong rate.
 	clockBad atomic.Bool
+	// illness is why the member is not fit to lead; nil if it is.
+	illness atomic.Pointer[string]
 	// causes counts the changes by cause.
 	causes [64]atomic.Uint64
 

@@ -122,6 +122,9 @@ func (e *hostedElection) campaign(ctx context.Context) (tenure, error) {
 	if err := checkGroup(e.name()); err != nil {
 		return nil, err
 	}
+	if err := e.member.council.me().mayLead(); err != nil {
+		return nil, err
+	}
 	l, err := e.Campaign(ctx)
 	if err != nil {
 		return nil, e.member.explain(err)

@@ -5,15 +5,16 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"time"
 
+	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/nerio"
-	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
@@ -41,7 +42,10 @@ func prepare(c Config, w world) (*Member, error) {
 	if c.Timing.LongestLease == 0 {
 		c.Timing.LongestLease = c.Timing.Lease
 	}
-	if err := c.Timing.check(); err != nil {
+	if c.Elector == "" {
+		c.Elector = elector.Stable
+	}
+	if err := c.check(); err != nil {
 		return nil, err
 	}
 	all, err := c.council()
@@ -118,6 +122,9 @@ func (m *Member) start(ctx context.Context) error {
 	m.background.Go(m.observe)
 	m.background.Go(func() { m.resolveAgain(ctx, addrs) })
 	m.background.Go(func() { m.watchClock(ctx) })
+	if m.config.Health != nil {
+		m.background.Go(func() { m.watchHealth(ctx) })
+	}
 	return nil
 }
 
@@ -146,26 +153,29 @@ func (m *Member) outdated(now protocol.Time, from protocol.Ident, heard protocol
 
 // machine builds the protocols: leases of a quorum, and an elector that says who goes first.
 func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine, error) {
-	t, n := &m.config.Timing, len(m.council.peers)
+	t, roles := &m.config.Timing, m.council.roles()
 	var seed [8]byte
 	rand.Read(seed[:])
 	digest := summary.Digest()
-	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: protocol.Majority(n), Epoch: epoch,
-		Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
+	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: roles.Quorums(), Leaders: roles.Leaders(), Prefer: m.config.Prefer,
+		Epoch: epoch, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
 		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
 		Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now())},
 		record, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {
 		return nil, err
 	}
-	elector := func(inc protocol.Inc) (protocol.Machine, error) {
-		return rank.New(rank.Config{Self: m.council.self, Members: n, Inc: inc, Period: t.Heartbeat, Timeout: t.Suspect,
-			Grow: t.Heartbeat, Cap: 4 * t.Suspect})
+	elect := func(inc protocol.Inc) (protocol.Machine, error) {
+		p := pace{self: m.council.self, members: roles.Voters(), inc: inc, period: t.Heartbeat, suspect: t.Suspect,
+			gate: protocol.Majority(roles.Voters()), candidates: roles.Leaders(), timing: t}
+		return p.newElector(m.config.Elector)
 	}
-	if _, err := elector(1); err != nil {
-		return nil, err
+	if roles.Votes(m.council.self) {
+		if _, err := elect(1); err != nil {
+			return nil, fmt.Errorf("config: %w", err)
+		}
 	}
-	return stack.New(stack.Config{Self: m.council.self, Roles: stack.Roles{Members: n}, Repeat: t.Renew}, authority, elector)
+	return stack.New(stack.Config{Self: m.council.self, Roles: roles, Repeat: t.Renew}, authority, elect)
 }
 
 // firstIncarnation is that of a member without a record: seconds since the beginning of 2024, so that none repeats even

@@ -21,6 +21,8 @@ type PeerStatus struct {
 	Name string
 	// Self says that it is the member that was asked.
 	Self bool
+	// Role is "witness" or "observer"; empty for a member that votes and may lead.
+	Role string
 	// Addr is where packets to it go; not valid while its name does not resolve.
 	Addr netip.AddrPort
 	// Heard says that it was heard, Silence how long ago, and Incarnation numbers its starts.
@@ -50,6 +52,8 @@ type Status struct {
 	// Disk says why the durable record cannot be written; empty if it can. Elections go on meanwhile as far as the
 	// last record allows, which is usually very far.
 	Disk string
+	// Illness says why the member is not fit to lead (see [Member.SetHealth]); empty if it is.
+	Illness string
 	// ClockFault says that the member's clock provably runs at another rate than those of a majority of the others: it
 	// leads nothing until that is over.
 	ClockFault bool
@@ -105,7 +109,7 @@ func (m *Member) Members() []PeerStatus {
 	out := make([]PeerStatus, len(s.peers))
 	for i, p := range s.peers {
 		o := &out[i]
-		o.Name, o.Addr, o.Trouble = m.council.peers[i].Name, p.Addr, p.Trouble
+		o.Name, o.Role, o.Addr, o.Trouble = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Trouble
 		if protocol.Rank(i) == m.council.self {
 			o.Self, o.Heard, o.Incarnation = true, true, uint32(m.loop.Stats().Inc())
 			continue
@@ -134,6 +138,9 @@ func (m *Member) Status() Status {
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
 	if err := m.loop.DiskFault(); err != nil {
 		out.Disk = err.Error()
+	}
+	if p := m.illness.Load(); p != nil {
+		out.Illness = *p
 	}
 	if s, err := m.ask(context.Background()); err == nil {
 		for r, n := range s.wire.Packets {
@@ -233,6 +240,8 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g.put("regent_ready", "1 if the member takes part", bit(s.Waiting == ""))
 		g.put("regent_disk_ok", "1 if the durable record can be written", bit(s.Disk == ""))
 		g.put("regent_clock_ok", "1 if the clock runs at the rate of the others", bit(!s.ClockFault))
+		g.put("regent_healthy", "1 if the member is fit to lead", bit(s.Illness == ""))
+		g.count("regent_stray_messages_total", "messages for groups that are not open here", float64(m.loop.Stats().Strays.Load()))
 		g.put("regent_incarnation", "number of this start of the member", float64(s.Incarnation))
 		for _, q := range []struct {
 			name string

@@ -113,6 +113,9 @@ func (t *Timing) check() error {
 			return fmt.Errorf("config: %s %v: must be positive; start from a profile, such as regent.LAN", c.name, c.length)
 		}
 	}
+	if t.Suspect <= t.Heartbeat {
+		return fmt.Errorf("config: suspect %v: must exceed the heartbeat %v", t.Suspect, t.Heartbeat)
+	}
 	used := t.rho().WaitAtMost(t.Lease)
 	if need := t.Renew + t.rho().WaitAtLeast(t.RoundTrip); t.Guard < 0 || used-t.Guard < need {
 		return fmt.Errorf("config: guard %v: must not be negative, and at most %v: the lease %v, of which a leader can use %v, "+

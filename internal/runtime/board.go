@@ -35,8 +35,8 @@ type Board struct {
 	// fresh are leases that began in this Step and were not handed to their programs yet.
 	fresh   []*Lease
 	closing bool
-	// barred says that nothing may be led here for the time being.
-	barred bool
+	// barred says why nothing may be led here for the time being.
+	barred bar
 	// faulty says that the clock cannot be believed: nothing may be led.
 	faulty  bool
 	leading atomic.Int64
@@ -124,7 +124,7 @@ func (b *Board) exit() {
 
 // campaign tells the machine whether the group has a candidate here, if that changed.
 func (b *Board) campaign(g *Group) {
-	want := len(g.waiting) > 0 && !b.closing && !b.faulty && !b.barred
+	want := len(g.waiting) > 0 && !b.closing && !b.faulty && b.barred == 0
 	if want == g.campaigning || g.lease != nil || b.at == nil {
 		return
 	}
@@ -283,7 +283,7 @@ func (b *Board) Published(protocol.Time) {
 		if g.lease != l {
 			continue
 		}
-		if len(g.waiting) == 0 || b.closing || b.faulty || b.barred {
+		if len(g.waiting) == 0 || b.closing || b.faulty || b.barred != 0 {
 			// Whoever wanted it has gone.
 			b.ask(l, protocol.Resign{Group: g.Name})
 			b.stopped(l)
@@ -395,21 +395,37 @@ func (b *Board) Answer(_ protocol.Time, a *protocol.Answer) {
 	}
 }
 
-// Bar says whether anything may be led here. Programs that lead when it may not any more are asked to stop, for the
-// cause given. It is for the loop's own goroutine.
-func (b *Board) Bar(barred bool, why protocol.Cause) {
-	if b.barred == barred {
+// A bar is a reason why nothing may be led, by itself or with others.
+type bar uint8
+
+const (
+	barredElsewhere bar = 1 << iota // another group has a leader
+	barredIll                       // the member is not well
+)
+
+// bar says whether there is a reason that nothing may be led here. Programs that lead when there is one are asked to stop, for
+// the cause given.
+func (b *Board) bar(reason bar, on bool, why protocol.Cause) {
+	before := b.barred
+	if b.barred &^= reason; on {
+		b.barred |= reason
+	}
+	if b.barred == before {
 		return
 	}
-	b.barred = barred
 	b.Groups(func(g *Group) {
-		if l := g.lease; l != nil && barred {
+		if l := g.lease; l != nil && on {
 			b.tell(l, why)
 			b.ask(l, protocol.Resign{Group: g.Name, Why: why.Code})
 			return
 		}
 		b.campaign(g)
 	})
+}
+
+// health bars the board while the member is not well.
+func (b *Board) health(ill bool) {
+	b.bar(barredIll, ill, protocol.Cause{Code: protocol.Unhealthy, Peer: b.loop.Self})
 }
 
 // abandon ends all leases without a word to anybody, as a crash would.

@@ -75,8 +75,8 @@ type Loop struct {
 	// council is what programs see of the machine that serves the council; sites are the groups besides that somebody uses.
 	council *Board
 	sites   map[*Site]struct{}
-	// faulty says that the clock cannot be believed, closing that the member is leaving.
-	faulty, closing bool
+	// faulty says that the clock cannot be believed, ill that the member is not well, closing that it is leaving.
+	faulty, ill, closing bool
 	// early lists those that came before the loop ran, and agenda those that want to be woken.
 	early  []*Instance
 	agenda agenda
@@ -411,6 +411,18 @@ func (l *Loop) boards(f func(*Board)) {
 func (l *Loop) Fault(faulty bool) {
 	l.faulty = faulty
 	l.boards(func(b *Board) { b.fault(faulty) })
+}
+
+// Health says whether the member is fit to lead. If it is not, nothing is led: the council's machine sees to that for its
+// groups, and the boards of the others for theirs. It is for the loop's own goroutine.
+func (l *Loop) Health(ok bool) {
+	l.ill = !ok
+	l.council.post(protocol.Health{OK: ok})
+	for s := range l.sites {
+		if s.board != nil {
+			s.board.health(l.ill)
+		}
+	}
 }
 
 // Close asks all programs that lead to stop, and lets none begin. The machines leave when the last program has stopped.

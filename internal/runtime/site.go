@@ -127,6 +127,7 @@ func (s *Site) open(now protocol.Time) error {
 	if b := s.board; b != nil {
 		b.at, b.faulty, b.closing = at, s.loop.faulty, s.loop.closing
 		s.heed()
+		b.health(s.loop.ill)
 		b.Groups(b.campaign)
 	}
 	return nil
@@ -138,7 +139,7 @@ func (s *Site) heed() {
 		return
 	}
 	look := func(c *Change) {
-		s.board.Bar(c != nil && c.Leader != protocol.NoIdent, protocol.Cause{Code: protocol.Elected, Peer: leaderOf(c)})
+		s.board.bar(barredElsewhere, c != nil && c.Leader != protocol.NoIdent, protocol.Cause{Code: protocol.Elected, Peer: leaderOf(c)})
 	}
 	s.unless.notify = func(_ protocol.Time, c *Change) { look(c) }
 	look(s.unless.Latest())

@@ -1,0 +1,285 @@
+package regent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent/elector"
+	"github.com/regentproject/regent/why"
+)
+
+// assembleWith returns a council of which all members have joined, each with a configuration of its own.
+func assembleWith(t *testing.T, change func(*Config), names ...string) *chamber {
+	t.Helper()
+	h := newChamber(t, names...)
+	var all sync.WaitGroup
+	for _, n := range names {
+		all.Go(func() {
+			c := h.config(n)
+			change(&c)
+			m, err := join(t.Context(), c, h.world(n))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			h.mu.Lock()
+			h.members[n] = m
+			h.mu.Unlock()
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return h
+}
+
+// peer changes one entry of the council.
+func peer(c *Config, name string, change func(*Peer)) {
+	for i := range c.Council {
+		if c.Council[i].Name == name {
+			change(&c.Council[i])
+		}
+	}
+}
+
+func TestEveryElectorServesAQuorum(t *testing.T) {
+	for _, kind := range elector.All() {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := assembleWith(t, func(c *Config) { c.Elector = kind }, three...)
+				signs := h.leadAll(t.Context(), "g")
+				s := <-signs
+				h.rule("cut " + s.who + " * both")
+				begun := time.Now()
+				for stop := range signs {
+					if stop.leads {
+						s = stop
+						break
+					}
+				}
+				if took := time.Since(begun); took > LAN.Lease+4*LAN.RoundTrip {
+					t.Errorf("%s led after %v", s.who, took)
+				}
+			})
+		})
+	}
+}
+
+func TestMembersWithAnotherElectorAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newChamber(t, "a", "b")
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		errs := make(chan error, 2)
+		for _, n := range h.names {
+			c := h.config(n)
+			if n == "b" {
+				c.Elector = elector.Rank
+			}
+			go func() { _, err := join(ctx, c, h.world(n)); errs <- err }()
+		}
+		for range h.names {
+			if err := <-errs; err == nil || !strings.Contains(err.Error(), "elector") {
+				t.Errorf("got %v", err)
+			}
+		}
+	})
+}
+
+func TestWitnessVotesAndNeverLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, func(c *Config) { peer(c, "a", func(p *Peer) { p.Witness = true }) }, three...)
+		if _, err := h.members["a"].Group("g").Campaign(t.Context()); err == nil || !strings.Contains(err.Error(), "a is a witness") {
+			t.Errorf("the witness campaigns: %v", err)
+		}
+		// Two of three are there, and one of them is the witness.
+		h.rule("partition a c")
+		l, err := h.members["c"].Group("g").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !l.Valid() {
+			t.Error("no lease")
+		}
+		i := slices.IndexFunc(h.members["c"].Members(), func(p PeerStatus) bool { return p.Name == "a" })
+		if got := h.members["c"].Members()[i].Role; got != "witness" {
+			t.Errorf("the role of a is %q", got)
+		}
+	})
+}
+
+func TestObserverWatchesAndIsWaitedForByNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, func(c *Config) {
+			peer(c, "a", func(p *Peer) { p.Observer, p.Priority = true, 9 })
+			peer(c, "b", func(p *Peer) { p.Observer = true })
+		}, "a", "b", "c", "d", "e")
+		l, err := h.members["c"].Group("g").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		for _, o := range []string{"a", "b"} {
+			if v := h.members[o].Group("g").View(); v.Leader != "c" {
+				t.Errorf("%s sees %v", o, v)
+			}
+		}
+		// Three of five are gone, but only one of those that vote.
+		h.rule("partition c d")
+		time.Sleep(5 * time.Second)
+		if !l.Valid() {
+			t.Errorf("lost: %v", l.Cause())
+		}
+		// With the observers there are three of five, but only one that votes.
+		h.rule("partition c a b / d e")
+		<-l.Done()
+		if l.Cause().Why != why.LeaseExpired {
+			t.Errorf("lost because of %v", l.Cause())
+		}
+	})
+}
+
+func TestRolesThatCannotWorkAreRefused(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"witness and an observer": func(c *Config) { c.Council[0].Witness, c.Council[0].Observer = true, true },
+		"at least one must be able to lead": func(c *Config) {
+			for i := range c.Council {
+				c.Council[i].Witness = true
+			}
+		},
+		"at least one member must vote": func(c *Config) {
+			for i := range c.Council {
+				c.Council[i].Observer = true
+			}
+		},
+		"prefer -1s":                 func(c *Config) { c.Prefer = -time.Second },
+		"elector \"bully\": must be": func(c *Config) { c.Elector = "bully" },
+		"must be at least 3": func(c *Config) {
+			c.Elector, c.Council = elector.Hybrid, c.Council[:2]
+		},
+	} {
+		c := Config{Name: "a", Council: []Peer{{Name: "a", Addrs: []string{"127.0.0.1:7401"}}, {Name: "b", Addrs: []string{"127.0.0.1:7402"}},
+			{Name: "c", Addrs: []string{"127.0.0.1:7403"}}}}
+		change(&c)
+		if _, err := Join(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestMemberThatIsNotWellGivesUpAndComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
+		h.leadAll(t.Context(), "g")
+		local := h.localOf("l")
+		leadLocally(t.Context(), local)
+		time.Sleep(2 * LAN.Kappa())
+		leader := h.members["a"].Group("g").Leader()
+		m := h.members[leader]
+		m.SetHealth(errors.New("the disk is full"))
+		time.Sleep(2 * LAN.Kappa())
+		if v := h.members["a"].Group("g").View(); v.Leader == leader || v.Leader == "" {
+			t.Errorf("%s leads, and is not well", v.Leader)
+		}
+		if v := local[leader].View(); v.Leader == leader {
+			t.Error("it leads locally")
+		}
+		if s := m.Status(); s.Illness != "the disk is full" {
+			t.Errorf("the status says %q", s.Illness)
+		}
+		var said []string
+		for _, v := range m.History() {
+			said = append(said, v.Cause.String())
+		}
+		if !slices.Contains(said, "unhealthy "+leader) {
+			t.Errorf("the causes were %q", said)
+		}
+		m.SetHealth(nil)
+		for name, other := range h.members {
+			if name != leader {
+				other.SetHealth(errors.New("so that the first one must lead again"))
+			}
+		}
+		time.Sleep(2 * LAN.Kappa())
+		if v := m.Group("g").View(); v.Leader != leader || m.Status().Illness != "" {
+			t.Errorf("well again: %v", v)
+		}
+		if v := local[leader].View(); v.Leader != leader {
+			t.Errorf("well again: %v", v)
+		}
+	})
+}
+
+func TestHealthIsAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var wrong atomic.Pointer[error]
+		var hangs atomic.Bool
+		h := assembleWith(t, func(c *Config) {
+			c.Health = func(ctx context.Context) error {
+				if hangs.Load() {
+					<-ctx.Done()
+					time.Sleep(5 * time.Second)
+				}
+				if p := wrong.Load(); p != nil {
+					return *p
+				}
+				return nil
+			}
+		}, "a")
+		m := h.members["a"]
+		ill := func() string {
+			time.Sleep(3 * LAN.Heartbeat)
+			return m.Status().Illness
+		}
+		if got := ill(); got != "" {
+			t.Errorf("ill: %q", got)
+		}
+		err := errors.New("no database")
+		wrong.Store(&err)
+		if got := ill(); got != "no database" {
+			t.Errorf("ill: %q", got)
+		}
+		wrong.Store(nil)
+		if got := ill(); got != "" {
+			t.Errorf("ill: %q", got)
+		}
+		hangs.Store(true)
+		if got := ill(); got != errSlowHealth.Error() {
+			t.Errorf("ill: %q", got)
+		}
+		hangs.Store(false)
+		time.Sleep(5 * time.Second)
+		if got := ill(); got != "" {
+			t.Errorf("ill: %q", got)
+		}
+	})
+}
+
+func TestPreferredMemberIsGivenTheGroupAfterAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, func(c *Config) {
+			c.Prefer = 3 * time.Second
+			peer(c, "c", func(p *Peer) { p.Priority = 1 })
+		}, three...)
+		stay := func(ctx context.Context, l *Lease) error { <-ctx.Done(); return nil }
+		go h.members["a"].Group("g").Lead(t.Context(), stay)
+		time.Sleep(time.Second)
+		go h.members["c"].Group("g").Lead(t.Context(), stay)
+		time.Sleep(2 * time.Second)
+		if got := h.members["b"].Group("g").Leader(); got != "a" {
+			t.Errorf("%q leads before the time is over", got)
+		}
+		time.Sleep(3 * time.Second)
+		if got := h.members["b"].Group("g").Leader(); got != "c" {
+			t.Errorf("%q leads", got)
+		}
+	})
+}
