@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestKilledProgramIsReplacedWithoutWaitingForItsLease(t *testing.T) {
+	// With a lease of two seconds nobody waits for it by accident.
+	v := newVillage(t, 3, "timing: {lease: 2s}\n")
+	p, q := v.startProgram("p", "a", task{}), v.startProgram("q", "b", task{})
+	for round := range 4 {
+		leader, w := v.first(p, q)
+		other := p
+		if leader == p {
+			other = q
+		}
+		start := shared()
+		leader.kill()
+		_, next := v.first(other)
+		took := time.Duration(next.At - start)
+		if next.Token <= w.Token {
+			t.Errorf("token %d after %d", next.Token, w.Token)
+		}
+		if took > time.Second {
+			t.Errorf("round %d: the next program was told after %v", round, took)
+		}
+		if leader == p {
+			p = v.startProgram("p", "a", task{})
+		} else {
+			q = v.startProgram("q", "b", task{})
+		}
+		// The other one is killed next, and the new one has to be waiting by then.
+		fresh := p
+		if other == p {
+			fresh = q
+		}
+		v.await(fresh, "waits")
+		other.words <- next
+	}
+	v.judge(4)
+}
+
+func TestProgramsOfOneHostTakeTurns(t *testing.T) {
+	v := newVillage(t, 3, "timing: {lease: 2s}\n")
+	p := v.startProgram("p", "a", task{})
+	v.await(p, "leads")
+	q := v.startProgram("q", "a", task{})
+	v.await(q, "waits")
+	p.kill()
+	v.await(q, "leads")
+	v.judge(2)
+}
+
+func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
+	v := newVillage(t, 3, "timing: {lease: 1s}\n")
+	p := v.startProgram("p", "a", task{Abandon: 300 * time.Millisecond})
+	v.await(p, "leads")
+	q := v.startProgram("q", "a", task{})
+	gone := v.await(p, "abandons")
+	next := v.await(q, "leads")
+	if waited := time.Duration(next.At - gone.At); waited < 700*time.Millisecond {
+		t.Errorf("replaced %v after it hung up, while it still led", waited)
+	}
+	reigns := v.judge(2)
+	if led := time.Duration(reigns[0].until - gone.At); led < 300*time.Millisecond {
+		t.Errorf("the program led only %v after it hung up: the test shows nothing", led)
+	}
+}
+
+func TestStoppedProgramIsCaughtByItsHeartbeat(t *testing.T) {
+	v := newVillage(t, 3, "")
+	p := v.startProgram("p", "a", task{Heartbeat: 300 * time.Millisecond})
+	v.await(p, "leads")
+	q := v.startProgram("q", "b", task{})
+	v.await(q, "waits")
+	start := shared()
+	p.signal(syscall.SIGSTOP)
+	next := v.await(q, "leads")
+	if took := time.Duration(next.At - start); took > 2*time.Second {
+		t.Errorf("a hung program was replaced after %v", took)
+	}
+	p.signal(syscall.SIGCONT)
+	v.await(p, "waits")
+	v.judge(2)
+}
+
+func TestStoppedProgramIsCaughtWhenItReadsNoMore(t *testing.T) {
+	v := newVillage(t, 3, "")
+	p := v.startProgram("p", "a", task{})
+	v.await(p, "leads")
+	q := v.startProgram("q", "b", task{})
+	v.await(q, "waits")
+	start := shared()
+	p.signal(syscall.SIGSTOP)
+	next := v.await(q, "leads")
+	t.Logf("replaced after %v", time.Duration(next.At-start))
+	p.signal(syscall.SIGCONT)
+	v.await(p, "waits")
+	v.judge(2)
+}
+
+func TestProgramStopsWithItsAgent(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		signal syscall.Signal
+	}{{"killed", syscall.SIGKILL}, {"stopped", syscall.SIGSTOP}} {
+		t.Run(c.name, func(t *testing.T) {
+			v := newVillage(t, 3, "")
+			p := v.startProgram("p", "a", task{})
+			v.await(p, "leads")
+			q := v.startProgram("q", "b", task{})
+			v.await(q, "waits")
+			v.agents["a"].signal(c.signal)
+			v.await(q, "leads")
+			v.await(p, "stopped")
+			if c.signal == syscall.SIGSTOP {
+				v.agents["a"].signal(syscall.SIGCONT)
+				v.await(p, "waits")
+			}
+			v.judge(2)
+		})
+	}
+}
+
+func TestProgramOfACutOffAgentIsToldInTime(t *testing.T) {
+	v := newVillage(t, 3, "")
+	p := v.startProgram("p", "a", task{Stopping: time.Minute}) // it goes on for as long as it may
+	v.await(p, "leads")
+	q := v.startProgram("q", "b", task{})
+	v.await(q, "waits")
+	for range 3 {
+		v.cut("a", "cut")
+		v.await(p, "stops")
+		v.await(q, "leads")
+		v.cut("a", "heal")
+		v.await(p, "waits")
+		q.signal(syscall.SIGSTOP) // and back, by the lease
+		v.await(p, "leads")
+		q.signal(syscall.SIGCONT)
+		v.await(q, "waits")
+	}
+	v.judge(6)
+}
+
+func TestAgentThatStopsWaitsForItsProgramsAndHandsOver(t *testing.T) {
+	v := newVillage(t, 3, "timing: {lease: 2s}\nstop_grace: 10s\n")
+	p := v.startProgram("p", "a", task{Stopping: 500 * time.Millisecond})
+	v.await(p, "leads")
+	q := v.startProgram("q", "b", task{})
+	v.await(q, "waits")
+	v.agents["a"].signal(syscall.SIGTERM)
+	stops := v.await(p, "stops")
+	if stops.Text != "closed" {
+		t.Errorf("told to stop because of %q", stops.Text)
+	}
+	stopped := v.await(p, "stopped")
+	next := v.await(q, "leads")
+	if took := time.Duration(next.At - stopped.At); took > 500*time.Millisecond {
+		t.Errorf("handed over %v after the program had stopped", took)
+	}
+	if took := time.Duration(stopped.At - stops.At); took < 400*time.Millisecond {
+		t.Errorf("the program was given %v to stop", took)
+	}
+	<-v.agents["a"].gone
+	if code := v.agents["a"].cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("the agent ended with %d:\n%s", code, v.agents["a"].errs)
+	}
+	v.judge(2)
+}

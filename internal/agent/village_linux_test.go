@@ -1,0 +1,474 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/transport/relay"
+	"golang.org/x/sys/unix"
+)
+
+// The test program is also the agents and the programs that lead through them, as processes of their own.
+func TestMain(m *testing.M) {
+	switch os.Getenv("REGENT_TEST_PART") {
+	case "agent":
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		if err := Run(ctx, Options{Config: os.Getenv("REGENT_TEST_CONFIG")}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case "program":
+		var o task
+		if err := json.Unmarshal([]byte(os.Getenv("REGENT_TEST_TASK")), &o); err != nil {
+			panic(err)
+		}
+		o.run()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// task is what a program process does: lead again and again, and keep a diary of when it was told that it leads.
+type task struct {
+	Socket, Group, Name, Diary string
+	Heartbeat, Stopping        time.Duration
+	// Memory is how many bytes it fills before it begins.
+	Memory int
+	// Abandon has it close its connection a while after it leads, without a word, and go on as long as its lease runs.
+	Abandon time.Duration
+}
+
+// word is a line that a program writes.
+type word struct {
+	What  string
+	Token uint64
+	At    int64
+	Text  string
+}
+
+// shared reads a clock that all processes share.
+func shared() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		panic(err)
+	}
+	return ts.Nano()
+}
+
+func (o *task) say(w word) {
+	if w.At == 0 {
+		w.At = shared()
+	}
+	b, _ := json.Marshal(w)
+	_, _ = os.Stdout.Write(append(b, '\n'))
+}
+
+func (o *task) run() {
+	memory := make([]byte, o.Memory)
+	for i := 0; i < len(memory); i += 4096 {
+		memory[i] = 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	diary, err := os.OpenFile(o.Diary, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	for ctx.Err() == nil {
+		if err := o.turn(ctx, diary); err != nil && ctx.Err() == nil {
+			o.say(word{What: "failed", Text: err.Error()})
+			time.Sleep(20 * time.Millisecond) // wall clock: a process of its own; the agent may be away
+		}
+	}
+	_ = memory[len(memory)/2:]
+}
+
+// turn is one connection and one leadership.
+func (o *task) turn(ctx context.Context, diary *os.File) error {
+	c, err := session.Dial(ctx, o.Socket)
+	if err != nil {
+		return err
+	}
+	o.say(word{What: "waits"})
+	l, err := c.Campaign(ctx, session.Candidate{Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat})
+	if err != nil {
+		return errors.Join(err, c.Close())
+	}
+	o.say(word{What: "leads", Token: l.Token()})
+	var abandon <-chan time.Time
+	if o.Abandon > 0 {
+		abandon = time.After(o.Abandon)
+	}
+	beat := time.NewTicker(max(o.Heartbeat/4, 10*time.Millisecond))
+	defer beat.Stop()
+	told := l.Told()
+	for l.Valid() {
+		o.write(diary, l)
+		select {
+		case <-abandon:
+			o.say(word{What: "abandons", Token: l.Token()})
+			abandon = nil
+			_ = syscall.Shutdown(int(fileOf(c)), syscall.SHUT_RDWR)
+		case <-beat.C:
+			if o.Heartbeat > 0 {
+				go func() { _, _ = l.Alive(ctx) }()
+			}
+		case <-told:
+			o.say(word{What: "stops", Token: l.Token(), Text: l.Cause().Why.String()})
+			told = nil
+			if o.Stopping > 0 {
+				until := time.Now().Add(o.Stopping)
+				for l.Valid() && time.Now().Before(until) {
+					o.write(diary, l)
+					time.Sleep(time.Millisecond) // wall clock: a process of its own
+				}
+			}
+			o.say(word{What: "stopped", Token: l.Token()})
+			return errors.Join(l.Resign(context.Background()), c.Close())
+		case <-ctx.Done():
+			return errors.Join(l.Resign(context.Background()), c.Close())
+		default:
+			time.Sleep(500 * time.Microsecond) // wall clock: a process of its own
+		}
+	}
+	o.say(word{What: "lost", Token: l.Token()})
+	return c.Close()
+}
+
+// fileOf finds the descriptor of the connection: it is the only unix socket of the process that is connected.
+func fileOf(*session.Conn) uintptr {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range slices.Backward(entries) {
+		var fd int
+		if _, err := fmt.Sscan(e.Name(), &fd); err != nil || fd < 3 {
+			continue
+		}
+		if a, err := unix.Getpeername(fd); err == nil {
+			if u, ok := a.(*unix.SockaddrUnix); ok && u.Name != "" {
+				return uintptr(fd)
+			}
+		}
+	}
+	panic("no connection")
+}
+
+// write writes down that the program was told that it leads, between two readings.
+func (o *task) write(diary *os.File, l *session.Lease) {
+	var b [24]byte
+	binary.LittleEndian.PutUint64(b[:], l.Token())
+	before := shared()
+	if !l.Valid() {
+		return
+	}
+	binary.LittleEndian.PutUint64(b[8:], uint64(before))
+	binary.LittleEndian.PutUint64(b[16:], uint64(shared()))
+	_, _ = diary.Write(b[:])
+}
+
+// reign is one leadership as its program wrote it down: it was told yes between the end of the first answer and the
+// start of the last.
+type reign struct {
+	program      string
+	token        uint64
+	since, until int64
+}
+
+// village is a council of agent processes with programs, through a relay.
+type village struct {
+	t        testing.TB
+	dir      string
+	names    []string
+	relay    *relay.Relay
+	agents   map[string]*process
+	programs map[string]*process
+	http     map[string]string
+	more     string
+}
+
+// process is one of them.
+type process struct {
+	cmd   *exec.Cmd
+	words chan word
+	gone  chan struct{}
+	errs  *logs
+	task  task
+}
+
+// newVillage starts agents. more is put into every configuration.
+func newVillage(t testing.TB, n int, more string) *village {
+	t.Helper()
+	v := &village{t: t, dir: shortDir(t), agents: make(map[string]*process), programs: make(map[string]*process),
+		http: make(map[string]string), more: more}
+	var ends []relay.Member
+	for i := range n {
+		name := string(rune('a' + i))
+		v.names = append(v.names, name)
+		ends = append(ends, relay.Member{Name: name, Addr: netip.MustParseAddrPort(port(t, "udp"))})
+		v.http[name] = port(t, "tcp")
+	}
+	var err error
+	if v.relay, err = relay.Start(relay.Config{Members: ends}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.close)
+	for i, name := range v.names {
+		text := fmt.Sprintf("name: %s\ndir: %s\nbootstrap: true\nbind: %q\nsocket: {path: %s}\nhttp: {listen: %q, anonymous: write}\n%scouncil:\n",
+			name, filepath.Join(v.dir, name), ends[i].Addr, v.socket(name), v.http[name], more)
+		for j, peer := range v.names {
+			addr := ends[j].Addr
+			if i != j {
+				if addr, err = v.relay.Addr(name, peer); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text += fmt.Sprintf("  - {name: %s, address: %q}\n", peer, addr)
+		}
+		if err := os.WriteFile(v.config(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v.startAgent(name)
+	}
+	for _, name := range v.names {
+		v.awaitAgent(name)
+	}
+	return v
+}
+
+func (v *village) socket(name string) string { return filepath.Join(v.dir, name+".sock") }
+func (v *village) config(name string) string { return filepath.Join(v.dir, name+".yaml") }
+
+// startAgent starts an agent process.
+func (v *village) startAgent(name string) {
+	v.t.Helper()
+	v.agents[name] = v.spawn("agent", "REGENT_TEST_CONFIG="+v.config(name), task{})
+}
+
+// awaitAgent waits until an agent takes part.
+func (v *village) awaitAgent(name string) {
+	v.t.Helper()
+	p := v.agents[name]
+	deadline := time.Now().Add(20 * time.Second)
+	for !strings.Contains(p.errs.String(), "the member takes part") {
+		if time.Now().After(deadline) || p.ended() {
+			v.t.Fatalf("agent %s does not take part:\n%s", name, p.errs)
+		}
+		time.Sleep(5 * time.Millisecond) // wall clock: a process of its own
+	}
+}
+
+// startProgram starts a program that campaigns at an agent.
+func (v *village) startProgram(name, agent string, o task) *process {
+	v.t.Helper()
+	o.Socket, o.Name, o.Diary = v.socket(agent), name, filepath.Join(v.dir, name+".diary")
+	if o.Group == "" {
+		o.Group = "g"
+	}
+	b, err := json.Marshal(o)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.programs[name] = v.spawn("program", "REGENT_TEST_TASK="+string(b), o)
+	return v.programs[name]
+}
+
+func (v *village) spawn(part, more string, o task) *process {
+	v.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	p := &process{cmd: exec.Command(self), words: make(chan word, 1<<12), gone: make(chan struct{}), errs: new(logs), task: o}
+	p.cmd.Env = append(os.Environ(), "REGENT_TEST_PART="+part, more)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.cmd.Stderr = p.errs
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		v.t.Fatal(err)
+	}
+	go func() {
+		p.listen(out)
+		_ = p.cmd.Wait()
+		close(p.gone)
+	}()
+	return p
+}
+
+func (p *process) listen(out io.Reader) {
+	in := bufio.NewScanner(out)
+	for in.Scan() {
+		var w word
+		if json.Unmarshal(in.Bytes(), &w) == nil {
+			p.words <- w
+		}
+	}
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// signal sends a signal; kill waits until the process is gone.
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.gone
+}
+
+// await waits until a program says a word.
+func (v *village) await(p *process, what string) word {
+	v.t.Helper()
+	w, ok := p.hears(what, 20*time.Second)
+	if !ok {
+		v.t.Fatalf("%s never said %q; agents: %s", p.task.Name, what, v.logs())
+	}
+	return w
+}
+
+func (p *process) hears(what string, within time.Duration) (word, bool) {
+	limit := time.After(within)
+	for {
+		select {
+		case w := <-p.words:
+			if w.What == what {
+				return w, true
+			}
+		case <-limit:
+			return word{}, false
+		}
+	}
+}
+
+// first waits until one of several programs leads.
+func (v *village) first(programs ...*process) (*process, word) {
+	v.t.Helper()
+	type said struct {
+		p *process
+		w word
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for time.Now().Before(deadline) {
+		for _, p := range programs {
+			select {
+			case w := <-p.words:
+				if w.What == "leads" {
+					return p, w
+				}
+			default:
+			}
+		}
+		time.Sleep(100 * time.Microsecond) // wall clock: processes of their own
+	}
+	v.t.Fatalf("nobody leads; agents: %s", v.logs())
+	return nil, word{}
+}
+
+func (v *village) logs() string {
+	var b strings.Builder
+	for _, name := range v.names {
+		fmt.Fprintf(&b, "\n--- %s\n%s", name, v.agents[name].errs)
+	}
+	return b.String()
+}
+
+// cut cuts an agent off from all others, or heals that.
+func (v *village) cut(name, verb string) {
+	v.t.Helper()
+	for _, other := range v.names {
+		if other == name {
+			continue
+		}
+		for _, line := range []string{verb + " " + name + " " + other, verb + " " + other + " " + name} {
+			if _, err := v.relay.Do(line); err != nil {
+				v.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// judge looks for an instant at which two programs were told that they lead. It wants to see at least so many reigns.
+func (v *village) judge(atLeast int) []reign {
+	v.t.Helper()
+	var all []reign
+	for name := range v.programs {
+		all = append(all, v.diary(name)...)
+	}
+	slices.SortFunc(all, func(x, y reign) int { return int(x.since - y.since) })
+	if len(all) < atLeast {
+		v.t.Errorf("only %d reigns were written down, of at least %d: nothing can be judged", len(all), atLeast)
+	}
+	for i := 1; i < len(all); i++ {
+		x, y := all[i-1], all[i]
+		if y.since < x.until {
+			v.t.Errorf("%s (token %d) and %s (token %d) were both told that they lead, for %v", x.program, x.token, y.program, y.token, time.Duration(x.until-y.since))
+		}
+		if y.token <= x.token {
+			v.t.Errorf("%s led with token %d after %s with %d", y.program, y.token, x.program, x.token)
+		}
+	}
+	return all
+}
+
+// diary reads what a program wrote down.
+func (v *village) diary(name string) []reign {
+	v.t.Helper()
+	b, err := os.ReadFile(filepath.Join(v.dir, name+".diary"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		v.t.Fatal(err)
+	}
+	var all []reign
+	for ; len(b) >= 24; b = b[24:] {
+		token, before, after := binary.LittleEndian.Uint64(b), int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))
+		if n := len(all); n == 0 || all[n-1].token != token {
+			all = append(all, reign{program: name, token: token, since: after, until: after})
+		} else {
+			all[n-1].until = max(all[n-1].until, before)
+		}
+	}
+	return all
+}
+
+// close ends everything.
+func (v *village) close() {
+	var all sync.WaitGroup
+	for _, set := range []map[string]*process{v.programs, v.agents} {
+		for _, p := range set {
+			all.Go(func() {
+				p.signal(syscall.SIGCONT)
+				p.kill()
+			})
+		}
+		all.Wait()
+	}
+	_ = v.relay.Close()
+}
