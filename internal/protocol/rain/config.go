@@ -54,7 +54,7 @@ func (f Form) String() string { return forms[f] }
 func Default(self protocol.Rank, members int, inc protocol.Inc) Config {
 	l := link.Default(self, members, inc)
 	return Config{Self: self, Members: members, Inc: inc, Ping: l.Ping, Tout: l.Tout, Tin: l.Tin,
-		Stay: 300 * time.Millisecond, Renew: 50 * time.Millisecond,
+		Stay: 350 * time.Millisecond, Renew: 100 * time.Millisecond,
 		Stall: 5 * l.Tout, Evict: 10 * l.Tout, Rho: protocol.DefaultRho}
 }
 

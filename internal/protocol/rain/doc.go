@@ -4,6 +4,7 @@
 //
 //	RAIN §3.2–3.4      candidacy, confirmation, cancel   topic.go, evaluate.go (the rules, in their order)
 //	RAIN Fig. 3        states of links and nodes         evaluate.go (facts peer and node)
+//	RAIN §3.1          Γ, without failures               gamma.go
 //	PROTOCOLS §6.3     dead, joining, installing         group.go
 //	                   the lease, reading, reporting     decide.go
 //	                   leave to go on                    stay.go

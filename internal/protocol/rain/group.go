@@ -198,7 +198,7 @@ func (g *group) onState(now protocol.Time, from protocol.Rank, s *State) {
 		g.install(now, s.View, "heard")
 		g.announce()
 	}
-	if s.View.Number != g.view.Number {
+	if s.View.Number != g.view.Number || s.View.Members != g.view.Members {
 		return
 	}
 	if s.Reported == g.view.Number {
@@ -249,6 +249,13 @@ func (g *group) joining() protocol.Set {
 // another member. The others are told after this: those that are taken in must hear of it from the manager first.
 func (g *group) install(now protocol.Time, v View, how string) {
 	before := g.view.Number.Vid
+	if v.Number == g.view.Number {
+		// Two parts of a network without a gate met: what was said of this number was said of another view.
+		g.reported, g.recovered = Number{}, Number{}
+		if g.told == v.Number {
+			g.told = otherPart
+		}
+	}
 	g.view = v
 	g.forget()
 	g.known = g.known || how != "heard"
@@ -268,6 +275,9 @@ func (g *group) install(now protocol.Time, v View, how string) {
 		g.stateNode()
 	}
 }
+
+// otherPart is the number of no view: of one that the program was told of and that has the number of another.
+var otherPart = Number{Token: 1}
 
 // onInstall takes a manager's decision.
 func (g *group) onInstall(now protocol.Time, from protocol.Rank, v *View) {

@@ -52,6 +52,9 @@ func (n *NoTrace) Observe(r *sim.Record) error {
 			n.drop(func(s saying) bool { return s.node == r.Node })
 		}
 	case protocol.EvCand, protocol.EvAccept:
+		if r.Members.Has(r.Node) {
+			return nil // a dead member confirms that it is back, and does not remember it
+		}
 		n.said[saying{r.Node, r.Peer.Rank, r.Members.Min(), r.Why, r.Ev}] = true
 	case protocol.EvCancel:
 		n.drop(func(s saying) bool {

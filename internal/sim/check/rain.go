@@ -13,13 +13,18 @@ type RainSpec struct {
 	Group protocol.Group
 	// Gated: a quorum and a lease decide.
 	Gated bool
+	// Live: a healed core comes to agree again, and no wrong suspicion leaves a trace.
+	Live bool
 	// Settle is how long a healed core may take to agree.
 	Settle time.Duration
 }
 
 // Rain returns the checkers of all that consistent groups promise.
 func Rain(t Truth, s RainSpec) []Checker {
-	all := []Checker{NewDead(s.Group), NewWeakLive(t, s), NewOneView(t, s), NewNoTrace(t, s.Group)}
+	all := []Checker{NewDead(s.Group), NewOneView(t, s)}
+	if s.Live {
+		all = append(all, NewWeakLive(t, s), NewNoTrace(t, s.Group))
+	}
 	if s.Gated {
 		all = append(all, NewOneChain(s.Group), NewOutside(t, s.Group))
 	}

@@ -19,10 +19,12 @@ type Option struct {
 
 // tunables are the protocols that have options.
 var tunables = map[string]tunable{
-	"timefree": timefreeKnobs,
-	"fsource":  fsourceKnobs,
-	"hybrid":   hybridKnobs,
-	"link":     linkKnobs,
+	"timefree":   timefreeKnobs,
+	"fsource":    fsourceKnobs,
+	"hybrid":     hybridKnobs,
+	"link":       linkKnobs,
+	"rain gated": rainKnobs(rainVariants[0]),
+	"rain plain": rainKnobs(rainVariants[1]),
 	"rank": knobs[rank.Config]{
 		base: func(b sim.Boot) rank.Config { return rank.Default(b.Self, b.Members, b.Inc) },
 		spawn: func(c rank.Config, _ sim.Boot) (protocol.Machine, error) {

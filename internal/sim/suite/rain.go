@@ -28,26 +28,65 @@ type rainVariant struct {
 	gated       bool
 	faults      []Weight
 	rows        []string
+	// live says that a healed core comes to agree again, whatever went wrong before.
+	live bool
 }
 
 var rainVariants = []rainVariant{
-	{"rain gated", "a manager once all agree who failed, by leases of a quorum", rain.Omega, true, rainFaults, rainGatedRows},
-	{"rain plain", "the same without a quorum, as in the paper: one manager in each part of a partition", rain.Omega, false, rainFaults, rainRows},
+	{"rain gated", "a manager once all agree who failed, by leases of a quorum (RAIN)", rain.Omega, true, rainFaults, rainGatedRows, true},
+	{"rain plain", "the same without a quorum, as in the paper: a partition has one manager in each part", rain.Omega, false, rainFaults,
+		rainPlainRows, true},
+	{"rain psi", "for study: failures and recoveries, but a wrong suspicion is never taken back", rain.Psi, false, rainCrashes,
+		[]string{MessageLost, MemberLost, MemberTaken}, false},
+	{"rain phi", "for study: failures only", rain.Phi, false, rainCrashes, []string{MessageLost, MemberLost}, false},
 }
 
-var rainFaults = []Weight{
-	{sim.Crash, 10}, {sim.Pause, 5}, {sim.Suspend, 4}, {sim.Cut, 10}, {sim.Partition, 6}, {sim.Slow, 6}, {sim.Lose, 5},
-	{sim.Duplicate, 4}, {sim.Rate, 3}, {sim.SlowDisk, 2}, {sim.Resign, 4}, {sim.Campaign, 2}, {sim.Leave, 3},
-}
+var (
+	rainFaults = []Weight{
+		{sim.Crash, 10}, {sim.Pause, 5}, {sim.Suspend, 4}, {sim.Cut, 10}, {sim.Partition, 6}, {sim.Slow, 6}, {sim.Lose, 5},
+		{sim.Duplicate, 4}, {sim.Rate, 3}, {sim.SlowDisk, 2}, {sim.Resign, 4}, {sim.Campaign, 2}, {sim.Leave, 3},
+	}
+	rainCrashes  = []Weight{{sim.Crash, 10}, {sim.Duplicate, 4}, {sim.Rate, 3}}
+	rainMessages = []string{"rain.Cand", "rain.Accept", "rain.Cancel", "rain.Install", "rain.Installed", "rain.State", "rain.Query",
+		"rain.Answer", "rain.Stay", "rain.Stays", "link.Ping"}
+)
 
 // RainConfig returns the configuration of a simulated member.
 func RainConfig(b sim.Boot, form rain.Form, gated bool) rain.Config {
 	c := rain.Default(b.Self, b.Members, b.Inc)
 	c.Form = form
+	// Shorter than by default: random cuts are short, too.
+	c.Stall, c.Evict = 600*time.Millisecond, 1200*time.Millisecond
 	if gated {
 		c.Quorums = protocol.Majority(b.Members)
 	}
 	return c
+}
+
+// rainSetup is a configuration with that of the authority below it.
+type rainSetup struct {
+	rain.Config
+	nerio nerio.Config
+}
+
+// rainKnobs are the options of a variant.
+func rainKnobs(v rainVariant) knobs[rainSetup] {
+	return knobs[rainSetup]{
+		base: func(b sim.Boot) rainSetup { return rainSetup{RainConfig(b, v.form, v.gated), NerioConfig(b)} },
+		spawn: func(c rainSetup, b sim.Boot) (protocol.Machine, error) {
+			return newRain(b, c.Config, c.nerio)
+		},
+		all: []knob[rainSetup]{
+			{"ping", "how often a peer is sent something", func(c *rainSetup) any { return &c.Ping }},
+			{"tout", "how long a link stays up without contact", func(c *rainSetup) any { return &c.Tout }},
+			{"tin", "how fresh contact must be to bring it up", func(c *rainSetup) any { return &c.Tin }},
+			{"stay", "how long a member may go on without the word of a quorum", func(c *rainSetup) any { return &c.Stay }},
+			{"renew", "how often it asks for it", func(c *rainSetup) any { return &c.Renew }},
+			{"stall", "after what time a link that is broken, and only that, is reported; 0s: never", func(c *rainSetup) any { return &c.Stall }},
+			{"evict", "after what time the lower-ranked end of it leaves; 0s: never", func(c *rainSetup) any { return &c.Evict }},
+			{"diskless", "keep no record", func(c *rainSetup) any { return &c.nerio.Diskless }},
+		},
+	}
 }
 
 // rainProtocols are agreements on who failed, in all variants.
@@ -56,10 +95,11 @@ func rainProtocols() []*Protocol {
 	for _, v := range rainVariants {
 		all = append(all, rainProtocol(v))
 	}
-	return all
+	return append(all, gammaProtocol())
 }
 
 func rainProtocol(v rainVariant) *Protocol {
+	k := rainKnobs(v)
 	return &Protocol{
 		Name:       v.name,
 		Default:    v.gated,
@@ -67,20 +107,15 @@ func rainProtocol(v rainVariant) *Protocol {
 		Members:    5,
 		MinMembers: 1,
 		Rho:        protocol.DefaultRho,
-		Spawn: func(b sim.Boot) (protocol.Machine, error) {
-			return newRain(b, RainConfig(b, v.form, v.gated), NerioConfig(b))
-		},
-		Messages: []string{"rain.Cand", "rain.Accept", "rain.Cancel", "rain.Install", "rain.Installed", "rain.State", "rain.Query",
-			"rain.Answer", "rain.Stay", "rain.Stays", "link.Ping"},
-		Matters: []string{"rain.Cand", "rain.Accept", "rain.Cancel", "rain.Install", "rain.Installed", "rain.State"},
-		Groups:  []protocol.Group{RainGroup},
-		Configure: func(c *sim.Config) {
-			c.Bound.Old = v.gated
-		},
+		Spawn:      func(b sim.Boot) (protocol.Machine, error) { return k.spawn(k.base(b), b) },
+		Messages:   rainMessages,
+		Matters:    []string{"rain.Cand", "rain.Accept", "rain.Cancel", "rain.Install", "rain.Installed", "rain.State"},
+		Groups:     []protocol.Group{RainGroup},
+		Configure:  func(c *sim.Config) { c.Bound.Old = v.gated },
 		Port: pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: 3 * rainTimely,
 			Outdated: func(later protocol.Inc) protocol.Message { return &nerio.Stale{Highest: later} }}),
 		Checkers: func(t check.Truth) []check.Checker {
-			all := check.Rain(t, check.RainSpec{Group: RainGroup, Gated: v.gated, Settle: rainSettle})
+			all := check.Rain(t, check.RainSpec{Group: RainGroup, Gated: v.gated, Live: v.live, Settle: rainSettle})
 			if v.gated {
 				all = append(all, nerioCheckers(t, nil, rainSettle)...)
 			}
@@ -96,8 +131,20 @@ func rainProtocol(v rainVariant) *Protocol {
 			}
 			return min(2, n)
 		},
-		Rows: v.rows,
+		Rows:  v.rows,
+		Watch: watchRain,
 	}
+}
+
+// gammaProtocol is the first protocol of the paper, in which nobody fails.
+func gammaProtocol() *Protocol {
+	p := rainProtocol(rainVariants[1])
+	p.Name, p.About = "rain gamma", "for study: who captures all others leads; nobody fails"
+	p.Spawn = func(b sim.Boot) (protocol.Machine, error) { return rain.NewGamma(RainConfig(b, rain.Omega, false)) }
+	p.Faults = []Weight{{sim.Cut, 4}, {sim.Slow, 4}, {sim.Lose, 4}, {sim.Duplicate, 4}, {sim.Rate, 3}}
+	p.Core = func(n int) int { return n }
+	p.Rows = []string{MessageLost, MessageLate, MessageTwice}
+	return p
 }
 
 // newRain makes a simulated member with a program that takes its time to recover and to stop.
@@ -123,9 +170,7 @@ func newRain(b sim.Boot, c rain.Config, n nerio.Config) (protocol.Machine, error
 type rainMember struct {
 	*rain.Machine
 	dice   *sim.Dice
-	wake   protocol.Time // of the machine
 	events []rainEvent
-	views  []protocol.View
 }
 
 // A rainEvent is what the program will say, and when.
@@ -154,14 +199,11 @@ func (m *rainMember) Step(now protocol.Time, ev protocol.Event) protocol.Effects
 
 // program does what a view asks of the program.
 func (m *rainMember) program(now protocol.Time, v *protocol.View) {
+	at := now.Add(m.dice.Between(0, 300*time.Millisecond))
 	switch {
 	case v.Stop:
-		m.events = append(m.events[:0], rainEvent{now.Add(m.dice.Between(0, 300*time.Millisecond)), protocol.Stopped{Group: v.Group}})
+		m.events = append(m.events[:0], rainEvent{at, protocol.Stopped{Group: v.Group}})
 	case v.Agreed != nil && v.Agreed.Recover && len(m.events) == 0:
-		m.events = append(m.events, rainEvent{now.Add(m.dice.Between(0, 300*time.Millisecond)), protocol.Recover{Group: v.Group}})
+		m.events = append(m.events, rainEvent{at, protocol.Recover{Group: v.Group}})
 	}
 }
-
-var rainRows = []string{LeaderCrashed, MessageLost}
-
-var rainGatedRows = rainRows
