@@ -352,3 +352,54 @@ func BenchmarkQuorumIn(b *testing.B) {
 		})
 	}
 }
+
+func TestMajorityOfTheVoters(t *testing.T) {
+	q := protocol.MajorityOf(6, protocol.NewSet(0, 2, 3))
+	for _, tt := range []struct {
+		s    protocol.Set
+		want bool
+	}{{protocol.NewSet(0, 2), true}, {protocol.NewSet(2, 3, 5), true}, {protocol.NewSet(0, 1, 4, 5), false}, {protocol.NewSet(1, 4, 5), false}, {protocol.Everyone(6), true}} {
+		if q.In(tt.s) != tt.want {
+			t.Errorf("%v is a quorum: %v, want %v", tt.s, !tt.want, tt.want)
+		}
+	}
+	if q.Voters() != protocol.NewSet(0, 2, 3) || q.Members() != 6 {
+		t.Errorf("%v vote, of %d", q.Voters(), q.Members())
+	}
+	// Whoever knows what all others know need not ask observers.
+	if !q.MeetsAll(protocol.NewSet(2, 3), 0) || q.MeetsAll(protocol.NewSet(3, 1, 4, 5), 0) {
+		t.Error("who meets all quorums is judged by those who vote")
+	}
+	if a, b := protocol.MajorityOf(4, protocol.Everyone(4)), protocol.Majority(4); a.String() != b.String() {
+		t.Errorf("where all vote the system is %v, want %v", a, b)
+	}
+	for _, voters := range []protocol.Set{{}, protocol.NewSet(3)} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a majority of %v, of 3, was made", voters)
+				}
+			}()
+			protocol.MajorityOf(3, voters)
+		}()
+	}
+}
+
+func TestVotersAreThoseWhoMakeADifference(t *testing.T) {
+	weighted, err := protocol.Weighted([]int{0, 2, 1, 0}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	explicit, err := protocol.Explicit(4, protocol.NewSet(0, 1), protocol.NewSet(1, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		q    protocol.Quorums
+		want protocol.Set
+	}{{protocol.Majority(3), protocol.Everyone(3)}, {weighted, protocol.NewSet(1, 2)}, {explicit, protocol.NewSet(0, 1, 3)}, {protocol.Quorums{}, protocol.Set{}}} {
+		if got := tt.q.Voters(); got != tt.want {
+			t.Errorf("%v: %v vote, want %v", tt.q, got, tt.want)
+		}
+	}
+}

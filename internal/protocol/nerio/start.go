@@ -16,6 +16,8 @@ type starting struct {
 	got     protocol.Set
 	// waited is when a member that has forgotten everything may believe what it is told.
 	waited protocol.Time
+	// listened is until when observers are waited for that have not answered.
+	listened protocol.Time
 	// asked says that the present nonce was drawn after waited.
 	asked bool
 	// due is when to ask again, or when the wait is over.
@@ -100,6 +102,7 @@ func (m *Machine) lose(now protocol.Time, why string) {
 	st.phase, st.asked, st.begun = lost, false, false
 	m.untell()
 	st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
+	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
 	st.due = st.waited
 	m.wait(protocol.Never, why)
 	if m.cfg.Bootstrap {
@@ -228,7 +231,7 @@ func (m *Machine) considerAll(now protocol.Time) {
 
 // answered looks whether the answers so far let the member start.
 func (m *Machine) answered(now protocol.Time) {
-	if m.canBootstrap() {
+	if m.canBootstrap(now) {
 		m.start.begun = true
 		m.wait(now, "bootstrap")
 		m.begin(now, max(m.cfg.FirstInc, 1), 0, "bootstrap")
@@ -238,15 +241,15 @@ func (m *Machine) answered(now protocol.Time) {
 }
 
 // canBootstrap says whether nobody in the council has a record: each other member has none either and may start a
-// council, or has just started this one without ever having heard a word from us. An observer that is silent has nothing to
-// say about it; one that has a record has.
-func (m *Machine) canBootstrap() bool {
+// council, or has just started this one without ever having heard a word from us. An observer that is silent is not waited
+// for longer than a round trip; one that has a record is heard.
+func (m *Machine) canBootstrap(now protocol.Time) bool {
 	st := &m.start
 	if !m.cfg.Bootstrap || m.disk.had || st.inc != 0 {
 		return false
 	}
 	for r := range protocol.Rank(m.lcfg.Members) {
-		if r == m.cfg.Me || !m.voters.Has(r) && !st.got.Has(r) {
+		if r == m.cfg.Me || !m.voters.Has(r) && !st.got.Has(r) && now >= st.listened {
 			continue
 		}
 		k := &st.answers[r]

@@ -96,6 +96,7 @@ func (m *Machine) appendStart(s *lease.State) {
 	s.Uint(st.nonce)
 	s.Set(st.got)
 	s.Future(st.waited)
+	s.Future(st.listened)
 	s.Bool(st.asked)
 	s.Future(st.due)
 	s.Bool(st.begun)

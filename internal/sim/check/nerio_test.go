@@ -426,7 +426,9 @@ func TestElected(t *testing.T) {
 	for i := range stories {
 		stories[i].trace = speak + stories[i].trace
 	}
-	tell(t, func(tr Truth) Checker { return NewElected(tr, majority, protocol.Set{}, time.Second, []protocol.Group{"g", "h"}) }, stories)
+	tell(t, func(tr Truth) Checker {
+		return NewElected(tr, majority, protocol.Set{}, time.Second, []protocol.Group{"g", "h"})
+	}, stories)
 }
 
 func TestVerified(t *testing.T) {
@@ -457,5 +459,27 @@ func TestVerified(t *testing.T) {
 		{"a proof that is not over when it comes", led + `
 			1900ms a stepdown g tenure=1
 			2s b verify g to=a token=5 until=2100ms`, "it does not"},
+	})
+}
+
+func TestRoles(t *testing.T) {
+	tell(t, func(Truth) Checker { return NewRoles(protocol.NewSet(0, 1)) }, []story{
+		{"who may", `1s a attempt g tenure=1 token=5
+			2s a lease g tenure=1 token=5 until=3s horizon=1`, ""},
+		{"a witness tries", `1s c attempt g tenure=1 token=5`, "who may not lead"},
+		{"a witness leads", `1s c lease g tenure=1 token=5 until=3s horizon=1`, "who may not lead"},
+		{"ill", `1s a health why=ill
+			2s a attempt g tenure=1 token=5`, "is ill, and tries"},
+		{"ill, and its lease goes on", `1s a health why=ill
+			2s a lease g tenure=1 token=5 until=3s horizon=1`, ""},
+		{"well again", `1s a health why=ill
+			2s a health why=well
+			3s a attempt g tenure=1 token=5`, ""},
+		{"restarted", `1s a health why=ill
+			2s a crash
+			3s a attempt g tenure=1 token=5`, ""},
+	})
+	tell(t, func(Truth) Checker { return NewRoles(protocol.Set{}) }, []story{
+		{"all may", `1s c attempt g tenure=1 token=5`, ""},
 	})
 }
