@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"strings"
@@ -53,7 +54,23 @@ func routes() []route {
 	all = append(all, questions()...)
 	all = append(all, orders()...)
 	all = append(all, streams()...)
-	return append(all, roles()...)
+	all = append(all, roles()...)
+	for i := range all {
+		all[i].complete()
+	}
+	return all
+}
+
+// complete adds the refusals that many routes have in common.
+func (r *route) complete() {
+	out := maps.Clone(r.out)
+	if strings.Contains(r.path, "{group}") {
+		out[http.StatusBadRequest] = Refusal{}
+	}
+	if r.needs > nobody {
+		out[http.StatusUnauthorized], out[http.StatusForbidden] = Refusal{}, Refusal{}
+	}
+	r.out = out
 }
 
 // handler returns what answers all requests.

@@ -1,0 +1,335 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/why"
+)
+
+// events reads a stream of server-sent events.
+type events struct {
+	t      *testing.T
+	cancel context.CancelFunc
+	c      chan event
+}
+
+type event struct {
+	name string
+	data map[string]any
+}
+
+// stream opens a stream.
+func (r *resident) stream(t *testing.T, method, path, body string) *events {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	q, err := http.NewRequestWithContext(ctx, method, "http://"+r.http+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.StatusCode != 200 {
+		t.Fatalf("%s %s: %s", method, path, answer.Status)
+	}
+	e := &events{t: t, cancel: cancel, c: make(chan event, 1<<12)}
+	go func() {
+		defer answer.Body.Close()
+		defer close(e.c)
+		in := bufio.NewScanner(answer.Body)
+		in.Buffer(nil, 1<<20)
+		var one event
+		for in.Scan() {
+			if name, ok := strings.CutPrefix(in.Text(), "event: "); ok {
+				one.name = name
+			}
+			if data, ok := strings.CutPrefix(in.Text(), "data: "); ok {
+				one.data = nil
+				_ = json.Unmarshal([]byte(data), &one.data)
+				e.c <- one
+			}
+		}
+	}()
+	return e
+}
+
+// await waits for an event with a name that is as wanted.
+func (e *events) await(name string, wanted func(map[string]any) bool) map[string]any {
+	e.t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case one, ok := <-e.c:
+			if !ok {
+				e.t.Fatalf("the stream ended before %q", name)
+			}
+			if one.name == name && (wanted == nil || wanted(one.data)) {
+				return one.data
+			}
+		case <-limit:
+			e.t.Fatalf("no event %q", name)
+		}
+	}
+}
+
+func TestOperatorAsksTheLeaderToResign(t *testing.T) {
+	h := open(t, 3, "")
+	a := h.agents[0]
+	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a knows", func() bool { s, _ := a.get(t, "/v1/groups/g"); return s == 200 })
+	if status, body := a.do(t, "POST", "/v1/groups/g/resign", `{"token":1000000}`); status != 409 || !strings.Contains(body["error"].(string), "is not that of its leader") {
+		t.Errorf("resign with a wrong token: %d %v", status, body)
+	}
+	done := make(chan int, 1)
+	go func() {
+		status, _ := a.do(t, "POST", "/v1/groups/g/resign", "")
+		done <- status
+	}()
+	<-l.Told()
+	if l.Cause().Why != why.Resigned || !l.Valid() {
+		t.Errorf("told to stop because of %v, lease valid %v", l.Cause(), l.Valid())
+	}
+	select {
+	case <-done:
+		t.Error("the group was given up before the program had stopped")
+	case <-time.After(100 * time.Millisecond): // wall clock: nothing may happen for a while
+	}
+	if !l.Valid() {
+		t.Error("the lease was not renewed while the program was asked to stop")
+	}
+	if err := l.Resign(patience(t)); err != nil {
+		t.Fatal(err)
+	}
+	if status := <-done; status != 200 {
+		t.Errorf("resign: %d", status)
+	}
+	eventually(t, "nobody leads", func() bool { _, b := a.get(t, "/v1/groups/g"); return b["leader"] == "" })
+	if status, body := h.agents[1].do(t, "POST", "/v1/groups/g/resign", ""); status != 409 {
+		t.Errorf("resign of a group that nobody leads: %d %v", status, body)
+	}
+}
+
+func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
+	h := open(t, 3, "")
+	a, b := h.agents[0], h.agents[1]
+	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := make(chan *session.Lease, 1)
+	other := b.dial(t)
+	go func() {
+		m, err := other.Campaign(patience(t), session.Candidate{Group: "g"})
+		if err != nil {
+			t.Error(err)
+		}
+		next <- m
+	}()
+	eventually(t, "both know", func() bool {
+		s, _ := a.get(t, "/v1/groups/g")
+		_, body := b.get(t, "/v1/groups/g")
+		return s == 200 && body["leader"] == "a"
+	})
+	for body, want := range map[string]int{`{"to":"z"}`: 400, `{}`: 400, `{"to":"a"}`: 400} {
+		if status, got := a.do(t, "POST", "/v1/groups/g/transfer", body); status != want {
+			t.Errorf("transfer %s: %d %v", body, status, got)
+		}
+	}
+	if status, got := b.do(t, "POST", "/v1/groups/g/transfer", `{"to":"c"}`); status != 409 || !strings.Contains(got["error"].(string), "a leads it") {
+		t.Errorf("transfer at another agent: %d %v", status, got)
+	}
+	if !l.Guarded() {
+		t.Fatal("a refused order has changed something")
+	}
+	go func() {
+		<-l.Told()
+		_ = l.Resign(patience(t))
+	}()
+	status, got := a.do(t, "POST", "/v1/groups/g/transfer", `{"to":"b"}`)
+	if status != 200 {
+		t.Errorf("transfer: %d %v", status, got)
+	}
+	m := <-next
+	if m.Token() <= l.Token() {
+		t.Errorf("token %d after %d", m.Token(), l.Token())
+	}
+	eventually(t, "the history tells", func() bool {
+		_, body := b.get(t, "/v1/groups/g/history")
+		text, _ := json.Marshal(body)
+		return strings.Contains(string(text), "transferred")
+	})
+	if status, got := b.do(t, "POST", "/v1/groups/g/edict", `{"token":`+itoa(m.Token())+`}`); status != 200 || got["stamp"] == "" {
+		t.Errorf("edict: %d %v", status, got)
+	}
+	if status, _ := b.do(t, "POST", "/v1/groups/g/edict", `{"token":`+itoa(l.Token())+`}`); status != 409 {
+		t.Errorf("edict with the token of the one before: %d", status)
+	}
+	if status, got := a.get(t, "/v1/groups/g/verify"); status != 200 || got["leader"] != "b" || got["token"] != float64(m.Token()) {
+		t.Errorf("verify: %d %v", status, got)
+	}
+	if status, got := a.get(t, "/v1/groups/g/sidecar"); status != 200 || got["name"] != "b" {
+		t.Errorf("sidecar: %d %v", status, got)
+	}
+}
+
+func TestStreamOverHTTPLeadsByItsOwnLease(t *testing.T) {
+	h := open(t, 3, "timing: {lease: 1s}\n")
+	a := h.agents[0]
+	s := a.stream(t, "POST", "/v1/groups/g/campaign", `{"name":"curl"}`)
+	first := s.await("waiting", nil)
+	leads := s.await("leads", nil)
+	valid := time.Duration(leads["valid_for"].(float64))
+	if valid <= 0 || valid > time.Second || leads["token"].(float64) == 0 {
+		t.Errorf("leads %v", leads)
+	}
+	s.await("until", func(d map[string]any) bool { return d["valid_for"].(float64) > 0 })
+	if status, body := a.do(t, "POST", "/v1/sessions/"+first["session"].(string)+"/alive", ""); status != 200 || body["valid_for"].(float64) <= 0 {
+		t.Errorf("alive: %d %v", status, body)
+	}
+	if status, _ := a.get(t, "/v1/groups/g/primary"); status != 200 {
+		t.Errorf("primary: %d", status)
+	}
+	// It hangs up. That is no death: its last end has to pass.
+	hung := time.Now()
+	s.cancel()
+	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(hung); waited < 600*time.Millisecond {
+		t.Errorf("replaced after %v: its lease cannot have run out", waited)
+	}
+	if l.Token() <= uint64(leads["token"].(float64)) {
+		t.Errorf("token %d", l.Token())
+	}
+}
+
+func TestStreamOverHTTPThatSaysItHasStoppedIsReplacedAtOnce(t *testing.T) {
+	h := open(t, 3, "timing: {lease: 2s}\n")
+	a := h.agents[0]
+	s := a.stream(t, "POST", "/v1/groups/g/campaign", "")
+	first := s.await("waiting", nil)
+	s.await("leads", nil)
+	start := time.Now()
+	if status, _ := a.do(t, "POST", "/v1/sessions/"+first["session"].(string)+"/resign", ""); status != 200 {
+		t.Errorf("resign: %d", status)
+	}
+	s.await("over", nil)
+	if _, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("the next one led after %v", took)
+	}
+	if status, _ := a.do(t, "POST", "/v1/sessions/"+first["session"].(string)+"/resign", ""); status != 404 {
+		t.Errorf("resign of what is over: %d", status)
+	}
+}
+
+func TestEventsTellOfEveryChangeAndOfNoLeader(t *testing.T) {
+	h := open(t, 3, "")
+	a := h.agents[0]
+	all, one := h.agents[1].stream(t, "GET", "/v1/events", ""), h.agents[1].stream(t, "GET", "/v1/groups/g/events", "")
+	all.await("synced", nil)
+	if d := one.await("group", nil); d["leader"] != "" || d["mode"] != "quorum" {
+		t.Errorf("a group that nobody heard of: %v", d)
+	}
+	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*events{all, one} {
+		s.await("group", func(d map[string]any) bool { return d["leader"] == "a" && d["token"] == float64(l.Token()) })
+	}
+	all.await("pulse", func(d map[string]any) bool { return len(d["members"].([]any)) == 3 && d["status"] != nil })
+	mine := a.stream(t, "GET", "/v1/events", "")
+	mine.await("pulse", func(d map[string]any) bool {
+		leases, _ := d["leases"].([]any)
+		return len(leases) == 1 && leases[0].(map[string]any)["remaining"].(float64) > 0
+	})
+	if err := l.Resign(patience(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*events{all, one} {
+		d := s.await("group", func(d map[string]any) bool { return d["leader"] == "" })
+		if cause := d["cause"].(map[string]any); cause["why"] != "resigned" {
+			t.Errorf("nobody leads because of %v", cause)
+		}
+	}
+}
+
+func TestCurlIsAClient(t *testing.T) {
+	h := open(t, 1, "default_group: g\n")
+	a := h.agents[0]
+	// A session without a library: what a shell script can do, over the socket.
+	c := exec.Command("curl", "-sN", "--max-time", "10", "--unix-socket", a.socket, "-X", "POST", "http://agent/v1/groups/g/campaign")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	in := bufio.NewScanner(out)
+	for in.Scan() && in.Text() != "event: leads" {
+	}
+	if in.Text() != "event: leads" {
+		t.Fatal("curl was never told that it leads")
+	}
+	code := func(args ...string) string {
+		t.Helper()
+		all := append([]string{"-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "10"}, args...)
+		b, err := exec.Command("curl", all...).Output()
+		if err != nil {
+			t.Fatalf("curl %v: %v", all, err)
+		}
+		return string(b)
+	}
+	for _, args := range [][]string{{"http://" + a.http + "/primary"}, {"-I", "http://" + a.http + "/primary"}, {"-X", "OPTIONS", "http://" + a.http + "/"}} {
+		if got := code(args...); got != "200" {
+			t.Errorf("curl %v: %s", args, got)
+		}
+	}
+	if got := code("http://" + a.http + "/replica"); got != "503" {
+		t.Errorf("replica: %s", got)
+	}
+	if got := code("-d", "{}", "http://"+a.http+"/v1/groups/nobody/resign"); got != "404" {
+		t.Errorf("resign of an unknown group: %s", got)
+	}
+}
+
+func TestMetricsHaveTheNamesThatPeopleAlertOn(t *testing.T) {
+	h := open(t, 1, "")
+	a := h.agents[0]
+	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the group is known", func() bool { s, _ := a.get(t, "/v1/groups/g"); return s == 200 })
+	_, _, body := a.raw(t, "GET", "/metrics", "")
+	for _, want := range []string{`leader_election_master_status{name="g"} 1`, `regent_is_leader{group="g"} 1`, `regent_has_leader{group="g"} 1`,
+		`regent_leader_changes_total{group="g"} 1`, `regent_lease_remaining_seconds{group="g"} 0.`, `regent_token{group="g"} ` + itoa(l.Token()),
+		"regent_sessions 1", "regent_ready 1", "regent_packets_total", "go_goroutines"} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(string(body))
+	}
+}
