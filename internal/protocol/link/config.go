@@ -18,10 +18,11 @@ type Config struct {
 	// Ping is how often a peer is sent something, be it only a Ping; what it has not acknowledged is sent again then. It costs one
 	// datagram for each peer and period, and half of it is the usual wait for a lost message.
 	Ping time.Duration
-	// Tout is how long a link stays up without proof that both directions work. It must exceed two pings and a round trip;
-	// what is beyond that forgives lost datagrams.
+	// Tout is how long a link stays up without proof that both directions work. It must exceed two pings; each further one
+	// forgives a lost exchange.
 	Tout time.Duration
-	// Tin is how fresh such a proof must be to bring a link up. It must exceed one ping and a round trip.
+	// Tin is how old a ping may be when its echo comes, to bring a link up; an older one is a link too slow to be up. It must
+	// exceed a ping and a round trip.
 	Tin time.Duration
 	// Window is how many messages to one peer may be on their way at once; others wait.
 	Window int

@@ -35,8 +35,9 @@
 // We differ from the paper and from PROTOCOLS in this:
 //   - There are no tokens and no reliable messages below. Every message carries the counts, so a lost one is made good by the next.
 //   - A ping is numbered by its sender's clock. It counts within one incarnation only, in which that clock does not go back,
-//     and so nobody has to remember when a ping was sent. What is echoed proves contact as of when the ping left, not of when the
-//     echo came: late echoes do not keep a link up, and both ends of a cut link are down one tout after the cut.
+//     and so nobody has to remember when a ping was sent.
+//   - An echo proves contact as of when it comes, but of no later than tin after its ping left: late echoes do not keep a link
+//     up, and both ends of a link are down within tout + tin of the last message that got through in the worse direction.
 //   - Only pings of after a Down count towards the next Up, or an end that followed a Down, its own proof of contact still
 //     fresh, would be up again at once and take the other end through one more bounce.
 package link

@@ -44,8 +44,9 @@ type history struct {
 	own, seen uint64
 	// ping is the peer's latest, to be echoed.
 	ping protocol.Time
-	// contact is when the latest of one's own pings left that the peer has echoed since the link last went down; 0: none was.
-	contact protocol.Time
+	// echo is the latest of one's own pings that the peer has echoed since the link last went down, and contact as of when that
+	// proves that both directions work; 0: none was.
+	echo, contact protocol.Time
 	// fell is when the link last went down. Pings of before prove nothing any more, or an end that merely followed would come up
 	// again at once, by what the other end found to be too little.
 	fell protocol.Time
@@ -54,26 +55,32 @@ type history struct {
 func (h *history) up() bool { return h.own%2 == 1 }
 
 // silent says that nothing proves contact within the length that ends now.
-func (h *history) silent(now protocol.Time, length time.Duration) bool {
-	return h.contact == 0 || now.Sub(h.contact) >= length
+func (h *history) silent(now protocol.Time, tout time.Duration) bool {
+	return h.contact == 0 || now.Sub(h.contact) >= tout
+}
+
+// fresh says that a ping of within the length that ends now has been echoed.
+func (h *history) fresh(now protocol.Time, tin time.Duration) bool {
+	return h.echo != 0 && now.Sub(h.echo) < tin
 }
 
 // turn makes one transition.
 func (h *history) turn(now protocol.Time, why Why) Change {
 	if h.own++; !h.up() {
-		h.contact, h.fell = 0, now
+		h.echo, h.contact, h.fell = 0, 0, now
 	}
 	return Change{Peer: h.peer, Count: h.own, Up: h.up(), Why: why}
 }
 
 // hear takes the header of a peer in its present incarnation; matching says that it was meant for this incarnation of ours.
-func (h *history) hear(now protocol.Time, head *Header, matching bool) {
+func (h *history) hear(now protocol.Time, head *Header, matching bool, tin time.Duration) {
 	h.ping = max(h.ping, head.Ping)
 	if !matching {
 		return
 	}
-	if head.Echo >= h.fell && head.Echo <= now { // nor does one that was not sent yet
-		h.contact = max(h.contact, head.Echo)
-	}
 	h.seen = max(h.seen, head.Count)
+	if head.Echo > h.echo && head.Echo >= h.fell && head.Echo <= now { // nor does a ping prove anything that was not sent yet
+		h.echo = head.Echo
+		h.contact = min(now, head.Echo.Add(tin))
+	}
 }

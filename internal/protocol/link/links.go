@@ -68,7 +68,7 @@ func (l *Links) Receive(now protocol.Time, r *protocol.Receive) ([]Change, []Mes
 	if matching && head.Count > e.own+2 {
 		return l.changes, nil // no peer that keeps to the rules is that far ahead
 	}
-	e.hear(now-l.zero, head, matching)
+	e.hear(now-l.zero, head, matching, l.config.Tin)
 	if !matching {
 		return l.changes, nil
 	}
@@ -87,7 +87,7 @@ func (l *Links) judge(now protocol.Time, e *end) {
 	switch {
 	case e.up() && e.silent(now-l.zero, l.config.Tout):
 		l.turn(now, e, Tout)
-	case !e.up() && e.seen >= e.own && !e.silent(now-l.zero, l.config.Tin):
+	case !e.up() && e.seen >= e.own && e.fresh(now-l.zero, l.config.Tin):
 		l.turn(now, e, Tin)
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 // LinkLimits is what links are held to.
 type LinkLimits struct {
-	// Tout is how long an end may stay up without contact, by its own clock.
-	Tout time.Duration
+	// Tout is how long an end may stay up without hearing the other, by its own clock, and Tin how much longer without being heard.
+	Tout, Tin time.Duration
 	// Late is how late a timer may be.
 	Late time.Duration
 	// Settle is how long the links of a healed core may take to come up, and Patience how long a message on one of them may then
@@ -21,7 +21,7 @@ type LinkLimits struct {
 // NewLinks returns the checkers of all that links promise, for any machine that states what its links do. They need the records of
 // messages.
 func NewLinks(t Truth, l LinkLimits) []Checker {
-	return []Checker{NewSlack(), NewSequence(), NewSevered(t, l.Tout, l.Late), NewSingle(t), NewInSession(t, l.Patience),
+	return []Checker{NewSlack(), NewSequence(), NewSevered(t, l.Tout, l.Tin, l.Late), NewSingle(t), NewInSession(t, l.Patience),
 		NewConnected(t, l.Settle)}
 }
 

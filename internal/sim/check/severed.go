@@ -7,24 +7,26 @@ import (
 	"github.com/regentproject/regent/internal/sim"
 )
 
-// Severed is CH3: an end takes its link down within tout, by its own clock, of the last message that went through in either
-// direction, the worse one. That is more than to be down in the end, and holds at both ends whichever direction broke.
+// Severed is CH3: an end takes its link down within tout of the last message that it heard from the other end, and within tout + tin
+// of the last that the other end heard, by its own clock. That is more than to be down in the end, and holds at both ends whichever
+// direction broke.
 //
-// An end whose process stands still is given the time of a late timer after that.
+// An end whose process stood still is given the time of a late timer after that.
 type Severed struct {
-	truth      Truth
-	tout, late time.Duration
-	n          int
-	up         []bool     // by end and peer
-	heard      []sim.Real // by sender and receiver: when the last message arrived
-	disturbed  []sim.Real // when a process last went on after standing still, or its clock jumped
-	looked     sim.Real
+	truth     Truth
+	tout, tin time.Duration
+	late      time.Duration
+	n         int
+	up        []bool     // by end and peer
+	heard     []sim.Real // by sender and receiver: when the last message arrived
+	disturbed []sim.Real // when a process last went on after standing still, or its clock jumped
+	looked    sim.Real
 }
 
 // NewSevered returns a checker of CH3.
-func NewSevered(t Truth, tout, late time.Duration) *Severed {
+func NewSevered(t Truth, tout, tin, late time.Duration) *Severed {
 	n := t.Members()
-	return &Severed{truth: t, tout: tout, late: late, n: n, up: make([]bool, n*n), heard: make([]sim.Real, n*n), disturbed: make([]sim.Real, n)}
+	return &Severed{truth: t, tout: tout, tin: tin, late: late, n: n, up: make([]bool, n*n), heard: make([]sim.Real, n*n), disturbed: make([]sim.Real, n)}
 }
 
 // Name returns CH3.
@@ -62,17 +64,23 @@ func (c *Severed) look(t sim.Real) error {
 		if !up || c.truth.Frozen(a) || c.disturbed[a] >= judged {
 			continue
 		}
-		contact := min(c.heard[way(c.n, a, b)], c.heard[way(c.n, b, a)])
-		if contact > judged {
-			continue
+		if silent := c.since(a, c.heard[way(c.n, b, a)], judged); silent >= c.tout {
+			return Violatedf(c.Name(), t, "the link of %v to %v is up %v after %v last heard from it", a, b, silent, a)
 		}
-		clock := c.truth.Clock(a)
-		if silent := clock.At(judged).Sub(clock.At(contact)); silent >= c.tout {
-			return Violatedf(c.Name(), t, "the link of %v to %v is up %v after the last message between them that arrived in the worse direction",
-				a, b, silent)
+		if silent := c.since(a, c.heard[way(c.n, a, b)], judged); silent >= c.tout+c.tin {
+			return Violatedf(c.Name(), t, "the link of %v to %v is up %v after %v was last heard by it", a, b, silent, a)
 		}
 	}
 	return nil
+}
+
+// since returns how long it is from one instant to a later one, by the clock of a member.
+func (c *Severed) since(r protocol.Rank, from, to sim.Real) time.Duration {
+	if from >= to {
+		return 0
+	}
+	clock := c.truth.Clock(r)
+	return clock.At(to).Sub(clock.At(from))
 }
 
 // Finish looks once more.

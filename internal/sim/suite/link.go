@@ -44,7 +44,8 @@ var linkKnobs = knobs[linkSetup]{
 
 // LinkLimits is what simulated links with the default periods are held to.
 func LinkLimits() check.LinkLimits {
-	return check.LinkLimits{Tout: link.Default(0, 1, 1).Tout, Late: linkLate, Settle: linkSettle, Patience: 500 * time.Millisecond}
+	c := link.Default(0, 1, 1)
+	return check.LinkLimits{Tout: c.Tout, Tin: c.Tin, Late: linkLate, Settle: linkSettle, Patience: 500 * time.Millisecond}
 }
 
 // linkProtocol is consistent-history links under members that chat at random.
