@@ -38,14 +38,16 @@ type View struct {
 // Agreed is one agreement of a consistent group on who is a member. Its number is (Term of the view, Vid): views are
 // ordered by the term first.
 type Agreed struct {
-	Vid uint64
+	Vid uint64 `json:"vid"`
 	// Failed and Joined are who was lost and who was taken in by this agreement. Unfinished are those that were lost before it
 	// and whose recovery was never reported done: their manager died in it.
-	Failed, Joined, Unfinished Set
+	Failed     Set `json:"failed,omitzero"`
+	Joined     Set `json:"joined,omitzero"`
+	Unfinished Set `json:"unfinished,omitzero"`
 	// Recover asks this member, the manager, to recover what was lost; the driver answers with the event Recover.
-	Recover bool
+	Recover bool `json:"recover,omitzero"`
 	// Stalled is the member to which this one has had no link for too long while others have; Nobody if there is none.
-	Stalled Rank
+	Stalled Rank `json:"stalled"`
 }
 
 // Domain says which promise a view, a lease or a fact belongs to.

@@ -39,7 +39,8 @@ var (
 		EvDeliver, EvDrop, EvAnswer)
 	peered = evSet(protocol.EvWeak, protocol.EvSuspect, protocol.EvTrust, protocol.EvPromise, protocol.EvBreak, protocol.EvAssign,
 		protocol.EvUnassign, protocol.EvGrant, protocol.EvUngrant, protocol.EvVerify, protocol.EvCount, EvView, EvSend, EvDeliver,
-		EvDrop, EvAnswer)
+		EvDrop, EvAnswer, protocol.EvPeer, protocol.EvCand, protocol.EvAccept, protocol.EvCancel, protocol.EvConv, protocol.EvInstall,
+		protocol.EvStall)
 )
 
 func evSet(evs ...protocol.Ev) map[protocol.Ev]bool {
@@ -100,7 +101,11 @@ func (r *Record) appendDetail(b []byte) ([]byte, error) {
 		if v.Stop {
 			b = append(b, `,"stop":true`...)
 		}
-		return append(b, '}'), nil
+		if v.Agreed == nil {
+			return append(b, '}'), nil
+		}
+		agreed, err := json.Marshal(v.Agreed)
+		return append(append(append(b, `,"agreed":`...), agreed...), '}'), err
 	}
 	if r.Detail != nil {
 		detail, err := json.Marshal(r.Detail)

@@ -11,7 +11,8 @@ import (
 // A Number orders views: by the token of the lease under which a view was decided, then by Vid, which grows with every decision.
 // Without an authority all tokens are zero.
 type Number struct {
-	Token, Vid uint64
+	Token uint64 `json:"token"`
+	Vid   uint64 `json:"vid"`
 }
 
 // Compare returns -1, 0 or 1.
@@ -24,15 +25,17 @@ func (n Number) Compare(o Number) int {
 
 // A View is one agreement on who is a member. The first has Vid 1; before it there is the empty one, of which nobody is.
 type View struct {
-	Number  Number
-	Members protocol.Set
+	Number  Number       `json:"number"`
+	Members protocol.Set `json:"members"`
 	// Manager decided it.
-	Manager protocol.Rank
+	Manager protocol.Rank `json:"manager"`
 	// Failed and Joined say how Members differs from those of the view before it. Unfinished are those that were lost earlier and
 	// never reported recovered.
-	Failed, Joined, Unfinished protocol.Set
+	Failed     protocol.Set `json:"failed,omitzero"`
+	Joined     protocol.Set `json:"joined,omitzero"`
+	Unfinished protocol.Set `json:"unfinished,omitzero"`
 	// Parent is the number of the view on top of which it was decided.
-	Parent Number
+	Parent Number `json:"parent"`
 }
 
 // after says whether v replaces w. Two views of one number exist only in parts of a network that must not be partitioned and
