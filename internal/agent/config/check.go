@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/elector"
 )
 
 // Check returns everything that is wrong with the file, as far as it can be known without joining the council. It reads
@@ -36,6 +37,12 @@ func (f *File) Check() error {
 	}
 	if _, err := f.Level(); err != nil {
 		fail("%w", err)
+	}
+	if err := elector.Kind(f.Elector).Check(); err != nil {
+		fail("%w", err)
+	}
+	if f.Prefer < 0 {
+		fail("prefer %v: must not be negative; leave it out to let leaders stay", f.Prefer)
 	}
 	if f.StopGrace < 0 {
 		fail("stop_grace %v: must not be negative", f.StopGrace)
@@ -85,6 +92,9 @@ func (f *File) checkCouncil(fail failer) {
 			}
 			where[a] = m.Name
 		}
+	}
+	if !slices.ContainsFunc(f.Council, func(m Member) bool { return !m.Observer && (m.Priority == nil || *m.Priority > 0) }) {
+		fail("nobody in the council may lead: give a member that is no observer a priority above 0")
 	}
 	if f.Name == "" {
 		fail("name is not set: say which member of the council this host is")
@@ -311,15 +321,16 @@ func (f *File) Regent() (regent.Config, error) {
 		return regent.Config{}, err
 	}
 	c := regent.Config{Name: f.Name, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
-		NoRealtime: f.Realtime != nil && !*f.Realtime}
+		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, NoRealtime: f.Realtime != nil && !*f.Realtime}
 	if len(keys) > 0 {
 		c.Key, c.OldKeys = keys[0], keys[1:]
 	}
 	for i := range f.Council {
 		m := &f.Council[i]
-		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: 1}
+		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: 1, Observer: m.Observer}
 		if m.Priority != nil {
 			p.Priority = *m.Priority
+			p.Witness = p.Priority == 0 && !m.Observer
 		}
 		c.Council = append(c.Council, p)
 	}

@@ -48,6 +48,17 @@ func TestFileBecomesTheMembersConfiguration(t *testing.T) {
 	}
 }
 
+func TestRolesReachTheLibrary(t *testing.T) {
+	f, err := parse(strings.Replace(three, "priority: 5", "priority: 0", 1) + "  - {name: d, address: \"127.0.0.1:7404\", observer: true}\nelector: rank\nprefer: 10s\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := f.Regent()
+	if err != nil || !c.Council[0].Witness || c.Council[1].Witness || !c.Council[3].Observer || c.Elector != "rank" || c.Prefer != 10*time.Second {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}
+
 func TestDefaultsAreSafe(t *testing.T) {
 	f, err := parse(three)
 	if err != nil {
@@ -95,6 +106,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"mode", three + "socket: {mode: \"rw\"}\n", `socket.mode "rw": must be in octal`},
 		{"group", three + "socket: {group: no-such-group}\n", "create it"},
 		{"limit", three + "limits: {streams: -1}\n", "limits.streams -1: must be at least 1"},
+		{"elector", three + "elector: luck\n", `elector "luck": must be one of stable`},
+		{"nobody may lead", "name: a\ncouncil: [{name: a, address: \"127.0.0.1:7401\", priority: 0}]\n", "nobody in the council may lead"},
+		{"prefer", three + "prefer: -1s\n", "prefer -1s: must not be negative"},
 		{"log", three + "log: loud\n", `log "loud": must be debug`},
 		{"old keys", three + "old_key_files: [x]\n", "old_key_files without key_file"},
 		{"no key there", three + "key_file: /no/such/file\n", "key file: stat /no/such/file"},

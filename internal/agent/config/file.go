@@ -33,6 +33,8 @@ type File struct {
 	Timing  Timing `yaml:"timing"`
 	// Elector says who goes first in elections; empty: the library's default.
 	Elector string `yaml:"elector"`
+	// Prefer, if it is set, has leaders hand over to members that go before them, after so long.
+	Prefer time.Duration `yaml:"prefer"`
 
 	Socket Socket `yaml:"socket"`
 	HTTP   HTTP   `yaml:"http"`
