@@ -20,6 +20,10 @@ type Links struct {
 // time, makes its link bad at the instant at which it was sent, and at no other. A member that stands still makes all links
 // bad, for it sends and hears nothing in time; so does a clock that jumps.
 //
+// A link is good at an instant if what was sent then is there in time, or its receiver is down by that time. So a crash
+// excuses what could still have been in time, and not what was late already: the receiver had gone without it, and may have
+// acted on that before it died.
+//
 // It needs the records of messages. What a port refuses is taken for a probe.
 type access struct {
 	truth   Truth
@@ -66,7 +70,7 @@ func (a *access) follow(r *sim.Record) {
 		if a.truth.Frozen(r.Node) {
 			a.all = r.T
 		}
-		a.forget(r.Node)
+		a.forget(r.Node, r.T)
 	case sim.EvCommand:
 		if r.Why == "unfit" { // its own authority has no use for it
 			a.started[r.Node] = r.T
@@ -81,7 +85,7 @@ func (a *access) fault(r *sim.Record) {
 	switch f := r.Detail.(sim.Fault); f.Kind {
 	case sim.Pause, sim.Suspend, sim.Halt:
 		a.all = r.T
-		a.forget(f.A)
+		a.forget(f.A, r.T)
 	case sim.Jump:
 		a.all = r.T
 	}
@@ -97,21 +101,27 @@ func (a *access) spoil(f flight, t sim.Real) {
 	*bad = max(*bad, at)
 }
 
-// forget leaves the messages to a member that cannot take them.
-func (a *access) forget(to protocol.Rank) {
+// forget leaves the messages to a member that cannot take them from t on, when it has judged what they showed until then.
+func (a *access) forget(to protocol.Rank, t sim.Real) {
 	for id, f := range a.flying {
 		if f.to == to {
+			a.judge(f, t)
 			delete(a.flying, id)
 		}
 	}
 }
 
-// settle looks at what is on its way: what is late by now has spoilt its link already.
+// judge looks at a message that is on its way: if it is late by now it has spoilt its link already.
+func (a *access) judge(f flight, t sim.Real) {
+	if t.Sub(f.sent) > a.links.Within {
+		a.spoil(f, t)
+	}
+}
+
+// settle looks at everything that is on its way, and at who stands still.
 func (a *access) settle(t sim.Real) {
 	for _, f := range a.flying {
-		if t.Sub(f.sent) > a.links.Within {
-			a.spoil(f, t)
-		}
+		a.judge(f, t)
 	}
 	for r := range a.n {
 		if a.truth.Frozen(protocol.Rank(r)) {

@@ -103,6 +103,7 @@ func TestALeaderMayBeDemotedUntilItHasBeenAccessibleForLongEnough(t *testing.T) 
 		"not proven":          {sent(s300, 1, 0, 1), came(s300+time.Millisecond, 1, 0, 1, s300, -1)},
 		"proven to be late":   {sent(s300, 1, 0, 1), came(s300+time.Millisecond, 1, 0, 1, s300, 15*time.Millisecond)},
 		"still on its way":    {sent(s300, 1, 0, 1)},
+		"late to the dead":    {sent(s300, 1, 0, 1), crashed(s300+11*time.Millisecond, 1)},
 		"somebody was frozen": {fault(s300, sim.EvHeal, sim.Fault{Kind: sim.Pause, A: 2})},
 		"a clock jumped":      {fault(s300, sim.EvFault, sim.Fault{Kind: sim.Jump, A: 2})},
 	}
@@ -122,7 +123,8 @@ func TestWhatBefallsOthersDoesNotExcuseADemotion(t *testing.T) {
 		"a message that was heard": {sent(s300, 1, 0, 1), came(s300+time.Millisecond, 1, 0, 1, s300, 2*time.Millisecond)},
 		"a copy that was late": {sent(s300, 1, 0, 1), came(s300+time.Millisecond, 1, 0, 1, s300, 2*time.Millisecond),
 			came(s300+30*time.Millisecond, 1, 0, 1, s300, 30*time.Millisecond)},
-		"a crash of another": {crashed(s300, 1)},
+		"a crash of another":         {crashed(s300, 1)},
+		"a message to one that died": {sent(s300, 1, 0, 1), crashed(s300+9*time.Millisecond, 1)},
 	} {
 		err := stays(6, false, append(settledOnA(what...), weak(s300+35*time.Millisecond, 2, ident(2, 1)))...)
 		violates(t, "S-kSTAB", err, "a/1")
