@@ -30,6 +30,9 @@
 //   - Rounds run over Config.Candidates, the members that may lead.
 //   - When leaders fail one after the other although members answer, no member may have good links with all others. Ω
 //     is not to be had then. The machine goes on, and its views say so: NoAccess.
+//   - Links expire by what is proven (§1.5), and proofs age: of a link that has become too slow one way, the other way
+//     stays good until the last quick datagram is forgotten (datagram.Config.MaxAge). A leader with such a link may lead on
+//     for that long, and only then is a new round started.
 //   - A member hears its own messages in the Step that sends them; nothing goes to oneself over a link.
 //   - Unfit, the word of an authority that its trusted member gathers no quorum, starts the next round.
 //   - Rounds are 64 bits and end nowhere; ones beyond MaxRound are not believed, so that none can overflow.
