@@ -40,7 +40,9 @@ type Member struct {
 	// causes counts the changes by cause.
 	causes [64]atomic.Uint64
 
-	sites      places
+	sites places
+	// alive is where members find out who is alive.
+	alive      *runtime.Site
 	background sync.WaitGroup
 	quit       context.CancelFunc
 	closing    sync.Once

@@ -21,6 +21,7 @@ const (
 	modeLocal    = "local"
 	modeBeside   = "local beside quorum"
 	modeEventual = "eventual "
+	modeMembers  = "members"
 )
 
 type placeKey struct{ mode, name string }

@@ -117,8 +117,12 @@ func (m *Member) start(ctx context.Context) error {
 	}
 	m.board.Bind(council)
 	m.started = m.world.clock.Now()
+	m.alive = m.site(modeMembers, "", "the list of members", runtime.SiteOptions{Make: m.newDetector})
 	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
 	m.background.Go(func() { m.loop.Run(ctx) })
+	if err := m.alive.Enter(); err != nil {
+		return err
+	}
 	m.background.Go(m.observe)
 	m.background.Go(func() { m.resolveAgain(ctx, addrs) })
 	m.background.Go(func() { m.watchClock(ctx) })

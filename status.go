@@ -29,6 +29,10 @@ type PeerStatus struct {
 	Heard       bool
 	Silence     time.Duration
 	Incarnation uint32
+	// Trusted says that it counts as alive, by a failure detector that all members share: in the end they all trust exactly
+	// those that are alive, if one member has good links with all others. It may be wrong for a while, a silent member
+	// is noticed within about two of [Timing.Suspect], and no lease depends on it.
+	Trusted bool
 	// RoundTrip is a smoothed round trip to it; zero if it was not measured yet.
 	RoundTrip time.Duration
 	// Bound is the proven bound on the delay of its last packet; zero if there is none.
@@ -107,9 +111,11 @@ func (m *Member) Members() []PeerStatus {
 		return nil
 	}
 	out := make([]PeerStatus, len(s.peers))
+	trusted := m.trusted()
 	for i, p := range s.peers {
 		o := &out[i]
 		o.Name, o.Role, o.Addr, o.Trouble = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Trouble
+		o.Trusted = trusted.Has(protocol.Rank(i))
 		if protocol.Rank(i) == m.council.self {
 			o.Self, o.Heard, o.Incarnation = true, true, uint32(m.loop.Stats().Inc())
 			continue
@@ -259,6 +265,9 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		peers := m.Members()
 		for _, p := range peers {
 			g.put("regent_peer_silence_seconds", "for how long a member was not heard", p.Silence.Seconds(), "peer", p.Name)
+		}
+		for _, p := range peers {
+			g.put("regent_peer_trusted", "1 if a member counts as alive", bit(p.Trusted), "peer", p.Name)
 		}
 		for _, p := range peers {
 			g.put("regent_peer_round_trip_seconds", "smoothed round trip to a member", p.RoundTrip.Seconds(), "peer", p.Name)
