@@ -121,8 +121,9 @@ func actOnLink(t *town.Town, verb, a, b string) error {
 	return fmt.Errorf("%q cannot be done to a link", verb)
 }
 
-// slowness is by how much links are slowed down: no packet is fast any more, though nothing is lost.
-func slowness(t *town.Town) time.Duration { return 2 * t.Timing.Delay }
+// slowness is by how much links are slowed down: no packet is fast any more, though nothing is lost, and a leader can still
+// renew its lease.
+func slowness(t *town.Town) time.Duration { return t.Timing.Delay * 5 / 4 }
 
 // handOver makes the leader of a group give it up, or hand it over. Whoever is told to resign need not lead.
 func handOver(t *town.Town, m *model, c web.Command) error {

@@ -66,8 +66,10 @@ func Run(ctx context.Context, o Options) (err error) {
 	if len(o.Groups) == 0 {
 		o.Groups = Groups
 	}
+	// All members and a browser share this host, and wake up late now and then: that alone must not make links slow.
+	o.Timing.Delay = max(o.Timing.Delay, min(40*time.Millisecond, o.Timing.Lease/5))
 	t, err := town.New(town.Options{Names: names, Dir: dir, Timing: o.Timing, Command: o.Command, Relay: true, Named: o.Groups,
-		Poll: 5 * time.Millisecond, Status: 100 * time.Millisecond})
+		Poll: 5 * time.Millisecond, Status: 60 * time.Millisecond})
 	if err != nil {
 		return err
 	}
@@ -98,6 +100,7 @@ var Groups = []town.Named{
 	{Name: "mail", Mode: town.Quorum},
 	{Name: "reports", Mode: town.Quorum},
 	{Name: "cache", Mode: town.Local},
+	{Name: "search", Mode: town.Eventual},
 }
 
 // maxMembers is how many can be chosen by a digit.

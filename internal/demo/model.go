@@ -54,6 +54,8 @@ type election struct {
 	changed time.Duration
 	cause   string
 	changes int
+	// lost says that the cause is why there is no leader.
+	lost bool
 }
 
 // sight is what a member believes.
@@ -183,13 +185,17 @@ func (m *model) elect(g *election, e *town.Event, at time.Duration, since func(i
 		if e.Local {
 			entry.Text = fmt.Sprintf("%s leads locally, for %s", e.Member, strings.Join(e.Support, " "))
 		}
-		g.change(at, entry.Text)
+		if !g.aside(e.Local) {
+			g.change(at, entry.Text)
+		}
 	case town.Stops:
 		if r := g.reign(e.Member, e.Token, e.Local); r != nil {
-			r.end(at, e.Text)
-			g.change(at, e.Text)
+			r.end(at, reason(e.Text))
+			if r == g.latest(r.local) && !g.aside(r.local) {
+				g.lose(at, reason(e.Text))
+			}
 		}
-		entry.Text, entry.Tone = e.Member+" stops: "+e.Text, "bad"
+		entry.Text, entry.Tone = e.Member+" stops: "+reason(e.Text), "bad"
 	case town.Held:
 		if r := g.reign(e.Member, e.Token, e.Local); r != nil && e.Until > 0 {
 			r.from, r.to, r.over, r.proven = since(e.Since), since(e.Until), true, true
@@ -203,14 +209,38 @@ func (m *model) elect(g *election, e *town.Event, at time.Duration, since func(i
 	}
 }
 
+// reason returns why a program must stop, without saying that it must.
+func reason(text string) string {
+	if _, why, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(text, "must stop leading ") {
+		return why
+	}
+	return text
+}
+
+// aside says that something is about a local leader beside the group, and not about the group.
+func (g *election) aside(local bool) bool { return local && g.mode == web.Quorum }
+
+// latest returns the leadership that began last, of the group or of its local leaders.
+func (g *election) latest(local bool) *reign {
+	for _, r := range slices.Backward(g.reigns) {
+		if r.local == local {
+			return r
+		}
+	}
+	return nil
+}
+
 // saw notes what a member believes now.
 func (m *model) saw(g *election, e *town.Event, at time.Duration, entry *web.Entry) {
 	views, v, member := g.views, e.View, e.Member
-	if e.Local && g.mode == web.Quorum {
+	if g.aside(e.Local) {
 		views = g.beside
 	}
-	before, known := views[member]
 	views[member] = sight{*v, e.Support}
+	if g.mode == web.Eventual {
+		m.trusts(g, e, at, entry)
+		return
+	}
 	key := fmt.Sprint(member, e.Local)
 	if v.Leader != "" {
 		if delete(g.stopping, key); v.Stopping {
@@ -226,18 +256,40 @@ func (m *model) saw(g *election, e *town.Event, at time.Duration, entry *web.Ent
 	}
 	delete(g.stopping, key)
 	// What happens to local leaders beside a group is not news of the group.
-	if cause.Why == why.Started || e.Local && g.mode == web.Quorum {
+	if cause.Why == why.Started || g.aside(e.Local) {
 		return
 	}
-	if known && before.Leader != "" {
-		g.change(at, cause.String())
-	}
+	g.lose(at, cause.String())
 	entry.Text = fmt.Sprintf("%s sees no leader: %v", member, cause)
+}
+
+// trusts notes whom a member of an eventual group trusts. Who trusts itself leads, as far as it knows.
+func (m *model) trusts(g *election, e *town.Event, at time.Duration, entry *web.Entry) {
+	r := g.reign(e.Member, 0, false)
+	leads := r != nil && !r.over
+	switch {
+	case e.View.Leader == e.Member && !leads:
+		g.begin(e, at)
+		g.change(at, e.View.Cause.String())
+		entry.Text, entry.Tone = e.Member+" leads, as far as it knows", "good"
+	case e.View.Leader != e.Member && leads:
+		r.end(at, e.View.Cause.String())
+		g.change(at, e.View.Cause.String())
+		entry.Text = fmt.Sprintf("%s trusts %s: %v", e.Member, cmp.Or(e.View.Leader, "nobody"), e.View.Cause)
+	}
+}
+
+// lose notes why a group has no leader. What is heard first counts: others find out later, and only what they see.
+func (g *election) lose(at time.Duration, cause string) {
+	if !g.lost {
+		g.change(at, cause)
+		g.lost = true
+	}
 }
 
 // change notes that the leader of a group, or its absence, changed.
 func (g *election) change(at time.Duration, cause string) {
-	g.changed, g.cause = at, cause
+	g.changed, g.cause, g.lost = at, cause, false
 	g.changes++
 }
 
@@ -317,7 +369,7 @@ func (m *model) gone(e *town.Event, at time.Duration) {
 		for _, r := range g.reigns {
 			if r.member == e.Member && !r.over {
 				r.end(at, "its process ended")
-				g.change(at, e.Member+" is gone")
+				g.lose(at, e.Member+" is gone")
 			}
 		}
 	}

@@ -136,7 +136,7 @@ func (s *stage) reign(e *town.Event) {
 			x.from, x.to, x.over, x.proven = s.since(r.Since), s.since(r.Until), true, true
 			x.cause = "its process ended"
 			s.model.both += g.overlap(x)
-			g.change(s.since(e.At), e.Member+" is gone")
+			g.lose(s.since(e.At), e.Member+" is gone")
 		}
 	}
 }

@@ -8,6 +8,7 @@ set -eu
 needed='
 git git the version stamp and the list of tracked files
 gcc gcc the race detector, which needs cgo
+chromium chromium the tests of the dashboard, in a real browser
 '
 
 packages= # of Debian, to install

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/elector"
 )
 
-// The modes of named groups, beside those of eventual ones.
+// The modes of named groups.
 const (
-	Quorum = "quorum"
-	Local  = "local"
+	Quorum   = "quorum"
+	Local    = "local"
+	Eventual = "eventual"
 )
 
 // Named is a group that a program of every member leads when it can, and of which it tells all that happens.
@@ -92,6 +94,17 @@ func (s *server) serve(ctx context.Context, n Named, all interface{ Go(func()) }
 		s.serveLocal(ctx, n, local, all)
 	case Local:
 		s.serveLocal(ctx, n, s.member.LocalGroup(n.Name), all)
+	case Eventual:
+		g, err := s.member.EventualGroup(n.Name, elector.Stable)
+		if err != nil {
+			return err
+		}
+		p := s.program(n, false)
+		all.Go(func() {
+			tellViews(s, p, g.Watch(ctx), func(v regent.EventualView) (regent.View, []string) {
+				return regent.View{Group: v.Group, Leader: v.Leader, Mine: v.Mine, Cause: v.Cause, At: v.At, Missed: v.Missed}, nil
+			})
+		})
 	default:
 		return fmt.Errorf("group %s: no mode %q", n.Name, n.Mode)
 	}
@@ -170,7 +183,7 @@ func (s *server) leadNamed(ctx context.Context, p *program, l lease) {
 	s.say(e)
 }
 
-// named returns the lease of a quorum group that a command is about: that of the first one if it has no name.
+// namedLease returns the lease of a quorum group that a command is about: that of the first one if it has no name.
 func (s *server) namedLease(group string) *regent.Lease {
 	if group == "" || group == groupName(0) {
 		if l := s.lease.Load(); l != nil {

@@ -16,7 +16,7 @@ export function update(changed) {
 // possible returns the actions that make sense for what is chosen.
 function possible() {
   const c = state.chosen;
-  if (!c) return [];
+  if (!c) return state.about.actions.filter((a) => a.on === 'all');
   const states = c.kind === 'member' ? c.names.map((n) => state.members.get(n)?.state)
     : c.kind === 'link' ? [state.links.get(c.names.join('>')), state.links.get([...c.names].reverse().join('>'))].map((l) => (l?.made ? 'made' : l?.state)) : [''];
   return state.about.actions.filter((a) => a.on === c.kind && (!a.if || states.some((s) => a.if.includes(s))));
@@ -41,7 +41,7 @@ function render() {
   if (!c) {
     const hint = state.about.actions.some((a) => a.on === 'member') ? 'Choose a member or a link, and break it. Shift chooses several members.'
       : state.tape ? 'Choose a member, a link or a group.' : 'Choose a group in the table to see who supports its leader.';
-    box.replaceChildren(el('p', { class: 'hint' }, hint));
+    box.replaceChildren(el('p', { class: 'hint' }, hint), el('div', { class: 'actions' }, list.map((a) => button(a))));
     return;
   }
   box.replaceChildren(el('strong', {}, title()), el('div', { class: 'actions', role: 'group', 'aria-label': `What to do to ${title()}` }, list.flatMap((a) => buttons(a, group))),
@@ -88,8 +88,8 @@ function key(e) {
     e.preventDefault();
     return;
   }
+  // A member that has the focus need not be chosen first.
   if (!state.chosen && document.activeElement?.dataset?.member) choose({ kind: 'member', names: [document.activeElement.dataset.member] });
-  if (!state.chosen) return;
   const a = possible().find((p) => p.key === e.key && p.verb !== 'transfer');
   if (a) {
     e.preventDefault();

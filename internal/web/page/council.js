@@ -1,10 +1,10 @@
 // The council as a picture: members around a circle, the links between them, who supports whom, and a lease as a ring.
 
-import { attr, byId, colour, draw, el, explain, keep, length, text } from './dom.js';
+import { attr, byId, colour, draw, el, explain, keep, length, rove, text } from './dom.js';
 import { areas, choose, now, onChange, show, shownGroup, state } from './state.js';
 import { hull } from './hull.js';
 
-const RADIUS = 158;
+const RADIUS = 155;
 const NODE = 27;
 const RING = 36;
 const RING_LENGTH = 2 * Math.PI * RING;
@@ -22,12 +22,14 @@ let plan = '';
 let planned = 0;
 let laid = '';
 let settled = 0;
+let stop;
 
 export function start() {
   const svg = byId('picture');
   svg.append(draw('defs', {}, draw('marker', { id: 'tip-arrow', viewBox: '0 0 8 8', refX: 6, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse' },
     draw('path', { d: 'M0 0L8 4L0 8z', fill: 'context-stroke' }))));
   for (const name of ['fields', 'lines', 'arrows', 'labels', 'nodes']) svg.append((layers[name] = draw('g', { class: name })));
+  stop = rove(svg, () => [...nodes.values()], (key) => ({ ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 })[key]);
   byId('group-choice').addEventListener('change', (e) => show(e.target.value));
   svg.addEventListener('click', (e) => {
     if (e.target === svg) choose(null);
@@ -38,6 +40,7 @@ export function update(changed) {
   if (changed.has('groups') || changed.has('shown')) choices();
   if (!['members', 'links', 'groups', 'shown', 'chosen', 'about'].some((w) => changed.has(w))) return;
   keep(layers.nodes, nodes, [...state.members.keys()], node);
+  stop();
   for (const [name, n] of nodes) paint(n, name);
   keep(layers.lines, lines, pairs(), line);
   for (const [key, l] of lines) connectLine(l, key);
@@ -74,7 +77,7 @@ function pairs() {
 const CROWN = 'M-13 6L-15 -7L-7 -1L0 -11L7 -1L15 -7L13 6z';
 
 function node(name) {
-  const n = draw('g', { class: 'node', tabindex: 0, role: 'button', data: { member: name } },
+  const n = draw('g', { class: 'node', tabindex: -1, role: 'button', data: { member: name } },
     draw('circle', { class: 'halo', r: RING + 7 }),
     draw('circle', { class: 'ring-back', r: RING }),
     draw('circle', { class: 'ring', r: RING, transform: 'rotate(-90)', 'stroke-dasharray': RING_LENGTH, 'stroke-dashoffset': RING_LENGTH }),
@@ -101,11 +104,8 @@ function pick(name, more) {
 }
 
 function key(e, name) {
-  const all = [...state.members.keys()];
-  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
-  if (step) nodes.get(all[(all.indexOf(name) + step + all.length) % all.length]).focus();
-  else if (e.key === 'Enter' || e.key === ' ') pick(name, e.shiftKey || e.ctrlKey || e.metaKey);
-  else return;
+  if (e.key !== 'Enter' && e.key !== ' ') return;
+  pick(name, e.shiftKey || e.ctrlKey || e.metaKey);
   e.preventDefault();
   e.stopPropagation();
 }
@@ -121,8 +121,9 @@ function paint(n, name) {
   const group = shownGroup();
   const sight = group?.views?.find((v) => v.member === name);
   const chosen = state.chosen?.kind === 'member' && state.chosen.names.includes(name);
+  const local = group?.leaders?.find((l) => l.local && l.support?.includes(name));
   const how = lead ? (lead.local ? 'leads its part' : lead.stopping ? 'stops leading' : 'leads')
-    : m.state !== 'up' ? m.state : sight ? (sight.leader ? `follows ${sight.leader}` : 'sees no leader') : '';
+    : m.state !== 'up' ? m.state : sight?.leader ? `follows ${sight.leader}` : local ? `follows ${local.member} locally` : sight ? 'sees no leader' : '';
   attr(n, 'class', `node ${m.state} ${colour(state, name)}${lead ? (lead.local ? ' leads local-leads' : ' leads') : ''}${chosen ? ' chosen' : ''}`);
   n.dataset.leads = lead ? (lead.local ? 'local' : 'yes') : '';
   n.dataset.state = m.state;
@@ -293,12 +294,11 @@ function colourAreas(parts) {
     attr(f, 'class', `field ${colour(state, p.leader.member)}${p.leader.local ? ' local-field' : ''}`);
     f.dataset.area = p.members.join(' ');
     f.dataset.local = p.leader.local ? 'yes' : '';
-    const label = p.leader.local ? `local leader ${p.leader.member}, of ${p.members.join(' ')}` : '';
-    const centre = points.reduce((s, q) => ({ x: s.x + q.x / points.length, y: s.y + q.y / points.length }), { x: 0, y: 0 });
-    const far = Math.hypot(centre.x, centre.y);
-    text(f.children[1], parts.length > 1 || p.leader.local ? label : '');
-    attr(f.children[1], 'x', (centre.x * (far > 40 ? 0.4 : 1)).toFixed(1));
-    attr(f.children[1], 'y', (centre.y * (far > 40 ? 0.4 : 1)).toFixed(1));
+    text(f.children[1], p.leader.local ? `local leader of ${p.members.join(' ')}` : parts.length > 1 ? `leader of ${shownGroup().name}` : '');
+    // Above the area, and within the picture.
+    const x = points.reduce((s, q) => s + q.x / points.length, 0);
+    attr(f.children[1], 'x', Math.min(220, Math.max(-220, x)).toFixed(1));
+    attr(f.children[1], 'y', Math.max(-226, Math.min(...points.map((q) => q.y)) - 60).toFixed(1));
   }
 }
 

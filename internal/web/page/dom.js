@@ -116,6 +116,31 @@ export function explain(node, lines) {
   return node;
 }
 
+// rove makes many elements one stop of the tabulator; arrows lead from one to the next. list returns those that there
+// are now, and step how far a key goes, if it goes anywhere.
+export function rove(parent, list, step) {
+  const stop = (node) => list().forEach((n) => attr(n, 'tabindex', n === node ? 0 : -1));
+  parent.addEventListener('focusin', (e) => {
+    if (list().includes(e.target)) stop(e.target);
+  });
+  parent.addEventListener('keydown', (e) => {
+    const all = list();
+    const i = all.indexOf(e.target);
+    const by = step(e.key);
+    if (i < 0 || !by) return;
+    e.preventDefault();
+    e.stopPropagation();
+    all[(i + by + all.length) % all.length].focus();
+  });
+  return () => {
+    const all = list();
+    if (all.length && !all.some((n) => n.getAttribute('tabindex') === '0')) stop(all.at(-1));
+  };
+}
+
+// along is the step of a row.
+export const along = (key) => ({ ArrowRight: 1, ArrowLeft: -1 })[key];
+
 let toastTimer = 0;
 
 // toast says something for a moment.

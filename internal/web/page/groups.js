@@ -154,7 +154,7 @@ function badge(l) {
 
 function lease(r, at) {
   const g = r.group;
-  const lead = g.leaders?.find((l) => l.until);
+  const lead = g.leaders?.find((l) => l.until && (g.mode !== 'quorum' || !l.local));
   text(r.cells.changed, g.changed ? `${length(coarse(at - g.changed))} ago` : '');
   r.bar.hidden = !lead;
   if (!lead) return text(r.left, '');

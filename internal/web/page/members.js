@@ -1,12 +1,16 @@
 // The members in numbers: their own pauses, their packets, and how each hears the others.
 
-import { byId, colour, el, explain, length } from './dom.js';
+import { byId, colour, el, explain, length, rove } from './dom.js';
 import { choose, state } from './state.js';
 
 let drawn = 0;
 let waiting = false;
+let stop;
 
-export function start() {}
+export function start() {
+  const list = () => [...byId('matrix').querySelectorAll('button')];
+  stop = rove(byId('matrix'), list, (key) => ({ ArrowRight: 1, ArrowLeft: -1, ArrowDown: state.members.size - 1, ArrowUp: 1 - state.members.size })[key]);
+}
 
 export function update(changed) {
   if (changed.has('chosen') || changed.has('members') || changed.has('links')) waiting = true;
@@ -24,11 +28,11 @@ export function frame(at) {
 }
 
 function table() {
-  const head = el('tr', {}, ['Member', 'State', 'Start', 'Leads', 'Own pauses: median', '99 %', 'longest', 'Packets in', 'out'].map((t) => el('th', { scope: 'col' }, t)));
+  const head = el('tr', {}, ['Member', 'State', 'Leads', 'Own pauses: median', '99 %', 'longest', 'Packets in', 'out'].map((t) => el('th', { scope: 'col' }, t)));
   const rows = [...state.members.values()].map((m) => el('tr', {},
     el('th', { scope: 'row' }, el('span', { class: `badge ${colour(state, m.name)}` }, m.name)),
     el('td', { title: m.trouble ?? '', class: m.state === 'up' && !m.trouble ? '' : 'warn' }, m.trouble ? `${m.state}: ${m.trouble}` : m.state),
-    number(m.incarnation), number(m.leading ?? 0),
+    number(m.leading ?? 0),
     number(m.pauses && length(m.pauses.median)), number(m.pauses && length(m.pauses.p99)), number(m.pauses && length(m.pauses.longest)),
     number(m.packetsIn), number(m.packetsOut)));
   byId('members-table').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));
@@ -43,6 +47,7 @@ function matrix() {
   const head = el('tr', {}, el('th', { scope: 'col' }, 'hears'), names.map((n) => el('th', { scope: 'col' }, n)));
   const rows = names.map((to) => el('tr', {}, el('th', { scope: 'row' }, to), names.map((from) => cell(from, to))));
   byId('matrix').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));
+  stop();
 }
 
 function cell(from, to) {
@@ -53,7 +58,7 @@ function cell(from, to) {
   const pair = names.indexOf(from) < names.indexOf(to) ? [from, to] : [to, from];
   const chosen = state.chosen?.kind === 'link' && state.chosen.names.join() === pair.join();
   const label = l.state === 'cut' ? 'cut' : l.bound ? length(l.bound) : l.state === 'unknown' ? '?' : l.state;
-  const button = el('button', { type: 'button', class: l.state, data: { link: `${from}>${to}` }, 'aria-pressed': chosen,
+  const button = el('button', { type: 'button', class: l.state, tabindex: -1, data: { link: `${from}>${to}` }, 'aria-pressed': chosen,
     'aria-label': `${to} hears ${from}: ${l.state}, ${label}`, onclick: () => choose({ kind: 'link', names: pair }) }, label);
   explain(button, () => [`${to} hears ${from}: ${l.state}`, l.bound ? `last packet proven within ${length(l.bound)}` : 'nothing is proven',
     l.roundTrip ? `round trip ${length(l.roundTrip)}` : '', l.made ? `you: ${l.made}` : '']);

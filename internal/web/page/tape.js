@@ -27,8 +27,8 @@ function build() {
   const step = (n) => () => Math.min(state.tape.steps, Math.max(0, state.tape.step + n));
   byId('tape').append(
     el('div', { class: 'buttons' },
-      push('seek', '⏮', 'To the beginning', () => 0), push('play', '◀', 'Play backwards', () => -speed), push('seek', '−1', 'One step back', step(-1)),
-      push('pause', '⏸', 'Pause'), push('seek', '+1', 'One step on', step(1)), push('play', '▶', 'Play', () => speed), push('seek', '⏭', 'To the end', () => state.tape.steps),
+      push('seek', '|◀', 'To the beginning', () => 0), push('play', '◀', 'Play backwards', () => -speed), push('seek', '−1', 'One step back', step(-1)),
+      push('pause', '‖', 'Pause'), push('seek', '+1', 'One step on', step(1)), push('play', '▶', 'Play', () => speed), push('seek', '▶|', 'To the end', () => state.tape.steps),
       el('label', {}, 'speed ', parts.speed), parts.marks, parts.where, el('label', { class: 'file' }, 'open a trace ', parts.file)),
     parts.slider, parts.line);
   ['first', 'back', 'stepback', 'pause', 'step', 'play', 'last'].forEach((id, i) => { byId('tape').querySelectorAll('button')[i].dataset.verb = id; });

@@ -1,6 +1,6 @@
 // Who led when: a row for each group, in which a gap or an overlap is seen at once.
 
-import { attr, byId, colour, draw, el, explain, keep, length, stamp, text } from './dom.js';
+import { along, attr, byId, colour, draw, el, explain, keep, length, rove, stamp, text } from './dom.js';
 import { now, show, shownGroup, state, touch } from './state.js';
 
 const ROWS = 8;
@@ -44,7 +44,7 @@ function edges() {
     const from = Math.max(0, Math.min(t - width / 2, tape.end - width));
     return [from, from + width];
   }
-  return [Math.max(0, t - width), Math.max(t, width)];
+  return [Math.max(0, t - width), Math.max(t, Math.min(width, 10 * SECOND))];
 }
 
 // visible returns the groups that have a row: the shown one, then those that changed last.
@@ -84,6 +84,8 @@ function lane(key) {
     draw('svg', { role: 'list' }, draw('g', { class: 'tenures' }), draw('g', { class: 'marks' }), draw('line', { class: 'now' })));
   node.bars = new Map();
   node.marks = new Map();
+  // The list that assistive programs see is in the order of time; so is the row of bars.
+  node.stop = rove(node, () => [...node.bars.values()], along);
   return node;
 }
 
@@ -121,6 +123,7 @@ function fill(node, g, from, to, x, width) {
     text(b.children[1], wide > 14 + 7 * n.member.length + (n.local ? 34 : 0) ? n.member + (n.local ? ' local' : '') : '');
     attr(b, 'aria-label', `${n.member} led from ${stamp(n.from)} ${n.to ? `to ${stamp(n.to)}` : 'on'}`);
   }
+  node.stop();
   flaws(node, svg, all.filter((n) => !stacked(n)), x, t, from);
   const line = svg.children[2];
   attr(line, 'x1', x(t).toFixed(1));
@@ -130,7 +133,7 @@ function fill(node, g, from, to, x, width) {
 }
 
 function bar(id) {
-  const b = draw('g', { tabindex: 0, role: 'listitem', data: { tenure: id } }, draw('rect', { rx: 3 }), draw('text'));
+  const b = draw('g', { tabindex: -1, role: 'listitem', data: { tenure: id } }, draw('rect', { rx: 3 }), draw('text'));
   explain(b, () => {
     const n = state.tenures.get(id);
     if (!n) return [''];
@@ -171,7 +174,7 @@ function flaws(node, svg, all, x, t, from) {
     const left = x(f.from);
     attr(m, 'class', `flaw ${f.kind}`);
     attr(m, 'x', left.toFixed(1));
-    attr(m, 'width', Math.max(f.kind === 'overlap' ? 3 : 2, x(f.to) - left).toFixed(1));
+    attr(m, 'width', Math.max(3, x(f.to) - left).toFixed(1));
     attr(m, 'y', f.kind === 'overlap' ? 0 : 2);
     attr(m, 'height', f.kind === 'overlap' ? LANE : LANE - 4);
   }
