@@ -8,6 +8,8 @@ set -eu
 needed='
 git git the version stamp and the list of tracked files
 gcc gcc the race detector, which needs cgo
+curl curl the tests of the agent: a client of its HTTP interface
+haproxy haproxy the tests of the agent: a load balancer that follows the leader
 chromium chromium the tests of the dashboard, in a real browser
 '
 
