@@ -64,8 +64,9 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 	c.finish(c.read(in))
 	c.cancel()
 	c.tasks.Wait()
-	_ = nc.Close()
+	_ = nc.SetWriteDeadline(time.Now().Add(flushLimit)) // for what was said last
 	writer.Wait()
+	_ = nc.Close()
 }
 
 // say queues a line. A program that lets too many wait is cut off.
@@ -97,7 +98,6 @@ func (c *conn) write() {
 			err = c.writeEnds(to)
 		case <-c.closed.Done():
 			c.flush(to)
-			_ = c.net.Close()
 			return
 		}
 		if err != nil {
@@ -108,9 +108,8 @@ func (c *conn) write() {
 	}
 }
 
-// flush writes what was said last, for at most a moment.
+// flush writes what was said last.
 func (c *conn) flush(to *json.Encoder) {
-	_ = c.net.SetWriteDeadline(time.Now().Add(flushLimit))
 	for {
 		select {
 		case e := <-c.out:
