@@ -26,6 +26,7 @@ type Machine struct {
 	out    protocol.Effects
 	now    protocol.Time // of the present Step
 	links  *link.Links   // nil while the member does not know its incarnation
+	post   carrier       // the links, as far as groups need them
 	inc    protocol.Inc
 	groups []*group // in the order of their names
 	closed bool
@@ -49,6 +50,12 @@ type Machine struct {
 	stays     Stays  // the answer of the present Step
 	memory    []byte
 	err       error
+}
+
+// A carrier takes messages to a peer, in order, if there is a link to it.
+type carrier interface {
+	Send(to protocol.Rank, m link.Message) bool
+	SendDurable(to protocol.Rank, m link.Message) bool
 }
 
 // A write is a record on its way to the disk: whether the authority waits for it, and which of our own writes is in it.
@@ -344,7 +351,7 @@ func (m *Machine) incarnate(now protocol.Time) {
 			g.forgotten(now)
 		}
 	}
-	m.inc, m.links = inc, nil
+	m.inc, m.links, m.post = inc, nil, nil
 	if inc == 0 {
 		return
 	}
@@ -354,9 +361,9 @@ func (m *Machine) incarnate(now protocol.Time) {
 			g.known = true
 		}
 	}
-	m.links, m.err = link.New(m.cfg.links(inc))
-	if m.err != nil {
-		m.links = nil
+	links, err := link.New(m.cfg.links(inc))
+	if m.err = err; err == nil {
+		m.links, m.post = links, links
 	}
 }
 

@@ -1,0 +1,157 @@
+package rain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/link"
+)
+
+// A rig is some members with links that a test puts up and takes down, over which messages go when the test says so.
+type rig struct {
+	t       *testing.T
+	now     protocol.Time
+	members []*Machine
+	// mail is what is on its way, in order on each link.
+	mail  []letter
+	count map[[2]int]uint64
+	sent  []string // cand, accept and cancel as they were sent: "cand(2) 1->3"
+}
+
+type letter struct {
+	from, to int
+	msg      link.Message
+}
+
+// carried is the end of the links of one member of a rig.
+type carried struct {
+	r    *rig
+	self int
+}
+
+func (c carried) Send(to protocol.Rank, m link.Message) bool {
+	if int(to) == c.self || !c.r.members[c.self].groups[0].peers[to].up {
+		return false
+	}
+	c.r.mail = append(c.r.mail, letter{c.self, int(to), m.Copy().(link.Message)})
+	about := func(what string, t *Topic) {
+		c.r.sent = append(c.r.sent, fmt.Sprintf("%s(%d) %d->%d", what, t.About+1, c.self+1, to+1))
+	}
+	switch m := m.(type) {
+	case *Cand:
+		about("cand", &m.Topic)
+	case *Accept:
+		about("accept", &m.Topic)
+	case *Cancel:
+		about("cancel", &m.Topic)
+	}
+	return true
+}
+
+func (c carried) SendDurable(to protocol.Rank, m link.Message) bool { return c.Send(to, m) }
+
+// newRig returns n members that are all linked and in one view, the first of them its manager, with nothing to recover.
+func newRig(t *testing.T, n int, change func(*Config)) *rig {
+	r := &rig{t: t, count: make(map[[2]int]uint64)}
+	for i := range n {
+		c := Default(protocol.Rank(i), n, 1)
+		if change != nil {
+			change(&c)
+		}
+		m, err := New(c, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.inc, m.post = 1, carried{r, i}
+		g := m.group("g")
+		g.open, g.phase, g.known = true, Alive, true
+		g.view = View{Number: Number{Vid: 1}, Members: protocol.Everyone(n)}
+		g.reported, g.recovered, g.told = g.view.Number, g.view.Number, g.view.Number
+		r.members = append(r.members, m)
+	}
+	for i := range n {
+		for j := range n {
+			if i != j {
+				r.link(i, j, true)
+			}
+		}
+	}
+	r.run()
+	r.sent = nil
+	return r
+}
+
+func (r *rig) group(i int) *group { return r.members[i].groups[0] }
+
+// link puts one end of a link up or down.
+func (r *rig) link(i, j int, up bool) {
+	k := [2]int{i, j}
+	r.count[k]++
+	r.group(i).onLink(r.now, &link.Change{Peer: protocol.Ident{Rank: protocol.Rank(j), Inc: 1}, Count: r.count[k], Up: up})
+	if !up {
+		r.mail = slices.DeleteFunc(r.mail, func(l letter) bool { return l.from == i && l.to == j || l.from == j && l.to == i })
+	}
+}
+
+// both puts both ends of a link up or down, and lets the members see to it.
+func (r *rig) both(i, j int, up bool) {
+	r.link(i, j, up)
+	r.link(j, i, up)
+	r.settle()
+}
+
+func (r *rig) settle() {
+	r.now++
+	for i, m := range r.members {
+		m.out = protocol.Effects{}
+		r.group(i).evaluate(r.now)
+	}
+}
+
+// run delivers all mail, and what comes of it.
+func (r *rig) run() {
+	r.settle()
+	for range 1000 {
+		if len(r.mail) == 0 {
+			return
+		}
+		r.deliver(0)
+	}
+	r.t.Fatal("the members talk without end")
+}
+
+// deliver gives one letter to its receiver.
+func (r *rig) deliver(i int) {
+	l := r.mail[i]
+	r.mail = slices.Delete(r.mail, i, i+1)
+	r.members[l.to].out = protocol.Effects{}
+	r.members[l.to].deliver(r.now, protocol.Rank(l.from), l.msg)
+	r.settle()
+}
+
+// find returns the first letter of a kind on a way, -1 if there is none.
+func (r *rig) find(name string, from, to int) int {
+	return slices.IndexFunc(r.mail, func(l letter) bool { return l.msg.Name() == name && l.from == from && l.to == to })
+}
+
+// said returns what was sent since it was asked last.
+func (r *rig) said() string {
+	s := r.sent
+	r.sent = nil
+	slices.Sort(s)
+	return strings.Join(s, ", ")
+}
+
+// managers lists who manages what, of the members that are alive.
+func (r *rig) managers() string {
+	var all []string
+	for i := range r.members {
+		if g := r.group(i); g.phase == Alive && g.view.Manager == g.me && g.view.Number.Vid > 1 {
+			all = append(all, fmt.Sprintf("%d leads %v", i+1, g.view.Members))
+		}
+	}
+	return strings.Join(all, ", ")
+}
