@@ -28,7 +28,7 @@ type Instance struct {
 	loop    *Loop
 	machine protocol.Machine
 	sink    Sink
-	// incarnate is the machine, if it decides under which incarnation the member speaks.
+	// incarnate is the machine, if it is the council's and decides under which incarnation the member speaks.
 	incarnate protocol.Incarnate
 	// wake is when the machine wants a Tick, and sinkWake when the sink does.
 	wake, sinkWake protocol.Time
@@ -47,7 +47,9 @@ func (l *Loop) Add(channel Channel, name string, m protocol.Machine, s Sink) (*I
 			name, other.name, channel)
 	}
 	i := &Instance{channel: channel, name: name, loop: l, machine: m, sink: s, wake: protocol.Never, sinkWake: protocol.Never, place: -1}
-	i.incarnate, _ = m.(protocol.Incarnate)
+	if channel == Council {
+		i.incarnate, _ = m.(protocol.Incarnate)
+	}
 	l.instances[channel] = i
 	if !l.running {
 		l.early = append(l.early, i)

@@ -1,0 +1,242 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+const toyLinger = 50 * time.Millisecond
+
+// pitch sets up a site with thrones beside a council, and keeps the machines that it has made.
+func pitch(t *testing.T, unless *Group, loop *Loop) (*Site, *[]*throne) {
+	t.Helper()
+	c := clock.Package()
+	made := new([]*throne)
+	s := NewSite(loop, SiteOptions{Channel: 5, Name: "the site", Group: "g", Linger: toyLinger, Unless: unless,
+		Make: func(protocol.Time, protocol.Inc) (protocol.Machine, error) {
+			m := &throne{groups: make(map[protocol.Group]*toyGroup)}
+			*made = append(*made, m)
+			return m, nil
+		},
+		Board: &BoardOptions{Guard: toyGuard, Clock: c.Now, Late: c.Late}})
+	loop.stats.inc.Store(1)
+	return s, made
+}
+
+func open(t *testing.T, l *Loop) (n int) {
+	t.Helper()
+	onLoop(t, l, func(protocol.Time) { n = l.Open() - 1 })
+	return n
+}
+
+func TestSiteIsOpenWhileSomebodyUsesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, loop := reign(t)
+		s, made := pitch(t, nil, loop)
+		if open(t, loop) != 0 {
+			t.Fatal("it is open before anybody has come")
+		}
+		l := lead(t, s.Group("g"))
+		if err := s.Enter(); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Stopped(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * toyLinger)
+		if open(t, loop) != 1 {
+			t.Error("it was closed under somebody")
+		}
+		s.Exit()
+		time.Sleep(toyLinger / 2)
+		if open(t, loop) != 1 {
+			t.Error("what it promised is not over yet")
+		}
+		again := lead(t, s.Group("g")) // somebody comes back in time
+		time.Sleep(2 * toyLinger)
+		if !again.Valid() || len(*made) != 1 {
+			t.Errorf("valid %v; %d machines were made", again.Valid(), len(*made))
+		}
+		if err := again.Stopped(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * toyLinger)
+		if open(t, loop) != 0 || len(loop.sites) != 0 {
+			t.Error("nobody uses it, and it is still there")
+		}
+		lead(t, s.Group("g"))
+		if len(*made) != 2 {
+			t.Errorf("%d machines were made", len(*made))
+		}
+	})
+}
+
+func TestCandidateThatGivesUpLeavesTheSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, loop := reign(t)
+		s, made := pitch(t, nil, loop)
+		if err := s.Enter(); err != nil {
+			t.Fatal(err)
+		}
+		(*made)[0].held = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := s.Group("g").Campaign(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		s.Exit()
+		time.Sleep(2 * toyLinger)
+		if open(t, loop) != 0 {
+			t.Error("it is still open")
+		}
+	})
+}
+
+func TestMachineThatCannotBeMadeIsSaidToTheProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, loop := reign(t)
+		s, _ := pitch(t, nil, loop)
+		wrong := errors.New("no such elector")
+		s.make = func(protocol.Time, protocol.Inc) (protocol.Machine, error) { return nil, wrong }
+		if _, err := s.Group("g").Campaign(t.Context()); !errors.Is(err, wrong) {
+			t.Errorf("got %v", err)
+		}
+		if err := s.Enter(); !errors.Is(err, wrong) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Machines belong to an incarnation. When the member speaks as another, the old ones have crashed as far as others can see.
+func TestNewIncarnationGetsNewMachines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, loop := reign(t)
+		s, made := pitch(t, nil, loop)
+		l := lead(t, s.Group("g"))
+		if err := s.Enter(); err != nil { // as Lead does
+			t.Fatal(err)
+		}
+		onLoop(t, loop, func(protocol.Time) { loop.rename(0) })
+		if l.Valid() || l.Cause() == nil || l.Cause().Code != protocol.Restarted || open(t, loop) != 0 {
+			t.Errorf("valid %v, cause %v, %d open", l.Valid(), l.Cause(), open(t, loop))
+		}
+		if c := s.Group("g").Latest(); c.Leader != protocol.NoIdent {
+			t.Errorf("the view still names %v", c.Leader)
+		}
+		next := make(chan *Lease, 1)
+		go func() {
+			if l, err := s.Group("g").Campaign(t.Context()); err == nil {
+				next <- l
+			}
+		}()
+		synctest.Wait()
+		if len(next) != 0 {
+			t.Fatal("led by a member that does not know who it is")
+		}
+		onLoop(t, loop, func(protocol.Time) { loop.rename(2) })
+		if got := <-next; !got.Valid() || len(*made) != 2 {
+			t.Errorf("valid %v; %d machines were made", got.Valid(), len(*made))
+		}
+		for _, e := range (*made)[0].events {
+			if e == "protocol.Stopped{g}" {
+				t.Error("the old machine was told that the program has stopped, and may have released something")
+			}
+		}
+	})
+}
+
+func TestNothingIsLedWhileTheOtherGroupHasALeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, council, loop := reign(t)
+		s, _ := pitch(t, council.Group("real"), loop)
+		l := lead(t, s.Group("g"))
+		real := lead(t, council.Group("real"))
+		<-l.Told()
+		if l.Cause().Code != protocol.Elected || l.Cause().Peer != 0 {
+			t.Errorf("told to stop because of %v", l.Cause())
+		}
+		if !l.Valid() {
+			t.Error("it was taken away before the program had stopped")
+		}
+		if err := l.Stopped(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.Group("g").Campaign(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("led beside the other: %v", err)
+		}
+		if err := real.Stopped(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		lead(t, s.Group("g"))
+	})
+}
+
+func TestHealthAndClockBarEveryBoard(t *testing.T) {
+	for name, bar := range map[string]func(l *Loop, on bool){
+		"ill":   func(l *Loop, on bool) { l.Health(!on) },
+		"clock": (*Loop).Fault,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, _, loop := reign(t)
+				s, _ := pitch(t, nil, loop)
+				l := lead(t, s.Group("g"))
+				onLoop(t, loop, func(protocol.Time) { bar(loop, true) })
+				<-l.Told()
+				want := map[string]protocol.CauseCode{"ill": protocol.Unhealthy, "clock": protocol.ClockFault}[name]
+				if l.Cause().Code != want {
+					t.Errorf("told to stop because of %v", l.Cause())
+				}
+				_ = l.Stopped(t.Context())
+				time.Sleep(2 * toyLinger) // the site has been closed; one that is opened now is barred as well
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if _, err := s.Group("g").Campaign(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("led all the same: %v", err)
+				}
+				onLoop(t, loop, func(protocol.Time) { bar(loop, false) })
+				lead(t, s.Group("g"))
+			})
+		})
+	}
+}
+
+func TestScreenShowsEveryView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, loop := reign(t)
+		loop.stats.inc.Store(1)
+		m := &toy{}
+		said := 0
+		m.script = map[string]func(protocol.Time) protocol.Effects{
+			"Campaign": func(protocol.Time) protocol.Effects {
+				said++
+				return protocol.Effects{Views: []protocol.View{{Group: "g", Leader: protocol.Ident{Rank: 1, Inc: 1}, Support: protocol.NewSet(0, 1),
+					Cause: protocol.Cause{Code: protocol.NoQuorum, Bound: time.Duration(said) * time.Second}}}}
+			},
+		}
+		s := NewSite(loop, SiteOptions{Channel: 5, Name: "the site", Group: "g",
+			Make: func(protocol.Time, protocol.Inc) (protocol.Machine, error) { return m, nil }})
+		if err := s.Enter(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the same leader, for another length of time
+			onLoop(t, loop, func(protocol.Time) { s.at.Post(protocol.Campaign{}) })
+		}
+		c := s.Group("g").Latest()
+		if c == nil || c.Number != 2 || c.Cause.Bound != 2*time.Second || c.Support.Len() != 2 {
+			t.Errorf("the last change is %+v", c)
+		}
+		s.Exit()
+		if synctest.Wait(); open(t, loop) != 0 {
+			t.Error("it is still open")
+		}
+	})
+}
