@@ -104,24 +104,22 @@ const frame = 40 * time.Millisecond
 func (p *Player) Run(ctx context.Context) {
 	ticker := time.NewTicker(frame)
 	defer ticker.Stop()
-	last := time.Now()
-	for {
+	for last := time.Now(); ; {
+		if !p.playing() {
+			select { // nothing happens until somebody plays
+			case <-p.wake:
+				last = time.Now()
+			case <-ctx.Done():
+				return
+			}
+		}
 		select {
+		case <-ticker.C:
+			now := time.Now()
+			p.move(now.Sub(last))
+			last = now
 		case <-ctx.Done():
 			return
-		case <-p.wake:
-			last = time.Now()
-			continue
-		case now := <-ticker.C:
-			if p.move(now.Sub(last)); !p.playing() {
-				select { // nothing happens until somebody plays
-				case <-p.wake:
-					now = time.Now()
-				case <-ctx.Done():
-					return
-				}
-			}
-			last = now
 		}
 	}
 }
@@ -141,9 +139,9 @@ func (p *Player) move(d time.Duration) {
 	}
 	p.at += time.Duration(float64(d) * p.speed)
 	switch end := p.tape.End(); {
-	case p.at >= end:
+	case p.speed > 0 && p.at >= end:
 		p.at, p.step, p.speed = end, p.tape.Steps(), 0
-	case p.at <= 0:
+	case p.speed < 0 && p.at <= 0:
 		p.at, p.step, p.speed = 0, 0, 0
 	default:
 		p.step = p.tape.StepAt(p.at)
