@@ -54,7 +54,7 @@ func open(ctx context.Context, s settings, o town.Options, members int) (*course
 		if e.What == town.Joined {
 			joined++
 		}
-		return joined == members && (c.leader.Member != "" || o.Hold)
+		return joined == members && (c.leader.Member != "" || o.Hold || len(o.Named) > 0)
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the council does not begin: %w", err), c.close())

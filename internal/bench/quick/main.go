@@ -3,6 +3,7 @@
 //
 //	main.go      what is measured
 //	failover.go  leaders that crash, are paused, resign and are cut off
+//	split.go     councils that are cut in two: local leaders
 //	idle.go      what a council costs when nothing happens; changes of leader without a cause
 //	floor.go     a round trip on the loopback interface, a timer
 //	stats.go     quantiles, overlaps
@@ -34,6 +35,7 @@ type settings struct {
 	timing     regent.Timing
 	scheduling []bool // real-time or not
 	kinds      []string
+	splits     int
 	idle       time.Duration
 	groups     []int
 	calm, busy time.Duration
@@ -74,6 +76,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	f.StringVar(&s.profile, "profile", "fast", "timing: fast, lan or wan")
 	scheduling := f.String("scheduling", "realtime,ordinary", "how members are scheduled")
 	kinds := f.String("kinds", "kill,stop,resign,cut", "how leaders go")
+	f.IntVar(&s.splits, "splits", 100, "how often five members are cut in two, with a local leader in each part")
 	f.DurationVar(&s.idle, "idle", 10*time.Second, "how long the cost of doing nothing is measured")
 	groups := f.String("groups", "1,100,10000", "how many groups, when it is")
 	f.DurationVar(&s.calm, "calm", 10*time.Minute, "how long to wait for changes without a cause on an idle host")
@@ -138,6 +141,11 @@ func run(ctx context.Context, s settings, out io.Writer) error {
 				}
 				overlap += both
 			}
+		}
+	}
+	for _, realtime := range s.scheduling {
+		if err := split(ctx, s, realtime, out); err != nil {
+			return fmt.Errorf("split: %w", err)
 		}
 	}
 	for _, realtime := range s.scheduling {
