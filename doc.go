@@ -2,6 +2,10 @@
 // no database and no broker. The programs themselves are the council that elects; they talk over UDP, and a leader that
 // dies is replaced within its lease, which may be as short as some tens of milliseconds.
 //
+// There are weaker promises, for those who need an answer even when the network is cut: a leader in every part of it
+// ([LocalGroup]), or one on which all agree in the end ([EventualGroup]). They are different types, so that none is mistaken
+// for another.
+//
 // # Join a council
 //
 // A council is a fixed list of members, of which a majority must be up: three of them survive the loss of one, five of
@@ -60,6 +64,34 @@
 //	for v := range m.Group("billing").Watch(ctx) {
 //		log.Print(v) // billing: a leads with token 7 (elected a)
 //	}
+//
+// # Choose a promise
+//
+// A [Group] has at most one leader anywhere, and none where there is no majority. That is what most programs need.
+//
+// A [LocalGroup] has one leader in every part of the network that holds together, however small. Each knows exactly which
+// members support it, and no member supports two. What is on the other side of a cut it cannot know; there is no token.
+//
+//	err := m.LocalGroup("cache").Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {
+//		warm(ctx, l.Support()) // for these members, and no others
+//		return nil
+//	})
+//
+// [Group.Local] offers such a leader beside a quorum group, to members that know of no real one, for as long as they do not.
+//
+// An [EventualGroup] has no lease at all: its view names whom this member trusts. All members come to trust the same one,
+// which then stays, without votes and even when most members are down.
+//
+//	g, err := m.EventualGroup("compaction", elector.Stable)
+//	if g.Leader() == m.Name() { ... } // twice is wasteful, but not wrong
+//
+// Package elector says what there is to choose from. [Config.Elector] chooses who tries first under quorum groups.
+//
+// # Who may lead
+//
+// Members with a higher [Peer.Priority] go first when nobody leads, and with [Config.Prefer] they are given the group after a
+// while. A [Peer.Witness] votes and never leads, a [Peer.Observer] only watches. A member that is not well
+// ([Config.Health], [Member.SetHealth]) gives up what it leads and goes on voting.
 //
 // # Time
 //

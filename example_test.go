@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/fence"
 	"github.com/regentproject/regent/why"
 )
@@ -211,4 +212,110 @@ func ExampleTiming() {
 	fmt.Println(err)
 	// Output:
 	// config: guard 150ms: must not be negative, and at most 129.78ms: the lease 200ms, of which a leader can use 199.8ms, less the renewal interval 50ms and the round trip 20ms
+}
+
+// A local leader knows who supports it. Here it is alone.
+func ExampleLocalGroup() {
+	m, err := solo()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close()
+
+	g := m.LocalGroup("cache")
+	err = g.Lead(context.Background(), func(ctx context.Context, l *regent.LocalLease) error {
+		fmt.Println("leading", l.Support(), l.Valid())
+		fmt.Println(g.View())
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// leading [a] true
+	// cache: a leads a locally (elected a)
+	// <nil>
+}
+
+// While a group has no leader, a part of the council that hears itself can have a local one.
+func ExampleGroup_Local() {
+	m, err := solo()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close()
+
+	ctx := context.Background()
+	g := m.Group("billing")
+	local, err := g.Local()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stopgap, err := local.Campaign(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("locally:", stopgap.Support())
+	lease, err := g.Campaign(ctx) // the real one
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer lease.Resign(ctx)
+	<-stopgap.Done()
+	fmt.Println("the local leader stops:", stopgap.Cause())
+	_ = stopgap.Resign(ctx)
+	// Output:
+	// locally: [a]
+	// the local leader stops: elected a
+}
+
+// An eventual group only says whom to trust.
+func ExampleMember_EventualGroup() {
+	m, err := solo()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close()
+
+	g, err := m.EventualGroup("compaction", elector.Stable)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer g.Close()
+	for v := range g.Watch(context.Background()) {
+		if v.Leader != "" {
+			fmt.Println(v.Leader, v.Mine)
+			break
+		}
+	}
+	// Output:
+	// a true
+}
+
+// A member that is not well leads nothing.
+func ExampleMember_SetHealth() {
+	m, err := solo()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close()
+
+	ctx := context.Background()
+	lease, err := m.Group("billing").Campaign(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m.SetHealth(errors.New("the database cannot be reached"))
+	<-lease.Done()
+	fmt.Println(lease.Cause().Why == why.Unhealthy)
+	_ = lease.Resign(ctx)
+	// Output:
+	// true
 }

@@ -8,6 +8,8 @@
 //	board.go     what programs see: views, leases, answers
 //	group.go     the views of one group, read without locks
 //	lease.go     one program's tenure
+//	instance.go  machines in the loop, their channels and timers
+//	site.go      machines that are there only while somebody uses them
 //	history.go   the last changes of all groups
 //	disk.go      records on their way to the disk, beside the loop
 //	log.go       log lines on their way out, beside the loop

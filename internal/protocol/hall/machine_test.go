@@ -376,3 +376,12 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		}
 	}
 }
+
+// A group that was closed and is opened again in the same incarnation must not use the numbers of its requests twice: what
+// was released would stay void, and late answers would count.
+func TestRequestsGoOnAfterThoseOfAnEarlierMachine(t *testing.T) {
+	x := join(t, 0, 3, func(c *hall.Config) { c.After = 41 })
+	if x.sent != 42 {
+		t.Errorf("the first request is %d", x.sent)
+	}
+}
