@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,7 @@ type conn struct {
 	net   net.Conn
 	peer  *peer
 	// out are lines to write; renewed says that there are later ends to tell.
-	out     chan *session.Event
+	out     *outbox
 	renewed chan struct{}
 	// closed ends everything that goes on for the program.
 	closed context.Context
@@ -35,8 +36,6 @@ type conn struct {
 }
 
 const (
-	// outDepth is how many lines may wait for a program that reads slowly; when there are more it is cut off.
-	outDepth = 1024
 	// maxBusy is how many requests of one program may be under way, beside its candidacies and watches.
 	maxBusy = 64
 	// maxWatches is how many groups one program may watch.
@@ -45,7 +44,7 @@ const (
 
 // serveConn speaks with a program until it hangs up.
 func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
-	c := &conn{agent: a, net: nc, out: make(chan *session.Event, outDepth), renewed: make(chan struct{}, 1),
+	c := &conn{agent: a, net: nc, out: newOutbox(4*a.file.Load().Limits.Candidates + maxBusy), renewed: make(chan struct{}, 1),
 		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := whoIs(nc); err == nil {
@@ -71,9 +70,7 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 
 // say queues a line. A program that lets too many wait is cut off.
 func (c *conn) say(e *session.Event) {
-	select {
-	case c.out <- e:
-	default:
+	if !c.out.put(e) {
 		c.agent.log.Warn("a program does not read what it is told: it is cut off", "pid", c.pid())
 		_ = c.net.Close()
 	}
@@ -88,17 +85,22 @@ func (c *conn) pid() int {
 
 // write writes lines until the connection is closed.
 func (c *conn) write() {
-	to := json.NewEncoder(c.net)
+	batch := bufio.NewWriter(c.net)
+	to := json.NewEncoder(batch)
 	for {
 		var err error
 		select {
-		case e := <-c.out:
-			err = to.Encode(e)
+		case <-c.out.some:
+			err = c.out.flush(to)
 		case <-c.renewed:
 			err = c.writeEnds(to)
 		case <-c.closed.Done():
-			c.flush(to)
+			_ = c.out.flush(to)
+			_ = batch.Flush()
 			return
+		}
+		if err == nil {
+			err = batch.Flush()
 		}
 		if err != nil {
 			_ = c.net.Close() // the reader finds out
@@ -108,20 +110,7 @@ func (c *conn) write() {
 	}
 }
 
-// flush writes what was said last.
-func (c *conn) flush(to *json.Encoder) {
-	for {
-		select {
-		case e := <-c.out:
-			if to.Encode(e) != nil {
-				return
-			}
-		default:
-			return
-		}
-	}
-}
-
+// flushLimit is how long a program may take to read what is said last.
 const flushLimit = 100 * time.Millisecond
 
 // writeEnds tells the later ends of all leases of the program, those with the same end on one line.
@@ -406,12 +395,7 @@ func (c *conn) follow(ctx context.Context, r *session.Request) {
 	w, present := c.agent.board.watch(r.Group, watchDepth)
 	defer c.agent.board.unwatch(w)
 	put := func(view json.RawMessage) bool {
-		select {
-		case c.out <- &session.Event{Event: session.Saw, ID: r.ID, View: view}:
-			return true
-		case <-ctx.Done():
-			return false
-		}
+		return c.out.room(ctx, watchDepth) && c.out.put(&session.Event{Event: session.Saw, ID: r.ID, View: view})
 	}
 	if len(present) == 0 && !put(c.agent.viewJSON(r.Group)) {
 		return
@@ -452,42 +436,4 @@ func viewJSON(v regent.View) json.RawMessage {
 		panic("agent: a view has no JSON: " + err.Error())
 	}
 	return b
-}
-
-// socketVoice speaks to a program on the socket about one of its candidacies.
-type socketVoice struct {
-	conn *conn
-	id   uint64
-}
-
-func (v *socketVoice) leads(k *candidate) {
-	end := k.end()
-	v.conn.say(v.conn.agent.tellable(&session.Event{Event: session.Leads, ID: v.id, Group: k.group, Token: k.current().Token()}, end))
-}
-
-func (v *socketVoice) stop(k *candidate, cause regent.Cause) {
-	end := k.end()
-	v.conn.say(v.conn.agent.tellable(&session.Event{Event: session.Stop, ID: v.id, Cause: causeOf(cause)}, end))
-}
-
-func (v *socketVoice) over(k *candidate, cause regent.Cause, err error) {
-	v.conn.mu.Lock()
-	delete(v.conn.candidates, v.id)
-	v.conn.mu.Unlock()
-	e := &session.Event{Event: session.Over, ID: v.id, Cause: causeOf(cause)}
-	if err != nil && !errors.Is(err, regent.ErrClosed) && !errors.Is(err, context.Canceled) {
-		e = &session.Event{Event: session.Failed, ID: v.id, Error: err.Error(), Cause: e.Cause}
-	}
-	v.conn.say(e)
-}
-
-func (v *socketVoice) renewed(*candidate) {
-	select {
-	case v.conn.renewed <- struct{}{}:
-	default:
-	}
-}
-
-func causeOf(c regent.Cause) *session.Cause {
-	return &session.Cause{Why: c.Why, Member: c.Member, Bound: c.Bound}
 }

@@ -140,11 +140,15 @@ func TestHostileClientsDoNotDelayTheElection(t *testing.T) {
 		}
 	}
 	for i := range 15 {
-		all.Go(func() { attack("unix", a.socket, "{\"do\":\"hello\"}\n", fmt.Sprintf("{\"do\":\"view\",\"id\":%d,\"group\":\"g\"}\n", i+1)) })
+		all.Go(func() {
+			attack("unix", a.socket, "{\"do\":\"hello\"}\n", fmt.Sprintf("{\"do\":\"view\",\"id\":%d,\"group\":\"g\"}\n", i+1))
+		})
 		all.Go(func() { attack("unix", a.socket, "{", "x") })
 		all.Go(func() { attack("tcp", a.http, "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n", "") })
 		all.Go(func() { attack("tcp", a.http, "GET / HTTP/1.1\r\n", "X: y\r\n") })
-		all.Go(func() { attack("tcp", a.http, "POST /v1/groups/h/campaign HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n", " ") })
+		all.Go(func() {
+			attack("tcp", a.http, "POST /v1/groups/h/campaign HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n", " ")
+		})
 	}
 	lost := time.After(3 * time.Second)
 	select {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -36,6 +37,8 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	case "echo":
+		echo()
 	case "program":
 		var o task
 		if err := json.Unmarshal([]byte(os.Getenv("REGENT_TEST_TASK")), &o); err != nil {
@@ -45,6 +48,24 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+// echo sends packets back until it is killed.
+func echo() {
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	b, _ := json.Marshal(word{What: "echoes", Text: c.LocalAddr().String()})
+	_, _ = os.Stdout.Write(append(b, '\n'))
+	p := make([]byte, 64)
+	for {
+		n, from, err := c.ReadFrom(p)
+		if err != nil {
+			panic(err)
+		}
+		_, _ = c.WriteTo(p[:n], from)
+	}
 }
 
 // task is what a program process does: lead again and again, and keep a diary of when it was told that it leads.
@@ -216,16 +237,28 @@ type process struct {
 	task  task
 }
 
-// newVillage starts agents. more is put into every configuration.
+// newVillage starts agents with a relay between them. more is put into every configuration.
 func newVillage(t testing.TB, n int, more string) *village {
+	t.Helper()
+	return foundVillage(t, n, more, true)
+}
+
+// foundVillage starts agents, with or without a relay between them.
+func foundVillage(t testing.TB, n int, more string, relayed bool) *village {
 	t.Helper()
 	v := &village{t: t, dir: shortDir(t), agents: make(map[string]*process), programs: make(map[string]*process),
 		http: make(map[string]string), more: more}
 	var ends []relay.Member
+	var held []io.Closer // the relay must not take what agents are to have
 	for i := range n {
 		name := string(rune('a' + i))
 		v.names = append(v.names, name)
-		ends = append(ends, relay.Member{Name: name, Addr: netip.MustParseAddrPort(port(t, "udp"))})
+		packets, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, packets)
+		ends = append(ends, relay.Member{Name: name, Addr: netip.MustParseAddrPort(packets.LocalAddr().String())})
 		v.http[name] = port(t, "tcp")
 	}
 	var err error
@@ -233,12 +266,15 @@ func newVillage(t testing.TB, n int, more string) *village {
 		t.Fatal(err)
 	}
 	t.Cleanup(v.close)
+	for _, c := range held {
+		_ = c.Close()
+	}
 	for i, name := range v.names {
 		text := fmt.Sprintf("name: %s\ndir: %s\nbootstrap: true\nbind: %q\nsocket: {path: %s}\nhttp: {listen: %q, anonymous: write}\n%scouncil:\n",
 			name, filepath.Join(v.dir, name), ends[i].Addr, v.socket(name), v.http[name], more)
 		for j, peer := range v.names {
 			addr := ends[j].Addr
-			if i != j {
+			if i != j && relayed {
 				if addr, err = v.relay.Addr(name, peer); err != nil {
 					t.Fatal(err)
 				}
