@@ -25,7 +25,8 @@ import (
 // random runs.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"regent": main,
+		"regent":  main,
+		"diarist": diarist,
 		"broken": func() {
 			lookup = brokenRank
 			main()
@@ -83,7 +84,9 @@ func TestCommands(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": status, "eventually": eventually, "council": councilFiles,
+		},
 	})
 }
 
@@ -94,16 +97,20 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	err = ts.Exec(args[1], args[2:]...)
-	got := 0
+	if got := exitStatus(ts, args[1:]); got != want {
+		ts.Fatalf("%v: exit status %d, want %d", args[1:], got, want)
+	}
+}
+
+// exitStatus runs a command and returns its exit status.
+func exitStatus(ts *testscript.TestScript, args []string) int {
+	err := ts.Exec(args[0], args[1:]...)
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		got = exit.ExitCode()
+		return exit.ExitCode()
 	case err != nil:
 		ts.Fatalf("%v", err)
 	}
-	if got != want {
-		ts.Fatalf("%v: exit status %d, want %d", args[1:], got, want)
-	}
+	return 0
 }

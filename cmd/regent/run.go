@@ -65,15 +65,8 @@ func runCommand() *cobra.Command {
   regent run db --grace 30s --guard 50ms --health 'pg_isready -q' -- /usr/lib/db/start
   regent run backup --once --wait 10s -- /usr/local/bin/backup`,
 		Args: func(c *cobra.Command, args []string) error {
-			switch dash := c.ArgsLenAtDash(); {
-			case len(args) == 0:
-				return errors.New("no group: regent run GROUP -- COMMAND")
-			case dash < 0:
-				return fmt.Errorf("no --: regent run %s -- COMMAND, so that its flags are not taken for those of regent", args[0])
-			case dash != 1:
-				return fmt.Errorf("%d words before --: want the group alone", dash)
-			case len(args) == 1:
-				return errors.New("no command: say after -- what to run")
+			if err := runArgs(c, args); err != nil {
+				return misused(err)
 			}
 			return nil
 		},
@@ -108,9 +101,27 @@ func (f *runFlags) add(c *cobra.Command) {
 	s.IntVar(&f.healthFailures, "health-failures", 3, "how many failures of --health in a row count")
 	s.BoolVar(&f.stdin, "stdin", false, "give COMMAND the standard input (default: nothing to read)")
 	s.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing about elections on the standard error")
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return &exit{fmt.Errorf("regent: %w\nrun 'regent run --help' to see how it is used", err), runner.StatusFailed}
-	})
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused(err) })
+}
+
+// misused is an error of usage. Its status is not that of other commands, as 2 may be the program's own.
+func misused(err error) error {
+	return &exit{fmt.Errorf("regent: %w\nrun 'regent run --help' to see how it is used", err), runner.StatusFailed}
+}
+
+// runArgs says what is wrong with the words before and after --.
+func runArgs(c *cobra.Command, args []string) error {
+	switch dash := c.ArgsLenAtDash(); {
+	case len(args) == 0:
+		return errors.New("no group: regent run GROUP -- COMMAND")
+	case dash < 0:
+		return fmt.Errorf("no --: regent run %s -- COMMAND, so that its flags are not taken for those of regent", args[0])
+	case dash != 1:
+		return fmt.Errorf("%d words before --: want the group alone", dash)
+	case len(args) == 1:
+		return errors.New("no command: say after -- what to run")
+	}
+	return nil
 }
 
 // check says which flags make no sense.
@@ -140,7 +151,7 @@ func (f *runFlags) check() error {
 // run runs the runner.
 func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.check(); err != nil {
-		return &exit{fmt.Errorf("regent: %w", err), runner.StatusFailed}
+		return misused(err)
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {

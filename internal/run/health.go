@@ -62,6 +62,9 @@ func (r *runner) awaitReady(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() != nil {
+			return cause(ctx)
+		}
 		if !said {
 			r.Log("does not campaign for %s: %s: %v", r.Group, r.Ready.Command[0], err)
 			r.Hooks.notify(r.hookEnv(nil), r.Group, hookFault)

@@ -95,6 +95,8 @@ type runner struct {
 	nursery *tree.Nursery
 	agent   Agent
 	terms   Terms
+	// accepted says that the agent let this runner lead before.
+	accepted bool
 	// stop is set once the runner was asked to end, to the signal that said so.
 	stop os.Signal
 }
@@ -193,9 +195,17 @@ func (r *runner) pause(ctx context.Context, d time.Duration) error {
 				return errStopped
 			}
 		case <-ctx.Done():
-			return errStopped
+			return cause(ctx)
 		}
 	}
+}
+
+// cause says why a wait has ended.
+func cause(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return errStopped
 }
 
 // ended turns the end of a wait into an exit status.
@@ -208,24 +218,18 @@ func (r *runner) ended(err error) (int, error) {
 
 // turn campaigns once and leads once. It says whether to do so again.
 func (r *runner) turn(ctx context.Context) (status int, again bool, err error) {
-	if err := r.awaitReady(ctx); err != nil {
-		status, err = r.ended(err)
-		return status, false, err
-	}
-	t, _, err := r.nursery.Plan()
-	if err != nil {
-		return StatusFailed, false, err
-	}
-	lease, err := r.campaign(ctx, t)
-	if err != nil {
-		_ = t.End(context.WithoutCancel(ctx)) // nobody is in it; what was prepared goes
-		select {
-		case <-r.agent.Gone():
-			if !errors.Is(err, errStopped) && Status(err) == StatusFailed {
-				return 0, true, nil
-			}
-		default:
+	lease, t, err := r.enter(ctx)
+	var final *exitError
+	switch {
+	case err == nil:
+	case r.accepted && !errors.Is(err, errStopped) && !errors.As(err, &final):
+		// The agent took this runner before: it is gone now, or about to go.
+		r.Log("%v; trying again in a second", err)
+		if err := r.pause(ctx, time.Second); err != nil {
+			return 0, false, nil
 		}
+		return 0, true, nil
+	default:
 		status, err = r.ended(err)
 		return status, false, err
 	}
@@ -249,8 +253,8 @@ func (r *runner) turn(ctx context.Context) (status int, again bool, err error) {
 	return 0, true, nil
 }
 
-// campaign waits until the program may run.
-func (r *runner) campaign(ctx context.Context, t *tree.Tree) (Lease, error) {
+// enter waits until this host is fit to lead, and leads.
+func (r *runner) enter(ctx context.Context) (Lease, *tree.Tree, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if r.Wait > 0 {
@@ -259,6 +263,24 @@ func (r *runner) campaign(ctx context.Context, t *tree.Tree) (Lease, error) {
 		})
 		defer timer.Stop()
 	}
+	if err := r.awaitReady(ctx); err != nil {
+		return nil, nil, err
+	}
+	t, _, err := r.nursery.Plan()
+	if err != nil {
+		return nil, nil, &exitError{err, StatusFailed}
+	}
+	l, err := r.campaign(ctx, cancel, t)
+	if err != nil {
+		_ = t.End(context.WithoutCancel(ctx)) // nobody is in it; what was prepared goes
+		return nil, nil, err
+	}
+	r.accepted = true
+	return l, t, nil
+}
+
+// campaign waits until the program may run.
+func (r *runner) campaign(ctx context.Context, cancel context.CancelCauseFunc, t *tree.Tree) (Lease, error) {
 	type outcome struct {
 		lease Lease
 		err   error
@@ -271,11 +293,12 @@ func (r *runner) campaign(ctx context.Context, t *tree.Tree) (Lease, error) {
 	for {
 		select {
 		case o := <-done:
-			if o.err != nil && context.Cause(ctx) != nil {
-				o.err = context.Cause(ctx)
-				if errors.Is(o.err, context.Canceled) {
-					o.err = errStopped
-				}
+			if o.err == nil && r.stop != nil { // both at the same moment: nothing was started
+				r.release(o.lease, t)
+				return nil, errStopped
+			}
+			if o.err != nil && ctx.Err() != nil {
+				o.err = cause(ctx)
 			}
 			return o.lease, o.err
 		case s := <-r.Signals:

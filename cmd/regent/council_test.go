@@ -1,0 +1,77 @@
+package main
+
+import (
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/regentproject/regent/internal/agent/config"
+)
+
+// eventually runs a command again and again until it has an exit status: eventually 0 regent members
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: eventually CODE COMMAND [ARG ...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := -1
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		if got = exitStatus(ts, args[1:]); got == want {
+			return
+		}
+		// wall clock: other processes are waited for
+		time.Sleep(20 * time.Millisecond)
+	}
+	ts.Fatalf("%v: exit status %d after 30s, want %d", args[1:], got, want)
+}
+
+// councilFiles writes the configurations of a council on this host, on ports that are free: council a b c. The commands
+// that follow ask the agent of the first.
+func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
+	if neg || len(names) == 0 {
+		ts.Fatalf("usage: council MEMBER ...")
+	}
+	members := make([]config.Member, len(names))
+	for i, name := range names {
+		members[i] = config.Member{Name: name, Address: freeUDP(ts)}
+	}
+	for _, name := range names {
+		d := config.Draft{Name: name, Members: members, Dir: ts.MkAbs(name), Bootstrap: true, Socket: ts.MkAbs(name + ".sock"),
+			Listen: freeTCP(ts)}
+		ts.Check(os.WriteFile(ts.MkAbs(name+".yaml"), []byte(d.YAML()), 0o644))
+	}
+	ts.Setenv("REGENT_SOCKET", ts.MkAbs(names[0]+".sock"))
+}
+
+// freeUDP returns an address on loopback that nobody listens on.
+func freeUDP(t fataler) string {
+	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	defer c.Close()
+	return c.LocalAddr().String()
+}
+
+func freeTCP(t fataler) string {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// A fataler is a test, or a script of one.
+type fataler interface {
+	Fatalf(format string, args ...any)
+}
+
+// ignoreTerm keeps this process from being asked to stop.
+func ignoreTerm() { signal.Ignore(syscall.SIGTERM) }
