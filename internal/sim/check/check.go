@@ -40,6 +40,13 @@
 //	H-BI   inconsistency.go who has been connected to a leader for κ supports it
 //	H-MAJ  majorityonly.go  where a majority must support a leader there is one at most
 //	H-GRAPH graph.go        where connections do not change the leaders are those of the graph
+//	R-31/32 oneview.go      when failures and returns are over there is one manager
+//	R-33w  notrace.go       a wrong suspicion leaves no trace
+//	R-UNIQ onechain.go      a number is one view's, and each view is decided on top of the one that was reported before it
+//	R-DEAD dead.go          who is dead asks nobody
+//	R-WL   weaklive.go      members that are all connected, and with nobody else, come to be in one view
+//	R-OUT  outside.go       whoever is not of a view has stopped when programs are told of it
+//	R-REC  recovered.go     the next change waits for the recovery, or is told that it was not finished
 package check
 
 import (
