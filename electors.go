@@ -65,11 +65,11 @@ func (p *pace) newElector(kind elector.Kind) (protocol.Machine, error) {
 	return nil, kind.Check()
 }
 
-// stable is Fig. 5 of its paper, with OKs twice in each δ so that a lost one does no harm. Of δ, timers and the wait for a
-// packet to fill may use as much as Delay; what is left, messages may take.
+// stable is Fig. 5 of its paper, with δ longer than the period, so that a leader is suspected when it was silent for suspect. Of δ,
+// timers may use as much as Delay; what is left, messages may take.
 func (p *pace) stable() stable.Config {
 	c := stable.Config{Self: p.self, Members: p.members, Inc: p.inc, Group: p.group, Ping: true, Gate: p.gate, Candidates: p.candidates,
-		Period: p.period, Delta: 2 * p.period, Rho: p.timing.rho()}
+		Period: p.period, Delta: p.suspect - p.period, Rho: p.timing.rho()}
 	c.Expiry = max(c.Delta/2, c.Delta-p.timing.Delay)
 	return c
 }

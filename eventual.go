@@ -53,6 +53,7 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 				suspect: 3 * t.Renew, timing: t}
 			return p.newElector(kind)
 		},
+		Changed: func(c *runtime.Change) { m.noteOther("eventual", c) },
 	})
 	if err := s.Enter(); err != nil {
 		return nil, fmt.Errorf("eventual group %s: %w", name, m.explain(err))

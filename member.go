@@ -40,7 +40,7 @@ type Member struct {
 	// causes counts the changes by cause.
 	causes [64]atomic.Uint64
 
-	sites places
+	sites *places
 	// alive is where members find out who is alive.
 	alive      *runtime.Site
 	background sync.WaitGroup
@@ -209,6 +209,23 @@ func (m *Member) observe() {
 			return
 		}
 	}
+}
+
+// noteOther logs a change of a group that is not a quorum's. It is called on the loop, and does not wait.
+func (m *Member) noteOther(mode string, c *runtime.Change) {
+	level := slog.LevelDebug
+	if c.Leader.Rank == m.council.self || c.Cause.Peer == m.council.self {
+		level = slog.LevelInfo
+	}
+	ctx := context.Background()
+	if !m.log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []any{"mode", mode, "group", string(c.Group), "leader", m.council.name(c.Leader.Rank), "stopping", c.Stop, "cause", m.cause(c.Cause).String()}
+	if mode != "eventual" && c.Support != nil {
+		attrs = append(attrs, "support", m.council.set(*c.Support))
+	}
+	m.log.Log(ctx, level, "leader changed", attrs...)
 }
 
 // note logs a change: those of one's own leadership as news, others as detail.

@@ -26,9 +26,11 @@ const (
 
 type placeKey struct{ mode, name string }
 
+func newPlaces() *places { return &places{known: make(map[placeKey]weak.Pointer[runtime.Site])} }
+
 // site returns the group of a mode and a name, which it makes from o if nobody knows of it.
 func (m *Member) site(mode, name, label string, o runtime.SiteOptions) *runtime.Site {
-	p, key := &m.sites, placeKey{mode, name}
+	p, key := m.sites, placeKey{mode, name}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.known[key].Value(); s != nil {
@@ -36,11 +38,8 @@ func (m *Member) site(mode, name, label string, o runtime.SiteOptions) *runtime.
 	}
 	o.Channel, o.Group, o.Name = runtime.ChannelOf(mode, name), protocol.Group(name), label
 	s := runtime.NewSite(m.loop, o)
-	if p.known == nil {
-		p.known = make(map[placeKey]weak.Pointer[runtime.Site])
-	}
 	p.known[key] = weak.Make(s)
-	goruntime.AddCleanup(s, p.forget, key)
+	goruntime.AddCleanup(s, p.forget, key) // p knows of no member, or a member would never be forgotten
 	return s
 }
 

@@ -52,7 +52,7 @@ func prepare(c Config, w world) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{config: c, council: all, world: w, closed: make(chan struct{})}
+	m := &Member{config: c, council: all, world: w, sites: newPlaces(), closed: make(chan struct{})}
 	if c.Dir != "" {
 		if m.dir, err = store.Open(c.Dir, c.Name); err != nil {
 			return nil, err

@@ -42,6 +42,8 @@ type SiteOptions struct {
 	Board *BoardOptions
 	// Unless, if it is set, is a group of another board: nothing is led here while that one is known to have a leader.
 	Unless *Group
+	// Changed, if it is set, is told of every change, on the loop. It must not wait.
+	Changed func(c *Change)
 }
 
 // NewSite returns a site of a loop that may run already. It may be called on any goroutine.
@@ -53,6 +55,9 @@ func NewSite(l *Loop, o SiteOptions) *Site {
 		s.board.Group(o.Group)
 	} else {
 		s.screen = &screen{group: &Group{Name: o.Group}}
+	}
+	if o.Changed != nil {
+		s.Group(o.Group).notify = func(_ protocol.Time, c *Change) { o.Changed(c) }
 	}
 	return s
 }
