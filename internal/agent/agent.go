@@ -59,6 +59,9 @@ type Agent struct {
 	routes   http.Handler
 	streams  atomic.Int64 // open event streams
 	streamed streamed
+	glance   glance
+	locals   locals
+	verifies chan struct{}
 	metrics  http.Handler
 
 	mu         sync.Mutex
@@ -94,7 +97,8 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	a := &Agent{options: o, clock: clock, level: new(slog.LevelVar), name: file.Name, started: time.Now(), timing: c.Timing,
 		here: make(chan struct{}), failed: make(chan struct{}), board: newBoard(), herald: newHerald(c.Timing.Renew),
 		candidates: make(map[uint64]*candidate), groups: make(map[string]int),
-		leads: make(map[string]*candidate), streamed: streamed{all: make(map[string]*candidate)}}
+		leads: make(map[string]*candidate), streamed: streamed{all: make(map[string]*candidate)},
+		locals: locals{all: make(map[string]*regent.LocalLease)}, verifies: make(chan struct{}, maxVerify)}
 	to := o.Log
 	if to == nil {
 		to = os.Stderr
@@ -153,6 +157,9 @@ func (a *Agent) run(ctx context.Context) error {
 		return err
 	}
 	notify("STATUS=takes part as " + a.name)
+	here, leave := context.WithCancel(ctx)
+	defer leave()
+	a.openGroups(here, m, &tasks)
 	<-ctx.Done()
 	return a.stop(m, s)
 }
@@ -238,7 +245,9 @@ func (a *Agent) enter(c *candidate) error {
 	limits := &a.file.Load().Limits
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch {
+	switch mode := a.modeOf(c.group); {
+	case mode != modeQuorum:
+		return fmt.Errorf("group %.40q is %s here (groups, in the configuration): hosts lead it, not programs", c.group, mode)
 	case a.closing:
 		return errStopping
 	case a.groups[c.group] == 0 && len(a.groups) >= limits.Groups:

@@ -14,8 +14,6 @@ import (
 // GroupInfo is what is known about a group.
 type GroupInfo struct {
 	Change
-	// Mode is the guarantee that the group gives.
-	Mode string `json:"mode"`
 	// Changes counts the leaderships that this agent saw.
 	Changes uint64 `json:"changes"`
 	// Remaining is how long the lease runs, if a program here leads; in nanoseconds, at the time of the answer.
@@ -158,7 +156,7 @@ func questions() []route {
 		{method: "GET", path: "/v1/history", needs: reader, says: "The last changes of all groups, with their causes, oldest first.",
 			out: map[int]any{200: History{}, 400: Refusal{}}, query: map[string]string{"limit": "how many at most; 100 if not given"}, serve: (*Agent).serveHistory},
 		{method: "GET", path: "/v1/groups/{group}/verify", needs: reader, says: "Ask the leader itself whether it leads: a proof, or 503.",
-			out: map[int]any{200: ProofInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveVerify},
+			out: map[int]any{200: ProofInfo{}, 404: Refusal{}, 409: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveVerify},
 		{method: "GET", path: "/v1/sessions", needs: reader, says: "The programs that take part through this agent.", out: map[int]any{200: SessionList{}},
 			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) {
 				answer(w, 200, SessionList{Sessions: a.sessions("")})
@@ -189,7 +187,7 @@ func (a *Agent) Status() StatusInfo {
 		out.Waiting = errJoining.Error()
 		return out
 	}
-	s := m.Status()
+	s, _, _ := a.glance.look(m)
 	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
 	out.Realtime, out.Leading = s.Realtime, s.Leading
 	out.Pauses = PauseInfo{Count: s.Pauses.Count, Median: s.Pauses.Median, P99: s.Pauses.P99, Longest: s.Pauses.Longest}
@@ -204,7 +202,8 @@ func (a *Agent) Members() []MemberInfo {
 		return nil
 	}
 	var out []MemberInfo
-	for _, p := range m.Members() {
+	_, peers, _ := a.glance.look(m)
+	for _, p := range peers {
 		i := MemberInfo{Name: p.Name, Self: p.Self, Heard: p.Heard, Silence: p.Silence, Incarnation: p.Incarnation,
 			RoundTrip: p.RoundTrip, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Trouble: p.Trouble}
 		if p.Addr.IsValid() {
@@ -226,7 +225,7 @@ func (a *Agent) serveMembers(w http.ResponseWriter, _ *http.Request) {
 // info shows a group.
 func (a *Agent) info(c *Change) GroupInfo {
 	_, n := a.board.group(c.Group)
-	out := GroupInfo{Change: *c, Mode: "quorum", Changes: n}
+	out := GroupInfo{Change: *c, Changes: n}
 	if k := a.leader(c.Group); k != nil && k.leadsNow() {
 		out.Remaining = k.remaining()
 	}
@@ -335,11 +334,20 @@ func (a *Agent) verify(ctx context.Context, group string) (*regent.Proof, error)
 	if err != nil {
 		return nil, err
 	}
-	if c, _ := a.board.group(group); c == nil {
+	c, _ := a.board.group(group)
+	if c == nil {
 		return nil, failf(http.StatusNotFound, "group %.40q: %w is known: nobody has campaigned for it, as far as %s knows", group, regent.ErrNoLeader, a.name)
+	}
+	if c.Mode != modeQuorum {
+		return nil, failf(http.StatusConflict, "group %s is %s: %w of it can be proven", group, c.Mode, regent.ErrNoLeader)
 	}
 	ctx, cancel := context.WithTimeout(ctx, actLimit)
 	defer cancel()
+	done, err := a.verifying(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	return m.Group(group).Verify(ctx)
 }
 

@@ -15,7 +15,14 @@ type Change struct {
 	Serial uint64 `json:"serial"`
 	// Time is the time of day at this host.
 	Time time.Time `json:"time"`
+	// Mode is the guarantee that the group gives: quorum, local or eventual.
+	Mode string `json:"mode"`
 	regent.View
+	// Support lists who supports the leader of a local group; Round numbers the leaderships of an eventual one, and
+	// BlockedFor is how long too few members have answered there.
+	Support    []string      `json:"support,omitempty"`
+	Round      uint64        `json:"round,omitempty"`
+	BlockedFor time.Duration `json:"blocked_for,omitempty"`
 }
 
 // board is what is known about all groups.
@@ -36,16 +43,24 @@ func newBoard() *board {
 	return &board{groups: make(map[string]*Change), changes: make(map[string]uint64), watchers: make(map[*watcher]struct{})}
 }
 
-// change takes note of a view. The member calls it, in order.
-func (b *board) change(v regent.View) {
+// change takes note of a view of a quorum group. The member calls it, in order.
+func (b *board) change(v regent.View) { b.add(Change{Mode: modeQuorum, View: v}) }
+
+// add takes note of a change, and gives it its number and time.
+func (b *board) add(next Change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.serial++
-	c := &Change{Serial: b.serial, Time: time.Now(), View: v}
-	if old := b.groups[v.Group]; v.Leader != "" && (old == nil || old.Token != v.Token) {
-		b.changes[v.Group]++
+	c := &next
+	old := b.groups[c.Group]
+	if old != nil && old.Mode != modeQuorum && c.Mode == modeQuorum {
+		return // the configuration says that this host has another group of that name
 	}
-	b.groups[v.Group] = c
+	b.serial++
+	c.Serial, c.Time = b.serial, time.Now()
+	if c.Leader != "" && (old == nil || old.Token != c.Token || old.Leader != c.Leader) {
+		b.changes[c.Group]++
+	}
+	b.groups[c.Group] = c
 	if len(b.recent) == keepChanges {
 		b.recent = slices.Delete(b.recent, 0, keepChanges/4)
 	}

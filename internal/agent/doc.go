@@ -7,8 +7,10 @@
 //	conn.go       programs on the unix socket (internal/session has the lines); voice.go: what they are told
 //	tree.go       what runners started, to be killed if they do not
 //	peer_*.go     who is at the other end, and whether it is dead
+//	modes.go      groups that hosts lead, and not programs: local and eventual ones
+//	glance.go     how the member is, without asking it each time
 //	board.go      what is known about all groups, for readers that must not trouble the member
-//	server.go     listeners, limits, who may do what
+//	server.go     listeners and limits; access.go: who may do what
 //	routes.go     the table of the HTTP interface, and what it all has in common
 //	api.go        questions; act.go: orders; roles.go: what load balancers ask
 //	stream.go     server-sent events; campaign.go: candidates over HTTP

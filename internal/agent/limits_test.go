@@ -107,65 +107,6 @@ func TestConnectionsAndStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// Clients that open connections and say little, ask for all there is and read nothing, or write without end, do not
-// keep a program from being told in time.
-func TestHostileClientsDoNotDelayTheElection(t *testing.T) {
-	h := open(t, 3, "limits: {connections: 300, streams: 100}\n")
-	a := h.agents[0]
-	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	stop := make(chan struct{})
-	attack := func(network, addr, first, again string) {
-		c, err := net.Dial(network, addr)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer c.Close()
-		_, _ = io.WriteString(c, first)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			_ = c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
-			if _, err := io.WriteString(c, again); err != nil {
-				return
-			}
-			time.Sleep(time.Millisecond) // wall clock: real sockets
-		}
-	}
-	for i := range 15 {
-		all.Go(func() {
-			attack("unix", a.socket, "{\"do\":\"hello\"}\n", fmt.Sprintf("{\"do\":\"view\",\"id\":%d,\"group\":\"g\"}\n", i+1))
-		})
-		all.Go(func() { attack("unix", a.socket, "{", "x") })
-		all.Go(func() { attack("tcp", a.http, "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n", "") })
-		all.Go(func() { attack("tcp", a.http, "GET / HTTP/1.1\r\n", "X: y\r\n") })
-		all.Go(func() {
-			attack("tcp", a.http, "POST /v1/groups/h/campaign HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n", " ")
-		})
-	}
-	lost := time.After(3 * time.Second)
-	select {
-	case <-l.Told():
-		t.Errorf("the program was told to stop: %v", l.Cause())
-	case <-lost:
-	}
-	if !l.Valid() {
-		t.Error("the lease is over")
-	}
-	if s := a.agent.Status(); s.Pauses.Longest > 500*time.Millisecond {
-		t.Errorf("the member paused for %v", s.Pauses.Longest)
-	}
-	close(stop)
-	all.Wait()
-}
-
 func TestAgentRefusesToStartWithTheReason(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

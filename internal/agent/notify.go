@@ -62,12 +62,11 @@ func (a *Agent) watchdog(ctx context.Context) {
 // answers says whether the member's loop answers in time. While there is no member yet, there is nothing that could be
 // stuck but this.
 func (a *Agent) answers(ctx context.Context, within time.Duration) bool {
-	m := a.member.Load()
-	if m == nil {
+	if a.member.Load() == nil {
 		return true
 	}
 	ok := make(chan bool, 1)
-	go func() { ok <- len(m.Members()) > 0 || ctx.Err() != nil }()
+	go func() { ok <- a.alive() || ctx.Err() != nil }()
 	select {
 	case yes := <-ok:
 		return yes

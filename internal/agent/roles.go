@@ -15,7 +15,7 @@ type RoleInfo struct {
 	// Name is the leader's: clients of sidecars compare it with their own. Empty if nobody leads.
 	Name  string `json:"name"`
 	Group string `json:"group"`
-	// Role is primary or replica, State running or waiting: words that load balancers' configurations know.
+	// Role is primary, standby_leader (of a part of the network only) or replica, State running or waiting: words that load balancers' configurations know.
 	Role  string `json:"role"`
 	State string `json:"state"`
 	Token uint64 `json:"token,omitempty"`
@@ -67,8 +67,11 @@ func knows(_ *Agent, i *RoleInfo) bool { return i.State == "running" && i.Name !
 // always: the agent answers at all.
 func always(*Agent, *RoleInfo) bool { return true }
 
-// never: this kind of leader is not offered here.
-func never(*Agent, *RoleInfo) bool { return false }
+// leadsLocally: this host leads its part of the network.
+func leadsLocally(_ *Agent, i *RoleInfo) bool { return i.Role == "standby_leader" }
+
+// lives: the member's loop runs.
+func lives(a *Agent, _ *RoleInfo) bool { return a.alive() }
 
 // asks are the role endpoints: path, sentence, question.
 var asks = []struct {
@@ -78,38 +81,39 @@ var asks = []struct {
 	{"primary", "200 while a program here leads the group, by a lease that runs at the moment of answering.", leads},
 	{"read-write", "As primary.", leads},
 	{"leader", "As primary: the leader of a quorum, never one of a partition only.", leads},
-	{"standby-leader", "200 while a program here leads its partition only; quorum groups have no such leader.", never},
+	{"standby-leader", "200 while this host leads its part of the network only, in a local group; quorum groups have no such leader.", leadsLocally},
+	{"standby_leader", "As standby-leader.", leadsLocally},
 	{"replica", "200 while the member is well and another one leads.", follows},
 	{"read-only", "200 while the member is well.", well},
 	{"health", "200 while the agent answers.", always},
-	{"liveness", "200 while the member's loop runs.", well},
+	{"liveness", "200 while the member's loop runs.", lives},
 	{"readiness", "200 while the member is well and knows of a leader.", knows},
 }
 
 // roles are the routes that load balancers and sidecars ask, for each group and for the default one.
 func roles() []route {
 	var all []route
-	both := func(path, says string, out map[int]any, serve func(*Agent, http.ResponseWriter, *http.Request)) {
+	both := func(path, says string, needs role, out map[int]any, serve func(*Agent, http.ResponseWriter, *http.Request)) {
 		for _, base := range []string{"/v1/groups/{group}/", "/"} {
 			text := says
 			if base == "/" {
 				text += " Of the default group."
 			}
 			for _, method := range []string{"GET", "OPTIONS"} { // GET answers HEAD too
-				all = append(all, route{method: method, path: base + path, says: text, out: out, serve: serve})
+				all = append(all, route{method: method, path: base + path, says: text, needs: needs, out: out, serve: serve})
 			}
 		}
 	}
 	for _, r := range asks {
-		both(r.path, r.says, map[int]any{200: RoleInfo{}, 404: Refusal{}, 503: RoleInfo{}}, roleHandler(r.ask))
+		both(r.path, r.says, nobody, map[int]any{200: RoleInfo{}, 404: Refusal{}, 503: RoleInfo{}}, roleHandler(r.ask))
 	}
-	both("sidecar", "Who leads, proven at the moment of answering; 503 and an empty name if nobody is.", map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: SidecarInfo{}}, (*Agent).serveSidecar)
-	both("cluster", "The council with its roles in the group.", map[int]any{200: ClusterInfo{}, 404: Refusal{}}, (*Agent).serveCluster)
+	both("sidecar", "Who leads, proven at the moment of answering; 503 and an empty name if nobody is.", reader, map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: SidecarInfo{}}, (*Agent).serveSidecar)
+	both("cluster", "The council with its roles in the group.", reader, map[int]any{200: ClusterInfo{}, 404: Refusal{}}, (*Agent).serveCluster)
 	all = append(all,
-		route{method: "GET", path: "/v1/groups/{group}/sse", stream: true, says: "As sidecar, whenever that changes.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream},
-		route{method: "GET", path: "/sse", stream: true, says: "As sidecar, whenever that changes. Of the default group.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream},
+		route{method: "GET", path: "/v1/groups/{group}/sse", needs: reader, stream: true, says: "As sidecar, whenever that changes.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream},
+		route{method: "GET", path: "/sse", needs: reader, stream: true, says: "As sidecar, whenever that changes. Of the default group.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream},
 		route{method: "GET", path: "/patroni", says: "What is known about the default group; always 200.", out: map[int]any{200: RoleInfo{}, 404: Refusal{}}, serve: roleHandler(always)},
-		route{method: "GET", path: "/history", says: "The leaderships of the default group: token, leader, cause, time.", out: map[int]any{200: [][]any{}, 404: Refusal{}}, serve: (*Agent).servePatroniHistory})
+		route{method: "GET", path: "/history", needs: reader, says: "The leaderships of the default group: token, leader, cause, time.", out: map[int]any{200: [][]any{}, 404: Refusal{}}, serve: (*Agent).servePatroniHistory})
 	return all
 }
 
@@ -119,8 +123,12 @@ func (a *Agent) role(group string) RoleInfo {
 	if c, _ := a.board.group(group); c != nil {
 		i.Name, i.Token, i.Cause = c.Leader, c.Token, c.Cause
 	}
-	if m := a.member.Load(); m != nil && m.Status().Waiting == "" {
+	if a.member.Load() != nil { // one that has joined once takes part until it leaves
 		i.State = "running"
+	}
+	if a.locals.valid(group) {
+		i.Name, i.Role = a.name, "standby_leader"
+		return i
 	}
 	k := a.leader(group)
 	if k == nil {

@@ -124,17 +124,46 @@ func (a *Agent) serveEvents(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	defer s.done()
+	_ = a.watch(q.Context(), s)
+}
+
+// A sink takes events: a stream over HTTP, or whoever watches in this process.
+type sink interface {
+	put(event string, data any) error
+	flush() error
+}
+
+// Watch calls f with what GET /v1/events sends, until ctx ends or f fails.
+func (a *Agent) Watch(ctx context.Context, f func(event string, e StreamEvent) error) error {
+	return a.watch(ctx, sinkFunc(f))
+}
+
+type sinkFunc func(event string, e StreamEvent) error
+
+func (f sinkFunc) put(event string, data any) error { return f(event, data.(StreamEvent)) }
+func (f sinkFunc) flush() error                     { return nil }
+
+func (a *Agent) watch(ctx context.Context, s sink) error {
 	watch, present := a.board.watch("", streamDepth)
 	defer a.board.unwatch(watch)
 	for _, c := range present {
-		if s.put("group", a.event(c)) != nil {
-			return
+		if err := s.put("group", a.event(c)); err != nil {
+			return err
 		}
 	}
-	if s.say("synced", StreamEvent{}) != nil || s.say("pulse", a.pulse()) != nil {
-		return
+	if err := s.put("synced", StreamEvent{}); err != nil {
+		return err
 	}
-	a.follow(q.Context(), s, watch, pulseEvery, func() error { return s.say("pulse", a.pulse()) })
+	beat := func() error {
+		if err := s.put("pulse", a.pulse()); err != nil {
+			return err
+		}
+		return s.flush()
+	}
+	if err := beat(); err != nil {
+		return err
+	}
+	return a.follow(ctx, s, watch, pulseEvery, beat)
 }
 
 func (a *Agent) serveGroupEvents(w http.ResponseWriter, q *http.Request) {
@@ -159,11 +188,11 @@ func (a *Agent) serveGroupEvents(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 	}
-	a.follow(q.Context(), s, watch, commentEvery, s.comment)
+	_ = a.follow(q.Context(), s, watch, commentEvery, s.comment)
 }
 
 // follow passes changes on until the reader goes or the agent ends.
-func (a *Agent) follow(ctx context.Context, s *stream, watch *watcher, every time.Duration, beat func() error) {
+func (a *Agent) follow(ctx context.Context, s sink, watch *watcher, every time.Duration, beat func() error) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -188,10 +217,10 @@ func (a *Agent) follow(ctx context.Context, s *stream, watch *watcher, every tim
 		case <-ticker.C:
 			err = beat()
 		case <-ctx.Done():
-			return
+			return context.Cause(ctx)
 		}
 		if err != nil {
-			return
+			return err
 		}
 	}
 }
@@ -216,5 +245,5 @@ func (a *Agent) pulse() StreamEvent {
 
 // unheard is what is known about a group that nobody has heard of.
 func (a *Agent) unheard(group string) *Change {
-	return &Change{Time: time.Now(), View: regent.View{Group: group, Cause: regent.Cause{Why: why.Started}}}
+	return &Change{Time: time.Now(), Mode: a.modeOf(group), View: regent.View{Group: group, Cause: regent.Cause{Why: why.Started}}}
 }

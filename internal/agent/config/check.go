@@ -44,6 +44,7 @@ func (f *File) Check() error {
 	if f.Prefer < 0 {
 		fail("prefer %v: must not be negative; leave it out to let leaders stay", f.Prefer)
 	}
+	f.checkGroups(fail)
 	if f.StopGrace < 0 {
 		fail("stop_grace %v: must not be negative", f.StopGrace)
 	}
@@ -108,6 +109,26 @@ func (f *File) checkCouncil(fail failer) {
 	if f.Bind != "" {
 		if err := address(f.Bind); err != nil {
 			fail("bind: %w", err)
+		}
+	}
+}
+
+// checkGroups looks at the groups that hosts lead.
+func (f *File) checkGroups(fail failer) {
+	seen := make(map[string]bool)
+	for _, g := range f.Groups {
+		if g.Name == "" || len(g.Name) > 255 || seen[g.Name] {
+			fail("groups: name %.40q: must be unique and have 1 to 255 bytes", g.Name)
+		}
+		seen[g.Name] = true
+		if g.Mode != "local" && g.Mode != "eventual" {
+			fail("groups: mode %q of %s: must be local or eventual; quorum groups need not be listed", g.Mode, g.Name)
+		}
+		if err := elector.Kind(g.Elector).Check(); err != nil {
+			fail("groups: %s: %w", g.Name, err)
+		}
+		if g.Elector != "" && g.Mode != "eventual" {
+			fail("groups: %s: elector %s: only eventual groups have one", g.Name, g.Elector)
 		}
 	}
 }

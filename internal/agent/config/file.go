@@ -40,6 +40,8 @@ type File struct {
 	HTTP   HTTP   `yaml:"http"`
 	// DefaultGroup is the group that paths without a group are about.
 	DefaultGroup string `yaml:"default_group"`
+	// Groups are those that this host takes part in by itself, because hosts lead them, and not programs.
+	Groups []Group `yaml:"groups"`
 	// StopGrace is how long programs may take to stop when the agent stops.
 	StopGrace time.Duration `yaml:"stop_grace"`
 	Limits    Limits        `yaml:"limits"`
@@ -66,6 +68,15 @@ func (m *Member) addresses() []string {
 		return m.Addresses
 	}
 	return append([]string{m.Address}, m.Addresses...)
+}
+
+// A Group is one that hosts lead.
+type Group struct {
+	Name string `yaml:"name"`
+	// Mode is local (one leader in every part of the network) or eventual (all agree in the end).
+	Mode string `yaml:"mode"`
+	// Elector is of an eventual group.
+	Elector string `yaml:"elector"`
 }
 
 // Timing sets single constants; see regent.Timing. Zero leaves what the profile has.
