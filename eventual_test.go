@@ -197,3 +197,24 @@ func TestToleratedIsAMinorityAndLeavesTwo(t *testing.T) {
 		}
 	}
 }
+
+// In a square without diagonals everybody hears two others, and nobody hears all.
+func TestViewSaysThatNobodyIsAccessible(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, "a", "b", "c", "d")
+		h.rule("cut a c both")
+		h.rule("cut b d both")
+		groups := h.eventual("g", elector.Stable, "a", "b", "c", "d")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for v := range groups["a"].Watch(ctx) {
+			if v.NoAccess {
+				if !strings.Contains(v.String(), "nobody accessible") {
+					t.Errorf("it reads %v", v)
+				}
+				return
+			}
+		}
+		t.Error("not in a minute")
+	})
+}

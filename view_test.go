@@ -9,7 +9,7 @@ import (
 )
 
 func TestViewsAreReadAsTheyAreWritten(t *testing.T) {
-	for k := why.Unexplained; k <= why.NoAccess; k++ {
+	for k := why.Unexplained; k <= why.Stalled; k++ {
 		v := View{Group: "g", Leader: "a", Token: 7, Mine: true, Cause: Cause{Why: k, Member: "b", Bound: time.Second}, At: 12}
 		b, err := json.Marshal(v)
 		if err != nil {

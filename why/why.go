@@ -30,10 +30,13 @@ const (
 	Closed       = Kind(protocol.Closed)       // the member is leaving
 	Doubted      = Kind(protocol.Doubted)      // Member doubts the leader, or knows of a later election
 	NoAccess     = Kind(protocol.NoAccess)     // one leader after another fails: nobody has good links with all others
+	AllAgree     = Kind(protocol.AllAgree)     // all members agree on who is one; Member manages what was lost
+	Excluded     = Kind(protocol.Excluded)     // the others agreed that this member has failed
+	Stalled      = Kind(protocol.Stalled)      // the link to Member is broken, and only that, for Bound
 )
 
 // last is the highest kind that has a name.
-const last = NoAccess
+const last = Stalled
 
 // String names the kind, such as "lease expired".
 func (k Kind) String() string { return protocol.CauseCode(k).String() }
