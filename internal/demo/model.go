@@ -186,7 +186,7 @@ func (m *model) elect(g *election, e *town.Event, at time.Duration, since func(i
 			entry.Text = fmt.Sprintf("%s leads locally, for %s", e.Member, strings.Join(e.Support, " "))
 		}
 		if !g.aside(e.Local) {
-			g.change(at, entry.Text)
+			g.gain(at, e.Member)
 		}
 	case town.Stops:
 		if r := g.reign(e.Member, e.Token, e.Local); r != nil {
@@ -279,12 +279,23 @@ func (m *model) trusts(g *election, e *town.Event, at time.Duration, entry *web.
 	}
 }
 
+// gain notes that a group has a leader, and why it needed one.
+func (g *election) gain(at time.Duration, member string) {
+	cause := "elected " + member
+	if g.lost {
+		cause += ", after: " + g.cause
+	}
+	g.change(at, cause)
+}
+
 // lose notes why a group has no leader. What is heard first counts: others find out later, and only what they see.
 func (g *election) lose(at time.Duration, cause string) {
-	if !g.lost {
-		g.change(at, cause)
-		g.lost = true
+	// Who is cut off does not see the leader that others have.
+	if r := g.sole(); g.lost || r != nil && r.until > at {
+		return
 	}
+	g.change(at, cause)
+	g.lost = true
 }
 
 // change notes that the leader of a group, or its absence, changed.
@@ -297,7 +308,10 @@ func (g *election) change(at time.Duration, cause string) {
 func (g *election) begin(e *town.Event, at time.Duration) {
 	g.number++
 	r := &reign{id: fmt.Sprintf("%s/%s/%d", g.mode, g.name, g.number), member: e.Member, token: e.Token, from: at,
-		until: at + e.Remaining, length: e.Remaining, local: e.Local, support: e.Support}
+		length: e.Remaining, local: e.Local, support: e.Support}
+	if e.Remaining > 0 {
+		r.until = at + e.Remaining
+	}
 	g.reigns = append(g.reigns, r)
 	if n := len(g.reigns) - reignsKept; n > 0 {
 		g.reigns = slices.Delete(g.reigns, 0, n)

@@ -77,6 +77,7 @@ func TestRecordedRunInTheBrowser(t *testing.T) {
 	if got := ask[[]string](p, areas); len(got) != 2 || got[0] != "a b" || got[1] != "d" {
 		t.Errorf("in the middle the areas are %q", got)
 	}
+	p.pictured("replay.png", 1280, false)
 	p.do(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur()`))
 	for i := range 3 {
 		p.press(kb.ArrowRight)

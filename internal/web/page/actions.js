@@ -19,6 +19,8 @@ function possible() {
   if (!c) return state.about.actions.filter((a) => a.on === 'all');
   const states = c.kind === 'member' ? c.names.map((n) => state.members.get(n)?.state)
     : c.kind === 'link' ? [state.links.get(c.names.join('>')), state.links.get([...c.names].reverse().join('>'))].map((l) => (l?.made ? 'made' : l?.state)) : [''];
+  // A group can be given up by its leader, where it has one and there is a lease to give up.
+  if (c.kind === 'group' && !(state.groups.get(c.key)?.mode === 'quorum' && state.groups.get(c.key).leaders?.some((l) => !l.local))) return [];
   return state.about.actions.filter((a) => a.on === c.kind && (!a.if || states.some((s) => a.if.includes(s))));
 }
 
@@ -44,8 +46,8 @@ function render() {
     box.replaceChildren(el('p', { class: 'hint' }, hint), el('div', { class: 'actions' }, list.map((a) => button(a))));
     return;
   }
-  box.replaceChildren(el('strong', {}, title()), el('div', { class: 'actions', role: 'group', 'aria-label': `What to do to ${title()}` }, list.flatMap((a) => buttons(a, group))),
-    list.length ? null : el('p', { class: 'hint' }, 'Nothing can be done here.'));
+  const can = el('div', { class: 'actions', role: 'group', 'aria-label': `What to do to ${title()}` }, list.flatMap((a) => buttons(a, group)));
+  box.replaceChildren(el('strong', {}, title()), list.length ? can : el('p', { class: 'hint' }, 'Nothing can be done here.'));
 }
 
 function buttons(a, group) {

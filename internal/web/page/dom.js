@@ -73,6 +73,11 @@ function figures(x) {
   return x.toFixed(abs >= 100 ? 0 : abs >= 10 ? 1 : 2).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
 }
 
+// round shortens lengths of time within a text, such as 89.884257ms.
+export function round(said) {
+  return said.replace(/(\d+\.\d+)(ns|µs|ms|s)\b/g, (_, x, unit) => `${figures(Number(x))}${unit}`);
+}
+
 // stamp shows an instant since the source began.
 export function stamp(ns) {
   return `${(ns / 1000 / MS).toFixed(3)} s`;

@@ -1,6 +1,6 @@
 // The table of groups. Only the rows that can be seen exist, so that thousands are as smooth as ten.
 
-import { attr, byId, colour, el, length, text } from './dom.js';
+import { attr, byId, colour, el, length, round, text } from './dom.js';
 import { choose, now, show, state } from './state.js';
 
 const HEIGHT = 36;
@@ -133,29 +133,29 @@ function fill(r, i) {
   r.node.dataset.group = k;
   const real = (g.leaders ?? []).filter((l) => g.mode !== 'quorum' || !l.local);
   const local = (g.leaders ?? []).filter((l) => g.mode === 'quorum' && l.local);
-  r.node.classList.toggle('bad', g.mode !== 'local' && real.length > 1);
+  r.node.classList.toggle('bad', (g.mode === 'quorum' || g.mode === 'consistent') && real.length > 1);
   text(r.cells.name, g.name);
   text(r.cells.mode, g.mode);
   const signature = [...real, ...local].map((l) => l.member + (l.local ? '*' : '')).join(' ') + [...state.members.keys()].length;
   if (r.signature !== signature) {
     r.signature = signature;
-    r.cells.leader.replaceChildren(...(real.length ? real : [null]).map((l) => (l ? badge(l) : el('em', {}, 'none'))), ...local.map(badge));
+    r.cells.leader.replaceChildren(...(real.length ? real : [null]).map((l) => (l ? badge(l) : el('em', {}, 'none'))), ...local.map((l) => badge(l, true)));
   }
   text(r.cells.token, real.map((l) => l.token ?? l.term ?? '').filter(Boolean).join(' '));
-  text(r.cells.cause, g.cause ?? '');
+  text(r.cells.cause, round(g.cause ?? ''));
   attr(r.cells.cause, 'title', g.cause ?? '');
   lease(r, now());
 }
 
-function badge(l) {
+function badge(l, marked) {
   return el('span', { class: `badge ${colour(state, l.member)}`, title: l.support ? `supported by ${l.support.join(', ')}` : '' },
-    l.member, l.local ? el('small', {}, 'local') : null);
+    l.member, marked ? el('small', {}, 'local') : null);
 }
 
 function lease(r, at) {
   const g = r.group;
   const lead = g.leaders?.find((l) => l.until && (g.mode !== 'quorum' || !l.local));
-  text(r.cells.changed, g.changed ? `${length(coarse(at - g.changed))} ago` : '');
+  text(r.cells.changed, g.changed ? ago(at - g.changed) : '');
   r.bar.hidden = !lead;
   if (!lead) return text(r.left, '');
   const left = Math.max(0, lead.until - at);
@@ -164,10 +164,11 @@ function lease(r, at) {
   text(r.left, length(Math.round(left / 1e7) * 1e7));
 }
 
-// coarse rounds ages down, so that they do not flicker.
-function coarse(ns) {
+// ago shows how long something is past, rounded down so that it does not flicker.
+function ago(ns) {
+  if (ns < 1e8) return 'now';
   const unit = ns < 10e9 ? 1e8 : 1e9;
-  return Math.max(0, Math.floor(ns / unit) * unit);
+  return `${length(Math.floor(ns / unit) * unit)} ago`;
 }
 
 let drawn = 0;

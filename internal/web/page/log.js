@@ -1,6 +1,6 @@
 // The log of events with their causes, newest first.
 
-import { byId, colour, el, keep, stamp } from './dom.js';
+import { byId, colour, el, keep, round, stamp } from './dom.js';
 import { shownGroup, state } from './state.js';
 
 const SHOWN = 150;
@@ -32,5 +32,5 @@ function concerns(e) {
 function entry(key) {
   const e = state.log.get(key);
   return el('li', { class: e.tone ?? '' }, el('time', { class: 'number' }, stamp(e.at)),
-    el('span', { class: `dot ${e.member ? colour(state, e.member) : ''}` }), el('span', {}, e.text, e.group ? el('small', {}, ` ${e.group}`) : null));
+    el('span', { class: `dot ${e.member ? colour(state, e.member) : ''}` }), el('span', { title: e.text }, round(e.text), e.group ? el('small', {}, ` ${e.group}`) : null));
 }

@@ -28,19 +28,25 @@ export function frame(at) {
 }
 
 function table() {
-  const head = el('tr', {}, ['Member', 'State', 'Leads', 'Own pauses: median', '99 %', 'longest', 'Packets in', 'out'].map((t) => el('th', { scope: 'col' }, t)));
-  const rows = [...state.members.values()].map((m) => el('tr', {},
+  const all = [...state.members.values()];
+  // Columns of which nobody knows anything are left out.
+  const shown = columns.filter((c) => all.some((m) => c.of(m) !== undefined));
+  const head = el('tr', {}, ['Member', 'State', ...shown.map((c) => c.label)].map((t) => el('th', { scope: 'col' }, t)));
+  const rows = all.map((m) => el('tr', {},
     el('th', { scope: 'row' }, el('span', { class: `badge ${colour(state, m.name)}` }, m.name)),
-    el('td', { title: m.trouble ?? '', class: m.state === 'up' && !m.trouble ? '' : 'warn' }, m.trouble ? `${m.state}: ${m.trouble}` : m.state),
-    number(m.leading ?? 0),
-    number(m.pauses && length(m.pauses.median)), number(m.pauses && length(m.pauses.p99)), number(m.pauses && length(m.pauses.longest)),
-    number(m.packetsIn), number(m.packetsOut)));
+    el('td', { class: m.state === 'up' && !m.trouble ? '' : 'warn' }, m.trouble ? `${m.state}: ${m.trouble}` : m.state),
+    shown.map((c) => el('td', { class: 'number' }, String(c.of(m) ?? '')))));
   byId('members-table').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));
 }
 
-function number(value) {
-  return el('td', { class: 'number' }, value === undefined || value === null ? '' : String(value));
-}
+const columns = [
+  { label: 'Leads', of: (m) => m.leading ?? 0 },
+  { label: 'Own pauses: median', of: (m) => m.pauses && length(m.pauses.median) },
+  { label: '99 %', of: (m) => m.pauses && length(m.pauses.p99) },
+  { label: 'longest', of: (m) => m.pauses && length(m.pauses.longest) },
+  { label: 'Packets in', of: (m) => m.packetsIn },
+  { label: 'out', of: (m) => m.packetsOut },
+];
 
 function matrix() {
   const names = [...state.members.keys()];

@@ -1,6 +1,6 @@
 // Who led when: a row for each group, in which a gap or an overlap is seen at once.
 
-import { along, attr, byId, colour, draw, el, explain, keep, length, rove, stamp, text } from './dom.js';
+import { along, attr, byId, colour, draw, el, explain, keep, length, rove, round, stamp, text } from './dom.js';
 import { now, show, shownGroup, state, touch } from './state.js';
 
 const ROWS = 8;
@@ -139,7 +139,7 @@ function bar(id) {
     if (!n) return [''];
     const end = n.to ? `to ${stamp(n.to)}: ${length(n.to - n.from)}` : 'and still does';
     return [`${n.member} led ${n.group}${n.local ? ' as local leader' : ''}`, `from ${stamp(n.from)} ${end}`, n.token ? `token ${n.token}` : '',
-      n.cause ? `ended because: ${n.cause}` : '', n.evidence ?? ''];
+      n.cause ? `ended because: ${round(n.cause)}` : '', n.evidence ?? ''];
   });
   return b;
 }

@@ -42,12 +42,13 @@ func (l *lead) stands(at time.Duration) bool { return l.until == 0 || l.until > 
 // link returns how to hears from: what is wrong with the link, and what its last packet proved.
 func (w *world) link(from, to string) web.Link {
 	l := web.Link{From: from, To: to, State: web.Unknown}
-	if p := w.bounds[[2]string{from, to}]; p.any {
+	p := w.bounds[[2]string{from, to}]
+	switch both := w.members[from].state == web.Up && w.members[to].state == web.Up; {
+	case both && p.known:
+		l.State, l.Bound = web.Fast, p.bound
+	case both && p.any:
 		l.State = web.Slow
-		if p.known {
-			l.State, l.Bound = web.Fast, p.bound
-		}
-	} else if w.members[from].state == web.Up && w.members[to].state == web.Up {
+	case both:
 		l.State = web.Fast // nothing is wrong with it, and the trace has no packets
 	}
 	for i := range w.faults {
@@ -61,7 +62,9 @@ func (w *world) link(from, to string) web.Link {
 			l.State, l.Bound = web.Cut, 0
 			return l
 		default:
-			l.State = web.Slow
+			if l.State != web.Unknown {
+				l.State = web.Slow
+			}
 		}
 	}
 	return l
