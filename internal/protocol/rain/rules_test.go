@@ -1,0 +1,182 @@
+package rain
+
+import (
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/link"
+)
+
+func TestTheNextChangeWaitsForTheRecovery(t *testing.T) {
+	r := newRig(t, 5, nil)
+	lose := func(j int) {
+		for i := range 5 {
+			if i != j && r.group(i).peers[j].up {
+				r.both(i, j, false)
+			}
+		}
+		r.run()
+	}
+	lose(4)
+	lose(3)
+	if v := r.group(0).view; v.Number.Vid != 2 || v.Failed != protocol.NewSet(4) {
+		t.Fatalf("TestTheNextChangeWaitsForTheRecovery: the next change did not wait: %+v", v)
+	}
+	r.group(0).onRecovered(r.now)
+	r.run()
+	if v := r.group(1).view; v.Number.Vid != 3 || v.Failed != protocol.NewSet(3) || !v.Unfinished.Empty() {
+		t.Errorf("TestTheNextChangeWaitsForTheRecovery: after the recovery the view is %+v", v)
+	}
+}
+
+func TestWhatADeadManagerDidNotRecoverIsNamed(t *testing.T) {
+	r := newRig(t, 5, nil)
+	for _, j := range []int{4, 0} {
+		for i := range 5 {
+			if i != j && r.group(i).peers[j].up {
+				r.both(i, j, false)
+			}
+		}
+		r.run()
+	}
+	v := r.group(1).view
+	if v.Manager != 1 || v.Failed != protocol.NewSet(0) || v.Unfinished != protocol.NewSet(4) {
+		t.Errorf("TestWhatADeadManagerDidNotRecoverIsNamed: %+v", v)
+	}
+}
+
+// joiner returns a dead member 0 of three that holds the lease with token 9, sees the two others waiting, and has the given view.
+func joiner(t *testing.T, v View) *group {
+	t.Helper()
+	m, err := New(gatedConfig(3), &authority{inc: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.inc = 1
+	g := m.group("g")
+	g.open, g.phase, g.known, g.view = true, Joining, true, v
+	g.lease = lease{wanted: true, token: 9, tenure: 1, until: protocol.Never}
+	m.horizons[0] = protocol.Never
+	for j := range 2 {
+		p := &g.peers[j+1]
+		p.up, p.spoke, p.said = true, true, State{Phase: Joining}
+	}
+	g.rules(1)
+	return g
+}
+
+func TestWhoBeginsAnewBuildsOnTheLastView(t *testing.T) {
+	old := View{Number: Number{1, 1}, Members: protocol.Everyone(3)}
+	last := View{Number: Number{4, 3}, Members: protocol.NewSet(1, 2), Failed: protocol.NewSet(0), Manager: 1}
+	g := joiner(t, old)
+	if g.phase == Alive {
+		t.Fatal("it began before it had asked anybody")
+	}
+	g.onAnswer(1, &Answer{Token: 9, Known: true, View: last})
+	g.rules(2)
+	if g.phase != Alive || g.view.Parent != last.Number || g.view.Number != (Number{9, 4}) {
+		t.Errorf("TestWhoBeginsAnewBuildsOnTheLastView: it is %v in %+v", g.phase, g.view)
+	}
+	if g.view.Joined != protocol.Everyone(3) || g.view.Failed != last.Members || !g.view.Unfinished.Has(0) {
+		t.Errorf("all have died, and what was not recovered is not: %+v", g.view)
+	}
+}
+
+func TestForgottenViewsDoNotCount(t *testing.T) {
+	g := joiner(t, View{})
+	g.onAnswer(1, &Answer{Token: 9})
+	g.rules(2)
+	if g.phase == Alive {
+		t.Error("TestForgottenViewsDoNotCount: 2 might know of a view that 1 has forgotten")
+	}
+	g.onAnswer(2, &Answer{Token: 8, Known: true})
+	g.rules(3)
+	if g.phase == Alive {
+		t.Error("TestForgottenViewsDoNotCount: the answer was to another lease")
+	}
+	g.onAnswer(2, &Answer{Token: 9})
+	g.rules(4)
+	if g.phase != Alive {
+		t.Error("TestForgottenViewsDoNotCount: all have answered, and nobody knows of anything")
+	}
+}
+
+// living returns a member 0 of three that has just been taken in.
+func living(t *testing.T) *group {
+	t.Helper()
+	g := joiner(t, View{})
+	g.onAnswer(1, &Answer{Token: 9, Known: true})
+	g.rules(2)
+	if g.phase != Alive {
+		t.Fatal("it is not alive")
+	}
+	return g
+}
+
+func TestLeaveCountsFromTheQuestion(t *testing.T) {
+	g := living(t)
+	m := g.m
+	asked := protocol.Time(time.Second)
+	m.out = protocol.Effects{}
+	g.question(asked)
+	if len(m.out.Send) != 2 || g.stay.end != 0 {
+		t.Fatalf("it sends %v, and may go on until %v before anybody has answered", m.out.Send, g.stay.end)
+	}
+	at := m.out.Send[0].Message.(*Stay).At
+	m.onStays(asked.Add(100*time.Millisecond), protocol.Ident{Rank: 1, Inc: 1}, &Stays{Group: "g", Inc: 1, At: at})
+	if want := asked.Add(m.cfg.Rho.WaitAtMost(m.cfg.Stay)); g.stay.end != want {
+		t.Errorf("TestLeaveCountsFromTheQuestion: it may go on until %v, want %v", g.stay.end, want)
+	}
+	for _, a := range []Stays{{Group: "g", Inc: 2, At: at + 5}, {Group: "g", Inc: 1, At: at.Add(time.Hour)}} {
+		m.onStays(asked.Add(150*time.Millisecond), protocol.Ident{Rank: 2, Inc: 1}, &a)
+	}
+	if want := asked.Add(m.cfg.Rho.WaitAtMost(m.cfg.Stay)); g.stay.end != want {
+		t.Errorf("TestLeaveCountsFromTheQuestion: it took the answer to a question that it did not ask: until %v", g.stay.end)
+	}
+	g.expire(g.stay.end - 1)
+	if g.phase != Alive {
+		t.Error("it is dead before its leave is over")
+	}
+	g.expire(g.stay.end)
+	if g.phase == Alive {
+		t.Error("it goes on after its leave is over")
+	}
+}
+
+func TestOnlyMembersAreToldThatTheyMayStay(t *testing.T) {
+	g := living(t)
+	m := g.m
+	var err error
+	if m.links, err = link.New(m.cfg.links(1)); err != nil {
+		t.Fatal(err)
+	}
+	g.view.Members.Remove(2)
+	m.out = protocol.Effects{}
+	m.onStay(protocol.Ident{Rank: 1, Inc: 1}, &Stay{Group: "g", Inc: 1, At: 7})
+	m.onStay(protocol.Ident{Rank: 2, Inc: 1}, &Stay{Group: "g", Inc: 1, At: 7})
+	if len(m.out.Send) != 1 || m.out.Send[0].To != 1 {
+		t.Errorf("TestOnlyMembersAreToldThatTheyMayStay: answers %+v", m.out.Send)
+	}
+}
+
+func TestADeadMemberIsNotRevivedByAViewThatItDiedIn(t *testing.T) {
+	g := living(t)
+	g.told = g.view.Number
+	v := g.view
+	g.die(protocol.Cause{})
+	if g.phase != Stopping {
+		t.Fatalf("a member with a program is %v when it dies", g.phase)
+	}
+	g.onStopped(5)
+	v.Number.Token, v.Manager = 10, 1
+	g.install(6, v, "told")
+	if g.phase != Joining {
+		t.Errorf("announced once more, the view makes it %v", g.phase)
+	}
+	v.Number.Vid++
+	g.install(7, v, "told")
+	if g.phase != Alive {
+		t.Errorf("taken in by the next it is %v", g.phase)
+	}
+}
