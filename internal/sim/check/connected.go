@@ -50,7 +50,7 @@ func (c *Connected) look(t sim.Real) error {
 			link := sim.Record{Node: a, Inc: c.truth.Ident(a).Inc}
 			link.Peer = c.truth.Ident(b)
 			mine, other := c.histories.ends(&link)
-			switch inside := c.end.core.Has(b); {
+			switch inside := c.end.core.Has(b) && link.Inc != 0 && link.Peer.Inc != 0; { // who does not know its incarnation has no links
 			case inside && (!up(*mine) || *mine != *other):
 				return Violatedf(c.Name(), t, "%v is at %d of its link to %v, which is at %d", a, *mine, link.Peer, *other)
 			case !inside && up(*mine):

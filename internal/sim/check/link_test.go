@@ -241,6 +241,10 @@ func TestInTheEndTheCoreIsConnected(t *testing.T) {
 3s c start`, "a is at 3"},
 		{"it does not stay so", healed + `
 2.5s a link to=b seq=2 why=tout`, "makes transition 2 of its link to b/1 (tout)"},
+		{"one who does not know who it is has no links", `
+0.5s b/0 restart
+1s - phase why=liveness members=ab
+3s c start`, ""},
 		{"a link to one who is not there", healed + `
 1.3s a link to=c seq=1
 3s c start`, "which is down"},
