@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -54,7 +55,7 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 	narrow(nc)
 	var writer sync.WaitGroup
 	writer.Go(c.write)
-	host, err := session.HostLow()
+	host, err := clock.HostLow()
 	if err != nil {
 		c.say(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
@@ -134,7 +135,7 @@ func (c *conn) writeEnds(to *json.Encoder) error {
 
 // tellable puts an end into an event: as an instant of the host's clock, rounded down, and how far it is off.
 func (a *Agent) tellable(e *session.Event, end regent.Instant) *session.Event {
-	host, err := session.HostLow() // first: what passes until the next line makes the end earlier
+	host, err := clock.HostLow() // first: what passes until the next line makes the end earlier
 	left := end.Sub(a.now())
 	if err == nil && left > 0 {
 		e.Until, e.Remaining = int64(host.Add(left)), left

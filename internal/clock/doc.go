@@ -4,6 +4,7 @@
 //	PROTOCOLS §1.2 increasing samples    clock.go
 //	PROTOCOLS §1.2 suspends and jumps    watch.go
 //	PROTOCOLS §1.2 rate against peers    rates.go
+//	the same clock for all processes of a host, for what they tell one another    host_*.go
 //
 // Promises between members compare lengths of time, so a lease clock must advance at the rate of real time, within ρ, and
 // that whatever happens to the machine. Two clocks that every program has at hand do not: monotonic time stops while the

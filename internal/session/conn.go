@@ -52,8 +52,8 @@ func Dial(ctx context.Context, path string) (*Conn, error) {
 }
 
 // New makes a connection of one that was opened already.
-func New(ctx context.Context, conn net.Conn, clock clock.Clock) (*Conn, error) {
-	c := &Conn{conn: conn, clock: clock, waits: make(map[uint64]chan Event), leases: make(map[uint64]*Lease),
+func New(ctx context.Context, conn net.Conn, own clock.Clock) (*Conn, error) {
+	c := &Conn{conn: conn, clock: own, waits: make(map[uint64]chan Event), leases: make(map[uint64]*Lease),
 		watches: make(map[uint64]func(Event)), gone: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	in := NewReader(conn, maxLine)
@@ -72,7 +72,7 @@ func New(ctx context.Context, conn net.Conn, clock clock.Clock) (*Conn, error) {
 
 // greet speaks first, so that the agent knows which of its languages is spoken, and reads what the agent says of itself.
 func (c *Conn) greet(in *Reader) error {
-	before, err := HostLow()
+	before, err := clock.HostLow()
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c *Conn) greet(in *Reader) error {
 	if c.hello.Version != Version {
 		return fmt.Errorf("speaks version %d, this program %d: upgrade the older of the two", c.hello.Version, Version)
 	}
-	after, err := HostHigh()
+	after, err := clock.HostHigh()
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *Conn) Greeting() Event { return c.hello }
 // own turns an instant of the clock of the host into one of this process's, rounded down.
 func (c *Conn) own(host int64) protocol.Time {
 	mine := c.clock.Now()
-	now, err := HostHigh()
+	now, err := clock.HostHigh()
 	if err != nil {
 		return 0
 	}

@@ -5,7 +5,6 @@
 //	read.go     reading them: bounded, strict
 //	conn.go     a connection of a program: requests, answers
 //	lease.go    a leadership as the program sees it
-//	host_*.go   the clock that they share
 //
 // # Lines
 //

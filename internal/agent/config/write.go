@@ -32,6 +32,14 @@ func (d Draft) For(name string) Draft {
 func (d Draft) YAML() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	d.council(line)
+	d.member(line)
+	d.interfaces(line)
+	return b.String()
+}
+
+// council writes who there is.
+func (d Draft) council(line func(string, ...any)) {
 	line("# Regent agent on member %s. Check changes with: regent config check FILE", d.Name)
 	line("")
 	line("# Which member of the council this host is. The only line that differs between hosts.")
@@ -58,6 +66,10 @@ func (d Draft) YAML() string {
 	line("    # priority: 2      # higher goes first; 1 if unset; 0 votes but never leads (a witness)")
 	line("    # observer: true   # sees everything, has no vote")
 	line("")
+}
+
+// member writes what the member needs.
+func (d Draft) member(line func(string, ...any)) {
 	if d.KeyFile != "" {
 		line("# The cluster key, the same on every host: regent keygen FILE")
 		line("key_file: %s", quote(d.KeyFile))
@@ -78,6 +90,10 @@ func (d Draft) YAML() string {
 	line("# timing:")
 	line("#   lease: 300ms")
 	line("")
+}
+
+// interfaces writes how programs and people reach the agent.
+func (d Draft) interfaces(line func(string, ...any)) {
 	line("# Where local programs find the agent. Who may open the socket may lead.")
 	line("socket:")
 	line("  path: %s", quote(or(d.Socket, DefaultSocket)))
@@ -102,7 +118,6 @@ func (d Draft) YAML() string {
 	line("")
 	line("# How long programs may take to stop when the agent stops.")
 	line("stop_grace: %v", DefaultStopGrace)
-	return b.String()
 }
 
 func or(s, fallback string) string {
