@@ -1,0 +1,305 @@
+package session
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/stamp"
+	"github.com/regentproject/regent/why"
+)
+
+// puppet is the agent's end of a connection, in the hands of a test.
+type puppet struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Scanner
+}
+
+// say writes a line; until and now of it are lengths from now on.
+func (p *puppet) say(e Event) {
+	p.t.Helper()
+	now, err := clock.HostLow()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if e.Until != 0 {
+		e.Until += int64(now)
+	}
+	b, err := json.Marshal(e)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := p.conn.Write(append(b, '\n')); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// hear returns the next request.
+func (p *puppet) hear(do string) Request {
+	p.t.Helper()
+	for p.in.Scan() {
+		r, err := Decode(p.in.Bytes())
+		if err != nil {
+			p.t.Fatalf("the client said %s: %v", p.in.Text(), err)
+		}
+		if r.Do == do {
+			return r
+		}
+	}
+	p.t.Fatalf("the client never said %s", do)
+	return Request{}
+}
+
+// connect makes a connection to a puppet that greets.
+func connect(t *testing.T) (*Conn, *puppet) {
+	t.Helper()
+	c, p, err := greet(t, func(e *Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, p
+}
+
+// greet makes a connection to a puppet that greets in another way.
+func greet(t *testing.T, other func(*Event)) (*Conn, *puppet, error) {
+	t.Helper()
+	mine, its := net.Pipe()
+	t.Cleanup(func() { _ = its.Close() })
+	p := &puppet{t: t, conn: its, in: bufio.NewScanner(its)}
+	go func() {
+		p.in.Scan()
+		now, _ := clock.HostLow()
+		e := Event{Event: Hello, Version: Version, Member: "a", Now: int64(now), Guard: 20 * time.Millisecond, Renew: 50 * time.Millisecond}
+		other(&e)
+		b, _ := json.Marshal(e)
+		_, _ = its.Write(append(b, '\n'))
+	}()
+	own, err := clock.System()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, err := New(ctx, mine, own)
+	return c, p, err
+}
+
+func TestStrangeAgentsAreRefused(t *testing.T) {
+	for want, other := range map[string]func(*Event){
+		"speaks version 2": func(e *Event) { e.Version = 2 },
+		"time namespace":   func(e *Event) { e.Now += int64(time.Hour) },
+		"is no agent":      func(e *Event) { e.Event = "welcome" },
+		"too many":         func(e *Event) { e.Event, e.Error = Failed, "too many connections" },
+	} {
+		if _, _, err := greet(t, other); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// lead has a client lead for so long.
+func lead(t *testing.T, c *Conn, p *puppet, length time.Duration) *Lease {
+	t.Helper()
+	got := make(chan *Lease, 1)
+	go func() {
+		l, err := c.Campaign(context.Background(), Candidate{Group: "g", Name: "n", Grace: time.Second})
+		if err != nil {
+			t.Error(err)
+		}
+		got <- l
+	}()
+	r := p.hear(Campaign)
+	if r.Group != "g" || r.Name != "n" || r.Grace != time.Second {
+		t.Errorf("request %+v", r)
+	}
+	p.say(Event{Event: Waiting, ID: r.ID})
+	p.say(Event{Event: Leads, ID: r.ID, Group: "g", Token: 7, Until: int64(length)})
+	return <-got
+}
+
+func TestLeaseEndsByItselfWhenNothingIsHeard(t *testing.T) {
+	for _, silent := range []bool{true, false} {
+		c, p := connect(t)
+		start := time.Now()
+		l := lead(t, c, p, 200*time.Millisecond)
+		if !l.Valid() || !l.Guarded() || l.Token() != 7 || l.Group() != "g" {
+			t.Fatalf("valid %v, guarded %v, token %d", l.Valid(), l.Guarded(), l.Token())
+		}
+		if !silent {
+			_ = p.conn.Close() // the agent dies
+		}
+		<-l.Told()
+		if took := time.Since(start); took < 150*time.Millisecond && silent || took > 5*time.Second {
+			t.Errorf("told after %v", took)
+		}
+		if cause := l.Cause(); cause.Why != why.LeaseExpired || cause.Member != "a" {
+			t.Errorf("cause %v", cause)
+		}
+		for l.Valid() {
+			time.Sleep(time.Millisecond) // wall clock: the host's
+		}
+		if took := time.Since(start); took < 180*time.Millisecond {
+			t.Errorf("over after %v", took)
+		}
+		if _, err := l.Edict(context.Background()); !errors.Is(err, stamp.ErrNotLeader) {
+			t.Errorf("an edict after the end: %v", err)
+		}
+	}
+}
+
+func TestLeaseRunsAsLongAsTheAgentSays(t *testing.T) {
+	c, p := connect(t)
+	l := lead(t, c, p, 150*time.Millisecond)
+	for range 8 {
+		time.Sleep(50 * time.Millisecond) // wall clock: the host's
+		p.say(Event{Event: Until, IDs: []uint64{1}, Until: int64(time.Second)})
+	}
+	if !l.Guarded() {
+		t.Errorf("told to stop although it was renewed: %v", l.Cause())
+	}
+	before := l.Until()
+	p.say(Event{Event: Until, IDs: []uint64{1}, Until: int64(100 * time.Millisecond)})
+	p.say(Event{Event: Until, IDs: []uint64{99}, Until: int64(time.Hour)})
+	go func() { _, _ = l.Alive(context.Background()) }()
+	p.hear(Alive)
+	if l.Until() != before {
+		t.Errorf("the end moved by %v", l.Until().Sub(before))
+	}
+	told := make(chan struct{})
+	l.OnTold(func() { close(told) })
+	p.say(Event{Event: Stop, ID: 1, Cause: &Cause{Why: why.Closed, Member: "a"}, Until: int64(time.Second)})
+	<-told
+	if l.Cause().Why != why.Closed || !l.Valid() || l.Guarded() {
+		t.Errorf("cause %v, valid %v, guarded %v", l.Cause(), l.Valid(), l.Guarded())
+	}
+	p.say(Event{Event: Over, ID: 1, Cause: &Cause{Why: why.Closed}})
+	<-l.Over()
+	if l.Valid() {
+		t.Error("valid after it is over")
+	}
+}
+
+func TestResignEndsTheLeaseBeforeTheAgentHearsOfIt(t *testing.T) {
+	c, p := connect(t)
+	l := lead(t, c, p, time.Hour)
+	done := make(chan error, 1)
+	go func() { done <- l.Resign(context.Background()) }()
+	r := p.hear(Resign)
+	if r.Of != 1 {
+		t.Errorf("resigned of %d", r.Of)
+	}
+	if l.Valid() {
+		t.Error("valid while it resigns")
+	}
+	p.say(Event{Event: Until, IDs: []uint64{1}, Until: int64(time.Hour)}) // it was on its way
+	p.say(Event{Event: Done, ID: r.ID})
+	if err := <-done; err != nil || l.Valid() {
+		t.Errorf("resign %v, valid %v", err, l.Valid())
+	}
+}
+
+func TestTransferSaysWhetherItWasBegun(t *testing.T) {
+	c, p := connect(t)
+	l := lead(t, c, p, time.Hour)
+	for _, e := range []Event{{Event: Done}, {Event: Failed, Error: "refused"}, {Event: Failed, Error: "c leads instead", Begun: true}} {
+		type outcome struct {
+			begun bool
+			err   error
+		}
+		got := make(chan outcome, 1)
+		go func() {
+			begun, err := l.Transfer(context.Background(), "b")
+			got <- outcome{begun, err}
+		}()
+		r := p.hear(Transfer)
+		answer := e
+		answer.ID = r.ID
+		p.say(answer)
+		o := <-got
+		if o.begun != (e.Event == Done || e.Begun) || (o.err == nil) != (e.Event == Done) {
+			t.Errorf("%+v: %+v", e, o)
+		}
+	}
+}
+
+func TestQuestionsAreAnsweredOrGivenUp(t *testing.T) {
+	c, p := connect(t)
+	ask := func(f func() error, do string, e Event) error {
+		t.Helper()
+		got := make(chan error, 1)
+		go func() { got <- f() }()
+		e.ID = p.hear(do).ID
+		p.say(e)
+		return <-got
+	}
+	if err := ask(func() error {
+		v, err := c.View(context.Background(), "g")
+		if string(v) != `{"leader":"b"}` {
+			t.Errorf("view %s", v)
+		}
+		return err
+	}, View, Event{Event: Saw, View: json.RawMessage(`{"leader":"b"}`)}); err != nil {
+		t.Error(err)
+	}
+	if err := ask(func() error {
+		p, err := c.Verify(context.Background(), "g")
+		if p.Leader != "b" || p.Token != 3 || p.Until <= c.Now() {
+			t.Errorf("proof %+v", p)
+		}
+		return err
+	}, Verify, Event{Event: Proof, Leader: "b", Token: 3, Until: int64(time.Minute)}); err != nil {
+		t.Error(err)
+	}
+	if err := ask(func() error { _, err := c.Verify(context.Background(), "g"); return err }, Verify,
+		Event{Event: Failed, Error: "nobody", NoLeader: true}); !errors.Is(err, ErrNoLeader) {
+		t.Errorf("verify without a leader: %v", err)
+	}
+	if err := ask(func() error { _, err := c.Campaign(context.Background(), Candidate{Group: "g"}); return err }, Campaign,
+		Event{Event: Failed, Error: "limits.groups"}); err == nil || !strings.Contains(err.Error(), "limits.groups") {
+		t.Errorf("a refused campaign: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	gave := make(chan error, 1)
+	go func() { _, err := c.Campaign(ctx, Candidate{Group: "g"}); gave <- err }()
+	id := p.hear(Campaign).ID
+	cancel()
+	if r := p.hear(Resign); r.Of != id {
+		t.Errorf("gave up %d, not %d", r.Of, id)
+	}
+	if err := <-gave; !errors.Is(err, context.Canceled) {
+		t.Errorf("a campaign that was given up: %v", err)
+	}
+}
+
+func TestWatchEndsWithTheConnection(t *testing.T) {
+	c, p := connect(t)
+	seen := make(chan string, 8)
+	over := make(chan error, 1)
+	go func() {
+		over <- c.Watch(context.Background(), "g", func(v json.RawMessage) bool { seen <- string(v); return true })
+	}()
+	id := p.hear(Watch).ID
+	for i := range 3 {
+		p.say(Event{Event: Saw, ID: id, View: json.RawMessage(fmt.Sprint(i))})
+	}
+	for i := range 3 {
+		if got := <-seen; got != fmt.Sprint(i) {
+			t.Errorf("view %s, want %d", got, i)
+		}
+	}
+	_ = p.conn.Close()
+	if err := <-over; !errors.Is(err, ErrGone) {
+		t.Errorf("watch ended with %v", err)
+	}
+	if _, err := c.View(context.Background(), "g"); !errors.Is(err, ErrGone) {
+		t.Errorf("a question after the end: %v", err)
+	}
+}
