@@ -11,10 +11,11 @@ import (
 
 	"github.com/regentproject/regent/internal/agent"
 	"github.com/regentproject/regent/internal/agent/config"
+	"github.com/regentproject/regent/internal/web/watch"
 )
 
 func agentCommand() *cobra.Command {
-	o := agent.Options{}
+	o := agent.Options{Dashboard: watch.Dashboard}
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent of this host",

@@ -9,6 +9,7 @@
 //	handler.go  HTTP: the page, the stream, and commands
 //	serve.go    a listener on loopback, and a browser to look at it
 //	page/       the page itself
+//	watch/      a source that asks an agent
 //	replay/     a source that plays a trace forwards and backwards
 //
 // Updates flow one way, as server-sent events. Everything has a serial number, so that a page which was away asks for what
