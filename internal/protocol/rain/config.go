@@ -17,6 +17,8 @@ type Config struct {
 	// Quorums gates the form Omega: who sees less than a quorum is dead, and a view counts once a quorum has it. Its decisions
 	// then need an authority. The zero value is the paper's own form, for networks that cannot be partitioned.
 	Quorums protocol.Quorums
+	// Leaders are the members that may manage, because the authority gives them leases. The zero value: all.
+	Leaders protocol.Set
 	// Inc is the incarnation of a member without an authority, which has nobody else to say it.
 	Inc protocol.Inc
 	// Epoch is the council's, and goes into the stamps of decisions.
@@ -60,6 +62,14 @@ func Default(self protocol.Rank, members int, inc protocol.Inc) Config {
 
 // gated says whether a quorum and a lease decide.
 func (c *Config) gated() bool { return c.Quorums.Members() > 0 }
+
+// best returns who of some members is to ask and to decide; Nobody if none of them may.
+func (c *Config) best(of protocol.Set) protocol.Rank {
+	if !c.Leaders.Empty() {
+		of = of.Intersect(c.Leaders)
+	}
+	return of.Min()
+}
 
 func (c *Config) links(inc protocol.Inc) link.Config {
 	l := link.Default(c.Self, c.Members, inc)

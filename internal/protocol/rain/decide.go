@@ -297,7 +297,7 @@ func (g *group) form(now protocol.Time) {
 			}
 		}
 	}
-	ready := !alive && g.phase == Joining && all.Min() == g.me
+	ready := !alive && g.phase == Joining && g.m.cfg.best(all) == g.me
 	if g.m.below != nil {
 		ready = ready && g.m.cfg.Quorums.In(all)
 	} else {

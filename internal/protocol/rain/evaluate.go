@@ -38,7 +38,7 @@ func (g *group) rules(now protocol.Time) {
 	}
 	present, joining := g.present(), g.joining()
 	g.cancel(&joining)
-	if present.Min() == g.me {
+	if g.m.cfg.best(present) == g.me {
 		g.ask(&present, &joining)
 	}
 	g.accept(&present, &joining)
@@ -162,9 +162,9 @@ func (g *group) stall(now protocol.Time, present, joining *protocol.Set) {
 
 // alone says whether others do not confirm that j is lost: the best-ranked member has not asked, or not all have answered.
 func (g *group) alone(j protocol.Rank, present *protocol.Set) bool {
-	if best := present.Min(); best != g.me {
+	if best := g.m.cfg.best(*present); best != g.me {
 		t := g.topic(Dn, j, false)
-		return t == nil || t.candFrom[best] == 0
+		return t == nil || best == protocol.Nobody || t.candFrom[best] == 0
 	}
 	return !g.confirmed(Dn, j, present)
 }

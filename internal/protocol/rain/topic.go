@@ -149,7 +149,7 @@ func (g *group) accept(present, joining *protocol.Set) {
 			continue
 		}
 		for s := range present.All() {
-			if t.candFrom[s] == 0 || t.accTo[s] == t.candFrom[s] || s == g.me || present.Min() < s {
+			if t.candFrom[s] == 0 || t.accTo[s] == t.candFrom[s] || s == g.me || g.m.cfg.best(*present) != s {
 				continue
 			}
 			t.accTo[s] = t.candFrom[s]
@@ -176,11 +176,13 @@ func (g *group) acceptInvitations() {
 		if t.Attempt == 0 || !p.up || !p.spoke || p.said.View.Number != t.Number {
 			continue
 		}
-		better := false
+		var seen protocol.Set
 		for r := range p.said.View.Members.All() {
-			better = better || r < protocol.Rank(s) && g.peers[r].up
+			if g.peers[r].up {
+				seen.Add(r)
+			}
 		}
-		if !better {
+		if g.m.cfg.best(seen) == protocol.Rank(s) {
 			g.confirm(protocol.Rank(s), *t)
 			*t = Topic{}
 		}
@@ -190,7 +192,7 @@ func (g *group) acceptInvitations() {
 // converged returns the losses and returns that everybody has confirmed. All losses must be confirmed, or nothing is; a return that is
 // not does not hold up the others.
 func (g *group) converged(present, joining *protocol.Set) (failed, joined protocol.Set, ok bool) {
-	if present.Min() != g.me {
+	if g.m.cfg.best(*present) != g.me {
 		return failed, joined, false
 	}
 	failed = g.view.Members.Minus(*present)

@@ -132,7 +132,35 @@ func rainProtocol(v rainVariant) *Protocol {
 			return min(2, n)
 		},
 		Rows:  v.rows,
+		Vary:  v.vary(),
 		Watch: watchRain,
+	}
+}
+
+// vary lets random runs of the gated variant differ in what is below: leases with and without an elector, with and without disks.
+func (v *rainVariant) vary() func(*sim.Config) {
+	if !v.gated {
+		return nil
+	}
+	return func(c *sim.Config) {
+		d := sim.NewDice(c.Seed, 0x7a14)
+		diskless, over := d.N(6) == 0, d.N(1+len(electors))
+		c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+			n := NerioConfig(b)
+			n.Diskless = diskless
+			n.Bootstrap = n.Bootstrap || b.Record != nil // where there is a record the flag does not matter
+			if over == len(electors) {
+				return newRain(b, RainConfig(b, v.form, true), n)
+			}
+			setup := stackSetup{Config: n, elector: &electors[over]}
+			m, err := setup.spawn(b)
+			if err != nil {
+				return nil, err
+			}
+			cfg := RainConfig(b, v.form, true)
+			cfg.Diskless = diskless
+			return newRainOver(b, cfg, m.(rain.Authority))
+		}
 	}
 }
 
@@ -158,6 +186,10 @@ func newRain(b sim.Boot, c rain.Config, n nerio.Config) (protocol.Machine, error
 		}
 		below = m
 	}
+	return newRainOver(b, c, below)
+}
+
+func newRainOver(b sim.Boot, c rain.Config, below rain.Authority) (protocol.Machine, error) {
 	m, err := rain.New(c, below, b.Record)
 	if err != nil {
 		return nil, err
