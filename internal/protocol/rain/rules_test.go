@@ -180,3 +180,15 @@ func TestADeadMemberIsNotRevivedByAViewThatItDiedIn(t *testing.T) {
 		t.Errorf("taken in by the next it is %v", g.phase)
 	}
 }
+
+// A member that the authority gives no leases to is a member like any other, but does not ask and does not decide.
+func TestOnlyWhoMayLeadManages(t *testing.T) {
+	r := newRig(t, 4, func(c *Config) { c.Leaders = protocol.NewSet(1, 2, 3) })
+	for i := range 3 {
+		r.both(i, 3, false)
+	}
+	r.run()
+	if got := r.managers(); got != "2 leads {a b c}" {
+		t.Errorf("%q", got)
+	}
+}
