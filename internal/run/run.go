@@ -178,6 +178,9 @@ func (r *runner) reconnect(ctx context.Context, connect func(context.Context) (A
 	}
 }
 
+// errAgain says that the agent is gone, or about to go, and another may come.
+var errAgain = errors.New("the agent stops")
+
 // errStopped says that the runner was asked to stop.
 var errStopped = errors.New("asked to stop")
 
@@ -222,7 +225,7 @@ func (r *runner) turn(ctx context.Context) (status int, again bool, err error) {
 	var final *exitError
 	switch {
 	case err == nil:
-	case r.accepted && !errors.Is(err, errStopped) && !errors.As(err, &final):
+	case errors.Is(err, errAgain) || r.accepted && !errors.Is(err, errStopped) && !errors.As(err, &final):
 		// The agent took this runner before: it is gone now, or about to go.
 		r.Log("%v; trying again in a second", err)
 		if err := r.pause(ctx, time.Second); err != nil {
