@@ -101,8 +101,8 @@ func (m *Machine) lose(now protocol.Time, why string) {
 	st := &m.start
 	st.phase, st.asked, st.begun = lost, false, false
 	m.untell()
-	st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
 	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
+	st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
 	st.due = st.waited
 	m.wait(protocol.Never, why)
 	if m.cfg.Bootstrap {
