@@ -165,9 +165,9 @@ func TestAThousandGroupsStaySmooth(t *testing.T) {
 	defer server.Close()
 	p := open(t, server.URL)
 	p.until(`document.getElementById('groups-count').textContent === '1000'`)
-	// wall clock: what is measured is how a real browser keeps up
 	ask[bool](p, `(window.frames_ = 0, (function count() { window.frames_++; requestAnimationFrame(count); })(), true)`)
 	updates := 0
+	// wall clock: what is measured is how a real browser keeps up
 	for until := now() + 2*time.Second; now() < until; time.Sleep(50 * time.Millisecond) {
 		store.Replace(crowd(1000, now()))
 		updates++
