@@ -233,6 +233,22 @@ func TestLowerIncarnationIsDroppedAndToldSo(t *testing.T) {
 	}
 }
 
+// A process whose record is an old copy may have spoken before it had read it: then it was nameless, and no longer is.
+func TestProcessThatWasNamelessIsToldThatItsNameIsOld(t *testing.T) {
+	w := newTown(t, 5, 7)
+	w.meet(0, 1)
+	w.start(0, 0) // it has not read its record yet
+	w.send(1, 0, ms)
+	w.send(0, 1, ms)
+	w.want(w.send(0, 1, ms), Deliver)
+	w.e[0].SetIncarnation(4)
+	w.pass(ms)
+	w.want(w.send(0, 1, ms), Old)
+	if v := w.send(1, 0, ms); v.Outdated != 5 {
+		t.Fatalf("it hears %+v, want that there is an incarnation 5", v)
+	}
+}
+
 func TestMemberWithoutIncarnationIsHeardAndAnswered(t *testing.T) {
 	w := newTown(t, 5, 7)
 	w.meet(0, 1)

@@ -64,6 +64,8 @@ func (e *Endpoint) old(now protocol.Time, p *peer, h *Header) {
 	if h.To.Inc != e.config.Self.Inc || h.To.Inc == 0 {
 		return
 	}
+	// Whoever had no name has one again, be it an old one. Were it still addressed as nameless, it would never learn that.
+	p.nameless = false
 	r := &p.rival
 	if h.From.Inc != r.inc {
 		if h.From.Inc < r.inc {
