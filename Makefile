@@ -10,7 +10,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules check test simulations bench bench-quick explore mutants mutants-quick build install clean
+.PHONY: help deps fmt vet lint modules check test simulations bench bench-quick explore mutants mutants-quick build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,8 +68,24 @@ explore: ## visit the reachable states of a small council, any order of messages
 build: ## bin/regent, with its version stamped
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regent ./cmd/regent
 
-install: ## the same, into Go's bin directory
-	$(GO) install -trimpath -ldflags '$(LDFLAGS)' ./cmd/regent
+# Where to install to. DESTDIR goes before it, for packages.
+PREFIX ?= /usr/local
+bindir  = $(PREFIX)/bin
+
+install: build ## into PREFIX (/usr/local): the program, the systemd unit, completions for shells
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/regent \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 755 bin/regent $(DESTDIR)$(bindir)/regent
+	sed 's|@bindir@|$(bindir)|g' packaging/regent.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/regent.service
+	sed 's|@bindir@|$(bindir)|g' packaging/regent-run.service.example > $(DESTDIR)$(PREFIX)/share/regent/regent-run.service.example
+	bin/regent completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/regent
+	bin/regent completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_regent
+	bin/regent completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/regent.fish
+
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+
+release: ## dist/: archives for all PLATFORMS, with the version stamped, and their digests
+	GO='$(GO)' VERSION='$(VERSION)' packaging/release.sh $(PLATFORMS)
 
 clean: ## remove what was built
 	rm -rf bin dist
