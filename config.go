@@ -66,6 +66,10 @@ type Config struct {
 	// return when its context ends; one that does not is taken to be wrong. See [Member.SetHealth].
 	Health func(ctx context.Context) error
 
+	// Consistent lets the council have groups in which all agree on exactly who failed ([Member.ConsistentGroup]). Every pair of
+	// members then exchanges a packet each [Timing.Renew]. It is the same at every member.
+	Consistent bool
+
 	// Timing is all that has to do with time; the zero value is [LAN].
 	Timing Timing
 	// Bind is the address to receive packets on; empty is the member's own first address in Council.
@@ -183,6 +187,9 @@ func (c *Config) council() (*council, error) {
 	if err := roles.Check(); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
+	if c.Consistent && (roles.Observers > 0 || !roles.Witnesses.Empty()) {
+		return nil, errors.New("config: consistent groups need a council in which every member votes and may lead: it has witnesses or observers")
+	}
 	var ok bool
 	if all.self, ok = all.rank(c.Name); !ok {
 		return nil, fmt.Errorf("config: name %q: not in the council (%s)", c.Name, strings.Join(all.names(), ", "))
@@ -288,7 +295,12 @@ func (c *Config) summary(all *council, t *Timing) *wire.Summary {
 	s.Set("local lock", local.Lock.String())
 	s.Set("elector", string(c.Elector))
 	s.Set("prefer", c.Prefer.String())
-	s.Set("modes", "quorum local eventual")
+	modes := "quorum local eventual"
+	if c.Consistent {
+		modes += " consistent"
+		s.Set("stay", t.consistent().Stay.String())
+	}
+	s.Set("modes", modes)
 	return s
 }
 

@@ -194,7 +194,10 @@ func (m *Member) observe() {
 		changes, lost := m.board.After(seen)
 		seen += lost
 		for _, c := range changes {
-			seen = c.Serial
+			if seen = c.Serial; isConsistent(c.Group) {
+				m.noteOther("consistent", c)
+				continue
+			}
 			v := m.view(c)
 			v.Missed, lost = int(lost), 0
 			m.causes[v.Cause.Why%64].Add(1)
@@ -221,7 +224,7 @@ func (m *Member) noteOther(mode string, c *runtime.Change) {
 	if !m.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := []any{"mode", mode, "group", string(c.Group), "leader", m.council.name(c.Leader.Rank), "stopping", c.Stop, "cause", m.cause(c.Cause).String()}
+	attrs := []any{"mode", mode, "group", plainName(c.Group), "leader", m.council.name(c.Leader.Rank), "stopping", c.Stop, "cause", m.cause(c.Cause).String()}
 	if mode != "eventual" && c.Support != nil {
 		attrs = append(attrs, "support", m.council.set(*c.Support))
 	}

@@ -139,6 +139,9 @@ func checkGroup(name string) error {
 	if n := len(name); n == 0 || n > maxGroup {
 		return fmt.Errorf("group %.40q: its name has %d bytes: must have 1 to %d", name, n, maxGroup)
 	}
+	if name[0] == 0 {
+		return fmt.Errorf("group %.40q: its name begins with a zero byte, which is for groups of the council itself", name)
+	}
 	return nil
 }
 
@@ -164,7 +167,7 @@ type hostedHolding struct {
 	lease  *runtime.Lease
 }
 
-func (h *hostedHolding) group() string            { return string(h.lease.Group().Name) }
+func (h *hostedHolding) group() string            { return plainName(h.lease.Group().Name) }
 func (h *hostedHolding) valid() bool              { return h.lease.Valid() }
 func (h *hostedHolding) until() Instant           { return Instant(h.lease.Until()) }
 func (h *hostedHolding) remaining() time.Duration { return h.lease.Remaining() }

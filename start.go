@@ -15,6 +15,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/nerio"
+	"github.com/regentproject/regent/internal/protocol/rain"
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
@@ -179,7 +180,14 @@ func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine
 			return nil, fmt.Errorf("config: %w", err)
 		}
 	}
-	return stack.New(stack.Config{Self: m.council.self, Roles: roles, Repeat: t.Renew}, authority, elect)
+	both, err := stack.New(stack.Config{Self: m.council.self, Roles: roles, Repeat: t.Renew}, authority, elect)
+	if err != nil || !m.config.Consistent {
+		return both, err
+	}
+	c := t.consistent()
+	c.Self, c.Members, c.Quorums, c.Epoch = m.council.self, roles.Members, roles.Quorums(), epoch
+	c.Owns, c.Diskless = isConsistent, m.dir == nil
+	return rain.New(c, both, record)
 }
 
 // firstIncarnation is that of a member without a record: seconds since the beginning of 2024, so that none repeats even

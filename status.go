@@ -209,9 +209,11 @@ func (m *Member) waiting(ctx context.Context) string {
 // History returns the last changes of all groups, oldest first, up to a thousand.
 func (m *Member) History() []View {
 	changes, _ := m.board.After(0)
-	out := make([]View, len(changes))
-	for i, c := range changes {
-		out[i] = m.view(c)
+	out := make([]View, 0, len(changes))
+	for _, c := range changes {
+		if !isConsistent(c.Group) {
+			out = append(out, m.view(c))
+		}
 	}
 	return out
 }
@@ -233,7 +235,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g := gauges{yield: yield}
 		s := m.Status()
 		m.board.Groups(func(group *runtime.Group) {
-			if c := group.Latest(); c != nil {
+			if c := group.Latest(); c != nil && !isConsistent(c.Group) {
 				g.put("regent_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", string(c.Group))
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/hall"
+	"github.com/regentproject/regent/internal/protocol/rain"
 )
 
 // Timing is all constants that have to do with time. Every member of a council must have the same, except for Guard.
@@ -89,6 +90,12 @@ func (t *Timing) local() hall.Timing {
 	// C8: Δ >= 2δ + 2ρ·MaxAge.
 	h.OneWay = max(1, (t.Delay-2*(rho.WaitAtLeast(h.MaxAge)-h.MaxAge))/2)
 	return h.Fit(directRound)
+}
+
+// consistent works out the constants of consistent groups.
+func (t *Timing) consistent() rain.Config {
+	return rain.Config{Ping: t.Renew, Tin: 2*t.Renew + t.RoundTrip, Tout: 4*t.Renew + t.RoundTrip, Renew: 2 * t.Renew, Stay: 7*t.Renew + t.RoundTrip,
+		Stall: 20 * t.Renew, Evict: 40 * t.Renew, Rho: t.rho()}
 }
 
 // rho returns the drift as the protocols want it, rounded up.

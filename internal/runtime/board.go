@@ -157,7 +157,12 @@ func (b *Board) View(now protocol.Time, v *protocol.View) {
 		return
 	}
 	g := b.Group(v.Group)
+	if v.Domain == protocol.Consistent && v.Agreed != nil {
+		life := *v
+		life.Tenure, v = uint64(v.Horizon), &life // what tells a member's lives in a group apart
+	}
 	if l := g.lease; l != nil && l.number != v.Tenure {
+		l.owes = v.Domain == protocol.Consistent && v.Stop
 		b.end(g, v.Cause)
 		defer close(l.over) // whoever waits for that then finds the new view
 	}
@@ -175,10 +180,12 @@ func (b *Board) lead(g *Group, v *protocol.View) {
 	l := g.lease
 	if l == nil {
 		l = &Lease{group: g, tenure: g.slot.NewTenure(b.epoch, v.Term, v.Quorum), number: v.Tenure,
-			told: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, place: -1}
+			told: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, place: -1, shared: v.Domain == protocol.Consistent}
 		g.lease = l
 		g.campaigning = true
-		b.leading.Add(1)
+		if !l.shared {
+			b.leading.Add(1)
+		}
 		b.fresh = append(b.fresh, l)
 	}
 	if v.Domain == protocol.Local {
@@ -203,7 +210,9 @@ func (b *Board) end(g *Group, why protocol.Cause) {
 	l := g.lease
 	g.slot.Clear()
 	g.lease = nil
-	b.leading.Add(-1)
+	if !l.shared {
+		b.leading.Add(-1)
+	}
 	b.place(l, nil, protocol.Never)
 	b.tell(l, why)
 	// The machine goes on trying only if it is told to: whoever led must ask again.
@@ -332,6 +341,9 @@ func (b *Board) Tick(now protocol.Time) protocol.Time {
 func (b *Board) lapse(l *Lease) {
 	if l.cause.Load() == nil {
 		b.tell(l, protocol.Cause{Code: protocol.LeaseExpired, Peer: b.loop.Self})
+		if l.shared {
+			return // the machine knows by itself, and takes part again
+		}
 		b.ask(l, protocol.Resign{Group: l.group.Name, Why: protocol.LeaseExpired})
 	}
 }
@@ -357,6 +369,16 @@ func (b *Board) void() {
 		}
 		delete(b.horizons, id) // later leases lie behind a new one
 	}
+}
+
+// Recovered tells the machine that what the manager of a consistent group had to recover is recovered.
+func (l *Lease) Recovered() error {
+	b := l.group.board
+	return b.loop.Do(func(protocol.Time) {
+		if l.group.lease == l {
+			b.post(protocol.Recover{Group: l.group.Name})
+		}
+	})
 }
 
 // question returns a number for an answer and the channel on which it comes.

@@ -18,13 +18,15 @@ type Change struct {
 	At           protocol.Time
 	// Support lists who backs the leader; nil in the domain Quorum, where only the leader knows.
 	Support *protocol.Set
+	// Agreed is what the members of a consistent group have agreed on.
+	Agreed *protocol.Agreed
 	// Number counts the changes of one group at one member, from 1, and Serial those of all groups.
 	Number, Serial uint64
 }
 
 // shows says whether a view is no news.
 func (c *Change) shows(v *protocol.View) bool {
-	return c.Leader == v.Leader && c.Term == v.Term && c.Tenure == v.Tenure && c.Stop == v.Stop &&
+	return v.Domain != protocol.Consistent && c.Leader == v.Leader && c.Term == v.Term && c.Tenure == v.Tenure && c.Stop == v.Stop &&
 		(c.Support == nil || *c.Support == v.Support)
 }
 
@@ -87,7 +89,7 @@ func (g *Group) Changed() <-chan struct{} { return g.changed.wait() }
 
 // publish replaces the view. The loop alone calls it.
 func (g *Group) publish(now protocol.Time, v *protocol.View) {
-	c := &Change{Group: g.Name, Leader: v.Leader, Term: v.Term, Tenure: v.Tenure, Stop: v.Stop, Cause: v.Cause, At: now, Number: 1}
+	c := &Change{Group: g.Name, Leader: v.Leader, Term: v.Term, Tenure: v.Tenure, Stop: v.Stop, Cause: v.Cause, Agreed: v.Agreed, At: now, Number: 1}
 	if v.Domain != protocol.Quorum {
 		support := v.Support
 		c.Support = &support

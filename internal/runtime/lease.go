@@ -37,6 +37,9 @@ type Lease struct {
 	resigned bool
 	// stopped says that the machine was told that the program has stopped.
 	stopped bool
+	// shared says that it is a membership of a consistent group, which others have as well. owes says that it is over, and
+	// that the machine waits for the program to stop before it takes part again.
+	shared, owes bool
 	// yields says that the program has stopped in order to hand the group over, and that it is over once the machine
 	// agrees.
 	yields bool
@@ -155,9 +158,15 @@ func (l *Lease) finish(ctx context.Context, how protocol.Event) error {
 	late := make(chan bool, 1)
 	err := b.loop.Do(func(protocol.Time) {
 		late <- l.group.lease != l || l.stopped
-		if l.group.lease == l {
+		switch {
+		case l.group.lease == l:
 			b.ask(l, how)
 			b.stopped(l)
+		case l.owes && !l.stopped:
+			b.ask(l, how)
+			b.stopped(l)
+			l.group.campaigning = false
+			b.campaign(l.group)
 		}
 	})
 	if err != nil {
@@ -197,6 +206,31 @@ func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
+	return g.await(ctx, c)
+}
+
+// Next says that the program of a membership has stopped, and waits until it may go on in the next one.
+func (l *Lease) Next(ctx context.Context) (*Lease, error) {
+	g, b := l.group, l.group.board
+	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1)}
+	err := b.loop.Do(func(now protocol.Time) {
+		if !l.stopped {
+			l.stopped = true
+			l.resigned = l.resigned || g.lease == l
+			b.post(protocol.Stopped{Group: g.Name})
+		}
+		if err := b.enter(now, g, c); err != nil {
+			c.refused <- err
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return g.await(ctx, c)
+}
+
+// await waits for a candidate's lease.
+func (g *Group) await(ctx context.Context, c *candidate) (*Lease, error) {
 	select {
 	case l := <-c.lease:
 		return l, nil

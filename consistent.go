@@ -1,0 +1,209 @@
+package regent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/why"
+)
+
+// A ConsistentGroup knows who is in it. Its members agree on exactly who failed and who came back, in one order, and after each
+// agreement one of them, the fault manager, recovers what was lost. A member that is cut off from a majority is out, and knows
+// it before the others recover in its place; it comes back by itself. It is for programs that take over one another's
+// work: all must know whose.
+//
+// Members that run [ConsistentGroup.TakePart] are candidates for membership. A manager is there only once all members agree, so
+// a link that is broken alone holds the group up, until the lower-ranked of its ends leaves.
+type ConsistentGroup struct {
+	member *Member
+	group  *runtime.Group
+}
+
+// The groups of this mode stand on the council's machine, apart from quorum groups by their names.
+const consistentPrefix = "\x00consistent\x00"
+
+func isConsistent(g protocol.Group) bool { return strings.HasPrefix(string(g), consistentPrefix) }
+
+// plainName is the name by which programs know a group.
+func plainName(g protocol.Group) string { return strings.TrimPrefix(string(g), consistentPrefix) }
+
+// ConsistentGroup returns the consistent group with the name. The council must have been made with [Config.Consistent]. The name
+// has 1 to 255 bytes.
+func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
+	if err := checkGroup(name); err != nil {
+		return nil, err
+	}
+	if !m.config.Consistent {
+		return nil, fmt.Errorf("consistent group %s: the council has none: set Consistent in the configuration of every member", name)
+	}
+	return &ConsistentGroup{member: m, group: m.board.Group(consistentPrefix + protocol.Group(name))}, nil
+}
+
+// Name returns the name of the group.
+func (g *ConsistentGroup) Name() string { return plainName(g.group.Name) }
+
+// TakePart calls f while this member is in the group, again each time that it is taken in, until ctx ends or f returns while
+// the member is still in. The context of f ends when the member is out, or [Timing.Guard] before that if it hears too little
+// from the others. It is taken in again only when f has returned.
+//
+// When f returns by itself the member leaves the group, and TakePart returns what f returned.
+func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Context, l *ConsistentLease) error) error {
+	m := g.member
+	l, err := g.group.Campaign(ctx)
+	for {
+		if err != nil {
+			return m.explain(err)
+		}
+		lost, ferr := g.once(ctx, l, f)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !lost:
+			return ferr
+		case m.gone():
+			return ErrClosed
+		}
+		l, err = l.Next(ctx)
+	}
+}
+
+// once runs f for one membership. It says whether that was over before f returned, and the program goes on.
+func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(context.Context, *ConsistentLease) error) (lost bool, err error) {
+	lease := &ConsistentLease{group: g, hosted: hostedHolding{g.member, l}}
+	within, cancel := leadingContext(ctx, &lease.hosted)
+	defer func() {
+		if !lost || ctx.Err() != nil { // also if f panics
+			_ = l.Stopped(context.WithoutCancel(ctx))
+		}
+	}()
+	defer cancel(nil)
+	err = f(within, lease)
+	return !lease.hosted.guarded(), err
+}
+
+// View returns what this member believes now. It does not wait.
+func (g *ConsistentGroup) View() ConsistentView {
+	if c := g.group.Latest(); c != nil {
+		return g.view(c, 0)
+	}
+	return ConsistentView{Group: g.Name(), Cause: Cause{Why: why.Started}}
+}
+
+// Watch yields the present view and then every change, also that this member is out, until ctx ends or the member is closed.
+func (g *ConsistentGroup) Watch(ctx context.Context) iter.Seq[ConsistentView] {
+	return watch(ctx, g.member, g.group, g.View(), func(c *runtime.Change, missed int) (ConsistentView, bool) {
+		v := g.view(c, missed)
+		return v, c.Number == 1 && v.Manager == "" && v.Cause.Why == why.Started
+	})
+}
+
+func (g *ConsistentGroup) view(c *runtime.Change, missed int) ConsistentView {
+	m := g.member
+	v := ConsistentView{Group: g.Name(), Cause: m.cause(c.Cause), At: Instant(c.At), Missed: missed}
+	a := c.Agreed
+	if a == nil {
+		return v
+	}
+	v.Token, v.Number, v.Manager = c.Term, a.Vid, m.council.name(c.Leader.Rank)
+	v.Members, v.Failed, v.Joined, v.Unfinished = m.council.set(*c.Support), m.council.set(a.Failed), m.council.set(a.Joined), m.council.set(a.Unfinished)
+	v.Mine, v.Recover, v.Stalled = c.Leader.Rank == m.council.self, a.Recover, m.council.name(a.Stalled)
+	return v
+}
+
+// A ConsistentView is one agreement on who is in a [ConsistentGroup].
+type ConsistentView struct {
+	// Group is the name of the group.
+	Group string `json:"group"`
+	// Members are who is in it, in the order of the council; empty if this member is not. All members have the same.
+	Members []string `json:"members"`
+	// Token and Number order the agreements of a group, the token first. Both may be used as fences.
+	Token  uint64 `json:"token,omitempty"`
+	Number uint64 `json:"number,omitempty"`
+	// Manager is the fault manager, and Mine says that it is this very member. Recover asks it to recover what was lost, and to
+	// say so with [ConsistentLease.Recovered].
+	Manager string `json:"manager"`
+	Mine    bool   `json:"mine"`
+	Recover bool   `json:"recover,omitempty"`
+	// Failed are the members that this agreement removed, and Joined those that it took in. Unfinished were removed before, and
+	// their manager did not get to say that they were recovered.
+	Failed     []string `json:"failed,omitempty"`
+	Joined     []string `json:"joined,omitempty"`
+	Unfinished []string `json:"unfinished,omitempty"`
+	// Stalled is a member to which this one has no link while others have: nothing can be agreed on until it comes back or
+	// leaves. It is empty if there is none.
+	Stalled string `json:"stalled,omitempty"`
+	// Cause says why this view replaced the one before.
+	Cause Cause `json:"cause"`
+	// At is when, on this member's clock.
+	At Instant `json:"at"`
+	// Missed is how many views between the one seen before and this one a slow watcher did not get to see.
+	Missed int `json:"missed,omitempty"`
+}
+
+// String shows the view in a line.
+func (v ConsistentView) String() string {
+	if v.Manager == "" {
+		return fmt.Sprintf("%s: not a member (%v)", v.Group, v.Cause)
+	}
+	s := fmt.Sprintf("%s: %s, managed by %s", v.Group, strings.Join(v.Members, ", "), v.Manager)
+	for _, part := range []struct {
+		what string
+		who  []string
+	}{{"failed", v.Failed}, {"joined", v.Joined}, {"unfinished", v.Unfinished}} {
+		if len(part.who) > 0 {
+			s += fmt.Sprintf("; %s: %s", part.what, strings.Join(part.who, ", "))
+		}
+	}
+	return fmt.Sprintf("%s (%v)", s, v.Cause)
+}
+
+// A ConsistentLease is one membership of this member in a [ConsistentGroup], from when it is taken in until it is out. While it
+// is valid, nobody recovers in this member's place.
+type ConsistentLease struct {
+	group  *ConsistentGroup
+	hosted hostedHolding
+}
+
+// Valid says whether the member was in the group at an instant during the call.
+func (l *ConsistentLease) Valid() bool { return l.hosted.valid() }
+
+// Until returns until when the member is in the group if it hears no more from the others. It moves.
+func (l *ConsistentLease) Until() Instant { return l.hosted.until() }
+
+// Remaining returns for how long; zero once it is out.
+func (l *ConsistentLease) Remaining() time.Duration { return l.hosted.remaining() }
+
+// Done is closed when the program must stop.
+func (l *ConsistentLease) Done() <-chan struct{} { return l.hosted.told() }
+
+// Cause says why the program must stop; it is zero before Done is closed.
+func (l *ConsistentLease) Cause() Cause { return l.hosted.cause() }
+
+// Views yields the present agreement and then every later one, until the member is out or ctx ends.
+func (l *ConsistentLease) Views(ctx context.Context) iter.Seq[ConsistentView] {
+	return func(yield func(ConsistentView) bool) {
+		for v := range l.group.Watch(ctx) {
+			if v.Manager == "" || !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// errNotManager says that there is nothing to recover.
+var errNotManager = errors.New("this member is not the fault manager, or has nothing to recover")
+
+// Recovered says that this member, the fault manager, has recovered what the present view asks for. Only then is the next
+// change agreed on, unless the manager fails.
+func (l *ConsistentLease) Recovered() error {
+	if v := l.group.View(); !v.Recover {
+		return fmt.Errorf("consistent group %s: %w", v.Group, errNotManager)
+	}
+	return l.group.member.explain(l.hosted.lease.Recovered())
+}

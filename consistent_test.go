@@ -1,0 +1,245 @@
+package regent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent/why"
+)
+
+// ward is what the members of a consistent group do, and what they were told.
+type ward struct {
+	mu sync.Mutex
+	// lives counts how often each member was taken in, and recovered lists what managers have recovered.
+	lives     map[string]int
+	recovered []string
+}
+
+func (w *ward) note(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+func (w *ward) said() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.recovered)
+}
+
+// takePart makes all members take part; managers recover at once.
+func (h *chamber) takePart(ctx context.Context, group string) *ward {
+	w := &ward{lives: make(map[string]int)}
+	for name, m := range h.members {
+		g, err := m.ConsistentGroup(group)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		go g.TakePart(ctx, func(ctx context.Context, l *ConsistentLease) error {
+			w.note(func() { w.lives[name]++ })
+			for v := range l.Views(ctx) {
+				if !l.Valid() || l.Remaining() <= 0 || l.Until() <= m.Now() {
+					h.t.Errorf("%s is in %v and its lease is over", name, v)
+				}
+				if !v.Recover {
+					continue
+				}
+				w.note(func() { w.recovered = append(w.recovered, fmt.Sprint(name, " ", append(v.Failed, v.Unfinished...))) })
+				if err := l.Recovered(); err != nil {
+					h.t.Error(err)
+				}
+			}
+			<-ctx.Done()
+			return nil
+		})
+	}
+	return w
+}
+
+// members returns who is in the group, as members see it.
+func (h *chamber) in(group string) map[string][]string {
+	in := make(map[string][]string)
+	for name, m := range h.members {
+		g, err := m.ConsistentGroup(group)
+		h.must("", err)
+		if v := g.View(); len(v.Members) > 0 {
+			in[name] = v.Members
+		}
+	}
+	return in
+}
+
+func consistently(c *Config) { c.Consistent = true }
+
+func TestMembersAgreeOnWhoFailedAndComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, consistently, "a", "b", "c", "d", "e")
+		w := h.takePart(t.Context(), "shards")
+		check := func(what string, want ...string) {
+			t.Helper()
+			time.Sleep(10 * time.Second)
+			in := h.in("shards")
+			if len(in) != len(want) {
+				t.Errorf("%s: %v are in", what, in)
+			}
+			for _, n := range want {
+				if !slices.Equal(in[n], want) {
+					t.Errorf("%s: %s is with %v", what, n, in[n])
+				}
+			}
+		}
+		check("all are there", "a", "b", "c", "d", "e")
+		h.rule("partition b c d / a e")
+		check("two are cut off", "b", "c", "d")
+		lost := slices.DeleteFunc(w.said(), func(s string) bool {
+			return !strings.Contains(s, "a") || !strings.Contains(s, "e") || strings.HasSuffix(s, "[]")
+		})
+		if len(lost) == 0 {
+			t.Errorf("nobody was told that a and e have failed: %q", w.said())
+		}
+		h.rule("heal")
+		check("all are back", "a", "b", "c", "d", "e")
+		w.note(func() {
+			if w.lives["a"] != 2 || w.lives["b"] != 1 {
+				t.Errorf("taken in: %v", w.lives)
+			}
+		})
+	})
+}
+
+func TestMemberThatIsOutIsToldBeforeOthersRecover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, consistently, three...)
+		var mu sync.Mutex
+		var out, recovered time.Time
+		var cause error
+		for name, m := range h.members {
+			g, err := m.ConsistentGroup("g")
+			h.must("", err)
+			go g.TakePart(t.Context(), func(ctx context.Context, l *ConsistentLease) error {
+				go func() {
+					<-ctx.Done()
+					mu.Lock()
+					defer mu.Unlock()
+					if name == "a" && out.IsZero() {
+						out, cause = time.Now(), context.Cause(ctx)
+					}
+				}()
+				for v := range l.Views(ctx) {
+					mu.Lock()
+					if slices.Contains(v.Failed, "a") && v.Recover {
+						recovered = time.Now()
+					}
+					mu.Unlock()
+					if v.Recover {
+						_ = l.Recovered()
+					}
+				}
+				<-ctx.Done()
+				return nil
+			})
+		}
+		time.Sleep(5 * time.Second)
+		h.rule("partition a / b c")
+		time.Sleep(5 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if out.IsZero() || recovered.IsZero() || !out.Before(recovered) {
+			t.Errorf("out at %v, recovered at %v", out, recovered)
+		}
+		var done *DoneError
+		if !errors.As(cause, &done) || done.Group != "g" {
+			t.Errorf("told to stop by %v", cause)
+		}
+	})
+}
+
+func TestMemberThatHasHadEnoughLeavesTheGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, consistently, three...)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		g, err := h.members["c"].ConsistentGroup("g")
+		h.must("", err)
+		done := make(chan error, 1)
+		go func() {
+			done <- g.TakePart(ctx, func(ctx context.Context, l *ConsistentLease) error { <-ctx.Done(); return nil })
+		}()
+		other := h.members["c"]
+		delete(h.members, "c")
+		h.takePart(t.Context(), "g")
+		h.members["c"] = other
+		time.Sleep(5 * time.Second)
+		if in := h.in("g"); len(in) != 3 {
+			t.Fatalf("%v", in)
+		}
+		cancel(errors.New("enough"))
+		if err := <-done; err == nil || err.Error() != "enough" {
+			t.Errorf("TakePart returned %v", err)
+		}
+		time.Sleep(10 * time.Second)
+		if in := h.in("g"); len(in) != 2 || !slices.Equal(in["a"], []string{"a", "b"}) {
+			t.Errorf("%v", in)
+		}
+		// And comes back.
+		go g.TakePart(t.Context(), func(ctx context.Context, l *ConsistentLease) error { <-ctx.Done(); return nil })
+		time.Sleep(10 * time.Second)
+		if in := h.in("g"); len(in) != 3 {
+			t.Errorf("%v", in)
+		}
+	})
+}
+
+func TestConsistentGroupsAreApartFromOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, consistently, three...)
+		h.takePart(t.Context(), "g")
+		time.Sleep(5 * time.Second)
+		m := h.members["b"]
+		l, err := m.Group("g").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !l.Valid() || m.Status().Leading != 1 {
+			t.Errorf("valid %v; %d are led", l.Valid(), m.Status().Leading)
+		}
+		for _, v := range m.History() {
+			if v.Group != "g" || v.Cause.Why == why.AllAgree {
+				t.Errorf("the history of quorum groups has %v", v)
+			}
+		}
+		if _, err := m.Group("\x00consistent\x00g").Campaign(t.Context()); err == nil {
+			t.Error("a program can lead what is the council's own")
+		}
+		plain := assemble(t, "x")
+		if _, err := plain.members["x"].ConsistentGroup("g"); err == nil || !strings.Contains(err.Error(), "set Consistent") {
+			t.Errorf("without consistent groups: %v", err)
+		}
+		if _, err := m.ConsistentGroup(""); err == nil {
+			t.Error("no name was accepted")
+		}
+	})
+}
+
+func TestConsistentGroupsNeedVotersOnly(t *testing.T) {
+	c := Config{Name: "a", Consistent: true, Council: []Peer{{Name: "a", Addrs: []string{"127.0.0.1:7401"}},
+		{Name: "b", Addrs: []string{"127.0.0.1:7402"}, Witness: true}}}
+	if _, err := Join(t.Context(), c); err == nil || !strings.Contains(err.Error(), "witnesses or observers") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProfilesSatisfyWhatConsistentGroupsNeed(t *testing.T) {
+	for name, p := range map[string]Timing{"fast": Fast, "lan": LAN, "wan": WAN} {
+		c := p.consistent()
+		if c.Stay <= 2*c.Renew+p.RoundTrip || c.Tin <= c.Ping+p.RoundTrip || c.Tout <= 2*c.Ping {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
