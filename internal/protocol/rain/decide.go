@@ -297,11 +297,14 @@ func (g *group) form(now protocol.Time) {
 			}
 		}
 	}
-	ready := !alive && g.phase == Joining && g.m.cfg.best(all) == g.me
-	if g.m.below != nil {
-		ready = ready && g.m.cfg.Quorums.In(all)
-	} else {
-		ready = ready && (g.begin || all == protocol.Everyone(len(g.peers)))
+	ready := !alive && g.phase == Joining
+	switch best := g.m.cfg.best(all) == g.me; {
+	case g.m.below != nil:
+		ready = ready && best && g.m.cfg.Quorums.In(all)
+	case all == protocol.Everyone(len(g.peers)):
+		ready = ready && best
+	default:
+		ready = ready && g.begin
 	}
 	g.want(ready)
 	if !ready || g.m.below != nil && !g.lead(now) {

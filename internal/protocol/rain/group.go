@@ -110,7 +110,7 @@ func (g *group) rest() Phase {
 }
 
 // onBegin lets a dead member begin anew with those that it sees.
-func (g *group) onBegin(protocol.Time) { g.begin = true }
+func (g *group) onBegin(protocol.Time) { g.begin, g.again = true, true }
 
 // forgotten follows the discovery that the member's record was an old copy.
 func (g *group) forgotten(now protocol.Time) {

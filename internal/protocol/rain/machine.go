@@ -144,11 +144,20 @@ func (m *Machine) owns(g protocol.Group) bool { return m.cfg.Owns == nil || m.cf
 
 // command gives a command to the consistent group that it is about, or to the authority.
 func (m *Machine) command(now protocol.Time, name protocol.Group, ev protocol.Event, do func(*group, protocol.Time)) {
-	if !m.owns(name) {
+	switch {
+	case !m.owns(name):
 		m.authority(now, ev)
-		return
+	case m.takes(name):
+		do(m.group(name), now)
 	}
-	do(m.group(name), now)
+}
+
+// MaxGroups is how many consistent groups a council may have: all their views are in one record. What is said of others is ignored.
+const MaxGroups = 64
+
+// takes says whether there is such a group, or can be.
+func (m *Machine) takes(name protocol.Group) bool {
+	return m.owns(name) && (len(m.groups) < MaxGroups || slices.ContainsFunc(m.groups, func(g *group) bool { return g.name == name }))
 }
 
 // group finds a group, or makes it.
@@ -174,7 +183,7 @@ func (m *Machine) authority(now protocol.Time, ev protocol.Event) {
 	m.belowWake = e.Wake
 	o := &m.out
 	for i := range e.Views {
-		if v := &e.Views[i]; v.Domain == protocol.Quorum && m.owns(v.Group) {
+		if v := &e.Views[i]; v.Domain == protocol.Quorum && m.takes(v.Group) {
 			m.group(v.Group).onLease(v)
 		} else {
 			o.Views = append(o.Views, *v)
@@ -268,11 +277,11 @@ func (m *Machine) deliver(now protocol.Time, from protocol.Rank, msg link.Messag
 			m.group(msg.Group).onAnswer(from, msg)
 		}
 	case *Installed:
-		if m.owns(msg.Group) {
+		if m.takes(msg.Group) {
 			m.group(msg.Group).onInstalled(from, msg.Number)
 		}
 	case *Query:
-		if m.owns(msg.Group) {
+		if m.takes(msg.Group) {
 			m.group(msg.Group).onQuery(from, msg)
 		}
 	}
@@ -280,7 +289,7 @@ func (m *Machine) deliver(now protocol.Time, from protocol.Rank, msg link.Messag
 
 // about returns the group that a topic belongs to, nil if it makes no sense.
 func (m *Machine) about(t *Topic) *group {
-	if !m.owns(t.Group) || int(t.About) >= m.cfg.Members || t.Kind > Up || t.Attempt == 0 {
+	if !m.takes(t.Group) || int(t.About) >= m.cfg.Members || t.Kind > Up || t.Attempt == 0 {
 		return nil
 	}
 	return m.group(t.Group)
@@ -290,7 +299,7 @@ func (m *Machine) about(t *Topic) *group {
 func (m *Machine) sane(name protocol.Group, v *View) bool {
 	everyone := protocol.Everyone(m.cfg.Members)
 	all := v.Members.Union(v.Failed).Union(v.Joined).Union(v.Unfinished)
-	return m.owns(name) && everyone.Contains(all) && (v.Number.Vid == 0 || int(v.Manager) < m.cfg.Members)
+	return m.takes(name) && everyone.Contains(all) && (v.Number.Vid == 0 || int(v.Manager) < m.cfg.Members)
 }
 
 // expire ends memberships whose time is over, and lets links go down that are silent.

@@ -181,6 +181,50 @@ func TestADeadMemberIsNotRevivedByAViewThatItDiedIn(t *testing.T) {
 	}
 }
 
+func TestAnOperatorLetsDeadMembersBegin(t *testing.T) {
+	r := newRig(t, 4, nil)
+	for i := range 4 {
+		for j := range i {
+			r.both(i, j, false)
+		}
+	}
+	r.run()
+	for i := range 3 { // 4 does not come back
+		if g := r.group(i); g.phase == Stopping {
+			g.onStopped(r.now)
+		}
+		for j := range i {
+			r.both(i, j, true)
+		}
+	}
+	r.run()
+	if got := r.dead(); got != "1 2 3 4" {
+		t.Fatalf("dead are %s: without a gate nobody may begin while one is missing", got)
+	}
+	last := r.group(1).view.Number.Vid
+	r.group(1).onBegin(r.now)
+	r.run()
+	if v := r.group(0).view; v.Members != protocol.NewSet(0, 1, 2) || v.Manager != 1 || v.Number.Vid != last+1 || r.dead() != "4" {
+		t.Errorf("after the operator's word the view is %+v, dead are %s", v, r.dead())
+	}
+}
+
+func TestPeersCannotMakeGroupsWithoutEnd(t *testing.T) {
+	g := living(t)
+	m := g.m
+	for i := range 2 * MaxGroups {
+		m.deliver(5, 1, &State{Group: protocol.Group(rune('A' + i)), Phase: Joining})
+		m.Step(6, protocol.Campaign{Group: protocol.Group(rune('A' + i))})
+	}
+	if len(m.groups) != MaxGroups {
+		t.Errorf("%d groups", len(m.groups))
+	}
+	m.deliver(7, 1, &State{Group: "g", Phase: Alive})
+	if !g.peers[1].spoke || g.peers[1].said.Phase != Alive {
+		t.Error("a group that was there before is not heard any more")
+	}
+}
+
 // A member that the authority gives no leases to is a member like any other, but does not ask and does not decide.
 func TestOnlyWhoMayLeadManages(t *testing.T) {
 	r := newRig(t, 4, func(c *Config) { c.Leaders = protocol.NewSet(1, 2, 3) })

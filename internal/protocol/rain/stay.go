@@ -54,7 +54,7 @@ func (g *group) question(now protocol.Time) {
 
 // onStay answers a member of this one's view. All others get no answer, and stop.
 func (m *Machine) onStay(from protocol.Ident, ask *Stay) {
-	if !m.owns(ask.Group) || int(from.Rank) >= m.cfg.Members || m.links == nil {
+	if !m.takes(ask.Group) || int(from.Rank) >= m.cfg.Members || m.links == nil {
 		return
 	}
 	if g := m.group(ask.Group); g.view.Members.Has(from.Rank) {
@@ -65,7 +65,7 @@ func (m *Machine) onStay(from protocol.Ident, ask *Stay) {
 
 // onStays takes an answer: it counts from when the question left.
 func (m *Machine) onStays(now protocol.Time, from protocol.Ident, a *Stays) {
-	if !m.owns(a.Group) || int(from.Rank) >= m.cfg.Members || a.Inc != m.inc {
+	if !m.takes(a.Group) || int(from.Rank) >= m.cfg.Members || a.Inc != m.inc {
 		return
 	}
 	g := m.group(a.Group)
