@@ -127,7 +127,10 @@ func TestADeadProgramsReignCanBeRead(t *testing.T) {
 		if Reading()-leads.At > int64(20*time.Second) {
 			t.Fatal("the program wrote nothing down")
 		}
-		time.Sleep(time.Millisecond)
+		if err := w.Say("a", "status"); err != nil {
+			t.Fatal(err)
+		}
+		await(t, w, func(e *Event) bool { return e.What == Said })
 	}
 	if err := w.Crash("a"); err != nil {
 		t.Fatal(err)
