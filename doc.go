@@ -3,8 +3,8 @@
 // dies is replaced within its lease, which may be as short as some tens of milliseconds.
 //
 // There are weaker promises, for those who need an answer even when the network is cut: a leader in every part of it
-// ([LocalGroup]), or one on which all agree in the end ([EventualGroup]). They are different types, so that none is mistaken
-// for another.
+// ([LocalGroup]), or one on which all agree in the end ([EventualGroup]); and one for those who take over from one another,
+// and must agree on who failed first ([ConsistentGroup]). They are different types, so that none is mistaken for another.
 //
 // # Join a council
 //
@@ -84,6 +84,19 @@
 //
 //	g, err := m.EventualGroup("compaction", elector.Stable)
 //	if g.Leader() == m.Name() { ... } // twice is wasteful, but not wrong
+//
+// A [ConsistentGroup] agrees on exactly who failed before anybody acts on it: one member, the fault manager, then recovers what
+// was lost, and nobody else does. [Config.Consistent] must be set.
+//
+//	err := g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
+//		for v := range l.Views(ctx) {
+//			if v.Recover {
+//				takeOver(v.Failed)
+//				l.Recovered()
+//			}
+//		}
+//		return nil
+//	})
 //
 // Package elector says what there is to choose from. [Config.Elector] chooses who tries first under quorum groups.
 //

@@ -319,3 +319,40 @@ func ExampleMember_SetHealth() {
 	// Output:
 	// true
 }
+
+// All members agree on who is in a consistent group before its manager recovers what was lost.
+func ExampleConsistentGroup() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	m, err := regent.Join(ctx, regent.Config{
+		Name:       "a",
+		Council:    []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7498"}}},
+		Bootstrap:  true,
+		Consistent: true,
+		Logger:     slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer m.Close()
+
+	g, err := m.ConsistentGroup("shards")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
+		for v := range l.Views(ctx) {
+			fmt.Println(v)
+			if v.Recover { // this member is the manager: take over what v.Failed had
+				return l.Recovered()
+			}
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// shards: a, managed by a; joined: a (all agree a)
+	// <nil>
+}
