@@ -110,7 +110,11 @@ func (g *group) rest() Phase {
 }
 
 // onBegin lets a dead member begin anew with those that it sees.
-func (g *group) onBegin(protocol.Time) { g.begin, g.again = true, true }
+func (g *group) onBegin(protocol.Time) {
+	if g.phase == Joining {
+		g.begin, g.again = true, true
+	}
+}
 
 // forgotten follows the discovery that the member's record was an old copy.
 func (g *group) forgotten(now protocol.Time) {
@@ -256,7 +260,7 @@ func (g *group) install(now protocol.Time, v View, how string) {
 			g.told = otherPart
 		}
 	}
-	g.view = v
+	g.view, g.begin = v, false
 	g.forget()
 	g.known = g.known || how != "heard"
 	g.m.note()
