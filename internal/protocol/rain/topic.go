@@ -17,13 +17,13 @@ func (t *topic) erase(r protocol.Rank) {
 }
 
 // topic finds what is remembered about a member; nil if nothing is and it is not to be made.
-func (g *group) topic(k Kind, about protocol.Rank, make_ bool) *topic {
+func (g *group) topic(k Kind, about protocol.Rank, create bool) *topic {
 	for _, t := range g.topics {
 		if t.kind == k && t.about == about {
 			return t
 		}
 	}
-	if !make_ {
+	if !create {
 		return nil
 	}
 	n := len(g.peers)
