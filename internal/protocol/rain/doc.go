@@ -22,6 +22,7 @@
 //	View out      Domain Consistent. Agreed != nil: the member is one of Support, Leader is the manager, Term and Agreed.Vid are the
 //	              number. The program may act for the group while the clock is below the view's Horizon, as under a lease.
 //	              Agreed.Recover: this member is the manager; recover Failed and Unfinished, admit Joined, then say Recover{g}.
+//	              The same number is published again when only Agreed.Stalled has changed.
 //	              Agreed == nil: the member is dead. Stop: the program must stop; say Stopped{g} when it has. It then joins again
 //	              by itself.
 //	Recover{g}    what was lost is recovered: only now is the next change decided, unless the manager dies. Then the next view has
