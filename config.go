@@ -61,6 +61,10 @@ type Config struct {
 	// Prefer, if not zero, makes a leader hand its groups over to a member that goes before it, once a program has been waiting
 	// there for so long, behind a link that is fast enough. Otherwise leaders stay. It is the same at every member.
 	Prefer time.Duration
+	// Calm, if not zero, keeps a member that comes and goes from deposing good local leaders: in local groups a member that led
+	// and fell silent counts again only when it has been heard for so long without a break. [Status.Kappa] grows with it.
+	// It is the same at every member.
+	Calm time.Duration
 	// Health, if it is set, is called every [Timing.Heartbeat] and says what is wrong with this member, or the program around
 	// it. A member with which something is wrong leads nothing, gives up what it leads, and votes as before. It must
 	// return when its context ends; one that does not is taken to be wrong. See [Member.SetHealth].
@@ -92,6 +96,9 @@ func (c *Config) check() error {
 	}
 	if c.Prefer < 0 {
 		return fmt.Errorf("config: prefer %v: must not be negative; zero lets leaders stay", c.Prefer)
+	}
+	if c.Calm < 0 {
+		return fmt.Errorf("config: calm %v: must not be negative; zero counts members at once", c.Calm)
 	}
 	return c.Timing.check()
 }
@@ -295,6 +302,7 @@ func (c *Config) summary(all *council, t *Timing) *wire.Summary {
 	s.Set("local lock", local.Lock.String())
 	s.Set("elector", string(c.Elector))
 	s.Set("prefer", c.Prefer.String())
+	s.Set("calm", c.Calm.String())
 	modes := "quorum local eventual"
 	if c.Consistent {
 		modes += " consistent"

@@ -76,6 +76,13 @@ func (t *Timing) localGuard() time.Duration { return min(t.Guard, 2*t.Delay) }
 // stopWithin is how long a program that was asked to stop may take while its lease is renewed.
 const stopWithin = 5 * time.Second
 
+// localConfig is what all local groups have in common.
+func (m *Member) localConfig(inc protocol.Inc) hall.Config {
+	c := hall.Default(m.council.self, len(m.council.peers), inc, m.config.Timing.local())
+	c.StopWithin, c.Calm = stopWithin, m.config.Calm
+	return c
+}
+
 // newLocal makes the machine of a local group. What an earlier start of this member has promised is over when the member
 // has run for as long as such a promise lasts; until then its machines promise nothing.
 func (m *Member) newLocal(now protocol.Time, inc protocol.Inc, group protocol.Group) (protocol.Machine, error) {
@@ -85,8 +92,8 @@ func (m *Member) newLocal(now protocol.Time, inc protocol.Inc, group protocol.Gr
 	if err := m.council.me().mayLead(); err != nil {
 		return nil, err
 	}
-	c := hall.Default(m.council.self, len(m.council.peers), inc, m.config.Timing.local())
-	c.Group, c.StopWithin = group, stopWithin
+	c := m.localConfig(inc)
+	c.Group = group
 	c.Clean = now.Sub(m.started) > c.Lock
 	// Requests are numbered within an incarnation, across machines: there was none before this that made one each
 	// microsecond.

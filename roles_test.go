@@ -160,6 +160,7 @@ func TestRolesThatCannotWorkAreRefused(t *testing.T) {
 				c.Council[i].Observer = true
 			}
 		},
+		"calm -1s":                   func(c *Config) { c.Calm = -time.Second },
 		"prefer -1s":                 func(c *Config) { c.Prefer = -time.Second },
 		"elector \"bully\": must be": func(c *Config) { c.Elector = "bully" },
 		"must be at least 3": func(c *Config) {

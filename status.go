@@ -66,6 +66,8 @@ type Status struct {
 	Pauses   Pauses
 	// Leading is how many groups programs of this member lead.
 	Leading int
+	// Kappa is within what time every part of the network that holds together has a local leader ([LocalGroup]).
+	Kappa time.Duration
 	// Packets and bytes since the start, and how many packets were dropped, by reason.
 	PacketsIn, PacketsOut, BytesIn, BytesOut uint64
 	Dropped                                  map[string]uint64
@@ -137,8 +139,9 @@ func (m *Member) Members() []PeerStatus {
 // Status returns what this member knows of itself.
 func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
+	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), Leading: m.board.Leading(),
+		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), Leading: m.board.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}

@@ -72,7 +72,7 @@ var (
 )
 
 // Kappa is within what time every part of the network that holds together has a local leader, counted from when it began to
-// (κ of HALL). It follows from Delay, Renew and Drift.
+// (κ of HALL). It follows from Delay, Renew and Drift; [Config.Calm] adds to it, which [Status.Kappa] shows.
 func (t Timing) Kappa() time.Duration {
 	h := t.local()
 	return h.Kappa(directRound)
