@@ -133,7 +133,7 @@ func BenchmarkFailover(b *testing.B) {
 func TestEveryElectorFailsOverWithinALeaseAndALittle(t *testing.T) {
 	for _, e := range suite.Electors() {
 		for i := range blows {
-			for seed := range uint64(5) {
+			for seed := range few(5) {
 				limit := 500 * time.Millisecond
 				if blows[i].name == "ill" {
 					limit = 50 * time.Millisecond
