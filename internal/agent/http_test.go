@@ -105,7 +105,7 @@ func TestOperatorAsksTheLeaderToResign(t *testing.T) {
 	}
 	select {
 	case <-done:
-		t.Error("the group was given up before the program had stopped")
+		t.Fatal("the group was given up before the program had stopped")
 	case <-time.After(100 * time.Millisecond): // wall clock: nothing may happen for a while
 	}
 	if !l.Valid() {
@@ -310,6 +310,35 @@ func TestCurlIsAClient(t *testing.T) {
 	}
 	if got := code("-d", "{}", "http://"+a.http+"/v1/groups/nobody/resign"); got != "404" {
 		t.Errorf("resign of an unknown group: %s", got)
+	}
+}
+
+func TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering(t *testing.T) {
+	h := open(t, 1, "timing: {lease: 1s}\ndefault_group: g\n")
+	a := h.agents[0]
+	if _, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"}); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := a.get(t, "/primary"); status != 200 {
+		t.Fatalf("primary: %d", status)
+	}
+	// As after a pause of the whole agent: the end has passed, and nobody has noticed yet.
+	k := a.agent.leader("g")
+	k.mu.Lock()
+	k.frozen, k.told = true, a.agent.now()-1
+	k.mu.Unlock()
+	for _, path := range []string{"/", "/primary", "/leader", "/read-write", "/v1/groups/g/primary"} {
+		if status, body := a.get(t, path); status != 503 {
+			t.Errorf("%s: %d %v", path, status, body)
+		}
+	}
+	if _, _, body := a.raw(t, "GET", "/metrics", ""); strings.Contains(string(body), `leader_election_master_status{name="g"} 1`) {
+		t.Error("the metric says that it leads")
+	}
+	select {
+	case <-k.ended:
+		t.Error("somebody has noticed: the test shows nothing")
+	default:
 	}
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -168,4 +169,67 @@ func TestAgentThatStopsWaitsForItsProgramsAndHandsOver(t *testing.T) {
 		t.Errorf("the agent ended with %d:\n%s", code, v.agents["a"].errs)
 	}
 	v.judge(2)
+}
+
+// However a balancer asks, two agents never both say yes: not even when one has been cut off and does not know it yet.
+func TestRoleEndpointsOfTwoHostsNeverBothSayYes(t *testing.T) {
+	v := newVillage(t, 3, "default_group: g\n")
+	p, q := v.startProgram("p", "a", task{Stopping: time.Minute}), v.startProgram("q", "b", task{Stopping: time.Minute})
+	// Of each leadership: the end of the first question that was answered with yes, and the start of the last one. The
+	// lease ran at an instant within each question.
+	type answers struct{ first, last int64 }
+	var mu sync.Mutex
+	all := make(map[uint64]*answers)
+	stop := make(chan struct{})
+	var pollers sync.WaitGroup
+	for _, agent := range []string{"a", "b"} {
+		pollers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				asked := shared()
+				status, body := v.ask(agent, "/primary")
+				told := shared()
+				if status != 200 {
+					continue
+				}
+				mu.Lock()
+				token := uint64(body["token"].(float64))
+				if all[token] == nil {
+					all[token] = &answers{first: told}
+				}
+				all[token].last = asked
+				mu.Unlock()
+			}
+		})
+	}
+	leader, _ := v.first(p, q)
+	for range 4 {
+		host, other := "a", q
+		if leader == q {
+			host, other = "b", p
+		}
+		v.cut(host, "cut")
+		v.await(other, "leads")
+		v.cut(host, "heal")
+		v.await(leader, "waits")
+		leader = other
+		time.Sleep(200 * time.Millisecond) // wall clock: the council settles
+	}
+	close(stop)
+	pollers.Wait()
+	if len(all) < 3 {
+		t.Errorf("only %d leaderships were seen", len(all))
+	}
+	for x, before := range all {
+		for y, after := range all {
+			if x < y && before.last > after.first {
+				t.Errorf("the leader with token %d was said to lead %v after the one with token %d was", x, time.Duration(before.last-after.first), y)
+			}
+		}
+	}
+	v.judge(4)
 }

@@ -30,6 +30,11 @@ import (
 func TestMain(m *testing.M) {
 	switch os.Getenv("REGENT_TEST_PART") {
 	case "agent":
+		if os.Getenv("REGENT_TEST_FILE_LIMIT") != "" { // like a full disk
+			if err := unix.Setrlimit(unix.RLIMIT_FSIZE, new(unix.Rlimit)); err != nil {
+				panic(err)
+			}
+		}
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		defer stop()
 		if err := Run(ctx, Options{Config: os.Getenv("REGENT_TEST_CONFIG")}); err != nil {
