@@ -10,7 +10,7 @@ import (
 // voters, and whoever may not lead is passed over.
 //
 // Its parts go where they belong: Quorums and Leaders into the configuration of the authority (nerio.Config), Voters as the
-// number of members into that of the elector; Leaders as candidates and Quorums(Voters) as a gate where an elector has
+// number of members into that of the elector; Leaders as candidates and a majority of Voters as a gate where an elector has
 // room for them (stable.Config).
 type Roles struct {
 	// Members is how many there are, observers included.
