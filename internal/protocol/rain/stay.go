@@ -36,7 +36,7 @@ func (g *group) expire(now protocol.Time) {
 	}
 }
 
-// question asks all others whether this member may stay, every so often.
+// question asks the other members whether this member may stay, every so often.
 func (g *group) question(now protocol.Time) {
 	s := &g.stay
 	if g.m.below == nil || g.phase != Alive || now < s.due {
@@ -44,9 +44,9 @@ func (g *group) question(now protocol.Time) {
 	}
 	s.due = now.Add(g.m.cfg.Renew)
 	s.ask = Stay{Group: g.name, Inc: g.m.inc, At: now - s.zero}
-	for r := range g.peers {
-		if protocol.Rank(r) != g.me {
-			g.m.out.Send = append(g.m.out.Send, protocol.Envelope{To: protocol.Rank(r), Message: &s.ask})
+	for r := range g.view.Members.All() {
+		if r != g.me {
+			g.m.out.Send = append(g.m.out.Send, protocol.Envelope{To: r, Message: &s.ask})
 		}
 	}
 	g.extend(now)

@@ -144,12 +144,12 @@ func (v *rainVariant) vary() func(*sim.Config) {
 	}
 	return func(c *sim.Config) {
 		d := sim.NewDice(c.Seed, 0x7a14)
-		diskless, over := d.N(6) == 0, d.N(1+len(electors))
+		diskless, over := d.N(6) == 0, d.N(3*len(electors))
 		c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 			n := NerioConfig(b)
 			n.Diskless = diskless
 			n.Bootstrap = n.Bootstrap || b.Record != nil // where there is a record the flag does not matter
-			if over == len(electors) {
+			if over >= len(electors) {
 				return newRain(b, RainConfig(b, v.form, true), n)
 			}
 			setup := stackSetup{Config: n, elector: &electors[over]}
