@@ -235,17 +235,23 @@ func TestLowerIncarnationIsDroppedAndToldSo(t *testing.T) {
 
 // A process whose record is an old copy may have spoken before it had read it: then it was nameless, and no longer is.
 func TestProcessThatWasNamelessIsToldThatItsNameIsOld(t *testing.T) {
-	w := newTown(t, 5, 7)
-	w.meet(0, 1)
-	w.start(0, 0) // it has not read its record yet
-	w.send(1, 0, ms)
-	w.send(0, 1, ms)
-	w.want(w.send(0, 1, ms), Deliver)
-	w.e[0].SetIncarnation(4)
-	w.pass(ms)
-	w.want(w.send(0, 1, ms), Old)
-	if v := w.send(1, 0, ms); v.Outdated != 5 {
-		t.Fatalf("it hears %+v, want that there is an incarnation 5", v)
+	for name, mine := range map[protocol.Inc]protocol.Inc{4: 5, 5: 6} {
+		w := newTown(t, 5, 7)
+		w.meet(0, 1)
+		w.start(0, 0) // it has not read its record yet
+		w.send(1, 0, ms)
+		w.send(0, 1, ms)
+		w.want(w.send(0, 1, ms), Deliver)
+		w.e[0].SetIncarnation(name)
+		w.pass(ms)
+		if name < 5 {
+			w.want(w.send(0, 1, ms), Old)
+		} else {
+			w.e[1].Twin(w.clock(1), 0) // as the codec finds
+		}
+		if v := w.send(1, 0, ms); v.Outdated != mine {
+			t.Errorf("as %d it hears %+v, want that there is an incarnation %d", name, v, mine)
+		}
 	}
 }
 

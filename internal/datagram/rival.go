@@ -98,7 +98,7 @@ func (r *rival) mutes(now protocol.Time) bool { return r.both && now < r.until }
 // now on our datagrams name the next one, so both processes, or the one that lives, learn that they are outdated.
 func (e *Endpoint) Twin(now protocol.Time, peer protocol.Rank) {
 	p := &e.peers[peer]
-	p.spoilt = true
+	p.spoilt, p.nameless = true, false // as in old
 	p.rival.mute(now)
 	e.owe(now, p)
 }
