@@ -18,6 +18,7 @@ import (
 // initOptions is what a new configuration is made of.
 type initOptions struct {
 	name, file, key, dir, profile, socket, listen, group, loopback, peers string
+	port, httpPort                                                        int
 	bootstrap, force                                                      bool
 }
 
@@ -64,6 +65,8 @@ file in DIR, with a socket, a directory and ports of its own, and no key is need
 	f.StringVar(&o.group, "group", "", "the group that paths without a group are about")
 	f.StringVar(&o.peers, "peers", "", "write the peers' files to this directory instead of printing them")
 	f.StringVar(&o.loopback, "loopback", "", "put all members on this host, with their files in this directory")
+	f.IntVar(&o.port, "port", 7401, "with --loopback: the first member's port; the others have the next ones")
+	f.IntVar(&o.httpPort, "http-port", 8011, "with --loopback: the first member's port for HTTP")
 	f.BoolVar(&o.bootstrap, "bootstrap", false, "let the council begin")
 	f.BoolVar(&o.force, "force", false, "overwrite files that exist")
 	return c
@@ -204,12 +207,6 @@ func (o *initOptions) write(path, text string) error {
 	return nil
 }
 
-// The first ports of a council on one host.
-const (
-	loopbackPort = 7401
-	loopbackHTTP = 8011
-)
-
 // local writes the files of a council of which all members are on this host.
 func (o *initOptions) local(c *cobra.Command, names []string) error {
 	dir, err := filepath.Abs(o.loopback)
@@ -221,11 +218,11 @@ func (o *initOptions) local(c *cobra.Command, names []string) error {
 		if strings.ContainsAny(name, "=/") {
 			return fmt.Errorf("member %q: with --loopback members have a name and no address", name)
 		}
-		members[i] = config.Member{Name: name, Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(loopbackPort+i))}
+		members[i] = config.Member{Name: name, Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port+i))}
 	}
 	for i, name := range names {
 		d := config.Draft{Name: name, Members: members, Dir: filepath.Join(dir, name), Bootstrap: true, Profile: o.profile,
-			Socket: filepath.Join(dir, name+".sock"), Listen: net.JoinHostPort("127.0.0.1", strconv.Itoa(loopbackHTTP+i)), DefaultGroup: o.group}
+			Socket: filepath.Join(dir, name+".sock"), Listen: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.httpPort+i)), DefaultGroup: o.group}
 		path := filepath.Join(dir, name+".yaml")
 		if err := checkDraft(d, path); err != nil {
 			return &failure{fmt.Errorf("regent init: %w", err)}

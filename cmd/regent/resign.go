@@ -33,7 +33,7 @@ host leads the group.`,
 			if asJSON {
 				return writeJSON(c, out)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s was given up; %s\n", args[0], nowLeads(&out))
+			fmt.Fprintf(c.OutOrStdout(), "%s was given up; 'regent who %s --wait 10s' says who leads it next\n", args[0], args[0])
 			return nil
 		},
 	}
@@ -41,12 +41,4 @@ host leads the group.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().Uint64Var(&order.Token, "token", 0, "only if this is the token of the leader")
 	return c
-}
-
-// nowLeads says who leads after an order was carried out.
-func nowLeads(o *agent.Outcome) string {
-	if o.Leader == "" {
-		return "nobody leads it yet"
-	}
-	return fmt.Sprintf("%s leads it with token %d", o.Leader, o.Token)
 }

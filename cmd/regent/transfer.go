@@ -37,7 +37,7 @@ the message says who leads then.`,
 			if asJSON {
 				return writeJSON(c, out)
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s was handed over; %s\n", args[0], nowLeads(&out))
+			fmt.Fprintf(c.OutOrStdout(), "%s was handed over: %s leads it\n", args[0], order.To)
 			return nil
 		},
 	}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// tried returns the blocks of a page that say that they are tried, one after the other.
+func tried(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	in, blocks := false, 0
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.HasPrefix(line, "```sh tried"):
+			in = true
+			blocks++
+		case strings.HasPrefix(line, "```"):
+			in = false
+		case in:
+			b.WriteString(line)
+		}
+	}
+	if blocks < 5 {
+		t.Fatalf("%s: only %d blocks are tried", page, blocks)
+	}
+	return b.String()
+}
+
+// freeRun returns the first of three ports in a row that are free, for both protocols.
+func freeRun(t *testing.T, from int) int {
+	t.Helper()
+	for port := from; port < from+2000; port += 3 {
+		ok := true
+		for i := range 3 {
+			addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i))
+			u, err := net.ListenPacket("udp4", addr)
+			if err != nil {
+				ok = false
+				break
+			}
+			u.Close()
+			l, err := net.Listen("tcp4", addr)
+			if err != nil {
+				ok = false
+				break
+			}
+			l.Close()
+		}
+		if ok {
+			return port
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+// What docs/operations.md says can be tried on one host works as it stands there, on other ports and in another
+// directory.
+func TestTheOperationsPageWorks(t *testing.T) {
+	work := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(work, "regent")); err != nil {
+		t.Fatal(err)
+	}
+	udp, http := freeRun(t, 21000), freeRun(t, 23000)
+	script := tried(t, "../../docs/operations.md")
+	script = strings.ReplaceAll(script, "/tmp/try", filepath.Join(work, "try"))
+	script = strings.ReplaceAll(script, "--loopback", "--port "+strconv.Itoa(udp)+" --http-port "+strconv.Itoa(http)+" --loopback")
+	script = strings.ReplaceAll(script, ":8011", ":"+strconv.Itoa(http))
+	script = strings.ReplaceAll(script, ":8012", ":"+strconv.Itoa(http+1))
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	file := filepath.Join(work, "page.sh") // not an argument, which pgrep would find
+	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(ctx, "bash", "-eu", file)
+	c.Env = append(os.Environ(), "PATH="+work+":"+os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0")
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	c.WaitDelay = 5 * time.Second
+	out, err := c.CombinedOutput()
+	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	for _, want := range []string{
+		"a leads with token ", "a leads billing with token", // verify
+		"billing was handed over: b leads it", "b leads with token ",
+		"transferred b: the group was handed over to b", // explain
+		`"leader":"b"`,   // curl
+		"\n200\n503\n",   // the balancer
+		"regent_ready 1", // metrics
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q was not said in:\n%s", want, out)
+		}
+	}
+}
+
+// restart restarts an agent after a change of its file.
+func (h *house) restart(name string, change func(text string) string) {
+	h.t.Helper()
+	path := filepath.Join(h.work, name+".yaml")
+	text, err := os.ReadFile(path)
+	h.check(err)
+	h.signal(h.agents[name], syscall.SIGTERM)
+	if err := h.agents[name].Wait(); err != nil {
+		h.t.Errorf("the agent of %s did not leave in good order: %v", name, err)
+	}
+	h.check(os.WriteFile(path, []byte(change(string(text))), 0o644))
+	h.startAgent(name)
+}
+
+// A key is changed in three steps, member by member, while programs lead.
+func TestAKeyIsChangedWhileTheCouncilRuns(t *testing.T) {
+	h := newHouse(t)
+	h.agree("without a key")
+	first, second := filepath.Join(h.work, "key"), filepath.Join(h.work, "key.new")
+	h.check(h.regent("keygen", first), h.regent("keygen", second))
+	all := func(when string, lines string) {
+		t.Helper()
+		for _, name := range houseNames {
+			h.restart(name, func(text string) string {
+				before, _, _ := strings.Cut(text, "# keys\n")
+				return before + "# keys\n" + lines
+			})
+			if when != "the first key" { // which cannot be introduced member by member
+				h.agree(when + " at " + name)
+			}
+		}
+	}
+	all("the first key", "key_file: "+first+"\n")
+	h.agree("with the first key")
+	all("accepting the second", "key_file: "+first+"\nold_key_files: ["+second+"]\n")
+	all("using the second", "key_file: "+second+"\nold_key_files: ["+first+"]\n")
+	all("without the first", "key_file: "+second+"\n")
+	h.judge()
+}
+
+// A member whose disk is lost takes part again with an empty directory.
+func TestAMemberWithALostDiskComesBack(t *testing.T) {
+	h := newHouse(t)
+	h.agree("at first")
+	h.signal(h.agents["b"], syscall.SIGKILL)
+	_ = h.agents["b"].Wait()
+	h.check(os.RemoveAll(filepath.Join(h.work, "b")))
+	h.startAgent("b")
+	h.agree("with an empty disk at b")
+	h.judge()
+}
