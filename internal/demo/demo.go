@@ -101,6 +101,7 @@ var Groups = []town.Named{
 	{Name: "reports", Mode: town.Quorum},
 	{Name: "cache", Mode: town.Local},
 	{Name: "search", Mode: town.Eventual},
+	{Name: "shards", Mode: town.Consistent},
 }
 
 // maxMembers is how many can be chosen by a digit.

@@ -160,6 +160,8 @@ func (m *model) take(e *town.Event, since func(int64) time.Duration) string {
 		m.elect(g, e, at, since, &entry)
 	case town.Said:
 		m.said(r, e, at)
+	case town.Recovered:
+		entry.Text, entry.Tone, entry.Group = fmt.Sprintf("%s recovered what %s left behind", e.Member, e.Text), "good", e.Group
 	case town.Failed:
 		r.failed = e.Text
 		entry.Text, entry.Tone = e.Member+": "+e.Text, "bad"
@@ -237,7 +239,7 @@ func (m *model) saw(g *election, e *town.Event, at time.Duration, entry *web.Ent
 		views = g.beside
 	}
 	views[member] = sight{*v, e.Support}
-	if g.mode == web.Eventual {
+	if g.mode == web.Eventual || g.mode == web.Consistent {
 		m.trusts(g, e, at, entry)
 		return
 	}
@@ -263,20 +265,37 @@ func (m *model) saw(g *election, e *town.Event, at time.Duration, entry *web.Ent
 	entry.Text = fmt.Sprintf("%s sees no leader: %v", member, cause)
 }
 
-// trusts notes whom a member of an eventual group trusts. Who trusts itself leads, as far as it knows.
+// trusts notes whom a member of a group without leases trusts. Who trusts itself leads: in an eventual group as far as it
+// knows, in a consistent one because all agree.
 func (m *model) trusts(g *election, e *town.Event, at time.Duration, entry *web.Entry) {
-	r := g.reign(e.Member, 0, false)
-	leads := r != nil && !r.over
+	r := g.lasting(e.Member)
+	leads := r != nil
+	if leads {
+		r.support = e.Support
+	}
 	switch {
 	case e.View.Leader == e.Member && !leads:
 		g.begin(e, at)
 		g.change(at, e.View.Cause.String())
 		entry.Text, entry.Tone = e.Member+" leads, as far as it knows", "good"
+		if g.mode == web.Consistent {
+			entry.Text = fmt.Sprintf("%s manages: all of %s agree", e.Member, strings.Join(e.Support, " "))
+		}
 	case e.View.Leader != e.Member && leads:
 		r.end(at, e.View.Cause.String())
 		g.change(at, e.View.Cause.String())
 		entry.Text = fmt.Sprintf("%s trusts %s: %v", e.Member, cmp.Or(e.View.Leader, "nobody"), e.View.Cause)
 	}
+}
+
+// lasting returns the leadership of a member that lasts; nil if there is none.
+func (g *election) lasting(member string) *reign {
+	for _, r := range g.reigns {
+		if r.member == member && !r.over {
+			return r
+		}
+	}
+	return nil
 }
 
 // gain notes that a group has a leader, and why it needed one.

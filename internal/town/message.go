@@ -75,4 +75,6 @@ const (
 	Failed  What = "failed"  // something went wrong
 	Closed  What = "closed"  // it left in good order
 	Gone    What = "gone"    // its process has ended
+	// Recovered says that a fault manager has recovered those in Text.
+	Recovered What = "recovered"
 )

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +19,8 @@ const (
 	Quorum   = "quorum"
 	Local    = "local"
 	Eventual = "eventual"
+	// Consistent groups need a council that has them; a town with such a group does.
+	Consistent = "consistent"
 )
 
 // Named is a group that a program of every member leads when it can, and of which it tells all that happens.
@@ -105,10 +109,46 @@ func (s *server) serve(ctx context.Context, n Named, all interface{ Go(func()) }
 				return regent.View{Group: v.Group, Leader: v.Leader, Mine: v.Mine, Cause: v.Cause, At: v.At, Missed: v.Missed}, nil
 			})
 		})
+	case Consistent:
+		g, err := s.member.ConsistentGroup(n.Name)
+		if err != nil {
+			return err
+		}
+		p := s.program(n, false)
+		all.Go(func() {
+			tellViews(s, p, g.Watch(ctx), func(v regent.ConsistentView) (regent.View, []string) {
+				return regent.View{Group: v.Group, Leader: v.Manager, Token: v.Token, Mine: v.Mine, Cause: v.Cause, At: v.At, Missed: v.Missed}, v.Members
+			})
+		})
+		all.Go(func() { s.takePart(ctx, p, g) })
 	default:
 		return fmt.Errorf("group %s: no mode %q", n.Name, n.Mode)
 	}
 	return nil
+}
+
+// takePart is the program of a consistent group: whenever it is the fault manager it says who failed, and that it has
+// recovered them.
+func (s *server) takePart(ctx context.Context, p *program, g *regent.ConsistentGroup) {
+	_ = g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
+		for v := range l.Views(ctx) {
+			if !v.Recover {
+				continue
+			}
+			if err := l.Recovered(); err == nil {
+				e := p.about(Recovered)
+				e.Text = strings.Join(append(slices.Clone(v.Failed), v.Unfinished...), " ")
+				s.say(e)
+			}
+		}
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// consistent says whether a council needs to have consistent groups.
+func consistent(groups []Named) bool {
+	return slices.ContainsFunc(groups, func(n Named) bool { return n.Mode == Consistent })
 }
 
 func (s *server) serveLocal(ctx context.Context, n Named, g *regent.LocalGroup, all interface{ Go(func()) }) {

@@ -58,8 +58,9 @@ func TestMembersThatAreCutOffHaveALocalLeaderBesideTheGroup(t *testing.T) {
 }
 
 func TestNamedGroupsOfEveryModeTellWhatHappens(t *testing.T) {
-	w := neighbours(t, Named{Name: "q", Mode: Quorum}, Named{Name: "l", Mode: Local}, Named{Name: "e", Mode: Eventual}, Named{Name: "x", Mode: "odd"})
-	missing := map[string]bool{"no such mode": true, "quorum": true, "local": true, "eventual": true, "status": true}
+	w := neighbours(t, Named{Name: "q", Mode: Quorum}, Named{Name: "l", Mode: Local}, Named{Name: "e", Mode: Eventual}, Named{Name: "c", Mode: Consistent},
+		Named{Name: "x", Mode: "odd"})
+	missing := map[string]bool{"no such mode": true, "quorum": true, "local": true, "eventual": true, "consistent": true, "status": true}
 	var leader Event
 	await(t, w, func(e *Event) bool {
 		switch {
@@ -72,6 +73,8 @@ func TestNamedGroupsOfEveryModeTellWhatHappens(t *testing.T) {
 			delete(missing, "local")
 		case e.What == Saw && e.Group == "e" && e.View.Leader != "":
 			delete(missing, "eventual")
+		case e.What == Saw && e.Group == "c" && e.View.Leader != "" && len(e.Support) == 3:
+			delete(missing, "consistent")
 		case e.What == Said && slices.ContainsFunc(e.Standings, func(s Standing) bool { return s.Group == "q" && s.Token == leader.Token }):
 			delete(missing, "status")
 		}
@@ -90,6 +93,15 @@ func TestNamedGroupsOfEveryModeTellWhatHappens(t *testing.T) {
 		r, err := w.NamedReign(to, "q")
 		return err == nil && r.Token > leader.Token && r.Until >= r.Since
 	})
+}
+
+func TestAFaultManagerRecoversWhoFailed(t *testing.T) {
+	w := neighbours(t, Named{Name: "c", Mode: Consistent})
+	await(t, w, func(e *Event) bool { return e.What == Saw && e.View.Leader != "" && len(e.Support) == 3 })
+	if err := w.Crash("c"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, w, func(e *Event) bool { return e.What == Recovered && e.Text == "c" })
 }
 
 func TestLinksAreBrokenOneByOne(t *testing.T) {

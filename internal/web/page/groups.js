@@ -133,7 +133,7 @@ function fill(r, i) {
   r.node.dataset.group = k;
   const real = (g.leaders ?? []).filter((l) => g.mode !== 'quorum' || !l.local);
   const local = (g.leaders ?? []).filter((l) => g.mode === 'quorum' && l.local);
-  r.node.classList.toggle('bad', (g.mode === 'quorum' || g.mode === 'consistent') && real.length > 1);
+  r.node.classList.toggle('bad', g.mode === 'quorum' && real.length > 1);
   text(r.cells.name, g.name);
   text(r.cells.mode, g.mode);
   const signature = [...real, ...local].map((l) => l.member + (l.local ? '*' : '')).join(' ') + [...state.members.keys()].length;

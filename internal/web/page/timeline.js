@@ -152,7 +152,7 @@ function flaws(node, svg, all, x, t, from) {
   for (const n of all) {
     const to = n.to || t;
     if (end !== null && n.from > end) found.set(`gap ${n.id}`, { kind: 'gap', from: end, to: n.from, text: [`nobody led ${n.group} for ${length(n.from - end)}`, `from ${stamp(end)} to ${stamp(n.from)}`, `${last.member} was followed by ${n.member}`] });
-    if (end !== null && n.from < end && last.member + last.token !== n.member + n.token) {
+    if (n.mode === 'quorum' && end !== null && n.from < end && last.member + last.token !== n.member + n.token) {
       found.set(`overlap ${n.id}`, { kind: 'overlap', from: n.from, to: Math.min(end, to), text: [`two led ${n.group} at once, for ${length(Math.min(end, to) - n.from)}`, `${last.member} and ${n.member}`] });
     }
     if (end === null || to > end) {
