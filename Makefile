@@ -10,7 +10,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules check test simulations bench bench-quick explore mutants mutants-quick build install release clean
+.PHONY: help deps fmt vet lint modules check test simulations bench bench-quick explore mutants mutants-quick screenshot build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ STATES ?= 10000000
 
 explore: ## visit the reachable states of a small council, any order of messages (STATES=10000000 takes about an hour)
 	$(GO) test ./internal/sim/explore -run AnyOrder -explore.states $(STATES) -timeout 4h -v
+
+screenshot: ## the pictures of the documentation, taken in Chromium from a demonstration and a recorded run
+	$(GO) test ./internal/web -run InTheBrowser -count 1 -pictures $(CURDIR)/docs/img
 
 build: ## bin/regent, with its version stamped
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regent ./cmd/regent

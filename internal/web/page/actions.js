@@ -47,7 +47,8 @@ function render() {
     return;
   }
   const can = el('div', { class: 'actions', role: 'group', 'aria-label': `What to do to ${title()}` }, list.flatMap((a) => buttons(a, group)));
-  box.replaceChildren(el('strong', {}, title()), list.length ? can : el('p', { class: 'hint' }, 'Nothing can be done here.'));
+  const more = c.kind === 'member' && el('label', { class: 'hint' }, el('input', { type: 'checkbox', id: 'several', checked: state.several, onchange: (e) => { state.several = e.target.checked; } }), ' choose more');
+  box.replaceChildren(el('div', { class: 'head' }, el('strong', {}, title()), more), list.length ? can : el('p', { class: 'hint' }, 'Nothing can be done here.'));
 }
 
 function buttons(a, group) {

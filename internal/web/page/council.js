@@ -98,7 +98,7 @@ function node(name) {
 // pick chooses a member, or adds it to those that are chosen.
 function pick(name, more) {
   const before = state.chosen?.kind === 'member' ? state.chosen.names : [];
-  if (!more) return choose({ kind: 'member', names: [name] });
+  if (!more && !state.several) return choose({ kind: 'member', names: [name] });
   const names = before.includes(name) ? before.filter((n) => n !== name) : [...before, name];
   choose(names.length ? { kind: 'member', names } : null);
 }

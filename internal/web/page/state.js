@@ -11,6 +11,8 @@ export const state = {
   log: new Map(),
   // chosen is what actions are done to: {kind: 'member', names: [...]}, {kind: 'link', names: [a, b]} or {kind: 'group', key}.
   chosen: null,
+  // several says that the next member is chosen in addition, where there is no Shift key to hold.
+  several: false,
   // shown is the key of the group that the picture is about.
   shown: '',
   connection: 'connecting',
@@ -165,6 +167,7 @@ async function outcome(answer) {
 // choose makes something what actions are done to.
 export function choose(what) {
   state.chosen = what;
+  if (!what) state.several = false;
   touch('chosen');
 }
 
