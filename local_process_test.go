@@ -4,6 +4,8 @@ package regent_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -161,4 +163,22 @@ func TestProcessesWithoutAQuorumHaveALocalLeaderBesideTheGroup(t *testing.T) {
 	if m.last.Token != real.Token {
 		t.Errorf("the real leader has changed: %+v", m.last)
 	}
+}
+
+// A member that finds out that its record is an old copy speaks as another incarnation from then on, and so do its machines.
+func TestLocalGroupGoesOnWhenAMemberChangesItsIncarnation(t *testing.T) {
+	m := newLocalMap(t, town.Named{Name: "cache", Mode: town.Local}, "a", "b", "c")
+	m.settle("a: a b c")
+	record := filepath.Join(m.Dir, "a", "record")
+	old, err := os.ReadFile(record)
+	m.must(err)
+	m.must(m.Crash("a"))
+	delete(m.views, "a")
+	m.start("a")
+	m.settle("a: a b c")
+	m.must(m.Crash("a"))
+	m.must(os.WriteFile(record, old, 0o600))
+	delete(m.views, "a")
+	m.start("a")
+	m.settle("a: a b c")
 }
