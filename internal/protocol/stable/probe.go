@@ -17,10 +17,18 @@ type probe struct {
 // onSilence is R2: the leader of the round has been silent for too long.
 func (m *Machine) onSilence(now protocol.Time) {
 	leader := m.leaderOf(m.round)
-	cause := protocol.Cause{Code: protocol.Suspected, Peer: leader, Bound: now.Sub(m.since)}
+	m.leave(now, protocol.Cause{Code: protocol.Suspected, Peer: leader, Bound: now.Sub(m.since)})
+}
+
+// leave is for a round whose leader is silent or was restarted. The next one may belong to somebody who is dead as well,
+// and waiting for that one would cost as much again: so those who skip the dead ask first who is alive (E-S3).
+func (m *Machine) leave(now protocol.Time, cause protocol.Cause) {
 	if !m.config.Ping {
 		m.giveUp(now, m.round+1, cause)
 		return
+	}
+	if m.probe.end != protocol.Never {
+		return // that is being asked
 	}
 	if m.config.Variant == Alerting && !m.config.gated() {
 		m.alert.Round = m.round + 1

@@ -59,7 +59,7 @@ func (m *Machine) onOK(now protocol.Time, from protocol.Ident, ok *OK) {
 		m.startRound(now, ok.Round, protocol.Cause{Code: protocol.Doubted, Peer: from.Rank})
 		m.hear(now, from, ok.Seq)
 	case m.oks.inc != 0 && m.oks.inc != from.Inc:
-		m.giveUp(now, m.round+1, protocol.Cause{Code: protocol.Restarted, Peer: from.Rank})
+		m.leave(now, protocol.Cause{Code: protocol.Restarted, Peer: from.Rank})
 	default:
 		m.hear(now, from, ok.Seq)
 	}
