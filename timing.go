@@ -23,7 +23,8 @@ type Timing struct {
 	// that is not answered by then is repeated. Too short costs packets, too long makes the first election slower.
 	RoundTrip time.Duration
 	// Renew is how often a leader renews its lease: each time one packet to, and one from, every other member, however
-	// many groups it leads.
+	// many groups it leads. Local leaders renew theirs about as often, and leaders of eventual groups say as often that they
+	// are alive.
 	Renew time.Duration
 	// Lease is for how long a leader is promised not to be replaced, from each renewal. If it dies, the others wait for
 	// the rest of it: between Lease - Renew and Lease. It must outlast Renew, a round trip, the longest pause that
@@ -46,7 +47,8 @@ type Timing struct {
 	// safety, nor on how soon a dead leader is replaced: that is what the lease is for.
 	Heartbeat, Suspect time.Duration
 	// Delay is the delay up to which a packet counts as fast, by proof. It decides which of several addresses of a
-	// member is used, and how often silent pairs probe one another.
+	// member is used, and how often silent pairs probe one another. In local groups only fast packets count: members between
+	// which they are slower are apart.
 	Delay time.Duration
 	// Drift bounds by how much the rate of any member's clock may differ from that of real time, as a fraction. Leases
 	// are safe only within it. The default of the profiles, 0.001, is ten times what a bad crystal does.
