@@ -41,6 +41,7 @@ var subcommands = []func() *cobra.Command{
 	keygenCommand,
 	demoCommand,
 	demoMemberCommand,
+	replayCommand,
 	simCommand,
 	labCommand,
 	completionCommand,
