@@ -122,7 +122,7 @@ func rainProtocol(v rainVariant) *Protocol {
 			return all
 		},
 		Faults: v.faults,
-		Disks:  []sim.Disk{sim.Kept, sim.Kept, sim.Lost, sim.Reboot},
+		Disks:  []sim.Disk{sim.Kept, sim.Kept, sim.Lost, sim.Backup, sim.Reboot},
 		Timely: rainTimely,
 		Settle: rainSettle,
 		Core: func(n int) int {
