@@ -57,6 +57,14 @@ func (f *File) Check() error {
 			fail("limits.%s %d: must be at least 1", n.name, n.value)
 		}
 	}
+	if len(found) == 0 {
+		// What the library would refuse; it stops at the first.
+		if c, err := f.Regent(); err != nil {
+			fail("%w", err)
+		} else if err := c.Check(); err != nil {
+			fail("%w", err)
+		}
+	}
 	return errors.Join(found...)
 }
 
@@ -295,6 +303,9 @@ func (f *File) timing() (regent.Timing, error) {
 	if set.Guard != nil {
 		t.Guard = *set.Guard
 	}
+	if set.PerGroup != nil {
+		t.PerGroup = *set.PerGroup
+	}
 	put(&t.RoundTrip, set.RoundTrip)
 	put(&t.Renew, set.Renew)
 	put(&t.Lease, set.Lease)
@@ -342,7 +353,7 @@ func (f *File) Regent() (regent.Config, error) {
 		return regent.Config{}, err
 	}
 	c := regent.Config{Name: f.Name, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
-		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, NoRealtime: f.Realtime != nil && !*f.Realtime}
+		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime}
 	if len(keys) > 0 {
 		c.Key, c.OldKeys = keys[0], keys[1:]
 	}

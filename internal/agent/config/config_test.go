@@ -106,6 +106,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"mode", three + "socket: {mode: \"rw\"}\n", `socket.mode "rw": must be in octal`},
 		{"group", three + "socket: {group: no-such-group}\n", "create it"},
 		{"limit", three + "limits: {streams: -1}\n", "limits.streams -1: must be at least 1"},
+		{"constants that do not fit", three + "timing: {guard: 190ms}\n", "config: guard 190ms: must not be negative, and at most"},
 		{"elector", three + "elector: luck\n", `elector "luck": must be one of stable`},
 		{"nobody may lead", "name: a\ncouncil: [{name: a, address: \"127.0.0.1:7401\", priority: 0}]\n", "nobody in the council may lead"},
 		{"prefer", three + "prefer: -1s\n", "prefer -1s: must not be negative"},

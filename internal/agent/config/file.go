@@ -35,6 +35,11 @@ type File struct {
 	Elector string `yaml:"elector"`
 	// Prefer, if it is set, has leaders hand over to members that go before them, after so long.
 	Prefer time.Duration `yaml:"prefer"`
+	// Calm is how long a member that comes and goes waits before it may depose local leaders.
+	Calm time.Duration `yaml:"calm"`
+	// Consistent lets Go programs that join the same council have groups that agree on who failed. Agents must be told, since
+	// all members have to agree on it.
+	Consistent bool `yaml:"consistent"`
 
 	Socket Socket `yaml:"socket"`
 	HTTP   HTTP   `yaml:"http"`
@@ -83,6 +88,7 @@ type Group struct {
 type Timing struct {
 	RoundTrip    time.Duration  `yaml:"round_trip"`
 	Renew        time.Duration  `yaml:"renew"`
+	PerGroup     *time.Duration `yaml:"per_group"`
 	Lease        time.Duration  `yaml:"lease"`
 	LongestLease time.Duration  `yaml:"longest_lease"`
 	Guard        *time.Duration `yaml:"guard"`

@@ -1,0 +1,17 @@
+package regent
+
+// Check says what is wrong with the configuration, as [Join] would, without joining: it opens no socket and touches no
+// file. What only shows at the place where the member will run, such as an address that is in use, it cannot know.
+func (c Config) Check() error {
+	c.Dir = ""
+	m, err := prepare(c, world{})
+	if err != nil {
+		return err
+	}
+	defer m.release()
+	if _, err := m.machine(m.config.summary(m.council, &m.config.Timing), nil); err != nil {
+		return err
+	}
+	_, err = m.config.keyring(m.council)
+	return err
+}
