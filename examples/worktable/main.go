@@ -133,6 +133,16 @@ func open(ctx context.Context, file string, keys int) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
+	// SQLite does not wait for a process that turns its log on at the same time, whatever the timeout.
+	for range 50 {
+		if err = db.PingContext(ctx); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err != nil {
+		return nil, err
+	}
 	marks, err := sqlfence.New(sqlfence.SQLite, "fence")
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,14 +25,15 @@ import (
 	"github.com/regentproject/regent/internal/town"
 )
 
-// The test binary is also the program: with this variable set it is a member of a town, and with that value one that goes on
-// whatever happens.
+// The test binary is also the program: with this variable set it is a member of a town. If it is careless it goes on whatever
+// happens.
 const (
 	programEnv = "WORKTABLE_TEST_PROGRAM"
+	careful    = "careful"
 	careless   = "careless"
 )
 
-const keyCount = 12
+const keyCount = 20
 
 func TestMain(m *testing.M) {
 	if os.Getenv(programEnv) != "" {
@@ -136,18 +139,20 @@ type office struct {
 	keys  []string
 	begun int64
 	mu    sync.Mutex
-	taken map[string]int // how often each member was taken in
+	tally tally
 }
 
-// openOffice starts five programs, and waits until every key has an owner. Those that are bad do not care whether they are in the
-// group.
-func openOffice(t *testing.T, bad ...string) *office {
+// tally is how often each member was taken in, and how often managers have said that they gave its share away.
+type tally struct{ in, out map[string]int }
+
+// openOffice starts five programs of a kind, and waits until all are in and every key has an owner.
+func openOffice(t *testing.T, kind string) *office {
 	t.Helper()
-	o := &office{t: t, taken: make(map[string]int)}
+	o := &office{t: t, tally: tally{make(map[string]int), make(map[string]int)}}
 	for i := range keyCount {
 		o.keys = append(o.keys, fmt.Sprintf("key%02d", i))
 	}
-	self, kind := town.Self(), ""
+	self := town.Self()
 	timing := regent.LAN
 	timing.Lease = 600 * time.Millisecond // survives pauses of a busy machine
 	w, err := town.New(town.Options{Names: []string{"a", "b", "c", "d", "e"}, Dir: t.TempDir(), Timing: timing, Relay: true, Log: o.log,
@@ -166,15 +171,10 @@ func openOffice(t *testing.T, bad ...string) *office {
 		}
 	})
 	for _, name := range w.Names {
-		kind = "careful"
-		if slices.Contains(bad, name) {
-			kind = careless
-		}
 		o.must(w.Start(name))
 	}
-	kind = "careful"
-	o.takenIn(nil, w.Names...)
-	o.takenOver()
+	o.takenIn(tally{}, w.Names...)
+	o.takenOver(tally{})
 	o.begun = town.Reading()
 	return o
 }
@@ -186,20 +186,30 @@ func (o *office) must(err error) {
 	}
 }
 
+// losses finds the members that a manager says it has lost.
+var losses = regexp.MustCompile(`(?:failed|unfinished): ([a-z, ]*[a-z])`)
+
 func (o *office) log(member, line string) {
 	o.t.Logf("%s: %s", member, line)
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if strings.HasPrefix(line, "taken in:") {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.taken[member]++
+		o.tally.in[member]++
+	}
+	if strings.HasPrefix(line, "shared out:") {
+		for _, found := range losses.FindAllStringSubmatch(line, -1) {
+			for name := range strings.SplitSeq(found[1], ", ") {
+				o.tally.out[name]++
+			}
+		}
 	}
 }
 
-// times returns how often members were taken in so far.
-func (o *office) times() map[string]int {
+// count returns the tally so far.
+func (o *office) count() tally {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return maps.Clone(o.taken)
+	return tally{maps.Clone(o.tally.in), maps.Clone(o.tally.out)}
 }
 
 // await waits until something is so.
@@ -220,16 +230,19 @@ func (o *office) await(what string, so func() bool) {
 }
 
 // takenIn waits until members were taken in once more than before.
-func (o *office) takenIn(before map[string]int, names ...string) {
+func (o *office) takenIn(before tally, names ...string) {
 	o.t.Helper()
 	for _, n := range names {
-		o.await(n+" to be taken in", func() bool { return o.times()[n] > before[n] })
+		o.await(n+" to be taken in", func() bool { return o.count().in[n] > before.in[n] })
 	}
 }
 
-// takenOver waits until every key is owned, from now on, by somebody who is not lost.
-func (o *office) takenOver(lost ...string) {
+// takenOver waits until the shares of the lost were given away, and every key is owned, from now on, by somebody else.
+func (o *office) takenOver(before tally, lost ...string) {
 	o.t.Helper()
+	for _, n := range lost {
+		o.await("the share of "+n+" to be given away", func() bool { return o.count().out[n] > before.out[n] })
+	}
 	now := town.Reading()
 	o.await(fmt.Sprintf("all keys to have owners other than %v", lost), func() bool {
 		owned := make(map[string]bool)
@@ -277,24 +290,27 @@ func (o *office) judge(patience time.Duration) error {
 	return err
 }
 
-func (o *office) works(name string, since int64) bool {
-	return slices.ContainsFunc(o.claims(), func(c claim) bool { return c.owner == name && c.until > since })
+// owner returns who owned the first key last. The first manager may not have seen all members, so that some own nothing.
+func (o *office) owner() string {
+	var last claim
+	for _, c := range o.claims() {
+		if c.key == o.keys[0] && c.until > last.until {
+			last = c
+		}
+	}
+	return last.owner
 }
 
-// losses are who is lost at once: an owner, the first manager, two, and the first owner again.
-var losses = [][]string{{"c"}, {"a"}, {"b", "d"}, {"c"}}
-
-// lose takes members away and gives them back, and looks whether who was lost before is of use again.
+// lose takes members away and gives them back: an owner, the first manager, two at once, and again one.
 func (o *office) lose(lose, giveBack func(names ...string)) {
 	o.t.Helper()
-	for i, lost := range losses {
-		before, now := o.times(), town.Reading()
+	back := make(map[string]int64)
+	for _, lost := range [][]string{{"c"}, {"a"}, {"b", "d"}, {"c"}} {
+		before := o.count()
 		lose(lost...)
-		o.takenOver(lost...)
-		if i > 0 { // it had no keys, so it was first to be given some
-			for _, name := range losses[i-1] {
-				o.await(name+" to work again", func() bool { return o.works(name, now) })
-			}
+		o.takenOver(before, lost...)
+		for _, name := range lost {
+			back[name] = town.Reading()
 		}
 		giveBack(lost...)
 		o.takenIn(before, lost...)
@@ -302,35 +318,65 @@ func (o *office) lose(lose, giveBack func(names ...string)) {
 	if err := o.judge(patience); err != nil {
 		o.t.Error(err)
 	}
+	// Who came back had nothing, and so was the first to be given keys of who was lost next.
+	for _, name := range []string{"a", "b", "d"} {
+		if !slices.ContainsFunc(o.claims(), func(c claim) bool { return c.owner == name && c.since > back[name] }) {
+			o.t.Errorf("%s was lost, came back, and never worked again", name)
+		}
+	}
 }
 
 func TestOthersTakeOverTheKeysOfOwnersThatAreKilled(t *testing.T) {
-	o := openOffice(t)
-	o.lose(func(names ...string) {
-		for _, n := range names {
-			o.must(o.Crash(n))
-		}
-	}, func(names ...string) {
-		for _, n := range names {
-			o.must(o.Start(n))
-		}
-	})
+	o := openOffice(t, careful)
+	o.lose(func(names ...string) { o.each(o.Crash, names) }, func(names ...string) { o.each(o.Start, names) })
 }
 
 func TestOthersTakeOverTheKeysOfOwnersThatAreCutOff(t *testing.T) {
-	o := openOffice(t)
+	o := openOffice(t, careful)
 	o.lose(func(names ...string) { o.must(o.Part(names...)) }, func(...string) { o.must(o.HealAll()) })
 }
 
 func TestOwnerThatWasStoppedDoesNotWorkOnWhenItGoesOn(t *testing.T) {
-	o := openOffice(t)
-	o.lose(func(names ...string) {
-		for _, n := range names {
-			o.must(o.Pause(n))
-		}
-	}, func(names ...string) {
-		for _, n := range names {
-			o.must(o.Resume(n))
-		}
-	})
+	o := openOffice(t, careful)
+	o.lose(func(names ...string) { o.each(o.Pause, names) }, func(names ...string) { o.each(o.Resume, names) })
+}
+
+func (o *office) each(do func(string) error, names []string) {
+	o.t.Helper()
+	for _, n := range names {
+		o.must(do(n))
+	}
+}
+
+// The judge would find programs that go on when their membership is over.
+func TestOwnerThatDoesNotCareWhetherItIsInIsFound(t *testing.T) {
+	o := openOffice(t, careless)
+	before, lost := o.count(), o.owner()
+	o.must(o.Cut(lost))
+	o.takenOver(before, lost)
+	want := fmt.Sprintf("%s is owned by %s and by", o.keys[0], lost)
+	if err := o.judge(patience); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s went on while it was out; found: %v", lost, err)
+	}
+}
+
+// The judge would find keys that nobody takes over; and a manager that cannot write does not give up.
+func TestKeysHaveNoOwnerWhileTheTableCannotBeWritten(t *testing.T) {
+	o := openOffice(t, careful)
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(o.Dir, "db")+"?_pragma=busy_timeout(5000)&_txlock=immediate")
+	o.must(err)
+	defer db.Close()
+	lock, err := db.Begin()
+	o.must(err)
+	before, lost := o.count(), o.owner()
+	o.must(o.Crash(lost))
+	const held = 3 * time.Second
+	begun := town.Reading()
+	o.await("the lock to be held long enough", func() bool { return town.Reading()-begun > int64(held) })
+	o.must(lock.Rollback())
+	o.takenOver(before, lost)
+	want := fmt.Sprintf("%s has no owner", o.keys[0])
+	if err := o.judge(held); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "owned") {
+		t.Errorf("keys of %s had no owner for %v; found: %v", lost, held, err)
+	}
 }
