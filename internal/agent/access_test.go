@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -156,7 +157,7 @@ func TestTokensGiveRoles(t *testing.T) {
 			t.Errorf("asking for the role with token %q: %d", c.token, got)
 		}
 	}
-	onSocket := &http.Client{Transport: &http.Transport{Dial: func(_, _ string) (net.Conn, error) { return net.Dial("unix", r.socket) }}}
+	onSocket := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", r.socket) }}}
 	if got := r.ask(t, onSocket, "http", "POST", resign); got != 404 {
 		t.Errorf("changing on the socket: %d", got)
 	}

@@ -123,6 +123,9 @@ func (c *candidate) course() (regent.Cause, error) {
 	l, o, err := c.campaign()
 	if err != nil {
 		o.tell(nil)
+		if !errors.Is(err, regent.ErrClosed) {
+			return regent.Cause{}, err // such as that this member never leads: campaigning again would not help
+		}
 		return regent.Cause{Why: why.Closed, Member: c.agent.name}, err
 	}
 	if l == nil { // it withdrew

@@ -100,7 +100,8 @@ func describe() []byte {
 	for _, r := range routes() {
 		answers := object{}
 		for status, example := range r.out {
-			kind, content := "application/json", object{}
+			kind := "application/json"
+			var content object
 			if r.stream && status == 200 {
 				kind = "text/event-stream"
 			}

@@ -413,10 +413,6 @@ func (p *process) hears(what string, within time.Duration) (word, bool) {
 // first waits until one of several programs leads.
 func (v *village) first(programs ...*process) (*process, word) {
 	v.t.Helper()
-	type said struct {
-		p *process
-		w word
-	}
 	deadline := time.Now().Add(20 * time.Second)
 	for time.Now().Before(deadline) {
 		for _, p := range programs {
