@@ -34,7 +34,7 @@ func (c *connection) Terms() Terms {
 func (c *connection) Campaign(ctx context.Context, group string, t tree.Ref, grace, guard time.Duration) (Lease, error) {
 	of := session.Tree(t)
 	l, err := c.Conn.Campaign(ctx, session.Candidate{Group: group, Name: "regent run", Grace: grace, Guard: guard, Tree: &of})
-	if errors.Is(err, session.ErrStopping) || errors.Is(err, session.ErrEnded) || errors.Is(err, session.ErrGone) {
+	if errors.Is(err, session.ErrStopping) || errors.Is(err, session.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", errAgain, err)
 	}
 	if err != nil {

@@ -95,6 +95,8 @@ type runner struct {
 	nursery *tree.Nursery
 	agent   Agent
 	terms   Terms
+	// since is when it began to wait; zero while it does not.
+	since time.Time
 	// accepted says that the agent let this runner lead before.
 	accepted bool
 	// stop is set once the runner was asked to end, to the signal that said so.
@@ -260,8 +262,11 @@ func (r *runner) turn(ctx context.Context) (status int, again bool, err error) {
 func (r *runner) enter(ctx context.Context) (Lease, *tree.Tree, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if r.since.IsZero() {
+		r.since = time.Now()
+	}
 	if r.Wait > 0 {
-		timer := time.AfterFunc(r.Wait, func() {
+		timer := time.AfterFunc(r.Wait-time.Since(r.since), func() {
 			cancel(&exitError{fmt.Errorf("%s: this host did not lead within %v", r.Group, r.Wait), StatusNotElected})
 		})
 		defer timer.Stop()
@@ -278,7 +283,7 @@ func (r *runner) enter(ctx context.Context) (Lease, *tree.Tree, error) {
 		_ = t.End(context.WithoutCancel(ctx)) // nobody is in it; what was prepared goes
 		return nil, nil, err
 	}
-	r.accepted = true
+	r.accepted, r.since = true, time.Time{}
 	return l, t, nil
 }
 

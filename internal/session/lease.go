@@ -27,7 +27,6 @@ type Lease struct {
 	elected, told, over chan struct{}
 	cause               atomic.Pointer[Cause]
 	refused             error // set before over is closed
-	waiting             bool  // it was taken; set before over is closed
 
 	mu     sync.Mutex
 	onTold []func()
@@ -48,10 +47,6 @@ type Candidate struct {
 // ErrStopping says that the agent is about to stop.
 var ErrStopping = errors.New("the agent is stopping")
 
-// ErrEnded says that the agent has ended a candidacy that it had taken, as it does when it stops: campaigning again, later
-// or elsewhere, makes sense.
-var ErrEnded = errors.New("the agent ended the candidacy")
-
 // Campaign waits until this program leads.
 func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	l := &Lease{conn: c, group: o.Group, elected: make(chan struct{}), told: make(chan struct{}), over: make(chan struct{})}
@@ -66,9 +61,6 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	case <-l.over:
 		if l.Cause().Why == why.Closed {
 			return nil, ErrStopping
-		}
-		if l.refused != nil && l.waiting {
-			return nil, fmt.Errorf("%w: %w", ErrEnded, l.refused)
 		}
 		if l.refused != nil {
 			return nil, l.refused
@@ -96,8 +88,6 @@ func (c *Conn) forget(l *Lease) {
 // take takes what the agent says about the lease. It is called by one goroutine only.
 func (l *Lease) take(e *Event) {
 	switch e.Event {
-	case Waiting:
-		l.waiting = true
 	case Leads:
 		l.token.Store(e.Token)
 		l.extend(e.Until)
