@@ -52,12 +52,13 @@ func (g *group) question(now protocol.Time) {
 	g.extend(now)
 }
 
-// onStay answers a member of this one's view. All others get no answer, and stop.
+// onStay answers a member of this one's view. All others get no answer, and stop. Who has forgotten its views and only heard
+// of one again does not vouch for anybody: there may be a later one, which it helped to decide, without who asks.
 func (m *Machine) onStay(from protocol.Ident, ask *Stay) {
 	if !m.takes(ask.Group) || int(from.Rank) >= m.cfg.Members || m.links == nil {
 		return
 	}
-	if g := m.group(ask.Group); g.view.Members.Has(from.Rank) {
+	if g := m.group(ask.Group); g.known && g.view.Members.Has(from.Rank) {
 		m.stays = Stays{Group: ask.Group, Inc: ask.Inc, At: ask.At}
 		m.out.Send = append(m.out.Send, protocol.Envelope{To: from.Rank, Message: &m.stays})
 	}
