@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -31,15 +32,22 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%v: exit status %d after 30s, want %d", args[1:], got, want)
 }
 
-// councilFiles writes the configurations of a council on this host, on ports that are free: council a b c. The commands
-// that follow ask the agent of the first.
+// councilFiles writes the configurations of a council on this host, on ports that are free: council a b c. A member may
+// have a priority: w=0. The commands that follow ask the agent of the first.
 func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 	if neg || len(names) == 0 {
 		ts.Fatalf("usage: council MEMBER ...")
 	}
 	members := make([]config.Member, len(names))
 	for i, name := range names {
+		name, priority, given := strings.Cut(name, "=")
 		members[i] = config.Member{Name: name, Address: freeUDP(ts)}
+		if given {
+			n, err := strconv.Atoi(priority)
+			ts.Check(err)
+			members[i].Priority = &n
+		}
+		names[i] = name
 	}
 	for _, name := range names {
 		d := config.Draft{Name: name, Members: members, Dir: ts.MkAbs(name), Bootstrap: true, Socket: ts.MkAbs(name + ".sock"),
