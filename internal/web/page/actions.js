@@ -19,9 +19,17 @@ function possible() {
   if (!c) return state.about.actions.filter((a) => a.on === 'all');
   const states = c.kind === 'member' ? c.names.map((n) => state.members.get(n)?.state)
     : c.kind === 'link' ? [state.links.get(c.names.join('>')), state.links.get([...c.names].reverse().join('>'))].map((l) => (l?.made ? 'made' : l?.state)) : [''];
-  // A group can be given up by its leader, where it has one and there is a lease to give up.
-  if (c.kind === 'group' && !(state.groups.get(c.key)?.mode === 'quorum' && state.groups.get(c.key).leaders?.some((l) => !l.local))) return [];
+  // A group can be given up by its leader, where it has one and there is a lease to give up; an agent asks its own only.
+  if (c.kind === 'group' && refusal(state.groups.get(c.key))) return [];
   return state.about.actions.filter((a) => a.on === c.kind && (!a.if || states.some((s) => a.if.includes(s))));
+}
+
+// refusal says why nothing can be done to a group; nothing if something can.
+function refusal(group) {
+  const leader = group?.leaders?.find((l) => !l.local)?.member;
+  if (!group || group.mode !== 'quorum') return 'Only the leader of a quorum group can give it up or hand it over.';
+  if (!leader) return 'Nobody leads it.';
+  return state.about.self && state.about.self !== leader ? `${leader} leads it: its own agent can give it up or hand it over.` : '';
 }
 
 // title says what is chosen.
@@ -48,7 +56,7 @@ function render() {
   }
   const can = el('div', { class: 'actions', role: 'group', 'aria-label': `What to do to ${title()}` }, list.flatMap((a) => buttons(a, group)));
   const more = c.kind === 'member' && el('label', { class: 'hint' }, el('input', { type: 'checkbox', id: 'several', checked: state.several, onchange: (e) => { state.several = e.target.checked; } }), ' choose more');
-  box.replaceChildren(el('div', { class: 'head' }, el('strong', {}, title()), more), list.length ? can : el('p', { class: 'hint' }, 'Nothing can be done here.'));
+  box.replaceChildren(el('div', { class: 'head' }, el('strong', {}, title()), more), list.length ? can : el('p', { class: 'hint' }, (group && state.about.actions.length && refusal(group)) || 'Nothing can be done here.'));
 }
 
 function buttons(a, group) {

@@ -39,11 +39,22 @@ function table() {
   byId('members-table').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));
 }
 
+// knows says whether the source sees a member from the inside: an agent sees only its own.
+const knows = (name) => !state.about.self || state.about.self === name;
+
+// roundTrip returns the longest of the round trips that a member measures.
+function roundTrip(name) {
+  let longest = 0;
+  for (const l of state.links.values()) if (l.to === name) longest = Math.max(longest, l.roundTrip ?? 0);
+  return longest ? length(longest) : undefined;
+}
+
 const columns = [
-  { label: 'Leads', of: (m) => m.leading ?? 0 },
+  { label: 'Leads', of: (m) => (knows(m.name) ? m.leading ?? 0 : undefined) },
   { label: 'Own pauses: median', of: (m) => m.pauses && length(m.pauses.median) },
   { label: '99 %', of: (m) => m.pauses && length(m.pauses.p99) },
   { label: 'longest', of: (m) => m.pauses && length(m.pauses.longest) },
+  { label: 'Longest round trip', of: (m) => roundTrip(m.name) },
   { label: 'Packets in', of: (m) => m.packetsIn },
   { label: 'out', of: (m) => m.packetsOut },
 ];
@@ -51,7 +62,7 @@ const columns = [
 function matrix() {
   const names = [...state.members.keys()];
   const head = el('tr', {}, el('th', { scope: 'col' }, 'hears'), names.map((n) => el('th', { scope: 'col' }, n)));
-  const rows = names.map((to) => el('tr', {}, el('th', { scope: 'row' }, to), names.map((from) => cell(from, to))));
+  const rows = names.filter((to) => names.some((from) => state.links.has(`${from}>${to}`))).map((to) => el('tr', {}, el('th', { scope: 'row' }, to), names.map((from) => cell(from, to))));
   byId('matrix').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));
   stop();
 }

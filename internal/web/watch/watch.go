@@ -30,8 +30,11 @@ type Agent interface {
 // Dashboard serves the page for an agent; it is what agent.Options wants.
 func Dashboard(a *agent.Agent) http.Handler { return handler(a, agent.MayWrite) }
 
-// every is how often the agent is asked while somebody looks.
-const every = 250 * time.Millisecond
+// The agent is asked this often while somebody looks, and less often if that takes long: at most a twentieth of the time.
+const (
+	every = 100 * time.Millisecond
+	share = 20
+)
 
 // source asks an agent.
 type source struct {
@@ -69,12 +72,12 @@ func (s *source) come() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stop = cancel
 	go func() {
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for {
+		for pause := every; ; {
 			select {
-			case <-ticker.C:
+			case <-time.After(pause):
+				begin := time.Now()
 				s.refresh()
+				pause = max(every, share*time.Since(begin))
 			case <-ctx.Done():
 				return
 			}
