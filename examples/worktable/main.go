@@ -4,8 +4,8 @@
 //
 //	worktable -name a -council a=127.0.0.1:7401,b=127.0.0.1:7402,c=127.0.0.1:7403 -dir /tmp/worktable/a -db /tmp/worktable/db
 //
-// Kill one (kill -9), stop one (kill -STOP), unplug one: within a second its keys are worked on by others, and never by two
-// at once. Start it again, or plug it in: it is taken in, and gets a share of what is lost next.
+// Kill one (kill -9), stop one (kill -STOP), unplug one: within about a second its keys are worked on by others, and never by
+// two at once. Start it again, or plug it in: it is taken in, and gets a share of what is lost next.
 //
 // Who owns what is in a database that all can reach. Three rules make it right:
 //
