@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// calmly is a lease that a busy host does not lose by itself, for tests that play a story.
+const calmly = "timing: {lease: 1s}\n"
+
 func TestKilledProgramIsReplacedWithoutWaitingForItsLease(t *testing.T) {
 	// With a lease of two seconds nobody waits for it by accident.
 	v := newVillage(t, 3, "timing: {lease: 2s}\n")
@@ -71,7 +74,7 @@ func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
 }
 
 func TestStoppedProgramIsCaughtByItsHeartbeat(t *testing.T) {
-	v := newVillage(t, 3, "")
+	v := newVillage(t, 3, calmly)
 	p := v.startProgram("p", "a", task{Heartbeat: 300 * time.Millisecond})
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
@@ -79,7 +82,7 @@ func TestStoppedProgramIsCaughtByItsHeartbeat(t *testing.T) {
 	start := shared()
 	p.signal(syscall.SIGSTOP)
 	next := v.await(q, "leads")
-	if took := time.Duration(next.At - start); took > 2*time.Second {
+	if took := time.Duration(next.At - start); took > 3*time.Second {
 		t.Errorf("a hung program was replaced after %v", took)
 	}
 	p.signal(syscall.SIGCONT)
@@ -88,7 +91,7 @@ func TestStoppedProgramIsCaughtByItsHeartbeat(t *testing.T) {
 }
 
 func TestStoppedProgramIsCaughtWhenItReadsNoMore(t *testing.T) {
-	v := newVillage(t, 3, "")
+	v := newVillage(t, 3, calmly)
 	p := v.startProgram("p", "a", task{})
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
@@ -108,7 +111,7 @@ func TestProgramStopsWithItsAgent(t *testing.T) {
 		signal syscall.Signal
 	}{{"killed", syscall.SIGKILL}, {"stopped", syscall.SIGSTOP}} {
 		t.Run(c.name, func(t *testing.T) {
-			v := newVillage(t, 3, "")
+			v := newVillage(t, 3, calmly)
 			p := v.startProgram("p", "a", task{})
 			v.await(p, "leads")
 			q := v.startProgram("q", "b", task{})
@@ -126,7 +129,7 @@ func TestProgramStopsWithItsAgent(t *testing.T) {
 }
 
 func TestProgramOfACutOffAgentIsToldInTime(t *testing.T) {
-	v := newVillage(t, 3, "")
+	v := newVillage(t, 3, calmly)
 	p := v.startProgram("p", "a", task{Stopping: time.Minute}) // it goes on for as long as it may
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
@@ -173,7 +176,7 @@ func TestAgentThatStopsWaitsForItsProgramsAndHandsOver(t *testing.T) {
 
 // However a balancer asks, two agents never both say yes: not even when one has been cut off and does not know it yet.
 func TestRoleEndpointsOfTwoHostsNeverBothSayYes(t *testing.T) {
-	v := newVillage(t, 3, "default_group: g\n")
+	v := newVillage(t, 3, "default_group: g\n"+calmly)
 	p, q := v.startProgram("p", "a", task{Stopping: time.Minute}), v.startProgram("q", "b", task{Stopping: time.Minute})
 	// Of each leadership: the end of the first question that was answered with yes, and the start of the last one. The
 	// lease ran at an instant within each question.
