@@ -26,7 +26,7 @@ func (m *model) table(t *town.Town, at time.Duration, page string, width int) []
 	}
 	lines = append(lines, "")
 	for _, g := range m.elections {
-		lines = append(lines, fmt.Sprintf("    %-10s %-9s %s", g.name, g.mode, g.leaders(at)))
+		lines = append(lines, fmt.Sprintf("    %-10s %-10s %s", g.name, g.mode, g.leaders(at)))
 	}
 	lines = append(lines, "", "what happened:")
 	news := m.log[max(0, len(m.log)-newsShown):]
