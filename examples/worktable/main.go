@@ -4,8 +4,8 @@
 //
 //	worktable -name a -council a=127.0.0.1:7401,b=127.0.0.1:7402,c=127.0.0.1:7403 -dir /tmp/worktable/a -db /tmp/worktable/db
 //
-// Kill one (kill -9), stop one (kill -STOP), unplug one: within about a second its keys are worked on by others, and never by
-// two at once. Start it again, or plug it in: it is taken in, and gets a share of what is lost next.
+// Kill one (kill -9), stop one (kill -STOP), unplug one: within two seconds its keys are worked on by others, and never by two
+// at once. Start it again, or plug it in: it is taken in, and gets a share of what is lost next.
 //
 // Who owns what is in a database that all can reach. Three rules make it right:
 //
@@ -29,6 +29,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -81,43 +82,56 @@ func run(ctx context.Context, c regent.Config, file string, keys int, every time
 		return err
 	}
 	return g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
-		round := time.NewTicker(every)
-		defer round.Stop()
 		since := g.View().Token // that of the view that took this member in, or later
-		var shared [2]uint64    // the last view that this member has recovered
 		fmt.Println("taken in:", g.View())
-		for ctx.Err() == nil {
-			v := g.View()
-			if view := [2]uint64{v.Token, v.Number}; v.Recover && view != shared {
-				err := t.share(ctx, v)
-				if err == nil {
-					fmt.Println("shared out:", v)
-					shared, err = view, l.Recovered()
-				}
-				report(ctx, err)
-			}
+		var managing sync.WaitGroup
+		managing.Go(func() { manage(ctx, t, l) })
+		defer managing.Wait()
+		for wait(ctx, every) {
 			own, err := t.owned(ctx, since, c.Name)
 			report(ctx, err)
 			for _, key := range own {
-				if ctx.Err() != nil {
-					break
+				if ctx.Err() == nil {
+					work(ctx, l, key)
 				}
-				work(ctx, l, key)
-			}
-			select {
-			case <-round.C:
-			case <-ctx.Done():
 			}
 		}
 		return nil
 	})
 }
 
-// report says what went wrong. In the next round it is tried again.
+// manage recovers what was lost, whenever this member is the fault manager.
+func manage(ctx context.Context, t *table, l *regent.ConsistentLease) {
+	for v := range l.Views(ctx) {
+		for v.Recover && ctx.Err() == nil {
+			err := t.share(ctx, v)
+			if err == nil {
+				fmt.Println("shared out:", v)
+				err = l.Recovered()
+			}
+			if err == nil {
+				break
+			}
+			report(ctx, err)
+			wait(ctx, 100*time.Millisecond)
+		}
+	}
+}
+
+// report says what went wrong, and is tried again.
 func report(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "worktable: will try again:", err)
 	}
+}
+
+// wait says whether there was time for that.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // table is who owns what.
@@ -162,7 +176,7 @@ func open(ctx context.Context, file string, keys int) (*table, error) {
 }
 
 // share gives every key whose owner is not in the view to the member that has fewest. It writes its token even if there is
-// nothing to give: others wait for that. Views with one token are of one manager, which shares them one after the other.
+// nothing to give: others wait for that. Views with one token are of one manager, which shares one after the other.
 func (t *table) share(ctx context.Context, v regent.ConsistentView) error {
 	tx, err := t.db.BeginTx(ctx, nil)
 	if err != nil {
