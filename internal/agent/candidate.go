@@ -130,6 +130,7 @@ func (c *candidate) course() (regent.Cause, error) {
 	}
 	if l == nil { // it withdrew
 		o.tell(nil)
+		c.keeper.forget()
 		return regent.Cause{Why: why.Resigned, Member: c.agent.name}, nil
 	}
 	return c.lead(l), nil

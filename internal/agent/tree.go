@@ -78,6 +78,13 @@ func (k *keeper) kill() {
 	}
 }
 
+// forget removes what a runner prepared that never led, should it be dead.
+func (k *keeper) forget() {
+	if k != nil {
+		k.tree.Forget()
+	}
+}
+
 // clear kills the processes and returns when none is left.
 func (k *keeper) clear() {
 	if k != nil {

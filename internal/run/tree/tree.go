@@ -100,6 +100,9 @@ func (r *Ref) End(ctx context.Context) error {
 	}
 }
 
+// Forget removes what was prepared for a tree that was never started. It kills nobody.
+func (r *Ref) Forget() { r.clear() }
+
 // remain says that a tree has not ended.
 func (r *Ref) remain(left []Process, err error) error {
 	if err != nil {
