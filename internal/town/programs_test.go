@@ -84,10 +84,18 @@ func TestNamedGroupsOfEveryModeTellWhatHappens(t *testing.T) {
 	if leader.Member == to {
 		to = "b"
 	}
-	if err := w.Say(leader.Member, "transfer "+to+" q"); err != nil {
-		t.Fatal(err)
+	transfer := func() {
+		if err := w.Say(leader.Member, "transfer "+to+" q"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	await(t, w, func(e *Event) bool { return e.What == Leads && e.Group == "q" && e.Member == to })
+	transfer()
+	await(t, w, func(e *Event) bool {
+		if e.What == Failed && strings.HasPrefix(e.Text, "transfer") { // it has not heard yet that somebody campaigns there
+			transfer()
+		}
+		return e.What == Leads && e.Group == "q" && e.Member == to
+	})
 	// Some word of it, such as how it is, comes after it has begun to write its diary.
 	await(t, w, func(*Event) bool {
 		r, err := w.NamedReign(to, "q")
@@ -101,7 +109,7 @@ func TestAFaultManagerRecoversWhoFailed(t *testing.T) {
 	if err := w.Crash("c"); err != nil {
 		t.Fatal(err)
 	}
-	await(t, w, func(e *Event) bool { return e.What == Recovered && e.Text == "c" })
+	await(t, w, func(e *Event) bool { return e.What == Recovered && strings.Contains(e.Text, "c") })
 }
 
 func TestLinksAreBrokenOneByOne(t *testing.T) {
