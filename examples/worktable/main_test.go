@@ -97,6 +97,7 @@ const lineFormat, lineLength = "%-8s%20d%20d\n", 49
 // work writes down that the key is owned, and a moment later again if it still is. One that is careless never stops.
 func (d *diary) work(_ context.Context, l *regent.ConsistentLease, key string) {
 	d.note(l, key)
+	// wall clock: this is the work, in a process of its own.
 	time.Sleep(time.Millisecond)
 	d.note(l, key)
 	if d.careless {
