@@ -118,7 +118,7 @@ func manage(ctx context.Context, t *table, l *regent.ConsistentLease) {
 	}
 }
 
-// report says what went wrong, and is tried again.
+// report says what went wrong. Whoever calls it tries again.
 func report(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "worktable: will try again:", err)
