@@ -166,6 +166,29 @@ func (p *tab) click(selector string) {
 	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
+// clickUntil clicks in the middle of something that may move, again if it was missed, until an expression of JavaScript is
+// true.
+func (p *tab) clickUntil(selector, what string, options ...chromedp.MouseOption) {
+	p.Helper()
+	p.clickAt(fmt.Sprintf(`(() => { const b = document.querySelector(%q).getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2] })()`, selector), what, options...)
+}
+
+// clickAt does the same at a point that an expression of JavaScript gives.
+func (p *tab) clickAt(point, what string, options ...chromedp.MouseOption) {
+	p.Helper()
+	for begin := time.Now(); time.Since(begin) < patience; {
+		at := ask[[]float64](p, point)
+		p.do(chromedp.MouseClickXY(at[0], at[1], options...))
+		ctx, cancel := context.WithTimeout(p.ctx, patience)
+		_, err := chromedp.Run(ctx, chromedp.Poll[chromedp.Void](what, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(2*time.Second)))
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+	p.Fatalf("clicks at %s did not lead to %s", point, what)
+}
+
 // press presses keys, one after the other.
 func (p *tab) press(keys ...string) {
 	p.Helper()
