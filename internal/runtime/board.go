@@ -140,9 +140,8 @@ func (b *Board) campaign(g *Group) {
 func (b *Board) leave(g *Group, c *candidate) {
 	before := len(g.waiting)
 	g.waiting = slices.DeleteFunc(g.waiting, func(d *candidate) bool { return d == c })
-	if l := c.given; l != nil && g.lease == l {
-		b.ask(l, protocol.Resign{Group: g.Name})
-		b.stopped(l)
+	if l := c.given; l != nil {
+		b.acquit(l, protocol.Resign{Group: g.Name})
 		return
 	}
 	b.campaign(g)
@@ -217,7 +216,9 @@ func (b *Board) end(g *Group, why protocol.Cause) {
 	b.tell(l, why)
 	// The machine goes on trying only if it is told to: whoever led must ask again.
 	g.campaigning = !l.resigned
-	b.exit()
+	if l.taken {
+		b.exit()
+	}
 }
 
 // tell asks the program to stop, once.
@@ -244,6 +245,22 @@ func (b *Board) stopped(l *Lease) {
 	if !l.stopped {
 		l.stopped = true
 		b.post(protocol.Stopped{Group: l.group.Name})
+	}
+}
+
+// acquit says for a program that it has stopped, if the machine waits to hear that: in a tenure that lasts, or in a membership
+// that is over.
+func (b *Board) acquit(l *Lease, how protocol.Event) {
+	g := l.group
+	switch {
+	case g.lease == l:
+		b.ask(l, how)
+		b.stopped(l)
+	case l.owes && !l.stopped:
+		b.ask(l, how)
+		b.stopped(l)
+		g.campaigning = false
+		b.campaign(g)
 	}
 }
 
@@ -289,18 +306,14 @@ func (b *Board) Published(protocol.Time) {
 	for i, l := range b.fresh {
 		b.fresh[i] = nil
 		g := l.group
-		if g.lease != l {
-			continue
-		}
-		if len(g.waiting) == 0 || b.closing || b.faulty || b.barred != 0 {
-			// Whoever wanted it has gone.
-			b.ask(l, protocol.Resign{Group: g.Name})
-			b.stopped(l)
+		if g.lease != l || len(g.waiting) == 0 || b.closing || b.faulty || b.barred != 0 {
+			// It is over already, or whoever wanted it has gone.
+			b.acquit(l, protocol.Resign{Group: g.Name})
 			continue
 		}
 		c := g.waiting[0]
 		g.waiting = slices.Delete(g.waiting, 0, 1)
-		c.given = l
+		c.given, l.taken = l, true
 		c.lease <- l
 	}
 	b.fresh = b.fresh[:0]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,6 +32,7 @@ type throne struct {
 	silent   bool // renew nothing
 	closed   bool
 	transfer protocol.Transfer
+	renamed  protocol.Time // that it was made with
 	events   []string
 }
 
@@ -546,5 +548,42 @@ func TestHistoryKeepsTheLastChangesOfAllGroups(t *testing.T) {
 				t.Fatalf("after %d: change %d has number %d", since, i, c.Serial)
 			}
 		}
+	}
+}
+
+// A machine of consistent groups that has asked a program to stop waits to hear that it has, also if the program never got to
+// know that it was in the group.
+func TestMembershipThatNoProgramSawIsSettled(t *testing.T) {
+	in := protocol.View{Group: "g", Domain: protocol.Consistent, Horizon: 7, Until: protocol.Never, Agreed: &protocol.Agreed{Vid: 1}}
+	out := protocol.View{Group: "g", Domain: protocol.Consistent, Leader: protocol.NoIdent, Stop: true}
+	for name, course := range map[string]func(b *Board, g *Group, c *candidate, now protocol.Time){
+		"it was over before it was handed out": func(b *Board, _ *Group, _ *candidate, now protocol.Time) {
+			b.View(now, &out)
+			b.Published(now)
+		},
+		"the program had given up": func(b *Board, g *Group, c *candidate, now protocol.Time) {
+			b.Published(now)
+			b.View(now, &out)
+			b.leave(g, c)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, b, loop := reign(t)
+				m.held = true
+				onLoop(t, loop, func(now protocol.Time) {
+					g, c := b.Group("g"), &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1)}
+					if err := b.enter(now, g, c); err != nil {
+						t.Error(err)
+					}
+					b.View(now, &in)
+					b.Horizon(now, protocol.Horizon{ID: 7, Until: now.Add(time.Second)})
+					course(b, g, c, now)
+				})
+				if !slices.Contains(m.events, "protocol.Stopped{g}") {
+					t.Errorf("the machine was told %v", m.events)
+				}
+			})
+		})
 	}
 }

@@ -37,6 +37,8 @@ type Lease struct {
 	resigned bool
 	// stopped says that the machine was told that the program has stopped.
 	stopped bool
+	// taken says that a program got it. One that nobody got is given up at once.
+	taken bool
 	// shared says that it is a membership of a consistent group, which others have as well. owes says that it is over, and
 	// that the machine waits for the program to stop before it takes part again.
 	shared, owes bool
@@ -158,16 +160,7 @@ func (l *Lease) finish(ctx context.Context, how protocol.Event) error {
 	late := make(chan bool, 1)
 	err := b.loop.Do(func(protocol.Time) {
 		late <- l.group.lease != l || l.stopped
-		switch {
-		case l.group.lease == l:
-			b.ask(l, how)
-			b.stopped(l)
-		case l.owes && !l.stopped:
-			b.ask(l, how)
-			b.stopped(l)
-			l.group.campaigning = false
-			b.campaign(l.group)
-		}
+		b.acquit(l, how)
 	})
 	if err != nil {
 		return err
