@@ -47,7 +47,7 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 			elector.Stable, elector.TimeFree, elector.FSource, elector.Hybrid)
 	}
 	s := m.site(modeEventual+string(kind), name, "the eventual group "+strconv.Quote(name), runtime.SiteOptions{
-		Make: func(_ protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
+		Make: func(_, _ protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
 			t := &m.config.Timing
 			p := pace{self: m.council.self, members: len(m.council.peers), inc: inc, group: protocol.Group(name), period: t.Renew,
 				suspect: 3 * t.Renew, timing: t}

@@ -54,8 +54,8 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 	t := &m.config.Timing
 	h := t.local()
 	s := m.site(mode, name, label, runtime.SiteOptions{
-		Make: func(now protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
-			return m.newLocal(now, inc, protocol.Group(name))
+		Make: func(now, renamed protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
+			return m.newLocal(now, renamed, inc, protocol.Group(name))
 		},
 		// What it has promised when it falls silent is over after Lock.
 		Linger: 2 * h.Lock,
@@ -83,9 +83,10 @@ func (m *Member) localConfig(inc protocol.Inc) hall.Config {
 	return c
 }
 
-// newLocal makes the machine of a local group. What an earlier start of this member has promised is over when the member
-// has run for as long as such a promise lasts; until then its machines promise nothing.
-func (m *Member) newLocal(now protocol.Time, inc protocol.Inc, group protocol.Group) (protocol.Machine, error) {
+// newLocal makes the machine of a local group. What an earlier start of this member has promised, or an earlier incarnation
+// of this one, is over when the member has run since for as long as such a promise lasts; until then its machines promise
+// nothing.
+func (m *Member) newLocal(now, renamed protocol.Time, inc protocol.Inc, group protocol.Group) (protocol.Machine, error) {
 	if err := checkGroup(string(group)); err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (m *Member) newLocal(now protocol.Time, inc protocol.Inc, group protocol.Gr
 	}
 	c := m.localConfig(inc)
 	c.Group = group
-	c.Clean = now.Sub(m.started) > c.Lock
+	c.Clean = now.Sub(max(m.started, renamed)) > c.Lock
 	// Requests are numbered within an incarnation, across machines: there was none before this that made one each
 	// microsecond.
 	c.After = uint64(now.Sub(m.started) / time.Microsecond)

@@ -364,3 +364,32 @@ func TestCalmKeepsAMemberThatComesAndGoesFromDeposingOthers(t *testing.T) {
 		})
 	}
 }
+
+// A member that has to speak as another incarnation has lost its machine, and with it what it knew of its promises.
+func TestLocalGroupPromisesNothingWhilePromisesOfBeforeMayStand(t *testing.T) {
+	m, err := prepare(Config{Name: "a", Council: []Peer{{Name: "a", Addrs: []string{"127.0.0.1:7"}}}}, world{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.release()
+	m.started = 1
+	lock := m.localConfig(1).Lock
+	for _, c := range []struct {
+		now, renamed protocol.Time
+		waits        bool
+	}{
+		{m.started.Add(lock), 0, true},
+		{m.started.Add(2 * lock), 0, false},
+		{m.started.Add(4 * lock), m.started.Add(3 * lock), true},
+		{m.started.Add(5 * lock), m.started.Add(3 * lock), false},
+	} {
+		machine, err := m.newLocal(c.now, c.renamed, 2, "g")
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts := machine.Step(c.now, protocol.Start{}).Facts
+		if waits := slices.ContainsFunc(facts, func(f protocol.Fact) bool { return f.Ev == protocol.EvWait }); waits != c.waits {
+			t.Errorf("at %v, renamed at %v: waits %v, want %v", c.now, c.renamed, waits, c.waits)
+		}
+	}
+}

@@ -77,6 +77,8 @@ type Loop struct {
 	sites   map[*Site]struct{}
 	// faulty says that the clock cannot be believed, ill that the member is not well, closing that it is leaving.
 	faulty, ill, closing bool
+	// renamed is when the machines of an earlier incarnation of this very process last went; zero: never.
+	renamed protocol.Time
 	// early lists those that came before the loop ran, and agenda those that want to be woken.
 	early  []*Instance
 	agenda agenda
@@ -355,13 +357,17 @@ func (l *Loop) step(i *Instance, now protocol.Time, ev protocol.Event) {
 
 // rename makes the member speak as an incarnation from now on. The other machines learn of it after the present event.
 func (l *Loop) rename(inc protocol.Inc) {
-	if inc == l.stats.Inc() {
+	old := l.stats.Inc()
+	if inc == old {
 		return
 	}
 	l.stats.inc.Store(uint32(inc))
 	l.Port.Rename(inc)
 	l.named.raise()
 	l.queue = append(l.queue, queued{call: func(now protocol.Time) {
+		if old != 0 {
+			l.renamed = now
+		}
 		for s := range l.sites {
 			s.renamed(now)
 		}

@@ -13,7 +13,7 @@ type Site struct {
 	loop    *Loop
 	channel Channel
 	name    string
-	make    func(now protocol.Time, inc protocol.Inc) (protocol.Machine, error)
+	make    func(now, renamed protocol.Time, inc protocol.Inc) (protocol.Machine, error)
 	linger  time.Duration
 	// board and screen are what programs see; one of them is set.
 	board  *Board
@@ -34,8 +34,9 @@ type SiteOptions struct {
 	// Name is for people, such as "the local group g".
 	Name  string
 	Group protocol.Group
-	// Make makes the machine of a member that speaks as inc.
-	Make func(now protocol.Time, inc protocol.Inc) (protocol.Machine, error)
+	// Make makes the machine of a member that speaks as inc. The machines before it, and what they knew of their promises, may
+	// have been lost at renamed, when the process ceased to speak as another incarnation; zero if it never has.
+	Make func(now, renamed protocol.Time, inc protocol.Inc) (protocol.Machine, error)
 	// Linger is how long a machine that nobody uses must stay: until all that it promised is over.
 	Linger time.Duration
 	// Board says that programs may lead the group; otherwise they can only watch it.
@@ -88,6 +89,9 @@ func (s *Site) Enter() error {
 func (s *Site) Exit() { _ = s.loop.Do(s.exit) }
 
 func (s *Site) enter(now protocol.Time) error {
+	if s.loop.closing {
+		return ErrClosed // nothing begins any more, and the member does not wait for what has not begun
+	}
 	if err := s.open(now); err != nil {
 		return err
 	}
@@ -120,7 +124,7 @@ func (s *Site) open(now protocol.Time) error {
 	if s.at != nil || inc == 0 {
 		return nil
 	}
-	m, err := s.make(now, inc)
+	m, err := s.make(now, s.loop.renamed, inc)
 	if err != nil {
 		return err
 	}
@@ -189,7 +193,7 @@ func (s *Site) renamed(now protocol.Time) {
 		s.board.abandon(now)
 	}
 	s.close()
-	if s.users == 0 {
+	if s.users == 0 || s.loop.closing {
 		return
 	}
 	if err := s.open(now); err != nil {

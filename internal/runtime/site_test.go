@@ -19,8 +19,8 @@ func pitch(t *testing.T, unless *Group, loop *Loop) (*Site, *[]*throne) {
 	c := clock.Package()
 	made := new([]*throne)
 	s := NewSite(loop, SiteOptions{Channel: 5, Name: "the site", Group: "g", Linger: toyLinger, Unless: unless,
-		Make: func(protocol.Time, protocol.Inc) (protocol.Machine, error) {
-			m := &throne{groups: make(map[protocol.Group]*toyGroup)}
+		Make: func(_, renamed protocol.Time, _ protocol.Inc) (protocol.Machine, error) {
+			m := &throne{groups: make(map[protocol.Group]*toyGroup), renamed: renamed}
 			*made = append(*made, m)
 			return m, nil
 		},
@@ -98,12 +98,76 @@ func TestCandidateThatGivesUpLeavesTheSite(t *testing.T) {
 	})
 }
 
+// A lease that comes when nothing may be led any more goes to nobody, and nobody leaves by its end.
+func TestLeaseThatNobodyGotClosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, loop := reign(t)
+		s, made := pitch(t, nil, loop)
+		if err := s.Enter(); err != nil {
+			t.Fatal(err)
+		}
+		(*made)[0].held = true
+		next := make(chan *Lease, 1)
+		go func() {
+			if l, err := s.Group("g").Campaign(t.Context()); err == nil {
+				next <- l
+			}
+		}()
+		synctest.Wait()
+		s.Exit()
+		onLoop(t, loop, func(protocol.Time) {
+			(*made)[0].held = false
+			s.at.Post(protocol.Tick{})
+			loop.Health(false) // it is told to resign only when it has led
+		})
+		if tenure := (*made)[0].tenure; tenure != 1 {
+			t.Fatalf("%d tenures", tenure)
+		}
+		time.Sleep(2 * toyLinger)
+		if open(t, loop) != 1 {
+			t.Error("it was closed under a candidate")
+		}
+		onLoop(t, loop, func(protocol.Time) { loop.Health(true) })
+		if len(next) != 1 {
+			t.Error("the candidate does not lead though nothing bars it")
+		}
+	})
+}
+
+// A member that is leaving waits for the programs that lead, and not for one that comes then.
+func TestNothingIsOpenedWhileTheMemberLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, council, loop := reign(t)
+		s, made := pitch(t, nil, loop)
+		l := lead(t, council.Group("real"))
+		if err := loop.Close(); err != nil {
+			t.Fatal(err)
+		}
+		loop.Leave()
+		if err := s.Enter(); !errors.Is(err, ErrClosed) {
+			t.Errorf("entered: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.Group("g").Campaign(ctx); !errors.Is(err, ErrClosed) {
+			t.Errorf("campaigned: %v", err)
+		}
+		if err := l.Stopped(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if synctest.Wait(); !isClosed(loop.Ended()) || len(*made) != 0 {
+			t.Errorf("the loop has not ended; %d machines were made", len(*made))
+		}
+	})
+}
+
 func TestMachineThatCannotBeMadeIsSaidToTheProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, loop := reign(t)
 		s, _ := pitch(t, nil, loop)
 		wrong := errors.New("no such elector")
-		s.make = func(protocol.Time, protocol.Inc) (protocol.Machine, error) { return nil, wrong }
+		s.make = func(_, _ protocol.Time, _ protocol.Inc) (protocol.Machine, error) { return nil, wrong }
 		if _, err := s.Group("g").Campaign(t.Context()); !errors.Is(err, wrong) {
 			t.Errorf("got %v", err)
 		}
@@ -142,6 +206,9 @@ func TestNewIncarnationGetsNewMachines(t *testing.T) {
 		onLoop(t, loop, func(protocol.Time) { loop.rename(2) })
 		if got := <-next; !got.Valid() || len(*made) != 2 {
 			t.Errorf("valid %v; %d machines were made", got.Valid(), len(*made))
+		}
+		if (*made)[0].renamed != 0 || (*made)[1].renamed == 0 || (*made)[1].renamed > loop.Clock() {
+			t.Errorf("told of promises that were lost at %v and %v", (*made)[0].renamed, (*made)[1].renamed)
 		}
 		for _, e := range (*made)[0].events {
 			if e == "protocol.Stopped{g}" {
@@ -223,7 +290,7 @@ func TestScreenShowsEveryView(t *testing.T) {
 			},
 		}
 		s := NewSite(loop, SiteOptions{Channel: 5, Name: "the site", Group: "g",
-			Make: func(protocol.Time, protocol.Inc) (protocol.Machine, error) { return m, nil }})
+			Make: func(_, _ protocol.Time, _ protocol.Inc) (protocol.Machine, error) { return m, nil }})
 		if err := s.Enter(); err != nil {
 			t.Fatal(err)
 		}
