@@ -52,6 +52,7 @@ type member struct {
 	deaf   int // those among them that lose what arrives
 	rate   int64
 	inbox  []event
+	taken  Real // when it has taken in what came while it was frozen
 
 	disk     disk
 	views    []protocol.View
@@ -271,9 +272,10 @@ func (w *World) onPort(m *member) {
 	w.armPort(m)
 }
 
-// command gives m's machine a command at the given instant, unless it dies before.
+// command gives m's machine a command at the given instant, unless it dies before; but not before the commands that came
+// earlier, while it was frozen.
 func (w *World) command(m *member, cmd protocol.Event, at Real) {
-	e := w.queue.push(max(at, w.now))
+	e := w.queue.push(max(at, w.now, m.taken))
 	e.kind, e.to, e.life, e.cmd = evCommand, m.rank, m.life, cmd
 }
 
@@ -310,7 +312,7 @@ func (w *World) thaw(m *member, still, deaf bool) {
 		e.life = m.life
 		*w.queue.push(at) = e
 	}
-	m.inbox = m.inbox[:0]
+	m.inbox, m.taken = m.inbox[:0], at
 	w.rearm(m)
 }
 
