@@ -83,12 +83,13 @@ func New(o Options) (*Town, error) {
 		members: make(map[string]*member), cut: make(map[string]bool)}
 	var ends []relay.Member
 	for _, name := range o.Names {
-		a, err := freePort()
+		c, err := freePort()
 		if err != nil {
 			return nil, err
 		}
-		t.addrs[name] = a
-		ends = append(ends, relay.Member{Name: name, Addr: a})
+		defer c.Close() // not before the relay has its own
+		t.addrs[name] = c.LocalAddr().(*net.UDPAddr).AddrPort()
+		ends = append(ends, relay.Member{Name: name, Addr: t.addrs[name]})
 	}
 	if o.Relay {
 		var err error
@@ -99,15 +100,10 @@ func New(o Options) (*Town, error) {
 	return t, nil
 }
 
-// freePort returns a loopback address that nobody listens on. Somebody else may take it before it is used: then the
-// member that should have it says so.
-func freePort() (netip.AddrPort, error) {
-	c, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).AddrPort(), nil
+// freePort takes a loopback address that nobody listens on. Once it is closed somebody else may take it before the member
+// does that should have it: then that one says so.
+func freePort() (*net.UDPConn, error) {
+	return net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
 }
 
 // Events tells what happens, in the order in which it is heard of.
