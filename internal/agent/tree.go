@@ -14,6 +14,8 @@ type keeper struct {
 	agent *Agent
 	group string
 	tree  tree.Ref
+	// end kills them and returns when none is left, or why some are when ctx ends. It is that of the tree.
+	end func(ctx context.Context) error
 	// guard is how long before the end that the runner was told they are killed.
 	guard time.Duration
 	now   chan struct{} // closed when they are to be killed at once
@@ -35,7 +37,13 @@ func (a *Agent) keep(r *session.Request, asker int) (*keeper, error) {
 		a.log.Warn("the agent may not kill what a runner starts, should the runner be stopped: run it as root, or as the user of the runner",
 			"group", r.Group, "runner", asker, "err", err)
 	}
-	return &keeper{agent: a, group: r.Group, tree: t, guard: max(r.Guard, a.timing.Guard), now: make(chan struct{}), gone: make(chan struct{})}, nil
+	return newKeeper(a, r.Group, t, max(r.Guard, a.timing.Guard)), nil
+}
+
+func newKeeper(a *Agent, group string, t tree.Ref, guard time.Duration) *keeper {
+	k := &keeper{agent: a, group: group, tree: t, guard: guard, now: make(chan struct{}), gone: make(chan struct{})}
+	k.end = k.tree.End
+	return k
 }
 
 // watch kills the processes a guard time before the last end that their runner was told, or when it is asked to. It
@@ -59,7 +67,7 @@ func (k *keeper) watch(c *candidate, done <-chan struct{}) {
 	}
 	for said := false; ; said = true {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		err := k.tree.End(ctx)
+		err := k.end(ctx)
 		cancel()
 		if err == nil {
 			close(k.gone)

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/run/tree"
 	"github.com/regentproject/regent/internal/session"
 )
 
@@ -32,4 +35,71 @@ func TestARunnerIsBelievedOnlyAboutItself(t *testing.T) {
 	}
 	k.kill()
 	k.clear()
+}
+
+// silence is the voice of a program that says nothing, and leads when it is told to.
+type silence struct{ led chan struct{} }
+
+func (v *silence) leads(*candidate)                     { close(v.led) }
+func (v *silence) stop(*candidate, regent.Cause)        {}
+func (v *silence) over(*candidate, regent.Cause, error) {}
+func (v *silence) renewed(c *candidate)                 { c.end() }
+func (v *silence) await(t *testing.T, what string, c *candidate) {
+	t.Helper()
+	select {
+	case <-v.led:
+	case <-c.ended:
+		t.Fatalf("%s: its candidacy ended", what)
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s never led", what)
+	}
+}
+
+// A runner that is dead, or silent until its lease is over, has left processes behind that take long to die. Until the last of
+// them is gone the group is not given up: the next candidate would lead beside them.
+func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
+	a := open(t, 1, "").agents[0].agent
+	for name, lose := range map[string]func(*candidate){"dead": (*candidate).bury, "silent": (*candidate).hangUp} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, second := &silence{led: make(chan struct{})}, &silence{led: make(chan struct{})}
+			k, err := a.newCandidate(name, "runner", "socket", first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gone, tries := make(chan struct{}), make(chan struct{}, 100)
+			k.keeper = newKeeper(a, name, tree.Ref{}, a.timing.Guard)
+			k.keeper.end = func(context.Context) error {
+				select {
+				case tries <- struct{}{}:
+				default:
+				}
+				select {
+				case <-gone:
+					return nil
+				case <-time.After(10 * time.Millisecond):
+					return errors.New("one of them waits for its disk")
+				}
+			}
+			go k.run()
+			first.await(t, "the runner", k)
+			next, err := a.newCandidate(name, "next", "socket", second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go next.run()
+			defer next.bury()
+			lose(k)
+			<-tries
+			select {
+			case <-second.led:
+				t.Error("the next program leads beside the processes of a runner")
+			case <-k.ended:
+				t.Error("the group was given up while processes of its runner lived")
+			case <-time.After(5 * a.timing.Lease): // wall clock: what must not happen within any time
+			}
+			close(gone)
+			second.await(t, "the next program", next)
+		})
+	}
 }
