@@ -28,7 +28,8 @@ func (m *Machine) leave(now protocol.Time, cause protocol.Cause) {
 		return
 	}
 	if m.probe.end != protocol.Never {
-		return // that is being asked
+		m.probe.cause = cause // that is being asked
+		return
 	}
 	if m.config.Variant == Alerting && !m.config.gated() {
 		m.alert.Round = m.round + 1
@@ -59,9 +60,11 @@ func (m *Machine) onPONG(from protocol.Ident, pong *PONG) {
 }
 
 // onProbeEnd is R3: on to the next round that belongs to somebody who answered. Where there is none, or no quorum
-// answered although that is asked for, the member stays where it is and asks again.
+// answered although that is asked for, the member stays where it is and asks again. But a leader that was restarted is
+// gone for certain: who waited for a quorum in order to say so might depose the same member much later, when everybody
+// has come to trust it anew.
 func (m *Machine) onProbeEnd(now protocol.Time) {
-	if m.config.gated() && !m.config.Gate.In(m.probe.pongs) {
+	if m.config.gated() && m.probe.cause.Code != protocol.Restarted && !m.config.Gate.In(m.probe.pongs) {
 		m.demote(now, protocol.Cause{Code: protocol.NoQuorum, Peer: protocol.Nobody})
 		m.ask(now)
 		return
