@@ -160,6 +160,21 @@ func TestOnlyMembersAreToldThatTheyMayStay(t *testing.T) {
 	}
 }
 
+func TestWhoForgotItsViewsVouchesForNobody(t *testing.T) {
+	g := living(t)
+	m := g.m
+	var err error
+	if m.links, err = link.New(m.cfg.links(1)); err != nil {
+		t.Fatal(err)
+	}
+	g.known = false // it lost its disk, and heard of this view again
+	m.out = protocol.Effects{}
+	m.onStay(protocol.Ident{Rank: 1, Inc: 1}, &Stay{Group: "g", Inc: 1, At: 7})
+	if len(m.out.Send) != 0 {
+		t.Errorf("TestWhoForgotItsViewsVouchesForNobody: answers %+v", m.out.Send)
+	}
+}
+
 func TestADeadMemberIsNotRevivedByAViewThatItDiedIn(t *testing.T) {
 	g := living(t)
 	g.told = g.view.Number
