@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,6 +96,12 @@ func cgroupProcs(dir string) (map[int]bool, error) {
 		return nil, fmt.Errorf("cgroup %s: %w", dir, err)
 	}
 	return in, nil
+}
+
+// cgroupEmpty says that there is no process in a cgroup or below. It says no if it cannot be sure.
+func cgroupEmpty(dir string) bool {
+	b, err := os.ReadFile(filepath.Join(dir, "cgroup.events"))
+	return err == nil && slices.Contains(strings.Split(string(b), "\n"), "populated 0")
 }
 
 // cgroupRemove removes a cgroup in which nobody is left, and those below it.

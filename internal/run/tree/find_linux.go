@@ -47,6 +47,9 @@ func (r *Ref) pick(all []stat, cgroup map[int]bool, env func(int) string) []Proc
 		if v, ok := verdict[s.pid]; ok || depth == 0 {
 			return v
 		}
+		if s.started < r.RunnerStarted { // its runner was not there yet: there is no need to read its environment
+			return false
+		}
 		environ := env(s.pid)
 		v := cgroup[s.pid] || marked(environ, r.Mark) || session && s.session == r.First
 		switch parent, ok := byPid[s.parent]; {
@@ -67,6 +70,25 @@ func (r *Ref) pick(all []stat, cgroup map[int]bool, env func(int) string) []Proc
 	}
 	slices.SortFunc(out, func(p, q Process) int { return p.Pid - q.Pid })
 	return out
+}
+
+// gone says that nobody is left of the tree of this process, if that can be seen at a glance: this process has no children,
+// and whoever loses its parent becomes one. Who entered another pid namespace escapes that, but not the cgroup.
+func (r *Ref) gone() bool {
+	if r.Runner != os.Getpid() || !adopting.Load() || !childless() {
+		return false
+	}
+	return r.Cgroup == "" || cgroupEmpty(r.Cgroup)
+}
+
+// childless says that this process has no children at all, dead ones included. The kernel looks at all of them at once.
+func childless() bool {
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return errors.Is(err, unix.ECHILD)
+		}
+	}
 }
 
 // kill kills whoever is in the tree now, and returns who was.

@@ -34,22 +34,23 @@ func TestParseStatOfThisProcess(t *testing.T) {
 // world is processes as /proc might show them.
 func TestWhoBelongsToATree(t *testing.T) {
 	ref := Ref{Mark: "m", Runner: 100, RunnerStarted: 5, First: 200, FirstStarted: 6}
-	env := map[int]string{210: Mark + "=m\x00", 300: helper + "=1\x00", 900: Mark + "=other\x00"}
+	env := map[int]string{210: Mark + "=m\x00", 300: helper + "=1\x00", 900: Mark + "=other\x00", 901: Mark + "=m\x00"}
 	all := []stat{
 		{pid: 1, started: 1},
-		{pid: 100, parent: 50, started: 5},                 // the runner
-		{pid: 50, parent: 1, started: 2},                   // its shell
-		{pid: 200, parent: 100, session: 200, started: 6},  // the first
-		{pid: 201, parent: 1, session: 200, started: 7},    // an orphan in its session
-		{pid: 210, parent: 1, session: 210, started: 8},    // an orphan with the mark
-		{pid: 211, parent: 210, session: 211, started: 9},  // its child
-		{pid: 212, parent: 100, session: 212, started: 10}, // an orphan that the runner adopted
-		{pid: 213, parent: 1, session: 213, started: 11},   // one in the cgroup
-		{pid: 214, parent: 201, session: 3, dead: true},    // dead
-		{pid: 215, parent: 214, session: 3, started: 11},   // whose parent is
-		{pid: 300, parent: 100, session: 300, started: 12}, // a helper of the runner
-		{pid: 301, parent: 300, session: 300, started: 13}, // and its child
-		{pid: 900, parent: 50, session: 900, started: 14},  // a stranger
+		{pid: 100, parent: 50, started: 5},                           // the runner
+		{pid: 50, parent: 1, started: 2},                             // its shell
+		{pid: 200, parent: 100, session: 200, started: 6},            // the first
+		{pid: 201, parent: 1, session: 200, started: 7},              // an orphan in its session
+		{pid: 210, parent: 1, session: 210, started: 8},              // an orphan with the mark
+		{pid: 211, parent: 210, session: 211, started: 9},            // its child
+		{pid: 212, parent: 100, session: 212, started: 10},           // an orphan that the runner adopted
+		{pid: 213, parent: 1, session: 213, started: 11},             // one in the cgroup
+		{pid: 214, parent: 201, session: 3, started: 10, dead: true}, // dead
+		{pid: 215, parent: 214, session: 3, started: 11},             // whose parent is
+		{pid: 300, parent: 100, session: 300, started: 12},           // a helper of the runner
+		{pid: 301, parent: 300, session: 300, started: 13},           // and its child
+		{pid: 901, parent: 1, session: 901, started: 4},              // one that was there before the runner, whatever it says
+		{pid: 900, parent: 50, session: 900, started: 14},            // a stranger
 	}
 	pids := func(r Ref, all []stat) string {
 		var words []string
@@ -63,7 +64,7 @@ func TestWhoBelongsToATree(t *testing.T) {
 	}
 
 	// The runner is gone and a stranger has its number.
-	ref.RunnerStarted = 99
+	all[1].started = 99
 	if got, want := pids(ref, all), "200 201 210 211 213 215"; got != want {
 		t.Errorf("without the runner: found %s, want %s", got, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,10 +26,14 @@ func TheNursery() (*Nursery, error) { return nursery() }
 
 var nursery = sync.OnceValues(newNursery)
 
+// adopting says that this process adopts whoever loses its parent below it.
+var adopting atomic.Bool
+
 func newNursery() (*Nursery, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, os.NewSyscallError("prctl", err)
 	}
+	adopting.Store(true)
 	n := &Nursery{own: make(map[int]bool), start: make(chan func())}
 	// The kernel kills a child with the thread that started it, so that thread must stay.
 	go func() {
@@ -76,12 +81,14 @@ func (n *Nursery) reap(deaths <-chan os.Signal) {
 
 // sweep takes note of all adopted children that are dead.
 func (n *Nursery) sweep() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	// To look takes milliseconds, in which nobody has to wait. Who was dead then and is not one of ours now is adopted, or
+	// is another one with the same number that is not dead, which Wait4 leaves alone.
 	all, err := readAll()
 	if err != nil {
 		return // the next death is another chance
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, s := range all {
 		if s.dead && s.parent == os.Getpid() && !n.own[s.pid] {
 			_, _ = unix.Wait4(s.pid, nil, unix.WNOHANG, nil)

@@ -340,3 +340,87 @@ func TestAProgramThatCannotBeStartedLeavesNothing(t *testing.T) {
 		t.Errorf("the cgroup %s was left behind", tree.Cgroup)
 	}
 }
+
+// An orphan that has left the session is still seen; and once it is dead nobody has to be looked for.
+func TestARunnerSeesAtAGlanceThatNobodyIsLeft(t *testing.T) {
+	n, err := TheNursery()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cgroup := range []bool{true, false} {
+		plan, noCgroup, err := n.Plan()
+		if err != nil || noCgroup != nil {
+			t.Fatal(err, noCgroup)
+		}
+		if !cgroup {
+			plan.clear()
+			plan.Cgroup = ""
+		}
+		options := Options{Path: "/bin/sh", Args: []string{"sh", "-c", "setsid sleep 1000 & exit 0"}, Env: []string{}, Files: []*os.File{nil, nil, nil}}
+		if err := plan.Start(options); err != nil {
+			t.Fatal(err)
+		}
+		<-plan.Exited()
+		if plan.gone() {
+			t.Errorf("cgroup %v: gone, although an orphan lives", cgroup)
+		}
+		if err := plan.End(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		other := Ref{Mark: plan.Mark, Runner: os.Getppid()}
+		for deadline := time.Now().Add(20 * time.Second); !childless() && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond) // wall clock: the kernel reports the death
+		}
+		plan.Cgroup = "" // it was removed
+		if !plan.gone() {
+			t.Errorf("cgroup %v: not gone, although it has ended", cgroup)
+		}
+		if other.gone() {
+			t.Error("somebody else's tree is gone because this process has no children")
+		}
+	}
+}
+
+func TestACgroupIsEmptyOnlyIfTheKernelSaysSo(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]bool{"": false, "populated 1\nfrozen 0\n": false, "populated 0\nfrozen 0\n": true, "frozen 0\npopulated 0\n": true} {
+		if err := os.WriteFile(dir+"/cgroup.events", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := cgroupEmpty(dir); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if cgroupEmpty(dir + "/none") {
+		t.Error("a cgroup that cannot be read is empty")
+	}
+}
+
+// BenchmarkEnd is what an orderly stop costs beside the program's own: to see that nobody is left, by the runner and by
+// another process, which has to walk through /proc.
+func BenchmarkEnd(b *testing.B) {
+	n, err := TheNursery()
+	if err != nil {
+		b.Fatal(err)
+	}
+	plan, _, err := n.Plan()
+	if err != nil {
+		b.Fatal(err)
+	}
+	plan.clear()
+	plan.Cgroup = ""
+	b.Run("runner", func(b *testing.B) {
+		for b.Loop() {
+			if err := plan.End(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("walk", func(b *testing.B) {
+		for b.Loop() {
+			if left, err := plan.Processes(); err != nil || len(left) > 0 {
+				b.Fatal(left, err)
+			}
+		}
+	})
+}

@@ -95,6 +95,9 @@ func (r *Ref) kill() ([]Process, error) {
 	return r.Processes()
 }
 
+// gone: nothing can be seen at a glance here.
+func (r *Ref) gone() bool { return false }
+
 func (r *Ref) clear() {}
 
 // MayKill says why this process could not kill the tree.

@@ -43,6 +43,8 @@ func (r *Ref) Processes() ([]Process, error) { return nil, errWindows }
 
 func (r *Ref) kill() ([]Process, error) { return nil, errWindows }
 
+func (r *Ref) gone() bool { return false }
+
 func (r *Ref) clear() {}
 
 // MayKill says that it cannot be done.
