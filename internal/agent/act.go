@@ -28,9 +28,11 @@ type EdictOrder struct {
 // Outcome is what became of an order.
 type Outcome struct {
 	Group string `json:"group"`
-	// Leader is who leads now, as far as this member knows; empty if nobody does.
+	// Leader is who leads after the order: of a transfer the heir, of a resign whoever is known to lead by now, empty if
+	// nobody is. It is never the leadership that the order ended.
 	Leader string `json:"leader"`
-	Token  uint64 `json:"token,omitempty"`
+	// Token is the leader's; 0 if this member has not heard of it yet.
+	Token uint64 `json:"token,omitempty"`
 }
 
 // StampInfo is an edict.
@@ -79,28 +81,28 @@ func (a *Agent) commandedIn(c *Change, token uint64) (*candidate, error) {
 
 func (a *Agent) serveResign(w http.ResponseWriter, q *http.Request) {
 	var body ResignOrder
+	var k *candidate
 	err := decode(q, &body)
 	if err == nil {
-		var k *candidate
 		if k, err = a.commanded(q, body.Token); err == nil {
 			err = a.command(w, q, k, newOrder(regent.Cause{Why: why.Resigned, Member: a.name}, ""))
 		}
 	}
-	a.outcome(w, q, err)
+	a.outcome(w, q, k, "", err)
 }
 
 func (a *Agent) serveTransfer(w http.ResponseWriter, q *http.Request) {
 	var body TransferOrder
+	var k *candidate
 	err := decode(q, &body)
 	if err == nil {
-		var k *candidate
 		if k, err = a.commanded(q, body.Token); err == nil {
 			if err = a.heir(body.To); err == nil {
 				err = a.command(w, q, k, newOrder(regent.Cause{Why: why.Transferred, Member: body.To}, body.To))
 			}
 		}
 	}
-	a.outcome(w, q, err)
+	a.outcome(w, q, k, body.To, err)
 }
 
 // heir says why a member cannot be handed anything.
@@ -140,17 +142,30 @@ func (a *Agent) order(ctx context.Context, k *candidate, o *order) error {
 	}
 	select {
 	case err := <-o.outcome:
-		if err != nil {
-			return &httpError{http.StatusConflict, err}
+		return conflict(err)
+	case <-k.ended:
+		// What became of it is told before. An order that came too late may have been seen by nobody.
+		select {
+		case err := <-o.outcome:
+			return conflict(err)
+		default:
+			return failf(http.StatusConflict, "group %s: no program here leads it any more", k.group)
 		}
-		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// outcome answers an order.
-func (a *Agent) outcome(w http.ResponseWriter, q *http.Request, err error) {
+// conflict gives an error of the council's the status that it has over HTTP.
+func conflict(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &httpError{http.StatusConflict, err}
+}
+
+// outcome answers an order to a candidate, which was to hand over to a member if one is named.
+func (a *Agent) outcome(w http.ResponseWriter, q *http.Request, k *candidate, to string, err error) {
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			return // nobody waits for an answer
@@ -158,11 +173,34 @@ func (a *Agent) outcome(w http.ResponseWriter, q *http.Request, err error) {
 		refuse(w, err)
 		return
 	}
-	out := Outcome{Group: q.PathValue("group")}
-	if c, _ := a.board.group(out.Group); c != nil {
-		out.Leader, out.Token = c.Leader, c.Token
+	ctx, cancel := context.WithTimeout(q.Context(), a.timing.Lease)
+	defer cancel()
+	answer(w, 200, a.after(ctx, k.group, k.current().Token(), to))
+}
+
+// after says who leads a group after a leadership that has ended in favour of a member, or of nobody in particular. The
+// board learns of that a moment later than who gave the order; it waits for the board until ctx ends.
+func (a *Agent) after(ctx context.Context, group string, token uint64, to string) Outcome {
+	out := Outcome{Group: group, Leader: to}
+	watch, present := a.board.watch(group, watchDepth)
+	defer a.board.unwatch(watch)
+	for {
+		for _, c := range present {
+			if c.Token > token && c.Leader != "" && (to == "" || c.Leader == to) {
+				out.Leader, out.Token = c.Leader, c.Token
+				return out
+			}
+			if to == "" && (c.Leader == "" || c.Token > token) {
+				return out
+			}
+		}
+		select {
+		case c := <-watch.c:
+			present = []*Change{c}
+		case <-ctx.Done():
+			return out
+		}
 	}
-	answer(w, 200, out)
 }
 
 func (a *Agent) serveEdict(w http.ResponseWriter, q *http.Request) {

@@ -167,6 +167,9 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 	if m.Token() <= l.Token() {
 		t.Errorf("token %d after %d", m.Token(), l.Token())
 	}
+	if token, ok := got["token"]; got["leader"] != "b" || ok && token != float64(m.Token()) {
+		t.Errorf("the outcome is %v, and b leads with token %d", got, m.Token())
+	}
 	eventually(t, "the history tells", func() bool {
 		_, body := b.get(t, "/v1/groups/g/history")
 		text, _ := json.Marshal(body)

@@ -72,7 +72,11 @@ func (a *Agent) open(w http.ResponseWriter) (*stream, error) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	return s, s.flush()
+	if err := s.flush(); err != nil { // it has hung up already
+		s.done()
+		return nil, err
+	}
+	return s, nil
 }
 
 // put writes an event.

@@ -1,0 +1,107 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/agent/config"
+)
+
+// deaf is a client that has hung up before it is answered.
+type deaf struct{ httptest.ResponseRecorder }
+
+func (*deaf) FlushError() error { return errors.New("broken pipe") }
+
+func TestStreamToAClientThatHasHungUpIsNotCounted(t *testing.T) {
+	a := &Agent{}
+	a.file.Store(&config.File{Limits: config.Limits{Streams: 1}})
+	for range 3 {
+		if _, err := a.open(&deaf{}); err == nil || !strings.Contains(err.Error(), "broken pipe") {
+			t.Errorf("a stream to nobody: %v", err)
+		}
+	}
+	if n := a.streams.Load(); n != 0 {
+		t.Errorf("%d streams are counted, and none is open", n)
+	}
+}
+
+// Whoever orders something at the moment at which a leadership ends gets an answer, even if nobody has seen the order.
+func TestOrderThatComesTooLateIsAnswered(t *testing.T) {
+	for range 50 { // which of two ways it takes is chance
+		synctest.Test(t, func(t *testing.T) {
+			k := &candidate{group: "g", asked: make(chan *order, 1), ended: make(chan struct{})}
+			close(k.ended)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			err := new(Agent).order(ctx, k, newOrder(regent.Cause{}, ""))
+			var known *httpError
+			if !errors.As(err, &known) || known.status != http.StatusConflict || !strings.Contains(err.Error(), "no program here leads it any more") {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+// An outcome that is told just before the end is not lost.
+func TestOrderThatIsCarriedOutAtTheEndSucceeds(t *testing.T) {
+	for range 50 {
+		k := &candidate{group: "g", asked: make(chan *order, 1), ended: make(chan struct{})}
+		go func() {
+			o := <-k.asked
+			o.tell(nil)
+			close(k.ended)
+		}()
+		if err := new(Agent).order(t.Context(), k, newOrder(regent.Cause{}, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The board learns of a change later than who ordered it. What is said about the order must not be what was before.
+func TestOutcomeNeverNamesTheLeadershipThatWasEnded(t *testing.T) {
+	view := func(leader string, token uint64) regent.View {
+		return regent.View{Group: "g", Leader: leader, Token: token}
+	}
+	for _, c := range []struct {
+		name, to string
+		later    []regent.View
+		want     Outcome
+	}{
+		{"resigned, nobody leads", "", []regent.View{view("", 0)}, Outcome{Group: "g"}},
+		{"resigned, another leads", "", []regent.View{view("b", 8)}, Outcome{Group: "g", Leader: "b", Token: 8}},
+		{"resigned, the board is late", "", nil, Outcome{Group: "g"}},
+		{"resigned, the same leads again", "", []regent.View{view("a", 9)}, Outcome{Group: "g", Leader: "a", Token: 9}},
+		{"transferred", "b", []regent.View{view("", 0), view("b", 8)}, Outcome{Group: "g", Leader: "b", Token: 8}},
+		{"transferred, the board is late", "b", []regent.View{view("", 0)}, Outcome{Group: "g", Leader: "b"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &Agent{board: newBoard()}
+				a.board.change(view("a", 7))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				got := make(chan Outcome, 1)
+				go func() { got <- a.after(ctx, "g", 7, c.to) }()
+				synctest.Wait()
+				select {
+				case o := <-got:
+					t.Fatalf("said before the board knew: %+v", o)
+				default:
+				}
+				for _, v := range c.later {
+					a.board.change(v)
+				}
+				if o := <-got; o != c.want {
+					t.Errorf("got %+v, want %+v", o, c.want)
+				}
+			})
+		})
+	}
+}
