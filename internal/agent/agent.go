@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -82,8 +83,16 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	// The member's thread needs one of Go's processors to run, real-time or not. If all of them are with threads that the
+	// kernel has put aside, it waits for those: with two to spare that hardly happens.
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors)
+	}
 	return a.run(ctx)
 }
+
+// spareProcessors is how many of Go's processors the agent has beside those of the host.
+const spareProcessors = 2
 
 func newAgent(file *config.File, o Options) (*Agent, error) {
 	c, err := file.Regent()

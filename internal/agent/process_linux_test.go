@@ -1,6 +1,11 @@
 package agent
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -172,6 +177,21 @@ func TestAgentThatStopsWaitsForItsProgramsAndHandsOver(t *testing.T) {
 		t.Errorf("the agent ended with %d:\n%s", code, v.agents["a"].errs)
 	}
 	v.judge(2)
+}
+
+// The member's thread finds one of Go's processors even if those of the host are all with threads that do not run.
+func TestAgentHasProcessorsToSpare(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "")
+	v := foundVillage(t, 1, "", false)
+	answer, err := http.Get("http://" + v.http["a"] + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if want := fmt.Sprintf("\ngo_sched_gomaxprocs_threads %d\n", runtime.NumCPU()+2); err != nil || !strings.Contains(string(body), want) {
+		t.Errorf("%v; want %s in:\n%s", err, want, body)
+	}
 }
 
 // However a balancer asks, two agents never both say yes: not even when one has been cut off and does not know it yet.
