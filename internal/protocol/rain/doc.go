@@ -23,11 +23,14 @@
 //	              number. The program may act for the group while the clock is below the view's Horizon, as under a lease.
 //	              Agreed.Recover: this member is the manager; recover Failed and Unfinished, admit Joined, then say Recover{g}.
 //	              The same number is published again when only Agreed.Stalled has changed.
+//	              Stop: the member stays until the program has stopped; say Stopped{g} when it has. It then takes part no more.
 //	              Agreed == nil: the member is dead. Stop: the program must stop; say Stopped{g} when it has. It then joins again
 //	              by itself.
 //	Recover{g}    what was lost is recovered: only now is the next change decided, unless the manager dies. Then the next view has
 //	              Unfinished.
 //	Stopped{g}    the program has stopped. Without having been asked to: it takes part no more.
+//	Close, Health  the member is leaving, or is not well: its programs are asked to stop, and then it is out. A member that is well
+//	              again, and takes part, waits to be taken in.
 //	Begin{g}      without a gate: an operator lets the dead members that this one sees begin
 //
 // # Where this differs from the texts

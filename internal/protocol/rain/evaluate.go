@@ -243,12 +243,13 @@ func (g *group) publishView(cause protocol.Cause) {
 		horizon = g.stay.horizon
 		g.m.out.Horizons = append(g.m.out.Horizons, protocol.Horizon{ID: horizon, Until: g.stay.end})
 	}
-	g.m.out.Views = append(g.m.out.Views, protocol.View{
+	g.shown = protocol.View{
 		Group: g.name, Domain: protocol.Consistent, Leader: manager, Term: v.Number.Token, Horizon: horizon, Until: until,
-		Support: v.Members, Cause: cause,
+		Support: v.Members, Stop: g.retiring != (protocol.Cause{}), Cause: cause,
 		Agreed: &protocol.Agreed{Vid: v.Number.Vid, Failed: v.Failed, Joined: v.Joined, Unfinished: v.Unfinished,
 			Recover: v.Manager == g.me && g.recovered != v.Number, Stalled: g.stalled},
-	})
+	}
+	g.m.out.Views = append(g.m.out.Views, g.shown)
 }
 
 // publishDead tells the program that its member is of no view; stop asks it to stop.

@@ -13,6 +13,10 @@ type group struct {
 	peers []peer
 	open  bool // the program takes part
 	phase Phase
+	// retiring is why the program of a member was asked to stop; until it has, the member stays. Zero: it was not asked. shown is
+	// what it was told last in this life.
+	retiring protocol.Cause
+	shown    protocol.View
 	// view is the installed one, and known says that the member cannot have forgotten a later one.
 	view  View
 	known bool
@@ -69,12 +73,12 @@ func newGroup(m *Machine, name protocol.Group) *group {
 
 // onCampaign lets the program take part.
 func (g *group) onCampaign(now protocol.Time) {
-	if g.open {
+	if g.open || g.m.closed {
 		return
 	}
 	g.open = true
 	if g.phase == Out {
-		g.enter(Joining)
+		g.enter(g.rest())
 		g.publishDead(protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody}, false)
 	}
 }
@@ -90,12 +94,33 @@ func (g *group) onResign(now protocol.Time) {
 	}
 }
 
+// retire lets the member leave in good order: it stays until its program has stopped, so that nobody takes over from it before.
+func (g *group) retire(cause protocol.Cause) {
+	switch {
+	case g.phase == Alive && g.told != Number{}:
+		if g.retiring == (protocol.Cause{}) {
+			g.retiring = cause
+			v := g.shown // a later view may be installed, and not be reported yet
+			v.Stop, v.Cause = true, cause
+			g.m.out.Views = append(g.m.out.Views, v)
+		}
+	case g.phase == Alive:
+		g.die(cause)
+	case g.phase == Joining:
+		g.enter(Out)
+	}
+}
+
 // onStopped follows the end of the program: of one that was asked to stop, or of one that has had enough.
 func (g *group) onStopped(now protocol.Time) {
 	switch {
 	case g.phase == Alive && g.told != Number{}:
+		cause := protocol.Cause{Code: protocol.Resigned, Peer: g.me}
+		if g.retiring != (protocol.Cause{}) {
+			cause = g.retiring
+		}
 		g.open, g.told = false, Number{}
-		g.die(protocol.Cause{Code: protocol.Resigned, Peer: g.me})
+		g.die(cause)
 	case g.phase == Stopping:
 		g.enter(g.rest())
 	}
@@ -103,7 +128,7 @@ func (g *group) onStopped(now protocol.Time) {
 
 // rest is where a dead member stands whose program has stopped.
 func (g *group) rest() Phase {
-	if g.open {
+	if g.open && !g.m.ill {
 		return Joining
 	}
 	return Out
@@ -136,6 +161,7 @@ func (g *group) enter(p Phase) {
 // die makes a member dead.
 func (g *group) die(cause protocol.Cause) {
 	g.forget()
+	g.retiring = protocol.Cause{}
 	g.stay.end, g.stay.due = 0, protocol.Never
 	g.stalled = protocol.Nobody
 	told := g.told != Number{}

@@ -29,7 +29,8 @@ type Machine struct {
 	post   carrier       // the links, as far as groups need them
 	inc    protocol.Inc
 	groups []*group // in the order of their names
-	closed bool
+	// closed says that the member is leaving, ill that it is not fit to be in any group.
+	closed, ill bool
 
 	// queue is what the authority is to be told, one event a Step: what it asks for is valid until its next one.
 	queue     []protocol.Event
@@ -96,12 +97,14 @@ func (m *Machine) Incarnation() protocol.Inc {
 	return m.below.Incarnation()
 }
 
-// Closed implements protocol.Closable.
+// Closed implements protocol.Closable: a program that was asked to stop is waited for.
 func (m *Machine) Closed() bool {
-	if m.below == nil {
-		return m.closed
+	for _, g := range m.groups {
+		if g.phase == Stopping || g.phase == Alive {
+			return false
+		}
 	}
-	return m.below.Closed()
+	return m.closed && (m.below == nil || m.below.Closed())
 }
 
 // Err returns why there are no links, if they could not be made.
@@ -130,6 +133,8 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		m.command(now, ev.Group, ev, (*group).onRecovered)
 	case protocol.Begin:
 		m.command(now, ev.Group, ev, (*group).onBegin)
+	case protocol.Health:
+		m.onHealth(now, ev)
 	case protocol.Close:
 		m.onClose(now, ev)
 	default:
@@ -214,7 +219,22 @@ func (m *Machine) onTick(now protocol.Time) {
 func (m *Machine) onClose(now protocol.Time, ev protocol.Close) {
 	m.closed = true
 	for _, g := range m.groups {
-		g.onResign(now)
+		g.open = false
+		g.retire(protocol.Cause{Code: protocol.Closed, Peer: g.me})
+	}
+	m.authority(now, ev)
+}
+
+// onHealth takes a member that is not well out of its groups: it would be the one to decide, and could not.
+func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
+	m.ill = !ev.OK
+	for _, g := range m.groups {
+		switch {
+		case m.ill:
+			g.retire(protocol.Cause{Code: protocol.Unhealthy, Peer: g.me})
+		case g.phase == Out:
+			g.enter(g.rest())
+		}
 	}
 	m.authority(now, ev)
 }

@@ -14,6 +14,7 @@ type stay struct {
 	end     protocol.Time   // 0: nothing was heard yet in this life
 	horizon protocol.HorizonID
 	zero    protocol.Time // what questions count from
+	born    protocol.Time // when this life began, counted likewise: what was asked before says nothing about it
 	sorted  []protocol.Time
 	ask     Stay
 }
@@ -25,7 +26,10 @@ const ownHorizons = 1 << 31
 func (s *stay) begin(g *group, now protocol.Time) {
 	g.m.lives++
 	s.horizon = protocol.HorizonID(ownHorizons + g.m.lives)
-	s.end, s.due, s.zero = 0, now, now-1
+	if s.zero == 0 {
+		s.zero = now - 1
+	}
+	s.end, s.due, s.born = 0, now, now-s.zero
 	clear(s.heard)
 }
 
@@ -70,7 +74,7 @@ func (m *Machine) onStays(now protocol.Time, from protocol.Ident, a *Stays) {
 		return
 	}
 	g := m.group(a.Group)
-	if s := &g.stay; g.phase == Alive && a.At > s.heard[from.Rank] && a.At <= now-s.zero {
+	if s := &g.stay; g.phase == Alive && a.At >= s.born && a.At > s.heard[from.Rank] && a.At <= now-s.zero {
 		s.heard[from.Rank] = a.At
 		g.extend(now)
 	}
