@@ -194,9 +194,6 @@ func (c *Config) council() (*council, error) {
 	if err := roles.Check(); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	if c.Consistent && (roles.Observers > 0 || !roles.Witnesses.Empty()) {
-		return nil, errors.New("config: consistent groups need a council in which every member votes and may lead: it has witnesses or observers")
-	}
 	var ok bool
 	if all.self, ok = all.rank(c.Name); !ok {
 		return nil, fmt.Errorf("config: name %q: not in the council (%s)", c.Name, strings.Join(all.names(), ", "))

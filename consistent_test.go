@@ -227,12 +227,105 @@ func TestConsistentGroupsAreApartFromOthers(t *testing.T) {
 	})
 }
 
-func TestConsistentGroupsNeedVotersOnly(t *testing.T) {
-	c := Config{Name: "a", Consistent: true, Council: []Peer{{Name: "a", Addrs: []string{"127.0.0.1:7401"}},
-		{Name: "b", Addrs: []string{"127.0.0.1:7402"}, Witness: true}}}
-	if _, err := Join(t.Context(), c); err == nil || !strings.Contains(err.Error(), "witnesses or observers") {
-		t.Errorf("got %v", err)
-	}
+// A member that leaves in good order is in the group until its program has stopped, however long that takes.
+func TestNobodyTakesOverFromAProgramThatIsStillStopping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, consistently, three...)
+		c := h.members["c"]
+		g, err := c.ConsistentGroup("g")
+		h.must("", err)
+		const slow = 10 * time.Second
+		stopped := make(chan time.Time, 1)
+		go g.TakePart(t.Context(), func(ctx context.Context, l *ConsistentLease) error {
+			<-ctx.Done()
+			if l.Cause().Why != why.Closed {
+				t.Errorf("told to stop because of %v", l.Cause())
+			}
+			time.Sleep(slow)
+			if !l.Valid() {
+				t.Error("the member was out before its program had stopped")
+			}
+			stopped <- time.Now()
+			return nil
+		})
+		delete(h.members, "c")
+		w := h.takePart(t.Context(), "g")
+		time.Sleep(5 * time.Second)
+		go c.Close()
+		time.Sleep(slow - time.Second)
+		if in := h.in("g"); !slices.Equal(in["a"], three) {
+			t.Errorf("a is with %v", in["a"])
+		}
+		<-stopped
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(5 * time.Second)
+		if in := h.in("g"); len(in["a"]) != 2 || !slices.Contains(w.said(), "a [c]") {
+			t.Errorf("a is with %v; recovered were %q", in["a"], w.said())
+		}
+	})
+}
+
+// The member that goes first would manage, and may not while it is not well.
+func TestMemberThatIsNotWellIsInNoConsistentGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, consistently, three...)
+		w := h.takePart(t.Context(), "g")
+		time.Sleep(5 * time.Second)
+		h.members["a"].SetHealth(errors.New("the disk is full"))
+		time.Sleep(5 * time.Second)
+		in := h.in("g")
+		if len(in) != 2 || !slices.Equal(in["b"], []string{"b", "c"}) || !slices.Contains(w.said(), "b [a]") {
+			t.Errorf("in are %v; recovered were %q", in, w.said())
+		}
+		h.members["a"].SetHealth(nil)
+		time.Sleep(5 * time.Second)
+		if in := h.in("g"); !slices.Equal(in["a"], three) {
+			t.Errorf("well again, and in are %v", in)
+		}
+		w.note(func() {
+			if w.lives["a"] != 2 || w.lives["b"] != 1 {
+				t.Errorf("taken in: %v", w.lives)
+			}
+		})
+	})
+}
+
+// Witnesses and observers are in consistent groups like others, but never manage them; observers are in no majority.
+func TestWitnessesAndObserversAreInConsistentGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, func(c *Config) {
+			c.Consistent = true
+			peer(c, "a", func(p *Peer) { p.Witness = true })
+			peer(c, "d", func(p *Peer) { p.Observer = true })
+			peer(c, "e", func(p *Peer) { p.Observer = true })
+		}, "a", "b", "c", "d", "e")
+		w := h.takePart(t.Context(), "g")
+		check := func(rule string, want ...string) {
+			t.Helper()
+			h.rule(rule)
+			time.Sleep(10 * time.Second)
+			in := h.in("g")
+			if len(in) != len(want) {
+				t.Errorf("%s: in are %v", rule, in)
+			}
+			for _, n := range want {
+				if !slices.Equal(in[n], want) {
+					t.Errorf("%s: %s is with %v", rule, n, in[n])
+				}
+			}
+		}
+		check("heal", "a", "b", "c", "d", "e")
+		check("partition b d e / a c", "a", "c")
+		check("heal", "a", "b", "c", "d", "e")
+		check("partition b / a c d e", "a", "c", "d", "e")
+		for _, s := range w.said() {
+			if s[0] != 'b' && s[0] != 'c' {
+				t.Errorf("who may not lead has recovered: %q", s)
+			}
+		}
+	})
 }
 
 func TestProfilesSatisfyWhatConsistentGroupsNeed(t *testing.T) {

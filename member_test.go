@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ import (
 // A chamber is a council in one process, on a network in memory and, inside a bubble, in fake time.
 type chamber struct {
 	t       *testing.T
+	dir     string
 	network *memory.Network
 	names   []string
 	members map[string]*Member
@@ -69,7 +71,9 @@ func (h *chamber) world(name string) world {
 }
 
 func (h *chamber) config(name string) Config {
-	c := Config{Name: name, Key: []byte("0123456789abcdef"), Bootstrap: true, Dir: h.t.TempDir(),
+	dir, err := os.MkdirTemp(h.dir, name)
+	h.must("", err)
+	c := Config{Name: name, Key: []byte("0123456789abcdef"), Bootstrap: true, Dir: dir,
 		Logger: slog.New(slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, n := range h.names {
 		c.Council = append(c.Council, Peer{Name: n, Addrs: []string{n + ":7400"}})
@@ -90,7 +94,8 @@ func (h *chamber) join(name string) (*Member, error) {
 
 // newChamber returns a council in which nobody is yet. It must be called inside a bubble.
 func newChamber(t *testing.T, names ...string) *chamber {
-	h := &chamber{t: t, network: memory.New(1, names...), names: names, members: make(map[string]*Member)}
+	// The directory is made first, so that it goes last: members write while they leave.
+	h := &chamber{t: t, dir: t.TempDir(), network: memory.New(1, names...), names: names, members: make(map[string]*Member)}
 	t.Cleanup(func() {
 		var all sync.WaitGroup
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -185,7 +185,7 @@ func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine
 		return both, err
 	}
 	c := t.consistent()
-	c.Self, c.Members, c.Quorums, c.Epoch = m.council.self, roles.Members, roles.Quorums(), epoch
+	c.Self, c.Members, c.Quorums, c.Leaders, c.Epoch = m.council.self, roles.Members, roles.Quorums(), roles.Leaders(), epoch
 	c.Owns, c.Diskless = isConsistent, m.dir == nil
 	return rain.New(c, both, record)
 }
