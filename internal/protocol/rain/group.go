@@ -100,8 +100,9 @@ func (g *group) retire(cause protocol.Cause) {
 	case g.phase == Alive && g.told != Number{}:
 		if g.retiring == (protocol.Cause{}) {
 			g.retiring = cause
-			v := g.shown // a later view may be installed, and not be reported yet
-			v.Stop, v.Cause = true, cause
+			v, a := g.shown, *g.shown.Agreed // a later view may be installed, and not be reported yet
+			a.Recover = a.Recover && g.recovered != Number{v.Term, a.Vid}
+			v.Stop, v.Cause, v.Agreed = true, cause, &a
 			g.m.out.Views = append(g.m.out.Views, v)
 		}
 	case g.phase == Alive:

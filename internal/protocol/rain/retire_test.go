@@ -96,6 +96,23 @@ func TestLeaveToGoOnIsOfOneLife(t *testing.T) {
 	}
 }
 
+func TestAManagerThatIsAskedToStopIsNotAskedToRecoverAgain(t *testing.T) {
+	for _, done := range []bool{false, true} {
+		r := newRig(t, 3, nil)
+		m, g := r.members[0], r.group(0)
+		g.recovered = Number{}
+		g.publishView(protocol.Cause{})
+		if done {
+			g.onRecovered(r.now)
+		}
+		m.out = protocol.Effects{}
+		m.onClose(r.now, protocol.Close{})
+		if len(m.out.Views) != 1 || m.out.Views[0].Agreed.Recover == done {
+			t.Errorf("TestAManagerThatIsAskedToStop: recovered %v, and it was told %+v", done, m.out.Views)
+		}
+	}
+}
+
 // A view that is installed may not be reported yet: programs of members that it removed may still act.
 func TestAProgramThatIsAskedToStopLearnsNothingTooEarly(t *testing.T) {
 	r := newRig(t, 3, nil)
