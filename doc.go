@@ -106,6 +106,14 @@
 // while. A [Peer.Witness] votes and never leads, a [Peer.Observer] only watches. A member that is not well
 // ([Config.Health], [Member.SetHealth]) gives up what it leads and goes on voting.
 //
+// # Let the host's agent be the member
+//
+// Not every program must be a member: twenty replicas of a service on one host are better served by one member, the agent
+// (regent agent). [Dial] connects to it, and its groups and leases are used like those of a member.
+//
+//	c, err := regent.Dial(ctx, "/run/regent/regent.sock")
+//	err = c.Group("billing").Lead(ctx, f)
+//
 // # Time
 //
 // All promises are about lengths of time, measured by clocks that run at the right rate within [Timing.Drift]. The time of
@@ -120,6 +128,11 @@
 // worth a graph. Packets that are not sealed with the council's key, that come from a member with another configuration
 // or from a second process under one name, are dropped, counted, and named.
 //
-// A process whose own goroutines keep all processors busy can delay its member, which shares the Go scheduler with them,
-// by some tens of milliseconds. With the profile Fast leave it a processor, or run the member in a process of its own.
+// A process whose own goroutines keep all processors busy can delay its member, by some tens of milliseconds: the member has
+// a thread of its own, but that thread, too, needs one of Go's processors to run, and waits if all of them are with
+// threads that the kernel has put aside. Leave it some, at the beginning of main:
+//
+//	runtime.GOMAXPROCS(runtime.NumCPU() + 2)
+//
+// Or let an agent be the member, which does so itself.
 package regent

@@ -209,7 +209,8 @@ func (m *Member) waiting(ctx context.Context) string {
 	return why
 }
 
-// History returns the last changes of all groups, oldest first, up to a thousand.
+// History returns the last changes of all quorum groups, oldest first, up to a thousand. Groups of the other modes say
+// themselves what has changed ([LocalGroup.Watch], [EventualGroup.Watch], [ConsistentGroup.Watch]), and so does the log.
 func (m *Member) History() []View {
 	changes, _ := m.board.After(0)
 	out := make([]View, 0, len(changes))
