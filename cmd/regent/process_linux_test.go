@@ -52,6 +52,7 @@ func diarist() {
 		if _, err := f.Write(binary.LittleEndian.AppendUint64(nil, uint64(hostClock()))); err != nil {
 			panic(err)
 		}
+		// wall clock: this is a program of a real process, whose readings of the clock the test compares.
 		time.Sleep(200 * time.Microsecond)
 	}
 }

@@ -14,7 +14,7 @@ func slice() uint64 {
 	if race.Enabled {
 		return 6
 	}
-	return 200
+	return 100
 }
 
 func TestEveryProtocolSurvivesASliceOfSeeds(t *testing.T) {
