@@ -19,7 +19,8 @@ import (
 // be two leaders, or none, and nobody can tell: there is no lease. It is for what is wasted when it is done twice, but not
 // wrong: which replica to read from, who compacts, who warms a cache. For at most one leader there is [Group].
 //
-// Members that have opened the group take part, each as a candidate; all others count as down.
+// Members that have opened the group take part, each as a candidate; all others count as down. So does one that is not well
+// ([Config.Health]) if it closes the group: what leads nothing cannot be asked to give anything up.
 type EventualGroup struct {
 	member *Member
 	site   *runtime.Site

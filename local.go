@@ -106,7 +106,8 @@ func (m *Member) newLocal(now, renamed protocol.Time, inc protocol.Inc, group pr
 func (g *LocalGroup) Name() string { return string(g.group.Name) }
 
 // Lead campaigns and calls f while this program leads its part of the network, again after each loss, until ctx ends or f
-// returns while it still leads. All that [Group.Lead] says of the context of f holds here, too.
+// returns while it still leads. All that [Group.Lead] says of the context of f holds here, too, but it ends no more than twice
+// [Timing.Delay] before the lease, however long [Timing.Guard] is: so much time a renewal has to spare.
 func (g *LocalGroup) Lead(ctx context.Context, f func(ctx context.Context, l *LocalLease) error) error {
 	// The member takes part for all of that time, also between two leaderships.
 	if err := g.site.Enter(); err != nil {

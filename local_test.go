@@ -233,6 +233,30 @@ func TestGroupsWhoseNamesCollideAreNotOpenTogether(t *testing.T) {
 	})
 }
 
+// Members remember which requests of an incarnation were taken back. A machine of the same incarnation that is opened later
+// must not begin again with those.
+func TestLocalGroupThatIsOpenedAgainIsSupportedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, "a", "b")
+		groups := h.localOf("g")
+		leadLocally(t.Context(), map[string]*LocalGroup{"b": groups["b"]})
+		for range 2 {
+			ctx, cancel := context.WithTimeout(t.Context(), LAN.Kappa())
+			l, err := groups["a"].Campaign(ctx)
+			if cancel(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(LAN.Kappa())
+			if got := l.Support(); !slices.Equal(got, []string{"a", "b"}) {
+				t.Errorf("supported by %v", got)
+			}
+			time.Sleep(10 * LAN.Kappa())
+			h.must("", l.Resign(t.Context()))
+			time.Sleep(time.Second) // the machine goes
+		}
+	})
+}
+
 func TestLocalGroupNeedsAName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, "a")
