@@ -87,6 +87,9 @@ type Config struct {
 	// OnChange, if it is set, is called with every change of every group, in order. It must return soon: the member
 	// waits for it.
 	OnChange func(View)
+	// OnStart, if it is set, is called by [Join] as soon as the member speaks to others, before it takes part, so that somebody can
+	// ask meanwhile what it waits for ([Member.Status]) and whom it hears ([Member.Members]).
+	OnStart func(*Member)
 }
 
 // check says what is wrong with the configuration, apart from the council.

@@ -72,6 +72,9 @@ func join(ctx context.Context, c Config, w world) (*Member, error) {
 		m.release()
 		return nil, err
 	}
+	if c.OnStart != nil {
+		c.OnStart(m)
+	}
 	if err := m.await(ctx); err != nil {
 		m.stop()
 		return nil, err

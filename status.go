@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
@@ -37,6 +38,10 @@ type PeerStatus struct {
 	RoundTrip time.Duration
 	// Bound is the proven bound on the delay of its last packet; zero if there is none.
 	Bound time.Duration
+	// RateLow and RateHigh bound by what share its clock runs faster than that of the member that was asked. They are known
+	// after a minute or two.
+	RateLow, RateHigh float64
+	RateKnown         bool
 	// Trouble is why it does not count, such as another configuration; empty if it does.
 	Trouble string
 }
@@ -77,6 +82,7 @@ type Status struct {
 type snapshot struct {
 	now   protocol.Time
 	peers []runtime.PeerReport
+	rates []*clock.Rate // nil: not measured
 	wire  wire.Counts
 	dgram datagram.Counts
 }
@@ -85,9 +91,12 @@ type snapshot struct {
 func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 	c := make(chan *snapshot, 1)
 	err := m.loop.Do(func(now protocol.Time) {
-		s := &snapshot{now: now, peers: make([]runtime.PeerReport, len(m.council.peers))}
+		s := &snapshot{now: now, peers: make([]runtime.PeerReport, len(m.council.peers)), rates: make([]*clock.Rate, len(m.council.peers))}
 		for i := range s.peers {
 			s.peers[i] = m.port.Peer(now, protocol.Rank(i))
+			if rate, ok := m.port.Rates.Of(protocol.Rank(i)); ok {
+				s.rates[i] = &rate
+			}
 		}
 		s.wire, s.dgram = m.port.Counts()
 		c <- s
@@ -126,6 +135,9 @@ func (m *Member) Members() []PeerStatus {
 			o.Heard, o.Silence = true, s.now.Sub(p.Seen)
 		}
 		o.Incarnation, o.RoundTrip = uint32(p.Inc), p.RTT
+		if rate := s.rates[i]; rate != nil {
+			o.RateLow, o.RateHigh, o.RateKnown = float64(rate.Low)/1e9, float64(rate.High)/1e9, true
+		}
 		if p.Bound != protocol.Unknown {
 			o.Bound = p.Bound
 		}
@@ -277,6 +289,11 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		}
 		for _, p := range peers {
 			g.put("regent_peer_round_trip_seconds", "smoothed round trip to a member", p.RoundTrip.Seconds(), "peer", p.Name)
+		}
+		for _, p := range peers {
+			if p.RateKnown {
+				g.put("regent_clock_rate_error", "by what share a member's clock runs at another rate than this one's, at most", max(-p.RateLow, p.RateHigh), "peer", p.Name)
+			}
 		}
 	}
 }
