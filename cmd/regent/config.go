@@ -79,23 +79,31 @@ func checkConfig(c *cobra.Command, path string, asJSON bool) error {
 		}
 		return silently(exitFailed)
 	}
-	out := checked{File: path, OK: true, Member: f.Name, Majority: len(r.Council)/2 + 1, LeaseMillis: millis(r.Timing.Lease),
+	out := checked{File: path, OK: true, Member: f.Name, LeaseMillis: millis(r.Timing.Lease),
 		GuardMillis: millis(r.Timing.Guard), RestartMillis: millis(max(r.Timing.Lease, r.Timing.LongestLease))}
+	voters := 0
 	for _, p := range r.Council {
 		out.Council = append(out.Council, p.Name)
+		if !p.Observer {
+			voters++
+		}
 	}
+	out.Majority = voters/2 + 1
 	if asJSON {
 		return writeJSON(c, out)
 	}
 	w := c.OutOrStdout()
 	fmt.Fprintf(w, "%s is in order: member %s of a council of %d (%s)\n", path, f.Name, len(out.Council), strings.Join(out.Council, ", "))
-	fmt.Fprintf(w, "  %d of %d members must be up\n", out.Majority, len(out.Council))
+	if n := len(out.Council) - voters; n > 0 {
+		fmt.Fprintf(w, "  %d of %d members that vote must be up; observers, of which there are %d, do not count\n", out.Majority, voters, n)
+	} else {
+		fmt.Fprintf(w, "  %d of %d members must be up\n", out.Majority, voters)
+	}
 	fmt.Fprintf(w, "  a leader that dies is replaced after at most its lease of %v and a round trip of about %v\n", r.Timing.Lease, r.Timing.RoundTrip)
 	fmt.Fprintf(w, "  a program that leads is told to stop %v before its lease ends\n", r.Timing.Guard)
 	fmt.Fprintf(w, "  a member that was not stopped in good order waits %v before it votes\n", max(r.Timing.Lease, r.Timing.LongestLease))
-	if len(out.Council)%2 == 0 {
-		fmt.Fprintf(w, "  note: %d members survive the loss of %d, and so do %d: an odd number is better\n",
-			len(out.Council), (len(out.Council)-1)/2, len(out.Council)-1)
+	if voters%2 == 0 {
+		fmt.Fprintf(w, "  note: %d members survive the loss of %d, and so do %d: an odd number is better\n", voters, (voters-1)/2, voters-1)
 	}
 	return nil
 }

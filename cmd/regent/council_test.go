@@ -33,7 +33,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // councilFiles writes the configurations of a council on this host, on ports that are free: council a b c. A member may
-// have a priority: w=0. The commands that follow ask the agent of the first.
+// have a priority, w=0, or be an observer, o=observer. The commands that follow ask the agent of the first.
 func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 	if neg || len(names) == 0 {
 		ts.Fatalf("usage: council MEMBER ...")
@@ -42,7 +42,10 @@ func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 	for i, name := range names {
 		name, priority, given := strings.Cut(name, "=")
 		members[i] = config.Member{Name: name, Address: freeUDP(ts)}
-		if given {
+		switch {
+		case priority == observer:
+			members[i].Observer = true
+		case given:
 			n, err := strconv.Atoi(priority)
 			ts.Check(err)
 			members[i].Priority = &n

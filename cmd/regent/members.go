@@ -18,7 +18,8 @@ func membersCommand() *cobra.Command {
 the agent of this host sees them: when each was heard last, how long a round trip to it
 takes, and what is wrong with it, such as another configuration.
 
-The exit status is 1 if fewer than a majority are heard.`,
+The exit status is 1 if fewer than a majority of those that vote are heard, or this
+member does not take part yet.`,
 		Example: `  regent members
   regent members --json`,
 		Args: noArgs,
@@ -27,12 +28,7 @@ The exit status is 1 if fewer than a majority are heard.`,
 			if err := newClient(socket).get(c.Context(), "/v1/members", &list); err != nil {
 				return err
 			}
-			heard := 0
-			for i := range list.Members {
-				if well(&list.Members[i]) {
-					heard++
-				}
-			}
+			heard, need, voters := majority(list.Members)
 			if asJSON {
 				if err := writeJSON(c, list); err != nil {
 					return err
@@ -40,13 +36,15 @@ The exit status is 1 if fewer than a majority are heard.`,
 			} else {
 				showMembers(c, list.Members)
 			}
-			if need := len(list.Members)/2 + 1; heard < need {
-				if asJSON {
-					return silently(exitFailed)
-				}
-				return failf("%d of %d members are heard, and %d are needed: nobody can be elected from here", heard, len(list.Members), need)
+			switch {
+			case heard >= need && list.Waiting == "":
+				return nil
+			case asJSON:
+				return silently(exitFailed)
+			case list.Waiting != "":
+				return failf("this member does not take part yet: %s", list.Waiting)
 			}
-			return nil
+			return failf("%d of %d members that vote are heard, and %d are needed: nobody can be elected from here", heard, voters, need)
 		},
 	}
 	socketFlag(c, &socket)
@@ -61,6 +59,23 @@ const silent = 5e9
 func well(m *agent.MemberInfo) bool {
 	return m.Self || m.Heard && m.Trouble == "" && m.Silence < silent
 }
+
+// majority counts the members that vote: how many of them are heard, how many must be, and how many there are.
+func majority(members []agent.MemberInfo) (heard, need, voters int) {
+	for i := range members {
+		if members[i].Role == observer {
+			continue
+		}
+		voters++
+		if well(&members[i]) {
+			heard++
+		}
+	}
+	return heard, voters/2 + 1, voters
+}
+
+// observer is the role of a member without a vote.
+const observer = "observer"
 
 // showMembers prints members as a table.
 func showMembers(c *cobra.Command, members []agent.MemberInfo) {
@@ -79,6 +94,9 @@ func showMembers(c *cobra.Command, members []agent.MemberInfo) {
 			heard, state = length(m.Silence)+" ago", p.bad("silent: is its agent running, and does UDP to "+or(m.Addr)+" pass?")
 		case m.Heard:
 			heard, state = length(m.Silence)+" ago", p.good("well")
+		}
+		if m.Role != "" {
+			state = m.Role + ": " + state
 		}
 		incarnation := "-"
 		if m.Incarnation > 0 {

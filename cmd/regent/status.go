@@ -39,13 +39,11 @@ The exit status is 0 if all is well, 1 if something is wrong.`,
 			if err := cl.get(c.Context(), "/v1/status", &s.StatusInfo); err != nil {
 				return err
 			}
-			if s.Joined {
-				var list agent.MemberList
-				if err := cl.get(c.Context(), "/v1/members", &list); err != nil {
-					return err
-				}
-				s.Members = list.Members
+			var list agent.MemberList
+			if err := cl.get(c.Context(), "/v1/members", &list); err != nil && s.Joined {
+				return err
 			}
+			s.Members = list.Members
 			s.Problems = s.judge()
 			if asJSON {
 				if err := writeJSON(c, s); err != nil {
@@ -78,14 +76,8 @@ func (s *condition) judge() []string {
 	if s.Disk != "" {
 		say("the durable record cannot be written: %s", s.Disk)
 	}
-	heard := 0
-	for i := range s.Members {
-		if well(&s.Members[i]) {
-			heard++
-		}
-	}
-	if n := len(s.Members); n > 0 && heard < n/2+1 {
-		say("%d of %d members are heard, and %d are needed: nobody can be elected from here", heard, n, n/2+1)
+	if heard, need, voters := majority(s.Members); voters > 0 && heard < need {
+		say("%d of %d members that vote are heard, and %d are needed: nobody can be elected from here", heard, voters, need)
 	}
 	for i := range s.Members {
 		if why := s.slow(&s.Members[i]); why != "" {

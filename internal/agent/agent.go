@@ -52,6 +52,8 @@ type Agent struct {
 	access atomic.Pointer[access]
 
 	member atomic.Pointer[regent.Member]
+	// joining is the member before it takes part as well, for whoever asks what it waits for.
+	joining atomic.Pointer[regent.Member]
 	// here is closed when the member takes part, failed when it will not.
 	here     chan struct{}
 	failed   chan struct{}
@@ -179,7 +181,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Logger, c.OnChange = a.log, a.board.change
+	c.Logger, c.OnChange, c.OnStart = a.log, a.board.change, a.joining.Store
 	m, err := regent.Join(ctx, c)
 	if err != nil {
 		return nil, err
@@ -191,7 +193,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 }
 
 // errJoining says that there is no member yet.
-var errJoining = errors.New("the member does not take part in the council yet: see the agent's log for what it waits for")
+var errJoining = errors.New("the member does not take part in the council yet: 'regent status' says what it waits for")
 
 // joined waits for the member.
 func (a *Agent) joined(ctx context.Context) (*regent.Member, error) {

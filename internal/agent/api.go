@@ -52,6 +52,8 @@ type SessionList struct {
 type MemberInfo struct {
 	Name string `json:"name"`
 	Self bool   `json:"self"`
+	// Role is "witness", which votes and never leads, or "observer", which has no vote; empty for others.
+	Role string `json:"role,omitempty"`
 	Addr string `json:"addr,omitempty"`
 	// Heard says that it was heard, Silence how long ago.
 	Heard       bool          `json:"heard"`
@@ -68,6 +70,8 @@ type MemberInfo struct {
 // MemberList is the council.
 type MemberList struct {
 	Members []MemberInfo `json:"members"`
+	// Waiting says what keeps this member from taking part; empty if nothing does.
+	Waiting string `json:"waiting,omitempty"`
 }
 
 // History is what changed lately, oldest first.
@@ -182,12 +186,18 @@ func (a *Agent) Status() StatusInfo {
 	a.mu.Unlock()
 	out.Streams, out.DefaultGroup = a.streams.Load(), a.file.Load().DefaultGroup
 	out.Timing = TimingInfo{Lease: t.Lease, Renew: t.Renew, Guard: t.Guard, RoundTrip: t.RoundTrip, Delay: t.Delay, Drift: t.Drift}
-	m := a.member.Load()
+	m := a.joining.Load()
 	if m == nil {
-		out.Waiting = errJoining.Error()
+		out.Waiting = "it is being started"
 		return out
 	}
 	s, _, _ := a.glance.look(m)
+	switch joined := a.member.Load() != nil; {
+	case joined: // what was seen may be of a moment before
+		s.Waiting = ""
+	case s.Waiting == "":
+		s.Waiting = "it is about to"
+	}
 	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
 	out.Realtime, out.Leading = s.Realtime, s.Leading
 	out.Pauses = PauseInfo{Count: s.Pauses.Count, Median: s.Pauses.Median, P99: s.Pauses.P99, Longest: s.Pauses.Longest}
@@ -195,16 +205,16 @@ func (a *Agent) Status() StatusInfo {
 	return out
 }
 
-// Members returns the council, as this member knows it; nil before the member takes part.
+// Members returns the council, as this member knows it; nil before the member speaks to others.
 func (a *Agent) Members() []MemberInfo {
-	m := a.member.Load()
+	m := a.joining.Load()
 	if m == nil {
 		return nil
 	}
 	var out []MemberInfo
 	_, peers, _ := a.glance.look(m)
 	for _, p := range peers {
-		i := MemberInfo{Name: p.Name, Self: p.Self, Heard: p.Heard, Silence: p.Silence, Incarnation: p.Incarnation,
+		i := MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Silence: p.Silence, Incarnation: p.Incarnation,
 			RoundTrip: p.RoundTrip, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Trouble: p.Trouble}
 		if p.Addr.IsValid() {
 			i.Addr = p.Addr.String()
@@ -215,11 +225,12 @@ func (a *Agent) Members() []MemberInfo {
 }
 
 func (a *Agent) serveMembers(w http.ResponseWriter, _ *http.Request) {
-	if _, err := a.present(); err != nil {
-		refuse(w, err)
+	members := a.Members()
+	if members == nil {
+		refuse(w, errJoining)
 		return
 	}
-	answer(w, 200, MemberList{Members: a.Members()})
+	answer(w, 200, MemberList{Members: members, Waiting: a.Status().Waiting})
 }
 
 // info shows a group.

@@ -34,7 +34,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	gauge := func(name, help string, value float64, labels ...string) {
 		put(prometheus.GaugeValue, name, help, value, labels...)
 	}
-	if m := a.member.Load(); m != nil {
+	if m := a.joining.Load(); m != nil {
 		for x := range m.Metrics() {
 			kind := prometheus.GaugeValue
 			if x.Counter {
