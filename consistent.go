@@ -18,7 +18,7 @@ import (
 // it before the others recover in its place; it comes back by itself. It is for programs that take over one another's
 // work: all must know whose.
 //
-// Members that run [ConsistentGroup.TakePart] are candidates for membership. A manager is there only once all members agree, so
+// Members that run [ConsistentGroup.TakePart] are candidates for membership; a majority of those that vote must. A manager is there only once all members agree, so
 // a link that is broken alone holds the group up, until the lower-ranked of its ends leaves.
 type ConsistentGroup struct {
 	member *Member
@@ -50,7 +50,8 @@ func (g *ConsistentGroup) Name() string { return plainName(g.group.Name) }
 
 // TakePart calls f while this member is in the group, again each time that it is taken in, until ctx ends or f returns while
 // the member is still in. The context of f ends when the member is out, or [Timing.Guard] before that if it hears too little
-// from the others. It is taken in again only when f has returned.
+// from the others. It is taken in again only when f has returned. If the member is closed, or not well ([Member.SetHealth]), the
+// context ends, and the member is in the group until f has returned.
 //
 // When f returns by itself the member leaves the group, and TakePart returns what f returned.
 func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Context, l *ConsistentLease) error) error {

@@ -10,7 +10,8 @@ import (
 
 // SetHealth says what is wrong with this member, or with the program around it; nil if nothing is. A member with which
 // something is wrong leads nothing: what it leads it gives up, with the cause why.Unhealthy, when the programs have stopped,
-// and programs that campaign wait until it is well again. It votes as before, and nobody waits for it to go first.
+// and programs that campaign wait until it is well again. It is in no [ConsistentGroup] meanwhile, once its programs have
+// stopped. It votes as before, and nobody waits for it to go first.
 //
 // A member is well when it joins. One with [Config.Health] finds out by itself.
 func (m *Member) SetHealth(wrong error) {
