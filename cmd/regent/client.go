@@ -134,7 +134,13 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 }
 
 // groupPath returns the path of a group's resource.
-func groupPath(group, rest string) string { return "/v1/groups/" + url.PathEscape(group) + rest }
+func groupPath(group, rest string) string {
+	name := url.PathEscape(group)
+	if group == "." || group == ".." { // which in a path mean something else
+		name = strings.ReplaceAll(group, ".", "%2E")
+	}
+	return "/v1/groups/" + name + rest
+}
 
 // An event is one of a stream of server-sent events.
 type event struct {

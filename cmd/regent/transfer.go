@@ -16,10 +16,11 @@ func transferCommand() *cobra.Command {
 		Use:   "transfer GROUP MEMBER",
 		Short: "Hand a group over to another member",
 		Long: `Asks the program of this host that leads GROUP to stop, and hands the group over to
-MEMBER when it has. A program must be campaigning there.
+MEMBER when it has. A program must be campaigning there: whether one is turns out only
+then, and if none is the group is given up, for anybody to lead.
 
 It returns when MEMBER leads. The exit status is 1 if the group was not handed over;
-the message says who leads then.`,
+the message says why.`,
 		Example: `  regent transfer billing host2`,
 		Args:    cobra.ExactArgs(2),
 		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -346,12 +346,12 @@ func (e *transferError) Unwrap() error { return e.err }
 // finish gives the group up, to whom an operator wanted if one did. The program has stopped.
 func (s *stage) finish() bool {
 	if s.order != nil && s.order.to != "" {
-		if begun, err := s.transfer(s.order.to); begun || err == nil {
+		begun, err := s.transfer(s.order.to)
+		if begun || err == nil {
 			s.outcome = err
 			return true
-		} else {
-			s.outcome = err
 		}
+		s.outcome = fmt.Errorf("%w; its program had stopped for that by then, so %s was given up", err, s.c.group)
 	}
 	s.release()
 	return true

@@ -55,6 +55,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		gauge("regent_has_leader", "1 if this member knows of a leader of the group", bit(g.Leader != ""), "group", g.Group)
 		put(prometheus.CounterValue, "regent_leader_changes_total", "leaderships of the group that this member saw", float64(changes), "group", g.Group)
 		gauge("regent_lease_remaining_seconds", "how long the lease of the program here that leads runs; 0 if none does", left, "group", g.Group)
+		if g.Mode == modeLocal {
+			gauge("regent_support_size", "members that support the leader of a local group, as far as this member knows; 0 without a leader", float64(len(g.Support)), "group", g.Group)
+		}
 		gauge("regent_token", "the leader's token, as far as this member knows; 0 without a leader", float64(g.Token), "group", g.Group)
 	}
 	s := a.Status()

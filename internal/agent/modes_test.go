@@ -30,6 +30,9 @@ func TestHostsLeadLocalAndEventualGroupsByThemselves(t *testing.T) {
 			}
 		}
 	}
+	if _, _, metrics := h.agents[1].raw(t, "GET", "/metrics", ""); !strings.Contains(string(metrics), `regent_support_size{group="cache"} 3`) {
+		t.Errorf("metrics lack the support of the local leader:\n%s", metrics)
+	}
 	var leader any
 	for _, r := range h.agents {
 		eventually(t, r.name+" trusts the same as all others", func() bool {
