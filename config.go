@@ -67,7 +67,7 @@ type Config struct {
 	Calm time.Duration
 	// Health, if it is set, is called every [Timing.Heartbeat] and says what is wrong with this member, or the program around
 	// it. A member with which something is wrong leads nothing, gives up what it leads, and votes as before. It must
-	// return when its context ends; one that does not is taken to be wrong. See [Member.SetHealth].
+	// return when its context ends; one that does not is taken to be wrong. [Member.SetHealth] says what that means.
 	Health func(ctx context.Context) error
 
 	// Consistent lets the council have groups in which all agree on exactly who failed ([Member.ConsistentGroup]). Every pair of
@@ -84,8 +84,8 @@ type Config struct {
 
 	// Logger gets what an operator should know; nil is slog.Default.
 	Logger *slog.Logger
-	// OnChange, if it is set, is called with every change of every group, in order. It must return soon: the member
-	// waits for it.
+	// OnChange, if it is set, is called with every change of every quorum group, in order. It must return soon: the next
+	// changes wait for it.
 	OnChange func(View)
 	// OnStart, if it is set, is called by [Join] as soon as the member speaks to others, before it takes part, so that somebody can
 	// ask meanwhile what it waits for ([Member.Status]) and whom it hears ([Member.Members]).

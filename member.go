@@ -76,7 +76,7 @@ func join(ctx context.Context, c Config, w world) (*Member, error) {
 		c.OnStart(m)
 	}
 	if err := m.await(ctx); err != nil {
-		m.stop()
+		m.closing.Do(m.end) // unless somebody who was told of the start has closed it
 		return nil, err
 	}
 	return m, nil
@@ -95,6 +95,8 @@ func (m *Member) await(ctx context.Context) error {
 		}
 		select {
 		case <-named:
+		case <-m.loop.Ended():
+			return fmt.Errorf("join as %s: %w", m.config.Name, ErrClosed)
 		case <-look.C:
 			if err := m.loop.DiskFault(); err != nil {
 				return fmt.Errorf("join as %s: %w", m.config.Name, err)
@@ -156,11 +158,16 @@ func (m *Member) Leave(ctx context.Context) error {
 		case <-ctx.Done():
 			err = fmt.Errorf("leave %s: %w: %s", m.config.Name, context.Cause(ctx), m.remaining())
 		}
-		m.stop()
-		close(m.closed)
+		m.end()
 	})
 	<-m.closed
 	return err
+}
+
+// end ends the member, once.
+func (m *Member) end() {
+	m.stop()
+	close(m.closed)
 }
 
 // remaining says what a member that could not leave in good order leaves behind.

@@ -691,3 +691,17 @@ func TestOnChangeMayBeSlow(t *testing.T) {
 		_ = m.Leave(t.Context())
 	})
 }
+
+// Whoever is told of the start may also end it.
+func TestMemberThatIsClosedBeforeItTakesPartDoesNotJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newChamber(t, three...)
+		c := h.config("a")
+		c.OnStart = func(m *Member) { h.must("", m.Close()) }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := join(ctx, c, h.world("a")); !errors.Is(err, ErrClosed) {
+			t.Errorf("join returned %v", err)
+		}
+	})
+}
