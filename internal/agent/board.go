@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,8 @@ type Change struct {
 type board struct {
 	mu      sync.RWMutex
 	groups  map[string]*Change
+	idle    int               // how many of them are quorum groups that nobody leads
+	keep    int               // how many of those are kept
 	changes map[string]uint64 // of leader, counted by group
 	recent  []*Change         // the last ones, oldest first
 	serial  uint64
@@ -36,11 +39,15 @@ type board struct {
 	watchers map[*watcher]struct{}
 }
 
-// keepChanges is how many changes are kept.
-const keepChanges = 4096
+const (
+	// keepChanges is how many changes are kept.
+	keepChanges = 4096
+	// keepGroups is how many groups are kept that nobody leads: whoever may campaign may invent names for ever.
+	keepGroups = 100_000
+)
 
 func newBoard() *board {
-	return &board{groups: make(map[string]*Change), changes: make(map[string]uint64), watchers: make(map[*watcher]struct{})}
+	return &board{keep: keepGroups, groups: make(map[string]*Change), changes: make(map[string]uint64), watchers: make(map[*watcher]struct{})}
 }
 
 // change takes note of a view of a quorum group. The member calls it, in order.
@@ -60,13 +67,42 @@ func (b *board) add(next Change) {
 	if c.Leader != "" && (old == nil || old.Token != c.Token || old.Leader != c.Leader) {
 		b.changes[c.Group]++
 	}
+	b.idle += idle(c) - idle(old)
 	b.groups[c.Group] = c
+	b.forget()
 	if len(b.recent) == keepChanges {
 		b.recent = slices.Delete(b.recent, 0, keepChanges/4)
 	}
 	b.recent = append(b.recent, c)
 	for w := range b.watchers {
 		w.take(c)
+	}
+}
+
+// idle is 1 if nobody leads a quorum group.
+func idle(c *Change) int {
+	if c != nil && c.Mode == modeQuorum && c.Leader == "" {
+		return 1
+	}
+	return 0
+}
+
+// forget forgets those groups that nobody has led for longest, a quarter of them, when there are too many.
+func (b *board) forget() {
+	if b.idle <= b.keep {
+		return
+	}
+	var old []*Change
+	for _, c := range b.groups {
+		if idle(c) == 1 {
+			old = append(old, c)
+		}
+	}
+	slices.SortFunc(old, func(x, y *Change) int { return cmp.Compare(x.Serial, y.Serial) })
+	for _, c := range old[:b.keep/4] {
+		delete(b.groups, c.Group)
+		delete(b.changes, c.Group)
+		b.idle--
 	}
 }
 
