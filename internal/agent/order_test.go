@@ -105,3 +105,33 @@ func TestOutcomeNeverNamesTheLeadershipThatWasEnded(t *testing.T) {
 		})
 	}
 }
+
+// A client that goes away leaves nothing behind: no place among the streams, nobody whom changes are put aside for.
+func TestStreamsEndWithTheirReaders(t *testing.T) {
+	r := open(t, 1, "default_group: g\n").agents[0]
+	paths := []string{"/v1/events", "/v1/groups/g/events", "/sse", "/v1/groups/g/sse"}
+	var all []*events
+	for _, path := range paths {
+		all = append(all, r.stream(t, "GET", path, ""))
+	}
+	all = append(all, r.stream(t, "POST", "/v1/groups/g/campaign", "{}"))
+	watchers := func() int {
+		r.agent.board.mu.RLock()
+		defer r.agent.board.mu.RUnlock()
+		return len(r.agent.board.watchers)
+	}
+	eventually(t, "all streams are open", func() bool {
+		return r.agent.streams.Load() == int64(len(all)) && watchers() == len(paths) && len(r.agent.list()) == 1
+	})
+	for _, e := range all {
+		e.cancel()
+	}
+	campaigns := func() int {
+		r.agent.streamed.mu.Lock()
+		defer r.agent.streamed.mu.Unlock()
+		return len(r.agent.streamed.all)
+	}
+	eventually(t, "all streams are closed", func() bool {
+		return r.agent.streams.Load() == 0 && watchers() == 0 && len(r.agent.list()) == 0 && campaigns() == 0
+	})
+}

@@ -14,7 +14,7 @@ import (
 // which others than its user cannot read.
 func (r Ref) Believe(asker int) (Ref, error) {
 	if r.Runner != asker {
-		return Ref{}, fmt.Errorf("runner %d: is not the process that asks, %d", r.Runner, asker)
+		return Ref{}, fmt.Errorf("runner %d: is not the process that asks, %d: a runner in a container needs an agent there, or the host's pid namespace", r.Runner, asker)
 	}
 	s, err := readStat(asker)
 	if err != nil {

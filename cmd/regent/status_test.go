@@ -1,0 +1,56 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+// What is wrong is said with what to do, and what is not is not said.
+func TestStatusJudges(t *testing.T) {
+	timing := agent.TimingInfo{Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond, Guard: 20 * time.Millisecond, RoundTrip: 20 * time.Millisecond, Delay: 5 * time.Millisecond}
+	self := agent.MemberInfo{Name: "a", Self: true, Heard: true}
+	near := func(name, role string) agent.MemberInfo {
+		return agent.MemberInfo{Name: name, Role: role, Addr: name + ":7400", Heard: true, RoundTrip: time.Millisecond, Bound: time.Millisecond}
+	}
+	away := func(name, role string) agent.MemberInfo {
+		return agent.MemberInfo{Name: name, Role: role, Addr: name + ":7400"}
+	}
+	slow := near("b", "")
+	slow.RoundTrip = 30 * time.Millisecond
+	silent := near("c", "witness")
+	silent.Silence = time.Minute
+	for _, c := range []struct {
+		name    string
+		status  agent.StatusInfo
+		members []agent.MemberInfo
+		want    []string // in this order, and no others
+	}{
+		{"all is well", agent.StatusInfo{Joined: true}, []agent.MemberInfo{self, near("b", ""), near("w", "witness"), near("o", "observer")}, nil},
+		{"a clock beyond its bound", agent.StatusInfo{ClockFault: true}, []agent.MemberInfo{self}, []string{"the clock runs at another rate than those of a majority: this member leads nothing until it is right"}},
+		{"a full disk", agent.StatusInfo{Disk: "no space left"}, []agent.MemberInfo{self}, []string{"the durable record cannot be written: no space left"}},
+		{"pauses", agent.StatusInfo{Pauses: agent.PauseInfo{P99: 111 * time.Millisecond}}, []agent.MemberInfo{self}, []string{"cost it its leases, which survive 110ms"}},
+		{"a slow path", agent.StatusInfo{}, []agent.MemberInfo{self, slow, near("c", "")}, []string{"b is slow: a round trip by way of b:7400 takes 30ms, above the 20ms"}},
+		{"a silent witness", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), silent}, []string{"c (c:7400): silent for 1m"}},
+		{"observers do not make a majority", agent.StatusInfo{}, []agent.MemberInfo{self, away("b", ""), away("c", "witness"), near("o", "observer"), near("p", "observer")},
+			[]string{"1 of 3 members that vote are heard, and 2 are needed", "b (b:7400): not heard yet", "c (c:7400): not heard yet"}},
+		{"nor do they keep one away", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), away("o", "observer"), away("p", "observer"), away("q", "observer")},
+			[]string{"o (o:7400): not heard yet", "p (p:7400)", "q (q:7400)"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := condition{StatusInfo: c.status, Members: c.members}
+			s.Timing = timing
+			got := s.judge()
+			if len(got) != len(c.want) {
+				t.Fatalf("said %q, want %q", got, c.want)
+			}
+			for i := range got {
+				if !strings.Contains(got[i], c.want[i]) {
+					t.Errorf("said %q, want %q", got[i], c.want[i])
+				}
+			}
+		})
+	}
+}
