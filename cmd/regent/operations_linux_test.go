@@ -67,14 +67,8 @@ func freeRun(t *testing.T, from int) int {
 	return 0
 }
 
-// What docs/operations.md says can be tried on one host works as it stands there, on other ports and in another
-// directory.
-func TestTheOperationsPageWorks(t *testing.T) {
-	work := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+// playPage does what docs/operations.md says can be tried on one host, on other ports and in another directory.
+func playPage(t *testing.T, self, work string) ([]byte, error) {
 	if err := os.Symlink(self, filepath.Join(work, "regent")); err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +91,25 @@ func TestTheOperationsPageWorks(t *testing.T) {
 	c.WaitDelay = 5 * time.Second
 	out, err := c.CombinedOutput()
 	_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+	return out, err
+}
+
+// What docs/operations.md says can be tried on one host works as it stands there.
+func TestTheOperationsPageWorks(t *testing.T) {
+	self, err := os.Executable()
 	if err != nil {
-		t.Fatalf("%v:\n%s", err, out)
+		t.Fatal(err)
+	}
+	var out []byte
+	// A host that is busy with other things may cost a leader its lease in the middle of it. The page is not about that.
+	for range 3 {
+		if out, err = playPage(t, self, t.TempDir()); err == nil {
+			break
+		}
+		t.Logf("%v:\n%s", err, out)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"a leads with token ", "a leads billing with token", // verify

@@ -12,7 +12,7 @@ import (
 // slice is how many seeds of each protocol every test run plays. A few are enough to see the workers race.
 func slice() uint64 {
 	if race.Enabled {
-		return 6
+		return 2
 	}
 	return 100
 }
