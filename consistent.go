@@ -123,7 +123,8 @@ type ConsistentView struct {
 	Group string `json:"group"`
 	// Members are who is in it, in the order of the council; empty if this member is not. All members have the same.
 	Members []string `json:"members"`
-	// Token and Number order the agreements of a group, the token first. Both may be used as fences.
+	// Token and Number order the agreements of a group, the token first. The token alone is a fence between managers; the
+	// number alone is none.
 	Token  uint64 `json:"token,omitempty"`
 	Number uint64 `json:"number,omitempty"`
 	// Manager is the fault manager, and Mine says that it is this very member. Recover asks it to recover what was lost, and to
@@ -131,8 +132,9 @@ type ConsistentView struct {
 	Manager string `json:"manager"`
 	Mine    bool   `json:"mine"`
 	Recover bool   `json:"recover,omitempty"`
-	// Failed are the members that this agreement removed, and Joined those that it took in. Unfinished were removed before, and
-	// their manager did not get to say that they were recovered.
+	// Failed are the members that this agreement removed, and Joined those that it took in: who failed and came back before
+	// all had agreed on it is in both. Unfinished were removed before, and their manager did not get to say that they were
+	// recovered. So what has to be recovered is whatever belongs to nobody in Members, and what those in Joined had before.
 	Failed     []string `json:"failed,omitempty"`
 	Joined     []string `json:"joined,omitempty"`
 	Unfinished []string `json:"unfinished,omitempty"`

@@ -91,7 +91,7 @@
 //	err := g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
 //		for v := range l.Views(ctx) {
 //			if v.Recover {
-//				takeOver(v.Failed)
+//				takeOver(v) // what belongs to nobody in v.Members
 //				l.Recovered()
 //			}
 //		}

@@ -345,7 +345,7 @@ func ExampleConsistentGroup() {
 	err = g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
 		for v := range l.Views(ctx) {
 			fmt.Println(v)
-			if v.Recover { // this member is the manager: take over what v.Failed had
+			if v.Recover { // this member is the manager: take over what belongs to nobody in v.Members
 				return l.Recovered()
 			}
 		}
