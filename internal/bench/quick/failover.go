@@ -24,6 +24,8 @@ type course struct {
 	counted  map[string]int
 	record   chronicle
 	statuses map[string]town.Event
+	// stopped has the token of the last leadership of each member that was told to stop.
+	stopped map[string]uint64
 }
 
 // open starts a council and waits until it has a leader.
@@ -43,7 +45,8 @@ func open(ctx context.Context, s settings, o town.Options, members int) (*course
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	c := &course{settings: s, town: t, dir: dir, causes: make(map[string]int), counted: make(map[string]int), statuses: make(map[string]town.Event)}
+	c := &course{settings: s, town: t, dir: dir, causes: make(map[string]int), counted: make(map[string]int), statuses: make(map[string]town.Event),
+		stopped: make(map[string]uint64)}
 	for _, name := range o.Names {
 		if err := t.Start(name); err != nil {
 			return nil, errors.Join(err, c.close())
@@ -93,6 +96,7 @@ func (c *course) take(e *town.Event) {
 		c.changes++
 	case town.Stops:
 		c.causes[e.Text]++
+		c.stopped[e.Member] = e.Token
 	case town.Counted:
 		c.counted[e.Member] = e.Leading
 	case town.Said:
@@ -192,7 +196,7 @@ func (c *course) trial(ctx context.Context, kind string) (time.Duration, error) 
 		void = void || r.Token != old.Token
 		c.record.add(reign{who: old.Member, token: r.Token, since: r.Since, until: r.Until})
 	}
-	if err := c.restore(ctx, old.Member, kind); err != nil {
+	if err := c.restore(ctx, old, kind); err != nil {
 		return 0, err
 	}
 	if void || next.At < begin {
@@ -231,7 +235,8 @@ func (c *course) remove(name, kind string) (int64, error) {
 }
 
 // restore makes the council whole again.
-func (c *course) restore(ctx context.Context, name, kind string) error {
+func (c *course) restore(ctx context.Context, old town.Event, kind string) error {
+	name := old.Member
 	switch kind {
 	case "kill":
 		if err := c.town.Start(name); err != nil {
@@ -249,7 +254,10 @@ func (c *course) restore(ctx context.Context, name, kind string) error {
 		if err := c.town.Resume(name); err != nil {
 			return err
 		}
-		return c.await(ctx, 20*time.Second, func(e *town.Event) bool { return e.What == town.Stops && e.Member == name })
+		if c.stopped[name] >= old.Token {
+			return nil // it had lost its lease before it was paused
+		}
+		return c.await(ctx, 20*time.Second, func(e *town.Event) bool { return c.stopped[name] >= old.Token })
 	case "cut":
 		if err := c.rest(ctx, c.timing.Lease); err != nil {
 			return err
