@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"io"
 	"math/big"
 
@@ -53,6 +54,17 @@ func drawLines(w io.Writer, title, x, y string, lines []line) error {
 	}
 	if err := plotutil.AddLinePoints(p, all...); err != nil {
 		return err
+	}
+	// Members are whole, and the last one needs room for its number.
+	var ticks []plot.Tick
+	for n := p.X.Min; n <= p.X.Max; n++ {
+		ticks = append(ticks, plot.Tick{Value: n, Label: fmt.Sprint(n)})
+	}
+	p.X.Tick.Marker = plot.ConstantTicks(ticks)
+	p.X.Max += 0.3
+	p.Legend.XOffs = vg.Millimeter * 4
+	if !p.Legend.Left {
+		p.Legend.XOffs = -p.Legend.XOffs
 	}
 	canvas := vgsvg.New(14*vg.Centimeter, 9*vg.Centimeter)
 	p.Draw(draw.New(canvas))
