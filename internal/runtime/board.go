@@ -32,9 +32,10 @@ type Board struct {
 	horizons map[protocol.HorizonID]*horizon
 	// capped are leases with an end of their own.
 	capped []*Lease
-	// fresh are leases that began in this Step and were not handed to their programs yet.
-	fresh   []*Lease
-	closing bool
+	// fresh are leases that began in this Step and were not handed to their programs yet; moved are those that lie behind
+	// another horizon since, and wait for its end.
+	fresh, moved []*Lease
+	closing      bool
 	// barred says why nothing may be led here for the time being.
 	barred bar
 	// faulty says that the clock cannot be believed: nothing may be led.
@@ -192,8 +193,13 @@ func (b *Board) lead(g *Group, v *protocol.View) {
 		l.support.Store(&support)
 	}
 	if h := b.horizon(v.Horizon); !l.void && (l.horizon != h || l.until != v.Until) {
+		// The end of h may come only later in this Step, and in the meantime programs look. So the lease first keeps the end
+		// that it has, apart from both horizons: what the old one gains from now on is no longer the lease's.
+		kept := new(stamp.Horizon)
+		kept.Extend(l.tenure.Until())
+		g.slot.Publish(l.tenure, kept, int64(v.Until))
 		b.place(l, h, v.Until)
-		g.slot.Publish(l.tenure, &h.Horizon, int64(v.Until))
+		b.moved = append(b.moved, l)
 	}
 	if v.Stop {
 		l.resigned = true
@@ -301,8 +307,15 @@ func (b *Board) Horizon(_ protocol.Time, h protocol.Horizon) {
 	to.Extend(int64(h.Until))
 }
 
-// Published hands new leases to their programs: only now are their horizons known.
+// Published moves leases behind their horizons, and hands new ones to their programs: only now are the ends known.
 func (b *Board) Published(protocol.Time) {
+	for i, l := range b.moved {
+		b.moved[i] = nil
+		if l.group.lease == l && !l.void {
+			l.group.slot.Publish(l.tenure, &l.horizon.Horizon, int64(l.until))
+		}
+	}
+	b.moved = b.moved[:0]
 	for i, l := range b.fresh {
 		b.fresh[i] = nil
 		g := l.group

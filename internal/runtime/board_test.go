@@ -416,6 +416,36 @@ func TestManyGroupsLieBehindOneHorizon(t *testing.T) {
 	})
 }
 
+// A lease that moves behind another horizon has, at every moment, the end that it had or the end that it gets.
+func TestLeaseThatMovesToAnotherHorizonIsNeverInterrupted(t *testing.T) {
+	now := func() protocol.Time { return 50 }
+	b := NewBoard(BoardOptions{Clock: now, Late: now})
+	g, c := b.Group("g"), &candidate{lease: make(chan *Lease, 1)}
+	g.waiting = []*candidate{c}
+	v := protocol.View{Group: "g", Domain: protocol.Quorum, Tenure: 1, Term: 1, Horizon: 1, Until: protocol.Never}
+	b.View(50, &v)
+	b.Horizon(50, protocol.Horizon{ID: 1, Until: 100})
+	b.Published(50)
+	l := <-c.lease
+	ends := func(want protocol.Time, when string) {
+		t.Helper()
+		if _, err := l.Edict(); err != nil || l.Until() != want {
+			t.Errorf("%s: until %d, want %d; %v", when, l.Until(), want, err)
+		}
+	}
+	ends(100, "at first")
+	v.Horizon = 2
+	b.View(50, &v)
+	ends(100, "before the end of the new horizon is known")
+	b.Horizon(50, protocol.Horizon{ID: 1, Until: 500})
+	ends(100, "after the old horizon moved on")
+	b.Horizon(50, protocol.Horizon{ID: 2, Until: 200})
+	b.Published(50)
+	ends(200, "behind the new horizon")
+	b.Horizon(50, protocol.Horizon{ID: 2, Until: 300})
+	ends(300, "after the new horizon moved on")
+}
+
 func TestWatchersSeeEveryChangeOrAreToldHowManyTheyMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, b, _ := reign(t)
