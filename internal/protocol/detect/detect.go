@@ -112,8 +112,10 @@ type Machine struct {
 	timing timing
 	heard  []protocol.Inc // the newest incarnation of each member
 
-	round  uint64
+	round uint64
+	// Who leads in which round and who is trusted, as published.
 	leader protocol.Ident
+	term   uint64
 	trust  protocol.Set
 	// last is the number of the newest OK of this round, from the incarnation inc of its leader; zero: there was none.
 	last uint64

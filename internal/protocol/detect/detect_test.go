@@ -175,3 +175,16 @@ func TestASteadyStateDoesNotAllocate(t *testing.T) {
 		t.Error("copies are not copies")
 	}
 }
+
+// A leader that restarts comes to the others' round, which may be its own again, with everybody trusted as before: the
+// number of the view is news all the same.
+func TestALaterRoundOfTheSameLeaderIsNews(t *testing.T) {
+	m, _ := start(t, exact(0, 4))
+	e := m.Step(ms, from(1, 1, &detect.START{Round: 8}))
+	if len(e.Views) != 1 || e.Views[0].Term != 8 || e.Views[0].Leader.Rank != 0 || e.Facts[0].Term != 8 {
+		t.Errorf("said %+v", e.Views)
+	}
+	if e := m.Step(2*ms, from(2, 1, &detect.START{Round: 8})); len(e.Views) != 0 {
+		t.Errorf("said the same twice: %+v", e.Views)
+	}
+}

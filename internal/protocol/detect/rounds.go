@@ -100,10 +100,10 @@ func (m *Machine) onSilence(now protocol.Time) {
 func (m *Machine) publish(trust protocol.Set, cause protocol.Cause) {
 	leader := protocol.Ident{Rank: m.leaderOf(m.round)}
 	leader.Inc = m.heard[leader.Rank]
-	if leader == m.leader && trust == m.trust {
+	if leader == m.leader && m.round == m.term && trust == m.trust {
 		return
 	}
-	m.leader, m.trust = leader, trust
+	m.leader, m.term, m.trust = leader, m.round, trust
 	m.views = append(m.views, protocol.View{Group: m.config.Group, Leader: leader, Term: m.round, Until: protocol.Never,
 		Support: trust, Cause: cause})
 	m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvWeak, Group: m.config.Group, Peer: leader, Term: m.round, Members: trust})
