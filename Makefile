@@ -31,7 +31,7 @@ modules: ## go.mod and go.sum are as `go mod tidy` leaves them
 	$(GO) mod tidy -diff
 	$(GO) -C internal/tools mod tidy -diff
 
-check: vet lint modules ## every check that is not a test (gofmt and the house rules are tests: internal/tidy)
+check: vet lint modules ## every check that is not a test (the house rules are tests: internal/tidy)
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
 

@@ -15,7 +15,7 @@ import (
 var fixtures = sync.OnceValues(func() (map[string]*Package, error) {
 	packages, err := Load(".", "./testdata/impure", "./testdata/pure", "./testdata/constrained", "./testdata/drift",
 		"./testdata/docless", "./testdata/twodocs", "./testdata/misnamed", "./testdata/tests", "./testdata/upward",
-		"./testdata/long", "./testdata/formatted", "./testdata/program", "./testdata/unsaid")
+		"./testdata/long", "./testdata/program", "./testdata/unsaid")
 	byName := map[string]*Package{}
 	for _, p := range packages {
 		byName[path.Base(p.Rel)] = p
@@ -235,15 +235,6 @@ func TestPackageDocsAreFound(t *testing.T) {
 		if len(found) != 1 || want == "" || !strings.Contains(found[0].Text, want) {
 			t.Errorf("%s: found %v, want %q", name, found, want)
 		}
-	}
-}
-
-func TestUnformattedFilesAreFound(t *testing.T) {
-	if found := Formatting(fixture(t, "formatted")); len(found) != 1 {
-		t.Errorf("found %v", found)
-	}
-	if found := Formatting(fixture(t, "pure")); len(found) != 0 {
-		t.Errorf("found %v", found)
 	}
 }
 

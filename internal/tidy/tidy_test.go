@@ -48,7 +48,6 @@ func TestPureCodeIsPure(t *testing.T)               { hold(t, Purity) }
 func TestDriftIsComputedInOnePlace(t *testing.T)    { hold(t, Drift) }
 func TestEveryPackageSaysWhatItIsOnce(t *testing.T) { hold(t, PackageDoc) }
 func TestTestsNeitherSleepNorSkip(t *testing.T)     { hold(t, Tests) }
-func TestGoFilesAreFormatted(t *testing.T)          { hold(t, Formatting) }
 func TestImportsRespectTheLayers(t *testing.T) {
 	hold(t, func(p *Package) []Problem { return Layers([]*Package{p}) })
 }
