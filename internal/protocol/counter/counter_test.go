@@ -16,6 +16,7 @@ const ms = protocol.Time(time.Millisecond)
 // puppet is a source that does what a test wants.
 type puppet struct {
 	table     *counter.Table
+	well      protocol.Set
 	learned   bool
 	blocked   protocol.Time
 	restarted []protocol.Rank
@@ -32,6 +33,7 @@ func (p *puppet) Unfit()                                     { p.unfit++ }
 func (p *puppet) Tick(protocol.Time)                         {}
 func (p *puppet) Wake() protocol.Time                        { return protocol.Never }
 func (p *puppet) Table() *counter.Table                      { return p.table }
+func (p *puppet) Well() protocol.Set                         { return p.well }
 func (p *puppet) Learned() bool                              { return p.learned }
 func (p *puppet) Blocked() protocol.Time                     { return p.blocked }
 
@@ -48,7 +50,7 @@ func stage(t testing.TB, sources int, change func(*counter.Config)) (*counter.Ma
 	m := counter.New(c)
 	var all []*puppet
 	for i := range sources {
-		p := &puppet{table: counter.NewTable(m, string(rune('x'+i))), blocked: protocol.Never}
+		p := &puppet{table: counter.NewTable(m, string(rune('x'+i))), well: protocol.Everyone(4), blocked: protocol.Never}
 		m.Add(p)
 		all = append(all, p)
 	}
@@ -160,28 +162,41 @@ func TestLeapGoesOverTheNextCandidate(t *testing.T) {
 	for r, c := range []uint64{3, 50, 70, 60} {
 		tb.Raise(protocol.Rank(r), c, protocol.Cause{})
 	}
-	all := protocol.Everyone(4)
-	some := protocol.NewSet(0, 2, 3)
-	only := protocol.NewSet(0)
-	if got := tb.Leap(0, 3, &all); got != 51 {
+	if got := tb.Leap(0, 3); got != 51 {
 		t.Errorf("a leaps to %d, want 51: over b", got)
 	}
-	if got := tb.Leap(0, 3, &some); got != 61 {
-		t.Errorf("a leaps to %d, want 61: b does not stand well, d does", got)
-	}
-	if got := tb.Leap(0, 3, &only); got != 4 {
-		t.Errorf("a leaps to %d, want 4: nobody else stands well", got)
-	}
-	if got := tb.Leap(2, 70, &all); got != 71 {
+	if got := tb.Leap(2, 70); got != 71 {
 		t.Errorf("c leaps to %d, want 71: it is behind all anyway", got)
 	}
-	if got := tb.Leap(0, math.MaxUint64, &all); got != math.MaxUint64 {
+	if got := tb.Leap(0, math.MaxUint64); got != math.MaxUint64 {
 		t.Errorf("a counter at its end leaps to %d", got)
+	}
+	p[0].well = protocol.NewSet(0, 2, 3)
+	if got := tb.Leap(0, 3); got != 61 {
+		t.Errorf("a leaps to %d, want 61: b does not stand well, d does", got)
+	}
+	p[0].well = protocol.NewSet(0)
+	if got := tb.Leap(0, 3); got != 4 {
+		t.Errorf("a leaps to %d, want 4: nobody else stands well", got)
 	}
 	_, p = stage(t, 1, func(c *counter.Config) { c.Plain = true })
 	p[0].table.Raise(1, 50, protocol.Cause{})
-	if got := p[0].table.Leap(0, 3, &all); got != 4 {
+	if got := p[0].table.Leap(0, 3); got != 4 {
 		t.Errorf("plain: a goes to %d, want 4", got)
+	}
+}
+
+func TestLeapGoesOverTheNextCandidateOfEachTable(t *testing.T) {
+	_, p := stage(t, 2, nil)
+	for r := range protocol.Rank(4) {
+		p[0].table.Raise(r, 5, protocol.Cause{})
+		p[1].table.Raise(r, 900+10*uint64(r), protocol.Cause{})
+	}
+	p[1].well = protocol.NewSet(0, 2, 3)
+	for i := range p {
+		if got := p[i].table.Leap(0, 5); got != 921 {
+			t.Errorf("in table %d a leaps to %d, want 921: over c, which is the next that stands well in the second", i, got)
+		}
 	}
 }
 

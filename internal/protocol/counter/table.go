@@ -50,25 +50,37 @@ func (t *Table) Merge(from protocol.Rank, counts []uint64) {
 }
 
 // Leap returns the value to which a suspicion of k raises a counter that has the given value: one more, in the paper's
-// protocol; otherwise one more than the least counter of the others that stand well. So a leader is deposed as soon as it
-// is suspected, however long it led (E-T1). A counter at the end of its range stays there.
+// protocol; otherwise one more than the least counter of the others that stand well, in each table. So a leader is deposed
+// as soon as it is suspected, however long it led (E-T1). A counter at the end of its range stays there.
+//
+// With two tables, one of which suspects everybody for ever, it is the other that must decide. It does not before all
+// counters of the first have passed its least one. If a leap looked at its own table only that would take as many
+// suspicions as the other table is ahead, which is again a matter of how long the council has lived.
 //
 // Ω survives it. Whoever is suspected for ever is bumped for ever, and gains at least one each time. Whoever is not
 // suspected any more keeps its counter, and nobody leaps over it by more than one, so nothing runs away with it.
-func (t *Table) Leap(k protocol.Rank, from uint64, well *protocol.Set) uint64 {
+func (t *Table) Leap(k protocol.Rank, from uint64) uint64 {
 	if !t.m.config.Plain {
-		least := uint64(math.MaxUint64)
-		for x, c := range t.counts {
-			if r := protocol.Rank(x); r != k && c < least && well.Has(r) {
-				least = c
-			}
-		}
-		if least != math.MaxUint64 {
-			from = max(from, least)
+		for _, s := range t.m.sources {
+			from = max(from, s.Table().next(k, s.Well()))
 		}
 	}
 	if from == math.MaxUint64 {
 		return from
 	}
 	return from + 1
+}
+
+// next returns the least counter of those that stand well, k aside; zero if nobody else does.
+func (t *Table) next(k protocol.Rank, well protocol.Set) uint64 {
+	least, found := uint64(math.MaxUint64), false
+	for x, c := range t.counts {
+		if r := protocol.Rank(x); r != k && c <= least && well.Has(r) {
+			least, found = c, true
+		}
+	}
+	if !found {
+		return 0
+	}
+	return least
 }

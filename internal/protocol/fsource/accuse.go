@@ -37,7 +37,7 @@ func (a *Accusations) late(now protocol.Time, r protocol.Rank, p *peer) {
 // add accuses k once more.
 func (a *Accusations) add(k protocol.Rank, why protocol.Cause) {
 	mine := &a.matrix[int(a.config.Self)*a.config.Members+int(k)]
-	*mine = a.table.Leap(k, *mine, &a.well)
+	*mine = a.table.Leap(k, *mine)
 	a.judge(k, why)
 }
 

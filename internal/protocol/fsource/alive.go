@@ -58,6 +58,9 @@ func NewAccusations(m *counter.Machine, c *Config) *Accusations {
 // Table returns its counters.
 func (a *Accusations) Table() *counter.Table { return a.table }
 
+// Well returns who has not missed its deadline.
+func (a *Accusations) Well() protocol.Set { return a.well }
+
 // Learned says whether enough members were heard.
 func (a *Accusations) Learned() bool { return a.learned }
 

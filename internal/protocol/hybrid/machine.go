@@ -10,6 +10,11 @@
 // To depose a dead leader both of its counters must grow, so the slower detector decides (E-T6). Both leap, unless Plain is
 // set, so that it is slow by one time-out or a few queries at most. For the same reason it stands still as soon as one of the
 // two does.
+//
+// PROTOCOLS §5.6 lets each half leap over its own counters. That is not enough. Where only one assumption holds, the other
+// half suspects everybody for ever, and members agree only when all its counters have passed the least one of the half that
+// is right. One by one that takes as many suspicions as the two are apart, which depends on all that ever happened to the
+// council: E-T1 once more. So whoever is suspected leaps over the next candidate of both halves (package counter).
 package hybrid
 
 import (

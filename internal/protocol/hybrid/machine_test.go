@@ -131,6 +131,35 @@ func TestLeaderSurvivesWhereOneOfTheTwoStillHearsIt(t *testing.T) {
 	w.want(1)
 }
 
+// byTurns holds the messages of a kind that come from a, then those from b, and so on, each for the same time: nobody is
+// without suspicion for ever.
+func (w *net) byTurns(prefix string, each time.Duration) func(from, to protocol.Rank, m protocol.Message) bool {
+	return func(from, _ protocol.Rank, m protocol.Message) bool {
+		turn := int(time.Duration(w.now)/each) % len(w.machines)
+		return int(from) == turn && strings.HasPrefix(m.Name(), prefix)
+	}
+}
+
+// A council that has lived long has been suspected often: in one way, let us say. When that way becomes the only one that
+// still finds a leader, the counters of the other way must pass all that at once, not one by one.
+func TestSuspicionsOfThePastDoNotDelayTheChoice(t *testing.T) {
+	const queries, signs = "timefree.Response", "fsource."
+	for _, c := range []struct{ before, after string }{{queries, signs}, {signs, queries}} {
+		w := newNet(t, 4, spawn)
+		w.held = w.byTurns(c.before, time.Minute)
+		w.run(4 * time.Minute)
+		w.held = w.byTurns(c.after, 1500*time.Millisecond)
+		w.run(12 * time.Second)
+		leader := w.leaders[0].Rank
+		for range 20 {
+			w.run(500 * time.Millisecond)
+			if w.want(leader); t.Failed() {
+				t.Fatalf("%v after messages of %s began to fail by turns, and those of %s no longer did", time.Duration(w.now)-4*time.Minute, c.after, c.before)
+			}
+		}
+	}
+}
+
 func TestUnfitLeaderLeapsInBoth(t *testing.T) {
 	w := newNet(t, 4, spawn)
 	w.run(time.Second)

@@ -45,6 +45,10 @@ func NewQueries(m *counter.Machine, c *Config) *Queries {
 // Table returns its counters.
 func (q *Queries) Table() *counter.Table { return q.table }
 
+// Well returns who was named so far by responses to the newest query; the member itself names those that won the last one,
+// and everybody before one has ended.
+func (q *Queries) Well() protocol.Set { return q.named }
+
 // Learned says whether a query has ended.
 func (q *Queries) Learned() bool { return q.learned }
 
@@ -197,10 +201,10 @@ func (q *Queries) patience() uint32 {
 	return uint32(q.config.Patience)
 }
 
-// suspect lets the counter of r grow. Those that stand well are all that were named; before a query has ended, all.
+// suspect lets the counter of r grow.
 func (q *Queries) suspect(r protocol.Rank, why protocol.CauseCode) {
 	counts := q.table.Counts()
-	q.table.Raise(r, q.table.Leap(r, counts[r], &q.named), protocol.Cause{Code: why, Peer: r})
+	q.table.Raise(r, q.table.Leap(r, counts[r]), protocol.Cause{Code: why, Peer: r})
 }
 
 // Restarted counts a crash that is proven.
