@@ -1,8 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent/fence"
@@ -18,7 +20,7 @@ import (
 type Resource struct {
 	dice   *sim.Dice
 	travel sim.Delay
-	way    []order
+	way    []order // the latest to arrive first
 	groups map[protocol.Group]*resource
 	// Carried and Stale count the orders that were carried out and those that were refused as stale.
 	Carried, Stale int
@@ -29,13 +31,21 @@ type order struct {
 	at    sim.Real
 	group protocol.Group
 	stamp stamp.Edict
-	owner string
+	owner owner
 }
+
+// An owner is a leadership by whom it was.
+type owner struct {
+	tenure uint64
+	who    protocol.Ident
+}
+
+func (o owner) String() string { return fmt.Sprintf("tenure %d of %v", o.tenure, o.who) }
 
 type resource struct {
 	gate  fence.Gate
 	token uint64 // of the last order carried out
-	owner map[uint64]string
+	owner map[uint64]owner
 }
 
 // NewResource returns the checker; edicts take so long to arrive, drawn from the seed.
@@ -55,33 +65,32 @@ func (s *Resource) Observe(r *sim.Record) error {
 	if r.Ev != protocol.EvEdict || r.Dom != protocol.Quorum || !ok {
 		return nil
 	}
-	o := order{at: r.T.Add(s.dice.Draw(s.travel)), group: r.Group, stamp: e, owner: fmt.Sprintf("tenure %d of %v/%d", r.Tenure, r.Node, r.Inc)}
-	s.way = append(s.way, o)
+	o := order{at: r.T.Add(s.dice.Draw(s.travel)), group: r.Group, stamp: e, owner: owner{r.Tenure, protocol.Ident{Rank: r.Node, Inc: r.Inc}}}
+	s.depart(o)
 	if s.dice.Hit(sim.Percent(10)) {
 		o.at = o.at.Add(s.dice.Between(0, time.Second))
-		s.way = append(s.way, o)
+		s.depart(o)
 	}
 	return nil
 }
 
+// depart puts an order on its way.
+func (s *Resource) depart(o order) {
+	i, _ := slices.BinarySearchFunc(s.way, o.at, func(p order, at sim.Real) int { return cmp.Compare(at, p.at) })
+	s.way = slices.Insert(s.way, i, o)
+}
+
 // arrive delivers what is due, the earliest first.
 func (s *Resource) arrive(t sim.Real) error {
-	for {
-		next := -1
-		for i, o := range s.way {
-			if o.at <= t && (next < 0 || o.at < s.way[next].at) {
-				next = i
-			}
-		}
-		if next < 0 {
-			return nil
-		}
-		o := s.way[next]
-		s.way = append(s.way[:next], s.way[next+1:]...)
+	for n := len(s.way) - 1; n >= 0 && s.way[n].at <= t; n-- {
+		o := s.way[n]
+		s.way[n] = order{}
+		s.way = s.way[:n]
 		if err := s.take(o); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // take is the resource: it carries an order out if its gate admits it, by the full stamp or, half of the time, by the
@@ -89,11 +98,11 @@ func (s *Resource) arrive(t sim.Real) error {
 func (s *Resource) take(o order) error {
 	g := s.groups[o.group]
 	if g == nil {
-		g = &resource{owner: make(map[uint64]string)}
+		g = &resource{owner: make(map[uint64]owner)}
 		s.groups[o.group] = g
 	}
-	if owner, ok := g.owner[o.stamp.Token]; ok && owner != o.owner {
-		return Violatedf(s.Name(), o.at, "token %d of %q is used by %s and by %s", o.stamp.Token, o.group, owner, o.owner)
+	if other, ok := g.owner[o.stamp.Token]; ok && other != o.owner {
+		return Violatedf(s.Name(), o.at, "token %d of %q is used by %s and by %s", o.stamp.Token, o.group, other, o.owner)
 	}
 	g.owner[o.stamp.Token] = o.owner
 	st := fence.Of(o.stamp)
