@@ -272,10 +272,9 @@ func (w *World) onPort(m *member) {
 	w.armPort(m)
 }
 
-// command gives m's machine a command at the given instant, unless it dies before; but not before the commands that came
-// earlier, while it was frozen.
+// command gives m's machine a command at the given instant, unless it dies before.
 func (w *World) command(m *member, cmd protocol.Event, at Real) {
-	e := w.queue.push(max(at, w.now, m.taken))
+	e := w.queue.push(max(at, w.now))
 	e.kind, e.to, e.life, e.cmd = evCommand, m.rank, m.life, cmd
 }
 
@@ -334,5 +333,6 @@ func (w *World) keep(m *member, e *event) {
 		w.drop(&parcel{from: e.from, sent: e.sent, msg: e.msg, data: e.data}, e.to, "asleep")
 		return
 	}
+	e.kept = true
 	m.inbox = append(m.inbox, *e)
 }

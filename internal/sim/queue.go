@@ -14,6 +14,7 @@ type event struct {
 	do   func()
 	cmd  protocol.Event
 	id   uint64
+	kept bool // it came while the member was frozen
 }
 
 type eventKind uint8

@@ -195,6 +195,10 @@ func (w *World) dispatch(e *event) {
 	case e.kind == evPort:
 		w.onPort(m)
 		return
+	case e.kind == evCommand && !e.kept && w.now < m.taken:
+		// Those that came before it, while the member was frozen, are yet to be taken in.
+		*w.queue.push(m.taken) = *e
+		return
 	}
 	if m.frozen > 0 {
 		w.keep(m, e)
