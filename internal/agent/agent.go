@@ -287,8 +287,12 @@ func (a *Agent) leave(c *candidate) {
 // leading takes note that a program leads.
 func (a *Agent) leading(c *candidate) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.leads[c.group] = c
-	a.mu.Unlock()
+}
+
+// announce writes that a program leads into the log. It was told before: a log may be slow.
+func (a *Agent) announce(c *candidate) {
 	a.log.Info("a program leads", "group", c.group, "program", c.program, "pid", c.pid, "token", c.current().Token())
 }
 

@@ -208,6 +208,7 @@ func (c *candidate) lead(l *regent.Lease) regent.Cause {
 	c.end()
 	c.agent.leading(c)
 	c.voice.leads(c)
+	c.agent.announce(c)
 	c.agent.herald.add(c)
 	defer c.agent.herald.remove(c)
 	if c.keeper != nil {

@@ -181,14 +181,15 @@ func (c *conn) finish(goodbye bool) {
 	if len(left) == 0 {
 		return
 	}
+	ended := goodbye || c.peer.dying()
 	for _, k := range left {
-		if goodbye {
+		if ended {
 			k.bury()
 		} else {
 			k.hangUp()
 		}
 	}
-	if !goodbye {
+	if !ended {
 		ctx, cancel := context.WithCancel(context.Background())
 		var proof sync.WaitGroup
 		proof.Go(func() {

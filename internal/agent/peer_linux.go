@@ -55,6 +55,24 @@ func narrow(conn net.Conn) {
 
 const sendBuffer = 16 << 10
 
+// deathTakes is how long a thread is spent on waiting for a death that is most likely under way.
+const deathTakes = time.Millisecond
+
+// dying waits a moment for a process whose connection has just closed. The kernel closes what a dying process had open
+// shortly before it says that it is dead; to block for that is quicker than to go to sleep and be woken.
+func (p *peer) dying() bool {
+	if p == nil || p.process == nil {
+		return false
+	}
+	raw, err := p.process.SyscallConn()
+	if err != nil {
+		return false
+	}
+	dead := false
+	err = raw.Control(func(fd uintptr) { dead = ended(int(fd), deathTakes) })
+	return err == nil && dead
+}
+
 // dies waits until the process is dead, and says whether it is. It returns early, without proof, when ctx ends.
 func (p *peer) dies(ctx context.Context) bool {
 	if p == nil || p.process == nil {
@@ -68,17 +86,17 @@ func (p *peer) dies(ctx context.Context) bool {
 	defer stop()
 	dead := false
 	err = raw.Read(func(fd uintptr) bool {
-		dead = ended(int(fd))
+		dead = ended(int(fd), 0)
 		return dead
 	})
 	return err == nil && dead
 }
 
-// ended says whether all threads of the process have ended.
-func ended(fd int) bool {
+// ended says whether all threads of the process have ended, or do within a time.
+func ended(fd int, within time.Duration) bool {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for {
-		n, err := unix.Poll(fds, 0)
+		n, err := unix.Poll(fds, int(within/time.Millisecond))
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}

@@ -15,6 +15,8 @@ func whoIs(net.Conn) (*peer, error) { return nil, errors.New("unknown on this sy
 
 func narrow(net.Conn) {}
 
+func (p *peer) dying() bool { return false }
+
 func (p *peer) dies(context.Context) bool { return false }
 
 func (p *peer) close() {}
