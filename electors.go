@@ -8,6 +8,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/counter"
 	"github.com/regentproject/regent/internal/protocol/fsource"
+	"github.com/regentproject/regent/internal/protocol/hall"
 	"github.com/regentproject/regent/internal/protocol/hybrid"
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/protocol/ring"
@@ -61,6 +62,10 @@ func (p *pace) newElector(kind elector.Kind) (protocol.Machine, error) {
 			Grow: p.period, Cap: 4 * p.suspect})
 	case elector.Ring:
 		return ring.New(ring.Config{Self: p.self, Members: p.members, Inc: p.inc, Group: p.group, Period: p.period, Timeout: p.suspect})
+	case elector.Hall:
+		c := hall.Default(p.self, p.members, p.inc, p.timing.local())
+		c.Group = p.group
+		return hall.NewElector(c)
 	}
 	return nil, kind.Check()
 }

@@ -43,7 +43,7 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 	switch kind {
 	case "":
 		kind = elector.Stable
-	case elector.Rank, elector.Ring:
+	case elector.Rank, elector.Ring, elector.Hall:
 		return nil, fmt.Errorf("eventual group %s: elector %s is for quorum groups: use %s, %s, %s or %s", name, kind,
 			elector.Stable, elector.TimeFree, elector.FSource, elector.Hybrid)
 	}

@@ -175,8 +175,10 @@ func TestElectorsThatCountNeedThreeMembers(t *testing.T) {
 		if _, err := h.members["a"].EventualGroup("g", "bully"); err == nil || !strings.Contains(err.Error(), "bully") {
 			t.Errorf("an unknown elector: %v", err)
 		}
-		if _, err := h.members["a"].EventualGroup("g", elector.Rank); err == nil || !strings.Contains(err.Error(), "quorum groups") {
-			t.Errorf("rank: %v", err)
+		for _, kind := range []elector.Kind{elector.Rank, elector.Ring, elector.Hall} {
+			if _, err := h.members["a"].EventualGroup("g", kind); err == nil || !strings.Contains(err.Error(), "quorum groups") {
+				t.Errorf("%s: %v", kind, err)
+			}
 		}
 		if _, err := h.members["a"].EventualGroup("", ""); err == nil {
 			t.Error("no name was accepted")

@@ -10,10 +10,11 @@
 //	Hybrid     either of the two above, whichever it is
 //	Rank       all links are timely in the end; simple, n² messages, and whoever ranks first is trusted as soon as it is heard
 //	Ring       the same, but members watch only the next before and after them
+//	Hall       the same, and links are timely by proof; members between which they are not do not wait for one another
 //
-// The last two are for quorum groups only.
+// The last three are for quorum groups only.
 //
-// docs/stable.md and docs/timefree.md say more, with numbers.
+// docs/stable.md, docs/timefree.md and docs/composition.md say more, with numbers.
 package elector
 
 import (
@@ -33,10 +34,11 @@ const (
 	Hybrid   Kind = "hybrid"
 	Rank     Kind = "rank"
 	Ring     Kind = "ring"
+	Hall     Kind = "hall"
 )
 
 // All lists the electors, the default first.
-func All() []Kind { return []Kind{Stable, TimeFree, FSource, Hybrid, Rank, Ring} }
+func All() []Kind { return []Kind{Stable, TimeFree, FSource, Hybrid, Rank, Ring, Hall} }
 
 // Check says what is wrong with a name that is not in [All].
 func (k Kind) Check() error {

@@ -9,6 +9,7 @@
 //	HALL §IX     constants, κ                  timing.go   PROTOCOLS §2.5
 //	HALL §X      majority, membership view     config.go, lock.go (learn)
 //	HALL §XI     the reply tree                tree.go     PROTOCOLS §2.4-12
+//	             local leaders as an elector   elector.go  PROTOCOLS §8
 //
 // # How it works
 //

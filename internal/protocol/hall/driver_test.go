@@ -17,6 +17,7 @@ const (
 type member struct {
 	t    testing.TB
 	m    *hall.Machine
+	run  protocol.Machine // m, or the elector that it is inside of
 	cfg  hall.Config
 	now  protocol.Time
 	last protocol.Effects
@@ -37,7 +38,7 @@ func join(t testing.TB, self protocol.Rank, members int, change ...func(*hall.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &member{t: t, m: m, cfg: c}
+	x := &member{t: t, m: m, run: m, cfg: c}
 	x.step(protocol.Start{})
 	x.now = 1000 * ms
 	x.step(protocol.Campaign{Group: group})
@@ -45,7 +46,7 @@ func join(t testing.TB, self protocol.Rank, members int, change ...func(*hall.Co
 }
 
 func (x *member) step(ev protocol.Event) protocol.Effects {
-	x.last = x.m.Step(x.now, ev)
+	x.last = x.run.Step(x.now, ev)
 	for _, e := range x.last.Send {
 		if el, ok := e.Message.(*hall.Election); ok {
 			x.sent = el.Request

@@ -23,7 +23,7 @@ func TestWhoIsNotInTheGroupIsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &member{t: t, m: m, cfg: c}
+	x := &member{t: t, m: m, run: m, cfg: c}
 	if x.step(protocol.Start{}); x.last.Wake != protocol.Never || len(x.last.Send) > 0 {
 		t.Errorf("before it campaigns: %+v", x.last)
 	}
@@ -240,7 +240,7 @@ func TestRestartedVoterGrantsNothingForALock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &member{t: t, m: m, cfg: c}
+		x := &member{t: t, m: m, run: m, cfg: c}
 		x.step(protocol.Start{})
 		x.step(protocol.Campaign{Group: group})
 		x.now = protocol.Time(c.Lock)

@@ -3,8 +3,10 @@ package suite
 import (
 	"time"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/fsource"
+	"github.com/regentproject/regent/internal/protocol/hall"
 	"github.com/regentproject/regent/internal/protocol/hybrid"
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/protocol/ring"
@@ -67,7 +69,16 @@ var electors = []elector{
 			c.F = minority(b.Members)
 			return hybrid.New(c)
 		}},
+	{"hall", "who leads the part that a member is in tries first", []string{"hall.Election", "hall.Reply", "hall.Release"}, 1, false,
+		func(b sim.Boot, _ stack.Roles) (protocol.Machine, error) {
+			return hall.NewElector(hall.Default(b.Self, b.Members, b.Inc, councilHall))
+		}},
 }
+
+// councilHall is local leaders on the links of this council, which are good if they take no longer than nerioTimely, by a
+// bound of three times that.
+var councilHall = hall.Timing{Rho: protocol.DefaultRho, Delta: 3 * nerioTimely, OneWay: nerioTimely,
+	MaxAge: datagram.DefaultMaxAge(3*nerioTimely, protocol.DefaultRho), Sched: 10 * time.Millisecond, Renew: nerioRenew, Losses: 1}.Fit(2)
 
 // Electors lists their names.
 func Electors() []string {

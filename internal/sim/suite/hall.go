@@ -73,7 +73,23 @@ func hallProtocols() []*Protocol {
 	for _, v := range hallVariants {
 		all = append(all, hallProtocol(v))
 	}
-	return all
+	return append(all, hallElector())
+}
+
+// hallElector is local leaders as an elector: whoever leads the part that a member is in is trusted by it. The healed core is
+// one part, and all links within it are timely.
+func hallElector() *Protocol {
+	p := rankProtocol()
+	p.Name, p.About = "hall elector", "whoever leads the part of the network that a member is in is trusted (HALL as an elector)"
+	p.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+		return hall.NewElector(hall.Default(b.Self, b.Members, b.Inc, hall.LAN))
+	}
+	p.Messages = []string{"hall.Election", "hall.Reply", "hall.Release", "hall.Ack"}
+	p.Port = pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: hall.LAN.Delta, MaxAge: hall.LAN.MaxAge})
+	p.Timely = hall.LAN.OneWay
+	// A message of which nothing is proven is as good as lost, and a healed core loses none.
+	p.Configure = func(c *sim.Config) { c.Bound.Unknown = 0 }
+	return p
 }
 
 func hallProtocol(v hallVariant) *Protocol {
