@@ -15,8 +15,10 @@ func (g *Grantor) release(now protocol.Time, r *Release) uint64 {
 	if e.to != nil && e.to.to == r.Of && e.held <= r.Term {
 		cause := protocol.Cause{Code: protocol.Resigned, Peer: r.Of.Rank}
 		if r.To != protocol.Nobody {
-			cause = protocol.Cause{Code: protocol.Transferred, Peer: r.To}
 			e.heir, e.reserved = r.To, now.Add(g.cfg.Rho.WaitAtLeast(2*g.cfg.RoundTrip))
+			if r.Asked {
+				cause = protocol.Cause{Code: protocol.Transferred, Peer: r.To}
+			}
 		}
 		g.unassign(now, e, "released", r.Term, cause)
 	}

@@ -38,8 +38,10 @@ type Release struct {
 	Group protocol.Group
 	Of    protocol.Ident
 	Term  uint64
-	// To is the successor that Of wishes, or Nobody.
-	To protocol.Rank
+	// To is the successor that Of wishes, or Nobody. Asked says that the group was given up for its sake; otherwise it is
+	// only who shall go first.
+	To    protocol.Rank
+	Asked bool
 }
 
 // An OK says that the promise was renewed, and what became of each claim. All releases of the request were heard.

@@ -325,7 +325,8 @@ func (h *Holder) end(now protocol.Time, t *tenure, why string, cause protocol.Ca
 			Tenure: t.number, Term: t.highest, Why: why})
 	}
 	t.bids, t.due = nil, protocol.Never
-	h.releaseTo(Release{Group: t.group, Of: h.me, Term: t.highest, To: heir}, t.asked)
+	asked := cause.Code == protocol.Transferred
+	h.releaseTo(Release{Group: t.group, Of: h.me, Term: t.highest, To: heir, Asked: asked}, t.asked)
 }
 
 // Resign asks for the end of a leadership, in favour of heir if that is not Nobody. The lease is renewed until the

@@ -75,7 +75,7 @@ func (m *Machine) onStopped(now protocol.Time, g protocol.Group) {
 // onLost follows a leadership that is over: the heir is told, and a program that would lead again waits its turn.
 func (m *Machine) onLost(now protocol.Time, s *seat, o *lease.Outcome) {
 	if o.Heir != protocol.Nobody {
-		m.send(o.Heir, &Handover{Group: s.group, Term: o.Term})
+		m.send(o.Heir, &Handover{Group: s.group, Term: o.Term, Asked: o.Cause.Code == protocol.Transferred})
 	}
 	for i := range m.asks.transfers {
 		if t := &m.asks.transfers[i]; t.group == s.group && t.until == protocol.Never {
@@ -95,7 +95,7 @@ func (m *Machine) onHandover(now protocol.Time, from protocol.Ident, h *Handover
 		return
 	}
 	m.grantor.See(now, h.Group, h.Term)
-	m.holder.Carry(lease.Release{Group: h.Group, Of: from, Term: h.Term, To: m.cfg.Me})
+	m.holder.Carry(lease.Release{Group: h.Group, Of: from, Term: h.Term, To: m.cfg.Me, Asked: h.Asked})
 	s.backoff = now
 	m.holder.Try(now, h.Group)
 }

@@ -54,6 +54,34 @@ func TestTransferGoesToWhomItNames(t *testing.T) {
 	t.Error("the third was not told why nobody led")
 }
 
+// The others are told what happened: a resignation names an heir as well, but nobody asked for a transfer.
+func TestVotersTellAResignationFromATransfer(t *testing.T) {
+	for name, drop := range map[string]func(from, to protocol.Rank, m protocol.Message) bool{
+		"by the leader itself": func(protocol.Rank, protocol.Rank, protocol.Message) bool { return false },
+		"by its successor":     func(from, to protocol.Rank, m protocol.Message) bool { return from == 0 && to == 2 && m.Name() == "lease.Request" },
+	} {
+		for ev, want := range map[protocol.Event]protocol.Cause{
+			protocol.Resign{Group: "g"}:          {Code: protocol.Resigned, Peer: 0},
+			protocol.Transfer{Group: "g", To: 1}: {Code: protocol.Transferred, Peer: 1},
+		} {
+			d := council3(t)
+			d.drop = drop
+			seen := len(d.members[2].history)
+			d.step(0, ev)
+			d.run(20 * ms)
+			got := protocol.Cause{}
+			for _, v := range d.members[2].history[seen:] {
+				if v.Leader == protocol.NoIdent {
+					got = v.Cause
+				}
+			}
+			if got != want {
+				t.Errorf("released %s, %T: c sees nobody leading because %v, want %v", name, ev, got, want)
+			}
+		}
+	}
+}
+
 func TestTransferIsRefusedIfItCannotBe(t *testing.T) {
 	d := council3(t)
 	d.step(2, protocol.Resign{Group: "g"}) // withdraws

@@ -53,6 +53,7 @@ type Stale struct {
 type Handover struct {
 	Group protocol.Group
 	Term  uint64 // of the release that the successor may carry
+	Asked bool   // the sender gave the group up for the receiver's sake
 }
 
 // Verify asks the receiver whether it leads, and to stay for Length of real time if it can.
