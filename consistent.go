@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/rain"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/why"
 )
@@ -58,6 +59,9 @@ func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Conte
 	m := g.member
 	l, err := g.group.Campaign(ctx)
 	for {
+		if errors.Is(err, runtime.ErrTooMany) {
+			return fmt.Errorf("consistent group %s: %w: it can have %d: use one of those", g.Name(), err, rain.MaxGroups)
+		}
 		if err != nil {
 			return m.explain(err)
 		}
@@ -205,8 +209,9 @@ var errNotManager = errors.New("this member is not the fault manager, or has not
 // Recovered says that this member, the fault manager, has recovered what the present view asks for. Only then is the next
 // change agreed on, unless the manager fails.
 func (l *ConsistentLease) Recovered() error {
-	if v := l.group.View(); !v.Recover {
+	v := l.group.View()
+	if !v.Recover {
 		return fmt.Errorf("consistent group %s: %w", v.Group, errNotManager)
 	}
-	return l.group.member.explain(l.hosted.lease.Recovered())
+	return l.group.member.explain(l.hosted.lease.Recovered(v.Token, v.Number))
 }

@@ -33,10 +33,11 @@ const (
 	AllAgree     = Kind(protocol.AllAgree)     // all members agree on who is one; Member manages what was lost
 	Excluded     = Kind(protocol.Excluded)     // the others agreed that this member has failed
 	Stalled      = Kind(protocol.Stalled)      // the link to Member is broken, and only that, for Bound
+	TooMany      = Kind(protocol.TooMany)      // the council has as many consistent groups as it can have
 )
 
 // last is the highest kind that has a name.
-const last = Stalled
+const last = TooMany
 
 // String names the kind, such as "lease expired".
 func (k Kind) String() string { return protocol.CauseCode(k).String() }

@@ -66,8 +66,12 @@ type (
 	// loses patience.
 	Close struct{}
 
-	// Recover says that what the manager of a consistent group had to recover is recovered.
-	Recover struct{ Group Group }
+	// Recover says that what the manager of a consistent group had to recover by the view with that number is recovered. If
+	// there is a later view by now it says nothing.
+	Recover struct {
+		Group     Group
+		Term, Vid uint64
+	}
 
 	// Begin is an operator's word to a member of a consistent group that is dead: begin anew with the dead members that you see.
 	// It is for groups without a quorum; a quorum begins by itself.

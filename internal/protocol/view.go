@@ -140,11 +140,12 @@ const (
 	AllAgree               // all members agree on who is one; the peer is their manager
 	Excluded               // the others agreed that this member has failed
 	Stalled                // the link to the peer is broken, and only that, for Bound
+	TooMany                // the council has as many groups of this kind as it can have
 )
 
 var causes = [...]string{"unexplained", "started", "elected", "suspected", "returned", "lease expired", "resigned",
 	"transferred", "slow link", "merged", "no quorum", "restarted", "clock fault", "unhealthy", "closed", "doubted",
-	"nobody accessible", "all agree", "excluded", "stalled"}
+	"nobody accessible", "all agree", "excluded", "stalled", "too many groups"}
 
 func (c CauseCode) String() string { return name(causes[:], int(c)) }
 

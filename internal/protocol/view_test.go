@@ -15,6 +15,7 @@ func TestEveryCauseAndDomainHasItsName(t *testing.T) {
 		protocol.Merged: "merged", protocol.NoQuorum: "no quorum", protocol.Restarted: "restarted",
 		protocol.ClockFault: "clock fault", protocol.Unhealthy: "unhealthy", protocol.Closed: "closed",
 		protocol.Doubted: "doubted", protocol.NoAccess: "nobody accessible",
+		protocol.AllAgree: "all agree", protocol.Excluded: "excluded", protocol.Stalled: "stalled", protocol.TooMany: "too many groups",
 	} {
 		if got := code.String(); got != want {
 			t.Errorf("cause %d is called %q, want %q", code, got, want)

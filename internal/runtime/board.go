@@ -172,6 +172,9 @@ func (b *Board) View(now protocol.Time, v *protocol.View) {
 	if c := g.Latest(); c == nil || !c.shows(v) {
 		g.publish(now, v) // else only the lease lies behind another horizon
 	}
+	if v.Cause.Code == protocol.TooMany {
+		b.refuse(g)
+	}
 	b.campaign(g)
 }
 
@@ -395,16 +398,6 @@ func (b *Board) void() {
 		}
 		delete(b.horizons, id) // later leases lie behind a new one
 	}
-}
-
-// Recovered tells the machine that what the manager of a consistent group had to recover is recovered.
-func (l *Lease) Recovered() error {
-	b := l.group.board
-	return b.loop.Do(func(protocol.Time) {
-		if l.group.lease == l {
-			b.post(protocol.Recover{Group: l.group.Name})
-		}
-	})
 }
 
 // question returns a number for an answer and the channel on which it comes.

@@ -178,6 +178,16 @@ func (l *Lease) finish(ctx context.Context, how protocol.Event) error {
 	return nil
 }
 
+// Recovered tells the machine that what the manager of a consistent group had to recover by the view with that number is recovered.
+func (l *Lease) Recovered(term, vid uint64) error {
+	b := l.group.board
+	return b.loop.Do(func(protocol.Time) {
+		if l.group.lease == l {
+			b.post(protocol.Recover{Group: l.group.Name, Term: term, Vid: vid})
+		}
+	})
+}
+
 // A candidate is a program that waits to lead.
 type candidate struct {
 	// lease gets the program's lease, once.
@@ -236,4 +246,16 @@ func (g *Group) await(ctx context.Context, c *candidate) (*Lease, error) {
 		_ = g.board.loop.Do(func(protocol.Time) { g.board.leave(g, c) })
 		return nil, context.Cause(ctx)
 	}
+}
+
+// ErrTooMany says that a council has as many groups of a kind as it can have.
+var ErrTooMany = errors.New("the council has too many groups")
+
+// refuse sends programs away that wait for what will never be.
+func (b *Board) refuse(g *Group) {
+	for _, c := range g.waiting {
+		c.refused <- ErrTooMany
+		b.exit()
+	}
+	g.waiting, g.campaigning = nil, false
 }

@@ -207,13 +207,16 @@ func (g *group) report() {
 	g.announce()
 }
 
-// onRecovered takes the manager's word that what was lost is recovered.
-func (g *group) onRecovered(protocol.Time) {
-	if g.phase == Alive && g.view.Manager == g.me && g.told == g.view.Number && g.recovered != g.view.Number {
-		g.recovered = g.view.Number
-		g.fact(protocol.Fact{Ev: protocol.EvDone, Term: g.view.Number.Token, Gen: g.view.Number.Vid})
-		g.announce()
+// onRecovered takes the manager's word that what was lost by a view is recovered. The word may be late: there may be another view by now,
+// of which it says nothing.
+func (g *group) onRecovered(n Number) {
+	if g.phase != Alive || g.view.Manager != g.me || n != g.view.Number || g.told != n || g.recovered == n {
+		return
 	}
+	g.recovered = n
+	g.fact(protocol.Fact{Ev: protocol.EvDone, Term: n.Token, Gen: n.Vid})
+	g.publishView(g.shown.Cause) // as it was, but with nothing left to recover
+	g.announce()
 }
 
 // may says whether the next change may be decided: the last one was reported and its recovery is over, or its manager died in it.

@@ -17,17 +17,17 @@
 // A [Machine] stands over the council's authority (package nerio, or stack with nerio in it) and owns the links. It takes every event;
 // those of groups that Config.Owns are its own, all others it passes on. For the program of a consistent group:
 //
-//	Campaign{g}   takes part: the member waits to be taken in
+//	Campaign{g}   takes part: the member waits to be taken in; in vain if the view that follows has the cause TooMany
 //	Resign{g}     takes part no more
 //	View out      Domain Consistent. Agreed != nil: the member is one of Support, Leader is the manager, Term and Agreed.Vid are the
 //	              number. The program may act for the group while the clock is below the view's Horizon, as under a lease.
-//	              Agreed.Recover: this member is the manager; recover Failed and Unfinished, admit Joined, then say Recover{g}.
-//	              The same number is published again when only Agreed.Stalled has changed.
+//	              Agreed.Recover: this member is the manager; recover Failed and Unfinished, admit Joined, then say Recover{g} with
+//	              the number. The same number is published again when only Agreed.Stalled or Agreed.Recover has changed.
 //	              Stop: the member stays until the program has stopped; say Stopped{g} when it has. It then takes part no more.
 //	              Agreed == nil: the member is dead. Stop: the program must stop; say Stopped{g} when it has. It then joins again
 //	              by itself.
-//	Recover{g}    what was lost is recovered: only now is the next change decided, unless the manager dies. Then the next view has
-//	              Unfinished.
+//	Recover{g}    what was lost by the view with that number is recovered: only now is the next change decided, unless the manager
+//	              dies. Then the next view has Unfinished. What is said of another view than the present one counts for nothing.
 //	Stopped{g}    the program has stopped. Without having been asked to: it takes part no more.
 //	Close, Health  the member is leaving, or is not well: its programs are asked to stop, and then it is out. A member that is well
 //	              again, and takes part, waits to be taken in.
@@ -46,7 +46,8 @@
 // which of them notices first. Here a member needs leave to go on: a quorum's word, not older than Config.Stay, that it is of their
 // view. The manager waits as long before programs are told of a view that somebody is missing from.
 //
-// Two further rules are not in §6.3. A member that is linked but has said that it died counts as lost: if its links were back before all had
-// noticed, nobody would ever remove it. And a return that is not confirmed by all does not hold up a loss that is: otherwise one
-// bad link of somebody who is not even a member would keep the others from recovering.
+// Three further rules are not in §6.3. A member that is linked but has said that it died counts as lost: if its links were back before all
+// had noticed, nobody would ever remove it. A return that is not confirmed by all does not hold up a loss that is: otherwise one
+// bad link of somebody who is not even a member would keep the others from recovering. And members of which none may manage die when one
+// that may is dead and waits: they could not take it in, and it does not begin anew while it sees them alive.
 package rain

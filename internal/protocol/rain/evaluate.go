@@ -56,9 +56,23 @@ func (g *group) leaveIfCutOff() {
 	if g.m.cfg.gated() {
 		enough = g.m.cfg.Quorums.In(present)
 	}
-	if !enough {
+	if !enough || g.unmanaged(present) {
 		g.die(protocol.Cause{Code: protocol.NoQuorum, Peer: protocol.Nobody})
 	}
+}
+
+// unmanaged says that nobody is present who may manage, and that somebody who may is dead and waits: those that are left cannot take it in,
+// and it does not begin anew while it sees them alive.
+func (g *group) unmanaged(present protocol.Set) bool {
+	if g.m.cfg.best(present) != protocol.Nobody {
+		return false
+	}
+	for j := range g.m.cfg.Leaders.All() {
+		if p := &g.peers[j]; p.up && p.spoke && p.said.Phase == Joining {
+			return true
+		}
+	}
+	return false
 }
 
 // The states of a link, by the figure of the paper: to a member, and to one that is none.

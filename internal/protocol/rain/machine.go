@@ -50,6 +50,7 @@ type Machine struct {
 	lives     uint32 // numbers horizons
 	stays     Stays  // the answer of the present Step
 	memory    []byte
+	came      []protocol.Fact // what links stated of the present message
 	err       error
 }
 
@@ -130,7 +131,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	case protocol.Stopped:
 		m.command(now, ev.Group, ev, (*group).onStopped)
 	case protocol.Recover:
-		m.command(now, ev.Group, ev, (*group).onRecovered)
+		m.command(now, ev.Group, ev, func(g *group, _ protocol.Time) { g.onRecovered(Number{ev.Term, ev.Vid}) })
 	case protocol.Begin:
 		m.command(now, ev.Group, ev, (*group).onBegin)
 	case protocol.Health:
@@ -154,10 +155,16 @@ func (m *Machine) command(now protocol.Time, name protocol.Group, ev protocol.Ev
 		m.authority(now, ev)
 	case m.takes(name):
 		do(m.group(name), now)
+	default:
+		if _, ok := ev.(protocol.Campaign); ok {
+			m.out.Views = append(m.out.Views, protocol.View{Group: name, Domain: protocol.Consistent, Leader: protocol.NoIdent,
+				Cause: protocol.Cause{Code: protocol.TooMany, Peer: protocol.Nobody}})
+		}
 	}
 }
 
-// MaxGroups is how many consistent groups a council may have: all their views are in one record. What is said of others is ignored.
+// MaxGroups is how many consistent groups a council may have: all their views are in one record. A program that would take part in another
+// is told so, by the cause TooMany; what peers say of others is ignored.
 const MaxGroups = 64
 
 // takes says whether there is such a group, or can be.
@@ -250,13 +257,23 @@ func (m *Machine) onReceive(now protocol.Time, r *protocol.Receive) {
 		if m.links == nil {
 			return
 		}
-		changes, messages := m.links.Receive(now, r)
-		m.changed(now, changes)
-		for _, msg := range messages {
-			m.deliver(now, r.From.Rank, msg)
-		}
+		m.onWord(now, r)
 	default:
 		m.authority(now, r)
+	}
+}
+
+// onWord takes what came over a link. Facts are stated in the order of cause and effect: the transitions, and each message before what
+// follows from it.
+func (m *Machine) onWord(now protocol.Time, r *protocol.Receive) {
+	changes, messages := m.links.Receive(now, r)
+	m.came = m.links.Facts(m.came[:0])
+	first := len(m.came) - len(messages)
+	m.out.Facts = append(m.out.Facts, m.came[:first]...)
+	m.changed(now, changes)
+	for i, msg := range messages {
+		m.fact(m.came[first+i])
+		m.deliver(now, r.From.Rank, msg)
 	}
 }
 
@@ -328,7 +345,9 @@ func (m *Machine) expire(now protocol.Time) {
 		g.expire(now)
 	}
 	if m.links != nil {
-		m.changed(now, m.links.Tick(now))
+		changes := m.links.Tick(now)
+		m.out.Facts = m.links.Facts(m.out.Facts)
+		m.changed(now, changes)
 	}
 }
 

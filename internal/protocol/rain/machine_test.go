@@ -1,6 +1,7 @@
 package rain
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -273,5 +274,30 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 	if m.groups[0].phase != Alive || m.groups[0].stay.end == 0 {
 		t.Fatalf("the member is %v: this measured nothing", m.groups[0].phase)
+	}
+}
+
+func TestAGroupTooManyIsRefused(t *testing.T) {
+	m, err := New(gatedConfig(3), &authority{inc: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := func(i int) protocol.CauseCode {
+		e := m.Step(protocol.Time(i+1), protocol.Campaign{Group: protocol.Group(fmt.Sprint("g", i))})
+		if len(e.Views) != 1 || e.Views[0].Domain != protocol.Consistent {
+			t.Fatalf("TestAGroupTooMany: group %d: %+v", i, e.Views)
+		}
+		return e.Views[0].Cause.Code
+	}
+	for i := range MaxGroups {
+		if c := last(i); c != protocol.Started {
+			t.Fatalf("group %d: %v", i, c)
+		}
+	}
+	if c := last(MaxGroups); c != protocol.TooMany {
+		t.Errorf("TestAGroupTooMany: it waits, because %v", c)
+	}
+	if e := m.Step(100, protocol.Resign{Group: "g99"}); len(e.Views) > 0 || len(m.groups) != MaxGroups {
+		t.Errorf("TestAGroupTooMany: %+v, and %d groups", e.Views, len(m.groups))
 	}
 }

@@ -90,7 +90,7 @@ func TestTheSmallestOfTheRestLeads(t *testing.T) {
 		for range k + 1 {
 			for i := range r.members {
 				r.group(i).told = r.group(i).view.Number
-				r.group(i).onRecovered(r.now)
+				r.group(i).onRecovered(r.group(i).view.Number)
 			}
 			r.run()
 		}

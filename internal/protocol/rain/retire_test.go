@@ -57,7 +57,7 @@ func TestAMemberThatIsNotWellHoldsNobodyUp(t *testing.T) {
 	if r.managers() != "2 leads {b c}" || g.phase != Out {
 		t.Fatalf("TestAMemberThatIsNotWell: %s; it is %v", r.managers(), g.phase)
 	}
-	r.group(1).onRecovered(r.now)
+	r.group(1).onRecovered(r.group(1).view.Number)
 	m.onHealth(r.now, protocol.Health{OK: true})
 	r.run()
 	if v := r.group(2).view; v.Joined != protocol.NewSet(0) || g.phase != Alive {
@@ -103,7 +103,7 @@ func TestAManagerThatIsAskedToStopIsNotAskedToRecoverAgain(t *testing.T) {
 		g.recovered = Number{}
 		g.publishView(protocol.Cause{})
 		if done {
-			g.onRecovered(r.now)
+			g.onRecovered(g.view.Number)
 		}
 		m.out = protocol.Effects{}
 		m.onClose(r.now, protocol.Close{})

@@ -23,7 +23,7 @@ func TestTheNextChangeWaitsForTheRecovery(t *testing.T) {
 	if v := r.group(0).view; v.Number.Vid != 2 || v.Failed != protocol.NewSet(4) {
 		t.Fatalf("TestTheNextChangeWaitsForTheRecovery: the next change did not wait: %+v", v)
 	}
-	r.group(0).onRecovered(r.now)
+	r.group(0).onRecovered(r.group(0).view.Number)
 	r.run()
 	if v := r.group(1).view; v.Number.Vid != 3 || v.Failed != protocol.NewSet(3) || !v.Unfinished.Empty() {
 		t.Errorf("TestTheNextChangeWaitsForTheRecovery: after the recovery the view is %+v", v)
@@ -249,5 +249,52 @@ func TestOnlyWhoMayLeadManages(t *testing.T) {
 	r.run()
 	if got := r.managers(); got != "2 leads {a b c}" {
 		t.Errorf("%q", got)
+	}
+}
+
+// A manager may report late: of a recovery that another manager has done since, or that is to be done anew.
+func TestALateReportSaysNothingOfAnotherView(t *testing.T) {
+	r := newRig(t, 5, nil)
+	g := r.group(0)
+	for i := range 4 {
+		r.both(i, 4, false)
+	}
+	r.run()
+	old := Number{Vid: g.view.Number.Vid - 1}
+	r.members[0].out = protocol.Effects{}
+	if g.onRecovered(old); g.recovered == g.view.Number || len(r.members[0].out.Views) > 0 {
+		t.Fatalf("TestALateReport: a report of %v ended the recovery of %v", old, g.view.Number)
+	}
+	g.onRecovered(g.view.Number)
+	views := r.members[0].out.Views
+	if g.recovered != g.view.Number || len(views) != 1 || views[0].Agreed.Recover || views[0].Agreed.Vid != g.view.Number.Vid {
+		t.Errorf("TestALateReport: recovered, and the program is told %+v", views)
+	}
+	if g.onRecovered(g.view.Number); len(r.members[0].out.Views) > 1 {
+		t.Error("TestALateReport: what was said twice is told twice")
+	}
+}
+
+// Who may not manage can neither take in somebody who may, nor let it begin anew without them.
+func TestWhoeverIsLeftWithoutAManagerBeginsAnewWithIt(t *testing.T) {
+	r := newRig(t, 3, func(c *Config) { c.Leaders = protocol.NewSet(0) })
+	for _, up := range []bool{false, true} {
+		for _, i := range []int{1, 2} {
+			r.both(0, i, up)
+		}
+		r.run()
+		if p := r.group(1).phase; p != Alive {
+			t.Fatalf("TestWhoeverIsLeft: links up %v, the manager's program has not stopped, and 2 is %v", up, p)
+		}
+	}
+	for i := range 3 {
+		if r.group(i).phase != Stopping {
+			t.Fatalf("TestWhoeverIsLeft: %d is %v, and the only one that may manage waits", i+1, r.group(i).phase)
+		}
+		r.group(i).onStopped(r.now)
+		r.run()
+	}
+	if v := r.group(2).view; v.Manager != 0 || v.Members != protocol.Everyone(3) || v.Number.Vid != 2 {
+		t.Errorf("TestWhoeverIsLeft: %+v", v)
 	}
 }

@@ -29,6 +29,9 @@ func (c *Connected) Observe(r *sim.Record) error {
 			return err
 		}
 	}
+	if r.Ev == sim.EvRestart {
+		c.histories.restart(r.Node)
+	}
 	if r.Ev != protocol.EvLink {
 		return nil
 	}

@@ -21,8 +21,8 @@ type LinkLimits struct {
 // NewLinks returns the checkers of all that links promise, for any machine that states what its links do. They need the records of
 // messages.
 func NewLinks(t Truth, l LinkLimits) []Checker {
-	return []Checker{NewSlack(), NewSequence(), NewSevered(t, l.Tout, l.Tin, l.Late), NewSingle(t), NewInSession(t, l.Patience),
-		NewConnected(t, l.Settle)}
+	all := newLives(t).judge(NewSlack(), NewSequence(), NewSingle(t), NewInSession(t, l.Patience))
+	return append(all, NewSevered(t, l.Tout, l.Tin, l.Late), NewConnected(t, l.Settle))
 }
 
 // histories follows the transitions of links. The history of a link is that of two incarnations: each other pair begins a new one.
@@ -47,6 +47,17 @@ func (h histories) ends(r *sim.Record) (mine, other *uint64) {
 		h[key] = c
 	}
 	return &c[i], &c[1-i]
+}
+
+// restart takes the ends of a member down: it may come back as an incarnation that it has been before.
+func (h histories) restart(r protocol.Rank) {
+	for key, c := range h {
+		for i := range key {
+			if key[i].Rank == r {
+				c[i] = 0
+			}
+		}
+	}
 }
 
 // up says whether a count is that of a link that is up.

@@ -51,7 +51,7 @@ func (o *OneView) Finish() error {
 			}
 		}
 	}
-	if !members.Empty() && managers.Len() != 1 {
+	if !members.Empty() && managers.Len() != 1 && (!managers.Empty() || o.spec.manageable(o.core)) {
 		return Violatedf(o.Name(), o.truth.Now(), "%v manage; it must be one", managers)
 	}
 	return nil

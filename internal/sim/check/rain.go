@@ -11,17 +11,25 @@ import (
 // RainSpec is what the checkers of consistent groups have to know about a run.
 type RainSpec struct {
 	Group protocol.Group
-	// Gated: a quorum and a lease decide.
-	Gated bool
+	// Gated: a quorum and a lease decide. Quorums are those of the council, and Leaders are who may manage.
+	Gated   bool
+	Quorums protocol.Quorums
+	Leaders protocol.Set
 	// Live: a healed core comes to agree again, and no wrong suspicion leaves a trace.
 	Live bool
 	// Settle is how long a healed core may take to agree.
 	Settle time.Duration
 }
 
+// manageable says whether somebody of a core may manage.
+func (s *RainSpec) manageable(core protocol.Set) bool {
+	able := core.Intersect(s.Leaders)
+	return s.Leaders.Empty() || !able.Empty()
+}
+
 // Rain returns the checkers of all that consistent groups promise.
 func Rain(t Truth, s RainSpec) []Checker {
-	all := []Checker{NewDead(s.Group), NewOneView(t, s)}
+	all := []Checker{NewDead(s.Group), NewOneView(t, s), NewTable(t, s)}
 	if s.Live {
 		all = append(all, NewWeakLive(t, s), NewNoTrace(t, s.Group))
 	}

@@ -169,7 +169,7 @@ func TestDeadAndNoTrace(t *testing.T) {
 }
 
 func TestWeakLiveAndOneView(t *testing.T) {
-	spec := RainSpec{Group: rainGroup, Gated: true, Live: true, Settle: time.Minute}
+	spec := RainSpec{Group: rainGroup, Gated: true, Quorums: protocol.Majority(5), Live: true, Settle: time.Minute}
 	tell := func(s *saga, v rain.View) *saga {
 		for r := range v.Members.All() {
 			s.told(r, v, time.Hour)

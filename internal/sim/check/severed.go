@@ -21,12 +21,14 @@ type Severed struct {
 	heard     []sim.Real // by sender and receiver: when the last message arrived
 	disturbed []sim.Real // when a process last went on after standing still, or its clock jumped
 	looked    sim.Real
+	inc       []protocol.Inc // as which each member speaks
 }
 
 // NewSevered returns a checker of CH3.
 func NewSevered(t Truth, tout, tin, late time.Duration) *Severed {
 	n := t.Members()
-	return &Severed{truth: t, tout: tout, tin: tin, late: late, n: n, up: make([]bool, n*n), heard: make([]sim.Real, n*n), disturbed: make([]sim.Real, n)}
+	return &Severed{truth: t, tout: tout, tin: tin, late: late, n: n, up: make([]bool, n*n), heard: make([]sim.Real, n*n), disturbed: make([]sim.Real, n),
+		inc: make([]protocol.Inc, n)}
 }
 
 // Name returns CH3.
@@ -43,10 +45,13 @@ func (c *Severed) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case sim.EvDeliver:
 		c.heard[way(c.n, r.Peer.Rank, r.Node)] = r.T
+	case protocol.EvSpeak, protocol.EvWait, protocol.EvNode:
+		c.renew(r)
 	case protocol.EvLink:
+		c.renew(r)
 		c.up[way(c.n, r.Node, r.Peer.Rank)] = up(r.Seq)
 	case sim.EvStart, sim.EvRestart, sim.EvCrash, sim.EvClose:
-		clear(c.up[way(c.n, r.Node, 0):way(c.n, r.Node+1, 0)])
+		c.clear(r.Node)
 	case sim.EvFault, sim.EvHeal:
 		switch f := r.Detail.(sim.Fault); f.Kind {
 		case sim.Pause, sim.Suspend, sim.Halt, sim.Jump:
@@ -55,6 +60,16 @@ func (c *Severed) Observe(r *sim.Record) error {
 	}
 	return nil
 }
+
+// renew follows as whom a member speaks: one that finds out that it has spoken as another drops its links, and makes new ones.
+func (c *Severed) renew(r *sim.Record) {
+	if c.inc[r.Node] != r.Inc {
+		c.inc[r.Node] = r.Inc
+		c.clear(r.Node)
+	}
+}
+
+func (c *Severed) clear(r protocol.Rank) { clear(c.up[way(c.n, r, 0):way(c.n, r+1, 0)]) }
 
 // look looks at all ends that are up.
 func (c *Severed) look(t sim.Real) error {

@@ -82,15 +82,15 @@ func (l *WeakLive) speaking() protocol.Set {
 	return core
 }
 
-// blocked says that only an operator can help: with a gate too many have forgotten what they installed; without one all are dead and not all
-// are there.
+// blocked says that only an operator can help: with a gate too many have forgotten what they installed, or nobody is there who may manage;
+// without one all are dead and not all are there.
 func (l *WeakLive) blocked() bool {
 	everyone := protocol.Everyone(len(l.now))
 	if l.spec.Gated {
 		core := l.speaking()
 		know := core.Minus(l.forgot)
-		q := protocol.Majority(len(l.now))
-		return !q.In(core) || core != everyone && q.In(everyone.Minus(know))
+		q := l.spec.Quorums
+		return !q.In(core) || !l.spec.manageable(core) || core != everyone && q.In(everyone.Minus(know))
 	}
 	if l.core == everyone {
 		return false

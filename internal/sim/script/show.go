@@ -45,7 +45,11 @@ func (p *player) see(r *sim.Record) {
 	switch w := &p.watching; {
 	case w.what == "views" && r.Ev == sim.EvView:
 		v := protocol.View{Leader: r.Peer, Domain: r.Dom, Group: r.Group}
-		p.print("%v %v%s: %s (%s)", r.T, r.Node, of(v.Domain, v.Group), leaderWords(r.Node, &v), r.Why)
+		words := leaderWords(r.Node, &v)
+		if told, ok := r.Detail.(*protocol.View); ok && told.Agreed != nil && told.Agreed.Recover {
+			words += fmt.Sprintf(", recovers %v", told.Agreed.Failed.Union(told.Agreed.Unfinished))
+		}
+		p.print("%v %v%s: %s (%s)", r.T, r.Node, of(v.Domain, v.Group), words, r.Why)
 	case w.what == "messages" && message && w.wants(name):
 		p.print("%v %s", r.T, messageWords(r))
 	case w.what == "facts" && !message && r.Ev != sim.EvView && w.wants(string(r.Ev)):

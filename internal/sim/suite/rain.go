@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -44,7 +45,7 @@ var rainVariants = []rainVariant{
 var (
 	rainFaults = []Weight{
 		{sim.Crash, 10}, {sim.Pause, 5}, {sim.Suspend, 4}, {sim.Cut, 10}, {sim.Partition, 6}, {sim.Slow, 6}, {sim.Lose, 5},
-		{sim.Duplicate, 4}, {sim.Rate, 3}, {sim.SlowDisk, 2}, {sim.Resign, 4}, {sim.Campaign, 2}, {sim.Leave, 3},
+		{sim.Duplicate, 4}, {sim.Rate, 3}, {sim.SlowDisk, 2}, {sim.Resign, 4}, {sim.Campaign, 2}, {sim.Leave, 3}, {sim.Ill, 4},
 	}
 	rainCrashes  = []Weight{{sim.Crash, 10}, {sim.Duplicate, 4}, {sim.Rate, 3}}
 	rainMessages = []string{"rain.Cand", "rain.Accept", "rain.Cancel", "rain.Install", "rain.Installed", "rain.State", "rain.Query",
@@ -111,20 +112,14 @@ func rainProtocol(v rainVariant) *Protocol {
 		Messages:   rainMessages,
 		Matters:    []string{"rain.Cand", "rain.Accept", "rain.Cancel", "rain.Install", "rain.Installed", "rain.State"},
 		Groups:     []protocol.Group{RainGroup},
-		Configure:  func(c *sim.Config) { c.Bound.Old = v.gated },
+		Configure:  func(c *sim.Config) { c.Bound.Old, c.Messages = v.gated, true },
 		Port: pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: 3 * rainTimely,
 			Outdated: func(later protocol.Inc) protocol.Message { return &nerio.Stale{Highest: later} }}),
-		Checkers: func(t check.Truth) []check.Checker {
-			all := check.Rain(t, check.RainSpec{Group: RainGroup, Gated: v.gated, Live: v.live, Settle: rainSettle})
-			if v.gated {
-				all = append(all, nerioCheckers(t, nil, rainSettle)...)
-			}
-			return all
-		},
-		Faults: v.faults,
-		Disks:  []sim.Disk{sim.Kept, sim.Kept, sim.Lost, sim.Backup, sim.Reboot},
-		Timely: rainTimely,
-		Settle: rainSettle,
+		Checkers: v.checkers,
+		Faults:   v.faults,
+		Disks:    []sim.Disk{sim.Kept, sim.Kept, sim.Lost, sim.Backup, sim.Reboot},
+		Timely:   rainTimely,
+		Settle:   rainSettle,
 		Core: func(n int) int {
 			if v.gated {
 				return majority(n)
@@ -137,7 +132,22 @@ func rainProtocol(v rainVariant) *Protocol {
 	}
 }
 
-// vary lets random runs of the gated variant differ in what is below: leases with and without an elector, with and without disks.
+// checkers hold a run to what the members promise, and the links and leases below them.
+func (v *rainVariant) checkers(t check.Truth) []check.Checker {
+	voters, leaders := rolesIn(t)
+	all := check.Rain(t, check.RainSpec{Group: RainGroup, Gated: v.gated, Quorums: protocol.MajorityOf(t.Members(), voters), Leaders: leaders,
+		Live: v.live, Settle: rainSettle})
+	links := LinkLimits()
+	links.Settle = rainSettle
+	all = append(all, check.NewLinks(t, links)...)
+	if v.gated {
+		all = append(all, nerioCheckers(t, nil, rainSettle)...)
+	}
+	return all
+}
+
+// vary lets random runs of the gated variant differ in what is below: leases with and without an elector, with and without disks, and in
+// every third run with witnesses and observers.
 func (v *rainVariant) vary() func(*sim.Config) {
 	if !v.gated {
 		return nil
@@ -145,22 +155,42 @@ func (v *rainVariant) vary() func(*sim.Config) {
 	return func(c *sim.Config) {
 		d := sim.NewDice(c.Seed, 0x7a14)
 		diskless, over := d.N(6) == 0, d.N(3*len(electors))
+		var setup stackSetup
+		least := 2
+		if over < len(electors) {
+			setup.elector = &electors[over]
+			least = max(least, setup.elector.least)
+		}
+		if d.N(3) == 0 {
+			setup.assign(d, c.Members, least)
+		}
+		setup.tell(c)
 		c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
-			n := NerioConfig(b)
-			n.Diskless = diskless
-			n.Bootstrap = n.Bootstrap || b.Record != nil // where there is a record the flag does not matter
-			if over >= len(electors) {
-				return newRain(b, RainConfig(b, v.form, true), n)
+			s, roles := setup, setup.roles(b.Members)
+			s.Config = NerioConfig(b)
+			s.Diskless = diskless
+			s.Bootstrap = s.Bootstrap || b.Record != nil // where there is a record the flag does not matter
+			s.Quorums, s.Leaders = roles.Quorums(), roles.Leaders()
+			cfg := RainConfig(b, v.form, true)
+			cfg.Diskless, cfg.Quorums, cfg.Leaders = diskless, roles.Quorums(), roles.Leaders()
+			if s.elector == nil {
+				return newRain(b, cfg, s.Config)
 			}
-			setup := stackSetup{Config: n, elector: &electors[over]}
-			m, err := setup.spawn(b)
+			m, err := s.spawn(b)
 			if err != nil {
 				return nil, err
 			}
-			cfg := RainConfig(b, v.form, true)
-			cfg.Diskless = diskless
 			return newRainOver(b, cfg, m.(rain.Authority))
 		}
+	}
+}
+
+// assign draws who has no vote, and who votes and never leads.
+func (s *stackSetup) assign(d *sim.Dice, members, least int) {
+	s.observers = d.N(max(0, members-least) + 1)
+	voters := members - s.observers
+	for range d.N(voters) {
+		s.witnesses.Add(protocol.Rank(d.N(voters)))
 	}
 }
 
@@ -234,8 +264,33 @@ func (m *rainMember) program(now protocol.Time, v *protocol.View) {
 	at := now.Add(m.dice.Between(0, 300*time.Millisecond))
 	switch {
 	case v.Stop:
-		m.events = append(m.events[:0], rainEvent{at, protocol.Stopped{Group: v.Group}})
-	case v.Agreed != nil && v.Agreed.Recover && len(m.events) == 0:
-		m.events = append(m.events, rainEvent{at, protocol.Recover{Group: v.Group}})
+		// What it was about to report it may report all the same: nobody knows in what order its threads end.
+		if m.dice.N(2) == 0 {
+			m.events = slices.DeleteFunc(m.events, func(e rainEvent) bool {
+				_, report := e.ev.(protocol.Recover)
+				return report
+			})
+		}
+		at = m.say(at, protocol.Stopped{Group: v.Group})
+		if v.Cause.Code == protocol.Unhealthy {
+			m.say(at.Add(m.dice.Between(0, time.Second)), protocol.Campaign{Group: v.Group})
+		}
+	case v.Agreed != nil && v.Agreed.Recover:
+		m.say(at, protocol.Recover{Group: v.Group, Term: v.Term, Vid: v.Agreed.Vid})
 	}
+}
+
+// say has the program say something, unless it is about to say it anyway, and returns when it will.
+func (m *rainMember) say(at protocol.Time, ev protocol.Event) protocol.Time {
+	i := 0
+	for j := range m.events {
+		if m.events[j].ev == ev {
+			return m.events[j].at
+		}
+		if m.events[j].at <= at {
+			i = j + 1
+		}
+	}
+	m.events = slices.Insert(m.events, i, rainEvent{at, ev})
+	return at
 }

@@ -25,14 +25,16 @@ const (
 	LeaseReturned    = "lease given up by who confirmed another"
 	TwoManagers      = "two managers in two parts"
 	ManagerRecovered = "recovery done"
+	MemberIll        = "member left because it was not well"
+	RolesAgreed      = "agreement in a council with witnesses or observers"
 )
 
 var (
 	rainPlainRows = append(append([]string{}, Rows[:len(Rows)-2]...), LeaderChanged, MemberLost, TwoLost, MemberTaken, ManagerRejoined, Suspicion,
-		ManagerDied, ViewHeard, BeganAnew, LinkStalled, MemberEvicted, MemberExcluded, TwoManagers, ManagerRecovered)
+		ManagerDied, ViewHeard, BeganAnew, LinkStalled, MemberEvicted, MemberExcluded, TwoManagers, ManagerRecovered, MemberIll)
 	rainGatedRows = append(append([]string{}, Rows[:len(Rows)-2]...), LeaderChanged, MemberLost, TwoLost, MemberTaken, ManagerRejoined, Suspicion,
 		ManagerDied, ViewAnnounced, ViewHeard, BeganAnew, LinkStalled, MemberEvicted, LeaveOver, LeaseReturned,
-		ManagerRecovered)
+		ManagerRecovered, MemberIll, RolesAgreed)
 )
 
 // rainWatch counts the rows of consistent groups.
@@ -40,10 +42,12 @@ type rainWatch struct {
 	hit      func(string)
 	manages  []bool // by its own view
 	accepted []bool
+	leaders  protocol.Set
 }
 
 func watchRain(t check.Truth, hit func(string)) sim.Observer {
-	return &rainWatch{hit: hit, manages: make([]bool, t.Members()), accepted: make([]bool, t.Members())}
+	_, leaders := rolesIn(t)
+	return &rainWatch{hit: hit, manages: make([]bool, t.Members()), accepted: make([]bool, t.Members()), leaders: leaders}
 }
 
 // Observe looks for the rows in facts and views.
@@ -84,6 +88,7 @@ func (w *rainWatch) install(r *sim.Record) {
 	}
 	anew := v.Members == v.Joined
 	w.when(anew && v.Number.Vid > 1, BeganAnew)
+	w.when(!anew && w.leaders.Len() < len(w.manages), RolesAgreed)
 	w.when(!anew && !v.Failed.Empty(), MemberLost)
 	w.when(!anew && v.Failed.Len() > 1, TwoLost)
 	w.when(!anew && !v.Joined.Empty(), MemberTaken)
@@ -101,6 +106,7 @@ func (w *rainWatch) view(r *sim.Record, v *protocol.View) {
 	if v.Agreed == nil {
 		w.when(v.Cause.Code == protocol.Stalled, MemberEvicted)
 		w.when(v.Cause.Code == protocol.Excluded, MemberExcluded)
+		w.when(v.Cause.Code == protocol.Unhealthy, MemberIll)
 		w.when(v.Cause.Code == protocol.NoQuorum && v.Cause.Bound > 0, LeaveOver)
 	}
 }
