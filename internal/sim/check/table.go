@@ -281,7 +281,7 @@ func (c *Table) decides(r *sim.Record, m *column) error {
 	}
 	connected, lost := m.connected(r.Node)
 	joined := r.Members.Minus(m.view.Members)
-	if r.Members.Union(lost) != connected.Union(joined).Union(lost) || c.spec.best(connected) != r.Node {
+	if r.Members != connected.Union(joined) || c.spec.best(connected) != r.Node {
 		return Violatedf(c.Name(), r.T, "%v decides on %v; it is connected to %v, has lost %v, and %v is to ask", r.Node, r.Members, connected, lost,
 			c.spec.best(connected))
 	}
@@ -313,11 +313,9 @@ func (c *Table) settled(p protocol.Rank) error {
 	best := c.spec.best(connected)
 	for j := range lost.All() {
 		s := m.topic(rain.Dn.String(), j)
-		if i := slices.Index(s.asked, 0); best == p && i >= 0 {
-			for i := range connected.All() {
-				if i != p && s.asked[i] == 0 {
-					return Violatedf(c.Name(), c.at, "%v has lost %v, sees nobody better ranked, and has not asked %v about it", p, j, i)
-				}
+		for i := range connected.All() {
+			if best == p && i != p && s.asked[i] == 0 {
+				return Violatedf(c.Name(), c.at, "%v has lost %v, sees nobody better ranked, and has not asked %v about it", p, j, i)
 			}
 		}
 		if best != p && best != protocol.Nobody && s.heard[best] != 0 && s.given[best] != s.heard[best] {
