@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -251,18 +250,20 @@ func (a *Agent) stop(m *regent.Member, s *server) error {
 // errStopping says that the agent takes no more candidates.
 var errStopping = errors.New("the agent is stopping: campaign at another member's, or later")
 
-// enter takes a candidate into the books.
+// enter takes a candidate into the books. What can never change is refused at once: campaigning again would not help.
 func (a *Agent) enter(c *candidate) error {
-	limits := &a.file.Load().Limits
+	file := a.file.Load()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch mode := a.modeOf(c.group); {
 	case mode != modeQuorum:
-		return fmt.Errorf("group %.40q is %s here (groups, in the configuration): hosts lead it, not programs", c.group, mode)
+		return failf(http.StatusConflict, "group %.40q is %s here (groups, in the configuration): hosts lead it, not programs", c.group, mode)
+	case file.Self().Role() != "":
+		return failf(http.StatusConflict, "member %s is a %s and leads nothing: campaign at a member that may lead", a.name, file.Self().Role())
 	case a.closing:
 		return errStopping
-	case a.groups[c.group] == 0 && len(a.groups) >= limits.Groups:
-		return fmt.Errorf("group %.40q: programs here take part in %d groups already, which is the limit (limits.groups)", c.group, len(a.groups))
+	case a.groups[c.group] == 0 && len(a.groups) >= file.Limits.Groups:
+		return failf(http.StatusServiceUnavailable, "group %.40q: programs here take part in %d groups already, which is the limit (limits.groups)", c.group, len(a.groups))
 	}
 	a.nextID++
 	c.id = a.nextID

@@ -129,7 +129,7 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 	v := &streamVoice{agent: a, key: rand.Text(), out: make(chan saying, 4), later: make(chan struct{}, 1)}
 	k, err := a.newCandidate(group, body.Name, "http", v)
 	if err != nil {
-		refuse(w, &httpError{http.StatusServiceUnavailable, err})
+		refuse(w, err)
 		return
 	}
 	k.grace, k.heartbeat = body.Grace, body.Heartbeat

@@ -42,6 +42,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"unknown request", `{"do":"dance","id":1}`, "no such request"},
 		{"unknown field", `{"do":"view","id":1,"group":"g","x":1}`, `unknown field \"x\"`},
 		{"no group", `{"do":"campaign","id":1}`, "must have 1 to 255"},
+		{"name of the council's own", `{"do":"campaign","id":1,"group":"\u0000g"}`, "begins with a zero byte"},
 		{"nothing to resign", `{"do":"edict","id":1,"of":7}`, "error"},
 		{"too long", `{"do":"view","id":1,"group":"` + strings.Repeat("x", 5000) + `"}`, "the line is too long"},
 		{"same number twice", `{"do":"campaign","id":1,"group":"g"}` + "\n" + `{"do":"campaign","id":1,"group":"h"}`, "the id is in use"},
@@ -61,6 +62,8 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"POST", "/v1/groups/g/campaign", `{"heartbeat":1}`, 400},
 		{"POST", "/v1/groups/g/campaign", `{"x":1}`, 400},
 		{"POST", "/v1/groups/g/campaign", `{"name":"` + strings.Repeat("x", 5000) + `"}`, 413},
+		{"POST", "/v1/groups/%00g/campaign", "", 400},
+		{"POST", "/v1/groups/" + strings.Repeat("x", 256) + "/campaign", "", 400},
 		{"POST", "/v1/groups/unknown/resign", "", 404},
 		{"GET", "/v1/groups/unknown", "", 404},
 		{"GET", "/v1/groups/unknown/verify", "", 404},
@@ -156,6 +159,58 @@ func replace(t *testing.T, file, from, to string) {
 	}
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(b), from, to)), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAgentsThatStartAtOnceDoNotTakeEachOthersSocket(t *testing.T) {
+	where := config.Socket{Path: filepath.Join(shortDir(t), "a.sock"), Mode: "0600"}
+	for range 20 {
+		got, failed := make(chan net.Listener, 8), make(chan error, 8)
+		var all sync.WaitGroup
+		for range cap(got) {
+			all.Go(func() {
+				if l, err := listenUnix(&where); err != nil {
+					failed <- err
+				} else {
+					got <- l
+				}
+			})
+		}
+		all.Wait()
+		if len(got) != 1 {
+			t.Fatalf("%d of %d have the socket", len(got), cap(got))
+		}
+		for range len(failed) {
+			if err := <-failed; !strings.Contains(err.Error(), "another agent listens there: stop it, or set socket.path") {
+				t.Errorf("refused with %v", err)
+			}
+		}
+		l := <-got
+		c, err := net.Dial("unix", where.Path)
+		if err != nil {
+			t.Fatalf("the file of the one that has it is gone: %v", err)
+		}
+		if _, err := l.Accept(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCampaignThatCanNeverSucceedIsRefusedOverHTTP(t *testing.T) {
+	h := open(t, 1, "groups: [{name: cache, mode: local}]\n")
+	if status, body := h.agents[0].do(t, "POST", "/v1/groups/cache/campaign", ""); status != 409 || !strings.Contains(body["error"].(string), "is local here") {
+		t.Errorf("for a group that hosts lead: %d %v", status, body)
+	}
+	w := alone(t, "{listen: \""+port(t, "tcp")+"\", anonymous: write}")
+	replace(t, w.config, "[{", "[{name: b, address: \"127.0.0.1:1\"}, {priority: 0, ")
+	w.start(t)
+	t.Cleanup((&house{t: t, agents: []*resident{w}}).close)
+	if status, body := w.do(t, "POST", "/v1/groups/g/campaign", ""); status != 409 || !strings.Contains(body["error"].(string), "is a witness and leads nothing") {
+		t.Errorf("at a witness: %d %v", status, body)
 	}
 }
 

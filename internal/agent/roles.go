@@ -217,33 +217,22 @@ func (a *Agent) serveSidecar(w http.ResponseWriter, q *http.Request) {
 }
 
 func (a *Agent) serveSidecarStream(w http.ResponseWriter, q *http.Request) {
-	group, err := a.groupOf(q)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	s, err := a.open(w)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	defer s.done()
-	watch, _ := a.board.watch(group, watchDepth)
-	defer a.board.unwatch(watch)
-	ticker := time.NewTicker(commentEvery)
-	defer ticker.Stop()
-	for {
-		i, _ := a.sidecar(q.Context(), group)
-		if s.say("message", i) != nil {
-			return
+	a.streamOf(w, q, func(s *stream, group string, watch *watcher, _ []*Change) {
+		ticker := time.NewTicker(commentEvery)
+		defer ticker.Stop()
+		for {
+			i, _ := a.sidecar(q.Context(), group)
+			if s.say("message", i) != nil {
+				return
+			}
+			select {
+			case <-watch.c:
+			case <-ticker.C:
+			case <-q.Context().Done():
+				return
+			}
 		}
-		select {
-		case <-watch.c:
-		case <-ticker.C:
-		case <-q.Context().Done():
-			return
-		}
-	}
+	})
 }
 
 func (a *Agent) serveCluster(w http.ResponseWriter, q *http.Request) {

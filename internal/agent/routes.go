@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // A route is one row of the HTTP interface. The description of it (openapi.go) is made of the same rows.
@@ -130,7 +131,7 @@ func refuse(w http.ResponseWriter, err error) {
 		status = known.status
 	case errors.As(err, &large):
 		status = http.StatusRequestEntityTooLarge
-	case errors.Is(err, errJoining), errors.Is(err, regent.ErrClosed), errors.Is(err, regent.ErrNoLeader):
+	case errors.Is(err, errJoining), errors.Is(err, errStopping), errors.Is(err, regent.ErrClosed), errors.Is(err, regent.ErrNoLeader):
 		status = http.StatusServiceUnavailable
 	case errors.Is(err, regent.ErrNotLeader):
 		status = http.StatusConflict
@@ -172,8 +173,8 @@ func decode(q *http.Request, body any) error {
 // groupOf returns the group that a request is about: that of its path, or the default one.
 func (a *Agent) groupOf(q *http.Request) (string, error) {
 	if name := q.PathValue("group"); name != "" {
-		if len(name) > 255 {
-			return "", failf(http.StatusBadRequest, "group %.40q: its name has %d bytes: at most 255", name, len(name))
+		if err := session.CheckGroup(name); err != nil {
+			return "", &httpError{http.StatusBadRequest, err}
 		}
 		return name, nil
 	}

@@ -76,6 +76,14 @@ func (a *Agent) listen() (*server, error) {
 
 // listenUnix opens the socket. A file that a dead agent left behind is replaced; one of a living agent is not.
 func listenUnix(c *config.Socket) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(c.Path), 0o755); err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	lock, err := lockDir(filepath.Dir(c.Path))
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	defer lock.Close()
 	mode, err := c.Permissions()
 	if err != nil {
 		return nil, err
@@ -95,9 +103,6 @@ func listenUnix(c *config.Socket) (net.Listener, error) {
 		if err := os.Remove(c.Path); err != nil {
 			return nil, fmt.Errorf("socket: %w", err)
 		}
-	}
-	if err := os.MkdirAll(filepath.Dir(c.Path), 0o755); err != nil {
-		return nil, fmt.Errorf("socket: %w", err)
 	}
 	// Nobody may connect before the permissions are right: the socket gets them while it has another name, which is
 	// known to nobody.
@@ -125,7 +130,7 @@ func listenUnix(c *config.Socket) (net.Listener, error) {
 	return &unixListener{Listener: l, path: c.Path}, nil
 }
 
-// unixListener removes its file when it is closed.
+// unixListener removes its file when it is closed. It listens until the file is gone, so that it is never another one's.
 type unixListener struct {
 	net.Listener
 	path string

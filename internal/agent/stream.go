@@ -22,7 +22,7 @@ func streams() []route {
 			says:  "One group: event \"group\" with what is known, then for every change, \"no leader\" among them. The group need not have been heard of yet.",
 			serve: (*Agent).serveGroupEvents},
 		{method: "POST", path: "/v1/groups/{group}/campaign", needs: writer, stream: true, in: CampaignOrder{},
-			out:  map[int]any{200: CampaignEvent{}, 400: Refusal{}, 413: Refusal{}, 503: Refusal{}},
+			out:  map[int]any{200: CampaignEvent{}, 400: Refusal{}, 409: Refusal{}, 413: Refusal{}, 503: Refusal{}},
 			says: "Campaign for as long as the answer is read: events \"waiting\", \"leads\", \"until\" many times a second, \"stop\", \"over\".", serve: (*Agent).serveCampaign},
 		{method: "POST", path: "/v1/sessions/{id}/resign", needs: writer, out: map[int]any{200: Health{}, 400: Refusal{}, 404: Refusal{}},
 			says: "The program of a campaign over HTTP has stopped.", serve: (*Agent).serveSessionResign},
@@ -170,7 +170,9 @@ func (a *Agent) watch(ctx context.Context, s sink) error {
 	return a.follow(ctx, s, watch, pulseEvery, beat)
 }
 
-func (a *Agent) serveGroupEvents(w http.ResponseWriter, q *http.Request) {
+// streamOf answers with a stream about the group of a request. f speaks on it, of what is known and of every change,
+// until the reader goes.
+func (a *Agent) streamOf(w http.ResponseWriter, q *http.Request, f func(s *stream, group string, watch *watcher, present []*Change)) {
 	group, err := a.groupOf(q)
 	if err != nil {
 		refuse(w, err)
@@ -184,15 +186,21 @@ func (a *Agent) serveGroupEvents(w http.ResponseWriter, q *http.Request) {
 	defer s.done()
 	watch, present := a.board.watch(group, watchDepth)
 	defer a.board.unwatch(watch)
-	if len(present) == 0 {
-		present = []*Change{a.unheard(group)}
-	}
-	for _, c := range present {
-		if s.say("group", a.event(c)) != nil {
-			return
+	f(s, group, watch, present)
+}
+
+func (a *Agent) serveGroupEvents(w http.ResponseWriter, q *http.Request) {
+	a.streamOf(w, q, func(s *stream, group string, watch *watcher, present []*Change) {
+		if len(present) == 0 {
+			present = []*Change{a.unheard(group)}
 		}
-	}
-	_ = a.follow(q.Context(), s, watch, commentEvery, s.comment)
+		for _, c := range present {
+			if s.say("group", a.event(c)) != nil {
+				return
+			}
+		}
+		_ = a.follow(q.Context(), s, watch, commentEvery, s.comment)
+	})
 }
 
 // follow passes changes on until the reader goes or the agent ends.

@@ -103,10 +103,8 @@ func (k *keeper) clear() {
 
 // priority returns that of the member, for hooks that want to know.
 func (a *Agent) priority() int {
-	for _, m := range a.file.Load().Council {
-		if m.Name == a.name && m.Priority != nil {
-			return *m.Priority
-		}
+	if p := a.file.Load().Self().Priority; p != nil {
+		return *p
 	}
 	return 1
 }

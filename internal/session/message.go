@@ -76,6 +76,17 @@ const (
 	maxPath = 4 << 10
 )
 
+// CheckGroup says why a name cannot be that of a group.
+func CheckGroup(name string) error {
+	switch n := len(name); {
+	case n == 0 || n > maxGroup:
+		return fmt.Errorf("group %.40q: its name has %d bytes: must have 1 to %d", name, n, maxGroup)
+	case name[0] == 0:
+		return fmt.Errorf("group %.40q: its name begins with a zero byte, which is for groups of the council itself", name)
+	}
+	return nil
+}
+
 // check says what is wrong with a request.
 func (r *Request) check() error {
 	s, ok := shapes[r.Do]
@@ -84,8 +95,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("no such request: %.40q", r.Do)
 	case r.ID == 0 && r.Do != Bye && r.Do != Greet:
 		return fmt.Errorf("%s without an id: give it a number that is not 0", r.Do)
-	case s.group && (r.Group == "" || len(r.Group) > maxGroup):
-		return fmt.Errorf("%s: group %.40q has %d bytes: must have 1 to %d", r.Do, r.Group, len(r.Group), maxGroup)
+	case s.group && CheckGroup(r.Group) != nil:
+		return fmt.Errorf("%s: %w", r.Do, CheckGroup(r.Group))
 	case s.of && r.Of == 0:
 		return fmt.Errorf("%s without of: say which candidacy it is about", r.Do)
 	case s.to && r.To == "":

@@ -362,8 +362,8 @@ func (f *File) Regent() (regent.Config, error) {
 		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: 1, Observer: m.Observer}
 		if m.Priority != nil {
 			p.Priority = *m.Priority
-			p.Witness = p.Priority == 0 && !m.Observer
 		}
+		p.Witness = m.Role() == "witness"
 		c.Council = append(c.Council, p)
 	}
 	return c, nil

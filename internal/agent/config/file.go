@@ -56,6 +56,16 @@ type File struct {
 	path string // where it was read from, for messages
 }
 
+// Self returns the member that this host is.
+func (f *File) Self() *Member {
+	for i := range f.Council {
+		if f.Council[i].Name == f.Name {
+			return &f.Council[i]
+		}
+	}
+	return &Member{Name: f.Name} // Check has refused that
+}
+
 // A Member is a member of the council as everybody knows it.
 type Member struct {
 	Name      string   `yaml:"name"`
@@ -65,6 +75,17 @@ type Member struct {
 	Priority *int `yaml:"priority"`
 	// Observer sees, and has no vote.
 	Observer bool `yaml:"observer"`
+}
+
+// Role is witness (it votes and never leads) or observer (it has no vote); empty for all others.
+func (m *Member) Role() string {
+	switch {
+	case m.Observer:
+		return "observer"
+	case m.Priority != nil && *m.Priority == 0:
+		return "witness"
+	}
+	return ""
 }
 
 // addresses returns all addresses of the member.

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package agent
+
+import "os"
+
+// lockDir does nothing here: agents that start at once on one path are told apart by their directories and ports only.
+func lockDir(string) (*os.File, error) { return nil, nil }
