@@ -33,7 +33,7 @@ func (p *puppet) Unfit()                                     { p.unfit++ }
 func (p *puppet) Tick(protocol.Time)                         {}
 func (p *puppet) Wake() protocol.Time                        { return protocol.Never }
 func (p *puppet) Table() *counter.Table                      { return p.table }
-func (p *puppet) Well() protocol.Set                         { return p.well }
+func (p *puppet) Well(k protocol.Rank) protocol.Set          { return p.well.Without(k) }
 func (p *puppet) Learned() bool                              { return p.learned }
 func (p *puppet) Blocked() protocol.Time                     { return p.blocked }
 

@@ -76,8 +76,8 @@ type Source interface {
 	Wake() protocol.Time
 	// Table holds its counters.
 	Table() *Table
-	// Well are the members that it does not suspect now.
-	Well() protocol.Set
+	// Well are the members that it does not suspect now, k aside.
+	Well(k protocol.Rank) protocol.Set
 	// Learned says whether it has heard from Members-F members since it started.
 	Learned() bool
 	// Blocked is since when too few members answer; Never if they do.

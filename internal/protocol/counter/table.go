@@ -62,7 +62,7 @@ func (t *Table) Merge(from protocol.Rank, counts []uint64) {
 func (t *Table) Leap(k protocol.Rank, from uint64) uint64 {
 	if !t.m.config.Plain {
 		for _, s := range t.m.sources {
-			from = max(from, s.Table().next(k, s.Well()))
+			from = max(from, s.Table().least(s.Well(k)))
 		}
 	}
 	if from == math.MaxUint64 {
@@ -71,16 +71,14 @@ func (t *Table) Leap(k protocol.Rank, from uint64) uint64 {
 	return from + 1
 }
 
-// next returns the least counter of those that stand well, k aside; zero if nobody else does.
-func (t *Table) next(k protocol.Rank, well protocol.Set) uint64 {
-	least, found := uint64(math.MaxUint64), false
-	for x, c := range t.counts {
-		if r := protocol.Rank(x); r != k && c <= least && well.Has(r) {
-			least, found = c, true
-		}
-	}
-	if !found {
+// least returns the least counter of some members; zero if there are none.
+func (t *Table) least(of protocol.Set) uint64 {
+	if of.Empty() {
 		return 0
+	}
+	least := uint64(math.MaxUint64)
+	for r := range of.All() {
+		least = min(least, t.counts[r])
 	}
 	return least
 }

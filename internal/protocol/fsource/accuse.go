@@ -63,7 +63,34 @@ func (a *Accusations) judge(k protocol.Rank, why protocol.Cause) {
 		slices.Sort(a.column)
 		self = max(self, a.column[a.config.F])
 	}
-	a.table.Raise(k, self, why)
+	if self > a.table.Counts()[k] {
+		a.peers[k].calm = a.now.Add(2 * a.config.Cap)
+		a.table.Raise(k, self, why)
+	}
+}
+
+// Well returns who stands well, k aside: those whose counters have not grown for longer than those of members that are
+// accused for ever rest, and whom this member does not accuse either. If there are none the council's verdict is what
+// counts, since this member may only be far from everybody; and if that is against all, its own.
+//
+// Its own is not enough to begin with. It never accuses itself, so whoever is accused for ever by all others would lift them
+// over nothing but its own counter; and of all that accuse a member the least so many decide.
+func (a *Accusations) Well(k protocol.Rank) protocol.Set {
+	var calm protocol.Set
+	for r := range a.peers {
+		if a.now >= a.peers[r].calm {
+			calm.Add(protocol.Rank(r))
+		}
+	}
+	calm.Remove(k)
+	own := a.well.Without(k)
+	switch both := calm.Intersect(own); {
+	case !both.Empty():
+		return both
+	case !calm.Empty():
+		return calm
+	}
+	return own
 }
 
 // above says whether n-f numbers of the column exceed the counter, so that it must grow.
@@ -79,6 +106,7 @@ func (a *Accusations) above(count uint64) bool {
 
 // Restarted counts a crash that is proven, and takes back what its silence did to the time-out.
 func (a *Accusations) Restarted(now protocol.Time, r protocol.Rank) {
+	a.now = now
 	p := &a.peers[r]
 	p.seq, p.timeout, p.deadline = 0, a.config.Timeout, now.Add(a.config.Timeout)
 	if p.accused {

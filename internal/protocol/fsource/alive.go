@@ -16,6 +16,8 @@ type peer struct {
 	deadline protocol.Time
 	timeout  time.Duration
 	accused  bool // it missed the last deadline
+	// calm is when its counter will not have grown for long; the member itself has one too.
+	calm protocol.Time
 }
 
 // Accusations is the source of suspicion that rests on time-outs.
@@ -27,6 +29,7 @@ type Accusations struct {
 	matrix []uint64
 	column []uint64 // for sorting one
 	peers  []peer
+	now    protocol.Time // of the last event
 	// well are the members that have not missed their deadline.
 	well protocol.Set
 	// heard are the members heard since the instant since; when they are enough both begin anew.
@@ -58,9 +61,6 @@ func NewAccusations(m *counter.Machine, c *Config) *Accusations {
 // Table returns its counters.
 func (a *Accusations) Table() *counter.Table { return a.table }
 
-// Well returns who has not missed its deadline.
-func (a *Accusations) Well() protocol.Set { return a.well }
-
 // Learned says whether enough members were heard.
 func (a *Accusations) Learned() bool { return a.learned }
 
@@ -74,13 +74,15 @@ func (a *Accusations) Wake() protocol.Time { return min(a.nextAlive, a.check) }
 // Start gives everybody a time-out.
 func (a *Accusations) Start(now protocol.Time) {
 	for r := range a.peers {
-		a.peers[r] = peer{timeout: a.config.Timeout, deadline: now.Add(a.config.Timeout)}
+		a.peers[r] = peer{timeout: a.config.Timeout, deadline: now.Add(a.config.Timeout), calm: now}
 	}
+	a.now = now
 	a.nextAlive, a.check, a.since = now, now.Add(a.config.Timeout), now
 }
 
 // Tick accuses whoever missed its deadline, and says that this member is alive. A tick that comes late is made up for once.
 func (a *Accusations) Tick(now protocol.Time) {
+	a.now = now
 	if now >= a.check {
 		a.accuse(now)
 	}
@@ -112,6 +114,7 @@ func (a *Accusations) send() {
 
 // Receive takes an Alive.
 func (a *Accusations) Receive(now protocol.Time, from protocol.Ident, m protocol.Message) {
+	a.now = now
 	if alive, ok := m.(*Alive); ok && a.fits(alive) {
 		a.onAlive(now, from.Rank, alive)
 	}

@@ -15,7 +15,9 @@
 //   - In a large council an ALIVE does not carry the whole matrix but its sender's row and some others in turn. Every row
 //     is still sent over and over, which is all that the proof needs.
 //   - What a member says against itself counts alone: Unfit would have no effect otherwise.
-//   - An accusation leaps over the next candidate (E-T1), unless Plain is set.
+//   - An accusation leaps over the next candidate (E-T1), unless Plain is set. That is the best of those that the council has
+//     not accused of late. PROTOCOLS §5.5 leaves open who that is; it must not be whoever this member does not accuse, since
+//     that includes itself: members that are all accused for ever would lift one another step by step.
 //   - A time-out grows when a peer that was accused turns out to be alive, not with each accusation, and up to a cap: a
 //     time-out without bound detects nothing. So timely means a delay below the cap less one period.
 package fsource

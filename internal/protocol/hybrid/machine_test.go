@@ -160,6 +160,26 @@ func TestSuspicionsOfThePastDoNotDelayTheChoice(t *testing.T) {
 	}
 }
 
+// A source may have been accused often before it became one, and the others never. From when on they are accused for ever
+// they must pass it at once, though most of them hear nobody in time.
+func TestMembersThatAreAccusedForEverPassTheSource(t *testing.T) {
+	const n, source, receiver = 5, 0, 1
+	w := newNet(t, n, func(r protocol.Rank) (protocol.Machine, error) { return fsource.New(fsource.Default(r, n, 1)) })
+	w.held = w.byTurns("fsource.", time.Minute)
+	w.run(2 * time.Minute) // source and receiver are silent for a minute each
+	w.held = func(from, to protocol.Rank, _ protocol.Message) bool {
+		timely := from == source && to == receiver
+		return !timely && w.now/ms%2000 > 60 // all others are heard too seldom
+	}
+	w.run(10 * time.Second)
+	for range 20 {
+		w.run(500 * time.Millisecond)
+		if w.want(source); t.Failed() {
+			t.Fatalf("%v after only the link from a to b was timely any more", time.Duration(w.now)-2*time.Minute)
+		}
+	}
+}
+
 func TestUnfitLeaderLeapsInBoth(t *testing.T) {
 	w := newNet(t, 4, spawn)
 	w.run(time.Second)

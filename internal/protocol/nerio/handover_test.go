@@ -58,7 +58,9 @@ func TestTransferGoesToWhomItNames(t *testing.T) {
 func TestVotersTellAResignationFromATransfer(t *testing.T) {
 	for name, drop := range map[string]func(from, to protocol.Rank, m protocol.Message) bool{
 		"by the leader itself": func(protocol.Rank, protocol.Rank, protocol.Message) bool { return false },
-		"by its successor":     func(from, to protocol.Rank, m protocol.Message) bool { return from == 0 && to == 2 && m.Name() == "lease.Request" },
+		"by its successor": func(from, to protocol.Rank, m protocol.Message) bool {
+			return from == 0 && to == 2 && m.Name() == "lease.Request"
+		},
 	} {
 		for ev, want := range map[protocol.Event]protocol.Cause{
 			protocol.Resign{Group: "g"}:          {Code: protocol.Resigned, Peer: 0},

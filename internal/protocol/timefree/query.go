@@ -47,7 +47,7 @@ func (q *Queries) Table() *counter.Table { return q.table }
 
 // Well returns who was named so far by responses to the newest query; the member itself names those that won the last one,
 // and everybody before one has ended.
-func (q *Queries) Well() protocol.Set { return q.named }
+func (q *Queries) Well(k protocol.Rank) protocol.Set { return q.named.Without(k) }
 
 // Learned says whether a query has ended.
 func (q *Queries) Learned() bool { return q.learned }

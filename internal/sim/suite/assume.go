@@ -82,16 +82,14 @@ func FromSource(source protocol.Rank, receivers, bad protocol.Set, seldom time.D
 	}
 }
 
-// drawSource draws who the ◇f-source of a core is, its receivers, and who is bad. At least one member besides the source is
-// not bad, so that the core can converge soon: FromSource with all others bad takes as long as it takes the others to be
-// accused more often than the source ever was.
+// drawSource draws who the ◇f-source of a core is, its receivers, and who is bad: any number of the others.
 func drawSource(d *sim.Dice, core protocol.Set, f int) (source protocol.Rank, receivers, bad protocol.Set) {
 	ranks := shuffled(d, core)
 	source = ranks[0]
 	for _, r := range ranks[1 : 1+f] {
 		receivers.Add(r)
 	}
-	for _, r := range ranks[1 : 1+d.N(len(ranks)-1)] {
+	for _, r := range ranks[1 : 1+d.N(len(ranks))] {
 		bad.Add(r)
 	}
 	return source, receivers, bad
