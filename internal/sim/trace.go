@@ -40,7 +40,9 @@ var (
 	peered = evSet(protocol.EvWeak, protocol.EvSuspect, protocol.EvTrust, protocol.EvPromise, protocol.EvBreak, protocol.EvAssign,
 		protocol.EvUnassign, protocol.EvGrant, protocol.EvUngrant, protocol.EvVerify, protocol.EvCount, EvView, EvSend, EvDeliver,
 		EvDrop, EvAnswer, protocol.EvPeer, protocol.EvCand, protocol.EvAccept, protocol.EvCancel, protocol.EvConv, protocol.EvInstall,
-		protocol.EvStall)
+		protocol.EvStall, protocol.EvLink, protocol.EvPost, protocol.EvTake)
+	// paired have a peer or name nobody as it.
+	paired = evSet(EvCommand, EvFault, EvHeal)
 )
 
 func evSet(evs ...protocol.Ev) map[protocol.Ev]bool {
@@ -67,7 +69,7 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 		b = appendText(b, "dom", r.Dom.String())
 	}
 	b = appendText(b, "ev", string(r.Ev))
-	if peered[r.Ev] || r.Peer != (protocol.Ident{}) && r.Peer != protocol.NoIdent {
+	if r.hasPeer() {
 		b = appendText(b, "peer", r.Peer.Rank.String())
 		b = appendNumber(b, "peerinc", int64(r.Peer.Inc))
 	}
@@ -92,6 +94,18 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 		b = appendText(b, "why", r.Why)
 	}
 	return r.appendDetail(b)
+}
+
+// hasPeer says whether the record is about another member. The zero value of a peer is the first member without an
+// incarnation; where it may also mean that nothing was filled in it is left out.
+func (r *Record) hasPeer() bool {
+	switch {
+	case peered[r.Ev]:
+		return true
+	case paired[r.Ev]:
+		return r.Peer.Rank != protocol.Nobody
+	}
+	return r.Peer != (protocol.Ident{}) && r.Peer != protocol.NoIdent
 }
 
 // appendDetail appends what else the record carries, and closes the object.
