@@ -55,6 +55,7 @@ func init() {
 		"transfer": {parse: parseTransfer, usage: "transfer MEMBER to MEMBER [GROUP]"},
 		"find":     {parse: parseFind, usage: "find MEMBERS [GROUP]"},
 		"verify":   {parse: parseVerify, usage: "verify MEMBERS [GROUP] [for D]"},
+		"begin":    {parse: parseBegin, usage: "begin MEMBERS [GROUP]"},
 		"unfit":    {parse: parseUnfit, usage: "unfit MEMBERS"},
 		"trust":    {parse: parseTrust, usage: "trust MEMBERS MEMBER"},
 
@@ -284,6 +285,11 @@ func parseVerify(p *parser) action {
 	f := sim.Fault{Kind: sim.Verify, Group: p.maybeGroup()}
 	f.Amount = int64(p.forHow())
 	return each(who, f)
+}
+
+func parseBegin(p *parser) action {
+	who := p.some()
+	return &command{who, protocol.Begin{Group: p.maybeGroup()}}
 }
 
 func parseUnfit(p *parser) action { return &command{p.some(), protocol.Unfit{}} }

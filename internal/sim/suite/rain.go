@@ -64,18 +64,24 @@ func RainConfig(b sim.Boot, form rain.Form, gated bool) rain.Config {
 	return c
 }
 
-// rainSetup is a configuration with that of the authority below it.
+// rainSetup is a configuration with that of the authority below it, and with how long programs take to recover; 0: as they like.
 type rainSetup struct {
 	rain.Config
-	nerio nerio.Config
+	nerio   nerio.Config
+	recover time.Duration
 }
 
 // rainKnobs are the options of a variant.
 func rainKnobs(v rainVariant) knobs[rainSetup] {
 	return knobs[rainSetup]{
-		base: func(b sim.Boot) rainSetup { return rainSetup{RainConfig(b, v.form, v.gated), NerioConfig(b)} },
+		base: func(b sim.Boot) rainSetup { return rainSetup{RainConfig(b, v.form, v.gated), NerioConfig(b), 0} },
 		spawn: func(c rainSetup, b sim.Boot) (protocol.Machine, error) {
-			return newRain(b, c.Config, c.nerio)
+			m, err := newRain(b, c.Config, c.nerio)
+			if err != nil {
+				return nil, err
+			}
+			m.recover = c.recover
+			return m, nil
 		},
 		all: []knob[rainSetup]{
 			{"ping", "how often a peer is sent something", func(c *rainSetup) any { return &c.Ping }},
@@ -86,6 +92,7 @@ func rainKnobs(v rainVariant) knobs[rainSetup] {
 			{"stall", "after what time a link that is broken, and only that, is reported; 0s: never", func(c *rainSetup) any { return &c.Stall }},
 			{"evict", "after what time the lower-ranked end of it leaves; 0s: never", func(c *rainSetup) any { return &c.Evict }},
 			{"diskless", "keep no record", func(c *rainSetup) any { return &c.nerio.Diskless }},
+			{"recover", "how long a manager takes to recover; 0s: as it likes, up to 300ms", func(c *rainSetup) any { return &c.recover }},
 		},
 	}
 }
@@ -207,7 +214,7 @@ func gammaProtocol() *Protocol {
 }
 
 // newRain makes a simulated member with a program that takes its time to recover and to stop.
-func newRain(b sim.Boot, c rain.Config, n nerio.Config) (protocol.Machine, error) {
+func newRain(b sim.Boot, c rain.Config, n nerio.Config) (*rainMember, error) {
 	var below rain.Authority
 	if c.Quorums.Members() > 0 {
 		c.Diskless = n.Diskless
@@ -220,7 +227,7 @@ func newRain(b sim.Boot, c rain.Config, n nerio.Config) (protocol.Machine, error
 	return newRainOver(b, c, below)
 }
 
-func newRainOver(b sim.Boot, c rain.Config, below rain.Authority) (protocol.Machine, error) {
+func newRainOver(b sim.Boot, c rain.Config, below rain.Authority) (*rainMember, error) {
 	m, err := rain.New(c, below, b.Record)
 	if err != nil {
 		return nil, err
@@ -232,8 +239,9 @@ func newRainOver(b sim.Boot, c rain.Config, below rain.Authority) (protocol.Mach
 // some time after it was asked to stop.
 type rainMember struct {
 	*rain.Machine
-	dice   *sim.Dice
-	events []rainEvent
+	dice    *sim.Dice
+	events  []rainEvent
+	recover time.Duration // how long it takes; 0: as long as the dice say
 }
 
 // A rainEvent is what the program will say, and when.
@@ -277,6 +285,9 @@ func (m *rainMember) program(now protocol.Time, v *protocol.View) {
 			m.say(at.Add(m.dice.Between(0, time.Second)), protocol.Campaign{Group: v.Group})
 		}
 	case v.Agreed != nil && v.Agreed.Recover:
+		if m.recover > 0 {
+			at = now.Add(m.recover)
+		}
 		m.say(at, protocol.Recover{Group: v.Group, Term: v.Term, Vid: v.Agreed.Vid})
 	}
 }
