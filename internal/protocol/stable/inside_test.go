@@ -57,6 +57,8 @@ func (s *scrambled) Step(now protocol.Time, ev protocol.Event) protocol.Effects 
 func TestMachinesConvergeFromAnyState(t *testing.T) {
 	const delta = 20 * time.Millisecond
 	for name, change := range map[string]func(*Config){
+		"basic":    func(c *Config) { c.Variant = Basic },
+		"reliable": func(c *Config) { c.Variant = Reliable },
 		"lossy":    func(c *Config) { c.Variant = Lossy },
 		"alerting": func(c *Config) {},
 		"pinging":  func(c *Config) { c.Ping = true },
