@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,12 +53,21 @@ member does not take part yet.`,
 	return c
 }
 
-// silent is how long a member may be silent before it is worth a word. Members speak at least every few seconds.
-const silent = 5e9
+// A member that is silent for longer than silent is worth a word, and one that is not trusted either much sooner: members
+// speak at least every few seconds, and one that has just come is trusted a moment later.
+const (
+	silent    = 5 * time.Second
+	untrusted = time.Second
+)
+
+// quiet says whether a member was heard once and is no longer.
+func quiet(m *agent.MemberInfo) bool {
+	return m.Heard && (m.Silence >= silent || !m.Trusted && m.Silence >= untrusted)
+}
 
 // well says whether a member counts.
 func well(m *agent.MemberInfo) bool {
-	return m.Self || m.Heard && m.Trouble == "" && m.Silence < silent
+	return m.Self || m.Heard && m.Trouble == "" && !quiet(m)
 }
 
 // majority counts the members that vote: how many of them are heard, how many must be, and how many there are.
@@ -90,7 +100,7 @@ func showMembers(c *cobra.Command, members []agent.MemberInfo) {
 			heard, state = "-", "this member"
 		case m.Trouble != "":
 			heard, state = length(m.Silence)+" ago", p.bad(m.Trouble)
-		case m.Heard && m.Silence >= silent:
+		case quiet(m):
 			heard, state = length(m.Silence)+" ago", p.bad("silent: is its agent running, and does UDP to "+or(m.Addr)+" pass?")
 		case m.Heard:
 			heard, state = length(m.Silence)+" ago", p.good("well")

@@ -71,7 +71,7 @@ func (s *condition) judge() []string {
 		say("the member does not take part: %s", s.Waiting)
 	}
 	if s.ClockFault {
-		say("the clock runs at another rate than those of a majority: this member leads nothing until it is right")
+		say("%s", agent.ClockAdvice)
 	}
 	if s.Disk != "" {
 		say("the durable record cannot be written: %s", s.Disk)
@@ -99,7 +99,7 @@ func (s *condition) slow(m *agent.MemberInfo) string {
 		return fmt.Sprintf("%s (%s): %s", m.Name, path, m.Trouble)
 	case !m.Heard:
 		return fmt.Sprintf("%s (%s): not heard yet: is its agent running, and does UDP pass?", m.Name, path)
-	case m.Silence >= silent:
+	case quiet(m):
 		return fmt.Sprintf("%s (%s): silent for %s: is its agent running, and does UDP pass?", m.Name, path, length(m.Silence))
 	case m.RoundTrip > s.Timing.RoundTrip:
 		return fmt.Sprintf("%s is slow: a round trip by way of %s takes %s, above the %s that the timing counts on", m.Name, path, length(m.RoundTrip), s.Timing.RoundTrip)
@@ -152,6 +152,9 @@ func (s *condition) paths(c *cobra.Command, p paint) {
 		switch {
 		case !well(m):
 			verdict = p.bad("not heard")
+			if m.Heard {
+				verdict = p.bad("silent")
+			}
 		case s.slow(m) != "":
 			verdict = p.bad("slow")
 		case m.Bound == 0:

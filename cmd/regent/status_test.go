@@ -13,7 +13,7 @@ func TestStatusJudges(t *testing.T) {
 	timing := agent.TimingInfo{Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond, Guard: 20 * time.Millisecond, RoundTrip: 20 * time.Millisecond, Delay: 5 * time.Millisecond}
 	self := agent.MemberInfo{Name: "a", Self: true, Heard: true}
 	near := func(name, role string) agent.MemberInfo {
-		return agent.MemberInfo{Name: name, Role: role, Addr: name + ":7400", Heard: true, RoundTrip: time.Millisecond, Bound: time.Millisecond}
+		return agent.MemberInfo{Name: name, Role: role, Addr: name + ":7400", Heard: true, Trusted: true, RoundTrip: time.Millisecond, Bound: time.Millisecond}
 	}
 	away := func(name, role string) agent.MemberInfo {
 		return agent.MemberInfo{Name: name, Role: role, Addr: name + ":7400"}
@@ -22,6 +22,10 @@ func TestStatusJudges(t *testing.T) {
 	slow.RoundTrip = 30 * time.Millisecond
 	silent := near("c", "witness")
 	silent.Silence = time.Minute
+	dead := near("b", "")
+	dead.Trusted, dead.Silence = false, 1500*time.Millisecond
+	fresh := near("c", "")
+	fresh.Trusted, fresh.Silence = false, 5*time.Millisecond
 	for _, c := range []struct {
 		name    string
 		status  agent.StatusInfo
@@ -29,11 +33,13 @@ func TestStatusJudges(t *testing.T) {
 		want    []string // in this order, and no others
 	}{
 		{"all is well", agent.StatusInfo{Joined: true}, []agent.MemberInfo{self, near("b", ""), near("w", "witness"), near("o", "observer")}, nil},
-		{"a clock beyond its bound", agent.StatusInfo{ClockFault: true}, []agent.MemberInfo{self}, []string{"the clock runs at another rate than those of a majority: this member leads nothing until it is right"}},
+		{"a clock beyond its bound", agent.StatusInfo{ClockFault: true}, []agent.MemberInfo{self}, []string{"the clock runs at another rate than those of a majority: this member leads nothing until it is right; see whether its time is kept"}},
 		{"a full disk", agent.StatusInfo{Disk: "no space left"}, []agent.MemberInfo{self}, []string{"the durable record cannot be written: no space left"}},
 		{"pauses", agent.StatusInfo{Pauses: agent.PauseInfo{P99: 111 * time.Millisecond}}, []agent.MemberInfo{self}, []string{"cost it its leases, which survive 110ms"}},
 		{"a slow path", agent.StatusInfo{}, []agent.MemberInfo{self, slow, near("c", "")}, []string{"b is slow: a round trip by way of b:7400 takes 30ms, above the 20ms"}},
 		{"a silent witness", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), silent}, []string{"c (c:7400): silent for 1m"}},
+		{"a member that died just now", agent.StatusInfo{}, []agent.MemberInfo{self, dead, near("c", "")}, []string{"b (b:7400): silent for 1.5s"}},
+		{"a member that came just now", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), fresh}, nil},
 		{"observers do not make a majority", agent.StatusInfo{}, []agent.MemberInfo{self, away("b", ""), away("c", "witness"), near("o", "observer"), near("p", "observer")},
 			[]string{"1 of 3 members that vote are heard, and 2 are needed", "b (b:7400): not heard yet", "c (c:7400): not heard yet"}},
 		{"nor do they keep one away", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), away("o", "observer"), away("p", "observer"), away("q", "observer")},

@@ -59,7 +59,10 @@ type MemberInfo struct {
 	Heard       bool          `json:"heard"`
 	Silence     time.Duration `json:"silence"`
 	Incarnation uint32        `json:"incarnation"`
-	RoundTrip   time.Duration `json:"round_trip"`
+	// Trusted says that it counts as alive: a member that falls silent is no longer trusted within a moment. No lease depends
+	// on it.
+	Trusted   bool          `json:"trusted"`
+	RoundTrip time.Duration `json:"round_trip"`
 	// Bound is the proven bound on the delay of its last packet, Fast whether that counts as fast.
 	Bound time.Duration `json:"bound"`
 	Fast  bool          `json:"fast"`
@@ -214,7 +217,7 @@ func (a *Agent) Members() []MemberInfo {
 	var out []MemberInfo
 	_, peers, _ := a.glance.look(m)
 	for _, p := range peers {
-		i := MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Silence: p.Silence, Incarnation: p.Incarnation,
+		i := MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Trusted: p.Self || p.Trusted, Silence: p.Silence, Incarnation: p.Incarnation,
 			RoundTrip: p.RoundTrip, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Trouble: p.Trouble}
 		if p.Addr.IsValid() {
 			i.Addr = p.Addr.String()
@@ -381,6 +384,10 @@ func (a *Agent) serveVerify(w http.ResponseWriter, q *http.Request) {
 	answer(w, 200, ProofInfo{Group: group, Leader: p.Leader, Token: p.Token, ValidFor: left})
 }
 
+// ClockAdvice is what is wrong when a clock is beyond its bound, and what to do.
+const ClockAdvice = "the clock runs at another rate than those of a majority: this member leads nothing until it is right; " +
+	"see whether its time is kept (chronyc tracking), by which clock (/sys/devices/system/clocksource), and whether the host is paused"
+
 func (a *Agent) serveReady(w http.ResponseWriter, _ *http.Request) {
 	s := a.Status()
 	var wrong []string
@@ -391,7 +398,7 @@ func (a *Agent) serveReady(w http.ResponseWriter, _ *http.Request) {
 		wrong = append(wrong, "the durable record cannot be written: "+s.Disk)
 	}
 	if s.ClockFault {
-		wrong = append(wrong, "the clock runs at the wrong rate")
+		wrong = append(wrong, ClockAdvice)
 	}
 	if s.Stopping {
 		wrong = append(wrong, "the agent is stopping")
