@@ -151,7 +151,7 @@ func (b *Board) leave(g *Group, c *candidate) {
 	}
 }
 
-// View takes a changed view. What ends comes first: a lease that is over is cleared before anything is said about it.
+// View takes a changed view. What ends comes first: a lease that is over is cleared before the view is to be seen.
 func (b *Board) View(now protocol.Time, v *protocol.View) {
 	if v.Domain == protocol.Elector {
 		return
@@ -216,27 +216,20 @@ func (b *Board) lead(g *Group, v *protocol.View) {
 // end takes note that the tenure is over.
 func (b *Board) end(g *Group, why protocol.Cause) {
 	l := g.lease
+	first := l.blame(why)
 	g.slot.Clear()
 	g.lease = nil
 	if !l.shared {
 		b.leading.Add(-1)
 	}
 	b.place(l, nil, protocol.Never)
-	b.tell(l, why)
+	if first {
+		l.rouse()
+	}
 	// The machine goes on trying only if it is told to: whoever led must ask again.
 	g.campaigning = !l.resigned
 	if l.taken {
 		b.exit()
-	}
-}
-
-// tell asks the program to stop, once.
-func (b *Board) tell(l *Lease, why protocol.Cause) {
-	if l.cause.CompareAndSwap(nil, &why) {
-		close(l.told)
-		if f := l.onTold.Load(); f != nil {
-			go (*f)()
-		}
 	}
 }
 
@@ -245,15 +238,6 @@ func (b *Board) ask(l *Lease, how protocol.Event) {
 	if !l.resigned {
 		l.resigned = true
 		b.post(how)
-	}
-}
-
-// stopped tells the machine, once, that the program has stopped.
-func (b *Board) stopped(l *Lease) {
-	b.tell(l, protocol.Cause{Code: protocol.Resigned, Peer: b.loop.Self})
-	if !l.stopped {
-		l.stopped = true
-		b.post(protocol.Stopped{Group: l.group.Name})
 	}
 }
 
@@ -387,13 +371,21 @@ func (b *Board) fault(faulty bool) {
 	b.Groups(b.campaign)
 }
 
-// void ends all leases as far as their programs can see.
+// void ends all leases as far as their programs can see. Who is told finds that it is over, and who finds that finds out why.
 func (b *Board) void() {
+	why := protocol.Cause{Code: protocol.ClockFault, Peer: b.loop.Self}
 	for id, h := range b.horizons {
-		h.Retire()
+		var untold []*Lease
 		for _, l := range h.leases {
-			l.void = true
-			b.tell(l, protocol.Cause{Code: protocol.ClockFault, Peer: b.loop.Self})
+			if l.void = true; l.blame(why) {
+				untold = append(untold, l)
+			}
+		}
+		h.Retire()
+		for _, l := range untold {
+			l.rouse()
+		}
+		for _, l := range h.leases {
 			b.ask(l, protocol.Resign{Group: l.group.Name, Why: protocol.ClockFault})
 		}
 		delete(b.horizons, id) // later leases lie behind a new one

@@ -30,6 +30,7 @@ type throne struct {
 	groups   map[protocol.Group]*toyGroup
 	held     bool // give nothing
 	silent   bool // renew nothing
+	mute     bool // begin no transfer, and do not answer either
 	closed   bool
 	transfer protocol.Transfer
 	renamed  protocol.Time // that it was made with
@@ -77,6 +78,9 @@ func (m *throne) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		}
 		m.at(ev.Group).candidate = false
 	case protocol.Transfer:
+		if m.mute {
+			break
+		}
 		m.transfer = ev
 		m.at(ev.Group).stop = true
 		m.view(ev.Group, protocol.Transferred)
@@ -136,12 +140,19 @@ func (m *throne) Closed() bool {
 // reign starts a loop with a board around a throne.
 func reign(t *testing.T) (*throne, *Board, *Loop) {
 	t.Helper()
+	return reignWith(t, func(*Options) {})
+}
+
+func reignWith(t *testing.T, change func(*Options)) (*throne, *Board, *Loop) {
+	t.Helper()
 	c := clock.Package()
 	m := &throne{groups: make(map[protocol.Group]*toyGroup)}
 	b := NewBoard(BoardOptions{Guard: toyGuard, Clock: c.Now, Late: c.Late})
 	j := &journal{now: c.Now, wake: protocol.Never}
-	l := NewLoop(Options{Name: "a", Rho: protocol.DefaultRho, Clock: c.Now,
-		Port: j, Waiter: NewChanWaiter(), Log: slog.New(slog.DiscardHandler)})
+	o := Options{Name: "a", Rho: protocol.DefaultRho, Clock: c.Now,
+		Port: j, Waiter: NewChanWaiter(), Log: slog.New(slog.DiscardHandler)}
+	change(&o)
+	l := NewLoop(o)
 	at, err := l.Add(Council, "the council", m, b)
 	if err != nil {
 		t.Fatal(err)
@@ -562,7 +573,9 @@ func TestHistoryKeepsTheLastChangesOfAllGroups(t *testing.T) {
 	}
 	wake := h.changed.wait()
 	for range 2*historyLength + 7 {
-		h.add(&Change{})
+		c := new(Change)
+		h.number(c)
+		h.add(c)
 	}
 	if !isClosed(wake) || isClosed(h.changed.wait()) {
 		t.Error("the signal was not raised, or stays raised")

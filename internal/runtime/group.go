@@ -102,9 +102,12 @@ func (g *Group) publish(now protocol.Time, v *protocol.View) {
 	next := make([]*Change, 0, len(keep)+1)
 	next = append(append(next, keep...), c)
 	if g.history != nil {
-		g.history.add(c)
+		g.history.number(c)
 	}
 	g.recent.Store(&next)
+	if g.history != nil {
+		g.history.add(c) // who finds it there and looks at the group finds it there, too
+	}
 	g.changed.raise()
 	if g.notify != nil {
 		g.notify(now, c)

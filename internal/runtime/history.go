@@ -13,8 +13,10 @@ type history struct {
 	changed signal
 }
 
+// number gives a change its number, and add puts it in.
+func (h *history) number(c *Change) { c.Serial = h.last.Load() + 1 }
+
 func (h *history) add(c *Change) {
-	c.Serial = h.last.Load() + 1
 	h.ring[c.Serial%historyLength].Store(c)
 	h.last.Store(c.Serial)
 	h.changed.raise()

@@ -63,6 +63,33 @@ func (l *Lease) OnTold(f func()) {
 	}
 }
 
+// blame says why the program must stop, unless that was said before. The loop calls it before anybody can see that the lease is
+// over, and then rouse, which asks the program to stop.
+func (l *Lease) blame(why protocol.Cause) (first bool) { return l.cause.CompareAndSwap(nil, &why) }
+
+func (l *Lease) rouse() {
+	close(l.told)
+	if f := l.onTold.Load(); f != nil {
+		go (*f)()
+	}
+}
+
+// tell asks the program to stop, once.
+func (b *Board) tell(l *Lease, why protocol.Cause) {
+	if l.blame(why) {
+		l.rouse()
+	}
+}
+
+// stopped tells the machine, once, that the program has stopped.
+func (b *Board) stopped(l *Lease) {
+	b.tell(l, protocol.Cause{Code: protocol.Resigned, Peer: b.loop.Self})
+	if !l.stopped {
+		l.stopped = true
+		b.post(protocol.Stopped{Group: l.group.Name})
+	}
+}
+
 // Over is closed when the member no longer leads in this tenure.
 func (l *Lease) Over() <-chan struct{} { return l.over }
 
@@ -109,11 +136,30 @@ func (l *Lease) Edict() (stamp.Edict, error) { return l.tenure.Edict(l.group.boa
 // Stopped says that the program has stopped, and waits until the member no longer leads in this tenure, so that another
 // can. Once the lease is over it does nothing.
 func (l *Lease) Stopped(ctx context.Context) error {
-	err := l.finish(ctx, protocol.Resign{Group: l.group.Name})
-	if errors.Is(err, stamp.ErrNotLeader) {
-		return nil
+	b := l.group.board
+	err := b.loop.Do(func(protocol.Time) { b.acquit(l, protocol.Resign{Group: l.group.Name}) })
+	if err == nil {
+		select {
+		case <-l.over:
+		case <-b.loop.Ended():
+			err = ErrClosed
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	if l.isOver() {
+		return nil // whatever else has happened since
 	}
 	return err
+}
+
+func (l *Lease) isOver() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // Transfer says that the program has stopped and hands the group over to a member. The answer says whether that one
@@ -145,37 +191,25 @@ func (l *Lease) Transfer(ctx context.Context, to protocol.Rank) (a protocol.Answ
 		return a, false, ErrClosed
 	}
 	a, err = b.await(ctx, id, answer)
-	select {
-	case <-l.over:
-		begun = true
-	default:
-		_ = b.loop.Do(func(protocol.Time) { l.yields = false })
-	}
-	return a, begun, err
+	return a, l.yielded(), err
 }
 
-// finish asks the machine to end the tenure, and says that the program has stopped.
-func (l *Lease) finish(ctx context.Context, how protocol.Event) error {
-	b := l.group.board
-	late := make(chan bool, 1)
-	err := b.loop.Do(func(protocol.Time) {
-		late <- l.group.lease != l || l.stopped
-		b.acquit(l, how)
+// yielded takes back that the program has stopped, unless that was made use of: then it says so. It waits for the loop, because
+// the program goes on once it returns.
+func (l *Lease) yielded() bool {
+	loop, yes := l.group.board.loop, make(chan bool, 1)
+	err := loop.Do(func(protocol.Time) {
+		l.yields = false
+		yes <- l.stopped || l.group.lease != l
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		select {
+		case y := <-yes:
+			return y
+		case <-loop.Ended():
+		}
 	}
-	select {
-	case <-l.over:
-	case <-b.loop.Ended():
-		return ErrClosed
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	if <-late {
-		return stamp.ErrNotLeader
-	}
-	return nil
+	return l.isOver()
 }
 
 // Recovered tells the machine that what the manager of a consistent group had to recover by the view with that number is recovered.

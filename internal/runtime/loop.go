@@ -155,6 +155,7 @@ func (l *Loop) run() {
 		for l.round() {
 		}
 		if l.stop.Load() || l.leave.Load() && l.left() {
+			l.close() // nobody asks the programs to stop that were not asked by now
 			return
 		}
 		l.wait()
@@ -191,7 +192,7 @@ func (l *Loop) round() (again bool) {
 	l.drain()
 	l.settle()
 	l.Port.Flush()
-	return more || len(l.calls) > 0 || len(l.queue) > 0
+	return more && !l.stop.Load() || len(l.calls) > 0 || len(l.queue) > 0
 }
 
 // wait waits until something is due or comes in, and notes how late it woke up.
@@ -433,10 +434,12 @@ func (l *Loop) Health(ok bool) {
 
 // Close asks all programs that lead to stop, and lets none begin. The machines leave when the last program has stopped.
 func (l *Loop) Close() error {
-	return l.Do(func(protocol.Time) {
-		l.closing = true
-		l.boards((*Board).close)
-	})
+	return l.Do(func(protocol.Time) { l.close() })
+}
+
+func (l *Loop) close() {
+	l.closing = true
+	l.boards((*Board).close)
 }
 
 // Open returns how many machines there are. It is for the loop's own goroutine.
@@ -457,7 +460,7 @@ func (l *Loop) left() bool {
 	return l.disk.asked == l.disk.done.Load()
 }
 
-// Stop makes the loop end once it has done what it can do at once. Ended tells when.
+// Stop makes the loop end once it has done what it can do at once. Programs that lead are asked to stop. Ended tells when.
 func (l *Loop) Stop() {
 	l.stop.Store(true)
 	l.Waiter.Wake()

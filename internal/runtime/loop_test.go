@@ -449,3 +449,30 @@ func TestPacketsHaveTheirTurnAmidManyQueuedEvents(t *testing.T) {
 		}
 	})
 }
+
+// A flood is a port on which packets do not cease to come for many rounds once the loop is told to stop.
+type flood struct {
+	*journal
+	stopped func() bool
+	rounds  int
+}
+
+func (f *flood) Receive(Deliver) bool {
+	if f.stopped() {
+		f.rounds++
+	}
+	return f.rounds > 0 && f.rounds < 1000
+}
+
+func TestLoopThatIsFloodedCanBeStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{}
+		f := &flood{journal: j, stopped: func() bool { return false }}
+		l, end := begin(&toy{}, j, func(o *Options) { o.Port = f })
+		onLoop(t, l, func(protocol.Time) { f.stopped = l.stop.Load })
+		end()
+		if f.rounds > 2 {
+			t.Errorf("it went on for %d rounds", f.rounds)
+		}
+	})
+}
