@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 
 	"gonum.org/v1/plot"
@@ -28,7 +29,7 @@ func WriteSurvival(w io.Writer) error {
 			lines[i].points = append(lines[i].points, plotter.XY{X: float64(n), Y: p})
 		}
 	}
-	return drawLines(w, "How likely MP(1) survives x rounds", "members n", "p(x)", lines)
+	return figure{title: "How likely MP(1) survives x rounds", y: "p(x)", step: 0.05, legend: 8 * vg.Centimeter}.draw(w, lines)
 }
 
 // WriteSessions draws Figure A.1 (b): for how many rounds MP(1) survives with a given probability, by the number of members.
@@ -39,14 +40,25 @@ func WriteSessions(w io.Writer) error {
 			lines[i].points = append(lines[i].points, plotter.XY{X: float64(n), Y: float64(Longest(n, p))})
 		}
 	}
-	return drawLines(w, "How long MP(1) survives with probability p", "members n", "rounds x", lines)
+	return figure{title: "How long MP(1) survives with probability p", y: "rounds x", step: 10, legend: vg.Centimeter, top: true}.draw(w, lines)
 }
 
-// drawLines draws curves as SVG.
-func drawLines(w io.Writer, title, x, y string, lines []line) error {
+// A figure has the number of members on its horizontal axis, and marks at multiples of step on the other. The legend begins
+// so far from the left, at the top or the bottom, with its text to the right, so that any font has room.
+type figure struct {
+	title, y string
+	step     float64
+	legend   vg.Length
+	top      bool
+}
+
+// draw draws curves as SVG.
+func (f figure) draw(w io.Writer, lines []line) error {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.Legend.Left, p.Legend.Top = y != "p(x)", y != "p(x)"
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.title, "members n", f.y
+	p.Title.Padding = 2 * vg.Millimeter
+	p.Legend.Left, p.Legend.Top, p.Legend.XOffs = true, f.top, f.legend
+	p.Legend.Padding = vg.Millimeter
 	p.Add(plotter.NewGrid())
 	var all []any
 	for _, l := range lines {
@@ -55,19 +67,23 @@ func drawLines(w io.Writer, title, x, y string, lines []line) error {
 	if err := plotutil.AddLinePoints(p, all...); err != nil {
 		return err
 	}
-	// Members are whole, and the last one needs room for its number.
-	var ticks []plot.Tick
-	for n := p.X.Min; n <= p.X.Max; n++ {
-		ticks = append(ticks, plot.Tick{Value: n, Label: fmt.Sprint(n)})
-	}
-	p.X.Tick.Marker = plot.ConstantTicks(ticks)
-	p.X.Max += 0.3
-	p.Legend.XOffs = vg.Millimeter * 4
-	if !p.Legend.Left {
-		p.Legend.XOffs = -p.Legend.XOffs
-	}
+	p.X.Tick.Marker = marks(p.X.Min, p.X.Max, 1)
+	p.X.Max += 0.3 // room for the number of the last one
+	p.Y.Min, p.Y.Max = f.step*math.Floor(p.Y.Min/f.step), f.step*math.Ceil(p.Y.Max/f.step)
+	p.Y.Tick.Marker = marks(p.Y.Min, p.Y.Max, f.step)
 	canvas := vgsvg.New(14*vg.Centimeter, 9*vg.Centimeter)
-	p.Draw(draw.New(canvas))
+	margin := 3 * vg.Millimeter
+	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
 	_, err := canvas.WriteTo(w)
 	return err
+}
+
+// marks returns one mark for each step from the first to the last.
+func marks(first, last, step float64) plot.ConstantTicks {
+	var ticks []plot.Tick
+	for i := range int(math.Round((last-first)/step)) + 1 {
+		v := first + float64(i)*step
+		ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("%.4g", v)})
+	}
+	return ticks
 }
