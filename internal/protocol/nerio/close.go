@@ -25,7 +25,7 @@ func (m *Machine) onClose(now protocol.Time) {
 }
 
 // onClosing goes on leaving: once nothing is led, nothing more is granted; once nothing that was granted stands, the
-// record says so.
+// record says so, unless the member does not know that because it has only just started.
 func (m *Machine) onClosing(now protocol.Time) {
 	c := &m.closing
 	if !c.on || c.done || m.holder.Active() {
@@ -48,7 +48,8 @@ func (m *Machine) onClosing(now protocol.Time) {
 	}
 	c.due = protocol.Never
 	switch {
-	case m.cfg.Diskless:
+	case m.cfg.Diskless, now < m.grantor.ReadyAt() && !c.noted:
+		// What an earlier incarnation granted may stand until the wait is over. This one does not know, and leaves no note.
 		c.done = true
 	case !c.noted:
 		c.noted = true

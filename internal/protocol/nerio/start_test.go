@@ -447,3 +447,25 @@ func TestNobodyIsWokenForNothing(t *testing.T) {
 		d.run(2 * time.Second)
 	}
 }
+
+// A member that starts again waits, because it does not know what it granted before. If it leaves in the middle of that, it
+// still does not know, and so neither may the next start.
+func TestNoCleanStopNoteBeforeTheWaitIsOver(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	d.crash(1)
+	d.again(cfg, 1)
+	d.run(10 * ms)
+	d.step(1, protocol.Close{})
+	d.run(10 * ms)
+	if !d.members[1].m.Closed() || d.disk0(1).Clean {
+		t.Fatalf("closed %v, note %v", d.members[1].m.Closed(), d.disk0(1).Clean)
+	}
+	d.crash(1)
+	d.again(cfg, 1)
+	d.run(10 * ms)
+	if d.members[1].m.grantor.Ready(d.now) {
+		t.Error("grants as if nothing could stand")
+	}
+}
