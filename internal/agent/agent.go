@@ -63,8 +63,10 @@ type Agent struct {
 	streamed streamed
 	glance   glance
 	locals   locals
-	verifies chan struct{}
-	metrics  http.Handler
+	// switchovers are those that tools of Patroni have asked for, for later.
+	switchovers switchovers
+	verifies    chan struct{}
+	metrics     http.Handler
 
 	mu         sync.Mutex
 	nextID     uint64
@@ -144,6 +146,7 @@ func (a *Agent) run(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
+	defer a.switchovers.cancelAll()
 	background, cancel := context.WithCancel(context.Background())
 	var tasks sync.WaitGroup
 	defer func() { cancel(); tasks.Wait() }()

@@ -127,12 +127,11 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	v := &streamVoice{agent: a, key: rand.Text(), out: make(chan saying, 4), later: make(chan struct{}, 1)}
-	k, err := a.newCandidate(group, body.Name, "http", v)
-	if err != nil {
+	k := &candidate{group: group, program: body.Name, via: "http", voice: v, grace: body.Grace, heartbeat: body.Heartbeat}
+	if err := a.begin(k); err != nil {
 		refuse(w, err)
 		return
 	}
-	k.grace, k.heartbeat = body.Grace, body.Heartbeat
 	s, err := a.open(w)
 	if err != nil {
 		a.leave(k)

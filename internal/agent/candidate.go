@@ -83,15 +83,13 @@ func (o *order) tell(err error) {
 	}
 }
 
-// newCandidate enters a program into the agent's books, or says why it cannot be.
-func (a *Agent) newCandidate(group, program, via string, v voice) (*candidate, error) {
-	c := &candidate{agent: a, group: group, program: program, via: via, voice: v, since: time.Now(),
-		stopped: make(chan *order, 1), asked: make(chan *order, 1), alive: make(chan struct{}, 1),
-		gone: make(chan struct{}), dead: make(chan struct{}), ended: make(chan struct{})}
-	if err := a.enter(c); err != nil {
-		return nil, err
-	}
-	return c, nil
+// begin enters a program into the agent's books, or says why it cannot be. From then on everybody sees it, so what its
+// maker knows about it is there before.
+func (a *Agent) begin(c *candidate) error {
+	c.agent, c.since = a, time.Now()
+	c.stopped, c.asked, c.alive = make(chan *order, 1), make(chan *order, 1), make(chan struct{}, 1)
+	c.gone, c.dead, c.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	return a.enter(c)
 }
 
 // hangUp says that the program can no longer be spoken to.

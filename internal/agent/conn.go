@@ -300,12 +300,12 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
-	k, err := c.agent.newCandidate(r.Group, r.Name, "socket", &socketVoice{conn: c, id: r.ID})
-	if err != nil {
+	k := &candidate{group: r.Group, program: r.Name, via: "socket", voice: &socketVoice{conn: c, id: r.ID},
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, keeper: keeper}
+	if err := c.agent.begin(k); err != nil {
 		c.fail(r, err)
 		return
 	}
-	k.pid, k.grace, k.heartbeat, k.margin, k.keeper = c.pid(), r.Grace, r.Heartbeat, session.Skew, keeper
 	c.candidates[r.ID] = k
 	c.say(&session.Event{Event: session.Waiting, ID: r.ID})
 	c.tasks.Go(k.run)

@@ -12,7 +12,7 @@
 //	board.go      what is known about all groups, for readers that must not trouble the member
 //	server.go     listeners and limits; access.go: who may do what
 //	routes.go     the table of the HTTP interface, and what it all has in common
-//	api.go        questions; act.go: orders; roles.go: what load balancers ask
+//	api.go        questions; act.go: orders; roles.go: what load balancers ask; patroni.go: and tools of Patroni
 //	stream.go     server-sent events; campaign.go: candidates over HTTP
 //	openapi.go    the description of all that
 //	metrics.go    for Prometheus

@@ -346,7 +346,7 @@ func TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering(t *testing.T) {
 }
 
 func TestMetricsHaveTheNamesThatPeopleAlertOn(t *testing.T) {
-	h := open(t, 1, "")
+	h := open(t, 1, "default_group: g\n")
 	a := h.agents[0]
 	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
 	if err != nil {
@@ -356,7 +356,7 @@ func TestMetricsHaveTheNamesThatPeopleAlertOn(t *testing.T) {
 	_, _, body := a.raw(t, "GET", "/metrics", "")
 	for _, want := range []string{`leader_election_master_status{name="g"} 1`, `regent_is_leader{group="g"} 1`, `regent_has_leader{group="g"} 1`,
 		`regent_leader_changes_total{group="g"} 1`, `regent_lease_remaining_seconds{group="g"} 0.`, `regent_token{group="g"} ` + itoa(l.Token()),
-		"regent_sessions 1", "regent_ready 1", "regent_packets_total", "go_goroutines"} {
+		`patroni_primary{name="a",scope="g"} 1`, `patroni_cluster_unlocked{name="a",scope="g"} 0`, "regent_sessions 1", "regent_ready 1", "regent_packets_total", "go_goroutines"} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("metrics lack %s", want)
 		}

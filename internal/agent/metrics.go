@@ -60,6 +60,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		}
 		gauge("regent_token", "the leader's token, as far as this member knows; 0 without a leader", float64(g.Token), "group", g.Group)
 	}
+	if group := a.file.Load().DefaultGroup; group != "" {
+		i := a.role(group)
+		gauge("patroni_primary", "1 if a program here leads the default group; the name that Patroni uses", bit(i.Role == "primary"), "scope", group, "name", a.name)
+		gauge("patroni_cluster_unlocked", "1 if this member knows of no leader of the default group; the name that Patroni uses", bit(i.Name == ""), "scope", group, "name", a.name)
+	}
 	s := a.Status()
 	gauge("regent_sessions", "programs that take part through this agent", float64(s.Sessions))
 	gauge("regent_streams", "open event streams", float64(s.Streams))

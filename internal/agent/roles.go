@@ -31,31 +31,15 @@ type SidecarInfo struct {
 	LastUpdate time.Time `json:"last_update"`
 }
 
-// ClusterInfo is the council with its roles in a group.
-type ClusterInfo struct {
-	Scope   string          `json:"scope"`
-	Members []ClusterMember `json:"members"`
-}
-
-// ClusterMember is of ClusterInfo.
-type ClusterMember struct {
-	Name string `json:"name"`
-	// Role is leader or replica, State running or unreachable.
-	Role     string `json:"role"`
-	State    string `json:"state"`
-	Host     string `json:"host,omitempty"`
-	Timeline uint64 `json:"timeline,omitempty"`
-}
-
 // A question is what a role endpoint asks. It gets what is known, and says yes or no.
 type question func(a *Agent, i *RoleInfo) bool
 
 // leads: a program here leads, and its lease runs at this moment.
 func leads(_ *Agent, i *RoleInfo) bool { return i.Role == "primary" }
 
-// follows: the member is well, and another one leads.
+// follows: the member is well, another one leads, and this host's tags do not keep load away from it.
 func follows(a *Agent, i *RoleInfo) bool {
-	return i.Role == "replica" && i.State == "running" && i.Name != "" && i.Name != a.name
+	return a.file.Load().Tags["noloadbalance"] != "true" && i.Role == "replica" && i.State == "running" && i.Name != "" && i.Name != a.name
 }
 
 // well: the member takes part.
@@ -83,7 +67,7 @@ var asks = []struct {
 	{"leader", "As primary: the leader of a quorum, never one of a partition only.", leads},
 	{"standby-leader", "200 while this host leads its part of the network only, in a local group; quorum groups have no such leader.", leadsLocally},
 	{"standby_leader", "As standby-leader.", leadsLocally},
-	{"replica", "200 while the member is well and another one leads.", follows},
+	{"replica", "200 while the member is well and another one leads, unless it has the tag noloadbalance.", follows},
 	{"read-only", "200 while the member is well.", well},
 	{"health", "200 while the agent answers.", always},
 	{"liveness", "200 while the member's loop runs.", lives},
@@ -105,16 +89,14 @@ func roles() []route {
 		}
 	}
 	for _, r := range asks {
-		both(r.path, r.says, nobody, map[int]any{200: RoleInfo{}, 404: Refusal{}, 503: RoleInfo{}}, roleHandler(r.ask))
+		both(r.path, r.says+" 503 if a parameter tag_NAME=VALUE is not a tag of this host.", nobody, map[int]any{200: RoleInfo{}, 404: Refusal{}, 503: RoleInfo{}}, roleHandler(r.ask))
 	}
 	both("sidecar", "Who leads, proven at the moment of answering; 503 and an empty name if nobody is.", reader, map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: SidecarInfo{}}, (*Agent).serveSidecar)
 	both("cluster", "The council with its roles in the group.", reader, map[int]any{200: ClusterInfo{}, 404: Refusal{}}, (*Agent).serveCluster)
 	all = append(all,
 		route{method: "GET", path: "/v1/groups/{group}/sse", needs: reader, stream: true, says: "As sidecar, whenever that changes.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream},
-		route{method: "GET", path: "/sse", needs: reader, stream: true, says: "As sidecar, whenever that changes. Of the default group.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream},
-		route{method: "GET", path: "/patroni", says: "What is known about the default group; always 200.", out: map[int]any{200: RoleInfo{}, 404: Refusal{}}, serve: roleHandler(always)},
-		route{method: "GET", path: "/history", needs: reader, says: "The leaderships of the default group: token, leader, cause, time.", out: map[int]any{200: [][]any{}, 404: Refusal{}}, serve: (*Agent).servePatroniHistory})
-	return all
+		route{method: "GET", path: "/sse", needs: reader, stream: true, says: "As sidecar, whenever that changes. Of the default group.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream})
+	return append(all, patroniRoutes()...)
 }
 
 // role returns what a role endpoint looks at. The lease is asked now.
@@ -151,15 +133,11 @@ func roleHandler(ask question) func(*Agent, http.ResponseWriter, *http.Request) 
 		}
 		i := a.role(group)
 		status := http.StatusServiceUnavailable
-		if ask(a, &i) {
+		if ask(a, &i) && a.tagged(q) {
 			status = http.StatusOK
 		}
 		if i.Token != 0 {
 			w.Header().Set("Regent-Token", itoa(i.Token))
-		}
-		if q.Method == http.MethodOptions {
-			w.WriteHeader(status)
-			return
 		}
 		answer(w, status, i)
 	}
@@ -176,7 +154,7 @@ func (a *Agent) front(mux *http.ServeMux) {
 		primary(a, w, q)
 	}
 	mux.HandleFunc("GET /{$}", root)
-	mux.HandleFunc("OPTIONS /{$}", root)
+	mux.HandleFunc("OPTIONS /{$}", func(w http.ResponseWriter, q *http.Request) { root(bodiless{w}, q) })
 }
 
 // sidecar says who leads, proven.
@@ -209,10 +187,6 @@ func (a *Agent) serveSidecar(w http.ResponseWriter, q *http.Request) {
 	if !ok {
 		status = http.StatusServiceUnavailable
 	}
-	if q.Method == http.MethodOptions {
-		w.WriteHeader(status)
-		return
-	}
 	answer(w, status, i)
 }
 
@@ -233,40 +207,4 @@ func (a *Agent) serveSidecarStream(w http.ResponseWriter, q *http.Request) {
 			}
 		}
 	})
-}
-
-func (a *Agent) serveCluster(w http.ResponseWriter, q *http.Request) {
-	group, err := a.groupOf(q)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	i := a.role(group)
-	out := ClusterInfo{Scope: group, Members: []ClusterMember{}}
-	for _, m := range a.Members() {
-		c := ClusterMember{Name: m.Name, Role: "replica", State: "running", Host: m.Addr}
-		if m.Name == i.Name {
-			c.Role, c.Timeline = "leader", i.Token
-		}
-		if m.Trouble != "" || !m.Heard || m.Silence > 2*a.timing.Suspect {
-			c.State = "unreachable"
-		}
-		out.Members = append(out.Members, c)
-	}
-	answer(w, 200, out)
-}
-
-func (a *Agent) servePatroniHistory(w http.ResponseWriter, q *http.Request) {
-	group, err := a.groupOf(q)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	out := [][]any{}
-	for _, c := range a.board.history(group, keepChanges) {
-		if c.Leader != "" && !c.Stopping {
-			out = append(out, []any{c.Token, c.Leader, c.Cause.String(), c.Time.Format(time.RFC3339Nano)})
-		}
-	}
-	answer(w, 200, out)
 }

@@ -83,6 +83,9 @@ func (a *Agent) handler() http.Handler {
 				refuse(w, err)
 				return
 			}
+			if r.method == http.MethodOptions {
+				w = bodiless{w}
+			}
 			r.serve(a, w, q)
 		})
 	}
@@ -99,6 +102,11 @@ func (a *Agent) handler() http.Handler {
 	}
 	return mux
 }
+
+// bodiless leaves the body of an answer out: load balancers that ask with OPTIONS want a status and no more.
+type bodiless struct{ http.ResponseWriter }
+
+func (bodiless) Write(p []byte) (int, error) { return len(p), nil }
 
 // admit says why a request may not be answered; nil if it may.
 func admit(q *http.Request, needs role) error {

@@ -63,7 +63,8 @@ func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first, second := &silence{led: make(chan struct{})}, &silence{led: make(chan struct{})}
-			k, err := a.newCandidate(name, "runner", "socket", first)
+			k := &candidate{group: name, program: "runner", via: "socket", voice: first}
+			err := a.begin(k)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +84,8 @@ func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
 			}
 			go k.run()
 			first.await(t, "the runner", k)
-			next, err := a.newCandidate(name, "next", "socket", second)
+			next := &candidate{group: name, program: "next", via: "socket", voice: second}
+			err = a.begin(next)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,6 +45,9 @@ type File struct {
 	HTTP   HTTP   `yaml:"http"`
 	// DefaultGroup is the group that paths without a group are about.
 	DefaultGroup string `yaml:"default_group"`
+	// Tags say what is special about this host, for tools of Patroni: noloadbalance keeps readers away from it, and load
+	// balancers may ask for others.
+	Tags map[string]string `yaml:"tags"`
 	// Groups are those that this host takes part in by itself, because hosts lead them, and not programs.
 	Groups []Group `yaml:"groups"`
 	// StopGrace is how long programs may take to stop when the agent stops.

@@ -6,7 +6,7 @@ import (
 )
 
 // reloadable are the keys that can change while an agent runs. Within http and socket, some keys can.
-var reloadable = []string{"default_group", "stop_grace", "limits", "log"}
+var reloadable = []string{"default_group", "tags", "stop_grace", "limits", "log"}
 
 // Fixed lists the keys in which a new file differs and that only a restart puts into force.
 func (f *File) Fixed(next *File) []string {
@@ -36,7 +36,7 @@ func (f *File) Fixed(next *File) []string {
 // With returns the file as it is in force after a reload: what can change is taken from the next one.
 func (f *File) With(next *File) *File {
 	out := *f
-	out.DefaultGroup, out.StopGrace, out.Limits, out.Log = next.DefaultGroup, next.StopGrace, next.Limits, next.Log
+	out.DefaultGroup, out.Tags, out.StopGrace, out.Limits, out.Log = next.DefaultGroup, next.Tags, next.StopGrace, next.Limits, next.Log
 	out.Socket.Mode, out.Socket.Group = next.Socket.Mode, next.Socket.Group
 	if f.HTTP.Listen == next.HTTP.Listen && (f.HTTP.TLS.Cert == "") == (next.HTTP.TLS.Cert == "") {
 		// Otherwise rights that were meant for another address would be in force on this one.

@@ -115,6 +115,7 @@ func (d Draft) interfaces(line func(string, ...any)) {
 		line("# The group that /primary, /leader and the like are about, for load balancers.")
 		line("# default_group: billing")
 	}
+	line("# tags: {datacenter: east}   # what a balancer may ask for; noloadbalance: true keeps readers away")
 	line("")
 	line("# How long programs may take to stop when the agent stops.")
 	line("stop_grace: %v", DefaultStopGrace)
