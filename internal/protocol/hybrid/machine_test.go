@@ -146,15 +146,15 @@ func TestSuspicionsOfThePastDoNotDelayTheChoice(t *testing.T) {
 	const queries, signs = "timefree.Response", "fsource."
 	for _, c := range []struct{ before, after string }{{queries, signs}, {signs, queries}} {
 		w := newNet(t, 4, spawn)
-		w.held = w.byTurns(c.before, time.Minute)
-		w.run(4 * time.Minute)
+		w.held = w.byTurns(c.before, 20*time.Second)
+		w.run(80 * time.Second)
 		w.held = w.byTurns(c.after, 1500*time.Millisecond)
 		w.run(12 * time.Second)
 		leader := w.leaders[0].Rank
 		for range 20 {
 			w.run(500 * time.Millisecond)
 			if w.want(leader); t.Failed() {
-				t.Fatalf("%v after messages of %s began to fail by turns, and those of %s no longer did", time.Duration(w.now)-4*time.Minute, c.after, c.before)
+				t.Fatalf("%v after messages of %s began to fail by turns, and those of %s no longer did", time.Duration(w.now)-80*time.Second, c.after, c.before)
 			}
 		}
 	}
@@ -165,8 +165,8 @@ func TestSuspicionsOfThePastDoNotDelayTheChoice(t *testing.T) {
 func TestMembersThatAreAccusedForEverPassTheSource(t *testing.T) {
 	const n, source, receiver = 5, 0, 1
 	w := newNet(t, n, func(r protocol.Rank) (protocol.Machine, error) { return fsource.New(fsource.Default(r, n, 1)) })
-	w.held = w.byTurns("fsource.", time.Minute)
-	w.run(2 * time.Minute) // source and receiver are silent for a minute each
+	w.held = w.byTurns("fsource.", 20*time.Second)
+	w.run(40 * time.Second) // source and receiver have each been silent for a while
 	w.held = func(from, to protocol.Rank, _ protocol.Message) bool {
 		timely := from == source && to == receiver
 		return !timely && w.now/ms%2000 > 60 // all others are heard too seldom
@@ -175,7 +175,7 @@ func TestMembersThatAreAccusedForEverPassTheSource(t *testing.T) {
 	for range 20 {
 		w.run(500 * time.Millisecond)
 		if w.want(source); t.Failed() {
-			t.Fatalf("%v after only the link from a to b was timely any more", time.Duration(w.now)-2*time.Minute)
+			t.Fatalf("%v after only the link from a to b was timely any more", time.Duration(w.now)-40*time.Second)
 		}
 	}
 }
