@@ -80,7 +80,7 @@ func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Conte
 
 // once runs f for one membership. It says whether that was over before f returned, and the program goes on.
 func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(context.Context, *ConsistentLease) error) (lost bool, err error) {
-	lease := &ConsistentLease{group: g, hosted: hostedHolding{g.member, l}}
+	lease := &ConsistentLease{group: g, hosted: hostedHolding{g.member, l}, first: g.view(l.First(), 0)}
 	within, cancel := leadingContext(ctx, &lease.hosted)
 	defer func() {
 		if !lost || ctx.Err() != nil { // also if f panics
@@ -99,6 +99,9 @@ func (g *ConsistentGroup) View() ConsistentView {
 	}
 	return ConsistentView{Group: g.Name(), Cause: Cause{Why: why.Started}}
 }
+
+// Changed returns a channel that is closed at the next change of [ConsistentGroup.View]. Who calls View after Changed misses nothing.
+func (g *ConsistentGroup) Changed() <-chan struct{} { return g.group.Changed() }
 
 // Watch yields the present view and then every change, also that this member is out, until ctx ends or the member is closed.
 func (g *ConsistentGroup) Watch(ctx context.Context) iter.Seq[ConsistentView] {
@@ -132,7 +135,7 @@ type ConsistentView struct {
 	Token  uint64 `json:"token,omitempty"`
 	Number uint64 `json:"number,omitempty"`
 	// Manager is the fault manager, and Mine says that it is this very member. Recover asks it to recover what was lost, and to
-	// say so with [ConsistentLease.Recovered].
+	// say so with [ConsistentLease.Recovered]; when it has, the same agreement is seen again without it.
 	Manager string `json:"manager"`
 	Mine    bool   `json:"mine"`
 	Recover bool   `json:"recover,omitempty"`
@@ -175,7 +178,15 @@ func (v ConsistentView) String() string {
 type ConsistentLease struct {
 	group  *ConsistentGroup
 	hosted hostedHolding
+	first  ConsistentView
 }
+
+// Token is that of the agreement that took the member in. No manager that was replaced before has as high a one: a store that refuses
+// lower ones ([ConsistentView.Token] of what managers write) has nothing of theirs once this one is there.
+func (l *ConsistentLease) Token() uint64 { return l.hosted.lease.Token() }
+
+// First returns the agreement that took the member in.
+func (l *ConsistentLease) First() ConsistentView { return l.first }
 
 // Valid says whether the member was in the group at an instant during the call.
 func (l *ConsistentLease) Valid() bool { return l.hosted.valid() }
@@ -203,15 +214,16 @@ func (l *ConsistentLease) Views(ctx context.Context) iter.Seq[ConsistentView] {
 	}
 }
 
-// errNotManager says that there is nothing to recover.
-var errNotManager = errors.New("this member is not the fault manager, or has nothing to recover")
+// errNothing says that there is nothing to recover.
+var errNothing = errors.New("the view asks this member to recover nothing")
 
-// Recovered says that this member, the fault manager, has recovered what the present view asks for. Only then is the next
-// change agreed on, unless the manager fails.
-func (l *ConsistentLease) Recovered() error {
-	v := l.group.View()
+// Recovered says that this member, the fault manager, has recovered what a view asks for: one that [ConsistentLease.Views] has yielded,
+// with Recover. Only then is the next change agreed on, unless the manager fails; and soon after that the member's own view has
+// Recover no more. If there is a later view by now, because another manager has taken over, the word counts for nothing: what
+// is left to do the later view says.
+func (l *ConsistentLease) Recovered(v ConsistentView) error {
 	if !v.Recover {
-		return fmt.Errorf("consistent group %s: %w", v.Group, errNotManager)
+		return fmt.Errorf("consistent group %s: view %d of token %d: %w", l.group.Name(), v.Number, v.Token, errNothing)
 	}
 	return l.group.member.explain(l.hosted.lease.Recovered(v.Token, v.Number))
 }

@@ -52,7 +52,7 @@ func (h *chamber) takePart(ctx context.Context, group string) *ward {
 					continue
 				}
 				w.note(func() { w.recovered = append(w.recovered, fmt.Sprint(name, " ", append(v.Failed, v.Unfinished...))) })
-				if err := l.Recovered(); err != nil {
+				if err := l.Recovered(v); err != nil {
 					h.t.Error(err)
 				}
 			}
@@ -139,7 +139,7 @@ func TestMemberThatIsOutIsToldBeforeOthersRecover(t *testing.T) {
 					}
 					mu.Unlock()
 					if v.Recover {
-						_ = l.Recovered()
+						_ = l.Recovered(v)
 					}
 				}
 				<-ctx.Done()
@@ -335,4 +335,89 @@ func TestProfilesSatisfyWhatConsistentGroupsNeed(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
+}
+
+// A report is about a view: one that is over is reported in vain, and when the present one is, the view says so.
+func TestARecoveryIsReportedByItsView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, consistently, three...)
+		views := make(chan ConsistentView, 100)
+		var lease *ConsistentLease
+		g, err := h.members["a"].ConsistentGroup("g")
+		h.must("", err)
+		go g.TakePart(t.Context(), func(ctx context.Context, l *ConsistentLease) error {
+			lease = l
+			for v := range l.Views(ctx) {
+				views <- v
+			}
+			<-ctx.Done()
+			return nil
+		})
+		a := h.members["a"]
+		delete(h.members, "a")
+		h.takePart(t.Context(), "g")
+		h.members["a"] = a
+		time.Sleep(5 * time.Second)
+		begun := <-views
+		if !begun.Recover || lease.First().Number != begun.Number || lease.Token() != begun.Token {
+			t.Fatalf("begun with %v; the first is %v with token %d", begun, lease.First(), lease.Token())
+		}
+		h.must("", lease.Recovered(begun))
+		time.Sleep(5 * time.Second) // whoever was late is taken in now
+		last := g.View()
+		for last.Recover {
+			h.must("", lease.Recovered(last))
+			time.Sleep(5 * time.Second)
+			last = g.View()
+		}
+		h.rule("partition c / a b")
+		changed := g.Changed()
+		<-changed
+		time.Sleep(5 * time.Second)
+		lost := g.View()
+		h.must("", lease.Recovered(begun))
+		time.Sleep(5 * time.Second)
+		if v := g.View(); !lost.Recover || !slices.Equal(lost.Failed, []string{"c"}) || !v.Recover {
+			t.Errorf("c was lost: %v; an older report came: %v, recover %v", lost, v, v.Recover)
+		}
+		h.must("", lease.Recovered(lost))
+		time.Sleep(time.Second)
+		done := g.View()
+		if done.Recover || done.Number != lost.Number || done.Token != lost.Token {
+			t.Errorf("recovered: %v, recover %v", done, done.Recover)
+		}
+		if err := lease.Recovered(done); err == nil || !strings.Contains(err.Error(), "nothing") {
+			t.Errorf("nothing was to be recovered: %v", err)
+		}
+	})
+}
+
+func TestAConsistentGroupTooManyIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, consistently, "a")
+		in := make(chan string, 64)
+		for i := range 64 {
+			g, err := h.members["a"].ConsistentGroup(fmt.Sprint("g", i))
+			h.must("", err)
+			go g.TakePart(t.Context(), func(ctx context.Context, l *ConsistentLease) error {
+				in <- g.Name()
+				<-ctx.Done()
+				return nil
+			})
+		}
+		for range 64 {
+			<-in
+		}
+		g, err := h.members["a"].ConsistentGroup("one more")
+		h.must("", err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err = g.TakePart(ctx, func(context.Context, *ConsistentLease) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), "one more") || !strings.Contains(err.Error(), "64") {
+			t.Errorf("TakePart returned %v", err)
+		}
+		if v := g.View(); v.Cause.Why != why.TooMany {
+			t.Errorf("the group has %v", v)
+		}
+	})
 }

@@ -92,7 +92,7 @@
 //		for v := range l.Views(ctx) {
 //			if v.Recover {
 //				takeOver(v) // what belongs to nobody in v.Members
-//				l.Recovered()
+//				l.Recovered(v)
 //			}
 //		}
 //		return nil

@@ -346,7 +346,7 @@ func ExampleConsistentGroup() {
 		for v := range l.Views(ctx) {
 			fmt.Println(v)
 			if v.Recover { // this member is the manager: take over what belongs to nobody in v.Members
-				return l.Recovered()
+				return l.Recovered(v)
 			}
 		}
 		return nil

@@ -82,13 +82,12 @@ func run(ctx context.Context, c regent.Config, file string, keys int, every time
 		return err
 	}
 	return g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
-		since := g.View().Token // that of the view that took this member in, or later
-		fmt.Println("taken in:", g.View())
+		fmt.Println("taken in:", l.First())
 		var managing sync.WaitGroup
-		managing.Go(func() { manage(ctx, t, l) })
+		managing.Go(func() { manage(ctx, t, g, l) })
 		defer managing.Wait()
 		for wait(ctx, every) {
-			own, err := t.owned(ctx, since, c.Name)
+			own, err := t.owned(ctx, l.Token(), c.Name)
 			report(ctx, err)
 			for _, key := range own {
 				if ctx.Err() == nil {
@@ -100,14 +99,14 @@ func run(ctx context.Context, c regent.Config, file string, keys int, every time
 	})
 }
 
-// manage recovers what was lost, whenever this member is the fault manager.
-func manage(ctx context.Context, t *table, l *regent.ConsistentLease) {
+// manage recovers what was lost, whenever this member is the fault manager, and tries as long as there is no later view.
+func manage(ctx context.Context, t *table, g *regent.ConsistentGroup, l *regent.ConsistentLease) {
 	for v := range l.Views(ctx) {
-		for v.Recover && ctx.Err() == nil {
+		for now := v; now.Recover && now.Token == v.Token && now.Number == v.Number && ctx.Err() == nil; now = g.View() {
 			err := t.share(ctx, v)
 			if err == nil {
 				fmt.Println("shared out:", v)
-				err = l.Recovered()
+				err = l.Recovered(v)
 			}
 			if err == nil {
 				break

@@ -212,6 +212,17 @@ func (l *Lease) yielded() bool {
 	return l.isOver()
 }
 
+// First returns the change with which a membership of a consistent group began, or the oldest of those that are still known.
+func (l *Lease) First() *Change {
+	changes, _ := l.group.After(0)
+	for _, c := range changes {
+		if c.Tenure == l.number {
+			return c
+		}
+	}
+	return &Change{Group: l.group.Name, Leader: protocol.NoIdent, Term: l.Token()}
+}
+
 // Recovered tells the machine that what the manager of a consistent group had to recover by the view with that number is recovered.
 func (l *Lease) Recovered(term, vid uint64) error {
 	b := l.group.board

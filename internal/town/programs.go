@@ -135,7 +135,7 @@ func (s *server) takePart(ctx context.Context, p *program, g *regent.ConsistentG
 			if !v.Recover {
 				continue
 			}
-			if err := l.Recovered(); err == nil {
+			if err := l.Recovered(v); err == nil {
 				e := p.about(Recovered)
 				e.Text = strings.Join(append(slices.Clone(v.Failed), v.Unfinished...), " ")
 				s.say(e)
