@@ -62,9 +62,7 @@ func leadOnce[L leasehold](ctx context.Context, l L, f func(context.Context, L) 
 	defer func() { _ = l.Resign(context.WithoutCancel(ctx)) }()
 	defer cancel(nil)
 	err = f(within, l)
-	// A program that was stopped past its lease may find out, and return, before the member itself has run again: so the
-	// clock is asked, and not only whether the program was told.
-	return !resigned.Load() && !h.guarded(), err
+	return !resigned.Load() && mustStop(within, h), err
 }
 
 // Campaign waits until this program leads the group, and returns its lease. The lease renews itself until

@@ -64,6 +64,9 @@ func (m *Member) examine(ctx context.Context) error {
 		return err
 	case <-within.Done():
 	}
+	if ctx.Err() != nil {
+		return nil // nobody wants to know any more
+	}
 	m.SetHealth(errSlowHealth)
 	select {
 	case err := <-answer:

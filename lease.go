@@ -2,6 +2,7 @@ package regent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -93,6 +94,14 @@ func leadingContext(ctx context.Context, h holding) (context.Context, context.Ca
 	within, cancel := context.WithCancelCause(ctx)
 	h.onTold(func() { cancel(&DoneError{Group: h.group(), Cause: h.cause()}) })
 	return &leading{Context: within, held: h, cancel: cancel}, cancel
+}
+
+// mustStop says whether a leading function that has returned had to. A program that was stopped past its lease may find out, and
+// return, before the member itself has run again: so the clock is asked. The clock may have told it through its context,
+// and the lease have been renewed since: so the context is asked, too.
+func mustStop(within context.Context, h holding) bool {
+	var done *DoneError
+	return !h.guarded() || errors.As(context.Cause(within), &done)
 }
 
 // leading is the context of a leading function. Its Err asks the clock as well: a program that wakes up from a long

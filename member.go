@@ -47,6 +47,9 @@ type Member struct {
 	quit       context.CancelFunc
 	closing    sync.Once
 	closed     chan struct{}
+	// hurried is what came of it that somebody would not wait until the member had left in good order; nil if nobody was in a
+	// hurry.
+	hurried atomic.Pointer[error]
 }
 
 // Join makes this program a member of the council. It returns when the member takes part; if ctx ends before, the error
@@ -147,21 +150,28 @@ func (m *Member) Close() error { return m.Leave(context.Background()) }
 // Leave leaves the council in good order: programs that lead are asked to stop; when the last has, the member gives its
 // groups up, waits until what it promised to others is over, at most [Timing.LongestLease], and notes that it stopped
 // in good order, so that its next start need not wait. If ctx ends before, the member is gone all the same: leases of
-// programs that have not stopped run out, and the error says so.
+// programs that have not stopped run out, and the error says so, also to others who wait in Leave or Close. Once the member
+// is gone it does nothing.
 func (m *Member) Leave(ctx context.Context) error {
-	var err error
-	m.closing.Do(func() {
-		_ = m.loop.Close()
-		m.loop.Leave()
-		select {
-		case <-m.loop.Ended():
-		case <-ctx.Done():
-			err = fmt.Errorf("leave %s: %w: %s", m.config.Name, context.Cause(ctx), m.remaining())
+	if m.gone() {
+		<-m.closed
+		return nil
+	}
+	_ = m.loop.Close()
+	m.loop.Leave()
+	select {
+	case <-m.loop.Ended():
+	case <-ctx.Done():
+		if !m.gone() {
+			err := fmt.Errorf("leave %s: %w: %s", m.config.Name, context.Cause(ctx), m.remaining())
+			m.hurried.CompareAndSwap(nil, &err)
 		}
-		m.end()
-	})
-	<-m.closed
-	return err
+	}
+	m.closing.Do(m.end)
+	if p := m.hurried.Load(); p != nil {
+		return *p
+	}
+	return nil
 }
 
 // end ends the member, once.
@@ -199,7 +209,7 @@ func (m *Member) release() {
 // observe tells log and hook of changes, apart from the loop, so that neither can hold it up.
 func (m *Member) observe() {
 	var seen uint64
-	for {
+	for closed := false; ; {
 		changed := m.board.Changed()
 		changes, lost := m.board.After(seen)
 		seen += lost
@@ -216,10 +226,13 @@ func (m *Member) observe() {
 				m.config.OnChange(v)
 			}
 		}
+		if closed {
+			return
+		}
 		select {
 		case <-changed:
 		case <-m.loop.Ended():
-			return
+			closed = true // the last changes may not have been seen yet
 		}
 	}
 }

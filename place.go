@@ -87,14 +87,15 @@ func (e *hostedElection) watch(ctx context.Context) iter.Seq[View] {
 func watch[V any](ctx context.Context, m *Member, g *runtime.Group, first V, show func(c *runtime.Change, missed int) (v V, stale bool)) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		var seen uint64
+		now := first
 		if c := g.Latest(); c != nil {
 			seen = c.Number
-			first, _ = show(c, 0)
+			now, _ = show(c, 0)
 		}
-		if !yield(first) {
+		if !yield(now) {
 			return
 		}
-		for {
+		for closed := false; ; {
 			changed := g.Changed()
 			changes, missed := g.After(seen)
 			for _, c := range changes {
@@ -107,12 +108,15 @@ func watch[V any](ctx context.Context, m *Member, g *runtime.Group, first V, sho
 					return
 				}
 			}
+			if closed || ctx.Err() != nil {
+				return
+			}
 			select {
 			case <-changed:
 			case <-ctx.Done():
 				return
 			case <-m.loop.Ended():
-				return
+				closed = true // whoever is slow has not seen the last changes yet
 			}
 		}
 	}
