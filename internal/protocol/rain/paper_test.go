@@ -54,8 +54,7 @@ func (r *rig) dead() string {
 	return strings.Join(all, " ")
 }
 
-// Theorem 3.1: whatever the order in which the links of k nodes are lost, exactly the smallest of the rest leads, for exactly that set. E-R9:
-// in the end it has asked k(n-k-1) times, not k(n-k).
+// Theorem 3.1: whatever the order in which the links of k nodes are lost, exactly the smallest of the rest leads, for exactly that set.
 func TestTheSmallestOfTheRestLeads(t *testing.T) {
 	for seed := range uint64(200) {
 		n := 3 + int(seed%4)
