@@ -257,8 +257,10 @@ func (m *rainMember) Step(now protocol.Time, ev protocol.Event) protocol.Effects
 		m.events = append(m.events[:0], m.events[1:]...)
 	}
 	eff := m.Machine.Step(now, ev)
+	_, stopped := ev.(protocol.Stopped)
 	for i := range eff.Views {
-		if v := &eff.Views[i]; v.Domain == protocol.Consistent {
+		// A program that has just stopped is not there to be asked to.
+		if v := &eff.Views[i]; v.Domain == protocol.Consistent && !(stopped && v.Stop) {
 			m.program(now, v)
 		}
 	}
