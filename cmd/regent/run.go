@@ -91,7 +91,7 @@ func (f *runFlags) add(c *cobra.Command) {
 	s.DurationVar(&f.Wait, "wait", 0, "end with status 123 if this host does not lead within this time (default: wait for ever)")
 	s.StringVar(&f.elected, "on-elected", "", "a command to run when elected, before COMMAND is started")
 	s.StringVar(&f.lost, "on-lost", "", "a command to run when COMMAND is gone, whatever the reason ($REGENT_REASON: ended, resigned, unhealthy, lost)")
-	s.StringVar(&f.notify, "notify", "", "a command that is called as keepalived calls its notify script: GROUP, the group's name, MASTER, BACKUP, FAULT or STOP, and the priority")
+	s.StringVar(&f.notify, "notify", "", "a command that is called as keepalived calls its notify script: GROUP, the group's name, MASTER, BACKUP, FAULT, STOP, or MASTER_RX_LOWER_PRI when a member is back that may not know who leads; and the priority")
 	s.StringVar(&f.Hooks.Fifo, "notify-fifo", "", "a named pipe that gets the same as lines")
 	s.DurationVar(&f.hookTimeout, "hook-timeout", 10*time.Second, "how long each of these may take")
 	s.StringVar(&f.health, "health", "", "a command that fails when COMMAND is not well; then the group is given up")

@@ -173,6 +173,7 @@ func (a *Agent) run(ctx context.Context) error {
 	here, leave := context.WithCancel(ctx)
 	defer leave()
 	a.openGroups(here, m, &tasks)
+	tasks.Go(func() { a.reunions(here) })
 	<-ctx.Done()
 	return a.stop(m, s)
 }

@@ -31,6 +31,8 @@ type CampaignEvent struct {
 	// ValidFor is how long the program leads, in nanoseconds, counted from when the event is read. It allows for the
 	// delay that the configuration calls fast; who needs certainty asks alive, and counts from when it asked.
 	ValidFor time.Duration `json:"valid_for"`
+	// Back is of healed: the member that is back.
+	Back string `json:"back,omitempty"`
 	// Cause is of stop and over.
 	Cause *session.Cause `json:"cause,omitempty"`
 	Error string         `json:"error,omitempty"`
@@ -43,6 +45,8 @@ type streamVoice struct {
 	// out are events to write, later says that there is a later end to tell.
 	out   chan saying
 	later chan struct{}
+	// back has the name of a member that is back.
+	back chan string
 }
 
 type saying struct {
@@ -91,6 +95,13 @@ func (v *streamVoice) over(k *candidate, cause regent.Cause, err error) {
 	v.put("over", e)
 }
 
+func (v *streamVoice) healed(_ *candidate, member string) {
+	select {
+	case v.back <- member:
+	default:
+	}
+}
+
 func (v *streamVoice) renewed(*candidate) {
 	select {
 	case v.later <- struct{}{}:
@@ -126,7 +137,7 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		refuse(w, err)
 		return
 	}
-	v := &streamVoice{agent: a, key: rand.Text(), out: make(chan saying, 4), later: make(chan struct{}, 1)}
+	v := &streamVoice{agent: a, key: rand.Text(), out: make(chan saying, 4), later: make(chan struct{}, 1), back: make(chan string, 1)}
 	k := &candidate{group: group, program: body.Name, via: "http", voice: v, grace: body.Grace, heartbeat: body.Heartbeat}
 	if err := a.begin(k); err != nil {
 		refuse(w, err)
@@ -157,6 +168,12 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 			}
 		case <-v.later:
 			if s.say("until", v.about(k)) != nil {
+				return
+			}
+		case member := <-v.back:
+			e := v.about(k)
+			e.Back = member
+			if s.say("healed", e) != nil {
 				return
 			}
 		case <-q.Context().Done():

@@ -17,6 +17,8 @@ type voice interface {
 	leads(c *candidate)
 	stop(c *candidate, cause regent.Cause)
 	over(c *candidate, cause regent.Cause, err error)
+	// healed says that a member is back that was down or cut off.
+	healed(c *candidate, member string)
 	// renewed says that the lease ends later than the program was told: it is to ask the candidate, and tell it.
 	renewed(c *candidate)
 }

@@ -3,7 +3,7 @@
 //
 //	agent.go      the agent: from configuration to the end of everything
 //	candidate.go  one program that wants to lead one group, however it speaks
-//	herald.go     tells leading programs of later ends
+//	herald.go     tells leading programs of later ends; reunion.go: and of members that are back
 //	conn.go       programs on the unix socket (internal/session has the lines); voice.go: what they are told
 //	tree.go       what runners started, to be killed if they do not
 //	peer_*.go     who is at the other end, and whether it is dead

@@ -23,7 +23,7 @@ func streams() []route {
 			serve: (*Agent).serveGroupEvents},
 		{method: "POST", path: "/v1/groups/{group}/campaign", needs: writer, stream: true, in: CampaignOrder{},
 			out:  map[int]any{200: CampaignEvent{}, 400: Refusal{}, 409: Refusal{}, 413: Refusal{}, 503: Refusal{}},
-			says: "Campaign for as long as the answer is read: events \"waiting\", \"leads\", \"until\" many times a second, \"stop\", \"over\".", serve: (*Agent).serveCampaign},
+			says: "Campaign for as long as the answer is read: events \"waiting\", \"leads\", \"until\" many times a second, \"healed\" when a member is back that was down or cut off, \"stop\", \"over\".", serve: (*Agent).serveCampaign},
 		{method: "POST", path: "/v1/sessions/{id}/resign", needs: writer, out: map[int]any{200: Health{}, 400: Refusal{}, 404: Refusal{}},
 			says: "The program of a campaign over HTTP has stopped.", serve: (*Agent).serveSessionResign},
 		{method: "POST", path: "/v1/sessions/{id}/alive", needs: writer, out: map[int]any{200: CampaignEvent{}, 400: Refusal{}, 404: Refusal{}},

@@ -43,6 +43,7 @@ type silence struct{ led chan struct{} }
 func (v *silence) leads(*candidate)                     { close(v.led) }
 func (v *silence) stop(*candidate, regent.Cause)        {}
 func (v *silence) over(*candidate, regent.Cause, error) {}
+func (v *silence) healed(*candidate, string)            {}
 func (v *silence) renewed(c *candidate)                 { c.end() }
 func (v *silence) await(t *testing.T, what string, c *candidate) {
 	t.Helper()

@@ -107,6 +107,10 @@ func (v *socketVoice) over(k *candidate, cause regent.Cause, err error) {
 	v.conn.say(e)
 }
 
+func (v *socketVoice) healed(_ *candidate, member string) {
+	v.conn.say(&session.Event{Event: session.Healed, ID: v.id, Member: member})
+}
+
 func (v *socketVoice) renewed(*candidate) {
 	select {
 	case v.conn.renewed <- struct{}{}:

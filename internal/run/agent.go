@@ -38,6 +38,8 @@ type Lease interface {
 	// Done is closed when the program must stop; Cause says why.
 	Done() <-chan struct{}
 	Cause() string
+	// Healed has an element when a member of the council has come back that was down or cut off.
+	Healed() <-chan struct{}
 	// Stopped says that the tree is gone, and returns when the group was given up.
 	Stopped(ctx context.Context) error
 }

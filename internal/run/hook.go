@@ -21,7 +21,7 @@ type Hooks struct {
 	// the reason was.
 	Elected, Lost []string
 	// Notify is called as keepalived calls its notify script, with four arguments: GROUP, the name of the group, the
-	// state (MASTER, BACKUP, FAULT or STOP) and the priority of this member.
+	// state (MASTER, BACKUP, FAULT, STOP, or again MASTER as MASTER_RX_LOWER_PRI) and the priority of this member.
 	Notify []string
 	// Fifo gets the same as lines, if somebody reads it.
 	Fifo string
@@ -38,6 +38,9 @@ const (
 	hookBackup = "BACKUP" // it does not, and would
 	hookFault  = "FAULT"  // it cannot: too few members answer, or it is not fit
 	hookStop   = "STOP"   // the runner ends
+	// hookAgain says that this host still leads, and that a member which may not know is back. Keepalived says so when it
+	// hears from another master of lower priority after a split has healed: announce it again.
+	hookAgain = "MASTER_RX_LOWER_PRI"
 )
 
 // elected tells of a leadership that begins.

@@ -57,6 +57,7 @@ func (r *runner) lead(ctx context.Context, l Lease, t *tree.Tree) (ending, error
 		how.status = t.Status()
 	}
 	r.Log("stopped leading %s: %s", r.Group, how.cause)
+	r.again.wait() // what is told comes in order
 	r.Hooks.lost(env, r.Group, how.why)
 	return how, nil
 }
@@ -95,6 +96,8 @@ func (r *runner) follow(ctx context.Context, l Lease, t *tree.Tree, w *watcher) 
 	defer cancel()
 	for {
 		select {
+		case <-l.Healed():
+			r.again.tell(func() { r.Hooks.notify(r.hookEnv(l), r.Group, hookAgain) })
 		case <-t.Exited():
 			if w.isOver() { // it was killed by the watcher, or by the agent
 				return ending{why: lost, cause: "the lease was not renewed in time: " + l.Cause()}
@@ -204,6 +207,24 @@ func (w *watcher) end() {
 	w.once.Do(func() { close(w.quit) })
 	w.done.Wait()
 }
+
+// aside does things one at a time, while others go on.
+type aside struct {
+	busy atomic.Bool
+	done sync.WaitGroup
+}
+
+// tell does f, unless the last one is not done yet.
+func (a *aside) tell(f func()) {
+	if a.busy.CompareAndSwap(false, true) {
+		a.done.Go(func() {
+			defer a.busy.Store(false)
+			f()
+		})
+	}
+}
+
+func (a *aside) wait() { a.done.Wait() }
 
 // ends says whether a signal asks the runner to end. Others are for the program.
 func ends(s os.Signal) bool { return s == syscall.SIGTERM || s == os.Interrupt }

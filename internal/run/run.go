@@ -95,6 +95,8 @@ type runner struct {
 	nursery *tree.Nursery
 	agent   Agent
 	terms   Terms
+	// again tells hooks that this host still leads.
+	again aside
 	// since is when it began to wait; zero while it does not.
 	since time.Time
 	// accepted says that the agent let this runner lead before.

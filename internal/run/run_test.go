@@ -49,7 +49,7 @@ func (a *fakeAgent) Campaign(ctx context.Context, _ string, t tree.Ref, _, _ tim
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	}
-	l := &fakeLease{token: uint64(40 + len(a.refs)), done: make(chan struct{}), stopped: make(chan struct{}), ref: t, cause: "resigned a"}
+	l := &fakeLease{token: uint64(40 + len(a.refs)), done: make(chan struct{}), stopped: make(chan struct{}), healed: make(chan struct{}, 1), ref: t, cause: "resigned a"}
 	l.remaining.Store(int64(200 * time.Millisecond))
 	a.leases <- l
 	return l, nil
@@ -61,6 +61,7 @@ type fakeLease struct {
 	remaining atomic.Int64
 	done      chan struct{}
 	stopped   chan struct{}
+	healed    chan struct{}
 	cause     string
 	ref       tree.Ref
 	// left is who was left of the tree when it was said to have stopped.
@@ -71,6 +72,7 @@ type fakeLease struct {
 func (l *fakeLease) Token() uint64            { return l.token }
 func (l *fakeLease) Remaining() time.Duration { return time.Duration(l.remaining.Load()) }
 func (l *fakeLease) Done() <-chan struct{}    { return l.done }
+func (l *fakeLease) Healed() <-chan struct{}  { return l.healed }
 func (l *fakeLease) Cause() string            { return l.cause }
 func (l *fakeLease) Stopped(context.Context) error {
 	l.left, l.err = l.ref.Processes()
@@ -367,6 +369,17 @@ func TestHooksAreToldInOrder(t *testing.T) {
 	s.end(0)
 	want := "GROUP g BACKUP 7\nup\nGROUP g MASTER 7\nrun\ndown ended\nGROUP g BACKUP 7\nGROUP g STOP 7"
 	if got := s.file("log"); got != want {
+		t.Errorf("told:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestHooksAreToldAgainWhenAMemberIsBack(t *testing.T) {
+	s := play(t, newFake(1), `while ! test -e $D/again; do sleep 0.01; done`, func(o *Options) {
+		o.Hooks.Notify = []string{"sh", "-c", `echo $2 >>$D/log; if test $2 = MASTER_RX_LOWER_PRI; then touch $D/again; fi`}
+	})
+	s.lease().healed <- struct{}{}
+	s.end(0)
+	if got, want := s.file("log"), "BACKUP\nMASTER\nMASTER_RX_LOWER_PRI\nBACKUP\nSTOP"; got != want {
 		t.Errorf("told:\n%s\nwant:\n%s", got, want)
 	}
 }

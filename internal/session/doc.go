@@ -36,6 +36,7 @@
 //	{"event":"leads","id":1,"group":"billing","token":7,"until":81434567890,"remaining":198800000}
 //	{"event":"until","ids":[1],"until":81484567890,"remaining":198800000}
 //	{"event":"stop","id":1,"cause":{"why":"closed","member":"a"},"until":...,"remaining":...}
+//	{"event":"healed","id":1,"member":"c"}
 //	{"event":"over","id":1,"cause":{...}}
 //	{"event":"done","id":2}
 //	{"event":"edict","id":4,"stamp":"0.7.81000:0/1@500,1/1@900"}
@@ -49,6 +50,9 @@
 // a second, as the lease below is renewed. At stop the program must stop, and then say so with resign. Meanwhile the
 // lease goes on being renewed as long as it can be, for at most the grace that the program asked for (grace, in
 // campaign); then it runs out. After over the candidacy is over, and whoever wants to lead again campaigns again.
+//
+// healed says to who leads that a member is back that was down or cut off: who announces its leadership to others, by
+// addresses or names, may do so again.
 //
 // Once it is told to stop because renewals failed, a program has what is left until then, about the guard time.
 //

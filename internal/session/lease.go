@@ -25,8 +25,10 @@ type Lease struct {
 	ended atomic.Bool
 	// elected is closed when the program leads, told when it must stop, over when the candidacy is over.
 	elected, told, over chan struct{}
-	cause               atomic.Pointer[Cause]
-	refused             error // set before over is closed
+	// healed has an element when a member has come back since it was last looked at.
+	healed  chan struct{}
+	cause   atomic.Pointer[Cause]
+	refused error // set before over is closed
 
 	mu     sync.Mutex
 	onTold []func()
@@ -49,7 +51,7 @@ var ErrStopping = errors.New("the agent is stopping")
 
 // Campaign waits until this program leads.
 func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
-	l := &Lease{conn: c, group: o.Group, elected: make(chan struct{}), told: make(chan struct{}), over: make(chan struct{})}
+	l := &Lease{conn: c, group: o.Group, elected: make(chan struct{}), told: make(chan struct{}), over: make(chan struct{}), healed: make(chan struct{}, 1)}
 	r := &Request{Do: Campaign, Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree, Guard: o.Guard}
 	if err := c.begin(r, func(id uint64) { l.id, c.leases[id] = id, l }); err != nil {
 		c.forget(l)
@@ -100,6 +102,11 @@ func (l *Lease) take(e *Event) {
 	case Stop:
 		l.extend(e.Until)
 		l.tell(e.Cause)
+	case Healed:
+		select {
+		case l.healed <- struct{}{}:
+		default:
+		}
 	case Over, Failed:
 		if e.Event == Failed {
 			l.refused = failure(e)
@@ -172,6 +179,9 @@ func (l *Lease) Valid() bool { return l.Remaining() > 0 }
 func (l *Lease) Guarded() bool {
 	return l.cause.Load() == nil && l.Remaining() > l.conn.hello.Guard
 }
+
+// Healed has an element when a member has come back that was down or cut off.
+func (l *Lease) Healed() <-chan struct{} { return l.healed }
 
 // Told is closed when the program must stop.
 func (l *Lease) Told() <-chan struct{} { return l.told }

@@ -123,6 +123,7 @@ const (
 	Leads   = "leads"
 	Until   = "until"
 	Stop    = "stop"
+	Healed  = "healed"
 	Over    = "over"
 	Done    = "done"
 	Stamped = "edict"
@@ -138,6 +139,7 @@ type Event struct {
 	// IDs are the candidacies that an until is about.
 	IDs []uint64 `json:"ids,omitempty"`
 
+	// Member is also of healed: who is back.
 	// Version, Member, Priority, Now, Lease, Guard, Renew and RoundTrip are of hello.
 	Version int           `json:"version,omitempty"`
 	Member  string        `json:"member,omitempty"`

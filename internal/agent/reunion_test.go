@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/session"
+)
+
+func TestMembersAreBackOnceTheyWereMissed(t *testing.T) {
+	var r reunion
+	for i, c := range []struct {
+		b, c bool
+		want []string
+	}{{false, true, nil}, {true, true, nil}, {true, true, nil}, {true, false, nil}, {true, false, nil}, {true, true, []string{"c"}}, {true, true, nil}} {
+		got := r.back([]MemberInfo{{Name: "a", Self: true, Trusted: true}, {Name: "b", Trusted: c.b}, {Name: "c", Trusted: c.c}})
+		if !slices.Equal(got, c.want) {
+			t.Errorf("look %d: %v is back, want %v", i, got, c.want)
+		}
+	}
+}
+
+func TestLeadingProgramsAreToldOfAMemberThatIsBack(t *testing.T) {
+	h := open(t, 3, "timing: {lease: 1s}\n")
+	a, c := h.agents[0], h.agents[2]
+	stream := a.stream(t, "POST", "/v1/groups/over-http/campaign", "{}")
+	stream.await("leads", nil)
+	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusts := func() bool {
+		return slices.ContainsFunc(a.agent.Members(), func(m MemberInfo) bool { return m.Name == "c" && m.Trusted })
+	}
+	eventually(t, "a trusts c", trusts)
+	time.Sleep(2 * reunionEvery) // wall clock: the agent has to have seen that once
+	c.stop()
+	<-c.done
+	eventually(t, "a trusts c no more", func() bool { return !trusts() })
+	time.Sleep(2 * reunionEvery) // wall clock: and that
+	select {
+	case <-l.Healed():
+		t.Fatal("told that a member is back when it went")
+	default:
+	}
+	c.start(t)
+	select {
+	case <-l.Healed():
+	case <-time.After(20 * time.Second):
+		t.Fatal("not told that c is back")
+	}
+	if e := stream.await("healed", nil); e["back"] != "c" {
+		t.Errorf("healed: %v", e)
+	}
+}
