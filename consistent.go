@@ -89,7 +89,7 @@ func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(con
 	}()
 	defer cancel(nil)
 	err = f(within, lease)
-	return !lease.hosted.guarded(), err
+	return mustStop(within, &lease.hosted), err
 }
 
 // View returns what this member believes now. It does not wait.

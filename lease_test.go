@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
 )
 
 // A fakeLease is a leadership of which a test says whether its guard time has begun.
@@ -52,6 +54,46 @@ func TestFunctionThatWasToldHasLostThoughARenewalCame(t *testing.T) {
 			t.Errorf("leadership %d was not given up", i)
 		}
 	}
+}
+
+// The same in a consistent group.
+func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, consistently, three...)
+		m := h.members["a"]
+		delete(h.members, "a")
+		h.takePart(t.Context(), "shards")
+		h.members["a"] = m
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		g, err := m.ConsistentGroup("shards")
+		h.must("", err)
+		turns := 0
+		err = g.TakePart(ctx, func(ctx context.Context, l *ConsistentLease) error {
+			if turns++; turns == 2 {
+				return nil
+			}
+			release, renewed := make(chan struct{}), make(chan struct{})
+			_ = m.loop.Do(func(now protocol.Time) { // the loop stands still, and then takes a renewal
+				<-release
+				horizon := protocol.HorizonID(g.group.Latest().Tenure)
+				m.board.Horizon(now, protocol.Horizon{ID: horizon, Until: now.Add(time.Minute)})
+				close(renewed)
+				time.Sleep(time.Millisecond) // the function returns meanwhile
+			})
+			time.Sleep(l.Remaining() - LAN.Guard + time.Millisecond)
+			err := ctx.Err()
+			close(release)
+			<-renewed
+			if err == nil || !l.Valid() {
+				t.Errorf("the context says %v, and the lease is valid: %v", err, l.Valid())
+			}
+			return err
+		})
+		if err != nil || turns != 2 {
+			t.Errorf("got %v after %d turns", err, turns)
+		}
+	})
 }
 
 // Who leaves in a hurry does not wait for who leaves in good order.
