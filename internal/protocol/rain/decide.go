@@ -124,6 +124,15 @@ func (p *pending) broken(g *group, r protocol.Rank) {
 	}
 }
 
+// lives follows the word of a member that it lives in the pending view: it was taken in after all, and only its answer was lost with the
+// link. It is asked for it again.
+func (p *pending) lives(g *group, now protocol.Time, r protocol.Rank) {
+	if p.number == g.view.Number && p.late.Has(r) {
+		p.late.Remove(r)
+		g.repeat(now, r)
+	}
+}
+
 // issue installs a view of this member's own making and sends it to all.
 func (g *group) issue(now protocol.Time, v View, how string) {
 	if g.m.below != nil {

@@ -232,6 +232,9 @@ func (g *group) onState(now protocol.Time, from protocol.Rank, s *State) {
 	if s.View.Number != g.view.Number || s.View.Members != g.view.Members {
 		return
 	}
+	if s.Phase == Alive {
+		g.pending.lives(g, now, from)
+	}
 	if s.Reported == g.view.Number {
 		g.reported = s.Reported
 	}

@@ -298,3 +298,33 @@ func TestWhoeverIsLeftWithoutAManagerBeginsAnewWithIt(t *testing.T) {
 		t.Errorf("TestWhoeverIsLeft: %+v", v)
 	}
 }
+
+// A member that was taken in, and whose answer was lost with its link, is asked again; one that has died since is not told to live once more.
+func TestAnAnswerThatWasLostWithItsLinkIsAskedForAgain(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		r := newRig(t, 3, nil)
+		for i := range 2 {
+			r.both(i, 2, false)
+		}
+		r.run()
+		r.group(2).onStopped(r.now)
+		r.group(0).onRecovered(r.group(0).view.Number)
+		r.run()
+		for i := range 2 {
+			r.both(i, 2, true)
+		}
+		for r.group(2).phase != Alive {
+			r.deliver(0)
+		}
+		r.both(0, 2, false) // its answer is on the way
+		if dies {
+			r.group(2).onResign(r.now)
+			r.group(2).view = View{}
+		}
+		r.both(0, 2, true)
+		r.run()
+		if got := r.group(0).reported == r.group(0).view.Number; !got || (r.group(2).phase == Alive) == dies {
+			t.Errorf("TestAnAnswerThatWasLost: dies %v: reported %v, and it is %v", dies, got, r.group(2).phase)
+		}
+	}
+}
