@@ -7,17 +7,20 @@ import (
 )
 
 // OneChain is R-UNIQ: a number is that of one view, and each view that programs are told of was decided on top of the one that they were
-// told of before it.
+// told of before it; unless everybody that knew that one has lost its record since.
 type OneChain struct {
-	group protocol.Group
-	views map[rain.Number]*rain.View
-	last  *rain.View // that programs were told of
-	told  map[protocol.Ident]rain.Number
+	group  protocol.Group
+	views  map[rain.Number]*rain.View
+	last   *rain.View // that programs were told of
+	told   map[protocol.Ident]rain.Number
+	knows  map[protocol.Rank]rain.Number // the last view that each has
+	forgot protocol.Set                  // whose views are hearsay, and on no disk
 }
 
 // NewOneChain returns the checker of one group.
 func NewOneChain(g protocol.Group) *OneChain {
-	return &OneChain{group: g, views: make(map[rain.Number]*rain.View), told: make(map[protocol.Ident]rain.Number)}
+	return &OneChain{group: g, views: make(map[rain.Number]*rain.View), told: make(map[protocol.Ident]rain.Number),
+		knows: make(map[protocol.Rank]rain.Number)}
 }
 
 // Name returns R-UNIQ.
@@ -25,6 +28,13 @@ func (c *OneChain) Name() string { return "R-UNIQ" }
 
 // Observe follows what is installed and reported.
 func (c *OneChain) Observe(r *sim.Record) error {
+	switch {
+	case r.Ev == protocol.EvSpeak && r.Why == "recovered":
+		c.forgot.Add(r.Node)
+		c.forget(r.Node)
+	case r.Ev == sim.EvCrash && c.forgot.Has(r.Node):
+		c.forget(r.Node)
+	}
 	if r.Group != c.group {
 		return nil
 	}
@@ -39,10 +49,28 @@ func (c *OneChain) Observe(r *sim.Record) error {
 	return nil
 }
 
+// forget follows the loss of a record. If nobody is left who knows the last view, what follows cannot be on top of it.
+func (c *OneChain) forget(r protocol.Rank) {
+	delete(c.knows, r)
+	if c.last == nil {
+		return
+	}
+	for _, n := range c.knows {
+		if n.Compare(c.last.Number) >= 0 {
+			return
+		}
+	}
+	c.last = nil
+}
+
 func (c *OneChain) installed(r *sim.Record) error {
 	v, ok := r.Detail.(rain.View)
 	if !ok {
 		return Violatedf(c.Name(), r.T, "%v installs something that is no view", r.Node)
+	}
+	c.knows[r.Node] = v.Number
+	if r.Why != "heard" {
+		c.forgot.Remove(r.Node)
 	}
 	old := c.views[v.Number]
 	if old == nil {

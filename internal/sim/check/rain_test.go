@@ -81,6 +81,11 @@ var (
 		Unfinished: protocol.NewSet(4), Manager: 1}
 )
 
+// forgets adds that a member has lost its record.
+func forgets(s *saga, node protocol.Rank) *saga {
+	return s.add(node, protocol.Fact{Ev: protocol.EvSpeak, Why: "recovered"})
+}
+
 func TestOneChain(t *testing.T) {
 	base := func() *saga { return newSaga(t).install(0, viewAll, "decided").told(0, viewAll, time.Second) }
 	for name, c := range map[string]struct {
@@ -93,6 +98,8 @@ func TestOneChain(t *testing.T) {
 		"two views of one number":               {base().install(0, viewFour, "decided").install(1, viewRival, "decided"), "R-UNIQ"},
 		"not on top of the one reported before": {base().install(0, viewFour, "decided").told(0, viewFour, time.Second).install(1, viewBranch, "decided").told(1, viewBranch, time.Second), "R-UNIQ"},
 		"never installed":                       {base().told(0, viewFour, time.Second), "R-UNIQ"},
+		"after all that knew it forgot":         {forgets(base().install(0, viewFour, "decided").told(0, viewFour, time.Second), 0).install(1, viewBranch, "decided").told(1, viewBranch, time.Second), ""},
+		"after one that knew it forgot":         {forgets(base().install(0, viewFour, "decided").install(1, viewFour, "told").told(0, viewFour, time.Second), 0).install(2, viewBranch, "decided").told(2, viewBranch, time.Second), "R-UNIQ"},
 		"back to an older one":                  {base().install(0, viewFour, "decided").told(0, viewFour, time.Second).told(0, viewAll, time.Second), "R-UNIQ"},
 	} {
 		if got := c.s.judgedBy(NewOneChain(rainGroup)); got != c.want {
