@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -186,6 +187,9 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	}
 	c.Logger, c.OnChange, c.OnStart = a.log, a.board.change, a.joining.Store
 	m, err := regent.Join(ctx, c)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -132,6 +132,19 @@ func TestAgentRefusesToStartWithTheReason(t *testing.T) {
 	if err := run(alone(t, "{listen: \""+taken.Addr().String()+"\"}")); err == nil || !strings.Contains(err.Error(), "http.listen") || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("a port in use: %v", err)
 	}
+	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packets.Close()
+	busy := alone(t, "{}")
+	replace(t, busy.config, "bootstrap:", "bind: \""+packets.LocalAddr().String()+"\"\nbootstrap:")
+	if err := run(busy); err == nil || !strings.Contains(err.Error(), packets.LocalAddr().String()) || !strings.Contains(err.Error(), "in use: is another agent running?") {
+		t.Errorf("a port for packets in use: %v", err)
+	}
+	if _, err := os.Stat(busy.socket); err == nil {
+		t.Error("the socket of an agent that could not start is left behind")
+	}
 	first := alone(t, "{}")
 	first.begin(t)
 	second := alone(t, "{}")
