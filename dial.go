@@ -171,13 +171,27 @@ func (e *agentElection) watch(ctx context.Context) iter.Seq[View] {
 				more = yield(e.read(raw))
 				return more
 			})
-			if ctx.Err() != nil || e.client.isClosed() {
+			if !more || ctx.Err() != nil || e.client.isClosed() {
 				return
 			}
-			if more && errors.Is(err, session.ErrGone) {
-				more = yield(e.unknown())
+			more = yield(e.unknown())
+			if more && !errors.Is(err, session.ErrGone) {
+				e.pause(ctx, conn) // refused, perhaps because there are too many: not for ever
 			}
 		}
+	}
+}
+
+// refusedFor is how long a watch that the agent refused waits before it asks again.
+const refusedFor = time.Second
+
+// pause waits until asking again makes sense.
+func (e *agentElection) pause(ctx context.Context, conn *session.Conn) {
+	select {
+	case <-time.After(refusedFor):
+	case <-conn.Gone():
+	case <-ctx.Done():
+	case <-e.client.closed:
 	}
 }
 

@@ -217,10 +217,23 @@ func (t *hostedTenure) transfer(ctx context.Context, to string) (begun bool, err
 	case a.OK:
 		return true, nil
 	case !begun:
-		return false, errors.New("refused: no program campaigns for it there")
+		return false, refused(a.Why, to)
 	}
 	if now := t.member.council.name(a.Leader.Rank); now != "" {
 		return true, fmt.Errorf("%s leads instead", now)
 	}
 	return true, fmt.Errorf("given up, but %s has not taken it yet", to)
+}
+
+// refused explains why a handover was not even begun.
+func refused(why protocol.Refusal, to string) error {
+	switch why {
+	case protocol.ToItself:
+		return fmt.Errorf("refused: %s leads it already", to)
+	case protocol.MayNotLead:
+		return fmt.Errorf("refused: %s is a witness or an observer, and never leads", to)
+	case protocol.NoCandidate:
+		return errors.New("refused: no program campaigns for it there, or the member is not well")
+	}
+	return fmt.Errorf("refused: %v", why)
 }

@@ -106,6 +106,9 @@ func TestWitnessVotesAndNeverLeads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := l.Transfer(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "a is a witness") {
+			t.Errorf("handed over to the witness: %v", err)
+		}
 		if !l.Valid() {
 			t.Error("no lease")
 		}
