@@ -276,6 +276,10 @@ func (t *agentTenure) edict() (Edict, error) {
 	return fence.Of(e), nil
 }
 
+func (t *agentTenure) canTransfer(ctx context.Context, to string) error {
+	return t.client.explain(t.CanTransfer(ctx, to))
+}
+
 func (t *agentTenure) transfer(ctx context.Context, to string) (begun bool, err error) {
 	begun, err = t.Transfer(ctx, to)
 	return begun, t.client.explain(err)

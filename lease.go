@@ -80,6 +80,15 @@ func (l *Lease) Transfer(ctx context.Context, to string) error {
 	return nil
 }
 
+// CanTransfer says why a Transfer would be refused now, or nil. The program need not have stopped, and goes on leading: it is
+// for those that would rather know before they stop.
+func (l *Lease) CanTransfer(ctx context.Context, to string) error {
+	if err := l.tenure.canTransfer(ctx, to); err != nil {
+		return fmt.Errorf("transfer of %s to %s: %w", l.Group(), to, err)
+	}
+	return nil
+}
+
 // A DoneError is the cause of a leading function's context when the function must stop. Its Cause says why.
 type DoneError struct {
 	Group string

@@ -325,10 +325,16 @@ func TestTransferSaysWhatCameOfIt(t *testing.T) {
 		if err := l.Transfer(ctx, "a"); err == nil || !strings.Contains(err.Error(), "a leads it already") || !l.Valid() {
 			t.Errorf("to itself: got %v, valid %v", err, l.Valid())
 		}
+		if err := l.CanTransfer(ctx, "c"); err == nil || !strings.Contains(err.Error(), "no program campaigns") {
+			t.Errorf("asked first: %v", err)
+		}
 		next := make(chan *Lease, 1)
 		go func() { l, _ := h.members["c"].Group("g").Campaign(ctx); next <- l }()
 		go func() { _, _ = h.members["b"].Group("g").Campaign(ctx) }()
 		time.Sleep(time.Second)
+		if err := l.CanTransfer(ctx, "c"); err != nil || !l.Valid() || l.Cause() != (Cause{}) {
+			t.Errorf("asked first: %v, valid %v", err, l.Valid())
+		}
 		if err := l.Transfer(ctx, "c"); err != nil || l.Valid() {
 			t.Errorf("got %v, valid %v", err, l.Valid())
 		}

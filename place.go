@@ -54,6 +54,7 @@ type (
 		edict() (Edict, error)
 		// transfer says that the program has stopped, and hands the group over. It says whether that was begun.
 		transfer(ctx context.Context, to string) (begun bool, err error)
+		canTransfer(ctx context.Context, to string) error
 	}
 )
 
@@ -223,6 +224,18 @@ func (t *hostedTenure) transfer(ctx context.Context, to string) (begun bool, err
 		return true, fmt.Errorf("%s leads instead", now)
 	}
 	return true, fmt.Errorf("given up, but %s has not taken it yet", to)
+}
+
+func (t *hostedTenure) canTransfer(ctx context.Context, to string) error {
+	rank, ok := t.member.council.rank(to)
+	if !ok {
+		return fmt.Errorf("no member %q in the council", to)
+	}
+	a, err := t.lease.CanTransfer(ctx, rank)
+	if err == nil && !a.OK {
+		return refused(a.Why, to)
+	}
+	return t.member.explain(err)
 }
 
 // refused explains why a handover was not even begun.

@@ -16,8 +16,8 @@ func transferCommand() *cobra.Command {
 		Use:   "transfer GROUP MEMBER",
 		Short: "Hand a group over to another member",
 		Long: `Asks the program of this host that leads GROUP to stop, and hands the group over to
-MEMBER when it has. A program must be campaigning there: whether one is turns out only
-then, and if none is the group is given up, for anybody to lead.
+MEMBER when it has. A program must be campaigning there: if none is, this is refused, and
+the program here goes on.
 
 It returns when MEMBER leads. The exit status is 1 if the group was not handed over;
 the message says why.`,

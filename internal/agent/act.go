@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/why"
@@ -133,6 +134,9 @@ func (a *Agent) command(w http.ResponseWriter, q *http.Request, k *candidate, o 
 
 // order gives an order and waits for its outcome.
 func (a *Agent) order(ctx context.Context, k *candidate, o *order) error {
+	if err := awaitHeir(ctx, k, o.to); err != nil {
+		return conflict(err)
+	}
 	select {
 	case k.asked <- o:
 	case <-k.ended:
@@ -153,6 +157,36 @@ func (a *Agent) order(ctx context.Context, k *candidate, o *order) error {
 		}
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// heirLimit is how long a successor may be unknown here that has just begun to campaign, and heirPoll how often to look.
+const (
+	heirLimit = time.Second
+	heirPoll  = 20 * time.Millisecond
+)
+
+// awaitHeir says why a group cannot be handed over to a member, if one is named, before its program is asked to stop. After
+// that it would be too late.
+func awaitHeir(ctx context.Context, k *candidate, to string) error {
+	l := k.current()
+	if to == "" || l == nil {
+		return nil
+	}
+	for limit := time.After(heirLimit); ; {
+		err := l.CanTransfer(ctx, to)
+		if err == nil || errors.Is(err, regent.ErrNotLeader) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-limit:
+			return err
+		case <-time.After(heirPoll):
+		case <-k.ended:
+			return regent.ErrNotLeader
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 

@@ -327,8 +327,19 @@ func (c *conn) resign(r *session.Request, k *candidate) {
 
 // transfer takes the program's word that it has stopped, in favour of another member.
 func (c *conn) transfer(r *session.Request, k *candidate) {
-	if k.current() == nil {
+	l := k.current()
+	if l == nil {
 		c.fail(r, regent.ErrNotLeader)
+		return
+	}
+	if r.Ask {
+		ctx, cancel := context.WithTimeout(context.Background(), actLimit)
+		defer cancel()
+		if err := l.CanTransfer(ctx, r.To); err != nil {
+			c.fail(r, err)
+			return
+		}
+		c.say(&session.Event{Event: session.Done, ID: r.ID})
 		return
 	}
 	o := newOrder(regent.Cause{Why: why.Transferred, Member: r.To}, r.To)

@@ -152,6 +152,10 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 	if status, got := b.do(t, "POST", "/v1/groups/g/transfer", `{"to":"c"}`); status != 409 || !strings.Contains(got["error"].(string), "a leads it") {
 		t.Errorf("transfer at another agent: %d %v", status, got)
 	}
+	// Nobody campaigns at c, and so the program is not even asked to stop.
+	if status, got := a.do(t, "POST", "/v1/groups/g/transfer", `{"to":"c"}`); status != 409 || !strings.Contains(got["error"].(string), "no program campaigns") {
+		t.Errorf("transfer to where nobody campaigns: %d %v", status, got)
+	}
 	if !l.Guarded() {
 		t.Fatal("a refused order has changed something")
 	}

@@ -45,6 +45,8 @@ type (
 		Group Group
 		To    Rank
 		ID    uint64
+		// Ask only asks whether it would be begun: nothing changes.
+		Ask bool
 	}
 
 	// Find asks who leads the group, here or at any other member. Its Answer bears ID.

@@ -194,6 +194,16 @@ func (l *Lease) Transfer(ctx context.Context, to protocol.Rank) (a protocol.Answ
 	return a, l.yielded(), err
 }
 
+// CanTransfer asks whether a Transfer would be begun now.
+func (l *Lease) CanTransfer(ctx context.Context, to protocol.Rank) (protocol.Answer, error) {
+	if !l.Valid() {
+		return protocol.Answer{}, stamp.ErrNotLeader
+	}
+	return l.group.board.Ask(ctx, func(id uint64) protocol.Event {
+		return protocol.Transfer{Group: l.group.Name, To: to, ID: id, Ask: true}
+	})
+}
+
 // yielded takes back that the program has stopped, unless that was made use of: then it says so. It waits for the loop, because
 // the program goes on once it returns.
 func (l *Lease) yielded() bool {

@@ -23,7 +23,7 @@
 //	{"do":"resign","id":2,"of":1}                  the program of candidacy 1 has stopped, or never began
 //	{"do":"alive","id":3,"of":1}                   it is well; until when does it lead?
 //	{"do":"edict","id":4,"of":1}                   stamp an order
-//	{"do":"transfer","id":5,"of":1,"to":"b"}       it has stopped, and b shall lead
+//	{"do":"transfer","id":5,"of":1,"to":"b"}       it has stopped, and b shall lead; with "ask":true: would b be asked?
 //	{"do":"view","id":6,"group":"billing"}         who leads, as far as the agent knows?
 //	{"do":"verify","id":7,"group":"billing"}       who leads, proven?
 //	{"do":"watch","id":8,"group":"billing"}        the view, and every change of it

@@ -227,6 +227,15 @@ func (l *Lease) Transfer(ctx context.Context, to string) (begun bool, err error)
 	return e.Event != Failed || e.Begun, failure(&e)
 }
 
+// CanTransfer says why a Transfer would be refused now, or nil. Nothing changes.
+func (l *Lease) CanTransfer(ctx context.Context, to string) error {
+	e, err := l.conn.ask(ctx, &Request{Do: Transfer, Of: l.id, To: to, Ask: true})
+	if err != nil {
+		return err
+	}
+	return failure(&e)
+}
+
 // Alive says that the program is well, and returns for how much longer it leads, counted from the call.
 func (l *Lease) Alive(ctx context.Context) (time.Duration, error) {
 	e, err := l.conn.ask(ctx, &Request{Do: Alive, Of: l.id})

@@ -30,8 +30,9 @@ type Request struct {
 	// Of is the number of the candidacy or watch that the request is about.
 	Of    uint64 `json:"of,omitempty"`
 	Group string `json:"group,omitempty"`
-	// To is a member.
-	To string `json:"to,omitempty"`
+	// To is a member. Ask, of a transfer, only asks whether it would be begun.
+	To  string `json:"to,omitempty"`
+	Ask bool   `json:"ask,omitempty"`
 	// Name is what the program calls itself, for people.
 	Name string `json:"name,omitempty"`
 	// Heartbeat, if it is not zero, is how long the program may be silent.

@@ -53,6 +53,10 @@ func (m *Machine) onTransfer(now protocol.Time, ev protocol.Transfer) {
 		m.refuse(ev.ID, s, why)
 		return
 	}
+	if ev.Ask {
+		m.answer(ev.ID, s, true)
+		return
+	}
 	if ev.ID != 0 {
 		m.asks.transfers = append(m.asks.transfers, transfer{id: ev.ID, to: ev.To, group: ev.Group, until: protocol.Never})
 	}
