@@ -102,7 +102,9 @@ func NewHolder(cfg *Config, policy Policy, terms *Terms, grantor *Grantor, out *
 // are numbered on, for whoever reads the views knows nothing of incarnations.
 func (h *Holder) Reset(inc protocol.Inc, grantor *Grantor) {
 	h.me = protocol.Ident{Rank: h.cfg.Me, Inc: inc}
-	h.grantor, h.seq = grantor, 0
+	// No two incarnations number alike: an answer that the last one waited for must not be taken for one to this one, even
+	// if the layer below were to let it through.
+	h.grantor, h.seq = grantor, uint64(inc)<<32
 	h.voters = make([]voter, h.cfg.Members)
 	h.tenures = make(map[protocol.Group]*tenure)
 	h.releases = make(map[releaseKey]*release)

@@ -423,3 +423,27 @@ func TestLapsedVoterDoesNotCompleteAQuorum(t *testing.T) {
 		t.Errorf("leads with %v", l.Quorum)
 	}
 }
+
+// An answer that was on its way for longer than its asker lived is no answer to the next incarnation's question.
+func TestAnswerToAnEarlierIncarnationIsIgnored(t *testing.T) {
+	c := newCouncil(t, plain(3))
+	c.members[0].candidates["g"] = true
+	try := func() []letter { return c.do(0, func(h *half) { h.holder.Try(c.now, "g") }) }
+	var late []letter
+	for _, l := range try() {
+		if l.to != 0 {
+			late = append(late, c.deliver(l)...)
+		}
+	}
+	if len(late) != 2 {
+		t.Fatalf("%d answers, want 2", len(late))
+	}
+	c.restart(0, c.now)
+	try()
+	for _, l := range late {
+		c.deliver(l)
+	}
+	if l, ok := c.lease(0, "g"); ok {
+		t.Errorf("leads by answers to the incarnation before: %+v", l)
+	}
+}
