@@ -282,9 +282,16 @@ func (m *rainMember) program(now protocol.Time, v *protocol.View) {
 				return report
 			})
 		}
+		// It takes part again once it has stopped, not before: also if it was about to after the last time.
+		again := v.Cause.Code == protocol.Unhealthy
+		campaign := protocol.Campaign{Group: v.Group}
+		m.events = slices.DeleteFunc(m.events, func(e rainEvent) bool {
+			again = again || e.ev == campaign
+			return e.ev == campaign
+		})
 		at = m.say(at, protocol.Stopped{Group: v.Group})
-		if v.Cause.Code == protocol.Unhealthy {
-			m.say(at.Add(m.dice.Between(0, time.Second)), protocol.Campaign{Group: v.Group})
+		if again {
+			m.say(at.Add(m.dice.Between(0, time.Second)), campaign)
 		}
 	case v.Agreed != nil && v.Agreed.Recover:
 		if m.recover > 0 {
