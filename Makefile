@@ -40,9 +40,10 @@ check: vet lint modules ## every check that is not a test (the house rules are t
 PROCESSES := . ./cmd/... ./examples/... ./internal/agent/... ./internal/bench/... ./internal/demo/... ./internal/run/... ./internal/town/... ./internal/web/...
 
 # The tests come last, so that the output ends with the line of each package. Simulations are played whole without the race
-# detector, and cut short under it (internal/sim/race).
+# detector, and cut short under it (internal/sim/race). internal/tidy reads the source and runs nothing at the same time: once
+# will do.
 test: deps check mutants-quick simulations ## everything: deps, checks, a slice of the mutants, simulations, all tests under the race detector
-	$(GO) test -race -timeout 9m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PROCESSES))")
+	$(GO) test -race -timeout 9m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PROCESSES) ./internal/tidy)")
 	$(GO) test -race -timeout 9m -p 1 $(PROCESSES)
 
 simulations: ## the tests that simulate, whole
