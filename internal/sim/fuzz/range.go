@@ -124,7 +124,7 @@ func Range(ctx context.Context, p *suite.Protocol, o Options) (*Result, error) {
 }
 
 // rowsOf lists the rows that runs of p are counted for. A council of one has no links and nobody to change to, so nothing
-// is required of it.
+// is required of it; nor is a row that takes more members than there are.
 func rowsOf(p *suite.Protocol, members int) []Row {
 	names := slices.Clone(suite.Rows)
 	for _, own := range p.Rows {
@@ -134,7 +134,7 @@ func rowsOf(p *suite.Protocol, members int) []Row {
 	}
 	rows := make([]Row, len(names))
 	for i, name := range names {
-		rows[i] = Row{Name: name, Required: members > 1 && slices.Contains(p.Rows, name)}
+		rows[i] = Row{Name: name, Required: members >= max(2, p.Least[name]) && slices.Contains(p.Rows, name)}
 	}
 	return rows
 }

@@ -215,6 +215,17 @@ func TestNoRowIsRequiredOfACouncilOfOne(t *testing.T) {
 	}
 }
 
+func TestRowThatTakesMoreMembersIsNotRequiredOfFewer(t *testing.T) {
+	p := *rankProtocol(t)
+	p.Rows, p.Least = []string{"the moon fell"}, map[string]int{"the moon fell": 4}
+	for members, want := range map[int]bool{3: false, 4: true} {
+		r, err := fuzz.Range(context.Background(), &p, fuzz.Options{Members: members, First: 1, Last: fuzz.EnoughSeeds, For: fuzz.DefaultFor})
+		if err != nil || (r.Error() != nil) != want {
+			t.Errorf("%d members: %v, %v", members, err, r.Error())
+		}
+	}
+}
+
 func TestProgressAndCancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

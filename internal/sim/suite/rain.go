@@ -135,6 +135,7 @@ func rainProtocol(v rainVariant) *Protocol {
 			return min(2, n)
 		},
 		Rows:  v.rows,
+		Least: map[string]int{TwoLost: 4}, // when two of three are lost, nobody is left to agree with
 		Vary:  v.vary(),
 		Watch: watchRain,
 	}

@@ -55,6 +55,8 @@ type Protocol struct {
 	Core func(members int) int
 	// Rows are what a random run of many seeds must have covered.
 	Rows []string
+	// Least is how many members a row takes that a small council cannot cover.
+	Least map[string]int
 	// Watch, if not nil, makes an observer that covers rows of the protocol's own; they must be listed in Rows.
 	Watch func(t check.Truth, hit func(row string)) sim.Observer
 }
