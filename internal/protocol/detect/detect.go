@@ -17,6 +17,8 @@
 //     ends the round, as in package stable.
 //   - A member that was dropped and comes back starts a new round, as the paper has it. So the leader changes when members
 //     restart: for a leader that stays use package stable.
+//
+// From any state whatever the machines converge, as those of package stable do.
 package detect
 
 import (
@@ -154,7 +156,10 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	case protocol.Start:
 		m.startRound(now, 0, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})
 	case *protocol.Receive:
+		m.repair(now)
 		m.onReceive(now, ev)
+	default:
+		m.repair(now)
 	}
 	switch {
 	case now >= m.nextOK:
@@ -164,6 +169,23 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		m.onSilence(now)
 	}
 	return protocol.Effects{Views: m.views, Send: m.send, Wake: min(m.nextOK, m.deadline), Facts: m.facts}
+}
+
+// repair makes sense of a state that makes none, as in package stable. No run of the machine leads to one.
+func (m *Machine) repair(now protocol.Time) {
+	if m.round > MaxRound {
+		m.round = 0
+	}
+	if m.leaderOf(m.round) != m.config.Self {
+		m.nextOK, m.deadline = protocol.Never, min(m.deadline, now.Add(m.timing.first+1))
+		return
+	}
+	m.nextOK, m.deadline = min(m.nextOK, now.Add(m.timing.period)), protocol.Never
+	for r := range m.acks {
+		m.acks[r] = min(m.acks[r], now)
+	}
+	trust := m.trust.Intersect(protocol.Everyone(m.config.Members)).With(m.config.Self)
+	m.publish(trust, protocol.Cause{Peer: protocol.Nobody})
 }
 
 // onReceive takes a message that is not too old, of a member in the newest incarnation that is known.

@@ -15,7 +15,8 @@
 //     never hear of each other again.
 //   - Incarnations tell a restarted member from its earlier life; Beats are numbered.
 //
-// Unfit changes nothing here, as in package rank.
+// From any timers, leaders and suspicions the machines converge; not from any numbers of Beats, which are believed for as
+// long as their sender lives. Unfit changes nothing here, as in package rank.
 package ring
 
 import (
@@ -126,6 +127,8 @@ func New(c Config) (*Machine, error) {
 // Step takes one event. Events other than Start, Tick and Beat change nothing.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	m.send, m.views, m.facts = m.send[:0], m.views[:0], m.facts[:0]
+	// Nothing that is waited for is further away than when the wait began, whatever a clock that jumped made of it.
+	m.nextAt, m.check = min(m.nextAt, now.Add(m.config.Period)), min(m.check, now.Add(4*m.config.Timeout))
 	switch ev := ev.(type) {
 	case protocol.Start:
 		for r := range m.peers {
@@ -200,6 +203,7 @@ func (m *Machine) watch(now protocol.Time) {
 			if p.suspected {
 				continue
 			}
+			p.heard = min(p.heard, now)
 			if due := p.heard.Add(m.patience(p)); now < due {
 				m.check = min(m.check, due)
 				break
@@ -215,6 +219,7 @@ func (m *Machine) watch(now protocol.Time) {
 			m.elect(cause)
 		}
 	}
+	m.elect(protocol.Cause{Peer: protocol.Nobody})
 }
 
 // after returns the rank that is so many steps further in the ring.
