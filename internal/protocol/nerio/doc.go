@@ -49,4 +49,8 @@
 // A member with a record says Recover too, under its new incarnation, while it waits. Nobody needs the answer, but a
 // peer that has heard a later incarnation, or the same one from another start, says Stale: so a restored backup is found
 // out before it grants.
+//
+// A member that leaves while it still waits after its start writes no clean-stop note, though it has granted nothing itself:
+// what the incarnation before it granted may stand, and the next start would believe the note (PROTOCOLS §1.3 does not say
+// so). Package lease numbers the requests of each incarnation apart, so that an answer names whose question it was.
 package nerio
