@@ -3,6 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,6 +86,9 @@ func TestClientWatchesAndTransfers(t *testing.T) {
 	if err := l.Transfer(patience(t), "b"); err == nil || !l.Valid() {
 		t.Errorf("handed over to a member where nobody campaigns: %v, valid %v", err, l.Valid())
 	}
+	if err := l.CanTransfer(patience(t), "b"); err == nil || !strings.Contains(err.Error(), "no program campaigns") {
+		t.Errorf("asked whether it could be: %v", err)
+	}
 	if err := l.Transfer(patience(t), "z"); err == nil || !l.Valid() {
 		t.Errorf("handed over to nobody: %v", err)
 	}
@@ -108,7 +114,13 @@ func TestClientWatchesAndTransfers(t *testing.T) {
 			break
 		}
 	}
-	eventually(t, "b campaigns", func() bool { return l.Transfer(patience(t), "b") == nil })
+	eventually(t, "b campaigns", func() bool { return l.CanTransfer(patience(t), "b") == nil })
+	if !l.Valid() || l.Cause() != (regent.Cause{}) {
+		t.Error("a question has ended the leadership")
+	}
+	if err := l.Transfer(patience(t), "b"); err != nil {
+		t.Error(err)
+	}
 	m := <-got
 	if m.Token() <= l.Token() || l.Valid() {
 		t.Errorf("tokens %d, %d; old lease valid %v", l.Token(), m.Token(), l.Valid())
@@ -158,5 +170,38 @@ func TestClientIsToldWhenItsAgentStopsAndGoesOnWhenItIsBack(t *testing.T) {
 	<-turns
 	if err := <-over; !errors.Is(err, context.Canceled) {
 		t.Errorf("lead returned %v", err)
+	}
+}
+
+// A watch that the agent refuses says that nothing is known, and asks again later.
+func TestWatchThatIsRefusedGoesOnWhenThereIsRoom(t *testing.T) {
+	h := open(t, 1, "")
+	client := h.agents[0].dialled(t)
+	if _, err := client.Group("g").Campaign(patience(t)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(patience(t))
+	defer cancel()
+	var watching sync.WaitGroup
+	for i := range maxWatches {
+		watching.Add(1)
+		go func() {
+			first := sync.OnceFunc(watching.Done)
+			for range client.Group(fmt.Sprint(i)).Watch(ctx) {
+				first()
+			}
+		}()
+	}
+	watching.Wait()
+	var seen []string
+	for v := range client.Group("g").Watch(patience(t)) {
+		seen = append(seen, v.Leader)
+		cancel() // makes room
+		if v.Leader == "a" {
+			break
+		}
+	}
+	if len(seen) < 2 || seen[0] != "" {
+		t.Errorf("it saw %q, want that nobody is known first, and then a", seen)
 	}
 }
