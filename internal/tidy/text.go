@@ -57,7 +57,7 @@ func ExportedNames(p *Package, limit int) []Problem {
 var machinePath = regexp.MustCompile(`(^|[^\w.~/-])(/(work|ro` + `ot|ho` + `me/\w+)/[\w.]|/tmp/ba` + `sh_jobs)`)
 
 // likelyPaths are in every line that machinePath finds, and much quicker to look for.
-var likelyPaths = [][]byte{[]byte("/work/"), []byte("/ro" + "ot/"), []byte("/ho" + "me/"), []byte("/tmp/ba" + "sh")}
+var likelyPaths = [][]byte{[]byte("/wo" + "rk/"), []byte("/ro" + "ot/"), []byte("/ho" + "me/"), []byte("/tmp/ba" + "sh")}
 
 // MachinePaths reports lines of a file that name a place on somebody's machine.
 func MachinePaths(name string, content []byte) []Problem {
