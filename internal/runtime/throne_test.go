@@ -1,0 +1,186 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/stamp"
+)
+
+const (
+	toyGuard = 10 * time.Millisecond
+	toyLease = 100 * time.Millisecond
+)
+
+// throne is a toy authority with one horizon. It gives every group to its candidate, at once unless it is told to wait,
+// and renews every 30 ms unless it is told not to.
+type throne struct {
+	out      protocol.Effects
+	until    protocol.Time
+	renew    protocol.Time
+	tenure   uint64
+	groups   map[protocol.Group]*toyGroup
+	held     bool // give nothing
+	silent   bool // renew nothing
+	mute     bool // begin no transfer, and do not answer either
+	closed   bool
+	transfer protocol.Transfer
+	renamed  protocol.Time // that it was made with
+	events   []string
+}
+
+type toyGroup struct {
+	candidate, stop bool
+	tenure, term    uint64
+}
+
+func (m *throne) view(g protocol.Group, why protocol.CauseCode) {
+	s := m.groups[g]
+	v := protocol.View{Group: g, Domain: protocol.Quorum, Leader: protocol.NoIdent, Term: s.term, Until: protocol.Never,
+		Cause: protocol.Cause{Code: why, Peer: protocol.Nobody}}
+	if s.tenure != 0 {
+		v.Leader, v.Tenure, v.Stop, v.Horizon = protocol.Ident{Rank: 0, Inc: 1}, s.tenure, s.stop, 1
+		v.Quorum = stamp.Quorum{{Voter: 0, Inc: 1, Clock: int64(s.tenure)}}
+	}
+	m.out.Views = append(m.out.Views, v)
+}
+
+func (m *throne) at(g protocol.Group) *toyGroup {
+	s := m.groups[g]
+	if s == nil {
+		s = &toyGroup{}
+		m.groups[g] = s
+	}
+	return s
+}
+
+func (m *throne) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+	m.out = protocol.Effects{Views: m.out.Views[:0]}
+	if _, ok := ev.(protocol.Tick); !ok {
+		m.events = append(m.events, fmt.Sprintf("%T%v", ev, ev))
+	}
+	m.expire(now)
+	switch ev := ev.(type) {
+	case protocol.Campaign:
+		m.at(ev.Group).candidate = true
+	case protocol.Resign:
+		if s := m.at(ev.Group); s.tenure != 0 {
+			s.stop = true
+			m.view(ev.Group, protocol.Resigned)
+		}
+		m.at(ev.Group).candidate = false
+	case protocol.Transfer:
+		if m.mute {
+			break
+		}
+		m.transfer = ev
+		m.at(ev.Group).stop = true
+		m.view(ev.Group, protocol.Transferred)
+	case protocol.Stopped:
+		if s := m.at(ev.Group); s.tenure != 0 && s.stop {
+			s.tenure, s.stop, s.candidate = 0, false, false
+			m.view(ev.Group, protocol.Resigned)
+			if id := m.transfer.ID; id != 0 {
+				m.out.Answers = append(m.out.Answers, protocol.Answer{ID: id, Group: ev.Group, OK: true, Leader: protocol.Ident{Rank: m.transfer.To}})
+			}
+		}
+	case protocol.Close:
+		m.closed = true
+	}
+	m.give(now)
+	if !m.silent && now >= m.renew {
+		m.until, m.renew = now.Add(toyLease), now.Add(30*time.Millisecond)
+		m.out.Horizons = append(m.out.Horizons[:0], protocol.Horizon{ID: 1, Until: m.until})
+	}
+	m.out.Wake = min(m.renew, m.until)
+	if m.silent {
+		if m.out.Wake = m.until; now >= m.until {
+			m.out.Wake = protocol.Never
+		}
+	}
+	return m.out
+}
+
+func (m *throne) expire(now protocol.Time) {
+	for g, s := range m.groups {
+		if s.tenure != 0 && now >= m.until {
+			s.tenure, s.stop = 0, false
+			m.view(g, protocol.LeaseExpired)
+		}
+	}
+}
+
+func (m *throne) give(now protocol.Time) {
+	for g, s := range m.groups {
+		if !m.held && s.candidate && s.tenure == 0 && (m.until > now || !m.silent) {
+			m.tenure++
+			s.tenure, s.term = m.tenure, s.term+1
+			m.view(g, protocol.Elected)
+		}
+	}
+}
+
+func (m *throne) Closed() bool {
+	for _, s := range m.groups {
+		if s.tenure != 0 {
+			return false
+		}
+	}
+	return m.closed
+}
+
+// reign starts a loop with a board around a throne.
+func reign(t *testing.T) (*throne, *Board, *Loop) {
+	t.Helper()
+	return reignWith(t, func(*Options) {})
+}
+
+func reignWith(t *testing.T, change func(*Options)) (*throne, *Board, *Loop) {
+	t.Helper()
+	c := clock.Package()
+	m := &throne{groups: make(map[protocol.Group]*toyGroup)}
+	b := NewBoard(BoardOptions{Guard: toyGuard, Clock: c.Now, Late: c.Late})
+	j := &journal{now: c.Now, wake: protocol.Never}
+	o := Options{Name: "a", Rho: protocol.DefaultRho, Clock: c.Now,
+		Port: j, Waiter: NewChanWaiter(), Log: slog.New(slog.DiscardHandler)}
+	change(&o)
+	l := NewLoop(o)
+	at, err := l.Add(Council, "the council", m, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Bind(at)
+	go l.Run(context.Background())
+	t.Cleanup(func() { l.Stop(); <-l.Ended() })
+	return m, b, l
+}
+
+// change does something to the throne, on the loop, and makes it act on it.
+func change(l *Loop, f func()) {
+	_ = l.Do(func(protocol.Time) { f(); l.instances[Council].Post(protocol.Tick{}) })
+	synctest.Wait()
+}
+
+func lead(t *testing.T, g *Group) *Lease {
+	t.Helper()
+	l, err := g.Campaign(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
