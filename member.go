@@ -183,7 +183,7 @@ func (m *Member) end() {
 // remaining says what a member that could not leave in good order leaves behind.
 func (m *Member) remaining() string {
 	if n := m.board.Leading(); n > 0 {
-		return fmt.Sprintf("programs that lead %d groups have not stopped: their leases run out", n)
+		return fmt.Sprintf("programs have not stopped in %d of its groups: their leases run out", n)
 	}
 	return "what it promised to others is not over: its next start has to wait"
 }

@@ -121,7 +121,7 @@ func (s *condition) print(c *cobra.Command) {
 	}
 	fmt.Fprintf(out, "member %s %s; up for %s, incarnation %d, %s\n", p.bold(s.Member), state, ago(s.Started), s.Incarnation, or(s.Version))
 	t := &s.Timing
-	fmt.Fprintf(out, "leads %d groups for %d programs; lease %v, renewed every %v, told %v before its end\n", s.Leading, s.Sessions, t.Lease, t.Renew, t.Guard)
+	fmt.Fprintf(out, "leads %s for %s; lease %v, renewed every %v, told %v before its end\n", count(s.Leading, "group"), count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
 	scheduling := "an ordinary thread: a busy host delays it (needs CAP_SYS_NICE)"
 	if s.Realtime {
 		scheduling = "a real-time thread"

@@ -18,7 +18,7 @@ func replaySeeds() uint64 {
 	if race.Enabled {
 		return 1
 	}
-	return 3
+	return 2
 }
 
 // errDiffers says that two runs of one seed are not the same.
