@@ -54,7 +54,9 @@ func (c *command) run(t *town.Town, m *model) (string, error) {
 		return "", fmt.Errorf("%q: no such command: say crash, start, pause, resume, cut, slow, heal, transfer or resign and a member, or quit", c.verb)
 	}
 	if c.member == "leader" {
-		c.member = m.leader()
+		if c.member = m.leader(); c.member == "" {
+			return "", fmt.Errorf("%s leader: nobody leads %s now: name a member, or try again when one leads", c.verb, m.elections[0].name)
+		}
 	}
 	if !slices.Contains(t.Names, c.member) {
 		return "", fmt.Errorf("%s %q: no such member: there are %s, and leader", c.verb, c.member, strings.Join(t.Names, ", "))

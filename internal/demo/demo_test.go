@@ -173,6 +173,23 @@ func TestTheCauseIsWhyAProgramWasAskedToStop(t *testing.T) {
 	}
 }
 
+func TestAManagerThatHasNothingToRecoverSaysSo(t *testing.T) {
+	m := newModel([]string{"a"}, Groups...)
+	for text, want := range map[string]string{"": "a is the fault manager, and found nothing to recover", "b c": "a recovered what b c left behind"} {
+		if news := m.take(&town.Event{Member: "a", What: town.Recovered, Group: "shards", Text: text}, plain); !strings.Contains(news, want) {
+			t.Errorf("with %q lost the news are %q", text, news)
+		}
+	}
+}
+
+func TestTheLeaderCannotBeBrokenWhileThereIsNone(t *testing.T) {
+	m := newModel([]string{"a"}, Groups...)
+	c := parse("crash leader")
+	if _, err := c.run(&town.Town{}, m); err == nil || !strings.Contains(err.Error(), "crash leader: nobody leads billing now") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestLocalLeadersStandBesideAQuorumGroupAndAreNotItsLeader(t *testing.T) {
 	m := newModel([]string{"a", "b"}, town.Named{Name: "g", Mode: town.Quorum, Beside: true})
 	m.take(&town.Event{Member: "a", What: town.Leads, Group: "g", Local: true, Support: []string{"a", "b"}, At: 10}, plain)

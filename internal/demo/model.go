@@ -161,7 +161,7 @@ func (m *model) take(e *town.Event, since func(int64) time.Duration) string {
 	case town.Said:
 		m.said(r, e, at)
 	case town.Recovered:
-		entry.Text, entry.Tone, entry.Group = fmt.Sprintf("%s recovered what %s left behind", e.Member, e.Text), "good", e.Group
+		entry.Text, entry.Tone, entry.Group = recovered(e), "good", e.Group
 	case town.Failed:
 		r.failed = e.Text
 		entry.Text, entry.Tone = e.Member+": "+e.Text, "bad"
@@ -175,6 +175,15 @@ func (m *model) take(e *town.Event, since func(int64) time.Duration) string {
 		return ""
 	}
 	return m.note(entry)
+}
+
+// recovered says whom a fault manager has recovered. The first view of a group asks for it as well, and so does one of a manager
+// that takes over from another, though nobody may be lost.
+func recovered(e *town.Event) string {
+	if e.Text == "" {
+		return e.Member + " is the fault manager, and found nothing to recover"
+	}
+	return fmt.Sprintf("%s recovered what %s left behind", e.Member, e.Text)
 }
 
 // elect notes what happened in a group.
