@@ -14,7 +14,13 @@ for platform in "$@"; do
 	CGO_ENABLED=0 GOOS=$os GOARCH=$arch "$GO" build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o "$dir/$name/regent$ext" ./cmd/regent
 	cp LICENSE README.md CHANGELOG.md "$dir/$name/"
 	mkdir "$dir/$name/packaging"
-	cp packaging/regent.service packaging/regent-run.service.example "$dir/$name/packaging/"
+	for unit in regent.service regent-run.service.example; do
+		sed 's|@bindir@|/usr/local/bin|g' "packaging/$unit" >"$dir/$name/packaging/$unit"
+		if grep -n '@' "$dir/$name/packaging/$unit"; then
+			echo "packaging/$unit: the line above still has a place to fill in" >&2
+			exit 1
+		fi
+	done
 	tar -C "$dir" --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -c "$name" | gzip -n >"dist/$name.tar.gz"
 	rm -rf "$dir"
 	echo "dist/$name.tar.gz"
