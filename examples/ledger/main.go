@@ -12,7 +12,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	_ "modernc.org/sqlite"
@@ -36,7 +38,9 @@ func main() {
 }
 
 func run(name, council, dir, file string, think time.Duration) error {
-	ctx := context.Background()
+	// The first signal asks to stop: the function that leads returns, and another process takes over at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
 	if err != nil {
 		return err
@@ -64,8 +68,8 @@ func run(name, council, dir, file string, think time.Duration) error {
 	if err != nil {
 		return err
 	}
-	defer m.Leave(ctx)
-	return m.Group("ledger").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+	defer m.Leave(context.Background())
+	err = m.Group("ledger").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
 		for ctx.Err() == nil {
 			stamp, err := l.Edict() // now the program may write ...
 			if err != nil {
@@ -85,6 +89,10 @@ func run(name, council, dir, file string, think time.Duration) error {
 		}
 		return nil
 	})
+	if ctx.Err() != nil {
+		return nil // we were asked to stop
+	}
+	return err
 }
 
 // write adds an entry, if its stamp is not older than what was written before. Mark and entry are one transaction.

@@ -46,7 +46,7 @@ func TestWriteOfALeaderThatWasStoppedIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "db")
 	lines := make(chan string, 1000)
-	programs := make(map[string]*os.Process)
+	programs := make(map[string]*exec.Cmd)
 	for _, name := range names {
 		cmd := exec.Command(os.Args[0], "-name", name, "-council", strings.Join(council, ","), "-dir", filepath.Join(dir, name), "-db", file)
 		cmd.Env = append(os.Environ(), "LEDGER_TEST_PROGRAM=1")
@@ -58,7 +58,7 @@ func TestWriteOfALeaderThatWasStoppedIsRefused(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		programs[name] = cmd.Process
+		programs[name] = cmd
 		go func() {
 			for in := bufio.NewScanner(out); in.Scan(); {
 				lines <- in.Text()
@@ -88,11 +88,11 @@ func TestWriteOfALeaderThatWasStoppedIsRefused(t *testing.T) {
 		if old == "" {
 			t.Fatal("nobody writes")
 		}
-		if err := programs[old].Signal(syscall.SIGSTOP); err != nil {
+		if err := programs[old].Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
 		other := next(5*time.Second, func(l string) bool { return wrote(l) && !strings.HasPrefix(l, old+":") })
-		if err := programs[old].Signal(syscall.SIGCONT); err != nil {
+		if err := programs[old].Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
 		if other == "" {
@@ -100,6 +100,12 @@ func TestWriteOfALeaderThatWasStoppedIsRefused(t *testing.T) {
 		}
 		if next(2*time.Second, func(l string) bool { return strings.HasPrefix(l, old+": refused") }) != "" {
 			checkOrder(t, file)
+			if err := programs[old].Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := programs[old].Wait(); err != nil {
+				t.Errorf("%s was asked to stop, and ended with %v", old, err)
+			}
 			return
 		}
 	}
