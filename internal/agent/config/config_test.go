@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -201,9 +202,26 @@ func TestDraftIsReadAsItWasMeant(t *testing.T) {
 	}
 }
 
-func TestLoadNamesTheFileThatIsNotThere(t *testing.T) {
-	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "regent init") {
-		t.Errorf("got %v", err)
+func TestLoadSaysWhyAFileCannotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Load(filepath.Join(dir, "none.yaml")); err == nil || !strings.Contains(err.Error(), "regent init") {
+		t.Errorf("no file: %v", err)
+	}
+	if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "name the file in it, such as "+filepath.Join(dir, "regent.yaml")) {
+		t.Errorf("a directory: %v", err)
+	}
+	// Whoever runs the tests may read everything, so there is no file to try this with.
+	denied := &fs.PathError{Op: "open", Path: "x.yaml", Err: fs.ErrPermission}
+	if err := unreadable("x.yaml", denied); !strings.Contains(err.Error(), "x.yaml: permission denied: be root, or let this user read it") {
+		t.Errorf("a file of somebody else: %v", err)
+	}
+}
+
+func TestMessagesNameAFileThatIsEmpty(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "---\n"} {
+		if _, err := parse(text); err == nil || !strings.HasPrefix(err.Error(), "regent.yaml: council is empty") {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

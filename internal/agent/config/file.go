@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -186,13 +188,32 @@ var defaultLimits = Limits{Connections: 1024, Streams: 512, Candidates: 1024, Gr
 func Load(path string) (*File, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("config: %w: write one with 'regent init'", err)
+		return nil, unreadable(path, err)
 	}
 	f, err := Parse(path, data)
 	if err != nil {
 		return nil, err
 	}
 	return f, f.Check()
+}
+
+// unreadable says why a file cannot be read, and what to do.
+func unreadable(path string, err error) error {
+	do := "look at its disk"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		do = "write one with 'regent init'"
+	case errors.Is(err, fs.ErrPermission):
+		do = "be root, or let this user read it and the directories above it"
+	case isDir(path):
+		do = "name the file in it, such as " + filepath.Join(path, filepath.Base(DefaultConfig))
+	}
+	return fmt.Errorf("config: %w: %s", err, do)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // maxFile is far above what a council of a thousand members needs.
@@ -206,10 +227,11 @@ func Parse(path string, data []byte) (*File, error) {
 	if err := strict(path, data); err != nil {
 		return nil, err
 	}
-	f := &File{path: path}
+	f := &File{}
 	if err := yaml.Unmarshal(data, f); err != nil {
 		return nil, syntax(path, err)
 	}
+	f.path = path // not before: an empty document makes the whole file a zero one
 	f.defaults()
 	return f, nil
 }
