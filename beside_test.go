@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +109,44 @@ func TestLocalGroupAndLocalSideOfAGroupAreApart(t *testing.T) {
 		defer cancel()
 		if _, err := g.Campaign(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A member that crashed and is back hears of no leader for as long as it does not vote. That is not the same as none.
+func TestMemberThatIsBackOffersNoLocalLeaderBesideTheRealOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
+		quorum, err := h.members["a"].Group("g").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := h.members["c"]
+		time.Sleep(time.Second)
+		if s := c.Status(); s.Waiting != "" {
+			t.Errorf("after a second it still waits: %s", s.Waiting)
+		}
+		c.closing.Do(c.end) // as kill -9 would
+		c, err = h.join("c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		h.members["c"] = c
+		if s := c.Status(); !strings.Contains(s.Waiting, "neither votes nor knows who leads") {
+			t.Errorf("it does not say that it knows nothing: %q", s.Waiting)
+		}
+		g, err := c.Group("g").Local()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), LAN.LongestLease+5*LAN.Kappa())
+		defer cancel()
+		if l, err := g.Campaign(ctx); err == nil {
+			t.Errorf("it leads locally, for %v, beside a", l.Support())
+		}
+		if v := c.Group("g").View(); v.Leader != "a" || c.Status().Waiting != "" || !quorum.Valid() {
+			t.Errorf("in the end it knows %+v, and waits: %q", v, c.Status().Waiting)
 		}
 	})
 }

@@ -61,6 +61,7 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 		Linger: 2 * h.Lock,
 		Board:  &runtime.BoardOptions{Epoch: epoch, Guard: t.localGuard(), Clock: m.world.clock.Now, Late: m.world.clock.Late},
 		Unless: unless,
+		Settle: t.settle(),
 		Changed: func(c *runtime.Change) {
 			if c.Number > 1 || c.Leader != protocol.NoIdent {
 				m.noteOther(mode, c)

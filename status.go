@@ -56,7 +56,8 @@ type Pauses struct {
 type Status struct {
 	Name        string
 	Incarnation uint32
-	// Waiting says what keeps the member from taking part; empty if nothing does.
+	// Waiting says what keeps the member from taking part; empty if nothing does. A member that crashed takes part again, but
+	// neither votes nor knows who leads, until what it may have promised before has run out; Waiting says that too.
 	Waiting string
 	// Disk says why the durable record cannot be written; empty if it can. Elections go on meanwhile as far as the
 	// last record allows, which is usually very far.
@@ -181,7 +182,7 @@ func (m *Member) Status() Status {
 // waiting says what keeps the member from taking part.
 func (m *Member) waiting(ctx context.Context) string {
 	if m.loop.Stats().Inc() != 0 {
-		return ""
+		return m.recovering()
 	}
 	if err := m.loop.DiskFault(); err != nil {
 		return "the durable record cannot be written: " + err.Error()
@@ -220,6 +221,20 @@ func (m *Member) waiting(ctx context.Context) string {
 	}
 	return why
 }
+
+// recovering says for how long the member does not know yet who leads; nothing if it does.
+func (m *Member) recovering() string {
+	t := &m.config.Timing
+	rest := m.loop.Stats().Votes().Add(t.settle()).Sub(m.world.clock.Now())
+	if rest <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("it has just started: for another %v it neither votes nor knows who leads, because what it promised before may stand",
+		rest.Round(time.Millisecond))
+}
+
+// settle is how long it takes at most, once a member votes, until it has heard from every leader.
+func (t *Timing) settle() time.Duration { return t.Renew + t.RoundTrip }
 
 // History returns the last changes of all quorum groups, oldest first, up to a thousand. Groups of the other modes say
 // themselves what has changed ([LocalGroup.Watch], [EventualGroup.Watch], [ConsistentGroup.Watch]), and so does the log.

@@ -19,6 +19,7 @@ type Site struct {
 	board  *Board
 	screen *screen
 	unless *Group
+	settle time.Duration
 
 	// The rest is the loop's own.
 
@@ -26,6 +27,8 @@ type Site struct {
 	users int
 	// closeAt is when the machine is removed if nobody has come back.
 	closeAt protocol.Time
+	// heedAt is when it will be known whether the other group has a leader.
+	heedAt protocol.Time
 }
 
 // SiteOptions is what a site needs to know.
@@ -43,13 +46,17 @@ type SiteOptions struct {
 	Board *BoardOptions
 	// Unless, if it is set, is a group of another board: nothing is led here while that one is known to have a leader.
 	Unless *Group
+	// Settle is how long it takes, once the member votes, until it has heard of every leader there is. Before that nothing is
+	// led here if Unless is set.
+	Settle time.Duration
 	// Changed, if it is set, is told of every change, on the loop. It must not wait.
 	Changed func(c *Change)
 }
 
 // NewSite returns a site of a loop that may run already. It may be called on any goroutine.
 func NewSite(l *Loop, o SiteOptions) *Site {
-	s := &Site{loop: l, channel: o.Channel, name: o.Name, make: o.Make, linger: o.Linger, unless: o.Unless, closeAt: protocol.Never}
+	s := &Site{loop: l, channel: o.Channel, name: o.Name, make: o.Make, linger: o.Linger, unless: o.Unless, settle: o.Settle,
+		closeAt: protocol.Never, heedAt: protocol.Never}
 	if o.Board != nil {
 		s.board = NewBoard(*o.Board)
 		s.board.history, s.board.loop, s.board.site = nil, l, s
@@ -135,23 +142,31 @@ func (s *Site) open(now protocol.Time) error {
 	s.at = at
 	if b := s.board; b != nil {
 		b.at, b.faulty, b.closing = at, s.loop.faulty, s.loop.closing
-		s.heed()
+		s.heed(now)
 		b.health(s.loop.ill)
 		b.Groups(b.campaign)
 	}
 	return nil
 }
 
-// heed bars the site while the other group has a leader, from now on.
-func (s *Site) heed() {
+// heed bars the site while the other group has a leader, or may have one that this member has not heard of, from now on.
+func (s *Site) heed(now protocol.Time) {
 	if s.unless == nil {
 		return
 	}
-	look := func(c *Change) {
-		s.board.bar(barredElsewhere, c != nil && c.Leader != protocol.NoIdent, protocol.Cause{Code: protocol.Elected, Peer: leaderOf(c)})
+	s.unless.notify = s.look
+	s.look(now, s.unless.Latest())
+}
+
+func (s *Site) look(now protocol.Time, c *Change) {
+	known := s.loop.stats.Votes().Add(s.settle)
+	if s.heedAt = protocol.Never; now < known {
+		s.heedAt = known
+		s.at.sinkWake = min(s.at.sinkWake, known)
+		s.loop.agenda.set(s.at)
 	}
-	s.unless.notify = func(_ protocol.Time, c *Change) { look(c) }
-	look(s.unless.Latest())
+	leads := c != nil && c.Leader != protocol.NoIdent
+	s.board.bar(barredElsewhere, leads || now < known, protocol.Cause{Code: protocol.Elected, Peer: leaderOf(c)})
 }
 
 func leaderOf(c *Change) protocol.Rank {
@@ -208,11 +223,15 @@ type siteSink struct {
 }
 
 func (k siteSink) Tick(now protocol.Time) protocol.Time {
-	next := k.Sink.Tick(now)
-	if now < k.site.closeAt {
-		return min(next, k.site.closeAt)
+	s := k.site
+	if now >= s.heedAt {
+		s.look(now, s.unless.Latest())
 	}
-	k.site.close()
+	next := k.Sink.Tick(now)
+	if now < s.closeAt {
+		return min(next, s.heedAt, s.closeAt)
+	}
+	s.close()
 	return protocol.Never
 }
 
