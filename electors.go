@@ -36,23 +36,23 @@ func (p *pace) newElector(kind elector.Kind) (protocol.Machine, error) {
 	case elector.Stable:
 		return stable.New(p.stable())
 	case elector.TimeFree:
-		c, err := p.timefree()
+		c, err := p.timefree(kind)
 		if err != nil {
 			return nil, err
 		}
 		return timefree.New(c)
 	case elector.FSource:
-		c, err := p.fsource()
+		c, err := p.fsource(kind)
 		if err != nil {
 			return nil, err
 		}
 		return fsource.New(c)
 	case elector.Hybrid:
-		q, err := p.timefree()
+		q, err := p.timefree(kind)
 		if err != nil {
 			return nil, err
 		}
-		a, err := p.fsource()
+		a, err := p.fsource(kind)
 		if err != nil {
 			return nil, err
 		}
@@ -94,20 +94,20 @@ func (p *pace) counters() (counter.Config, error) {
 // tolerated is f: how many of n members may be down. A minority, and so at most n-2.
 func tolerated(n int) int { return max(1, (n-1)/2) }
 
-func (p *pace) timefree() (timefree.Config, error) {
+func (p *pace) timefree(kind elector.Kind) (timefree.Config, error) {
 	common, err := p.counters()
 	if err != nil {
-		return timefree.Config{}, fmt.Errorf("elector %s: %w", elector.TimeFree, err)
+		return timefree.Config{}, fmt.Errorf("elector %s: %w", kind, err)
 	}
 	t := timefree.Default(p.self, p.members, p.inc)
 	t.Config, t.Period, t.RepeatMin, t.RepeatMax = common, p.period, p.timing.RoundTrip, max(t.RepeatMax, 4*p.timing.RoundTrip)
 	return t, nil
 }
 
-func (p *pace) fsource() (fsource.Config, error) {
+func (p *pace) fsource(kind elector.Kind) (fsource.Config, error) {
 	common, err := p.counters()
 	if err != nil {
-		return fsource.Config{}, fmt.Errorf("elector %s: %w", elector.FSource, err)
+		return fsource.Config{}, fmt.Errorf("elector %s: %w", kind, err)
 	}
 	return fsource.Config{Config: common, Period: p.period, Timeout: p.suspect, Grow: p.period, Cap: 8 * p.suspect}, nil
 }

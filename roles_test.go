@@ -166,7 +166,7 @@ func TestRolesThatCannotWorkAreRefused(t *testing.T) {
 		"calm -1s":                   func(c *Config) { c.Calm = -time.Second },
 		"prefer -1s":                 func(c *Config) { c.Prefer = -time.Second },
 		"elector \"bully\": must be": func(c *Config) { c.Elector = "bully" },
-		"must be at least 3": func(c *Config) {
+		"elector hybrid: 2 members: must be at least 3": func(c *Config) {
 			c.Elector, c.Council = elector.Hybrid, c.Council[:2]
 		},
 	} {

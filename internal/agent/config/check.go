@@ -137,8 +137,35 @@ func (f *File) checkGroups(fail failer) {
 		}
 		if g.Elector != "" && g.Mode != "eventual" {
 			fail("groups: %s: elector %s: only eventual groups have one", g.Name, g.Elector)
+			continue
+		}
+		if err := f.checkElector(elector.Kind(g.Elector)); err != nil {
+			fail("groups: %s: %w", g.Name, err)
 		}
 	}
+}
+
+// countingMembers is how many members that may lead an elector needs that counts answers: one of them may be down.
+const countingMembers = 3
+
+// checkElector says why an eventual group cannot have an elector in this council. The member would refuse it, but only once
+// it runs.
+func (f *File) checkElector(kind elector.Kind) error {
+	switch kind {
+	case elector.Rank, elector.Ring, elector.Hall:
+		return fmt.Errorf("elector %s is for quorum groups: use %s, %s, %s or %s", kind, elector.Stable, elector.TimeFree, elector.FSource, elector.Hybrid)
+	case elector.TimeFree, elector.FSource, elector.Hybrid:
+		n := 0
+		for i := range f.Council {
+			if f.Council[i].Role() == "" {
+				n++
+			}
+		}
+		if n < countingMembers {
+			return fmt.Errorf("elector %s: %d members that may lead: must be at least %d, of which one may be down; use %s with fewer", kind, n, countingMembers, elector.Stable)
+		}
+	}
+	return nil
 }
 
 // address checks host:port.

@@ -21,6 +21,9 @@ council:
     address: localhost:7403
 `
 
+// two is a council without a third.
+var two = strings.Replace(three, "  - name: c\n    address: localhost:7403\n", "", 1)
+
 // parse reads a text and checks it.
 func parse(text string) (*File, error) {
 	f, err := Parse("regent.yaml", []byte(text))
@@ -109,6 +112,10 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"limit", three + "limits: {streams: -1}\n", "limits.streams -1: must be at least 1"},
 		{"constants that do not fit", three + "timing: {guard: 190ms}\n", "config: guard 190ms: must not be negative, and at most"},
 		{"elector", three + "elector: luck\n", `elector "luck": must be one of stable`},
+		{"elector for more members", two + "groups: [{name: hy, mode: eventual, elector: hybrid}]\n", "groups: hy: elector hybrid: 2 members that may lead: must be at least 3"},
+		{"elector for more that may lead", strings.Replace(three, "priority: 5", "priority: 0", 1) + "groups: [{name: tf, mode: eventual, elector: timefree}]\n", "groups: tf: elector timefree: 2 members that may lead: must be at least 3"},
+		{"elector for quorum groups", three + "groups: [{name: r, mode: eventual, elector: ring}]\n", "groups: r: elector ring is for quorum groups: use stable"},
+		{"elector of a local group", three + "groups: [{name: l, mode: local, elector: ring}]\n", "groups: l: elector ring: only eventual groups have one"},
 		{"nobody may lead", "name: a\ncouncil: [{name: a, address: \"127.0.0.1:7401\", priority: 0}]\n", "nobody in the council may lead"},
 		{"prefer", three + "prefer: -1s\n", "prefer -1s: must not be negative"},
 		{"log", three + "log: loud\n", `log "loud": must be debug`},
