@@ -7,6 +7,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/hall"
+	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rain"
 )
 
@@ -78,6 +79,16 @@ var (
 func (t Timing) Kappa() time.Duration {
 	h := t.local()
 	return h.Kappa(directRound)
+}
+
+// FailOver bounds how long a quorum group has no leader after its leader has died, in a council of which so many members may
+// lead. It counts on a majority that is left with a program waiting in it; no packet that is lost, or takes more than half of
+// RoundTrip; no member that is paused; and attempts to lead that meet one another twice at most, which is all but certain. A
+// leader of many groups has a lease that is longer by PerGroup for each. Most fail-overs take about as long as Lease.
+func (t Timing) FailOver(leaders int) time.Duration {
+	c := nerio.Config{Quorums: protocol.Majority(leaders), RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: max(t.Lease, t.LongestLease),
+		PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho()}
+	return c.FailOver()
 }
 
 // directRound is how many Delays a round of a local group takes: there and back.

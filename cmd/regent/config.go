@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -29,14 +30,22 @@ type checked struct {
 	Errors  []string `json:"errors,omitempty"`
 	Member  string   `json:"member,omitempty"`
 	Council []string `json:"council,omitempty"`
-	// Majority is how many members must be up.
+	// Majority is how many members must be up, of Voters; Leaders of them may lead.
 	Majority int `json:"majority,omitempty"`
-	// LeaseMillis is how long a dead leader is waited for at most, and GuardMillis how long before the end of its lease
-	// a program is told.
-	LeaseMillis float64 `json:"leaseMillis,omitempty"`
-	GuardMillis float64 `json:"guardMillis,omitempty"`
-	// RestartMillis is how long a member that was not stopped in good order waits before it votes.
-	RestartMillis float64 `json:"restartMillis,omitempty"`
+	Voters   int `json:"voters,omitempty"`
+	Leaders  int `json:"leaders,omitempty"`
+	// Lengths are in nanoseconds, as everywhere. FailOver is how long a group has no leader at most when its leader has died; it
+	// is left out where nobody can replace it. Guard is how long before the end of its lease a program is told.
+	Lease     time.Duration `json:"lease,omitempty"`
+	FailOver  time.Duration `json:"fail_over,omitempty"`
+	Guard     time.Duration `json:"guard,omitempty"`
+	RoundTrip time.Duration `json:"round_trip,omitempty"`
+	// Restart is how long a member that was not stopped in good order waits before it votes.
+	Restart time.Duration `json:"restart,omitempty"`
+	// LocalLeader is within what time every part of the network has a local leader (κ), unless the file has calm.
+	LocalLeader time.Duration `json:"local_leader,omitempty"`
+	// Drift is how far the rate of a clock may be off: within it there are never two leaders.
+	Drift float64 `json:"drift,omitempty"`
 }
 
 func configCheckCommand() *cobra.Command {
@@ -79,33 +88,76 @@ func checkConfig(c *cobra.Command, path string, asJSON bool) error {
 		}
 		return silently(exitFailed)
 	}
-	out := checked{File: path, OK: true, Member: f.Name, LeaseMillis: millis(r.Timing.Lease),
-		GuardMillis: millis(r.Timing.Guard), RestartMillis: millis(max(r.Timing.Lease, r.Timing.LongestLease))}
-	voters := 0
-	for _, p := range r.Council {
-		out.Council = append(out.Council, p.Name)
-		if !p.Observer {
-			voters++
-		}
-	}
-	out.Majority = voters/2 + 1
+	out := whatFollows(path, &r)
 	if asJSON {
 		return writeJSON(c, out)
 	}
-	w := c.OutOrStdout()
-	fmt.Fprintf(w, "%s is in order: member %s of a council of %d (%s)\n", path, f.Name, len(out.Council), strings.Join(out.Council, ", "))
-	if n := len(out.Council) - voters; n > 0 {
-		fmt.Fprintf(w, "  %d of %d members that vote must be up; observers, of which there are %d, do not count\n", out.Majority, voters, n)
-	} else {
-		fmt.Fprintf(w, "  %d of %d members must be up\n", out.Majority, voters)
-	}
-	fmt.Fprintf(w, "  a leader that dies is replaced after at most its lease of %v and a round trip of about %v\n", r.Timing.Lease, r.Timing.RoundTrip)
-	fmt.Fprintf(w, "  a program that leads is told to stop %v before its lease ends\n", r.Timing.Guard)
-	fmt.Fprintf(w, "  a member that was not stopped in good order waits %v before it votes\n", max(r.Timing.Lease, r.Timing.LongestLease))
-	if voters%2 == 0 {
-		fmt.Fprintf(w, "  note: %d members survive the loss of %d, and so do %d: an odd number is better\n", voters, (voters-1)/2, voters-1)
-	}
+	out.print(c.OutOrStdout())
 	return nil
 }
 
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+// whatFollows says what a configuration that is in order means.
+func whatFollows(path string, r *regent.Config) *checked {
+	t := &r.Timing
+	out := &checked{File: path, OK: true, Member: r.Name, Lease: t.Lease, Guard: t.Guard, RoundTrip: t.RoundTrip,
+		Restart: max(t.Lease, t.LongestLease), Drift: t.Drift}
+	if r.Calm == 0 {
+		out.LocalLeader = upToMillis(t.Kappa())
+	}
+	for _, p := range r.Council {
+		out.Council = append(out.Council, p.Name)
+		if !p.Observer {
+			out.Voters++
+		}
+		if !p.Observer && !p.Witness {
+			out.Leaders++
+		}
+	}
+	out.Majority = out.Voters/2 + 1
+	if out.Voters > out.Majority && out.Leaders > 1 {
+		out.FailOver = upToMillis(t.FailOver(out.Leaders))
+	}
+	return out
+}
+
+func (o *checked) print(w io.Writer) {
+	say := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
+	fmt.Fprintf(w, "%s is in order: member %s of a council of %d (%s)\n", o.File, o.Member, len(o.Council), strings.Join(o.Council, ", "))
+	if n := len(o.Council) - o.Voters; n > 0 {
+		say("%d of %d members that vote must be up; observers, of which there are %d, do not count", o.Majority, o.Voters, n)
+	} else {
+		say("%d of %d members must be up", o.Majority, o.Voters)
+	}
+	switch {
+	case o.FailOver > 0:
+		say("a leader that dies is replaced after about its lease of %v, and after at most %v:", o.Lease, o.FailOver)
+		say("  if no more than %s dead, a program waits at another, no packet is lost or takes", areDead(o.Voters-o.Majority))
+		say("  longer than %v, and nobody is paused", o.RoundTrip/2)
+	case o.Leaders < 2:
+		say("nobody replaces a leader that dies: %d of %d members may lead", o.Leaders, o.Voters)
+	default:
+		say("nobody replaces a leader that dies: %d of %d members must be up; with 3 that vote one may be lost", o.Majority, o.Voters)
+	}
+	say("leases never overlap while the rates of all clocks are within %v of real time;", o.Drift)
+	say("  a program that is paused past the end of its own does not know it: check its token (docs/edicts.md)")
+	say("a program that leads is told to stop %v before its lease ends", o.Guard)
+	say("a member that was not stopped in good order waits %v before it votes", o.Restart)
+	if o.LocalLeader > 0 {
+		say("local groups have a leader in every part of the network within %v", o.LocalLeader)
+	}
+	if o.Voters%2 == 0 {
+		say("note: %d members survive the loss of %d, and so do %d: an odd number is better", o.Voters, (o.Voters-1)/2, o.Voters-1)
+	}
+}
+
+func areDead(n int) string {
+	if n == 1 {
+		return "1 member is"
+	}
+	return fmt.Sprintf("%d members are", n)
+}
+
+// upToMillis rounds up.
+func upToMillis(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+}

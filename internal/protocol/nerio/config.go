@@ -70,6 +70,26 @@ func (c *Config) leaders() protocol.Set {
 	return c.Leaders
 }
 
+// FailOver bounds how long a group has no leader after its leader has died, in real time. It holds if a quorum is left with a
+// candidate of the group in it; the dead one led this group only; no packet is lost, round trips take RoundTrip at most and
+// timers are not late; and attempts of two candidates meet twice at most, which is all but certain. It is the sum of
+//
+//   - half a round trip: the last request of the dead leader is still under way;
+//   - the promise that it asks for, on the slowest clock of a voter;
+//   - a turn for each member that may lead: all before the last may be dead, or have no candidate;
+//   - two attempts that meet others, each with the longest pause after it;
+//   - the attempt that succeeds.
+func (c *Config) FailOver() time.Duration {
+	real := func(d time.Duration) time.Duration { return c.Rho.RealAtMost(c.Rho.WaitAtLeast(d)) }
+	leaders := c.leaders()
+	trips := leaders.Len() + meetings*(1+longestPause) + 1
+	return c.RoundTrip/2 + real(min(c.Lease+c.PerGroup, c.Longest)) + time.Duration(trips)*real(c.RoundTrip)
+}
+
+// meetings is how many attempts in a row may meet others. The pauses after them are drawn at random, so that there is no last
+// word: with one, one of sixteen thousand simulated fail-overs took longer than the bound; with two, none of thirty-six thousand.
+const meetings = 2
+
 // Check returns what is wrong with the configuration.
 func (c *Config) Check() error {
 	if !c.Quorums.In(protocol.Everyone(c.Quorums.Members())) {

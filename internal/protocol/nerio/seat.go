@@ -246,8 +246,11 @@ func (m *Machine) onFailed(now protocol.Time, s *seat, o *lease.Outcome) {
 	m.consider(now, s)
 }
 
+// longestPause is how many round trips a candidate stays away at most after a failure.
+const longestPause = 4
+
 // pause draws how long a candidate stays away after a failure: between one and four round trips (PROTOCOLS §3.4-3).
 func (m *Machine) pause() time.Duration {
 	d := m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip)
-	return d + time.Duration(m.rng.Int64N(int64(3*d)+1))
+	return d + time.Duration(m.rng.Int64N(int64((longestPause-1)*d)+1))
 }

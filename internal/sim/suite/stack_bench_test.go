@@ -145,3 +145,25 @@ func TestEveryElectorFailsOverWithinALeaseAndALittle(t *testing.T) {
 		}
 	}
 }
+
+// The bound is the one that `regent config check` prints. What it printed once, a lease and a round trip, is none.
+func TestDeadLeadersAreReplacedWithinTheBound(t *testing.T) {
+	var worst time.Duration
+	for _, n := range []int{3, 5, 7} {
+		cfg := suite.NerioConfig(sim.Boot{Members: n})
+		for _, e := range suite.Electors() {
+			for i := range blows[:min(2, (n-1)/2)] {
+				for seed := range few(5) {
+					took := replaced(t, e, n, seed, &blows[i])
+					if worst = max(worst, took); took > cfg.FailOver() {
+						t.Errorf("%s, %s of %d, seed %d: it took %v, want at most %v", e, blows[i].name, n, seed, took, cfg.FailOver())
+					}
+				}
+			}
+		}
+	}
+	cfg := suite.NerioConfig(sim.Boot{Members: 3})
+	if least := cfg.Lease + cfg.RoundTrip; worst <= least && few(5) > 1 {
+		t.Errorf("none took longer than %v: this proves nothing", least)
+	}
+}
