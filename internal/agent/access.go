@@ -69,7 +69,8 @@ func newAccess(file *config.File) (*access, error) {
 // of returns what the sender of a request may do.
 func (a *access) of(r *http.Request) role {
 	best := nobody
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+	if bearing(r) {
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), bearerScheme)
 		sum := sha256.Sum256([]byte(token))
 		for i := range a.tokens {
 			if subtle.ConstantTimeCompare(sum[:], a.tokens[i].digest[:]) == 1 {
@@ -90,6 +91,14 @@ func (a *access) of(r *http.Request) role {
 		best = a.anonymous
 	}
 	return best
+}
+
+// bearerScheme is how an Authorization header begins that has a token.
+const bearerScheme = "Bearer "
+
+// bearing says whether a request has a bearer token.
+func bearing(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Authorization"), bearerScheme)
 }
 
 // local says whether a Host header names this host in a way that no stranger can register.

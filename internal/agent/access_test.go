@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -141,7 +142,7 @@ func TestTokensGiveRoles(t *testing.T) {
 	for _, c := range []struct {
 		token        string
 		read, change int
-	}{{"", 401, 401}, {"wrong-token-0123456789", 403, 403}, {"reader-token-0123456789", 200, 403}, {"writer-token-0123456789", 200, 404}} {
+	}{{"", 401, 401}, {"wrong-token-0123456789", 401, 401}, {"reader-token-0123456789", 200, 403}, {"writer-token-0123456789", 200, 404}} {
 		var headers []string
 		if c.token != "" {
 			headers = []string{"Authorization", "Bearer " + c.token}
@@ -160,6 +161,26 @@ func TestTokensGiveRoles(t *testing.T) {
 	onSocket := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", r.socket) }}}
 	if got := r.ask(t, onSocket, "http", "POST", resign); got != 404 {
 		t.Errorf("changing on the socket: %d", got)
+	}
+}
+
+// A token that is not known is not one of a wrong role: who has it is told so, and how to say who it is.
+func TestUnknownTokenIsToldSo(t *testing.T) {
+	r := alone(t, "{listen: \""+port(t, "tcp")+"\"}")
+	r.begin(t)
+	q, err := http.NewRequestWithContext(patience(t), "GET", "http://"+r.http+"/v1/status", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer wrong-token-0123456789")
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body)
+	if how := answer.Header.Get("WWW-Authenticate"); answer.StatusCode != 401 || how != `Bearer error="invalid_token"` || !strings.Contains(string(text), "token is not known") {
+		t.Errorf("%d, WWW-Authenticate %q: %s", answer.StatusCode, how, text)
 	}
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
@@ -57,22 +58,20 @@ func orders() []route {
 	}
 }
 
-// commanded returns the candidate that leads the group of a request here, if it has the token.
-func (a *Agent) commanded(q *http.Request, token uint64) (*candidate, error) {
+// commanded returns the candidate that leads the group of a request here, if it has the token. command is what to say where
+// it is led instead.
+func (a *Agent) commanded(q *http.Request, token uint64, command string) (*candidate, error) {
 	c, err := a.known(q)
 	if err != nil {
 		return nil, err
 	}
-	return a.commandedIn(c, token)
+	return a.commandedIn(c, token, command)
 }
 
-func (a *Agent) commandedIn(c *Change, token uint64) (*candidate, error) {
+func (a *Agent) commandedIn(c *Change, token uint64, command string) (*candidate, error) {
 	k := a.leader(c.Group)
 	if k == nil {
-		if c.Leader == "" {
-			return nil, failf(http.StatusConflict, "group %s: nobody leads it, as far as %s knows", c.Group, a.name)
-		}
-		return nil, failf(http.StatusConflict, "group %s: %s leads it: ask its agent", c.Group, c.Leader)
+		return nil, a.notHere(c, command)
 	}
 	if l := k.current(); token != 0 && l.Token() != token {
 		return nil, failf(http.StatusConflict, "group %s: token %d is not that of its leader, %d", c.Group, token, l.Token())
@@ -80,12 +79,59 @@ func (a *Agent) commandedIn(c *Change, token uint64) (*candidate, error) {
 	return k, nil
 }
 
+// notHere says why no program here can be given an order about a group, and where to give it.
+func (a *Agent) notHere(c *Change, command string) error {
+	switch {
+	case c.Mode != modeQuorum:
+		return failf(http.StatusConflict, "group %s is %s: hosts lead it by themselves, and there is nothing to resign, to hand over or to stamp", c.Group, c.Mode)
+	case c.Leader == "":
+		return failf(http.StatusConflict, "group %s: nobody leads it, as far as %s knows", c.Group, a.name)
+	case c.Leader == a.name:
+		return failf(http.StatusConflict, "group %s: no program here leads it any more", c.Group)
+	}
+	return failf(http.StatusConflict, "group %s: %s leads it, so only its agent can do that: %s", c.Group, c.Leader, a.there(c.Leader, command))
+}
+
+// there says how to give an order at another member.
+func (a *Agent) there(member, command string) string {
+	where := "host " + member
+	for _, m := range a.Members() {
+		if host, _, err := net.SplitHostPort(m.Addr); err == nil && m.Name == member {
+			where += " (" + host + ")"
+		}
+	}
+	if command == "" {
+		return "ask it on " + where
+	}
+	return "run '" + command + "' on " + where
+}
+
+// What to say at the leader's host.
+func sayResign(group string) string       { return "regent resign " + group }
+func sayTransfer(group, to string) string { return "regent transfer " + group + " " + orMember(to) }
+
+// saySwitch is either of the two: without a member it is given up to whoever is elected.
+func saySwitch(group, to string) string {
+	if to == "" {
+		return sayResign(group)
+	}
+	return sayTransfer(group, to)
+}
+
+// orMember stands for a member if none is named.
+func orMember(to string) string {
+	if to == "" {
+		return "MEMBER"
+	}
+	return to
+}
+
 func (a *Agent) serveResign(w http.ResponseWriter, q *http.Request) {
 	var body ResignOrder
 	var k *candidate
 	err := decode(q, &body)
 	if err == nil {
-		if k, err = a.commanded(q, body.Token); err == nil {
+		if k, err = a.commanded(q, body.Token, sayResign(q.PathValue("group"))); err == nil {
 			err = a.command(w, q, k, newOrder(regent.Cause{Why: why.Resigned, Member: a.name}, ""))
 		}
 	}
@@ -97,7 +143,7 @@ func (a *Agent) serveTransfer(w http.ResponseWriter, q *http.Request) {
 	var k *candidate
 	err := decode(q, &body)
 	if err == nil {
-		if k, err = a.commanded(q, body.Token); err == nil {
+		if k, err = a.commanded(q, body.Token, sayTransfer(q.PathValue("group"), body.To)); err == nil {
 			if err = a.heir(body.To); err == nil {
 				err = a.command(w, q, k, newOrder(regent.Cause{Why: why.Transferred, Member: body.To}, body.To))
 			}
@@ -247,7 +293,7 @@ func (a *Agent) serveEdict(w http.ResponseWriter, q *http.Request) {
 		refuse(w, failf(http.StatusBadRequest, "an edict is given only to whom has the leader's token: send it in \"token\""))
 		return
 	}
-	k, err := a.commanded(q, body.Token)
+	k, err := a.commanded(q, body.Token, "")
 	if err != nil {
 		refuse(w, err)
 		return
@@ -266,7 +312,7 @@ func (a *Agent) serveEdict(w http.ResponseWriter, q *http.Request) {
 
 // Resign asks the program that leads a group here to stop, and waits until the group was given up.
 func (a *Agent) Resign(ctx context.Context, group string) error {
-	return a.orderTo(ctx, group, newOrder(regent.Cause{Why: why.Resigned, Member: a.name}, ""))
+	return a.orderTo(ctx, group, a.switchOrder(""))
 }
 
 // Transfer asks the program that leads a group here to stop, and waits until a member leads that was named.
@@ -274,7 +320,7 @@ func (a *Agent) Transfer(ctx context.Context, group, to string) error {
 	if err := a.heir(to); err != nil {
 		return err
 	}
-	return a.orderTo(ctx, group, newOrder(regent.Cause{Why: why.Transferred, Member: to}, to))
+	return a.orderTo(ctx, group, a.switchOrder(to))
 }
 
 func (a *Agent) orderTo(ctx context.Context, group string, o *order) error {
@@ -282,7 +328,7 @@ func (a *Agent) orderTo(ctx context.Context, group string, o *order) error {
 	if c == nil {
 		return failf(http.StatusNotFound, "group %.40q: nobody has campaigned for it", group)
 	}
-	k, err := a.commandedIn(c, 0)
+	k, err := a.commandedIn(c, 0, saySwitch(group, o.to))
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,8 @@ type GroupInfo struct {
 	Change
 	// Changes counts the leaderships that this agent saw.
 	Changes uint64 `json:"changes"`
-	// Remaining is how long the lease runs, if a program here leads; in nanoseconds, at the time of the answer.
+	// Remaining is how long the lease runs, if a program here leads, or this host in a local group; in nanoseconds, at the
+	// time of the answer.
 	Remaining time.Duration `json:"remaining,omitempty"`
 	// Candidates are the programs here that take part.
 	Candidates []SessionInfo `json:"candidates,omitempty"`
@@ -240,9 +241,7 @@ func (a *Agent) serveMembers(w http.ResponseWriter, _ *http.Request) {
 func (a *Agent) info(c *Change) GroupInfo {
 	_, n := a.board.group(c.Group)
 	out := GroupInfo{Change: *c, Changes: n}
-	if k := a.leader(c.Group); k != nil && k.leadsNow() {
-		out.Remaining = k.remaining()
-	}
+	_, out.Remaining = a.leadsHere(c)
 	return out
 }
 

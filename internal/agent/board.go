@@ -24,6 +24,15 @@ type Change struct {
 	Support    []string      `json:"support,omitempty"`
 	Round      uint64        `json:"round,omitempty"`
 	BlockedFor time.Duration `json:"blocked_for,omitempty"`
+	// Ended says how the leadership before ended, if it was that of a program here. Its agent knows more than the cause says,
+	// which is what all members are told.
+	Ended string `json:"ended,omitempty"`
+}
+
+// A note is how the leadership with a token ends.
+type note struct {
+	token uint64
+	text  string
 }
 
 // board is what is known about all groups.
@@ -33,6 +42,7 @@ type board struct {
 	idle    int               // how many of them are quorum groups that nobody leads
 	keep    int               // how many of those are kept
 	changes map[string]uint64 // of leader, counted by group
+	notes   map[string]note   // on leaderships of programs here that are about to end, by group
 	recent  []*Change         // the last ones, oldest first
 	serial  uint64
 	// watchers get every change. They must not block.
@@ -47,7 +57,7 @@ const (
 )
 
 func newBoard() *board {
-	return &board{keep: keepGroups, groups: make(map[string]*Change), changes: make(map[string]uint64), watchers: make(map[*watcher]struct{})}
+	return &board{keep: keepGroups, groups: make(map[string]*Change), changes: make(map[string]uint64), notes: make(map[string]note), watchers: make(map[*watcher]struct{})}
 }
 
 // change takes note of a view of a quorum group. The member calls it, in order.
@@ -67,6 +77,7 @@ func (b *board) add(next Change) {
 	if c.Leader != "" && (old == nil || old.Token != c.Token || old.Leader != c.Leader) {
 		b.changes[c.Group]++
 	}
+	b.explain(old, c)
 	b.idle += idle(c) - idle(old)
 	b.groups[c.Group] = c
 	b.forget()
@@ -77,6 +88,27 @@ func (b *board) add(next Change) {
 	for w := range b.watchers {
 		w.take(c)
 	}
+}
+
+// note takes down how a leadership ends, for the change that will show its end. It comes before that.
+func (b *board) note(group string, token uint64, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.notes[group] = note{token, text}
+}
+
+// explain adds what was noted on the leadership that a change ends.
+func (b *board) explain(old, c *Change) {
+	n, ok := b.notes[c.Group]
+	switch {
+	case !ok || c.Token == n.token && c.Leader != "":
+		return // nothing is over yet
+	case old != nil && old.Leader != "" && old.Token == n.token:
+		c.Ended = n.text
+	case c.Token < n.token:
+		return // the leadership is yet to be seen here
+	}
+	delete(b.notes, c.Group)
 }
 
 // idle is 1 if nobody leads a quorum group.
@@ -102,6 +134,7 @@ func (b *board) forget() {
 	for _, c := range old[:b.keep/4] {
 		delete(b.groups, c.Group)
 		delete(b.changes, c.Group)
+		delete(b.notes, c.Group)
 		b.idle--
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -49,8 +50,11 @@ type candidate struct {
 	// gone is closed when the program hung up, dead when it cannot act any more.
 	gone, dead         chan struct{}
 	goneOnce, deadOnce sync.Once
-	// ended is closed when all is over.
+	// goodbye says how it is known that it cannot: the program said so. It is set before dead is closed.
+	goodbye atomic.Bool
+	// ended is closed when all is over, and how says how, if the program led.
 	ended chan struct{}
+	how   string
 
 	mu    sync.Mutex
 	lease *regent.Lease // nil while it waits
@@ -106,6 +110,9 @@ func (c *candidate) run() {
 	c.agent.leave(c)
 	close(c.ended)
 	c.voice.over(c, cause, err)
+	if l := c.current(); l != nil {
+		c.agent.log.Info("a program has stopped leading", "group", c.group, "program", c.program, "pid", c.pid, "token", l.Token(), "how", c.how)
+	}
 	for { // whoever came too late
 		select {
 		case o := <-c.stopped:
@@ -176,6 +183,7 @@ func (c *candidate) campaign() (*regent.Lease, *order, error) {
 		}
 		cancel()
 		if r := <-got; r.lease != nil { // it came at the same moment: the program never knew
+			c.agent.board.note(c.group, r.lease.Token(), "the program withdrew at the moment at which it was elected")
 			c.release(r.lease)
 		}
 		return nil, o, nil
@@ -225,6 +233,7 @@ func (c *candidate) lead(l *regent.Lease) regent.Cause {
 	for !s.step() {
 	}
 	s.order.tell(s.outcome)
+	c.how = s.how
 	return s.cause
 }
 
@@ -241,6 +250,9 @@ type stage struct {
 	order   *order
 	outcome error
 	cause   regent.Cause
+	// reason is what the program is to stop for, fading why it is told of no later end, and how how the leadership ended;
+	// empty: nothing yet (ending.go).
+	reason, fading, how string
 }
 
 // step waits for the next thing to happen, and says whether the leadership is over.
@@ -249,6 +261,7 @@ func (s *stage) step() (over bool) {
 	select {
 	case <-s.done:
 		s.done = nil
+		s.because(s.forLease())
 		s.stop(s.lease.Cause(), c.agent.graceFor(c, s.lease.Cause()))
 	case o := <-c.asked:
 		if s.order != nil {
@@ -256,31 +269,35 @@ func (s *stage) step() (over bool) {
 			return false
 		}
 		s.order = o
+		s.because(forOrder(o))
 		s.stop(o.cause, c.agent.graceFor(c, o.cause))
 	case <-c.alive:
 		c.restart(s.pulse)
 	case <-s.pulse.C:
 		s.stop(regent.Cause{Why: why.Unhealthy, Member: c.agent.name, Bound: c.heartbeat}, 0)
-		c.freeze()
+		s.fade(fmt.Sprintf("the program was silent for more than its heartbeat of %v", c.heartbeat))
 	case <-s.grace.C:
-		c.freeze()
+		s.fade("the program did not stop within its grace")
 	case <-s.gone:
 		s.gone = nil
-		c.freeze()
+		s.fade("the connection to the program was closed")
 		c.keeper.kill()
 	case o := <-c.stopped:
 		return s.stopped(o)
 	case <-c.dead:
 		c.keeper.clear()
 		s.note(regent.Cause{Why: why.Resigned, Member: c.agent.name})
+		s.ends(c.death() + c.cleared())
 		return s.finish()
 	case <-s.lapse.C:
 		if left := c.left(); left > 0 {
 			s.lapse.Reset(left)
 			return false
 		}
+		how := s.lapsed()
 		c.keeper.clear()
 		s.note(regent.Cause{Why: why.LeaseExpired, Member: c.agent.name})
+		s.ends(how + c.cleared())
 		if s.order != nil && s.order.to == "" {
 			return s.finish()
 		}
@@ -315,15 +332,18 @@ func (s *stage) stop(cause regent.Cause, grace time.Duration) {
 // stopped takes the program's word that it has stopped.
 func (s *stage) stopped(o *order) (over bool) {
 	if o.to != "" { // its own wish
+		s.ends("the program hands it over to " + o.to)
 		begun, err := s.transfer(o.to)
 		o.tell(&transferError{begun: begun, err: err})
 		if !begun {
+			s.goesOn()
 			return false // it may go on
 		}
 		s.note(regent.Cause{Why: why.Transferred, Member: o.to})
 		return true
 	}
 	s.note(regent.Cause{Why: why.Resigned, Member: s.c.agent.name})
+	s.ends("the program said that it has stopped")
 	over = s.finish()
 	o.tell(nil)
 	return over

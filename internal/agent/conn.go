@@ -184,6 +184,7 @@ func (c *conn) finish(goodbye bool) {
 	ended := goodbye || c.peer.dying()
 	for _, k := range left {
 		if ended {
+			k.goodbye.Store(goodbye)
 			k.bury()
 		} else {
 			k.hangUp()

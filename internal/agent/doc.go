@@ -3,6 +3,7 @@
 //
 //	agent.go      the agent: from configuration to the end of everything
 //	candidate.go  one program that wants to lead one group, however it speaks
+//	ending.go     how its leadership ended, for the history
 //	herald.go     tells leading programs of later ends; reunion.go: and of members that are back
 //	conn.go       programs on the unix socket (internal/session has the lines); voice.go: what they are told
 //	tree.go       what runners started, to be killed if they do not

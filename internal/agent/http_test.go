@@ -369,3 +369,38 @@ func TestMetricsHaveTheNamesThatPeopleAlertOn(t *testing.T) {
 		t.Log(string(body))
 	}
 }
+
+// A group that was for once is over when nobody leads it and nobody takes part: an alert on it must be able to end.
+func TestMetricsOfAGroupEndWithIt(t *testing.T) {
+	h := open(t, 2, "default_group: kept\n")
+	a, b := h.agents[0], h.agents[1]
+	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "once"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "b knows who leads", func() bool { return b.metric(t, `regent_has_leader{group="once"}`) == "1" })
+	const status = `leader_election_master_status{name="once"}`
+	if here, there := a.metric(t, status), b.metric(t, status); here != "1" || there != "" {
+		t.Errorf("%s: %q here, %q where nobody takes part", status, here, there)
+	}
+	waiting := b.campaigning(t, "once")
+	if there := b.metric(t, status); there != "0" {
+		t.Errorf("%s: %q where a program waits", status, there)
+	}
+	for _, l := range []func() *session.Lease{func() *session.Lease { return l }, func() *session.Lease { return <-waiting }} {
+		if err := l().Resign(patience(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range h.agents {
+		for _, name := range []string{status, `regent_is_leader{group="once"}`, `regent_has_leader{group="once"}`, `regent_token{group="once"}`} {
+			eventually(t, r.name+" has no more "+name, func() bool { return r.metric(t, name) == "" })
+		}
+		if n := r.metric(t, `regent_leader_changes_total{group="once"}`); n != "2" {
+			t.Errorf("%s counts %q leaderships", r.name, n)
+		}
+		if got := r.metric(t, `leader_election_master_status{name="kept"}`); got != "0" {
+			t.Errorf("the default group, which nobody has led yet, has %q at %s", got, r.name)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/regentproject/regent"
 )
 
 func itoa(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -44,21 +46,13 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	groups, _ := a.board.list("", "", 0)
+	if name := a.file.Load().DefaultGroup; name != "" {
+		if g, _ := a.board.group(name); g == nil { // nobody has led it yet, which is worth an alert
+			groups = append(groups, &Change{Mode: a.modeOf(name), View: regent.View{Group: name}})
+		}
+	}
 	for _, g := range groups {
-		leads, left := 0.0, 0.0
-		if k := a.leader(g.Group); k != nil && k.leadsNow() {
-			leads, left = 1, k.remaining().Seconds()
-		}
-		_, changes := a.board.group(g.Group)
-		gauge("leader_election_master_status", "1 if a program here leads the group, by a lease that runs now; the name that client-go uses", leads, "name", g.Group)
-		gauge("regent_is_leader", "1 if a program here leads the group, by a lease that runs now", leads, "group", g.Group)
-		gauge("regent_has_leader", "1 if this member knows of a leader of the group", bit(g.Leader != ""), "group", g.Group)
-		put(prometheus.CounterValue, "regent_leader_changes_total", "leaderships of the group that this member saw", float64(changes), "group", g.Group)
-		gauge("regent_lease_remaining_seconds", "how long the lease of the program here that leads runs; 0 if none does", left, "group", g.Group)
-		if g.Mode == modeLocal {
-			gauge("regent_support_size", "members that support the leader of a local group, as far as this member knows; 0 without a leader", float64(len(g.Support)), "group", g.Group)
-		}
-		gauge("regent_token", "the leader's token, as far as this member knows; 0 without a leader", float64(g.Token), "group", g.Group)
+		a.collectGroup(g, put)
 	}
 	if group := a.file.Load().DefaultGroup; group != "" {
 		i := a.role(group)
@@ -68,6 +62,49 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s := a.Status()
 	gauge("regent_sessions", "programs that take part through this agent", float64(s.Sessions))
 	gauge("regent_streams", "open event streams", float64(s.Streams))
+}
+
+// A putter takes a metric; labels are names and values in turn.
+type putter func(kind prometheus.ValueType, name, help string, value float64, labels ...string)
+
+// collectGroup sends what there is about a group. One that is over, because nobody leads it and nobody here takes part, has
+// no more than its count: alerts that nobody leads would never end.
+func (a *Agent) collectGroup(g *Change, put putter) {
+	_, changes := a.board.group(g.Group)
+	put(prometheus.CounterValue, "regent_leader_changes_total", "leaderships of the group that this member saw", float64(changes), "group", g.Group)
+	takes := a.takesPart(g)
+	if !takes && g.Leader == "" {
+		return
+	}
+	gauge := func(name, help string, value float64) {
+		put(prometheus.GaugeValue, name, help, value, "group", g.Group)
+	}
+	leads, left := a.leadsHere(g)
+	if takes && g.Mode != modeLocal {
+		put(prometheus.GaugeValue, "leader_election_master_status", "1 if this host leads the group, by a lease that runs now if it is a quorum group; only where the host takes part, and not of local groups; the name that client-go uses", bit(leads), "name", g.Group)
+	}
+	gauge("regent_is_leader", "1 if this host leads the group: in a quorum group a program of its own, by a lease that runs now", bit(leads))
+	gauge("regent_has_leader", "1 if this member knows of a leader of the group", bit(g.Leader != ""))
+	if g.Mode != modeEventual {
+		gauge("regent_lease_remaining_seconds", "how long the lease runs by which this host leads; 0 if it does not", left.Seconds())
+	}
+	switch g.Mode {
+	case modeLocal:
+		gauge("regent_support_size", "members that support the leader of a local group, as far as this member knows; 0 without a leader", float64(len(g.Support)))
+	case modeQuorum:
+		gauge("regent_token", "the leader's token, as far as this member knows; 0 without a leader", float64(g.Token))
+	}
+}
+
+// takesPart says whether this host takes part in a group: a program of its own does, the configuration lists the group, or
+// it is the default one.
+func (a *Agent) takesPart(c *Change) bool {
+	if c.Mode != modeQuorum || c.Group == a.file.Load().DefaultGroup {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.groups[c.Group] > 0
 }
 
 func bit(b bool) float64 {

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/elector"
@@ -32,12 +33,31 @@ func (l *locals) set(group string, lease *regent.LocalLease) {
 	l.all[group] = lease
 }
 
-// valid says whether this host leads its part of the network in the group, at an instant during the call.
-func (l *locals) valid(group string) bool {
+// left returns how long this host leads its part of the network in the group; zero if it does not.
+func (l *locals) left(group string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lease := l.all[group]
-	return lease != nil && lease.Valid()
+	if lease == nil || !lease.Valid() {
+		return 0
+	}
+	return lease.Remaining()
+}
+
+// leadsHere says whether this host leads a group at an instant during the call, and for how long at least if there is a
+// lease: that of a program of its own, or of the host itself in a local group. An eventual group has none.
+func (a *Agent) leadsHere(c *Change) (bool, time.Duration) {
+	switch c.Mode {
+	case modeLocal:
+		left := a.locals.left(c.Group)
+		return left > 0, left
+	case modeEventual:
+		return c.Mine, 0
+	}
+	if k := a.leader(c.Group); k != nil && k.leadsNow() {
+		return true, k.remaining()
+	}
+	return false, 0
 }
 
 // openGroups has this host take part in the groups of other modes that the configuration lists: there hosts lead, not

@@ -30,9 +30,6 @@ func TestHostsLeadLocalAndEventualGroupsByThemselves(t *testing.T) {
 			}
 		}
 	}
-	if _, _, metrics := h.agents[1].raw(t, "GET", "/metrics", ""); !strings.Contains(string(metrics), `regent_support_size{group="cache"} 3`) {
-		t.Errorf("metrics lack the support of the local leader:\n%s", metrics)
-	}
 	var leader any
 	for _, r := range h.agents {
 		eventually(t, r.name+" trusts the same as all others", func() bool {
@@ -51,6 +48,58 @@ func TestHostsLeadLocalAndEventualGroupsByThemselves(t *testing.T) {
 	}
 	if status, body := h.agents[0].get(t, "/v1/groups/cache/verify"); status != 409 {
 		t.Errorf("verify of a local group: %d %v", status, body)
+	}
+	for path, body := range map[string]string{"/v1/groups/cache/resign": "{}", "/v1/groups/ops/transfer": `{"to":"b"}`} {
+		for _, r := range h.agents[:2] { // also where it is led
+			status, answer := r.do(t, "POST", path, body)
+			if text, _ := answer["error"].(string); status != 409 || !strings.Contains(text, "hosts lead it by themselves, and there is nothing to resign") {
+				t.Errorf("%s at %s: %d %v", path, r.name, status, answer)
+			}
+		}
+	}
+}
+
+// metric returns the value of a metric with its labels; empty if there is none.
+func (r *resident) metric(t *testing.T, name string) string {
+	t.Helper()
+	_, _, body := r.raw(t, "GET", "/metrics", "")
+	for line := range strings.Lines(string(body)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// Whoever alerts on a group without a leader, or with two, is not told so of one that hosts lead.
+func TestMetricsKnowGroupsThatHostsLead(t *testing.T) {
+	h := open(t, 3, "groups: [{name: cache, mode: local}, {name: ops, mode: eventual}]\n")
+	a, b := h.agents[0], h.agents[1]
+	for _, r := range h.agents[:2] {
+		eventually(t, r.name+" knows both leaders", func() bool {
+			_, cache := r.get(t, "/v1/groups/cache")
+			support, _ := cache["support"].([]any)
+			_, ops := r.get(t, "/v1/groups/ops")
+			return len(support) == 3 && ops["leader"] == "a"
+		})
+	}
+	for name, want := range map[string][2]string{
+		`regent_is_leader{group="cache"}`:             {"1", "0"},
+		`regent_is_leader{group="ops"}`:               {"1", "0"},
+		`regent_has_leader{group="cache"}`:            {"1", "1"},
+		`leader_election_master_status{name="ops"}`:   {"1", "0"},
+		`leader_election_master_status{name="cache"}`: {"", ""}, // a network in two parts has two leaders, as it should
+		`regent_support_size{group="cache"}`:          {"3", "3"},
+		`regent_token{group="cache"}`:                 {"", ""},
+		`regent_token{group="ops"}`:                   {"", ""},
+		`regent_lease_remaining_seconds{group="ops"}`: {"", ""},
+	} {
+		if got := [2]string{a.metric(t, name), b.metric(t, name)}; got != want {
+			t.Errorf("%s: %q at the leader and elsewhere, want %q", name, got, want)
+		}
+	}
+	if left := a.metric(t, `regent_lease_remaining_seconds{group="cache"}`); !strings.HasPrefix(left, "0.") {
+		t.Errorf("the lease of the local leader runs for %q", left)
 	}
 }
 

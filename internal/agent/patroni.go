@@ -90,8 +90,8 @@ func patroniRoutes() []route {
 		forced := maps.Clone(done)
 		delete(forced, 202)
 		for _, method := range []string{"GET", "OPTIONS"} {
-			all = append(all, route{method: method, path: base + "patroni", says: "What is known about the group, in Patroni's words; always 200." + of,
-				out: map[int]any{200: PatroniInfo{}, 404: Refusal{}}, serve: (*Agent).servePatroni})
+			all = append(all, route{method: method, path: base + "patroni", says: "What is known about the group, in Patroni's words; always 200, with an empty scope if there is no group." + of,
+				out: map[int]any{200: PatroniInfo{}}, serve: (*Agent).servePatroni})
 		}
 		all = append(all,
 			route{method: "POST", path: base + "switchover", needs: writer, in: SwitchoverOrder{}, out: done,
@@ -101,7 +101,7 @@ func patroniRoutes() []route {
 			route{method: "POST", path: base + "failover", needs: writer, in: SwitchoverOrder{}, out: forced,
 				says: "As switchover to a candidate, whoever leads here." + of, serve: (*Agent).serveFailover})
 	}
-	return append(all, route{method: "GET", path: "/history", needs: reader, says: "The leaderships of the default group: token, leader, cause, time.",
+	return append(all, route{method: "GET", path: "/history", needs: reader, says: "The leaderships of the default group, as Patroni lists them: token, leader, cause, time. /v1/groups/{group}/history has another form.",
 		out: map[int]any{200: [][]any{}, 404: Refusal{}}, serve: (*Agent).servePatroniHistory})
 }
 
@@ -118,14 +118,14 @@ func (a *Agent) tagged(q *http.Request) bool {
 
 func (a *Agent) servePatroni(w http.ResponseWriter, q *http.Request) {
 	group, err := a.groupOf(q)
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoGroup) {
 		refuse(w, err)
 		return
 	}
 	out := PatroniInfo{RoleInfo: a.role(group), LastSeen: a.lastSeen(time.Now()), Tags: map[string]string{},
 		Patroni: PatroniSelf{Version: a.options.Version, Scope: group, Name: a.name}}
 	maps.Copy(out.Tags, a.file.Load().Tags)
-	out.Timeline, out.Unlocked = out.Token, out.Name == ""
+	out.Timeline, out.Unlocked = out.Token, group != "" && out.Name == ""
 	answer(w, 200, out)
 }
 
@@ -272,7 +272,7 @@ func (a *Agent) switchable(c *Change, body *SwitchoverOrder) (*candidate, error)
 	if body.Leader != "" && body.Leader != c.Leader {
 		return nil, failf(http.StatusPreconditionFailed, "group %s: %s does not lead it, %s does", c.Group, body.Leader, orNobody(c.Leader))
 	}
-	k, err := a.commandedIn(c, 0)
+	k, err := a.commandedIn(c, 0, saySwitch(c.Group, body.Candidate))
 	if err != nil {
 		return nil, &httpError{http.StatusServiceUnavailable, err}
 	}

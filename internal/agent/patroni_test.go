@@ -57,7 +57,7 @@ func TestToolsOfPatroniSwitchOver(t *testing.T) {
 		{a, "/switchover", `{"leader":"a","candidate":"z"}`, 412, `no member "z"`},
 		{a, "/switchover", `{"leader":"a","candidate":"b","scheduled_at":"soon"}`, 400, "must be a time to come"},
 		{a, "/switchover", `{"leader":"a","candidate":"b","scheduled_at":"2001-01-01T00:00:00Z"}`, 400, "must be a time to come"},
-		{b, "/switchover", `{"leader":"a","candidate":"b"}`, 503, "a leads it: ask its agent"},
+		{b, "/switchover", `{"leader":"a","candidate":"b"}`, 503, "a leads it, so only its agent can do that: run 'regent transfer g b' on host a (127.0.0.1)"},
 		{a, "/failover", `{}`, 400, "to whom?"},
 		{a, "/v1/groups/other/failover", `{"candidate":"b"}`, 404, "nobody has campaigned"},
 	} {
@@ -161,5 +161,22 @@ func TestToolsOfPatroniAreToldInTheirWords(t *testing.T) {
 				t.Errorf("%s %s at %s: %d, want %d", method, c.path, c.at.name, status, c.want)
 			}
 		}
+	}
+}
+
+// Who asks whether the process is up, and who reads its state, asks about no group.
+func TestStateOfTheAgentNeedsNoDefaultGroup(t *testing.T) {
+	a := open(t, 1, "").agents[0]
+	for path, want := range map[string]int{"/patroni": 200, "/health": 200, "/liveness": 200, "/read-only": 200, "/primary": 404, "/": 404, "/readiness": 404, "/history": 404} {
+		if status, body := a.get(t, path); status != want {
+			t.Errorf("%s: %d %v, want %d", path, status, body, want)
+		}
+	}
+	_, info := a.get(t, "/patroni")
+	if self, _ := info["patroni"].(map[string]any); info["state"] != "running" || self["name"] != "a" || self["scope"] != "" || info["cluster_unlocked"] != nil {
+		t.Errorf("without a group: %v", info)
+	}
+	if _, body := a.get(t, "/history"); !strings.Contains(body["error"].(string), "/v1/groups/GROUP/history, whose answer has another form") {
+		t.Errorf("the hint of /history: %v", body)
 	}
 }

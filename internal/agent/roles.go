@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -19,7 +21,7 @@ type RoleInfo struct {
 	Role  string `json:"role"`
 	State string `json:"state"`
 	Token uint64 `json:"token,omitempty"`
-	// Remaining is how long the lease runs if a program here leads, in nanoseconds.
+	// Remaining is how long the lease runs if a program here leads, or this host its part of the network, in nanoseconds.
 	Remaining time.Duration `json:"remaining,omitempty"`
 	Cause     regent.Cause  `json:"cause"`
 	Member    string        `json:"member"`
@@ -57,31 +59,32 @@ func leadsLocally(_ *Agent, i *RoleInfo) bool { return i.Role == "standby_leader
 // lives: the member's loop runs.
 func lives(a *Agent, _ *RoleInfo) bool { return a.alive() }
 
-// asks are the role endpoints: path, sentence, question.
+// asks are the role endpoints: path, sentence, question, and whether it is one about the agent, whatever the group.
 var asks = []struct {
 	path, says string
 	ask        question
+	any        bool
 }{
-	{"primary", "200 while a program here leads the group, by a lease that runs at the moment of answering.", leads},
-	{"read-write", "As primary.", leads},
-	{"leader", "As primary: the leader of a quorum, never one of a partition only.", leads},
-	{"standby-leader", "200 while this host leads its part of the network only, in a local group; quorum groups have no such leader.", leadsLocally},
-	{"standby_leader", "As standby-leader.", leadsLocally},
-	{"replica", "200 while the member is well and another one leads, unless it has the tag noloadbalance.", follows},
-	{"read-only", "200 while the member is well.", well},
-	{"health", "200 while the agent answers.", always},
-	{"liveness", "200 while the member's loop runs.", lives},
-	{"readiness", "200 while the member is well and knows of a leader.", knows},
+	{"primary", "200 while a program here leads the group, by a lease that runs at the moment of answering.", leads, false},
+	{"read-write", "As primary.", leads, false},
+	{"leader", "As primary: the leader of a quorum, never one of a partition only.", leads, false},
+	{"standby-leader", "200 while this host leads its part of the network only, in a local group; quorum groups have no such leader.", leadsLocally, false},
+	{"standby_leader", "As standby-leader.", leadsLocally, false},
+	{"replica", "200 while the member is well and another one leads, unless it has the tag noloadbalance.", follows, false},
+	{"read-only", "200 while the member is well.", well, true},
+	{"health", "200 while the agent answers.", always, true},
+	{"liveness", "200 while the member's loop runs.", lives, true},
+	{"readiness", "200 while the member is well and knows of a leader.", knows, false},
 }
 
 // roles are the routes that load balancers and sidecars ask, for each group and for the default one.
 func roles() []route {
 	var all []route
-	both := func(path, says string, needs role, out map[int]any, serve func(*Agent, http.ResponseWriter, *http.Request)) {
+	both := func(path, says, without string, needs role, out map[int]any, serve func(*Agent, http.ResponseWriter, *http.Request)) {
 		for _, base := range []string{"/v1/groups/{group}/", "/"} {
 			text := says
 			if base == "/" {
-				text += " Of the default group."
+				text += " Of the default group" + without + "."
 			}
 			for _, method := range []string{"GET", "OPTIONS"} { // GET answers HEAD too
 				all = append(all, route{method: method, path: base + path, says: text, needs: needs, out: out, serve: serve})
@@ -89,13 +92,23 @@ func roles() []route {
 		}
 	}
 	for _, r := range asks {
-		both(r.path, r.says+" 503 if a parameter tag_NAME=VALUE is not a tag of this host.", nobody, map[int]any{200: RoleInfo{}, 404: Refusal{}, 503: RoleInfo{}}, roleHandler(r.ask))
+		without := ""
+		if r.any {
+			without = ", or of none if there is none"
+		}
+		both(r.path, r.says+" 503 if a parameter tag_NAME=VALUE is not a tag of this host.", without, nobody, map[int]any{200: RoleInfo{}, 404: Refusal{}, 503: RoleInfo{}}, roleHandler(r.ask, r.any))
 	}
-	both("sidecar", "Who leads, proven at the moment of answering; 503 and an empty name if nobody is.", reader, map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: SidecarInfo{}}, (*Agent).serveSidecar)
-	both("cluster", "The council with its roles in the group.", reader, map[int]any{200: ClusterInfo{}, 404: Refusal{}}, (*Agent).serveCluster)
+	both("sidecar", "Who leads, proven at the moment of answering; 503 and an empty name if nobody is.", "", reader, map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: SidecarInfo{}}, (*Agent).serveSidecar)
+	both("cluster", "The council with its roles in the group.", "", reader, map[int]any{200: ClusterInfo{}, 404: Refusal{}}, (*Agent).serveCluster)
 	all = append(all,
 		route{method: "GET", path: "/v1/groups/{group}/sse", needs: reader, stream: true, says: "As sidecar, whenever that changes.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream},
 		route{method: "GET", path: "/sse", needs: reader, stream: true, says: "As sidecar, whenever that changes. Of the default group.", out: map[int]any{200: SidecarInfo{}, 404: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveSidecarStream})
+	front := map[int]any{200: RoleInfo{}, 404: Refusal{}, 503: RoleInfo{}}
+	sent := maps.Clone(front)
+	sent[http.StatusFound] = ""
+	all = append(all,
+		route{method: "GET", path: "/", says: "As primary, of the default group. A browser is sent to the dashboard, if there is one.", out: sent, serve: (*Agent).serveFront},
+		route{method: "OPTIONS", path: "/", says: "As primary, of the default group.", out: front, serve: (*Agent).serveFront})
 	return append(all, patroniRoutes()...)
 }
 
@@ -108,8 +121,8 @@ func (a *Agent) role(group string) RoleInfo {
 	if a.member.Load() != nil { // one that has joined once takes part until it leaves
 		i.State = "running"
 	}
-	if a.locals.valid(group) {
-		i.Name, i.Role = a.name, "standby_leader"
+	if left := a.locals.left(group); left > 0 {
+		i.Name, i.Role, i.Remaining = a.name, "standby_leader", left
 		return i
 	}
 	k := a.leader(group)
@@ -124,10 +137,11 @@ func (a *Agent) role(group string) RoleInfo {
 	return i
 }
 
-func roleHandler(ask question) func(*Agent, http.ResponseWriter, *http.Request) {
+// roleHandler answers a question. One about any group needs none.
+func roleHandler(ask question, anyGroup bool) func(*Agent, http.ResponseWriter, *http.Request) {
 	return func(a *Agent, w http.ResponseWriter, q *http.Request) {
 		group, err := a.groupOf(q)
-		if err != nil {
+		if err != nil && (!anyGroup || !errors.Is(err, errNoGroup)) {
 			refuse(w, err)
 			return
 		}
@@ -143,18 +157,13 @@ func roleHandler(ask question) func(*Agent, http.ResponseWriter, *http.Request) 
 	}
 }
 
-// front answers /, which is several things at once: the page for people, and for others the role of the default group.
-func (a *Agent) front(mux *http.ServeMux) {
-	primary := roleHandler(leads)
-	root := func(w http.ResponseWriter, q *http.Request) {
-		if a.options.Dashboard != nil && q.Method == http.MethodGet && strings.Contains(q.Header.Get("Accept"), "text/html") {
-			http.Redirect(w, q, "/ui/", http.StatusFound)
-			return
-		}
-		primary(a, w, q)
+// serveFront answers /, which is several things at once: the page for people, and for others the role of the default group.
+func (a *Agent) serveFront(w http.ResponseWriter, q *http.Request) {
+	if a.options.Dashboard != nil && q.Method == http.MethodGet && strings.Contains(q.Header.Get("Accept"), "text/html") {
+		http.Redirect(w, q, "/ui/", http.StatusFound)
+		return
 	}
-	mux.HandleFunc("GET /{$}", root)
-	mux.HandleFunc("OPTIONS /{$}", func(w http.ResponseWriter, q *http.Request) { root(bodiless{w}, q) })
+	roleHandler(leads, false)(a, w, q)
 }
 
 // sidecar says who leads, proven.

@@ -78,7 +78,11 @@ func (r *route) complete() {
 func (a *Agent) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range routes() {
-		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, q *http.Request) {
+		path := r.path
+		if path == "/" {
+			path = "/{$}" // and not all that has no route of its own
+		}
+		mux.HandleFunc(r.method+" "+path, func(w http.ResponseWriter, q *http.Request) {
 			if err := admit(q, r.needs); err != nil {
 				refuse(w, err)
 				return
@@ -89,7 +93,6 @@ func (a *Agent) handler() http.Handler {
 			r.serve(a, w, q)
 		})
 	}
-	a.front(mux)
 	if a.options.Dashboard != nil {
 		ui := http.StripPrefix("/ui", a.options.Dashboard(a))
 		mux.HandleFunc("/ui/", func(w http.ResponseWriter, q *http.Request) {
@@ -116,11 +119,16 @@ func admit(q *http.Request, needs role) error {
 		return nil
 	case who >= needs:
 		return failf(http.StatusForbidden, "a page of another site may not do that")
-	case q.Header.Get("Authorization") != "" || who > nobody:
+	case who > nobody:
 		return failf(http.StatusForbidden, "this needs another role: ask with a token of role write, or on the agent's unix socket")
+	case bearing(q):
+		return &httpError{http.StatusUnauthorized, errUnknownToken}
 	}
 	return failf(http.StatusUnauthorized, "who are you? send a bearer token, use a client certificate, or ask on the agent's unix socket")
 }
+
+// errUnknownToken says that a bearer token is none of the configuration's.
+var errUnknownToken = errors.New("the bearer token is not known here: http.tokens in the configuration says where those are that are")
 
 // answer writes a body as JSON.
 func answer(w http.ResponseWriter, status int, body any) {
@@ -144,7 +152,10 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, regent.ErrNotLeader):
 		status = http.StatusConflict
 	}
-	if status == http.StatusUnauthorized {
+	switch {
+	case errors.Is(err, errUnknownToken):
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+	case status == http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	answer(w, status, Refusal{Error: err.Error()})
@@ -189,7 +200,21 @@ func (a *Agent) groupOf(q *http.Request) (string, error) {
 	if name := a.file.Load().DefaultGroup; name != "" {
 		return name, nil
 	}
-	return "", failf(http.StatusNotFound, "no default group: set default_group, or ask %s", strings.TrimSuffix("/v1/groups/GROUP"+q.URL.Path, "/"))
+	return "", failf(http.StatusNotFound, "%w: set default_group, or ask %s", errNoGroup, ofGroup(q.URL.Path))
+}
+
+// errNoGroup says that a request names no group, and the configuration no default one.
+var errNoGroup = errors.New("no default group")
+
+// ofGroup returns where to ask about a group what is asked about the default one.
+func ofGroup(path string) string {
+	switch path {
+	case "/":
+		return "/v1/groups/GROUP/primary"
+	case "/history": // there that is another question
+		return "/v1/groups/GROUP/history, whose answer has another form: {\"changes\":[...]}"
+	}
+	return "/v1/groups/GROUP" + path
 }
 
 // known returns the last change of the group that a request is about, or says that nobody ever heard of it.
