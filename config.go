@@ -28,7 +28,8 @@ type Peer struct {
 	// Addrs are where it receives packets, each as host:port. A host may be a name, which is resolved again from time to
 	// time. Several addresses are several ways to the same member.
 	Addrs []string
-	// Priority decides who goes first in an election: members with a higher one, then by name.
+	// Priority decides who goes first in an election: members with a higher one, then by name. The numbers of agents mean the
+	// same; a member for which their files say none has zero.
 	Priority int
 	// Witness says that it votes but never leads: a third vote on a small machine makes two large ones survive the loss of
 	// one. Observer says that it neither votes nor leads, and learns who does: there may be many. Neither is waited for.
@@ -42,7 +43,7 @@ type Config struct {
 	// Council lists all members, this one among them. It is the same at every member.
 	Council []Peer
 	// Key is the cluster key: 16 to 128 secret bytes, the same at every member. Packets that are not sealed with it
-	// are dropped. It may be left out only if all addresses are of the loopback interface. OldKeys are accepted too, so
+	// are dropped. [ReadKey] reads it from a file. It may be left out only if all addresses are of the loopback interface. OldKeys are accepted too, so
 	// that a key can be changed while the council runs.
 	Key     []byte
 	OldKeys [][]byte
@@ -282,11 +283,11 @@ func loopback(addr string) bool {
 
 // summary lists what all members must agree on.
 func (c *Config) summary(all *council, t *Timing) *wire.Summary {
-	order := make([]string, len(all.peers))
+	order, priorities := make([]string, len(all.peers)), []string(nil)
 	for i, p := range all.peers {
 		order[i] = p.Name
 		if p.Priority != 0 {
-			order[i] += "=" + strconv.Itoa(p.Priority)
+			priorities = append(priorities, p.Name+"="+strconv.Itoa(p.Priority))
 		}
 		if r := p.role(); r != "" {
 			order[i] += ":" + r
@@ -295,6 +296,7 @@ func (c *Config) summary(all *council, t *Timing) *wire.Summary {
 	roles := all.roles()
 	s := wire.NewSummary(c.Name)
 	s.Set("members", strings.Join(order, " "))
+	s.Set("priorities", cmp.Or(strings.Join(priorities, " "), "none"))
 	s.Set("quorums", roles.Quorums().String())
 	s.Set("longest lease", t.LongestLease.String())
 	s.Set("drift", t.rho().String())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/wire"
 	"github.com/regentproject/regent/why"
 )
 
@@ -128,6 +129,22 @@ func TestConfigurationsDifferWhereMembersMustAgree(t *testing.T) {
 		if digest(change) != base {
 			t.Errorf("%s makes a difference", name)
 		}
+	}
+}
+
+func TestDifferenceInPrioritiesIsNamed(t *testing.T) {
+	summary := func(priority int) *wire.Summary {
+		c := Config{Name: "a", Council: peers("a", "b", "c"), Timing: LAN}
+		c.Council[0].Priority = priority
+		all, err := c.council()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.summary(all, &c.Timing)
+	}
+	diff := summary(0).Diff(summary(7))
+	if len(diff) != 1 || diff[0].String() != "priorities: none here, a=7 there" {
+		t.Errorf("got %v", diff)
 	}
 }
 

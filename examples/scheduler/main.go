@@ -1,5 +1,5 @@
 // Scheduler runs a job every second, on one of several hosts: whichever leads. Start it on each of them with the same
-// council and another name:
+// council, a key that 'regent keygen key' has drawn, and another name:
 //
 //	scheduler -name a -council a=10.0.0.1:7400,b=10.0.0.2:7400,c=10.0.0.3:7400 -key-file key -dir /var/lib/scheduler
 //
@@ -8,7 +8,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -25,7 +24,7 @@ import (
 func main() {
 	name := flag.String("name", "", "which member of the council this is")
 	council := flag.String("council", "", "all members, as name=host:port,...")
-	keyFile := flag.String("key-file", "", "file with the cluster key")
+	keyFile := flag.String("key-file", "", "file with the cluster key, as 'regent keygen' writes it")
 	dir := flag.String("dir", "", "directory for the member's record")
 	every := flag.Duration("every", time.Second, "how often the job runs")
 	flag.Parse()
@@ -45,11 +44,10 @@ func run(name, council, keyFile, dir string, every time.Duration) error {
 		c.Council = append(c.Council, regent.Peer{Name: name, Addrs: []string{addr}})
 	}
 	if keyFile != "" {
-		key, err := os.ReadFile(keyFile)
-		if err != nil {
+		var err error
+		if c.Key, err = regent.ReadKey(keyFile); err != nil {
 			return err
 		}
-		c.Key = bytes.TrimSpace(key)
 	}
 
 	// The first signal asks to stop; then the context ends, the job stops, and another host takes over at once.

@@ -45,10 +45,14 @@ func TestJobRunsOnOneHostOnlyAndMovesOn(t *testing.T) {
 		council = append(council, names[i]+"="+addr)
 	}
 	dir := t.TempDir()
+	key := filepath.Join(dir, "key") // as regent keygen writes it, but for a comment that is longer than any key
+	if err := os.WriteFile(key, []byte("# "+strings.Repeat("Keep it secret. ", 10)+"\nQUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWY=\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	jobs := make(chan string, 1000)
 	programs := make(map[string]*exec.Cmd)
 	for _, name := range names {
-		cmd := exec.Command(os.Args[0], "-name", name, "-council", strings.Join(council, ","), "-dir", filepath.Join(dir, name), "-every", "20ms")
+		cmd := exec.Command(os.Args[0], "-name", name, "-council", strings.Join(council, ","), "-dir", filepath.Join(dir, name), "-every", "20ms", "-key-file", key)
 		cmd.Env = append(os.Environ(), "SCHEDULER_TEST_PROGRAM=1")
 		out, err := cmd.StdoutPipe()
 		if err != nil {

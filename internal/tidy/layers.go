@@ -25,7 +25,7 @@ var column = []layer{
 			"github.com/HdrHistogram/hdrhistogram-go"}},
 	{name: "agent", packages: []string{"internal/agent/...", "internal/run/...", "internal/web/..."},
 		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
-	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/..."}},
+	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/secret/..."}},
 	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},
 	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/..."},
 		modules: []string{"golang.org/x/sys", "golang.org/x/net", "golang.org/x/crypto", "github.com/fxamacker/cbor/v2"}},

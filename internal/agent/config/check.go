@@ -360,7 +360,7 @@ func (f *File) keys() ([][]byte, error) {
 		if path == "" {
 			continue
 		}
-		k, err := ReadKey(path)
+		k, err := regent.ReadKey(path)
 		if err != nil {
 			return nil, err
 		}
@@ -386,7 +386,7 @@ func (f *File) Regent() (regent.Config, error) {
 	}
 	for i := range f.Council {
 		m := &f.Council[i]
-		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: 1, Observer: m.Observer}
+		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Observer: m.Observer}
 		if m.Priority != nil {
 			p.Priority = *m.Priority
 		}

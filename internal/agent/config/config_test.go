@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func TestFileBecomesTheMembersConfiguration(t *testing.T) {
 	if c.Name != "a" || c.Dir != "/x" || !c.Bootstrap || !c.NoRealtime || c.Timing != want {
 		t.Errorf("got %+v", c)
 	}
-	if len(c.Council) != 3 || c.Council[0].Priority != 5 || c.Council[1].Priority != 1 || len(c.Council[1].Addrs) != 2 {
+	if len(c.Council) != 3 || c.Council[0].Priority != 5 || c.Council[1].Priority != 0 || len(c.Council[1].Addrs) != 2 {
 		t.Errorf("council %+v", c.Council)
 	}
 }
@@ -60,6 +61,23 @@ func TestRolesReachTheLibrary(t *testing.T) {
 	c, err := f.Regent()
 	if err != nil || !c.Council[0].Witness || c.Council[1].Witness || !c.Council[3].Observer || c.Elector != "rank" || c.Prefer != 10*time.Second {
 		t.Errorf("got %+v, %v", c, err)
+	}
+}
+
+// Programs that join a council of agents list its members as plain as the files do.
+func TestPlainMembersAreThoseOfTheLibrary(t *testing.T) {
+	f, err := parse(strings.Replace(three, ", priority: 5", "", 1) + "  - {name: w, address: \"127.0.0.1:7404\", priority: 0}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := f.Regent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7401"}}, {Name: "b", Addrs: []string{"127.0.0.1:7402", "[::1]:7402"}},
+		{Name: "c", Addrs: []string{"localhost:7403"}}, {Name: "w", Addrs: []string{"127.0.0.1:7404"}, Witness: true}}
+	if !reflect.DeepEqual(c.Council, want) {
+		t.Errorf("got %+v\nwant %+v", c.Council, want)
 	}
 }
 
@@ -136,20 +154,20 @@ func TestKeysAreDrawnOnceAndKeptFromOthers(t *testing.T) {
 	if err := WriteKey(path); err != nil {
 		t.Fatal(err)
 	}
-	key, err := ReadKey(path)
+	key, err := regent.ReadKey(path)
 	if err != nil || len(key) != keyBytes {
 		t.Fatalf("key of %d bytes, %v", len(key), err)
 	}
 	if err := WriteKey(path); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("a key was overwritten: %v", err)
 	}
-	if again, err := ReadKey(path); err != nil || string(again) != string(key) {
+	if again, err := regent.ReadKey(path); err != nil || string(again) != string(key) {
 		t.Errorf("the key has changed: %v", err)
 	}
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadKey(path); err == nil || !strings.Contains(err.Error(), "chmod o=") {
+	if _, err := regent.ReadKey(path); err == nil || !strings.Contains(err.Error(), "chmod o=") {
 		t.Errorf("a key that everybody may read was taken: %v", err)
 	}
 	for text, want := range map[string]string{"": "holds nothing", "a\nb\n": "more than one line", "!!!": "not base64", "YWJj": "holds 3 bytes"} {
@@ -157,7 +175,7 @@ func TestKeysAreDrawnOnceAndKeptFromOthers(t *testing.T) {
 		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadKey(bad); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := regent.ReadKey(bad); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("key file %q: %v", text, err)
 		}
 	}

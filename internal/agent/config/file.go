@@ -76,7 +76,8 @@ type Member struct {
 	Name      string   `yaml:"name"`
 	Address   string   `yaml:"address"`
 	Addresses []string `yaml:"addresses"`
-	// Priority decides who goes first; a member that is given 0 votes but never leads. Unset: 1.
+	// Priority decides who goes first; a member that is given 0 votes but never leads. Those that are given none come after
+	// those that are given one, as in the library.
 	Priority *int `yaml:"priority"`
 	// Observer sees, and has no vote.
 	Observer bool `yaml:"observer"`

@@ -8,7 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+
+	"github.com/regentproject/regent/internal/secret"
 )
 
 // keyBytes is the length of a new key.
@@ -37,52 +38,6 @@ func WriteKey(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// ReadKey reads a key file: base64 on one line, beside comments.
-func ReadKey(path string) ([]byte, error) {
-	text, err := secret(path)
-	if err != nil {
-		return nil, fmt.Errorf("key file: %w", err)
-	}
-	key, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil, fmt.Errorf("key file %s: is not base64: make one with 'regent keygen'", path)
-	}
-	if len(key) < 16 || len(key) > 128 {
-		return nil, fmt.Errorf("key file %s: holds %d bytes: must be 16 to 128; make one with 'regent keygen'", path, len(key))
-	}
-	return key, nil
-}
-
-// secret reads a file of one line that not everybody may read.
-func secret(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if info.Mode().Perm()&0o007 != 0 {
-		return "", fmt.Errorf("%s can be read or written by everybody (mode %04o): run 'chmod o= %s'", path, info.Mode().Perm(), path)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	var text string
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "" || strings.HasPrefix(line, "#"):
-		case text != "":
-			return "", fmt.Errorf("%s: holds more than one line beside comments", path)
-		default:
-			text = line
-		}
-	}
-	if text == "" {
-		return "", fmt.Errorf("%s: holds nothing", path)
-	}
-	return text, nil
-}
-
 // minToken is the length of the shortest bearer token.
 const minToken = 16
 
@@ -95,7 +50,7 @@ func (t *Token) Digest() ([sha256.Size]byte, error) {
 		}
 		return [sha256.Size]byte(sum), nil
 	}
-	text, err := secret(t.File)
+	text, err := secret.Read(t.File)
 	if err != nil {
 		return [sha256.Size]byte{}, fmt.Errorf("token %s: %w", t.Name, err)
 	}

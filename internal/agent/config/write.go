@@ -63,7 +63,7 @@ func (d Draft) council(line func(string, ...any)) {
 			line("    observer: true")
 		}
 	}
-	line("    # priority: 2      # higher goes first; 1 if unset; 0 votes but never leads (a witness)")
+	line("    # priority: 2      # higher goes first, then those without one; 0 votes but never leads (a witness)")
 	line("    # observer: true   # sees everything, has no vote")
 	line("")
 }
