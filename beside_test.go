@@ -127,12 +127,11 @@ func TestMemberThatIsBackOffersNoLocalLeaderBesideTheRealOne(t *testing.T) {
 			t.Errorf("after a second it still waits: %s", s.Waiting)
 		}
 		c.closing.Do(c.end) // as kill -9 would
-		c, err = h.join("c")
-		if err != nil {
+		again := h.config("c")
+		again.Dir = c.config.Dir
+		if c, err = h.joinAs(again); err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		h.members["c"] = c
 		if s := c.Status(); !strings.Contains(s.Waiting, "neither votes nor knows who leads") {
 			t.Errorf("it does not say that it knows nothing: %q", s.Waiting)
 		}

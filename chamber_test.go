@@ -74,12 +74,15 @@ func (h *chamber) config(name string) Config {
 	return c
 }
 
-// join makes a member join.
-func (h *chamber) join(name string) (*Member, error) {
-	m, err := join(h.t.Context(), h.config(name), h.world(name))
+// join makes a member join that has no record.
+func (h *chamber) join(name string) (*Member, error) { return h.joinAs(h.config(name)) }
+
+// joinAs makes a member join with a configuration.
+func (h *chamber) joinAs(c Config) (*Member, error) {
+	m, err := join(h.t.Context(), c, h.world(c.Name))
 	if err == nil {
 		h.mu.Lock()
-		h.members[name] = m
+		h.members[c.Name] = m
 		h.mu.Unlock()
 	}
 	return m, err

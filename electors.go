@@ -30,6 +30,14 @@ type pace struct {
 	timing     *Timing
 }
 
+// councilPace is how the elector below quorum groups runs: among all that vote, and in no haste, for leases find out by themselves
+// when a leader is gone.
+func (m *Member) councilPace(inc protocol.Inc) pace {
+	t, roles := &m.config.Timing, m.council.roles()
+	return pace{self: m.council.self, members: roles.Voters(), inc: inc, period: t.Heartbeat, suspect: t.Suspect,
+		gate: protocol.Majority(roles.Voters()), candidates: roles.Leaders(), timing: t}
+}
+
 // newElector makes a machine that says whom to trust.
 func (p *pace) newElector(kind elector.Kind) (protocol.Machine, error) {
 	switch kind {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/among"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/why"
 )
@@ -19,8 +20,9 @@ import (
 // be two leaders, or none, and nobody can tell: there is no lease. It is for what is wasted when it is done twice, but not
 // wrong: which replica to read from, who compacts, who warms a cache. For at most one leader there is [Group].
 //
-// Members that have opened the group take part, each as a candidate; all others count as down. So does one that is not well
-// ([Config.Health]) if it closes the group: what leads nothing cannot be asked to give anything up.
+// Members that have opened the group take part, each as a candidate; all others count as down. Witnesses and observers cannot
+// open it, and do not count at all. A member that is not well ([Config.Health]) sees who is trusted, is not trusted itself, as soon
+// as the others have heard of it, and never says that it leads.
 type EventualGroup struct {
 	member *Member
 	site   *runtime.Site
@@ -31,7 +33,7 @@ type EventualGroup struct {
 
 // EventualGroup opens the eventual group with the name. All members must open it with the same kind of elector, or they are
 // not in the same group; the empty one is [elector.Stable]. [elector.TimeFree], [elector.FSource] and [elector.Hybrid] bear
-// that a minority of the council is down, counting those that have not opened the group, and need a council of three. The
+// that a minority of the members that may lead is down, counting those that have not opened the group, and need three. The
 // name has 1 to 255 bytes.
 func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, error) {
 	if err := checkGroup(name); err != nil {
@@ -49,17 +51,27 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 	}
 	s := m.site(modeEventual+string(kind), name, "the eventual group "+strconv.Quote(name), runtime.SiteOptions{
 		Make: func(_, _ protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
-			t := &m.config.Timing
-			p := pace{self: m.council.self, members: len(m.council.peers), inc: inc, group: protocol.Group(name), period: t.Renew,
-				suspect: 3 * t.Renew, timing: t}
-			return p.newElector(kind)
+			return m.newEventual(protocol.Group(name), kind, inc)
 		},
-		Changed: func(c *runtime.Change) { m.noteOther("eventual", c) },
+		Changed: func(c *runtime.Change) {
+			m.noteOther("eventual", c)
+			m.noteAccess("eventual", c.Group, c.Leader, c.Cause.Code)
+		},
 	})
 	if err := s.Enter(); err != nil {
 		return nil, fmt.Errorf("eventual group %s: %w", name, m.explain(err))
 	}
 	return &EventualGroup{member: m, site: s, group: s.Group(protocol.Group(name)), kind: kind}, nil
+}
+
+// newEventual makes an elector among the members that may lead; the others take no part in such a group.
+func (m *Member) newEventual(name protocol.Group, kind elector.Kind, inc protocol.Inc) (protocol.Machine, error) {
+	t, roles := &m.config.Timing, m.council.roles()
+	c := among.Config{Self: m.council.self, Members: roles.Leaders(), Repeat: 4 * t.Renew}
+	return among.New(c, func(self protocol.Rank, members int) (protocol.Machine, error) {
+		p := pace{self: self, members: members, inc: inc, group: name, period: t.Renew, suspect: 3 * t.Renew, timing: t}
+		return p.newElector(kind)
+	})
 }
 
 // Name returns the name of the group, and Elector what elects its leader.

@@ -2,14 +2,17 @@ package regent
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/why"
 )
 
 // eventual opens a group at members.
@@ -38,6 +41,23 @@ func agreed(groups map[string]*EventualGroup) string {
 		}
 	}
 	return leader
+}
+
+// settled waits until all agree, and have for a second, and returns on whom; nothing if they do not in time.
+func settled(groups map[string]*EventualGroup, within time.Duration) string {
+	const step = 50 * time.Millisecond
+	leader, since := "", time.Duration(0)
+	for range within / step {
+		now := agreed(groups)
+		if since += step; now == "" || now != leader {
+			leader, since = now, 0
+		}
+		if leader != "" && since >= time.Second {
+			return leader
+		}
+		time.Sleep(step)
+	}
+	return ""
 }
 
 // eventual are the electors that eventual groups can have.
@@ -111,6 +131,103 @@ func TestGroupCanBeOpenedAgain(t *testing.T) {
 	}
 }
 
+// What a machine numbered before it was taken away must not make the next one look dead.
+func TestMemberThatOpensAGroupAgainCountsAsAlive(t *testing.T) {
+	for _, kind := range eventual {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := assemble(t, three...)
+				groups := h.eventual("g", kind, three...)
+				time.Sleep(5 * time.Minute)
+				groups["b"].Close()
+				time.Sleep(2 * time.Second)
+				groups["b"] = h.eventual("g", kind, "b")["b"]
+				time.Sleep(2 * time.Second)
+				groups["a"].Close()
+				delete(groups, "a")
+				time.Sleep(20 * time.Second) // whoever hears too few gives up meanwhile
+				if leader := agreed(groups); leader != "b" && leader != "c" {
+					t.Errorf("they trust %q: %v and %v", leader, groups["b"].View(), groups["c"].View())
+				}
+			})
+		})
+	}
+}
+
+// Witnesses and observers take no part, so nobody waits for them. They may rank before those that do.
+func TestElectorsRunAmongThoseThatMayLead(t *testing.T) {
+	for _, kind := range eventual {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newChamber(t, "a", "b", "c", "d", "w", "x", "y", "z")
+				var all sync.WaitGroup
+				for _, n := range h.names {
+					c := h.config(n)
+					for i := range c.Council {
+						p := &c.Council[i]
+						p.Witness = p.Name == "a" || p.Name == "c"
+						p.Observer = p.Name > "w"
+					}
+					all.Go(func() {
+						if _, err := h.joinAs(c); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+				groups := h.eventual("g", kind, "b", "d", "w")
+				first := settled(groups, 10*time.Second)
+				if first == "" {
+					t.Fatalf("they do not agree: %v", groups["b"].View())
+				}
+				groups[first].Close()
+				delete(groups, first)
+				second := settled(groups, 10*time.Second)
+				if second == "" || second == first {
+					t.Fatalf("after %s they trust %q", first, second)
+				}
+				if round := groups[second].View().Round; (kind == elector.Stable) != (round > 0) {
+					t.Errorf("this is round %d", round)
+				}
+			})
+		})
+	}
+}
+
+func TestMemberThatIsNotWellIsNotTrusted(t *testing.T) {
+	for _, kind := range eventual {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := assemble(t, three...)
+				groups := h.eventual("g", kind, three...)
+				first := settled(groups, 10*time.Second)
+				if first == "" {
+					t.Fatal("they do not agree")
+				}
+				h.members[first].SetHealth(errors.New("the disk is full"))
+				time.Sleep(10 * time.Millisecond)
+				if v := groups[first].View(); v.Mine || v.Leader == "" && v.Cause.Why != why.Unhealthy {
+					t.Errorf("it is not well, and sees %v", v)
+				}
+				if second := settled(groups, 10*time.Second); second == "" || second == first {
+					t.Fatalf("%s is not well, and they trust %q", first, second)
+				}
+				// A member that opens the group when it is ill already is no better.
+				ill := h.eventual("other", kind, first)[first]
+				time.Sleep(5 * time.Second)
+				if v := ill.View(); v.Mine {
+					t.Errorf("alone, and not well: %v", v)
+				}
+				h.members[first].SetHealth(nil)
+				time.Sleep(5 * time.Second)
+				if kind == elector.Stable && !ill.View().Mine {
+					t.Errorf("alone, and well again: %v", ill.View())
+				}
+			})
+		})
+	}
+}
+
 func TestStableLeaderStaysWhenOthersComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, three...)
@@ -141,8 +258,7 @@ func TestBlockedElectorSaysForHowLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, three...)
 		groups := h.eventual("g", elector.TimeFree, three...)
-		time.Sleep(2 * time.Second)
-		if agreed(groups) == "" {
+		if settled(groups, 10*time.Second) == "" {
 			t.Fatal("they do not agree")
 		}
 		h.rule("partition a / b / c")
@@ -156,8 +272,7 @@ func TestBlockedElectorSaysForHowLong(t *testing.T) {
 			t.Errorf("after ten seconds alone %v", v)
 		}
 		h.rule("heal")
-		time.Sleep(2 * time.Second)
-		if v := groups["c"].View(); agreed(groups) == "" || v.BlockedFor != 0 {
+		if leader, v := settled(groups, 10*time.Second), groups["c"].View(); leader == "" || v.BlockedFor != 0 {
 			t.Errorf("healed: %v", v)
 		}
 	})
@@ -209,14 +324,42 @@ func TestViewSaysThatNobodyIsAccessible(t *testing.T) {
 		groups := h.eventual("g", elector.Stable, "a", "b", "c", "d")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
+		seen := false
 		for v := range groups["a"].Watch(ctx) {
-			if v.NoAccess {
+			if seen = v.NoAccess; seen {
 				if !strings.Contains(v.String(), "nobody accessible") {
 					t.Errorf("it reads %v", v)
 				}
-				return
+				break
 			}
 		}
-		t.Error("not in a minute")
+		if !seen {
+			t.Error("not in a minute")
+		}
+		const warning = "no member has good links with all others"
+		if s := h.members["a"].Status(); !s.NoAccess || !strings.Contains(h.log(), warning) {
+			t.Errorf("nobody was warned: %+v", s)
+		}
+		// The elector of the council is no better off, while a quorum can be had.
+		l, err := h.members["a"].Group("q").Campaign(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			if time.Sleep(30 * time.Second); strings.Contains(h.log(), "mode=quorum") {
+				break
+			}
+		}
+		if !l.Valid() || !strings.Contains(h.log(), "mode=quorum") {
+			t.Errorf("the lease is valid: %v; the council's elector was not warned of", l.Valid())
+		}
+		h.rule("heal")
+		if settled(groups, 20*time.Second) == "" {
+			t.Error("healed, and they do not agree")
+		}
+		time.Sleep(20 * time.Second)
+		if h.members["a"].Status().NoAccess {
+			t.Error("healed, and the warning stands")
+		}
 	})
 }

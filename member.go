@@ -26,6 +26,8 @@ type Member struct {
 	world   world
 	record  bool        // there was one at the start
 	stale   atomic.Bool // it was an old copy
+	// access is which electors find nobody with good links to all others.
+	access  inaccessible
 	dir     *store.Dir
 	log     *slog.Logger
 	lines   *runtime.Log
@@ -235,6 +237,36 @@ func (m *Member) observe() {
 			closed = true // the last changes may not have been seen yet
 		}
 	}
+}
+
+// inaccessible lists the electors, by mode and group, that have moved from one leader to the next for long because no member has
+// good links with all others. The list is the loop's own; how long it is, anybody may know.
+type inaccessible struct {
+	groups map[string]bool
+	count  atomic.Int32
+}
+
+// modeCouncil stands for the elector of the council, under its quorum groups.
+const modeCouncil = "quorum"
+
+// noteAccess takes note of whether an elector finds a leader that all can reach, and warns when it does not. It is called on the
+// loop, and does not wait.
+func (m *Member) noteAccess(mode string, group protocol.Group, leader protocol.Ident, cause protocol.CauseCode) {
+	a, key := &m.access, mode+"\x00"+string(group)
+	switch {
+	case cause == protocol.NoAccess && !a.groups[key]:
+		if a.groups == nil {
+			a.groups = make(map[string]bool)
+		}
+		a.groups[key] = true
+		m.log.Warn("no member has good links with all others: leaders keep changing until one has; look at 'regent members' on each of them",
+			"mode", mode, "group", plainName(group))
+	case cause != protocol.NoAccess && leader != protocol.NoIdent && a.groups[key]:
+		delete(a.groups, key)
+	default:
+		return
+	}
+	a.count.Store(int32(len(a.groups)))
 }
 
 // noteOther logs a change of a group that is not a quorum's. It is called on the loop, and does not wait.

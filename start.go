@@ -102,7 +102,8 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.clock.Now, Late: m.world.clock.Late})
+	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.clock.Now, Late: m.world.clock.Late,
+		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
 		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.clock.Now, Log: m.log})
@@ -171,8 +172,7 @@ func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine
 		return nil, err
 	}
 	elect := func(inc protocol.Inc) (protocol.Machine, error) {
-		p := pace{self: m.council.self, members: roles.Voters(), inc: inc, period: t.Heartbeat, suspect: t.Suspect,
-			gate: protocol.Majority(roles.Voters()), candidates: roles.Leaders(), timing: t}
+		p := m.councilPace(inc)
 		return p.newElector(m.config.Elector)
 	}
 	if roles.Votes(m.council.self) {

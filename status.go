@@ -64,6 +64,9 @@ type Status struct {
 	Disk string
 	// Illness says why the member is not fit to lead (see [Member.SetHealth]); empty if it is.
 	Illness string
+	// NoAccess says that the elector of the council, or of an eventual group, moves from one leader to the next because no
+	// member has good links with all others. Quorum groups are led all the same, by whoever gathers a quorum.
+	NoAccess bool
 	// ClockFault says that the member's clock provably runs at another rate than those of a majority of the others: it
 	// leads nothing until that is over.
 	ClockFault bool
@@ -154,7 +157,7 @@ func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), Leading: m.board.Leading(), Kappa: local.Kappa(),
+		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.count.Load() > 0, Leading: m.board.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
@@ -279,6 +282,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g.put("regent_ready", "1 if the member takes part", bit(s.Waiting == ""))
 		g.put("regent_disk_ok", "1 if the durable record can be written", bit(s.Disk == ""))
 		g.put("regent_clock_ok", "1 if the clock runs at the rate of the others", bit(!s.ClockFault))
+		g.put("regent_accessible", "0 while electors find no member that has good links with all others", bit(!s.NoAccess))
 		g.put("regent_healthy", "1 if the member is fit to lead", bit(s.Illness == ""))
 		g.count("regent_stray_messages_total", "messages for groups that are not open here", float64(m.loop.Stats().Strays.Load()))
 		g.put("regent_incarnation", "number of this start of the member", float64(s.Incarnation))

@@ -21,6 +21,8 @@ type Board struct {
 	now   func() int64 // the lease clock, exact
 	late  func() int64 // the lease clock, cheap and possibly a little late
 	loop  *Loop
+	// elector is told what the elector below the machine says, if it is set.
+	elector func(v *protocol.View)
 
 	groups sync.Map // protocol.Group to *Group
 	// history gets the changes of all groups; nil: nobody wants to know.
@@ -60,13 +62,15 @@ type BoardOptions struct {
 	Guard time.Duration
 	// Clock is the lease clock, and Late a cheaper reading that may be a little late.
 	Clock, Late func() protocol.Time
+	// Elector, if it is set, is told what the elector below the machine says, on the loop. It must not wait.
+	Elector func(v *protocol.View)
 }
 
 // NewBoard returns a board without a loop. Bind gives it one.
 func NewBoard(o BoardOptions) *Board {
 	b := &Board{history: new(history), epoch: o.Epoch, guard: o.Guard,
 		now:  func() int64 { return int64(o.Clock()) },
-		late: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon)}
+		late: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon), elector: o.Elector}
 	return b
 }
 
@@ -154,6 +158,9 @@ func (b *Board) leave(g *Group, c *candidate) {
 // View takes a changed view. What ends comes first: a lease that is over is cleared before the view is to be seen.
 func (b *Board) View(now protocol.Time, v *protocol.View) {
 	if v.Domain == protocol.Elector {
+		if b.elector != nil {
+			b.elector(v)
+		}
 		return
 	}
 	g := b.Group(v.Group)

@@ -427,9 +427,7 @@ func (l *Loop) Health(ok bool) {
 	l.ill = !ok
 	l.council.post(protocol.Health{OK: ok})
 	for s := range l.sites {
-		if s.board != nil {
-			s.board.health(l.ill)
-		}
+		s.health()
 	}
 }
 

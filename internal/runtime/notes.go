@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -25,6 +26,14 @@ type notebook struct {
 	seen    []protocol.Time
 	// nameless is when a member last spoke without knowing its incarnation; zero: not since it last learnt it.
 	nameless []protocol.Time
+	// drops are of packets that came from an address of a member and did not pass, since one of it did.
+	drops []drop
+}
+
+// A drop says how many packets were dropped, and why the last one was.
+type drop struct {
+	packets uint64
+	why     wire.Reason
 }
 
 const maxSaid = 1000
@@ -32,7 +41,7 @@ const maxSaid = 1000
 func newNotebook(names []string, log *slog.Logger) notebook {
 	return notebook{names: names, log: log, said: make(map[string]bool), trouble: make([]string, len(names)),
 		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names)),
-		nameless: make([]protocol.Time, len(names))}
+		nameless: make([]protocol.Time, len(names)), drops: make([]drop, len(names))}
 }
 
 // first says whether the oddity was not spoken of yet.
@@ -47,7 +56,7 @@ func (n *notebook) first(what string) bool {
 // heard takes note that all is well with a peer.
 func (n *notebook) heard(now protocol.Time, from protocol.Ident) {
 	r := from.Rank
-	n.seen[r] = now
+	n.seen[r], n.drops[r] = now, drop{}
 	switch {
 	case from.Inc == 0:
 		n.nameless[r] = now
@@ -72,6 +81,33 @@ func (n *notebook) stranger(why wire.Reason, from netip.AddrPort) {
 	if n.first(why.String() + from.String()) {
 		n.log.Warn("dropped a packet; further ones from there are only counted", "reason", why.String(), "from", from)
 	}
+}
+
+// from takes note of a packet that came from the address of a member and did not pass. Anybody can send from there, so it says
+// something only of a member that is not heard.
+func (n *notebook) from(r protocol.Rank, why wire.Reason) {
+	if why != wire.Replayed { // which the network does by itself
+		n.drops[r] = drop{n.drops[r].packets + 1, why}
+	}
+}
+
+// unheardFor is how long a member has been silent before packets from its address that do not pass are taken for its own.
+const unheardFor = 5 * time.Second
+
+// wrong says what keeps a member from counting; nothing if that is not known.
+func (n *notebook) wrong(now protocol.Time, r protocol.Rank) string {
+	d := n.drops[r]
+	if n.trouble[r] != "" || d.packets == 0 || n.seen[r] != 0 && now.Sub(n.seen[r]) < unheardFor {
+		return n.trouble[r]
+	}
+	what, do := "sends what cannot be read", "look at what uses its address"
+	switch d.why {
+	case wire.UnknownKey, wire.Forged:
+		what, do = "seems to have another key", "compare the key files of the two"
+	case wire.Version:
+		what, do = "speaks another version", "compare the releases of the two"
+	}
+	return fmt.Sprintf("%s (packets from its address that were dropped: %d, the last for %q): %s", what, d.packets, d.why, do)
 }
 
 const rivalry = "two processes use this name: neither counts"

@@ -49,6 +49,7 @@ type PortOptions struct {
 type NetPort struct {
 	PortOptions
 	peers  []outbox
+	owners map[netip.AddrPort]protocol.Rank // whose address is which
 	in     []transport.Packet
 	packet wire.Packet
 	// out are the packets of one Flush; their buffers are used again.
@@ -85,7 +86,10 @@ const inBatch = 32
 
 // NewPort returns a port.
 func NewPort(o PortOptions) *NetPort {
-	p := &NetPort{PortOptions: o, peers: make([]outbox, len(o.Names)), in: transport.NewPackets(inBatch)}
+	p := &NetPort{PortOptions: o, peers: make([]outbox, len(o.Names)), owners: make(map[netip.AddrPort]protocol.Rank), in: transport.NewPackets(inBatch)}
+	for r, addrs := range o.Addrs {
+		p.own(protocol.Rank(r), addrs)
+	}
 	for i := range p.peers {
 		p.peers[i].batch = o.Wire.NewBatch()
 	}
@@ -129,6 +133,9 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		return
 	default:
 		p.notes.stranger(reason, in.Addr)
+		if r, ok := p.owners[in.Addr]; ok {
+			p.notes.from(r, reason)
+		}
 		return
 	}
 	v := p.judge(now)
@@ -288,8 +295,19 @@ func (p *NetPort) Close() error {
 
 // SetAddrs says where a peer receives packets from now on.
 func (p *NetPort) SetAddrs(peer protocol.Rank, addrs []netip.AddrPort) {
+	for _, a := range p.Addrs[peer] {
+		delete(p.owners, a)
+	}
+	p.own(peer, addrs)
 	p.Addrs[peer] = addrs
 	p.peers[peer].choice.Reset()
+}
+
+// own notes whose addresses these are.
+func (p *NetPort) own(peer protocol.Rank, addrs []netip.AddrPort) {
+	for _, a := range addrs {
+		p.owners[a] = peer
+	}
 }
 
 // Traffic counts what went through the port. It may be read at any time.
@@ -313,7 +331,7 @@ type PeerReport struct {
 
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
-	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.notes.seen[peer], Trouble: p.notes.trouble[peer]}
+	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.notes.seen[peer], Trouble: p.notes.wrong(now, peer)}
 	if a := p.Addrs[peer]; len(a) > 0 {
 		best, _ := p.peers[peer].choice.Best()
 		r.Addr = a[min(int(best), len(a)-1)]

@@ -179,6 +179,51 @@ func TestStrangersAreCountedAndNamedOnce(t *testing.T) {
 	}
 }
 
+// A member with another key is not heard; what it is called can be told only by where its packets come from. Somebody else may
+// send from there as well, so a member that is heard is not blamed.
+func TestMemberThatIsNotHeardIsNamedWithWhatItSends(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	other, err := wire.NewKeyring(bytes.Repeat([]byte("k"), 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seals, err := wire.NewEndpoint(wire.Config{Me: protocol.Ident{Rank: 1, Inc: 1}, Members: 2, Digest: summary("b", "x").Digest(), Keys: other})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func() {
+		b := seals.NewBatch()
+		payload, _ := b.Next()
+		packet, err := seals.Seal(nil, &datagram.Header{From: protocol.Ident{Rank: 1, Inc: 1}, To: protocol.Ident{Rank: 0, Inc: 1}, Sent: d.now}, 0, payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.lines[0].in = append(d.lines[0].in, transport.Packet{Data: packet, Addr: addr(3)})
+		d.pass(nil)
+	}
+	send()
+	send()
+	want := `seems to have another key (packets from its address that were dropped: 2, the last for "unknown key"): compare the key files of the two`
+	if r := d.ports[0].Peer(d.now, 1); r.Trouble != want {
+		t.Errorf("it is said to be in trouble because of %q", r.Trouble)
+	}
+	d.greet()
+	send()
+	if r := d.ports[0].Peer(d.now, 1); r.Trouble != "" {
+		t.Errorf("a member that is heard has trouble: %q", r.Trouble)
+	}
+	d.now = d.now.Add(unheardFor)
+	if r := d.ports[0].Peer(d.now, 1); !strings.Contains(r.Trouble, "dropped: 1,") {
+		t.Errorf("a member that came back with another key is in trouble because of %q", r.Trouble)
+	}
+	d.ports[0].SetAddrs(1, []netip.AddrPort{addr(4)})
+	d.greet()
+	send() // no address of its any more
+	if d.now = d.now.Add(unheardFor); d.ports[0].Peer(d.now, 1).Trouble != "" {
+		t.Error("packets from another address are held against it")
+	}
+}
+
 func TestPacketsGoByTheWayThatIsProven(t *testing.T) {
 	d := newDesk(t, summary("a", "x"), summary("b", "x"))
 	second := func(from int, p *transport.Packet) bool { return from == 1 || p.Addr == addr(3) }

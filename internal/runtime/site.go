@@ -145,8 +145,20 @@ func (s *Site) open(now protocol.Time) error {
 		s.heed(now)
 		b.health(s.loop.ill)
 		b.Groups(b.campaign)
+	} else if s.loop.ill {
+		s.health()
 	}
 	return nil
+}
+
+// health makes known whether the member is well: to the board, or to a machine that has none.
+func (s *Site) health() {
+	switch {
+	case s.board != nil:
+		s.board.health(s.loop.ill)
+	case s.at != nil:
+		s.at.Post(protocol.Health{OK: !s.loop.ill})
+	}
 }
 
 // heed bars the site while the other group has a leader, or may have one that this member has not heard of, from now on.

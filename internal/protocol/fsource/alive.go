@@ -78,6 +78,9 @@ func (a *Accusations) Start(now protocol.Time) {
 	}
 	a.now = now
 	a.nextAlive, a.check, a.since = now, now.Add(a.config.Timeout), now
+	// A machine may be taken away and another be started in the same incarnation. Numbers that begin at its clock are higher than
+	// all before them, as long as there is no more than one in a nanosecond; the others would take it for dead otherwise.
+	a.alive.Seq = uint64(max(now, 0))
 }
 
 // Tick accuses whoever missed its deadline, and says that this member is alive. A tick that comes late is made up for once.
