@@ -6,7 +6,7 @@ import (
 )
 
 // newDetector makes the machine that finds out who is alive. One member says so for all each Heartbeat and the others answer,
-// which is all that it costs: 2(n-1) messages, most of which find a packet that leaves anyway.
+// which is all that it costs: 2(n-1) messages. Its timers are its own: they share packets with other machines only by chance.
 func (m *Member) newDetector(_, _ protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
 	t := &m.config.Timing
 	c := detect.Config{Self: m.council.self, Members: len(m.council.peers), Inc: inc, Period: t.Heartbeat, Delta: t.Suspect - t.Heartbeat, Rho: t.rho()}

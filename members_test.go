@@ -2,6 +2,7 @@ package regent
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,26 @@ func trusts(m *Member) (names []string) {
 		}
 	}
 	return names
+}
+
+func TestSilentMembersAreNoticedInTime(t *testing.T) {
+	five := []string{"a", "b", "c", "d", "e"}
+	for gone, suspects := range map[string]float64{"e": 2, "d e": 2, "a": 3, "a b": 4.2, "a b c": 5.4} {
+		t.Run(gone, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := assemble(t, five...)
+				time.Sleep(10 * LAN.Suspect)
+				left := slices.DeleteFunc(slices.Clone(five), func(n string) bool { return strings.Contains(gone, n) })
+				h.rule("partition " + strings.Join(left, " "))
+				time.Sleep(time.Duration(suspects*float64(LAN.Suspect)) + 2*LAN.Delay)
+				for _, n := range left {
+					if got := trusts(h.members[n]); !slices.Equal(got, left) {
+						t.Errorf("%s trusts %v", n, got)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestMembersTrustThoseThatAreAlive(t *testing.T) {

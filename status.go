@@ -31,8 +31,9 @@ type PeerStatus struct {
 	Silence     time.Duration
 	Incarnation uint32
 	// Trusted says that it counts as alive, by a failure detector that all members share: in the end they all trust exactly
-	// those that are alive, if one member has good links with all others. It may be wrong for a while, a silent member
-	// is noticed within about two of [Timing.Suspect], and no lease depends on it.
+	// those that are alive, if one member has good links with all others. It may be wrong for a while, and no lease depends on
+	// it. One member watches for all: one that falls silent is noticed within about two of [Timing.Suspect], the watching one
+	// itself within about three, and it takes about one more for each that would have been next and is silent too.
 	Trusted bool
 	// RoundTrip is a smoothed round trip to it; zero if it was not measured yet.
 	RoundTrip time.Duration

@@ -16,6 +16,11 @@
 //
 // The authority decides under which incarnation the member speaks. The elector is made when that is known, and again if
 // it changes; until then the member trusts nobody.
+//
+// We differ in this: PROTOCOLS §8 appends the elector's message to a request for renewal. Here each has its own timer, and they
+// share a packet only when both are due in one turn of the driver. An elector that waited for the next renewal would be late by
+// up to a renewal interval, which its time-outs have no room for; in the library a message each Heartbeat, beside ten renewals or more,
+// is a tenth of a leader's packets.
 package stack
 
 import (
