@@ -103,6 +103,34 @@ func TestNamedGroupsOfEveryModeTellWhatHappens(t *testing.T) {
 	})
 }
 
+func TestAnotherIsTrustedWhenTheProcessOfAnEventualLeaderIsKilled(t *testing.T) {
+	w := neighbours(t, Named{Name: "e", Mode: Eventual})
+	trusted := make(map[string]string)
+	// agree waits until these members trust the same one among them.
+	agree := func(names ...string) (leader string) {
+		t.Helper()
+		await(t, w, func(e *Event) bool {
+			if e.What == Saw && e.Group == "e" {
+				trusted[e.Member] = e.View.Leader
+			}
+			leader = trusted[names[0]]
+			return slices.Contains(names, leader) && !slices.ContainsFunc(names, func(n string) bool { return trusted[n] != leader })
+		})
+		return leader
+	}
+	first := agree(w.Names...)
+	if err := w.Crash(first); err != nil {
+		t.Fatal(err)
+	}
+	left := slices.DeleteFunc(slices.Clone(w.Names), func(n string) bool { return n == first })
+	agree(left...)
+	delete(trusted, first)
+	if err := w.Start(first); err != nil {
+		t.Fatal(err)
+	}
+	agree(w.Names...)
+}
+
 func TestAFaultManagerRecoversWhoFailed(t *testing.T) {
 	w := neighbours(t, Named{Name: "c", Mode: Consistent})
 	await(t, w, func(e *Event) bool { return e.What == Saw && e.View.Leader != "" && len(e.Support) == 3 })
