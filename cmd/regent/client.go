@@ -116,21 +116,30 @@ func (c *client) send(ctx context.Context, method, path string, body any) (*http
 
 // unreachable says why an agent does not answer, and what to do.
 func (c *client) unreachable(ctx context.Context, err error) error {
-	what := ""
+	what := notThere(c.socket, err)
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
 		return &exit{errors.New("regent: interrupted"), exitFailed}
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
-		what = fmt.Sprintf("no agent listens at %s: start it with 'systemctl start regent' or 'regent agent', "+
-			"or say with --socket or $REGENT_SOCKET where it listens", c.socket)
-	case errors.Is(err, fs.ErrPermission):
-		what = fmt.Sprintf("you may not open %s: be root, or of the group that owns it (socket.group in the configuration)", c.socket)
+	case what != "":
 	case ctx.Err() != nil:
 		what = fmt.Sprintf("the agent at %s did not answer in time: its log says why", c.socket)
 	default:
 		what = fmt.Sprintf("asking the agent at %s: %v", c.socket, err)
 	}
 	return &exit{errors.New("regent: " + what), exitNoAgent}
+}
+
+// notThere says what to do if an error says that nobody listens at a socket, or that it is not for everybody; nothing
+// if it says something else.
+func notThere(socket string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("no agent listens at %s: start it with 'systemctl start regent' or 'regent agent', "+
+			"or say with --socket or $REGENT_SOCKET where it listens", socket)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Sprintf("you may not open %s: be root, or of the group that owns it (socket.group in the configuration)", socket)
+	}
+	return ""
 }
 
 // groupPath returns the path of a group's resource.

@@ -98,6 +98,8 @@ func showMembers(c *cobra.Command, members []agent.MemberInfo) {
 		switch {
 		case m.Self:
 			heard, state = "-", "this member"
+		case m.Trouble != "" && !m.Heard:
+			state = p.bad(m.Trouble)
 		case m.Trouble != "":
 			heard, state = length(m.Silence)+" ago", p.bad(m.Trouble)
 		case quiet(m):

@@ -33,14 +33,27 @@ No shell is involved. COMMAND finds these in its environment:
 
   REGENT_TOKEN   a number that grows with every leadership of the group; give it to
   REGENT_TERM    whatever receives your orders, so that it can refuse a lower one
-  REGENT_GROUP   the group            REGENT_LEASE    how long a lease is
-  REGENT_MEMBER  this host's member   REGENT_SOCKET   where to ask the agent
+  REGENT_GROUP   the group            REGENT_LEASE     how long a lease is
+  REGENT_MEMBER  this host's member   REGENT_PRIORITY  the member's
+  REGENT_SOCKET  where to ask the agent
+  REGENT_RUN     a mark by which all that COMMAND starts is found: leave it as it is
 
 When the leadership is given up (SIGTERM or SIGINT to the runner, regent resign, regent
 transfer, a health check that fails, the agent stops), COMMAND is sent SIGTERM, or the
 signal that the runner got, and has --grace to stop while the lease is renewed. When the
 lease cannot be renewed COMMAND is killed --guard before it ends, whatever grace is left.
 Runner and agent each see to that by themselves. Other signals are passed on.
+
+--on-elected, --on-lost, --health and --ready are lines for /bin/sh -c. They have the same
+environment but REGENT_RUN, with REGENT_TOKEN only while this host leads, and --on-lost
+has REGENT_REASON as well: ended, resigned, unhealthy or lost. --notify is a program and
+its arguments, separated by spaces, and no shell runs it. What hooks print goes to the
+standard error; what checks print is told when they fail. One that takes too long is
+killed with its process group.
+
+The pipe of --notify-fifo is made if nothing has its name, and stays open until the runner
+ends. Lines that nobody reads wait in it. When it is full further ones are lost, and a
+warning says so: nothing waits for a reader.
 
 If neither runner nor agent is scheduled before the lease ends, as on a host that
 hangs, COMMAND is not killed in time: then only the token protects.
@@ -63,6 +76,7 @@ func runCommand() *cobra.Command {
 		Example: `  regent run billing -- /usr/local/bin/billing --port 9000
   regent run cron --restart -- supercronic /etc/crontab
   regent run db --grace 30s --guard 50ms --health 'pg_isready -q' -- /usr/lib/db/start
+  regent run mail --on-lost 'logger "mail stopped: $REGENT_REASON"' -- /usr/sbin/mail
   regent run backup --once --wait 10s -- /usr/local/bin/backup`,
 		Args: func(c *cobra.Command, args []string) error {
 			if err := runArgs(c, args); err != nil {
@@ -89,13 +103,13 @@ func (f *runFlags) add(c *cobra.Command) {
 	s.DurationVar(&f.Delay, "delay", time.Second, "how long to wait before campaigning again after COMMAND ended by itself or was not healthy")
 	s.BoolVar(&f.Once, "once", false, "end after the first leadership")
 	s.DurationVar(&f.Wait, "wait", 0, "end with status 123 if this host does not lead within this time (default: wait for ever)")
-	s.StringVar(&f.elected, "on-elected", "", "a command to run when elected, before COMMAND is started")
-	s.StringVar(&f.lost, "on-lost", "", "a command to run when COMMAND is gone, whatever the reason ($REGENT_REASON: ended, resigned, unhealthy, lost)")
-	s.StringVar(&f.notify, "notify", "", "a command that is called as keepalived calls its notify script: GROUP, the group's name, MASTER, BACKUP, FAULT, STOP, or MASTER_RX_LOWER_PRI when a member is back that may not know who leads; and the priority")
-	s.StringVar(&f.Hooks.Fifo, "notify-fifo", "", "a named pipe that gets the same as lines")
+	s.StringVar(&f.elected, "on-elected", "", "a line for the shell, run when elected and before COMMAND is started")
+	s.StringVar(&f.lost, "on-lost", "", "a line for the shell, run when COMMAND is gone, whatever the reason, which is in $REGENT_REASON")
+	s.StringVar(&f.notify, "notify", "", "a program, perhaps with arguments, that is called as keepalived calls its notify script: GROUP, the group's name, MASTER, BACKUP, FAULT, STOP, or MASTER_RX_LOWER_PRI when a member is back that may not know who leads; and the priority")
+	s.StringVar(&f.Hooks.Fifo, "notify-fifo", "", "a named pipe that gets the same as lines, in order")
 	s.DurationVar(&f.hookTimeout, "hook-timeout", 10*time.Second, "how long each of these may take")
-	s.StringVar(&f.health, "health", "", "a command that fails when COMMAND is not well; then the group is given up")
-	s.StringVar(&f.ready, "ready", "", "a command that fails when this host must not lead; then it does not campaign")
+	s.StringVar(&f.health, "health", "", "a line for the shell that fails when COMMAND is not well; then the group is given up")
+	s.StringVar(&f.ready, "ready", "", "a line for the shell that fails when this host must not lead; then it does not campaign")
 	s.DurationVar(&f.healthEvery, "health-interval", 5*time.Second, "how often --health and --ready are asked")
 	s.DurationVar(&f.healthTimeout, "health-timeout", 5*time.Second, "how long they may take")
 	s.IntVar(&f.healthFailures, "health-failures", 3, "how many failures of --health in a row count")
@@ -148,6 +162,26 @@ func (f *runFlags) check() error {
 	return nil
 }
 
+// helpers turns what was said about hooks and checks into commands.
+func (f *runFlags) helpers() error {
+	f.Hooks.Notify, f.Hooks.Timeout = strings.Fields(f.notify), f.hookTimeout
+	f.Health = runner.Check{Every: f.healthEvery, Timeout: f.healthTimeout, Failures: f.healthFailures}
+	f.Ready = runner.Check{Every: f.healthEvery, Timeout: f.healthTimeout, Failures: 1}
+	for _, h := range []struct {
+		flag, line string
+		to         *[]string
+	}{
+		{"on-elected", f.elected, &f.Hooks.Elected}, {"on-lost", f.lost, &f.Hooks.Lost},
+		{"health", f.health, &f.Health.Command}, {"ready", f.ready, &f.Ready.Command},
+	} {
+		var err error
+		if *h.to, err = runner.Shell(h.line); err != nil {
+			return fmt.Errorf("--%s %w", h.flag, err)
+		}
+	}
+	return nil
+}
+
 // run runs the runner.
 func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.check(); err != nil {
@@ -172,15 +206,21 @@ func (f *runFlags) run(c *cobra.Command) error {
 		}
 	}
 	f.Env = os.Environ()
-	f.Hooks.Elected, f.Hooks.Lost, f.Hooks.Notify = strings.Fields(f.elected), strings.Fields(f.lost), strings.Fields(f.notify)
-	f.Hooks.Timeout, f.Hooks.Nursery, f.Hooks.Log = f.hookTimeout, nursery, f.Log
-	f.Health = runner.Check{Command: strings.Fields(f.health), Every: f.healthEvery, Timeout: f.healthTimeout, Failures: f.healthFailures}
-	f.Ready = runner.Check{Command: strings.Fields(f.ready), Every: f.healthEvery, Timeout: f.healthTimeout, Failures: 1}
+	f.Hooks.Nursery, f.Hooks.Log = nursery, f.Log
+	if err := f.helpers(); err != nil {
+		return &exit{fmt.Errorf("regent run: %w", err), runner.StatusFailed}
+	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, runner.Signals()...)
 	defer signal.Stop(signals)
 	f.Signals = signals
-	connect := func(ctx context.Context) (runner.Agent, error) { return runner.Dial(ctx, f.socket) }
+	connect := func(ctx context.Context) (runner.Agent, error) {
+		a, err := runner.Dial(ctx, f.socket)
+		if what := notThere(f.socket, err); what != "" {
+			return nil, errors.New(what)
+		}
+		return a, err
+	}
 	// The signals end the runner by themselves, after the program: not by way of the context.
 	status, err := runner.Run(context.WithoutCancel(c.Context()), connect, f.Options)
 	if err != nil {

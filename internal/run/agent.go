@@ -15,6 +15,9 @@ type Agent interface {
 	// the agent kills the tree when its runner has died, guard before a lease ends that was not renewed, or when the
 	// tree has not ended grace after it was asked to.
 	Campaign(ctx context.Context, group string, t tree.Ref, grace, guard time.Duration) (Lease, error)
+	// Watch calls f with who leads the group, as far as the agent knows, and why; empty if nobody does. It does so again
+	// with every change, until ctx ends.
+	Watch(ctx context.Context, group string, f func(leader, why string)) error
 	// Gone is closed when there is no agent at the other end any more.
 	Gone() <-chan struct{}
 	Close() error

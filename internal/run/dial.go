@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -41,6 +42,16 @@ func (c *connection) Campaign(ctx context.Context, group string, t tree.Ref, gra
 		return nil, err
 	}
 	return leased{l}, nil
+}
+
+func (c *connection) Watch(ctx context.Context, group string, f func(leader, why string)) error {
+	return c.Conn.Watch(ctx, group, func(raw json.RawMessage) bool {
+		var v regent.View
+		if json.Unmarshal(raw, &v) == nil {
+			f(v.Leader, v.Cause.String())
+		}
+		return true
+	})
 }
 
 // leased is a leadership through an agent.

@@ -3,6 +3,8 @@ package run
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent/internal/run/tree"
@@ -20,7 +22,13 @@ type Check struct {
 func (c *Check) once(ctx context.Context, n *tree.Nursery, env []string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	_, err := execute(ctx, n, c.Command, env)
+	var out limited
+	cmd := exec.Command(c.Command[0], c.Command[1:]...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
+	err := execute(ctx, n, cmd)
+	if said := strings.TrimSpace(out.String()); err != nil && said != "" {
+		err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(said, "\n", "; "))
+	}
 	return err
 }
 
@@ -44,7 +52,7 @@ func (c *Check) watch(n *tree.Nursery, env []string) (sick <-chan string, cancel
 				continue
 			}
 			if failed++; failed >= c.Failures {
-				out <- fmt.Sprintf("not healthy: %s failed %d times: %v", c.Command[0], failed, err)
+				out <- fmt.Sprintf("not healthy: %s failed %d times: %v", called(c.Command), failed, err)
 				return
 			}
 		}
@@ -66,7 +74,7 @@ func (r *runner) awaitReady(ctx context.Context) error {
 			return cause(ctx)
 		}
 		if !said {
-			r.Log("does not campaign for %s: %s: %v", r.Group, r.Ready.Command[0], err)
+			r.Log("does not campaign for %s: %s: %v", r.Group, called(r.Ready.Command), err)
 			r.Hooks.notify(r.hookEnv(nil), r.Group, hookFault)
 		}
 		if err := r.pause(ctx, r.Ready.Every); err != nil {

@@ -3,19 +3,19 @@ package run
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/regentproject/regent/internal/run/tree"
 )
 
-// Hooks are told of changes. None of them is given to a shell; commands are split at white space. A hook that fails or
-// takes too long is logged and changes nothing.
+// Hooks are told of changes. What they print goes to the runner's standard error. A hook that fails or takes too long is
+// logged and changes nothing.
 type Hooks struct {
 	// Elected runs before the program is started, while its lease is watched, and Lost when the program is gone, whatever
 	// the reason was.
@@ -23,13 +23,33 @@ type Hooks struct {
 	// Notify is called as keepalived calls its notify script, with four arguments: GROUP, the name of the group, the
 	// state (MASTER, BACKUP, FAULT, STOP, or again MASTER as MASTER_RX_LOWER_PRI) and the priority of this member.
 	Notify []string
-	// Fifo gets the same as lines, if somebody reads it.
+	// Fifo is the name of a pipe that gets the same as lines. It is made if there is none.
 	Fifo string
 	// Timeout is how long one may take.
 	Timeout time.Duration
 	// Nursery starts them.
 	Nursery *tree.Nursery
 	Log     func(format string, args ...any)
+
+	// out is where the output of hooks goes, and pipe is Fifo once it is open.
+	out  *os.File
+	pipe *fifo
+}
+
+// open opens what hooks need as long as the runner runs.
+func (h *Hooks) open(out *os.File) (err error) {
+	h.out = out
+	if h.Fifo != "" {
+		h.pipe, err = openFifo(h.Fifo)
+	}
+	return err
+}
+
+// close closes it.
+func (h *Hooks) close() {
+	if h.pipe != nil {
+		h.pipe.close()
+	}
 }
 
 // The states of keepalived.
@@ -78,17 +98,11 @@ func (h *Hooks) notify(env []string, group, state string) {
 	if len(h.Notify) > 0 {
 		h.call(append(append([]string(nil), h.Notify...), "GROUP", group, state, priority), env, nil)
 	}
-	if h.Fifo == "" {
+	if h.pipe == nil {
 		return
 	}
-	// Without a reader it does not open, which must not hold anything up.
-	f, err := os.OpenFile(h.Fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-	if err == nil {
-		_, err = fmt.Fprintf(f, "GROUP %s %s %s\n", strconv.Quote(group), state, priority)
-		_ = f.Close()
-	}
-	if err != nil {
-		h.Log("notify %s of %s: %v", h.Fifo, state, err)
+	if err := h.pipe.write(fmt.Sprintf("GROUP %s %s %s\n", strconv.Quote(group), state, priority)); err != nil {
+		h.Log("%s was not told of %s: %v", h.Fifo, state, err)
 	}
 }
 
@@ -100,8 +114,6 @@ func (h *Hooks) call(args, env []string, over <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), h.Timeout)
 	defer cancel()
 	if over != nil {
-		stop := context.AfterFunc(ctx, func() {})
-		defer stop()
 		go func() {
 			select {
 			case <-over:
@@ -110,39 +122,65 @@ func (h *Hooks) call(args, env []string, over <-chan struct{}) {
 			}
 		}()
 	}
-	if _, err := execute(ctx, h.Nursery, args, env); err != nil {
-		h.Log("hook %s: %v", args[0], err)
+	c := exec.Command(args[0], args[1:]...)
+	c.Env = env
+	if h.out != nil {
+		c.Stdout, c.Stderr = h.out, h.out
+	}
+	if err := execute(ctx, h.Nursery, c); err != nil {
+		h.Log("hook %s: %v", called(args), err)
 	}
 }
 
-// maxOutput is how much of a helper's output is kept for messages.
-const maxOutput = 4 << 10
-
-// execute runs a helper with its whole process group, and returns what it said.
-func execute(ctx context.Context, n *tree.Nursery, args, env []string) (string, error) {
-	var out limited
-	c := exec.Command(args[0], args[1:]...)
-	c.Env, c.Stdout, c.Stderr = env, &out, &out
+// execute runs a helper with its whole process group. Its exit status alone says whether all went well.
+func execute(ctx context.Context, n *tree.Nursery, c *exec.Cmd) error {
 	c.WaitDelay = time.Second // a child of the helper may keep its output open
 	detach(c)
 	if err := n.Start(c); err != nil {
-		return "", err
+		return err
 	}
 	done := make(chan error, 1)
 	go func() { done <- n.Wait(c) }()
-	var err error
 	select {
-	case err = <-done:
+	case err := <-done:
+		if errors.Is(err, exec.ErrWaitDelay) {
+			return nil
+		}
+		return err
 	case <-ctx.Done():
 		killGroup(c)
 		<-done
-		err = fmt.Errorf("killed: it took too long")
+		return errors.New("killed: it took too long")
 	}
-	if said := strings.TrimSpace(out.String()); err != nil && said != "" {
-		err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(said, "\n", "; "))
-	}
-	return out.String(), err
 }
+
+// A shell runs the commands that are given as a line.
+const shell = "/bin/sh"
+
+// Shell returns the command that has a shell run the line; none if the line is empty. The error says that there is no
+// shell.
+func Shell(line string) ([]string, error) { return shellAt(shell, line) }
+
+func shellAt(path, line string) ([]string, error) {
+	if strings.TrimSpace(line) == "" {
+		return nil, nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("%q is run by a shell, and there is none: %w", line, err)
+	}
+	return []string{path, "-c", line}, nil
+}
+
+// called is how messages call a command: by the line if a shell runs one.
+func called(args []string) string {
+	if len(args) == 3 && args[0] == shell && args[1] == "-c" {
+		return args[2]
+	}
+	return args[0]
+}
+
+// maxOutput is how much of a check's output is kept for messages.
+const maxOutput = 4 << 10
 
 // limited keeps the beginning of what is written to it.
 type limited struct{ bytes.Buffer }

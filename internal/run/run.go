@@ -2,7 +2,9 @@
 //
 //	run.go       what to run, and the loop: campaign, lead, again
 //	lead.go      one leadership: start, watch the deadline, stop, kill
+//	wait.go      saying who leads meanwhile
 //	hook.go      commands and scripts that are told of changes
+//	fifo_*.go    a pipe that is
 //	health.go    commands that say whether the program, or the host, is fit to lead
 //	agent.go     what a runner needs of an agent
 //	tree         processes, and all that they started
@@ -119,6 +121,10 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 	if r.nursery, err = tree.TheNursery(); err != nil {
 		return StatusFailed, err
 	}
+	if err := r.Hooks.open(r.Files[2]); err != nil {
+		return StatusFailed, err
+	}
+	defer r.Hooks.close()
 	if r.agent, err = connect(ctx); err != nil {
 		return StatusFailed, err
 	}
@@ -296,6 +302,8 @@ func (r *runner) campaign(ctx context.Context, cancel context.CancelCauseFunc, t
 		err   error
 	}
 	done := make(chan outcome, 1)
+	end := r.sayWhoLeads(ctx)
+	defer end()
 	go func() {
 		l, err := r.agent.Campaign(ctx, r.Group, t.Ref, r.Grace, r.Guard)
 		done <- outcome{l, err}

@@ -27,10 +27,12 @@ type fakeAgent struct {
 	gone    chan struct{}
 	refs    []tree.Ref
 	connect int
+	// believed is who leads and why, one after the other, as a watcher hears.
+	believed chan [2]string
 }
 
 func newFake(elect int) *fakeAgent {
-	return &fakeAgent{elect: elect, leases: make(chan *fakeLease, 10), gone: make(chan struct{}),
+	return &fakeAgent{elect: elect, leases: make(chan *fakeLease, 10), gone: make(chan struct{}), believed: make(chan [2]string),
 		terms: Terms{Member: "a", Socket: "a.sock", Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond,
 			RoundTrip: 20 * time.Millisecond, Guard: 20 * time.Millisecond, Priority: 7}}
 }
@@ -53,6 +55,17 @@ func (a *fakeAgent) Campaign(ctx context.Context, _ string, t tree.Ref, _, _ tim
 	l.remaining.Store(int64(200 * time.Millisecond))
 	a.leases <- l
 	return l, nil
+}
+
+func (a *fakeAgent) Watch(ctx context.Context, _ string, f func(leader, why string)) error {
+	for {
+		select {
+		case b := <-a.believed:
+			f(b[0], b[1])
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // fakeLease is renewed all the time unless a test says otherwise.
@@ -355,102 +368,6 @@ func TestAGuardThatDoesNotFitIsRefusedWithTheNumbers(t *testing.T) {
 		if len(s.agent.refs) > 0 {
 			t.Errorf("guard %v: campaigned all the same", guard)
 		}
-	}
-}
-
-func TestHooksAreToldInOrder(t *testing.T) {
-	s := play(t, newFake(1), `echo run >>$D/log; exit 0`, func(o *Options) {
-		hook := filepath.Join(t.TempDir(), "hook")
-		if err := os.WriteFile(hook, []byte("#!/bin/sh\necho \"$@\" $REGENT_REASON >>$D/log\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		o.Hooks.Elected, o.Hooks.Lost, o.Hooks.Notify = []string{hook, "up"}, []string{hook, "down"}, []string{hook}
-	})
-	s.end(0)
-	want := "GROUP g BACKUP 7\nup\nGROUP g MASTER 7\nrun\ndown ended\nGROUP g BACKUP 7\nGROUP g STOP 7"
-	if got := s.file("log"); got != want {
-		t.Errorf("told:\n%s\nwant:\n%s", got, want)
-	}
-}
-
-func TestHooksAreToldAgainWhenAMemberIsBack(t *testing.T) {
-	s := play(t, newFake(1), `while ! test -e $D/again; do sleep 0.01; done`, func(o *Options) {
-		o.Hooks.Notify = []string{"sh", "-c", `echo $2 >>$D/log; if test $2 = MASTER_RX_LOWER_PRI; then touch $D/again; fi`}
-	})
-	s.lease().healed <- struct{}{}
-	s.end(0)
-	if got, want := s.file("log"), "BACKUP\nMASTER\nMASTER_RX_LOWER_PRI\nBACKUP\nSTOP"; got != want {
-		t.Errorf("told:\n%s\nwant:\n%s", got, want)
-	}
-}
-
-func TestTheFifoGetsLines(t *testing.T) {
-	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	in, err := os.OpenFile(fifo, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	s := play(t, newFake(1), `exit 0`, func(o *Options) { o.Hooks.Fifo = fifo })
-	s.end(0)
-	b := make([]byte, 1000)
-	n, err := in.Read(b)
-	if want := "GROUP \"g\" BACKUP 7\nGROUP \"g\" MASTER 7\nGROUP \"g\" BACKUP 7\nGROUP \"g\" STOP 7\n"; err != nil || string(b[:n]) != want {
-		t.Errorf("got %q, %v, want %q", b[:n], err, want)
-	}
-}
-
-// A hook that hangs holds nothing up once the lease is over, and the program is not started then.
-func TestALeaseThatEndsDuringTheHookStartsNothing(t *testing.T) {
-	s := play(t, newFake(1), `echo up >$D/up`, func(o *Options) {
-		o.Once = true
-		o.Hooks.Elected = []string{"sh", "-c", "echo in >$D/in; sleep 1000"}
-	})
-	l := s.lease()
-	s.file("in")
-	l.remaining.Store(0)
-	s.mustBeGone(l)
-	s.end(StatusLost)
-	if _, err := os.Stat(filepath.Join(s.dir, "up")); err == nil {
-		t.Error("the program was started after its lease")
-	}
-}
-
-func TestHealthGivesTheGroupUp(t *testing.T) {
-	s := play(t, newFake(2), `echo up >$D/up; while :; do sleep 0.01; done`, func(o *Options) {
-		o.Health = Check{Command: []string{"sh", "-c", `echo x >>$D/checks; test $REGENT_TOKEN != 41`}, Every: time.Millisecond, Timeout: 20 * time.Second, Failures: 3}
-	})
-	first := s.lease()
-	s.mustBeGone(first)
-	if n := strings.Count(s.file("checks"), "x"); n < 3 {
-		t.Errorf("gave up after %d failures", n)
-	}
-	s.lease()
-	s.signals <- syscall.SIGTERM
-	s.end(0)
-	if !strings.Contains(s.said(), "not healthy: sh failed 3 times") {
-		t.Errorf("log:\n%s", s.said())
-	}
-}
-
-func TestAHostThatIsNotReadyDoesNotCampaign(t *testing.T) {
-	s := play(t, newFake(1), `exit 0`, func(o *Options) {
-		o.Ready = Check{Command: []string{"sh", "-c", `echo >$D/asked; test -e $D/ready || { echo no disk; exit 1; }`}, Every: time.Millisecond, Timeout: 20 * time.Second}
-	})
-	s.file("asked")
-	if n := len(s.agent.leases); n > 0 {
-		t.Error("campaigned")
-	}
-	if err := os.WriteFile(filepath.Join(s.dir, "ready"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	s.lease()
-	s.end(0)
-	if !strings.Contains(s.said(), "does not campaign for g: sh: exit status 1: no disk") {
-		t.Errorf("log:\n%s", s.said())
 	}
 }
 

@@ -191,10 +191,12 @@ func TestMemberThatIsNotHeardIsNamedWithWhatItSends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	seq := uint64(0)
 	send := func() {
 		b := seals.NewBatch()
 		payload, _ := b.Next()
-		packet, err := seals.Seal(nil, &datagram.Header{From: protocol.Ident{Rank: 1, Inc: 1}, To: protocol.Ident{Rank: 0, Inc: 1}, Sent: d.now}, 0, payload)
+		seq++
+		packet, err := seals.Seal(nil, &datagram.Header{Seq: seq, From: protocol.Ident{Rank: 1, Inc: 1}, To: protocol.Ident{Rank: 0, Inc: 1}, Sent: d.now}, 0, payload)
 		if err != nil {
 			t.Fatal(err)
 		}

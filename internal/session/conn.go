@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"sync"
 	"time"
@@ -46,9 +47,18 @@ func Dial(ctx context.Context, path string) (*Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("agent at %s: %w: is it running? start it with 'regent agent'", path, err)
+		return nil, unreachable(path, err)
 	}
 	return New(ctx, conn, c)
+}
+
+// unreachable says what to do about an agent that cannot be reached.
+func unreachable(path string, err error) error {
+	what := "is it running? start it with 'regent agent'"
+	if errors.Is(err, fs.ErrPermission) {
+		what = "be root, or of the group that owns the socket (socket.group in the configuration)"
+	}
+	return fmt.Errorf("agent at %s: %w: %s", path, err, what)
 }
 
 // New makes a connection of one that was opened already.

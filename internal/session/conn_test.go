@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -123,6 +125,20 @@ func lead(t *testing.T, c *Conn, p *puppet, length time.Duration) *Lease {
 	p.say(Event{Event: Waiting, ID: r.ID})
 	p.say(Event{Event: Leads, ID: r.ID, Group: "g", Token: 7, Until: int64(length)})
 	return <-got
+}
+
+// Whoever may not open the socket is not told to start the agent.
+func TestAnAgentThatCannotBeReachedIsExplained(t *testing.T) {
+	_, missing := Dial(t.Context(), t.TempDir()+"/no.sock")
+	denied := unreachable("a.sock", &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)})
+	for err, want := range map[error]string{
+		missing: "is it running? start it with 'regent agent'",
+		denied:  "permission denied: be root, or of the group that owns the socket (socket.group in the configuration)",
+	} {
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 }
 
 func TestLeaseEndsByItselfWhenNothingIsHeard(t *testing.T) {

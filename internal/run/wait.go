@@ -1,0 +1,79 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// settled is how long nobody leads, or another program of this host does, before that is worth a line: while this host is
+// being elected it looks like that too.
+const settled = time.Second
+
+// waiting says who leads while this host would.
+type waiting struct {
+	group, self string
+	log         func(format string, args ...any)
+
+	mu sync.Mutex
+	// now is how things are, and said how they were said to be.
+	now, said string
+	timer     *time.Timer
+	ended     bool
+}
+
+// sayWhoLeads says who leads, and when that changes, until end is called. Nobody has to wait for it.
+func (r *runner) sayWhoLeads(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &waiting{group: r.Group, self: r.terms.Member, log: r.Log}
+	go func(a Agent) { _ = a.Watch(ctx, w.group, w.take) }(r.agent)
+	return func() {
+		cancel()
+		w.end()
+	}
+}
+
+// take takes what the agent believes.
+func (w *waiting) take(leader, why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	switch leader {
+	case "":
+		w.now = fmt.Sprintf("nobody leads it now (%s)", why)
+	case w.self:
+		w.now = "another program of this host leads it now"
+	default:
+		w.now = leader + " leads it now"
+		w.say(w.now)
+		return
+	}
+	text := w.now
+	w.timer = time.AfterFunc(settled, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.say(text)
+	})
+}
+
+// say says how things are, if they still are so and it was not said last. The mutex is held.
+func (w *waiting) say(text string) {
+	if w.ended || text != w.now || text == w.said {
+		return
+	}
+	w.said = text
+	w.log("waits to lead %s: %s", w.group, text)
+}
+
+// end ends it: not a line more.
+func (w *waiting) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}

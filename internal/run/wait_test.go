@@ -1,0 +1,54 @@
+//go:build unix
+
+package run
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Whoever waits hears who leads, once, and again when that changes; not what passes by while a leader is elected.
+func TestWaitingSaysWhoLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		w := &waiting{group: "g", self: "a", log: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }}
+		w.take("", "starting")
+		w.take("b", "elected b")
+		w.take("b", "elected b")
+		w.take("", "suspected b")
+		time.Sleep(settled / 2)
+		w.take("c", "elected c")
+		w.take("", "no quorum")
+		time.Sleep(2 * settled)
+		w.take("a", "elected a")
+		time.Sleep(2 * settled)
+		w.take("", "resigned a")
+		w.end()
+		time.Sleep(2 * settled)
+		w.take("b", "elected b")
+		want := []string{
+			"waits to lead g: b leads it now",
+			"waits to lead g: c leads it now",
+			"waits to lead g: nobody leads it now (no quorum)",
+			"waits to lead g: another program of this host leads it now",
+		}
+		if !slices.Equal(lines, want) {
+			t.Errorf("said %q, want %q", lines, want)
+		}
+	})
+}
+
+func TestARunnerThatWaitsSaysSo(t *testing.T) {
+	s := play(t, newFake(0), `echo never`, nil)
+	s.agent.believed <- [2]string{"b", "elected b"}
+	s.agent.believed <- [2]string{"c", "elected c"} // the first was taken by now
+	s.signals <- syscall.SIGTERM
+	s.end(0)
+	if want := "waits to lead g: b leads it now"; s.said() != want && s.said() != want+"\nwaits to lead g: c leads it now" {
+		t.Errorf("log:\n%s\nwant %s", s.said(), want)
+	}
+}
