@@ -28,6 +28,9 @@ func (d Draft) For(name string) Draft {
 	return d
 }
 
+// page describes all keys.
+const page = "https://github.com/regentproject/regent/blob/main/docs/configuration.md"
+
 // YAML returns the text of a file, with comments that say what can be changed.
 func (d Draft) YAML() string {
 	var b strings.Builder
@@ -41,6 +44,7 @@ func (d Draft) YAML() string {
 // council writes who there is.
 func (d Draft) council(line func(string, ...any)) {
 	line("# Regent agent on member %s. Check changes with: regent config check FILE", d.Name)
+	line("# All keys, what they mean and when a change is in force: %s", page)
 	line("")
 	line("# Which member of the council this host is. The only line that differs between hosts.")
 	line("name: %s", quote(d.Name))
@@ -85,7 +89,7 @@ func (d Draft) member(line func(string, ...any)) {
 	line("# Lets a new council begin once every member is there and none has a record. May stay set.")
 	line("bootstrap: %v", d.Bootstrap)
 	line("")
-	line("# How fast: fast (one rack), lan, or wan. timing sets single constants; see docs/operations.md.")
+	line("# How fast: fast (one rack), lan, or wan. timing sets single constants.")
 	line("profile: %s", or(d.Profile, "lan"))
 	line("# timing:")
 	line("#   lease: 300ms")
