@@ -14,6 +14,8 @@ import (
 
 // An account is one change of leader, told to its end.
 type account struct {
+	// Mode is that of the group. Only quorum groups have tokens.
+	Mode string `json:"mode"`
 	// From led with FromToken until At; empty if nobody did. To led next; empty if nobody does yet.
 	From      string       `json:"from,omitempty"`
 	FromToken uint64       `json:"from_token,omitempty"`
@@ -26,6 +28,8 @@ type account struct {
 	// Means says what the cause means, Do what to look at.
 	Means string `json:"means"`
 	Do    string `json:"do,omitempty"`
+	// Ended is how it ended, if a program of the asked agent led: that one knows more than the cause says.
+	Ended string `json:"ended,omitempty"`
 }
 
 func explainCommand() *cobra.Command {
@@ -37,7 +41,10 @@ func explainCommand() *cobra.Command {
 		Short: "Say why leadership changed",
 		Long: `Tells the last changes of leader of GROUP as the agent of this host saw them: who led
 until when, why that ended, how long nobody led, and what to look at if that was not
-intended.`,
+intended.
+
+All members see the same cause when a program gives a group up, whatever made it do so.
+The agent of that program knows: ask it there.`,
 		Example: `  regent explain billing
   regent explain billing --limit 5`,
 		Args:              cobra.ExactArgs(1),
@@ -82,18 +89,21 @@ func tell(changes []agent.Change) []account {
 		if ch.Leader == leader && ch.Token == token {
 			if open == nil && ch.Stopping {
 				// That it was asked to stop is the beginning of the end, and says why.
-				open = &account{From: leader, FromToken: token, At: ch.Time, Cause: ch.Cause}
+				open = &account{Mode: ch.Mode, From: leader, FromToken: token, At: ch.Time, Cause: ch.Cause}
 			}
 			continue
 		}
 		switch {
 		case open == nil:
-			open = &account{From: leader, FromToken: token, At: ch.Time, Cause: ch.Cause}
+			open = &account{Mode: ch.Mode, From: leader, FromToken: token, At: ch.Time, Cause: ch.Cause}
 		case open.Cause.Why == why.Unexplained || open.Cause.Why == why.Started:
 			open.Cause = ch.Cause
 		}
 		if ch.Leader == "" && leader != "" {
 			open.At = ch.Time
+		}
+		if ch.Ended != "" {
+			open.Ended = ch.Ended
 		}
 		leader, token = ch.Leader, ch.Token
 		if ch.Leader != "" {
@@ -107,7 +117,7 @@ func tell(changes []agent.Change) []account {
 		out = append(out, *open)
 	}
 	for i := range out {
-		out[i].Means, out[i].Do = meaning(out[i].Cause)
+		out[i].explain()
 	}
 	return out
 }
@@ -115,58 +125,42 @@ func tell(changes []agent.Change) []account {
 func (a *account) print(w io.Writer) {
 	at := a.At.Format("2006-01-02 15:04:05.000")
 	switch {
-	case a.From == "" && a.To != "":
-		fmt.Fprintf(w, "%s  %s began to lead with token %d: nobody had led before, as far as this member knows\n", at, a.To, a.ToToken)
+	case a.first():
+		fmt.Fprintf(w, "%s  %s began to lead%s: %s\n", at, a.To, a.with(" with token %d", a.ToToken), a.Means)
 		return
 	case a.From == "":
 		fmt.Fprintf(w, "%s  nobody leads yet\n", at)
 	case a.To == "":
-		fmt.Fprintf(w, "%s  %s stopped leading (token %d), and nobody has led since, for %s\n", at, a.From, a.FromToken, length(a.Gap))
+		fmt.Fprintf(w, "%s  %s stopped leading%s, and nobody has led since, for %s\n", at, a.From, a.with(" (token %d)", a.FromToken), length(a.Gap))
 	case a.From == a.To:
-		fmt.Fprintf(w, "%s  %s stopped leading (token %d) and led again %s later (token %d)\n", at, a.From, a.FromToken, length(a.Gap), a.ToToken)
+		fmt.Fprintf(w, "%s  %s stopped leading%s and led again %s%s\n", at, a.From, a.with(" (token %d)", a.FromToken), later(a.Gap), a.with(" (token %d)", a.ToToken))
 	default:
-		fmt.Fprintf(w, "%s  %s stopped leading (token %d), and %s led %s later (token %d)\n", at, a.From, a.FromToken, a.To, length(a.Gap), a.ToToken)
+		fmt.Fprintf(w, "%s  %s stopped leading%s, and %s led %s%s\n", at, a.From, a.with(" (token %d)", a.FromToken), a.To, later(a.Gap), a.with(" (token %d)", a.ToToken))
 	}
 	fmt.Fprintf(w, "  why:  %v: %s\n", a.Cause, a.Means)
+	if a.Ended != "" && a.Ended != a.Means {
+		fmt.Fprintf(w, "  here: %s\n", a.Ended)
+	}
 	if a.Do != "" {
 		fmt.Fprintf(w, "  look: %s\n", a.Do)
 	}
 }
 
-// meaning says what a cause means, and what to look at if it was not intended.
-func meaning(c regent.Cause) (means, do string) {
-	m := c.Member
-	if m == "" {
-		m = "a member"
+// first says whether nobody led before, as far as is known.
+func (a *account) first() bool { return a.From == "" && a.To != "" }
+
+// with shows a token where there are any.
+func (a *account) with(format string, token uint64) string {
+	if !byPrograms(a.Mode) {
+		return ""
 	}
-	switch c.Why {
-	case why.Elected:
-		return m + " was elected, and the end of the leadership before was not seen from here", "the history at the member that led before"
-	case why.Suspected:
-		return m + " was not heard for too long", "whether " + m + " runs, and whether UDP between it and the others passes: regent members"
-	case why.LeaseExpired:
-		return "the lease of " + m + " was not renewed in time: it died, was paused, or was cut off from a majority",
-			"the log of " + m + " at that time; pauses and slow paths: regent status there"
-	case why.Resigned:
-		return "the program at " + m + " ended or stopped, or somebody said 'regent resign'", ""
-	case why.Transferred:
-		return "the group was handed over to " + m, ""
-	case why.SlowLink:
-		return fmt.Sprintf("packets of %s may have taken as long as %v, which is too long to build on", m, c.Bound), "the network between the members: regent status"
-	case why.NoQuorum:
-		return "too few members answered", "how many members run and hear one another: regent members, on both sides"
-	case why.Restarted:
-		return m + " was restarted", "why it was: its log"
-	case why.ClockFault:
-		return "the clock of " + m + " stopped, jumped, or runs at another rate than those of the others", "the clock and the hypervisor of " + m
-	case why.Unhealthy:
-		return "the program at " + m + " was found not to be well", "its health check, or why it was silent"
-	case why.Closed:
-		return "the agent of " + m + " was stopped in good order", ""
-	case why.Merged, why.Returned:
-		return m + ", which goes before others, came back", ""
-	case why.Doubted, why.NoAccess:
-		return "members disagree about who can lead: links between them are bad", "the network between the members: regent status"
+	return fmt.Sprintf(format, token)
+}
+
+// later says how much later something was.
+func later(d time.Duration) string {
+	if d <= 0 {
+		return "at once"
 	}
-	return "nothing more is known here", "the history and the log of the member that led"
+	return length(d) + " later"
 }

@@ -17,7 +17,8 @@ func historyCommand() *cobra.Command {
 		Use:   "history [GROUP]",
 		Short: "List the last changes of leader, with their causes",
 		Long: `Lists the last changes of GROUP, or of all groups, as the agent of this host saw them,
-oldest first. The agent remembers some thousand changes since its start.`,
+oldest first. The agent remembers some thousand changes since its start. How a leadership
+ended is said most precisely at the host whose program led.`,
 		Example: `  regent history
   regent history billing --limit 5 --json`,
 		Args:              cobra.MaximumNArgs(1),
@@ -67,11 +68,15 @@ func showHistory(c *cobra.Command, h *agent.History) {
 	rows := make([][]string, len(h.Changes))
 	for i := range h.Changes {
 		ch := &h.Changes[i]
-		leader, token := p.bad("none"), "-"
+		leader := p.bad("none")
 		if ch.Leader != "" {
-			leader, token = p.good(ch.Leader), strconv.FormatUint(ch.Token, 10)
+			leader = p.good(ch.Leader)
 		}
-		rows[i] = []string{ch.Time.Format("2006-01-02 15:04:05.000"), p.bold(ch.Group), leader, token, ch.Cause.String()}
+		cause := ch.Cause.String()
+		if ch.Ended != "" {
+			cause += ": " + ch.Ended
+		}
+		rows[i] = []string{ch.Time.Format("2006-01-02 15:04:05.000"), p.bold(ch.Group), leader, tokenOf(ch), cause}
 	}
 	table(out, p, []string{"TIME", "GROUP", "LEADER", "TOKEN", "WHY"}, rows)
 }

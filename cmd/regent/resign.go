@@ -20,7 +20,8 @@ has. The program may campaign again, and may win: to keep it from leading stop i
 hand the group over with 'regent transfer'.
 
 It returns when the group was given up. The exit status is 1 if no program of this
-host leads the group.`,
+host leads the group; then the message says where to say it instead. Local and eventual
+groups are led by hosts, and there is nothing to resign.`,
 		Example: `  regent resign billing
   regent resign billing --token 41`,
 		Args:              cobra.ExactArgs(1),

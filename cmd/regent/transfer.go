@@ -20,7 +20,7 @@ MEMBER when it has. A program must be campaigning there: if none is, this is ref
 the program here goes on.
 
 It returns when MEMBER leads. The exit status is 1 if the group was not handed over;
-the message says why.`,
+the message says why, and where to say it if another host leads.`,
 		Example: `  regent transfer billing host2`,
 		Args:    cobra.ExactArgs(2),
 		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {

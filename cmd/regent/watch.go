@@ -107,10 +107,14 @@ func (w *watching) json(g *agent.GroupInfo, _ string) error {
 
 func (w *watching) line(g *agent.GroupInfo, _ string) error {
 	who := w.paint.bad("no leader")
-	if g.Leader != "" {
+	switch {
+	case g.Leader == "":
+	case byPrograms(g.Mode):
 		who = fmt.Sprintf("%s leads with token %d", w.paint.good(g.Leader), g.Token)
+	default:
+		who = w.paint.good(g.Leader) + " leads, " + nature(&g.Change)
 	}
-	if g.Mine && g.Stopping {
+	if g.Mine && g.Stopping && byPrograms(g.Mode) {
 		who += ", and was asked to stop"
 	}
 	at := g.Time

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,8 @@ func whoCommand() *cobra.Command {
 		Use:   "who [GROUP]",
 		Short: "Say who leads",
 		Long: `Says which member leads GROUP, as far as the agent of this host knows; without GROUP,
-who leads each of the groups that it has heard of. To have it proven use 'regent verify'.
+who leads each of the groups that it has heard of, and of local and eventual ones, which
+hosts lead by themselves, the mode. To have it proven use 'regent verify'.
 
 With --wait it waits until somebody leads.
 
@@ -146,18 +148,45 @@ func showGroups(c *cobra.Command, p paint, all []agent.GroupInfo) {
 	rows := make([][]string, len(all))
 	for i := range all {
 		g := &all[i]
-		leader, token := p.bad("none"), "-"
+		leader := p.bad("none")
 		if g.Leader != "" {
-			leader, token = p.good(g.Leader), strconv.FormatUint(g.Token, 10)
+			leader = p.good(g.Leader)
 		}
-		here := ""
-		if g.Mine {
-			here = "a program here leads"
-			if g.Stopping {
-				here = "a program here leads, and was asked to stop"
-			}
-		}
-		rows[i] = []string{p.bold(g.Group), leader, token, ago(g.Time), g.Cause.String(), here}
+		rows[i] = []string{p.bold(g.Group), leader, tokenOf(&g.Change), ago(g.Time), g.Cause.String(), standing(&g.Change)}
 	}
 	table(c.OutOrStdout(), p, []string{"GROUP", "LEADER", "TOKEN", "FOR", "WHY", ""}, rows)
+}
+
+// byPrograms says whether programs lead a group, by leases with tokens. Hosts lead local and eventual ones by themselves.
+func byPrograms(mode string) bool { return mode == "quorum" || mode == "" }
+
+// tokenOf shows the leader's token, if there is one.
+func tokenOf(c *agent.Change) string {
+	if c.Leader == "" || !byPrograms(c.Mode) {
+		return "-"
+	}
+	return strconv.FormatUint(c.Token, 10)
+}
+
+// standing says what is special about a group: that this host leads it, and what it is if not a quorum group.
+func standing(c *agent.Change) string {
+	switch {
+	case !byPrograms(c.Mode) && c.Mine:
+		return "this host leads; " + nature(c)
+	case !byPrograms(c.Mode):
+		return nature(c)
+	case c.Mine && c.Stopping:
+		return "a program here leads, and was asked to stop"
+	case c.Mine:
+		return "a program here leads"
+	}
+	return ""
+}
+
+// nature is the mode of a group, and who supports its leader if that is known.
+func nature(c *agent.Change) string {
+	if len(c.Support) == 0 {
+		return c.Mode
+	}
+	return c.Mode + ", supported by " + strings.Join(c.Support, ", ")
 }

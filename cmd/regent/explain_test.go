@@ -1,0 +1,136 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/why"
+)
+
+// changed makes a change of a group, some milliseconds after the first.
+func changed(mode string, after int, leader string, token uint64, cause regent.Cause) agent.Change {
+	return agent.Change{Mode: mode, Time: time.Unix(1, 0).Add(time.Duration(after) * time.Millisecond),
+		View: regent.View{Group: "g", Leader: leader, Token: token, Cause: cause}}
+}
+
+func because(k why.Kind, member string) regent.Cause { return regent.Cause{Why: k, Member: member} }
+
+// What is said of a change is what the agent that was asked can know, and the same in both forms.
+func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
+	ended := changed("quorum", 10, "", 0, because(why.Resigned, "a"))
+	ended.Ended = "the program died"
+	handed := changed("quorum", 10, "b", 2, because(why.Transferred, "b"))
+	handed.Ended = "the program stopped for that"
+	for name, c := range map[string]struct {
+		changes  []agent.Change
+		says     []string
+		saysNot  string
+		means    string
+		unlooked bool // there is nothing to look at
+	}{
+		"first": {
+			changes:  []agent.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a"))},
+			says:     []string{"a began to lead with token 1: nobody had led before, as far as this member knows"},
+			means:    "nobody had led before, as far as this member knows",
+			unlooked: true,
+		},
+		"gave up, seen from elsewhere": {
+			changes: []agent.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), changed("quorum", 10, "", 0, because(why.Resigned, "a")), changed("quorum", 20, "b", 2, because(why.Elected, "b"))},
+			says:    []string{"a stopped leading (token 1), and b led 10ms later (token 2)", "killed because it did not answer", "its agent was stopped", "look: 'regent explain' and the log at a"},
+			means:   "a gave it up: its program ended or stopped, or was killed because it did not answer or stop in time, or its agent was stopped, or somebody said 'regent resign'",
+		},
+		"gave up, seen at home": {
+			changes:  []agent.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), ended, changed("quorum", 20, "b", 2, because(why.Elected, "b"))},
+			says:     []string{"why:  resigned a: the program died\n"},
+			saysNot:  "regent resign",
+			means:    "the program died",
+			unlooked: true,
+		},
+		"handed over, seen at home": {
+			changes:  []agent.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), handed},
+			says:     []string{"why:  transferred b: the group was handed over to b\n", "here: the program stopped for that\n"},
+			means:    "the group was handed over to b",
+			unlooked: true,
+		},
+		"eventual leader that is silent": {
+			changes: []agent.Change{changed("eventual", 0, "a", 0, because(why.Elected, "a")), changed("eventual", 10, "c", 0, because(why.Doubted, "b"))},
+			says:    []string{"a stopped leading, and c led at once\n", "a may have died, been paused, or been cut off", "whether a runs"},
+			saysNot: "token",
+			means:   "b had not heard a for too long, or knew of a later election: a may have died, been paused, or been cut off",
+		},
+		"eventual leader that doubts itself": {
+			changes: []agent.Change{changed("eventual", 0, "a", 0, because(why.Elected, "a")), changed("eventual", 10, "c", 0, because(why.Doubted, "a"))},
+			says:    []string{"a knew of a later election"},
+			saysNot: "had not heard a",
+			means:   "a knew of a later election: another member may not have heard it for too long",
+		},
+		"local leader whose agent stops": {
+			changes:  []agent.Change{changed("local", 0, "a", 0, because(why.Elected, "a")), changed("local", 10, "", 0, because(why.Resigned, "a")), changed("local", 20, "b", 0, because(why.Elected, "b"))},
+			says:     []string{"a stopped leading, and b led 10ms later\n", "as when its agent is stopped"},
+			saysNot:  "program",
+			means:    "a gave it up, as when its agent is stopped",
+			unlooked: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := tell(c.changes)
+			last := &told[len(told)-1]
+			var b strings.Builder
+			last.print(&b)
+			for _, want := range c.says {
+				if !strings.Contains(b.String(), want) {
+					t.Errorf("said\n%swant %q", b.String(), want)
+				}
+			}
+			if c.saysNot != "" && strings.Contains(b.String(), c.saysNot) {
+				t.Errorf("said\n%sand so %q", b.String(), c.saysNot)
+			}
+			if last.Means != c.means || (last.Do == "") != c.unlooked {
+				t.Errorf("as JSON it means %q, look %q", last.Means, last.Do)
+			}
+		})
+	}
+}
+
+// Groups that hosts lead have no tokens and no programs, and say what they are.
+func TestGroupsThatHostsLeadAreShownAsSuch(t *testing.T) {
+	quorum := agent.GroupInfo{Change: changed("quorum", 0, "a", 7, because(why.Elected, "a"))}
+	local := agent.GroupInfo{Change: changed("local", 0, "a", 0, because(why.Elected, "a"))}
+	local.Support = []string{"a", "b"}
+	eventual := agent.GroupInfo{Change: changed("eventual", 0, "a", 0, because(why.Elected, "a"))}
+	for _, c := range []struct {
+		group *agent.GroupInfo
+		mine  bool
+		row   []string // token, and what is special
+		line  string
+	}{
+		{&quorum, true, []string{"7", "a program here leads"}, "g: a leads with token 7 (elected a)"},
+		{&quorum, false, []string{"7", ""}, "g: a leads with token 7 (elected a)"},
+		{&local, true, []string{"-", "this host leads; local, supported by a, b"}, "g: a leads, local, supported by a, b (elected a)"},
+		{&local, false, []string{"-", "local, supported by a, b"}, "g: a leads, local, supported by a, b (elected a)"},
+		{&eventual, true, []string{"-", "this host leads; eventual"}, "g: a leads, eventual (elected a)"},
+	} {
+		c.group.Mine = c.mine
+		var table, line, history strings.Builder
+		cmd := &cobra.Command{}
+		cmd.SetOut(&table)
+		showGroups(cmd, false, []agent.GroupInfo{*c.group})
+		row := strings.TrimSpace(strings.Split(table.String(), "\n")[1])
+		if f := strings.Fields(row); f[2] != c.row[0] || !strings.HasSuffix(row, strings.TrimSpace("elected a  "+c.row[1])) {
+			t.Errorf("the table has %q, want token %s and %q", row, c.row[0], c.row[1])
+		}
+		if err := (&watching{out: &line}).line(c.group, "group"); err != nil || !strings.HasSuffix(line.String(), "  "+c.line+"\n") {
+			t.Errorf("watch says %q, %v; want %q", line.String(), err, c.line)
+		}
+		cmd.SetOut(&history)
+		showHistory(cmd, &agent.History{Changes: []agent.Change{c.group.Change}})
+		if f := strings.Fields(strings.Split(history.String(), "\n")[1]); f[4] != c.row[0] {
+			t.Errorf("the history has token %s, want %s", f[4], c.row[0])
+		}
+	}
+}
