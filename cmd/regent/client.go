@@ -157,6 +157,9 @@ type event struct {
 	data []byte
 }
 
+// errHungUp says that an agent that sent events has gone.
+var errHungUp = errors.New("has hung up")
+
 // events calls f with every event of a stream until f says that it has enough, the stream ends, or ctx does.
 func (c *client) events(ctx context.Context, path string, f func(event) (more bool, err error)) error {
 	answer, err := c.send(ctx, http.MethodGet, path, nil)
@@ -172,7 +175,7 @@ func (c *client) events(ctx context.Context, path string, f func(event) (more bo
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return &exit{fmt.Errorf("regent: the agent at %s has hung up", c.socket), exitNoAgent}
+			return &exit{fmt.Errorf("regent: the agent at %s %w", c.socket, errHungUp), exitNoAgent}
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		if name, ok := bytes.CutPrefix(line, []byte("event: ")); ok {

@@ -22,7 +22,12 @@ func watchCommand() *cobra.Command {
 		Short: "Show every change of leader as it happens",
 		Long: `Shows who leads GROUP, or every group, and every change of that with its cause, "no
 leader" among them, until it is interrupted. On a terminal it shows a table that
-follows; otherwise a line for each change.`,
+follows; otherwise a line for each change.
+
+If the agent goes meanwhile it says so on the standard error, and goes on when there is
+one again: what has not changed since is not shown again, nor counted.
+
+The exit status is 3 if there is no agent to begin with.`,
 		Example: `  regent watch
   regent watch billing --lines
   regent watch billing --json | jq -r .leader`,
@@ -36,7 +41,8 @@ follows; otherwise a line for each change.`,
 			if len(args) == 1 {
 				path = groupPath(args[0], "/events")
 			}
-			w := &watching{out: c.OutOrStdout(), left: count}
+			w := &watching{out: c.OutOrStdout(), warn: c.ErrOrStderr(), left: count,
+				seen: make(map[string]shown), stale: make(map[string]bool)}
 			w.paint = paintFor(w.out)
 			switch {
 			case asJSON:
@@ -47,7 +53,7 @@ follows; otherwise a line for each change.`,
 				w.groups = make(map[string]*agent.GroupInfo)
 				w.show = w.live
 			}
-			err := newClient(socket).events(c.Context(), path, w.take)
+			err := w.follow(c.Context(), newClient(socket), path)
 			if c.Context().Err() != nil {
 				return nil // interrupted: that is how one ends it
 			}
@@ -64,21 +70,30 @@ follows; otherwise a line for each change.`,
 // watching shows changes.
 type watching struct {
 	out   io.Writer
+	warn  io.Writer // where to say that the agent has gone
 	paint paint
 	left  int // lines to go; 0: no limit
 	show  func(*agent.GroupInfo, string) error
 	// groups is what a table shows, and drawn how many lines it has on the terminal.
 	groups map[string]*agent.GroupInfo
 	drawn  int
+	// seen is what was shown last of each group, and stale the groups of which nothing was heard since the agent went.
+	seen  map[string]shown
+	stale map[string]bool
+	lost  bool // the agent has gone
 }
 
 // take takes an event.
 func (w *watching) take(e event) (more bool, err error) {
+	w.found()
 	switch e.name {
 	case "group":
 		var g agent.GroupInfo
 		if err := json.Unmarshal(e.data, &g); err != nil {
 			return false, err
+		}
+		if w.known(&g) && w.groups == nil {
+			return true, nil
 		}
 		if err := w.show(&g, e.name); err != nil {
 			return false, err

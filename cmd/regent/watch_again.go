@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/internal/agent"
+)
+
+// How long to wait before another try to reach an agent that has gone: at first, and at most.
+const (
+	watchSoon = 50 * time.Millisecond
+	watchLate = time.Second
+)
+
+// follow shows what a stream says. If the agent goes, it goes on when there is one again.
+func (w *watching) follow(ctx context.Context, cl *client, path string) error {
+	err := cl.events(ctx, path, w.take)
+	for errors.Is(err, errHungUp) && ctx.Err() == nil {
+		w.lose(cl.socket)
+		err = w.again(ctx, cl, path)
+	}
+	return err
+}
+
+// again tries until there is an agent, and shows what it says until it goes as well.
+func (w *watching) again(ctx context.Context, cl *client, path string) error {
+	for pause := watchSoon; ; pause = min(2*pause, watchLate) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := cl.events(ctx, path, w.take); !absent(err) {
+			return err
+		}
+	}
+}
+
+// absent says that there is no agent, or one that does not take part yet.
+func absent(err error) bool {
+	var e *exit
+	if errors.As(err, &e) {
+		return e.status == exitNoAgent && !errors.Is(err, errHungUp)
+	}
+	var r *refusal
+	return errors.As(err, &r) && r.status == http.StatusServiceUnavailable
+}
+
+// lose says that the agent has gone.
+func (w *watching) lose(socket string) {
+	for group := range w.seen {
+		w.stale[group] = true
+	}
+	if w.lost {
+		return
+	}
+	w.lost = true
+	fmt.Fprintf(w.warn, "regent watch: the agent at %s has gone: trying again until it is back\n", socket)
+	if w.groups != nil { // the table begins anew, below what was said
+		clear(w.groups)
+		w.drawn = 0
+	}
+}
+
+// found says that the agent is back, if it had gone.
+func (w *watching) found() {
+	if w.lost {
+		w.lost = false
+		fmt.Fprintln(w.warn, "regent watch: the agent is back")
+	}
+}
+
+// known says that what is said of a group is what was shown before the agent went, and remembers what is shown.
+func (w *watching) known(g *agent.GroupInfo) bool {
+	is := shown{g.Leader, g.Token, g.Stopping, strings.Join(g.Support, " ")}
+	same := w.stale[g.Group] && w.seen[g.Group] == is
+	delete(w.stale, g.Group)
+	w.seen[g.Group] = is
+	return same
+}
+
+// shown is what of a group is compared.
+type shown struct {
+	leader   string
+	token    uint64
+	stopping bool
+	support  string
+}
