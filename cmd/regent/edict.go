@@ -26,7 +26,7 @@ Under 'regent run' group and token are in the environment, and need not be given
 
 The exit status is 1 if this host does not lead the group with that token: then the
 order must not be made.`,
-		Example: `  stamp=$(regent edict) && curl -H "Regent-Stamp: $stamp" http://store/write
+		Example: `  stamp=$(regent edict) && curl -X POST -H "Regent-Edict: $stamp" http://store/write
   regent edict billing --token 41`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: groupNames,

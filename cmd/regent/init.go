@@ -48,6 +48,9 @@ file in DIR, with a socket, a directory and ports of its own, and no key is need
 			if len(args) == 0 {
 				return errors.New("no members: name all of the council, such as host1=10.0.0.1 host2=10.0.0.2 host3=10.0.0.3")
 			}
+			if err := o.check(c); err != nil {
+				return err
+			}
 			if o.loopback != "" {
 				return o.local(c, args)
 			}
@@ -72,7 +75,25 @@ file in DIR, with a socket, a directory and ports of its own, and no key is need
 	return c
 }
 
-// members reads MEMBER=HOST[:PORT].
+// check refuses flags that would be ignored.
+func (o *initOptions) check(c *cobra.Command) error {
+	without := []string{"name", "config", "key", "dir", "socket", "listen", "peers"}
+	if o.loopback == "" {
+		without = []string{"port", "http-port"}
+	}
+	for _, name := range without {
+		switch {
+		case !c.Flags().Changed(name):
+		case o.loopback == "":
+			return fmt.Errorf("--%s is for --loopback", name)
+		default:
+			return fmt.Errorf("--%s makes no sense with --loopback, which names the files and sockets of all members itself", name)
+		}
+	}
+	return nil
+}
+
+// initMembers reads MEMBER=HOST[:PORT].
 func initMembers(args []string) ([]config.Member, error) {
 	var out []config.Member
 	for _, a := range args {
@@ -126,7 +147,7 @@ func (o *initOptions) run(c *cobra.Command, args []string) error {
 	default:
 		fmt.Fprintf(out, "kept %s: the key that is there\n", o.key)
 	}
-	if err := o.write(o.file, d.YAML()); err != nil {
+	if err := o.write(o.file, d.YAML(), "--config to write another"); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "wrote %s: member %s\n", o.file, o.name)
@@ -139,7 +160,7 @@ func (o *initOptions) run(c *cobra.Command, args []string) error {
 			continue
 		}
 		path := filepath.Join(o.peers, m.Name+".yaml")
-		if err := o.write(path, d.For(m.Name).YAML()); err != nil {
+		if err := o.write(path, d.For(m.Name).YAML(), "--peers to write to another directory"); err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "wrote %s: for %s, to be put at %s there\n", path, m.Name, o.file)
@@ -193,13 +214,13 @@ func thisMember(members []config.Member) (string, error) {
 	return "", fmt.Errorf("this host is called %s, and no member is: say with --name which one it is", host)
 }
 
-// write writes a file that does not exist.
-func (o *initOptions) write(path, text string) error {
+// write writes a file that does not exist. Otherwise is what to say to have another one written.
+func (o *initOptions) write(path, text, otherwise string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return &failure{fmt.Errorf("regent init: %w", err)}
 	}
 	if _, err := os.Stat(path); err == nil && !o.force {
-		return &failure{fmt.Errorf("regent init: %s exists: say --force to overwrite it, or --config to write another", path)}
+		return &failure{fmt.Errorf("regent init: %s exists: say --force to overwrite it, or %s", path, otherwise)}
 	}
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return &failure{fmt.Errorf("regent init: %w", err)}
@@ -227,7 +248,7 @@ func (o *initOptions) local(c *cobra.Command, names []string) error {
 		if err := checkDraft(d, path); err != nil {
 			return &failure{fmt.Errorf("regent init: %w", err)}
 		}
-		if err := o.write(path, d.YAML()); err != nil {
+		if err := o.write(path, d.YAML(), "--loopback with another directory"); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.OutOrStdout(), "wrote %s\n", path)

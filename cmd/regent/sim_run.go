@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -94,6 +95,9 @@ type scriptRunner struct {
 
 func (r *scriptRunner) run(c *cobra.Command, file string) error {
 	r.file = file
+	if r.rewrite && file == "-" {
+		return errors.New("sim run: --rewrite: standard input cannot be rewritten: name a file")
+	}
 	name, text, err := readScript(c, file)
 	if err != nil {
 		return fmt.Errorf("sim run: %w", err)
@@ -131,7 +135,7 @@ func (r *scriptRunner) run(c *cobra.Command, file string) error {
 	case c.Context().Err() != nil:
 		return failf("sim run: interrupted at %v of simulated time", time.Duration(result.End))
 	}
-	if r.rewrite && file != "-" && result.Violation == nil {
+	if r.rewrite && result.Violation == nil {
 		return r.rewriteFile(c, s, result)
 	}
 	return r.finish(c, &report, result)

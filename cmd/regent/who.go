@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,11 +29,15 @@ hosts lead by themselves, the mode. To have it proven use 'regent verify'.
 
 With --wait it waits until somebody leads.
 
-The exit status is 0 if somebody leads, 1 if nobody does, 3 if there is no agent to ask.`,
+What it says may be over when you read it. It is good for looking at things; what only the
+leader may do is for 'regent run', which stops it in time.
+
+The exit status is 0 if somebody leads, without GROUP if somebody leads any of them, 1 if
+nobody does, 3 if there is no agent to ask.`,
 		Example: `  regent who billing
   regent who billing --wait 30s
   regent who --json
-  test "$(regent who billing)" = "$(hostname)" && ./only-here`,
+  ssh "$(regent who billing)" tail /var/log/billing.log`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -116,15 +121,20 @@ func whoAll(c *cobra.Command, cl *client, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return writeJSON(c, agent.GroupList{Groups: all})
+	led := slices.ContainsFunc(all, func(g agent.GroupInfo) bool { return g.Leader != "" })
+	switch {
+	case asJSON:
+		if err := writeJSON(c, agent.GroupList{Groups: all}); err != nil {
+			return err
+		}
+	case len(all) == 0:
+		return failf("no groups yet: a group begins when somebody campaigns for it, as 'regent run GROUP -- COMMAND' does")
+	default:
+		showGroups(c, paintFor(c.OutOrStdout()), all)
 	}
-	out := c.OutOrStdout()
-	if len(all) == 0 {
-		fmt.Fprintln(out, "no groups yet: a group begins when somebody campaigns for it, as 'regent run GROUP -- COMMAND' does")
-		return nil
+	if !led {
+		return silently(exitFailed)
 	}
-	showGroups(c, paintFor(out), all)
 	return nil
 }
 

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/regentproject/regent/fence/httpfence"
+)
+
+// Who copies the example of the help sends the header that receivers look for.
+func TestTheHelpOfEdictNamesTheHeaderOfReceivers(t *testing.T) {
+	var out, errOut bytes.Buffer
+	if got := run(t.Context(), []string{"edict", "--help"}, strings.NewReader(""), &out, &errOut); got != exitOK {
+		t.Fatalf("status %d: %s", got, errOut.String())
+	}
+	headers := regexp.MustCompile(`-H "([^:"]*):`).FindAllStringSubmatch(out.String(), -1)
+	if len(headers) == 0 {
+		t.Errorf("the help shows no header:\n%s", out.String())
+	}
+	for _, h := range headers {
+		if h[1] != httpfence.Header {
+			t.Errorf("the help sends header %q, receivers look for %q", h[1], httpfence.Header)
+		}
+	}
+}
