@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // allOfIt is what a fifo gets from a leadership that ends by itself.
@@ -137,11 +138,14 @@ func TestAFifoThatIsMadeAnewIsFound(t *testing.T) {
 	}
 	mustRead := func(text string) {
 		t.Helper()
-		in, err := os.OpenFile(path, os.O_RDWR, 0)
+		in, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer in.Close()
+		if err := in.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
 		if err := f.write(text); err != nil {
 			t.Fatal(err)
 		}

@@ -119,6 +119,7 @@ func awaitDeath(t *testing.T, pid string) {
 		time.Sleep(time.Millisecond)
 	}
 	t.Errorf("process %s lives on", pid)
+	_ = syscall.Kill(n, syscall.SIGKILL)
 }
 
 // A child that a helper leaves behind may keep its output open. That is no failure.
