@@ -68,3 +68,20 @@ func TestCouncilsElectorIsGatedAndKnowsWhoMayLead(t *testing.T) {
 		t.Errorf("an eventual group needs no quorum: %+v", e)
 	}
 }
+
+// The benchmarks of electors and fail-over, and docs/composition.md, have the constants of the profiles written down once more: see
+// internal/sim/suite/library_test.go, and change them there when this fails.
+func TestBenchmarksHaveThePaceOfTheLibrary(t *testing.T) {
+	const ms = time.Millisecond
+	lan := Timing{RoundTrip: 20 * ms, Renew: 50 * ms, Lease: 200 * ms, LongestLease: 1000 * ms, PerGroup: 10 * time.Microsecond, Guard: LAN.Guard,
+		Heartbeat: 500 * ms, Suspect: 1200 * ms, Delay: 10 * ms, Drift: 0.001}
+	fast := Timing{RoundTrip: 4 * ms, Renew: 15 * ms, Lease: 28 * ms, LongestLease: 100 * ms, PerGroup: 10 * time.Microsecond, Guard: Fast.Guard,
+		Heartbeat: 500 * ms, Suspect: 1200 * ms, Delay: 5 * ms, Drift: 0.001}
+	if LAN != lan || Fast != fast {
+		t.Errorf("LAN is %+v, Fast %+v", LAN, Fast)
+	}
+	p := (&Member{config: Config{Timing: LAN}, council: &council{peers: make([]Peer, 5)}}).councilPace(1)
+	if c := p.stable(); c.Period != 500*ms || c.Delta != 700*ms || c.Expiry != 690*ms {
+		t.Errorf("under LAN the stable elector has a period of %v, and δ is %v, of which messages may take %v", c.Period, c.Delta, c.Expiry)
+	}
+}
