@@ -55,6 +55,7 @@ func settled(groups map[string]*EventualGroup, within time.Duration) string {
 		if leader != "" && since >= time.Second {
 			return leader
 		}
+		// wall clock: not at all, because this is called in bubbles
 		time.Sleep(step)
 	}
 	return ""

@@ -228,13 +228,16 @@ func (m *Member) waiting(ctx context.Context) string {
 
 // recovering says for how long the member does not know yet who leads; nothing if it does.
 func (m *Member) recovering() string {
-	t := &m.config.Timing
-	rest := m.loop.Stats().Votes().Add(t.settle()).Sub(m.world.clock.Now())
-	if rest <= 0 {
-		return ""
+	votes, now := m.loop.Stats().Votes(), m.world.clock.Now()
+	known := votes.Add(m.config.Timing.settle())
+	switch {
+	case now < votes:
+		return fmt.Sprintf("it has just started: for another %v it neither votes nor knows who leads, because what it promised before may stand",
+			known.Sub(now).Round(time.Millisecond))
+	case now < known:
+		return fmt.Sprintf("it has just started: it will have heard who leads in %v", known.Sub(now).Round(time.Millisecond))
 	}
-	return fmt.Sprintf("it has just started: for another %v it neither votes nor knows who leads, because what it promised before may stand",
-		rest.Round(time.Millisecond))
+	return ""
 }
 
 // settle is how long it takes at most, once a member votes, until it has heard from every leader.

@@ -326,7 +326,7 @@ func (a *Agent) Transfer(ctx context.Context, group, to string) error {
 func (a *Agent) orderTo(ctx context.Context, group string, o *order) error {
 	c, _ := a.board.group(group)
 	if c == nil {
-		return failf(http.StatusNotFound, "group %.40q: nobody has campaigned for it", group)
+		return a.unheardOf(group)
 	}
 	k, err := a.commandedIn(c, 0, saySwitch(group, o.to))
 	if err != nil {

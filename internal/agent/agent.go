@@ -68,6 +68,9 @@ type Agent struct {
 	switchovers switchovers
 	verifies    chan struct{}
 	metrics     http.Handler
+	leftovers   leftovers
+	// onStart is called once the member has its directory to itself.
+	onStart func()
 
 	mu         sync.Mutex
 	nextID     uint64
@@ -122,6 +125,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	}
 	a.metrics = newMetrics(a)
 	a.routes = a.handler()
+	a.leftovers = newLeftovers(c.Dir)
 	return a, nil
 }
 
@@ -151,6 +155,8 @@ func (a *Agent) run(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.Background())
 	var tasks sync.WaitGroup
 	defer func() { cancel(); tasks.Wait() }()
+	old := a.leftovers.all() // before anybody can add to them
+	a.onStart = func() { tasks.Go(func() { a.clearLeftovers(background, old) }) }
 	tasks.Go(func() { a.herald.run(background) })
 	tasks.Go(func() { s.serve(background) })
 	tasks.Go(func() { a.reloads(background, s) })
@@ -185,7 +191,11 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Logger, c.OnChange, c.OnStart = a.log, a.board.change, a.joining.Store
+	c.Logger, c.OnChange = a.log, a.board.change
+	c.OnStart = func(m *regent.Member) {
+		a.joining.Store(m)
+		a.onStart()
+	}
 	m, err := regent.Join(ctx, c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)

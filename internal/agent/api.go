@@ -197,8 +197,9 @@ func (a *Agent) Status() StatusInfo {
 	}
 	s, _, _ := a.glance.look(m)
 	switch joined := a.member.Load() != nil; {
-	case joined: // what was seen may be of a moment before
+	case joined && s.Incarnation == 0: // what was seen is of a moment before
 		s.Waiting = ""
+	case joined:
 	case s.Waiting == "":
 		s.Waiting = "it is about to"
 	}
@@ -349,7 +350,7 @@ func (a *Agent) verify(ctx context.Context, group string) (*regent.Proof, error)
 	}
 	c, _ := a.board.group(group)
 	if c == nil {
-		return nil, failf(http.StatusNotFound, "group %.40q: %w is known: nobody has campaigned for it, as far as %s knows", group, regent.ErrNoLeader, a.name)
+		return nil, a.unheardOf(group)
 	}
 	if c.Mode != modeQuorum {
 		return nil, failf(http.StatusConflict, "group %s is %s: %w of it can be proven", group, c.Mode, regent.ErrNoLeader)

@@ -107,6 +107,7 @@ func (c *candidate) bury() { c.deadOnce.Do(func() { close(c.dead) }) }
 // run waits to lead, leads, and ends.
 func (c *candidate) run() {
 	cause, err := c.course()
+	c.keeper.over()
 	c.agent.leave(c)
 	close(c.ended)
 	c.voice.over(c, cause, err)

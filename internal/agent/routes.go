@@ -226,5 +226,13 @@ func (a *Agent) known(q *http.Request) (*Change, error) {
 	if c, _ := a.board.group(name); c != nil {
 		return c, nil
 	}
-	return nil, failf(http.StatusNotFound, "group %.40q: nobody has campaigned for it, as far as %s knows", name, a.name)
+	return nil, a.unheardOf(name)
+}
+
+// unheardOf says of a group that the member has not heard of whether that means anything.
+func (a *Agent) unheardOf(group string) error {
+	if waiting := a.Status().Waiting; waiting != "" {
+		return failf(http.StatusServiceUnavailable, "group %.40q: %w is known yet to %s: %s", group, regent.ErrNoLeader, a.name, waiting)
+	}
+	return failf(http.StatusNotFound, "group %.40q: %w is known: nobody has campaigned for it, as far as %s knows", group, regent.ErrNoLeader, a.name)
 }

@@ -37,7 +37,18 @@ func (a *Agent) keep(r *session.Request, asker int) (*keeper, error) {
 		a.log.Warn("the agent may not kill what a runner starts, should the runner be stopped: run it as root, or as the user of the runner",
 			"group", r.Group, "runner", asker, "err", err)
 	}
+	if err := a.leftovers.note(r.Group, &t); err != nil {
+		a.log.Warn("should the agent and a runner be killed together, what the runner started will not be found: it could not be written down",
+			"group", r.Group, "err", err)
+	}
 	return newKeeper(a, r.Group, t, max(r.Guard, a.timing.Guard)), nil
+}
+
+// over takes note that nobody is left of the tree. A keeper that is nil has none.
+func (k *keeper) over() {
+	if k != nil {
+		k.agent.leftovers.drop(&k.tree)
+	}
 }
 
 func newKeeper(a *Agent, group string, t tree.Ref, guard time.Duration) *keeper {

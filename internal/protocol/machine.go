@@ -78,6 +78,9 @@ type Explorable interface {
 type Incarnate interface {
 	Machine
 	Incarnation() Inc
+	// Votes returns since when the member votes, or when it will; Never while it does not know. It has nothing to learn of
+	// leaders from before that only if it began the council itself: zero.
+	Votes() Time
 }
 
 // A Closable machine can leave in good order: it is told to by Close.

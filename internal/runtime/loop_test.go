@@ -53,6 +53,7 @@ func (m *toy) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 }
 
 func (m *toy) Incarnation() protocol.Inc { return m.inc }
+func (m *toy) Votes() protocol.Time      { return 0 }
 
 // say makes the toy send a text.
 func (m *toy) say(to protocol.Rank, text string, durable bool) protocol.Effects {

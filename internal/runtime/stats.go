@@ -22,18 +22,9 @@ type Stats struct {
 // Inc is the incarnation under which the member speaks; zero while it does not know.
 func (s *Stats) Inc() protocol.Inc { return protocol.Inc(s.inc.Load()) }
 
-// Votes is since when the member votes, or when it will; Never while it does not know. A member that has just started does not
-// before what it may have promised earlier has run out, and hears of no leader before that.
+// Votes is since when the member votes, or when it will; Never while it does not know, zero if it began the council. A member that
+// has just started does not vote before what it may have promised earlier has run out, and hears of no leader before that.
 func (s *Stats) Votes() protocol.Time { return protocol.Time(s.votes.Load()) }
-
-// note learns from what the council's machine states when the member votes.
-func (s *Stats) note(facts []protocol.Fact) {
-	for n := range facts {
-		if f := &facts[n]; f.Ev == protocol.EvWait && f.Dom == protocol.Quorum {
-			s.votes.Store(int64(f.Until))
-		}
-	}
-}
 
 // Scheduling says how the loop's thread is scheduled.
 func (s *Stats) Scheduling() Scheduling {

@@ -185,6 +185,7 @@ func TestReceivesAreNeverOlderThanTheirSends(t *testing.T) {
 type clever struct{ probe }
 
 func (c *clever) Incarnation() protocol.Inc { return protocol.Inc(len(c.got)) * 100 }
+func (c *clever) Votes() protocol.Time      { return 0 }
 
 func TestIncarnateMachineIsAskedAfterEveryStep(t *testing.T) {
 	var w *sim.World

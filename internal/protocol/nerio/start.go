@@ -73,6 +73,14 @@ func (m *Machine) Incarnation() protocol.Inc {
 	return m.start.inc
 }
 
+// Votes implements protocol.Incarnate.
+func (m *Machine) Votes() protocol.Time {
+	if m.start.begun {
+		return 0
+	}
+	return m.grantor.ReadyAt()
+}
+
 func (m *Machine) onStart(now protocol.Time) {
 	m.start.due = protocol.Never
 	m.asks.reset()

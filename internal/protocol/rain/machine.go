@@ -98,6 +98,14 @@ func (m *Machine) Incarnation() protocol.Inc {
 	return m.below.Incarnation()
 }
 
+// Votes implements protocol.Incarnate.
+func (m *Machine) Votes() protocol.Time {
+	if m.below == nil {
+		return 0
+	}
+	return m.below.Votes()
+}
+
 // Closed implements protocol.Closable: a program that was asked to stop is waited for.
 func (m *Machine) Closed() bool {
 	for _, g := range m.groups {

@@ -30,6 +30,7 @@ func (a *authority) Step(_ protocol.Time, ev protocol.Event) protocol.Effects {
 }
 
 func (a *authority) Incarnation() protocol.Inc { return a.inc }
+func (a *authority) Votes() protocol.Time      { return 0 }
 func (a *authority) Closed() bool              { return false }
 func (a *authority) Begun() bool               { return a.begun }
 

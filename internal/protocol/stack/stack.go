@@ -95,6 +95,9 @@ func New(c Config, authority Authority, elector NewElector) (*Machine, error) {
 // Incarnation implements protocol.Incarnate.
 func (m *Machine) Incarnation() protocol.Inc { return m.authority.Incarnation() }
 
+// Votes implements protocol.Incarnate.
+func (m *Machine) Votes() protocol.Time { return m.authority.Votes() }
+
 // Closed implements protocol.Closable.
 func (m *Machine) Closed() bool { return m.authority.Closed() }
 

@@ -41,6 +41,7 @@ func (f *fake) Step(_ protocol.Time, ev protocol.Event) protocol.Effects {
 }
 
 func (f *fake) Incarnation() protocol.Inc    { return f.inc }
+func (f *fake) Votes() protocol.Time         { return 0 }
 func (f *fake) Closed() bool                 { return f.unfit }
 func (f *fake) Owns(m protocol.Message) bool { return !m.(*word).elector }
 func (f *fake) TakeUnfit() bool              { u := f.unfit; f.unfit = false; return u }
