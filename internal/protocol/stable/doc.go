@@ -26,7 +26,9 @@
 //     PONG is not counted for a later probe.
 //   - With Config.Gate, a quorum system, nobody moves on who does not reach a quorum (E-S4): a member that was cut off
 //     comes back in the round that it left. Then PINGs come before ALERTs, so that a member that hears nobody
-//     disturbs nobody, and OKs heard meanwhile end the matter. This costs 2δ of stability: k is 8.
+//     disturbs nobody, and OKs heard meanwhile end the matter. A PING of a later round takes the place of its START: or a member
+//     that reaches no quorum might keep its round to itself for any time, and demote a leader with it in the end. So k is 6, as
+//     without a gate.
 //   - Rounds run over Config.Candidates, the members that may lead.
 //   - When leaders fail one after the other although members answer, no member may have good links with all others. Ω
 //     is not to be had then. The machine goes on, and its views say so: NoAccess.

@@ -69,8 +69,12 @@ func TestWithPerfectClocksAllLengthsAreThoseOfThePaper(t *testing.T) {
 		}
 	}
 	c.Ping, c.Gate, c.Variant = true, protocol.Majority(7), Alerting
-	if got := c.Timing(); got.Hold != 8*d || got.Stable != 8*d {
-		t.Errorf("with a gate alerts count for %v, want 8δ", got.Hold)
+	if got := c.Timing(); got.Hold != 6*d || got.Stable != 6*d {
+		t.Errorf("with a gate alerts count for %v, want 6δ", got.Hold)
+	}
+	c.Variant = Lossy
+	if got := c.Timing(); got.Hold != 8*d || got.Stable != (7+6)*d {
+		t.Errorf("without warnings a member that asks first is not heard of for 2δ longer: %+v", got)
 	}
 }
 

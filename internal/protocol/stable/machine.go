@@ -122,8 +122,7 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 	case *STOP:
 		m.onSTOP(now, from, msg.Round)
 	case *PING:
-		m.pong = PONG(*msg)
-		m.tell(from.Rank, &m.pong)
+		m.onPING(now, from, msg)
 	case *PONG:
 		m.onPONG(from, msg)
 	}

@@ -52,6 +52,16 @@ func (m *Machine) ask(now protocol.Time) {
 	m.tellAll(&m.ping)
 }
 
+// onPING says that this member is alive. With a gate, whoever asks may be kept in its round for long, by answers that stay away, and
+// nobody else speaks of that round: so others come along to it now, and not when they have found a leader in an earlier one.
+func (m *Machine) onPING(now protocol.Time, from protocol.Ident, ping *PING) {
+	m.pong = PONG(*ping)
+	m.tell(from.Rank, &m.pong)
+	if m.config.gated() && ping.Round > m.round {
+		m.onSTART(now, from, ping.Round)
+	}
+}
+
 // onPONG notes who is alive.
 func (m *Machine) onPONG(from protocol.Ident, pong *PONG) {
 	if m.probe.end != protocol.Never && pong.Round == m.round && pong.Seq == m.probe.seq {

@@ -18,7 +18,7 @@ type Timing struct {
 	// Spread is how much the numbers of two OKs must differ that were sent δ apart.                     1
 	Spread uint64
 
-	// Stable is the k of k-stability as a length of real time: 3δ, (n+4)δ, 6δ; 8δ with a gate. Zero: not stable.
+	// Stable is the k of k-stability as a length of real time: 3δ, (n+4)δ, 6δ. Zero: not stable.
 	Stable time.Duration
 	// Election is within what real time a leader is found when all is well and rounds of dead members are skipped:       9δ
 	Election time.Duration
@@ -35,9 +35,9 @@ func (c *Config) Timing() Timing {
 		t.Spread = uint64((c.Delta + c.Period - 1) / c.Period)
 	}
 	// How long a member may be in a later round without anybody hearing of it: it waits for the leader of its round, and
-	// then for answers, unless it gives warning before it asks.
+	// then for answers, unless it gives warning before it asks, or what it asks is a warning.
 	quiet := c.Rho.RealAtMost(t.First)
-	if c.Ping && (c.Variant != Alerting || c.gated()) {
+	if c.Ping && c.Variant != Alerting {
 		quiet += c.Rho.RealAtMost(t.Probe)
 	}
 	t.Hold = c.Rho.WaitAtLeast(quiet + 4*c.Delta)

@@ -30,7 +30,7 @@ const (
 //	s+5δ       w hears of round 3, warns the others, and dies of it: only l is told
 //	s+6δ       l demotes p
 //
-// With a gate everything from s+3δ on is 2δ later: before it starts a round v asks who is alive, which warns nobody. In Fig. 3 there are
+// With a gate it is the same: what v and u ask is answered before s, but not by p, whose round they pass over. In Fig. 3 there are
 // no warnings: what w says pulls l along, who tells only the next and dies, and so on, until it is the turn of p.
 type plot struct {
 	variant     stable.Variant
@@ -58,11 +58,7 @@ func (p *plot) apart(r protocol.Rank) bool { return r == plotV || r == plotU }
 
 // starts is when w starts the round of p.
 func (p *plot) starts() sim.Real {
-	at := p.s.Add(3*exact - hair)
-	if p.gated {
-		at = at.Add(2 * exact)
-	}
-	return at
+	return p.s.Add(3*exact - hair)
 }
 
 // lastHeard is when w hears of l for the last time: it waits, and asks if it is to.
@@ -160,7 +156,8 @@ func (p *plot) post(l sim.Letter) bool {
 	case ok && round == 0:
 		return true // nobody hears u until it has come to its next round
 	case p.begun == 0:
-		return p.apart(from) != p.apart(to) && !question
+		// Others answer v and u, so that there is a quorum, but p does not: its round is passed over.
+		return p.apart(from) != p.apart(to) && (!question || from == p.leader() || to == p.leader())
 	case round == 3 && now > p.s: // what those say who die of it
 		p.world.Deliver(l, now.Add(exact))
 	case from == plotW && to == plotV && start:
@@ -293,7 +290,7 @@ func TestLeadersAreDemotedLateButNotTooLate(t *testing.T) {
 		{"fig4, 5 members", plot{variant: stable.Alerting, n: 5}.run, 5, 6},
 		{"fig4, 8 members", plot{variant: stable.Alerting, n: 8}.run, 5, 6},
 		{"fig5, 8 members", plot{variant: stable.Alerting, ping: true, n: 8}.run, 5, 6},
-		{"gated, 8 members", plot{variant: stable.Alerting, ping: true, gated: true, n: 8}.run, 7, 8},
+		{"gated, 8 members", plot{variant: stable.Alerting, ping: true, gated: true, n: 8}.run, 5, 6},
 	} {
 		got := demoted(t, tt.k+1, tt.run)
 		if got != tt.demoted || got >= tt.k {
@@ -304,26 +301,22 @@ func TestLeadersAreDemotedLateButNotTooLate(t *testing.T) {
 
 // The schedules above are the worst that we know of for Figs. 3 to 5. This looks around them: members die after any of their
 // messages, and messages that were to be lost or late may come at any time within δ. S-kSTAB holds there too, and many of them
-// come near to it.
-//
-// With a gate it does not always hold: v, who is in round 3 and reaches no quorum, asks again and again who is alive, which says
-// nothing of its round. So nobody knows of that round, for as long as nobody speaks of an earlier one to v. Then v tells w, and p,
-// whose links have been good all the while, is demoted just when all have come to trust it.
+// come near to it. Here it was found out that a question must tell of its round where there is a gate.
 func TestStabilityWhereverMembersDieInABroadcast(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		plot plot
-		// near is after how many whole δ a leader is demoted in some of them, at least. k is zero if it may be any number.
+		// near is after how many whole δ a leader is demoted in some of them, at least.
 		near, k int
 	}{
 		{"fig3", plot{variant: stable.Lossy, n: 6}, 7, 10},
 		{"fig4", plot{variant: stable.Alerting, n: 6}, 5, 6},
 		{"fig5", plot{variant: stable.Alerting, ping: true, n: 6}, 5, 6},
-		{"gated", plot{variant: stable.Alerting, ping: true, gated: true, n: 8}, 9, 0},
+		{"gated", plot{variant: stable.Alerting, ping: true, gated: true, n: 8}, 5, 6},
 	} {
 		near := 0
 		for seed := range few(150) {
-			if err := tt.plot.perturbed(t, seed, tt.k); tt.k > 0 && err != nil {
+			if err := tt.plot.perturbed(t, seed, tt.k); err != nil {
 				t.Errorf("%s, seed %d: %v", tt.name, seed, err)
 			}
 			if tt.plot.perturbed(t, seed, tt.near) != nil {

@@ -65,7 +65,7 @@ var stableAbout = []struct{ variant, about string }{
 	{"fig3", "rounds over expiring links (Fig. 3), (n+4)-stable"},
 	{"fig4", "rounds with warnings (Fig. 4), 6-stable"},
 	{"fig5", "rounds with warnings that skip the dead (Fig. 5), 6-stable: the elector in production"},
-	{"gated", "the same, but nobody moves on without a quorum, and the best-ranked member may not lead; 8-stable"},
+	{"gated", "the same, but nobody moves on without a quorum, and the best-ranked member may not lead; 6-stable"},
 	{"quick", "Fig. 5 with OKs four times as often"},
 	{"sparse", "Fig. 3 with OKs a third as often, skipping the dead"},
 }
