@@ -123,7 +123,7 @@ func (m *Member) Now() Instant { return Instant(m.world.clock.Now()) }
 func (m *Member) late() Instant { return Instant(m.world.clock.Late()) }
 
 // Group returns the group with the name, in which at most one program of all members leads at any instant. The name has
-// 1 to 255 bytes.
+// 1 to 255 bytes of UTF-8 without control characters.
 func (m *Member) Group(name string) *Group {
 	return &Group{&hostedElection{member: m, Group: m.board.Group(protocol.Group(name))}}
 }

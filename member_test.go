@@ -329,6 +329,12 @@ func TestGroupNamesAreBounded(t *testing.T) {
 				t.Errorf("a name of %d bytes: %v", len(name), err)
 			}
 		}
+		// Names are printed, on terminals too, and go into lines that scripts read.
+		for _, name := range []string{"a\nb", "\x00a", "\x1b[31mred", "\xff"} {
+			if err := m.Group(name).Lead(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "without control characters") {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
 		l, err := m.Group(strings.Repeat("x", 255)).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)

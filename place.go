@@ -10,6 +10,7 @@ import (
 	"github.com/regentproject/regent/fence"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
 
@@ -137,18 +138,8 @@ func (e *hostedElection) campaign(ctx context.Context) (tenure, error) {
 	return &hostedTenure{hostedHolding{e.member, l}}, nil
 }
 
-// maxGroup is the length of the longest name, so that a claim fits a packet with others.
-const maxGroup = 255
-
-func checkGroup(name string) error {
-	if n := len(name); n == 0 || n > maxGroup {
-		return fmt.Errorf("group %.40q: its name has %d bytes: must have 1 to %d", name, n, maxGroup)
-	}
-	if name[0] == 0 {
-		return fmt.Errorf("group %.40q: its name begins with a zero byte, which is for groups of the council itself", name)
-	}
-	return nil
-}
+// checkGroup says what is wrong with the name of a group: names are the same through an agent.
+func checkGroup(name string) error { return session.CheckGroup(name) }
 
 func (e *hostedElection) verify(ctx context.Context) (*Proof, error) {
 	m := e.member

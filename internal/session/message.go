@@ -3,7 +3,10 @@ package session
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/regentproject/regent/why"
 )
@@ -65,7 +68,7 @@ var shapes = map[string]shape{
 	Greet:    {}, Bye: {},
 }
 
-// maxGroup is the length of the longest name of a group, and maxName of that of a program or member.
+// maxGroup is the length of the longest name of a group, so that a claim fits a packet with others, and maxName of that of a program or member.
 const (
 	maxGroup = 255
 	maxName  = 64
@@ -82,8 +85,8 @@ func CheckGroup(name string) error {
 	switch n := len(name); {
 	case n == 0 || n > maxGroup:
 		return fmt.Errorf("group %.40q: its name has %d bytes: must have 1 to %d", name, n, maxGroup)
-	case name[0] == 0:
-		return fmt.Errorf("group %.40q: its name begins with a zero byte, which is for groups of the council itself", name)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("group %.40q: its name must be UTF-8 without control characters", name)
 	}
 	return nil
 }
