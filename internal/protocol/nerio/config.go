@@ -87,7 +87,7 @@ func (c *Config) FailOver() time.Duration {
 }
 
 // meetings is how many attempts in a row may meet others. The pauses after them are drawn at random, so that there is no last
-// word: with one, one of sixteen thousand simulated fail-overs took longer than the bound; with two, none of thirty-six thousand.
+// word: with one, one of sixteen thousand simulated fail-overs took longer than the bound; with two, none of twenty thousand.
 const meetings = 2
 
 // Check returns what is wrong with the configuration.
