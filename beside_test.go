@@ -149,3 +149,29 @@ func TestMemberThatIsBackOffersNoLocalLeaderBesideTheRealOne(t *testing.T) {
 		}
 	})
 }
+
+// A member that had left in good order votes as soon as the others have answered. What waits for that must not wait for longer.
+func TestMemberThatHadLeftInGoodOrderOffersLocalLeadersSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, three...)
+		c := h.members["c"]
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := h.config("c")
+		again.Dir = c.config.Dir
+		c, err := h.joinAs(again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := c.Group("g").Local()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), LAN.Kappa()+LAN.settle())
+		defer cancel()
+		if _, err := g.Campaign(ctx); err != nil {
+			t.Errorf("%v; it says: %q", err, c.Status().Waiting)
+		}
+	})
+}

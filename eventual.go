@@ -80,7 +80,12 @@ func (g *EventualGroup) Elector() elector.Kind { return g.kind }
 
 // Close leaves the group: to the others this member is down there. Views stay what they were. The member closes all its
 // groups when it is closed.
-func (g *EventualGroup) Close() { g.close.Do(g.site.Exit) }
+func (g *EventualGroup) Close() {
+	g.close.Do(func() {
+		g.site.Exit()
+		_ = g.member.loop.Do(func(protocol.Time) { g.member.access.forget(accessKey("eventual", g.group.Name)) })
+	})
+}
 
 // Leader returns the name of the member that this one trusts; empty if there is none. It does not wait.
 func (g *EventualGroup) Leader() string { return g.View().Leader }

@@ -155,8 +155,13 @@ func (a *Agent) run(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.Background())
 	var tasks sync.WaitGroup
 	defer func() { cancel(); tasks.Wait() }()
-	old := a.leftovers.all() // before anybody can add to them
-	a.onStart = func() { tasks.Go(func() { a.clearLeftovers(background, old) }) }
+	old, void := a.leftovers.all() // before anybody can add to them
+	a.onStart = func() {
+		for _, path := range void {
+			_ = os.Remove(path)
+		}
+		tasks.Go(func() { a.clearLeftovers(background, old) })
+	}
 	tasks.Go(func() { a.herald.run(background) })
 	tasks.Go(func() { s.serve(background) })
 	tasks.Go(func() { a.reloads(background, s) })

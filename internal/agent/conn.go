@@ -304,6 +304,7 @@ func (c *conn) campaign(r *session.Request) {
 	k := &candidate{group: r.Group, program: r.Name, via: "socket", voice: &socketVoice{conn: c, id: r.ID},
 		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, keeper: keeper}
 	if err := c.agent.begin(k); err != nil {
+		keeper.over()
 		c.fail(r, err)
 		return
 	}

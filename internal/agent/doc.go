@@ -6,7 +6,7 @@
 //	ending.go     how its leadership ended, for the history
 //	herald.go     tells leading programs of later ends; reunion.go: and of members that are back
 //	conn.go       programs on the unix socket (internal/session has the lines); voice.go: what they are told
-//	tree.go       what runners started, to be killed if they do not
+//	tree.go       what runners started, to be killed if they do not; leftover.go: or after the next start, if nobody did
 //	peer_*.go     who is at the other end, and whether it is dead
 //	modes.go      groups that hosts lead, and not programs: local and eventual ones
 //	glance.go     how the member is, without asking it each time

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +25,7 @@ type leftover struct {
 	Boot  string   `json:"boot"`
 	Group string   `json:"group"`
 	Tree  tree.Ref `json:"tree"`
+	said  bool     // that it cannot be killed
 }
 
 // newLeftovers returns the directory below that of the member, or none if nothing is kept there or the host cannot tell one
@@ -50,14 +49,19 @@ func (l *leftovers) note(group string, t *tree.Ref) error {
 	if l.dir == "" {
 		return nil
 	}
-	b, err := json.Marshal(leftover{l.boot, group, *t})
+	b, err := json.Marshal(leftover{Boot: l.boot, Group: group, Tree: *t})
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(l.file(t), b, 0o600)
+	// Half a note would be none.
+	draft := l.file(t) + ".new"
+	if err := os.WriteFile(draft, b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(draft, l.file(t))
 }
 
 // drop forgets a tree of which nobody is left.
@@ -67,11 +71,12 @@ func (l *leftovers) drop(t *tree.Ref) {
 	}
 }
 
-// all returns what an earlier start of the agent has left. What cannot be read, or is of an earlier start of the host, goes.
-func (l *leftovers) all() (out []leftover) {
+// all returns what an earlier start of the agent has left, and the files that say nothing: they cannot be read, or are of an
+// earlier start of the host.
+func (l *leftovers) all() (out []leftover, void []string) {
 	names, err := os.ReadDir(l.dir)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	for _, n := range names {
 		var one leftover
@@ -81,47 +86,54 @@ func (l *leftovers) all() (out []leftover) {
 			err = json.Unmarshal(b, &one)
 		}
 		if err != nil || one.Boot != l.boot || one.Tree.Mark == "" {
-			_ = os.Remove(path)
+			void = append(void, path)
 			continue
 		}
 		out = append(out, one)
 	}
-	return out
+	return out, void
 }
 
-// clearLeftovers kills the processes that an earlier start of the agent looked after and that are still there when every lease of
-// that time is over. A runner that is alive has killed its own by then, unless it is stopped.
+// clearLeftovers kills the processes that an earlier start of the agent looked after: those of a dead runner at once, the others
+// if they are still there when every lease of that time is over. A runner that is alive has killed its own by then, unless it is
+// stopped.
 func (a *Agent) clearLeftovers(ctx context.Context, old []leftover) {
-	if len(old) == 0 {
-		return
-	}
-	select {
-	case <-time.After(max(a.timing.Lease, a.timing.LongestLease)):
-	case <-ctx.Done():
-		return
-	}
-	for i := range old {
-		l := &old[i]
-		// Its runner may be alive and have begun another tree since: what belongs to this one bears a sign of its own.
-		l.Tree.Runner = 0
-		for said := false; ctx.Err() == nil; said = true {
-			left, err := l.Tree.Processes()
-			if err == nil && len(left) > 0 && !said {
-				a.log.Warn("processes were left behind when the agent and a runner died: they are killed", "group", l.Group, "first", left[0].Pid, "number", len(left))
+	const pause = 200 * time.Millisecond
+	over := time.Now().Add(max(a.timing.Lease, a.timing.LongestLease))
+	for len(old) > 0 && ctx.Err() == nil {
+		late := time.Now().After(over)
+		left := old[:0]
+		for _, l := range old {
+			if !late && !l.Tree.Orphaned() || !a.clearLeftover(ctx, &l) {
+				left = append(left, l)
 			}
-			if errors.Is(err, fs.ErrNotExist) || l.endWithin(ctx, time.Second) == nil {
-				a.leftovers.drop(&l.Tree)
-				break
-			}
-			if !said {
-				a.log.Error("processes that were left behind cannot be killed: run the agent as root, or as the user of the runner", "group", l.Group, "err", err)
-			}
+		}
+		old = left
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
 		}
 	}
 }
 
-func (l *leftover) endWithin(ctx context.Context, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// clearLeftover kills one tree, and says whether nobody is left of it.
+func (a *Agent) clearLeftover(ctx context.Context, l *leftover) bool {
+	// Its runner may be alive and have begun another tree since: what belongs to this one bears a sign of its own.
+	t := l.Tree
+	t.Runner = 0
+	if found, err := t.Processes(); err == nil && len(found) > 0 && !l.said {
+		a.log.Warn("processes were left behind when the agent and a runner died: they are killed", "group", l.Group, "first", found[0].Pid, "number", len(found))
+	}
+	within, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	return l.Tree.End(ctx)
+	err := t.End(within)
+	switch {
+	case err == nil:
+		a.leftovers.drop(&l.Tree)
+		return true
+	case ctx.Err() == nil && !l.said:
+		a.log.Error("processes that were left behind cannot be killed: run the agent as root, or as the user of the runner", "group", l.Group, "err", err)
+	}
+	l.said = true
+	return false
 }

@@ -336,7 +336,7 @@ func (l *Loop) step(i *Instance, now protocol.Time, ev protocol.Event) {
 		l.unconfirmed = append(l.unconfirmed, unconfirmed{l.disk.put(out.Persist), i})
 	}
 	if i.incarnate != nil {
-		l.stats.votes.Store(int64(i.incarnate.Votes()))
+		l.votes(now, i.incarnate.Votes())
 		l.rename(i.incarnate.Incarnation())
 	}
 	for n := range out.Send {

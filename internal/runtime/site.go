@@ -170,6 +170,22 @@ func (s *Site) heed(now protocol.Time) {
 	s.look(now, s.unless.Latest())
 }
 
+// votes takes note of when the member votes. Whoever waits to know of leaders looks again when that changes.
+func (l *Loop) votes(now, at protocol.Time) {
+	if at == l.stats.Votes() {
+		return
+	}
+	l.stats.votes.Store(int64(at))
+	if at == protocol.Never { // it does not know who it is any more: all sites are closed
+		return
+	}
+	for s := range l.sites {
+		if s.unless != nil && s.at != nil {
+			s.look(now, s.unless.Latest())
+		}
+	}
+}
+
 func (s *Site) look(now protocol.Time, c *Change) {
 	known := s.loop.stats.Votes().Add(s.settle)
 	if s.heedAt = protocol.Never; now < known {

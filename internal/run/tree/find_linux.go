@@ -151,6 +151,12 @@ func (r *Ref) clear() {
 	}
 }
 
+// Orphaned says that the runner is dead.
+func (r *Ref) Orphaned() bool {
+	s, err := readStat(r.Runner)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && s.started != r.RunnerStarted
+}
+
 // MayKill says why this process could not kill the tree: because it may not look at or signal processes of the runner's
 // user. It is for whoever is told of a tree.
 func (r *Ref) MayKill() error {

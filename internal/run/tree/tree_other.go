@@ -100,6 +100,9 @@ func (r *Ref) gone() bool { return false }
 
 func (r *Ref) clear() {}
 
+// Orphaned says that the runner is dead. It may be another process by now that has its number.
+func (r *Ref) Orphaned() bool { return errors.Is(syscall.Kill(r.Runner, 0), syscall.ESRCH) }
+
 // MayKill says why this process could not kill the tree.
 func (r *Ref) MayKill() error {
 	if err := syscall.Kill(r.Runner, 0); err != nil {

@@ -47,6 +47,9 @@ func (r *Ref) gone() bool { return false }
 
 func (r *Ref) clear() {}
 
+// Orphaned says nothing here.
+func (r *Ref) Orphaned() bool { return false }
+
 // MayKill says that it cannot be done.
 func (r *Ref) MayKill() error { return errWindows }
 
