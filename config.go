@@ -43,8 +43,8 @@ type Config struct {
 	// Council lists all members, this one among them. It is the same at every member.
 	Council []Peer
 	// Key is the cluster key: 16 to 128 secret bytes, the same at every member. Packets that are not sealed with it
-	// are dropped. [ReadKey] reads it from a file. It may be left out only if all addresses are of the loopback interface. OldKeys are accepted too, so
-	// that a key can be changed while the council runs.
+	// are dropped. [ReadKey] reads it from a file. It may be left out only if all addresses are of the loopback interface.
+	// OldKeys are accepted too, so that a key can be changed while the council runs.
 	Key     []byte
 	OldKeys [][]byte
 

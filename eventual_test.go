@@ -367,3 +367,41 @@ func TestViewSaysThatNobodyIsAccessible(t *testing.T) {
 		}
 	})
 }
+
+// A leader of a moment does not mean that one has good links, and a group that is closed has no say.
+func TestWarningThatNobodyIsAccessibleStaysUntilALeaderLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assemble(t, "a")
+		m := h.members["a"]
+		g, err := m.EventualGroup("g", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		say := func(leader protocol.Ident, cause protocol.CauseCode) { m.noteAccess("eventual", "g", leader, cause) }
+		somebody := protocol.Ident{Rank: 0, Inc: 1}
+		for range 3 {
+			say(protocol.NoIdent, protocol.NoAccess)
+			say(somebody, protocol.Elected)
+			time.Sleep(lasting / 2)
+			say(protocol.NoIdent, protocol.Suspected)
+		}
+		if n := strings.Count(h.log(), "no member has good links"); n != 1 || !m.Status().NoAccess {
+			t.Errorf("%d warnings; it stands: %v", n, m.Status().NoAccess)
+		}
+		say(somebody, protocol.Elected)
+		time.Sleep(lasting + time.Second)
+		if m.Status().NoAccess {
+			t.Error("a leader has lasted, and the warning stands")
+		}
+		say(protocol.NoIdent, protocol.NoAccess)
+		synctest.Wait() // the log is written behind
+		if n := strings.Count(h.log(), "no member has good links"); n != 2 || !m.Status().NoAccess {
+			t.Errorf("%d warnings when it begins again", n)
+		}
+		g.Close()
+		synctest.Wait()
+		if m.Status().NoAccess {
+			t.Error("the group is closed, and the warning stands")
+		}
+	})
+}

@@ -34,7 +34,7 @@ No shell is involved. COMMAND finds these in its environment:
   REGENT_TOKEN   a number that grows with every leadership of the group; give it to
   REGENT_TERM    whatever receives your orders, so that it can refuse a lower one
   REGENT_GROUP   the group            REGENT_LEASE     how long a lease is
-  REGENT_MEMBER  this host's member   REGENT_PRIORITY  the member's
+  REGENT_MEMBER  this host's member   REGENT_PRIORITY  its priority, or 1
   REGENT_SOCKET  where to ask the agent
   REGENT_RUN     a mark by which all that COMMAND starts is found: leave it as it is
 

@@ -112,7 +112,7 @@ func (k *keeper) clear() {
 	}
 }
 
-// priority returns that of the member, for hooks that want to know.
+// priority returns that of the member, for hooks that want to know: 1 if it has none, the lowest that keepalived knows of.
 func (a *Agent) priority() int {
 	if p := a.file.Load().Self().Priority; p != nil {
 		return *p

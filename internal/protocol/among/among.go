@@ -4,6 +4,9 @@
 // A member that is told that it is not fit to lead (protocol.Health) follows whom the elector trusts, but never leads: it makes
 // the elector move on from itself, with Unfit, and again while it is trusted, and shows no leader meanwhile. This is to an elector
 // alone what package stack is to one under leases.
+//
+//	PROTOCOLS §4.6  rounds of members that may lead   inside, outside
+//	PROTOCOLS §8    a condition for leadership        onHealth, unfitAt
 package among
 
 import (

@@ -31,11 +31,7 @@ func (m *Machine) throw(r *rand.Rand) protocol.Fact {
 
 func TestMachinesConvergeFromAnyState(t *testing.T) {
 	for seed := range uint64(600) {
-		n := 1 + int(seed%6)
-		var dead protocol.Set
-		if n > 2 && seed%2 == 0 {
-			dead.Add(protocol.Rank(seed / 6 % uint64(n)))
-		}
+		n, dead := scramble.Crowd(seed)
 		err := scramble.Run(n, seed, dead, 5*time.Second, func(b sim.Boot) (protocol.Machine, scramble.Throw, error) {
 			m, err := New(Default(b.Self, b.Members, b.Inc))
 			return m, m.throw, err

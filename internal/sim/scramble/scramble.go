@@ -25,6 +25,15 @@ func Instant(r *rand.Rand) protocol.Time {
 // Number returns any number, small ones as often as large ones.
 func Number(r *rand.Rand) uint64 { return r.Uint64() >> r.IntN(64) }
 
+// Crowd draws how many members there are, one to six, and which of them are dead: often one of three or more.
+func Crowd(seed uint64) (members int, dead protocol.Set) {
+	members = 1 + int(seed%6)
+	if members > 2 && seed%2 == 0 {
+		dead.Add(protocol.Rank(seed / 6 % uint64(members)))
+	}
+	return members, dead
+}
+
 // A Throw throws a machine over, and returns what the machine then seems to have said last.
 type Throw func(r *rand.Rand) protocol.Fact
 
