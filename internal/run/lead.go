@@ -154,6 +154,8 @@ func (r *runner) stopProgram(t *tree.Tree, w *watcher, sig os.Signal, how ending
 
 // watcher kills a tree a guard time before its lease ends.
 type watcher struct {
+	lease Lease
+	guard time.Duration
 	// over is closed when the lease is, but for the guard time. The tree is being killed then.
 	over chan struct{}
 	quit chan struct{}
@@ -165,12 +167,12 @@ type watcher struct {
 
 // watch begins to watch. It depends on nothing else that the runner does.
 func watch(l Lease, t *tree.Tree, guard time.Duration) *watcher {
-	w := &watcher{over: make(chan struct{}), quit: make(chan struct{})}
+	w := &watcher{lease: l, guard: guard, over: make(chan struct{}), quit: make(chan struct{})}
 	ref := t.Ref
 	w.tree.Store(&ref)
 	w.done.Go(func() {
 		for {
-			left := l.Remaining() - guard
+			left := w.left()
 			if left <= 0 {
 				close(w.over)
 				break
@@ -194,12 +196,17 @@ func watch(l Lease, t *tree.Tree, guard time.Duration) *watcher {
 	return w
 }
 
+// left is for how long the program may run if the lease is not renewed again.
+func (w *watcher) left() time.Duration { return w.lease.Remaining() - w.guard }
+
+// isOver says whether that time has passed, also when the watcher has not noticed yet: after a pause of the host the agent
+// may be quicker, and kill.
 func (w *watcher) isOver() bool {
 	select {
 	case <-w.over:
 		return true
 	default:
-		return false
+		return w.left() <= 0
 	}
 }
 

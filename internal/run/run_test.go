@@ -277,14 +277,14 @@ func TestLostCutsTheGraceShort(t *testing.T) {
 }
 
 func TestTheRunnerPassesSignalsOn(t *testing.T) {
-	s := play(t, newFake(1), `trap 'echo usr1 >$D/usr1' USR1; trap 'echo hup >$D/hup' HUP; trap 'echo int >$D/int; exit 3' INT
+	s := play(t, newFake(1), `trap 'echo usr1 >$D/usr1' USR1; trap 'echo usr2 >$D/usr2' USR2; trap 'echo int >$D/int; exit 3' INT
 		echo up >$D/up; while :; do sleep 0.01; done`, nil)
 	l := s.lease()
 	s.file("up")
 	s.signals <- syscall.SIGUSR1
 	s.file("usr1")
-	s.signals <- syscall.SIGHUP
-	s.file("hup")
+	s.signals <- syscall.SIGUSR2 // not SIGHUP, which this test ignores under nohup, and what it starts as well
+	s.file("usr2")
 	s.signals <- os.Interrupt
 	s.file("int")
 	s.end(0)
@@ -315,6 +315,22 @@ func TestLostIsFollowedByANewCampaign(t *testing.T) {
 	if s.agent.refs[0].Mark == s.agent.refs[1].Mark {
 		t.Error("two trees have one mark")
 	}
+}
+
+// After a pause of the host the agent may be the first to find that the lease is over, and to kill.
+func TestLostIsNoEndOfTheProgramThoughTheAgentKilledIt(t *testing.T) {
+	s := play(t, newFake(2), `echo $REGENT_TOKEN >$D/$REGENT_TOKEN; while :; do sleep 1000 & wait; done`, nil)
+	first := s.lease()
+	s.file("41")
+	first.remaining.Store(int64(s.agent.terms.Guard))
+	if err := first.ref.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBeGone(first)
+	s.lease()
+	s.file("42")
+	s.signals <- syscall.SIGTERM
+	s.end(0)
 }
 
 func TestRestartRunsAgainInANewLeadership(t *testing.T) {
