@@ -337,6 +337,7 @@ func TestViewSaysThatNobodyIsAccessible(t *testing.T) {
 		if !seen {
 			t.Error("not in a minute")
 		}
+		synctest.Wait() // what is seen is told before it is logged
 		const warning = "no member has good links with all others"
 		if s := h.members["a"].Status(); !s.NoAccess || !strings.Contains(h.log(), warning) {
 			t.Errorf("nobody was warned: %+v", s)

@@ -18,7 +18,7 @@ import (
 // patient survives pauses of a busy machine.
 var patient = func() regent.Timing {
 	t := regent.LAN
-	t.Lease, t.LongestLease = 600*time.Millisecond, time.Second
+	t.Lease, t.LongestLease = 1500*time.Millisecond, 2*time.Second
 	return t
 }()
 

@@ -73,9 +73,19 @@ func port(t testing.TB, network string) string {
 	return l.Addr().String()
 }
 
+// calm adds to a configuration, unless it says otherwise, a lease that a busy host does not lose by itself: few tests are
+// about its length.
+func calm(more string) string {
+	if strings.Contains(more, "timing:") {
+		return more
+	}
+	return more + "timing: {lease: 2s}\n"
+}
+
 // open starts a council of n agents. more is put into every configuration.
 func open(t *testing.T, n int, more string) *house {
 	t.Helper()
+	more = calm(more)
 	h := &house{t: t, dir: shortDir(t)}
 	council := "council:\n"
 	for i := range n {

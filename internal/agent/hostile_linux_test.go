@@ -14,8 +14,7 @@ import (
 // Clients that open connections and say little, ask for all there is and read nothing, or write without end, do not
 // keep a program from being told in time.
 func TestHostileClientsDoNotDelayTheElection(t *testing.T) {
-	// A second's lease, so that it is the clients that are tested, and not how busy the host is otherwise.
-	v := newVillage(t, 3, "timing: {lease: 1s}\nlimits: {connections: 300, streams: 100}\n")
+	v := newVillage(t, 3, "limits: {connections: 300, streams: 100}\n")
 	c, err := session.Dial(patience(t), v.socket("a"))
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func obey(l *session.Lease) {
 }
 
 func TestToolsOfPatroniSwitchOver(t *testing.T) {
-	h := open(t, 3, "default_group: g\ntiming: {lease: 1s}\n")
+	h := open(t, 3, "default_group: g\n")
 	a, b := h.agents[0], h.agents[1]
 	l := <-a.campaigning(t, "g")
 	obey(l)
@@ -84,7 +84,7 @@ func TestToolsOfPatroniSwitchOver(t *testing.T) {
 }
 
 func TestSwitchoverCanBeScheduledAndCancelled(t *testing.T) {
-	h := open(t, 3, "default_group: g\ntiming: {lease: 1s}\n")
+	h := open(t, 3, "default_group: g\n")
 	a, b := h.agents[0], h.agents[1]
 	l := <-a.campaigning(t, "g")
 	obey(l)
@@ -117,7 +117,7 @@ func TestSwitchoverCanBeScheduledAndCancelled(t *testing.T) {
 }
 
 func TestToolsOfPatroniAreToldInTheirWords(t *testing.T) {
-	h := open(t, 3, "default_group: g\ntiming: {lease: 1s}\ntags: {noloadbalance: true, datacenter: east}\n")
+	h := open(t, 3, "default_group: g\ntags: {noloadbalance: true, datacenter: east}\n")
 	a, b := h.agents[0], h.agents[1]
 	<-a.campaigning(t, "g")
 	eventually(t, "b knows", func() bool { _, x := b.get(t, "/patroni"); return x["name"] == "a" })

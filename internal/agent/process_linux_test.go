@@ -12,12 +12,9 @@ import (
 	"time"
 )
 
-// calmly is a lease that a busy host does not lose by itself, for tests that play a story.
-const calmly = "timing: {lease: 1s}\n"
-
 func TestKilledProgramIsReplacedWithoutWaitingForItsLease(t *testing.T) {
-	// With a lease of two seconds nobody waits for it by accident.
-	v := newVillage(t, 3, "timing: {lease: 2s}\n")
+	// With a lease of eight seconds nobody waits for it by accident.
+	v := newVillage(t, 3, "timing: {lease: 8s}\n")
 	p, q := v.startProgram("p", "a", task{}), v.startProgram("q", "b", task{})
 	for round := range 4 {
 		leader, w := v.first(p, q)
@@ -32,7 +29,7 @@ func TestKilledProgramIsReplacedWithoutWaitingForItsLease(t *testing.T) {
 		if next.Token <= w.Token {
 			t.Errorf("token %d after %d", next.Token, w.Token)
 		}
-		if took > time.Second {
+		if took > 4*time.Second {
 			t.Errorf("round %d: the next program was told after %v", round, took)
 		}
 		if leader == p {
@@ -52,7 +49,7 @@ func TestKilledProgramIsReplacedWithoutWaitingForItsLease(t *testing.T) {
 }
 
 func TestProgramsOfOneHostTakeTurns(t *testing.T) {
-	v := newVillage(t, 3, "timing: {lease: 2s}\n")
+	v := newVillage(t, 3, "")
 	p := v.startProgram("p", "a", task{})
 	v.await(p, "leads")
 	q := v.startProgram("q", "a", task{})
@@ -63,13 +60,13 @@ func TestProgramsOfOneHostTakeTurns(t *testing.T) {
 }
 
 func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
-	v := newVillage(t, 3, "timing: {lease: 1s}\n")
+	v := newVillage(t, 3, "")
 	p := v.startProgram("p", "a", task{Abandon: 300 * time.Millisecond})
 	v.await(p, "leads")
 	q := v.startProgram("q", "a", task{})
 	gone := v.await(p, "abandons")
 	next := v.await(q, "leads")
-	if waited := time.Duration(next.At - gone.At); waited < 700*time.Millisecond {
+	if waited := time.Duration(next.At - gone.At); waited < 1200*time.Millisecond {
 		t.Errorf("replaced %v after it hung up, while it still led", waited)
 	}
 	reigns := v.judge(2)
@@ -79,7 +76,7 @@ func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
 }
 
 func TestStoppedProgramIsCaughtByItsHeartbeat(t *testing.T) {
-	v := newVillage(t, 3, calmly)
+	v := newVillage(t, 3, "")
 	p := v.startProgram("p", "a", task{Heartbeat: 300 * time.Millisecond})
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
@@ -87,7 +84,7 @@ func TestStoppedProgramIsCaughtByItsHeartbeat(t *testing.T) {
 	start := shared()
 	p.signal(syscall.SIGSTOP)
 	next := v.await(q, "leads")
-	if took := time.Duration(next.At - start); took > 3*time.Second {
+	if took := time.Duration(next.At - start); took > 10*time.Second {
 		t.Errorf("a hung program was replaced after %v", took)
 	}
 	p.signal(syscall.SIGCONT)
@@ -96,7 +93,7 @@ func TestStoppedProgramIsCaughtByItsHeartbeat(t *testing.T) {
 }
 
 func TestStoppedProgramIsCaughtWhenItReadsNoMore(t *testing.T) {
-	v := newVillage(t, 3, calmly)
+	v := newVillage(t, 3, "")
 	p := v.startProgram("p", "a", task{})
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
@@ -116,7 +113,7 @@ func TestProgramStopsWithItsAgent(t *testing.T) {
 		signal syscall.Signal
 	}{{"killed", syscall.SIGKILL}, {"stopped", syscall.SIGSTOP}} {
 		t.Run(c.name, func(t *testing.T) {
-			v := newVillage(t, 3, calmly)
+			v := newVillage(t, 3, "")
 			p := v.startProgram("p", "a", task{})
 			v.await(p, "leads")
 			q := v.startProgram("q", "b", task{})
@@ -135,12 +132,12 @@ func TestProgramStopsWithItsAgent(t *testing.T) {
 
 func TestProgramOfACutOffAgentIsToldInTime(t *testing.T) {
 	// A busy host may not run the program for longer than the guard time of the profile.
-	v := newVillage(t, 3, "timing: {lease: 1s, guard: 200ms}\n")
+	v := newVillage(t, 3, "timing: {lease: 3s, guard: 1s}\n")
 	p := v.startProgram("p", "a", task{Stopping: time.Minute}) // it goes on for as long as it may
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
 	v.await(q, "waits")
-	for range 3 {
+	for range 2 {
 		v.cut("a", "cut")
 		v.await(p, "stops")
 		v.await(q, "leads")
@@ -151,11 +148,11 @@ func TestProgramOfACutOffAgentIsToldInTime(t *testing.T) {
 		q.signal(syscall.SIGCONT)
 		v.await(q, "waits")
 	}
-	v.judge(6)
+	v.judge(4)
 }
 
 func TestAgentThatStopsWaitsForItsProgramsAndHandsOver(t *testing.T) {
-	v := newVillage(t, 3, "timing: {lease: 2s}\nstop_grace: 10s\n")
+	v := newVillage(t, 3, "timing: {lease: 8s}\nstop_grace: 10s\n")
 	p := v.startProgram("p", "a", task{Stopping: 500 * time.Millisecond})
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
@@ -167,7 +164,7 @@ func TestAgentThatStopsWaitsForItsProgramsAndHandsOver(t *testing.T) {
 	}
 	stopped := v.await(p, "stopped")
 	next := v.await(q, "leads")
-	if took := time.Duration(next.At - stopped.At); took > 500*time.Millisecond {
+	if took := time.Duration(next.At - stopped.At); took > 4*time.Second {
 		t.Errorf("handed over %v after the program had stopped", took)
 	}
 	if took := time.Duration(stopped.At - stops.At); took < 400*time.Millisecond {
@@ -197,7 +194,7 @@ func TestAgentHasProcessorsToSpare(t *testing.T) {
 
 // However a balancer asks, two agents never both say yes: not even when one has been cut off and does not know it yet.
 func TestRoleEndpointsOfTwoHostsNeverBothSayYes(t *testing.T) {
-	v := newVillage(t, 3, "default_group: g\n"+calmly)
+	v := newVillage(t, 3, "default_group: g\n")
 	p, q := v.startProgram("p", "a", task{Stopping: time.Minute}), v.startProgram("q", "b", task{Stopping: time.Minute})
 	// Of each leadership: the end of the first question that was answered with yes, and the start of the last one. The
 	// lease ran at an instant within each question.

@@ -119,7 +119,7 @@ func (o *task) turn(ctx context.Context, diary *os.File) error {
 			time.Sleep(500 * time.Microsecond) // wall clock: a process of its own
 		}
 	}
-	o.say(word{What: "lost", Token: l.Token()})
+	o.say(word{What: "stopped", Token: l.Token(), Text: "it was not told before its lease was over"})
 	return c.Close()
 }
 

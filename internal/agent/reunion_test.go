@@ -22,7 +22,7 @@ func TestMembersAreBackOnceTheyWereMissed(t *testing.T) {
 }
 
 func TestLeadingProgramsAreToldOfAMemberThatIsBack(t *testing.T) {
-	h := open(t, 3, "timing: {lease: 1s}\n")
+	h := open(t, 3, "")
 	a, c := h.agents[0], h.agents[2]
 	stream := a.stream(t, "POST", "/v1/groups/over-http/campaign", "{}")
 	stream.await("leads", nil)

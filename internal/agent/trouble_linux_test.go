@@ -56,12 +56,12 @@ func TestAgentThatDoesNotBelongIsNamedAndDisturbsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v := newVillage(t, 3, "key_file: "+dir+"/right\ntiming: {lease: 1s}\n")
+	v := newVillage(t, 3, "key_file: "+dir+"/right\ntiming: {lease: 2s}\n")
 	p := v.startProgram("p", "a", task{})
 	led := v.await(p, "leads")
 	for _, c := range []struct{ name, from, to, want string }{
 		{"wrong key", dir + "/right", dir + "/wrong", "dropped a packet"},
-		{"other council", dir + "/wrong\ntiming: {lease: 1s}", dir + "/right\ntiming: {lease: 1s, longest_lease: 3s}", "longest lease"},
+		{"other council", dir + "/wrong\ntiming: {lease: 2s}", dir + "/right\ntiming: {lease: 2s, longest_lease: 5s}", "longest lease"},
 	} {
 		v.change("c", c.from, c.to)
 		eventually(t, c.name+" is named in the log of a", func() bool { return strings.Contains(v.agents["a"].errs.String(), c.want) })

@@ -104,7 +104,7 @@ type process struct {
 // newVillage starts agents with a relay between them. more is put into every configuration.
 func newVillage(t testing.TB, n int, more string) *village {
 	t.Helper()
-	return foundVillage(t, n, more, true)
+	return foundVillage(t, n, calm(more), true)
 }
 
 // foundVillage starts agents, with or without a relay between them.
