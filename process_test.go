@@ -363,7 +363,7 @@ func TestMemberWithAnotherConfigurationIsNamed(t *testing.T) {
 	f.must(err)
 	o.Timing.LongestLease *= 2
 	f.must(f.StartAs(other, o))
-	f.trouble(e.Member, other, "longest lease: 1s here, 2s there")
+	f.trouble(e.Member, other, "longest lease: 2s here, 4s there")
 	f.must(f.Crash(other)) // and that was no harm to the others
 	f.must(f.Crash(e.Member))
 	f.start(e.Member, other)
