@@ -362,7 +362,22 @@ func (a *Agent) verify(ctx context.Context, group string) (*regent.Proof, error)
 		return nil, err
 	}
 	defer done()
-	return m.Group(group).Verify(ctx)
+	return proveInTime(ctx, a.now, m.Group(group).Verify)
+}
+
+var errLateProof = failf(http.StatusServiceUnavailable, "the proof came too late: is this host very busy? ask again")
+
+// proveInTime asks until a proof holds when it comes, which it may not on a host that was paused meanwhile.
+func proveInTime(ctx context.Context, now func() regent.Instant, ask func(context.Context) (*regent.Proof, error)) (*regent.Proof, error) {
+	for {
+		p, err := ask(ctx)
+		if err != nil || p.Until > now() {
+			return p, err
+		}
+		if ctx.Err() != nil {
+			return nil, errLateProof
+		}
+	}
 }
 
 func (a *Agent) serveVerify(w http.ResponseWriter, q *http.Request) {
@@ -378,7 +393,7 @@ func (a *Agent) serveVerify(w http.ResponseWriter, q *http.Request) {
 	}
 	left := p.Until.Sub(a.now())
 	if left <= 0 {
-		refuse(w, failf(http.StatusServiceUnavailable, "group %s: the proof came too late", group))
+		refuse(w, errLateProof)
 		return
 	}
 	answer(w, 200, ProofInfo{Group: group, Leader: p.Leader, Token: p.Token, ValidFor: left})

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -190,6 +192,32 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 	}
 	if status, got := a.get(t, "/v1/groups/g/sidecar"); status != 200 || got["name"] != "b" {
 		t.Errorf("sidecar: %d %v", status, got)
+	}
+}
+
+func TestProofThatComesTooLateIsAskedForAgain(t *testing.T) {
+	late := errors.New("asked too often")
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
+	ask := func(context.Context) (*regent.Proof, error) {
+		if asked++; asked > 3 {
+			return nil, late
+		}
+		return &regent.Proof{Leader: "a", Until: regent.Instant(asked * 10)}, nil
+	}
+	at := regent.Instant(20)
+	now := func() regent.Instant { return at }
+	p, err := proveInTime(ctx, now, ask)
+	if err != nil || p.Until != 30 || asked != 3 {
+		t.Errorf("%v, %v after %d questions", p, err, asked)
+	}
+	if _, err := proveInTime(ctx, now, ask); !errors.Is(err, late) {
+		t.Errorf("an error was not passed on: %v", err)
+	}
+	asked, at = 0, 100
+	cancel()
+	if _, err := proveInTime(ctx, now, ask); !errors.Is(err, errLateProof) || asked != 1 {
+		t.Errorf("%v after %d questions, though nobody waits", err, asked)
 	}
 }
 
