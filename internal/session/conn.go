@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,12 +87,10 @@ func (c *Conn) greet(in *Reader) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.conn.Write([]byte("{\"do\":\"hello\"}\n")); err != nil {
-		return err
-	}
-	line, err := in.Line()
+	_, unheard := c.conn.Write([]byte("{\"do\":\"hello\"}\n"))
+	line, err := in.Line() // also when nobody listens: an agent that refuses says why before it hangs up
 	if err != nil {
-		return err
+		return cmp.Or(unheard, err)
 	}
 	if err := json.Unmarshal(line, &c.hello); err != nil || c.hello.Event != Hello {
 		if c.hello.Event == Failed {

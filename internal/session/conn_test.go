@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -104,6 +105,34 @@ func TestStrangeAgentsAreRefused(t *testing.T) {
 		if _, _, err := greet(t, other); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
+	}
+}
+
+// An agent that has no room says so and hangs up, perhaps before the client has said a word.
+func TestRefusalIsReadThoughNobodyListens(t *testing.T) {
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	conn, err := net.Dial("unix", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	its, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = its.Write([]byte(`{"event":"error","error":"too many connections"}` + "\n"))
+	if err := errors.Join(err, its.Close()); err != nil {
+		t.Fatal(err)
+	}
+	own, err := clock.System()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(t.Context(), conn, own); err == nil || !strings.Contains(err.Error(), "too many connections") {
+		t.Errorf("got %v", err)
 	}
 }
 
