@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/regentproject/regent/internal/runtime/parent"
 	"github.com/regentproject/regent/internal/session"
 )
 
@@ -41,7 +42,7 @@ func TestHAProxyFollowsTheLeader(t *testing.T) {
 	proxy := exec.Command("haproxy", "-db", "-f", file)
 	proxy.Stdout, proxy.Stderr = &out, &out
 	proxy.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := proxy.Start(); err != nil {
+	if err := parent.Start(proxy); err != nil {
 		t.Fatalf("%v: run 'make deps'", err)
 	}
 	t.Cleanup(func() { _ = proxy.Process.Kill(); _ = proxy.Wait() })

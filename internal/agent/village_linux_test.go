@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/internal/runtime/parent"
 	"github.com/regentproject/regent/internal/transport/relay"
 	"golang.org/x/sys/unix"
 )
@@ -207,7 +208,7 @@ func (v *village) spawn(part, more string, o task) *process {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := parent.Start(p.cmd); err != nil {
 		v.t.Fatal(err)
 	}
 	go func() {

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/runtime/parent"
 	"github.com/regentproject/regent/internal/transport/relay"
 )
 
@@ -159,7 +160,7 @@ func (t *Town) StartAs(name string, o Order) error {
 	if err != nil {
 		return err
 	}
-	if err := m.cmd.Start(); err != nil {
+	if err := parent.Start(m.cmd); err != nil {
 		return err
 	}
 	m.stdin = stdin

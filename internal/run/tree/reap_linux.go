@@ -4,20 +4,20 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/regentproject/regent/internal/runtime/parent"
 )
 
 // A Nursery starts the children of a runner and takes note of the deaths of those that it adopted. There is one in a
 // process.
 type Nursery struct {
 	// mu is held while a child is started or an adopted one is reaped, so that no child is taken for an adopted one.
-	mu    sync.Mutex
-	own   map[int]bool
-	start chan func()
+	mu  sync.Mutex
+	own map[int]bool
 }
 
 // TheNursery returns the one of this process, which from now on adopts all that its children leave behind: what the
@@ -34,14 +34,7 @@ func newNursery() (*Nursery, error) {
 		return nil, os.NewSyscallError("prctl", err)
 	}
 	adopting.Store(true)
-	n := &Nursery{own: make(map[int]bool), start: make(chan func())}
-	// The kernel kills a child with the thread that started it, so that thread must stay.
-	go func() {
-		runtime.LockOSThread()
-		for f := range n.start {
-			f()
-		}
-	}()
+	n := &Nursery{own: make(map[int]bool)}
 	deaths := make(chan os.Signal, 1)
 	signal.Notify(deaths, unix.SIGCHLD)
 	go n.reap(deaths)
@@ -50,17 +43,13 @@ func newNursery() (*Nursery, error) {
 
 // Start starts a command of which this process will take note itself, by Wait.
 func (n *Nursery) Start(c *exec.Cmd) error {
-	done := make(chan error)
-	n.start <- func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		err := c.Start()
-		if err == nil {
-			n.own[c.Process.Pid] = true
-		}
-		done <- err
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	err := parent.Start(c)
+	if err == nil {
+		n.own[c.Process.Pid] = true
 	}
-	return <-done
+	return err
 }
 
 // Wait waits for a command that Start started.
