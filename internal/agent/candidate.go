@@ -332,6 +332,7 @@ func (s *stage) stop(cause regent.Cause, grace time.Duration) {
 
 // stopped takes the program's word that it has stopped.
 func (s *stage) stopped(o *order) (over bool) {
+	s.c.keeper.settle()
 	if o.to != "" { // its own wish
 		s.ends("the program hands it over to " + o.to)
 		begun, err := s.transfer(o.to)

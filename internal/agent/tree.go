@@ -21,6 +21,10 @@ type keeper struct {
 	now   chan struct{} // closed when they are to be killed at once
 	once  sync.Once
 	gone  chan struct{} // closed when none is left
+
+	mu sync.Mutex
+	// killing says that it has begun to kill, rests that it must not any more.
+	killing, rests bool
 }
 
 // keep has the processes of a runner looked after. It says why that cannot be done.
@@ -76,6 +80,9 @@ func (k *keeper) watch(c *candidate, done <-chan struct{}) {
 		}
 		break
 	}
+	if !k.begin() {
+		return
+	}
 	for said := false; ; said = true {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		err := k.end(ctx)
@@ -87,6 +94,29 @@ func (k *keeper) watch(c *candidate, done <-chan struct{}) {
 		if !said {
 			k.agent.log.Error("processes of a runner cannot be killed: its group is not given up", "group", k.group, "err", err)
 		}
+	}
+}
+
+// begin says whether to kill.
+func (k *keeper) begin() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.killing = !k.rests
+	return k.killing
+}
+
+// settle lets nothing be killed from now on: the runner says that nobody is left, and may start others, which belong to the next
+// leadership. They would be taken for those that are looked for, so that a search that is under way is waited for.
+func (k *keeper) settle() {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	k.rests = true
+	killing := k.killing
+	k.mu.Unlock()
+	if killing {
+		<-k.gone
 	}
 }
 

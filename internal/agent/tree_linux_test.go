@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/run/tree"
 	"github.com/regentproject/regent/internal/session"
 )
@@ -59,6 +60,7 @@ func (v *silence) await(t *testing.T, what string, c *candidate) {
 // A runner that is dead, or silent until its lease is over, has left processes behind that take long to die. Until the last of
 // them is gone the group is not given up: the next candidate would lead beside them.
 func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
+	t.Parallel()
 	a := open(t, 1, "").agents[0].agent
 	for name, lose := range map[string]func(*candidate){"dead": (*candidate).bury, "silent": (*candidate).hangUp} {
 		t.Run(name, func(t *testing.T) {
@@ -99,10 +101,56 @@ func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
 				t.Error("the next program leads beside the processes of a runner")
 			case <-k.ended:
 				t.Error("the group was given up while processes of its runner lived")
-			case <-time.After(5 * a.timing.Lease): // wall clock: what must not happen within any time
+			case <-time.After(2 * a.timing.Lease): // wall clock: what must not happen within any time
 			}
 			close(gone)
 			second.await(t, "the next program", next)
 		})
 	}
+}
+
+// What a runner starts for its next leadership looks like what it started for the last one. So the agent is done with that
+// before the runner is told to go on.
+func TestRunnerGoesOnWhenTheAgentHasDoneKilling(t *testing.T) {
+	a := open(t, 1, "").agents[0].agent
+	k := &candidate{group: "g", program: "runner", via: "socket", voice: &silence{led: make(chan struct{})}}
+	if err := a.begin(k); err != nil {
+		t.Fatal(err)
+	}
+	k.keeper = newKeeper(a, "g", tree.Ref{}, a.timing.Guard)
+	looks, seen := make(chan struct{}), make(chan struct{})
+	k.keeper.end = func(context.Context) error {
+		close(looks)
+		<-seen
+		return nil
+	}
+	go k.run()
+	k.voice.(*silence).await(t, "the runner", k)
+	k.keeper.kill()
+	<-looks
+	o := newOrder(regent.Cause{}, "")
+	k.stopped <- o
+	select {
+	case <-o.outcome:
+		close(seen)
+		t.Fatal("the runner goes on while the agent looks for its processes")
+	case <-time.After(50 * time.Millisecond): // wall clock: what must not happen
+	}
+	close(seen)
+	if err := <-o.outcome; err != nil {
+		t.Error(err)
+	}
+}
+
+// Nor does it begin to kill then.
+func TestNothingIsKilledOnceTheRunnerSaysThatNobodyIsLeft(t *testing.T) {
+	own, err := clock.System()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Agent{clock: own}
+	k := newKeeper(a, "g", tree.Ref{}, 0)
+	k.end = func(context.Context) error { t.Error("it kills"); return nil }
+	k.settle()
+	k.watch(&candidate{agent: a}, nil) // whose end has passed
 }
