@@ -35,8 +35,8 @@ check: vet lint modules ## every check that is not a test (the house rules are t
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
 
-# Packages whose tests run real processes with real leases. They have the machine to themselves, one after the other: what
-# else is tested meanwhile would pause them for longer than a lease.
+# Packages whose tests run real processes with real leases. They come after those that compute all the time, two by two: their
+# leases are longer than the pauses that such a load costs.
 PROCESSES := . ./cmd/... ./examples/... ./internal/agent/... ./internal/bench/... ./internal/demo/... ./internal/run/... ./internal/town/... ./internal/web/...
 
 # The tests come last, so that the output ends with the line of each package. Simulations are played whole without the race
@@ -44,7 +44,7 @@ PROCESSES := . ./cmd/... ./examples/... ./internal/agent/... ./internal/bench/..
 # will do.
 test: deps check mutants-quick simulations ## everything: deps, checks, a slice of the mutants, simulations, all tests under the race detector
 	$(GO) test -race -timeout 9m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PROCESSES) ./internal/tidy)")
-	$(GO) test -race -timeout 9m -p 1 $(PROCESSES)
+	$(GO) test -race -timeout 9m -p 2 $(PROCESSES)
 
 simulations: ## the tests that simulate, whole
 	$(GO) test -timeout 9m ./internal/sim/... ./internal/lab/... ./internal/tidy

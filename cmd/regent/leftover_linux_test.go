@@ -10,6 +10,7 @@ import (
 
 // When agent and runner are killed together nobody is left to kill what the runner started. The next start of the agent does.
 func TestAnAgentThatComesBackKillsWhatItsRunnerLeftBehind(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	e := h.next()
 	runner, agent := h.runners[e.member], h.agents[e.member]

@@ -98,6 +98,7 @@ func playPage(t *testing.T, self, work string) ([]byte, error) {
 
 // What docs/operations.md says can be tried on one host works as it stands there.
 func TestTheOperationsPageWorks(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +144,7 @@ func (h *house) restart(name string, change func(text string) string) {
 
 // A key is changed in three steps, member by member, while programs lead.
 func TestAKeyIsChangedWhileTheCouncilRuns(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.agree("without a key")
 	first, second := filepath.Join(h.work, "key"), filepath.Join(h.work, "key.new")
@@ -169,6 +171,7 @@ func TestAKeyIsChangedWhileTheCouncilRuns(t *testing.T) {
 
 // A member whose disk is lost takes part again with an empty directory.
 func TestAMemberWithALostDiskComesBack(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.agree("at first")
 	h.signal(h.agents["b"], syscall.SIGKILL)

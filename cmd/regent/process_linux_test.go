@@ -317,6 +317,7 @@ func (h *house) signal(c *exec.Cmd, s syscall.Signal) {
 
 // Whatever is killed, stopped or cut off: programs never lead at the same time, and nothing of them is left behind.
 func TestProgramsNeverLeadAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	for _, story := range []struct {
 		name string

@@ -82,6 +82,7 @@ func (h *house) agree(when string) {
 // A council is upgraded member by member to a version that speaks another version of the wire: at each step all hear all
 // and somebody leads. A member that no longer reads the old version is not heard by those that read nothing else.
 func TestACouncilIsUpgradedMemberByMember(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
 	h.agree("at first")
 	next := h.buildNext("1", "2")

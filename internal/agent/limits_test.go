@@ -35,6 +35,7 @@ func (r *resident) talk(t *testing.T, lines ...string) string {
 }
 
 func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
+	t.Parallel()
 	h := open(t, 1, "limits: {body: 4096, candidates: 2, groups: 3}\n")
 	a := h.agents[0]
 	for _, c := range []struct{ name, line, want string }{

@@ -13,6 +13,7 @@ import (
 )
 
 func TestKilledProgramIsReplacedWithoutWaitingForItsLease(t *testing.T) {
+	t.Parallel()
 	// With a lease of eight seconds nobody waits for it by accident.
 	v := newVillage(t, 3, "timing: {lease: 8s}\n")
 	p, q := v.startProgram("p", "a", task{}), v.startProgram("q", "b", task{})
@@ -49,6 +50,7 @@ func TestKilledProgramIsReplacedWithoutWaitingForItsLease(t *testing.T) {
 }
 
 func TestProgramsOfOneHostTakeTurns(t *testing.T) {
+	t.Parallel()
 	v := newVillage(t, 3, "")
 	p := v.startProgram("p", "a", task{})
 	v.await(p, "leads")
@@ -60,6 +62,7 @@ func TestProgramsOfOneHostTakeTurns(t *testing.T) {
 }
 
 func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
+	t.Parallel()
 	v := newVillage(t, 3, "")
 	p := v.startProgram("p", "a", task{Abandon: 300 * time.Millisecond})
 	v.await(p, "leads")
@@ -76,6 +79,7 @@ func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
 }
 
 func TestStoppedProgramIsCaughtByItsHeartbeat(t *testing.T) {
+	t.Parallel()
 	v := newVillage(t, 3, "")
 	p := v.startProgram("p", "a", task{Heartbeat: 300 * time.Millisecond})
 	v.await(p, "leads")
@@ -93,6 +97,7 @@ func TestStoppedProgramIsCaughtByItsHeartbeat(t *testing.T) {
 }
 
 func TestStoppedProgramIsCaughtWhenItReadsNoMore(t *testing.T) {
+	t.Parallel()
 	v := newVillage(t, 3, "")
 	p := v.startProgram("p", "a", task{})
 	v.await(p, "leads")
@@ -108,6 +113,7 @@ func TestStoppedProgramIsCaughtWhenItReadsNoMore(t *testing.T) {
 }
 
 func TestProgramStopsWithItsAgent(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		signal syscall.Signal
@@ -131,6 +137,7 @@ func TestProgramStopsWithItsAgent(t *testing.T) {
 }
 
 func TestProgramOfACutOffAgentIsToldInTime(t *testing.T) {
+	t.Parallel()
 	// A busy host may not run the program for longer than the guard time of the profile.
 	v := newVillage(t, 3, "timing: {lease: 3s, guard: 1s}\n")
 	p := v.startProgram("p", "a", task{Stopping: time.Minute}) // it goes on for as long as it may
@@ -152,6 +159,7 @@ func TestProgramOfACutOffAgentIsToldInTime(t *testing.T) {
 }
 
 func TestAgentThatStopsWaitsForItsProgramsAndHandsOver(t *testing.T) {
+	t.Parallel()
 	v := newVillage(t, 3, "timing: {lease: 8s}\nstop_grace: 10s\n")
 	p := v.startProgram("p", "a", task{Stopping: 500 * time.Millisecond})
 	v.await(p, "leads")
@@ -194,6 +202,7 @@ func TestAgentHasProcessorsToSpare(t *testing.T) {
 
 // However a balancer asks, two agents never both say yes: not even when one has been cut off and does not know it yet.
 func TestRoleEndpointsOfTwoHostsNeverBothSayYes(t *testing.T) {
+	t.Parallel()
 	v := newVillage(t, 3, "default_group: g\n")
 	p, q := v.startProgram("p", "a", task{Stopping: time.Minute}), v.startProgram("q", "b", task{Stopping: time.Minute})
 	// Of each leadership: the end of the first question that was answered with yes, and the start of the last one. The

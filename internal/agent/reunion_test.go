@@ -22,6 +22,7 @@ func TestMembersAreBackOnceTheyWereMissed(t *testing.T) {
 }
 
 func TestLeadingProgramsAreToldOfAMemberThatIsBack(t *testing.T) {
+	t.Parallel()
 	h := open(t, 3, "")
 	a, c := h.agents[0], h.agents[2]
 	stream := a.stream(t, "POST", "/v1/groups/over-http/campaign", "{}")

@@ -50,6 +50,7 @@ func (v *village) change(agent, from, to string) {
 
 // Whoever speaks with another key, or of another council, is not heard, is named, and disturbs nobody.
 func TestAgentThatDoesNotBelongIsNamedAndDisturbsNobody(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	for _, name := range []string{"right", "wrong"} {
 		if err := config.WriteKey(filepath.Join(dir, name)); err != nil {

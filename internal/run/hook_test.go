@@ -158,7 +158,7 @@ func TestHealthGivesTheGroupUp(t *testing.T) {
 		t.Errorf("gave up after %d failures", n)
 	}
 	s.lease()
-	s.signals <- syscall.SIGTERM
+	s.send(syscall.SIGTERM)
 	s.end(0)
 	if !strings.Contains(s.said(), "not healthy: sh failed 3 times") {
 		t.Errorf("log:\n%s", s.said())

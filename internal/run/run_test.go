@@ -145,6 +145,16 @@ func (s *stage) said() string {
 	return strings.Join(s.lines, "\n")
 }
 
+// send sends a signal to the runner.
+func (s *stage) send(sig os.Signal) {
+	s.t.Helper()
+	select {
+	case s.signals <- sig:
+	case <-s.ended:
+		s.t.Fatalf("ended with %d, %v before %v was sent; log:\n%s", s.status, s.err, sig, s.said())
+	}
+}
+
 // lease waits for the next leadership.
 func (s *stage) lease() *fakeLease {
 	s.t.Helper()
@@ -281,11 +291,11 @@ func TestTheRunnerPassesSignalsOn(t *testing.T) {
 		echo up >$D/up; while :; do sleep 0.01; done`, nil)
 	l := s.lease()
 	s.file("up")
-	s.signals <- syscall.SIGUSR1
+	s.send(syscall.SIGUSR1)
 	s.file("usr1")
-	s.signals <- syscall.SIGUSR2 // not SIGHUP, which this test ignores under nohup, and what it starts as well
+	s.send(syscall.SIGUSR2) // not SIGHUP, which this test ignores under nohup, and what it starts as well
 	s.file("usr2")
-	s.signals <- os.Interrupt
+	s.send(os.Interrupt)
 	s.file("int")
 	s.end(0)
 	s.mustBeGone(l)
@@ -293,8 +303,8 @@ func TestTheRunnerPassesSignalsOn(t *testing.T) {
 
 func TestASignalWhileWaitingEndsTheRunner(t *testing.T) {
 	s := play(t, newFake(0), `echo up >$D/up`, nil)
-	s.signals <- syscall.SIGUSR1
-	s.signals <- syscall.SIGTERM
+	s.send(syscall.SIGUSR1)
+	s.send(syscall.SIGTERM)
 	s.end(0)
 	if s.err != nil {
 		t.Error(s.err)
@@ -309,7 +319,7 @@ func TestLostIsFollowedByANewCampaign(t *testing.T) {
 	s.mustBeGone(first)
 	second := s.lease()
 	s.file("42")
-	s.signals <- syscall.SIGTERM
+	s.send(syscall.SIGTERM)
 	s.mustBeGone(second)
 	s.end(0)
 	if s.agent.refs[0].Mark == s.agent.refs[1].Mark {
@@ -323,13 +333,13 @@ func TestLostIsNoEndOfTheProgramThoughTheAgentKilledIt(t *testing.T) {
 	first := s.lease()
 	s.file("41")
 	first.remaining.Store(int64(s.agent.terms.Guard))
-	if err := first.ref.End(t.Context()); err != nil {
+	if err := first.ref.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	s.mustBeGone(first)
 	s.lease()
 	s.file("42")
-	s.signals <- syscall.SIGTERM
+	s.send(syscall.SIGTERM)
 	s.end(0)
 }
 
@@ -340,7 +350,7 @@ func TestRestartRunsAgainInANewLeadership(t *testing.T) {
 	}
 	s.lease()
 	s.file("third")
-	s.signals <- syscall.SIGTERM
+	s.send(syscall.SIGTERM)
 	s.end(0)
 }
 
@@ -414,7 +424,7 @@ func TestAnAgentThatComesBackIsFoundAgain(t *testing.T) {
 	l.remaining.Store(0)
 	s.mustBeGone(l)
 	l = s.lease()
-	s.signals <- syscall.SIGTERM
+	s.send(syscall.SIGTERM)
 	s.mustBeGone(l)
 	s.end(0)
 	if !strings.Contains(s.said(), "the agent has gone: nobody listens") {

@@ -51,7 +51,7 @@ func TestARunnerThatWaitsSaysSo(t *testing.T) {
 			t.Fatal("does not ask who leads")
 		}
 	}
-	s.signals <- syscall.SIGTERM
+	s.send(syscall.SIGTERM)
 	s.end(0)
 	if want := "waits to lead g: b leads it now"; s.said() != want && s.said() != want+"\nwaits to lead g: c leads it now" {
 		t.Errorf("log:\n%s\nwant %s", s.said(), want)
