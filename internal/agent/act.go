@@ -61,20 +61,25 @@ func orders() []route {
 // commanded returns the candidate that leads the group of a request here, if it has the token. command is what to say where
 // it is led instead.
 func (a *Agent) commanded(q *http.Request, token uint64, command string) (*candidate, error) {
-	c, err := a.known(q)
+	group, err := a.groupOf(q)
 	if err != nil {
 		return nil, err
 	}
-	return a.commandedIn(c, token, command)
+	return a.commandedIn(group, token, command)
 }
 
-func (a *Agent) commandedIn(c *Change, token uint64, command string) (*candidate, error) {
-	k := a.leader(c.Group)
+// commandedIn does not ask the board first: a program may give orders before the agent has heard of its election like everybody else.
+func (a *Agent) commandedIn(group string, token uint64, command string) (*candidate, error) {
+	k := a.leader(group)
 	if k == nil {
+		c, _ := a.board.group(group)
+		if c == nil {
+			return nil, a.unheardOf(group)
+		}
 		return nil, a.notHere(c, command)
 	}
 	if l := k.current(); token != 0 && l.Token() != token {
-		return nil, failf(http.StatusConflict, "group %s: token %d is not that of its leader, %d", c.Group, token, l.Token())
+		return nil, failf(http.StatusConflict, "group %s: token %d is not that of its leader, %d", group, token, l.Token())
 	}
 	return k, nil
 }
@@ -324,11 +329,7 @@ func (a *Agent) Transfer(ctx context.Context, group, to string) error {
 }
 
 func (a *Agent) orderTo(ctx context.Context, group string, o *order) error {
-	c, _ := a.board.group(group)
-	if c == nil {
-		return a.unheardOf(group)
-	}
-	k, err := a.commandedIn(c, 0, saySwitch(group, o.to))
+	k, err := a.commandedIn(group, 0, saySwitch(group, o.to))
 	if err != nil {
 		return err
 	}

@@ -107,6 +107,15 @@ func TestOutcomeNeverNamesTheLeadershipThatWasEnded(t *testing.T) {
 }
 
 // A client that goes away leaves nothing behind: no place among the streams, nobody whom changes are put aside for.
+// A program that has just begun to lead may give orders though the news has not come round to its agent's board.
+func TestProgramGivesOrdersBeforeTheBoardHasHeardOfIt(t *testing.T) {
+	k := &candidate{group: "g"}
+	a := &Agent{board: newBoard(), leads: map[string]*candidate{"g": k}}
+	if got, err := a.commandedIn("g", 0, ""); got != k || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestStreamsEndWithTheirReaders(t *testing.T) {
 	r := open(t, 1, "default_group: g\n").agents[0]
 	paths := []string{"/v1/events", "/v1/groups/g/events", "/sse", "/v1/groups/g/sse"}

@@ -272,7 +272,7 @@ func (a *Agent) switchable(c *Change, body *SwitchoverOrder) (*candidate, error)
 	if body.Leader != "" && body.Leader != c.Leader {
 		return nil, failf(http.StatusPreconditionFailed, "group %s: %s does not lead it, %s does", c.Group, body.Leader, orNobody(c.Leader))
 	}
-	k, err := a.commandedIn(c, 0, saySwitch(c.Group, body.Candidate))
+	k, err := a.commandedIn(c.Group, 0, saySwitch(c.Group, body.Candidate))
 	if err != nil {
 		return nil, &httpError{http.StatusServiceUnavailable, err}
 	}
