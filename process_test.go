@@ -5,7 +5,6 @@ package regent_test
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/town"
+	"github.com/regentproject/regent/internal/transport/loopback"
 )
 
 // fileLimitEnv is the length of the longest file that a member can write: like a full disk.
@@ -37,12 +37,11 @@ func freeAddrs(t testing.TB, n int) []string {
 	t.Helper()
 	var addrs []string
 	for range n {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		addr, err := loopback.Free()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		addrs = append(addrs, c.LocalAddr().String())
+		addrs = append(addrs, addr)
 	}
 	return addrs
 }

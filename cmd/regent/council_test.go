@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net"
 	"os"
 	"os/signal"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/regentproject/regent/internal/agent/config"
+	"github.com/regentproject/regent/internal/transport/loopback"
 )
 
 // eventually runs a command again and again until it has an exit status: eventually 0 regent members
@@ -45,7 +45,7 @@ func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 	members := make([]config.Member, len(names))
 	for i, name := range names {
 		name, priority, given := strings.Cut(name, "=")
-		members[i] = config.Member{Name: name, Address: freeUDP(ts)}
+		members[i] = config.Member{Name: name, Address: freeAddr(ts)}
 		switch {
 		case priority == observer:
 			members[i].Observer = true
@@ -58,29 +58,19 @@ func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 	}
 	for _, name := range names {
 		d := config.Draft{Name: name, Members: members, Dir: ts.MkAbs(name), Bootstrap: true, Socket: ts.MkAbs(name + ".sock"),
-			Listen: freeTCP(ts)}
+			Listen: freeAddr(ts)}
 		ts.Check(os.WriteFile(ts.MkAbs(name+".yaml"), []byte(d.YAML()+calmly), 0o644))
 	}
 	ts.Setenv("REGENT_SOCKET", ts.MkAbs(names[0]+".sock"))
 }
 
-// freeUDP returns an address on loopback that nobody listens on.
-func freeUDP(t fataler) string {
-	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
+// freeAddr returns an address on loopback that nobody listens on.
+func freeAddr(t fataler) string {
+	addr, err := loopback.Free()
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	defer c.Close()
-	return c.LocalAddr().String()
-}
-
-func freeTCP(t fataler) string {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return addr
 }
 
 // A fataler is a test, or a script of one.

@@ -95,13 +95,13 @@ func newHouse(t *testing.T) *house {
 	var ends []relay.Member
 	addrs := make(map[string]string)
 	for _, name := range houseNames {
-		addrs[name] = freeUDP(t)
+		addrs[name] = freeAddr(t)
 		ends = append(ends, relay.Member{Name: name, Addr: netip.MustParseAddrPort(addrs[name])})
 	}
 	h.relay, err = relay.Start(relay.Config{Members: ends})
 	h.check(err)
 	for _, name := range houseNames {
-		d := config.Draft{Name: name, Dir: filepath.Join(h.work, name), Bootstrap: true, Socket: h.socket(name), Listen: freeTCP(t)}
+		d := config.Draft{Name: name, Dir: filepath.Join(h.work, name), Bootstrap: true, Socket: h.socket(name), Listen: freeAddr(t)}
 		for _, peer := range houseNames {
 			addr := addrs[peer]
 			if peer != name {

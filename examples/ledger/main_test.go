@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"database/sql"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/regentproject/regent/internal/transport/loopback"
 )
 
 func TestMain(m *testing.M) {
@@ -27,12 +28,11 @@ func free(t *testing.T, n int) []string {
 	t.Helper()
 	var addrs []string
 	for range n {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		addr, err := loopback.Free()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		addrs = append(addrs, c.LocalAddr().String())
+		addrs = append(addrs, addr)
 	}
 	return addrs
 }

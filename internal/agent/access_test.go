@@ -87,7 +87,7 @@ func alone(t *testing.T, http string) *resident {
 	t.Helper()
 	dir := shortDir(t)
 	r := &resident{name: "a", socket: filepath.Join(dir, "a.sock"), config: filepath.Join(dir, "a.yaml")}
-	text := "name: a\ncouncil: [{name: a, address: \"" + port(t, "udp") + "\"}]\nbootstrap: true\nrealtime: false\ndir: " + filepath.Join(dir, "d") +
+	text := "name: a\ncouncil: [{name: a, address: \"" + port(t) + "\"}]\nbootstrap: true\nrealtime: false\ndir: " + filepath.Join(dir, "d") +
 		"\nsocket: {path: " + r.socket + "}\nhttp: " + http + "\n"
 	if err := os.WriteFile(r.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestTokensGiveRoles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := alone(t, "{listen: \""+port(t, "tcp")+"\", tokens: [{name: r, role: read, file: "+dir+"/r}, {name: w, role: write, file: "+dir+"/w}]}")
+	r := alone(t, "{listen: \""+port(t)+"\", tokens: [{name: r, role: read, file: "+dir+"/r}, {name: w, role: write, file: "+dir+"/w}]}")
 	r.begin(t)
 	for _, c := range []struct {
 		token        string
@@ -166,7 +166,7 @@ func TestTokensGiveRoles(t *testing.T) {
 
 // A token that is not known is not one of a wrong role: who has it is told so, and how to say who it is.
 func TestUnknownTokenIsToldSo(t *testing.T) {
-	r := alone(t, "{listen: \""+port(t, "tcp")+"\"}")
+	r := alone(t, "{listen: \""+port(t)+"\"}")
 	r.begin(t)
 	q, err := http.NewRequestWithContext(patience(t), "GET", "http://"+r.http+"/v1/status", nil)
 	if err != nil {
@@ -185,7 +185,7 @@ func TestUnknownTokenIsToldSo(t *testing.T) {
 }
 
 func TestStrangersOnLoopbackOnlyRead(t *testing.T) {
-	r := alone(t, "{listen: \""+port(t, "tcp")+"\"}")
+	r := alone(t, "{listen: \""+port(t)+"\"}")
 	r.begin(t)
 	for _, c := range []struct {
 		method, path, header, value string
@@ -204,7 +204,7 @@ func TestStrangersOnLoopbackOnlyRead(t *testing.T) {
 }
 
 func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
-	r := alone(t, "{listen: \""+port(t, "tcp")+"\", anonymous: write}")
+	r := alone(t, "{listen: \""+port(t)+"\", anonymous: write}")
 	r.begin(t)
 	for _, c := range []struct {
 		header, value string
@@ -219,7 +219,7 @@ func TestPagesOfOtherSitesChangeNothing(t *testing.T) {
 func TestCertificatesGiveRoles(t *testing.T) {
 	ca := newAuthority(t)
 	ca.issue("server")
-	r := alone(t, "{listen: \""+port(t, "tcp")+"\", tls: {cert: "+ca.dir+"/server.pem, key: "+ca.dir+"/server.key, client_ca: "+ca.dir+"/authority.pem, write_names: [deploy]}}")
+	r := alone(t, "{listen: \""+port(t)+"\", tls: {cert: "+ca.dir+"/server.pem, key: "+ca.dir+"/server.key, client_ca: "+ca.dir+"/authority.pem, write_names: [deploy]}}")
 	r.begin(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.cert)
@@ -255,7 +255,7 @@ func TestReloadTakesWhatItCanAndNamesTheRest(t *testing.T) {
 	if err := os.WriteFile(token, []byte("token-0123456789abcdef"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	listen := port(t, "tcp")
+	listen := port(t)
 	r := alone(t, "{listen: \""+listen+"\"}")
 	r.begin(t)
 	rewrite := func(from, to string) {
@@ -280,7 +280,7 @@ func TestReloadTakesWhatItCanAndNamesTheRest(t *testing.T) {
 		t.Errorf("the new default group: %d", got)
 	}
 	rewrite("realtime: false", "realtime: true\nprofile: wan")
-	rewrite("listen: \""+listen, "listen: \""+port(t, "tcp"))
+	rewrite("listen: \""+listen, "listen: \""+port(t))
 	r.agent.reload(nil)
 	if log := r.log.String(); !strings.Contains(log, "realtime, profile, http.listen") {
 		t.Errorf("the log does not say what needs a restart:\n%s", log)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/regentproject/regent/internal/agent/config"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/transport/loopback"
 )
 
 // house is a council of agents in this process, for what needs no processes of their own.
@@ -55,22 +55,13 @@ func (l *logs) String() string {
 }
 
 // port returns a loopback address that nobody uses.
-func port(t testing.TB, network string) string {
+func port(t testing.TB) string {
 	t.Helper()
-	if network == "udp" {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		return c.LocalAddr().String()
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := loopback.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addr
 }
 
 // calm adds to a configuration, unless it says otherwise, a lease that a busy host does not lose by itself: few tests are
@@ -89,13 +80,13 @@ func open(t *testing.T, n int, more string) *house {
 	h := &house{t: t, dir: shortDir(t)}
 	council := "council:\n"
 	for i := range n {
-		council += fmt.Sprintf("  - {name: %c, address: %q}\n", 'a'+i, port(t, "udp"))
+		council += fmt.Sprintf("  - {name: %c, address: %q}\n", 'a'+i, port(t))
 	}
 	for i := range n {
 		name := string(rune('a' + i))
 		r := &resident{name: name, socket: filepath.Join(h.dir, name+".sock"), config: filepath.Join(h.dir, name+".yaml")}
 		text := fmt.Sprintf("name: %s\n%sdir: %s\nbootstrap: true\nrealtime: false\nsocket: {path: %s}\nhttp: {listen: %q, anonymous: write}\n",
-			name, council, filepath.Join(h.dir, name), r.socket, port(t, "tcp"))
+			name, council, filepath.Join(h.dir, name), r.socket, port(t))
 		if err := os.WriteFile(r.config, []byte(text+more), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ import (
 func TestHAProxyFollowsTheLeader(t *testing.T) {
 	h := open(t, 3, "default_group: db\n")
 	dir := shortDir(t)
-	front := port(t, "tcp")
+	front := port(t)
 	text := "global\n  maxconn 100\ndefaults\n  mode http\n  timeout connect 1s\n  timeout client 5s\n  timeout server 5s\n" +
 		"frontend front\n  bind " + front + "\n  default_backend leader\nbackend leader\n  option httpchk OPTIONS /primary\n  http-check expect status 200\n" +
 		"  default-server inter 50ms fall 1 rise 1 on-marked-down shutdown-sessions\n"

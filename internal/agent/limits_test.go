@@ -220,7 +220,7 @@ func TestCampaignThatCanNeverSucceedIsRefusedOverHTTP(t *testing.T) {
 	if status, body := h.agents[0].do(t, "POST", "/v1/groups/cache/campaign", ""); status != 409 || !strings.Contains(body["error"].(string), "is local here") {
 		t.Errorf("for a group that hosts lead: %d %v", status, body)
 	}
-	w := alone(t, "{listen: \""+port(t, "tcp")+"\", anonymous: write}")
+	w := alone(t, "{listen: \""+port(t)+"\", anonymous: write}")
 	replace(t, w.config, "[{", "[{name: b, address: \"127.0.0.1:1\"}, {priority: 0, ")
 	w.start(t)
 	t.Cleanup((&house{t: t, agents: []*resident{w}}).close)

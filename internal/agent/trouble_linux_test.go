@@ -88,9 +88,9 @@ func TestAgentThatDoesNotBelongIsNamedAndDisturbsNobody(t *testing.T) {
 // A disk on which nothing can be written is said, and elections go on as far as the last record allows.
 func TestAgentWithAFullDiskSaysSo(t *testing.T) {
 	t.Setenv("REGENT_TEST_FILE_LIMIT", "0")
-	v := &village{t: t, dir: shortDir(t), agents: make(map[string]*process), programs: make(map[string]*process), http: map[string]string{"a": port(t, "tcp")}, names: []string{"a"}}
+	v := &village{t: t, dir: shortDir(t), agents: make(map[string]*process), programs: make(map[string]*process), http: map[string]string{"a": port(t)}, names: []string{"a"}}
 	t.Cleanup(func() { v.agents["a"].kill() })
-	text := "name: a\ncouncil: [{name: a, address: \"" + port(t, "udp") + "\"}]\nbootstrap: true\ndir: " + filepath.Join(v.dir, "a") +
+	text := "name: a\ncouncil: [{name: a, address: \"" + port(t) + "\"}]\nbootstrap: true\ndir: " + filepath.Join(v.dir, "a") +
 		"\nsocket: {path: " + v.socket("a") + "}\nhttp: {listen: \"" + v.http["a"] + "\"}\n"
 	if err := os.WriteFile(v.config("a"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)

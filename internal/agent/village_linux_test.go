@@ -114,26 +114,17 @@ func foundVillage(t testing.TB, n int, more string, relayed bool) *village {
 	v := &village{t: t, dir: shortDir(t), agents: make(map[string]*process), programs: make(map[string]*process),
 		http: make(map[string]string), more: more}
 	var ends []relay.Member
-	var held []io.Closer // the relay must not take what agents are to have
 	for i := range n {
 		name := string(rune('a' + i))
 		v.names = append(v.names, name)
-		packets, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		held = append(held, packets)
-		ends = append(ends, relay.Member{Name: name, Addr: netip.MustParseAddrPort(packets.LocalAddr().String())})
-		v.http[name] = port(t, "tcp")
+		ends = append(ends, relay.Member{Name: name, Addr: netip.MustParseAddrPort(port(t))})
+		v.http[name] = port(t)
 	}
 	var err error
 	if v.relay, err = relay.Start(relay.Config{Members: ends}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(v.close)
-	for _, c := range held {
-		_ = c.Close()
-	}
 	for i, name := range v.names {
 		text := fmt.Sprintf("name: %s\ndir: %s\nbootstrap: true\nbind: %q\nsocket: {path: %s}\nhttp: {listen: %q, anonymous: write}\n%scouncil:\n",
 			name, filepath.Join(v.dir, name), ends[i].Addr, v.socket(name), v.http[name], more)

@@ -44,7 +44,7 @@ var beside = []layer{
 		knows:   []string{"simulator", "internal/wire", "datagrams", "protocols", "contract", "stamps"},
 		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot", "github.com/HdrHistogram/hdrhistogram-go"}},
 	{name: "processes", packages: []string{"internal/town/...", "internal/demo/...", "internal/bench/..."},
-		knows:   []string{"library", "runtime", "internal/transport/relay", "internal/web"},
+		knows:   []string{"library", "runtime", "internal/transport/relay", "internal/transport/loopback", "internal/web"},
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
 	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence", "fence/sqlfence"},
 		modules: []string{"modernc.org/sqlite"}},

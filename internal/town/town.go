@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/runtime/parent"
+	"github.com/regentproject/regent/internal/transport/loopback"
 	"github.com/regentproject/regent/internal/transport/relay"
 )
 
@@ -84,12 +84,11 @@ func New(o Options) (*Town, error) {
 		members: make(map[string]*member), cut: make(map[string]bool)}
 	var ends []relay.Member
 	for _, name := range o.Names {
-		c, err := freePort()
+		addr, err := loopback.Free()
 		if err != nil {
 			return nil, err
 		}
-		defer c.Close() // not before the relay has its own
-		t.addrs[name] = c.LocalAddr().(*net.UDPAddr).AddrPort()
+		t.addrs[name] = netip.MustParseAddrPort(addr)
 		ends = append(ends, relay.Member{Name: name, Addr: t.addrs[name]})
 	}
 	if o.Relay {
@@ -99,12 +98,6 @@ func New(o Options) (*Town, error) {
 		}
 	}
 	return t, nil
-}
-
-// freePort takes a loopback address that nobody listens on. Once it is closed somebody else may take it before the member
-// does that should have it: then that one says so.
-func freePort() (*net.UDPConn, error) {
-	return net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
 }
 
 // Events tells what happens, in the order in which it is heard of.

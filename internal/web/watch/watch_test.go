@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/internal/transport/loopback"
 	"github.com/regentproject/regent/internal/web"
 	"github.com/regentproject/regent/why"
 )
@@ -188,12 +188,11 @@ func TestCommandsGoToTheAgent(t *testing.T) {
 // free returns a loopback address that nobody uses.
 func free(t *testing.T) string {
 	t.Helper()
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	addr, err := loopback.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	return c.LocalAddr().String()
+	return addr
 }
 
 func TestARealAgentServesThePage(t *testing.T) {
