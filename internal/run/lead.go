@@ -99,7 +99,7 @@ func (r *runner) follow(ctx context.Context, l Lease, t *tree.Tree, w *watcher) 
 		case <-l.Healed():
 			r.again.tell(func() { r.Hooks.notify(r.hookEnv(l), r.Group, hookAgain) })
 		case <-t.Exited():
-			if w.isOver() { // it was killed by the watcher, or by the agent
+			if w.isOver() && t.Status() != 0 { // it was killed by the watcher, or by the agent
 				return ending{why: lost, cause: "the lease was not renewed in time: " + l.Cause()}
 			}
 			return ending{why: byItself, cause: fmt.Sprintf("%s ended with status %d", r.Command[0], t.Status())}

@@ -52,7 +52,7 @@ func (a *fakeAgent) Campaign(ctx context.Context, _ string, t tree.Ref, _, _ tim
 		return nil, context.Cause(ctx)
 	}
 	l := &fakeLease{token: uint64(40 + len(a.refs)), done: make(chan struct{}), stopped: make(chan struct{}), healed: make(chan struct{}, 1), ref: t, cause: "resigned a"}
-	l.remaining.Store(int64(200 * time.Millisecond))
+	l.remaining.Store(int64(a.terms.Lease))
 	a.leases <- l
 	return l, nil
 }
@@ -329,7 +329,9 @@ func TestLostIsFollowedByANewCampaign(t *testing.T) {
 
 // After a pause of the host the agent may be the first to find that the lease is over, and to kill.
 func TestLostIsNoEndOfTheProgramThoughTheAgentKilledIt(t *testing.T) {
-	s := play(t, newFake(2), `echo $REGENT_TOKEN >$D/$REGENT_TOKEN; while :; do sleep 1000 & wait; done`, nil)
+	agent := newFake(2)
+	agent.terms.Lease = time.Hour // the watcher sleeps for so long
+	s := play(t, agent, `echo $REGENT_TOKEN >$D/$REGENT_TOKEN; while :; do sleep 1000 & wait; done`, nil)
 	first := s.lease()
 	s.file("41")
 	first.remaining.Store(int64(s.agent.terms.Guard))
@@ -341,6 +343,19 @@ func TestLostIsNoEndOfTheProgramThoughTheAgentKilledIt(t *testing.T) {
 	s.file("42")
 	s.send(syscall.SIGTERM)
 	s.end(0)
+}
+
+// Nobody is killed with status 0: what has done its work is not to do it again.
+func TestProgramThatEndedWellIsNotLost(t *testing.T) {
+	agent := newFake(2)
+	agent.terms.Lease = time.Hour
+	s := play(t, agent, `trap 'exit 0' USR1; echo up >$D/up; while :; do sleep 0.01; done`, nil)
+	l := s.lease()
+	s.file("up")
+	l.remaining.Store(0) // as after a pause, before anybody has noticed
+	s.send(syscall.SIGUSR1)
+	s.end(0)
+	s.mustBeGone(l)
 }
 
 func TestRestartRunsAgainInANewLeadership(t *testing.T) {
