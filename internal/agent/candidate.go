@@ -332,7 +332,6 @@ func (s *stage) stop(cause regent.Cause, grace time.Duration) {
 
 // stopped takes the program's word that it has stopped.
 func (s *stage) stopped(o *order) (over bool) {
-	s.c.keeper.settle()
 	if o.to != "" { // its own wish
 		s.ends("the program hands it over to " + o.to)
 		begun, err := s.transfer(o.to)
@@ -344,6 +343,7 @@ func (s *stage) stopped(o *order) (over bool) {
 		s.note(regent.Cause{Why: why.Transferred, Member: o.to})
 		return true
 	}
+	s.c.keeper.settle()
 	s.note(regent.Cause{Why: why.Resigned, Member: s.c.agent.name})
 	s.ends("the program said that it has stopped")
 	over = s.finish()
@@ -438,6 +438,16 @@ func (c *candidate) left() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.told.Sub(c.agent.now()) + c.margin
+}
+
+// doom returns for how long the program may run on, if it has to be gone so long before its end. When that has passed it is told
+// of no later end: what is being killed must not take that for its own.
+func (c *candidate) doom(before time.Duration) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := c.told.Sub(c.agent.now()) - before
+	c.frozen = c.frozen || left <= 0
+	return left
 }
 
 // leadsNow says whether the program leads at an instant during the call: its lease runs and it knows.

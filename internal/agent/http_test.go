@@ -196,28 +196,26 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 }
 
 func TestProofThatComesTooLateIsAskedForAgain(t *testing.T) {
-	late := errors.New("asked too often")
-	ctx, cancel := context.WithCancel(t.Context())
-	asked := 0
+	const length = regent.Instant(session.Skew)
+	failed := errors.New("asked too often")
+	asked, at := 0, 2*length
 	ask := func(context.Context) (*regent.Proof, error) {
-		if asked++; asked > 3 {
-			return nil, late
+		if asked++; asked > 5 {
+			return nil, failed
 		}
-		return &regent.Proof{Leader: "a", Until: regent.Instant(asked * 10)}, nil
+		return &regent.Proof{Leader: "a", Until: regent.Instant(asked) * length}, nil
 	}
-	at := regent.Instant(20)
 	now := func() regent.Instant { return at }
-	p, err := proveInTime(ctx, now, ask)
-	if err != nil || p.Until != 30 || asked != 3 {
+	p, err := proveInTime(t.Context(), now, ask) // the third has no more left than programs are told less
+	if err != nil || p.Until != 4*length || asked != 4 {
 		t.Errorf("%v, %v after %d questions", p, err, asked)
 	}
-	if _, err := proveInTime(ctx, now, ask); !errors.Is(err, late) {
-		t.Errorf("an error was not passed on: %v", err)
+	asked, at = 0, 100*length
+	if _, err := proveInTime(t.Context(), now, ask); !errors.Is(err, errLateProof) || asked != proofTries {
+		t.Errorf("%v after %d questions", err, asked)
 	}
-	asked, at = 0, 100
-	cancel()
-	if _, err := proveInTime(ctx, now, ask); !errors.Is(err, errLateProof) || asked != 1 {
-		t.Errorf("%v after %d questions, though nobody waits", err, asked)
+	if _, err := proveInTime(t.Context(), now, ask); !errors.Is(err, failed) {
+		t.Errorf("an error was not passed on: %v", err)
 	}
 }
 

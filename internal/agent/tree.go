@@ -20,11 +20,13 @@ type keeper struct {
 	guard time.Duration
 	now   chan struct{} // closed when they are to be killed at once
 	once  sync.Once
-	gone  chan struct{} // closed when none is left
+	gone  chan struct{} // closed when none is left, or is to be looked for
 
 	mu sync.Mutex
-	// killing says that it has begun to kill, rests that it must not any more.
+	// killing says that it has begun to kill, rests that it must not any more; then search has ended.
 	killing, rests bool
+	search         context.Context
+	rest           context.CancelFunc
 }
 
 // keep has the processes of a runner looked after. It says why that cannot be done.
@@ -58,6 +60,7 @@ func (k *keeper) over() {
 func newKeeper(a *Agent, group string, t tree.Ref, guard time.Duration) *keeper {
 	k := &keeper{agent: a, group: group, tree: t, guard: guard, now: make(chan struct{}), gone: make(chan struct{})}
 	k.end = k.tree.End
+	k.search, k.rest = context.WithCancel(context.Background())
 	return k
 }
 
@@ -65,7 +68,7 @@ func newKeeper(a *Agent, group string, t tree.Ref, guard time.Duration) *keeper 
 // gives up when done is closed.
 func (k *keeper) watch(c *candidate, done <-chan struct{}) {
 	for {
-		left := c.left() - c.margin - k.guard
+		left := c.doom(k.guard)
 		if left <= 0 {
 			break
 		}
@@ -80,15 +83,15 @@ func (k *keeper) watch(c *candidate, done <-chan struct{}) {
 		}
 		break
 	}
+	defer close(k.gone)
 	if !k.begin() {
 		return
 	}
 	for said := false; ; said = true {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(k.search, time.Second)
 		err := k.end(ctx)
 		cancel()
-		if err == nil {
-			close(k.gone)
+		if err == nil || k.search.Err() != nil {
 			return
 		}
 		if !said {
@@ -106,7 +109,7 @@ func (k *keeper) begin() bool {
 }
 
 // settle lets nothing be killed from now on: the runner says that nobody is left, and may start others, which belong to the next
-// leadership. They would be taken for those that are looked for, so that a search that is under way is waited for.
+// leadership. They would be taken for those that are looked for, so that a search that is under way is ended first.
 func (k *keeper) settle() {
 	if k == nil {
 		return
@@ -115,6 +118,7 @@ func (k *keeper) settle() {
 	k.rests = true
 	killing := k.killing
 	k.mu.Unlock()
+	k.rest()
 	if killing {
 		<-k.gone
 	}

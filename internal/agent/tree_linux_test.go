@@ -142,7 +142,60 @@ func TestRunnerGoesOnWhenTheAgentHasDoneKilling(t *testing.T) {
 	}
 }
 
-// Nor does it begin to kill then.
+// A transfer that is refused ends nothing: the runner is looked after as before.
+func TestRunnerIsLookedAfterWhenATransferWasRefused(t *testing.T) {
+	a := open(t, 1, "").agents[0].agent
+	k := &candidate{group: "g", program: "runner", via: "socket", voice: &silence{led: make(chan struct{})}}
+	if err := a.begin(k); err != nil {
+		t.Fatal(err)
+	}
+	k.keeper = newKeeper(a, "g", tree.Ref{}, a.timing.Guard)
+	looks := make(chan struct{}, 10)
+	k.keeper.end = func(context.Context) error { looks <- struct{}{}; return nil }
+	go k.run()
+	k.voice.(*silence).await(t, "the runner", k)
+	o := newOrder(regent.Cause{}, "nobody")
+	k.stopped <- o
+	var refused *transferError
+	if err := <-o.outcome; !errors.As(err, &refused) || refused.begun {
+		t.Fatalf("the transfer to nobody: %v", err)
+	}
+	k.bury()
+	select {
+	case <-k.ended:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the runner is dead, and its group is not given up")
+	}
+	if len(looks) == 0 {
+		t.Error("nobody looked for what a dead runner left")
+	}
+}
+
+// Whom the agent is about to kill is told of no later end, though the lease was renewed that moment: it would take its death for
+// its own.
+func TestWhoIsBeingKilledIsToldOfNoLaterEnd(t *testing.T) {
+	a := open(t, 1, "").agents[0].agent
+	k := &candidate{group: "g", program: "runner", via: "socket", voice: &unread{silence{led: make(chan struct{})}}}
+	if err := a.begin(k); err != nil {
+		t.Fatal(err)
+	}
+	go k.run()
+	k.voice.(*unread).await(t, "the runner", k)
+	defer k.bury()
+	told := k.end()
+	if k.doom(0) <= 0 {
+		t.Fatal("its end has passed: the test shows nothing")
+	}
+	if k.doom(time.Hour) > 0 {
+		t.Fatal("an hour before its end has not come yet")
+	}
+	eventually(t, "the lease is renewed", func() bool { return k.current().Until()-regent.Instant(k.margin) > told })
+	if got := k.end(); got != told {
+		t.Errorf("it was told %v, and is told %v while it is killed", told, got)
+	}
+}
+
+// A runner that says that nobody is left is believed: nothing is killed from then on.
 func TestNothingIsKilledOnceTheRunnerSaysThatNobodyIsLeft(t *testing.T) {
 	own, err := clock.System()
 	if err != nil {
@@ -153,4 +206,5 @@ func TestNothingIsKilledOnceTheRunnerSaysThatNobodyIsLeft(t *testing.T) {
 	k.end = func(context.Context) error { t.Error("it kills"); return nil }
 	k.settle()
 	k.watch(&candidate{agent: a}, nil) // whose end has passed
+	<-k.gone
 }
