@@ -149,20 +149,6 @@ type tally struct{ in, out map[string]int }
 // openOffice starts five programs of a kind, and waits until all are in and every key has an owner.
 func openOffice(t *testing.T, kind string) *office {
 	t.Helper()
-	for range 3 {
-		if o := tryOffice(t, kind); o != nil {
-			o.takenOver(tally{})
-			o.begun = town.Reading()
-			return o
-		}
-	}
-	t.Fatal("the programs do not start")
-	return nil
-}
-
-// tryOffice returns nothing if a program did not start: somebody else may have taken the port that was free for it.
-func tryOffice(t *testing.T, kind string) *office {
-	t.Helper()
 	o := &office{t: t, tally: tally{make(map[string]int), make(map[string]int)}}
 	for i := range keyCount {
 		o.keys = append(o.keys, fmt.Sprintf("key%02d", i))
@@ -186,14 +172,9 @@ func tryOffice(t *testing.T, kind string) *office {
 		}
 	})
 	o.each(w.Start, w.Names)
-	ended := false
-	o.await("all to be taken in", func() bool {
-		ended = slices.ContainsFunc(w.Names, func(n string) bool { return w.Pid(n) == 0 })
-		return ended || len(o.count().in) == len(w.Names)
-	})
-	if ended {
-		return nil
-	}
+	o.await("all to be taken in", func() bool { return len(o.count().in) == len(w.Names) })
+	o.takenOver(tally{})
+	o.begun = town.Reading()
 	return o
 }
 
