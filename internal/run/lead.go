@@ -99,12 +99,14 @@ func (r *runner) follow(ctx context.Context, l Lease, t *tree.Tree, w *watcher) 
 		case <-l.Healed():
 			r.again.tell(func() { r.Hooks.notify(r.hookEnv(l), r.Group, hookAgain) })
 		case <-t.Exited():
-			if w.isOver() && t.Status() != 0 { // it was killed by the watcher, or by the agent
-				return ending{why: lost, cause: "the lease was not renewed in time: " + l.Cause()}
-			}
-			return ending{why: byItself, cause: fmt.Sprintf("%s ended with status %d", r.Command[0], t.Status())}
+			return r.exited(l, t, w)
 		case <-w.over:
-			return ending{why: lost, cause: "the lease was not renewed in time: " + l.Cause()}
+			select {
+			case <-t.Exited(): // both are seen at once after a pause
+				return r.exited(l, t, w)
+			default:
+				return wasLost(l)
+			}
 		case <-l.Done():
 			return r.stopProgram(t, w, syscall.SIGTERM, ending{why: asked, cause: l.Cause()})
 		case why := <-sick:
@@ -122,6 +124,18 @@ func (r *runner) follow(ctx context.Context, l Lease, t *tree.Tree, w *watcher) 
 			return r.stopProgram(t, w, syscall.SIGTERM, ending{why: asked, cause: "asked to stop"})
 		}
 	}
+}
+
+func wasLost(l Lease) ending {
+	return ending{why: lost, cause: "the lease was not renewed in time: " + l.Cause()}
+}
+
+// exited says how a program ended that nobody had asked to. Nobody is killed with status 0.
+func (r *runner) exited(l Lease, t *tree.Tree, w *watcher) ending {
+	if w.isOver() && t.Status() != 0 { // it was killed by the watcher, or by the agent
+		return wasLost(l)
+	}
+	return ending{why: byItself, cause: fmt.Sprintf("%s ended with status %d", r.Command[0], t.Status())}
 }
 
 // stopProgram asks the program to stop and gives it its grace, unless the lease ends before.

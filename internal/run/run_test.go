@@ -358,6 +358,35 @@ func TestProgramThatEndedWellIsNotLost(t *testing.T) {
 	s.mustBeGone(l)
 }
 
+// Nor when the runner sees both at once.
+func TestProgramThatEndedWellIsNotLostThoughTheLeaseIs(t *testing.T) {
+	nursery, err := tree.TheNursery()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, _, err := nursery.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if err := program.Start(tree.Options{Path: "/bin/true", Args: []string{"true"}, Env: os.Environ(), Files: []*os.File{null, null, null}}); err != nil {
+		t.Fatal(err)
+	}
+	<-program.Exited()
+	w := &watcher{lease: &fakeLease{}, over: make(chan struct{})}
+	close(w.over)
+	r := &runner{Options: Options{Command: []string{"true"}}, nursery: nursery}
+	for range 50 { // of which select would take half for lost
+		if how := r.follow(t.Context(), w.lease, program, w); how.why != byItself {
+			t.Fatalf("it ended with status %d: %s", program.Status(), how.cause)
+		}
+	}
+}
+
 func TestRestartRunsAgainInANewLeadership(t *testing.T) {
 	s := play(t, newFake(3), `test $REGENT_TOKEN = 43 && echo third >$D/third && sleep 1000; exit 1`, func(o *Options) { o.Restart = true })
 	for range 2 {
