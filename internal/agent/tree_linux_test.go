@@ -109,23 +109,31 @@ func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
 	}
 }
 
-// What a runner starts for its next leadership looks like what it started for the last one. So the agent is done with that
-// before the runner is told to go on.
-func TestRunnerGoesOnWhenTheAgentHasDoneKilling(t *testing.T) {
+// kept returns a runner that leads, whose processes end as said.
+func kept(t *testing.T, end func(context.Context) error) *candidate {
+	t.Helper()
 	a := open(t, 1, "").agents[0].agent
-	k := &candidate{group: "g", program: "runner", via: "socket", voice: &silence{led: make(chan struct{})}}
+	v := &silence{led: make(chan struct{})}
+	k := &candidate{group: "g", program: "runner", via: "socket", voice: v}
 	if err := a.begin(k); err != nil {
 		t.Fatal(err)
 	}
 	k.keeper = newKeeper(a, "g", tree.Ref{}, a.timing.Guard)
+	k.keeper.end = end
+	go k.run()
+	v.await(t, "the runner", k)
+	return k
+}
+
+// What a runner starts for its next leadership looks like what it started for the last one. So the agent is done with that
+// before the runner is told to go on.
+func TestRunnerGoesOnWhenTheAgentHasDoneKilling(t *testing.T) {
 	looks, seen := make(chan struct{}), make(chan struct{})
-	k.keeper.end = func(context.Context) error {
+	k := kept(t, func(context.Context) error {
 		close(looks)
 		<-seen
 		return nil
-	}
-	go k.run()
-	k.voice.(*silence).await(t, "the runner", k)
+	})
 	k.keeper.kill()
 	<-looks
 	o := newOrder(regent.Cause{}, "")
@@ -144,16 +152,8 @@ func TestRunnerGoesOnWhenTheAgentHasDoneKilling(t *testing.T) {
 
 // A transfer that is refused ends nothing: the runner is looked after as before.
 func TestRunnerIsLookedAfterWhenATransferWasRefused(t *testing.T) {
-	a := open(t, 1, "").agents[0].agent
-	k := &candidate{group: "g", program: "runner", via: "socket", voice: &silence{led: make(chan struct{})}}
-	if err := a.begin(k); err != nil {
-		t.Fatal(err)
-	}
-	k.keeper = newKeeper(a, "g", tree.Ref{}, a.timing.Guard)
 	looks := make(chan struct{}, 10)
-	k.keeper.end = func(context.Context) error { looks <- struct{}{}; return nil }
-	go k.run()
-	k.voice.(*silence).await(t, "the runner", k)
+	k := kept(t, func(context.Context) error { looks <- struct{}{}; return nil })
 	o := newOrder(regent.Cause{}, "nobody")
 	k.stopped <- o
 	var refused *transferError
