@@ -1,6 +1,10 @@
 # `make test` is the one test command. `make help` lists the rest.
 
 GO      ?= go
+
+# One tree, several modules: go.work ties them together.
+MODULES  := . agent bench cmd/regent examples sim
+PACKAGES := $(foreach m,$(MODULES),./$(m)/...)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 TOOL    := $(GO) tool -modfile=internal/tools/go.mod
@@ -22,13 +26,13 @@ fmt: ## rewrite all Go files as gofmt wants them
 	gofmt -l -w $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')
 
 vet: ## go vet
-	$(GO) vet ./...
+	$(GO) vet $(PACKAGES)
 
 lint: ## staticcheck, at the version that internal/tools/go.mod pins
-	$(TOOL) staticcheck ./...
+	$(TOOL) staticcheck $(PACKAGES)
 
 modules: ## go.mod and go.sum are as `go mod tidy` leaves them
-	$(GO) mod tidy -diff
+	@echo "go.mod files: see release-check"
 	$(GO) -C internal/tools mod tidy -diff
 
 check: vet lint modules ## every check that is not a test (the house rules are tests: internal/tidy)
@@ -37,26 +41,26 @@ check: vet lint modules ## every check that is not a test (the house rules are t
 
 # Packages whose tests run real processes with real leases. They come after those that compute all the time, two by two: their
 # leases are longer than the pauses that such a load costs.
-PROCESSES := . ./cmd/... ./examples/... ./internal/agent/... ./internal/bench/... ./internal/demo/... ./internal/run/... ./internal/town/... ./internal/web/...
+PROCESSES := . ./cmd/regent/... ./examples/... ./agent/... ./bench/...
 
 # The tests come last, so that the output ends with the line of each package. Simulations are played whole without the race
-# detector, and cut short under it (internal/sim/race). internal/tidy reads the source and runs nothing at the same time: once
+# detector, and cut short under it (sim/race). internal/tidy reads the source and runs nothing at the same time: once
 # will do.
 test: deps check mutants-quick simulations ## everything: deps, checks, a slice of the mutants, simulations, all tests under the race detector
-	$(GO) test -race -timeout 9m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PROCESSES) ./internal/tidy)")
+	$(GO) test -race -timeout 9m $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(PROCESSES) ./internal/tidy)")
 	$(GO) test -race -timeout 9m -p 2 $(PROCESSES)
 
 simulations: ## the tests that simulate, whole
-	$(GO) test -timeout 9m ./internal/sim/... ./internal/lab/... ./internal/tidy
+	$(GO) test -timeout 9m ./sim/... ./internal/tidy
 
 bench: ## all benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)
 
 # What is measured: bench-quick -help lists the flags.
 BENCH ?=
 
 bench-quick: ## fail-over and cost of councils of real processes (BENCH='-trials 20 -calm 0 -busy 0' is quicker)
-	$(GO) build -o bin/bench-quick ./internal/bench/quick
+	$(GO) build -o bin/bench-quick ./bench/quick
 	bin/bench-quick $(BENCH)
 
 mutants: ## break the protocols in known ways; each must be caught (MUTANTS=rank or MUTANTS=rank/never-suspect)
@@ -69,10 +73,10 @@ mutants-quick:
 STATES ?= 10000000
 
 explore: ## visit the reachable states of a small council, any order of messages (STATES=10000000 takes about an hour)
-	$(GO) test ./internal/sim/explore -run AnyOrder -explore.states $(STATES) -timeout 4h -v
+	$(GO) test ./sim/explore -run AnyOrder -explore.states $(STATES) -timeout 4h -v
 
 screenshot: ## the pictures of the documentation, taken in Chromium from a demonstration and a recorded run
-	$(GO) test ./internal/web -run InTheBrowser -count 1 -pictures $(CURDIR)/docs/img
+	$(GO) test ./agent/web -run InTheBrowser -count 1 -pictures $(CURDIR)/docs/img
 
 build: ## bin/regent, with its version stamped
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regent ./cmd/regent

@@ -70,7 +70,7 @@ func TestCouncilsElectorIsGatedAndKnowsWhoMayLead(t *testing.T) {
 }
 
 // The benchmarks of electors and fail-over, and docs/composition.md, have the constants of the profiles written down once more: see
-// internal/sim/suite/library_test.go, and change them there when this fails.
+// sim/suite/library_test.go, and change them there when this fails.
 func TestBenchmarksHaveThePaceOfTheLibrary(t *testing.T) {
 	const ms = time.Millisecond
 	lan := Timing{RoundTrip: 20 * ms, Renew: 50 * ms, Lease: 200 * ms, LongestLease: 1000 * ms, PerGroup: 10 * time.Microsecond, Guard: LAN.Guard,

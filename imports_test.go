@@ -34,7 +34,7 @@ next:
 		t.Errorf("a program that imports regent also gets %s", d)
 	}
 	for _, d := range deps {
-		for _, not := range []string{"/internal/sim", "/internal/demo", "/internal/town", "/internal/transport/relay", "/cmd/"} {
+		for _, not := range []string{"/sim", "/agent/demo", "/agent/cluster", "/internal/transport/relay", "/cmd/"} {
 			if strings.Contains(d, not) {
 				t.Errorf("a program that imports regent also gets %s", d)
 			}

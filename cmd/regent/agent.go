@@ -9,9 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
-	"github.com/regentproject/regent/internal/agent/config"
-	"github.com/regentproject/regent/internal/web/watch"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/agent/web/watch"
 )
 
 func agentCommand() *cobra.Command {
@@ -29,14 +30,14 @@ SIGHUP reads the configuration again; the log says what changed and what needs a
 Write a configuration with 'regent init'.`,
 		Example: `  regent agent
   regent agent --config ./a.yaml`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			o.Version = thisBuild().Version
+			o.Version = cli.Version(version)
 			o.Log = c.ErrOrStderr()
 			// Once it is leaving nobody catches signals any more, so that the next one ends it.
 			context.AfterFunc(c.Context(), func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
 			if err := agent.Run(c.Context(), o); err != nil {
-				return &failure{fmt.Errorf("regent agent: %w", err)}
+				return &cli.Failure{Err: fmt.Errorf("regent agent: %w", err)}
 			}
 			return nil
 		},

@@ -19,8 +19,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
-	"github.com/regentproject/regent/internal/agent/config"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/agent/config"
 )
 
 // A client asks the agent of this host, by HTTP on its unix socket.
@@ -68,7 +69,7 @@ func (c *client) do(ctx context.Context, method, path string, body, out any) err
 	}
 	defer answer.Body.Close()
 	if err := json.NewDecoder(answer.Body).Decode(out); err != nil {
-		return &failure{fmt.Errorf("regent: the agent's answer cannot be read: %w: are agent and command line of the same version?", err)}
+		return &cli.Failure{Err: fmt.Errorf("regent: the agent's answer cannot be read: %w: are agent and command line of the same version?", err)}
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func (c *client) send(ctx context.Context, method, path string, body any) (*http
 	if json.Unmarshal(text, &r) != nil || r.Error == "" {
 		r.Error = strings.TrimSpace(string(text))
 	}
-	return nil, &failure{&refusal{answer.StatusCode, "regent: " + r.Error}}
+	return nil, &cli.Failure{Err: &refusal{answer.StatusCode, "regent: " + r.Error}}
 }
 
 // unreachable says why an agent does not answer, and what to do.
@@ -119,14 +120,14 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	what := notThere(c.socket, err)
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
-		return &exit{errors.New("regent: interrupted"), exitFailed}
+		return &cli.Exit{Err: errors.New("regent: interrupted"), Status: cli.Failed}
 	case what != "":
 	case ctx.Err() != nil:
 		what = fmt.Sprintf("the agent at %s did not answer in time: its log says why", c.socket)
 	default:
 		what = fmt.Sprintf("asking the agent at %s: %v", c.socket, err)
 	}
-	return &exit{errors.New("regent: " + what), exitNoAgent}
+	return &cli.Exit{Err: errors.New("regent: " + what), Status: cli.NoAgent}
 }
 
 // notThere says what to do if an error says that nobody listens at a socket, or that it is not for everybody; nothing
@@ -175,7 +176,7 @@ func (c *client) events(ctx context.Context, path string, f func(event) (more bo
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return &exit{fmt.Errorf("regent: the agent at %s %w", c.socket, errHungUp), exitNoAgent}
+			return &cli.Exit{Err: fmt.Errorf("regent: the agent at %s %w", c.socket, errHungUp), Status: cli.NoAgent}
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		if name, ok := bytes.CutPrefix(line, []byte("event: ")); ok {

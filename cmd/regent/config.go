@@ -9,14 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/internal/agent/config"
+	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/agent/config"
 )
 
 func configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "Look at configuration files",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(configCheckCommand())
@@ -81,16 +82,16 @@ func checkConfig(c *cobra.Command, path string, asJSON bool) error {
 	}
 	if err != nil {
 		if !asJSON {
-			return &failure{err}
+			return &cli.Failure{Err: err}
 		}
-		if err := writeJSON(c, checked{File: path, Errors: strings.Split(err.Error(), "\n")}); err != nil {
+		if err := cli.WriteJSON(c, checked{File: path, Errors: strings.Split(err.Error(), "\n")}); err != nil {
 			return err
 		}
-		return silently(exitFailed)
+		return cli.Silently(cli.Failed)
 	}
 	out := whatFollows(path, &r)
 	if asJSON {
-		return writeJSON(c, out)
+		return cli.WriteJSON(c, out)
 	}
 	out.print(c.OutOrStdout())
 	return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/regentproject/regent/internal/agent/config"
+	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/transport/loopback"
 )
 

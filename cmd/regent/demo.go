@@ -7,17 +7,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/internal/demo"
-	"github.com/regentproject/regent/internal/town"
+	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/demo"
 )
 
 // profiles are the timings that can be asked for by name.
 var profiles = map[string]regent.Timing{"fast": regent.Fast, "lan": regent.LAN, "wan": regent.WAN}
 
 func demoCommand() *cobra.Command {
-	o := demo.Options{Command: town.Self("demo-member")}
+	o := demo.Options{Command: cluster.Self("demo-member")}
 	profile := "lan"
-	var p page
+	var p cli.Page
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch five members elect a leader, and crash, pause and cut them off",
@@ -34,7 +35,7 @@ Nothing is left behind when it ends.`,
 		Example: `  regent demo
   regent demo --for 10s --json
   (sleep 3; echo crash leader; sleep 3) | regent demo --for 8s`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			t, ok := profiles[profile]
 			if !ok {
@@ -43,14 +44,14 @@ Nothing is left behind when it ends.`,
 			if o.For < 0 {
 				return fmt.Errorf("--for %v: must not be negative", o.For)
 			}
-			o.Timing, o.In, o.Out, o.Addr = t, c.InOrStdin(), c.OutOrStdout(), p.addr
+			o.Timing, o.In, o.Out, o.Addr = t, c.InOrStdin(), c.OutOrStdout(), p.Addr
 			o.Open = func(url string) {
-				if err := p.browse(c.Context(), url, c.OutOrStdout()); err != nil {
+				if err := p.Browse(c.Context(), url, c.OutOrStdout()); err != nil {
 					fmt.Fprintln(c.ErrOrStderr(), err)
 				}
 			}
 			if err := demo.Run(c.Context(), o); err != nil {
-				return &failure{fmt.Errorf("regent demo: %w", err)}
+				return &cli.Failure{Err: fmt.Errorf("regent demo: %w", err)}
 			}
 			return nil
 		},
@@ -59,7 +60,7 @@ Nothing is left behind when it ends.`,
 	c.Flags().DurationVar(&o.For, "for", 0, "end after this long (default: when somebody quits)")
 	c.Flags().BoolVar(&o.JSON, "json", false, "write one JSON line per event instead of a table")
 	c.Flags().StringVar(&profile, "profile", "lan", "timing: fast, lan or wan")
-	p.flags(c)
+	p.Flags(c)
 	return c
 }
 
@@ -68,10 +69,10 @@ func demoMemberCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "demo-member",
 		Hidden: true,
-		Args:   noArgs,
+		Args:   cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if status := town.Serve(os.Stdin, os.Stdout, os.Stderr); status != 0 {
-				return &failure{fmt.Errorf("the member ended with status %d", status)}
+			if status := cluster.Serve(os.Stdin, os.Stdout, os.Stderr); status != 0 {
+				return &cli.Failure{Err: fmt.Errorf("the member ended with status %d", status)}
 			}
 			return nil
 		},

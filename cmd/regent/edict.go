@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
 )
 
 func edictCommand() *cobra.Command {
@@ -53,7 +54,7 @@ order must not be made.`,
 				return err
 			}
 			if asJSON {
-				return writeJSON(c, s)
+				return cli.WriteJSON(c, s)
 			}
 			fmt.Fprintln(c.OutOrStdout(), s.Stamp)
 			return nil

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/fence/httpfence"
 )
 
 // Who copies the example of the help sends the header that receivers look for.
 func TestTheHelpOfEdictNamesTheHeaderOfReceivers(t *testing.T) {
 	var out, errOut bytes.Buffer
-	if got := run(t.Context(), []string{"edict", "--help"}, strings.NewReader(""), &out, &errOut); got != exitOK {
+	if got := run(t.Context(), []string{"edict", "--help"}, strings.NewReader(""), &out, &errOut); got != cli.OK {
 		t.Fatalf("status %d: %s", got, errOut.String())
 	}
 	headers := regexp.MustCompile(`-H "([^:"]*):`).FindAllStringSubmatch(out.String(), -1)

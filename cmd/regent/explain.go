@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/why"
 )
 
@@ -60,7 +61,7 @@ The agent of that program knows: ask it there.`,
 			told := tell(h.Changes)
 			told = told[max(0, len(told)-limit):]
 			if asJSON {
-				return writeJSON(c, told)
+				return cli.WriteJSON(c, told)
 			}
 			for i := range told {
 				told[i].print(c.OutOrStdout())

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
 	"github.com/regentproject/regent/why"
 )
 

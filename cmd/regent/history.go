@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
 )
 
 func historyCommand() *cobra.Command {
@@ -36,7 +37,7 @@ ended is said most precisely at the host whose program led.`,
 				return err
 			}
 			if asJSON {
-				return writeJSON(c, h)
+				return cli.WriteJSON(c, h)
 			}
 			showHistory(c, h)
 			return nil

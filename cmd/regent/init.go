@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent/config"
+	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/agent/config"
 )
 
 // initOptions is what a new configuration is made of.
@@ -133,17 +134,17 @@ func (o *initOptions) run(c *cobra.Command, args []string) error {
 		Socket: o.socket, Listen: o.listen, DefaultGroup: o.group}
 	out := c.OutOrStdout()
 	if err := os.MkdirAll(filepath.Dir(o.file), 0o755); err != nil {
-		return &failure{fmt.Errorf("regent init: %w", err)}
+		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	}
 	// The draft is checked as if its key were there; a key that is drawn for a draft that is no good would be left behind.
 	if err := checkDraft(d, o.file); err != nil {
-		return &failure{fmt.Errorf("regent init: %w", err)}
+		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	}
 	switch err := config.WriteKey(o.key); {
 	case err == nil:
 		fmt.Fprintf(out, "wrote %s: the key; copy it to every member, and keep it secret\n", o.key)
 	case errors.Is(statErr(o.key), os.ErrNotExist):
-		return &failure{fmt.Errorf("regent init: %w", err)}
+		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	default:
 		fmt.Fprintf(out, "kept %s: the key that is there\n", o.key)
 	}
@@ -217,13 +218,13 @@ func thisMember(members []config.Member) (string, error) {
 // write writes a file that does not exist. Otherwise is what to say to have another one written.
 func (o *initOptions) write(path, text, otherwise string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return &failure{fmt.Errorf("regent init: %w", err)}
+		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	}
 	if _, err := os.Stat(path); err == nil && !o.force {
-		return &failure{fmt.Errorf("regent init: %s exists: say --force to overwrite it, or %s", path, otherwise)}
+		return &cli.Failure{Err: fmt.Errorf("regent init: %s exists: say --force to overwrite it, or %s", path, otherwise)}
 	}
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		return &failure{fmt.Errorf("regent init: %w", err)}
+		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	}
 	return nil
 }
@@ -246,7 +247,7 @@ func (o *initOptions) local(c *cobra.Command, names []string) error {
 			Socket: filepath.Join(dir, name+".sock"), Listen: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.httpPort+i)), DefaultGroup: o.group}
 		path := filepath.Join(dir, name+".yaml")
 		if err := checkDraft(d, path); err != nil {
-			return &failure{fmt.Errorf("regent init: %w", err)}
+			return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 		}
 		if err := o.write(path, d.YAML(), "--loopback with another directory"); err != nil {
 			return err

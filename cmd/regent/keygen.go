@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent/config"
+	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/agent/config"
 )
 
 func keygenCommand() *cobra.Command {
@@ -26,7 +27,7 @@ says how to change the key of a council that runs.`,
 				return err
 			}
 			if err := config.WriteKey(args[0]); err != nil {
-				return &failure{fmt.Errorf("regent keygen: %w", err)}
+				return &cli.Failure{Err: fmt.Errorf("regent keygen: %w", err)}
 			}
 			fmt.Fprintf(c.OutOrStdout(), "wrote %s: copy it to every member, and keep it secret\n", args[0])
 			return nil

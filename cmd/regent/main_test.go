@@ -1,82 +1,20 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/regentproject/regent/internal/protocol"
-	"github.com/regentproject/regent/internal/protocol/rank"
-	"github.com/regentproject/regent/internal/sim"
-	"github.com/regentproject/regent/internal/sim/suite"
 )
 
-// The commands that test scripts run: regent itself, one whose protocol rank is broken, and one that expects too much of
-// random runs.
+// The commands that test scripts run: regent itself, and a program that leads.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"regent":  main,
 		"diarist": diarist,
-		"broken": func() {
-			lookup = brokenRank
-			main()
-		},
-		"greedy": func() {
-			lookup = greedyRank
-			main()
-		},
 	})
-}
-
-// brokenRank is rank with time-outs so short that no core ever agrees.
-func brokenRank(name string) (*suite.Protocol, error) {
-	p, err := suite.Lookup(name)
-	if err == nil {
-		p.Spawn = func(b sim.Boot) (protocol.Machine, error) {
-			c := rank.Default(b.Self, b.Members, b.Inc)
-			c.Timeout, c.Cap = c.Period+time.Millisecond, c.Period+time.Millisecond
-			return rank.New(c)
-		}
-	}
-	return p, err
-}
-
-// greedyRank is rank with a row that no run covers.
-func greedyRank(name string) (*suite.Protocol, error) {
-	p, err := suite.Lookup(name)
-	if err == nil {
-		p.Rows = append(slices.Clone(p.Rows), "the sky fell")
-	}
-	return p, err
-}
-
-// What takes too long can be stopped. The lengths here are beyond anybody's patience.
-func TestLongRunsEndWhenInterrupted(t *testing.T) {
-	endless := filepath.Join(t.TempDir(), "endless.txt")
-	if err := os.WriteFile(endless, []byte("protocol rank\nmembers 3\nrun 1000000h\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, args := range [][]string{
-		{"sim", "run", endless},
-		{"sim", "fuzz", "--protocol", "rank", "--seeds", "1..1000000000"},
-	} {
-		var out, errOut bytes.Buffer
-		if got := run(ctx, args, strings.NewReader(""), &out, &errOut); got != exitFailed || !strings.Contains(errOut.String(), "interrupted") {
-			t.Errorf("%v: status %d, %q, want to hear that it was interrupted", args, got, errOut.String())
-		}
-	}
 }
 
 func TestCommands(t *testing.T) {
@@ -84,6 +22,11 @@ func TestCommands(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			regent, err := exec.LookPath("regent")
+			e.Setenv("REGENT", regent)
+			return err
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": status, "eventually": eventually, "council": councilFiles,
 		},

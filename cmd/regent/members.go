@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
 )
 
 func membersCommand() *cobra.Command {
@@ -23,7 +24,7 @@ The exit status is 1 if fewer than a majority of those that vote are heard, or t
 member does not take part yet.`,
 		Example: `  regent members
   regent members --json`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var list agent.MemberList
 			if err := newClient(socket).get(c.Context(), "/v1/members", &list); err != nil {
@@ -31,7 +32,7 @@ member does not take part yet.`,
 			}
 			heard, need, voters := majority(list.Members)
 			if asJSON {
-				if err := writeJSON(c, list); err != nil {
+				if err := cli.WriteJSON(c, list); err != nil {
 					return err
 				}
 			} else {
@@ -41,11 +42,11 @@ member does not take part yet.`,
 			case heard >= need && list.Waiting == "":
 				return nil
 			case asJSON:
-				return silently(exitFailed)
+				return cli.Silently(cli.Failed)
 			case list.Waiting != "":
-				return failf("this member does not take part yet: %s", list.Waiting)
+				return cli.Failf("this member does not take part yet: %s", list.Waiting)
 			}
-			return failf("%d of %d members that vote are heard, and %d are needed: nobody can be elected from here", heard, voters, need)
+			return cli.Failf("%d of %d members that vote are heard, and %d are needed: nobody can be elected from here", heard, voters, need)
 		},
 	}
 	socketFlag(c, &socket)

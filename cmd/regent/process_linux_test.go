@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/regentproject/regent/internal/agent/config"
+	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/transport/relay"
 )
 

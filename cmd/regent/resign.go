@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
 )
 
 func resignCommand() *cobra.Command {
@@ -32,7 +33,7 @@ groups are led by hosts, and there is nothing to resign.`,
 				return err
 			}
 			if asJSON {
-				return writeJSON(c, out)
+				return cli.WriteJSON(c, out)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s was given up; 'regent who %s --wait 10s' says who leads it next\n", args[0], args[0])
 			return nil

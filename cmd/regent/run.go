@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	runner "github.com/regentproject/regent/internal/run"
-	"github.com/regentproject/regent/internal/run/tree"
+	"github.com/regentproject/regent/agent/cli"
+	runner "github.com/regentproject/regent/agent/run"
+	"github.com/regentproject/regent/agent/run/tree"
 )
 
 // runFlags are the flags of regent run that need a second look.
@@ -120,7 +121,7 @@ func (f *runFlags) add(c *cobra.Command) {
 
 // misused is an error of usage. Its status is not that of other commands, as 2 may be the program's own.
 func misused(err error) error {
-	return &exit{fmt.Errorf("regent: %w\nrun 'regent run --help' to see how it is used", err), runner.StatusFailed}
+	return &cli.Exit{Err: fmt.Errorf("regent: %w\nrun 'regent run --help' to see how it is used", err), Status: runner.StatusFailed}
 }
 
 // runArgs says what is wrong with the words before and after --.
@@ -189,7 +190,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
-		return &exit{fmt.Errorf("regent run: %w", err), runner.StatusFailed}
+		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: runner.StatusFailed}
 	}
 	defer null.Close()
 	f.Files = []*os.File{null, os.Stdout, os.Stderr}
@@ -198,7 +199,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	}
 	nursery, err := tree.TheNursery()
 	if err != nil {
-		return &exit{fmt.Errorf("regent run: %w", err), runner.StatusFailed}
+		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: runner.StatusFailed}
 	}
 	f.Log = func(format string, args ...any) {
 		if !f.quiet {
@@ -208,7 +209,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	f.Env = os.Environ()
 	f.Hooks.Nursery, f.Hooks.Log = nursery, f.Log
 	if err := f.helpers(); err != nil {
-		return &exit{fmt.Errorf("regent run: %w", err), runner.StatusFailed}
+		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: runner.StatusFailed}
 	}
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, runner.Signals()...)
@@ -224,10 +225,10 @@ func (f *runFlags) run(c *cobra.Command) error {
 	// The signals end the runner by themselves, after the program: not by way of the context.
 	status, err := runner.Run(context.WithoutCancel(c.Context()), connect, f.Options)
 	if err != nil {
-		return &exit{fmt.Errorf("regent run: %w", err), status}
+		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: status}
 	}
 	if status != 0 {
-		return silently(status)
+		return cli.Silently(status)
 	}
 	return nil
 }

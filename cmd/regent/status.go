@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
 )
 
 // condition is all that status shows.
@@ -32,7 +33,7 @@ what bound that is proven; and what is wrong.
 The exit status is 0 if all is well, 1 if something is wrong.`,
 		Example: `  regent status
   regent status --json | jq .problems`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl := newClient(socket)
 			var s condition
@@ -46,14 +47,14 @@ The exit status is 0 if all is well, 1 if something is wrong.`,
 			s.Members = list.Members
 			s.Problems = s.judge()
 			if asJSON {
-				if err := writeJSON(c, s); err != nil {
+				if err := cli.WriteJSON(c, s); err != nil {
 					return err
 				}
 			} else {
 				s.print(c)
 			}
 			if len(s.Problems) > 0 {
-				return silently(exitFailed)
+				return cli.Silently(cli.Failed)
 			}
 			return nil
 		},
@@ -121,7 +122,7 @@ func (s *condition) print(c *cobra.Command) {
 	}
 	fmt.Fprintf(out, "member %s %s; up for %s, incarnation %d, %s\n", p.bold(s.Member), state, ago(s.Started), s.Incarnation, or(s.Version))
 	t := &s.Timing
-	fmt.Fprintf(out, "leads %s for %s; lease %v, renewed every %v, told %v before its end\n", count(s.Leading, "group"), count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
+	fmt.Fprintf(out, "leads %s for %s; lease %v, renewed every %v, told %v before its end\n", cli.Count(s.Leading, "group"), cli.Count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
 	scheduling := "an ordinary thread: a busy host delays it (needs CAP_SYS_NICE)"
 	if s.Realtime {
 		scheduling = "a real-time thread"

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
 )
 
 // What is wrong is said with what to do, and what is not is not said.

@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
 )
 
 func transferCommand() *cobra.Command {
@@ -36,7 +37,7 @@ the message says why, and where to say it if another host leads.`,
 				return err
 			}
 			if asJSON {
-				return writeJSON(c, out)
+				return cli.WriteJSON(c, out)
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s was handed over: %s leads it\n", args[0], order.To)
 			return nil

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
 )
 
 // buildNext builds this program as a later version might be: one that reads and writes another version of packets as

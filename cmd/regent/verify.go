@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
 )
 
 func verifyCommand() *cobra.Command {
@@ -31,14 +32,14 @@ otherwise.`,
 				return err
 			}
 			if asJSON {
-				if err := writeJSON(c, p); err != nil {
+				if err := cli.WriteJSON(c, p); err != nil {
 					return err
 				}
 			} else {
 				fmt.Fprintf(c.OutOrStdout(), "%s leads %s with token %d, proven for %s\n", p.Leader, p.Group, p.Token, length(p.ValidFor))
 			}
 			if token != 0 && token != p.Token {
-				return failf("token %d is not that of the leader, %d", token, p.Token)
+				return cli.Failf("token %d is not that of the leader, %d", token, p.Token)
 			}
 			return nil
 		},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
 )
 
 func watchCommand() *cobra.Command {

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
 )
 
 // How long to wait before another try to reach an agent that has gone: at first, and at most.
@@ -43,9 +44,9 @@ func (w *watching) again(ctx context.Context, cl *client, path string) error {
 
 // absent says that there is no agent, or one that does not take part yet.
 func absent(err error) bool {
-	var e *exit
+	var e *cli.Exit
 	if errors.As(err, &e) {
-		return e.status == exitNoAgent && !errors.Is(err, errHungUp)
+		return e.Status == cli.NoAgent && !errors.Is(err, errHungUp)
 	}
 	var r *refusal
 	return errors.As(err, &r) && r.status == http.StatusServiceUnavailable

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/regentproject/regent/agent/cli"
 )
 
 // serveStreams is an agent that sends each of the streams to one who asks, and hangs up. An empty one is a refusal: it does
@@ -56,7 +58,7 @@ func TestWatchShowsNothingTwiceAfterARestart(t *testing.T) {
 		group {"group":"g","leader":"c","token":2}
 		group {"group":"g","leader":"","token":0}`)
 	var out, errOut bytes.Buffer
-	if got := run(t.Context(), []string{"watch", "--socket", socket, "--count", "6"}, strings.NewReader(""), &out, &errOut); got != exitOK {
+	if got := run(t.Context(), []string{"watch", "--socket", socket, "--count", "6"}, strings.NewReader(""), &out, &errOut); got != cli.OK {
 		t.Errorf("status %d: %s", got, errOut.String())
 	}
 	var shown []string
@@ -79,10 +81,10 @@ func TestWatchShowsNothingTwiceAfterARestart(t *testing.T) {
 // What the agent refuses to begin with is refused at once.
 func TestWatchDoesNotTryAgainAtTheBeginning(t *testing.T) {
 	var out, errOut bytes.Buffer
-	if got := run(t.Context(), []string{"watch", "--socket", serveStreams(t, "")}, strings.NewReader(""), &out, &errOut); got != exitFailed {
+	if got := run(t.Context(), []string{"watch", "--socket", serveStreams(t, "")}, strings.NewReader(""), &out, &errOut); got != cli.Failed {
 		t.Errorf("status %d: %s", got, errOut.String())
 	}
-	if got := run(t.Context(), []string{"watch", "--socket", filepath.Join(t.TempDir(), "no.sock")}, strings.NewReader(""), &out, &errOut); got != exitNoAgent {
+	if got := run(t.Context(), []string{"watch", "--socket", filepath.Join(t.TempDir(), "no.sock")}, strings.NewReader(""), &out, &errOut); got != cli.NoAgent {
 		t.Errorf("status %d: %s", got, errOut.String())
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/internal/agent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
 )
 
 func whoCommand() *cobra.Command {
@@ -56,7 +57,7 @@ nobody does, 3 if there is no agent to ask.`,
 				return err
 			}
 			if asJSON {
-				if err := writeJSON(c, g); err != nil {
+				if err := cli.WriteJSON(c, g); err != nil {
 					return err
 				}
 			} else if g.Leader != "" {
@@ -66,9 +67,9 @@ nobody does, 3 if there is no agent to ask.`,
 			case g.Leader != "":
 				return nil
 			case asJSON:
-				return silently(exitFailed)
+				return cli.Silently(cli.Failed)
 			}
-			return failf("%s: no leader (%v); 'regent explain %s' says more", args[0], g.Cause, args[0])
+			return cli.Failf("%s: no leader (%v); 'regent explain %s' says more", args[0], g.Cause, args[0])
 		},
 	}
 	socketFlag(c, &socket)
@@ -100,7 +101,7 @@ func whoLeads(ctx context.Context, cl *client, group string, wait time.Duration)
 		case err == nil:
 			return &last, nil
 		case errors.Is(err, errWaited) || ctx.Err() != nil:
-			return nil, failf("%s: no leader within %v; 'regent status' says who can be heard", group, wait)
+			return nil, cli.Failf("%s: no leader within %v; 'regent status' says who can be heard", group, wait)
 		case errors.As(err, &r) && r.status == http.StatusServiceUnavailable:
 			// The agent itself waits for its council.
 			select {
@@ -124,16 +125,16 @@ func whoAll(c *cobra.Command, cl *client, asJSON bool) error {
 	led := slices.ContainsFunc(all, func(g agent.GroupInfo) bool { return g.Leader != "" })
 	switch {
 	case asJSON:
-		if err := writeJSON(c, agent.GroupList{Groups: all}); err != nil {
+		if err := cli.WriteJSON(c, agent.GroupList{Groups: all}); err != nil {
 			return err
 		}
 	case len(all) == 0:
-		return failf("no groups yet: a group begins when somebody campaigns for it, as 'regent run GROUP -- COMMAND' does")
+		return cli.Failf("no groups yet: a group begins when somebody campaigns for it, as 'regent run GROUP -- COMMAND' does")
 	default:
 		showGroups(c, paintFor(c.OutOrStdout()), all)
 	}
 	if !led {
-		return silently(exitFailed)
+		return cli.Silently(cli.Failed)
 	}
 	return nil
 }

@@ -22,10 +22,10 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/internal/town"
+	"github.com/regentproject/regent/agent/cluster"
 )
 
-// The test binary is also the program: with this variable set it is a member of a town. If it is careless it goes on whatever
+// The test binary is also the program: with this variable set it is a member of a cluster. If it is careless it goes on whatever
 // happens.
 const (
 	programEnv = "WORKTABLE_TEST_PROGRAM"
@@ -48,13 +48,13 @@ func TestMain(m *testing.M) {
 
 // serve runs the program as the member that the first line of input names, until the input ends.
 func serve() error {
-	os.Stdout = os.Stderr // the town takes the other for its own
+	os.Stdout = os.Stderr // the cluster takes the other for its own
 	in := bufio.NewReader(os.Stdin)
 	line, err := in.ReadBytes('\n')
 	if err != nil {
 		return err
 	}
-	var o town.Order
+	var o cluster.Order
 	if err := json.Unmarshal(line, &o); err != nil {
 		return err
 	}
@@ -110,9 +110,9 @@ func (d *diary) work(_ context.Context, l *regent.ConsistentLease, key string) {
 }
 
 func (d *diary) note(l *regent.ConsistentLease, key string) {
-	before := town.Reading()
+	before := cluster.Reading()
 	valid := l.Valid() || d.careless
-	after := town.Reading()
+	after := cluster.Reading()
 	if !valid {
 		return
 	}
@@ -133,9 +133,9 @@ func (d *diary) note(l *regent.ConsistentLease, key string) {
 	}
 }
 
-// office is a town with a work table and a test.
+// office is a cluster with a work table and a test.
 type office struct {
-	*town.Town
+	*cluster.Cluster
 	t     *testing.T
 	keys  []string
 	begun int64
@@ -153,10 +153,10 @@ func openOffice(t *testing.T, kind string) *office {
 	for i := range keyCount {
 		o.keys = append(o.keys, fmt.Sprintf("key%02d", i))
 	}
-	self := town.Self()
+	self := cluster.Self()
 	timing := regent.LAN
 	timing.Renew, timing.Lease = 100*time.Millisecond, 600*time.Millisecond // survive pauses of a busy machine
-	w, err := town.New(town.Options{Names: []string{"a", "b", "c", "d", "e"}, Dir: t.TempDir(), Timing: timing, Relay: true, Log: o.log,
+	w, err := cluster.New(cluster.Options{Names: []string{"a", "b", "c", "d", "e"}, Dir: t.TempDir(), Timing: timing, Relay: true, Log: o.log,
 		Command: func() *exec.Cmd {
 			c := self()
 			c.Env = append(os.Environ(), programEnv+"="+kind)
@@ -165,7 +165,7 @@ func openOffice(t *testing.T, kind string) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Town = w
+	o.Cluster = w
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -174,7 +174,7 @@ func openOffice(t *testing.T, kind string) *office {
 	o.each(w.Start, w.Names)
 	o.await("all to be taken in", func() bool { return len(o.count().in) == len(w.Names) })
 	o.takenOver(tally{})
-	o.begun = town.Reading()
+	o.begun = cluster.Reading()
 	return o
 }
 
@@ -239,7 +239,7 @@ func (o *office) takenOver(before tally, lost ...string) {
 	for _, n := range lost {
 		o.await("the share of "+n+" to be given away", func() bool { return o.count().out[n] > before.out[n] })
 	}
-	now := town.Reading()
+	now := cluster.Reading()
 	o.await(fmt.Sprintf("all keys to have owners other than %v", lost), func() bool {
 		owned := make(map[string]bool)
 		for _, c := range o.claims() {
@@ -278,7 +278,7 @@ const patience = 10 * time.Second
 // judge judges all that programs have done since all keys had owners.
 func (o *office) judge(patience time.Duration) error {
 	o.t.Helper()
-	now := town.Reading()
+	now := cluster.Reading()
 	for _, name := range o.Names {
 		if o.Pid(name) != 0 {
 			o.must(o.Crash(name))
@@ -310,7 +310,7 @@ func (o *office) lose(lose, giveBack func(names ...string)) {
 		lose(lost...)
 		o.takenOver(before, lost...)
 		for _, name := range lost {
-			back[name] = town.Reading()
+			back[name] = cluster.Reading()
 		}
 		giveBack(lost...)
 		o.takenIn(before, lost...)
@@ -415,8 +415,8 @@ func TestKeysHaveNoOwnerWhileTheTableCannotBeWritten(t *testing.T) {
 	before, lost := o.count(), o.owner()
 	o.must(o.Crash(lost))
 	const held = 3 * time.Second
-	begun := town.Reading()
-	o.await("the lock to be held long enough", func() bool { return town.Reading()-begun > int64(held) })
+	begun := cluster.Reading()
+	o.await("the lock to be held long enough", func() bool { return cluster.Reading()-begun > int64(held) })
 	o.must(lock.Rollback())
 	o.takenOver(before, lost)
 	want := fmt.Sprintf("%s has no owner", o.keys[0])

@@ -13,16 +13,16 @@ const (
 	rho = protocol.DefaultRho
 )
 
-// A town is some members that share one real time, in which the test moves by hand. Their clocks differ by offsets.
-type town struct {
+// A cluster is some members that share one real time, in which the test moves by hand. Their clocks differ by offsets.
+type cluster struct {
 	t      *testing.T
 	real   time.Duration
 	offset []protocol.Time
 	e      []*Endpoint
 }
 
-func newTown(t *testing.T, incs ...protocol.Inc) *town {
-	w := &town{t: t, real: time.Hour}
+func newTown(t *testing.T, incs ...protocol.Inc) *cluster {
+	w := &cluster{t: t, real: time.Hour}
 	for i := range incs {
 		w.offset = append(w.offset, protocol.Time(i)*protocol.Time(1000*time.Hour))
 		w.e = append(w.e, nil)
@@ -33,7 +33,7 @@ func newTown(t *testing.T, incs ...protocol.Inc) *town {
 	return w
 }
 
-func (w *town) start(i int, inc protocol.Inc) {
+func (w *cluster) start(i int, inc protocol.Inc) {
 	w.t.Helper()
 	e, err := New(w.clock(i), Config{Self: protocol.Ident{Rank: protocol.Rank(i), Inc: inc}, Members: len(w.e), Rho: rho, Delta: 10 * ms})
 	if err != nil {
@@ -42,33 +42,33 @@ func (w *town) start(i int, inc protocol.Inc) {
 	w.e[i] = e
 }
 
-func (w *town) clock(i int) protocol.Time { return protocol.Time(w.real) + w.offset[i] }
+func (w *cluster) clock(i int) protocol.Time { return protocol.Time(w.real) + w.offset[i] }
 
-func (w *town) pass(d time.Duration) { w.real += d }
+func (w *cluster) pass(d time.Duration) { w.real += d }
 
-func (w *town) stamp(from, to int) Header {
+func (w *cluster) stamp(from, to int) Header {
 	now := w.clock(from)
 	return w.e[from].Stamp(now, now, protocol.Rank(to))
 }
 
-func (w *town) accept(to int, h Header) Verdict { return w.e[to].Accept(w.clock(to), &h) }
+func (w *cluster) accept(to int, h Header) Verdict { return w.e[to].Accept(w.clock(to), &h) }
 
 // send lets a datagram take d.
-func (w *town) send(from, to int, d time.Duration) Verdict {
+func (w *cluster) send(from, to int, d time.Duration) Verdict {
 	h := w.stamp(from, to)
 	w.pass(d)
 	return w.accept(to, h)
 }
 
 // meet lets two members hear one another twice.
-func (w *town) meet(a, b int) {
+func (w *cluster) meet(a, b int) {
 	for range 2 {
 		w.send(a, b, ms)
 		w.send(b, a, ms)
 	}
 }
 
-func (w *town) want(v Verdict, want Reason) {
+func (w *cluster) want(v Verdict, want Reason) {
 	w.t.Helper()
 	if v.Reason != want {
 		w.t.Fatalf("the datagram is %v, want %v", v.Reason, want)

@@ -8,7 +8,7 @@ import (
 )
 
 // run lets the members do nothing but probe, for d, with the given delay, and calls on for each probe.
-func (w *town) run(d, delay time.Duration, on func(from, to int)) {
+func (w *cluster) run(d, delay time.Duration, on func(from, to int)) {
 	for end := w.real + d; w.real < end; w.pass(ms) {
 		for i, e := range w.e {
 			if w.clock(i) < e.Wake() {

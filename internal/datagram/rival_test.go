@@ -6,7 +6,7 @@ import (
 )
 
 // A pair of processes of member 0, of which the older one is still there, and member 1 that hears both.
-func rivals(t *testing.T, met bool) (*town, *Endpoint) {
+func rivals(t *testing.T, met bool) (*cluster, *Endpoint) {
 	w := newTown(t, 5, 1)
 	if met {
 		w.meet(0, 1)
@@ -21,7 +21,7 @@ func rivals(t *testing.T, met bool) (*town, *Endpoint) {
 	return w, old
 }
 
-func (w *town) sendOld(old *Endpoint, d time.Duration) Verdict {
+func (w *cluster) sendOld(old *Endpoint, d time.Duration) Verdict {
 	h := old.Stamp(w.clock(0), w.clock(0), 1)
 	w.pass(d)
 	return w.accept(1, h)

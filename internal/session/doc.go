@@ -1,5 +1,5 @@
 // Package session is what programs and their agent say to one another on the agent's unix socket, and the program's side
-// of it in Go. The agent's side is internal/agent.
+// of it in Go. The agent's side is agent.
 //
 //	message.go  the lines
 //	read.go     reading them: bounded, strict

@@ -48,7 +48,7 @@ type Request struct {
 	Guard time.Duration `json:"guard,omitempty"`
 }
 
-// A Tree says how to find all processes that a runner will start. See internal/run/tree, which finds and kills them.
+// A Tree says how to find all processes that a runner will start. See agent/run/tree, which finds and kills them.
 type Tree struct {
 	Mark          string `json:"mark"`
 	Runner        int    `json:"runner"`

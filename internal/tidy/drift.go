@@ -8,7 +8,7 @@ import (
 
 // driftFree lists where arithmetic on ρ is not drift arithmetic: the contract defines it, and the simulator and the lab
 // make clocks that run at a rate, where all others make up for one.
-var driftFree = []string{"internal/protocol", "internal/sim/...", "internal/lab/..."}
+var driftFree = []string{"internal/protocol", "sim/...", "sim/lab/..."}
 
 // driftMark excuses arithmetic on ρ, with a reason after it.
 const driftMark = "drift:"

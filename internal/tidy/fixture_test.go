@@ -115,7 +115,7 @@ func TestDriftFindsHomeMadeArithmetic(t *testing.T) {
 	p := fixture(t, "drift")
 	asWanted(t, p, drifts(p))
 	free := *p
-	free.Rel = "internal/sim"
+	free.Rel = "sim"
 	if found := Drift(&free); len(found) > 0 {
 		t.Errorf("the simulator may set the rate of a clock: %v", found)
 	}
@@ -133,7 +133,7 @@ func TestLayersRefuseWhatTheyMustNotKnow(t *testing.T) {
 		"fence":                  {"rapid", "internal/protocol of the layer"},
 		"internal/protocol":      {"rapid"},
 		"internal/protocol/rank": {"rapid"},
-		"internal/sim/check":     {"rapid"},
+		"sim/check":     {"rapid"},
 		"internal/runtime":       {"rapid"},
 		"examples/jobs":          {"rapid", "internal/protocol of the layer", "internal/stamp of the layer"},
 		"internal/tidy":          {"rapid", "internal/protocol of the layer", "internal/stamp of the layer"},
@@ -160,17 +160,17 @@ func TestImportsPointDown(t *testing.T) {
 		allowed  bool
 	}{
 		{"cmd/regent", ".", true},
-		{"cmd/regent", "internal/sim/script", true},
+		{"cmd/regent", "sim/script", true},
 		{".", "cmd/regent", false},
 		{".", "internal/runtime", true},
 		{"internal/runtime", ".", false},
-		{"internal/web", ".", true},
-		{".", "internal/agent", false},
-		{"internal/runtime", "internal/sim", false},
-		{"internal/sim", "internal/runtime", false},
-		{"internal/sim", "internal/wire", true},
-		{"internal/sim", "internal/transport", false},
-		{"internal/sim/suite", "internal/protocol/rank", true},
+		{"agent/web", ".", true},
+		{".", "agent", false},
+		{"internal/runtime", "sim", false},
+		{"sim", "internal/runtime", false},
+		{"sim", "internal/wire", true},
+		{"sim", "internal/transport", false},
+		{"sim/suite", "internal/protocol/rank", true},
 		{"internal/protocol/stack", "internal/protocol/nerio", true},
 		{"internal/protocol", "internal/protocol/nerio", false},
 		{"internal/protocol/nerio", "internal/datagram", false},
@@ -178,8 +178,8 @@ func TestImportsPointDown(t *testing.T) {
 		{"internal/protocol", "internal/stamp", true},
 		{"internal/stamp", "internal/protocol", false},
 		{"fence", "internal/runtime", false},
-		{"internal/lab", "internal/sim/check", true},
-		{"internal/sim", "internal/lab", false},
+		{"sim/lab", "sim/check", true},
+		{"sim", "sim/lab", false},
 		{"examples/jobs", "fence", true},
 		{"examples/jobs", "internal/stamp", false},
 		{"internal/protocol/rank", "internal/unheard", false},

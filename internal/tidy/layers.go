@@ -23,7 +23,7 @@ var column = []layer{
 	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"simulator", "lab", "processes"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys", "github.com/goccy/go-yaml",
 			"github.com/HdrHistogram/hdrhistogram-go"}},
-	{name: "agent", packages: []string{"internal/agent/...", "internal/run/...", "internal/web/..."},
+	{name: "agent", packages: []string{"agent/...", "agent/run/...", "agent/web/..."},
 		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
 	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/secret/..."}},
 	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},
@@ -37,14 +37,14 @@ var column = []layer{
 
 // beside lists the layers that stand beside the column and know only what they name.
 var beside = []layer{
-	{name: "simulator", packages: []string{"internal/sim/..."},
+	{name: "simulator", packages: []string{"sim/..."},
 		knows:   []string{"internal/wire", "datagrams", "protocols", "contract", "stamps"},
 		modules: []string{"github.com/cockroachdb/datadriven"}},
-	{name: "lab", packages: []string{"internal/lab/..."},
+	{name: "lab", packages: []string{"sim/lab/..."},
 		knows:   []string{"simulator", "internal/wire", "datagrams", "protocols", "contract", "stamps"},
 		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot", "github.com/HdrHistogram/hdrhistogram-go"}},
-	{name: "processes", packages: []string{"internal/town/...", "internal/demo/...", "internal/bench/..."},
-		knows:   []string{"library", "runtime", "internal/transport/relay", "internal/transport/loopback", "internal/web"},
+	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/...", "bench/..."},
+		knows:   []string{"library", "runtime", "internal/transport/relay", "internal/transport/loopback", "agent/web"},
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
 	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence", "fence/sqlfence"},
 		modules: []string{"modernc.org/sqlite"}},

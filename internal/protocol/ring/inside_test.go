@@ -7,9 +7,9 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/phi"
-	"github.com/regentproject/regent/internal/sim"
-	"github.com/regentproject/regent/internal/sim/check"
-	"github.com/regentproject/regent/internal/sim/scramble"
+	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/check"
+	"github.com/regentproject/regent/sim/scramble"
 )
 
 // throw leaves the machine with other timers, leaders and suspicions. Who has been heard of, up to which number, stays.

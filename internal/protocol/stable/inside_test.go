@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
-	"github.com/regentproject/regent/internal/sim"
-	"github.com/regentproject/regent/internal/sim/check"
-	"github.com/regentproject/regent/internal/sim/scramble"
+	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/check"
+	"github.com/regentproject/regent/sim/scramble"
 )
 
 // throw leaves the machine in a state that no run leads to.

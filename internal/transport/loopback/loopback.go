@@ -1,7 +1,7 @@
 // Package loopback finds addresses of this host for processes that are about to be started.
 //
 // A port that the kernel has given and taken back is one that it gives to the next who asks for any: another process of the
-// same town, a relay, a client. The ports here lie below those that kernels give by themselves, so that only who means them
+// same cluster, a relay, a client. The ports here lie below those that kernels give by themselves, so that only who means them
 // takes them.
 package loopback
 

@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/regentproject/regent/agent/config"
+)
+
+// A role is what a client may do.
+type role int
+
+const (
+	nobody role = iota
+	reader
+	writer
+)
+
+func roleOf(name string) role {
+	switch name {
+	case "read":
+		return reader
+	case "write":
+		return writer
+	}
+	return nobody
+}
+
+// access says who may do what over TCP.
+type access struct {
+	tokens     []bearer
+	anonymous  role
+	writeNames []string
+	tls        *tls.Config // nil without TLS
+}
+
+type bearer struct {
+	digest [sha256.Size]byte
+	role   role
+}
+
+func newAccess(file *config.File) (*access, error) {
+	h := &file.HTTP
+	a := &access{anonymous: roleOf(h.Anonymous), writeNames: h.TLS.WriteNames}
+	for i := range h.Tokens {
+		sum, err := h.Tokens[i].Digest()
+		if err != nil {
+			return nil, fmt.Errorf("http.tokens: %w", err)
+		}
+		a.tokens = append(a.tokens, bearer{digest: sum, role: roleOf(h.Tokens[i].Role)})
+	}
+	if h.TLS.Cert != "" && h.Listen != "" {
+		var err error
+		if a.tls, err = loadTLS(file); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// of returns what the sender of a request may do.
+func (a *access) of(r *http.Request) role {
+	best := nobody
+	if bearing(r) {
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), bearerScheme)
+		sum := sha256.Sum256([]byte(token))
+		for i := range a.tokens {
+			if subtle.ConstantTimeCompare(sum[:], a.tokens[i].digest[:]) == 1 {
+				best = max(best, a.tokens[i].role)
+			}
+		}
+		return best // a wrong token is never better than none
+	}
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		best = reader
+		if slices.Contains(a.writeNames, r.TLS.PeerCertificates[0].Subject.CommonName) {
+			best = writer
+		}
+	}
+	// Without credentials, a page of another site could make a browser ask in its owner's name, under a host name of its
+	// own that stands for this host. Such a request names that host.
+	if a.anonymous > best && local(r.Host) {
+		best = a.anonymous
+	}
+	return best
+}
+
+// bearerScheme is how an Authorization header begins that has a token.
+const bearerScheme = "Bearer "
+
+// bearing says whether a request has a bearer token.
+func bearing(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Authorization"), bearerScheme)
+}
+
+// local says whether a Host header names this host in a way that no stranger can register.
+func local(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback() || host == "localhost"
+}
+
+type roleKey struct{}
+
+// may returns what the sender of a request may do.
+func may(r *http.Request) role {
+	known, _ := r.Context().Value(roleKey{}).(role)
+	return known
+}
+
+// gate finds out what the sender of a request may do, and bounds what it may send.
+func (a *Agent) gate(trusted bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := writer
+		if !trusted {
+			who = a.access.Load().of(r)
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, a.file.Load().Limits.Body)
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), roleKey{}, who)))
+	})
+}
+
+// MayWrite says whether the sender of a request that came through the agent's listeners may change anything.
+func MayWrite(r *http.Request) bool { return may(r) >= writer }
+
+// crossSite says whether a browser sent the request on behalf of a page of another site.
+func crossSite(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	if site != "" {
+		return site != "same-origin" && site != "none"
+	}
+	origin := r.Header.Get("Origin")
+	return origin != "" && !strings.HasSuffix(origin, "://"+r.Host)
+}

@@ -1,0 +1,371 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/why"
+)
+
+// Options is what an agent needs beside its configuration.
+type Options struct {
+	// Config is the path of the configuration, which is read again when the process gets SIGHUP.
+	Config string
+	// Version is shown in the status.
+	Version string
+	// Dashboard, if it is set, makes what serves the pages for people, below /ui/. MayWrite says of a request whether its
+	// sender may do more than look.
+	Dashboard func(*Agent) http.Handler
+	// Log is where lines for the operator go; nil is the standard error.
+	Log io.Writer
+	// Ready, if it is set, is called with the address of the HTTP interface once the agent can be asked.
+	Ready func(http string)
+}
+
+// Agent is a member of the council that elects for other programs.
+type Agent struct {
+	options Options
+	log     *slog.Logger
+	level   *slog.LevelVar
+	name    string
+	started time.Time
+	timing  regent.Timing
+	clock   clock.Clock
+	// file is the configuration in force.
+	file atomic.Pointer[config.File]
+	// access says who may do what; it is replaced by a reload.
+	access atomic.Pointer[access]
+
+	member atomic.Pointer[regent.Member]
+	// joining is the member before it takes part as well, for whoever asks what it waits for.
+	joining atomic.Pointer[regent.Member]
+	// here is closed when the member takes part, failed when it will not.
+	here     chan struct{}
+	failed   chan struct{}
+	board    *board
+	herald   *herald
+	routes   http.Handler
+	streams  atomic.Int64 // open event streams
+	streamed streamed
+	glance   glance
+	locals   locals
+	// switchovers are those that tools of Patroni have asked for, for later.
+	switchovers switchovers
+	verifies    chan struct{}
+	metrics     http.Handler
+	leftovers   leftovers
+	// onStart is called once the member has its directory to itself.
+	onStart func()
+
+	mu         sync.Mutex
+	nextID     uint64
+	candidates map[uint64]*candidate
+	groups     map[string]int        // candidates of each group
+	leads      map[string]*candidate // who leads here, by group
+	closing    bool
+}
+
+// Run runs an agent until ctx ends, and then lets it leave in good order.
+func Run(ctx context.Context, o Options) error {
+	file, err := config.Load(o.Config)
+	if err != nil {
+		return err
+	}
+	a, err := newAgent(file, o)
+	if err != nil {
+		return err
+	}
+	// The member's thread needs one of Go's processors to run, real-time or not. If all of them are with threads that the
+	// kernel has put aside, it waits for those: with two to spare that hardly happens.
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors)
+	}
+	return a.run(ctx)
+}
+
+// spareProcessors is how many of Go's processors the agent has beside those of the host.
+const spareProcessors = 2
+
+func newAgent(file *config.File, o Options) (*Agent, error) {
+	c, err := file.Regent()
+	if err != nil {
+		return nil, err
+	}
+	clock, err := clock.System()
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{options: o, clock: clock, level: new(slog.LevelVar), name: file.Name, started: time.Now(), timing: c.Timing,
+		here: make(chan struct{}), failed: make(chan struct{}), board: newBoard(), herald: newHerald(c.Timing.Renew),
+		candidates: make(map[uint64]*candidate), groups: make(map[string]int),
+		leads: make(map[string]*candidate), streamed: streamed{all: make(map[string]*candidate)},
+		locals: locals{all: make(map[string]*regent.LocalLease)}, verifies: make(chan struct{}, maxVerify)}
+	to := o.Log
+	if to == nil {
+		to = os.Stderr
+	}
+	a.log = slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: a.level}))
+	if err := a.adopt(file); err != nil {
+		return nil, err
+	}
+	a.metrics = newMetrics(a)
+	a.routes = a.handler()
+	a.leftovers = newLeftovers(c.Dir)
+	return a, nil
+}
+
+// adopt puts what can change while the agent runs into force.
+func (a *Agent) adopt(file *config.File) error {
+	level, err := file.Level()
+	if err != nil {
+		return err
+	}
+	rights, err := newAccess(file)
+	if err != nil {
+		return err
+	}
+	a.level.Set(level)
+	a.access.Store(rights)
+	a.file.Store(file)
+	return nil
+}
+
+func (a *Agent) run(ctx context.Context) error {
+	s, err := a.listen()
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	defer a.switchovers.cancelAll()
+	background, cancel := context.WithCancel(context.Background())
+	var tasks sync.WaitGroup
+	defer func() { cancel(); tasks.Wait() }()
+	old, void := a.leftovers.all() // before anybody can add to them
+	a.onStart = func() {
+		for _, path := range void {
+			_ = os.Remove(path)
+		}
+		tasks.Go(func() { a.clearLeftovers(background, old) })
+	}
+	tasks.Go(func() { a.herald.run(background) })
+	tasks.Go(func() { s.serve(background) })
+	tasks.Go(func() { a.reloads(background, s) })
+	tasks.Go(func() { a.watchdog(background) })
+	if a.options.Ready != nil {
+		a.options.Ready(s.address())
+	}
+	notify("READY=1", "STATUS=waiting for the council")
+	a.log.Info("the agent listens", "socket", a.file.Load().Socket.Path, "http", s.address())
+	m, err := a.join(ctx)
+	if err != nil {
+		close(a.failed)
+		notify("STOPPING=1")
+		if ctx.Err() != nil {
+			a.log.Info("stopped before the member took part", "waiting", err)
+			return nil
+		}
+		return err
+	}
+	notify("STATUS=takes part as " + a.name)
+	here, leave := context.WithCancel(ctx)
+	defer leave()
+	a.openGroups(here, m, &tasks)
+	tasks.Go(func() { a.reunions(here) })
+	<-ctx.Done()
+	return a.stop(m, s)
+}
+
+// join makes the agent a member.
+func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
+	c, err := a.file.Load().Regent()
+	if err != nil {
+		return nil, err
+	}
+	c.Logger, c.OnChange = a.log, a.board.change
+	c.OnStart = func(m *regent.Member) {
+		a.joining.Store(m)
+		a.onStart()
+	}
+	m, err := regent.Join(ctx, c)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.member.Store(m)
+	close(a.here)
+	a.log.Info("the member takes part", "member", a.name, "incarnation", m.Status().Incarnation)
+	return m, nil
+}
+
+// errJoining says that there is no member yet.
+var errJoining = errors.New("the member does not take part in the council yet: 'regent status' says what it waits for")
+
+// joined waits for the member.
+func (a *Agent) joined(ctx context.Context) (*regent.Member, error) {
+	select {
+	case <-a.here:
+		return a.member.Load(), nil
+	case <-a.failed:
+		return nil, regent.ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// present returns the member, or says that there is none yet.
+func (a *Agent) present() (*regent.Member, error) {
+	if m := a.member.Load(); m != nil {
+		return m, nil
+	}
+	return nil, errJoining
+}
+
+// now reads the member's clock, or before there is a member one that may differ from it by session.Skew.
+func (a *Agent) now() regent.Instant {
+	if m := a.member.Load(); m != nil {
+		return m.Now()
+	}
+	return regent.Instant(a.clock.Now())
+}
+
+// stop lets programs stop, gives everything up, and leaves the council.
+func (a *Agent) stop(m *regent.Member, s *server) error {
+	notify("STOPPING=1", "STATUS=programs are asked to stop")
+	a.mu.Lock()
+	a.closing = true
+	a.mu.Unlock()
+	a.log.Info("leaving: programs that lead are asked to stop")
+	// Programs have their grace, then the ends that they were told must pass, then what was promised to others.
+	limit := a.file.Load().StopGrace + a.timing.Lease + 2*a.timing.LongestLease + actLimit
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	err := m.Leave(ctx)
+	for _, c := range a.list() {
+		select {
+		case <-c.ended:
+		case <-ctx.Done():
+		}
+	}
+	s.drain(ctx)
+	if err == nil {
+		a.log.Info("left the council in good order")
+	}
+	return err
+}
+
+// errStopping says that the agent takes no more candidates.
+var errStopping = errors.New("the agent is stopping: campaign at another member's, or later")
+
+// enter takes a candidate into the books. What can never change is refused at once: campaigning again would not help.
+func (a *Agent) enter(c *candidate) error {
+	file := a.file.Load()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch mode := a.modeOf(c.group); {
+	case mode != modeQuorum:
+		return failf(http.StatusConflict, "group %.40q is %s here (groups, in the configuration): hosts lead it, not programs", c.group, mode)
+	case file.Self().Role() != "":
+		return failf(http.StatusConflict, "member %s is a %s and leads nothing: campaign at a member that may lead", a.name, file.Self().Role())
+	case a.closing:
+		return errStopping
+	case a.groups[c.group] == 0 && len(a.groups) >= file.Limits.Groups:
+		return failf(http.StatusServiceUnavailable, "group %.40q: programs here take part in %d groups already, which is the limit (limits.groups)", c.group, len(a.groups))
+	}
+	a.nextID++
+	c.id = a.nextID
+	a.candidates[c.id] = c
+	a.groups[c.group]++
+	return nil
+}
+
+// leave takes a candidate out of the books.
+func (a *Agent) leave(c *candidate) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.candidates, c.id)
+	if a.leads[c.group] == c {
+		delete(a.leads, c.group)
+	}
+	if a.groups[c.group]--; a.groups[c.group] == 0 {
+		delete(a.groups, c.group)
+	}
+}
+
+// leading takes note that a program leads.
+func (a *Agent) leading(c *candidate) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.leads[c.group] = c
+}
+
+// announce writes that a program leads into the log. It was told before: a log may be slow.
+func (a *Agent) announce(c *candidate) {
+	a.log.Info("a program leads", "group", c.group, "program", c.program, "pid", c.pid, "token", c.current().Token())
+}
+
+// list returns all candidates, in the order in which they came.
+func (a *Agent) list() []*candidate {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make([]*candidate, 0, len(a.candidates))
+	for _, c := range a.candidates {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(x, y *candidate) int { return int(x.id) - int(y.id) })
+	return out
+}
+
+// leader returns the candidate that leads a group here; nil if none does.
+func (a *Agent) leader(group string) *candidate {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.leads[group]
+}
+
+// maxGrace bounds how long a program may ask to be waited for.
+const maxGrace = time.Hour
+
+// graceFor returns how long a program may take to stop.
+func (a *Agent) graceFor(c *candidate, cause regent.Cause) time.Duration {
+	own := a.file.Load().StopGrace
+	grace := min(c.grace, maxGrace)
+	if grace == 0 {
+		grace = own
+	}
+	if cause.Why == why.Closed {
+		grace = min(grace, own)
+	}
+	return grace
+}
+
+// reloads reads the configuration again whenever the process is asked to.
+func (a *Agent) reloads(ctx context.Context, s *server) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	for {
+		select {
+		case <-hup:
+			a.reload(s)
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/elector"
+)
+
+// The modes of named groups.
+const (
+	Quorum   = "quorum"
+	Local    = "local"
+	Eventual = "eventual"
+	// Consistent groups need a council that has them; a cluster with such a group does.
+	Consistent = "consistent"
+)
+
+// Named is a group that a program of every member leads when it can, and of which it tells all that happens.
+type Named struct {
+	Name string `json:"name"`
+	Mode string `json:"mode"`
+	// Beside lets members that know of no leader of a quorum group have local ones.
+	Beside bool `json:"beside,omitempty"`
+}
+
+// A Standing is a leadership that lasts.
+type Standing struct {
+	Group string `json:"group"`
+	Mode  string `json:"mode"`
+	// Local says that it is that of a local leader beside the group.
+	Local     bool          `json:"local,omitempty"`
+	Token     uint64        `json:"token,omitempty"`
+	Remaining time.Duration `json:"remaining"`
+	Support   []string      `json:"support,omitempty"`
+}
+
+// lease is what programs see of a lease, of whatever kind.
+type lease interface {
+	Valid() bool
+	Remaining() time.Duration
+}
+
+// program is one that leads a named group when it can.
+type program struct {
+	named Named
+	local bool // beside the group, or in a local one
+	lease atomic.Pointer[lease]
+}
+
+// about returns an event of a program.
+func (p *program) about(what What) Event {
+	return Event{What: what, Group: p.named.Name, Mode: p.named.Mode, Local: p.local}
+}
+
+// standing says how it stands with the program's leadership; false if there is none.
+func (p *program) standing() (Standing, bool) {
+	l := p.lease.Load()
+	if l == nil {
+		return Standing{}, false
+	}
+	s := Standing{Group: p.named.Name, Mode: p.named.Mode, Local: p.local, Remaining: (*l).Remaining(), Token: tokenOf(*l)}
+	if x, ok := (*l).(*regent.LocalLease); ok {
+		s.Support = x.Support()
+	}
+	return s, s.Remaining > 0
+}
+
+func tokenOf(l lease) uint64 {
+	if x, ok := l.(*regent.Lease); ok {
+		return x.Token()
+	}
+	return 0
+}
+
+// serve runs the programs of a named group.
+func (s *server) serve(ctx context.Context, n Named, all interface{ Go(func()) }) error {
+	switch n.Mode {
+	case Quorum:
+		g := s.member.Group(n.Name)
+		p := s.program(n, false)
+		all.Go(func() { tellViews(s, p, g.Watch(ctx), func(v regent.View) (regent.View, []string) { return v, nil }) })
+		all.Go(func() { leadAgain(ctx, s, p, g.Lead) })
+		if !n.Beside {
+			return nil
+		}
+		local, err := g.Local()
+		if err != nil {
+			return err
+		}
+		s.serveLocal(ctx, n, local, all)
+	case Local:
+		s.serveLocal(ctx, n, s.member.LocalGroup(n.Name), all)
+	case Eventual:
+		g, err := s.member.EventualGroup(n.Name, elector.Stable)
+		if err != nil {
+			return err
+		}
+		p := s.program(n, false)
+		all.Go(func() {
+			tellViews(s, p, g.Watch(ctx), func(v regent.EventualView) (regent.View, []string) {
+				return regent.View{Group: v.Group, Leader: v.Leader, Mine: v.Mine, Cause: v.Cause, At: v.At, Missed: v.Missed}, nil
+			})
+		})
+	case Consistent:
+		g, err := s.member.ConsistentGroup(n.Name)
+		if err != nil {
+			return err
+		}
+		p := s.program(n, false)
+		all.Go(func() {
+			tellViews(s, p, g.Watch(ctx), func(v regent.ConsistentView) (regent.View, []string) {
+				return regent.View{Group: v.Group, Leader: v.Manager, Token: v.Token, Mine: v.Mine, Cause: v.Cause, At: v.At, Missed: v.Missed}, v.Members
+			})
+		})
+		all.Go(func() { s.takePart(ctx, p, g) })
+	default:
+		return fmt.Errorf("group %s: no mode %q", n.Name, n.Mode)
+	}
+	return nil
+}
+
+// takePart is the program of a consistent group: whenever it is the fault manager it says who failed, and that it has
+// recovered them.
+func (s *server) takePart(ctx context.Context, p *program, g *regent.ConsistentGroup) {
+	_ = g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
+		for v := range l.Views(ctx) {
+			if !v.Recover {
+				continue
+			}
+			if err := l.Recovered(v); err == nil {
+				e := p.about(Recovered)
+				e.Text = strings.Join(append(slices.Clone(v.Failed), v.Unfinished...), " ")
+				s.say(e)
+			}
+		}
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// consistent says whether a council needs to have consistent groups.
+func consistent(groups []Named) bool {
+	return slices.ContainsFunc(groups, func(n Named) bool { return n.Mode == Consistent })
+}
+
+func (s *server) serveLocal(ctx context.Context, n Named, g *regent.LocalGroup, all interface{ Go(func()) }) {
+	p := s.program(n, true)
+	all.Go(func() {
+		tellViews(s, p, g.Watch(ctx), func(v regent.LocalView) (regent.View, []string) {
+			return regent.View{Group: v.Group, Leader: v.Leader, Mine: v.Mine, Stopping: v.Stopping, Cause: v.Cause, At: v.At, Missed: v.Missed}, v.Support
+		})
+	})
+	all.Go(func() { leadAgain(ctx, s, p, g.Lead) })
+}
+
+func (s *server) program(n Named, local bool) *program {
+	p := &program{named: n, local: local}
+	s.programs = append(s.programs, p)
+	return p
+}
+
+// tellViews tells what the member believes about a group.
+func tellViews[V any](s *server, p *program, views iter.Seq[V], plain func(V) (regent.View, []string)) {
+	for v := range views {
+		e := p.about(Saw)
+		view, support := plain(v)
+		e.View, e.Support = &view, support
+		s.say(e)
+	}
+}
+
+// leadAgain leads a group whenever it can.
+func leadAgain[L lease](ctx context.Context, s *server, p *program, lead func(context.Context, func(context.Context, L) error) error) {
+	select {
+	case <-s.begin:
+	case <-ctx.Done():
+	}
+	for ctx.Err() == nil {
+		err := lead(ctx, func(ctx context.Context, l L) error {
+			held := lease(l)
+			p.lease.Store(&held)
+			defer p.lease.Store(nil)
+			s.leadNamed(ctx, p, held)
+			return nil
+		})
+		if errors.Is(err, regent.ErrClosed) {
+			return
+		}
+	}
+}
+
+// leadNamed is the program that leads a named group.
+func (s *server) leadNamed(ctx context.Context, p *program, l lease) {
+	e := p.about(Leads)
+	e.Token, e.Remaining = tokenOf(l), l.Remaining()
+	if st, ok := p.standing(); ok {
+		e.Support = st.Support
+	}
+	s.say(e)
+	diary := ""
+	if !p.local {
+		diary = diaryOf(s.order.Diary, p.named.Name)
+	}
+	if s.order.Poll > 0 {
+		held := p.about(Held)
+		r := s.poll(ctx, l, diary)
+		held.Token, held.Since, held.Until = r.Token, r.Since, r.Until
+		s.say(held)
+		<-ctx.Done()
+	} else {
+		<-ctx.Done()
+	}
+	e = p.about(Stops)
+	e.Token, e.Text = tokenOf(l), context.Cause(ctx).Error()
+	s.say(e)
+}
+
+// namedLease returns the lease of a quorum group that a command is about: that of the first one if it has no name.
+func (s *server) namedLease(group string) *regent.Lease {
+	if group == "" || group == groupName(0) {
+		if l := s.lease.Load(); l != nil {
+			return l
+		}
+	}
+	for _, p := range s.programs {
+		if l := p.lease.Load(); l != nil && (group == "" || p.named.Name == group) {
+			if x, ok := (*l).(*regent.Lease); ok {
+				return x
+			}
+		}
+	}
+	return nil
+}

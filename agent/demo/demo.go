@@ -1,0 +1,282 @@
+// Package demo shows an election at work: members as real processes on this host, with a relay between them, and a
+// person, or a script, that crashes, pauses and cuts them off.
+//
+//	demo.go     the course of a demonstration
+//	command.go  what can be done to members
+//	keys.go     the same by single keys
+//	model.go    what is known of the members, from what they say
+//	table.go    the same as a table, and screen.go where it is drawn
+//	show.go     the same as a page in the browser
+//	page.go     the page, and what it asks for
+package demo
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/web"
+)
+
+// Options is what a demonstration is made of.
+type Options struct {
+	Members int
+	// For is how long it lasts; zero: until somebody quits.
+	For    time.Duration
+	Timing regent.Timing
+	// Groups are those that programs lead; the first is the one that commands are about.
+	Groups []cluster.Named
+	// Addr is where the page is served, such as 127.0.0.1:0; empty: nowhere.
+	Addr string
+	// Open is called with the address of the page when it is there; nil: nothing is.
+	Open func(url string)
+	// JSON writes an event per line instead of a table.
+	JSON bool
+	// In takes keys if it is a terminal, and commands line by line if it is not.
+	In  io.Reader
+	Out io.Writer
+	// Command makes the command that runs cluster.Serve.
+	Command func() *exec.Cmd
+}
+
+// Run runs a demonstration until it is over or ctx ends, and leaves nothing behind.
+func Run(ctx context.Context, o Options) (err error) {
+	if o.Members < 1 || o.Members > maxMembers {
+		return fmt.Errorf("%d members: must be between 1 and %d", o.Members, maxMembers)
+	}
+	dir, err := os.MkdirTemp("", "regent-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	var names []string
+	for i := range o.Members {
+		names = append(names, string(rune('a'+i)))
+	}
+	if len(o.Groups) == 0 {
+		o.Groups = Groups
+	}
+	// All members and a browser share this host, and wake up late now and then: that alone must not make links slow.
+	o.Timing.Delay = max(o.Timing.Delay, min(40*time.Millisecond, o.Timing.Lease/5))
+	t, err := cluster.New(cluster.Options{Names: names, Dir: dir, Timing: o.Timing, Command: o.Command, Relay: true, Named: o.Groups,
+		Poll: 5 * time.Millisecond, Status: 60 * time.Millisecond})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	s := &stage{Options: o, cluster: t, model: newModel(names, o.Groups...), begin: cluster.Reading(), asked: make(chan ask)}
+	s.model.now = func() time.Duration { return s.since(cluster.Reading()) }
+	stop, err := s.serve()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	for _, name := range names {
+		if err := t.Start(name); err != nil {
+			return err
+		}
+	}
+	if o.For > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.For)
+		defer cancel()
+	}
+	return s.play(ctx)
+}
+
+// Groups are what a demonstration shows unless it is told otherwise: one of each mode that there is, and some more.
+var Groups = []cluster.Named{
+	{Name: "billing", Mode: cluster.Quorum, Beside: true},
+	{Name: "mail", Mode: cluster.Quorum},
+	{Name: "reports", Mode: cluster.Quorum},
+	{Name: "cache", Mode: cluster.Local},
+	{Name: "search", Mode: cluster.Eventual},
+	{Name: "shards", Mode: cluster.Consistent},
+}
+
+// maxMembers is how many can be chosen by a digit.
+const maxMembers = 9
+
+// stage is a demonstration under way.
+type stage struct {
+	Options
+	cluster *cluster.Cluster
+	model   *model
+	begin   int64
+	// store is what the page shows, at url; nil if there is none. asked is what pages ask for.
+	store *web.Store
+	url   string
+	asked chan ask
+	// screen is nil if there is no table to draw.
+	screen *screen
+}
+
+// play goes on until ctx ends or somebody quits.
+func (s *stage) play(ctx context.Context) error {
+	commands := make(chan command)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	terminal, restore, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer restore()
+	if s.In != nil {
+		go s.read(ctx, terminal, commands)
+	}
+	s.announce()
+	draw := time.NewTicker(50 * time.Millisecond)
+	defer draw.Stop()
+	for {
+		select {
+		case e := <-s.cluster.Events():
+			s.take(&e)
+		case c := <-commands:
+			if c.verb == "quit" {
+				return nil
+			}
+			s.obey(c)
+		case a := <-s.asked:
+			a.reply <- s.answer(a.command)
+		case <-draw.C:
+			s.draw()
+			s.publish()
+		case <-ctx.Done():
+			s.draw()
+			return s.verdict()
+		}
+	}
+}
+
+// open makes the terminal ready for keys and a table, if there is one.
+func (s *stage) open() (terminal bool, restore func(), err error) {
+	restore = func() {}
+	in, ok := s.In.(*os.File)
+	if !ok || s.JSON || !term.IsTerminal(int(in.Fd())) {
+		return false, restore, nil
+	}
+	out, ok := s.Out.(*os.File)
+	if !ok || !term.IsTerminal(int(out.Fd())) {
+		return false, restore, nil
+	}
+	old, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return false, restore, err
+	}
+	s.screen = newScreen(out)
+	s.screen.enter()
+	return true, func() { s.screen.leave(); _ = term.Restore(int(in.Fd()), old) }, nil
+}
+
+// read turns keys or lines into commands.
+func (s *stage) read(ctx context.Context, terminal bool, commands chan<- command) {
+	send := func(c command) bool {
+		select {
+		case commands <- c:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	in := bufio.NewReader(s.In)
+	if terminal {
+		for k := newKeys(len(s.cluster.Names)); ; {
+			c, err := k.next(in)
+			if err != nil || !send(c) {
+				return
+			}
+		}
+	}
+	for {
+		line, err := in.ReadString('\n')
+		if line != "" && !send(parse(line)) || err != nil {
+			return
+		}
+	}
+}
+
+// take notes what a member said, and passes it on to whoever watches.
+func (s *stage) take(e *cluster.Event) {
+	s.reign(e)
+	news := s.model.take(e, s.since)
+	switch {
+	case s.JSON && e.What != cluster.Said:
+		s.write(e)
+	case s.JSON || s.screen != nil:
+	case news != "":
+		fmt.Fprintln(s.Out, news)
+	}
+}
+
+// since returns a reading as time since the beginning.
+func (s *stage) since(at int64) time.Duration { return time.Duration(at - s.begin) }
+
+// line is an event as scripts read it: with the time since the beginning.
+type line struct {
+	T time.Duration `json:"t"`
+	*cluster.Event
+}
+
+func (s *stage) write(e *cluster.Event) {
+	b, err := json.Marshal(line{s.since(e.At), e})
+	if err == nil {
+		fmt.Fprintf(s.Out, "%s\n", b)
+	}
+}
+
+// obey does to members what was asked for.
+func (s *stage) obey(c command) {
+	if s.screen != nil && c.chosen != s.model.chosen {
+		s.model.chosen = c.chosen
+	}
+	text, err := c.run(s.cluster, s.model)
+	if err != nil {
+		text = err.Error()
+	}
+	if text == "" {
+		return
+	}
+	news := s.model.note(web.Entry{At: s.since(cluster.Reading()), Text: text, Tone: "you"})
+	switch {
+	case s.JSON:
+		s.write(&cluster.Event{Member: c.member, What: "command", At: cluster.Reading(), Text: text})
+	case s.screen == nil:
+		fmt.Fprintln(s.Out, news)
+	}
+	s.draw()
+}
+
+func (s *stage) draw() {
+	if s.screen != nil {
+		s.screen.draw(s.model.table(s.cluster, s.since(cluster.Reading()), s.url, s.screen.width()))
+	}
+}
+
+// verdict is what a demonstration of a set length ends with: an error if nobody ever led, or two did at once.
+func (s *stage) verdict() error {
+	m := s.model
+	if s.JSON {
+		b, _ := json.Marshal(map[string]any{"event": "summary", "t": s.since(cluster.Reading()), "changes": m.changes,
+			"leaders": m.leaderships, "both": m.both})
+		fmt.Fprintf(s.Out, "%s\n", b)
+	} else if s.screen == nil {
+		fmt.Fprintf(s.Out, "%d leaderships; two at once: %v\n", m.leaderships, m.both)
+	}
+	switch {
+	case m.both > 0:
+		return fmt.Errorf("two programs led at one instant, for %v", m.both)
+	case m.leaderships == 0:
+		return errors.New("nobody ever led: " + m.trouble())
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package demo
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/why"
+)
+
+const memberEnv = "REGENT_TEST_MEMBER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(memberEnv) != "" {
+		os.Exit(cluster.Serve(os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Setenv(memberEnv, "1")
+	os.Exit(m.Run())
+}
+
+// director gives commands when it has seen what they wait for in the output.
+type director struct {
+	bytes.Buffer
+	in    *io.PipeWriter
+	scene []scene
+}
+
+type scene struct{ sees, says string }
+
+func (d *director) Write(b []byte) (int, error) {
+	n, err := d.Buffer.Write(b)
+	for len(d.scene) > 0 && strings.Contains(string(b), d.scene[0].sees) {
+		says := d.scene[0].says
+		d.scene = d.scene[1:]
+		go func() { _, _ = io.WriteString(d.in, says+"\n") }()
+	}
+	return n, err
+}
+
+func TestDemonstrationByCommands(t *testing.T) {
+	in, to := io.Pipe()
+	d := &director{in: to, scene: []scene{
+		{"leads with token", "crash leader"}, {"leads with token", "cut leader"}, {"leads with token", "frobnicate a"},
+		{"no such command", "crash nobody"}, {"no such member", "quit"}}}
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := Run(ctx, Options{Members: 3, Timing: regent.LAN, In: in, Out: d, Command: cluster.Self()}); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.scene) > 0 {
+		t.Errorf("it ended before %q:\n%s", d.scene[0].sees, d.String())
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "regent-demo-*")); len(left) > 0 {
+		t.Errorf("it left %v behind", left)
+	}
+}
+
+func TestDemonstrationOfASetLengthWritesJSON(t *testing.T) {
+	var out bytes.Buffer
+	err := Run(t.Context(), Options{Members: 3, Timing: regent.LAN, For: 2 * time.Second, JSON: true, Out: &out, Command: cluster.Self()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := make(map[string]int)
+	for line := range strings.Lines(out.String()) {
+		var e struct {
+			T     *int64
+			Event string
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.T == nil || e.Event == "" {
+			t.Fatalf("line %s: %v", line, err)
+		}
+		kinds[e.Event]++
+	}
+	if kinds["joined"] != 3 || kinds["leads"] == 0 || kinds["summary"] != 1 || kinds["said"] != 0 {
+		t.Errorf("events: %v", kinds)
+	}
+}
+
+func TestDemonstrationInWhichNobodyLeadsFails(t *testing.T) {
+	err := Run(t.Context(), Options{Members: 3, Timing: regent.LAN, For: time.Millisecond, Out: io.Discard, Command: cluster.Self()})
+	if err == nil || !strings.Contains(err.Error(), "nobody ever led") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKeysActOnTheChosenMember(t *testing.T) {
+	k := newKeys(5)
+	in := bufio.NewReader(strings.NewReader("c3p\x1b[Ax\x1b[B\x1b[Bzhd9q"))
+	var got []string
+	for {
+		c, err := k.next(in)
+		if err != nil {
+			break
+		}
+		if c.verb != "" {
+			got = append(got, c.verb+" "+c.member)
+		}
+	}
+	if want := "crash a,pause c,cut b,heal d,slow d,quit d"; strings.Join(got, ",") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// plain takes readings of the clock for time since the beginning.
+func plain(at int64) time.Duration { return time.Duration(at) }
+
+func TestModelFollowsWhatMembersSay(t *testing.T) {
+	m := newModel([]string{"a", "b"}, cluster.Named{Name: "g", Mode: cluster.Quorum})
+	say := func(e cluster.Event) { m.take(&e, plain) }
+	say(cluster.Event{Member: "a", What: cluster.Joined})
+	say(cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Token: 4, At: 10})
+	if m.leader() != "a" {
+		t.Errorf("leader is %q", m.leader())
+	}
+	// The new leader is heard of before the old one says that it stopped.
+	say(cluster.Event{Member: "b", What: cluster.Leads, Group: "g", Token: 5, At: 25})
+	if m.leader() != "b" || m.leaderships != 2 {
+		t.Errorf("leader is %q after %d", m.leader(), m.leaderships)
+	}
+	if shown := m.elections[0].standing(25, nil); len(shown) != 1 || shown[0].member != "b" {
+		t.Errorf("%d leaders are shown", len(shown))
+	}
+	say(cluster.Event{Member: "a", What: cluster.Held, Group: "g", Token: 4, Since: 10, Until: 20, At: 26})
+	say(cluster.Event{Member: "a", What: cluster.Stops, Group: "g", Token: 4, Text: "must stop", At: 27})
+	say(cluster.Event{Member: "b", What: cluster.Held, Group: "g", Token: 5, Since: 25, Until: 40, At: 41})
+	if m.both != 0 {
+		t.Errorf("leaderships one after the other count as %v at once", m.both)
+	}
+	say(cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Token: 6, At: 35})
+	say(cluster.Event{Member: "a", What: cluster.Held, Group: "g", Token: 6, Since: 35, Until: 50, At: 51})
+	if m.both != 5 {
+		t.Errorf("leaderships that overlap by 5 count as %d", m.both)
+	}
+	say(cluster.Event{Member: "b", What: cluster.Leads, Group: "g", Token: 7, At: 60})
+	say(cluster.Event{Member: "b", What: cluster.Gone, At: 70})
+	if m.leader() != "" {
+		t.Errorf("leader is %q after it is gone", m.leader())
+	}
+}
+
+// A leader that is cut off is asked to stop because its lease ends, stops, and gives the group up. What people are told is
+// why it had to.
+func TestTheCauseIsWhyAProgramWasAskedToStop(t *testing.T) {
+	m := newModel([]string{"b"}, cluster.Named{Name: "g", Mode: cluster.Quorum})
+	saw := func(v regent.View) string {
+		v.Group = "g"
+		return m.take(&cluster.Event{Member: "b", What: cluster.Saw, Group: "g", View: &v}, plain)
+	}
+	lost := regent.Cause{Why: why.LeaseExpired, Member: "b"}
+	saw(regent.View{Leader: "b", Mine: true})
+	saw(regent.View{Leader: "b", Mine: true, Stopping: true, Cause: lost})
+	if news := saw(regent.View{Cause: regent.Cause{Why: why.Resigned, Member: "b"}}); !strings.Contains(news, "lease expired b") {
+		t.Errorf("the news are %q", news)
+	}
+	if cause := m.elections[0].cause; cause != "lease expired b" {
+		t.Errorf("the cause is %q", cause)
+	}
+	// One that resigns of its own will has resigned.
+	saw(regent.View{Leader: "b", Mine: true})
+	if news := saw(regent.View{Cause: regent.Cause{Why: why.Resigned, Member: "b"}}); !strings.Contains(news, "resigned b") {
+		t.Errorf("the news are %q", news)
+	}
+}
+
+func TestAManagerThatHasNothingToRecoverSaysSo(t *testing.T) {
+	m := newModel([]string{"a"}, Groups...)
+	for text, want := range map[string]string{"": "a is the fault manager, and found nothing to recover", "b c": "a recovered what b c left behind"} {
+		if news := m.take(&cluster.Event{Member: "a", What: cluster.Recovered, Group: "shards", Text: text}, plain); !strings.Contains(news, want) {
+			t.Errorf("with %q lost the news are %q", text, news)
+		}
+	}
+}
+
+func TestTheLeaderCannotBeBrokenWhileThereIsNone(t *testing.T) {
+	m := newModel([]string{"a"}, Groups...)
+	c := parse("crash leader")
+	if _, err := c.run(&cluster.Cluster{}, m); err == nil || !strings.Contains(err.Error(), "crash leader: nobody leads billing now") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLocalLeadersStandBesideAQuorumGroupAndAreNotItsLeader(t *testing.T) {
+	m := newModel([]string{"a", "b"}, cluster.Named{Name: "g", Mode: cluster.Quorum, Beside: true})
+	m.take(&cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Local: true, Support: []string{"a", "b"}, At: 10}, plain)
+	if m.leader() != "" {
+		t.Errorf("%s leads", m.leader())
+	}
+	m.take(&cluster.Event{Member: "b", What: cluster.Leads, Group: "g", Token: 9, At: 20}, plain)
+	g := m.elections[0]
+	shown := g.show(30, m)
+	if len(shown.Leaders) != 2 || !shown.Leaders[0].Local || shown.Leaders[1].Local || m.leader() != "b" {
+		t.Errorf("leaders are %+v", shown.Leaders)
+	}
+	if s := g.leaders(30); s != "a leads locally, for a b; b leads" {
+		t.Errorf("the table says %q", s)
+	}
+	if m.both != 0 {
+		t.Errorf("a local leader counts as a second one: %v", m.both)
+	}
+}
+
+func TestTableFitsTheScreen(t *testing.T) {
+	w, err := cluster.New(cluster.Options{Names: []string{"a", "b", "c"}, Timing: regent.LAN})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newModel(w.Names, Groups...)
+	const g = "billing"
+	for _, e := range []cluster.Event{{What: cluster.Joined}, {What: cluster.Leads, Group: g, Token: 4},
+		{What: cluster.Saw, Group: g, View: &regent.View{Leader: "b", Token: 4}},
+		{What: cluster.Said, Status: &regent.Status{}, Standings: []cluster.Standing{{Group: g, Mode: cluster.Quorum, Token: 4, Remaining: 150 * time.Millisecond}}}} {
+		e.Member = "b"
+		m.take(&e, plain)
+	}
+	wide := m.table(w, 0, "http://127.0.0.1:1/", 0)
+	if text := strings.Join(wide, "\n"); !strings.Contains(text, "███████··· 150ms") || !strings.Contains(text, "http://127.0.0.1:1/") {
+		t.Errorf("the lease or the address is not shown:\n%s", text)
+	}
+	for _, l := range m.table(w, time.Second, "http://127.0.0.1:1/", 40) {
+		if len([]rune(l)) > 40 {
+			t.Errorf("%q is too long", l)
+		}
+	}
+}

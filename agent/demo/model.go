@@ -1,0 +1,428 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/why"
+)
+
+// model is what is known of the members, from what they say.
+type model struct {
+	// now is the time since the beginning.
+	now       func() time.Duration
+	names     []string
+	members   map[string]*row
+	elections []*election
+	// log is what happened, oldest first, and entries counts all there ever was.
+	log     []web.Entry
+	entries uint64
+	chosen  int
+	// leaderships and changes are counted, and both is how long two programs led one quorum group at once: zero.
+	leaderships, changes int
+	both                 time.Duration
+}
+
+// row is what is known of one member.
+type row struct {
+	joined bool
+	status *regent.Status
+	peers  []regent.PeerStatus
+	failed string
+	// paused is when its process was stopped in its tracks; zero if it was not.
+	paused time.Duration
+}
+
+// election is what is known of one group.
+type election struct {
+	name string
+	mode web.Mode
+	// views is what members believe, and beside what they believe of local leaders beside a quorum group.
+	views, beside map[string]sight
+	// stopping is why programs were asked to stop, if they were.
+	stopping map[string]regent.Cause
+	// reigns are leaderships, oldest first; those that last are among them.
+	reigns  []*reign
+	number  int
+	changed time.Duration
+	cause   string
+	changes int
+	// lost says that the cause is why there is no leader.
+	lost bool
+}
+
+// sight is what a member believes.
+type sight struct {
+	regent.View
+	support []string
+}
+
+// reign is one leadership of one program.
+type reign struct {
+	id     string
+	member string
+	token  uint64
+	local  bool
+	// support is who supports a local leader.
+	support []string
+	// from and to are when it began and ended, in time since the beginning; over says that it has.
+	from, to time.Duration
+	over     bool
+	// until is the end of the lease as far as was heard, and length how long a new one is.
+	until, length time.Duration
+	// proven says that from and to are the program's own readings of the clock while it was told that it leads.
+	proven bool
+	cause  string
+}
+
+const (
+	// logKept and reignsKept bound what is remembered of a long demonstration.
+	logKept    = 400
+	reignsKept = 200
+)
+
+func newModel(names []string, groups ...cluster.Named) *model {
+	m := &model{now: func() time.Duration { return 0 }, names: names, members: make(map[string]*row)}
+	for _, n := range names {
+		m.members[n] = &row{}
+	}
+	for _, g := range groups {
+		m.elections = append(m.elections, &election{name: g.Name, mode: web.Mode(g.Mode), views: make(map[string]sight),
+			beside: make(map[string]sight), stopping: make(map[string]regent.Cause)})
+	}
+	return m
+}
+
+// election returns what is known of a group; of the first one if it has no name.
+func (m *model) election(name string, mode web.Mode) *election {
+	for _, e := range m.elections {
+		if (name == "" || e.name == name) && (mode == "" || e.mode == mode) {
+			return e
+		}
+	}
+	return nil
+}
+
+// leader returns the member whose program leads the first group; empty if none is known to.
+func (m *model) leader() string {
+	if r := m.elections[0].sole(); r != nil {
+		return r.member
+	}
+	return ""
+}
+
+// note adds a line to the log and returns it.
+func (m *model) note(e web.Entry) string {
+	m.entries++
+	e.ID = m.entries
+	m.log = append(m.log, e)
+	if n := len(m.log) - logKept; n > 0 {
+		m.log = slices.Delete(m.log, 0, n)
+	}
+	return newsLine(&e)
+}
+
+// newsLine shows an entry of the log in a terminal.
+func newsLine(e *web.Entry) string {
+	group := ""
+	if e.Group != "" {
+		group = " (" + e.Group + ")"
+	}
+	return fmt.Sprintf("%8.3fs  %s%s", e.At.Seconds(), e.Text, group)
+}
+
+// take notes what a member said, and returns it as a line if it is news. since turns its readings of the clock into time
+// since the beginning.
+func (m *model) take(e *cluster.Event, since func(int64) time.Duration) string {
+	r := m.members[e.Member]
+	if r == nil {
+		return ""
+	}
+	at := since(e.At)
+	entry := web.Entry{At: at, Member: e.Member}
+	switch e.What {
+	case cluster.Joined:
+		r.joined, r.failed = true, ""
+		entry.Text = e.Member + " takes part"
+	case cluster.Leads, cluster.Stops, cluster.Saw, cluster.Held:
+		g := m.election(e.Group, web.Mode(e.Mode))
+		if g == nil {
+			return ""
+		}
+		entry.Group = g.name
+		m.elect(g, e, at, since, &entry)
+	case cluster.Said:
+		m.said(r, e, at)
+	case cluster.Recovered:
+		entry.Text, entry.Tone, entry.Group = recovered(e), "good", e.Group
+	case cluster.Failed:
+		r.failed = e.Text
+		entry.Text, entry.Tone = e.Member+": "+e.Text, "bad"
+	case cluster.Closed:
+		entry.Text = e.Member + " left"
+	case cluster.Gone:
+		m.gone(e, at)
+		entry.Text, entry.Tone = e.Member+" is gone", "bad"
+	}
+	if entry.Text == "" {
+		return ""
+	}
+	return m.note(entry)
+}
+
+// recovered says whom a fault manager has recovered. The first view of a group asks for it as well, and so does one of a manager
+// that takes over from another, though nobody may be lost.
+func recovered(e *cluster.Event) string {
+	if e.Text == "" {
+		return e.Member + " is the fault manager, and found nothing to recover"
+	}
+	return fmt.Sprintf("%s recovered what %s left behind", e.Member, e.Text)
+}
+
+// elect notes what happened in a group.
+func (m *model) elect(g *election, e *cluster.Event, at time.Duration, since func(int64) time.Duration, entry *web.Entry) {
+	switch e.What {
+	case cluster.Leads:
+		g.begin(e, at)
+		m.leaderships++
+		entry.Text, entry.Tone = fmt.Sprintf("%s leads with token %d", e.Member, e.Token), "good"
+		if e.Local {
+			entry.Text = fmt.Sprintf("%s leads locally, for %s", e.Member, strings.Join(e.Support, " "))
+		}
+		if !g.aside(e.Local) {
+			g.gain(at, e.Member)
+		}
+	case cluster.Stops:
+		if r := g.reign(e.Member, e.Token, e.Local); r != nil {
+			r.end(at, reason(e.Text))
+			if r == g.latest(r.local) && !g.aside(r.local) {
+				g.lose(at, reason(e.Text))
+			}
+		}
+		entry.Text, entry.Tone = e.Member+" stops: "+reason(e.Text), "bad"
+	case cluster.Held:
+		if r := g.reign(e.Member, e.Token, e.Local); r != nil && e.Until > 0 {
+			r.from, r.to, r.over, r.proven = since(e.Since), since(e.Until), true, true
+			if g.mode == web.Quorum && !r.local {
+				m.both += g.overlap(r)
+			}
+		}
+	case cluster.Saw:
+		m.changes++
+		m.saw(g, e, at, entry)
+	}
+}
+
+// reason returns why a program must stop, without saying that it must.
+func reason(text string) string {
+	if _, why, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(text, "must stop leading ") {
+		return why
+	}
+	return text
+}
+
+// aside says that something is about a local leader beside the group, and not about the group.
+func (g *election) aside(local bool) bool { return local && g.mode == web.Quorum }
+
+// latest returns the leadership that began last, of the group or of its local leaders.
+func (g *election) latest(local bool) *reign {
+	for _, r := range slices.Backward(g.reigns) {
+		if r.local == local {
+			return r
+		}
+	}
+	return nil
+}
+
+// saw notes what a member believes now.
+func (m *model) saw(g *election, e *cluster.Event, at time.Duration, entry *web.Entry) {
+	views, v, member := g.views, e.View, e.Member
+	if g.aside(e.Local) {
+		views = g.beside
+	}
+	views[member] = sight{*v, e.Support}
+	if g.mode == web.Eventual || g.mode == web.Consistent {
+		m.trusts(g, e, at, entry)
+		return
+	}
+	key := fmt.Sprint(member, e.Local)
+	if v.Leader != "" {
+		if delete(g.stopping, key); v.Stopping {
+			g.stopping[key] = v.Cause
+		}
+		return
+	}
+	cause := v.Cause
+	// A program that stops because its lease ends says so as any other that gives the group up. What counts is why it was
+	// asked to.
+	if c, ok := g.stopping[key]; ok && v.Cause.Why == why.Resigned && c.Why != why.Unexplained {
+		cause = c
+	}
+	delete(g.stopping, key)
+	// What happens to local leaders beside a group is not news of the group.
+	if cause.Why == why.Started || g.aside(e.Local) {
+		return
+	}
+	g.lose(at, cause.String())
+	entry.Text = fmt.Sprintf("%s sees no leader: %v", member, cause)
+}
+
+// trusts notes whom a member of a group without leases trusts. Who trusts itself leads: in an eventual group as far as it
+// knows, in a consistent one because all agree.
+func (m *model) trusts(g *election, e *cluster.Event, at time.Duration, entry *web.Entry) {
+	r := g.lasting(e.Member)
+	leads := r != nil
+	if leads {
+		r.support = e.Support
+	}
+	switch {
+	case e.View.Leader == e.Member && !leads:
+		g.begin(e, at)
+		g.change(at, e.View.Cause.String())
+		entry.Text, entry.Tone = e.Member+" leads, as far as it knows", "good"
+		if g.mode == web.Consistent {
+			entry.Text = fmt.Sprintf("%s manages: all of %s agree", e.Member, strings.Join(e.Support, " "))
+		}
+	case e.View.Leader != e.Member && leads:
+		r.end(at, e.View.Cause.String())
+		g.change(at, e.View.Cause.String())
+		entry.Text = fmt.Sprintf("%s trusts %s: %v", e.Member, cmp.Or(e.View.Leader, "nobody"), e.View.Cause)
+	}
+}
+
+// lasting returns the leadership of a member that lasts; nil if there is none.
+func (g *election) lasting(member string) *reign {
+	for _, r := range g.reigns {
+		if r.member == member && !r.over {
+			return r
+		}
+	}
+	return nil
+}
+
+// gain notes that a group has a leader, and why it needed one.
+func (g *election) gain(at time.Duration, member string) {
+	cause := "elected " + member
+	if g.lost {
+		cause += ", after: " + g.cause
+	}
+	g.change(at, cause)
+}
+
+// lose notes why a group has no leader. What is heard first counts: others find out later, and only what they see.
+func (g *election) lose(at time.Duration, cause string) {
+	// Who is cut off does not see the leader that others have.
+	if r := g.sole(); g.lost || r != nil && r.until > at {
+		return
+	}
+	g.change(at, cause)
+	g.lost = true
+}
+
+// change notes that the leader of a group, or its absence, changed.
+func (g *election) change(at time.Duration, cause string) {
+	g.changed, g.cause, g.lost = at, cause, false
+	g.changes++
+}
+
+// begin notes a new leadership.
+func (g *election) begin(e *cluster.Event, at time.Duration) {
+	g.number++
+	r := &reign{id: fmt.Sprintf("%s/%s/%d", g.mode, g.name, g.number), member: e.Member, token: e.Token, from: at,
+		length: e.Remaining, local: e.Local, support: e.Support}
+	if e.Remaining > 0 {
+		r.until = at + e.Remaining
+	}
+	g.reigns = append(g.reigns, r)
+	if n := len(g.reigns) - reignsKept; n > 0 {
+		g.reigns = slices.Delete(g.reigns, 0, n)
+	}
+}
+
+// reign returns the last leadership of a member under a token, or of one of its local ones, which have none.
+func (g *election) reign(member string, token uint64, local bool) *reign {
+	for _, r := range slices.Backward(g.reigns) {
+		if r.member == member && r.token == token && r.local == local {
+			return r
+		}
+	}
+	return nil
+}
+
+func (r *reign) end(at time.Duration, cause string) {
+	if !r.over {
+		r.to, r.over = at, true
+	}
+	if r.cause == "" {
+		r.cause = cause
+	}
+}
+
+// overlap returns for how long a leadership whose readings are known stood beside others of which they are known too.
+func (g *election) overlap(r *reign) (both time.Duration) {
+	for _, o := range g.reigns {
+		if o != r && o.proven && !o.local && o.token != r.token {
+			both += max(0, min(o.to, r.to)-max(o.from, r.from))
+		}
+	}
+	return both
+}
+
+// sole returns the leadership of a quorum group that lasts; nil if there is none. Of several the one with the highest
+// token: members are heard of in any order, and an older one has not been heard to stop yet.
+func (g *election) sole() *reign {
+	var best *reign
+	for _, r := range g.reigns {
+		if !r.over && !r.local && (best == nil || cmp.Compare(r.token, best.token) >= 0) {
+			best = r
+		}
+	}
+	return best
+}
+
+// said notes how a member says that it is.
+func (m *model) said(r *row, e *cluster.Event, at time.Duration) {
+	r.status, r.peers = e.Status, e.Members
+	for _, l := range e.Standings {
+		g := m.election(l.Group, web.Mode(l.Mode))
+		if g == nil {
+			continue
+		}
+		if x := g.reign(e.Member, l.Token, l.Local); x != nil && !x.over {
+			x.until, x.support = at+l.Remaining, l.Support
+			x.length = max(x.length, l.Remaining)
+		}
+	}
+}
+
+// gone notes that a process has ended, and its leaderships with it.
+func (m *model) gone(e *cluster.Event, at time.Duration) {
+	*m.members[e.Member] = row{}
+	for _, g := range m.elections {
+		delete(g.views, e.Member)
+		delete(g.beside, e.Member)
+		for _, r := range g.reigns {
+			if r.member == e.Member && !r.over {
+				r.end(at, "its process ended")
+				g.lose(at, e.Member+" is gone")
+			}
+		}
+	}
+}
+
+// trouble says what members complained of.
+func (m *model) trouble() string {
+	for _, n := range slices.Sorted(maps.Keys(m.members)) {
+		if f := m.members[n].failed; f != "" {
+			return n + ": " + f
+		}
+	}
+	return "give it more time"
+}

@@ -1,0 +1,142 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/web"
+)
+
+// ask is a command from a page, which waits for the reply.
+type ask struct {
+	command web.Command
+	reply   chan reply
+}
+
+type reply struct {
+	text string
+	err  error
+}
+
+// serve serves the page, if there is to be one. The function that it returns ends that.
+func (s *stage) serve() (stop func(), err error) {
+	if s.Addr == "" {
+		return func() {}, nil
+	}
+	s.store = web.NewStore(func() time.Duration { return s.since(cluster.Reading()) })
+	s.publish()
+	over := make(chan struct{})
+	server, err := web.Serve(s.Addr, web.Handler(s.store, web.Options{Do: func(ctx context.Context, c web.Command) (string, error) {
+		a := ask{c, make(chan reply, 1)}
+		select {
+		case s.asked <- a:
+		case <-over:
+			return "", fmt.Errorf("the demonstration is over")
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+		r := <-a.reply
+		return r.text, r.err
+	}}))
+	if err != nil {
+		return nil, fmt.Errorf("the page: %w", err)
+	}
+	s.url = server.URL
+	return func() { close(over); _ = server.Close() }, nil
+}
+
+// announce says where the page is.
+func (s *stage) announce() {
+	if s.url == "" {
+		return
+	}
+	switch {
+	case s.JSON:
+		b, _ := json.Marshal(map[string]any{"event": "page", "t": s.since(cluster.Reading()), "url": s.url})
+		fmt.Fprintf(s.Out, "%s\n", b)
+	case s.screen == nil:
+		fmt.Fprintf(s.Out, "in a browser: %s\n", s.url)
+	}
+	if s.Open != nil {
+		s.Open(s.url)
+	}
+}
+
+// publish shows the page how everything stands.
+func (s *stage) publish() {
+	if s.store != nil {
+		s.store.Replace(s.state())
+	}
+}
+
+// answer does what a page asks for.
+func (s *stage) answer(c web.Command) reply {
+	text, err := s.perform(c)
+	if err == nil {
+		news := s.model.note(web.Entry{At: s.since(cluster.Reading()), Text: text, Tone: "you", Group: c.Group})
+		switch {
+		case s.JSON:
+			s.write(&cluster.Event{Member: strings.Join(c.Members, " "), What: "command", At: cluster.Reading(), Text: text})
+		case s.screen == nil:
+			fmt.Fprintln(s.Out, news)
+		}
+	}
+	s.publish()
+	return reply{text, err}
+}
+
+// perform carries out a command of a page, and says what was done.
+func (s *stage) perform(c web.Command) (string, error) {
+	for _, n := range c.Members {
+		if !slices.Contains(s.cluster.Names, n) {
+			return "", fmt.Errorf("%s: no member %q: there are %s", c.Verb, n, strings.Join(s.cluster.Names, ", "))
+		}
+	}
+	verb, link := strings.CutPrefix(c.Verb, "link-")
+	var err error
+	switch {
+	case link && len(c.Members) == 2:
+		err = actOnLink(s.cluster, verb, c.Members[0], c.Members[1])
+	case link:
+		err = fmt.Errorf("a link has two ends, not %d", len(c.Members))
+	case c.Verb == "transfer" && !slices.Contains(s.cluster.Names, c.To):
+		err = fmt.Errorf("no member %q: there are %s", c.To, strings.Join(s.cluster.Names, ", "))
+	default:
+		err = act(s.cluster, s.model, c)
+	}
+	if err != nil {
+		return "", err
+	}
+	what := strings.Join(c.Members, " ")
+	if link {
+		what = "the link " + strings.Join(c.Members, " – ")
+	}
+	if c.To != "" {
+		what = "to " + c.To
+	}
+	return strings.TrimSpace(fmt.Sprintf("you: %s %s", verb, what)), nil
+}
+
+// reign reads from its diary when a program that died without a word led last.
+func (s *stage) reign(e *cluster.Event) {
+	if e.What != cluster.Gone {
+		return
+	}
+	for _, g := range s.model.elections {
+		r, err := s.cluster.NamedReign(e.Member, g.name)
+		if err != nil || r.Until == 0 {
+			continue
+		}
+		if x := g.reign(e.Member, r.Token, false); x != nil && !x.over {
+			x.from, x.to, x.over, x.proven = s.since(r.Since), s.since(r.Until), true, true
+			x.cause = "its process ended"
+			s.model.both += g.overlap(x)
+			g.lose(s.since(e.At), e.Member+" is gone")
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/session"
+)
+
+// unread is the voice of a program that reads nothing: there is no later end that it was told.
+type unread struct{ silence }
+
+func (v *unread) renewed(*candidate) {}
+
+// The cause that all members are told is one word. The agent of the program knows how it came to that, and its history says so.
+func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
+	a := open(t, 1, "").agents[0].agent
+	quiet := func() (voice, *silence) { v := &silence{led: make(chan struct{})}; return v, v }
+	says := func(k *candidate) { k.stopped <- newOrder(regent.Cause{}, "") }
+	operator := func(k *candidate) { go func() { _ = a.Resign(context.Background(), k.group) }() }
+	for name, c := range map[string]struct {
+		heartbeat, grace time.Duration
+		deaf, runner     bool
+		end              func(*candidate)
+		want             string
+	}{
+		"stops":      {end: says, want: "the program said that it has stopped"},
+		"dies":       {end: (*candidate).bury, want: "the program died"},
+		"goodbye":    {end: func(k *candidate) { k.goodbye.Store(true); k.bury() }, want: "the program said goodbye"},
+		"runner":     {runner: true, end: (*candidate).bury, want: "the program died; the agent has killed what was left of what it had started"},
+		"hangs up":   {end: (*candidate).hangUp, want: "the connection to the program was closed, and the end that it had been told passed"},
+		"silent":     {heartbeat: 2 * time.Second, end: func(*candidate) {}, want: "the program was silent for more than its heartbeat of 2s, and the end that it had been told passed"},
+		"deaf":       {deaf: true, end: func(*candidate) {}, want: "the program did not read what it was told, as one that is paused, and the end that it had been told passed"},
+		"frozen":     {deaf: true, runner: true, end: func(*candidate) {}, want: "the program did not read what it was told, as one that is paused, and the end that it had been told passed; the agent has killed what was left of what it had started"},
+		"stubborn":   {grace: time.Millisecond, end: operator, want: "it was to be given up, as by 'regent resign': the program did not stop within its grace, and the end that it had been told passed"},
+		"dies asked": {grace: time.Hour, end: func(k *candidate) { operator(k); <-stopping(k); k.bury() }, want: "it was to be given up, as by 'regent resign': the program died"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			speaks, led := quiet()
+			if c.deaf {
+				speaks = &unread{*led}
+			}
+			k := &candidate{group: name, program: "p", via: "socket", voice: speaks, heartbeat: c.heartbeat, grace: c.grace}
+			if c.runner {
+				k.keeper = newKeeper(a, name, tree.Ref{}, a.timing.Guard)
+				k.keeper.end = func(context.Context) error { return nil }
+			}
+			if err := a.begin(k); err != nil {
+				t.Fatal(err)
+			}
+			go k.run()
+			led.await(t, "the program", k)
+			c.end(k)
+			<-k.ended
+			var all []*Change
+			eventually(t, "the end is seen", func() bool {
+				all = a.board.history(name, 10)
+				return len(all) > 1 && all[len(all)-1].Leader == "" && all[len(all)-2].Leader != ""
+			})
+			if got := all[len(all)-1].Ended; got != c.want {
+				t.Errorf("the history says %q, want %q", got, c.want)
+			}
+			for _, ch := range all[:len(all)-1] {
+				if ch.Ended != "" {
+					t.Errorf("before the end the history says %q", ch.Ended)
+				}
+			}
+		})
+	}
+}
+
+// stopping yields when the program was asked to stop.
+func stopping(k *candidate) <-chan struct{} {
+	seen := make(chan struct{})
+	go func() {
+		defer close(seen)
+		for k.info().State != "stopping" {
+			time.Sleep(time.Millisecond) // wall clock: a real agent does it when it does
+		}
+	}()
+	return seen
+}
+
+func TestLogSaysThatAProgramStoppedWithItsAgent(t *testing.T) {
+	r := open(t, 1, "").agents[0]
+	l, err := r.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	obey(l)
+	r.stop()
+	const want = `how="the agent was stopped: the program said that it has stopped"`
+	eventually(t, "the log says "+want, func() bool { return strings.Contains(r.log.String(), want) })
+}
+
+// A note on a leadership is for its end and for no other change, however late or early it comes.
+func TestNotesAreForTheLeadershipThatTheyAreOn(t *testing.T) {
+	b := newBoard()
+	last := func(group string) string { c, _ := b.group(group); return c.Ended }
+	b.note("g", 2, "before it was seen")
+	b.change(regent.View{Group: "g", Leader: "b", Token: 1})
+	b.change(regent.View{Group: "g"})
+	b.change(regent.View{Group: "g", Leader: "a", Token: 2})
+	b.change(regent.View{Group: "g", Leader: "a", Token: 2, Stopping: true})
+	if got := last("g"); got != "" {
+		t.Errorf("a leadership that goes on has ended: %s", got)
+	}
+	b.change(regent.View{Group: "g", Leader: "b", Token: 3})
+	if got := last("g"); got != "before it was seen" {
+		t.Errorf("the end is noted as %q", got)
+	}
+	b.change(regent.View{Group: "g"})
+	b.note("g", 3, "too late")
+	b.change(regent.View{Group: "g", Leader: "a", Token: 4})
+	b.change(regent.View{Group: "g"})
+	if got := last("g"); got != "" || len(b.notes) != 0 {
+		t.Errorf("the note of another leadership: %q, and %d are kept", got, len(b.notes))
+	}
+}

@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/run/tree"
+)
+
+func noted(t *testing.T, l *leftovers) int {
+	t.Helper()
+	old, void := l.all()
+	if len(void) > 0 {
+		t.Errorf("files that say nothing: %v", void)
+	}
+	return len(old)
+}
+
+// A runner that is refused tries again and again, each time with another tree.
+func TestNothingIsNotedOfARunnerThatWasRefused(t *testing.T) {
+	a := open(t, 1, "groups: [{name: cache, mode: local}]\n").agents[0]
+	for n := range 3 {
+		line := fmt.Sprintf(`{"do":"campaign","id":1,"group":"cache","tree":{"mark":"%016x","runner":%d}}`, n+1, os.Getpid())
+		if got := a.talk(t, line); !strings.Contains(got, "hosts lead it") {
+			t.Fatalf("answered %q", got)
+		}
+	}
+	if n := noted(t, &a.agent.leftovers); a.agent.leftovers.dir == "" || n > 0 {
+		t.Errorf("in %q there are notes of %d trees", a.agent.leftovers.dir, n)
+	}
+}
+
+// What cannot be killed must not keep the agent from what can.
+func TestOneTreeThatCannotBeKilledKeepsNoOther(t *testing.T) {
+	var logged strings.Builder
+	a := &Agent{log: slog.New(slog.NewTextHandler(&logged, nil)), timing: regent.LAN, leftovers: newLeftovers(t.TempDir())}
+	odd := filepath.Join(t.TempDir(), "no-cgroup") // a cgroup whose cgroup.kill is a directory, which nobody can write
+	if err := os.MkdirAll(filepath.Join(odd, "cgroup.kill"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []tree.Ref{{Mark: "0000000000000001", Cgroup: odd}, {Mark: "0000000000000002"}} {
+		if err := a.leftovers.note("g", &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, _ := a.leftovers.all()
+	if len(old) != 2 {
+		t.Fatalf("%d trees are noted", len(old))
+	}
+	for i := range old {
+		if old[i].Tree.Cgroup != "" {
+			old[0], old[i] = old[i], old[0]
+		}
+	}
+	done := make(chan struct{})
+	ctx := t.Context()
+	go func() { a.clearLeftovers(ctx, old); close(done) }()
+	eventually(t, "the other tree is forgotten", func() bool { return noted(t, &a.leftovers) == 1 })
+	select {
+	case <-done:
+		t.Error("it has given up")
+	default:
+	}
+}

@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/elector"
+)
+
+// The modes of groups: what a group promises.
+const (
+	modeQuorum   = "quorum"
+	modeLocal    = "local"
+	modeEventual = "eventual"
+)
+
+// locals are the local leases that this host holds, by group.
+type locals struct {
+	mu  sync.Mutex
+	all map[string]*regent.LocalLease
+}
+
+func (l *locals) set(group string, lease *regent.LocalLease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lease == nil {
+		delete(l.all, group)
+		return
+	}
+	l.all[group] = lease
+}
+
+// left returns how long this host leads its part of the network in the group; zero if it does not.
+func (l *locals) left(group string) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lease := l.all[group]
+	if lease == nil || !lease.Valid() {
+		return 0
+	}
+	return lease.Remaining()
+}
+
+// leadsHere says whether this host leads a group at an instant during the call, and for how long at least if there is a
+// lease: that of a program of its own, or of the host itself in a local group. An eventual group has none.
+func (a *Agent) leadsHere(c *Change) (bool, time.Duration) {
+	switch c.Mode {
+	case modeLocal:
+		left := a.locals.left(c.Group)
+		return left > 0, left
+	case modeEventual:
+		return c.Mine, 0
+	}
+	if k := a.leader(c.Group); k != nil && k.leadsNow() {
+		return true, k.remaining()
+	}
+	return false, 0
+}
+
+// openGroups has this host take part in the groups of other modes that the configuration lists: there hosts lead, not
+// programs, and programs ask their agent.
+func (a *Agent) openGroups(ctx context.Context, m *regent.Member, tasks *sync.WaitGroup) {
+	for _, g := range a.file.Load().Groups {
+		switch g.Mode {
+		case modeLocal:
+			group := m.LocalGroup(g.Name)
+			tasks.Go(func() { a.leadLocally(ctx, group) })
+			tasks.Go(func() {
+				for v := range group.Watch(ctx) {
+					a.board.add(Change{Mode: modeLocal, Support: v.Support, View: regent.View{Group: v.Group, Leader: v.Leader,
+						Mine: v.Mine, Stopping: v.Stopping, Cause: v.Cause, At: v.At, Missed: v.Missed}})
+				}
+			})
+		case modeEventual:
+			a.followEventual(ctx, m, g, tasks)
+		}
+	}
+}
+
+// leadLocally leads whenever this host can.
+func (a *Agent) leadLocally(ctx context.Context, group *regent.LocalGroup) {
+	err := group.Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {
+		a.locals.set(group.Name(), l)
+		defer a.locals.set(group.Name(), nil)
+		<-ctx.Done()
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("this host does not take part in a local group", "group", group.Name(), "err", err)
+	}
+}
+
+func (a *Agent) followEventual(ctx context.Context, m *regent.Member, g config.Group, tasks *sync.WaitGroup) {
+	group, err := m.EventualGroup(g.Name, elector.Kind(g.Elector))
+	if err != nil {
+		a.log.Warn("this host does not take part in an eventual group", "group", g.Name, "err", err)
+		return
+	}
+	tasks.Go(func() {
+		for v := range group.Watch(ctx) {
+			a.board.add(Change{Mode: modeEventual, Round: v.Round, BlockedFor: v.BlockedFor, View: regent.View{Group: v.Group,
+				Leader: v.Leader, Mine: v.Mine, Cause: v.Cause, At: v.At, Missed: v.Missed}})
+		}
+	})
+}
+
+// modeOf returns the mode of a group that the configuration lists; all others are quorum groups.
+func (a *Agent) modeOf(group string) string {
+	for _, g := range a.file.Load().Groups {
+		if g.Name == group {
+			return g.Mode
+		}
+	}
+	return modeQuorum
+}

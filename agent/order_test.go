@@ -1,0 +1,146 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/config"
+)
+
+// deaf is a client that has hung up before it is answered.
+type deaf struct{ httptest.ResponseRecorder }
+
+func (*deaf) FlushError() error { return errors.New("broken pipe") }
+
+func TestStreamToAClientThatHasHungUpIsNotCounted(t *testing.T) {
+	a := &Agent{}
+	a.file.Store(&config.File{Limits: config.Limits{Streams: 1}})
+	for range 3 {
+		if _, err := a.open(&deaf{}); err == nil || !strings.Contains(err.Error(), "broken pipe") {
+			t.Errorf("a stream to nobody: %v", err)
+		}
+	}
+	if n := a.streams.Load(); n != 0 {
+		t.Errorf("%d streams are counted, and none is open", n)
+	}
+}
+
+// Whoever orders something at the moment at which a leadership ends gets an answer, even if nobody has seen the order.
+func TestOrderThatComesTooLateIsAnswered(t *testing.T) {
+	for range 50 { // which of two ways it takes is chance
+		synctest.Test(t, func(t *testing.T) {
+			k := &candidate{group: "g", asked: make(chan *order, 1), ended: make(chan struct{})}
+			close(k.ended)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			err := new(Agent).order(ctx, k, newOrder(regent.Cause{}, ""))
+			var known *httpError
+			if !errors.As(err, &known) || known.status != http.StatusConflict || !strings.Contains(err.Error(), "no program here leads it any more") {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+// An outcome that is told just before the end is not lost.
+func TestOrderThatIsCarriedOutAtTheEndSucceeds(t *testing.T) {
+	for range 50 {
+		k := &candidate{group: "g", asked: make(chan *order, 1), ended: make(chan struct{})}
+		go func() {
+			o := <-k.asked
+			o.tell(nil)
+			close(k.ended)
+		}()
+		if err := new(Agent).order(t.Context(), k, newOrder(regent.Cause{}, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The board learns of a change later than who ordered it. What is said about the order must not be what was before.
+func TestOutcomeNeverNamesTheLeadershipThatWasEnded(t *testing.T) {
+	view := func(leader string, token uint64) regent.View {
+		return regent.View{Group: "g", Leader: leader, Token: token}
+	}
+	for _, c := range []struct {
+		name, to string
+		later    []regent.View
+		want     Outcome
+	}{
+		{"resigned, nobody leads", "", []regent.View{view("", 0)}, Outcome{Group: "g"}},
+		{"resigned, another leads", "", []regent.View{view("b", 8)}, Outcome{Group: "g", Leader: "b", Token: 8}},
+		{"resigned, the board is late", "", nil, Outcome{Group: "g"}},
+		{"resigned, the same leads again", "", []regent.View{view("a", 9)}, Outcome{Group: "g", Leader: "a", Token: 9}},
+		{"transferred", "b", []regent.View{view("", 0), view("b", 8)}, Outcome{Group: "g", Leader: "b", Token: 8}},
+		{"transferred, the board is late", "b", []regent.View{view("", 0)}, Outcome{Group: "g", Leader: "b"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &Agent{board: newBoard()}
+				a.board.change(view("a", 7))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				got := make(chan Outcome, 1)
+				go func() { got <- a.after(ctx, "g", 7, c.to) }()
+				synctest.Wait()
+				select {
+				case o := <-got:
+					t.Fatalf("said before the board knew: %+v", o)
+				default:
+				}
+				for _, v := range c.later {
+					a.board.change(v)
+				}
+				if o := <-got; o != c.want {
+					t.Errorf("got %+v, want %+v", o, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A client that goes away leaves nothing behind: no place among the streams, nobody whom changes are put aside for.
+// A program that has just begun to lead may give orders though the news has not come round to its agent's board.
+func TestProgramGivesOrdersBeforeTheBoardHasHeardOfIt(t *testing.T) {
+	k := &candidate{group: "g"}
+	a := &Agent{board: newBoard(), leads: map[string]*candidate{"g": k}}
+	if got, err := a.commandedIn("g", 0, ""); got != k || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestStreamsEndWithTheirReaders(t *testing.T) {
+	r := open(t, 1, "default_group: g\n").agents[0]
+	paths := []string{"/v1/events", "/v1/groups/g/events", "/sse", "/v1/groups/g/sse"}
+	var all []*events
+	for _, path := range paths {
+		all = append(all, r.stream(t, "GET", path, ""))
+	}
+	all = append(all, r.stream(t, "POST", "/v1/groups/g/campaign", "{}"))
+	watchers := func() int {
+		r.agent.board.mu.RLock()
+		defer r.agent.board.mu.RUnlock()
+		return len(r.agent.board.watchers)
+	}
+	eventually(t, "all streams are open", func() bool {
+		return r.agent.streams.Load() == int64(len(all)) && watchers() == len(paths) && len(r.agent.list()) == 1
+	})
+	for _, e := range all {
+		e.cancel()
+	}
+	campaigns := func() int {
+		r.agent.streamed.mu.Lock()
+		defer r.agent.streamed.mu.Unlock()
+		return len(r.agent.streamed.all)
+	}
+	eventually(t, "all streams are closed", func() bool {
+		return r.agent.streams.Load() == 0 && watchers() == 0 && len(r.agent.list()) == 0 && campaigns() == 0
+	})
+}

@@ -1,0 +1,43 @@
+package agent
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/regentproject/regent/agent/config"
+)
+
+// reload reads the configuration again, puts into force what can be, and says what cannot. A file with an error changes
+// nothing.
+func (a *Agent) reload(s *server) {
+	notify("RELOADING=1")
+	defer notify("READY=1")
+	file, err := config.Load(a.options.Config)
+	if err == nil {
+		err = a.takeOver(file, s)
+	}
+	if err != nil {
+		a.log.Error("the configuration was not read again: nothing has changed", "err", err)
+	}
+}
+
+// takeOver puts a new configuration into force as far as it can be.
+func (a *Agent) takeOver(file *config.File, s *server) error {
+	old := a.file.Load()
+	fixed := old.Fixed(file)
+	next := old.With(file)
+	if err := a.adopt(next); err != nil {
+		return err
+	}
+	if s != nil && next.Socket != old.Socket {
+		if err := s.permit(&next.Socket); err != nil {
+			a.log.Error("the permissions of the socket could not be changed", "err", err)
+		}
+	}
+	if len(fixed) > 0 {
+		a.log.Warn("the configuration was read again; some changes need a restart", "restart for", strings.Join(fixed, ", "))
+		return nil
+	}
+	a.log.Info("the configuration was read again", "changed", !reflect.DeepEqual(old, next))
+	return nil
+}

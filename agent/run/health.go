@@ -1,0 +1,84 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/agent/run/tree"
+)
+
+// A Check is a command that says by its exit status whether all is well.
+type Check struct {
+	Command []string
+	// Every is how often it runs, Timeout how long it may take, and Failures how many in a row count.
+	Every, Timeout time.Duration
+	Failures       int
+}
+
+// once runs the check. The error says why all is not well.
+func (c *Check) once(ctx context.Context, n *tree.Nursery, env []string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	var out limited
+	cmd := exec.Command(c.Command[0], c.Command[1:]...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
+	err := execute(ctx, n, cmd)
+	if said := strings.TrimSpace(out.String()); err != nil && said != "" {
+		err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(said, "\n", "; "))
+	}
+	return err
+}
+
+// watch runs the check until it has failed often enough in a row, and then says why.
+func (c *Check) watch(n *tree.Nursery, env []string) (sick <-chan string, cancel context.CancelFunc) {
+	if len(c.Command) == 0 {
+		return nil, func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	out := make(chan string, 1)
+	go func() {
+		for failed := 0; ; {
+			select {
+			case <-time.After(c.Every):
+			case <-ctx.Done():
+				return
+			}
+			err := c.once(ctx, n, env)
+			if err == nil || ctx.Err() != nil {
+				failed = 0
+				continue
+			}
+			if failed++; failed >= c.Failures {
+				out <- fmt.Sprintf("not healthy: %s failed %d times: %v", called(c.Command), failed, err)
+				return
+			}
+		}
+	}()
+	return out, cancel
+}
+
+// awaitReady waits until this host is fit to campaign.
+func (r *runner) awaitReady(ctx context.Context) error {
+	if len(r.Ready.Command) == 0 {
+		return nil
+	}
+	for said := false; ; said = true {
+		err := r.Ready.once(ctx, r.nursery, r.hookEnv(nil))
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return cause(ctx)
+		}
+		if !said {
+			r.Log("does not campaign for %s: %s: %v", r.Group, called(r.Ready.Command), err)
+			r.Hooks.notify(r.hookEnv(nil), r.Group, hookFault)
+		}
+		if err := r.pause(ctx, r.Ready.Every); err != nil {
+			return err
+		}
+	}
+}

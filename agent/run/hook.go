@@ -1,0 +1,193 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/agent/run/tree"
+)
+
+// Hooks are told of changes. What they print goes to the runner's standard error. A hook that fails or takes too long is
+// logged and changes nothing.
+type Hooks struct {
+	// Elected runs before the program is started, while its lease is watched, and Lost when the program is gone, whatever
+	// the reason was.
+	Elected, Lost []string
+	// Notify is called as keepalived calls its notify script, with four arguments: GROUP, the name of the group, the
+	// state (MASTER, BACKUP, FAULT, STOP, or again MASTER as MASTER_RX_LOWER_PRI) and the priority of this member.
+	Notify []string
+	// Fifo is the name of a pipe that gets the same as lines. It is made if there is none.
+	Fifo string
+	// Timeout is how long one may take.
+	Timeout time.Duration
+	// Nursery starts them.
+	Nursery *tree.Nursery
+	Log     func(format string, args ...any)
+
+	// out is where the output of hooks goes, and pipe is Fifo once it is open.
+	out  *os.File
+	pipe *fifo
+}
+
+// open opens what hooks need as long as the runner runs.
+func (h *Hooks) open(out *os.File) (err error) {
+	h.out = out
+	if h.Fifo != "" {
+		h.pipe, err = openFifo(h.Fifo)
+	}
+	return err
+}
+
+// close closes it.
+func (h *Hooks) close() {
+	if h.pipe != nil {
+		h.pipe.close()
+	}
+}
+
+// The states of keepalived.
+const (
+	hookMaster = "MASTER" // this host leads
+	hookBackup = "BACKUP" // it does not, and would
+	hookFault  = "FAULT"  // it cannot: too few members answer, or it is not fit
+	hookStop   = "STOP"   // the runner ends
+	// hookAgain says that this host still leads, and that a member which may not know is back. Keepalived says so when it
+	// hears from another master of lower priority after a split has healed: announce it again.
+	hookAgain = "MASTER_RX_LOWER_PRI"
+)
+
+// elected tells of a leadership that begins.
+func (h *Hooks) elected(env []string, group string, over <-chan struct{}) {
+	h.call(h.Elected, tree.Helper(env), over)
+	h.notify(tree.Helper(env), group, hookMaster)
+}
+
+// lost tells of a leadership that has ended.
+func (h *Hooks) lost(env []string, group string, why reason) {
+	h.call(h.Lost, tree.Helper(append(env, "REGENT_REASON="+why.String())), nil)
+	state := hookBackup
+	if why == lost || why == unfit {
+		state = hookFault
+	}
+	h.notify(tree.Helper(env), group, state)
+	if state == hookFault {
+		h.notify(tree.Helper(env), group, hookBackup)
+	}
+}
+
+// String names the reason, for hooks.
+func (r reason) String() string {
+	return [...]string{byItself: "ended", asked: "resigned", unfit: "unhealthy", lost: "lost"}[r]
+}
+
+// notify tells whoever wants to hear of states.
+func (h *Hooks) notify(env []string, group, state string) {
+	priority := "100"
+	for _, e := range env {
+		if p, ok := strings.CutPrefix(e, "REGENT_PRIORITY="); ok {
+			priority = p
+		}
+	}
+	if len(h.Notify) > 0 {
+		h.call(append(append([]string(nil), h.Notify...), "GROUP", group, state, priority), env, nil)
+	}
+	if h.pipe == nil {
+		return
+	}
+	if err := h.pipe.write(fmt.Sprintf("GROUP %s %s %s\n", strconv.Quote(group), state, priority)); err != nil {
+		h.Log("%s was not told of %s: %v", h.Fifo, state, err)
+	}
+}
+
+// call runs a command to its end, but no longer than the time-out, nor than over.
+func (h *Hooks) call(args, env []string, over <-chan struct{}) {
+	if len(args) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), h.Timeout)
+	defer cancel()
+	if over != nil {
+		go func() {
+			select {
+			case <-over:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	c := exec.Command(args[0], args[1:]...)
+	c.Env = env
+	if h.out != nil {
+		c.Stdout, c.Stderr = h.out, h.out
+	}
+	if err := execute(ctx, h.Nursery, c); err != nil {
+		h.Log("hook %s: %v", called(args), err)
+	}
+}
+
+// execute runs a helper with its whole process group. Its exit status alone says whether all went well.
+func execute(ctx context.Context, n *tree.Nursery, c *exec.Cmd) error {
+	c.WaitDelay = time.Second // a child of the helper may keep its output open
+	detach(c)
+	if err := n.Start(c); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- n.Wait(c) }()
+	select {
+	case err := <-done:
+		if errors.Is(err, exec.ErrWaitDelay) {
+			return nil
+		}
+		return err
+	case <-ctx.Done():
+		killGroup(c)
+		<-done
+		return errors.New("killed: it took too long")
+	}
+}
+
+// A shell runs the commands that are given as a line.
+const shell = "/bin/sh"
+
+// Shell returns the command that has a shell run the line; none if the line is empty. The error says that there is no
+// shell.
+func Shell(line string) ([]string, error) { return shellAt(shell, line) }
+
+func shellAt(path, line string) ([]string, error) {
+	if strings.TrimSpace(line) == "" {
+		return nil, nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("%q is run by a shell, and there is none: %w", line, err)
+	}
+	return []string{path, "-c", line}, nil
+}
+
+// called is how messages call a command: by the line if a shell runs one.
+func called(args []string) string {
+	if len(args) == 3 && args[0] == shell && args[1] == "-c" {
+		return args[2]
+	}
+	return args[0]
+}
+
+// maxOutput is how much of a check's output is kept for messages.
+const maxOutput = 4 << 10
+
+// limited keeps the beginning of what is written to it.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := maxOutput - l.Len(); room > 0 {
+		l.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}

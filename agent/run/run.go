@@ -1,0 +1,329 @@
+// Package run is the runner behind regent run: it runs a program only while this host leads a group.
+//
+//	run.go       what to run, and the loop: campaign, lead, again
+//	lead.go      one leadership: start, watch the deadline, stop, kill
+//	wait.go      saying who leads meanwhile
+//	hook.go      commands and scripts that are told of changes
+//	fifo_*.go    a pipe that is
+//	health.go    commands that say whether the program, or the host, is fit to lead
+//	agent.go     what a runner needs of an agent
+//	tree         processes, and all that they started
+//
+// # The promise
+//
+// Nothing that the program started runs when the lease ends. Two watch over that. The runner kills the tree a guard time
+// before the end of the lease as it was last told; the agent, which was told of the tree before anything was started,
+// does the same by its own clock, also when the runner is stopped or dead. The agent does not release a leadership
+// before the tree is gone.
+//
+// While a leadership is given up in good order (the runner is asked to stop, the group is transferred, the agent stops,
+// the program is not healthy) the lease goes on being renewed: the program is sent SIGTERM and has its whole grace. When
+// a lease cannot be renewed it is killed a guard time before the end, however much of the grace is left.
+//
+// What this cannot do: if neither the runner nor the agent is scheduled before the lease ends, because the host has
+// stopped or has no processor to spare, the program is not killed in time, and somebody else may lead while it still
+// acts. Then only the token protects: what receives the program's orders has to refuse one that is lower than what it has
+// seen.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/regentproject/regent/agent/run/tree"
+)
+
+// The exit statuses of a runner that are not its program's own.
+const (
+	StatusNotElected = 123 // the program was not run: this host did not lead within Options.Wait
+	StatusLost       = 124 // leadership was lost and the program killed, with Options.Once
+	StatusFailed     = 125 // the runner itself failed
+	StatusCannotRun  = 126 // the program is there and cannot be run
+	StatusNotFound   = 127 // the program is not there
+)
+
+// Options is what to run, and how.
+type Options struct {
+	Group   string
+	Command []string
+	// Grace is how long the program has to stop when it is asked to, and Guard how long before the end of the lease it is
+	// killed if the lease was not renewed; zero: what the agent has.
+	Grace, Guard time.Duration
+	// Once ends the runner after the first leadership, however it ends. Restart runs the program again when it has ended
+	// by itself; in between the group is given up.
+	Once, Restart bool
+	// Delay is how long to wait before campaigning again, after the program ended by itself or was not fit.
+	Delay time.Duration
+	// Wait is how long to campaign at most; zero: for ever.
+	Wait time.Duration
+	// Files are the program's standard input, output and error.
+	Files []*os.File
+	// Env is the environment to begin with.
+	Env   []string
+	Hooks Hooks
+	// Health is asked while the program runs, Ready before campaigning.
+	Health, Ready Check
+	// Signals are those that the runner got.
+	Signals <-chan os.Signal
+	// Log says what happens; one line each.
+	Log func(format string, args ...any)
+}
+
+// An exitError is an error with the exit status that it leads to.
+type exitError struct {
+	error
+	status int
+}
+
+func (e *exitError) Unwrap() error { return e.error }
+
+// Status returns the exit status that an error of Run leads to.
+func Status(err error) int {
+	var e *exitError
+	if errors.As(err, &e) {
+		return e.status
+	}
+	return StatusFailed
+}
+
+// runner is a runner at work.
+type runner struct {
+	Options
+	path    string
+	nursery *tree.Nursery
+	agent   Agent
+	terms   Terms
+	// again tells hooks that this host still leads.
+	again aside
+	// since is when it began to wait; zero while it does not.
+	since time.Time
+	// accepted says that the agent let this runner lead before.
+	accepted bool
+	// stop is set once the runner was asked to end, to the signal that said so.
+	stop os.Signal
+}
+
+// Run runs the program whenever this host leads, until the program ends, the runner is asked to stop, or Options.Once is
+// fulfilled. It returns the exit status; an error says why there is none from the program.
+func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Options) (int, error) {
+	path, err := exec.LookPath(o.Command[0])
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
+		return StatusNotFound, fmt.Errorf("%s: no such program", o.Command[0])
+	case err != nil:
+		return StatusCannotRun, err
+	}
+	r := &runner{Options: o, path: path}
+	if r.nursery, err = tree.TheNursery(); err != nil {
+		return StatusFailed, err
+	}
+	if err := r.Hooks.open(r.Files[2]); err != nil {
+		return StatusFailed, err
+	}
+	defer r.Hooks.close()
+	if r.agent, err = connect(ctx); err != nil {
+		return StatusFailed, err
+	}
+	defer func() { _ = r.agent.Close() }()
+	if err := r.fit(); err != nil {
+		return StatusFailed, err
+	}
+	defer r.Hooks.notify(r.hookEnv(nil), r.Group, hookStop)
+	r.Hooks.notify(r.hookEnv(nil), r.Group, hookBackup)
+	for {
+		status, again, err := r.turn(ctx)
+		if err != nil || !again {
+			return status, err
+		}
+		if err := r.reconnect(ctx, connect); err != nil {
+			return r.ended(err)
+		}
+	}
+}
+
+// fit sees whether the guard time leaves room to renew the lease, and refuses with the numbers if it does not.
+func (r *runner) fit() error {
+	r.terms = r.agent.Terms()
+	t := &r.terms
+	if r.Guard == 0 {
+		r.Guard = t.Guard
+	}
+	need := t.Renew + t.RoundTrip
+	if r.Guard < 0 || r.Guard > t.Lease-need {
+		return fmt.Errorf("guard %v does not fit: the lease is %v, renewed every %v within a round trip of %v, so that at most %v can be kept back; "+
+			"give a shorter --guard, or a longer timing.lease in the agent's configuration", r.Guard, t.Lease, t.Renew, t.RoundTrip, max(0, t.Lease-need))
+	}
+	if r.Guard < t.Guard {
+		return fmt.Errorf("guard %v is too short: the agent tells programs %v before the end of the lease, and kills then", r.Guard, t.Guard)
+	}
+	return nil
+}
+
+// reconnect finds an agent again if the one that was there has gone.
+func (r *runner) reconnect(ctx context.Context, connect func(context.Context) (Agent, error)) error {
+	said := false
+	for {
+		select {
+		case <-r.agent.Gone():
+		default:
+			return nil
+		}
+		a, err := connect(ctx)
+		if err == nil {
+			_ = r.agent.Close()
+			r.agent = a
+			return r.fit()
+		}
+		if !said {
+			r.Log("the agent has gone: %v; trying again every second", err)
+			said = true
+		}
+		if err := r.pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// errAgain says that the agent is gone, or about to go, and another may come.
+var errAgain = errors.New("the agent stops")
+
+// errStopped says that the runner was asked to stop.
+var errStopped = errors.New("asked to stop")
+
+// pause waits, unless the runner is asked to stop.
+func (r *runner) pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case s := <-r.Signals:
+			if ends(s) {
+				r.stop = s
+				return errStopped
+			}
+		case <-ctx.Done():
+			return cause(ctx)
+		}
+	}
+}
+
+// cause says why a wait has ended.
+func cause(ctx context.Context) error {
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return errStopped
+}
+
+// ended turns the end of a wait into an exit status.
+func (r *runner) ended(err error) (int, error) {
+	if errors.Is(err, errStopped) {
+		return 0, nil
+	}
+	return Status(err), err
+}
+
+// turn campaigns once and leads once. It says whether to do so again.
+func (r *runner) turn(ctx context.Context) (status int, again bool, err error) {
+	lease, t, err := r.enter(ctx)
+	var final *exitError
+	switch {
+	case err == nil:
+	case errors.Is(err, errAgain) || r.accepted && !errors.Is(err, errStopped) && !errors.As(err, &final):
+		// The agent took this runner before: it is gone now, or about to go.
+		r.Log("%v; trying again in a second", err)
+		if err := r.pause(ctx, time.Second); err != nil {
+			return 0, false, nil
+		}
+		return 0, true, nil
+	default:
+		status, err = r.ended(err)
+		return status, false, err
+	}
+	how, err := r.lead(ctx, lease, t)
+	if err != nil {
+		return Status(err), false, err
+	}
+	switch {
+	case r.stop != nil:
+		return 0, false, nil
+	case how.why == byItself && !r.Restart || how.why == byItself && r.Once:
+		return how.status, false, nil
+	case r.Once:
+		return StatusLost, false, &exitError{fmt.Errorf("%s: %s", r.Group, how.cause), StatusLost}
+	case how.why == byItself || how.why == unfit:
+		r.Log("campaigns again in %v", r.Delay)
+		if err := r.pause(ctx, r.Delay); err != nil {
+			return 0, false, nil
+		}
+	}
+	return 0, true, nil
+}
+
+// enter waits until this host is fit to lead, and leads.
+func (r *runner) enter(ctx context.Context) (Lease, *tree.Tree, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if r.since.IsZero() {
+		r.since = time.Now()
+	}
+	if r.Wait > 0 {
+		timer := time.AfterFunc(r.Wait-time.Since(r.since), func() {
+			cancel(&exitError{fmt.Errorf("%s: this host did not lead within %v", r.Group, r.Wait), StatusNotElected})
+		})
+		defer timer.Stop()
+	}
+	if err := r.awaitReady(ctx); err != nil {
+		return nil, nil, err
+	}
+	t, _, err := r.nursery.Plan()
+	if err != nil {
+		return nil, nil, &exitError{err, StatusFailed}
+	}
+	l, err := r.campaign(ctx, cancel, t)
+	if err != nil {
+		_ = t.End(context.WithoutCancel(ctx)) // nobody is in it; what was prepared goes
+		return nil, nil, err
+	}
+	r.accepted, r.since = true, time.Time{}
+	return l, t, nil
+}
+
+// campaign waits until the program may run.
+func (r *runner) campaign(ctx context.Context, cancel context.CancelCauseFunc, t *tree.Tree) (Lease, error) {
+	type outcome struct {
+		lease Lease
+		err   error
+	}
+	done := make(chan outcome, 1)
+	end := r.sayWhoLeads(ctx)
+	defer end()
+	go func() {
+		l, err := r.agent.Campaign(ctx, r.Group, t.Ref, r.Grace, r.Guard)
+		done <- outcome{l, err}
+	}()
+	for {
+		select {
+		case o := <-done:
+			if o.err == nil && r.stop != nil { // both at the same moment: nothing was started
+				r.release(o.lease, t)
+				return nil, errStopped
+			}
+			if o.err != nil && ctx.Err() != nil {
+				o.err = cause(ctx)
+			}
+			return o.lease, o.err
+		case s := <-r.Signals:
+			if ends(s) {
+				r.stop = s
+				cancel(errStopped)
+			}
+		}
+	}
+}

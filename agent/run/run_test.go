@@ -1,0 +1,484 @@
+//go:build unix
+
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/agent/run/tree"
+)
+
+// fakeAgent elects the runner as often as it campaigns, up to a number of times.
+type fakeAgent struct {
+	terms   Terms
+	elect   int
+	leases  chan *fakeLease
+	gone    chan struct{}
+	refs    []tree.Ref
+	connect int
+	// believed is who leads and why, one after the other, as a watcher hears.
+	believed chan [2]string
+}
+
+func newFake(elect int) *fakeAgent {
+	return &fakeAgent{elect: elect, leases: make(chan *fakeLease, 10), gone: make(chan struct{}), believed: make(chan [2]string),
+		terms: Terms{Member: "a", Socket: "a.sock", Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond,
+			RoundTrip: 20 * time.Millisecond, Guard: 20 * time.Millisecond, Priority: 7}}
+}
+
+func (a *fakeAgent) dial(context.Context) (Agent, error) {
+	a.connect++
+	return a, nil
+}
+func (a *fakeAgent) Terms() Terms          { return a.terms }
+func (a *fakeAgent) Gone() <-chan struct{} { return a.gone }
+func (a *fakeAgent) Close() error          { return nil }
+
+func (a *fakeAgent) Campaign(ctx context.Context, _ string, t tree.Ref, _, _ time.Duration) (Lease, error) {
+	a.refs = append(a.refs, t)
+	if len(a.refs) > a.elect {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	l := &fakeLease{token: uint64(40 + len(a.refs)), done: make(chan struct{}), stopped: make(chan struct{}), healed: make(chan struct{}, 1), ref: t, cause: "resigned a"}
+	l.remaining.Store(int64(a.terms.Lease))
+	a.leases <- l
+	return l, nil
+}
+
+func (a *fakeAgent) Watch(ctx context.Context, _ string, f func(leader, why string)) error {
+	for {
+		select {
+		case b := <-a.believed:
+			f(b[0], b[1])
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// fakeLease is renewed all the time unless a test says otherwise.
+type fakeLease struct {
+	token     uint64
+	remaining atomic.Int64
+	done      chan struct{}
+	stopped   chan struct{}
+	healed    chan struct{}
+	cause     string
+	ref       tree.Ref
+	// left is who was left of the tree when it was said to have stopped.
+	left []tree.Process
+	err  error
+}
+
+func (l *fakeLease) Token() uint64            { return l.token }
+func (l *fakeLease) Remaining() time.Duration { return time.Duration(l.remaining.Load()) }
+func (l *fakeLease) Done() <-chan struct{}    { return l.done }
+func (l *fakeLease) Healed() <-chan struct{}  { return l.healed }
+func (l *fakeLease) Cause() string            { return l.cause }
+func (l *fakeLease) Stopped(context.Context) error {
+	l.left, l.err = l.ref.Processes()
+	close(l.stopped)
+	return nil
+}
+
+// stage is a runner at work.
+type stage struct {
+	t       *testing.T
+	agent   *fakeAgent
+	dir     string
+	signals chan os.Signal
+	status  int
+	err     error
+	ended   chan struct{}
+	mu      sync.Mutex
+	lines   []string
+}
+
+// play runs a shell script under a runner. The script finds its directory in $D.
+func play(t *testing.T, agent *fakeAgent, script string, change func(*Options)) *stage {
+	t.Helper()
+	nursery, err := tree.TheNursery()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{t: t, agent: agent, dir: t.TempDir(), signals: make(chan os.Signal), ended: make(chan struct{})}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Group: "g", Command: []string{"sh", "-c", script}, Grace: 20 * time.Second, Delay: time.Millisecond,
+		Files: []*os.File{null, null, os.Stderr}, Env: append(os.Environ(), "D="+s.dir), Signals: s.signals, Log: s.log,
+		Hooks: Hooks{Timeout: 20 * time.Second, Nursery: nursery, Log: s.log}}
+	if change != nil {
+		change(&o)
+	}
+	go func() {
+		defer close(s.ended)
+		defer null.Close()
+		s.status, s.err = Run(t.Context(), agent.dial, o)
+	}()
+	t.Cleanup(func() { <-s.ended })
+	return s
+}
+
+func (s *stage) log(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, fmt.Sprintf(format, args...))
+}
+
+func (s *stage) said() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.lines, "\n")
+}
+
+// send sends a signal to the runner.
+func (s *stage) send(sig os.Signal) {
+	s.t.Helper()
+	select {
+	case s.signals <- sig:
+	case <-s.ended:
+		s.t.Fatalf("ended with %d, %v before %v was sent; log:\n%s", s.status, s.err, sig, s.said())
+	}
+}
+
+// lease waits for the next leadership.
+func (s *stage) lease() *fakeLease {
+	s.t.Helper()
+	select {
+	case l := <-s.agent.leases:
+		return l
+	case <-s.ended:
+		s.t.Fatalf("ended with %d, %v", s.status, s.err)
+	case <-time.After(20 * time.Second):
+		s.t.Fatal("did not campaign")
+	}
+	return nil
+}
+
+// file waits until the script has written a file, and returns what.
+func (s *stage) file(name string) string {
+	s.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		if b, err := os.ReadFile(filepath.Join(s.dir, name)); err == nil && strings.HasSuffix(string(b), "\n") {
+			return strings.TrimSpace(string(b))
+		}
+		// wall clock: another process writes
+		time.Sleep(time.Millisecond)
+	}
+	s.t.Fatalf("%s was not written; log:\n%s", name, s.said())
+	return ""
+}
+
+// end waits for the runner and compares its status.
+func (s *stage) end(want int) {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(20 * time.Second):
+		s.t.Fatalf("the runner does not end; log:\n%s", s.said())
+	}
+	if s.status != want {
+		s.t.Errorf("status %d, %v; want %d; log:\n%s", s.status, s.err, want, s.said())
+	}
+}
+
+// mustBeGone sees that the group was given up, and nobody was left then.
+func (s *stage) mustBeGone(l *fakeLease) {
+	s.t.Helper()
+	select {
+	case <-l.stopped:
+	case <-time.After(20 * time.Second):
+		s.t.Fatalf("the group was not given up; log:\n%s", s.said())
+	}
+	if l.err != nil || len(l.left) > 0 {
+		s.t.Errorf("given up while %v were left (%v)", l.left, l.err)
+	}
+}
+
+func TestTheProgramsOwnEndIsTheRunnersEnd(t *testing.T) {
+	s := play(t, newFake(1), `sleep 1000 & exit 7`, nil)
+	l := s.lease()
+	s.end(7)
+	s.mustBeGone(l) // the sleep too
+}
+
+func TestAProgramKilledByASignalCountsAsInAShell(t *testing.T) {
+	s := play(t, newFake(1), `kill -SEGV $$`, nil)
+	s.lease()
+	s.end(128 + int(syscall.SIGSEGV))
+}
+
+func TestTheProgramKnowsItsLeadership(t *testing.T) {
+	s := play(t, newFake(1), `echo $REGENT_GROUP $REGENT_MEMBER $REGENT_TOKEN $REGENT_TERM $REGENT_LEASE $REGENT_SOCKET >$D/env`, nil)
+	if got, want := s.file("env"), "g a 41 41 200ms a.sock"; got != want {
+		t.Errorf("environment %q, want %q", got, want)
+	}
+	s.end(0)
+}
+
+// Given up: the program has its whole grace, however long after the lease would have ended without renewal.
+func TestGivenUpLeavesTheWholeGrace(t *testing.T) {
+	s := play(t, newFake(1), `trap 'sleep 0.4; echo bye >$D/bye; exit 0' TERM; echo up >$D/up; while :; do sleep 0.01; done`,
+		func(o *Options) { o.Once = true })
+	l := s.lease()
+	s.file("up")
+	close(l.done)
+	s.file("bye")
+	s.mustBeGone(l)
+	s.end(StatusLost)
+	if s.err == nil || !strings.Contains(s.err.Error(), "resigned a") {
+		t.Errorf("error %v, want the cause", s.err)
+	}
+}
+
+func TestGraceEnds(t *testing.T) {
+	s := play(t, newFake(1), `trap '' TERM; echo up >$D/up; while :; do sleep 0.01; done`,
+		func(o *Options) { o.Grace, o.Once = 50*time.Millisecond, true })
+	l := s.lease()
+	s.file("up")
+	close(l.done)
+	s.mustBeGone(l)
+	s.end(StatusLost)
+	if !strings.Contains(s.said(), "killed after 50ms of grace") {
+		t.Errorf("log:\n%s", s.said())
+	}
+}
+
+// Lost: no grace, and whoever ignores signals or ran away dies all the same.
+func TestLostKillsTheTreeAGuardTimeBeforeTheEnd(t *testing.T) {
+	s := play(t, newFake(1), `trap '' TERM; setsid sleep 1000 & (sleep 1000 &) ; echo up >$D/up; while :; do sleep 0.01; done`,
+		func(o *Options) { o.Once, o.Guard = true, 60*time.Millisecond })
+	l := s.lease()
+	s.file("up")
+	l.cause = "lease expired a"
+	l.remaining.Store(int64(59 * time.Millisecond)) // within the guard time; the lease still runs
+	s.mustBeGone(l)
+	s.end(StatusLost)
+	if !strings.Contains(s.said(), "not renewed in time: lease expired a") {
+		t.Errorf("log:\n%s", s.said())
+	}
+}
+
+func TestLostCutsTheGraceShort(t *testing.T) {
+	s := play(t, newFake(1), `trap '' TERM; echo up >$D/up; while :; do sleep 0.01; done`, func(o *Options) { o.Once = true })
+	l := s.lease()
+	s.file("up")
+	close(l.done)
+	l.remaining.Store(0)
+	s.mustBeGone(l)
+	s.end(StatusLost)
+	if !strings.Contains(s.said(), "killed because the lease was not renewed in time") {
+		t.Errorf("log:\n%s", s.said())
+	}
+}
+
+func TestTheRunnerPassesSignalsOn(t *testing.T) {
+	s := play(t, newFake(1), `trap 'echo usr1 >$D/usr1' USR1; trap 'echo usr2 >$D/usr2' USR2; trap 'echo int >$D/int; exit 3' INT
+		echo up >$D/up; while :; do sleep 0.01; done`, nil)
+	l := s.lease()
+	s.file("up")
+	s.send(syscall.SIGUSR1)
+	s.file("usr1")
+	s.send(syscall.SIGUSR2) // not SIGHUP, which this test ignores under nohup, and what it starts as well
+	s.file("usr2")
+	s.send(os.Interrupt)
+	s.file("int")
+	s.end(0)
+	s.mustBeGone(l)
+}
+
+func TestASignalWhileWaitingEndsTheRunner(t *testing.T) {
+	s := play(t, newFake(0), `echo up >$D/up`, nil)
+	s.send(syscall.SIGUSR1)
+	s.send(syscall.SIGTERM)
+	s.end(0)
+	if s.err != nil {
+		t.Error(s.err)
+	}
+}
+
+func TestLostIsFollowedByANewCampaign(t *testing.T) {
+	s := play(t, newFake(2), `echo $REGENT_TOKEN >$D/$REGENT_TOKEN; while :; do sleep 0.01; done`, nil)
+	first := s.lease()
+	s.file("41")
+	first.remaining.Store(0)
+	s.mustBeGone(first)
+	second := s.lease()
+	s.file("42")
+	s.send(syscall.SIGTERM)
+	s.mustBeGone(second)
+	s.end(0)
+	if s.agent.refs[0].Mark == s.agent.refs[1].Mark {
+		t.Error("two trees have one mark")
+	}
+}
+
+// After a pause of the host the agent may be the first to find that the lease is over, and to kill.
+func TestLostIsNoEndOfTheProgramThoughTheAgentKilledIt(t *testing.T) {
+	agent := newFake(2)
+	agent.terms.Lease = time.Hour // the watcher sleeps for so long
+	s := play(t, agent, `echo $REGENT_TOKEN >$D/$REGENT_TOKEN; while :; do sleep 1000 & wait; done`, nil)
+	first := s.lease()
+	s.file("41")
+	first.remaining.Store(int64(s.agent.terms.Guard))
+	if err := first.ref.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.mustBeGone(first)
+	s.lease()
+	s.file("42")
+	s.send(syscall.SIGTERM)
+	s.end(0)
+}
+
+// Nobody is killed with status 0: what has done its work is not to do it again.
+func TestProgramThatEndedWellIsNotLost(t *testing.T) {
+	agent := newFake(2)
+	agent.terms.Lease = time.Hour
+	s := play(t, agent, `trap 'exit 0' USR1; echo up >$D/up; while :; do sleep 0.01; done`, nil)
+	l := s.lease()
+	s.file("up")
+	l.remaining.Store(0) // as after a pause, before anybody has noticed
+	s.send(syscall.SIGUSR1)
+	s.end(0)
+	s.mustBeGone(l)
+}
+
+// Nor when the runner sees both at once.
+func TestProgramThatEndedWellIsNotLostThoughTheLeaseIs(t *testing.T) {
+	nursery, err := tree.TheNursery()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, _, err := nursery.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if err := program.Start(tree.Options{Path: "/bin/true", Args: []string{"true"}, Env: os.Environ(), Files: []*os.File{null, null, null}}); err != nil {
+		t.Fatal(err)
+	}
+	<-program.Exited()
+	w := &watcher{lease: &fakeLease{}, over: make(chan struct{})}
+	close(w.over)
+	r := &runner{Options: Options{Command: []string{"true"}}, nursery: nursery}
+	for range 50 { // of which select would take half for lost
+		if how := r.follow(t.Context(), w.lease, program, w); how.why != byItself {
+			t.Fatalf("it ended with status %d: %s", program.Status(), how.cause)
+		}
+	}
+}
+
+func TestRestartRunsAgainInANewLeadership(t *testing.T) {
+	s := play(t, newFake(3), `test $REGENT_TOKEN = 43 && echo third >$D/third && sleep 1000; exit 1`, func(o *Options) { o.Restart = true })
+	for range 2 {
+		s.mustBeGone(s.lease())
+	}
+	s.lease()
+	s.file("third")
+	s.send(syscall.SIGTERM)
+	s.end(0)
+}
+
+func TestNotElectedInTime(t *testing.T) {
+	s := play(t, newFake(0), `echo up >$D/up`, func(o *Options) { o.Wait = 10 * time.Millisecond })
+	s.end(StatusNotElected)
+	if s.err == nil || !strings.Contains(s.err.Error(), "did not lead within 10ms") {
+		t.Error(s.err)
+	}
+}
+
+func TestProgramsThatCannotBeRun(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, []byte("text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	odd := filepath.Join(t.TempDir(), "odd")
+	if err := os.WriteFile(odd, []byte("text"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{"no-such-program": StatusNotFound, "/no/such/program": StatusNotFound, plain: StatusCannotRun, odd: StatusCannotRun} {
+		s := play(t, newFake(1), "", func(o *Options) { o.Command = []string{path} })
+		s.end(want)
+		if s.err == nil {
+			t.Errorf("%s: no error", path)
+		}
+	}
+}
+
+func TestAGuardThatDoesNotFitIsRefusedWithTheNumbers(t *testing.T) {
+	for guard, want := range map[time.Duration]string{
+		131 * time.Millisecond: "guard 131ms does not fit: the lease is 200ms, renewed every 50ms within a round trip of 20ms, so that at most 130ms can be kept back",
+		19 * time.Millisecond:  "guard 19ms is too short: the agent tells programs 20ms before the end",
+		-1:                     "does not fit",
+	} {
+		s := play(t, newFake(1), "", func(o *Options) { o.Guard = guard })
+		s.end(StatusFailed)
+		if s.err == nil || !strings.Contains(s.err.Error(), want) {
+			t.Errorf("guard %v: error %v, want %q", guard, s.err, want)
+		}
+		if len(s.agent.refs) > 0 {
+			t.Errorf("guard %v: campaigned all the same", guard)
+		}
+	}
+}
+
+func TestAnAgentThatComesBackIsFoundAgain(t *testing.T) {
+	a := newFake(1)
+	b := newFake(1)
+	b.leases = a.leases
+	down := errors.New("nobody listens")
+	tries := []error{nil, down, nil}
+	dial := func(context.Context) (Agent, error) {
+		a.connect++
+		if err := tries[a.connect-1]; err != nil {
+			return nil, err
+		}
+		if a.connect == 1 {
+			return a, nil
+		}
+		return b, nil
+	}
+	s := &stage{t: t, agent: a, dir: t.TempDir(), signals: make(chan os.Signal), ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		s.status, s.err = Run(t.Context(), dial, Options{Group: "g", Command: []string{"sleep", "1000"}, Grace: 20 * time.Second,
+			Files: []*os.File{nil, nil, nil}, Env: os.Environ(), Signals: s.signals, Log: s.log})
+	}()
+	l := s.lease()
+	close(a.gone)
+	l.remaining.Store(0)
+	s.mustBeGone(l)
+	l = s.lease()
+	s.send(syscall.SIGTERM)
+	s.mustBeGone(l)
+	s.end(0)
+	if !strings.Contains(s.said(), "the agent has gone: nobody listens") {
+		t.Errorf("log:\n%s", s.said())
+	}
+}
+
+func TestReasonsHaveNames(t *testing.T) {
+	names := []string{byItself.String(), asked.String(), unfit.String(), lost.String()}
+	if want := []string{"ended", "resigned", "unhealthy", "lost"}; !slices.Equal(names, want) {
+		t.Errorf("%q", names)
+	}
+}

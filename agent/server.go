@@ -1,0 +1,400 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/regentproject/regent/agent/config"
+)
+
+// server is what listens.
+type server struct {
+	agent *Agent
+	unix  net.Listener
+	tcp   net.Listener // nil if there is none
+	// local takes connections of the unix socket that speak HTTP.
+	local *feed
+	http  [2]*http.Server // on the socket, and on TCP
+	// open counts connections on the socket, and tcp ones.
+	open  atomic.Int64
+	conns sync.WaitGroup
+
+	mu   sync.Mutex
+	live map[net.Conn]struct{} // on the socket
+}
+
+const (
+	// headerLimit is how long a client may take to say what it wants, requestLimit to say all of it, answerLimit to take
+	// the answer, and idleLimit how long it may say nothing.
+	headerLimit  = 5 * time.Second
+	requestLimit = 10 * time.Second
+	answerLimit  = 15 * time.Second
+	idleLimit    = time.Minute
+	maxHeader    = 16 << 10
+)
+
+// listen opens the socket and the HTTP port.
+func (a *Agent) listen() (*server, error) {
+	file := a.file.Load()
+	s := &server{agent: a, local: newFeed(), live: make(map[net.Conn]struct{})}
+	var err error
+	if s.unix, err = listenUnix(&file.Socket); err != nil {
+		return nil, err
+	}
+	s.http[0] = a.httpServer(true)
+	if file.HTTP.Listen == "" {
+		return s, nil
+	}
+	plain, err := net.Listen("tcp", file.HTTP.Listen)
+	if err != nil {
+		_ = s.unix.Close()
+		return nil, fmt.Errorf("http.listen: %w: is another agent running? change http.listen, or leave it out", err)
+	}
+	s.tcp = &bounded{Listener: plain, limit: file.Limits.Connections}
+	s.http[1] = a.httpServer(false)
+	if file.HTTP.TLS.Cert != "" {
+		conf, err := a.tls(file)
+		if err != nil {
+			return nil, errors.Join(err, s.unix.Close(), plain.Close())
+		}
+		s.tcp = tls.NewListener(s.tcp, conf)
+	}
+	return s, nil
+}
+
+// listenUnix opens the socket. A file that a dead agent left behind is replaced; one of a living agent is not.
+func listenUnix(c *config.Socket) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(c.Path), 0o755); err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	lock, err := lockDir(filepath.Dir(c.Path))
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	defer lock.Close()
+	mode, err := c.Permissions()
+	if err != nil {
+		return nil, err
+	}
+	group, err := c.GroupID()
+	if err != nil {
+		return nil, err
+	}
+	if conn, err := net.DialTimeout("unix", c.Path, time.Second); err == nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("socket %s: another agent listens there: stop it, or set socket.path", c.Path)
+	}
+	if info, err := os.Lstat(c.Path); err == nil {
+		if info.Mode()&os.ModeSocket == 0 {
+			return nil, fmt.Errorf("socket %s: is a file of another kind: remove it, or set socket.path", c.Path)
+		}
+		if err := os.Remove(c.Path); err != nil {
+			return nil, fmt.Errorf("socket: %w", err)
+		}
+	}
+	// Nobody may connect before the permissions are right: the socket gets them while it has another name, which is
+	// known to nobody.
+	dir, err := os.MkdirTemp(filepath.Dir(c.Path), ".regent-")
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, "s")})
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	l.SetUnlinkOnClose(false)
+	inside := filepath.Join(dir, "s")
+	err = os.Chmod(inside, mode)
+	if err == nil && group >= 0 {
+		err = os.Chown(inside, -1, group)
+	}
+	if err == nil {
+		err = os.Rename(inside, c.Path)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("socket: %w", err), l.Close())
+	}
+	return &unixListener{Listener: l, path: c.Path}, nil
+}
+
+// unixListener removes its file when it is closed. It listens until the file is gone, so that it is never another one's.
+type unixListener struct {
+	net.Listener
+	path string
+	once sync.Once
+}
+
+func (l *unixListener) Close() error {
+	l.once.Do(func() { _ = os.Remove(l.path) })
+	return l.Listener.Close()
+}
+
+// httpServer serves the same handlers on the socket, whose permissions are enough, and on TCP, where they are not.
+func (a *Agent) httpServer(trusted bool) *http.Server {
+	return &http.Server{Handler: a.gate(trusted, a.routes), ReadHeaderTimeout: headerLimit, ReadTimeout: requestLimit,
+		WriteTimeout: answerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
+}
+
+// tls returns the configuration for TLS. Certificates are those of the configuration in force at each handshake.
+func (a *Agent) tls(file *config.File) (*tls.Config, error) {
+	if _, err := loadTLS(file); err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return a.access.Load().tls, nil
+	}}, nil
+}
+
+// loadTLS reads certificates.
+func loadTLS(file *config.File) (*tls.Config, error) {
+	t := &file.HTTP.TLS
+	cert, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	if err != nil {
+		return nil, fmt.Errorf("http.tls: %w", err)
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}
+	if t.ClientCA != "" {
+		pem, err := os.ReadFile(t.ClientCA)
+		if err != nil {
+			return nil, fmt.Errorf("http.tls.client_ca: %w", err)
+		}
+		c.ClientCAs = x509.NewCertPool()
+		if !c.ClientCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("http.tls.client_ca: %s holds no certificate", t.ClientCA)
+		}
+		c.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	return c, nil
+}
+
+// address returns where HTTP is served; empty if it is not.
+func (s *server) address() string {
+	if s.tcp == nil {
+		return ""
+	}
+	return s.tcp.Addr().String()
+}
+
+// serve serves until ctx ends.
+func (s *server) serve(ctx context.Context) {
+	var all sync.WaitGroup
+	all.Go(func() { _ = s.http[0].Serve(s.local) })
+	if s.tcp != nil {
+		all.Go(func() { _ = s.http[1].Serve(s.tcp) })
+	}
+	all.Go(s.accept)
+	<-ctx.Done()
+	s.close()
+	all.Wait()
+}
+
+// accept takes connections on the socket.
+func (s *server) accept() {
+	for {
+		c, err := s.unix.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			s.agent.log.Warn("a connection could not be taken", "err", err)
+			time.Sleep(50 * time.Millisecond) // out of descriptors: some are given back soon
+			continue
+		}
+		if s.open.Add(1) > int64(s.agent.file.Load().Limits.Connections) {
+			s.open.Add(-1)
+			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = c.Write([]byte(`{"event":"error","error":"too many connections (limits.connections)"}` + "\n"))
+			_ = c.Close()
+			continue
+		}
+		s.conns.Go(func() { s.sort(c) })
+	}
+}
+
+// sort finds out which language a connection speaks: a session begins with a brace, HTTP with a word.
+func (s *server) sort(c net.Conn) {
+	in := bufio.NewReaderSize(c, 4<<10)
+	_ = c.SetReadDeadline(time.Now().Add(headerLimit))
+	first, err := in.Peek(1)
+	if err != nil {
+		s.open.Add(-1)
+		_ = c.Close()
+		return
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	if first[0] != '{' {
+		if !s.local.put(&peeked{Conn: c, in: in, closed: func() { s.open.Add(-1) }}) {
+			s.open.Add(-1)
+			_ = c.Close()
+		}
+		return
+	}
+	defer s.open.Add(-1)
+	s.mu.Lock()
+	s.live[c] = struct{}{}
+	s.mu.Unlock()
+	s.agent.serveConn(c, in)
+	s.mu.Lock()
+	delete(s.live, c)
+	s.mu.Unlock()
+}
+
+// drain lets what was said last reach the clients, and hangs up.
+func (s *server) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = s.unix.Close()
+	s.mu.Lock()
+	for c := range s.live {
+		_ = c.SetReadDeadline(time.Unix(1, 0)) // as if they had hung up: nothing is left to be led
+	}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() { s.conns.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	for _, h := range s.http {
+		if h != nil {
+			_ = h.Shutdown(ctx)
+		}
+	}
+}
+
+// close hangs up on everybody.
+func (s *server) close() {
+	_ = s.unix.Close()
+	s.local.shut()
+	for _, h := range s.http {
+		if h != nil {
+			_ = h.Close()
+		}
+	}
+	if s.tcp != nil {
+		_ = s.tcp.Close()
+	}
+	s.mu.Lock()
+	for c := range s.live {
+		_ = c.Close()
+	}
+	s.mu.Unlock()
+}
+
+// peeked is a connection of which something was read already.
+type peeked struct {
+	net.Conn
+	in     *bufio.Reader
+	closed func()
+	once   sync.Once
+}
+
+func (p *peeked) Read(b []byte) (int, error) { return p.in.Read(b) }
+
+func (p *peeked) Close() error {
+	p.once.Do(p.closed)
+	return p.Conn.Close()
+}
+
+// feed is a listener whose connections were accepted elsewhere.
+type feed struct {
+	c    chan net.Conn
+	end  chan struct{}
+	once sync.Once
+}
+
+func newFeed() *feed { return &feed{c: make(chan net.Conn), end: make(chan struct{})} }
+
+// put hands a connection over, and says whether anybody took it.
+func (f *feed) put(c net.Conn) bool {
+	select {
+	case f.c <- c:
+		return true
+	case <-f.end:
+		return false
+	}
+}
+
+// Accept waits for the next connection.
+func (f *feed) Accept() (net.Conn, error) {
+	select {
+	case c := <-f.c:
+		return c, nil
+	case <-f.end:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close is called by whoever serves; connections are refused from then on.
+func (f *feed) Close() error { f.shut(); return nil }
+
+func (f *feed) shut() { f.once.Do(func() { close(f.end) }) }
+
+// Addr names the listener.
+func (f *feed) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: "socket"} }
+
+// bounded is a listener that lets in only so many at once; others are hung up on at once.
+type bounded struct {
+	net.Listener
+	limit int
+	open  atomic.Int64
+}
+
+// Accept waits for the next connection that is let in.
+func (b *bounded) Accept() (net.Conn, error) {
+	for {
+		c, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if b.open.Add(1) <= int64(b.limit) {
+			return &counted{Conn: c, done: func() { b.open.Add(-1) }}, nil
+		}
+		b.open.Add(-1)
+		_ = c.Close()
+	}
+}
+
+// counted is a connection that says when it is closed.
+type counted struct {
+	net.Conn
+	once sync.Once
+	done func()
+}
+
+func (c *counted) Close() error {
+	c.once.Do(c.done)
+	return c.Conn.Close()
+}
+
+// permit changes the permissions of the socket.
+func (s *server) permit(c *config.Socket) error {
+	mode, err := c.Permissions()
+	if err != nil {
+		return err
+	}
+	group, err := c.GroupID()
+	if err != nil {
+		return err
+	}
+	if group >= 0 {
+		if err := os.Chown(c.Path, -1, group); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(c.Path, mode)
+}

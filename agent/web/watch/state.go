@@ -1,0 +1,136 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/web"
+)
+
+// actions is what an agent can be asked for, where one of its own programs leads.
+var actions = []web.Action{
+	{Verb: "resign", On: "group", Label: "Resign", Help: "ask the program here that leads to stop, and give the group up", Key: "g", Grave: true},
+	{Verb: "transfer", On: "group", Label: "Hand over to", Help: "ask the program here that leads to stop, and hand the group over"},
+}
+
+// state returns what an agent knows, as the page shows it.
+func state(status *agent.StatusInfo, members []agent.MemberInfo, groups []agent.GroupInfo, changes []agent.Change, now time.Duration) *web.State {
+	st := &web.State{About: web.About{Kind: "agent", Title: "agent of " + status.Member, Self: status.Member, Fast: status.Timing.Delay, Actions: actions}}
+	if status.ClockFault {
+		st.About.Alarm = "the clock of this member runs at another rate than those of the others: it leads nothing until that is over"
+	}
+	for i := range members {
+		m := &members[i]
+		st.Members = append(st.Members, member(status, m))
+		if !m.Self {
+			st.Links = append(st.Links, link(status, m))
+		}
+	}
+	if len(members) == 0 { // it does not take part yet
+		st.Members = []web.Member{{Name: status.Member, State: web.Joining, Trouble: status.Waiting}}
+	}
+	since := func(t time.Time) time.Duration { return max(0, t.Sub(status.Started)) }
+	for i := range groups {
+		st.Groups = append(st.Groups, group(status, &groups[i], since, now))
+	}
+	st.Tenures, st.Log = past(changes, since)
+	return st
+}
+
+func member(status *agent.StatusInfo, m *agent.MemberInfo) web.Member {
+	out := web.Member{Name: m.Name, State: web.Up, Trouble: m.Trouble, Incarnation: m.Incarnation}
+	switch {
+	case m.Self:
+		out.Leading, out.Realtime = status.Leading, status.Realtime
+		out.PacketsIn, out.PacketsOut = status.PacketsIn, status.PacketsOut
+		out.Pauses = &web.Pauses{Median: status.Pauses.Median, P99: status.Pauses.P99, Longest: status.Pauses.Longest}
+		if out.Trouble = status.Waiting; out.Trouble != "" {
+			out.State = web.Joining
+		} else if status.Disk != "" {
+			out.Trouble = "its record cannot be written: " + status.Disk
+		}
+	case !heard(status, m):
+		out.State = web.Silent
+		if out.Trouble == "" && m.Heard {
+			out.Trouble = fmt.Sprintf("not heard for %v", m.Silence.Round(time.Second))
+		} else if out.Trouble == "" {
+			out.Trouble = "not heard yet"
+		}
+	}
+	return out
+}
+
+// heard says whether a member was heard lately: pairs that have nothing to say are silent for a while.
+func heard(status *agent.StatusInfo, m *agent.MemberInfo) bool {
+	return m.Heard && m.Silence < max(3*time.Second, 3*status.Timing.Lease)
+}
+
+// link returns how this member hears another.
+func link(status *agent.StatusInfo, m *agent.MemberInfo) web.Link {
+	l := web.Link{From: m.Name, To: status.Member, State: web.Unknown}
+	if heard(status, m) {
+		l.Bound, l.RoundTrip = m.Bound.Round(10*time.Microsecond), m.RoundTrip.Round(10*time.Microsecond)
+		if l.State = web.Slow; m.Fast {
+			l.State = web.Fast
+		}
+	}
+	return l
+}
+
+func group(status *agent.StatusInfo, g *agent.GroupInfo, since func(time.Time) time.Duration, now time.Duration) web.Group {
+	out := web.Group{Name: g.Group, Mode: web.Mode(g.Mode), Changed: since(g.Time), Cause: g.Cause.String(), Changes: int(g.Changes)}
+	if g.Leader == "" {
+		return out
+	}
+	l := web.Leader{Member: g.Leader, Term: g.Token, Token: g.Token, Since: since(g.Time), Stopping: g.Stopping,
+		Local: web.Mode(g.Mode) == web.Local, Support: g.Support}
+	if g.Remaining > 0 { // only the leader knows how long
+		l.Until, l.Lease = now+g.Remaining, max(g.Remaining, status.Timing.Lease)
+	}
+	out.Leaders = []web.Leader{l}
+	out.Views = []web.Sight{{Member: status.Member, Leader: g.Leader, Cause: g.Cause.String()}}
+	return out
+}
+
+const (
+	tenuresKept = 1000
+	logKept     = 300
+)
+
+// past returns the leaderships and the log that changes tell of.
+func past(changes []agent.Change, since func(time.Time) time.Duration) (tenures []web.Tenure, log []web.Entry) {
+	open := make(map[string]int) // the last leadership of a group, by its place
+	for i := range changes {
+		c := &changes[i]
+		at := since(c.Time)
+		key := c.Mode + ":" + c.Group
+		last, ok := open[key]
+		if ok && (tenures[last].Member != c.Leader || tenures[last].Token != c.Token) {
+			tenures[last].To, tenures[last].Cause = at, c.Cause.String()
+			delete(open, key)
+			ok = false
+		}
+		e := web.Entry{ID: c.Serial, At: at, Member: c.Leader, Group: c.Group, Text: fmt.Sprintf("no leader: %v", c.Cause), Tone: "bad"}
+		if c.Leader != "" {
+			e.Text, e.Tone = fmt.Sprintf("%s leads: %v", c.Leader, c.Cause), "good"
+			switch {
+			case c.Stopping:
+				e.Text, e.Tone = fmt.Sprintf("%s was asked to stop: %v", c.Leader, c.Cause), ""
+			case c.Token != 0:
+				e.Text = fmt.Sprintf("%s leads with token %d: %v", c.Leader, c.Token, c.Cause)
+			case len(c.Support) > 0:
+				e.Text = fmt.Sprintf("%s leads %s: %v", c.Leader, strings.Join(c.Support, " "), c.Cause)
+			}
+		}
+		log = append(log, e)
+		if c.Leader != "" && !ok {
+			open[key] = len(tenures)
+			tenures = append(tenures, web.Tenure{ID: fmt.Sprint(c.Serial), Group: c.Group, Mode: web.Mode(c.Mode), Member: c.Leader, Token: c.Token,
+				Local: web.Mode(c.Mode) == web.Local, From: at, Evidence: "as this member saw it, by the time of day of this host"})
+		}
+	}
+	return slices.Clone(tenures[max(0, len(tenures)-tenuresKept):]), slices.Clone(log[max(0, len(log)-logKept):])
+}

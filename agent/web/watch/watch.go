@@ -1,0 +1,123 @@
+// Package watch shows on the dashboard what an agent knows: its council as its member sees it, its groups, and what changed
+// lately. It asks the agent only while somebody looks.
+//
+//	watch.go  the source, and who may do what
+//	state.go  what the agent knows, as the page shows it
+package watch
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/web"
+)
+
+// An Agent is what the dashboard needs of one.
+type Agent interface {
+	Status() agent.StatusInfo
+	Members() []agent.MemberInfo
+	Groups() []agent.GroupInfo
+	Changes() []agent.Change
+	Resign(ctx context.Context, group string) error
+	Transfer(ctx context.Context, group, to string) error
+}
+
+// Dashboard serves the page for an agent; it is what agent.Options wants.
+func Dashboard(a *agent.Agent) http.Handler { return handler(a, agent.MayWrite) }
+
+// The agent is asked this often while somebody looks, and less often if that takes long: at most a twentieth of the time.
+const (
+	every = 100 * time.Millisecond
+	share = 20
+)
+
+// source asks an agent.
+type source struct {
+	agent Agent
+	store *web.Store
+
+	mu sync.Mutex
+	// lookers counts the pages; stop ends the asking when the last has gone.
+	lookers int
+	stop    context.CancelFunc
+}
+
+func handler(a Agent, may func(*http.Request) bool) http.Handler {
+	s := &source{agent: a}
+	started := a.Status().Started
+	s.store = web.NewStore(func() time.Duration { return time.Since(started) })
+	page := web.Handler(s.store, web.Options{Do: s.do, May: may})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/api/events") {
+			s.come()
+			defer s.leave()
+		}
+		page.ServeHTTP(w, r)
+	})
+}
+
+// come begins to ask the agent, if nobody else looks yet.
+func (s *source) come() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lookers++; s.lookers > 1 {
+		return
+	}
+	s.refresh()
+	ctx, cancel := context.WithCancel(context.Background())
+	s.stop = cancel
+	go func() {
+		for pause := every; ; {
+			select {
+			case <-time.After(pause):
+				begin := time.Now()
+				s.refresh()
+				pause = max(every, share*time.Since(begin))
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+func (s *source) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lookers--; s.lookers == 0 {
+		s.stop()
+	}
+}
+
+// refresh asks the agent how everything stands.
+func (s *source) refresh() {
+	status := s.agent.Status()
+	s.store.Replace(state(&status, s.agent.Members(), s.agent.Groups(), s.agent.Changes(), time.Since(status.Started)))
+}
+
+// patience is how long a program here may take to stop when somebody presses a button.
+const patience = 30 * time.Second
+
+// do carries out a command.
+func (s *source) do(ctx context.Context, c web.Command) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var err error
+	switch c.Verb {
+	case "resign":
+		err = s.agent.Resign(ctx, c.Group)
+	case "transfer":
+		err = s.agent.Transfer(ctx, c.Group, c.To)
+	default:
+		err = fmt.Errorf("%q: an agent can be asked to resign and to transfer", c.Verb)
+	}
+	s.refresh()
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Verb, c.Group, c.To)), nil
+}

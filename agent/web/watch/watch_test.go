@@ -1,0 +1,241 @@
+package watch
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/internal/transport/loopback"
+	"github.com/regentproject/regent/why"
+)
+
+// fake is an agent that says what it is told to.
+type fake struct {
+	status  agent.StatusInfo
+	members []agent.MemberInfo
+	groups  []agent.GroupInfo
+	changes []agent.Change
+	orders  []string
+	asked   atomic.Int64
+}
+
+func (f *fake) Status() agent.StatusInfo    { f.asked.Add(1); return f.status }
+func (f *fake) Members() []agent.MemberInfo { return f.members }
+func (f *fake) Groups() []agent.GroupInfo   { return f.groups }
+func (f *fake) Changes() []agent.Change     { return f.changes }
+
+func (f *fake) Resign(_ context.Context, group string) error {
+	if group == "elsewhere" {
+		return errors.New("group elsewhere: b leads it: ask its agent")
+	}
+	f.orders = append(f.orders, "resign "+group)
+	return nil
+}
+
+func (f *fake) Transfer(_ context.Context, group, to string) error {
+	f.orders = append(f.orders, "transfer "+group+" "+to)
+	return nil
+}
+
+// updates reads the stream of a page.
+func updates(t testing.TB, url string) func() *web.Update {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, "GET", url+"api/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	in := bufio.NewScanner(answer.Body)
+	in.Buffer(nil, 1<<20)
+	return func() *web.Update {
+		t.Helper()
+		for in.Scan() {
+			if data, ok := strings.CutPrefix(in.Text(), "data: "); ok {
+				var u web.Update
+				if err := json.Unmarshal([]byte(data), &u); err != nil {
+					t.Fatal(err)
+				}
+				return &u
+			}
+		}
+		t.Fatalf("the stream ended: %v", in.Err())
+		return nil
+	}
+}
+
+func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
+	begin := time.Now().Add(-time.Hour)
+	change := func(serial uint64, after time.Duration, leader string, token uint64, c why.Kind) agent.Change {
+		return agent.Change{Serial: serial, Time: begin.Add(after), Mode: "quorum", View: regent.View{Group: "g", Leader: leader, Token: token, Cause: regent.Cause{Why: c}}}
+	}
+	f := &fake{status: agent.StatusInfo{Member: "a", Started: begin, Leading: 1, Timing: agent.TimingInfo{Lease: time.Second, Delay: 10 * time.Millisecond}},
+		members: []agent.MemberInfo{{Name: "a", Self: true, Heard: true}, {Name: "b", Heard: true, Fast: true, Bound: time.Millisecond},
+			{Name: "c", Heard: true, Silence: time.Minute}, {Name: "d"}, {Name: "e", Heard: true, Bound: time.Second}},
+		changes: []agent.Change{change(1, time.Second, "b", 1, why.Elected), change(2, 3*time.Second, "", 0, why.LeaseExpired), change(3, 4*time.Second, "a", 2, why.Elected)}}
+	f.groups = []agent.GroupInfo{{Change: f.changes[2], Changes: 2, Remaining: 700 * time.Millisecond}}
+	st := state(&f.status, f.members, f.groups, f.changes, time.Hour)
+
+	var how []string
+	for _, m := range st.Members {
+		how = append(how, m.Name+" "+string(m.State))
+	}
+	if want := []string{"a up", "b up", "c silent", "d silent", "e up"}; !slices.Equal(how, want) {
+		t.Errorf("members are %v", how)
+	}
+	how = nil
+	for _, l := range st.Links {
+		how = append(how, l.From+l.To+" "+string(l.State))
+	}
+	if want := []string{"ba fast", "ca unknown", "da unknown", "ea slow"}; !slices.Equal(how, want) {
+		t.Errorf("links are %v", how)
+	}
+	g := st.Groups[0]
+	if l := g.Leaders; len(l) != 1 || l[0].Member != "a" || l[0].Token != 2 || l[0].Until != time.Hour+700*time.Millisecond || l[0].Lease != time.Second {
+		t.Errorf("leaders are %+v", l)
+	}
+	if got := fmt.Sprintln(len(st.Tenures), st.Tenures[0].From, st.Tenures[0].To, st.Tenures[0].Cause, st.Tenures[1].To); got != "2 1s 3s lease expired 0s\n" {
+		t.Errorf("the timeline is %s", got)
+	}
+	if len(st.Log) != 3 || st.Log[1].Text != "no leader: lease expired" {
+		t.Errorf("the log is %+v", st.Log)
+	}
+}
+
+func TestALocalLeaderIsLabelled(t *testing.T) {
+	c := agent.Change{Serial: 1, Time: time.Now(), Mode: "local", Support: []string{"a", "b"}, View: regent.View{Group: "g", Leader: "b", Cause: regent.Cause{Why: why.Elected}}}
+	st := state(&agent.StatusInfo{Member: "a"}, nil, []agent.GroupInfo{{Change: c}}, []agent.Change{c}, 0)
+	if l := st.Groups[0].Leaders[0]; !l.Local || l.Token != 0 || !slices.Equal(l.Support, c.Support) || !st.Tenures[0].Local {
+		t.Errorf("it shows as %+v, %+v", l, st.Tenures)
+	}
+	if st.Log[0].Text != "b leads a b: elected" {
+		t.Errorf("the log says %q", st.Log[0].Text)
+	}
+}
+
+func TestTheAgentIsAskedOnlyWhileSomebodyLooks(t *testing.T) {
+	f := &fake{status: agent.StatusInfo{Member: "a", Started: time.Now(), Waiting: "not heard yet: b"}}
+	server := httptest.NewServer(handler(f, func(*http.Request) bool { return true }))
+	t.Cleanup(server.Close)
+	before := f.asked.Load()
+	answer, err := http.Get(server.URL + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if n := f.asked.Load(); n != before {
+		t.Errorf("the page alone asks %d times", n-before)
+	}
+	next := updates(t, server.URL+"/")
+	if u := next(); len(u.Members) != 1 || u.Members[0].State != web.Joining || u.Members[0].Trouble != "not heard yet: b" {
+		t.Errorf("an agent that waits shows as %+v", u.Members)
+	}
+	next()
+	if f.asked.Load() <= before {
+		t.Error("somebody looks and the agent is not asked")
+	}
+}
+
+func TestCommandsGoToTheAgent(t *testing.T) {
+	f := &fake{status: agent.StatusInfo{Started: time.Now()}}
+	may := true
+	server := httptest.NewServer(handler(f, func(*http.Request) bool { return may }))
+	defer server.Close()
+	post := func(body string) int {
+		t.Helper()
+		answer, err := http.Post(server.URL+"/api/do", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		return answer.StatusCode
+	}
+	for body, want := range map[string]int{`{"verb":"resign","group":"g"}`: 200, `{"verb":"transfer","group":"g","to":"b"}`: 200,
+		`{"verb":"resign","group":"elsewhere"}`: 409, `{"verb":"crash","members":["a"]}`: 409} {
+		if got := post(body); got != want {
+			t.Errorf("%s: %d", body, got)
+		}
+	}
+	slices.Sort(f.orders)
+	if !slices.Equal(f.orders, []string{"resign g", "transfer g b"}) {
+		t.Errorf("orders were %q", f.orders)
+	}
+	if may = false; post(`{"verb":"resign","group":"g"}`) != http.StatusForbidden {
+		t.Error("somebody who may not gave a command")
+	}
+}
+
+// free returns a loopback address that nobody uses.
+func free(t *testing.T) string {
+	t.Helper()
+	addr, err := loopback.Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+func TestARealAgentServesThePage(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "a.yaml")
+	text := fmt.Sprintf("name: a\ncouncil:\n  - {name: a, address: %q}\ndir: %s\nbootstrap: true\nrealtime: false\nsocket: {path: %s}\nhttp: {listen: %q, anonymous: write}\n",
+		free(t), filepath.Join(dir, "a"), filepath.Join(dir, "s"), free(t))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	at, over := make(chan string, 1), make(chan error, 1)
+	go func() {
+		over <- agent.Run(ctx, agent.Options{Config: config, Dashboard: Dashboard, Log: io.Discard, Ready: func(http string) { at <- http }})
+	}()
+	defer func() {
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	}()
+	var base string
+	select {
+	case base = <-at:
+	case err := <-over:
+		over <- nil
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(base, "http") {
+		base = "http://" + base
+	}
+	answer, err := http.Get(base + "/ui/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, _ := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if answer.StatusCode != 200 || !strings.Contains(string(page), "<title>Regent</title>") {
+		t.Fatalf("%s: %.200s", answer.Status, page)
+	}
+	for next := updates(t, base+"/ui/"); ; {
+		if u := next(); len(u.Members) == 1 && u.Members[0].State == web.Up {
+			break
+		}
+	}
+}

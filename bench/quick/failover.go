@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
+)
+
+// course is a council under measurement.
+type course struct {
+	settings
+	cluster *cluster.Cluster
+	dir     string
+	// leader is who leads, since when and with which token.
+	leader   cluster.Event
+	changes  int
+	causes   map[string]int
+	counted  map[string]int
+	record   chronicle
+	statuses map[string]cluster.Event
+	// stopped has the token of the last leadership of each member that was told to stop.
+	stopped map[string]uint64
+}
+
+// open starts a council and waits until it has a leader.
+func open(ctx context.Context, s settings, o cluster.Options, members int) (*course, error) {
+	dir, err := os.MkdirTemp("", "regent-bench-")
+	if err != nil {
+		return nil, err
+	}
+	for i := range members {
+		o.Names = append(o.Names, string(rune('a'+i)))
+	}
+	o.Dir, o.Timing, o.Command = dir, s.timing, cluster.Self("member")
+	if s.verbose {
+		o.Log = func(member, line string) { fmt.Fprintf(os.Stderr, "%s: %s\n", member, line) }
+	}
+	t, err := cluster.New(o)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	c := &course{settings: s, cluster: t, dir: dir, causes: make(map[string]int), counted: make(map[string]int), statuses: make(map[string]cluster.Event),
+		stopped: make(map[string]uint64)}
+	for _, name := range o.Names {
+		if err := t.Start(name); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+	}
+	joined := 0
+	err = c.await(ctx, 30*time.Second, func(e *cluster.Event) bool {
+		if e.What == cluster.Joined {
+			joined++
+		}
+		return joined == members && (c.leader.Member != "" || o.Hold || len(o.Named) > 0)
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the council does not begin: %w", err), c.close())
+	}
+	return c, nil
+}
+
+func (c *course) close() error {
+	return errors.Join(c.cluster.Close(), os.RemoveAll(c.dir))
+}
+
+// await takes events until one is what is waited for.
+func (c *course) await(ctx context.Context, limit time.Duration, match func(*cluster.Event) bool) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		select {
+		case e := <-c.cluster.Events():
+			c.take(&e)
+			if match(&e) {
+				return nil
+			}
+		case <-timer.C:
+			return fmt.Errorf("nothing came of it in %v", limit)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (c *course) take(e *cluster.Event) {
+	c.record.take(e)
+	switch e.What {
+	case cluster.Leads:
+		c.leader = *e
+		c.changes++
+	case cluster.Stops:
+		c.causes[e.Text]++
+		c.stopped[e.Member] = e.Token
+	case cluster.Counted:
+		c.counted[e.Member] = e.Leading
+	case cluster.Said:
+		c.statuses[e.Member] = *e
+	case cluster.Gone:
+		delete(c.counted, e.Member)
+	}
+}
+
+// rest lets time pass, and takes what happens meanwhile.
+func (c *course) rest(ctx context.Context, d time.Duration) error {
+	end := time.NewTimer(d)
+	defer end.Stop()
+	for {
+		select {
+		case e := <-c.cluster.Events():
+			c.take(&e)
+		case <-end.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// failover measures how long a council is without a leader that goes in the given way.
+func failover(ctx context.Context, s settings, members int, kind string, realtime bool, out io.Writer) (time.Duration, error) {
+	c, err := open(ctx, s, cluster.Options{Relay: kind == "cut", NoRealtime: !realtime, Poll: pollEvery}, members)
+	if err != nil {
+		return 0, err
+	}
+	var times sample
+	void := 0
+	for len(times) < s.trials {
+		old := c.leader.Member
+		d, err := c.trial(ctx, kind)
+		if errors.Is(err, errVoid) && void < s.trials {
+			void++
+			continue
+		}
+		if err != nil {
+			return 0, errors.Join(err, c.close())
+		}
+		times = append(times, d)
+		if s.verbose {
+			fmt.Fprintf(out, "%s %s, %s leads after %v\n", kind, old, c.leader.Member, d)
+		}
+	}
+	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v%s\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), c.record.both, voided(void))
+	if c.record.both > 0 {
+		fmt.Fprintf(out, "        two leaders: %s\n", c.record.worst)
+	}
+	return c.record.both, c.close()
+}
+
+// bound is what the profile promises while all is well but for the leader: the rest of the lease, turns of up to all
+// members, and a round trip. A leader that resigns is replaced within two.
+func (c *course) bound(members int, kind string) time.Duration {
+	if kind == "resign" {
+		return 2 * c.timing.RoundTrip
+	}
+	return time.Duration(float64(c.timing.Lease)*(1+c.timing.Drift)/(1-c.timing.Drift)) + time.Duration(members+1)*c.timing.RoundTrip
+}
+
+// trial makes the leader go and waits for the next, and then makes the council whole again.
+func (c *course) trial(ctx context.Context, kind string) (time.Duration, error) {
+	// At a random point of the interval between renewals.
+	if err := c.rest(ctx, c.timing.Lease+time.Duration(rand.Int64N(int64(4*c.timing.Renew)))); err != nil {
+		return 0, err
+	}
+	old := c.leader
+	begin, err := c.remove(old.Member, kind)
+	if err != nil {
+		return 0, err
+	}
+	void := false
+	err = c.await(ctx, 20*time.Second, func(e *cluster.Event) bool {
+		if e.Member == old.Member {
+			switch {
+			case e.What == cluster.Did:
+				begin = e.At - int64(e.Took) // the program's own reading of when it began to resign
+			case e.What == cluster.Failed, e.What == cluster.Held && e.Token == old.Token && e.At < begin:
+				void = true
+			}
+		}
+		return void && kind == "resign" || c.leader.Token > old.Token && (c.leader.Member != old.Member || kind == "resign")
+	})
+	if err != nil {
+		return 0, fmt.Errorf("after %s went: %w", old.Member, err)
+	}
+	next := c.leader
+	if kind == "kill" {
+		r, err := c.cluster.Reign(old.Member)
+		if err != nil {
+			return 0, err
+		}
+		void = void || r.Token != old.Token
+		c.record.add(reign{who: old.Member, token: r.Token, since: r.Since, until: r.Until})
+	}
+	if err := c.restore(ctx, old, kind); err != nil {
+		return 0, err
+	}
+	if void || next.At < begin {
+		return 0, errVoid
+	}
+	return time.Duration(next.At - begin), nil
+}
+
+// pollEvery is how often a leading program asks whether it leads.
+const pollEvery = time.Millisecond
+
+// errVoid says that a trial measured nothing: the leader had lost its lease before it was made to go.
+var errVoid = errors.New("the leader had gone by itself")
+
+func voided(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("   (%d more were void: the leader had gone by itself)", n)
+}
+
+// remove makes a leader go, and says when that began.
+func (c *course) remove(name, kind string) (int64, error) {
+	begin := cluster.Reading()
+	switch kind {
+	case "kill":
+		return begin, c.cluster.Crash(name)
+	case "stop":
+		return begin, c.cluster.Pause(name)
+	case "resign":
+		return begin, c.cluster.Say(name, "resign")
+	case "cut":
+		return begin, c.cluster.Cut(name)
+	}
+	return 0, fmt.Errorf("kind %q: there are kill, stop, resign and cut", kind)
+}
+
+// restore makes the council whole again.
+func (c *course) restore(ctx context.Context, old cluster.Event, kind string) error {
+	name := old.Member
+	switch kind {
+	case "kill":
+		if err := c.cluster.Start(name); err != nil {
+			return err
+		}
+		if err := c.await(ctx, 20*time.Second, func(e *cluster.Event) bool { return e.What == cluster.Joined && e.Member == name }); err != nil {
+			return fmt.Errorf("%s does not come back: %w", name, err)
+		}
+		// It votes again when the longest lease that it may have granted is over.
+		return c.rest(ctx, c.timing.LongestLease)
+	case "stop":
+		if err := c.rest(ctx, c.timing.Lease); err != nil {
+			return err
+		}
+		if err := c.cluster.Resume(name); err != nil {
+			return err
+		}
+		if c.stopped[name] >= old.Token {
+			return nil // it had lost its lease before it was paused
+		}
+		return c.await(ctx, 20*time.Second, func(e *cluster.Event) bool { return c.stopped[name] >= old.Token })
+	case "cut":
+		if err := c.rest(ctx, c.timing.Lease); err != nil {
+			return err
+		}
+		return c.cluster.Heal(name)
+	}
+	return nil
+}

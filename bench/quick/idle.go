@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
+)
+
+// usage is what processes have used so far.
+type usage struct {
+	cpu            time.Duration
+	packets, bytes uint64
+	memory         uint64
+}
+
+// idle measures what a council of three costs when nothing happens, with many groups, and how soon all groups of a
+// member that dies are led again.
+func idle(ctx context.Context, s settings, groups int, realtime bool, out io.Writer) error {
+	if s.idle == 0 {
+		return nil
+	}
+	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Groups: groups, Hold: true}, 3)
+	if err != nil {
+		return err
+	}
+	// One member leads all groups; then the others campaign too.
+	for _, name := range c.cluster.Names {
+		if err := c.cluster.Say(name, "campaign"); err != nil {
+			return errors.Join(err, c.close())
+		}
+		err := c.await(ctx, time.Minute, func(*cluster.Event) bool { return groups == 1 && c.leader.Member != "" || c.led() == groups })
+		if err != nil {
+			return errors.Join(fmt.Errorf("%d of %d groups are led: %w", c.led(), groups, err), c.close())
+		}
+	}
+	if err := c.rest(ctx, 2*time.Second); err != nil {
+		return errors.Join(err, c.close())
+	}
+	before, err := c.usage(ctx)
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	if err := c.rest(ctx, s.idle); err != nil {
+		return errors.Join(err, c.close())
+	}
+	after, err := c.usage(ctx)
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	seconds := s.idle.Seconds()
+	fmt.Fprintf(out, "idle, %5d groups, 3 members, %-8s %5.2f %% of a core  %6.1f packets/s  %7.0f bytes/s  %5.1f MB each", groups, named(realtime),
+		100*(after.cpu-before.cpu).Seconds()/seconds, float64(after.packets-before.packets)/seconds,
+		float64(after.bytes-before.bytes)/seconds, float64(after.memory)/3/1e6)
+	if groups > 1 {
+		took, err := c.burst(ctx, groups)
+		if err != nil {
+			return errors.Join(err, c.close())
+		}
+		fmt.Fprintf(out, "  all led again %s after kill -9", ms(took))
+	}
+	fmt.Fprintln(out)
+	return c.close()
+}
+
+// led is how many groups are led, as the members count.
+func (c *course) led() int {
+	sum := 0
+	for _, n := range c.counted {
+		sum += n
+	}
+	return sum
+}
+
+// burst kills the member that leads most groups, and measures how long it takes until all are led again.
+func (c *course) burst(ctx context.Context, groups int) (time.Duration, error) {
+	most := ""
+	for name, n := range c.counted {
+		if most == "" || n > c.counted[most] {
+			most = name
+		}
+	}
+	begin := cluster.Reading()
+	if err := c.cluster.Crash(most); err != nil {
+		return 0, err
+	}
+	delete(c.counted, most)
+	var last int64
+	err := c.await(ctx, time.Minute, func(e *cluster.Event) bool { last = e.At; return c.led() == groups })
+	if err != nil {
+		return 0, fmt.Errorf("%d of %d groups are led again: %w", c.led(), groups, err)
+	}
+	return time.Duration(last - begin), nil
+}
+
+// usage asks all members what they have sent, and the system what they have used.
+func (c *course) usage(ctx context.Context) (usage, error) {
+	var u usage
+	c.statuses = make(map[string]cluster.Event)
+	for _, name := range c.cluster.Names {
+		if err := c.cluster.Say(name, "status"); err != nil {
+			return u, err
+		}
+	}
+	if err := c.await(ctx, 10*time.Second, func(*cluster.Event) bool { return len(c.statuses) == len(c.cluster.Names) }); err != nil {
+		return u, err
+	}
+	for _, name := range c.cluster.Names {
+		s := c.statuses[name].Status
+		u.packets, u.bytes = u.packets+s.PacketsOut, u.bytes+s.BytesOut
+		cpu, memory, err := process(c.cluster.Pid(name))
+		if err != nil {
+			return u, err
+		}
+		u.cpu, u.memory = u.cpu+cpu, u.memory+memory
+	}
+	return u, nil
+}
+
+// process reads what Linux knows of a process.
+func process(pid int) (cpu time.Duration, memory uint64, err error) {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, t := range tasks {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, t.Name()))
+		if err != nil {
+			continue // the thread has just ended
+		}
+		ns, _ := strconv.ParseInt(strings.Fields(string(b))[0], 10, 64)
+		cpu += time.Duration(ns)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, _ := strconv.ParseUint(strings.Fields(rest)[0], 10, 64)
+			memory = kb << 10
+		}
+	}
+	return cpu, memory, nil
+}
+
+// spontaneous counts changes of leader that nobody caused, on an idle host or on one that is busy with other things.
+func spontaneous(ctx context.Context, s settings, calm, realtime bool, out io.Writer) (time.Duration, error) {
+	length, what := s.calm, "calm"
+	if !calm {
+		length, what = s.busy, "busy"
+	}
+	if length == 0 {
+		return 0, nil
+	}
+	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Poll: pollEvery}, 3)
+	if err != nil {
+		return 0, err
+	}
+	if !calm {
+		stop, err := burnAll(ctx)
+		if err != nil {
+			return 0, errors.Join(err, c.close())
+		}
+		defer stop()
+	}
+	if err := c.rest(ctx, 2*time.Second); err != nil {
+		return 0, errors.Join(err, c.close())
+	}
+	c.changes, c.causes = 0, make(map[string]int)
+	if err := c.rest(ctx, length); err != nil {
+		return 0, errors.Join(err, c.close())
+	}
+	changes := c.changes
+	if _, err := c.usage(ctx); err != nil {
+		return 0, errors.Join(err, c.close())
+	}
+	var pauses []string
+	for _, name := range c.cluster.Names {
+		p := c.statuses[name].Status.Pauses
+		pauses = append(pauses, fmt.Sprintf("%s/%s/%s", ms(p.Median), ms(p.P99), ms(p.Longest)))
+	}
+	fmt.Fprintf(out, "%s for %v, 3 members, %-8s %d changes without a cause; pauses p50/p99/max %s; %v\n", what, length, named(realtime),
+		changes, strings.Join(pauses, " "), c.causes)
+	return c.record.both, c.close()
+}
+
+// burnAll keeps all processors busy until it is stopped.
+func burnAll(ctx context.Context) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all []*exec.Cmd
+	stop = func() {
+		cancel()
+		for _, c := range all {
+			_ = c.Wait()
+		}
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return stop, err
+	}
+	for range runtime.NumCPU() {
+		c := exec.CommandContext(ctx, path, "burn")
+		if err := c.Start(); err != nil {
+			stop()
+			return stop, err
+		}
+		all = append(all, c)
+	}
+	return stop, nil
+}
+
+// burn is a process that keeps one processor busy.
+func burn() {
+	runtime.GOMAXPROCS(1)
+	parent := os.Getppid()
+	for n := 0; ; n++ {
+		if n%(1<<28) == 0 && os.Getppid() != parent {
+			return
+		}
+	}
+}

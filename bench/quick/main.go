@@ -1,0 +1,178 @@
+// Quick measures how soon a leader is replaced and what a council costs, with real processes on this host, beside the
+// floors of the host in the same run: make bench-quick.
+//
+//	main.go      what is measured
+//	failover.go  leaders that crash, are paused, resign and are cut off
+//	split.go     councils that are cut in two: local leaders
+//	idle.go      what a council costs when nothing happens; changes of leader without a cause
+//	floor.go     a round trip on the loopback interface, a timer
+//	stats.go     quantiles, overlaps
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
+)
+
+// settings say how much is measured.
+type settings struct {
+	trials     int
+	members    []int
+	profile    string
+	timing     regent.Timing
+	scheduling []bool // real-time or not
+	kinds      []string
+	splits     int
+	idle       time.Duration
+	groups     []int
+	calm, busy time.Duration
+	verbose    bool
+}
+
+func main() {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "member":
+			os.Exit(cluster.Serve(os.Stdin, os.Stdout, os.Stderr))
+		case "burn":
+			burn()
+			return
+		}
+	}
+	s, err := parse(os.Args[1:], os.Stderr)
+	if err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "bench-quick:", err)
+		}
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, s, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-quick:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string, errs io.Writer) (settings, error) {
+	s := settings{}
+	f := flag.NewFlagSet("bench-quick", flag.ContinueOnError)
+	f.SetOutput(errs)
+	f.IntVar(&s.trials, "trials", 100, "fail-overs of each kind")
+	members := f.String("members", "3,5", "sizes of the councils")
+	f.StringVar(&s.profile, "profile", "fast", "timing: fast, lan or wan")
+	scheduling := f.String("scheduling", "realtime,ordinary", "how members are scheduled")
+	kinds := f.String("kinds", "kill,stop,resign,cut", "how leaders go")
+	f.IntVar(&s.splits, "splits", 100, "how often five members are cut in two, with a local leader in each part")
+	f.DurationVar(&s.idle, "idle", 10*time.Second, "how long the cost of doing nothing is measured")
+	groups := f.String("groups", "1,100,10000", "how many groups, when it is")
+	f.DurationVar(&s.calm, "calm", 10*time.Minute, "how long to wait for changes without a cause on an idle host")
+	f.DurationVar(&s.busy, "busy", 10*time.Minute, "how long to wait for them with all processors busy")
+	f.BoolVar(&s.verbose, "v", false, "show every trial")
+	if err := f.Parse(args); err != nil {
+		return s, err
+	}
+	profiles := map[string]regent.Timing{"fast": regent.Fast, "lan": regent.LAN, "wan": regent.WAN}
+	var ok bool
+	if s.timing, ok = profiles[s.profile]; !ok {
+		return s, fmt.Errorf("profile %q: there are fast, lan and wan", s.profile)
+	}
+	var err error
+	if s.members, err = numbers(*members); err != nil {
+		return s, err
+	}
+	if s.groups, err = numbers(*groups); err != nil {
+		return s, err
+	}
+	for w := range strings.SplitSeq(*scheduling, ",") {
+		if w != "realtime" && w != "ordinary" {
+			return s, fmt.Errorf("scheduling %q: there are realtime and ordinary", w)
+		}
+		s.scheduling = append(s.scheduling, w == "realtime")
+	}
+	if *kinds != "" {
+		s.kinds = strings.Split(*kinds, ",")
+	}
+	return s, nil
+}
+
+func numbers(list string) ([]int, error) {
+	var out []int
+	if list == "" {
+		return nil, nil
+	}
+	for w := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(w)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%q: must be numbers above 0, such as 3,5", list)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+func run(ctx context.Context, s settings, out io.Writer) error {
+	t := s.timing
+	fmt.Fprintf(out, "profile %s: lease %v, renewed every %v, round trip %v, guard %v\n", s.profile, t.Lease, t.Renew, t.RoundTrip, t.Guard)
+	fmt.Fprintf(out, "host: %d processors, %s, %s/%s\n\n", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if err := floors(out); err != nil {
+		return err
+	}
+	var overlap time.Duration
+	for _, realtime := range s.scheduling {
+		for _, n := range s.members {
+			for _, kind := range s.kinds {
+				both, err := failover(ctx, s, n, kind, realtime, out)
+				if err != nil {
+					return fmt.Errorf("%s, %d members: %w", kind, n, err)
+				}
+				overlap += both
+			}
+		}
+	}
+	for _, realtime := range s.scheduling {
+		if err := split(ctx, s, realtime, out); err != nil {
+			return fmt.Errorf("split: %w", err)
+		}
+	}
+	for _, realtime := range s.scheduling {
+		for _, n := range s.groups {
+			if err := idle(ctx, s, n, realtime, out); err != nil {
+				return fmt.Errorf("%d groups: %w", n, err)
+			}
+		}
+		for _, calm := range []bool{true, false} {
+			both, err := spontaneous(ctx, s, calm, realtime, out)
+			if err != nil {
+				return err
+			}
+			overlap += both
+		}
+	}
+	fmt.Fprintf(out, "\ntime during which two programs were told that they lead: %v\n", overlap)
+	if overlap > 0 {
+		return errors.New("two leaders at one instant")
+	}
+	return nil
+}
+
+// named says how members are scheduled, as the tables have it.
+func named(realtime bool) string {
+	if realtime {
+		return "realtime"
+	}
+	return "ordinary"
+}

@@ -1,0 +1,141 @@
+// Package pipe puts what a real member has between its machine and the network, the datagram layer and the codec, between
+// simulated machines and simulated links. It makes the ports of a sim.World.
+//
+//	pipe.go    the datagram layer
+//	plain.go   packets that only the simulator can read, for messages that no codec knows
+//	sealed.go  packets as on a real wire
+package pipe
+
+import (
+	"math"
+	"time"
+
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/sim"
+)
+
+// Config is how the ports of one world behave.
+type Config struct {
+	// Rho, Delta, MinDelay and MaxAge are the datagram layer's.
+	Rho              protocol.Rho
+	Delta            time.Duration
+	MinDelay, MaxAge time.Duration
+	// Expire, if not nil, says for each message within what time it must be proven to have come, or is not delivered; zero
+	// for one that never expires.
+	Expire func(protocol.Message) time.Duration
+	// Outdated, if not nil, makes the message by which a machine is told that a peer has heard a later incarnation of its
+	// member. It comes from that peer.
+	Outdated func(later protocol.Inc) protocol.Message
+}
+
+// A codec turns datagrams into packets and back. It belongs to one port.
+type codec interface {
+	// encode puts packets that carry the message, or none if m is nil, calling stamp for the header of each.
+	encode(m protocol.Message, stamp func() datagram.Header, put func(packet []byte))
+	// decode returns the header of a packet, its message if it has one, and what may be made of it. All is valid until the
+	// next call.
+	decode(now protocol.Time, packet []byte) (h *datagram.Header, m protocol.Message, use use)
+	// incarnation says that the member knows its incarnation now.
+	incarnation(inc protocol.Inc)
+}
+
+// use says what a packet is good for.
+type use uint8
+
+const (
+	nothing use = iota
+	header      // it is authentic, but only says who speaks
+	twin        // it is authentic, and proves that two processes speak for its sender
+	all
+)
+
+// port is a sim.Port.
+type port struct {
+	config Config
+	self   protocol.Ident
+	n      int
+	end    *datagram.Endpoint
+	codec  codec
+	put    func(to protocol.Rank, packet []byte)
+	latest protocol.Time // that the port was called with; a message held for the disk comes with an earlier one
+}
+
+func newPort(c Config, b sim.Boot, put func(to protocol.Rank, packet []byte), k codec) *port {
+	return &port{config: c, self: protocol.Ident{Rank: b.Self, Inc: b.Inc}, n: b.Members, codec: k, put: put}
+}
+
+// open takes note of the time, and makes the endpoint when it is first known.
+func (p *port) open(now protocol.Time) {
+	if p.end != nil {
+		p.latest = max(p.latest, now)
+		return
+	}
+	p.latest = now
+	end, err := datagram.New(now, datagram.Config{Self: p.self, Members: p.n, Rho: p.config.Rho, Delta: p.config.Delta,
+		MinDelay: p.config.MinDelay, MaxAge: p.config.MaxAge})
+	if err != nil {
+		panic("pipe: " + err.Error())
+	}
+	p.end = end
+}
+
+// Send stamps a message and puts it on the wire.
+func (p *port) Send(now protocol.Time, from protocol.Ident, to protocol.Rank, m protocol.Message) {
+	p.open(now)
+	if from.Inc != p.self.Inc {
+		p.self.Inc = from.Inc
+		p.end.SetIncarnation(from.Inc)
+		p.codec.incarnation(from.Inc)
+	}
+	p.send(now, to, m)
+}
+
+// send puts what was sent in the Step at sent.
+func (p *port) send(sent protocol.Time, to protocol.Rank, m protocol.Message) {
+	p.codec.encode(m, func() datagram.Header { return p.end.Stamp(p.latest, sent, to) }, func(packet []byte) { p.put(to, packet) })
+}
+
+// Receive judges a packet, and fills in its message if it may be delivered.
+func (p *port) Receive(now protocol.Time, _ protocol.Rank, packet []byte, to *protocol.Receive) bool {
+	p.open(now)
+	h, m, use := p.codec.decode(now, packet)
+	switch use {
+	case nothing:
+		return false
+	case twin:
+		p.end.Twin(now, h.From.Rank)
+		return false
+	}
+	v := p.end.Accept(now, h)
+	if v.Outdated != 0 && p.config.Outdated != nil {
+		*to = protocol.Receive{From: h.From, Message: p.config.Outdated(v.Outdated), Delay: protocol.Unknown}
+		return true
+	}
+	if use != all || m == nil || v.Reason != datagram.Deliver {
+		return false
+	}
+	if p.config.Expire != nil {
+		if limit := p.config.Expire(m); limit > 0 && !v.By(limit) {
+			return false
+		}
+	}
+	*to = protocol.Receive{From: h.From, Message: m, Delay: v.Delay}
+	return true
+}
+
+// Tick sends the probes that are due.
+func (p *port) Tick(now protocol.Time) {
+	p.open(now)
+	for _, r := range p.end.Probes(now) {
+		p.send(now, r, nil)
+	}
+}
+
+// Wake returns when the next probes are due.
+func (p *port) Wake() protocol.Time {
+	if p.end == nil {
+		return math.MinInt64
+	}
+	return p.end.Wake()
+}

@@ -1,0 +1,91 @@
+package pipe
+
+import (
+	"math/rand/v2"
+
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/sim"
+)
+
+// Sealed returns ports that send what real members would: encoded, split and sealed. All messages of the protocol must be in the
+// codec's table. It may be used for any number of worlds.
+func Sealed(c Config) sim.NewPort {
+	return func(b sim.Boot, put func(to protocol.Rank, packet []byte)) sim.Port {
+		end, err := wire.NewEndpoint(wire.Config{
+			Me:      protocol.Ident{Rank: b.Self, Inc: b.Inc},
+			Members: b.Members,
+			Keys:    wire.PublicKeyring(),
+			Random:  dice{rand.New(rand.NewPCG(b.Seed, uint64(b.Inc)))},
+		})
+		if err != nil {
+			panic("pipe: " + err.Error())
+		}
+		return newPort(c, b, put, &sealed{end: end, batch: end.NewBatch()})
+	}
+}
+
+type sealed struct {
+	end    *wire.Endpoint
+	batch  *wire.Batch
+	buffer []byte
+	packet wire.Packet
+	copy   []byte
+}
+
+func (s *sealed) encode(m protocol.Message, stamp func() datagram.Header, put func(packet []byte)) {
+	if m == nil {
+		s.seal(stamp(), nil, put)
+		return
+	}
+	s.batch.Reset()
+	if err := s.batch.Add(0, m); err != nil {
+		panic("pipe: " + err.Error())
+	}
+	for {
+		payload, ok := s.batch.Next()
+		if !ok {
+			return
+		}
+		s.seal(stamp(), payload, put)
+	}
+}
+
+func (s *sealed) seal(h datagram.Header, payload []byte, put func(packet []byte)) {
+	packet, err := s.end.Seal(s.buffer[:0], &h, 0, payload)
+	if err != nil {
+		panic("pipe: " + err.Error())
+	}
+	s.buffer = packet
+	put(packet)
+}
+
+// decode opens a copy: the same packet may arrive twice, and opening destroys it.
+func (s *sealed) decode(now protocol.Time, packet []byte) (*datagram.Header, protocol.Message, use) {
+	s.copy = append(s.copy[:0], packet...)
+	switch r := s.end.Open(now, s.copy, &s.packet); r {
+	case wire.Accepted, wire.OtherIncarnation:
+		if len(s.packet.Messages) == 0 {
+			return &s.packet.Header, nil, all
+		}
+		return &s.packet.Header, s.packet.Messages[0].Message, all
+	case wire.Stale:
+		return &s.packet.Header, nil, header
+	case wire.Twin:
+		return &s.packet.Header, nil, twin
+	}
+	return nil, nil, nothing
+}
+
+func (s *sealed) incarnation(inc protocol.Inc) { s.end.SetIncarnation(inc) }
+
+// dice is an io.Reader of random bits that a seed determines.
+type dice struct{ *rand.Rand }
+
+func (d dice) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(d.Uint32())
+	}
+	return len(b), nil
+}

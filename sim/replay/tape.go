@@ -1,0 +1,139 @@
+// Package replay plays a run that the simulator recorded (docs/trace.md) on the dashboard: forwards and backwards, at any
+// speed, or line by line. It reads the trace as anybody could, and knows nothing of the simulator.
+//
+//	tape.go    reading a trace; the state after any of its lines
+//	record.go  a line of a trace
+//	world.go   what the lines so far say about members and links
+//	groups.go  and about who leads
+//	state.go   the same as the page shows it
+//	player.go  the source that plays it
+//
+// Going backwards is going forwards to an earlier line from the nearest state that was kept.
+package replay
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/regentproject/regent/agent/web"
+)
+
+// A Tape is a recorded run.
+type Tape struct {
+	records []record
+	lines   []string
+	marks   []web.Mark
+	// kept are worlds after every stride records.
+	kept   []*world
+	stride int
+}
+
+const (
+	// longest is the longest line that is read.
+	longest = 1 << 20
+	// minStride and maxKept bound how many worlds are kept: a seek is quick, and a long run fits into memory.
+	minStride = 256
+	maxKept   = 200
+	// maxMarks bounds the list of instants to go to.
+	maxMarks = 300
+)
+
+// Read reads a trace. An empty one, or one with a line that is not a record, is refused.
+func Read(r io.Reader) (*Tape, error) {
+	t := &Tape{}
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, longest)
+	for in.Scan() {
+		if len(in.Bytes()) == 0 {
+			continue
+		}
+		var rec record
+		if err := json.Unmarshal(in.Bytes(), &rec); err != nil {
+			return nil, fmt.Errorf("line %d is not a line of a trace: %w", len(t.lines)+1, err)
+		}
+		if rec.Ev == "" {
+			return nil, fmt.Errorf("line %d has no \"ev\": this is not a trace as --trace writes it", len(t.lines)+1)
+		}
+		if n := len(t.records); n > 0 && rec.T < t.records[n-1].T {
+			return nil, fmt.Errorf("line %d is from %v, before the line above it: the trace is not whole", n+1, rec.T)
+		}
+		t.records = append(t.records, rec)
+		t.lines = append(t.lines, in.Text())
+	}
+	if err := in.Err(); err != nil {
+		return nil, err
+	}
+	if len(t.records) == 0 {
+		return nil, errors.New("the trace is empty: write one with regent-sim run FILE --trace FILE, or regent-sim fuzz ... --seed N --trace FILE")
+	}
+	t.index()
+	return t, nil
+}
+
+// index goes through the run once, and keeps what makes seeking quick.
+func (t *Tape) index() {
+	t.stride = max(minStride, len(t.records)/maxKept)
+	w := newWorld(t.records)
+	for i := range t.records {
+		if i%t.stride == 0 {
+			t.kept = append(t.kept, w.clone())
+		}
+		noted := w.entries
+		w.apply(&t.records[i])
+		if e := w.newest(); w.entries > noted && e.Tone != "" && len(t.marks) < maxMarks {
+			t.marks = append(t.marks, web.Mark{Step: i + 1, At: e.At, Text: e.Text})
+		}
+	}
+}
+
+// Steps returns how many lines there are.
+func (t *Tape) Steps() int { return len(t.records) }
+
+// End returns the time of the last line.
+func (t *Tape) End() time.Duration { return t.records[len(t.records)-1].T }
+
+// At returns the time of the last of so many lines.
+func (t *Tape) At(step int) time.Duration {
+	if step <= 0 {
+		return 0
+	}
+	return t.records[min(step, len(t.records))-1].T
+}
+
+// StepAt returns how many lines there are up to an instant.
+func (t *Tape) StepAt(at time.Duration) int {
+	return sort.Search(len(t.records), func(i int) bool { return t.records[i].T > at })
+}
+
+// Line returns the last of so many lines.
+func (t *Tape) Line(step int) string {
+	if step <= 0 {
+		return ""
+	}
+	return t.lines[step-1]
+}
+
+// world returns what is known after so many lines.
+func (t *Tape) world(step int) *world {
+	k := min(step/t.stride, len(t.kept)-1)
+	w := t.kept[k].clone()
+	for i := k * t.stride; i < step; i++ {
+		w.apply(&t.records[i])
+	}
+	return w
+}
+
+// State returns what the page shows after so many lines.
+func (t *Tape) State(step int) *web.State {
+	step = min(max(0, step), t.Steps())
+	return t.world(step).state(t.At(step))
+}
+
+// Marks returns the instants that are worth going to.
+func (t *Tape) Marks() []web.Mark { return slices.Clone(t.marks) }

@@ -1,0 +1,16 @@
+package script_test
+
+import (
+	"testing"
+
+	"github.com/regentproject/regent/sim/race"
+	"github.com/regentproject/regent/sim/script/scenariotest"
+)
+
+func TestStories(t *testing.T) {
+	if race.Enabled {
+		scenariotest.Run(t, "testdata/rank/*.txt")
+		return
+	}
+	scenariotest.Run(t, "testdata/*/*.txt")
+}

@@ -1,0 +1,60 @@
+package suite
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/sim"
+)
+
+// A fickle machine has an elector that may say anything at any time, at several members at once: now itself, now
+// somebody else, now nobody. What it says must never matter but for how soon there is a leader.
+type fickle struct {
+	protocol.Incarnate
+	protocol.Closable
+	inner  protocol.Machine
+	dice   *sim.Dice
+	n      int
+	every  sim.Delay
+	change protocol.Time // when it says something else
+}
+
+// newFickle puts an elector of that kind over a machine that takes Trusts. It changes its mind every so often.
+func newFickle(m protocol.Machine, b sim.Boot, every sim.Delay) *fickle {
+	f := &fickle{inner: m, dice: sim.NewDice(b.Seed, 0xf1c1), n: b.Members, every: every, change: protocol.Never}
+	f.Incarnate, _ = m.(protocol.Incarnate)
+	f.Closable, _ = m.(protocol.Closable)
+	return f
+}
+
+// Step puts a word of the elector in the place of a Tick, which may come at any time anyway.
+func (f *fickle) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+	if _, ok := ev.(protocol.Start); ok {
+		f.change = now.Add(f.next())
+	}
+	if _, ok := ev.(protocol.Tick); ok && now >= f.change {
+		f.change = now.Add(f.next())
+		ev = protocol.Trusts{Leader: f.whom(), Barred: f.barred()}
+	}
+	eff := f.inner.Step(now, ev)
+	eff.Wake = min(eff.Wake, f.change)
+	return eff
+}
+
+func (f *fickle) next() time.Duration { return max(1, f.dice.Draw(f.every)) }
+
+// barred is nobody most of the time, and otherwise whoever it likes.
+func (f *fickle) barred() protocol.Set {
+	var s protocol.Set
+	for f.dice.N(3) == 0 {
+		s.Add(protocol.Rank(f.dice.N(f.n)))
+	}
+	return s
+}
+
+func (f *fickle) whom() protocol.Rank {
+	if r := f.dice.N(f.n + 1); r < f.n {
+		return protocol.Rank(r)
+	}
+	return protocol.Nobody
+}

@@ -1,0 +1,69 @@
+package suite
+
+import (
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/stamp"
+	"github.com/regentproject/regent/sim"
+)
+
+// A stampReader is what the programs of a quorum group read: the published lease of package stamp, as in a real member.
+// What a program does under it is to make an edict.
+type stampReader struct {
+	self     protocol.Rank
+	epoch    uint64
+	groups   map[protocol.Group]*published
+	horizons map[protocol.HorizonID]*stamp.Horizon
+}
+
+// published is the lease of one group.
+type published struct {
+	slot   stamp.Slot
+	tenure *stamp.Tenure
+	number uint64
+}
+
+func newStampReader(b sim.Boot) sim.Reader {
+	return &stampReader{self: b.Self, groups: make(map[protocol.Group]*published), horizons: make(map[protocol.HorizonID]*stamp.Horizon)}
+}
+
+func (s *stampReader) horizon(id protocol.HorizonID) *stamp.Horizon {
+	if s.horizons[id] == nil {
+		s.horizons[id] = new(stamp.Horizon)
+	}
+	return s.horizons[id]
+}
+
+func (s *stampReader) Move(h protocol.Horizon) { s.horizon(h.ID).Extend(int64(h.Until)) }
+
+func (s *stampReader) Publish(v *protocol.View) {
+	if v.Domain != protocol.Quorum {
+		return
+	}
+	p := s.groups[v.Group]
+	if p == nil {
+		p = &published{}
+		s.groups[v.Group] = p
+	}
+	if v.Leader.Rank != s.self {
+		p.slot.Clear()
+		p.tenure = nil
+		return
+	}
+	if p.tenure == nil || p.number != v.Tenure {
+		p.slot.Clear()
+		p.tenure, p.number = p.slot.NewTenure(s.epoch, v.Term, v.Quorum), v.Tenure
+	}
+	p.slot.Publish(p.tenure, s.horizon(v.Horizon), int64(v.Until))
+}
+
+func (s *stampReader) Act(clock func() protocol.Time, d protocol.Domain, g protocol.Group) (protocol.Fact, bool) {
+	p := s.groups[g]
+	if d != protocol.Quorum || p == nil || p.tenure == nil {
+		return protocol.Fact{}, false
+	}
+	e, err := p.tenure.Edict(func() int64 { return int64(clock()) })
+	if err != nil {
+		return protocol.Fact{}, false
+	}
+	return protocol.Fact{Ev: protocol.EvEdict, Dom: d, Group: g, Tenure: p.number, Term: e.Token, At: protocol.Time(e.Counter), Detail: e}, true
+}
