@@ -133,7 +133,7 @@ func TestLayersRefuseWhatTheyMustNotKnow(t *testing.T) {
 		"fence":                  {"rapid", "internal/protocol of the layer"},
 		"internal/protocol":      {"rapid"},
 		"internal/protocol/rank": {"rapid"},
-		"sim/check":     {"rapid"},
+		"sim/check":              {"rapid"},
 		"internal/runtime":       {"rapid"},
 		"examples/jobs":          {"rapid", "internal/protocol of the layer", "internal/stamp of the layer"},
 		"internal/tidy":          {"rapid", "internal/protocol of the layer", "internal/stamp of the layer"},
