@@ -10,7 +10,7 @@ import (
 
 func guide(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/simulator.md")
+	text, err := os.ReadFile("../../docs/simulator.md")
 	if err != nil {
 		t.Fatal(err)
 	}

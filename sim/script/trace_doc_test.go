@@ -33,7 +33,7 @@ type described struct {
 // describedEvents reads docs/trace.md.
 func describedEvents(t *testing.T) map[string]*described {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/trace.md")
+	text, err := os.ReadFile("../../docs/trace.md")
 	if err != nil {
 		t.Fatal(err)
 	}
