@@ -8,14 +8,14 @@ import (
 	"golang.org/x/term"
 )
 
-// screen draws on a terminal, in place.
-type screen struct {
+// terminalView draws on a terminal, in place.
+type terminalView struct {
 	out io.Writer
 	fd  int
 	buf bytes.Buffer
 }
 
-func newScreen(f *os.File) *screen { return &screen{out: f, fd: int(f.Fd())} }
+func newTerminalView(f *os.File) *terminalView { return &terminalView{out: f, fd: int(f.Fd())} }
 
 // The control sequences, which every terminal of the last forty years knows.
 const (
@@ -28,27 +28,27 @@ const (
 	eraseRest  = "\x1b[J"
 )
 
-func (s *screen) enter() { _, _ = io.WriteString(s.out, altScreen+hideCursor) }
-func (s *screen) leave() { _, _ = io.WriteString(s.out, showCursor+mainScreen) }
+func (t *terminalView) enter() { _, _ = io.WriteString(t.out, altScreen+hideCursor) }
+func (t *terminalView) leave() { _, _ = io.WriteString(t.out, showCursor+mainScreen) }
 
 // draw replaces what is on the screen, in one write, so that it does not flicker.
-func (s *screen) draw(lines []string) {
-	s.buf.Reset()
-	s.buf.WriteString(home)
+func (t *terminalView) draw(lines []string) {
+	t.buf.Reset()
+	t.buf.WriteString(home)
 	for i, l := range lines {
 		if i > 0 {
-			s.buf.WriteString("\r\n")
+			t.buf.WriteString("\r\n")
 		}
-		s.buf.WriteString(l)
-		s.buf.WriteString(eraseLine)
+		t.buf.WriteString(l)
+		t.buf.WriteString(eraseLine)
 	}
-	s.buf.WriteString(eraseRest)
-	_, _ = s.out.Write(s.buf.Bytes())
+	t.buf.WriteString(eraseRest)
+	_, _ = t.out.Write(t.buf.Bytes())
 }
 
 // width returns how many characters fit into a line.
-func (s *screen) width() int {
-	w, _, err := term.GetSize(s.fd)
+func (t *terminalView) width() int {
+	w, _, err := term.GetSize(t.fd)
 	if err != nil {
 		return 0
 	}
