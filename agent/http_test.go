@@ -201,7 +201,8 @@ func TestProofThatComesTooLateIsAskedForAgain(t *testing.T) {
 	failed := errors.New("asked too often")
 	asked, at := 0, 2*length
 	ask := func(context.Context) (*regent.Proof, error) {
-		if asked++; asked > 5 {
+		asked++
+		if asked > 5 {
 			return nil, failed
 		}
 		return &regent.Proof{Leader: "a", Until: regent.Instant(asked) * length}, nil

@@ -210,7 +210,8 @@ func (h *house) diaries() []entry {
 		e := entry{token: token, member: part[1], pid: pid, role: part[3]}
 		b, err := os.ReadFile(filepath.Join(h.dir, f.Name()))
 		h.check(err)
-		if b = b[:len(b)/8*8]; len(b) > 0 {
+		b = b[:len(b)/8*8]
+		if len(b) > 0 {
 			e.first = int64(binary.LittleEndian.Uint64(b))
 			e.last = int64(binary.LittleEndian.Uint64(b[len(b)-8:]))
 		}
