@@ -19,15 +19,15 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// puppet is the agent's end of a connection, in the hands of a test.
-type puppet struct {
+// fakeAgent is the agent's end of a connection, in the hands of a test.
+type fakeAgent struct {
 	t    *testing.T
 	conn net.Conn
 	in   *bufio.Scanner
 }
 
 // say writes a line; until and now of it are lengths from now on.
-func (p *puppet) say(e Event) {
+func (p *fakeAgent) say(e Event) {
 	p.t.Helper()
 	now, err := clock.HostLow()
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *puppet) say(e Event) {
 }
 
 // hear returns the next request.
-func (p *puppet) hear(do string) Request {
+func (p *fakeAgent) hear(do string) Request {
 	p.t.Helper()
 	for p.in.Scan() {
 		r, err := Decode(p.in.Bytes())
@@ -62,7 +62,7 @@ func (p *puppet) hear(do string) Request {
 }
 
 // connect makes a connection to a puppet that greets.
-func connect(t *testing.T) (*Conn, *puppet) {
+func connect(t *testing.T) (*Conn, *fakeAgent) {
 	t.Helper()
 	c, p, err := greet(t, func(e *Event) {})
 	if err != nil {
@@ -72,11 +72,11 @@ func connect(t *testing.T) (*Conn, *puppet) {
 }
 
 // greet makes a connection to a puppet that greets in another way.
-func greet(t *testing.T, other func(*Event)) (*Conn, *puppet, error) {
+func greet(t *testing.T, other func(*Event)) (*Conn, *fakeAgent, error) {
 	t.Helper()
 	mine, its := net.Pipe()
 	t.Cleanup(func() { _ = its.Close() })
-	p := &puppet{t: t, conn: its, in: bufio.NewScanner(its)}
+	p := &fakeAgent{t: t, conn: its, in: bufio.NewScanner(its)}
 	go func() {
 		p.in.Scan()
 		now, _ := clock.HostLow()
@@ -137,7 +137,7 @@ func TestRefusalIsReadThoughNobodyListens(t *testing.T) {
 }
 
 // lead has a client lead for so long.
-func lead(t *testing.T, c *Conn, p *puppet, length time.Duration) *Lease {
+func lead(t *testing.T, c *Conn, p *fakeAgent, length time.Duration) *Lease {
 	t.Helper()
 	got := make(chan *Lease, 1)
 	go func() {

@@ -58,10 +58,10 @@ type Tree struct {
 	Cgroup        string `json:"cgroup,omitempty"`
 }
 
-// shape says what a request must have beside its number.
-type shape struct{ group, of, to bool }
+// requestFields says what a request must have beside its number.
+type requestFields struct{ group, of, to bool }
 
-var shapes = map[string]shape{
+var requestFieldsOf = map[string]requestFields{
 	Campaign: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
 	Resign: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
 	Transfer: {of: true, to: true},
@@ -93,7 +93,7 @@ func CheckGroup(name string) error {
 
 // check says what is wrong with a request.
 func (r *Request) check() error {
-	s, ok := shapes[r.Do]
+	s, ok := requestFieldsOf[r.Do]
 	switch {
 	case !ok:
 		return fmt.Errorf("no such request: %.40q", r.Do)
