@@ -126,7 +126,7 @@ func (a *Agent) authenticate(trusted bool, next http.Handler) http.Handler {
 		if !trusted {
 			who = a.access.Load().roleOf(r)
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, a.file.Load().Limits.Body)
+		r.Body = http.MaxBytesReader(w, r.Body, int64(a.file.Load().Limits.Body))
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")

@@ -152,7 +152,7 @@ type Health struct {
 func readRoutes() []route {
 	return []route{
 		{method: "GET", path: "/v1/status", requires: reader, summary: "How the agent and its member are.", out: map[int]any{200: StatusInfo{}},
-			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, a.Status()) }},
+			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, a.Status()) }},
 		{method: "GET", path: "/v1/members", requires: reader, summary: "The council, as this member knows it, in the order in which members go first.",
 			out: map[int]any{200: MemberList{}, 503: Refusal{}}, serve: (*Agent).serveMembers},
 		{method: "GET", path: "/v1/groups", requires: reader, summary: "All groups that were heard of, by name.", out: map[int]any{200: GroupList{}, 400: Refusal{}},
@@ -168,7 +168,7 @@ func readRoutes() []route {
 			out: map[int]any{200: ProofInfo{}, 404: Refusal{}, 409: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveVerify},
 		{method: "GET", path: "/v1/sessions", requires: reader, summary: "The programs that take part through this agent.", out: map[int]any{200: SessionList{}},
 			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) {
-				writeJSON(w, 200, SessionList{Sessions: a.sessions("")})
+				writeJSON(w, http.StatusOK, SessionList{Sessions: a.sessions("")})
 			}},
 		{method: "GET", path: "/v1/openapi.json", summary: "This description.", out: map[int]any{200: map[string]any{}},
 			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) {
@@ -176,7 +176,7 @@ func readRoutes() []route {
 				_, _ = w.Write(Description())
 			}},
 		{method: "GET", path: "/healthz", summary: "200 while the agent answers.", out: map[int]any{200: Health{}},
-			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, Health{OK: true}) }},
+			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, Health{OK: true}) }},
 		{method: "GET", path: "/readyz", summary: "200 while the member takes part and nothing is wrong with its clock and its disk.",
 			out: map[int]any{200: Health{}, 503: Health{}}, serve: (*Agent).serveReady},
 		{method: "GET", path: "/metrics", requires: reader, summary: "For Prometheus, as text.", out: map[int]any{200: ""}, serve: (*Agent).serveMetrics},
@@ -236,7 +236,7 @@ func (a *Agent) serveMembers(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, errJoining)
 		return
 	}
-	writeJSON(w, 200, MemberList{Members: members, Waiting: a.Status().Waiting})
+	writeJSON(w, http.StatusOK, MemberList{Members: members, Waiting: a.Status().Waiting})
 }
 
 // info shows a group.
@@ -261,7 +261,7 @@ func (a *Agent) serveGroups(w http.ResponseWriter, q *http.Request) {
 	if more {
 		out.Next = found[len(found)-1].Group
 	}
-	writeJSON(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 func (a *Agent) serveGroup(w http.ResponseWriter, q *http.Request) {
@@ -272,7 +272,7 @@ func (a *Agent) serveGroup(w http.ResponseWriter, q *http.Request) {
 	}
 	out := a.info(c)
 	out.Candidates = a.sessions(c.Group)
-	writeJSON(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 // sessions lists the programs that take part, in one group or in all.
@@ -327,7 +327,7 @@ func (a *Agent) serveHistory(w http.ResponseWriter, q *http.Request) {
 	for _, c := range a.changes.history(group, limit) {
 		out.Changes = append(out.Changes, *c)
 	}
-	writeJSON(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 // queryInt reads a parameter that is a number.
@@ -398,7 +398,7 @@ func (a *Agent) serveVerify(w http.ResponseWriter, q *http.Request) {
 		writeError(w, errLateProof)
 		return
 	}
-	writeJSON(w, 200, ProofInfo{Group: group, Leader: p.Leader, Token: p.Token, ValidFor: left})
+	writeJSON(w, http.StatusOK, ProofInfo{Group: group, Leader: p.Leader, Token: p.Token, ValidFor: left})
 }
 
 // ClockAdvice is what is wrong when a clock is beyond its bound, and what to do.
@@ -424,5 +424,5 @@ func (a *Agent) serveReady(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusServiceUnavailable, Health{Why: wrong[i]})
 		return
 	}
-	writeJSON(w, 200, Health{OK: true})
+	writeJSON(w, http.StatusOK, Health{OK: true})
 }

@@ -49,6 +49,13 @@ type streamNotifier struct {
 	rejoined chan string
 }
 
+const (
+	// maxProgramName is how many bytes the name of a program may have.
+	maxProgramName = 64
+	// maxQueuedEvents is how many events of one candidate may wait to be written; there are three at most.
+	maxQueuedEvents = 4
+)
+
 type queuedEvent struct {
 	event string
 	data  CampaignEvent
@@ -128,8 +135,8 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		writeError(w, err)
 		return
 	}
-	if body.Heartbeat < 0 || body.Grace < 0 || body.Heartbeat != 0 && body.Heartbeat < session.MinHeartbeat || len(body.Name) > 64 {
-		writeError(w, failf(http.StatusBadRequest, "heartbeat must be at least %v, grace not negative, and name at most 64 bytes", session.MinHeartbeat))
+	if body.Heartbeat < 0 || body.Grace < 0 || body.Heartbeat != 0 && body.Heartbeat < session.MinHeartbeat || len(body.Name) > maxProgramName {
+		writeError(w, failf(http.StatusBadRequest, "heartbeat must be at least %v, grace not negative, and name at most %d bytes", session.MinHeartbeat, maxProgramName))
 		return
 	}
 	group, err := a.groupOf(q)
@@ -137,7 +144,7 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		writeError(w, err)
 		return
 	}
-	v := &streamNotifier{agent: a, key: rand.Text(), out: make(chan queuedEvent, 4), renewals: make(chan struct{}, 1), rejoined: make(chan string, 1)}
+	v := &streamNotifier{agent: a, key: rand.Text(), out: make(chan queuedEvent, maxQueuedEvents), renewals: make(chan struct{}, 1), rejoined: make(chan string, 1)}
 	k := &candidate{group: group, program: body.Name, via: "http", notifier: v, grace: body.Grace, heartbeat: body.Heartbeat}
 	if err := a.addCandidate(k); err != nil {
 		writeError(w, err)
@@ -207,7 +214,7 @@ func (a *Agent) serveSessionResign(w http.ResponseWriter, q *http.Request) {
 	case <-o.outcome:
 	case <-k.ended:
 	}
-	writeJSON(w, 200, Health{OK: true})
+	writeJSON(w, http.StatusOK, Health{OK: true})
 }
 
 func (a *Agent) serveSessionAlive(w http.ResponseWriter, q *http.Request) {
@@ -221,5 +228,5 @@ func (a *Agent) serveSessionAlive(w http.ResponseWriter, q *http.Request) {
 	e := v.newEvent(k)
 	// The answer's length is counted from when the question was sent, so nothing passes on the way.
 	e.ValidFor = a.validFor(k.announceEnd(), 0)
-	writeJSON(w, 200, e)
+	writeJSON(w, http.StatusOK, e)
 }

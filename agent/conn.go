@@ -39,13 +39,15 @@ type conn struct {
 const (
 	// maxBusy is how many requests of one program may be under way, beside its candidacies and watches.
 	maxBusy = 64
+	// linesPerCandidate is how many lines about one candidacy may wait: leads, stop, healed and over.
+	linesPerCandidate = 4
 	// maxWatches is how many groups one program may watch.
 	maxWatches = 1024
 )
 
 // serveConn speaks with a program until it hangs up.
 func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
-	c := &conn{agent: a, net: nc, out: newOutbox(4*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1),
+	c := &conn{agent: a, net: nc, out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1),
 		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := peerOf(nc); err == nil {
@@ -59,7 +61,7 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 	if err != nil {
 		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
-	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: a.name, Now: int64(host),
+	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: a.name, Now: host,
 		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority()})
 	c.finish(c.read(in))
 	c.cancel()
@@ -138,7 +140,7 @@ func (a *Agent) withEnd(e *session.Event, end regent.Instant) *session.Event {
 	host, err := clock.HostLow() // first: what passes until the next line makes the end earlier
 	left := end.Sub(a.now())
 	if err == nil && left > 0 {
-		e.Until, e.Remaining = int64(host.Add(left)), left
+		e.Until, e.Remaining = host.Add(left), left
 	}
 	return e
 }

@@ -262,7 +262,7 @@ func (a *Agent) answerOrder(w http.ResponseWriter, q *http.Request, k *candidate
 	}
 	ctx, cancel := context.WithTimeout(q.Context(), a.timing.Lease)
 	defer cancel()
-	writeJSON(w, 200, a.leaderAfter(ctx, k.group, k.currentLease().Token(), to))
+	writeJSON(w, http.StatusOK, a.leaderAfter(ctx, k.group, k.currentLease().Token(), to))
 }
 
 // leaderAfter says who leads a group after a leadership that has ended in favour of a member, or of nobody in particular. The
@@ -314,7 +314,7 @@ func (a *Agent) serveEdict(w http.ResponseWriter, q *http.Request) {
 		writeError(w, err)
 		return
 	}
-	writeJSON(w, 200, StampInfo{Group: k.group, Token: e.Token(), Stamp: e.String()})
+	writeJSON(w, http.StatusOK, StampInfo{Group: k.group, Token: e.Token(), Stamp: e.String()})
 }
 
 // Resign asks the program that leads a group here to stop, and waits until the group was given up.

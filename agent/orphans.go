@@ -38,10 +38,13 @@ func newOrphanStore(dir string) orphanStore {
 	return orphanStore{dir: filepath.Join(dir, "trees"), boot: strings.TrimSpace(string(boot))}
 }
 
+// pathDigestBytes is how many bytes of a digest name a file: enough that no two marks share one.
+const pathDigestBytes = 12
+
 // path is where a tree is written down. Marks come from runners, and are no names of files.
 func (s *orphanStore) path(t *tree.Ref) string {
 	sum := sha256.Sum256([]byte(t.Mark))
-	return filepath.Join(s.dir, hex.EncodeToString(sum[:12])+".json")
+	return filepath.Join(s.dir, hex.EncodeToString(sum[:pathDigestBytes])+".json")
 }
 
 // save writes a tree down before anything of it runs. It need not outlive the host, so nothing is waited for.
@@ -124,7 +127,7 @@ func (a *Agent) killOrphan(ctx context.Context, l *orphanRecord) bool {
 	if found, err := t.Processes(); err == nil && len(found) > 0 && !l.logged {
 		a.log.Warn("processes were left behind when the agent and a runner died: they are killed", "group", l.Group, "first", found[0].Pid, "number", len(found))
 	}
-	within, cancel := context.WithTimeout(ctx, time.Second)
+	within, cancel := context.WithTimeout(ctx, killAttempt)
 	defer cancel()
 	err := t.End(within)
 	switch {

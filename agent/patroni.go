@@ -126,7 +126,7 @@ func (a *Agent) servePatroni(w http.ResponseWriter, q *http.Request) {
 		Patroni: PatroniSelf{Version: a.options.Version, Scope: group, Name: a.name}}
 	maps.Copy(out.Tags, a.file.Load().Tags)
 	out.Timeline, out.Unlocked = out.Token, group != "" && out.Name == ""
-	writeJSON(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 // lastSeen returns when a majority of those that vote was last heard, in seconds since 1970; 0 if it never was.
@@ -175,7 +175,7 @@ func (a *Agent) serveCluster(w http.ResponseWriter, q *http.Request) {
 		}
 		out.Members = append(out.Members, c)
 	}
-	writeJSON(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 // url returns where a path of this agent's is, as far as its configuration says; empty if it serves no HTTP but on its
@@ -203,7 +203,7 @@ func (a *Agent) servePatroniHistory(w http.ResponseWriter, q *http.Request) {
 			out = append(out, []any{c.Token, c.Leader, c.Cause.String(), c.Time.Format(time.RFC3339Nano)})
 		}
 	}
-	writeJSON(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 func (a *Agent) serveSwitchover(w http.ResponseWriter, q *http.Request) {
@@ -312,7 +312,7 @@ func (a *Agent) serveCancelSwitchover(w http.ResponseWriter, q *http.Request) {
 	group, err := a.groupOf(q)
 	if err == nil {
 		if p := a.switchovers.cancel(group); p != nil {
-			writeJSON(w, 200, *p)
+			writeJSON(w, http.StatusOK, *p)
 			return
 		}
 		err = failf(http.StatusNotFound, "group %.40q: no switchover is to come, as far as %s knows", group, a.name)

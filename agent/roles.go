@@ -166,6 +166,9 @@ func (a *Agent) serveFront(w http.ResponseWriter, q *http.Request) {
 	roleHandler(isPrimary, false)(a, w, q)
 }
 
+// sidecarTimeout is how long a sidecar's question may take to be proven.
+const sidecarTimeout = time.Second
+
 // sidecar says who leads, proven.
 func (a *Agent) sidecar(ctx context.Context, group string) (SidecarInfo, bool) {
 	out := SidecarInfo{LastUpdate: time.Now()}
@@ -176,7 +179,7 @@ func (a *Agent) sidecar(ctx context.Context, group string) (SidecarInfo, bool) {
 		out.Name = a.name
 		return out, true
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, sidecarTimeout)
 	defer cancel()
 	if p, err := a.verify(ctx, group); err == nil && p.Valid() {
 		out.Name = p.Leader

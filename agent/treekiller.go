@@ -29,6 +29,9 @@ type treeKiller struct {
 	cancelSearch      context.CancelFunc
 }
 
+// killAttempt is how long one attempt to kill a tree may take before it is reported and repeated.
+const killAttempt = time.Second
+
 // watchTree has the processes of a runner looked after. It says why that cannot be done.
 func (a *Agent) watchTree(r *session.Request, asker int) (*treeKiller, error) {
 	if r.Tree == nil {
@@ -88,7 +91,7 @@ func (k *treeKiller) run(c *candidate, done <-chan struct{}) {
 		return
 	}
 	for said := false; ; said = true {
-		ctx, cancel := context.WithTimeout(k.search, time.Second)
+		ctx, cancel := context.WithTimeout(k.search, killAttempt)
 		err := k.killAll(ctx)
 		cancel()
 		if err == nil || k.search.Err() != nil {
@@ -146,10 +149,13 @@ func (k *treeKiller) killAndWait() {
 	}
 }
 
-// priority returns that of the member, for hooks that want to know: 1 if it has none, the lowest that keepalived knows of.
+// priority returns that of the member, for hooks that want to know: the lowest if it has none.
 func (a *Agent) priority() int {
 	if p := a.file.Load().Self().Priority; p != nil {
 		return *p
 	}
-	return 1
+	return lowestPriority
 }
+
+// lowestPriority is the lowest that keepalived knows of.
+const lowestPriority = 1

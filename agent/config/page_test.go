@@ -18,7 +18,7 @@ var row = regexp.MustCompile("(?m)^\\| `([a-z0-9_.]+)` \\| (.*) \\|$")
 // rows reads the page.
 func rows(t *testing.T) map[string][]string {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/configuration.md")
+	page, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}

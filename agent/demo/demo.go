@@ -67,9 +67,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		o.Groups = Groups
 	}
 	// All members and a browser share this host, and wake up late now and then: that alone must not make links slow.
-	o.Timing.Delay = max(o.Timing.Delay, min(40*time.Millisecond, o.Timing.Lease/5))
+	o.Timing.Delay = max(o.Timing.Delay, min(hostDelay, o.Timing.Lease/5))
 	t, err := cluster.New(cluster.Options{Names: names, Dir: dir, Timing: o.Timing, Command: o.Command, Relay: true, Named: o.Groups,
-		Poll: 5 * time.Millisecond, Status: 60 * time.Millisecond})
+		Poll: pollInterval, Status: statusInterval})
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,17 @@ var Groups = []cluster.Named{
 	{Name: "shards", Mode: cluster.Consistent},
 }
 
-// maxMembers is how many can be chosen by a digit.
-const maxMembers = 9
+const (
+	// maxMembers is how many can be chosen by a digit.
+	maxMembers = 9
+	// hostDelay is the delay up to which links count as fast: all members and a browser share this host.
+	hostDelay = 40 * time.Millisecond
+	// pollInterval and statusInterval are how often members look at their leases and report; drawInterval is how often
+	// the table is drawn.
+	pollInterval   = 5 * time.Millisecond
+	statusInterval = 60 * time.Millisecond
+	drawInterval   = 50 * time.Millisecond
+)
 
 // demonstration is a demonstration under way.
 type demonstration struct {
@@ -135,7 +144,7 @@ func (s *demonstration) loop(ctx context.Context) error {
 		go s.read(ctx, terminal, commands)
 	}
 	s.announce()
-	draw := time.NewTicker(50 * time.Millisecond)
+	draw := time.NewTicker(drawInterval)
 	defer draw.Stop()
 	for {
 		select {

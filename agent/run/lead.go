@@ -70,10 +70,17 @@ func cannotStart(err error) error {
 	return &exitError{err, StatusCannotRun}
 }
 
+const (
+	// killAttempt is how long one attempt to kill a tree may take before it is repeated.
+	killAttempt = time.Second
+	// releaseTimeout is the least time that the agent has to release a group.
+	releaseTimeout = 5 * time.Second
+)
+
 // release makes sure that the tree is gone and then gives the group up.
 func (r *runner) release(l Lease, t *tree.Tree) {
 	for said := false; ; said = true {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), killAttempt)
 		err := t.End(ctx)
 		cancel()
 		if err == nil {
@@ -83,7 +90,7 @@ func (r *runner) release(l Lease, t *tree.Tree) {
 			r.Log("%v: %s is not given up before they are gone", err, r.Group)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), max(5*time.Second, 2*r.terms.Lease))
+	ctx, cancel := context.WithTimeout(context.Background(), max(releaseTimeout, 2*r.terms.Lease))
 	defer cancel()
 	if err := l.Stopped(ctx); err != nil {
 		r.Log("giving %s up: %v", r.Group, err)
@@ -199,7 +206,7 @@ func watch(l Lease, t *tree.Tree, guard time.Duration) *watcher {
 			}
 		}
 		for {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), killAttempt)
 			err := w.tree.Load().End(ctx)
 			cancel()
 			if err == nil {

@@ -182,11 +182,14 @@ func (r *runner) reconnect(ctx context.Context, connect func(context.Context) (A
 			r.Log("the agent has gone: %v; trying again every second", err)
 			said = true
 		}
-		if err := r.pause(ctx, time.Second); err != nil {
+		if err := r.pause(ctx, retryInterval); err != nil {
 			return err
 		}
 	}
 }
+
+// retryInterval is how long to wait before asking for the agent again.
+const retryInterval = time.Second
 
 // errAgain says that the agent is gone, or about to go, and another may come.
 var errAgain = errors.New("the agent stops")
@@ -238,7 +241,7 @@ func (r *runner) leadOnce(ctx context.Context) (status int, again bool, err erro
 	case errors.Is(err, errAgain) || r.accepted && !errors.Is(err, errStopped) && !errors.As(err, &final):
 		// The agent took this runner before: it is gone now, or about to go.
 		r.Log("%v; trying again in a second", err)
-		if err := r.pause(ctx, time.Second); err != nil {
+		if err := r.pause(ctx, retryInterval); err != nil {
 			return 0, false, nil
 		}
 		return 0, true, nil

@@ -105,7 +105,7 @@ func (c *Conn) greet(in *Reader) error {
 	if err != nil {
 		return err
 	}
-	if now := protocol.Time(c.hello.Now); now < before.Add(-Skew) || now > after.Add(Skew) {
+	if now := c.hello.Now; now < before.Add(-Skew) || now > after.Add(Skew) {
 		return errors.New("its clock is not that of this process: the two must share a time namespace")
 	}
 	return nil
@@ -121,13 +121,13 @@ func (c *Conn) Guard() time.Duration { return c.hello.Guard }
 func (c *Conn) Greeting() Event { return c.hello }
 
 // toLocal turns an instant of the clock of the host into one of this process's, rounded down.
-func (c *Conn) toLocal(host int64) protocol.Time {
+func (c *Conn) toLocal(host protocol.Time) protocol.Time {
 	mine := c.clock.Now()
 	now, err := clock.HostHigh()
 	if err != nil {
 		return 0
 	}
-	return mine.Add(protocol.Time(host).Sub(now))
+	return mine.Add(host.Sub(now))
 }
 
 // Now reads the clock that ends of leases are told on.

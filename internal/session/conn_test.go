@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/why"
 )
@@ -34,7 +35,7 @@ func (p *fakeAgent) say(e Event) {
 		p.t.Fatal(err)
 	}
 	if e.Until != 0 {
-		e.Until += int64(now)
+		e.Until += now
 	}
 	b, err := json.Marshal(e)
 	if err != nil {
@@ -80,7 +81,7 @@ func greet(t *testing.T, other func(*Event)) (*Conn, *fakeAgent, error) {
 	go func() {
 		p.in.Scan()
 		now, _ := clock.HostLow()
-		e := Event{Event: Hello, Version: Version, Member: "a", Now: int64(now), Guard: 20 * time.Millisecond, Renew: 50 * time.Millisecond}
+		e := Event{Event: Hello, Version: Version, Member: "a", Now: now, Guard: 20 * time.Millisecond, Renew: 50 * time.Millisecond}
 		other(&e)
 		b, _ := json.Marshal(e)
 		_, _ = its.Write(append(b, '\n'))
@@ -98,7 +99,7 @@ func greet(t *testing.T, other func(*Event)) (*Conn, *fakeAgent, error) {
 func TestStrangeAgentsAreRefused(t *testing.T) {
 	for want, other := range map[string]func(*Event){
 		"speaks version 2": func(e *Event) { e.Version = 2 },
-		"time namespace":   func(e *Event) { e.Now += int64(time.Hour) },
+		"time namespace":   func(e *Event) { e.Now = e.Now.Add(time.Hour) },
 		"is no agent":      func(e *Event) { e.Event = "welcome" },
 		"too many":         func(e *Event) { e.Event, e.Error = Failed, "too many connections" },
 	} {
@@ -152,7 +153,7 @@ func lead(t *testing.T, c *Conn, p *fakeAgent, length time.Duration) *Lease {
 		t.Errorf("request %+v", r)
 	}
 	p.say(Event{Event: Waiting, ID: r.ID})
-	p.say(Event{Event: Leads, ID: r.ID, Group: "g", Token: 7, Until: int64(length)})
+	p.say(Event{Event: Leads, ID: r.ID, Group: "g", Token: 7, Until: protocol.Time(length)})
 	return <-got
 }
 
@@ -205,7 +206,7 @@ func TestLeaseRunsAsLongAsTheAgentSays(t *testing.T) {
 	l := lead(t, c, p, 150*time.Millisecond)
 	for range 8 {
 		time.Sleep(50 * time.Millisecond) // wall clock: the host's
-		p.say(Event{Event: Until, IDs: []uint64{1}, Until: int64(time.Second)})
+		p.say(Event{Event: Until, IDs: []uint64{1}, Until: protocol.Time(time.Second)})
 	}
 	if !l.Guarded() {
 		t.Errorf("told to stop although it was renewed: %v", l.Cause())
@@ -222,15 +223,15 @@ func TestLeaseRunsAsLongAsTheAgentSays(t *testing.T) {
 	}
 	settle()
 	before := l.Until()
-	p.say(Event{Event: Until, IDs: []uint64{1}, Until: int64(100 * time.Millisecond)})
-	p.say(Event{Event: Until, IDs: []uint64{99}, Until: int64(time.Hour)})
+	p.say(Event{Event: Until, IDs: []uint64{1}, Until: protocol.Time(100 * time.Millisecond)})
+	p.say(Event{Event: Until, IDs: []uint64{99}, Until: protocol.Time(time.Hour)})
 	settle()
 	if l.Until() != before {
 		t.Errorf("the end moved by %v", l.Until().Sub(before))
 	}
 	told := make(chan struct{})
 	l.OnTold(func() { close(told) })
-	p.say(Event{Event: Stop, ID: 1, Cause: &Cause{Why: why.Closed, Member: "a"}, Until: int64(time.Second)})
+	p.say(Event{Event: Stop, ID: 1, Cause: &Cause{Why: why.Closed, Member: "a"}, Until: protocol.Time(time.Second)})
 	<-told
 	if l.Cause().Why != why.Closed || !l.Valid() || l.Guarded() {
 		t.Errorf("cause %v, valid %v, guarded %v", l.Cause(), l.Valid(), l.Guarded())
@@ -254,7 +255,7 @@ func TestResignEndsTheLeaseBeforeTheAgentHearsOfIt(t *testing.T) {
 	if l.Valid() {
 		t.Error("valid while it resigns")
 	}
-	p.say(Event{Event: Until, IDs: []uint64{1}, Until: int64(time.Hour)}) // it was on its way
+	p.say(Event{Event: Until, IDs: []uint64{1}, Until: protocol.Time(time.Hour)}) // it was on its way
 	p.say(Event{Event: Done, ID: r.ID})
 	if err := <-done; err != nil || l.Valid() {
 		t.Errorf("resign %v, valid %v", err, l.Valid())
@@ -310,7 +311,7 @@ func TestQuestionsAreAnsweredOrGivenUp(t *testing.T) {
 			t.Errorf("proof %+v", p)
 		}
 		return err
-	}, Verify, Event{Event: Proof, Leader: "b", Token: 3, Until: int64(time.Minute)}); err != nil {
+	}, Verify, Event{Event: Proof, Leader: "b", Token: 3, Until: protocol.Time(time.Minute)}); err != nil {
 		t.Error(err)
 	}
 	if err := ask(func() error { _, err := c.Verify(context.Background(), "g"); return err }, Verify,

@@ -122,7 +122,7 @@ func (l *Lease) handle(e *Event) {
 	}
 }
 
-func (l *Lease) extend(host int64) {
+func (l *Lease) extend(host protocol.Time) {
 	if until := int64(l.conn.toLocal(host)); until > l.end.Load() {
 		l.end.Store(until)
 	}

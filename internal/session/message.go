@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/why"
 )
 
@@ -147,7 +148,7 @@ type Event struct {
 	// Version, Member, Priority, Now, Lease, Guard, Renew and RoundTrip are of hello.
 	Version int           `json:"version,omitempty"`
 	Member  string        `json:"member,omitempty"`
-	Now     int64         `json:"now,omitempty"`
+	Now     protocol.Time `json:"now,omitempty"`
 	Guard   time.Duration `json:"guard,omitempty"`
 	Renew   time.Duration `json:"renew,omitempty"`
 	// Lease and RoundTrip are the rest of what a runner needs to see whether its own guard time fits.
@@ -159,7 +160,7 @@ type Event struct {
 	Leader string `json:"leader,omitempty"`
 	Token  uint64 `json:"token,omitempty"`
 	// Until is an instant of the host's lease clock, and Remaining how far it was off when the line was written.
-	Until     int64           `json:"until,omitempty"`
+	Until     protocol.Time   `json:"until,omitempty"`
 	Remaining time.Duration   `json:"remaining,omitempty"`
 	Cause     *Cause          `json:"cause,omitempty"`
 	View      json.RawMessage `json:"view,omitempty"`

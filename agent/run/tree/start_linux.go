@@ -73,7 +73,7 @@ func (t *Tree) Exited() <-chan struct{} { return t.exited }
 func (t *Tree) Status() int {
 	w, ok := t.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && w.Signaled() {
-		return 128 + int(w.Signal())
+		return signalStatus + int(w.Signal())
 	}
 	return t.cmd.ProcessState.ExitCode()
 }

@@ -123,6 +123,9 @@ func (r *Ref) remain(left []Process, err error) error {
 	return fmt.Errorf("kill the processes marked %s: still there: %s", r.Mark, strings.Join(pids, ", "))
 }
 
+// signalStatus is what shells add to the number of a signal that killed a program.
+const signalStatus = 128
+
 // Options is how to start a tree.
 type Options struct {
 	// Path is the program and Args its arguments, the first of which is its name. No shell is involved.

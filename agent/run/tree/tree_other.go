@@ -61,7 +61,7 @@ func (t *Tree) Exited() <-chan struct{} { return t.exited }
 // Status returns the exit status of the first process as shells have it, once it has ended.
 func (t *Tree) Status() int {
 	if w, ok := t.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + int(w.Signal())
+		return signalStatus + int(w.Signal())
 	}
 	return t.cmd.ProcessState.ExitCode()
 }
