@@ -42,7 +42,7 @@ type CampaignEvent struct {
 type streamNotifier struct {
 	agent *Agent
 	key   string
-	// out are events to write, later says that there is a later end to tell.
+	// out are events to write, renewals says that there is a later end to tell.
 	out      chan queuedEvent
 	renewals chan struct{}
 	// rejoined has the name of a member that is back.

@@ -15,7 +15,7 @@ type renewalPoller struct {
 	wake    chan struct{} // has an element when leading may no longer be empty
 }
 
-// pollsPerRenewal is what part of the renewal interval may pass before a renewal is passed on: it costs the programs as much
+// pollsPerRenewal bounds what part of the renewal interval may pass before a renewal is passed on: it costs the programs as much
 // of their leases.
 const pollsPerRenewal = 5
 

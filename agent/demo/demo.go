@@ -122,7 +122,7 @@ type demonstration struct {
 	cluster *cluster.Cluster
 	model   *model
 	begin   int64
-	// store is what the page shows, at url; nil if there is none. asked is what pages ask for.
+	// store is what the page shows, at url; nil if there is none. requests is what pages ask for.
 	store    *web.Store
 	url      string
 	requests chan pageRequest

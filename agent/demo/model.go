@@ -25,7 +25,7 @@ type model struct {
 	log     []web.Entry
 	entries uint64
 	chosen  int
-	// leaderships and changes are counted, and both is how long two programs led one quorum group at once: zero.
+	// leaderships and changes are counted, and overlap is how long two programs led one quorum group at once: zero.
 	leaderships, changes int
 	overlap              time.Duration
 }
@@ -48,7 +48,7 @@ type election struct {
 	views, beside map[string]memberView
 	// stopping is why programs were asked to stop, if they were.
 	stopping map[string]regent.Cause
-	// leaderships are leaderships, oldest first; those that last are among them.
+	// leaderships are in the order in which they began, with those that last.
 	leaderships []*leadership
 	number      int
 	changed     time.Duration
