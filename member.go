@@ -40,7 +40,7 @@ type Member struct {
 	// healthProblem is why the member is not fit to lead; nil if it is.
 	healthProblem atomic.Pointer[string]
 	// causes counts the changes by cause.
-	causes [64]atomic.Uint64
+	causes [maxCauses]atomic.Uint64
 
 	sites *siteCache
 	// alive is where members find out who is alive.
@@ -53,6 +53,9 @@ type Member struct {
 	// hurry.
 	leaveErr atomic.Pointer[error]
 }
+
+// maxCauses is how many kinds of causes are counted apart; package why has fewer.
+const maxCauses = 64
 
 // Join makes this program a member of the council. It returns when the member takes part; if ctx ends before, the error
 // says what the member was waiting for, and the log has said so meanwhile. Afterwards ctx no longer matters: a member
@@ -223,7 +226,7 @@ func (m *Member) observe() {
 			}
 			v := m.view(c)
 			v.Missed, lost = int(lost), 0
-			m.causes[v.Cause.Why%64].Add(1)
+			m.causes[v.Cause.Why%maxCauses].Add(1)
 			m.note(&v)
 			if m.config.OnChange != nil {
 				m.config.OnChange(v)
