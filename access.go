@@ -7,24 +7,24 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// inaccessible lists the electors, by mode and group, that have moved from one leader to the next for long because no member has
+// accessFaults lists the electors, by mode and group, that have moved from one leader to the next for long because no member has
 // good links with all others.
-type inaccessible struct {
+type accessFaults struct {
 	mu     sync.Mutex
 	groups map[string]protocol.Time // since when there has been a leader all the same; Never: there is none
 }
 
-// lasting is how long a leader must last before its elector is thought to have found one for good.
-const lasting = 30 * time.Second
+// accessRecovery is how long a leader must last before its elector is thought to have found one for good.
+const accessRecovery = 30 * time.Second
 
 // over says whether there is nothing to be said of an elector any more.
-func (a *inaccessible) over(key string, now protocol.Time) bool {
+func (a *accessFaults) over(key string, now protocol.Time) bool {
 	since, listed := a.groups[key]
-	return !listed || since != protocol.Never && now.Sub(since) >= lasting
+	return !listed || since != protocol.Never && now.Sub(since) >= accessRecovery
 }
 
 // any says whether there is anything to be said.
-func (a *inaccessible) any(now protocol.Time) bool {
+func (a *accessFaults) any(now protocol.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key := range a.groups {
@@ -35,7 +35,7 @@ func (a *inaccessible) any(now protocol.Time) bool {
 	return false
 }
 
-func (a *inaccessible) forget(key string) {
+func (a *accessFaults) forget(key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.groups, key)
@@ -49,7 +49,7 @@ func accessKey(mode string, group protocol.Group) string { return mode + "\x00" 
 // noteAccess takes note of whether an elector finds a leader that all can reach, and warns when it does not. It is called on the
 // loop, and does not wait.
 func (m *Member) noteAccess(mode string, group protocol.Group, leader protocol.Ident, cause protocol.CauseCode) {
-	a, key, now := &m.access, accessKey(mode, group), m.world.clock.Now()
+	a, key, now := &m.access, accessKey(mode, group), m.env.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	over := a.over(key, now)

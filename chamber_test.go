@@ -42,8 +42,8 @@ func (h *chamber) log() string {
 }
 
 // world returns the world of one member.
-func (h *chamber) world(name string) world {
-	return world{
+func (h *chamber) world(name string) environment {
+	return environment{
 		clock: clock.Package(),
 		listen: func(netip.AddrPort) (runtime.Socket, runtime.Waiter, error) {
 			c, err := h.network.Listen(name)

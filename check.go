@@ -4,7 +4,7 @@ package regent
 // file. What only shows at the place where the member will run, such as an address that is in use, it cannot know.
 func (c Config) Check() error {
 	c.Dir = ""
-	m, err := prepare(c, world{})
+	m, err := prepare(c, environment{})
 	if err != nil {
 		return err
 	}

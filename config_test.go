@@ -62,7 +62,7 @@ func TestConfigurationsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 
 // check does all that Join does before it touches anything.
 func check(c *Config) error {
-	m, err := prepare(*c, world{})
+	m, err := prepare(*c, environment{})
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/regentproject/regent/internal/protocol/timefree"
 )
 
-// A pace is how an elector is to be run.
-type pace struct {
+// A electorTiming is how an elector is to be run.
+type electorTiming struct {
 	self    protocol.Rank
 	members int
 	inc     protocol.Inc
@@ -30,16 +30,16 @@ type pace struct {
 	timing     *Timing
 }
 
-// councilPace is how the elector below quorum groups runs: among all that vote, and in no haste, for leases find out by themselves
+// councilTiming is how the elector below quorum groups runs: among all that vote, and in no haste, for leases find out by themselves
 // when a leader is gone.
-func (m *Member) councilPace(inc protocol.Inc) pace {
+func (m *Member) councilTiming(inc protocol.Inc) electorTiming {
 	t, roles := &m.config.Timing, m.council.roles()
-	return pace{self: m.council.self, members: roles.Voters(), inc: inc, period: t.Heartbeat, suspect: t.Suspect,
+	return electorTiming{self: m.council.self, members: roles.Voters(), inc: inc, period: t.Heartbeat, suspect: t.Suspect,
 		gate: protocol.Majority(roles.Voters()), candidates: roles.Leaders(), timing: t}
 }
 
 // newElector makes a machine that says whom to trust.
-func (p *pace) newElector(kind elector.Kind) (protocol.Machine, error) {
+func (p *electorTiming) newElector(kind elector.Kind) (protocol.Machine, error) {
 	switch kind {
 	case elector.Stable:
 		return stable.New(p.stable())
@@ -80,7 +80,7 @@ func (p *pace) newElector(kind elector.Kind) (protocol.Machine, error) {
 
 // stable is Fig. 5 of its paper, with δ longer than the period, so that a leader is suspected when it was silent for suspect. Of δ,
 // timers may use as much as Delay; what is left, messages may take.
-func (p *pace) stable() stable.Config {
+func (p *electorTiming) stable() stable.Config {
 	c := stable.Config{Self: p.self, Members: p.members, Inc: p.inc, Group: p.group, Ping: true, Gate: p.gate, Candidates: p.candidates,
 		Period: p.period, Delta: p.suspect - p.period, Rho: p.timing.rho()}
 	c.Expiry = max(c.Delta/2, c.Delta-p.timing.Delay)
@@ -88,7 +88,7 @@ func (p *pace) stable() stable.Config {
 }
 
 // counters is what the electors that count suspicions have in common.
-func (p *pace) counters() (counter.Config, error) {
+func (p *electorTiming) counters() (counter.Config, error) {
 	c := counter.Default(p.self, p.members, p.inc)
 	c.Group, c.F = p.group, tolerated(p.members)
 	if p.members < 3 {
@@ -102,7 +102,7 @@ func (p *pace) counters() (counter.Config, error) {
 // tolerated is f: how many of n members may be down. A minority, and so at most n-2.
 func tolerated(n int) int { return max(1, (n-1)/2) }
 
-func (p *pace) timefree(kind elector.Kind) (timefree.Config, error) {
+func (p *electorTiming) timefree(kind elector.Kind) (timefree.Config, error) {
 	common, err := p.counters()
 	if err != nil {
 		return timefree.Config{}, fmt.Errorf("elector %s: %w", kind, err)
@@ -112,7 +112,7 @@ func (p *pace) timefree(kind elector.Kind) (timefree.Config, error) {
 	return t, nil
 }
 
-func (p *pace) fsource(kind elector.Kind) (fsource.Config, error) {
+func (p *electorTiming) fsource(kind elector.Kind) (fsource.Config, error) {
 	common, err := p.counters()
 	if err != nil {
 		return fsource.Config{}, fmt.Errorf("elector %s: %w", kind, err)

@@ -20,7 +20,8 @@ func says(m protocol.Machine) string {
 		for _, s := range e.Send {
 			said[strings.Split(s.Message.Name(), ".")[0]] = true
 		}
-		if now = max(now, e.Wake); now > protocol.Time(time.Second) {
+		now = max(now, e.Wake)
+		if now > protocol.Time(time.Second) {
 			return strings.Join(slices.Sorted(maps.Keys(said)), " ")
 		}
 		e = m.Step(now, protocol.Tick{})
@@ -30,7 +31,7 @@ func says(m protocol.Machine) string {
 func TestElectorsAreThoseThatWereAskedFor(t *testing.T) {
 	for kind, want := range map[elector.Kind]string{elector.Stable: "stable", elector.TimeFree: "timefree", elector.FSource: "fsource",
 		elector.Hybrid: "fsource timefree", elector.Rank: "rank", elector.Ring: "ring", elector.Hall: "hall"} {
-		p := pace{self: 1, members: 5, inc: 1, period: LAN.Renew, suspect: 3 * LAN.Renew, timing: &LAN}
+		p := electorTiming{self: 1, members: 5, inc: 1, period: LAN.Renew, suspect: 3 * LAN.Renew, timing: &LAN}
 		m, err := p.newElector(kind)
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
@@ -50,7 +51,7 @@ func TestCouncilsElectorIsGatedAndKnowsWhoMayLead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := (&Member{config: c, council: council}).councilPace(7)
+	p := (&Member{config: c, council: council}).councilTiming(7)
 	s := p.stable()
 	if s.Members != 3 || s.Self != 1 || s.Inc != 7 || s.Candidates != protocol.NewSet(1, 2) {
 		t.Errorf("it runs among %d members, with the candidates %v", s.Members, s.Candidates)
@@ -59,12 +60,12 @@ func TestCouncilsElectorIsGatedAndKnowsWhoMayLead(t *testing.T) {
 		t.Errorf("its gate is %v", s.Gate)
 	}
 	if s.Variant != stable.Alerting || !s.Ping || s.Period != LAN.Heartbeat || s.Period+s.Delta != LAN.Suspect {
-		t.Errorf("it is not Fig. 5 at the pace of the council: %+v", s)
+		t.Errorf("it is not Fig. 5 with the timing of the council: %+v", s)
 	}
 	if s.Expiry <= 0 || s.Expiry >= s.Delta || s.Rho != LAN.rho() {
 		t.Errorf("timers have no part of delta: %+v", s)
 	}
-	if e := (&pace{self: 1, members: 3, inc: 1, period: LAN.Renew, suspect: 3 * LAN.Renew, timing: &LAN}).stable(); e.Gate.Members() != 0 || !e.Ping {
+	if e := (&electorTiming{self: 1, members: 3, inc: 1, period: LAN.Renew, suspect: 3 * LAN.Renew, timing: &LAN}).stable(); e.Gate.Members() != 0 || !e.Ping {
 		t.Errorf("an eventual group needs no quorum: %+v", e)
 	}
 }
@@ -80,7 +81,7 @@ func TestBenchmarksHaveThePaceOfTheLibrary(t *testing.T) {
 	if LAN != lan || Fast != fast {
 		t.Errorf("LAN is %+v, Fast %+v", LAN, Fast)
 	}
-	p := (&Member{config: Config{Timing: LAN}, council: &council{peers: make([]Peer, 5)}}).councilPace(1)
+	p := (&Member{config: Config{Timing: LAN}, council: &council{peers: make([]Peer, 5)}}).councilTiming(1)
 	if c := p.stable(); c.Period != 500*ms || c.Delta != 700*ms || c.Expiry != 690*ms {
 		t.Errorf("under LAN the stable elector has a period of %v, and δ is %v, of which messages may take %v", c.Period, c.Delta, c.Expiry)
 	}

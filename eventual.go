@@ -69,7 +69,7 @@ func (m *Member) newEventual(name protocol.Group, kind elector.Kind, inc protoco
 	t, roles := &m.config.Timing, m.council.roles()
 	c := among.Config{Self: m.council.self, Members: roles.Leaders(), Repeat: 4 * t.Renew}
 	return among.New(c, func(self protocol.Rank, members int) (protocol.Machine, error) {
-		p := pace{self: self, members: members, inc: inc, group: name, period: t.Renew, suspect: 3 * t.Renew, timing: t}
+		p := electorTiming{self: self, members: members, inc: inc, group: name, period: t.Renew, suspect: 3 * t.Renew, timing: t}
 		return p.newElector(kind)
 	})
 }

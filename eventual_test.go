@@ -49,7 +49,8 @@ func settled(groups map[string]*EventualGroup, within time.Duration) string {
 	leader, since := "", time.Duration(0)
 	for range within / step {
 		now := agreed(groups)
-		if since += step; now == "" || now != leader {
+		since += step
+		if now == "" || now != leader {
 			leader, since = now, 0
 		}
 		if leader != "" && since >= time.Second {
@@ -327,7 +328,8 @@ func TestViewSaysThatNobodyIsAccessible(t *testing.T) {
 		defer cancel()
 		seen := false
 		for v := range groups["a"].Watch(ctx) {
-			if seen = v.NoAccess; seen {
+			seen = v.NoAccess
+			if seen {
 				if !strings.Contains(v.String(), "nobody accessible") {
 					t.Errorf("it reads %v", v)
 				}
@@ -348,7 +350,8 @@ func TestViewSaysThatNobodyIsAccessible(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 20 {
-			if time.Sleep(30 * time.Second); strings.Contains(h.log(), "mode=quorum") {
+			time.Sleep(30 * time.Second)
+			if strings.Contains(h.log(), "mode=quorum") {
 				break
 			}
 		}
@@ -383,14 +386,14 @@ func TestWarningThatNobodyIsAccessibleStaysUntilALeaderLasts(t *testing.T) {
 		for range 3 {
 			say(protocol.NoIdent, protocol.NoAccess)
 			say(somebody, protocol.Elected)
-			time.Sleep(lasting / 2)
+			time.Sleep(accessRecovery / 2)
 			say(protocol.NoIdent, protocol.Suspected)
 		}
 		if n := strings.Count(h.log(), "no member has good links"); n != 1 || !m.Status().NoAccess {
 			t.Errorf("%d warnings; it stands: %v", n, m.Status().NoAccess)
 		}
 		say(somebody, protocol.Elected)
-		time.Sleep(lasting + time.Second)
+		time.Sleep(accessRecovery + time.Second)
 		if m.Status().NoAccess {
 			t.Error("a leader has lasted, and the warning stands")
 		}

@@ -20,7 +20,7 @@ func (m *Member) SetHealth(wrong error) {
 		s := wrong.Error()
 		text = &s
 	}
-	old := m.illness.Swap(text)
+	old := m.healthProblem.Swap(text)
 	switch {
 	case old == nil && text != nil:
 		m.log.Warn("the member is not fit to lead", "reason", *text)
@@ -29,7 +29,7 @@ func (m *Member) SetHealth(wrong error) {
 	default:
 		return
 	}
-	_ = m.loop.Do(func(protocol.Time) { m.loop.Health(m.illness.Load() == nil) })
+	_ = m.loop.Do(func(protocol.Time) { m.loop.Health(m.healthProblem.Load() == nil) })
 }
 
 // errSlowHealth is what is wrong with a member that cannot say what is.
@@ -40,7 +40,7 @@ func (m *Member) watchHealth(ctx context.Context) {
 	ticker := time.NewTicker(m.config.Timing.Heartbeat)
 	defer ticker.Stop()
 	for {
-		wrong := m.examine(ctx)
+		wrong := m.checkHealth(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -53,8 +53,8 @@ func (m *Member) watchHealth(ctx context.Context) {
 	}
 }
 
-// examine asks once. If there is no answer in time that is what is wrong, until there is one.
-func (m *Member) examine(ctx context.Context) error {
+// checkHealth asks once. If there is no answer in time that is what is wrong, until there is one.
+func (m *Member) checkHealth(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, m.config.Timing.Heartbeat)
 	defer cancel()
 	answer := make(chan error, 1)

@@ -137,7 +137,8 @@ func TestFunctionThatFindsOutFirstHasLost(t *testing.T) {
 		m := assemble(t, "a").members["a"]
 		turns := 0
 		err := m.Group("g").Lead(t.Context(), func(_ context.Context, l *Lease) error {
-			if turns++; turns == 2 {
+			turns++
+			if turns == 2 {
 				return nil
 			}
 			release := make(chan struct{})

@@ -70,7 +70,8 @@ func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
 		h.must("", err)
 		turns := 0
 		err = g.TakePart(ctx, func(ctx context.Context, l *ConsistentLease) error {
-			if turns++; turns == 2 {
+			turns++
+			if turns == 2 {
 				return nil
 			}
 			release, renewed := make(chan struct{}), make(chan struct{})
@@ -178,7 +179,7 @@ func TestMemberThatIsClosedIsNotIll(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = m.Leave(ctx)
-		if ill := m.Status().Illness; ill != "" || strings.Contains(h.log(), "not fit to lead") {
+		if ill := m.Status().HealthProblem; ill != "" || strings.Contains(h.log(), "not fit to lead") {
 			t.Errorf("it is ill: %q", ill)
 		}
 	})

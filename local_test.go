@@ -243,7 +243,8 @@ func TestLocalGroupThatIsOpenedAgainIsSupportedAtOnce(t *testing.T) {
 		for range 2 {
 			ctx, cancel := context.WithTimeout(t.Context(), LAN.Kappa())
 			l, err := groups["a"].Campaign(ctx)
-			if cancel(); err != nil {
+			cancel()
+			if err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(LAN.Kappa())
@@ -391,7 +392,7 @@ func TestCalmKeepsAMemberThatComesAndGoesFromDeposingOthers(t *testing.T) {
 
 // A member that has to speak as another incarnation has lost its machine, and with it what it knew of its promises.
 func TestLocalGroupPromisesNothingWhilePromisesOfBeforeMayStand(t *testing.T) {
-	m, err := prepare(Config{Name: "a", Council: []Peer{{Name: "a", Addrs: []string{"127.0.0.1:7"}}}}, world{})
+	m, err := prepare(Config{Name: "a", Council: []Peer{{Name: "a", Addrs: []string{"127.0.0.1:7"}}}}, environment{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,36 +23,39 @@ var ErrClosed = errors.New("the member is closed")
 type Member struct {
 	config  Config
 	council *council
-	world   world
+	env     environment
 	record  bool        // there was one at the start
 	stale   atomic.Bool // it was an old copy
 	// access is which electors find nobody with good links to all others.
-	access  inaccessible
-	dir     *store.Dir
-	log     *slog.Logger
-	lines   *runtime.Log
-	started protocol.Time
-	loop    *runtime.Loop
-	board   *runtime.Board
-	port    *runtime.NetPort
+	access   accessFaults
+	dir      *store.Dir
+	log      *slog.Logger
+	logQueue *runtime.Log
+	started  protocol.Time
+	loop     *runtime.Loop
+	board    *runtime.Board
+	port     *runtime.NetPort
 	// clockBad says that the clock runs at the wrong rate.
 	clockBad atomic.Bool
-	// illness is why the member is not fit to lead; nil if it is.
-	illness atomic.Pointer[string]
+	// healthProblem is why the member is not fit to lead; nil if it is.
+	healthProblem atomic.Pointer[string]
 	// causes counts the changes by cause.
-	causes [64]atomic.Uint64
+	causes [maxCauses]atomic.Uint64
 
-	sites *places
+	sites *siteCache
 	// alive is where members find out who is alive.
 	alive      *runtime.Site
 	background sync.WaitGroup
 	quit       context.CancelFunc
 	closing    sync.Once
 	closed     chan struct{}
-	// hurried is what came of it that somebody would not wait until the member had left in good order; nil if nobody was in a
+	// leaveErr is what came of it that somebody would not wait until the member had left in good order; nil if nobody was in a
 	// hurry.
-	hurried atomic.Pointer[error]
+	leaveErr atomic.Pointer[error]
 }
+
+// maxCauses is how many kinds of causes are counted apart; package why has fewer.
+const maxCauses = 64
 
 // Join makes this program a member of the council. It returns when the member takes part; if ctx ends before, the error
 // says what the member was waiting for, and the log has said so meanwhile. Afterwards ctx no longer matters: a member
@@ -61,14 +64,14 @@ type Member struct {
 // A council begins when all its members are there and each may begin it ([Config.Bootstrap]). From then on a majority is
 // enough.
 func Join(ctx context.Context, c Config) (*Member, error) {
-	w, err := realWorld()
+	w, err := systemEnvironment()
 	if err != nil {
 		return nil, err
 	}
 	return join(ctx, c, w)
 }
 
-func join(ctx context.Context, c Config, w world) (*Member, error) {
+func join(ctx context.Context, c Config, w environment) (*Member, error) {
 	m, err := prepare(c, w)
 	if err != nil {
 		return nil, err
@@ -118,9 +121,9 @@ func (m *Member) await(ctx context.Context) error {
 func (m *Member) Name() string { return m.config.Name }
 
 // Now reads the member's lease clock.
-func (m *Member) Now() Instant { return Instant(m.world.clock.Now()) }
+func (m *Member) Now() Instant { return Instant(m.env.clock.Now()) }
 
-func (m *Member) late() Instant { return Instant(m.world.clock.Late()) }
+func (m *Member) late() Instant { return Instant(m.env.clock.Late()) }
 
 // Group returns the group with the name, in which at most one program of all members leads at any instant. The name has
 // 1 to 255 bytes of UTF-8 without control characters.
@@ -166,11 +169,11 @@ func (m *Member) Leave(ctx context.Context) error {
 	case <-ctx.Done():
 		if !m.gone() {
 			err := fmt.Errorf("leave %s: %w: %s", m.config.Name, context.Cause(ctx), m.remaining())
-			m.hurried.CompareAndSwap(nil, &err)
+			m.leaveErr.CompareAndSwap(nil, &err)
 		}
 	}
 	m.closing.Do(m.end)
-	if p := m.hurried.Load(); p != nil {
+	if p := m.leaveErr.Load(); p != nil {
 		return *p
 	}
 	return nil
@@ -205,7 +208,7 @@ func (m *Member) release() {
 			m.log.Warn("closing the directory failed", "err", err)
 		}
 	}
-	m.lines.Close()
+	m.logQueue.Close()
 }
 
 // observe tells log and hook of changes, apart from the loop, so that neither can hold it up.
@@ -216,13 +219,14 @@ func (m *Member) observe() {
 		changes, lost := m.board.After(seen)
 		seen += lost
 		for _, c := range changes {
-			if seen = c.Serial; isConsistent(c.Group) {
+			seen = c.Serial
+			if isConsistent(c.Group) {
 				m.noteOther("consistent", c)
 				continue
 			}
 			v := m.view(c)
 			v.Missed, lost = int(lost), 0
-			m.causes[v.Cause.Why%64].Add(1)
+			m.causes[v.Cause.Why%maxCauses].Add(1)
 			m.note(&v)
 			if m.config.OnChange != nil {
 				m.config.OnChange(v)

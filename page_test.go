@@ -56,7 +56,8 @@ func onPage(d time.Duration) string {
 
 func hasRow(page, begin, end string) bool {
 	for line := range strings.Lines(page) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, begin) && strings.HasSuffix(line, end) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, begin) && strings.HasSuffix(line, end) {
 			return true
 		}
 	}

@@ -196,8 +196,8 @@ func TestMemberThatIsNotWellGivesUpAndComesBack(t *testing.T) {
 		if v := local[leader].View(); v.Leader == leader {
 			t.Error("it leads locally")
 		}
-		if s := m.Status(); s.Illness != "the disk is full" {
-			t.Errorf("the status says %q", s.Illness)
+		if s := m.Status(); s.HealthProblem != "the disk is full" {
+			t.Errorf("the status says %q", s.HealthProblem)
 		}
 		var said []string
 		for _, v := range m.History() {
@@ -213,7 +213,7 @@ func TestMemberThatIsNotWellGivesUpAndComesBack(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * LAN.Kappa())
-		if v := m.Group("g").View(); v.Leader != leader || m.Status().Illness != "" {
+		if v := m.Group("g").View(); v.Leader != leader || m.Status().HealthProblem != "" {
 			t.Errorf("well again: %v", v)
 		}
 		if v := local[leader].View(); v.Leader != leader {
@@ -241,7 +241,7 @@ func TestHealthIsAskedFor(t *testing.T) {
 		m := h.members["a"]
 		ill := func() string {
 			time.Sleep(3 * LAN.Heartbeat)
-			return m.Status().Illness
+			return m.Status().HealthProblem
 		}
 		if got := ill(); got != "" {
 			t.Errorf("ill: %q", got)

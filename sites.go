@@ -9,11 +9,11 @@ import (
 	"github.com/regentproject/regent/internal/runtime"
 )
 
-// places finds the groups that have a machine of their own. It does not keep them: a group lives while somebody holds it,
+// siteCache finds the groups that have a machine of their own. It does not keep them: a group lives while somebody holds it,
 // or while its machine is in the loop.
-type places struct {
+type siteCache struct {
 	mu    sync.Mutex
-	known map[placeKey]weak.Pointer[runtime.Site]
+	known map[siteKey]weak.Pointer[runtime.Site]
 }
 
 // The modes of groups that have a machine of their own, as they enter into channels.
@@ -24,13 +24,15 @@ const (
 	modeMembers  = "members"
 )
 
-type placeKey struct{ mode, name string }
+type siteKey struct{ mode, name string }
 
-func newPlaces() *places { return &places{known: make(map[placeKey]weak.Pointer[runtime.Site])} }
+func newSiteCache() *siteCache {
+	return &siteCache{known: make(map[siteKey]weak.Pointer[runtime.Site])}
+}
 
 // site returns the group of a mode and a name, which it makes from o if nobody knows of it.
 func (m *Member) site(mode, name, label string, o runtime.SiteOptions) *runtime.Site {
-	p, key := m.sites, placeKey{mode, name}
+	p, key := m.sites, siteKey{mode, name}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.known[key].Value(); s != nil {
@@ -44,10 +46,10 @@ func (m *Member) site(mode, name, label string, o runtime.SiteOptions) *runtime.
 }
 
 // forget removes an entry that leads nowhere any more.
-func (p *places) forget(key placeKey) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.known[key].Value() == nil {
-		delete(p.known, key)
+func (c *siteCache) forget(key siteKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known[key].Value() == nil {
+		delete(c.known, key)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestGroupsThatNobodyHoldsAreForgotten(t *testing.T) {
-	m := &Member{sites: newPlaces()}
+	m := &Member{sites: newSiteCache()}
 	known := func() int {
 		m.sites.mu.Lock()
 		defer m.sites.mu.Unlock()
@@ -23,7 +23,8 @@ func TestGroupsThatNobodyHoldsAreForgotten(t *testing.T) {
 		m.site(modeLocal, fmt.Sprint(i), "", runtime.SiteOptions{})
 	}
 	for range 1000 { // cleanups run some time after a collection
-		if goruntime.GC(); known() == 1 {
+		goruntime.GC()
+		if known() == 1 {
 			break
 		}
 		goruntime.Gosched()

@@ -26,8 +26,8 @@ import (
 // epoch numbers the council's configuration. It does not change yet.
 const epoch = 0
 
-// A world is what a member stands in: the real one, or a test's.
-type world struct {
+// A environment is what a member stands in: the real one, or a test's.
+type environment struct {
 	clock clock.Clock
 	// listen opens the socket, and a way to wait for it.
 	listen func(bind netip.AddrPort) (runtime.Socket, runtime.Waiter, error)
@@ -36,7 +36,7 @@ type world struct {
 }
 
 // prepare checks the configuration and opens the directory.
-func prepare(c Config, w world) (*Member, error) {
+func prepare(c Config, w environment) (*Member, error) {
 	if c.Timing == (Timing{}) {
 		c.Timing = LAN
 	}
@@ -53,7 +53,7 @@ func prepare(c Config, w world) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{config: c, council: all, world: w, sites: newPlaces(), closed: make(chan struct{})}
+	m := &Member{config: c, council: all, env: w, sites: newSiteCache(), closed: make(chan struct{})}
 	if c.Dir != "" {
 		if m.dir, err = store.Open(c.Dir, c.Name); err != nil {
 			return nil, err
@@ -63,7 +63,7 @@ func prepare(c Config, w world) (*Member, error) {
 	if to == nil {
 		to = slog.Default()
 	}
-	m.lines, m.log = runtime.NewLog(to)
+	m.logQueue, m.log = runtime.NewLog(to)
 	m.log = m.log.With("member", c.Name)
 	return m, nil
 }
@@ -89,7 +89,7 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bounds, err := datagram.New(m.world.clock.Now(), datagram.Config{Self: me, Members: n, Rho: t.rho(), Delta: t.Delay})
+	bounds, err := datagram.New(m.env.clock.Now(), datagram.Config{Self: me, Members: n, Rho: t.rho(), Delta: t.Delay})
 	if err != nil {
 		return err
 	}
@@ -98,17 +98,17 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	socket, waiter, err := m.world.listen(bind)
+	socket, waiter, err := m.env.listen(bind)
 	if err != nil {
 		return err
 	}
-	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.clock.Now, Late: m.world.clock.Late,
+	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.env.clock.Now, Late: m.env.clock.Late,
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
-		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.clock.Now, Log: m.log})
+		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.env.clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
-		Clock: m.world.clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
+		Clock: m.env.clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
 	if m.dir != nil {
 		o.Store = m.dir
 	}
@@ -118,7 +118,7 @@ func (m *Member) start(ctx context.Context) error {
 		return err
 	}
 	m.board.Bind(council)
-	m.started = m.world.clock.Now()
+	m.started = m.env.clock.Now()
 	m.alive = m.site(modeMembers, "", "the list of members", runtime.SiteOptions{Make: m.newDetector})
 	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
 	m.background.Go(func() { m.loop.Run(ctx) })
@@ -172,7 +172,7 @@ func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine
 		return nil, err
 	}
 	elect := func(inc protocol.Inc) (protocol.Machine, error) {
-		p := m.councilPace(inc)
+		p := m.councilTiming(inc)
 		return p.newElector(m.config.Elector)
 	}
 	if roles.Votes(m.council.self) {
@@ -197,9 +197,9 @@ func firstIncarnation(now time.Time) protocol.Inc {
 	return protocol.Inc(max(1, since/time.Second))
 }
 
-func realWorld() (world, error) {
+func systemEnvironment() (environment, error) {
 	c, err := clock.System()
-	return world{clock: c, listen: listen, lookup: lookup}, err
+	return environment{clock: c, listen: listen, lookup: lookup}, err
 }
 
 // pumpDepth is how many packets wait for the loop where it cannot poll the socket.

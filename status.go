@@ -63,8 +63,8 @@ type Status struct {
 	// Disk says why the durable record cannot be written; empty if it can. Elections go on meanwhile as far as the
 	// last record allows, which is usually very far.
 	Disk string
-	// Illness says why the member is not fit to lead (see [Member.SetHealth]); empty if it is.
-	Illness string
+	// HealthProblem says why the member is not fit to lead (see [Member.SetHealth]); empty if it is.
+	HealthProblem string
 	// NoAccess says that the elector of the council, or of an eventual group, moves from one leader to the next because no
 	// member has good links with all others. Quorum groups are led all the same, by whoever gathers a quorum.
 	NoAccess bool
@@ -158,15 +158,15 @@ func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.clock.Now()), Leading: m.board.Leading(), Kappa: local.Kappa(),
+		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.env.clock.Now()), Leading: m.board.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
 	if err := m.loop.DiskFault(); err != nil {
 		out.Disk = err.Error()
 	}
-	if p := m.illness.Load(); p != nil {
-		out.Illness = *p
+	if p := m.healthProblem.Load(); p != nil {
+		out.HealthProblem = *p
 	}
 	if s, err := m.ask(context.Background()); err == nil {
 		for r, n := range s.wire.Packets {
@@ -228,7 +228,7 @@ func (m *Member) waiting(ctx context.Context) string {
 
 // recovering says for how long the member does not know yet who leads; nothing if it does.
 func (m *Member) recovering() string {
-	votes, now := m.loop.Stats().Votes(), m.world.clock.Now()
+	votes, now := m.loop.Stats().Votes(), m.env.clock.Now()
 	known := votes.Add(m.config.Timing.settle())
 	switch {
 	case now < votes:
@@ -287,7 +287,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g.put("regent_disk_ok", "1 if the durable record can be written", bit(s.Disk == ""))
 		g.put("regent_clock_ok", "1 if the clock runs at the rate of the others", bit(!s.ClockFault))
 		g.put("regent_accessible", "0 while electors find no member that has good links with all others", bit(!s.NoAccess))
-		g.put("regent_healthy", "1 if the member is fit to lead", bit(s.Illness == ""))
+		g.put("regent_healthy", "1 if the member is fit to lead", bit(s.HealthProblem == ""))
 		g.count("regent_stray_messages_total", "messages for groups that are not open here", float64(m.loop.Stats().Strays.Load()))
 		g.put("regent_incarnation", "number of this start of the member", float64(s.Incarnation))
 		for _, q := range []struct {

@@ -19,7 +19,7 @@ import (
 type role int
 
 const (
-	nobody role = iota
+	anonymous role = iota
 	reader
 	writer
 )
@@ -31,7 +31,7 @@ func roleOf(name string) role {
 	case "write":
 		return writer
 	}
-	return nobody
+	return anonymous
 }
 
 // access says who may do what over TCP.
@@ -66,10 +66,10 @@ func newAccess(file *config.File) (*access, error) {
 	return a, nil
 }
 
-// of returns what the sender of a request may do.
-func (a *access) of(r *http.Request) role {
-	best := nobody
-	if bearing(r) {
+// roleOf returns what the sender of a request may do.
+func (a *access) roleOf(r *http.Request) role {
+	best := anonymous
+	if hasBearerToken(r) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), bearerScheme)
 		sum := sha256.Sum256([]byte(token))
 		for i := range a.tokens {
@@ -87,7 +87,7 @@ func (a *access) of(r *http.Request) role {
 	}
 	// Without credentials, a page of another site could make a browser ask in its owner's name, under a host name of its
 	// own that stands for this host. Such a request names that host.
-	if a.anonymous > best && local(r.Host) {
+	if a.anonymous > best && isLoopbackName(r.Host) {
 		best = a.anonymous
 	}
 	return best
@@ -96,13 +96,13 @@ func (a *access) of(r *http.Request) role {
 // bearerScheme is how an Authorization header begins that has a token.
 const bearerScheme = "Bearer "
 
-// bearing says whether a request has a bearer token.
-func bearing(r *http.Request) bool {
+// hasBearerToken says whether a request has a bearer token.
+func hasBearerToken(r *http.Request) bool {
 	return strings.HasPrefix(r.Header.Get("Authorization"), bearerScheme)
 }
 
-// local says whether a Host header names this host in a way that no stranger can register.
-func local(host string) bool {
+// isLoopbackName says whether a Host header names this host in a way that no stranger can register.
+func isLoopbackName(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
@@ -113,20 +113,20 @@ func local(host string) bool {
 
 type roleKey struct{}
 
-// may returns what the sender of a request may do.
-func may(r *http.Request) role {
+// roleFor returns what the sender of a request may do.
+func roleFor(r *http.Request) role {
 	known, _ := r.Context().Value(roleKey{}).(role)
 	return known
 }
 
-// gate finds out what the sender of a request may do, and bounds what it may send.
-func (a *Agent) gate(trusted bool, next http.Handler) http.Handler {
+// authenticate finds out what the sender of a request may do, and bounds what it may send.
+func (a *Agent) authenticate(trusted bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who := writer
 		if !trusted {
-			who = a.access.Load().of(r)
+			who = a.access.Load().roleOf(r)
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, a.file.Load().Limits.Body)
+		r.Body = http.MaxBytesReader(w, r.Body, int64(a.file.Load().Limits.Body))
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
@@ -135,7 +135,7 @@ func (a *Agent) gate(trusted bool, next http.Handler) http.Handler {
 }
 
 // MayWrite says whether the sender of a request that came through the agent's listeners may change anything.
-func MayWrite(r *http.Request) bool { return may(r) >= writer }
+func MayWrite(r *http.Request) bool { return roleFor(r) >= writer }
 
 // crossSite says whether a browser sent the request on behalf of a page of another site.
 func crossSite(r *http.Request) bool {

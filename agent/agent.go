@@ -54,21 +54,21 @@ type Agent struct {
 	member atomic.Pointer[regent.Member]
 	// joining is the member before it takes part as well, for whoever asks what it waits for.
 	joining atomic.Pointer[regent.Member]
-	// here is closed when the member takes part, failed when it will not.
-	here     chan struct{}
-	failed   chan struct{}
-	board    *board
-	herald   *herald
-	routes   http.Handler
-	streams  atomic.Int64 // open event streams
-	streamed streamed
-	glance   glance
-	locals   locals
+	// joined is closed when the member takes part, failed when it will not.
+	joined          chan struct{}
+	failed          chan struct{}
+	changes         *changeLog
+	renewals        *renewalPoller
+	routes          http.Handler
+	streams         atomic.Int64 // open event streams
+	streamCampaigns streamCampaigns
+	statusCache     statusCache
+	localLeases     localLeases
 	// switchovers are those that tools of Patroni have asked for, for later.
 	switchovers switchovers
-	verifies    chan struct{}
+	verifySlots chan struct{}
 	metrics     http.Handler
-	leftovers   leftovers
+	orphans     orphanStore
 	// onStart is called once the member has its directory to itself.
 	onStart func()
 
@@ -76,7 +76,7 @@ type Agent struct {
 	nextID     uint64
 	candidates map[uint64]*candidate
 	groups     map[string]int        // candidates of each group
-	leads      map[string]*candidate // who leads here, by group
+	leaders    map[string]*candidate // who leads here, by group
 	closing    bool
 }
 
@@ -111,10 +111,10 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{options: o, clock: clock, level: new(slog.LevelVar), name: file.Name, started: time.Now(), timing: c.Timing,
-		here: make(chan struct{}), failed: make(chan struct{}), board: newBoard(), herald: newHerald(c.Timing.Renew),
+		joined: make(chan struct{}), failed: make(chan struct{}), changes: newChangeLog(), renewals: newRenewalPoller(c.Timing.Renew),
 		candidates: make(map[uint64]*candidate), groups: make(map[string]int),
-		leads: make(map[string]*candidate), streamed: streamed{all: make(map[string]*candidate)},
-		locals: locals{all: make(map[string]*regent.LocalLease)}, verifies: make(chan struct{}, maxVerify)}
+		leaders: make(map[string]*candidate), streamCampaigns: streamCampaigns{all: make(map[string]*candidate)},
+		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications)}
 	to := o.Log
 	if to == nil {
 		to = os.Stderr
@@ -125,7 +125,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	}
 	a.metrics = newMetrics(a)
 	a.routes = a.handler()
-	a.leftovers = newLeftovers(c.Dir)
+	a.orphans = newOrphanStore(c.Dir)
 	return a, nil
 }
 
@@ -155,14 +155,14 @@ func (a *Agent) run(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.Background())
 	var tasks sync.WaitGroup
 	defer func() { cancel(); tasks.Wait() }()
-	old, void := a.leftovers.all() // before anybody can add to them
+	old, void := a.orphans.load() // before anybody can add to them
 	a.onStart = func() {
 		for _, path := range void {
 			_ = os.Remove(path)
 		}
-		tasks.Go(func() { a.clearLeftovers(background, old) })
+		tasks.Go(func() { a.killOrphans(background, old) })
 	}
-	tasks.Go(func() { a.herald.run(background) })
+	tasks.Go(func() { a.renewals.run(background) })
 	tasks.Go(func() { s.serve(background) })
 	tasks.Go(func() { a.reloads(background, s) })
 	tasks.Go(func() { a.watchdog(background) })
@@ -185,7 +185,7 @@ func (a *Agent) run(ctx context.Context) error {
 	here, leave := context.WithCancel(ctx)
 	defer leave()
 	a.openGroups(here, m, &tasks)
-	tasks.Go(func() { a.reunions(here) })
+	tasks.Go(func() { a.watchRejoins(here) })
 	<-ctx.Done()
 	return a.stop(m, s)
 }
@@ -196,7 +196,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Logger, c.OnChange = a.log, a.board.change
+	c.Logger, c.OnChange = a.log, a.changes.addView
 	c.OnStart = func(m *regent.Member) {
 		a.joining.Store(m)
 		a.onStart()
@@ -209,7 +209,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 		return nil, err
 	}
 	a.member.Store(m)
-	close(a.here)
+	close(a.joined)
 	a.log.Info("the member takes part", "member", a.name, "incarnation", m.Status().Incarnation)
 	return m, nil
 }
@@ -217,10 +217,10 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 // errJoining says that there is no member yet.
 var errJoining = errors.New("the member does not take part in the council yet: 'regent status' says what it waits for")
 
-// joined waits for the member.
-func (a *Agent) joined(ctx context.Context) (*regent.Member, error) {
+// awaitMember waits for the member.
+func (a *Agent) awaitMember(ctx context.Context) (*regent.Member, error) {
 	select {
-	case <-a.here:
+	case <-a.joined:
 		return a.member.Load(), nil
 	case <-a.failed:
 		return nil, regent.ErrClosed
@@ -229,8 +229,8 @@ func (a *Agent) joined(ctx context.Context) (*regent.Member, error) {
 	}
 }
 
-// present returns the member, or says that there is none yet.
-func (a *Agent) present() (*regent.Member, error) {
+// currentMember returns the member, or says that there is none yet.
+func (a *Agent) currentMember() (*regent.Member, error) {
 	if m := a.member.Load(); m != nil {
 		return m, nil
 	}
@@ -253,11 +253,11 @@ func (a *Agent) stop(m *regent.Member, s *server) error {
 	a.mu.Unlock()
 	a.log.Info("leaving: programs that lead are asked to stop")
 	// Programs have their grace, then the ends that they were told must pass, then what was promised to others.
-	limit := a.file.Load().StopGrace + a.timing.Lease + 2*a.timing.LongestLease + actLimit
+	limit := a.file.Load().StopGrace + a.timing.Lease + 2*a.timing.LongestLease + orderTimeout
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	err := m.Leave(ctx)
-	for _, c := range a.list() {
+	for _, c := range a.candidateList() {
 		select {
 		case <-c.ended:
 		case <-ctx.Done():
@@ -273,8 +273,8 @@ func (a *Agent) stop(m *regent.Member, s *server) error {
 // errStopping says that the agent takes no more candidates.
 var errStopping = errors.New("the agent is stopping: campaign at another member's, or later")
 
-// enter takes a candidate into the books. What can never change is refused at once: campaigning again would not help.
-func (a *Agent) enter(c *candidate) error {
+// register takes a candidate into the books. What can never change is refused at once: campaigning again would not help.
+func (a *Agent) register(c *candidate) error {
 	file := a.file.Load()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -295,33 +295,34 @@ func (a *Agent) enter(c *candidate) error {
 	return nil
 }
 
-// leave takes a candidate out of the books.
-func (a *Agent) leave(c *candidate) {
+// unregister takes a candidate out of the books.
+func (a *Agent) unregister(c *candidate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.candidates, c.id)
-	if a.leads[c.group] == c {
-		delete(a.leads, c.group)
+	if a.leaders[c.group] == c {
+		delete(a.leaders, c.group)
 	}
-	if a.groups[c.group]--; a.groups[c.group] == 0 {
+	a.groups[c.group]--
+	if a.groups[c.group] == 0 {
 		delete(a.groups, c.group)
 	}
 }
 
-// leading takes note that a program leads.
-func (a *Agent) leading(c *candidate) {
+// setLeader takes note that a program leads.
+func (a *Agent) setLeader(c *candidate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.leads[c.group] = c
+	a.leaders[c.group] = c
 }
 
-// announce writes that a program leads into the log. It was told before: a log may be slow.
-func (a *Agent) announce(c *candidate) {
-	a.log.Info("a program leads", "group", c.group, "program", c.program, "pid", c.pid, "token", c.current().Token())
+// logElection writes that a program leads into the log. It was told before: a log may be slow.
+func (a *Agent) logElection(c *candidate) {
+	a.log.Info("a program leads", "group", c.group, "program", c.program, "pid", c.pid, "token", c.currentLease().Token())
 }
 
-// list returns all candidates, in the order in which they came.
-func (a *Agent) list() []*candidate {
+// candidateList returns all candidates, in the order in which they came.
+func (a *Agent) candidateList() []*candidate {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := make([]*candidate, 0, len(a.candidates))
@@ -336,7 +337,7 @@ func (a *Agent) list() []*candidate {
 func (a *Agent) leader(group string) *candidate {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.leads[group]
+	return a.leaders[group]
 }
 
 // maxGrace bounds how long a program may ask to be waited for.

@@ -139,7 +139,7 @@ func (r *resident) start(t *testing.T) {
 func (r *resident) await(t *testing.T) {
 	t.Helper()
 	select {
-	case <-r.agent.here:
+	case <-r.agent.joined:
 	case <-time.After(20 * time.Second):
 		t.Fatalf("%s does not take part:\n%s", r.name, r.log)
 	}

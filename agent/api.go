@@ -148,38 +148,38 @@ type Health struct {
 	Why string `json:"why,omitempty"`
 }
 
-// questions are the routes that change nothing.
-func questions() []route {
+// readRoutes are the routes that change nothing.
+func readRoutes() []route {
 	return []route{
-		{method: "GET", path: "/v1/status", needs: reader, says: "How the agent and its member are.", out: map[int]any{200: StatusInfo{}},
-			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) { answer(w, 200, a.Status()) }},
-		{method: "GET", path: "/v1/members", needs: reader, says: "The council, as this member knows it, in the order in which members go first.",
+		{method: "GET", path: "/v1/status", requires: reader, summary: "How the agent and its member are.", out: map[int]any{200: StatusInfo{}},
+			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, a.Status()) }},
+		{method: "GET", path: "/v1/members", requires: reader, summary: "The council, as this member knows it, in the order in which members go first.",
 			out: map[int]any{200: MemberList{}, 503: Refusal{}}, serve: (*Agent).serveMembers},
-		{method: "GET", path: "/v1/groups", needs: reader, says: "All groups that were heard of, by name.", out: map[int]any{200: GroupList{}, 400: Refusal{}},
+		{method: "GET", path: "/v1/groups", requires: reader, summary: "All groups that were heard of, by name.", out: map[int]any{200: GroupList{}, 400: Refusal{}},
 			query: map[string]string{"prefix": "how the names begin", "after": "the name to go on after", "limit": "how many at most; 1000 if not given"},
 			serve: (*Agent).serveGroups},
-		{method: "GET", path: "/v1/groups/{group}", needs: reader, says: "One group: who leads it as far as this member knows, and the programs here that take part.",
+		{method: "GET", path: "/v1/groups/{group}", requires: reader, summary: "One group: who leads it as far as this member knows, and the programs here that take part.",
 			out: map[int]any{200: GroupInfo{}, 404: Refusal{}}, serve: (*Agent).serveGroup},
-		{method: "GET", path: "/v1/groups/{group}/history", needs: reader, says: "The last changes of a group, with their causes, oldest first.",
+		{method: "GET", path: "/v1/groups/{group}/history", requires: reader, summary: "The last changes of a group, with their causes, oldest first.",
 			out: map[int]any{200: History{}, 400: Refusal{}, 404: Refusal{}}, query: map[string]string{"limit": "how many at most; 100 if not given"}, serve: (*Agent).serveHistory},
-		{method: "GET", path: "/v1/history", needs: reader, says: "The last changes of all groups, with their causes, oldest first.",
+		{method: "GET", path: "/v1/history", requires: reader, summary: "The last changes of all groups, with their causes, oldest first.",
 			out: map[int]any{200: History{}, 400: Refusal{}}, query: map[string]string{"limit": "how many at most; 100 if not given"}, serve: (*Agent).serveHistory},
-		{method: "GET", path: "/v1/groups/{group}/verify", needs: reader, says: "Ask the leader itself whether it leads: a proof, or 503.",
+		{method: "GET", path: "/v1/groups/{group}/verify", requires: reader, summary: "Ask the leader itself whether it leads: a proof, or 503.",
 			out: map[int]any{200: ProofInfo{}, 404: Refusal{}, 409: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveVerify},
-		{method: "GET", path: "/v1/sessions", needs: reader, says: "The programs that take part through this agent.", out: map[int]any{200: SessionList{}},
+		{method: "GET", path: "/v1/sessions", requires: reader, summary: "The programs that take part through this agent.", out: map[int]any{200: SessionList{}},
 			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) {
-				answer(w, 200, SessionList{Sessions: a.sessions("")})
+				writeJSON(w, http.StatusOK, SessionList{Sessions: a.sessions("")})
 			}},
-		{method: "GET", path: "/v1/openapi.json", says: "This description.", out: map[int]any{200: map[string]any{}},
+		{method: "GET", path: "/v1/openapi.json", summary: "This description.", out: map[int]any{200: map[string]any{}},
 			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = w.Write(Description())
 			}},
-		{method: "GET", path: "/healthz", says: "200 while the agent answers.", out: map[int]any{200: Health{}},
-			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) { answer(w, 200, Health{OK: true}) }},
-		{method: "GET", path: "/readyz", says: "200 while the member takes part and nothing is wrong with its clock and its disk.",
+		{method: "GET", path: "/healthz", summary: "200 while the agent answers.", out: map[int]any{200: Health{}},
+			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, Health{OK: true}) }},
+		{method: "GET", path: "/readyz", summary: "200 while the member takes part and nothing is wrong with its clock and its disk.",
 			out: map[int]any{200: Health{}, 503: Health{}}, serve: (*Agent).serveReady},
-		{method: "GET", path: "/metrics", needs: reader, says: "For Prometheus, as text.", out: map[int]any{200: ""}, serve: (*Agent).serveMetrics},
+		{method: "GET", path: "/metrics", requires: reader, summary: "For Prometheus, as text.", out: map[int]any{200: ""}, serve: (*Agent).serveMetrics},
 	}
 }
 
@@ -196,7 +196,7 @@ func (a *Agent) Status() StatusInfo {
 		out.Waiting = "it is being started"
 		return out
 	}
-	s, _, _ := a.glance.look(m)
+	s, _, _ := a.statusCache.get(m)
 	switch joined := a.member.Load() != nil; {
 	case joined && s.Incarnation == 0: // what was seen is of a moment before
 		s.Waiting = ""
@@ -218,7 +218,7 @@ func (a *Agent) Members() []MemberInfo {
 		return nil
 	}
 	var out []MemberInfo
-	_, peers, _ := a.glance.look(m)
+	_, peers, _ := a.statusCache.get(m)
 	for _, p := range peers {
 		i := MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Trusted: p.Self || p.Trusted, Silence: p.Silence, Incarnation: p.Incarnation,
 			RoundTrip: p.RoundTrip, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Trouble: p.Trouble}
@@ -233,27 +233,27 @@ func (a *Agent) Members() []MemberInfo {
 func (a *Agent) serveMembers(w http.ResponseWriter, _ *http.Request) {
 	members := a.Members()
 	if members == nil {
-		refuse(w, errJoining)
+		writeError(w, errJoining)
 		return
 	}
-	answer(w, 200, MemberList{Members: members, Waiting: a.Status().Waiting})
+	writeJSON(w, http.StatusOK, MemberList{Members: members, Waiting: a.Status().Waiting})
 }
 
 // info shows a group.
 func (a *Agent) info(c *Change) GroupInfo {
-	_, n := a.board.group(c.Group)
+	_, n := a.changes.group(c.Group)
 	out := GroupInfo{Change: *c, Changes: n}
 	_, out.Remaining = a.leadsHere(c)
 	return out
 }
 
 func (a *Agent) serveGroups(w http.ResponseWriter, q *http.Request) {
-	limit, err := number(q, "limit", 1000, 10_000)
+	limit, err := queryInt(q, "limit", 1000, 10_000)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
-	found, more := a.board.list(q.URL.Query().Get("prefix"), q.URL.Query().Get("after"), limit)
+	found, more := a.changes.list(q.URL.Query().Get("prefix"), q.URL.Query().Get("after"), limit)
 	out := GroupList{Groups: make([]GroupInfo, 0, len(found))}
 	for _, c := range found {
 		out.Groups = append(out.Groups, a.info(c))
@@ -261,24 +261,24 @@ func (a *Agent) serveGroups(w http.ResponseWriter, q *http.Request) {
 	if more {
 		out.Next = found[len(found)-1].Group
 	}
-	answer(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 func (a *Agent) serveGroup(w http.ResponseWriter, q *http.Request) {
-	c, err := a.known(q)
+	c, err := a.changeOf(q)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	out := a.info(c)
 	out.Candidates = a.sessions(c.Group)
-	answer(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 // sessions lists the programs that take part, in one group or in all.
 func (a *Agent) sessions(group string) []SessionInfo {
 	out := []SessionInfo{}
-	for _, k := range a.list() {
+	for _, k := range a.candidateList() {
 		if group == "" || k.group == group {
 			out = append(out, k.info())
 		}
@@ -307,31 +307,31 @@ func (k *candidate) remaining() time.Duration {
 	if k.lease == nil {
 		return 0
 	}
-	return min(k.lease.Remaining(), max(0, k.told.Sub(k.agent.now())))
+	return min(k.lease.Remaining(), max(0, k.announced.Sub(k.agent.now())))
 }
 
 func (a *Agent) serveHistory(w http.ResponseWriter, q *http.Request) {
-	limit, err := number(q, "limit", 100, keepChanges)
+	limit, err := queryInt(q, "limit", 100, maxChanges)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	group := q.PathValue("group")
 	if group != "" {
-		if _, err := a.known(q); err != nil {
-			refuse(w, err)
+		if _, err := a.changeOf(q); err != nil {
+			writeError(w, err)
 			return
 		}
 	}
 	out := History{Changes: []Change{}}
-	for _, c := range a.board.history(group, limit) {
+	for _, c := range a.changes.history(group, limit) {
 		out.Changes = append(out.Changes, *c)
 	}
-	answer(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
-// number reads a parameter that is a number.
-func number(q *http.Request, name string, without, most int) (int, error) {
+// queryInt reads a parameter that is a number.
+func queryInt(q *http.Request, name string, without, most int) (int, error) {
 	text := q.URL.Query().Get(name)
 	if text == "" {
 		return without, nil
@@ -345,20 +345,20 @@ func number(q *http.Request, name string, without, most int) (int, error) {
 
 // verify proves who leads a group that was heard of.
 func (a *Agent) verify(ctx context.Context, group string) (*regent.Proof, error) {
-	m, err := a.present()
+	m, err := a.currentMember()
 	if err != nil {
 		return nil, err
 	}
-	c, _ := a.board.group(group)
+	c, _ := a.changes.group(group)
 	if c == nil {
-		return nil, a.unheardOf(group)
+		return nil, a.unknownGroup(group)
 	}
 	if c.Mode != modeQuorum {
 		return nil, failf(http.StatusConflict, "group %s is %s: %w of it can be proven", group, c.Mode, regent.ErrNoLeader)
 	}
-	ctx, cancel := context.WithTimeout(ctx, actLimit)
+	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 	defer cancel()
-	done, err := a.verifying(ctx)
+	done, err := a.acquireVerifySlot(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -385,20 +385,20 @@ func proveInTime(ctx context.Context, now func() regent.Instant, ask func(contex
 func (a *Agent) serveVerify(w http.ResponseWriter, q *http.Request) {
 	group, err := a.groupOf(q)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	p, err := a.verify(q.Context(), group)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	left := p.Until.Sub(a.now())
 	if left <= 0 {
-		refuse(w, errLateProof)
+		writeError(w, errLateProof)
 		return
 	}
-	answer(w, 200, ProofInfo{Group: group, Leader: p.Leader, Token: p.Token, ValidFor: left})
+	writeJSON(w, http.StatusOK, ProofInfo{Group: group, Leader: p.Leader, Token: p.Token, ValidFor: left})
 }
 
 // ClockAdvice is what is wrong when a clock is beyond its bound, and what to do.
@@ -421,8 +421,8 @@ func (a *Agent) serveReady(w http.ResponseWriter, _ *http.Request) {
 		wrong = append(wrong, "the agent is stopping")
 	}
 	if i := slices.IndexFunc(wrong, func(s string) bool { return s != "" }); i >= 0 {
-		answer(w, http.StatusServiceUnavailable, Health{Why: wrong[i]})
+		writeJSON(w, http.StatusServiceUnavailable, Health{Why: wrong[i]})
 		return
 	}
-	answer(w, 200, Health{OK: true})
+	writeJSON(w, http.StatusOK, Health{OK: true})
 }

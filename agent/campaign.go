@@ -38,36 +38,43 @@ type CampaignEvent struct {
 	Error string         `json:"error,omitempty"`
 }
 
-// streamVoice speaks to a program over HTTP.
-type streamVoice struct {
+// streamNotifier speaks to a program over HTTP.
+type streamNotifier struct {
 	agent *Agent
 	key   string
-	// out are events to write, later says that there is a later end to tell.
-	out   chan saying
-	later chan struct{}
-	// back has the name of a member that is back.
-	back chan string
+	// out are events to write, renewals says that there is a later end to tell.
+	out      chan queuedEvent
+	renewals chan struct{}
+	// rejoined has the name of a member that is back.
+	rejoined chan string
 }
 
-type saying struct {
+const (
+	// maxProgramName is how many bytes the name of a program may have.
+	maxProgramName = 64
+	// maxQueuedEvents is how many events of one candidate may wait to be written; there are three at most.
+	maxQueuedEvents = 4
+)
+
+type queuedEvent struct {
 	event string
 	data  CampaignEvent
 }
 
 // put queues an event. There are at most three in the life of a candidate, beside those of renewals.
-func (v *streamVoice) put(event string, data CampaignEvent) {
+func (n *streamNotifier) put(event string, data CampaignEvent) {
 	select {
-	case v.out <- saying{event, data}:
+	case n.out <- queuedEvent{event, data}:
 	default:
 	}
 }
 
-// about fills in what all events have.
-func (v *streamVoice) about(k *candidate) CampaignEvent {
-	e := CampaignEvent{Session: v.key, Group: k.group, Member: v.agent.name}
-	if l := k.current(); l != nil {
+// newEvent fills in what all events have.
+func (n *streamNotifier) newEvent(k *candidate) CampaignEvent {
+	e := CampaignEvent{Session: n.key, Group: k.group, Member: n.agent.name}
+	if l := k.currentLease(); l != nil {
 		e.Token = l.Token()
-		e.ValidFor = v.agent.validFor(k.end(), v.agent.timing.Delay)
+		e.ValidFor = n.agent.validFor(k.announceEnd(), n.agent.timing.Delay)
 	}
 	return e
 }
@@ -77,103 +84,103 @@ func (a *Agent) validFor(end regent.Instant, way time.Duration) time.Duration {
 	return max(0, end.Sub(a.now())-way)
 }
 
-func (v *streamVoice) leads(k *candidate) { v.put("leads", v.about(k)) }
+func (n *streamNotifier) leads(k *candidate) { n.put("leads", n.newEvent(k)) }
 
-func (v *streamVoice) stop(k *candidate, cause regent.Cause) {
-	e := v.about(k)
+func (n *streamNotifier) stop(k *candidate, cause regent.Cause) {
+	e := n.newEvent(k)
 	e.Cause = causeOf(cause)
-	v.put("stop", e)
+	n.put("stop", e)
 }
 
-func (v *streamVoice) over(k *candidate, cause regent.Cause, err error) {
-	e := v.about(k)
+func (n *streamNotifier) over(k *candidate, cause regent.Cause, err error) {
+	e := n.newEvent(k)
 	e.ValidFor, e.Cause = 0, causeOf(cause)
 	if err != nil {
 		e.Error = err.Error()
 	}
-	v.agent.forget(v.key)
-	v.put("over", e)
+	n.agent.forgetCampaign(n.key)
+	n.put("over", e)
 }
 
-func (v *streamVoice) healed(_ *candidate, member string) {
+func (n *streamNotifier) healed(_ *candidate, member string) {
 	select {
-	case v.back <- member:
+	case n.rejoined <- member:
 	default:
 	}
 }
 
-func (v *streamVoice) renewed(*candidate) {
+func (n *streamNotifier) renewed(*candidate) {
 	select {
-	case v.later <- struct{}{}:
+	case n.renewals <- struct{}{}:
 	default:
 	}
 }
 
-// streamed finds campaigns over HTTP by their keys.
-type streamed struct {
+// streamCampaigns finds campaigns over HTTP by their keys.
+type streamCampaigns struct {
 	mu  sync.Mutex
 	all map[string]*candidate
 }
 
-func (a *Agent) forget(key string) {
-	a.streamed.mu.Lock()
-	defer a.streamed.mu.Unlock()
-	delete(a.streamed.all, key)
+func (a *Agent) forgetCampaign(key string) {
+	a.streamCampaigns.mu.Lock()
+	defer a.streamCampaigns.mu.Unlock()
+	delete(a.streamCampaigns.all, key)
 }
 
 // serveCampaign lets a client be a candidate for as long as it reads.
 func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 	var body CampaignOrder
 	if err := decode(q, &body); err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
-	if body.Heartbeat < 0 || body.Grace < 0 || body.Heartbeat != 0 && body.Heartbeat < session.MinHeartbeat || len(body.Name) > 64 {
-		refuse(w, failf(http.StatusBadRequest, "heartbeat must be at least %v, grace not negative, and name at most 64 bytes", session.MinHeartbeat))
+	if body.Heartbeat < 0 || body.Grace < 0 || body.Heartbeat != 0 && body.Heartbeat < session.MinHeartbeat || len(body.Name) > maxProgramName {
+		writeError(w, failf(http.StatusBadRequest, "heartbeat must be at least %v, grace not negative, and name at most %d bytes", session.MinHeartbeat, maxProgramName))
 		return
 	}
 	group, err := a.groupOf(q)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
-	v := &streamVoice{agent: a, key: rand.Text(), out: make(chan saying, 4), later: make(chan struct{}, 1), back: make(chan string, 1)}
-	k := &candidate{group: group, program: body.Name, via: "http", voice: v, grace: body.Grace, heartbeat: body.Heartbeat}
-	if err := a.begin(k); err != nil {
-		refuse(w, err)
+	v := &streamNotifier{agent: a, key: rand.Text(), out: make(chan queuedEvent, maxQueuedEvents), renewals: make(chan struct{}, 1), rejoined: make(chan string, 1)}
+	k := &candidate{group: group, program: body.Name, via: "http", notifier: v, grace: body.Grace, heartbeat: body.Heartbeat}
+	if err := a.addCandidate(k); err != nil {
+		writeError(w, err)
 		return
 	}
 	s, err := a.open(w)
 	if err != nil {
-		a.leave(k)
-		refuse(w, err)
+		a.unregister(k)
+		writeError(w, err)
 		return
 	}
 	defer s.done()
-	a.streamed.mu.Lock()
-	a.streamed.all[v.key] = k
-	a.streamed.mu.Unlock()
+	a.streamCampaigns.mu.Lock()
+	a.streamCampaigns.all[v.key] = k
+	a.streamCampaigns.mu.Unlock()
 	go k.run()
 	// However the answer ends, the program is told of no later end. It is never proven dead: who reads a stream may be
 	// anywhere.
-	defer k.hangUp()
-	if s.say("waiting", v.about(k)) != nil {
+	defer k.disconnect()
+	if s.send("waiting", v.newEvent(k)) != nil {
 		return
 	}
 	for {
 		select {
 		case e := <-v.out:
-			if s.say(e.event, e.data) != nil || e.event == "over" {
+			if s.send(e.event, e.data) != nil || e.event == "over" {
 				return
 			}
-		case <-v.later:
-			if s.say("until", v.about(k)) != nil {
+		case <-v.renewals:
+			if s.send("until", v.newEvent(k)) != nil {
 				return
 			}
-		case member := <-v.back:
-			e := v.about(k)
+		case member := <-v.rejoined:
+			e := v.newEvent(k)
 			e.Back = member
-			if s.say("healed", e) != nil {
+			if s.send("healed", e) != nil {
 				return
 			}
 		case <-q.Context().Done():
@@ -184,9 +191,9 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 
 // sessionOf finds the campaign that a request is about.
 func (a *Agent) sessionOf(q *http.Request) (*candidate, error) {
-	a.streamed.mu.Lock()
-	defer a.streamed.mu.Unlock()
-	if k := a.streamed.all[q.PathValue("id")]; k != nil {
+	a.streamCampaigns.mu.Lock()
+	defer a.streamCampaigns.mu.Unlock()
+	if k := a.streamCampaigns.all[q.PathValue("id")]; k != nil {
 		return k, nil
 	}
 	return nil, failf(http.StatusNotFound, "no such session: it is over, or was never begun here")
@@ -195,7 +202,7 @@ func (a *Agent) sessionOf(q *http.Request) (*candidate, error) {
 func (a *Agent) serveSessionResign(w http.ResponseWriter, q *http.Request) {
 	k, err := a.sessionOf(q)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	o := newOrder(regent.Cause{Why: why.Resigned, Member: a.name}, "")
@@ -207,19 +214,19 @@ func (a *Agent) serveSessionResign(w http.ResponseWriter, q *http.Request) {
 	case <-o.outcome:
 	case <-k.ended:
 	}
-	answer(w, 200, Health{OK: true})
+	writeJSON(w, http.StatusOK, Health{OK: true})
 }
 
 func (a *Agent) serveSessionAlive(w http.ResponseWriter, q *http.Request) {
 	k, err := a.sessionOf(q)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
-	k.beat()
-	v := k.voice.(*streamVoice)
-	e := v.about(k)
+	k.recordHeartbeat()
+	v := k.notifier.(*streamNotifier)
+	e := v.newEvent(k)
 	// The answer's length is counted from when the question was sent, so nothing passes on the way.
-	e.ValidFor = a.validFor(k.end(), 0)
-	answer(w, 200, e)
+	e.ValidFor = a.validFor(k.announceEnd(), 0)
+	writeJSON(w, http.StatusOK, e)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// A voice is how a candidate's program is spoken to. Its methods do not wait for the program.
-type voice interface {
+// A notifier is how a candidate's program is spoken to. Its methods do not wait for the program.
+type notifier interface {
 	// leads says that the program leads, stop that it must stop, over that its candidacy is over.
 	leads(c *candidate)
 	stop(c *candidate, cause regent.Cause)
@@ -38,18 +38,18 @@ type candidate struct {
 	// silent.
 	grace, heartbeat time.Duration
 	// margin is taken off every end that the program is told.
-	margin time.Duration
-	voice  voice
-	// keeper looks after what a runner started; nil: it is no runner.
-	keeper *keeper
+	margin   time.Duration
+	notifier notifier
+	// killer looks after what a runner started; nil: it is no runner.
+	killer *treeKiller
 
 	// stopped gets word that the program has stopped, asked that it shall, alive that it is well.
 	stopped chan *order
 	asked   chan *order
 	alive   chan struct{}
-	// gone is closed when the program hung up, dead when it cannot act any more.
-	gone, dead         chan struct{}
-	goneOnce, deadOnce sync.Once
+	// disconnected is closed when the program hung up, dead when it cannot act any more.
+	disconnected, dead       chan struct{}
+	disconnectOnce, deadOnce sync.Once
 	// goodbye says how it is known that it cannot: the program said so. It is set before dead is closed.
 	goodbye atomic.Bool
 	// ended is closed when all is over, and how says how, if the program led.
@@ -58,9 +58,9 @@ type candidate struct {
 
 	mu    sync.Mutex
 	lease *regent.Lease // nil while it waits
-	// told is the last end that the program was told.
+	// announced is the last end that the program was told.
 	// Invariant: it never moves back, and nothing is released before it unless the program has stopped.
-	told regent.Instant
+	announced regent.Instant
 	// frozen says that it is told of no later one.
 	frozen   bool
 	stopping bool
@@ -79,8 +79,8 @@ func newOrder(cause regent.Cause, to string) *order {
 	return &order{cause: cause, to: to, outcome: make(chan error, 1)}
 }
 
-// tell says what became of an order.
-func (o *order) tell(err error) {
+// complete says what became of an order.
+func (o *order) complete(err error) {
 	if o != nil {
 		select {
 		case o.outcome <- err:
@@ -89,56 +89,56 @@ func (o *order) tell(err error) {
 	}
 }
 
-// begin enters a program into the agent's books, or says why it cannot be. From then on everybody sees it, so what its
+// addCandidate enters a program into the agent's books, or says why it cannot be. From then on everybody sees it, so what its
 // maker knows about it is there before.
-func (a *Agent) begin(c *candidate) error {
+func (a *Agent) addCandidate(c *candidate) error {
 	c.agent, c.since = a, time.Now()
 	c.stopped, c.asked, c.alive = make(chan *order, 1), make(chan *order, 1), make(chan struct{}, 1)
-	c.gone, c.dead, c.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	return a.enter(c)
+	c.disconnected, c.dead, c.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	return a.register(c)
 }
 
-// hangUp says that the program can no longer be spoken to.
-func (c *candidate) hangUp() { c.goneOnce.Do(func() { close(c.gone) }) }
+// disconnect says that the program can no longer be spoken to.
+func (c *candidate) disconnect() { c.disconnectOnce.Do(func() { close(c.disconnected) }) }
 
-// bury says that the program cannot act any more: it is dead, or said that it has stopped.
-func (c *candidate) bury() { c.deadOnce.Do(func() { close(c.dead) }) }
+// markDead says that the program cannot act any more: it is dead, or said that it has stopped.
+func (c *candidate) markDead() { c.deadOnce.Do(func() { close(c.dead) }) }
 
 // run waits to lead, leads, and ends.
 func (c *candidate) run() {
-	cause, err := c.course()
-	c.keeper.over()
-	c.agent.leave(c)
+	cause, err := c.campaignAndLead()
+	c.killer.forgetRecord()
+	c.agent.unregister(c)
 	close(c.ended)
-	c.voice.over(c, cause, err)
-	if l := c.current(); l != nil {
+	c.notifier.over(c, cause, err)
+	if l := c.currentLease(); l != nil {
 		c.agent.log.Info("a program has stopped leading", "group", c.group, "program", c.program, "pid", c.pid, "token", l.Token(), "how", c.how)
 	}
 	for { // whoever came too late
 		select {
 		case o := <-c.stopped:
-			o.tell(nil)
+			o.complete(nil)
 		case o := <-c.asked:
-			o.tell(fmt.Errorf("group %s: no program here leads it any more", c.group))
+			o.complete(fmt.Errorf("group %s: no program here leads it any more", c.group))
 		default:
 			return
 		}
 	}
 }
 
-// course is the whole course of things, and why it ended.
-func (c *candidate) course() (regent.Cause, error) {
+// campaignAndLead is the whole course of things, and why it ended.
+func (c *candidate) campaignAndLead() (regent.Cause, error) {
 	l, o, err := c.campaign()
 	if err != nil {
-		o.tell(nil)
+		o.complete(nil)
 		if !errors.Is(err, regent.ErrClosed) {
 			return regent.Cause{}, err // such as that this member never leads: campaigning again would not help
 		}
 		return regent.Cause{Why: why.Closed, Member: c.agent.name}, err
 	}
 	if l == nil { // it withdrew
-		o.tell(nil)
-		c.keeper.forget()
+		o.complete(nil)
+		c.killer.discard()
 		return regent.Cause{Why: why.Resigned, Member: c.agent.name}, nil
 	}
 	return c.lead(l), nil
@@ -155,7 +155,7 @@ func (c *candidate) campaign() (*regent.Lease, *order, error) {
 	}
 	got := make(chan result, 1)
 	go func() {
-		m, err := c.agent.joined(ctx)
+		m, err := c.agent.awaitMember(ctx)
 		if err != nil {
 			got <- result{nil, err}
 			return
@@ -163,7 +163,7 @@ func (c *candidate) campaign() (*regent.Lease, *order, error) {
 		l, err := m.Group(c.group).Campaign(ctx)
 		got <- result{l, err}
 	}()
-	pulse := c.pulse()
+	pulse := c.heartbeatTimer()
 	defer pulse.Stop()
 	var o *order
 	for {
@@ -171,28 +171,28 @@ func (c *candidate) campaign() (*regent.Lease, *order, error) {
 		case r := <-got:
 			return r.lease, nil, r.err
 		case <-c.alive:
-			c.restart(pulse)
+			c.resetHeartbeat(pulse)
 			continue
 		case <-pulse.C:
 			c.freeze()
 		case o = <-c.stopped:
-		case <-c.gone:
+		case <-c.disconnected:
 		case <-c.dead:
 		case other := <-c.asked:
-			other.tell(fmt.Errorf("group %s: no program here leads it", c.group))
+			other.complete(fmt.Errorf("group %s: no program here leads it", c.group))
 			continue
 		}
 		cancel()
 		if r := <-got; r.lease != nil { // it came at the same moment: the program never knew
-			c.agent.board.note(c.group, r.lease.Token(), "the program withdrew at the moment at which it was elected")
+			c.agent.changes.recordEnd(c.group, r.lease.Token(), "the program withdrew at the moment at which it was elected")
 			c.release(r.lease)
 		}
 		return nil, o, nil
 	}
 }
 
-// pulse returns a timer that rings when the program was silent for too long.
-func (c *candidate) pulse() *time.Timer {
+// heartbeatTimer returns a timer that rings when the program was silent for too long.
+func (c *candidate) heartbeatTimer() *time.Timer {
 	if c.heartbeat > 0 {
 		return time.NewTimer(c.heartbeat)
 	}
@@ -201,8 +201,8 @@ func (c *candidate) pulse() *time.Timer {
 	return t
 }
 
-// restart lets the program be silent for the whole time again.
-func (c *candidate) restart(pulse *time.Timer) {
+// resetHeartbeat lets the program be silent for the whole time again.
+func (c *candidate) resetHeartbeat(pulse *time.Timer) {
 	if c.heartbeat > 0 {
 		pulse.Reset(c.heartbeat)
 	}
@@ -213,92 +213,92 @@ func (c *candidate) lead(l *regent.Lease) regent.Cause {
 	c.mu.Lock()
 	c.lease = l
 	c.mu.Unlock()
-	c.later()
-	c.end()
-	c.agent.leading(c)
-	c.voice.leads(c)
-	c.agent.announce(c)
-	c.agent.herald.add(c)
-	defer c.agent.herald.remove(c)
-	if c.keeper != nil {
+	c.hasLaterEnd()
+	c.announceEnd()
+	c.agent.setLeader(c)
+	c.notifier.leads(c)
+	c.agent.logElection(c)
+	c.agent.renewals.add(c)
+	defer c.agent.renewals.remove(c)
+	if c.killer != nil {
 		over := make(chan struct{})
 		defer close(over)
-		go c.keeper.watch(c, over)
+		go c.killer.run(c, over)
 	}
-	s := &stage{c: c, lease: l, done: l.Done(), gone: c.gone, pulse: c.pulse(),
-		lapse: time.NewTimer(c.left()), grace: time.NewTimer(time.Hour)}
+	s := &leadState{c: c, lease: l, done: l.Done(), disconnected: c.disconnected, heartbeat: c.heartbeatTimer(),
+		expiry: time.NewTimer(c.untilExpiry()), grace: time.NewTimer(time.Hour)}
 	s.grace.Stop()
-	defer s.pulse.Stop()
-	defer s.lapse.Stop()
+	defer s.heartbeat.Stop()
+	defer s.expiry.Stop()
 	defer s.grace.Stop()
 	for !s.step() {
 	}
-	s.order.tell(s.outcome)
+	s.order.complete(s.outcome)
 	c.how = s.how
 	return s.cause
 }
 
-// A stage is a leadership under way.
-type stage struct {
+// A leadState is a leadership under way.
+type leadState struct {
 	c     *candidate
 	lease *regent.Lease
-	// done and gone are nil once they were seen to be closed.
-	done, gone <-chan struct{}
-	// pulse rings when the program is silent, lapse when the end that it was told may have passed, grace when it has
+	// done and disconnected are nil once they were seen to be closed.
+	done, disconnected <-chan struct{}
+	// heartbeat rings when the program is silent, expiry when the end that it was told may have passed, grace when it has
 	// taken too long to stop.
-	pulse, lapse, grace *time.Timer
+	heartbeat, expiry, grace *time.Timer
 	// order is the one that the program stops for.
 	order   *order
 	outcome error
 	cause   regent.Cause
-	// reason is what the program is to stop for, fading why it is told of no later end, and how how the leadership ended;
+	// reason is what the program is to stop for, freezeReason why it is told of no later end, and how how the leadership ended;
 	// empty: nothing yet (ending.go).
-	reason, fading, how string
+	reason, freezeReason, how string
 }
 
 // step waits for the next thing to happen, and says whether the leadership is over.
-func (s *stage) step() (over bool) {
+func (s *leadState) step() (over bool) {
 	c := s.c
 	select {
 	case <-s.done:
 		s.done = nil
-		s.because(s.forLease())
+		s.setReason(s.leaseReason())
 		s.stop(s.lease.Cause(), c.agent.graceFor(c, s.lease.Cause()))
 	case o := <-c.asked:
 		if s.order != nil {
-			o.tell(fmt.Errorf("group %s: its program is stopping already", c.group))
+			o.complete(fmt.Errorf("group %s: its program is stopping already", c.group))
 			return false
 		}
 		s.order = o
-		s.because(forOrder(o))
+		s.setReason(orderReason(o))
 		s.stop(o.cause, c.agent.graceFor(c, o.cause))
 	case <-c.alive:
-		c.restart(s.pulse)
-	case <-s.pulse.C:
+		c.resetHeartbeat(s.heartbeat)
+	case <-s.heartbeat.C:
 		s.stop(regent.Cause{Why: why.Unhealthy, Member: c.agent.name, Bound: c.heartbeat}, 0)
-		s.fade(fmt.Sprintf("the program was silent for more than its heartbeat of %v", c.heartbeat))
+		s.freeze(fmt.Sprintf("the program was silent for more than its heartbeat of %v", c.heartbeat))
 	case <-s.grace.C:
-		s.fade("the program did not stop within its grace")
-	case <-s.gone:
-		s.gone = nil
-		s.fade("the connection to the program was closed")
-		c.keeper.kill()
+		s.freeze("the program did not stop within its grace")
+	case <-s.disconnected:
+		s.disconnected = nil
+		s.freeze("the connection to the program was closed")
+		c.killer.kill()
 	case o := <-c.stopped:
 		return s.stopped(o)
 	case <-c.dead:
-		c.keeper.clear()
-		s.note(regent.Cause{Why: why.Resigned, Member: c.agent.name})
-		s.ends(c.death() + c.cleared())
+		c.killer.killAndWait()
+		s.setCause(regent.Cause{Why: why.Resigned, Member: c.agent.name})
+		s.recordEnd(c.deathReason() + c.killedSuffix())
 		return s.finish()
-	case <-s.lapse.C:
-		if left := c.left(); left > 0 {
-			s.lapse.Reset(left)
+	case <-s.expiry.C:
+		if left := c.untilExpiry(); left > 0 {
+			s.expiry.Reset(left)
 			return false
 		}
-		how := s.lapsed()
-		c.keeper.clear()
-		s.note(regent.Cause{Why: why.LeaseExpired, Member: c.agent.name})
-		s.ends(how + c.cleared())
+		how := s.expiryReason()
+		c.killer.killAndWait()
+		s.setCause(regent.Cause{Why: why.LeaseExpired, Member: c.agent.name})
+		s.recordEnd(how + c.killedSuffix())
 		if s.order != nil && s.order.to == "" {
 			return s.finish()
 		}
@@ -309,45 +309,45 @@ func (s *stage) step() (over bool) {
 	return false
 }
 
-// note remembers why the leadership ends; the first cause stays.
-func (s *stage) note(cause regent.Cause) {
+// setCause remembers why the leadership ends; the first cause stays.
+func (s *leadState) setCause(cause regent.Cause) {
 	if s.cause == (regent.Cause{}) {
 		s.cause = cause
 	}
 }
 
 // stop tells the program to stop, once, and begins to count its grace.
-func (s *stage) stop(cause regent.Cause, grace time.Duration) {
-	s.note(cause)
+func (s *leadState) stop(cause regent.Cause, grace time.Duration) {
+	s.setCause(cause)
 	c := s.c
 	c.mu.Lock()
 	first := !c.stopping
 	c.stopping = true
 	c.mu.Unlock()
 	if first {
-		c.voice.stop(c, cause)
+		c.notifier.stop(c, cause)
 		s.grace.Reset(grace)
 	}
 }
 
 // stopped takes the program's word that it has stopped.
-func (s *stage) stopped(o *order) (over bool) {
+func (s *leadState) stopped(o *order) (over bool) {
 	if o.to != "" { // its own wish
-		s.ends("the program hands it over to " + o.to)
+		s.recordEnd("the program hands it over to " + o.to)
 		begun, err := s.transfer(o.to)
-		o.tell(&transferError{begun: begun, err: err})
+		o.complete(&transferError{begun: begun, err: err})
 		if !begun {
-			s.goesOn()
+			s.clearEnd()
 			return false // it may go on
 		}
-		s.note(regent.Cause{Why: why.Transferred, Member: o.to})
+		s.setCause(regent.Cause{Why: why.Transferred, Member: o.to})
 		return true
 	}
-	s.c.keeper.settle()
-	s.note(regent.Cause{Why: why.Resigned, Member: s.c.agent.name})
-	s.ends("the program said that it has stopped")
+	s.c.killer.disarm()
+	s.setCause(regent.Cause{Why: why.Resigned, Member: s.c.agent.name})
+	s.recordEnd("the program said that it has stopped")
 	over = s.finish()
-	o.tell(nil)
+	o.complete(nil)
 	return over
 }
 
@@ -367,7 +367,7 @@ func (e *transferError) Error() string {
 func (e *transferError) Unwrap() error { return e.err }
 
 // finish gives the group up, to whom an operator wanted if one did. The program has stopped.
-func (s *stage) finish() bool {
+func (s *leadState) finish() bool {
 	if s.order != nil && s.order.to != "" {
 		begun, err := s.transfer(s.order.to)
 		if begun || err == nil {
@@ -380,16 +380,16 @@ func (s *stage) finish() bool {
 	return true
 }
 
-func (s *stage) release() {
+func (s *leadState) release() {
 	s.c.release(s.lease)
 }
 
-// actLimit is how long the agent waits for the council to carry something out.
-const actLimit = 10 * time.Second
+// orderTimeout is how long the agent waits for the council to carry something out.
+const orderTimeout = 10 * time.Second
 
 // transfer hands the group over, and says whether that was begun.
-func (s *stage) transfer(to string) (begun bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), actLimit)
+func (s *leadState) transfer(to string) (begun bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
 	err = s.lease.Transfer(ctx, to)
 	begun = err == nil || !s.lease.Valid()
@@ -402,7 +402,7 @@ func (s *stage) transfer(to string) (begun bool, err error) {
 // release gives the group up: nobody acts any more.
 func (c *candidate) release(l *regent.Lease) {
 	c.freeze()
-	ctx, cancel := context.WithTimeout(context.Background(), actLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
 	if err := l.Resign(ctx); err != nil && !errors.Is(err, regent.ErrClosed) {
 		c.agent.log.Warn("giving up a group takes long; its lease runs out instead", "group", c.group, "err", err)
@@ -416,36 +416,36 @@ func (c *candidate) freeze() {
 	c.frozen = true
 }
 
-// later says whether there is a later end to tell.
-func (c *candidate) later() bool {
+// hasLaterEnd says whether there is a later end to tell.
+func (c *candidate) hasLaterEnd() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.frozen && c.lease != nil && c.lease.Until()-regent.Instant(c.margin) > c.told
+	return !c.frozen && c.lease != nil && c.lease.Until()-regent.Instant(c.margin) > c.announced
 }
 
-// end returns the end that the program is to be told now, and takes it as told.
-func (c *candidate) end() regent.Instant {
+// announceEnd returns the end that the program is to be told now, and takes it as told.
+func (c *candidate) announceEnd() regent.Instant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.frozen && c.lease != nil && c.lease.Valid() {
-		c.told = max(c.told, c.lease.Until()-regent.Instant(c.margin))
+		c.announced = max(c.announced, c.lease.Until()-regent.Instant(c.margin))
 	}
-	return c.told
+	return c.announced
 }
 
-// left returns how long it is until the program's end has passed on every clock of this host.
-func (c *candidate) left() time.Duration {
+// untilExpiry returns how long it is until the program's end has passed on every clock of this host.
+func (c *candidate) untilExpiry() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.told.Sub(c.agent.now()) + c.margin
+	return c.announced.Sub(c.agent.now()) + c.margin
 }
 
-// doom returns for how long the program may run on, if it has to be gone so long before its end. When that has passed it is told
+// untilKill returns for how long the program may run on, if it has to be gone so long before its end. When that has passed it is told
 // of no later end: what is being killed must not take that for its own.
-func (c *candidate) doom(before time.Duration) time.Duration {
+func (c *candidate) untilKill(before time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	left := c.told.Sub(c.agent.now()) - before
+	left := c.announced.Sub(c.agent.now()) - before
 	c.frozen = c.frozen || left <= 0
 	return left
 }
@@ -454,19 +454,19 @@ func (c *candidate) doom(before time.Duration) time.Duration {
 func (c *candidate) leadsNow() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lease != nil && c.lease.Valid() && c.told.Sub(c.agent.now()) > 0
+	return c.lease != nil && c.lease.Valid() && c.announced.Sub(c.agent.now()) > 0
 }
 
-// beat takes note that the program is well.
-func (c *candidate) beat() {
+// recordHeartbeat takes note that the program is well.
+func (c *candidate) recordHeartbeat() {
 	select {
 	case c.alive <- struct{}{}:
 	default:
 	}
 }
 
-// current returns the lease, nil while the program waits.
-func (c *candidate) current() *regent.Lease {
+// currentLease returns the lease, nil while the program waits.
+func (c *candidate) currentLease() *regent.Lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lease

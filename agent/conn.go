@@ -22,8 +22,8 @@ type conn struct {
 	net   net.Conn
 	peer  *peer
 	// out are lines to write; renewed says that there are later ends to tell.
-	out     *outbox
-	renewed chan struct{}
+	out      *outbox
+	renewals chan struct{}
 	// closed ends everything that goes on for the program.
 	closed context.Context
 	cancel context.CancelFunc
@@ -39,27 +39,29 @@ type conn struct {
 const (
 	// maxBusy is how many requests of one program may be under way, beside its candidacies and watches.
 	maxBusy = 64
+	// linesPerCandidate is how many lines about one candidacy may wait: leads, stop, healed and over.
+	linesPerCandidate = 4
 	// maxWatches is how many groups one program may watch.
 	maxWatches = 1024
 )
 
 // serveConn speaks with a program until it hangs up.
 func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
-	c := &conn{agent: a, net: nc, out: newOutbox(4*a.file.Load().Limits.Candidates + maxBusy), renewed: make(chan struct{}, 1),
+	c := &conn{agent: a, net: nc, out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1),
 		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
-	if p, err := whoIs(nc); err == nil {
+	if p, err := peerOf(nc); err == nil {
 		c.peer = p
 	}
 	defer c.peer.close()
-	narrow(nc)
+	limitSendBuffer(nc)
 	var writer sync.WaitGroup
 	writer.Go(c.write)
 	host, err := clock.HostLow()
 	if err != nil {
-		c.say(&session.Event{Event: session.Failed, Error: err.Error()})
+		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
-	c.say(&session.Event{Event: session.Hello, Version: session.Version, Member: a.name, Now: int64(host),
+	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: a.name, Now: host,
 		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority()})
 	c.finish(c.read(in))
 	c.cancel()
@@ -69,8 +71,8 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 	_ = nc.Close()
 }
 
-// say queues a line. A program that lets too many wait is cut off.
-func (c *conn) say(e *session.Event) {
+// send queues a line. A program that lets too many wait is cut off.
+func (c *conn) send(e *session.Event) {
 	if !c.out.put(e) {
 		c.agent.log.Warn("a program does not read what it is told: it is cut off", "pid", c.pid())
 		_ = c.net.Close()
@@ -91,9 +93,9 @@ func (c *conn) write() {
 	for {
 		var err error
 		select {
-		case <-c.out.some:
+		case <-c.out.ready:
 			err = c.out.flush(to)
-		case <-c.renewed:
+		case <-c.renewals:
 			err = c.writeEnds(to)
 		case <-c.closed.Done():
 			_ = c.out.flush(to)
@@ -119,26 +121,26 @@ func (c *conn) writeEnds(to *json.Encoder) error {
 	ends := make(map[regent.Instant][]uint64)
 	c.mu.Lock()
 	for id, k := range c.candidates {
-		if k.later() {
-			end := k.end()
+		if k.hasLaterEnd() {
+			end := k.announceEnd()
 			ends[end] = append(ends[end], id)
 		}
 	}
 	c.mu.Unlock()
 	for end, ids := range ends {
-		if err := to.Encode(c.agent.tellable(&session.Event{Event: session.Until, IDs: ids}, end)); err != nil {
+		if err := to.Encode(c.agent.withEnd(&session.Event{Event: session.Until, IDs: ids}, end)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tellable puts an end into an event: as an instant of the host's clock, rounded down, and how far it is off.
-func (a *Agent) tellable(e *session.Event, end regent.Instant) *session.Event {
+// withEnd puts an end into an event: as an instant of the host's clock, rounded down, and how far it is off.
+func (a *Agent) withEnd(e *session.Event, end regent.Instant) *session.Event {
 	host, err := clock.HostLow() // first: what passes until the next line makes the end earlier
 	left := end.Sub(a.now())
 	if err == nil && left > 0 {
-		e.Until, e.Remaining = int64(host.Add(left)), left
+		e.Until, e.Remaining = host.Add(left), left
 	}
 	return e
 }
@@ -150,14 +152,14 @@ func (c *conn) read(from io.Reader) (goodbye bool) {
 		line, err := in.Line()
 		if err != nil {
 			if errors.Is(err, session.ErrLong) {
-				c.say(&session.Event{Event: session.Failed, Error: err.Error()})
+				c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 			}
 			return false
 		}
 		r, err := session.Decode(line)
 		switch {
 		case err != nil:
-			c.say(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error()})
+			c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error()})
 		case r.Do == session.Bye:
 			return true
 		case r.Do == session.Greet:
@@ -181,22 +183,22 @@ func (c *conn) finish(goodbye bool) {
 	if len(left) == 0 {
 		return
 	}
-	ended := goodbye || c.peer.dying()
+	ended := goodbye || c.peer.isDying()
 	for _, k := range left {
 		if ended {
 			k.goodbye.Store(goodbye)
-			k.bury()
+			k.markDead()
 		} else {
-			k.hangUp()
+			k.disconnect()
 		}
 	}
 	if !ended {
 		ctx, cancel := context.WithCancel(context.Background())
 		var proof sync.WaitGroup
 		proof.Go(func() {
-			if c.peer.dies(ctx) {
+			if c.peer.awaitDeath(ctx) {
 				for _, k := range left {
-					k.bury()
+					k.markDead()
 				}
 			}
 		})
@@ -214,7 +216,7 @@ func (c *conn) fail(r *session.Request, err error) {
 	if errors.Is(err, errStopping) {
 		e.Cause = &session.Cause{Why: why.Closed, Member: c.agent.name}
 	}
-	c.say(e)
+	c.send(e)
 }
 
 // handle carries out a request. What may take long is done aside.
@@ -223,7 +225,7 @@ func (c *conn) handle(r *session.Request) {
 	case session.Campaign:
 		c.campaign(r)
 	case session.View:
-		c.say(&session.Event{Event: session.Saw, ID: r.ID, View: c.agent.viewJSON(r.Group)})
+		c.send(&session.Event{Event: session.Saw, ID: r.ID, View: c.agent.viewJSON(r.Group)})
 	case session.Watch:
 		c.watch(r)
 	case session.Unwatch:
@@ -233,30 +235,30 @@ func (c *conn) handle(r *session.Request) {
 		if stop != nil {
 			stop()
 		}
-		c.say(&session.Event{Event: session.Done, ID: r.ID})
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case session.Verify:
-		c.aside(r, func() { c.verify(r) })
+		c.inBackground(r, func() { c.verify(r) })
 	default:
 		c.mu.Lock()
 		k := c.candidates[r.Of]
 		c.mu.Unlock()
-		c.about(r, k)
+		c.handleCandidacy(r, k)
 	}
 }
 
-// about carries out a request that is about a candidacy.
-func (c *conn) about(r *session.Request, k *candidate) {
+// handleCandidacy carries out a request that is about a candidacy.
+func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 	switch {
 	case k == nil && r.Do == session.Resign:
-		c.say(&session.Event{Event: session.Done, ID: r.ID}) // it is over already
+		c.send(&session.Event{Event: session.Done, ID: r.ID}) // it is over already
 	case k == nil:
 		c.fail(r, regent.ErrNotLeader)
 	case r.Do == session.Alive:
-		k.beat()
-		end := k.end()
-		c.say(c.agent.tellable(&session.Event{Event: session.Until, ID: r.ID, IDs: []uint64{r.Of}}, end))
+		k.recordHeartbeat()
+		end := k.announceEnd()
+		c.send(c.agent.withEnd(&session.Event{Event: session.Until, ID: r.ID, IDs: []uint64{r.Of}}, end))
 	case r.Do == session.Edict:
-		l := k.current()
+		l := k.currentLease()
 		if l == nil || !k.leadsNow() {
 			c.fail(r, regent.ErrNotLeader)
 			return
@@ -266,16 +268,16 @@ func (c *conn) about(r *session.Request, k *candidate) {
 			c.fail(r, err)
 			return
 		}
-		c.say(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
+		c.send(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
 	case r.Do == session.Resign:
-		c.aside(r, func() { c.resign(r, k) })
+		c.inBackground(r, func() { c.resign(r, k) })
 	case r.Do == session.Transfer:
-		c.aside(r, func() { c.transfer(r, k) })
+		c.inBackground(r, func() { c.transfer(r, k) })
 	}
 }
 
-// aside does what may take long, unless too much of it is under way.
-func (c *conn) aside(r *session.Request, f func()) {
+// inBackground does what may take long, unless too much of it is under way.
+func (c *conn) inBackground(r *session.Request, f func()) {
 	select {
 	case c.busy <- struct{}{}:
 		c.tasks.Go(func() { f(); <-c.busy })
@@ -296,20 +298,20 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, errors.New("too many candidacies on one connection (limits.candidates)"))
 		return
 	}
-	keeper, err := c.agent.keep(r, c.pid())
+	killer, err := c.agent.watchTree(r, c.pid())
 	if err != nil {
 		c.fail(r, err)
 		return
 	}
-	k := &candidate{group: r.Group, program: r.Name, via: "socket", voice: &socketVoice{conn: c, id: r.ID},
-		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, keeper: keeper}
-	if err := c.agent.begin(k); err != nil {
-		keeper.over()
+	k := &candidate{group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, killer: killer}
+	if err := c.agent.addCandidate(k); err != nil {
+		killer.forgetRecord()
 		c.fail(r, err)
 		return
 	}
 	c.candidates[r.ID] = k
-	c.say(&session.Event{Event: session.Waiting, ID: r.ID})
+	c.send(&session.Event{Event: session.Waiting, ID: r.ID})
 	c.tasks.Go(k.run)
 }
 
@@ -324,24 +326,24 @@ func (c *conn) resign(r *session.Request, k *candidate) {
 		}
 	case <-k.ended:
 	}
-	c.say(&session.Event{Event: session.Done, ID: r.ID})
+	c.send(&session.Event{Event: session.Done, ID: r.ID})
 }
 
 // transfer takes the program's word that it has stopped, in favour of another member.
 func (c *conn) transfer(r *session.Request, k *candidate) {
-	l := k.current()
+	l := k.currentLease()
 	if l == nil {
 		c.fail(r, regent.ErrNotLeader)
 		return
 	}
 	if r.Ask {
-		ctx, cancel := context.WithTimeout(context.Background(), actLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 		defer cancel()
 		if err := l.CanTransfer(ctx, r.To); err != nil {
 			c.fail(r, err)
 			return
 		}
-		c.say(&session.Event{Event: session.Done, ID: r.ID})
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
 		return
 	}
 	o := newOrder(regent.Cause{Why: why.Transferred, Member: r.To}, r.To)
@@ -362,14 +364,14 @@ func (c *conn) transfer(r *session.Request, k *candidate) {
 	var t *transferError
 	switch {
 	case errors.As(err, &t) && t.err == nil:
-		c.say(&session.Event{Event: session.Done, ID: r.ID})
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case t != nil:
-		c.say(&session.Event{Event: session.Failed, ID: r.ID, Error: t.Error(), Begun: t.begun})
+		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: t.Error(), Begun: t.begun})
 	case err == nil:
 		err = regent.ErrNotLeader
 		fallthrough
 	default:
-		c.say(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), Begun: true})
+		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), Begun: true})
 	}
 }
 
@@ -377,11 +379,11 @@ func (c *conn) transfer(r *session.Request, k *candidate) {
 func (c *conn) verify(r *session.Request) {
 	p, err := c.agent.verify(c.closed, r.Group)
 	if err != nil {
-		c.say(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: errors.Is(err, regent.ErrNoLeader)})
+		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: errors.Is(err, regent.ErrNoLeader)})
 		return
 	}
 	end := p.Until - regent.Instant(session.Skew)
-	c.say(c.agent.tellable(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token}, end))
+	c.send(c.agent.withEnd(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token}, end))
 }
 
 // watch tells the program of every change of a group.
@@ -401,16 +403,16 @@ func (c *conn) watch(r *session.Request) {
 			delete(c.watches, r.ID)
 			c.mu.Unlock()
 		}()
-		c.follow(ctx, r)
+		c.forwardChanges(ctx, r)
 	})
 }
 
-// follow passes changes on as fast as the program takes them.
-func (c *conn) follow(ctx context.Context, r *session.Request) {
-	w, present := c.agent.board.watch(r.Group, watchDepth)
-	defer c.agent.board.unwatch(w)
+// forwardChanges passes changes on as fast as the program takes them.
+func (c *conn) forwardChanges(ctx context.Context, r *session.Request) {
+	w, present := c.agent.changes.watch(r.Group, watchDepth)
+	defer c.agent.changes.unwatch(w)
 	put := func(view json.RawMessage) bool {
-		return c.out.room(ctx, watchDepth) && c.out.put(&session.Event{Event: session.Saw, ID: r.ID, View: view})
+		return c.out.awaitRoom(ctx, watchDepth) && c.out.put(&session.Event{Event: session.Saw, ID: r.ID, View: view})
 	}
 	if len(present) == 0 && !put(c.agent.viewJSON(r.Group)) {
 		return
@@ -424,7 +426,7 @@ func (c *conn) follow(ctx context.Context, r *session.Request) {
 		select {
 		case ch := <-w.c:
 			v := ch.View
-			v.Missed += w.missed()
+			v.Missed += w.takeLost()
 			if !put(viewJSON(v)) {
 				return
 			}
@@ -439,7 +441,7 @@ const watchDepth = 256
 
 // viewJSON returns what is known about a group.
 func (a *Agent) viewJSON(group string) json.RawMessage {
-	if c, _ := a.board.group(group); c != nil {
+	if c, _ := a.changes.group(group); c != nil {
 		return viewJSON(c.View)
 	}
 	return viewJSON(regent.View{Group: group, Cause: regent.Cause{Why: why.Started}})

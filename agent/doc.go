@@ -3,17 +3,17 @@
 //
 //	agent.go      the agent: from configuration to the end of everything
 //	candidate.go  one program that wants to lead one group, however it speaks
-//	ending.go     how its leadership ended, for the history
-//	herald.go     tells leading programs of later ends; reunion.go: and of members that are back
-//	conn.go       programs on the unix socket (internal/session has the lines); voice.go: what they are told
-//	tree.go       what runners started, to be killed if they do not; leftover.go: or after the next start, if nobody did
+//	endreason.go  how its leadership ended, for the history
+//	renewals.go   notifies leading programs of later ends; rejoin.go: and of members that are back
+//	conn.go       programs on the unix socket (internal/session has the lines); notifier.go: how they are notified
+//	treekiller.go kills what runners started if they do not; orphans.go: or after the next start, if nobody did
 //	peer_*.go     who is at the other end, and whether it is dead
 //	modes.go      groups that hosts lead, and not programs: local and eventual ones
-//	glance.go     how the member is, without asking it each time
-//	board.go      what is known about all groups, for readers that must not trouble the member
+//	statuscache.go how the member is, without asking it each time
+//	changelog.go  what is known about all groups, for readers that must not block the member
 //	server.go     listeners and limits; access.go: who may do what
 //	routes.go     the table of the HTTP interface, and what it all has in common
-//	api.go        questions; act.go: orders; roles.go: what load balancers ask; patroni.go: and tools of Patroni
+//	api.go        questions; orders.go: orders; roles.go: what load balancers ask; patroni.go: and tools of Patroni
 //	stream.go     server-sent events; campaign.go: candidates over HTTP
 //	openapi.go    the description of all that
 //	metrics.go    for Prometheus
@@ -28,6 +28,6 @@
 // up all do the same, which is that the program is told of no later end.
 //
 // Clients never reach the member's loop other than by questions that it answers in between. What a client reads comes
-// from the board, which the member's log of changes feeds; what a client is slow to take waits in a queue of its own,
+// from the change log, which the member's log of changes feeds; what a client is slow to take waits in a queue of its own,
 // and when that is full the client is cut off.
 package agent

@@ -201,7 +201,8 @@ func TestProofThatComesTooLateIsAskedForAgain(t *testing.T) {
 	failed := errors.New("asked too often")
 	asked, at := 0, 2*length
 	ask := func(context.Context) (*regent.Proof, error) {
-		if asked++; asked > 5 {
+		asked++
+		if asked > 5 {
 			return nil, failed
 		}
 		return &regent.Proof{Leader: "a", Until: regent.Instant(asked) * length}, nil
@@ -359,7 +360,7 @@ func TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering(t *testing.T) {
 	// As after a pause of the whole agent: the end has passed, and nobody has noticed yet.
 	k := a.agent.leader("g")
 	k.mu.Lock()
-	k.frozen, k.told = true, a.agent.now()-1
+	k.frozen, k.announced = true, a.agent.now()-1
 	k.mu.Unlock()
 	for _, path := range []string{"/", "/primary", "/leader", "/read-write", "/v1/groups/g/primary"} {
 		if status, body := a.get(t, path); status != 503 {

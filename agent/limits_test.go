@@ -79,7 +79,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			t.Errorf("%s %.40s %.20s: %d %v, want %d", c.method, c.path, c.body, status, body, c.want)
 		}
 	}
-	eventually(t, "nothing is left", func() bool { return len(a.agent.list()) == 0 })
+	eventually(t, "nothing is left", func() bool { return len(a.agent.candidateList()) == 0 })
 	c := a.dial(t)
 	for i := range 3 {
 		go func() { _, _ = c.Campaign(patience(t), session.Candidate{Group: fmt.Sprintf("g%d", i)}) }()
@@ -87,7 +87,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			c = a.dial(t)
 		}
 	}
-	eventually(t, "three groups", func() bool { return len(a.agent.list()) == 3 })
+	eventually(t, "three groups", func() bool { return len(a.agent.candidateList()) == 3 })
 	if _, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "one more"}); err == nil || !strings.Contains(err.Error(), "limits.groups") {
 		t.Errorf("a fourth group: %v", err)
 	}

@@ -45,9 +45,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			put(kind, x.Name, x.Help, x.Value, x.Labels...)
 		}
 	}
-	groups, _ := a.board.list("", "", 0)
+	groups, _ := a.changes.list("", "", 0)
 	if name := a.file.Load().DefaultGroup; name != "" {
-		if g, _ := a.board.group(name); g == nil { // nobody has led it yet, which is worth an alert
+		if g, _ := a.changes.group(name); g == nil { // nobody has led it yet, which is worth an alert
 			groups = append(groups, &Change{Mode: a.modeOf(name), View: regent.View{Group: name}})
 		}
 	}
@@ -64,13 +64,13 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	gauge("regent_streams", "open event streams", float64(s.Streams))
 }
 
-// A putter takes a metric; labels are names and values in turn.
-type putter func(kind prometheus.ValueType, name, help string, value float64, labels ...string)
+// A metricSink takes a metric; labels are names and values in turn.
+type metricSink func(kind prometheus.ValueType, name, help string, value float64, labels ...string)
 
 // collectGroup sends what there is about a group. One that is over, because nobody leads it and nobody here takes part, has
 // no more than its count: alerts that nobody leads would never end.
-func (a *Agent) collectGroup(g *Change, put putter) {
-	_, changes := a.board.group(g.Group)
+func (a *Agent) collectGroup(g *Change, put metricSink) {
+	_, changes := a.changes.group(g.Group)
 	put(prometheus.CounterValue, "regent_leader_changes_total", "leaderships of the group that this member saw", float64(changes), "group", g.Group)
 	takes := a.takesPart(g)
 	if !takes && g.Leader == "" {

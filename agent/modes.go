@@ -17,13 +17,13 @@ const (
 	modeEventual = "eventual"
 )
 
-// locals are the local leases that this host holds, by group.
-type locals struct {
+// localLeases are the local leases that this host holds, by group.
+type localLeases struct {
 	mu  sync.Mutex
 	all map[string]*regent.LocalLease
 }
 
-func (l *locals) set(group string, lease *regent.LocalLease) {
+func (l *localLeases) set(group string, lease *regent.LocalLease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if lease == nil {
@@ -33,8 +33,8 @@ func (l *locals) set(group string, lease *regent.LocalLease) {
 	l.all[group] = lease
 }
 
-// left returns how long this host leads its part of the network in the group; zero if it does not.
-func (l *locals) left(group string) time.Duration {
+// remaining returns how long this host leads its part of the network in the group; zero if it does not.
+func (l *localLeases) remaining(group string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lease := l.all[group]
@@ -49,7 +49,7 @@ func (l *locals) left(group string) time.Duration {
 func (a *Agent) leadsHere(c *Change) (bool, time.Duration) {
 	switch c.Mode {
 	case modeLocal:
-		left := a.locals.left(c.Group)
+		left := a.localLeases.remaining(c.Group)
 		return left > 0, left
 	case modeEventual:
 		return c.Mine, 0
@@ -70,7 +70,7 @@ func (a *Agent) openGroups(ctx context.Context, m *regent.Member, tasks *sync.Wa
 			tasks.Go(func() { a.leadLocally(ctx, group) })
 			tasks.Go(func() {
 				for v := range group.Watch(ctx) {
-					a.board.add(Change{Mode: modeLocal, Support: v.Support, View: regent.View{Group: v.Group, Leader: v.Leader,
+					a.changes.add(Change{Mode: modeLocal, Support: v.Support, View: regent.View{Group: v.Group, Leader: v.Leader,
 						Mine: v.Mine, Stopping: v.Stopping, Cause: v.Cause, At: v.At, Missed: v.Missed}})
 				}
 			})
@@ -83,8 +83,8 @@ func (a *Agent) openGroups(ctx context.Context, m *regent.Member, tasks *sync.Wa
 // leadLocally leads whenever this host can.
 func (a *Agent) leadLocally(ctx context.Context, group *regent.LocalGroup) {
 	err := group.Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {
-		a.locals.set(group.Name(), l)
-		defer a.locals.set(group.Name(), nil)
+		a.localLeases.set(group.Name(), l)
+		defer a.localLeases.set(group.Name(), nil)
 		<-ctx.Done()
 		return nil
 	})
@@ -101,7 +101,7 @@ func (a *Agent) followEventual(ctx context.Context, m *regent.Member, g config.G
 	}
 	tasks.Go(func() {
 		for v := range group.Watch(ctx) {
-			a.board.add(Change{Mode: modeEventual, Round: v.Round, BlockedFor: v.BlockedFor, View: regent.View{Group: v.Group,
+			a.changes.add(Change{Mode: modeEventual, Round: v.Round, BlockedFor: v.BlockedFor, View: regent.View{Group: v.Group,
 				Leader: v.Leader, Mine: v.Mine, Cause: v.Cause, At: v.At, Missed: v.Missed}})
 		}
 	})

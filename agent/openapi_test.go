@@ -116,8 +116,8 @@ func describe() []byte {
 			}
 			answers[strconv.Itoa(status)] = a
 		}
-		op := object{"summary": r.says, "responses": answers, "x-role": []string{"none", "read", "write"}[r.needs]}
-		if r.needs > nobody {
+		op := object{"summary": r.summary, "responses": answers, "x-role": []string{"none", "read", "write"}[r.requires]}
+		if r.requires > anonymous {
 			op["security"] = []object{{"bearer": []string{}}, {"certificate": []string{}}}
 		}
 		var parameters []object

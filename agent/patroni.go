@@ -90,18 +90,18 @@ func patroniRoutes() []route {
 		forced := maps.Clone(done)
 		delete(forced, 202)
 		for _, method := range []string{"GET", "OPTIONS"} {
-			all = append(all, route{method: method, path: base + "patroni", says: "What is known about the group, in Patroni's words; always 200, with an empty scope if there is no group." + of,
+			all = append(all, route{method: method, path: base + "patroni", summary: "What is known about the group, in Patroni's words; always 200, with an empty scope if there is no group." + of,
 				out: map[int]any{200: PatroniInfo{}}, serve: (*Agent).servePatroni})
 		}
 		all = append(all,
-			route{method: "POST", path: base + "switchover", needs: writer, in: SwitchoverOrder{}, out: done,
-				says: "As transfer, or as resign without a candidate: at once, or at a time, which this agent remembers for as long as it runs." + of, serve: (*Agent).serveSwitchover},
-			route{method: "DELETE", path: base + "switchover", needs: writer, out: map[int]any{200: ScheduledInfo{}, 404: Refusal{}},
-				says: "Cancel a switchover that is to come." + of, serve: (*Agent).serveCancelSwitchover},
-			route{method: "POST", path: base + "failover", needs: writer, in: SwitchoverOrder{}, out: forced,
-				says: "As switchover to a candidate, whoever leads here." + of, serve: (*Agent).serveFailover})
+			route{method: "POST", path: base + "switchover", requires: writer, in: SwitchoverOrder{}, out: done,
+				summary: "As transfer, or as resign without a candidate: at once, or at a time, which this agent remembers for as long as it runs." + of, serve: (*Agent).serveSwitchover},
+			route{method: "DELETE", path: base + "switchover", requires: writer, out: map[int]any{200: ScheduledInfo{}, 404: Refusal{}},
+				summary: "Cancel a switchover that is to come." + of, serve: (*Agent).serveCancelSwitchover},
+			route{method: "POST", path: base + "failover", requires: writer, in: SwitchoverOrder{}, out: forced,
+				summary: "As switchover to a candidate, whoever leads here." + of, serve: (*Agent).serveFailover})
 	}
-	return append(all, route{method: "GET", path: "/history", needs: reader, says: "The leaderships of the default group, as Patroni lists them: token, leader, cause, time. /v1/groups/{group}/history has another form.",
+	return append(all, route{method: "GET", path: "/history", requires: reader, summary: "The leaderships of the default group, as Patroni lists them: token, leader, cause, time. /v1/groups/{group}/history has another form.",
 		out: map[int]any{200: [][]any{}, 404: Refusal{}}, serve: (*Agent).servePatroniHistory})
 }
 
@@ -119,14 +119,14 @@ func (a *Agent) tagged(q *http.Request) bool {
 func (a *Agent) servePatroni(w http.ResponseWriter, q *http.Request) {
 	group, err := a.groupOf(q)
 	if err != nil && !errors.Is(err, errNoGroup) {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	out := PatroniInfo{RoleInfo: a.role(group), LastSeen: a.lastSeen(time.Now()), Tags: map[string]string{},
 		Patroni: PatroniSelf{Version: a.options.Version, Scope: group, Name: a.name}}
 	maps.Copy(out.Tags, a.file.Load().Tags)
 	out.Timeline, out.Unlocked = out.Token, group != "" && out.Name == ""
-	answer(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 // lastSeen returns when a majority of those that vote was last heard, in seconds since 1970; 0 if it never was.
@@ -153,7 +153,7 @@ func (a *Agent) lastSeen(now time.Time) int64 {
 func (a *Agent) serveCluster(w http.ResponseWriter, q *http.Request) {
 	group, err := a.groupOf(q)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	i := a.role(group)
@@ -175,7 +175,7 @@ func (a *Agent) serveCluster(w http.ResponseWriter, q *http.Request) {
 		}
 		out.Members = append(out.Members, c)
 	}
-	answer(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 // url returns where a path of this agent's is, as far as its configuration says; empty if it serves no HTTP but on its
@@ -194,16 +194,16 @@ func (a *Agent) url(path string) string {
 func (a *Agent) servePatroniHistory(w http.ResponseWriter, q *http.Request) {
 	group, err := a.groupOf(q)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	out := [][]any{}
-	for _, c := range a.board.history(group, keepChanges) {
+	for _, c := range a.changes.history(group, maxChanges) {
 		if c.Leader != "" && !c.Stopping {
 			out = append(out, []any{c.Token, c.Leader, c.Cause.String(), c.Time.Format(time.RFC3339Nano)})
 		}
 	}
-	answer(w, 200, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
 func (a *Agent) serveSwitchover(w http.ResponseWriter, q *http.Request) {
@@ -213,7 +213,7 @@ func (a *Agent) serveSwitchover(w http.ResponseWriter, q *http.Request) {
 		err = failf(http.StatusBadRequest, "who leads now? name the member in \"leader\"")
 	}
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	a.switchOver(w, q, &body)
@@ -230,7 +230,7 @@ func (a *Agent) serveFailover(w http.ResponseWriter, q *http.Request) {
 		err = failf(http.StatusBadRequest, "a failover is done at once: use switchover for later")
 	}
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	a.switchOver(w, q, &body)
@@ -238,33 +238,33 @@ func (a *Agent) serveFailover(w http.ResponseWriter, q *http.Request) {
 
 // switchOver carries an order out, or remembers it.
 func (a *Agent) switchOver(w http.ResponseWriter, q *http.Request, body *SwitchoverOrder) {
-	c, err := a.known(q)
+	c, err := a.changeOf(q)
 	var k *candidate
 	if err == nil {
 		k, err = a.switchable(c, body)
 	}
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	if body.ScheduledAt == "" {
-		err = a.command(w, q, k, a.switchOrder(body.Candidate))
+		err = a.orderWithoutTimeout(w, q, k, a.switchOrder(body.Candidate))
 		var known *httpError
 		if errors.As(err, &known) {
 			err = &httpError{http.StatusServiceUnavailable, err}
 		}
-		a.outcome(w, q, k, body.Candidate, err)
+		a.answerOrder(w, q, k, body.Candidate, err)
 		return
 	}
 	at, err := time.Parse(time.RFC3339, body.ScheduledAt)
 	if err != nil || time.Until(at) <= 0 {
-		refuse(w, failf(http.StatusBadRequest, "scheduled_at %.40q: must be a time to come, such as %s", body.ScheduledAt, time.Now().Add(time.Hour).Format(time.RFC3339)))
+		writeError(w, failf(http.StatusBadRequest, "scheduled_at %.40q: must be a time to come, such as %s", body.ScheduledAt, time.Now().Add(time.Hour).Format(time.RFC3339)))
 		return
 	}
 	p := &ScheduledInfo{At: at, From: a.name, To: body.Candidate}
 	a.switchovers.plan(c.Group, p, func() { a.carryOut(c.Group, k, p) })
 	a.log.Info("a switchover is to come", "group", c.Group, "at", at, "to", body.Candidate)
-	answer(w, http.StatusAccepted, *p)
+	writeJSON(w, http.StatusAccepted, *p)
 }
 
 // switchable returns the program here that an order is about, or says why it cannot be carried out.
@@ -272,12 +272,12 @@ func (a *Agent) switchable(c *Change, body *SwitchoverOrder) (*candidate, error)
 	if body.Leader != "" && body.Leader != c.Leader {
 		return nil, failf(http.StatusPreconditionFailed, "group %s: %s does not lead it, %s does", c.Group, body.Leader, orNobody(c.Leader))
 	}
-	k, err := a.commandedIn(c.Group, 0, saySwitch(c.Group, body.Candidate))
+	k, err := a.leaderOfGroup(c.Group, 0, switchCommand(c.Group, body.Candidate))
 	if err != nil {
 		return nil, &httpError{http.StatusServiceUnavailable, err}
 	}
 	if body.Candidate != "" {
-		if err := a.heir(body.Candidate); err != nil {
+		if err := a.checkSuccessor(body.Candidate); err != nil {
 			return nil, &httpError{http.StatusPreconditionFailed, err}
 		}
 	}
@@ -301,7 +301,7 @@ func (a *Agent) switchOrder(to string) *order {
 
 // carryOut does what was scheduled, if the same program still leads.
 func (a *Agent) carryOut(group string, k *candidate, p *ScheduledInfo) {
-	ctx, cancel := context.WithTimeout(context.Background(), a.graceFor(k, regent.Cause{})+a.timing.LongestLease+actLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), a.graceFor(k, regent.Cause{})+a.timing.LongestLease+orderTimeout)
 	defer cancel()
 	if err := a.order(ctx, k, a.switchOrder(p.To)); err != nil {
 		a.log.Warn("a scheduled switchover came to nothing", "group", group, "to", p.To, "err", err)
@@ -312,12 +312,12 @@ func (a *Agent) serveCancelSwitchover(w http.ResponseWriter, q *http.Request) {
 	group, err := a.groupOf(q)
 	if err == nil {
 		if p := a.switchovers.cancel(group); p != nil {
-			answer(w, 200, *p)
+			writeJSON(w, http.StatusOK, *p)
 			return
 		}
 		err = failf(http.StatusNotFound, "group %.40q: no switchover is to come, as far as %s knows", group, a.name)
 	}
-	refuse(w, err)
+	writeError(w, err)
 }
 
 // switchovers are those that are to come, at most one for each group.

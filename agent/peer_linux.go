@@ -17,10 +17,10 @@ type peer struct {
 	process *os.File
 }
 
-// whoIs finds out who opened a connection. The number of a process may be given to another one once it is dead. If that
+// peerOf finds out who opened a connection. The number of a process may be given to another one once it is dead. If that
 // has happened already, the handle is of that other one: as the first is then dead, it does not matter how long the
 // other lives, nor that its death may be taken for that of the first.
-func whoIs(conn net.Conn) (*peer, error) {
+func peerOf(conn net.Conn) (*peer, error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
 		return nil, errors.New("not a unix socket")
@@ -45,9 +45,9 @@ func whoIs(conn net.Conn) (*peer, error) {
 	return p, nil
 }
 
-// narrow makes the kernel hold little of what a program does not read, so that one that has stopped reading is soon
+// limitSendBuffer makes the kernel hold little of what a program does not read, so that one that has stopped reading is soon
 // told of no later end. The kernel doubles the number and charges each line with its overhead.
-func narrow(conn net.Conn) {
+func limitSendBuffer(conn net.Conn) {
 	if u, ok := conn.(*net.UnixConn); ok {
 		_ = u.SetWriteBuffer(sendBuffer)
 	}
@@ -55,12 +55,12 @@ func narrow(conn net.Conn) {
 
 const sendBuffer = 16 << 10
 
-// deathTakes is how long a thread is spent on waiting for a death that is most likely under way.
-const deathTakes = time.Millisecond
+// deathTimeout is how long a thread is spent on waiting for a death that is most likely under way.
+const deathTimeout = time.Millisecond
 
-// dying waits a moment for a process whose connection has just closed. The kernel closes what a dying process had open
+// isDying waits a moment for a process whose connection has just closed. The kernel closes what a dying process had open
 // shortly before it says that it is dead; to block for that is quicker than to go to sleep and be woken.
-func (p *peer) dying() bool {
+func (p *peer) isDying() bool {
 	if p == nil || p.process == nil {
 		return false
 	}
@@ -69,12 +69,12 @@ func (p *peer) dying() bool {
 		return false
 	}
 	dead := false
-	err = raw.Control(func(fd uintptr) { dead = ended(int(fd), deathTakes) })
+	err = raw.Control(func(fd uintptr) { dead = ended(int(fd), deathTimeout) })
 	return err == nil && dead
 }
 
-// dies waits until the process is dead, and says whether it is. It returns early, without proof, when ctx ends.
-func (p *peer) dies(ctx context.Context) bool {
+// awaitDeath waits until the process is dead, and says whether it is. It returns early, without proof, when ctx ends.
+func (p *peer) awaitDeath(ctx context.Context) bool {
 	if p == nil || p.process == nil {
 		return false
 	}

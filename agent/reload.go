@@ -14,15 +14,15 @@ func (a *Agent) reload(s *server) {
 	defer notify("READY=1")
 	file, err := config.Load(a.options.Config)
 	if err == nil {
-		err = a.takeOver(file, s)
+		err = a.applyConfig(file, s)
 	}
 	if err != nil {
 		a.log.Error("the configuration was not read again: nothing has changed", "err", err)
 	}
 }
 
-// takeOver puts a new configuration into force as far as it can be.
-func (a *Agent) takeOver(file *config.File, s *server) error {
+// applyConfig puts a new configuration into force as far as it can be.
+func (a *Agent) applyConfig(file *config.File, s *server) error {
 	old := a.file.Load()
 	fixed := old.Fixed(file)
 	next := old.With(file)

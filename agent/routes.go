@@ -17,10 +17,10 @@ import (
 // A route is one row of the HTTP interface. The description of it (openapi.go) is made of the same rows.
 type route struct {
 	method, path string
-	// needs is what a client must be allowed to do.
-	needs role
-	// says is the description: a sentence.
-	says string
+	// requires is what a client must be allowed to do.
+	requires role
+	// summary is the description: a sentence.
+	summary string
 	// in is the body of the request, by example; nil if there is none.
 	in any
 	// out is the body of the answer, by status and example.
@@ -52,23 +52,23 @@ func failf(status int, format string, args ...any) error {
 // routes is the whole interface but for the dashboard.
 func routes() []route {
 	var all []route
-	all = append(all, questions()...)
-	all = append(all, orders()...)
-	all = append(all, streams()...)
-	all = append(all, roles()...)
+	all = append(all, readRoutes()...)
+	all = append(all, writeRoutes()...)
+	all = append(all, streamRoutes()...)
+	all = append(all, roleRoutes()...)
 	for i := range all {
-		all[i].complete()
+		all[i].addCommonErrors()
 	}
 	return all
 }
 
-// complete adds the refusals that many routes have in common.
-func (r *route) complete() {
+// addCommonErrors adds the refusals that many routes have in common.
+func (r *route) addCommonErrors() {
 	out := maps.Clone(r.out)
 	if strings.Contains(r.path, "{group}") {
 		out[http.StatusBadRequest] = Refusal{}
 	}
-	if r.needs > nobody {
+	if r.requires > anonymous {
 		out[http.StatusUnauthorized], out[http.StatusForbidden] = Refusal{}, Refusal{}
 	}
 	r.out = out
@@ -83,12 +83,12 @@ func (a *Agent) handler() http.Handler {
 			path = "/{$}" // and not all that has no route of its own
 		}
 		mux.HandleFunc(r.method+" "+path, func(w http.ResponseWriter, q *http.Request) {
-			if err := admit(q, r.needs); err != nil {
-				refuse(w, err)
+			if err := authorize(q, r.requires); err != nil {
+				writeError(w, err)
 				return
 			}
 			if r.method == http.MethodOptions {
-				w = bodiless{w}
+				w = withoutBody{w}
 			}
 			r.serve(a, w, q)
 		})
@@ -96,8 +96,8 @@ func (a *Agent) handler() http.Handler {
 	if a.options.Dashboard != nil {
 		ui := http.StripPrefix("/ui", a.options.Dashboard(a))
 		mux.HandleFunc("/ui/", func(w http.ResponseWriter, q *http.Request) {
-			if err := admit(q, reader); err != nil {
-				refuse(w, err)
+			if err := authorize(q, reader); err != nil {
+				writeError(w, err)
 				return
 			}
 			ui.ServeHTTP(w, q)
@@ -106,22 +106,22 @@ func (a *Agent) handler() http.Handler {
 	return mux
 }
 
-// bodiless leaves the body of an answer out: load balancers that ask with OPTIONS want a status and no more.
-type bodiless struct{ http.ResponseWriter }
+// withoutBody leaves the body of an answer out: load balancers that ask with OPTIONS want a status and no more.
+type withoutBody struct{ http.ResponseWriter }
 
-func (bodiless) Write(p []byte) (int, error) { return len(p), nil }
+func (withoutBody) Write(p []byte) (int, error) { return len(p), nil }
 
-// admit says why a request may not be answered; nil if it may.
-func admit(q *http.Request, needs role) error {
-	who := may(q)
+// authorize says why a request may not be answered; nil if it may.
+func authorize(q *http.Request, needs role) error {
+	who := roleFor(q)
 	switch {
 	case who >= needs && (needs < writer || !crossSite(q)):
 		return nil
 	case who >= needs:
 		return failf(http.StatusForbidden, "a page of another site may not do that")
-	case who > nobody:
+	case who > anonymous:
 		return failf(http.StatusForbidden, "this needs another role: ask with a token of role write, or on the agent's unix socket")
-	case bearing(q):
+	case hasBearerToken(q):
 		return &httpError{http.StatusUnauthorized, errUnknownToken}
 	}
 	return failf(http.StatusUnauthorized, "who are you? send a bearer token, use a client certificate, or ask on the agent's unix socket")
@@ -130,15 +130,15 @@ func admit(q *http.Request, needs role) error {
 // errUnknownToken says that a bearer token is none of the configuration's.
 var errUnknownToken = errors.New("the bearer token is not known here: http.tokens in the configuration says where those are that are")
 
-// answer writes a body as JSON.
-func answer(w http.ResponseWriter, status int, body any) {
+// writeJSON writes a body as JSON.
+func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// refuse writes an error, with the status that it has or that fits it.
-func refuse(w http.ResponseWriter, err error) {
+// writeError writes an error, with the status that it has or that fits it.
+func writeError(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	var known *httpError
 	var large *http.MaxBytesError
@@ -158,7 +158,7 @@ func refuse(w http.ResponseWriter, err error) {
 	case status == http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	answer(w, status, Refusal{Error: err.Error()})
+	writeJSON(w, status, Refusal{Error: err.Error()})
 }
 
 // decode reads the body of a request strictly. An empty one leaves body as it is.
@@ -200,14 +200,14 @@ func (a *Agent) groupOf(q *http.Request) (string, error) {
 	if name := a.file.Load().DefaultGroup; name != "" {
 		return name, nil
 	}
-	return "", failf(http.StatusNotFound, "%w: set default_group, or ask %s", errNoGroup, ofGroup(q.URL.Path))
+	return "", failf(http.StatusNotFound, "%w: set default_group, or ask %s", errNoGroup, groupRoute(q.URL.Path))
 }
 
 // errNoGroup says that a request names no group, and the configuration no default one.
 var errNoGroup = errors.New("no default group")
 
-// ofGroup returns where to ask about a group what is asked about the default one.
-func ofGroup(path string) string {
+// groupRoute returns where to ask about a group what is asked about the default one.
+func groupRoute(path string) string {
 	switch path {
 	case "/":
 		return "/v1/groups/GROUP/primary"
@@ -217,20 +217,20 @@ func ofGroup(path string) string {
 	return "/v1/groups/GROUP" + path
 }
 
-// known returns the last change of the group that a request is about, or says that nobody ever heard of it.
-func (a *Agent) known(q *http.Request) (*Change, error) {
+// changeOf returns the last change of the group that a request is about, or says that nobody ever heard of it.
+func (a *Agent) changeOf(q *http.Request) (*Change, error) {
 	name, err := a.groupOf(q)
 	if err != nil {
 		return nil, err
 	}
-	if c, _ := a.board.group(name); c != nil {
+	if c, _ := a.changes.group(name); c != nil {
 		return c, nil
 	}
-	return nil, a.unheardOf(name)
+	return nil, a.unknownGroup(name)
 }
 
-// unheardOf says of a group that the member has not heard of whether that means anything.
-func (a *Agent) unheardOf(group string) error {
+// unknownGroup says of a group that the member has not heard of whether that means anything.
+func (a *Agent) unknownGroup(group string) error {
 	if waiting := a.Status().Waiting; waiting != "" {
 		return failf(http.StatusServiceUnavailable, "group %.40q: %w is known yet to %s: %s", group, regent.ErrNoLeader, a.name, waiting)
 	}

@@ -25,7 +25,7 @@ type server struct {
 	unix  net.Listener
 	tcp   net.Listener // nil if there is none
 	// local takes connections of the unix socket that speak HTTP.
-	local *feed
+	local *connQueue
 	http  [2]*http.Server // on the socket, and on TCP
 	// open counts connections on the socket, and tcp ones.
 	open  atomic.Int64
@@ -48,7 +48,7 @@ const (
 // listen opens the socket and the HTTP port.
 func (a *Agent) listen() (*server, error) {
 	file := a.file.Load()
-	s := &server{agent: a, local: newFeed(), live: make(map[net.Conn]struct{})}
+	s := &server{agent: a, local: newConnQueue(), live: make(map[net.Conn]struct{})}
 	var err error
 	if s.unix, err = listenUnix(&file.Socket); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (l *unixListener) Close() error {
 
 // httpServer serves the same handlers on the socket, whose permissions are enough, and on TCP, where they are not.
 func (a *Agent) httpServer(trusted bool) *http.Server {
-	return &http.Server{Handler: a.gate(trusted, a.routes), ReadHeaderTimeout: headerLimit, ReadTimeout: requestLimit,
+	return &http.Server{Handler: a.authenticate(trusted, a.routes), ReadHeaderTimeout: headerLimit, ReadTimeout: requestLimit,
 		WriteTimeout: answerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 }
@@ -221,12 +221,12 @@ func (s *server) accept() {
 			_ = c.Close()
 			continue
 		}
-		s.conns.Go(func() { s.sort(c) })
+		s.conns.Go(func() { s.dispatch(c) })
 	}
 }
 
-// sort finds out which language a connection speaks: a session begins with a brace, HTTP with a word.
-func (s *server) sort(c net.Conn) {
+// dispatch finds out which language a connection speaks: a session begins with a brace, HTTP with a word.
+func (s *server) dispatch(c net.Conn) {
 	in := bufio.NewReaderSize(c, 4<<10)
 	_ = c.SetReadDeadline(time.Now().Add(headerLimit))
 	first, err := in.Peek(1)
@@ -310,17 +310,17 @@ func (p *peeked) Close() error {
 	return p.Conn.Close()
 }
 
-// feed is a listener whose connections were accepted elsewhere.
-type feed struct {
+// connQueue is a listener whose connections were accepted elsewhere.
+type connQueue struct {
 	c    chan net.Conn
 	end  chan struct{}
 	once sync.Once
 }
 
-func newFeed() *feed { return &feed{c: make(chan net.Conn), end: make(chan struct{})} }
+func newConnQueue() *connQueue { return &connQueue{c: make(chan net.Conn), end: make(chan struct{})} }
 
 // put hands a connection over, and says whether anybody took it.
-func (f *feed) put(c net.Conn) bool {
+func (f *connQueue) put(c net.Conn) bool {
 	select {
 	case f.c <- c:
 		return true
@@ -330,7 +330,7 @@ func (f *feed) put(c net.Conn) bool {
 }
 
 // Accept waits for the next connection.
-func (f *feed) Accept() (net.Conn, error) {
+func (f *connQueue) Accept() (net.Conn, error) {
 	select {
 	case c := <-f.c:
 		return c, nil
@@ -340,12 +340,12 @@ func (f *feed) Accept() (net.Conn, error) {
 }
 
 // Close is called by whoever serves; connections are refused from then on.
-func (f *feed) Close() error { f.shut(); return nil }
+func (f *connQueue) Close() error { f.shut(); return nil }
 
-func (f *feed) shut() { f.once.Do(func() { close(f.end) }) }
+func (f *connQueue) shut() { f.once.Do(func() { close(f.end) }) }
 
 // Addr names the listener.
-func (f *feed) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: "socket"} }
+func (f *connQueue) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: "socket"} }
 
 // bounded is a listener that lets in only so many at once; others are hung up on at once.
 type bounded struct {

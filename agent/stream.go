@@ -11,23 +11,23 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// streams are the routes that answer with server-sent events.
-func streams() []route {
+// streamRoutes are the routes that answer with server-sent events.
+func streamRoutes() []route {
 	return []route{
-		{method: "GET", path: "/v1/events", needs: reader, stream: true, out: map[int]any{200: StreamEvent{}, 503: Refusal{}},
-			says: "Everything: event \"group\" for every group, then \"synced\", then \"group\" for every change, \"no leader\" among them; every second " +
+		{method: "GET", path: "/v1/events", requires: reader, stream: true, out: map[int]any{200: StreamEvent{}, 503: Refusal{}},
+			summary: "Everything: event \"group\" for every group, then \"synced\", then \"group\" for every change, \"no leader\" among them; every second " +
 				"\"pulse\" with the status, the members and the leases of programs here; \"missed\" with a number if the reader is too slow.",
 			serve: (*Agent).serveEvents},
-		{method: "GET", path: "/v1/groups/{group}/events", needs: reader, stream: true, out: map[int]any{200: StreamEvent{}, 400: Refusal{}, 503: Refusal{}},
-			says:  "One group: event \"group\" with what is known, then for every change, \"no leader\" among them. The group need not have been heard of yet.",
-			serve: (*Agent).serveGroupEvents},
-		{method: "POST", path: "/v1/groups/{group}/campaign", needs: writer, stream: true, in: CampaignOrder{},
-			out:  map[int]any{200: CampaignEvent{}, 400: Refusal{}, 409: Refusal{}, 413: Refusal{}, 503: Refusal{}},
-			says: "Campaign for as long as the answer is read: events \"waiting\", \"leads\", \"until\" many times a second, \"healed\" when a member is back that was down or cut off, \"stop\", \"over\".", serve: (*Agent).serveCampaign},
-		{method: "POST", path: "/v1/sessions/{id}/resign", needs: writer, out: map[int]any{200: Health{}, 400: Refusal{}, 404: Refusal{}},
-			says: "The program of a campaign over HTTP has stopped.", serve: (*Agent).serveSessionResign},
-		{method: "POST", path: "/v1/sessions/{id}/alive", needs: writer, out: map[int]any{200: CampaignEvent{}, 400: Refusal{}, 404: Refusal{}},
-			says: "The program of a campaign over HTTP is well. valid_for of the answer may be counted from when the request was sent.", serve: (*Agent).serveSessionAlive},
+		{method: "GET", path: "/v1/groups/{group}/events", requires: reader, stream: true, out: map[int]any{200: StreamEvent{}, 400: Refusal{}, 503: Refusal{}},
+			summary: "One group: event \"group\" with what is known, then for every change, \"no leader\" among them. The group need not have been heard of yet.",
+			serve:   (*Agent).serveGroupEvents},
+		{method: "POST", path: "/v1/groups/{group}/campaign", requires: writer, stream: true, in: CampaignOrder{},
+			out:     map[int]any{200: CampaignEvent{}, 400: Refusal{}, 409: Refusal{}, 413: Refusal{}, 503: Refusal{}},
+			summary: "Campaign for as long as the answer is read: events \"waiting\", \"leads\", \"until\" many times a second, \"healed\" when a member is back that was down or cut off, \"stop\", \"over\".", serve: (*Agent).serveCampaign},
+		{method: "POST", path: "/v1/sessions/{id}/resign", requires: writer, out: map[int]any{200: Health{}, 400: Refusal{}, 404: Refusal{}},
+			summary: "The program of a campaign over HTTP has stopped.", serve: (*Agent).serveSessionResign},
+		{method: "POST", path: "/v1/sessions/{id}/alive", requires: writer, out: map[int]any{200: CampaignEvent{}, 400: Refusal{}, 404: Refusal{}},
+			summary: "The program of a campaign over HTTP is well. valid_for of the answer may be counted from when the request was sent.", serve: (*Agent).serveSessionAlive},
 	}
 }
 
@@ -53,8 +53,8 @@ type stream struct {
 // streamLimit is how long a reader may take for one event before it is cut off.
 const streamLimit = 5 * time.Second
 
-// patient lets a request take as long as its sender waits.
-func patient(w http.ResponseWriter) {
+// withoutDeadline lets a request take as long as its sender waits.
+func withoutDeadline(w http.ResponseWriter) {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Time{})
 	_ = c.SetWriteDeadline(time.Time{})
@@ -67,7 +67,7 @@ func (a *Agent) open(w http.ResponseWriter) (*stream, error) {
 		return nil, failf(http.StatusServiceUnavailable, "%d streams are open, which is the limit (limits.streams)", limit)
 	}
 	s := &stream{w: w, c: http.NewResponseController(w), done: func() { a.streams.Add(-1) }}
-	patient(w)
+	withoutDeadline(w)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
@@ -97,8 +97,8 @@ func (s *stream) flush() error {
 	return s.c.Flush()
 }
 
-// say writes an event at once.
-func (s *stream) say(event string, data any) error {
+// send writes an event at once.
+func (s *stream) send(event string, data any) error {
 	if err := s.put(event, data); err != nil {
 		return err
 	}
@@ -115,16 +115,16 @@ func (s *stream) comment() error {
 }
 
 const (
-	// pulseEvery is how often a stream of everything says how things are, commentEvery how often others say anything.
-	pulseEvery   = time.Second
-	commentEvery = 15 * time.Second
-	streamDepth  = 4096
+	// statusInterval is how often a stream of everything says how things are, commentEvery how often others say anything.
+	statusInterval  = time.Second
+	commentInterval = 15 * time.Second
+	streamDepth     = 4096
 )
 
 func (a *Agent) serveEvents(w http.ResponseWriter, q *http.Request) {
 	s, err := a.open(w)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	defer s.done()
@@ -148,8 +148,8 @@ func (f sinkFunc) put(event string, data any) error { return f(event, data.(Stre
 func (f sinkFunc) flush() error                     { return nil }
 
 func (a *Agent) watch(ctx context.Context, s sink) error {
-	watch, present := a.board.watch("", streamDepth)
-	defer a.board.unwatch(watch)
+	watch, present := a.changes.watch("", streamDepth)
+	defer a.changes.unwatch(watch)
 	for _, c := range present {
 		if err := s.put("group", a.event(c)); err != nil {
 			return err
@@ -159,7 +159,7 @@ func (a *Agent) watch(ctx context.Context, s sink) error {
 		return err
 	}
 	beat := func() error {
-		if err := s.put("pulse", a.pulse()); err != nil {
+		if err := s.put("pulse", a.statusEvent()); err != nil {
 			return err
 		}
 		return s.flush()
@@ -167,7 +167,7 @@ func (a *Agent) watch(ctx context.Context, s sink) error {
 	if err := beat(); err != nil {
 		return err
 	}
-	return a.follow(ctx, s, watch, pulseEvery, beat)
+	return a.follow(ctx, s, watch, statusInterval, beat)
 }
 
 // streamOf answers with a stream about the group of a request. f speaks on it, of what is known and of every change,
@@ -175,17 +175,17 @@ func (a *Agent) watch(ctx context.Context, s sink) error {
 func (a *Agent) streamOf(w http.ResponseWriter, q *http.Request, f func(s *stream, group string, watch *watcher, present []*Change)) {
 	group, err := a.groupOf(q)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	s, err := a.open(w)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	defer s.done()
-	watch, present := a.board.watch(group, watchDepth)
-	defer a.board.unwatch(watch)
+	watch, present := a.changes.watch(group, watchDepth)
+	defer a.changes.unwatch(watch)
 	f(s, group, watch, present)
 }
 
@@ -195,11 +195,11 @@ func (a *Agent) serveGroupEvents(w http.ResponseWriter, q *http.Request) {
 			present = []*Change{a.unheard(group)}
 		}
 		for _, c := range present {
-			if s.say("group", a.event(c)) != nil {
+			if s.send("group", a.event(c)) != nil {
 				return
 			}
 		}
-		_ = a.follow(q.Context(), s, watch, commentEvery, s.comment)
+		_ = a.follow(q.Context(), s, watch, commentInterval, s.comment)
 	})
 }
 
@@ -220,7 +220,7 @@ func (a *Agent) follow(ctx context.Context, s sink, watch *watcher, every time.D
 					more = false
 				}
 			}
-			if n := watch.missed(); n > 0 && err == nil {
+			if n := watch.takeLost(); n > 0 && err == nil {
 				err = s.put("missed", StreamEvent{Missed: n})
 			}
 			if err == nil {
@@ -243,12 +243,12 @@ func (a *Agent) event(c *Change) StreamEvent {
 	return StreamEvent{GroupInfo: &info}
 }
 
-// pulse shows how things are.
-func (a *Agent) pulse() StreamEvent {
+// statusEvent shows how things are.
+func (a *Agent) statusEvent() StreamEvent {
 	status := a.Status()
 	e := StreamEvent{Status: &status, Members: a.Members()}
-	for _, k := range a.list() {
-		if k.current() != nil {
+	for _, k := range a.candidateList() {
+		if k.currentLease() != nil {
 			e.Leases = append(e.Leases, k.info())
 		}
 	}

@@ -164,13 +164,16 @@ type Token struct {
 	SHA256 string `yaml:"sha256"`
 }
 
+// Bytes is a size.
+type Bytes int64
+
 // Limits bound what clients can make the agent hold.
 type Limits struct {
 	Connections int   `yaml:"connections"` // at once, on the socket and over HTTP each
 	Streams     int   `yaml:"streams"`     // event streams at once
 	Candidates  int   `yaml:"candidates"`  // on one connection
 	Groups      int   `yaml:"groups"`      // that programs here take part in
-	Body        int64 `yaml:"body"`        // bytes of a request, and of a line on the socket
+	Body        Bytes `yaml:"body"`        // of a request, and of a line on the socket
 }
 
 // The defaults.

@@ -54,7 +54,8 @@ func (c *command) run(t *cluster.Cluster, m *model) (string, error) {
 		return "", fmt.Errorf("%q: no such command: say crash, start, pause, resume, cut, slow, heal, transfer or resign and a member, or quit", c.verb)
 	}
 	if c.member == "leader" {
-		if c.member = m.leader(); c.member == "" {
+		c.member = m.leader()
+		if c.member == "" {
 			return "", fmt.Errorf("%s leader: nobody leads %s now: name a member, or try again when one leads", c.verb, m.elections[0].name)
 		}
 	}
@@ -133,7 +134,7 @@ func handOver(t *cluster.Cluster, m *model, c web.Command) error {
 	if g == nil {
 		return fmt.Errorf("group %q: there is no quorum group of that name", c.Group)
 	}
-	r := g.sole()
+	r := g.currentLeadership()
 	if r == nil {
 		return fmt.Errorf("nobody leads %s: %s", g.name, g.cause)
 	}

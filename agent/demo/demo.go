@@ -5,7 +5,7 @@
 //	command.go  what can be done to members
 //	keys.go     the same by single keys
 //	model.go    what is known of the members, from what they say
-//	table.go    the same as a table, and screen.go where it is drawn
+//	table.go    the same as a table, and terminal.go where it is drawn
 //	show.go     the same as a page in the browser
 //	page.go     the page, and what it asks for
 package demo
@@ -67,14 +67,14 @@ func Run(ctx context.Context, o Options) (err error) {
 		o.Groups = Groups
 	}
 	// All members and a browser share this host, and wake up late now and then: that alone must not make links slow.
-	o.Timing.Delay = max(o.Timing.Delay, min(40*time.Millisecond, o.Timing.Lease/5))
+	o.Timing.Delay = max(o.Timing.Delay, min(hostDelay, o.Timing.Lease/5))
 	t, err := cluster.New(cluster.Options{Names: names, Dir: dir, Timing: o.Timing, Command: o.Command, Relay: true, Named: o.Groups,
-		Poll: 5 * time.Millisecond, Status: 60 * time.Millisecond})
+		Poll: pollInterval, Status: statusInterval})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	s := &stage{Options: o, cluster: t, model: newModel(names, o.Groups...), begin: cluster.Reading(), asked: make(chan ask)}
+	s := &demonstration{Options: o, cluster: t, model: newModel(names, o.Groups...), begin: cluster.Reading(), requests: make(chan pageRequest)}
 	s.model.now = func() time.Duration { return s.since(cluster.Reading()) }
 	stop, err := s.serve()
 	if err != nil {
@@ -91,7 +91,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, o.For)
 		defer cancel()
 	}
-	return s.play(ctx)
+	return s.loop(ctx)
 }
 
 // Groups are what a demonstration shows unless it is told otherwise: one of each mode that there is, and some more.
@@ -104,25 +104,34 @@ var Groups = []cluster.Named{
 	{Name: "shards", Mode: cluster.Consistent},
 }
 
-// maxMembers is how many can be chosen by a digit.
-const maxMembers = 9
+const (
+	// maxMembers is how many can be chosen by a digit.
+	maxMembers = 9
+	// hostDelay is the delay up to which links count as fast: all members and a browser share this host.
+	hostDelay = 40 * time.Millisecond
+	// pollInterval and statusInterval are how often members look at their leases and report; drawInterval is how often
+	// the table is drawn.
+	pollInterval   = 5 * time.Millisecond
+	statusInterval = 60 * time.Millisecond
+	drawInterval   = 50 * time.Millisecond
+)
 
-// stage is a demonstration under way.
-type stage struct {
+// demonstration is a demonstration under way.
+type demonstration struct {
 	Options
 	cluster *cluster.Cluster
 	model   *model
 	begin   int64
-	// store is what the page shows, at url; nil if there is none. asked is what pages ask for.
-	store *web.Store
-	url   string
-	asked chan ask
-	// screen is nil if there is no table to draw.
-	screen *screen
+	// store is what the page shows, at url; nil if there is none. requests is what pages ask for.
+	store    *web.Store
+	url      string
+	requests chan pageRequest
+	// terminal is nil if there is no table to draw.
+	terminal *terminalView
 }
 
-// play goes on until ctx ends or somebody quits.
-func (s *stage) play(ctx context.Context) error {
+// loop goes on until ctx ends or somebody quits.
+func (s *demonstration) loop(ctx context.Context) error {
 	commands := make(chan command)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -135,31 +144,31 @@ func (s *stage) play(ctx context.Context) error {
 		go s.read(ctx, terminal, commands)
 	}
 	s.announce()
-	draw := time.NewTicker(50 * time.Millisecond)
+	draw := time.NewTicker(drawInterval)
 	defer draw.Stop()
 	for {
 		select {
 		case e := <-s.cluster.Events():
-			s.take(&e)
+			s.handleEvent(&e)
 		case c := <-commands:
 			if c.verb == "quit" {
 				return nil
 			}
-			s.obey(c)
-		case a := <-s.asked:
+			s.execute(c)
+		case a := <-s.requests:
 			a.reply <- s.answer(a.command)
 		case <-draw.C:
 			s.draw()
 			s.publish()
 		case <-ctx.Done():
 			s.draw()
-			return s.verdict()
+			return s.summarize()
 		}
 	}
 }
 
 // open makes the terminal ready for keys and a table, if there is one.
-func (s *stage) open() (terminal bool, restore func(), err error) {
+func (s *demonstration) open() (terminal bool, restore func(), err error) {
 	restore = func() {}
 	in, ok := s.In.(*os.File)
 	if !ok || s.JSON || !term.IsTerminal(int(in.Fd())) {
@@ -173,13 +182,13 @@ func (s *stage) open() (terminal bool, restore func(), err error) {
 	if err != nil {
 		return false, restore, err
 	}
-	s.screen = newScreen(out)
-	s.screen.enter()
-	return true, func() { s.screen.leave(); _ = term.Restore(int(in.Fd()), old) }, nil
+	s.terminal = newTerminalView(out)
+	s.terminal.enter()
+	return true, func() { s.terminal.leave(); _ = term.Restore(int(in.Fd()), old) }, nil
 }
 
 // read turns keys or lines into commands.
-func (s *stage) read(ctx context.Context, terminal bool, commands chan<- command) {
+func (s *demonstration) read(ctx context.Context, terminal bool, commands chan<- command) {
 	send := func(c command) bool {
 		select {
 		case commands <- c:
@@ -205,21 +214,21 @@ func (s *stage) read(ctx context.Context, terminal bool, commands chan<- command
 	}
 }
 
-// take notes what a member said, and passes it on to whoever watches.
-func (s *stage) take(e *cluster.Event) {
-	s.reign(e)
-	news := s.model.take(e, s.since)
+// handleEvent notes what a member said, and passes it on to whoever watches.
+func (s *demonstration) handleEvent(e *cluster.Event) {
+	s.recordCrashEnd(e)
+	news := s.model.apply(e, s.since)
 	switch {
 	case s.JSON && e.What != cluster.Said:
 		s.write(e)
-	case s.JSON || s.screen != nil:
+	case s.JSON || s.terminal != nil:
 	case news != "":
 		fmt.Fprintln(s.Out, news)
 	}
 }
 
 // since returns a reading as time since the beginning.
-func (s *stage) since(at int64) time.Duration { return time.Duration(at - s.begin) }
+func (s *demonstration) since(at int64) time.Duration { return time.Duration(at - s.begin) }
 
 // line is an event as scripts read it: with the time since the beginning.
 type line struct {
@@ -227,16 +236,16 @@ type line struct {
 	*cluster.Event
 }
 
-func (s *stage) write(e *cluster.Event) {
+func (s *demonstration) write(e *cluster.Event) {
 	b, err := json.Marshal(line{s.since(e.At), e})
 	if err == nil {
 		fmt.Fprintf(s.Out, "%s\n", b)
 	}
 }
 
-// obey does to members what was asked for.
-func (s *stage) obey(c command) {
-	if s.screen != nil && c.chosen != s.model.chosen {
+// execute does to members what was asked for.
+func (s *demonstration) execute(c command) {
+	if s.terminal != nil && c.chosen != s.model.chosen {
 		s.model.chosen = c.chosen
 	}
 	text, err := c.run(s.cluster, s.model)
@@ -246,37 +255,37 @@ func (s *stage) obey(c command) {
 	if text == "" {
 		return
 	}
-	news := s.model.note(web.Entry{At: s.since(cluster.Reading()), Text: text, Tone: "you"})
+	news := s.model.addEntry(web.Entry{At: s.since(cluster.Reading()), Text: text, Tone: "you"})
 	switch {
 	case s.JSON:
 		s.write(&cluster.Event{Member: c.member, What: "command", At: cluster.Reading(), Text: text})
-	case s.screen == nil:
+	case s.terminal == nil:
 		fmt.Fprintln(s.Out, news)
 	}
 	s.draw()
 }
 
-func (s *stage) draw() {
-	if s.screen != nil {
-		s.screen.draw(s.model.table(s.cluster, s.since(cluster.Reading()), s.url, s.screen.width()))
+func (s *demonstration) draw() {
+	if s.terminal != nil {
+		s.terminal.draw(s.model.table(s.cluster, s.since(cluster.Reading()), s.url, s.terminal.width()))
 	}
 }
 
-// verdict is what a demonstration of a set length ends with: an error if nobody ever led, or two did at once.
-func (s *stage) verdict() error {
+// summarize is what a demonstration of a set length ends with: an error if nobody ever led, or two did at once.
+func (s *demonstration) summarize() error {
 	m := s.model
 	if s.JSON {
 		b, _ := json.Marshal(map[string]any{"event": "summary", "t": s.since(cluster.Reading()), "changes": m.changes,
-			"leaders": m.leaderships, "both": m.both})
+			"leaders": m.leaderships, "both": m.overlap})
 		fmt.Fprintf(s.Out, "%s\n", b)
-	} else if s.screen == nil {
-		fmt.Fprintf(s.Out, "%d leaderships; two at once: %v\n", m.leaderships, m.both)
+	} else if s.terminal == nil {
+		fmt.Fprintf(s.Out, "%d leaderships; two at once: %v\n", m.leaderships, m.overlap)
 	}
 	switch {
-	case m.both > 0:
-		return fmt.Errorf("two programs led at one instant, for %v", m.both)
+	case m.overlap > 0:
+		return fmt.Errorf("two programs led at one instant, for %v", m.overlap)
 	case m.leaderships == 0:
-		return errors.New("nobody ever led: " + m.trouble())
+		return errors.New("nobody ever led: " + m.firstFailure())
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func plain(at int64) time.Duration { return time.Duration(at) }
 
 func TestModelFollowsWhatMembersSay(t *testing.T) {
 	m := newModel([]string{"a", "b"}, cluster.Named{Name: "g", Mode: cluster.Quorum})
-	say := func(e cluster.Event) { m.take(&e, plain) }
+	say := func(e cluster.Event) { m.apply(&e, plain) }
 	say(cluster.Event{Member: "a", What: cluster.Joined})
 	say(cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Token: 4, At: 10})
 	if m.leader() != "a" {
@@ -134,13 +134,13 @@ func TestModelFollowsWhatMembersSay(t *testing.T) {
 	say(cluster.Event{Member: "a", What: cluster.Held, Group: "g", Token: 4, Since: 10, Until: 20, At: 26})
 	say(cluster.Event{Member: "a", What: cluster.Stops, Group: "g", Token: 4, Text: "must stop", At: 27})
 	say(cluster.Event{Member: "b", What: cluster.Held, Group: "g", Token: 5, Since: 25, Until: 40, At: 41})
-	if m.both != 0 {
-		t.Errorf("leaderships one after the other count as %v at once", m.both)
+	if m.overlap != 0 {
+		t.Errorf("leaderships one after the other count as %v at once", m.overlap)
 	}
 	say(cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Token: 6, At: 35})
 	say(cluster.Event{Member: "a", What: cluster.Held, Group: "g", Token: 6, Since: 35, Until: 50, At: 51})
-	if m.both != 5 {
-		t.Errorf("leaderships that overlap by 5 count as %d", m.both)
+	if m.overlap != 5 {
+		t.Errorf("leaderships that overlap by 5 count as %d", m.overlap)
 	}
 	say(cluster.Event{Member: "b", What: cluster.Leads, Group: "g", Token: 7, At: 60})
 	say(cluster.Event{Member: "b", What: cluster.Gone, At: 70})
@@ -155,7 +155,7 @@ func TestTheCauseIsWhyAProgramWasAskedToStop(t *testing.T) {
 	m := newModel([]string{"b"}, cluster.Named{Name: "g", Mode: cluster.Quorum})
 	saw := func(v regent.View) string {
 		v.Group = "g"
-		return m.take(&cluster.Event{Member: "b", What: cluster.Saw, Group: "g", View: &v}, plain)
+		return m.apply(&cluster.Event{Member: "b", What: cluster.Saw, Group: "g", View: &v}, plain)
 	}
 	lost := regent.Cause{Why: why.LeaseExpired, Member: "b"}
 	saw(regent.View{Leader: "b", Mine: true})
@@ -176,7 +176,7 @@ func TestTheCauseIsWhyAProgramWasAskedToStop(t *testing.T) {
 func TestAManagerThatHasNothingToRecoverSaysSo(t *testing.T) {
 	m := newModel([]string{"a"}, Groups...)
 	for text, want := range map[string]string{"": "a is the fault manager, and found nothing to recover", "b c": "a recovered what b c left behind"} {
-		if news := m.take(&cluster.Event{Member: "a", What: cluster.Recovered, Group: "shards", Text: text}, plain); !strings.Contains(news, want) {
+		if news := m.apply(&cluster.Event{Member: "a", What: cluster.Recovered, Group: "shards", Text: text}, plain); !strings.Contains(news, want) {
 			t.Errorf("with %q lost the news are %q", text, news)
 		}
 	}
@@ -192,11 +192,11 @@ func TestTheLeaderCannotBeBrokenWhileThereIsNone(t *testing.T) {
 
 func TestLocalLeadersStandBesideAQuorumGroupAndAreNotItsLeader(t *testing.T) {
 	m := newModel([]string{"a", "b"}, cluster.Named{Name: "g", Mode: cluster.Quorum, Beside: true})
-	m.take(&cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Local: true, Support: []string{"a", "b"}, At: 10}, plain)
+	m.apply(&cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Local: true, Support: []string{"a", "b"}, At: 10}, plain)
 	if m.leader() != "" {
 		t.Errorf("%s leads", m.leader())
 	}
-	m.take(&cluster.Event{Member: "b", What: cluster.Leads, Group: "g", Token: 9, At: 20}, plain)
+	m.apply(&cluster.Event{Member: "b", What: cluster.Leads, Group: "g", Token: 9, At: 20}, plain)
 	g := m.elections[0]
 	shown := g.show(30, m)
 	if len(shown.Leaders) != 2 || !shown.Leaders[0].Local || shown.Leaders[1].Local || m.leader() != "b" {
@@ -205,8 +205,8 @@ func TestLocalLeadersStandBesideAQuorumGroupAndAreNotItsLeader(t *testing.T) {
 	if s := g.leaders(30); s != "a leads locally, for a b; b leads" {
 		t.Errorf("the table says %q", s)
 	}
-	if m.both != 0 {
-		t.Errorf("a local leader counts as a second one: %v", m.both)
+	if m.overlap != 0 {
+		t.Errorf("a local leader counts as a second one: %v", m.overlap)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestTableFitsTheScreen(t *testing.T) {
 		{What: cluster.Saw, Group: g, View: &regent.View{Leader: "b", Token: 4}},
 		{What: cluster.Said, Status: &regent.Status{}, Standings: []cluster.Standing{{Group: g, Mode: cluster.Quorum, Token: 4, Remaining: 150 * time.Millisecond}}}} {
 		e.Member = "b"
-		m.take(&e, plain)
+		m.apply(&e, plain)
 	}
 	wide := m.table(w, 0, "http://127.0.0.1:1/", 0)
 	if text := strings.Join(wide, "\n"); !strings.Contains(text, "███████··· 150ms") || !strings.Contains(text, "http://127.0.0.1:1/") {

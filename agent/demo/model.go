@@ -25,9 +25,9 @@ type model struct {
 	log     []web.Entry
 	entries uint64
 	chosen  int
-	// leaderships and changes are counted, and both is how long two programs led one quorum group at once: zero.
+	// leaderships and changes are counted, and overlap is how long two programs led one quorum group at once: zero.
 	leaderships, changes int
-	both                 time.Duration
+	overlap              time.Duration
 }
 
 // row is what is known of one member.
@@ -45,27 +45,27 @@ type election struct {
 	name string
 	mode web.Mode
 	// views is what members believe, and beside what they believe of local leaders beside a quorum group.
-	views, beside map[string]sight
+	views, beside map[string]memberView
 	// stopping is why programs were asked to stop, if they were.
 	stopping map[string]regent.Cause
-	// reigns are leaderships, oldest first; those that last are among them.
-	reigns  []*reign
-	number  int
-	changed time.Duration
-	cause   string
-	changes int
+	// leaderships are in the order in which they began, with those that last.
+	leaderships []*leadership
+	number      int
+	changed     time.Duration
+	cause       string
+	changes     int
 	// lost says that the cause is why there is no leader.
 	lost bool
 }
 
-// sight is what a member believes.
-type sight struct {
+// memberView is what a member believes.
+type memberView struct {
 	regent.View
 	support []string
 }
 
-// reign is one leadership of one program.
-type reign struct {
+// leadership is one leadership of one program.
+type leadership struct {
 	id     string
 	member string
 	token  uint64
@@ -84,8 +84,8 @@ type reign struct {
 
 const (
 	// logKept and reignsKept bound what is remembered of a long demonstration.
-	logKept    = 400
-	reignsKept = 200
+	logKept         = 400
+	leadershipsKept = 200
 )
 
 func newModel(names []string, groups ...cluster.Named) *model {
@@ -94,8 +94,8 @@ func newModel(names []string, groups ...cluster.Named) *model {
 		m.members[n] = &row{}
 	}
 	for _, g := range groups {
-		m.elections = append(m.elections, &election{name: g.Name, mode: web.Mode(g.Mode), views: make(map[string]sight),
-			beside: make(map[string]sight), stopping: make(map[string]regent.Cause)})
+		m.elections = append(m.elections, &election{name: g.Name, mode: web.Mode(g.Mode), views: make(map[string]memberView),
+			beside: make(map[string]memberView), stopping: make(map[string]regent.Cause)})
 	}
 	return m
 }
@@ -112,14 +112,14 @@ func (m *model) election(name string, mode web.Mode) *election {
 
 // leader returns the member whose program leads the first group; empty if none is known to.
 func (m *model) leader() string {
-	if r := m.elections[0].sole(); r != nil {
+	if r := m.elections[0].currentLeadership(); r != nil {
 		return r.member
 	}
 	return ""
 }
 
-// note adds a line to the log and returns it.
-func (m *model) note(e web.Entry) string {
+// addEntry adds a line to the log and returns it.
+func (m *model) addEntry(e web.Entry) string {
 	m.entries++
 	e.ID = m.entries
 	m.log = append(m.log, e)
@@ -138,9 +138,9 @@ func newsLine(e *web.Entry) string {
 	return fmt.Sprintf("%8.3fs  %s%s", e.At.Seconds(), e.Text, group)
 }
 
-// take notes what a member said, and returns it as a line if it is news. since turns its readings of the clock into time
+// apply notes what a member said, and returns it as a line if it is news. since turns its readings of the clock into time
 // since the beginning.
-func (m *model) take(e *cluster.Event, since func(int64) time.Duration) string {
+func (m *model) apply(e *cluster.Event, since func(int64) time.Duration) string {
 	r := m.members[e.Member]
 	if r == nil {
 		return ""
@@ -159,7 +159,7 @@ func (m *model) take(e *cluster.Event, since func(int64) time.Duration) string {
 		entry.Group = g.name
 		m.elect(g, e, at, since, &entry)
 	case cluster.Said:
-		m.said(r, e, at)
+		m.updateStatus(r, e, at)
 	case cluster.Recovered:
 		entry.Text, entry.Tone, entry.Group = recovered(e), "good", e.Group
 	case cluster.Failed:
@@ -168,13 +168,13 @@ func (m *model) take(e *cluster.Event, since func(int64) time.Duration) string {
 	case cluster.Closed:
 		entry.Text = e.Member + " left"
 	case cluster.Gone:
-		m.gone(e, at)
+		m.processExited(e, at)
 		entry.Text, entry.Tone = e.Member+" is gone", "bad"
 	}
 	if entry.Text == "" {
 		return ""
 	}
-	return m.note(entry)
+	return m.addEntry(entry)
 }
 
 // recovered says whom a fault manager has recovered. The first view of a group asks for it as well, and so does one of a manager
@@ -196,27 +196,27 @@ func (m *model) elect(g *election, e *cluster.Event, at time.Duration, since fun
 		if e.Local {
 			entry.Text = fmt.Sprintf("%s leads locally, for %s", e.Member, strings.Join(e.Support, " "))
 		}
-		if !g.aside(e.Local) {
-			g.gain(at, e.Member)
+		if !g.besideGroup(e.Local) {
+			g.leaderGained(at, e.Member)
 		}
 	case cluster.Stops:
-		if r := g.reign(e.Member, e.Token, e.Local); r != nil {
+		if r := g.leadership(e.Member, e.Token, e.Local); r != nil {
 			r.end(at, reason(e.Text))
-			if r == g.latest(r.local) && !g.aside(r.local) {
-				g.lose(at, reason(e.Text))
+			if r == g.latest(r.local) && !g.besideGroup(r.local) {
+				g.leaderLost(at, reason(e.Text))
 			}
 		}
 		entry.Text, entry.Tone = e.Member+" stops: "+reason(e.Text), "bad"
 	case cluster.Held:
-		if r := g.reign(e.Member, e.Token, e.Local); r != nil && e.Until > 0 {
+		if r := g.leadership(e.Member, e.Token, e.Local); r != nil && e.Until > 0 {
 			r.from, r.to, r.over, r.proven = since(e.Since), since(e.Until), true, true
 			if g.mode == web.Quorum && !r.local {
-				m.both += g.overlap(r)
+				m.overlap += g.overlap(r)
 			}
 		}
 	case cluster.Saw:
 		m.changes++
-		m.saw(g, e, at, entry)
+		m.viewChanged(g, e, at, entry)
 	}
 }
 
@@ -228,12 +228,12 @@ func reason(text string) string {
 	return text
 }
 
-// aside says that something is about a local leader beside the group, and not about the group.
-func (g *election) aside(local bool) bool { return local && g.mode == web.Quorum }
+// besideGroup says that something is about a local leader beside the group, and not about the group.
+func (g *election) besideGroup(local bool) bool { return local && g.mode == web.Quorum }
 
 // latest returns the leadership that began last, of the group or of its local leaders.
-func (g *election) latest(local bool) *reign {
-	for _, r := range slices.Backward(g.reigns) {
+func (g *election) latest(local bool) *leadership {
+	for _, r := range slices.Backward(g.leaderships) {
 		if r.local == local {
 			return r
 		}
@@ -241,20 +241,21 @@ func (g *election) latest(local bool) *reign {
 	return nil
 }
 
-// saw notes what a member believes now.
-func (m *model) saw(g *election, e *cluster.Event, at time.Duration, entry *web.Entry) {
+// viewChanged notes what a member believes now.
+func (m *model) viewChanged(g *election, e *cluster.Event, at time.Duration, entry *web.Entry) {
 	views, v, member := g.views, e.View, e.Member
-	if g.aside(e.Local) {
+	if g.besideGroup(e.Local) {
 		views = g.beside
 	}
-	views[member] = sight{*v, e.Support}
+	views[member] = memberView{*v, e.Support}
 	if g.mode == web.Eventual || g.mode == web.Consistent {
-		m.trusts(g, e, at, entry)
+		m.trustChanged(g, e, at, entry)
 		return
 	}
 	key := fmt.Sprint(member, e.Local)
 	if v.Leader != "" {
-		if delete(g.stopping, key); v.Stopping {
+		delete(g.stopping, key)
+		if v.Stopping {
 			g.stopping[key] = v.Cause
 		}
 		return
@@ -267,17 +268,17 @@ func (m *model) saw(g *election, e *cluster.Event, at time.Duration, entry *web.
 	}
 	delete(g.stopping, key)
 	// What happens to local leaders beside a group is not news of the group.
-	if cause.Why == why.Started || g.aside(e.Local) {
+	if cause.Why == why.Started || g.besideGroup(e.Local) {
 		return
 	}
-	g.lose(at, cause.String())
+	g.leaderLost(at, cause.String())
 	entry.Text = fmt.Sprintf("%s sees no leader: %v", member, cause)
 }
 
-// trusts notes whom a member of a group without leases trusts. Who trusts itself leads: in an eventual group as far as it
+// trustChanged notes whom a member of a group without leases trusts. Who trusts itself leads: in an eventual group as far as it
 // knows, in a consistent one because all agree.
-func (m *model) trusts(g *election, e *cluster.Event, at time.Duration, entry *web.Entry) {
-	r := g.lasting(e.Member)
+func (m *model) trustChanged(g *election, e *cluster.Event, at time.Duration, entry *web.Entry) {
+	r := g.openLeadership(e.Member)
 	leads := r != nil
 	if leads {
 		r.support = e.Support
@@ -297,9 +298,9 @@ func (m *model) trusts(g *election, e *cluster.Event, at time.Duration, entry *w
 	}
 }
 
-// lasting returns the leadership of a member that lasts; nil if there is none.
-func (g *election) lasting(member string) *reign {
-	for _, r := range g.reigns {
+// openLeadership returns the leadership of a member that lasts; nil if there is none.
+func (g *election) openLeadership(member string) *leadership {
+	for _, r := range g.leaderships {
 		if r.member == member && !r.over {
 			return r
 		}
@@ -307,8 +308,8 @@ func (g *election) lasting(member string) *reign {
 	return nil
 }
 
-// gain notes that a group has a leader, and why it needed one.
-func (g *election) gain(at time.Duration, member string) {
+// leaderGained notes that a group has a leader, and why it needed one.
+func (g *election) leaderGained(at time.Duration, member string) {
 	cause := "elected " + member
 	if g.lost {
 		cause += ", after: " + g.cause
@@ -316,10 +317,10 @@ func (g *election) gain(at time.Duration, member string) {
 	g.change(at, cause)
 }
 
-// lose notes why a group has no leader. What is heard first counts: others find out later, and only what they see.
-func (g *election) lose(at time.Duration, cause string) {
+// leaderLost notes why a group has no leader. What is heard first counts: others find out later, and only what they see.
+func (g *election) leaderLost(at time.Duration, cause string) {
 	// Who is cut off does not see the leader that others have.
-	if r := g.sole(); g.lost || r != nil && r.until > at {
+	if r := g.currentLeadership(); g.lost || r != nil && r.until > at {
 		return
 	}
 	g.change(at, cause)
@@ -335,20 +336,20 @@ func (g *election) change(at time.Duration, cause string) {
 // begin notes a new leadership.
 func (g *election) begin(e *cluster.Event, at time.Duration) {
 	g.number++
-	r := &reign{id: fmt.Sprintf("%s/%s/%d", g.mode, g.name, g.number), member: e.Member, token: e.Token, from: at,
+	r := &leadership{id: fmt.Sprintf("%s/%s/%d", g.mode, g.name, g.number), member: e.Member, token: e.Token, from: at,
 		length: e.Remaining, local: e.Local, support: e.Support}
 	if e.Remaining > 0 {
 		r.until = at + e.Remaining
 	}
-	g.reigns = append(g.reigns, r)
-	if n := len(g.reigns) - reignsKept; n > 0 {
-		g.reigns = slices.Delete(g.reigns, 0, n)
+	g.leaderships = append(g.leaderships, r)
+	if n := len(g.leaderships) - leadershipsKept; n > 0 {
+		g.leaderships = slices.Delete(g.leaderships, 0, n)
 	}
 }
 
-// reign returns the last leadership of a member under a token, or of one of its local ones, which have none.
-func (g *election) reign(member string, token uint64, local bool) *reign {
-	for _, r := range slices.Backward(g.reigns) {
+// leadership returns the last leadership of a member under a token, or of one of its local ones, which have none.
+func (g *election) leadership(member string, token uint64, local bool) *leadership {
+	for _, r := range slices.Backward(g.leaderships) {
 		if r.member == member && r.token == token && r.local == local {
 			return r
 		}
@@ -356,7 +357,7 @@ func (g *election) reign(member string, token uint64, local bool) *reign {
 	return nil
 }
 
-func (r *reign) end(at time.Duration, cause string) {
+func (r *leadership) end(at time.Duration, cause string) {
 	if !r.over {
 		r.to, r.over = at, true
 	}
@@ -366,8 +367,8 @@ func (r *reign) end(at time.Duration, cause string) {
 }
 
 // overlap returns for how long a leadership whose readings are known stood beside others of which they are known too.
-func (g *election) overlap(r *reign) (both time.Duration) {
-	for _, o := range g.reigns {
+func (g *election) overlap(r *leadership) (both time.Duration) {
+	for _, o := range g.leaderships {
 		if o != r && o.proven && !o.local && o.token != r.token {
 			both += max(0, min(o.to, r.to)-max(o.from, r.from))
 		}
@@ -375,11 +376,11 @@ func (g *election) overlap(r *reign) (both time.Duration) {
 	return both
 }
 
-// sole returns the leadership of a quorum group that lasts; nil if there is none. Of several the one with the highest
+// currentLeadership returns the leadership of a quorum group that lasts; nil if there is none. Of several the one with the highest
 // token: members are heard of in any order, and an older one has not been heard to stop yet.
-func (g *election) sole() *reign {
-	var best *reign
-	for _, r := range g.reigns {
+func (g *election) currentLeadership() *leadership {
+	var best *leadership
+	for _, r := range g.leaderships {
 		if !r.over && !r.local && (best == nil || cmp.Compare(r.token, best.token) >= 0) {
 			best = r
 		}
@@ -387,38 +388,38 @@ func (g *election) sole() *reign {
 	return best
 }
 
-// said notes how a member says that it is.
-func (m *model) said(r *row, e *cluster.Event, at time.Duration) {
+// updateStatus notes how a member says that it is.
+func (m *model) updateStatus(r *row, e *cluster.Event, at time.Duration) {
 	r.status, r.peers = e.Status, e.Members
 	for _, l := range e.Standings {
 		g := m.election(l.Group, web.Mode(l.Mode))
 		if g == nil {
 			continue
 		}
-		if x := g.reign(e.Member, l.Token, l.Local); x != nil && !x.over {
+		if x := g.leadership(e.Member, l.Token, l.Local); x != nil && !x.over {
 			x.until, x.support = at+l.Remaining, l.Support
 			x.length = max(x.length, l.Remaining)
 		}
 	}
 }
 
-// gone notes that a process has ended, and its leaderships with it.
-func (m *model) gone(e *cluster.Event, at time.Duration) {
+// processExited notes that a process has ended, and its leaderships with it.
+func (m *model) processExited(e *cluster.Event, at time.Duration) {
 	*m.members[e.Member] = row{}
 	for _, g := range m.elections {
 		delete(g.views, e.Member)
 		delete(g.beside, e.Member)
-		for _, r := range g.reigns {
+		for _, r := range g.leaderships {
 			if r.member == e.Member && !r.over {
 				r.end(at, "its process ended")
-				g.lose(at, e.Member+" is gone")
+				g.leaderLost(at, e.Member+" is gone")
 			}
 		}
 	}
 }
 
-// trouble says what members complained of.
-func (m *model) trouble() string {
+// firstFailure says what members complained of.
+func (m *model) firstFailure() string {
 	for _, n := range slices.Sorted(maps.Keys(m.members)) {
 		if f := m.members[n].failed; f != "" {
 			return n + ": " + f

@@ -12,19 +12,19 @@ import (
 	"github.com/regentproject/regent/agent/web"
 )
 
-// ask is a command from a page, which waits for the reply.
-type ask struct {
+// pageRequest is a command from a page, which waits for the reply.
+type pageRequest struct {
 	command web.Command
-	reply   chan reply
+	reply   chan pageReply
 }
 
-type reply struct {
+type pageReply struct {
 	text string
 	err  error
 }
 
 // serve serves the page, if there is to be one. The function that it returns ends that.
-func (s *stage) serve() (stop func(), err error) {
+func (s *demonstration) serve() (stop func(), err error) {
 	if s.Addr == "" {
 		return func() {}, nil
 	}
@@ -32,9 +32,9 @@ func (s *stage) serve() (stop func(), err error) {
 	s.publish()
 	over := make(chan struct{})
 	server, err := web.Serve(s.Addr, web.Handler(s.store, web.Options{Do: func(ctx context.Context, c web.Command) (string, error) {
-		a := ask{c, make(chan reply, 1)}
+		a := pageRequest{c, make(chan pageReply, 1)}
 		select {
-		case s.asked <- a:
+		case s.requests <- a:
 		case <-over:
 			return "", fmt.Errorf("the demonstration is over")
 		case <-ctx.Done():
@@ -51,7 +51,7 @@ func (s *stage) serve() (stop func(), err error) {
 }
 
 // announce says where the page is.
-func (s *stage) announce() {
+func (s *demonstration) announce() {
 	if s.url == "" {
 		return
 	}
@@ -59,7 +59,7 @@ func (s *stage) announce() {
 	case s.JSON:
 		b, _ := json.Marshal(map[string]any{"event": "page", "t": s.since(cluster.Reading()), "url": s.url})
 		fmt.Fprintf(s.Out, "%s\n", b)
-	case s.screen == nil:
+	case s.terminal == nil:
 		fmt.Fprintf(s.Out, "in a browser: %s\n", s.url)
 	}
 	if s.Open != nil {
@@ -68,30 +68,30 @@ func (s *stage) announce() {
 }
 
 // publish shows the page how everything stands.
-func (s *stage) publish() {
+func (s *demonstration) publish() {
 	if s.store != nil {
 		s.store.Replace(s.state())
 	}
 }
 
 // answer does what a page asks for.
-func (s *stage) answer(c web.Command) reply {
+func (s *demonstration) answer(c web.Command) pageReply {
 	text, err := s.perform(c)
 	if err == nil {
-		news := s.model.note(web.Entry{At: s.since(cluster.Reading()), Text: text, Tone: "you", Group: c.Group})
+		news := s.model.addEntry(web.Entry{At: s.since(cluster.Reading()), Text: text, Tone: "you", Group: c.Group})
 		switch {
 		case s.JSON:
 			s.write(&cluster.Event{Member: strings.Join(c.Members, " "), What: "command", At: cluster.Reading(), Text: text})
-		case s.screen == nil:
+		case s.terminal == nil:
 			fmt.Fprintln(s.Out, news)
 		}
 	}
 	s.publish()
-	return reply{text, err}
+	return pageReply{text, err}
 }
 
 // perform carries out a command of a page, and says what was done.
-func (s *stage) perform(c web.Command) (string, error) {
+func (s *demonstration) perform(c web.Command) (string, error) {
 	for _, n := range c.Members {
 		if !slices.Contains(s.cluster.Names, n) {
 			return "", fmt.Errorf("%s: no member %q: there are %s", c.Verb, n, strings.Join(s.cluster.Names, ", "))
@@ -122,8 +122,8 @@ func (s *stage) perform(c web.Command) (string, error) {
 	return strings.TrimSpace(fmt.Sprintf("you: %s %s", verb, what)), nil
 }
 
-// reign reads from its diary when a program that died without a word led last.
-func (s *stage) reign(e *cluster.Event) {
+// recordCrashEnd reads from its diary when a program that died without a word led last.
+func (s *demonstration) recordCrashEnd(e *cluster.Event) {
 	if e.What != cluster.Gone {
 		return
 	}
@@ -132,11 +132,11 @@ func (s *stage) reign(e *cluster.Event) {
 		if err != nil || r.Until == 0 {
 			continue
 		}
-		if x := g.reign(e.Member, r.Token, false); x != nil && !x.over {
+		if x := g.leadership(e.Member, r.Token, false); x != nil && !x.over {
 			x.from, x.to, x.over, x.proven = s.since(r.Since), s.since(r.Until), true, true
 			x.cause = "its process ended"
-			s.model.both += g.overlap(x)
-			g.lose(s.since(e.At), e.Member+" is gone")
+			s.model.overlap += g.overlap(x)
+			g.leaderLost(s.since(e.At), e.Member+" is gone")
 		}
 	}
 }

@@ -30,12 +30,12 @@ var actions = []web.Action{
 var alive = []string{"up", "joining", "paused"}
 
 // state is everything as the page shows it.
-func (s *stage) state() *web.State {
+func (s *demonstration) state() *web.State {
 	at := s.since(cluster.Reading())
 	st := &web.State{About: web.About{Kind: "demo", Title: fmt.Sprintf("%d real processes on this host", len(s.model.names)),
 		Fast: s.Timing.Delay, Actions: actions}, Log: s.model.log}
-	if s.model.both > 0 {
-		st.About.Alarm = fmt.Sprintf("two programs led one group at one instant, for %v: this must never be, please report it", s.model.both)
+	if s.model.overlap > 0 {
+		st.About.Alarm = fmt.Sprintf("two programs led one group at one instant, for %v: this must never be, please report it", s.model.overlap)
 	}
 	for _, n := range s.model.names {
 		st.Members = append(st.Members, s.member(n))
@@ -48,7 +48,7 @@ func (s *stage) state() *web.State {
 	return st
 }
 
-func (s *stage) member(name string) web.Member {
+func (s *demonstration) member(name string) web.Member {
 	r := s.model.members[name]
 	m := web.Member{Name: name, State: web.Joining}
 	switch state, _ := s.cluster.State(name); {
@@ -77,7 +77,7 @@ func (s *stage) member(name string) web.Member {
 }
 
 // links returns how a member hears the others: what was done to the links, and what it measured itself.
-func (s *stage) links(to string) []web.Link {
+func (s *demonstration) links(to string) []web.Link {
 	heard := make(map[string]regent.PeerStatus)
 	for _, p := range s.model.members[to].peers {
 		heard[p.Name] = p
@@ -91,7 +91,8 @@ func (s *stage) links(to string) []web.Link {
 		p, ok := heard[from]
 		if ok && p.Heard && p.Silence < s.Timing.Suspect && s.both(from, to) {
 			l.Bound, l.RoundTrip = p.Bound.Round(10*time.Microsecond), p.RoundTrip.Round(10*time.Microsecond)
-			if l.State = web.Slow; l.Bound > 0 && l.Bound <= s.Timing.Delay {
+			l.State = web.Slow
+			if l.Bound > 0 && l.Bound <= s.Timing.Delay {
 				l.State = web.Fast
 			}
 		}
@@ -111,7 +112,7 @@ func (s *stage) links(to string) []web.Link {
 }
 
 // both says whether both members run.
-func (s *stage) both(a, b string) bool {
+func (s *demonstration) both(a, b string) bool {
 	x, _ := s.cluster.State(a)
 	y, _ := s.cluster.State(b)
 	return x == "running" && y == "running"
@@ -139,15 +140,15 @@ func (g *election) show(at time.Duration, m *model) web.Group {
 // tenures returns the leaderships as the timeline shows them.
 func (g *election) tenures(at time.Duration, m *model) []web.Tenure {
 	var all []web.Tenure
-	for i, r := range g.reigns {
+	for i, r := range g.leaderships {
 		t := web.Tenure{ID: r.id, Group: g.name, Mode: g.mode, Member: r.member, Token: r.token, Local: r.local, From: r.from, Cause: r.cause}
 		switch {
 		case r.proven:
 			t.To, t.Evidence = r.to, "the program's own clock, read while it was told that it leads"
 		case r.over:
 			t.To, t.Evidence = r.to, "the program said that it stopped, or its process ended"
-		case i < len(g.reigns)-1 && g.mode == web.Quorum && !r.local && g.reigns[i+1].token > r.token:
-			t.To, t.Evidence = min(r.until, g.reigns[i+1].from), "the lease as it was last heard of; the program has not said yet when it stopped"
+		case i < len(g.leaderships)-1 && g.mode == web.Quorum && !r.local && g.leaderships[i+1].token > r.token:
+			t.To, t.Evidence = min(r.until, g.leaderships[i+1].from), "the lease as it was last heard of; the program has not said yet when it stopped"
 		default:
 			t.Evidence = "the program says that it leads"
 			if p := m.members[r.member]; p.paused > 0 && at > p.paused+r.length {

@@ -71,7 +71,7 @@ func (m *model) row(t *cluster.Cluster, at time.Duration, i int, name string) st
 		mark = "> "
 	}
 	state, cut := t.State(name)
-	lead := g.sole()
+	lead := g.currentLeadership()
 	leads := lead != nil && lead.member == name
 	switch {
 	case state != "running":
@@ -107,7 +107,7 @@ func (m *model) row(t *cluster.Cluster, at time.Duration, i int, name string) st
 
 // leadsLocally says whether a member leads its part of a quorum group that has no leader there.
 func (m *model) leadsLocally(name string) bool {
-	return slices.ContainsFunc(m.elections[0].reigns, func(r *reign) bool { return r.local && !r.over && r.member == name })
+	return slices.ContainsFunc(m.elections[0].leaderships, func(r *leadership) bool { return r.local && !r.over && r.member == name })
 }
 
 // bar shows a length of time as a bar and a number.
@@ -119,10 +119,10 @@ func bar(d, whole time.Duration) string {
 
 // standing returns the leaderships of a group that last, as a person should see them: those whose member is known to have
 // stopped in its tracks end with their leases, though nobody has heard that they did.
-func (g *election) standing(at time.Duration, members map[string]*row) []*reign {
-	var all []*reign
-	sole := g.sole()
-	for _, r := range g.reigns {
+func (g *election) standing(at time.Duration, members map[string]*row) []*leadership {
+	var all []*leadership
+	sole := g.currentLeadership()
+	for _, r := range g.leaderships {
 		if r.over || g.mode == web.Quorum && !r.local && r != sole {
 			continue
 		}

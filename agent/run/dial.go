@@ -41,7 +41,7 @@ func (c *connection) Campaign(ctx context.Context, group string, t tree.Ref, gra
 	if err != nil {
 		return nil, err
 	}
-	return leased{l}, nil
+	return sessionLease{l}, nil
 }
 
 func (c *connection) Watch(ctx context.Context, group string, f func(leader, why string)) error {
@@ -54,14 +54,14 @@ func (c *connection) Watch(ctx context.Context, group string, f func(leader, why
 	})
 }
 
-// leased is a leadership through an agent.
-type leased struct{ *session.Lease }
+// sessionLease is a leadership through an agent.
+type sessionLease struct{ *session.Lease }
 
-func (l leased) Done() <-chan struct{} { return l.Told() }
+func (l sessionLease) Done() <-chan struct{} { return l.Told() }
 
-func (l leased) Cause() string {
+func (l sessionLease) Cause() string {
 	c := l.Lease.Cause()
 	return regent.Cause{Why: c.Why, Member: c.Member, Bound: c.Bound}.String()
 }
 
-func (l leased) Stopped(ctx context.Context) error { return l.Resign(ctx) }
+func (l sessionLease) Stopped(ctx context.Context) error { return l.Resign(ctx) }

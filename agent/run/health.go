@@ -19,7 +19,7 @@ type Check struct {
 }
 
 // once runs the check. The error says why all is not well.
-func (c *Check) once(ctx context.Context, n *tree.Nursery, env []string) error {
+func (c *Check) once(ctx context.Context, n *tree.Reaper, env []string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	var out limited
@@ -33,7 +33,7 @@ func (c *Check) once(ctx context.Context, n *tree.Nursery, env []string) error {
 }
 
 // watch runs the check until it has failed often enough in a row, and then says why.
-func (c *Check) watch(n *tree.Nursery, env []string) (sick <-chan string, cancel context.CancelFunc) {
+func (c *Check) watch(n *tree.Reaper, env []string) (sick <-chan string, cancel context.CancelFunc) {
 	if len(c.Command) == 0 {
 		return nil, func() {}
 	}
@@ -51,8 +51,9 @@ func (c *Check) watch(n *tree.Nursery, env []string) (sick <-chan string, cancel
 				failed = 0
 				continue
 			}
-			if failed++; failed >= c.Failures {
-				out <- fmt.Sprintf("not healthy: %s failed %d times: %v", called(c.Command), failed, err)
+			failed++
+			if failed >= c.Failures {
+				out <- fmt.Sprintf("not healthy: %s failed %d times: %v", commandText(c.Command), failed, err)
 				return
 			}
 		}
@@ -66,7 +67,7 @@ func (r *runner) awaitReady(ctx context.Context) error {
 		return nil
 	}
 	for said := false; ; said = true {
-		err := r.Ready.once(ctx, r.nursery, r.hookEnv(nil))
+		err := r.Ready.once(ctx, r.reaper, r.hookEnv(nil))
 		if err == nil {
 			return nil
 		}
@@ -74,7 +75,7 @@ func (r *runner) awaitReady(ctx context.Context) error {
 			return cause(ctx)
 		}
 		if !said {
-			r.Log("does not campaign for %s: %s: %v", r.Group, called(r.Ready.Command), err)
+			r.Log("does not campaign for %s: %s: %v", r.Group, commandText(r.Ready.Command), err)
 			r.Hooks.notify(r.hookEnv(nil), r.Group, hookFault)
 		}
 		if err := r.pause(ctx, r.Ready.Every); err != nil {

@@ -27,9 +27,9 @@ type Hooks struct {
 	Fifo string
 	// Timeout is how long one may take.
 	Timeout time.Duration
-	// Nursery starts them.
-	Nursery *tree.Nursery
-	Log     func(format string, args ...any)
+	// Reaper starts them.
+	Reaper *tree.Reaper
+	Log    func(format string, args ...any)
 
 	// out is where the output of hooks goes, and pipe is Fifo once it is open.
 	out  *os.File
@@ -73,7 +73,7 @@ func (h *Hooks) elected(env []string, group string, over <-chan struct{}) {
 func (h *Hooks) lost(env []string, group string, why reason) {
 	h.call(h.Lost, tree.Helper(append(env, "REGENT_REASON="+why.String())), nil)
 	state := hookBackup
-	if why == lost || why == unfit {
+	if why == leaseLost || why == unhealthy {
 		state = hookFault
 	}
 	h.notify(tree.Helper(env), group, state)
@@ -84,7 +84,7 @@ func (h *Hooks) lost(env []string, group string, why reason) {
 
 // String names the reason, for hooks.
 func (r reason) String() string {
-	return [...]string{byItself: "ended", asked: "resigned", unfit: "unhealthy", lost: "lost"}[r]
+	return [...]string{programExited: "ended", stopRequested: "resigned", unhealthy: "unhealthy", leaseLost: "lost"}[r]
 }
 
 // notify tells whoever wants to hear of states.
@@ -127,13 +127,13 @@ func (h *Hooks) call(args, env []string, over <-chan struct{}) {
 	if h.out != nil {
 		c.Stdout, c.Stderr = h.out, h.out
 	}
-	if err := execute(ctx, h.Nursery, c); err != nil {
-		h.Log("hook %s: %v", called(args), err)
+	if err := execute(ctx, h.Reaper, c); err != nil {
+		h.Log("hook %s: %v", commandText(args), err)
 	}
 }
 
 // execute runs a helper with its whole process group. Its exit status alone says whether all went well.
-func execute(ctx context.Context, n *tree.Nursery, c *exec.Cmd) error {
+func execute(ctx context.Context, n *tree.Reaper, c *exec.Cmd) error {
 	c.WaitDelay = time.Second // a child of the helper may keep its output open
 	detach(c)
 	if err := n.Start(c); err != nil {
@@ -171,8 +171,8 @@ func shellAt(path, line string) ([]string, error) {
 	return []string{path, "-c", line}, nil
 }
 
-// called is how messages call a command: by the line if a shell runs one.
-func called(args []string) string {
+// commandText is how messages call a command: by the line if a shell runs one.
+func commandText(args []string) string {
 	if len(args) == 3 && args[0] == shell && args[1] == "-c" {
 		return args[2]
 	}

@@ -18,10 +18,10 @@ import (
 type reason int
 
 const (
-	byItself reason = iota // the program ended
-	asked                  // the runner or the leadership was asked to end, and the program had its grace
-	unfit                  // the program was not healthy
-	lost                   // the lease was not renewed
+	programExited reason = iota // the program ended
+	stopRequested               // the runner or the leadership was asked to end, and the program had its grace
+	unhealthy                   // the program was not healthy
+	leaseLost                   // the lease was not renewed
 )
 
 // ending is how a leadership ended.
@@ -38,7 +38,7 @@ func (r *runner) lead(ctx context.Context, l Lease, t *tree.Tree) (ending, error
 	defer w.end()
 	env := r.programEnv(l)
 	r.Hooks.elected(env, r.Group, w.over)
-	how := ending{why: lost, cause: "the lease ended before the program was started"}
+	how := ending{why: leaseLost, cause: "the lease ended before the program was started"}
 	if !w.isOver() {
 		err := t.Start(tree.Options{Path: r.path, Args: r.Command, Env: env, Files: r.Files})
 		switch {
@@ -53,11 +53,11 @@ func (r *runner) lead(ctx context.Context, l Lease, t *tree.Tree) (ending, error
 	}
 	// Whatever the reason was: nobody is left of the tree before the group is given up.
 	r.release(l, t)
-	if how.why == byItself {
+	if how.why == programExited {
 		how.status = t.Status()
 	}
 	r.Log("stopped leading %s: %s", r.Group, how.cause)
-	r.again.wait() // what is told comes in order
+	r.healedHooks.wait() // what is told comes in order
 	r.Hooks.lost(env, r.Group, how.why)
 	return how, nil
 }
@@ -70,10 +70,17 @@ func cannotStart(err error) error {
 	return &exitError{err, StatusCannotRun}
 }
 
+const (
+	// killAttempt is how long one attempt to kill a tree may take before it is repeated.
+	killAttempt = time.Second
+	// releaseTimeout is the least time that the agent has to release a group.
+	releaseTimeout = 5 * time.Second
+)
+
 // release makes sure that the tree is gone and then gives the group up.
 func (r *runner) release(l Lease, t *tree.Tree) {
 	for said := false; ; said = true {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), killAttempt)
 		err := t.End(ctx)
 		cancel()
 		if err == nil {
@@ -83,7 +90,7 @@ func (r *runner) release(l Lease, t *tree.Tree) {
 			r.Log("%v: %s is not given up before they are gone", err, r.Group)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), max(5*time.Second, 2*r.terms.Lease))
+	ctx, cancel := context.WithTimeout(context.Background(), max(releaseTimeout, 2*r.terms.Lease))
 	defer cancel()
 	if err := l.Stopped(ctx); err != nil {
 		r.Log("giving %s up: %v", r.Group, err)
@@ -92,12 +99,12 @@ func (r *runner) release(l Lease, t *tree.Tree) {
 
 // follow watches the program until it has ended or must be killed.
 func (r *runner) follow(ctx context.Context, l Lease, t *tree.Tree, w *watcher) ending {
-	sick, cancel := r.Health.watch(r.nursery, r.hookEnv(l))
+	sick, cancel := r.Health.watch(r.reaper, r.hookEnv(l))
 	defer cancel()
 	for {
 		select {
 		case <-l.Healed():
-			r.again.tell(func() { r.Hooks.notify(r.hookEnv(l), r.Group, hookAgain) })
+			r.healedHooks.tryRun(func() { r.Hooks.notify(r.hookEnv(l), r.Group, hookAgain) })
 		case <-t.Exited():
 			return r.exited(l, t, w)
 		case <-w.over:
@@ -105,37 +112,37 @@ func (r *runner) follow(ctx context.Context, l Lease, t *tree.Tree, w *watcher) 
 			case <-t.Exited(): // both are seen at once after a pause
 				return r.exited(l, t, w)
 			default:
-				return wasLost(l)
+				return lostEnding(l)
 			}
 		case <-l.Done():
-			return r.stopProgram(t, w, syscall.SIGTERM, ending{why: asked, cause: l.Cause()})
+			return r.stopProgram(t, w, syscall.SIGTERM, ending{why: stopRequested, cause: l.Cause()})
 		case why := <-sick:
-			return r.stopProgram(t, w, syscall.SIGTERM, ending{why: unfit, cause: why})
+			return r.stopProgram(t, w, syscall.SIGTERM, ending{why: unhealthy, cause: why})
 		case s := <-r.Signals:
-			if ends(s) {
+			if isStopSignal(s) {
 				r.stop = s
-				return r.stopProgram(t, w, s, ending{why: asked, cause: "asked to stop by " + s.String()})
+				return r.stopProgram(t, w, s, ending{why: stopRequested, cause: "asked to stop by " + s.String()})
 			}
 			if err := t.Forward(s); err != nil {
 				r.Log("forwarding %v: %v", s, err)
 			}
 		case <-ctx.Done():
 			r.stop = syscall.SIGTERM
-			return r.stopProgram(t, w, syscall.SIGTERM, ending{why: asked, cause: "asked to stop"})
+			return r.stopProgram(t, w, syscall.SIGTERM, ending{why: stopRequested, cause: "asked to stop"})
 		}
 	}
 }
 
-func wasLost(l Lease) ending {
-	return ending{why: lost, cause: "the lease was not renewed in time: " + l.Cause()}
+func lostEnding(l Lease) ending {
+	return ending{why: leaseLost, cause: "the lease was not renewed in time: " + l.Cause()}
 }
 
 // exited says how a program ended that nobody had asked to. Nobody is killed with status 0.
 func (r *runner) exited(l Lease, t *tree.Tree, w *watcher) ending {
 	if w.isOver() && t.Status() != 0 { // it was killed by the watcher, or by the agent
-		return wasLost(l)
+		return lostEnding(l)
 	}
-	return ending{why: byItself, cause: fmt.Sprintf("%s ended with status %d", r.Command[0], t.Status())}
+	return ending{why: programExited, cause: fmt.Sprintf("%s ended with status %d", r.Command[0], t.Status())}
 }
 
 // stopProgram asks the program to stop and gives it its grace, unless the lease ends before.
@@ -156,7 +163,7 @@ func (r *runner) stopProgram(t *tree.Tree, w *watcher, sig os.Signal, how ending
 			how.cause += "; killed because the lease was not renewed in time"
 			return how
 		case s := <-r.Signals:
-			if ends(s) {
+			if isStopSignal(s) {
 				r.stop = s
 			}
 			if err := t.Forward(s); err != nil {
@@ -199,7 +206,7 @@ func watch(l Lease, t *tree.Tree, guard time.Duration) *watcher {
 			}
 		}
 		for {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), killAttempt)
 			err := w.tree.Load().End(ctx)
 			cancel()
 			if err == nil {
@@ -229,14 +236,14 @@ func (w *watcher) end() {
 	w.done.Wait()
 }
 
-// aside does things one at a time, while others go on.
-type aside struct {
+// backgroundTask does things one at a time, while others go on.
+type backgroundTask struct {
 	busy atomic.Bool
 	done sync.WaitGroup
 }
 
-// tell does f, unless the last one is not done yet.
-func (a *aside) tell(f func()) {
+// tryRun does f, unless the last one is not done yet.
+func (a *backgroundTask) tryRun(f func()) {
 	if a.busy.CompareAndSwap(false, true) {
 		a.done.Go(func() {
 			defer a.busy.Store(false)
@@ -245,10 +252,10 @@ func (a *aside) tell(f func()) {
 	}
 }
 
-func (a *aside) wait() { a.done.Wait() }
+func (a *backgroundTask) wait() { a.done.Wait() }
 
-// ends says whether a signal asks the runner to end. Others are for the program.
-func ends(s os.Signal) bool { return s == syscall.SIGTERM || s == os.Interrupt }
+// isStopSignal says whether a signal asks the runner to end. Others are for the program.
+func isStopSignal(s os.Signal) bool { return s == syscall.SIGTERM || s == os.Interrupt }
 
 // hookEnv is the environment of helpers.
 func (r *runner) hookEnv(l Lease) []string { return tree.Helper(r.programEnv(l)) }

@@ -93,12 +93,12 @@ func Status(err error) int {
 // runner is a runner at work.
 type runner struct {
 	Options
-	path    string
-	nursery *tree.Nursery
-	agent   Agent
-	terms   Terms
-	// again tells hooks that this host still leads.
-	again aside
+	path   string
+	reaper *tree.Reaper
+	agent  Agent
+	terms  Terms
+	// healedHooks tells hooks that this host still leads.
+	healedHooks backgroundTask
 	// since is when it began to wait; zero while it does not.
 	since time.Time
 	// accepted says that the agent let this runner lead before.
@@ -118,7 +118,7 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 		return StatusCannotRun, err
 	}
 	r := &runner{Options: o, path: path}
-	if r.nursery, err = tree.TheNursery(); err != nil {
+	if r.reaper, err = tree.ProcessReaper(); err != nil {
 		return StatusFailed, err
 	}
 	if err := r.Hooks.open(r.Files[2]); err != nil {
@@ -129,13 +129,13 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 		return StatusFailed, err
 	}
 	defer func() { _ = r.agent.Close() }()
-	if err := r.fit(); err != nil {
+	if err := r.checkGuard(); err != nil {
 		return StatusFailed, err
 	}
 	defer r.Hooks.notify(r.hookEnv(nil), r.Group, hookStop)
 	r.Hooks.notify(r.hookEnv(nil), r.Group, hookBackup)
 	for {
-		status, again, err := r.turn(ctx)
+		status, again, err := r.leadOnce(ctx)
 		if err != nil || !again {
 			return status, err
 		}
@@ -145,8 +145,8 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 	}
 }
 
-// fit sees whether the guard time leaves room to renew the lease, and refuses with the numbers if it does not.
-func (r *runner) fit() error {
+// checkGuard sees whether the guard time leaves room to renew the lease, and refuses with the numbers if it does not.
+func (r *runner) checkGuard() error {
 	r.terms = r.agent.Terms()
 	t := &r.terms
 	if r.Guard == 0 {
@@ -176,17 +176,20 @@ func (r *runner) reconnect(ctx context.Context, connect func(context.Context) (A
 		if err == nil {
 			_ = r.agent.Close()
 			r.agent = a
-			return r.fit()
+			return r.checkGuard()
 		}
 		if !said {
 			r.Log("the agent has gone: %v; trying again every second", err)
 			said = true
 		}
-		if err := r.pause(ctx, time.Second); err != nil {
+		if err := r.pause(ctx, retryInterval); err != nil {
 			return err
 		}
 	}
 }
+
+// retryInterval is how long to wait before asking for the agent again.
+const retryInterval = time.Second
 
 // errAgain says that the agent is gone, or about to go, and another may come.
 var errAgain = errors.New("the agent stops")
@@ -203,7 +206,7 @@ func (r *runner) pause(ctx context.Context, d time.Duration) error {
 		case <-timer.C:
 			return nil
 		case s := <-r.Signals:
-			if ends(s) {
+			if isStopSignal(s) {
 				r.stop = s
 				return errStopped
 			}
@@ -229,16 +232,16 @@ func (r *runner) ended(err error) (int, error) {
 	return Status(err), err
 }
 
-// turn campaigns once and leads once. It says whether to do so again.
-func (r *runner) turn(ctx context.Context) (status int, again bool, err error) {
-	lease, t, err := r.enter(ctx)
+// leadOnce campaigns once and leads once. It says whether to do so again.
+func (r *runner) leadOnce(ctx context.Context) (status int, again bool, err error) {
+	lease, t, err := r.awaitLease(ctx)
 	var final *exitError
 	switch {
 	case err == nil:
 	case errors.Is(err, errAgain) || r.accepted && !errors.Is(err, errStopped) && !errors.As(err, &final):
 		// The agent took this runner before: it is gone now, or about to go.
 		r.Log("%v; trying again in a second", err)
-		if err := r.pause(ctx, time.Second); err != nil {
+		if err := r.pause(ctx, retryInterval); err != nil {
 			return 0, false, nil
 		}
 		return 0, true, nil
@@ -253,11 +256,11 @@ func (r *runner) turn(ctx context.Context) (status int, again bool, err error) {
 	switch {
 	case r.stop != nil:
 		return 0, false, nil
-	case how.why == byItself && !r.Restart || how.why == byItself && r.Once:
+	case how.why == programExited && !r.Restart || how.why == programExited && r.Once:
 		return how.status, false, nil
 	case r.Once:
 		return StatusLost, false, &exitError{fmt.Errorf("%s: %s", r.Group, how.cause), StatusLost}
-	case how.why == byItself || how.why == unfit:
+	case how.why == programExited || how.why == unhealthy:
 		r.Log("campaigns again in %v", r.Delay)
 		if err := r.pause(ctx, r.Delay); err != nil {
 			return 0, false, nil
@@ -266,8 +269,8 @@ func (r *runner) turn(ctx context.Context) (status int, again bool, err error) {
 	return 0, true, nil
 }
 
-// enter waits until this host is fit to lead, and leads.
-func (r *runner) enter(ctx context.Context) (Lease, *tree.Tree, error) {
+// awaitLease waits until this host is fit to lead, and leads.
+func (r *runner) awaitLease(ctx context.Context) (Lease, *tree.Tree, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if r.since.IsZero() {
@@ -282,7 +285,7 @@ func (r *runner) enter(ctx context.Context) (Lease, *tree.Tree, error) {
 	if err := r.awaitReady(ctx); err != nil {
 		return nil, nil, err
 	}
-	t, _, err := r.nursery.Plan()
+	t, _, err := r.reaper.Prepare()
 	if err != nil {
 		return nil, nil, &exitError{err, StatusFailed}
 	}
@@ -302,7 +305,7 @@ func (r *runner) campaign(ctx context.Context, cancel context.CancelCauseFunc, t
 		err   error
 	}
 	done := make(chan outcome, 1)
-	end := r.sayWhoLeads(ctx)
+	end := r.logLeaders(ctx)
 	defer end()
 	go func() {
 		l, err := r.agent.Campaign(ctx, r.Group, t.Ref, r.Grace, r.Guard)
@@ -320,7 +323,7 @@ func (r *runner) campaign(ctx context.Context, cancel context.CancelCauseFunc, t
 			}
 			return o.lease, o.err
 		case s := <-r.Signals:
-			if ends(s) {
+			if isStopSignal(s) {
 				r.stop = s
 				cancel(errStopped)
 			}

@@ -109,7 +109,7 @@ type stage struct {
 // play runs a shell script under a runner. The script finds its directory in $D.
 func play(t *testing.T, agent *fakeAgent, script string, change func(*Options)) *stage {
 	t.Helper()
-	nursery, err := tree.TheNursery()
+	reaper, err := tree.ProcessReaper()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func play(t *testing.T, agent *fakeAgent, script string, change func(*Options)) 
 	}
 	o := Options{Group: "g", Command: []string{"sh", "-c", script}, Grace: 20 * time.Second, Delay: time.Millisecond,
 		Files: []*os.File{null, null, os.Stderr}, Env: append(os.Environ(), "D="+s.dir), Signals: s.signals, Log: s.log,
-		Hooks: Hooks{Timeout: 20 * time.Second, Nursery: nursery, Log: s.log}}
+		Hooks: Hooks{Timeout: 20 * time.Second, Reaper: reaper, Log: s.log}}
 	if change != nil {
 		change(&o)
 	}
@@ -360,11 +360,11 @@ func TestProgramThatEndedWellIsNotLost(t *testing.T) {
 
 // Nor when the runner sees both at once.
 func TestProgramThatEndedWellIsNotLostThoughTheLeaseIs(t *testing.T) {
-	nursery, err := tree.TheNursery()
+	reaper, err := tree.ProcessReaper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, _, err := nursery.Plan()
+	program, _, err := reaper.Prepare()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -379,9 +379,9 @@ func TestProgramThatEndedWellIsNotLostThoughTheLeaseIs(t *testing.T) {
 	<-program.Exited()
 	w := &watcher{lease: &fakeLease{}, over: make(chan struct{})}
 	close(w.over)
-	r := &runner{Options: Options{Command: []string{"true"}}, nursery: nursery}
+	r := &runner{Options: Options{Command: []string{"true"}}, reaper: reaper}
 	for range 50 { // of which select would take half for lost
-		if how := r.follow(t.Context(), w.lease, program, w); how.why != byItself {
+		if how := r.follow(t.Context(), w.lease, program, w); how.why != programExited {
 			t.Fatalf("it ended with status %d: %s", program.Status(), how.cause)
 		}
 	}
@@ -477,7 +477,7 @@ func TestAnAgentThatComesBackIsFoundAgain(t *testing.T) {
 }
 
 func TestReasonsHaveNames(t *testing.T) {
-	names := []string{byItself.String(), asked.String(), unfit.String(), lost.String()}
+	names := []string{programExited.String(), stopRequested.String(), unhealthy.String(), leaseLost.String()}
 	if want := []string{"ended", "resigned", "unhealthy", "lost"}; !slices.Equal(names, want) {
 		t.Errorf("%q", names)
 	}

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// settled is how long nobody leads, or another program of this host does, before that is worth a line: while this host is
+// leaderLogDelay is how long nobody leads, or another program of this host does, before that is worth a line: while this host is
 // being elected it looks like that too.
-const settled = time.Second
+const leaderLogDelay = time.Second
 
-// waiting says who leads while this host would.
-type waiting struct {
+// leaderLog says who leads while this host would.
+type leaderLog struct {
 	group, self string
 	log         func(format string, args ...any)
 
@@ -23,19 +23,19 @@ type waiting struct {
 	ended     bool
 }
 
-// sayWhoLeads says who leads, and when that changes, until end is called. Nobody has to wait for it.
-func (r *runner) sayWhoLeads(ctx context.Context) (end func()) {
+// logLeaders says who leads, and when that changes, until end is called. Nobody has to wait for it.
+func (r *runner) logLeaders(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &waiting{group: r.Group, self: r.terms.Member, log: r.Log}
-	go func(a Agent) { _ = a.Watch(ctx, w.group, w.take) }(r.agent)
+	w := &leaderLog{group: r.Group, self: r.terms.Member, log: r.Log}
+	go func(a Agent) { _ = a.Watch(ctx, w.group, w.update) }(r.agent)
 	return func() {
 		cancel()
 		w.end()
 	}
 }
 
-// take takes what the agent believes.
-func (w *waiting) take(leader, why string) {
+// update takes what the agent believes.
+func (w *leaderLog) update(leader, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.timer != nil {
@@ -48,19 +48,19 @@ func (w *waiting) take(leader, why string) {
 		w.now = "another program of this host leads it now"
 	default:
 		w.now = leader + " leads it now"
-		w.say(w.now)
+		w.logOnce(w.now)
 		return
 	}
 	text := w.now
-	w.timer = time.AfterFunc(settled, func() {
+	w.timer = time.AfterFunc(leaderLogDelay, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.say(text)
+		w.logOnce(text)
 	})
 }
 
-// say says how things are, if they still are so and it was not said last. The mutex is held.
-func (w *waiting) say(text string) {
+// logOnce says how things are, if they still are so and it was not said last. The mutex is held.
+func (w *leaderLog) logOnce(text string) {
 	if w.ended || text != w.now || text == w.said {
 		return
 	}
@@ -69,7 +69,7 @@ func (w *waiting) say(text string) {
 }
 
 // end ends it: not a line more.
-func (w *waiting) end() {
+func (w *leaderLog) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true

@@ -15,21 +15,21 @@ import (
 func TestWaitingSaysWhoLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
-		w := &waiting{group: "g", self: "a", log: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }}
-		w.take("", "starting")
-		w.take("b", "elected b")
-		w.take("b", "elected b")
-		w.take("", "suspected b")
-		time.Sleep(settled / 2)
-		w.take("c", "elected c")
-		w.take("", "no quorum")
-		time.Sleep(2 * settled)
-		w.take("a", "elected a")
-		time.Sleep(2 * settled)
-		w.take("", "resigned a")
+		w := &leaderLog{group: "g", self: "a", log: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }}
+		w.update("", "starting")
+		w.update("b", "elected b")
+		w.update("b", "elected b")
+		w.update("", "suspected b")
+		time.Sleep(leaderLogDelay / 2)
+		w.update("c", "elected c")
+		w.update("", "no quorum")
+		time.Sleep(2 * leaderLogDelay)
+		w.update("a", "elected a")
+		time.Sleep(2 * leaderLogDelay)
+		w.update("", "resigned a")
 		w.end()
-		time.Sleep(2 * settled)
-		w.take("b", "elected b")
+		time.Sleep(2 * leaderLogDelay)
+		w.update("b", "elected b")
 		want := []string{
 			"waits to lead g: b leads it now",
 			"waits to lead g: c leads it now",

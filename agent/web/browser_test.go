@@ -120,7 +120,8 @@ func crashByClicking(t *testing.T, p *tab) {
 		if strings.Contains(s, "+") {
 			t.Errorf("the page showed %s as leaders at once", s)
 		}
-		if gone = gone || s != old; gone && s == old {
+		gone = gone || s != old
+		if gone && s == old {
 			t.Errorf("the page showed %s again after it was dead", s)
 		}
 	}

@@ -75,7 +75,8 @@ type tab struct {
 // open opens a page. At the end of the test the page must not have complained.
 func open(t testing.TB, url string, before ...chromedp.Action[chromedp.Void]) *tab {
 	t.Helper()
-	if browser.Do(start); browser.err != nil {
+	browser.Do(start)
+	if browser.err != nil {
 		t.Fatal(browser.err)
 	}
 	ctx, cancel := chromedp.NewContext(browser.ctx)

@@ -45,13 +45,13 @@ type Options struct {
 const DefaultStreams = 100
 
 const (
-	// batch is for how long changes are collected before they are sent, so that a thousand groups that change at once are one
+	// batchInterval is for how long changes are collected before they are sent, so that a thousand groups that change at once are one
 	// update.
-	batch = 50 * time.Millisecond
-	// pulse is how often the time is sent, so that a page knows that the connection lives.
-	pulse = time.Second
-	// patience is for how long a page may take to read an update before it is dropped.
-	patience = 10 * time.Second
+	batchInterval = 50 * time.Millisecond
+	// keepAliveInterval is how often the time is sent, so that a page knows that the connection lives.
+	keepAliveInterval = time.Second
+	// writeTimeout is for how long a page may take to read an update before it is dropped.
+	writeTimeout = 10 * time.Second
 	// maxCommand and maxFile bound what a page may send.
 	maxCommand = 1 << 16
 	maxFile    = 1 << 28
@@ -117,7 +117,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	out := &stream{w: w, control: http.NewResponseController(w), life: h.life, may: h.may(r)}
 	serial := h.resume(r)
-	beat := time.NewTicker(pulse)
+	beat := time.NewTicker(keepAliveInterval)
 	defer beat.Stop()
 	for alive := true; ; {
 		changed := h.source.Changed()
@@ -131,7 +131,7 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-changed:
 			select {
-			case <-time.After(batch):
+			case <-time.After(batchInterval):
 			case <-r.Context().Done():
 				return
 			}
@@ -180,7 +180,7 @@ func (s *stream) send(u *Update) error {
 	}
 	s.buf.WriteByte('\n')
 	// Not every writer knows deadlines; then a page that does not read holds up only itself.
-	_ = s.control.SetWriteDeadline(time.Now().Add(patience))
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if _, err := s.w.Write(s.buf.Bytes()); err != nil {
 		return err
 	}

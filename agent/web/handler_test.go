@@ -227,7 +227,8 @@ func TestFilesAreLoaded(t *testing.T) {
 	url := serve(t, filled(), Options{Do: func(context.Context, Command) (string, error) { return "", nil },
 		Load: func(n string, f io.Reader) error {
 			b, err := io.ReadAll(f)
-			if name, text = n, string(b); text == "bad" {
+			name, text = n, string(b)
+			if text == "bad" {
 				return errors.New("no trace")
 			}
 			return err

@@ -5,7 +5,7 @@
 //
 //	model.go    what the page shows
 //	store.go    the state that sources fill, and what changed since when
-//	shelf.go    one kind of things in it
+//	rowset.go   one kind of things in it
 //	handler.go  HTTP: the page, the stream, and commands
 //	serve.go    a listener on loopback, and a browser to look at it
 //	page/       the page itself

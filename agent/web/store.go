@@ -49,11 +49,11 @@ type Store struct {
 	aboutAt uint64
 	tape    *Tape
 	tapeAt  uint64
-	members *shelf[Member]
-	links   *shelf[Link]
-	groups  *shelf[Group]
-	tenures *shelf[Tenure]
-	log     *shelf[Entry]
+	members *rowSet[Member]
+	links   *rowSet[Link]
+	groups  *rowSet[Group]
+	tenures *rowSet[Tenure]
+	log     *rowSet[Entry]
 	changed chan struct{}
 }
 
@@ -64,11 +64,11 @@ const maxGone = 1 << 12
 // NewStore returns an empty store. now tells the time of the source.
 func NewStore(now func() time.Duration) *Store {
 	return &Store{now: now, changed: make(chan struct{}),
-		members: newShelf(func(m *Member) string { return m.Name }),
-		links:   newShelf(func(l *Link) string { return l.From + ">" + l.To }),
-		groups:  newShelf(func(g *Group) string { return string(g.Mode) + ":" + g.Name }),
-		tenures: newShelf(func(t *Tenure) string { return t.ID }),
-		log:     newShelf(func(e *Entry) string { return strconv.FormatUint(e.ID, 10) })}
+		members: newRowSet(func(m *Member) string { return m.Name }),
+		links:   newRowSet(func(l *Link) string { return l.From + ">" + l.To }),
+		groups:  newRowSet(func(g *Group) string { return string(g.Mode) + ":" + g.Name }),
+		tenures: newRowSet(func(t *Tenure) string { return t.ID }),
+		log:     newRowSet(func(e *Entry) string { return strconv.FormatUint(e.ID, 10) })}
 }
 
 // Replace makes the store hold exactly the state. Pages hear of what differs.
@@ -100,7 +100,7 @@ func (s *Store) Put(st *State) {
 	s.done(changed, next)
 }
 
-func putAll[V any](sh *shelf[V], all []V, serial uint64) (changed bool) {
+func putAll[V any](sh *rowSet[V], all []V, serial uint64) (changed bool) {
 	for _, v := range all {
 		changed = sh.put(v, serial) || changed
 	}
@@ -117,9 +117,9 @@ func (s *Store) Trim(tenures, log int) {
 	s.done(changed, next)
 }
 
-func trim[V any](sh *shelf[V], keep int, serial uint64) bool {
+func trim[V any](sh *rowSet[V], keep int, serial uint64) bool {
 	excess := len(sh.rows) - keep
-	return excess > 0 && sh.sweep(serial, func(*slot[V]) bool { excess--; return excess >= 0 })
+	return excess > 0 && sh.sweep(serial, func(*row[V]) bool { excess--; return excess >= 0 })
 }
 
 func (s *Store) putAbout(a *About, serial uint64) bool {

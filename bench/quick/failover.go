@@ -12,8 +12,8 @@ import (
 	"github.com/regentproject/regent/agent/cluster"
 )
 
-// course is a council under measurement.
-type course struct {
+// experiment is a council under measurement.
+type experiment struct {
 	settings
 	cluster *cluster.Cluster
 	dir     string
@@ -22,14 +22,14 @@ type course struct {
 	changes  int
 	causes   map[string]int
 	counted  map[string]int
-	record   chronicle
+	overlaps overlapCheck
 	statuses map[string]cluster.Event
 	// stopped has the token of the last leadership of each member that was told to stop.
 	stopped map[string]uint64
 }
 
 // open starts a council and waits until it has a leader.
-func open(ctx context.Context, s settings, o cluster.Options, members int) (*course, error) {
+func open(ctx context.Context, s settings, o cluster.Options, members int) (*experiment, error) {
 	dir, err := os.MkdirTemp("", "regent-bench-")
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func open(ctx context.Context, s settings, o cluster.Options, members int) (*cou
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	c := &course{settings: s, cluster: t, dir: dir, causes: make(map[string]int), counted: make(map[string]int), statuses: make(map[string]cluster.Event),
+	c := &experiment{settings: s, cluster: t, dir: dir, causes: make(map[string]int), counted: make(map[string]int), statuses: make(map[string]cluster.Event),
 		stopped: make(map[string]uint64)}
 	for _, name := range o.Names {
 		if err := t.Start(name); err != nil {
@@ -65,18 +65,18 @@ func open(ctx context.Context, s settings, o cluster.Options, members int) (*cou
 	return c, nil
 }
 
-func (c *course) close() error {
+func (c *experiment) close() error {
 	return errors.Join(c.cluster.Close(), os.RemoveAll(c.dir))
 }
 
 // await takes events until one is what is waited for.
-func (c *course) await(ctx context.Context, limit time.Duration, match func(*cluster.Event) bool) error {
+func (c *experiment) await(ctx context.Context, limit time.Duration, match func(*cluster.Event) bool) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
 		select {
 		case e := <-c.cluster.Events():
-			c.take(&e)
+			c.record(&e)
 			if match(&e) {
 				return nil
 			}
@@ -88,8 +88,8 @@ func (c *course) await(ctx context.Context, limit time.Duration, match func(*clu
 	}
 }
 
-func (c *course) take(e *cluster.Event) {
-	c.record.take(e)
+func (c *experiment) record(e *cluster.Event) {
+	c.overlaps.record(e)
 	switch e.What {
 	case cluster.Leads:
 		c.leader = *e
@@ -106,14 +106,14 @@ func (c *course) take(e *cluster.Event) {
 	}
 }
 
-// rest lets time pass, and takes what happens meanwhile.
-func (c *course) rest(ctx context.Context, d time.Duration) error {
+// sleep lets time pass, and takes what happens meanwhile.
+func (c *experiment) sleep(ctx context.Context, d time.Duration) error {
 	end := time.NewTimer(d)
 	defer end.Stop()
 	for {
 		select {
 		case e := <-c.cluster.Events():
-			c.take(&e)
+			c.record(&e)
 		case <-end.C:
 			return nil
 		case <-ctx.Done():
@@ -145,16 +145,16 @@ func failover(ctx context.Context, s settings, members int, kind string, realtim
 			fmt.Fprintf(out, "%s %s, %s leads after %v\n", kind, old, c.leader.Member, d)
 		}
 	}
-	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v%s\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), c.record.both, voided(void))
-	if c.record.both > 0 {
-		fmt.Fprintf(out, "        two leaders: %s\n", c.record.worst)
+	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v%s\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), c.overlaps.overlap, voided(void))
+	if c.overlaps.overlap > 0 {
+		fmt.Fprintf(out, "        two leaders: %s\n", c.overlaps.worst)
 	}
-	return c.record.both, c.close()
+	return c.overlaps.overlap, c.close()
 }
 
 // bound is what the profile promises while all is well but for the leader: the rest of the lease, turns of up to all
 // members, and a round trip. A leader that resigns is replaced within two.
-func (c *course) bound(members int, kind string) time.Duration {
+func (c *experiment) bound(members int, kind string) time.Duration {
 	if kind == "resign" {
 		return 2 * c.timing.RoundTrip
 	}
@@ -162,9 +162,9 @@ func (c *course) bound(members int, kind string) time.Duration {
 }
 
 // trial makes the leader go and waits for the next, and then makes the council whole again.
-func (c *course) trial(ctx context.Context, kind string) (time.Duration, error) {
+func (c *experiment) trial(ctx context.Context, kind string) (time.Duration, error) {
 	// At a random point of the interval between renewals.
-	if err := c.rest(ctx, c.timing.Lease+time.Duration(rand.Int64N(int64(4*c.timing.Renew)))); err != nil {
+	if err := c.sleep(ctx, c.timing.Lease+time.Duration(rand.Int64N(int64(4*c.timing.Renew)))); err != nil {
 		return 0, err
 	}
 	old := c.leader
@@ -194,7 +194,7 @@ func (c *course) trial(ctx context.Context, kind string) (time.Duration, error) 
 			return 0, err
 		}
 		void = void || r.Token != old.Token
-		c.record.add(reign{who: old.Member, token: r.Token, since: r.Since, until: r.Until})
+		c.overlaps.add(leadership{who: old.Member, token: r.Token, since: r.Since, until: r.Until})
 	}
 	if err := c.restore(ctx, old, kind); err != nil {
 		return 0, err
@@ -219,7 +219,7 @@ func voided(n int) string {
 }
 
 // remove makes a leader go, and says when that began.
-func (c *course) remove(name, kind string) (int64, error) {
+func (c *experiment) remove(name, kind string) (int64, error) {
 	begin := cluster.Reading()
 	switch kind {
 	case "kill":
@@ -235,7 +235,7 @@ func (c *course) remove(name, kind string) (int64, error) {
 }
 
 // restore makes the council whole again.
-func (c *course) restore(ctx context.Context, old cluster.Event, kind string) error {
+func (c *experiment) restore(ctx context.Context, old cluster.Event, kind string) error {
 	name := old.Member
 	switch kind {
 	case "kill":
@@ -246,9 +246,9 @@ func (c *course) restore(ctx context.Context, old cluster.Event, kind string) er
 			return fmt.Errorf("%s does not come back: %w", name, err)
 		}
 		// It votes again when the longest lease that it may have granted is over.
-		return c.rest(ctx, c.timing.LongestLease)
+		return c.sleep(ctx, c.timing.LongestLease)
 	case "stop":
-		if err := c.rest(ctx, c.timing.Lease); err != nil {
+		if err := c.sleep(ctx, c.timing.Lease); err != nil {
 			return err
 		}
 		if err := c.cluster.Resume(name); err != nil {
@@ -259,7 +259,7 @@ func (c *course) restore(ctx context.Context, old cluster.Event, kind string) er
 		}
 		return c.await(ctx, 20*time.Second, func(e *cluster.Event) bool { return c.stopped[name] >= old.Token })
 	case "cut":
-		if err := c.rest(ctx, c.timing.Lease); err != nil {
+		if err := c.sleep(ctx, c.timing.Lease); err != nil {
 			return err
 		}
 		return c.cluster.Heal(name)

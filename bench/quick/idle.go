@@ -37,19 +37,19 @@ func idle(ctx context.Context, s settings, groups int, realtime bool, out io.Wri
 		if err := c.cluster.Say(name, "campaign"); err != nil {
 			return errors.Join(err, c.close())
 		}
-		err := c.await(ctx, time.Minute, func(*cluster.Event) bool { return groups == 1 && c.leader.Member != "" || c.led() == groups })
+		err := c.await(ctx, time.Minute, func(*cluster.Event) bool { return groups == 1 && c.leader.Member != "" || c.ledGroups() == groups })
 		if err != nil {
-			return errors.Join(fmt.Errorf("%d of %d groups are led: %w", c.led(), groups, err), c.close())
+			return errors.Join(fmt.Errorf("%d of %d groups are led: %w", c.ledGroups(), groups, err), c.close())
 		}
 	}
-	if err := c.rest(ctx, 2*time.Second); err != nil {
+	if err := c.sleep(ctx, 2*time.Second); err != nil {
 		return errors.Join(err, c.close())
 	}
 	before, err := c.usage(ctx)
 	if err != nil {
 		return errors.Join(err, c.close())
 	}
-	if err := c.rest(ctx, s.idle); err != nil {
+	if err := c.sleep(ctx, s.idle); err != nil {
 		return errors.Join(err, c.close())
 	}
 	after, err := c.usage(ctx)
@@ -71,8 +71,8 @@ func idle(ctx context.Context, s settings, groups int, realtime bool, out io.Wri
 	return c.close()
 }
 
-// led is how many groups are led, as the members count.
-func (c *course) led() int {
+// ledGroups is how many groups are led, as the members count.
+func (c *experiment) ledGroups() int {
 	sum := 0
 	for _, n := range c.counted {
 		sum += n
@@ -81,7 +81,7 @@ func (c *course) led() int {
 }
 
 // burst kills the member that leads most groups, and measures how long it takes until all are led again.
-func (c *course) burst(ctx context.Context, groups int) (time.Duration, error) {
+func (c *experiment) burst(ctx context.Context, groups int) (time.Duration, error) {
 	most := ""
 	for name, n := range c.counted {
 		if most == "" || n > c.counted[most] {
@@ -94,15 +94,15 @@ func (c *course) burst(ctx context.Context, groups int) (time.Duration, error) {
 	}
 	delete(c.counted, most)
 	var last int64
-	err := c.await(ctx, time.Minute, func(e *cluster.Event) bool { last = e.At; return c.led() == groups })
+	err := c.await(ctx, time.Minute, func(e *cluster.Event) bool { last = e.At; return c.ledGroups() == groups })
 	if err != nil {
-		return 0, fmt.Errorf("%d of %d groups are led again: %w", c.led(), groups, err)
+		return 0, fmt.Errorf("%d of %d groups are led again: %w", c.ledGroups(), groups, err)
 	}
 	return time.Duration(last - begin), nil
 }
 
 // usage asks all members what they have sent, and the system what they have used.
-func (c *course) usage(ctx context.Context) (usage, error) {
+func (c *experiment) usage(ctx context.Context) (usage, error) {
 	var u usage
 	c.statuses = make(map[string]cluster.Event)
 	for _, name := range c.cluster.Names {
@@ -172,11 +172,11 @@ func spontaneous(ctx context.Context, s settings, calm, realtime bool, out io.Wr
 		}
 		defer stop()
 	}
-	if err := c.rest(ctx, 2*time.Second); err != nil {
+	if err := c.sleep(ctx, 2*time.Second); err != nil {
 		return 0, errors.Join(err, c.close())
 	}
 	c.changes, c.causes = 0, make(map[string]int)
-	if err := c.rest(ctx, length); err != nil {
+	if err := c.sleep(ctx, length); err != nil {
 		return 0, errors.Join(err, c.close())
 	}
 	changes := c.changes
@@ -190,7 +190,7 @@ func spontaneous(ctx context.Context, s settings, calm, realtime bool, out io.Wr
 	}
 	fmt.Fprintf(out, "%s for %v, 3 members, %-8s %d changes without a cause; pauses p50/p99/max %s; %v\n", what, length, named(realtime),
 		changes, strings.Join(pauses, " "), c.causes)
-	return c.record.both, c.close()
+	return c.overlaps.overlap, c.close()
 }
 
 // burnAll keeps all processors busy until it is stopped.

@@ -55,15 +55,15 @@ func TestQuantiles(t *testing.T) {
 }
 
 func TestReignsAtOnceAreFound(t *testing.T) {
-	var c chronicle
-	c.take(&cluster.Event{Member: "a", What: cluster.Held, Token: 1, Since: 10, Until: 20})
-	c.take(&cluster.Event{Member: "b", What: cluster.Held, Token: 2, Since: 20, Until: 30})
-	c.take(&cluster.Event{Member: "c", What: cluster.Held, Token: 3, Since: 0, Until: 0})
-	if c.both != 0 {
-		t.Errorf("one after the other counts as %v: %s", c.both, c.worst)
+	var c overlapCheck
+	c.record(&cluster.Event{Member: "a", What: cluster.Held, Token: 1, Since: 10, Until: 20})
+	c.record(&cluster.Event{Member: "b", What: cluster.Held, Token: 2, Since: 20, Until: 30})
+	c.record(&cluster.Event{Member: "c", What: cluster.Held, Token: 3, Since: 0, Until: 0})
+	if c.overlap != 0 {
+		t.Errorf("one after the other counts as %v: %s", c.overlap, c.worst)
 	}
-	c.take(&cluster.Event{Member: "a", What: cluster.Held, Token: 4, Since: 28, Until: 40})
-	if c.both != 2 {
-		t.Errorf("an overlap of 2 counts as %d: %s", c.both, c.worst)
+	c.record(&cluster.Event{Member: "a", What: cluster.Held, Token: 4, Since: 28, Until: 40})
+	if c.overlap != 2 {
+		t.Errorf("an overlap of 2 counts as %d: %s", c.overlap, c.worst)
 	}
 }

@@ -29,7 +29,7 @@ func split(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 		if err := c.settle(ctx, parts, all); err != nil {
 			return errors.Join(err, c.close())
 		}
-		if err := c.rest(ctx, time.Duration(rand.Int64N(int64(4*s.timing.Renew)))); err != nil {
+		if err := c.sleep(ctx, time.Duration(rand.Int64N(int64(4*s.timing.Renew)))); err != nil {
 			return errors.Join(err, c.close())
 		}
 		begin := cluster.Reading()
@@ -103,7 +103,7 @@ func (p *parts) latest(of ...[]string) int64 {
 }
 
 // settle waits until the logical partitions are these.
-func (c *course) settle(ctx context.Context, p *parts, want ...[]string) error {
+func (c *experiment) settle(ctx context.Context, p *parts, want ...[]string) error {
 	if p.are(want...) {
 		return nil
 	}

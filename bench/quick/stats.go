@@ -28,35 +28,35 @@ func (s sample) String() string {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2fms", float64(d)/1e6) }
 
-// reign is a time during which a program was told throughout that it leads, by its own readings of the host's clock.
-type reign struct {
+// leadership is a time during which a program was told throughout that it leads, by its own readings of the host's clock.
+type leadership struct {
 	who          string
 	token        uint64
 	since, until int64
 }
 
-// chronicle is all reigns so far, and how long two of them were at once.
-type chronicle struct {
-	reigns []reign
-	both   time.Duration
-	worst  string
+// overlapCheck is all leaderships so far, and how long two of them were at once.
+type overlapCheck struct {
+	leaderships []leadership
+	overlap     time.Duration
+	worst       string
 }
 
-func (c *chronicle) add(r reign) {
-	for _, o := range c.reigns {
+func (c *overlapCheck) add(r leadership) {
+	for _, o := range c.leaderships {
 		if o.token == r.token && o.who == r.who {
 			continue
 		}
 		if d := min(o.until, r.until) - max(o.since, r.since); d > 0 {
-			c.both += time.Duration(d)
+			c.overlap += time.Duration(d)
 			c.worst = fmt.Sprintf("%s (token %d) and %s (token %d) for %v", o.who, o.token, r.who, r.token, time.Duration(d))
 		}
 	}
-	c.reigns = append(c.reigns, r)
+	c.leaderships = append(c.leaderships, r)
 }
 
-func (c *chronicle) take(e *cluster.Event) {
+func (c *overlapCheck) record(e *cluster.Event) {
 	if e.What == cluster.Held && e.Since != 0 {
-		c.add(reign{who: e.Member, token: e.Token, since: e.Since, until: e.Until})
+		c.add(leadership{who: e.Member, token: e.Token, since: e.Since, until: e.Until})
 	}
 }

@@ -24,8 +24,8 @@ func configCommand() *cobra.Command {
 	return c
 }
 
-// checked is what config check says of a file that is in order.
-type checked struct {
+// checkReport is what config check says of a file that is in order.
+type checkReport struct {
 	File    string   `json:"file"`
 	OK      bool     `json:"ok"`
 	Errors  []string `json:"errors,omitempty"`
@@ -84,12 +84,12 @@ func checkConfig(c *cobra.Command, path string, asJSON bool) error {
 		if !asJSON {
 			return &cli.Failure{Err: err}
 		}
-		if err := cli.WriteJSON(c, checked{File: path, Errors: strings.Split(err.Error(), "\n")}); err != nil {
+		if err := cli.WriteJSON(c, checkReport{File: path, Errors: strings.Split(err.Error(), "\n")}); err != nil {
 			return err
 		}
 		return cli.Silently(cli.Failed)
 	}
-	out := whatFollows(path, &r)
+	out := derivedTimes(path, &r)
 	if asJSON {
 		return cli.WriteJSON(c, out)
 	}
@@ -97,10 +97,10 @@ func checkConfig(c *cobra.Command, path string, asJSON bool) error {
 	return nil
 }
 
-// whatFollows says what a configuration that is in order means.
-func whatFollows(path string, r *regent.Config) *checked {
+// derivedTimes says what a configuration that is in order means.
+func derivedTimes(path string, r *regent.Config) *checkReport {
 	t := &r.Timing
-	out := &checked{File: path, OK: true, Member: r.Name, Lease: t.Lease, Guard: t.Guard, RoundTrip: t.RoundTrip,
+	out := &checkReport{File: path, OK: true, Member: r.Name, Lease: t.Lease, Guard: t.Guard, RoundTrip: t.RoundTrip,
 		Restart: max(t.Lease, t.LongestLease), Drift: t.Drift}
 	if r.Calm == 0 {
 		out.LocalLeader = upToMillis(t.Kappa())
@@ -121,7 +121,7 @@ func whatFollows(path string, r *regent.Config) *checked {
 	return out
 }
 
-func (o *checked) print(w io.Writer) {
+func (o *checkReport) print(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
 	fmt.Fprintf(w, "%s is in order: member %s of a council of %d (%s)\n", o.File, o.Member, len(o.Council), strings.Join(o.Council, ", "))
 	if n := len(o.Council) - o.Voters; n > 0 {

@@ -23,7 +23,8 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	got := -1
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		if got = exitStatus(ts, args[1:]); got == want {
+		got = exitStatus(ts, args[1:])
+		if got == want {
 			return
 		}
 		// wall clock: other processes are waited for

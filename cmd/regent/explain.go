@@ -13,8 +13,8 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// An account is one change of leader, told to its end.
-type account struct {
+// An explanation is one change of leader, told to its end.
+type explanation struct {
 	// Mode is that of the group. Only quorum groups have tokens.
 	Mode string `json:"mode"`
 	// From led with FromToken until At; empty if nobody did. To led next; empty if nobody does yet.
@@ -58,7 +58,7 @@ The agent of that program knows: ask it there.`,
 			if err != nil {
 				return err
 			}
-			told := tell(h.Changes)
+			told := explainChanges(h.Changes)
 			told = told[max(0, len(told)-limit):]
 			if asJSON {
 				return cli.WriteJSON(c, told)
@@ -78,11 +78,11 @@ The agent of that program knows: ask it there.`,
 	return c
 }
 
-// tell makes accounts of the changes of one group: each from the end of one leadership, or the lack of one, to the
+// explainChanges makes accounts of the changes of one group: each from the end of one leadership, or the lack of one, to the
 // beginning of the next.
-func tell(changes []agent.Change) []account {
-	var out []account
-	var open *account
+func explainChanges(changes []agent.Change) []explanation {
+	var out []explanation
+	var open *explanation
 	var leader string
 	var token uint64
 	for i := range changes {
@@ -90,13 +90,13 @@ func tell(changes []agent.Change) []account {
 		if ch.Leader == leader && ch.Token == token {
 			if open == nil && ch.Stopping {
 				// That it was asked to stop is the beginning of the end, and says why.
-				open = &account{Mode: ch.Mode, From: leader, FromToken: token, At: ch.Time, Cause: ch.Cause}
+				open = &explanation{Mode: ch.Mode, From: leader, FromToken: token, At: ch.Time, Cause: ch.Cause}
 			}
 			continue
 		}
 		switch {
 		case open == nil:
-			open = &account{Mode: ch.Mode, From: leader, FromToken: token, At: ch.Time, Cause: ch.Cause}
+			open = &explanation{Mode: ch.Mode, From: leader, FromToken: token, At: ch.Time, Cause: ch.Cause}
 		case open.Cause.Why == why.Unexplained || open.Cause.Why == why.Started:
 			open.Cause = ch.Cause
 		}
@@ -123,7 +123,7 @@ func tell(changes []agent.Change) []account {
 	return out
 }
 
-func (a *account) print(w io.Writer) {
+func (a *explanation) print(w io.Writer) {
 	at := a.At.Format("2006-01-02 15:04:05.000")
 	switch {
 	case a.first():
@@ -148,11 +148,11 @@ func (a *account) print(w io.Writer) {
 }
 
 // first says whether nobody led before, as far as is known.
-func (a *account) first() bool { return a.From == "" && a.To != "" }
+func (a *explanation) first() bool { return a.From == "" && a.To != "" }
 
 // with shows a token where there are any.
-func (a *account) with(format string, token uint64) string {
-	if !byPrograms(a.Mode) {
+func (a *explanation) with(format string, token uint64) string {
+	if !ledByPrograms(a.Mode) {
 		return ""
 	}
 	return fmt.Sprintf(format, token)

@@ -8,7 +8,7 @@ import (
 
 // explain says what the cause means, and what to look at if it was not intended. It claims no more than the agent that was
 // asked can know.
-func (a *account) explain() {
+func (a *explanation) explain() {
 	switch {
 	case a.first():
 		a.Means, a.Do = "nobody had led before, as far as this member knows", ""
@@ -20,7 +20,7 @@ func (a *account) explain() {
 }
 
 // meaning is what a cause means to a member that knows no more than that.
-func (a *account) meaning() (means, do string) {
+func (a *explanation) meaning() (means, do string) {
 	m := a.Cause.Member
 	if m == "" {
 		m = "a member"
@@ -62,8 +62,8 @@ func (a *account) meaning() (means, do string) {
 }
 
 // resigned lists what makes a member give a group up: they all look the same from here.
-func (a *account) resigned(m string) (means, do string) {
-	if !byPrograms(a.Mode) {
+func (a *explanation) resigned(m string) (means, do string) {
+	if !ledByPrograms(a.Mode) {
 		return m + " gave it up, as when its agent is stopped", ""
 	}
 	return m + " gave it up: its program ended or stopped, or was killed because it did not answer or stop in time, or its agent was stopped, " +
@@ -72,7 +72,7 @@ func (a *account) resigned(m string) (means, do string) {
 
 // doubted is of a leader that another member could not hear, or that was elected when a later one already was. Why it could
 // not is known to nobody.
-func (a *account) doubted(m string) (means, do string) {
+func (a *explanation) doubted(m string) (means, do string) {
 	leader := a.From
 	if leader == "" {
 		leader = "the leader"

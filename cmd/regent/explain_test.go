@@ -78,7 +78,7 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			told := tell(c.changes)
+			told := explainChanges(c.changes)
 			last := &told[len(told)-1]
 			var b strings.Builder
 			last.print(&b)
@@ -124,7 +124,7 @@ func TestGroupsThatHostsLeadAreShownAsSuch(t *testing.T) {
 		if f := strings.Fields(row); f[2] != c.row[0] || !strings.HasSuffix(row, strings.TrimSpace("elected a  "+c.row[1])) {
 			t.Errorf("the table has %q, want token %s and %q", row, c.row[0], c.row[1])
 		}
-		if err := (&watching{out: &line}).line(c.group, "group"); err != nil || !strings.HasSuffix(line.String(), "  "+c.line+"\n") {
+		if err := (&watchView{out: &line}).line(c.group, "group"); err != nil || !strings.HasSuffix(line.String(), "  "+c.line+"\n") {
 			t.Errorf("watch says %q, %v; want %q", line.String(), err, c.line)
 		}
 		cmd.SetOut(&history)

@@ -186,7 +186,8 @@ func checkDraft(d config.Draft, path string) error {
 		return err
 	}
 	for line := range strings.Lines(errText(f.Check())) {
-		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "key_file is not set") {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.Contains(line, "key_file is not set") {
 			return errors.New(line)
 		}
 	}

@@ -210,7 +210,8 @@ func (h *house) diaries() []entry {
 		e := entry{token: token, member: part[1], pid: pid, role: part[3]}
 		b, err := os.ReadFile(filepath.Join(h.dir, f.Name()))
 		h.check(err)
-		if b = b[:len(b)/8*8]; len(b) > 0 {
+		b = b[:len(b)/8*8]
+		if len(b) > 0 {
 			e.first = int64(binary.LittleEndian.Uint64(b))
 			e.last = int64(binary.LittleEndian.Uint64(b[len(b)-8:]))
 		}
@@ -319,7 +320,7 @@ func (h *house) signal(c *exec.Cmd, s syscall.Signal) {
 func TestProgramsNeverLeadAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	for _, story := range []struct {
+	for _, scenario := range []struct {
 		name string
 		do   func(e entry)
 		undo func(e entry)
@@ -358,13 +359,13 @@ func TestProgramsNeverLeadAtTheSameTime(t *testing.T) {
 		}, nil, false},
 	} {
 		e := h.next()
-		t.Logf("%s leads with token %d: %s", e.member, e.token, story.name)
-		h.lost[e.token] = story.lost
-		story.do(e)
+		t.Logf("%s leads with token %d: %s", e.member, e.token, scenario.name)
+		h.lost[e.token] = scenario.lost
+		scenario.do(e)
 		after := h.next()
 		h.gone(e.token)
-		if story.undo != nil {
-			story.undo(e)
+		if scenario.undo != nil {
+			scenario.undo(e)
 		}
 		h.token = after.token - 1 // it is the next to suffer
 	}

@@ -197,7 +197,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if f.stdin {
 		f.Files[0] = os.Stdin
 	}
-	nursery, err := tree.TheNursery()
+	reaper, err := tree.ProcessReaper()
 	if err != nil {
 		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: runner.StatusFailed}
 	}
@@ -207,7 +207,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		}
 	}
 	f.Env = os.Environ()
-	f.Hooks.Nursery, f.Hooks.Log = nursery, f.Log
+	f.Hooks.Reaper, f.Hooks.Log = reaper, f.Log
 	if err := f.helpers(); err != nil {
 		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: runner.StatusFailed}
 	}

@@ -11,30 +11,30 @@ import (
 	"golang.org/x/term"
 )
 
-// paint is how output is coloured: not at all unless it goes to a terminal whose owner does not mind.
-type paint bool
+// palette is how output is coloured: not at all unless it goes to a terminal whose owner does not mind.
+type palette bool
 
-func paintFor(w io.Writer) paint { return paint(isTerminal(w) && os.Getenv("NO_COLOR") == "") }
+func paintFor(w io.Writer) palette { return palette(isTerminal(w) && os.Getenv("NO_COLOR") == "") }
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-func (p paint) in(code, text string) string {
+func (p palette) in(code, text string) string {
 	if !p || text == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (p paint) good(s string) string { return p.in("32", s) }
-func (p paint) bad(s string) string  { return p.in("31", s) }
-func (p paint) dim(s string) string  { return p.in("2", s) }
-func (p paint) bold(s string) string { return p.in("1", s) }
+func (p palette) good(s string) string { return p.in("32", s) }
+func (p palette) bad(s string) string  { return p.in("31", s) }
+func (p palette) dim(s string) string  { return p.in("2", s) }
+func (p palette) bold(s string) string { return p.in("1", s) }
 
 // table prints rows in columns as wide as they need to be. The last column is not padded.
-func table(w io.Writer, p paint, header []string, rows [][]string) {
+func table(w io.Writer, p palette, header []string, rows [][]string) {
 	width := make([]int, len(header))
 	for _, row := range append([][]string{header}, rows...) {
 		for i, cell := range row {

@@ -12,8 +12,8 @@ import (
 	"github.com/regentproject/regent/agent/cli"
 )
 
-// condition is all that status shows.
-type condition struct {
+// statusReport is all that status shows.
+type statusReport struct {
 	agent.StatusInfo
 	Members []agent.MemberInfo `json:"members,omitempty"`
 	// Problems is what an operator should look at, worst first.
@@ -36,7 +36,7 @@ The exit status is 0 if all is well, 1 if something is wrong.`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl := newClient(socket)
-			var s condition
+			var s statusReport
 			if err := cl.get(c.Context(), "/v1/status", &s.StatusInfo); err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ The exit status is 0 if all is well, 1 if something is wrong.`,
 				return err
 			}
 			s.Members = list.Members
-			s.Problems = s.judge()
+			s.Problems = s.findProblems()
 			if asJSON {
 				if err := cli.WriteJSON(c, s); err != nil {
 					return err
@@ -64,8 +64,8 @@ The exit status is 0 if all is well, 1 if something is wrong.`,
 	return c
 }
 
-// judge says what is wrong, worst first.
-func (s *condition) judge() []string {
+// findProblems says what is wrong, worst first.
+func (s *statusReport) findProblems() []string {
 	out := []string{}
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if s.Waiting != "" {
@@ -93,7 +93,7 @@ func (s *condition) judge() []string {
 }
 
 // slow says what is wrong with a member, and on which path.
-func (s *condition) slow(m *agent.MemberInfo) string {
+func (s *statusReport) slow(m *agent.MemberInfo) string {
 	switch path := or(m.Addr); {
 	case m.Self:
 	case m.Trouble != "":
@@ -110,7 +110,7 @@ func (s *condition) slow(m *agent.MemberInfo) string {
 	return ""
 }
 
-func (s *condition) print(c *cobra.Command) {
+func (s *statusReport) print(c *cobra.Command) {
 	out := c.OutOrStdout()
 	p := paintFor(out)
 	state := p.good("takes part")
@@ -142,7 +142,7 @@ func (s *condition) print(c *cobra.Command) {
 }
 
 // paths shows the ways to the other members.
-func (s *condition) paths(c *cobra.Command, p paint) {
+func (s *statusReport) paths(c *cobra.Command, p palette) {
 	var rows [][]string
 	for i := range s.Members {
 		m := &s.Members[i]

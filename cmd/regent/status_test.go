@@ -46,9 +46,9 @@ func TestStatusJudges(t *testing.T) {
 			[]string{"o (o:7400): not heard yet", "p (p:7400)", "q (q:7400)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := condition{StatusInfo: c.status, Members: c.members}
+			s := statusReport{StatusInfo: c.status, Members: c.members}
 			s.Timing = timing
-			got := s.judge()
+			got := s.findProblems()
 			if len(got) != len(c.want) {
 				t.Fatalf("said %q, want %q", got, c.want)
 			}

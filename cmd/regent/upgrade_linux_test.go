@@ -16,7 +16,7 @@ import (
 // well. The tree is not touched.
 func (h *house) buildNext(lowest, highest string) string {
 	h.t.Helper()
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/regentproject/regent").Output()
 	h.check(err)
 	header := filepath.Join(strings.TrimSpace(string(root)), "internal", "wire", "header.go")
 	source, err := os.ReadFile(header)

@@ -41,7 +41,7 @@ The exit status is 3 if there is no agent to begin with.`,
 			if len(args) == 1 {
 				path = groupPath(args[0], "/events")
 			}
-			w := &watching{out: c.OutOrStdout(), warn: c.ErrOrStderr(), left: count,
+			w := &watchView{out: c.OutOrStdout(), warn: c.ErrOrStderr(), left: count,
 				seen: make(map[string]shown), stale: make(map[string]bool)}
 			w.paint = paintFor(w.out)
 			switch {
@@ -67,11 +67,11 @@ The exit status is 3 if there is no agent to begin with.`,
 	return c
 }
 
-// watching shows changes.
-type watching struct {
+// watchView shows changes.
+type watchView struct {
 	out   io.Writer
 	warn  io.Writer // where to say that the agent has gone
-	paint paint
+	paint palette
 	left  int // lines to go; 0: no limit
 	show  func(*agent.GroupInfo, string) error
 	// groups is what a table shows, and drawn how many lines it has on the terminal.
@@ -84,7 +84,7 @@ type watching struct {
 }
 
 // take takes an event.
-func (w *watching) take(e event) (more bool, err error) {
+func (w *watchView) take(e event) (more bool, err error) {
 	w.found()
 	switch e.name {
 	case "group":
@@ -116,20 +116,20 @@ func (w *watching) take(e event) (more bool, err error) {
 	return true, nil
 }
 
-func (w *watching) json(g *agent.GroupInfo, _ string) error {
+func (w *watchView) json(g *agent.GroupInfo, _ string) error {
 	return json.NewEncoder(w.out).Encode(g)
 }
 
-func (w *watching) line(g *agent.GroupInfo, _ string) error {
+func (w *watchView) line(g *agent.GroupInfo, _ string) error {
 	who := w.paint.bad("no leader")
 	switch {
 	case g.Leader == "":
-	case byPrograms(g.Mode):
+	case ledByPrograms(g.Mode):
 		who = fmt.Sprintf("%s leads with token %d", w.paint.good(g.Leader), g.Token)
 	default:
-		who = w.paint.good(g.Leader) + " leads, " + nature(&g.Change)
+		who = w.paint.good(g.Leader) + " leads, " + modeLabel(&g.Change)
 	}
-	if g.Mine && g.Stopping && byPrograms(g.Mode) {
+	if g.Mine && g.Stopping && ledByPrograms(g.Mode) {
 		who += ", and was asked to stop"
 	}
 	at := g.Time
@@ -140,14 +140,14 @@ func (w *watching) line(g *agent.GroupInfo, _ string) error {
 	return err
 }
 
-func (w *watching) live(g *agent.GroupInfo, _ string) error {
+func (w *watchView) live(g *agent.GroupInfo, _ string) error {
 	w.groups[g.Group] = g
 	w.draw()
 	return nil
 }
 
 // draw draws the table over the one before.
-func (w *watching) draw() {
+func (w *watchView) draw() {
 	var b strings.Builder
 	if w.drawn > 0 {
 		fmt.Fprintf(&b, "\x1b[%dA\x1b[J", w.drawn)

@@ -19,7 +19,7 @@ const (
 )
 
 // follow shows what a stream says. If the agent goes, it goes on when there is one again.
-func (w *watching) follow(ctx context.Context, cl *client, path string) error {
+func (w *watchView) follow(ctx context.Context, cl *client, path string) error {
 	err := cl.events(ctx, path, w.take)
 	for errors.Is(err, errHungUp) && ctx.Err() == nil {
 		w.lose(cl.socket)
@@ -29,7 +29,7 @@ func (w *watching) follow(ctx context.Context, cl *client, path string) error {
 }
 
 // again tries until there is an agent, and shows what it says until it goes as well.
-func (w *watching) again(ctx context.Context, cl *client, path string) error {
+func (w *watchView) again(ctx context.Context, cl *client, path string) error {
 	for pause := watchSoon; ; pause = min(2*pause, watchLate) {
 		select {
 		case <-time.After(pause):
@@ -53,7 +53,7 @@ func absent(err error) bool {
 }
 
 // lose says that the agent has gone.
-func (w *watching) lose(socket string) {
+func (w *watchView) lose(socket string) {
 	for group := range w.seen {
 		w.stale[group] = true
 	}
@@ -69,7 +69,7 @@ func (w *watching) lose(socket string) {
 }
 
 // found says that the agent is back, if it had gone.
-func (w *watching) found() {
+func (w *watchView) found() {
 	if w.lost {
 		w.lost = false
 		fmt.Fprintln(w.warn, "regent watch: the agent is back")
@@ -77,7 +77,7 @@ func (w *watching) found() {
 }
 
 // known says that what is said of a group is what was shown before the agent went, and remembers what is shown.
-func (w *watching) known(g *agent.GroupInfo) bool {
+func (w *watchView) known(g *agent.GroupInfo) bool {
 	is := shown{g.Leader, g.Token, g.Stopping, strings.Join(g.Support, " ")}
 	same := w.stale[g.Group] && w.seen[g.Group] == is
 	delete(w.stale, g.Group)

@@ -148,14 +148,15 @@ func allGroups(ctx context.Context, cl *client) ([]agent.GroupInfo, error) {
 			return nil, err
 		}
 		all = append(all, page.Groups...)
-		if after = page.Next; after == "" {
+		after = page.Next
+		if after == "" {
 			return all, nil
 		}
 	}
 }
 
 // showGroups prints groups as a table.
-func showGroups(c *cobra.Command, p paint, all []agent.GroupInfo) {
+func showGroups(c *cobra.Command, p palette, all []agent.GroupInfo) {
 	rows := make([][]string, len(all))
 	for i := range all {
 		g := &all[i]
@@ -168,12 +169,12 @@ func showGroups(c *cobra.Command, p paint, all []agent.GroupInfo) {
 	table(c.OutOrStdout(), p, []string{"GROUP", "LEADER", "TOKEN", "FOR", "WHY", ""}, rows)
 }
 
-// byPrograms says whether programs lead a group, by leases with tokens. Hosts lead local and eventual ones by themselves.
-func byPrograms(mode string) bool { return mode == "quorum" || mode == "" }
+// ledByPrograms says whether programs lead a group, by leases with tokens. Hosts lead local and eventual ones by themselves.
+func ledByPrograms(mode string) bool { return mode == "quorum" || mode == "" }
 
 // tokenOf shows the leader's token, if there is one.
 func tokenOf(c *agent.Change) string {
-	if c.Leader == "" || !byPrograms(c.Mode) {
+	if c.Leader == "" || !ledByPrograms(c.Mode) {
 		return "-"
 	}
 	return strconv.FormatUint(c.Token, 10)
@@ -182,10 +183,10 @@ func tokenOf(c *agent.Change) string {
 // standing says what is special about a group: that this host leads it, and what it is if not a quorum group.
 func standing(c *agent.Change) string {
 	switch {
-	case !byPrograms(c.Mode) && c.Mine:
-		return "this host leads; " + nature(c)
-	case !byPrograms(c.Mode):
-		return nature(c)
+	case !ledByPrograms(c.Mode) && c.Mine:
+		return "this host leads; " + modeLabel(c)
+	case !ledByPrograms(c.Mode):
+		return modeLabel(c)
 	case c.Mine && c.Stopping:
 		return "a program here leads, and was asked to stop"
 	case c.Mine:
@@ -194,8 +195,8 @@ func standing(c *agent.Change) string {
 	return ""
 }
 
-// nature is the mode of a group, and who supports its leader if that is known.
-func nature(c *agent.Change) string {
+// modeLabel is the mode of a group, and who supports its leader if that is known.
+func modeLabel(c *agent.Change) string {
 	if len(c.Support) == 0 {
 		return c.Mode
 	}

@@ -24,8 +24,8 @@ type Conn struct {
 	write sync.Mutex // held while a line is written
 	mu    sync.Mutex
 	next  uint64
-	// waits are those who wait for an answer, leases the candidacies, watches the watches; all by their numbers.
-	waits   map[uint64]chan Event
+	// answers are those who wait for an answer, leases the candidacies, watches the watches; all by their numbers.
+	answers map[uint64]chan Event
 	leases  map[uint64]*Lease
 	watches map[uint64]func(Event)
 
@@ -64,7 +64,7 @@ func unreachable(path string, err error) error {
 
 // New makes a connection of one that was opened already.
 func New(ctx context.Context, conn net.Conn, own clock.Clock) (*Conn, error) {
-	c := &Conn{conn: conn, clock: own, waits: make(map[uint64]chan Event), leases: make(map[uint64]*Lease),
+	c := &Conn{conn: conn, clock: own, answers: make(map[uint64]chan Event), leases: make(map[uint64]*Lease),
 		watches: make(map[uint64]func(Event)), gone: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	in := NewReader(conn, maxLine)
@@ -105,7 +105,7 @@ func (c *Conn) greet(in *Reader) error {
 	if err != nil {
 		return err
 	}
-	if now := protocol.Time(c.hello.Now); now < before.Add(-Skew) || now > after.Add(Skew) {
+	if now := c.hello.Now; now < before.Add(-Skew) || now > after.Add(Skew) {
 		return errors.New("its clock is not that of this process: the two must share a time namespace")
 	}
 	return nil
@@ -120,14 +120,14 @@ func (c *Conn) Guard() time.Duration { return c.hello.Guard }
 // Greeting returns all that the agent said of itself.
 func (c *Conn) Greeting() Event { return c.hello }
 
-// own turns an instant of the clock of the host into one of this process's, rounded down.
-func (c *Conn) own(host int64) protocol.Time {
+// toLocal turns an instant of the clock of the host into one of this process's, rounded down.
+func (c *Conn) toLocal(host protocol.Time) protocol.Time {
 	mine := c.clock.Now()
 	now, err := clock.HostHigh()
 	if err != nil {
 		return 0
 	}
-	return mine.Add(protocol.Time(host).Sub(now))
+	return mine.Add(host.Sub(now))
 }
 
 // Now reads the clock that ends of leases are told on.
@@ -179,11 +179,11 @@ func (c *Conn) begin(r *Request, register func(id uint64)) error {
 // ask sends a request and waits for its answer.
 func (c *Conn) ask(ctx context.Context, r *Request) (Event, error) {
 	answer := make(chan Event, 1)
-	err := c.begin(r, func(id uint64) { c.waits[id] = answer })
+	err := c.begin(r, func(id uint64) { c.answers[id] = answer })
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.waits, r.ID)
+		delete(c.answers, r.ID)
 	}()
 	if err != nil {
 		return Event{}, err
@@ -205,7 +205,7 @@ func (c *Conn) read(in *Reader) {
 		if err == nil {
 			var e Event
 			if err = json.Unmarshal(line, &e); err == nil {
-				c.take(e)
+				c.dispatch(e)
 				continue
 			}
 		}
@@ -216,10 +216,10 @@ func (c *Conn) read(in *Reader) {
 	}
 }
 
-// take hands an event to whom it is about.
-func (c *Conn) take(e Event) {
+// dispatch hands an event to whom it is about.
+func (c *Conn) dispatch(e Event) {
 	c.mu.Lock()
-	answer, watch := c.waits[e.ID], c.watches[e.ID]
+	answer, watch := c.answers[e.ID], c.watches[e.ID]
 	about := e.IDs
 	if e.ID != 0 {
 		about = append(about, e.ID)
@@ -235,7 +235,7 @@ func (c *Conn) take(e Event) {
 	}
 	c.mu.Unlock()
 	for _, l := range leases {
-		l.take(&e)
+		l.handle(&e)
 	}
 	if watch != nil {
 		watch(e)
@@ -327,5 +327,5 @@ func (c *Conn) Verify(ctx context.Context, group string) (Confirmation, error) {
 	if e.NoLeader {
 		return Confirmation{}, fmt.Errorf("%w: %s", ErrNoLeader, e.Error)
 	}
-	return Confirmation{Leader: e.Leader, Token: e.Token, Until: c.own(e.Until)}, failure(&e)
+	return Confirmation{Leader: e.Leader, Token: e.Token, Until: c.toLocal(e.Until)}, failure(&e)
 }

@@ -15,26 +15,27 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/why"
 )
 
-// puppet is the agent's end of a connection, in the hands of a test.
-type puppet struct {
+// fakeAgent is the agent's end of a connection, in the hands of a test.
+type fakeAgent struct {
 	t    *testing.T
 	conn net.Conn
 	in   *bufio.Scanner
 }
 
 // say writes a line; until and now of it are lengths from now on.
-func (p *puppet) say(e Event) {
+func (p *fakeAgent) say(e Event) {
 	p.t.Helper()
 	now, err := clock.HostLow()
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	if e.Until != 0 {
-		e.Until += int64(now)
+		e.Until += now
 	}
 	b, err := json.Marshal(e)
 	if err != nil {
@@ -46,7 +47,7 @@ func (p *puppet) say(e Event) {
 }
 
 // hear returns the next request.
-func (p *puppet) hear(do string) Request {
+func (p *fakeAgent) hear(do string) Request {
 	p.t.Helper()
 	for p.in.Scan() {
 		r, err := Decode(p.in.Bytes())
@@ -62,7 +63,7 @@ func (p *puppet) hear(do string) Request {
 }
 
 // connect makes a connection to a puppet that greets.
-func connect(t *testing.T) (*Conn, *puppet) {
+func connect(t *testing.T) (*Conn, *fakeAgent) {
 	t.Helper()
 	c, p, err := greet(t, func(e *Event) {})
 	if err != nil {
@@ -72,15 +73,15 @@ func connect(t *testing.T) (*Conn, *puppet) {
 }
 
 // greet makes a connection to a puppet that greets in another way.
-func greet(t *testing.T, other func(*Event)) (*Conn, *puppet, error) {
+func greet(t *testing.T, other func(*Event)) (*Conn, *fakeAgent, error) {
 	t.Helper()
 	mine, its := net.Pipe()
 	t.Cleanup(func() { _ = its.Close() })
-	p := &puppet{t: t, conn: its, in: bufio.NewScanner(its)}
+	p := &fakeAgent{t: t, conn: its, in: bufio.NewScanner(its)}
 	go func() {
 		p.in.Scan()
 		now, _ := clock.HostLow()
-		e := Event{Event: Hello, Version: Version, Member: "a", Now: int64(now), Guard: 20 * time.Millisecond, Renew: 50 * time.Millisecond}
+		e := Event{Event: Hello, Version: Version, Member: "a", Now: now, Guard: 20 * time.Millisecond, Renew: 50 * time.Millisecond}
 		other(&e)
 		b, _ := json.Marshal(e)
 		_, _ = its.Write(append(b, '\n'))
@@ -98,7 +99,7 @@ func greet(t *testing.T, other func(*Event)) (*Conn, *puppet, error) {
 func TestStrangeAgentsAreRefused(t *testing.T) {
 	for want, other := range map[string]func(*Event){
 		"speaks version 2": func(e *Event) { e.Version = 2 },
-		"time namespace":   func(e *Event) { e.Now += int64(time.Hour) },
+		"time namespace":   func(e *Event) { e.Now = e.Now.Add(time.Hour) },
 		"is no agent":      func(e *Event) { e.Event = "welcome" },
 		"too many":         func(e *Event) { e.Event, e.Error = Failed, "too many connections" },
 	} {
@@ -137,7 +138,7 @@ func TestRefusalIsReadThoughNobodyListens(t *testing.T) {
 }
 
 // lead has a client lead for so long.
-func lead(t *testing.T, c *Conn, p *puppet, length time.Duration) *Lease {
+func lead(t *testing.T, c *Conn, p *fakeAgent, length time.Duration) *Lease {
 	t.Helper()
 	got := make(chan *Lease, 1)
 	go func() {
@@ -152,7 +153,7 @@ func lead(t *testing.T, c *Conn, p *puppet, length time.Duration) *Lease {
 		t.Errorf("request %+v", r)
 	}
 	p.say(Event{Event: Waiting, ID: r.ID})
-	p.say(Event{Event: Leads, ID: r.ID, Group: "g", Token: 7, Until: int64(length)})
+	p.say(Event{Event: Leads, ID: r.ID, Group: "g", Token: 7, Until: protocol.Time(length)})
 	return <-got
 }
 
@@ -205,7 +206,7 @@ func TestLeaseRunsAsLongAsTheAgentSays(t *testing.T) {
 	l := lead(t, c, p, 150*time.Millisecond)
 	for range 8 {
 		time.Sleep(50 * time.Millisecond) // wall clock: the host's
-		p.say(Event{Event: Until, IDs: []uint64{1}, Until: int64(time.Second)})
+		p.say(Event{Event: Until, IDs: []uint64{1}, Until: protocol.Time(time.Second)})
 	}
 	if !l.Guarded() {
 		t.Errorf("told to stop although it was renewed: %v", l.Cause())
@@ -222,15 +223,15 @@ func TestLeaseRunsAsLongAsTheAgentSays(t *testing.T) {
 	}
 	settle()
 	before := l.Until()
-	p.say(Event{Event: Until, IDs: []uint64{1}, Until: int64(100 * time.Millisecond)})
-	p.say(Event{Event: Until, IDs: []uint64{99}, Until: int64(time.Hour)})
+	p.say(Event{Event: Until, IDs: []uint64{1}, Until: protocol.Time(100 * time.Millisecond)})
+	p.say(Event{Event: Until, IDs: []uint64{99}, Until: protocol.Time(time.Hour)})
 	settle()
 	if l.Until() != before {
 		t.Errorf("the end moved by %v", l.Until().Sub(before))
 	}
 	told := make(chan struct{})
 	l.OnTold(func() { close(told) })
-	p.say(Event{Event: Stop, ID: 1, Cause: &Cause{Why: why.Closed, Member: "a"}, Until: int64(time.Second)})
+	p.say(Event{Event: Stop, ID: 1, Cause: &Cause{Why: why.Closed, Member: "a"}, Until: protocol.Time(time.Second)})
 	<-told
 	if l.Cause().Why != why.Closed || !l.Valid() || l.Guarded() {
 		t.Errorf("cause %v, valid %v, guarded %v", l.Cause(), l.Valid(), l.Guarded())
@@ -254,7 +255,7 @@ func TestResignEndsTheLeaseBeforeTheAgentHearsOfIt(t *testing.T) {
 	if l.Valid() {
 		t.Error("valid while it resigns")
 	}
-	p.say(Event{Event: Until, IDs: []uint64{1}, Until: int64(time.Hour)}) // it was on its way
+	p.say(Event{Event: Until, IDs: []uint64{1}, Until: protocol.Time(time.Hour)}) // it was on its way
 	p.say(Event{Event: Done, ID: r.ID})
 	if err := <-done; err != nil || l.Valid() {
 		t.Errorf("resign %v, valid %v", err, l.Valid())
@@ -310,7 +311,7 @@ func TestQuestionsAreAnsweredOrGivenUp(t *testing.T) {
 			t.Errorf("proof %+v", p)
 		}
 		return err
-	}, Verify, Event{Event: Proof, Leader: "b", Token: 3, Until: int64(time.Minute)}); err != nil {
+	}, Verify, Event{Event: Proof, Leader: "b", Token: 3, Until: protocol.Time(time.Minute)}); err != nil {
 		t.Error(err)
 	}
 	if err := ask(func() error { _, err := c.Verify(context.Background(), "g"); return err }, Verify,

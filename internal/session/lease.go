@@ -26,9 +26,9 @@ type Lease struct {
 	// elected is closed when the program leads, told when it must stop, over when the candidacy is over.
 	elected, told, over chan struct{}
 	// healed has an element when a member has come back since it was last looked at.
-	healed  chan struct{}
-	cause   atomic.Pointer[Cause]
-	refused error // set before over is closed
+	healed      chan struct{}
+	cause       atomic.Pointer[Cause]
+	campaignErr error // set before over is closed
 
 	mu     sync.Mutex
 	onTold []func()
@@ -64,8 +64,8 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 		if l.Cause().Why == why.Closed {
 			return nil, ErrStopping
 		}
-		if l.refused != nil {
-			return nil, l.refused
+		if l.campaignErr != nil {
+			return nil, l.campaignErr
 		}
 		return nil, fmt.Errorf("campaign for %s: the agent ended it: %v", o.Group, l.Cause().Why)
 	case <-c.gone:
@@ -87,14 +87,14 @@ func (c *Conn) forget(l *Lease) {
 	delete(c.leases, l.id)
 }
 
-// take takes what the agent says about the lease. It is called by one goroutine only.
-func (l *Lease) take(e *Event) {
+// handle takes what the agent says about the lease. It is called by one goroutine only.
+func (l *Lease) handle(e *Event) {
 	switch e.Event {
 	case Leads:
 		l.token.Store(e.Token)
 		l.extend(e.Until)
 		l.mu.Lock()
-		l.timer = time.AfterFunc(l.Remaining()-l.conn.hello.Guard, l.look)
+		l.timer = time.AfterFunc(l.Remaining()-l.conn.hello.Guard, l.checkExpiry)
 		l.mu.Unlock()
 		close(l.elected)
 	case Until:
@@ -109,7 +109,7 @@ func (l *Lease) take(e *Event) {
 		}
 	case Over, Failed:
 		if e.Event == Failed {
-			l.refused = failure(e)
+			l.campaignErr = failure(e)
 		}
 		l.ended.Store(true)
 		l.tell(e.Cause)
@@ -122,14 +122,14 @@ func (l *Lease) take(e *Event) {
 	}
 }
 
-func (l *Lease) extend(host int64) {
-	if until := int64(l.conn.own(host)); until > l.end.Load() {
+func (l *Lease) extend(host protocol.Time) {
+	if until := int64(l.conn.toLocal(host)); until > l.end.Load() {
 		l.end.Store(until)
 	}
 }
 
-// look is called when the guard time begins, as it was then: told if nothing came since, else looks again later.
-func (l *Lease) look() {
+// checkExpiry is called when the guard time begins, as it was then: told if nothing came since, else looks again later.
+func (l *Lease) checkExpiry() {
 	if left := l.Remaining() - l.conn.hello.Guard; left > 0 {
 		l.mu.Lock()
 		l.timer.Reset(left)

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/why"
 )
 
@@ -58,10 +59,10 @@ type Tree struct {
 	Cgroup        string `json:"cgroup,omitempty"`
 }
 
-// shape says what a request must have beside its number.
-type shape struct{ group, of, to bool }
+// requestFields says what a request must have beside its number.
+type requestFields struct{ group, of, to bool }
 
-var shapes = map[string]shape{
+var requestFieldsOf = map[string]requestFields{
 	Campaign: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
 	Resign: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
 	Transfer: {of: true, to: true},
@@ -93,7 +94,7 @@ func CheckGroup(name string) error {
 
 // check says what is wrong with a request.
 func (r *Request) check() error {
-	s, ok := shapes[r.Do]
+	s, ok := requestFieldsOf[r.Do]
 	switch {
 	case !ok:
 		return fmt.Errorf("no such request: %.40q", r.Do)
@@ -147,7 +148,7 @@ type Event struct {
 	// Version, Member, Priority, Now, Lease, Guard, Renew and RoundTrip are of hello.
 	Version int           `json:"version,omitempty"`
 	Member  string        `json:"member,omitempty"`
-	Now     int64         `json:"now,omitempty"`
+	Now     protocol.Time `json:"now,omitempty"`
 	Guard   time.Duration `json:"guard,omitempty"`
 	Renew   time.Duration `json:"renew,omitempty"`
 	// Lease and RoundTrip are the rest of what a runner needs to see whether its own guard time fits.
@@ -159,7 +160,7 @@ type Event struct {
 	Leader string `json:"leader,omitempty"`
 	Token  uint64 `json:"token,omitempty"`
 	// Until is an instant of the host's lease clock, and Remaining how far it was off when the line was written.
-	Until     int64           `json:"until,omitempty"`
+	Until     protocol.Time   `json:"until,omitempty"`
 	Remaining time.Duration   `json:"remaining,omitempty"`
 	Cause     *Cause          `json:"cause,omitempty"`
 	View      json.RawMessage `json:"view,omitempty"`

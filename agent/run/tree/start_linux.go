@@ -14,21 +14,21 @@ import (
 // A Tree is a program that this process starts, and all that the program starts.
 type Tree struct {
 	Ref
-	nursery *Nursery
-	cmd     *exec.Cmd
-	exited  chan struct{}
+	reaper *Reaper
+	cmd    *exec.Cmd
+	exited chan struct{}
 }
 
-// Plan prepares a tree: its mark and its cgroup. Whoever else is to kill it can be told now, before anything runs.
+// Prepare prepares a tree: its mark and its cgroup. Whoever else is to kill it can be told now, before anything runs.
 // Without a cgroup it says why.
-func (n *Nursery) Plan() (t *Tree, noCgroup, err error) {
+func (r *Reaper) Prepare() (t *Tree, noCgroup, err error) {
 	self, err := readStat(os.Getpid())
 	if err != nil {
 		return nil, nil, fmt.Errorf("look at this process: %w", err)
 	}
 	mark := make([]byte, 8)
 	_, _ = rand.Read(mark)
-	t = &Tree{nursery: n, exited: make(chan struct{}),
+	t = &Tree{reaper: r, exited: make(chan struct{}),
 		Ref: Ref{Mark: hex.EncodeToString(mark), Runner: self.pid, RunnerStarted: self.started}}
 	t.Cgroup, noCgroup = newCgroup(t.Mark)
 	return t, noCgroup, nil
@@ -47,7 +47,7 @@ func (t *Tree) Start(o Options) error {
 		defer dir.Close()
 		t.cmd.SysProcAttr.UseCgroupFD, t.cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
 	}
-	if err := t.nursery.Start(t.cmd); err != nil {
+	if err := t.reaper.Start(t.cmd); err != nil {
 		t.clear()
 		return err
 	}
@@ -59,7 +59,7 @@ func (t *Tree) Start(o Options) error {
 	}
 	t.FirstStarted = s.started
 	go func() {
-		_ = t.nursery.Wait(t.cmd)
+		_ = t.reaper.Wait(t.cmd)
 		close(t.exited)
 	}()
 	return nil
@@ -73,7 +73,7 @@ func (t *Tree) Exited() <-chan struct{} { return t.exited }
 func (t *Tree) Status() int {
 	w, ok := t.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && w.Signaled() {
-		return 128 + int(w.Signal())
+		return signalStatus + int(w.Signal())
 	}
 	return t.cmd.ProcessState.ExitCode()
 }

@@ -36,12 +36,12 @@ func TestMain(m *testing.M) {
 // runner runs a shell that starts three processes, one of which is a daemon and one an orphan, and says who they are:
 // first the mark and the cgroup, then the pids. It ends with its input, after the tree.
 func runner(cgroup bool) int {
-	n, err := TheNursery()
+	n, err := ProcessReaper()
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	t, _, err := n.Plan()
+	t, _, err := n.Prepare()
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -250,13 +250,13 @@ func TestMayKillMissesTheRunner(t *testing.T) {
 }
 
 // Orphans that a runner adopts do not stay behind as zombies, while the first process is left for whoever waits for it.
-func TestTheNurseryTakesNoteOfAdoptedDeaths(t *testing.T) {
-	n, err := TheNursery()
+func TestTheReaperTakesNoteOfAdoptedDeaths(t *testing.T) {
+	n, err := ProcessReaper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {
-		tree, _, err := n.Plan()
+		tree, _, err := n.Prepare()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,12 +298,12 @@ func TestTheNurseryTakesNoteOfAdoptedDeaths(t *testing.T) {
 }
 
 func TestForwardReachesTheGroup(t *testing.T) {
-	n, err := TheNursery()
+	n, err := ProcessReaper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGUSR1} {
-		tree, _, err := n.Plan()
+		tree, _, err := n.Prepare()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,11 +324,11 @@ func TestForwardReachesTheGroup(t *testing.T) {
 }
 
 func TestAProgramThatCannotBeStartedLeavesNothing(t *testing.T) {
-	n, err := TheNursery()
+	n, err := ProcessReaper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, _, err := n.Plan()
+	tree, _, err := n.Prepare()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,12 +343,12 @@ func TestAProgramThatCannotBeStartedLeavesNothing(t *testing.T) {
 
 // An orphan that has left the session is still seen; and once it is dead nobody has to be looked for.
 func TestARunnerSeesAtAGlanceThatNobodyIsLeft(t *testing.T) {
-	n, err := TheNursery()
+	n, err := ProcessReaper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, cgroup := range []bool{true, false} {
-		plan, noCgroup, err := n.Plan()
+		plan, noCgroup, err := n.Prepare()
 		if err != nil || noCgroup != nil {
 			t.Fatal(err, noCgroup)
 		}
@@ -399,11 +399,11 @@ func TestACgroupIsEmptyOnlyIfTheKernelSaysSo(t *testing.T) {
 // BenchmarkEnd is what an orderly stop costs beside the program's own: to see that nobody is left, by the runner and by
 // another process, which has to walk through /proc.
 func BenchmarkEnd(b *testing.B) {
-	n, err := TheNursery()
+	n, err := ProcessReaper()
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan, _, err := n.Plan()
+	plan, _, err := n.Prepare()
 	if err != nil {
 		b.Fatal(err)
 	}

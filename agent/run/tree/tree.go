@@ -5,7 +5,7 @@
 //	start_linux.go    starting the first process
 //	reap_linux.go     children that outlived their parents
 //	find_linux.go     who belongs to a tree
-//	believe_linux.go  what to believe of a tree that one is told of
+//	verify_linux.go   what to believe of a tree that one is told of
 //	proc_linux.go     reading /proc
 //	cgroup_linux.go   a cgroup for each tree, where that is possible
 //	tree_other.go     other systems: process groups, and no more
@@ -90,7 +90,8 @@ func (r *Ref) End(ctx context.Context) error {
 		case err != nil:
 			empty = 0
 		case len(left) == 0:
-			if empty++; empty == 2 {
+			empty++
+			if empty == 2 {
 				r.clear()
 				return nil
 			}
@@ -121,6 +122,9 @@ func (r *Ref) remain(left []Process, err error) error {
 	}
 	return fmt.Errorf("kill the processes marked %s: still there: %s", r.Mark, strings.Join(pids, ", "))
 }
+
+// signalStatus is what shells add to the number of a signal that killed a program.
+const signalStatus = 128
 
 // Options is how to start a tree.
 type Options struct {

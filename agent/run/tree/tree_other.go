@@ -12,17 +12,17 @@ import (
 	"syscall"
 )
 
-// A Nursery starts the children of a runner.
-type Nursery struct{}
+// A Reaper starts the children of a runner.
+type Reaper struct{}
 
-// TheNursery returns a nursery. On this system nobody adopts orphans.
-func TheNursery() (*Nursery, error) { return &Nursery{}, nil }
+// ProcessReaper returns a reaper. On this system nobody adopts orphans.
+func ProcessReaper() (*Reaper, error) { return &Reaper{}, nil }
 
 // Start starts a command.
-func (n *Nursery) Start(c *exec.Cmd) error { return c.Start() }
+func (r *Reaper) Start(c *exec.Cmd) error { return c.Start() }
 
 // Wait waits for a command.
-func (n *Nursery) Wait(c *exec.Cmd) error { return c.Wait() }
+func (r *Reaper) Wait(c *exec.Cmd) error { return c.Wait() }
 
 // A Tree is a program that this process starts, and its process group.
 type Tree struct {
@@ -31,8 +31,8 @@ type Tree struct {
 	exited chan struct{}
 }
 
-// Plan prepares a tree.
-func (n *Nursery) Plan() (t *Tree, noCgroup, err error) {
+// Prepare prepares a tree.
+func (r *Reaper) Prepare() (t *Tree, noCgroup, err error) {
 	mark := make([]byte, 8)
 	_, _ = rand.Read(mark)
 	return &Tree{Ref: Ref{Mark: hex.EncodeToString(mark), Runner: os.Getpid()}, exited: make(chan struct{})},
@@ -61,7 +61,7 @@ func (t *Tree) Exited() <-chan struct{} { return t.exited }
 // Status returns the exit status of the first process as shells have it, once it has ended.
 func (t *Tree) Status() int {
 	if w, ok := t.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + int(w.Signal())
+		return signalStatus + int(w.Signal())
 	}
 	return t.cmd.ProcessState.ExitCode()
 }
@@ -111,8 +111,8 @@ func (r *Ref) MayKill() error {
 	return nil
 }
 
-// Believe returns what of a reference can be believed that another process handed over.
-func (r Ref) Believe(asker int) (Ref, error) {
+// Verify returns what of a reference can be believed that another process handed over.
+func (r Ref) Verify(asker int) (Ref, error) {
 	if r.Runner != asker {
 		return Ref{}, fmt.Errorf("runner %d: is not the process that asks, %d", r.Runner, asker)
 	}

@@ -8,23 +8,23 @@ import (
 
 var errWindows = errors.New("regent run cannot keep a tree of processes together on Windows: run the program yourself and ask the agent over HTTP")
 
-// A Nursery starts the children of a runner.
-type Nursery struct{}
+// A Reaper starts the children of a runner.
+type Reaper struct{}
 
-// TheNursery says that there is none.
-func TheNursery() (*Nursery, error) { return nil, errWindows }
+// ProcessReaper says that there is none.
+func ProcessReaper() (*Reaper, error) { return nil, errWindows }
 
 // Start starts a command.
-func (n *Nursery) Start(c *exec.Cmd) error { return c.Start() }
+func (r *Reaper) Start(c *exec.Cmd) error { return c.Start() }
 
 // Wait waits for a command.
-func (n *Nursery) Wait(c *exec.Cmd) error { return c.Wait() }
+func (r *Reaper) Wait(c *exec.Cmd) error { return c.Wait() }
 
 // A Tree is a program that this process starts, and all that the program starts.
 type Tree struct{ Ref }
 
-// Plan says that there is none.
-func (n *Nursery) Plan() (t *Tree, noCgroup, err error) { return nil, nil, errWindows }
+// Prepare says that there is none.
+func (r *Reaper) Prepare() (t *Tree, noCgroup, err error) { return nil, nil, errWindows }
 
 // Start says that it cannot be done.
 func (t *Tree) Start(Options) error { return errWindows }
@@ -53,5 +53,5 @@ func (r *Ref) Orphaned() bool { return false }
 // MayKill says that it cannot be done.
 func (r *Ref) MayKill() error { return errWindows }
 
-// Believe says that it cannot be done.
-func (r Ref) Believe(int) (Ref, error) { return Ref{}, errWindows }
+// Verify says that it cannot be done.
+func (r Ref) Verify(int) (Ref, error) { return Ref{}, errWindows }

@@ -47,7 +47,8 @@ func member(status *agent.StatusInfo, m *agent.MemberInfo) web.Member {
 		out.Leading, out.Realtime = status.Leading, status.Realtime
 		out.PacketsIn, out.PacketsOut = status.PacketsIn, status.PacketsOut
 		out.Pauses = &web.Pauses{Median: status.Pauses.Median, P99: status.Pauses.P99, Longest: status.Pauses.Longest}
-		if out.Trouble = status.Waiting; out.Trouble != "" {
+		out.Trouble = status.Waiting
+		if out.Trouble != "" {
 			out.State = web.Joining
 		} else if status.Disk != "" {
 			out.Trouble = "its record cannot be written: " + status.Disk
@@ -73,7 +74,8 @@ func link(status *agent.StatusInfo, m *agent.MemberInfo) web.Link {
 	l := web.Link{From: m.Name, To: status.Member, State: web.Unknown}
 	if heard(status, m) {
 		l.Bound, l.RoundTrip = m.Bound.Round(10*time.Microsecond), m.RoundTrip.Round(10*time.Microsecond)
-		if l.State = web.Slow; m.Fast {
+		l.State = web.Slow
+		if m.Fast {
 			l.State = web.Fast
 		}
 	}

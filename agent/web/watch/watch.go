@@ -32,8 +32,8 @@ func Dashboard(a *agent.Agent) http.Handler { return handler(a, agent.MayWrite) 
 
 // The agent is asked this often while somebody looks, and less often if that takes long: at most a twentieth of the time.
 const (
-	every = 100 * time.Millisecond
-	share = 20
+	refreshInterval = 100 * time.Millisecond
+	refreshShare    = 20
 )
 
 // source asks an agent.
@@ -42,8 +42,8 @@ type source struct {
 	store *web.Store
 
 	mu sync.Mutex
-	// lookers counts the pages; stop ends the asking when the last has gone.
-	lookers int
+	// viewers counts the pages; stop ends the asking when the last has gone.
+	viewers int
 	stop    context.CancelFunc
 }
 
@@ -54,30 +54,31 @@ func handler(a Agent, may func(*http.Request) bool) http.Handler {
 	page := web.Handler(s.store, web.Options{Do: s.do, May: may})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/api/events") {
-			s.come()
-			defer s.leave()
+			s.addViewer()
+			defer s.removeViewer()
 		}
 		page.ServeHTTP(w, r)
 	})
 }
 
-// come begins to ask the agent, if nobody else looks yet.
-func (s *source) come() {
+// addViewer begins to ask the agent, if nobody else looks yet.
+func (s *source) addViewer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lookers++; s.lookers > 1 {
+	s.viewers++
+	if s.viewers > 1 {
 		return
 	}
 	s.refresh()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.stop = cancel
 	go func() {
-		for pause := every; ; {
+		for pause := refreshInterval; ; {
 			select {
 			case <-time.After(pause):
 				begin := time.Now()
 				s.refresh()
-				pause = max(every, share*time.Since(begin))
+				pause = max(refreshInterval, refreshShare*time.Since(begin))
 			case <-ctx.Done():
 				return
 			}
@@ -85,10 +86,11 @@ func (s *source) come() {
 	}()
 }
 
-func (s *source) leave() {
+func (s *source) removeViewer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lookers--; s.lookers == 0 {
+	s.viewers--
+	if s.viewers == 0 {
 		s.stop()
 	}
 }
@@ -99,12 +101,12 @@ func (s *source) refresh() {
 	s.store.Replace(state(&status, s.agent.Members(), s.agent.Groups(), s.agent.Changes(), time.Since(status.Started)))
 }
 
-// patience is how long a program here may take to stop when somebody presses a button.
-const patience = 30 * time.Second
+// orderTimeout is how long a program here may take to stop when somebody presses a button.
+const orderTimeout = 30 * time.Second
 
 // do carries out a command.
 func (s *source) do(ctx context.Context, c web.Command) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 	defer cancel()
 	var err error
 	switch c.Verb {

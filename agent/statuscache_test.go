@@ -13,7 +13,7 @@ func TestClockBeyondItsBoundIsSaidWithWhatToDo(t *testing.T) {
 		t.Fatalf("before: %d %v", status, body)
 	}
 	// What the member would say. That it finds out, and leads nothing then, the library's own tests show.
-	g := &a.agent.glance
+	g := &a.agent.statusCache
 	g.mu.Lock()
 	g.status.ClockFault, g.at = true, time.Now().Add(time.Hour)
 	g.mu.Unlock()

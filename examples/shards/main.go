@@ -1,8 +1,8 @@
-// Worktable shares the keys of a table among several processes. Each key has one owner, which alone works on it. When owners
+// Shards shares the keys of a table among several processes. Each key has one owner, which alone works on it. When owners
 // are lost, the fault manager of the group gives their shares to who is left. Start it on each of several hosts, or several
 // times on one, with the same council and another name:
 //
-//	worktable -name a -council a=127.0.0.1:7401,b=127.0.0.1:7402,c=127.0.0.1:7403 -dir /tmp/worktable/a -db /tmp/worktable/db
+//	shards -name a -council a=127.0.0.1:7401,b=127.0.0.1:7402,c=127.0.0.1:7403 -dir /tmp/shards/a -db /tmp/shards/db
 //
 // Kill one (kill -9), stop one (kill -STOP), unplug one: within two seconds its keys are worked on by others, and never by two
 // at once. Start it again, or plug it in: it is taken in, and gets a share of what is lost next.
@@ -56,7 +56,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, c, *file, *keys, *every); err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, "worktable:", err)
+		fmt.Fprintln(os.Stderr, "shards:", err)
 		os.Exit(1)
 	}
 }
@@ -77,7 +77,7 @@ func run(ctx context.Context, c regent.Config, file string, keys int, every time
 		return err
 	}
 	defer m.Leave(context.Background())
-	g, err := m.ConsistentGroup("worktable")
+	g, err := m.ConsistentGroup("shards")
 	if err != nil {
 		return err
 	}
@@ -100,10 +100,10 @@ func run(ctx context.Context, c regent.Config, file string, keys int, every time
 }
 
 // manage recovers what was lost, whenever this member is the fault manager, and tries as long as there is no later view.
-func manage(ctx context.Context, t *table, g *regent.ConsistentGroup, l *regent.ConsistentLease) {
+func manage(ctx context.Context, t *shardTable, g *regent.ConsistentGroup, l *regent.ConsistentLease) {
 	for v := range l.Views(ctx) {
 		for now := v; now.Recover && now.Token == v.Token && now.Number == v.Number && ctx.Err() == nil; now = g.View() {
-			err := t.share(ctx, v)
+			err := t.reassign(ctx, v)
 			if err == nil {
 				fmt.Println("shared out:", v)
 				err = l.Recovered(v)
@@ -120,7 +120,7 @@ func manage(ctx context.Context, t *table, g *regent.ConsistentGroup, l *regent.
 // report says what went wrong. Whoever calls it tries again.
 func report(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, "worktable: will try again:", err)
+		fmt.Fprintln(os.Stderr, "shards: will try again:", err)
 	}
 }
 
@@ -133,15 +133,15 @@ func wait(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// table is who owns what.
-type table struct {
+// shardTable is who owns what.
+type shardTable struct {
 	db    *sql.DB
 	marks *sqlfence.Table
 }
 
-const resource = "worktable"
+const resource = "shards"
 
-func open(ctx context.Context, file string, keys int) (*table, error) {
+func open(ctx context.Context, file string, keys int) (*shardTable, error) {
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
 	if err != nil {
 		return nil, err
@@ -171,12 +171,12 @@ func open(ctx context.Context, file string, keys int) (*table, error) {
 			return nil, err
 		}
 	}
-	return &table{db: db, marks: marks}, nil
+	return &shardTable{db: db, marks: marks}, nil
 }
 
-// share gives every key whose owner is not in the view to the member that has fewest. It writes its token even if there is
+// reassign gives every key whose owner is not in the view to the member that has fewest. It writes its token even if there is
 // nothing to give: others wait for that. Views with one token are of one manager, which shares one after the other.
-func (t *table) share(ctx context.Context, v regent.ConsistentView) error {
+func (t *shardTable) reassign(ctx context.Context, v regent.ConsistentView) error {
 	tx, err := t.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -198,17 +198,17 @@ func (t *table) share(ctx context.Context, v regent.ConsistentView) error {
 		return err
 	}
 	for _, key := range lost {
-		heir := slices.MinFunc(v.Members, func(a, b string) int { return cmp.Compare(has[a], has[b]) })
-		if _, err := tx.ExecContext(ctx, `UPDATE work SET owner = ? WHERE key = ?`, heir, key); err != nil {
+		successor := slices.MinFunc(v.Members, func(a, b string) int { return cmp.Compare(has[a], has[b]) })
+		if _, err := tx.ExecContext(ctx, `UPDATE work SET owner = ? WHERE key = ?`, successor, key); err != nil {
 			return err
 		}
-		has[heir]++
+		has[successor]++
 	}
 	return tx.Commit()
 }
 
 // owned returns the keys of a member; none before a manager has shared them whose token is at least the given one.
-func (t *table) owned(ctx context.Context, since uint64, name string) ([]string, error) {
+func (t *shardTable) owned(ctx context.Context, since uint64, name string) ([]string, error) {
 	tx, err := t.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, err

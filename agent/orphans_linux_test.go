@@ -12,9 +12,9 @@ import (
 	"github.com/regentproject/regent/agent/run/tree"
 )
 
-func noted(t *testing.T, l *leftovers) int {
+func noted(t *testing.T, l *orphanStore) int {
 	t.Helper()
-	old, void := l.all()
+	old, void := l.load()
 	if len(void) > 0 {
 		t.Errorf("files that say nothing: %v", void)
 	}
@@ -30,25 +30,25 @@ func TestNothingIsNotedOfARunnerThatWasRefused(t *testing.T) {
 			t.Fatalf("answered %q", got)
 		}
 	}
-	if n := noted(t, &a.agent.leftovers); a.agent.leftovers.dir == "" || n > 0 {
-		t.Errorf("in %q there are notes of %d trees", a.agent.leftovers.dir, n)
+	if n := noted(t, &a.agent.orphans); a.agent.orphans.dir == "" || n > 0 {
+		t.Errorf("in %q there are notes of %d trees", a.agent.orphans.dir, n)
 	}
 }
 
 // What cannot be killed must not keep the agent from what can.
 func TestOneTreeThatCannotBeKilledKeepsNoOther(t *testing.T) {
 	var logged strings.Builder
-	a := &Agent{log: slog.New(slog.NewTextHandler(&logged, nil)), timing: regent.LAN, leftovers: newLeftovers(t.TempDir())}
+	a := &Agent{log: slog.New(slog.NewTextHandler(&logged, nil)), timing: regent.LAN, orphans: newOrphanStore(t.TempDir())}
 	odd := filepath.Join(t.TempDir(), "no-cgroup") // a cgroup whose cgroup.kill is a directory, which nobody can write
 	if err := os.MkdirAll(filepath.Join(odd, "cgroup.kill"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []tree.Ref{{Mark: "0000000000000001", Cgroup: odd}, {Mark: "0000000000000002"}} {
-		if err := a.leftovers.note("g", &r); err != nil {
+		if err := a.orphans.save("g", &r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	old, _ := a.leftovers.all()
+	old, _ := a.orphans.load()
 	if len(old) != 2 {
 		t.Fatalf("%d trees are noted", len(old))
 	}
@@ -59,8 +59,8 @@ func TestOneTreeThatCannotBeKilledKeepsNoOther(t *testing.T) {
 	}
 	done := make(chan struct{})
 	ctx := t.Context()
-	go func() { a.clearLeftovers(ctx, old); close(done) }()
-	eventually(t, "the other tree is forgotten", func() bool { return noted(t, &a.leftovers) == 1 })
+	go func() { a.killOrphans(ctx, old); close(done) }()
+	eventually(t, "the other tree is forgotten", func() bool { return noted(t, &a.orphans) == 1 })
 	select {
 	case <-done:
 		t.Error("it has given up")

@@ -20,32 +20,32 @@ import (
 func TestARunnerIsBelievedOnlyAboutItself(t *testing.T) {
 	a := &Agent{log: slog.New(slog.NewTextHandler(io.Discard, nil)), timing: regent.LAN}
 	own := &session.Tree{Mark: "0123456789abcdef", Runner: os.Getpid()}
-	if _, err := a.keep(&session.Request{Tree: own}, os.Getppid()); err == nil || !strings.Contains(err.Error(), "is not the process that asks") {
+	if _, err := a.watchTree(&session.Request{Tree: own}, os.Getppid()); err == nil || !strings.Contains(err.Error(), "is not the process that asks") {
 		t.Errorf("another process was believed: %v", err)
 	}
 	for asked, want := range map[time.Duration]time.Duration{0: regent.LAN.Guard, time.Millisecond: regent.LAN.Guard, time.Second: time.Second} {
-		k, err := a.keep(&session.Request{Tree: own, Guard: asked}, os.Getpid())
+		k, err := a.watchTree(&session.Request{Tree: own, Guard: asked}, os.Getpid())
 		if err != nil || k.guard != want {
 			t.Errorf("guard %v: %+v, %v, want %v", asked, k, err, want)
 		}
 	}
 	// A program that is no runner has nothing to be killed.
-	k, err := a.keep(&session.Request{}, os.Getpid())
+	k, err := a.watchTree(&session.Request{}, os.Getpid())
 	if k != nil || err != nil {
 		t.Errorf("%v, %v", k, err)
 	}
 	k.kill()
-	k.clear()
+	k.killAndWait()
 }
 
-// silence is the voice of a program that says nothing, and leads when it is told to.
+// silence notifies a program that says nothing, and leads when it is told to.
 type silence struct{ led chan struct{} }
 
 func (v *silence) leads(*candidate)                     { close(v.led) }
 func (v *silence) stop(*candidate, regent.Cause)        {}
 func (v *silence) over(*candidate, regent.Cause, error) {}
 func (v *silence) healed(*candidate, string)            {}
-func (v *silence) renewed(c *candidate)                 { c.end() }
+func (v *silence) renewed(c *candidate)                 { c.announceEnd() }
 func (v *silence) await(t *testing.T, what string, c *candidate) {
 	t.Helper()
 	select {
@@ -62,18 +62,18 @@ func (v *silence) await(t *testing.T, what string, c *candidate) {
 func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
 	t.Parallel()
 	a := open(t, 1, "").agents[0].agent
-	for name, lose := range map[string]func(*candidate){"dead": (*candidate).bury, "silent": (*candidate).hangUp} {
+	for name, lose := range map[string]func(*candidate){"dead": (*candidate).markDead, "silent": (*candidate).disconnect} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first, second := &silence{led: make(chan struct{})}, &silence{led: make(chan struct{})}
-			k := &candidate{group: name, program: "runner", via: "socket", voice: first}
-			err := a.begin(k)
+			k := &candidate{group: name, program: "runner", via: "socket", notifier: first}
+			err := a.addCandidate(k)
 			if err != nil {
 				t.Fatal(err)
 			}
 			gone, tries := make(chan struct{}), make(chan struct{}, 100)
-			k.keeper = newKeeper(a, name, tree.Ref{}, a.timing.Guard)
-			k.keeper.end = func(context.Context) error {
+			k.killer = newTreeKiller(a, name, tree.Ref{}, a.timing.Guard)
+			k.killer.killAll = func(context.Context) error {
 				select {
 				case tries <- struct{}{}:
 				default:
@@ -87,13 +87,13 @@ func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
 			}
 			go k.run()
 			first.await(t, "the runner", k)
-			next := &candidate{group: name, program: "next", via: "socket", voice: second}
-			err = a.begin(next)
+			next := &candidate{group: name, program: "next", via: "socket", notifier: second}
+			err = a.addCandidate(next)
 			if err != nil {
 				t.Fatal(err)
 			}
 			go next.run()
-			defer next.bury()
+			defer next.markDead()
 			lose(k)
 			<-tries
 			select {
@@ -114,12 +114,12 @@ func kept(t *testing.T, end func(context.Context) error) *candidate {
 	t.Helper()
 	a := open(t, 1, "").agents[0].agent
 	v := &silence{led: make(chan struct{})}
-	k := &candidate{group: "g", program: "runner", via: "socket", voice: v}
-	if err := a.begin(k); err != nil {
+	k := &candidate{group: "g", program: "runner", via: "socket", notifier: v}
+	if err := a.addCandidate(k); err != nil {
 		t.Fatal(err)
 	}
-	k.keeper = newKeeper(a, "g", tree.Ref{}, a.timing.Guard)
-	k.keeper.end = end
+	k.killer = newTreeKiller(a, "g", tree.Ref{}, a.timing.Guard)
+	k.killer.killAll = end
 	go k.run()
 	v.await(t, "the runner", k)
 	return k
@@ -134,7 +134,7 @@ func TestRunnerGoesOnWhenTheAgentHasDoneKilling(t *testing.T) {
 		<-seen
 		return nil
 	})
-	k.keeper.kill()
+	k.killer.kill()
 	<-looks
 	o := newOrder(regent.Cause{}, "")
 	k.stopped <- o
@@ -160,7 +160,7 @@ func TestRunnerIsLookedAfterWhenATransferWasRefused(t *testing.T) {
 	if err := <-o.outcome; !errors.As(err, &refused) || refused.begun {
 		t.Fatalf("the transfer to nobody: %v", err)
 	}
-	k.bury()
+	k.markDead()
 	select {
 	case <-k.ended:
 	case <-time.After(20 * time.Second):
@@ -175,22 +175,22 @@ func TestRunnerIsLookedAfterWhenATransferWasRefused(t *testing.T) {
 // its own.
 func TestWhoIsBeingKilledIsToldOfNoLaterEnd(t *testing.T) {
 	a := open(t, 1, "").agents[0].agent
-	k := &candidate{group: "g", program: "runner", via: "socket", voice: &unread{silence{led: make(chan struct{})}}}
-	if err := a.begin(k); err != nil {
+	k := &candidate{group: "g", program: "runner", via: "socket", notifier: &unread{silence{led: make(chan struct{})}}}
+	if err := a.addCandidate(k); err != nil {
 		t.Fatal(err)
 	}
 	go k.run()
-	k.voice.(*unread).await(t, "the runner", k)
-	defer k.bury()
-	told := k.end()
-	if k.doom(0) <= 0 {
+	k.notifier.(*unread).await(t, "the runner", k)
+	defer k.markDead()
+	told := k.announceEnd()
+	if k.untilKill(0) <= 0 {
 		t.Fatal("its end has passed: the test shows nothing")
 	}
-	if k.doom(time.Hour) > 0 {
+	if k.untilKill(time.Hour) > 0 {
 		t.Fatal("an hour before its end has not come yet")
 	}
-	eventually(t, "the lease is renewed", func() bool { return k.current().Until()-regent.Instant(k.margin) > told })
-	if got := k.end(); got != told {
+	eventually(t, "the lease is renewed", func() bool { return k.currentLease().Until()-regent.Instant(k.margin) > told })
+	if got := k.announceEnd(); got != told {
 		t.Errorf("it was told %v, and is told %v while it is killed", told, got)
 	}
 }
@@ -202,9 +202,9 @@ func TestNothingIsKilledOnceTheRunnerSaysThatNobodyIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &Agent{clock: own}
-	k := newKeeper(a, "g", tree.Ref{}, 0)
-	k.end = func(context.Context) error { t.Error("it kills"); return nil }
-	k.settle()
-	k.watch(&candidate{agent: a}, nil) // whose end has passed
+	k := newTreeKiller(a, "g", tree.Ref{}, 0)
+	k.killAll = func(context.Context) error { t.Error("it kills"); return nil }
+	k.disarm()
+	k.run(&candidate{agent: a}, nil) // whose end has passed
 	<-k.gone
 }

@@ -28,7 +28,7 @@ import (
 // The test binary is also the program: with this variable set it is a member of a cluster. If it is careless it goes on whatever
 // happens.
 const (
-	programEnv = "WORKTABLE_TEST_PROGRAM"
+	programEnv = "SHARDS_TEST_PROGRAM"
 	careful    = "careful"
 	careless   = "careless"
 )

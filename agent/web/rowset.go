@@ -5,39 +5,39 @@ import (
 	"slices"
 )
 
-// A shelf holds things of one kind, by key, in the order in which they came, each with the serial number of its last
+// A rowSet holds things of one kind, by key, in the order in which they came, each with the serial number of its last
 // change.
-type shelf[V any] struct {
+type rowSet[V any] struct {
 	key  func(*V) string
-	rows []*slot[V]
-	find map[string]*slot[V]
+	rows []*row[V]
+	find map[string]*row[V]
 	// gone are keys that are no longer there, oldest first.
-	gone []lost
+	gone []deletion
 }
 
-type slot[V any] struct {
+type row[V any] struct {
 	value  V
 	key    string
 	serial uint64
 	kept   bool // seen in the replacement under way
 }
 
-type lost struct {
+type deletion struct {
 	key    string
 	serial uint64
 }
 
-func newShelf[V any](key func(*V) string) *shelf[V] {
-	return &shelf[V]{key: key, find: make(map[string]*slot[V])}
+func newRowSet[V any](key func(*V) string) *rowSet[V] {
+	return &rowSet[V]{key: key, find: make(map[string]*row[V])}
 }
 
 // put adds or replaces one, and says whether that changed anything.
-func (s *shelf[V]) put(v V, serial uint64) bool {
+func (s *rowSet[V]) put(v V, serial uint64) bool {
 	k := s.key(&v)
 	r := s.find[k]
 	switch {
 	case r == nil:
-		r = &slot[V]{key: k}
+		r = &row[V]{key: k}
 		s.rows = append(s.rows, r)
 		s.find[k] = r
 	case reflect.DeepEqual(r.value, v):
@@ -48,8 +48,8 @@ func (s *shelf[V]) put(v V, serial uint64) bool {
 	return true
 }
 
-// replace makes the shelf hold exactly all, and says whether that changed anything.
-func (s *shelf[V]) replace(all []V, serial uint64) bool {
+// replace makes the set hold exactly all, and says whether that changed anything.
+func (s *rowSet[V]) replace(all []V, serial uint64) bool {
 	for _, r := range s.rows {
 		r.kept = false
 	}
@@ -57,25 +57,25 @@ func (s *shelf[V]) replace(all []V, serial uint64) bool {
 	for _, v := range all {
 		changed = s.put(v, serial) || changed
 	}
-	return s.sweep(serial, func(r *slot[V]) bool { return !r.kept }) || changed
+	return s.sweep(serial, func(r *row[V]) bool { return !r.kept }) || changed
 }
 
 // sweep removes what is unwanted.
-func (s *shelf[V]) sweep(serial uint64, unwanted func(*slot[V]) bool) bool {
+func (s *rowSet[V]) sweep(serial uint64, unwanted func(*row[V]) bool) bool {
 	before := len(s.rows)
-	s.rows = slices.DeleteFunc(s.rows, func(r *slot[V]) bool {
+	s.rows = slices.DeleteFunc(s.rows, func(r *row[V]) bool {
 		if !unwanted(r) {
 			return false
 		}
 		delete(s.find, r.key)
-		s.gone = append(s.gone, lost{r.key, serial})
+		s.gone = append(s.gone, deletion{r.key, serial})
 		return true
 	})
 	return len(s.rows) < before
 }
 
 // since returns what changed after the serial number, and the keys that went.
-func (s *shelf[V]) since(after uint64) (changed []V, gone []string) {
+func (s *rowSet[V]) since(after uint64) (changed []V, gone []string) {
 	for _, r := range s.rows {
 		if r.serial > after {
 			changed = append(changed, r.value)
@@ -91,7 +91,7 @@ func (s *shelf[V]) since(after uint64) (changed []V, gone []string) {
 }
 
 // forget drops the oldest notes of what is gone, and returns the serial number before which nobody can ask any more.
-func (s *shelf[V]) forget(keep int) (floor uint64) {
+func (s *rowSet[V]) forget(keep int) (floor uint64) {
 	if n := len(s.gone) - keep; n > 0 {
 		floor = s.gone[n-1].serial
 		s.gone = slices.Delete(s.gone, 0, n)

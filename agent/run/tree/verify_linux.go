@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 )
 
-// Believe returns what of a reference can be believed that another process handed over: whoever is asked to kill must not
+// Verify returns what of a reference can be believed that another process handed over: whoever is asked to kill must not
 // kill what the asker has no business with. The runner is the asker itself. Its cgroup is right below that of the asker
 // and named after the mark, and the first process is left out, as any session might be claimed.
 //
 // What remains to be believed is the mark. A process can be killed by it only if it has the mark in its environment,
 // which others than its user cannot read.
-func (r Ref) Believe(asker int) (Ref, error) {
+func (r Ref) Verify(asker int) (Ref, error) {
 	if r.Runner != asker {
 		return Ref{}, fmt.Errorf("runner %d: is not the process that asks, %d: a runner in a container needs an agent there, or the host's pid namespace", r.Runner, asker)
 	}

@@ -9,12 +9,12 @@ import (
 )
 
 func TestMembersAreBackOnceTheyWereMissed(t *testing.T) {
-	var r reunion
+	var r rejoinTracker
 	for i, c := range []struct {
 		b, c bool
 		want []string
 	}{{false, true, nil}, {true, true, nil}, {true, true, nil}, {true, false, nil}, {true, false, nil}, {true, true, []string{"c"}}, {true, true, nil}} {
-		got := r.back([]MemberInfo{{Name: "a", Self: true, Trusted: true}, {Name: "b", Trusted: c.b}, {Name: "c", Trusted: c.c}})
+		got := r.update([]MemberInfo{{Name: "a", Self: true, Trusted: true}, {Name: "b", Trusted: c.b}, {Name: "c", Trusted: c.c}})
 		if !slices.Equal(got, c.want) {
 			t.Errorf("look %d: %v is back, want %v", i, got, c.want)
 		}
@@ -35,11 +35,11 @@ func TestLeadingProgramsAreToldOfAMemberThatIsBack(t *testing.T) {
 		return slices.ContainsFunc(a.agent.Members(), func(m MemberInfo) bool { return m.Name == "c" && m.Trusted })
 	}
 	eventually(t, "a trusts c", trusts)
-	time.Sleep(2 * reunionEvery) // wall clock: the agent has to have seen that once
+	time.Sleep(2 * rejoinPollInterval) // wall clock: the agent has to have seen that once
 	c.stop()
 	<-c.done
 	eventually(t, "a trusts c no more", func() bool { return !trusts() })
-	time.Sleep(2 * reunionEvery) // wall clock: and that
+	time.Sleep(2 * rejoinPollInterval) // wall clock: and that
 	select {
 	case <-l.Healed():
 		t.Fatal("told that a member is back when it went")

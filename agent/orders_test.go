@@ -55,7 +55,7 @@ func TestOrderThatIsCarriedOutAtTheEndSucceeds(t *testing.T) {
 		k := &candidate{group: "g", asked: make(chan *order, 1), ended: make(chan struct{})}
 		go func() {
 			o := <-k.asked
-			o.tell(nil)
+			o.complete(nil)
 			close(k.ended)
 		}()
 		if err := new(Agent).order(t.Context(), k, newOrder(regent.Cause{}, "")); err != nil {
@@ -64,7 +64,7 @@ func TestOrderThatIsCarriedOutAtTheEndSucceeds(t *testing.T) {
 	}
 }
 
-// The board learns of a change later than who ordered it. What is said about the order must not be what was before.
+// The change log learns of a change later than who ordered it. What is said about the order must not be what was before.
 func TestOutcomeNeverNamesTheLeadershipThatWasEnded(t *testing.T) {
 	view := func(leader string, token uint64) regent.View {
 		return regent.View{Group: "g", Leader: leader, Token: token}
@@ -76,27 +76,27 @@ func TestOutcomeNeverNamesTheLeadershipThatWasEnded(t *testing.T) {
 	}{
 		{"resigned, nobody leads", "", []regent.View{view("", 0)}, Outcome{Group: "g"}},
 		{"resigned, another leads", "", []regent.View{view("b", 8)}, Outcome{Group: "g", Leader: "b", Token: 8}},
-		{"resigned, the board is late", "", nil, Outcome{Group: "g"}},
+		{"resigned, the change log is late", "", nil, Outcome{Group: "g"}},
 		{"resigned, the same leads again", "", []regent.View{view("a", 9)}, Outcome{Group: "g", Leader: "a", Token: 9}},
 		{"transferred", "b", []regent.View{view("", 0), view("b", 8)}, Outcome{Group: "g", Leader: "b", Token: 8}},
-		{"transferred, the board is late", "b", []regent.View{view("", 0)}, Outcome{Group: "g", Leader: "b"}},
+		{"transferred, the change log is late", "b", []regent.View{view("", 0)}, Outcome{Group: "g", Leader: "b"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &Agent{board: newBoard()}
-				a.board.change(view("a", 7))
+				a := &Agent{changes: newChangeLog()}
+				a.changes.addView(view("a", 7))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				got := make(chan Outcome, 1)
-				go func() { got <- a.after(ctx, "g", 7, c.to) }()
+				go func() { got <- a.leaderAfter(ctx, "g", 7, c.to) }()
 				synctest.Wait()
 				select {
 				case o := <-got:
-					t.Fatalf("said before the board knew: %+v", o)
+					t.Fatalf("said before the change log knew: %+v", o)
 				default:
 				}
 				for _, v := range c.later {
-					a.board.change(v)
+					a.changes.addView(v)
 				}
 				if o := <-got; o != c.want {
 					t.Errorf("got %+v, want %+v", o, c.want)
@@ -107,11 +107,11 @@ func TestOutcomeNeverNamesTheLeadershipThatWasEnded(t *testing.T) {
 }
 
 // A client that goes away leaves nothing behind: no place among the streams, nobody whom changes are put aside for.
-// A program that has just begun to lead may give orders though the news has not come round to its agent's board.
-func TestProgramGivesOrdersBeforeTheBoardHasHeardOfIt(t *testing.T) {
+// A program that has just begun to lead may give orders though the news has not come round to its agent's change log.
+func TestProgramGivesOrdersBeforeTheChangeLogHasHeardOfIt(t *testing.T) {
 	k := &candidate{group: "g"}
-	a := &Agent{board: newBoard(), leads: map[string]*candidate{"g": k}}
-	if got, err := a.commandedIn("g", 0, ""); got != k || err != nil {
+	a := &Agent{changes: newChangeLog(), leaders: map[string]*candidate{"g": k}}
+	if got, err := a.leaderOfGroup("g", 0, ""); got != k || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -125,22 +125,22 @@ func TestStreamsEndWithTheirReaders(t *testing.T) {
 	}
 	all = append(all, r.stream(t, "POST", "/v1/groups/g/campaign", "{}"))
 	watchers := func() int {
-		r.agent.board.mu.RLock()
-		defer r.agent.board.mu.RUnlock()
-		return len(r.agent.board.watchers)
+		r.agent.changes.mu.RLock()
+		defer r.agent.changes.mu.RUnlock()
+		return len(r.agent.changes.watchers)
 	}
 	eventually(t, "all streams are open", func() bool {
-		return r.agent.streams.Load() == int64(len(all)) && watchers() == len(paths) && len(r.agent.list()) == 1
+		return r.agent.streams.Load() == int64(len(all)) && watchers() == len(paths) && len(r.agent.candidateList()) == 1
 	})
 	for _, e := range all {
 		e.cancel()
 	}
 	campaigns := func() int {
-		r.agent.streamed.mu.Lock()
-		defer r.agent.streamed.mu.Unlock()
-		return len(r.agent.streamed.all)
+		r.agent.streamCampaigns.mu.Lock()
+		defer r.agent.streamCampaigns.mu.Unlock()
+		return len(r.agent.streamCampaigns.all)
 	}
 	eventually(t, "all streams are closed", func() bool {
-		return r.agent.streams.Load() == 0 && watchers() == 0 && len(r.agent.list()) == 0 && campaigns() == 0
+		return r.agent.streams.Load() == 0 && watchers() == 0 && len(r.agent.candidateList()) == 0 && campaigns() == 0
 	})
 }

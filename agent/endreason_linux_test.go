@@ -11,7 +11,7 @@ import (
 	"github.com/regentproject/regent/internal/session"
 )
 
-// unread is the voice of a program that reads nothing: there is no later end that it was told.
+// unread notifies a program that reads nothing: there is no later end that it was told.
 type unread struct{ silence }
 
 func (v *unread) renewed(*candidate) {}
@@ -19,7 +19,7 @@ func (v *unread) renewed(*candidate) {}
 // The cause that all members are told is one word. The agent of the program knows how it came to that, and its history says so.
 func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 	a := open(t, 1, "").agents[0].agent
-	quiet := func() (voice, *silence) { v := &silence{led: make(chan struct{})}; return v, v }
+	quiet := func() (notifier, *silence) { v := &silence{led: make(chan struct{})}; return v, v }
 	says := func(k *candidate) { k.stopped <- newOrder(regent.Cause{}, "") }
 	operator := func(k *candidate) { go func() { _ = a.Resign(context.Background(), k.group) }() }
 	for name, c := range map[string]struct {
@@ -29,15 +29,15 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 		want             string
 	}{
 		"stops":      {end: says, want: "the program said that it has stopped"},
-		"dies":       {end: (*candidate).bury, want: "the program died"},
-		"goodbye":    {end: func(k *candidate) { k.goodbye.Store(true); k.bury() }, want: "the program said goodbye"},
-		"runner":     {runner: true, end: (*candidate).bury, want: "the program died; the agent has killed what was left of what it had started"},
-		"hangs up":   {end: (*candidate).hangUp, want: "the connection to the program was closed, and the end that it had been told passed"},
+		"dies":       {end: (*candidate).markDead, want: "the program died"},
+		"goodbye":    {end: func(k *candidate) { k.goodbye.Store(true); k.markDead() }, want: "the program said goodbye"},
+		"runner":     {runner: true, end: (*candidate).markDead, want: "the program died; the agent has killed what was left of what it had started"},
+		"hangs up":   {end: (*candidate).disconnect, want: "the connection to the program was closed, and the end that it had been told passed"},
 		"silent":     {heartbeat: 2 * time.Second, end: func(*candidate) {}, want: "the program was silent for more than its heartbeat of 2s, and the end that it had been told passed"},
 		"deaf":       {deaf: true, end: func(*candidate) {}, want: "the program did not read what it was told, as one that is paused, and the end that it had been told passed"},
 		"frozen":     {deaf: true, runner: true, end: func(*candidate) {}, want: "the program did not read what it was told, as one that is paused, and the end that it had been told passed; the agent has killed what was left of what it had started"},
 		"stubborn":   {grace: time.Millisecond, end: operator, want: "it was to be given up, as by 'regent resign': the program did not stop within its grace, and the end that it had been told passed"},
-		"dies asked": {grace: time.Hour, end: func(k *candidate) { operator(k); <-stopping(k); k.bury() }, want: "it was to be given up, as by 'regent resign': the program died"},
+		"dies asked": {grace: time.Hour, end: func(k *candidate) { operator(k); <-stopping(k); k.markDead() }, want: "it was to be given up, as by 'regent resign': the program died"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,12 +45,12 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 			if c.deaf {
 				speaks = &unread{*led}
 			}
-			k := &candidate{group: name, program: "p", via: "socket", voice: speaks, heartbeat: c.heartbeat, grace: c.grace}
+			k := &candidate{group: name, program: "p", via: "socket", notifier: speaks, heartbeat: c.heartbeat, grace: c.grace}
 			if c.runner {
-				k.keeper = newKeeper(a, name, tree.Ref{}, a.timing.Guard)
-				k.keeper.end = func(context.Context) error { return nil }
+				k.killer = newTreeKiller(a, name, tree.Ref{}, a.timing.Guard)
+				k.killer.killAll = func(context.Context) error { return nil }
 			}
-			if err := a.begin(k); err != nil {
+			if err := a.addCandidate(k); err != nil {
 				t.Fatal(err)
 			}
 			go k.run()
@@ -59,7 +59,7 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 			<-k.ended
 			var all []*Change
 			eventually(t, "the end is seen", func() bool {
-				all = a.board.history(name, 10)
+				all = a.changes.history(name, 10)
 				return len(all) > 1 && all[len(all)-1].Leader == "" && all[len(all)-2].Leader != ""
 			})
 			if got := all[len(all)-1].Ended; got != c.want {
@@ -100,25 +100,25 @@ func TestLogSaysThatAProgramStoppedWithItsAgent(t *testing.T) {
 
 // A note on a leadership is for its end and for no other change, however late or early it comes.
 func TestNotesAreForTheLeadershipThatTheyAreOn(t *testing.T) {
-	b := newBoard()
+	b := newChangeLog()
 	last := func(group string) string { c, _ := b.group(group); return c.Ended }
-	b.note("g", 2, "before it was seen")
-	b.change(regent.View{Group: "g", Leader: "b", Token: 1})
-	b.change(regent.View{Group: "g"})
-	b.change(regent.View{Group: "g", Leader: "a", Token: 2})
-	b.change(regent.View{Group: "g", Leader: "a", Token: 2, Stopping: true})
+	b.recordEnd("g", 2, "before it was seen")
+	b.addView(regent.View{Group: "g", Leader: "b", Token: 1})
+	b.addView(regent.View{Group: "g"})
+	b.addView(regent.View{Group: "g", Leader: "a", Token: 2})
+	b.addView(regent.View{Group: "g", Leader: "a", Token: 2, Stopping: true})
 	if got := last("g"); got != "" {
 		t.Errorf("a leadership that goes on has ended: %s", got)
 	}
-	b.change(regent.View{Group: "g", Leader: "b", Token: 3})
+	b.addView(regent.View{Group: "g", Leader: "b", Token: 3})
 	if got := last("g"); got != "before it was seen" {
 		t.Errorf("the end is noted as %q", got)
 	}
-	b.change(regent.View{Group: "g"})
-	b.note("g", 3, "too late")
-	b.change(regent.View{Group: "g", Leader: "a", Token: 4})
-	b.change(regent.View{Group: "g"})
-	if got := last("g"); got != "" || len(b.notes) != 0 {
-		t.Errorf("the note of another leadership: %q, and %d are kept", got, len(b.notes))
+	b.addView(regent.View{Group: "g"})
+	b.recordEnd("g", 3, "too late")
+	b.addView(regent.View{Group: "g", Leader: "a", Token: 4})
+	b.addView(regent.View{Group: "g"})
+	if got := last("g"); got != "" || len(b.endReasons) != 0 {
+		t.Errorf("the note of another leadership: %q, and %d are kept", got, len(b.endReasons))
 	}
 }

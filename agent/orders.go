@@ -30,7 +30,7 @@ type EdictOrder struct {
 // Outcome is what became of an order.
 type Outcome struct {
 	Group string `json:"group"`
-	// Leader is who leads after the order: of a transfer the heir, of a resign whoever is known to lead by now, empty if
+	// Leader is who leads after the order: of a transfer the successor, of a resign whoever is known to lead by now, empty if
 	// nobody is. It is never the leadership that the order ended.
 	Leader string `json:"leader"`
 	// Token is the leader's; 0 if this member has not heard of it yet.
@@ -44,48 +44,48 @@ type StampInfo struct {
 	Stamp string `json:"stamp"`
 }
 
-// orders are the routes that change something.
-func orders() []route {
+// writeRoutes are the routes that change something.
+func writeRoutes() []route {
 	refused := map[int]any{200: Outcome{}, 400: Refusal{}, 404: Refusal{}, 409: Refusal{}, 413: Refusal{}, 503: Refusal{}}
 	return []route{
-		{method: "POST", path: "/v1/groups/{group}/resign", needs: writer, in: ResignOrder{}, out: refused,
-			says: "Ask the program here that leads to stop, and give the group up once it has.", serve: (*Agent).serveResign},
-		{method: "POST", path: "/v1/groups/{group}/transfer", needs: writer, in: TransferOrder{}, out: refused,
-			says: "Ask the program here that leads to stop, and hand the group over to another member once it has.", serve: (*Agent).serveTransfer},
-		{method: "POST", path: "/v1/groups/{group}/edict", needs: writer, in: EdictOrder{},
-			out:  map[int]any{200: StampInfo{}, 400: Refusal{}, 404: Refusal{}, 409: Refusal{}, 413: Refusal{}},
-			says: "Stamp an order of the program here that leads.", serve: (*Agent).serveEdict},
+		{method: "POST", path: "/v1/groups/{group}/resign", requires: writer, in: ResignOrder{}, out: refused,
+			summary: "Ask the program here that leads to stop, and give the group up once it has.", serve: (*Agent).serveResign},
+		{method: "POST", path: "/v1/groups/{group}/transfer", requires: writer, in: TransferOrder{}, out: refused,
+			summary: "Ask the program here that leads to stop, and hand the group over to another member once it has.", serve: (*Agent).serveTransfer},
+		{method: "POST", path: "/v1/groups/{group}/edict", requires: writer, in: EdictOrder{},
+			out:     map[int]any{200: StampInfo{}, 400: Refusal{}, 404: Refusal{}, 409: Refusal{}, 413: Refusal{}},
+			summary: "Stamp an order of the program here that leads.", serve: (*Agent).serveEdict},
 	}
 }
 
-// commanded returns the candidate that leads the group of a request here, if it has the token. command is what to say where
+// leaderOf returns the candidate that leads the group of a request here, if it has the token. command is what to say where
 // it is led instead.
-func (a *Agent) commanded(q *http.Request, token uint64, command string) (*candidate, error) {
+func (a *Agent) leaderOf(q *http.Request, token uint64, command string) (*candidate, error) {
 	group, err := a.groupOf(q)
 	if err != nil {
 		return nil, err
 	}
-	return a.commandedIn(group, token, command)
+	return a.leaderOfGroup(group, token, command)
 }
 
-// commandedIn does not ask the board first: a program may give orders before the agent has heard of its election like everybody else.
-func (a *Agent) commandedIn(group string, token uint64, command string) (*candidate, error) {
+// leaderOfGroup does not ask the change log first: a program may give orders before the agent has heard of its election like everybody else.
+func (a *Agent) leaderOfGroup(group string, token uint64, command string) (*candidate, error) {
 	k := a.leader(group)
 	if k == nil {
-		c, _ := a.board.group(group)
+		c, _ := a.changes.group(group)
 		if c == nil {
-			return nil, a.unheardOf(group)
+			return nil, a.unknownGroup(group)
 		}
-		return nil, a.notHere(c, command)
+		return nil, a.notLedHere(c, command)
 	}
-	if l := k.current(); token != 0 && l.Token() != token {
+	if l := k.currentLease(); token != 0 && l.Token() != token {
 		return nil, failf(http.StatusConflict, "group %s: token %d is not that of its leader, %d", group, token, l.Token())
 	}
 	return k, nil
 }
 
-// notHere says why no program here can be given an order about a group, and where to give it.
-func (a *Agent) notHere(c *Change, command string) error {
+// notLedHere says why no program here can be given an order about a group, and where to give it.
+func (a *Agent) notLedHere(c *Change, command string) error {
 	switch {
 	case c.Mode != modeQuorum:
 		return failf(http.StatusConflict, "group %s is %s: hosts lead it by themselves, and there is nothing to resign, to hand over or to stamp", c.Group, c.Mode)
@@ -94,11 +94,11 @@ func (a *Agent) notHere(c *Change, command string) error {
 	case c.Leader == a.name:
 		return failf(http.StatusConflict, "group %s: no program here leads it any more", c.Group)
 	}
-	return failf(http.StatusConflict, "group %s: %s leads it, so only its agent can do that: %s", c.Group, c.Leader, a.there(c.Leader, command))
+	return failf(http.StatusConflict, "group %s: %s leads it, so only its agent can do that: %s", c.Group, c.Leader, a.commandAt(c.Leader, command))
 }
 
-// there says how to give an order at another member.
-func (a *Agent) there(member, command string) string {
+// commandAt says how to give an order at another member.
+func (a *Agent) commandAt(member, command string) string {
 	where := "host " + member
 	for _, m := range a.Members() {
 		if host, _, err := net.SplitHostPort(m.Addr); err == nil && m.Name == member {
@@ -112,19 +112,21 @@ func (a *Agent) there(member, command string) string {
 }
 
 // What to say at the leader's host.
-func sayResign(group string) string       { return "regent resign " + group }
-func sayTransfer(group, to string) string { return "regent transfer " + group + " " + orMember(to) }
-
-// saySwitch is either of the two: without a member it is given up to whoever is elected.
-func saySwitch(group, to string) string {
-	if to == "" {
-		return sayResign(group)
-	}
-	return sayTransfer(group, to)
+func resignCommand(group string) string { return "regent resign " + group }
+func transferCommand(group, to string) string {
+	return "regent transfer " + group + " " + memberOrPlaceholder(to)
 }
 
-// orMember stands for a member if none is named.
-func orMember(to string) string {
+// switchCommand is either of the two: without a member it is given up to whoever is elected.
+func switchCommand(group, to string) string {
+	if to == "" {
+		return resignCommand(group)
+	}
+	return transferCommand(group, to)
+}
+
+// memberOrPlaceholder stands for a member if none is named.
+func memberOrPlaceholder(to string) string {
 	if to == "" {
 		return "MEMBER"
 	}
@@ -136,11 +138,11 @@ func (a *Agent) serveResign(w http.ResponseWriter, q *http.Request) {
 	var k *candidate
 	err := decode(q, &body)
 	if err == nil {
-		if k, err = a.commanded(q, body.Token, sayResign(q.PathValue("group"))); err == nil {
-			err = a.command(w, q, k, newOrder(regent.Cause{Why: why.Resigned, Member: a.name}, ""))
+		if k, err = a.leaderOf(q, body.Token, resignCommand(q.PathValue("group"))); err == nil {
+			err = a.orderWithoutTimeout(w, q, k, newOrder(regent.Cause{Why: why.Resigned, Member: a.name}, ""))
 		}
 	}
-	a.outcome(w, q, k, "", err)
+	a.answerOrder(w, q, k, "", err)
 }
 
 func (a *Agent) serveTransfer(w http.ResponseWriter, q *http.Request) {
@@ -148,17 +150,17 @@ func (a *Agent) serveTransfer(w http.ResponseWriter, q *http.Request) {
 	var k *candidate
 	err := decode(q, &body)
 	if err == nil {
-		if k, err = a.commanded(q, body.Token, sayTransfer(q.PathValue("group"), body.To)); err == nil {
-			if err = a.heir(body.To); err == nil {
-				err = a.command(w, q, k, newOrder(regent.Cause{Why: why.Transferred, Member: body.To}, body.To))
+		if k, err = a.leaderOf(q, body.Token, transferCommand(q.PathValue("group"), body.To)); err == nil {
+			if err = a.checkSuccessor(body.To); err == nil {
+				err = a.orderWithoutTimeout(w, q, k, newOrder(regent.Cause{Why: why.Transferred, Member: body.To}, body.To))
 			}
 		}
 	}
-	a.outcome(w, q, k, body.To, err)
+	a.answerOrder(w, q, k, body.To, err)
 }
 
-// heir says why a member cannot be handed anything.
-func (a *Agent) heir(to string) error {
+// checkSuccessor says why a member cannot be handed anything.
+func (a *Agent) checkSuccessor(to string) error {
 	if to == "" {
 		return failf(http.StatusBadRequest, "to whom? name a member in \"to\"")
 	}
@@ -177,15 +179,15 @@ func (a *Agent) heir(to string) error {
 	return failf(http.StatusBadRequest, "no member %q in the council", to)
 }
 
-// command gives an order and waits for its outcome, for as long as its sender does.
-func (a *Agent) command(w http.ResponseWriter, q *http.Request, k *candidate, o *order) error {
-	patient(w)
+// orderWithoutTimeout gives an order and waits for its outcome, for as long as its sender does.
+func (a *Agent) orderWithoutTimeout(w http.ResponseWriter, q *http.Request, k *candidate, o *order) error {
+	withoutDeadline(w)
 	return a.order(q.Context(), k, o)
 }
 
 // order gives an order and waits for its outcome.
 func (a *Agent) order(ctx context.Context, k *candidate, o *order) error {
-	if err := awaitHeir(ctx, k, o.to); err != nil {
+	if err := awaitSuccessor(ctx, k, o.to); err != nil {
 		return conflict(err)
 	}
 	select {
@@ -211,20 +213,20 @@ func (a *Agent) order(ctx context.Context, k *candidate, o *order) error {
 	}
 }
 
-// heirLimit is how long a successor may be unknown here that has just begun to campaign, and heirPoll how often to look.
+// successorTimeout is how long a successor may be unknown here that has just begun to campaign, and successorPollInterval how often to look.
 const (
-	heirLimit = time.Second
-	heirPoll  = 20 * time.Millisecond
+	successorTimeout      = time.Second
+	successorPollInterval = 20 * time.Millisecond
 )
 
-// awaitHeir says why a group cannot be handed over to a member, if one is named, before its program is asked to stop. After
+// awaitSuccessor says why a group cannot be handed over to a member, if one is named, before its program is asked to stop. After
 // that it would be too late.
-func awaitHeir(ctx context.Context, k *candidate, to string) error {
-	l := k.current()
+func awaitSuccessor(ctx context.Context, k *candidate, to string) error {
+	l := k.currentLease()
 	if to == "" || l == nil {
 		return nil
 	}
-	for limit := time.After(heirLimit); ; {
+	for limit := time.After(successorTimeout); ; {
 		err := l.CanTransfer(ctx, to)
 		if err == nil || errors.Is(err, regent.ErrNotLeader) || ctx.Err() != nil {
 			return err
@@ -232,7 +234,7 @@ func awaitHeir(ctx context.Context, k *candidate, to string) error {
 		select {
 		case <-limit:
 			return err
-		case <-time.After(heirPoll):
+		case <-time.After(successorPollInterval):
 		case <-k.ended:
 			return regent.ErrNotLeader
 		case <-ctx.Done():
@@ -249,26 +251,26 @@ func conflict(err error) error {
 	return &httpError{http.StatusConflict, err}
 }
 
-// outcome answers an order to a candidate, which was to hand over to a member if one is named.
-func (a *Agent) outcome(w http.ResponseWriter, q *http.Request, k *candidate, to string, err error) {
+// answerOrder answers an order to a candidate, which was to hand over to a member if one is named.
+func (a *Agent) answerOrder(w http.ResponseWriter, q *http.Request, k *candidate, to string, err error) {
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			return // nobody waits for an answer
 		}
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(q.Context(), a.timing.Lease)
 	defer cancel()
-	answer(w, 200, a.after(ctx, k.group, k.current().Token(), to))
+	writeJSON(w, http.StatusOK, a.leaderAfter(ctx, k.group, k.currentLease().Token(), to))
 }
 
-// after says who leads a group after a leadership that has ended in favour of a member, or of nobody in particular. The
-// board learns of that a moment later than who gave the order; it waits for the board until ctx ends.
-func (a *Agent) after(ctx context.Context, group string, token uint64, to string) Outcome {
+// leaderAfter says who leads a group after a leadership that has ended in favour of a member, or of nobody in particular. The
+// change log learns of that a moment later than who gave the order; it waits for that until ctx ends.
+func (a *Agent) leaderAfter(ctx context.Context, group string, token uint64, to string) Outcome {
 	out := Outcome{Group: group, Leader: to}
-	watch, present := a.board.watch(group, watchDepth)
-	defer a.board.unwatch(watch)
+	watch, present := a.changes.watch(group, watchDepth)
+	defer a.changes.unwatch(watch)
 	for {
 		for _, c := range present {
 			if c.Token > token && c.Leader != "" && (to == "" || c.Leader == to) {
@@ -291,28 +293,28 @@ func (a *Agent) after(ctx context.Context, group string, token uint64, to string
 func (a *Agent) serveEdict(w http.ResponseWriter, q *http.Request) {
 	var body EdictOrder
 	if err := decode(q, &body); err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	if body.Token == 0 {
-		refuse(w, failf(http.StatusBadRequest, "an edict is given only to whom has the leader's token: send it in \"token\""))
+		writeError(w, failf(http.StatusBadRequest, "an edict is given only to whom has the leader's token: send it in \"token\""))
 		return
 	}
-	k, err := a.commanded(q, body.Token, "")
+	k, err := a.leaderOf(q, body.Token, "")
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	if !k.leadsNow() {
-		refuse(w, regent.ErrNotLeader)
+		writeError(w, regent.ErrNotLeader)
 		return
 	}
-	e, err := k.current().Edict()
+	e, err := k.currentLease().Edict()
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
-	answer(w, 200, StampInfo{Group: k.group, Token: e.Token(), Stamp: e.String()})
+	writeJSON(w, http.StatusOK, StampInfo{Group: k.group, Token: e.Token(), Stamp: e.String()})
 }
 
 // Resign asks the program that leads a group here to stop, and waits until the group was given up.
@@ -322,14 +324,14 @@ func (a *Agent) Resign(ctx context.Context, group string) error {
 
 // Transfer asks the program that leads a group here to stop, and waits until a member leads that was named.
 func (a *Agent) Transfer(ctx context.Context, group, to string) error {
-	if err := a.heir(to); err != nil {
+	if err := a.checkSuccessor(to); err != nil {
 		return err
 	}
 	return a.orderTo(ctx, group, a.switchOrder(to))
 }
 
 func (a *Agent) orderTo(ctx context.Context, group string, o *order) error {
-	k, err := a.commandedIn(group, 0, saySwitch(group, o.to))
+	k, err := a.leaderOfGroup(group, 0, switchCommand(group, o.to))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,254 @@
+package agent
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent"
+)
+
+// A Change is a view that replaced another, with the time of day for people.
+type Change struct {
+	// Serial counts the changes that this agent saw, from 1.
+	Serial uint64 `json:"serial"`
+	// Time is the time of day at this host.
+	Time time.Time `json:"time"`
+	// Mode is the guarantee that the group gives: quorum, local or eventual.
+	Mode string `json:"mode"`
+	regent.View
+	// Support lists who supports the leader of a local group; Round numbers the leaderships of an eventual one, and
+	// BlockedFor is how long too few members have answered there.
+	Support    []string      `json:"support,omitempty"`
+	Round      uint64        `json:"round,omitempty"`
+	BlockedFor time.Duration `json:"blocked_for,omitempty"`
+	// Ended says how the leadership before ended, if it was that of a program here. Its agent knows more than the cause says,
+	// which is what all members are told.
+	Ended string `json:"ended,omitempty"`
+}
+
+// A endReason is how the leadership with a token ends.
+type endReason struct {
+	token uint64
+	text  string
+}
+
+// changeLog keeps the latest change of every group, the recent history, and who watches.
+type changeLog struct {
+	mu            sync.RWMutex
+	groups        map[string]*Change
+	idle          int                  // how many of them are quorum groups that nobody leads
+	maxIdle       int                  // how many of those are kept
+	leaderChanges map[string]uint64    // of leader, counted by group
+	endReasons    map[string]endReason // on leaderships of programs here that are about to end, by group
+	recent        []*Change            // the last ones, oldest first
+	serial        uint64
+	// watchers get every change. They must not block.
+	watchers map[*watcher]struct{}
+}
+
+const (
+	// maxChanges is how many changes are kept.
+	maxChanges = 4096
+	// maxIdleGroups is how many groups are kept that nobody leads: whoever may campaign may invent names for ever.
+	maxIdleGroups = 100_000
+)
+
+func newChangeLog() *changeLog {
+	return &changeLog{maxIdle: maxIdleGroups, groups: make(map[string]*Change), leaderChanges: make(map[string]uint64), endReasons: make(map[string]endReason), watchers: make(map[*watcher]struct{})}
+}
+
+// addView takes note of a view of a quorum group. The member calls it, in order.
+func (l *changeLog) addView(v regent.View) { l.add(Change{Mode: modeQuorum, View: v}) }
+
+// add takes note of a change, and gives it its number and time.
+func (l *changeLog) add(next Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := &next
+	old := l.groups[c.Group]
+	if old != nil && old.Mode != modeQuorum && c.Mode == modeQuorum {
+		return // the configuration says that this host has another group of that name
+	}
+	l.serial++
+	c.Serial, c.Time = l.serial, time.Now()
+	if c.Leader != "" && (old == nil || old.Token != c.Token || old.Leader != c.Leader) {
+		l.leaderChanges[c.Group]++
+	}
+	l.attachEndReason(old, c)
+	l.idle += idleCount(c) - idleCount(old)
+	l.groups[c.Group] = c
+	l.evictIdle()
+	if len(l.recent) == maxChanges {
+		l.recent = slices.Delete(l.recent, 0, maxChanges/4)
+	}
+	l.recent = append(l.recent, c)
+	for w := range l.watchers {
+		w.deliver(c)
+	}
+}
+
+// recordEnd takes down how a leadership ends, for the change that will show its end. It comes before that.
+func (l *changeLog) recordEnd(group string, token uint64, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endReasons[group] = endReason{token, text}
+}
+
+// attachEndReason adds what was noted on the leadership that a change ends.
+func (l *changeLog) attachEndReason(old, c *Change) {
+	n, ok := l.endReasons[c.Group]
+	switch {
+	case !ok || c.Token == n.token && c.Leader != "":
+		return // nothing is over yet
+	case old != nil && old.Leader != "" && old.Token == n.token:
+		c.Ended = n.text
+	case c.Token < n.token:
+		return // the leadership is yet to be seen here
+	}
+	delete(l.endReasons, c.Group)
+}
+
+// idleCount is 1 if nobody leads a quorum group.
+func idleCount(c *Change) int {
+	if c != nil && c.Mode == modeQuorum && c.Leader == "" {
+		return 1
+	}
+	return 0
+}
+
+// evictIdle forgets those groups that nobody has led for longest, a quarter of them, when there are too many.
+func (l *changeLog) evictIdle() {
+	if l.idle <= l.maxIdle {
+		return
+	}
+	var old []*Change
+	for _, c := range l.groups {
+		if idleCount(c) == 1 {
+			old = append(old, c)
+		}
+	}
+	slices.SortFunc(old, func(x, y *Change) int { return cmp.Compare(x.Serial, y.Serial) })
+	for _, c := range old[:l.maxIdle/4] {
+		delete(l.groups, c.Group)
+		delete(l.leaderChanges, c.Group)
+		delete(l.endReasons, c.Group)
+		l.idle--
+	}
+}
+
+// group returns the last change of a group, and how often its leader changed; nil if it was never heard of.
+func (l *changeLog) group(name string) (*Change, uint64) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.groups[name], l.leaderChanges[name]
+}
+
+// list returns the last changes of all groups whose names begin with the prefix and come after another, by name, and
+// whether there are more.
+func (l *changeLog) list(prefix, after string, limit int) (found []*Change, more bool) {
+	l.mu.RLock()
+	for name, c := range l.groups {
+		if strings.HasPrefix(name, prefix) && (after == "" || name > after) {
+			found = append(found, c)
+		}
+	}
+	l.mu.RUnlock()
+	slices.SortFunc(found, func(x, y *Change) int { return strings.Compare(x.Group, y.Group) })
+	if limit > 0 && len(found) > limit {
+		return found[:limit], true
+	}
+	return found, false
+}
+
+// history returns the last changes, of one group or of all, oldest first.
+func (l *changeLog) history(group string, limit int) []*Change {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var out []*Change
+	for i := len(l.recent) - 1; i >= 0 && len(out) < limit; i-- {
+		if c := l.recent[i]; group == "" || c.Group == group {
+			out = append(out, c)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// A watcher gets changes of one group, or of all. One that is slow loses some, and is told how many.
+type watcher struct {
+	group string
+	c     chan *Change
+	mu    sync.Mutex
+	lost  int
+}
+
+// watch begins to watch and returns the present state, from which the watcher's changes go on.
+func (l *changeLog) watch(group string, depth int) (w *watcher, present []*Change) {
+	w = &watcher{group: group, c: make(chan *Change, depth)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watchers[w] = struct{}{}
+	if group != "" {
+		if c := l.groups[group]; c != nil {
+			present = append(present, c)
+		}
+		return w, present
+	}
+	for _, c := range l.groups {
+		present = append(present, c)
+	}
+	slices.SortFunc(present, func(x, y *Change) int { return strings.Compare(x.Group, y.Group) })
+	return w, present
+}
+
+func (l *changeLog) unwatch(w *watcher) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.watchers, w)
+}
+
+// deliver is called under the lock of the change log.
+func (w *watcher) deliver(c *Change) {
+	if w.group != "" && w.group != c.Group {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case w.c <- c:
+	default:
+		w.lost++
+	}
+}
+
+// takeLost returns how many changes were lost since it was last asked.
+func (w *watcher) takeLost() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.lost
+	w.lost = 0
+	return n
+}
+
+// Groups returns what is known about all groups, by name.
+func (a *Agent) Groups() []GroupInfo {
+	found, _ := a.changes.list("", "", 0)
+	out := make([]GroupInfo, len(found))
+	for i, c := range found {
+		out[i] = a.info(c)
+	}
+	return out
+}
+
+// Changes returns what changed lately in all groups, oldest first, as far as it is kept.
+func (a *Agent) Changes() []Change {
+	found := a.changes.history("", maxChanges)
+	out := make([]Change, len(found))
+	for i, c := range found {
+		out[i] = *c
+	}
+	return out
+}
