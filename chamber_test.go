@@ -2,19 +2,15 @@ package regent
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent/internal/clock"
-	"github.com/regentproject/regent/internal/runtime"
-	"github.com/regentproject/regent/internal/transport"
+	"github.com/regentproject/regent/internal/runtime/inmemory"
+	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/internal/transport/memory"
 )
 
@@ -42,25 +38,11 @@ func (h *chamber) log() string {
 }
 
 // world returns the world of one member.
-func (h *chamber) world(name string) world {
-	return world{
-		clock: clock.Package(),
-		listen: func(netip.AddrPort) (runtime.Socket, runtime.Waiter, error) {
-			c, err := h.network.Listen(name)
-			if err != nil {
-				return nil, nil, err
-			}
-			w := runtime.NewChanWaiter()
-			return transport.NewPump(c, 256, 2000, w.Wake), w, nil
-		},
-		lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
-			i := slices.Index(h.names, host)
-			if i < 0 {
-				return nil, fmt.Errorf("no host %s", host)
-			}
-			return []netip.Addr{memory.Addr(i).Addr()}, nil
-		},
-	}
+func (h *chamber) world(name string) world.World { return inmemory.World(h.network, name) }
+
+// join makes a member join in a world.
+func join(ctx context.Context, c Config, w world.World) (*Member, error) {
+	return Join(world.Into(ctx, w), c)
 }
 
 func (h *chamber) config(name string) Config {

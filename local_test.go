@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/why"
 )
 
@@ -391,7 +392,7 @@ func TestCalmKeepsAMemberThatComesAndGoesFromDeposingOthers(t *testing.T) {
 
 // A member that has to speak as another incarnation has lost its machine, and with it what it knew of its promises.
 func TestLocalGroupPromisesNothingWhilePromisesOfBeforeMayStand(t *testing.T) {
-	m, err := prepare(Config{Name: "a", Council: []Peer{{Name: "a", Addrs: []string{"127.0.0.1:7"}}}}, world{})
+	m, err := prepare(Config{Name: "a", Council: []Peer{{Name: "a", Addrs: []string{"127.0.0.1:7"}}}}, world.World{})
 	if err != nil {
 		t.Fatal(err)
 	}

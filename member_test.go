@@ -91,7 +91,7 @@ func TestMemberWithAWrongClockLeadsNothing(t *testing.T) {
 		wrong := h.world("a")
 		var mu sync.Mutex
 		var at time.Duration
-		wrong.clock = clock.Of(func() protocol.Time {
+		wrong.Clock = clock.Of(func() protocol.Time {
 			mu.Lock()
 			defer mu.Unlock()
 			passed := time.Since(base)
@@ -296,8 +296,8 @@ func TestAddressesAreResolvedAgain(t *testing.T) {
 		h := newChamber(t, three...)
 		var known atomic.Bool
 		w := h.world("a")
-		right := w.lookup
-		w.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+		right := w.Lookup
+		w.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
 			if host == "b" && !known.Load() {
 				return nil, errors.New("not yet")
 			}
