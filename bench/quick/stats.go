@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/regentproject/regent/agent/cluster"
 )
 
 // sample is a set of lengths of time.
@@ -27,36 +25,3 @@ func (s sample) String() string {
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2fms", float64(d)/1e6) }
-
-// reign is a time during which a program was told throughout that it leads, by its own readings of the host's clock.
-type reign struct {
-	who          string
-	token        uint64
-	since, until int64
-}
-
-// chronicle is all reigns so far, and how long two of them were at once.
-type chronicle struct {
-	reigns []reign
-	both   time.Duration
-	worst  string
-}
-
-func (c *chronicle) add(r reign) {
-	for _, o := range c.reigns {
-		if o.token == r.token && o.who == r.who {
-			continue
-		}
-		if d := min(o.until, r.until) - max(o.since, r.since); d > 0 {
-			c.both += time.Duration(d)
-			c.worst = fmt.Sprintf("%s (token %d) and %s (token %d) for %v", o.who, o.token, r.who, r.token, time.Duration(d))
-		}
-	}
-	c.reigns = append(c.reigns, r)
-}
-
-func (c *chronicle) take(e *cluster.Event) {
-	if e.What == cluster.Held && e.Since != 0 {
-		c.add(reign{who: e.Member, token: e.Token, since: e.Since, until: e.Until})
-	}
-}
