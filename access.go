@@ -49,7 +49,7 @@ func accessKey(mode string, group protocol.Group) string { return mode + "\x00" 
 // noteAccess takes note of whether an elector finds a leader that all can reach, and warns when it does not. It is called on the
 // loop, and does not wait.
 func (m *Member) noteAccess(mode string, group protocol.Group, leader protocol.Ident, cause protocol.CauseCode) {
-	a, key, now := &m.access, accessKey(mode, group), m.env.clock.Now()
+	a, key, now := &m.access, accessKey(mode, group), m.world.Clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	over := a.over(key, now)

@@ -1,10 +1,12 @@
 package regent
 
+import "github.com/regentproject/regent/internal/runtime/world"
+
 // Check says what is wrong with the configuration, as [Join] would, without joining: it opens no socket and touches no
 // file. What only shows at the place where the member will run, such as an address that is in use, it cannot know.
 func (c Config) Check() error {
 	c.Dir = ""
-	m, err := prepare(c, environment{})
+	m, err := prepare(c, world.World{})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/internal/wire"
 	"github.com/regentproject/regent/why"
 )
@@ -62,7 +63,7 @@ func TestConfigurationsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 
 // check does all that Join does before it touches anything.
 func check(c *Config) error {
-	m, err := prepare(*c, environment{})
+	m, err := prepare(*c, world.World{})
 	if err != nil {
 		return err
 	}

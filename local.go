@@ -59,7 +59,7 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 		},
 		// What it has promised when it falls silent is over after Lock.
 		Linger: 2 * h.Lock,
-		Board:  &runtime.BoardOptions{Epoch: epoch, Guard: t.localGuard(), Clock: m.env.clock.Now, Late: m.env.clock.Late},
+		Board:  &runtime.BoardOptions{Epoch: epoch, Guard: t.localGuard(), Clock: m.world.Clock.Now, Late: m.world.Clock.Late},
 		Unless: unless,
 		Settle: t.settle(),
 		Changed: func(c *runtime.Change) {

@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
+	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/why"
 )
 
@@ -23,7 +24,7 @@ var ErrClosed = errors.New("the member is closed")
 type Member struct {
 	config  Config
 	council *council
-	env     environment
+	world   world.World
 	record  bool        // there was one at the start
 	stale   atomic.Bool // it was an old copy
 	// access is which electors find nobody with good links to all others.
@@ -64,14 +65,13 @@ const maxCauses = 64
 // A council begins when all its members are there and each may begin it ([Config.Bootstrap]). From then on a majority is
 // enough.
 func Join(ctx context.Context, c Config) (*Member, error) {
-	w, err := systemEnvironment()
-	if err != nil {
-		return nil, err
+	w, ok := world.From(ctx) // of a test
+	if !ok {
+		var err error
+		if w, err = realWorld(); err != nil {
+			return nil, err
+		}
 	}
-	return join(ctx, c, w)
-}
-
-func join(ctx context.Context, c Config, w environment) (*Member, error) {
 	m, err := prepare(c, w)
 	if err != nil {
 		return nil, err
@@ -79,6 +79,9 @@ func join(ctx context.Context, c Config, w environment) (*Member, error) {
 	if err := m.start(ctx); err != nil {
 		m.release()
 		return nil, err
+	}
+	if w.Started != nil {
+		w.Started(func() { m.closing.Do(m.end) })
 	}
 	if c.OnStart != nil {
 		c.OnStart(m)
@@ -121,9 +124,9 @@ func (m *Member) await(ctx context.Context) error {
 func (m *Member) Name() string { return m.config.Name }
 
 // Now reads the member's lease clock.
-func (m *Member) Now() Instant { return Instant(m.env.clock.Now()) }
+func (m *Member) Now() Instant { return Instant(m.world.Clock.Now()) }
 
-func (m *Member) late() Instant { return Instant(m.env.clock.Late()) }
+func (m *Member) late() Instant { return Instant(m.world.Clock.Late()) }
 
 // Group returns the group with the name, in which at most one program of all members leads at any instant. The name has
 // 1 to 255 bytes of UTF-8 without control characters.

@@ -128,7 +128,7 @@ func (m *Member) lookup(ctx context.Context, addr string) ([]netip.AddrPort, err
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []netip.AddrPort{netip.AddrPortFrom(ip, uint16(n))}, nil
 	}
-	ips, err := m.env.lookup(ctx, host)
+	ips, err := m.world.Lookup(ctx, host)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
+	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/wire"
 )
@@ -26,17 +27,8 @@ import (
 // epoch numbers the council's configuration. It does not change yet.
 const epoch = 0
 
-// A environment is what a member stands in: the real one, or a test's.
-type environment struct {
-	clock clock.Clock
-	// listen opens the socket, and a way to wait for it.
-	listen func(bind netip.AddrPort) (runtime.Socket, runtime.Waiter, error)
-	// lookup resolves a host name.
-	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-}
-
 // prepare checks the configuration and opens the directory.
-func prepare(c Config, w environment) (*Member, error) {
+func prepare(c Config, w world.World) (*Member, error) {
 	if c.Timing == (Timing{}) {
 		c.Timing = LAN
 	}
@@ -53,7 +45,7 @@ func prepare(c Config, w environment) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{config: c, council: all, env: w, sites: newSiteCache(), closed: make(chan struct{})}
+	m := &Member{config: c, council: all, world: w, sites: newSiteCache(), closed: make(chan struct{})}
 	if c.Dir != "" {
 		if m.dir, err = store.Open(c.Dir, c.Name); err != nil {
 			return nil, err
@@ -89,7 +81,7 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bounds, err := datagram.New(m.env.clock.Now(), datagram.Config{Self: me, Members: n, Rho: t.rho(), Delta: t.Delay})
+	bounds, err := datagram.New(m.world.Clock.Now(), datagram.Config{Self: me, Members: n, Rho: t.rho(), Delta: t.Delay})
 	if err != nil {
 		return err
 	}
@@ -98,17 +90,17 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	socket, waiter, err := m.env.listen(bind)
+	socket, waiter, err := m.world.Listen(bind)
 	if err != nil {
 		return err
 	}
-	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.env.clock.Now, Late: m.env.clock.Late,
+	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
-		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.env.clock.Now, Log: m.log})
+		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.Clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
-		Clock: m.env.clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
+		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
 	if m.dir != nil {
 		o.Store = m.dir
 	}
@@ -118,7 +110,7 @@ func (m *Member) start(ctx context.Context) error {
 		return err
 	}
 	m.board.Bind(council)
-	m.started = m.env.clock.Now()
+	m.started = m.world.Clock.Now()
 	m.alive = m.site(modeMembers, "", "the list of members", runtime.SiteOptions{Make: m.newDetector})
 	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
 	m.background.Go(func() { m.loop.Run(ctx) })
@@ -197,9 +189,9 @@ func firstIncarnation(now time.Time) protocol.Inc {
 	return protocol.Inc(max(1, since/time.Second))
 }
 
-func systemEnvironment() (environment, error) {
+func realWorld() (world.World, error) {
 	c, err := clock.System()
-	return environment{clock: c, listen: listen, lookup: lookup}, err
+	return world.World{Clock: c, Listen: listen, Lookup: lookup}, err
 }
 
 // pumpDepth is how many packets wait for the loop where it cannot poll the socket.

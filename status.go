@@ -158,7 +158,7 @@ func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.env.clock.Now()), Leading: m.board.Leading(), Kappa: local.Kappa(),
+		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.board.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
@@ -228,7 +228,7 @@ func (m *Member) waiting(ctx context.Context) string {
 
 // recovering says for how long the member does not know yet who leads; nothing if it does.
 func (m *Member) recovering() string {
-	votes, now := m.loop.Stats().Votes(), m.env.clock.Now()
+	votes, now := m.loop.Stats().Votes(), m.world.Clock.Now()
 	known := votes.Add(m.config.Timing.settle())
 	switch {
 	case now < votes:

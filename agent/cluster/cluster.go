@@ -1,334 +1,389 @@
-// Package cluster runs a council of real processes on one host: what the demonstration, the measurements and the tests of
-// the library share. The processes are started from the program's own executable, find out by a word on their
-// standard input who they are, and say on their standard output, line by line, what happens to them.
-//
-//	cluster.go     the council, and what can be done to it: crash, pause, cut
-//	member.go   what a member process does
-//	programs.go what it does for groups that have a name
-//	links.go    what can be done to the links
-//	diary.go    what a leading program was told, in a file that outlives it
-//	message.go  what the two say to one another
 package cluster
 
 import (
-	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"net/netip"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/internal/runtime/parent"
-	"github.com/regentproject/regent/internal/transport/loopback"
+	"github.com/regentproject/regent/agent/cluster/journal"
+	"github.com/regentproject/regent/internal/runtime/world"
+	"github.com/regentproject/regent/internal/transport/fault"
+	"github.com/regentproject/regent/internal/transport/memory"
 	"github.com/regentproject/regent/internal/transport/relay"
 )
 
+// The journal's words, for callers that check journals and do not write them.
+type (
+	Time   = journal.Time
+	Span   = journal.Span
+	Rules  = journal.Rules
+	Report = journal.Report
+)
+
+// Now reads the clock that all processes of the host share.
+func Now() Time { return journal.Now() }
+
 // Options is what a cluster is made of.
 type Options struct {
+	// Names are the hosts. Each has at most one member or agent, of the same name.
 	Names []string
-	// Dir holds a directory for each member.
+	// Hosts is the kind of the hosts.
+	Hosts Hosts
+	// Dir holds a directory for each member, and the journals. Empty: a temporary directory, which Close removes.
 	Dir    string
 	Timing regent.Timing
-	// Command makes the command that runs Serve.
-	Command func() *exec.Cmd
-	// Relay puts a relay between the members, so that they can be cut off from one another.
+	// Relay puts a relay between the members, so that links can be broken. Seed decides what chance decides there.
 	Relay bool
-	// Groups is how many groups every member campaigns for; at least one, unless there are Named ones.
-	Groups int
-	Named  []Named
+	Seed  uint64
+	// Clocks are by how much the clocks of a host are ahead, in whole seconds: its processes run in a time namespace. See CanClocks.
+	Clocks map[string]time.Duration
+	// Log gets what processes write to their standard error, line by line; nil: only Process.Log has it.
+	Log func(process, line string)
+
+	// World changes the world of a member in memory before it joins; nil: nothing is.
+	World func(name string, w *world.World)
+	// Command makes the command that runs Serve: a member by the library.
+	Command func() *exec.Cmd
+	// Groups are those that a program of every member leads.
+	Groups []Group
 	// Hold keeps programs from campaigning before they are told to.
 	Hold bool
 	// NoRealtime leaves the members' threads as they are.
 	NoRealtime bool
-	// Poll is how often a leading program asks its lease whether it leads, and writes down the answer; zero: never.
+	// Poll is how often a leading program asks its lease whether it leads, and writes the answer into its journal; zero: never.
 	Poll time.Duration
-	// Status is how often a member says how it is; zero: only when asked.
+	// Status is how often a member reports how it is; zero: only when asked.
 	Status time.Duration
-	// Log gets what members write to their standard error, line by line; nil: it is dropped.
-	Log func(member, line string)
+
+	// Regent makes a command of the command line: it is given "agent" or "run" and the arguments that follow.
+	Regent func(args ...string) *exec.Cmd
+	// Config is added to the configuration of every agent.
+	Config string
 }
 
-// A Cluster is a council of processes.
+// A Cluster is a set of hosts with members, agents and programs.
 type Cluster struct {
 	Options
-	relay  *relay.Relay
-	addrs  map[string]netip.AddrPort
-	events chan Event
+	hosts   hosts           // nil in memory
+	relay   *relay.Relay    // nil if there is none
+	network *memory.Network // in memory only
+	board   *fault.Board    // of the relay or of the network; nil if there is neither
+	events  chan Event
+	made    bool // the directory was made by New
 
-	mu      sync.Mutex
-	members map[string]*member
-	cut     map[string]bool // from all others
+	mu        sync.Mutex
+	processes map[string]*Process
+	members   map[string]*residence // in this process
+	cut       map[string]bool       // from all others
+	http      map[string]string     // addresses of agents
+	logs      strings.Builder       // of members in this process
 }
 
-// member is one process.
-type member struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	dead   atomic.Bool
-	gone   chan struct{} // closed when that was said
-	paused bool
-}
-
-// eventDepth is how many events may wait for whoever reads them. Members wait when it is full.
+// eventDepth is how many events may wait to be read. Members wait when it is full.
 const eventDepth = 1 << 14
 
-// New returns a cluster in which nobody runs yet.
-func New(o Options) (*Cluster, error) {
-	t := &Cluster{Options: o, addrs: make(map[string]netip.AddrPort), events: make(chan Event, eventDepth),
-		members: make(map[string]*member), cut: make(map[string]bool)}
+// New returns a cluster on which nothing runs yet.
+func New(o Options) (_ *Cluster, err error) {
+	c := &Cluster{Options: o, events: make(chan Event, eventDepth), processes: make(map[string]*Process),
+		members: make(map[string]*residence), cut: make(map[string]bool), http: make(map[string]string)}
+	defer func() {
+		if err != nil {
+			_ = c.Close()
+		}
+	}()
+	if c.Dir == "" {
+		// The path must be short enough for the sockets of agents.
+		if c.Dir, err = os.MkdirTemp("", "regent-"); err != nil {
+			return nil, err
+		}
+		c.made = true
+	}
+	if err := os.MkdirAll(c.journals(), 0o755); err != nil {
+		return nil, err
+	}
+	switch o.Hosts {
+	case Memory:
+		c.network = memory.New(o.Seed, o.Names...)
+		c.board = c.network.Board()
+		return c, nil
+	case Namespaces:
+		c.hosts, err = newNamespaces(o.Names)
+	default:
+		c.hosts, err = newLoopback(o.Names)
+	}
+	if err != nil || !o.Relay {
+		return c, err
+	}
 	var ends []relay.Member
 	for _, name := range o.Names {
-		addr, err := loopback.Free()
-		if err != nil {
-			return nil, err
-		}
-		t.addrs[name] = netip.MustParseAddrPort(addr)
-		ends = append(ends, relay.Member{Name: name, Addr: t.addrs[name]})
+		ends = append(ends, relay.Member{Name: name, Addr: c.hosts.addr(name)})
 	}
-	if o.Relay {
-		var err error
-		if t.relay, err = relay.Start(relay.Config{Members: ends}); err != nil {
-			return nil, err
-		}
+	if c.relay, err = c.hosts.relay(relay.Config{Members: ends, Seed: o.Seed}); err != nil {
+		return nil, err
 	}
-	return t, nil
+	c.board = c.relay.Board()
+	return c, nil
 }
 
-// Events tells what happens, in the order in which it is heard of.
-func (t *Cluster) Events() <-chan Event { return t.events }
+// Events tells what happens to members that run Serve, in the order in which it is heard of.
+func (c *Cluster) Events() <-chan Event { return c.events }
+
+// journals is the directory of all journals.
+func (c *Cluster) journals() string { return filepath.Join(c.Dir, "journals") }
+
+// JournalDir returns where programs of the cluster write their journals: see journal.Open.
+func (c *Cluster) JournalDir() string { return c.journals() }
+
+// Spans returns what is in all journals, also of processes that were killed.
+func (c *Cluster) Spans() ([]Span, error) { return journal.Read(c.journals()) }
+
+// Check reads all journals and checks them against the rules.
+func (c *Cluster) Check(r Rules) (Report, error) {
+	spans, err := c.Spans()
+	if err != nil {
+		return Report{}, err
+	}
+	return journal.Check(spans, r)
+}
+
+// LastSpan returns the last leadership of a holder in a group.
+func (c *Cluster) LastSpan(holder, group string) (last Span, err error) {
+	spans, err := c.Spans()
+	for _, s := range spans {
+		if s.Holder == holder && s.Group == group && !s.Local && s.Since >= last.Since {
+			last = s
+		}
+	}
+	if err == nil && last.Since == 0 {
+		err = fmt.Errorf("the journals tell of no leadership of %s in group %s", holder, group)
+	}
+	return last, err
+}
+
+// Council returns the members as one of them has to address them.
+func (c *Cluster) Council(name string) ([]regent.Peer, error) {
+	var all []regent.Peer
+	for _, peer := range c.Names {
+		addr := peer + ":7400" // in memory
+		if c.hosts != nil {
+			addr = c.hosts.addr(peer).String()
+		}
+		if c.relay != nil && peer != name {
+			way, err := c.relay.Addr(name, peer)
+			if err != nil {
+				return nil, err
+			}
+			addr = way.String()
+		}
+		all = append(all, regent.Peer{Name: peer, Addrs: []string{addr}})
+	}
+	return all, nil
+}
 
 // Order returns what a member is told when it starts.
-func (t *Cluster) Order(name string) (Order, error) {
-	o := Order{Name: name, Dir: filepath.Join(t.Dir, name), Bootstrap: true, Timing: t.Timing, Groups: t.Groups, Named: t.Named,
-		NoRealtime: t.NoRealtime, Hold: t.Hold, Poll: t.Poll, Status: t.Options.Status, Bind: t.addrs[name].String(), Diary: filepath.Join(t.Dir, name+".diary")}
-	if len(o.Named) == 0 {
-		o.Groups = max(1, o.Groups)
+func (c *Cluster) Order(name string) (Order, error) {
+	council, err := c.Council(name)
+	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.bind(name), Council: council, Key: c.key(), Bootstrap: true, Timing: c.Timing, Groups: c.Groups,
+		NoRealtime: c.NoRealtime, Hold: c.Hold, Poll: c.Poll, Status: c.Options.Status, Journals: c.journals()}, err
+}
+
+// key is that of the council. On loopback there is none: members in this process and of other keys are for tests that want them.
+func (c *Cluster) key() []byte {
+	if c.Hosts == Loopback {
+		return nil
 	}
-	for _, peer := range t.Names {
-		addr := t.addrs[peer]
-		if t.relay != nil && peer != name {
-			var err error
-			if addr, err = t.relay.Addr(name, peer); err != nil {
-				return o, err
-			}
+	return []byte("0123456789abcdef0123456789abcdef")
+}
+
+func (c *Cluster) bind(name string) string {
+	if c.hosts == nil {
+		return ""
+	}
+	return c.hosts.addr(name).String()
+}
+
+// Start starts the member of a host that does not run.
+func (c *Cluster) Start(name string) error {
+	o, err := c.Order(name)
+	if err != nil {
+		return err
+	}
+	return c.StartAs(name, o)
+}
+
+// StartAs starts a process under a name of the caller's choice: it need not be that of the order. It runs on the host of the order.
+func (c *Cluster) StartAs(name string, o Order) error {
+	if c.Command == nil {
+		return fmt.Errorf("%s: the cluster has no command for members", name)
+	}
+	p, err := c.start(name, o.Name, c.Command(), func(text string) {
+		var e Event
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			e = Event{What: Failed, Text: "its output cannot be understood: " + text}
 		}
-		o.Council = append(o.Council, regent.Peer{Name: peer, Addrs: []string{addr.String()}})
-	}
-	return o, nil
-}
-
-// Start starts a member that does not run.
-func (t *Cluster) Start(name string) error {
-	o, err := t.Order(name)
+		e.Member, e.Heard = name, Now()
+		c.events <- e
+	}, func(*Process) { c.events <- Event{Member: name, What: Gone, At: Now()} })
 	if err != nil {
 		return err
 	}
-	return t.StartAs(name, o)
-}
-
-// StartAs starts a process under a name of the cluster's own choice: it need not be that of the order.
-func (t *Cluster) StartAs(name string, o Order) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if m := t.members[name]; m != nil && !m.ended() {
-		return fmt.Errorf("%s runs already", name)
+	p.ask = func() { _ = p.stdin.Close() }
+	if err := json.NewEncoder(p.stdin).Encode(o); err != nil {
+		return errors.Join(err, p.Kill())
 	}
-	m := &member{cmd: t.Command(), gone: make(chan struct{})}
-	isolate(m.cmd)
-	stdin, err := m.cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	stdout, err := m.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	stderr, err := m.cmd.StderrPipe()
-	if err != nil {
-		return err
-	}
-	if err := parent.Start(m.cmd); err != nil {
-		return err
-	}
-	m.stdin = stdin
-	if err := json.NewEncoder(stdin).Encode(o); err != nil {
-		_ = m.cmd.Process.Kill()
-		return err
-	}
-	t.members[name] = m
-	var read sync.WaitGroup
-	read.Go(func() { t.listen(name, stdout) })
-	read.Go(func() { t.grumble(name, stderr) })
-	go func() {
-		read.Wait()
-		_ = m.cmd.Wait()
-		m.dead.Store(true)
-		t.events <- Event{Member: name, What: Gone, At: Reading()}
-		close(m.gone)
-	}()
 	return nil
 }
 
-// listen passes on what a member says.
-func (t *Cluster) listen(name string, from io.Reader) {
-	in := bufio.NewScanner(from)
-	in.Buffer(nil, 1<<20)
-	for in.Scan() {
-		var e Event
-		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
-			e = Event{What: Failed, Text: "said something that cannot be understood: " + in.Text()}
-		}
-		e.Member, e.Heard = name, Reading()
-		t.events <- e
-	}
+// Spawn starts any command on a host. It is stopped by SIGTERM.
+func (c *Cluster) Spawn(name, host string, cmd *exec.Cmd, line func(string)) (*Process, error) {
+	return c.start(name, host, cmd, line, nil)
 }
 
-func (t *Cluster) grumble(name string, from io.Reader) {
-	in := bufio.NewScanner(from)
-	for in.Scan() {
-		if t.Log != nil {
-			t.Log(name, in.Text())
-		}
-	}
+// Process returns the process of a name, which may have ended; nil if there was none.
+func (c *Cluster) Process(name string) *Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.processes[name]
 }
 
-func (m *member) ended() bool { return m.dead.Load() }
-
-// find returns a member that runs.
-func (t *Cluster) find(name string) (*member, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if m := t.members[name]; m != nil && !m.ended() {
-		return m, nil
+// find returns a process that runs.
+func (c *Cluster) find(name string) (*Process, error) {
+	if p := c.Process(name); p != nil && !p.Ended() {
+		return p, nil
 	}
 	return nil, fmt.Errorf("%s does not run", name)
 }
 
-// Crash ends a member without a word, as a power failure would, and waits until it is gone.
-func (t *Cluster) Crash(name string) error {
-	m, err := t.find(name)
+// Crash ends a process without warning, as a power failure does (kill -9), and waits until it is gone. In memory it does the same
+// to a member.
+func (c *Cluster) Crash(name string) error {
+	if c.network != nil {
+		return c.crashMember(name)
+	}
+	p, err := c.find(name)
 	if err != nil {
 		return err
 	}
-	if err := m.cmd.Process.Kill(); err != nil {
-		return err
-	}
-	<-m.gone
-	return nil
+	return p.Kill()
 }
 
-// Pause stops a member in its tracks; Resume lets it go on.
-func (t *Cluster) Pause(name string) error { return t.signal(name, true) }
-
-// Resume lets a member go on that was paused.
-func (t *Cluster) Resume(name string) error { return t.signal(name, false) }
-
-func (t *Cluster) signal(name string, pause bool) error {
-	m, err := t.find(name)
+// Pause stops a process in its tracks; Resume lets it go on.
+func (c *Cluster) Pause(name string) error {
+	p, err := c.find(name)
 	if err != nil {
 		return err
 	}
-	if err := suspend(m.cmd.Process, pause); err != nil {
+	return p.Pause()
+}
+
+// Resume lets a process go on that was paused.
+func (c *Cluster) Resume(name string) error {
+	p, err := c.find(name)
+	if err != nil {
 		return err
 	}
-	t.mu.Lock()
-	m.paused = pause
-	t.mu.Unlock()
-	return nil
+	return p.Resume()
 }
 
 // Say gives a member a command: see Serve.
-func (t *Cluster) Say(name, command string) error {
-	m, err := t.find(name)
+func (c *Cluster) Say(name, command string) error {
+	p, err := c.find(name)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(m.stdin, command+"\n")
+	_, err = io.WriteString(p.stdin, command+"\n")
 	return err
 }
 
-// Relay returns the relay between the members; nil if there is none.
-func (t *Cluster) Relay() *relay.Relay { return t.relay }
-
 // State says how a member is: running, paused or gone, and cut off or not.
-func (t *Cluster) State(name string) (state string, cut bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	m := t.members[name]
+func (c *Cluster) State(name string) (state string, cut bool) {
+	p := c.Process(name)
 	switch {
-	case m == nil || m.ended():
+	case p == nil || p.Ended():
 		state = "gone"
-	case m.paused:
+	case p.isPaused():
 		state = "paused"
 	default:
 		state = "running"
 	}
-	return state, t.cutOff(name)
+	return state, c.cutOff(name)
 }
 
-// Pid returns the number of a member's process; zero if it does not run.
-func (t *Cluster) Pid(name string) int {
-	m, err := t.find(name)
+// Pid returns the number of a process; zero if it does not run.
+func (c *Cluster) Pid(name string) int {
+	p, err := c.find(name)
 	if err != nil {
 		return 0
 	}
-	return m.cmd.Process.Pid
+	return p.Pid()
 }
 
-// Stop lets a member leave in good order, and kills it if it has not after the patience.
-func (t *Cluster) Stop(name string, patience time.Duration) {
-	m, err := t.find(name)
-	if err != nil {
-		return
-	}
-	_ = t.Resume(name)
-	_ = m.stdin.Close()
-	select {
-	case <-m.gone:
-	case <-time.After(patience):
-		_ = m.cmd.Process.Kill()
-		<-m.gone
+// Stop lets a process stop in good order, and kills it if it has not after the patience.
+func (c *Cluster) Stop(name string, patience time.Duration) {
+	if p, err := c.find(name); err == nil {
+		p.Stop(patience)
 	}
 }
 
-// Close stops all members and the relay. It reads the events that are left: nobody else may.
-func (t *Cluster) Close() error {
+// closePatience is how long processes have to stop when the cluster is closed.
+const closePatience = 5 * time.Second
+
+// Close stops everything and removes what the cluster has made. It reads the events that are left: no other reader may.
+func (c *Cluster) Close() error {
 	var stop sync.WaitGroup
-	for _, name := range t.running() {
-		stop.Go(func() { t.Stop(name, 5*time.Second) })
+	c.mu.Lock()
+	for _, p := range c.processes {
+		if !p.Ended() {
+			stop.Go(func() { p.Stop(closePatience) })
+		}
 	}
+	c.mu.Unlock()
 	done := make(chan struct{})
 	go func() { stop.Wait(); close(done) }()
-	for {
+	for stopped := false; !stopped; {
 		select {
-		case <-t.events:
-			continue
+		case <-c.events:
 		case <-done:
+			stopped = true
 		}
-		break
 	}
-	if t.relay != nil {
-		return t.relay.Close()
+	c.leaveAll()
+	var errs []error
+	if c.relay != nil {
+		errs = append(errs, c.relay.Close())
 	}
-	return nil
+	if c.network != nil {
+		c.network.Close()
+	}
+	if c.hosts != nil {
+		errs = append(errs, c.hosts.close())
+	}
+	if c.made {
+		errs = append(errs, os.RemoveAll(c.Dir))
+	}
+	return errors.Join(errs...)
 }
 
-func (t *Cluster) running() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var names []string
-	for name, m := range t.members {
-		if !m.ended() {
-			names = append(names, name)
-		}
+// Logs returns what all processes and members logged.
+func (c *Cluster) Logs() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c.processes)) {
+		fmt.Fprintf(&b, "--- %s\n%s", name, c.processes[name].Log())
 	}
-	return names
+	b.WriteString(c.logs.String())
+	return b.String()
 }
 
 // Self returns a command that runs this very program, with the arguments.

@@ -3,20 +3,21 @@ package cluster
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
-
-	"github.com/regentproject/regent"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("REGENT_TEST_MEMBER") != "" {
-		os.Exit(Serve(os.Stdin, os.Stdout, os.Stderr))
+	Main()
+	if os.Getenv("REGENT_TEST_READING") != "" {
+		fmt.Println(int64(Now()))
+		return
 	}
-	os.Setenv("REGENT_TEST_MEMBER", "1")
 	os.Exit(m.Run())
 }
 
@@ -31,17 +32,13 @@ func await(t *testing.T, w *Cluster, match func(*Event) bool) Event {
 				return e
 			}
 		case <-limit:
-			t.Fatal("waited too long")
+			t.Fatalf("waited too long; members logged:\n%s", w.Logs())
 		}
 	}
 }
 
-func TestTownObeys(t *testing.T) {
-	w, err := New(Options{Names: []string{"a", "b", "c"}, Dir: t.TempDir(), Timing: regent.LAN, Command: Self(), Relay: true, Poll: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+func TestMembersObey(t *testing.T) {
+	w := Open(t, Options{Names: []string{"a", "b", "c"}, Timing: calm, Command: Child(), Groups: OneGroup, Relay: true, Poll: time.Millisecond})
 	for _, n := range w.Names {
 		if err := w.Start(n); err != nil {
 			t.Fatal(err)
@@ -87,7 +84,7 @@ func TestTownObeys(t *testing.T) {
 		t.Errorf("crash: %v, pid %d", err, w.Pid("b"))
 	}
 	states("b", "gone", false)
-	for _, err := range []error{w.Crash("b"), w.Pause("b"), w.Say("b", "status"), w.Cut("nobody")} {
+	for _, err := range []error{w.Crash("b"), w.Pause("b"), w.Say("b", "status"), w.Cut("nobody"), w.Unplug("a")} {
 		if err == nil {
 			t.Error("something was done to a member that is not there")
 		}
@@ -110,36 +107,54 @@ func TestServeExplainsItselfToPeople(t *testing.T) {
 	}
 }
 
-func TestADeadProgramsReignCanBeRead(t *testing.T) {
-	w, err := New(Options{Names: []string{"a"}, Dir: t.TempDir(), Timing: regent.LAN, Command: Self(), Poll: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+func TestJournalOfAKilledProgramCanBeRead(t *testing.T) {
+	w := Open(t, Options{Names: []string{"a"}, Timing: calm, Command: Child(), Groups: OneGroup, Poll: time.Millisecond})
 	if err := w.Start("a"); err != nil {
 		t.Fatal(err)
 	}
 	leads := await(t, w, func(e *Event) bool { return e.What == Leads })
-	for { // until it was told twice that it leads
-		if r, err := w.Reign("a"); err == nil && r.Until > r.Since {
-			break
-		}
-		if Reading()-leads.At > int64(20*time.Second) {
-			t.Fatal("the program wrote nothing down")
-		}
-		if err := w.Say("a", "status"); err != nil {
-			t.Fatal(err)
-		}
-		await(t, w, func(e *Event) bool { return e.What == Said })
-	}
+	Eventually(t, "the lease was seen valid twice", func() bool {
+		s, err := w.LastSpan("a", "g")
+		return err == nil && s.Seen > s.Since
+	})
 	if err := w.Crash("a"); err != nil {
 		t.Fatal(err)
 	}
-	r, err := w.Reign("a")
+	s, err := w.LastSpan("a", "g")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Token != leads.Token || r.Since > r.Until || r.Until > Reading() {
-		t.Errorf("a led with token %d; its diary says %+v", leads.Token, r)
+	if s.Token != leads.Token || s.Since > leads.At || s.Seen > Now() || s.Until != 0 {
+		t.Errorf("a led with token %d; its journal has %+v", leads.Token, s)
+	}
+}
+
+func TestEventuallyNamesWhatItWaitedFor(t *testing.T) {
+	n := 0
+	if err := Wait(time.Minute, "three", func() bool { n++; return n == 3 }); err != nil || n != 3 {
+		t.Errorf("%v after %d looks", err, n)
+	}
+	if err := Wait(0, "the moon", func() bool { return false }); err == nil || !strings.Contains(err.Error(), "the moon") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNothingIsLeftOfAClusterThatIsClosed(t *testing.T) {
+	w, err := New(Options{Names: []string{"a"}, Timing: calm, Command: Child(), Groups: OneGroup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Start("a"); err != nil {
+		t.Fatal(err)
+	}
+	pid := w.Pid("a")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(w.Dir); !os.IsNotExist(err) {
+		t.Errorf("its directory: %v", err)
+	}
+	if p, err := os.FindProcess(pid); err == nil && p.Signal(syscall.Signal(0)) == nil {
+		t.Error("its process still runs")
 	}
 }

@@ -9,70 +9,102 @@ import (
 )
 
 // Cut cuts a member off from all others; Heal connects it again.
-func (t *Cluster) Cut(name string) error {
-	if err := t.change([]string{name}, t.others(name), "cut=true"); err != nil {
+func (c *Cluster) Cut(name string) error {
+	if err := c.change([]string{name}, c.others(name), "cut=true"); err != nil {
 		return err
 	}
-	t.alone(name, true)
+	c.alone(name, true)
 	return nil
 }
 
 // Heal makes all links of a member as good as new, except for those to members that are themselves cut off.
-func (t *Cluster) Heal(name string) error {
-	t.alone(name, false)
-	t.mu.Lock()
-	whole := slices.DeleteFunc(t.others(name), func(n string) bool { return t.cut[n] })
-	t.mu.Unlock()
-	return t.change([]string{name}, whole, "perfect")
+func (c *Cluster) Heal(name string) error {
+	c.alone(name, false)
+	c.mu.Lock()
+	whole := slices.DeleteFunc(c.others(name), func(n string) bool { return c.cut[n] })
+	c.mu.Unlock()
+	return c.change([]string{name}, whole, "perfect")
 }
 
 // HealAll makes all links as good as new.
-func (t *Cluster) HealAll() error {
-	for _, n := range t.Names {
-		t.alone(n, false)
+func (c *Cluster) HealAll() error {
+	for _, n := range c.Names {
+		c.alone(n, false)
 	}
-	return t.change(t.Names, t.Names, "perfect")
+	return c.change(c.Names, c.Names, "perfect")
 }
 
 // alone notes that a member was cut off from all others, or is no longer.
-func (t *Cluster) alone(name string, cut bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.cut[name] = cut
+func (c *Cluster) alone(name string, cut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut[name] = cut
 }
 
 // Slow delays everything that goes to and from a member.
-func (t *Cluster) Slow(name string, by time.Duration) error {
-	return t.change([]string{name}, t.others(name), "delay="+by.String())
+func (c *Cluster) Slow(name string, by time.Duration) error {
+	return c.change([]string{name}, c.others(name), "delay="+by.String())
 }
 
 // Part cuts members off from all that are not among them, and leaves the links between them as they are.
-func (t *Cluster) Part(names ...string) error { return t.change(names, t.others(names...), "cut=true") }
+func (c *Cluster) Part(names ...string) error { return c.change(names, c.others(names...), "cut=true") }
 
 // CutLink cuts the link between two members, both ways; HealLink makes it as good as new.
-func (t *Cluster) CutLink(a, b string) error { return t.change([]string{a}, []string{b}, "cut=true") }
+func (c *Cluster) CutLink(a, b string) error { return c.change([]string{a}, []string{b}, "cut=true") }
 
 // HealLink makes the link between two members as good as new.
-func (t *Cluster) HealLink(a, b string) error { return t.change([]string{a}, []string{b}, "perfect") }
+func (c *Cluster) HealLink(a, b string) error { return c.change([]string{a}, []string{b}, "perfect") }
 
 // SlowLink delays everything between two members.
-func (t *Cluster) SlowLink(a, b string, by time.Duration) error {
-	return t.change([]string{a}, []string{b}, "delay="+by.String())
+func (c *Cluster) SlowLink(a, b string, by time.Duration) error {
+	return c.change([]string{a}, []string{b}, "delay="+by.String())
+}
+
+// CutOneWay cuts the link from one member to another: the first still hears the second.
+func (c *Cluster) CutOneWay(from, to string) error {
+	return c.Link("link " + from + " " + to + " cut=true")
+}
+
+// Unplug pulls the cable of a host in a namespace out: nothing reaches it by any way. Plug connects it again.
+func (c *Cluster) Unplug(name string) error { return c.plug(name, false) }
+
+// Plug connects the cable of a host again.
+func (c *Cluster) Plug(name string) error { return c.plug(name, true) }
+
+func (c *Cluster) plug(name string, in bool) error {
+	if c.hosts == nil {
+		return errors.New("hosts in memory have no cable: cut their links")
+	}
+	return c.hosts.plug(name, in)
+}
+
+// Link changes links by a line of the language of fault.Board, such as
+//
+//	link a b delay=5ms jitter=2ms drop=0.1 duplicate=0.1 late=2s reorder=0.1 both
+//	cut a *
+//	partition a b / c d e
+//	heal
+func (c *Cluster) Link(line string) error {
+	if c.board == nil {
+		return errors.New("there is no relay between the members")
+	}
+	_, err := c.board.Do(line)
+	return err
 }
 
 // others returns the members that are not among names.
-func (t *Cluster) others(names ...string) []string {
-	return slices.DeleteFunc(slices.Clone(t.Names), func(n string) bool { return slices.Contains(names, n) })
+func (c *Cluster) others(names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(c.Names), func(n string) bool { return slices.Contains(names, n) })
 }
 
 // change changes the links between members, both ways.
-func (t *Cluster) change(from, to []string, words string) error {
-	if t.relay == nil {
+func (c *Cluster) change(from, to []string, words string) error {
+	if c.board == nil {
 		return errors.New("there is no relay between the members")
 	}
 	for _, n := range from {
-		if !slices.Contains(t.Names, n) {
-			return fmt.Errorf("no member %q: there are %s", n, strings.Join(t.Names, " "))
+		if !slices.Contains(c.Names, n) {
+			return fmt.Errorf("no member %q: there are %s", n, strings.Join(c.Names, " "))
 		}
 	}
 	for _, a := range from {
@@ -80,7 +112,7 @@ func (t *Cluster) change(from, to []string, words string) error {
 			if a == b {
 				continue
 			}
-			if _, err := t.relay.Do("link " + a + " " + b + " " + words + " both"); err != nil {
+			if _, err := c.board.Do("link " + a + " " + b + " " + words + " both"); err != nil {
 				return err
 			}
 		}
@@ -89,11 +121,11 @@ func (t *Cluster) change(from, to []string, words string) error {
 }
 
 // Fault returns what was done to the link from one member to another.
-func (t *Cluster) Fault(from, to string) (cut bool, delay time.Duration) {
-	if t.relay == nil {
+func (c *Cluster) Fault(from, to string) (cut bool, delay time.Duration) {
+	if c.board == nil {
 		return false, 0
 	}
-	b := t.relay.Board()
+	b := c.board
 	i, err := b.Index(from)
 	if err != nil {
 		return false, 0
@@ -107,7 +139,7 @@ func (t *Cluster) Fault(from, to string) (cut bool, delay time.Duration) {
 }
 
 // cutOff says whether a member is cut off from all others.
-func (t *Cluster) cutOff(name string) bool {
-	others := t.others(name)
-	return len(others) > 0 && !slices.ContainsFunc(others, func(o string) bool { cut, _ := t.Fault(o, name); return !cut })
+func (c *Cluster) cutOff(name string) bool {
+	others := c.others(name)
+	return len(others) > 0 && !slices.ContainsFunc(others, func(o string) bool { cut, _ := c.Fault(o, name); return !cut })
 }

@@ -6,9 +6,12 @@ import (
 	"syscall"
 )
 
-// isolate keeps a member from the signals of the terminal, and makes it die with its cluster.
+// isolate keeps a process from the signals of the terminal, and makes it die with its cluster.
 func isolate(c *exec.Cmd) {
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if c.SysProcAttr == nil {
+		c.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	c.SysProcAttr.Setpgid, c.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 }
 
 func suspend(p *os.Process, pause bool) error {

@@ -12,5 +12,5 @@ import (
 func isolate(*exec.Cmd) {}
 
 func suspend(*os.Process, bool) error {
-	return errors.New("members can be paused on Linux only")
+	return errors.New("processes can be paused on Linux only")
 }

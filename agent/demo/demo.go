@@ -35,7 +35,7 @@ type Options struct {
 	For    time.Duration
 	Timing regent.Timing
 	// Groups are those that programs lead; the first is the one that commands are about.
-	Groups []cluster.Named
+	Groups []cluster.Group
 	// Addr is where the page is served, such as 127.0.0.1:0; empty: nowhere.
 	Addr string
 	// Open is called with the address of the page when it is there; nil: nothing is.
@@ -68,14 +68,14 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	// All members and a browser share this host, and wake up late now and then: that alone must not make links slow.
 	o.Timing.Delay = max(o.Timing.Delay, min(hostDelay, o.Timing.Lease/5))
-	t, err := cluster.New(cluster.Options{Names: names, Dir: dir, Timing: o.Timing, Command: o.Command, Relay: true, Named: o.Groups,
+	t, err := cluster.New(cluster.Options{Names: names, Dir: dir, Timing: o.Timing, Command: o.Command, Relay: true, Groups: o.Groups,
 		Poll: pollInterval, Status: statusInterval})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	s := &demonstration{Options: o, cluster: t, model: newModel(names, o.Groups...), begin: cluster.Reading(), requests: make(chan pageRequest)}
-	s.model.now = func() time.Duration { return s.since(cluster.Reading()) }
+	s := &demonstration{Options: o, cluster: t, model: newModel(names, o.Groups...), begin: cluster.Now(), requests: make(chan pageRequest)}
+	s.model.now = func() time.Duration { return s.since(cluster.Now()) }
 	stop, err := s.serve()
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func Run(ctx context.Context, o Options) (err error) {
 }
 
 // Groups are what a demonstration shows unless it is told otherwise: one of each mode that there is, and some more.
-var Groups = []cluster.Named{
+var Groups = []cluster.Group{
 	{Name: "billing", Mode: cluster.Quorum, Beside: true},
 	{Name: "mail", Mode: cluster.Quorum},
 	{Name: "reports", Mode: cluster.Quorum},
@@ -121,7 +121,7 @@ type demonstration struct {
 	Options
 	cluster *cluster.Cluster
 	model   *model
-	begin   int64
+	begin   cluster.Time
 	// store is what the page shows, at url; nil if there is none. requests is what pages ask for.
 	store    *web.Store
 	url      string
@@ -228,7 +228,7 @@ func (s *demonstration) handleEvent(e *cluster.Event) {
 }
 
 // since returns a reading as time since the beginning.
-func (s *demonstration) since(at int64) time.Duration { return time.Duration(at - s.begin) }
+func (s *demonstration) since(at cluster.Time) time.Duration { return at.Sub(s.begin) }
 
 // line is an event as scripts read it: with the time since the beginning.
 type line struct {
@@ -255,10 +255,10 @@ func (s *demonstration) execute(c command) {
 	if text == "" {
 		return
 	}
-	news := s.model.addEntry(web.Entry{At: s.since(cluster.Reading()), Text: text, Tone: "you"})
+	news := s.model.addEntry(web.Entry{At: s.since(cluster.Now()), Text: text, Tone: "you"})
 	switch {
 	case s.JSON:
-		s.write(&cluster.Event{Member: c.member, What: "command", At: cluster.Reading(), Text: text})
+		s.write(&cluster.Event{Member: c.member, What: "command", At: cluster.Now(), Text: text})
 	case s.terminal == nil:
 		fmt.Fprintln(s.Out, news)
 	}
@@ -267,7 +267,7 @@ func (s *demonstration) execute(c command) {
 
 func (s *demonstration) draw() {
 	if s.terminal != nil {
-		s.terminal.draw(s.model.table(s.cluster, s.since(cluster.Reading()), s.url, s.terminal.width()))
+		s.terminal.draw(s.model.table(s.cluster, s.since(cluster.Now()), s.url, s.terminal.width()))
 	}
 }
 
@@ -275,7 +275,7 @@ func (s *demonstration) draw() {
 func (s *demonstration) summarize() error {
 	m := s.model
 	if s.JSON {
-		b, _ := json.Marshal(map[string]any{"event": "summary", "t": s.since(cluster.Reading()), "changes": m.changes,
+		b, _ := json.Marshal(map[string]any{"event": "summary", "t": s.since(cluster.Now()), "changes": m.changes,
 			"leaders": m.leaderships, "both": m.overlap})
 		fmt.Fprintf(s.Out, "%s\n", b)
 	} else if s.terminal == nil {

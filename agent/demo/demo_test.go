@@ -17,13 +17,8 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-const memberEnv = "REGENT_TEST_MEMBER"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(memberEnv) != "" {
-		os.Exit(cluster.Serve(os.Stdin, os.Stdout, os.Stderr))
-	}
-	os.Setenv(memberEnv, "1")
+	cluster.Main()
 	os.Exit(m.Run())
 }
 
@@ -54,7 +49,7 @@ func TestDemonstrationByCommands(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := Run(ctx, Options{Members: 3, Timing: regent.LAN, In: in, Out: d, Command: cluster.Self()}); err != nil {
+	if err := Run(ctx, Options{Members: 3, Timing: regent.LAN, In: in, Out: d, Command: cluster.Child()}); err != nil {
 		t.Fatal(err)
 	}
 	if len(d.scene) > 0 {
@@ -67,7 +62,7 @@ func TestDemonstrationByCommands(t *testing.T) {
 
 func TestDemonstrationOfASetLengthWritesJSON(t *testing.T) {
 	var out bytes.Buffer
-	err := Run(t.Context(), Options{Members: 3, Timing: regent.LAN, For: 2 * time.Second, JSON: true, Out: &out, Command: cluster.Self()})
+	err := Run(t.Context(), Options{Members: 3, Timing: regent.LAN, For: 2 * time.Second, JSON: true, Out: &out, Command: cluster.Child()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +83,7 @@ func TestDemonstrationOfASetLengthWritesJSON(t *testing.T) {
 }
 
 func TestDemonstrationInWhichNobodyLeadsFails(t *testing.T) {
-	err := Run(t.Context(), Options{Members: 3, Timing: regent.LAN, For: time.Millisecond, Out: io.Discard, Command: cluster.Self()})
+	err := Run(t.Context(), Options{Members: 3, Timing: regent.LAN, For: time.Millisecond, Out: io.Discard, Command: cluster.Child()})
 	if err == nil || !strings.Contains(err.Error(), "nobody ever led") {
 		t.Errorf("got %v", err)
 	}
@@ -113,10 +108,10 @@ func TestKeysActOnTheChosenMember(t *testing.T) {
 }
 
 // plain takes readings of the clock for time since the beginning.
-func plain(at int64) time.Duration { return time.Duration(at) }
+func plain(at cluster.Time) time.Duration { return time.Duration(at) }
 
 func TestModelFollowsWhatMembersSay(t *testing.T) {
-	m := newModel([]string{"a", "b"}, cluster.Named{Name: "g", Mode: cluster.Quorum})
+	m := newModel([]string{"a", "b"}, cluster.Group{Name: "g", Mode: cluster.Quorum})
 	say := func(e cluster.Event) { m.apply(&e, plain) }
 	say(cluster.Event{Member: "a", What: cluster.Joined})
 	say(cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Token: 4, At: 10})
@@ -152,7 +147,7 @@ func TestModelFollowsWhatMembersSay(t *testing.T) {
 // A leader that is cut off is asked to stop because its lease ends, stops, and gives the group up. What people are told is
 // why it had to.
 func TestTheCauseIsWhyAProgramWasAskedToStop(t *testing.T) {
-	m := newModel([]string{"b"}, cluster.Named{Name: "g", Mode: cluster.Quorum})
+	m := newModel([]string{"b"}, cluster.Group{Name: "g", Mode: cluster.Quorum})
 	saw := func(v regent.View) string {
 		v.Group = "g"
 		return m.apply(&cluster.Event{Member: "b", What: cluster.Saw, Group: "g", View: &v}, plain)
@@ -191,7 +186,7 @@ func TestTheLeaderCannotBeBrokenWhileThereIsNone(t *testing.T) {
 }
 
 func TestLocalLeadersStandBesideAQuorumGroupAndAreNotItsLeader(t *testing.T) {
-	m := newModel([]string{"a", "b"}, cluster.Named{Name: "g", Mode: cluster.Quorum, Beside: true})
+	m := newModel([]string{"a", "b"}, cluster.Group{Name: "g", Mode: cluster.Quorum, Beside: true})
 	m.apply(&cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Local: true, Support: []string{"a", "b"}, At: 10}, plain)
 	if m.leader() != "" {
 		t.Errorf("%s leads", m.leader())

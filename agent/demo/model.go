@@ -10,6 +10,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/cluster/journal"
 	"github.com/regentproject/regent/agent/web"
 	"github.com/regentproject/regent/why"
 )
@@ -88,7 +89,7 @@ const (
 	leadershipsKept = 200
 )
 
-func newModel(names []string, groups ...cluster.Named) *model {
+func newModel(names []string, groups ...cluster.Group) *model {
 	m := &model{now: func() time.Duration { return 0 }, names: names, members: make(map[string]*row)}
 	for _, n := range names {
 		m.members[n] = &row{}
@@ -140,7 +141,7 @@ func newsLine(e *web.Entry) string {
 
 // apply notes what a member said, and returns it as a line if it is news. since turns its readings of the clock into time
 // since the beginning.
-func (m *model) apply(e *cluster.Event, since func(int64) time.Duration) string {
+func (m *model) apply(e *cluster.Event, since func(cluster.Time) time.Duration) string {
 	r := m.members[e.Member]
 	if r == nil {
 		return ""
@@ -187,7 +188,7 @@ func recovered(e *cluster.Event) string {
 }
 
 // elect notes what happened in a group.
-func (m *model) elect(g *election, e *cluster.Event, at time.Duration, since func(int64) time.Duration, entry *web.Entry) {
+func (m *model) elect(g *election, e *cluster.Event, at time.Duration, since func(cluster.Time) time.Duration, entry *web.Entry) {
 	switch e.What {
 	case cluster.Leads:
 		g.begin(e, at)
@@ -366,11 +367,16 @@ func (r *leadership) end(at time.Duration, cause string) {
 	}
 }
 
+// span is the leadership as the journal has it.
+func (r *leadership) span() journal.Span {
+	return journal.Span{Since: journal.Time(r.from), Seen: journal.Time(r.to)}
+}
+
 // overlap returns for how long a leadership whose readings are known stood beside others of which they are known too.
 func (g *election) overlap(r *leadership) (both time.Duration) {
 	for _, o := range g.leaderships {
 		if o != r && o.proven && !o.local && o.token != r.token {
-			both += max(0, min(o.to, r.to)-max(o.from, r.from))
+			both += journal.Overlap(o.span(), r.span())
 		}
 	}
 	return both

@@ -28,7 +28,7 @@ func (s *demonstration) serve() (stop func(), err error) {
 	if s.Addr == "" {
 		return func() {}, nil
 	}
-	s.store = web.NewStore(func() time.Duration { return s.since(cluster.Reading()) })
+	s.store = web.NewStore(func() time.Duration { return s.since(cluster.Now()) })
 	s.publish()
 	over := make(chan struct{})
 	server, err := web.Serve(s.Addr, web.Handler(s.store, web.Options{Do: func(ctx context.Context, c web.Command) (string, error) {
@@ -57,7 +57,7 @@ func (s *demonstration) announce() {
 	}
 	switch {
 	case s.JSON:
-		b, _ := json.Marshal(map[string]any{"event": "page", "t": s.since(cluster.Reading()), "url": s.url})
+		b, _ := json.Marshal(map[string]any{"event": "page", "t": s.since(cluster.Now()), "url": s.url})
 		fmt.Fprintf(s.Out, "%s\n", b)
 	case s.terminal == nil:
 		fmt.Fprintf(s.Out, "in a browser: %s\n", s.url)
@@ -78,10 +78,10 @@ func (s *demonstration) publish() {
 func (s *demonstration) answer(c web.Command) pageReply {
 	text, err := s.perform(c)
 	if err == nil {
-		news := s.model.addEntry(web.Entry{At: s.since(cluster.Reading()), Text: text, Tone: "you", Group: c.Group})
+		news := s.model.addEntry(web.Entry{At: s.since(cluster.Now()), Text: text, Tone: "you", Group: c.Group})
 		switch {
 		case s.JSON:
-			s.write(&cluster.Event{Member: strings.Join(c.Members, " "), What: "command", At: cluster.Reading(), Text: text})
+			s.write(&cluster.Event{Member: strings.Join(c.Members, " "), What: "command", At: cluster.Now(), Text: text})
 		case s.terminal == nil:
 			fmt.Fprintln(s.Out, news)
 		}
@@ -128,12 +128,12 @@ func (s *demonstration) recordCrashEnd(e *cluster.Event) {
 		return
 	}
 	for _, g := range s.model.elections {
-		r, err := s.cluster.NamedReign(e.Member, g.name)
-		if err != nil || r.Until == 0 {
-			continue
+		r, err := s.cluster.LastSpan(e.Member, g.name)
+		if err != nil {
+			continue // it never led
 		}
 		if x := g.leadership(e.Member, r.Token, false); x != nil && !x.over {
-			x.from, x.to, x.over, x.proven = s.since(r.Since), s.since(r.Until), true, true
+			x.from, x.to, x.over, x.proven = s.since(r.Since), s.since(r.Seen), true, true
 			x.cause = "its process ended"
 			s.model.overlap += g.overlap(x)
 			g.leaderLost(s.since(e.At), e.Member+" is gone")

@@ -31,7 +31,7 @@ func demonstrate(t *testing.T) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	url, over := make(chan string, 1), make(chan error, 1)
 	go func() {
-		over <- demo.Run(ctx, demo.Options{Members: 5, Timing: calm, Out: io.Discard, Addr: "127.0.0.1:0", Command: cluster.Self(),
+		over <- demo.Run(ctx, demo.Options{Members: 5, Timing: calm, Out: io.Discard, Addr: "127.0.0.1:0", Command: cluster.Child(),
 			Open: func(u string) { url <- u }})
 	}()
 	t.Cleanup(func() {

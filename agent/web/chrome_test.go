@@ -19,8 +19,6 @@ import (
 	"github.com/regentproject/regent/agent/cluster"
 )
 
-const memberEnv = "REGENT_TEST_MEMBER"
-
 // browser is one Chromium for all tests; each has a tab of its own.
 var browser struct {
 	sync.Once
@@ -30,10 +28,7 @@ var browser struct {
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv(memberEnv) != "" {
-		os.Exit(cluster.Serve(os.Stdin, os.Stdout, os.Stderr))
-	}
-	os.Setenv(memberEnv, "1")
+	cluster.Main()
 	status := m.Run()
 	if browser.stop != nil {
 		browser.stop()

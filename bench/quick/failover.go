@@ -22,7 +22,6 @@ type experiment struct {
 	changes  int
 	causes   map[string]int
 	counted  map[string]int
-	overlaps overlapCheck
 	statuses map[string]cluster.Event
 	// stopped has the token of the last leadership of each member that was told to stop.
 	stopped map[string]uint64
@@ -57,7 +56,7 @@ func open(ctx context.Context, s settings, o cluster.Options, members int) (*exp
 		if e.What == cluster.Joined {
 			joined++
 		}
-		return joined == members && (c.leader.Member != "" || o.Hold || len(o.Named) > 0)
+		return joined == members && (c.leader.Member != "" || o.Hold || o.Groups[0].Mode != cluster.Quorum)
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the council does not begin: %w", err), c.close())
@@ -89,7 +88,6 @@ func (c *experiment) await(ctx context.Context, limit time.Duration, match func(
 }
 
 func (c *experiment) record(e *cluster.Event) {
-	c.overlaps.record(e)
 	switch e.What {
 	case cluster.Leads:
 		c.leader = *e
@@ -124,7 +122,7 @@ func (c *experiment) sleep(ctx context.Context, d time.Duration) error {
 
 // failover measures how long a council is without a leader that goes in the given way.
 func failover(ctx context.Context, s settings, members int, kind string, realtime bool, out io.Writer) (time.Duration, error) {
-	c, err := open(ctx, s, cluster.Options{Relay: kind == "cut", NoRealtime: !realtime, Poll: pollEvery}, members)
+	c, err := open(ctx, s, cluster.Options{Relay: kind == "cut", NoRealtime: !realtime, Poll: pollEvery, Groups: cluster.OneGroup}, members)
 	if err != nil {
 		return 0, err
 	}
@@ -145,11 +143,12 @@ func failover(ctx context.Context, s settings, members int, kind string, realtim
 			fmt.Fprintf(out, "%s %s, %s leads after %v\n", kind, old, c.leader.Member, d)
 		}
 	}
-	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v%s\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), c.overlaps.overlap, voided(void))
-	if c.overlaps.overlap > 0 {
-		fmt.Fprintf(out, "        two leaders: %s\n", c.overlaps.worst)
+	rep, wrong := c.cluster.Check(cluster.Rules{})
+	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v%s\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), rep.Both, voided(void))
+	if wrong != nil {
+		fmt.Fprintf(out, "        %v\n", wrong)
 	}
-	return c.overlaps.overlap, c.close()
+	return rep.Both, c.close()
 }
 
 // bound is what the profile promises while all is well but for the leader: the rest of the lease, turns of up to all
@@ -177,7 +176,7 @@ func (c *experiment) trial(ctx context.Context, kind string) (time.Duration, err
 		if e.Member == old.Member {
 			switch {
 			case e.What == cluster.Did:
-				begin = e.At - int64(e.Took) // the program's own reading of when it began to resign
+				begin = e.At.Add(-e.Took) // the program's own reading of when it began to resign
 			case e.What == cluster.Failed, e.What == cluster.Held && e.Token == old.Token && e.At < begin:
 				void = true
 			}
@@ -189,12 +188,11 @@ func (c *experiment) trial(ctx context.Context, kind string) (time.Duration, err
 	}
 	next := c.leader
 	if kind == "kill" {
-		r, err := c.cluster.Reign(old.Member)
+		r, err := c.cluster.LastSpan(old.Member, old.Group)
 		if err != nil {
 			return 0, err
 		}
 		void = void || r.Token != old.Token
-		c.overlaps.add(leadership{who: old.Member, token: r.Token, since: r.Since, until: r.Until})
 	}
 	if err := c.restore(ctx, old, kind); err != nil {
 		return 0, err
@@ -202,7 +200,7 @@ func (c *experiment) trial(ctx context.Context, kind string) (time.Duration, err
 	if void || next.At < begin {
 		return 0, errVoid
 	}
-	return time.Duration(next.At - begin), nil
+	return next.At.Sub(begin), nil
 }
 
 // pollEvery is how often a leading program asks whether it leads.
@@ -219,8 +217,8 @@ func voided(n int) string {
 }
 
 // remove makes a leader go, and says when that began.
-func (c *experiment) remove(name, kind string) (int64, error) {
-	begin := cluster.Reading()
+func (c *experiment) remove(name, kind string) (cluster.Time, error) {
+	begin := cluster.Now()
 	switch kind {
 	case "kill":
 		return begin, c.cluster.Crash(name)

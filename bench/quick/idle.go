@@ -28,7 +28,7 @@ func idle(ctx context.Context, s settings, groups int, realtime bool, out io.Wri
 	if s.idle == 0 {
 		return nil
 	}
-	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Groups: groups, Hold: true}, 3)
+	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Groups: cluster.QuietGroups(groups), Hold: true}, 3)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func idle(ctx context.Context, s settings, groups int, realtime bool, out io.Wri
 		if err := c.cluster.Say(name, "campaign"); err != nil {
 			return errors.Join(err, c.close())
 		}
-		err := c.await(ctx, time.Minute, func(*cluster.Event) bool { return groups == 1 && c.leader.Member != "" || c.ledGroups() == groups })
+		err := c.await(ctx, time.Minute, func(*cluster.Event) bool { return c.ledGroups() == groups })
 		if err != nil {
 			return errors.Join(fmt.Errorf("%d of %d groups are led: %w", c.ledGroups(), groups, err), c.close())
 		}
@@ -88,17 +88,17 @@ func (c *experiment) burst(ctx context.Context, groups int) (time.Duration, erro
 			most = name
 		}
 	}
-	begin := cluster.Reading()
+	begin := cluster.Now()
 	if err := c.cluster.Crash(most); err != nil {
 		return 0, err
 	}
 	delete(c.counted, most)
-	var last int64
+	var last cluster.Time
 	err := c.await(ctx, time.Minute, func(e *cluster.Event) bool { last = e.At; return c.ledGroups() == groups })
 	if err != nil {
 		return 0, fmt.Errorf("%d of %d groups are led again: %w", c.ledGroups(), groups, err)
 	}
-	return time.Duration(last - begin), nil
+	return last.Sub(begin), nil
 }
 
 // usage asks all members what they have sent, and the system what they have used.
@@ -161,7 +161,7 @@ func spontaneous(ctx context.Context, s settings, calm, realtime bool, out io.Wr
 	if length == 0 {
 		return 0, nil
 	}
-	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Poll: pollEvery}, 3)
+	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Poll: pollEvery, Groups: cluster.OneGroup}, 3)
 	if err != nil {
 		return 0, err
 	}
@@ -190,7 +190,11 @@ func spontaneous(ctx context.Context, s settings, calm, realtime bool, out io.Wr
 	}
 	fmt.Fprintf(out, "%s for %v, 3 members, %-8s %d changes without a cause; pauses p50/p99/max %s; %v\n", what, length, named(realtime),
 		changes, strings.Join(pauses, " "), c.causes)
-	return c.overlaps.overlap, c.close()
+	rep, wrong := c.cluster.Check(cluster.Rules{})
+	if wrong != nil {
+		fmt.Fprintf(out, "        %v\n", wrong)
+	}
+	return rep.Both, c.close()
 }
 
 // burnAll keeps all processors busy until it is stopped.

@@ -6,7 +6,7 @@
 //	split.go     councils that are cut in two: local leaders
 //	idle.go      what a council costs when nothing happens; changes of leader without a cause
 //	floor.go     a round trip on the loopback interface, a timer
-//	stats.go     quantiles, overlaps
+//	stats.go     quantiles
 package main
 
 import (

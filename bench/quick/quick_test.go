@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/regentproject/regent/agent/cluster"
 )
 
 // The measurements start members as "member" and busy processes as "burn" from their own executable: here, this one.
@@ -51,19 +49,5 @@ func TestQuantiles(t *testing.T) {
 	}
 	if s.at(0.5) != 50 || s.at(0.99) != 99 || s.at(1) != 100 || (sample{}).at(0.5) != 0 {
 		t.Errorf("p50 %d, p99 %d, max %d", s.at(0.5), s.at(0.99), s.at(1))
-	}
-}
-
-func TestReignsAtOnceAreFound(t *testing.T) {
-	var c overlapCheck
-	c.record(&cluster.Event{Member: "a", What: cluster.Held, Token: 1, Since: 10, Until: 20})
-	c.record(&cluster.Event{Member: "b", What: cluster.Held, Token: 2, Since: 20, Until: 30})
-	c.record(&cluster.Event{Member: "c", What: cluster.Held, Token: 3, Since: 0, Until: 0})
-	if c.overlap != 0 {
-		t.Errorf("one after the other counts as %v: %s", c.overlap, c.worst)
-	}
-	c.record(&cluster.Event{Member: "a", What: cluster.Held, Token: 4, Since: 28, Until: 40})
-	if c.overlap != 2 {
-		t.Errorf("an overlap of 2 counts as %d: %s", c.overlap, c.worst)
 	}
 }

@@ -18,7 +18,7 @@ func split(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 	if s.splits == 0 {
 		return nil
 	}
-	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Relay: true, Named: []cluster.Named{{Name: "hall", Mode: cluster.Local}}}, 5)
+	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Relay: true, Groups: []cluster.Group{{Name: "hall", Mode: cluster.Local}}}, 5)
 	if err != nil {
 		return err
 	}
@@ -32,22 +32,22 @@ func split(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 		if err := c.sleep(ctx, time.Duration(rand.Int64N(int64(4*s.timing.Renew)))); err != nil {
 			return errors.Join(err, c.close())
 		}
-		begin := cluster.Reading()
+		begin := cluster.Now()
 		if err := c.cluster.Part(near...); err != nil {
 			return errors.Join(err, c.close())
 		}
 		if err := c.settle(ctx, parts, near, far); err != nil {
 			return errors.Join(err, c.close())
 		}
-		apart = append(apart, time.Duration(parts.latest(near, far)-begin))
-		begin = cluster.Reading()
+		apart = append(apart, parts.latest(near, far).Sub(begin))
+		begin = cluster.Now()
 		if err := c.cluster.HealAll(); err != nil {
 			return errors.Join(err, c.close())
 		}
 		if err := c.settle(ctx, parts, all); err != nil {
 			return errors.Join(err, c.close())
 		}
-		whole = append(whole, time.Duration(parts.latest(all)-begin))
+		whole = append(whole, parts.latest(all).Sub(begin))
 	}
 	kappa := s.timing.Kappa()
 	fmt.Fprintf(out, "split   5 members, %-8s %v   bound %s   a local leader in each of two parts\n", named(realtime), apart, ms(kappa))
@@ -60,7 +60,7 @@ type parts struct{ led map[string]part }
 
 type part struct {
 	support []string
-	at      int64
+	at      cluster.Time
 }
 
 func newParts() *parts { return &parts{led: make(map[string]part)} }
@@ -94,8 +94,8 @@ func (p *parts) are(want ...[]string) bool {
 }
 
 // latest returns when the last of the partitions came to be.
-func (p *parts) latest(of ...[]string) int64 {
-	var at int64
+func (p *parts) latest(of ...[]string) cluster.Time {
+	var at cluster.Time
 	for _, w := range of {
 		at = max(at, p.led[w[0]].at)
 	}

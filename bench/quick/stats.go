@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/regentproject/regent/agent/cluster"
 )
 
 // sample is a set of lengths of time.
@@ -27,36 +25,3 @@ func (s sample) String() string {
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2fms", float64(d)/1e6) }
-
-// leadership is a time during which a program was told throughout that it leads, by its own readings of the host's clock.
-type leadership struct {
-	who          string
-	token        uint64
-	since, until int64
-}
-
-// overlapCheck is all leaderships so far, and how long two of them were at once.
-type overlapCheck struct {
-	leaderships []leadership
-	overlap     time.Duration
-	worst       string
-}
-
-func (c *overlapCheck) add(r leadership) {
-	for _, o := range c.leaderships {
-		if o.token == r.token && o.who == r.who {
-			continue
-		}
-		if d := min(o.until, r.until) - max(o.since, r.since); d > 0 {
-			c.overlap += time.Duration(d)
-			c.worst = fmt.Sprintf("%s (token %d) and %s (token %d) for %v", o.who, o.token, r.who, r.token, time.Duration(d))
-		}
-	}
-	c.leaderships = append(c.leaderships, r)
-}
-
-func (c *overlapCheck) record(e *cluster.Event) {
-	if e.What == cluster.Held && e.Since != 0 {
-		c.add(leadership{who: e.Member, token: e.Token, since: e.Since, until: e.Until})
-	}
-}

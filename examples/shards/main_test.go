@@ -110,9 +110,9 @@ func (d *diary) work(_ context.Context, l *regent.ConsistentLease, key string) {
 }
 
 func (d *diary) note(l *regent.ConsistentLease, key string) {
-	before := cluster.Reading()
+	before := int64(cluster.Now())
 	valid := l.Valid() || d.careless
-	after := cluster.Reading()
+	after := int64(cluster.Now())
 	if !valid {
 		return
 	}
@@ -174,7 +174,7 @@ func openOffice(t *testing.T, kind string) *office {
 	o.each(w.Start, w.Names)
 	o.await("all to be taken in", func() bool { return len(o.count().in) == len(w.Names) })
 	o.takenOver(tally{})
-	o.begun = cluster.Reading()
+	o.begun = int64(cluster.Now())
 	return o
 }
 
@@ -239,7 +239,7 @@ func (o *office) takenOver(before tally, lost ...string) {
 	for _, n := range lost {
 		o.await("the share of "+n+" to be given away", func() bool { return o.count().out[n] > before.out[n] })
 	}
-	now := cluster.Reading()
+	now := int64(cluster.Now())
 	o.await(fmt.Sprintf("all keys to have owners other than %v", lost), func() bool {
 		owned := make(map[string]bool)
 		for _, c := range o.claims() {
@@ -278,7 +278,7 @@ const patience = 10 * time.Second
 // judge judges all that programs have done since all keys had owners.
 func (o *office) judge(patience time.Duration) error {
 	o.t.Helper()
-	now := cluster.Reading()
+	now := int64(cluster.Now())
 	for _, name := range o.Names {
 		if o.Pid(name) != 0 {
 			o.must(o.Crash(name))
@@ -310,7 +310,7 @@ func (o *office) lose(lose, giveBack func(names ...string)) {
 		lose(lost...)
 		o.takenOver(before, lost...)
 		for _, name := range lost {
-			back[name] = cluster.Reading()
+			back[name] = int64(cluster.Now())
 		}
 		giveBack(lost...)
 		o.takenIn(before, lost...)
@@ -415,8 +415,8 @@ func TestKeysHaveNoOwnerWhileTheTableCannotBeWritten(t *testing.T) {
 	before, lost := o.count(), o.owner()
 	o.must(o.Crash(lost))
 	const held = 3 * time.Second
-	begun := cluster.Reading()
-	o.await("the lock to be held long enough", func() bool { return cluster.Reading()-begun > int64(held) })
+	begun := int64(cluster.Now())
+	o.await("the lock to be held long enough", func() bool { return int64(cluster.Now())-begun > int64(held) })
 	o.must(lock.Rollback())
 	o.takenOver(before, lost)
 	want := fmt.Sprintf("%s has no owner", o.keys[0])

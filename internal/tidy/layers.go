@@ -44,7 +44,7 @@ var beside = []layer{
 		knows:   []string{"simulator", "internal/wire", "datagrams", "protocols", "contract", "stamps"},
 		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot", "github.com/HdrHistogram/hdrhistogram-go"}},
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/...", "bench/..."},
-		knows:   []string{"library", "runtime", "internal/transport/relay", "internal/transport/loopback", "agent/web"},
+		knows:   []string{"library", "runtime", "internal/transport/fault", "internal/transport/loopback", "internal/transport/memory", "internal/transport/relay", "agent/web"},
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
 	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence", "fence/sqlfence"},
 		modules: []string{"modernc.org/sqlite"}},

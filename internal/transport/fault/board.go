@@ -133,7 +133,7 @@ func (b *Board) Partition(parts ...[]string) error {
 
 // Do carries out one line of the language and returns what there is to say:
 //
-//	link FROM TO [delay=5ms] [jitter=1ms] [drop=0.1] [duplicate=0.1] [reorder=0.1] [cut=true] [perfect]
+//	link FROM TO [delay=5ms] [jitter=1ms] [drop=0.1] [duplicate=0.1] [late=2s] [reorder=0.1] [cut=true] [perfect]
 //	cut FROM TO        one direction
 //	heal FROM TO
 //	cut FROM TO both   both directions; likewise heal and link

@@ -20,8 +20,9 @@ type Link struct {
 	Delay, Jitter time.Duration
 	// Drop is the share of datagrams that is lost.
 	Drop float64
-	// Duplicate is the share that comes twice.
+	// Duplicate is the share that comes twice, the second time up to Late later than the rest would.
 	Duplicate float64
+	Late      time.Duration
 	// Reorder is the share that is held back, by up to Delay+Jitter or a millisecond if that is more, while those behind
 	// go ahead.
 	Reorder float64
@@ -31,7 +32,7 @@ type Link struct {
 
 // Check says whether the link makes sense.
 func (l Link) Check() error {
-	for name, d := range map[string]time.Duration{"delay": l.Delay, "jitter": l.Jitter} {
+	for name, d := range map[string]time.Duration{"delay": l.Delay, "jitter": l.Jitter, "late": l.Late} {
 		if d < 0 || d > time.Hour {
 			return fmt.Errorf("%s %v: must be between 0 and 1h", name, d)
 		}
@@ -45,7 +46,7 @@ func (l Link) Check() error {
 }
 
 // Immediate says that datagrams pass without delay.
-func (l Link) Immediate() bool { return l.Delay == 0 && l.Jitter == 0 && l.Reorder == 0 }
+func (l Link) Immediate() bool { return l.Delay == 0 && l.Jitter == 0 && l.Reorder == 0 && l.Late == 0 }
 
 // A Plan says what becomes of one datagram: how many copies arrive, and after which delays.
 type Plan struct {
@@ -65,6 +66,10 @@ func (l Link) Plan(r *rand.Rand, turn time.Duration) (Plan, time.Duration) {
 		p.Copies = 2
 	}
 	for i := range p.Copies {
+		if i > 0 && l.Late > 0 {
+			p.Delays[i] = p.Delays[0] + 1 + time.Duration(r.Int64N(int64(l.Late)))
+			continue
+		}
 		d := l.Delay
 		if l.Jitter > 0 {
 			d += time.Duration(r.Int64N(int64(l.Jitter) + 1))
@@ -85,7 +90,7 @@ func (l Link) String() string {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"delay", l.Delay}, {"jitter", l.Jitter}} {
+	}{{"delay", l.Delay}, {"jitter", l.Jitter}, {"late", l.Late}} {
 		if d.d != 0 {
 			parts = append(parts, d.name+"="+d.d.String())
 		}
@@ -125,10 +130,12 @@ func (l Link) Set(words ...string) (Link, error) {
 			l.Duplicate, err = strconv.ParseFloat(value, 64)
 		case "reorder":
 			l.Reorder, err = strconv.ParseFloat(value, 64)
+		case "late":
+			l.Late, err = time.ParseDuration(value)
 		case "cut":
 			l.Cut, err = strconv.ParseBool(value)
 		default:
-			return l, fmt.Errorf("%q: say delay=, jitter=, drop=, duplicate=, reorder=, cut= or perfect", word)
+			return l, fmt.Errorf("%q: say delay=, jitter=, drop=, duplicate=, late=, reorder=, cut= or perfect", word)
 		}
 		if err != nil {
 			return l, fmt.Errorf("%q: %w", word, err)

@@ -82,13 +82,16 @@ func TestSharesAreKept(t *testing.T) {
 	}
 	_, doubled, _ = count(Link{Duplicate: 0.5})
 	within("came twice", doubled, n/2)
+	if _, doubled, overtaken = count(Link{Duplicate: 0.1, Late: time.Second}); overtaken < n/2 {
+		t.Errorf("%d came twice, too late, and only %d were overtaken", doubled, overtaken)
+	}
 	if _, _, overtaken = count(Link{Reorder: 0.1, Delay: time.Millisecond}); overtaken < n/2 {
 		t.Errorf("only %d were overtaken", overtaken)
 	}
 }
 
 func TestLinkHasATextForm(t *testing.T) {
-	l := Link{Delay: 5 * time.Millisecond, Jitter: time.Millisecond, Drop: 0.25, Duplicate: 0.5, Reorder: 0.125, Cut: true}
+	l := Link{Delay: 5 * time.Millisecond, Jitter: time.Millisecond, Drop: 0.25, Duplicate: 0.5, Late: time.Minute, Reorder: 0.125, Cut: true}
 	got, err := Link{}.Set(strings.Fields(l.String())...)
 	if err != nil || got != l {
 		t.Errorf("%v came back as %v, %v", l, got, err)

@@ -17,18 +17,10 @@ var calm = func() regent.Timing {
 }()
 
 // neighbours starts three members with a relay between them.
-func neighbours(t *testing.T, groups ...Named) *Cluster {
+func neighbours(t *testing.T, groups ...Group) *Cluster {
 	t.Helper()
-	w, err := New(Options{Names: []string{"a", "b", "c"}, Dir: t.TempDir(), Timing: calm, Command: Self(), Relay: true, Named: groups,
+	w := Open(t, Options{Names: []string{"a", "b", "c"}, Timing: calm, Command: Child(), Relay: true, Groups: groups,
 		Poll: 5 * time.Millisecond, Status: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	for _, n := range w.Names {
 		if err := w.Start(n); err != nil {
 			t.Fatal(err)
@@ -38,7 +30,7 @@ func neighbours(t *testing.T, groups ...Named) *Cluster {
 }
 
 func TestMembersThatAreCutOffHaveALocalLeaderBesideTheGroup(t *testing.T) {
-	w := neighbours(t, Named{Name: "g", Mode: Quorum, Beside: true})
+	w := neighbours(t, Group{Name: "g", Mode: Quorum, Beside: true})
 	await(t, w, func(e *Event) bool { return e.What == Leads && e.Group == "g" && !e.Local })
 	if err := w.Cut("c"); err != nil {
 		t.Fatal(err)
@@ -57,9 +49,9 @@ func TestMembersThatAreCutOffHaveALocalLeaderBesideTheGroup(t *testing.T) {
 	await(t, w, func(e *Event) bool { return e.What == Stops && e.Local && e.Member == "c" })
 }
 
-func TestNamedGroupsOfEveryModeTellWhatHappens(t *testing.T) {
-	w := neighbours(t, Named{Name: "q", Mode: Quorum}, Named{Name: "l", Mode: Local}, Named{Name: "e", Mode: Eventual}, Named{Name: "c", Mode: Consistent},
-		Named{Name: "x", Mode: "odd"})
+func TestGroupsOfEveryModeReportWhatHappens(t *testing.T) {
+	w := neighbours(t, Group{Name: "q", Mode: Quorum}, Group{Name: "l", Mode: Local}, Group{Name: "e", Mode: Eventual}, Group{Name: "c", Mode: Consistent},
+		Group{Name: "x", Mode: "odd"})
 	missing := map[string]bool{"no such mode": true, "quorum": true, "local": true, "eventual": true, "consistent": true, "status": true}
 	var leader Event
 	await(t, w, func(e *Event) bool {
@@ -96,15 +88,14 @@ func TestNamedGroupsOfEveryModeTellWhatHappens(t *testing.T) {
 		}
 		return e.What == Leads && e.Group == "q" && e.Member == to
 	})
-	// Some word of it, such as how it is, comes after it has begun to write its diary.
-	await(t, w, func(*Event) bool {
-		r, err := w.NamedReign(to, "q")
-		return err == nil && r.Token > leader.Token && r.Until >= r.Since
+	Eventually(t, to+" has an entry in the journal", func() bool {
+		s, err := w.LastSpan(to, "q")
+		return err == nil && s.Token > leader.Token && s.Seen >= s.Since
 	})
 }
 
 func TestAnotherIsTrustedWhenTheProcessOfAnEventualLeaderIsKilled(t *testing.T) {
-	w := neighbours(t, Named{Name: "e", Mode: Eventual})
+	w := neighbours(t, Group{Name: "e", Mode: Eventual})
 	trusted := make(map[string]string)
 	// agree waits until these members trust the same one among them.
 	agree := func(names ...string) (leader string) {
@@ -132,7 +123,7 @@ func TestAnotherIsTrustedWhenTheProcessOfAnEventualLeaderIsKilled(t *testing.T) 
 }
 
 func TestAFaultManagerRecoversWhoFailed(t *testing.T) {
-	w := neighbours(t, Named{Name: "c", Mode: Consistent})
+	w := neighbours(t, Group{Name: "c", Mode: Consistent})
 	await(t, w, func(e *Event) bool { return e.What == Saw && e.View.Leader != "" && len(e.Support) == 3 })
 	if err := w.Crash("c"); err != nil {
 		t.Fatal(err)
@@ -141,11 +132,7 @@ func TestAFaultManagerRecoversWhoFailed(t *testing.T) {
 }
 
 func TestLinksAreBrokenOneByOne(t *testing.T) {
-	w, err := New(Options{Names: []string{"a", "b", "c"}, Relay: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := Open(t, Options{Names: []string{"a", "b", "c"}, Relay: true})
 	broken := func() string {
 		var all []string
 		for _, from := range w.Names {
@@ -183,6 +170,9 @@ func TestLinksAreBrokenOneByOne(t *testing.T) {
 		if got := broken(); got != c.want {
 			t.Errorf("%s: %s", c.name, got)
 		}
+	}
+	if err := w.CutOneWay("a", "b"); err != nil || broken() != "ab" {
+		t.Errorf("cut one way: %s, %v", broken(), err)
 	}
 	if err := w.Cut("z"); err == nil {
 		t.Error("a member that is not there was cut off")

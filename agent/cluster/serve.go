@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster/journal"
 )
 
 // Serve is what a member process does. It reads an Order, joins, campaigns, and writes Events. Further lines on its
@@ -23,17 +24,17 @@ import (
 //
 //	resign [GROUP]        the program that leads the group gives it up, and campaigns again; without a name, the first
 //	transfer TO [GROUP]   the same, in favour of TO
-//	campaign              begin to, if the order was to hold
-//	status                say how you are
+//	campaign              begin to campaign, if the order was to hold
+//	status                report how the member is
 //	verify                prove who leads the first group
 //
-// The end of its input is the word to leave. It returns the exit status.
+// The member leaves at the end of its input. Serve returns the exit status.
 func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	var o Order
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &o) != nil {
-		fmt.Fprintln(os.Stderr, "this is the inside of regent demo: its first line of input says which member it is")
+		fmt.Fprintln(os.Stderr, "missing order (this command is started by regent demo, which writes the order to its input)")
 		return 2
 	}
 	s := &server{order: o, out: json.NewEncoder(out), moved: make(chan struct{}, 1), begin: make(chan struct{})}
@@ -53,12 +54,19 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 		}
 	}()
 	m, err := regent.Join(ctx, regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, Key: o.Key,
-		Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, Consistent: consistent(o.Named), Logger: slog.New(slog.NewTextHandler(logs, nil))})
+		Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, Consistent: consistent(o.Groups), Logger: slog.New(slog.NewTextHandler(logs, nil))})
 	if err != nil {
 		s.say(Event{What: Failed, Text: err.Error()})
 		return 1
 	}
 	s.member = m
+	if o.Poll > 0 && o.Journals != "" {
+		if s.journal, err = journal.Open(o.Journals, o.Name); err != nil {
+			s.say(Event{What: Failed, Text: err.Error()})
+			return 1
+		}
+		defer s.journal.Close()
+	}
 	s.say(Event{What: Joined})
 	s.run(ctx, commands)
 	last, stop := context.WithTimeout(context.Background(), 4*time.Second)
@@ -73,14 +81,14 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 
 // server is a member process at work.
 type server struct {
-	order  Order
-	member *regent.Member
-	mu     sync.Mutex
-	out    *json.Encoder
-	// lease is that of the first group, while its program leads.
-	lease   atomic.Pointer[regent.Lease]
+	order   Order
+	member  *regent.Member
+	journal *journal.Journal // nil if there is none
+	mu      sync.Mutex
+	out     *json.Encoder
+	// leading counts the quiet groups that are led.
 	leading atomic.Int64
-	// programs are those of the named groups. They are all there before any command is.
+	// programs are those of the groups that are not quiet. They are all there before any command is.
 	programs []*program
 	// begin is closed when programs may campaign.
 	begin chan struct{}
@@ -91,34 +99,22 @@ type server struct {
 func (s *server) say(e Event) {
 	e.Member = s.order.Name
 	if e.At == 0 {
-		e.At = Reading()
+		e.At = Now()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = s.out.Encode(&e)
 }
 
-// groupName returns the name of the i-th of the groups that have no name of their own.
-func groupName(i int) string { return fmt.Sprintf("g%d", i) }
-
 // run does what a member process does until ctx ends.
 func (s *server) run(ctx context.Context, commands <-chan string) {
 	var all sync.WaitGroup
-	for _, n := range s.order.Named {
-		if err := s.serve(ctx, n, &all); err != nil {
-			s.say(Event{What: Failed, Group: n.Name, Text: err.Error()})
+	for _, g := range s.order.Groups {
+		if err := s.serve(ctx, g, &all); err != nil {
+			s.say(Event{What: Failed, Group: g.Name, Text: err.Error()})
 		}
-	}
-	if s.order.Groups > 0 {
-		all.Go(func() { s.watch(ctx) })
 	}
 	all.Go(func() { s.count(ctx) })
-	if !s.order.Watch {
-		for i := range s.order.Groups {
-			g := s.member.Group(groupName(i))
-			all.Go(func() { s.campaign(ctx, g, i == 0) })
-		}
-	}
 	if s.order.Status > 0 {
 		all.Go(func() { s.tell(ctx) })
 	}
@@ -132,7 +128,7 @@ func (s *server) run(ctx context.Context, commands <-chan string) {
 	all.Wait()
 }
 
-// move counts groups that are led.
+// move counts quiet groups that are led.
 func (s *server) move(by int64) {
 	s.leading.Add(by)
 	select {
@@ -141,23 +137,13 @@ func (s *server) move(by int64) {
 	}
 }
 
-// campaign leads a group whenever it can.
-func (s *server) campaign(ctx context.Context, g *regent.Group, first bool) {
-	select {
-	case <-s.begin:
-	case <-ctx.Done():
-	}
-	for ctx.Err() == nil {
-		err := g.Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+// leadQuietly leads a quiet group whenever it can.
+func (s *server) leadQuietly(ctx context.Context, g *regent.Group) {
+	for s.mayCampaign(ctx) {
+		err := g.Lead(ctx, func(ctx context.Context, _ *regent.Lease) error {
 			s.move(1)
 			defer s.move(-1)
-			if !first {
-				<-ctx.Done()
-				return nil
-			}
-			s.lease.Store(l)
-			defer s.lease.Store(nil)
-			s.lead(ctx, l)
+			<-ctx.Done()
 			return nil
 		})
 		if errors.Is(err, regent.ErrClosed) {
@@ -166,58 +152,35 @@ func (s *server) campaign(ctx context.Context, g *regent.Group, first bool) {
 	}
 }
 
-// lead is the program that leads the first group.
-func (s *server) lead(ctx context.Context, l *regent.Lease) {
-	s.say(Event{What: Leads, Token: l.Token()})
-	if s.order.Poll > 0 {
-		r := s.poll(ctx, l, s.order.Diary)
-		s.say(Event{What: Held, Token: r.Token, Since: r.Since, Until: r.Until})
+// mayCampaign waits until programs may campaign; false if the member leaves.
+func (s *server) mayCampaign(ctx context.Context) bool {
+	select {
+	case <-s.begin:
+	case <-ctx.Done():
 	}
-	<-ctx.Done()
-	s.say(Event{What: Stops, Token: l.Token(), Text: context.Cause(ctx).Error()})
+	return ctx.Err() == nil
 }
 
-// poll asks the lease again and again whether the program leads, and writes down between which readings of the program's
-// own clock the answer was yes.
-func (s *server) poll(ctx context.Context, l lease, path string) Reign {
-	r := Reign{Token: tokenOf(l)}
-	diary := openDiary(path)
-	defer diary.close()
+// poll asks the lease again and again whether the program leads, and keeps a journal of it.
+func (s *server) poll(ctx context.Context, l lease, e *journal.Entry) {
 	ticker := time.NewTicker(s.order.Poll)
 	defer ticker.Stop()
-	for {
-		before := Reading()
-		valid := l.Valid()
-		after := Reading()
-		if valid {
-			// Between two readings that say yes of one lease it is yes throughout.
-			if r.Since == 0 {
-				r.Since = after
-			}
-			r.Until = max(r.Until, before)
-			diary.write(r)
-		}
-		if !valid || ctx.Err() != nil {
-			return r
+	for e.Observe(l.Valid) && ctx.Err() == nil {
+		if x, ok := l.(*regent.LocalLease); ok {
+			e.Supported(x.Support())
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 		}
 	}
-}
-
-func (s *server) watch(ctx context.Context) {
-	for v := range s.member.Group(groupName(0)).Watch(ctx) {
-		s.say(Event{What: Saw, View: &v})
+	if err := e.Err(); err != nil {
+		s.say(Event{What: Failed, Text: err.Error()})
 	}
 }
 
-// count says when the number of groups that are led has changed.
+// count reports when the number of quiet groups that are led has changed.
 func (s *server) count(ctx context.Context) {
-	if s.order.Groups < 2 {
-		return
-	}
 	for {
 		select {
 		case <-s.moved:
@@ -233,7 +196,7 @@ func (s *server) count(ctx context.Context) {
 	}
 }
 
-// tell says from time to time how the member is.
+// tell reports from time to time how the member is.
 func (s *server) tell(ctx context.Context) {
 	ticker := time.NewTicker(s.order.Status)
 	defer ticker.Stop()
@@ -250,9 +213,6 @@ func (s *server) tell(ctx context.Context) {
 func (s *server) status() {
 	st := s.member.Status()
 	e := Event{What: Said, Status: &st, Members: s.member.Members(), Leading: int(s.leading.Load())}
-	if l := s.lease.Load(); l != nil {
-		e.Remaining, e.Token = l.Remaining(), l.Token()
-	}
 	for _, p := range s.programs {
 		if st, ok := p.standing(); ok {
 			e.Standings = append(e.Standings, st)
@@ -268,9 +228,9 @@ func (s *server) obey(ctx context.Context, command string) {
 		return
 	}
 	begin := time.Now()
-	e := Event{What: Did, Text: command}
 	err := s.do(ctx, words)
-	if e.Took = time.Since(begin); err != nil {
+	e := Event{What: Did, Text: command, Took: time.Since(begin)}
+	if err != nil {
 		e.What, e.Text = Failed, command+": "+err.Error()
 	}
 	s.say(e)
@@ -289,7 +249,10 @@ func (s *server) do(ctx context.Context, words []string) error {
 		s.status()
 		return nil
 	case "verify":
-		_, err := s.member.Group(groupName(0)).Verify(ctx)
+		if len(s.order.Groups) == 0 {
+			return errors.New("there is no group")
+		}
+		_, err := s.member.Group(s.order.Groups[0].Name).Verify(ctx)
 		return err
 	case "resign", "transfer":
 		return s.handOver(ctx, words[0], words[1:])
@@ -302,14 +265,14 @@ func (s *server) handOver(ctx context.Context, verb string, words []string) erro
 	to, group := "", ""
 	if verb == "transfer" {
 		if len(words) == 0 {
-			return errors.New("transfer to whom?")
+			return errors.New("missing member (usage: transfer TO [GROUP])")
 		}
 		to, words = words[0], words[1:]
 	}
 	if len(words) > 0 {
 		group = words[0]
 	}
-	l := s.namedLease(group)
+	l := s.held(group)
 	switch {
 	case l == nil:
 		return errors.New("does not lead")

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster/journal"
 	"github.com/regentproject/regent/elector"
 )
 
-// The modes of named groups.
+// The modes of groups.
 const (
 	Quorum   = "quorum"
 	Local    = "local"
@@ -23,12 +24,26 @@ const (
 	Consistent = "consistent"
 )
 
-// Named is a group that a program of every member leads when it can, and of which it tells all that happens.
-type Named struct {
+// Group is a group that a program of every member leads when it can, and reports all that happens.
+type Group struct {
 	Name string `json:"name"`
 	Mode string `json:"mode"`
 	// Beside lets members that know of no leader of a quorum group have local ones.
 	Beside bool `json:"beside,omitempty"`
+	// Quiet quorum groups are counted and not reported, and have no journal: there may be thousands.
+	Quiet bool `json:"quiet,omitempty"`
+}
+
+// OneGroup is a quorum group of the name g.
+var OneGroup = []Group{{Name: "g", Mode: Quorum}}
+
+// QuietGroups returns so many quiet quorum groups.
+func QuietGroups(n int) []Group {
+	var all []Group
+	for i := range n {
+		all = append(all, Group{Name: fmt.Sprintf("g%d", i), Mode: Quorum, Quiet: true})
+	}
+	return all
 }
 
 // A Standing is a leadership that lasts.
@@ -48,25 +63,25 @@ type lease interface {
 	Remaining() time.Duration
 }
 
-// program is one that leads a named group when it can.
+// program is one that leads a group when it can.
 type program struct {
-	named Named
+	group Group
 	local bool // beside the group, or in a local one
 	lease atomic.Pointer[lease]
 }
 
 // about returns an event of a program.
 func (p *program) about(what What) Event {
-	return Event{What: what, Group: p.named.Name, Mode: p.named.Mode, Local: p.local}
+	return Event{What: what, Group: p.group.Name, Mode: p.group.Mode, Local: p.local}
 }
 
-// standing says how it stands with the program's leadership; false if there is none.
+// standing returns the state of the program's leadership; false if there is none.
 func (p *program) standing() (Standing, bool) {
 	l := p.lease.Load()
 	if l == nil {
 		return Standing{}, false
 	}
-	s := Standing{Group: p.named.Name, Mode: p.named.Mode, Local: p.local, Remaining: (*l).Remaining(), Token: tokenOf(*l)}
+	s := Standing{Group: p.group.Name, Mode: p.group.Mode, Local: p.local, Remaining: (*l).Remaining(), Token: tokenOf(*l)}
 	if x, ok := (*l).(*regent.LocalLease); ok {
 		s.Support = x.Support()
 	}
@@ -80,11 +95,15 @@ func tokenOf(l lease) uint64 {
 	return 0
 }
 
-// serve runs the programs of a named group.
-func (s *server) serve(ctx context.Context, n Named, all interface{ Go(func()) }) error {
+// serve runs the programs of a group.
+func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }) error {
 	switch n.Mode {
 	case Quorum:
 		g := s.member.Group(n.Name)
+		if n.Quiet {
+			all.Go(func() { s.leadQuietly(ctx, g) })
+			return nil
+		}
 		p := s.program(n, false)
 		all.Go(func() { tellViews(s, p, g.Watch(ctx), func(v regent.View) (regent.View, []string) { return v, nil }) })
 		all.Go(func() { leadAgain(ctx, s, p, g.Lead) })
@@ -147,11 +166,11 @@ func (s *server) takePart(ctx context.Context, p *program, g *regent.ConsistentG
 }
 
 // consistent says whether a council needs to have consistent groups.
-func consistent(groups []Named) bool {
-	return slices.ContainsFunc(groups, func(n Named) bool { return n.Mode == Consistent })
+func consistent(groups []Group) bool {
+	return slices.ContainsFunc(groups, func(n Group) bool { return n.Mode == Consistent })
 }
 
-func (s *server) serveLocal(ctx context.Context, n Named, g *regent.LocalGroup, all interface{ Go(func()) }) {
+func (s *server) serveLocal(ctx context.Context, n Group, g *regent.LocalGroup, all interface{ Go(func()) }) {
 	p := s.program(n, true)
 	all.Go(func() {
 		tellViews(s, p, g.Watch(ctx), func(v regent.LocalView) (regent.View, []string) {
@@ -161,8 +180,8 @@ func (s *server) serveLocal(ctx context.Context, n Named, g *regent.LocalGroup, 
 	all.Go(func() { leadAgain(ctx, s, p, g.Lead) })
 }
 
-func (s *server) program(n Named, local bool) *program {
-	p := &program{named: n, local: local}
+func (s *server) program(n Group, local bool) *program {
+	p := &program{group: n, local: local}
 	s.programs = append(s.programs, p)
 	return p
 }
@@ -179,16 +198,12 @@ func tellViews[V any](s *server, p *program, views iter.Seq[V], plain func(V) (r
 
 // leadAgain leads a group whenever it can.
 func leadAgain[L lease](ctx context.Context, s *server, p *program, lead func(context.Context, func(context.Context, L) error) error) {
-	select {
-	case <-s.begin:
-	case <-ctx.Done():
-	}
-	for ctx.Err() == nil {
+	for s.mayCampaign(ctx) {
 		err := lead(ctx, func(ctx context.Context, l L) error {
 			held := lease(l)
 			p.lease.Store(&held)
 			defer p.lease.Store(nil)
-			s.leadNamed(ctx, p, held)
+			s.lead(ctx, p, held)
 			return nil
 		})
 		if errors.Is(err, regent.ErrClosed) {
@@ -197,41 +212,39 @@ func leadAgain[L lease](ctx context.Context, s *server, p *program, lead func(co
 	}
 }
 
-// leadNamed is the program that leads a named group.
-func (s *server) leadNamed(ctx context.Context, p *program, l lease) {
+// lead is the program that leads a group.
+func (s *server) lead(ctx context.Context, p *program, l lease) {
 	e := p.about(Leads)
 	e.Token, e.Remaining = tokenOf(l), l.Remaining()
-	if st, ok := p.standing(); ok {
-		e.Support = st.Support
+	if x, ok := l.(*regent.LocalLease); ok {
+		e.Support = x.Support()
 	}
-	s.say(e)
-	diary := ""
-	if !p.local {
-		diary = diaryOf(s.order.Diary, p.named.Name)
-	}
-	if s.order.Poll > 0 {
-		held := p.about(Held)
-		r := s.poll(ctx, l, diary)
-		held.Token, held.Since, held.Until = r.Token, r.Since, r.Until
-		s.say(held)
-		<-ctx.Done()
+	var entry *journal.Entry
+	if p.local {
+		entry = s.journal.BeginLocal(p.group.Name, e.Support)
 	} else {
-		<-ctx.Done()
+		entry = s.journal.Begin(p.group.Name, e.Token)
 	}
+	entry.Observe(l.Valid) // before any command can end it
+	s.say(e)
+	if s.order.Poll > 0 {
+		s.poll(ctx, l, entry)
+		held := p.about(Held)
+		span := entry.Span()
+		held.Token, held.Since, held.Until = span.Token, span.Since, span.Seen
+		s.say(held)
+	}
+	<-ctx.Done()
 	e = p.about(Stops)
 	e.Token, e.Text = tokenOf(l), context.Cause(ctx).Error()
 	s.say(e)
+	entry.End(e.Text)
 }
 
-// namedLease returns the lease of a quorum group that a command is about: that of the first one if it has no name.
-func (s *server) namedLease(group string) *regent.Lease {
-	if group == "" || group == groupName(0) {
-		if l := s.lease.Load(); l != nil {
-			return l
-		}
-	}
+// held returns the lease of a quorum group that a command is about: of any if it has no name.
+func (s *server) held(group string) *regent.Lease {
 	for _, p := range s.programs {
-		if l := p.lease.Load(); l != nil && (group == "" || p.named.Name == group) {
+		if l := p.lease.Load(); l != nil && (group == "" || p.group.Name == group) {
 			if x, ok := (*l).(*regent.Lease); ok {
 				return x
 			}

@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/regentproject/regent/agent/cluster/journal"
+)
+
+// partVar tells a child of Main what it is.
+const partVar = "REGENT_CLUSTER_PART"
+
+// The parts that Main knows.
+const (
+	partMember = "member"
+	partActor  = "actor"
+)
+
+// Main is called first by programs whose children run from their own executable. In a child it does not return.
+func Main() {
+	switch os.Getenv(partVar) {
+	case partMember:
+		os.Exit(Serve(os.Stdin, os.Stdout, os.Stderr))
+	case partActor:
+		fmt.Fprintln(os.Stderr, Act(os.Getenv(journalVar), os.Getenv(stubbornVar) != ""))
+		os.Exit(1)
+	}
+}
+
+// Child makes commands that run Serve in a child of a program that calls Main.
+func Child() func() *exec.Cmd {
+	self := Self()
+	return func() *exec.Cmd {
+		c := self()
+		c.Env = append(os.Environ(), partVar+"="+partMember)
+		return c
+	}
+}
+
+// What a program under regent run is told by its environment.
+const (
+	journalVar  = "REGENT_CLUSTER_JOURNALS"
+	stubbornVar = "REGENT_CLUSTER_STUBBORN"
+)
+
+// Acting returns the command line of a program for Run that calls Main, and there Act. A stubborn one ignores SIGTERM.
+func (c *Cluster) Acting(stubborn bool) []string {
+	words := []string{"env", partVar + "=" + partActor, journalVar + "=" + c.journals(), stubbornVar + "="}
+	if stubborn {
+		words[len(words)-1] += "1"
+	}
+	return append(words, Self()().Path)
+}
+
+// actEvery is how often an acting program writes down that it runs.
+const actEvery = 200 * time.Microsecond
+
+// Act is a program under regent run: for as long as it runs it leads, and writes a journal. The holder is the member's name.
+func Act(journals string, stubborn bool) error {
+	if stubborn {
+		signal.Ignore(syscall.SIGTERM)
+	}
+	token, err := strconv.ParseUint(os.Getenv("REGENT_TOKEN"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("REGENT_TOKEN: %w", err)
+	}
+	j, err := journal.Open(journals, os.Getenv("REGENT_MEMBER"))
+	if err != nil {
+		return err
+	}
+	e := j.Begin(os.Getenv("REGENT_GROUP"), token)
+	for e.Err() == nil {
+		e.Observe(func() bool { return true })
+		time.Sleep(actEvery)
+	}
+	return e.Err()
+}

@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// needs fails the test where the system has not what it needs: tests are not skipped.
+func needs(t *testing.T, can func() error) {
+	t.Helper()
+	if err := can(); err != nil {
+		t.Fatalf("%v", err)
+	}
+}
+
+func TestMembersInNamespacesElectCutOffAndElectAgain(t *testing.T) {
+	needs(t, CanNamespaces)
+	needs(t, CanClocks)
+	w := OpenWatch(t, Options{Names: []string{"a", "b", "c"}, Hosts: Namespaces, Timing: calm, Command: Child(), Groups: OneGroup, Relay: true,
+		Poll: time.Millisecond, Clocks: map[string]time.Duration{"b": 5000 * time.Second, "c": -60 * time.Second}})
+	w.BeginAll()
+	last := w.Leader(0)
+	for _, c := range []struct{ lose, back func(string) error }{{w.Cut, w.Heal}, {w.Unplug, w.Plug}, {w.Pause, w.Resume}, {w.Crash, w.Start}} {
+		if err := c.lose(last.Member); err != nil {
+			t.Fatal(err)
+		}
+		next := w.Leader(last.Token)
+		if next.Member == last.Member || next.At < last.At || next.At > Now() {
+			t.Errorf("%s led at %v, after %s at %v; now it is %v", next.Member, next.At, last.Member, last.At, Now())
+		}
+		if err := c.back(last.Member); err != nil {
+			t.Fatal(err)
+		}
+		last = next
+	}
+	w.Judge(t, 5, Rules{})
+}
+
+// Hosts do not see one another but by the switch, and this host sees none of them.
+func TestNamespacesAreHostsOfTheirOwn(t *testing.T) {
+	needs(t, CanNamespaces)
+	w := Open(t, Options{Names: []string{"a", "b"}, Hosts: Namespaces})
+	addr := netip.AddrPortFrom(w.hosts.addr("a").Addr(), 8000).String()
+	lines := make(chan string, 1)
+	var l net.Listener
+	if err := within(w.hosts.(*namespaces).hosts["a"], func() (err error) { l, err = net.Listen("tcp", addr); return err }); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	reach := func(from string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		conn, err := w.hosts.dial(ctx, from, "tcp", addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	if err := reach("b"); err != nil {
+		t.Errorf("b does not reach a: %v", err)
+	}
+	mine, err := net.InterfaceAddrs()
+	if err != nil || slices.ContainsFunc(mine, func(a net.Addr) bool { return strings.HasPrefix(a.String(), "198.18.") }) {
+		t.Errorf("this host is part of the network: %v, %v", mine, err)
+	}
+	if err := w.Unplug("a"); err != nil {
+		t.Fatal(err)
+	}
+	if reach("b") == nil {
+		t.Error("b reaches a without a cable")
+	}
+	if err := w.Plug("a"); err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, "b reaches a again", func() bool { return reach("b") == nil })
+	if _, err := w.Spawn("who", "b", exec.Command("cat", "/proc/net/dev"), func(l string) {
+		if strings.Contains(l, "eth0") {
+			lines <- l
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-lines:
+	case <-time.After(Patience):
+		t.Error("a process on b does not see its interface")
+	}
+}
+
+// Readings of processes whose clocks are ahead can be compared with others.
+func TestReadingsDoNotDependOnTheTimeNamespace(t *testing.T) {
+	needs(t, CanClocks)
+	for _, by := range []time.Duration{0, 90000 * time.Second, -30 * time.Second} {
+		c := exec.Command(os.Args[0], "-test.run", "^$")
+		c.Env = append(os.Environ(), "REGENT_TEST_READING=1")
+		if by != 0 {
+			if err := shift(c, by); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := Now()
+		out, err := c.Output()
+		after := Now()
+		if err != nil {
+			t.Fatal(err)
+		}
+		reading, err := time.ParseDuration(strings.TrimSpace(string(out)) + "ns")
+		if err != nil || Time(reading) < before || Time(reading) > after {
+			t.Errorf("a process whose clocks are %v ahead reads %v, between %v and %v: %v", by, reading, before, after, err)
+		}
+	}
+}

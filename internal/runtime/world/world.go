@@ -1,0 +1,34 @@
+// Package world is what a member of a council stands in: a clock, a network and a resolver of names. Package regent makes the real
+// one. Tests of this repository put another one into the context of Join, and so join members in memory without an exported API for
+// it.
+package world
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/runtime"
+)
+
+// A World is what a member stands in.
+type World struct {
+	Clock clock.Clock
+	// Listen opens the socket, and a way to wait for it.
+	Listen func(bind netip.AddrPort) (runtime.Socket, runtime.Waiter, error)
+	// Lookup resolves a host name.
+	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Started is called with a function that ends the member without a word, as kill -9 does; nil: nothing is.
+	Started func(kill func())
+}
+
+type key struct{}
+
+// Into returns a context in which members join in a world.
+func Into(ctx context.Context, w World) context.Context { return context.WithValue(ctx, key{}, w) }
+
+// From returns the world of a context; false if there is none.
+func From(ctx context.Context) (World, bool) {
+	w, ok := ctx.Value(key{}).(World)
+	return w, ok
+}
