@@ -6,13 +6,14 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/ledger"
 )
 
 // EdictOrder is N-EO. Of any two tenures of a group, the one that was completed first has the earlier quorum timestamp
 // at every voter that they have in common, of which there is one at least, and the lower token. Edicts compare as they
 // were made. A tenure's timestamp never changes.
 type EdictOrder struct {
-	leases leases
+	follower
 	groups map[protocol.Group]*ordered
 }
 
@@ -23,9 +24,8 @@ type ordered struct {
 	maker   protocol.Ident
 }
 
-// NewEdictOrder returns the checker.
-func NewEdictOrder(t Truth) *EdictOrder {
-	return &EdictOrder{leases: newLeases(t), groups: make(map[protocol.Group]*ordered)}
+func newEdictOrder(b *book) *EdictOrder {
+	return &EdictOrder{follower{book: b}, make(map[protocol.Group]*ordered)}
 }
 
 // Name returns N-EO.
@@ -33,18 +33,18 @@ func (o *EdictOrder) Name() string { return "N-EO" }
 
 // Observe compares every tenure with all before it, and every edict with the one before it.
 func (o *EdictOrder) Observe(r *sim.Record) error {
-	s := o.leases.follow(r)
-	if s.begun != nil {
-		return o.tenure(r, s.begun)
-	}
+	did := o.follow(r)
 	if r.Dom != protocol.Quorum {
 		return nil
 	}
 	switch r.Ev {
 	case protocol.EvLease:
+		if did.Begun != nil {
+			return o.tenure(r, did.Begun)
+		}
 		q, _ := r.Detail.(stamp.Quorum)
-		if x := s.moved[0]; !slices.Equal(q, x.quorum) {
-			return Violatedf(o.Name(), r.T, "%v changes the quorum timestamp of its tenure %d from %v to %v", r.Node, x.number, x.quorum, q)
+		if x := did.Moved[0]; !slices.Equal(q, x.Quorum) {
+			return Violatedf(o.Name(), r.T, "%v changes the quorum timestamp of its tenure %d from %v to %v", r.Node, x.Tenure, x.Quorum, q)
 		}
 	case protocol.EvEdict:
 		if e, ok := r.Detail.(stamp.Edict); ok {
@@ -61,19 +61,19 @@ func (o *EdictOrder) group(g protocol.Group) *ordered {
 	return o.groups[g]
 }
 
-func (o *EdictOrder) tenure(r *sim.Record, x *tenure) error {
+func (o *EdictOrder) tenure(r *sim.Record, x *ledger.Lease) error {
 	g := o.group(r.Group)
-	e := stamp.Edict{Token: x.token, Quorum: x.quorum}
+	e := stamp.Edict{Token: x.Token, Quorum: x.Quorum}
 	if err := e.Check(); err != nil {
-		return Violatedf(o.Name(), r.T, "%v begins tenure %d of %q: %v", x.holder, x.number, r.Group, err)
+		return Violatedf(o.Name(), r.T, "%v begins tenure %d of %q: %v", x.Holder, x.Tenure, r.Group, err)
 	}
 	for i, before := range g.tenures {
 		if order, err := before.Compare(e); order >= 0 || err != nil {
 			return Violatedf(o.Name(), r.T, "%v begins to lead %q at %v after %v did at %v, but these compare as %d, %v",
-				x.holder, r.Group, e, g.owners[i], before, order, err)
+				x.Holder, r.Group, e, g.owners[i], before, order, err)
 		}
 	}
-	g.tenures, g.owners = append(g.tenures, e), append(g.owners, x.holder)
+	g.tenures, g.owners = append(g.tenures, e), append(g.owners, x.Holder)
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 // want to lead stays without a lease for longer than the bound. A member that has lost its record and does not know yet what it has forgotten is not
 // well: too many of them need an operator.
 type Elected struct {
-	leases  leases
+	follower
 	quorums protocol.Quorums
 	leaders protocol.Set
 	groups  []protocol.Group
@@ -22,14 +22,14 @@ type Elected struct {
 	good    sim.Real // since when a quorum of the core is well; Forever if it is not
 }
 
-// NewElected returns the checker for groups that every member that may, or just every member if leaders is empty, wants to
+// newElected returns the checker for groups that every member that may, or just every member if leaders is empty, wants to
 // lead at all times. The bound counts from the
 // beginning of the liveness phase, from when a quorum is well, or from the end of the last lease.
-func NewElected(t Truth, q protocol.Quorums, leaders protocol.Set, bound time.Duration, groups []protocol.Group) *Elected {
+func newElected(b *book, q protocol.Quorums, leaders protocol.Set, bound time.Duration, groups []protocol.Group) *Elected {
 	if leaders.Empty() {
-		leaders = protocol.Everyone(t.Members())
+		leaders = protocol.Everyone(b.truth.Members())
 	}
-	return &Elected{leases: newLeases(t), quorums: q, leaders: leaders, groups: groups, free: make([]sim.Real, len(groups)), bound: bound, good: sim.Forever}
+	return &Elected{follower: follower{book: b}, quorums: q, leaders: leaders, groups: groups, free: make([]sim.Real, len(groups)), bound: bound, good: sim.Forever}
 }
 
 // Name returns N-EE.
@@ -38,16 +38,16 @@ func (e *Elected) Name() string { return "N-EE" }
 // Observe watches the gaps between leases.
 func (e *Elected) Observe(r *sim.Record) error {
 	err := e.late(r.T)
-	did := e.leases.follow(r)
-	e.follow(r)
-	if did.begun != nil || did.ended != nil || len(did.gone) > 0 || r.Ev == sim.EvPhase {
+	did := e.follow(r)
+	e.heed(r)
+	if did.Begun != nil || len(did.Ended) > 0 || r.Ev == sim.EvPhase {
 		e.look(r.T)
 	}
 	return err
 }
 
-// follow knows who is well.
-func (e *Elected) follow(r *sim.Record) {
+// heed knows who is well.
+func (e *Elected) heed(r *sim.Record) {
 	switch r.Ev {
 	case sim.EvPhase:
 		e.core, e.good = protocol.Set{}, sim.Forever
@@ -78,15 +78,23 @@ func (e *Elected) follow(r *sim.Record) {
 // look notes which groups have a lease.
 func (e *Elected) look(t sim.Real) {
 	for i, g := range e.groups {
-		led := false
-		e.leases.leaders(g, t, func(*tenure) { led = true })
-		switch {
+		switch led := e.led(g, t); {
 		case led:
 			e.free[i] = sim.Forever
 		case e.free[i] == sim.Forever:
 			e.free[i] = t
 		}
 	}
+}
+
+// led reports whether a lease of the group is in force at t.
+func (e *Elected) led(g protocol.Group, t sim.Real) bool {
+	for r := range protocol.Rank(e.truth.Members()) {
+		if x := e.ledger.Lease(r, protocol.Quorum, g); x != nil && e.leads(x, t) {
+			return true
+		}
+	}
+	return false
 }
 
 // late says which group has been without a lease for too long at t.
@@ -107,6 +115,6 @@ func (e *Elected) late(t sim.Real) error {
 
 // Finish looks at the last gap.
 func (e *Elected) Finish() error {
-	e.look(e.leases.truth.Now())
-	return e.late(e.leases.truth.Now())
+	e.look(e.truth.Now())
+	return e.late(e.truth.Now())
 }

@@ -90,7 +90,7 @@ func (g *Graph) Observe(r *sim.Record) error {
 
 func (g *Graph) judge(t sim.Real) error {
 	for p := range protocol.Rank(g.scene.n) {
-		switch leads := g.scene.leading(p, t); {
+		switch leads := g.scene.leading(p, t) != nil; {
 		case leads && !g.firm.Has(p) && !g.maybe.Has(p):
 			return Violatedf(g.Name(), t, "%v leads; by the graph %v only %v must and %v may", p, g.near, g.firm, g.maybe)
 		case !leads && g.firm.Has(p):

@@ -19,15 +19,16 @@ func (c *Inconsistency) Observe(r *sim.Record) error {
 	}
 	since := r.T.Add(-s.spec.Kappa)
 	for p := range protocol.Rank(s.n) {
-		if since < 0 || !s.leading(p, r.T) {
+		lease := s.leading(p, r.T)
+		if since < 0 || lease == nil {
 			continue
 		}
 		for q := range protocol.Rank(s.n) {
 			if s.spec.Touch > 0 && s.touch[s.way(p, q)] > since {
 				continue
 			}
-			if q != p && s.connected(p, q, since) && !s.leads[p].support.Has(q) {
-				return Violatedf(c.Name(), r.T, "%v leads %v, and has been connected to %v for %v", p, s.leads[p].support, q, s.spec.Kappa)
+			if q != p && s.connected(p, q, since) && !lease.Support.Has(q) {
+				return Violatedf(c.Name(), r.T, "%v leads %v, and has been connected to %v for %v", p, lease.Support, q, s.spec.Kappa)
 			}
 		}
 	}

@@ -3,13 +3,14 @@ package check
 import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/ledger"
 )
 
 // Keeps is N-16': a voter keeps its word. The end of a promise never falls while it stands; a promise begins anew only
 // after it has run out; and a group leaves the one it was assigned to only with the end of the promise, or by a release
 // whose term is at least that of the assignment. What a restart forgets is N-LU's matter.
 type Keeps struct {
-	grants grants
+	follower
 	// last is each voter's latest promise to each holder, also after it broke.
 	last []map[protocol.Ident]promised
 	inc  []protocol.Inc
@@ -18,38 +19,41 @@ type Keeps struct {
 type promised struct {
 	gen, seq uint64
 	until    protocol.Time
-	at       sim.Real
 }
 
-// NewKeeps returns the checker.
-func NewKeeps(t Truth) *Keeps {
-	return &Keeps{grants: newGrants(t), last: make([]map[protocol.Ident]promised, t.Members()), inc: make([]protocol.Inc, t.Members())}
+func newKeeps(b *book) *Keeps {
+	n := b.truth.Members()
+	return &Keeps{follower: follower{book: b}, last: make([]map[protocol.Ident]promised, n), inc: make([]protocol.Inc, n)}
 }
 
 // Name returns N-16'.
 func (k *Keeps) Name() string { return "N-16'" }
 
-// Observe judges each act of a voter by what it said before.
+// Observe judges each act of a voter by what stood before it.
 func (k *Keeps) Observe(r *sim.Record) error {
-	var err error
-	if r.Dom == protocol.Quorum {
-		switch r.Ev {
-		case protocol.EvPromise:
-			err = k.promise(r)
-		case protocol.EvBreak:
-			err = k.lapsed(r, r.Peer, r.Gen, "breaks its promise to")
-		case protocol.EvAssign:
-			err = k.assign(r)
-		case protocol.EvUnassign:
-			err = k.unassign(r)
-		}
-	}
-	k.grants.follow(r)
+	did := k.follow(r)
 	switch r.Ev {
 	case sim.EvCrash, sim.EvClose, sim.EvStart, sim.EvRestart:
 		k.last[r.Node] = nil
+		return nil
 	}
-	return err
+	if r.Dom != protocol.Quorum {
+		return nil
+	}
+	switch r.Ev {
+	case protocol.EvPromise:
+		return k.promise(r)
+	case protocol.EvBreak:
+		if !did.Before.Stood {
+			return Violatedf(k.Name(), r.T, "%v breaks its promise to %v: there is no promise %d", r.Node, r.Peer, r.Gen)
+		}
+		return k.lapsed(r, did, "breaks its promise to")
+	case protocol.EvAssign:
+		return k.assign(r, did)
+	case protocol.EvUnassign:
+		return k.unassign(r, did)
+	}
+	return nil
 }
 
 func (k *Keeps) promise(r *sim.Record) error {
@@ -57,7 +61,7 @@ func (k *Keeps) promise(r *sim.Record) error {
 		k.last[r.Node], k.inc[r.Node] = make(map[protocol.Ident]promised), r.Inc
 	}
 	old := k.last[r.Node][r.Peer]
-	k.last[r.Node][r.Peer] = promised{gen: r.Gen, seq: r.Seq, until: r.Until, at: r.T}
+	k.last[r.Node][r.Peer] = promised{gen: r.Gen, seq: r.Seq, until: r.Until}
 	switch {
 	case r.Gen < old.gen:
 		return Violatedf(k.Name(), r.T, "%v goes back from promise %d to %d to %v", r.Node, old.gen, r.Gen, r.Peer)
@@ -78,53 +82,44 @@ func (k *Keeps) promise(r *sim.Record) error {
 const bumped = 1000
 
 // clock returns what the voter's clock shows; its sample is no earlier.
-func (k *Keeps) clock(r *sim.Record) protocol.Time { return k.grants.truth.Clock(r.Node).At(r.T) }
+func (k *Keeps) clock(r *sim.Record) protocol.Time { return k.truth.Clock(r.Node).At(r.T) }
 
 // over says whether the voter may have sampled the instant l of its clock.
 func (k *Keeps) over(r *sim.Record, l protocol.Time) bool { return k.clock(r) >= l-bumped }
 
-// lapsed demands that the promise has run out.
-func (k *Keeps) lapsed(r *sim.Record, to protocol.Ident, gen uint64, what string) error {
-	g := k.grants.find(r.Node, to, gen)
-	if g == nil {
-		return Violatedf(k.Name(), r.T, "%v %s %v: there is no promise %d", r.Node, what, to, gen)
+// lapsed demands that the promise that stood before has run out.
+func (k *Keeps) lapsed(r *sim.Record, did *ledger.Change, what string) error {
+	if k.over(r, did.Before.Until) {
+		return nil
 	}
-	if !k.over(r, g.until) {
-		return Violatedf(k.Name(), r.T, "%v %s %v at %v of its clock: it stands until %v", r.Node, what, to,
-			k.clock(r), g.until)
-	}
-	return nil
+	return Violatedf(k.Name(), r.T, "%v %s %v at %v of its clock: it stands until %v", r.Node, what, did.Before.To, k.clock(r), did.Before.Until)
 }
 
-func (k *Keeps) assign(r *sim.Record) error {
-	g := k.grants.find(r.Node, r.Peer, r.Gen)
+func (k *Keeps) assign(r *sim.Record, did *ledger.Change) error {
 	switch {
-	case g == nil:
+	case did.Promise == nil:
 		return Violatedf(k.Name(), r.T, "%v assigns %q to %v without a promise %d", r.Node, r.Group, r.Peer, r.Gen)
 	case k.last[r.Node][r.Peer].gen != r.Gen:
 		return Violatedf(k.Name(), r.T, "%v assigns %q to %v in promise %d, which is over", r.Node, r.Group, r.Peer, r.Gen)
-	}
-	old, _ := k.grants.holder(r.Node, r.Group)
-	if old == nil || old.to == r.Peer {
+	case !did.Before.Stood || did.Before.To == r.Peer:
 		return nil
 	}
-	return k.lapsed(r, old.to, old.gen, "assigns "+string(r.Group)+" to "+r.Peer.String()+" and takes it from")
+	return k.lapsed(r, did, "assigns "+string(r.Group)+" to "+r.Peer.String()+" and takes it from")
 }
 
-func (k *Keeps) unassign(r *sim.Record) error {
-	g, term := k.grants.holder(r.Node, r.Group)
-	if g == nil || g.to != r.Peer {
+func (k *Keeps) unassign(r *sim.Record, did *ledger.Change) error {
+	if !did.Before.Stood || did.Before.To != r.Peer {
 		return Violatedf(k.Name(), r.T, "%v takes %q from %v, who does not have it", r.Node, r.Group, r.Peer)
 	}
 	switch r.Why {
 	case "released":
-		if r.Seq < term {
+		if term := did.Before.Term; r.Seq < term {
 			return Violatedf(k.Name(), r.T, "%v takes %q from %v, assigned at term %d, by a release of term %d",
 				r.Node, r.Group, r.Peer, term, r.Seq)
 		}
 		return nil
 	case "lapsed":
-		return k.lapsed(r, r.Peer, g.gen, "takes "+string(r.Group)+" as lapsed from")
+		return k.lapsed(r, did, "takes "+string(r.Group)+" as lapsed from")
 	}
 	return Violatedf(k.Name(), r.T, "%v takes %q from %v because %q, which is no reason", r.Node, r.Group, r.Peer, r.Why)
 }

@@ -14,14 +14,15 @@ func (c *MajorityOnly) Name() string { return "H-MAJ" }
 // Observe looks at every lease.
 func (c *MajorityOnly) Observe(r *sim.Record) error {
 	s := c.scene
-	if r.Ev != protocol.EvLease || r.Dom != protocol.Local || !s.leading(r.Node, r.T) {
+	lease := s.leased(r)
+	switch {
+	case lease == nil:
 		return nil
-	}
-	if l := &s.leads[r.Node]; l.support.Len() < s.spec.Supporters {
-		return Violatedf(c.Name(), r.T, "%v leads %v, which are fewer than %d", r.Node, l.support, s.spec.Supporters)
+	case lease.Support.Len() < s.spec.Supporters:
+		return Violatedf(c.Name(), r.T, "%v leads %v, which are fewer than %d", r.Node, lease.Support, s.spec.Supporters)
 	}
 	for q := range protocol.Rank(s.n) {
-		if q != r.Node && s.leading(q, r.T) {
+		if q != r.Node && s.leading(q, r.T) != nil {
 			return Violatedf(c.Name(), r.T, "%v leads, and so does %v", r.Node, q)
 		}
 	}

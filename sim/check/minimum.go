@@ -37,7 +37,7 @@ func (c *Minimum) judge(t sim.Real) error {
 		}
 		seen = seen.Union(sp)
 		for q := range sp.All() {
-			if leads := s.leading(q, t); leads != (q == sp.Min()) {
+			if leads := s.leading(q, t) != nil; leads != (q == sp.Min()) {
 				return Violatedf(c.Name(), t, "%v has been a partition of its own for %v: %v leads: %v", sp, s.spec.Kappa, q, leads)
 			}
 		}

@@ -23,14 +23,15 @@ type NerioSpec struct {
 	Travel sim.Delay
 }
 
-// Nerio returns the checkers of all that quorum leases promise.
+// Nerio returns the checkers of all that quorum leases promise. They share one ledger.
 func Nerio(t Truth, s NerioSpec) []Checker {
+	b := newBook(t)
 	all := []Checker{
-		NewUnique(t, s.Quorums), NewBacked(t, s.Quorums), NewKeeps(t), NewEdictValid(t), NewToken(t), NewEdictOrder(t),
-		NewResource(s.Seed, s.Travel), NewStability(t, s.Longest), NewVerified(t), NewRoles(s.Leaders),
+		newUnique(b, s.Quorums), newBacked(b, s.Quorums), newKeeps(b), &EdictValid{follower{book: b}}, newToken(b), newEdictOrder(b),
+		NewResource(s.Seed, s.Travel), newStability(b, s.Longest), &Verified{follower: follower{book: b}}, NewRoles(s.Leaders),
 	}
 	if len(s.Groups) > 0 {
-		all = append(all, NewElected(t, s.Quorums, s.Leaders, s.Bound, s.Groups))
+		all = append(all, newElected(b, s.Quorums, s.Leaders, s.Bound, s.Groups))
 	}
 	return all
 }

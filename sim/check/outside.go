@@ -9,18 +9,13 @@ import (
 // told that its member is dead, or until its leave is over by its member's clock, whichever is first.
 type Outside struct {
 	agreements
-	truth Truth
-	ends  []map[protocol.HorizonID]protocol.Time
-	last  agreement // the latest that anybody was told of
+	book *book
+	last agreement // the latest that anybody was told of
 }
 
 // NewOutside returns the checker of one group.
 func NewOutside(t Truth, g protocol.Group) *Outside {
-	o := &Outside{agreements: newAgreements(t, g), truth: t}
-	for range t.Members() {
-		o.ends = append(o.ends, make(map[protocol.HorizonID]protocol.Time))
-	}
-	return o
+	return &Outside{agreements: newAgreements(t, g), book: newBook(t)}
 }
 
 // Name returns R-OUT.
@@ -28,8 +23,8 @@ func (o *Outside) Name() string { return "R-OUT" }
 
 // Observe judges all members at each report, and each by itself when it goes on for longer.
 func (o *Outside) Observe(r *sim.Record) error {
+	o.book.enter(r)
 	if r.Ev == protocol.EvHorizon && r.Dom == protocol.Consistent && r.Group == o.group {
-		o.ends[r.Node][protocol.HorizonID(r.Seq)] = r.Until
 		return o.judge(r.Node, r.T)
 	}
 	if !o.follow(r) {
@@ -51,8 +46,8 @@ func (o *Outside) judge(q protocol.Rank, t sim.Real) error {
 	if a.number.Vid == 0 || o.last.members.Has(q) {
 		return nil
 	}
-	end := o.ends[q][a.horizon]
-	if clock := o.truth.Clock(q).At(t); clock < end {
+	end, _ := o.book.ledger.End(q, protocol.Consistent, o.group, a.horizon)
+	if clock := o.book.truth.Clock(q).At(t); clock < end {
 		return Violatedf(o.Name(), t, "%v goes on in view %v of %v until %v; its clock shows %v, and programs were told of view %v of %v",
 			q, a.number, a.members, end, clock, o.last.number, o.last.members)
 	}

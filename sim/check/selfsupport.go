@@ -17,8 +17,8 @@ func (c *SelfSupport) Observe(r *sim.Record) error {
 	if r.Ev != protocol.EvLease || r.Dom != protocol.Local {
 		return nil
 	}
-	if l := &c.scene.leads[r.Node]; !l.support.Has(r.Node) {
-		return Violatedf(c.Name(), r.T, "%v leads %v, and is not among them", r.Node, l.support)
+	if !r.Members.Has(r.Node) {
+		return Violatedf(c.Name(), r.T, "%v leads %v, and is not among them", r.Node, r.Members)
 	}
 	return nil
 }

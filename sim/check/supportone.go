@@ -17,16 +17,17 @@ func (c *SupportOne) Name() string { return "H-SO" }
 // Observe compares a lease with all others in force.
 func (c *SupportOne) Observe(r *sim.Record) error {
 	s := c.scene
-	if r.Ev != protocol.EvLease || r.Dom != protocol.Local || !s.leading(r.Node, r.T) {
+	mine := s.leased(r)
+	if mine == nil {
 		return nil
 	}
 	for q := range protocol.Rank(s.n) {
-		if q == r.Node || !s.leading(q, r.T) {
+		other := s.leading(q, r.T)
+		if q == r.Node || other == nil {
 			continue
 		}
-		if both := s.leads[q].support.Intersect(s.leads[r.Node].support); !both.Empty() {
-			return Violatedf(c.Name(), r.T, "%v leads %v, and %v leads %v: %v supports both", q, s.leads[q].support, r.Node,
-				s.leads[r.Node].support, both)
+		if both := other.Support.Intersect(mine.Support); !both.Empty() {
+			return Violatedf(c.Name(), r.T, "%v leads %v, and %v leads %v: %v supports both", q, other.Support, r.Node, mine.Support, both)
 		}
 	}
 	return nil

@@ -5,31 +5,29 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/ledger"
 )
 
 // Token is N-TOK: the tokens of a group grow strictly from tenure to tenure, in the order of first completion; a token
 // belongs to one tenure, and is constant within it.
 type Token struct {
-	leases leases
+	follower
 	groups map[protocol.Group]*tokens
 }
 
 type tokens struct {
-	last  *tenure
+	last  ledger.Lease
 	owner map[uint64]string
 }
 
-// NewToken returns the checker.
-func NewToken(t Truth) *Token {
-	return &Token{leases: newLeases(t), groups: make(map[protocol.Group]*tokens)}
-}
+func newToken(b *book) *Token { return &Token{follower{book: b}, make(map[protocol.Group]*tokens)} }
 
 // Name returns N-TOK.
 func (k *Token) Name() string { return "N-TOK" }
 
 // Observe looks at every fact about a lease.
 func (k *Token) Observe(r *sim.Record) error {
-	s := k.leases.follow(r)
+	did := k.follow(r)
 	if r.Ev != protocol.EvLease || r.Dom != protocol.Quorum {
 		return nil
 	}
@@ -38,23 +36,23 @@ func (k *Token) Observe(r *sim.Record) error {
 		g = &tokens{owner: make(map[uint64]string)}
 		k.groups[r.Group] = g
 	}
-	if s.begun == nil {
-		if x := s.moved[0]; x.token != r.Term {
-			return Violatedf(k.Name(), r.T, "%v changes the token of its tenure %d of %q from %d to %d", x.holder, x.number, x.group, x.token, r.Term)
+	if did.Begun == nil {
+		if x := did.Moved[0]; x.Token != r.Term {
+			return Violatedf(k.Name(), r.T, "%v changes the token of its tenure %d of %q from %d to %d", x.Holder, x.Tenure, x.Group, x.Token, r.Term)
 		}
 		return nil
 	}
-	x, before := s.begun, g.last
-	g.last = x
-	if before != nil && x.token <= before.token {
+	x, before := did.Begun, g.last
+	g.last = *x
+	if len(g.owner) > 0 && x.Token <= before.Token {
 		return Violatedf(k.Name(), r.T, "%v leads %q in tenure %d with token %d, after %v did in tenure %d with token %d",
-			x.holder, x.group, x.number, x.token, before.holder, before.number, before.token)
+			x.Holder, x.Group, x.Tenure, x.Token, before.Holder, before.Tenure, before.Token)
 	}
-	me := fmt.Sprintf("tenure %d of %v", x.number, x.holder)
-	if other, ok := g.owner[x.token]; ok {
-		return Violatedf(k.Name(), r.T, "token %d of %q belongs to %s and to %s", x.token, x.group, other, me)
+	me := fmt.Sprintf("tenure %d of %v", x.Tenure, x.Holder)
+	if other, ok := g.owner[x.Token]; ok {
+		return Violatedf(k.Name(), r.T, "token %d of %q belongs to %s and to %s", x.Token, x.Group, other, me)
 	}
-	g.owner[x.token] = me
+	g.owner[x.Token] = me
 	return nil
 }
 

@@ -3,6 +3,7 @@ package check
 import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/ledger"
 )
 
 // Unique is N-LU: at every instant, at most one incarnation of one member has a lease of a group whose end its clock has
@@ -12,14 +13,13 @@ import (
 // fact says so; the clocks' maps say exactly who else's is in force then; and a clock that has passed an end does not
 // come back. The same holds for promises.
 type Unique struct {
-	leases  leases
-	grants  grants
+	follower
 	quorums protocol.Quorums
+	holders []protocol.Ident
 }
 
-// NewUnique returns the checker for a council with that quorum system.
-func NewUnique(t Truth, q protocol.Quorums) *Unique {
-	return &Unique{leases: newLeases(t), grants: newGrants(t), quorums: q}
+func newUnique(b *book, q protocol.Quorums) *Unique {
+	return &Unique{follower: follower{book: b}, quorums: q}
 }
 
 // Name returns N-LU.
@@ -27,47 +27,50 @@ func (u *Unique) Name() string { return "N-LU" }
 
 // Observe looks at every beginning and every extension.
 func (u *Unique) Observe(r *sim.Record) error {
-	for _, x := range u.leases.follow(r).moved {
+	did := u.follow(r)
+	if r.Dom != protocol.Quorum {
+		return nil
+	}
+	for _, x := range did.Moved {
 		if err := u.alone(x, r.T); err != nil {
 			return err
 		}
 	}
-	g := u.grants.follow(r)
-	if g == nil || r.Ev != protocol.EvAssign && r.Ev != protocol.EvPromise {
+	if did.Promise == nil || r.Ev != protocol.EvAssign && r.Ev != protocol.EvPromise {
 		return nil
 	}
-	for _, group := range g.groups {
-		if err := u.oneQuorum(group, r.T); err != nil {
+	for _, a := range did.Promise.Assigned {
+		if err := u.oneQuorum(a.Group, r.T); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (u *Unique) alone(x *tenure, t sim.Real) error {
-	if !u.leases.leads(x, t) {
+func (u *Unique) alone(x *ledger.Lease, t sim.Real) error {
+	if !u.leads(x, t) {
 		return nil
 	}
-	var err error
-	u.leases.leaders(x.group, t, func(y *tenure) {
-		if y.holder != x.holder && err == nil {
-			err = Violatedf(u.Name(), t, "%v leads %q (tenure %d, token %d) until %v, and so does %v (tenure %d, token %d) until %v",
-				y.holder, y.group, y.number, y.token, u.leases.end(y, t), x.holder, x.number, x.token, u.leases.end(x, t))
+	return u.leases(func(y *ledger.Lease) error {
+		if y.Group != x.Group || y.Holder == x.Holder || !u.leads(y, t) {
+			return nil
 		}
+		return Violatedf(u.Name(), t, "%v leads %q (tenure %d, token %d) until %v, and so does %v (tenure %d, token %d) until %v",
+			y.Holder, y.Group, y.Tenure, y.Token, u.end(y, t), x.Holder, x.Tenure, x.Token, u.end(x, t))
 	})
-	return err
 }
 
 // oneQuorum counts the holders of a group that a quorum backs beyond t.
 func (u *Unique) oneQuorum(group protocol.Group, t sim.Real) error {
 	first := protocol.NoIdent
-	for _, p := range u.grants.holders(group) {
-		set := u.grants.backers(group, p, t+1)
+	u.holders = u.ledger.Holders(u.holders[:0], protocol.Quorum, group)
+	for _, p := range u.holders {
+		set := u.backers(protocol.Quorum, group, p, t+1)
 		if !u.quorums.In(set) {
 			continue
 		}
 		if first != protocol.NoIdent {
-			return Violatedf(u.Name(), t, "%v back %v in %q, and %v back %v", u.grants.backers(group, first, t+1), first, group, set, p)
+			return Violatedf(u.Name(), t, "%v back %v in %q, and %v back %v", u.backers(protocol.Quorum, group, first, t+1), first, group, set, p)
 		}
 		first = p
 	}
