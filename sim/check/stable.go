@@ -8,6 +8,107 @@ import (
 	"github.com/regentproject/regent/sim"
 )
 
+// Stays is S-kSTAB: a member that all trust, and that has been accessible for so long (kδ), is trusted by all until it no
+// longer is. A member is accessible while it is up and all links to and from it are good, whatever the others are like.
+//
+// Crashes are for good in the paper, so it does not say when one that comes back counts among all. Here it does once it
+// has been up for that time itself, and trusts somebody. Reliable links cannot be had with members that come back, or come
+// late, for what was sent to them meanwhile is lost: where they are assumed nothing is judged after that.
+type Stays struct {
+	opinions opinions
+	access   access
+	window   time.Duration
+	leader   protocol.Ident
+	again    sim.Real // when somebody counts who did not before
+	void     bool     // what is assumed does not hold any more
+}
+
+// NewStays returns the checker for a window of kδ. It needs the records of messages.
+func NewStays(t Truth, l Links, window time.Duration) *Stays {
+	return &Stays{opinions: newOpinions(t), access: newAccess(t, l), window: window, leader: protocol.NoIdent, again: sim.Forever}
+}
+
+// Name returns S-kSTAB.
+func (s *Stays) Name() string { return "S-kSTAB" }
+
+// Observe looks at every end of a leadership.
+func (s *Stays) Observe(r *sim.Record) error {
+	if s.access.links.Reliable && (r.Ev == sim.EvRestart || r.Ev == sim.EvStart && r.T > 0) {
+		s.void = true
+	}
+	if s.void {
+		return nil
+	}
+	s.access.follow(r)
+	if !s.opinions.follow(r) && r.T < s.again {
+		return nil
+	}
+	was := s.leader
+	s.leader = s.opinions.leader(r.T, s.window)
+	s.again = s.opinions.next(r.T, s.window)
+	if was.Rank == protocol.Nobody || s.leader == was {
+		return nil
+	}
+	if since := s.access.accessible(was.Rank, r.T); r.T.Sub(since) > s.window {
+		return Violatedf(s.Name(), r.T, "%v, whom all trusted and who has been accessible since %v, no longer leads: %v is trusted by %v",
+			was, since, s.opinions.of[r.Node].trusts, r.Node)
+	}
+	return nil
+}
+
+// Finish has nothing to add: every end of a leadership was looked at.
+func (s *Stays) Finish() error { return nil }
+
+// Prompt is S-9D: while all links are good and nobody comes or goes, nobody is without a leader for longer than the bound
+// (9δ), in any phase of a run.
+type Prompt struct {
+	opinions opinions
+	access   access
+	bound    time.Duration
+	able     func(up protocol.Set) bool
+	without  sim.Real // since when there has been no leader; Forever while there is one
+}
+
+// NewPrompt returns the checker. Where those that are up are not able to elect anybody, nothing is asked of them; nil:
+// anybody is able. It needs the records of messages.
+func NewPrompt(t Truth, l Links, bound time.Duration, able func(up protocol.Set) bool) *Prompt {
+	return &Prompt{opinions: newOpinions(t), access: newAccess(t, l), bound: bound, able: able}
+}
+
+// Name returns S-9D.
+func (p *Prompt) Name() string { return "S-9D" }
+
+// Observe watches for how long there is no leader.
+func (p *Prompt) Observe(r *sim.Record) error {
+	err := p.late(r.T)
+	p.access.follow(r)
+	if p.opinions.follow(r) {
+		switch led := p.opinions.leader(r.T, 0).Rank != protocol.Nobody; {
+		case led:
+			p.without = sim.Forever
+		case p.without == sim.Forever:
+			p.without = r.T
+		}
+	}
+	return err
+}
+
+// late says whether a leader is overdue at t.
+func (p *Prompt) late(t sim.Real) error {
+	if p.without == sim.Forever || t.Sub(p.without) <= p.bound {
+		return nil
+	}
+	since := max(p.without, p.access.good(t))
+	up := p.opinions.up()
+	if t.Sub(since) <= p.bound || up.Empty() || p.able != nil && !p.able(up) {
+		return nil
+	}
+	return Violatedf(p.Name(), t, "there has been no leader since %v; all has been well since %v, and %v should do", p.without, since, p.bound)
+}
+
+// Finish looks at the last gap.
+func (p *Prompt) Finish() error { return p.late(p.opinions.truth.Now()) }
+
 // Links is what a paper assumes of good links.
 type Links struct {
 	// Within is how long a message may take on one, by what is proven to the receiver.

@@ -117,3 +117,109 @@ func (c *OneChain) descends(v *rain.View) bool {
 
 // Finish has nothing to add.
 func (c *OneChain) Finish() error { return nil }
+
+// Outside is R-OUT: once programs are told of a view, no program of a member that is not of it goes on. A program goes on until it is
+// told that its member is dead, or until its leave is over by its member's clock, whichever is first.
+type Outside struct {
+	agreements
+	book *book
+	last agreement // the latest that anybody was told of
+}
+
+// NewOutside returns the checker of one group.
+func NewOutside(t Truth, g protocol.Group) *Outside {
+	return &Outside{agreements: newAgreements(t, g), book: newBook(t)}
+}
+
+// Name returns R-OUT.
+func (o *Outside) Name() string { return "R-OUT" }
+
+// Observe judges all members at each report, and each by itself when it goes on for longer.
+func (o *Outside) Observe(r *sim.Record) error {
+	o.book.enter(r)
+	if r.Ev == protocol.EvHorizon && r.Dom == protocol.Consistent && r.Group == o.group {
+		return o.judge(r.Node, r.T)
+	}
+	if !o.follow(r) {
+		return nil
+	}
+	if now := o.now[r.Node]; now.number.Compare(o.last.number) > 0 {
+		o.last = now
+		for q := range protocol.Rank(len(o.now)) {
+			if err := o.judge(q, r.T); err != nil {
+				return err
+			}
+		}
+	}
+	return o.judge(r.Node, r.T)
+}
+
+func (o *Outside) judge(q protocol.Rank, t sim.Real) error {
+	a := &o.now[q]
+	if a.number.Vid == 0 || o.last.members.Has(q) {
+		return nil
+	}
+	end, _ := o.book.ledger.End(q, protocol.Consistent, o.group, a.horizon)
+	if clock := o.book.truth.Clock(q).At(t); clock < end {
+		return Violatedf(o.Name(), t, "%v goes on in view %v of %v until %v; its clock shows %v, and programs were told of view %v of %v",
+			q, a.number, a.members, end, clock, o.last.number, o.last.members)
+	}
+	return nil
+}
+
+// Finish has nothing to add.
+func (o *Outside) Finish() error { return nil }
+
+// Recovered is R-REC: no change is decided while a manager that is still a member recovers what was lost by the one before. If it is not one any
+// more, what it had to recover is named as unfinished.
+type Recovered struct {
+	group protocol.Group
+	views map[rain.Number]rain.View
+	done  map[rain.Number]bool
+}
+
+// NewRecovered returns the checker of one group.
+func NewRecovered(g protocol.Group) *Recovered {
+	return &Recovered{g, make(map[rain.Number]rain.View), make(map[rain.Number]bool)}
+}
+
+// Name returns R-REC.
+func (c *Recovered) Name() string { return "R-REC" }
+
+// Observe judges each decision by the view on top of which it is made.
+func (c *Recovered) Observe(r *sim.Record) error {
+	if r.Group != c.group || r.Dom != protocol.Consistent {
+		return nil
+	}
+	switch r.Ev {
+	case protocol.EvDone:
+		c.done[rain.Number{Token: r.Term, Vid: r.Gen}] = true
+	case protocol.EvInstall:
+		v, ok := r.Detail.(rain.View)
+		if !ok {
+			return nil
+		}
+		c.views[v.Number] = v
+		if r.Why == "decided" {
+			return c.decided(r, &v)
+		}
+	}
+	return nil
+}
+
+func (c *Recovered) decided(r *sim.Record, v *rain.View) error {
+	before, ok := c.views[v.Parent]
+	if !ok || c.done[v.Parent] {
+		return nil
+	}
+	if stays := v.Members.Minus(v.Joined); stays.Has(before.Manager) {
+		return Violatedf(c.Name(), r.T, "%v decides view %v while %v recovers what was lost by %v", r.Node, v.Number, before.Manager, v.Parent)
+	}
+	if lost := before.Failed.Union(before.Unfinished); !v.Unfinished.Contains(lost) {
+		return Violatedf(c.Name(), r.T, "%v decides view %v and forgets that %v of %v were not recovered", r.Node, v.Number, lost, v.Parent)
+	}
+	return nil
+}
+
+// Finish has nothing to add.
+func (c *Recovered) Finish() error { return nil }

@@ -119,7 +119,8 @@ func (c *Table) step(r *sim.Record, m *column) error {
 		}
 		m.forget()
 	case protocol.EvNode:
-		if m.alive = r.Why != "dead"; !m.alive {
+		m.alive = r.Why != "dead"
+		if !m.alive {
 			m.forget()
 		}
 	case protocol.EvPeer:
@@ -129,8 +130,9 @@ func (c *Table) step(r *sim.Record, m *column) error {
 	default:
 		t := topic{ev: r.Ev}
 		t.Number, t.About, t.Attempt = rain.Number{Token: r.Term, Vid: r.Gen}, r.Members.Min(), r.Seq
-		if t.Kind = rain.Dn; r.Why != t.Kind.String() {
-			t.Kind = rain.Up
+		t.Kind = rain.Up
+		if r.Why == rain.Dn.String() {
+			t.Kind = rain.Dn
 		}
 		m.unposted[r.Peer.Rank] = append(m.unposted[r.Peer.Rank], t)
 		return c.says(r, m, &t)
