@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/sim"
 )
 
@@ -84,8 +85,8 @@ func TestTraceLines(t *testing.T) {
 			`{"t":5,"node":"a","inc":3,"dom":"local","ev":"grant","peer":"a","seq":7}`},
 		{at(protocol.Fact{Ev: protocol.EvPromise, Dom: protocol.Quorum, Peer: c, Gen: 1, Until: 9}),
 			`{"t":5,"node":"a","inc":3,"dom":"quorum","ev":"promise","peer":"c","gen":1,"until":9}`},
-		{at(protocol.Fact{Ev: protocol.EvLease, Dom: protocol.Quorum, Group: `g"`, Term: 4, Tenure: 1, Start: 1, Until: 9, Members: protocol.NewSet(0, 2), Detail: []int{1}}),
-			`{"t":5,"node":"a","inc":3,"group":"g\"","dom":"quorum","ev":"lease","term":4,"tenure":1,"start":1,"until":9,"members":["a","c"],"detail":[1]}`},
+		{at(protocol.Fact{Ev: protocol.EvLease, Dom: protocol.Quorum, Group: `g"`, Term: 4, Tenure: 1, Start: 1, Until: 9, Members: protocol.NewSet(0, 2), Detail: stamp.Quorum{{Voter: 1, Inc: 2, Clock: 3}}}),
+			`{"t":5,"node":"a","inc":3,"group":"g\"","dom":"quorum","ev":"lease","term":4,"tenure":1,"start":1,"until":9,"members":["a","c"],"detail":"1/2@3"}`},
 		{at(protocol.Fact{Ev: sim.EvCrash}), `{"t":5,"node":"a","inc":3,"ev":"crash"}`},
 		{at(protocol.Fact{Ev: sim.EvView, Peer: b, Until: protocol.Never, Why: "elected b", Detail: &protocol.View{Stop: true, Horizon: 2}}),
 			`{"t":5,"node":"a","inc":3,"dom":"elector","ev":"view","peer":"b","peerinc":2,"why":"elected b","horizon":2,"stop":true}`},
@@ -106,6 +107,37 @@ func TestTraceLines(t *testing.T) {
 		if err != nil || string(got) != test.want {
 			t.Errorf("got  %s, %v\nwant %s", got, err, test.want)
 		}
+		read, err := sim.ParseRecord([]byte(test.want))
+		if err != nil {
+			t.Errorf("%s: %v", test.want, err)
+			continue
+		}
+		if got, err := read.AppendJSON(nil); err != nil || string(got) != test.want {
+			t.Errorf("read and written again it is %s, %v\nand was %s", got, err, test.want)
+		}
+	}
+}
+
+func TestParseRecordRefusesWhatItCannotKnow(t *testing.T) {
+	for _, line := range []string{
+		`{"t":1`, `[]`, `{"t":1,"ev":"start","node":"somebody"}`, `{"t":1,"ev":"start","node":"m1000"}`, `{"t":1,"ev":"start","node":"m07"}`,
+		`{"t":1,"ev":"weak","node":"a","dom":"x"}`, `{"t":1,"ev":"phase","members":["A"]}`, `{"t":1,"ev":"weak","node":"a","peer":"*"}`,
+		`{"t":1,"ev":"lease","node":"a","dom":"quorum","detail":"x"}`, `{"t":1,"ev":"deliver","node":"a","peer":"b","detail":7}`,
+	} {
+		if r, err := sim.ParseRecord([]byte(line)); err == nil {
+			t.Errorf("%s is read as %+v", line, r)
+		}
+	}
+}
+
+func TestAParsedRecordHasWhatALedgerNeeds(t *testing.T) {
+	r, err := sim.ParseRecord([]byte(`{"t":5,"node":"m30","inc":3,"dom":"consistent","ev":"view","group":"g","peer":"b","peerinc":2,"horizon":7,"stop":true}`))
+	v, ok := r.Detail.(*protocol.View)
+	if err != nil || !ok || r.Node != 30 || v.Leader != (protocol.Ident{Rank: 1, Inc: 2}) || v.Horizon != 7 || !v.Stop || v.Domain != protocol.Consistent || v.Group != "g" {
+		t.Errorf("the view is %+v, %v", v, err)
+	}
+	if r, err = sim.ParseRecord([]byte(`{"t":5,"node":"a","inc":3,"ev":"crash"}`)); err != nil || r.Peer != protocol.NoIdent {
+		t.Errorf("a crash is about %v, %v", r.Peer, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/ledger"
 )
 
 // HallSpec is what the invariants of local leaders are judged by.
@@ -25,7 +26,7 @@ type HallSpec struct {
 // messages.
 func Hall(t Truth, spec HallSpec) []Checker {
 	s := newScene(t, spec)
-	all := []Checker{&SelfSupport{s}, &SupportOne{s}, &Inconsistency{s}, &Led{scene: s}, NewLocked(s)}
+	all := []Checker{&SelfSupport{s}, &SupportOne{s}, &Inconsistency{s}, &Led{scene: s}, &Locked{s}}
 	if !spec.Rotates {
 		all = append(all, &Minimum{s})
 	}
@@ -35,25 +36,16 @@ func Hall(t Truth, spec HallSpec) []Checker {
 	return all
 }
 
-// A local is the lease of a local leader as its facts tell it.
-type local struct {
-	on      bool
-	inc     protocol.Inc
-	tenure  uint64
-	until   protocol.Time
-	support protocol.Set
-	last    sim.Real // the last instant at which the member led, if it does not now
-}
-
 // scene is the ground truth of local leaders: who leads with whose support, who has been connected to whom since when, and
 // who has received something fast from whom. connected and Δ-disconnected are those of HALL §III and §IV, judged by every
 // message that was sent.
 type scene struct {
-	truth Truth
-	spec  HallSpec
-	n     int
-	leads []local // by rank
+	*book
+	spec HallSpec
+	n    int
 
+	// last is, by rank, the last instant at which the member led before the lease that it has now.
+	last []sim.Real
 	// timely is since when a member has been up, awake, and taking part in the group; Forever if it is not.
 	timely []sim.Real
 	// begun is when the member started last.
@@ -81,12 +73,9 @@ const look = sim.Real(3 * time.Millisecond)
 
 func newScene(t Truth, spec HallSpec) *scene {
 	n := t.Members()
-	s := &scene{truth: t, spec: spec, n: n, leads: make([]local, n), pending: make([][]posted, n*n)}
+	s := &scene{book: newBook(t), spec: spec, n: n, pending: make([][]posted, n*n)}
 	for range n {
-		s.timely, s.begun = append(s.timely, sim.Forever), append(s.begun, 0)
-	}
-	for i := range s.leads {
-		s.leads[i].last = never
+		s.last, s.timely, s.begun = append(s.last, never), append(s.timely, sim.Forever), append(s.begun, 0)
 	}
 	for range n * n {
 		s.good, s.fast, s.touch = append(s.good, 0), append(s.fast, never), append(s.touch, never)
@@ -103,6 +92,12 @@ func (s *scene) follow(r *sim.Record) {
 		s.next = r.T + look
 		s.settle(r.T)
 	}
+	s.enter(r)
+	for i := range s.did.Ended {
+		if x := &s.did.Ended[i]; x.Domain == protocol.Local && x.Group == s.spec.Group {
+			s.last[r.Node] = min(r.T, s.end(x, r.T))
+		}
+	}
 	switch r.Ev {
 	case sim.EvSend:
 		w := s.way(r.Node, r.Peer.Rank)
@@ -113,18 +108,14 @@ func (s *scene) follow(r *sim.Record) {
 		s.dropped(r)
 	case sim.EvStart, sim.EvRestart:
 		s.begun[r.Node], s.timely[r.Node] = r.T, sim.Forever
-		s.ended(r.Node, r.T)
 	case sim.EvCrash, sim.EvClose:
 		s.timely[r.Node] = sim.Forever
-		s.ended(r.Node, r.T)
 	case sim.EvCommand:
 		s.commanded(r)
 	case sim.EvFault, sim.EvHeal:
 		if f, ok := r.Detail.(sim.Fault); ok && (f.Kind == sim.Pause || f.Kind == sim.Suspend || f.Kind == sim.Halt) {
 			s.disturbed(f.A, r.T)
 		}
-	case protocol.EvLease, protocol.EvStepdown:
-		s.leased(r)
 	}
 }
 
@@ -205,46 +196,34 @@ func (s *scene) commanded(r *sim.Record) {
 	}
 }
 
-// leased follows who leads.
-func (s *scene) leased(r *sim.Record) {
-	if r.Dom != protocol.Local || r.Group != s.spec.Group {
-		return
-	}
-	l := &s.leads[r.Node]
-	if r.Ev == protocol.EvStepdown {
-		s.ended(r.Node, r.T)
-		return
-	}
-	if l.on && (l.tenure != r.Tenure || l.inc != r.Inc) {
-		s.ended(r.Node, r.T)
-	}
-	if !l.on {
-		*l = local{on: true, inc: r.Inc, tenure: r.Tenure, last: l.last}
-	}
-	l.until, l.support = max(l.until, r.Until), r.Members
+// lease returns the lease of a local leader; nil if the member has none.
+func (s *scene) lease(r protocol.Rank) *ledger.Lease {
+	return s.ledger.Lease(r, protocol.Local, s.spec.Group)
 }
 
-// ended says that a member does not lead any more.
-func (s *scene) ended(r protocol.Rank, t sim.Real) {
-	l := &s.leads[r]
-	if l.on {
-		l.on, l.last = false, min(t, s.truth.Clock(r).Reach(t, l.until))
+// leading returns the lease by which a member leads at t, which is not before the last record; nil if it does not.
+func (s *scene) leading(r protocol.Rank, t sim.Real) *ledger.Lease {
+	if x := s.lease(r); x != nil && s.leads(x, t) {
+		return x
 	}
+	return nil
 }
 
-// leading says whether a member leads at t, which is not before the last record.
-func (s *scene) leading(r protocol.Rank, t sim.Real) bool {
-	l := &s.leads[r]
-	return l.on && s.truth.Clock(r).At(t) < l.until
+// leased returns the lease that a record states, if it is in force; else nil.
+func (s *scene) leased(r *sim.Record) *ledger.Lease {
+	if r.Ev != protocol.EvLease || r.Dom != protocol.Local {
+		return nil
+	}
+	return s.leading(r.Node, r.T)
 }
 
 // led says whether a member has led at some instant from since to t.
 func (s *scene) led(r protocol.Rank, since, t sim.Real) bool {
-	l := &s.leads[r]
-	if !l.on {
-		return l.last >= since
+	x := s.lease(r)
+	if x == nil {
+		return s.last[r] >= since
 	}
-	return s.truth.Clock(r).At(t) < l.until || s.truth.Clock(r).Reach(t, l.until) >= since
+	return s.leads(x, t) || s.end(x, t) >= since
 }
 
 // connected says whether p and q have been connected from since until now.

@@ -13,6 +13,9 @@ import (
 // A key is 128 bits of the hash of a state.
 type key [16]byte
 
+// listEnd ends a list whose entries begin with a rank or a hash.
+const listEnd = 0xff
+
 func hash(b []byte) key {
 	sum := sha256.Sum256(b)
 	return key(sum[:16])
@@ -39,7 +42,7 @@ func (w *world) key() key {
 		}
 	}
 	slices.SortFunc(hashes, func(x, y key) int { return slices.Compare(x[:], y[:]) })
-	b = append(b, 0xff)
+	b = append(b, listEnd)
 	for _, k := range hashes {
 		b = append(b, k[:]...)
 	}

@@ -4,9 +4,9 @@
 // crash, a restart and a resignation at any point. What it can afford is a few members, a few faults and a few leases of
 // time, in steps of a quarter of a lease; all clocks are exact, so that every boundary is hit on the spot.
 //
-//	explore.go  the search           world.go   states and what can happen in them
-//	ledger.go   the invariants       encode.go  when two states are the same
-//	nerio.go    councils of quorum leases
+//	explore.go     the search           world.go   states and what can happen in them
+//	invariants.go  the invariants       encode.go  when two states are the same
+//	nerio.go       councils of quorum leases
 //
 // A state is remembered by 128 bits of its hash; only the states on the way to the present one are kept whole, and
 // machines that did not move are shared between them.

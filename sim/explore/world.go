@@ -14,7 +14,7 @@ type world struct {
 	quarter int
 	members []*member
 	net     []*message
-	ledger  ledger
+	ledger  book
 	broken  error
 
 	holds, duplicates, crashes, resignations, campaigns, slow int
@@ -68,7 +68,7 @@ const (
 
 // begin starts the council and lets it come to rest; only then may things go wrong.
 func begin(o *Options) (*world, error) {
-	w := &world{options: o, ledger: newLedger(o)}
+	w := &world{options: o, ledger: newBook(o)}
 	for i := range o.Members {
 		w.members = append(w.members, &member{rank: protocol.Rank(i), wake: protocol.Never})
 	}

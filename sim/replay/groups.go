@@ -8,14 +8,17 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/ledger"
 )
 
 // A group is what is known of an election.
 type group struct {
 	mode    web.Mode
 	name    string
-	leads   map[string]lead
-	views   map[string]web.Sight
+	leads   map[protocol.Rank]lead
+	views   map[protocol.Rank]web.Sight
 	changed time.Duration
 	cause   string
 	changes int
@@ -23,10 +26,9 @@ type group struct {
 
 // lead is one leadership that lasts.
 type lead struct {
-	id           string
-	term, tenure uint64
-	horizon      uint64
-	since        time.Duration
+	id    string
+	token uint64
+	since time.Duration
 	// until is the end of the lease in time of the run, and length how long it was when it was last renewed; zero where
 	// there are no leases.
 	until, length time.Duration
@@ -35,7 +37,7 @@ type lead struct {
 }
 
 func newGroup(mode web.Mode, name string) *group {
-	return &group{mode: mode, name: name, leads: make(map[string]lead), views: make(map[string]web.Sight)}
+	return &group{mode: mode, name: name, leads: make(map[protocol.Rank]lead), views: make(map[protocol.Rank]web.Sight)}
 }
 
 func (g *group) clone() *group {
@@ -47,21 +49,21 @@ func (g *group) clone() *group {
 // electors is the name of the election that electors hold: they have no groups.
 const electors = "elector"
 
-var modes = map[string]web.Mode{"quorum": web.Quorum, "local": web.Local, "consistent": web.Consistent, "elector": web.Eventual}
+var modes = map[protocol.Domain]web.Mode{protocol.Quorum: web.Quorum, protocol.Local: web.Local, protocol.Consistent: web.Consistent,
+	protocol.Elector: web.Eventual}
 
 // election returns which election a line is about.
-func election(r *record) (web.Mode, string, bool) {
+func election(r *sim.Record) (web.Mode, string, bool) {
 	switch r.Ev {
-	case "view", "weak", "lease", "stepdown":
+	case sim.EvView, protocol.EvWeak, protocol.EvLease, protocol.EvStepdown:
 	default:
 		return "", "", false
 	}
 	mode, ok := modes[r.Dom]
-	name := r.Group
-	if name == "" {
-		name = electors
+	if r.Group == "" {
+		return mode, electors, ok
 	}
-	return mode, name, ok
+	return mode, string(r.Group), ok
 }
 
 func (w *world) group(mode web.Mode, name string) *group {
@@ -74,9 +76,11 @@ func (w *world) group(mode web.Mode, name string) *group {
 }
 
 // elect notes lines that are about who leads.
-func (w *world) elect(r *record) {
-	if r.Ev == "horizon" {
-		w.renew(r)
+func (w *world) elect(r *sim.Record, did *ledger.Change) {
+	if r.Ev == protocol.EvHorizon {
+		for _, x := range did.Moved {
+			w.renew(r, x)
+		}
 		return
 	}
 	mode, name, ok := election(r)
@@ -85,47 +89,47 @@ func (w *world) elect(r *record) {
 	}
 	g := w.group(mode, name)
 	switch r.Ev {
-	case "view", "weak":
+	case sim.EvView, protocol.EvWeak:
 		w.view(g, r)
-	case "lease":
-		w.lease(g, r)
-	case "stepdown":
-		w.end(g, r.Node, r.T, r.Why)
-		w.note(r, g.name, fmt.Sprintf("%s no longer leads: %s", r.Node, r.Why), "bad")
-		g.change(r.T, r.Why+" "+r.Node)
+	case protocol.EvLease:
+		w.lease(g, r, did)
+	case protocol.EvStepdown:
+		w.end(g, r, r.Why)
+		w.note(r, g.name, fmt.Sprintf("%v no longer leads: %s", r.Node, r.Why), "bad")
+		g.change(r, fmt.Sprintf("%s %v", r.Why, r.Node))
 	}
 }
 
 // view notes what a member believes.
-func (w *world) view(g *group, r *record) {
-	leader := r.peer()
+func (w *world) view(g *group, r *sim.Record) {
 	before, known := g.views[r.Node]
-	g.views[r.Node] = web.Sight{Member: r.Node, Leader: leader, Cause: r.Why}
+	g.views[r.Node] = web.Sight{Member: r.Node.String(), Leader: peer(r), Cause: r.Why}
 	l, leads := g.leads[r.Node]
-	if leads && leader == r.Node && l.stopping != r.Stop {
-		l.stopping = r.Stop
+	own := r.Peer.Rank == r.Node
+	if v, ok := r.Detail.(*protocol.View); leads && own && l.stopping != (ok && v.Stop) {
+		l.stopping = !l.stopping
 		g.leads[r.Node] = l
 	}
-	if known && before.Leader == leader {
+	if known && before.Leader == peer(r) {
 		return
 	}
-	// Electors have no leases: who believes in itself leads as far as it knows.
-	if r.Dom == "elector" || r.Dom == "consistent" {
-		if leader == r.Node && !leads {
-			w.begin(g, r, lead{})
-		} else if leader != r.Node && leads {
-			w.end(g, r.Node, r.T, r.Why)
-		}
+	// Electors have no leases: a member that believes in itself leads as far as it knows.
+	leaseless := r.Dom == protocol.Elector || r.Dom == protocol.Consistent
+	switch {
+	case leaseless && own && !leads:
+		w.begin(g, r, lead{})
+	case leaseless && !own && leads:
+		w.end(g, r, r.Why)
 	}
 	switch {
-	case leader == r.Node:
-	case leader == "":
-		w.note(r, g.name, because(r.Node+" sees no leader", r.Why), "")
+	case own:
+	case r.Peer.Rank == protocol.Nobody:
+		w.note(r, g.name, because(fmt.Sprintf("%v sees no leader", r.Node), r.Why), "")
 	default:
-		w.note(r, g.name, because(r.Node+" follows "+leader, r.Why), "")
+		w.note(r, g.name, because(fmt.Sprintf("%v follows %v", r.Node, r.Peer.Rank), r.Why), "")
 	}
-	if r.Dom == "elector" || r.Dom == "consistent" {
-		g.change(r.T, r.Why)
+	if leaseless {
+		g.change(r, r.Why)
 	}
 }
 
@@ -137,62 +141,61 @@ func because(text, why string) string {
 }
 
 // lease notes a lease that was gained, renewed or moved.
-func (w *world) lease(g *group, r *record) {
-	until := w.real(r.Node, r.Until)
-	l, ok := g.leads[r.Node]
-	if !ok || l.tenure != r.Tenure {
-		if ok {
-			w.end(g, r.Node, r.T, "followed by its next one")
+func (w *world) lease(g *group, r *sim.Record, did *ledger.Change) {
+	if did.Begun != nil {
+		if len(did.Ended) > 0 {
+			w.end(g, r, "followed by its next one")
 		}
-		w.begin(g, r, lead{term: r.Term, tenure: r.Tenure, horizon: r.Seq, until: until, length: until - r.T, support: r.Members})
-		g.change(r.T, "elected "+r.Node)
-		return
+		w.begin(g, r, lead{token: did.Begun.Token, support: names(did.Begun.Support)})
+		g.change(r, fmt.Sprintf("elected %v", r.Node))
 	}
-	l.until, l.length, l.horizon = until, max(l.length, until-r.T), r.Seq
-	if len(r.Members) > 0 {
-		l.support = r.Members
+	for _, x := range did.Moved {
+		w.renew(r, x)
 	}
-	g.leads[r.Node] = l
 }
 
-// renew notes that all leases behind a horizon last longer.
-func (w *world) renew(r *record) {
-	for _, g := range w.groups {
-		if l, ok := g.leads[r.Node]; ok && l.horizon == r.Seq && g.mode == web.Quorum {
-			l.until = w.real(r.Node, r.Until)
-			l.length = max(l.length, l.until-r.T)
-			g.leads[r.Node] = l
-		}
+// renew notes when a lease ends and who supports it.
+func (w *world) renew(r *sim.Record, x *ledger.Lease) {
+	g := w.group(modes[x.Domain], string(x.Group))
+	l, ok := g.leads[r.Node]
+	if !ok {
+		return
 	}
+	l.until = w.real(r.Node, x.Until)
+	l.length = max(l.length, l.until-time.Duration(r.T))
+	if !x.Support.Empty() {
+		l.support = names(x.Support)
+	}
+	g.leads[r.Node] = l
 }
 
 // begin notes that a member leads.
-func (w *world) begin(g *group, r *record, l lead) {
+func (w *world) begin(g *group, r *sim.Record, l lead) {
 	w.number++
-	l.id, l.since = fmt.Sprint(w.number), r.T
+	l.id, l.since = fmt.Sprint(w.number), time.Duration(r.T)
 	g.leads[r.Node] = l
-	w.tenures = append(w.tenures, web.Tenure{ID: l.id, Group: g.name, Mode: g.mode, Member: r.Node, Token: l.term, Local: g.mode == web.Local, From: r.T})
+	w.tenures = append(w.tenures, web.Tenure{ID: l.id, Group: g.name, Mode: g.mode, Member: r.Node.String(), Token: l.token, Local: g.mode == web.Local, From: l.since})
 	if n := len(w.tenures) - tenuresKept; n > 0 {
 		w.tenures = slices.Delete(w.tenures, 0, n)
 	}
-	text := r.Node + " leads"
-	if l.term != 0 {
-		text = fmt.Sprintf("%s leads with token %d", r.Node, l.term)
-	}
-	if g.mode == web.Local && len(l.support) > 0 {
-		text = fmt.Sprintf("%s leads %s", r.Node, strings.Join(l.support, " "))
+	text := fmt.Sprintf("%v leads", r.Node)
+	switch {
+	case g.mode == web.Local && len(l.support) > 0:
+		text += " " + strings.Join(l.support, " ")
+	case l.token != 0:
+		text += fmt.Sprintf(" with token %d", l.token)
 	}
 	w.note(r, g.name, text, "good")
 }
 
-// end notes that a member no longer leads. A lease that ran out before ended then: its holder asks the clock.
-func (w *world) end(g *group, node string, at time.Duration, why string) {
-	l, ok := g.leads[node]
+// end notes that the member of a line no longer leads. A lease that ran out before ended then: its holder asks the clock.
+func (w *world) end(g *group, r *sim.Record, why string) {
+	l, ok := g.leads[r.Node]
 	if !ok {
 		return
 	}
-	delete(g.leads, node)
-	evidence := "the member stepped down, by the trace"
+	delete(g.leads, r.Node)
+	at, evidence := time.Duration(r.T), "the member stepped down, by the trace"
 	if l.until > 0 && l.until < at {
 		at, evidence = l.until, "the lease ran out by the holder's own clock, before it stepped down"
 	}
@@ -205,17 +208,17 @@ func (w *world) end(g *group, node string, at time.Duration, why string) {
 }
 
 // gone notes that a member is down, and leads nothing.
-func (w *world) gone(r *record) {
+func (w *world) gone(r *sim.Record) {
 	for _, g := range w.groups {
 		if _, ok := g.leads[r.Node]; ok {
-			w.end(g, r.Node, r.T, r.Ev)
-			g.change(r.T, r.Ev+" "+r.Node)
+			w.end(g, r, string(r.Ev))
+			g.change(r, fmt.Sprintf("%s %v", r.Ev, r.Node))
 		}
 		delete(g.views, r.Node)
 	}
 }
 
-func (g *group) change(at time.Duration, cause string) {
-	g.changed, g.cause = at, cause
+func (g *group) change(r *sim.Record, cause string) {
+	g.changed, g.cause = time.Duration(r.T), cause
 	g.changes++
 }

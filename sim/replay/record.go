@@ -2,59 +2,51 @@ package replay
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/sim"
 )
 
-// A record is a line of a trace; docs/trace.md explains the fields.
-type record struct {
-	T       time.Duration   `json:"t"`
-	Node    string          `json:"node"`
-	Inc     uint32          `json:"inc"`
-	Group   string          `json:"group"`
-	Dom     string          `json:"dom"`
-	Ev      string          `json:"ev"`
-	Peer    string          `json:"peer"`
-	Seq     uint64          `json:"seq"`
-	Term    uint64          `json:"term"`
-	Tenure  uint64          `json:"tenure"`
-	Until   int64           `json:"until"`
-	At      int64           `json:"at"`
-	Members []string        `json:"members"`
-	Why     string          `json:"why"`
-	Stop    bool            `json:"stop"`
-	Detail  json.RawMessage `json:"detail"`
-}
+// peer returns the name of the other member; empty if there is none.
+func peer(r *sim.Record) string { return name(r.Peer.Rank) }
 
-// nobody is how a trace says that there is no peer.
-const nobody = "nobody"
-
-// peer returns the other member; empty if it is nobody.
-func (r *record) peer() string {
-	if r.Peer == nobody {
+// name returns the name of a member; empty if it is nobody.
+func name(r protocol.Rank) string {
+	if r == protocol.Nobody {
 		return ""
 	}
-	return r.Peer
+	return r.String()
 }
 
-// text returns a detail that is in words.
-func (r *record) text() string {
+// names returns the names of members, by rank.
+func names(s protocol.Set) []string {
+	var all []string
+	for r := range s.All() {
+		all = append(all, r.String())
+	}
+	return all
+}
+
+// words returns a detail that is in words.
+func words(r *sim.Record) string {
+	detail, _ := r.Detail.(json.RawMessage)
 	var s string
-	if json.Unmarshal(r.Detail, &s) != nil {
+	if json.Unmarshal(detail, &s) != nil {
 		return ""
 	}
 	return s
 }
 
-// bound returns the proven bound of a delivery; false if nothing is proven.
-func (r *record) bound() (time.Duration, bool) {
-	var d struct {
-		Bound *time.Duration `json:"bound"`
+// bound returns what a delivery proves of its link.
+func bound(r *sim.Record) proven {
+	d, ok := r.Detail.(sim.Delivery)
+	if !ok || d.Bound < 0 {
+		return proven{any: true}
 	}
-	if json.Unmarshal(r.Detail, &d) != nil || d.Bound == nil || *d.Bound < 0 {
-		return 0, false
-	}
-	return *d.Bound, true
+	return proven{bound: time.Duration(d.Bound), known: true, any: true}
 }
 
 // A fault is one thing that is wrong, as its line says in words: "cut a b for 1s", "slow * c by 60ms", "partition {a b}",
@@ -87,16 +79,7 @@ func parseFault(kind, text string) fault {
 // covers says whether the fault is about the link.
 func (f *fault) covers(from, to string) bool {
 	if f.kind == "partition" {
-		return has(f.side, from) != has(f.side, to)
+		return slices.Contains(f.side, from) != slices.Contains(f.side, to)
 	}
 	return (f.from == "*" || f.from == from) && (f.to == "*" || f.to == to)
-}
-
-func has(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }

@@ -69,6 +69,15 @@ func TestStoredTraceEndsAsTheSimulatorSaid(t *testing.T) {
 	}
 }
 
+func TestALineSaysTheSameWhenItIsReadAndWrittenAgain(t *testing.T) {
+	tape := stored(t)
+	for i := range tape.records {
+		if again, err := tape.records[i].AppendJSON(nil); err != nil || string(again) != tape.lines[i] {
+			t.Fatalf("line %d is %s\nand becomes %s, %v", i+1, tape.lines[i], again, err)
+		}
+	}
+}
+
 // Whoever goes back to a step sees what whoever comes to it for the first time saw, wherever states are kept.
 func TestBackwardsIsForwards(t *testing.T) {
 	tape := stored(t)

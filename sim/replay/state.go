@@ -4,26 +4,27 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/internal/protocol"
 )
 
 // state returns what the page shows at an instant.
 func (w *world) state(at time.Duration) *web.State {
 	st := &web.State{Log: w.log}
-	for _, n := range w.names {
-		m := w.members[n]
-		out := web.Member{Name: n, State: m.state, Incarnation: m.inc}
+	for r := range w.all {
+		m := &w.members[r]
+		out := web.Member{Name: r.String(), State: m.state, Incarnation: uint32(m.inc)}
 		if m.frozen != "" && m.state == web.Up {
 			out.State, out.Trouble = web.Paused, "stopped by "+m.frozen
 		}
 		for _, g := range w.groups {
-			if l, ok := g.leads[n]; ok && l.stands(at) {
+			if l, ok := g.leads[r]; ok && l.stands(at) {
 				out.Leading++
 			}
 		}
 		st.Members = append(st.Members, out)
 	}
-	for _, from := range w.names {
-		for _, to := range w.names {
+	for from := range w.all {
+		for to := range w.all {
 			if from != to {
 				st.Links = append(st.Links, w.link(from, to))
 			}
@@ -40,9 +41,9 @@ func (w *world) state(at time.Duration) *web.State {
 func (l *lead) stands(at time.Duration) bool { return l.until == 0 || l.until > at }
 
 // link returns how to hears from: what is wrong with the link, and what its last packet proved.
-func (w *world) link(from, to string) web.Link {
-	l := web.Link{From: from, To: to, State: web.Unknown}
-	p := w.bounds[[2]string{from, to}]
+func (w *world) link(from, to protocol.Rank) web.Link {
+	l := web.Link{From: from.String(), To: to.String(), State: web.Unknown}
+	p := w.bounds[[2]protocol.Rank{from, to}]
 	switch both := w.members[from].state == web.Up && w.members[to].state == web.Up; {
 	case both && p.known:
 		l.State, l.Bound = web.Fast, p.bound
@@ -53,7 +54,7 @@ func (w *world) link(from, to string) web.Link {
 	}
 	for i := range w.faults {
 		f := &w.faults[i]
-		if !f.covers(from, to) {
+		if !f.covers(l.From, l.To) {
 			continue
 		}
 		l.Made = f.text
@@ -72,12 +73,12 @@ func (w *world) link(from, to string) web.Link {
 
 func (w *world) show(g *group, at time.Duration) web.Group {
 	out := web.Group{Name: g.name, Mode: g.mode, Changed: g.changed, Cause: g.cause, Changes: g.changes}
-	for _, n := range w.names {
-		if l, ok := g.leads[n]; ok && l.stands(at) {
-			out.Leaders = append(out.Leaders, web.Leader{Member: n, Term: l.term, Token: l.term, Since: l.since, Until: l.until,
+	for r := range w.all {
+		if l, ok := g.leads[r]; ok && l.stands(at) {
+			out.Leaders = append(out.Leaders, web.Leader{Member: r.String(), Term: l.token, Token: l.token, Since: l.since, Until: l.until,
 				Lease: l.length, Support: l.support, Local: g.mode == web.Local, Stopping: l.stopping})
 		}
-		if v, ok := g.views[n]; ok {
+		if v, ok := g.views[r]; ok {
 			out.Views = append(out.Views, v)
 		}
 	}

@@ -1,8 +1,8 @@
 // Package replay plays a run that the simulator recorded (docs/trace.md) on the dashboard: forwards and backwards, at any
-// speed, or line by line. It reads the trace as anybody could, and knows nothing of the simulator.
+// speed, or line by line. It knows the trace and nothing else of a run; package ledger adds up who leads.
 //
 //	tape.go    reading a trace; the state after any of its lines
-//	record.go  a line of a trace
+//	record.go  what lines say in words
 //	world.go   what the lines so far say about members and links
 //	groups.go  and about who leads
 //	state.go   the same as the page shows it
@@ -13,7 +13,6 @@ package replay
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,11 +21,12 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/sim"
 )
 
 // A Tape is a recorded run.
 type Tape struct {
-	records []record
+	records []sim.Record
 	lines   []string
 	marks   []web.Mark
 	// kept are worlds after every stride records.
@@ -53,15 +53,15 @@ func Read(r io.Reader) (*Tape, error) {
 		if len(in.Bytes()) == 0 {
 			continue
 		}
-		var rec record
-		if err := json.Unmarshal(in.Bytes(), &rec); err != nil {
+		rec, err := sim.ParseRecord(in.Bytes())
+		if err != nil {
 			return nil, fmt.Errorf("line %d is not a line of a trace: %w", len(t.lines)+1, err)
 		}
 		if rec.Ev == "" {
 			return nil, fmt.Errorf("line %d has no \"ev\": this is not a trace as --trace writes it", len(t.lines)+1)
 		}
 		if n := len(t.records); n > 0 && rec.T < t.records[n-1].T {
-			return nil, fmt.Errorf("line %d is from %v, before the line above it: the trace is not whole", n+1, rec.T)
+			return nil, fmt.Errorf("line %d is from %v, before the line above it: the trace is not whole", n+1, time.Duration(rec.T))
 		}
 		t.records = append(t.records, rec)
 		t.lines = append(t.lines, in.Text())
@@ -96,19 +96,19 @@ func (t *Tape) index() {
 func (t *Tape) Steps() int { return len(t.records) }
 
 // End returns the time of the last line.
-func (t *Tape) End() time.Duration { return t.records[len(t.records)-1].T }
+func (t *Tape) End() time.Duration { return time.Duration(t.records[len(t.records)-1].T) }
 
 // At returns the time of the last of so many lines.
 func (t *Tape) At(step int) time.Duration {
 	if step <= 0 {
 		return 0
 	}
-	return t.records[min(step, len(t.records))-1].T
+	return time.Duration(t.records[min(step, len(t.records))-1].T)
 }
 
 // StepAt returns how many lines there are up to an instant.
 func (t *Tape) StepAt(at time.Duration) int {
-	return sort.Search(len(t.records), func(i int) bool { return t.records[i].T > at })
+	return sort.Search(len(t.records), func(i int) bool { return time.Duration(t.records[i].T) > at })
 }
 
 // Line returns the last of so many lines.

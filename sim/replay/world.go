@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/ledger"
 )
 
 // A world is what the lines so far say.
 type world struct {
-	names   []string // of all members that the run has, in their order
-	members map[string]member
+	members []member // by rank
 	faults  []fault
-	bounds  map[[2]string]proven
+	bounds  map[[2]protocol.Rank]proven
 	groups  []*group
-	clocks  map[string]reading
+	ledger  *ledger.Ledger
 	log     []web.Entry
 	entries uint64
 	tenures []web.Tenure
@@ -26,10 +28,12 @@ type world struct {
 
 // member is what is known of one member.
 type member struct {
+	named bool // the run has it
 	state web.MemberState
-	inc   uint32
+	inc   protocol.Inc
 	// frozen is how it was stopped in its tracks; empty if it was not.
 	frozen string
+	clock  reading
 }
 
 // proven is what the last packet of a link proved.
@@ -42,7 +46,7 @@ type proven struct {
 // reading pairs the clock of a member with the time of the run.
 type reading struct {
 	t  time.Duration
-	at int64
+	at protocol.Time
 }
 
 const (
@@ -51,37 +55,46 @@ const (
 )
 
 // newWorld returns what is known before the first line: who is in the run, and which groups.
-func newWorld(records []record) *world {
-	w := &world{members: make(map[string]member), bounds: make(map[[2]string]proven), clocks: make(map[string]reading)}
+func newWorld(records []sim.Record) *world {
+	w := &world{bounds: make(map[[2]protocol.Rank]proven)}
+	var all protocol.Set
 	for i := range records {
 		r := &records[i]
-		for _, n := range append([]string{r.Node, r.peer()}, r.Members...) {
-			if n != "" && n != "*" {
-				w.members[n] = member{state: web.Down}
+		all = all.Union(r.Members)
+		for _, one := range []protocol.Rank{r.Node, r.Peer.Rank} {
+			if one != protocol.Nobody {
+				all.Add(one)
 			}
 		}
 		if mode, name, ok := election(r); ok && w.group(mode, name) == nil {
 			w.groups = append(w.groups, newGroup(mode, name))
 		}
 	}
-	w.names = slices.SortedFunc(maps.Keys(w.members), byRank)
+	for r := range all.All() {
+		for len(w.members) < int(r) {
+			w.members = append(w.members, member{})
+		}
+		w.members = append(w.members, member{named: true, state: web.Down})
+	}
+	w.ledger = ledger.New(len(w.members))
 	slices.SortStableFunc(w.groups, func(a, b *group) int { return strings.Compare(a.name, b.name) })
 	return w
 }
 
-// byRank orders names as ranks are named: a to z, then aa and so on.
-func byRank(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
+// all visits the members that the run has, by rank.
+func (w *world) all(yield func(protocol.Rank) bool) {
+	for r := range w.members {
+		if w.members[r].named && !yield(protocol.Rank(r)) {
+			return
+		}
 	}
-	return strings.Compare(a, b)
 }
 
 // clone copies a world, so that what happens to one does not happen to the other.
 func (w *world) clone() *world {
 	c := *w
-	c.members, c.bounds, c.clocks = maps.Clone(w.members), maps.Clone(w.bounds), maps.Clone(w.clocks)
-	c.faults, c.log, c.tenures = slices.Clone(w.faults), slices.Clone(w.log), slices.Clone(w.tenures)
+	c.bounds, c.ledger = maps.Clone(w.bounds), w.ledger.Clone()
+	c.members, c.faults, c.log, c.tenures = slices.Clone(w.members), slices.Clone(w.faults), slices.Clone(w.log), slices.Clone(w.tenures)
 	c.groups = make([]*group, len(w.groups))
 	for i, g := range w.groups {
 		c.groups[i] = g.clone()
@@ -90,65 +103,62 @@ func (w *world) clone() *world {
 }
 
 // apply notes one line.
-func (w *world) apply(r *record) {
-	if r.At != 0 && r.Node != "" {
-		w.clocks[r.Node] = reading{r.T, r.At}
+func (w *world) apply(r *sim.Record) {
+	if r.At != 0 && r.Node != protocol.Nobody {
+		w.members[r.Node].clock = reading{time.Duration(r.T), r.At}
 	}
+	did := w.ledger.Take(r)
 	switch r.Ev {
-	case "start", "restart", "crash", "close", "refuse":
+	case sim.EvStart, sim.EvRestart, sim.EvCrash, sim.EvClose, sim.EvRefuse:
 		w.life(r)
-	case "fault", "heal":
+	case sim.EvFault, sim.EvHeal:
 		w.fault(r)
-	case "deliver":
-		b, known := r.bound()
-		w.bounds[[2]string{r.peer(), r.Node}] = proven{b, known, true}
-	case "phase":
-		w.note(r, "", fmt.Sprintf("phase %s of %s", r.Why, strings.Join(r.Members, " ")), "you")
-	case "command":
-		text := "somebody asks " + r.Node + " to " + r.Why
-		if p := r.peer(); p != "" && r.Why == "transfer" {
+	case sim.EvDeliver:
+		w.bounds[[2]protocol.Rank{r.Peer.Rank, r.Node}] = bound(r)
+	case sim.EvPhase:
+		w.note(r, "", fmt.Sprintf("phase %s of %s", r.Why, strings.Join(names(r.Members), " ")), "you")
+	case sim.EvCommand:
+		text := fmt.Sprintf("somebody asks %v to %s", r.Node, r.Why)
+		if p := peer(r); p != "" && r.Why == "transfer" {
 			text += " to " + p
 		}
-		w.note(r, r.Group, text, "you")
-	case "suspect":
-		w.note(r, "", fmt.Sprintf("%s no longer trusts %s to be alive", r.Node, r.peer()), "")
-	case "wait":
-		w.note(r, "", fmt.Sprintf("%s grants nothing for now: %s", r.Node, r.Why), "")
+		w.note(r, string(r.Group), text, "you")
+	case protocol.EvSuspect:
+		w.note(r, "", fmt.Sprintf("%v no longer trusts %v to be alive", r.Node, r.Peer.Rank), "")
+	case protocol.EvWait:
+		w.note(r, "", fmt.Sprintf("%v grants nothing for now: %s", r.Node, r.Why), "")
 	default:
-		w.elect(r)
+		w.elect(r, &did)
 	}
 }
 
 // life notes that a member came or went.
-func (w *world) life(r *record) {
-	m := w.members[r.Node]
+func (w *world) life(r *sim.Record) {
+	m := &w.members[r.Node]
 	m.inc, m.frozen = r.Inc, ""
-	if r.Ev == "start" || r.Ev == "restart" {
+	if r.Ev == sim.EvStart || r.Ev == sim.EvRestart {
 		m.state = web.Up
-		w.note(r, "", fmt.Sprintf("%s: %s", r.Node, r.Ev), "")
-	} else {
-		m.state = web.Down
-		text := map[string]string{"crash": "crashes", "close": "leaves in good order", "refuse": "refuses to start: " + r.Why}[r.Ev]
-		w.note(r, "", r.Node+" "+text, "bad")
-		w.gone(r)
+		w.note(r, "", fmt.Sprintf("%v: %s", r.Node, r.Ev), "")
+		return
 	}
-	w.members[r.Node] = m
+	m.state = web.Down
+	text := map[protocol.Ev]string{sim.EvCrash: "crashes", sim.EvClose: "leaves in good order", sim.EvRefuse: "refuses to start: " + r.Why}[r.Ev]
+	w.note(r, "", fmt.Sprintf("%v %s", r.Node, text), "bad")
+	w.gone(r)
 }
 
 // freezing are the faults that stop a member in its tracks.
 var freezing = map[string]bool{"pause": true, "suspend": true, "halt": true}
 
 // fault notes that something goes wrong, or no longer does.
-func (w *world) fault(r *record) {
-	f := parseFault(r.Why, r.text())
-	m, known := w.members[f.from]
-	if r.Ev == "heal" {
+func (w *world) fault(r *sim.Record) {
+	f := parseFault(r.Why, words(r))
+	if r.Ev == sim.EvHeal {
 		if i := slices.IndexFunc(w.faults, func(o fault) bool { return o.text == f.text }); i >= 0 {
 			w.faults = slices.Delete(w.faults, i, i+1)
 		}
-		if freezing[f.kind] && known && m.frozen == f.kind {
-			m.frozen = ""
-			w.members[f.from] = m
+		if r.Node != protocol.Nobody && freezing[f.kind] && w.members[r.Node].frozen == f.kind {
+			w.members[r.Node].frozen = ""
 		}
 		w.note(r, "", "over: "+f.text, "")
 		return
@@ -156,10 +166,9 @@ func (w *world) fault(r *record) {
 	w.note(r, "", f.text, "bad")
 	switch {
 	case freezing[f.kind]:
-		// Who is down cannot be stopped, and its fault never ends.
-		if known && m.state == web.Up {
-			m.frozen = f.kind
-			w.members[f.from] = m
+		// A member that is down cannot be stopped, and its fault never ends.
+		if r.Node != protocol.Nobody && w.members[r.Node].state == web.Up {
+			w.members[r.Node].frozen = f.kind
 		}
 	case f.kind == "cut" || f.kind == "partition" || f.kind == "slow" || f.kind == "lose":
 		w.faults = append(w.faults, f)
@@ -167,9 +176,9 @@ func (w *world) fault(r *record) {
 }
 
 // note adds a line to the log.
-func (w *world) note(r *record, group, text, tone string) {
+func (w *world) note(r *sim.Record, group, text, tone string) {
 	w.entries++
-	w.log = append(w.log, web.Entry{ID: w.entries, At: r.T, Member: r.Node, Group: group, Text: text, Tone: tone})
+	w.log = append(w.log, web.Entry{ID: w.entries, At: time.Duration(r.T), Member: name(r.Node), Group: group, Text: text, Tone: tone})
 	if n := len(w.log) - logKept; n > 0 {
 		w.log = slices.Delete(w.log, 0, n)
 	}
@@ -184,7 +193,7 @@ func (w *world) newest() web.Entry {
 }
 
 // real turns an instant of a member's clock into time of the run, by the last reading of that clock.
-func (w *world) real(node string, instant int64) time.Duration {
-	c := w.clocks[node]
-	return c.t + time.Duration(instant-c.at)
+func (w *world) real(r protocol.Rank, instant protocol.Time) time.Duration {
+	c := w.members[r].clock
+	return c.t + instant.Sub(c.at)
 }

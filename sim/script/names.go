@@ -14,7 +14,7 @@ import (
 // member takes a member's name.
 func (p *parser) member() protocol.Rank {
 	t := p.take("a member")
-	r, ok := rankOf(t.text)
+	r, ok := sim.RankNamed(t.text)
 	p.needMembers(t)
 	if !ok || int(r) >= p.script.Members {
 		p.failAt(t, "%q: no such member; members are %s", t.text, p.names())
@@ -35,18 +35,6 @@ func (p *parser) names() string {
 		return "a to " + protocol.Rank(n-1).String()
 	}
 	return "a only"
-}
-
-// rankOf returns the member of the given name: a to z, then m26 and so on.
-func rankOf(name string) (protocol.Rank, bool) {
-	if len(name) == 1 && name[0] >= 'a' && name[0] <= 'z' {
-		return protocol.Rank(name[0] - 'a'), true
-	}
-	if digits, ok := strings.CutPrefix(name, "m"); ok && !strings.HasPrefix(digits, "0") {
-		n, err := strconv.ParseUint(digits, 10, 16)
-		return protocol.Rank(n), err == nil && n >= 26 && n < protocol.MaxMembers
-	}
-	return 0, false
 }
 
 // members takes one member, several in braces, or * for all.
@@ -126,7 +114,7 @@ func (p *parser) links() Links {
 }
 
 func (p *parser) isMember(name string) bool {
-	r, ok := rankOf(name)
+	r, ok := sim.RankNamed(name)
 	return ok && int(r) < p.script.Members
 }
 

@@ -3,7 +3,6 @@ package script
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
 	"github.com/regentproject/regent/sim/check"
+	"github.com/regentproject/regent/sim/ledger"
 	"github.com/regentproject/regent/sim/suite"
 )
 
@@ -84,21 +84,15 @@ type player struct {
 	printed   []string
 	late      []error // of statements that were postponed
 	watching  watch
-	horizons  map[horizon]protocol.Time // the ends of leases, as their holders state them
-	violation error                     // not yet expected
-	over      bool                      // a violation was expected and came
+	ledger    *ledger.Ledger // what members have stated about their leases
+	violation error          // not yet expected
+	over      bool           // a violation was expected and came
 }
 
 // A statement is a fact of a member.
 type statement struct {
 	node protocol.Rank
 	ev   protocol.Ev
-}
-
-// A horizon is the end of leases of a member.
-type horizon struct {
-	node protocol.Rank
-	id   protocol.HorizonID
 }
 
 // begun is a fault that the script began.
@@ -110,7 +104,7 @@ type begun struct {
 // Play runs a script to its end. It returns an error only if it cannot be run at all.
 func Play(s *Script, o Options) (*Result, error) {
 	p := &player{script: s, protocol: o.Protocol, observed: o.Observers, result: &Result{Seed: s.Seed},
-		stated: make(map[statement]bool), horizons: make(map[horizon]protocol.Time)}
+		stated: make(map[statement]bool), ledger: ledger.New(s.Members)}
 	if o.Seed != nil {
 		p.result.Seed = *o.Seed
 	}
@@ -184,12 +178,8 @@ func (p *player) Observe(r *sim.Record) error {
 		if f, ok := r.Detail.(sim.Fault); ok {
 			p.struck = &f
 		}
-	case protocol.EvLease, protocol.EvHorizon:
-		h := horizon{r.Node, protocol.HorizonID(r.Seq)}
-		p.horizons[h] = max(p.horizons[h], r.Until)
-	case sim.EvStart, sim.EvRestart:
-		maps.DeleteFunc(p.horizons, func(h horizon, _ protocol.Time) bool { return h.node == r.Node })
 	}
+	p.ledger.Take(r)
 	if r.Node != protocol.Nobody {
 		p.stated[statement{r.Node, r.Ev}] = true
 	}
@@ -318,7 +308,8 @@ func (p *player) finish() {
 			p.violation = c.Finish()
 		}
 	}
-	if p.result.Violation = p.violation; p.violation == nil {
+	p.result.Violation = p.violation
+	if p.violation == nil {
 		p.result.At = Pos{}
 	}
 }
@@ -335,7 +326,7 @@ func (p *player) leads(r protocol.Rank, s scope) bool {
 		return false
 	}
 	until := v.Until
-	if end, ok := p.horizons[horizon{r, v.Horizon}]; ok {
+	if end, ok := p.ledger.End(r, v.Domain, v.Group, v.Horizon); ok {
 		until = min(until, end)
 	}
 	return p.world.Clock(r).At(p.world.Now()) < until

@@ -103,7 +103,7 @@ func setGroups(p *parser) {
 func setLinks(p *parser) {
 	all := Links{}
 	at := token{p.peek(), p.col()}
-	if _, member := rankOf(at.text); member || at.text == "{" || at.text == "*" {
+	if _, member := sim.RankNamed(at.text); member || at.text == "{" || at.text == "*" {
 		all = p.plain(at, p.links())
 	}
 	var changes []func(*sim.Link)

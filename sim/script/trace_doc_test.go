@@ -223,6 +223,12 @@ func TestEveryExampleOfATraceLineHasTheFieldsThatItShould(t *testing.T) {
 				t.Errorf("%s: the example has %q, which is not described", ev, name)
 			}
 		}
+		r, err := sim.ParseRecord([]byte(d.example))
+		if err != nil {
+			t.Errorf("%s: the example cannot be read: %v", ev, err)
+		} else if again, err := r.AppendJSON(nil); err != nil || string(again) != d.example {
+			t.Errorf("%s: the example, read and written again, is %s, %v", ev, again, err)
+		}
 		if !beginning.MatchString(d.example) {
 			t.Errorf("%s: the example does not begin with t, node, inc, group, dom, ev: %s", ev, d.example)
 		}

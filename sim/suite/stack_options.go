@@ -47,7 +47,7 @@ func (k stackKnobs) with(p *Protocol, settings []string) (*Protocol, error) {
 			continue
 		}
 		for one := range strings.SplitSeq(value, ",") {
-			r, ok := memberNamed(one)
+			r, ok := sim.RankNamed(one)
 			if !ok {
 				return nil, fmt.Errorf("%q: %q is no member: name some, such as %s=a,c", s, one, witnessOption)
 			}
@@ -78,14 +78,4 @@ func (k stackKnobs) with(p *Protocol, settings []string) (*Protocol, error) {
 		setup.tell(c)
 	}
 	return tuned, nil
-}
-
-// memberNamed finds a member by the name that it has in scripts.
-func memberNamed(name string) (protocol.Rank, bool) {
-	for r := range protocol.Rank(protocol.MaxMembers) {
-		if r.String() == name {
-			return r, true
-		}
-	}
-	return protocol.Nobody, false
 }
