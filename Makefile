@@ -76,7 +76,7 @@ explore: ## visit the reachable states of a small council, any order of messages
 	$(GO) test ./sim/explore -run AnyOrder -explore.states $(STATES) -timeout 4h -v
 
 screenshot: ## the pictures of the documentation, taken in Chromium from a demonstration and a recorded run
-	$(GO) test ./agent/web -run InTheBrowser -count 1 -pictures $(CURDIR)/docs/img
+	$(GO) test ./sim/browser -run InTheBrowser -count 1 -pictures $(CURDIR)/docs/img
 
 build: ## bin/regent, with its version stamped
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regent ./cmd/regent
