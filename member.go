@@ -216,7 +216,8 @@ func (m *Member) observe() {
 		changes, lost := m.board.After(seen)
 		seen += lost
 		for _, c := range changes {
-			if seen = c.Serial; isConsistent(c.Group) {
+			seen = c.Serial
+			if isConsistent(c.Group) {
 				m.noteOther("consistent", c)
 				continue
 			}

@@ -103,7 +103,8 @@ func watch[V any](ctx context.Context, m *Member, g *runtime.Group, first V, sho
 			for _, c := range changes {
 				seen = c.Number
 				v, stale := show(c, int(missed))
-				if missed = 0; stale {
+				missed = 0
+				if stale {
 					continue
 				}
 				if !yield(v) {

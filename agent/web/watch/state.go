@@ -73,7 +73,8 @@ func link(status *agent.StatusInfo, m *agent.MemberInfo) web.Link {
 	l := web.Link{From: m.Name, To: status.Member, State: web.Unknown}
 	if heard(status, m) {
 		l.Bound, l.RoundTrip = m.Bound.Round(10*time.Microsecond), m.RoundTrip.Round(10*time.Microsecond)
-		if l.State = web.Slow; m.Fast {
+		l.State = web.Slow
+		if m.Fast {
 			l.State = web.Fast
 		}
 	}

@@ -180,7 +180,8 @@ func TestCommandsGoToTheAgent(t *testing.T) {
 	if !slices.Equal(f.orders, []string{"resign g", "transfer g b"}) {
 		t.Errorf("orders were %q", f.orders)
 	}
-	if may = false; post(`{"verb":"resign","group":"g"}`) != http.StatusForbidden {
+	may = false
+	if post(`{"verb":"resign","group":"g"}`) != http.StatusForbidden {
 		t.Error("somebody who may not gave a command")
 	}
 }
