@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent/internal/transport/loopback"
+	"github.com/regentproject/regent/agent/cluster"
 )
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func free(t *testing.T, n int) []string {
 	t.Helper()
 	var addrs []string
 	for range n {
-		addr, err := loopback.Free()
+		addr, err := cluster.FreeAddress()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,62 +1,12 @@
 package stable
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
-	"github.com/regentproject/regent/sim"
-	"github.com/regentproject/regent/sim/check"
-	"github.com/regentproject/regent/sim/scramble"
 )
-
-// throw leaves the machine in a state that no run leads to.
-func (m *Machine) throw(r *rand.Rand) protocol.Fact {
-	m.round, m.term = scramble.Number(r), scramble.Number(r)
-	for _, at := range []*protocol.Time{&m.nextOK, &m.deadline, &m.since, &m.probe.end, &m.elected} {
-		*at = scramble.Instant(r)
-	}
-	m.oks = oks{inc: protocol.Inc(r.IntN(3)), lo: scramble.Number(r), hi: scramble.Number(r)}
-	m.probe.seq, m.seq, m.tries = r.Uint64()/2, scramble.Number(r)/4, r.IntN(100)
-	m.leader = protocol.Ident{Rank: protocol.Rank(r.IntN(m.config.Members)), Inc: 1}
-	for range r.IntN(8) {
-		m.alerts.add(scramble.Number(r), scramble.Instant(r))
-	}
-	for i := range m.alerts.all[:m.alerts.n] {
-		m.alerts.all[i].at = scramble.Instant(r)
-	}
-	return protocol.Fact{Ev: protocol.EvWeak, Peer: m.leader, Term: m.term}
-}
-
-func TestMachinesConvergeFromAnyState(t *testing.T) {
-	const delta = 20 * time.Millisecond
-	for name, change := range map[string]func(*Config){
-		"basic":    func(c *Config) { c.Variant = Basic },
-		"reliable": func(c *Config) { c.Variant = Reliable },
-		"lossy":    func(c *Config) { c.Variant = Lossy },
-		"alerting": func(c *Config) {},
-		"pinging":  func(c *Config) { c.Ping = true },
-		"gated":    func(c *Config) { c.Ping, c.Gate = true, protocol.Majority(c.Members) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(60) {
-				n := 2 + int(seed%5)
-				err := scramble.Run(n, seed, protocol.Set{}, 3*time.Second, func(b sim.Boot) (protocol.Machine, scramble.Throw, error) {
-					c := Config{Self: b.Self, Members: b.Members, Inc: b.Inc, Period: delta, Delta: delta, Expiry: 15 * time.Millisecond,
-						Rho: protocol.DefaultRho}
-					change(&c)
-					m, err := New(c)
-					return m, m.throw, err
-				}, func(w *sim.World) []check.Checker { return []check.Checker{check.NewOmega(w, 3*time.Second)} })
-				if err != nil {
-					t.Fatalf("%d members, seed %d: %v", n, seed, err)
-				}
-			}
-		})
-	}
-}
 
 func TestWithPerfectClocksAllLengthsAreThoseOfThePaper(t *testing.T) {
 	d := 10 * time.Millisecond
