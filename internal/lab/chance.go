@@ -16,6 +16,7 @@ type rounds struct {
 	dice     *rand.Rand
 	now      protocol.Time
 	machines []*counter.Machine
+	effects  []protocol.Effects
 	// asked are the open queries. lost collects, for each member, whose answers it has lost so far.
 	asked []*timefree.Query
 	lost  []protocol.Set
@@ -57,15 +58,24 @@ func (r *rounds) start() error {
 			return err
 		}
 		r.machines = append(r.machines, m)
+		r.effects = append(r.effects, protocol.Effects{})
 		r.order = append(r.order, i)
 		r.trusts = append(r.trusts, protocol.Nobody)
-		r.take(i, m.Step(r.now, protocol.Start{}))
+		r.take(i, r.step(i, protocol.Start{}))
 	}
 	return nil
 }
 
+// step lets a machine take an event.
+func (r *rounds) step(i protocol.Rank, ev protocol.Event) *protocol.Effects {
+	e := &r.effects[i]
+	e.Reset()
+	r.machines[i].Step(r.now, ev, e)
+	return e
+}
+
 // take notes a query that a machine sent, and who lost if one of its own has ended.
-func (r *rounds) take(i protocol.Rank, e protocol.Effects) {
+func (r *rounds) take(i protocol.Rank, e *protocol.Effects) {
 	for k := range e.Send {
 		if q, ok := e.Send[k].Message.(*timefree.Query); ok {
 			r.asked[i] = q.Copy().(*timefree.Query)
@@ -98,18 +108,18 @@ func (r *rounds) round() {
 	}
 	r.now = r.now.Add(time.Second)
 	for i := range protocol.Rank(r.n) {
-		r.take(i, r.machines[i].Step(r.now, protocol.Tick{}))
+		r.take(i, r.step(i, protocol.Tick{}))
 	}
 }
 
 // answer lets j answer the query of i.
 func (r *rounds) answer(i, j protocol.Rank) {
 	r.in = protocol.Receive{From: protocol.Ident{Rank: i, Inc: 1}, Message: r.asked[i], Delay: protocol.Unknown}
-	e := r.machines[j].Step(r.now, &r.in)
+	e := r.step(j, &r.in)
 	for k := range e.Send {
 		if a, ok := e.Send[k].Message.(*timefree.Response); ok {
 			r.in = protocol.Receive{From: protocol.Ident{Rank: j, Inc: 1}, Message: a.Copy(), Delay: protocol.Unknown}
-			r.take(i, r.machines[i].Step(r.now, &r.in))
+			r.take(i, r.step(i, &r.in))
 		}
 	}
 }

@@ -82,6 +82,8 @@ type Loop struct {
 	// early lists those that came before the loop ran, and agenda those that want to be woken.
 	early  []*Instance
 	agenda agenda
+	// effects are those of the present Step.
+	effects protocol.Effects
 	// due and dirty are instances with something to do in this round.
 	due, dirty []*Instance
 	running    bool
@@ -318,7 +320,9 @@ func (l *Loop) settle() {
 
 // step gives a machine one event and carries out what it asks for.
 func (l *Loop) step(i *Instance, now protocol.Time, ev protocol.Event) {
-	out := i.machine.Step(now, ev)
+	out := &l.effects
+	out.Reset()
+	i.machine.Step(now, ev, out)
 	for n := range out.Views {
 		i.sink.View(now, &out.Views[n])
 	}
@@ -332,7 +336,7 @@ func (l *Loop) step(i *Instance, now protocol.Time, ev protocol.Event) {
 			l.dirty = append(l.dirty, i)
 		}
 	}
-	if out.Persist != nil {
+	if len(out.Persist) > 0 {
 		l.unconfirmed = append(l.unconfirmed, unconfirmed{l.disk.put(out.Persist), i})
 	}
 	if i.incarnate != nil {

@@ -142,7 +142,9 @@ func (w *World) step(m *member, ev protocol.Event) { w.stepAt(m, m.clock.Sample(
 // stepAt lets m's machine take an event for which the clock was read already, and carries out what it asks for.
 func (w *World) stepAt(m *member, now protocol.Time, ev protocol.Event) {
 	w.stats.Steps++
-	eff := m.machine.Step(now, ev)
+	eff := &w.effects
+	eff.Reset()
+	m.machine.Step(now, ev, eff)
 	if m.incarnate != nil {
 		m.inc = m.incarnate.Incarnation()
 	}
@@ -152,7 +154,7 @@ func (w *World) stepAt(m *member, now protocol.Time, ev protocol.Event) {
 	for _, h := range eff.Horizons {
 		m.reader.Move(h)
 	}
-	if eff.Persist != nil {
+	if len(eff.Persist) > 0 {
 		w.persist(m, eff.Persist)
 	}
 	if len(eff.Send) > 0 {

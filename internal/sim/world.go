@@ -81,6 +81,7 @@ type World struct {
 	stats     Stats
 	line      Record
 	incoming  protocol.Receive
+	effects   protocol.Effects // of the present Step
 	inside    protocol.Message // while a port sends packets: the message that they are about
 	err       error
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/counter"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/fsource"
 )
 
@@ -39,7 +40,7 @@ func start(t testing.TB, members int, change func(*fsource.Config)) *member {
 }
 
 func (a *member) step(ev protocol.Event) protocol.Effects {
-	a.eff = a.Step(a.now, ev)
+	a.eff = drivetest.Step(a, a.now, ev)
 	return a.eff
 }
 

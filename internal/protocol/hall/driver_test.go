@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/hall"
 )
 
@@ -46,7 +47,7 @@ func join(t testing.TB, self protocol.Rank, members int, change ...func(*hall.Co
 }
 
 func (x *member) step(ev protocol.Event) protocol.Effects {
-	x.last = x.run.Step(x.now, ev)
+	x.last = drivetest.Step(x.run, x.now, ev)
 	for _, e := range x.last.Send {
 		if el, ok := e.Message.(*hall.Election); ok {
 			x.sent = el.Request

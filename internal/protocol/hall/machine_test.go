@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/hall"
 )
 
@@ -341,15 +342,16 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		"calm":  func(c *hall.Config) { c.Calm = time.Second },
 	} {
 		leader, follower := join(t, 0, 3, change), join(t, 1, 3, change)
-		first := func(x *member, e protocol.Effects) *hall.Election { return e.Send[0].Message.(*hall.Election) }
+		var buffer drivetest.Buffer
+		first := func(e *protocol.Effects) *hall.Election { return e.Send[0].Message.(*hall.Election) }
 		in := &protocol.Receive{Delay: time.Millisecond}
-		deliver := func(to *member, from protocol.Rank, m protocol.Message) protocol.Effects {
+		deliver := func(to *member, from protocol.Rank, m protocol.Message) *protocol.Effects {
 			in.From, in.Message = protocol.Ident{Rank: from, Inc: 1}, m
-			return to.m.Step(to.now, in)
+			return buffer.Step(to.m, to.now, in)
 		}
 		rep := &hall.Reply{Yes: protocol.NewSet(2)}
 		now, wake := leader.now, leader.now
-		el := first(leader, leader.last)
+		el := first(&leader.last)
 		round := func() {
 			leader.now, follower.now = now, now
 			deliver(leader, 0, el)
@@ -359,8 +361,8 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 			rep.Request = el.Request
 			wake = deliver(leader, 2, rep).Wake
 			for now = max(now+1, wake); ; now += ms {
-				if eff := leader.m.Step(now, protocol.Tick{}); len(eff.Send) > 0 {
-					el = first(leader, eff)
+				if eff := buffer.Step(leader.m, now, protocol.Tick{}); len(eff.Send) > 0 {
+					el = first(eff)
 					return
 				}
 			}

@@ -11,7 +11,7 @@ import (
 func (m *Machine) Clone() protocol.Machine {
 	c := *m
 	c.peers = slices.Clone(m.peers)
-	c.out = protocol.Effects{} // it refers to the messages of m
+	c.out = nil
 	return &c
 }
 

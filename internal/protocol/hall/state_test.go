@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/hall"
 )
 
@@ -67,8 +68,8 @@ func TestCopiesGoTheSameWay(t *testing.T) {
 		for i := range 100 {
 			x.now = x.now.Add(time.Duration(r.IntN(20)) * time.Millisecond)
 			ev := anEvent(r, x.sent)
-			other.Step(x.now, anEvent(r, x.sent))
-			b := show(twin.Step(x.now, ev))
+			drivetest.Step(other, x.now, anEvent(r, x.sent))
+			b := show(drivetest.Step(twin, x.now, ev))
 			if a := show(x.step(ev)); a != b {
 				t.Fatalf("seed %d, step %d: the machine does %s, its copy %s", seed, i, a, b)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/fsource"
 	"github.com/regentproject/regent/internal/protocol/hybrid"
 	"github.com/regentproject/regent/internal/protocol/timefree"
@@ -54,7 +55,7 @@ func (w *net) step(r protocol.Rank, ev protocol.Event) {
 		return
 	}
 	w.steps++
-	e := w.machines[r].Step(w.now, ev)
+	e := drivetest.Step(w.machines[r], w.now, ev)
 	w.wake[r] = e.Wake
 	for _, v := range e.Views {
 		w.leaders[r] = v.Leader
@@ -228,6 +229,7 @@ var electors = []elector{
 // live drives one machine as a council that is well would: signs of life, queries and answers that win, and a dead member.
 type live struct {
 	m      protocol.Machine
+	buffer drivetest.Buffer
 	n      int
 	now    protocol.Time
 	in     protocol.Receive
@@ -255,7 +257,7 @@ func newLive(t testing.TB, n int, e elector) *live {
 	l.alive.Row = make([]uint64, n)
 	l.query.Counts = make([]uint64, n)
 	l.answer.Winners = protocol.Everyone(n).Without(protocol.Rank(n - 1))
-	l.look(m.Step(0, protocol.Start{}))
+	l.look(l.buffer.Step(m, 0, protocol.Start{}))
 	for range 50 {
 		l.round()
 	}
@@ -263,7 +265,7 @@ func newLive(t testing.TB, n int, e elector) *live {
 }
 
 // look finds the number of a query that the machine sends.
-func (l *live) look(e protocol.Effects) {
+func (l *live) look(e *protocol.Effects) {
 	l.steps++
 	for i := range e.Send {
 		if q, ok := e.Send[i].Message.(*timefree.Query); ok {
@@ -276,7 +278,7 @@ func (l *live) look(e protocol.Effects) {
 // round is 50ms of a member's life: a tick, and from each living peer a sign of life, a query and an answer.
 func (l *live) round() {
 	l.now += 50 * ms
-	l.look(l.m.Step(l.now, protocol.Tick{}))
+	l.look(l.buffer.Step(l.m, l.now, protocol.Tick{}))
 	l.dead++
 	l.alive.Seq++
 	l.query.Number++
@@ -288,7 +290,7 @@ func (l *live) round() {
 		l.in.From = protocol.Ident{Rank: r, Inc: 1}
 		for _, m := range l.mail {
 			l.in.Message = m
-			l.look(l.m.Step(l.now, &l.in))
+			l.look(l.buffer.Step(l.m, l.now, &l.in))
 		}
 	}
 }

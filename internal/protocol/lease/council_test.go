@@ -69,8 +69,8 @@ func newCouncil(t *testing.T, cfg Config) *council {
 func (c *council) restart(r protocol.Rank, ready protocol.Time) {
 	h := c.members[r]
 	h.inc++
-	h.grantor = NewGrantor(&h.cfg, h, &h.terms, &h.out)
-	h.holder = NewHolder(&h.cfg, h, &h.terms, h.grantor, &h.out)
+	h.grantor = NewGrantor(&h.cfg, h, &h.terms)
+	h.holder = NewHolder(&h.cfg, h, &h.terms, h.grantor)
 	h.holder.Reset(h.inc, h.grantor)
 	h.grantor.Wait(ready)
 }
@@ -83,8 +83,8 @@ func (c *council) ident(r protocol.Rank) protocol.Ident {
 func (c *council) do(r protocol.Rank, f func(h *half)) []letter {
 	h := c.members[r]
 	h.out = protocol.Effects{}
-	h.holder.Begin(c.now)
-	h.grantor.Lapse(c.now)
+	h.holder.Begin(c.now, &h.out)
+	h.grantor.Begin(c.now, &h.out)
 	f(h)
 	h.holder.Flush(c.now)
 	h.outcomes = append(h.outcomes, h.holder.TakeOutcomes()...)

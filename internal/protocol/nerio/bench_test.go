@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 // many returns three members of which the first leads n groups that everybody backs.
@@ -29,6 +30,8 @@ type round struct {
 	d     *driver
 	now   protocol.Time
 	queue []parcel
+	out   drivetest.Buffer
+	in    protocol.Receive
 }
 
 type parcel struct {
@@ -43,18 +46,17 @@ func (r *round) play() int {
 	r.now = r.now.Add(r.d.members[0].m.cfg.Renew)
 	r.queue = r.queue[:0]
 	sent := r.give(0, protocol.Tick{})
-	var in protocol.Receive
 	for i := 0; i < len(r.queue); i++ {
 		p := r.queue[i]
-		in = protocol.Receive{From: protocol.Ident{Rank: p.from, Inc: r.d.members[p.from].m.Incarnation()}, Message: p.msg, Delay: ms}
-		sent += r.give(p.to, &in)
+		r.in = protocol.Receive{From: protocol.Ident{Rank: p.from, Inc: r.d.members[p.from].m.Incarnation()}, Message: p.msg, Delay: ms}
+		sent += r.give(p.to, &r.in)
 	}
 	return sent
 }
 
 func (r *round) give(to protocol.Rank, ev protocol.Event) int {
 	sent := 0
-	for _, e := range r.d.members[to].m.Step(r.now, ev).Send {
+	for _, e := range r.out.Step(r.d.members[to].m, r.now, ev).Send {
 		r.queue = append(r.queue, parcel{to, e.To, e.Message})
 		if e.To != to {
 			sent++

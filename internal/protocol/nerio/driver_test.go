@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/stamp"
 )
 
@@ -113,7 +114,7 @@ func (d *driver) step(r protocol.Rank, ev protocol.Event) {
 	if x.down {
 		return
 	}
-	eff := x.m.Step(d.now, ev)
+	eff := drivetest.Step(x.m, d.now, ev)
 	x.inc = x.m.Incarnation()
 	x.wake = eff.Wake
 	for _, v := range eff.Views {
@@ -137,7 +138,7 @@ func (d *driver) step(r protocol.Rank, ev protocol.Event) {
 		}
 	}
 	x.answers = append(x.answers, eff.Answers...)
-	if eff.Persist != nil {
+	if len(eff.Persist) > 0 {
 		x.writes++
 		rec := slices.Clone(eff.Persist)
 		d.push(event{at: d.now.Add(d.disk), to: r, life: x.life, rec: rec})

@@ -14,13 +14,14 @@ import (
 type Machine struct {
 	cfg     Config
 	lcfg    lease.Config
-	out     protocol.Effects
+	out     *protocol.Effects // of the present Step
 	terms   lease.Terms
 	grantor *lease.Grantor
 	holder  *lease.Holder
 	pcg     *rand.PCG
 	rng     *rand.Rand
 	now     protocol.Time // of the present Step
+	sent    int           // how many messages of others out held when it began
 
 	start  starting
 	disk   disk
@@ -72,8 +73,8 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	m.rng = rand.New(m.pcg)
 	m.start.peers = make([]peer, m.lcfg.Members)
 	m.start.answers = make([]Known, m.lcfg.Members)
-	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.out)
-	m.holder = lease.NewHolder(&m.lcfg, (*policy)(m), &m.terms, m.grantor, &m.out)
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms)
+	m.holder = lease.NewHolder(&m.lcfg, (*policy)(m), &m.terms, m.grantor)
 	m.keep = m.keeps
 	if rec != nil && !cfg.Diskless {
 		r, err := record.Decode(rec)
@@ -109,13 +110,11 @@ func (p *policy) Candidate(g protocol.Group) bool {
 func (p *policy) Complete(backers protocol.Set) bool { return p.cfg.Quorums.In(backers) }
 
 // Step implements protocol.Machine.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.now = now
-	o := &m.out
-	*o = protocol.Effects{Views: o.Views[:0], Horizons: o.Horizons[:0], Send: o.Send[:0], Answers: o.Answers[:0],
-		Facts: o.Facts[:0]}
-	m.holder.Begin(now) // a lease whose end has come is over before anything else happens
-	m.grantor.Lapse(now)
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.now, m.out = now, out
+	m.sent = len(out.Send)
+	m.holder.Begin(now, out) // a lease whose end has come is over before anything else happens
+	m.grantor.Begin(now, out)
 	switch ev := ev.(type) {
 	case protocol.Start:
 		m.onStart(now)
@@ -143,7 +142,6 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		m.onClose(now)
 	}
 	m.settle(now)
-	return m.out
 }
 
 // settle does what is due, whatever the event was, and sends what has to be sent.

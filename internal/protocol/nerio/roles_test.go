@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 // rolesConfig is a council of which the first members vote, and some of those lead.
@@ -57,7 +58,7 @@ func TestTurnsAreOfThoseWhoMayLead(t *testing.T) {
 		{protocol.Nobody, protocol.Set{}, 4, protocol.Nobody, 2},
 	} {
 		m := d.members[tt.me].m
-		m.Step(d.now, protocol.Trusts{Leader: tt.trusted, Barred: tt.barred})
+		drivetest.Step(m, d.now, protocol.Trusts{Leader: tt.trusted, Barred: tt.barred})
 		if first := m.first(); first != tt.first {
 			t.Errorf("trusting %v without %v: %v goes first, want %v", tt.trusted, tt.barred, first, tt.first)
 		}

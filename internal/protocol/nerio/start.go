@@ -306,7 +306,8 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	st := &m.start
 	ready := m.grantor.ReadyAt()
 	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Peers: m.terms.Peers}
-	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.out)
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms)
+	m.grantor.Begin(now, m.out)
 	m.grantor.Wait(ready)
 	m.holder.Reset(inc, m.grantor)
 	st.inc, st.phase, st.due = inc, writing, protocol.Never
@@ -349,7 +350,7 @@ func (m *Machine) write() {
 	}
 	m.disk.dirty = false
 	m.disk.pending = append(m.disk.pending, r.Ceiling)
-	m.out.Persist = r.Append(nil)
+	m.out.Persist = r.Append(m.out.Persist[:0])
 }
 
 func (m *Machine) onPersisted(now protocol.Time) {
@@ -449,8 +450,8 @@ func (m *Machine) hold() {
 	if !m.speaks() || m.knownToAll() {
 		return
 	}
-	keep := m.out.Send[:0]
-	for _, e := range m.out.Send {
+	keep := m.out.Send[:m.sent]
+	for _, e := range m.out.Send[m.sent:] {
 		switch e.Message.(type) {
 		case *Recover, *Known, *Stale:
 		default:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 // A copy must go on exactly as the original does, and neither may touch the other.
@@ -30,13 +31,13 @@ func TestCloneBehavesLikeItsOriginalAndApart(t *testing.T) {
 			}
 			for k := range 30 { // what a machine does alone
 				now := d.now.Add(time.Duration(k) * 20 * ms)
-				c.Step(now, protocol.Tick{})
+				drivetest.Step(c, now, protocol.Tick{})
 			}
 			if !bytes.Equal(before, x.m.AppendState(nil)) {
 				t.Fatalf("seed %d: the copy of %d changed its original", seed, i)
 			}
 			for k := range 30 {
-				x.m.Step(d.now.Add(time.Duration(k)*20*ms), protocol.Tick{})
+				drivetest.Step(x.m, d.now.Add(time.Duration(k)*20*ms), protocol.Tick{})
 			}
 			if !bytes.Equal(c.AppendState(nil), x.m.AppendState(nil)) {
 				t.Fatalf("seed %d: the copy of %d went another way", seed, i)
@@ -54,8 +55,8 @@ func TestStateDoesNotDependOnWhatTheClockShows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Step(start, protocol.Start{})
-		m.Step(start+5, protocol.Campaign{Group: "g"})
+		drivetest.Step(m, start, protocol.Start{})
+		drivetest.Step(m, start+5, protocol.Campaign{Group: "g"})
 		return m.AppendState(nil)
 	}
 	if !bytes.Equal(state(1000), state(999_999_999)) {
@@ -69,14 +70,14 @@ func TestStateTellsMembersApartThatWillActDifferently(t *testing.T) {
 	d.run(100 * ms)
 	base := d.members[1].m.Clone().(*Machine)
 	for name, change := range map[string]func(*Machine){
-		"trust":     func(m *Machine) { m.Step(d.now, protocol.Trusts{Leader: 2}) },
-		"candidate": func(m *Machine) { m.Step(d.now, protocol.Campaign{Group: "g"}) },
+		"trust":     func(m *Machine) { drivetest.Step(m, d.now, protocol.Trusts{Leader: 2}) },
+		"candidate": func(m *Machine) { drivetest.Step(m, d.now, protocol.Campaign{Group: "g"}) },
 		"term":      func(m *Machine) { m.grantor.See(d.now, "g", 77) },
 		"peer":      func(m *Machine) { m.start.peers[0].inc++ },
-		"time":      func(m *Machine) { m.Step(d.now.Add(10*ms), protocol.Tick{}) },
+		"time":      func(m *Machine) { drivetest.Step(m, d.now.Add(10*ms), protocol.Tick{}) },
 		"ceiling":   func(m *Machine) { m.terms.Durable++ },
 		"chance":    func(m *Machine) { m.rng.Uint64() },
-		"closing":   func(m *Machine) { m.Step(d.now, protocol.Close{}) },
+		"closing":   func(m *Machine) { drivetest.Step(m, d.now, protocol.Close{}) },
 	} {
 		c := base.Clone().(*Machine)
 		change(c)

@@ -71,7 +71,7 @@ func TestLeaveToGoOnIsOfOneLife(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.inc = 1
+	m.inc, m.out = 1, &protocol.Effects{}
 	g := m.group("g")
 	g.view.Members, g.known = protocol.Everyone(3), true
 	live := func(now protocol.Time) Stay {
@@ -105,7 +105,7 @@ func TestAManagerThatIsAskedToStopIsNotAskedToRecoverAgain(t *testing.T) {
 		if done {
 			g.onRecovered(g.view.Number)
 		}
-		m.out = protocol.Effects{}
+		m.out = &protocol.Effects{}
 		m.onClose(r.now, protocol.Close{})
 		if len(m.out.Views) != 1 || m.out.Views[0].Agreed.Recover == done {
 			t.Errorf("TestAManagerThatIsAskedToStop: recovered %v, and it was told %+v", done, m.out.Views)
@@ -120,7 +120,7 @@ func TestAProgramThatIsAskedToStopLearnsNothingTooEarly(t *testing.T) {
 	g.publishView(protocol.Cause{})
 	g.view.Number.Vid++
 	g.view.Members.Remove(1)
-	m.out = protocol.Effects{}
+	m.out = &protocol.Effects{}
 	m.onClose(r.now, protocol.Close{})
 	if len(m.out.Views) != 1 || m.out.Views[0].Agreed.Vid != 1 || m.out.Views[0].Support.Len() != 3 || asked(m) != protocol.Closed {
 		t.Errorf("TestAProgramThatIsAskedToStop: it was told %+v", m.out.Views)

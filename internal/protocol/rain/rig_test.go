@@ -65,7 +65,7 @@ func newRig(t *testing.T, n int, change func(*Config)) *rig {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.inc, m.post = 1, carried{r, i}
+		m.inc, m.post, m.out = 1, carried{r, i}, &protocol.Effects{}
 		g := m.group("g")
 		g.open, g.phase, g.known = true, Alive, true
 		g.view = View{Number: Number{Vid: 1}, Members: protocol.Everyone(n)}
@@ -106,7 +106,7 @@ func (r *rig) both(i, j int, up bool) {
 func (r *rig) settle() {
 	r.now++
 	for i, m := range r.members {
-		m.out = protocol.Effects{}
+		m.out = &protocol.Effects{}
 		r.group(i).evaluate(r.now)
 	}
 }
@@ -127,7 +127,7 @@ func (r *rig) run() {
 func (r *rig) deliver(i int) {
 	l := r.mail[i]
 	r.mail = slices.Delete(r.mail, i, i+1)
-	r.members[l.to].out = protocol.Effects{}
+	r.members[l.to].out = &protocol.Effects{}
 	r.members[l.to].deliver(r.now, protocol.Rank(l.from), l.msg)
 	r.settle()
 }

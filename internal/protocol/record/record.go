@@ -74,6 +74,17 @@ func (r *Record) Append(b []byte) []byte {
 	return seal(b, start)
 }
 
+// ReplaceView puts another View into an encoded record, in place where there is room, and returns the record. The rest of
+// it is not looked at, and b must be what Append wrote.
+func ReplaceView(b, view []byte) []byte {
+	if len(view) > maxBlob {
+		panic(fmt.Sprintf("record: a view of %d bytes: at most %d fit", len(view), maxBlob))
+	}
+	wedge := int(binary.BigEndian.Uint32(b[fixed:]))
+	b = binary.BigEndian.AppendUint32(b[:fixed+4+wedge], uint32(len(view)))
+	return seal(append(b, view...), 0)
+}
+
 // seal appends the checksum of b from start on.
 func seal(b []byte, start int) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], table))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/stable"
 )
 
@@ -34,7 +35,7 @@ func start(t testing.TB, c stable.Config) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{Machine: m, t: t}
-	b.eff = m.Step(0, protocol.Start{})
+	b.eff = drivetest.Step(m, 0, protocol.Start{})
 	return b
 }
 
@@ -45,13 +46,13 @@ func (b *bench) receive(at protocol.Time, from protocol.Rank, m protocol.Message
 
 func (b *bench) receiveAs(at protocol.Time, from protocol.Ident, m protocol.Message, delay time.Duration) *bench {
 	b.now = at
-	b.eff = b.Step(at, &protocol.Receive{From: from, Message: m, Delay: delay})
+	b.eff = drivetest.Step(b, at, &protocol.Receive{From: from, Message: m, Delay: delay})
 	return b
 }
 
 func (b *bench) tick(at protocol.Time) *bench {
 	b.now = at
-	b.eff = b.Step(at, protocol.Tick{})
+	b.eff = drivetest.Step(b, at, protocol.Tick{})
 	return b
 }
 
@@ -360,10 +361,10 @@ func TestWithAGateALeaderThatIsHeardAgainIsKept(t *testing.T) {
 
 func TestUnfitMovesOn(t *testing.T) {
 	b := start(t, exact(0, 3))
-	b.eff = b.Step(ms, protocol.Unfit{})
+	b.eff = drivetest.Step(b, ms, protocol.Unfit{})
 	b.wantSent("") // it does not lead yet
 	b.tick(20 * ms).wantView("a/1: elected a")
-	b.eff = b.Step(30*ms, protocol.Unfit{})
+	b.eff = drivetest.Step(b, 30*ms, protocol.Unfit{})
 	b.wantView("nobody: no quorum a")
 	b.wantSent("ALERT(1)>b ALERT(1)>c START(1)>b START(1)>c")
 }

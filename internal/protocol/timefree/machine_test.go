@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/counter"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/timefree"
 )
 
@@ -39,7 +40,7 @@ func start(t testing.TB, members int, change func(*timefree.Config)) *member {
 }
 
 func (a *member) step(ev protocol.Event) protocol.Effects {
-	a.eff = a.Step(a.now, ev)
+	a.eff = drivetest.Step(a, a.now, ev)
 	for _, env := range a.eff.Send {
 		if q, ok := env.Message.(*timefree.Query); ok {
 			a.q = q.Number

@@ -320,7 +320,9 @@ func (w *world) step(i int, ev protocol.Event) {
 	m.machine = m.machine.Clone().(protocol.Explorable)
 	queue := []protocol.Event{ev}
 	for len(queue) > 0 && w.broken == nil {
-		eff := m.machine.Step(w.now(), queue[0])
+		eff := &protocol.Effects{}
+		eff.Reset()
+		m.machine.Step(w.now(), queue[0], eff)
 		queue = queue[1:]
 		m.stepped, m.wake = w.now(), eff.Wake
 		if inc, ok := m.machine.(protocol.Incarnate); ok {
@@ -329,7 +331,7 @@ func (w *world) step(i int, ev protocol.Event) {
 		for j := range eff.Views {
 			m.see(&eff.Views[j], w.options.Group)
 		}
-		if eff.Persist != nil {
+		if len(eff.Persist) > 0 {
 			m.record = append([]byte(nil), eff.Persist...)
 			queue = append(queue, protocol.Persisted{})
 		}

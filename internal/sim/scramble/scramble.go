@@ -44,15 +44,14 @@ type machine struct {
 	r     *rand.Rand
 }
 
-func (m *machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+func (m *machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if _, tick := ev.(protocol.Tick); !tick || m.throw == nil {
-		return m.Machine.Step(now, ev)
+		m.Machine.Step(now, ev, out)
+		return
 	}
-	said := m.throw(m.r) // its output was thrown over with the rest
+	out.Facts = append(out.Facts, m.throw(m.r)) // its output was thrown over with the rest
 	m.throw = nil
-	e := m.Machine.Step(now, ev)
-	e.Facts = append([]protocol.Fact{said}, e.Facts...)
-	return e
+	m.Machine.Step(now, ev, out)
 }
 
 // Run lets members start, throws each of them over, and gives those that are not dead the settle time to get over it.
