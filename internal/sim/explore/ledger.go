@@ -89,17 +89,16 @@ func (l *ledger) crash(r protocol.Rank) {
 }
 
 // take notes a fact of a member, and says what it breaks.
-func (l *ledger) take(w *world, m *member, f *protocol.Fact) error {
+func (l *ledger) take(w *world, me protocol.Ident, f *protocol.Fact) error {
 	if f.Dom != protocol.Quorum || f.Group != "" && f.Group != w.options.Group {
 		return nil
 	}
-	me := protocol.Ident{Rank: m.rank, Inc: m.inc}
 	now := w.now()
 	switch f.Ev {
 	case protocol.EvLease, protocol.EvHorizon:
 		return l.extend(now, me, f)
 	case protocol.EvStepdown:
-		l.leases[m.rank] = held{}
+		l.leases[me.Rank] = held{}
 	case protocol.EvPromise:
 		return l.promise(now, me, f)
 	case protocol.EvBreak:
