@@ -135,11 +135,13 @@ func TestStrangersAndTheDeadAreNotHeard(t *testing.T) {
 	m, p := stage(t, 1, nil)
 	drivetest.Step(m, ms, from(2, 3))
 	for name, r := range map[string]*protocol.Receive{"a stranger": from(4, 1), "oneself": from(1, 9), "an earlier life": from(2, 2)} {
-		if drivetest.Step(m, 2*ms, r); len(p[0].received) != 1 {
+		drivetest.Step(m, 2*ms, r)
+		if len(p[0].received) != 1 {
 			t.Errorf("%s was heard: %v", name, p[0].received)
 		}
 	}
-	if drivetest.Step(m, 3*ms, from(2, 3)); len(p[0].received) != 2 || len(p[0].restarted) != 0 {
+	drivetest.Step(m, 3*ms, from(2, 3))
+	if len(p[0].received) != 2 || len(p[0].restarted) != 0 {
 		t.Errorf("c was heard %d times and restarted %v", len(p[0].received), p[0].restarted)
 	}
 }

@@ -21,7 +21,8 @@ func (m *Machine) least() protocol.Rank {
 
 // elect publishes the leader if that is news. Before enough members have told what they know there is none.
 func (m *Machine) elect() {
-	if m.ready = m.ready || m.learned(); !m.ready {
+	m.ready = m.ready || m.learned()
+	if !m.ready {
 		return
 	}
 	leader := m.Ident(m.least())

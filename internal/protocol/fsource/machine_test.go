@@ -98,10 +98,12 @@ func TestStartSaysAliveToAllOthers(t *testing.T) {
 
 func TestNoOpinionBeforeAllButFWereHeard(t *testing.T) {
 	a := start(t, 4, nil)
-	if a.alive(1, 1); len(a.eff.Views) != 0 {
+	a.alive(1, 1)
+	if len(a.eff.Views) != 0 {
 		t.Fatalf("two of three were heard, its own counted: %+v", a.eff.Views)
 	}
-	if a.alive(2, 1); a.leader().Leader.Rank != 0 {
+	a.alive(2, 1)
+	if a.leader().Leader.Rank != 0 {
 		t.Errorf("three were heard: %v leads, want a", a.leader().Leader)
 	}
 }
@@ -209,7 +211,8 @@ func TestAccusationLeapsOverTheNextCandidate(t *testing.T) {
 		t.Errorf("one accuser of three deposed b: %+v", a.eff.Views)
 	}
 	a.alive(2, 1, 40, 31, 30, 30)
-	if a.alive(3, 1, 40, 31, 30, 30); a.leader().Leader.Rank != 2 {
+	a.alive(3, 1, 40, 31, 30, 30)
+	if a.leader().Leader.Rank != 2 {
 		t.Errorf("three accusers: %v leads, want c", a.leader().Leader)
 	}
 }
@@ -284,7 +287,8 @@ func TestUnfitCountsAlone(t *testing.T) {
 	}
 	b := start(t, 4, func(c *fsource.Config) { c.Self = 1 })
 	b.alive(0, 1, 7, 0, 0, 0)
-	if b.alive(2, 1); b.leader().Leader.Rank != 1 {
+	b.alive(2, 1)
+	if b.leader().Leader.Rank != 1 {
 		t.Errorf("b heard a speak against itself, but %v leads", b.leader().Leader)
 	}
 }

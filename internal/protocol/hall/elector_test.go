@@ -93,10 +93,12 @@ func TestElectorThatIsUnfitIsSilentForTwiceKappa(t *testing.T) {
 	}
 	x.now += 10 * ms
 	x.hear(1, &hall.Election{Request: 1, Alive: protocol.NewSet(1, 2)})
-	if x.at(back - 1); len(x.last.Send) > 0 {
+	x.at(back - 1)
+	if len(x.last.Send) > 0 {
 		t.Errorf("it said %v while it stood back", x.last.Send)
 	}
-	if x.at(back); len(x.sentOf("hall.Election")) != 3 {
+	x.at(back)
+	if len(x.sentOf("hall.Election")) != 3 {
 		t.Errorf("it does not ask for support when it is back: %v", x.last.Send)
 	}
 }

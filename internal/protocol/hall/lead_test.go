@@ -117,7 +117,8 @@ func TestLostRepliesAreMadeUpForWhileThereIsTime(t *testing.T) {
 func TestWhoIsNoLongerAliveDoesNotSpoilTheCount(t *testing.T) {
 	x := join(t, 0, 3)
 	for at := 1000 * ms; ; at += 111 * ms {
-		if x.at(at); len(x.sentOf("hall.Election")) == 0 && at > 1000*ms {
+		x.at(at)
+		if len(x.sentOf("hall.Election")) == 0 && at > 1000*ms {
 			t.Fatalf("no request at %v", at)
 		}
 		request := x.sent
@@ -190,7 +191,8 @@ func TestUnfitStandsBackForTwiceKappa(t *testing.T) {
 	if x.last.Wake != back {
 		t.Errorf("back at %v, want %v", x.last.Wake, back)
 	}
-	if x.at(back); len(x.sentOf("hall.Election")) == 0 {
+	x.at(back)
+	if len(x.sentOf("hall.Election")) == 0 {
 		t.Error("does not try again")
 	}
 }
@@ -203,7 +205,8 @@ func TestCloseWaitsForTheLockThatWasGiven(t *testing.T) {
 	if x.m.Closed() || x.last.Wake != end+1 {
 		t.Fatalf("closed %v, wake %v; want to wait until %v", x.m.Closed(), x.last.Wake, end+1)
 	}
-	if x.at(end + 1); !x.m.Closed() {
+	x.at(end + 1)
+	if !x.m.Closed() {
 		t.Error("not closed when the lock is over")
 	}
 }
@@ -244,7 +247,8 @@ func TestTurnsGoToTheNextSupporter(t *testing.T) {
 	heir.hear(1, &hall.Election{Request: 1})
 	heir.now += 30 * ms
 	heir.at(heir.now)
-	if heir.hear(1, &hall.Release{Request: 1, Rotation: turn}); len(heir.sentOf("hall.Election")) != 4 {
+	heir.hear(1, &hall.Release{Request: 1, Rotation: turn})
+	if len(heir.sentOf("hall.Election")) != 4 {
 		t.Errorf("the heir does not try at once: %+v", heir.last)
 	}
 }

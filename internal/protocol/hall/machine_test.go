@@ -25,14 +25,17 @@ func TestWhoIsNotInTheGroupIsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := &member{t: t, m: m, run: m, cfg: c}
-	if x.step(protocol.Start{}); x.last.Wake != protocol.Never || len(x.last.Send) > 0 {
+	x.step(protocol.Start{})
+	if x.last.Wake != protocol.Never || len(x.last.Send) > 0 {
 		t.Errorf("before it campaigns: %+v", x.last)
 	}
 	x.now = 500 * ms
-	if x.hear(1, &hall.Election{Request: 1}); len(x.last.Send) > 0 {
+	x.hear(1, &hall.Election{Request: 1})
+	if len(x.last.Send) > 0 {
 		t.Errorf("it answers: %+v", x.last.Send)
 	}
-	if x.step(protocol.Campaign{Group: "another"}); len(x.last.Send) > 0 {
+	x.step(protocol.Campaign{Group: "another"})
+	if len(x.last.Send) > 0 {
 		t.Errorf("another group wakes it: %+v", x.last.Send)
 	}
 }
@@ -111,7 +114,8 @@ func TestMajorityDoesNotLeadWithLess(t *testing.T) {
 func TestSlowMessagesAreAsGoodAsNone(t *testing.T) {
 	x := join(t, 1, 2)
 	for _, bound := range []time.Duration{x.cfg.Delta + 1, protocol.Unknown} {
-		if x.hearSlowly(0, &hall.Election{Request: 1}, bound); len(x.last.Send) > 0 {
+		x.hearSlowly(0, &hall.Election{Request: 1}, bound)
+		if len(x.last.Send) > 0 {
 			t.Errorf("a request that took %v is answered", bound)
 		}
 	}
@@ -140,7 +144,8 @@ func TestWhoDoesNotHearDoesNotKeepAnotherFromLeading(t *testing.T) {
 		x.hear(1, &hall.Election{Request: uint64(x.now / ms)})
 		for range 3 {
 			x.now += 10 * ms
-			if x.step(protocol.Tick{}); len(x.sentOf("hall.Election")) > 0 {
+			x.step(protocol.Tick{})
+			if len(x.sentOf("hall.Election")) > 0 {
 				x.loop()
 			}
 			led = led || len(x.last.Horizons) > 0
@@ -169,7 +174,8 @@ func TestWhoIsNotHeardByACandidateDoesNotWaitForItForEver(t *testing.T) {
 	}
 	for x.now.Sub(began) < x.cfg.Kappa()+x.cfg.Expires {
 		x.now += 10 * ms
-		if x.step(protocol.Tick{}); len(x.sentOf("hall.Election")) > 0 {
+		x.step(protocol.Tick{})
+		if len(x.sentOf("hall.Election")) > 0 {
 			return
 		}
 		x.hear(0, &hall.Election{Request: uint64(x.now / ms)})
@@ -274,10 +280,12 @@ func TestElectionThatWasOvertakenDoesNotWeakenTheLock(t *testing.T) {
 	if f := x.last.Facts[len(x.last.Facts)-1]; f.Ev != protocol.EvGrant || f.Seq != 6 {
 		t.Errorf("the lock is of request %d, want 6", f.Seq)
 	}
-	if x.hear(1, &hall.Release{Request: 5}); len(x.last.Facts) != 0 {
+	x.hear(1, &hall.Release{Request: 5})
+	if len(x.last.Facts) != 0 {
 		t.Errorf("an older Release ends the lock: %+v", x.last.Facts)
 	}
-	if x.hear(1, &hall.Release{Request: 6}); len(x.last.Facts) != 1 || x.last.Facts[0].Ev != protocol.EvUngrant {
+	x.hear(1, &hall.Release{Request: 6})
+	if len(x.last.Facts) != 1 || x.last.Facts[0].Ev != protocol.EvUngrant {
 		t.Errorf("its own Release does not: %+v", x.last.Facts)
 	}
 }
@@ -286,7 +294,8 @@ func TestMessagesOfEarlierIncarnationsAndStrangersChangeNothing(t *testing.T) {
 	x := join(t, 1, 2)
 	x.step(&protocol.Receive{From: protocol.Ident{Rank: 0, Inc: 2}, Message: &hall.Release{Request: 1}})
 	for name, from := range map[string]protocol.Ident{"earlier": {Rank: 0, Inc: 1}, "stranger": {Rank: 9, Inc: 1}} {
-		if x.step(&protocol.Receive{From: from, Message: &hall.Election{Request: 9}}); len(x.last.Send) > 0 {
+		x.step(&protocol.Receive{From: from, Message: &hall.Election{Request: 9}})
+		if len(x.last.Send) > 0 {
 			t.Errorf("%s: answered", name)
 		}
 	}
@@ -315,7 +324,8 @@ func TestFollowerKnowsItsLogicalPartition(t *testing.T) {
 		t.Errorf("view %+v, want a with %v", v, support)
 	}
 	x.now += 60 * ms
-	if x.hear(0, &hall.Election{Request: 3, Support: support}); len(x.last.Views) != 0 {
+	x.hear(0, &hall.Election{Request: 3, Support: support})
+	if len(x.last.Views) != 0 {
 		t.Errorf("the same again is published: %+v", x.last.Views)
 	}
 	x.hearSlowly(0, &hall.Election{Request: 4, Support: support}, 40*time.Millisecond)

@@ -38,7 +38,8 @@ func TestLeafRepliesToItsParentAndTheTopToTheRoot(t *testing.T) {
 
 func TestInnerNodeCollatesAndAcknowledges(t *testing.T) {
 	x := inTree(t, 4)
-	if x.hear(0, asked(1)); len(x.sentOf("hall.Reply")) != 0 {
+	x.hear(0, asked(1))
+	if len(x.sentOf("hall.Reply")) != 0 {
 		t.Fatal("does not wait for its child")
 	}
 	x.now += 4 * ms
@@ -101,7 +102,8 @@ func TestChildGoesPastASilentParent(t *testing.T) {
 	x = inTree(t, 9)
 	x.hear(0, asked(1))
 	x.hear(4, &hall.Ack{Root: 0, Request: 1})
-	if x.at(x.now + 25*ms); len(x.sentOf("hall.Reply")) != 0 {
+	x.at(x.now + 25*ms)
+	if len(x.sentOf("hall.Reply")) != 0 {
 		t.Errorf("replies twice: %+v", x.last.Send)
 	}
 }
@@ -110,7 +112,8 @@ func TestWhoIsMissingAnswersDirectly(t *testing.T) {
 	e := asked(2)
 	e.Missing = protocol.NewSet(4, 9)
 	x := inTree(t, 9)
-	if x.hear(0, e); len(x.sentOf("hall.Reply")) != 1 {
+	x.hear(0, e)
+	if len(x.sentOf("hall.Reply")) != 1 {
 		t.Fatal("no reply")
 	}
 	if _, to := x.reply(); to != 0 {

@@ -121,7 +121,8 @@ func TestLeaderSurvivesWhereOneOfTheTwoStillHearsIt(t *testing.T) {
 		w.run(time.Second)
 		w.held = sparing(prefix)
 		w.run(5 * time.Second)
-		if w.want(0); t.Failed() {
+		w.want(0)
+		if t.Failed() {
 			t.Errorf("without the %s of a", prefix)
 		}
 	}
@@ -154,7 +155,8 @@ func TestSuspicionsOfThePastDoNotDelayTheChoice(t *testing.T) {
 		leader := w.leaders[0].Rank
 		for range 20 {
 			w.run(500 * time.Millisecond)
-			if w.want(leader); t.Failed() {
+			w.want(leader)
+			if t.Failed() {
 				t.Fatalf("%v after messages of %s began to fail by turns, and those of %s no longer did", time.Duration(w.now)-80*time.Second, c.after, c.before)
 			}
 		}
@@ -175,7 +177,8 @@ func TestMembersThatAreAccusedForEverPassTheSource(t *testing.T) {
 	w.run(10 * time.Second)
 	for range 20 {
 		w.run(500 * time.Millisecond)
-		if w.want(source); t.Failed() {
+		w.want(source)
+		if t.Failed() {
 			t.Fatalf("%v after only the link from a to b was timely any more", time.Duration(w.now)-40*time.Second)
 		}
 	}

@@ -54,11 +54,14 @@ func (m *Machine) pause(now protocol.Time) {
 	}
 }
 
+// A member says up to fewWords at once, and once in rarely times more than a window holds.
+const fewWords, rarely = 4, 32
+
 // chat says a few words to one member, and sometimes more than a window holds.
 func (m *Machine) chat() {
 	to := protocol.Rank(m.random.IntN(len(m.links.ends)))
-	n := 1 + m.random.IntN(4)
-	if m.random.IntN(32) == 0 {
+	n := 1 + m.random.IntN(fewWords)
+	if m.random.IntN(rarely) == 0 {
 		n += m.links.config.Window
 	}
 	for range n {

@@ -226,7 +226,8 @@ func (d *driver) run(length time.Duration) {
 		if next > d.now {
 			d.idle = 0
 		}
-		if d.idle++; d.idle > 100_000 {
+		d.idle++
+		if d.idle > 100_000 {
 			d.t.Fatalf("%v: time stands still (member %d)\n%s", d.now, i, d.story())
 		}
 		d.now = max(d.now, next)

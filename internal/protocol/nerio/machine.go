@@ -144,7 +144,20 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	m.settle(now)
 }
 
-// settle does what is due, whatever the event was, and sends what has to be sent.
+// settle does what is due, whatever the event was, and sends what has to be sent. The order of its calls counts:
+//
+//   - onStartTimer first: the member may find out who it is, and may try for its groups from then on.
+//   - take before the agenda: what happened to a group decides when it is looked at next. And once more after it, because
+//     an attempt may fail at once.
+//   - dequeue after that: attempts that have ended make room for others.
+//   - duePreference and all before it, that try for groups or give them up, before Flush: a voter gets all claims and
+//     releases of a Step in one request.
+//   - sweep after all that may still want a group.
+//   - write after onClosing, which notes a clean stop, and after all attempts, whose terms may raise the ceiling.
+//   - hold last of those that have to do with messages: it takes back some of them.
+//   - the wake at the end, for all of these set timers.
+//
+// Asks and tells only send messages of their own. They stand where their messages always stood.
 func (m *Machine) settle(now protocol.Time) {
 	m.onStartTimer(now)
 	m.take(now)
@@ -202,20 +215,6 @@ func (m *Machine) onOutcome(now protocol.Time, o *lease.Outcome) {
 	case lease.Failed:
 		m.onFailed(now, s, o)
 	}
-}
-
-func (m *Machine) send(to protocol.Rank, msg protocol.Message) {
-	m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: msg})
-}
-
-// Owns says whether a message is one of this protocol's.
-func (m *Machine) Owns(msg protocol.Message) bool {
-	switch msg.(type) {
-	case *lease.Request, *lease.OK, *lease.Nack, *Recover, *Known, *Stale, *Handover, *Verify, *Remainder, *Who, *Leads,
-		*Candidates, *Noted:
-		return true
-	}
-	return false
 }
 
 // TakeUnfit says whether the member, though trusted, has failed to gather a quorum, and forgets it. Whoever runs the

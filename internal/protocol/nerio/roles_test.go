@@ -157,7 +157,8 @@ func TestIllLeaderGivesUpAndStaysACandidate(t *testing.T) {
 		d.step(1, protocol.Transfer{Group: "g", To: 0, ID: 7})
 		d.run(100 * ms)
 		a, _ := d.members[1].answer(7)
-		if d.members[1].answers = nil; a.OK != ok || !ok && a.Why != protocol.NoCandidate {
+		d.members[1].answers = nil
+		if a.OK != ok || !ok && a.Why != protocol.NoCandidate {
 			t.Errorf("well: %v; answer %+v", ok, a)
 		}
 	}

@@ -410,7 +410,8 @@ func (m *Machine) incarnate(now protocol.Time) {
 		}
 	}
 	links, err := link.New(m.cfg.links(inc))
-	if m.err = err; err == nil {
+	m.err = err
+	if err == nil {
 		m.links, m.post = links, links
 	}
 }

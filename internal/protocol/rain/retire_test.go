@@ -35,7 +35,8 @@ func TestAMemberThatLeavesStaysUntilItsProgramHasStopped(t *testing.T) {
 	if v := r.group(0).view; r.group(2).phase != Out || v.Failed != protocol.NewSet(2) || !m.Closed() {
 		t.Errorf("TestAMemberThatLeaves: its program has stopped: %v, %+v, closed %v", r.group(2).phase, v, m.Closed())
 	}
-	if r.group(2).onCampaign(r.now); r.group(2).phase != Out {
+	r.group(2).onCampaign(r.now)
+	if r.group(2).phase != Out {
 		t.Error("TestAMemberThatLeaves: it takes part again")
 	}
 }

@@ -149,7 +149,8 @@ func TestOnlyMembersAreToldThatTheyMayStay(t *testing.T) {
 	g := living(t)
 	m := g.m
 	var err error
-	if m.links, err = link.New(m.cfg.links(1)); err != nil {
+	m.links, err = link.New(m.cfg.links(1))
+	if err != nil {
 		t.Fatal(err)
 	}
 	g.view.Members.Remove(2)
@@ -165,7 +166,8 @@ func TestWhoForgotItsViewsVouchesForNobody(t *testing.T) {
 	g := living(t)
 	m := g.m
 	var err error
-	if m.links, err = link.New(m.cfg.links(1)); err != nil {
+	m.links, err = link.New(m.cfg.links(1))
+	if err != nil {
 		t.Fatal(err)
 	}
 	g.known = false // it lost its disk, and heard of this view again
@@ -263,7 +265,8 @@ func TestALateReportSaysNothingOfAnotherView(t *testing.T) {
 	r.run()
 	old := Number{Vid: g.view.Number.Vid - 1}
 	r.members[0].out = &protocol.Effects{}
-	if g.onRecovered(old); g.recovered == g.view.Number || len(r.members[0].out.Views) > 0 {
+	g.onRecovered(old)
+	if g.recovered == g.view.Number || len(r.members[0].out.Views) > 0 {
 		t.Fatalf("TestALateReport: a report of %v ended the recovery of %v", old, g.view.Number)
 	}
 	g.onRecovered(g.view.Number)
@@ -271,7 +274,8 @@ func TestALateReportSaysNothingOfAnotherView(t *testing.T) {
 	if g.recovered != g.view.Number || len(views) != 1 || views[0].Agreed.Recover || views[0].Agreed.Vid != g.view.Number.Vid {
 		t.Errorf("TestALateReport: recovered, and the program is told %+v", views)
 	}
-	if g.onRecovered(g.view.Number); len(r.members[0].out.Views) > 1 {
+	g.onRecovered(g.view.Number)
+	if len(r.members[0].out.Views) > 1 {
 		t.Error("TestALateReport: what was said twice is told twice")
 	}
 }

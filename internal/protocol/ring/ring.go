@@ -92,6 +92,15 @@ type peer struct {
 	rhythm    *phi.Estimator
 }
 
+const (
+	// enough is how many Beats it takes to know the rhythm of a neighbour.
+	enough = 16
+	// longestSilence is how many time-outs a neighbour may be silent, whatever its rhythm.
+	longestSilence = 4
+	// jitterShare is the part of a period that a rhythm is taken to vary by at least.
+	jitterShare = 5
+)
+
 // Machine is one member's elector.
 type Machine struct {
 	config Config
@@ -125,7 +134,7 @@ func New(c Config) (*Machine, error) {
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	m.out = out
 	// Nothing that is waited for is further away than when the wait began, whatever a clock that jumped made of it.
-	m.nextAt, m.check = min(m.nextAt, now.Add(m.config.Period)), min(m.check, now.Add(4*m.config.Timeout))
+	m.nextAt, m.check = min(m.nextAt, now.Add(m.config.Period)), min(m.check, now.Add(longestSilence*m.config.Timeout))
 	switch ev := ev.(type) {
 	case protocol.Start:
 		for r := range m.peers {
@@ -168,7 +177,7 @@ func (m *Machine) onBeat(now protocol.Time, from protocol.Ident, beat *Beat) {
 		code = protocol.Returned
 	}
 	if beat.Regular && p.rhythm != nil {
-		if gap := now.Sub(p.regular); p.regular != 0 && gap < 4*m.config.Timeout {
+		if gap := now.Sub(p.regular); p.regular != 0 && gap < longestSilence*m.config.Timeout {
 			p.rhythm.Add(gap)
 		}
 		p.regular = now
@@ -184,11 +193,10 @@ func (m *Machine) onBeat(now protocol.Time, from protocol.Ident, beat *Beat) {
 
 // patience returns how long a peer may be silent.
 func (m *Machine) patience(p *peer) time.Duration {
-	const enough = 16
 	if p.rhythm == nil || p.rhythm.Len() < enough {
 		return m.config.Timeout
 	}
-	return min(p.rhythm.Patience(m.config.Phi, m.config.Period/5), 4*m.config.Timeout)
+	return min(p.rhythm.Patience(m.config.Phi, m.config.Period/jitterShare), longestSilence*m.config.Timeout)
 }
 
 // watch suspects neighbours that are silent, until the closest on either side is not.

@@ -115,13 +115,15 @@ func TestAlertsKeepWhatMayStillCount(t *testing.T) {
 		t.Error("the round has come, and the alert still counts")
 	}
 	a.add(5, 99)
-	if a.prune(0, 10, 0); a.any() {
+	a.prune(0, 10, 0)
+	if a.any() {
 		t.Error("an alert from the future counts")
 	}
 	for i := range uint64(20) {
 		a.add(100-i, protocol.Time(i))
 	}
-	if a.prune(19, 19, 80); !a.any() {
+	a.prune(19, 19, 80)
+	if !a.any() {
 		t.Error("too many alerts, and the last one is forgotten")
 	}
 }
@@ -194,7 +196,8 @@ func TestCopiesShareNothing(t *testing.T) {
 	}
 	a := &OK{1, 2}
 	b := a.Copy().(*OK)
-	if a.Seq = 9; b.Seq != 2 {
+	a.Seq = 9
+	if b.Seq != 2 {
 		t.Error("the copy follows the original")
 	}
 }

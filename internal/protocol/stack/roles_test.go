@@ -120,7 +120,8 @@ func TestIllMemberTellsItsAuthorityItsElectorAndTheOthers(t *testing.T) {
 	if eff.Wake != 10*ms {
 		t.Errorf("wakes at %v: the authority has to be told who is barred", eff.Wake)
 	}
-	if drivetest.Step(m, 10*ms, protocol.Tick{}); m.told.Barred != protocol.NewSet(1) {
+	drivetest.Step(m, 10*ms, protocol.Tick{})
+	if m.told.Barred != protocol.NewSet(1) {
 		t.Errorf("the authority was told to bar %v", m.told.Barred)
 	}
 	if got := told(t, drivetest.Step(m, 60*ms, protocol.Tick{}), false); len(got) != 2 {
@@ -130,10 +131,12 @@ func TestIllMemberTellsItsAuthorityItsElectorAndTheOthers(t *testing.T) {
 	if got := told(t, eff, true); len(got) != 2 {
 		t.Error("it does not say that it is well")
 	}
-	if eff = drivetest.Step(m, 70*ms, protocol.Tick{}); eff.Wake != protocol.Never || !m.told.Barred.Empty() {
+	eff = drivetest.Step(m, 70*ms, protocol.Tick{})
+	if eff.Wake != protocol.Never || !m.told.Barred.Empty() {
 		t.Errorf("wakes at %v, bars %v", eff.Wake, m.told.Barred)
 	}
-	if eff = drivetest.Step(m, 80*ms, protocol.Health{OK: true}); len(told(t, eff, true)) != 0 {
+	eff = drivetest.Step(m, 80*ms, protocol.Health{OK: true})
+	if len(told(t, eff, true)) != 0 {
 		t.Error("what is no news is told all the same")
 	}
 }

@@ -189,7 +189,8 @@ func (m *Machine) back(now protocol.Time) {
 			return
 		}
 		e, err := m.newElector(inc)
-		if m.err = err; err == nil {
+		m.err = err
+		if err == nil {
 			m.elector = e
 			m.electorStep(now, protocol.Start{})
 		}

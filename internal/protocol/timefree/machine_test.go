@@ -77,7 +77,8 @@ func (a *member) round(winners []protocol.Rank, answers ...protocol.Rank) {
 		a.answer(r, winners...)
 	}
 	a.now += 50 * ms
-	if a.step(protocol.Tick{}); a.q != q+1 {
+	a.step(protocol.Tick{})
+	if a.q != q+1 {
 		a.t.Fatalf("after the round of query %d comes %d", q, a.q)
 	}
 }
