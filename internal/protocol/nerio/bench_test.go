@@ -14,9 +14,9 @@ func many(t testing.TB, n int) *driver {
 	d := newDriver(t, config(3))
 	d.trusting = true
 	for i := range n {
-		d.step(0, protocol.Campaign{Group: protocol.Group(fmt.Sprintf("group-%05d", i))})
+		d.Step(0, protocol.Campaign{Group: protocol.Group(fmt.Sprintf("group-%05d", i))})
 	}
-	d.run(time.Second)
+	d.Run(time.Second)
 	for i := range n {
 		if !d.leads(0, protocol.Group(fmt.Sprintf("group-%05d", i))) {
 			t.Fatalf("group %d is not led", i)
@@ -39,7 +39,7 @@ type parcel struct {
 	msg      protocol.Message
 }
 
-func newRound(d *driver) *round { return &round{d: d, now: d.now, queue: make([]parcel, 0, 64)} }
+func newRound(d *driver) *round { return &round{d: d, now: d.Now, queue: make([]parcel, 0, 64)} }
 
 // play lets a renewal interval pass and returns how many messages went to other members.
 func (r *round) play() int {
@@ -109,15 +109,15 @@ func TestTenThousandGroupsAreLedAgainWithinASecond(t *testing.T) {
 	d.trusting = true
 	for i := range n {
 		g := protocol.Group(fmt.Sprintf("group-%05d", i))
-		d.step(0, protocol.Campaign{Group: g})
+		d.Step(0, protocol.Campaign{Group: g})
 	}
-	d.run(500 * ms)
+	d.Run(500 * ms)
 	for i := range n {
-		d.step(1, protocol.Campaign{Group: protocol.Group(fmt.Sprintf("group-%05d", i))})
+		d.Step(1, protocol.Campaign{Group: protocol.Group(fmt.Sprintf("group-%05d", i))})
 	}
-	d.run(500 * ms)
-	d.crash(0)
-	d.run(time.Second)
+	d.Run(500 * ms)
+	d.Crash(0)
+	d.Run(time.Second)
 	led := 0
 	for i := range n {
 		if d.leads(1, protocol.Group(fmt.Sprintf("group-%05d", i))) {

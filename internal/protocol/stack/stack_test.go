@@ -190,112 +190,60 @@ func TestElectorIsNotHeardWhileTheMemberDoesNotKnowWhoItIs(t *testing.T) {
 	}
 }
 
-// A lab runs real stacks on one clock, without loss.
-type lab struct {
-	now      protocol.Time
-	members  []*Machine
-	wakes    []protocol.Time
-	views    []map[protocol.Group]protocol.View
-	queue    []parcel
-	down     protocol.Set
-	received protocol.Receive
-}
-
-type parcel struct {
-	from, to protocol.Rank
-	inc      protocol.Inc
-	msg      protocol.Message
-}
-
-func newLab(t testing.TB, n int) *lab {
-	l := &lab{now: 1e9}
-	for r := range n {
-		a, err := nerio.New(nerio.Config{Me: protocol.Rank(r), Quorums: protocol.Majority(n), RoundTrip: 20 * time.Millisecond,
+// newLab returns a council of real stacks on one clock, without loss.
+func newLab(t testing.TB, n int) *drivetest.Net {
+	l := drivetest.NewNet(t, n, 1e9, time.Millisecond)
+	for r := range protocol.Rank(n) {
+		a, err := nerio.New(nerio.Config{Me: r, Quorums: protocol.Majority(n), RoundTrip: 20 * time.Millisecond,
 			Lease: 200 * time.Millisecond, Longest: 200 * time.Millisecond, Renew: 50 * time.Millisecond, Rho: protocol.DefaultRho,
 			Elector: true, Diskless: true, Bootstrap: true}, nil, uint64(r+1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := New(Config{Self: protocol.Rank(r), Roles: Roles{Members: n}}, a, func(inc protocol.Inc) (protocol.Machine, error) {
-			return rank.New(rank.Default(protocol.Rank(r), n, inc))
+		m, err := New(Config{Self: r, Roles: Roles{Members: n}}, a, func(inc protocol.Inc) (protocol.Machine, error) {
+			return rank.New(rank.Default(r, n, inc))
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.members = append(l.members, m)
-		l.wakes = append(l.wakes, protocol.Never)
-		l.views = append(l.views, make(map[protocol.Group]protocol.View))
-	}
-	for r := range n {
-		l.step(protocol.Rank(r), protocol.Start{})
+		l.Start(r, m, 0)
 	}
 	return l
 }
 
-func (l *lab) step(r protocol.Rank, ev protocol.Event) {
-	eff := drivetest.Step(l.members[r], l.now, ev)
-	l.wakes[r] = eff.Wake
-	for _, v := range eff.Views {
-		if v.Domain == protocol.Quorum {
-			l.views[r][v.Group] = v
-		}
-	}
-	for _, e := range eff.Send {
-		l.queue = append(l.queue, parcel{r, e.To, l.members[r].Incarnation(), e.Message.Copy()})
-	}
-}
-
-func (l *lab) run(d time.Duration) {
-	for end := l.now.Add(d); l.now < end; l.now += protocol.Time(time.Millisecond) {
-		for len(l.queue) > 0 {
-			p := l.queue[0]
-			l.queue = l.queue[1:]
-			if !l.down.Has(p.to) {
-				l.received = protocol.Receive{From: protocol.Ident{Rank: p.from, Inc: p.inc}, Message: p.msg, Delay: time.Millisecond}
-				l.step(p.to, &l.received)
-			}
-		}
-		for r, w := range l.wakes {
-			if w <= l.now && !l.down.Has(protocol.Rank(r)) {
-				l.step(protocol.Rank(r), protocol.Tick{})
-			}
-		}
-	}
-}
-
 func TestTrustedMemberLeadsAndItsHeirFollows(t *testing.T) {
 	l := newLab(t, 3)
-	l.run(300 * time.Millisecond)
-	for r := range l.members {
-		l.step(protocol.Rank(r), protocol.Campaign{Group: "g"})
+	l.Run(300 * time.Millisecond)
+	for _, m := range l.Members {
+		l.Step(m.Rank, protocol.Campaign{Group: "g"})
 	}
-	l.run(200 * time.Millisecond)
-	for r := range l.members {
-		if v := l.views[r]["g"]; v.Leader.Rank != 0 {
-			t.Errorf("%v believes in %v, want a", protocol.Rank(r), v.Leader)
+	l.Run(200 * time.Millisecond)
+	for _, m := range l.Members {
+		if v := m.Views["g"]; v.Leader.Rank != 0 {
+			t.Errorf("%v believes in %v, want a", m.Rank, v.Leader)
 		}
 	}
-	l.down.Add(0)
-	l.run(500 * time.Millisecond)
-	for r := 1; r < 3; r++ {
-		if v := l.views[r]["g"]; v.Leader.Rank != 1 {
-			t.Errorf("%v believes in %v after the crash, want b", protocol.Rank(r), v.Leader)
+	l.Crash(0)
+	l.Run(500 * time.Millisecond)
+	for _, m := range l.Members[1:] {
+		if v := m.Views["g"]; v.Leader.Rank != 1 {
+			t.Errorf("%v believes in %v after the crash, want b", m.Rank, v.Leader)
 		}
 	}
 }
 
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	l := newLab(t, 3)
-	l.run(300 * time.Millisecond)
-	l.step(0, protocol.Campaign{Group: "g"})
-	l.run(time.Second)
-	m, wake := l.members[1], l.wakes[1]
-	ok := &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: l.members[0].Incarnation()}, Message: &rank.OK{Seq: 1 << 40}, Delay: time.Millisecond}
+	l.Run(300 * time.Millisecond)
+	l.Step(0, protocol.Campaign{Group: "g"})
+	l.Run(time.Second)
+	m, wake := l.Members[1].Machine, l.Members[1].Wake
+	ok := &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: l.Members[0].Inc}, Message: &rank.OK{Seq: 1 << 40}, Delay: time.Millisecond}
 	var out drivetest.Buffer
 	if n := testing.AllocsPerRun(100, func() {
 		ok.Message.(*rank.OK).Seq++
-		out.Step(m, l.now, ok)
-		out.Step(m, max(l.now, wake), protocol.Tick{})
+		out.Step(m, l.Now, ok)
+		out.Step(m, max(l.Now, wake), protocol.Tick{})
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
