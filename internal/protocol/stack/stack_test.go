@@ -248,3 +248,14 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestARecordOfAnElectorIsABrokenInvariant(t *testing.T) {
+	m, _, e := pair(t)
+	e.next.Persist = []byte("record")
+	defer func() {
+		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "OneRecord") {
+			t.Errorf("recovered %v", r)
+		}
+	}()
+	drivetest.Step(m, 5, &protocol.Receive{Message: &word{elector: true}})
+}
