@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/runtime/world"
 )
 
@@ -92,7 +93,7 @@ func TestLocalGroupPromisesNothingWhilePromisesOfBeforeMayStand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		facts := machine.Step(c.now, protocol.Start{}).Facts
+		facts := drivetest.Step(machine, c.now, protocol.Start{}).Facts
 		if waits := slices.ContainsFunc(facts, func(f protocol.Fact) bool { return f.Ev == protocol.EvWait }); waits != c.waits {
 			t.Errorf("at %v, renamed at %v: waits %v, want %v", c.now, c.renamed, waits, c.waits)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive"
 )
 
 // A disk holds a member's record. Writes take their time and are done one after the other; sometimes one write is for
@@ -15,17 +16,16 @@ type disk struct {
 	batch   int      // how many of them the write under way is for
 	asked   uint64   // how many records this life has asked for
 	written uint64   // how many of them are on disk
-	held    []heldMessage
+	held    drive.Held[heldMessage]
 	slow    []diskFault
 }
 
-// A heldMessage waits until so many records are on disk.
+// A heldMessage waits for records to be on disk.
 type heldMessage struct {
 	to   protocol.Rank
 	msg  protocol.Message
 	at   protocol.Time
 	sent Real
-	need uint64
 }
 
 type diskFault struct {
@@ -47,7 +47,7 @@ func (d *disk) stored() []byte {
 func (d *disk) busy() bool { return d.written < d.asked }
 
 func (d *disk) hold(to protocol.Rank, msg protocol.Message, at protocol.Time, sent Real) {
-	d.held = append(d.held, heldMessage{to, msg, at, sent, d.asked})
+	d.held.Add(d.asked, heldMessage{to, msg, at, sent})
 }
 
 // crash loses what is not on disk, and perhaps does not lose the record that was being written.
@@ -55,7 +55,8 @@ func (d *disk) crash(dice *Dice) {
 	if len(d.queue) > 0 && dice.Hit(Certain/2) {
 		d.write()
 	}
-	d.queue, d.held = nil, nil
+	d.queue = nil
+	d.held.Clear()
 	d.asked, d.written = 0, 0
 }
 
@@ -129,12 +130,7 @@ func (w *World) onWritten(m *member) {
 // letGo sends the messages whose records are on disk.
 func (w *World) letGo(m *member) {
 	d := &m.disk
-	free := 0
-	for free < len(d.held) && d.held[free].need <= d.written {
-		free++
-	}
-	for _, h := range d.held[:free] {
+	for h, ok := d.held.Take(d.written); ok; h, ok = d.held.Take(d.written) {
 		w.send(m, h.to, h.msg, h.at, h.sent)
 	}
-	d.held = d.held[free:]
 }

@@ -35,6 +35,8 @@ type member struct {
 	up        bool
 	starts    protocol.Inc
 	inc       protocol.Inc
+	as        protocol.Inc // that the present Step was taken under
+	host      host
 	life      uint32 // grows at every start and crash: what belongs to an earlier life is void
 	heard     []protocol.Inc
 	seen      map[uint64]bool
@@ -75,7 +77,7 @@ func (w *World) start(m *member) {
 	}
 	m.starts++
 	m.life++
-	m.inc = m.starts
+	m.inc, m.as = m.starts, m.starts
 	boot := Boot{Self: m.rank, Members: len(w.members), Inc: m.inc, Record: m.disk.stored(), Seed: m.dice.Uint64()}
 	machine, err := w.config.Spawn(boot)
 	if err != nil {
@@ -142,58 +144,10 @@ func (w *World) step(m *member, ev protocol.Event) { w.stepAt(m, m.clock.Sample(
 // stepAt lets m's machine take an event for which the clock was read already, and carries out what it asks for.
 func (w *World) stepAt(m *member, now protocol.Time, ev protocol.Event) {
 	w.stats.Steps++
-	eff := m.machine.Step(now, ev)
-	if m.incarnate != nil {
-		m.inc = m.incarnate.Incarnation()
-	}
-	for i := range eff.Views {
-		w.publish(m, now, &eff.Views[i])
-	}
-	for _, h := range eff.Horizons {
-		m.reader.Move(h)
-	}
-	if eff.Persist != nil {
-		w.persist(m, eff.Persist)
-	}
-	if len(eff.Send) > 0 {
-		w.sendAll(m, now, eff.Send)
-	}
-	for i := range eff.Answers {
-		w.answer(m, &eff.Answers[i])
-	}
-	m.wake = eff.Wake
-	w.arm(m)
-	for i := range eff.Facts {
-		w.fact(m, &eff.Facts[i])
-	}
+	w.executor.Step(&m.host, now, ev)
 	if m.closing && m.closable != nil && m.closable.Closed() {
 		w.record(m, EvClose, nil)
 		w.down(m)
-	}
-}
-
-// sendAll sends what a Step asks for. A message to several members is copied once: receivers may not change it.
-func (w *World) sendAll(m *member, now protocol.Time, out []protocol.Envelope) {
-	var last, kept protocol.Message
-	for i := range out {
-		e := &out[i]
-		if int(e.To) >= len(w.members) {
-			w.fail(fmt.Errorf("contract: %v sends %s to member %d of %d", m.rank, e.Message.Name(), e.To, len(w.members)))
-			return
-		}
-		held := e.Durable && m.disk.busy()
-		if !held && m.port != nil && e.To != m.rank {
-			w.send(m, e.To, e.Message, now, w.now)
-			continue
-		}
-		if e.Message != last {
-			last, kept = e.Message, e.Message.Copy()
-		}
-		if held {
-			m.disk.hold(e.To, kept, now, w.now)
-		} else {
-			w.send(m, e.To, kept, now, w.now)
-		}
 	}
 }
 

@@ -187,7 +187,7 @@ func (w *World) onAct(m *member, p *program) {
 	}
 	fact, ok := m.reader.Act(func() protocol.Time { return m.clock.Sample(w.now) }, p.domain, p.group)
 	if ok {
-		w.fact(m, &fact)
+		w.fact(m, m.inc, &fact)
 	}
 	w.actLater(m, p)
 }

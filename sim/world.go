@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive"
 )
 
 // Config is a world before anything goes wrong in it. Lengths that are zero take the defaults of New.
@@ -81,6 +82,7 @@ type World struct {
 	stats     Stats
 	line      Record
 	incoming  protocol.Receive
+	executor  drive.Executor
 	inside    protocol.Message // while a port sends packets: the message that they are about
 	err       error
 }
@@ -129,7 +131,7 @@ func defaults(c *Config) {
 
 func (w *World) newMember(r protocol.Rank) *member {
 	spec := w.clockSpec(r)
-	return &member{
+	m := &member{
 		rank:  r,
 		clock: NewClock(spec),
 		rate:  spec.Rate,
@@ -138,6 +140,8 @@ func (w *World) newMember(r protocol.Rank) *member {
 		timer: Forever,
 		due:   Forever,
 	}
+	m.host = host{w, m}
+	return m
 }
 
 func (w *World) clockSpec(r protocol.Rank) ClockSpec {

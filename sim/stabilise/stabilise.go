@@ -17,15 +17,12 @@ type machine struct {
 	r     *rand.Rand
 }
 
-func (m *machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	if _, tick := ev.(protocol.Tick); !tick || m.throw == nil {
-		return m.Machine.Step(now, ev)
+func (m *machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if _, tick := ev.(protocol.Tick); tick && m.throw != nil {
+		out.Facts = append(out.Facts, m.throw(m.r)) // its output was corrupted with the rest
+		m.throw = nil
 	}
-	said := m.throw(m.r) // its output was thrown over with the rest
-	m.throw = nil
-	e := m.Machine.Step(now, ev)
-	e.Facts = append([]protocol.Fact{said}, e.Facts...)
-	return e
+	m.Machine.Step(now, ev, out)
 }
 
 // Run starts members, corrupts each of them, and gives those that are not dead the settle time to converge. The dead ones

@@ -3,7 +3,6 @@ package nerio
 import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
-	"github.com/regentproject/regent/internal/protocol/record"
 )
 
 // starting is how far the member has got in finding out who it is (PROTOCOLS §1.3).
@@ -51,15 +50,6 @@ const (
 	writing              // the record of this incarnation is on its way to the disk
 	speaks               // knows who it is
 )
-
-// disk is the durable record and what has been asked of it.
-type disk struct {
-	record record.Record
-	had    bool // a record was there at the start
-	dirty  bool
-	// pending lists the ceilings of the records that are not yet on disk, oldest first.
-	pending []uint64
-}
 
 func (m *Machine) me() protocol.Ident { return protocol.Ident{Rank: m.cfg.Me, Inc: m.start.inc} }
 
@@ -231,12 +221,6 @@ func (m *Machine) knownTo(who protocol.Set) bool {
 // knownToAll says whether every other member has, observers included.
 func (m *Machine) knownToAll() bool { return m.knownTo(protocol.Everyone(m.lcfg.Members)) }
 
-func (m *Machine) considerAll(now protocol.Time) {
-	for _, s := range m.wanted {
-		m.consider(now, s)
-	}
-}
-
 // answered looks whether the answers so far let the member start.
 func (m *Machine) answered(now protocol.Time) {
 	if m.canBootstrap(now) {
@@ -306,7 +290,8 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	st := &m.start
 	ready := m.grantor.ReadyAt()
 	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Peers: m.terms.Peers}
-	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.out)
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms)
+	m.grantor.Begin(now, m.out)
 	m.grantor.Wait(ready)
 	m.holder.Reset(inc, m.grantor)
 	st.inc, st.phase, st.due = inc, writing, protocol.Never
@@ -335,101 +320,6 @@ func (m *Machine) speak(now protocol.Time) {
 	m.considerAll(now)
 }
 
-// write asks for the record to be made durable, if that is needed.
-func (m *Machine) write() {
-	if m.cfg.Diskless || m.start.phase < writing {
-		return
-	}
-	r := &m.disk.record
-	if c := m.terms.Ceiling(r.Ceiling); c != r.Ceiling {
-		r.Ceiling, m.disk.dirty = c, true
-	}
-	if !m.disk.dirty {
-		return
-	}
-	m.disk.dirty = false
-	m.disk.pending = append(m.disk.pending, r.Ceiling)
-	m.out.Persist = r.Append(nil)
-}
-
-func (m *Machine) onPersisted(now protocol.Time) {
-	if len(m.disk.pending) == 0 {
-		return
-	}
-	m.terms.Durable = max(m.terms.Durable, m.disk.pending[0])
-	m.disk.pending = append(m.disk.pending[:0], m.disk.pending[1:]...)
-	if m.start.phase == writing {
-		m.speak(now)
-	}
-}
-
-func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
-	from := ev.From
-	st := &m.start
-	if int(from.Rank) >= m.lcfg.Members || st.phase == unborn {
-		return
-	}
-	p := &st.peers[from.Rank]
-	switch {
-	case from.Inc == 0:
-	case from.Inc < p.inc:
-		m.stale = Stale{Highest: p.inc}
-		m.send(from.Rank, &m.stale)
-		return
-	case from.Inc > p.inc:
-		*p = peer{inc: from.Inc}
-	}
-	switch msg := ev.Message.(type) {
-	case *Recover:
-		m.onRecover(from, msg)
-		return
-	case *Known:
-		m.onKnown(now, from, msg)
-		return
-	case *Stale:
-		if m.speaks() {
-			m.onStale(now, from.Rank, msg)
-		}
-		return
-	}
-	p.spoke = p.spoke || from.Inc != 0
-	if !m.speaks() || from.Inc == 0 {
-		return
-	}
-	m.dispatch(now, ev)
-}
-
-func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
-	from := ev.From
-	switch msg := ev.Message.(type) {
-	case *lease.Request:
-		if from.Rank == m.lapsed {
-			m.lapsed = protocol.Nobody
-		}
-		m.grantor.Request(now, from, ev.Delay, msg)
-	case *lease.OK:
-		if trip, ok := m.holder.OK(now, from, msg); ok {
-			m.prefer.answered(now, from.Rank, trip, m)
-		}
-	case *lease.Nack:
-		m.holder.Nack(now, from, msg)
-	case *Handover:
-		m.onHandover(now, from, msg)
-	case *Verify:
-		m.onVerify(now, from, msg)
-	case *Remainder:
-		m.onRemainder(now, from, msg)
-	case *Who:
-		m.onWho(now, from, msg)
-	case *Leads:
-		m.onLeads(now, from, msg)
-	case *Candidates:
-		m.onCandidates(from, msg)
-	case *Noted:
-		m.onNoted(from, msg)
-	}
-}
-
 // onStale treats the record as lost: somebody has heard a later incarnation of this member, or another start under the
 // same one. Of the latter it is no proof if it comes from a member that knew this start already: it has forgotten.
 func (m *Machine) onStale(now protocol.Time, from protocol.Rank, s *Stale) {
@@ -442,23 +332,4 @@ func (m *Machine) onStale(now protocol.Time, from protocol.Rank, s *Stale) {
 	st.clean = false
 	m.holder.Freeze(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
 	m.lose(now, "stale record")
-}
-
-// hold takes back what is meant for members that do not know this incarnation yet. All of it is repeated anyway.
-func (m *Machine) hold() {
-	if !m.speaks() || m.knownToAll() {
-		return
-	}
-	keep := m.out.Send[:0]
-	for _, e := range m.out.Send {
-		switch e.Message.(type) {
-		case *Recover, *Known, *Stale:
-		default:
-			if !m.start.introduced.Has(e.To) {
-				continue
-			}
-		}
-		keep = append(keep, e)
-	}
-	m.out.Send = keep
 }

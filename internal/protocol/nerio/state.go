@@ -18,8 +18,8 @@ func (m *Machine) Clone() protocol.Machine {
 	pcg := *m.pcg
 	c.pcg = &pcg
 	c.rng = rand.New(c.pcg)
-	c.grantor = m.grantor.Clone(&c.lcfg, (*policy)(c), &c.terms, &c.out)
-	c.holder = m.holder.Clone(&c.lcfg, (*policy)(c), &c.terms, c.grantor, &c.out)
+	c.grantor = m.grantor.Clone(&c.lcfg, (*policy)(c), &c.terms)
+	c.holder = m.holder.Clone(&c.lcfg, (*policy)(c), &c.terms, c.grantor)
 	c.keep = c.keeps
 	c.start.answers, c.start.peers = slices.Clone(m.start.answers), slices.Clone(m.start.peers)
 	c.prefer.links = slices.Clone(m.prefer.links)

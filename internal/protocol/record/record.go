@@ -41,7 +41,22 @@ const (
 	version = 1
 	// maxBlob bounds Wedge and View.
 	maxBlob = 1 << 16
-	fixed   = 4 + 1 + 4 + 8 + 8 + 4 + 32 + 1
+)
+
+// Where the fields are, after the magic. What follows from fixed on are the blobs and the checksum, of four bytes and more
+// each.
+const (
+	atVersion = 4
+	atInc     = atVersion + 1
+	atCeiling = atInc + 4
+	atLongest = atCeiling + 8
+	atEpoch   = atLongest + 8
+	atDigest  = atEpoch + 4
+	atClean   = atDigest + 32
+	fixed     = atClean + 1
+	// lengthSize is the size of a blob's length, and sumSize that of the checksum.
+	lengthSize = 4
+	sumSize    = 4
 )
 
 var magic = [4]byte{'R', 'G', 'N', 'T'}
@@ -74,6 +89,17 @@ func (r *Record) Append(b []byte) []byte {
 	return seal(b, start)
 }
 
+// ReplaceView puts another View into an encoded record, in place where there is room, and returns the record. The rest of
+// it is not looked at, and b must be what Append wrote.
+func ReplaceView(b, view []byte) []byte {
+	if len(view) > maxBlob {
+		panic(fmt.Sprintf("record: a view of %d bytes: at most %d fit", len(view), maxBlob))
+	}
+	wedge := int(binary.BigEndian.Uint32(b[fixed:]))
+	b = binary.BigEndian.AppendUint32(b[:fixed+lengthSize+wedge], uint32(len(view)))
+	return seal(append(b, view...), 0)
+}
+
 // seal appends the checksum of b from start on.
 func seal(b []byte, start int) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], table))
@@ -82,28 +108,28 @@ func seal(b []byte, start int) []byte {
 // Decode reads exactly what Append wrote. The error wraps ErrDamaged unless the record is whole but of a version that
 // this program does not know.
 func Decode(b []byte) (Record, error) {
-	if len(b) < fixed+4+4+4 || !bytes.Equal(b[:4], magic[:]) {
+	if len(b) < fixed+2*lengthSize+sumSize || !bytes.Equal(b[:len(magic)], magic[:]) {
 		return Record{}, fmt.Errorf("%w: %d bytes that do not begin like a record", ErrDamaged, len(b))
 	}
-	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
+	body, sum := b[:len(b)-sumSize], binary.BigEndian.Uint32(b[len(b)-sumSize:])
 	if got := crc32.Checksum(body, table); got != sum {
 		return Record{}, fmt.Errorf("%w: checksum %08x, want %08x", ErrDamaged, got, sum)
 	}
-	if body[4] != version {
-		return Record{}, fmt.Errorf("record: version %d: this program knows only %d; start the program that wrote it", body[4], version)
+	if body[atVersion] != version {
+		return Record{}, fmt.Errorf("record: version %d: this program knows only %d; start the program that wrote it", body[atVersion], version)
 	}
 	var r Record
-	r.Inc = protocol.Inc(binary.BigEndian.Uint32(body[5:]))
-	r.Ceiling = binary.BigEndian.Uint64(body[9:])
-	r.Longest = time.Duration(binary.BigEndian.Uint64(body[17:]))
-	r.Epoch = binary.BigEndian.Uint32(body[25:])
-	copy(r.Digest[:], body[29:])
-	switch body[61] {
+	r.Inc = protocol.Inc(binary.BigEndian.Uint32(body[atInc:]))
+	r.Ceiling = binary.BigEndian.Uint64(body[atCeiling:])
+	r.Longest = time.Duration(binary.BigEndian.Uint64(body[atLongest:]))
+	r.Epoch = binary.BigEndian.Uint32(body[atEpoch:])
+	copy(r.Digest[:], body[atDigest:])
+	switch body[atClean] {
 	case 0:
 	case 1:
 		r.Clean = true
 	default:
-		return Record{}, fmt.Errorf("%w: clean-stop note %d: must be 0 or 1", ErrDamaged, body[61])
+		return Record{}, fmt.Errorf("%w: clean-stop note %d: must be 0 or 1", ErrDamaged, body[atClean])
 	}
 	if r.Longest < 0 {
 		return Record{}, fmt.Errorf("%w: longest promise %v is negative", ErrDamaged, r.Longest)
@@ -123,11 +149,12 @@ func Decode(b []byte) (Record, error) {
 
 // cut takes a blob and its length off b. The blob is a copy; an empty one is nil.
 func cut(b []byte) (blob, rest []byte, err error) {
-	if len(b) < 4 {
+	if len(b) < lengthSize {
 		return nil, nil, fmt.Errorf("%w: cut short", ErrDamaged)
 	}
 	n := binary.BigEndian.Uint32(b)
-	if b = b[4:]; n > maxBlob || int(n) > len(b) {
+	b = b[lengthSize:]
+	if n > maxBlob || int(n) > len(b) {
 		return nil, nil, fmt.Errorf("%w: a blob of %d bytes where %d are left", ErrDamaged, n, len(b))
 	}
 	return append([]byte(nil), b[:n]...), b[n:], nil

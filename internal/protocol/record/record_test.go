@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"reflect"
@@ -113,4 +114,19 @@ func reseal(b []byte) []byte {
 		return b
 	}
 	return seal(append([]byte(nil), b[:len(b)-4]...), 0)
+}
+
+func TestReplaceViewIsEncodingWithAnotherView(t *testing.T) {
+	for _, wedge := range []string{"", "wedge"} {
+		for _, old := range []string{"", "an old view"} {
+			for _, view := range []string{"", "v", "a view that is longer than the old one"} {
+				r := Record{Inc: 3, Ceiling: 1 << 40, Longest: time.Second, Epoch: 2, Clean: true, Wedge: []byte(wedge), View: []byte(old)}
+				got := ReplaceView(r.Append(nil), []byte(view))
+				r.View = []byte(view)
+				if want := r.Append(nil); !bytes.Equal(got, want) {
+					t.Errorf("wedge %q, view %q for %q: %x, want %x", wedge, view, old, got, want)
+				}
+			}
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 func TestWithPerfectClocksAllLengthsAreThoseOfThePaper(t *testing.T) {
@@ -64,13 +65,15 @@ func TestAlertsKeepWhatMayStillCount(t *testing.T) {
 		t.Error("the round has come, and the alert still counts")
 	}
 	a.add(5, 99)
-	if a.prune(0, 10, 0); a.any() {
+	a.prune(0, 10, 0)
+	if a.any() {
 		t.Error("an alert from the future counts")
 	}
 	for i := range uint64(20) {
 		a.add(100-i, protocol.Time(i))
 	}
-	if a.prune(19, 19, 80); !a.any() {
+	a.prune(19, 19, 80)
+	if !a.any() {
 		t.Error("too many alerts, and the last one is forgotten")
 	}
 }
@@ -111,13 +114,13 @@ func TestWakeIsNeverInThePast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := m.Step(0, protocol.Start{})
+		e := drivetest.Step(m, 0, protocol.Start{})
 		for now := protocol.Time(0); now < protocol.Time(5*time.Second); {
 			if e.Wake <= now || e.Wake == protocol.Never {
 				t.Fatalf("at %v the machine wants to be woken at %v", now, e.Wake)
 			}
 			now = e.Wake
-			e = m.Step(now, protocol.Tick{})
+			e = drivetest.Step(m, now, protocol.Tick{})
 		}
 	}
 }
@@ -127,9 +130,9 @@ func TestATickTooManyChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wake := m.Step(0, protocol.Start{}).Wake
+	wake := drivetest.Step(m, 0, protocol.Start{}).Wake
 	for now := protocol.Time(1); now < wake; now += 100_000 {
-		if e := m.Step(now, protocol.Tick{}); len(e.Send)+len(e.Views)+len(e.Facts) != 0 || e.Wake != wake {
+		if e := drivetest.Step(m, now, protocol.Tick{}); len(e.Send)+len(e.Views)+len(e.Facts) != 0 || e.Wake != wake {
 			t.Fatalf("at %v: %+v", now, e)
 		}
 	}
@@ -143,7 +146,8 @@ func TestCopiesShareNothing(t *testing.T) {
 	}
 	a := &OK{1, 2}
 	b := a.Copy().(*OK)
-	if a.Seq = 9; b.Seq != 2 {
+	a.Seq = 9
+	if b.Seq != 2 {
 		t.Error("the copy follows the original")
 	}
 }
@@ -159,19 +163,20 @@ func steady(t testing.TB, members int) (lead, follow func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Step(0, protocol.Start{})
-	f.Step(0, protocol.Start{})
+	var out drivetest.Buffer
+	out.Step(l, 0, protocol.Start{})
+	out.Step(f, 0, protocol.Start{})
 	now, then := protocol.Time(0), protocol.Time(0)
 	lead = func() {
 		now = now.Add(l.timing.Period)
-		l.Step(now, protocol.Tick{})
+		out.Step(l, now, protocol.Tick{})
 	}
 	ok := &OK{}
 	in := &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: 1}, Message: ok}
 	follow = func() {
 		then = then.Add(f.timing.Period)
 		ok.Seq++
-		f.Step(then, in)
+		out.Step(f, then, in)
 	}
 	for range 5 {
 		lead()
