@@ -9,7 +9,7 @@ import (
 )
 
 func TestSlackIsAtMostTwo(t *testing.T) {
-	tell(t, func(Truth) Checker { return NewSlack() }, []story{
+	checkCases(t, func(Truth) Checker { return NewSlack() }, []traceCase{
 		{"together", `
 1s a link to=b seq=1
 1s b link to=a seq=1
@@ -36,7 +36,7 @@ func TestSlackIsAtMostTwo(t *testing.T) {
 }
 
 func TestTransitionsAreOneSequence(t *testing.T) {
-	tell(t, func(Truth) Checker { return NewSequence() }, []story{
+	checkCases(t, func(Truth) Checker { return NewSequence() }, []traceCase{
 		{"up, down, up", `
 1s a link to=b seq=1 why=tin
 2s a link to=b seq=2 why=tout
@@ -68,7 +68,7 @@ func TestWhatOneEndFindsOutMakesOneTransitionAtEach(t *testing.T) {
 	const contact = `
 0.5s b deliver to=a
 0.6s a deliver to=b`
-	tell(t, func(t Truth) Checker { return NewSingle(t) }, []story{
+	checkCases(t, func(t Truth) Checker { return NewSingle(t) }, []traceCase{
 		{"after the other", contact + `
 1s a link to=b seq=1 why=tin
 2s b link to=a seq=1 why=followed`, ""},
@@ -110,9 +110,9 @@ func TestALinkWithoutContactIsDownWithinTout(t *testing.T) {
 1s b deliver to=a
 1s a deliver to=b
 1s a link to=b seq=1`
-	tell(t, func(t Truth) Checker {
+	checkCases(t, func(t Truth) Checker {
 		return NewSevered(t, 200*time.Millisecond, 100*time.Millisecond, 10*time.Millisecond)
-	}, []story{
+	}, []traceCase{
 		{"down in time", up + `
 1.205s a link to=b seq=2
 2s c start`, ""},
@@ -176,7 +176,7 @@ func TestMessagesStayInTheirSession(t *testing.T) {
 1s b link to=a seq=1
 1s a post to=b seq=1 term=1 gen=10
 1s a post to=b seq=2 term=1 gen=20`
-	tell(t, func(t Truth) Checker { return NewInSession(t, 100*time.Millisecond) }, []story{
+	checkCases(t, func(t Truth) Checker { return NewInSession(t, 100*time.Millisecond) }, []traceCase{
 		{"in order", both + `
 2s b take to=a seq=1 term=1 gen=10
 2s b take to=a seq=2 term=1 gen=20`, ""},
@@ -225,7 +225,7 @@ func TestInTheEndTheCoreIsConnected(t *testing.T) {
 1s - phase why=liveness members=ab
 1.1s a link to=b seq=1
 1.1s b link to=a seq=1`
-	tell(t, func(t Truth) Checker { return NewConnected(t, time.Second) }, []story{
+	checkCases(t, func(t Truth) Checker { return NewConnected(t, time.Second) }, []traceCase{
 		{"all is well", healed + `
 3s c start`, ""},
 		{"nobody came up", `

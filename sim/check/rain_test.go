@@ -70,7 +70,7 @@ func (s *saga) judgedBy(c Checker) string {
 	return ""
 }
 
-// Views for the stories: all five, then without e, and another one of the same number.
+// Views for the cases: all five, then without e, and another one of the same number.
 var (
 	viewAll    = rain.View{Number: rain.Number{Token: 1, Vid: 1}, Members: protocol.Everyone(5), Joined: protocol.Everyone(5)}
 	viewFour   = rain.View{Number: rain.Number{Token: 1, Vid: 2}, Members: protocol.Everyone(4), Failed: protocol.NewSet(4), Parent: viewAll.Number}

@@ -167,13 +167,13 @@ func (p *tape) play(c Checker) error {
 	return c.Finish()
 }
 
-// A story is a trace and what must be said about it: nothing, or a violation with these words.
-type story struct{ name, trace, says string }
+// A traceCase is a trace and what its checker must report: nothing, or a violation with these words.
+type traceCase struct{ name, trace, says string }
 
-// tell plays stories to a checker.
-func tell(t *testing.T, make func(Truth) Checker, stories []story) {
+// checkCases feeds traces to a checker.
+func checkCases(t *testing.T, make func(Truth) Checker, cases []traceCase) {
 	t.Helper()
-	for _, s := range stories {
+	for _, s := range cases {
 		t.Run(s.name, func(t *testing.T) {
 			p := parse(t, s.trace)
 			c := make(p)

@@ -181,7 +181,7 @@ func fewer(pl *Plan) {
 	}
 }
 
-// shorten ends the safety phase sooner, and moves the whole story to the beginning.
+// shorten ends the safety phase sooner, and moves the whole run to the beginning.
 func (s *shrinker) shorten() {
 	last := time.Second
 	for _, f := range s.best.Faults {

@@ -1,5 +1,5 @@
-// Package script is the language in which stories about protocols are told: who takes part, what goes wrong when, and
-// what the members believe afterwards. A story is a text file that a person can read, that tests hold
+// Package script is the language in which scenarios are written: who takes part, what goes wrong when, and
+// what the members believe afterwards. A scenario is a text file that a person can read, that tests hold
 // (package scenariotest), and that `regent sim run` plays. docs/simulator.md teaches it by example.
 //
 //	lex.go       words of a line, with their columns

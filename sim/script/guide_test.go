@@ -30,12 +30,12 @@ func blocks(t *testing.T, mark string) []string {
 	return all
 }
 
-func TestEveryStoryInTheGuideGoesAsItSays(t *testing.T) {
-	stories := blocks(t, "story")
-	if len(stories) < 5 {
-		t.Fatalf("%d stories in the guide, want at least 5", len(stories))
+func TestEveryScenarioInTheGuideGoesAsItSays(t *testing.T) {
+	scenarios := blocks(t, "scenario")
+	if len(scenarios) < 5 {
+		t.Fatalf("%d scenarios in the guide, want at least 5", len(scenarios))
 	}
-	for _, text := range stories {
+	for _, text := range scenarios {
 		s, err := script.Parse("guide", []byte(text))
 		if err != nil {
 			t.Errorf("%v\n%s", err, text)

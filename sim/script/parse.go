@@ -11,7 +11,7 @@ import (
 	"github.com/regentproject/regent/sim/suite"
 )
 
-// A Script is a story that has been parsed.
+// A Script is a scenario that has been parsed.
 type Script struct {
 	// Name is the file's name, for messages; Title the comment that the script opens with.
 	Name, Title string

@@ -150,12 +150,12 @@ func TestEveryStatementHasAUsage(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	stories, err := filepath.Glob("testdata/*/*.txt")
+	scenarios, err := filepath.Glob("testdata/*/*.txt")
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, story := range stories {
-		text, err := os.ReadFile(story)
+	for _, scenario := range scenarios {
+		text, err := os.ReadFile(scenario)
 		if err != nil {
 			f.Fatal(err)
 		}

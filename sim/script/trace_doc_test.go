@@ -109,15 +109,15 @@ func names(line []byte) iter.Seq[[]byte] {
 	}
 }
 
-// playAll plays stories of all kinds and a random run of every protocol. What those do not show has a script here.
+// playAll plays scenarios of all kinds and a random run of every protocol. What those do not show has a script here.
 func playAll(t *testing.T) *eventLog {
 	t.Helper()
 	log := &eventLog{lines: map[string]int{}, fields: map[string]map[string]int{}}
-	stories, err := filepath.Glob("testdata/*/*.txt")
-	if err != nil || len(stories) == 0 {
-		t.Fatalf("%d stories, %v", len(stories), err)
+	scenarios, err := filepath.Glob("testdata/*/*.txt")
+	if err != nil || len(scenarios) == 0 {
+		t.Fatalf("%d scenarios, %v", len(scenarios), err)
 	}
-	for _, file := range stories {
+	for _, file := range scenarios {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -194,8 +194,8 @@ func TestAnElectorThatSaysAnythingBreaksNothing(t *testing.T) {
 	}
 }
 
-// story lets the faults happen, with all checkers watching, and wants nothing to break and the row to be covered.
-func story(t *testing.T, p *suite.Protocol, change func(*sim.Config), until time.Duration, row string, faults ...sim.Fault) {
+// survive lets the faults happen, with all checkers watching, and wants nothing to break and the row to be covered.
+func survive(t *testing.T, p *suite.Protocol, change func(*sim.Config), until time.Duration, row string, faults ...sim.Fault) {
 	t.Helper()
 	w, all := council(t, p, change)
 	for _, c := range all {
@@ -230,7 +230,7 @@ func TestACleanStopIsBelievedOnce(t *testing.T) {
 	for i := range 40 {
 		faults = append(faults, sim.Fault{At: at(4000 + 400*i), Kind: sim.Crash, A: shared, B: protocol.Nobody, For: 3 * time.Millisecond})
 	}
-	story(t, p, nil, 22*time.Second, suite.CleanStart, faults...)
+	survive(t, p, nil, 22*time.Second, suite.CleanStart, faults...)
 }
 
 // The shared voter leaves again and again, and comes back much sooner than what it granted has run out.
@@ -242,7 +242,7 @@ func TestACleanStopIsNotedOnlyWhenNothingStands(t *testing.T) {
 		faults = append(faults, sim.Fault{At: at(2000 + 500*i), Kind: sim.Leave, A: shared, B: protocol.Nobody,
 			For: 40 * time.Millisecond, Amount: int64(300 * time.Millisecond)})
 	}
-	story(t, p, nil, 23*time.Second, suite.LeaseLapsed, faults...)
+	survive(t, p, nil, 23*time.Second, suite.LeaseLapsed, faults...)
 }
 
 // Of five members three have led each other for a while; one of them loses its record and comes back among the other two,
@@ -266,7 +266,7 @@ func TestARecoveringMemberAsksEnoughOthers(t *testing.T) {
 		faults = append(faults, ask(sim.Campaign, 2100+500*i, 0, 1, 4)...)
 	}
 	faults = append(faults, ask(sim.Campaign, 8000, 2, 3)...)
-	story(t, p, five, 16*time.Second, suite.Recovered, faults...)
+	survive(t, p, five, 16*time.Second, suite.Recovered, faults...)
 }
 
 // watchFor returns an observer that fails the test if the row is not covered.

@@ -112,24 +112,24 @@ func (d *driver) check() {
 				continue
 			}
 			if o, ok := seen[g]; ok {
-				d.t.Fatalf("%v: both %v and %v lead %s\n%s", d.Now, o, protocol.Rank(i), g, d.story())
+				d.t.Fatalf("%v: both %v and %v lead %s\n%s", d.Now, o, protocol.Rank(i), g, d.transcript())
 			}
 			seen[g] = protocol.Rank(i)
 		}
 	}
 }
 
-func (d *driver) story() string { return strings.Join(d.log, "\n") }
+func (d *driver) transcript() string { return strings.Join(d.log, "\n") }
 
 // expect fails unless exactly this member leads and, if all is set, everybody knows it.
 func (d *driver) expect(g protocol.Group, who protocol.Rank, all bool) {
 	d.t.Helper()
 	if l := d.leaders(g); len(l) != 1 || l[0] != who {
-		d.t.Fatalf("%v: %v lead %s, want %v\n%s", d.Now, l, g, who, d.story())
+		d.t.Fatalf("%v: %v lead %s, want %v\n%s", d.Now, l, g, who, d.transcript())
 	}
 	for i, x := range d.members {
 		if all && !x.Down && x.Views[g].Leader.Rank != who {
-			d.t.Fatalf("%v: %v believes that %v leads %s, want %v\n%s", d.Now, protocol.Rank(i), x.Views[g].Leader, g, who, d.story())
+			d.t.Fatalf("%v: %v believes that %v leads %s, want %v\n%s", d.Now, protocol.Rank(i), x.Views[g].Leader, g, who, d.transcript())
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (d *driver) expect(g protocol.Group, who protocol.Rank, all bool) {
 func (d *driver) completed(r protocol.Rank, f protocol.Fact) {
 	for _, old := range d.tenures[f.Group] {
 		if f.Term <= old.Term {
-			d.t.Fatalf("%v: %v leads %s with token %d after token %d\n%s", d.Now, r, f.Group, f.Term, old.Term, d.story())
+			d.t.Fatalf("%v: %v leads %s with token %d after token %d\n%s", d.Now, r, f.Group, f.Term, old.Term, d.transcript())
 		}
 		common := 0
 		for _, a := range old.Detail.(stamp.Quorum) {
@@ -149,12 +149,12 @@ func (d *driver) completed(r protocol.Rank, f protocol.Fact) {
 				}
 				common++
 				if b.Inc < a.Inc || b.Inc == a.Inc && b.Clock <= a.Clock {
-					d.t.Fatalf("%v: %v leads %s with %v after %v\n%s", d.Now, r, f.Group, b, a, d.story())
+					d.t.Fatalf("%v: %v leads %s with %v after %v\n%s", d.Now, r, f.Group, b, a, d.transcript())
 				}
 			}
 		}
 		if common == 0 {
-			d.t.Fatalf("%v: %v leads %s with a quorum that shares no voter with one before\n%s", d.Now, r, f.Group, d.story())
+			d.t.Fatalf("%v: %v leads %s with a quorum that shares no voter with one before\n%s", d.Now, r, f.Group, d.transcript())
 		}
 	}
 	d.tenures[f.Group] = append(d.tenures[f.Group], f)

@@ -95,7 +95,7 @@ func chaos(t *testing.T, seed uint64) int {
 	for _, g := range groups {
 		l := d.leaders(g)
 		if len(l) != 1 {
-			t.Fatalf("seed %d: %v lead %s in good times\n%s", seed, l, g, d.story())
+			t.Fatalf("seed %d: %v lead %s in good times\n%s", seed, l, g, d.transcript())
 		}
 		d.expect(g, l[0], true)
 	}

@@ -28,7 +28,7 @@ func (d *driver) since(from protocol.Time, r protocol.Rank, g protocol.Group) ti
 			return f.At.Sub(from)
 		}
 	}
-	d.t.Fatalf("%v never led %s\n%s", r, g, d.story())
+	d.t.Fatalf("%v never led %s\n%s", r, g, d.transcript())
 	return 0
 }
 
@@ -204,7 +204,7 @@ func TestTwoTwoVoteEnds(t *testing.T) {
 		d.campaign("g", 0, 2)
 		d.Run(time.Second)
 		if l := d.leaders("g"); len(l) != 1 {
-			t.Fatalf("%v lead\n%s", l, d.story())
+			t.Fatalf("%v lead\n%s", l, d.transcript())
 		}
 	}
 }

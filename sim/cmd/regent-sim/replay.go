@@ -23,7 +23,7 @@ forwards and backwards, at any speed, or line by line, and can be sought in.
 
 It serves until it is interrupted.`,
 		Example: `  regent-sim fuzz --protocol nerio --seed 42 --trace trace.jsonl && regent-sim replay trace.jsonl
-  regent-sim run story.txt --trace trace.jsonl && regent-sim replay trace.jsonl --no-open`,
+  regent-sim run scenario.txt --trace trace.jsonl && regent-sim replay trace.jsonl --no-open`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return fmt.Errorf("replay takes one file, the trace; it was given %d", len(args))

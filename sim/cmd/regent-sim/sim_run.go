@@ -62,9 +62,9 @@ expected to believe afterwards. FILE may be - for standard input.
 It ends with status 1 if an expectation is not met or an invariant of the protocol is violated,
 and with status 2 if the script is wrong; then it says in which line and column, and what
 would be right. docs/simulator.md teaches the language.`,
-		Example: `  regent-sim run story.txt
-  regent-sim run story.txt --seed 7 --trace trace.jsonl
-  regent-sim run story.txt --rewrite
+		Example: `  regent-sim run scenario.txt
+  regent-sim run scenario.txt --seed 7 --trace trace.jsonl
+  regent-sim run scenario.txt --rewrite
   printf 'protocol rank\nmembers 3\nrun 1s\ncrash a\nrun 1s\n' | regent-sim run -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -1,4 +1,4 @@
-// Package scenariotest holds stories by test: every protocol's tests play the scripts in their testdata with it.
+// Package scenariotest holds scenarios by test: every protocol's tests play the scripts in their testdata with it.
 // `go test -rewrite` puts what they print in the place of what they expected; read the difference before you commit it.
 package scenariotest
 
@@ -15,7 +15,7 @@ import (
 
 func init() {
 	if flag.Lookup("rewrite") == nil { // other packages of such tests have the same flag
-		flag.Bool("rewrite", false, "put what stories print in the place of what they expect")
+		flag.Bool("rewrite", false, "put what scenarios print in the place of what they expect")
 	}
 }
 
@@ -24,7 +24,7 @@ func Run(t *testing.T, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		t.Fatalf("stories %s: %d files, error %v: name at least one", pattern, len(files), err)
+		t.Fatalf("scenarios %s: %d files, error %v: name at least one", pattern, len(files), err)
 	}
 	rewrite := flag.Lookup("rewrite").Value.String() == "true"
 	for _, file := range files {
@@ -49,7 +49,7 @@ func play(file string, rewrite bool) error {
 		return err
 	}
 	if !strings.HasSuffix(s.Title, ".") {
-		return fmt.Errorf("%s:1:1: a story opens with a comment: the sentence that it proves, with a full stop", file)
+		return fmt.Errorf("%s:1:1: a scenario opens with a comment: the sentence that it proves, with a full stop", file)
 	}
 	r, err := script.Play(s, script.Options{})
 	if err != nil {

@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-const story = "# The best-ranked member leads.\nprotocol rank\nmembers 3\n\nrun 1s\n----\n"
+const scenario = "# The best-ranked member leads.\nprotocol rank\nmembers 3\n\nrun 1s\n----\n"
 
-func TestAStoryFailsIfItIsUntoldWrongOrUntitled(t *testing.T) {
+func TestAScenarioFailsIfItIsUntoldWrongOrUntitled(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{story + "a leads {a b c}\n", ""},
-		{story + "b leads {a b c}\n", "the output is not as expected"},
-		{strings.TrimPrefix(story, "# The best-ranked member leads.\n") + "a leads {a b c}\n", "opens with a comment"},
-		{strings.Replace(story, "leads.", "leads", 1), "with a full stop"},
-		{story + "\nflee\n", "no such statement"},
+		{scenario + "a leads {a b c}\n", ""},
+		{scenario + "b leads {a b c}\n", "the output is not as expected"},
+		{strings.TrimPrefix(scenario, "# The best-ranked member leads.\n") + "a leads {a b c}\n", "opens with a comment"},
+		{strings.Replace(scenario, "leads.", "leads", 1), "with a full stop"},
+		{scenario + "\nflee\n", "no such statement"},
 	} {
-		file := filepath.Join(t.TempDir(), "story.txt")
+		file := filepath.Join(t.TempDir(), "scenario.txt")
 		if err := os.WriteFile(file, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -31,15 +31,15 @@ func TestAStoryFailsIfItIsUntoldWrongOrUntitled(t *testing.T) {
 }
 
 func TestRewritingPutsWhatIsPrintedIntoTheFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "story.txt")
-	if err := os.WriteFile(file, []byte(story+"nobody leads\n"), 0o644); err != nil {
+	file := filepath.Join(t.TempDir(), "scenario.txt")
+	if err := os.WriteFile(file, []byte(scenario+"nobody leads\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := play(file, true); err != nil {
 		t.Error(err)
 	}
 	got, err := os.ReadFile(file)
-	if err != nil || string(got) != story+"a leads {a b c}\n" {
+	if err != nil || string(got) != scenario+"a leads {a b c}\n" {
 		t.Errorf("got %q, %v", got, err)
 	}
 }

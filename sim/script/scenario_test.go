@@ -7,7 +7,7 @@ import (
 	"github.com/regentproject/regent/sim/script/scenariotest"
 )
 
-func TestStories(t *testing.T) {
+func TestScenarios(t *testing.T) {
 	if race.Enabled {
 		scenariotest.Run(t, "testdata/rank/*.txt")
 		return
