@@ -10,7 +10,7 @@ import (
 
 	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/internal/protocol"
-	"github.com/regentproject/regent/internal/protocol/among"
+	"github.com/regentproject/regent/internal/protocol/eligible"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/why"
 )
@@ -67,8 +67,8 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 // newEventual makes an elector among the members that may lead; the others take no part in such a group.
 func (m *Member) newEventual(name protocol.Group, kind elector.Kind, inc protocol.Inc) (protocol.Machine, error) {
 	t, roles := &m.config.Timing, m.council.roles()
-	c := among.Config{Self: m.council.self, Members: roles.Leaders(), Repeat: 4 * t.Renew}
-	return among.New(c, func(self protocol.Rank, members int) (protocol.Machine, error) {
+	c := eligible.Config{Self: m.council.self, Members: roles.Leaders(), Repeat: 4 * t.Renew}
+	return eligible.New(c, func(self protocol.Rank, members int) (protocol.Machine, error) {
 		p := electorTiming{self: self, members: members, inc: inc, group: name, period: t.Renew, suspect: 3 * t.Renew, timing: t}
 		return p.newElector(kind)
 	})

@@ -77,7 +77,7 @@ type Cluster struct {
 	hosts   hosts           // nil in memory
 	relay   *relay.Relay    // nil if there is none
 	network *memory.Network // in memory only
-	board   *fault.Board    // of the relay or of the network; nil if there is neither
+	links   *fault.Links    // of the relay or of the network; nil if there is neither
 	events  chan Event
 	made    bool // the directory was made by New
 
@@ -114,7 +114,7 @@ func New(o Options) (_ *Cluster, err error) {
 	switch o.Hosts {
 	case Memory:
 		c.network = memory.New(o.Seed, o.Names...)
-		c.board = c.network.Board()
+		c.links = c.network.Links()
 		return c, nil
 	case Namespaces:
 		c.hosts, err = newNamespaces(o.Names)
@@ -131,7 +131,7 @@ func New(o Options) (_ *Cluster, err error) {
 	if c.relay, err = c.hosts.relay(relay.Config{Members: ends, Seed: o.Seed}); err != nil {
 		return nil, err
 	}
-	c.board = c.relay.Board()
+	c.links = c.relay.Links()
 	return c, nil
 }
 

@@ -85,10 +85,10 @@ func (c *Cluster) plug(name string, in bool) error {
 //	partition a b / c d e
 //	heal
 func (c *Cluster) Link(line string) error {
-	if c.board == nil {
+	if c.links == nil {
 		return errors.New("there is no relay between the members")
 	}
-	_, err := c.board.Do(line)
+	_, err := c.links.Do(line)
 	return err
 }
 
@@ -99,7 +99,7 @@ func (c *Cluster) others(names ...string) []string {
 
 // change changes the links between members, both ways.
 func (c *Cluster) change(from, to []string, words string) error {
-	if c.board == nil {
+	if c.links == nil {
 		return errors.New("there is no relay between the members")
 	}
 	for _, n := range from {
@@ -112,7 +112,7 @@ func (c *Cluster) change(from, to []string, words string) error {
 			if a == b {
 				continue
 			}
-			if _, err := c.board.Do("link " + a + " " + b + " " + words + " both"); err != nil {
+			if _, err := c.links.Do("link " + a + " " + b + " " + words + " both"); err != nil {
 				return err
 			}
 		}
@@ -122,10 +122,10 @@ func (c *Cluster) change(from, to []string, words string) error {
 
 // Fault returns what was done to the link from one member to another.
 func (c *Cluster) Fault(from, to string) (cut bool, delay time.Duration) {
-	if c.board == nil {
+	if c.links == nil {
 		return false, 0
 	}
-	b := c.board
+	b := c.links
 	i, err := b.Index(from)
 	if err != nil {
 		return false, 0

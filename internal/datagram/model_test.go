@@ -12,7 +12,7 @@ import (
 
 // The properties FA1 to FA4 under random drift, loss, delay, duplicates, reordering and restarts, against the truth.
 
-type parcel struct {
+type packet struct {
 	h    Header
 	sent time.Duration // of the Step, real
 	at   time.Duration // arrival, real
@@ -38,7 +38,7 @@ type world struct {
 	r      *rand.Rand
 	now    time.Duration
 	nodes  []*node
-	flying []parcel
+	flying []packet
 	id     int
 	good   time.Duration     // delays at most this in good periods
 	since  [][]time.Duration // per link: since when all its datagrams took at most good; 0 from the start
@@ -90,7 +90,7 @@ func (w *world) send(from, to int, held time.Duration) {
 	now := w.clock(from)
 	n := w.nodes[from]
 	step := now - protocol.Time(float64(held)*n.rate)
-	p := parcel{h: n.e.Stamp(now, step, protocol.Rank(to)), sent: w.now - held, id: w.id}
+	p := packet{h: n.e.Stamp(now, step, protocol.Rank(to)), sent: w.now - held, id: w.id}
 	w.id++
 	took := modelMin + time.Duration(w.r.Int64N(int64(w.good-modelMin)))
 	switch w.r.IntN(60) {
@@ -109,7 +109,7 @@ func (w *world) send(from, to int, held time.Duration) {
 	w.flying = append(w.flying, p)
 }
 
-func (w *world) deliver(p parcel) {
+func (w *world) deliver(p packet) {
 	to, from := int(p.h.To.Rank), int(p.h.From.Rank)
 	n := w.nodes[to]
 	v := n.e.Accept(w.clock(to), &p.h)
@@ -139,7 +139,7 @@ func (w *world) deliver(p parcel) {
 }
 
 // quality is FA2: after a good period both ways a datagram is fast.
-func (w *world) quality(from, to int, p parcel, truth time.Duration, v Verdict) {
+func (w *world) quality(from, to int, p packet, truth time.Duration, v Verdict) {
 	e := w.nodes[to].e
 	if v.By(e.config.Delta) {
 		w.stats.fast++

@@ -31,7 +31,7 @@ func TestSetInBinaryByExample(t *testing.T) {
 
 func TestSetComesBackFromBinary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, _ := drawTwin(t, "s")
+		s, _ := drawReference(t, "s")
 		prefix := rapid.SliceOf(rapid.Byte()).Draw(t, "prefix")
 		all, err := s.AppendBinary(bytes.Clone(prefix))
 		if err != nil || !bytes.HasPrefix(all, prefix) {

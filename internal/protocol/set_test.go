@@ -13,17 +13,17 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// twin is what a Set stands for, written so plainly that it cannot be wrong.
-type twin map[protocol.Rank]bool
+// reference is what a Set stands for, written so plainly that it cannot be wrong.
+type reference map[protocol.Rank]bool
 
-func (w twin) with(o twin) twin {
+func (w reference) with(o reference) reference {
 	u := maps.Clone(w)
 	maps.Copy(u, o)
 	return u
 }
 
-func (w twin) only(keep func(protocol.Rank) bool) twin {
-	u := twin{}
+func (w reference) only(keep func(protocol.Rank) bool) reference {
+	u := reference{}
 	for r := range w {
 		if keep(r) {
 			u[r] = true
@@ -32,7 +32,7 @@ func (w twin) only(keep func(protocol.Rank) bool) twin {
 	return u
 }
 
-func (w twin) sorted() []protocol.Rank { return slices.Sorted(maps.Keys(w)) }
+func (w reference) sorted() []protocol.Rank { return slices.Sorted(maps.Keys(w)) }
 
 // ranks prefers the places where words of the representation meet, and a few members that collide often.
 func ranks() *rapid.Generator[protocol.Rank] {
@@ -43,9 +43,9 @@ func ranks() *rapid.Generator[protocol.Rank] {
 	)
 }
 
-func drawTwin(t *rapid.T, label string) (protocol.Set, twin) {
+func drawReference(t *rapid.T, label string) (protocol.Set, reference) {
 	members := rapid.SliceOfN(ranks(), 0, 40).Draw(t, label)
-	w := twin{}
+	w := reference{}
 	for _, r := range members {
 		w[r] = true
 	}
@@ -53,7 +53,7 @@ func drawTwin(t *rapid.T, label string) (protocol.Set, twin) {
 }
 
 // same compares by everything that can be read out of a set.
-func same(t *rapid.T, what string, s protocol.Set, w twin) {
+func same(t *rapid.T, what string, s protocol.Set, w reference) {
 	t.Helper()
 	want := w.sorted()
 	if got := slices.Collect(s.All()); !slices.Equal(got, want) {
@@ -83,8 +83,8 @@ func same(t *rapid.T, what string, s protocol.Set, w twin) {
 
 func TestSetBehavesLikeAMapOfMembers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, w := drawTwin(t, "s")
-		o, v := drawTwin(t, "o")
+		s, w := drawReference(t, "s")
+		o, v := drawReference(t, "o")
 		t.Repeat(map[string]func(*rapid.T){
 			"add":     func(t *rapid.T) { r := ranks().Draw(t, "r"); s.Add(r); w[r] = true },
 			"remove":  func(t *rapid.T) { r := ranks().Draw(t, "r"); s.Remove(r); delete(w, r) },
@@ -95,7 +95,7 @@ func TestSetBehavesLikeAMapOfMembers(t *testing.T) {
 					t.Fatalf("Has(%v) = %v", r, s.Has(r))
 				}
 			},
-			"other":     func(t *rapid.T) { o, v = drawTwin(t, "o") },
+			"other":     func(t *rapid.T) { o, v = drawReference(t, "o") },
 			"union":     func(t *rapid.T) { s, w = s.Union(o), w.with(v) },
 			"intersect": func(t *rapid.T) { s, w = s.Intersect(o), w.only(func(r protocol.Rank) bool { return v[r] }) },
 			"minus":     func(t *rapid.T) { s, w = s.Minus(o), w.only(func(r protocol.Rank) bool { return !v[r] }) },
@@ -111,8 +111,8 @@ func TestSetBehavesLikeAMapOfMembers(t *testing.T) {
 
 func TestContainsHoldsForEveryPartOfASet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, _ := drawTwin(t, "a")
-		b, _ := drawTwin(t, "b")
+		a, _ := drawReference(t, "a")
+		b, _ := drawReference(t, "b")
 		u, i := a.Union(b), a.Intersect(b)
 		if !u.Contains(a) || !u.Contains(b) || !a.Contains(i) || !b.Contains(i) {
 			t.Fatalf("%v and %v: union %v, intersection %v", a, b, u, i)

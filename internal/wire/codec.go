@@ -116,12 +116,12 @@ func (t *table) append(b *bytes.Buffer, m protocol.Message) (Number, error) {
 // A pool holds messages for reuse. One message of it is given out at most once between two resets.
 type pool struct {
 	table *table
-	rows  map[Number]*shelf
-	// used lists the shelves with messages given out.
-	used []*shelf
+	rows  map[Number]*freeList
+	// used lists the free lists with messages given out.
+	used []*freeList
 }
 
-type shelf struct {
+type freeList struct {
 	row      *Type
 	messages []protocol.Message
 	values   []reflect.Value
@@ -130,9 +130,9 @@ type shelf struct {
 }
 
 func newPool(t *table) *pool {
-	p := &pool{table: t, rows: make(map[Number]*shelf)}
+	p := &pool{table: t, rows: make(map[Number]*freeList)}
 	for n, row := range t.byNumber {
-		p.rows[n] = &shelf{row: row}
+		p.rows[n] = &freeList{row: row}
 	}
 	return p
 }
@@ -146,7 +146,7 @@ func (p *pool) reset() {
 }
 
 // decode reads a body into a message that is valid until the next reset.
-func (s *shelf) decode(p *pool, body []byte) (protocol.Message, error) {
+func (s *freeList) decode(p *pool, body []byte) (protocol.Message, error) {
 	if s.out == 0 {
 		p.used = append(p.used, s)
 	}

@@ -91,11 +91,11 @@ func FuzzMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, number uint16, body []byte) {
 		for _, table := range []*table{messages, testTable} {
 			p := newPool(table)
-			shelf := p.rows[Number(number)]
-			if shelf == nil || len(body) > MaxMessage {
+			list := p.rows[Number(number)]
+			if list == nil || len(body) > MaxMessage {
 				continue
 			}
-			m, err := shelf.decode(p, body)
+			m, err := list.decode(p, body)
 			if err != nil {
 				continue
 			}
@@ -104,7 +104,7 @@ func FuzzMessage(f *testing.F) {
 				t.Fatalf("%s: decoded to %+v, which does not encode: %v", m.Name(), m, err)
 			}
 			p.reset()
-			again, err := shelf.decode(p, once.Bytes())
+			again, err := list.decode(p, once.Bytes())
 			if err != nil {
 				t.Fatalf("%s: encoded to %x, which does not decode: %v", m.Name(), once.Bytes(), err)
 			}

@@ -35,14 +35,14 @@ type vector struct {
 	Payload string `json:"payload"`
 	Packet  string `json:"packet"`
 	// Reason and Messages are what the receiver makes of it.
-	Reason   string    `json:"reason"`
-	Messages []spoken  `json:"messages,omitempty"`
-	Summary  *Summary  `json:"summary,omitempty"`
-	Diff     []string  `json:"differences,omitempty"`
-	Batch    []Message `json:"-"`
+	Reason   string         `json:"reason"`
+	Messages []namedMessage `json:"messages,omitempty"`
+	Summary  *Summary       `json:"summary,omitempty"`
+	Diff     []string       `json:"differences,omitempty"`
+	Batch    []Message      `json:"-"`
 }
 
-type spoken struct {
+type namedMessage struct {
 	Channel uint32           `json:"channel"`
 	Name    string           `json:"name"`
 	Message protocol.Message `json:"message"`
@@ -122,7 +122,7 @@ func TestGoldenVectors(t *testing.T) {
 		r, p := open(b, packet)
 		v.Reason = r.String()
 		for _, m := range p.Messages {
-			v.Messages = append(v.Messages, spoken{m.Channel, m.Name(), m.Message})
+			v.Messages = append(v.Messages, namedMessage{m.Channel, m.Name(), m.Message})
 		}
 		if p.Summary != nil {
 			for _, d := range summaryOf("b").Diff(p.Summary) {

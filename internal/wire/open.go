@@ -203,12 +203,12 @@ func (e *Endpoint) decode(b []byte, p *Packet, r Reason) error {
 // decodeMessage decodes a body. Numbers that we do not know belong to a newer build, and are skipped; so is what a
 // member says that does not know its incarnation, unless it is about that.
 func (e *Endpoint) decodeMessage(it received, p *Packet) error {
-	shelf := e.pool.rows[it.number]
-	if shelf == nil || p.From.Inc == 0 && !shelf.row.Recovery {
+	list := e.pool.rows[it.number]
+	if list == nil || p.From.Inc == 0 && !list.row.Recovery {
 		e.counts.Unknown++
 		return nil
 	}
-	m, err := shelf.decode(e.pool, it.body)
+	m, err := list.decode(e.pool, it.body)
 	if err != nil {
 		return err
 	}

@@ -38,8 +38,8 @@ func (p *puppet) Well(k protocol.Rank) protocol.Set          { return p.well.Wit
 func (p *puppet) Learned() bool                              { return p.learned }
 func (p *puppet) Blocked() protocol.Time                     { return p.blocked }
 
-// stage returns the started machine of b in a council of four, with so many puppets for sources.
-func stage(t testing.TB, sources int, change func(*counter.Config)) (*counter.Machine, []*puppet) {
+// newMachine returns the started machine of b in a council of four, with so many puppets for sources.
+func newMachine(t testing.TB, sources int, change func(*counter.Config)) (*counter.Machine, []*puppet) {
 	t.Helper()
 	c := counter.Default(1, 4, 1)
 	if change != nil {
@@ -81,7 +81,7 @@ func view(t testing.TB, e protocol.Effects) protocol.View {
 }
 
 func TestNoOpinionBeforeEnoughHaveToldWhatTheyKnow(t *testing.T) {
-	m, p := stage(t, 2, nil)
+	m, p := newMachine(t, 2, nil)
 	p[0].learned = true
 	if e := drivetest.Step(m, ms, protocol.Tick{}); len(e.Views) != 0 {
 		t.Fatalf("with one of two sources the view is %+v", e.Views)
@@ -93,7 +93,7 @@ func TestNoOpinionBeforeEnoughHaveToldWhatTheyKnow(t *testing.T) {
 }
 
 func TestLeastCounterLeadsAndTheBetterRankAmongEquals(t *testing.T) {
-	m, p := stage(t, 1, nil)
+	m, p := newMachine(t, 1, nil)
 	p[0].learned = true
 	drivetest.Step(m, ms, protocol.Tick{})
 	leader := protocol.Rank(0)
@@ -116,7 +116,7 @@ func TestLeastCounterLeadsAndTheBetterRankAmongEquals(t *testing.T) {
 }
 
 func TestLesserOfTwoCountersCounts(t *testing.T) {
-	m, p := stage(t, 2, nil)
+	m, p := newMachine(t, 2, nil)
 	p[0].learned, p[1].learned = true, true
 	drivetest.Step(m, ms, protocol.Tick{})
 	raise := func(table int, k protocol.Rank, to uint64) protocol.Effects {
@@ -132,7 +132,7 @@ func TestLesserOfTwoCountersCounts(t *testing.T) {
 }
 
 func TestStrangersAndTheDeadAreNotHeard(t *testing.T) {
-	m, p := stage(t, 1, nil)
+	m, p := newMachine(t, 1, nil)
 	drivetest.Step(m, ms, from(2, 3))
 	for name, r := range map[string]*protocol.Receive{"a stranger": from(4, 1), "oneself": from(1, 9), "an earlier life": from(2, 2)} {
 		drivetest.Step(m, 2*ms, r)
@@ -147,7 +147,7 @@ func TestStrangersAndTheDeadAreNotHeard(t *testing.T) {
 }
 
 func TestNewIncarnationIsToldAsACrash(t *testing.T) {
-	m, p := stage(t, 1, nil)
+	m, p := newMachine(t, 1, nil)
 	p[0].learned = true
 	drivetest.Step(m, ms, from(0, 1))
 	e := drivetest.Step(m, 2*ms, from(0, 2))
@@ -160,7 +160,7 @@ func TestNewIncarnationIsToldAsACrash(t *testing.T) {
 }
 
 func TestLeapGoesOverTheNextCandidate(t *testing.T) {
-	_, p := stage(t, 1, nil)
+	_, p := newMachine(t, 1, nil)
 	tb := p[0].table
 	for r, c := range []uint64{3, 50, 70, 60} {
 		tb.Raise(protocol.Rank(r), c, protocol.Cause{})
@@ -182,7 +182,7 @@ func TestLeapGoesOverTheNextCandidate(t *testing.T) {
 	if got := tb.Leap(0, 3); got != 4 {
 		t.Errorf("a leaps to %d, want 4: nobody else stands well", got)
 	}
-	_, p = stage(t, 1, func(c *counter.Config) { c.Plain = true })
+	_, p = newMachine(t, 1, func(c *counter.Config) { c.Plain = true })
 	p[0].table.Raise(1, 50, protocol.Cause{})
 	if got := p[0].table.Leap(0, 3); got != 4 {
 		t.Errorf("plain: a goes to %d, want 4", got)
@@ -190,7 +190,7 @@ func TestLeapGoesOverTheNextCandidate(t *testing.T) {
 }
 
 func TestLeapGoesOverTheNextCandidateOfEachTable(t *testing.T) {
-	_, p := stage(t, 2, nil)
+	_, p := newMachine(t, 2, nil)
 	for r := range protocol.Rank(4) {
 		p[0].table.Raise(r, 5, protocol.Cause{})
 		p[1].table.Raise(r, 900+10*uint64(r), protocol.Cause{})
@@ -204,7 +204,7 @@ func TestLeapGoesOverTheNextCandidateOfEachTable(t *testing.T) {
 }
 
 func TestCountersOnlyGrow(t *testing.T) {
-	_, p := stage(t, 1, nil)
+	_, p := newMachine(t, 1, nil)
 	tb := p[0].table
 	tb.Raise(2, 5, protocol.Cause{})
 	tb.Raise(2, 4, protocol.Cause{})
@@ -215,7 +215,7 @@ func TestCountersOnlyGrow(t *testing.T) {
 }
 
 func TestUnfitReachesAllSources(t *testing.T) {
-	m, p := stage(t, 2, nil)
+	m, p := newMachine(t, 2, nil)
 	drivetest.Step(m, ms, protocol.Unfit{})
 	if p[0].unfit != 1 || p[1].unfit != 1 {
 		t.Errorf("unfit: %d and %d, want 1 and 1", p[0].unfit, p[1].unfit)
@@ -223,7 +223,7 @@ func TestUnfitReachesAllSources(t *testing.T) {
 }
 
 func TestBlockedIsReportedAgainWhenItHasDoubledAndEndsTheOpinion(t *testing.T) {
-	m, p := stage(t, 2, nil)
+	m, p := newMachine(t, 2, nil)
 	p[0].learned, p[1].learned = true, true
 	drivetest.Step(m, ms, protocol.Tick{})
 	p[1].blocked = 100 * ms
@@ -256,7 +256,7 @@ func TestBlockedIsReportedAgainWhenItHasDoubledAndEndsTheOpinion(t *testing.T) {
 }
 
 func TestWithoutLimitTheLastLeaderIsNamedForEver(t *testing.T) {
-	m, p := stage(t, 1, func(c *counter.Config) { c.Limit = 0 })
+	m, p := newMachine(t, 1, func(c *counter.Config) { c.Limit = 0 })
 	p[0].learned = true
 	drivetest.Step(m, ms, protocol.Tick{})
 	p[0].blocked = 0
@@ -266,7 +266,7 @@ func TestWithoutLimitTheLastLeaderIsNamedForEver(t *testing.T) {
 }
 
 func TestWithoutReportAndLimitNothingIsSaid(t *testing.T) {
-	m, p := stage(t, 1, func(c *counter.Config) { c.Limit, c.Report = 0, 0 })
+	m, p := newMachine(t, 1, func(c *counter.Config) { c.Limit, c.Report = 0, 0 })
 	p[0].learned = true
 	drivetest.Step(m, ms, protocol.Tick{})
 	p[0].blocked = 0

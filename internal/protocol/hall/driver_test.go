@@ -16,12 +16,12 @@ const (
 
 // A member is a machine with a clock that the test moves.
 type member struct {
-	drivetest.Hand // over m, or over the elector that it is inside of
-	t              testing.TB
-	m              *hall.Machine
-	cfg            hall.Config
-	sent           uint64           // the last request seen
-	mine           protocol.Message // what the member sent to itself last
+	drivetest.Stepper // over m, or over the elector that it is inside of
+	t                 testing.TB
+	m                 *hall.Machine
+	cfg               hall.Config
+	sent              uint64           // the last request seen
+	mine              protocol.Message // what the member sent to itself last
 }
 
 // join returns a member that takes part since a second, so that the wait after its start is over. Before that it has been
@@ -37,7 +37,7 @@ func join(t testing.TB, self protocol.Rank, members int, change ...func(*hall.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &member{Hand: drivetest.Hand{Machine: m}, t: t, m: m, cfg: c}
+	x := &member{Stepper: drivetest.Stepper{Machine: m}, t: t, m: m, cfg: c}
 	x.step(protocol.Start{})
 	x.Now = 1000 * ms
 	x.step(protocol.Campaign{Group: group})

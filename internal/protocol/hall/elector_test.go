@@ -18,7 +18,7 @@ func electorOf(t *testing.T, self protocol.Rank, members int) *member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &member{Hand: drivetest.Hand{Machine: e}, t: t, cfg: c}
+	x := &member{Stepper: drivetest.Stepper{Machine: e}, t: t, cfg: c}
 	if wake := x.step(protocol.Start{}).Wake; wake != x.Now {
 		t.Fatalf("it wants to be woken at %v, want at once, to begin", wake)
 	}

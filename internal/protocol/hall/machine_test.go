@@ -24,7 +24,7 @@ func TestWhoIsNotInTheGroupIsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &member{t: t, m: m, Hand: drivetest.Hand{Machine: m}, cfg: c}
+	x := &member{t: t, m: m, Stepper: drivetest.Stepper{Machine: m}, cfg: c}
 	x.step(protocol.Start{})
 	if x.Last.Wake != protocol.Never || len(x.Last.Send) > 0 {
 		t.Errorf("before it campaigns: %+v", x.Last)
@@ -247,7 +247,7 @@ func TestRestartedVoterGrantsNothingForALock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &member{t: t, m: m, Hand: drivetest.Hand{Machine: m}, cfg: c}
+		x := &member{t: t, m: m, Stepper: drivetest.Stepper{Machine: m}, cfg: c}
 		x.step(protocol.Start{})
 		x.step(protocol.Campaign{Group: group})
 		x.Now = protocol.Time(c.Lock)

@@ -182,17 +182,17 @@ var electors = []elector{
 
 // live drives one machine as a council that is well would: signs of life, queries and answers that win, and a dead member.
 type live struct {
-	m      protocol.Machine
-	buffer drivetest.Buffer
-	n      int
-	now    protocol.Time
-	in     protocol.Receive
-	alive  fsource.Alive
-	query  timefree.Query
-	answer timefree.Response
-	mail   []protocol.Message // what the others send it in a round
-	dead   uint64
-	steps  int
+	m        protocol.Machine
+	buffer   drivetest.Buffer
+	n        int
+	now      protocol.Time
+	in       protocol.Receive
+	alive    fsource.Alive
+	query    timefree.Query
+	answer   timefree.Response
+	messages []protocol.Message // what the others send it in a round
+	dead     uint64
+	steps    int
 }
 
 func newLive(t testing.TB, n int, e elector) *live {
@@ -203,10 +203,10 @@ func newLive(t testing.TB, n int, e elector) *live {
 	}
 	l := &live{m: m, n: n}
 	if e.name != "timefree" {
-		l.mail = append(l.mail, &l.alive)
+		l.messages = append(l.messages, &l.alive)
 	}
 	if e.name != "fsource" {
-		l.mail = append(l.mail, &l.query, &l.answer)
+		l.messages = append(l.messages, &l.query, &l.answer)
 	}
 	l.alive.Row = make([]uint64, n)
 	l.query.Counts = make([]uint64, n)
@@ -242,7 +242,7 @@ func (l *live) round() {
 			continue
 		}
 		l.in.From = protocol.Ident{Rank: r, Inc: 1}
-		for _, m := range l.mail {
+		for _, m := range l.messages {
 			l.in.Message = m
 			l.look(l.buffer.Step(l.m, l.now, &l.in))
 		}

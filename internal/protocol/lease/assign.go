@@ -111,8 +111,8 @@ func (g *Grantor) entry(now protocol.Time, group protocol.Group) *entry {
 	return e
 }
 
-// Seat is what a voter can say about a group.
-type Seat struct {
+// GroupStatus is what a voter can say about a group.
+type GroupStatus struct {
 	// Holder has the group, or NoIdent; Leads says that it has told this voter so, and Token is then its token.
 	Holder protocol.Ident
 	Token  uint64
@@ -123,12 +123,12 @@ type Seat struct {
 }
 
 // Leads says whether the holder is known to lead.
-func (s *Seat) Leads() bool { return s.Token != 0 }
+func (s *GroupStatus) Leads() bool { return s.Token != 0 }
 
-// Seat returns what this voter knows of who has the group.
-func (g *Grantor) Seat(now protocol.Time, group protocol.Group) Seat {
+// Status returns what this voter knows of who has the group.
+func (g *Grantor) Status(now protocol.Time, group protocol.Group) GroupStatus {
 	e := g.entry(now, group)
-	s := Seat{Holder: protocol.NoIdent, Free: e.free, Reserved: e.reserved, Heir: e.heir}
+	s := GroupStatus{Holder: protocol.NoIdent, Free: e.free, Reserved: e.reserved, Heir: e.heir}
 	if e.to != nil {
 		s.Holder, s.Token, s.Until = e.to.to, e.token, e.to.until
 	}

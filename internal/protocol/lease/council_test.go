@@ -18,7 +18,7 @@ type council struct {
 	members []*half
 	// deaf voters hear nothing; mute ones are not heard.
 	deaf, mute protocol.Set
-	sent       []letter // everything that was sent, in order
+	sent       []envelope // everything that was sent, in order
 }
 
 // A half is one member: voter and holder.
@@ -36,7 +36,7 @@ type half struct {
 	outcomes   []Outcome
 }
 
-type letter struct {
+type envelope struct {
 	from, to protocol.Rank
 	msg      protocol.Message
 	durable  bool
@@ -96,19 +96,19 @@ func (h *half) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects)
 }
 
 // do runs f as one Step of a member and returns what it sent.
-func (c *council) do(r protocol.Rank, f func(h *half)) []letter {
+func (c *council) do(r protocol.Rank, f func(h *half)) []envelope {
 	h := c.members[r]
 	h.out = drivetest.Step(h, c.now, act{f: f})
-	var out []letter
+	var out []envelope
 	for _, e := range h.out.Send {
-		out = append(out, letter{r, e.To, e.Message.Copy(), e.Durable})
+		out = append(out, envelope{r, e.To, e.Message.Copy(), e.Durable})
 	}
 	c.sent = append(c.sent, out...)
 	return out
 }
 
 // deliver hands over one message and returns what its receiver sent.
-func (c *council) deliver(l letter) []letter {
+func (c *council) deliver(l envelope) []envelope {
 	if c.deaf.Has(l.to) && l.from != l.to || c.mute.Has(l.from) && l.from != l.to {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (c *council) deliver(l letter) []letter {
 }
 
 // pump delivers messages until none is left.
-func (c *council) pump(ls []letter) {
+func (c *council) pump(ls []envelope) {
 	for len(ls) > 0 {
 		l := ls[0]
 		ls = append(ls[1:], c.deliver(l)...)

@@ -34,7 +34,7 @@ func TestWholeRequestIsRefusedInGivenOrder(t *testing.T) {
 			if !is || n.Why != c.want {
 				t.Fatalf("got %+v, want %v", n, c.want)
 			}
-			if s := w.members[0].grantor.Seat(w.now, "g"); s.Holder != protocol.NoIdent {
+			if s := w.members[0].grantor.Status(w.now, "g"); s.Holder != protocol.NoIdent {
 				t.Errorf("a refused request was looked at: %v has the group", s.Holder)
 			}
 		})
@@ -85,7 +85,7 @@ func TestRenewalAfterTheEndIsANewPromiseWithoutAssignments(t *testing.T) {
 	if b := facts(c.members[0], protocol.EvBreak); len(b) != 1 || b[0].Gen != 1 {
 		t.Errorf("breaks %+v, want that of promise 1", b)
 	}
-	if s := c.members[0].grantor.Seat(c.now, "g"); s.Holder != protocol.NoIdent {
+	if s := c.members[0].grantor.Status(c.now, "g"); s.Holder != protocol.NoIdent {
 		t.Errorf("%v still has the group", s.Holder)
 	}
 }
@@ -166,7 +166,7 @@ func TestReleaseNamesWhatItReleases(t *testing.T) {
 		rel := x.rel(c)
 		rel.To = protocol.Nobody
 		c.request(0, 2, Request{Seq: 1, Releases: []Release{rel}}) // whoever brings it
-		if s := c.members[0].grantor.Seat(c.now, "g"); (s.Holder == protocol.NoIdent) != x.free {
+		if s := c.members[0].grantor.Status(c.now, "g"); (s.Holder == protocol.NoIdent) != x.free {
 			t.Errorf("%s: %v has the group, want free: %v", x.name, s.Holder, x.free)
 		}
 	}
@@ -187,7 +187,7 @@ func TestForeignReleaseDoesNotMakeAnAssignmentImmortal(t *testing.T) {
 	c.claim(0, 1, 1, Claim{Group: "g", Tenure: 1, Term: 5})
 	c.request(0, 2, Request{Seq: 1, Releases: []Release{{Group: "g", Of: c.ident(2), Term: 9, To: protocol.Nobody}}})
 	c.request(0, 1, Request{Seq: 2, Releases: []Release{{Group: "g", Of: c.ident(1), Term: 5, To: protocol.Nobody}}})
-	if s := c.members[0].grantor.Seat(c.now, "g"); s.Holder != protocol.NoIdent {
+	if s := c.members[0].grantor.Status(c.now, "g"); s.Holder != protocol.NoIdent {
 		t.Errorf("%v has the group though it released it", s.Holder)
 	}
 }
@@ -206,7 +206,7 @@ func TestNamedHeirGoesFirstForTwoRoundTrips(t *testing.T) {
 	c := newCouncil(t, plain(3))
 	c.claim(0, 1, 1, Claim{Group: "g", Tenure: 1, Term: 5})
 	c.request(0, 1, Request{Seq: 2, Releases: []Release{{Group: "g", Of: c.ident(1), Term: 5, To: 2}}})
-	s := c.members[0].grantor.Seat(c.now, "g")
+	s := c.members[0].grantor.Status(c.now, "g")
 	if want := c.now.Add(c.cfg.Rho.WaitAtLeast(40 * ms)); s.Heir != 2 || s.Reserved != want {
 		t.Errorf("heir %v until %v, want c until %v", s.Heir, s.Reserved, want)
 	}

@@ -72,7 +72,7 @@ func TestExpiredLeaseIsOverBeforeALateAnswerIsLookedAt(t *testing.T) {
 	if len(asked) == 0 {
 		t.Fatal("no renewal was due")
 	}
-	var answers []letter
+	var answers []envelope
 	for _, l := range asked {
 		answers = append(answers, c.deliver(l)...)
 	}
@@ -149,7 +149,7 @@ func TestProgramThatDoesNotStopInTimeLetsTheLeaseRunOut(t *testing.T) {
 	if _, ok := c.lease(0, "g"); ok {
 		t.Error("leads beyond the set end")
 	}
-	if s := c.members[1].grantor.Seat(c.now, "g"); s.Holder != protocol.NoIdent {
+	if s := c.members[1].grantor.Status(c.now, "g"); s.Holder != protocol.NoIdent {
 		t.Errorf("%v has the group: it was not released", s.Holder)
 	}
 	c.tick(time.Second)
@@ -228,7 +228,7 @@ func TestLaterReleaseNeedsItsOwnAnswer(t *testing.T) {
 	c := newCouncil(t, plain(3))
 	c.try(0, "g")
 	first := c.do(0, func(h *half) { h.holder.Stopped(c.now, "g", protocol.Nobody) })
-	i := slices.IndexFunc(first, func(l letter) bool { return l.to == 2 })
+	i := slices.IndexFunc(first, func(l envelope) bool { return l.to == 2 })
 	early := c.deliver(first[i]) // the answer is on its way
 	for _, l := range first {
 		if l.to != 2 {
@@ -331,7 +331,7 @@ func TestRefusedCandidateReleasesAtOnce(t *testing.T) {
 		t.Fatalf("outcomes %+v, want one failure that refusals explain", o)
 	}
 	for _, v := range []protocol.Rank{2, 3} {
-		if s := c.members[v].grantor.Seat(c.now, "g"); s.Holder != protocol.NoIdent {
+		if s := c.members[v].grantor.Status(c.now, "g"); s.Holder != protocol.NoIdent {
 			t.Errorf("%v is still assigned to %v", v, s.Holder)
 		}
 	}
@@ -364,12 +364,12 @@ func TestAnswerOfAnEarlierPromiseIsIgnored(t *testing.T) {
 	c := newCouncil(t, plain(3))
 	c.deaf = protocol.NewSet(1)
 	first := c.do(0, func(h *half) { h.holder.Try(c.now, "g") })
-	var early []letter
+	var early []envelope
 	for _, l := range first {
 		if l.to == 2 {
 			early = c.deliver(l) // promise 1, granted; the answer is held up
 		} else {
-			c.pump([]letter{l})
+			c.pump([]envelope{l})
 		}
 	}
 	// The promise lapses at voter 2 long before the answer comes, and another one begins.
@@ -428,8 +428,8 @@ func TestLapsedVoterDoesNotCompleteAQuorum(t *testing.T) {
 func TestAnswerToAnEarlierIncarnationIsIgnored(t *testing.T) {
 	c := newCouncil(t, plain(3))
 	c.members[0].candidates["g"] = true
-	try := func() []letter { return c.do(0, func(h *half) { h.holder.Try(c.now, "g") }) }
-	var late []letter
+	try := func() []envelope { return c.do(0, func(h *half) { h.holder.Try(c.now, "g") }) }
+	var late []envelope
 	for _, l := range try() {
 		if l.to != 0 {
 			late = append(late, c.deliver(l)...)

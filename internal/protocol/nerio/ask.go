@@ -37,7 +37,7 @@ func (a *asks) next() protocol.Time { return a.due }
 func (a *asks) wake(at protocol.Time) { a.due = min(a.due, at) }
 
 // answer answers a question about the group with what the member knows.
-func (m *Machine) answer(id uint64, s *seat, ok bool) {
+func (m *Machine) answer(id uint64, s *groupState, ok bool) {
 	if id == 0 {
 		return
 	}
@@ -46,7 +46,7 @@ func (m *Machine) answer(id uint64, s *seat, ok bool) {
 }
 
 // refuse answers that the group was not handed over.
-func (m *Machine) refuse(id uint64, s *seat, why protocol.Refusal) {
+func (m *Machine) refuse(id uint64, s *groupState, why protocol.Refusal) {
 	m.answer(id, s, false)
 	if id != 0 {
 		m.out.Answers[len(m.out.Answers)-1].Why = why
@@ -55,7 +55,7 @@ func (m *Machine) refuse(id uint64, s *seat, why protocol.Refusal) {
 
 // onFind answers from what the member knows, or asks all others.
 func (m *Machine) onFind(now protocol.Time, ev protocol.Find) {
-	s := m.seat(ev.Group)
+	s := m.group(ev.Group)
 	if v := m.look(now, s); v.Leader != protocol.NoIdent || !m.speaks() || m.lcfg.Members == 1 {
 		m.answer(ev.ID, s, v.Leader != protocol.NoIdent)
 		return
@@ -91,7 +91,7 @@ func (m *Machine) find(nonce uint64, verify bool) int {
 
 func (m *Machine) onWho(now protocol.Time, from protocol.Ident, w *Who) {
 	m.leads = Leads{Nonce: w.Nonce, Leader: protocol.NoIdent}
-	if s := m.seats[w.Group]; s != nil {
+	if s := m.groups[w.Group]; s != nil {
 		v := m.look(now, s)
 		m.leads.Leader, m.leads.Term = v.Leader, v.Term
 	}
@@ -115,7 +115,7 @@ func (m *Machine) onLeads(_ protocol.Time, from protocol.Ident, l *Leads) {
 
 // onVerifyCommand asks the leader, as far as it is known, for proof.
 func (m *Machine) onVerifyCommand(now protocol.Time, ev protocol.Verify) {
-	s := m.seat(ev.Group)
+	s := m.group(ev.Group)
 	v := m.look(now, s)
 	if v.Leader == protocol.NoIdent || !m.speaks() {
 		m.answer(ev.ID, s, false)
@@ -158,7 +158,7 @@ func (m *Machine) onRemainder(_ protocol.Time, from protocol.Ident, r *Remainder
 func (m *Machine) proof(delta time.Duration) time.Duration { return m.lcfg.Rho.WaitAtMost(delta) }
 
 // answerTransfers answers those who wanted to know whether the group was handed over, now that somebody leads it.
-func (m *Machine) answerTransfers(s *seat) {
+func (m *Machine) answerTransfers(s *groupState) {
 	for i := 0; i < len(m.asks.transfers); {
 		t := m.asks.transfers[i]
 		if t.group != s.group || t.until == protocol.Never || s.view.Leader == protocol.NoIdent {
@@ -187,7 +187,7 @@ func (m *Machine) dueAsks(now protocol.Time) {
 			i++
 			continue
 		}
-		m.answer(a.id, m.seat(a.group), false)
+		m.answer(a.id, m.group(a.group), false)
 		m.close(i)
 	}
 	for i := 0; i < len(m.asks.transfers); {
@@ -197,7 +197,7 @@ func (m *Machine) dueAsks(now protocol.Time) {
 			i++
 			continue
 		}
-		m.refuse(t.id, m.seat(t.group), protocol.NotTaken)
+		m.refuse(t.id, m.group(t.group), protocol.NotTaken)
 		m.asks.transfers = append(m.asks.transfers[:i], m.asks.transfers[i+1:]...)
 	}
 }

@@ -29,17 +29,17 @@ func many(t testing.TB, n int) *driver {
 type round struct {
 	d     *driver
 	now   protocol.Time
-	queue []parcel
+	queue []envelope
 	out   drivetest.Buffer
 	in    protocol.Receive
 }
 
-type parcel struct {
+type envelope struct {
 	from, to protocol.Rank
 	msg      protocol.Message
 }
 
-func newRound(d *driver) *round { return &round{d: d, now: d.Now, queue: make([]parcel, 0, 64)} }
+func newRound(d *driver) *round { return &round{d: d, now: d.Now, queue: make([]envelope, 0, 64)} }
 
 // play lets a renewal interval pass and returns how many messages went to other members.
 func (r *round) play() int {
@@ -57,7 +57,7 @@ func (r *round) play() int {
 func (r *round) give(to protocol.Rank, ev protocol.Event) int {
 	sent := 0
 	for _, e := range r.out.Step(r.d.members[to].m, r.now, ev).Send {
-		r.queue = append(r.queue, parcel{to, e.To, e.Message})
+		r.queue = append(r.queue, envelope{to, e.To, e.Message})
 		if e.To != to {
 			sent++
 		}

@@ -2,15 +2,15 @@
 // leases that a quorum of voters grants, for any number of groups on one council.
 //
 //	Nerio §3, §4, §6   request, grant, release     package lease
-//	Nerio §9           attempts under an elector   seat.go
-//	Nerio §10.2        interference                seat.go (back-off), package lease (refusals)
+//	Nerio §9           attempts under an elector   group.go
+//	Nerio §10.2        interference                group.go (back-off), package lease (refusals)
 //	Nerio §10.4        finding the leader          ask.go
 //	Nerio §10.5        verification                ask.go
 //	PROTOCOLS §1.3     start, restart, bootstrap   start.go
 //	PROTOCOLS §3.4-11  hand-over                   handover.go
 //	PROTOCOLS §3.6     terms and their ceiling     disk.go, package lease
-//	PROTOCOLS §8       attempts, Unfit             seat.go
-//	PROTOCOLS §8       roles, health, preference   config.go, seat.go, prefer.go
+//	PROTOCOLS §8       attempts, Unfit             group.go
+//	PROTOCOLS §8       roles, health, preference   config.go, group.go, prefer.go
 //
 // # What a view means
 //

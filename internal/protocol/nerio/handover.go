@@ -14,7 +14,7 @@ func (m *Machine) stopBy(now protocol.Time) protocol.Time {
 }
 
 func (m *Machine) onResign(now protocol.Time, ev protocol.Resign) {
-	s := m.seat(ev.Group)
+	s := m.group(ev.Group)
 	why := ev.Why
 	if why == protocol.Unexplained {
 		why = protocol.Resigned
@@ -23,7 +23,7 @@ func (m *Machine) onResign(now protocol.Time, ev protocol.Resign) {
 }
 
 // giveUp ends a candidacy, an attempt, or in good time a leadership.
-func (m *Machine) giveUp(now protocol.Time, s *seat, heir protocol.Rank, cause protocol.Cause) {
+func (m *Machine) giveUp(now protocol.Time, s *groupState, heir protocol.Rank, cause protocol.Cause) {
 	m.withdraw(s)
 	m.holder.Resign(now, s.group, heir, m.stopBy(now), cause)
 	m.publish(now, s, cause)
@@ -48,7 +48,7 @@ func (m *Machine) refusal(ev *protocol.Transfer) protocol.Refusal {
 // onTransfer hands the group over. It is refused, and nothing changes, if this member does not lead it or the successor may
 // not or has not said that it would.
 func (m *Machine) onTransfer(now protocol.Time, ev protocol.Transfer) {
-	s := m.seat(ev.Group)
+	s := m.group(ev.Group)
 	if why := m.refusal(&ev); why != protocol.NotRefused {
 		m.refuse(ev.ID, s, why)
 		return
@@ -69,7 +69,7 @@ func (m *Machine) onStopped(now protocol.Time, g protocol.Group) {
 	if !leads {
 		return
 	}
-	s := m.seat(g)
+	s := m.group(g)
 	if !l.Stopping {
 		m.withdraw(s)
 	}
@@ -77,7 +77,7 @@ func (m *Machine) onStopped(now protocol.Time, g protocol.Group) {
 }
 
 // onLost follows a leadership that is over: the heir is told, and a program that would lead again waits its turn.
-func (m *Machine) onLost(now protocol.Time, s *seat, o *lease.Outcome) {
+func (m *Machine) onLost(now protocol.Time, s *groupState, o *lease.Outcome) {
 	if o.Heir != protocol.Nobody {
 		m.send(o.Heir, &Handover{Group: s.group, Term: o.Term, Asked: o.Cause.Code == protocol.Transferred})
 	}
@@ -94,7 +94,7 @@ func (m *Machine) onLost(now protocol.Time, s *seat, o *lease.Outcome) {
 // onHandover begins an ordinary attempt whose requests carry the predecessor's release. Nothing is inherited: the term, the
 // start and the votes are the successor's own.
 func (m *Machine) onHandover(now protocol.Time, from protocol.Ident, h *Handover) {
-	s := m.seats[h.Group]
+	s := m.groups[h.Group]
 	if s == nil || !m.stands(s) || m.holder.Tries(h.Group) || h.Term > lease.MaxTerm {
 		return
 	}

@@ -25,11 +25,11 @@ type Machine struct {
 
 	start  starting
 	disk   disk
-	seats  map[protocol.Group]*seat
-	wanted []*seat // seats with a candidate of this member
-	agenda lease.Agenda[*seat]
-	// queue holds wanted seats for which there were too many attempts.
-	queue           []*seat
+	groups map[protocol.Group]*groupState
+	wanted []*groupState // groups with a candidate of this member
+	agenda lease.Agenda[*groupState]
+	// queue holds wanted groups for which there were too many attempts.
+	queue           []*groupState
 	voters, leaders protocol.Set
 	// ill members try for nothing. barred are others that would not lead now.
 	ill    bool
@@ -64,7 +64,7 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	m := &Machine{cfg: cfg, lcfg: cfg.lease(), trusted: protocol.Nobody, lapsed: protocol.Nobody, seats: make(map[protocol.Group]*seat),
+	m := &Machine{cfg: cfg, lcfg: cfg.lease(), trusted: protocol.Nobody, lapsed: protocol.Nobody, groups: make(map[protocol.Group]*groupState),
 		counted: -protocol.Never, voters: cfg.Quorums.Voters(), leaders: cfg.leaders()}
 	if cfg.Prefer > 0 {
 		m.prefer.links = make([]fastLink, m.lcfg.Members)
@@ -103,7 +103,7 @@ func (p *policy) Accept(_ protocol.Time, from protocol.Ident, _ *lease.Claim) bo
 }
 
 func (p *policy) Candidate(g protocol.Group) bool {
-	s := p.seats[g]
+	s := p.groups[g]
 	return s != nil && (*Machine)(p).stands(s)
 }
 
@@ -195,14 +195,14 @@ func (m *Machine) take(now protocol.Time) {
 		if c.Cause.Code == protocol.LeaseExpired {
 			m.lapsed = c.Cause.Peer
 		}
-		s := m.seat(c.Group)
+		s := m.group(c.Group)
 		m.publish(now, s, c.Cause)
 		m.consider(now, s)
 	}
 }
 
 func (m *Machine) onOutcome(now protocol.Time, o *lease.Outcome) {
-	s := m.seat(o.Group)
+	s := m.group(o.Group)
 	switch o.What {
 	case lease.Gained:
 		m.failed, s.since = 0, now
@@ -243,10 +243,10 @@ func (m *Machine) sweep(now protocol.Time) {
 
 // keeps says whether a group is still wanted, and forgets what this package knows of one that is not.
 func (m *Machine) keeps(g protocol.Group) bool {
-	s := m.seats[g]
+	s := m.groups[g]
 	if m.holder.Tries(g) || m.holder.Releases(g) || s != nil && (s.candidate || s.telling) {
 		return true
 	}
-	delete(m.seats, g)
+	delete(m.groups, g)
 	return false
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // stands says whether this member would lead the group now: a program of its own wants to, and it is well.
-func (m *Machine) stands(s *seat) bool { return s.candidate && !m.ill }
+func (m *Machine) stands(s *groupState) bool { return s.candidate && !m.ill }
 
 // onHealth bars the member from leading, or no longer. What it leads it gives up as it would on Resign, but for that the
 // wish to lead stays.
@@ -33,7 +33,7 @@ func (m *Machine) onHealth(now protocol.Time, ok bool) {
 }
 
 // standDown gives up what is led or tried, in good time, and stays a candidate.
-func (m *Machine) standDown(now protocol.Time, s *seat, heir protocol.Rank, cause protocol.Cause) {
+func (m *Machine) standDown(now protocol.Time, s *groupState, heir protocol.Rank, cause protocol.Cause) {
 	m.schedule(s, protocol.Never)
 	m.holder.Resign(now, s.group, heir, m.stopBy(now), cause)
 	m.publish(now, s, cause)

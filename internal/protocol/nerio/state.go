@@ -25,26 +25,26 @@ func (m *Machine) Clone() protocol.Machine {
 	c.prefer.links = slices.Clone(m.prefer.links)
 	c.disk.pending = slices.Clone(m.disk.pending)
 	c.asks.open, c.asks.transfers = slices.Clone(m.asks.open), slices.Clone(m.asks.transfers)
-	c.seats = make(map[protocol.Group]*seat, len(m.seats))
+	c.groups = make(map[protocol.Group]*groupState, len(m.groups))
 	// order does not matter: the agenda has an order of its own.
-	for g, s := range m.seats {
+	for g, s := range m.groups {
 		x := *s
-		c.seats[g] = &x
+		c.groups[g] = &x
 		if x.due != protocol.Never {
 			c.agenda.Add(x.due, x.group, &x)
 		}
 	}
-	mine := func(list []*seat) []*seat {
-		out := make([]*seat, len(list))
+	mine := func(list []*groupState) []*groupState {
+		out := make([]*groupState, len(list))
 		for i, s := range list {
-			out[i] = c.seats[s.group]
+			out[i] = c.groups[s.group]
 		}
 		return out
 	}
 	c.wanted, c.tells.queue, c.tells.flying = mine(m.wanted), mine(m.tells.queue), mine(m.tells.flying)
 	c.tells.yes = slices.Clone(m.tells.yes)
 	for _, s := range m.queue {
-		if x := c.seats[s.group]; x != nil && s.candidate {
+		if x := c.groups[s.group]; x != nil && s.candidate {
 			c.queue = append(c.queue, x) // what is no longer wanted is passed over anyway
 		}
 	}
@@ -80,7 +80,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 	s.Future(m.closing.due)
 	s.Bool(m.closing.noted)
 	s.Bool(m.closing.done)
-	m.appendSeats(&s)
+	m.appendGroups(&s)
 	m.appendAsks(&s)
 	state, err := m.pcg.MarshalBinary()
 	if err != nil {
@@ -127,8 +127,8 @@ func (m *Machine) appendStart(s *lease.State) {
 	}
 }
 
-func (m *Machine) appendSeats(s *lease.State) {
-	list := slices.SortedFunc(maps.Values(m.seats), func(a, b *seat) int { return cmp.Compare(a.group, b.group) })
+func (m *Machine) appendGroups(s *lease.State) {
+	list := slices.SortedFunc(maps.Values(m.groups), func(a, b *groupState) int { return cmp.Compare(a.group, b.group) })
 	s.Uint(uint64(len(list)))
 	for _, x := range list {
 		s.Text(string(x.group))

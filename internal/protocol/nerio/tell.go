@@ -5,9 +5,9 @@ import "github.com/regentproject/regent/internal/protocol"
 // tells is what the holders of groups have still to be told: that this member has a candidate now, or has none any
 // more. The answer to a claim says so too; this is for what changes later. One message is on its way at a time.
 type tells struct {
-	queue []*seat
-	// flying are the seats that the message in flight is about, and yes says for each of them what it said.
-	flying []*seat
+	queue []*groupState
+	// flying are the groups that the message in flight is about, and yes says for each of them what it said.
+	flying []*groupState
 	yes    []bool
 	to     protocol.Rank
 	seq    uint64
@@ -18,7 +18,7 @@ type tells struct {
 const maxTold = 64
 
 // tell notes a change of the member's own candidacy, to be told to who leads the group.
-func (m *Machine) tell(s *seat) {
+func (m *Machine) tell(s *groupState) {
 	if !s.telling {
 		s.telling = true
 		m.tells.queue = append(m.tells.queue, s)

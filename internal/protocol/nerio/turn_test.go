@@ -95,12 +95,12 @@ func TestManyGroupsTakeTurns(t *testing.T) {
 		}
 	}
 	if len(d.members[1].m.queue) != 0 {
-		t.Error("seats are left in the queue")
+		t.Error("groups are left in the queue")
 	}
 }
 
-// A seat that was withdrawn while it waited is passed over.
-func TestWithdrawnSeatsAreNotTriedFor(t *testing.T) {
+// A group that was withdrawn while it waited is passed over.
+func TestWithdrawnGroupsAreNotTriedFor(t *testing.T) {
 	d := newDriver(t, config(1))
 	d.trusting = true
 	d.Delay = 100 * ms // messages to oneself take their time, so that attempts stand
@@ -110,7 +110,7 @@ func TestWithdrawnSeatsAreNotTriedFor(t *testing.T) {
 	}
 	last := protocol.Group(fmt.Sprint("g", maxAttempts))
 	if len(d.members[0].m.queue) != 1 {
-		t.Fatalf("%d seats wait", len(d.members[0].m.queue))
+		t.Fatalf("%d groups wait", len(d.members[0].m.queue))
 	}
 	d.Step(0, protocol.Resign{Group: last})
 	d.Run(1000 * ms)

@@ -192,8 +192,8 @@ func (g *group) tell(to protocol.Rank) {
 }
 
 func (g *group) send(to protocol.Rank, msg link.Message) {
-	if g.m.post != nil {
-		g.m.post.Send(to, msg)
+	if g.m.sender != nil {
+		g.m.sender.Send(to, msg)
 	}
 }
 
@@ -324,8 +324,8 @@ func (g *group) onInstall(now protocol.Time, from protocol.Rank, v *View) {
 	}
 	if v.Number == g.view.Number && v.Manager == g.view.Manager {
 		g.known = true
-		if g.m.post != nil {
-			g.m.post.SendDurable(from, &Installed{Group: g.name, Number: v.Number})
+		if g.m.sender != nil {
+			g.m.sender.SendDurable(from, &Installed{Group: g.name, Number: v.Number})
 		}
 	}
 }

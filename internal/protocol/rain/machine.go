@@ -26,7 +26,7 @@ type Machine struct {
 	out    *protocol.Effects // of the present Step
 	now    protocol.Time     // of the present Step
 	links  *link.Links       // nil while the member does not know its incarnation
-	post   carrier           // the links, as far as groups need them
+	sender carrier           // the links, as far as groups need them
 	inc    protocol.Inc
 	groups []*group // in the order of their names
 	// closed says that the member is leaving, ill that it is not fit to be in any group.
@@ -399,7 +399,7 @@ func (m *Machine) incarnate(now protocol.Time) {
 			g.forgotten(now)
 		}
 	}
-	m.inc, m.links, m.post = inc, nil, nil
+	m.inc, m.links, m.sender = inc, nil, nil
 	if inc == 0 {
 		return
 	}
@@ -412,7 +412,7 @@ func (m *Machine) incarnate(now protocol.Time) {
 	links, err := link.New(m.cfg.links(inc))
 	m.err = err
 	if err == nil {
-		m.links, m.post = links, links
+		m.links, m.sender = links, links
 	}
 }
 

@@ -25,7 +25,7 @@ var tableSteps = []struct {
 func TestTable1(t *testing.T) {
 	for _, form := range []Form{Phi, Psi, Omega} {
 		t.Run(form.String(), func(t *testing.T) {
-			r := newRig(t, 4, func(c *Config) { c.Form = form })
+			r := newHarness(t, 4, func(c *Config) { c.Form = form })
 			for i, step := range tableSteps {
 				r.both(step.a-1, step.b-1, false)
 				r.run()
@@ -44,7 +44,7 @@ func TestTable1(t *testing.T) {
 }
 
 // dead lists who is dead.
-func (r *rig) dead() string {
+func (r *harness) dead() string {
 	var all []string
 	for i := range r.members {
 		if r.group(i).phase != Alive {
@@ -59,7 +59,7 @@ func TestTheSmallestOfTheRestLeads(t *testing.T) {
 	for seed := range uint64(200) {
 		n := 3 + int(seed%4)
 		k := 1 + int(seed/4)%(n-2)
-		r := newRig(t, n, nil)
+		r := newHarness(t, n, nil)
 		dice := newDice(seed)
 		failing := dice.perm(n)[:k]
 		fails := make([]bool, n)
@@ -79,7 +79,7 @@ func TestTheSmallestOfTheRestLeads(t *testing.T) {
 		for _, l := range dice.perm(len(links)) {
 			r.both(links[l][0], links[l][1], false)
 			for range dice.next(3) {
-				if len(r.mail) > 0 {
+				if len(r.inFlight) > 0 {
 					r.deliver(0)
 				}
 			}
@@ -104,7 +104,7 @@ func TestTheSmallestOfTheRestLeads(t *testing.T) {
 
 // E-R6: a confirmation that is late belongs to the attempt that was cancelled, and does not count for the next.
 func TestAnOldConfirmationDoesNotCount(t *testing.T) {
-	r := newRig(t, 4, nil)
+	r := newHarness(t, 4, nil)
 	r.both(0, 3, false)
 	r.both(1, 3, false)
 	r.deliver(r.find("rain.Cand", 0, 1)) // 2 confirms; that takes its time
@@ -132,7 +132,7 @@ func TestAnOldConfirmationDoesNotCount(t *testing.T) {
 func TestAWrongSuspicionLeavesNoTrace(t *testing.T) {
 	for seed := range uint64(300) {
 		n := 3 + int(seed%3)
-		r := newRig(t, n, nil)
+		r := newHarness(t, n, nil)
 		dice := newDice(seed)
 		victim := dice.next(n)
 		// One member at least sees the victim all the time, and is better ranked than no asker: it never confirms.
@@ -143,7 +143,7 @@ func TestAWrongSuspicionLeavesNoTrace(t *testing.T) {
 				r.both(i, victim, !r.group(i).peers[victim].up)
 			}
 			for range dice.next(4) {
-				if len(r.mail) > 0 {
+				if len(r.inFlight) > 0 {
 					r.deliver(0)
 				}
 			}

@@ -18,7 +18,7 @@ func asked(m *Machine) protocol.CauseCode {
 }
 
 func TestAMemberThatLeavesStaysUntilItsProgramHasStopped(t *testing.T) {
-	r := newRig(t, 3, nil)
+	r := newHarness(t, 3, nil)
 	m := r.members[2]
 	m.group("g").publishView(protocol.Cause{})
 	r.settle()
@@ -43,7 +43,7 @@ func TestAMemberThatLeavesStaysUntilItsProgramHasStopped(t *testing.T) {
 
 // The best-ranked member decides. If it is not well the authority gives it no lease, so it must not be the best-ranked one any more.
 func TestAMemberThatIsNotWellHoldsNobodyUp(t *testing.T) {
-	r := newRig(t, 3, nil)
+	r := newHarness(t, 3, nil)
 	m, g := r.members[0], r.group(0)
 	g.publishView(protocol.Cause{})
 	r.settle()
@@ -99,7 +99,7 @@ func TestLeaveToGoOnIsOfOneLife(t *testing.T) {
 
 func TestAManagerThatIsAskedToStopIsNotAskedToRecoverAgain(t *testing.T) {
 	for _, done := range []bool{false, true} {
-		r := newRig(t, 3, nil)
+		r := newHarness(t, 3, nil)
 		m, g := r.members[0], r.group(0)
 		g.recovered = Number{}
 		g.publishView(protocol.Cause{})
@@ -116,7 +116,7 @@ func TestAManagerThatIsAskedToStopIsNotAskedToRecoverAgain(t *testing.T) {
 
 // A view that is installed may not be reported yet: programs of members that it removed may still act.
 func TestAProgramThatIsAskedToStopLearnsNothingTooEarly(t *testing.T) {
-	r := newRig(t, 3, nil)
+	r := newHarness(t, 3, nil)
 	m, g := r.members[2], r.group(2)
 	g.publishView(protocol.Cause{})
 	g.view.Number.Vid++

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheNextChangeWaitsForTheRecovery(t *testing.T) {
-	r := newRig(t, 5, nil)
+	r := newHarness(t, 5, nil)
 	lose := func(j int) {
 		for i := range 5 {
 			if i != j && r.group(i).peers[j].up {
@@ -32,7 +32,7 @@ func TestTheNextChangeWaitsForTheRecovery(t *testing.T) {
 }
 
 func TestWhatADeadManagerDidNotRecoverIsNamed(t *testing.T) {
-	r := newRig(t, 5, nil)
+	r := newHarness(t, 5, nil)
 	for _, j := range []int{4, 0} {
 		for i := range 5 {
 			if i != j && r.group(i).peers[j].up {
@@ -200,7 +200,7 @@ func TestADeadMemberIsNotRevivedByAViewThatItDiedIn(t *testing.T) {
 }
 
 func TestAnOperatorLetsDeadMembersBegin(t *testing.T) {
-	r := newRig(t, 4, nil)
+	r := newHarness(t, 4, nil)
 	for i := range 4 {
 		for j := range i {
 			r.both(i, j, false)
@@ -245,7 +245,7 @@ func TestPeersCannotMakeGroupsWithoutEnd(t *testing.T) {
 
 // A member that the authority gives no leases to is a member like any other, but does not ask and does not decide.
 func TestOnlyWhoMayLeadManages(t *testing.T) {
-	r := newRig(t, 4, func(c *Config) { c.Leaders = protocol.NewSet(1, 2, 3) })
+	r := newHarness(t, 4, func(c *Config) { c.Leaders = protocol.NewSet(1, 2, 3) })
 	for i := range 3 {
 		r.both(i, 3, false)
 	}
@@ -257,7 +257,7 @@ func TestOnlyWhoMayLeadManages(t *testing.T) {
 
 // A manager may report late: of a recovery that another manager has done since, or that is to be done anew.
 func TestALateReportSaysNothingOfAnotherView(t *testing.T) {
-	r := newRig(t, 5, nil)
+	r := newHarness(t, 5, nil)
 	g := r.group(0)
 	for i := range 4 {
 		r.both(i, 4, false)
@@ -282,7 +282,7 @@ func TestALateReportSaysNothingOfAnotherView(t *testing.T) {
 
 // Who may not manage can neither take in somebody who may, nor let it begin anew without them.
 func TestWhoeverIsLeftWithoutAManagerBeginsAnewWithIt(t *testing.T) {
-	r := newRig(t, 3, func(c *Config) { c.Leaders = protocol.NewSet(0) })
+	r := newHarness(t, 3, func(c *Config) { c.Leaders = protocol.NewSet(0) })
 	for _, up := range []bool{false, true} {
 		for _, i := range []int{1, 2} {
 			r.both(0, i, up)
@@ -307,7 +307,7 @@ func TestWhoeverIsLeftWithoutAManagerBeginsAnewWithIt(t *testing.T) {
 // A member that was taken in, and whose answer was lost with its link, is asked again; one that has died since is not told to live once more.
 func TestAnAnswerThatWasLostWithItsLinkIsAskedForAgain(t *testing.T) {
 	for _, dies := range []bool{false, true} {
-		r := newRig(t, 3, nil)
+		r := newHarness(t, 3, nil)
 		for i := range 2 {
 			r.both(i, 2, false)
 		}

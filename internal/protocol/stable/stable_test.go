@@ -22,7 +22,7 @@ func exact(self protocol.Rank, members int) stable.Config {
 
 // A bench is a machine with hands to work it.
 type bench struct {
-	drivetest.Hand
+	drivetest.Stepper
 	t testing.TB
 }
 
@@ -32,7 +32,7 @@ func start(t testing.TB, c stable.Config) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{drivetest.Hand{Machine: m}, t}
+	b := &bench{drivetest.Stepper{Machine: m}, t}
 	b.Step(protocol.Start{})
 	return b
 }

@@ -6,7 +6,7 @@
 //	PROTOCOLS §8  a condition for leadership  health.go
 //
 // The elector speaks to the authority through its view, which reaches it as Trusts. The one word back is Unfit: the
-// trusted member cannot gather a quorum. Who tries when is the authority's business (package nerio, seat.go); nothing
+// trusted member cannot gather a quorum. Who tries when is the authority's business (package nerio, group.go); nothing
 // that an elector says can make two leaders.
 //
 // Electors know no preferences, so whoever may not lead is dealt with here. A member that is trusted though it is a

@@ -16,7 +16,7 @@ const ms = protocol.Time(time.Millisecond)
 
 // A member is a machine under test and what its last Step led to.
 type member struct {
-	drivetest.Hand
+	drivetest.Stepper
 	m *counter.Machine
 	t testing.TB
 	q uint64 // the number of its newest query
@@ -33,7 +33,7 @@ func start(t testing.TB, members int, change func(*timefree.Config)) *member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &member{Hand: drivetest.Hand{Machine: m}, m: m, t: t}
+	a := &member{Stepper: drivetest.Stepper{Machine: m}, m: m, t: t}
 	a.step(protocol.Start{})
 	return a
 }

@@ -1,7 +1,7 @@
 // Package fault says how bad a link is, and makes it so: what packages memory and relay have in common.
 //
 //	link.go      one direction of one pair: delay, loss, duplicates, disorder, cuts
-//	board.go     all links of a network, set while it runs, and the language for it
+//	links.go     all links of a network, set while it runs, and the language for it
 //	schedule.go  what is due when
 //	wait*.go     waiting as exactly as the system can
 package fault

@@ -22,7 +22,7 @@ const depth = 1024
 // A Network connects members by name. Each member has one address, and may have many connections on it, one after
 // another.
 type Network struct {
-	board    *fault.Board
+	links    *fault.Links
 	schedule *fault.Schedule[delivery]
 
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ type delivery struct {
 
 // New returns a network of perfect links between members. What chance decides follows from the seed.
 func New(seed uint64, names ...string) *Network {
-	n := &Network{board: fault.NewBoard(names...), rand: rand.New(rand.NewPCG(seed, 0)), conns: make([]*Conn, len(names)),
+	n := &Network{links: fault.NewLinks(names...), rand: rand.New(rand.NewPCG(seed, 0)), conns: make([]*Conn, len(names)),
 		turn: make([][]time.Time, len(names))}
 	for i := range n.turn {
 		n.turn[i] = make([]time.Time, len(names))
@@ -49,8 +49,8 @@ func New(seed uint64, names ...string) *Network {
 	return n
 }
 
-// Board is where links are changed.
-func (n *Network) Board() *fault.Board { return n.board }
+// Links is where links are changed.
+func (n *Network) Links() *fault.Links { return n.links }
 
 // Addr returns the address of the member at a place among the names.
 func Addr(i int) netip.AddrPort {
@@ -70,13 +70,13 @@ func (n *Network) place(a netip.AddrPort) (int, bool) {
 
 // Addr returns the address of a member.
 func (n *Network) Addr(name string) (netip.AddrPort, error) {
-	i, err := n.board.Index(name)
+	i, err := n.links.Index(name)
 	return Addr(i), err
 }
 
 // Listen opens the connection of a member, which must not have one open.
 func (n *Network) Listen(name string) (*Conn, error) {
-	i, err := n.board.Index(name)
+	i, err := n.links.Index(name)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (n *Network) send(from int, p transport.Packet) error {
 	defer n.mu.Unlock()
 	now := time.Now()
 	turn := &n.turn[from][to]
-	plan, next := n.board.Link(from, to).Plan(n.rand, max(0, turn.Sub(now)))
+	plan, next := n.links.Link(from, to).Plan(n.rand, max(0, turn.Sub(now)))
 	*turn = now.Add(next)
 	for _, d := range plan.Delays[:plan.Copies] {
 		q := transport.Packet{Data: append([]byte(nil), p.Data...), Addr: Addr(from)}
@@ -135,7 +135,7 @@ func (n *Network) send(from int, p transport.Packet) error {
 
 // deliver hands over what has waited long enough. A datagram whose link was cut meanwhile is lost.
 func (n *Network) deliver(d delivery) {
-	if n.board.Link(d.from, d.to).Cut {
+	if n.links.Link(d.from, d.to).Cut {
 		return
 	}
 	n.mu.Lock()

@@ -71,7 +71,7 @@ func TestDatagramsTakeTheirTime(t *testing.T) {
 		a, b := join(t, n, "a"), join(t, n, "b")
 		a.say(t, b, "now")
 		expect(t, b, "now@0s")
-		if err := n.Board().Set("a", "b", fault.Link{Delay: 5 * time.Millisecond}); err != nil {
+		if err := n.Links().Set("a", "b", fault.Link{Delay: 5 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
 		a.say(t, b, "x")
@@ -84,7 +84,7 @@ func TestDatagramsTakeTheirTime(t *testing.T) {
 		expect(t, b, "x@5ms", "y@5ms")
 		// A faster link does not let what is sent later overtake.
 		a.say(t, b, "slow")
-		if err := n.Board().Set("a", "b", fault.Link{}); err != nil {
+		if err := n.Links().Set("a", "b", fault.Link{}); err != nil {
 			t.Fatal(err)
 		}
 		a.say(t, b, "fast")
@@ -99,11 +99,11 @@ func TestCutsAreOneWayAndLoseWhatIsUnderWay(t *testing.T) {
 		n := New(1, "a", "b")
 		defer n.Close()
 		a, b := join(t, n, "a"), join(t, n, "b")
-		if _, err := n.Board().Do("link * * delay=5ms"); err != nil {
+		if _, err := n.Links().Do("link * * delay=5ms"); err != nil {
 			t.Fatal(err)
 		}
 		a.say(t, b, "under way")
-		if err := n.Board().Cut("a", "b"); err != nil {
+		if err := n.Links().Cut("a", "b"); err != nil {
 			t.Fatal(err)
 		}
 		a.say(t, b, "lost")
@@ -111,7 +111,7 @@ func TestCutsAreOneWayAndLoseWhatIsUnderWay(t *testing.T) {
 		time.Sleep(time.Second)
 		expect(t, b)
 		expect(t, a, "heard@5ms")
-		if err := n.Board().Heal("a", "b"); err != nil {
+		if err := n.Links().Heal("a", "b"); err != nil {
 			t.Fatal(err)
 		}
 		a.say(t, b, "again")
@@ -125,12 +125,12 @@ func TestDuplicatesAndLosses(t *testing.T) {
 		n := New(1, "a", "b")
 		defer n.Close()
 		a, b := join(t, n, "a"), join(t, n, "b")
-		if err := n.Board().Set("a", "b", fault.Link{Duplicate: 1}); err != nil {
+		if err := n.Links().Set("a", "b", fault.Link{Duplicate: 1}); err != nil {
 			t.Fatal(err)
 		}
 		a.say(t, b, "x")
 		expect(t, b, "x@0s", "x@0s")
-		if err := n.Board().Set("a", "b", fault.Link{Drop: 1}); err != nil {
+		if err := n.Links().Set("a", "b", fault.Link{Drop: 1}); err != nil {
 			t.Fatal(err)
 		}
 		a.say(t, b, "y")

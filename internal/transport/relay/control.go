@@ -41,7 +41,7 @@ func (r *Relay) Do(line string) (string, error) {
 			return string(b) + "\n", err
 		}
 	}
-	return r.board.Do(line)
+	return r.links.Do(line)
 }
 
 // maxLine is the length of the longest line.

@@ -8,7 +8,7 @@
 // source of a datagram, so nothing goes past the relay.
 //
 //	relay.go    sockets and forwarding
-//	control.go  the same board from another process, line by line
+//	control.go  the same links from another process, line by line
 package relay
 
 import (
@@ -47,10 +47,10 @@ type Config struct {
 
 // A Relay forwards datagrams until it is closed.
 type Relay struct {
-	board    *fault.Board
+	links    *fault.Links
 	pairs    [][]*pair // from, to; nil on the diagonal
 	targets  []atomic.Pointer[netip.AddrPort]
-	schedule *fault.Schedule[*parcel]
+	schedule *fault.Schedule[*packet]
 	limit    int64
 	done     sync.WaitGroup
 }
@@ -80,13 +80,13 @@ type Stats struct {
 	Waiting             int64
 }
 
-// parcel is a datagram under way.
-type parcel struct {
+// packet is a datagram under way.
+type packet struct {
 	pair *pair
 	data []byte
 }
 
-var parcels = sync.Pool{New: func() any { return new(parcel) }}
+var packets = sync.Pool{New: func() any { return new(packet) }}
 
 // Start opens a relay with perfect links.
 func Start(c Config) (*Relay, error) {
@@ -100,9 +100,9 @@ func Start(c Config) (*Relay, error) {
 	for i, m := range c.Members {
 		names[i] = m.Name
 	}
-	r := &Relay{board: fault.NewBoard(names...), targets: make([]atomic.Pointer[netip.AddrPort], len(names)), limit: int64(c.Limit)}
+	r := &Relay{links: fault.NewLinks(names...), targets: make([]atomic.Pointer[netip.AddrPort], len(names)), limit: int64(c.Limit)}
 	for i, m := range c.Members {
-		if j, _ := r.board.Index(m.Name); j != i {
+		if j, _ := r.links.Index(m.Name); j != i {
 			return nil, fmt.Errorf("relay: member %q: is there twice", m.Name)
 		}
 		r.targets[i].Store(&m.Addr)
@@ -128,16 +128,16 @@ func Start(c Config) (*Relay, error) {
 	return r, nil
 }
 
-// Board is where links are changed.
-func (r *Relay) Board() *fault.Board { return r.board }
+// Links is where links are changed.
+func (r *Relay) Links() *fault.Links { return r.links }
 
 // pair finds a pair by names.
 func (r *Relay) pair(from, to string) (*pair, error) {
-	i, err := r.board.Index(from)
+	i, err := r.links.Index(from)
 	if err != nil {
 		return nil, err
 	}
-	j, err := r.board.Index(to)
+	j, err := r.links.Index(to)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (r *Relay) Addr(from, to string) (netip.AddrPort, error) {
 
 // SetAddr says where a member listens now.
 func (r *Relay) SetAddr(name string, addr netip.AddrPort) error {
-	i, err := r.board.Index(name)
+	i, err := r.links.Index(name)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (p *pair) run() {
 // take decides over one datagram.
 func (p *pair) take(data []byte) {
 	p.received.Add(1)
-	link := p.relay.board.Link(p.from, p.to)
+	link := p.relay.links.Link(p.from, p.to)
 	now := time.Now()
 	plan, next := link.Plan(p.rand, max(0, p.turn.Sub(now)))
 	p.turn = now.Add(next)
@@ -224,22 +224,22 @@ func (p *pair) take(data []byte) {
 			p.overflowed.Add(1)
 			continue
 		}
-		x := parcels.Get().(*parcel)
+		x := packets.Get().(*packet)
 		x.pair, x.data = p, append(x.data[:0], data...)
 		p.relay.schedule.Add(now.Add(d), x)
 	}
 }
 
 // deliver sends a datagram on that has waited long enough. One whose link was cut meanwhile is lost.
-func (r *Relay) deliver(x *parcel) {
+func (r *Relay) deliver(x *packet) {
 	p := x.pair
 	p.waiting.Add(-1)
-	if r.board.Link(p.from, p.to).Cut {
+	if r.links.Link(p.from, p.to).Cut {
 		p.lost.Add(1)
 	} else {
 		p.forward(x.data)
 	}
-	parcels.Put(x)
+	packets.Put(x)
 }
 
 func (p *pair) forward(data []byte) {

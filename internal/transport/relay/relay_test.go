@@ -101,7 +101,7 @@ func TestEveryPairHasItsOwnWay(t *testing.T) {
 
 func TestCutIsOneWayAndHeals(t *testing.T) {
 	r, conns := council(t, "a", "b")
-	if err := r.Board().Cut("a", "b"); err != nil {
+	if err := r.Links().Cut("a", "b"); err != nil {
 		t.Fatal(err)
 	}
 	say(t, r, conns["a"], "a", "b", "lost")
@@ -110,7 +110,7 @@ func TestCutIsOneWayAndHeals(t *testing.T) {
 	if got := hear(t, conns["a"]); got != "heard" {
 		t.Error(got)
 	}
-	if err := r.Board().Heal("a", "b"); err != nil {
+	if err := r.Links().Heal("a", "b"); err != nil {
 		t.Fatal(err)
 	}
 	say(t, r, conns["a"], "a", "b", "again")
@@ -136,7 +136,7 @@ func TestWhatIsUnderWayIsLostWithACut(t *testing.T) {
 func TestDelaysAreAtLeastWhatWasAskedFor(t *testing.T) {
 	r, conns := council(t, "a", "b")
 	const delay = 5 * time.Millisecond
-	if err := r.Board().Set("a", "b", fault.Link{Delay: delay, Jitter: 2 * time.Millisecond}); err != nil {
+	if err := r.Links().Set("a", "b", fault.Link{Delay: delay, Jitter: 2 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	var sent []time.Time
@@ -300,7 +300,7 @@ func BenchmarkRelay(b *testing.B) {
 			r, conns := council(b, "a", "b")
 			to := conns["b"].LocalAddr()
 			if c.delay >= 0 {
-				if err := r.Board().Set("a", "b", fault.Link{Delay: c.delay}); err != nil {
+				if err := r.Links().Set("a", "b", fault.Link{Delay: c.delay}); err != nil {
 					b.Fatal(err)
 				}
 				to, _ = r.Addr("a", "b")

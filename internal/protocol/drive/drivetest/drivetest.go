@@ -1,6 +1,6 @@
-// Package drivetest is the rig of all tests of machines. It drives them as the runtime does, through package drive.
+// Package drivetest is the harness of all tests of machines. It drives them as the runtime does, through package drive.
 //
-//	drivetest.go   one machine that a test works by hand, one Step at a time
+//	drivetest.go   one machine that a test drives one Step at a time
 //	net.go         several machines that talk to one another on one virtual clock
 //
 // The simulator does the rest: drift, loss, faults, checkers.
@@ -67,32 +67,32 @@ func (c *capture) Facts(_ protocol.Time, facts []protocol.Fact) {
 	c.out.Facts = append(c.out.Facts, facts...)
 }
 
-// A Hand works one machine: it has the machine's clock, and keeps what the machine asked for last.
-type Hand struct {
+// A Stepper works one machine: it has the machine's clock, and keeps what the machine asked for last.
+type Stepper struct {
 	Machine protocol.Machine
 	Now     protocol.Time
 	Last    protocol.Effects
 }
 
 // Step lets the machine take an event now.
-func (h *Hand) Step(ev protocol.Event) protocol.Effects {
+func (h *Stepper) Step(ev protocol.Event) protocol.Effects {
 	h.Last = Step(h.Machine, h.Now, ev)
 	return h.Last
 }
 
 // Tick moves the clock, and lets the machine take a Tick.
-func (h *Hand) Tick(at protocol.Time) protocol.Effects {
+func (h *Stepper) Tick(at protocol.Time) protocol.Effects {
 	h.Now = at
 	return h.Step(protocol.Tick{})
 }
 
 // Receive lets a message arrive now whose delay is proven to be at most delay.
-func (h *Hand) Receive(from protocol.Ident, m protocol.Message, delay time.Duration) protocol.Effects {
+func (h *Stepper) Receive(from protocol.Ident, m protocol.Message, delay time.Duration) protocol.Effects {
 	return h.Step(&protocol.Receive{From: from, Message: m, Delay: delay})
 }
 
 // Sent lists to whom messages of a kind went in the last Step.
-func (h *Hand) Sent(name string) []protocol.Rank {
+func (h *Stepper) Sent(name string) []protocol.Rank {
 	var to []protocol.Rank
 	for _, e := range h.Last.Send {
 		if e.Message.Name() == name {

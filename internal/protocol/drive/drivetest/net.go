@@ -227,21 +227,21 @@ func (h host) Incarnation(_ protocol.Time, inc protocol.Inc, _ protocol.Time) { 
 func (h host) Writing() bool { return h.writes < h.asked }
 
 func (h host) Hold(now protocol.Time, to protocol.Rank, m protocol.Message) {
-	if e, ok := h.letter(now, to, m); ok {
+	if e, ok := h.envelope(now, to, m); ok {
 		h.held.Add(h.asked, e)
 	}
 }
 
 func (h host) Send(now protocol.Time, out []protocol.Envelope) {
 	for _, e := range out {
-		if e, ok := h.letter(now, e.To, e.Message.Copy()); ok {
+		if e, ok := h.envelope(now, e.To, e.Message.Copy()); ok {
 			h.net.push(e)
 		}
 	}
 }
 
-// letter returns a message on its way, unless it is lost.
-func (h host) letter(now protocol.Time, to protocol.Rank, m protocol.Message) (event, bool) {
+// envelope returns a message on its way, unless it is lost.
+func (h host) envelope(now protocol.Time, to protocol.Rank, m protocol.Message) (event, bool) {
 	n := h.net
 	n.Sent[m.Name()]++
 	if n.Drop != nil && n.Drop(h.Rank, to, m) {

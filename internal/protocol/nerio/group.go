@@ -7,8 +7,8 @@ import (
 	"github.com/regentproject/regent/internal/protocol/lease"
 )
 
-// A seat is what a member knows and wants of one group besides its vote and its lease.
-type seat struct {
+// A groupState is what a member knows and wants of one group besides its vote and its lease.
+type groupState struct {
 	group protocol.Group
 	// candidate says that a program of this member would lead the group; index is its place among the wanted.
 	candidate bool
@@ -17,7 +17,7 @@ type seat struct {
 	since protocol.Time
 	// backoff is before when no new attempt is begun.
 	backoff protocol.Time
-	// due is when the seat has to be considered again, and queued says that it waits for others to have had their turn.
+	// due is when the group has to be considered again, and queued says that it waits for others to have had their turn.
 	due    protocol.Time
 	queued bool
 	// view is what was last published, and published whether anything was.
@@ -27,16 +27,16 @@ type seat struct {
 	telling bool
 }
 
-func (m *Machine) seat(g protocol.Group) *seat {
-	s := m.seats[g]
+func (m *Machine) group(g protocol.Group) *groupState {
+	s := m.groups[g]
 	if s == nil {
-		s = &seat{group: g, due: protocol.Never}
-		m.seats[g] = s
+		s = &groupState{group: g, due: protocol.Never}
+		m.groups[g] = s
 	}
 	return s
 }
 
-func (m *Machine) schedule(s *seat, at protocol.Time) {
+func (m *Machine) schedule(s *groupState, at protocol.Time) {
 	if s.due == at {
 		return
 	}
@@ -47,7 +47,7 @@ func (m *Machine) schedule(s *seat, at protocol.Time) {
 }
 
 // publish says what the member now believes of the group, if that is news.
-func (m *Machine) publish(now protocol.Time, s *seat, cause protocol.Cause) {
+func (m *Machine) publish(now protocol.Time, s *groupState, cause protocol.Cause) {
 	v := m.look(now, s)
 	v.Cause = cause
 	old := &s.view
@@ -67,14 +67,14 @@ func (m *Machine) publish(now protocol.Time, s *seat, cause protocol.Cause) {
 }
 
 // look returns the view of the group as the member's own lease or vote has it.
-func (m *Machine) look(now protocol.Time, s *seat) protocol.View {
+func (m *Machine) look(now protocol.Time, s *groupState) protocol.View {
 	v := protocol.View{Group: s.group, Domain: protocol.Quorum, Leader: protocol.NoIdent, Until: protocol.Never}
 	if l, ok := m.holder.Lease(s.group); ok {
 		v.Leader, v.Term, v.Tenure = m.me(), l.Token, l.Tenure
 		v.Horizon, v.Until, v.Support, v.Quorum, v.Stop = l.Horizon, l.Cap, l.Backers.Intersect(m.voters), l.Quorum, l.Stopping
 		return v
 	}
-	if at := m.grantor.Seat(now, s.group); at.Leads() && at.Holder != m.me() {
+	if at := m.grantor.Status(now, s.group); at.Leads() && at.Holder != m.me() {
 		v.Leader, v.Term = at.Holder, at.Token
 	}
 	return v
@@ -84,7 +84,7 @@ func (m *Machine) onCampaign(now protocol.Time, g protocol.Group) {
 	if m.closing.on {
 		return
 	}
-	s := m.seat(g)
+	s := m.group(g)
 	if !s.candidate && m.leaders.Has(m.cfg.Me) {
 		s.candidate, s.index = true, len(m.wanted)
 		m.wanted = append(m.wanted, s)
@@ -95,7 +95,7 @@ func (m *Machine) onCampaign(now protocol.Time, g protocol.Group) {
 }
 
 // withdraw ends the member's candidacy.
-func (m *Machine) withdraw(s *seat) {
+func (m *Machine) withdraw(s *groupState) {
 	if !s.candidate {
 		return
 	}
@@ -120,11 +120,11 @@ func (m *Machine) onTrusts(now protocol.Time, w protocol.Trusts) {
 
 // consider begins an attempt to lead the group if the member may, and otherwise sees to it that the question is put again
 // when the answer may be another one.
-func (m *Machine) consider(now protocol.Time, s *seat) {
+func (m *Machine) consider(now protocol.Time, s *groupState) {
 	if !m.stands(s) || !m.speaks() || m.holder.Tries(s.group) {
 		return
 	}
-	at := m.grantor.Seat(now, s.group)
+	at := m.grantor.Status(now, s.group)
 	if at.Holder != protocol.NoIdent && at.Holder != m.me() {
 		m.schedule(s, protocol.Never) // the end of that grant brings us back
 		return
@@ -154,7 +154,7 @@ func (m *Machine) considerAll(now protocol.Time) {
 	}
 }
 
-// dequeue considers seats that waited for others to have had their turn.
+// dequeue considers groups that waited for others to have had their turn.
 func (m *Machine) dequeue(now protocol.Time) {
 	n := 0
 	for n < len(m.queue) && m.holder.Attempts() < maxAttempts {
@@ -219,7 +219,7 @@ func (m *Machine) behind(first protocol.Rank) int {
 
 // turn returns when it is this member's turn in a free group: at once if it goes first, or if there is nobody to say so;
 // otherwise the later the more members come before it, counted from the first one. A named heir goes first.
-func (m *Machine) turn(at *lease.Seat) protocol.Time {
+func (m *Machine) turn(at *lease.GroupStatus) protocol.Time {
 	when := at.Free
 	if first := m.first(); m.cfg.Elector && first != m.cfg.Me {
 		for range 1 + m.behind(first) {
@@ -235,7 +235,7 @@ func (m *Machine) turn(at *lease.Seat) protocol.Time {
 // tooOften is how many attempts in a row may fail for want of answers before a trusted member calls itself unfit.
 const tooOften = 3
 
-func (m *Machine) onFailed(now protocol.Time, s *seat, o *lease.Outcome) {
+func (m *Machine) onFailed(now protocol.Time, s *groupState, o *lease.Outcome) {
 	if m.trusted == m.cfg.Me && !o.Busy && o.Start >= m.counted {
 		m.counted = now // groups that fail together count as one
 		m.failed++

@@ -1,4 +1,4 @@
-// Package among runs an elector among some members of a council: those that may lead. To the elector there are no others, so
+// Package eligible runs an elector among some members of a council: those that may lead. To the elector there are no others, so
 // that it neither waits for them nor counts them as dead. What goes in and comes out has the ranks of the council.
 //
 // A member that is told that it is not fit to lead (protocol.Health) follows whom the elector trusts, but never leads: it makes
@@ -7,7 +7,7 @@
 //
 //	PROTOCOLS §4.6  rounds of members that may lead   inside, outside
 //	PROTOCOLS §8    a condition for leadership        onHealth, unfitAt
-package among
+package eligible
 
 import (
 	"fmt"
@@ -43,7 +43,7 @@ type Machine struct {
 // New returns the machine of a member that takes part. The elector is made for its rank among so many members.
 func New(c Config, elector func(self protocol.Rank, members int) (protocol.Machine, error)) (*Machine, error) {
 	if !c.Members.Has(c.Self) {
-		return nil, fmt.Errorf("among: member %v: must be among those that take part, %v", c.Self, c.Members)
+		return nil, fmt.Errorf("eligible: member %v: must be among those that take part, %v", c.Self, c.Members)
 	}
 	m := &Machine{config: c, ranks: slices.Collect(c.Members.All()), wake: protocol.Never, shown: protocol.View{Leader: protocol.NoIdent},
 		moved: -protocol.Never}

@@ -276,7 +276,7 @@ func TestGroupsWithoutALeaderAreForgottenAndTheirTokensNotRepeated(t *testing.T)
 			d.Now = d.Now.Add(50 * ms)
 			d.Step(protocol.Rank(r), protocol.Tick{})
 		}
-		if n := len(x.m.seats); n > fewGroups+8 {
+		if n := len(x.m.groups); n > fewGroups+8 {
 			t.Errorf("%v remembers %d groups", protocol.Rank(r), n)
 		}
 	}

@@ -11,25 +11,25 @@ import (
 	"github.com/regentproject/regent/internal/protocol/link"
 )
 
-// A rig is some members with links that a test puts up and takes down, over which messages go when the test says so.
-type rig struct {
+// A harness is some members with links that a test puts up and takes down, over which messages go when the test says so.
+type harness struct {
 	t       *testing.T
 	now     protocol.Time
 	members []*Machine
-	// mail is what is on its way, in order on each link.
-	mail  []letter
-	count map[[2]int]uint64
-	sent  []string // cand, accept and cancel as they were sent: "cand(2) 1->3"
+	// inFlight is what is on its way, in order on each link.
+	inFlight []envelope
+	count    map[[2]int]uint64
+	sent     []string // cand, accept and cancel as they were sent: "cand(2) 1->3"
 }
 
-type letter struct {
+type envelope struct {
 	from, to int
 	msg      link.Message
 }
 
-// carried is the end of the links of one member of a rig.
+// carried is the end of the links of one member of a harness.
 type carried struct {
-	r    *rig
+	r    *harness
 	self int
 }
 
@@ -37,7 +37,7 @@ func (c carried) Send(to protocol.Rank, m link.Message) bool {
 	if int(to) == c.self || !c.r.members[c.self].groups[0].peers[to].up {
 		return false
 	}
-	c.r.mail = append(c.r.mail, letter{c.self, int(to), m.Copy().(link.Message)})
+	c.r.inFlight = append(c.r.inFlight, envelope{c.self, int(to), m.Copy().(link.Message)})
 	about := func(what string, t *Topic) {
 		c.r.sent = append(c.r.sent, fmt.Sprintf("%s(%d) %d->%d", what, t.About+1, c.self+1, to+1))
 	}
@@ -54,9 +54,9 @@ func (c carried) Send(to protocol.Rank, m link.Message) bool {
 
 func (c carried) SendDurable(to protocol.Rank, m link.Message) bool { return c.Send(to, m) }
 
-// newRig returns n members that are all linked and in one view, the first of them its manager, with nothing to recover.
-func newRig(t *testing.T, n int, change func(*Config)) *rig {
-	r := &rig{t: t, count: make(map[[2]int]uint64)}
+// newHarness returns n members that are all linked and in one view, the first of them its manager, with nothing to recover.
+func newHarness(t *testing.T, n int, change func(*Config)) *harness {
+	r := &harness{t: t, count: make(map[[2]int]uint64)}
 	for i := range n {
 		c := Default(protocol.Rank(i), n, 1)
 		if change != nil {
@@ -66,7 +66,7 @@ func newRig(t *testing.T, n int, change func(*Config)) *rig {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.inc, m.post = 1, carried{r, i}
+		m.inc, m.sender = 1, carried{r, i}
 		g := m.group("g")
 		g.open, g.phase, g.known = true, Alive, true
 		g.view = View{Number: Number{Vid: 1}, Members: protocol.Everyone(n)}
@@ -85,10 +85,10 @@ func newRig(t *testing.T, n int, change func(*Config)) *rig {
 	return r
 }
 
-func (r *rig) group(i int) *group { return r.members[i].groups[0] }
+func (r *harness) group(i int) *group { return r.members[i].groups[0] }
 
 // do runs f as one Step of a member. What it asked for is in the member's out until its next one.
-func (r *rig) do(i int, f func(*Machine)) { drivetest.Step(inside{r.members[i]}, r.now, act{f: f}) }
+func (r *harness) do(i int, f func(*Machine)) { drivetest.Step(inside{r.members[i]}, r.now, act{f: f}) }
 
 // inside is a member to whose parts a test does something, which an act is, as an event.
 type inside struct{ *Machine }
@@ -105,36 +105,36 @@ func (m inside) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 }
 
 // link puts one end of a link up or down.
-func (r *rig) link(i, j int, up bool) {
+func (r *harness) link(i, j int, up bool) {
 	k := [2]int{i, j}
 	r.count[k]++
 	r.do(i, func(m *Machine) {
 		m.groups[0].onLink(r.now, &link.Change{Peer: protocol.Ident{Rank: protocol.Rank(j), Inc: 1}, Count: r.count[k], Up: up})
 	})
 	if !up {
-		r.mail = slices.DeleteFunc(r.mail, func(l letter) bool { return l.from == i && l.to == j || l.from == j && l.to == i })
+		r.inFlight = slices.DeleteFunc(r.inFlight, func(l envelope) bool { return l.from == i && l.to == j || l.from == j && l.to == i })
 	}
 }
 
 // both puts both ends of a link up or down, and lets the members see to it.
-func (r *rig) both(i, j int, up bool) {
+func (r *harness) both(i, j int, up bool) {
 	r.link(i, j, up)
 	r.link(j, i, up)
 	r.settle()
 }
 
-func (r *rig) settle() {
+func (r *harness) settle() {
 	r.now++
 	for i := range r.members {
 		r.do(i, func(m *Machine) { m.groups[0].evaluate(r.now) })
 	}
 }
 
-// run delivers all mail, and what comes of it.
-func (r *rig) run() {
+// run delivers all messages in flight, and what comes of it.
+func (r *harness) run() {
 	r.settle()
 	for range 1000 {
-		if len(r.mail) == 0 {
+		if len(r.inFlight) == 0 {
 			return
 		}
 		r.deliver(0)
@@ -142,21 +142,21 @@ func (r *rig) run() {
 	r.t.Fatal("the members talk without end")
 }
 
-// deliver gives one letter to its receiver.
-func (r *rig) deliver(i int) {
-	l := r.mail[i]
-	r.mail = slices.Delete(r.mail, i, i+1)
+// deliver gives one message to its receiver.
+func (r *harness) deliver(i int) {
+	l := r.inFlight[i]
+	r.inFlight = slices.Delete(r.inFlight, i, i+1)
 	r.do(l.to, func(m *Machine) { m.deliver(r.now, protocol.Rank(l.from), l.msg) })
 	r.settle()
 }
 
-// find returns the first letter of a kind on a way, -1 if there is none.
-func (r *rig) find(name string, from, to int) int {
-	return slices.IndexFunc(r.mail, func(l letter) bool { return l.msg.Name() == name && l.from == from && l.to == to })
+// find returns the first message of a kind from one member to another, -1 if there is none.
+func (r *harness) find(name string, from, to int) int {
+	return slices.IndexFunc(r.inFlight, func(l envelope) bool { return l.msg.Name() == name && l.from == from && l.to == to })
 }
 
 // said returns what was sent since it was asked last.
-func (r *rig) said() string {
+func (r *harness) said() string {
 	s := r.sent
 	r.sent = nil
 	slices.Sort(s)
@@ -164,7 +164,7 @@ func (r *rig) said() string {
 }
 
 // managers lists who manages what, of the members that are alive.
-func (r *rig) managers() string {
+func (r *harness) managers() string {
 	var all []string
 	for i := range r.members {
 		if g := r.group(i); g.phase == Alive && g.view.Manager == g.me && g.view.Number.Vid > 1 {

@@ -7,7 +7,7 @@ import (
 )
 
 // cuts draws who can hear whom, one row for each member.
-func cuts(b *Board) string {
+func cuts(b *Links) string {
 	var rows []string
 	for i := range b.names {
 		row := ""
@@ -26,8 +26,8 @@ func cuts(b *Board) string {
 	return strings.Join(rows, " ")
 }
 
-func TestBoardLanguage(t *testing.T) {
-	b := NewBoard("a", "b", "c")
+func TestLinksLanguage(t *testing.T) {
+	b := NewLinks("a", "b", "c")
 	for _, c := range []struct{ line, want string }{
 		{"", "-.. .-. ..-"},
 		{"cut a b", "-x. .-. ..-"},
@@ -56,7 +56,7 @@ func TestBoardLanguage(t *testing.T) {
 	if err != nil || strings.Count(text, "\n") != 5 || !strings.Contains(text, "link b a perfect delay=3ms drop=0.5\n") {
 		t.Errorf("show: %q, %v", text, err)
 	}
-	again := NewBoard("a", "b", "c")
+	again := NewLinks("a", "b", "c")
 	for line := range strings.Lines(text) {
 		if _, err := again.Do(line); err != nil {
 			t.Fatal(err)
@@ -67,8 +67,8 @@ func TestBoardLanguage(t *testing.T) {
 	}
 }
 
-func TestBoardRefusesWhatItDoesNotKnow(t *testing.T) {
-	b := NewBoard("a", "b")
+func TestLinksRefuseWhatItDoesNotKnow(t *testing.T) {
+	b := NewLinks("a", "b")
 	for _, line := range []string{"cut", "cut a", "cut a z", "cut a b c", "link a b speed=9", "link z a", "partition a a", "partition z", "dance a b", "show all", "link * b drop=7"} {
 		before := b.String()
 		if _, err := b.Do(line); err == nil {
@@ -80,12 +80,12 @@ func TestBoardRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func FuzzBoardDo(f *testing.F) {
+func FuzzLinksDo(f *testing.F) {
 	for _, line := range []string{"cut a b", "link * * delay=1ms both", "partition a / b", "heal", "show"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		b := NewBoard("a", "b")
+		b := NewLinks("a", "b")
 		if _, err := b.Do(line); err != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package among_test
+package eligible_test
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
-	"github.com/regentproject/regent/internal/protocol/among"
 	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
+	"github.com/regentproject/regent/internal/protocol/eligible"
 )
 
 // A puppet elector trusts whom it is told to, by rank among its own, and writes down what it gets.
@@ -43,10 +43,10 @@ func (*word) Name() string           { return "word" }
 const repeat = 100
 
 // members returns d among b, d and f, to which it is the second of three.
-func members(t *testing.T) (*among.Machine, *puppet) {
+func members(t *testing.T) (*eligible.Machine, *puppet) {
 	t.Helper()
 	p := &puppet{effect: protocol.Effects{Wake: protocol.Never}}
-	m, err := among.New(among.Config{Self: 3, Members: protocol.NewSet(1, 3, 5), Repeat: repeat * time.Nanosecond},
+	m, err := eligible.New(eligible.Config{Self: 3, Members: protocol.NewSet(1, 3, 5), Repeat: repeat * time.Nanosecond},
 		func(self protocol.Rank, n int) (protocol.Machine, error) {
 			if self != 1 || n != 3 {
 				t.Errorf("the elector is member %d of %d", self, n)
@@ -126,11 +126,11 @@ func TestMemberThatIsNotWellIsNeverShownAndMovesOn(t *testing.T) {
 }
 
 func TestOnlyThoseThatTakePartHaveAMachine(t *testing.T) {
-	if _, err := among.New(among.Config{Self: 2, Members: protocol.NewSet(1, 3)}, nil); err == nil || !strings.Contains(err.Error(), "take part") {
+	if _, err := eligible.New(eligible.Config{Self: 2, Members: protocol.NewSet(1, 3)}, nil); err == nil || !strings.Contains(err.Error(), "take part") {
 		t.Errorf("got %v", err)
 	}
 	wrong := errors.New("wrong")
-	if _, err := among.New(among.Config{Self: 1, Members: protocol.NewSet(1, 3)}, func(protocol.Rank, int) (protocol.Machine, error) { return nil, wrong }); !errors.Is(err, wrong) {
+	if _, err := eligible.New(eligible.Config{Self: 1, Members: protocol.NewSet(1, 3)}, func(protocol.Rank, int) (protocol.Machine, error) { return nil, wrong }); !errors.Is(err, wrong) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,30 +7,30 @@ import (
 	"sync/atomic"
 )
 
-// A Board holds the links between the members of a network. All its methods may be called at any time, by anybody:
+// Links holds the links between the members of a network. All its methods may be called at any time, from any goroutine:
 // the network looks at a link once for each datagram.
-type Board struct {
+type Links struct {
 	names []string
-	links [][]atomic.Pointer[Link] // from, to
+	pairs [][]atomic.Pointer[Link] // from, to
 }
 
-// NewBoard returns a board on which all links are perfect.
-func NewBoard(names ...string) *Board {
-	b := &Board{names: slices.Clone(names), links: make([][]atomic.Pointer[Link], len(names))}
-	for i := range b.links {
-		b.links[i] = make([]atomic.Pointer[Link], len(names))
-		for j := range b.links[i] {
-			b.links[i][j].Store(new(Link))
+// NewLinks returns links that are all perfect.
+func NewLinks(names ...string) *Links {
+	b := &Links{names: slices.Clone(names), pairs: make([][]atomic.Pointer[Link], len(names))}
+	for i := range b.pairs {
+		b.pairs[i] = make([]atomic.Pointer[Link], len(names))
+		for j := range b.pairs[i] {
+			b.pairs[i][j].Store(new(Link))
 		}
 	}
 	return b
 }
 
 // Names returns the members.
-func (b *Board) Names() []string { return slices.Clone(b.names) }
+func (b *Links) Names() []string { return slices.Clone(b.names) }
 
 // Index returns the place of a member among the names.
-func (b *Board) Index(name string) (int, error) {
+func (b *Links) Index(name string) (int, error) {
 	if i := slices.Index(b.names, name); i >= 0 {
 		return i, nil
 	}
@@ -38,10 +38,10 @@ func (b *Board) Index(name string) (int, error) {
 }
 
 // Link returns the link from one member to another, by their places.
-func (b *Board) Link(from, to int) Link { return *b.links[from][to].Load() }
+func (b *Links) Link(from, to int) Link { return *b.pairs[from][to].Load() }
 
 // Change changes the links from one member to another. * stands for all members; no link leads from a member to itself.
-func (b *Board) Change(from, to string, change func(Link) (Link, error)) error {
+func (b *Links) Change(from, to string, change func(Link) (Link, error)) error {
 	sources, err := b.match(from)
 	if err != nil {
 		return err
@@ -63,9 +63,9 @@ func (b *Board) Change(from, to string, change func(Link) (Link, error)) error {
 	return nil
 }
 
-func (b *Board) swap(i, j int, change func(Link) (Link, error)) error {
+func (b *Links) swap(i, j int, change func(Link) (Link, error)) error {
 	for {
-		old := b.links[i][j].Load()
+		old := b.pairs[i][j].Load()
 		l, err := change(*old)
 		if err != nil {
 			return err
@@ -73,13 +73,13 @@ func (b *Board) swap(i, j int, change func(Link) (Link, error)) error {
 		if err := l.Check(); err != nil {
 			return err
 		}
-		if b.links[i][j].CompareAndSwap(old, &l) {
+		if b.pairs[i][j].CompareAndSwap(old, &l) {
 			return nil
 		}
 	}
 }
 
-func (b *Board) match(name string) ([]int, error) {
+func (b *Links) match(name string) ([]int, error) {
 	if name == "*" {
 		all := make([]int, len(b.names))
 		for i := range all {
@@ -92,23 +92,23 @@ func (b *Board) match(name string) ([]int, error) {
 }
 
 // Set replaces links.
-func (b *Board) Set(from, to string, l Link) error {
+func (b *Links) Set(from, to string, l Link) error {
 	return b.Change(from, to, func(Link) (Link, error) { return l, nil })
 }
 
 // Cut makes links lose everything, in one direction.
-func (b *Board) Cut(from, to string) error { return b.cut(from, to, true) }
+func (b *Links) Cut(from, to string) error { return b.cut(from, to, true) }
 
 // Heal undoes Cut. The rest of the link stays as it is.
-func (b *Board) Heal(from, to string) error { return b.cut(from, to, false) }
+func (b *Links) Heal(from, to string) error { return b.cut(from, to, false) }
 
-func (b *Board) cut(from, to string, cut bool) error {
+func (b *Links) cut(from, to string, cut bool) error {
 	return b.Change(from, to, func(l Link) (Link, error) { l.Cut = cut; return l, nil })
 }
 
 // Partition cuts all links between members of different parts, in both directions, and heals those within a part. Members
 // that are in no part are on their own.
-func (b *Board) Partition(parts ...[]string) error {
+func (b *Links) Partition(parts ...[]string) error {
 	part := make(map[string]int)
 	for i, names := range parts {
 		for _, name := range names {
@@ -142,7 +142,7 @@ func (b *Board) Partition(parts ...[]string) error {
 //	show               all links that are not perfect
 //
 // FROM and TO are members, or * for all.
-func (b *Board) Do(line string) (string, error) {
+func (b *Links) Do(line string) (string, error) {
 	words := strings.Fields(line)
 	if len(words) == 0 {
 		return "", nil
@@ -193,7 +193,7 @@ func split(words []string) (parts [][]string) {
 }
 
 // String lists the links that are not perfect, one in a line, as Do reads them.
-func (b *Board) String() string {
+func (b *Links) String() string {
 	var s strings.Builder
 	for i := range b.names {
 		for j := range b.names {
