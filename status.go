@@ -43,8 +43,8 @@ type PeerStatus struct {
 	// after a minute or two.
 	RateLow, RateHigh float64
 	RateKnown         bool
-	// Trouble is why it does not count, such as another configuration; empty if it does.
-	Trouble string
+	// Problem is why it does not count, such as another configuration; empty if it does.
+	Problem string
 }
 
 // Pauses says by how much the member woke up too late: its own pauses, which cost leases.
@@ -130,7 +130,7 @@ func (m *Member) Members() []PeerStatus {
 	trusted := m.trusted()
 	for i, p := range s.peers {
 		o := &out[i]
-		o.Name, o.Role, o.Addr, o.Trouble = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Trouble
+		o.Name, o.Role, o.Addr, o.Problem = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Problem
 		o.Trusted = trusted.Has(protocol.Rank(i))
 		if protocol.Rank(i) == m.council.self {
 			o.Self, o.Heard, o.Incarnation = true, true, uint32(m.loop.Stats().Inc())
@@ -146,8 +146,8 @@ func (m *Member) Members() []PeerStatus {
 		if p.Bound != protocol.Unknown {
 			o.Bound = p.Bound
 		}
-		if p.Rivals && o.Trouble == "" {
-			o.Trouble = "two processes use this name: neither counts"
+		if p.Rivals && o.Problem == "" {
+			o.Problem = "two processes use this name: neither counts"
 		}
 	}
 	return out
@@ -200,8 +200,8 @@ func (m *Member) waiting(ctx context.Context) string {
 		name := m.council.peers[i].Name
 		switch {
 		case protocol.Rank(i) == m.council.self:
-		case p.Trouble != "":
-			odd = append(odd, name+" "+p.Trouble)
+		case p.Problem != "":
+			odd = append(odd, name+" "+p.Problem)
 		case p.Seen == 0:
 			silent = append(silent, name)
 		}

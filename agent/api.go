@@ -68,8 +68,8 @@ type MemberInfo struct {
 	// Bound is the proven bound on the delay of its last packet, Fast whether that counts as fast.
 	Bound time.Duration `json:"bound"`
 	Fast  bool          `json:"fast"`
-	// Trouble is why it does not count.
-	Trouble string `json:"trouble,omitempty"`
+	// Problem is why it does not count.
+	Problem string `json:"problem,omitempty"`
 }
 
 // MemberList is the council.
@@ -221,7 +221,7 @@ func (a *Agent) Members() []MemberInfo {
 	_, peers, _ := a.statusCache.get(m)
 	for _, p := range peers {
 		i := MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Trusted: p.Self || p.Trusted, Silence: p.Silence, Incarnation: p.Incarnation,
-			RoundTrip: p.RoundTrip, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Trouble: p.Trouble}
+			RoundTrip: p.RoundTrip, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Problem: p.Problem}
 		if p.Addr.IsValid() {
 			i.Addr = p.Addr.String()
 		}

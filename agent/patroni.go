@@ -167,7 +167,7 @@ func (a *Agent) serveCluster(w http.ResponseWriter, q *http.Request) {
 		if m.Name == i.Name {
 			c.Role, c.Timeline = "leader", i.Token
 		}
-		if m.Trouble != "" || !m.Heard || !m.Trusted && m.Silence > 2*a.timing.Suspect {
+		if m.Problem != "" || !m.Heard || !m.Trusted && m.Silence > 2*a.timing.Suspect {
 			c.State = "unreachable"
 		}
 		if m.Self {

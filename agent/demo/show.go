@@ -59,18 +59,18 @@ func (s *demonstration) member(name string) web.Member {
 	case r.joined:
 		m.State = web.Up
 	}
-	m.Trouble = r.failed
+	m.Problem = r.failed
 	if st := r.status; st != nil && m.State != web.Down {
 		m.Incarnation, m.Leading, m.Realtime = st.Incarnation, st.Leading, st.Realtime
 		m.PacketsIn, m.PacketsOut = st.PacketsIn, st.PacketsOut
 		m.Pauses = &web.Pauses{Median: st.Pauses.Median, P99: st.Pauses.P99, Longest: st.Pauses.Longest}
 		switch {
 		case st.Waiting != "":
-			m.Trouble = st.Waiting
+			m.Problem = st.Waiting
 		case st.Disk != "":
-			m.Trouble = st.Disk
+			m.Problem = st.Disk
 		case st.ClockFault:
-			m.Trouble = "its clock runs at another rate than those of the others"
+			m.Problem = "its clock runs at another rate than those of the others"
 		}
 	}
 	return m
@@ -131,7 +131,7 @@ func (g *election) show(at time.Duration, m *model) web.Group {
 	}
 	for _, n := range m.names {
 		if v, ok := g.views[n]; ok && m.members[n].paused == 0 {
-			out.Views = append(out.Views, web.Sight{Member: n, Leader: v.Leader, Cause: v.Cause.String()})
+			out.Views = append(out.Views, web.MemberView{Member: n, Leader: v.Leader, Cause: v.Cause.String()})
 		}
 	}
 	return out

@@ -21,13 +21,13 @@ import "time"
 // State is everything that a page shows at one instant. All times are lengths since the source began.
 type State struct {
 	About About
-	// Tape is where a recorded run stands; nil if this is life.
-	Tape    *Tape
-	Members []Member
-	Links   []Link
-	Groups  []Group
-	Tenures []Tenure
-	Log     []Entry
+	// Playback is where a recorded run stands; nil if this is life.
+	Playback *Playback
+	Members  []Member
+	Links    []Link
+	Groups   []Group
+	Tenures  []Tenure
+	Log      []Entry
 }
 
 // About is what there is only one of.
@@ -75,8 +75,8 @@ type Command struct {
 	Value float64 `json:"value,omitempty"`
 }
 
-// A Tape is where a recorded run stands.
-type Tape struct {
+// A Playback is where a recorded run stands.
+type Playback struct {
 	// Step is how many of all Steps have happened, At the time of the run, and End its last instant.
 	Step  int           `json:"step"`
 	Steps int           `json:"steps"`
@@ -110,8 +110,8 @@ const (
 type Member struct {
 	Name  string      `json:"name"`
 	State MemberState `json:"state"`
-	// Trouble is what is wrong with it, in words.
-	Trouble     string `json:"trouble,omitempty"`
+	// Problem is what is wrong with it, in words.
+	Problem     string `json:"problem,omitempty"`
 	Incarnation uint32 `json:"incarnation,omitempty"`
 	// Leading is how many groups its programs lead.
 	Leading int `json:"leading,omitempty"`
@@ -178,7 +178,7 @@ type Group struct {
 	// Changes counts.
 	Changes int `json:"changes,omitempty"`
 	// Views is what members believe, where the source knows.
-	Views []Sight `json:"views,omitempty"`
+	Views []MemberView `json:"views,omitempty"`
 }
 
 // A Leader leads a group, or a part of its members.
@@ -199,8 +199,8 @@ type Leader struct {
 	Stopping bool `json:"stopping,omitempty"`
 }
 
-// A Sight is whom a member believes to lead; nobody if Leader is empty.
-type Sight struct {
+// A MemberView is whom a member believes to lead; nobody if Leader is empty.
+type MemberView struct {
 	Member string `json:"member"`
 	Leader string `json:"leader,omitempty"`
 	Cause  string `json:"cause,omitempty"`

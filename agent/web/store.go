@@ -11,22 +11,22 @@ import (
 type Update struct {
 	Serial uint64 `json:"serial"`
 	// Now is the time of the source.
-	Now     time.Duration `json:"now"`
-	Reset   bool          `json:"reset,omitempty"`
-	About   *About        `json:"about,omitempty"`
-	Tape    *Tape         `json:"tape,omitempty"`
-	Members []Member      `json:"members,omitempty"`
-	Links   []Link        `json:"links,omitempty"`
-	Groups  []Group       `json:"groups,omitempty"`
-	Tenures []Tenure      `json:"tenures,omitempty"`
-	Log     []Entry       `json:"log,omitempty"`
+	Now      time.Duration `json:"now"`
+	Reset    bool          `json:"reset,omitempty"`
+	About    *About        `json:"about,omitempty"`
+	Playback *Playback     `json:"playback,omitempty"`
+	Members  []Member      `json:"members,omitempty"`
+	Links    []Link        `json:"links,omitempty"`
+	Groups   []Group       `json:"groups,omitempty"`
+	Tenures  []Tenure      `json:"tenures,omitempty"`
+	Log      []Entry       `json:"log,omitempty"`
 	// Gone are the keys of things that are no longer there, by kind.
 	Gone map[string][]string `json:"gone,omitempty"`
 }
 
 // empty says that nothing changed but the time.
 func (u *Update) empty() bool {
-	return !u.Reset && u.About == nil && u.Tape == nil && len(u.Members)+len(u.Links)+len(u.Groups)+len(u.Tenures)+len(u.Log)+len(u.Gone) == 0
+	return !u.Reset && u.About == nil && u.Playback == nil && len(u.Members)+len(u.Links)+len(u.Groups)+len(u.Tenures)+len(u.Log)+len(u.Gone) == 0
 }
 
 // A Source is whatever a page shows.
@@ -42,19 +42,19 @@ type Store struct {
 	// now is the time of the source.
 	now func() time.Duration
 
-	mu      sync.Mutex
-	serial  uint64
-	floor   uint64 // updates from before this serial number need everything
-	about   About
-	aboutAt uint64
-	tape    *Tape
-	tapeAt  uint64
-	members *rowSet[Member]
-	links   *rowSet[Link]
-	groups  *rowSet[Group]
-	tenures *rowSet[Tenure]
-	log     *rowSet[Entry]
-	changed chan struct{}
+	mu         sync.Mutex
+	serial     uint64
+	floor      uint64 // updates from before this serial number need everything
+	about      About
+	aboutAt    uint64
+	playback   *Playback
+	playbackAt uint64
+	members    *rowSet[Member]
+	links      *rowSet[Link]
+	groups     *rowSet[Group]
+	tenures    *rowSet[Tenure]
+	log        *rowSet[Entry]
+	changed    chan struct{}
 }
 
 // maxGone is how many things that are gone a store remembers for pages that have not heard. A page that was away for
@@ -77,7 +77,7 @@ func (s *Store) Replace(st *State) {
 	defer s.mu.Unlock()
 	next := s.serial + 1
 	changed := s.putAbout(&st.About, next)
-	changed = s.putTape(st.Tape, next) || changed
+	changed = s.putPlayback(st.Playback, next) || changed
 	changed = s.members.replace(st.Members, next) || changed
 	changed = s.links.replace(st.Links, next) || changed
 	changed = s.groups.replace(st.Groups, next) || changed
@@ -130,11 +130,11 @@ func (s *Store) putAbout(a *About, serial uint64) bool {
 	return true
 }
 
-func (s *Store) putTape(t *Tape, serial uint64) bool {
-	if t == nil || s.tape != nil && *s.tape == *t {
+func (s *Store) putPlayback(t *Playback, serial uint64) bool {
+	if t == nil || s.playback != nil && *s.playback == *t {
 		return false
 	}
-	s.tape, s.tapeAt = t, serial
+	s.playback, s.playbackAt = t, serial
 	return true
 }
 
@@ -169,8 +169,8 @@ func (s *Store) Since(serial uint64) *Update {
 		about := s.about
 		u.About = &about
 	}
-	if s.tape != nil && (u.Reset || s.tapeAt > serial) {
-		u.Tape = s.tape
+	if s.playback != nil && (u.Reset || s.playbackAt > serial) {
+		u.Playback = s.playback
 	}
 	gone := make(map[string][]string)
 	u.Members, gone["members"] = s.members.since(serial)

@@ -11,10 +11,10 @@ import (
 
 // client is a page as far as the data go: it applies updates.
 type client struct {
-	serial uint64
-	about  About
-	tape   *Tape
-	kinds  map[string]map[string]any
+	serial   uint64
+	about    About
+	playback *Playback
+	kinds    map[string]map[string]any
 }
 
 func (c *client) apply(u *Update) {
@@ -24,8 +24,8 @@ func (c *client) apply(u *Update) {
 	if u.About != nil {
 		c.about = *u.About
 	}
-	if u.Tape != nil {
-		c.tape = u.Tape
+	if u.Playback != nil {
+		c.playback = u.Playback
 	}
 	for kind, keys := range u.Gone {
 		for _, k := range keys {

@@ -68,7 +68,7 @@ func quiet(m *agent.MemberInfo) bool {
 
 // well says whether a member counts.
 func well(m *agent.MemberInfo) bool {
-	return m.Self || m.Heard && m.Trouble == "" && !quiet(m)
+	return m.Self || m.Heard && m.Problem == "" && !quiet(m)
 }
 
 // majority counts the members that vote: how many of them are heard, how many must be, and how many there are.
@@ -99,10 +99,10 @@ func showMembers(c *cobra.Command, members []agent.MemberInfo) {
 		switch {
 		case m.Self:
 			heard, state = "-", "this member"
-		case m.Trouble != "" && !m.Heard:
-			state = p.bad(m.Trouble)
-		case m.Trouble != "":
-			heard, state = length(m.Silence)+" ago", p.bad(m.Trouble)
+		case m.Problem != "" && !m.Heard:
+			state = p.bad(m.Problem)
+		case m.Problem != "":
+			heard, state = length(m.Silence)+" ago", p.bad(m.Problem)
 		case quiet(m):
 			heard, state = length(m.Silence)+" ago", p.bad("silent: is its agent running, and does UDP to "+or(m.Addr)+" pass?")
 		case m.Heard:

@@ -96,8 +96,8 @@ func (s *statusReport) findProblems() []string {
 func (s *statusReport) slow(m *agent.MemberInfo) string {
 	switch path := or(m.Addr); {
 	case m.Self:
-	case m.Trouble != "":
-		return fmt.Sprintf("%s (%s): %s", m.Name, path, m.Trouble)
+	case m.Problem != "":
+		return fmt.Sprintf("%s (%s): %s", m.Name, path, m.Problem)
 	case !m.Heard:
 		return fmt.Sprintf("%s (%s): not heard yet: is its agent running, and does UDP pass?", m.Name, path)
 	case quiet(m):

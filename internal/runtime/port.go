@@ -325,13 +325,13 @@ type PeerReport struct {
 	Seen protocol.Time
 	// Addr is where packets to it go.
 	Addr netip.AddrPort
-	// Trouble is what keeps it from counting; empty if nothing is known.
-	Trouble string
+	// Problem is what keeps it from counting; empty if nothing is known.
+	Problem string
 }
 
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
-	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.notes.seen[peer], Trouble: p.notes.wrong(now, peer)}
+	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.notes.seen[peer], Problem: p.notes.wrong(now, peer)}
 	if a := p.Addrs[peer]; len(a) > 0 {
 		best, _ := p.peers[peer].choice.Best()
 		r.Addr = a[min(int(best), len(a)-1)]

@@ -131,7 +131,7 @@ func TestMessagesOfOneRoundShareAPacket(t *testing.T) {
 		t.Error("packets are not counted")
 	}
 	r := d.ports[1].Peer(d.now, 0)
-	if r.Inc != 1 || r.Seen == 0 || r.Trouble != "" || r.RTT == 0 || r.Bound == protocol.Unknown {
+	if r.Inc != 1 || r.Seen == 0 || r.Problem != "" || r.RTT == 0 || r.Bound == protocol.Unknown {
 		t.Errorf("the report is %+v", r)
 	}
 }
@@ -146,8 +146,8 @@ func TestOtherConfigurationIsNamedOnBothSidesAndNotDelivered(t *testing.T) {
 		t.Errorf("delivered %v", d.got[1])
 	}
 	for i, want := range []string{"setting: x here, y there", "setting: y here, x there"} {
-		if r := d.ports[i].Peer(d.now, protocol.Rank(1-i)); !strings.Contains(r.Trouble, want) {
-			t.Errorf("port %d says %q, want %q", i, r.Trouble, want)
+		if r := d.ports[i].Peer(d.now, protocol.Rank(1-i)); !strings.Contains(r.Problem, want) {
+			t.Errorf("port %d says %q, want %q", i, r.Problem, want)
 		}
 		if n := strings.Count(d.logs[i].String(), "another configuration"); n != 1 {
 			t.Errorf("port %d says so %d times in the log", i, n)
@@ -206,22 +206,22 @@ func TestMemberThatIsNotHeardIsNamedWithWhatItSends(t *testing.T) {
 	send()
 	send()
 	want := `seems to have another key (packets from its address that were dropped: 2, the last for "unknown key"): compare the key files of the two`
-	if r := d.ports[0].Peer(d.now, 1); r.Trouble != want {
-		t.Errorf("it is said to be in trouble because of %q", r.Trouble)
+	if r := d.ports[0].Peer(d.now, 1); r.Problem != want {
+		t.Errorf("it is said to be in trouble because of %q", r.Problem)
 	}
 	d.greet()
 	send()
-	if r := d.ports[0].Peer(d.now, 1); r.Trouble != "" {
-		t.Errorf("a member that is heard has trouble: %q", r.Trouble)
+	if r := d.ports[0].Peer(d.now, 1); r.Problem != "" {
+		t.Errorf("a member that is heard has trouble: %q", r.Problem)
 	}
 	d.now = d.now.Add(unheardFor)
-	if r := d.ports[0].Peer(d.now, 1); !strings.Contains(r.Trouble, "dropped: 1,") {
-		t.Errorf("a member that came back with another key is in trouble because of %q", r.Trouble)
+	if r := d.ports[0].Peer(d.now, 1); !strings.Contains(r.Problem, "dropped: 1,") {
+		t.Errorf("a member that came back with another key is in trouble because of %q", r.Problem)
 	}
 	d.ports[0].SetAddrs(1, []netip.AddrPort{addr(4)})
 	d.greet()
 	send() // no address of its any more
-	if d.now = d.now.Add(unheardFor); d.ports[0].Peer(d.now, 1).Trouble != "" {
+	if d.now = d.now.Add(unheardFor); d.ports[0].Peer(d.now, 1).Problem != "" {
 		t.Error("packets from another address are held against it")
 	}
 }

@@ -18,18 +18,18 @@ import (
 )
 
 // play serves a page that plays the stored trace.
-func play(t *testing.T) (*replay.Tape, string) {
+func play(t *testing.T) (*replay.Recording, string) {
 	t.Helper()
 	f, err := os.Open("../replay/testdata/split.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	tape, err := replay.Read(f)
+	recording, err := replay.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	player := replay.NewPlayer("split.jsonl", tape)
+	player := replay.NewPlayer("split.jsonl", recording)
 	server, err := web.Serve("127.0.0.1:0", web.Handler(player, web.Options{Do: player.Do, Load: player.Load}))
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func play(t *testing.T) (*replay.Tape, string) {
 	over := make(chan struct{})
 	go func() { player.Run(ctx); close(over) }()
 	t.Cleanup(func() { cancel(); <-over; server.Close() })
-	return tape, server.URL
+	return recording, server.URL
 }
 
 // drawn is all that the picture and the timeline show, once members stand still.
@@ -47,16 +47,16 @@ const drawn = `JSON.stringify([[...document.querySelectorAll('.node')].map(n => 
 	[...document.querySelectorAll('.bar')].map(b => b.getAttribute('aria-label')), [...document.querySelectorAll('#entries li')].map(l => l.textContent)])`
 
 func at(step int) string {
-	return fmt.Sprintf(`document.getElementById('tape').dataset.step === '%d' && document.getElementById('tape').dataset.playing === ''`, step)
+	return fmt.Sprintf(`document.getElementById('playback').dataset.step === '%d' && document.getElementById('playback').dataset.playing === ''`, step)
 }
 
 func TestRecordedRunInTheBrowser(t *testing.T) {
-	tape, url := play(t)
+	recording, url := play(t)
 	p := open(t, url)
 	p.until(at(0))
 	seek := func(step int) string {
 		t.Helper()
-		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`{ const s = document.querySelector('#tape input[type=range]'); s.value = %d; s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change')) }`, step)))
+		p.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`{ const s = document.querySelector('#playback input[type=range]'); s.value = %d; s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change')) }`, step)))
 		p.until(at(step))
 		// The timeline is drawn a moment later.
 		p.until(`new Promise(done => setTimeout(() => done(true), 250))`)
@@ -64,15 +64,15 @@ func TestRecordedRunInTheBrowser(t *testing.T) {
 	}
 
 	// To the end: the expected state.
-	p.click(`#tape button[data-verb="last"]`)
-	p.until(at(tape.Steps()))
+	p.click(`#playback button[data-verb="last"]`)
+	p.until(at(recording.Steps()))
 	p.until(areas + `.join() === 'a b d' && document.querySelector('.node[data-member="c"]').dataset.state === 'down'`)
 	if got := ask[[]string](p, `[...document.querySelectorAll('.node[data-leads="local"]')].map(n => n.dataset.member)`); len(got) != 1 || got[0] != "a" {
 		t.Errorf("at the end %v lead", got)
 	}
 
 	// In the middle, step by step, both ways.
-	middle := tape.StepAt(990 * time.Millisecond)
+	middle := recording.StepAt(990 * time.Millisecond)
 	there := seek(middle)
 	if got := ask[[]string](p, areas); len(got) != 2 || got[0] != "a b" || got[1] != "d" {
 		t.Errorf("in the middle the areas are %q", got)
@@ -84,17 +84,17 @@ func TestRecordedRunInTheBrowser(t *testing.T) {
 		p.until(at(middle + i + 1))
 	}
 	for i := range 3 {
-		p.click(`#tape button[data-verb="stepback"]`)
+		p.click(`#playback button[data-verb="stepback"]`)
 		p.until(at(middle + 2 - i))
 	}
-	seek(tape.Steps())
+	seek(recording.Steps())
 	if back := seek(middle); back != there {
 		t.Errorf("forwards\n%s\nand backwards\n%s", there, back)
 	}
 
 	// By itself, backwards to the beginning.
-	p.do(chromedp.Evaluate[chromedp.Void](`{ const s = document.querySelector('#tape select'); s.value = '2'; s.dispatchEvent(new Event('change')) }`))
-	p.click(`#tape button[data-verb="back"]`)
+	p.do(chromedp.Evaluate[chromedp.Void](`{ const s = document.querySelector('#playback select'); s.value = '2'; s.dispatchEvent(new Event('change')) }`))
+	p.click(`#playback button[data-verb="back"]`)
 	p.until(at(0))
 	p.until(areas + `.length === 0`)
 
@@ -104,13 +104,13 @@ func TestRecordedRunInTheBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.forgiven = true // the browser notes the refusal in its console
-	p.do(chromedp.SetUploadFiles(chromedp.CSS(`#tape input[type="file"]`), []string{bad}))
+	p.do(chromedp.SetUploadFiles(chromedp.CSS(`#playback input[type="file"]`), []string{bad}))
 	p.until(`document.getElementById('toast').textContent.includes('bad.jsonl: line 1')`)
 	good := filepath.Join(t.TempDir(), "good.jsonl")
 	if err := os.WriteFile(good, []byte(`{"t":9,"ev":"start","node":"q"}`+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p.do(chromedp.SetUploadFiles(chromedp.CSS(`#tape input[type="file"]`), []string{good}))
+	p.do(chromedp.SetUploadFiles(chromedp.CSS(`#playback input[type="file"]`), []string{good}))
 	p.until(`document.getElementById('title').textContent === 'replay of good.jsonl' && document.querySelectorAll('.node').length === 1`)
 }
 
@@ -139,8 +139,8 @@ func TestLostConnectionShowsAndHeals(t *testing.T) {
 	p.until(`[...document.querySelectorAll('.node')].map(n => n.dataset.member).join() === 'b'`)
 }
 
-// crowd is a council that leads a thousand groups.
-func crowd(n int, at time.Duration) *web.State {
+// manyGroups is a council that leads a thousand groups.
+func manyGroups(n int, at time.Duration) *web.State {
 	st := &web.State{About: web.About{Kind: "agent", Title: "many groups"}}
 	for i := range 3 {
 		st.Members = append(st.Members, web.Member{Name: string(rune('a' + i)), State: web.Up})
@@ -157,7 +157,7 @@ func TestAThousandGroupsStaySmooth(t *testing.T) {
 	begin := time.Now()
 	now := func() time.Duration { return time.Since(begin) }
 	store := web.NewStore(now)
-	store.Replace(crowd(1000, 0))
+	store.Replace(manyGroups(1000, 0))
 	server, err := web.Serve("127.0.0.1:0", web.Handler(store, web.Options{}))
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestAThousandGroupsStaySmooth(t *testing.T) {
 	updates := 0
 	// wall clock: what is measured is how a real browser keeps up
 	for until := now() + 2*time.Second; now() < until; time.Sleep(50 * time.Millisecond) {
-		store.Replace(crowd(1000, now()))
+		store.Replace(manyGroups(1000, now()))
 		updates++
 	}
 	frames := ask[int](p, `window.frames_`)

@@ -18,7 +18,7 @@ type group struct {
 	mode    web.Mode
 	name    string
 	leads   map[protocol.Rank]lead
-	views   map[protocol.Rank]web.Sight
+	views   map[protocol.Rank]web.MemberView
 	changed time.Duration
 	cause   string
 	changes int
@@ -37,7 +37,7 @@ type lead struct {
 }
 
 func newGroup(mode web.Mode, name string) *group {
-	return &group{mode: mode, name: name, leads: make(map[protocol.Rank]lead), views: make(map[protocol.Rank]web.Sight)}
+	return &group{mode: mode, name: name, leads: make(map[protocol.Rank]lead), views: make(map[protocol.Rank]web.MemberView)}
 }
 
 func (g *group) clone() *group {
@@ -103,7 +103,7 @@ func (w *world) elect(r *sim.Record, did *ledger.Change) {
 // view notes what a member believes.
 func (w *world) view(g *group, r *sim.Record) {
 	before, known := g.views[r.Node]
-	g.views[r.Node] = web.Sight{Member: r.Node.String(), Leader: peer(r), Cause: r.Why}
+	g.views[r.Node] = web.MemberView{Member: r.Node.String(), Leader: peer(r), Cause: r.Why}
 	l, leads := g.leads[r.Node]
 	own := r.Peer.Rank == r.Node
 	if v, ok := r.Detail.(*protocol.View); leads && own && l.stopping != (ok && v.Stop) {

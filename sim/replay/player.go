@@ -12,46 +12,46 @@ import (
 	"github.com/regentproject/regent/agent/web"
 )
 
-// A Player is a source that plays a tape. All its methods may be called at any time.
+// A Player is a source that plays a recording. All its methods may be called at any time.
 type Player struct {
 	*web.Store
-	mu    sync.Mutex
-	title string
-	tape  *Tape
-	step  int
-	at    time.Duration
-	speed float64
+	mu        sync.Mutex
+	title     string
+	recording *Recording
+	step      int
+	at        time.Duration
+	speed     float64
 	// shown is the time of the run that the store shows.
 	shown atomic.Int64
 	// wake says that it plays now.
 	wake chan struct{}
 }
 
-// NewPlayer returns a player with a tape in it, at its beginning. Run makes it play.
-func NewPlayer(title string, t *Tape) *Player {
+// NewPlayer returns a player for a recording, at its beginning. Run makes it play.
+func NewPlayer(title string, t *Recording) *Player {
 	p := &Player{wake: make(chan struct{}, 1)}
 	p.Store = web.NewStore(func() time.Duration { return time.Duration(p.shown.Load()) })
 	p.insert(title, t)
 	return p
 }
 
-func (p *Player) insert(title string, t *Tape) {
+func (p *Player) insert(title string, t *Recording) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.title, p.tape, p.step, p.at, p.speed = title, t, 0, 0, 0
+	p.title, p.recording, p.step, p.at, p.speed = title, t, 0, 0, 0
 	p.publish()
 }
 
-// publish shows the state where the tape stands.
+// publish shows the state at the current step.
 func (p *Player) publish() {
-	st := p.tape.world(p.step).state(p.at)
-	st.About = web.About{Kind: "replay", Title: "replay of " + p.title, Marks: p.tape.marks}
-	st.Tape = &web.Tape{Step: p.step, Steps: p.tape.Steps(), At: p.at, End: p.tape.End(), Speed: p.speed, Line: p.tape.Line(p.step)}
+	st := p.recording.world(p.step).state(p.at)
+	st.About = web.About{Kind: "replay", Title: "replay of " + p.title, Marks: p.recording.marks}
+	st.Playback = &web.Playback{Step: p.step, Steps: p.recording.Steps(), At: p.at, End: p.recording.End(), Speed: p.speed, Line: p.recording.Line(p.step)}
 	p.shown.Store(int64(p.at))
 	p.Store.Replace(st)
 }
 
-// Load puts another tape in.
+// Load replaces the recording.
 func (p *Player) Load(name string, file io.Reader) error {
 	t, err := Read(file)
 	if err != nil {
@@ -73,10 +73,10 @@ func (p *Player) Do(_ context.Context, c web.Command) (string, error) {
 		}
 		p.speed = c.Value
 		// Whoever plays at the end wants to see it again.
-		if p.speed > 0 && p.step == p.tape.Steps() {
+		if p.speed > 0 && p.step == p.recording.Steps() {
 			p.at, p.step = 0, 0
 		} else if p.speed < 0 && p.step == 0 {
-			p.at, p.step = p.tape.End(), p.tape.Steps()
+			p.at, p.step = p.recording.End(), p.recording.Steps()
 		}
 		select {
 		case p.wake <- struct{}{}:
@@ -85,11 +85,11 @@ func (p *Player) Do(_ context.Context, c web.Command) (string, error) {
 	case "pause":
 		p.speed = 0
 	case "seek":
-		if c.Value < 0 || c.Value > float64(p.tape.Steps()) {
-			return "", fmt.Errorf("step %v: there are %d", c.Value, p.tape.Steps())
+		if c.Value < 0 || c.Value > float64(p.recording.Steps()) {
+			return "", fmt.Errorf("step %v: there are %d", c.Value, p.recording.Steps())
 		}
 		p.speed, p.step = 0, int(c.Value)
-		p.at = p.tape.At(p.step)
+		p.at = p.recording.At(p.step)
 	default:
 		return "", fmt.Errorf("%q: a recorded run can be played, paused and sought in", c.Verb)
 	}
@@ -97,10 +97,10 @@ func (p *Player) Do(_ context.Context, c web.Command) (string, error) {
 	return "", nil
 }
 
-// frame is how often a tape that plays moves on.
+// frame is how often a recording that plays moves on.
 const frame = 40 * time.Millisecond
 
-// Run plays the tape, whenever somebody asks for it, until ctx ends.
+// Run plays the recording, whenever somebody asks for it, until ctx ends.
 func (p *Player) Run(ctx context.Context) {
 	ticker := time.NewTicker(frame)
 	defer ticker.Stop()
@@ -130,7 +130,7 @@ func (p *Player) playing() bool {
 	return p.speed != 0
 }
 
-// move lets time pass on a tape that plays.
+// move lets time pass on a recording that plays.
 func (p *Player) move(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,13 +138,13 @@ func (p *Player) move(d time.Duration) {
 		return
 	}
 	p.at += time.Duration(float64(d) * p.speed)
-	switch end := p.tape.End(); {
+	switch end := p.recording.End(); {
 	case p.speed > 0 && p.at >= end:
-		p.at, p.step, p.speed = end, p.tape.Steps(), 0
+		p.at, p.step, p.speed = end, p.recording.Steps(), 0
 	case p.speed < 0 && p.at <= 0:
 		p.at, p.step, p.speed = 0, 0, 0
 	default:
-		p.step = p.tape.StepAt(p.at)
+		p.step = p.recording.StepAt(p.at)
 	}
 	p.publish()
 }

@@ -15,18 +15,18 @@ import (
 )
 
 // stored reads the trace of testdata/split.txt: four members lose touch two by two, c crashes, and the rest meets again.
-func stored(t testing.TB) *Tape {
+func stored(t testing.TB) *Recording {
 	t.Helper()
 	f, err := os.Open("testdata/split.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	tape, err := Read(f)
+	recording, err := Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tape
+	return recording
 }
 
 // leaders shows who leads whom in a group.
@@ -39,8 +39,8 @@ func leaders(g *web.Group) string {
 }
 
 func TestStoredTraceEndsAsTheSimulatorSaid(t *testing.T) {
-	tape := stored(t)
-	end := tape.State(tape.Steps())
+	recording := stored(t)
+	end := recording.State(recording.Steps())
 	if got := leaders(&end.Groups[0]); got != "a leads a b d" {
 		t.Errorf("at the end %s", got)
 	}
@@ -53,7 +53,7 @@ func TestStoredTraceEndsAsTheSimulatorSaid(t *testing.T) {
 			t.Errorf("%s is %s", m.Name, m.State)
 		}
 	}
-	apart := tape.State(tape.StepAt(990 * time.Millisecond))
+	apart := recording.State(recording.StepAt(990 * time.Millisecond))
 	if got := leaders(&apart.Groups[0]); got != "a leads a b; d leads d" {
 		t.Errorf("while they are cut apart %s", got)
 	}
@@ -63,45 +63,45 @@ func TestStoredTraceEndsAsTheSimulatorSaid(t *testing.T) {
 			t.Errorf("from %s to %s is %s", l.From, l.To, l.State)
 		}
 	}
-	before := tape.State(0)
+	before := recording.State(0)
 	if len(before.Members) != 4 || before.Members[0].State != web.Down || len(before.Log) > 0 || leaders(&before.Groups[0]) != "" {
 		t.Errorf("before the first line there is %+v", before)
 	}
 }
 
 func TestALineSaysTheSameWhenItIsReadAndWrittenAgain(t *testing.T) {
-	tape := stored(t)
-	for i := range tape.records {
-		if again, err := tape.records[i].AppendJSON(nil); err != nil || string(again) != tape.lines[i] {
-			t.Fatalf("line %d is %s\nand becomes %s, %v", i+1, tape.lines[i], again, err)
+	recording := stored(t)
+	for i := range recording.records {
+		if again, err := recording.records[i].AppendJSON(nil); err != nil || string(again) != recording.lines[i] {
+			t.Fatalf("line %d is %s\nand becomes %s, %v", i+1, recording.lines[i], again, err)
 		}
 	}
 }
 
 // Whoever goes back to a step sees what whoever comes to it for the first time saw, wherever states are kept.
 func TestBackwardsIsForwards(t *testing.T) {
-	tape := stored(t)
+	recording := stored(t)
 	for _, stride := range []int{7, 256} {
-		tape.kept, tape.marks, tape.stride = nil, nil, 0
-		w := newWorld(tape.records)
-		for i := range tape.records {
+		recording.kept, recording.marks, recording.stride = nil, nil, 0
+		w := newWorld(recording.records)
+		for i := range recording.records {
 			if i%stride == 0 {
-				tape.kept = append(tape.kept, w.clone())
+				recording.kept = append(recording.kept, w.clone())
 			}
-			w.apply(&tape.records[i])
+			w.apply(&recording.records[i])
 		}
-		tape.stride = stride
+		recording.stride = stride
 		var forwards []string
-		w = newWorld(tape.records)
+		w = newWorld(recording.records)
 		for i := 0; ; i++ {
-			forwards = append(forwards, text(t, w.state(tape.At(i))))
-			if i == tape.Steps() {
+			forwards = append(forwards, text(t, w.state(recording.At(i))))
+			if i == recording.Steps() {
 				break
 			}
-			w.apply(&tape.records[i])
+			w.apply(&recording.records[i])
 		}
-		for i := tape.Steps(); i >= 0; i-- {
-			if got := text(t, tape.State(i)); got != forwards[i] {
+		for i := recording.Steps(); i >= 0; i-- {
+			if got := text(t, recording.State(i)); got != forwards[i] {
 				t.Fatalf("stride %d, step %d backwards:\n%s\nforwards:\n%s", stride, i, got, forwards[i])
 			}
 		}
@@ -131,23 +131,23 @@ func TestReadRefusesWhatIsNoTrace(t *testing.T) {
 	}
 }
 
-// trace makes a tape of lines.
-func trace(t testing.TB, lines ...string) *Tape {
+// trace makes a recording of lines.
+func trace(t testing.TB, lines ...string) *Recording {
 	t.Helper()
-	tape, err := Read(strings.NewReader(strings.Join(lines, "\n")))
+	recording, err := Read(strings.NewReader(strings.Join(lines, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tape
+	return recording
 }
 
 // The runs that somebody wants to look at are those that violate an invariant: nothing must hide that.
 func TestTwoLeadersOfAQuorumGroupBothShow(t *testing.T) {
-	tape := trace(t,
+	recording := trace(t,
 		`{"t":0,"node":"a","inc":1,"ev":"start"}`, `{"t":0,"node":"b","inc":1,"ev":"start"}`,
 		`{"t":100,"node":"a","inc":1,"group":"red","dom":"quorum","ev":"lease","term":1,"tenure":1,"start":90,"until":900,"at":100,"members":["a","b"]}`,
 		`{"t":500,"node":"b","inc":1,"group":"red","dom":"quorum","ev":"lease","term":2,"tenure":1,"start":1090,"until":1900,"at":1100,"members":["a","b"]}`)
-	st := tape.State(tape.Steps())
+	st := recording.State(recording.Steps())
 	if got := leaders(&st.Groups[0]); got != "a leads a b; b leads a b" {
 		t.Errorf("%s", got)
 	}
@@ -157,7 +157,7 @@ func TestTwoLeadersOfAQuorumGroupBothShow(t *testing.T) {
 }
 
 func TestALeaseEndsByTheClockOfItsHolder(t *testing.T) {
-	tape := trace(t,
+	recording := trace(t,
 		`{"t":0,"node":"a","inc":1,"ev":"start"}`,
 		`{"t":100,"node":"a","inc":1,"group":"red","dom":"quorum","ev":"lease","seq":7,"term":1,"tenure":1,"start":5090,"until":5900,"at":5100,"members":["a"]}`,
 		`{"t":400,"node":"a","inc":1,"dom":"quorum","ev":"horizon","seq":7,"until":6100}`,
@@ -165,27 +165,27 @@ func TestALeaseEndsByTheClockOfItsHolder(t *testing.T) {
 		`{"t":2000,"node":"b","inc":1,"ev":"start"}`,
 		`{"t":3000,"node":"a","inc":1,"ev":"heal","why":"pause","detail":"pause a for 1s"}`,
 		`{"t":3000,"node":"a","inc":1,"group":"red","dom":"quorum","ev":"stepdown","term":1,"tenure":1,"until":6100,"at":8000,"why":"expired"}`)
-	paused := tape.State(4)
+	paused := recording.State(4)
 	if l := paused.Groups[0].Leaders; len(l) != 1 || l[0].Until != 1100 || paused.Members[0].State != web.Paused {
 		t.Errorf("while it is renewed: %+v, a is %s", l, paused.Members[0].State)
 	}
-	if st := tape.State(5); len(st.Groups[0].Leaders) != 0 || st.Tenures[0].To != 1100 {
+	if st := recording.State(5); len(st.Groups[0].Leaders) != 0 || st.Tenures[0].To != 1100 {
 		t.Errorf("after its end: %+v, %+v", st.Groups[0].Leaders, st.Tenures)
 	}
-	if st := tape.State(7); st.Tenures[0].To != 1100 || st.Tenures[0].Cause != "expired" || st.Members[0].State != web.Up {
+	if st := recording.State(7); st.Tenures[0].To != 1100 || st.Tenures[0].Cause != "expired" || st.Members[0].State != web.Up {
 		t.Errorf("after it was noticed: %+v", st.Tenures)
 	}
 }
 
 func TestElectorsLeadAsFarAsTheyKnow(t *testing.T) {
-	tape := trace(t,
+	recording := trace(t,
 		`{"t":0,"node":"a","inc":1,"ev":"start"}`, `{"t":0,"node":"b","inc":1,"ev":"start"}`,
 		`{"t":1,"node":"a","inc":1,"dom":"elector","ev":"weak","peer":"a","peerinc":1}`,
 		`{"t":2,"node":"b","inc":1,"dom":"elector","ev":"view","peer":"b","peerinc":1,"why":"started"}`,
 		`{"t":3,"node":"b","inc":1,"dom":"elector","ev":"view","peer":"a","peerinc":1,"why":"returned a"}`,
 		`{"t":4,"node":"a","inc":1,"ev":"crash"}`)
 	for step, want := range map[int]string{3: "a leads ", 4: "a leads ; b leads ", 5: "a leads ", 6: ""} {
-		st := tape.State(step)
+		st := recording.State(step)
 		if got := leaders(&st.Groups[0]); got != want || st.Groups[0].Mode != web.Eventual {
 			t.Errorf("after %d lines %q", step, got)
 		}
@@ -221,13 +221,13 @@ func TestFaultsAreReadFromTheirWords(t *testing.T) {
 }
 
 // position asks a player where it stands.
-func position(p *Player) web.Tape { return *p.Since(0).Tape }
+func position(p *Player) web.Playback { return *p.Since(0).Playback }
 
 func TestPlayerPlaysBothWaysAtAnySpeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		tape := stored(t)
-		p := NewPlayer("x", tape)
+		recording := stored(t)
+		p := NewPlayer("x", recording)
 		done := make(chan struct{})
 		go func() { p.Run(ctx); close(done) }()
 		do := func(verb string, value float64) {
@@ -239,7 +239,7 @@ func TestPlayerPlaysBothWaysAtAnySpeed(t *testing.T) {
 		do("play", 0.5)
 		time.Sleep(time.Second)
 		at := position(p)
-		if at.At < 450*time.Millisecond || at.At > 510*time.Millisecond || at.Step != tape.StepAt(at.At) || at.Speed != 0.5 {
+		if at.At < 450*time.Millisecond || at.At > 510*time.Millisecond || at.Step != recording.StepAt(at.At) || at.Speed != 0.5 {
 			t.Errorf("after a second at half speed it stands at %+v", at)
 		}
 		do("pause", 0)
@@ -250,12 +250,12 @@ func TestPlayerPlaysBothWaysAtAnySpeed(t *testing.T) {
 		}
 		do("play", 10)
 		time.Sleep(time.Second)
-		if at := position(p); at.Step != tape.Steps() || at.Speed != 0 || at.At != tape.End() {
+		if at := position(p); at.Step != recording.Steps() || at.Speed != 0 || at.At != recording.End() {
 			t.Errorf("it did not stop at the end, but stands at %+v", at)
 		}
 		do("play", -1)
 		time.Sleep(time.Second)
-		if at := position(p); at.At > tape.End()-900*time.Millisecond || at.At < tape.End()-1100*time.Millisecond || at.Speed != -1 {
+		if at := position(p); at.At > recording.End()-900*time.Millisecond || at.At < recording.End()-1100*time.Millisecond || at.Speed != -1 {
 			t.Errorf("after a second backwards it stands at %+v", at)
 		}
 		time.Sleep(time.Second)
@@ -268,14 +268,14 @@ func TestPlayerPlaysBothWaysAtAnySpeed(t *testing.T) {
 }
 
 func TestPlayerShowsTheStateOfTheStepThatIsSought(t *testing.T) {
-	tape := stored(t)
-	p := NewPlayer("x", tape)
-	for _, step := range []int{tape.Steps(), 100, 101, 100, 0} {
+	recording := stored(t)
+	p := NewPlayer("x", recording)
+	for _, step := range []int{recording.Steps(), 100, 101, 100, 0} {
 		if _, err := p.Do(t.Context(), web.Command{Verb: "seek", Value: float64(step)}); err != nil {
 			t.Fatal(err)
 		}
-		u, want := p.Since(0), tape.State(step)
-		if u.Tape.Step != step || !reflect.DeepEqual(u.Members, want.Members) || text(t, u.Groups) != text(t, want.Groups) {
+		u, want := p.Since(0), recording.State(step)
+		if u.Playback.Step != step || !reflect.DeepEqual(u.Members, want.Members) || text(t, u.Groups) != text(t, want.Groups) {
 			t.Errorf("step %d shows %s", step, text(t, u.Groups))
 		}
 	}
@@ -286,7 +286,7 @@ func TestPlayerShowsTheStateOfTheStepThatIsSought(t *testing.T) {
 	}
 }
 
-func TestPlayerTakesAnotherTape(t *testing.T) {
+func TestPlayerTakesAnotherRecording(t *testing.T) {
 	p := NewPlayer("x", stored(t))
 	if err := p.Load("/some/where/y.jsonl", strings.NewReader("hello")); err == nil || p.Since(0).About.Title != "replay of x" {
 		t.Errorf("a file that is no trace was taken: %v", err)
@@ -294,7 +294,7 @@ func TestPlayerTakesAnotherTape(t *testing.T) {
 	if err := p.Load("/some/where/y.jsonl", strings.NewReader(`{"t":9,"ev":"start","node":"q"}`)); err != nil {
 		t.Fatal(err)
 	}
-	if u := p.Since(0); u.About.Title != "replay of y.jsonl" || len(u.Members) != 1 || u.Tape.Steps != 1 || u.Tape.Step != 0 {
+	if u := p.Since(0); u.About.Title != "replay of y.jsonl" || len(u.Members) != 1 || u.Playback.Steps != 1 || u.Playback.Step != 0 {
 		t.Errorf("it shows %+v", u)
 	}
 }
@@ -305,15 +305,15 @@ func BenchmarkSeekBackwards(b *testing.B) {
 	for i := range 200_000 {
 		fmt.Fprintf(&lines, `{"t":%d,"node":"%c","inc":1,"dom":"quorum","ev":"promise","peer":"a"}`+"\n", i, 'a'+i%5)
 	}
-	tape, err := Read(strings.NewReader(lines.String()))
+	recording, err := Read(strings.NewReader(lines.String()))
 	if err != nil {
 		b.Fatal(err)
 	}
-	step := tape.Steps()
+	step := recording.Steps()
 	for b.Loop() {
 		if step--; step < 0 {
-			step = tape.Steps()
+			step = recording.Steps()
 		}
-		tape.State(step)
+		recording.State(step)
 	}
 }

@@ -14,7 +14,7 @@ func (w *world) state(at time.Duration) *web.State {
 		m := &w.members[r]
 		out := web.Member{Name: r.String(), State: m.state, Incarnation: uint32(m.inc)}
 		if m.frozen != "" && m.state == web.Up {
-			out.State, out.Trouble = web.Paused, "stopped by "+m.frozen
+			out.State, out.Problem = web.Paused, "stopped by "+m.frozen
 		}
 		for _, g := range w.groups {
 			if l, ok := g.leads[r]; ok && l.stands(at) {

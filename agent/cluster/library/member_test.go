@@ -242,7 +242,7 @@ func TestStatusSaysHowTheMemberIs(t *testing.T) {
 			t.Errorf("status is %+v", s)
 		}
 		for i, p := range m.Members() {
-			if p.Name != three[i] || !p.Heard || p.Self != (i == 0) || p.Incarnation == 0 || p.Trouble != "" || p.Silence > time.Second {
+			if p.Name != three[i] || !p.Heard || p.Self != (i == 0) || p.Incarnation == 0 || p.Problem != "" || p.Silence > time.Second {
 				t.Errorf("member %d is %+v", i, p)
 			}
 		}

@@ -190,7 +190,7 @@ func trouble(t *testing.T, w *cluster.Watch, at, with, what string) {
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("%s reports %q of %s", at, what, with), func() bool {
 		return slices.ContainsFunc(w.StatusOf(at).Members, func(p regent.PeerStatus) bool {
-			return p.Name == with && strings.Contains(p.Trouble, what)
+			return p.Name == with && strings.Contains(p.Problem, what)
 		})
 	})
 }

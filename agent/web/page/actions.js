@@ -50,7 +50,7 @@ function render() {
   const box = byId('chosen');
   if (!c) {
     const hint = state.about.actions.some((a) => a.on === 'member') ? 'Choose a member or a link, and break it. Shift chooses several members.'
-      : state.tape ? 'Choose a member, a link or a group.' : 'Choose a group in the table to see who supports its leader.';
+      : state.playback ? 'Choose a member, a link or a group.' : 'Choose a group in the table to see who supports its leader.';
     box.replaceChildren(el('p', { class: 'hint' }, hint), el('div', { class: 'actions' }, list.map((a) => button(a))));
     return;
   }

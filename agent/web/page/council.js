@@ -119,16 +119,16 @@ function paint(n, name) {
   const m = state.members.get(name);
   const lead = leading(name);
   const group = shownGroup();
-  const sight = group?.views?.find((v) => v.member === name);
+  const view = group?.views?.find((v) => v.member === name);
   const chosen = state.chosen?.kind === 'member' && state.chosen.names.includes(name);
   const local = group?.leaders?.find((l) => l.local && l.support?.includes(name));
   const how = lead ? (lead.local ? 'leads its part' : lead.stopping ? 'stops leading' : 'leads')
-    : m.state !== 'up' ? m.state : sight?.leader ? `follows ${sight.leader}` : local ? `follows ${local.member} locally` : sight ? 'sees no leader' : '';
+    : m.state !== 'up' ? m.state : view?.leader ? `follows ${view.leader}` : local ? `follows ${local.member} locally` : view ? 'sees no leader' : '';
   attr(n, 'class', `node ${m.state} ${colour(state, name)}${lead ? (lead.local ? ' leads local-leads' : ' leads') : ''}${chosen ? ' chosen' : ''}`);
   n.dataset.leads = lead ? (lead.local ? 'local' : 'yes') : '';
   n.dataset.state = m.state;
   attr(n, 'aria-pressed', chosen);
-  attr(n, 'aria-label', `member ${name}: ${m.state}${how && how !== m.state ? `, ${how}` : ''}${m.trouble ? `, ${m.trouble}` : ''}`);
+  attr(n, 'aria-label', `member ${name}: ${m.state}${how && how !== m.state ? `, ${how}` : ''}${m.problem ? `, ${m.problem}` : ''}`);
   text(n.querySelector('.how'), how);
 }
 
@@ -137,7 +137,7 @@ function describe(name) {
   if (!m) return [name];
   const lead = leading(name);
   const out = [`${name} is ${m.state}`];
-  if (m.trouble) out.push(m.trouble);
+  if (m.problem) out.push(m.problem);
   if (lead) {
     out.push(`${lead.local ? 'local leader' : 'leads'} of ${shownGroup().name} since ${length(now() - lead.since)} ago`);
     if (lead.until) out.push(`lease runs ${length(Math.max(0, lead.until - now()))} more unless renewed`);

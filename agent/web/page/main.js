@@ -8,9 +8,9 @@ import * as timeline from './timeline.js';
 import * as log from './log.js';
 import * as members from './members.js';
 import * as actions from './actions.js';
-import * as tape from './tape.js';
+import * as playback from './playback.js';
 
-const parts = [actions, council, groups, timeline, log, members, tape];
+const parts = [actions, council, groups, timeline, log, members, playback];
 
 function header(changed) {
   if (changed.has('about')) {

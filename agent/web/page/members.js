@@ -34,7 +34,7 @@ function table() {
   const head = el('tr', {}, ['Member', 'State', ...shown.map((c) => c.label)].map((t) => el('th', { scope: 'col' }, t)));
   const rows = all.map((m) => el('tr', {},
     el('th', { scope: 'row' }, el('span', { class: `badge ${colour(state, m.name)}` }, m.name)),
-    el('td', { class: m.state === 'up' && !m.trouble ? '' : 'warn' }, m.trouble ? `${m.state}: ${m.trouble}` : m.state),
+    el('td', { class: m.state === 'up' && !m.problem ? '' : 'warn' }, m.problem ? `${m.state}: ${m.problem}` : m.state),
     shown.map((c) => el('td', { class: 'number' }, String(c.of(m) ?? '')))));
   byId('members-table').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));
 }

@@ -2,8 +2,8 @@
 
 export const state = {
   about: { kind: '', title: '', actions: [] },
-  // tape is where a recorded run stands; null if this is life.
-  tape: null,
+  // playback is where a recorded run stands; null if this is life.
+  playback: null,
   members: new Map(),
   links: new Map(),
   groups: new Map(),
@@ -59,11 +59,11 @@ let heard = 0;
 
 // now returns the time of the source in nanoseconds.
 export function now() {
-  const tape = state.tape;
+  const playback = state.playback;
   const since = performance.now() - heard;
-  if (tape) {
-    const at = tape.at + tape.speed * Math.min(since, 100) * 1e6;
-    return Math.min(Math.max(0, at), tape.end);
+  if (playback) {
+    const at = playback.at + playback.speed * Math.min(since, 100) * 1e6;
+    return Math.min(Math.max(0, at), playback.end);
   }
   return offset === null ? 0 : (performance.now() + offset) * 1e6;
 }
@@ -86,9 +86,9 @@ function apply(update) {
     state.about = { actions: [], ...update.about };
     touch('about');
   }
-  if (update.tape) {
-    state.tape = update.tape;
-    touch('tape');
+  if (update.playback) {
+    state.playback = update.playback;
+    touch('playback');
   }
   for (const [kind, key] of Object.entries(keys)) {
     const items = update[kind];

@@ -26,22 +26,22 @@ export function start() {
 }
 
 export function update(changed) {
-  if (changed.has('tape') && state.tape && byId('window').dataset.kind !== 'tape') {
-    byId('window').dataset.kind = 'tape';
+  if (changed.has('playback') && state.playback && byId('window').dataset.kind !== 'playback') {
+    byId('window').dataset.kind = 'playback';
     byId('window').value = '0';
     span = 0;
   }
-  if (['tenures', 'groups', 'shown', 'members', 'tape'].some((w) => changed.has(w))) stale = true;
+  if (['tenures', 'groups', 'shown', 'members', 'playback'].some((w) => changed.has(w))) stale = true;
 }
 
 // frame returns the instants at the left and right edges.
 function edges() {
   const t = now();
-  const tape = state.tape;
-  if (tape && !span) return [0, Math.max(tape.end, 1)];
+  const playback = state.playback;
+  if (playback && !span) return [0, Math.max(playback.end, 1)];
   const width = span || Math.max(t, SECOND);
-  if (tape) {
-    const from = Math.max(0, Math.min(t - width / 2, tape.end - width));
+  if (playback) {
+    const from = Math.max(0, Math.min(t - width / 2, playback.end - width));
     return [from, from + width];
   }
   return [Math.max(0, t - width), Math.max(t, Math.min(width, 10 * SECOND))];

@@ -30,7 +30,7 @@ func state(status *agent.StatusInfo, members []agent.MemberInfo, groups []agent.
 		}
 	}
 	if len(members) == 0 { // it does not take part yet
-		st.Members = []web.Member{{Name: status.Member, State: web.Joining, Trouble: status.Waiting}}
+		st.Members = []web.Member{{Name: status.Member, State: web.Joining, Problem: status.Waiting}}
 	}
 	since := func(t time.Time) time.Duration { return max(0, t.Sub(status.Started)) }
 	for i := range groups {
@@ -41,24 +41,24 @@ func state(status *agent.StatusInfo, members []agent.MemberInfo, groups []agent.
 }
 
 func member(status *agent.StatusInfo, m *agent.MemberInfo) web.Member {
-	out := web.Member{Name: m.Name, State: web.Up, Trouble: m.Trouble, Incarnation: m.Incarnation}
+	out := web.Member{Name: m.Name, State: web.Up, Problem: m.Problem, Incarnation: m.Incarnation}
 	switch {
 	case m.Self:
 		out.Leading, out.Realtime = status.Leading, status.Realtime
 		out.PacketsIn, out.PacketsOut = status.PacketsIn, status.PacketsOut
 		out.Pauses = &web.Pauses{Median: status.Pauses.Median, P99: status.Pauses.P99, Longest: status.Pauses.Longest}
-		out.Trouble = status.Waiting
-		if out.Trouble != "" {
+		out.Problem = status.Waiting
+		if out.Problem != "" {
 			out.State = web.Joining
 		} else if status.Disk != "" {
-			out.Trouble = "its record cannot be written: " + status.Disk
+			out.Problem = "its record cannot be written: " + status.Disk
 		}
 	case !heard(status, m):
 		out.State = web.Silent
-		if out.Trouble == "" && m.Heard {
-			out.Trouble = fmt.Sprintf("not heard for %v", m.Silence.Round(time.Second))
-		} else if out.Trouble == "" {
-			out.Trouble = "not heard yet"
+		if out.Problem == "" && m.Heard {
+			out.Problem = fmt.Sprintf("not heard for %v", m.Silence.Round(time.Second))
+		} else if out.Problem == "" {
+			out.Problem = "not heard yet"
 		}
 	}
 	return out
@@ -93,7 +93,7 @@ func group(status *agent.StatusInfo, g *agent.GroupInfo, since func(time.Time) t
 		l.Until, l.Lease = now+g.Remaining, max(g.Remaining, status.Timing.Lease)
 	}
 	out.Leaders = []web.Leader{l}
-	out.Views = []web.Sight{{Member: status.Member, Leader: g.Leader, Cause: g.Cause.String()}}
+	out.Views = []web.MemberView{{Member: status.Member, Leader: g.Leader, Cause: g.Cause.String()}}
 	return out
 }
 

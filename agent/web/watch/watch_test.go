@@ -147,7 +147,7 @@ func TestTheAgentIsAskedOnlyWhileSomebodyLooks(t *testing.T) {
 		t.Errorf("the page alone asks %d times", n-before)
 	}
 	next := updates(t, server.URL+"/")
-	if u := next(); len(u.Members) != 1 || u.Members[0].State != web.Joining || u.Members[0].Trouble != "not heard yet: b" {
+	if u := next(); len(u.Members) != 1 || u.Members[0].State != web.Joining || u.Members[0].Problem != "not heard yet: b" {
 		t.Errorf("an agent that waits shows as %+v", u.Members)
 	}
 	next()

@@ -42,17 +42,17 @@ func runReplay(c *cobra.Command, p *cli.Page, name string) error {
 		return cli.Failf("regent-sim replay: %w", err)
 	}
 	defer f.Close()
-	tape, err := replay.Read(f)
+	recording, err := replay.Read(f)
 	if err != nil {
 		return cli.Failf("regent-sim replay: %s: %w", name, err)
 	}
-	player := replay.NewPlayer(filepath.Base(name), tape)
+	player := replay.NewPlayer(filepath.Base(name), recording)
 	server, err := web.Serve(p.Addr, web.Handler(player, web.Options{Do: player.Do, Load: player.Load}))
 	if err != nil {
 		return cli.Failf("regent-sim replay: --addr: %w", err)
 	}
 	defer server.Close()
-	fmt.Fprintf(c.OutOrStdout(), "%d lines, %v: %s\n", tape.Steps(), tape.End(), server.URL)
+	fmt.Fprintf(c.OutOrStdout(), "%d lines, %v: %s\n", recording.Steps(), recording.End(), server.URL)
 	if err := p.Browse(c.Context(), server.URL, c.OutOrStdout()); err != nil {
 		return cli.Failf("regent-sim replay: %w", err)
 	}

@@ -17,35 +17,35 @@ function build() {
   parts.slider = el('input', { type: 'range', min: 0, step: 1, 'aria-label': 'Step of the run' });
   parts.slider.addEventListener('input', () => { dragging = true; send('seek', Number(parts.slider.value)); });
   parts.slider.addEventListener('change', () => { dragging = false; });
-  parts.speed = el('select', { 'aria-label': 'Speed', onchange: () => { speed = Number(parts.speed.value); if (state.tape.speed) send('play', Math.sign(state.tape.speed) * speed); } },
+  parts.speed = el('select', { 'aria-label': 'Speed', onchange: () => { speed = Number(parts.speed.value); if (state.playback.speed) send('play', Math.sign(state.playback.speed) * speed); } },
     speeds.map((s) => el('option', { value: s }, `${s} ×`)));
   parts.speed.value = '1';
   parts.where = el('span', { class: 'number' });
   parts.line = el('code', { 'aria-live': 'off' });
   parts.marks = el('select', { 'aria-label': 'Go to what happened', onchange: () => { if (parts.marks.value) send('seek', Number(parts.marks.value)); } });
   parts.file = el('input', { type: 'file', 'aria-label': 'Open another trace', onchange: open });
-  const step = (n) => () => Math.min(state.tape.steps, Math.max(0, state.tape.step + n));
-  byId('tape').append(
+  const step = (n) => () => Math.min(state.playback.steps, Math.max(0, state.playback.step + n));
+  byId('playback').append(
     el('div', { class: 'buttons' },
       push('seek', '|◀', 'To the beginning', () => 0), push('play', '◀', 'Play backwards', () => -speed), push('seek', '−1', 'One step back', step(-1)),
-      push('pause', '‖', 'Pause'), push('seek', '+1', 'One step on', step(1)), push('play', '▶', 'Play', () => speed), push('seek', '▶|', 'To the end', () => state.tape.steps),
+      push('pause', '‖', 'Pause'), push('seek', '+1', 'One step on', step(1)), push('play', '▶', 'Play', () => speed), push('seek', '▶|', 'To the end', () => state.playback.steps),
       el('label', {}, 'speed ', parts.speed), parts.marks, parts.where, el('label', { class: 'file' }, 'open a trace ', parts.file)),
     parts.slider, parts.line);
-  ['first', 'back', 'stepback', 'pause', 'step', 'play', 'last'].forEach((id, i) => { byId('tape').querySelectorAll('button')[i].dataset.verb = id; });
+  ['first', 'back', 'stepback', 'pause', 'step', 'play', 'last'].forEach((id, i) => { byId('playback').querySelectorAll('button')[i].dataset.verb = id; });
 }
 
 export function update(changed) {
-  if (!changed.has('about') && !changed.has('tape')) return;
-  const tape = state.tape;
-  byId('tape').hidden = !tape;
-  if (!tape) return;
+  if (!changed.has('about') && !changed.has('playback')) return;
+  const playback = state.playback;
+  byId('playback').hidden = !playback;
+  if (!playback) return;
   if (!parts.slider) build();
-  parts.slider.max = tape.steps;
-  if (!dragging) parts.slider.value = tape.step;
-  text(parts.where, `step ${tape.step} of ${tape.steps}, ${stamp(tape.at)} of ${stamp(tape.end)}`);
-  text(parts.line, tape.line ?? '');
-  byId('tape').dataset.step = tape.step;
-  byId('tape').dataset.playing = tape.speed ? 'yes' : '';
+  parts.slider.max = playback.steps;
+  if (!dragging) parts.slider.value = playback.step;
+  text(parts.where, `step ${playback.step} of ${playback.steps}, ${stamp(playback.at)} of ${stamp(playback.end)}`);
+  text(parts.line, playback.line ?? '');
+  byId('playback').dataset.step = playback.step;
+  byId('playback').dataset.playing = playback.speed ? 'yes' : '';
   if (changed.has('about') || !parts.marks.firstChild) marked();
 }
 
@@ -75,15 +75,15 @@ async function open() {
 }
 
 function key(e) {
-  const tape = state.tape;
-  if (!tape || e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.('input, select, button, [role=button], [role=row]')) return;
-  const value = { ArrowLeft: tape.step - 1, ArrowRight: tape.step + 1, Home: 0, End: tape.steps }[e.key];
-  if (e.key === ' ') send(tape.speed ? 'pause' : 'play', speed);
-  else if (value !== undefined) send('seek', Math.min(tape.steps, Math.max(0, value)));
+  const playback = state.playback;
+  if (!playback || e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.('input, select, button, [role=button], [role=row]')) return;
+  const value = { ArrowLeft: playback.step - 1, ArrowRight: playback.step + 1, Home: 0, End: playback.steps }[e.key];
+  if (e.key === ' ') send(playback.speed ? 'pause' : 'play', speed);
+  else if (value !== undefined) send('seek', Math.min(playback.steps, Math.max(0, value)));
   else return;
   e.preventDefault();
 }
 
 export function frame() {
-  if (state.tape?.speed && parts.where) text(byId('clock'), stamp(now()));
+  if (state.playback?.speed && parts.where) text(byId('clock'), stamp(now()));
 }

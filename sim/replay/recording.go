@@ -1,7 +1,7 @@
 // Package replay plays a run that the simulator recorded (docs/trace.md) on the dashboard: forwards and backwards, at any
 // speed, or line by line. It knows the trace and nothing else of a run; package ledger adds up who leads.
 //
-//	tape.go    reading a trace; the state after any of its lines
+//	recording.go    reading a trace; the state after any of its lines
 //	record.go  what lines say in words
 //	world.go   what the lines so far say about members and links
 //	groups.go  and about who leads
@@ -24,8 +24,8 @@ import (
 	"github.com/regentproject/regent/sim"
 )
 
-// A Tape is a recorded run.
-type Tape struct {
+// A Recording is a recorded run.
+type Recording struct {
 	records []sim.Record
 	lines   []string
 	marks   []web.Mark
@@ -45,8 +45,8 @@ const (
 )
 
 // Read reads a trace. An empty one, or one with a line that is not a record, is refused.
-func Read(r io.Reader) (*Tape, error) {
-	t := &Tape{}
+func Read(r io.Reader) (*Recording, error) {
+	t := &Recording{}
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, longest)
 	for in.Scan() {
@@ -77,7 +77,7 @@ func Read(r io.Reader) (*Tape, error) {
 }
 
 // index goes through the run once, and keeps what makes seeking quick.
-func (t *Tape) index() {
+func (t *Recording) index() {
 	t.stride = max(minStride, len(t.records)/maxKept)
 	w := newWorld(t.records)
 	for i := range t.records {
@@ -93,13 +93,13 @@ func (t *Tape) index() {
 }
 
 // Steps returns how many lines there are.
-func (t *Tape) Steps() int { return len(t.records) }
+func (t *Recording) Steps() int { return len(t.records) }
 
 // End returns the time of the last line.
-func (t *Tape) End() time.Duration { return time.Duration(t.records[len(t.records)-1].T) }
+func (t *Recording) End() time.Duration { return time.Duration(t.records[len(t.records)-1].T) }
 
 // At returns the time of the last of so many lines.
-func (t *Tape) At(step int) time.Duration {
+func (t *Recording) At(step int) time.Duration {
 	if step <= 0 {
 		return 0
 	}
@@ -107,12 +107,12 @@ func (t *Tape) At(step int) time.Duration {
 }
 
 // StepAt returns how many lines there are up to an instant.
-func (t *Tape) StepAt(at time.Duration) int {
+func (t *Recording) StepAt(at time.Duration) int {
 	return sort.Search(len(t.records), func(i int) bool { return time.Duration(t.records[i].T) > at })
 }
 
 // Line returns the last of so many lines.
-func (t *Tape) Line(step int) string {
+func (t *Recording) Line(step int) string {
 	if step <= 0 {
 		return ""
 	}
@@ -120,7 +120,7 @@ func (t *Tape) Line(step int) string {
 }
 
 // world returns what is known after so many lines.
-func (t *Tape) world(step int) *world {
+func (t *Recording) world(step int) *world {
 	k := min(step/t.stride, len(t.kept)-1)
 	w := t.kept[k].clone()
 	for i := k * t.stride; i < step; i++ {
@@ -130,10 +130,10 @@ func (t *Tape) world(step int) *world {
 }
 
 // State returns what the page shows after so many lines.
-func (t *Tape) State(step int) *web.State {
+func (t *Recording) State(step int) *web.State {
 	step = min(max(0, step), t.Steps())
 	return t.world(step).state(t.At(step))
 }
 
 // Marks returns the instants that are worth going to.
-func (t *Tape) Marks() []web.Mark { return slices.Clone(t.marks) }
+func (t *Recording) Marks() []web.Mark { return slices.Clone(t.marks) }
