@@ -91,7 +91,7 @@ func TestPersistedAndWhatWaitedForItComeInEitherOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		sent := false
 		c := slowDisk(seed)
-		c.Post = func(l sim.Letter) bool { sent = sent || l.Message.(*note).n == 1; return false }
+		c.Intercept = func(l sim.Intercepted) bool { sent = sent || l.Message.(*note).n == 1; return false }
 		write := writer()
 		b := newBench(t, c, func(p *probe, now protocol.Time, ev protocol.Event) protocol.Effects {
 			if _, ok := ev.(protocol.Persisted); ok {

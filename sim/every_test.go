@@ -9,7 +9,7 @@ import (
 )
 
 func TestLinkThatCarriesSeldomLosesNothing(t *testing.T) {
-	b := newBench(t, sim.Config{Seed: 1, Link: sim.Link{Delay: sim.Between(ms, 2*ms), Every: 300 * ms}}, chatter(10*ms))
+	b := newBench(t, sim.Config{Seed: 1, Link: sim.Link{Delay: sim.Between(ms, 2*ms), Every: 300 * ms}}, sendEvery(10*ms))
 	b.until(9050 * ms)
 	if got := len(b.probes[1].notes()); got < 890 || got > 910 {
 		t.Errorf("SIM-EVERY: %d of 900 notes arrived", got)

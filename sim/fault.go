@@ -210,7 +210,7 @@ func (w *World) Begin(f Fault) uint64 {
 		w.comeBack(w.members[f.A], &f)
 		return id
 	default:
-		if !w.strike(w.members[f.A], &a) {
+		if !w.beginAtMember(w.members[f.A], &a) {
 			return id
 		}
 		a.life = w.members[f.A].life
@@ -222,8 +222,8 @@ func (w *World) Begin(f Fault) uint64 {
 	return id
 }
 
-// strike begins a fault of one member. It returns false if it has no effect, because the member is down.
-func (w *World) strike(m *member, a *active) bool {
+// beginAtMember begins a fault of one member. It returns false if it has no effect, because the member is down.
+func (w *World) beginAtMember(m *member, a *active) bool {
 	switch a.Kind {
 	case Rate:
 		m.rate = a.Amount

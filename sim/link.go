@@ -32,7 +32,7 @@ type link struct {
 	slow   time.Duration
 	loss   Odds
 	dup    Odds
-	kept   []parcel // on a reliable link: what waits for the end of a cut
+	kept   []envelope // on a reliable link: what waits for the end of a cut
 }
 
 // A mod is what one fault does to a link.
@@ -42,8 +42,8 @@ type mod struct {
 	value int64
 }
 
-// A parcel is a message or a packet on its way.
-type parcel struct {
+// An envelope is a message or a packet in flight.
+type envelope struct {
 	from protocol.Ident
 	sent Real
 	msg  protocol.Message
@@ -79,15 +79,15 @@ func (l *link) sum() {
 	}
 }
 
-// carry puts a parcel on the way from its sender to another member.
-func (w *World) carry(p parcel, to protocol.Rank) {
+// carry puts an envelope on the way from its sender to another member.
+func (w *World) carry(p envelope, to protocol.Rank) {
 	l := w.link(p.from.Rank, to)
 	w.stats.Sent++
 	p.id = w.stats.Sent
 	if w.config.Messages {
 		w.tell(&p, to, EvSend, "")
 	}
-	if w.config.Post != nil && w.config.Post(Letter{From: p.from, To: to, Message: p.msg, parcel: p}) {
+	if w.config.Intercept != nil && w.config.Intercept(Intercepted{From: p.from, To: to, Message: p.msg, envelope: p}) {
 		return
 	}
 	if p.from.Rank == to {
@@ -122,18 +122,18 @@ func (w *World) carry(p parcel, to protocol.Rank) {
 	}
 }
 
-// A Letter is a message that was taken out of the post. It keeps its age: a bound on its delay covers the time that it
+// Intercepted is a message that was taken off its link. It keeps its age: a bound on its delay covers the time that it
 // was out.
-type Letter struct {
+type Intercepted struct {
 	From protocol.Ident
 	To   protocol.Rank
 	// Message may not be changed; nil in a world with ports.
-	Message protocol.Message
-	parcel  parcel
+	Message  protocol.Message
+	envelope envelope
 }
 
-// Deliver lets a letter arrive at the given instant, whatever the links are like. It may be done more than once.
-func (w *World) Deliver(l Letter, at Real) { w.arrive(l.parcel, l.To, max(at, w.now)) }
+// Deliver lets an intercepted message arrive at the given instant, whatever the links are like. It may be done more than once.
+func (w *World) Deliver(l Intercepted, at Real) { w.arrive(l.envelope, l.To, max(at, w.now)) }
 
 // transit draws when something put on the link now arrives.
 func (w *World) transit(l *link) Real {
@@ -152,14 +152,14 @@ func (w *World) transit(l *link) Real {
 	return at
 }
 
-// arrive lets a parcel arrive at the given instant.
-func (w *World) arrive(p parcel, to protocol.Rank, at Real) {
+// arrive lets an envelope arrive at the given instant.
+func (w *World) arrive(p envelope, to protocol.Rank, at Real) {
 	e := w.queue.push(at)
 	e.kind, e.to, e.from, e.sent, e.msg, e.data, e.id = evDeliver, to, p.from, p.sent, p.msg, p.data, p.id
 }
 
-// drop loses a parcel.
-func (w *World) drop(p *parcel, to protocol.Rank, why string) {
+// drop loses an envelope.
+func (w *World) drop(p *envelope, to protocol.Rank, why string) {
 	w.stats.Lost++
 	w.notice(NoticeLost, p, to)
 	if w.config.Messages {
@@ -181,7 +181,7 @@ func (w *World) flush(l *link, to protocol.Rank) {
 // link returns the link from a to b.
 func (w *World) link(a, b protocol.Rank) *link { return &w.links[int(a)*len(w.members)+int(b)] }
 
-// A Notice is a misfortune of a message, for whoever counts them.
+// A Notice reports that a message was lost, late or duplicated.
 type Notice uint8
 
 const (
@@ -190,7 +190,7 @@ const (
 	NoticeDuplicate
 )
 
-func (w *World) notice(n Notice, p *parcel, to protocol.Rank) {
+func (w *World) notice(n Notice, p *envelope, to protocol.Rank) {
 	if w.config.OnNotice == nil {
 		return
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/regentproject/regent/sim"
 )
 
-// received runs a's chatter to b for ten seconds under a link and faults, and returns what b got.
+// received lets a send to b for ten seconds under a link and faults, and returns what b got.
 func received(t *testing.T, l sim.Link, faults ...sim.Fault) []int {
 	t.Helper()
-	b := newBench(t, sim.Config{Seed: 1, Link: l}, chatter(ms))
+	b := newBench(t, sim.Config{Seed: 1, Link: l}, sendEvery(ms))
 	b.Schedule(faults...)
 	b.until(10 * time.Second)
 	return b.probes[1].notes()
@@ -94,7 +94,7 @@ func TestPartitionCutsBetweenTheSidesOnly(t *testing.T) {
 
 func TestSlowIsNotCut(t *testing.T) {
 	slow := sim.Fault{At: sim.Real(2 * time.Second), For: 5 * time.Second, Kind: sim.Slow, A: 0, B: 1, Amount: int64(400 * ms)}
-	b := newBench(t, sim.Config{Seed: 1, Link: quick(), Bound: sim.Bound{}}, chatter(ms))
+	b := newBench(t, sim.Config{Seed: 1, Link: quick(), Bound: sim.Bound{}}, sendEvery(ms))
 	b.Schedule(slow)
 	b.until(11 * time.Second)
 	p := b.probes[1]
@@ -148,7 +148,7 @@ func TestDelayBoundIsNeverBelowTheTruth(t *testing.T) {
 		Link:   sim.Link{Delay: sim.Between(ms, 20*ms)},
 		Bound:  sim.Bound{Slack: sim.Between(0, 3*ms), Unknown: sim.Percent(10)},
 		Clocks: []sim.ClockSpec{{Rate: 1_000_000}, {Rate: -1_000_000}},
-	}, chatter(ms))
+	}, sendEvery(ms))
 	b.Schedule(sim.Fault{At: sim.Real(time.Second), For: time.Second, Kind: sim.Pause, A: 1})
 	sent := map[int]sim.Real{}
 	b.until(5 * time.Second)
@@ -217,7 +217,7 @@ func TestMessagesInFlightAreCopies(t *testing.T) {
 
 func TestOldIncarnationsAreDroppedUnlessAskedFor(t *testing.T) {
 	for _, old := range []bool{false, true} {
-		b := newBench(t, sim.Config{Seed: 1, Link: sim.Link{Delay: sim.Between(ms, ms)}, Bound: sim.Bound{Old: old}}, chatter(ms))
+		b := newBench(t, sim.Config{Seed: 1, Link: sim.Link{Delay: sim.Between(ms, ms)}, Bound: sim.Bound{Old: old}}, sendEvery(ms))
 		b.Begin(sim.Fault{Kind: sim.Slow, A: 0, B: 1, For: 50 * ms, Amount: int64(time.Second)})
 		b.until(100 * ms)
 		b.Begin(sim.Fault{Kind: sim.Crash, A: 0, For: 10 * ms})
@@ -235,7 +235,7 @@ func TestOldIncarnationsAreDroppedUnlessAskedFor(t *testing.T) {
 
 func TestDedupeDropsWhatCameBefore(t *testing.T) {
 	b := newBench(t, sim.Config{Seed: 1, Link: sim.Link{Delay: sim.Between(ms, 5*ms), Duplicate: sim.Percent(50)},
-		Bound: sim.Bound{Dedupe: true}}, chatter(ms))
+		Bound: sim.Bound{Dedupe: true}}, sendEvery(ms))
 	b.until(time.Second)
 	got := b.probes[1].notes()
 	slices.Sort(got)
@@ -244,15 +244,15 @@ func TestDedupeDropsWhatCameBefore(t *testing.T) {
 	}
 }
 
-func TestPostMayTakeMessagesOutAndDeliverThemLater(t *testing.T) {
-	var kept []sim.Letter
-	b := newBench(t, sim.Config{Seed: 1, Post: func(l sim.Letter) bool {
+func TestInterceptedMessagesMayBeDeliveredLater(t *testing.T) {
+	var kept []sim.Intercepted
+	b := newBench(t, sim.Config{Seed: 1, Intercept: func(l sim.Intercepted) bool {
 		if l.Message.(*note).n%2 == 0 {
 			kept = append(kept, l)
 			return true
 		}
 		return false
-	}}, chatter(100*ms))
+	}}, sendEvery(100*ms))
 	b.until(550 * ms)
 	if got := b.probes[1].notes(); !slices.Equal(got, []int{1, 3, 5}) {
 		t.Fatalf("with the even ones held, b got %v", got)
@@ -265,6 +265,6 @@ func TestPostMayTakeMessagesOutAndDeliverThemLater(t *testing.T) {
 		t.Fatalf("after delivering 2 twice, b got %v", got)
 	}
 	if d := p.got[len(p.got)-1].delay; d < 449*ms {
-		t.Errorf("SIM-BOUND: a letter held for 450ms has the bound %v", d)
+		t.Errorf("SIM-BOUND: a message held for 450ms has the bound %v", d)
 	}
 }

@@ -177,7 +177,8 @@ func (w *World) onTimer(m *member) {
 		return
 	}
 	m.due, m.timer = Forever, Forever
-	if m.spin++; w.now.Sub(m.ticked) > time.Microsecond {
+	m.spin++
+	if w.now.Sub(m.ticked) > time.Microsecond {
 		m.spin = 0
 	}
 	m.ticked = w.now
@@ -284,7 +285,7 @@ func (w *World) rearm(m *member) {
 // keep puts an event for a frozen process aside.
 func (w *World) keep(m *member, e *event) {
 	if e.kind == evDeliver && (m.deaf > 0 || len(m.inbox) >= inboxSize && !w.config.Link.Reliable) {
-		w.drop(&parcel{from: e.from, sent: e.sent, msg: e.msg, data: e.data}, e.to, "asleep")
+		w.drop(&envelope{from: e.from, sent: e.sent, msg: e.msg, data: e.data}, e.to, "asleep")
 		return
 	}
 	e.kept = true

@@ -90,7 +90,7 @@ func TestEachStepReplacesTheWake(t *testing.T) {
 }
 
 func TestPausedProcessTakesInLateWhatArrived(t *testing.T) {
-	b := newBench(t, sim.Config{Seed: 1}, chatter(100*ms))
+	b := newBench(t, sim.Config{Seed: 1}, sendEvery(100*ms))
 	b.Schedule(sim.Fault{At: sim.Real(time.Second), For: time.Second, Kind: sim.Pause, A: 1})
 	b.until(1900 * ms)
 	before := len(b.probes[1].notes())
@@ -107,7 +107,7 @@ func TestPausedProcessTakesInLateWhatArrived(t *testing.T) {
 }
 
 func TestSuspendedHostLosesWhatArrives(t *testing.T) {
-	b := newBench(t, sim.Config{Seed: 1}, chatter(100*ms))
+	b := newBench(t, sim.Config{Seed: 1}, sendEvery(100*ms))
 	b.Schedule(sim.Fault{At: sim.Real(time.Second), For: time.Second, Kind: sim.Suspend, A: 1})
 	b.until(3050 * ms)
 	if got := len(b.probes[1].notes()); got < 20 || got > 22 {
@@ -138,7 +138,7 @@ func TestHaltStopsTheClockWithTheProcess(t *testing.T) {
 }
 
 func TestCrashEndsEverythingOfThatLife(t *testing.T) {
-	b := newBench(t, sim.Config{Seed: 1}, chatter(100*ms))
+	b := newBench(t, sim.Config{Seed: 1}, sendEvery(100*ms))
 	first := b.probes
 	b.Schedule(
 		sim.Fault{At: sim.Real(time.Second), For: 300 * ms, Kind: sim.Pause, A: 1},
@@ -170,7 +170,7 @@ func TestCrashEndsEverythingOfThatLife(t *testing.T) {
 }
 
 func TestReceivesAreNeverOlderThanTheirSends(t *testing.T) {
-	b := newBench(t, sim.Config{Seed: 3, Link: sim.Link{Delay: sim.Between(1, 10)}}, chatter(time.Microsecond))
+	b := newBench(t, sim.Config{Seed: 3, Link: sim.Link{Delay: sim.Between(1, 10)}}, sendEvery(time.Microsecond))
 	b.until(ms)
 	last := protocol.Time(-1)
 	for _, g := range b.probes[1].got {
@@ -181,18 +181,18 @@ func TestReceivesAreNeverOlderThanTheirSends(t *testing.T) {
 	}
 }
 
-// clever decides its incarnation itself.
-type clever struct{ probe }
+// incarnateProbe decides its incarnation itself.
+type incarnateProbe struct{ probe }
 
-func (c *clever) Incarnation() protocol.Inc { return protocol.Inc(len(c.got)) * 100 }
-func (c *clever) Votes() protocol.Time      { return 0 }
+func (c *incarnateProbe) Incarnation() protocol.Inc { return protocol.Inc(len(c.got)) * 100 }
+func (c *incarnateProbe) Votes() protocol.Time      { return 0 }
 
 func TestIncarnateMachineIsAskedAfterEveryStep(t *testing.T) {
 	var w *sim.World
 	w = newWorld(t, sim.Config{Members: 2, Seed: 1, Spawn: func(b sim.Boot) (protocol.Machine, error) {
-		p := probe{boot: b, world: &w, do: chatter(100 * ms)}
+		p := probe{boot: b, world: &w, do: sendEvery(100 * ms)}
 		if b.Self == 0 {
-			return &clever{p}, nil
+			return &incarnateProbe{p}, nil
 		}
 		return &p, nil
 	}})
@@ -247,19 +247,19 @@ func TestMachineThatLetsNoTimePassBreaksTheContract(t *testing.T) {
 	}
 }
 
-// leaver leaves once it has persisted its note.
-type leaver struct {
+// closableProbe leaves once it has persisted its note.
+type closableProbe struct {
 	probe
 	closed bool
 }
 
-func (l *leaver) Closed() bool { return l.closed }
+func (l *closableProbe) Closed() bool { return l.closed }
 
 func TestMemberLeavesInGoodOrderOrIsKilled(t *testing.T) {
 	for _, polite := range []bool{true, false} {
 		var w *sim.World
 		w = newWorld(t, sim.Config{Members: 1, Seed: 1, Spawn: func(b sim.Boot) (protocol.Machine, error) {
-			l := &leaver{probe: probe{boot: b, world: &w}}
+			l := &closableProbe{probe: probe{boot: b, world: &w}}
 			l.do = func(_ *probe, _ protocol.Time, ev protocol.Event) protocol.Effects {
 				e := protocol.Effects{Wake: protocol.Never}
 				switch ev.(type) {
@@ -281,7 +281,7 @@ func TestMemberLeavesInGoodOrderOrIsKilled(t *testing.T) {
 			t.Errorf("polite %v: up %v, closed %d, crashed %d", polite, w.Up(0), c[sim.EvClose], c[sim.EvCrash])
 		}
 		run(t, w, 1300*ms)
-		if !w.Up(0) || string(w.Machine(0).(*leaver).boot.Record) != "bye" {
+		if !w.Up(0) || string(w.Machine(0).(*closableProbe).boot.Record) != "bye" {
 			t.Errorf("polite %v: the member did not come back with its record", polite)
 		}
 	}

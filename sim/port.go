@@ -84,7 +84,7 @@ func (w *World) receive(m *member, e *event) {
 func (w *World) accept(m *member, e *event, now protocol.Time) {
 	w.stats.Delivered++
 	if w.config.Messages {
-		p := parcel{from: e.from, sent: e.sent, msg: w.incoming.Message, id: e.id}
+		p := envelope{from: e.from, sent: e.sent, msg: w.incoming.Message, id: e.id}
 		w.tell(&p, m.rank, EvDeliver, "")
 	}
 	w.stepAt(m, now, &w.incoming)
@@ -94,14 +94,14 @@ func (w *World) accept(m *member, e *event, now protocol.Time) {
 func (w *World) refuse(e *event, why string) {
 	w.stats.Refused++
 	if w.config.Messages {
-		w.tell(&parcel{from: e.from, sent: e.sent, msg: e.msg, data: e.data, id: e.id}, e.to, EvDrop, why)
+		w.tell(&envelope{from: e.from, sent: e.sent, msg: e.msg, data: e.data, id: e.id}, e.to, EvDrop, why)
 	}
 }
 
 // send puts a message of m on its way: at is the clock sample, sent the instant, of the Step that sent it.
 func (w *World) send(m *member, to protocol.Rank, msg protocol.Message, at protocol.Time, sent Real) {
 	if m.port == nil || to == m.rank {
-		w.carry(parcel{from: protocol.Ident{Rank: m.rank, Inc: m.inc}, sent: sent, msg: msg}, to)
+		w.carry(envelope{from: protocol.Ident{Rank: m.rank, Inc: m.inc}, sent: sent, msg: msg}, to)
 		return
 	}
 	m.sending, w.inside = sent, msg
@@ -117,5 +117,5 @@ func (w *World) put(m *member, to protocol.Rank, packet []byte) {
 		sent = m.sending
 	}
 	data := append([]byte(nil), packet...)
-	w.carry(parcel{from: protocol.Ident{Rank: m.rank, Inc: m.inc}, sent: sent, data: data}, to)
+	w.carry(envelope{from: protocol.Ident{Rank: m.rank, Inc: m.inc}, sent: sent, data: data}, to)
 }

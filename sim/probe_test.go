@@ -100,8 +100,8 @@ func (b *bench) until(d time.Duration) {
 	run(b.t, b.World, d)
 }
 
-// chatter makes member a send a numbered note to b every period.
-func chatter(period time.Duration) func(p *probe, now protocol.Time, ev protocol.Event) protocol.Effects {
+// sendEvery makes member a send a numbered note to b every period.
+func sendEvery(period time.Duration) func(p *probe, now protocol.Time, ev protocol.Event) protocol.Effects {
 	var sent int
 	var next protocol.Time
 	return func(p *probe, now protocol.Time, ev protocol.Event) protocol.Effects {

@@ -33,7 +33,7 @@ type Reader interface {
 	// Publish takes a view, Move a horizon, in the order in which the machine gave them.
 	Publish(v *protocol.View)
 	Move(h protocol.Horizon)
-	// Act is a program's deed at an instant of its own choice: read the lease of the group in the given domain by the
+	// Act is a program's action at an instant of its own choice: read the lease of the group in the given domain by the
 	// clock, and if it still runs do something under it. It returns the fact that says what was done (an edict), and false
 	// if the lease is over. clock may be read several times; each reading is greater than the one before.
 	Act(clock func() protocol.Time, d protocol.Domain, g protocol.Group) (protocol.Fact, bool)

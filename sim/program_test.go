@@ -9,14 +9,14 @@ import (
 	"github.com/regentproject/regent/sim"
 )
 
-// A regime is a machine that leads a group as a test tells it to, by events that mean something else elsewhere.
-type regime struct {
+// A scriptedLeader is a machine that leads a group as a test tells it to, by events that mean something else elsewhere.
+type scriptedLeader struct {
 	tenure uint64
 	until  protocol.Time
 }
 
 // lead is Unfit, stop is Recover, lose is Reconfigure.
-func (r *regime) do(p *probe, now protocol.Time, ev protocol.Event) protocol.Effects {
+func (r *scriptedLeader) do(p *probe, now protocol.Time, ev protocol.Event) protocol.Effects {
 	e := protocol.Effects{Wake: protocol.Never}
 	v := protocol.View{
 		Group: "g", Domain: protocol.Quorum, Leader: protocol.Ident{Rank: p.boot.Self, Inc: p.boot.Inc}, Horizon: 3, Until: protocol.Never,
@@ -38,14 +38,14 @@ func (r *regime) do(p *probe, now protocol.Time, ev protocol.Event) protocol.Eff
 	return e
 }
 
-// theatre is a world of one member whose program is watched.
-type theatre struct {
+// programBench is a world of one member whose program is watched.
+type programBench struct {
 	*bench
 	log  []string
 	acts []protocol.Fact
 }
 
-func (th *theatre) Observe(r *sim.Record) error {
+func (th *programBench) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case sim.EvProgram:
 		th.log = append(th.log, r.Why)
@@ -55,14 +55,14 @@ func (th *theatre) Observe(r *sim.Record) error {
 	return nil
 }
 
-func newTheatre(t *testing.T, s sim.ProgramSpec) *theatre {
-	th := &theatre{bench: newBench(t, sim.Config{Members: 1, Seed: 1, Program: s}, (&regime{}).do)}
+func newProgramBench(t *testing.T, s sim.ProgramSpec) *programBench {
+	th := &programBench{bench: newBench(t, sim.Config{Members: 1, Seed: 1, Program: s}, (&scriptedLeader{}).do)}
 	th.World.Observe(th)
 	th.until(ms)
 	return th
 }
 
-func (th *theatre) stopped() int {
+func (th *programBench) stopped() int {
 	n := 0
 	for _, g := range th.probes[0].got {
 		if _, ok := g.ev.(protocol.Stopped); ok {
@@ -77,7 +77,7 @@ func program() sim.ProgramSpec {
 }
 
 func TestProgramRunsFromItsViewUntilItHasStopped(t *testing.T) {
-	th := newTheatre(t, program())
+	th := newProgramBench(t, program())
 	th.Command(0, protocol.Unfit{})
 	th.until(500 * ms)
 	if !slices.Equal(th.log, []string{"start"}) || len(th.acts) < 200 {
@@ -99,7 +99,7 @@ func TestProgramRunsFromItsViewUntilItHasStopped(t *testing.T) {
 }
 
 func TestProgramActsOnlyWithinItsLease(t *testing.T) {
-	th := newTheatre(t, program())
+	th := newProgramBench(t, program())
 	th.Command(0, protocol.Unfit{})
 	th.until(5 * time.Second)
 	end := protocol.Time(time.Second + ms)
@@ -115,7 +115,7 @@ func TestProgramActsOnlyWithinItsLease(t *testing.T) {
 func TestProgramOfALostLeaseStopsEvenIfStubborn(t *testing.T) {
 	s := program()
 	s.Stubborn = sim.Certain
-	th := newTheatre(t, s)
+	th := newProgramBench(t, s)
 	th.Command(0, protocol.Unfit{})
 	th.until(100 * ms)
 	th.Command(0, protocol.Recover{})
@@ -131,7 +131,7 @@ func TestProgramOfALostLeaseStopsEvenIfStubborn(t *testing.T) {
 }
 
 func TestNextProgramWaitsForTheOneBefore(t *testing.T) {
-	th := newTheatre(t, program())
+	th := newProgramBench(t, program())
 	th.Command(0, protocol.Unfit{})
 	th.until(100 * ms)
 	th.Command(0, protocol.Reconfigure{})
@@ -147,7 +147,7 @@ func TestNextProgramWaitsForTheOneBefore(t *testing.T) {
 }
 
 func TestProgramsDieWithTheirProcessAndFreezeWithIt(t *testing.T) {
-	th := newTheatre(t, program())
+	th := newProgramBench(t, program())
 	th.Command(0, protocol.Unfit{})
 	th.until(100 * ms)
 	th.Begin(sim.Fault{Kind: sim.Pause, A: 0, For: 100 * ms})
@@ -171,7 +171,7 @@ func TestProgramsDieWithTheirProcessAndFreezeWithIt(t *testing.T) {
 func TestMembersCampaignAtTheirStartAndAgainAfterTheirProgramStopped(t *testing.T) {
 	s := program()
 	s.Again = sim.Between(ms, 10*ms)
-	th := &theatre{bench: newBench(t, sim.Config{Members: 1, Seed: 1, Program: s, Groups: []protocol.Group{"g", "h"}}, (&regime{}).do)}
+	th := &programBench{bench: newBench(t, sim.Config{Members: 1, Seed: 1, Program: s, Groups: []protocol.Group{"g", "h"}}, (&scriptedLeader{}).do)}
 	th.until(100 * ms)
 	campaigns := func() (all []protocol.Group) {
 		for _, g := range th.probes[0].got {

@@ -98,7 +98,7 @@ func (w *World) fact(m *member, inc protocol.Inc, f *protocol.Fact) {
 }
 
 // tell emits what happened to a message.
-func (w *World) tell(p *parcel, to protocol.Rank, ev protocol.Ev, why string) {
+func (w *World) tell(p *envelope, to protocol.Rank, ev protocol.Ev, why string) {
 	name := "packet"
 	if p.msg != nil {
 		name = p.msg.Name()

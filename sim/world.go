@@ -50,9 +50,9 @@ type Config struct {
 	// Program is how leading programs behave; every member campaigns for each of Groups when it starts.
 	Program ProgramSpec
 	Groups  []protocol.Group
-	// Post, if not nil, sees each message before its link does. If it returns true it has taken the message out of the post,
+	// Intercept, if not nil, sees each message before its link does. If it returns true it has taken the message off its link,
 	// to lose it, or to give it to Deliver later.
-	Post func(Letter) bool
+	Intercept func(Intercepted) bool
 	// Late is the delay beyond which a message counts as late in the statistics.
 	Late time.Duration
 	// Messages makes records of all that happens to messages; Words words the causes of views in full.
@@ -188,7 +188,7 @@ func (w *World) dispatch(e *event) {
 	switch {
 	case e.kind == evDeliver:
 		if !m.up {
-			w.drop(&parcel{from: e.from, sent: e.sent, msg: e.msg, data: e.data}, e.to, "down")
+			w.drop(&envelope{from: e.from, sent: e.sent, msg: e.msg, data: e.data}, e.to, "down")
 			return
 		}
 	case !m.up || e.life != m.life:

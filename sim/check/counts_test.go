@@ -20,7 +20,7 @@ func count(t time.Duration, r, of protocol.Rank, to uint64, table string) sim.Re
 
 // tally feeds records to T-CNT with a settle time of two seconds, and ends the run at the given time.
 func tally(end time.Duration, tables []string, records ...sim.Record) error {
-	s := &stage{incs: [3]protocol.Inc{1, 1, 1}}
+	s := &fixedTruth{incs: [3]protocol.Inc{1, 1, 1}}
 	c := check.NewCounts(s, 2*time.Second, tables...)
 	for i := range records {
 		s.now = records[i].T
@@ -74,7 +74,7 @@ func TestCountsFailByName(t *testing.T) {
 }
 
 func TestEventualLeadershipFailsUnderItsOwnName(t *testing.T) {
-	s := &stage{incs: [3]protocol.Inc{1, 1, 1}}
+	s := &fixedTruth{incs: [3]protocol.Inc{1, 1, 1}}
 	e := check.NewEventual(s, time.Second)
 	for _, r := range []sim.Record{weak(0, 0, ident(0, 1)), weak(0, 1, ident(1, 1)), liveness(1, 0, 1)} {
 		if err := e.Observe(&r); err != nil {

@@ -18,7 +18,7 @@ import (
 // at every voter that they have in common, of which there is one at least, and the lower token. Edicts compare as they
 // were made. A tenure's timestamp never changes.
 type EdictOrder struct {
-	follower
+	cursor
 	groups map[protocol.Group]*ordered
 }
 
@@ -29,8 +29,8 @@ type ordered struct {
 	maker   protocol.Ident
 }
 
-func newEdictOrder(b *book) *EdictOrder {
-	return &EdictOrder{follower{book: b}, make(map[protocol.Group]*ordered)}
+func newEdictOrder(b *timedLedger) *EdictOrder {
+	return &EdictOrder{cursor{timedLedger: b}, make(map[protocol.Group]*ordered)}
 }
 
 // Name returns N-EO.
@@ -100,7 +100,7 @@ func (o *EdictOrder) edict(r *sim.Record, e stamp.Edict) error {
 func (o *EdictOrder) Finish() error { return nil }
 
 // EdictValid is N-EV: the clock sample of an edict lies in its maker's lease, and its stamp is that of the tenure.
-type EdictValid struct{ follower }
+type EdictValid struct{ cursor }
 
 // Name returns N-EV.
 func (v *EdictValid) Name() string { return "N-EV" }
@@ -141,7 +141,7 @@ func (v *EdictValid) Finish() error { return nil }
 // Token is N-TOK: the tokens of a group grow strictly from tenure to tenure, in the order of first completion; a token
 // belongs to one tenure, and is constant within it.
 type Token struct {
-	follower
+	cursor
 	groups map[protocol.Group]*tokens
 }
 
@@ -150,7 +150,9 @@ type tokens struct {
 	owner map[uint64]string
 }
 
-func newToken(b *book) *Token { return &Token{follower{book: b}, make(map[protocol.Group]*tokens)} }
+func newToken(b *timedLedger) *Token {
+	return &Token{cursor{timedLedger: b}, make(map[protocol.Group]*tokens)}
+}
 
 // Name returns N-TOK.
 func (k *Token) Name() string { return "N-TOK" }

@@ -22,11 +22,11 @@ type HallSpec struct {
 	Rotates bool
 }
 
-// Hall returns the checkers of local leaders, H-LS first: it keeps the scene that the others look at. The world must record
+// Hall returns the checkers of local leaders, H-LS first: it keeps the state that the others look at. The world must record
 // messages.
 func Hall(t Truth, spec HallSpec) []Checker {
-	s := newScene(t, spec)
-	all := []Checker{&SelfSupport{s}, &SupportOne{s}, &Inconsistency{s}, &Led{scene: s}, &Locked{s}}
+	s := newHallState(t, spec)
+	all := []Checker{&SelfSupport{s}, &SupportOne{s}, &Inconsistency{s}, &Led{state: s}, &Locked{s}}
 	if !spec.Rotates {
 		all = append(all, &Minimum{s})
 	}
@@ -36,11 +36,11 @@ func Hall(t Truth, spec HallSpec) []Checker {
 	return all
 }
 
-// scene is the ground truth of local leaders: who leads with whose support, who has been connected to whom since when, and
+// hallState is the ground truth of local leaders: who leads with whose support, who has been connected to whom since when, and
 // who has received something fast from whom. connected and Δ-disconnected are those of HALL §III and §IV, judged by every
 // message that was sent.
-type scene struct {
-	*book
+type hallState struct {
+	*timedLedger
 	spec HallSpec
 	n    int
 
@@ -53,14 +53,14 @@ type scene struct {
 	// good, by sender and receiver, is since when every message was timely; fast when one that was proven fast last came,
 	// and touch since when such messages have come without a break.
 	good, fast, touch []sim.Real
-	pending           [][]posted
+	pending           [][]inFlight
 
 	next  sim.Real // when to look again
 	fresh bool     // this record is worth a look
 }
 
-// posted is a message on its way.
-type posted struct {
+// inFlight is a message on its way.
+type inFlight struct {
 	id   uint64
 	sent sim.Real
 }
@@ -71,9 +71,9 @@ const never = sim.Real(-1) << 62
 // look is how far apart the instants are at which what time alone may break is judged.
 const look = sim.Real(3 * time.Millisecond)
 
-func newScene(t Truth, spec HallSpec) *scene {
+func newHallState(t Truth, spec HallSpec) *hallState {
 	n := t.Members()
-	s := &scene{book: newBook(t), spec: spec, n: n, pending: make([][]posted, n*n)}
+	s := &hallState{timedLedger: newTimedLedger(t), spec: spec, n: n, pending: make([][]inFlight, n*n)}
 	for range n {
 		s.last, s.timely, s.begun = append(s.last, never), append(s.timely, sim.Forever), append(s.begun, 0)
 	}
@@ -83,10 +83,10 @@ func newScene(t Truth, spec HallSpec) *scene {
 	return s
 }
 
-func (s *scene) way(from, to protocol.Rank) int { return int(from)*s.n + int(to) }
+func (s *hallState) way(from, to protocol.Rank) int { return int(from)*s.n + int(to) }
 
 // follow takes a record in.
-func (s *scene) follow(r *sim.Record) {
+func (s *hallState) follow(r *sim.Record) {
 	s.fresh = r.T >= s.next
 	if s.fresh {
 		s.next = r.T + look
@@ -101,7 +101,7 @@ func (s *scene) follow(r *sim.Record) {
 	switch r.Ev {
 	case sim.EvSend:
 		w := s.way(r.Node, r.Peer.Rank)
-		s.pending[w] = append(s.pending[w], posted{r.Seq, r.T})
+		s.pending[w] = append(s.pending[w], inFlight{r.Seq, r.T})
 	case sim.EvDeliver:
 		s.delivered(r)
 	case sim.EvDrop:
@@ -120,7 +120,7 @@ func (s *scene) follow(r *sim.Record) {
 }
 
 // settle judges messages that should have arrived by now, and members that are frozen.
-func (s *scene) settle(now sim.Real) {
+func (s *hallState) settle(now sim.Real) {
 	for w, list := range s.pending {
 		i := 0
 		for ; i < len(list) && now.Sub(list[i].sent) > s.spec.OneWay; i++ {
@@ -136,24 +136,24 @@ func (s *scene) settle(now sim.Real) {
 }
 
 // disturbed says that a member has not been timely before now.
-func (s *scene) disturbed(r protocol.Rank, now sim.Real) {
+func (s *hallState) disturbed(r protocol.Rank, now sim.Real) {
 	if int(r) < s.n && s.timely[r] != sim.Forever {
 		s.timely[r] = max(s.timely[r], now)
 	}
 }
 
 // take removes a message from those on their way.
-func (s *scene) take(w int, id uint64) (posted, bool) {
+func (s *hallState) take(w int, id uint64) (inFlight, bool) {
 	for i, p := range s.pending[w] {
 		if p.id == id {
 			s.pending[w] = append(s.pending[w][:i], s.pending[w][i+1:]...)
 			return p, true
 		}
 	}
-	return posted{}, false
+	return inFlight{}, false
 }
 
-func (s *scene) delivered(r *sim.Record) {
+func (s *hallState) delivered(r *sim.Record) {
 	w := s.way(r.Peer.Rank, r.Node)
 	d := r.Detail.(sim.Delivery)
 	quick := d.Bound >= 0 && time.Duration(d.Bound) <= s.spec.Delta
@@ -171,7 +171,7 @@ func (s *scene) delivered(r *sim.Record) {
 // strange is how long after a start packets may be refused because their senders do not know of it yet.
 const strange = 500 * time.Millisecond
 
-func (s *scene) dropped(r *sim.Record) {
+func (s *hallState) dropped(r *sim.Record) {
 	from, to := r.Node, r.Peer.Rank
 	w := s.way(from, to)
 	p, ok := s.take(w, r.Seq)
@@ -185,7 +185,7 @@ func (s *scene) dropped(r *sim.Record) {
 }
 
 // commanded follows who takes part in the group.
-func (s *scene) commanded(r *sim.Record) {
+func (s *hallState) commanded(r *sim.Record) {
 	switch {
 	case r.Why == "campaign" && r.Group == s.spec.Group:
 		if s.timely[r.Node] == sim.Forever {
@@ -197,12 +197,12 @@ func (s *scene) commanded(r *sim.Record) {
 }
 
 // lease returns the lease of a local leader; nil if the member has none.
-func (s *scene) lease(r protocol.Rank) *ledger.Lease {
+func (s *hallState) lease(r protocol.Rank) *ledger.Lease {
 	return s.ledger.Lease(r, protocol.Local, s.spec.Group)
 }
 
 // leading returns the lease by which a member leads at t, which is not before the last record; nil if it does not.
-func (s *scene) leading(r protocol.Rank, t sim.Real) *ledger.Lease {
+func (s *hallState) leading(r protocol.Rank, t sim.Real) *ledger.Lease {
 	if x := s.lease(r); x != nil && s.leads(x, t) {
 		return x
 	}
@@ -210,7 +210,7 @@ func (s *scene) leading(r protocol.Rank, t sim.Real) *ledger.Lease {
 }
 
 // leased returns the lease that a record states, if it is in force; else nil.
-func (s *scene) leased(r *sim.Record) *ledger.Lease {
+func (s *hallState) leased(r *sim.Record) *ledger.Lease {
 	if r.Ev != protocol.EvLease || r.Dom != protocol.Local {
 		return nil
 	}
@@ -218,7 +218,7 @@ func (s *scene) leased(r *sim.Record) *ledger.Lease {
 }
 
 // led says whether a member has led at some instant from since to t.
-func (s *scene) led(r protocol.Rank, since, t sim.Real) bool {
+func (s *hallState) led(r protocol.Rank, since, t sim.Real) bool {
 	x := s.lease(r)
 	if x == nil {
 		return s.last[r] >= since
@@ -227,12 +227,12 @@ func (s *scene) led(r protocol.Rank, since, t sim.Real) bool {
 }
 
 // connected says whether p and q have been connected from since until now.
-func (s *scene) connected(p, q protocol.Rank, since sim.Real) bool {
+func (s *hallState) connected(p, q protocol.Rank, since sim.Real) bool {
 	return s.timely[p] <= since && s.timely[q] <= since && s.good[s.way(p, q)] <= since && s.good[s.way(q, p)] <= since
 }
 
 // partition returns the Δ-partition that p has been in from since until now; empty if it was in none.
-func (s *scene) partition(p protocol.Rank, since sim.Real) protocol.Set {
+func (s *hallState) partition(p protocol.Rank, since sim.Real) protocol.Set {
 	if s.timely[p] > since {
 		return protocol.Set{}
 	}

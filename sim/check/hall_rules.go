@@ -8,14 +8,14 @@ import (
 // Locked is H-LOCK: a voter is locked to one member at a time, leaves it only when its clock has passed the end of the lock
 // or the lock was given back by a member that no longer leads by it, also across a crash; and a lease ends before the
 // lock of each of its supporters.
-type Locked struct{ scene *scene }
+type Locked struct{ state *hallState }
 
 // Name returns H-LOCK.
 func (c *Locked) Name() string { return "H-LOCK" }
 
 // Observe judges what voters and leaders state by the locks that stood before.
 func (c *Locked) Observe(r *sim.Record) error {
-	if r.Dom != protocol.Local || r.Group != c.scene.spec.Group {
+	if r.Dom != protocol.Local || r.Group != c.state.spec.Group {
 		return nil
 	}
 	switch r.Ev {
@@ -30,7 +30,7 @@ func (c *Locked) Observe(r *sim.Record) error {
 }
 
 func (c *Locked) granted(r *sim.Record) error {
-	s := c.scene
+	s := c.state
 	before := &s.did.Before
 	switch {
 	case before.Stood && before.To != r.Peer:
@@ -52,7 +52,7 @@ func (c *Locked) granted(r *sim.Record) error {
 }
 
 func (c *Locked) ungranted(r *sim.Record) error {
-	s := c.scene
+	s := c.state
 	before := &s.did.Before
 	switch {
 	case !before.Stood || before.To != r.Peer:
@@ -68,7 +68,7 @@ func (c *Locked) ungranted(r *sim.Record) error {
 
 // leased checks that every supporter, or what it was before it crashed, is locked until after the end of the lease.
 func (c *Locked) leased(r *sim.Record) error {
-	s := c.scene
+	s := c.state
 	x := s.leading(r.Node, r.T)
 	if x == nil {
 		return nil
@@ -84,15 +84,15 @@ func (c *Locked) leased(r *sim.Record) error {
 // Finish has nothing to add.
 func (c *Locked) Finish() error { return nil }
 
-// SelfSupport is H-LS: a local leader supports itself. It sees every record first, and keeps the scene of the others.
-type SelfSupport struct{ scene *scene }
+// SelfSupport is H-LS: a local leader supports itself. It sees every record first, and keeps the state of the others.
+type SelfSupport struct{ state *hallState }
 
 // Name returns H-LS.
 func (c *SelfSupport) Name() string { return "H-LS" }
 
 // Observe looks at every lease.
 func (c *SelfSupport) Observe(r *sim.Record) error {
-	c.scene.follow(r)
+	c.state.follow(r)
 	if r.Ev != protocol.EvLease || r.Dom != protocol.Local {
 		return nil
 	}
@@ -109,14 +109,14 @@ func (c *SelfSupport) Finish() error { return nil }
 //
 // Support sets change only where a lease fact says so; between two facts leases can only end. So to look at those facts is
 // to look at every instant.
-type SupportOne struct{ scene *scene }
+type SupportOne struct{ state *hallState }
 
 // Name returns H-SO.
 func (c *SupportOne) Name() string { return "H-SO" }
 
 // Observe compares a lease with all others in force.
 func (c *SupportOne) Observe(r *sim.Record) error {
-	s := c.scene
+	s := c.state
 	mine := s.leased(r)
 	if mine == nil {
 		return nil
@@ -138,7 +138,7 @@ func (c *SupportOne) Finish() error { return nil }
 
 // Led is H-T: a set of members that has been a Δ-partition for κ has had a leader within that time.
 type Led struct {
-	scene  *scene
+	state  *hallState
 	judged int
 }
 
@@ -147,14 +147,14 @@ func (c *Led) Name() string { return "H-T" }
 
 // Observe looks at every Δ-partition every few milliseconds.
 func (c *Led) Observe(r *sim.Record) error {
-	if c.scene.fresh {
+	if c.state.fresh {
 		return c.judge(r.T)
 	}
 	return nil
 }
 
 func (c *Led) judge(t sim.Real) error {
-	s := c.scene
+	s := c.state
 	since := t.Add(-s.spec.Kappa)
 	if since < 0 {
 		return nil
@@ -185,25 +185,25 @@ func (c *Led) judge(t sim.Real) error {
 func (c *Led) Judged() int { return c.judged }
 
 // Finish looks at the end.
-func (c *Led) Finish() error { return c.judge(c.scene.truth.Now()) }
+func (c *Led) Finish() error { return c.judge(c.state.truth.Now()) }
 
 // Minimum is H-MIN: once a set of members has been a Δ-partition for κ its best-ranked member leads it, alone, and goes on
 // to as long as the partition lasts.
-type Minimum struct{ scene *scene }
+type Minimum struct{ state *hallState }
 
 // Name returns H-MIN.
 func (c *Minimum) Name() string { return "H-MIN" }
 
 // Observe looks at every Δ-partition every few milliseconds, and when somebody steps down.
 func (c *Minimum) Observe(r *sim.Record) error {
-	if c.scene.fresh || r.Ev == protocol.EvStepdown {
+	if c.state.fresh || r.Ev == protocol.EvStepdown {
 		return c.judge(r.T)
 	}
 	return nil
 }
 
 func (c *Minimum) judge(t sim.Real) error {
-	s := c.scene
+	s := c.state
 	since := t.Add(-s.spec.Kappa)
 	if since < 0 {
 		return nil
@@ -228,17 +228,17 @@ func (c *Minimum) judge(t sim.Real) error {
 }
 
 // Finish looks at the end.
-func (c *Minimum) Finish() error { return c.judge(c.scene.truth.Now()) }
+func (c *Minimum) Finish() error { return c.judge(c.state.truth.Now()) }
 
 // Inconsistency is H-BI: who has been connected to a leader for κ supports it.
-type Inconsistency struct{ scene *scene }
+type Inconsistency struct{ state *hallState }
 
 // Name returns H-BI.
 func (c *Inconsistency) Name() string { return "H-BI" }
 
 // Observe looks at every leader every few milliseconds, and at each lease.
 func (c *Inconsistency) Observe(r *sim.Record) error {
-	s := c.scene
+	s := c.state
 	if !s.fresh && (r.Ev != protocol.EvLease || r.Dom != protocol.Local) {
 		return nil
 	}
@@ -264,14 +264,14 @@ func (c *Inconsistency) Observe(r *sim.Record) error {
 func (c *Inconsistency) Finish() error { return nil }
 
 // MajorityOnly is H-MAJ: where a majority must support a leader there is at most one, and a majority does.
-type MajorityOnly struct{ scene *scene }
+type MajorityOnly struct{ state *hallState }
 
 // Name returns H-MAJ.
 func (c *MajorityOnly) Name() string { return "H-MAJ" }
 
 // Observe looks at every lease.
 func (c *MajorityOnly) Observe(r *sim.Record) error {
-	s := c.scene
+	s := c.state
 	lease := s.leased(r)
 	switch {
 	case lease == nil:
@@ -293,7 +293,7 @@ func (c *MajorityOnly) Finish() error { return nil }
 // Graph is H-GRAPH: where who is connected to whom does not change, and need not be transitive, the leaders are those that
 // the graph says. It takes the place of the paper's Fig. 24, which describes something else (E-H5).
 type Graph struct {
-	scene *scene
+	state *hallState
 	near  []protocol.Set
 	from  sim.Real
 	firm  protocol.Set
@@ -303,7 +303,7 @@ type Graph struct {
 // NewGraph returns the checker for a world in which member r is connected to near[r], itself included, and to nobody else.
 // It judges from an instant on.
 func NewGraph(t Truth, spec HallSpec, near []protocol.Set, from sim.Real) *Graph {
-	g := &Graph{scene: newScene(t, spec), near: near, from: from}
+	g := &Graph{state: newHallState(t, spec), near: near, from: from}
 	firm, maybe := LeadersOf(near)
 	for r := range firm.All() {
 		if near[r].Len() < spec.Supporters {
@@ -366,16 +366,16 @@ func (g *Graph) Name() string { return "H-GRAPH" }
 
 // Observe compares the leaders with the graph.
 func (g *Graph) Observe(r *sim.Record) error {
-	g.scene.follow(r)
-	if r.T < g.from || !g.scene.fresh && r.Ev != protocol.EvLease && r.Ev != protocol.EvStepdown {
+	g.state.follow(r)
+	if r.T < g.from || !g.state.fresh && r.Ev != protocol.EvLease && r.Ev != protocol.EvStepdown {
 		return nil
 	}
 	return g.judge(r.T)
 }
 
 func (g *Graph) judge(t sim.Real) error {
-	for p := range protocol.Rank(g.scene.n) {
-		switch leads := g.scene.leading(p, t) != nil; {
+	for p := range protocol.Rank(g.state.n) {
+		switch leads := g.state.leading(p, t) != nil; {
 		case leads && !g.firm.Has(p) && !g.maybe.Has(p):
 			return Violatedf(g.Name(), t, "%v leads; by the graph %v only %v must and %v may", p, g.near, g.firm, g.maybe)
 		case !leads && g.firm.Has(p):
@@ -386,4 +386,4 @@ func (g *Graph) judge(t sim.Real) error {
 }
 
 // Finish looks at the end.
-func (g *Graph) Finish() error { return g.judge(g.scene.truth.Now()) }
+func (g *Graph) Finish() error { return g.judge(g.state.truth.Now()) }

@@ -70,7 +70,7 @@ type hallCase struct {
 	end                  time.Duration
 }
 
-// judge plays a trace to the checker of one invariant, and to the one that keeps the scene.
+// judge plays a trace to the checker of one invariant, and to the one that keeps the state.
 func (c *hallCase) judge(t *testing.T, invariant string) error {
 	t.Helper()
 	p := parse(t, "")

@@ -13,28 +13,28 @@ type InSession struct {
 	truth     Truth
 	patience  time.Duration
 	histories histories
-	of        map[stream]*letters
+	of        map[stream]*sentMessages
 	core      protocol.Set
 }
 
 // A stream is one direction of a link.
 type stream struct{ from, to protocol.Ident }
 
-// letters are what was posted in the last session of a stream.
-type letters struct {
+// sentMessages are what was posted in the last session of a stream.
+type sentMessages struct {
 	session uint64
-	posted  []letter
+	posted  []sentMessage
 	taken   uint64
 }
 
-type letter struct {
+type sentMessage struct {
 	mark uint64
 	at   sim.Real
 }
 
 // NewInSession returns a checker of CH-MSG.
 func NewInSession(t Truth, patience time.Duration) *InSession {
-	return &InSession{truth: t, patience: patience, histories: histories{}, of: map[stream]*letters{}}
+	return &InSession{truth: t, patience: patience, histories: histories{}, of: map[stream]*sentMessages{}}
 }
 
 // Name returns CH-MSG.
@@ -52,17 +52,17 @@ func (c *InSession) Observe(r *sim.Record) error {
 		mine, _ := c.histories.ends(r)
 		*mine = r.Seq
 	case protocol.EvPost:
-		return c.post(r, c.letters(stream{self, r.Peer}))
+		return c.post(r, c.sent(stream{self, r.Peer}))
 	case protocol.EvTake:
-		return c.take(r, c.letters(stream{r.Peer, self}))
+		return c.take(r, c.sent(stream{r.Peer, self}))
 	}
 	return nil
 }
 
-func (c *InSession) letters(s stream) *letters {
+func (c *InSession) sent(s stream) *sentMessages {
 	l := c.of[s]
 	if l == nil {
-		l = &letters{}
+		l = &sentMessages{}
 		c.of[s] = l
 	}
 	return l
@@ -75,14 +75,14 @@ func (c *InSession) current(r *sim.Record) bool {
 }
 
 // post takes what was put on its way. A sender is never in a new session before its receiver has left the old one.
-func (c *InSession) post(r *sim.Record, l *letters) error {
+func (c *InSession) post(r *sim.Record, l *sentMessages) error {
 	if !c.current(r) {
 		return Violatedf(c.Name(), r.T, "%v posts %s to %v in session %d, in which it is not", r.Node, r.Why, r.Peer, r.Term)
 	}
 	if l.session != r.Term {
 		l.session, l.posted, l.taken = r.Term, l.posted[:0], 0
 	}
-	l.posted = append(l.posted, letter{r.Gen, r.T})
+	l.posted = append(l.posted, sentMessage{r.Gen, r.T})
 	if r.Seq != uint64(len(l.posted)) {
 		return Violatedf(c.Name(), r.T, "%v posts number %d of session %d to %v, after %d", r.Node, r.Seq, r.Term, r.Peer, len(l.posted)-1)
 	}
@@ -90,7 +90,7 @@ func (c *InSession) post(r *sim.Record, l *letters) error {
 }
 
 // take looks at what is delivered.
-func (c *InSession) take(r *sim.Record, l *letters) error {
+func (c *InSession) take(r *sim.Record, l *sentMessages) error {
 	switch {
 	case !c.current(r):
 		return Violatedf(c.Name(), r.T, "%v takes number %d of session %d from %v, in which it is not", r.Node, r.Seq, r.Term, r.Peer)

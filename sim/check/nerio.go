@@ -26,10 +26,10 @@ type NerioSpec struct {
 
 // Nerio returns the checkers of all that quorum leases promise. They share one ledger.
 func Nerio(t Truth, s NerioSpec) []Checker {
-	b := newBook(t)
+	b := newTimedLedger(t)
 	all := []Checker{
-		newUnique(b, s.Quorums), newBacked(b, s.Quorums), newKeeps(b), &EdictValid{follower{book: b}}, newToken(b), newEdictOrder(b),
-		NewResource(s.Seed, s.Travel), newStability(b, s.Longest), &Verified{follower: follower{book: b}}, NewRoles(s.Leaders),
+		newUnique(b, s.Quorums), newBacked(b, s.Quorums), newKeeps(b), &EdictValid{cursor{timedLedger: b}}, newToken(b), newEdictOrder(b),
+		NewResource(s.Seed, s.Travel), newStability(b, s.Longest), &Verified{cursor: cursor{timedLedger: b}}, NewRoles(s.Leaders),
 	}
 	if len(s.Groups) > 0 {
 		all = append(all, newElected(b, s.Quorums, s.Leaders, s.Bound, s.Groups))
@@ -44,13 +44,13 @@ func Nerio(t Truth, s NerioSpec) []Checker {
 // fact says so; the clocks' maps say exactly who else's is in force then; and a clock that has passed an end does not
 // come back. The same holds for promises.
 type Unique struct {
-	follower
+	cursor
 	quorums protocol.Quorums
 	holders []protocol.Ident
 }
 
-func newUnique(b *book, q protocol.Quorums) *Unique {
-	return &Unique{follower: follower{book: b}, quorums: q}
+func newUnique(b *timedLedger, q protocol.Quorums) *Unique {
+	return &Unique{cursor: cursor{timedLedger: b}, quorums: q}
 }
 
 // Name returns N-LU.
@@ -117,11 +117,11 @@ func (u *Unique) Finish() error { return nil }
 // It is looked at wherever a lease is gained or extended, a promise or an assignment changes, or a clock does, and always
 // for the whole rest of the lease, as the clocks run now: time alone cannot break it in between.
 type Backed struct {
-	follower
+	cursor
 	quorums protocol.Quorums
 }
 
-func newBacked(b *book, q protocol.Quorums) *Backed { return &Backed{follower{book: b}, q} }
+func newBacked(b *timedLedger, q protocol.Quorums) *Backed { return &Backed{cursor{timedLedger: b}, q} }
 
 // Name returns N-14.
 func (b *Backed) Name() string { return "N-14" }
@@ -179,7 +179,7 @@ func (b *Backed) Finish() error { return nil }
 // after it has run out; and a group leaves the one it was assigned to only with the end of the promise, or by a release
 // whose term is at least that of the assignment. What a restart forgets is N-LU's matter.
 type Keeps struct {
-	follower
+	cursor
 	// last is each voter's latest promise to each holder, also after it broke.
 	last []map[protocol.Ident]promised
 	inc  []protocol.Inc
@@ -190,9 +190,9 @@ type promised struct {
 	until    protocol.Time
 }
 
-func newKeeps(b *book) *Keeps {
+func newKeeps(b *timedLedger) *Keeps {
 	n := b.truth.Members()
-	return &Keeps{follower: follower{book: b}, last: make([]map[protocol.Ident]promised, n), inc: make([]protocol.Inc, n)}
+	return &Keeps{cursor: cursor{timedLedger: b}, last: make([]map[protocol.Ident]promised, n), inc: make([]protocol.Inc, n)}
 }
 
 // Name returns N-16'.

@@ -12,7 +12,7 @@ import (
 // want to lead stays without a lease for longer than the bound. A member that has lost its record and does not know yet what it has forgotten is not
 // well: too many of them need an operator.
 type Elected struct {
-	follower
+	cursor
 	quorums protocol.Quorums
 	leaders protocol.Set
 	groups  []protocol.Group
@@ -26,11 +26,11 @@ type Elected struct {
 // newElected returns the checker for groups that every member that may, or just every member if leaders is empty, wants to
 // lead at all times. The bound counts from the
 // beginning of the liveness phase, from when a quorum is well, or from the end of the last lease.
-func newElected(b *book, q protocol.Quorums, leaders protocol.Set, bound time.Duration, groups []protocol.Group) *Elected {
+func newElected(b *timedLedger, q protocol.Quorums, leaders protocol.Set, bound time.Duration, groups []protocol.Group) *Elected {
 	if leaders.Empty() {
 		leaders = protocol.Everyone(b.truth.Members())
 	}
-	return &Elected{follower: follower{book: b}, quorums: q, leaders: leaders, groups: groups, free: make([]sim.Real, len(groups)), bound: bound, good: sim.Forever}
+	return &Elected{cursor: cursor{timedLedger: b}, quorums: q, leaders: leaders, groups: groups, free: make([]sim.Real, len(groups)), bound: bound, good: sim.Forever}
 }
 
 // Name returns N-EE.
@@ -40,15 +40,15 @@ func (e *Elected) Name() string { return "N-EE" }
 func (e *Elected) Observe(r *sim.Record) error {
 	err := e.late(r.T)
 	did := e.follow(r)
-	e.heed(r)
+	e.trackHealth(r)
 	if did.Begun != nil || len(did.Ended) > 0 || r.Ev == sim.EvPhase {
 		e.look(r.T)
 	}
 	return err
 }
 
-// heed knows who is well.
-func (e *Elected) heed(r *sim.Record) {
+// trackHealth knows who is well.
+func (e *Elected) trackHealth(r *sim.Record) {
 	switch r.Ev {
 	case sim.EvPhase:
 		e.core, e.good = protocol.Set{}, sim.Forever
@@ -126,15 +126,15 @@ func (e *Elected) Finish() error {
 // Leases from before may lapse: the last request before the links healed may have been lost. So may those of a short
 // while after, which may still rest on the promises of voters that are dead by now.
 type Stability struct {
-	follower
+	cursor
 	grace time.Duration
 	core  protocol.Set
 	good  sim.Real
 }
 
 // newStability returns the checker. After the grace no promise is left that was made before the liveness phase began.
-func newStability(b *book, grace time.Duration) *Stability {
-	return &Stability{follower: follower{book: b}, grace: grace, good: sim.Forever}
+func newStability(b *timedLedger, grace time.Duration) *Stability {
+	return &Stability{cursor: cursor{timedLedger: b}, grace: grace, good: sim.Forever}
 }
 
 // Name returns N-STAB.
@@ -171,7 +171,7 @@ func (s *Stability) Finish() error {
 // Verified is N-VER: while a member's clock is below the end of what it was told about a leader, that leader leads, in
 // the tenure that it said, unless it has crashed.
 type Verified struct {
-	follower
+	cursor
 	open []proof
 }
 

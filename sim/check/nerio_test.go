@@ -11,7 +11,7 @@ import (
 var majority = protocol.Majority(5)
 
 func TestUnique(t *testing.T) {
-	checkCases(t, func(tr Truth) Checker { return newUnique(newBook(tr), majority) }, []traceCase{
+	checkCases(t, func(tr Truth) Checker { return newUnique(newTimedLedger(tr), majority) }, []traceCase{
 		{"one after the other", `
 			1s a lease g tenure=1 token=5 until=2s horizon=1
 			1500ms a horizon horizon=1 until=2500ms
@@ -133,7 +133,7 @@ const three = `
 `
 
 func TestBacked(t *testing.T) {
-	checkCases(t, func(tr Truth) Checker { return newBacked(newBook(tr), majority) }, []traceCase{
+	checkCases(t, func(tr Truth) Checker { return newBacked(newTimedLedger(tr), majority) }, []traceCase{
 		{"a quorum to the end", three, ""},
 		{"too few voters", `
 			1s a promise to=a gen=1 seq=1 until=3s
@@ -183,7 +183,7 @@ func TestKeeps(t *testing.T) {
 		1s a promise to=b gen=1 seq=1 until=3s
 		1s a assign g to=b gen=1 tenure=1 term=5
 	`
-	checkCases(t, func(tr Truth) Checker { return newKeeps(newBook(tr)) }, []traceCase{
+	checkCases(t, func(tr Truth) Checker { return newKeeps(newTimedLedger(tr)) }, []traceCase{
 		{"extends", word + `2s a promise to=b gen=1 seq=2 until=4s`, ""},
 		{"extends by nothing", word + `2s a promise to=b gen=1 seq=2 until=3s`, ""},
 		{"shortens", word + `2s a promise to=b gen=1 seq=2 until=2999ms`, "shortens"},
@@ -229,7 +229,7 @@ func TestKeeps(t *testing.T) {
 func TestEdictValid(t *testing.T) {
 	const led = `1s a lease g tenure=1 token=5 until=3s horizon=1 qt=0/1@10,1/1@20,2/1@30
 	`
-	checkCases(t, func(tr Truth) Checker { return &EdictValid{follower{book: newBook(tr)}} }, []traceCase{
+	checkCases(t, func(tr Truth) Checker { return &EdictValid{cursor{timedLedger: newTimedLedger(tr)}} }, []traceCase{
 		{"within the lease", led + `2s a edict g tenure=1 at=2s stamp=0.5.2000000000:0/1@10,1/1@20,2/1@30`, ""},
 		{"sampled twice in one instant", led + `2s a edict g tenure=1 at=2000000001ns stamp=0.5.2000000001:0/1@10,1/1@20,2/1@30`, ""},
 		{"at the end", led + `3s a edict g tenure=1 at=3s stamp=0.5.3000000000:0/1@10,1/1@20,2/1@30`, "ended at 3s"},
@@ -248,7 +248,7 @@ func TestEdictValid(t *testing.T) {
 func TestEdictOrder(t *testing.T) {
 	const led = `1s a lease g tenure=1 token=5 until=3s horizon=1 qt=0/1@10,1/1@20,2/1@30
 	`
-	checkCases(t, func(tr Truth) Checker { return newEdictOrder(newBook(tr)) }, []traceCase{
+	checkCases(t, func(tr Truth) Checker { return newEdictOrder(newTimedLedger(tr)) }, []traceCase{
 		{"later at every common voter", led + `5s b lease g tenure=1 token=6 until=9s horizon=1 qt=1/1@21,2/1@31,3/1@1`, ""},
 		{"the first lease may have the higher clock of its own", led + `5s b lease g tenure=1 token=6 until=9s horizon=1 qt=2/1@31,3/1@1,4/1@1`, ""},
 		{"earlier at one common voter", led + `5s b lease g tenure=1 token=6 until=9s horizon=1 qt=1/1@21,2/1@29,3/1@1`, "compare as"},
@@ -282,7 +282,7 @@ func TestEdictOrder(t *testing.T) {
 func TestToken(t *testing.T) {
 	const led = `1s a lease g tenure=1 token=5 until=3s horizon=1
 	`
-	checkCases(t, func(tr Truth) Checker { return newToken(newBook(tr)) }, []traceCase{
+	checkCases(t, func(tr Truth) Checker { return newToken(newTimedLedger(tr)) }, []traceCase{
 		{"grows", led + `5s b lease g tenure=1 token=6 until=9s horizon=1`, ""},
 		{"stands still for another member", led + `5s b lease g tenure=1 token=5 until=9s horizon=1`, "token 5"},
 		{"stands still for another tenure of the same member", led + `
@@ -336,7 +336,7 @@ func TestResourceSeesStaleOrders(t *testing.T) {
 func TestStability(t *testing.T) {
 	const good = `1s - phase why=liveness members=abc
 	`
-	checkCases(t, func(tr Truth) Checker { return newStability(newBook(tr), 500*time.Millisecond) }, []traceCase{
+	checkCases(t, func(tr Truth) Checker { return newStability(newTimedLedger(tr), 500*time.Millisecond) }, []traceCase{
 		{"steps down under its lease", good + `
 			2s a lease g tenure=1 token=5 until=4s horizon=1
 			3s a stepdown g tenure=1`, ""},
@@ -427,14 +427,14 @@ func TestElected(t *testing.T) {
 		cases[i].trace = speak + cases[i].trace
 	}
 	checkCases(t, func(tr Truth) Checker {
-		return newElected(newBook(tr), majority, protocol.Set{}, time.Second, []protocol.Group{"g", "h"})
+		return newElected(newTimedLedger(tr), majority, protocol.Set{}, time.Second, []protocol.Group{"g", "h"})
 	}, cases)
 }
 
 func TestVerified(t *testing.T) {
 	const led = `1s a lease g tenure=1 token=5 until=3s horizon=1
 	`
-	checkCases(t, func(tr Truth) Checker { return &Verified{follower: follower{book: newBook(tr)}} }, []traceCase{
+	checkCases(t, func(tr Truth) Checker { return &Verified{cursor: cursor{timedLedger: newTimedLedger(tr)}} }, []traceCase{
 		{"leads to the end", led + `2s b verify g to=a token=5 until=3s`, ""},
 		{"does not lead", `2s b verify g to=a token=5 until=3s`, "it does not"},
 		{"leads in another tenure", led + `2s b verify g to=a token=4 until=3s`, "it does not"},

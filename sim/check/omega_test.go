@@ -11,19 +11,21 @@ import (
 	"github.com/regentproject/regent/sim/check"
 )
 
-// stage is a ground truth of three members in which only incarnations and the time are of interest.
-type stage struct {
+// fixedTruth is a ground truth of three members in which only incarnations and the time are of interest.
+type fixedTruth struct {
 	now  sim.Real
 	incs [3]protocol.Inc
 }
 
-func (s *stage) Now() sim.Real                        { return s.now }
-func (s *stage) Members() int                         { return 3 }
-func (s *stage) Clock(protocol.Rank) *sim.Clock       { return nil }
-func (s *stage) Up(protocol.Rank) bool                { return true }
-func (s *stage) Frozen(protocol.Rank) bool            { return false }
-func (s *stage) Cut(_, _ protocol.Rank) bool          { return false }
-func (s *stage) Ident(r protocol.Rank) protocol.Ident { return protocol.Ident{Rank: r, Inc: s.incs[r]} }
+func (s *fixedTruth) Now() sim.Real                  { return s.now }
+func (s *fixedTruth) Members() int                   { return 3 }
+func (s *fixedTruth) Clock(protocol.Rank) *sim.Clock { return nil }
+func (s *fixedTruth) Up(protocol.Rank) bool          { return true }
+func (s *fixedTruth) Frozen(protocol.Rank) bool      { return false }
+func (s *fixedTruth) Cut(_, _ protocol.Rank) bool    { return false }
+func (s *fixedTruth) Ident(r protocol.Rank) protocol.Ident {
+	return protocol.Ident{Rank: r, Inc: s.incs[r]}
+}
 func at(t time.Duration, r protocol.Rank) sim.Record {
 	return sim.Record{T: sim.Real(t), Node: r, Inc: 1}
 }
@@ -43,7 +45,7 @@ func liveness(t time.Duration, core ...protocol.Rank) sim.Record {
 
 // judge feeds records to S-OM with a settle time of one second, and ends the run at the given time.
 func judge(end time.Duration, records ...sim.Record) error {
-	s := &stage{incs: [3]protocol.Inc{1, 1, 1}}
+	s := &fixedTruth{incs: [3]protocol.Inc{1, 1, 1}}
 	o := check.NewOmega(s, time.Second)
 	for i := range records {
 		s.now = records[i].T

@@ -243,11 +243,11 @@ type NoTrace struct {
 	truth Truth
 	group protocol.Group
 	core  protocol.Set
-	said  map[saying]bool
+	said  map[statement]bool
 }
 
-// saying is something that a member has said to a peer and not taken back.
-type saying struct {
+// statement is something that a member has said to a peer and not taken back.
+type statement struct {
 	node, peer, about protocol.Rank
 	kind              string
 	ev                protocol.Ev
@@ -255,7 +255,7 @@ type saying struct {
 
 // NewNoTrace returns the checker of one group.
 func NewNoTrace(t Truth, g protocol.Group) *NoTrace {
-	return &NoTrace{truth: t, group: g, said: make(map[saying]bool)}
+	return &NoTrace{truth: t, group: g, said: make(map[statement]bool)}
 }
 
 // Name returns R-33w.
@@ -269,34 +269,34 @@ func (n *NoTrace) Observe(r *sim.Record) error {
 			n.core = r.Members
 		}
 	case sim.EvCrash, sim.EvClose:
-		n.drop(func(s saying) bool { return s.node == r.Node })
+		n.drop(func(s statement) bool { return s.node == r.Node })
 	case protocol.EvLink:
-		n.drop(func(s saying) bool { return s.node == r.Node && s.peer == r.Peer.Rank })
+		n.drop(func(s statement) bool { return s.node == r.Node && s.peer == r.Peer.Rank })
 	}
 	if r.Group != n.group || r.Dom != protocol.Consistent {
 		return nil
 	}
 	switch r.Ev {
 	case protocol.EvInstall:
-		n.drop(func(s saying) bool { return s.node == r.Node })
+		n.drop(func(s statement) bool { return s.node == r.Node })
 	case protocol.EvNode:
 		if r.Why == "dead" {
-			n.drop(func(s saying) bool { return s.node == r.Node })
+			n.drop(func(s statement) bool { return s.node == r.Node })
 		}
 	case protocol.EvCand, protocol.EvAccept:
 		if r.Members.Has(r.Node) {
 			return nil // a dead member confirms that it is back, and does not remember it
 		}
-		n.said[saying{r.Node, r.Peer.Rank, r.Members.Min(), r.Why, r.Ev}] = true
+		n.said[statement{r.Node, r.Peer.Rank, r.Members.Min(), r.Why, r.Ev}] = true
 	case protocol.EvCancel:
-		n.drop(func(s saying) bool {
+		n.drop(func(s statement) bool {
 			return s.node == r.Node && s.peer == r.Peer.Rank && s.about == r.Members.Min() && s.kind == r.Why
 		})
 	}
 	return nil
 }
 
-func (n *NoTrace) drop(which func(saying) bool) {
+func (n *NoTrace) drop(which func(statement) bool) {
 	for s := range n.said {
 		if which(s) {
 			delete(n.said, s)

@@ -122,13 +122,13 @@ func (c *OneChain) Finish() error { return nil }
 // told that its member is dead, or until its leave is over by its member's clock, whichever is first.
 type Outside struct {
 	agreements
-	book *book
-	last agreement // the latest that anybody was told of
+	ledger *timedLedger
+	last   agreement // the latest that anybody was told of
 }
 
 // NewOutside returns the checker of one group.
 func NewOutside(t Truth, g protocol.Group) *Outside {
-	return &Outside{agreements: newAgreements(t, g), book: newBook(t)}
+	return &Outside{agreements: newAgreements(t, g), ledger: newTimedLedger(t)}
 }
 
 // Name returns R-OUT.
@@ -136,7 +136,7 @@ func (o *Outside) Name() string { return "R-OUT" }
 
 // Observe judges all members at each report, and each by itself when it goes on for longer.
 func (o *Outside) Observe(r *sim.Record) error {
-	o.book.enter(r)
+	o.ledger.enter(r)
 	if r.Ev == protocol.EvHorizon && r.Dom == protocol.Consistent && r.Group == o.group {
 		return o.judge(r.Node, r.T)
 	}
@@ -159,8 +159,8 @@ func (o *Outside) judge(q protocol.Rank, t sim.Real) error {
 	if a.number.Vid == 0 || o.last.members.Has(q) {
 		return nil
 	}
-	end, _ := o.book.ledger.End(q, protocol.Consistent, o.group, a.horizon)
-	if clock := o.book.truth.Clock(q).At(t); clock < end {
+	end, _ := o.ledger.ledger.End(q, protocol.Consistent, o.group, a.horizon)
+	if clock := o.ledger.truth.Clock(q).At(t); clock < end {
 		return Violatedf(o.Name(), t, "%v goes on in view %v of %v until %v; its clock shows %v, and programs were told of view %v of %v",
 			q, a.number, a.members, end, clock, o.last.number, o.last.members)
 	}

@@ -22,11 +22,11 @@ import (
 //
 // What it must not say is found when it says it, and what it must say when its Step is over.
 type Table struct {
-	spec  RainSpec
-	of    []*column
-	mail  map[stream]*words // what is on its way, by its number in its session
-	dirty protocol.Rank     // whose Step is not judged yet
-	at    sim.Real
+	spec     RainSpec
+	of       []*column
+	inFlight map[stream]*sentTopics // what is on its way, by its number in its session
+	dirty    protocol.Rank          // whose Step is not judged yet
+	at       sim.Real
 }
 
 // A column is what one member of the table knows and has said.
@@ -35,9 +35,9 @@ type column struct {
 	alive    bool
 	view     rain.View
 	standing []string
-	topics   []*sayings
+	topics   []*exchange
 	invited  []uint64  // to a dead member: the last attempt of each peer about itself
-	unposted [][]topic // what it has said in this Step, to each peer, and not posted yet
+	unsent   [][]topic // what it has said in this Step, to each peer, and not posted yet
 }
 
 // topic is what is said of whom, in which view, and by which attempt.
@@ -46,22 +46,22 @@ type topic struct {
 	ev protocol.Ev
 }
 
-// sayings are all words about one matter: attempts by peer, 0 if there are none.
-type sayings struct {
+// exchange are all words about one matter: attempts by peer, 0 if there are none.
+type exchange struct {
 	kind                           string
 	about                          protocol.Rank
 	asked, confirmed, heard, given []uint64 // by it, to it by who was asked, to it, by it to who asked
 }
 
-// words are the topics of one direction of a session.
-type words struct {
+// sentTopics are the topics of one direction of a session.
+type sentTopics struct {
 	session uint64
 	at      map[uint64]topic
 }
 
 // NewTable returns the checker.
 func NewTable(t Truth, s RainSpec) *Table {
-	c := &Table{spec: s, mail: make(map[stream]*words), dirty: protocol.Nobody}
+	c := &Table{spec: s, inFlight: make(map[stream]*sentTopics), dirty: protocol.Nobody}
 	for range t.Members() {
 		c.of = append(c.of, newColumn(t.Members()))
 	}
@@ -69,7 +69,7 @@ func NewTable(t Truth, s RainSpec) *Table {
 }
 
 func newColumn(n int) *column {
-	return &column{standing: make([]string, n), invited: make([]uint64, n), unposted: make([][]topic, n)}
+	return &column{standing: make([]string, n), invited: make([]uint64, n), unsent: make([][]topic, n)}
 }
 
 // Name returns R-TAB.
@@ -134,7 +134,7 @@ func (c *Table) step(r *sim.Record, m *column) error {
 		if r.Why == rain.Dn.String() {
 			t.Kind = rain.Dn
 		}
-		m.unposted[r.Peer.Rank] = append(m.unposted[r.Peer.Rank], t)
+		m.unsent[r.Peer.Rank] = append(m.unsent[r.Peer.Rank], t)
 		return c.says(r, m, &t)
 	}
 	return nil
@@ -142,27 +142,27 @@ func (c *Table) step(r *sim.Record, m *column) error {
 
 // post gives what was said its number in the session.
 func (c *Table) post(r *sim.Record, m *column) {
-	said := m.unposted[r.Peer.Rank]
+	said := m.unsent[r.Peer.Rank]
 	if len(said) == 0 || r.Why != "rain.Cand" && r.Why != "rain.Accept" && r.Why != "rain.Cancel" {
 		return
 	}
 	key := stream{protocol.Ident{Rank: r.Node, Inc: r.Inc}, r.Peer}
-	w := c.mail[key]
+	w := c.inFlight[key]
 	if w == nil {
-		w = &words{at: make(map[uint64]topic)}
-		c.mail[key] = w
+		w = &sentTopics{at: make(map[uint64]topic)}
+		c.inFlight[key] = w
 	}
 	if w.session != r.Term {
 		w.session = r.Term
 		clear(w.at)
 	}
 	w.at[r.Seq] = said[0]
-	m.unposted[r.Peer.Rank] = append(said[:0], said[1:]...)
+	m.unsent[r.Peer.Rank] = append(said[:0], said[1:]...)
 }
 
 // take remembers what a member was told, unless it is of another view.
 func (c *Table) take(r *sim.Record, m *column) {
-	w := c.mail[stream{r.Peer, protocol.Ident{Rank: r.Node, Inc: r.Inc}}]
+	w := c.inFlight[stream{r.Peer, protocol.Ident{Rank: r.Node, Inc: r.Inc}}]
 	if w == nil || w.session != r.Term {
 		return
 	}
@@ -189,7 +189,7 @@ func (c *Table) take(r *sim.Record, m *column) {
 }
 
 // topic finds the sayings about a matter, or makes them.
-func (m *column) topic(kind string, about protocol.Rank) *sayings {
+func (m *column) topic(kind string, about protocol.Rank) *exchange {
 	for _, s := range m.topics {
 		if s.kind == kind && s.about == about {
 			return s
@@ -197,7 +197,7 @@ func (m *column) topic(kind string, about protocol.Rank) *sayings {
 	}
 	n := len(m.standing)
 	all := make([]uint64, 4*n)
-	s := &sayings{kind, about, all[:n], all[n : 2*n], all[2*n : 3*n], all[3*n:]}
+	s := &exchange{kind, about, all[:n], all[n : 2*n], all[2*n : 3*n], all[3*n:]}
 	m.topics = append(m.topics, s)
 	return s
 }
@@ -206,7 +206,7 @@ func (m *column) forget() { m.topics = m.topics[:0] }
 
 // erase forgets what was said over a link.
 func (m *column) erase(peer protocol.Rank) {
-	m.invited[peer], m.unposted[peer] = 0, nil
+	m.invited[peer], m.unsent[peer] = 0, nil
 	for _, s := range m.topics {
 		s.asked[peer], s.confirmed[peer], s.heard[peer], s.given[peer] = 0, 0, 0, 0
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // step adds what one member states in one Step.
-func (s *saga) step(node protocol.Rank, facts ...protocol.Fact) *saga {
+func (s *rainTrace) step(node protocol.Rank, facts ...protocol.Fact) *rainTrace {
 	s.now += sim.Real(time.Millisecond)
 	for _, f := range facts {
 		s.now -= sim.Real(time.Millisecond)
@@ -45,8 +45,8 @@ func decides(members ...protocol.Rank) protocol.Fact {
 }
 
 // table is three members, a, b and c, in one view.
-func table(t *testing.T) *saga {
-	s := newSaga(t)
+func table(t *testing.T) *rainTrace {
+	s := newRainTrace(t)
 	all := rain.View{Number: viewAll.Number, Members: protocol.Everyone(3)}
 	for r := range protocol.Rank(3) {
 		facts := []protocol.Fact{{Ev: protocol.EvInstall, Members: all.Members, Detail: all}, nodeIs("alive")}
@@ -61,7 +61,7 @@ func table(t *testing.T) *saga {
 }
 
 // asked is the table after a and b have lost c, and a has asked b about it.
-func asked(t *testing.T) *saga {
+func asked(t *testing.T) *rainTrace {
 	return table(t).step(0, standing(2, "lost"), says(protocol.EvCand, 2, 1, 7), posts("rain.Cand", 1, 1)).
 		step(1, standing(2, "lost")).
 		step(1, takes("rain.Cand", 0, 1), says(protocol.EvAccept, 2, 0, 7), posts("rain.Accept", 0, 1))
@@ -69,7 +69,7 @@ func asked(t *testing.T) *saga {
 
 func TestTable(t *testing.T) {
 	for name, c := range map[string]struct {
-		s    *saga
+		s    *rainTrace
 		want string
 	}{
 		"a loss that all confirm": {asked(t).step(0, takes("rain.Accept", 1, 1), decides(0, 1)), ""},

@@ -12,15 +12,15 @@ import (
 
 const rainGroup protocol.Group = "g"
 
-// A saga is a trace of consistent groups, made by hand; every record is a millisecond after the one before.
-type saga struct {
-	*tape
+// A rainTrace is a trace of consistent groups, made by hand; every record is a millisecond after the one before.
+type rainTrace struct {
+	*parsedTrace
 	now sim.Real
 }
 
-func newSaga(t *testing.T) *saga { return &saga{tape: parse(t, "")} }
+func newRainTrace(t *testing.T) *rainTrace { return &rainTrace{parsedTrace: parse(t, "")} }
 
-func (s *saga) add(node protocol.Rank, f protocol.Fact) *saga {
+func (s *rainTrace) add(node protocol.Rank, f protocol.Fact) *rainTrace {
 	s.now += sim.Real(time.Millisecond)
 	f.Dom, f.Group = protocol.Consistent, rainGroup
 	s.records = append(s.records, sim.Record{T: s.now, Node: node, Inc: 1, Fact: f})
@@ -28,42 +28,42 @@ func (s *saga) add(node protocol.Rank, f protocol.Fact) *saga {
 }
 
 // said adds a fact about one member's word to another about a third.
-func (s *saga) said(ev protocol.Ev, from, to, about protocol.Rank) *saga {
+func (s *rainTrace) said(ev protocol.Ev, from, to, about protocol.Rank) *rainTrace {
 	return s.add(from, protocol.Fact{Ev: ev, Peer: protocol.Ident{Rank: to, Inc: 1}, Members: protocol.NewSet(about), Why: "dn"})
 }
 
-func (s *saga) install(node protocol.Rank, v rain.View, why string) *saga {
+func (s *rainTrace) install(node protocol.Rank, v rain.View, why string) *rainTrace {
 	return s.add(node, protocol.Fact{Ev: protocol.EvInstall, Members: v.Members, Term: v.Number.Token, Gen: v.Number.Vid, Why: why, Detail: v})
 }
 
 // told adds that a program is told of a view, and may go on until an instant of its member's clock.
-func (s *saga) told(node protocol.Rank, v rain.View, until time.Duration) *saga {
+func (s *rainTrace) told(node protocol.Rank, v rain.View, until time.Duration) *rainTrace {
 	s.add(node, protocol.Fact{Ev: protocol.EvHorizon, Seq: uint64(node) + 1, Until: protocol.Time(until)})
 	return s.add(node, protocol.Fact{Ev: sim.EvView, Detail: &protocol.View{Group: rainGroup, Domain: protocol.Consistent, Support: v.Members,
 		Leader: protocol.Ident{Rank: v.Manager, Inc: 1}, Term: v.Number.Token, Horizon: protocol.HorizonID(node) + 1,
 		Agreed: &protocol.Agreed{Vid: v.Number.Vid, Failed: v.Failed, Joined: v.Joined, Unfinished: v.Unfinished}}})
 }
 
-func (s *saga) dead(node protocol.Rank) *saga {
+func (s *rainTrace) dead(node protocol.Rank) *rainTrace {
 	s.add(node, protocol.Fact{Ev: sim.EvView, Detail: &protocol.View{Group: rainGroup, Domain: protocol.Consistent, Leader: protocol.NoIdent}})
 	return s.add(node, protocol.Fact{Ev: protocol.EvNode, Why: "dead"})
 }
 
-func (s *saga) healed(core ...protocol.Rank) *saga {
+func (s *rainTrace) healed(core ...protocol.Rank) *rainTrace {
 	s.add(protocol.Nobody, protocol.Fact{Ev: sim.EvPhase, Why: sim.Liveness, Members: protocol.NewSet(core...)})
 	return s
 }
 
-// judgedBy plays the saga to a checker, and returns the name of the invariant that it violates.
-func (s *saga) judgedBy(c Checker) string {
+// judgedBy plays the trace to a checker, and returns the name of the invariant that it violates.
+func (s *rainTrace) judgedBy(c Checker) string {
 	var v *Violation
 	for i := range s.records {
-		s.tape.now = s.records[i].T
+		s.parsedTrace.now = s.records[i].T
 		if err := c.Observe(&s.records[i]); errors.As(err, &v) {
 			return v.Name
 		}
 	}
-	s.tape.now = s.now.Add(time.Hour)
+	s.parsedTrace.now = s.now.Add(time.Hour)
 	if err := c.Finish(); errors.As(err, &v) {
 		return v.Name
 	}
@@ -82,14 +82,14 @@ var (
 )
 
 // forgets adds that a member has lost its record.
-func forgets(s *saga, node protocol.Rank) *saga {
+func forgets(s *rainTrace, node protocol.Rank) *rainTrace {
 	return s.add(node, protocol.Fact{Ev: protocol.EvSpeak, Why: "recovered"})
 }
 
 func TestOneChain(t *testing.T) {
-	base := func() *saga { return newSaga(t).install(0, viewAll, "decided").told(0, viewAll, time.Second) }
+	base := func() *rainTrace { return newRainTrace(t).install(0, viewAll, "decided").told(0, viewAll, time.Second) }
 	for name, c := range map[string]struct {
-		s    *saga
+		s    *rainTrace
 		want string
 	}{
 		"views on top of one another":           {base().install(0, viewFour, "decided").told(0, viewFour, time.Second).told(1, viewFour, time.Second), ""},
@@ -109,15 +109,17 @@ func TestOneChain(t *testing.T) {
 }
 
 func TestOutside(t *testing.T) {
-	base := func() *saga { return newSaga(t).told(0, viewAll, time.Second).told(4, viewAll, 5*time.Millisecond) }
+	base := func() *rainTrace {
+		return newRainTrace(t).told(0, viewAll, time.Second).told(4, viewAll, 5*time.Millisecond)
+	}
 	for name, c := range map[string]struct {
-		s    *saga
+		s    *rainTrace
 		want string
 	}{
 		"its leave is over":    {base().add(0, protocol.Fact{Ev: "x"}).told(0, viewFour, time.Second), ""},
-		"it was told to stop":  {newSaga(t).told(4, viewAll, time.Hour).dead(4).told(0, viewFour, time.Second), ""},
-		"it goes on":           {newSaga(t).told(4, viewAll, time.Hour).told(0, viewFour, time.Second), "R-OUT"},
-		"it is told too late":  {newSaga(t).told(0, viewFour, time.Second).told(4, viewAll, time.Hour), "R-OUT"},
+		"it was told to stop":  {newRainTrace(t).told(4, viewAll, time.Hour).dead(4).told(0, viewFour, time.Second), ""},
+		"it goes on":           {newRainTrace(t).told(4, viewAll, time.Hour).told(0, viewFour, time.Second), "R-OUT"},
+		"it is told too late":  {newRainTrace(t).told(0, viewFour, time.Second).told(4, viewAll, time.Hour), "R-OUT"},
 		"its leave is renewed": {base().add(0, protocol.Fact{Ev: "x"}).told(0, viewFour, time.Second).add(4, protocol.Fact{Ev: protocol.EvHorizon, Seq: 5, Until: protocol.Time(time.Hour)}), "R-OUT"},
 	} {
 		if got := c.s.judgedBy(NewOutside(c.s, rainGroup)); got != c.want {
@@ -127,7 +129,9 @@ func TestOutside(t *testing.T) {
 }
 
 func TestRecovered(t *testing.T) {
-	base := func() *saga { return newSaga(t).install(0, viewAll, "decided").install(0, viewFour, "decided") }
+	base := func() *rainTrace {
+		return newRainTrace(t).install(0, viewAll, "decided").install(0, viewFour, "decided")
+	}
 	next := rain.View{Number: rain.Number{Token: 1, Vid: 3}, Members: protocol.NewSet(0, 1, 2), Failed: protocol.NewSet(3), Parent: viewFour.Number}
 	died := next
 	died.Members, died.Failed, died.Unfinished = protocol.NewSet(1, 2, 3), protocol.NewSet(0), protocol.NewSet(4)
@@ -136,13 +140,13 @@ func TestRecovered(t *testing.T) {
 	done := protocol.Fact{Ev: protocol.EvDone, Term: 1, Gen: 1}
 	second := protocol.Fact{Ev: protocol.EvDone, Term: 1, Gen: 2}
 	for name, c := range map[string]struct {
-		s    *saga
+		s    *rainTrace
 		want string
 	}{
-		"waits":                 {newSaga(t).install(0, viewAll, "decided").add(0, done).install(0, viewFour, "decided").add(0, second).install(0, next, "decided"), ""},
+		"waits":                 {newRainTrace(t).install(0, viewAll, "decided").add(0, done).install(0, viewFour, "decided").add(0, second).install(0, next, "decided"), ""},
 		"does not wait":         {base(), "R-REC"},
-		"its manager died":      {newSaga(t).install(0, viewFour, "told").install(1, died, "decided"), ""},
-		"died and is forgotten": {newSaga(t).install(0, viewFour, "told").install(1, forgot, "decided"), "R-REC"},
+		"its manager died":      {newRainTrace(t).install(0, viewFour, "told").install(1, died, "decided"), ""},
+		"died and is forgotten": {newRainTrace(t).install(0, viewFour, "told").install(1, forgot, "decided"), "R-REC"},
 	} {
 		if got := c.s.judgedBy(NewRecovered(rainGroup)); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -151,7 +155,7 @@ func TestRecovered(t *testing.T) {
 }
 
 func TestDeadAndNoTrace(t *testing.T) {
-	alive := func() *saga { return newSaga(t).add(0, protocol.Fact{Ev: protocol.EvNode, Why: "alive"}) }
+	alive := func() *rainTrace { return newRainTrace(t).add(0, protocol.Fact{Ev: protocol.EvNode, Why: "alive"}) }
 	if got := alive().said(protocol.EvCand, 0, 1, 2).judgedBy(NewDead(rainGroup)); got != "" {
 		t.Errorf("a member that is alive may not ask: %s", got)
 	}
@@ -159,7 +163,7 @@ func TestDeadAndNoTrace(t *testing.T) {
 		t.Errorf("a dead member asks: %q", got)
 	}
 	for name, c := range map[string]struct {
-		s    *saga
+		s    *rainTrace
 		want string
 	}{
 		"taken back":    {alive().said(protocol.EvCand, 0, 1, 2).said(protocol.EvCancel, 0, 1, 2), ""},
@@ -177,7 +181,7 @@ func TestDeadAndNoTrace(t *testing.T) {
 
 func TestWeakLiveAndOneView(t *testing.T) {
 	spec := RainSpec{Group: rainGroup, Gated: true, Quorums: protocol.Majority(5), Live: true, Settle: time.Minute}
-	tell := func(s *saga, v rain.View) *saga {
+	tell := func(s *rainTrace, v rain.View) *rainTrace {
 		for r := range v.Members.All() {
 			s.told(r, v, time.Hour)
 		}
@@ -188,16 +192,16 @@ func TestWeakLiveAndOneView(t *testing.T) {
 	other := viewFour
 	other.Number.Vid, other.Manager = 3, 1
 	for name, c := range map[string]struct {
-		s           *saga
+		s           *rainTrace
 		live, alone string
 	}{
-		"one view of the core":      {tell(newSaga(t).healed(0, 1, 2, 3), viewFour), "", ""},
-		"nobody is of one":          {newSaga(t).healed(0, 1, 2, 3), "R-WL", ""},
-		"somebody is missing":       {tell(newSaga(t).healed(0, 1, 2, 3, 4), viewFour), "R-WL", ""},
-		"two views":                 {tell(newSaga(t).healed(0, 1, 2, 3), viewFour).told(1, other, time.Hour), "R-WL", "R-31/32"},
-		"a manager that is outside": {newSaga(t).healed(0, 1, 2, 3).told(0, misled, time.Hour), "R-WL", "R-31/32"},
-		"too few are there":         {newSaga(t).healed(0, 1), "", ""},
-		"records were lost": {newSaga(t).add(0, protocol.Fact{Ev: protocol.EvSpeak, Why: "recovered"}).
+		"one view of the core":      {tell(newRainTrace(t).healed(0, 1, 2, 3), viewFour), "", ""},
+		"nobody is of one":          {newRainTrace(t).healed(0, 1, 2, 3), "R-WL", ""},
+		"somebody is missing":       {tell(newRainTrace(t).healed(0, 1, 2, 3, 4), viewFour), "R-WL", ""},
+		"two views":                 {tell(newRainTrace(t).healed(0, 1, 2, 3), viewFour).told(1, other, time.Hour), "R-WL", "R-31/32"},
+		"a manager that is outside": {newRainTrace(t).healed(0, 1, 2, 3).told(0, misled, time.Hour), "R-WL", "R-31/32"},
+		"too few are there":         {newRainTrace(t).healed(0, 1), "", ""},
+		"records were lost": {newRainTrace(t).add(0, protocol.Fact{Ev: protocol.EvSpeak, Why: "recovered"}).
 			add(1, protocol.Fact{Ev: protocol.EvSpeak, Why: "recovered"}).healed(0, 1, 2, 3), "", ""},
 	} {
 		if got := c.s.judgedBy(NewWeakLive(c.s, spec)); got != c.live {

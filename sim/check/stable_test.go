@@ -57,7 +57,7 @@ func under(t time.Duration, r protocol.Rank, leader protocol.Ident, number uint6
 }
 
 // feed shows records to a checker and ends the run.
-func feed(s *stage, c check.Checker, end time.Duration, records ...sim.Record) error {
+func feed(s *fixedTruth, c check.Checker, end time.Duration, records ...sim.Record) error {
 	for i := range records {
 		s.now = records[i].T
 		if err := c.Observe(&records[i]); err != nil {
@@ -68,7 +68,7 @@ func feed(s *stage, c check.Checker, end time.Duration, records ...sim.Record) e
 	return c.Finish()
 }
 
-func newStage() *stage { return &stage{incs: [3]protocol.Inc{1, 1, 1}} }
+func newFixedTruth() *fixedTruth { return &fixedTruth{incs: [3]protocol.Inc{1, 1, 1}} }
 
 // settledOnA is three members that start and come to trust a.
 func settledOnA(more ...sim.Record) []sim.Record {
@@ -78,7 +78,7 @@ func settledOnA(more ...sim.Record) []sim.Record {
 }
 
 func stays(k int, reliable bool, records ...sim.Record) error {
-	s := newStage()
+	s := newFixedTruth()
 	return feed(s, check.NewStays(s, check.Links{Within: delta, Reliable: reliable}, time.Duration(k)*delta), time.Second, records...)
 }
 
@@ -163,7 +163,7 @@ func TestACrashOrARestartIsADemotion(t *testing.T) {
 }
 
 func prompt(end time.Duration, able func(protocol.Set) bool, records ...sim.Record) error {
-	s := newStage()
+	s := newFixedTruth()
 	return feed(s, check.NewPrompt(s, check.Links{Within: delta}, 9*delta, able), end, records...)
 }
 
@@ -207,7 +207,7 @@ func TestALeaderMustBeFoundInTimeWhileAllIsWell(t *testing.T) {
 func TestOneNumberIsOneLeaders(t *testing.T) {
 	a, b := ident(0, 1), ident(1, 1)
 	run := func(records ...sim.Record) error {
-		s := newStage()
+		s := newFixedTruth()
 		return feed(s, check.NewNumbered(s, time.Second), 5*time.Second, records...)
 	}
 	if err := run(under(1, 0, a, 3), under(2, 1, a, 3), under(2, 2, b, 4), liveness(3, 0, 1)); err != nil {
@@ -221,7 +221,7 @@ func TestOneNumberIsOneLeaders(t *testing.T) {
 func TestInTheEndOnlyTheLeaderSpeaks(t *testing.T) {
 	a, late := ident(0, 1), 3*time.Second
 	run := func(both bool, records ...sim.Record) (*check.Quiet, error) {
-		s := newStage()
+		s := newFixedTruth()
 		q := check.NewQuiet(s, time.Second, both)
 		all := append([]sim.Record{weak(1, 0, a), weak(1, 1, a), weak(1, 2, a), sent(2, 1, 1, 2), liveness(3, 0, 1, 2)}, records...)
 		return q, feed(s, q, 5*time.Second, all...)
@@ -248,7 +248,7 @@ func TestInTheEndExactlyTheLivingAreTrusted(t *testing.T) {
 		return rec
 	}
 	run := func(records ...sim.Record) error {
-		s := newStage()
+		s := newFixedTruth()
 		return feed(s, check.NewTrusted(s, time.Second), 5*time.Second, records...)
 	}
 	if err := run(trusting(1, 0, 0, 1, 2), liveness(2, 0, 1), trusting(3, 0, 0, 1), trusting(3, 1, 0, 1)); err != nil {

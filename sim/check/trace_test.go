@@ -19,8 +19,8 @@ import (
 // Times are durations of real time; until= and at= are on the node's clock. A line "clock a 1000ppm" gives a clock its rate.
 // Events and keys are those of the trace; qt= and stamp= are as stamps are written.
 
-// tape is a trace and the ground truth to it.
-type tape struct {
+// parsedTrace is a trace and the ground truth to it.
+type parsedTrace struct {
 	now     sim.Real
 	clocks  []*sim.Clock
 	down    protocol.Set
@@ -28,20 +28,20 @@ type tape struct {
 	records []sim.Record
 }
 
-func (t *tape) Now() sim.Real                         { return t.now }
-func (t *tape) Members() int                          { return len(t.clocks) }
-func (t *tape) Clock(r protocol.Rank) *sim.Clock      { return t.clocks[r] }
-func (t *tape) Up(r protocol.Rank) bool               { return !t.down.Has(r) }
-func (t *tape) Frozen(protocol.Rank) bool             { return false }
-func (t *tape) Cut(protocol.Rank, protocol.Rank) bool { return false }
-func (t *tape) Ident(r protocol.Rank) protocol.Ident {
+func (t *parsedTrace) Now() sim.Real                         { return t.now }
+func (t *parsedTrace) Members() int                          { return len(t.clocks) }
+func (t *parsedTrace) Clock(r protocol.Rank) *sim.Clock      { return t.clocks[r] }
+func (t *parsedTrace) Up(r protocol.Rank) bool               { return !t.down.Has(r) }
+func (t *parsedTrace) Frozen(protocol.Rank) bool             { return false }
+func (t *parsedTrace) Cut(protocol.Rank, protocol.Rank) bool { return false }
+func (t *parsedTrace) Ident(r protocol.Rank) protocol.Ident {
 	return protocol.Ident{Rank: r, Inc: t.incs[r]}
 }
 
 // parse reads a trace.
-func parse(t *testing.T, text string) *tape {
+func parse(t *testing.T, text string) *parsedTrace {
 	t.Helper()
-	p := &tape{}
+	p := &parsedTrace{}
 	for range 5 {
 		p.clocks, p.incs = append(p.clocks, sim.NewClock(sim.ClockSpec{})), append(p.incs, 1)
 	}
@@ -149,7 +149,7 @@ func duration(t *testing.T, s string) time.Duration {
 }
 
 // play lets a checker see the trace, and returns what it finds.
-func (p *tape) play(c Checker) error {
+func (p *parsedTrace) play(c Checker) error {
 	for i := range p.records {
 		r := p.records[i]
 		p.now = max(p.now, r.T)

@@ -9,9 +9,9 @@ import (
 	"github.com/regentproject/regent/sim/ledger"
 )
 
-// A book is the ledger of one group and the invariants that it must keep: a shorter form of those of package check, for exact clocks,
+// invariants is the ledger of one group and the invariants that it must keep: a shorter form of those of package check, for exact clocks,
 // that can be copied and compared.
-type book struct {
+type invariants struct {
 	quorums protocol.Quorums
 	group   protocol.Group
 	origin  protocol.Time // the instant at which the exploration began; zero before it
@@ -20,18 +20,18 @@ type book struct {
 	tenures int    // how many there were
 }
 
-func newBook(o *Options) book {
-	return book{quorums: o.Quorums, group: o.Group, ledger: ledger.New(o.Members)}
+func newInvariants(o *Options) invariants {
+	return invariants{quorums: o.Quorums, group: o.Group, ledger: ledger.New(o.Members)}
 }
 
-func (b *book) clone() book {
+func (b *invariants) clone() invariants {
 	c := *b
 	c.ledger = b.ledger.Clone()
 	return c
 }
 
 // append encodes what can still matter at now, by rank. Promises that are no orphans are part of their voters' states.
-func (b *book) append(to []byte, now protocol.Time) []byte {
+func (b *invariants) append(to []byte, now protocol.Time) []byte {
 	to = binary.AppendUvarint(to, b.token)
 	for x := range b.leading(now) {
 		to = append(to, byte(x.Holder.Rank))
@@ -52,7 +52,7 @@ func (b *book) append(to []byte, now protocol.Time) []byte {
 }
 
 // leading visits the leases that are in force, by rank.
-func (b *book) leading(now protocol.Time) func(func(*ledger.Lease) bool) {
+func (b *invariants) leading(now protocol.Time) func(func(*ledger.Lease) bool) {
 	return func(yield func(*ledger.Lease) bool) {
 		for r := range protocol.Rank(b.quorums.Members()) {
 			if x := b.ledger.Lease(r, protocol.Quorum, b.group); x != nil && now < x.Until && !yield(x) {
@@ -63,7 +63,7 @@ func (b *book) leading(now protocol.Time) func(func(*ledger.Lease) bool) {
 }
 
 // led reports whether a member leads.
-func (b *book) led(now protocol.Time) bool {
+func (b *invariants) led(now protocol.Time) bool {
 	for range b.leading(now) {
 		return true
 	}
@@ -71,12 +71,12 @@ func (b *book) led(now protocol.Time) bool {
 }
 
 // crash ends what ends with a process.
-func (b *book) crash(r protocol.Rank) {
+func (b *invariants) crash(r protocol.Rank) {
 	b.ledger.Take(&sim.Record{Node: r, Fact: protocol.Fact{Ev: sim.EvCrash}})
 }
 
 // take enters a fact of a member, and returns what it violates.
-func (b *book) take(w *world, me protocol.Ident, f *protocol.Fact) error {
+func (b *invariants) take(w *world, me protocol.Ident, f *protocol.Fact) error {
 	if f.Dom != protocol.Quorum || f.Group != "" && f.Group != b.group {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (b *book) take(w *world, me protocol.Ident, f *protocol.Fact) error {
 }
 
 // lease checks a lease that has begun or moved.
-func (b *book) lease(now protocol.Time, did *ledger.Change) error {
+func (b *invariants) lease(now protocol.Time, did *ledger.Change) error {
 	if x := did.Begun; x != nil {
 		if x.Token <= b.token {
 			return fmt.Errorf("N-TOK violated: %v leads with token %d after one with %d", x.Holder, x.Token, b.token)
@@ -113,7 +113,7 @@ func (b *book) lease(now protocol.Time, did *ledger.Change) error {
 }
 
 // alone checks N-LU and N-14 of a lease that has begun or moved.
-func (b *book) alone(now protocol.Time, x *ledger.Lease) error {
+func (b *invariants) alone(now protocol.Time, x *ledger.Lease) error {
 	if now >= x.Until {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (b *book) alone(now protocol.Time, x *ledger.Lease) error {
 }
 
 // backed checks N-14 of all leases: a quorum stands behind each to its end.
-func (b *book) backed(now protocol.Time) error {
+func (b *invariants) backed(now protocol.Time) error {
 	for x := range b.leading(now) {
 		if set := b.backers(x.Holder, x.Until); !b.quorums.In(set) {
 			return fmt.Errorf("N-14 violated: %v leads (token %d) for %v more, but only %v back it", x.Holder, x.Token, x.Until.Sub(now), set)
@@ -136,11 +136,11 @@ func (b *book) backed(now protocol.Time) error {
 }
 
 // backers returns who has assigned the group to p in a promise that ends at t or later.
-func (b *book) backers(p protocol.Ident, t protocol.Time) protocol.Set {
+func (b *invariants) backers(p protocol.Ident, t protocol.Time) protocol.Set {
 	return b.ledger.Backers(protocol.Quorum, b.group, p, func(p *ledger.Promise) bool { return p.Until >= t })
 }
 
-func (b *book) promise(now protocol.Time, did *ledger.Change) error {
+func (b *invariants) promise(now protocol.Time, did *ledger.Change) error {
 	p, before := did.Promise, &did.Before
 	switch {
 	case !before.Stood:
@@ -153,7 +153,7 @@ func (b *book) promise(now protocol.Time, did *ledger.Change) error {
 	return nil
 }
 
-func (b *book) assign(now protocol.Time, me protocol.Ident, f *protocol.Fact, did *ledger.Change) error {
+func (b *invariants) assign(now protocol.Time, me protocol.Ident, f *protocol.Fact, did *ledger.Change) error {
 	before := &did.Before
 	switch {
 	case before.Stood && before.To != f.Peer && now < before.Until:
@@ -168,7 +168,7 @@ func (b *book) assign(now protocol.Time, me protocol.Ident, f *protocol.Fact, di
 }
 
 // oneQuorum checks N-LU by promises: at most one holder has a quorum of them beyond now.
-func (b *book) oneQuorum(now protocol.Time) error {
+func (b *invariants) oneQuorum(now protocol.Time) error {
 	first := protocol.NoIdent
 	for _, p := range b.ledger.Holders(nil, protocol.Quorum, b.group) {
 		if !b.quorums.In(b.backers(p, now+1)) {

@@ -16,7 +16,7 @@ type world struct {
 	quarter  int
 	members  []*member
 	net      []*message
-	ledger   book
+	ledger   invariants
 	broken   error
 
 	holds, duplicates, crashes, resignations, campaigns, slow int
@@ -70,7 +70,7 @@ const (
 
 // begin starts the council and lets it come to rest; only then may things go wrong.
 func begin(o *Options) (*world, error) {
-	w := &world{options: o, executor: &drive.Executor{}, ledger: newBook(o)}
+	w := &world{options: o, executor: &drive.Executor{}, ledger: newInvariants(o)}
 	for i := range o.Members {
 		w.members = append(w.members, &member{rank: protocol.Rank(i), wake: protocol.Never})
 	}
@@ -154,7 +154,7 @@ func (w *world) turns() []turn {
 		calm = false
 	}
 	if calm || !w.options.Coarse {
-		list = w.mishaps(list)
+		list = w.faults(list)
 	}
 	if w.quarter < w.options.Quarters && (calm || w.options.Free && w.due() < 0) {
 		list = append(list, turn{advance, 0})
@@ -185,8 +185,8 @@ func (w *world) arrivals(list []turn, calm bool) ([]turn, bool) {
 	return list, calm
 }
 
-// mishaps lists what people and fate can do.
-func (w *world) mishaps(list []turn) []turn {
+// faults lists what people and fate can do.
+func (w *world) faults(list []turn) []turn {
 	for i, m := range w.members {
 		switch {
 		case m.machine == nil:

@@ -19,7 +19,7 @@ func Draw(p *suite.Protocol, members int, seed uint64, length time.Duration) (Pl
 	if least := 2 * liveness; length < least {
 		return Plan{}, fmt.Errorf("fuzz: runs of %v: %s needs %v, half of them to converge", length, p.Name, least)
 	}
-	d := drawer{Dice: sim.NewDice(seed, 0xfa17), p: p, n: members}
+	d := generator{Dice: sim.NewDice(seed, 0xfa17), p: p, n: members}
 	pl := Plan{
 		Protocol: p.Name,
 		Members:  members,
@@ -41,8 +41,8 @@ func Draw(p *suite.Protocol, members int, seed uint64, length time.Duration) (Pl
 	return pl, pl.Check(p)
 }
 
-// A drawer draws the parts of a plan.
-type drawer struct {
+// A generator draws the parts of a plan.
+type generator struct {
 	*sim.Dice
 	p     *suite.Protocol
 	n     int
@@ -50,7 +50,7 @@ type drawer struct {
 }
 
 // clocks draws where each clock starts and how it runs: at the bounds as often as between them.
-func (d *drawer) clocks() []sim.ClockSpec {
+func (d *generator) clocks() []sim.ClockSpec {
 	specs := make([]sim.ClockSpec, d.n)
 	for i := range specs {
 		specs[i] = sim.ClockSpec{
@@ -61,7 +61,7 @@ func (d *drawer) clocks() []sim.ClockSpec {
 	return specs
 }
 
-func (d *drawer) rate() int64 {
+func (d *generator) rate() int64 {
 	rho := int64(d.p.Rho)
 	switch d.N(4) {
 	case 0:
@@ -75,7 +75,7 @@ func (d *drawer) rate() int64 {
 }
 
 // link draws how links are on a normal day: some are quick, some lossy.
-func (d *drawer) link() sim.Link {
+func (d *generator) link() sim.Link {
 	l := sim.Link{Delay: sim.Between(d.Between(10*time.Microsecond, d.p.Timely/4), d.Between(d.p.Timely/4, d.p.Timely))}
 	if d.N(2) == 0 {
 		l.Delay.Tail, l.Delay.TailStep = sim.Percent(1), d.p.Timely
@@ -90,7 +90,7 @@ func (d *drawer) link() sim.Link {
 }
 
 // program draws how leading programs behave.
-func (d *drawer) program() sim.ProgramSpec {
+func (d *generator) program() sim.ProgramSpec {
 	return sim.ProgramSpec{
 		Act:      sim.Between(time.Microsecond, 20*time.Millisecond),
 		Stop:     sim.Between(0, d.Between(0, 300*time.Millisecond)),
@@ -100,7 +100,7 @@ func (d *drawer) program() sim.ProgramSpec {
 }
 
 // core draws who must converge: everybody, or as many as the protocol needs or more.
-func (d *drawer) core() protocol.Set {
+func (d *generator) core() protocol.Set {
 	core := protocol.Everyone(d.n)
 	if d.N(2) == 0 {
 		return core
@@ -115,7 +115,7 @@ func (d *drawer) core() protocol.Set {
 }
 
 // faults draws a schedule: episodes of a few faults each that fall into one another.
-func (d *drawer) faults(safety time.Duration) []sim.Fault {
+func (d *generator) faults(safety time.Duration) []sim.Fault {
 	var all []sim.Fault
 	episodes := 1 + d.N(1+int(safety/time.Second))
 	for range episodes {
@@ -130,13 +130,13 @@ func (d *drawer) faults(safety time.Duration) []sim.Fault {
 }
 
 // length draws how long a fault lasts: milliseconds as often as seconds.
-func (d *drawer) length() time.Duration {
+func (d *generator) length() time.Duration {
 	longest := 2 * time.Second >> d.N(9)
 	return d.Between(longest/2, longest)
 }
 
 // member draws whom a fault befalls: the leader every other time.
-func (d *drawer) member() protocol.Rank {
+func (d *generator) member() protocol.Rank {
 	if d.N(2) == 0 {
 		return sim.TheLeader
 	}
@@ -144,7 +144,7 @@ func (d *drawer) member() protocol.Rank {
 }
 
 // fault draws one fault.
-func (d *drawer) fault(at sim.Real) sim.Fault {
+func (d *generator) fault(at sim.Real) sim.Fault {
 	f := sim.Fault{At: at, For: d.length(), Kind: d.kind(), A: d.member(), B: protocol.Nobody}
 	switch f.Kind {
 	case sim.Crash:
@@ -181,7 +181,7 @@ func (d *drawer) fault(at sim.Real) sim.Fault {
 }
 
 // pair draws the link that a fault is on: often one in or out of the leader, sometimes all of a member's.
-func (d *drawer) pair(f *sim.Fault) {
+func (d *generator) pair(f *sim.Fault) {
 	f.B = protocol.Rank(d.N(d.n))
 	if d.N(4) == 0 {
 		f.B = protocol.Nobody
@@ -195,7 +195,7 @@ func (d *drawer) pair(f *sim.Fault) {
 }
 
 // request draws what somebody asks of a member.
-func (d *drawer) request(f *sim.Fault) {
+func (d *generator) request(f *sim.Fault) {
 	if len(d.p.Groups) > 0 {
 		f.Group = d.p.Groups[d.N(len(d.p.Groups))]
 	}
@@ -212,7 +212,7 @@ func (d *drawer) request(f *sim.Fault) {
 }
 
 // kind draws a kind of fault by its weight.
-func (d *drawer) kind() sim.Kind {
+func (d *generator) kind() sim.Kind {
 	total := 0
 	for _, w := range d.p.Faults {
 		total += d.weight(w)
@@ -228,7 +228,7 @@ func (d *drawer) kind() sim.Kind {
 
 // weight returns how often a kind is drawn. The datagram layer proves nothing about clocks that stop or jump, so where it
 // takes part they do neither.
-func (d *drawer) weight(w suite.Weight) int {
+func (d *generator) weight(w suite.Weight) int {
 	if d.ports && (w.Kind == sim.Halt || w.Kind == sim.Jump) {
 		return 0
 	}

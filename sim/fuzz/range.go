@@ -110,7 +110,7 @@ func Range(ctx context.Context, p *suite.Protocol, o Options) (*Result, error) {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	r := &Result{Protocol: p, Options: o, Coverage: rowsOf(p, o.Members)}
-	g := gang{result: r, next: o.First, ctx: ctx}
+	g := workers{result: r, next: o.First, ctx: ctx}
 	g.limit.Store(o.Last)
 	var wait sync.WaitGroup
 	for range o.Workers {
@@ -139,8 +139,8 @@ func rowsOf(p *suite.Protocol, members int) []Row {
 	return rows
 }
 
-// A gang of workers shares a range of seeds.
-type gang struct {
+// A workers of workers shares a range of seeds.
+type workers struct {
 	ctx    context.Context
 	limit  atomic.Uint64 // the last seed worth running: falls when one fails
 	mu     sync.Mutex    // guards all below
@@ -150,7 +150,7 @@ type gang struct {
 }
 
 // take returns the next seed to run.
-func (g *gang) take() (uint64, bool) {
+func (g *workers) take() (uint64, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.err != nil || g.ctx.Err() != nil || g.next > g.limit.Load() || g.next == 0 && g.result.Options.First != 0 {
@@ -161,7 +161,7 @@ func (g *gang) take() (uint64, bool) {
 	return seed, true
 }
 
-func (g *gang) work() {
+func (g *workers) work() {
 	o := &g.result.Options
 	for {
 		seed, ok := g.take()
@@ -174,7 +174,7 @@ func (g *gang) work() {
 }
 
 // add counts one run.
-func (g *gang) add(seed uint64, pl Plan, run *Run, err error) {
+func (g *workers) add(seed uint64, pl Plan, run *Run, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil {

@@ -207,13 +207,13 @@ func draw(d *rand.Rand, t sim.Real) *sim.Record {
 	return r
 }
 
-// twin answers by going through all records so far, for one voter or holder and one group at a time.
-type twin []*sim.Record
+// reference answers by going through all records so far, for one voter or holder and one group at a time.
+type reference []*sim.Record
 
 func down(r *sim.Record) bool { return r.Ev == sim.EvCrash }
 
 // lease returns tenure, end and horizon of a lease; zero if there is none.
-func (w twin) lease(r protocol.Rank, d protocol.Domain, g protocol.Group) (tenure uint64, inc protocol.Inc, until protocol.Time, horizon uint64, stands bool) {
+func (w reference) lease(r protocol.Rank, d protocol.Domain, g protocol.Group) (tenure uint64, inc protocol.Inc, until protocol.Time, horizon uint64, stands bool) {
 	for _, x := range w {
 		if x.Node != r {
 			continue
@@ -234,7 +234,7 @@ func (w twin) lease(r protocol.Rank, d protocol.Domain, g protocol.Group) (tenur
 }
 
 // backs reports whether a voter has the group assigned to the holder: one of its lives has, and did not take it back.
-func (w twin) backs(r protocol.Rank, d protocol.Domain, g protocol.Group, to protocol.Ident) bool {
+func (w reference) backs(r protocol.Rank, d protocol.Domain, g protocol.Group, to protocol.Ident) bool {
 	type made struct {
 		to  protocol.Ident
 		gen uint64
@@ -294,7 +294,7 @@ func (w twin) backs(r protocol.Rank, d protocol.Domain, g protocol.Group, to pro
 }
 
 // differs returns what a ledger and its twin do not agree on.
-func differs(l *Ledger, w twin) string {
+func differs(l *Ledger, w reference) string {
 	for r := range protocol.Rank(members) {
 		for _, d := range []protocol.Domain{protocol.Quorum, protocol.Local} {
 			for _, g := range []protocol.Group{"g", "h"} {
@@ -318,7 +318,7 @@ func differs(l *Ledger, w twin) string {
 func TestALedgerAndItsCloneAgreeWithATwinThatReadsEverythingAgain(t *testing.T) {
 	for seed := range uint64(20) {
 		d := rand.New(rand.NewPCG(seed, 1))
-		l, w := New(members), twin{}
+		l, w := New(members), reference{}
 		for now := range sim.Real(100) {
 			r := draw(d, now)
 			w = append(w, r)

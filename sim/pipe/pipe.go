@@ -46,7 +46,7 @@ type use uint8
 const (
 	nothing use = iota
 	header      // it is authentic, but only says who speaks
-	twin        // it is authentic, and proves that two processes speak for its sender
+	rival       // it is authentic, and proves that two processes speak for its sender
 	all
 )
 
@@ -103,7 +103,7 @@ func (p *port) Receive(now protocol.Time, _ protocol.Rank, packet []byte, to *pr
 	switch use {
 	case nothing:
 		return false
-	case twin:
+	case rival:
 		p.end.Twin(now, h.From.Rank)
 		return false
 	}

@@ -12,17 +12,17 @@ import (
 // the number of a message that the world keeps aside, so any protocol can run through it. The ports of two worlds must not be
 // made by the same call.
 func Plain(c Config) sim.NewPort {
-	shelf := &shelf{}
+	table := &messageTable{}
 	return func(b sim.Boot, put func(to protocol.Rank, packet []byte)) sim.Port {
-		return newPort(c, b, put, &plain{shelf: shelf})
+		return newPort(c, b, put, &plain{table: table})
 	}
 }
 
-// A shelf holds the messages that were sent in one world: the number of one is its place, from 1 on.
-type shelf struct{ messages []protocol.Message }
+// A messageTable holds the messages that were sent in one world: the number of one is its place, from 1 on.
+type messageTable struct{ messages []protocol.Message }
 
 type plain struct {
-	shelf  *shelf
+	table  *messageTable
 	packet []byte
 	h      datagram.Header
 }
@@ -32,8 +32,8 @@ const plainSize = 2 + 4 + 2 + 4 + 5*8
 func (p *plain) encode(m protocol.Message, stamp func() datagram.Header, put func(packet []byte)) {
 	number := uint64(0)
 	if m != nil {
-		p.shelf.messages = append(p.shelf.messages, m.Copy())
-		number = uint64(len(p.shelf.messages))
+		p.table.messages = append(p.table.messages, m.Copy())
+		number = uint64(len(p.table.messages))
 	}
 	h := stamp()
 	le := binary.LittleEndian
@@ -61,10 +61,10 @@ func (p *plain) decode(_ protocol.Time, b []byte) (*datagram.Header, protocol.Me
 		Echo: datagram.Echo{Sent: protocol.Time(le.Uint64(b[28:])), Received: protocol.Time(le.Uint64(b[36:]))},
 	}
 	number := le.Uint64(b[44:])
-	if number == 0 || number > uint64(len(p.shelf.messages)) {
+	if number == 0 || number > uint64(len(p.table.messages)) {
 		return &p.h, nil, all
 	}
-	return &p.h, p.shelf.messages[number-1], all
+	return &p.h, p.table.messages[number-1], all
 }
 
 func (p *plain) incarnation(protocol.Inc) {}

@@ -73,7 +73,7 @@ func (s *sealed) decode(now protocol.Time, packet []byte) (*datagram.Header, pro
 	case wire.Stale:
 		return &s.packet.Header, nil, header
 	case wire.Twin:
-		return &s.packet.Header, nil, twin
+		return &s.packet.Header, nil, rival
 	}
 	return nil, nil, nothing
 }

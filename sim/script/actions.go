@@ -12,9 +12,9 @@ import (
 // play begins the faults. Whom a fault of the leader befalls is known from its record; without a leader there is none.
 func (f faults) play(p *player) error {
 	for _, fault := range f {
-		p.struck = nil
-		if id := p.world.Begin(fault); p.struck != nil {
-			p.begun = append(p.begun, begun{id, *p.struck})
+		p.newest = nil
+		if id := p.world.Begin(fault); p.newest != nil {
+			p.begun = append(p.begun, begun{id, *p.newest})
 		}
 	}
 	return nil
@@ -200,11 +200,11 @@ type settling struct {
 
 func (s *settling) play(p *player) error {
 	w := p.world
-	p.mail.rules = nil
-	for _, l := range p.mail.held {
+	p.interceptor.rules = nil
+	for _, l := range p.interceptor.held {
 		w.Deliver(l, w.Now())
 	}
-	p.mail.held = nil
+	p.interceptor.held = nil
 	for r := range protocol.Everyone(w.Members()).Minus(s.core).All() {
 		w.Begin(sim.Fault{Kind: sim.Crash, A: r, B: protocol.Nobody})
 	}

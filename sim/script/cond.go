@@ -35,7 +35,7 @@ func (p *parser) condition() condition {
 		return &nobodyLeads{p.scope()}
 	case p.peek() == "sent" || p.peek() == "held" || p.peek() == "delivered":
 		t := p.take("")
-		return &mailed{what: t.text, letters: p.letters()}
+		return &messageCond{what: t.text, selector: p.selector()}
 	}
 	who := subject{all: p.accept("all")}
 	if !who.all {
@@ -296,21 +296,21 @@ func (c *states) holds(p *player) (bool, string) {
 	return true, ""
 }
 
-// mailed: a message was sent or delivered in the last run, or between it and the run before, or is held now.
-type mailed struct {
+// messageCond: a message was sent or delivered in the last run, or between it and the run before, or is held now.
+type messageCond struct {
 	what string
-	letters
+	selector
 }
 
-func (c *mailed) holds(p *player) (bool, string) {
+func (c *messageCond) holds(p *player) (bool, string) {
 	ok := false
 	switch c.what {
 	case "held":
-		ok = slices.ContainsFunc(p.mail.held, c.match)
+		ok = slices.ContainsFunc(p.interceptor.held, c.match)
 	case "sent":
-		ok = c.any(p.mail.sent)
+		ok = c.any(p.interceptor.sent)
 	case "delivered":
-		ok = c.any(p.mail.given)
+		ok = c.any(p.interceptor.given)
 	}
 	return ok, fmt.Sprintf("no %s was %s", c.name, c.what)
 }

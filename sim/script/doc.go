@@ -6,7 +6,7 @@
 //	parse.go     lines, paragraphs and expected output; verbs.go, settings.go, cond.go: one function per verb
 //	names.go     members, links, lengths of time, odds, rates
 //	play.go      a script on a world; actions.go: what each verb does
-//	mail.go      messages that a script holds, drops, delays and delivers
+//	intercept.go messages that a script holds, drops, delays and delivers
 //	show.go      views in words
 //	render.go    a schedule of faults as a script
 //

@@ -68,18 +68,18 @@ func violated(err error) string {
 
 // player is a script being played.
 type player struct {
-	script   *Script
-	protocol *suite.Protocol
-	world    *sim.World
-	checkers []check.Checker
-	mail     *mail
-	observed []sim.Observer
-	result   *Result
+	script      *Script
+	protocol    *suite.Protocol
+	world       *sim.World
+	checkers    []check.Checker
+	interceptor *interceptor
+	observed    []sim.Observer
+	result      *Result
 
 	stated    map[statement]bool // in the last run, and between it and the run before
 	stale     bool               // the last run is over
 	begun     []begun
-	struck    *sim.Fault // the newest fault, with the leader's name
+	newest    *sim.Fault // the newest fault, with the leader's name
 	started   bool
 	printed   []string
 	late      []error // of statements that were postponed
@@ -137,18 +137,18 @@ func (p *player) newWorld() error {
 	if least := p.protocol.MinMembers; p.script.Members < least {
 		return fmt.Errorf("%s: %d members: %s needs at least %d", p.script.Name, p.script.Members, p.protocol.Name, least)
 	}
-	p.mail = &mail{player: p, sent: make(map[way]bool), given: make(map[way]bool)}
+	p.interceptor = &interceptor{player: p, sent: make(map[route]bool), given: make(map[route]bool)}
 	c := sim.Config{
-		Members:  p.script.Members,
-		Seed:     p.result.Seed,
-		Spawn:    p.protocol.Spawn,
-		Post:     p.mail.post,
-		Groups:   p.protocol.Groups,
-		Link:     sim.Link{Delay: sim.Between(time.Millisecond, 5*time.Millisecond)},
-		Program:  sim.ProgramSpec{Act: sim.Between(time.Millisecond, 20*time.Millisecond)},
-		Late:     p.protocol.Timely,
-		Messages: true,
-		Words:    true,
+		Members:   p.script.Members,
+		Seed:      p.result.Seed,
+		Spawn:     p.protocol.Spawn,
+		Intercept: p.interceptor.intercept,
+		Groups:    p.protocol.Groups,
+		Link:      sim.Link{Delay: sim.Between(time.Millisecond, 5*time.Millisecond)},
+		Program:   sim.ProgramSpec{Act: sim.Between(time.Millisecond, 20*time.Millisecond)},
+		Late:      p.protocol.Timely,
+		Messages:  true,
+		Words:     true,
 	}
 	for _, configure := range p.script.config {
 		configure(&c)
@@ -173,10 +173,10 @@ func (p *player) newWorld() error {
 func (p *player) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case sim.EvDeliver:
-		p.mail.given[way{r.Why, r.Peer.Rank, r.Node}] = true
+		p.interceptor.given[route{r.Why, r.Peer.Rank, r.Node}] = true
 	case sim.EvFault:
 		if f, ok := r.Detail.(sim.Fault); ok {
-			p.struck = &f
+			p.newest = &f
 		}
 	}
 	p.ledger.Take(r)
@@ -235,8 +235,8 @@ func (p *player) forget(do action) {
 	}
 	if p.stale {
 		clear(p.stated)
-		clear(p.mail.sent)
-		clear(p.mail.given)
+		clear(p.interceptor.sent)
+		clear(p.interceptor.given)
 	}
 	switch do.(type) {
 	case *run, *settling:
@@ -260,7 +260,7 @@ func (p *player) start(s *Step) {
 
 func preparatory(do action) bool {
 	switch do := do.(type) {
-	case *later, *ruling, *watch:
+	case *later, *addRule, *watch:
 		return true
 	case faults:
 		k := do[0].Kind

@@ -17,10 +17,10 @@ import (
 	"github.com/regentproject/regent/sim/suite"
 )
 
-// withoutMail is an observer that leaves out what happens to messages: scripts record it, random runs do not.
-type withoutMail struct{ next sim.Observer }
+// withoutMessages is an observer that leaves out what happens to messages: scripts record it, random runs do not.
+type withoutMessages struct{ next sim.Observer }
 
-func (o withoutMail) Observe(r *sim.Record) error {
+func (o withoutMessages) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case sim.EvSend, sim.EvDeliver, sim.EvDrop:
 		return nil
@@ -97,7 +97,7 @@ func comparePlays(t *testing.T, p *suite.Protocol, pl *fuzz.Plan) {
 	}
 	var want, got bytes.Buffer
 	wantTrace, gotTrace := sim.NewTrace(&want), sim.NewTrace(&got)
-	if _, err := fuzz.Play(p, pl, withoutMail{wantTrace}); err != nil {
+	if _, err := fuzz.Play(p, pl, withoutMessages{wantTrace}); err != nil {
 		t.Fatal(err)
 	}
 	text := script.Render(pl, fmt.Sprintf("Seed %d.", pl.Seed))
@@ -105,7 +105,7 @@ func comparePlays(t *testing.T, p *suite.Protocol, pl *fuzz.Plan) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if _, err := script.Play(s, script.Options{Observers: []sim.Observer{withoutMail{gotTrace}}}); err != nil {
+	if _, err := script.Play(s, script.Options{Observers: []sim.Observer{withoutMessages{gotTrace}}}); err != nil {
 		t.Fatal(err)
 	}
 	wantTrace.Flush()

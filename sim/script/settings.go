@@ -93,7 +93,8 @@ func setGroups(p *parser) {
 	}
 	p.script.Groups, p.script.grouped = names, true
 	p.script.configure(func(c *sim.Config) {
-		if c.Groups = names; quiet {
+		c.Groups = names
+		if quiet {
 			c.Groups = nil
 		}
 	})

@@ -182,10 +182,10 @@ func (p *player) sentence(t topic) string {
 		if !p.leads(r, s) {
 			continue
 		}
-		realm := p.realm(r, s)
-		clauses = append(clauses, fmt.Sprintf("%v leads %v", r, realm))
+		supporters := p.supporters(r, s)
+		clauses = append(clauses, fmt.Sprintf("%v leads %v", r, supporters))
 		told.Add(r)
-		for q := range realm.All() {
+		for q := range supporters.All() {
 			if w.Up(q) && leader(w, q, s) == r {
 				told.Add(q)
 			}
@@ -194,8 +194,8 @@ func (p *player) sentence(t topic) string {
 	return strings.Join(append(clauses, p.others(told, s)...), "; ")
 }
 
-// realm returns who backs a leader as far as it knows or, in a domain without support, who follows it.
-func (p *player) realm(r protocol.Rank, s scope) protocol.Set {
+// supporters returns who backs a leader as far as it knows or, in a domain without support, who follows it.
+func (p *player) supporters(r protocol.Rank, s scope) protocol.Set {
 	if v := view(p.world, r, s); !v.Support.Empty() {
 		return v.Support
 	}
@@ -210,7 +210,7 @@ func (p *player) realm(r protocol.Rank, s scope) protocol.Set {
 
 // others words what members believe that have not been told of yet, like with like, and who is not as it should be.
 func (p *player) others(told protocol.Set, s scope) []string {
-	var said []saying
+	var said []clause
 	add := func(r protocol.Rank, one, many string) {
 		for i := range said {
 			if said[i].one == one {
@@ -218,7 +218,7 @@ func (p *player) others(told protocol.Set, s scope) []string {
 				return
 			}
 		}
-		said = append(said, saying{protocol.NewSet(r), one, many})
+		said = append(said, clause{protocol.NewSet(r), one, many})
 	}
 	for r := range protocol.Rank(p.world.Members()) {
 		v := view(p.world, r, s)
@@ -251,17 +251,17 @@ func (p *player) others(told protocol.Set, s scope) []string {
 	return words
 }
 
-// A saying is what is said of one or of several members.
-type saying struct {
+// A clause is what is said of one or of several members.
+type clause struct {
 	who       protocol.Set
 	one, many string
 }
 
 func (p *player) showHeld() {
-	if len(p.mail.held) == 0 {
+	if len(p.interceptor.held) == 0 {
 		p.print("nothing is held")
 	}
-	for _, l := range p.mail.held {
+	for _, l := range p.interceptor.held {
 		p.print("%v->%v %s", l.From.Rank, l.To, l.Message.Name())
 	}
 }

@@ -59,10 +59,10 @@ func init() {
 		"unfit":    {parse: parseUnfit, usage: "unfit MEMBERS"},
 		"trust":    {parse: parseTrust, usage: "trust MEMBERS MEMBER"},
 
-		"hold":    {parse: parseMail(hold), usage: "hold [next [N]] MESSAGE LINKS"},
-		"drop":    {parse: parseMail(drop), usage: "drop [next [N]] MESSAGE LINKS"},
-		"delay":   {parse: parseMail(delay), usage: "delay [next [N]] MESSAGE LINKS by D"},
-		"copy":    {parse: parseMail(keepTwo), usage: "copy [next [N]] MESSAGE LINKS"},
+		"hold":    {parse: parseRule(hold), usage: "hold [next [N]] MESSAGE LINKS"},
+		"drop":    {parse: parseRule(drop), usage: "drop [next [N]] MESSAGE LINKS"},
+		"delay":   {parse: parseRule(delay), usage: "delay [next [N]] MESSAGE LINKS by D"},
+		"copy":    {parse: parseRule(keepTwo), usage: "copy [next [N]] MESSAGE LINKS"},
 		"deliver": {parse: parseDeliver, usage: "deliver [first | last] MESSAGE LINKS"},
 		"forget":  {parse: parseForget, usage: "forget [first | last] MESSAGE LINKS"},
 		"pass":    {parse: parsePass, usage: "pass MESSAGE LINKS"},
@@ -395,8 +395,8 @@ func parseWatch(p *parser) action {
 	return w
 }
 
-// letters takes which messages a statement is about.
-func (p *parser) letters() letters {
+// selector takes which messages a statement is about.
+func (p *parser) selector() selector {
 	if p.ported {
 		p.failAt(p.tokens[0], "messages travel as packets in this script, which cannot be told apart: leave out ports")
 	}
@@ -406,24 +406,24 @@ func (p *parser) letters() letters {
 		p.failAt(t, "%q: no such message%s", t.text, suggest(t.text, append(slices.Clone(known), "*")))
 	}
 	at := token{p.peek(), p.col()}
-	return letters{t.text, p.plain(at, p.links())}
+	return selector{t.text, p.plain(at, p.links())}
 }
 
-func parseMail(do deed) func(*parser) action {
+func parseRule(do ruleKind) func(*parser) action {
 	return func(p *parser) action {
-		r := &rule{do: do, left: math.MaxInt}
+		r := &rule{kind: do, left: math.MaxInt}
 		if p.accept("next") {
 			r.left = 1
 			if next := p.peek(); next != "" && next[0] >= '0' && next[0] <= '9' {
 				r.left = int(p.number("how many", 1, math.MaxInt32))
 			}
 		}
-		r.letters = p.letters()
+		r.selector = p.selector()
 		if do == delay {
 			p.expect("by")
 			r.by = p.positive("how long")
 		}
-		return (*ruling)(r)
+		return (*addRule)(r)
 	}
 }
 
@@ -440,12 +440,12 @@ func (p *parser) which() which {
 
 func parseDeliver(p *parser) action {
 	w := p.which()
-	return &handing{which: w, letters: p.letters()}
+	return &deliverHeld{which: w, selector: p.selector()}
 }
 
 func parseForget(p *parser) action {
 	w := p.which()
-	return &handing{which: w, letters: p.letters(), forget: true}
+	return &deliverHeld{which: w, selector: p.selector(), forget: true}
 }
 
-func parsePass(p *parser) action { return &passing{p.letters()} }
+func parsePass(p *parser) action { return &endRules{p.selector()} }

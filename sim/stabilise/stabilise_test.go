@@ -13,8 +13,8 @@ import (
 	"github.com/regentproject/regent/sim/check"
 )
 
-// crowd draws how many members there are, one to six, and which of them are dead: often one of three or more.
-func crowd(seed uint64) (members int, dead protocol.Set) {
+// drawMembers draws how many members there are, one to six, and which of them are dead: often one of three or more.
+func drawMembers(seed uint64) (members int, dead protocol.Set) {
 	members = 1 + int(seed%6)
 	if members > 2 && seed%2 == 0 {
 		dead.Add(protocol.Rank(seed / 6 % uint64(members)))
@@ -24,7 +24,7 @@ func crowd(seed uint64) (members int, dead protocol.Set) {
 
 func TestDetectConvergesFromAnyState(t *testing.T) {
 	for seed := range uint64(600) {
-		n, dead := crowd(seed)
+		n, dead := drawMembers(seed)
 		err := Run(n, seed, dead, 5*time.Second, func(b sim.Boot) (protocol.Corruptible, error) {
 			return detect.New(detect.Default(b.Self, b.Members, b.Inc))
 		}, func(w *sim.World) []check.Checker {
@@ -38,7 +38,7 @@ func TestDetectConvergesFromAnyState(t *testing.T) {
 
 func TestRingConvergesFromAnyTimers(t *testing.T) {
 	for seed := range uint64(300) {
-		n, dead := crowd(seed)
+		n, dead := drawMembers(seed)
 		err := Run(n, seed, dead, 5*time.Second, func(b sim.Boot) (protocol.Corruptible, error) {
 			c := ring.Default(b.Self, b.Members, b.Inc)
 			c.Phi = phi.Threshold(8 * (seed / 36 % 2))

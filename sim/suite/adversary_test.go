@@ -27,9 +27,9 @@ type adversary struct {
 
 	victim  protocol.Rank
 	since   sim.Real
-	held    []sim.Letter
+	held    []sim.Intercepted
 	deposed []sim.Real                       // when a leader was given up
-	minds   map[protocol.Rank]protocol.Ident // whom each trusts
+	beliefs map[protocol.Rank]protocol.Ident // whom each trusts
 	last    sim.Real                         // when one of them changed
 	broken  string                           // how an assumption that it must keep was broken
 }
@@ -37,8 +37,8 @@ type adversary struct {
 // newAdversary returns a world of the protocol under an adversary, with links as told.
 func newAdversary(t *testing.T, p *suite.Protocol, members int, seed uint64, links func(from, to protocol.Rank) sim.Link) *adversary {
 	t.Helper()
-	a := &adversary{victim: protocol.Nobody, centre: protocol.Nobody, minds: map[protocol.Rank]protocol.Ident{}}
-	c := sim.Config{Members: members, Seed: seed, Spawn: p.Spawn, Links: links, Post: a.post}
+	a := &adversary{victim: protocol.Nobody, centre: protocol.Nobody, beliefs: map[protocol.Rank]protocol.Ident{}}
+	c := sim.Config{Members: members, Seed: seed, Spawn: p.Spawn, Links: links, Intercept: a.intercept}
 	if p.Configure != nil {
 		p.Configure(&c)
 	}
@@ -46,19 +46,19 @@ func newAdversary(t *testing.T, p *suite.Protocol, members int, seed uint64, lin
 	if a.World, err = sim.New(c); err != nil {
 		t.Fatal(err)
 	}
-	a.Observe(eye{a})
+	a.Observe(traceObserver{a})
 	a.At(0, a.look)
 	return a
 }
 
-// eye is how the adversary sees the trace.
-type eye struct{ *adversary }
+// traceObserver is how the adversary sees the trace.
+type traceObserver struct{ *adversary }
 
-func (a eye) Observe(r *sim.Record) error {
+func (a traceObserver) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case protocol.EvWeak:
-		if a.minds[r.Node] != r.Peer {
-			a.minds[r.Node], a.last = r.Peer, r.T
+		if a.beliefs[r.Node] != r.Peer {
+			a.beliefs[r.Node], a.last = r.Peer, r.T
 		}
 	case counter.EvRound:
 		if a.cluster.Has(r.Node) && !r.Members.Has(a.centre) && a.broken == "" {
@@ -68,8 +68,8 @@ func (a eye) Observe(r *sim.Record) error {
 	return nil
 }
 
-// post holds what the adversary wants to be late.
-func (a *adversary) post(l sim.Letter) bool {
+// intercept holds what the adversary wants to be late.
+func (a *adversary) intercept(l sim.Intercepted) bool {
 	if a.victim == protocol.Nobody || l.From.Rank == l.To || a.spares != nil && a.spares(l.From.Rank, l.To) {
 		return false
 	}

@@ -17,12 +17,12 @@ type Cover struct {
 
 // covered is what a Cover knows of one member.
 type covered struct {
-	views []sight
-	fell  *fall // how it led when it crashed, until it is back
+	views []memberView
+	fell  *leaderCrash // how it led when it crashed, until it is back
 }
 
-// A sight is whom a member sees leading a group.
-type sight struct {
+// A memberView is whom a member sees leading a group.
+type memberView struct {
 	dom    protocol.Domain
 	group  protocol.Group
 	leader protocol.Rank
@@ -30,8 +30,8 @@ type sight struct {
 	until  protocol.Time // the end of the lease if the member leads with one
 }
 
-// A fall is the crash of a leader.
-type fall struct {
+// A leaderCrash is the crash of a leader.
+type leaderCrash struct {
 	at    sim.Real
 	until protocol.Time // of its longest lease; 0 if it had none
 }
@@ -88,7 +88,7 @@ func (c *Cover) Observe(r *sim.Record) error {
 	case sim.EvView:
 		c.onView(r)
 	case protocol.EvLease:
-		if s := c.members[r.Node].sight(r.Dom, r.Group); s != nil {
+		if s := c.members[r.Node].view(r.Dom, r.Group); s != nil {
 			s.until = max(s.until, r.Until)
 		}
 	case sim.EvCrash, sim.EvClose:
@@ -104,7 +104,7 @@ func (c *Cover) Observe(r *sim.Record) error {
 	return nil
 }
 
-func (m *covered) sight(d protocol.Domain, g protocol.Group) *sight {
+func (m *covered) view(d protocol.Domain, g protocol.Group) *memberView {
 	for i := range m.views {
 		if s := &m.views[i]; s.dom == d && s.group == g {
 			return s
@@ -116,9 +116,9 @@ func (m *covered) sight(d protocol.Domain, g protocol.Group) *sight {
 // onView notes whom a member sees leading now.
 func (c *Cover) onView(r *sim.Record) {
 	m := &c.members[r.Node]
-	s := m.sight(r.Dom, r.Group)
+	s := m.view(r.Dom, r.Group)
 	if s == nil {
-		m.views = append(m.views, sight{dom: r.Dom, group: r.Group, leader: protocol.Nobody, last: protocol.Nobody})
+		m.views = append(m.views, memberView{dom: r.Dom, group: r.Group, leader: protocol.Nobody, last: protocol.Nobody})
 		s = &m.views[len(m.views)-1]
 	}
 	if s.leader != r.Peer.Rank {
@@ -133,7 +133,7 @@ func (c *Cover) onView(r *sim.Record) {
 	s.last = s.leader
 	if s.leader == r.Node && r.Dom == protocol.Elector {
 		for other := range c.members {
-			if o := c.members[other].sight(r.Dom, r.Group); o != nil && other != int(r.Node) && o.leader == protocol.Rank(other) {
+			if o := c.members[other].view(r.Dom, r.Group); o != nil && other != int(r.Node) && o.leader == protocol.Rank(other) {
 				c.Hit(TwoCandidates)
 			}
 		}
@@ -173,7 +173,7 @@ func (c *Cover) onCrash(r *sim.Record) {
 	m.fell = nil
 	if c.leads(r.Node) && r.Ev == sim.EvCrash {
 		c.Hit(LeaderCrashed)
-		m.fell = &fall{at: r.T}
+		m.fell = &leaderCrash{at: r.T}
 		for _, s := range m.views {
 			if s.leader == r.Node {
 				m.fell.until = max(m.fell.until, s.until)

@@ -28,7 +28,7 @@ func datagramProtocol() *Protocol {
 		MinMembers: 2,
 		Rho:        protocol.DefaultRho,
 		Spawn: func(b sim.Boot) (protocol.Machine, error) {
-			return &chatter{self: b.Self, n: b.Members, r: rand.New(rand.NewPCG(b.Seed, 0))}, nil
+			return &randomSender{self: b.Self, n: b.Members, r: rand.New(rand.NewPCG(b.Seed, 0))}, nil
 		},
 		Messages: []string{"chat.Word"},
 		Configure: func(c *sim.Config) {
@@ -46,7 +46,7 @@ func datagramProtocol() *Protocol {
 		Settle: settle,
 		Core:   func(n int) int { return min(2, n) },
 		Rows:   []string{ClockFast, ClockSlow, wordProven, wordUnknown, wordSlow, packetLost, packetRefused, memberRestarted},
-		Watch:  func(_ check.Truth, hit func(string)) sim.Observer { return chatWatch(hit) },
+		Watch:  func(_ check.Truth, hit func(string)) sim.Observer { return datagramWatch(hit) },
 	}
 }
 
@@ -60,11 +60,11 @@ const (
 	memberRestarted = "member restarted"
 )
 
-// chatWatch covers the rows of the datagram layer.
-type chatWatch func(row string)
+// datagramWatch covers the rows of the datagram layer.
+type datagramWatch func(row string)
 
 // Observe looks at what becomes of packets.
-func (hit chatWatch) Observe(r *sim.Record) error {
+func (hit datagramWatch) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case sim.EvRestart:
 		hit(memberRestarted)
@@ -87,8 +87,8 @@ func (hit chatWatch) Observe(r *sim.Record) error {
 	return nil
 }
 
-// A chatter is a machine that sends words to random members at random times, and sometimes answers.
-type chatter struct {
+// A randomSender is a machine that sends words to random members at random times, and sometimes answers.
+type randomSender struct {
 	self protocol.Rank
 	n    int
 	r    *rand.Rand
@@ -96,7 +96,7 @@ type chatter struct {
 	word word
 }
 
-// A word is what chatters say.
+// A word is what a randomSender sends.
 type word struct{ Number uint64 }
 
 func (w *word) Copy() protocol.Message { c := *w; return &c }
@@ -104,27 +104,27 @@ func (w *word) Name() string           { return "chat.Word" }
 func (w *word) String() string         { return fmt.Sprint(w.Number) }
 
 // Step says something now and then: for a while to everybody, for a while to nobody.
-func (c *chatter) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (c *randomSender) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch ev.(type) {
 	case protocol.Start:
 		c.next = now
 	case *protocol.Receive:
 		if c.r.IntN(4) == 0 {
-			c.say(out)
+			c.send(out)
 		}
 	}
 	if now >= c.next {
 		pause := 20 * time.Millisecond << c.r.IntN(7)
 		c.next = now.Add(time.Duration(c.r.Int64N(int64(pause))))
 		for range c.r.IntN(c.n) {
-			c.say(out)
+			c.send(out)
 		}
 	}
 	out.Wake = c.next
 }
 
-// say sends a word to another member.
-func (c *chatter) say(out *protocol.Effects) {
+// send sends a word to another member.
+func (c *randomSender) send(out *protocol.Effects) {
 	to := protocol.Rank(c.r.IntN(c.n - 1))
 	if to >= c.self {
 		to++

@@ -17,8 +17,8 @@ import (
 // benchDelta is δ of the simulated stable electors, and their sending period.
 const benchDelta = 20 * time.Millisecond
 
-// A crowd is a world of electors, and what they think.
-type crowd struct {
+// An electorWorld is a world of electors, and what they think.
+type electorWorld struct {
 	*sim.World
 	trusts  []protocol.Ident
 	last    []protocol.Rank // the last leader that was somebody
@@ -26,7 +26,7 @@ type crowd struct {
 	sent    map[[2]protocol.Rank]int
 }
 
-func (c *crowd) Observe(r *sim.Record) error {
+func (c *electorWorld) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case protocol.EvWeak:
 		c.trusts[r.Node] = r.Peer
@@ -45,8 +45,8 @@ func (c *crowd) Observe(r *sim.Record) error {
 	return nil
 }
 
-// newCrowd returns electors on links that take up to 5ms, with late timers and clocks at the bounds of their drift.
-func newCrowd(tb testing.TB, n int, seed uint64, messages bool, spawn sim.Spawn) *crowd {
+// newElectorWorld returns electors on links that take up to 5ms, with late timers and clocks at the bounds of their drift.
+func newElectorWorld(tb testing.TB, n int, seed uint64, messages bool, spawn sim.Spawn) *electorWorld {
 	tb.Helper()
 	clocks := make([]sim.ClockSpec, n)
 	for i := range clocks {
@@ -58,7 +58,7 @@ func newCrowd(tb testing.TB, n int, seed uint64, messages bool, spawn sim.Spawn)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &crowd{World: w, sent: map[[2]protocol.Rank]int{}}
+	c := &electorWorld{World: w, sent: map[[2]protocol.Rank]int{}}
 	for range n {
 		c.trusts, c.last = append(c.trusts, protocol.NoIdent), append(c.last, protocol.Nobody)
 	}
@@ -67,7 +67,7 @@ func newCrowd(tb testing.TB, n int, seed uint64, messages bool, spawn sim.Spawn)
 }
 
 // leader returns whom all that are up trust, if it is up itself.
-func (c *crowd) leader() protocol.Rank {
+func (c *electorWorld) leader() protocol.Rank {
 	found := protocol.Nobody
 	for r := range c.trusts {
 		if !c.Up(protocol.Rank(r)) {
@@ -85,7 +85,7 @@ func (c *crowd) leader() protocol.Rank {
 }
 
 // elect lets time pass until there is a leader, and returns how long that took.
-func (c *crowd) elect(tb testing.TB) time.Duration {
+func (c *electorWorld) elect(tb testing.TB) time.Duration {
 	tb.Helper()
 	from := c.Now()
 	for c.leader() == protocol.Nobody {
@@ -99,7 +99,7 @@ func (c *crowd) elect(tb testing.TB) time.Duration {
 	return c.Now().Sub(from)
 }
 
-func (c *crowd) pass(tb testing.TB, d time.Duration) {
+func (c *electorWorld) pass(tb testing.TB, d time.Duration) {
 	tb.Helper()
 	if err := c.Run(c.Now().Add(d)); err != nil {
 		tb.Fatal(err)
@@ -147,7 +147,7 @@ func priced(tb testing.TB) []contender {
 
 // failover returns how long it takes to replace a leader that crashes when so many of its successors are dead already.
 func failover(tb testing.TB, n, dead int, seed uint64, spawn sim.Spawn) time.Duration {
-	c := newCrowd(tb, n, seed, false, spawn)
+	c := newElectorWorld(tb, n, seed, false, spawn)
 	c.elect(tb)
 	c.pass(tb, time.Second)
 	first := c.leader()
@@ -230,7 +230,7 @@ func BenchmarkElection(b *testing.B) {
 // They are the best-ranked ones: the first whose turn it is.
 func coldStart(tb testing.TB, n, dead int, seed uint64, spawn sim.Spawn) time.Duration {
 	tb.Helper()
-	c := newCrowd(tb, n, seed, false, func(b sim.Boot) (protocol.Machine, error) {
+	c := newElectorWorld(tb, n, seed, false, func(b sim.Boot) (protocol.Machine, error) {
 		if int(b.Self) < dead {
 			return mute{}, nil
 		}
@@ -272,7 +272,7 @@ func BenchmarkSteady(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/n=%d", e.name, n), func(b *testing.B) {
 				total, links, seconds := 0, 0, 0.0
 				for i := range b.N {
-					c := newCrowd(b, n, uint64(i), true, e.spawn)
+					c := newElectorWorld(b, n, uint64(i), true, e.spawn)
 					c.elect(b)
 					c.pass(b, 10*time.Second)
 					clear(c.sent)
@@ -302,12 +302,12 @@ func BenchmarkFlapping(b *testing.B) {
 		for _, kind := range []struct {
 			name  string
 			every time.Duration
-			flap  func(*crowd)
+			flap  func(*electorWorld)
 		}{
-			{"best-ranked-restarts", 5 * time.Second, func(c *crowd) {
+			{"best-ranked-restarts", 5 * time.Second, func(c *electorWorld) {
 				c.Begin(sim.Fault{Kind: sim.Crash, A: best, B: protocol.Nobody, For: time.Second})
 			}},
-			{"best-ranked-cut-off", 5 * time.Second, func(c *crowd) {
+			{"best-ranked-cut-off", 5 * time.Second, func(c *electorWorld) {
 				c.Begin(sim.Fault{Kind: sim.Partition, A: protocol.Nobody, B: protocol.Nobody, Side: protocol.NewSet(best),
 					For: c.Dice().Between(100*time.Millisecond, 2*time.Second)})
 			}},
@@ -316,7 +316,7 @@ func BenchmarkFlapping(b *testing.B) {
 			b.Run(e.name+"/"+kind.name, func(b *testing.B) {
 				changes := 0
 				for i := range b.N {
-					c := newCrowd(b, 5, uint64(i), false, e.spawn)
+					c := newElectorWorld(b, 5, uint64(i), false, e.spawn)
 					c.elect(b)
 					c.Begin(sim.Fault{Kind: sim.Crash, A: best, B: protocol.Nobody, For: time.Second})
 					c.pass(b, 20*time.Second)
@@ -335,7 +335,7 @@ func BenchmarkFlapping(b *testing.B) {
 }
 
 // flapAnyLink cuts one direction of any link for a while.
-func flapAnyLink(c *crowd) {
+func flapAnyLink(c *electorWorld) {
 	d := c.Dice()
 	from := protocol.Rank(d.N(c.Members()))
 	to := from

@@ -82,24 +82,24 @@ func TestSteadyStateIsOneBroadcastAndOneReplyOfEachOther(t *testing.T) {
 var bench = hall.Timing{Rho: protocol.DefaultRho, Delta: 50 * time.Millisecond, OneWay: 20 * time.Millisecond, MaxAge: time.Second,
 	Sched: 10 * time.Millisecond, Losses: 1, Renew: 100 * time.Millisecond}
 
-// A desk is a member's processor, for which messages queue up: a message costs something to send, and ten times that to
+// A processor is a member's processor, for which messages queue up: a message costs something to send, and ten times that to
 // receive. Without it replies would not get into each other's way, however many there are.
-type desk struct{ free sim.Real }
+type processor struct{ free sim.Real }
 
 const (
 	sendCost    = time.Microsecond
 	receiveCost = 10 * time.Microsecond
 )
 
-// desks puts the members of a world behind desks.
-func desks(c *sim.Config, w **sim.World) {
-	out, in := make([]desk, c.Members), make([]desk, c.Members)
+// addProcessors puts the members of a world behind desks.
+func addProcessors(c *sim.Config, w **sim.World) {
+	out, in := make([]processor, c.Members), make([]processor, c.Members)
 	dice := sim.NewDice(c.Seed, 1)
-	take := func(d *desk, at sim.Real, cost time.Duration) sim.Real {
+	take := func(d *processor, at sim.Real, cost time.Duration) sim.Real {
 		d.free = max(d.free, at).Add(cost)
 		return d.free
 	}
-	c.Post = func(l sim.Letter) bool {
+	c.Intercept = func(l sim.Intercepted) bool {
 		now := (*w).Now()
 		at := now
 		if l.From.Rank != l.To {
@@ -127,7 +127,7 @@ func electionTime(t testing.TB, members, arity int, seed uint64) (mean, most tim
 	w = hallWorld(t, members, seed, func(c *hall.Config) {
 		c.Timing, c.Arity = bench, arity
 		c.Timing = c.Timing.Fit(c.Window())
-	}, func(c *sim.Config) { desks(c, &w) })
+	}, func(c *sim.Config) { addProcessors(c, &w) })
 	e := &elections{}
 	w.Observe(e)
 	if err := w.Run(sim.Real(4 * time.Second)); err != nil {

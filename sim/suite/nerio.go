@@ -105,7 +105,7 @@ func nerioCheckers(t check.Truth, groups []protocol.Group, bound time.Duration) 
 }
 
 // varyNerio lets random runs differ in what a council may be set up as: with and without disks, with δ fixed or measured,
-// and under an elector that is quiet, steady, or fickle.
+// and under an elector that is quiet, steady, or unstable.
 func varyNerio(c *sim.Config) {
 	d := sim.NewDice(c.Seed, 0x4e10)
 	diskless, adapt, elector := d.N(6) == 0, d.N(3) == 0, d.N(3)
@@ -119,19 +119,19 @@ func varyNerio(c *sim.Config) {
 		if err != nil || elector < 2 {
 			return m, err
 		}
-		return newFickle(m, b, every), nil
+		return newUnstable(m, b, every), nil
 	}
 }
 
-// Fickle makes a simulated member whose elector says something else every so often, whatever it likes.
-func Fickle(b sim.Boot, every sim.Delay) (protocol.Machine, error) {
+// Unstable makes a simulated member whose elector says something else every so often, whatever it likes.
+func Unstable(b sim.Boot, every sim.Delay) (protocol.Machine, error) {
 	cfg := NerioConfig(b)
 	cfg.Elector = true
 	m, err := nerio.New(cfg, b.Record, b.Seed)
 	if err != nil {
 		return nil, err
 	}
-	return newFickle(m, b, every), nil
+	return newUnstable(m, b, every), nil
 }
 
 // nerioWatch counts the rows of quorum leases.

@@ -182,7 +182,7 @@ func TestAnElectorThatSaysAnythingBreaksNothing(t *testing.T) {
 	p := lookup(t, "nerio")
 	p.Vary = func(c *sim.Config) {
 		c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
-			return suite.Fickle(b, sim.Between(100*time.Microsecond, 20*time.Millisecond))
+			return suite.Unstable(b, sim.Between(100*time.Microsecond, 20*time.Millisecond))
 		}
 	}
 	r, err := fuzz.Range(context.Background(), p, fuzz.Options{Members: 5, First: 1, Last: few(20), For: fuzz.DefaultFor})

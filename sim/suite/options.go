@@ -159,7 +159,8 @@ func (k knobs[C]) turn(protocol, setting string) (func(*C), error) {
 	name, value, _ := strings.Cut(setting, "=")
 	var names []string
 	for _, o := range k.all {
-		if names = append(names, o.name); o.name != name {
+		names = append(names, o.name)
+		if o.name != name {
 			continue
 		}
 		var c C

@@ -19,7 +19,7 @@ const (
 	hair  = time.Microsecond
 )
 
-// A plot is a schedule that has a leader demoted as long after its last bad link as we know how to. The candidates are u, l and
+// A schedule is a schedule that has a leader demoted as long after its last bad link as we know how to. The candidates are u, l and
 // p: round 1 is that of l, 2 that of p, and 3 that of u.
 //
 //	before s   v and u are cut off, and have come to round 3; the others are in round 1
@@ -32,7 +32,7 @@ const (
 //
 // With a gate it is the same: what v and u ask is answered before s, but not by p, whose round they pass over. In Fig. 3 there are
 // no warnings: what w says pulls l along, who tells only the next and dies, and so on, until it is the turn of p.
-type plot struct {
+type schedule struct {
 	variant     stable.Variant
 	ping, gated bool
 	n           int
@@ -46,23 +46,23 @@ type plot struct {
 
 // The cast: v, u, l, w and, behind all others, p.
 const (
-	plotV protocol.Rank = iota
-	plotU
-	plotL
-	plotW
+	scheduleV protocol.Rank = iota
+	scheduleU
+	scheduleL
+	scheduleW
 )
 
-func (p *plot) leader() protocol.Rank { return protocol.Rank(p.n - 1) }
+func (p *schedule) leader() protocol.Rank { return protocol.Rank(p.n - 1) }
 
-func (p *plot) apart(r protocol.Rank) bool { return r == plotV || r == plotU }
+func (p *schedule) apart(r protocol.Rank) bool { return r == scheduleV || r == scheduleU }
 
 // starts is when w starts the round of p.
-func (p *plot) starts() sim.Real {
+func (p *schedule) starts() sim.Real {
 	return p.s.Add(3*exact - hair)
 }
 
 // lastHeard is when w hears of l for the last time: it waits, and asks if it is to.
-func (p *plot) lastHeard() sim.Real {
+func (p *schedule) lastHeard() sim.Real {
 	at := p.starts().Add(-2*exact - 1)
 	if p.ping {
 		at = at.Add(-2*exact - 1)
@@ -71,36 +71,36 @@ func (p *plot) lastHeard() sim.Real {
 }
 
 // next is whom a member tells of round 3, the last of those that it tells in rank order: those before it are dead.
-func (p *plot) next(r protocol.Rank) protocol.Rank {
+func (p *schedule) next(r protocol.Rank) protocol.Rank {
 	switch r {
-	case plotW:
-		return plotL
-	case plotL:
-		return plotW + 1
+	case scheduleW:
+		return scheduleL
+	case scheduleL:
+		return scheduleW + 1
 	}
 	return r + 1
 }
 
-// mortal dies while it speaks: of what it says only the first part is sent.
-type mortal struct {
+// crashingSender dies while it speaks: of what it says only the first part is sent.
+type crashingSender struct {
 	protocol.Machine
-	plot *plot
-	self protocol.Rank
+	schedule *schedule
+	self     protocol.Rank
 }
 
-func (m *mortal) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (m *crashingSender) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	m.Machine.Step(now, ev, out)
-	p := m.plot
+	p := m.schedule
 	if p.begun == 0 || p.world.Now() <= p.s || m.self == p.leader() || len(out.Send) == 0 {
 		return
 	}
 	to := protocol.Nobody
 	round, start := roundOf(out.Send[0].Message)
 	switch {
-	case m.self == plotU:
-		to = plotV
-	case m.self == plotV && start:
-		to = plotW
+	case m.self == scheduleU:
+		to = scheduleV
+	case m.self == scheduleV && start:
+		to = scheduleW
 	case !p.apart(m.self) && round == 3:
 		to = p.next(m.self)
 	default:
@@ -108,15 +108,15 @@ func (m *mortal) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 	}
 	for i, e := range out.Send {
 		if e.To == to {
-			out.Send = out.Send[:p.said(i+1, len(out.Send))]
+			out.Send = out.Send[:p.sentBefore(i+1, len(out.Send))]
 			break
 		}
 	}
 	p.world.At(p.world.Now(), func() { p.world.Begin(sim.Fault{Kind: sim.Crash, A: m.self, B: protocol.Nobody}) })
 }
 
-// said is how many of its messages a member has sent when it dies.
-func (p *plot) said(planned, all int) int {
+// sentBefore is how many of its messages a member has sent when it dies.
+func (p *schedule) sentBefore(planned, all int) int {
 	if p.chance != nil && p.chance.IntN(4) == 0 {
 		return p.chance.IntN(all + 1)
 	}
@@ -136,8 +136,8 @@ func roundOf(m protocol.Message) (round uint64, start bool) {
 	return 0, false
 }
 
-// post decides what becomes of a message.
-func (p *plot) post(l sim.Letter) bool {
+// intercept decides what becomes of a message.
+func (p *schedule) intercept(l sim.Intercepted) bool {
 	if p.chance != nil && p.begun != 0 && p.world.Now() > p.s && p.chance.IntN(16) == 0 {
 		p.world.Deliver(l, p.world.Now().Add(1+time.Duration(p.chance.Int64N(int64(exact)))))
 		return true
@@ -146,7 +146,7 @@ func (p *plot) post(l sim.Letter) bool {
 	round, start := roundOf(l.Message)
 	_, ok := l.Message.(*stable.OK)
 	question := !ok && !start && round == 0 // PING or PONG
-	if p.begun == 0 && now > sim.Real(time.Second) && from == plotU && ok && round == 3 {
+	if p.begun == 0 && now > sim.Real(time.Second) && from == scheduleU && ok && round == 3 {
 		p.begun, p.s = now, now.Add(3*exact)
 	}
 	switch {
@@ -159,13 +159,13 @@ func (p *plot) post(l sim.Letter) bool {
 		return p.apart(from) != p.apart(to) && (!question || from == p.leader() || to == p.leader())
 	case round == 3 && now > p.s: // what those say who die of it
 		p.world.Deliver(l, now.Add(exact))
-	case from == plotW && to == plotV && start:
+	case from == scheduleW && to == scheduleV && start:
 		p.world.Deliver(l, now.Add(exact))
-	case from == p.leader() && to == plotV && !question:
+	case from == p.leader() && to == scheduleV && !question:
 		p.world.Deliver(l, now.Add(exact))
 	case p.apart(from) != p.apart(to) && (now <= p.s && !question || from != p.leader() && to != p.leader()):
 		// lost
-	case from == plotL && to == plotW && ok && round == 1:
+	case from == scheduleL && to == scheduleW && ok && round == 1:
 		switch last := p.lastHeard(); {
 		case now.Add(exact) < last:
 			return false
@@ -194,17 +194,17 @@ func demoted(t *testing.T, most int, run func(t *testing.T, k int) error) int {
 	return most
 }
 
-func (p plot) run(t *testing.T, k int) error {
+func (p schedule) run(t *testing.T, k int) error {
 	t.Helper()
-	w, err := sim.New(sim.Config{Members: p.n, Seed: 1, Messages: true, Link: sim.Link{Delay: sim.Between(1, 2)}, Post: p.post,
+	w, err := sim.New(sim.Config{Members: p.n, Seed: 1, Messages: true, Link: sim.Link{Delay: sim.Between(1, 2)}, Intercept: p.intercept,
 		Spawn: func(b sim.Boot) (protocol.Machine, error) {
 			c := stable.Config{Self: b.Self, Members: b.Members, Inc: b.Inc, Variant: p.variant, Ping: p.ping,
-				Candidates: protocol.NewSet(plotU, plotL, p.leader()), Period: exact, Delta: exact, Expiry: exact, Rho: 0}
+				Candidates: protocol.NewSet(scheduleU, scheduleL, p.leader()), Period: exact, Delta: exact, Expiry: exact, Rho: 0}
 			if p.gated {
 				c.Gate = protocol.Majority(b.Members)
 			}
 			m, err := stable.New(c)
-			return &mortal{m, &p, b.Self}, err
+			return &crashingSender{m, &p, b.Self}, err
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -214,14 +214,14 @@ func (p plot) run(t *testing.T, k int) error {
 	return w.Run(sim.Real(3 * time.Second))
 }
 
-// A slowPlot is the same for Fig. 2, where nothing is lost. Its first two members are candidates; l leads, and p is to.
+// A slowSchedule is the same for Fig. 2, where nothing is lost. Its first two members are candidates; l leads, and p is to.
 //
 //	0         l says OK, and dies of it. w hears it at once, d as late as on a good link, p a hair later than that.
 //	2δ        w starts the round of p and tells it. That, too, is a hair too late when it comes; from then on all links of p are good.
 //	3δ        p hears it, and says OK
 //	4δ        which takes δ to w: too late, w tells p to stop, and dies. p has said OK again, and all that are alive trust it.
 //	5δ        p stops, a hair less than 3δ after it has become accessible
-type slowPlot struct {
+type slowSchedule struct {
 	world *sim.World
 	begun sim.Real
 }
@@ -233,8 +233,8 @@ const (
 	slowD
 )
 
-// post decides how long a message takes.
-func (p *slowPlot) post(l sim.Letter) bool {
+// intercept decides how long a message takes.
+func (p *slowSchedule) intercept(l sim.Intercepted) bool {
 	now, from, to := p.world.Now(), l.From.Rank, l.To
 	_, ok := l.Message.(*stable.OK)
 	if p.begun == 0 && now > sim.Real(500*time.Millisecond) && from == slowL {
@@ -256,9 +256,9 @@ func (p *slowPlot) post(l sim.Letter) bool {
 	return true
 }
 
-func (p slowPlot) run(t *testing.T, k int) error {
+func (p slowSchedule) run(t *testing.T, k int) error {
 	t.Helper()
-	w, err := sim.New(sim.Config{Members: 4, Seed: 1, Messages: true, Link: sim.Link{Delay: sim.Between(1, 2), Reliable: true}, Post: p.post,
+	w, err := sim.New(sim.Config{Members: 4, Seed: 1, Messages: true, Link: sim.Link{Delay: sim.Between(1, 2), Reliable: true}, Intercept: p.intercept,
 		Spawn: func(b sim.Boot) (protocol.Machine, error) {
 			return stable.New(stable.Config{Self: b.Self, Members: b.Members, Inc: b.Inc, Variant: stable.Reliable,
 				Candidates: protocol.NewSet(slowL, slowP), Period: exact, Delta: exact, Expiry: exact, Rho: 0})
@@ -282,14 +282,14 @@ func TestLeadersAreDemotedLateButNotTooLate(t *testing.T) {
 		// demoted is after how many whole δ it is demoted.
 		demoted, k int
 	}{
-		{"fig2", slowPlot{}.run, 2, 3},
-		{"fig3, 5 members", plot{variant: stable.Lossy, n: 5}.run, 6, 9},
-		{"fig3, 8 members", plot{variant: stable.Lossy, n: 8}.run, 9, 12},
-		{"fig3, 16 members", plot{variant: stable.Lossy, n: 16}.run, 17, 20},
-		{"fig4, 5 members", plot{variant: stable.Alerting, n: 5}.run, 5, 6},
-		{"fig4, 8 members", plot{variant: stable.Alerting, n: 8}.run, 5, 6},
-		{"fig5, 8 members", plot{variant: stable.Alerting, ping: true, n: 8}.run, 5, 6},
-		{"gated, 8 members", plot{variant: stable.Alerting, ping: true, gated: true, n: 8}.run, 5, 6},
+		{"fig2", slowSchedule{}.run, 2, 3},
+		{"fig3, 5 members", schedule{variant: stable.Lossy, n: 5}.run, 6, 9},
+		{"fig3, 8 members", schedule{variant: stable.Lossy, n: 8}.run, 9, 12},
+		{"fig3, 16 members", schedule{variant: stable.Lossy, n: 16}.run, 17, 20},
+		{"fig4, 5 members", schedule{variant: stable.Alerting, n: 5}.run, 5, 6},
+		{"fig4, 8 members", schedule{variant: stable.Alerting, n: 8}.run, 5, 6},
+		{"fig5, 8 members", schedule{variant: stable.Alerting, ping: true, n: 8}.run, 5, 6},
+		{"gated, 8 members", schedule{variant: stable.Alerting, ping: true, gated: true, n: 8}.run, 5, 6},
 	} {
 		got := demoted(t, tt.k+1, tt.run)
 		if got != tt.demoted || got >= tt.k {
@@ -303,22 +303,22 @@ func TestLeadersAreDemotedLateButNotTooLate(t *testing.T) {
 // come near to it. Here it was found out that a question must tell of its round where there is a gate.
 func TestStabilityWhereverMembersDieInABroadcast(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		plot plot
+		name     string
+		schedule schedule
 		// near is after how many whole δ a leader is demoted in some of them, at least.
 		near, k int
 	}{
-		{"fig3", plot{variant: stable.Lossy, n: 6}, 7, 10},
-		{"fig4", plot{variant: stable.Alerting, n: 6}, 5, 6},
-		{"fig5", plot{variant: stable.Alerting, ping: true, n: 6}, 5, 6},
-		{"gated", plot{variant: stable.Alerting, ping: true, gated: true, n: 8}, 5, 6},
+		{"fig3", schedule{variant: stable.Lossy, n: 6}, 7, 10},
+		{"fig4", schedule{variant: stable.Alerting, n: 6}, 5, 6},
+		{"fig5", schedule{variant: stable.Alerting, ping: true, n: 6}, 5, 6},
+		{"gated", schedule{variant: stable.Alerting, ping: true, gated: true, n: 8}, 5, 6},
 	} {
 		near := 0
 		for seed := range few(150) {
-			if err := tt.plot.perturbed(t, seed, tt.k); err != nil {
+			if err := tt.schedule.perturbed(t, seed, tt.k); err != nil {
 				t.Errorf("%s, seed %d: %v", tt.name, seed, err)
 			}
-			if tt.plot.perturbed(t, seed, tt.near) != nil {
+			if tt.schedule.perturbed(t, seed, tt.near) != nil {
 				near++
 			}
 		}
@@ -328,8 +328,8 @@ func TestStabilityWhereverMembersDieInABroadcast(t *testing.T) {
 	}
 }
 
-// perturbed runs the plot with changes that the seed draws.
-func (p plot) perturbed(t *testing.T, seed uint64, k int) error {
+// perturbed runs the schedule with changes that the seed draws.
+func (p schedule) perturbed(t *testing.T, seed uint64, k int) error {
 	t.Helper()
 	p.chance = rand.New(rand.NewPCG(seed, 0xdead))
 	return p.run(t, k)

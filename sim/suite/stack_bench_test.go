@@ -92,13 +92,13 @@ func newBench(tb testing.TB, s *setting, n int, seed uint64) *benchCouncil {
 	return c
 }
 
-// A blow is a way in which a council loses its leader.
-type blow struct {
+// A failure is a way in which a council loses its leader.
+type failure struct {
 	name   string
-	strike func(c *benchCouncil, leader protocol.Rank)
+	inject func(c *benchCouncil, leader protocol.Rank)
 }
 
-var blows = []blow{
+var failures = []failure{
 	{"crash", func(c *benchCouncil, leader protocol.Rank) {
 		c.Begin(sim.Fault{Kind: sim.Crash, A: leader, B: protocol.Nobody})
 	}},
@@ -114,12 +114,12 @@ var blows = []blow{
 	}},
 }
 
-// replaced returns how long it takes from the blow until another member leads.
-func replaced(tb testing.TB, s *setting, n int, seed uint64, b *blow) time.Duration {
+// replaced returns how long it takes from the failure until another member leads.
+func replaced(tb testing.TB, s *setting, n int, seed uint64, b *failure) time.Duration {
 	tb.Helper()
 	c := newBench(tb, s, n, seed)
 	from, leader := c.Now(), c.leader
-	b.strike(c, leader)
+	b.inject(c, leader)
 	for range 1000 {
 		if c.pass(tb, 10*time.Millisecond); c.leader != leader && c.leader != protocol.Nobody {
 			return c.began.Sub(from)
@@ -133,10 +133,10 @@ func replaced(tb testing.TB, s *setting, n int, seed uint64, b *blow) time.Durat
 // leader was lost: at the pace of the simulator's random runs, and of the library's profiles.
 func BenchmarkFailover(b *testing.B) {
 	for _, s := range settings(b) {
-		for i := range blows {
-			b.Run(fmt.Sprintf("%s/%s", s.name, blows[i].name), func(b *testing.B) {
+		for i := range failures {
+			b.Run(fmt.Sprintf("%s/%s", s.name, failures[i].name), func(b *testing.B) {
 				distribute(b, "ms", func(seed uint64) float64 {
-					return float64(replaced(b, s, 5, seed, &blows[i])) / float64(time.Millisecond)
+					return float64(replaced(b, s, 5, seed, &failures[i])) / float64(time.Millisecond)
 				})
 			})
 		}
@@ -161,14 +161,14 @@ func settings(tb testing.TB) []*setting {
 // A lease of 200ms, of which the voters' clocks may make a little more, and some attempts that meet.
 func TestEveryElectorFailsOverWithinALeaseAndALittle(t *testing.T) {
 	for _, e := range suite.Electors() {
-		for i := range blows {
+		for i := range failures {
 			for seed := range few(5) {
 				limit := 500 * time.Millisecond
-				if blows[i].name == "ill" {
+				if failures[i].name == "ill" {
 					limit = 50 * time.Millisecond
 				}
-				if took := replaced(t, simulated(t, e), 5, seed, &blows[i]); took > limit {
-					t.Errorf("%s, %s, seed %d: it took %v, want at most %v", e, blows[i].name, seed, took, limit)
+				if took := replaced(t, simulated(t, e), 5, seed, &failures[i]); took > limit {
+					t.Errorf("%s, %s, seed %d: it took %v, want at most %v", e, failures[i].name, seed, took, limit)
 				}
 			}
 		}
@@ -182,8 +182,8 @@ func TestLostLeadersAreReplacedWithinTheBound(t *testing.T) {
 	beyond := 0
 	for _, s := range settings(t) {
 		for _, n := range []int{3, 5} {
-			for i := range blows {
-				b := &blows[i]
+			for i := range failures {
+				b := &failures[i]
 				if b.name == "ill" || b.name == "crash-of-two" && n == 3 {
 					continue // it hands over; no quorum is left
 				}

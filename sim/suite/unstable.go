@@ -7,9 +7,9 @@ import (
 	"github.com/regentproject/regent/sim"
 )
 
-// A fickle machine has an elector that may say anything at any time, at several members at once: now itself, now
+// An unstable machine has an elector that may say anything at any time, at several members at once: now itself, now
 // somebody else, now nobody. What it says must never matter but for how soon there is a leader.
-type fickle struct {
+type unstable struct {
 	protocol.Incarnate
 	protocol.Closable
 	inner  protocol.Machine
@@ -19,16 +19,16 @@ type fickle struct {
 	change protocol.Time // when it says something else
 }
 
-// newFickle puts an elector of that kind over a machine that takes Trusts. It changes its mind every so often.
-func newFickle(m protocol.Machine, b sim.Boot, every sim.Delay) *fickle {
-	f := &fickle{inner: m, dice: sim.NewDice(b.Seed, 0xf1c1), n: b.Members, every: every, change: protocol.Never}
+// newUnstable puts an elector of that kind over a machine that takes Trusts. It changes its mind every so often.
+func newUnstable(m protocol.Machine, b sim.Boot, every sim.Delay) *unstable {
+	f := &unstable{inner: m, dice: sim.NewDice(b.Seed, 0xf1c1), n: b.Members, every: every, change: protocol.Never}
 	f.Incarnate, _ = m.(protocol.Incarnate)
 	f.Closable, _ = m.(protocol.Closable)
 	return f
 }
 
 // Step puts a word of the elector in the place of a Tick, which may come at any time anyway.
-func (f *fickle) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (f *unstable) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if _, ok := ev.(protocol.Start); ok {
 		f.change = now.Add(f.next())
 	}
@@ -40,10 +40,10 @@ func (f *fickle) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 	out.Wake = min(out.Wake, f.change)
 }
 
-func (f *fickle) next() time.Duration { return max(1, f.dice.Draw(f.every)) }
+func (f *unstable) next() time.Duration { return max(1, f.dice.Draw(f.every)) }
 
 // barred is nobody most of the time, and otherwise whoever it likes.
-func (f *fickle) barred() protocol.Set {
+func (f *unstable) barred() protocol.Set {
 	var s protocol.Set
 	for f.dice.N(3) == 0 {
 		s.Add(protocol.Rank(f.dice.N(f.n)))
@@ -51,7 +51,7 @@ func (f *fickle) barred() protocol.Set {
 	return s
 }
 
-func (f *fickle) whom() protocol.Rank {
+func (f *unstable) whom() protocol.Rank {
 	if r := f.dice.N(f.n + 1); r < f.n {
 		return protocol.Rank(r)
 	}

@@ -8,51 +8,51 @@ import (
 	"github.com/regentproject/regent/sim"
 )
 
-// letters says which messages a statement is about: a name, or * for any, and on which links.
-type letters struct {
+// selector says which messages a statement is about: a name, or * for any, and on which links.
+type selector struct {
 	name  string
 	links Links
 }
 
-func (l *letters) match(m sim.Letter) bool {
+func (l *selector) match(m sim.Intercepted) bool {
 	return (l.name == "*" || m.Message.Name() == l.name) && l.links.covers(m.From.Rank, m.To)
 }
 
-// A deed is what a rule does to messages.
-type deed uint8
+// A ruleKind is what a rule does to messages.
+type ruleKind uint8
 
 const (
-	hold    deed = iota // keep them until they are delivered
-	drop                // lose them
-	delay               // let them take longer
-	keepTwo             // let them go, and keep a copy
+	hold    ruleKind = iota // keep them until they are delivered
+	drop                    // lose them
+	delay                   // let them take longer
+	keepTwo                 // let them go, and keep a copy
 )
 
 // A rule is what happens to messages as they are sent.
 type rule struct {
-	do deed
-	letters
+	kind ruleKind
+	selector
 	by   time.Duration
 	left int // how many it still applies to
 }
 
-// mail is the script's post office: it sees each message before its link does.
-type mail struct {
+// interceptor applies the rules of a script to messages: it sees each one before its link does.
+type interceptor struct {
 	player *player
 	rules  []*rule
-	held   []sim.Letter // in the order in which they were sent
-	sent   map[way]bool // in the last run, and between it and the run before; so is given: what machines received
-	given  map[way]bool
+	held   []sim.Intercepted // in the order in which they were sent
+	sent   map[route]bool    // in the last run, and between it and the run before; so is given: what machines received
+	given  map[route]bool
 }
 
-// A way is a message's name with its sender and receiver.
-type way struct {
+// A route is a message's name with its sender and receiver.
+type route struct {
 	name     string
 	from, to protocol.Rank
 }
 
 // any says whether messages that a statement is about are in a set.
-func (l *letters) any(ways map[way]bool) bool {
+func (l *selector) any(ways map[route]bool) bool {
 	for w := range ways {
 		if (l.name == "*" || l.name == w.name) && l.links.covers(w.from, w.to) {
 			return true
@@ -61,12 +61,12 @@ func (l *letters) any(ways map[way]bool) bool {
 	return false
 }
 
-// post is a sim.Config.Post. The newest rule that matches counts.
-func (m *mail) post(l sim.Letter) bool {
+// intercept is a sim.Config.Post. The newest rule that matches counts.
+func (m *interceptor) intercept(l sim.Intercepted) bool {
 	if l.Message == nil {
 		return false
 	}
-	m.sent[way{l.Message.Name(), l.From.Rank, l.To}] = true
+	m.sent[route{l.Message.Name(), l.From.Rank, l.To}] = true
 	for i := len(m.rules) - 1; i >= 0; i-- {
 		r := m.rules[i]
 		if !r.match(l) {
@@ -80,10 +80,10 @@ func (m *mail) post(l sim.Letter) bool {
 	return false
 }
 
-// apply does to a letter what a rule says. It returns true if the letter was taken out of the post.
-func (m *mail) apply(r *rule, l sim.Letter) bool {
+// apply does to a message what a rule says. It returns true if the message was taken off its link.
+func (m *interceptor) apply(r *rule, l sim.Intercepted) bool {
 	w := m.player.world
-	switch r.do {
+	switch r.kind {
 	case hold:
 		m.held = append(m.held, l)
 	case keepTwo:
@@ -98,7 +98,7 @@ func (m *mail) apply(r *rule, l sim.Letter) bool {
 }
 
 // lost puts a message that the script loses into the trace.
-func (p *player) lost(l sim.Letter) {
+func (p *player) lost(l sim.Intercepted) {
 	r := sim.Record{T: p.world.Now(), Node: l.From.Rank, Inc: l.From.Inc}
 	r.Ev, r.Peer, r.Why = sim.EvDrop, p.world.Ident(l.To), l.Message.Name()+": script"
 	if err := p.Observe(&r); err != nil {
@@ -106,12 +106,12 @@ func (p *player) lost(l sim.Letter) {
 	}
 }
 
-// ruling begins a rule.
-type ruling rule
+// addRule begins a rule.
+type addRule rule
 
-func (r *ruling) play(p *player) error {
+func (r *addRule) play(p *player) error {
 	begun := rule(*r)
-	p.mail.rules = append(p.mail.rules, &begun)
+	p.interceptor.rules = append(p.interceptor.rules, &begun)
 	return nil
 }
 
@@ -124,15 +124,15 @@ const (
 	last
 )
 
-// handing delivers held messages, or loses them.
-type handing struct {
+// deliverHeld delivers held messages, or loses them.
+type deliverHeld struct {
 	which
-	letters
+	selector
 	forget bool
 }
 
-func (h *handing) play(p *player) error {
-	out := p.mail.take(h.which, &h.letters)
+func (h *deliverHeld) play(p *player) error {
+	out := p.interceptor.take(h.which, &h.selector)
 	if len(out) == 0 {
 		return unmetf("no %s is held there", h.name)
 	}
@@ -146,9 +146,9 @@ func (h *handing) play(p *player) error {
 	return nil
 }
 
-// take removes held letters.
-func (m *mail) take(w which, ls *letters) []sim.Letter {
-	var out, rest []sim.Letter
+// take removes held messages.
+func (m *interceptor) take(w which, ls *selector) []sim.Intercepted {
+	var out, rest []sim.Intercepted
 	for i, l := range m.held {
 		later := slices.ContainsFunc(m.held[i+1:], ls.match)
 		if ls.match(l) && (w == every || w == first && len(out) == 0 || w == last && !later) {
@@ -161,16 +161,16 @@ func (m *mail) take(w which, ls *letters) []sim.Letter {
 	return out
 }
 
-// passing ends rules, and delivers what they held.
-type passing struct{ letters }
+// endRules ends rules, and delivers what they held.
+type endRules struct{ selector }
 
-func (a *passing) play(p *player) error {
-	before := len(p.mail.rules)
-	p.mail.rules = slices.DeleteFunc(p.mail.rules, func(r *rule) bool {
+func (a *endRules) play(p *player) error {
+	before := len(p.interceptor.rules)
+	p.interceptor.rules = slices.DeleteFunc(p.interceptor.rules, func(r *rule) bool {
 		return (a.name == "*" || a.name == r.name) && a.links.includes(&r.links, p.world.Members())
 	})
-	out := p.mail.take(every, &a.letters)
-	if len(p.mail.rules) == before && len(out) == 0 {
+	out := p.interceptor.take(every, &a.selector)
+	if len(p.interceptor.rules) == before && len(out) == 0 {
 		return unmetf("no rule is about %s there, and none is held", a.name)
 	}
 	for _, l := range out {
