@@ -1,12 +1,12 @@
 // Package replay plays a run that the simulator recorded (docs/trace.md) on the dashboard: forwards and backwards, at any
 // speed, or line by line. It knows the trace and nothing else of a run; package ledger adds up who leads.
 //
-//	recording.go    reading a trace; the state after any of its lines
-//	record.go  what lines say in words
-//	world.go   what the lines so far say about members and links
-//	groups.go  and about who leads
-//	state.go   the same as the page shows it
-//	player.go  the source that plays it
+//	recording.go  reading a trace; the state after any of its lines
+//	record.go     what lines say in words
+//	world.go      what the lines so far say about members and links
+//	groups.go     and about who leads
+//	state.go      the same as the page shows it
+//	player.go     the source that plays it
 //
 // Going backwards is going forwards to an earlier line from the nearest state that was kept.
 package replay
