@@ -3,7 +3,6 @@ package regent
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,102 +11,11 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-func TestLeadCampaignsAgainAfterEachLoss(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := assemble(t, three...)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		signs := h.leadAll(ctx, "g")
-		last := uint64(0)
-		for range 6 {
-			s := <-signs
-			if !s.leads || s.token <= last {
-				t.Fatalf("got %+v after token %d: want a leader with a higher one", s, last)
-			}
-			last = s.token
-			h.must(h.network.Board().Do("cut " + s.who + " *"))
-			h.must(h.network.Board().Do("cut * " + s.who))
-			stop := <-signs // nobody leads before the old leader has stopped
-			var done *DoneError
-			if stop.leads || stop.who != s.who || !errors.As(stop.cause, &done) || done.Cause.Why != why.LeaseExpired {
-				t.Fatalf("got %+v: want %s to stop", stop, s.who)
-			}
-			h.must(h.network.Board().Do("heal * *"))
-		}
-		cancel()
-	})
-}
-
-func TestLeadEndsWithItsFunction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := assemble(t, three...)
-		m, bad := h.members["b"], errors.New("enough")
-		err := m.Group("g").Lead(t.Context(), func(context.Context, *Lease) error { return bad })
-		if !errors.Is(err, bad) {
-			t.Errorf("got %v", err)
-		}
-		synctest.Wait()
-		if v := m.Group("g").View(); v.Leader != "" || v.Cause.Why != why.Resigned {
-			t.Errorf("the group was not given up: %v", v)
-		}
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("the panic was swallowed")
-				}
-			}()
-			_ = m.Group("g").Lead(t.Context(), func(context.Context, *Lease) error { panic("boom") })
-		}()
-		if v := m.Group("g").View(); v.Leader != "" {
-			t.Errorf("the group was not given up: %v", v)
-		}
-	})
-}
-
-func TestLeadEndsWithItsContextAndOnlyWhenTheFunctionHasStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := assemble(t, three...)
-		why := errors.New("shutting down")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		signs := make(chan sign, 10)
-		done := make(chan error, 1)
-		go func() {
-			done <- h.members["a"].Group("g").Lead(ctx, func(ctx context.Context, l *Lease) error {
-				signs <- sign{leads: true}
-				<-ctx.Done()
-				time.Sleep(time.Minute) // it takes its time
-				if !l.Valid() {
-					t.Error("the lease was given up under the function")
-				}
-				signs <- sign{}
-				return nil
-			})
-		}()
-		<-signs
-		other := make(chan *Lease, 1)
-		go func() { l, _ := h.members["b"].Group("g").Campaign(t.Context()); other <- l }()
-		cancel(why)
-		time.Sleep(30 * time.Second)
-		if len(other) != 0 {
-			t.Fatal("another leads while the function has not returned")
-		}
-		<-signs
-		l := <-other
-		if err := <-done; !errors.Is(err, why) {
-			t.Errorf("got %v", err)
-		}
-		if err := l.Resign(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // A program that looks at its context after a long pause is told at once, though nothing else of the process has run
 // yet: the clock says so.
 func TestContextAsksTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := assemble(t, "a")
-		m := h.members["a"]
+		m := assemble(t, nil, "a")["a"]
 		l, err := m.Group("g").Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +42,7 @@ func TestContextAsksTheClock(t *testing.T) {
 // and returns. That is a loss like any other, and Lead campaigns again.
 func TestFunctionThatFindsOutFirstHasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := assemble(t, "a").members["a"]
+		m := assemble(t, nil, "a")["a"]
 		turns := 0
 		err := m.Group("g").Lead(t.Context(), func(_ context.Context, l *Lease) error {
 			if turns++; turns == 2 {
@@ -153,47 +61,5 @@ func TestFunctionThatFindsOutFirstHasLost(t *testing.T) {
 		if err != nil || turns != 2 {
 			t.Errorf("got %v after %d turns", err, turns)
 		}
-	})
-}
-
-func TestTransferSaysWhatCameOfIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := assemble(t, three...)
-		ctx := t.Context()
-		l, err := h.members["a"].Group("g").Campaign(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Transfer(ctx, "nobody"); err == nil {
-			t.Error("handed over to nobody")
-		}
-		if err := l.Transfer(ctx, "c"); err == nil || !strings.Contains(err.Error(), "no program campaigns") || !l.Valid() {
-			t.Errorf("got %v, valid %v: want it refused, and the lease kept", err, l.Valid())
-		}
-		if err := l.Transfer(ctx, "a"); err == nil || !strings.Contains(err.Error(), "a leads it already") || !l.Valid() {
-			t.Errorf("to itself: got %v, valid %v", err, l.Valid())
-		}
-		if err := l.CanTransfer(ctx, "c"); err == nil || !strings.Contains(err.Error(), "no program campaigns") {
-			t.Errorf("asked first: %v", err)
-		}
-		next := make(chan *Lease, 1)
-		go func() { l, _ := h.members["c"].Group("g").Campaign(ctx); next <- l }()
-		go func() { _, _ = h.members["b"].Group("g").Campaign(ctx) }()
-		time.Sleep(time.Second)
-		if err := l.CanTransfer(ctx, "c"); err != nil || !l.Valid() || l.Cause() != (Cause{}) {
-			t.Errorf("asked first: %v, valid %v", err, l.Valid())
-		}
-		if err := l.Transfer(ctx, "c"); err != nil || l.Valid() {
-			t.Errorf("got %v, valid %v", err, l.Valid())
-		}
-		c := <-next
-		time.Sleep(time.Second) // until b has heard of it
-		if c.Token() <= l.Token() || h.members["b"].Group("g").Leader() != "c" {
-			t.Errorf("token %d after %d; b sees %v", c.Token(), l.Token(), h.members["b"].Group("g").View())
-		}
-		if err := l.Transfer(ctx, "b"); !errors.Is(err, ErrNotLeader) {
-			t.Errorf("a lease that is over: %v", err)
-		}
-		_ = c.Resign(ctx)
 	})
 }

@@ -2,9 +2,6 @@ package regent
 
 import (
 	"context"
-	"errors"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -59,15 +56,29 @@ func TestFunctionThatWasToldHasLostThoughARenewalCame(t *testing.T) {
 // The same in a consistent group.
 func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := assembleWith(t, consistently, three...)
-		m := h.members["a"]
-		delete(h.members, "a")
-		h.takePart(t.Context(), "shards")
-		h.members["a"] = m
+		members := assemble(t, func(c *Config) { c.Consistent = true }, "a", "b", "c")
+		for _, n := range []string{"b", "c"} {
+			g, err := members[n].ConsistentGroup("shards")
+			if err != nil {
+				t.Fatal(err)
+			}
+			go g.TakePart(t.Context(), func(ctx context.Context, l *ConsistentLease) error {
+				for v := range l.Views(ctx) {
+					if v.Recover {
+						_ = l.Recovered(v)
+					}
+				}
+				<-ctx.Done()
+				return nil
+			})
+		}
+		m := members["a"]
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		g, err := m.ConsistentGroup("shards")
-		h.must("", err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		turns := 0
 		err = g.TakePart(ctx, func(ctx context.Context, l *ConsistentLease) error {
 			if turns++; turns == 2 {
@@ -93,118 +104,5 @@ func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
 		if err != nil || turns != 2 {
 			t.Errorf("got %v after %d turns", err, turns)
 		}
-	})
-}
-
-// Who leaves in a hurry does not wait for who leaves in good order.
-func TestLeaveInAHurryCutsCloseShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := assemble(t, three...).members["a"]
-		l, err := m.Group("g").Campaign(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		closed := make(chan error, 1)
-		go func() { closed <- m.Close() }()
-		<-l.Done()
-		time.Sleep(time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		begun := time.Now()
-		if err := m.Leave(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > 2*time.Second {
-			t.Errorf("got %v after %v", err, time.Since(begun))
-		}
-		if err := <-closed; err == nil || !strings.Contains(err.Error(), "have not stopped") {
-			t.Errorf("who closed the member is told that it left in good order: %v", err)
-		}
-		if err := m.Close(); err != nil {
-			t.Errorf("closed again: %v", err)
-		}
-	})
-}
-
-// The last changes of a member are those of its leaving, and come when whoever wants to know is busy with the ones before.
-func TestLastChangesAreSeenByWhoIsSlow(t *testing.T) {
-	for range 4 { // whether a fault is seen is a matter of luck
-		synctest.Test(t, func(t *testing.T) {
-			h := newChamber(t, "a")
-			c := h.config("a")
-			var told, seen View
-			c.OnChange = func(v View) { told = v; time.Sleep(10 * time.Second) }
-			m, err := join(t.Context(), c, h.world("a"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			l, err := m.Group("g").Campaign(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			var watcher sync.WaitGroup
-			watcher.Go(func() {
-				for seen = range m.Group("g").Watch(t.Context()) {
-					time.Sleep(10 * time.Second)
-				}
-			})
-			time.Sleep(time.Second)
-			go func() { <-l.Done(); _ = l.Resign(t.Context()) }()
-			if err := m.Close(); err != nil {
-				t.Error(err)
-			}
-			watcher.Wait()
-			if last := m.Group("g").View(); told != last || seen != last || last.Leader != "" {
-				t.Errorf("the last view is %v; OnChange got %v, and Watch %v", last, told, seen)
-			}
-		})
-		if t.Failed() {
-			return
-		}
-	}
-}
-
-// A health check that is under way when the member is closed did not fail.
-func TestMemberThatIsClosedIsNotIll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := assembleWith(t, func(c *Config) {
-			c.Health = func(ctx context.Context) error {
-				select {
-				case <-time.After(LAN.Heartbeat / 2):
-				case <-ctx.Done():
-				}
-				return nil
-			}
-		}, "a")
-		m := h.members["a"]
-		time.Sleep(10*LAN.Heartbeat + LAN.Heartbeat/4)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		_ = m.Leave(ctx)
-		if ill := m.Status().Illness; ill != "" || strings.Contains(h.log(), "not fit to lead") {
-			t.Errorf("it is ill: %q", ill)
-		}
-	})
-}
-
-// A sequence may be ranged over by several at once.
-func TestWatchersMayShareASequence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := assemble(t, "a").members["a"]
-		l, err := m.Group("g").Campaign(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		views := m.Group("g").Watch(t.Context())
-		var all sync.WaitGroup
-		for range 4 {
-			all.Go(func() {
-				for v := range views {
-					if !v.Mine {
-						t.Errorf("got %v first", v)
-					}
-					break
-				}
-			})
-		}
-		all.Wait()
-		_ = l.Resign(t.Context())
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster/journal"
+	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/internal/transport/fault"
 	"github.com/regentproject/regent/internal/transport/memory"
 	"github.com/regentproject/regent/internal/transport/relay"
@@ -49,6 +50,8 @@ type Options struct {
 	// Log gets what processes write to their standard error, line by line; nil: only Process.Log has it.
 	Log func(process, line string)
 
+	// World changes the world of a member in memory before it joins; nil: nothing is.
+	World func(name string, w *world.World)
 	// Command makes the command that runs Serve: a member by the library.
 	Command func() *exec.Cmd
 	// Groups are those that a program of every member leads.

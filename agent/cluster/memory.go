@@ -39,6 +39,9 @@ func (c *Cluster) Join(ctx context.Context, config regent.Config) (*regent.Membe
 	switch {
 	case c.network != nil:
 		w := inmemory.World(c.network, config.Name)
+		if c.World != nil {
+			c.World(config.Name, &w)
+		}
 		w.Started = func(kill func()) { r.crash = kill }
 		ctx = world.Into(ctx, w)
 	case c.Hosts != Loopback:

@@ -11,14 +11,14 @@ import (
 	"github.com/regentproject/regent/sim/suite"
 )
 
-// A chamber is a council with one group, and who leads it.
-type chamber struct {
+// A benchCouncil is a council with one group, and who leads it.
+type benchCouncil struct {
 	*sim.World
 	leader protocol.Rank
 	began  sim.Real
 }
 
-func (c *chamber) Observe(r *sim.Record) error {
+func (c *benchCouncil) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case protocol.EvLease:
 		if r.Why == "" {
@@ -32,7 +32,7 @@ func (c *chamber) Observe(r *sim.Record) error {
 	return nil
 }
 
-func (c *chamber) pass(tb testing.TB, d time.Duration) {
+func (c *benchCouncil) pass(tb testing.TB, d time.Duration) {
 	tb.Helper()
 	if err := c.Run(c.Now().Add(d)); err != nil {
 		tb.Fatal(err)
@@ -64,8 +64,8 @@ func simulated(tb testing.TB, elector string) *setting {
 	return &setting{name: elector, spawn: p.Spawn, link: lan.link, late: lan.late, authority: suite.NerioConfig}
 }
 
-// newChamber returns a council in which somebody has led for a while, with clocks at the bounds of their drift.
-func newChamber(tb testing.TB, s *setting, n int, seed uint64) *chamber {
+// newBench returns a council in which somebody has led for a while, with clocks at the bounds of their drift.
+func newBench(tb testing.TB, s *setting, n int, seed uint64) *benchCouncil {
 	tb.Helper()
 	clocks := make([]sim.ClockSpec, n)
 	for i := range clocks {
@@ -77,7 +77,7 @@ func newChamber(tb testing.TB, s *setting, n int, seed uint64) *chamber {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &chamber{World: w, leader: protocol.Nobody}
+	c := &benchCouncil{World: w, leader: protocol.Nobody}
 	w.Observe(c)
 	for range 100 {
 		if c.pass(tb, 100*time.Millisecond); c.leader != protocol.Nobody {
@@ -95,21 +95,21 @@ func newChamber(tb testing.TB, s *setting, n int, seed uint64) *chamber {
 // A blow is a way in which a council loses its leader.
 type blow struct {
 	name   string
-	strike func(c *chamber, leader protocol.Rank)
+	strike func(c *benchCouncil, leader protocol.Rank)
 }
 
 var blows = []blow{
-	{"crash", func(c *chamber, leader protocol.Rank) {
+	{"crash", func(c *benchCouncil, leader protocol.Rank) {
 		c.Begin(sim.Fault{Kind: sim.Crash, A: leader, B: protocol.Nobody})
 	}},
-	{"crash-of-two", func(c *chamber, leader protocol.Rank) {
+	{"crash-of-two", func(c *benchCouncil, leader protocol.Rank) {
 		c.Begin(sim.Fault{Kind: sim.Crash, A: leader, B: protocol.Nobody})
 		c.Begin(sim.Fault{Kind: sim.Crash, A: (leader + 1) % protocol.Rank(c.Members()), B: protocol.Nobody})
 	}},
-	{"deaf", func(c *chamber, leader protocol.Rank) {
+	{"deaf", func(c *benchCouncil, leader protocol.Rank) {
 		c.Begin(sim.Fault{Kind: sim.Cut, A: protocol.Nobody, B: leader})
 	}},
-	{"ill", func(c *chamber, leader protocol.Rank) {
+	{"ill", func(c *benchCouncil, leader protocol.Rank) {
 		c.Begin(sim.Fault{Kind: sim.Ill, A: leader, B: protocol.Nobody})
 	}},
 }
@@ -117,7 +117,7 @@ var blows = []blow{
 // replaced returns how long it takes from the blow until another member leads.
 func replaced(tb testing.TB, s *setting, n int, seed uint64, b *blow) time.Duration {
 	tb.Helper()
-	c := newChamber(tb, s, n, seed)
+	c := newBench(tb, s, n, seed)
 	from, leader := c.Now(), c.leader
 	b.strike(c, leader)
 	for range 1000 {

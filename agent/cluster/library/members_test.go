@@ -1,4 +1,4 @@
-package regent
+package library_test
 
 import (
 	"slices"
@@ -6,10 +6,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/regentproject/regent"
 )
 
 // trusts returns whom a member trusts to be alive.
-func trusts(m *Member) (names []string) {
+func trusts(m *regent.Member) (names []string) {
 	for _, p := range m.Members() {
 		if p.Trusted {
 			names = append(names, p.Name)
@@ -24,10 +26,10 @@ func TestSilentMembersAreNoticedInTime(t *testing.T) {
 		t.Run(gone, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := assemble(t, five...)
-				time.Sleep(10 * LAN.Suspect)
+				time.Sleep(10 * regent.LAN.Suspect)
 				left := slices.DeleteFunc(slices.Clone(five), func(n string) bool { return strings.Contains(gone, n) })
 				h.rule("partition " + strings.Join(left, " "))
-				time.Sleep(time.Duration(suspects*float64(LAN.Suspect)) + 2*LAN.Delay)
+				time.Sleep(time.Duration(suspects*float64(regent.LAN.Suspect)) + 2*regent.LAN.Delay)
 				for _, n := range left {
 					if got := trusts(h.members[n]); !slices.Equal(got, left) {
 						t.Errorf("%s trusts %v", n, got)
@@ -43,7 +45,7 @@ func TestMembersTrustThoseThatAreAlive(t *testing.T) {
 		h := assemble(t, "a", "b", "c", "d")
 		check := func(what string, want ...string) {
 			t.Helper()
-			time.Sleep(20 * LAN.Suspect)
+			time.Sleep(20 * regent.LAN.Suspect)
 			for _, n := range want {
 				if got := trusts(h.members[n]); !slices.Equal(got, want) {
 					t.Errorf("%s: %s trusts %v", what, n, got)

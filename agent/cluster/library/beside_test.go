@@ -1,4 +1,4 @@
-package regent
+package library_test
 
 import (
 	"context"
@@ -9,15 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/regentproject/regent"
+
 	"github.com/regentproject/regent/why"
 )
 
 // beside returns the local side of a quorum group at all members.
-func (h *chamber) beside(group string) map[string]*LocalGroup {
-	groups := make(map[string]*LocalGroup)
+func (h *inMemory) beside(group string) map[string]*regent.LocalGroup {
+	groups := make(map[string]*regent.LocalGroup)
 	for name, m := range h.members {
 		g, err := m.Group(group).Local()
-		h.must("", err)
+		h.must(err)
 		groups[name] = g
 	}
 	return groups
@@ -32,17 +34,17 @@ func TestPartWithoutAQuorumLeaderIsOfferedALocalOne(t *testing.T) {
 		}
 		groups := h.beside("g")
 		leadLocally(t.Context(), groups)
-		time.Sleep(2 * LAN.Kappa())
+		time.Sleep(2 * regent.LAN.Kappa())
 		if got := h.parts(groups); len(got) != 0 {
 			t.Errorf("while the group has a leader there are local ones: %v", got)
 		}
 		h.rule("partition a b / c d e")
-		time.Sleep(LAN.Lease + 2*LAN.Kappa())
+		time.Sleep(regent.LAN.Lease + 2*regent.LAN.Kappa())
 		if got := h.parts(groups); !slices.Equal(got, []string{"a: a b"}) || !l.Valid() {
 			t.Errorf("the part that is cut off has %v; the lease is valid: %v", got, l.Valid())
 		}
 		h.rule("heal")
-		time.Sleep(2 * LAN.Kappa())
+		time.Sleep(2 * regent.LAN.Kappa())
 		if got := h.parts(groups); len(got) != 0 || !l.Valid() {
 			t.Errorf("after the cut: %v; the lease is valid: %v", got, l.Valid())
 		}
@@ -60,7 +62,7 @@ func TestLocalLeaderStopsWhenItLearnsOfTheRealOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := make(chan *LocalLease, 1)
+		again := make(chan *regent.LocalLease, 1)
 		go func() {
 			<-local.Done()
 			_ = local.Resign(t.Context())
@@ -72,7 +74,7 @@ func TestLocalLeaderStopsWhenItLearnsOfTheRealOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(LAN.Kappa())
+		time.Sleep(regent.LAN.Kappa())
 		if local.Valid() || local.Cause().Why != why.Elected || local.Cause().Member != "a" {
 			t.Errorf("valid: %v, because of %v", local.Valid(), local.Cause())
 		}
@@ -126,10 +128,8 @@ func TestMemberThatIsBackOffersNoLocalLeaderBesideTheRealOne(t *testing.T) {
 		if s := c.Status(); s.Waiting != "" {
 			t.Errorf("after a second it still waits: %s", s.Waiting)
 		}
-		c.closing.Do(c.end) // as kill -9 would
-		again := h.config("c")
-		again.Dir = c.config.Dir
-		if c, err = h.joinAs(again); err != nil {
+		h.must(h.Crash("c"))
+		if c, err = h.joinAgain("c"); err != nil {
 			t.Fatal(err)
 		}
 		if s := c.Status(); !strings.Contains(s.Waiting, "neither votes nor knows who leads") {
@@ -139,7 +139,7 @@ func TestMemberThatIsBackOffersNoLocalLeaderBesideTheRealOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), LAN.LongestLease+5*LAN.Kappa())
+		ctx, cancel := context.WithTimeout(t.Context(), regent.LAN.LongestLease+5*regent.LAN.Kappa())
 		defer cancel()
 		if l, err := g.Campaign(ctx); err == nil {
 			t.Errorf("it leads locally, for %v, beside a", l.Support())
@@ -158,9 +158,7 @@ func TestMemberThatHadLeftInGoodOrderOffersLocalLeadersSoon(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		again := h.config("c")
-		again.Dir = c.config.Dir
-		c, err := h.joinAs(again)
+		c, err := h.joinAgain("c")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +166,7 @@ func TestMemberThatHadLeftInGoodOrderOffersLocalLeadersSoon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), LAN.Kappa()+LAN.settle())
+		ctx, cancel := context.WithTimeout(t.Context(), regent.LAN.Kappa()+regent.LAN.Renew+regent.LAN.RoundTrip)
 		defer cancel()
 		if _, err := g.Campaign(ctx); err != nil {
 			t.Errorf("%v; it says: %q", err, c.Status().Waiting)

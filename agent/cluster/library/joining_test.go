@@ -1,4 +1,4 @@
-package regent
+package library_test
 
 import (
 	"context"
@@ -6,18 +6,20 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/regentproject/regent"
 )
 
 // Whoever is told of a member that still waits can ask it what for, and whom it hears.
 func TestMemberThatWaitsCanBeAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newChamber(t, three...)
+		h := newInMemory(t, three...)
 		c := h.config("a")
-		started := make(chan *Member, 1)
-		c.OnStart = func(m *Member) { started <- m }
+		started := make(chan *regent.Member, 1)
+		c.OnStart = func(m *regent.Member) { started <- m }
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { _, err := join(ctx, c, h.world("a")); ended <- err }()
+		go func() { _, err := h.Join(ctx, c); ended <- err }()
 		m := <-started
 		if s := m.Status(); s.Incarnation != 0 || !strings.Contains(s.Waiting, "not heard yet: b, c") {
 			t.Errorf("incarnation %d, waiting: %s", s.Incarnation, s.Waiting)
@@ -46,7 +48,7 @@ func TestMemberThatWaitsCanBeAsked(t *testing.T) {
 
 func TestMetricsBoundTheRatesOfClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := assembleWith(t, func(*Config) {}, three...)
+		h := assembleWith(t, func(*regent.Config) {}, three...)
 		rates := func() map[string]float64 {
 			found := make(map[string]float64)
 			for x := range h.members["a"].Metrics() {
