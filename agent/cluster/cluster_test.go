@@ -14,6 +14,9 @@ import (
 
 func TestMain(m *testing.M) {
 	Main()
+	if os.Getenv("REGENT_TEST_ABANDON") != "" {
+		abandon()
+	}
 	if os.Getenv("REGENT_TEST_READING") != "" {
 		fmt.Println(int64(Now()))
 		return

@@ -2,12 +2,14 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -115,5 +117,55 @@ func TestReadingsDoNotDependOnTheTimeNamespace(t *testing.T) {
 		if err != nil || Time(reading) < before || Time(reading) > after {
 			t.Errorf("a process whose clocks are %v ahead reads %v, between %v and %v: %v", by, reading, before, after, err)
 		}
+	}
+}
+
+// abandon makes a cluster and reports where it is: it will be killed.
+func abandon() {
+	w, err := New(Options{Names: []string{"a"}, Hosts: Namespaces, Relay: true, Timing: calm, Command: Child(), Groups: OneGroup, Poll: time.Millisecond})
+	if err != nil {
+		panic(err)
+	}
+	if err := w.Start("a"); err != nil {
+		panic(err)
+	}
+	actor := exec.Command("env", w.Acting(true)[1:]...)
+	actor.Env = append(os.Environ(), "REGENT_TOKEN=1", "REGENT_MEMBER=p", "REGENT_GROUP=h")
+	actor.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it survives its parent
+	if err := actor.Start(); err != nil {
+		panic(err)
+	}
+	for {
+		if spans, _ := w.Spans(); len(spans) == 2 {
+			break
+		}
+		time.Sleep(lookEvery) // wall clock: other processes are waited for
+	}
+	fmt.Println(w.Dir, w.Pid("a"), actor.Process.Pid)
+	select {}
+}
+
+func TestNothingIsLeftOfAClusterThatIsKilled(t *testing.T) {
+	needs(t, CanNamespaces)
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), "REGENT_TEST_ABANDON=1")
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var dir string
+	var member, actor int
+	if _, err := fmt.Fscan(out, &dir, &member, &actor); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Process.Kill()
+	_ = c.Wait()
+	Eventually(t, "its directory "+dir+" is removed", func() bool { _, err := os.Stat(dir); return os.IsNotExist(err) })
+	for _, pid := range []int{member, actor} {
+		Eventually(t, fmt.Sprintf("process %d has ended", pid), func() bool { return !exists(pid) })
 	}
 }
