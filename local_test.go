@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -400,20 +401,72 @@ func TestLocalGroupPromisesNothingWhilePromisesOfBeforeMayStand(t *testing.T) {
 	lock := m.localConfig(1).Lock
 	for _, c := range []struct {
 		now, renamed protocol.Time
-		waits        bool
+		longest      time.Duration
+		waits        time.Duration
 	}{
-		{m.started.Add(lock), 0, true},
-		{m.started.Add(2 * lock), 0, false},
-		{m.started.Add(4 * lock), m.started.Add(3 * lock), true},
-		{m.started.Add(5 * lock), m.started.Add(3 * lock), false},
+		{m.started.Add(lock), 0, lock, lock},
+		{m.started.Add(2 * lock), 0, lock, 0},
+		{m.started.Add(4 * lock), m.started.Add(3 * lock), lock, lock},
+		{m.started.Add(5 * lock), m.started.Add(3 * lock), lock, 0},
+		{m.started.Add(2 * lock), 0, 8 * lock, 8 * lock},
+		{m.started.Add(9 * lock), 0, 8 * lock, 0},
 	} {
+		m.longestLock = func() time.Duration { return c.longest }
 		machine, err := m.newLocal(c.now, c.renamed, 2, "g")
 		if err != nil {
 			t.Fatal(err)
 		}
-		facts := machine.Step(c.now, protocol.Start{}).Facts
-		if waits := slices.ContainsFunc(facts, func(f protocol.Fact) bool { return f.Ev == protocol.EvWait }); waits != c.waits {
-			t.Errorf("at %v, renamed at %v: waits %v, want %v", c.now, c.renamed, waits, c.waits)
+		waits := time.Duration(0)
+		for _, f := range machine.Step(c.now, protocol.Start{}).Facts {
+			if f.Ev == protocol.EvWait {
+				waits = f.Until.Sub(c.now)
+			}
+		}
+		if waits != c.waits {
+			t.Errorf("at %v, renamed at %v, longest lock %v: waits %v, want %v", c.now, c.renamed, c.longest, waits, c.waits)
 		}
 	}
+}
+
+// Two of three members are restarted with a shorter lock while the third still leads by longer ones that they gave.
+func TestPartitionsStayApartWhenARestartShortensTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newChamber(t, three...)
+		configs := make(map[string]Config)
+		var all sync.WaitGroup
+		for _, n := range three {
+			c := h.config(n)
+			c.Timing, configs[n] = WAN, c
+			all.Go(func() {
+				if _, err := h.joinAs(c); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		leadLocally(t.Context(), h.localOf("g"))
+		time.Sleep(2 * WAN.Kappa())
+		if got := h.parts(h.localOf("g")); !slices.Equal(got, []string{"a: a b c"}) {
+			t.Fatalf("parts: %v", got)
+		}
+		h.rule("partition a / b c")
+		for _, n := range []string{"b", "c"} {
+			h.members[n].closing.Do(h.members[n].end)
+			c := configs[n]
+			c.Timing = LAN
+			m, err := h.joinAs(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leadLocally(t.Context(), map[string]*LocalGroup{n: m.LocalGroup("g")})
+		}
+		groups := h.localOf("g")
+		for range 200 {
+			time.Sleep(WAN.Kappa() / 100)
+			h.parts(groups) // nobody is in two
+		}
+		if got := h.parts(groups); !slices.Equal(got, []string{"a: a", "b: b c"}) {
+			t.Errorf("parts: %v", got)
+		}
+	})
 }

@@ -1,6 +1,8 @@
 package nerio
 
 import (
+	"time"
+
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/record"
@@ -73,6 +75,10 @@ func (m *Machine) Incarnation() protocol.Inc {
 	return m.start.inc
 }
 
+// LongestLock returns the longest lock of a local group that this member, or a start of it before, may have given. It is
+// known, and durable, once the member speaks.
+func (m *Machine) LongestLock() time.Duration { return m.disk.record.Lock }
+
 // Votes implements protocol.Incarnate.
 func (m *Machine) Votes() protocol.Time {
 	if m.start.begun {
@@ -94,7 +100,7 @@ func (m *Machine) onStart(now protocol.Time) {
 		m.begin(now, r.Inc+1, r.Ceiling, "record")
 		return
 	}
-	m.disk.record.Longest = m.cfg.Longest
+	m.disk.record.Longest, m.disk.record.Lock = m.cfg.Longest, m.cfg.Lock
 	m.lose(now, "no record")
 }
 
@@ -175,7 +181,7 @@ func (m *Machine) onRecover(from protocol.Ident, r *Recover) {
 		}
 	}
 	m.known = Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing,
-		Longest: m.disk.record.Longest, Heard: p.inc, Bootstrap: m.cfg.Bootstrap}
+		Longest: m.disk.record.Longest, Lock: m.disk.record.Lock, Heard: p.inc, Bootstrap: m.cfg.Bootstrap}
 	switch {
 	case st.phase == speaks && st.begun:
 		m.known.State = Begun
@@ -278,9 +284,11 @@ func (m *Machine) recovered(now protocol.Time) {
 	}
 	var know protocol.Set
 	inc, floor, longest := max(m.cfg.FirstInc, m.disk.record.Inc+1, st.inc+1, 1), m.terms.Highest, m.disk.record.Longest
+	lock := m.disk.record.Lock
 	for r := range st.got.All() {
 		k := &st.answers[r]
 		inc, floor, longest = max(inc, k.Heard+1), max(floor, k.Highest), max(longest, k.Longest)
+		lock = max(lock, k.Lock)
 		if k.State >= Begun && k.Epoch == m.cfg.Epoch && k.Digest == m.cfg.Listing {
 			know.Add(r)
 		}
@@ -297,6 +305,7 @@ func (m *Machine) recovered(now protocol.Time) {
 			return
 		}
 	}
+	m.disk.record.Lock = lock
 	m.wait(now, "recovered")
 	m.begin(now, inc, floor, "recovered")
 }
@@ -313,7 +322,7 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSpeak, Dom: protocol.Quorum, Seq: uint64(inc), Term: floor, Why: why})
 	r := &m.disk.record
 	r.Inc, r.Epoch, r.Digest, r.Clean = inc, m.cfg.Epoch, m.cfg.Listing, false
-	r.Longest = max(r.Longest, m.cfg.Longest)
+	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
 	r.Ceiling = min(max(floor, m.terms.Highest)+lease.Ahead, lease.MaxTerm)
 	m.disk.dirty = true
 	if m.cfg.Diskless {

@@ -165,6 +165,28 @@ func TestLostMemberWaitsForThePromisesOfLongerLeases(t *testing.T) {
 	}
 }
 
+// A local group has no record of its own: what it must know of locks of earlier configurations is in the council's.
+func TestLongestLockIsRememberedByTheMemberAndByOthers(t *testing.T) {
+	wan, lan := config(3), config(3)
+	wan.Lock, lan.Lock = 1200*ms, 120*ms
+	d := newDriver(t, wan)
+	d.run(100 * ms)
+	for r := range protocol.Rank(3) {
+		d.crash(r)
+		d.again(lan, r)
+	}
+	d.run(500 * ms)
+	d.crash(1)
+	d.members[1].disk = nil
+	d.again(lan, 1)
+	d.run(time.Second)
+	for r := range protocol.Rank(3) {
+		if got := d.members[r].m.LongestLock(); got != wan.Lock || d.disk0(r).Lock != wan.Lock {
+			t.Errorf("member %d: longest lock %v, on disk %v: want %v", r, got, d.disk0(r).Lock, wan.Lock)
+		}
+	}
+}
+
 func TestRestartedVoterGrantsNothingForTheLongestPromise(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)

@@ -116,6 +116,7 @@ func (m *Machine) appendStart(s *lease.State) {
 			s.Bool(k.Bootstrap)
 			s.Uint(k.Highest)
 			s.Int(int64(k.Longest))
+			s.Int(int64(k.Lock))
 			s.Uint(uint64(k.Heard))
 		}
 	}

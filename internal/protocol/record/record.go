@@ -24,6 +24,8 @@ type Record struct {
 	Ceiling uint64
 	// Longest is the longest promise of any configuration that was ever in force.
 	Longest time.Duration
+	// Lock is the longest lock of a local group of any configuration that was ever in force.
+	Lock time.Duration
 	// Epoch is the council's, and Digest that of its members and quorum system.
 	Epoch  uint32
 	Digest [32]byte
@@ -41,7 +43,7 @@ const (
 	version = 1
 	// maxBlob bounds Wedge and View.
 	maxBlob = 1 << 16
-	fixed   = 4 + 1 + 4 + 8 + 8 + 4 + 32 + 1
+	fixed   = 4 + 1 + 4 + 8 + 8 + 8 + 4 + 32 + 1
 )
 
 var magic = [4]byte{'R', 'G', 'N', 'T'}
@@ -57,6 +59,7 @@ func (r *Record) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(r.Inc))
 	b = binary.BigEndian.AppendUint64(b, r.Ceiling)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Longest))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Lock))
 	b = binary.BigEndian.AppendUint32(b, r.Epoch)
 	b = append(b, r.Digest[:]...)
 	clean := byte(0)
@@ -96,17 +99,18 @@ func Decode(b []byte) (Record, error) {
 	r.Inc = protocol.Inc(binary.BigEndian.Uint32(body[5:]))
 	r.Ceiling = binary.BigEndian.Uint64(body[9:])
 	r.Longest = time.Duration(binary.BigEndian.Uint64(body[17:]))
-	r.Epoch = binary.BigEndian.Uint32(body[25:])
-	copy(r.Digest[:], body[29:])
-	switch body[61] {
+	r.Lock = time.Duration(binary.BigEndian.Uint64(body[25:]))
+	r.Epoch = binary.BigEndian.Uint32(body[33:])
+	copy(r.Digest[:], body[37:])
+	switch body[69] {
 	case 0:
 	case 1:
 		r.Clean = true
 	default:
-		return Record{}, fmt.Errorf("%w: clean-stop note %d: must be 0 or 1", ErrDamaged, body[61])
+		return Record{}, fmt.Errorf("%w: clean-stop note %d: must be 0 or 1", ErrDamaged, body[69])
 	}
-	if r.Longest < 0 {
-		return Record{}, fmt.Errorf("%w: longest promise %v is negative", ErrDamaged, r.Longest)
+	if r.Longest < 0 || r.Lock < 0 {
+		return Record{}, fmt.Errorf("%w: longest promise %v, longest lock %v: must not be negative", ErrDamaged, r.Longest, r.Lock)
 	}
 	rest := body[fixed:]
 	for _, blob := range []*[]byte{&r.Wedge, &r.View} {
