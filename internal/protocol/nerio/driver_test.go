@@ -115,6 +115,9 @@ func (d *driver) step(r protocol.Rank, ev protocol.Event) {
 	}
 	eff := x.m.Step(d.now, ev)
 	x.inc = x.m.Incarnation()
+	if x.inc != 0 && !x.m.cfg.Diskless && d.disk0(r).Inc != x.inc {
+		d.t.Fatalf("%v: %v speaks as %d, and its disk has %d", d.now, r, x.inc, d.disk0(r).Inc)
+	}
 	x.wake = eff.Wake
 	for _, v := range eff.Views {
 		x.views[v.Group] = v

@@ -276,6 +276,27 @@ func TestNothingIsSaidUnderAnIncarnationBeforeItIsOnDisk(t *testing.T) {
 	}
 }
 
+// A record that was on its way when the member turned out to be stale is of an incarnation that is over.
+func TestRecordOfAnIncarnationThatIsOverLetsNobodySpeak(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.run(100 * ms)
+	d.disk = 700 * ms
+	d.members[1].m.terms.See(lease.Ahead) // the ceiling has to be raised
+	d.step(1, protocol.Tick{})
+	d.step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
+	if d.members[1].writes != 1 {
+		t.Fatalf("%d records are on their way: want the one with the ceiling", d.members[1].writes)
+	}
+	d.run(750 * ms)
+	if d.members[1].writes != 1 || d.speaks(1) {
+		t.Errorf("%d records are on their way, speaks: %v; want the one of the next incarnation, and silence", d.members[1].writes, d.speaks(1))
+	}
+	d.run(300 * ms)
+	if inc := d.members[1].m.Incarnation(); inc != 100 || d.disk0(1).Inc != inc {
+		t.Errorf("speaks as %d, on disk %d: want 100", inc, d.disk0(1).Inc)
+	}
+}
+
 func TestRestoredBackupIsFoundOut(t *testing.T) {
 	for _, starts := range []int{1, 2} { // of one start it knows nothing, or of two: the same incarnation again, or a lower one
 		cfg := config(3)
@@ -375,6 +396,27 @@ func TestTermAboveTheCeilingIsAcknowledgedWhenTheCeilingIsOnDisk(t *testing.T) {
 	}
 	d.run(50 * ms)
 	d.expect("g", 0, false)
+}
+
+// Two raises are on their way; the first has come.
+func TestEarlierRecordSaysNothingOfALaterCeiling(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.run(100 * ms)
+	d.disk = 40 * ms
+	x := d.members[1].m
+	for _, seen := range []uint64{lease.Ahead, 2 * lease.Ahead} {
+		x.terms.See(seen)
+		d.step(1, protocol.Tick{})
+		d.run(20 * ms)
+	}
+	d.run(5 * ms)
+	if on := d.disk0(1).Ceiling; on != 2*lease.Ahead || x.terms.Durable != on {
+		t.Errorf("ceiling %d on disk, %d counts as durable", on, x.terms.Durable)
+	}
+	d.run(20 * ms)
+	if on := d.disk0(1).Ceiling; on != 3*lease.Ahead || x.terms.Durable != on {
+		t.Errorf("ceiling %d on disk, %d counts as durable", on, x.terms.Durable)
+	}
 }
 
 func TestCeilingIsRaisedInTheBackground(t *testing.T) {

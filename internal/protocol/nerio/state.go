@@ -123,8 +123,9 @@ func (m *Machine) appendStart(s *lease.State) {
 	s.B = m.disk.record.Append(s.B)
 	s.Bool(m.disk.had)
 	s.Uint(uint64(len(m.disk.pending)))
-	for _, c := range m.disk.pending {
-		s.Uint(c)
+	for _, p := range m.disk.pending {
+		s.Uint(uint64(p.inc))
+		s.Uint(p.ceiling)
 	}
 }
 
