@@ -98,15 +98,19 @@ func (m *Machine) onStart(now protocol.Time) {
 	m.asks.reset()
 	m.tells.due, m.closing.due = protocol.Never, protocol.Never
 	m.swept = now
-	if m.disk.had {
-		r := &m.disk.record
+	r := &m.disk.record
+	if m.disk.had && !r.Void {
 		longest := max(r.Longest, m.cfg.Longest)
 		m.start.clean = r.Clean
 		m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
 		m.begin(now, r.Inc+1, r.Ceiling, "record")
 		return
 	}
-	m.disk.record.Longest, m.disk.record.Lock = m.cfg.Longest, m.cfg.Lock
+	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
+	if r.Void {
+		m.lose(now, "void record")
+		return
+	}
 	m.lose(now, "no record")
 }
 
@@ -327,7 +331,7 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	st.inc, st.phase, st.due = inc, writing, protocol.Never
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSpeak, Dom: protocol.Quorum, Seq: uint64(inc), Term: floor, Why: why})
 	r := &m.disk.record
-	r.Inc, r.Epoch, r.Digest, r.Clean = inc, m.cfg.Epoch, m.cfg.Listing, false
+	r.Inc, r.Epoch, r.Digest, r.Clean, r.Void = inc, m.cfg.Epoch, m.cfg.Listing, false, false
 	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
 	r.Ceiling = min(max(floor, m.terms.Highest)+lease.Ahead, lease.MaxTerm)
 	m.disk.dirty = true
@@ -352,10 +356,10 @@ func (m *Machine) speak(now protocol.Time) {
 
 // write asks for the record to be made durable, if that is needed.
 func (m *Machine) write() {
-	if m.cfg.Diskless || m.start.phase < writing {
+	r := &m.disk.record
+	if m.cfg.Diskless || m.start.phase < writing && !r.Void {
 		return
 	}
-	r := &m.disk.record
 	if c := m.terms.Ceiling(r.Ceiling); c != r.Ceiling {
 		r.Ceiling, m.disk.dirty = c, true
 	}
@@ -461,6 +465,10 @@ func (m *Machine) onStale(now protocol.Time, from protocol.Rank, s *Stale) {
 	}
 	st.inc = max(st.inc, s.Highest)
 	st.clean = false
+	// A start before the member has recovered must not believe the record again: those who know better may be gone by then.
+	r := &m.disk.record
+	r.Inc, r.Clean, r.Void = st.inc, false, true
+	m.disk.dirty = true
 	m.holder.Freeze(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
 	m.lose(now, "stale record")
 }

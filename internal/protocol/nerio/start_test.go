@@ -284,8 +284,8 @@ func TestRecordOfAnIncarnationThatIsOverLetsNobodySpeak(t *testing.T) {
 	d.members[1].m.terms.See(lease.Ahead) // the ceiling has to be raised
 	d.step(1, protocol.Tick{})
 	d.step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
-	if d.members[1].writes != 1 {
-		t.Fatalf("%d records are on their way: want the one with the ceiling", d.members[1].writes)
+	if d.members[1].writes != 2 {
+		t.Fatalf("%d records are on their way: want the one with the ceiling, and that the record is void", d.members[1].writes)
 	}
 	d.run(750 * ms)
 	if d.members[1].writes != 1 || d.speaks(1) {
@@ -320,6 +320,39 @@ func TestRestoredBackupIsFoundOut(t *testing.T) {
 		if x := d.members[1].m; x.Incarnation() <= last || !x.grantor.Ready(d.now) {
 			t.Errorf("after %d starts: speaks as %d, want more than %d", starts, x.Incarnation(), last)
 		}
+	}
+}
+
+// Those who have found the backup out are gone when its member starts once more.
+func TestRestoredBackupThatWasFoundOutIsNotBelievedAgain(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	backup := d.members[1].disk
+	d.crash(1)
+	d.again(cfg, 1)
+	d.run(300 * ms)
+	d.crash(1)
+	d.members[1].disk = backup
+	d.again(cfg, 1)
+	d.run(50 * ms)
+	if !d.disk0(1).Void {
+		t.Error("the record is not void on disk")
+	}
+	d.crash(1)
+	for _, r := range []protocol.Rank{0, 2} { // they forget whom they have heard
+		d.crash(r)
+		d.again(cfg, r)
+	}
+	d.run(50 * ms)
+	d.again(cfg, 1)
+	d.run(150 * ms)
+	if d.speaks(1) {
+		t.Error("speaks by a record that was found out")
+	}
+	d.run(500 * ms)
+	if !d.speaks(1) || d.disk0(1).Void {
+		t.Errorf("speaks: %v, record void: %v: want it recovered", d.speaks(1), d.disk0(1).Void)
 	}
 }
 

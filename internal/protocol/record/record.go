@@ -32,6 +32,9 @@ type Record struct {
 	// Clean says that nothing the member granted was outstanding when it stopped. It is believed once: the next start
 	// clears it before it says a word.
 	Clean bool
+	// Void says that the record turned out to be an old copy. Whoever starts from it has lost its record, and knows only Inc,
+	// Longest and Lock. It is not Clean.
+	Void bool
 	// Wedge and View belong to reconfiguration and to the fault manager, which alone know what is in them.
 	Wedge, View []byte
 }
@@ -44,6 +47,13 @@ const (
 	// maxBlob bounds Wedge and View.
 	maxBlob = 1 << 16
 	fixed   = 4 + 1 + 4 + 8 + 8 + 8 + 4 + 32 + 1
+)
+
+// The notes.
+const (
+	noNote    = 0
+	cleanNote = 1
+	voidNote  = 2
 )
 
 var magic = [4]byte{'R', 'G', 'N', 'T'}
@@ -62,11 +72,14 @@ func (r *Record) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Lock))
 	b = binary.BigEndian.AppendUint32(b, r.Epoch)
 	b = append(b, r.Digest[:]...)
-	clean := byte(0)
-	if r.Clean {
-		clean = 1
+	note := byte(noNote)
+	switch {
+	case r.Void:
+		note = voidNote
+	case r.Clean:
+		note = cleanNote
 	}
-	b = append(b, clean)
+	b = append(b, note)
 	for _, blob := range [][]byte{r.Wedge, r.View} {
 		if len(blob) > maxBlob {
 			panic(fmt.Sprintf("record: a blob of %d bytes: at most %d fit", len(blob), maxBlob))
@@ -103,11 +116,13 @@ func Decode(b []byte) (Record, error) {
 	r.Epoch = binary.BigEndian.Uint32(body[33:])
 	copy(r.Digest[:], body[37:])
 	switch body[69] {
-	case 0:
-	case 1:
+	case noNote:
+	case cleanNote:
 		r.Clean = true
+	case voidNote:
+		r.Void = true
 	default:
-		return Record{}, fmt.Errorf("%w: clean-stop note %d: must be 0 or 1", ErrDamaged, body[69])
+		return Record{}, fmt.Errorf("%w: note %d: must be %d, %d or %d", ErrDamaged, body[69], noNote, cleanNote, voidNote)
 	}
 	if r.Longest < 0 || r.Lock < 0 {
 		return Record{}, fmt.Errorf("%w: longest promise %v, longest lock %v: must not be negative", ErrDamaged, r.Longest, r.Lock)

@@ -37,7 +37,7 @@ func TestGoldenVectors(t *testing.T) {
 }
 
 func TestDecodeReadsWhatAppendWrote(t *testing.T) {
-	for _, r := range []Record{{}, sample(), {Inc: 1<<32 - 1, Ceiling: 1<<64 - 1, Longest: 1<<63 - 1, Lock: 1<<63 - 1}} {
+	for _, r := range []Record{{}, sample(), {Inc: 7, Void: true}, {Inc: 1<<32 - 1, Ceiling: 1<<64 - 1, Longest: 1<<63 - 1, Lock: 1<<63 - 1}} {
 		got, err := Decode(r.Append([]byte("prefix"))[6:])
 		if err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("got %+v, %v; want %+v", got, err, r)
@@ -80,7 +80,7 @@ func TestNewerVersionIsRefusedButNotDamaged(t *testing.T) {
 func TestWhollySealedNonsenseIsDamaged(t *testing.T) {
 	r := sample()
 	for name, spoil := range map[string]func([]byte){
-		"note":    func(b []byte) { b[fixed-1] = 2 },
+		"note":    func(b []byte) { b[fixed-1] = 3 },
 		"longest": func(b []byte) { b[17] = 0x80 },
 		"lock":    func(b []byte) { b[25] = 0x80 },
 		"blob":    func(b []byte) { b[fixed] = 1 },
