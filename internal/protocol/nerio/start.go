@@ -32,6 +32,8 @@ type starting struct {
 	introduced protocol.Set
 	// settled is when attempts may begin though not all others have answered.
 	settled protocol.Time
+	// recorded says that the member starts from its record, which may be an old copy.
+	recorded bool
 	// clean says that the record has a clean-stop note, which is believed once all others have answered.
 	clean   bool
 	recover Recover
@@ -101,7 +103,7 @@ func (m *Machine) onStart(now protocol.Time) {
 	r := &m.disk.record
 	if m.disk.had && !r.Void {
 		longest := max(r.Longest, m.cfg.Longest)
-		m.start.clean = r.Clean
+		m.start.clean, m.start.recorded = r.Clean, true
 		m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
 		m.begin(now, r.Inc+1, r.Ceiling, "record")
 		return
@@ -123,7 +125,7 @@ func (m *Machine) wait(until protocol.Time, why string) {
 // asks.
 func (m *Machine) lose(now protocol.Time, why string) {
 	st := &m.start
-	st.phase, st.asked, st.begun = lost, false, false
+	st.phase, st.asked, st.begun, st.recorded = lost, false, false, false
 	m.untell()
 	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
 	st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
@@ -349,6 +351,10 @@ func (m *Machine) speak(now protocol.Time) {
 	st.introduced = protocol.NewSet(m.cfg.Me)
 	if m.knownTo(m.voters) {
 		st.settled = now
+	}
+	if st.recorded && m.grantor.ReadyAt() < st.settled {
+		// The disk took longer than the wait: those who know of a later start have not been asked yet.
+		m.wait(st.settled, "restarted")
 	}
 	m.ask(now)
 	m.considerAll(now)

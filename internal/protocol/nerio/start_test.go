@@ -323,6 +323,44 @@ func TestRestoredBackupIsFoundOut(t *testing.T) {
 	}
 }
 
+// The disk takes longer than the wait. One peer has forgotten, and asks; the other remembers, and its word takes longer.
+func TestRestoredBackupOnASlowDiskGrantsNothingBeforeItIsFoundOut(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.run(100 * ms)
+	backup := d.members[1].disk
+	d.crash(1)
+	d.again(cfg, 1)
+	d.run(300 * ms)
+	d.crash(1)
+	d.crash(2)
+	d.again(cfg, 2)
+	d.run(500 * ms)
+	d.members[1].disk, d.disk = backup, 400*ms
+	d.late = func(from, _ protocol.Rank, _ protocol.Message) time.Duration {
+		if from == 0 {
+			return 10 * ms
+		}
+		return 0
+	}
+	d.drop = func(from, to protocol.Rank, _ protocol.Message) bool { return from == 2 && to == 0 }
+	d.again(cfg, 1)
+	d.run(402 * ms)
+	if !d.speaks(1) {
+		t.Fatal("does not speak when its record is on disk")
+	}
+	d.step(2, protocol.Campaign{Group: "g"})
+	d.run(50 * ms)
+	if d.speaks(1) {
+		t.Error("not found out")
+	}
+	for _, f := range d.members[1].facts {
+		if f.Ev == protocol.EvAssign {
+			t.Errorf("granted %q to %v before it was found out", f.Group, f.Peer)
+		}
+	}
+}
+
 // Those who have found the backup out are gone when its member starts once more.
 func TestRestoredBackupThatWasFoundOutIsNotBelievedAgain(t *testing.T) {
 	cfg := config(3)

@@ -100,6 +100,7 @@ func (m *Machine) appendStart(s *lease.State) {
 	s.Bool(st.asked)
 	s.Future(st.due)
 	s.Bool(st.begun)
+	s.Bool(st.recorded)
 	s.Bool(st.clean)
 	s.Set(st.introduced)
 	s.Future(st.settled)
