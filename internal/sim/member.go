@@ -105,6 +105,9 @@ func (w *World) start(m *member) {
 	m.programs = m.programs[:0]
 	m.reader = w.config.Program.reader(boot)
 	if w.config.Port != nil {
+		if m.incarnate != nil {
+			boot.Inc = m.incarnate.Incarnation() // none yet: a probe under another would be that of a rival
+		}
 		m.port = w.config.Port(boot, func(to protocol.Rank, packet []byte) { w.put(m, to, packet) })
 	}
 	ev := EvStart
