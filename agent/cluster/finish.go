@@ -8,6 +8,31 @@ import (
 	"syscall"
 )
 
+// OpenCrash is Open for tests that do not care how processes stop: they are killed when the test ends.
+func OpenCrash(t T, o Options) *Cluster {
+	t.Helper()
+	c := Open(t, o)
+	t.Cleanup(func() {
+		if err := c.CrashAll(); err != nil {
+			t.Errorf("%v", err)
+		}
+	})
+	return c
+}
+
+// Finish asks a process to stop, and fails the test if it does not do so in good order.
+func (c *Cluster) Finish(t T, name string) {
+	t.Helper()
+	p, err := c.find(name)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	p.Stop(Patience)
+	if code := p.ExitCode(); code != 0 {
+		t.Errorf("%s was asked to stop, and ended with status %d", name, code)
+	}
+}
+
 // CrashAll ends all processes without warning, also those that are paused, and with them the programs that write journals and
 // have outlived their runner. Close has nothing to wait for then.
 func (c *Cluster) CrashAll() error {
