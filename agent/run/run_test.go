@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
 )
 
@@ -163,7 +164,7 @@ func (s *stage) lease() *fakeLease {
 		return l
 	case <-s.ended:
 		s.t.Fatalf("ended with %d, %v", s.status, s.err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(cluster.Patience):
 		s.t.Fatal("did not campaign")
 	}
 	return nil
@@ -172,15 +173,16 @@ func (s *stage) lease() *fakeLease {
 // file waits until the script has written a file, and returns what.
 func (s *stage) file(name string) string {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if b, err := os.ReadFile(filepath.Join(s.dir, name)); err == nil && strings.HasSuffix(string(b), "\n") {
-			return strings.TrimSpace(string(b))
-		}
-		// wall clock: another process writes
-		time.Sleep(time.Millisecond)
+	var text string
+	err := cluster.Wait(cluster.Patience, name+" is written", func() bool {
+		b, err := os.ReadFile(filepath.Join(s.dir, name))
+		text = string(b)
+		return err == nil && strings.HasSuffix(text, "\n")
+	})
+	if err != nil {
+		s.t.Fatalf("%v; log:\n%s", err, s.said())
 	}
-	s.t.Fatalf("%s was not written; log:\n%s", name, s.said())
-	return ""
+	return strings.TrimSpace(text)
 }
 
 // end waits for the runner and compares its status.
@@ -188,7 +190,7 @@ func (s *stage) end(want int) {
 	s.t.Helper()
 	select {
 	case <-s.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(cluster.Patience):
 		s.t.Fatalf("the runner does not end; log:\n%s", s.said())
 	}
 	if s.status != want {
@@ -201,7 +203,7 @@ func (s *stage) mustBeGone(l *fakeLease) {
 	s.t.Helper()
 	select {
 	case <-l.stopped:
-	case <-time.After(20 * time.Second):
+	case <-time.After(cluster.Patience):
 		s.t.Fatalf("the group was not given up; log:\n%s", s.said())
 	}
 	if l.err != nil || len(l.left) > 0 {
