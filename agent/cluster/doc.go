@@ -49,6 +49,9 @@
 //
 // cluster.Child runs Serve, and cluster.Acting is the command line of a program for c.Run that keeps a journal until it is killed.
 //
+// OpenCrash is Open for tests that do not care how processes stop: also programs that outlived their runner are killed at the end.
+// c.Finish has a process stop, and fails the test if it does not end with status 0. c.StartMain starts the program of an example.
+//
 // Everything dies with the process that made the cluster: children by the parent-death signal, namespaces with the last of them.
 //
 //	cluster.go    hosts with processes, and what can be done to them
@@ -60,4 +63,5 @@
 //	message.go    what the two say to one another
 //	child.go      children of a test or a program from its own executable
 //	wait.go       waiting and judging in tests
+//	finish.go     ending processes in tests, and what outlived them
 package cluster
