@@ -73,6 +73,7 @@ func (a *fakeAgent) Watch(ctx context.Context, _ string, f func(leader, why stri
 type fakeLease struct {
 	token     uint64
 	remaining atomic.Int64
+	asked     atomic.Bool // for how much of it remains
 	done      chan struct{}
 	stopped   chan struct{}
 	healed    chan struct{}
@@ -83,11 +84,15 @@ type fakeLease struct {
 	err  error
 }
 
-func (l *fakeLease) Token() uint64            { return l.token }
-func (l *fakeLease) Remaining() time.Duration { return time.Duration(l.remaining.Load()) }
-func (l *fakeLease) Done() <-chan struct{}    { return l.done }
-func (l *fakeLease) Healed() <-chan struct{}  { return l.healed }
-func (l *fakeLease) Cause() string            { return l.cause }
+func (l *fakeLease) Token() uint64           { return l.token }
+func (l *fakeLease) Done() <-chan struct{}   { return l.done }
+func (l *fakeLease) Healed() <-chan struct{} { return l.healed }
+func (l *fakeLease) Cause() string           { return l.cause }
+func (l *fakeLease) Remaining() time.Duration {
+	remaining := l.remaining.Load()
+	l.asked.Store(true)
+	return time.Duration(remaining)
+}
 func (l *fakeLease) Stopped(context.Context) error {
 	l.left, l.err = l.ref.Processes()
 	close(l.stopped)
@@ -336,6 +341,7 @@ func TestLostIsNoEndOfTheProgramThoughTheAgentKilledIt(t *testing.T) {
 	s := play(t, agent, `echo $REGENT_TOKEN >$D/$REGENT_TOKEN; while :; do sleep 1000 & wait; done`, nil)
 	first := s.lease()
 	s.file("41")
+	cluster.Eventually(t, "the watcher has looked at the lease", first.asked.Load)
 	first.remaining.Store(int64(s.agent.terms.Guard))
 	if err := first.ref.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
