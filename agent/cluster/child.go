@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -89,4 +91,21 @@ func Act(journals string, stubborn bool) error {
 		}
 	}
 	return e.Err()
+}
+
+// StartMain starts this very program on a host, in the manner of the examples: with -name, -council and -dir, and with a variable of the
+// environment set that tells it from its test. line gets its output.
+func (c *Cluster) StartMain(name, variable string, line func(string), args ...string) error {
+	council, err := c.Council(name)
+	if err != nil {
+		return err
+	}
+	var peers []string
+	for _, p := range council {
+		peers = append(peers, p.Name+"="+p.Addrs[0])
+	}
+	cmd := Self(append([]string{"-name", name, "-council", strings.Join(peers, ","), "-dir", filepath.Join(c.Dir, name)}, args...)...)()
+	cmd.Env = append(os.Environ(), variable+"=1")
+	_, err = c.Spawn(name, name, cmd, line)
+	return err
 }

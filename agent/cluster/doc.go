@@ -49,6 +49,9 @@
 //
 // cluster.Child runs Serve, and cluster.Acting is the command line of a program for c.Run that keeps a journal until it is killed.
 //
+// OpenCrash is Open for tests that do not care how processes stop: also programs that outlived their runner are killed at the end.
+// c.Finish has a process stop, and fails the test if it does not end with status 0. c.StartMain starts the program of an example.
+//
 // Everything ends with the process that made the cluster, also if it is killed: children by the parent-death signal, namespaces with
 // the last of them, and a temporary directory by a janitor that waits for that.
 //
@@ -63,4 +66,5 @@
 //	watch.go      a cluster whose events a test reads
 //	child.go      children of a test or a program from its own executable
 //	wait.go       waiting and judging in tests
+//	finish.go     ending processes in tests, and what outlived them
 package cluster

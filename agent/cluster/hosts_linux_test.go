@@ -169,7 +169,7 @@ func makeAndWait(hosts string) {
 		if spans, _ := w.Spans(); len(spans) == 2 {
 			break
 		}
-		time.Sleep(lookEvery) // wall clock: other processes are waited for
+		time.Sleep(lookLast) // wall clock: other processes are waited for
 	}
 	fmt.Println(w.Dir, w.Pid("a"), actor.Process.Pid)
 	select {}

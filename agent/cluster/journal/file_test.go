@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -58,7 +59,7 @@ func TestJournalsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("read %+v, want %+v", g, w)
 		}
 		g.Cause, w.Cause, g.Support, w.Support = "", "", nil, nil
-		if g.String() != w.String() || g.Group != w.Group || g.Since != w.Since || g.Seen != w.Seen || g.Until != w.Until || g.Local != w.Local {
+		if g.String() != w.String() || g.Group != w.Group || g.Pid != w.Pid || g.Pid != os.Getpid() || g.Since != w.Since || g.Seen != w.Seen || g.Until != w.Until || g.Local != w.Local {
 			t.Errorf("read %+v, want %+v", g, w)
 		}
 	}
