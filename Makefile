@@ -2,19 +2,17 @@
 
 GO      ?= go
 
-# One tree, several modules: go.work ties them together.
-MODULES  := . agent bench cmd/regent examples sim
-PACKAGES := $(foreach m,$(MODULES),./$(m)/...)
+# One tree, several modules: go.work ties them together. The pattern is for the packages of all of them.
+PACKAGES := github.com/regentproject/regent/...
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
-TOOL    := $(GO) tool -modfile=internal/tools/go.mod
 
 # Which mutants: a directory under mutants/, or directory/name. Empty: all.
 MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules check test simulations bench bench-quick explore mutants mutants-quick screenshot build install release clean
+.PHONY: help deps fmt vet lint release-check release-fix check test simulations bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,19 +27,21 @@ vet: ## go vet
 	$(GO) vet $(PACKAGES)
 
 lint: ## staticcheck, at the version that internal/tools/go.mod pins
-	$(TOOL) staticcheck $(PACKAGES)
+	$(GO) tool staticcheck $(PACKAGES)
 
-modules: ## go.mod and go.sum are as `go mod tidy` leaves them
-	@echo "go.mod files: see release-check"
-	$(GO) -C internal/tools mod tidy -diff
+release-check: ## the modules can be released: tidy, installable without the workspace, and small for those that import the library
+	$(GO) run ./internal/tools/release
 
-check: vet lint modules ## every check that is not a test (the house rules are tests: internal/tidy)
+release-fix: ## write go.mod, go.sum and the lists of modules as release-check wants them
+	$(GO) run ./internal/tools/release -fix
+
+check: vet lint release-check ## every check that is not a test (the house rules are tests: internal/tidy)
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
 
 # Packages whose tests run real processes with real leases. They come after those that compute all the time, two by two: their
 # leases are longer than the pauses that such a load costs.
-PROCESSES := . ./cmd/regent/... ./examples/... ./agent/... ./bench/...
+PROCESSES := . ./cmd/regent/... ./examples/... ./agent/... ./bench/... ./sim/browser
 
 # The tests come last, so that the output ends with the line of each package. Simulations are played whole without the race
 # detector, and cut short under it (sim/race). internal/tidy reads the source and runs nothing at the same time: once
@@ -51,7 +51,7 @@ test: deps check mutants-quick simulations ## everything: deps, checks, a slice 
 	$(GO) test -race -timeout 9m -p 2 $(PROCESSES)
 
 simulations: ## the tests that simulate, whole
-	$(GO) test -timeout 9m ./sim/... ./internal/tidy
+	$(GO) test -timeout 9m $$($(GO) list ./sim/... | grep -v /sim/browser) ./internal/tidy
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)
@@ -62,6 +62,14 @@ BENCH ?=
 bench-quick: ## fail-over and cost of councils of real processes (BENCH='-trials 20 -calm 0 -busy 0' is quicker)
 	$(GO) build -o bin/bench-quick ./bench/quick
 	bin/bench-quick $(BENCH)
+
+# How long, and what happens: the seed of an earlier run, or 0 for a new one.
+FOR  ?= 2m
+SEED ?= 0
+
+torture: build ## kill, pause and cut a council of agents, programs and members; no two may lead at once (FOR=2m SEED=7)
+	$(GO) build -o bin/torture ./agent/cluster/torture
+	bin/torture -for $(FOR) -seed $(SEED) -regent bin/regent
 
 mutants: ## break the protocols in known ways; each must be caught (MUTANTS=rank or MUTANTS=rank/never-suspect)
 	$(GO) run ./internal/mutants $(MUTANTS)
@@ -76,19 +84,19 @@ explore: ## visit the reachable states of a small council, any order of messages
 	$(GO) test ./sim/explore -run AnyOrder -explore.states $(STATES) -timeout 4h -v
 
 screenshot: ## the pictures of the documentation, taken in Chromium from a demonstration and a recorded run
-	$(GO) test ./agent/web -run InTheBrowser -count 1 -pictures $(CURDIR)/docs/img
+	$(GO) test ./sim/browser -run InTheBrowser -count 1 -pictures $(CURDIR)/docs/img
 
-build: ## bin/regent, with its version stamped
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regent ./cmd/regent
+build: ## bin/regent and bin/regent-sim, with their version stamped
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/regent ./sim/cmd/regent-sim
 
 # Where to install to. DESTDIR goes before it, for packages.
 PREFIX ?= /usr/local
 bindir  = $(PREFIX)/bin
 
-install: build ## into PREFIX (/usr/local): the program, the systemd unit, completions for shells
+install: build ## into PREFIX (/usr/local): the programs, the systemd unit, completions for shells
 	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/regent \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
-	install -m 755 bin/regent $(DESTDIR)$(bindir)/regent
+	install -m 755 bin/regent bin/regent-sim $(DESTDIR)$(bindir)
 	sed 's|@bindir@|$(bindir)|g' packaging/regent.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/regent.service
 	sed 's|@bindir@|$(bindir)|g' packaging/regent-run.service.example > $(DESTDIR)$(PREFIX)/share/regent/regent-run.service.example
 	bin/regent completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/regent

@@ -9,13 +9,14 @@ import (
 
 	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/stable"
 )
 
 // says names the packages whose messages a machine sends in its first second.
 func says(m protocol.Machine) string {
 	said := make(map[string]bool)
-	e := m.Step(0, protocol.Start{})
+	e := drivetest.Step(m, 0, protocol.Start{})
 	for now := protocol.Time(0); ; {
 		for _, s := range e.Send {
 			said[strings.Split(s.Message.Name(), ".")[0]] = true
@@ -24,7 +25,7 @@ func says(m protocol.Machine) string {
 		if now > protocol.Time(time.Second) {
 			return strings.Join(slices.Sorted(maps.Keys(said)), " ")
 		}
-		e = m.Step(now, protocol.Tick{})
+		e = drivetest.Step(m, now, protocol.Tick{})
 	}
 }
 

@@ -5,13 +5,12 @@ set -eu
 mkdir -p dist
 rm -f dist/regent_"$VERSION"_*
 for platform in "$@"; do
-	os=${platform%/*} arch=${platform#*/} ext=
-	[ "$os" = windows ] && ext=.exe
+	os=${platform%/*} arch=${platform#*/}
 	name=regent_${VERSION}_${os}_${arch}
 	dir=$(mktemp -d)
 	mkdir "$dir/$name"
 	# Nothing of the builder goes into the program, so that whoever builds it again gets the same bytes.
-	CGO_ENABLED=0 GOOS=$os GOARCH=$arch "$GO" build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o "$dir/$name/regent$ext" ./cmd/regent
+	CGO_ENABLED=0 GOOS=$os GOARCH=$arch "$GO" build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o "$dir/$name/" ./cmd/regent ./sim/cmd/regent-sim
 	cp LICENSE README.md CHANGELOG.md "$dir/$name/"
 	mkdir "$dir/$name/packaging"
 	for unit in regent.service regent-run.service.example; do

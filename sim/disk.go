@@ -4,28 +4,34 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive"
 )
 
 // A disk holds a member's record. Writes take their time and are done one after the other; sometimes one write is for
 // all records that wait, of which only the last is then ever seen. A crash leaves the newest record that was written, and
 // of the one being written nobody knows.
 type disk struct {
-	records [][]byte // written, the newest last; the first and some newer ones are kept for a restored backup
-	queue   [][]byte // not yet written
-	batch   int      // how many of them the write under way is for
-	asked   uint64   // how many records this life has asked for
-	written uint64   // how many of them are on disk
-	held    []heldMessage
+	records []written // the newest last; the first and some newer ones are kept for a restored backup
+	queue   []written // not yet written
+	batch   int       // how many of them the write under way is for
+	asked   uint64    // how many records this life has asked for
+	written uint64    // how many of them are on disk
+	held    drive.Held[heldMessage]
 	slow    []diskFault
 }
 
-// A heldMessage waits until so many records are on disk.
+// A written record, and the life of its member that wrote it.
+type written struct {
+	record []byte
+	life   uint32
+}
+
+// A heldMessage waits for records to be on disk.
 type heldMessage struct {
 	to   protocol.Rank
 	msg  protocol.Message
 	at   protocol.Time
 	sent Real
-	need uint64
 }
 
 type diskFault struct {
@@ -41,13 +47,13 @@ func (d *disk) stored() []byte {
 	if len(d.records) == 0 {
 		return nil
 	}
-	return append([]byte{}, d.records[len(d.records)-1]...)
+	return append([]byte{}, d.records[len(d.records)-1].record...)
 }
 
 func (d *disk) busy() bool { return d.written < d.asked }
 
 func (d *disk) hold(to protocol.Rank, msg protocol.Message, at protocol.Time, sent Real) {
-	d.held = append(d.held, heldMessage{to, msg, at, sent, d.asked})
+	d.held.Add(d.asked, heldMessage{to, msg, at, sent})
 }
 
 // crash loses what is not on disk, and perhaps does not lose the record that was being written.
@@ -55,7 +61,8 @@ func (d *disk) crash(dice *Dice) {
 	if len(d.queue) > 0 && dice.Hit(Certain/2) {
 		d.write()
 	}
-	d.queue, d.held = nil, nil
+	d.queue = nil
+	d.held.Clear()
 	d.asked, d.written = 0, 0
 }
 
@@ -82,7 +89,7 @@ func (d *disk) restore(back int) {
 // persist begins to make a record durable.
 func (w *World) persist(m *member, record []byte) {
 	d := &m.disk
-	d.queue = append(d.queue, append([]byte{}, record...))
+	d.queue = append(d.queue, written{append([]byte{}, record...), m.life})
 	d.asked++
 	if len(d.queue) == 1 {
 		w.writeNext(m)
@@ -129,12 +136,7 @@ func (w *World) onWritten(m *member) {
 // letGo sends the messages whose records are on disk.
 func (w *World) letGo(m *member) {
 	d := &m.disk
-	free := 0
-	for free < len(d.held) && d.held[free].need <= d.written {
-		free++
-	}
-	for _, h := range d.held[:free] {
+	for h, ok := d.held.Take(d.written); ok; h, ok = d.held.Take(d.written) {
 		w.send(m, h.to, h.msg, h.at, h.sent)
 	}
-	d.held = d.held[free:]
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -17,6 +18,10 @@ type Boot struct {
 	Record []byte
 	// Seed is for the machine's own randomness; every start has another.
 	Seed uint64
+	// Setting is which of its configurations the member starts with. Members with different ones do not hear each other.
+	Setting int
+	// Note says, in the trace, what is special about this start.
+	Note func(string)
 }
 
 // Spawn makes the machine of a member that starts. An error is a machine that refuses to start: the member stays down.
@@ -35,8 +40,12 @@ type member struct {
 	up        bool
 	starts    protocol.Inc
 	inc       protocol.Inc
+	as        protocol.Inc // that the present Step was taken under
+	host      host
 	life      uint32 // grows at every start and crash: what belongs to an earlier life is void
 	heard     []protocol.Inc
+	told      []uint32 // of each other member the last life that this life will recognise
+	setting   int
 	seen      map[uint64]bool
 	sending   Real // while the port is asked to send: the instant of the Step that sent
 
@@ -75,8 +84,10 @@ func (w *World) start(m *member) {
 	}
 	m.starts++
 	m.life++
-	m.inc = m.starts
-	boot := Boot{Self: m.rank, Members: len(w.members), Inc: m.inc, Record: m.disk.stored(), Seed: m.dice.Uint64()}
+	m.inc, m.as = m.starts, m.starts
+	var notes []string
+	boot := Boot{Self: m.rank, Members: len(w.members), Inc: m.inc, Record: m.disk.stored(), Seed: m.dice.Uint64(), Setting: m.setting,
+		Note: func(n string) { notes = append(notes, n) }}
 	machine, err := w.config.Spawn(boot)
 	if err != nil {
 		w.record(m, EvRefuse, func(r *Record) { r.Why = err.Error() })
@@ -88,6 +99,7 @@ func (w *World) start(m *member) {
 	m.closing = false
 	m.wake, m.due, m.timer, m.portWait, m.sending = protocol.Never, Forever, Forever, Forever, none
 	clear(m.heard)
+	clear(m.told)
 	if w.config.Bound.Dedupe {
 		m.seen = make(map[uint64]bool)
 	}
@@ -95,13 +107,16 @@ func (w *World) start(m *member) {
 	m.programs = m.programs[:0]
 	m.reader = w.config.Program.reader(boot)
 	if w.config.Port != nil {
+		if m.incarnate != nil {
+			boot.Inc = m.incarnate.Incarnation() // none yet: a probe under another would be that of a rival
+		}
 		m.port = w.config.Port(boot, func(to protocol.Rank, packet []byte) { w.put(m, to, packet) })
 	}
 	ev := EvStart
 	if m.starts > 1 {
 		ev = EvRestart
 	}
-	w.record(m, ev, nil)
+	w.record(m, ev, func(r *Record) { r.Why = strings.Join(notes, ", ") })
 	w.step(m, protocol.Start{})
 	if m.port != nil {
 		w.armPort(m)
@@ -142,58 +157,10 @@ func (w *World) step(m *member, ev protocol.Event) { w.stepAt(m, m.clock.Sample(
 // stepAt lets m's machine take an event for which the clock was read already, and carries out what it asks for.
 func (w *World) stepAt(m *member, now protocol.Time, ev protocol.Event) {
 	w.stats.Steps++
-	eff := m.machine.Step(now, ev)
-	if m.incarnate != nil {
-		m.inc = m.incarnate.Incarnation()
-	}
-	for i := range eff.Views {
-		w.publish(m, now, &eff.Views[i])
-	}
-	for _, h := range eff.Horizons {
-		m.reader.Move(h)
-	}
-	if eff.Persist != nil {
-		w.persist(m, eff.Persist)
-	}
-	if len(eff.Send) > 0 {
-		w.sendAll(m, now, eff.Send)
-	}
-	for i := range eff.Answers {
-		w.answer(m, &eff.Answers[i])
-	}
-	m.wake = eff.Wake
-	w.arm(m)
-	for i := range eff.Facts {
-		w.fact(m, &eff.Facts[i])
-	}
+	w.executor.Step(&m.host, now, ev)
 	if m.closing && m.closable != nil && m.closable.Closed() {
 		w.record(m, EvClose, nil)
 		w.down(m)
-	}
-}
-
-// sendAll sends what a Step asks for. A message to several members is copied once: receivers may not change it.
-func (w *World) sendAll(m *member, now protocol.Time, out []protocol.Envelope) {
-	var last, kept protocol.Message
-	for i := range out {
-		e := &out[i]
-		if int(e.To) >= len(w.members) {
-			w.fail(fmt.Errorf("contract: %v sends %s to member %d of %d", m.rank, e.Message.Name(), e.To, len(w.members)))
-			return
-		}
-		held := e.Durable && m.disk.busy()
-		if !held && m.port != nil && e.To != m.rank {
-			w.send(m, e.To, e.Message, now, w.now)
-			continue
-		}
-		if e.Message != last {
-			last, kept = e.Message, e.Message.Copy()
-		}
-		if held {
-			m.disk.hold(e.To, kept, now, w.now)
-		} else {
-			w.send(m, e.To, kept, now, w.now)
-		}
 	}
 }
 

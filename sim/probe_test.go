@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/sim"
 )
 
@@ -35,16 +36,17 @@ type taken struct {
 	delay time.Duration
 }
 
-func (p *probe) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+func (p *probe) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	t := taken{now: now, real: (*p.world).Now(), ev: ev}
 	if r, ok := ev.(*protocol.Receive); ok {
 		t.note, t.from, t.delay = r.Message.(*note).n, r.From, r.Delay
 	}
 	p.got = append(p.got, t)
 	if p.do == nil {
-		return protocol.Effects{Wake: protocol.Never}
+		out.Wake = protocol.Never
+		return
 	}
-	return p.do(p, now, ev)
+	drivetest.Append(out, p.do(p, now, ev))
 }
 
 // notes returns the numbers of the notes that a probe received.

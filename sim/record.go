@@ -91,9 +91,9 @@ func (w *World) answer(m *member, a *protocol.Answer) {
 	})
 }
 
-// fact emits what m's machine stated.
-func (w *World) fact(m *member, f *protocol.Fact) {
-	w.line.T, w.line.Node, w.line.Inc, w.line.Fact = w.now, m.rank, m.inc, *f
+// fact emits what m's machine or program stated as inc.
+func (w *World) fact(m *member, inc protocol.Inc, f *protocol.Fact) {
+	w.line.T, w.line.Node, w.line.Inc, w.line.Fact = w.now, m.rank, inc, *f
 	w.emit()
 }
 

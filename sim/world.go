@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive"
 )
 
 // Config is a world before anything goes wrong in it. Lengths that are zero take the defaults of New.
@@ -56,6 +57,9 @@ type Config struct {
 	Late time.Duration
 	// Messages makes records of all that happens to messages; Words words the causes of views in full.
 	Messages, Words bool
+	// Remember says which messages make their receiver recognise an older record of their sender, and within what time it
+	// will have said so.
+	Remember Remember
 	// OnNotice is told of messages that were lost, late or duplicated. Probes of a port, and packets lost at a member that
 	// is down or asleep, have no message.
 	OnNotice func(n Notice, from protocol.Ident, to protocol.Rank, m protocol.Message)
@@ -77,10 +81,13 @@ type World struct {
 	dice      Dice
 	observers []Observer
 	active    []active
+	shields   []shield
+	rolling   Real // until when members are restarted one after another
 	faults    uint64
 	stats     Stats
 	line      Record
 	incoming  protocol.Receive
+	executor  drive.Executor
 	inside    protocol.Message // while a port sends packets: the message that they are about
 	err       error
 }
@@ -129,15 +136,18 @@ func defaults(c *Config) {
 
 func (w *World) newMember(r protocol.Rank) *member {
 	spec := w.clockSpec(r)
-	return &member{
+	m := &member{
 		rank:  r,
 		clock: NewClock(spec),
 		rate:  spec.Rate,
 		dice:  newDice(w.config.Seed, 1+uint64(r)),
 		heard: make([]protocol.Inc, w.config.Members),
+		told:  make([]uint32, w.config.Members),
 		timer: Forever,
 		due:   Forever,
 	}
+	m.host = host{w, m}
+	return m
 }
 
 func (w *World) clockSpec(r protocol.Rank) ClockSpec {

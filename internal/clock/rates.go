@@ -115,7 +115,8 @@ func (p *peerRate) judge(rho protocol.Rho, now protocol.Time, least, most point,
 		if peer < rho.WaitAtMost(rho.RealAtLeast(own)) {
 			p.verdict, p.proved = -1, now
 		}
-		if p.high = excess(own, peer); lowKnown {
+		p.high = excess(own, peer)
+		if lowKnown {
 			p.measured = true
 		}
 	}

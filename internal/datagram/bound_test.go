@@ -106,7 +106,8 @@ func TestWindowAgreesWithASet(t *testing.T) {
 				t.Fatalf("seed %d: %d was taken twice", seed, n)
 			}
 			if !got && !seen[n] && n > 0 {
-				if refused++; top-n < 64*(windowWords-1) {
+				refused++
+				if top-n < 64*(windowWords-1) {
 					t.Fatalf("seed %d: %d was refused, though %d is only %d ahead", seed, n, top, top-n)
 				}
 			}

@@ -40,7 +40,7 @@ func main() {
 	os.Exit(run(ctx, ".", os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run does everything that the command does, for a module at root.
+// run does everything that the command does, for a tree at root.
 func run(ctx context.Context, root string, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	flags.SetOutput(stderr)

@@ -159,11 +159,11 @@ func (p *parser) header(line string) error {
 	return nil
 }
 
-// checkFile refuses files that are not production code of the module.
+// checkFile refuses files that are not production code of the tree.
 func checkFile(file string) error {
 	switch {
 	case path.IsAbs(file) || path.Clean(file) != file || strings.HasPrefix(file, "../"):
-		return fmt.Errorf("file %q: want a path from the root of the module", file)
+		return fmt.Errorf("file %q: want a path from the root of the tree", file)
 	case strings.HasSuffix(file, "_test.go") || strings.Contains("/"+file, "/testdata/"):
 		return fmt.Errorf("file %q belongs to the tests: a mutant breaks production code", file)
 	}

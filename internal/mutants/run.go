@@ -37,7 +37,7 @@ type Result struct {
 	Took    time.Duration
 }
 
-// A runner runs mutants of one module.
+// A runner runs mutants of one tree.
 type runner struct {
 	root    string
 	timeout time.Duration
@@ -212,7 +212,7 @@ func (r *runner) compiles(ctx context.Context, changed map[string]string, overla
 	return nil
 }
 
-// command runs a command at the root of the module. Every go command in it sees the overlay, if there is one; go vet,
+// command runs a command at the root of the tree. Every go command in it sees the overlay, if there is one; go vet,
 // which would complain about some mutants, is left out of go test.
 func (r *runner) command(ctx context.Context, command, overlay string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)

@@ -14,34 +14,48 @@ package protocol
 // A Machine is one member's part in a protocol. It does no I/O, starts no goroutine, reads no clock and draws no
 // randomness of its own: the same events give the same effects.
 type Machine interface {
-	// Step takes one event and returns all that it leads to. now never runs backwards; it is the receive stamp of what
-	// came in, the send stamp of all that is sent, the instant of a grant and the start of a request. A Tick that comes
+	// Step takes one event and appends all that it leads to to out. now never runs backwards; it is the receive stamp of
+	// what came in, the send stamp of all that is sent, the instant of a grant and the start of a request. A Tick that comes
 	// early, late or twice is harmless.
-	Step(now Time, ev Event) Effects
+	//
+	// out belongs to the caller. What it holds already is not the machine's to change: the machine appends, writes at most
+	// one record, sets the wake, and keeps no reference to out beyond the Step.
+	Step(now Time, ev Event, out *Effects)
 }
 
-// Effects is everything that a Step asks of its driver, carried out in the order of the fields. It belongs to the
-// machine: all of it, messages included, is valid until the machine's next Step.
+// Effects is everything that a Step asks of its driver. Package drive carries it out and gives the order.
+//
+// The caller of Step owns it: all slices in it, the record included, stay as they are until the caller resets them. The
+// exception are the messages that Send points to. Each belongs to the machine that sends it, which may use it again in
+// its own next Step. A machine that steps others therefore steps each of them at most once in a Step of its own.
 type Effects struct {
-	// Views of the groups that changed. They are published first, so that the loss of a leadership is seen before
-	// anything that rests on it happens.
+	// Views of the groups that changed.
 	Views []View
-	// Horizons that moved: the shared ends of leases. Published with the views, after them.
+	// Horizons that moved: the shared ends of leases.
 	Horizons []Horizon
-	// Persist is a record to make durable; nil if there is none. Records replace one another, and one write may stand for
+	// Persist is a record to make durable; empty if there is none. Records replace one another, and one write may stand for
 	// several of them, of which the disk then only ever sees the last. Persisted comes back once for each, in order, when it
 	// or a later one is on disk. Whether that is before or after the messages leave that waited for it is the driver's
 	// business.
+	//
+	// A member has one record, so a Step writes at most one. Of the machines that make up a member one owns the record: a
+	// machine over it may replace a part of what it wrote, and no other writes any.
 	Persist []byte
 	// Send lists messages in order. A message to oneself goes through the queue like any other.
 	Send []Envelope
 	// Answers to Find, Verify and Transfer.
 	Answers []Answer
-	// Wake is the local time at which the machine wants a Tick; Never if it wants none. Each Step replaces the wake of
-	// the one before.
+	// Wake is the local time at which the machine wants a Tick; Never if it wants none. Each Step sets it, and replaces the
+	// wake of the one before.
 	Wake Time
 	// Facts say what happened inside, for the trace and the checkers only: nothing may depend on them.
 	Facts []Fact
+}
+
+// Reset empties the effects and keeps their memory for the next Step.
+func (o *Effects) Reset() {
+	*o = Effects{Views: o.Views[:0], Horizons: o.Horizons[:0], Persist: o.Persist[:0], Send: o.Send[:0], Answers: o.Answers[:0],
+		Wake: Never, Facts: o.Facts[:0]}
 }
 
 // An Envelope is one message on its way out.

@@ -167,8 +167,8 @@ func TestStepOfOneOfManyMachinesDoesNotAllocate(t *testing.T) {
 // sleeper wants to be woken at an instant that never comes.
 type sleeper int
 
-func (s sleeper) Step(now protocol.Time, _ protocol.Event) protocol.Effects {
-	return protocol.Effects{Wake: now.Add(time.Duration(s+1) * time.Second)}
+func (s sleeper) Step(now protocol.Time, _ protocol.Event, out *protocol.Effects) {
+	out.Wake = now.Add(time.Duration(s+1) * time.Second)
 }
 
 // quiet is a port on which nothing happens.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive"
 )
 
 // ErrClosed says that the loop has ended.
@@ -67,8 +68,8 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// A Loop is one goroutine that owns all machines of a member. It carries out what they ask for in the order of the
-// contract, and reads the clock once for each event.
+// A Loop is one goroutine that owns all machines of a member. It drives them (package drive), and reads the clock once
+// for each event.
 type Loop struct {
 	Options
 	instances map[Channel]*Instance
@@ -82,16 +83,18 @@ type Loop struct {
 	// early lists those that came before the loop ran, and agenda those that want to be woken.
 	early  []*Instance
 	agenda agenda
+	// executor carries out what the machines ask for.
+	executor drive.Executor
 	// due and dirty are instances with something to do in this round.
 	due, dirty []*Instance
 	running    bool
 	calls      chan func(now protocol.Time)
 	// queue holds what is to be stepped after the present event: posted events and messages to oneself.
 	queue []queued
-	// held holds messages that wait for a record, in order.
-	held []held
-	// unconfirmed are the records for which Persisted has not come back, in order.
-	unconfirmed []unconfirmed
+	// held holds messages that wait for a record, and unconfirmed the machines that Persisted has not come back to, once for
+	// each of their records.
+	held        drive.Held[held]
+	unconfirmed drive.Held[*Instance]
 	disk        *disk
 
 	stop  atomic.Bool
@@ -112,16 +115,10 @@ type queued struct {
 }
 
 type held struct {
-	record  uint64
 	from    *Instance
 	to      protocol.Rank
 	message protocol.Message
 	sent    protocol.Time
-}
-
-type unconfirmed struct {
-	record uint64
-	of     *Instance
 }
 
 // callLimit is how many calls may wait for the loop before their callers wait too.
@@ -261,21 +258,14 @@ func (l *Loop) takeCalls() {
 // confirm tells the machines of records that are on disk, and sends what waited for them.
 func (l *Loop) confirm() {
 	done := l.disk.done.Load()
-	for len(l.unconfirmed) > 0 && l.unconfirmed[0].record <= done {
-		of := l.unconfirmed[0].of
-		l.unconfirmed = l.unconfirmed[1:]
+	for of, ok := l.unconfirmed.Take(done); ok; of, ok = l.unconfirmed.Take(done) {
 		if !of.gone {
 			l.step(of, l.Clock(), protocol.Persisted{})
 		}
 	}
-	n := 0
-	for n < len(l.held) && l.held[n].record <= done {
-		h := l.held[n]
+	for h, ok := l.held.Take(done); ok; h, ok = l.held.Take(done) {
 		l.dispatch(h.from, h.sent, h.to, h.message)
-		n++
 	}
-	l.held = append(l.held[:0], l.held[n:]...)
-	clear(l.held[len(l.held):cap(l.held)])
 	l.drain()
 }
 
@@ -318,43 +308,7 @@ func (l *Loop) settle() {
 
 // step gives a machine one event and carries out what it asks for.
 func (l *Loop) step(i *Instance, now protocol.Time, ev protocol.Event) {
-	out := i.machine.Step(now, ev)
-	for n := range out.Views {
-		i.sink.View(now, &out.Views[n])
-	}
-	for _, h := range out.Horizons {
-		i.sink.Horizon(now, h)
-	}
-	if len(out.Views)+len(out.Horizons) > 0 {
-		i.sink.Published(now)
-		if !i.dirty {
-			i.dirty = true
-			l.dirty = append(l.dirty, i)
-		}
-	}
-	if out.Persist != nil {
-		l.unconfirmed = append(l.unconfirmed, unconfirmed{l.disk.put(out.Persist), i})
-	}
-	if i.incarnate != nil {
-		l.votes(now, i.incarnate.Votes())
-		l.rename(i.incarnate.Incarnation())
-	}
-	for n := range out.Send {
-		e := &out.Send[n]
-		if e.Durable && l.disk.asked > l.disk.done.Load() {
-			l.held = append(l.held, held{record: l.disk.asked, from: i, to: e.To, message: e.Message.Copy(), sent: now})
-			continue
-		}
-		l.dispatch(i, now, e.To, e.Message)
-	}
-	for n := range out.Answers {
-		i.sink.Answer(now, &out.Answers[n])
-	}
-	i.wake = out.Wake
-	l.agenda.set(i)
-	if l.Facts != nil && len(out.Facts) > 0 {
-		l.Facts(now, i.channel, out.Facts)
-	}
+	l.executor.Step((*host)(i), now, ev)
 }
 
 // rename makes the member speak as an incarnation from now on. The other machines learn of it after the present event.

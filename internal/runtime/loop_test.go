@@ -15,6 +15,7 @@ import (
 
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 // note is the toy's message: a text.
@@ -34,7 +35,7 @@ type toy struct {
 	log   []string
 }
 
-func (m *toy) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	m.reuse.text = "overwritten"
 	name := strings.TrimPrefix(fmt.Sprintf("%T", ev), "protocol.")
 	if r, ok := ev.(*protocol.Receive); ok {
@@ -42,14 +43,14 @@ func (m *toy) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	}
 	m.log = append(m.log, name)
 	m.wake = protocol.Never
-	out := protocol.Effects{}
+	e := protocol.Effects{}
 	if f := m.script[name]; f != nil {
-		out = f(now)
+		e = f(now)
 	}
-	if out.Wake == 0 {
-		out.Wake = m.wake
+	if e.Wake == 0 {
+		e.Wake = m.wake
 	}
-	return out
+	drivetest.Append(out, e)
 }
 
 func (m *toy) Incarnation() protocol.Inc { return m.inc }

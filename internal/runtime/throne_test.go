@@ -21,7 +21,7 @@ const (
 // throne is a toy authority with one horizon. It gives every group to its candidate, at once unless it is told to wait,
 // and renews every 30 ms unless it is told not to.
 type throne struct {
-	out      protocol.Effects
+	out      *protocol.Effects
 	until    protocol.Time
 	renew    protocol.Time
 	tenure   uint64
@@ -60,8 +60,8 @@ func (m *throne) at(g protocol.Group) *toyGroup {
 	return s
 }
 
-func (m *throne) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.out = protocol.Effects{Views: m.out.Views[:0]}
+func (m *throne) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.out = out
 	if _, ok := ev.(protocol.Tick); !ok {
 		m.events = append(m.events, fmt.Sprintf("%T%v", ev, ev))
 	}
@@ -104,7 +104,6 @@ func (m *throne) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 			m.out.Wake = protocol.Never
 		}
 	}
-	return m.out
 }
 
 func (m *throne) expire(now protocol.Time) {

@@ -167,7 +167,8 @@ func TestAnOvertakenSampleIsTakenAgain(t *testing.T) {
 	readings := []int64{10, 30}
 	e, err := te.Edict(func() int64 {
 		c := readings[0]
-		if readings = readings[1:]; c == 10 {
+		readings = readings[1:]
+		if c == 10 {
 			other, _ = te.Edict(at(20))
 		}
 		return c

@@ -74,7 +74,7 @@ func funcName(fn *ast.FuncDecl) string {
 	}
 }
 
-// Budgets compares the lengths in the packages with the budgets and with the list of exceptions, which must fit exactly:
+// Budgets compares the lengths, and the number of headers that Headers reports, in the packages with the budgets and with the list of exceptions, which must fit exactly:
 // a longer one breaks the budget, and one that has shrunk, or is gone, must shrink, or go, in the list too.
 func Budgets(packages []*Package, listName string, list []byte) []Problem {
 	allowed, lineOf, found := readExceptions(listName, list)
@@ -94,6 +94,20 @@ func Budgets(packages []*Package, listName string, list []byte) []Problem {
 				found = append(found, Problem{listName, lineOf[s.key], fmt.Sprintf("%s shrank to %d lines: lower its entry from %d", s.key, s.lines, limit)})
 			}
 		}
+		headers := map[string][]Problem{}
+		for _, h := range Headers(p) {
+			headers[h.File] = append(headers[h.File], h)
+		}
+		for file, all := range headers {
+			key := "header " + file
+			limit := allowed[key]
+			delete(allowed, key)
+			if len(all) > limit {
+				found = append(found, all...)
+			} else if len(all) < limit {
+				found = append(found, Problem{listName, lineOf[key], fmt.Sprintf("%s has %d left: lower its entry from %d", key, len(all), limit)})
+			}
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(allowed)) {
 		found = append(found, Problem{listName, lineOf[key], fmt.Sprintf("%s is within its budget, or gone: remove its entry", key)})
@@ -101,7 +115,7 @@ func Budgets(packages []*Package, listName string, list []byte) []Problem {
 	return sorted(found)
 }
 
-// readExceptions reads lines of the form "file PATH LINES" and "func PATH NAME LINES".
+// readExceptions reads lines of the form "file PATH LINES", "func PATH NAME LINES" and "header PATH COUNT".
 func readExceptions(name string, list []byte) (allowed, lineOf map[string]int, found []Problem) {
 	allowed, lineOf = map[string]int{}, map[string]int{}
 	scanner := bufio.NewScanner(bytes.NewReader(list))
@@ -113,8 +127,8 @@ func readExceptions(name string, list []byte) (allowed, lineOf map[string]int, f
 		fields := strings.Fields(text)
 		last := len(fields) - 1
 		lines, err := strconv.Atoi(fields[last])
-		if ok := err == nil && (fields[0] == "file" && last == 2 || fields[0] == "func" && last == 3); !ok {
-			found = append(found, Problem{name, n, fmt.Sprintf("%q: want \"file PATH LINES\" or \"func PATH NAME LINES\"", text)})
+		if ok := err == nil && ((fields[0] == "file" || fields[0] == "header") && last == 2 || fields[0] == "func" && last == 3); !ok {
+			found = append(found, Problem{name, n, fmt.Sprintf("%q: want \"file PATH LINES\", \"func PATH NAME LINES\" or \"header PATH COUNT\"", text)})
 			continue
 		}
 		key := strings.Join(fields[:last], " ")

@@ -8,7 +8,7 @@ import (
 
 // driftFree lists where arithmetic on ρ is not drift arithmetic: the contract defines it, and the simulator and the lab
 // make clocks that run at a rate, where all others make up for one.
-var driftFree = []string{"internal/protocol", "sim/...", "sim/lab/..."}
+var driftFree = []string{"internal/protocol", "sim/..."}
 
 // driftMark excuses arithmetic on ρ, with a reason after it.
 const driftMark = "drift:"
@@ -60,7 +60,7 @@ func isArithmetic(op token.Token) bool {
 func (p *Package) isRho(x ast.Expr) bool {
 	if named, ok := types.Unalias(p.Info.TypeOf(x)).(*types.Named); ok {
 		obj := named.Obj()
-		if obj.Name() == "Rho" && obj.Pkg() != nil && obj.Pkg().Path() == p.Module+"/internal/protocol" {
+		if obj.Name() == "Rho" && obj.Pkg() != nil && obj.Pkg().Path() == p.Tree+"/internal/protocol" {
 			return true
 		}
 	}

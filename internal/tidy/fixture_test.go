@@ -3,7 +3,9 @@ package tidy
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +17,7 @@ import (
 var fixtures = sync.OnceValues(func() (map[string]*Package, error) {
 	packages, err := Load(".", "./testdata/impure", "./testdata/pure", "./testdata/constrained", "./testdata/drift",
 		"./testdata/docless", "./testdata/twodocs", "./testdata/misnamed", "./testdata/tests", "./testdata/upward",
-		"./testdata/long", "./testdata/program", "./testdata/unsaid")
+		"./testdata/long", "./testdata/program", "./testdata/unsaid", "./testdata/header")
 	byName := map[string]*Package{}
 	for _, p := range packages {
 		byName[path.Base(p.Rel)] = p
@@ -154,13 +156,30 @@ func TestLayersRefuseWhatTheyMustNotKnow(t *testing.T) {
 }
 
 func TestImportsPointDown(t *testing.T) {
-	const module = "example.org/m"
+	const tree = "example.org/m"
 	for _, c := range []struct {
 		from, to string
 		allowed  bool
 	}{
 		{"cmd/regent", ".", true},
-		{"cmd/regent", "sim/script", true},
+		{"cmd/regent", "sim/script", false},
+		{"cmd/regent", "agent/cli", true},
+		{"agent", "agent/cli", false},
+		{"agent", "agent/cluster", false},
+		{"agent", "internal/transport", false},
+		{"agent/demo", "agent/cluster", true},
+		{"agent/demo", "agent", false},
+		{"sim/cmd/regent-sim", "agent/cli", true},
+		{"sim/cmd/regent-sim", "agent", false},
+		{"sim/replay", "agent/web", true},
+		{"sim/check", "agent/web", false},
+		{"bench/quick", "agent/cluster", true},
+		{"bench/quick", "sim", false},
+		{".", "sim", false},
+		{".", "internal/transport/relay", false},
+		{"internal/runtime", "internal/transport/memory", false},
+		{"agent/demo", "internal/transport/relay", true},
+		{".", "bench/quick", false},
 		{".", "cmd/regent", false},
 		{".", "internal/runtime", true},
 		{"internal/runtime", ".", false},
@@ -184,12 +203,72 @@ func TestImportsPointDown(t *testing.T) {
 		{"examples/jobs", "internal/stamp", false},
 		{"internal/protocol/rank", "internal/unheard", false},
 	} {
-		path := module + "/" + c.to
+		path := tree + "/" + c.to
 		if c.to == "." {
-			path = module
+			path = tree
 		}
-		if why := layerOf(c.from).refuses(module, path); (why == "") != c.allowed {
+		if why := layerOf(c.from).refuses(tree, path); (why == "") != c.allowed {
 			t.Errorf("%s imports %s: %q", c.from, c.to, why)
+		}
+	}
+}
+
+func TestModulesKnowOnlyWhatTheyMay(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		allowed  bool
+	}{
+		{".", "internal/runtime", true},
+		{".", "agent", false},
+		{"internal/protocol/ring", "sim/check", false},
+		{"fence", "bench/quick", false},
+		{"agent/web", "sim/replay", false},
+		{"agent", "internal/clock", true},
+		{"sim/check", "internal/stamp", true},
+		{"sim/replay", "agent/web", true},
+		{"bench/quick", "internal/runtime", true},
+		{"cmd/regent", "sim", false},
+		{"examples/jobs", "fence", true},
+		{"examples/jobs", "agent/cluster", true},
+		{"examples/jobs", "internal/stamp", false},
+		{"examples/jobs", "sim", false},
+		{"internal/tools/release", ".", false},
+	} {
+		if why := moduleOf(c.from).refuses(c.to); (why == "") != c.allowed {
+			t.Errorf("%s imports %s: %q", c.from, c.to, why)
+		}
+	}
+	p := *fixture(t, "upward") // imports internal/protocol and internal/stamp
+	for rel, want := range map[string]int{"examples/jobs": 2, "internal/tools/x": 2, "sim": 0} {
+		p.Rel = rel
+		if found := Modules(&p); len(found) != want {
+			t.Errorf("%s: found %v, want %d", rel, found, want)
+		}
+	}
+}
+
+func TestRequirementsWithoutNeedAreFound(t *testing.T) {
+	root := t.TempDir()
+	gomod := "module example.org/m/x\n\nrequire example.org/m v0.0.0-test\nrequire example.org/a v1.0.0\nrequire example.org/b v1.0.0\n" +
+		"require example.org/c v1.0.0 // indirect\nreplace example.org/m => ../\n"
+	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte(gomod), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	found, err := Requirements(root, "example.org/m", module{dir: ".", needs: []string{"example.org/a"}})
+	if err != nil || len(found) != 2 || !strings.Contains(found[0].Text, "requires example.org/b") || !strings.Contains(found[1].Text, "replaces example.org/m") {
+		t.Errorf("found %v, %v", found, err)
+	}
+}
+
+func TestSideEffectsInHeadersAreFound(t *testing.T) {
+	p := fixture(t, "header")
+	asWanted(t, p, Headers(p))
+	const key = "header internal/tidy/testdata/header/header.go"
+	for list, want := range map[string]string{"": "l.void", key + " 3": "l.void", key + " 4": "", key + " 5": "has 4 left: lower its entry from 5",
+		key + " 4\nheader x.go 1": "header x.go is within its budget"} {
+		found := Budgets([]*Package{p}, "budget.txt", []byte(list))
+		if (len(found) == 0) != (want == "") || want != "" && !strings.Contains(found[0].Text, want) {
+			t.Errorf("%q: found %v, want %q", list, found, want)
 		}
 	}
 }

@@ -18,17 +18,12 @@ type layer struct {
 	modules []string
 }
 
-// column lists the layers from top to bottom: each knows all that stand below it.
+// column lists the layers of the library from top to bottom: each knows all that stand below it.
 var column = []layer{
-	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"simulator", "lab", "processes"},
-		modules: []string{"github.com/spf13/cobra", "golang.org/x/term", "golang.org/x/sys", "github.com/goccy/go-yaml",
-			"github.com/HdrHistogram/hdrhistogram-go"}},
-	{name: "agent", packages: []string{"agent/...", "agent/run/...", "agent/web/..."},
-		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
 	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/secret/..."}},
 	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},
 	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/..."},
-		modules: []string{"golang.org/x/sys", "golang.org/x/net", "golang.org/x/crypto", "github.com/fxamacker/cbor/v2"}},
+		modules: []string{"golang.org/x/sys", "golang.org/x/crypto", "github.com/fxamacker/cbor/v2"}},
 	{name: "datagrams", packages: []string{"internal/datagram/..."}},
 	{name: "protocols", packages: []string{"internal/protocol/..."}},
 	{name: "contract", packages: []string{"internal/protocol"}},
@@ -37,18 +32,28 @@ var column = []layer{
 
 // beside lists the layers that stand beside the column and know only what they name.
 var beside = []layer{
-	{name: "simulator", packages: []string{"sim/..."},
-		knows:   []string{"internal/wire", "datagrams", "protocols", "contract", "stamps"},
-		modules: []string{"github.com/cockroachdb/datadriven"}},
-	{name: "lab", packages: []string{"sim/lab/..."},
-		knows:   []string{"simulator", "internal/wire", "datagrams", "protocols", "contract", "stamps"},
-		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot", "github.com/HdrHistogram/hdrhistogram-go"}},
-	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/...", "bench/..."},
-		knows:   []string{"library", "runtime", "internal/transport/fault", "internal/transport/loopback", "internal/transport/memory", "internal/transport/relay", "agent/web"},
+	{name: "faults", packages: []string{"internal/transport/fault/...", "internal/transport/memory/...", "internal/transport/relay/...",
+		"internal/transport/loopback/...", "internal/runtime/inmemory/..."}, knows: []string{"runtime", "io"}, modules: []string{"golang.org/x/sys"}},
+	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/runtime/parent"},
+		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
+	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},
+		knows:   []string{"library", "runtime", "faults", "agent/web"},
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
-	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence", "fence/sqlfence"},
+	{name: "command line", packages: []string{"agent/cli/..."}, knows: []string{"agent/web"},
+		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
+	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "processes", "command line"},
+		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
+	{name: "simulator", packages: []string{"sim/..."}, knows: []string{"internal/wire", "datagrams", "protocols", "contract", "stamps"}},
+	{name: "lab", packages: []string{"sim/lab/..."}, knows: []string{"simulator", "protocols", "contract"},
+		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot"}},
+	{name: "replay", packages: []string{"sim/replay/..."}, knows: []string{"simulator", "protocols", "contract", "agent/web"}},
+	{name: "simulator programs", packages: []string{"sim/cmd/..."},
+		knows:   []string{"simulator", "lab", "replay", "command line", "agent/web"},
+		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
+	{name: "bench", packages: []string{"bench/..."}, knows: []string{"library", "runtime", "processes"}},
+	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence", "fence/sqlfence", "fence/httpfence"},
 		modules: []string{"modernc.org/sqlite"}},
-	{name: "house", packages: []string{"internal/tidy/...", "internal/mutants/..."}},
+	{name: "house", packages: []string{"internal/tidy/...", "internal/mutants/...", "internal/tools/..."}, modules: []string{"golang.org/x/mod"}},
 }
 
 // Layers reports imports that point upwards, sideways or to a module that the layer must not need, and packages that
@@ -64,7 +69,7 @@ func Layers(packages []*Package) []Problem {
 		for f := range p.production {
 			for _, spec := range f.AST.Imports {
 				path := strings.Trim(spec.Path.Value, "`\"")
-				if why := from.refuses(p.Module, path); why != "" {
+				if why := from.refuses(p.Tree, path); why != "" {
 					found = append(found, p.at(spec.Pos(), "%s", why))
 				}
 			}
@@ -74,8 +79,8 @@ func Layers(packages []*Package) []Problem {
 }
 
 // refuses says why a package of the layer may not import path; nothing if it may.
-func (l *layer) refuses(module, path string) string {
-	rel, ours := relative(module, path)
+func (l *layer) refuses(tree, path string) string {
+	rel, ours := relative(tree, path)
 	if !ours {
 		first, _, _ := strings.Cut(path, "/")
 		if !strings.Contains(first, ".") { // the standard library
@@ -104,12 +109,12 @@ func height(name string) int {
 	return slices.IndexFunc(column, func(l layer) bool { return l.name == name })
 }
 
-// relative returns the directory of a package of the module.
-func relative(module, path string) (rel string, ours bool) {
-	if path == module {
+// relative returns the directory of a package of the tree.
+func relative(tree, path string) (rel string, ours bool) {
+	if path == tree {
 		return ".", true
 	}
-	return strings.CutPrefix(path, module+"/")
+	return strings.CutPrefix(path, tree+"/")
 }
 
 // layerOf returns the layer whose entry fits rel best.

@@ -20,9 +20,10 @@ import (
 // A Package is one package of the tree with everything that the rules look at.
 type Package struct {
 	Path    string // as it is imported
-	Rel     string // directory, relative to the root of the module, with forward slashes; "." is the root
+	Rel     string // directory, relative to the root of the tree, with forward slashes; "." is the root
 	Name    string
-	Module  string // path of its module
+	Module  string // directory of its module, relative to the root of the tree
+	Tree    string // path of the module at the root of the tree, with which all paths of the tree begin
 	Imports []string
 	// Unseen lists source files that the compiler was not shown: other systems', cgo's and assembly.
 	Unseen []string
@@ -34,7 +35,7 @@ type Package struct {
 
 // A File is one Go file of a package.
 type File struct {
-	Path string // relative to the root of the module
+	Path string // relative to the root of the tree
 	Test bool
 	Src  []byte
 	AST  *ast.File
@@ -71,13 +72,17 @@ func Load(dir string, patterns ...string) ([]*Package, error) {
 		}
 		return os.Open(exports[path])
 	})
+	root, err := treeRoot(dir)
+	if err != nil {
+		return nil, err
+	}
 	var packages []*Package
 	var broken []error
 	for _, l := range all {
 		if l.DepOnly {
 			continue
 		}
-		p, err := check(l, fset, imports)
+		p, err := check(l, root, fset, imports)
 		if err != nil {
 			broken = append(broken, fmt.Errorf("%s: %w", l.ImportPath, err))
 			continue
@@ -85,6 +90,17 @@ func Load(dir string, patterns ...string) ([]*Package, error) {
 		packages = append(packages, p)
 	}
 	return packages, errors.Join(broken...)
+}
+
+// treeRoot returns the directory of the workspace in which dir is.
+func treeRoot(dir string) (string, error) {
+	cmd := exec.Command("go", "env", "GOWORK")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if work := strings.TrimSpace(string(out)); err == nil && work != "" && work != "off" {
+		return filepath.Dir(work), nil
+	}
+	return "", fmt.Errorf("go env GOWORK: %q, %v: the rules are about all modules of a workspace", out, err)
 }
 
 func list(dir string, patterns []string) ([]listed, error) {
@@ -109,15 +125,27 @@ func list(dir string, patterns []string) ([]listed, error) {
 }
 
 // check parses all files of a package and type-checks those that are not tests.
-func check(l listed, fset *token.FileSet, imports types.Importer) (*Package, error) {
+func check(l listed, root string, fset *token.FileSet, imports types.Importer) (*Package, error) {
 	if l.Error != nil {
 		return nil, errors.New(strings.TrimSpace(l.Error.Err))
 	}
-	rel, err := filepath.Rel(l.Module.Dir, l.Dir)
+	rel, err := filepath.Rel(root, l.Dir)
 	if err != nil {
 		return nil, err
 	}
-	p := &Package{Path: l.ImportPath, Rel: filepath.ToSlash(rel), Name: l.Name, Module: l.Module.Path, Imports: l.Imports, Fset: fset}
+	module, err := filepath.Rel(root, l.Module.Dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Package{Path: l.ImportPath, Rel: filepath.ToSlash(rel), Name: l.Name, Module: filepath.ToSlash(module), Imports: l.Imports, Fset: fset}
+	p.Tree = l.Module.Path
+	if p.Module != "." {
+		tree, fits := strings.CutSuffix(l.Module.Path, "/"+p.Module)
+		if !fits {
+			return nil, fmt.Errorf("the path of the module %s does not end with its directory %s", l.Module.Path, p.Module)
+		}
+		p.Tree = tree
+	}
 	for _, unseen := range [][]string{l.CgoFiles, l.SFiles, l.CFiles, l.HFiles, l.SysoFiles, l.IgnoredGoFiles, l.IgnoredOtherFiles} {
 		for _, name := range unseen {
 			if !strings.HasSuffix(name, "_test.go") {

@@ -84,7 +84,7 @@ func impureImports(p *Package, f *File) []Problem {
 			continue // the type checker has refused it
 		}
 		_, listed := pureImports[path]
-		rel, ours := relative(p.Module, path)
+		rel, ours := relative(p.Tree, path)
 		if ours && matchesAny(pureTree, rel) {
 			continue
 		}

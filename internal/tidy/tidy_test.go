@@ -16,8 +16,11 @@ import (
 // root is the top of the tree, seen from this package.
 const root = "../.."
 
-// tree loads all packages of the module once.
-var tree = sync.OnceValues(func() ([]*Package, error) { return Load(root, "./...") })
+// treePath begins the paths of all modules of the tree.
+const treePath = "github.com/regentproject/regent"
+
+// tree loads all packages of all modules once.
+var tree = sync.OnceValues(func() ([]*Package, error) { return Load(root, treePath+"/...") })
 
 func TestEveryPackageBuilds(t *testing.T) {
 	if _, err := tree(); err != nil {
@@ -48,8 +51,41 @@ func TestPureCodeIsPure(t *testing.T)               { hold(t, Purity) }
 func TestDriftIsComputedInOnePlace(t *testing.T)    { hold(t, Drift) }
 func TestEveryPackageSaysWhatItIsOnce(t *testing.T) { hold(t, PackageDoc) }
 func TestTestsNeitherSleepNorSkip(t *testing.T)     { hold(t, Tests) }
+func TestModulesRespectOneAnother(t *testing.T)     { hold(t, Modules) }
 func TestImportsRespectTheLayers(t *testing.T) {
 	hold(t, func(p *Package) []Problem { return Layers([]*Package{p}) })
+}
+
+// Every go.mod of the tree is a row of the table, every row is loaded, and requires what it may.
+func TestEveryModuleIsHeld(t *testing.T) {
+	packages, _ := tree()
+	var rows, dirs []string
+	for _, m := range modules {
+		rows = append(rows, m.dir)
+		if !slices.ContainsFunc(packages, func(p *Package) bool { return p.Module == m.dir }) {
+			t.Errorf("no package of the module %q was loaded: is it in go.work?", m.dir)
+		}
+		found, err := Requirements(root, treePath, m)
+		if err != nil {
+			t.Error(err)
+		}
+		report(t, found)
+	}
+	for _, name := range files(t) {
+		if filepath.Base(name) == "go.mod" {
+			dirs = append(dirs, filepath.ToSlash(filepath.Dir(name)))
+		}
+	}
+	slices.Sort(rows)
+	slices.Sort(dirs)
+	if !slices.Equal(rows, dirs) {
+		t.Errorf("the table in internal/tidy/modules.go has %q, the tree %q", rows, dirs)
+	}
+	for _, p := range packages {
+		if m := moduleOf(p.Rel); m.dir != p.Module {
+			t.Errorf("%s belongs to the module %q, and the table says %q", p.Rel, p.Module, m.dir)
+		}
+	}
 }
 
 func TestRootPackageIsSmallEnoughToKnow(t *testing.T) {
@@ -106,6 +142,11 @@ func TestArchitectureDocShowsEveryLayer(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, m := range modules {
+		if !strings.Contains(string(page), "\n| `"+m.dir+"` |") {
+			t.Errorf("docs/architecture.md: no row of the module `%s`", m.dir)
+		}
 	}
 	for _, l := range slices.Concat(column, beside) {
 		var row string

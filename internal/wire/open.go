@@ -233,7 +233,8 @@ func findSummary(b []byte) *Summary {
 		if err != nil {
 			return nil
 		}
-		if b = rest; it.number == itemSummary {
+		b = rest
+		if it.number == itemSummary {
 			s, _ := decodeSummary(it.body)
 			return s
 		}

@@ -76,12 +76,12 @@ func (b *book) crash(r protocol.Rank) {
 }
 
 // take enters a fact of a member, and returns what it violates.
-func (b *book) take(w *world, m *member, f *protocol.Fact) error {
+func (b *book) take(w *world, me protocol.Ident, f *protocol.Fact) error {
 	if f.Dom != protocol.Quorum || f.Group != "" && f.Group != b.group {
 		return nil
 	}
 	now := w.now()
-	did := b.ledger.Take(&sim.Record{T: sim.Real(now), Node: m.rank, Inc: m.inc, Fact: *f})
+	did := b.ledger.Take(&sim.Record{T: sim.Real(now), Node: me.Rank, Inc: me.Inc, Fact: *f})
 	switch f.Ev {
 	case protocol.EvLease, protocol.EvHorizon:
 		return b.lease(now, &did)
@@ -90,7 +90,7 @@ func (b *book) take(w *world, m *member, f *protocol.Fact) error {
 	case protocol.EvBreak, protocol.EvUnassign:
 		return b.backed(now)
 	case protocol.EvAssign:
-		return b.assign(now, protocol.Ident{Rank: m.rank, Inc: m.inc}, f, &did)
+		return b.assign(now, me, f, &did)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type toy struct {
 	eager bool // says yes to everybody: wrong
 	leads bool
 	got   protocol.Set
-	out   protocol.Effects
+	out   *protocol.Effects
 }
 
 type ask struct{ Yes bool }
@@ -25,8 +25,9 @@ type ask struct{ Yes bool }
 func (*ask) Name() string             { return "toy.Ask" }
 func (a *ask) Copy() protocol.Message { c := *a; return &c }
 
-func (m *toy) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.out = protocol.Effects{Wake: protocol.Never}
+func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.out = out
+	out.Wake = protocol.Never
 	switch ev := ev.(type) {
 	case protocol.Campaign:
 		if !m.said || m.eager {
@@ -51,7 +52,6 @@ func (m *toy) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 				Term: 1 + uint64(m.me), Until: protocol.Never, Seq: 1})
 		}
 	}
-	return m.out
 }
 
 func (m *toy) grant(now protocol.Time, to protocol.Ident) {

@@ -4,18 +4,20 @@ import (
 	"fmt"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive"
 	"github.com/regentproject/regent/sim"
 )
 
 // A world is one state: of all members, of the network, and of what may still go wrong. It is never changed once it is
 // made; the members and messages that two worlds have in common they share.
 type world struct {
-	options *Options
-	quarter int
-	members []*member
-	net     []*message
-	ledger  book
-	broken  error
+	options  *Options
+	executor *drive.Executor
+	quarter  int
+	members  []*member
+	net      []*message
+	ledger   book
+	broken   error
 
 	holds, duplicates, crashes, resignations, campaigns, slow int
 }
@@ -68,7 +70,7 @@ const (
 
 // begin starts the council and lets it come to rest; only then may things go wrong.
 func begin(o *Options) (*world, error) {
-	w := &world{options: o, ledger: newBook(o)}
+	w := &world{options: o, executor: &drive.Executor{}, ledger: newBook(o)}
 	for i := range o.Members {
 		w.members = append(w.members, &member{rank: protocol.Rank(i), wake: protocol.Never})
 	}
@@ -318,27 +320,11 @@ func (w *world) receive(m *message) {
 func (w *world) step(i int, ev protocol.Event) {
 	m := w.change(i)
 	m.machine = m.machine.Clone().(protocol.Explorable)
-	queue := []protocol.Event{ev}
-	for len(queue) > 0 && w.broken == nil {
-		eff := m.machine.Step(w.now(), queue[0])
-		queue = queue[1:]
-		m.stepped, m.wake = w.now(), eff.Wake
-		if inc, ok := m.machine.(protocol.Incarnate); ok {
-			m.inc = inc.Incarnation()
-		}
-		for j := range eff.Views {
-			m.see(&eff.Views[j], w.options.Group)
-		}
-		if eff.Persist != nil {
-			m.record = append([]byte(nil), eff.Persist...)
-			queue = append(queue, protocol.Persisted{})
-		}
-		queue = w.send(m, eff.Send, queue)
-		for j := range eff.Facts {
-			if err := w.ledger.take(w, m, &eff.Facts[j]); err != nil && w.broken == nil {
-				w.broken = err
-			}
-		}
+	h := &host{w: w, m: m, queue: []protocol.Event{ev}}
+	for len(h.queue) > 0 && w.broken == nil {
+		next := h.queue[0]
+		h.queue = h.queue[1:]
+		w.executor.Step(h, w.now(), next)
 	}
 }
 
@@ -354,25 +340,6 @@ func (m *member) see(v *protocol.View, g protocol.Group) {
 	case m.program != 0 && (!leads || v.Stop || v.Tenure != m.program):
 		m.asked = true
 	}
-}
-
-// send puts messages on the way. Those to oneself join the queue.
-func (w *world) send(m *member, out []protocol.Envelope, queue []protocol.Event) []protocol.Event {
-	me := protocol.Ident{Rank: m.rank, Inc: m.inc}
-	var last, kept protocol.Message
-	for i := range out {
-		e := &out[i]
-		if e.Message != last {
-			last, kept = e.Message, e.Message.Copy()
-		}
-		switch {
-		case e.To == m.rank:
-			queue = append(queue, &protocol.Receive{From: me, Message: kept, Delay: protocol.Unknown})
-		case w.ledger.origin == 0 || !w.options.cut(m.rank, e.To):
-			w.net = append(w.net, &message{from: me, to: e.To, what: kept, hash: hashMessage(me, e.To, kept)})
-		}
-	}
-	return queue
 }
 
 func (o *Options) cut(a, b protocol.Rank) bool {

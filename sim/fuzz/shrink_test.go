@@ -31,7 +31,7 @@ type sleepy struct {
 	deaf bool
 }
 
-func (s *sleepy) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+func (s *sleepy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if s.last != 0 && now.Sub(s.last) > 300*time.Millisecond {
 		s.deaf = true
 	}
@@ -39,7 +39,7 @@ func (s *sleepy) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	if _, ok := ev.(*protocol.Receive); ok && s.deaf {
 		ev = protocol.Tick{}
 	}
-	return s.Machine.Step(now, ev)
+	s.Machine.Step(now, ev, out)
 }
 
 // sleepyProtocol is rank with that flaw.
@@ -249,8 +249,9 @@ func TestProgressAndCancellation(t *testing.T) {
 // clumsy breaks the contract when it is told of a message.
 type clumsy struct{}
 
-func (clumsy) Step(_ protocol.Time, ev protocol.Event) protocol.Effects {
-	return protocol.Effects{Wake: protocol.Never, Send: []protocol.Envelope{{To: 99, Message: &empty{}}}}
+func (clumsy) Step(_ protocol.Time, _ protocol.Event, out *protocol.Effects) {
+	out.Wake = protocol.Never
+	out.Send = append(out.Send, protocol.Envelope{To: 99, Message: &empty{}})
 }
 
 type empty struct{}

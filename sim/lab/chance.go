@@ -7,6 +7,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/counter"
+	"github.com/regentproject/regent/internal/protocol/drive"
 	"github.com/regentproject/regent/internal/protocol/timefree"
 )
 
@@ -16,10 +17,12 @@ type rounds struct {
 	dice     *rand.Rand
 	now      protocol.Time
 	machines []*counter.Machine
+	executor drive.Executor
 	// asked are the open queries. lost collects, for each member, whose answers it has lost so far.
 	asked []*timefree.Query
 	lost  []protocol.Set
 	in    protocol.Receive
+	host  host
 	order []protocol.Rank
 	tune  func(*timefree.Config)
 	// changes counts how often a member that trusted somebody trusted somebody else.
@@ -59,29 +62,65 @@ func (r *rounds) start() error {
 		r.machines = append(r.machines, m)
 		r.order = append(r.order, i)
 		r.trusts = append(r.trusts, protocol.Nobody)
-		r.take(i, m.Step(r.now, protocol.Start{}))
+		r.step(i, protocol.Start{})
 	}
 	return nil
 }
 
-// take notes a query that a machine sent, and who lost if one of its own has ended.
-func (r *rounds) take(i protocol.Rank, e protocol.Effects) {
-	for k := range e.Send {
-		if q, ok := e.Send[k].Message.(*timefree.Query); ok {
-			r.asked[i] = q.Copy().(*timefree.Query)
-			break
+// step lets a machine take an event.
+func (r *rounds) step(i protocol.Rank, ev protocol.Event) {
+	r.host = host{r: r, i: i}
+	r.executor.Step(&r.host, r.now, ev)
+}
+
+// A host notes what is of interest in a Step of a machine: a query that it sends, whom it trusts, and who lost if a query
+// of its own has ended.
+type host struct {
+	drive.Ignore
+	r *rounds
+	i protocol.Rank
+}
+
+func (h *host) Machine() (protocol.Machine, protocol.Incarnate) { return h.r.machines[h.i], nil }
+
+func (h *host) View(_ protocol.Time, v *protocol.View) {
+	old := &h.r.trusts[h.i]
+	if *old != protocol.Nobody && *old != v.Leader.Rank {
+		h.r.changes++
+	}
+	*old = v.Leader.Rank
+}
+
+func (h *host) Send(_ protocol.Time, out []protocol.Envelope) {
+	for k := range out {
+		if q, ok := out[k].Message.(*timefree.Query); ok {
+			h.r.asked[h.i] = q.Copy().(*timefree.Query)
+			return
 		}
 	}
-	for k := range e.Views {
-		leader := e.Views[k].Leader.Rank
-		if r.trusts[i] != protocol.Nobody && r.trusts[i] != leader {
-			r.changes++
+}
+
+func (h *host) Facts(_ protocol.Time, facts []protocol.Fact) {
+	for k := range facts {
+		if f := &facts[k]; f.Ev == counter.EvRound {
+			h.r.lost[h.i] = h.r.lost[h.i].Union(protocol.Everyone(h.r.n).Minus(f.Members))
 		}
-		r.trusts[i] = leader
 	}
-	for k := range e.Facts {
-		if f := &e.Facts[k]; f.Ev == counter.EvRound {
-			r.lost[i] = r.lost[i].Union(protocol.Everyone(r.n).Minus(f.Members))
+}
+
+// An answerer keeps the answer to a query.
+type answerer struct {
+	drive.Ignore
+	machine protocol.Machine
+	answer  protocol.Message
+}
+
+func (h *answerer) Machine() (protocol.Machine, protocol.Incarnate) { return h.machine, nil }
+
+func (h *answerer) Send(_ protocol.Time, out []protocol.Envelope) {
+	for k := range out {
+		if a, ok := out[k].Message.(*timefree.Response); ok {
+			h.answer = a.Copy()
 		}
 	}
 }
@@ -98,19 +137,18 @@ func (r *rounds) round() {
 	}
 	r.now = r.now.Add(time.Second)
 	for i := range protocol.Rank(r.n) {
-		r.take(i, r.machines[i].Step(r.now, protocol.Tick{}))
+		r.step(i, protocol.Tick{})
 	}
 }
 
 // answer lets j answer the query of i.
 func (r *rounds) answer(i, j protocol.Rank) {
 	r.in = protocol.Receive{From: protocol.Ident{Rank: i, Inc: 1}, Message: r.asked[i], Delay: protocol.Unknown}
-	e := r.machines[j].Step(r.now, &r.in)
-	for k := range e.Send {
-		if a, ok := e.Send[k].Message.(*timefree.Response); ok {
-			r.in = protocol.Receive{From: protocol.Ident{Rank: j, Inc: 1}, Message: a.Copy(), Delay: protocol.Unknown}
-			r.take(i, r.machines[i].Step(r.now, &r.in))
-		}
+	h := &answerer{machine: r.machines[j]}
+	r.executor.Step(h, r.now, &r.in)
+	if h.answer != nil {
+		r.in = protocol.Receive{From: protocol.Ident{Rank: j, Inc: 1}, Message: h.answer, Delay: protocol.Unknown}
+		r.step(i, &r.in)
 	}
 }
 

@@ -94,7 +94,6 @@ type chatter struct {
 	r    *rand.Rand
 	next protocol.Time
 	word word
-	send []protocol.Envelope
 }
 
 // A word is what chatters say.
@@ -105,32 +104,31 @@ func (w *word) Name() string           { return "chat.Word" }
 func (w *word) String() string         { return fmt.Sprint(w.Number) }
 
 // Step says something now and then: for a while to everybody, for a while to nobody.
-func (c *chatter) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	c.send = c.send[:0]
+func (c *chatter) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch ev.(type) {
 	case protocol.Start:
 		c.next = now
 	case *protocol.Receive:
 		if c.r.IntN(4) == 0 {
-			c.say()
+			c.say(out)
 		}
 	}
 	if now >= c.next {
 		pause := 20 * time.Millisecond << c.r.IntN(7)
 		c.next = now.Add(time.Duration(c.r.Int64N(int64(pause))))
 		for range c.r.IntN(c.n) {
-			c.say()
+			c.say(out)
 		}
 	}
-	return protocol.Effects{Send: c.send, Wake: c.next}
+	out.Wake = c.next
 }
 
 // say sends a word to another member.
-func (c *chatter) say() {
+func (c *chatter) say(out *protocol.Effects) {
 	to := protocol.Rank(c.r.IntN(c.n - 1))
 	if to >= c.self {
 		to++
 	}
 	c.word.Number++
-	c.send = append(c.send, protocol.Envelope{To: to, Message: &c.word})
+	out.Send = append(out.Send, protocol.Envelope{To: to, Message: &c.word})
 }

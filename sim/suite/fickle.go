@@ -28,7 +28,7 @@ func newFickle(m protocol.Machine, b sim.Boot, every sim.Delay) *fickle {
 }
 
 // Step puts a word of the elector in the place of a Tick, which may come at any time anyway.
-func (f *fickle) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+func (f *fickle) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if _, ok := ev.(protocol.Start); ok {
 		f.change = now.Add(f.next())
 	}
@@ -36,9 +36,8 @@ func (f *fickle) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		f.change = now.Add(f.next())
 		ev = protocol.Trusts{Leader: f.whom(), Barred: f.barred()}
 	}
-	eff := f.inner.Step(now, ev)
-	eff.Wake = min(eff.Wake, f.change)
-	return eff
+	f.inner.Step(now, ev, out)
+	out.Wake = min(out.Wake, f.change)
 }
 
 func (f *fickle) next() time.Duration { return max(1, f.dice.Draw(f.every)) }

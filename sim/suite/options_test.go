@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/sim"
 	"github.com/regentproject/regent/sim/suite"
 )
@@ -65,7 +66,7 @@ func TestEveryOptionTakesItsDefault(t *testing.T) {
 				t.Errorf("%s %s=%s: %v", p.Name, o.Name, o.Default, err)
 				continue
 			}
-			m.Step(1, protocol.Start{})
+			drivetest.Step(m, 1, protocol.Start{})
 		}
 	}
 }

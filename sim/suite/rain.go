@@ -252,23 +252,22 @@ type rainEvent struct {
 }
 
 // Step puts the program's word in the place of a Tick, which may come at any time anyway.
-func (m *rainMember) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
+func (m *rainMember) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if _, ok := ev.(protocol.Tick); ok && len(m.events) > 0 && now >= m.events[0].at {
 		ev = m.events[0].ev
 		m.events = append(m.events[:0], m.events[1:]...)
 	}
-	eff := m.Machine.Step(now, ev)
+	m.Machine.Step(now, ev, out)
 	_, stopped := ev.(protocol.Stopped)
-	for i := range eff.Views {
+	for i := range out.Views {
 		// A program that has just stopped is not there to be asked to.
-		if v := &eff.Views[i]; v.Domain == protocol.Consistent && !(stopped && v.Stop) {
+		if v := &out.Views[i]; v.Domain == protocol.Consistent && !(stopped && v.Stop) {
 			m.program(now, v)
 		}
 	}
 	if len(m.events) > 0 {
-		eff.Wake = min(eff.Wake, m.events[0].at)
+		out.Wake = min(out.Wake, m.events[0].at)
 	}
-	return eff
 }
 
 // program does what a view asks of the program.

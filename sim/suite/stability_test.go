@@ -88,14 +88,14 @@ type mortal struct {
 	self protocol.Rank
 }
 
-func (m *mortal) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	eff := m.Machine.Step(now, ev)
+func (m *mortal) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.Machine.Step(now, ev, out)
 	p := m.plot
-	if p.begun == 0 || p.world.Now() <= p.s || m.self == p.leader() || len(eff.Send) == 0 {
-		return eff
+	if p.begun == 0 || p.world.Now() <= p.s || m.self == p.leader() || len(out.Send) == 0 {
+		return
 	}
 	to := protocol.Nobody
-	round, start := roundOf(eff.Send[0].Message)
+	round, start := roundOf(out.Send[0].Message)
 	switch {
 	case m.self == plotU:
 		to = plotV
@@ -104,16 +104,15 @@ func (m *mortal) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	case !p.apart(m.self) && round == 3:
 		to = p.next(m.self)
 	default:
-		return eff
+		return
 	}
-	for i, e := range eff.Send {
+	for i, e := range out.Send {
 		if e.To == to {
-			eff.Send = eff.Send[:p.said(i+1, len(eff.Send))]
+			out.Send = out.Send[:p.said(i+1, len(out.Send))]
 			break
 		}
 	}
 	p.world.At(p.world.Now(), func() { p.world.Begin(sim.Fault{Kind: sim.Crash, A: m.self, B: protocol.Nobody}) })
-	return eff
 }
 
 // said is how many of its messages a member has sent when it dies.

@@ -167,14 +167,13 @@ func TestMessagesAndClocks(t *testing.T) {
 // leaseholder leads the group g from its start with a lease of one second.
 type leaseholder struct{ boot sim.Boot }
 
-func (l *leaseholder) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	e := protocol.Effects{Wake: protocol.Never}
+func (l *leaseholder) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	out.Wake = protocol.Never
 	if _, ok := ev.(protocol.Start); ok && l.boot.Inc == 1 {
 		self := protocol.Ident{Rank: l.boot.Self, Inc: l.boot.Inc}
-		e.Views = []protocol.View{{Group: "g", Domain: protocol.Quorum, Leader: self, Until: protocol.Never, Tenure: 1}}
-		e.Facts = []protocol.Fact{{Ev: protocol.EvLease, Dom: protocol.Quorum, Group: "g", Until: now.Add(time.Second)}}
+		out.Views = append(out.Views, protocol.View{Group: "g", Domain: protocol.Quorum, Leader: self, Until: protocol.Never, Tenure: 1})
+		out.Facts = append(out.Facts, protocol.Fact{Ev: protocol.EvLease, Dom: protocol.Quorum, Group: "g", Until: now.Add(time.Second)})
 	}
-	return e
 }
 
 func TestRestartWithinALeaseIsJudgedByTheClockOfTheLease(t *testing.T) {

@@ -64,3 +64,23 @@ func TestJournalsAreReadAsTheyWereWritten(t *testing.T) {
 		}
 	}
 }
+
+// What is written down is certain: the lease was valid at some instant within each question.
+func TestAnswersBoundALeadershipFromWithin(t *testing.T) {
+	var none *Journal
+	e := none.Begin("g", 1)
+	var first, last Time
+	e.Observe(func() bool { first = Now(); return true })
+	if s := e.Span(); s.Since < first || s.Seen != s.Since {
+		t.Errorf("one answer, at %d: %+v", first, s)
+	}
+	e.Observe(func() bool { last = Now(); return true })
+	if s := e.Span(); s.Seen > last || s.Seen < s.Since {
+		t.Errorf("two answers, the last at %d: %+v", last, s)
+	}
+	before := e.Span()
+	e.Observe(func() bool { return false })
+	if s := e.Span(); s.Seen != before.Seen {
+		t.Errorf("an answer of no has changed %+v to %+v", before, s)
+	}
+}

@@ -50,7 +50,8 @@ func settled(groups map[string]*regent.EventualGroup, within time.Duration) stri
 	leader, since := "", time.Duration(0)
 	for range within / step {
 		now := agreed(groups)
-		if since += step; now == "" || now != leader {
+		since += step
+		if now == "" || now != leader {
 			leader, since = now, 0
 		}
 		if leader != "" && since >= time.Second {

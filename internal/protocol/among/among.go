@@ -37,10 +37,7 @@ type Machine struct {
 	shown protocol.View
 	moved protocol.Time
 
-	in    protocol.Receive
-	views []protocol.View
-	send  []protocol.Envelope
-	facts []protocol.Fact
+	in protocol.Receive
 }
 
 // New returns the machine of a member that takes part. The elector is made for its rank among so many members.
@@ -81,27 +78,27 @@ func (m *Machine) outsideAll(s protocol.Set) (out protocol.Set) {
 }
 
 // Step takes one event.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.views, m.send, m.facts = m.views[:0], m.send[:0], m.facts[:0]
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch ev := ev.(type) {
 	case *protocol.Receive:
-		m.in = *ev
-		if m.in.From.Rank = m.inside(ev.From.Rank); m.in.From.Rank != protocol.Nobody {
-			m.pass(m.inner.Step(now, &m.in))
+		if from := m.inside(ev.From.Rank); from != protocol.Nobody {
+			m.in = *ev
+			m.in.From.Rank = from
+			m.pass(now, &m.in, out)
 		}
 	case protocol.Health:
-		m.onHealth(ev.OK)
+		m.onHealth(ev.OK, out)
 	case protocol.Tick:
 		if now >= m.unfitAt() {
 			m.moved = now
-			m.pass(m.inner.Step(now, protocol.Unfit{}))
+			m.pass(now, protocol.Unfit{}, out)
 			break
 		}
-		m.pass(m.inner.Step(now, ev))
+		m.pass(now, ev, out)
 	default:
-		m.pass(m.inner.Step(now, ev))
+		m.pass(now, ev, out)
 	}
-	return protocol.Effects{Views: m.views, Send: m.send, Facts: m.facts, Wake: min(m.wake, max(now, m.unfitAt()))}
+	out.Wake = min(m.wake, max(now, m.unfitAt()))
 }
 
 // unfitAt returns when the elector is to be told that this member must not lead; Never if it may, or is not trusted.
@@ -113,7 +110,7 @@ func (m *Machine) unfitAt() protocol.Time {
 }
 
 // onHealth takes note of whether the member may lead. If it is trusted, what it shows changes.
-func (m *Machine) onHealth(ok bool) {
+func (m *Machine) onHealth(ok bool, out *protocol.Effects) {
 	if m.ill != ok {
 		return
 	}
@@ -122,36 +119,39 @@ func (m *Machine) onHealth(ok bool) {
 		if ok {
 			m.shown.Cause = protocol.Cause{Code: protocol.Elected, Peer: m.config.Self}
 		}
-		m.show()
+		out.Views = append(out.Views, m.view())
 	}
 }
 
-// pass hands on what the elector wants.
-func (m *Machine) pass(e protocol.Effects) {
-	m.wake = e.Wake
-	for _, v := range e.Views {
+// pass lets the elector take an event, and gives what it appends the ranks of the council.
+func (m *Machine) pass(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	views, send, facts := len(out.Views), len(out.Send), len(out.Facts)
+	m.inner.Step(now, ev, out)
+	m.wake = out.Wake
+	for i := range out.Views[views:] {
+		v := &out.Views[views+i]
 		v.Leader.Rank, v.Cause.Peer, v.Support = m.outside(v.Leader.Rank), m.outside(v.Cause.Peer), m.outsideAll(v.Support)
 		if m.ill && v.Cause.Code == protocol.NoQuorum && v.Cause.Peer == m.config.Self {
 			v.Cause.Code = protocol.Unhealthy // that is why it was told to move on
 		}
-		m.shown = v
-		m.show()
+		m.shown = *v
+		*v = m.view()
 	}
-	for _, s := range e.Send {
-		s.To = m.outside(s.To)
-		m.send = append(m.send, s)
+	for i := range out.Send[send:] {
+		e := &out.Send[send+i]
+		e.To = m.outside(e.To)
 	}
-	for _, f := range e.Facts {
+	for i := range out.Facts[facts:] {
+		f := &out.Facts[facts+i]
 		f.Peer.Rank, f.Members = m.outside(f.Peer.Rank), m.outsideAll(f.Members)
-		m.facts = append(m.facts, f)
 	}
 }
 
-// show publishes the elector's view; no leader, if that would be this member and it must not lead.
-func (m *Machine) show() {
+// view is the elector's view; no leader, if that would be this member and it must not lead.
+func (m *Machine) view() protocol.View {
 	v := m.shown
 	if m.ill && v.Leader.Rank == m.config.Self {
 		v.Leader, v.Term, v.Cause = protocol.NoIdent, 0, protocol.Cause{Code: protocol.Unhealthy, Peer: m.config.Self}
 	}
-	m.views = append(m.views, v)
+	return v
 }

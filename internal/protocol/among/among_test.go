@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/among"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 // A puppet elector trusts whom it is told to, by rank among its own, and writes down what it gets.
@@ -16,7 +17,7 @@ type puppet struct {
 	effect protocol.Effects
 }
 
-func (p *puppet) Step(_ protocol.Time, ev protocol.Event) protocol.Effects {
+func (p *puppet) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch ev := ev.(type) {
 	case *protocol.Receive:
 		p.got = append(p.got, "from "+ev.From.String())
@@ -25,9 +26,8 @@ func (p *puppet) Step(_ protocol.Time, ev protocol.Event) protocol.Effects {
 	case protocol.Tick:
 		p.got = append(p.got, "tick")
 	}
-	e := p.effect
+	drivetest.Append(out, p.effect)
 	p.effect = protocol.Effects{Wake: protocol.Never}
-	return e
 }
 
 func (p *puppet) trusts(r protocol.Rank) {
@@ -62,7 +62,7 @@ func members(t *testing.T) (*among.Machine, *puppet) {
 func TestRanksAreThoseOfTheCouncilOutside(t *testing.T) {
 	m, p := members(t)
 	for _, from := range []protocol.Rank{0, 1, 2, 5, 9} { // a, c and j take no part
-		m.Step(0, &protocol.Receive{From: protocol.Ident{Rank: from, Inc: 4}, Message: &word{}})
+		drivetest.Step(m, 0, &protocol.Receive{From: protocol.Ident{Rank: from, Inc: 4}, Message: &word{}})
 	}
 	if got := strings.Join(p.got, ", "); got != "from a/4, from c/4" {
 		t.Errorf("the elector heard %s", got)
@@ -71,7 +71,7 @@ func TestRanksAreThoseOfTheCouncilOutside(t *testing.T) {
 	p.effect.Send = []protocol.Envelope{{To: 0, Message: &word{}}, {To: 2, Message: &word{}}}
 	p.effect.Facts = []protocol.Fact{{Ev: protocol.EvWeak, Peer: protocol.Ident{Rank: 2, Inc: 7}, Members: protocol.Everyone(3)}}
 	p.effect.Wake = 50
-	e := m.Step(10, protocol.Tick{})
+	e := drivetest.Step(m, 10, protocol.Tick{})
 	if v := e.Views[0]; v.Leader != (protocol.Ident{Rank: 5, Inc: 7}) || v.Cause.Peer != 5 || v.Support != protocol.NewSet(1, 3) || v.Term != 3 {
 		t.Errorf("it shows %+v", v)
 	}
@@ -79,7 +79,7 @@ func TestRanksAreThoseOfTheCouncilOutside(t *testing.T) {
 		t.Errorf("effects %+v", e)
 	}
 	p.effect.Views = []protocol.View{{Leader: protocol.NoIdent, Cause: protocol.Cause{Peer: protocol.Nobody}}}
-	if v := m.Step(20, protocol.Tick{}).Views[0]; v.Leader != protocol.NoIdent || v.Cause.Peer != protocol.Nobody {
+	if v := drivetest.Step(m, 20, protocol.Tick{}).Views[0]; v.Leader != protocol.NoIdent || v.Cause.Peer != protocol.Nobody {
 		t.Errorf("nobody is %+v", v)
 	}
 }
@@ -87,40 +87,40 @@ func TestRanksAreThoseOfTheCouncilOutside(t *testing.T) {
 func TestMemberThatIsNotWellIsNeverShownAndMovesOn(t *testing.T) {
 	m, p := members(t)
 	p.trusts(1)
-	if e := m.Step(0, protocol.Start{}); e.Views[0].Leader.Rank != 3 {
+	if e := drivetest.Step(m, 0, protocol.Start{}); e.Views[0].Leader.Rank != 3 {
 		t.Fatalf("it shows %+v", e.Views)
 	}
-	e := m.Step(10, protocol.Health{OK: false})
+	e := drivetest.Step(m, 10, protocol.Health{OK: false})
 	if v := e.Views[0]; v.Leader != protocol.NoIdent || v.Term != 0 || v.Cause.Code != protocol.Unhealthy || e.Wake != 10 {
 		t.Fatalf("ill, it shows %+v and wakes at %v", v, e.Wake)
 	}
-	if e := m.Step(10, protocol.Tick{}); e.Wake != 10+repeat || strings.Join(p.got, " ") != "unfit" {
+	if e := drivetest.Step(m, 10, protocol.Tick{}); e.Wake != 10+repeat || strings.Join(p.got, " ") != "unfit" {
 		t.Errorf("the elector got %v; wakes at %v", p.got, e.Wake)
 	}
-	m.Step(10+repeat-1, protocol.Tick{})
-	m.Step(10+repeat, protocol.Tick{}) // it is trusted still
+	drivetest.Step(m, 10+repeat-1, protocol.Tick{})
+	drivetest.Step(m, 10+repeat, protocol.Tick{}) // it is trusted still
 	if got := strings.Join(p.got, " "); got != "unfit tick unfit" {
 		t.Errorf("the elector got %s", got)
 	}
 	p.trusts(1)
-	if e := m.Step(200, protocol.Tick{}); e.Views[0].Leader != protocol.NoIdent {
+	if e := drivetest.Step(m, 200, protocol.Tick{}); e.Views[0].Leader != protocol.NoIdent {
 		t.Errorf("ill, and it leads: %+v", e.Views)
 	}
 	p.trusts(1)
 	p.effect.Views[0].Leader, p.effect.Views[0].Cause.Code = protocol.NoIdent, protocol.NoQuorum
-	if e := m.Step(201, protocol.Tick{}); e.Views[0].Cause.Code != protocol.Unhealthy || e.Wake != protocol.Never {
+	if e := drivetest.Step(m, 201, protocol.Tick{}); e.Views[0].Cause.Code != protocol.Unhealthy || e.Wake != protocol.Never {
 		t.Errorf("it moved on because of %v; wakes at %v", e.Views[0].Cause, e.Wake)
 	}
 	p.trusts(0)
-	if e := m.Step(300, protocol.Tick{}); e.Views[0].Leader.Rank != 1 || e.Wake != protocol.Never {
+	if e := drivetest.Step(m, 300, protocol.Tick{}); e.Views[0].Leader.Rank != 1 || e.Wake != protocol.Never {
 		t.Errorf("ill, it follows %+v", e.Views)
 	}
 	p.trusts(1)
-	m.Step(310, protocol.Tick{})
-	if e := m.Step(320, protocol.Health{OK: true}); len(e.Views) != 1 || e.Views[0].Leader.Rank != 3 || e.Views[0].Cause.Code != protocol.Elected {
+	drivetest.Step(m, 310, protocol.Tick{})
+	if e := drivetest.Step(m, 320, protocol.Health{OK: true}); len(e.Views) != 1 || e.Views[0].Leader.Rank != 3 || e.Views[0].Cause.Code != protocol.Elected {
 		t.Errorf("well again, it shows %+v", e.Views)
 	}
-	if e := m.Step(330, protocol.Health{OK: true}); len(e.Views) != 0 {
+	if e := drivetest.Step(m, 330, protocol.Health{OK: true}); len(e.Views) != 0 {
 		t.Errorf("no news, but %+v", e.Views)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/counter"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 const ms = protocol.Time(time.Millisecond)
@@ -54,7 +55,7 @@ func stage(t testing.TB, sources int, change func(*counter.Config)) (*counter.Ma
 		m.Add(p)
 		all = append(all, p)
 	}
-	e := m.Step(0, protocol.Start{})
+	e := drivetest.Step(m, 0, protocol.Start{})
 	if len(e.Views) != 1 || e.Views[0].Leader != protocol.NoIdent || e.Views[0].Cause.Code != protocol.Started {
 		t.Fatalf("the start publishes %+v, want no leader: started", e.Views)
 	}
@@ -82,11 +83,11 @@ func view(t testing.TB, e protocol.Effects) protocol.View {
 func TestNoOpinionBeforeEnoughHaveToldWhatTheyKnow(t *testing.T) {
 	m, p := stage(t, 2, nil)
 	p[0].learned = true
-	if e := m.Step(ms, protocol.Tick{}); len(e.Views) != 0 {
+	if e := drivetest.Step(m, ms, protocol.Tick{}); len(e.Views) != 0 {
 		t.Fatalf("with one of two sources the view is %+v", e.Views)
 	}
 	p[1].learned = true
-	if v := view(t, m.Step(2*ms, protocol.Tick{})); v.Leader.Rank != 0 || v.Cause.Code != protocol.Elected {
+	if v := view(t, drivetest.Step(m, 2*ms, protocol.Tick{})); v.Leader.Rank != 0 || v.Cause.Code != protocol.Elected {
 		t.Errorf("got %v because %v, want a, elected", v.Leader, v.Cause)
 	}
 }
@@ -94,7 +95,7 @@ func TestNoOpinionBeforeEnoughHaveToldWhatTheyKnow(t *testing.T) {
 func TestLeastCounterLeadsAndTheBetterRankAmongEquals(t *testing.T) {
 	m, p := stage(t, 1, nil)
 	p[0].learned = true
-	m.Step(ms, protocol.Tick{})
+	drivetest.Step(m, ms, protocol.Tick{})
 	leader := protocol.Rank(0)
 	for _, c := range []struct {
 		k    protocol.Rank
@@ -102,14 +103,14 @@ func TestLeastCounterLeadsAndTheBetterRankAmongEquals(t *testing.T) {
 		want protocol.Rank
 	}{{0, 2, 1}, {1, 1, 2}, {2, 3, 3}, {3, 1, 1}, {1, 2, 3}, {3, 2, 0}, {0, 3, 1}} {
 		p[0].table.Raise(c.k, c.to, protocol.Cause{Code: protocol.Suspected, Peer: c.k})
-		for _, v := range m.Step(2*ms, protocol.Tick{}).Views {
+		for _, v := range drivetest.Step(m, 2*ms, protocol.Tick{}).Views {
 			leader = v.Leader.Rank
 		}
 		if leader != c.want {
 			t.Errorf("%v leads when the counter of %v has grown to %d, want %v", leader, c.k, c.to, c.want)
 		}
 	}
-	if e := m.Step(3*ms, from(2, 1)); len(e.Views) != 0 {
+	if e := drivetest.Step(m, 3*ms, from(2, 1)); len(e.Views) != 0 {
 		t.Errorf("nothing changed, but the view is %+v", e.Views)
 	}
 }
@@ -117,10 +118,10 @@ func TestLeastCounterLeadsAndTheBetterRankAmongEquals(t *testing.T) {
 func TestLesserOfTwoCountersCounts(t *testing.T) {
 	m, p := stage(t, 2, nil)
 	p[0].learned, p[1].learned = true, true
-	m.Step(ms, protocol.Tick{})
+	drivetest.Step(m, ms, protocol.Tick{})
 	raise := func(table int, k protocol.Rank, to uint64) protocol.Effects {
 		p[table].table.Raise(k, to, protocol.Cause{Code: protocol.Suspected, Peer: k})
-		return m.Step(2*ms, protocol.Tick{})
+		return drivetest.Step(m, 2*ms, protocol.Tick{})
 	}
 	if e := raise(0, 0, 100); len(e.Views) != 0 {
 		t.Errorf("a was suspected by one source only, and the view became %+v", e.Views)
@@ -132,13 +133,15 @@ func TestLesserOfTwoCountersCounts(t *testing.T) {
 
 func TestStrangersAndTheDeadAreNotHeard(t *testing.T) {
 	m, p := stage(t, 1, nil)
-	m.Step(ms, from(2, 3))
+	drivetest.Step(m, ms, from(2, 3))
 	for name, r := range map[string]*protocol.Receive{"a stranger": from(4, 1), "oneself": from(1, 9), "an earlier life": from(2, 2)} {
-		if m.Step(2*ms, r); len(p[0].received) != 1 {
+		drivetest.Step(m, 2*ms, r)
+		if len(p[0].received) != 1 {
 			t.Errorf("%s was heard: %v", name, p[0].received)
 		}
 	}
-	if m.Step(3*ms, from(2, 3)); len(p[0].received) != 2 || len(p[0].restarted) != 0 {
+	drivetest.Step(m, 3*ms, from(2, 3))
+	if len(p[0].received) != 2 || len(p[0].restarted) != 0 {
 		t.Errorf("c was heard %d times and restarted %v", len(p[0].received), p[0].restarted)
 	}
 }
@@ -146,8 +149,8 @@ func TestStrangersAndTheDeadAreNotHeard(t *testing.T) {
 func TestNewIncarnationIsToldAsACrash(t *testing.T) {
 	m, p := stage(t, 1, nil)
 	p[0].learned = true
-	m.Step(ms, from(0, 1))
-	e := m.Step(2*ms, from(0, 2))
+	drivetest.Step(m, ms, from(0, 1))
+	e := drivetest.Step(m, 2*ms, from(0, 2))
 	if !slices.Equal(p[0].restarted, []protocol.Rank{0}) {
 		t.Errorf("restarted: %v, want a", p[0].restarted)
 	}
@@ -213,7 +216,7 @@ func TestCountersOnlyGrow(t *testing.T) {
 
 func TestUnfitReachesAllSources(t *testing.T) {
 	m, p := stage(t, 2, nil)
-	m.Step(ms, protocol.Unfit{})
+	drivetest.Step(m, ms, protocol.Unfit{})
 	if p[0].unfit != 1 || p[1].unfit != 1 {
 		t.Errorf("unfit: %d and %d, want 1 and 1", p[0].unfit, p[1].unfit)
 	}
@@ -222,17 +225,17 @@ func TestUnfitReachesAllSources(t *testing.T) {
 func TestBlockedIsReportedAgainWhenItHasDoubledAndEndsTheOpinion(t *testing.T) {
 	m, p := stage(t, 2, nil)
 	p[0].learned, p[1].learned = true, true
-	m.Step(ms, protocol.Tick{})
+	drivetest.Step(m, ms, protocol.Tick{})
 	p[1].blocked = 100 * ms
 	type word struct {
 		at, bound time.Duration
 		leader    protocol.Rank
 	}
 	var got []word
-	e := m.Step(100*ms, protocol.Tick{})
+	e := drivetest.Step(m, 100*ms, protocol.Tick{})
 	for e.Wake < 10_000*ms {
 		now := e.Wake
-		e = m.Step(now, protocol.Tick{})
+		e = drivetest.Step(m, now, protocol.Tick{})
 		for _, v := range e.Views {
 			if v.Cause.Code != protocol.NoQuorum {
 				t.Fatalf("cause %v, want no quorum", v.Cause)
@@ -247,7 +250,7 @@ func TestBlockedIsReportedAgainWhenItHasDoubledAndEndsTheOpinion(t *testing.T) {
 		t.Errorf("blocked since 100ms: said\n%v, want\n%v", got, want)
 	}
 	p[1].blocked = protocol.Never
-	if v := view(t, m.Step(20_000*ms, protocol.Tick{})); v.Leader.Rank != 0 || v.Cause.Code != protocol.Returned {
+	if v := view(t, drivetest.Step(m, 20_000*ms, protocol.Tick{})); v.Leader.Rank != 0 || v.Cause.Code != protocol.Returned {
 		t.Errorf("afterwards: %v because %v, want a, returned", v.Leader, v.Cause)
 	}
 }
@@ -255,9 +258,9 @@ func TestBlockedIsReportedAgainWhenItHasDoubledAndEndsTheOpinion(t *testing.T) {
 func TestWithoutLimitTheLastLeaderIsNamedForEver(t *testing.T) {
 	m, p := stage(t, 1, func(c *counter.Config) { c.Limit = 0 })
 	p[0].learned = true
-	m.Step(ms, protocol.Tick{})
+	drivetest.Step(m, ms, protocol.Tick{})
 	p[0].blocked = 0
-	if v := view(t, m.Step(3_600_000*ms, protocol.Tick{})); v.Leader.Rank != 0 || v.Cause.String() != "no quorum (for 1h0m0s)" {
+	if v := view(t, drivetest.Step(m, 3_600_000*ms, protocol.Tick{})); v.Leader.Rank != 0 || v.Cause.String() != "no quorum (for 1h0m0s)" {
 		t.Errorf("got %v because %v, want a because no quorum (for 1h0m0s)", v.Leader, v.Cause)
 	}
 }
@@ -265,9 +268,9 @@ func TestWithoutLimitTheLastLeaderIsNamedForEver(t *testing.T) {
 func TestWithoutReportAndLimitNothingIsSaid(t *testing.T) {
 	m, p := stage(t, 1, func(c *counter.Config) { c.Limit, c.Report = 0, 0 })
 	p[0].learned = true
-	m.Step(ms, protocol.Tick{})
+	drivetest.Step(m, ms, protocol.Tick{})
 	p[0].blocked = 0
-	if e := m.Step(3_600_000*ms, protocol.Tick{}); len(e.Views) != 0 || e.Wake != protocol.Never {
+	if e := drivetest.Step(m, 3_600_000*ms, protocol.Tick{}); len(e.Views) != 0 || e.Wake != protocol.Never {
 		t.Errorf("got %+v, wake %v", e.Views, e.Wake)
 	}
 }

@@ -21,7 +21,8 @@ func (m *Machine) least() protocol.Rank {
 
 // elect publishes the leader if that is news. Before enough members have told what they know there is none.
 func (m *Machine) elect() {
-	if m.ready = m.ready || m.learned(); !m.ready {
+	m.ready = m.ready || m.learned()
+	if !m.ready {
 		return
 	}
 	leader := m.Ident(m.least())
@@ -51,6 +52,6 @@ func (m *Machine) learned() bool {
 // publish makes a new leader known, or that there is none.
 func (m *Machine) publish(leader protocol.Ident, why protocol.Cause) {
 	m.leader = leader
-	m.views = append(m.views, protocol.View{Group: m.config.Group, Leader: leader, Until: protocol.Never, Cause: why})
+	m.out.Views = append(m.out.Views, protocol.View{Group: m.config.Group, Leader: leader, Until: protocol.Never, Cause: why})
 	m.State(protocol.Fact{Ev: protocol.EvWeak, Peer: leader})
 }

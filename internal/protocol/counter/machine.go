@@ -98,9 +98,7 @@ type Machine struct {
 	blocked protocol.Time
 	told    time.Duration
 
-	out   []protocol.Envelope
-	views []protocol.View
-	facts []protocol.Fact
+	out *protocol.Effects // of the present Step
 }
 
 // New returns a machine without sources; the caller has checked the configuration.
@@ -121,13 +119,13 @@ func (m *Machine) Inc(r protocol.Rank) protocol.Inc { return m.incs[r] }
 
 // Send puts a message on its way.
 func (m *Machine) Send(to protocol.Rank, msg protocol.Message) {
-	m.out = append(m.out, protocol.Envelope{To: to, Message: msg})
+	m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: msg})
 }
 
 // State states a fact about a peer; the machine adds its group.
 func (m *Machine) State(f protocol.Fact) {
 	f.Group = m.config.Group
-	m.facts = append(m.facts, f)
+	m.out.Facts = append(m.out.Facts, f)
 }
 
 // Ident returns a peer in its newest incarnation.
@@ -136,8 +134,8 @@ func (m *Machine) Ident(r protocol.Rank) protocol.Ident {
 }
 
 // Step takes one event. Commands are not for this machine and change nothing.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.out, m.views, m.facts = m.out[:0], m.views[:0], m.facts[:0]
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.out = out
 	m.why = protocol.Cause{Peer: protocol.Nobody}
 	switch ev := ev.(type) {
 	case protocol.Start:
@@ -158,7 +156,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		wake = min(wake, s.Wake())
 	}
 	m.elect()
-	return protocol.Effects{Views: m.views, Send: m.out, Wake: min(wake, m.watch(now)), Facts: m.facts}
+	out.Wake = min(wake, m.watch(now))
 }
 
 func (m *Machine) onStart(now protocol.Time) {

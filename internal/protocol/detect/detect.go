@@ -131,9 +131,7 @@ type Machine struct {
 	ack    ACK
 	start  START
 	update START
-	send   []protocol.Envelope
-	views  []protocol.View
-	facts  []protocol.Fact
+	out    *protocol.Effects // of the present Step
 }
 
 // New returns the machine of a member that is about to start.
@@ -144,14 +142,12 @@ func New(c Config) (*Machine, error) {
 	m := &Machine{config: c, timing: c.timing(), heard: make([]protocol.Inc, c.Members), acks: make([]protocol.Time, c.Members),
 		leader: protocol.NoIdent, nextOK: protocol.Never, deadline: protocol.Never}
 	m.heard[c.Self] = c.Inc
-	m.send = make([]protocol.Envelope, 0, 2*c.Members+1)
-	m.views, m.facts = make([]protocol.View, 0, 4), make([]protocol.Fact, 0, 4)
 	return m, nil
 }
 
 // Step takes one event. What came in is dealt with before what is due.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.send, m.views, m.facts = m.send[:0], m.views[:0], m.facts[:0]
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.out = out
 	switch ev := ev.(type) {
 	case protocol.Start:
 		m.startRound(now, 0, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})
@@ -168,7 +164,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	case now >= m.deadline:
 		m.onSilence(now)
 	}
-	return protocol.Effects{Views: m.views, Send: m.send, Wake: min(m.nextOK, m.deadline), Facts: m.facts}
+	out.Wake = min(m.nextOK, m.deadline)
 }
 
 // repair makes sense of a state that makes none, as in package stable. No run of the machine leads to one.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/detect"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 const (
@@ -25,7 +26,7 @@ func start(t testing.TB, c detect.Config) (*detect.Machine, protocol.Effects) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m, m.Step(0, protocol.Start{})
+	return m, drivetest.Step(m, 0, protocol.Start{})
 }
 
 func from(r protocol.Rank, inc protocol.Inc, m protocol.Message) *protocol.Receive {
@@ -49,11 +50,11 @@ func TestTheLeaderTrustsWhoAnswers(t *testing.T) {
 		t.Fatalf("starts with %q trusting %v", sent(e), e.Views[0].Support)
 	}
 	// b answers every OK, c only the first, d none.
-	m.Step(10*ms, from(2, 1, &detect.ACK{}))
+	drivetest.Step(m, 10*ms, from(2, 1, &detect.ACK{}))
 	var dropped []string
 	for now := 20 * ms; now <= 200*ms; now += 20 * ms {
-		m.Step(now-5*ms, from(1, 1, &detect.ACK{}))
-		e := m.Step(now, protocol.Tick{})
+		drivetest.Step(m, now-5*ms, from(1, 1, &detect.ACK{}))
+		e := drivetest.Step(m, now, protocol.Tick{})
 		for _, v := range e.Views {
 			dropped = append(dropped, now.String()+" "+v.Support.String())
 			if ok := e.Send[0].Message.(*detect.OK); ok.Trust != v.Support {
@@ -65,7 +66,7 @@ func TestTheLeaderTrustsWhoAnswers(t *testing.T) {
 	if got := strings.Join(dropped, ", "); got != "80ms {a b c}, 100ms {a b}" && got != "80ms {a b}" {
 		t.Errorf("dropped: %s", got)
 	}
-	if e := m.Step(500*ms, from(3, 1, &detect.ACK{})); len(e.Views) > 0 && e.Views[0].Support.Has(3) {
+	if e := drivetest.Step(m, 500*ms, from(3, 1, &detect.ACK{})); len(e.Views) > 0 && e.Views[0].Support.Has(3) {
 		t.Error("who was dropped came back in the same round")
 	}
 }
@@ -76,24 +77,24 @@ func TestAFollowerAnswersAndBelieves(t *testing.T) {
 		t.Fatalf("starts with %q under %v", sent(e), e.Views[0].Leader)
 	}
 	trust := protocol.NewSet(0, 2, 3)
-	e = m.Step(ms, from(0, 1, &detect.OK{Seq: 1, Trust: trust}))
+	e = drivetest.Step(m, ms, from(0, 1, &detect.OK{Seq: 1, Trust: trust}))
 	if sent(e) != "ACK>a" || len(e.Views) != 1 || e.Views[0].Support != trust || e.Facts[0].Members != trust {
 		t.Errorf("answered %q, views %+v", sent(e), e.Views)
 	}
-	if e := m.Step(2*ms, from(0, 1, &detect.OK{Seq: 1, Trust: all(4)})); sent(e) != "" || len(e.Views) != 0 {
+	if e := drivetest.Step(m, 2*ms, from(0, 1, &detect.OK{Seq: 1, Trust: all(4)})); sent(e) != "" || len(e.Views) != 0 {
 		t.Errorf("a duplicate changed something: %+v", e)
 	}
-	if e := m.Step(41*ms, protocol.Tick{}); sent(e) != "" {
+	if e := drivetest.Step(m, 41*ms, protocol.Tick{}); sent(e) != "" {
 		t.Errorf("gave up before 2δ: %q", sent(e))
 	}
-	if e := m.Step(41*ms+1, protocol.Tick{}); sent(e) != "START>a START>b START>d" || e.Views[0].Leader.Rank != 1 {
+	if e := drivetest.Step(m, 41*ms+1, protocol.Tick{}); sent(e) != "START>a START>b START>d" || e.Views[0].Leader.Rank != 1 {
 		t.Errorf("after 2δ of silence: %q", sent(e))
 	}
 }
 
 func TestWhoIsMissingStartsTheNextRound(t *testing.T) {
 	m, _ := start(t, exact(2, 4))
-	e := m.Step(ms, from(0, 1, &detect.OK{Seq: 1, Trust: protocol.NewSet(0, 1)}))
+	e := drivetest.Step(m, ms, from(0, 1, &detect.OK{Seq: 1, Trust: protocol.NewSet(0, 1)}))
 	if sent(e) != "START>a START>b START>d" || e.Views[0].Term != 1 || e.Views[0].Support != all(4) {
 		t.Errorf("sent %q, view %+v", sent(e), e.Views)
 	}
@@ -101,24 +102,24 @@ func TestWhoIsMissingStartsTheNextRound(t *testing.T) {
 
 func TestAnOKOfALaterRoundIsAnswered(t *testing.T) {
 	m, _ := start(t, exact(2, 4))
-	if e := m.Step(ms, from(1, 1, &detect.OK{Round: 5, Seq: 1, Trust: all(4)})); sent(e) != "START>a START>b START>d ACK>b" {
+	if e := drivetest.Step(m, ms, from(1, 1, &detect.OK{Round: 5, Seq: 1, Trust: all(4)})); sent(e) != "START>a START>b START>d ACK>b" {
 		t.Errorf("sent %q", sent(e))
 	}
-	if e := m.Step(2*ms, from(0, 1, &detect.OK{Round: 4, Seq: 1, Trust: all(4)})); sent(e) != "START>a" {
+	if e := drivetest.Step(m, 2*ms, from(0, 1, &detect.OK{Round: 4, Seq: 1, Trust: all(4)})); sent(e) != "START>a" {
 		t.Errorf("who is behind is told %q", sent(e))
 	}
-	if e := m.Step(2*ms, from(0, 1, &detect.START{Round: 4})); sent(e) != "START>a" {
+	if e := drivetest.Step(m, 2*ms, from(0, 1, &detect.START{Round: 4})); sent(e) != "START>a" {
 		t.Errorf("who is behind is told %q", sent(e))
 	}
-	if e := m.Step(3*ms, from(0, 1, &detect.START{Round: 6})); sent(e) != "OK>a OK>b OK>d" {
+	if e := drivetest.Step(m, 3*ms, from(0, 1, &detect.START{Round: 6})); sent(e) != "OK>a OK>b OK>d" {
 		t.Errorf("its own round: %q", sent(e))
 	}
 }
 
 func TestARestartedLeaderEndsItsRound(t *testing.T) {
 	m, _ := start(t, exact(2, 4))
-	m.Step(ms, from(0, 1, &detect.OK{Seq: 1, Trust: all(4)}))
-	e := m.Step(2*ms, from(0, 2, &detect.OK{Seq: 1, Trust: all(4)}))
+	drivetest.Step(m, ms, from(0, 1, &detect.OK{Seq: 1, Trust: all(4)}))
+	e := drivetest.Step(m, 2*ms, from(0, 2, &detect.OK{Seq: 1, Trust: all(4)}))
 	if len(e.Views) != 1 || e.Views[0].Term != 1 || e.Views[0].Cause.Code != protocol.Restarted {
 		t.Errorf("%+v", e.Views)
 	}
@@ -136,7 +137,7 @@ func TestWhatIsLateFalseOrStrangeIsNotHeard(t *testing.T) {
 		"not of its time": from(0, 1, &detect.OK{Round: detect.MaxRound + 1, Seq: 1}),
 	} {
 		m, _ := start(t, exact(2, 4))
-		if e := m.Step(ms, in); len(e.Send)+len(e.Views) != 0 {
+		if e := drivetest.Step(m, ms, in); len(e.Send)+len(e.Views) != 0 {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -163,10 +164,11 @@ func TestASteadyStateDoesNotAllocate(t *testing.T) {
 	m, _ := start(t, detect.Default(1, 64, 1))
 	ok := &detect.OK{Trust: all(64)}
 	in, now := from(0, 1, ok), protocol.Time(0)
+	var out drivetest.Buffer
 	if n := testing.AllocsPerRun(1000, func() {
 		ok.Seq++
 		now += 20 * ms
-		m.Step(now, in)
+		out.Step(m, now, in)
 	}); n != 0 {
 		t.Errorf("a follower allocates %v times for each OK", n)
 	}
@@ -180,11 +182,11 @@ func TestASteadyStateDoesNotAllocate(t *testing.T) {
 // number of the view is news all the same.
 func TestALaterRoundOfTheSameLeaderIsNews(t *testing.T) {
 	m, _ := start(t, exact(0, 4))
-	e := m.Step(ms, from(1, 1, &detect.START{Round: 8}))
+	e := drivetest.Step(m, ms, from(1, 1, &detect.START{Round: 8}))
 	if len(e.Views) != 1 || e.Views[0].Term != 8 || e.Views[0].Leader.Rank != 0 || e.Facts[0].Term != 8 {
 		t.Errorf("said %+v", e.Views)
 	}
-	if e := m.Step(2*ms, from(2, 1, &detect.START{Round: 8})); len(e.Views) != 0 {
+	if e := drivetest.Step(m, 2*ms, from(2, 1, &detect.START{Round: 8})); len(e.Views) != 0 {
 		t.Errorf("said the same twice: %+v", e.Views)
 	}
 }

@@ -39,7 +39,7 @@ func (m *Machine) suspect(now protocol.Time) {
 			continue
 		}
 		trust.Remove(q)
-		m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvSuspect, Group: m.config.Group, Peer: protocol.Ident{Rank: q, Inc: m.heard[r]}})
+		m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSuspect, Group: m.config.Group, Peer: protocol.Ident{Rank: q, Inc: m.heard[r]}})
 		if cause.Peer == protocol.Nobody {
 			cause.Peer, cause.Bound = q, silent
 		}
@@ -104,9 +104,9 @@ func (m *Machine) publish(trust protocol.Set, cause protocol.Cause) {
 		return
 	}
 	m.leader, m.term, m.trust = leader, m.round, trust
-	m.views = append(m.views, protocol.View{Group: m.config.Group, Leader: leader, Term: m.round, Until: protocol.Never,
+	m.out.Views = append(m.out.Views, protocol.View{Group: m.config.Group, Leader: leader, Term: m.round, Until: protocol.Never,
 		Support: trust, Cause: cause})
-	m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvWeak, Group: m.config.Group, Peer: leader, Term: m.round, Members: trust})
+	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvWeak, Group: m.config.Group, Peer: leader, Term: m.round, Members: trust})
 }
 
 func (m *Machine) leaderOf(round uint64) protocol.Rank {
@@ -115,7 +115,7 @@ func (m *Machine) leaderOf(round uint64) protocol.Rank {
 
 func (m *Machine) tell(to protocol.Rank, msg protocol.Message) {
 	if to != m.config.Self {
-		m.send = append(m.send, protocol.Envelope{To: to, Message: msg})
+		m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: msg})
 	}
 }
 

@@ -151,7 +151,8 @@ func (a *Accusations) onAlive(now protocol.Time, from protocol.Rank, m *Alive) {
 	}
 	p.deadline = now.Add(p.timeout)
 	a.check = min(a.check, p.deadline)
-	if a.heard.Add(from); a.heard.Len() >= n-a.config.F {
+	a.heard.Add(from)
+	if a.heard.Len() >= n-a.config.F {
 		a.learned, a.since, a.heard = true, now, protocol.NewSet(a.config.Self)
 	}
 }

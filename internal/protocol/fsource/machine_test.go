@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/counter"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/fsource"
 )
 
@@ -15,10 +16,9 @@ const ms = protocol.Time(time.Millisecond)
 
 // A member is a machine under test and what its last Step led to.
 type member struct {
-	*counter.Machine
+	drivetest.Hand
+	m   *counter.Machine
 	t   testing.TB
-	now protocol.Time
-	eff protocol.Effects
 	seq uint64
 }
 
@@ -33,40 +33,35 @@ func start(t testing.TB, members int, change func(*fsource.Config)) *member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &member{Machine: m, t: t}
-	a.step(protocol.Start{})
+	a := &member{Hand: drivetest.Hand{Machine: m}, m: m, t: t}
+	a.Step(protocol.Start{})
 	return a
-}
-
-func (a *member) step(ev protocol.Event) protocol.Effects {
-	a.eff = a.Step(a.now, ev)
-	return a.eff
 }
 
 // alive lets a peer say that it is alive, and how often it accused each member.
 func (a *member) alive(from protocol.Rank, inc protocol.Inc, row ...uint64) protocol.Effects {
 	if row == nil {
-		row = make([]uint64, a.Config().Members)
+		row = make([]uint64, a.m.Config().Members)
 	}
 	a.seq++
-	return a.step(&protocol.Receive{From: protocol.Ident{Rank: from, Inc: inc}, Message: &fsource.Alive{Seq: a.seq, Row: row}})
+	return a.Step(&protocol.Receive{From: protocol.Ident{Rank: from, Inc: inc}, Message: &fsource.Alive{Seq: a.seq, Row: row}})
 }
 
 // all lets the given peers say that they are alive, every 50ms for so long.
 func (a *member) all(length protocol.Time, peers ...protocol.Rank) {
-	for end := a.now + length; a.now < end; a.now += 50 * ms {
+	for end := a.Now + length; a.Now < end; a.Now += 50 * ms {
 		for _, r := range peers {
 			a.alive(r, 1)
 		}
-		a.step(protocol.Tick{})
+		a.Step(protocol.Tick{})
 	}
 }
 
 // row returns the accusations that the member gossips as its own.
 func (a *member) row() []uint64 {
 	a.t.Helper()
-	a.now += 50 * ms
-	for _, env := range a.step(protocol.Tick{}).Send {
+	a.Now += 50 * ms
+	for _, env := range a.Step(protocol.Tick{}).Send {
 		return slices.Clone(env.Message.(*fsource.Alive).Row)
 	}
 	a.t.Fatal("nothing was sent")
@@ -75,32 +70,34 @@ func (a *member) row() []uint64 {
 
 func (a *member) leader() protocol.View {
 	a.t.Helper()
-	if len(a.eff.Views) == 0 {
+	if len(a.Last.Views) == 0 {
 		a.t.Fatal("no view was published")
 	}
-	return a.eff.Views[len(a.eff.Views)-1]
+	return a.Last.Views[len(a.Last.Views)-1]
 }
 
 func TestStartSaysAliveToAllOthers(t *testing.T) {
 	a := start(t, 4, nil)
 	var to []protocol.Rank
-	for _, env := range a.eff.Send {
+	for _, env := range a.Last.Send {
 		to = append(to, env.To)
 	}
 	if !slices.Equal(to, []protocol.Rank{1, 2, 3}) {
 		t.Errorf("said it to %v, want all others in rank order", to)
 	}
-	if m := a.eff.Send[0].Message.(*fsource.Alive); m.From != 1 || len(m.Rows) != 3*4 || len(m.Row) != 4 {
+	if m := a.Last.Send[0].Message.(*fsource.Alive); m.From != 1 || len(m.Rows) != 3*4 || len(m.Row) != 4 {
 		t.Errorf("sent %+v, want its own row and those of the three others", m)
 	}
 }
 
 func TestNoOpinionBeforeAllButFWereHeard(t *testing.T) {
 	a := start(t, 4, nil)
-	if a.alive(1, 1); len(a.eff.Views) != 0 {
-		t.Fatalf("two of three were heard, its own counted: %+v", a.eff.Views)
+	a.alive(1, 1)
+	if len(a.Last.Views) != 0 {
+		t.Fatalf("two of three were heard, its own counted: %+v", a.Last.Views)
 	}
-	if a.alive(2, 1); a.leader().Leader.Rank != 0 {
+	a.alive(2, 1)
+	if a.leader().Leader.Rank != 0 {
 		t.Errorf("three were heard: %v leads, want a", a.leader().Leader)
 	}
 }
@@ -116,12 +113,12 @@ func TestSilentPeerIsAccusedForEver(t *testing.T) {
 func TestFirstAccusationIsToldAtOnce(t *testing.T) {
 	a := start(t, 3, nil)
 	a.all(100*ms, 1, 2)
-	a.now = 50*ms + 120*ms
+	a.Now = 50*ms + 120*ms
 	a.alive(1, 1)
-	if len(a.eff.Send) == 0 {
+	if len(a.Last.Send) == 0 {
 		t.Fatal("nothing was sent when c missed its deadline")
 	}
-	if m := a.eff.Send[0].Message.(*fsource.Alive); m.Row[2] != 1 {
+	if m := a.Last.Send[0].Message.(*fsource.Alive); m.Row[2] != 1 {
 		t.Errorf("sent %+v, want one accusation of c", m)
 	}
 }
@@ -137,14 +134,14 @@ func TestCounterIsWhatAllButFAgreeOn(t *testing.T) {
 		leader protocol.Rank
 	}{{1, 9, 0}, {2, 4, 0}, {3, 7, 1}} {
 		a.alive(c.from, 1, c.count, 0, 0, 0, 0)
-		if len(a.eff.Views) > 0 && (i < 2 || a.leader().Leader.Rank != c.leader) {
+		if len(a.Last.Views) > 0 && (i < 2 || a.leader().Leader.Rank != c.leader) {
 			t.Fatalf("after %d accusers %v leads, want %v", i+1, a.leader().Leader, c.leader)
 		}
 	}
 	if got := a.leader(); got.Cause.String() != "doubted d" {
 		t.Errorf("b leads because %v, want the third who doubts a", got.Cause)
 	}
-	for _, f := range a.eff.Facts {
+	for _, f := range a.Last.Facts {
 		if f.Ev == counter.EvCount && (f.Peer.Rank != 0 || f.Seq != 4) {
 			t.Errorf("the counter of %v is %d, want 4 for a: the third largest of 9 7 4 0 0", f.Peer, f.Seq)
 		}
@@ -153,10 +150,10 @@ func TestCounterIsWhatAllButFAgreeOn(t *testing.T) {
 
 func TestRowsOfOthersArePassedOn(t *testing.T) {
 	a := start(t, 4, nil)
-	a.step(&protocol.Receive{From: protocol.Ident{Rank: 1, Inc: 1}, Message: &fsource.Alive{
+	a.Step(&protocol.Receive{From: protocol.Ident{Rank: 1, Inc: 1}, Message: &fsource.Alive{
 		Seq: 1, Row: make([]uint64, 4), From: 3, Rows: []uint64{0, 5, 0, 0, 0, 6, 0, 0}}}) // of d and, all around, a
-	a.now += 50 * ms
-	m := a.step(protocol.Tick{}).Send[0].Message.(*fsource.Alive)
+	a.Now += 50 * ms
+	m := a.Step(protocol.Tick{}).Send[0].Message.(*fsource.Alive)
 	if m.Row[1] != 6 {
 		t.Errorf("a's own row is %v: it learns from others what it said before it restarted", m.Row)
 	}
@@ -170,8 +167,8 @@ func TestLargeCouncilsPassRowsOnInTurn(t *testing.T) {
 	a := start(t, n, nil)
 	var seen protocol.Set
 	for range n {
-		a.now += 50 * ms
-		e := a.step(protocol.Tick{})
+		a.Now += 50 * ms
+		e := a.Step(protocol.Tick{})
 		if len(e.Send) == 0 {
 			continue
 		}
@@ -196,19 +193,20 @@ func TestAccusationLeapsOverTheNextCandidate(t *testing.T) {
 	if a.leader().Leader.Rank != 1 {
 		t.Fatalf("%v leads, want b", a.leader().Leader)
 	}
-	a.now = 100 * ms
+	a.Now = 100 * ms
 	a.alive(2, 1, 40, 0, 30, 30)
 	a.alive(3, 1, 40, 0, 30, 30)
-	a.now = 120 * ms
-	a.step(protocol.Tick{})
-	if row := a.eff.Send[0].Message.(*fsource.Alive).Row; row[1] != 31 {
+	a.Now = 120 * ms
+	a.Step(protocol.Tick{})
+	if row := a.Last.Send[0].Message.(*fsource.Alive).Row; row[1] != 31 {
 		t.Errorf("a accused %v, want b up to 31: over the 30 of c and d", row)
 	}
-	if len(a.eff.Views) != 0 {
-		t.Errorf("one accuser of three deposed b: %+v", a.eff.Views)
+	if len(a.Last.Views) != 0 {
+		t.Errorf("one accuser of three deposed b: %+v", a.Last.Views)
 	}
 	a.alive(2, 1, 40, 31, 30, 30)
-	if a.alive(3, 1, 40, 31, 30, 30); a.leader().Leader.Rank != 2 {
+	a.alive(3, 1, 40, 31, 30, 30)
+	if a.leader().Leader.Rank != 2 {
 		t.Errorf("three accusers: %v leads, want c", a.leader().Leader)
 	}
 }
@@ -216,11 +214,11 @@ func TestAccusationLeapsOverTheNextCandidate(t *testing.T) {
 // silence returns how long a lets b be silent after a sign of life now.
 func (a *member) silence() time.Duration {
 	a.t.Helper()
-	since := a.now
-	for ; a.now < since+3000*ms; a.now += ms {
-		for _, f := range a.step(protocol.Tick{}).Facts {
+	since := a.Now
+	for ; a.Now < since+3000*ms; a.Now += ms {
+		for _, f := range a.Step(protocol.Tick{}).Facts {
 			if f.Ev == protocol.EvSuspect && f.Peer.Rank == 1 {
-				return a.now.Sub(since)
+				return a.Now.Sub(since)
 			}
 		}
 	}
@@ -236,7 +234,7 @@ func TestTimeoutGrowsWithEachMistakeUpToTheCap(t *testing.T) {
 		if got := a.silence(); got != want {
 			t.Fatalf("b may be silent for %v, want %v", got, want)
 		}
-		a.now += 500 * ms // accused over and over: that is one mistake
+		a.Now += 500 * ms // accused over and over: that is one mistake
 		want = min(want+50*time.Millisecond, time.Second)
 	}
 	a.alive(1, 2)
@@ -249,7 +247,7 @@ func TestOldAndRepeatedSignsOfLifeDoNotCount(t *testing.T) {
 	a := start(t, 3, nil)
 	a.seq = 10
 	a.alive(1, 1)
-	a.now = 100 * ms
+	a.Now = 100 * ms
 	for _, seq := range []uint64{10, 11} {
 		a.seq = seq - 1
 		a.alive(1, 1, 0, 0, 5)
@@ -264,7 +262,7 @@ func TestRestartedPeerIsAccusedAtOnce(t *testing.T) {
 	a.all(100*ms, 1, 2, 3)
 	a.seq = 0
 	a.alive(2, 2)
-	if row := a.eff.Send[0].Message.(*fsource.Alive).Row; row[2] != 1 {
+	if row := a.Last.Send[0].Message.(*fsource.Alive).Row; row[2] != 1 {
 		t.Errorf("a accused %v, want c once, and told at once", row)
 	}
 }
@@ -274,7 +272,7 @@ func TestUnfitCountsAlone(t *testing.T) {
 	a.alive(1, 1, 0, 6, 9, 9)
 	a.alive(2, 1, 0, 6, 9, 9)
 	a.alive(3, 1, 0, 6, 9, 9)
-	a.step(protocol.Unfit{})
+	a.Step(protocol.Unfit{})
 	if v := a.leader(); v.Leader.Rank != 1 || v.Cause.String() != "no quorum a" {
 		t.Errorf("%v leads because %v, want b because a gathers no quorum", v.Leader, v.Cause)
 	}
@@ -283,7 +281,8 @@ func TestUnfitCountsAlone(t *testing.T) {
 	}
 	b := start(t, 4, func(c *fsource.Config) { c.Self = 1 })
 	b.alive(0, 1, 7, 0, 0, 0)
-	if b.alive(2, 1); b.leader().Leader.Rank != 1 {
+	b.alive(2, 1)
+	if b.leader().Leader.Rank != 1 {
 		t.Errorf("b heard a speak against itself, but %v leads", b.leader().Leader)
 	}
 }
@@ -291,16 +290,16 @@ func TestUnfitCountsAlone(t *testing.T) {
 func TestMoreThanFSilentIsReported(t *testing.T) {
 	a := start(t, 4, nil)
 	a.all(1000*ms, 1, 2, 3)
-	heard := a.now - 50*ms
-	for a.now < heard+5000*ms {
-		a.now = a.eff.Wake
+	heard := a.Now - 50*ms
+	for a.Now < heard+5000*ms {
+		a.Now = a.Last.Wake
 		a.alive(1, 1)
-		if len(a.eff.Views) > 0 {
+		if len(a.Last.Views) > 0 {
 			break
 		}
 	}
-	if v := a.leader(); v.Leader.Rank != 0 || v.Cause.String() != "no quorum (for 500ms)" || a.now != heard+500*ms {
-		t.Errorf("%v after the last sign of life of c and d: %v because %v", a.now.Sub(heard), v.Leader, v.Cause)
+	if v := a.leader(); v.Leader.Rank != 0 || v.Cause.String() != "no quorum (for 500ms)" || a.Now != heard+500*ms {
+		t.Errorf("%v after the last sign of life of c and d: %v because %v", a.Now.Sub(heard), v.Leader, v.Cause)
 	}
 	a.alive(2, 1)
 	if v := a.leader(); v.Leader.Rank != 0 || v.Cause.Code != protocol.Returned {
@@ -311,11 +310,11 @@ func TestMoreThanFSilentIsReported(t *testing.T) {
 func TestLinksThatAreNotTimelyDoNotBlock(t *testing.T) {
 	a := start(t, 4, func(c *fsource.Config) { c.Cap = c.Timeout })
 	a.alive(1, 1)
-	for end := a.now + 60_000*ms; a.now < end; a.now += 100 * ms {
-		a.alive(1+protocol.Rank(a.now/(100*ms)%3), 1) // each of them every 300ms: beyond any time-out
-		for _, v := range a.eff.Views {
+	for end := a.Now + 60_000*ms; a.Now < end; a.Now += 100 * ms {
+		a.alive(1+protocol.Rank(a.Now/(100*ms)%3), 1) // each of them every 300ms: beyond any time-out
+		for _, v := range a.Last.Views {
 			if v.Cause.Code == protocol.NoQuorum {
-				t.Fatalf("at %v: %v", a.now, v.Cause)
+				t.Fatalf("at %v: %v", a.Now, v.Cause)
 			}
 		}
 	}
@@ -328,9 +327,9 @@ func TestMessagesOfAnotherSizeAreDropped(t *testing.T) {
 		{Seq: 1}, {Seq: 2, Row: make([]uint64, 3)}, {Seq: 3, Row: make([]uint64, 5)}, {Seq: 4, Row: four, From: 4},
 		{Seq: 5, Row: four, Rows: make([]uint64, 5)}, {Seq: 6, Row: four, Rows: make([]uint64, 20)},
 	} {
-		a.step(&protocol.Receive{From: protocol.Ident{Rank: 1, Inc: 1}, Message: m})
-		a.step(&protocol.Receive{From: protocol.Ident{Rank: 2, Inc: 1}, Message: m})
-		if len(a.eff.Views) != 0 {
+		a.Step(&protocol.Receive{From: protocol.Ident{Rank: 1, Inc: 1}, Message: m})
+		a.Step(&protocol.Receive{From: protocol.Ident{Rank: 2, Inc: 1}, Message: m})
+		if len(a.Last.Views) != 0 {
 			t.Errorf("%+v was taken for a sign of life", m)
 		}
 	}
@@ -338,12 +337,12 @@ func TestMessagesOfAnotherSizeAreDropped(t *testing.T) {
 
 func TestWakeIsNeverInThePast(t *testing.T) {
 	a := start(t, 3, nil)
-	for a.now < 5000*ms {
-		if a.eff.Wake <= a.now {
-			t.Fatalf("at %v the machine wants to be woken at %v", a.now, a.eff.Wake)
+	for a.Now < 5000*ms {
+		if a.Last.Wake <= a.Now {
+			t.Fatalf("at %v the machine wants to be woken at %v", a.Now, a.Last.Wake)
 		}
-		a.now = a.eff.Wake
-		a.step(protocol.Tick{})
+		a.Now = a.Last.Wake
+		a.Step(protocol.Tick{})
 	}
 }
 

@@ -124,7 +124,8 @@ func (m *Machine) rotate(now protocol.Time, turn uint64) {
 	if !m.open || m.lead.on || m.pend.on {
 		return
 	}
-	if m.cand = now.Add(m.cfg.Period); m.key(m.cfg.Self) == 0 {
+	m.cand = now.Add(m.cfg.Period)
+	if m.key(m.cfg.Self) == 0 {
 		m.cand = now
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/hall"
 )
 
@@ -15,14 +16,12 @@ const (
 
 // A member is a machine with a clock that the test moves.
 type member struct {
-	t    testing.TB
-	m    *hall.Machine
-	run  protocol.Machine // m, or the elector that it is inside of
-	cfg  hall.Config
-	now  protocol.Time
-	last protocol.Effects
-	sent uint64           // the last request seen
-	mine protocol.Message // what the member sent to itself last
+	drivetest.Hand // over m, or over the elector that it is inside of
+	t              testing.TB
+	m              *hall.Machine
+	cfg            hall.Config
+	sent           uint64           // the last request seen
+	mine           protocol.Message // what the member sent to itself last
 }
 
 // join returns a member that takes part since a second, so that the wait after its start is over. Before that it has been
@@ -38,16 +37,16 @@ func join(t testing.TB, self protocol.Rank, members int, change ...func(*hall.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &member{t: t, m: m, run: m, cfg: c}
+	x := &member{Hand: drivetest.Hand{Machine: m}, t: t, m: m, cfg: c}
 	x.step(protocol.Start{})
-	x.now = 1000 * ms
+	x.Now = 1000 * ms
 	x.step(protocol.Campaign{Group: group})
 	return x
 }
 
 func (x *member) step(ev protocol.Event) protocol.Effects {
-	x.last = x.run.Step(x.now, ev)
-	for _, e := range x.last.Send {
+	x.Step(ev)
+	for _, e := range x.Last.Send {
 		if el, ok := e.Message.(*hall.Election); ok {
 			x.sent = el.Request
 		}
@@ -55,12 +54,12 @@ func (x *member) step(ev protocol.Event) protocol.Effects {
 			x.mine = e.Message.Copy()
 		}
 	}
-	return x.last
+	return x.Last
 }
 
 // at moves the clock and ticks.
 func (x *member) at(now protocol.Time) protocol.Effects {
-	x.now = now
+	x.Now = now
 	return x.step(protocol.Tick{})
 }
 
@@ -94,32 +93,21 @@ func (x *member) lead(others ...protocol.Rank) protocol.Effects {
 		for _, r := range others {
 			x.hear(r, yes(request, x.cfg.Self, r))
 		}
-		x.at(x.now + 21*ms)
+		x.at(x.Now + 21*ms)
 	}
 	if v := x.view(); v.Leader.Rank != x.cfg.Self {
 		x.t.Fatalf("does not lead: %+v", v)
 	}
-	return x.last
+	return x.Last
 }
 
 // view returns the last view of the last Step, which must have one.
 func (x *member) view() protocol.View {
 	x.t.Helper()
-	if len(x.last.Views) == 0 {
+	if len(x.Last.Views) == 0 {
 		x.t.Fatal("no view was published")
 	}
-	return x.last.Views[len(x.last.Views)-1]
-}
-
-// sentOf lists to whom messages of a kind went in the last Step.
-func (x *member) sentOf(name string) []protocol.Rank {
-	var to []protocol.Rank
-	for _, e := range x.last.Send {
-		if e.Message.Name() == name {
-			to = append(to, e.To)
-		}
-	}
-	return to
+	return x.Last.Views[len(x.Last.Views)-1]
 }
 
 // reply returns the only Reply of the last Step, and to whom it went.
@@ -127,7 +115,7 @@ func (x *member) reply() (*hall.Reply, protocol.Rank) {
 	x.t.Helper()
 	var found *hall.Reply
 	var to protocol.Rank
-	for _, e := range x.last.Send {
+	for _, e := range x.Last.Send {
 		if r, ok := e.Message.(*hall.Reply); ok {
 			if found != nil {
 				x.t.Fatal("several replies were sent")

@@ -12,12 +12,10 @@ import (
 // best-ranked one it is trusted again.
 type Elector struct {
 	machine *Machine
-	// next is what the machine hears in the place of the next Tick. It takes at most one Step in each of this one, so that
-	// what it sends stays valid.
+	// next is what the machine hears in the place of the next Tick. It takes at most one Step in each of this one, because
+	// it uses its messages again.
 	next   protocol.Event
 	leader protocol.Ident
-	views  []protocol.View
-	facts  []protocol.Fact
 }
 
 // NewElector returns the elector of a member that is about to start.
@@ -27,8 +25,7 @@ func NewElector(c Config) (*Elector, error) {
 }
 
 // Step implements protocol.Machine.
-func (e *Elector) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	e.views, e.facts = e.views[:0], e.facts[:0]
+func (e *Elector) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	m := e.machine
 	switch ev.(type) {
 	case protocol.Start:
@@ -42,24 +39,26 @@ func (e *Elector) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 			ev = protocol.Tick{} // it is trusted no more
 		}
 	}
-	eff := m.Step(now, ev)
-	for i := range eff.Views {
-		e.hear(&eff.Views[i])
+	views, horizons, facts := len(out.Views), len(out.Horizons), len(out.Facts)
+	m.Step(now, ev, out)
+	said := out.Views[views:]
+	out.Views, out.Horizons, out.Facts = out.Views[:views], out.Horizons[:horizons], out.Facts[:facts]
+	for i := range said {
+		e.hear(said[i], out)
 	}
-	wake := eff.Wake
 	if e.next != nil {
-		wake = now
+		out.Wake = now
 	}
-	return protocol.Effects{Views: e.views, Send: eff.Send, Wake: wake, Facts: e.facts}
 }
 
-// hear takes a view of the machine. There is no program that would have to stop: it has, as soon as it is asked to.
-func (e *Elector) hear(v *protocol.View) {
+// hear puts what an elector says in the place of a view of the machine. There is no program that would have to stop: it
+// has, as soon as it is asked to.
+func (e *Elector) hear(v protocol.View, out *protocol.Effects) {
 	if v.Stop {
 		e.next = protocol.Stopped{Group: v.Group}
 		return
 	}
 	e.leader = v.Leader
-	e.views = append(e.views, protocol.View{Group: v.Group, Leader: v.Leader, Until: protocol.Never, Support: v.Support, Cause: v.Cause})
-	e.facts = append(e.facts, protocol.Fact{Ev: protocol.EvWeak, Group: v.Group, Peer: v.Leader})
+	out.Views = append(out.Views, protocol.View{Group: v.Group, Leader: v.Leader, Until: protocol.Never, Support: v.Support, Cause: v.Cause})
+	out.Facts = append(out.Facts, protocol.Fact{Ev: protocol.EvWeak, Group: v.Group, Peer: v.Leader})
 }

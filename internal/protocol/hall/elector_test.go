@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/hall"
 )
 
@@ -17,12 +18,12 @@ func electorOf(t *testing.T, self protocol.Rank, members int) *member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &member{t: t, run: e, cfg: c}
-	if wake := x.step(protocol.Start{}).Wake; wake != x.now {
+	x := &member{Hand: drivetest.Hand{Machine: e}, t: t, cfg: c}
+	if wake := x.step(protocol.Start{}).Wake; wake != x.Now {
 		t.Fatalf("it wants to be woken at %v, want at once, to begin", wake)
 	}
-	x.at(x.now)
-	if got := x.sentOf("hall.Election"); len(got) != members {
+	x.at(x.Now)
+	if got := x.Sent("hall.Election"); len(got) != members {
 		t.Fatalf("it asked %v, want all %d", got, members)
 	}
 	x.at(1000 * ms)
@@ -32,15 +33,15 @@ func electorOf(t *testing.T, self protocol.Rank, members int) *member {
 // plain fails if a Step has told anything but whom to trust.
 func (x *member) plain() {
 	x.t.Helper()
-	if len(x.last.Horizons) > 0 {
-		x.t.Errorf("an elector has a lease: %v", x.last.Horizons)
+	if len(x.Last.Horizons) > 0 {
+		x.t.Errorf("an elector has a lease: %v", x.Last.Horizons)
 	}
-	for _, v := range x.last.Views {
+	for _, v := range x.Last.Views {
 		if v.Domain != protocol.Elector || v.Horizon != 0 || v.Stop || v.Group != group {
 			x.t.Errorf("an elector said %+v", v)
 		}
 	}
-	for _, f := range x.last.Facts {
+	for _, f := range x.Last.Facts {
 		if f.Ev != protocol.EvWeak || f.Dom != protocol.Elector {
 			x.t.Errorf("an elector stated %+v", f)
 		}
@@ -65,7 +66,7 @@ func TestElectorTrustsWhoLeadsItAndNobodyAfterThat(t *testing.T) {
 	if v := x.view(); v.Leader.Rank != 0 || v.Support != all {
 		t.Errorf("it trusts %v with %v, want a with %v", v.Leader, v.Support, all)
 	}
-	x.at(x.now.Add(x.cfg.Lock + 1))
+	x.at(x.Now.Add(x.cfg.Lock + 1))
 	x.plain()
 	if v := x.view(); v.Leader != protocol.NoIdent {
 		t.Errorf("it trusts %v when its lock is over", v.Leader)
@@ -75,29 +76,31 @@ func TestElectorTrustsWhoLeadsItAndNobodyAfterThat(t *testing.T) {
 func TestElectorThatIsUnfitIsSilentForTwiceKappa(t *testing.T) {
 	x := electorOf(t, 0, 3)
 	x.lead(1, 2)
-	if wake := x.step(protocol.Unfit{}).Wake; wake != x.now {
+	if wake := x.step(protocol.Unfit{}).Wake; wake != x.Now {
 		t.Fatalf("it wants to be woken at %v, want at once, to stop", wake)
 	}
 	x.plain()
-	x.at(x.now)
+	x.at(x.Now)
 	x.plain()
 	if v := x.view(); v.Leader != protocol.NoIdent || v.Cause.Code != protocol.NoQuorum {
 		t.Errorf("it trusts %v (%v), want nobody", v.Leader, v.Cause)
 	}
-	if got := x.sentOf("hall.Release"); len(got) != 3 {
+	if got := x.Sent("hall.Release"); len(got) != 3 {
 		t.Errorf("it gave locks back to %v, want to all", got)
 	}
-	back := x.now.Add(x.cfg.Rho.WaitAtLeast(2 * x.cfg.Kappa()))
-	if x.last.Wake != back {
-		t.Errorf("it comes back at %v, want at %v", x.last.Wake, back)
+	back := x.Now.Add(x.cfg.Rho.WaitAtLeast(2 * x.cfg.Kappa()))
+	if x.Last.Wake != back {
+		t.Errorf("it comes back at %v, want at %v", x.Last.Wake, back)
 	}
-	x.now += 10 * ms
+	x.Now += 10 * ms
 	x.hear(1, &hall.Election{Request: 1, Alive: protocol.NewSet(1, 2)})
-	if x.at(back - 1); len(x.last.Send) > 0 {
-		t.Errorf("it said %v while it stood back", x.last.Send)
+	x.at(back - 1)
+	if len(x.Last.Send) > 0 {
+		t.Errorf("it said %v while it stood back", x.Last.Send)
 	}
-	if x.at(back); len(x.sentOf("hall.Election")) != 3 {
-		t.Errorf("it does not ask for support when it is back: %v", x.last.Send)
+	x.at(back)
+	if len(x.Sent("hall.Election")) != 3 {
+		t.Errorf("it does not ask for support when it is back: %v", x.Last.Send)
 	}
 }
 
@@ -108,7 +111,7 @@ func TestElectorThatTrustsAnotherDoesNotStandBack(t *testing.T) {
 	x.hear(0, &hall.Election{Request: 7, Alive: all})
 	x.hear(0, &hall.Election{Request: 8, Alive: all, Support: all})
 	x.step(protocol.Unfit{})
-	x.now = x.now.Add(10 * time.Millisecond)
+	x.Now = x.Now.Add(10 * time.Millisecond)
 	if !x.supported(0, &hall.Election{Request: 9, Alive: all, Support: all}) {
 		t.Error("it does not support its leader any more")
 	}

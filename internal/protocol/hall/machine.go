@@ -46,8 +46,8 @@ type Machine struct {
 
 	closing, closed bool
 
-	now     protocol.Time // of the last Step, for AppendState only
-	out     protocol.Effects
+	now     protocol.Time     // of the last Step, for AppendState only
+	out     *protocol.Effects // of the present Step
 	elect   Election
 	replies [4]Reply
 	used    int
@@ -100,9 +100,8 @@ func New(c Config) (*Machine, error) {
 }
 
 // Step takes one event.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.out.Views, m.out.Horizons, m.out.Send, m.out.Facts = m.out.Views[:0], m.out.Horizons[:0], m.out.Send[:0], m.out.Facts[:0]
-	m.used, m.now = 0, now
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.out, m.used, m.now = out, 0, now
 	m.lapse(now)
 	switch ev := ev.(type) {
 	case protocol.Start:
@@ -130,8 +129,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	m.onTimers(now)
 	m.follow(now)
 	m.closed = m.closing && !m.open && now > m.grant.until
-	m.out.Wake = m.wake()
-	return m.out
+	out.Wake = m.wake()
 }
 
 // Closed says that the member neither leads nor has a lock outstanding.
@@ -142,7 +140,7 @@ func (m *Machine) onStart(now protocol.Time) {
 	m.peers[m.cfg.Self].inc = m.cfg.Inc
 	m.grant = lock{to: protocol.NoIdent, until: now.Add(-1)}
 	if !m.cfg.Clean {
-		m.grant.until = now.Add(m.cfg.Lock)
+		m.grant.until = now.Add(max(m.cfg.Lock, m.cfg.Longest))
 		m.fact(protocol.Fact{Ev: protocol.EvWait, Until: m.grant.until, Why: "restarted"})
 	}
 	m.publish(protocol.NoIdent, protocol.Set{}, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/hall"
 )
 
 func TestWhoHearsNobodyBetterAsksEverybodyAndItself(t *testing.T) {
 	x := join(t, 1, 3)
-	if to := x.sentOf("hall.Election"); !slices.Equal(to, []protocol.Rank{0, 1, 2}) {
+	if to := x.Sent("hall.Election"); !slices.Equal(to, []protocol.Rank{0, 1, 2}) {
 		t.Errorf("the Election went to %v, want everybody in rank order", to)
 	}
 }
@@ -23,16 +24,19 @@ func TestWhoIsNotInTheGroupIsSilent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &member{t: t, m: m, run: m, cfg: c}
-	if x.step(protocol.Start{}); x.last.Wake != protocol.Never || len(x.last.Send) > 0 {
-		t.Errorf("before it campaigns: %+v", x.last)
+	x := &member{t: t, m: m, Hand: drivetest.Hand{Machine: m}, cfg: c}
+	x.step(protocol.Start{})
+	if x.Last.Wake != protocol.Never || len(x.Last.Send) > 0 {
+		t.Errorf("before it campaigns: %+v", x.Last)
 	}
-	x.now = 500 * ms
-	if x.hear(1, &hall.Election{Request: 1}); len(x.last.Send) > 0 {
-		t.Errorf("it answers: %+v", x.last.Send)
+	x.Now = 500 * ms
+	x.hear(1, &hall.Election{Request: 1})
+	if len(x.Last.Send) > 0 {
+		t.Errorf("it answers: %+v", x.Last.Send)
 	}
-	if x.step(protocol.Campaign{Group: "another"}); len(x.last.Send) > 0 {
-		t.Errorf("another group wakes it: %+v", x.last.Send)
+	x.step(protocol.Campaign{Group: "another"})
+	if len(x.Last.Send) > 0 {
+		t.Errorf("another group wakes it: %+v", x.Last.Send)
 	}
 }
 
@@ -43,10 +47,10 @@ func TestFirstRequestOfAFreshCandidateCannotWinAndTheSecondFollowsAtOnce(t *test
 	x.loop()
 	x.hear(1, yes(first, 0, 1))
 	x.at(1020*ms + 20_000)
-	if len(x.last.Views) != 0 || x.sent != first+1 {
-		t.Fatalf("after the first round: views %v, request %d; want none, and the second request", x.last.Views, x.sent)
+	if len(x.Last.Views) != 0 || x.sent != first+1 {
+		t.Fatalf("after the first round: views %v, request %d; want none, and the second request", x.Last.Views, x.sent)
 	}
-	if to := x.sentOf("hall.Release"); len(to) > 0 {
+	if to := x.Sent("hall.Release"); len(to) > 0 {
 		t.Error("locks that will be needed in a moment were given back")
 	}
 }
@@ -59,7 +63,7 @@ func TestLeadsWithTheSupportOfAllThatItHears(t *testing.T) {
 		t.Errorf("view %+v", v)
 	}
 	sent := 1021 * ms
-	if h := x.last.Horizons; len(h) != 1 || h[0].Until != sent.Add(x.lease()) {
+	if h := x.Last.Horizons; len(h) != 1 || h[0].Until != sent.Add(x.lease()) {
 		t.Errorf("the lease ends at %v, want %v: from the request on, not from the replies", h, sent.Add(x.lease()))
 	}
 	if x.lease() >= x.cfg.Lock {
@@ -80,14 +84,14 @@ func TestOneRefusalOrOneSilenceIsTooMany(t *testing.T) {
 			x.hear(2, answer)
 		}
 		x.at(1042 * ms)
-		if len(x.last.Views) != 0 {
-			t.Errorf("%s: %+v", name, x.last.Views)
+		if len(x.Last.Views) != 0 {
+			t.Errorf("%s: %+v", name, x.Last.Views)
 		}
-		if to := x.sentOf("hall.Release"); len(to) != 3 {
+		if to := x.Sent("hall.Release"); len(to) != 3 {
 			t.Errorf("%s: the failed request was released to %v, want all three", name, to)
 		}
-		if next := 1021*ms + 111*ms; x.last.Wake != next {
-			t.Errorf("%s: the next request comes at %v, want a period less σ after the last, at %v", name, x.last.Wake, next)
+		if next := 1021*ms + 111*ms; x.Last.Wake != next {
+			t.Errorf("%s: the next request comes at %v, want a period less σ after the last, at %v", name, x.Last.Wake, next)
 		}
 	}
 }
@@ -99,10 +103,10 @@ func TestMajorityDoesNotLeadWithLess(t *testing.T) {
 		request := x.sent
 		x.loop()
 		x.hear(1, yes(request, 0, 1))
-		x.at(x.now + 150*ms)
+		x.at(x.Now + 150*ms)
 	}
-	if len(x.last.Views) != 0 {
-		t.Errorf("leads with two of five: %+v", x.last.Views)
+	if len(x.Last.Views) != 0 {
+		t.Errorf("leads with two of five: %+v", x.Last.Views)
 	}
 	join(t, 0, 5, major).lead(1, 2)
 }
@@ -110,7 +114,8 @@ func TestMajorityDoesNotLeadWithLess(t *testing.T) {
 func TestSlowMessagesAreAsGoodAsNone(t *testing.T) {
 	x := join(t, 1, 2)
 	for _, bound := range []time.Duration{x.cfg.Delta + 1, protocol.Unknown} {
-		if x.hearSlowly(0, &hall.Election{Request: 1}, bound); len(x.last.Send) > 0 {
+		x.hearSlowly(0, &hall.Election{Request: 1}, bound)
+		if len(x.Last.Send) > 0 {
 			t.Errorf("a request that took %v is answered", bound)
 		}
 	}
@@ -133,18 +138,19 @@ func TestSlowRepliesDoNotCount(t *testing.T) {
 
 func TestWhoDoesNotHearDoesNotKeepAnotherFromLeading(t *testing.T) {
 	x := join(t, 0, 2)
-	began := x.now
+	began := x.Now
 	for led := false; !led; {
 		// b is heard, as a candidate of its own, but does not hear: it never answers.
-		x.hear(1, &hall.Election{Request: uint64(x.now / ms)})
+		x.hear(1, &hall.Election{Request: uint64(x.Now / ms)})
 		for range 3 {
-			x.now += 10 * ms
-			if x.step(protocol.Tick{}); len(x.sentOf("hall.Election")) > 0 {
+			x.Now += 10 * ms
+			x.step(protocol.Tick{})
+			if len(x.Sent("hall.Election")) > 0 {
 				x.loop()
 			}
-			led = led || len(x.last.Horizons) > 0
+			led = led || len(x.Last.Horizons) > 0
 		}
-		switch waited := x.now.Sub(began); {
+		switch waited := x.Now.Sub(began); {
 		case led && waited < x.cfg.Expires:
 			t.Fatalf("leads after %v without the support of a member that it hears", waited)
 		case waited > 2*x.cfg.Expires+x.cfg.Period:
@@ -155,23 +161,24 @@ func TestWhoDoesNotHearDoesNotKeepAnotherFromLeading(t *testing.T) {
 
 func TestWhoIsNotHeardByACandidateDoesNotWaitForItForEver(t *testing.T) {
 	x := join(t, 1, 2)
-	began := x.now
+	began := x.Now
 	for i := uint64(1); ; i++ {
 		// a asks all the time, and never names b among those that it hears.
 		x.hear(0, &hall.Election{Request: i})
-		if r, _ := x.reply(); !r.Yes.Has(1) && x.now.Sub(began) < x.cfg.Expires {
-			t.Fatalf("not supported after %v", x.now.Sub(began))
+		if r, _ := x.reply(); !r.Yes.Has(1) && x.Now.Sub(began) < x.cfg.Expires {
+			t.Fatalf("not supported after %v", x.Now.Sub(began))
 		} else if r.No.Has(1) {
 			break // but it is answered, so that it can hear b again
 		}
-		x.now += 60 * ms
+		x.Now += 60 * ms
 	}
-	for x.now.Sub(began) < x.cfg.Kappa()+x.cfg.Expires {
-		x.now += 10 * ms
-		if x.step(protocol.Tick{}); len(x.sentOf("hall.Election")) > 0 {
+	for x.Now.Sub(began) < x.cfg.Kappa()+x.cfg.Expires {
+		x.Now += 10 * ms
+		x.step(protocol.Tick{})
+		if len(x.Sent("hall.Election")) > 0 {
 			return
 		}
-		x.hear(0, &hall.Election{Request: uint64(x.now / ms)})
+		x.hear(0, &hall.Election{Request: uint64(x.Now / ms)})
 	}
 	t.Error("never becomes a candidate itself")
 }
@@ -184,11 +191,11 @@ func TestVoterSupportsOnlyTheBestThatItHears(t *testing.T) {
 	if !x.supported(1, &hall.Election{Request: 1}) {
 		t.Error("does not support the best that it hears")
 	}
-	x.now += 500 * ms // the lock is over, and so is what was heard
+	x.Now += 500 * ms // the lock is over, and so is what was heard
 	if !x.supported(0, &hall.Election{Request: 1}) {
 		t.Error("does not support a better one")
 	}
-	x.now += 200 * ms // the lock is over, but a still counts as alive
+	x.Now += 200 * ms // the lock is over, but a still counts as alive
 	if x.supported(1, &hall.Election{Request: 2}) {
 		t.Error("supports b, and has heard a lately")
 	}
@@ -199,12 +206,12 @@ func TestVoterIsLockedToTheLastInstant(t *testing.T) {
 	if !x.supported(1, &hall.Election{Request: 1}) {
 		t.Fatal("not supported")
 	}
-	given := x.now
-	x.now = given.Add(x.cfg.Lock)
+	given := x.Now
+	x.Now = given.Add(x.cfg.Lock)
 	if x.supported(0, &hall.Election{Request: 1}) {
 		t.Error("locks to a while the lock on b stands")
 	}
-	x.now++
+	x.Now++
 	if !x.supported(0, &hall.Election{Request: 2}) {
 		t.Error("does not lock to a when the lock on b is over")
 	}
@@ -219,12 +226,12 @@ func TestLockGivenJustBeforeARequestIsOverWhenTheNextComes(t *testing.T) {
 		if !x.supported(1, &hall.Election{Request: 1}) {
 			t.Fatal("not supported")
 		}
-		x.now++
+		x.Now++
 		if x.supported(0, &hall.Election{Request: 1}) {
 			t.Fatal("supports two")
 		}
 		between := x.cfg.Rho.RealAtLeast(x.cfg.Period-x.cfg.Sched) - x.cfg.Delta + x.cfg.MinDelay
-		x.now = x.now.Add(x.cfg.Rho.WaitAtMost(between))
+		x.Now = x.Now.Add(x.cfg.Rho.WaitAtMost(between))
 		if !x.supported(0, &hall.Election{Request: 2}) {
 			t.Errorf("%s: still locked to b when the second request of a comes", name)
 		}
@@ -234,22 +241,26 @@ func TestLockGivenJustBeforeARequestIsOverWhenTheNextComes(t *testing.T) {
 func TestRestartedVoterGrantsNothingForALock(t *testing.T) {
 	c := hall.Default(1, 2, 7, hall.LAN)
 	c.Group = group
-	for _, clean := range []bool{false, true} {
-		c.Clean = clean
+	for _, start := range []struct {
+		clean   bool
+		longest time.Duration // of the configurations before
+		wait    time.Duration
+	}{{false, 0, c.Lock}, {false, c.Lock / 2, c.Lock}, {false, 3 * c.Lock, 3 * c.Lock}, {true, 3 * c.Lock, 0}} {
+		c.Clean, c.Longest = start.clean, start.longest
 		m, err := hall.New(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &member{t: t, m: m, run: m, cfg: c}
+		x := &member{t: t, m: m, Hand: drivetest.Hand{Machine: m}, cfg: c}
 		x.step(protocol.Start{})
 		x.step(protocol.Campaign{Group: group})
-		x.now = protocol.Time(c.Lock)
-		if got := x.supported(0, &hall.Election{Request: 1}); got != clean {
-			t.Errorf("clean note %v: supports at once: %v", clean, got)
+		x.Now = protocol.Time(start.wait)
+		if got := x.supported(0, &hall.Election{Request: 1}); got != start.clean {
+			t.Errorf("%+v: supports at once: %v", start, got)
 		}
-		x.now++
+		x.Now++
 		if !x.supported(0, &hall.Election{Request: 2}) {
-			t.Error("does not support after the time of a lock")
+			t.Errorf("%+v: does not support after its wait", start)
 		}
 	}
 }
@@ -268,16 +279,18 @@ func TestReleaseThatOvertakesItsElectionVoidsIt(t *testing.T) {
 func TestElectionThatWasOvertakenDoesNotWeakenTheLock(t *testing.T) {
 	x := join(t, 2, 3)
 	x.supported(1, &hall.Election{Request: 6})
-	x.now += 5 * ms
+	x.Now += 5 * ms
 	x.supported(1, &hall.Election{Request: 5})
-	if f := x.last.Facts[len(x.last.Facts)-1]; f.Ev != protocol.EvGrant || f.Seq != 6 {
+	if f := x.Last.Facts[len(x.Last.Facts)-1]; f.Ev != protocol.EvGrant || f.Seq != 6 {
 		t.Errorf("the lock is of request %d, want 6", f.Seq)
 	}
-	if x.hear(1, &hall.Release{Request: 5}); len(x.last.Facts) != 0 {
-		t.Errorf("an older Release ends the lock: %+v", x.last.Facts)
+	x.hear(1, &hall.Release{Request: 5})
+	if len(x.Last.Facts) != 0 {
+		t.Errorf("an older Release ends the lock: %+v", x.Last.Facts)
 	}
-	if x.hear(1, &hall.Release{Request: 6}); len(x.last.Facts) != 1 || x.last.Facts[0].Ev != protocol.EvUngrant {
-		t.Errorf("its own Release does not: %+v", x.last.Facts)
+	x.hear(1, &hall.Release{Request: 6})
+	if len(x.Last.Facts) != 1 || x.Last.Facts[0].Ev != protocol.EvUngrant {
+		t.Errorf("its own Release does not: %+v", x.Last.Facts)
 	}
 }
 
@@ -285,7 +298,8 @@ func TestMessagesOfEarlierIncarnationsAndStrangersChangeNothing(t *testing.T) {
 	x := join(t, 1, 2)
 	x.step(&protocol.Receive{From: protocol.Ident{Rank: 0, Inc: 2}, Message: &hall.Release{Request: 1}})
 	for name, from := range map[string]protocol.Ident{"earlier": {Rank: 0, Inc: 1}, "stranger": {Rank: 9, Inc: 1}} {
-		if x.step(&protocol.Receive{From: from, Message: &hall.Election{Request: 9}}); len(x.last.Send) > 0 {
+		x.step(&protocol.Receive{From: from, Message: &hall.Election{Request: 9}})
+		if len(x.Last.Send) > 0 {
 			t.Errorf("%s: answered", name)
 		}
 	}
@@ -294,7 +308,7 @@ func TestMessagesOfEarlierIncarnationsAndStrangersChangeNothing(t *testing.T) {
 func TestNewIncarnationWaitsForTheLockOfTheOldOne(t *testing.T) {
 	x := join(t, 1, 2)
 	x.supported(0, &hall.Election{Request: 1})
-	x.now += 10 * ms
+	x.Now += 10 * ms
 	x.step(&protocol.Receive{From: protocol.Ident{Rank: 0, Inc: 2}, Message: &hall.Election{Request: 1}})
 	if r, _ := x.reply(); !r.No.Has(1) {
 		t.Error("a restarted candidate gets the lock while what it left behind may still lead")
@@ -304,21 +318,22 @@ func TestNewIncarnationWaitsForTheLockOfTheOldOne(t *testing.T) {
 func TestFollowerKnowsItsLogicalPartition(t *testing.T) {
 	x := join(t, 2, 4)
 	x.hear(0, &hall.Election{Request: 1})
-	if len(x.last.Views) != 0 {
-		t.Errorf("a candidate is taken for a leader: %+v", x.last.Views)
+	if len(x.Last.Views) != 0 {
+		t.Errorf("a candidate is taken for a leader: %+v", x.Last.Views)
 	}
 	support := protocol.NewSet(0, 1, 2)
-	x.now += 60 * ms
+	x.Now += 60 * ms
 	x.hear(0, &hall.Election{Request: 2, Support: support})
 	if v := x.view(); v.Leader.Rank != 0 || v.Support != support {
 		t.Errorf("view %+v, want a with %v", v, support)
 	}
-	x.now += 60 * ms
-	if x.hear(0, &hall.Election{Request: 3, Support: support}); len(x.last.Views) != 0 {
-		t.Errorf("the same again is published: %+v", x.last.Views)
+	x.Now += 60 * ms
+	x.hear(0, &hall.Election{Request: 3, Support: support})
+	if len(x.Last.Views) != 0 {
+		t.Errorf("the same again is published: %+v", x.Last.Views)
 	}
 	x.hearSlowly(0, &hall.Election{Request: 4, Support: support}, 40*time.Millisecond)
-	x.at(x.now.Add(x.cfg.Lock) + 1)
+	x.at(x.Now.Add(x.cfg.Lock) + 1)
 	if v := x.view(); v.Leader != protocol.NoIdent || v.Cause.String() != "slow link a (bound 40ms)" {
 		t.Errorf("view %v because %v, want nobody because of a slow link", v.Leader, v.Cause)
 	}
@@ -341,17 +356,18 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		"calm":  func(c *hall.Config) { c.Calm = time.Second },
 	} {
 		leader, follower := join(t, 0, 3, change), join(t, 1, 3, change)
-		first := func(x *member, e protocol.Effects) *hall.Election { return e.Send[0].Message.(*hall.Election) }
+		var buffer drivetest.Buffer
+		first := func(e *protocol.Effects) *hall.Election { return e.Send[0].Message.(*hall.Election) }
 		in := &protocol.Receive{Delay: time.Millisecond}
-		deliver := func(to *member, from protocol.Rank, m protocol.Message) protocol.Effects {
+		deliver := func(to *member, from protocol.Rank, m protocol.Message) *protocol.Effects {
 			in.From, in.Message = protocol.Ident{Rank: from, Inc: 1}, m
-			return to.m.Step(to.now, in)
+			return buffer.Step(to.m, to.Now, in)
 		}
 		rep := &hall.Reply{Yes: protocol.NewSet(2)}
-		now, wake := leader.now, leader.now
-		el := first(leader, leader.last)
+		now, wake := leader.Now, leader.Now
+		el := first(&leader.Last)
 		round := func() {
-			leader.now, follower.now = now, now
+			leader.Now, follower.Now = now, now
 			deliver(leader, 0, el)
 			if eff := deliver(follower, 0, el); len(eff.Send) > 0 {
 				deliver(leader, 1, eff.Send[0].Message)
@@ -359,8 +375,8 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 			rep.Request = el.Request
 			wake = deliver(leader, 2, rep).Wake
 			for now = max(now+1, wake); ; now += ms {
-				if eff := leader.m.Step(now, protocol.Tick{}); len(eff.Send) > 0 {
-					el = first(leader, eff)
+				if eff := buffer.Step(leader.m, now, protocol.Tick{}); len(eff.Send) > 0 {
+					el = first(eff)
 					return
 				}
 			}

@@ -11,7 +11,7 @@ import (
 func (m *Machine) Clone() protocol.Machine {
 	c := *m
 	c.peers = slices.Clone(m.peers)
-	c.out = protocol.Effects{} // it refers to the messages of m
+	c.out = nil
 	return &c
 }
 
@@ -58,7 +58,8 @@ func (p *peer) appendState(s *lease.State, alive bool) {
 		at     protocol.Time
 		counts bool
 	}{{p.heard, true}, {p.unlisted, p.unlisted != 0}, {p.asked, p.unlisted != 0}, {p.since, p.lost && p.last != 0}, {p.last, p.lost && p.last != 0}} {
-		if s.Bool(t.counts); t.counts {
+		s.Bool(t.counts)
+		if t.counts {
 			s.Instant(t.at)
 		}
 	}
@@ -68,7 +69,8 @@ func (p *peer) appendState(s *lease.State, alive bool) {
 func (l *leadership) appendState(s *lease.State) {
 	s.Bool(l.leaving)
 	s.Uint(l.tenure)
-	if s.Bool(l.on); !l.on {
+	s.Bool(l.on)
+	if !l.on {
 		return
 	}
 	s.Future(l.until)
@@ -88,7 +90,8 @@ func (t *collation) appendState(s *lease.State) {
 	s.Uint(t.request)
 	s.Uint(uint64(t.parent))
 	s.Future(t.ackDue)
-	if s.Bool(t.open); !t.open && t.ackDue == protocol.Never {
+	s.Bool(t.open)
+	if !t.open && t.ackDue == protocol.Never {
 		return
 	}
 	s.Future(t.due)

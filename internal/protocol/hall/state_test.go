@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/hall"
 )
 
@@ -57,7 +58,7 @@ func TestCopiesGoTheSameWay(t *testing.T) {
 			}
 		})
 		for range 100 {
-			x.now = x.now.Add(time.Duration(r.IntN(20)) * time.Millisecond)
+			x.Now = x.Now.Add(time.Duration(r.IntN(20)) * time.Millisecond)
 			x.step(anEvent(r, x.sent))
 		}
 		twin, other := x.m.Clone(), x.m.Clone()
@@ -65,10 +66,10 @@ func TestCopiesGoTheSameWay(t *testing.T) {
 			t.Fatalf("seed %d: a copy encodes differently", seed)
 		}
 		for i := range 100 {
-			x.now = x.now.Add(time.Duration(r.IntN(20)) * time.Millisecond)
+			x.Now = x.Now.Add(time.Duration(r.IntN(20)) * time.Millisecond)
 			ev := anEvent(r, x.sent)
-			other.Step(x.now, anEvent(r, x.sent))
-			b := show(twin.Step(x.now, ev))
+			drivetest.Step(other, x.Now, anEvent(r, x.sent))
+			b := show(drivetest.Step(twin, x.Now, ev))
 			if a := show(x.step(ev)); a != b {
 				t.Fatalf("seed %d, step %d: the machine does %s, its copy %s", seed, i, a, b)
 			}
@@ -101,7 +102,7 @@ func TestStatesThatDifferEncodeDifferently(t *testing.T) {
 	x := join(t, 1, 4)
 	x.supported(0, &hall.Election{Request: 1})
 	add("locked", x)
-	x.now += ms
+	x.Now += ms
 	x.step(protocol.Tick{})
 	add("locked, later", x)
 	x = join(t, 1, 4)

@@ -92,7 +92,8 @@ func (m *Machine) answer(now protocol.Time, root protocol.Ident, e *Election, ye
 	m.flush(now)
 	m.plant(now, &set, e)
 	m.tree = set
-	if m.tree.open = true; m.tree.wait.Empty() {
+	m.tree.open = true
+	if m.tree.wait.Empty() {
 		m.flush(now)
 	}
 }
@@ -167,7 +168,8 @@ func (m *Machine) onCollate(now protocol.Time, r *protocol.Receive, msg *Reply) 
 	}
 	t.yes, t.no = t.yes.Union(msg.Yes), t.no.Union(msg.No)
 	t.oldest = min(t.oldest, now.Add(-age))
-	if t.wait.Remove(r.From.Rank); t.wait.Empty() {
+	t.wait.Remove(r.From.Rank)
+	if t.wait.Empty() {
 		m.flush(now)
 	}
 }

@@ -38,10 +38,11 @@ func TestLeafRepliesToItsParentAndTheTopToTheRoot(t *testing.T) {
 
 func TestInnerNodeCollatesAndAcknowledges(t *testing.T) {
 	x := inTree(t, 4)
-	if x.hear(0, asked(1)); len(x.sentOf("hall.Reply")) != 0 {
+	x.hear(0, asked(1))
+	if len(x.Sent("hall.Reply")) != 0 {
 		t.Fatal("does not wait for its child")
 	}
-	x.now += 4 * ms
+	x.Now += 4 * ms
 	x.hear(9, no(1, 0, 9))
 	r, to := x.reply()
 	if to != 1 || r.Yes != protocol.NewSet(4) || r.No != protocol.NewSet(9) {
@@ -50,7 +51,7 @@ func TestInnerNodeCollatesAndAcknowledges(t *testing.T) {
 	if r.Age < 4*time.Millisecond || r.Age > 5*time.Millisecond {
 		t.Errorf("age %v, want the four milliseconds that it has waited: its child's answer is younger", r.Age)
 	}
-	if acks := x.sentOf("hall.Ack"); len(acks) != 1 || acks[0] != 9 {
+	if acks := x.Sent("hall.Ack"); len(acks) != 1 || acks[0] != 9 {
 		t.Errorf("acknowledged to %v", acks)
 	}
 }
@@ -58,15 +59,15 @@ func TestInnerNodeCollatesAndAcknowledges(t *testing.T) {
 func TestInnerNodeDoesNotWaitForADeadChildForLong(t *testing.T) {
 	x := inTree(t, 4)
 	x.hear(0, asked(1))
-	due := x.last.Wake
-	if wait := due.Sub(x.now); wait > x.cfg.Delta {
+	due := x.Last.Wake
+	if wait := due.Sub(x.Now); wait > x.cfg.Delta {
 		t.Fatalf("waits %v for a leaf, want at most Δ", wait)
 	}
 	x.at(due)
 	if r, to := x.reply(); to != 1 || r.Yes != protocol.NewSet(4) {
 		t.Errorf("sent %+v to %v", r, to)
 	}
-	x.now += ms
+	x.Now += ms
 	x.hear(9, yes(1, 0, 9))
 	if r, to := x.reply(); to != 0 || r.Yes != protocol.NewSet(9) {
 		t.Errorf("the late answer goes on as %+v to %v, want to the root at once", r, to)
@@ -88,9 +89,9 @@ func TestInnerNodeDoesNotWaitForAReplyThatCameBeforeTheRequest(t *testing.T) {
 func TestChildGoesPastASilentParent(t *testing.T) {
 	x := inTree(t, 9)
 	x.hear(0, asked(1))
-	given := x.now
-	x.at(x.last.Wake)
-	if wait := x.now.Sub(given); wait != x.cfg.Rho.WaitAtLeast(2*x.cfg.Delta) {
+	given := x.Now
+	x.at(x.Last.Wake)
+	if wait := x.Now.Sub(given); wait != x.cfg.Rho.WaitAtLeast(2*x.cfg.Delta) {
 		t.Fatalf("waited %v for its parent", wait)
 	}
 	r, to := x.reply()
@@ -101,8 +102,9 @@ func TestChildGoesPastASilentParent(t *testing.T) {
 	x = inTree(t, 9)
 	x.hear(0, asked(1))
 	x.hear(4, &hall.Ack{Root: 0, Request: 1})
-	if x.at(x.now + 25*ms); len(x.sentOf("hall.Reply")) != 0 {
-		t.Errorf("replies twice: %+v", x.last.Send)
+	x.at(x.Now + 25*ms)
+	if len(x.Sent("hall.Reply")) != 0 {
+		t.Errorf("replies twice: %+v", x.Last.Send)
 	}
 }
 
@@ -110,7 +112,8 @@ func TestWhoIsMissingAnswersDirectly(t *testing.T) {
 	e := asked(2)
 	e.Missing = protocol.NewSet(4, 9)
 	x := inTree(t, 9)
-	if x.hear(0, e); len(x.sentOf("hall.Reply")) != 1 {
+	x.hear(0, e)
+	if len(x.Sent("hall.Reply")) != 1 {
 		t.Fatal("no reply")
 	}
 	if _, to := x.reply(); to != 0 {
@@ -125,12 +128,12 @@ func TestRootCountsCollatedRepliesByTheirAge(t *testing.T) {
 	x.hear(1, &hall.Reply{Request: 1, Root: 0, Yes: protocol.NewSet(1, 3, 4), Age: limit - time.Millisecond})
 	x.hear(2, &hall.Reply{Request: 1, Root: 0, Yes: protocol.NewSet(2, 5), Age: limit})
 	x.hearSlowly(6, yes(1, 0, 6), x.cfg.Delta+1)
-	x.at(x.last.Wake)
-	if len(x.sentOf("hall.Election")) == 0 {
+	x.at(x.Last.Wake)
+	if len(x.Sent("hall.Election")) == 0 {
 		t.Fatal("no second request")
 	}
 	var e *hall.Election
-	for _, env := range x.last.Send {
+	for _, env := range x.Last.Send {
 		e = env.Message.(*hall.Election)
 	}
 	if e.Alive != protocol.NewSet(0, 1, 3, 4) {
@@ -148,8 +151,8 @@ func TestTreeOfAThousand(t *testing.T) {
 			c.Timing = c.Timing.Fit(c.Window())
 		})
 		x.hear(0, &hall.Election{Request: 1, Alive: protocol.Everyone(n)})
-		if len(x.sentOf("hall.Reply")) == 0 {
-			x.at(x.last.Wake)
+		if len(x.Sent("hall.Reply")) == 0 {
+			x.at(x.Last.Wake)
 		}
 		_, to := x.reply()
 		if want := (self - 1) / 8; to != want {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/fsource"
 	"github.com/regentproject/regent/internal/protocol/hybrid"
 	"github.com/regentproject/regent/internal/protocol/timefree"
@@ -14,84 +15,36 @@ import (
 
 const ms = protocol.Time(time.Millisecond)
 
-// A net is a council whose messages arrive at once, but for those that are held.
+// A net is a council whose messages arrive at once, but for those that are dropped.
 type net struct {
-	t        testing.TB
-	now      protocol.Time
-	machines []protocol.Machine // nil: crashed
-	wake     []protocol.Time
-	leaders  []protocol.Ident
-	mail     []letter
-	held     func(from, to protocol.Rank, m protocol.Message) bool
-	steps    int
-}
-
-type letter struct {
-	from, to protocol.Rank
-	m        protocol.Message
+	*drivetest.Net
+	t testing.TB
 }
 
 // newNet starts a council of machines made by spawn.
 func newNet(t testing.TB, n int, spawn func(protocol.Rank) (protocol.Machine, error)) *net {
 	t.Helper()
-	w := &net{t: t, leaders: make([]protocol.Ident, n), wake: make([]protocol.Time, n)}
+	w := &net{drivetest.NewNet(t, n, 0, 0), t}
+	w.Unproven = true
 	for r := range protocol.Rank(n) {
 		m, err := spawn(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.machines = append(w.machines, m)
+		w.Start(r, m, 1)
 	}
-	for r := range protocol.Rank(n) {
-		w.step(r, protocol.Start{})
-	}
-	w.settle()
+	w.Run(0)
 	return w
 }
 
-func (w *net) step(r protocol.Rank, ev protocol.Event) {
-	if w.machines[r] == nil {
-		return
-	}
-	w.steps++
-	e := w.machines[r].Step(w.now, ev)
-	w.wake[r] = e.Wake
-	for _, v := range e.Views {
-		w.leaders[r] = v.Leader
-	}
-	for _, env := range e.Send {
-		if w.held == nil || !w.held(r, env.To, env.Message) {
-			w.mail = append(w.mail, letter{r, env.To, env.Message.Copy()})
-		}
-	}
-}
-
-// settle delivers what is on its way, in the order in which it was sent.
-func (w *net) settle() {
-	for len(w.mail) > 0 {
-		l := w.mail[0]
-		w.mail = w.mail[1:]
-		w.step(l.to, &protocol.Receive{From: protocol.Ident{Rank: l.from, Inc: 1}, Message: l.m})
-	}
-}
-
-// run lets time pass.
-func (w *net) run(length time.Duration) {
-	for end := w.now.Add(length); w.now < end; w.now += ms {
-		for r := range w.machines {
-			if w.wake[r] <= w.now {
-				w.step(protocol.Rank(r), protocol.Tick{})
-			}
-		}
-		w.settle()
-	}
-}
+// leader is whom a member trusts.
+func (w *net) leader(r protocol.Rank) protocol.Ident { return w.Members[r].Views[""].Leader }
 
 func (w *net) want(leader protocol.Rank) {
 	w.t.Helper()
-	for r, m := range w.machines {
-		if m != nil && w.leaders[r].Rank != leader {
-			w.t.Errorf("%v trusts %v, want %v", protocol.Rank(r), w.leaders[r], leader)
+	for _, m := range w.Members {
+		if l := w.leader(m.Rank); !m.Down && l.Rank != leader {
+			w.t.Errorf("%v trusts %v, want %v", m.Rank, l, leader)
 		}
 	}
 }
@@ -100,10 +53,10 @@ func spawn(r protocol.Rank) (protocol.Machine, error) { return hybrid.New(hybrid
 
 func TestDeadLeaderIsDeposedByBoth(t *testing.T) {
 	w := newNet(t, 4, spawn)
-	w.run(time.Second)
+	w.Run(time.Second)
 	w.want(0)
-	w.machines[0] = nil
-	w.run(time.Second)
+	w.Crash(0)
+	w.Run(time.Second)
 	w.want(1)
 }
 
@@ -117,17 +70,18 @@ func sparing(prefix string) func(from, to protocol.Rank, m protocol.Message) boo
 func TestLeaderSurvivesWhereOneOfTheTwoStillHearsIt(t *testing.T) {
 	for _, prefix := range []string{"timefree.Response", "fsource."} {
 		w := newNet(t, 4, spawn)
-		w.run(time.Second)
-		w.held = sparing(prefix)
-		w.run(5 * time.Second)
-		if w.want(0); t.Failed() {
+		w.Run(time.Second)
+		w.Drop = sparing(prefix)
+		w.Run(5 * time.Second)
+		w.want(0)
+		if t.Failed() {
 			t.Errorf("without the %s of a", prefix)
 		}
 	}
 	w := newNet(t, 4, spawn)
-	w.held = sparing("")
-	w.run(5 * time.Second)
-	w.machines[0] = nil // it cannot know
+	w.Drop = sparing("")
+	w.Run(5 * time.Second)
+	w.Crash(0) // it cannot know
 	w.want(1)
 }
 
@@ -135,7 +89,7 @@ func TestLeaderSurvivesWhereOneOfTheTwoStillHearsIt(t *testing.T) {
 // without suspicion for ever.
 func (w *net) byTurns(prefix string, each time.Duration) func(from, to protocol.Rank, m protocol.Message) bool {
 	return func(from, _ protocol.Rank, m protocol.Message) bool {
-		turn := int(time.Duration(w.now)/each) % len(w.machines)
+		turn := int(time.Duration(w.Now)/each) % len(w.Members)
 		return int(from) == turn && strings.HasPrefix(m.Name(), prefix)
 	}
 }
@@ -146,15 +100,16 @@ func TestSuspicionsOfThePastDoNotDelayTheChoice(t *testing.T) {
 	const queries, signs = "timefree.Response", "fsource."
 	for _, c := range []struct{ before, after string }{{queries, signs}, {signs, queries}} {
 		w := newNet(t, 4, spawn)
-		w.held = w.byTurns(c.before, 20*time.Second)
-		w.run(80 * time.Second)
-		w.held = w.byTurns(c.after, 1500*time.Millisecond)
-		w.run(12 * time.Second)
-		leader := w.leaders[0].Rank
+		w.Drop = w.byTurns(c.before, 20*time.Second)
+		w.Run(80 * time.Second)
+		w.Drop = w.byTurns(c.after, 1500*time.Millisecond)
+		w.Run(12 * time.Second)
+		leader := w.leader(0).Rank
 		for range 20 {
-			w.run(500 * time.Millisecond)
-			if w.want(leader); t.Failed() {
-				t.Fatalf("%v after messages of %s began to fail by turns, and those of %s no longer did", time.Duration(w.now)-80*time.Second, c.after, c.before)
+			w.Run(500 * time.Millisecond)
+			w.want(leader)
+			if t.Failed() {
+				t.Fatalf("%v after messages of %s began to fail by turns, and those of %s no longer did", time.Duration(w.Now)-80*time.Second, c.after, c.before)
 			}
 		}
 	}
@@ -165,37 +120,37 @@ func TestSuspicionsOfThePastDoNotDelayTheChoice(t *testing.T) {
 func TestMembersThatAreAccusedForEverPassTheSource(t *testing.T) {
 	const n, source, receiver = 5, 0, 1
 	w := newNet(t, n, func(r protocol.Rank) (protocol.Machine, error) { return fsource.New(fsource.Default(r, n, 1)) })
-	w.held = w.byTurns("fsource.", 20*time.Second)
-	w.run(40 * time.Second) // source and receiver have each been silent for a while
-	w.held = func(from, to protocol.Rank, _ protocol.Message) bool {
+	w.Drop = w.byTurns("fsource.", 20*time.Second)
+	w.Run(40 * time.Second) // source and receiver have each been silent for a while
+	w.Drop = func(from, to protocol.Rank, _ protocol.Message) bool {
 		timely := from == source && to == receiver
-		return !timely && w.now/ms%2000 > 60 // all others are heard too seldom
+		return !timely && w.Now/ms%2000 > 60 // all others are heard too seldom
 	}
-	w.run(10 * time.Second)
+	w.Run(10 * time.Second)
 	for range 20 {
-		w.run(500 * time.Millisecond)
-		if w.want(source); t.Failed() {
-			t.Fatalf("%v after only the link from a to b was timely any more", time.Duration(w.now)-40*time.Second)
+		w.Run(500 * time.Millisecond)
+		w.want(source)
+		if t.Failed() {
+			t.Fatalf("%v after only the link from a to b was timely any more", time.Duration(w.Now)-40*time.Second)
 		}
 	}
 }
 
 func TestUnfitLeaderLeapsInBoth(t *testing.T) {
 	w := newNet(t, 4, spawn)
-	w.run(time.Second)
-	w.step(0, protocol.Unfit{})
-	w.settle()
-	w.run(200 * time.Millisecond)
+	w.Run(time.Second)
+	w.Step(0, protocol.Unfit{})
+	w.Run(200 * time.Millisecond)
 	w.want(1)
 }
 
 func TestBlockedAsSoonAsOneOfTheTwoIs(t *testing.T) {
 	w := newNet(t, 4, spawn)
-	w.run(time.Second)
-	w.held = func(_, to protocol.Rank, m protocol.Message) bool { return m.Name() == "timefree.Response" && to == 0 }
-	w.run(5 * time.Second)
-	if w.leaders[0] != protocol.NoIdent || w.leaders[1].Rank != 0 {
-		t.Errorf("a gets no answers: it trusts %v, and b trusts %v; want nobody and a", w.leaders[0], w.leaders[1])
+	w.Run(time.Second)
+	w.Drop = func(_, to protocol.Rank, m protocol.Message) bool { return m.Name() == "timefree.Response" && to == 0 }
+	w.Run(5 * time.Second)
+	if w.leader(0) != protocol.NoIdent || w.leader(1).Rank != 0 {
+		t.Errorf("a gets no answers: it trusts %v, and b trusts %v; want nobody and a", w.leader(0), w.leader(1))
 	}
 }
 
@@ -228,6 +183,7 @@ var electors = []elector{
 // live drives one machine as a council that is well would: signs of life, queries and answers that win, and a dead member.
 type live struct {
 	m      protocol.Machine
+	buffer drivetest.Buffer
 	n      int
 	now    protocol.Time
 	in     protocol.Receive
@@ -255,7 +211,7 @@ func newLive(t testing.TB, n int, e elector) *live {
 	l.alive.Row = make([]uint64, n)
 	l.query.Counts = make([]uint64, n)
 	l.answer.Winners = protocol.Everyone(n).Without(protocol.Rank(n - 1))
-	l.look(m.Step(0, protocol.Start{}))
+	l.look(l.buffer.Step(m, 0, protocol.Start{}))
 	for range 50 {
 		l.round()
 	}
@@ -263,7 +219,7 @@ func newLive(t testing.TB, n int, e elector) *live {
 }
 
 // look finds the number of a query that the machine sends.
-func (l *live) look(e protocol.Effects) {
+func (l *live) look(e *protocol.Effects) {
 	l.steps++
 	for i := range e.Send {
 		if q, ok := e.Send[i].Message.(*timefree.Query); ok {
@@ -276,7 +232,7 @@ func (l *live) look(e protocol.Effects) {
 // round is 50ms of a member's life: a tick, and from each living peer a sign of life, a query and an answer.
 func (l *live) round() {
 	l.now += 50 * ms
-	l.look(l.m.Step(l.now, protocol.Tick{}))
+	l.look(l.buffer.Step(l.m, l.now, protocol.Tick{}))
 	l.dead++
 	l.alive.Seq++
 	l.query.Number++
@@ -288,7 +244,7 @@ func (l *live) round() {
 		l.in.From = protocol.Ident{Rank: r, Inc: 1}
 		for _, m := range l.mail {
 			l.in.Message = m
-			l.look(l.m.Step(l.now, &l.in))
+			l.look(l.buffer.Step(l.m, l.now, &l.in))
 		}
 	}
 }

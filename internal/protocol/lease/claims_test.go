@@ -150,6 +150,7 @@ func TestManyGroupsAskForLongerUpToTheLongest(t *testing.T) {
 	cfg.PerGroup, cfg.Longest = ms, cfg.Lease+20*ms
 	c := newCouncil(t, cfg)
 	h := c.members[0].holder
+	h.Begin(c.now, &protocol.Effects{})
 	for i := range 30 {
 		if d, want := h.delta(), cfg.Lease+time.Duration(min(i, 20))*ms; d != want {
 			t.Errorf("with %d groups: %v, want %v", i, d, want)
@@ -202,6 +203,7 @@ func TestCeilingStaysHalfAheadOfAllThatWasSeen(t *testing.T) {
 func TestClassIsJoinedOnlyIfItsEndFits(t *testing.T) {
 	c := newCouncil(t, plain(3))
 	h := c.members[0].holder
+	h.Begin(c.now, &protocol.Effects{})
 	all := protocol.Everyone(3)
 	for i := range h.voters {
 		h.voters[i].end = 100

@@ -2,13 +2,11 @@ package lease
 
 import (
 	"slices"
-
-	"github.com/regentproject/regent/internal/protocol"
 )
 
-// Clone returns a voter in the same state, with its own policy, terms and effects.
-func (g *Grantor) Clone(cfg *Config, policy Policy, terms *Terms, out *protocol.Effects) *Grantor {
-	c := NewGrantor(cfg, policy, terms, out)
+// Clone returns a voter in the same state, with its own policy and terms.
+func (g *Grantor) Clone(cfg *Config, policy Policy, terms *Terms) *Grantor {
+	c := NewGrantor(cfg, policy, terms)
 	c.ready, c.closed, c.hand, c.lapse, c.assigned = g.ready, g.closed, g.hand, g.lapse, g.assigned
 	c.changes = slices.Clone(g.changes)
 	c.all = make([]*entry, len(g.all))
@@ -52,9 +50,9 @@ type cloner struct {
 	releases map[*release]*release
 }
 
-// Clone returns a holder in the same state, with its own policy, terms, voter and effects.
-func (h *Holder) Clone(cfg *Config, policy Policy, terms *Terms, grantor *Grantor, out *protocol.Effects) *Holder {
-	c := NewHolder(cfg, policy, terms, grantor, out)
+// Clone returns a holder in the same state, with its own policy, terms and voter.
+func (h *Holder) Clone(cfg *Config, policy Policy, terms *Terms, grantor *Grantor) *Holder {
+	c := NewHolder(cfg, policy, terms, grantor)
 	c.me, c.now, c.seq, c.number, c.horizon = h.me, h.now, h.seq, h.number, h.horizon
 	c.renew, c.quiet, c.retry = h.renew, h.quiet, h.retry
 	c.outcomes = slices.Clone(h.outcomes)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 const ms = time.Millisecond
@@ -69,8 +70,8 @@ func newCouncil(t *testing.T, cfg Config) *council {
 func (c *council) restart(r protocol.Rank, ready protocol.Time) {
 	h := c.members[r]
 	h.inc++
-	h.grantor = NewGrantor(&h.cfg, h, &h.terms, &h.out)
-	h.holder = NewHolder(&h.cfg, h, &h.terms, h.grantor, &h.out)
+	h.grantor = NewGrantor(&h.cfg, h, &h.terms)
+	h.holder = NewHolder(&h.cfg, h, &h.terms, h.grantor)
 	h.holder.Reset(h.inc, h.grantor)
 	h.grantor.Wait(ready)
 }
@@ -79,15 +80,25 @@ func (c *council) ident(r protocol.Rank) protocol.Ident {
 	return protocol.Ident{Rank: r, Inc: c.members[r].inc}
 }
 
+// An act is something that a test does to a member, as an event.
+type act struct {
+	protocol.Tick
+	f func(h *half)
+}
+
+// Step implements protocol.Machine.
+func (h *half) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	h.holder.Begin(now, out)
+	h.grantor.Begin(now, out)
+	ev.(act).f(h)
+	h.holder.Flush(now)
+	h.outcomes = append(h.outcomes, h.holder.TakeOutcomes()...)
+}
+
 // do runs f as one Step of a member and returns what it sent.
 func (c *council) do(r protocol.Rank, f func(h *half)) []letter {
 	h := c.members[r]
-	h.out = protocol.Effects{}
-	h.holder.Begin(c.now)
-	h.grantor.Lapse(c.now)
-	f(h)
-	h.holder.Flush(c.now)
-	h.outcomes = append(h.outcomes, h.holder.TakeOutcomes()...)
+	h.out = drivetest.Step(h, c.now, act{f: f})
 	var out []letter
 	for _, e := range h.out.Send {
 		out = append(out, letter{r, e.To, e.Message.Copy(), e.Durable})

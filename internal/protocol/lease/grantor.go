@@ -10,7 +10,7 @@ import (
 type Grantor struct {
 	cfg    *Config
 	policy Policy
-	out    *protocol.Effects
+	out    *protocol.Effects // of the present Step
 	terms  *Terms
 
 	// ready is when the voter may grant again after a restart; Never while that is not known.
@@ -78,9 +78,9 @@ type Change struct {
 }
 
 // NewGrantor returns a voter that has promised nothing yet and that is not ready.
-func NewGrantor(cfg *Config, policy Policy, terms *Terms, out *protocol.Effects) *Grantor {
+func NewGrantor(cfg *Config, policy Policy, terms *Terms) *Grantor {
 	return &Grantor{
-		cfg: cfg, policy: policy, terms: terms, out: out,
+		cfg: cfg, policy: policy, terms: terms,
 		ready:    protocol.Never,
 		promises: make([]*promise, cfg.Members),
 		groups:   make(map[protocol.Group]*entry),
@@ -110,9 +110,10 @@ func (g *Grantor) TakeChanges() []Change {
 	return c
 }
 
-// Lapse notices the promises that have run out. It comes before anything else in a Step, so that whatever is assigned
-// after it counts.
-func (g *Grantor) Lapse(now protocol.Time) {
+// Begin starts a Step, whose effects go to out. It notices the promises that have run out before anything else happens, so
+// that whatever is assigned after it counts.
+func (g *Grantor) Begin(now protocol.Time, out *protocol.Effects) {
+	g.out = out
 	if now < g.lapse {
 		return
 	}

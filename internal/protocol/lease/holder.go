@@ -10,7 +10,7 @@ import (
 type Holder struct {
 	cfg     *Config
 	policy  Policy
-	out     *protocol.Effects
+	out     *protocol.Effects // of the present Step
 	terms   *Terms
 	grantor *Grantor // of the same member, which remembers the terms of its groups
 
@@ -92,8 +92,8 @@ const (
 )
 
 // NewHolder returns a holder that holds nothing. It is of no use before it is told its incarnation.
-func NewHolder(cfg *Config, policy Policy, terms *Terms, grantor *Grantor, out *protocol.Effects) *Holder {
-	h := &Holder{cfg: cfg, policy: policy, terms: terms, out: out}
+func NewHolder(cfg *Config, policy Policy, terms *Terms, grantor *Grantor) *Holder {
+	h := &Holder{cfg: cfg, policy: policy, terms: terms}
 	h.Reset(0, grantor)
 	return h
 }
@@ -128,10 +128,10 @@ func (h *Holder) Next() protocol.Time {
 	return at
 }
 
-// Begin starts a Step: messages of the one before may be used again, and every lease whose end has come is over before
-// anything else happens. No later answer revives it.
-func (h *Holder) Begin(now protocol.Time) {
-	h.used, h.now = 0, now
+// Begin starts a Step, whose effects go to out. Messages of the Step before may be used again, and every lease whose end
+// has come is over before anything else happens. No later answer revives it.
+func (h *Holder) Begin(now protocol.Time, out *protocol.Effects) {
+	h.used, h.now, h.out = 0, now, out
 	for i := 0; i < len(h.classes); {
 		c := h.classes[i]
 		if now < c.until {

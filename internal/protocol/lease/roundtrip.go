@@ -19,7 +19,8 @@ const rtWindow = 1000
 
 func (r *roundTrips) add(d time.Duration) {
 	r.now, r.measured = max(r.now, d), true
-	if r.n++; r.n == rtWindow {
+	r.n++
+	if r.n == rtWindow {
 		r.last, r.now, r.n = r.now, 0, 0
 	}
 }

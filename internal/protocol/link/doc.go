@@ -15,8 +15,7 @@
 //
 // A machine that speaks over links owns a [Links] and passes it what comes in:
 //
-//	func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-//		m.send, m.facts = m.send[:0], m.facts[:0]
+//	func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 //		if r, ok := ev.(*protocol.Receive); ok {
 //			changes, messages := m.links.Receive(now, r)
 //			// first the changes, in order: what was known by an earlier session is void
@@ -24,9 +23,9 @@
 //		}
 //		changes := m.links.Tick(now)  // in every Step: links that have gone silent
 //		m.links.Send(peer, &message)  // any number of times
-//		m.send = m.links.Flush(now, m.send)  // once, last
-//		m.facts = m.links.Facts(m.facts)
-//		return protocol.Effects{Send: m.send, Wake: min(m.links.Wake(), ...), Facts: m.facts}
+//		out.Send = m.links.Flush(now, out.Send)  // once, last
+//		out.Facts = m.links.Facts(out.Facts)
+//		out.Wake = min(m.links.Wake(), ...)
 //	}
 //
 // Its messages are ordinary ones with a number in package wire. They embed a [Header], which the links fill in and read, and

@@ -23,7 +23,8 @@ func FuzzReceive(f *testing.F) {
 				if c.Peer.Inc > peer {
 					peer, count = c.Peer.Inc, 0
 				}
-				if count++; c.Peer.Inc != peer || c.Count != count || c.Up != (count%2 == 1) {
+				count++
+				if c.Peer.Inc != peer || c.Count != count || c.Up != (count%2 == 1) {
 					t.Fatalf("transition %+v after %d of incarnation %d", c, count-1, peer)
 				}
 			}

@@ -66,7 +66,8 @@ func (h *history) fresh(now protocol.Time, tin time.Duration) bool {
 
 // turn makes one transition.
 func (h *history) turn(now protocol.Time, why Why) Change {
-	if h.own++; !h.up() {
+	h.own++
+	if !h.up() {
 		h.echo, h.contact, h.fell = 0, 0, now
 	}
 	return Change{Peer: h.peer, Count: h.own, Up: h.up(), Why: why}

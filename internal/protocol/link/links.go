@@ -211,7 +211,8 @@ func (l *Links) Flush(now protocol.Time, to []protocol.Envelope) []protocol.Enve
 	for r := range l.busy.All() {
 		e := &l.ends[r]
 		begin := len(to)
-		if to = l.flush(now, e, due, to); len(to) == begin {
+		to = l.flush(now, e, due, to)
+		if len(to) == begin {
 			l.address(now, e, &e.ping.Header, 0)
 			to = append(to, protocol.Envelope{To: r, Message: &e.ping})
 		}

@@ -15,9 +15,6 @@ type Machine struct {
 	random *rand.Rand
 	next   protocol.Time // when it says something again
 	word   Word
-
-	send  []protocol.Envelope
-	facts []protocol.Fact
 }
 
 // NewMachine returns a member that is about to start. It says something every talk or so, to whom it likes; never, if talk is
@@ -31,8 +28,7 @@ func NewMachine(c Config, talk time.Duration, seed uint64) (*Machine, error) {
 }
 
 // Step takes one event. Events other than Start, Tick, Transfer and messages change nothing.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.send, m.facts = m.send[:0], m.facts[:0]
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch ev := ev.(type) {
 	case protocol.Start:
 		m.pause(now)
@@ -46,9 +42,9 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		m.chat()
 		m.pause(now)
 	}
-	m.send = m.links.Flush(now, m.send)
-	m.facts = m.links.Facts(m.facts)
-	return protocol.Effects{Send: m.send, Wake: min(m.next, m.links.Wake()), Facts: m.facts}
+	out.Send = m.links.Flush(now, out.Send)
+	out.Facts = m.links.Facts(out.Facts)
+	out.Wake = min(m.next, m.links.Wake())
 }
 
 // pause draws when something is said next.
@@ -58,11 +54,14 @@ func (m *Machine) pause(now protocol.Time) {
 	}
 }
 
+// A member says up to fewWords at once, and once in rarely times more than a window holds.
+const fewWords, rarely = 4, 32
+
 // chat says a few words to one member, and sometimes more than a window holds.
 func (m *Machine) chat() {
 	to := protocol.Rank(m.random.IntN(len(m.links.ends)))
-	n := 1 + m.random.IntN(4)
-	if m.random.IntN(32) == 0 {
+	n := 1 + m.random.IntN(fewWords)
+	if m.random.IntN(rarely) == 0 {
 		n += m.links.config.Window
 	}
 	for range n {

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 // A council is members that hear one another at once.
 type council struct {
 	machines []*Machine
 	incoming protocol.Receive
+	buffer   drivetest.Buffer
 	facts    []protocol.Fact
 	messages int
 	out      [][]protocol.Envelope // by depth of step: what is on its way
@@ -36,7 +38,7 @@ func newCouncil(t testing.TB, n int, talk time.Duration) *council {
 
 // step lets a member take an event, and the others what it sends.
 func (c *council) step(r protocol.Rank, now protocol.Time, ev protocol.Event) {
-	eff := c.machines[r].Step(now, ev)
+	eff := c.buffer.Step(c.machines[r], now, ev)
 	c.facts = append(c.facts, eff.Facts...)
 	if c.depth == len(c.out) {
 		c.out = append(c.out, nil)

@@ -47,7 +47,8 @@ func (m *Machine) answer(id uint64, s *seat, ok bool) {
 
 // refuse answers that the group was not handed over.
 func (m *Machine) refuse(id uint64, s *seat, why protocol.Refusal) {
-	if m.answer(id, s, false); id != 0 {
+	m.answer(id, s, false)
+	if id != 0 {
 		m.out.Answers[len(m.out.Answers)-1].Why = why
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 // many returns three members of which the first leads n groups that everybody backs.
@@ -13,9 +14,9 @@ func many(t testing.TB, n int) *driver {
 	d := newDriver(t, config(3))
 	d.trusting = true
 	for i := range n {
-		d.step(0, protocol.Campaign{Group: protocol.Group(fmt.Sprintf("group-%05d", i))})
+		d.Step(0, protocol.Campaign{Group: protocol.Group(fmt.Sprintf("group-%05d", i))})
 	}
-	d.run(time.Second)
+	d.Run(time.Second)
 	for i := range n {
 		if !d.leads(0, protocol.Group(fmt.Sprintf("group-%05d", i))) {
 			t.Fatalf("group %d is not led", i)
@@ -29,6 +30,8 @@ type round struct {
 	d     *driver
 	now   protocol.Time
 	queue []parcel
+	out   drivetest.Buffer
+	in    protocol.Receive
 }
 
 type parcel struct {
@@ -36,25 +39,24 @@ type parcel struct {
 	msg      protocol.Message
 }
 
-func newRound(d *driver) *round { return &round{d: d, now: d.now, queue: make([]parcel, 0, 64)} }
+func newRound(d *driver) *round { return &round{d: d, now: d.Now, queue: make([]parcel, 0, 64)} }
 
 // play lets a renewal interval pass and returns how many messages went to other members.
 func (r *round) play() int {
 	r.now = r.now.Add(r.d.members[0].m.cfg.Renew)
 	r.queue = r.queue[:0]
 	sent := r.give(0, protocol.Tick{})
-	var in protocol.Receive
 	for i := 0; i < len(r.queue); i++ {
 		p := r.queue[i]
-		in = protocol.Receive{From: protocol.Ident{Rank: p.from, Inc: r.d.members[p.from].m.Incarnation()}, Message: p.msg, Delay: ms}
-		sent += r.give(p.to, &in)
+		r.in = protocol.Receive{From: protocol.Ident{Rank: p.from, Inc: r.d.members[p.from].m.Incarnation()}, Message: p.msg, Delay: ms}
+		sent += r.give(p.to, &r.in)
 	}
 	return sent
 }
 
 func (r *round) give(to protocol.Rank, ev protocol.Event) int {
 	sent := 0
-	for _, e := range r.d.members[to].m.Step(r.now, ev).Send {
+	for _, e := range r.out.Step(r.d.members[to].m, r.now, ev).Send {
 		r.queue = append(r.queue, parcel{to, e.To, e.Message})
 		if e.To != to {
 			sent++
@@ -107,15 +109,15 @@ func TestTenThousandGroupsAreLedAgainWithinASecond(t *testing.T) {
 	d.trusting = true
 	for i := range n {
 		g := protocol.Group(fmt.Sprintf("group-%05d", i))
-		d.step(0, protocol.Campaign{Group: g})
+		d.Step(0, protocol.Campaign{Group: g})
 	}
-	d.run(500 * ms)
+	d.Run(500 * ms)
 	for i := range n {
-		d.step(1, protocol.Campaign{Group: protocol.Group(fmt.Sprintf("group-%05d", i))})
+		d.Step(1, protocol.Campaign{Group: protocol.Group(fmt.Sprintf("group-%05d", i))})
 	}
-	d.run(500 * ms)
-	d.crash(0)
-	d.run(time.Second)
+	d.Run(500 * ms)
+	d.Crash(0)
+	d.Run(time.Second)
 	led := 0
 	for i := range n {
 		if d.leads(1, protocol.Group(fmt.Sprintf("group-%05d", i))) {

@@ -8,7 +8,7 @@
 //	Nerio §10.5        verification                ask.go
 //	PROTOCOLS §1.3     start, restart, bootstrap   start.go
 //	PROTOCOLS §3.4-11  hand-over                   handover.go
-//	PROTOCOLS §3.6     terms and their ceiling     start.go, package lease
+//	PROTOCOLS §3.6     terms and their ceiling     disk.go, package lease
 //	PROTOCOLS §8       attempts, Unfit             seat.go
 //	PROTOCOLS §8       roles, health, preference   config.go, seat.go, prefer.go
 //

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
 )
 
 func (x *member) answer(id uint64) (protocol.Answer, bool) {
-	for _, a := range x.answers {
+	for _, a := range x.Answers {
 		if a.ID == id {
 			return a, true
 		}
@@ -19,19 +20,19 @@ func (x *member) answer(id uint64) (protocol.Answer, bool) {
 // council3 has a leading and both others ready to lead.
 func council3(t *testing.T) *driver {
 	d := newDriver(t, electorConfig(3))
-	d.run(100 * ms)
+	d.Run(100 * ms)
 	d.trust(0)
 	d.campaign("g", 0, 1, 2)
-	d.run(200 * ms)
+	d.Run(200 * ms)
 	d.expect("g", 0, true)
 	return d
 }
 
 func TestResignationGoesToTheBestCandidateWithinTwoRoundTrips(t *testing.T) {
 	d := council3(t)
-	from := d.now
-	d.step(0, protocol.Resign{Group: "g"})
-	d.run(100 * ms)
+	from := d.Now
+	d.Step(0, protocol.Resign{Group: "g"})
+	d.Run(100 * ms)
 	if got := d.since(from, 1, "g"); got > 3*ms {
 		t.Errorf("the successor leads after %v, want one and a half round trips of 2ms", got)
 	}
@@ -40,13 +41,13 @@ func TestResignationGoesToTheBestCandidateWithinTwoRoundTrips(t *testing.T) {
 
 func TestTransferGoesToWhomItNames(t *testing.T) {
 	d := council3(t)
-	d.step(0, protocol.Transfer{Group: "g", To: 2, ID: 5})
-	d.run(100 * ms)
+	d.Step(0, protocol.Transfer{Group: "g", To: 2, ID: 5})
+	d.Run(100 * ms)
 	d.expect("g", 2, true)
-	if a, ok := d.members[0].answer(5); !ok || !a.OK || a.Leader.Rank != 2 || a.Term != d.members[2].views["g"].Term {
+	if a, ok := d.members[0].answer(5); !ok || !a.OK || a.Leader.Rank != 2 || a.Term != d.members[2].Views["g"].Term {
 		t.Errorf("answer %+v", a)
 	}
-	for _, v := range d.members[1].history {
+	for _, v := range d.members[1].History {
 		if v.Leader == protocol.NoIdent && v.Cause.Code == protocol.Transferred && v.Cause.Peer == 2 {
 			return
 		}
@@ -67,12 +68,12 @@ func TestVotersTellAResignationFromATransfer(t *testing.T) {
 			protocol.Transfer{Group: "g", To: 1}: {Code: protocol.Transferred, Peer: 1},
 		} {
 			d := council3(t)
-			d.drop = drop
-			seen := len(d.members[2].history)
-			d.step(0, ev)
-			d.run(20 * ms)
+			d.Drop = drop
+			seen := len(d.members[2].History)
+			d.Step(0, ev)
+			d.Run(20 * ms)
 			got := protocol.Cause{}
-			for _, v := range d.members[2].history[seen:] {
+			for _, v := range d.members[2].History[seen:] {
 				if v.Leader == protocol.NoIdent {
 					got = v.Cause
 				}
@@ -86,11 +87,11 @@ func TestVotersTellAResignationFromATransfer(t *testing.T) {
 
 func TestTransferIsRefusedIfItCannotBe(t *testing.T) {
 	d := council3(t)
-	d.step(2, protocol.Resign{Group: "g"}) // withdraws
-	d.run(100 * ms)
-	d.step(0, protocol.Transfer{Group: "g", To: 2, ID: 5})
-	d.step(0, protocol.Transfer{Group: "g", To: 0, ID: 6})
-	d.step(1, protocol.Transfer{Group: "g", To: 2, ID: 7})
+	d.Step(2, protocol.Resign{Group: "g"}) // withdraws
+	d.Run(100 * ms)
+	d.Step(0, protocol.Transfer{Group: "g", To: 2, ID: 5})
+	d.Step(0, protocol.Transfer{Group: "g", To: 0, ID: 6})
+	d.Step(1, protocol.Transfer{Group: "g", To: 2, ID: 7})
 	for r, id := range map[protocol.Rank]uint64{0: 5, 1: 7} {
 		if a, ok := d.members[r].answer(id); !ok || a.OK || a.Leader.Rank != 0 {
 			t.Errorf("answer %d: %+v", id, a)
@@ -99,19 +100,19 @@ func TestTransferIsRefusedIfItCannotBe(t *testing.T) {
 	if a, ok := d.members[0].answer(6); !ok || a.OK {
 		t.Errorf("to itself: %+v", a)
 	}
-	d.run(100 * ms)
+	d.Run(100 * ms)
 	d.expect("g", 0, true)
-	if d.members[0].views["g"].Stop {
+	if d.members[0].Views["g"].Stop {
 		t.Error("the program was asked to stop for nothing")
 	}
 }
 
 func TestIfTheSuccessorIsGoneOthersLeadAfterTwoRoundTrips(t *testing.T) {
 	d := council3(t)
-	d.crash(2)
-	from := d.now
-	d.step(0, protocol.Transfer{Group: "g", To: 2, ID: 5})
-	d.run(300 * ms)
+	d.Crash(2)
+	from := d.Now
+	d.Step(0, protocol.Transfer{Group: "g", To: 2, ID: 5})
+	d.Run(300 * ms)
 	d.expect("g", 1, true)
 	if got := d.since(from, 1, "g"); got < 40*ms {
 		t.Errorf("led after %v though another was named", got)
@@ -124,12 +125,12 @@ func TestIfTheSuccessorIsGoneOthersLeadAfterTwoRoundTrips(t *testing.T) {
 // The successor's own request carries the release, so that it need not wait for the leader's to arrive everywhere.
 func TestSuccessorCarriesTheRelease(t *testing.T) {
 	d := council3(t)
-	d.drop = func(from, to protocol.Rank, m protocol.Message) bool {
+	d.Drop = func(from, to protocol.Rank, m protocol.Message) bool {
 		return from == 0 && to != 0 && m.Name() == "lease.Request"
 	}
-	from := d.now
-	d.step(0, protocol.Transfer{Group: "g", To: 1, ID: 5})
-	d.run(20 * ms)
+	from := d.Now
+	d.Step(0, protocol.Transfer{Group: "g", To: 1, ID: 5})
+	d.Run(20 * ms)
 	if got := d.since(from, 1, "g"); got > 4*ms {
 		t.Errorf("leads after %v", got)
 	}
@@ -139,48 +140,48 @@ func TestSuccessorCarriesTheRelease(t *testing.T) {
 func TestHandoverWaitsForTheProgram(t *testing.T) {
 	d := council3(t)
 	d.members[0].obeys = false
-	d.step(0, protocol.Transfer{Group: "g", To: 1})
-	d.run(2 * time.Second)
+	d.Step(0, protocol.Transfer{Group: "g", To: 1})
+	d.Run(2 * time.Second)
 	d.expect("g", 0, true)
-	if !d.members[0].views["g"].Stop {
+	if !d.members[0].Views["g"].Stop {
 		t.Error("the program was not asked to stop")
 	}
-	d.step(0, protocol.Stopped{Group: "g"})
-	d.run(50 * ms)
+	d.Step(0, protocol.Stopped{Group: "g"})
+	d.Run(50 * ms)
 	d.expect("g", 1, true)
 }
 
 func TestProgramThatReturnsByItselfResigns(t *testing.T) {
 	d := council3(t)
-	d.step(0, protocol.Stopped{Group: "g"})
-	d.run(50 * ms)
+	d.Step(0, protocol.Stopped{Group: "g"})
+	d.Run(50 * ms)
 	d.expect("g", 1, true)
-	d.run(time.Second)
+	d.Run(time.Second)
 	d.expect("g", 1, true) // and is not a candidate any more
-	d.crash(1)
-	d.run(500 * ms)
+	d.Crash(1)
+	d.Run(500 * ms)
 	d.expect("g", 2, true)
 }
 
 func TestHolderLearnsOfLaterCandidates(t *testing.T) {
 	d := newDriver(t, config(3))
 	d.campaign("g", 0)
-	d.run(100 * ms)
-	d.drop = func(_, _ protocol.Rank, m protocol.Message) bool {
-		return m.Name() == "nerio.Candidates" && d.sent["nerio.Candidates"] < 3
+	d.Run(100 * ms)
+	d.Drop = func(_, _ protocol.Rank, m protocol.Message) bool {
+		return m.Name() == "nerio.Candidates" && d.Sent["nerio.Candidates"] < 3
 	}
 	d.campaign("g", 2)
-	d.run(300 * ms)
+	d.Run(300 * ms)
 	if l, _ := d.members[0].m.holder.Lease("g"); !l.Candidates.Has(2) || l.Candidates.Has(1) {
 		t.Errorf("the leader knows of the candidates %v, want c", l.Candidates)
 	}
-	before := d.sent["nerio.Candidates"]
-	d.run(time.Second)
-	if d.sent["nerio.Candidates"] != before {
+	before := d.Sent["nerio.Candidates"]
+	d.Run(time.Second)
+	if d.Sent["nerio.Candidates"] != before {
 		t.Error("said again though it was noted")
 	}
-	d.step(2, protocol.Resign{Group: "g"})
-	d.run(100 * ms)
+	d.Step(2, protocol.Resign{Group: "g"})
+	d.Run(100 * ms)
 	if l, _ := d.members[0].m.holder.Lease("g"); l.Candidates.Has(2) {
 		t.Error("the leader still counts on a candidate that withdrew")
 	}
@@ -188,13 +189,13 @@ func TestHolderLearnsOfLaterCandidates(t *testing.T) {
 
 func TestEachTenureHasAHigherToken(t *testing.T) {
 	d := newDriver(t, config(3))
-	d.run(100 * ms)
+	d.Run(100 * ms)
 	for range 5 {
 		d.campaign("g", 0)
-		d.run(300 * ms)
+		d.Run(300 * ms)
 		d.expect("g", 0, true)
-		d.step(0, protocol.Resign{Group: "g"})
-		d.run(100 * ms)
+		d.Step(0, protocol.Resign{Group: "g"})
+		d.Run(100 * ms)
 	}
 	if n := len(d.tenures["g"]); n != 5 {
 		t.Errorf("%d tenures, want 5 of the same member, each with its own token", n)
@@ -205,28 +206,28 @@ func TestFindIsAnsweredByAnyVoter(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
 	d.campaign("g", 0)
-	d.run(100 * ms)
-	d.step(1, protocol.Find{Group: "g", ID: 1})
+	d.Run(100 * ms)
+	d.Step(1, protocol.Find{Group: "g", ID: 1})
 	if a, ok := d.members[1].answer(1); !ok || !a.OK || a.Leader.Rank != 0 || a.Term != 1 {
 		t.Errorf("a voter's own knowledge: %+v", a)
 	}
-	d.crash(2)
+	d.Crash(2)
 	d.again(cfg, 2) // knows nothing, and cannot vote for a while
-	d.run(10 * ms)
-	d.step(2, protocol.Find{Group: "g", ID: 2})
-	d.run(10 * ms)
+	d.Run(10 * ms)
+	d.Step(2, protocol.Find{Group: "g", ID: 2})
+	d.Run(10 * ms)
 	if a, ok := d.members[2].answer(2); !ok || !a.OK || a.Leader.Rank != 0 {
 		t.Errorf("by asking: %+v", a)
 	}
-	d.step(2, protocol.Find{Group: "nothing", ID: 3})
-	d.run(10 * ms)
+	d.Step(2, protocol.Find{Group: "nothing", ID: 3})
+	d.Run(10 * ms)
 	if a, ok := d.members[2].answer(3); !ok || a.OK || a.Leader != protocol.NoIdent {
 		t.Errorf("all say that nobody leads: %+v", a)
 	}
-	d.crash(0)
-	d.crash(1)
-	d.step(2, protocol.Find{Group: "nothing", ID: 4})
-	d.run(100 * ms)
+	d.Crash(0)
+	d.Crash(1)
+	d.Step(2, protocol.Find{Group: "nothing", ID: 4})
+	d.Run(100 * ms)
 	if a, ok := d.members[2].answer(4); !ok || a.OK {
 		t.Errorf("nobody answers: %+v", a)
 	}
@@ -236,10 +237,10 @@ func TestFindIsAnsweredByAnyVoter(t *testing.T) {
 func TestVerifiedUntilIsAfterTheQuestionByTheAnswer(t *testing.T) {
 	d := newDriver(t, config(3))
 	d.campaign("g", 0)
-	d.run(100 * ms)
-	asked := d.now
-	d.step(1, protocol.Verify{Group: "g", ID: 1, Length: 50 * ms})
-	d.run(10 * ms)
+	d.Run(100 * ms)
+	asked := d.Now
+	d.Step(1, protocol.Verify{Group: "g", ID: 1, Length: 50 * ms})
+	d.Run(10 * ms)
 	rho := protocol.DefaultRho
 	a, ok := d.members[1].answer(1)
 	if want := asked.Add(rho.WaitAtMost(50 * ms)); !ok || !a.OK || a.Until != want || a.Leader.Rank != 0 || a.Term != 1 {
@@ -249,10 +250,10 @@ func TestVerifiedUntilIsAfterTheQuestionByTheAnswer(t *testing.T) {
 		t.Error("no fact")
 	}
 	// E-N4: it stays that long, on its own clock, though it resigns at once.
-	d.step(0, protocol.Resign{Group: "g"})
-	d.run(a.Until.Sub(d.now) - 1)
+	d.Step(0, protocol.Resign{Group: "g"})
+	d.Run(a.Until.Sub(d.Now) - 1)
 	d.expect("g", 0, false)
-	d.run(50 * ms)
+	d.Run(50 * ms)
 	if l := d.leaders("g"); len(l) != 0 {
 		t.Errorf("%v still leads", l)
 	}
@@ -261,21 +262,21 @@ func TestVerifiedUntilIsAfterTheQuestionByTheAnswer(t *testing.T) {
 func TestVerifyOfWhoDoesNotLeadIsNoProof(t *testing.T) {
 	d := newDriver(t, config(3))
 	d.campaign("g", 0)
-	d.run(100 * ms)
-	d.step(1, protocol.Verify{Group: "h", ID: 1})
+	d.Run(100 * ms)
+	d.Step(1, protocol.Verify{Group: "h", ID: 1})
 	if a, ok := d.members[1].answer(1); !ok || a.OK {
 		t.Errorf("nobody leads: %+v", a)
 	}
 	d.members[0].obeys = false
-	d.step(0, protocol.Resign{Group: "g"})
-	d.step(1, protocol.Verify{Group: "g", ID: 2})
-	d.run(10 * ms)
+	d.Step(0, protocol.Resign{Group: "g"})
+	d.Step(1, protocol.Verify{Group: "g", ID: 2})
+	d.Run(10 * ms)
 	if a, ok := d.members[1].answer(2); !ok || a.OK || a.Until != 0 {
 		t.Errorf("it was asked to stop: %+v", a)
 	}
-	d.crash(0)
-	d.step(1, protocol.Verify{Group: "g", ID: 3})
-	d.run(100 * ms)
+	d.Crash(0)
+	d.Step(1, protocol.Verify{Group: "g", ID: 3})
+	d.Run(100 * ms)
 	if a, ok := d.members[1].answer(3); !ok || a.OK {
 		t.Errorf("it is dead: %+v", a)
 	}
@@ -284,21 +285,21 @@ func TestVerifyOfWhoDoesNotLeadIsNoProof(t *testing.T) {
 func TestClosingMemberStopsDemotesReleasesAndNotes(t *testing.T) {
 	d := council3(t)
 	d.members[0].obeys = false
-	d.step(0, protocol.Close{})
-	d.run(500 * ms)
+	d.Step(0, protocol.Close{})
+	d.Run(500 * ms)
 	d.expect("g", 0, true) // its program has not stopped
 	if d.members[0].m.Closed() {
 		t.Fatal("closed under its program")
 	}
-	d.step(0, protocol.Stopped{Group: "g"})
-	d.run(400 * ms)
+	d.Step(0, protocol.Stopped{Group: "g"})
+	d.Run(400 * ms)
 	d.expect("g", 1, false)
 	if !d.members[0].m.Closed() || !d.disk0(0).Clean {
 		t.Errorf("closed %v, note %v", d.members[0].m.Closed(), d.disk0(0).Clean)
 	}
-	d.step(0, protocol.Campaign{Group: "g"})
-	d.step(0, protocol.Close{})
-	d.run(time.Second)
+	d.Step(0, protocol.Campaign{Group: "g"})
+	d.Step(0, protocol.Close{})
+	d.Run(time.Second)
 	if d.members[0].count(protocol.EvAttempt) > 1 {
 		t.Error("a member that is leaving tries")
 	}
@@ -308,15 +309,72 @@ func TestClosingMemberStopsDemotesReleasesAndNotes(t *testing.T) {
 func TestNoCleanStopNoteWhileAPromiseStands(t *testing.T) {
 	d := newDriver(t, config(3))
 	d.campaign("g", 0)
-	d.run(100 * ms)
-	d.step(1, protocol.Close{})
-	d.run(100 * ms)
+	d.Run(100 * ms)
+	d.Step(1, protocol.Close{})
+	d.Run(100 * ms)
 	if d.disk0(1).Clean {
 		t.Fatal("noted while its vote backs a leader")
 	}
-	d.run(200 * ms)
+	d.Run(200 * ms)
 	if !d.disk0(1).Clean || !d.members[1].m.Closed() {
 		t.Error("no note though its promise has lapsed")
 	}
 	d.expect("g", 0, false)
+}
+
+// What the heir releases is what it was handed: a higher term would end the next tenure of its predecessor, too.
+func TestHeirReleasesNoMoreThanItWasHanded(t *testing.T) {
+	d := council3(t)
+	var handed uint64
+	carried := 0
+	d.Drop = func(from, _ protocol.Rank, m protocol.Message) bool {
+		switch m := m.(type) {
+		case *Handover:
+			handed = m.Term
+		case *lease.Request:
+			for _, r := range m.Releases {
+				if from == 1 && r.Of.Rank == 0 {
+					carried++
+					if r.Term != handed {
+						t.Errorf("the heir releases up to term %d: it was handed %d", r.Term, handed)
+					}
+				}
+			}
+		}
+		return false
+	}
+	d.Step(0, protocol.Resign{Group: "g"})
+	d.Run(100 * ms)
+	d.expect("g", 1, true)
+	if carried == 0 {
+		t.Error("the heir carried no release")
+	}
+}
+
+// A follower that heard nothing while the leader resigned and was elected again learns its new term.
+func TestFollowerLearnsTheNewTermOfTheSameLeader(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(100 * ms)
+	d.campaign("g", 0)
+	d.Run(100 * ms)
+	d.expect("g", 0, true)
+	before := d.members[2].Views["g"].Term
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool {
+		leads := d.leaders("g")
+		return from == 0 && to == 2 && (len(leads) == 0 || d.members[0].Views["g"].Term == before)
+	}
+	d.Step(0, protocol.Resign{Group: "g"})
+	d.Run(5 * ms)
+	d.campaign("g", 0)
+	d.Run(150 * ms)
+	d.expect("g", 0, true)
+	leads, follows := d.members[0].Views["g"].Term, d.members[2].Views["g"].Term
+	if leads <= before || follows != leads {
+		t.Errorf("a led with term %d and leads with %d: c believes %d", before, leads, follows)
+	}
+	for _, v := range d.members[2].History {
+		if v.Leader == protocol.NoIdent && v.Cause.Code != protocol.Started {
+			t.Errorf("c saw %v: the test wants a change of the term alone", v)
+		}
+	}
 }

@@ -14,13 +14,14 @@ import (
 type Machine struct {
 	cfg     Config
 	lcfg    lease.Config
-	out     protocol.Effects
+	out     *protocol.Effects // of the present Step
 	terms   lease.Terms
 	grantor *lease.Grantor
 	holder  *lease.Holder
 	pcg     *rand.PCG
 	rng     *rand.Rand
 	now     protocol.Time // of the present Step
+	sent    int           // how many messages of others out held when it began
 
 	start  starting
 	disk   disk
@@ -72,8 +73,8 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	m.rng = rand.New(m.pcg)
 	m.start.peers = make([]peer, m.lcfg.Members)
 	m.start.answers = make([]Known, m.lcfg.Members)
-	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.out)
-	m.holder = lease.NewHolder(&m.lcfg, (*policy)(m), &m.terms, m.grantor, &m.out)
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms)
+	m.holder = lease.NewHolder(&m.lcfg, (*policy)(m), &m.terms, m.grantor)
 	m.keep = m.keeps
 	if rec != nil && !cfg.Diskless {
 		r, err := record.Decode(rec)
@@ -109,13 +110,11 @@ func (p *policy) Candidate(g protocol.Group) bool {
 func (p *policy) Complete(backers protocol.Set) bool { return p.cfg.Quorums.In(backers) }
 
 // Step implements protocol.Machine.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.now = now
-	o := &m.out
-	*o = protocol.Effects{Views: o.Views[:0], Horizons: o.Horizons[:0], Send: o.Send[:0], Answers: o.Answers[:0],
-		Facts: o.Facts[:0]}
-	m.holder.Begin(now) // a lease whose end has come is over before anything else happens
-	m.grantor.Lapse(now)
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.now, m.out = now, out
+	m.sent = len(out.Send)
+	m.holder.Begin(now, out) // a lease whose end has come is over before anything else happens
+	m.grantor.Begin(now, out)
 	switch ev := ev.(type) {
 	case protocol.Start:
 		m.onStart(now)
@@ -143,10 +142,22 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		m.onClose(now)
 	}
 	m.settle(now)
-	return m.out
 }
 
-// settle does what is due, whatever the event was, and sends what has to be sent.
+// settle does what is due, whatever the event was, and sends what has to be sent. The order of its calls counts:
+//
+//   - onStartTimer first: the member may find out who it is, and may try for its groups from then on.
+//   - take before the agenda: what happened to a group decides when it is looked at next. And once more after it, because
+//     an attempt may fail at once.
+//   - dequeue after that: attempts that have ended make room for others.
+//   - duePreference and all before it, that try for groups or give them up, before Flush: a voter gets all claims and
+//     releases of a Step in one request.
+//   - sweep after all that may still want a group.
+//   - write after onClosing, which notes a clean stop, and after all attempts, whose terms may raise the ceiling.
+//   - hold last of those that have to do with messages: it takes back some of them.
+//   - the wake at the end, for all of these set timers.
+//
+// Asks and tells only send messages of their own. They stand where their messages always stood.
 func (m *Machine) settle(now protocol.Time) {
 	m.onStartTimer(now)
 	m.take(now)
@@ -204,20 +215,6 @@ func (m *Machine) onOutcome(now protocol.Time, o *lease.Outcome) {
 	case lease.Failed:
 		m.onFailed(now, s, o)
 	}
-}
-
-func (m *Machine) send(to protocol.Rank, msg protocol.Message) {
-	m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: msg})
-}
-
-// Owns says whether a message is one of this protocol's.
-func (m *Machine) Owns(msg protocol.Message) bool {
-	switch msg.(type) {
-	case *lease.Request, *lease.OK, *lease.Nack, *Recover, *Known, *Stale, *Handover, *Verify, *Remainder, *Who, *Leads,
-		*Candidates, *Noted:
-		return true
-	}
-	return false
 }
 
 // TakeUnfit says whether the member, though trusted, has failed to gather a quorum, and forgets it. Whoever runs the

@@ -8,25 +8,25 @@ import (
 
 func TestFreshCouncilElectsItsOnlyCandidate(t *testing.T) {
 	d := newDriver(t, config(3))
-	d.step(0, protocol.Campaign{Group: "g"})
-	d.run(100 * ms)
+	d.Step(0, protocol.Campaign{Group: "g"})
+	d.Run(100 * ms)
 	d.expect("g", 0, true)
-	d.run(5000 * ms)
+	d.Run(5000 * ms)
 	d.expect("g", 0, true)
 }
 
 func TestLeaderThatCrashesIsReplacedAfterItsLease(t *testing.T) {
 	d := newDriver(t, config(3))
-	d.step(0, protocol.Campaign{Group: "g"})
-	d.run(100 * ms)
-	d.step(1, protocol.Campaign{Group: "g"})
-	d.run(100 * ms)
+	d.Step(0, protocol.Campaign{Group: "g"})
+	d.Run(100 * ms)
+	d.Step(1, protocol.Campaign{Group: "g"})
+	d.Run(100 * ms)
 	d.expect("g", 0, true)
-	d.crash(0)
-	d.run(150 * ms)
+	d.Crash(0)
+	d.Run(150 * ms)
 	if l := d.leaders("g"); len(l) != 0 {
 		t.Fatalf("%v lead while the promises to the dead leader stand", l)
 	}
-	d.run(100 * ms)
+	d.Run(100 * ms)
 	d.expect("g", 1, true)
 }

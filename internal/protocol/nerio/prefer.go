@@ -99,7 +99,8 @@ func (m *Machine) duePreference(now protocol.Time) {
 		heir := l.Candidates.Intersect(fast)
 		if to := heir.Min(); to < m.cfg.Me {
 			m.standDown(now, s, to, protocol.Cause{Code: protocol.Transferred, Peer: to})
-			if handed++; handed == maxPreferred {
+			handed++
+			if handed == maxPreferred {
 				return
 			}
 		}

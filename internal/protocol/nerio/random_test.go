@@ -29,13 +29,13 @@ func chaos(t *testing.T, seed uint64) int {
 	cfg.StopWithin = time.Duration(rng.IntN(2)) * 100 * ms
 	d := newDriver(t, cfg)
 	n := len(d.members)
-	d.run(50 * ms)
+	d.Run(50 * ms)
 	for _, x := range d.members {
 		x.obeys = rng.IntN(4) > 0
 	}
 	loss := rng.IntN(30)
-	d.drop = func(from, to protocol.Rank, _ protocol.Message) bool { return from != to && rng.IntN(100) < loss }
-	d.late = func(from, to protocol.Rank, _ protocol.Message) time.Duration {
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool { return from != to && rng.IntN(100) < loss }
+	d.Late = func(from, to protocol.Rank, _ protocol.Message) time.Duration {
 		if from == to || rng.IntN(20) > 0 {
 			return 0
 		}
@@ -48,50 +48,50 @@ func chaos(t *testing.T, seed uint64) int {
 		g := groups[rng.IntN(2)]
 		x := d.members[r]
 		if rng.IntN(5) == 0 {
-			backups[r] = x.disk
+			backups[r] = x.Record
 		}
 		switch rng.IntN(12) {
 		case 0:
-			d.crash(r)
+			d.Crash(r)
 			// A council that loses too many records at once waits for its operator: that is tested elsewhere.
 			if d.speaking() == n-1 {
 				switch rng.IntN(6) {
 				case 0:
-					x.disk = nil
+					x.Record = nil
 				case 1:
-					x.disk = backups[r]
+					x.Record = backups[r]
 				}
 			}
-			d.run(time.Duration(rng.IntN(100)) * ms)
+			d.Run(time.Duration(rng.IntN(100)) * ms)
 			c := cfg
 			c.Me = r
 			d.boot(c)
 		case 1:
-			d.step(r, protocol.Resign{Group: g})
+			d.Step(r, protocol.Resign{Group: g})
 		case 2:
-			d.step(r, protocol.Transfer{Group: g, To: protocol.Rank(rng.IntN(n)), ID: 7})
+			d.Step(r, protocol.Transfer{Group: g, To: protocol.Rank(rng.IntN(n)), ID: 7})
 		case 3, 4:
-			d.step(r, protocol.Trusts{Leader: protocol.Rank(rng.IntN(n))})
+			d.Step(r, protocol.Trusts{Leader: protocol.Rank(rng.IntN(n))})
 		case 5:
-			d.step(r, protocol.Stopped{Group: g})
+			d.Step(r, protocol.Stopped{Group: g})
 		default:
-			d.step(r, protocol.Campaign{Group: g})
+			d.Step(r, protocol.Campaign{Group: g})
 		}
-		d.run(time.Duration(rng.IntN(150)) * ms)
+		d.Run(time.Duration(rng.IntN(150)) * ms)
 	}
 	// In good times somebody leads again, and everybody knows it.
-	d.drop, d.late = nil, nil
+	d.Drop, d.Late = nil, nil
 	for i, x := range d.members {
 		x.obeys = true
-		d.step(protocol.Rank(i), protocol.Trusts{Leader: 0})
+		d.Step(protocol.Rank(i), protocol.Trusts{Leader: 0})
 		for _, g := range groups {
-			if v := x.views[g]; v.Stop {
-				d.step(protocol.Rank(i), protocol.Stopped{Group: g})
+			if v := x.Views[g]; v.Stop {
+				d.Step(protocol.Rank(i), protocol.Stopped{Group: g})
 			}
-			d.step(protocol.Rank(i), protocol.Campaign{Group: g})
+			d.Step(protocol.Rank(i), protocol.Campaign{Group: g})
 		}
 	}
-	d.run(3 * time.Second)
+	d.Run(3 * time.Second)
 	for _, g := range groups {
 		l := d.leaders(g)
 		if len(l) != 1 {
@@ -106,7 +106,7 @@ func chaos(t *testing.T, seed uint64) int {
 func (d *driver) speaking() int {
 	n := 0
 	for _, x := range d.members {
-		if !x.down && x.m.Incarnation() != 0 {
+		if !x.Down && x.m.Incarnation() != 0 {
 			n++
 		}
 	}

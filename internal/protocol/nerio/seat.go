@@ -147,6 +147,13 @@ func (m *Machine) consider(now protocol.Time, s *seat) {
 // that begin together, as when their leader dies, none would.
 const maxAttempts = 512
 
+// considerAll looks at all groups that this member wants to lead.
+func (m *Machine) considerAll(now protocol.Time) {
+	for _, s := range m.wanted {
+		m.consider(now, s)
+	}
+}
+
 // dequeue considers seats that waited for others to have had their turn.
 func (m *Machine) dequeue(now protocol.Time) {
 	n := 0
@@ -187,7 +194,8 @@ func (m *Machine) able(r protocol.Rank) bool {
 // after returns the next member in rank order that is able to lead, and Nobody if there is none.
 func (m *Machine) after(r protocol.Rank) protocol.Rank {
 	for range m.lcfg.Members {
-		if r = (r + 1) % protocol.Rank(m.lcfg.Members); m.able(r) {
+		r = (r + 1) % protocol.Rank(m.lcfg.Members)
+		if m.able(r) {
 			return r
 		}
 	}
@@ -230,7 +238,8 @@ const tooOften = 3
 func (m *Machine) onFailed(now protocol.Time, s *seat, o *lease.Outcome) {
 	if m.trusted == m.cfg.Me && !o.Busy && o.Start >= m.counted {
 		m.counted = now // groups that fail together count as one
-		if m.failed++; m.failed >= tooOften {
+		m.failed++
+		if m.failed >= tooOften {
 			m.failed, m.unfit = 0, true
 		}
 	}

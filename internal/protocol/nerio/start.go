@@ -1,9 +1,10 @@
 package nerio
 
 import (
+	"time"
+
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
-	"github.com/regentproject/regent/internal/protocol/record"
 )
 
 // starting is how far the member has got in finding out who it is (PROTOCOLS §1.3).
@@ -30,6 +31,8 @@ type starting struct {
 	introduced protocol.Set
 	// settled is when attempts may begin though not all others have answered.
 	settled protocol.Time
+	// recorded says that the member starts from its record, which may be an old copy.
+	recorded bool
 	// clean says that the record has a clean-stop note, which is believed once all others have answered.
 	clean   bool
 	recover Recover
@@ -52,15 +55,6 @@ const (
 	speaks               // knows who it is
 )
 
-// disk is the durable record and what has been asked of it.
-type disk struct {
-	record record.Record
-	had    bool // a record was there at the start
-	dirty  bool
-	// pending lists the ceilings of the records that are not yet on disk, oldest first.
-	pending []uint64
-}
-
 func (m *Machine) me() protocol.Ident { return protocol.Ident{Rank: m.cfg.Me, Inc: m.start.inc} }
 
 func (m *Machine) speaks() bool { return m.start.phase == speaks }
@@ -72,6 +66,10 @@ func (m *Machine) Incarnation() protocol.Inc {
 	}
 	return m.start.inc
 }
+
+// LongestLock returns the longest lock of a local group that this member, or a start of it before, may have given. It is
+// known, and durable, once the member speaks.
+func (m *Machine) LongestLock() time.Duration { return m.disk.record.Lock }
 
 // Votes implements protocol.Incarnate.
 func (m *Machine) Votes() protocol.Time {
@@ -86,15 +84,19 @@ func (m *Machine) onStart(now protocol.Time) {
 	m.asks.reset()
 	m.tells.due, m.closing.due = protocol.Never, protocol.Never
 	m.swept = now
-	if m.disk.had {
-		r := &m.disk.record
+	r := &m.disk.record
+	if m.disk.had && !r.Void {
 		longest := max(r.Longest, m.cfg.Longest)
-		m.start.clean = r.Clean
+		m.start.clean, m.start.recorded = r.Clean, true
 		m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
 		m.begin(now, r.Inc+1, r.Ceiling, "record")
 		return
 	}
-	m.disk.record.Longest = m.cfg.Longest
+	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
+	if r.Void {
+		m.lose(now, "void record")
+		return
+	}
 	m.lose(now, "no record")
 }
 
@@ -107,7 +109,7 @@ func (m *Machine) wait(until protocol.Time, why string) {
 // asks.
 func (m *Machine) lose(now protocol.Time, why string) {
 	st := &m.start
-	st.phase, st.asked, st.begun = lost, false, false
+	st.phase, st.asked, st.begun, st.recorded = lost, false, false, false
 	m.untell()
 	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
 	st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
@@ -175,7 +177,7 @@ func (m *Machine) onRecover(from protocol.Ident, r *Recover) {
 		}
 	}
 	m.known = Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing,
-		Longest: m.disk.record.Longest, Heard: p.inc, Bootstrap: m.cfg.Bootstrap}
+		Longest: m.disk.record.Longest, Lock: m.disk.record.Lock, Heard: p.inc, Bootstrap: m.cfg.Bootstrap}
 	switch {
 	case st.phase == speaks && st.begun:
 		m.known.State = Begun
@@ -231,12 +233,6 @@ func (m *Machine) knownTo(who protocol.Set) bool {
 // knownToAll says whether every other member has, observers included.
 func (m *Machine) knownToAll() bool { return m.knownTo(protocol.Everyone(m.lcfg.Members)) }
 
-func (m *Machine) considerAll(now protocol.Time) {
-	for _, s := range m.wanted {
-		m.consider(now, s)
-	}
-}
-
 // answered looks whether the answers so far let the member start.
 func (m *Machine) answered(now protocol.Time) {
 	if m.canBootstrap(now) {
@@ -278,9 +274,11 @@ func (m *Machine) recovered(now protocol.Time) {
 	}
 	var know protocol.Set
 	inc, floor, longest := max(m.cfg.FirstInc, m.disk.record.Inc+1, st.inc+1, 1), m.terms.Highest, m.disk.record.Longest
+	lock := m.disk.record.Lock
 	for r := range st.got.All() {
 		k := &st.answers[r]
 		inc, floor, longest = max(inc, k.Heard+1), max(floor, k.Highest), max(longest, k.Longest)
+		lock = max(lock, k.Lock)
 		if k.State >= Begun && k.Epoch == m.cfg.Epoch && k.Digest == m.cfg.Listing {
 			know.Add(r)
 		}
@@ -297,6 +295,7 @@ func (m *Machine) recovered(now protocol.Time) {
 			return
 		}
 	}
+	m.disk.record.Lock = lock
 	m.wait(now, "recovered")
 	m.begin(now, inc, floor, "recovered")
 }
@@ -306,14 +305,15 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	st := &m.start
 	ready := m.grantor.ReadyAt()
 	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Peers: m.terms.Peers}
-	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.out)
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms)
+	m.grantor.Begin(now, m.out)
 	m.grantor.Wait(ready)
 	m.holder.Reset(inc, m.grantor)
 	st.inc, st.phase, st.due = inc, writing, protocol.Never
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSpeak, Dom: protocol.Quorum, Seq: uint64(inc), Term: floor, Why: why})
 	r := &m.disk.record
-	r.Inc, r.Epoch, r.Digest, r.Clean = inc, m.cfg.Epoch, m.cfg.Listing, false
-	r.Longest = max(r.Longest, m.cfg.Longest)
+	r.Inc, r.Epoch, r.Digest, r.Clean, r.Void = inc, m.cfg.Epoch, m.cfg.Listing, false, false
+	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
 	r.Ceiling = min(max(floor, m.terms.Highest)+lease.Ahead, lease.MaxTerm)
 	m.disk.dirty = true
 	if m.cfg.Diskless {
@@ -331,103 +331,12 @@ func (m *Machine) speak(now protocol.Time) {
 	if m.knownTo(m.voters) {
 		st.settled = now
 	}
+	if st.recorded && m.grantor.ReadyAt() < st.settled {
+		// The disk took longer than the wait: those who know of a later start have not been asked yet.
+		m.wait(st.settled, "restarted")
+	}
 	m.ask(now)
 	m.considerAll(now)
-}
-
-// write asks for the record to be made durable, if that is needed.
-func (m *Machine) write() {
-	if m.cfg.Diskless || m.start.phase < writing {
-		return
-	}
-	r := &m.disk.record
-	if c := m.terms.Ceiling(r.Ceiling); c != r.Ceiling {
-		r.Ceiling, m.disk.dirty = c, true
-	}
-	if !m.disk.dirty {
-		return
-	}
-	m.disk.dirty = false
-	m.disk.pending = append(m.disk.pending, r.Ceiling)
-	m.out.Persist = r.Append(nil)
-}
-
-func (m *Machine) onPersisted(now protocol.Time) {
-	if len(m.disk.pending) == 0 {
-		return
-	}
-	m.terms.Durable = max(m.terms.Durable, m.disk.pending[0])
-	m.disk.pending = append(m.disk.pending[:0], m.disk.pending[1:]...)
-	if m.start.phase == writing {
-		m.speak(now)
-	}
-}
-
-func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
-	from := ev.From
-	st := &m.start
-	if int(from.Rank) >= m.lcfg.Members || st.phase == unborn {
-		return
-	}
-	p := &st.peers[from.Rank]
-	switch {
-	case from.Inc == 0:
-	case from.Inc < p.inc:
-		m.stale = Stale{Highest: p.inc}
-		m.send(from.Rank, &m.stale)
-		return
-	case from.Inc > p.inc:
-		*p = peer{inc: from.Inc}
-	}
-	switch msg := ev.Message.(type) {
-	case *Recover:
-		m.onRecover(from, msg)
-		return
-	case *Known:
-		m.onKnown(now, from, msg)
-		return
-	case *Stale:
-		if m.speaks() {
-			m.onStale(now, from.Rank, msg)
-		}
-		return
-	}
-	p.spoke = p.spoke || from.Inc != 0
-	if !m.speaks() || from.Inc == 0 {
-		return
-	}
-	m.dispatch(now, ev)
-}
-
-func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
-	from := ev.From
-	switch msg := ev.Message.(type) {
-	case *lease.Request:
-		if from.Rank == m.lapsed {
-			m.lapsed = protocol.Nobody
-		}
-		m.grantor.Request(now, from, ev.Delay, msg)
-	case *lease.OK:
-		if trip, ok := m.holder.OK(now, from, msg); ok {
-			m.prefer.answered(now, from.Rank, trip, m)
-		}
-	case *lease.Nack:
-		m.holder.Nack(now, from, msg)
-	case *Handover:
-		m.onHandover(now, from, msg)
-	case *Verify:
-		m.onVerify(now, from, msg)
-	case *Remainder:
-		m.onRemainder(now, from, msg)
-	case *Who:
-		m.onWho(now, from, msg)
-	case *Leads:
-		m.onLeads(now, from, msg)
-	case *Candidates:
-		m.onCandidates(from, msg)
-	case *Noted:
-		m.onNoted(from, msg)
-	}
 }
 
 // onStale treats the record as lost: somebody has heard a later incarnation of this member, or another start under the
@@ -440,25 +349,10 @@ func (m *Machine) onStale(now protocol.Time, from protocol.Rank, s *Stale) {
 	}
 	st.inc = max(st.inc, s.Highest)
 	st.clean = false
+	// A start before the member has recovered must not believe the record again: those who know better may be gone by then.
+	r := &m.disk.record
+	r.Inc, r.Clean, r.Void = st.inc, false, true
+	m.disk.dirty = true
 	m.holder.Freeze(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
 	m.lose(now, "stale record")
-}
-
-// hold takes back what is meant for members that do not know this incarnation yet. All of it is repeated anyway.
-func (m *Machine) hold() {
-	if !m.speaks() || m.knownToAll() {
-		return
-	}
-	keep := m.out.Send[:0]
-	for _, e := range m.out.Send {
-		switch e.Message.(type) {
-		case *Recover, *Known, *Stale:
-		default:
-			if !m.start.introduced.Has(e.To) {
-				continue
-			}
-		}
-		keep = append(keep, e)
-	}
-	m.out.Send = keep
 }

@@ -21,7 +21,7 @@ func (d *driver) speaks(r protocol.Rank) bool { return d.members[r].m.Incarnatio
 
 func (d *driver) disk0(r protocol.Rank) record.Record {
 	d.t.Helper()
-	rec, err := record.Decode(d.members[r].disk)
+	rec, err := record.Decode(d.members[r].Record)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func (d *driver) disk0(r protocol.Rank) record.Record {
 
 func (x *member) count(ev protocol.Ev) int {
 	n := 0
-	for _, f := range x.facts {
+	for _, f := range x.Facts {
 		if f.Ev == ev {
 			n++
 		}
@@ -41,13 +41,13 @@ func (x *member) count(ev protocol.Ev) int {
 func TestBootstrapNeedsEveryOtherMember(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.crash(2)
-	d.run(time.Second)
+	d.Crash(2)
+	d.Run(time.Second)
 	if d.speaks(0) || d.speaks(1) {
 		t.Fatal("started without having heard of the third")
 	}
 	d.again(cfg, 2)
-	d.run(200 * ms)
+	d.Run(200 * ms)
 	for r := range protocol.Rank(3) {
 		if !d.speaks(r) {
 			t.Errorf("%v does not speak though all are there", r)
@@ -61,10 +61,10 @@ func TestBootstrapNeedsEveryOtherMember(t *testing.T) {
 func TestBootstrapNeedsEveryMembersConsent(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.crash(2)
+	d.Crash(2)
 	cfg.Bootstrap = false
 	d.again(cfg, 2)
-	d.run(time.Second)
+	d.Run(time.Second)
 	if d.speaks(0) || d.speaks(1) || d.speaks(2) {
 		t.Error("started though one member was not told to")
 	}
@@ -74,17 +74,17 @@ func TestBootstrapNeedsEveryMembersConsent(t *testing.T) {
 func TestBootstrapFlagDoesNotReviveALostMemberAsNew(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.step(0, protocol.Campaign{Group: "g"})
-	d.run(100 * ms)
-	token := d.members[0].views["g"].Term
-	d.crash(1)
-	d.members[1].disk = nil
+	d.Step(0, protocol.Campaign{Group: "g"})
+	d.Run(100 * ms)
+	token := d.members[0].Views["g"].Term
+	d.Crash(1)
+	d.members[1].Record = nil
 	d.again(cfg, 1)
-	d.run(190 * ms)
+	d.Run(190 * ms)
 	if d.speaks(1) {
 		t.Fatal("speaks before the longest promise is over")
 	}
-	d.run(100 * ms)
+	d.Run(100 * ms)
 	if !d.speaks(1) {
 		t.Fatal("does not recover")
 	}
@@ -96,17 +96,17 @@ func TestBootstrapFlagDoesNotReviveALostMemberAsNew(t *testing.T) {
 func TestLostMemberMustMeetEveryQuorum(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
-	d.crash(1)
-	d.crash(2)
-	d.members[1].disk = nil
+	d.Run(100 * ms)
+	d.Crash(1)
+	d.Crash(2)
+	d.members[1].Record = nil
 	d.again(cfg, 1)
-	d.run(2 * time.Second)
+	d.Run(2 * time.Second)
 	if d.speaks(1) {
 		t.Fatal("recovered with the word of one of two others: the one that is down may know more")
 	}
 	d.again(cfg, 2)
-	d.run(500 * ms)
+	d.Run(500 * ms)
 	if !d.speaks(1) {
 		t.Error("does not recover with the word of both others")
 	}
@@ -115,13 +115,13 @@ func TestLostMemberMustMeetEveryQuorum(t *testing.T) {
 func TestLostMemberStartsAboveAllThatOthersKnow(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
+	d.Run(100 * ms)
 	d.members[0].m.terms.See(5000)
 	d.members[2].m.start.peers[1].inc = 700
-	d.crash(1)
-	d.members[1].disk = nil
+	d.Crash(1)
+	d.members[1].Record = nil
 	d.again(cfg, 1)
-	d.run(500 * ms)
+	d.Run(500 * ms)
 	if x := d.members[1].m; x.Incarnation() != 701 || x.terms.Floor < 5000 {
 		t.Errorf("incarnation %d, floor %d; want 701 and at least 5000", x.Incarnation(), x.terms.Floor)
 	}
@@ -132,16 +132,16 @@ func TestLostMemberBelievesOnlyWhatIsSaidAfterItsWait(t *testing.T) {
 	cfg := config(3)
 	cfg.Bootstrap = true
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
-	d.crash(1)
-	d.members[1].disk = nil
+	d.Run(100 * ms)
+	d.Crash(1)
+	d.members[1].Record = nil
 	d.again(cfg, 1)
-	d.run(100 * ms) // asked, because it might bootstrap, and answered
+	d.Run(100 * ms) // asked, because it might bootstrap, and answered
 	if d.members[1].m.start.got.Empty() {
 		t.Fatal("nobody has answered yet")
 	}
 	d.members[0].m.terms.See(7777)
-	d.run(300 * ms)
+	d.Run(300 * ms)
 	if f := d.members[1].m.terms.Floor; f < 7777 {
 		t.Errorf("floor %d: an answer from before the end of the wait was believed", f)
 	}
@@ -150,61 +150,83 @@ func TestLostMemberBelievesOnlyWhatIsSaidAfterItsWait(t *testing.T) {
 func TestLostMemberWaitsForThePromisesOfLongerLeases(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
+	d.Run(100 * ms)
 	d.members[2].m.disk.record.Longest = time.Second
-	d.crash(1)
-	d.members[1].disk = nil
+	d.Crash(1)
+	d.members[1].Record = nil
 	d.again(cfg, 1)
-	d.run(990 * ms)
+	d.Run(990 * ms)
 	if d.speaks(1) {
 		t.Fatal("did not wait for a promise that was once allowed")
 	}
-	d.run(200 * ms)
+	d.Run(200 * ms)
 	if !d.speaks(1) || d.disk0(1).Longest != time.Second {
 		t.Errorf("speaks: %v, longest on disk %v", d.speaks(1), d.disk0(1).Longest)
+	}
+}
+
+// A local group has no record of its own: what it must know of locks of earlier configurations is in the council's.
+func TestLongestLockIsRememberedByTheMemberAndByOthers(t *testing.T) {
+	wan, lan := config(3), config(3)
+	wan.Lock, lan.Lock = 1200*ms, 120*ms
+	d := newDriver(t, wan)
+	d.Run(100 * ms)
+	for r := range protocol.Rank(3) {
+		d.Crash(r)
+		d.again(lan, r)
+	}
+	d.Run(500 * ms)
+	d.Crash(1)
+	d.members[1].Record = nil
+	d.again(lan, 1)
+	d.Run(time.Second)
+	for r := range protocol.Rank(3) {
+		if got := d.members[r].m.LongestLock(); got != wan.Lock || d.disk0(r).Lock != wan.Lock {
+			t.Errorf("member %d: longest lock %v, on disk %v: want %v", r, got, d.disk0(r).Lock, wan.Lock)
+		}
 	}
 }
 
 func TestRestartedVoterGrantsNothingForTheLongestPromise(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
-	d.crash(1)
-	d.crash(2)
+	d.Run(100 * ms)
+	d.Crash(1)
+	d.Crash(2)
 	rec := d.disk0(1)
 	rec.Longest = 400 * ms // of a configuration before this one
-	d.members[1].disk = rec.Append(nil)
+	d.members[1].Record = rec.Append(nil)
 	d.again(cfg, 1)
-	d.step(0, protocol.Campaign{Group: "g"})
-	d.run(390 * ms)
+	d.Step(0, protocol.Campaign{Group: "g"})
+	d.Run(390 * ms)
 	if l := d.leaders("g"); len(l) > 0 {
 		t.Fatalf("%v leads by a vote that may have been given away before the restart", l)
 	}
-	d.run(400 * ms)
+	d.Run(400 * ms)
 	d.expect("g", 0, false)
 }
 
 func TestCleanStopNoteIsBelievedOnce(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
-	d.step(1, protocol.Close{})
-	d.run(300 * ms)
+	d.Run(100 * ms)
+	d.Step(1, protocol.Close{})
+	d.Run(300 * ms)
 	if !d.members[1].m.Closed() || !d.disk0(1).Clean {
 		t.Fatalf("closed %v, note %v", d.members[1].m.Closed(), d.disk0(1).Clean)
 	}
-	backup := d.members[1].disk
-	d.crash(1)
+	backup := d.members[1].Record
+	d.Crash(1)
 	d.again(cfg, 1)
-	d.run(10 * ms)
-	if !d.members[1].m.grantor.Ready(d.now) || d.disk0(1).Clean {
-		t.Fatalf("ready %v, note still there %v", d.members[1].m.grantor.Ready(d.now), d.disk0(1).Clean)
+	d.Run(10 * ms)
+	if !d.members[1].m.grantor.Ready(d.Now) || d.disk0(1).Clean {
+		t.Fatalf("ready %v, note still there %v", d.members[1].m.grantor.Ready(d.Now), d.disk0(1).Clean)
 	}
-	d.crash(1)
-	d.members[1].disk = backup // somebody puts the old record back
+	d.Crash(1)
+	d.members[1].Record = backup // somebody puts the old record back
 	d.again(cfg, 1)
-	d.run(10 * ms)
-	if d.members[1].m.grantor.Ready(d.now) {
+	d.Run(10 * ms)
+	if d.members[1].m.grantor.Ready(d.Now) {
 		t.Error("the note was believed twice")
 	}
 }
@@ -212,18 +234,18 @@ func TestCleanStopNoteIsBelievedOnce(t *testing.T) {
 func TestCleanStopNoteNeedsTheWordOfAllOthers(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
-	d.step(1, protocol.Close{})
-	d.run(300 * ms)
-	d.crash(1)
-	d.crash(2)
+	d.Run(100 * ms)
+	d.Step(1, protocol.Close{})
+	d.Run(300 * ms)
+	d.Crash(1)
+	d.Crash(2)
 	d.again(cfg, 1)
-	d.run(150 * ms)
-	if d.members[1].m.grantor.Ready(d.now) {
+	d.Run(150 * ms)
+	if d.members[1].m.grantor.Ready(d.Now) {
 		t.Error("believed though one who may know better is down")
 	}
-	d.run(100 * ms)
-	if !d.members[1].m.grantor.Ready(d.now) {
+	d.Run(100 * ms)
+	if !d.members[1].m.grantor.Ready(d.Now) {
 		t.Error("not ready after the longest promise")
 	}
 }
@@ -231,11 +253,11 @@ func TestCleanStopNoteNeedsTheWordOfAllOthers(t *testing.T) {
 func TestNothingIsSaidUnderAnIncarnationBeforeItIsOnDisk(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
-	d.crash(1)
-	d.disk = 30 * ms
-	d.drop = func(from, _ protocol.Rank, m protocol.Message) bool {
-		if from == 1 && d.members[1].writes > 0 {
+	d.Run(100 * ms)
+	d.Crash(1)
+	d.Disk = 30 * ms
+	d.Drop = func(from, _ protocol.Rank, m protocol.Message) bool {
+		if from == 1 && d.members[1].Writes > 0 {
 			if _, answer := m.(*Known); !answer {
 				t.Errorf("%s before the record is on disk", m.Name())
 			}
@@ -243,14 +265,35 @@ func TestNothingIsSaidUnderAnIncarnationBeforeItIsOnDisk(t *testing.T) {
 		return false
 	}
 	d.again(cfg, 1)
-	d.step(1, protocol.Campaign{Group: "g"})
-	d.run(25 * ms)
+	d.Step(1, protocol.Campaign{Group: "g"})
+	d.Run(25 * ms)
 	if d.speaks(1) {
 		t.Error("speaks before its record is on disk")
 	}
-	d.run(100 * ms)
+	d.Run(100 * ms)
 	if !d.speaks(1) {
 		t.Error("does not speak when it is")
+	}
+}
+
+// A record that was on its way when the member turned out to be stale is of an incarnation that is over.
+func TestRecordOfAnIncarnationThatIsOverLetsNobodySpeak(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(100 * ms)
+	d.Disk = 700 * ms
+	d.members[1].m.terms.See(lease.Ahead) // the ceiling has to be raised
+	d.Step(1, protocol.Tick{})
+	d.Step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].Inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
+	if d.members[1].Writes != 2 {
+		t.Fatalf("%d records are on their way: want the one with the ceiling, and that the record is void", d.members[1].Writes)
+	}
+	d.Run(750 * ms)
+	if d.members[1].Writes != 1 || d.speaks(1) {
+		t.Errorf("%d records are on their way, speaks: %v; want the one of the next incarnation, and silence", d.members[1].Writes, d.speaks(1))
+	}
+	d.Run(300 * ms)
+	if inc := d.members[1].m.Incarnation(); inc != 100 || d.disk0(1).Inc != inc {
+		t.Errorf("speaks as %d, on disk %d: want 100", inc, d.disk0(1).Inc)
 	}
 }
 
@@ -258,25 +301,96 @@ func TestRestoredBackupIsFoundOut(t *testing.T) {
 	for _, starts := range []int{1, 2} { // of one start it knows nothing, or of two: the same incarnation again, or a lower one
 		cfg := config(3)
 		d := newDriver(t, cfg)
-		d.run(100 * ms)
-		backup := d.members[1].disk
+		d.Run(100 * ms)
+		backup := d.members[1].Record
 		for range starts {
-			d.crash(1)
+			d.Crash(1)
 			d.again(cfg, 1)
-			d.run(300 * ms)
+			d.Run(300 * ms)
 		}
 		last := d.members[1].m.Incarnation()
-		d.crash(1)
-		d.members[1].disk = backup
+		d.Crash(1)
+		d.members[1].Record = backup
 		d.again(cfg, 1)
-		d.run(50 * ms)
-		if d.speaks(1) || d.members[1].m.grantor.Ready(d.now) {
+		d.Run(50 * ms)
+		if d.speaks(1) || d.members[1].m.grantor.Ready(d.Now) {
 			t.Errorf("after %d starts: not found out", starts)
 		}
-		d.run(500 * ms)
-		if x := d.members[1].m; x.Incarnation() <= last || !x.grantor.Ready(d.now) {
+		d.Run(500 * ms)
+		if x := d.members[1].m; x.Incarnation() <= last || !x.grantor.Ready(d.Now) {
 			t.Errorf("after %d starts: speaks as %d, want more than %d", starts, x.Incarnation(), last)
 		}
+	}
+}
+
+// The disk takes longer than the wait. One peer has forgotten, and asks; the other remembers, and its word takes longer.
+func TestRestoredBackupOnASlowDiskGrantsNothingBeforeItIsFoundOut(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.Run(100 * ms)
+	backup := d.members[1].Record
+	d.Crash(1)
+	d.again(cfg, 1)
+	d.Run(300 * ms)
+	d.Crash(1)
+	d.Crash(2)
+	d.again(cfg, 2)
+	d.Run(500 * ms)
+	d.members[1].Record, d.Disk = backup, 400*ms
+	d.Late = func(from, _ protocol.Rank, _ protocol.Message) time.Duration {
+		if from == 0 {
+			return 10 * ms
+		}
+		return 0
+	}
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool { return from == 2 && to == 0 }
+	d.again(cfg, 1)
+	d.Run(402 * ms)
+	if !d.speaks(1) {
+		t.Fatal("does not speak when its record is on disk")
+	}
+	d.Step(2, protocol.Campaign{Group: "g"})
+	d.Run(50 * ms)
+	if d.speaks(1) {
+		t.Error("not found out")
+	}
+	for _, f := range d.members[1].Facts {
+		if f.Ev == protocol.EvAssign {
+			t.Errorf("granted %q to %v before it was found out", f.Group, f.Peer)
+		}
+	}
+}
+
+// Those who have found the backup out are gone when its member starts once more.
+func TestRestoredBackupThatWasFoundOutIsNotBelievedAgain(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.Run(100 * ms)
+	backup := d.members[1].Record
+	d.Crash(1)
+	d.again(cfg, 1)
+	d.Run(300 * ms)
+	d.Crash(1)
+	d.members[1].Record = backup
+	d.again(cfg, 1)
+	d.Run(50 * ms)
+	if !d.disk0(1).Void {
+		t.Error("the record is not void on disk")
+	}
+	d.Crash(1)
+	for _, r := range []protocol.Rank{0, 2} { // they forget whom they have heard
+		d.Crash(r)
+		d.again(cfg, r)
+	}
+	d.Run(50 * ms)
+	d.again(cfg, 1)
+	d.Run(150 * ms)
+	if d.speaks(1) {
+		t.Error("speaks by a record that was found out")
+	}
+	d.Run(500 * ms)
+	if !d.speaks(1) || d.disk0(1).Void {
+		t.Errorf("speaks: %v, record void: %v: want it recovered", d.speaks(1), d.disk0(1).Void)
 	}
 }
 
@@ -284,18 +398,18 @@ func TestRestoredBackupIsFoundOut(t *testing.T) {
 func TestStaleLeaderLetsItsLeasesRunOut(t *testing.T) {
 	d := newDriver(t, config(3))
 	d.members[0].obeys = false
-	d.step(0, protocol.Campaign{Group: "g"})
-	d.run(100 * ms)
+	d.Step(0, protocol.Campaign{Group: "g"})
+	d.Run(100 * ms)
 	d.expect("g", 0, true)
-	d.step(0, &protocol.Receive{From: protocol.Ident{Rank: 1, Inc: d.members[1].inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
-	if v := d.members[0].views["g"]; !v.Stop || v.Until == protocol.Never {
+	d.Step(0, &protocol.Receive{From: protocol.Ident{Rank: 1, Inc: d.members[1].Inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
+	if v := d.members[0].Views["g"]; !v.Stop || v.Until == protocol.Never {
 		t.Errorf("view %+v: want the program asked to stop before a set end", v)
 	}
-	d.run(500 * ms)
+	d.Run(500 * ms)
 	if m := d.members[0].m; m.Incarnation() < 100 {
 		t.Errorf("speaks as %d, want 100", m.Incarnation())
 	}
-	for _, l := range d.members[1].history {
+	for _, l := range d.members[1].History {
 		if l.Cause.Code == protocol.Resigned {
 			t.Error("released under a program that did not stop")
 		}
@@ -305,10 +419,10 @@ func TestStaleLeaderLetsItsLeasesRunOut(t *testing.T) {
 func TestAnotherListingOfTheSameEpochIsRefused(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
+	d.Run(100 * ms)
 	other := cfg
 	other.Listing[5]++
-	if _, err := New(other, d.members[0].disk, 1); err == nil || !strings.Contains(err.Error(), "change the council") {
+	if _, err := New(other, d.members[0].Record, 1); err == nil || !strings.Contains(err.Error(), "change the council") {
 		t.Errorf("got %v", err)
 	}
 	rec := d.disk0(0)
@@ -317,7 +431,7 @@ func TestAnotherListingOfTheSameEpochIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	other.Epoch = 1
-	if _, err := New(other, d.members[0].disk, 1); err != nil {
+	if _, err := New(other, d.members[0].Record, 1); err != nil {
 		t.Errorf("the next epoch may list others: %v", err)
 	}
 }
@@ -325,11 +439,11 @@ func TestAnotherListingOfTheSameEpochIsRefused(t *testing.T) {
 func TestDamagedRecordIsALostOne(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
-	d.crash(1)
-	d.members[1].disk[20] ^= 1
+	d.Run(100 * ms)
+	d.Crash(1)
+	d.members[1].Record[20] ^= 1
 	d.again(cfg, 1)
-	d.run(150 * ms)
+	d.Run(150 * ms)
 	if d.speaks(1) {
 		t.Error("believed a damaged record")
 	}
@@ -337,30 +451,51 @@ func TestDamagedRecordIsALostOne(t *testing.T) {
 
 func TestTermAboveTheCeilingIsAcknowledgedWhenTheCeilingIsOnDisk(t *testing.T) {
 	d := newDriver(t, config(3))
-	d.run(100 * ms)
-	d.disk = 40 * ms
+	d.Run(100 * ms)
+	d.Disk = 40 * ms
 	for _, x := range d.members {
 		x.m.terms.Durable = 10 // as if the raise was still on its way
 		x.m.grantor.Raise(10)
 	}
-	d.step(0, protocol.Campaign{Group: "g"})
+	d.Step(0, protocol.Campaign{Group: "g"})
 	for _, x := range d.members {
 		x.m.disk.dirty = true
 	}
-	d.run(35 * ms)
+	d.Run(35 * ms)
 	if l := d.leaders("g"); len(l) != 0 {
 		t.Error("leads by acceptances that a crash would forget")
 	}
-	d.run(50 * ms)
+	d.Run(50 * ms)
 	d.expect("g", 0, false)
+}
+
+// Two raises are on their way; the first has come.
+func TestEarlierRecordSaysNothingOfALaterCeiling(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(100 * ms)
+	d.Disk = 40 * ms
+	x := d.members[1].m
+	for _, seen := range []uint64{lease.Ahead, 2 * lease.Ahead} {
+		x.terms.See(seen)
+		d.Step(1, protocol.Tick{})
+		d.Run(20 * ms)
+	}
+	d.Run(5 * ms)
+	if on := d.disk0(1).Ceiling; on != 2*lease.Ahead || x.terms.Durable != on {
+		t.Errorf("ceiling %d on disk, %d counts as durable", on, x.terms.Durable)
+	}
+	d.Run(20 * ms)
+	if on := d.disk0(1).Ceiling; on != 3*lease.Ahead || x.terms.Durable != on {
+		t.Errorf("ceiling %d on disk, %d counts as durable", on, x.terms.Durable)
+	}
 }
 
 func TestCeilingIsRaisedInTheBackground(t *testing.T) {
 	d := newDriver(t, config(3))
-	d.run(100 * ms)
+	d.Run(100 * ms)
 	d.members[0].m.grantor.Raise(lease.Ahead - 2)
-	d.step(0, protocol.Campaign{Group: "g"})
-	d.run(100 * ms)
+	d.Step(0, protocol.Campaign{Group: "g"})
+	d.Run(100 * ms)
 	d.expect("g", 0, true)
 	for r := range protocol.Rank(3) {
 		if c := d.disk0(r).Ceiling; c < lease.Ahead-1+lease.Ahead/2 {
@@ -372,21 +507,21 @@ func TestCeilingIsRaisedInTheBackground(t *testing.T) {
 func TestRestartedMemberStartsAtItsCeiling(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.step(0, protocol.Campaign{Group: "g"})
-	d.run(100 * ms)
+	d.Step(0, protocol.Campaign{Group: "g"})
+	d.Run(100 * ms)
 	was := d.disk0(1)
-	d.crash(1)
+	d.Crash(1)
 	d.again(cfg, 1)
-	d.run(300 * ms)
+	d.Run(300 * ms)
 	if f := d.members[1].m.terms.Floor; f != was.Ceiling {
 		t.Errorf("floor %d, want the ceiling %d that was on disk", f, was.Ceiling)
 	}
 	if now := d.disk0(1); now.Inc != was.Inc+1 || now.Ceiling < was.Ceiling+lease.Ahead {
 		t.Errorf("record %+v after %+v", now, was)
 	}
-	d.run(200 * ms)
+	d.Run(200 * ms)
 	d.expect("g", 0, true) // claimed again, with a higher term
-	if v := d.members[0].views["g"]; v.Term != 1 {
+	if v := d.members[0].Views["g"]; v.Term != 1 {
 		t.Errorf("token %d: it must not change within a tenure", v.Term)
 	}
 }
@@ -395,18 +530,18 @@ func TestDisklessCouncilSurvivesARestart(t *testing.T) {
 	cfg := config(3)
 	cfg.Diskless = true
 	d := newDriver(t, cfg)
-	d.step(0, protocol.Campaign{Group: "g"})
-	d.run(100 * ms)
+	d.Step(0, protocol.Campaign{Group: "g"})
+	d.Run(100 * ms)
 	d.expect("g", 0, true)
 	for _, x := range d.members {
-		if x.disk != nil {
+		if x.Record != nil {
 			t.Error("a diskless member wrote a record")
 		}
 	}
-	d.crash(0)
-	d.step(1, protocol.Campaign{Group: "g"})
+	d.Crash(0)
+	d.Step(1, protocol.Campaign{Group: "g"})
 	d.again(cfg, 0)
-	d.run(time.Second)
+	d.Run(time.Second)
 	d.expect("g", 1, true)
 	if !d.speaks(0) {
 		t.Error("did not recover")
@@ -417,14 +552,14 @@ func TestDisklessCouncilSurvivesARestart(t *testing.T) {
 func TestNewIncarnationOfOneProcessNumbersItsTenuresOn(t *testing.T) {
 	d := newDriver(t, config(3))
 	d.campaign("g", 0)
-	d.run(100 * ms)
-	first := d.members[0].views["g"]
-	d.step(0, &protocol.Receive{From: protocol.Ident{Rank: 1, Inc: d.members[1].inc}, Message: &Stale{Highest: 999}, Delay: protocol.Unknown})
-	d.run(time.Second)
+	d.Run(100 * ms)
+	first := d.members[0].Views["g"]
+	d.Step(0, &protocol.Receive{From: protocol.Ident{Rank: 1, Inc: d.members[1].Inc}, Message: &Stale{Highest: 999}, Delay: protocol.Unknown})
+	d.Run(time.Second)
 	d.campaign("g", 0)
-	d.run(500 * ms)
+	d.Run(500 * ms)
 	d.expect("g", 0, true)
-	if v := d.members[0].views["g"]; v.Tenure <= first.Tenure || v.Horizon <= first.Horizon {
+	if v := d.members[0].Views["g"]; v.Tenure <= first.Tenure || v.Horizon <= first.Horizon {
 		t.Errorf("tenure %d behind horizon %d after %d behind %d", v.Tenure, v.Horizon, first.Tenure, first.Horizon)
 	}
 }
@@ -433,18 +568,18 @@ func TestNewIncarnationOfOneProcessNumbersItsTenuresOn(t *testing.T) {
 func TestNobodyIsWokenForNothing(t *testing.T) {
 	for seed := range uint64(10) {
 		d := newDriver(t, electorConfig(3))
-		d.seq = int(seed)
+		d.seed = int(seed)
 		d.campaign("g", 0, 1)
-		d.run(200 * ms)
-		d.step(1, protocol.Resign{Group: "g"}) // to be told to the leader, who is deaf
-		d.drop = func(from, to protocol.Rank, _ protocol.Message) bool { return from != to }
-		d.run(30 * ms)
-		d.step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
-		d.step(2, protocol.Close{})
-		d.run(2 * time.Second) // fails if time stands still
-		d.drop = nil
-		d.step(0, protocol.Close{})
-		d.run(2 * time.Second)
+		d.Run(200 * ms)
+		d.Step(1, protocol.Resign{Group: "g"}) // to be told to the leader, who is deaf
+		d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool { return from != to }
+		d.Run(30 * ms)
+		d.Step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].Inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
+		d.Step(2, protocol.Close{})
+		d.Run(2 * time.Second) // fails if time stands still
+		d.Drop = nil
+		d.Step(0, protocol.Close{})
+		d.Run(2 * time.Second)
 	}
 }
 
@@ -453,19 +588,19 @@ func TestNobodyIsWokenForNothing(t *testing.T) {
 func TestNoCleanStopNoteBeforeTheWaitIsOver(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
-	d.run(100 * ms)
-	d.crash(1)
+	d.Run(100 * ms)
+	d.Crash(1)
 	d.again(cfg, 1)
-	d.run(10 * ms)
-	d.step(1, protocol.Close{})
-	d.run(10 * ms)
+	d.Run(10 * ms)
+	d.Step(1, protocol.Close{})
+	d.Run(10 * ms)
 	if !d.members[1].m.Closed() || d.disk0(1).Clean {
 		t.Fatalf("closed %v, note %v", d.members[1].m.Closed(), d.disk0(1).Clean)
 	}
-	d.crash(1)
+	d.Crash(1)
 	d.again(cfg, 1)
-	d.run(10 * ms)
-	if d.members[1].m.grantor.Ready(d.now) {
+	d.Run(10 * ms)
+	if d.members[1].m.grantor.Ready(d.Now) {
 		t.Error("grants as if nothing could stand")
 	}
 }

@@ -19,41 +19,41 @@ func lapseOfTheTrusted(t *testing.T, told ...protocol.Rank) {
 	cfg := config(3)
 	cfg.Elector = true
 	d := newDriver(t, cfg)
-	d.run(50 * ms)
+	d.Run(50 * ms)
 	for _, r := range told {
-		d.step(r, protocol.Trusts{Leader: 0})
+		d.Step(r, protocol.Trusts{Leader: 0})
 	}
 	for r := range protocol.Rank(3) {
-		d.step(r, protocol.Campaign{Group: "g"})
+		d.Step(r, protocol.Campaign{Group: "g"})
 	}
-	d.run(300 * ms)
+	d.Run(300 * ms)
 	d.expect("g", 0, true)
-	d.crash(0)
+	d.Crash(0)
 	var free protocol.Time
 	for range 400 {
-		d.run(ms)
-		if free == 0 && d.members[1].views["g"].Leader == protocol.NoIdent {
-			free = d.now
+		d.Run(ms)
+		if free == 0 && d.members[1].Views["g"].Leader == protocol.NoIdent {
+			free = d.Now
 		}
 		if d.leads(1, "g") {
 			break
 		}
 	}
-	if took := d.now.Sub(free); !d.leads(1, "g") || took > 10*ms {
+	if took := d.Now.Sub(free); !d.leads(1, "g") || took > 10*ms {
 		t.Errorf("b leads: %v, %v after the lease had run out; half a round trip is enough", d.leads(1, "g"), took)
 	}
-	d.run(50 * ms)
+	d.Run(50 * ms)
 	d.expect("g", 1, true)
 	// Once the old one asks for something again, it goes first as before.
 	c := cfg
 	c.Me = 0
 	d.boot(c)
-	d.run(500 * ms)
+	d.Run(500 * ms)
 	if first := d.members[told[1]].m.first(); first != 1 { // it has asked for nothing
 		t.Errorf("%v goes first", first)
 	}
-	d.step(0, protocol.Campaign{Group: "h"})
-	d.run(500 * ms)
+	d.Step(0, protocol.Campaign{Group: "h"})
+	d.Run(500 * ms)
 	if first := d.members[told[1]].m.first(); first != 0 {
 		t.Errorf("%v goes first, though the trusted member is back", first)
 	}
@@ -65,10 +65,10 @@ func TestManyGroupsTakeTurns(t *testing.T) {
 	const groups = 3 * maxAttempts
 	d := newDriver(t, config(3))
 	d.trusting = true
-	d.run(50 * ms)
+	d.Run(50 * ms)
 	for i := range groups {
 		g := protocol.Group(fmt.Sprint("g", i))
-		d.step(0, protocol.Campaign{Group: g})
+		d.Step(0, protocol.Campaign{Group: g})
 		if n := d.members[0].m.holder.Attempts(); n > maxAttempts {
 			t.Fatalf("%d attempts at once", n)
 		}
@@ -76,7 +76,7 @@ func TestManyGroupsTakeTurns(t *testing.T) {
 	if len(d.members[0].m.queue) == 0 {
 		t.Fatal("nothing waits: the test proves nothing")
 	}
-	d.run(500 * ms)
+	d.Run(500 * ms)
 	for i := range groups {
 		if !d.leads(0, protocol.Group(fmt.Sprint("g", i))) {
 			t.Fatalf("group %d of %d is not led", i, groups)
@@ -84,11 +84,11 @@ func TestManyGroupsTakeTurns(t *testing.T) {
 	}
 	// The same when they all lapse at once.
 	for i := range groups {
-		d.step(1, protocol.Campaign{Group: protocol.Group(fmt.Sprint("g", i))})
+		d.Step(1, protocol.Campaign{Group: protocol.Group(fmt.Sprint("g", i))})
 	}
-	d.run(500 * ms)
-	d.crash(0)
-	d.run(1000 * ms)
+	d.Run(500 * ms)
+	d.Crash(0)
+	d.Run(1000 * ms)
 	for i := range groups {
 		if !d.leads(1, protocol.Group(fmt.Sprint("g", i))) {
 			t.Fatalf("group %d of %d is not led again", i, groups)
@@ -103,17 +103,17 @@ func TestManyGroupsTakeTurns(t *testing.T) {
 func TestWithdrawnSeatsAreNotTriedFor(t *testing.T) {
 	d := newDriver(t, config(1))
 	d.trusting = true
-	d.delay = 100 * ms // messages to oneself take their time, so that attempts stand
-	d.run(50 * ms)
+	d.Delay = 100 * ms // messages to oneself take their time, so that attempts stand
+	d.Run(50 * ms)
 	for i := range maxAttempts + 1 {
-		d.step(0, protocol.Campaign{Group: protocol.Group(fmt.Sprint("g", i))})
+		d.Step(0, protocol.Campaign{Group: protocol.Group(fmt.Sprint("g", i))})
 	}
 	last := protocol.Group(fmt.Sprint("g", maxAttempts))
 	if len(d.members[0].m.queue) != 1 {
 		t.Fatalf("%d seats wait", len(d.members[0].m.queue))
 	}
-	d.step(0, protocol.Resign{Group: last})
-	d.run(1000 * ms)
+	d.Step(0, protocol.Resign{Group: last})
+	d.Run(1000 * ms)
 	if d.leads(0, last) || !d.leads(0, "g0") {
 		t.Errorf("withdrawn leads: %v, wanted leads: %v", d.leads(0, last), d.leads(0, "g0"))
 	}

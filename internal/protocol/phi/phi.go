@@ -15,9 +15,17 @@ import (
 // A Threshold is how sure to be before a peer is suspected.
 type Threshold uint8
 
+type (
+	thousandths  int64
+	microseconds int64
+)
+
+// one is a whole, in thousandths.
+const one = 1000
+
 // deviations is how many standard deviations beyond the mean each φ is, in thousandths: the point that a normally
 // distributed quantity exceeds with a probability of 10^-φ.
-var deviations = [...]int64{0, 1282, 2326, 3090, 3719, 4265, 4753, 5199, 5612, 5998, 6361, 6706, 7034}
+var deviations = [...]thousandths{0, 1282, 2326, 3090, 3719, 4265, 4753, 5199, 5612, 5998, 6361, 6706, 7034}
 
 // Max is the highest threshold.
 const Max Threshold = Threshold(len(deviations) - 1)
@@ -30,14 +38,14 @@ const longest = 10 * time.Second
 
 // An Estimator knows how regularly one peer is heard, to the microsecond. The zero value has heard nothing.
 type Estimator struct {
-	samples      [size]int64 // microseconds
+	samples      [size]microseconds
 	n, next      int
-	sum, squares int64
+	sum, squares microseconds // squares is the sum of theirs
 }
 
 // Add takes the length of time between two messages. Longer ones than ten seconds count as ten seconds.
 func (e *Estimator) Add(d time.Duration) {
-	x := max(0, min(d, longest)).Microseconds()
+	x := microseconds(max(0, min(d, longest)).Microseconds())
 	if e.n == size {
 		old := e.samples[e.next]
 		e.sum -= old
@@ -67,7 +75,7 @@ func (e *Estimator) Deviation() time.Duration {
 	if e.n == 0 {
 		return 0
 	}
-	n := int64(e.n)
+	n := microseconds(e.n)
 	return time.Duration(root(uint64(n*e.squares-e.sum*e.sum))) * time.Microsecond / time.Duration(n)
 }
 
@@ -75,7 +83,7 @@ func (e *Estimator) Deviation() time.Duration {
 // so that a peer that was perfectly regular is not suspected for nothing.
 func (e *Estimator) Patience(at Threshold, floor time.Duration) time.Duration {
 	sd := max(e.Deviation(), floor)
-	return e.Mean() + sd/1000*time.Duration(deviations[min(at, Max)])
+	return e.Mean() + sd/one*time.Duration(deviations[min(at, Max)])
 }
 
 // root returns the integer square root.

@@ -86,7 +86,8 @@ func TestNothingOverflows(t *testing.T) {
 	if e.Mean() != 5*time.Second || e.Deviation() != 5*time.Second {
 		t.Errorf("mean %v, deviation %v, want 5s each", e.Mean(), e.Deviation())
 	}
-	if e.Add(-1); e.Mean() > 5*time.Second {
+	e.Add(-1)
+	if e.Mean() > 5*time.Second {
 		t.Error("a negative length counts")
 	}
 }

@@ -42,7 +42,8 @@ func (g *group) rules(now protocol.Time) {
 		g.ask(&present, &joining)
 	}
 	g.accept(&present, &joining)
-	if g.stall(now, &present, &joining); g.phase != Alive {
+	g.stall(now, &present, &joining)
+	if g.phase != Alive {
 		return
 	}
 	g.commit(now)

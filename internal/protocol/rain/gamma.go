@@ -10,7 +10,7 @@ import (
 type Gamma struct {
 	cfg   Config
 	links *link.Links
-	out   protocol.Effects
+	out   *protocol.Effects // of the present Step
 	group protocol.Group
 	// woken says that the member has become a candidate, or has heard of one: then it will not become one.
 	woken, candidate bool
@@ -33,9 +33,8 @@ func NewGamma(cfg Config) (*Gamma, error) {
 }
 
 // Step implements protocol.Machine.
-func (m *Gamma) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	o := &m.out
-	*o = protocol.Effects{Views: o.Views[:0], Send: o.Send[:0], Facts: o.Facts[:0]}
+func (m *Gamma) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.out = out
 	m.changed(m.links.Tick(now))
 	switch ev := ev.(type) {
 	case protocol.Campaign:
@@ -48,10 +47,9 @@ func (m *Gamma) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		}
 	}
 	m.accept()
-	o.Send = m.links.Flush(now, o.Send)
-	o.Facts = m.links.Facts(o.Facts)
-	o.Wake = m.links.Wake()
-	return *o
+	out.Send = m.links.Flush(now, out.Send)
+	out.Facts = m.links.Facts(out.Facts)
+	out.Wake = m.links.Wake()
 }
 
 // changed tells whoever can be reached again all that it may have missed.

@@ -22,28 +22,27 @@ type Authority interface {
 // of the council, whose other groups it leaves alone.
 type Machine struct {
 	cfg    Config
-	below  Authority // nil: there is no gate
-	out    protocol.Effects
-	now    protocol.Time // of the present Step
-	links  *link.Links   // nil while the member does not know its incarnation
-	post   carrier       // the links, as far as groups need them
+	below  Authority         // nil: there is no gate
+	out    *protocol.Effects // of the present Step
+	now    protocol.Time     // of the present Step
+	links  *link.Links       // nil while the member does not know its incarnation
+	post   carrier           // the links, as far as groups need them
 	inc    protocol.Inc
 	groups []*group // in the order of their names
 	// closed says that the member is leaving, ill that it is not fit to be in any group.
 	closed, ill bool
 
-	// queue is what the authority is to be told, one event a Step: what it asks for is valid until its next one.
+	// queue is what the authority is to be told, one event a Step, because it uses its messages again.
 	queue     []protocol.Event
 	stepped   bool
 	belowWake protocol.Time
 	horizons  map[protocol.HorizonID]protocol.Time
 
-	// remembers says that no view was ever forgotten. rec is the member's whole record, of which Memory is ours.
+	// remembers says that no view was ever forgotten. rec is the member's whole record, encoded, of which the view is ours;
+	// empty while there is none.
 	remembers bool
-	rec       record.Record
-	had       bool // there is a record
+	rec       []byte
 	dirty     bool
-	fromBelow bool
 	writes    []write
 	asked     uint64 // how many of our own writes were asked for, and how many are on disk
 	durable   uint64
@@ -79,7 +78,10 @@ func New(cfg Config, below Authority, rec []byte) (*Machine, error) {
 		case err != nil:
 			return nil, err
 		default:
-			m.rec, m.had = r, true
+			m.rec = append(m.rec, rec...)
+			if r.Void {
+				break // it is an old copy, and so is what it says of views
+			}
 			if r.View == nil {
 				m.remembers = true // it was never in a consistent group: there is nothing to forget
 			} else if err := m.recall(r.View); err != nil {
@@ -120,10 +122,8 @@ func (m *Machine) Closed() bool {
 func (m *Machine) Err() error { return m.err }
 
 // Step implements protocol.Machine.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.now, m.stepped = now, false
-	o := &m.out
-	*o = protocol.Effects{Views: o.Views[:0], Horizons: o.Horizons[:0], Send: o.Send[:0], Answers: o.Answers[:0], Facts: o.Facts[:0]}
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.now, m.out, m.stepped = now, out, false
 	m.expire(now) // whose time is over is dead before anything else happens
 	switch ev := ev.(type) {
 	case *protocol.Receive:
@@ -150,7 +150,6 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		m.authority(now, ev)
 	}
 	m.settle(now)
-	return m.out
 }
 
 // owns says whether a group is consistent.
@@ -199,28 +198,24 @@ func (m *Machine) authority(now protocol.Time, ev protocol.Event) {
 		return
 	}
 	m.stepped = true
-	e := m.below.Step(now, ev)
-	m.belowWake = e.Wake
-	o := &m.out
-	for i := range e.Views {
-		if v := &e.Views[i]; v.Domain == protocol.Quorum && m.takes(v.Group) {
-			m.group(v.Group).onLease(v)
+	o := m.out
+	views, horizons := len(o.Views), len(o.Horizons)
+	m.below.Step(now, ev, o)
+	m.belowWake = o.Wake
+	keep := o.Views[:views]
+	for i := range o.Views[views:] {
+		if v := &o.Views[views+i]; v.Domain == protocol.Quorum && m.takes(v.Group) {
+			m.group(v.Group).onLease(v) // it publishes nothing
 		} else {
-			o.Views = append(o.Views, *v)
+			keep = append(keep, *v)
 		}
 	}
-	for _, h := range e.Horizons {
+	o.Views = keep
+	for _, h := range o.Horizons[horizons:] {
 		m.horizons[h.ID] = h.Until
 	}
-	o.Horizons = append(o.Horizons, e.Horizons...)
-	o.Send = append(o.Send, e.Send...)
-	o.Answers = append(o.Answers, e.Answers...)
-	o.Facts = append(o.Facts, e.Facts...)
-	if e.Persist != nil {
-		m.fromBelow = true
-		if r, err := record.Decode(e.Persist); err == nil {
-			m.rec, m.had = r, true
-		}
+	if len(o.Persist) > 0 {
+		m.rec = append(m.rec[:0], o.Persist...)
 	}
 }
 
@@ -418,7 +413,8 @@ func (m *Machine) incarnate(now protocol.Time) {
 		}
 	}
 	links, err := link.New(m.cfg.links(inc))
-	if m.err = err; err == nil {
+	m.err = err
+	if err == nil {
 		m.links, m.post = links, links
 	}
 }
@@ -426,26 +422,28 @@ func (m *Machine) incarnate(now protocol.Time) {
 // note has a view that was installed written down, where there is a disk.
 func (m *Machine) note() {
 	m.asked++
-	if !m.had || m.cfg.Diskless {
+	if len(m.rec) == 0 || m.cfg.Diskless {
 		m.durable = m.asked
 		return
 	}
 	m.dirty = true
 }
 
-// persist asks for the record to be made durable if it has changed.
+// persist asks for the record to be made durable if the authority does, or if a view has changed, which the authority knows
+// nothing of.
 func (m *Machine) persist() {
 	if m.below != nil && m.below.Begun() && !m.remembers && m.inc == 0 {
 		m.remembers = true // in the very first record: it is written before the member speaks
 	}
-	if !m.dirty && !m.fromBelow {
+	below := len(m.out.Persist) > 0
+	if !m.dirty && !below {
 		return
 	}
 	m.memory = m.appendMemory(m.memory[:0])
-	m.rec.View = m.memory
-	m.writes = append(m.writes, write{m.fromBelow, m.asked})
-	m.dirty, m.fromBelow = false, false
-	m.out.Persist = m.rec.Append(nil)
+	m.rec = record.ReplaceView(m.rec, m.memory)
+	m.writes = append(m.writes, write{below, m.asked})
+	m.dirty = false
+	m.out.Persist = append(m.out.Persist[:0], m.rec...)
 }
 
 // onPersisted tells whoever waited for the oldest write.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/link"
 	"github.com/regentproject/regent/internal/protocol/record"
 )
@@ -19,14 +20,13 @@ type authority struct {
 	took  []protocol.Event
 }
 
-func (a *authority) Step(_ protocol.Time, ev protocol.Event) protocol.Effects {
+func (a *authority) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	a.took = append(a.took, ev)
-	e := a.next
-	a.next = protocol.Effects{Wake: protocol.Never}
-	if e.Wake == 0 {
-		e.Wake = protocol.Never
+	if a.next.Wake == 0 {
+		a.next.Wake = protocol.Never
 	}
-	return e
+	drivetest.Append(out, a.next)
+	a.next = protocol.Effects{Wake: protocol.Never}
 }
 
 func (a *authority) Incarnation() protocol.Inc { return a.inc }
@@ -50,11 +50,11 @@ func started(t *testing.T) (*Machine, *authority) {
 	}
 	rec := record.Record{Inc: 1}
 	a.next.Persist = rec.Append(nil)
-	if e := m.Step(1, protocol.Start{}); e.Persist == nil {
+	if e := drivetest.Step(m, 1, protocol.Start{}); len(e.Persist) == 0 {
 		t.Fatal("the authority's record was not written")
 	}
 	a.inc = 1
-	m.Step(2, protocol.Persisted{})
+	drivetest.Step(m, 2, protocol.Persisted{})
 	return m, a
 }
 
@@ -73,7 +73,7 @@ func meet(t *testing.T, m *Machine, peer protocol.Rank, now *protocol.Time) *lin
 		out = l.Flush(*now, out[:0])
 		for _, e := range out {
 			if e.To == 0 {
-				for _, back := range m.Step(*now, &protocol.Receive{From: protocol.Ident{Rank: peer, Inc: 1}, Message: e.Message}).Send {
+				for _, back := range drivetest.Step(m, *now, &protocol.Receive{From: protocol.Ident{Rank: peer, Inc: 1}, Message: e.Message}).Send {
 					if back.To == peer {
 						l.Receive(*now, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: 1}, Message: back.Message})
 					}
@@ -96,7 +96,7 @@ func give(t *testing.T, m *Machine, l *link.Links, from protocol.Rank, now proto
 	}
 	for _, e := range l.Flush(now, nil) {
 		if e.To == 0 && e.Message.Name() == msg.Name() {
-			return m.Step(now, &protocol.Receive{From: protocol.Ident{Rank: from, Inc: 1}, Message: e.Message})
+			return drivetest.Step(m, now, &protocol.Receive{From: protocol.Ident{Rank: from, Inc: 1}, Message: e.Message})
 		}
 	}
 	t.Fatal("nothing was sent")
@@ -105,7 +105,7 @@ func give(t *testing.T, m *Machine, l *link.Links, from protocol.Rank, now proto
 
 func TestAViewIsOnDiskBeforeItIsAcknowledged(t *testing.T) {
 	m, _ := started(t)
-	m.Step(3, protocol.Campaign{Group: "g"})
+	drivetest.Step(m, 3, protocol.Campaign{Group: "g"})
 	now := protocol.Time(10)
 	l := meet(t, m, 1, &now)
 	v := View{Number: Number{7, 1}, Members: protocol.Everyone(3), Joined: protocol.Everyone(3), Manager: 1}
@@ -132,7 +132,7 @@ func TestAViewIsOnDiskBeforeItIsAcknowledged(t *testing.T) {
 
 func TestTheRecordOfTheAuthorityAndTheViewsAreOne(t *testing.T) {
 	m, a := started(t)
-	m.Step(3, protocol.Campaign{Group: "g"})
+	drivetest.Step(m, 3, protocol.Campaign{Group: "g"})
 	now := protocol.Time(10)
 	l := meet(t, m, 1, &now)
 	v := View{Number: Number{7, 1}, Members: protocol.Everyone(3), Joined: protocol.Everyone(3), Manager: 1}
@@ -140,17 +140,17 @@ func TestTheRecordOfTheAuthorityAndTheViewsAreOne(t *testing.T) {
 	newer := record.Record{Inc: 1, Ceiling: 99}
 	a.next.Persist = newer.Append(nil)
 	a.took = nil
-	e := m.Step(now+1, protocol.Find{Group: "g"})
+	e := drivetest.Step(m, now+1, protocol.Find{Group: "g"})
 	rec, err := record.Decode(e.Persist)
 	if err != nil || rec.Ceiling != 99 || rec.View == nil {
 		t.Fatalf("the record is %+v, %v", rec, err)
 	}
 	// The first write was ours alone, the second the authority's.
-	m.Step(now+2, protocol.Persisted{})
+	drivetest.Step(m, now+2, protocol.Persisted{})
 	if len(a.took) != 1 {
 		t.Errorf("the authority was told of a write that is not its own: %v", a.took)
 	}
-	m.Step(now+3, protocol.Persisted{})
+	drivetest.Step(m, now+3, protocol.Persisted{})
 	if len(a.took) != 2 || a.took[1] != (protocol.Persisted{}) {
 		t.Errorf("the authority was not told of its write: %v", a.took)
 	}
@@ -162,8 +162,8 @@ func TestAMemberThatLostItsRecordDoesNotClaimToKnow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Step(1, protocol.Start{})
-	m.Step(2, protocol.Campaign{Group: "g"})
+	drivetest.Step(m, 1, protocol.Start{})
+	drivetest.Step(m, 2, protocol.Campaign{Group: "g"})
 	g := m.group("g")
 	if g.known {
 		t.Error("it claims to know its view")
@@ -186,13 +186,13 @@ func TestOtherGroupsAreTheAuthoritysBusiness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Step(1, protocol.Campaign{Group: "theirs"})
-	m.Step(2, protocol.Campaign{Group: "mine"})
+	drivetest.Step(m, 1, protocol.Campaign{Group: "theirs"})
+	drivetest.Step(m, 2, protocol.Campaign{Group: "mine"})
 	if len(a.took) != 1 || a.took[0] != (protocol.Campaign{Group: "theirs"}) {
 		t.Errorf("the authority took %v", a.took)
 	}
 	a.next.Views = []protocol.View{{Domain: protocol.Quorum, Group: "theirs"}, {Domain: protocol.Quorum, Group: "mine"}}
-	e := m.Step(3, protocol.Find{})
+	e := drivetest.Step(m, 3, protocol.Find{})
 	if len(e.Views) != 1 || e.Views[0].Group != "theirs" {
 		t.Errorf("views %+v", e.Views)
 	}
@@ -200,7 +200,7 @@ func TestOtherGroupsAreTheAuthoritysBusiness(t *testing.T) {
 
 func TestWhatNoHonestMemberSaysIsDropped(t *testing.T) {
 	m, _ := started(t)
-	m.Step(3, protocol.Campaign{Group: "g"})
+	drivetest.Step(m, 3, protocol.Campaign{Group: "g"})
 	now := protocol.Time(10)
 	l := meet(t, m, 1, &now)
 	beyond := View{Number: Number{7, 1}, Members: protocol.NewSet(0, 9), Manager: 1}
@@ -253,7 +253,7 @@ func TestDamagedViewsAreRefused(t *testing.T) {
 // A member that waits for nothing costs no memory.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	m, _ := started(t)
-	m.Step(3, protocol.Campaign{Group: "g"})
+	drivetest.Step(m, 3, protocol.Campaign{Group: "g"})
 	now := protocol.Time(10)
 	l := meet(t, m, 1, &now)
 	v := View{Number: Number{7, 1}, Members: protocol.Everyone(3), Joined: protocol.Everyone(3), Manager: 1}
@@ -261,13 +261,14 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	ask, yes := &Stay{Group: "g", Inc: 1}, &Stays{Group: "g", Inc: 1}
 	in := &protocol.Receive{From: protocol.Ident{Rank: 1, Inc: 1}}
 	var ev protocol.Event = in
+	var out drivetest.Buffer
 	step := func() {
 		now += 1000
 		in.Message, ask.At, yes.At = ask, now, now-m.groups[0].stay.zero
-		m.Step(now, ev)
+		out.Step(m, now, ev)
 		in.Message = yes
-		m.Step(now, ev)
-		m.Step(now, protocol.Tick{})
+		out.Step(m, now, ev)
+		out.Step(m, now, protocol.Tick{})
 	}
 	step()
 	if got := testing.AllocsPerRun(50, step); got > 0 {
@@ -284,7 +285,7 @@ func TestAGroupTooManyIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := func(i int) protocol.CauseCode {
-		e := m.Step(protocol.Time(i+1), protocol.Campaign{Group: protocol.Group(fmt.Sprint("g", i))})
+		e := drivetest.Step(m, protocol.Time(i+1), protocol.Campaign{Group: protocol.Group(fmt.Sprint("g", i))})
 		if len(e.Views) != 1 || e.Views[0].Domain != protocol.Consistent {
 			t.Fatalf("TestAGroupTooMany: group %d: %+v", i, e.Views)
 		}
@@ -298,7 +299,7 @@ func TestAGroupTooManyIsRefused(t *testing.T) {
 	if c := last(MaxGroups); c != protocol.TooMany {
 		t.Errorf("TestAGroupTooMany: it waits, because %v", c)
 	}
-	if e := m.Step(100, protocol.Resign{Group: "g99"}); len(e.Views) > 0 || len(m.groups) != MaxGroups {
+	if e := drivetest.Step(m, 100, protocol.Resign{Group: "g99"}); len(e.Views) > 0 || len(m.groups) != MaxGroups {
 		t.Errorf("TestAGroupTooMany: %+v, and %d groups", e.Views, len(m.groups))
 	}
 }

@@ -35,7 +35,8 @@ func TestAMemberThatLeavesStaysUntilItsProgramHasStopped(t *testing.T) {
 	if v := r.group(0).view; r.group(2).phase != Out || v.Failed != protocol.NewSet(2) || !m.Closed() {
 		t.Errorf("TestAMemberThatLeaves: its program has stopped: %v, %+v, closed %v", r.group(2).phase, v, m.Closed())
 	}
-	if r.group(2).onCampaign(r.now); r.group(2).phase != Out {
+	r.group(2).onCampaign(r.now)
+	if r.group(2).phase != Out {
 		t.Error("TestAMemberThatLeaves: it takes part again")
 	}
 }
@@ -71,7 +72,7 @@ func TestLeaveToGoOnIsOfOneLife(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.inc = 1
+	m.inc, m.out = 1, &protocol.Effects{}
 	g := m.group("g")
 	g.view.Members, g.known = protocol.Everyone(3), true
 	live := func(now protocol.Time) Stay {
@@ -105,7 +106,7 @@ func TestAManagerThatIsAskedToStopIsNotAskedToRecoverAgain(t *testing.T) {
 		if done {
 			g.onRecovered(g.view.Number)
 		}
-		m.out = protocol.Effects{}
+		m.out = &protocol.Effects{}
 		m.onClose(r.now, protocol.Close{})
 		if len(m.out.Views) != 1 || m.out.Views[0].Agreed.Recover == done {
 			t.Errorf("TestAManagerThatIsAskedToStop: recovered %v, and it was told %+v", done, m.out.Views)
@@ -120,7 +121,7 @@ func TestAProgramThatIsAskedToStopLearnsNothingTooEarly(t *testing.T) {
 	g.publishView(protocol.Cause{})
 	g.view.Number.Vid++
 	g.view.Members.Remove(1)
-	m.out = protocol.Effects{}
+	m.out = &protocol.Effects{}
 	m.onClose(r.now, protocol.Close{})
 	if len(m.out.Views) != 1 || m.out.Views[0].Agreed.Vid != 1 || m.out.Views[0].Support.Len() != 3 || asked(m) != protocol.Closed {
 		t.Errorf("TestAProgramThatIsAskedToStop: it was told %+v", m.out.Views)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/link"
 )
 
@@ -86,11 +87,30 @@ func newRig(t *testing.T, n int, change func(*Config)) *rig {
 
 func (r *rig) group(i int) *group { return r.members[i].groups[0] }
 
+// do runs f as one Step of a member. What it asked for is in the member's out until its next one.
+func (r *rig) do(i int, f func(*Machine)) { drivetest.Step(inside{r.members[i]}, r.now, act{f: f}) }
+
+// inside is a member to whose parts a test does something, which an act is, as an event.
+type inside struct{ *Machine }
+
+type act struct {
+	protocol.Tick
+	f func(*Machine)
+}
+
+// Step implements protocol.Machine.
+func (m inside) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.now, m.out = now, out
+	ev.(act).f(m.Machine)
+}
+
 // link puts one end of a link up or down.
 func (r *rig) link(i, j int, up bool) {
 	k := [2]int{i, j}
 	r.count[k]++
-	r.group(i).onLink(r.now, &link.Change{Peer: protocol.Ident{Rank: protocol.Rank(j), Inc: 1}, Count: r.count[k], Up: up})
+	r.do(i, func(m *Machine) {
+		m.groups[0].onLink(r.now, &link.Change{Peer: protocol.Ident{Rank: protocol.Rank(j), Inc: 1}, Count: r.count[k], Up: up})
+	})
 	if !up {
 		r.mail = slices.DeleteFunc(r.mail, func(l letter) bool { return l.from == i && l.to == j || l.from == j && l.to == i })
 	}
@@ -105,9 +125,8 @@ func (r *rig) both(i, j int, up bool) {
 
 func (r *rig) settle() {
 	r.now++
-	for i, m := range r.members {
-		m.out = protocol.Effects{}
-		r.group(i).evaluate(r.now)
+	for i := range r.members {
+		r.do(i, func(m *Machine) { m.groups[0].evaluate(r.now) })
 	}
 }
 
@@ -127,8 +146,7 @@ func (r *rig) run() {
 func (r *rig) deliver(i int) {
 	l := r.mail[i]
 	r.mail = slices.Delete(r.mail, i, i+1)
-	r.members[l.to].out = protocol.Effects{}
-	r.members[l.to].deliver(r.now, protocol.Rank(l.from), l.msg)
+	r.do(l.to, func(m *Machine) { m.deliver(r.now, protocol.Rank(l.from), l.msg) })
 	r.settle()
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/link"
 )
 
@@ -53,7 +54,7 @@ func joiner(t *testing.T, v View) *group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.inc = 1
+	m.inc, m.out = 1, &protocol.Effects{}
 	g := m.group("g")
 	g.open, g.phase, g.known, g.view = true, Joining, true, v
 	g.lease = lease{wanted: true, token: 9, tenure: 1, until: protocol.Never}
@@ -118,7 +119,7 @@ func TestLeaveCountsFromTheQuestion(t *testing.T) {
 	g := living(t)
 	m := g.m
 	asked := protocol.Time(time.Second)
-	m.out = protocol.Effects{}
+	m.out = &protocol.Effects{}
 	g.question(asked)
 	if len(m.out.Send) != 2 || g.stay.end != 0 {
 		t.Fatalf("it sends %v, and may go on until %v before anybody has answered", m.out.Send, g.stay.end)
@@ -148,11 +149,12 @@ func TestOnlyMembersAreToldThatTheyMayStay(t *testing.T) {
 	g := living(t)
 	m := g.m
 	var err error
-	if m.links, err = link.New(m.cfg.links(1)); err != nil {
+	m.links, err = link.New(m.cfg.links(1))
+	if err != nil {
 		t.Fatal(err)
 	}
 	g.view.Members.Remove(2)
-	m.out = protocol.Effects{}
+	m.out = &protocol.Effects{}
 	m.onStay(protocol.Ident{Rank: 1, Inc: 1}, &Stay{Group: "g", Inc: 1, At: 7})
 	m.onStay(protocol.Ident{Rank: 2, Inc: 1}, &Stay{Group: "g", Inc: 1, At: 7})
 	if len(m.out.Send) != 1 || m.out.Send[0].To != 1 {
@@ -164,11 +166,12 @@ func TestWhoForgotItsViewsVouchesForNobody(t *testing.T) {
 	g := living(t)
 	m := g.m
 	var err error
-	if m.links, err = link.New(m.cfg.links(1)); err != nil {
+	m.links, err = link.New(m.cfg.links(1))
+	if err != nil {
 		t.Fatal(err)
 	}
 	g.known = false // it lost its disk, and heard of this view again
-	m.out = protocol.Effects{}
+	m.out = &protocol.Effects{}
 	m.onStay(protocol.Ident{Rank: 1, Inc: 1}, &Stay{Group: "g", Inc: 1, At: 7})
 	if len(m.out.Send) != 0 {
 		t.Errorf("TestWhoForgotItsViewsVouchesForNobody: answers %+v", m.out.Send)
@@ -229,7 +232,7 @@ func TestPeersCannotMakeGroupsWithoutEnd(t *testing.T) {
 	m := g.m
 	for i := range 2 * MaxGroups {
 		m.deliver(5, 1, &State{Group: protocol.Group(rune('A' + i)), Phase: Joining})
-		m.Step(6, protocol.Campaign{Group: protocol.Group(rune('A' + i))})
+		drivetest.Step(m, 6, protocol.Campaign{Group: protocol.Group(rune('A' + i))})
 	}
 	if len(m.groups) != MaxGroups {
 		t.Errorf("%d groups", len(m.groups))
@@ -261,8 +264,9 @@ func TestALateReportSaysNothingOfAnotherView(t *testing.T) {
 	}
 	r.run()
 	old := Number{Vid: g.view.Number.Vid - 1}
-	r.members[0].out = protocol.Effects{}
-	if g.onRecovered(old); g.recovered == g.view.Number || len(r.members[0].out.Views) > 0 {
+	r.members[0].out = &protocol.Effects{}
+	g.onRecovered(old)
+	if g.recovered == g.view.Number || len(r.members[0].out.Views) > 0 {
 		t.Fatalf("TestALateReport: a report of %v ended the recovery of %v", old, g.view.Number)
 	}
 	g.onRecovered(g.view.Number)
@@ -270,7 +274,8 @@ func TestALateReportSaysNothingOfAnotherView(t *testing.T) {
 	if g.recovered != g.view.Number || len(views) != 1 || views[0].Agreed.Recover || views[0].Agreed.Vid != g.view.Number.Vid {
 		t.Errorf("TestALateReport: recovered, and the program is told %+v", views)
 	}
-	if g.onRecovered(g.view.Number); len(r.members[0].out.Views) > 1 {
+	g.onRecovered(g.view.Number)
+	if len(r.members[0].out.Views) > 1 {
 		t.Error("TestALateReport: what was said twice is told twice")
 	}
 }

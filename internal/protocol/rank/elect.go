@@ -20,11 +20,11 @@ func (m *Machine) onStart(now protocol.Time) {
 }
 
 // onTick says that this member is alive. A tick that comes late is made up for once, not once for each period missed.
-func (m *Machine) onTick(now protocol.Time) []protocol.Envelope {
+func (m *Machine) onTick(now protocol.Time) {
 	m.seq++
 	m.ok.Seq = m.seq
 	m.nextOK = now.Add(m.config.Period)
-	return m.out
+	m.out.Send = append(m.out.Send, m.all...)
 }
 
 // onOK takes a sign of life.
@@ -51,7 +51,7 @@ func (m *Machine) onOK(now protocol.Time, from protocol.Ident, seq uint64) {
 		return
 	}
 	m.check = min(m.check, now.Add(p.timeout))
-	m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvTrust, Group: m.config.Group, Peer: from, Why: code.String()})
+	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvTrust, Group: m.config.Group, Peer: from, Why: code.String()})
 	m.elect(protocol.Cause{Code: code, Peer: from.Rank})
 }
 
@@ -70,7 +70,7 @@ func (m *Machine) distrust(now protocol.Time) {
 		}
 		p.state = suspected
 		who := protocol.Ident{Rank: protocol.Rank(r), Inc: p.inc}
-		m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvSuspect, Group: m.config.Group, Peer: who})
+		m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSuspect, Group: m.config.Group, Peer: who})
 		if cause.Peer == protocol.Nobody {
 			cause = protocol.Cause{Code: protocol.Suspected, Peer: who.Rank, Bound: now.Sub(p.heard)}
 		}
@@ -101,6 +101,6 @@ func (m *Machine) elect(cause protocol.Cause) {
 // publish makes a new leader known, or that there is none.
 func (m *Machine) publish(leader protocol.Ident, cause protocol.Cause) {
 	m.leader = leader
-	m.views = append(m.views, protocol.View{Group: m.config.Group, Leader: leader, Until: protocol.Never, Cause: cause})
-	m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvWeak, Group: m.config.Group, Peer: leader})
+	m.out.Views = append(m.out.Views, protocol.View{Group: m.config.Group, Leader: leader, Until: protocol.Never, Cause: cause})
+	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvWeak, Group: m.config.Group, Peer: leader})
 }

@@ -114,10 +114,9 @@ type Machine struct {
 	nextOK, check protocol.Time
 	leader        protocol.Ident
 
-	ok    OK
-	out   []protocol.Envelope
-	views []protocol.View
-	facts []protocol.Fact
+	ok  OK
+	all []protocol.Envelope // the OK, to everybody else
+	out *protocol.Effects   // of the present Step
 }
 
 // New returns the machine of a member that is about to start.
@@ -129,16 +128,15 @@ func New(c Config) (*Machine, error) {
 	for r := range c.Members {
 		m.peers[r].timeout = c.Timeout
 		if protocol.Rank(r) != c.Self {
-			m.out = append(m.out, protocol.Envelope{To: protocol.Rank(r), Message: &m.ok})
+			m.all = append(m.all, protocol.Envelope{To: protocol.Rank(r), Message: &m.ok})
 		}
 	}
 	return m, nil
 }
 
 // Step takes one event. Events other than Start, Tick and OK are not for this machine and change nothing.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.views, m.facts = m.views[:0], m.facts[:0]
-	var out []protocol.Envelope
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.out = out
 	switch ev := ev.(type) {
 	case protocol.Start:
 		m.onStart(now)
@@ -151,12 +149,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		m.distrust(now)
 	}
 	if now >= m.nextOK {
-		out = m.onTick(now)
+		m.onTick(now)
 	}
-	return protocol.Effects{
-		Views: m.views,
-		Send:  out,
-		Wake:  min(m.nextOK, m.check),
-		Facts: m.facts,
-	}
+	out.Wake = min(m.nextOK, m.check)
 }

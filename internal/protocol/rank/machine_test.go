@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/rank"
 )
 
@@ -18,7 +19,7 @@ func start(t testing.TB, self protocol.Rank, members int) (*rank.Machine, protoc
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m, m.Step(0, protocol.Start{})
+	return m, drivetest.Step(m, 0, protocol.Start{})
 }
 
 func ok(from protocol.Rank, inc protocol.Inc, seq uint64) *protocol.Receive {
@@ -60,14 +61,14 @@ func TestNobodyLeadsWhileABetterRankIsAwaited(t *testing.T) {
 	if v := lastView(t, e); v.Leader != protocol.NoIdent || v.Cause.Code != protocol.Started {
 		t.Fatalf("c starts with %+v, want no leader: started", v)
 	}
-	if e := m.Step(10*ms, ok(1, 1, 1)); len(e.Views) != 0 {
+	if e := drivetest.Step(m, 10*ms, ok(1, 1, 1)); len(e.Views) != 0 {
 		t.Errorf("b was heard while a is awaited: got %+v, want no new view", e.Views)
 	}
-	e = m.Step(119*ms, protocol.Tick{})
+	e = drivetest.Step(m, 119*ms, protocol.Tick{})
 	if len(e.Views) != 0 {
 		t.Errorf("a is given up before its time-out: %+v", e.Views)
 	}
-	v := lastView(t, m.Step(120*ms, protocol.Tick{}))
+	v := lastView(t, drivetest.Step(m, 120*ms, protocol.Tick{}))
 	if v.Leader.Rank != 1 || v.Cause.Code != protocol.Suspected || v.Cause.Peer != 0 || v.Cause.Bound != 120*time.Millisecond {
 		t.Errorf("after the time-out of a: %+v, want b because a was silent for 120ms", v)
 	}
@@ -75,14 +76,14 @@ func TestNobodyLeadsWhileABetterRankIsAwaited(t *testing.T) {
 
 func TestSilentLeaderIsSuspectedAndWelcomedBack(t *testing.T) {
 	m, _ := start(t, 1, 2)
-	if v := lastView(t, m.Step(5*ms, ok(0, 1, 1))); v.Leader != (protocol.Ident{Rank: 0, Inc: 1}) {
+	if v := lastView(t, drivetest.Step(m, 5*ms, ok(0, 1, 1))); v.Leader != (protocol.Ident{Rank: 0, Inc: 1}) {
 		t.Fatalf("a was heard: got %+v, want a/1", v)
 	}
-	v := lastView(t, m.Step(125*ms, protocol.Tick{}))
+	v := lastView(t, drivetest.Step(m, 125*ms, protocol.Tick{}))
 	if v.Leader.Rank != 1 || v.Cause.String() != "suspected a (silent for 120ms)" {
 		t.Errorf("a is silent: %v because %v, want b, suspected a (silent for 120ms)", v.Leader, v.Cause)
 	}
-	v = lastView(t, m.Step(130*ms, ok(0, 1, 2)))
+	v = lastView(t, drivetest.Step(m, 130*ms, ok(0, 1, 2)))
 	if v.Leader.Rank != 0 || v.Cause.Code != protocol.Returned {
 		t.Errorf("a speaks again: %v because %v, want a, returned", v.Leader, v.Cause)
 	}
@@ -92,7 +93,7 @@ func TestSilentLeaderIsSuspectedAndWelcomedBack(t *testing.T) {
 func silence(t *testing.T, m *rank.Machine, since protocol.Time) time.Duration {
 	t.Helper()
 	for now := since; now < since+5000*ms; now += ms {
-		for _, f := range m.Step(now, protocol.Tick{}).Facts {
+		for _, f := range drivetest.Step(m, now, protocol.Tick{}).Facts {
 			if f.Ev == protocol.EvSuspect {
 				return now.Sub(since)
 			}
@@ -106,7 +107,7 @@ func TestTimeoutGrowsWithEachMistakeUpToTheCap(t *testing.T) {
 	m, _ := start(t, 1, 2)
 	now, want := protocol.Time(0), 120*time.Millisecond
 	for seq := uint64(1); seq < 25; seq++ {
-		m.Step(now, ok(0, 1, seq))
+		drivetest.Step(m, now, ok(0, 1, seq))
 		got := silence(t, m, now)
 		if got != want {
 			t.Fatalf("after %d mistakes a may be silent for %v, want %v", seq-1, got, want)
@@ -118,9 +119,9 @@ func TestTimeoutGrowsWithEachMistakeUpToTheCap(t *testing.T) {
 
 func TestSuspectingAPeerThatRestartedIsNoMistake(t *testing.T) {
 	m, _ := start(t, 1, 2)
-	m.Step(0, ok(0, 1, 1))
+	drivetest.Step(m, 0, ok(0, 1, 1))
 	now := protocol.Time(0).Add(silence(t, m, 0) + time.Millisecond)
-	v := lastView(t, m.Step(now, ok(0, 2, 1)))
+	v := lastView(t, drivetest.Step(m, now, ok(0, 2, 1)))
 	if v.Leader != (protocol.Ident{Rank: 0, Inc: 2}) || v.Cause.Code != protocol.Restarted {
 		t.Errorf("a comes back: %v because %v, want a/2, restarted", v.Leader, v.Cause)
 	}
@@ -131,8 +132,8 @@ func TestSuspectingAPeerThatRestartedIsNoMistake(t *testing.T) {
 
 func TestRestartBeforeSuspicionIsSeen(t *testing.T) {
 	m, _ := start(t, 1, 2)
-	m.Step(0, ok(0, 1, 7))
-	v := lastView(t, m.Step(10*ms, ok(0, 2, 1)))
+	drivetest.Step(m, 0, ok(0, 1, 7))
+	v := lastView(t, drivetest.Step(m, 10*ms, ok(0, 2, 1)))
 	if v.Leader != (protocol.Ident{Rank: 0, Inc: 2}) || v.Cause.Code != protocol.Restarted {
 		t.Errorf("a restarted at once: %v because %v, want a/2, restarted", v.Leader, v.Cause)
 	}
@@ -147,11 +148,11 @@ func TestOldAndRepeatedOKsAreNoSignOfLife(t *testing.T) {
 		"oneself":             ok(1, 9, 1),
 	} {
 		m, _ := start(t, 1, 2)
-		m.Step(0, ok(0, 2, 5))
-		if e := m.Step(100*ms, late); len(e.Views) != 0 {
+		drivetest.Step(m, 0, ok(0, 2, 5))
+		if e := drivetest.Step(m, 100*ms, late); len(e.Views) != 0 {
 			t.Errorf("%s: changed the view to %+v", name, e.Views)
 		}
-		if e := m.Step(120*ms, protocol.Tick{}); len(e.Views) != 1 {
+		if e := drivetest.Step(m, 120*ms, protocol.Tick{}); len(e.Views) != 1 {
 			t.Errorf("%s: kept a trusted beyond its time-out", name)
 		}
 	}
@@ -159,11 +160,11 @@ func TestOldAndRepeatedOKsAreNoSignOfLife(t *testing.T) {
 
 func TestLateTickIsMadeUpForOnce(t *testing.T) {
 	m, _ := start(t, 0, 3)
-	e := m.Step(10_000*ms, protocol.Tick{})
+	e := drivetest.Step(m, 10_000*ms, protocol.Tick{})
 	if len(e.Send) != 2 {
 		t.Errorf("a tick ten seconds late sends %d messages, want one to each of two", len(e.Send))
 	}
-	if e := m.Step(10_000*ms+1, protocol.Tick{}); len(e.Send) != 0 || len(e.Views) != 0 || len(e.Facts) != 0 {
+	if e := drivetest.Step(m, 10_000*ms+1, protocol.Tick{}); len(e.Send) != 0 || len(e.Views) != 0 || len(e.Facts) != 0 {
 		t.Errorf("a second tick does something: %+v", e)
 	}
 }
@@ -175,7 +176,7 @@ func TestWakeIsNeverInThePast(t *testing.T) {
 			t.Fatalf("at %v the machine wants to be woken at %v", now, e.Wake)
 		}
 		now = e.Wake
-		e = m.Step(now, protocol.Tick{})
+		e = drivetest.Step(m, now, protocol.Tick{})
 	}
 }
 
@@ -184,7 +185,7 @@ func TestSingleMemberLeadsItself(t *testing.T) {
 	if v := lastView(t, e); v.Leader != (protocol.Ident{Rank: 0, Inc: 1}) {
 		t.Errorf("alone: %+v, want a/1", v)
 	}
-	if e := m.Step(5000*ms, protocol.Tick{}); len(e.Views)+len(e.Send) != 0 {
+	if e := drivetest.Step(m, 5000*ms, protocol.Tick{}); len(e.Views)+len(e.Send) != 0 {
 		t.Errorf("alone, later: %+v, want nothing", e)
 	}
 }
@@ -217,14 +218,15 @@ func TestConfigIsChecked(t *testing.T) {
 
 func TestIdleStepDoesNotAllocate(t *testing.T) {
 	m, _ := start(t, 2, 5)
-	m.Step(ms, ok(0, 1, 1))
+	drivetest.Step(m, ms, ok(0, 1, 1))
+	var out drivetest.Buffer
 	now, seq, r := 2*ms, uint64(2), ok(0, 1, 2)
 	allocs := testing.AllocsPerRun(1000, func() {
 		now += ms
 		seq++
 		r.Message.(*rank.OK).Seq = seq
-		m.Step(now, r)
-		m.Step(now+1, protocol.Tick{})
+		out.Step(m, now, r)
+		out.Step(m, now+1, protocol.Tick{})
 	})
 	if allocs != 0 {
 		t.Errorf("a Step of an idle machine allocates %v times, want none", allocs)
@@ -234,20 +236,22 @@ func TestIdleStepDoesNotAllocate(t *testing.T) {
 func BenchmarkIdleStep(b *testing.B) {
 	m, _ := start(b, 2, 5)
 	b.ReportAllocs()
+	var out drivetest.Buffer
 	now := 2 * ms
 	for b.Loop() {
 		now += ms
-		m.Step(now, protocol.Tick{})
+		out.Step(m, now, protocol.Tick{})
 	}
 }
 
 func BenchmarkReceive(b *testing.B) {
 	m, _ := start(b, 2, 5)
 	b.ReportAllocs()
+	var out drivetest.Buffer
 	now, r := 2*ms, ok(0, 1, 1)
 	for b.Loop() {
 		now += ms
 		r.Message.(*rank.OK).Seq++
-		m.Step(now, r)
+		out.Step(m, now, r)
 	}
 }

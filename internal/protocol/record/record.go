@@ -24,12 +24,17 @@ type Record struct {
 	Ceiling uint64
 	// Longest is the longest promise of any configuration that was ever in force.
 	Longest time.Duration
+	// Lock is the longest lock of a local group of any configuration that was ever in force.
+	Lock time.Duration
 	// Epoch is the council's, and Digest that of its members and quorum system.
 	Epoch  uint32
 	Digest [32]byte
 	// Clean says that nothing the member granted was outstanding when it stopped. It is believed once: the next start
 	// clears it before it says a word.
 	Clean bool
+	// Void says that the record turned out to be an old copy. Whoever starts from it has lost its record, and knows only Inc,
+	// Longest and Lock. It is not Clean.
+	Void bool
 	// Wedge and View belong to reconfiguration and to the fault manager, which alone know what is in them.
 	Wedge, View []byte
 }
@@ -41,7 +46,30 @@ const (
 	version = 1
 	// maxBlob bounds Wedge and View.
 	maxBlob = 1 << 16
-	fixed   = 4 + 1 + 4 + 8 + 8 + 4 + 32 + 1
+)
+
+// Where the fields are, after the magic. What follows from fixed on are the blobs and the checksum, of four bytes and more
+// each.
+const (
+	atVersion = 4
+	atInc     = atVersion + 1
+	atCeiling = atInc + 4
+	atLongest = atCeiling + 8
+	atLock    = atLongest + 8
+	atEpoch   = atLock + 8
+	atDigest  = atEpoch + 4
+	atNote    = atDigest + 32
+	fixed     = atNote + 1
+	// lengthSize is the size of a blob's length, and sumSize that of the checksum.
+	lengthSize = 4
+	sumSize    = 4
+)
+
+// The notes.
+const (
+	noNote    = 0
+	cleanNote = 1
+	voidNote  = 2
 )
 
 var magic = [4]byte{'R', 'G', 'N', 'T'}
@@ -57,13 +85,17 @@ func (r *Record) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(r.Inc))
 	b = binary.BigEndian.AppendUint64(b, r.Ceiling)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Longest))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Lock))
 	b = binary.BigEndian.AppendUint32(b, r.Epoch)
 	b = append(b, r.Digest[:]...)
-	clean := byte(0)
-	if r.Clean {
-		clean = 1
+	note := byte(noNote)
+	switch {
+	case r.Void:
+		note = voidNote
+	case r.Clean:
+		note = cleanNote
 	}
-	b = append(b, clean)
+	b = append(b, note)
 	for _, blob := range [][]byte{r.Wedge, r.View} {
 		if len(blob) > maxBlob {
 			panic(fmt.Sprintf("record: a blob of %d bytes: at most %d fit", len(blob), maxBlob))
@@ -74,6 +106,17 @@ func (r *Record) Append(b []byte) []byte {
 	return seal(b, start)
 }
 
+// ReplaceView puts another View into an encoded record, in place where there is room, and returns the record. The rest of
+// it is not looked at, and b must be what Append wrote.
+func ReplaceView(b, view []byte) []byte {
+	if len(view) > maxBlob {
+		panic(fmt.Sprintf("record: a view of %d bytes: at most %d fit", len(view), maxBlob))
+	}
+	wedge := int(binary.BigEndian.Uint32(b[fixed:]))
+	b = binary.BigEndian.AppendUint32(b[:fixed+lengthSize+wedge], uint32(len(view)))
+	return seal(append(b, view...), 0)
+}
+
 // seal appends the checksum of b from start on.
 func seal(b []byte, start int) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b[start:], table))
@@ -82,31 +125,34 @@ func seal(b []byte, start int) []byte {
 // Decode reads exactly what Append wrote. The error wraps ErrDamaged unless the record is whole but of a version that
 // this program does not know.
 func Decode(b []byte) (Record, error) {
-	if len(b) < fixed+4+4+4 || !bytes.Equal(b[:4], magic[:]) {
+	if len(b) < fixed+2*lengthSize+sumSize || !bytes.Equal(b[:len(magic)], magic[:]) {
 		return Record{}, fmt.Errorf("%w: %d bytes that do not begin like a record", ErrDamaged, len(b))
 	}
-	body, sum := b[:len(b)-4], binary.BigEndian.Uint32(b[len(b)-4:])
+	body, sum := b[:len(b)-sumSize], binary.BigEndian.Uint32(b[len(b)-sumSize:])
 	if got := crc32.Checksum(body, table); got != sum {
 		return Record{}, fmt.Errorf("%w: checksum %08x, want %08x", ErrDamaged, got, sum)
 	}
-	if body[4] != version {
-		return Record{}, fmt.Errorf("record: version %d: this program knows only %d; start the program that wrote it", body[4], version)
+	if body[atVersion] != version {
+		return Record{}, fmt.Errorf("record: version %d: this program knows only %d; start the program that wrote it", body[atVersion], version)
 	}
 	var r Record
-	r.Inc = protocol.Inc(binary.BigEndian.Uint32(body[5:]))
-	r.Ceiling = binary.BigEndian.Uint64(body[9:])
-	r.Longest = time.Duration(binary.BigEndian.Uint64(body[17:]))
-	r.Epoch = binary.BigEndian.Uint32(body[25:])
-	copy(r.Digest[:], body[29:])
-	switch body[61] {
-	case 0:
-	case 1:
+	r.Inc = protocol.Inc(binary.BigEndian.Uint32(body[atInc:]))
+	r.Ceiling = binary.BigEndian.Uint64(body[atCeiling:])
+	r.Longest = time.Duration(binary.BigEndian.Uint64(body[atLongest:]))
+	r.Lock = time.Duration(binary.BigEndian.Uint64(body[atLock:]))
+	r.Epoch = binary.BigEndian.Uint32(body[atEpoch:])
+	copy(r.Digest[:], body[atDigest:])
+	switch body[atNote] {
+	case noNote:
+	case cleanNote:
 		r.Clean = true
+	case voidNote:
+		r.Void = true
 	default:
-		return Record{}, fmt.Errorf("%w: clean-stop note %d: must be 0 or 1", ErrDamaged, body[61])
+		return Record{}, fmt.Errorf("%w: note %d: must be %d, %d or %d", ErrDamaged, body[atNote], noNote, cleanNote, voidNote)
 	}
-	if r.Longest < 0 {
-		return Record{}, fmt.Errorf("%w: longest promise %v is negative", ErrDamaged, r.Longest)
+	if r.Longest < 0 || r.Lock < 0 {
+		return Record{}, fmt.Errorf("%w: longest promise %v, longest lock %v: must not be negative", ErrDamaged, r.Longest, r.Lock)
 	}
 	rest := body[fixed:]
 	for _, blob := range []*[]byte{&r.Wedge, &r.View} {
@@ -123,11 +169,12 @@ func Decode(b []byte) (Record, error) {
 
 // cut takes a blob and its length off b. The blob is a copy; an empty one is nil.
 func cut(b []byte) (blob, rest []byte, err error) {
-	if len(b) < 4 {
+	if len(b) < lengthSize {
 		return nil, nil, fmt.Errorf("%w: cut short", ErrDamaged)
 	}
 	n := binary.BigEndian.Uint32(b)
-	if b = b[4:]; n > maxBlob || int(n) > len(b) {
+	b = b[lengthSize:]
+	if n > maxBlob || int(n) > len(b) {
 		return nil, nil, fmt.Errorf("%w: a blob of %d bytes where %d are left", ErrDamaged, n, len(b))
 	}
 	return append([]byte(nil), b[:n]...), b[n:], nil

@@ -92,6 +92,15 @@ type peer struct {
 	rhythm    *phi.Estimator
 }
 
+const (
+	// enough is how many Beats it takes to know the rhythm of a neighbour.
+	enough = 16
+	// longestSilence is how many time-outs a neighbour may be silent, whatever its rhythm.
+	longestSilence = 4
+	// jitterShare is the part of a period that a rhythm is taken to vary by at least.
+	jitterShare = 5
+)
+
 // Machine is one member's elector.
 type Machine struct {
 	config Config
@@ -102,10 +111,8 @@ type Machine struct {
 	leader protocol.Ident
 	told   protocol.Ident // whom the last Beat named
 
-	beat  Beat
-	send  []protocol.Envelope
-	views []protocol.View
-	facts []protocol.Fact
+	beat Beat
+	out  *protocol.Effects // of the present Step
 }
 
 // New returns the machine of a member that is about to start.
@@ -120,15 +127,14 @@ func New(c Config) (*Machine, error) {
 			m.peers[r].rhythm = &phi.Estimator{}
 		}
 	}
-	m.send = make([]protocol.Envelope, 0, c.Members)
 	return m, nil
 }
 
 // Step takes one event. Events other than Start, Tick and Beat change nothing.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.send, m.views, m.facts = m.send[:0], m.views[:0], m.facts[:0]
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.out = out
 	// Nothing that is waited for is further away than when the wait began, whatever a clock that jumped made of it.
-	m.nextAt, m.check = min(m.nextAt, now.Add(m.config.Period)), min(m.check, now.Add(4*m.config.Timeout))
+	m.nextAt, m.check = min(m.nextAt, now.Add(m.config.Period)), min(m.check, now.Add(longestSilence*m.config.Timeout))
 	switch ev := ev.(type) {
 	case protocol.Start:
 		for r := range m.peers {
@@ -148,7 +154,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	if regular := now >= m.nextAt; regular || m.leader != m.told {
 		m.sayBeat(now, regular)
 	}
-	return protocol.Effects{Views: m.views, Send: m.send, Wake: min(m.nextAt, m.check), Facts: m.facts}
+	out.Wake = min(m.nextAt, m.check)
 }
 
 // onBeat takes a sign of life.
@@ -171,14 +177,14 @@ func (m *Machine) onBeat(now protocol.Time, from protocol.Ident, beat *Beat) {
 		code = protocol.Returned
 	}
 	if beat.Regular && p.rhythm != nil {
-		if gap := now.Sub(p.regular); p.regular != 0 && gap < 4*m.config.Timeout {
+		if gap := now.Sub(p.regular); p.regular != 0 && gap < longestSilence*m.config.Timeout {
 			p.rhythm.Add(gap)
 		}
 		p.regular = now
 	}
 	if p.suspected {
 		p.suspected = false
-		m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvTrust, Group: m.config.Group, Peer: from, Why: code.String()})
+		m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvTrust, Group: m.config.Group, Peer: from, Why: code.String()})
 	}
 	p.inc, p.seq, p.heard, p.said = from.Inc, beat.Seq, now, beat.Leader
 	m.check = min(m.check, now.Add(m.patience(p)))
@@ -187,11 +193,10 @@ func (m *Machine) onBeat(now protocol.Time, from protocol.Ident, beat *Beat) {
 
 // patience returns how long a peer may be silent.
 func (m *Machine) patience(p *peer) time.Duration {
-	const enough = 16
 	if p.rhythm == nil || p.rhythm.Len() < enough {
 		return m.config.Timeout
 	}
-	return min(p.rhythm.Patience(m.config.Phi, m.config.Period/5), 4*m.config.Timeout)
+	return min(p.rhythm.Patience(m.config.Phi, m.config.Period/jitterShare), longestSilence*m.config.Timeout)
 }
 
 // watch suspects neighbours that are silent, until the closest on either side is not.
@@ -210,7 +215,7 @@ func (m *Machine) watch(now protocol.Time) {
 			}
 			p.suspected = true
 			who := protocol.Ident{Rank: r, Inc: p.inc}
-			m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvSuspect, Group: m.config.Group, Peer: who})
+			m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSuspect, Group: m.config.Group, Peer: who})
 			cause := protocol.Cause{Code: protocol.Suspected, Peer: r, Bound: now.Sub(p.heard)}
 			// Who comes next has not been watched so far: its time begins now.
 			if next := &m.peers[m.after(r, step)]; now.Sub(next.heard) >= m.config.Timeout {
@@ -264,7 +269,7 @@ func (m *Machine) sayBeat(now protocol.Time, regular bool) {
 	}
 	for r := range m.config.Members {
 		if to.Has(protocol.Rank(r)) {
-			m.send = append(m.send, protocol.Envelope{To: protocol.Rank(r), Message: &m.beat})
+			m.out.Send = append(m.out.Send, protocol.Envelope{To: protocol.Rank(r), Message: &m.beat})
 		}
 	}
 }
@@ -272,6 +277,6 @@ func (m *Machine) sayBeat(now protocol.Time, regular bool) {
 // publish makes a new leader known, or that there is none.
 func (m *Machine) publish(leader protocol.Ident, cause protocol.Cause) {
 	m.leader = leader
-	m.views = append(m.views, protocol.View{Group: m.config.Group, Leader: leader, Until: protocol.Never, Cause: cause})
-	m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvWeak, Group: m.config.Group, Peer: leader})
+	m.out.Views = append(m.out.Views, protocol.View{Group: m.config.Group, Leader: leader, Until: protocol.Never, Cause: cause})
+	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvWeak, Group: m.config.Group, Peer: leader})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/ring"
 )
 
@@ -17,7 +18,7 @@ func start(t testing.TB, c ring.Config) (*ring.Machine, protocol.Effects) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m, m.Step(0, protocol.Start{})
+	return m, drivetest.Step(m, 0, protocol.Start{})
 }
 
 func beat(from protocol.Rank, inc protocol.Inc, seq uint64, leader protocol.Rank) *protocol.Receive {
@@ -64,32 +65,32 @@ func TestTheLowestLeadsAndTheOthersBelieveTheirPredecessor(t *testing.T) {
 	if last(e) != "nobody: started" {
 		t.Errorf("another begins with %s", last(e))
 	}
-	e = m.Step(ms, beat(1, 1, 1, 0))
+	e = drivetest.Step(m, ms, beat(1, 1, 1, 0))
 	if last(e) != "a/1: elected b" || to(e) != "{b d}" {
 		t.Errorf("its predecessor follows a: %s, and tells %s at once", last(e), to(e))
 	}
-	if e := m.Step(2*ms, beat(3, 1, 1, 3)); last(e) != "" {
+	if e := drivetest.Step(m, 2*ms, beat(3, 1, 1, 3)); last(e) != "" {
 		t.Errorf("its successor says something else, and it believes that: %s", last(e))
 	}
 	for i := uint64(2); i < 9; i++ { // the closest one that is alive counts, however many of those before it are not
-		m.Step(protocol.Time(i)*50*ms, beat(1, 1, i, 1))
+		drivetest.Step(m, protocol.Time(i)*50*ms, beat(1, 1, i, 1))
 	}
-	if e := m.Step(450*ms, beat(1, 1, 9, 1)); last(e) != "" {
+	if e := drivetest.Step(m, 450*ms, beat(1, 1, 9, 1)); last(e) != "" {
 		t.Errorf("changed again: %s", last(e))
 	}
 }
 
 func TestTheNextOneTakesOverFromTheDead(t *testing.T) {
 	m, _ := start(t, ring.Default(2, 4, 1))
-	m.Step(ms, beat(1, 1, 1, 0))
-	m.Step(ms, beat(3, 1, 1, 0))
+	drivetest.Step(m, ms, beat(1, 1, 1, 0))
+	drivetest.Step(m, ms, beat(3, 1, 1, 0))
 	var got []string
 	for now := 10 * ms; now < 400*ms; now += 10 * ms {
-		if s := last(m.Step(now, protocol.Tick{})); s != "" {
+		if s := last(drivetest.Step(m, now, protocol.Tick{})); s != "" {
 			got = append(got, now.String()+" "+s)
 		}
 		if now%(50*ms) == 0 {
-			m.Step(now, beat(3, 1, uint64(now/ms), 0))
+			drivetest.Step(m, now, beat(3, 1, uint64(now/ms), 0))
 		}
 	}
 	want := "130ms nobody: suspected b (silent for 129ms), 250ms c/1: suspected a (silent for 120ms)"
@@ -97,22 +98,22 @@ func TestTheNextOneTakesOverFromTheDead(t *testing.T) {
 		t.Errorf("got %s, want %s", s, want)
 	}
 	// The dead are still spoken to, and welcomed back.
-	if e := m.Step(1000*ms, beat(0, 2, 1, 0)); last(e) != "a/1: elected a" || to(e) != "{a b d}" {
+	if e := drivetest.Step(m, 1000*ms, beat(0, 2, 1, 0)); last(e) != "a/1: elected a" || to(e) != "{a b d}" {
 		t.Errorf("a is back: %s, told %s", last(e), to(e))
 	}
-	if e := m.Step(1001*ms, beat(1, 1, 2, protocol.Nobody)); last(e) != "nobody: returned b" {
+	if e := drivetest.Step(m, 1001*ms, beat(1, 1, 2, protocol.Nobody)); last(e) != "nobody: returned b" {
 		t.Errorf("b is back: %s", last(e))
 	}
 }
 
 func TestOldBeatsAreNoSignOfLife(t *testing.T) {
 	m, _ := start(t, ring.Default(1, 3, 2))
-	m.Step(ms, beat(0, 2, 5, 0))
+	drivetest.Step(m, ms, beat(0, 2, 5, 0))
 	for name, in := range map[string]*protocol.Receive{
 		"duplicate": beat(0, 2, 5, 1), "overtaken": beat(0, 2, 4, 1), "an earlier life": beat(0, 1, 9, 1), "a stranger": beat(7, 1, 1, 7),
 		"oneself": beat(1, 9, 9, 1),
 	} {
-		if e := m.Step(2*ms, in); last(e) != "" {
+		if e := drivetest.Step(m, 2*ms, in); last(e) != "" {
 			t.Errorf("%s: %s", name, last(e))
 		}
 	}
@@ -129,11 +130,11 @@ func silence(t *testing.T, accrual bool, jitter protocol.Time) time.Duration {
 	now := protocol.Time(0)
 	for i := uint64(1); i < 100; i++ {
 		now = protocol.Time(i)*20*ms + protocol.Time(i%2)*jitter
-		m.Step(now, beat(0, 1, i, 0))
-		m.Step(now, beat(2, 1, i, 0))
+		drivetest.Step(m, now, beat(0, 1, i, 0))
+		drivetest.Step(m, now, beat(2, 1, i, 0))
 	}
 	for at := now; at < now+5000*ms; at += ms {
-		for _, f := range m.Step(at, protocol.Tick{}).Facts {
+		for _, f := range drivetest.Step(m, at, protocol.Tick{}).Facts {
 			if f.Ev == protocol.EvSuspect && f.Peer.Rank == 0 {
 				return at.Sub(now)
 			}
@@ -178,13 +179,14 @@ func TestASteadyStateDoesNotAllocate(t *testing.T) {
 	c.Phi = 8
 	m, _ := start(t, c)
 	in, next, now := beat(0, 1, 1, 0), beat(2, 1, 1, 0), protocol.Time(0)
+	var out drivetest.Buffer
 	step := func() {
 		now += 50 * ms
 		in.Message.(*ring.Beat).Seq++
 		next.Message.(*ring.Beat).Seq++
-		m.Step(now, in)
-		m.Step(now, next)
-		m.Step(now, protocol.Tick{})
+		out.Step(m, now, in)
+		out.Step(m, now, next)
+		out.Step(m, now, protocol.Tick{})
 	}
 	for range 20 {
 		step()

@@ -1,62 +1,13 @@
 package stable
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
-	"github.com/regentproject/regent/sim"
-	"github.com/regentproject/regent/sim/check"
-	"github.com/regentproject/regent/sim/scramble"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
-
-// throw leaves the machine in a state that no run leads to.
-func (m *Machine) throw(r *rand.Rand) protocol.Fact {
-	m.round, m.term = scramble.Number(r), scramble.Number(r)
-	for _, at := range []*protocol.Time{&m.nextOK, &m.deadline, &m.since, &m.probe.end, &m.elected} {
-		*at = scramble.Instant(r)
-	}
-	m.oks = oks{inc: protocol.Inc(r.IntN(3)), lo: scramble.Number(r), hi: scramble.Number(r)}
-	m.probe.seq, m.seq, m.tries = r.Uint64()/2, scramble.Number(r)/4, r.IntN(100)
-	m.leader = protocol.Ident{Rank: protocol.Rank(r.IntN(m.config.Members)), Inc: 1}
-	for range r.IntN(8) {
-		m.alerts.add(scramble.Number(r), scramble.Instant(r))
-	}
-	for i := range m.alerts.all[:m.alerts.n] {
-		m.alerts.all[i].at = scramble.Instant(r)
-	}
-	return protocol.Fact{Ev: protocol.EvWeak, Peer: m.leader, Term: m.term}
-}
-
-func TestMachinesConvergeFromAnyState(t *testing.T) {
-	const delta = 20 * time.Millisecond
-	for name, change := range map[string]func(*Config){
-		"basic":    func(c *Config) { c.Variant = Basic },
-		"reliable": func(c *Config) { c.Variant = Reliable },
-		"lossy":    func(c *Config) { c.Variant = Lossy },
-		"alerting": func(c *Config) {},
-		"pinging":  func(c *Config) { c.Ping = true },
-		"gated":    func(c *Config) { c.Ping, c.Gate = true, protocol.Majority(c.Members) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(60) {
-				n := 2 + int(seed%5)
-				err := scramble.Run(n, seed, protocol.Set{}, 3*time.Second, func(b sim.Boot) (protocol.Machine, scramble.Throw, error) {
-					c := Config{Self: b.Self, Members: b.Members, Inc: b.Inc, Period: delta, Delta: delta, Expiry: 15 * time.Millisecond,
-						Rho: protocol.DefaultRho}
-					change(&c)
-					m, err := New(c)
-					return m, m.throw, err
-				}, func(w *sim.World) []check.Checker { return []check.Checker{check.NewOmega(w, 3*time.Second)} })
-				if err != nil {
-					t.Fatalf("%d members, seed %d: %v", n, seed, err)
-				}
-			}
-		})
-	}
-}
 
 func TestWithPerfectClocksAllLengthsAreThoseOfThePaper(t *testing.T) {
 	d := 10 * time.Millisecond
@@ -114,13 +65,15 @@ func TestAlertsKeepWhatMayStillCount(t *testing.T) {
 		t.Error("the round has come, and the alert still counts")
 	}
 	a.add(5, 99)
-	if a.prune(0, 10, 0); a.any() {
+	a.prune(0, 10, 0)
+	if a.any() {
 		t.Error("an alert from the future counts")
 	}
 	for i := range uint64(20) {
 		a.add(100-i, protocol.Time(i))
 	}
-	if a.prune(19, 19, 80); !a.any() {
+	a.prune(19, 19, 80)
+	if !a.any() {
 		t.Error("too many alerts, and the last one is forgotten")
 	}
 }
@@ -161,13 +114,13 @@ func TestWakeIsNeverInThePast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := m.Step(0, protocol.Start{})
+		e := drivetest.Step(m, 0, protocol.Start{})
 		for now := protocol.Time(0); now < protocol.Time(5*time.Second); {
 			if e.Wake <= now || e.Wake == protocol.Never {
 				t.Fatalf("at %v the machine wants to be woken at %v", now, e.Wake)
 			}
 			now = e.Wake
-			e = m.Step(now, protocol.Tick{})
+			e = drivetest.Step(m, now, protocol.Tick{})
 		}
 	}
 }
@@ -177,9 +130,9 @@ func TestATickTooManyChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wake := m.Step(0, protocol.Start{}).Wake
+	wake := drivetest.Step(m, 0, protocol.Start{}).Wake
 	for now := protocol.Time(1); now < wake; now += 100_000 {
-		if e := m.Step(now, protocol.Tick{}); len(e.Send)+len(e.Views)+len(e.Facts) != 0 || e.Wake != wake {
+		if e := drivetest.Step(m, now, protocol.Tick{}); len(e.Send)+len(e.Views)+len(e.Facts) != 0 || e.Wake != wake {
 			t.Fatalf("at %v: %+v", now, e)
 		}
 	}
@@ -193,7 +146,8 @@ func TestCopiesShareNothing(t *testing.T) {
 	}
 	a := &OK{1, 2}
 	b := a.Copy().(*OK)
-	if a.Seq = 9; b.Seq != 2 {
+	a.Seq = 9
+	if b.Seq != 2 {
 		t.Error("the copy follows the original")
 	}
 }
@@ -209,19 +163,20 @@ func steady(t testing.TB, members int) (lead, follow func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Step(0, protocol.Start{})
-	f.Step(0, protocol.Start{})
+	var out drivetest.Buffer
+	out.Step(l, 0, protocol.Start{})
+	out.Step(f, 0, protocol.Start{})
 	now, then := protocol.Time(0), protocol.Time(0)
 	lead = func() {
 		now = now.Add(l.timing.Period)
-		l.Step(now, protocol.Tick{})
+		out.Step(l, now, protocol.Tick{})
 	}
 	ok := &OK{}
 	in := &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: 1}, Message: ok}
 	follow = func() {
 		then = then.Add(f.timing.Period)
 		ok.Seq++
-		f.Step(then, in)
+		out.Step(f, then, in)
 	}
 	for range 5 {
 		lead()

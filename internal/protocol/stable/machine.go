@@ -36,9 +36,7 @@ type Machine struct {
 	stop   STOP
 	ping   PING
 	pong   PONG
-	send   []protocol.Envelope
-	views  []protocol.View
-	facts  []protocol.Fact
+	out    *protocol.Effects // of the present Step
 }
 
 // oks is what is known of the OKs of a round: the lowest and the highest number, all from one incarnation.
@@ -61,14 +59,12 @@ func New(c Config) (*Machine, error) {
 		m.candidates = append(m.candidates, r)
 	}
 	m.heard[c.Self] = c.Inc
-	m.send = make([]protocol.Envelope, 0, 3*c.Members)
-	m.views, m.facts = make([]protocol.View, 0, 4), make([]protocol.Fact, 0, 4)
 	return m, nil
 }
 
 // Step takes one event. What came in is dealt with before what is due: an OK that is late, but here, is an OK.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	m.send, m.views, m.facts = m.send[:0], m.views[:0], m.facts[:0]
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.out = out
 	switch ev := ev.(type) {
 	case protocol.Start:
 		m.onStart(now)
@@ -88,12 +84,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 	case now >= m.probe.end:
 		m.onProbeEnd(now)
 	}
-	return protocol.Effects{
-		Views: m.views,
-		Send:  m.send,
-		Wake:  min(m.nextOK, m.deadline, m.probe.end),
-		Facts: m.facts,
-	}
+	out.Wake = min(m.nextOK, m.deadline, m.probe.end)
 }
 
 // onStart begins with round 0, as everybody does.
@@ -163,7 +154,7 @@ func (m *Machine) leads() bool { return m.leaderOf(m.round) == m.config.Self }
 // tell sends a message to one other member, tellAll to all others.
 func (m *Machine) tell(to protocol.Rank, msg protocol.Message) {
 	if to != m.config.Self {
-		m.send = append(m.send, protocol.Envelope{To: to, Message: msg})
+		m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: msg})
 	}
 }
 

@@ -164,6 +164,6 @@ func (m *Machine) publish(now protocol.Time, leader protocol.Ident, cause protoc
 		return
 	}
 	m.leader, m.term, m.why, m.elected = leader, term, cause.Code, now
-	m.views = append(m.views, protocol.View{Group: m.config.Group, Leader: leader, Term: term, Until: protocol.Never, Cause: cause})
-	m.facts = append(m.facts, protocol.Fact{Ev: protocol.EvWeak, Group: m.config.Group, Peer: leader, Term: term})
+	m.out.Views = append(m.out.Views, protocol.View{Group: m.config.Group, Leader: leader, Term: term, Until: protocol.Never, Cause: cause})
+	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvWeak, Group: m.config.Group, Peer: leader, Term: term})
 }

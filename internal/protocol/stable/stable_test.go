@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/stable"
 )
 
@@ -21,10 +22,8 @@ func exact(self protocol.Rank, members int) stable.Config {
 
 // A bench is a machine with hands to work it.
 type bench struct {
-	*stable.Machine
-	t   testing.TB
-	eff protocol.Effects
-	now protocol.Time
+	drivetest.Hand
+	t testing.TB
 }
 
 func start(t testing.TB, c stable.Config) *bench {
@@ -33,8 +32,8 @@ func start(t testing.TB, c stable.Config) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{Machine: m, t: t}
-	b.eff = m.Step(0, protocol.Start{})
+	b := &bench{drivetest.Hand{Machine: m}, t}
+	b.Step(protocol.Start{})
 	return b
 }
 
@@ -44,21 +43,20 @@ func (b *bench) receive(at protocol.Time, from protocol.Rank, m protocol.Message
 }
 
 func (b *bench) receiveAs(at protocol.Time, from protocol.Ident, m protocol.Message, delay time.Duration) *bench {
-	b.now = at
-	b.eff = b.Step(at, &protocol.Receive{From: from, Message: m, Delay: delay})
+	b.Now = at
+	b.Receive(from, m, delay)
 	return b
 }
 
 func (b *bench) tick(at protocol.Time) *bench {
-	b.now = at
-	b.eff = b.Step(at, protocol.Tick{})
+	b.Tick(at)
 	return b
 }
 
 // sent returns what the last Step sent, such as "ALERT(1)>b START(1)>b".
 func (b *bench) sent() string {
 	var all []string
-	for _, e := range b.eff.Send {
+	for _, e := range b.Last.Send {
 		all = append(all, word(e.Message)+">"+e.To.String())
 	}
 	return strings.Join(all, " ")
@@ -86,7 +84,7 @@ func word(m protocol.Message) string {
 func (b *bench) wantSent(want string) {
 	b.t.Helper()
 	if got := b.sent(); got != want {
-		b.t.Errorf("at %v: sent %q, want %q", b.now, got, want)
+		b.t.Errorf("at %v: sent %q, want %q", b.Now, got, want)
 	}
 }
 
@@ -94,12 +92,12 @@ func (b *bench) wantSent(want string) {
 func (b *bench) wantView(want string) {
 	b.t.Helper()
 	got := ""
-	if n := len(b.eff.Views); n > 0 {
-		v := b.eff.Views[n-1]
+	if n := len(b.Last.Views); n > 0 {
+		v := b.Last.Views[n-1]
 		got = v.Leader.String() + ": " + v.Cause.String()
 	}
 	if got != want {
-		b.t.Errorf("at %v: view %q, want %q", b.now, got, want)
+		b.t.Errorf("at %v: view %q, want %q", b.Now, got, want)
 	}
 }
 
@@ -216,7 +214,7 @@ func TestAnOKOfALaterRoundIsItsFirst(t *testing.T) {
 	b := start(t, exact(3, 4))
 	b.receive(5*ms, 1, ok(5, 1)).wantSent("ALERT(5)>a ALERT(5)>b ALERT(5)>c START(5)>a START(5)>b START(5)>c")
 	b.receive(25*ms, 1, ok(5, 2)).wantView("b/1: elected b")
-	if v := b.eff.Views[0]; v.Term != 5 || b.eff.Facts[0].Term != 5 || v.Domain != protocol.Elector {
+	if v := b.Last.Views[0]; v.Term != 5 || b.Last.Facts[0].Term != 5 || v.Domain != protocol.Elector {
 		t.Errorf("the view is %+v, want the number 5", v)
 	}
 }
@@ -288,7 +286,7 @@ func TestFig5AsksWhoIsAliveAndSkipsTheDead(t *testing.T) {
 	b.receive(20*ms, 0, ok(0, 2)).wantView("a/1: elected a")
 	b.tick(60*ms + 1).wantSent("ALERT(1)>a ALERT(1)>b ALERT(1)>c ALERT(1)>d PING(0)>a PING(0)>b PING(0)>c PING(0)>d")
 	b.wantView("nobody: suspected a (silent for 40.000001ms)")
-	ping := b.eff.Send[len(b.eff.Send)-1].Message.(*stable.PING)
+	ping := b.Last.Send[len(b.Last.Send)-1].Message.(*stable.PING)
 	b.receive(70*ms, 3, &stable.PONG{Round: 0, Seq: ping.Seq})
 	b.receive(70*ms, 2, &stable.PONG{Round: 0, Seq: ping.Seq + 1}) // of another probe
 	b.tick(100*ms + 1).wantSent("")
@@ -344,9 +342,9 @@ func TestAMemberThatIsCutOffStaysInItsRound(t *testing.T) {
 			b.wantView("")
 		}
 	}
-	b.receive(b.now+1, 1, &stable.PONG{Round: 0, Seq: 21})
-	b.receive(b.now+1, 2, &stable.PONG{Round: 0, Seq: 21})
-	b.tick(b.now + 40*ms).wantSent("ALERT(1)>a ALERT(1)>b ALERT(1)>c ALERT(1)>d START(1)>a START(1)>b START(1)>c START(1)>d")
+	b.receive(b.Now+1, 1, &stable.PONG{Round: 0, Seq: 21})
+	b.receive(b.Now+1, 2, &stable.PONG{Round: 0, Seq: 21})
+	b.tick(b.Now + 40*ms).wantSent("ALERT(1)>a ALERT(1)>b ALERT(1)>c ALERT(1)>d START(1)>a START(1)>b START(1)>c START(1)>d")
 }
 
 func TestWithAGateALeaderThatIsHeardAgainIsKept(t *testing.T) {
@@ -360,10 +358,12 @@ func TestWithAGateALeaderThatIsHeardAgainIsKept(t *testing.T) {
 
 func TestUnfitMovesOn(t *testing.T) {
 	b := start(t, exact(0, 3))
-	b.eff = b.Step(ms, protocol.Unfit{})
+	b.Now = ms
+	b.Step(protocol.Unfit{})
 	b.wantSent("") // it does not lead yet
 	b.tick(20 * ms).wantView("a/1: elected a")
-	b.eff = b.Step(30*ms, protocol.Unfit{})
+	b.Now = 30 * ms
+	b.Step(protocol.Unfit{})
 	b.wantView("nobody: no quorum a")
 	b.wantSent("ALERT(1)>b ALERT(1)>c START(1)>b START(1)>c")
 }
@@ -385,7 +385,7 @@ func TestNobodyAccessibleIsSaid(t *testing.T) {
 	for round := uint64(1); round < 40; round++ {
 		at := protocol.Time(round) * 60 * ms
 		b.receive(at, protocol.Rank(round%4+1)%4, &stable.START{Round: round})
-		for _, v := range b.eff.Views {
+		for _, v := range b.Last.Views {
 			if v.Cause.Code == protocol.NoAccess {
 				said++
 				if round < 10 {
@@ -403,7 +403,7 @@ func TestNobodyAccessibleIsSaid(t *testing.T) {
 	for i := uint64(3); i < 30; i++ {
 		b.receive(10_000*ms+protocol.Time(i-1)*20*ms, 0, ok(40, i))
 	}
-	b.receive(b.now+ms, 2, &stable.ALERT{Round: 41}).wantView("nobody: doubted c")
+	b.receive(b.Now+ms, 2, &stable.ALERT{Round: 41}).wantView("nobody: doubted c")
 }
 
 func TestOneMemberAloneLeadsItself(t *testing.T) {

@@ -121,7 +121,8 @@ func (m *Machine) tellHealth(now protocol.Time) {
 			m.out.Send = append(m.out.Send, protocol.Envelope{To: r, Message: &h.word})
 		}
 	}
-	if h.due = protocol.Never; h.ill {
+	h.due = protocol.Never
+	if h.ill {
 		h.due = now.Add(m.config.Repeat)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 )
 
 const ms = protocol.Time(time.Millisecond)
@@ -59,7 +60,7 @@ func rolesPair(t *testing.T, r Roles) (*Machine, *fake, *fake) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Step(ms, protocol.Start{})
+	drivetest.Step(m, ms, protocol.Start{})
 	a.take()
 	e.take()
 	return m, a, e
@@ -68,13 +69,13 @@ func rolesPair(t *testing.T, r Roles) (*Machine, *fake, *fake) {
 // hear lets the elector say whom it trusts.
 func hear(m *Machine, e *fake, now protocol.Time, who protocol.Rank) protocol.Effects {
 	e.next = protocol.Effects{Views: trusts(who), Wake: protocol.Never}
-	return m.Step(now, &protocol.Receive{From: protocol.Ident{Rank: 2, Inc: 1}, Message: &word{elector: true}})
+	return drivetest.Step(m, now, &protocol.Receive{From: protocol.Ident{Rank: 2, Inc: 1}, Message: &word{elector: true}})
 }
 
 func TestObserverRunsNoElector(t *testing.T) {
 	m, a, e := rolesPair(t, Roles{Members: 4, Observers: 3})
 	hear(m, e, 2*ms, 0)
-	m.Step(3*ms, protocol.Tick{})
+	drivetest.Step(m, 3*ms, protocol.Tick{})
 	want(t, "the elector", e.take())
 	want(t, "the authority", a.take(), "Tick")
 	if m.Incarnation() != 4 {
@@ -88,19 +89,19 @@ func TestWitnessThatIsTrustedTellsItsElectorAtOnce(t *testing.T) {
 		t.Errorf("wakes at %v, want at once", eff.Wake)
 	}
 	e.take()
-	eff := m.Step(2*ms, protocol.Tick{})
+	eff := drivetest.Step(m, 2*ms, protocol.Tick{})
 	want(t, "the elector", e.take(), "Unfit")
 	// It stays where it is: it is told again, but not all the time.
 	if eff.Wake != 202*ms {
 		t.Errorf("wakes at %v, want in four repetitions", eff.Wake)
 	}
-	m.Step(100*ms, protocol.Tick{})
+	drivetest.Step(m, 100*ms, protocol.Tick{})
 	want(t, "the elector", e.take(), "Tick")
-	m.Step(202*ms, protocol.Tick{})
+	drivetest.Step(m, 202*ms, protocol.Tick{})
 	want(t, "the elector", e.take(), "Unfit")
 	hear(m, e, 203*ms, 0)
 	e.take()
-	if eff := m.Step(900*ms, protocol.Tick{}); eff.Wake != protocol.Never {
+	if eff := drivetest.Step(m, 900*ms, protocol.Tick{}); eff.Wake != protocol.Never {
 		t.Errorf("wakes at %v, though another is trusted now", eff.Wake)
 	}
 }
@@ -110,7 +111,7 @@ func TestIllMemberTellsItsAuthorityItsElectorAndTheOthers(t *testing.T) {
 	hear(m, e, 2*ms, 1)
 	a.take()
 	e.take()
-	eff := m.Step(10*ms, protocol.Health{})
+	eff := drivetest.Step(m, 10*ms, protocol.Health{})
 	want(t, "the authority", a.take(), "Health")
 	want(t, "the elector", e.take(), "Unfit")
 	if got := told(t, eff, false); !slices.Equal(got, []protocol.Rank{0, 2}) {
@@ -119,20 +120,23 @@ func TestIllMemberTellsItsAuthorityItsElectorAndTheOthers(t *testing.T) {
 	if eff.Wake != 10*ms {
 		t.Errorf("wakes at %v: the authority has to be told who is barred", eff.Wake)
 	}
-	if m.Step(10*ms, protocol.Tick{}); m.told.Barred != protocol.NewSet(1) {
+	drivetest.Step(m, 10*ms, protocol.Tick{})
+	if m.told.Barred != protocol.NewSet(1) {
 		t.Errorf("the authority was told to bar %v", m.told.Barred)
 	}
-	if got := told(t, m.Step(60*ms, protocol.Tick{}), false); len(got) != 2 {
+	if got := told(t, drivetest.Step(m, 60*ms, protocol.Tick{}), false); len(got) != 2 {
 		t.Error("it does not repeat that it is ill")
 	}
-	eff = m.Step(70*ms, protocol.Health{OK: true})
+	eff = drivetest.Step(m, 70*ms, protocol.Health{OK: true})
 	if got := told(t, eff, true); len(got) != 2 {
 		t.Error("it does not say that it is well")
 	}
-	if eff = m.Step(70*ms, protocol.Tick{}); eff.Wake != protocol.Never || !m.told.Barred.Empty() {
+	eff = drivetest.Step(m, 70*ms, protocol.Tick{})
+	if eff.Wake != protocol.Never || !m.told.Barred.Empty() {
 		t.Errorf("wakes at %v, bars %v", eff.Wake, m.told.Barred)
 	}
-	if eff = m.Step(80*ms, protocol.Health{OK: true}); len(told(t, eff, true)) != 0 {
+	eff = drivetest.Step(m, 80*ms, protocol.Health{OK: true})
+	if len(told(t, eff, true)) != 0 {
 		t.Error("what is no news is told all the same")
 	}
 }
@@ -155,7 +159,7 @@ func told(t *testing.T, eff protocol.Effects, ok bool) []protocol.Rank {
 func TestOthersThatAreIllAreBarredWhileTheySaySo(t *testing.T) {
 	m, a, e := rolesPair(t, Roles{Members: 4})
 	say := func(at protocol.Time, inc protocol.Inc, seq uint64, ok bool) protocol.Effects {
-		return m.Step(at, &protocol.Receive{From: protocol.Ident{Rank: 2, Inc: inc}, Message: &Health{Seq: seq, OK: ok}})
+		return drivetest.Step(m, at, &protocol.Receive{From: protocol.Ident{Rank: 2, Inc: inc}, Message: &Health{Seq: seq, OK: ok}})
 	}
 	barred := func(when string, who ...protocol.Rank) {
 		t.Helper()
@@ -174,31 +178,31 @@ func TestOthersThatAreIllAreBarredWhileTheySaySo(t *testing.T) {
 	say(20*ms, 2, 9, true)
 	barred("after old words", 2)
 	say(100*ms, 3, 6, false)
-	m.Step(210*ms, protocol.Tick{})
+	drivetest.Step(m, 210*ms, protocol.Tick{})
 	barred("while it repeats them", 2)
-	m.Step(300*ms, protocol.Tick{})
+	drivetest.Step(m, 300*ms, protocol.Tick{})
 	barred("when it has not for long")
 	say(310*ms, 3, 7, false)
 	barred("ill once more", 2)
 	hear(m, e, 320*ms, 0) // any message of that member, which has restarted
-	m.Step(321*ms, &protocol.Receive{From: protocol.Ident{Rank: 2, Inc: 4}, Message: &word{}})
-	m.Step(321*ms, protocol.Tick{})
+	drivetest.Step(m, 321*ms, &protocol.Receive{From: protocol.Ident{Rank: 2, Inc: 4}, Message: &word{}})
+	drivetest.Step(m, 321*ms, protocol.Tick{})
 	barred("restarted")
 	say(330*ms, 4, 1, false)
 	say(340*ms, 4, 2, true)
 	barred("well again")
-	m.Step(350*ms, &protocol.Receive{From: protocol.Ident{Rank: 9, Inc: 4}, Message: &Health{Seq: 1}})
+	drivetest.Step(m, 350*ms, &protocol.Receive{From: protocol.Ident{Rank: 9, Inc: 4}, Message: &Health{Seq: 1}})
 	barred("after a stranger's word")
 }
 
 func TestNothingIsSaidOfHealthBeforeTheIncarnationIsKnown(t *testing.T) {
 	m, a, _ := rolesPair(t, Roles{Members: 3})
 	a.inc = 0
-	if got := told(t, m.Step(10*ms, protocol.Health{}), false); len(got) != 0 {
+	if got := told(t, drivetest.Step(m, 10*ms, protocol.Health{}), false); len(got) != 0 {
 		t.Error("it spoke under no incarnation")
 	}
 	a.inc = 5
-	if got := told(t, m.Step(20*ms, protocol.Persisted{}), false); len(got) != 2 {
+	if got := told(t, drivetest.Step(m, 20*ms, protocol.Persisted{}), false); len(got) != 2 {
 		t.Error("it has not said it since")
 	}
 }

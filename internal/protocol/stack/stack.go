@@ -59,8 +59,8 @@ type Machine struct {
 	authority  Authority
 	newElector NewElector
 	elector    protocol.Machine
-	inc        protocol.Inc // that the elector was made for
-	out        protocol.Effects
+	inc        protocol.Inc      // that the elector was made for
+	out        *protocol.Effects // of the present Step
 
 	// trusted is what the elector last said, and told what the authority was last told.
 	trusted protocol.Rank
@@ -104,12 +104,10 @@ func (m *Machine) Closed() bool { return m.authority.Closed() }
 // Err returns why there is no elector, if it could not be made.
 func (m *Machine) Err() error { return m.err }
 
-// Step implements protocol.Machine. Each of the two takes at most one Step of its own, so that what it asked for stays
-// valid; what one of them leads to in the other beyond that waits for a Tick, which is asked for at once.
-func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
-	o := &m.out
-	*o = protocol.Effects{Views: o.Views[:0], Horizons: o.Horizons[:0], Send: o.Send[:0], Answers: o.Answers[:0],
-		Facts: o.Facts[:0]}
+// Step implements protocol.Machine. Each of the two takes at most one Step of its own, because it uses its messages again;
+// what one of them leads to in the other beyond that waits for a Tick, which is asked for at once.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.out = out
 	m.forget(now)
 	switch ev := ev.(type) {
 	case *protocol.Receive:
@@ -123,11 +121,10 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event) protocol.Effects {
 		m.back(now)
 	}
 	m.tellHealth(now)
-	o.Wake = min(m.authorityWake, m.electorWake, m.healthWake(now))
+	out.Wake = min(m.authorityWake, m.electorWake, m.healthWake(now))
 	if m.news() {
-		o.Wake = now
+		out.Wake = now
 	}
-	return m.out
 }
 
 // onReceive gives a message to whom it belongs.
@@ -192,7 +189,8 @@ func (m *Machine) back(now protocol.Time) {
 			return
 		}
 		e, err := m.newElector(inc)
-		if m.err = err; err == nil {
+		m.err = err
+		if err == nil {
 			m.elector = e
 			m.electorStep(now, protocol.Start{})
 		}
@@ -204,38 +202,29 @@ func (m *Machine) back(now protocol.Time) {
 }
 
 func (m *Machine) authorityStep(now protocol.Time, ev protocol.Event) {
-	e := m.authority.Step(now, ev)
-	m.authorityWake = e.Wake
-	m.merge(&e)
+	m.authority.Step(now, ev, m.out)
+	m.authorityWake = m.out.Wake
 }
 
-// electorStep lets the elector take an event. While the member does not know who it is, the elector is not heard.
+// electorStep lets the elector take an event. While the member does not know who it is, the elector is not heard. The
+// record is the authority's.
 func (m *Machine) electorStep(now protocol.Time, ev protocol.Event) {
 	if m.elector == nil {
 		return
 	}
-	e := m.elector.Step(now, ev)
-	m.electorWake = e.Wake
-	for i := range e.Views {
-		if v := &e.Views[i]; v.Domain == protocol.Elector {
+	o := m.out
+	views, send, record := len(o.Views), len(o.Send), len(o.Persist)
+	m.elector.Step(now, ev, o)
+	m.electorWake = o.Wake
+	for i := range o.Views[views:] {
+		if v := &o.Views[views+i]; v.Domain == protocol.Elector {
 			m.trusted = v.Leader.Rank
 		}
 	}
 	if m.authority.Incarnation() == 0 {
-		e.Send = nil
+		o.Send = o.Send[:send]
 	}
-	m.merge(&e)
-}
-
-// merge adds the effects of one of the two to those of the Step.
-func (m *Machine) merge(e *protocol.Effects) {
-	o := &m.out
-	o.Views = append(o.Views, e.Views...)
-	o.Horizons = append(o.Horizons, e.Horizons...)
-	o.Send = append(o.Send, e.Send...)
-	o.Answers = append(o.Answers, e.Answers...)
-	o.Facts = append(o.Facts, e.Facts...)
-	if e.Persist != nil {
-		o.Persist = e.Persist
+	if len(o.Persist) != record {
+		panic("stack: OneRecord: the elector wrote a record, which is the authority's")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rank"
 )
@@ -27,7 +28,7 @@ type word struct{ elector bool }
 func (*word) Name() string             { return "word" }
 func (w *word) Copy() protocol.Message { c := *w; return &c }
 
-func (f *fake) Step(_ protocol.Time, ev protocol.Event) protocol.Effects {
+func (f *fake) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	f.steps++
 	switch ev := ev.(type) {
 	case protocol.Trusts:
@@ -35,9 +36,8 @@ func (f *fake) Step(_ protocol.Time, ev protocol.Event) protocol.Effects {
 	default:
 		f.got = append(f.got, strings.TrimPrefix(strings.TrimPrefix(fmt.Sprintf("%T", ev), "*"), "protocol."))
 	}
-	e := f.next
-	f.next = protocol.Effects{Wake: e.Wake}
-	return e
+	drivetest.Append(out, f.next)
+	f.next = protocol.Effects{Wake: f.next.Wake}
 }
 
 func (f *fake) Incarnation() protocol.Inc    { return f.inc }
@@ -70,7 +70,7 @@ func pair(t *testing.T) (*Machine, *fake, *fake) {
 		}
 		return e, nil
 	})
-	m.Step(1, protocol.Start{})
+	drivetest.Step(m, 1, protocol.Start{})
 	return m, a, e
 }
 
@@ -85,17 +85,17 @@ func TestElectorIsMadeWhenTheIncarnationIsKnown(t *testing.T) {
 	a, made := &fake{next: protocol.Effects{Wake: protocol.Never}}, 0
 	e := &fake{next: protocol.Effects{Wake: protocol.Never}}
 	m := stackOf(t, a, func(protocol.Inc) (protocol.Machine, error) { made++; return e, nil })
-	m.Step(1, protocol.Start{})
-	m.Step(2, &protocol.Receive{Message: &word{elector: true}}) // to nobody
+	drivetest.Step(m, 1, protocol.Start{})
+	drivetest.Step(m, 2, &protocol.Receive{Message: &word{elector: true}}) // to nobody
 	if made != 0 || m.Incarnation() != 0 {
 		t.Fatalf("made %d electors for an unknown incarnation", made)
 	}
 	a.inc = 7
-	m.Step(3, protocol.Persisted{})
+	drivetest.Step(m, 3, protocol.Persisted{})
 	want(t, "the elector", e.take(), "Start")
 	a.inc = 8
-	m.Step(4, protocol.Tick{})
-	m.Step(5, protocol.Persisted{})
+	drivetest.Step(m, 4, protocol.Tick{})
+	drivetest.Step(m, 5, protocol.Persisted{})
 	if made != 2 {
 		t.Errorf("made %d electors for two incarnations", made)
 	}
@@ -104,8 +104,8 @@ func TestElectorIsMadeWhenTheIncarnationIsKnown(t *testing.T) {
 func TestElectorThatCannotBeMadeIsDoneWithout(t *testing.T) {
 	a := &fake{inc: 1, next: protocol.Effects{Wake: protocol.Never}}
 	m := stackOf(t, a, func(protocol.Inc) (protocol.Machine, error) { return (*fake)(nil), errors.New("no such elector") })
-	m.Step(1, protocol.Start{})
-	m.Step(2, protocol.Tick{})
+	drivetest.Step(m, 1, protocol.Start{})
+	drivetest.Step(m, 2, protocol.Tick{})
 	if m.Err() == nil || a.steps != 2 {
 		t.Errorf("error %v after %d steps of the authority", m.Err(), a.steps)
 	}
@@ -115,10 +115,10 @@ func TestMessagesGoToTheirOwner(t *testing.T) {
 	m, a, e := pair(t)
 	a.take()
 	e.take()
-	m.Step(2, &protocol.Receive{Message: &word{}})
+	drivetest.Step(m, 2, &protocol.Receive{Message: &word{}})
 	want(t, "the authority", a.take(), "Receive")
 	want(t, "the elector", e.take())
-	m.Step(3, &protocol.Receive{Message: &word{elector: true}})
+	drivetest.Step(m, 3, &protocol.Receive{Message: &word{elector: true}})
 	want(t, "the authority", a.take())
 	want(t, "the elector", e.take(), "Receive")
 }
@@ -128,7 +128,7 @@ func TestTrustIsPassedOnOnceForEachChange(t *testing.T) {
 	a.take()
 	for range 3 {
 		e.next = protocol.Effects{Views: trusts(2), Wake: protocol.Never}
-		m.Step(2, &protocol.Receive{Message: &word{elector: true}})
+		drivetest.Step(m, 2, &protocol.Receive{Message: &word{elector: true}})
 	}
 	want(t, "the authority", a.take(), "trusts c")
 }
@@ -139,12 +139,12 @@ func TestUnfitReachesTheElectorAndWhatFollowsTheAuthority(t *testing.T) {
 	e.take()
 	a.unfit = true
 	e.next = protocol.Effects{Views: trusts(1), Wake: protocol.Never}
-	if eff := m.Step(9, &protocol.Receive{Message: &word{}}); eff.Wake != 9 {
+	if eff := drivetest.Step(m, 9, &protocol.Receive{Message: &word{}}); eff.Wake != 9 {
 		t.Errorf("wake %v, want at once: the authority has to be told", eff.Wake)
 	}
 	want(t, "the elector", e.take(), "Unfit")
 	want(t, "the authority", a.take(), "Receive")
-	m.Step(9, protocol.Tick{})
+	drivetest.Step(m, 9, protocol.Tick{})
 	want(t, "the authority", a.take(), "trusts b")
 }
 
@@ -157,7 +157,7 @@ func TestNeitherIsSteppedTwiceInOneStep(t *testing.T) {
 		a.unfit = true
 		e.next = protocol.Effects{Views: trusts(protocol.Rank(a.steps)), Wake: 0}
 		a.next.Wake = 0
-		m.Step(100, ev)
+		drivetest.Step(m, 100, ev)
 		if a.steps > before[0]+1 || e.steps > before[1]+1 {
 			t.Errorf("%T: %d steps of the authority, %d of the elector", ev, a.steps-before[0], e.steps-before[1])
 		}
@@ -174,7 +174,7 @@ func TestEffectsOfBothAreMerged(t *testing.T) {
 	a.next, e.next = full("authority", 50), full("elector", 40)
 	a.next.Persist = []byte("record")
 	a.next.Wake, m.authorityWake, m.electorWake = 50, 3, 3
-	got := m.Step(3, protocol.Tick{})
+	got := drivetest.Step(m, 3, protocol.Tick{})
 	if len(got.Views) != 2 || len(got.Horizons) != 2 || len(got.Send) != 2 || len(got.Answers) != 2 || len(got.Facts) != 2 ||
 		string(got.Persist) != "record" || got.Wake != 40 {
 		t.Errorf("merged: %+v", got)
@@ -185,117 +185,77 @@ func TestElectorIsNotHeardWhileTheMemberDoesNotKnowWhoItIs(t *testing.T) {
 	m, a, e := pair(t)
 	a.inc = 0
 	e.next = protocol.Effects{Send: []protocol.Envelope{{To: 1, Message: &word{elector: true}}}, Wake: protocol.Never}
-	if eff := m.Step(5, &protocol.Receive{Message: &word{elector: true}}); len(eff.Send) != 0 {
+	if eff := drivetest.Step(m, 5, &protocol.Receive{Message: &word{elector: true}}); len(eff.Send) != 0 {
 		t.Error("the elector spoke under no incarnation")
 	}
 }
 
-// A lab runs real stacks on one clock, without loss.
-type lab struct {
-	now      protocol.Time
-	members  []*Machine
-	wakes    []protocol.Time
-	views    []map[protocol.Group]protocol.View
-	queue    []parcel
-	down     protocol.Set
-	received protocol.Receive
-}
-
-type parcel struct {
-	from, to protocol.Rank
-	inc      protocol.Inc
-	msg      protocol.Message
-}
-
-func newLab(t testing.TB, n int) *lab {
-	l := &lab{now: 1e9}
-	for r := range n {
-		a, err := nerio.New(nerio.Config{Me: protocol.Rank(r), Quorums: protocol.Majority(n), RoundTrip: 20 * time.Millisecond,
+// newLab returns a council of real stacks on one clock, without loss.
+func newLab(t testing.TB, n int) *drivetest.Net {
+	l := drivetest.NewNet(t, n, 1e9, time.Millisecond)
+	for r := range protocol.Rank(n) {
+		a, err := nerio.New(nerio.Config{Me: r, Quorums: protocol.Majority(n), RoundTrip: 20 * time.Millisecond,
 			Lease: 200 * time.Millisecond, Longest: 200 * time.Millisecond, Renew: 50 * time.Millisecond, Rho: protocol.DefaultRho,
 			Elector: true, Diskless: true, Bootstrap: true}, nil, uint64(r+1))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := New(Config{Self: protocol.Rank(r), Roles: Roles{Members: n}}, a, func(inc protocol.Inc) (protocol.Machine, error) {
-			return rank.New(rank.Default(protocol.Rank(r), n, inc))
+		m, err := New(Config{Self: r, Roles: Roles{Members: n}}, a, func(inc protocol.Inc) (protocol.Machine, error) {
+			return rank.New(rank.Default(r, n, inc))
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.members = append(l.members, m)
-		l.wakes = append(l.wakes, protocol.Never)
-		l.views = append(l.views, make(map[protocol.Group]protocol.View))
-	}
-	for r := range n {
-		l.step(protocol.Rank(r), protocol.Start{})
+		l.Start(r, m, 0)
 	}
 	return l
 }
 
-func (l *lab) step(r protocol.Rank, ev protocol.Event) {
-	eff := l.members[r].Step(l.now, ev)
-	l.wakes[r] = eff.Wake
-	for _, v := range eff.Views {
-		if v.Domain == protocol.Quorum {
-			l.views[r][v.Group] = v
-		}
-	}
-	for _, e := range eff.Send {
-		l.queue = append(l.queue, parcel{r, e.To, l.members[r].Incarnation(), e.Message.Copy()})
-	}
-}
-
-func (l *lab) run(d time.Duration) {
-	for end := l.now.Add(d); l.now < end; l.now += protocol.Time(time.Millisecond) {
-		for len(l.queue) > 0 {
-			p := l.queue[0]
-			l.queue = l.queue[1:]
-			if !l.down.Has(p.to) {
-				l.received = protocol.Receive{From: protocol.Ident{Rank: p.from, Inc: p.inc}, Message: p.msg, Delay: time.Millisecond}
-				l.step(p.to, &l.received)
-			}
-		}
-		for r, w := range l.wakes {
-			if w <= l.now && !l.down.Has(protocol.Rank(r)) {
-				l.step(protocol.Rank(r), protocol.Tick{})
-			}
-		}
-	}
-}
-
 func TestTrustedMemberLeadsAndItsHeirFollows(t *testing.T) {
 	l := newLab(t, 3)
-	l.run(300 * time.Millisecond)
-	for r := range l.members {
-		l.step(protocol.Rank(r), protocol.Campaign{Group: "g"})
+	l.Run(300 * time.Millisecond)
+	for _, m := range l.Members {
+		l.Step(m.Rank, protocol.Campaign{Group: "g"})
 	}
-	l.run(200 * time.Millisecond)
-	for r := range l.members {
-		if v := l.views[r]["g"]; v.Leader.Rank != 0 {
-			t.Errorf("%v believes in %v, want a", protocol.Rank(r), v.Leader)
+	l.Run(200 * time.Millisecond)
+	for _, m := range l.Members {
+		if v := m.Views["g"]; v.Leader.Rank != 0 {
+			t.Errorf("%v believes in %v, want a", m.Rank, v.Leader)
 		}
 	}
-	l.down.Add(0)
-	l.run(500 * time.Millisecond)
-	for r := 1; r < 3; r++ {
-		if v := l.views[r]["g"]; v.Leader.Rank != 1 {
-			t.Errorf("%v believes in %v after the crash, want b", protocol.Rank(r), v.Leader)
+	l.Crash(0)
+	l.Run(500 * time.Millisecond)
+	for _, m := range l.Members[1:] {
+		if v := m.Views["g"]; v.Leader.Rank != 1 {
+			t.Errorf("%v believes in %v after the crash, want b", m.Rank, v.Leader)
 		}
 	}
 }
 
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	l := newLab(t, 3)
-	l.run(300 * time.Millisecond)
-	l.step(0, protocol.Campaign{Group: "g"})
-	l.run(time.Second)
-	m, wake := l.members[1], l.wakes[1]
-	ok := &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: l.members[0].Incarnation()}, Message: &rank.OK{Seq: 1 << 40}, Delay: time.Millisecond}
+	l.Run(300 * time.Millisecond)
+	l.Step(0, protocol.Campaign{Group: "g"})
+	l.Run(time.Second)
+	m, wake := l.Members[1].Machine, l.Members[1].Wake
+	ok := &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: l.Members[0].Inc}, Message: &rank.OK{Seq: 1 << 40}, Delay: time.Millisecond}
+	var out drivetest.Buffer
 	if n := testing.AllocsPerRun(100, func() {
 		ok.Message.(*rank.OK).Seq++
-		m.Step(l.now, ok)
-		m.Step(max(l.now, wake), protocol.Tick{})
+		out.Step(m, l.Now, ok)
+		out.Step(m, max(l.Now, wake), protocol.Tick{})
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+}
+
+func TestARecordOfAnElectorIsABrokenInvariant(t *testing.T) {
+	m, _, e := pair(t)
+	e.next.Persist = []byte("record")
+	defer func() {
+		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "OneRecord") {
+			t.Errorf("recovered %v", r)
+		}
+	}()
+	drivetest.Step(m, 5, &protocol.Receive{Message: &word{elector: true}})
 }

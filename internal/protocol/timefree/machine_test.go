@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/counter"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/timefree"
 )
 
@@ -15,11 +16,10 @@ const ms = protocol.Time(time.Millisecond)
 
 // A member is a machine under test and what its last Step led to.
 type member struct {
-	*counter.Machine
-	t   testing.TB
-	now protocol.Time
-	eff protocol.Effects
-	q   uint64 // the number of its newest query
+	drivetest.Hand
+	m *counter.Machine
+	t testing.TB
+	q uint64 // the number of its newest query
 }
 
 // start returns the started machine of member a in a council.
@@ -33,30 +33,19 @@ func start(t testing.TB, members int, change func(*timefree.Config)) *member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &member{Machine: m, t: t}
+	a := &member{Hand: drivetest.Hand{Machine: m}, m: m, t: t}
 	a.step(protocol.Start{})
 	return a
 }
 
 func (a *member) step(ev protocol.Event) protocol.Effects {
-	a.eff = a.Step(a.now, ev)
-	for _, env := range a.eff.Send {
+	a.Step(ev)
+	for _, env := range a.Last.Send {
 		if q, ok := env.Message.(*timefree.Query); ok {
 			a.q = q.Number
 		}
 	}
-	return a.eff
-}
-
-// sent lists to whom the last Step sent messages of a kind.
-func (a *member) sent(name string) []protocol.Rank {
-	var to []protocol.Rank
-	for _, env := range a.eff.Send {
-		if env.Message.Name() == name {
-			to = append(to, env.To)
-		}
-	}
-	return to
+	return a.Last
 }
 
 func (a *member) receive(from protocol.Rank, inc protocol.Inc, m protocol.Message) protocol.Effects {
@@ -75,8 +64,9 @@ func (a *member) round(winners []protocol.Rank, answers ...protocol.Rank) {
 	for _, r := range answers {
 		a.answer(r, winners...)
 	}
-	a.now += 50 * ms
-	if a.step(protocol.Tick{}); a.q != q+1 {
+	a.Now += 50 * ms
+	a.step(protocol.Tick{})
+	if a.q != q+1 {
 		a.t.Fatalf("after the round of query %d comes %d", q, a.q)
 	}
 }
@@ -84,8 +74,8 @@ func (a *member) round(winners []protocol.Rank, answers ...protocol.Rank) {
 // counts returns the counters that the member gossips.
 func (a *member) counts() []uint64 {
 	a.t.Helper()
-	a.receive(1, 1, &timefree.Query{Number: 1, Counts: make([]uint64, a.Config().Members), First: true})
-	for _, env := range a.eff.Send {
+	a.receive(1, 1, &timefree.Query{Number: 1, Counts: make([]uint64, a.m.Config().Members), First: true})
+	for _, env := range a.Last.Send {
 		if r, ok := env.Message.(*timefree.Response); ok {
 			return slices.Clone(r.Counts)
 		}
@@ -105,10 +95,10 @@ func ranks(r ...protocol.Rank) []protocol.Rank { return r }
 
 func TestStartAsksAllOthers(t *testing.T) {
 	a := start(t, 4, nil)
-	if got := a.sent("timefree.Query"); !slices.Equal(got, ranks(1, 2, 3)) {
+	if got := a.Sent("timefree.Query"); !slices.Equal(got, ranks(1, 2, 3)) {
 		t.Errorf("asked %v, want all others in rank order", got)
 	}
-	q := a.eff.Send[0].Message.(*timefree.Query)
+	q := a.Last.Send[0].Message.(*timefree.Query)
 	if !q.First || len(q.Counts) != 4 {
 		t.Errorf("the first query is %+v: want it to say so, with four counters", q)
 	}
@@ -117,16 +107,16 @@ func TestStartAsksAllOthers(t *testing.T) {
 func TestQueryEndsWithTheAnswersOfAllButF(t *testing.T) {
 	a := start(t, 5, func(c *timefree.Config) { c.F = 2 })
 	a.answer(3, 0, 1, 2, 3, 4)
-	if len(a.eff.Views) != 0 {
+	if len(a.Last.Views) != 0 {
 		t.Fatal("two of three answers, its own counted, ended the query")
 	}
 	a.answer(4, 0, 1, 2, 3, 4)
-	if len(a.eff.Views) != 1 || a.eff.Views[0].Leader.Rank != 0 || a.eff.Views[0].Cause.Code != protocol.Elected {
-		t.Errorf("the query ended with %+v, want a elected", a.eff.Views)
+	if len(a.Last.Views) != 1 || a.Last.Views[0].Leader.Rank != 0 || a.Last.Views[0].Cause.Code != protocol.Elected {
+		t.Errorf("the query ended with %+v, want a elected", a.Last.Views)
 	}
 	a.answer(1, 0, 1, 2, 3, 4) // has lost
 	a.receive(2, 1, &timefree.Query{Number: 7, Counts: make([]uint64, 5)})
-	if r := a.eff.Send[0].Message.(*timefree.Response); r.Number != 7 || r.Winners != protocol.NewSet(0, 3, 4) || r.Counts != nil {
+	if r := a.Last.Send[0].Message.(*timefree.Response); r.Number != 7 || r.Winners != protocol.NewSet(0, 3, 4) || r.Counts != nil {
 		t.Errorf("answered %+v, want query 7, the winners {a d e}, and no counters", r)
 	}
 }
@@ -134,7 +124,7 @@ func TestQueryEndsWithTheAnswersOfAllButF(t *testing.T) {
 func TestBeforeTheFirstQueryEndsEverybodyIsAWinner(t *testing.T) {
 	a := start(t, 4, nil)
 	a.receive(2, 1, &timefree.Query{Number: 7, Counts: make([]uint64, 4)})
-	if r := a.eff.Send[0].Message.(*timefree.Response); r.Winners != protocol.Everyone(4) {
+	if r := a.Last.Send[0].Message.(*timefree.Response); r.Winners != protocol.Everyone(4) {
 		t.Errorf("winners %v, want all", r.Winners)
 	}
 }
@@ -181,7 +171,7 @@ func TestSuspectedLeaderLeapsOverTheNext(t *testing.T) {
 	}
 	a.answer(1, 0, 1, 2)
 	a.answer(2, 0, 1, 2)
-	if v := a.eff.Views; len(v) != 1 || v[0].Leader.Rank != 2 || v[0].Cause.String() != "suspected d" {
+	if v := a.Last.Views; len(v) != 1 || v[0].Leader.Rank != 2 || v[0].Cause.String() != "suspected d" {
 		t.Errorf("published %+v, want c because d is suspected", v)
 	}
 	a.wantCounts(70, 60, 50, 51)
@@ -191,7 +181,7 @@ func TestGossipThatDeposesTheLeaderNamesItsSource(t *testing.T) {
 	a := start(t, 4, nil)
 	a.round(ranks(0, 1, 2), 1, 2)
 	a.receive(2, 1, &timefree.Query{Number: 1, Counts: []uint64{5, 0, 0, 0}})
-	if v := a.eff.Views; len(v) != 1 || v[0].Leader.Rank != 1 || v[0].Cause.String() != "doubted c" {
+	if v := a.Last.Views; len(v) != 1 || v[0].Leader.Rank != 1 || v[0].Cause.String() != "doubted c" {
 		t.Errorf("published %+v, want b because c doubts a", v)
 	}
 }
@@ -201,16 +191,16 @@ func TestOpenQueryIsRepeatedToTheSilentOnly(t *testing.T) {
 	a.answer(2, 0, 1, 2, 3, 4)
 	var gaps []time.Duration
 	for range 8 {
-		before := a.now
-		a.now = a.eff.Wake
+		before := a.Now
+		a.Now = a.Last.Wake
 		a.step(protocol.Tick{})
-		if len(a.eff.Views) > 0 {
+		if len(a.Last.Views) > 0 {
 			continue // it only says that it is blocked
 		}
-		if got := a.sent("timefree.Query"); !slices.Equal(got, ranks(1, 3, 4)) {
-			t.Fatalf("at %v asked %v, want those that have not answered", a.now, got)
+		if got := a.Sent("timefree.Query"); !slices.Equal(got, ranks(1, 3, 4)) {
+			t.Fatalf("at %v asked %v, want those that have not answered", a.Now, got)
 		}
-		gaps = append(gaps, a.now.Sub(before))
+		gaps = append(gaps, a.Now.Sub(before))
 	}
 	d := time.Millisecond
 	if want := []time.Duration{20 * d, 40 * d, 80 * d, 160 * d}; !slices.Equal(gaps[:4], want) {
@@ -221,12 +211,12 @@ func TestOpenQueryIsRepeatedToTheSilentOnly(t *testing.T) {
 	}
 	a.answer(2, 0, 1, 2, 3, 4) // a second copy of an answer
 	a.answer(3, 0, 1, 2, 3, 4)
-	if len(a.eff.Views) != 0 && a.eff.Views[0].Leader != protocol.NoIdent {
+	if len(a.Last.Views) != 0 && a.Last.Views[0].Leader != protocol.NoIdent {
 		t.Error("an answer that came twice was counted twice")
 	}
 	a.answer(4, 0, 1, 2, 3, 4)
-	if n := len(a.eff.Views); n == 0 || a.eff.Views[n-1].Leader.Rank != 0 {
-		t.Errorf("the answers of four ended with %+v, want a", a.eff.Views)
+	if n := len(a.Last.Views); n == 0 || a.Last.Views[n-1].Leader.Rank != 0 {
+		t.Errorf("the answers of four ended with %+v, want a", a.Last.Views)
 	}
 }
 
@@ -234,8 +224,8 @@ func TestNoTimeoutIsEverInterpreted(t *testing.T) {
 	a := start(t, 4, nil)
 	a.round(ranks(0, 1, 2, 3), 1, 2)
 	a.answer(1, 0, 1, 2, 3)
-	for a.now < 3600*1000*ms {
-		a.now = a.eff.Wake
+	for a.Now < 3600*1000*ms {
+		a.Now = a.Last.Wake
 		a.step(protocol.Tick{})
 	}
 	a.wantCounts(0, 0, 0, 0)
@@ -247,22 +237,22 @@ func TestNoTimeoutIsEverInterpreted(t *testing.T) {
 func lastView(t *testing.T, a *member, from protocol.Rank, winners ...protocol.Rank) protocol.View {
 	t.Helper()
 	a.answer(from, winners...)
-	if len(a.eff.Views) == 0 {
+	if len(a.Last.Views) == 0 {
 		t.Fatal("no view")
 	}
-	return a.eff.Views[len(a.eff.Views)-1]
+	return a.Last.Views[len(a.Last.Views)-1]
 }
 
 func TestRoundTripDecidesWhenToRepeat(t *testing.T) {
 	a := start(t, 4, nil)
 	for range 100 {
-		a.now += 45 * ms
+		a.Now += 45 * ms
 		a.answer(1, 0, 1, 2, 3)
 		a.answer(2, 0, 1, 2, 3)
-		a.now += 5 * ms
+		a.Now += 5 * ms
 		a.step(protocol.Tick{})
 	}
-	if wait := a.eff.Wake.Sub(a.now); wait < 80*time.Millisecond || wait > 90*time.Millisecond {
+	if wait := a.Last.Wake.Sub(a.Now); wait < 80*time.Millisecond || wait > 90*time.Millisecond {
 		t.Errorf("repeats after %v, want nearly twice the round trip of 45ms", wait)
 	}
 }
@@ -271,8 +261,8 @@ func TestAnswersToAnEarlierLifeDoNotCount(t *testing.T) {
 	a := start(t, 3, func(c *timefree.Config) { c.Inc = 2 })
 	for number := uint64(1<<32) + 1; number < 1<<32+10; number++ {
 		a.receive(1, 1, &timefree.Response{Number: number, Winners: protocol.Everyone(3)})
-		if len(a.eff.Views) != 0 {
-			t.Fatalf("an answer to query %x of the first life ended query %x: %+v", number, a.q, a.eff.Views)
+		if len(a.Last.Views) != 0 {
+			t.Fatalf("an answer to query %x of the first life ended query %x: %+v", number, a.q, a.Last.Views)
 		}
 	}
 }
@@ -280,7 +270,7 @@ func TestAnswersToAnEarlierLifeDoNotCount(t *testing.T) {
 func TestFirstAnswerBringsTheCounters(t *testing.T) {
 	a := start(t, 3, nil)
 	a.receive(1, 1, &timefree.Response{Number: a.q, Winners: protocol.Everyone(3), Counts: []uint64{4, 2, 9}})
-	if v := a.eff.Views; len(v) != 1 || v[0].Leader.Rank != 1 {
+	if v := a.Last.Views; len(v) != 1 || v[0].Leader.Rank != 1 {
 		t.Errorf("published %+v, want b: it has the least of 4 2 9", v)
 	}
 }
@@ -290,10 +280,10 @@ func TestRestartedMemberLeapsWithoutPatience(t *testing.T) {
 	a.receive(3, 1, &timefree.Query{Number: 1, Counts: []uint64{5, 8, 7, 0}})
 	a.round(ranks(0, 1, 2, 3), 1, 3)
 	a.receive(3, 2, &timefree.Query{Number: 1, Counts: []uint64{0, 0, 0, 0}, First: true})
-	if v := a.eff.Views; len(v) != 1 || v[0].Leader.Rank != 0 || v[0].Cause.String() != "restarted d" {
+	if v := a.Last.Views; len(v) != 1 || v[0].Leader.Rank != 0 || v[0].Cause.String() != "restarted d" {
 		t.Errorf("published %+v, want a because d restarted", v)
 	}
-	if r := a.eff.Send[0].Message.(*timefree.Response); !slices.Equal(r.Counts, []uint64{5, 8, 7, 6}) {
+	if r := a.Last.Send[0].Message.(*timefree.Response); !slices.Equal(r.Counts, []uint64{5, 8, 7, 6}) {
 		t.Errorf("d learns %v, want 5 8 7 6", r.Counts)
 	}
 	a.receive(3, 2, &timefree.Query{Number: 2, Counts: []uint64{0, 0, 0, 0}})
@@ -305,7 +295,7 @@ func TestUnfitMakesTheMemberItselfLeap(t *testing.T) {
 	a.receive(3, 1, &timefree.Query{Number: 1, Counts: []uint64{5, 8, 7, 9}})
 	a.round(ranks(0, 1, 2, 3), 1, 2)
 	a.step(protocol.Unfit{})
-	if v := a.eff.Views; len(v) != 1 || v[0].Leader.Rank != 2 || v[0].Cause.String() != "no quorum a" {
+	if v := a.Last.Views; len(v) != 1 || v[0].Leader.Rank != 2 || v[0].Cause.String() != "no quorum a" {
 		t.Errorf("published %+v, want c because a gathers no quorum", v)
 	}
 	a.wantCounts(8, 8, 7, 9)
@@ -328,19 +318,19 @@ func TestMessagesOfAnotherSizeAreDropped(t *testing.T) {
 
 func TestQueriesArePaced(t *testing.T) {
 	a := start(t, 3, nil)
-	a.now = 10 * ms
+	a.Now = 10 * ms
 	a.answer(1, 0, 1, 2)
-	if a.eff.Wake != 50*ms {
-		t.Errorf("the next query is due at %v, want 50ms", a.eff.Wake)
+	if a.Last.Wake != 50*ms {
+		t.Errorf("the next query is due at %v, want 50ms", a.Last.Wake)
 	}
 	if e := a.step(protocol.Tick{}); len(e.Send) != 0 {
 		t.Errorf("an early tick sends %+v", e.Send)
 	}
-	a.now = 50 * ms
+	a.Now = 50 * ms
 	a.step(protocol.Tick{})
-	a.now = 500 * ms
+	a.Now = 500 * ms
 	a.answer(2, 0, 1, 2)
-	if a.q != 1<<32+3 || a.eff.Wake <= a.now {
+	if a.q != 1<<32+3 || a.Last.Wake <= a.Now {
 		t.Errorf("an answer that took longer than a period must be followed by a query at once; the newest is %d", a.q&0xff)
 	}
 }

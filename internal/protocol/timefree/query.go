@@ -144,7 +144,8 @@ func (q *Queries) onResponse(now protocol.Time, from protocol.Rank, m *Response)
 	}
 	q.answered.Add(from)
 	q.named = q.named.Union(m.Winners)
-	if q.answers++; q.answers == q.config.Members-q.config.F {
+	q.answers++
+	if q.answers == q.config.Members-q.config.F {
 		q.end(now)
 	}
 }
@@ -173,6 +174,9 @@ func (q *Queries) end(now protocol.Time) {
 	q.m.State(protocol.Fact{Ev: counter.EvRound, Seq: q.number, Members: q.winners})
 }
 
+// maxMissed is where the count of rounds that a member missed ends: no patience is as long.
+const maxMissed = 1 << 30
+
 // miss takes note that nobody named r, and suspects it if that was so often enough.
 func (q *Queries) miss(r protocol.Rank) {
 	q.missed[r]++
@@ -182,7 +186,7 @@ func (q *Queries) miss(r protocol.Rank) {
 	if q.missed[r] == q.patience() {
 		q.m.State(protocol.Fact{Ev: protocol.EvSuspect, Peer: q.m.Ident(r)})
 	}
-	q.missed[r] = min(q.missed[r], 1<<30) // it counts for years, but not for ever
+	q.missed[r] = min(q.missed[r], maxMissed)
 	q.suspect(r, protocol.Suspected)
 }
 

@@ -1,4 +1,4 @@
-package web_test
+package browser_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 // play serves a page that plays the stored trace.
 func play(t *testing.T) (*replay.Tape, string) {
 	t.Helper()
-	f, err := os.Open("../../sim/replay/testdata/split.jsonl")
+	f, err := os.Open("../replay/testdata/split.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

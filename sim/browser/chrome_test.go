@@ -1,4 +1,6 @@
-package web_test
+// Package browser_test tries Regent's pages in Chromium: that of a demonstration, and that of a recorded run. It is here, and not
+// beside the pages, because only this module knows both.
+package browser_test
 
 import (
 	"context"
