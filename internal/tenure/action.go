@@ -11,7 +11,7 @@ func (m *Machine) none(protocol.Time, Event) {}
 func (m *Machine) begin(now protocol.Time, ev Event) {
 	m.token, m.held = ev.Token, true
 	until := ev.Until.Add(-m.config.Margin)
-	if now >= until.Add(-m.config.Guard) { // it came too late: nothing begins
+	if now >= until.Add(-m.config.Guard) && !m.config.Backup { // it came too late: nothing begins
 		m.proof = gone
 		m.blame(m.own(protocol.LeaseExpired))
 		m.giveUp()
@@ -52,8 +52,12 @@ func (m *Machine) told(now protocol.Time, ev Event) {
 }
 
 func (m *Machine) correct(_ protocol.Time, ev Event) {
+	before := m.cause
 	if m.announced > -1<<63 { // it has led
 		m.blame(ev.Cause)
+	}
+	if m.state == Over && m.cause != before { // those below have their records, too
+		m.emit(Effect{Kind: End, Cause: m.cause})
 	}
 }
 

@@ -22,9 +22,14 @@
 //	keeper (Backup)   agent's deadline    Tree                            runs them if the runner died
 //
 // What one party emits is an event of the next. Down: Announce is Elected (with a token) or Extended; Ask is Tell; End is
-// Lost. Up: Release is ProgramStopped, HandOver is Yield, GoOn is the answer Refused. Lapse ends the renewals: the
-// election protocol puts a fixed end to the lease, and a runner or session writes nothing. A keeper's Ask goes to the runner as
-// Freeze, its Release to the agent as ProgramStopped.
+// Lost; GoOn is Refused. Up: Release is ProgramStopped; HandOver is Yield; an End without a Release before it is Freeze, so
+// that the cause reaches the other side. Lapse ends the renewals: the election protocol puts a fixed end to the lease, and
+// a runner or session writes nothing.
+//
+// Beside: a keeper gets Elected and Extended from the agent and nothing else, because it must not take the end of one tenure for
+// an order to kill the next. A runner's HookDone of the lost hooks goes to its keeper as HookDone, its End as
+// ProgramStopped, both before anything else happens. A keeper's Ask goes to the runner as Freeze, its Release to the agent as
+// ProgramStopped.
 //
 // # States
 //
@@ -55,11 +60,13 @@
 // A driver owns the clock, timers, processes and connections, and decides nothing. It
 //
 //   - gives Suspended first if the host was suspended since its last Step;
-//   - gives what has come from above before anything else that waits, and a Tick last: a party that was not scheduled
-//     reads the renewals that lie before it before it looks at its deadline;
+//   - gives what has come from above before anything else that waits, and a Tick last if Wake has passed: a party that was not
+//     scheduled reads all renewals that lie before it, and then looks at its deadline;
 //   - reads the pipe of a dead process to its end before it reports the death;
 //   - carries effects out in order, and feeds what they lead to back as events;
 //   - begins a new search at every Kill, drops the result of an earlier one, and reports [Search.Verdict];
+//   - lets a runner campaign again only when its last tenure is over and forgotten, at the runner and at the agent: the children of
+//     the runner are taken for the tree that is looked for;
 //   - uses Wake for an alarm only: deadlines are compared with now at every Step.
 //
 // A Step allocates nothing beyond what the caller's slice of effects needs.

@@ -76,17 +76,25 @@ func (m *Machine) Leads(now protocol.Time) bool {
 }
 
 // Step takes one event and returns out with all that it leads to appended, to be carried out in order. now never runs
-// backwards. A Tick that comes early, late or twice is harmless: every Step looks at the deadlines. What comes from above is
-// read before that, so that a party which was not scheduled for a while does not end a lease whose renewal lies before it.
+// backwards. A Tick that comes early, late or twice is harmless: every Step looks at the deadlines.
 func (m *Machine) Step(now protocol.Time, ev Event, out []Effect) []Effect {
 	m.out = out
-	if k := ev.Kind; k != Elected && k != Extended && k != Suspended {
+	if !early(ev.Kind) {
 		m.expire(now)
 	}
 	actions[table[m.state][ev.Kind]].do(m, now, ev)
-	m.expire(now)
+	if ev.Kind != Extended && ev.Kind != Elected {
+		m.expire(now)
+	}
 	out, m.out = m.out, nil
 	return out
+}
+
+// early says that an event is read before the deadlines: a party that was not scheduled for a while does not end a lease whose
+// renewal lies before it, and kills nothing whose end does. After a renewal the deadlines are not looked at either, for a
+// later one may wait behind it: then Wake has passed, and a Tick is due.
+func early(k Kind) bool {
+	return k == Elected || k == Extended || k == Suspended || k == ProgramStopped
 }
 
 // Wake returns when the machine wants a Tick; Never if it wants none.

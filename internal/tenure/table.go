@@ -64,13 +64,13 @@ const (
 var actions = [...]action{
 	none: {"none", "Nothing changes.", (*Machine).none, nil, nil},
 	begin: {"begin", "The lease is held. The tree is noted, the deadline announced, and the elected hooks run or the program forks. " +
-		"If the lease is already within its guard time, nothing begins and the lease is released.",
+		"If the lease is already within its guard time, nothing begins and the lease is released. A keeper begins in any case: the program may run.",
 		(*Machine).begin, []State{Leading, Over}, []EffectKind{Note, Announce, RunElected, Start, Release, End, Forget}},
 	giveBack: {"giveBack", "The lower side withdrew before the lease came: release it.", (*Machine).giveBack, nil, []EffectKind{Release}},
 	extend:   {"extend", "Announce the later deadline, unless the deadline is frozen.", (*Machine).extend, nil, []EffectKind{Announce}},
 	told: {"told", "Record the cause, ask the lower side to stop, and count its grace. A tree whose program does not run yet is killed.",
 		(*Machine).told, []State{Told, Stopping}, with(halting, Ask)},
-	correct:  {"correct", "Record the cause: the heavier of the two counts, and a change is logged.", (*Machine).correct, nil, nil},
+	correct:  {"correct", "Record the cause: the heavier of the two counts, and a change is logged. After the end, those below learn of it.", (*Machine).correct, nil, []EffectKind{End}},
 	stopsToo: {"stopsToo", "Record the cause. A program that had yielded does not go on if the transfer is refused.", (*Machine).stopsToo, nil, nil},
 	lose: {"lose", "Nothing is held any more. Void the lease, ask the lower side to stop, and end it.",
 		(*Machine).lose, []State{Stopping}, with(halting, Void, Ask)},
@@ -178,3 +178,12 @@ var expiries = []expiry{
 	{Stopped, "the bound of the lost hook has passed", "Kill the hook and go on as if it had ended.", []State{Over}},
 	{Stopped, "the transfer was not answered", "Release.", []State{Over}},
 }
+
+// Ignores says that the event changes nothing in the state, as the table has it.
+func Ignores(s State, k Kind) bool { return table[s][k] == none }
+
+// States and Kinds are how many there are, for tools that count pairs.
+const (
+	States = int(states)
+	Kinds  = int(kinds)
+)

@@ -16,7 +16,8 @@ type Search struct {
 	// Left is how many processes of the tree were found alive that the searcher may kill, Foreign how many that it may not: they
 	// run as another user, outside the cgroup.
 	Left, Foreign int
-	// Hidden says that the searcher may not see all processes of the tree's user, or not their environments.
+	// Hidden says that the searcher may not see all processes of the host, or not the environments of the tree's user. The runner
+	// itself sees enough if it counts its children: those that it cannot see are Foreign.
 	Hidden bool
 	// Adopter says that the runner lived from before the killing until after the search. The kernel gives it every process of the
 	// tree that loses its parent, so that nobody can hide from who sees the runner's children.
