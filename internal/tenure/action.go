@@ -53,7 +53,7 @@ func (m *Machine) told(now protocol.Time, ev Event) {
 
 func (m *Machine) correct(_ protocol.Time, ev Event) {
 	before := m.cause
-	if m.announced > -1<<63 { // it has led
+	if m.token != 0 || m.announced > -1<<63 { // it was elected
 		m.blame(ev.Cause)
 	}
 	if m.state == Over && m.cause != before { // those below have their records, too
@@ -231,15 +231,19 @@ func (m *Machine) pulse(now protocol.Time, _ Event) {
 	}
 }
 
-func (m *Machine) hookDone(now protocol.Time, _ Event) {
+func (m *Machine) greeted(protocol.Time, Event) {
+	if m.stage == greeting {
+		m.start()
+	}
+}
+
+func (m *Machine) lostDone(now protocol.Time, _ Event) {
 	switch {
 	case m.state == Stopped && m.stage == clearing:
 		m.stage = cleared
 		m.finish(now)
-	case m.config.Backup: // the runner has run the lost hooks
+	case m.config.Backup: // the runner has run them
 		m.stage = cleared
-	case m.state == Leading && m.stage == greeting:
-		m.start()
 	}
 }
 
@@ -251,10 +255,11 @@ func (m *Machine) forked(protocol.Time, Event) {
 }
 
 func (m *Machine) stillborn(protocol.Time, Event) {
-	if m.stage == forking {
+	m.emit(Effect{Kind: Abort})
+	if m.state == Stopping && m.stage == forking {
 		m.stage = running
+		m.emit(Effect{Kind: Kill})
 	}
-	m.emit(Effect{Kind: Kill})
 }
 
 func (m *Machine) suspended(_ protocol.Time, _ Event) {

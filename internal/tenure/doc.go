@@ -22,12 +22,12 @@
 //	keeper (Backup)   agent's deadline    Tree                            runs them if the runner died
 //
 // What one party emits is an event of the next. Down: Announce is Elected (with a token) or Extended; Ask is Tell; End is
-// Lost; GoOn is Refused. Up: Release is ProgramStopped; HandOver is Yield; an End without a Release before it is Freeze, so
-// that the cause reaches the other side. Lapse ends the renewals: the election protocol puts a fixed end to the lease, and
+// Lost; GoOn is Refused. Up: Release is ProgramStopped; HandOver is Yield; an End without a Release before it is Freeze, and so
+// is every later End, so that the cause reaches the other side. Lapse ends the renewals: the election protocol puts a fixed end to the lease, and
 // a runner or session writes nothing.
 //
 // Beside: a keeper gets Elected and Extended from the agent and nothing else, because it must not take the end of one tenure for
-// an order to kill the next. A runner's HookDone of the lost hooks goes to its keeper as HookDone, its End as
+// an order to kill the next. A runner's LostDone goes to its keeper as well, its End as
 // ProgramStopped, both before anything else happens. A keeper's Ask goes to the runner as Freeze, its Release to the agent as
 // ProgramStopped.
 //
@@ -59,7 +59,8 @@
 //
 // A driver owns the clock, timers, processes and connections, and decides nothing. It
 //
-//   - gives Suspended first if the host was suspended since its last Step;
+//   - gives Suspended first if the host was suspended since its last Step, after reports of ends that came before
+//     (ProgramStopped, LostDone);
 //   - gives what has come from above before anything else that waits, and a Tick last if Wake has passed: a party that was not
 //     scheduled reads all renewals that lie before it, and then looks at its deadline;
 //   - reads the pipe of a dead process to its end before it reports the death;
@@ -67,7 +68,8 @@
 //   - begins a new search at every Kill, drops the result of an earlier one, and reports [Search.Verdict];
 //   - lets a runner campaign again only when its last tenure is over and forgotten, at the runner and at the agent: the children of
 //     the runner are taken for the tree that is looked for;
-//   - uses Wake for an alarm only: deadlines are compared with now at every Step.
+//   - asks for Wake after it has given all that waited, and sets an alarm; an instant that has passed is a Tick at once. The alarm may
+//     ring early or late: deadlines are compared with now.
 //
 // A Step allocates nothing beyond what the caller's slice of effects needs.
 //

@@ -53,7 +53,8 @@ const (
 	TreeUnknown    // nothing more can be found, and something may be left: Search.Verdict
 	ConnectionLost // the connection to the lower side is closed, which proves nothing
 	Pulse          // a sign of life
-	HookDone       // the hook that was run last has ended; to a keeper: the runner has run the lost hooks
+	ElectedDone    // the elected hooks have ended
+	LostDone       // the lost hooks have ended; to a keeper: those of the runner, or its own
 	Forked         // the first process of the program exists and waits for permission to exec
 
 	// The rest.
@@ -65,7 +66,7 @@ const (
 )
 
 var kindNames = [kinds]string{"Elected", "Extended", "Tell", "Lost", "Refused", "UpperGone", "Resign", "Transfer", "Freeze",
-	"ProgramStopped", "ProgramDied", "Yield", "KeeperDied", "TreeGone", "TreeUnknown", "ConnectionLost", "Pulse", "HookDone", "Forked",
+	"ProgramStopped", "ProgramDied", "Yield", "KeeperDied", "TreeGone", "TreeUnknown", "ConnectionLost", "Pulse", "ElectedDone", "LostDone", "Forked",
 	"Suspended", "Found", "Tick"}
 
 func (k Kind) String() string { return kindNames[k] }
@@ -104,6 +105,7 @@ const (
 	StopHook   // kill the hook that runs: its bound has passed
 	Start      // fork the program's first process, and report Forked
 	Exec       // let the forked process exec
+	Abort      // end the forked process before it execs
 	Note       // write down the tree before anything of it runs
 	Forget     // remove the note and what was prepared for the tree, and end a search that is under way
 	Log        // write Line to the log
@@ -111,7 +113,7 @@ const (
 )
 
 var effectNames = [effects]string{"Release", "HandOver", "Lapse", "Announce", "Ask", "Void", "Kill", "GoOn", "End",
-	"RunElected", "RunLost", "StopHook", "Start", "Exec", "Note", "Forget", "Log"}
+	"RunElected", "RunLost", "StopHook", "Start", "Exec", "Abort", "Note", "Forget", "Log"}
 
 func (k EffectKind) String() string { return effectNames[k] }
 

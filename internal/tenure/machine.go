@@ -76,26 +76,21 @@ func (m *Machine) Leads(now protocol.Time) bool {
 }
 
 // Step takes one event and returns out with all that it leads to appended, to be carried out in order. now never runs
-// backwards. A Tick that comes early, late or twice is harmless: every Step looks at the deadlines.
+// backwards. Tick looks at the deadlines, and so does Forked, before the program may exec. No other event does, because
+// more may wait behind it: a renewal, or the report of an end. A driver gives what waits first. If Wake has passed then, a
+// Tick is due at once. One that comes early, late or twice is harmless.
 func (m *Machine) Step(now protocol.Time, ev Event, out []Effect) []Effect {
 	m.out = out
-	if !early(ev.Kind) {
+	if looks(ev.Kind) {
 		m.expire(now)
 	}
 	actions[table[m.state][ev.Kind]].do(m, now, ev)
-	if ev.Kind != Extended && ev.Kind != Elected {
-		m.expire(now)
-	}
 	out, m.out = m.out, nil
 	return out
 }
 
-// early says that an event is read before the deadlines: a party that was not scheduled for a while does not end a lease whose
-// renewal lies before it, and kills nothing whose end does. After a renewal the deadlines are not looked at either, for a
-// later one may wait behind it: then Wake has passed, and a Tick is due.
-func early(k Kind) bool {
-	return k == Elected || k == Extended || k == Suspended || k == ProgramStopped
-}
+// looks says that the deadlines come before the event.
+func looks(k Kind) bool { return k == Tick || k == Forked }
 
 // Wake returns when the machine wants a Tick; Never if it wants none.
 func (m *Machine) Wake() protocol.Time {

@@ -6,8 +6,7 @@ import "github.com/regentproject/regent/internal/protocol"
 type action struct {
 	name, text string
 	do         func(*Machine, protocol.Time, Event)
-	// next lists the states to which it leads besides the one that it found, and effects what it may ask for. Deadlines that have
-	// passed are none of it.
+	// next lists the states to which it leads besides the one that it found, and effects what it may ask for, besides Log.
 	next    []State
 	effects []EffectKind
 }
@@ -52,7 +51,8 @@ const (
 	hungUp
 	stays
 	pulse
-	hookDone
+	greeted
+	lostDone
 	forked
 	stillborn
 	suspended
@@ -97,65 +97,66 @@ var actions = [...]action{
 	forget:   {"forget", "Nothing is left to look for: remove the note.", (*Machine).forget, nil, []EffectKind{Forget}},
 	hungUp: {"hungUp", "A closed connection proves nothing: announce no later deadline, and end the lower side.",
 		(*Machine).hungUp, []State{Stopping}, halting},
-	stays: {"stays", "The program cannot be told to go on: a refused transfer ends in a release.", (*Machine).stays, nil, nil},
-	pulse: {"pulse", "The heartbeat begins anew.", (*Machine).pulse, nil, nil},
-	hookDone: {"hookDone", "After the elected hooks the program forks. After the lost hooks the lease is released. To a keeper: the runner has run the lost hooks.",
-		(*Machine).hookDone, []State{Over}, with(ending, Start)},
+	stays:   {"stays", "The program cannot be told to go on: a refused transfer ends in a release.", (*Machine).stays, nil, nil},
+	pulse:   {"pulse", "The heartbeat begins anew.", (*Machine).pulse, nil, nil},
+	greeted: {"greeted", "The elected hooks have ended: the program forks.", (*Machine).greeted, nil, []EffectKind{Start}},
+	lostDone: {"lostDone", "The lost hooks have run: release. A keeper remembers that the runner has run them.",
+		(*Machine).lostDone, []State{Over, Stopped}, ending},
 	forked:    {"forked", "The deadline has not passed: the program may exec.", (*Machine).forked, nil, []EffectKind{Exec}},
-	stillborn: {"stillborn", "The program must not run: kill it before it execs.", (*Machine).stillborn, nil, []EffectKind{Kill}},
+	stillborn: {"stillborn", "The program must not run: end it before it execs.", (*Machine).stillborn, nil, []EffectKind{Abort, Kill}},
 	suspended: {"suspended", "No lease that was held before a suspend is used again: void it, ask the lower side to stop, and end it.",
 		(*Machine).suspended, []State{Stopping}, with(halting, Void, Ask)},
 	slept: {"slept", "Record the cause. A program that had yielded does not go on.", (*Machine).slept, nil, nil},
 	found: {"found", "Wait until the runner has ended the tree, kills it, or dies. Nothing is held.", (*Machine).found, []State{Told}, nil},
 }
 
-// table says what each event leads to in each state. Every Step looks at the deadlines as well: see expiry.
+// table says what each event leads to in each state. Tick and Forked look at the deadlines first: see expiry.
 var table = [states][kinds]act{
 	Waiting: {
 		Elected: begin, Extended: none, Tell: none, Lost: withdraw, Refused: none, UpperGone: withdraw,
 		Resign: none, Transfer: none, Freeze: none,
 		ProgramStopped: withdraw, ProgramDied: withdraw, Yield: none, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
-		ConnectionLost: withdraw, Pulse: pulse, HookDone: none, Forked: stillborn,
+		ConnectionLost: withdraw, Pulse: pulse, ElectedDone: none, LostDone: none, Forked: stillborn,
 		Suspended: none, Found: found, Tick: none,
 	},
 	Leading: {
 		Elected: none, Extended: extend, Tell: told, Lost: lose, Refused: none, UpperGone: cutOff,
 		Resign: told, Transfer: handOver, Freeze: freeze,
 		ProgramStopped: reported, ProgramDied: died, Yield: yield, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
-		ConnectionLost: hungUp, Pulse: pulse, HookDone: hookDone, Forked: forked,
+		ConnectionLost: hungUp, Pulse: pulse, ElectedDone: greeted, LostDone: lostDone, Forked: forked,
 		Suspended: suspended, Found: none, Tick: none,
 	},
 	Told: {
 		Elected: none, Extended: extend, Tell: correct, Lost: lose, Refused: none, UpperGone: cutOff,
 		Resign: correct, Transfer: none, Freeze: freeze,
 		ProgramStopped: reported, ProgramDied: died, Yield: yield, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
-		ConnectionLost: hungUp, Pulse: pulse, HookDone: hookDone, Forked: stillborn,
+		ConnectionLost: hungUp, Pulse: pulse, ElectedDone: none, LostDone: lostDone, Forked: stillborn,
 		Suspended: suspended, Found: none, Tick: none,
 	},
 	Stopping: {
 		Elected: none, Extended: none, Tell: correct, Lost: unhold, Refused: none, UpperGone: unhold,
 		Resign: correct, Transfer: none, Freeze: correct,
 		ProgramStopped: reported, ProgramDied: died, Yield: yield, KeeperDied: unkept, TreeGone: treeGone, TreeUnknown: unproven,
-		ConnectionLost: none, Pulse: none, HookDone: hookDone, Forked: stillborn,
+		ConnectionLost: none, Pulse: none, ElectedDone: none, LostDone: lostDone, Forked: stillborn,
 		Suspended: slept, Found: none, Tick: none,
 	},
 	Stopped: {
 		Elected: none, Extended: extend, Tell: stopsToo, Lost: concede, Refused: refused, UpperGone: concede,
 		Resign: stopsToo, Transfer: none, Freeze: stopsToo,
 		ProgramStopped: reported, ProgramDied: died, Yield: none, KeeperDied: unkept, TreeGone: late, TreeUnknown: late,
-		ConnectionLost: stays, Pulse: none, HookDone: hookDone, Forked: stillborn,
+		ConnectionLost: stays, Pulse: none, ElectedDone: none, LostDone: lostDone, Forked: stillborn,
 		Suspended: slept, Found: none, Tick: none,
 	},
 	Over: {
 		Elected: giveBack, Extended: none, Tell: correct, Lost: correct, Refused: none, UpperGone: none,
 		Resign: none, Transfer: none, Freeze: correct,
 		ProgramStopped: correct, ProgramDied: none, Yield: none, KeeperDied: none, TreeGone: forget, TreeUnknown: forget,
-		ConnectionLost: none, Pulse: none, HookDone: none, Forked: stillborn,
+		ConnectionLost: none, Pulse: none, ElectedDone: none, LostDone: none, Forked: stillborn,
 		Suspended: none, Found: none, Tick: none,
 	},
 }
 
-// An expiry is a deadline that the machine watches by itself, at every event.
+// An expiry is a deadline that the machine watches by itself.
 type expiry struct {
 	state State
 	when  string

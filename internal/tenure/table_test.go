@@ -147,7 +147,7 @@ func (w *walk) step(ev Event) {
 	m, twin := w.m, *w.m
 	start, want := w.m.state, twin.Step(w.now, ev, nil)
 	m.out = nil
-	if !early(ev.Kind) {
+	if looks(ev.Kind) {
 		m.expire(w.now)
 	}
 	from, before := m.state, len(m.out)
@@ -163,14 +163,11 @@ func (w *walk) step(ev Event) {
 			w.fail("%s asks for %v, which the table does not name", a.name, e.Kind)
 		}
 	}
-	if ev.Kind != Extended && ev.Kind != Elected {
-		m.expire(w.now)
-	}
 	if !slices.Equal(m.out, want) {
 		w.fail("Step returns %v, its parts %v", want, m.out)
 	}
 	w.judge(start, m.out)
-	if m.Wake() <= w.now && m.state != Over && ev.Kind != Extended && ev.Kind != Elected {
+	if m.Wake() <= w.now && looks(ev.Kind) {
 		w.fail("wants to be woken at %v, now", m.Wake())
 	}
 }
@@ -227,6 +224,9 @@ func TestRandomEventsLeadWhereTheTableSays(t *testing.T) {
 		w.said += fmt.Sprintf("%+v\n", w.m.config)
 		for range 25 {
 			w.step(w.event())
+			if w.m.Wake() <= w.now && rng.IntN(2) == 0 {
+				w.step(Event{Kind: Tick})
+			}
 			w.now = w.now.Add(time.Duration(rng.IntN(40)))
 		}
 	}

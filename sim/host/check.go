@@ -22,7 +22,7 @@ func (c *checker) fail(name, format string, args ...any) {
 
 // ran looks at a process that begins.
 func (c *checker) ran(h *host, p *process) {
-	if p.life != nil && p.life.released {
+	if p.life != nil && p.life.released && !p.waits {
 		c.fail("H-RELEASE", "process %d of token %d begins after the release", p.Pid, p.life.token)
 	}
 }
@@ -67,11 +67,11 @@ func (c *checker) elects(l *life) {
 
 // loses looks at lost hooks that begin.
 func (c *checker) loses(a *party, l *life) {
-	if l.released {
+	if l.released && c.w.now < l.deadline {
 		c.fail("H-HOOKS", "the lost hooks of token %d run after its release", l.token)
 	}
 	for _, p := range l.host.all {
-		if p.life == l && p != a.hook && c.w.now < l.deadline && !c.excused(l, p) {
+		if p.life == l && p != a.hook && !p.waits && c.w.now < l.deadline && !c.excused(l, p) {
 			c.fail("H-HOOKS", "the lost hooks of token %d run while process %d does", l.token, p.Pid)
 		}
 	}
@@ -79,6 +79,7 @@ func (c *checker) loses(a *party, l *life) {
 
 // execs looks at a program that begins.
 func (c *checker) execs(a *party, p *process) {
+	c.ran(a.h, p)
 	if until, _ := a.m.Announced(); c.w.now >= until {
 		c.fail("H-START", "the program of token %d begins after its deadline %v", p.life.token, until)
 	}
@@ -127,7 +128,7 @@ func (c *checker) look() {
 	for _, h := range c.w.hosts {
 		for _, p := range h.all {
 			l := p.life
-			if l == nil || p.hook || !h.runs(p) || c.excused(l, p) {
+			if l == nil || p.hook || p.waits || !h.runs(p) || c.excused(l, p) {
 				continue
 			}
 			switch {
@@ -154,9 +155,11 @@ func (c *checker) excused(l *life, p *process) bool {
 	if p.uid != alice {
 		return true
 	}
-	orphan := l.host.find(l.seat.runner.ref.Runner) == nil
-	return orphan && p.mark == nobodyID && (p.session != l.first.Pid || l.seat.keeper.p.dead)
+	return l.orphaned() && p.mark == nobodyID && p.session != l.first.Pid
 }
+
+// orphaned says that the runner is dead.
+func (l *life) orphaned() bool { return l.host.find(l.seat.runner.ref.Runner) == nil }
 
 // watched says that a party which may kill the process has been scheduled for long enough since an instant.
 func (c *checker) watched(l *life, p *process, since protocol.Time) bool {
@@ -170,6 +173,9 @@ func (c *checker) watched(l *life, p *process, since protocol.Time) bool {
 	}
 	if h.agentUID == carol || h.agent == nil || !enough(h.agent) {
 		return false
+	}
+	if p.cgroup == nobodyID && p.mark == nobodyID && l.orphaned() && s.top.ref.First != l.first {
+		return false // the agent was not told of the first process
 	}
 	if s.top.p == h.agent {
 		return true

@@ -32,6 +32,8 @@ type process struct {
 	// life is the tenure that it acts for, nil of parties and bystanders; hook says that it is a hook of that.
 	life *life
 	hook bool
+	// waits says that it waits for permission to exec, and does nothing before that.
+	waits bool
 	// ignores says that SIGTERM does nothing.
 	ignores bool
 	// awake is since when it has been scheduled without a break.

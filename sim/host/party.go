@@ -69,12 +69,12 @@ type party struct {
 	// search is the number of the last search; a result of an earlier one is dropped.
 	search int
 	// reported says that the end was reported upwards.
-	reported bool
-	forgot   bool
-	hook     *process
-	acts     function
-	out      []tenure.Effect
-	line     *note
+	reported, over bool
+	forgot         bool
+	hook           *process
+	acts           function
+	out            []tenure.Effect
+	line           *note
 }
 
 // A function is a leading function of a program: of a client, or of a member.
@@ -144,6 +144,11 @@ func (a *party) run() {
 	}
 	if a.suspends != a.h.suspends {
 		a.suspends = a.h.suspends
+		for len(a.beside) > 0 && (a.beside[0].Kind == tenure.ProgramStopped || a.beside[0].Kind == tenure.LostDone) {
+			ev := a.beside[0]
+			a.beside = a.beside[1:]
+			a.step(ev)
+		}
 		a.step(tenure.Event{Kind: tenure.Suspended})
 	}
 	for len(a.fromAbove) > 0 || len(a.beside) > 0 {

@@ -72,9 +72,8 @@ func Play(p Plan, cover *Coverage, traced bool) (failure string, trace []string)
 	w.check.poll()
 	w.run(start.Add(faultTime))
 	w.quieten()
-	token := w.council.token
 	w.run(start.Add(faultTime + calmTime))
-	if w.council.token == token && w.council.holder == nil {
+	if w.council.led < w.now.Add(-time.Second) {
 		w.check.fail("H-LIVE", "nobody leads although all is calm")
 	}
 	w.close()
@@ -104,7 +103,7 @@ func (w *World) close() {
 			continue
 		}
 		why := protocol.Cause{Code: protocol.Closed, Peer: h.rank}
-		if h.seat.top.m.State() == tenure.Waiting {
+		if h.seat.life == nil {
 			h.seat.top.above(tenure.Event{Kind: tenure.Lost, Cause: why}, 0)
 			continue
 		}

@@ -31,6 +31,10 @@ func (a *party) doTree(e tenure.Effect) {
 		a.killHook()
 	case tenure.Start:
 		a.task(w.held(), a.fork)
+	case tenure.Abort:
+		if p := a.h.find(a.ref.First); p != nil {
+			a.h.kill(p, a.ref.life)
+		}
 	case tenure.Exec:
 		a.exec()
 	case tenure.End:
@@ -52,12 +56,12 @@ func (a *party) up(ev tenure.Event) {
 	}
 }
 
-// ended tells the agent of an end without a release.
+// ended tells the agent of an end without a release, and of a cause that was corrected after the end.
 func (a *party) ended(e tenure.Effect) {
-	if !a.reported && a.m.Token() != 0 {
-		a.reported = true
+	if (!a.reported || a.over) && a.m.Token() != 0 {
 		a.up(tenure.Event{Kind: tenure.Freeze, Cause: e.Cause})
 	}
+	a.over = true
 }
 
 // runHook runs elected or lost hooks. Some are slow, and some hang.
@@ -77,9 +81,13 @@ func (a *party) runHook(lost bool) {
 			l.lostRan = true
 		}
 		if a.role == runnerRole && lost && !a.p.dead {
-			a.seat.keeper.side(tenure.Event{Kind: tenure.HookDone}, w.latency())
+			a.seat.keeper.side(tenure.Event{Kind: tenure.LostDone}, 0)
 		}
-		a.side(tenure.Event{Kind: tenure.HookDone}, w.latency())
+		kind := tenure.ElectedDone
+		if lost {
+			kind = tenure.LostDone
+		}
+		a.side(tenure.Event{Kind: kind}, w.latency())
 	})
 	took := w.between(1, 60)
 	if w.one(6) {
@@ -109,8 +117,11 @@ func (a *party) killHook() {
 func (a *party) fork() {
 	l := a.seat.life
 	p := a.h.fork(a.p, a.p.uid)
-	p.life, p.session, p.mark, p.cgroup, p.realtime = l, p.Pid, a.ref.mark, a.ref.cgroup, false
+	p.life, p.session, p.mark, p.cgroup, p.waits = l, p.Pid, a.ref.mark, a.ref.cgroup, true
 	l.first, a.ref.First, a.seat.keeper.ref.First = p.Identity, p.Identity, p.Identity
+	if !a.seat.hungUp && !a.seat.top.p.dead {
+		a.seat.top.ref.First = p.Identity
+	}
 	p.exit = append(p.exit, func() { a.side(tenure.Event{Kind: tenure.ProgramDied}, a.h.w.latency()) })
 	a.side(tenure.Event{Kind: tenure.Forked}, a.h.w.held())
 }
@@ -131,7 +142,7 @@ func (a *party) exec() {
 		return
 	}
 	w.check.execs(a, p)
-	p.ignores = shape.deaf
+	p.ignores, p.waits = shape.deaf, false
 	for range shape.children {
 		w.after(w.between(1, 80), func() { w.whenRunning(h, p, func() { shape.child(h, p) }) })
 	}

@@ -123,6 +123,7 @@ type council struct {
 	token  uint64
 	until  protocol.Time
 	lapses bool
+	led    protocol.Time // when somebody held it last
 }
 
 // look elects somebody if nobody holds the lease, and tells a holder whose lease is over.
@@ -133,6 +134,7 @@ func (c *council) look() {
 		c.end(protocol.LeaseExpired)
 	}
 	if c.holder != nil {
+		c.led = w.now
 		return
 	}
 	start := w.N(len(w.hosts))
