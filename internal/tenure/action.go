@@ -66,12 +66,12 @@ func (m *Machine) stopsToo(now protocol.Time, ev Event) {
 	m.goesOn, m.frozen = false, true
 }
 
-func (m *Machine) lose(_ protocol.Time, ev Event) {
+func (m *Machine) lose(now protocol.Time, ev Event) {
 	m.held = false
 	m.blame(ev.Cause)
 	m.emit(Effect{Kind: Void})
 	m.askOnce()
-	m.halt()
+	m.halt(now)
 }
 
 func (m *Machine) unhold(_ protocol.Time, ev Event) {
@@ -151,7 +151,7 @@ func (m *Machine) died(now protocol.Time, ev Event) {
 		if !m.runnerDead {
 			m.stage = max(m.stage, running)
 		}
-		m.halt()
+		m.halt(now)
 	}
 }
 
@@ -220,7 +220,7 @@ func (m *Machine) late(_ protocol.Time, ev Event) {
 
 func (m *Machine) forget(protocol.Time, Event) { m.emit(Effect{Kind: Forget}) }
 
-func (m *Machine) hungUp(protocol.Time, Event) { m.halt() }
+func (m *Machine) hungUp(now protocol.Time, _ Event) { m.halt(now) }
 
 func (m *Machine) stays(protocol.Time, Event) { m.goesOn = false }
 
@@ -262,11 +262,11 @@ func (m *Machine) stillborn(protocol.Time, Event) {
 	}
 }
 
-func (m *Machine) suspended(_ protocol.Time, _ Event) {
+func (m *Machine) suspended(now protocol.Time, _ Event) {
 	m.blame(m.own(protocol.ClockFault))
 	m.emit(Effect{Kind: Void})
 	m.askOnce()
-	m.halt()
+	m.halt(now)
 }
 
 func (m *Machine) slept(protocol.Time, Event) {

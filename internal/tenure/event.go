@@ -193,6 +193,8 @@ type Config struct {
 	// Grace is how long the lower side may take from being asked until it has stopped, with all that it does then: of a Party
 	// it covers the runner's grace, the killing and the lost hooks. Zero stops it at once.
 	Grace time.Duration
+	// KillWithin is how long killing may take before the announced deadline, if it has passed, decides.
+	KillWithin time.Duration
 	// HookWithin bounds each hook, and Answer how long a transfer may take.
 	HookWithin, Answer time.Duration
 	// Heartbeat is how long the lower side may be silent; zero: for any time.

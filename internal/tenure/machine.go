@@ -49,7 +49,7 @@ type Machine struct {
 	goesOn bool
 	// handing says that the upper side was asked to transfer and has not answered.
 	handing bool
-	// due is when the grace, the bound of the hook that runs, or that of a transfer ends. silence is when the heartbeat is missed.
+	// due is when the grace, the time to kill, the bound of the hook that runs, or that of a transfer ends. silence is when the heartbeat is missed.
 	due, silence protocol.Time
 	cause        protocol.Cause
 	out          []Effect
@@ -109,7 +109,7 @@ func (m *Machine) Wake() protocol.Time {
 		if m.passed {
 			return protocol.Never
 		}
-		return m.announced
+		return max(m.announced, m.due)
 	case Stopped:
 		return m.due
 	}
@@ -134,23 +134,23 @@ func (m *Machine) expireOne(now protocol.Time) bool {
 		m.ask(now)
 	case m.state == Told && guarded && m.kills():
 		m.blame(m.own(protocol.LeaseExpired))
-		m.halt()
+		m.halt(now)
 	case m.state == Told && now >= m.announced:
 		m.blame(m.own(protocol.LeaseExpired))
-		m.halt()
+		m.halt(now)
 	case (m.state == Leading || m.state == Told) && now >= m.silence:
 		m.log(Silent)
 		m.blame(m.own(protocol.Unhealthy))
 		m.askOnce()
-		m.halt()
+		m.halt(now)
 	case m.state == Told && now >= m.due:
 		m.log(NotInTime)
-		m.halt()
+		m.halt(now)
 	case m.state == Leading && now >= m.due: // of the elected hook
 		m.log(HookKilled)
 		m.emit(Effect{Kind: StopHook})
 		m.start()
-	case m.state == Stopping && now >= m.announced && !m.passed:
+	case m.state == Stopping && now >= max(m.announced, m.due) && !m.passed:
 		m.pass(now)
 	case m.state == Stopped && now >= m.due && m.stage == clearing:
 		m.log(HookKilled)
@@ -176,7 +176,7 @@ func (m *Machine) ask(now protocol.Time) {
 	case m.config.Backup:
 		m.due = protocol.Never // the runner counts the grace
 	case m.config.Lower == Tree && m.stage != running:
-		m.halt()
+		m.halt(now)
 	}
 }
 
@@ -189,9 +189,10 @@ func (m *Machine) askOnce() {
 
 // halt ends the lower side: it learns of no later deadline, and is killed if it can be. A lease that nobody can use any more
 // need not be renewed; one whose tree is being killed is, because its lost hooks have to run.
-func (m *Machine) halt() {
-	m.state, m.frozen, m.due, m.silence = Stopping, true, protocol.Never, protocol.Never
+func (m *Machine) halt(now protocol.Time) {
+	m.state, m.frozen, m.due, m.silence = Stopping, true, now, protocol.Never
 	if m.kills() {
+		m.due = now.Add(m.config.KillWithin)
 		m.emit(Effect{Kind: Kill})
 		return
 	}

@@ -174,7 +174,7 @@ var expiries = []expiry{
 	{Told, "the heartbeat was missed", "The same.", []State{Stopping}},
 	{Told, "the grace is over", "Log it, freeze the deadline, and kill what can be killed. The lease of what cannot be killed is renewed no more.", []State{Stopping}},
 	{Leading, "the bound of the elected hook has passed", "Kill the hook and fork the program.", nil},
-	{Stopping, "the announced deadline has passed", "A Program heeds it: release. A tree that is proven gone is released, with a line that its hooks did not run. " +
+	{Stopping, "the announced deadline and the time to kill have passed", "A Program heeds it: release. A tree that is proven gone is released, with a line that its hooks did not run. " +
 		"Anything else may still act: the lease is left to run out. A runner or keeper then runs the lost hooks; an agent kills once more.", []State{Stopped, Over}},
 	{Stopped, "the bound of the lost hook has passed", "Kill the hook and go on as if it had ended.", []State{Over}},
 	{Stopped, "the transfer was not answered", "Release.", []State{Over}},

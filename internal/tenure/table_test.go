@@ -116,7 +116,7 @@ func (w *walk) fail(format string, args ...any) {
 func randomConfig(rng *rand.Rand) Config {
 	flip := func() bool { return rng.IntN(2) == 0 }
 	c := Config{Self: 1, Lower: Lower(rng.IntN(lowers)), Guard: 20, Grace: time.Duration(rng.IntN(4)) * 50,
-		HookWithin: 60, Answer: 40, Margin: time.Duration(rng.IntN(3))}
+		HookWithin: 60, Answer: 40, KillWithin: 15, Margin: time.Duration(rng.IntN(3))}
 	if flip() {
 		c.Heartbeat = 80
 	}

@@ -110,7 +110,7 @@ func (c *checker) stepped(a *party, before tenure.State, ev tenure.Event) {
 
 // renewed looks at a renewal.
 func (c *checker) renewed(l *life) {
-	if bound := l.askedAt.Add(agentGrace + leaseTime + hookTime + answer + 2*reaction); c.w.now > bound {
+	if bound := l.askedAt.Add(agentGrace + leaseTime + hookTime + answer + 3*reaction); c.w.now > bound {
 		c.fail("H-BOUND", "token %d was to stop at %v, and is still renewed", l.token, l.askedAt)
 	}
 }

@@ -55,10 +55,12 @@ type Fault struct {
 	Host int
 	For  time.Duration
 	Seed uint64
+	// In is the state that a party of the host has to enter first, after At; Waiting: none.
+	In tenure.State
 }
 
 func (f Fault) String() string {
-	return fmt.Sprintf("%v %v on %v for %v (%d)", f.At, f.Kind, protocol.Rank(f.Host), f.For, f.Seed)
+	return fmt.Sprintf("%v (%v) %v on %v for %v (%d)", f.At, f.In, f.Kind, protocol.Rank(f.Host), f.For, f.Seed)
 }
 
 // drawFaults draws a plan.
@@ -67,7 +69,11 @@ func drawFaults(seed uint64, hosts int, length time.Duration) (plan []Fault) {
 	for range 3 + d.N(14) {
 		at := d.Between(0, length)
 		for range 1 + d.N(3) { // they come in company
-			plan = append(plan, Fault{At: at, Kind: FaultKind(d.N(faultKinds)), Host: d.N(hosts), For: d.Between(ms, 900*ms>>d.N(6)), Seed: d.Uint64() >> 40})
+			f := Fault{At: at, Kind: FaultKind(d.N(faultKinds)), Host: d.N(hosts), For: d.Between(ms, 900*ms>>d.N(6)), Seed: d.Uint64() >> 40}
+			if d.N(2) == 0 {
+				f.In = tenure.State(d.N(tenure.States))
+			}
+			plan = append(plan, f)
 			at += d.Between(0, 100*ms)
 		}
 	}
@@ -81,11 +87,13 @@ func (w *World) inject(f Fault) {
 		return
 	}
 	h, d := w.hosts[f.Host], sim.NewDice(f.Seed, 1)
-	state := tenure.Waiting
-	if h.seat != nil && h.seat.top != nil {
-		state = h.seat.top.m.State()
+	if s := h.seat; s != nil {
+		for _, a := range []*party{s.top, s.runner, s.keeper, s.client} {
+			if a != nil {
+				w.cover.fault(f.Kind, a.m.State())
+			}
+		}
 	}
-	w.cover.fault(f.Kind, state)
 	w.note("fault: %v", f)
 	first := h.first()
 	switch f.Kind {
@@ -123,6 +131,17 @@ func (w *World) inject(f Fault) {
 		h.slay(d, h.runner, h.keeper, h.agent, h.client)
 	default:
 		w.ask(h, f, d)
+	}
+}
+
+// entered makes the faults happen that wait for a party to enter its state.
+func (w *World) entered(a *party, before tenure.State) {
+	for i := range w.armed {
+		if f := w.armed[i]; f.In == a.m.State() && f.In != before && w.hosts[f.Host] == a.h {
+			w.armed = slices.Delete(w.armed, i, i+1)
+			w.after(w.Between(0, 20*ms), func() { w.inject(f) })
+			return
+		}
 	}
 }
 

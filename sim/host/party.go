@@ -186,6 +186,9 @@ func (a *party) step(ev tenure.Event) {
 		w.note("%v %v: %v × %v (%v) → %v (%v): %s", a.h.rank, a.role, before, ev.Kind, ev.Cause.Code, a.m.State(), a.m.Cause().Code, kindsOf(out))
 	}
 	w.check.stepped(a, before, ev)
+	if len(w.armed) > 0 {
+		w.entered(a, before)
+	}
 	for _, e := range out {
 		a.do(e)
 	}

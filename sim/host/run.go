@@ -66,7 +66,13 @@ func Play(p Plan, cover *Coverage, traced bool) (failure string, trace []string)
 		w.hosts = append(w.hosts, w.newHost(protocol.Rank(r)))
 	}
 	for _, f := range p.Faults {
-		w.at(start.Add(f.At), func() { w.inject(f) })
+		w.at(start.Add(f.At), func() {
+			if f.In != tenure.Waiting {
+				w.armed = append(w.armed, f)
+				return
+			}
+			w.inject(f)
+		})
 	}
 	w.council.look()
 	w.check.poll()

@@ -78,7 +78,7 @@ func (h *host) campaign() {
 	w := h.w
 	s := &seat{h: h, shape: w.shape()}
 	h.seat = s
-	base := tenure.Config{Guard: guardTime, Grace: graceTime, HookWithin: hookTime, Answer: answer}
+	base := tenure.Config{Guard: guardTime, Grace: graceTime, HookWithin: hookTime, Answer: answer, KillWithin: reaction}
 	top := base
 	top.Grace, top.Margin = agentGrace, ms
 	switch h.kind {
@@ -173,7 +173,7 @@ func (h *host) startAgent() {
 	h.old = slices.DeleteFunc(h.old, func(a *party) bool { return a.p.dead })
 	h.notes = slices.DeleteFunc(h.notes, func(n *note) bool { return n.half })
 	for _, n := range h.notes {
-		c := tenure.Config{Lower: tenure.Party, Hooks: n.hooks, Notes: true, Guard: guardTime, Grace: agentGrace, HookWithin: hookTime, Answer: answer}
+		c := tenure.Config{Lower: tenure.Party, Hooks: n.hooks, Notes: true, Guard: guardTime, Grace: agentGrace, HookWithin: hookTime, Answer: answer, KillWithin: reaction}
 		s := &seat{h: h, life: n.ref.life}
 		a := h.party(h.agent, agentRole, s, c, n.ref)
 		s.top, a.line = a, n

@@ -38,6 +38,7 @@ type World struct {
 	lives   []*life
 	secret  uint64
 	check   checker
+	armed   []Fault // those that wait for a state
 	cover   *Coverage
 	calm    bool // no more faults
 	closing bool // nobody campaigns any more
@@ -196,7 +197,14 @@ func (c *council) release(l *life) {
 
 // transfer hands the lease over, or refuses.
 func (c *council) transfer(l *life, to protocol.Rank) {
+	c.w.after(c.w.between(0, 60), func() { c.decide(l, to) })
+}
+
+func (c *council) decide(l *life, to protocol.Rank) {
 	h := c.w.hosts[int(to)%len(c.w.hosts)]
+	if l.released {
+		return // nobody waits any more
+	}
 	if c.life != l || h == l.host || !h.candidate() || h.cut {
 		l.seat.top.above(tenure.Event{Kind: tenure.Refused}, 0)
 		return
