@@ -1,5 +1,7 @@
 package tenure
 
+import "math"
+
 // Cgroup is what a search found in the cgroup that was made for a tenure.
 type Cgroup uint8
 
@@ -64,6 +66,9 @@ type Ref struct {
 	// Runner is the process that starts the tree and adopts its orphans, First the first process, whose session is its own; zero:
 	// not known.
 	Runner, First Identity
+	// Seen is the start time of the youngest process at an instant at which First was known to live. Who was born into its session
+	// until then belongs to the tree. Of later ones that is not known: a session that has ended leaves its number to others.
+	Seen uint64
 	// Keeper is no part of the tree.
 	Keeper Identity
 	// UID is the user of the runner, as the kernel reported it to the asked party. Outside the cgroup only its processes are killed.
@@ -74,18 +79,18 @@ type Ref struct {
 // may not. scratch is used and returned grown, so that a searcher need not allocate.
 func (r *Ref) Pick(all []Process, kill []int, scratch []bool) (mine []int, foreign int, grown []bool) {
 	scratch = append(scratch[:0], make([]bool, len(all))...)
-	runner, session := false, r.First.Pid != 0
+	runner, seen := false, r.Seen
 	for i := range all {
 		p := &all[i]
 		runner = runner || p.Identity == r.Runner
-		if p.Pid == r.First.Pid && p.Started != r.First.Started {
-			session = false // the number was used again
+		if p.Identity == r.First {
+			seen = math.MaxUint64
 		}
 	}
 	for again := true; again; { // until no parent brings in another child
 		again = false
 		for i := range all {
-			if !scratch[i] && r.belongs(&all[i], all, scratch, runner, session) {
+			if !scratch[i] && r.belongs(&all[i], all, scratch, runner, seen) {
 				scratch[i], again = true, true
 			}
 		}
@@ -103,7 +108,7 @@ func (r *Ref) Pick(all []Process, kill []int, scratch []bool) (mine []int, forei
 }
 
 // belongs says whether a process bears a sign of the tree, or its parent belongs.
-func (r *Ref) belongs(p *Process, all []Process, in []bool, runner, session bool) bool {
+func (r *Ref) belongs(p *Process, all []Process, in []bool, runner bool, seen uint64) bool {
 	switch {
 	case p.Identity == r.Runner || p.Identity == r.Keeper:
 		return false
@@ -111,7 +116,9 @@ func (r *Ref) belongs(p *Process, all []Process, in []bool, runner, session bool
 		return true
 	case p.Started < r.Runner.Started:
 		return false // it is older than the runner
-	case p.Marked || session && p.Session == r.First.Pid:
+	case p.Marked:
+		return true
+	case r.First.Pid != 0 && p.Session == r.First.Pid && p.Started >= r.First.Started && p.Started <= seen:
 		return true
 	case p.Helper:
 		return false

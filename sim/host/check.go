@@ -155,7 +155,7 @@ func (c *checker) excused(l *life, p *process) bool {
 	if p.uid != alice {
 		return true
 	}
-	return l.orphaned() && p.mark == nobodyID && p.session != l.first.Pid
+	return l.orphaned() && p.mark == nobodyID && (p.session != l.first.Pid || p.Started > l.seat.keeper.ref.Seen)
 }
 
 // orphaned says that the runner is dead.
@@ -174,8 +174,8 @@ func (c *checker) watched(l *life, p *process, since protocol.Time) bool {
 	if h.agentUID == carol || h.agent == nil || !enough(h.agent) {
 		return false
 	}
-	if p.cgroup == nobodyID && p.mark == nobodyID && l.orphaned() && s.top.ref.First != l.first {
-		return false // the agent was not told of the first process
+	if p.cgroup == nobodyID && p.mark == nobodyID && l.orphaned() && (s.top.ref.First != l.first || p.Started > s.top.ref.Seen) {
+		return false // the agent was not told of the first process, or has not seen it since
 	}
 	if s.top.p == h.agent {
 		return true

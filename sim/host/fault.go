@@ -67,14 +67,17 @@ func (f Fault) String() string {
 func drawFaults(seed uint64, hosts int, length time.Duration) (plan []Fault) {
 	d := sim.NewDice(seed, 0xfa17)
 	for range 3 + d.N(14) {
-		at := d.Between(0, length)
+		at, host, in := d.Between(0, length), d.N(hosts), tenure.Waiting
+		if d.N(2) == 0 {
+			in = []tenure.State{tenure.Leading, tenure.Leading, tenure.Told, tenure.Stopping, tenure.Stopped, tenure.Over}[d.N(6)]
+		}
 		for range 1 + d.N(3) { // they come in company
-			f := Fault{At: at, Kind: FaultKind(d.N(faultKinds)), Host: d.N(hosts), For: d.Between(ms, 900*ms>>d.N(6)), Seed: d.Uint64() >> 40}
-			if d.N(2) == 0 {
-				f.In = tenure.State(d.N(tenure.States))
+			f := Fault{At: at, In: in, Kind: FaultKind(d.N(faultKinds)), Host: host, For: d.Between(ms, 900*ms>>d.N(5)), Seed: d.Uint64() >> 40}
+			if d.N(4) == 0 {
+				f.Host = d.N(hosts)
 			}
 			plan = append(plan, f)
-			at += d.Between(0, 100*ms)
+			at += d.Between(0, 100*ms>>d.N(6))
 		}
 	}
 	slices.SortStableFunc(plan, func(a, b Fault) int { return int(a.At - b.At) })
@@ -136,13 +139,17 @@ func (w *World) inject(f Fault) {
 
 // entered makes the faults happen that wait for a party to enter its state.
 func (w *World) entered(a *party, before tenure.State) {
-	for i := range w.armed {
-		if f := w.armed[i]; f.In == a.m.State() && f.In != before && w.hosts[f.Host] == a.h {
-			w.armed = slices.Delete(w.armed, i, i+1)
-			w.after(w.Between(0, 20*ms), func() { w.inject(f) })
-			return
-		}
+	state := a.m.State()
+	if state == before {
+		return
 	}
+	w.armed = slices.DeleteFunc(w.armed, func(f Fault) bool {
+		fits := f.In == state && w.hosts[f.Host] == a.h
+		if fits {
+			w.after(w.Between(0, 20*ms), func() { w.inject(f) })
+		}
+		return fits
+	})
 }
 
 // ask makes the faults that are not about single processes.

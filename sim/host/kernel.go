@@ -49,7 +49,9 @@ type host struct {
 	rank protocol.Rank
 	all  []*process
 	next int
-	born uint64
+	// freed are the last numbers that became free.
+	freed []int
+	born  uint64
 	// cgroups says that runners may make them; made are those that exist. hides says that processes of other users cannot be seen.
 	cgroups bool
 	made    []uint64
@@ -78,14 +80,26 @@ func (h *host) fork(parent *process, uid int) *process {
 	if parent != nil {
 		p.parent, p.session, p.cgroup, p.mark, p.life = parent.Pid, parent.session, parent.cgroup, parent.mark, parent.life
 	}
-	for used := true; used; {
-		h.next = h.next%(pids+len(h.all)) + 1
-		used = slices.ContainsFunc(h.all, func(q *process) bool { return q.Pid == h.next || q.session == h.next })
-	}
-	p.Identity = tenure.Identity{Pid: h.next, Started: h.born}
+	p.Identity = tenure.Identity{Pid: h.number(), Started: h.born}
 	h.all = append(h.all, p)
 	h.w.check.ran(h, p)
 	return p
+}
+
+// number returns a number that is free: often that of a process that has just ended.
+func (h *host) number() int {
+	free := func(n int) bool {
+		return n != 0 && !slices.ContainsFunc(h.all, func(q *process) bool { return q.Pid == n || q.session == n })
+	}
+	if len(h.freed) > 0 {
+		if n := h.freed[h.w.N(len(h.freed))]; h.w.one(2) && free(n) {
+			return n
+		}
+	}
+	for h.next = h.next%(pids+len(h.all)) + 1; !free(h.next); {
+		h.next = h.next%(pids+len(h.all)) + 1
+	}
+	return h.next
 }
 
 // kill ends a process at once. by is the tenure for which that is done; nil: a fault, or the process itself.
@@ -97,6 +111,7 @@ func (h *host) kill(p *process, by *life) {
 		h.w.check.killed(h, p, by)
 	}
 	p.dead = true
+	h.freed = append(h.freed[max(0, len(h.freed)-7):], p.Pid)
 	h.all = slices.DeleteFunc(h.all, func(q *process) bool { return q == p })
 	for _, c := range slices.Clone(h.all) {
 		if c.parent != p.Pid {

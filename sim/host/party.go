@@ -180,6 +180,9 @@ func (a *party) task(d time.Duration, f func()) {
 // step steps the machine and carries out the effects.
 func (a *party) step(ev tenure.Event) {
 	w, before := a.h.w, a.m.State()
+	if a.ref != nil && ev.Kind == tenure.Extended && a.h.find(a.ref.First) != nil {
+		a.ref.Seen = a.h.born
+	}
 	w.cover.step(before, ev.Kind)
 	out := a.m.Step(w.now, ev, nil)
 	if w.tracing && ev.Kind != tenure.Extended && ev.Kind != tenure.Pulse && (ev.Kind != tenure.Tick || len(out) > 0) {

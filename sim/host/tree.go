@@ -128,7 +128,7 @@ func (a *party) fork() {
 
 // held is how long something takes that may be held up.
 func (w *World) held() time.Duration {
-	if w.one(10) {
+	if w.one(5) {
 		return w.between(1, 400)
 	}
 	return w.between(0, 3)
