@@ -11,9 +11,13 @@ func (m *Machine) none(protocol.Time, Event) {}
 func (m *Machine) begin(now protocol.Time, ev Event) {
 	m.token, m.held = ev.Token, true
 	until := ev.Until.Add(-m.config.Margin)
-	if now >= until.Add(-m.config.Guard) && !m.config.Backup { // it came too late: nothing begins
+	late, slept := now >= until.Add(-m.config.Guard), ev.At <= m.slept
+	if (late || slept) && !m.config.Backup { // it came too late, or the host was suspended since: nothing begins
 		m.proof = gone
 		m.blame(m.own(protocol.LeaseExpired))
+		if slept {
+			m.blame(m.own(protocol.ClockFault))
+		}
 		m.giveUp()
 		return
 	}
@@ -22,7 +26,7 @@ func (m *Machine) begin(now protocol.Time, ev Event) {
 	if m.config.Notes {
 		m.emit(Effect{Kind: Note, Token: m.token, Until: until})
 	}
-	m.emit(Effect{Kind: Announce, Token: m.token, Until: until})
+	m.emit(Effect{Kind: Announce, Token: m.token, At: ev.At, Until: until})
 	switch {
 	case m.config.Lower != Tree:
 	case m.config.Backup:
@@ -188,8 +192,6 @@ func (m *Machine) refused(now protocol.Time, _ Event) {
 
 func (m *Machine) gone(now protocol.Time, _ Event) {
 	switch {
-	case m.config.Lower == Tree && m.stage == forking:
-		// The first process may exist in a moment.
 	case m.config.Lower == Tree || m.passed:
 		m.proof = gone
 		m.ended(now)
@@ -254,13 +256,7 @@ func (m *Machine) forked(protocol.Time, Event) {
 	}
 }
 
-func (m *Machine) stillborn(protocol.Time, Event) {
-	m.emit(Effect{Kind: Abort})
-	if m.state == Stopping && m.stage == forking {
-		m.stage = running
-		m.emit(Effect{Kind: Kill})
-	}
-}
+func (m *Machine) stillborn(protocol.Time, Event) { m.emit(Effect{Kind: Abort}) }
 
 func (m *Machine) suspended(now protocol.Time, _ Event) {
 	m.blame(m.own(protocol.ClockFault))
@@ -269,7 +265,9 @@ func (m *Machine) suspended(now protocol.Time, _ Event) {
 	m.halt(now)
 }
 
-func (m *Machine) slept(protocol.Time, Event) {
+func (m *Machine) dozed(now protocol.Time, _ Event) { m.slept = now }
+
+func (m *Machine) sleeps(protocol.Time, Event) {
 	m.blame(m.own(protocol.ClockFault))
 	m.goesOn, m.frozen = false, true
 }

@@ -30,7 +30,7 @@ type Kind uint8
 
 // The events of the upper side, which grants.
 const (
-	Elected   Kind = iota // the party leads, with Token, until Until
+	Elected   Kind = iota // the party leads, with Token, since At, until Until
 	Extended              // the lease was renewed until Until
 	Tell                  // the lower side shall stop, for Cause; the lease is renewed meanwhile
 	Lost                  // the lease is over, for Cause; of a transfer: it is done
@@ -75,9 +75,10 @@ func (k Kind) String() string { return kindNames[k] }
 type Event struct {
 	Kind  Kind
 	Token uint64
-	Until protocol.Time
-	Cause protocol.Cause
-	To    protocol.Rank
+	// At is when a lease was granted, and Until when it ends; both on the lease clock of the host.
+	At, Until protocol.Time
+	Cause     protocol.Cause
+	To        protocol.Rank
 }
 
 // EffectKind is the kind of an effect.
@@ -91,7 +92,7 @@ const (
 
 	// The effects down, to what acts.
 
-	Announce // the deadline is Until; Token is set the first time
+	Announce // the deadline is Until; Token and At are set the first time
 	Ask      // stop, for Cause: close a channel, write a line, send SIGTERM
 	Void     // the lease counts no more, whatever was announced: readers see that it is over
 	Kill     // kill the tree and a running elected hook until nothing is found, then report TreeGone or TreeUnknown
@@ -119,12 +120,12 @@ func (k EffectKind) String() string { return effectNames[k] }
 
 // An Effect is one thing that the driver does. Fields that its kind does not name are zero.
 type Effect struct {
-	Kind  EffectKind
-	Line  Line
-	Token uint64
-	Until protocol.Time
-	Cause protocol.Cause
-	To    protocol.Rank
+	Kind      EffectKind
+	Line      Line
+	Token     uint64
+	At, Until protocol.Time
+	Cause     protocol.Cause
+	To        protocol.Rank
 }
 
 // Line is a line for the log.

@@ -51,13 +51,15 @@ type Machine struct {
 	handing bool
 	// due is when the grace, the time to kill, the bound of the hook that runs, or that of a transfer ends. silence is when the heartbeat is missed.
 	due, silence protocol.Time
-	cause        protocol.Cause
-	out          []Effect
+	// slept is when a suspend was noticed while the tenure waited.
+	slept protocol.Time
+	cause protocol.Cause
+	out   []Effect
 }
 
 // New returns a tenure that waits.
 func New(now protocol.Time, c Config) *Machine {
-	m := &Machine{config: c, to: protocol.Nobody, due: protocol.Never, silence: protocol.Never, announced: -1 << 63}
+	m := &Machine{config: c, to: protocol.Nobody, due: protocol.Never, silence: protocol.Never, announced: -1 << 63, slept: -1 << 63}
 	m.pulse(now, Event{})
 	return m
 }

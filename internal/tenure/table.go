@@ -57,6 +57,7 @@ const (
 	stillborn
 	suspended
 	slept
+	dozed
 	found
 )
 
@@ -64,7 +65,7 @@ const (
 var actions = [...]action{
 	none: {"none", "Nothing changes.", (*Machine).none, nil, nil},
 	begin: {"begin", "The lease is held. The tree is noted, the deadline announced, and the elected hooks run or the program forks. " +
-		"If the lease is already within its guard time, nothing begins and the lease is released. A keeper begins in any case: the program may run.",
+		"If the lease is already within its guard time, or was granted before a suspend, nothing begins and the lease is released. A keeper begins in any case: the program may run.",
 		(*Machine).begin, []State{Leading, Over}, []EffectKind{Note, Announce, RunElected, Start, Release, End, Forget}},
 	giveBack: {"giveBack", "The lower side withdrew before the lease came: release it.", (*Machine).giveBack, nil, []EffectKind{Release}},
 	extend:   {"extend", "Announce the later deadline, unless the deadline is frozen.", (*Machine).extend, nil, []EffectKind{Announce}},
@@ -103,10 +104,11 @@ var actions = [...]action{
 	lostDone: {"lostDone", "The lost hooks have run: release. A keeper remembers that the runner has run them.",
 		(*Machine).lostDone, []State{Over, Stopped}, ending},
 	forked:    {"forked", "The deadline has not passed: the program may exec.", (*Machine).forked, nil, []EffectKind{Exec}},
-	stillborn: {"stillborn", "The program must not run: end it before it execs.", (*Machine).stillborn, nil, []EffectKind{Abort, Kill}},
+	stillborn: {"stillborn", "The program must not run: end it before it execs.", (*Machine).stillborn, nil, []EffectKind{Abort}},
 	suspended: {"suspended", "No lease that was held before a suspend is used again: void it, ask the lower side to stop, and end it.",
 		(*Machine).suspended, []State{Stopping}, with(halting, Void, Ask)},
-	slept: {"slept", "Record the cause. A program that had yielded does not go on.", (*Machine).slept, nil, nil},
+	dozed: {"dozed", "A lease that was granted before is not used.", (*Machine).dozed, nil, nil},
+	slept: {"slept", "Record the cause. A program that had yielded does not go on.", (*Machine).sleeps, nil, nil},
 	found: {"found", "Wait until the runner has ended the tree, kills it, or dies. Nothing is held.", (*Machine).found, []State{Told}, nil},
 }
 
@@ -117,7 +119,7 @@ var table = [states][kinds]act{
 		Resign: none, Transfer: none, Freeze: none,
 		ProgramStopped: withdraw, ProgramDied: withdraw, Yield: none, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
 		ConnectionLost: withdraw, Pulse: pulse, ElectedDone: none, LostDone: none, Forked: stillborn,
-		Suspended: none, Found: found, Tick: none,
+		Suspended: dozed, Found: found, Tick: none,
 	},
 	Leading: {
 		Elected: none, Extended: extend, Tell: told, Lost: lose, Refused: none, UpperGone: cutOff,

@@ -138,7 +138,7 @@ func (w *walk) event() Event {
 		kind = []Kind{Extended, Pulse, Tick, Tell, TreeGone}[w.rng.IntN(5)]
 	}
 	codes := []protocol.CauseCode{protocol.Resigned, protocol.NoQuorum, protocol.Closed, protocol.LeaseExpired, protocol.Transferred}
-	return Event{Kind: kind, Token: 7, Until: w.now.Add(time.Duration(w.rng.IntN(200))), To: 2,
+	return Event{Kind: kind, Token: 7, At: w.now, Until: w.now.Add(time.Duration(w.rng.IntN(200))), To: 2,
 		Cause: protocol.Cause{Code: codes[w.rng.IntN(len(codes))], Peer: protocol.Rank(w.rng.IntN(3))}}
 }
 

@@ -251,7 +251,7 @@ func (a *party) doTop(e tenure.Effect) {
 	case tenure.Announce:
 		ev := tenure.Event{Kind: tenure.Extended, Until: e.Until}
 		if e.Token != 0 {
-			ev.Kind, ev.Token = tenure.Elected, e.Token
+			ev.Kind, ev.Token, ev.At = tenure.Elected, e.Token, e.At
 			if a.ref != nil {
 				s.runner.ref.life, s.keeper.ref.life, a.ref.life = s.life, s.life, s.life
 			}

@@ -162,7 +162,7 @@ func (c *council) grant(h *host) {
 	w.lives = append(w.lives, l)
 	w.note("council: %v leads, token %d", h.rank, l.token)
 	w.check.granted(l)
-	h.seat.top.above(tenure.Event{Kind: tenure.Elected, Token: l.token, Until: c.until}, 0)
+	h.seat.top.above(tenure.Event{Kind: tenure.Elected, Token: l.token, At: w.now, Until: c.until}, 0)
 }
 
 // renew renews the lease for the host that holds it, if its member runs and reaches the others.
