@@ -31,6 +31,10 @@ func (m *Machine) begin(now protocol.Time, ev Event) {
 	case m.config.Lower != Tree:
 	case m.config.Backup:
 		m.stage = running
+		if m.runnerDead { // which may have begun before
+			m.blame(m.own(protocol.Resigned))
+			m.halt(now)
+		}
 	case m.config.Hooks:
 		m.stage, m.due = greeting, now.Add(m.config.HookWithin)
 		m.emit(Effect{Kind: RunElected, Until: m.due})
@@ -40,6 +44,9 @@ func (m *Machine) begin(now protocol.Time, ev Event) {
 }
 
 func (m *Machine) giveBack(_ protocol.Time, ev Event) {
+	if m.config.Backup {
+		return // it is the runner's to give back
+	}
 	m.emit(Effect{Kind: Release, Token: ev.Token, Cause: m.own(protocol.Resigned)})
 }
 
@@ -95,6 +102,13 @@ func (m *Machine) concede(now protocol.Time, ev Event) {
 func (m *Machine) withdraw(_ protocol.Time, ev Event) {
 	m.proof = gone
 	m.over()
+}
+
+func (m *Machine) widowed(now protocol.Time, ev Event) {
+	if !m.config.Backup {
+		m.withdraw(now, ev)
+	}
+	m.runnerDead = true
 }
 
 func (m *Machine) cutOff(now protocol.Time, ev Event) {

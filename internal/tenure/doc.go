@@ -26,8 +26,8 @@
 // is every later End, so that the cause reaches the other side. Lapse ends the renewals: the election protocol puts a fixed end to the lease, and
 // a runner or session writes nothing.
 //
-// Beside: a keeper gets Elected and Extended from the agent and nothing else, because it must not take the end of one tenure for
-// an order to kill the next. A runner's LostDone goes to its keeper as well, its End as
+// Beside: a keeper gets Elected and Extended from the agent, and UpperGone at the end if the runner is dead; nothing else, because
+// it must not take the end of one tenure for an order to kill the next. A runner's LostDone goes to its keeper as well, its End as
 // ProgramStopped, both before anything else happens. A keeper's Ask goes to the runner as Freeze, its Release to the agent as
 // ProgramStopped.
 //

@@ -36,6 +36,7 @@ const (
 	unhold
 	concede
 	withdraw
+	widowed
 	cutOff
 	freeze
 	handOver
@@ -65,8 +66,8 @@ const (
 var actions = [...]action{
 	none: {"none", "Nothing changes.", (*Machine).none, nil, nil},
 	begin: {"begin", "The lease is held. The tree is noted, the deadline announced, and the elected hooks run or the program forks. " +
-		"If the lease is already within its guard time, or was granted before a suspend, nothing begins and the lease is released. A keeper begins in any case: the program may run.",
-		(*Machine).begin, []State{Leading, Over}, []EffectKind{Note, Announce, RunElected, Start, Release, End, Forget}},
+		"If the lease is already within its guard time, or was granted before a suspend, nothing begins and the lease is released. A keeper begins in any case, for the program may run, and kills at once if its runner is dead.",
+		(*Machine).begin, []State{Leading, Stopping, Over}, []EffectKind{Note, Announce, RunElected, Start, Kill, Release, End, Forget}},
 	giveBack: {"giveBack", "The lower side withdrew before the lease came: release it.", (*Machine).giveBack, nil, []EffectKind{Release}},
 	extend:   {"extend", "Announce the later deadline, unless the deadline is frozen.", (*Machine).extend, nil, []EffectKind{Announce}},
 	told: {"told", "Record the cause, ask the lower side to stop, and count its grace. A tree whose program does not run yet is killed.",
@@ -78,6 +79,7 @@ var actions = [...]action{
 	unhold:   {"unhold", "Nothing is held any more: nothing will be released.", (*Machine).unhold, nil, nil},
 	concede:  {"concede", "Nothing is held any more. A transfer that was under way is done; hooks that run go on.", (*Machine).concede, []State{Over}, []EffectKind{End, Forget}},
 	withdraw: {"withdraw", "The candidacy is over. Nothing has begun.", (*Machine).withdraw, []State{Over}, []EffectKind{End, Forget}},
+	widowed:  {"widowed", "The candidacy is over. A keeper waits on: the runner may have been elected before it died.", (*Machine).widowed, []State{Over}, []EffectKind{End, Forget}},
 	cutOff: {"cutOff", "No renewal can come: freeze the deadline, ask the lower side to stop, and release nothing.",
 		(*Machine).cutOff, []State{Told, Stopping}, with(halting, Ask)},
 	freeze:   {"freeze", "Announce no later deadline, and ask the lower side to stop.", (*Machine).freeze, []State{Told, Stopping}, with(halting, Ask)},
@@ -117,7 +119,7 @@ var table = [states][kinds]act{
 	Waiting: {
 		Elected: begin, Extended: none, Tell: none, Lost: withdraw, Refused: none, UpperGone: withdraw,
 		Resign: none, Transfer: none, Freeze: none,
-		ProgramStopped: withdraw, ProgramDied: withdraw, Yield: none, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
+		ProgramStopped: withdraw, ProgramDied: widowed, Yield: none, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
 		ConnectionLost: withdraw, Pulse: pulse, ElectedDone: none, LostDone: none, Forked: stillborn,
 		Suspended: dozed, Found: found, Tick: none,
 	},

@@ -105,7 +105,12 @@ func (a *party) side(ev tenure.Event, d time.Duration) {
 }
 
 // latency is how long a message within a host takes.
-func (w *World) latency() time.Duration { return w.Between(50*time.Microsecond, 2*ms) }
+func (w *World) latency() time.Duration {
+	if w.one(16) {
+		return w.between(2, 25)
+	}
+	return w.Between(50*time.Microsecond, 2*ms)
+}
 
 // poke has the party run soon, if it is scheduled. One that is not is poked again when it is.
 func (a *party) poke() {
@@ -264,6 +269,9 @@ func (a *party) doTop(e tenure.Effect) {
 		if keeper != nil {
 			keeper.above(ev, w.latency())
 		}
+	}
+	if e.Kind == tenure.End && keeper != nil && s.runner.p.dead {
+		keeper.above(tenure.Event{Kind: tenure.UpperGone}, w.latency())
 	}
 	if s.hungUp {
 		return
