@@ -204,6 +204,11 @@ func (c *checker) left() {
 		if held || h.agentUID == carol {
 			continue
 		}
+		for _, m := range h.made { // those of which a party is left
+			if s := m.seat; !s.top.p.dead || !s.runner.p.dead || !s.keeper.p.dead {
+				c.fail("H-LEFT", "cgroup %d is left on %v", m.cgroup, h.rank)
+			}
+		}
 		for _, n := range h.notes {
 			c.fail("H-LEFT", "a note of token %d is left on %v", n.ref.life.token, h.rank)
 		}

@@ -21,6 +21,6 @@
 //	H-READ     no party ends a lease whose renewal it has received
 //	H-BOUND    a lease whose program was asked to stop is not renewed for ever
 //	H-CAUSE    parties that could exchange their causes record the same one
-//	H-LEFT     nothing is left: processes, notes
+//	H-LEFT     nothing is left: processes, cgroups, notes and their drafts
 //	H-LIVE     once all is calm, a host leads
 package host

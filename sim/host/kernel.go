@@ -52,9 +52,9 @@ type host struct {
 	// freed are the last numbers that became free.
 	freed []int
 	born  uint64
-	// cgroups says that runners may make them; made are those that exist. hides says that processes of other users cannot be seen.
+	// cgroups says that runners may make them; made are those that exist, and whose. hides says that processes of other users cannot be seen.
 	cgroups bool
-	made    []uint64
+	made    []made
 	hides   bool
 	// ready says that runner and keeper are scheduled in real time.
 	ready    bool
@@ -71,6 +71,12 @@ type host struct {
 	old   []*party
 	notes []*note
 	kind  role // of its candidates
+}
+
+// made is a cgroup, and for which candidacy it was made.
+type made struct {
+	cgroup uint64
+	seat   *seat
 }
 
 // fork makes a process.
@@ -209,5 +215,5 @@ func (h *host) walk(viewer *process, ref *reference) tenure.Search {
 
 // remove removes a cgroup.
 func (h *host) remove(cgroup uint64) {
-	h.made = slices.DeleteFunc(h.made, func(c uint64) bool { return c == cgroup })
+	h.made = slices.DeleteFunc(h.made, func(m made) bool { return m.cgroup == cgroup })
 }

@@ -99,7 +99,7 @@ func (h *host) campaign() {
 		ref.Runner, ref.Keeper, ref.UID = h.runner.Identity, h.keeper.Identity, alice
 		if h.cgroups {
 			ref.cgroup = w.newSecret()
-			h.made = append(h.made, ref.cgroup)
+			h.made = append(h.made, made{ref.cgroup, s})
 		}
 		a, r, k := ref, ref, ref
 		top.Lower, top.Hooks, top.Notes = tenure.Party, s.shape.hooks, true
