@@ -186,6 +186,9 @@ type Config struct {
 	Backup bool
 	// Hooks says that there are lost hooks: of a Tree this party runs them, of a Party those below do.
 	Hooks bool
+	// Owed says that the upper side waits for the program to stop even if the lease is lost, as that of a consistent group does before it
+	// takes part again: Release is sent then as well, and no deadline stands for it. Lower is Function.
+	Owed bool
 	// Notes has trees written down before anything of them runs.
 	Notes bool
 	// Guard is how long before the announced deadline the lower side is asked to stop if it cannot be killed, and killed if it

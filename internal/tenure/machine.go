@@ -108,7 +108,7 @@ func (m *Machine) Wake() protocol.Time {
 		}
 		return min(m.announced, m.due, m.silence)
 	case Stopping:
-		if m.passed {
+		if m.passed || m.config.Owed {
 			return protocol.Never
 		}
 		return max(m.announced, m.due)
@@ -152,7 +152,7 @@ func (m *Machine) expireOne(now protocol.Time) bool {
 		m.log(HookKilled)
 		m.emit(Effect{Kind: StopHook})
 		m.start()
-	case m.state == Stopping && now >= max(m.announced, m.due) && !m.passed:
+	case m.state == Stopping && now >= max(m.announced, m.due) && !m.passed && !m.config.Owed:
 		m.pass(now)
 	case m.state == Stopped && now >= m.due && m.stage == clearing:
 		m.log(HookKilled)
@@ -267,7 +267,7 @@ func (m *Machine) finish(now protocol.Time) {
 // giveUp releases what nobody can act under any more, and leaves the rest to run out.
 func (m *Machine) giveUp() {
 	switch {
-	case !m.held:
+	case !m.held && !m.config.Owed:
 	case m.proof == gone:
 		m.emit(Effect{Kind: Release, Cause: m.cause})
 	default:

@@ -180,6 +180,13 @@ func TestAProgramThatIsHeldUpAfterForkDoesNotStartLate(t *testing.T) {
 	p.wants(81, of(Forked), "Ask Kill Abort", Stopping)
 }
 
+func TestAMembershipThatIsLostWaitsForItsProgram(t *testing.T) {
+	p := newParty(t, Config{Lower: Function, Owed: true})
+	p.wants(10, because(Lost, protocol.Excluded), "Void Ask", Stopping)
+	p.wants(2*lease, of(Tick), "", Stopping)
+	p.wants(3*lease, of(ProgramStopped), "Release End", Over)
+}
+
 func TestARefusedYieldLeadsOn(t *testing.T) {
 	p := newParty(t, Config{Lower: Program})
 	p.wants(10, Event{Kind: Yield, To: 2}, "HandOver", Stopped)

@@ -120,6 +120,7 @@ func randomConfig(rng *rand.Rand) Config {
 	if flip() {
 		c.Heartbeat = 80
 	}
+	c.Owed = c.Lower == Function && flip()
 	if c.kills() {
 		c.Hooks, c.Notes = flip(), c.Lower == Party
 		c.Backup = c.Lower == Tree && flip()
