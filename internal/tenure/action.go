@@ -236,6 +236,12 @@ func (m *Machine) late(_ protocol.Time, ev Event) {
 
 func (m *Machine) forget(protocol.Time, Event) { m.emit(Effect{Kind: Forget}) }
 
+func (m *Machine) buried(now protocol.Time, ev Event) {
+	if m.proof != mayAct && (m.config.Lower == Party || m.config.Backup) {
+		m.emit(Effect{Kind: Forget})
+	}
+}
+
 func (m *Machine) hungUp(now protocol.Time, _ Event) { m.halt(now) }
 
 func (m *Machine) stays(protocol.Time, Event) { m.goesOn = false }

@@ -49,6 +49,7 @@ const (
 	unproven
 	late
 	forget
+	buried
 	hungUp
 	stays
 	pulse
@@ -98,6 +99,7 @@ var actions = [...]action{
 	unproven: {"unproven", "What is left may still act: nothing is released, and nothing is renewed.", (*Machine).unproven, []State{Over}, []EffectKind{Lapse, End, Forget}},
 	late:     {"late", "Record the proof: what was left to run out may be released after all.", (*Machine).late, nil, nil},
 	forget:   {"forget", "Nothing is left to look for: remove the note.", (*Machine).forget, nil, []EffectKind{Forget}},
+	buried:   {"buried", "The runner cannot remove what it had prepared any more: agent and keeper do.", (*Machine).buried, nil, []EffectKind{Forget}},
 	hungUp: {"hungUp", "A closed connection proves nothing: announce no later deadline, and end the lower side.",
 		(*Machine).hungUp, []State{Stopping}, halting},
 	stays:   {"stays", "The program cannot be told to go on: a refused transfer ends in a release.", (*Machine).stays, nil, nil},
@@ -154,7 +156,7 @@ var table = [states][kinds]act{
 	Over: {
 		Elected: giveBack, Extended: none, Tell: correct, Lost: correct, Refused: none, UpperGone: none,
 		Resign: none, Transfer: none, Freeze: correct,
-		ProgramStopped: correct, ProgramDied: none, Yield: none, KeeperDied: none, TreeGone: forget, TreeUnknown: forget,
+		ProgramStopped: correct, ProgramDied: buried, Yield: none, KeeperDied: none, TreeGone: forget, TreeUnknown: forget,
 		ConnectionLost: none, Pulse: none, ElectedDone: none, LostDone: none, Forked: stillborn,
 		Suspended: none, Found: none, Tick: none,
 	},
