@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint release-check release-fix check test simulations bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint release-check release-fix check test simulations hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,12 @@ test: deps check mutants-quick simulations ## everything: deps, checks, a slice 
 
 simulations: ## the tests that simulate, whole
 	$(GO) test -timeout 9m $$($(GO) list ./sim/... | grep -v /sim/browser) ./internal/tidy
+
+# How many seeds of simulated hosts to play.
+SEEDS ?= 100000
+
+hosts: ## tenures on simulated hosts, with many seeds (SEEDS=100000 takes about five minutes of one processor)
+	$(GO) test ./sim/host -count 1 -host.seeds $(SEEDS) -timeout 2h -v
 
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)
