@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint release-check release-fix check test simulations bench bench-quick explore mutants mutants-quick screenshot build install release clean
+.PHONY: help deps fmt vet lint release-check release-fix check test simulations hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,12 @@ test: deps check mutants-quick simulations ## everything: deps, checks, a slice 
 simulations: ## the tests that simulate, whole
 	$(GO) test -timeout 9m $$($(GO) list ./sim/... | grep -v /sim/browser) ./internal/tidy
 
+# How many seeds of simulated hosts to play.
+SEEDS ?= 100000
+
+hosts: ## tenures on simulated hosts, with many seeds (SEEDS=100000 takes about five minutes of one processor)
+	$(GO) test ./sim/host -count 1 -host.seeds $(SEEDS) -timeout 2h -v
+
 bench: ## all benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem $(PACKAGES)
 
@@ -62,6 +68,14 @@ BENCH ?=
 bench-quick: ## fail-over and cost of councils of real processes (BENCH='-trials 20 -calm 0 -busy 0' is quicker)
 	$(GO) build -o bin/bench-quick ./bench/quick
 	bin/bench-quick $(BENCH)
+
+# How long, and what happens: the seed of an earlier run, or 0 for a new one.
+FOR  ?= 2m
+SEED ?= 0
+
+torture: build ## kill, pause and cut a council of agents, programs and members; no two may lead at once (FOR=2m SEED=7)
+	$(GO) build -o bin/torture ./agent/cluster/torture
+	bin/torture -for $(FOR) -seed $(SEED) -regent bin/regent
 
 mutants: ## break the protocols in known ways; each must be caught (MUTANTS=rank or MUTANTS=rank/never-suspect)
 	$(GO) run ./internal/mutants $(MUTANTS)

@@ -85,8 +85,8 @@ func (m *Member) localConfig(inc protocol.Inc) hall.Config {
 }
 
 // newLocal makes the machine of a local group. What an earlier start of this member has promised, or an earlier incarnation
-// of this one, is over when the member has run since for as long as such a promise lasts; until then its machines promise
-// nothing.
+// of this one, is over when the member has run since for as long as such a promise lasts, with whatever timing that start
+// ran; until then its machines promise nothing.
 func (m *Member) newLocal(now, renamed protocol.Time, inc protocol.Inc, group protocol.Group) (protocol.Machine, error) {
 	if err := checkGroup(string(group)); err != nil {
 		return nil, err
@@ -96,7 +96,8 @@ func (m *Member) newLocal(now, renamed protocol.Time, inc protocol.Inc, group pr
 	}
 	c := m.localConfig(inc)
 	c.Group = group
-	c.Clean = now.Sub(max(m.started, renamed)) > c.Lock
+	c.Longest = m.longestLock()
+	c.Clean = now.Sub(max(m.started, renamed)) > max(c.Lock, c.Longest)
 	// Requests are numbered within an incarnation, across machines: there was none before this that made one each
 	// microsecond.
 	c.After = uint64(now.Sub(m.started) / time.Microsecond)

@@ -1,7 +1,6 @@
 package regent
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,20 +81,29 @@ func TestLocalGroupPromisesNothingWhilePromisesOfBeforeMayStand(t *testing.T) {
 	lock := m.localConfig(1).Lock
 	for _, c := range []struct {
 		now, renamed protocol.Time
-		waits        bool
+		longest      time.Duration
+		waits        time.Duration
 	}{
-		{m.started.Add(lock), 0, true},
-		{m.started.Add(2 * lock), 0, false},
-		{m.started.Add(4 * lock), m.started.Add(3 * lock), true},
-		{m.started.Add(5 * lock), m.started.Add(3 * lock), false},
+		{m.started.Add(lock), 0, lock, lock},
+		{m.started.Add(2 * lock), 0, lock, 0},
+		{m.started.Add(4 * lock), m.started.Add(3 * lock), lock, lock},
+		{m.started.Add(5 * lock), m.started.Add(3 * lock), lock, 0},
+		{m.started.Add(2 * lock), 0, 8 * lock, 8 * lock},
+		{m.started.Add(9 * lock), 0, 8 * lock, 0},
 	} {
+		m.longestLock = func() time.Duration { return c.longest }
 		machine, err := m.newLocal(c.now, c.renamed, 2, "g")
 		if err != nil {
 			t.Fatal(err)
 		}
-		facts := drivetest.Step(machine, c.now, protocol.Start{}).Facts
-		if waits := slices.ContainsFunc(facts, func(f protocol.Fact) bool { return f.Ev == protocol.EvWait }); waits != c.waits {
-			t.Errorf("at %v, renamed at %v: waits %v, want %v", c.now, c.renamed, waits, c.waits)
+		waits := time.Duration(0)
+		for _, f := range drivetest.Step(machine, c.now, protocol.Start{}).Facts {
+			if f.Ev == protocol.EvWait {
+				waits = f.Until.Sub(c.now)
+			}
+		}
+		if waits != c.waits {
+			t.Errorf("at %v, renamed at %v, longest lock %v: waits %v, want %v", c.now, c.renamed, c.longest, waits, c.waits)
 		}
 	}
 }

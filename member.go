@@ -28,14 +28,17 @@ type Member struct {
 	record  bool        // there was one at the start
 	stale   atomic.Bool // it was an old copy
 	// access is which electors find nobody with good links to all others.
-	access   accessFaults
-	dir      *store.Dir
-	log      *slog.Logger
-	logQueue *runtime.Log
-	started  protocol.Time
-	loop     *runtime.Loop
-	board    *runtime.Board
-	port     *runtime.NetPort
+	access accessFaults
+	dir    *store.Dir
+	// longestLock is the longest lock of a local group that any start of this member may have given. It is for the loop's
+	// own goroutine, once the member speaks.
+	longestLock func() time.Duration
+	log         *slog.Logger
+	logQueue    *runtime.Log
+	started     protocol.Time
+	loop        *runtime.Loop
+	board       *runtime.Board
+	port        *runtime.NetPort
 	// clockBad says that the clock runs at the wrong rate.
 	clockBad atomic.Bool
 	// healthProblem is why the member is not fit to lead; nil if it is.

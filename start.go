@@ -158,11 +158,12 @@ func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine
 	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: roles.Quorums(), Leaders: roles.Leaders(), Prefer: m.config.Prefer,
 		Epoch: epoch, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
 		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
-		Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now())},
+		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now())},
 		record, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {
 		return nil, err
 	}
+	m.longestLock = authority.LongestLock
 	elect := func(inc protocol.Inc) (protocol.Machine, error) {
 		p := m.councilTiming(inc)
 		return p.newElector(m.config.Elector)

@@ -83,10 +83,10 @@ func (a *authority) issue(name string) tls.Certificate {
 }
 
 // alone makes a configuration for a council of one with a given HTTP part, without starting it.
-func alone(t *testing.T, http string) *resident {
+func alone(t *testing.T, http string) *testAgent {
 	t.Helper()
 	dir := shortDir(t)
-	r := &resident{name: "a", socket: filepath.Join(dir, "a.sock"), config: filepath.Join(dir, "a.yaml")}
+	r := &testAgent{name: "a", socket: filepath.Join(dir, "a.sock"), config: filepath.Join(dir, "a.yaml")}
 	text := "name: a\ncouncil: [{name: a, address: \"" + port(t) + "\"}]\nbootstrap: true\nrealtime: false\ndir: " + filepath.Join(dir, "d") +
 		"\nsocket: {path: " + r.socket + "}\nhttp: " + http + "\n"
 	if err := os.WriteFile(r.config, []byte(text), 0o600); err != nil {
@@ -96,16 +96,14 @@ func alone(t *testing.T, http string) *resident {
 }
 
 // begin starts it.
-func (r *resident) begin(t *testing.T) {
+func (r *testAgent) begin(t *testing.T) {
 	t.Helper()
 	r.start(t)
-	h := &house{t: t, agents: []*resident{r}}
-	t.Cleanup(h.close)
 	r.await(t)
 }
 
 // ask asks with headers and a client, and returns the status.
-func (r *resident) ask(t *testing.T, c *http.Client, scheme, method, path string, headers ...string) int {
+func (r *testAgent) ask(t *testing.T, c *http.Client, scheme, method, path string, headers ...string) int {
 	t.Helper()
 	q, err := http.NewRequest(method, scheme+"://"+r.http+path, nil)
 	if err != nil {

@@ -4,30 +4,27 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/transport/loopback"
 )
 
-// house is a council of agents in this process, for what needs no processes of their own.
-type house struct {
-	t      *testing.T
-	dir    string
-	agents []*resident
+// A testCluster is a cluster whose agents run in this process, for tests that need no processes.
+type testCluster struct {
+	agents []*testAgent
 }
 
-// resident is one of them.
-type resident struct {
+// A testAgent is one of them.
+type testAgent struct {
 	name, socket, config string
 	http                 string
 	agent                *Agent
@@ -64,8 +61,8 @@ func port(t testing.TB) string {
 	return addr
 }
 
-// calm adds to a configuration, unless it says otherwise, a lease that a busy host does not lose by itself: few tests are
-// about its length.
+// calm adds to a configuration, unless it has a timing, a lease that a busy host does not lose by itself: few tests are about its
+// length.
 func calm(more string) string {
 	if strings.Contains(more, "timing:") {
 		return more
@@ -73,29 +70,28 @@ func calm(more string) string {
 	return more + "timing: {lease: 2s}\n"
 }
 
-// open starts a council of n agents. more is put into every configuration.
-func open(t *testing.T, n int, more string) *house {
+// hosts returns the names of the first n hosts.
+func hosts(n int) []string { return []string{"a", "b", "c"}[:n] }
+
+// open starts n agents in this process. more is put into every configuration.
+func open(t *testing.T, n int, more string) *testCluster {
 	t.Helper()
-	more = calm(more)
-	h := &house{t: t, dir: shortDir(t)}
-	council := "council:\n"
-	for i := range n {
-		council += fmt.Sprintf("  - {name: %c, address: %q}\n", 'a'+i, port(t))
-	}
-	for i := range n {
-		name := string(rune('a' + i))
-		r := &resident{name: name, socket: filepath.Join(h.dir, name+".sock"), config: filepath.Join(h.dir, name+".yaml")}
-		text := fmt.Sprintf("name: %s\n%sdir: %s\nbootstrap: true\nrealtime: false\nsocket: {path: %s}\nhttp: {listen: %q, anonymous: write}\n",
-			name, council, filepath.Join(h.dir, name), r.socket, port(t))
-		if err := os.WriteFile(r.config, []byte(text+more), 0o600); err != nil {
+	c := cluster.Open(t, cluster.Options{Names: hosts(n), Config: calm(more) + "realtime: false\n"})
+	h := new(testCluster)
+	for _, name := range c.Names {
+		if err := c.WriteConfig(name); err != nil {
 			t.Fatal(err)
 		}
-		h.agents = append(h.agents, r)
+		h.agents = append(h.agents, &testAgent{name: name, socket: c.Socket(name), config: c.ConfigFile(name)})
 	}
 	for _, r := range h.agents {
 		r.start(t)
 	}
-	t.Cleanup(h.close)
+	t.Cleanup(func() { // all at once
+		for _, r := range h.agents {
+			r.stop()
+		}
+	})
 	for _, r := range h.agents {
 		r.await(t)
 	}
@@ -113,7 +109,7 @@ func shortDir(t testing.TB) string {
 	return dir
 }
 
-func (r *resident) start(t *testing.T) {
+func (r *testAgent) start(t *testing.T) {
 	t.Helper()
 	file, err := config.Load(r.config)
 	if err != nil {
@@ -124,10 +120,21 @@ func (r *resident) start(t *testing.T) {
 	if r.agent, err = newAgent(file, Options{Config: r.config, Version: "test", Log: r.log, Ready: func(addr string) { ready <- addr }}); err != nil {
 		t.Fatal(err)
 	}
-	var ctx context.Context
-	ctx, r.stop = context.WithCancel(context.Background())
-	r.done = make(chan error, 1)
-	go func() { r.done <- r.agent.run(ctx) }()
+	ctx, stop := context.WithCancel(context.Background())
+	agent, log, done := r.agent, r.log, make(chan error, 1)
+	r.stop, r.done = stop, done
+	go func() {
+		done <- agent.run(ctx)
+		close(done)
+	}()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case <-done:
+		case <-time.After(cluster.Patience):
+			t.Errorf("%s does not stop:\n%s", r.name, log)
+		}
+	})
 	select {
 	case r.http = <-ready:
 	case err := <-r.done:
@@ -136,30 +143,17 @@ func (r *resident) start(t *testing.T) {
 }
 
 // await waits until the agent's member takes part.
-func (r *resident) await(t *testing.T) {
+func (r *testAgent) await(t *testing.T) {
 	t.Helper()
 	select {
 	case <-r.agent.joined:
-	case <-time.After(20 * time.Second):
+	case <-time.After(cluster.Patience):
 		t.Fatalf("%s does not take part:\n%s", r.name, r.log)
 	}
 }
 
-func (h *house) close() {
-	for _, r := range h.agents {
-		r.stop()
-	}
-	for _, r := range h.agents {
-		select {
-		case <-r.done:
-		case <-time.After(30 * time.Second):
-			h.t.Errorf("%s does not stop:\n%s", r.name, r.log)
-		}
-	}
-}
-
 // dial opens a session.
-func (r *resident) dial(t *testing.T) *session.Conn {
+func (r *testAgent) dial(t *testing.T) *session.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -172,12 +166,12 @@ func (r *resident) dial(t *testing.T) *session.Conn {
 }
 
 // get asks the agent over HTTP and returns the status and the body.
-func (r *resident) get(t *testing.T, path string) (int, map[string]any) {
+func (r *testAgent) get(t *testing.T, path string) (int, map[string]any) {
 	t.Helper()
 	return r.do(t, "GET", path, "")
 }
 
-func (r *resident) do(t *testing.T, method, path, body string) (int, map[string]any) {
+func (r *testAgent) do(t *testing.T, method, path, body string) (int, map[string]any) {
 	t.Helper()
 	q, err := http.NewRequest(method, "http://"+r.http+path, strings.NewReader(body))
 	if err != nil {
@@ -200,20 +194,8 @@ func (r *resident) do(t *testing.T, method, path, body string) (int, map[string]
 	return answer.StatusCode, out
 }
 
-// eventually waits until something holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond) // wall clock: real agents answer when they do
-	}
-}
-
 func patience(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), cluster.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -229,7 +211,7 @@ func TestProgramOnTheSocketLeadsAndEverybodyKnows(t *testing.T) {
 		t.Fatalf("token %d, valid %v", l.Token(), l.Valid())
 	}
 	for _, r := range h.agents {
-		eventually(t, r.name+" knows the leader", func() bool {
+		cluster.Eventually(t, r.name+" knows the leader", func() bool {
 			status, body := r.get(t, "/v1/groups/g")
 			return status == 200 && body["leader"] == "a" && body["token"] == float64(l.Token())
 		})
@@ -252,7 +234,7 @@ func TestProgramOnTheSocketLeadsAndEverybodyKnows(t *testing.T) {
 	if l.Valid() {
 		t.Error("the lease is valid after resign")
 	}
-	eventually(t, "nobody leads", func() bool {
+	cluster.Eventually(t, "nobody leads", func() bool {
 		_, body := h.agents[1].get(t, "/v1/groups/g")
 		return body["leader"] == ""
 	})

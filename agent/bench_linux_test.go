@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/session"
 	"golang.org/x/sys/unix"
 )
@@ -39,10 +40,10 @@ func (s sample) report(b *testing.B, name string) {
 }
 
 // roundTrips measures round trips of a packet between two processes of this host.
-func roundTrips(b *testing.B, v *village) sample {
+func roundTrips(b *testing.B, v *processes) sample {
 	b.Helper()
-	other := v.spawn("echo", "REGENT_TEST_ECHO=1", task{Name: "echo"})
-	defer other.kill()
+	other := v.spawn("echo", "a", part(partEcho))
+	defer func() { _ = other.Kill() }()
 	c, err := net.Dial("udp", v.await(other, "echoes").Text)
 	if err != nil {
 		b.Fatal(err)
@@ -66,27 +67,27 @@ func roundTrips(b *testing.B, v *village) sample {
 
 // death returns the instant at which the kernel says that a process is dead, to a thread that is blocked until then.
 // Nobody can know it sooner.
-func death(b *testing.B, pid int) <-chan int64 {
+func death(b *testing.B, pid int) <-chan cluster.Time {
 	b.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
-	seen := make(chan int64, 1)
+	seen := make(chan cluster.Time, 1)
 	go func() {
 		defer unix.Close(fd)
 		for !ended(fd, time.Second) {
 		}
-		seen <- shared()
+		seen <- cluster.Now()
 	}()
 	return seen
 }
 
 // idleDeaths measures how long after kill -9 a process can know that a program is dead which holds a connection and so much
 // memory, while nothing else goes on: the connection closes, and its process handle says so.
-func idleDeaths(b *testing.B, v *village, memory, trials int) sample {
+func idleDeaths(b *testing.B, v *processes, memory, trials int) sample {
 	b.Helper()
-	path := v.dir + "/death.sock"
+	path := v.Dir + "/death.sock"
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		b.Fatal(err)
@@ -94,20 +95,20 @@ func idleDeaths(b *testing.B, v *village, memory, trials int) sample {
 	defer l.Close()
 	var all sample
 	for range trials {
-		encoded, _ := json.Marshal(task{Socket: path, Group: "g", Memory: memory, Diary: os.DevNull})
-		p := v.spawn("program", "REGENT_TEST_TASK="+string(encoded), task{})
+		encoded, _ := json.Marshal(task{Socket: path, Group: "g", Memory: memory, Journals: v.JournalDir()})
+		p := v.spawn("program", "a", part(partProgram, taskVar+"="+string(encoded)))
 		c, err := l.Accept()
 		if err != nil {
 			b.Fatal(err)
 		}
 		_, _ = c.Read(make([]byte, 64)) // its greeting
-		dies := death(b, p.cmd.Process.Pid)
-		start := shared()
-		p.signal(syscall.SIGKILL)
+		dies := death(b, p.Pid())
+		start := cluster.Now()
+		v.must(p.Signal(syscall.SIGKILL))
 		_, _ = io.Copy(io.Discard, c)
-		all = append(all, time.Duration(<-dies-start))
+		all = append(all, (<-dies).Sub(start))
 		_ = c.Close()
-		<-p.gone
+		<-p.Gone()
 	}
 	return all
 }
@@ -119,21 +120,21 @@ func idleDeaths(b *testing.B, v *village, memory, trials int) sample {
 func BenchmarkProgramKilled(b *testing.B) {
 	for _, memory := range []int{10 << 20, 1 << 30} {
 		b.Run(fmt.Sprintf("%dMiB", memory>>20), func(b *testing.B) {
-			v := foundVillage(b, 3, "", false)
+			v := start(b, cluster.Options{Names: hosts(3)})
 			leader := v.startProgram("p0", "a", task{Memory: memory})
 			v.await(leader, "leads")
 			var told, deaths sample
 			for i := range b.N {
 				next := v.startProgram(fmt.Sprintf("p%d", i+1), []string{"b", "a"}[i%2], task{Memory: memory})
 				v.await(next, "waits")
-				dies := death(b, leader.cmd.Process.Pid)
+				dies := death(b, leader.Pid())
 				// wall clock: the campaign has to reach its agent, and the council has to settle.
 				time.Sleep(100 * time.Millisecond)
-				start := shared()
-				leader.signal(syscall.SIGKILL)
-				told = append(told, time.Duration(v.await(next, "leads").At-start))
-				deaths = append(deaths, time.Duration(<-dies-start))
-				<-leader.gone
+				start := cluster.Now()
+				v.must(leader.Signal(syscall.SIGKILL))
+				told = append(told, v.await(next, "leads").At.Sub(start))
+				deaths = append(deaths, (<-dies).Sub(start))
+				<-leader.Gone()
 				leader = next
 			}
 			v.judge(b.N)
@@ -163,11 +164,11 @@ func BenchmarkProgramKilled(b *testing.B) {
 // BenchmarkProgramResigns is the time from a program saying that it has stopped to the next one, on another host, being
 // told: how much longer an orderly change takes than the program's own stopping.
 func BenchmarkProgramResigns(b *testing.B) {
-	v := foundVillage(b, 3, "", false)
+	v := start(b, cluster.Options{Names: hosts(3)})
 	ctx := context.Background()
 	var ends [2]*session.Conn
 	for i, name := range []string{"a", "b"} {
-		c, err := session.Dial(ctx, v.socket(name))
+		c, err := session.Dial(ctx, v.Socket(name))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -207,9 +208,9 @@ func BenchmarkProgramResigns(b *testing.B) {
 
 // BenchmarkWhoLeads asks who leads, over HTTP and on the socket, by eight clients at once.
 func BenchmarkWhoLeads(b *testing.B) {
-	v := foundVillage(b, 3, "", false)
+	v := start(b, cluster.Options{Names: hosts(3)})
 	ctx := context.Background()
-	c, err := session.Dial(ctx, v.socket("a"))
+	c, err := session.Dial(ctx, v.Socket("a"))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -220,7 +221,7 @@ func BenchmarkWhoLeads(b *testing.B) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 	for name, ask := range map[string]func() error{
 		"http": func() error {
-			answer, err := client.Get("http://" + v.http["a"] + "/v1/groups/g")
+			answer, err := client.Get("http://" + v.address("a") + "/v1/groups/g")
 			if err != nil {
 				return err
 			}
@@ -265,9 +266,9 @@ func BenchmarkWhoLeads(b *testing.B) {
 // BenchmarkThousandGroups is the memory of an agent whose program leads a thousand groups.
 func BenchmarkThousandGroups(b *testing.B) {
 	for range b.N {
-		v := foundVillage(b, 3, "", false)
-		before := resident64(b, v.agents["a"].cmd.Process.Pid)
-		c, err := session.Dial(context.Background(), v.socket("a"))
+		v := start(b, cluster.Options{Names: hosts(3)})
+		before := residentMemory(b, v.Pid("a"))
+		c, err := session.Dial(context.Background(), v.Socket("a"))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -282,15 +283,15 @@ func BenchmarkThousandGroups(b *testing.B) {
 		all.Wait()
 		time.Sleep(2 * time.Second) // wall clock: memory settles
 		b.ReportMetric(before, "idle-MiB")
-		b.ReportMetric(resident64(b, v.agents["a"].cmd.Process.Pid), "leading-MiB")
+		b.ReportMetric(residentMemory(b, v.Pid("a")), "leading-MiB")
 		b.ReportMetric(0, "ns/op")
 		_ = c.Close()
-		v.close()
+		v.must(v.CrashAll())
 	}
 }
 
-// resident64 returns the memory of a process, in MiB.
-func resident64(b *testing.B, pid int) float64 {
+// residentMemory returns the memory of a process, in MiB.
+func residentMemory(b *testing.B, pid int) float64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

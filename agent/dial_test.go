@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/why"
 )
 
 // dialled connects a program by the public package.
-func (r *resident) dialled(t *testing.T) *regent.Client {
+func (r *testAgent) dialled(t *testing.T) *regent.Client {
 	t.Helper()
 	c, err := regent.Dial(patience(t), r.socket)
 	if err != nil {
@@ -45,7 +46,7 @@ func TestGoProgramLeadsThroughTheAgentAsIfItWereAMember(t *testing.T) {
 		})
 	}()
 	token := <-leads
-	eventually(t, "b has heard of the leader, and proves it", func() bool {
+	cluster.Eventually(t, "b has heard of the leader, and proves it", func() bool {
 		p, err := second.Group("g").Verify(patience(t))
 		return err == nil && p.Leader == "a" && p.Token == token && p.Valid()
 	})
@@ -114,7 +115,7 @@ func TestClientWatchesAndTransfers(t *testing.T) {
 			break
 		}
 	}
-	eventually(t, "b campaigns", func() bool { return l.CanTransfer(patience(t), "b") == nil })
+	cluster.Eventually(t, "b campaigns", func() bool { return l.CanTransfer(patience(t), "b") == nil })
 	if !l.Valid() || l.Cause() != (regent.Cause{}) {
 		t.Error("a question has ended the leadership")
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/session"
 )
@@ -58,7 +59,7 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 			c.end(k)
 			<-k.ended
 			var all []*Change
-			eventually(t, "the end is seen", func() bool {
+			cluster.Eventually(t, "the end is seen", func() bool {
 				all = a.changes.history(name, 10)
 				return len(all) > 1 && all[len(all)-1].Leader == "" && all[len(all)-2].Leader != ""
 			})
@@ -95,7 +96,7 @@ func TestLogSaysThatAProgramStoppedWithItsAgent(t *testing.T) {
 	obey(l)
 	r.stop()
 	const want = `how="the agent was stopped: the program said that it has stopped"`
-	eventually(t, "the log says "+want, func() bool { return strings.Contains(r.log.String(), want) })
+	cluster.Eventually(t, "the log says "+want, func() bool { return strings.Contains(r.log.String(), want) })
 }
 
 // A note on a leadership is for its end and for no other change, however late or early it comes.

@@ -8,18 +8,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/session"
 )
 
 // ask asks an agent process, and returns the status and the body.
-func (v *village) ask(agent, path string) (int, map[string]any) {
+func (v *processes) ask(agent, path string) (int, map[string]any) {
 	v.t.Helper()
-	answer, err := http.Get("http://" + v.http[agent] + path)
+	answer, err := http.Get("http://" + v.address(agent) + path)
 	if err != nil {
 		return 0, nil
 	}
@@ -31,20 +31,19 @@ func (v *village) ask(agent, path string) (int, map[string]any) {
 }
 
 // change rewrites the configuration of an agent and restarts it.
-func (v *village) change(agent, from, to string) {
+func (v *processes) change(agent, from, to string) {
 	v.t.Helper()
-	b, err := os.ReadFile(v.config(agent))
+	b, err := os.ReadFile(v.ConfigFile(agent))
 	if err != nil {
 		v.t.Fatal(err)
 	}
 	if !strings.Contains(string(b), from) {
 		v.t.Fatalf("no %q in\n%s", from, b)
 	}
-	if err := os.WriteFile(v.config(agent), []byte(strings.Replace(string(b), from, to, 1)), 0o600); err != nil {
+	if err := os.WriteFile(v.ConfigFile(agent), []byte(strings.Replace(string(b), from, to, 1)), 0o600); err != nil {
 		v.t.Fatal(err)
 	}
-	v.agents[agent].signal(syscall.SIGTERM)
-	<-v.agents[agent].gone
+	v.Stop(agent, cluster.Patience)
 	v.startAgent(agent)
 }
 
@@ -57,7 +56,7 @@ func TestAgentThatDoesNotBelongIsNamedAndDisturbsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v := newVillage(t, 3, "key_file: "+dir+"/right\ntiming: {lease: 2s}\n")
+	v := startAgents(t, 3, "key_file: "+dir+"/right\ntiming: {lease: 2s}\n")
 	p := v.startProgram("p", "a", task{})
 	led := v.await(p, "leads")
 	for _, c := range []struct{ name, from, to, want string }{
@@ -65,9 +64,9 @@ func TestAgentThatDoesNotBelongIsNamedAndDisturbsNobody(t *testing.T) {
 		{"other council", dir + "/wrong\ntiming: {lease: 2s}", dir + "/right\ntiming: {lease: 2s, longest_lease: 5s}", "longest lease"},
 	} {
 		v.change("c", c.from, c.to)
-		eventually(t, c.name+" is named in the log of a", func() bool { return strings.Contains(v.agents["a"].errs.String(), c.want) })
+		cluster.Eventually(t, c.name+" is named in the log of a", func() bool { return strings.Contains(v.Process("a").Log(), c.want) })
 		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
-		if conn, err := session.Dial(ctx, v.socket("c")); err == nil {
+		if conn, err := session.Dial(ctx, v.Socket("c")); err == nil {
 			if _, err := conn.Campaign(ctx, session.Candidate{Group: "h"}); err == nil {
 				t.Errorf("%s: its programs lead", c.name)
 			}
@@ -87,21 +86,14 @@ func TestAgentThatDoesNotBelongIsNamedAndDisturbsNobody(t *testing.T) {
 
 // A disk on which nothing can be written is said, and elections go on as far as the last record allows.
 func TestAgentWithAFullDiskSaysSo(t *testing.T) {
-	t.Setenv("REGENT_TEST_FILE_LIMIT", "0")
-	v := &village{t: t, dir: shortDir(t), agents: make(map[string]*process), programs: make(map[string]*process), http: map[string]string{"a": port(t)}, names: []string{"a"}}
-	t.Cleanup(func() { v.agents["a"].kill() })
-	text := "name: a\ncouncil: [{name: a, address: \"" + port(t) + "\"}]\nbootstrap: true\ndir: " + filepath.Join(v.dir, "a") +
-		"\nsocket: {path: " + v.socket("a") + "}\nhttp: {listen: \"" + v.http["a"] + "\"}\n"
-	if err := os.WriteFile(v.config("a"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	v.startAgent("a")
+	t.Setenv(fileLimitVar, "0")
+	a := newProcesses(t, cluster.Options{Names: hosts(1)}).startAgent("a")
 	select {
-	case <-v.agents["a"].gone:
-	case <-time.After(20 * time.Second):
+	case <-a.Gone():
+	case <-time.After(cluster.Patience):
 		t.Fatal("it runs on")
 	}
-	if log := v.agents["a"].errs.String(); !strings.Contains(log, "file too large") || v.agents["a"].cmd.ProcessState.ExitCode() != 1 {
-		t.Errorf("ended with %d:\n%s", v.agents["a"].cmd.ProcessState.ExitCode(), log)
+	if !strings.Contains(a.Log(), "file too large") || a.ExitCode() != 1 {
+		t.Errorf("ended with %d:\n%s", a.ExitCode(), a.Log())
 	}
 }

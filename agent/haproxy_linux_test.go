@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/runtime/parent"
 	"github.com/regentproject/regent/internal/session"
 )
@@ -58,17 +59,17 @@ func TestHAProxyFollowsTheLeader(t *testing.T) {
 		}
 		return string(b)
 	}
-	eventually(t, "haproxy finds nobody", func() bool { return ask() == "nobody" })
+	cluster.Eventually(t, "haproxy finds nobody", func() bool { return ask() == "nobody" })
 	for _, i := range []int{0, 2, 1} {
 		l, err := h.agents[i].dial(t).Campaign(patience(t), session.Candidate{Group: "db"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "haproxy asks "+h.agents[i].name, func() bool { return ask() == h.agents[i].name })
+		cluster.Eventually(t, "haproxy asks "+h.agents[i].name, func() bool { return ask() == h.agents[i].name })
 		if err := l.Resign(patience(t)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "haproxy finds nobody again", func() bool { return ask() == "nobody" })
+		cluster.Eventually(t, "haproxy finds nobody again", func() bool { return ask() == "nobody" })
 	}
 	if t.Failed() {
 		t.Log(out.String())

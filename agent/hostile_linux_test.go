@@ -14,8 +14,8 @@ import (
 // Clients that open connections and say little, ask for all there is and read nothing, or write without end, do not
 // keep a program from being told in time.
 func TestHostileClientsDoNotDelayTheElection(t *testing.T) {
-	v := newVillage(t, 3, "limits: {connections: 300, streams: 100}\n")
-	c, err := session.Dial(patience(t), v.socket("a"))
+	v := startAgents(t, 3, "limits: {connections: 300, streams: 100}\n")
+	c, err := session.Dial(patience(t), v.Socket("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,13 +49,13 @@ func TestHostileClientsDoNotDelayTheElection(t *testing.T) {
 	}
 	for i := range 15 {
 		all.Go(func() {
-			attack("unix", v.socket("a"), "{\"do\":\"hello\"}\n", fmt.Sprintf("{\"do\":\"view\",\"id\":%d,\"group\":\"g\"}\n", i+1))
+			attack("unix", v.Socket("a"), "{\"do\":\"hello\"}\n", fmt.Sprintf("{\"do\":\"view\",\"id\":%d,\"group\":\"g\"}\n", i+1))
 		})
-		all.Go(func() { attack("unix", v.socket("a"), "{", "x") })
-		all.Go(func() { attack("tcp", v.http["a"], "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n", "") })
-		all.Go(func() { attack("tcp", v.http["a"], "GET / HTTP/1.1\r\n", "X: y\r\n") })
+		all.Go(func() { attack("unix", v.Socket("a"), "{", "x") })
+		all.Go(func() { attack("tcp", v.address("a"), "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n", "") })
+		all.Go(func() { attack("tcp", v.address("a"), "GET / HTTP/1.1\r\n", "X: y\r\n") })
 		all.Go(func() {
-			attack("tcp", v.http["a"], "POST /v1/groups/h/campaign HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n", " ")
+			attack("tcp", v.address("a"), "POST /v1/groups/h/campaign HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n", " ")
 		})
 	}
 	lost := time.After(3 * time.Second)

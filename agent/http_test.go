@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -29,7 +30,7 @@ type event struct {
 }
 
 // stream opens a stream.
-func (r *resident) stream(t *testing.T, method, path, body string) *events {
+func (r *testAgent) stream(t *testing.T, method, path, body string) *events {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -92,7 +93,7 @@ func TestOperatorAsksTheLeaderToResign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a knows", func() bool { s, _ := a.get(t, "/v1/groups/g"); return s == 200 })
+	cluster.Eventually(t, "a knows", func() bool { s, _ := a.get(t, "/v1/groups/g"); return s == 200 })
 	if status, body := a.do(t, "POST", "/v1/groups/g/resign", `{"token":1000000}`); status != 409 || !strings.Contains(body["error"].(string), "is not that of its leader") {
 		t.Errorf("resign with a wrong token: %d %v", status, body)
 	}
@@ -119,7 +120,7 @@ func TestOperatorAsksTheLeaderToResign(t *testing.T) {
 	if status := <-done; status != 200 {
 		t.Errorf("resign: %d", status)
 	}
-	eventually(t, "nobody leads", func() bool { _, b := a.get(t, "/v1/groups/g"); return b["leader"] == "" })
+	cluster.Eventually(t, "nobody leads", func() bool { _, b := a.get(t, "/v1/groups/g"); return b["leader"] == "" })
 	if status, body := h.agents[1].do(t, "POST", "/v1/groups/g/resign", ""); status != 409 {
 		t.Errorf("resign of a group that nobody leads: %d %v", status, body)
 	}
@@ -141,7 +142,7 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 		}
 		next <- m
 	}()
-	eventually(t, "both know", func() bool {
+	cluster.Eventually(t, "both know", func() bool {
 		s, _ := a.get(t, "/v1/groups/g")
 		_, body := b.get(t, "/v1/groups/g")
 		return s == 200 && body["leader"] == "a"
@@ -177,7 +178,7 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 	if token, ok := got["token"]; !slow && (got["leader"] != "b" || ok && token != float64(m.Token())) {
 		t.Errorf("the outcome is %v, and b leads with token %d", got, m.Token())
 	}
-	eventually(t, "the history tells", func() bool {
+	cluster.Eventually(t, "the history tells", func() bool {
 		_, body := b.get(t, "/v1/groups/g/history")
 		text, _ := json.Marshal(body)
 		return strings.Contains(string(text), "transferred")
@@ -384,7 +385,7 @@ func TestMetricsHaveTheNamesThatPeopleAlertOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the group is known", func() bool { s, _ := a.get(t, "/v1/groups/g"); return s == 200 })
+	cluster.Eventually(t, "the group is known", func() bool { s, _ := a.get(t, "/v1/groups/g"); return s == 200 })
 	_, _, body := a.raw(t, "GET", "/metrics", "")
 	for _, want := range []string{`leader_election_master_status{name="g"} 1`, `regent_is_leader{group="g"} 1`, `regent_has_leader{group="g"} 1`,
 		`regent_leader_changes_total{group="g"} 1`, `regent_lease_remaining_seconds{group="g"} `, `regent_token{group="g"} ` + itoa(l.Token()),
@@ -409,7 +410,7 @@ func TestMetricsOfAGroupEndWithIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "b knows who leads", func() bool { return b.metric(t, `regent_has_leader{group="once"}`) == "1" })
+	cluster.Eventually(t, "b knows who leads", func() bool { return b.metric(t, `regent_has_leader{group="once"}`) == "1" })
 	const status = `leader_election_master_status{name="once"}`
 	if here, there := a.metric(t, status), b.metric(t, status); here != "1" || there != "" {
 		t.Errorf("%s: %q here, %q where nobody takes part", status, here, there)
@@ -425,7 +426,7 @@ func TestMetricsOfAGroupEndWithIt(t *testing.T) {
 	}
 	for _, r := range h.agents {
 		for _, name := range []string{status, `regent_is_leader{group="once"}`, `regent_has_leader{group="once"}`, `regent_token{group="once"}`} {
-			eventually(t, r.name+" has no more "+name, func() bool { return r.metric(t, name) == "" })
+			cluster.Eventually(t, r.name+" has no more "+name, func() bool { return r.metric(t, name) == "" })
 		}
 		if n := r.metric(t, `regent_leader_changes_total{group="once"}`); n != "2" {
 			t.Errorf("%s counts %q leaderships", r.name, n)

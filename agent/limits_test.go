@@ -14,12 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/session"
 )
 
 // talk writes lines to the socket and returns what is answered until the agent hangs up or is silent.
-func (r *resident) talk(t *testing.T, lines ...string) string {
+func (r *testAgent) talk(t *testing.T, lines ...string) string {
 	t.Helper()
 	c, err := net.Dial("unix", r.socket)
 	if err != nil {
@@ -79,7 +80,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			t.Errorf("%s %.40s %.20s: %d %v, want %d", c.method, c.path, c.body, status, body, c.want)
 		}
 	}
-	eventually(t, "nothing is left", func() bool { return len(a.agent.candidateList()) == 0 })
+	cluster.Eventually(t, "nothing is left", func() bool { return len(a.agent.candidateList()) == 0 })
 	c := a.dial(t)
 	for i := range 3 {
 		go func() { _, _ = c.Campaign(patience(t), session.Candidate{Group: fmt.Sprintf("g%d", i)}) }()
@@ -87,7 +88,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			c = a.dial(t)
 		}
 	}
-	eventually(t, "three groups", func() bool { return len(a.agent.candidateList()) == 3 })
+	cluster.Eventually(t, "three groups", func() bool { return len(a.agent.candidateList()) == 3 })
 	if _, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "one more"}); err == nil || !strings.Contains(err.Error(), "limits.groups") {
 		t.Errorf("a fourth group: %v", err)
 	}
@@ -118,7 +119,7 @@ func TestAgentRefusesToStartWithTheReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	run := func(r *resident) error {
+	run := func(r *testAgent) error {
 		file, err := config.Load(r.config)
 		if err != nil {
 			return err
@@ -223,7 +224,6 @@ func TestCampaignThatCanNeverSucceedIsRefusedOverHTTP(t *testing.T) {
 	w := alone(t, "{listen: \""+port(t)+"\", anonymous: write}")
 	replace(t, w.config, "[{", "[{name: b, address: \"127.0.0.1:1\"}, {priority: 0, ")
 	w.start(t)
-	t.Cleanup((&house{t: t, agents: []*resident{w}}).close)
 	if status, body := w.do(t, "POST", "/v1/groups/g/campaign", ""); status != 409 || !strings.Contains(body["error"].(string), "is a witness and leads nothing") {
 		t.Errorf("at a witness: %d %v", status, body)
 	}
@@ -350,7 +350,7 @@ func TestTwoHundredStreamsWhileLeadersChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "every stream was told of the last leader", func() bool {
+	cluster.Eventually(t, "every stream was told of the last leader", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, s := range seen {

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/session"
 )
 
 func TestHostsLeadLocalAndEventualGroupsByThemselves(t *testing.T) {
 	h := open(t, 3, "groups: [{name: cache, mode: local}, {name: ops, mode: eventual}]\n")
 	for _, r := range h.agents {
-		eventually(t, r.name+" knows the local leader and who supports it", func() bool {
+		cluster.Eventually(t, r.name+" knows the local leader and who supports it", func() bool {
 			status, body := r.get(t, "/v1/groups/cache")
 			support, _ := body["support"].([]any)
 			return status == 200 && body["mode"] == "local" && body["leader"] == "a" && slices.Equal(support, []any{"a", "b", "c"}) && body["token"] == nil
@@ -21,9 +22,10 @@ func TestHostsLeadLocalAndEventualGroupsByThemselves(t *testing.T) {
 		if r.name == "a" {
 			want = 200
 		}
-		if status, body := r.get(t, "/v1/groups/cache/standby-leader"); status != want {
-			t.Errorf("standby-leader at %s: %d %v", r.name, status, body)
-		}
+		cluster.Eventually(t, fmt.Sprintf("standby-leader at %s is %d", r.name, want), func() bool {
+			status, _ := r.get(t, "/v1/groups/cache/standby-leader")
+			return status == want
+		})
 		// A load balancer never sends writes to a leader of a part.
 		for _, path := range []string{"primary", "leader", "read-write"} {
 			if status, _ := r.get(t, "/v1/groups/cache/"+path); status != 503 {
@@ -33,7 +35,7 @@ func TestHostsLeadLocalAndEventualGroupsByThemselves(t *testing.T) {
 	}
 	var leader any
 	for _, r := range h.agents {
-		eventually(t, r.name+" trusts the same as all others", func() bool {
+		cluster.Eventually(t, r.name+" trusts the same as all others", func() bool {
 			_, body := r.get(t, "/v1/groups/ops")
 			if body["mode"] != "eventual" || body["leader"] == "" {
 				return false
@@ -61,7 +63,7 @@ func TestHostsLeadLocalAndEventualGroupsByThemselves(t *testing.T) {
 }
 
 // metric returns the value of a metric with its labels; empty if there is none.
-func (r *resident) metric(t *testing.T, name string) string {
+func (r *testAgent) metric(t *testing.T, name string) string {
 	t.Helper()
 	_, _, body := r.raw(t, "GET", "/metrics", "")
 	for line := range strings.Lines(string(body)) {
@@ -82,7 +84,7 @@ func TestMetricsKnowGroupsThatHostsLead(t *testing.T) {
 			t.Log(wrong)
 		}
 	}()
-	eventually(t, "the metrics say who leads", func() bool {
+	cluster.Eventually(t, "the metrics say who leads", func() bool {
 		_, ops := h.agents[0].get(t, "/v1/groups/ops")
 		wrong = unlikeLeaders(t, h, ops["leader"])
 		return wrong == ""
@@ -90,7 +92,7 @@ func TestMetricsKnowGroupsThatHostsLead(t *testing.T) {
 }
 
 // unlikeLeaders says where metrics differ from what they should be if the local leader is a, supported by all.
-func unlikeLeaders(t *testing.T, h *house, trusted any) string {
+func unlikeLeaders(t *testing.T, h *testCluster, trusted any) string {
 	t.Helper()
 	for _, c := range []struct {
 		leader       any

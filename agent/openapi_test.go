@@ -246,7 +246,7 @@ func TestHandlersAnswerAsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := make(map[string]bool)
-	ask := func(r *resident, method, path, concrete, body string) {
+	ask := func(r *testAgent, method, path, concrete, body string) {
 		t.Helper()
 		op, ok := doc["paths"].(object)[path].(object)[strings.ToLower(method)].(object)
 		if !ok {
@@ -313,7 +313,7 @@ func TestHandlersAnswerAsDescribed(t *testing.T) {
 }
 
 // raw asks and returns all there is; of a stream, the first event.
-func (r *resident) raw(t *testing.T, method, path, body string) (int, string, []byte) {
+func (r *testAgent) raw(t *testing.T, method, path, body string) (int, string, []byte) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(patience(t), method, "http://"+r.http+path, strings.NewReader(body))
 	if err != nil {

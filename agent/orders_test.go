@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
 )
 
@@ -129,7 +130,7 @@ func TestStreamsEndWithTheirReaders(t *testing.T) {
 		defer r.agent.changes.mu.RUnlock()
 		return len(r.agent.changes.watchers)
 	}
-	eventually(t, "all streams are open", func() bool {
+	cluster.Eventually(t, "all streams are open", func() bool {
 		return r.agent.streams.Load() == int64(len(all)) && watchers() == len(paths) && len(r.agent.candidateList()) == 1
 	})
 	for _, e := range all {
@@ -140,7 +141,7 @@ func TestStreamsEndWithTheirReaders(t *testing.T) {
 		defer r.agent.streamCampaigns.mu.Unlock()
 		return len(r.agent.streamCampaigns.all)
 	}
-	eventually(t, "all streams are closed", func() bool {
+	cluster.Eventually(t, "all streams are closed", func() bool {
 		return r.agent.streams.Load() == 0 && watchers() == 0 && len(r.agent.candidateList()) == 0 && campaigns() == 0
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
 )
 
@@ -60,7 +61,7 @@ func TestOneTreeThatCannotBeKilledKeepsNoOther(t *testing.T) {
 	done := make(chan struct{})
 	ctx := t.Context()
 	go func() { a.killOrphans(ctx, old); close(done) }()
-	eventually(t, "the other tree is forgotten", func() bool { return noted(t, &a.orphans) == 1 })
+	cluster.Eventually(t, "the other tree is forgotten", func() bool { return noted(t, &a.orphans) == 1 })
 	select {
 	case <-done:
 		t.Error("it has given up")

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/session"
 )
 
 // campaigning has a program wait at an agent, and yields its lease.
-func (r *resident) campaigning(t *testing.T, group string) <-chan *session.Lease {
+func (r *testAgent) campaigning(t *testing.T, group string) <-chan *session.Lease {
 	t.Helper()
 	got := make(chan *session.Lease, 1)
 	c := r.dial(t)
@@ -23,7 +24,7 @@ func (r *resident) campaigning(t *testing.T, group string) <-chan *session.Lease
 		}
 		got <- l
 	}()
-	eventually(t, "a program waits at "+r.name, func() bool { return len(r.agent.sessions(group)) > 0 })
+	cluster.Eventually(t, "a program waits at "+r.name, func() bool { return len(r.agent.sessions(group)) > 0 })
 	return got
 }
 
@@ -41,13 +42,13 @@ func TestToolsOfPatroniSwitchOver(t *testing.T) {
 	l := <-a.campaigning(t, "g")
 	obey(l)
 	next := b.campaigning(t, "g")
-	eventually(t, "both know", func() bool {
+	cluster.Eventually(t, "both know", func() bool {
 		_, x := a.get(t, "/patroni")
 		_, y := b.get(t, "/patroni")
 		return x["role"] == "primary" && y["role"] == "replica" && y["name"] == "a"
 	})
 	for _, c := range []struct {
-		at         *resident
+		at         *testAgent
 		path, body string
 		want       int
 		says       string
@@ -89,7 +90,7 @@ func TestSwitchoverCanBeScheduledAndCancelled(t *testing.T) {
 	l := <-a.campaigning(t, "g")
 	obey(l)
 	next := b.campaigning(t, "g")
-	eventually(t, "a knows", func() bool { _, x := a.get(t, "/patroni"); return x["role"] == "primary" })
+	cluster.Eventually(t, "a knows", func() bool { _, x := a.get(t, "/patroni"); return x["role"] == "primary" })
 	later := func(d time.Duration) string {
 		return fmt.Sprintf(`{"leader":"a","candidate":"b","scheduled_at":%q}`, time.Now().Add(d).Format(time.RFC3339Nano))
 	}
@@ -120,7 +121,7 @@ func TestToolsOfPatroniAreToldInTheirWords(t *testing.T) {
 	h := open(t, 3, "default_group: g\ntags: {noloadbalance: true, datacenter: east}\n")
 	a, b := h.agents[0], h.agents[1]
 	<-a.campaigning(t, "g")
-	eventually(t, "b knows", func() bool { _, x := b.get(t, "/patroni"); return x["name"] == "a" })
+	cluster.Eventually(t, "b knows", func() bool { _, x := b.get(t, "/patroni"); return x["name"] == "a" })
 	_, info := a.get(t, "/patroni")
 	self, _ := info["patroni"].(map[string]any)
 	tags, _ := info["tags"].(map[string]any)
@@ -149,7 +150,7 @@ func TestToolsOfPatroniAreToldInTheirWords(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		at   *resident
+		at   *testAgent
 		path string
 		want int
 	}{

@@ -10,125 +10,111 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
 )
 
 func TestKilledProgramIsReplacedWithoutWaitingForItsLease(t *testing.T) {
 	t.Parallel()
 	// With a lease of eight seconds nobody waits for it by accident.
-	v := newVillage(t, 3, "timing: {lease: 8s}\n")
+	v := startAgents(t, 3, "timing: {lease: 8s}\n")
 	p, q := v.startProgram("p", "a", task{}), v.startProgram("q", "b", task{})
+	leader, other, leads := v.first(p, q)
 	for round := range 4 {
-		leader, w := v.first(p, q)
-		other := p
-		if leader == p {
-			other = q
+		start := cluster.Now()
+		v.must(leader.Kill())
+		next := v.await(other, "leads")
+		if next.Token <= leads.Token {
+			t.Errorf("token %d after %d", next.Token, leads.Token)
 		}
-		start := shared()
-		leader.kill()
-		_, next := v.first(other)
-		took := time.Duration(next.At - start)
-		if next.Token <= w.Token {
-			t.Errorf("token %d after %d", next.Token, w.Token)
-		}
-		if took > 4*time.Second {
+		if took := next.At.Sub(start); took > 4*time.Second {
 			t.Errorf("round %d: the next program was told after %v", round, took)
 		}
-		if leader == p {
-			p = v.startProgram("p", "a", task{})
-		} else {
-			q = v.startProgram("q", "b", task{})
-		}
-		// The other one is killed next, and the new one has to be waiting by then.
-		fresh := p
-		if other == p {
-			fresh = q
-		}
-		v.await(fresh, "waits")
-		other.words <- next
+		again := v.startProgram(leader.Name, leader.Host, task{})
+		v.await(again, "waits") // before the other one is killed
+		leader, other, leads = other, again, next
 	}
 	v.judge(4)
 }
 
 func TestProgramsOfOneHostTakeTurns(t *testing.T) {
 	t.Parallel()
-	v := newVillage(t, 3, "")
+	v := startAgents(t, 3, "")
 	p := v.startProgram("p", "a", task{})
 	v.await(p, "leads")
 	q := v.startProgram("q", "a", task{})
 	v.await(q, "waits")
-	p.kill()
+	v.must(p.Kill())
 	v.await(q, "leads")
 	v.judge(2)
 }
 
 func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
 	t.Parallel()
-	v := newVillage(t, 3, "")
+	v := startAgents(t, 3, "")
 	p := v.startProgram("p", "a", task{Abandon: 300 * time.Millisecond})
 	v.await(p, "leads")
 	q := v.startProgram("q", "a", task{})
 	gone := v.await(p, "abandons")
 	next := v.await(q, "leads")
-	if waited := time.Duration(next.At - gone.At); waited < 1200*time.Millisecond {
+	if waited := next.At.Sub(gone.At); waited < 1200*time.Millisecond {
 		t.Errorf("replaced %v after it hung up, while it still led", waited)
 	}
-	reigns := v.judge(2)
-	if led := time.Duration(reigns[0].until - gone.At); led < 300*time.Millisecond {
+	spans := v.judge(2)
+	if led := spans[0].Seen.Sub(gone.At); led < 300*time.Millisecond {
 		t.Errorf("the program led only %v after it hung up: the test shows nothing", led)
 	}
 }
 
 func TestStoppedProgramIsCaughtByItsHeartbeat(t *testing.T) {
 	t.Parallel()
-	v := newVillage(t, 3, "")
+	v := startAgents(t, 3, "")
 	p := v.startProgram("p", "a", task{Heartbeat: 300 * time.Millisecond})
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
 	v.await(q, "waits")
-	start := shared()
-	p.signal(syscall.SIGSTOP)
+	start := cluster.Now()
+	v.must(p.Pause())
 	next := v.await(q, "leads")
-	if took := time.Duration(next.At - start); took > 10*time.Second {
+	if took := next.At.Sub(start); took > 10*time.Second {
 		t.Errorf("a hung program was replaced after %v", took)
 	}
-	p.signal(syscall.SIGCONT)
+	v.must(p.Resume())
 	v.await(p, "waits")
 	v.judge(2)
 }
 
 func TestStoppedProgramIsCaughtWhenItReadsNoMore(t *testing.T) {
 	t.Parallel()
-	v := newVillage(t, 3, "")
+	v := startAgents(t, 3, "")
 	p := v.startProgram("p", "a", task{})
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
 	v.await(q, "waits")
-	start := shared()
-	p.signal(syscall.SIGSTOP)
+	start := cluster.Now()
+	v.must(p.Pause())
 	next := v.await(q, "leads")
-	t.Logf("replaced after %v", time.Duration(next.At-start))
-	p.signal(syscall.SIGCONT)
+	t.Logf("replaced after %v", next.At.Sub(start))
+	v.must(p.Resume())
 	v.await(p, "waits")
 	v.judge(2)
 }
 
 func TestProgramStopsWithItsAgent(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		signal syscall.Signal
-	}{{"killed", syscall.SIGKILL}, {"stopped", syscall.SIGSTOP}} {
-		t.Run(c.name, func(t *testing.T) {
-			v := newVillage(t, 3, "")
+	for name, lose := range map[string]func(*cluster.Process) error{"killed": (*cluster.Process).Kill, "stopped": (*cluster.Process).Pause} {
+		t.Run(name, func(t *testing.T) {
+			v := startAgents(t, 3, "")
 			p := v.startProgram("p", "a", task{})
 			v.await(p, "leads")
 			q := v.startProgram("q", "b", task{})
 			v.await(q, "waits")
-			v.agents["a"].signal(c.signal)
+			a := v.Process("a")
+			v.must(lose(a))
 			v.await(q, "leads")
 			v.await(p, "stopped")
-			if c.signal == syscall.SIGSTOP {
-				v.agents["a"].signal(syscall.SIGCONT)
+			if !a.Ended() {
+				v.must(a.Resume())
 				v.await(p, "waits")
 			}
 			v.judge(2)
@@ -139,20 +125,20 @@ func TestProgramStopsWithItsAgent(t *testing.T) {
 func TestProgramOfACutOffAgentIsToldInTime(t *testing.T) {
 	t.Parallel()
 	// A busy host may not run the program for longer than the guard time of the profile.
-	v := newVillage(t, 3, "timing: {lease: 3s, guard: 1s}\n")
+	v := startAgents(t, 3, "timing: {lease: 3s, guard: 1s}\n")
 	p := v.startProgram("p", "a", task{Stopping: time.Minute}) // it goes on for as long as it may
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
 	v.await(q, "waits")
 	for range 2 {
-		v.cut("a", "cut")
+		v.must(v.Cut("a"))
 		v.await(p, "stops")
 		v.await(q, "leads")
-		v.cut("a", "heal")
+		v.must(v.Heal("a"))
 		v.await(p, "waits")
-		q.signal(syscall.SIGSTOP) // and back, by the lease
+		v.must(q.Pause()) // and back, by the lease
 		v.await(p, "leads")
-		q.signal(syscall.SIGCONT)
+		v.must(q.Resume())
 		v.await(q, "waits")
 	}
 	v.judge(4)
@@ -160,27 +146,28 @@ func TestProgramOfACutOffAgentIsToldInTime(t *testing.T) {
 
 func TestAgentThatStopsWaitsForItsProgramsAndHandsOver(t *testing.T) {
 	t.Parallel()
-	v := newVillage(t, 3, "timing: {lease: 8s}\nstop_grace: 10s\n")
+	v := startAgents(t, 3, "timing: {lease: 8s}\nstop_grace: 10s\n")
 	p := v.startProgram("p", "a", task{Stopping: 500 * time.Millisecond})
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
 	v.await(q, "waits")
-	v.agents["a"].signal(syscall.SIGTERM)
+	a := v.Process("a")
+	v.must(a.Signal(syscall.SIGTERM))
 	stops := v.await(p, "stops")
 	if stops.Text != "closed" {
 		t.Errorf("told to stop because of %q", stops.Text)
 	}
 	stopped := v.await(p, "stopped")
 	next := v.await(q, "leads")
-	if took := time.Duration(next.At - stopped.At); took > 4*time.Second {
+	if took := next.At.Sub(stopped.At); took > 4*time.Second {
 		t.Errorf("handed over %v after the program had stopped", took)
 	}
-	if took := time.Duration(stopped.At - stops.At); took < 400*time.Millisecond {
+	if took := stopped.At.Sub(stops.At); took < 400*time.Millisecond {
 		t.Errorf("the program was given %v to stop", took)
 	}
-	<-v.agents["a"].gone
-	if code := v.agents["a"].cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("the agent ended with %d:\n%s", code, v.agents["a"].errs)
+	<-a.Gone()
+	if code := a.ExitCode(); code != 0 {
+		t.Errorf("the agent ended with %d", code)
 	}
 	v.judge(2)
 }
@@ -188,8 +175,8 @@ func TestAgentThatStopsWaitsForItsProgramsAndHandsOver(t *testing.T) {
 // The member's thread finds one of Go's processors even if those of the host are all with threads that do not run.
 func TestAgentHasProcessorsToSpare(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "")
-	v := foundVillage(t, 1, "", false)
-	answer, err := http.Get("http://" + v.http["a"] + "/metrics")
+	v := start(t, cluster.Options{Names: hosts(1)})
+	answer, err := http.Get("http://" + v.address("a") + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,11 +190,11 @@ func TestAgentHasProcessorsToSpare(t *testing.T) {
 // However a balancer asks, two agents never both say yes: not even when one has been cut off and does not know it yet.
 func TestRoleEndpointsOfTwoHostsNeverBothSayYes(t *testing.T) {
 	t.Parallel()
-	v := newVillage(t, 3, "default_group: g\n")
+	v := startAgents(t, 3, "default_group: g\n")
 	p, q := v.startProgram("p", "a", task{Stopping: time.Minute}), v.startProgram("q", "b", task{Stopping: time.Minute})
 	// Of each leadership: the end of the first question that was answered with yes, and the start of the last one. The
 	// lease ran at an instant within each question.
-	type answers struct{ first, last int64 }
+	type answers struct{ first, last cluster.Time }
 	var mu sync.Mutex
 	all := make(map[uint64]*answers)
 	stop := make(chan struct{})
@@ -220,9 +207,9 @@ func TestRoleEndpointsOfTwoHostsNeverBothSayYes(t *testing.T) {
 					return
 				default:
 				}
-				asked := shared()
+				asked := cluster.Now()
 				status, body := v.ask(agent, "/primary")
-				told := shared()
+				told := cluster.Now()
 				if status != 200 {
 					continue
 				}
@@ -236,17 +223,13 @@ func TestRoleEndpointsOfTwoHostsNeverBothSayYes(t *testing.T) {
 			}
 		})
 	}
-	leader, _ := v.first(p, q)
+	leader, other, _ := v.first(p, q)
 	for range 4 {
-		host, other := "a", q
-		if leader == q {
-			host, other = "b", p
-		}
-		v.cut(host, "cut")
+		v.must(v.Cut(leader.Host))
 		v.await(other, "leads")
-		v.cut(host, "heal")
+		v.must(v.Heal(leader.Host))
 		v.await(leader, "waits")
-		leader = other
+		leader, other = other, leader
 		time.Sleep(200 * time.Millisecond) // wall clock: the council settles
 	}
 	close(stop)
@@ -257,7 +240,7 @@ func TestRoleEndpointsOfTwoHostsNeverBothSayYes(t *testing.T) {
 	for x, before := range all {
 		for y, after := range all {
 			if x < y && before.last > after.first {
-				t.Errorf("the leader with token %d was said to lead %v after the one with token %d was", x, time.Duration(before.last-after.first), y)
+				t.Errorf("the leader with token %d was said to lead %v after the one with token %d was", x, before.last.Sub(after.first), y)
 			}
 		}
 	}

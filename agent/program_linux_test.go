@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,14 +11,16 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/cluster/journal"
 	"github.com/regentproject/regent/internal/session"
 	"golang.org/x/sys/unix"
 )
 
-// task is what a program process does: lead again and again, and keep a diary of when it was told that it leads.
+// task is what a program process does: lead again and again, and keep a journal of when it led.
 type task struct {
-	Socket, Group, Name, Diary string
-	Heartbeat, Stopping        time.Duration
+	Socket, Group, Name, Journals string
+	Heartbeat, Stopping           time.Duration
 	// Memory is how many bytes it fills before it begins.
 	Memory int
 	// Abandon has it close its connection a while after it leads, without a word, and go on as long as its lease runs.
@@ -30,23 +31,13 @@ type task struct {
 type word struct {
 	What  string
 	Token uint64
-	At    int64
+	At    cluster.Time
 	Text  string
 }
 
-// shared reads a clock that all processes share.
-func shared() int64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic(err)
-	}
-	return ts.Nano()
-}
-
-func (o *task) say(w word) {
-	if w.At == 0 {
-		w.At = shared()
-	}
+// say writes a word.
+func say(w word) {
+	w.At = cluster.Now()
 	b, _ := json.Marshal(w)
 	_, _ = os.Stdout.Write(append(b, '\n'))
 }
@@ -58,13 +49,13 @@ func (o *task) run() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	diary, err := os.OpenFile(o.Diary, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	j, err := journal.Open(o.Journals, o.Name)
 	if err != nil {
 		panic(err)
 	}
 	for ctx.Err() == nil {
-		if err := o.turn(ctx, diary); err != nil && ctx.Err() == nil {
-			o.say(word{What: "failed", Text: err.Error()})
+		if err := o.turn(ctx, j); err != nil && ctx.Err() == nil {
+			say(word{What: "failed", Text: err.Error()})
 			time.Sleep(20 * time.Millisecond) // wall clock: a process of its own; the agent may be away
 		}
 	}
@@ -72,29 +63,28 @@ func (o *task) run() {
 }
 
 // turn is one connection and one leadership.
-func (o *task) turn(ctx context.Context, diary *os.File) error {
+func (o *task) turn(ctx context.Context, j *journal.Journal) error {
 	c, err := session.Dial(ctx, o.Socket)
 	if err != nil {
 		return err
 	}
-	o.say(word{What: "waits"})
+	say(word{What: "waits"})
 	l, err := c.Campaign(ctx, session.Candidate{Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat})
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
-	o.say(word{What: "leads", Token: l.Token()})
+	say(word{What: "leads", Token: l.Token()})
 	var abandon <-chan time.Time
 	if o.Abandon > 0 {
 		abandon = time.After(o.Abandon)
 	}
 	beat := time.NewTicker(max(o.Heartbeat/4, 10*time.Millisecond))
 	defer beat.Stop()
-	told := l.Told()
-	for l.Valid() {
-		o.write(diary, l)
+	told, entry := l.Told(), j.Begin(o.Group, l.Token())
+	for entry.Observe(l.Valid) {
 		select {
 		case <-abandon:
-			o.say(word{What: "abandons", Token: l.Token()})
+			say(word{What: "abandons", Token: l.Token()})
 			abandon = nil
 			_ = syscall.Shutdown(int(fileOf(c)), syscall.SHUT_RDWR)
 		case <-beat.C:
@@ -102,16 +92,15 @@ func (o *task) turn(ctx context.Context, diary *os.File) error {
 				go func() { _, _ = l.Alive(ctx) }()
 			}
 		case <-told:
-			o.say(word{What: "stops", Token: l.Token(), Text: l.Cause().Why.String()})
+			say(word{What: "stops", Token: l.Token(), Text: l.Cause().Why.String()})
 			told = nil
 			if o.Stopping > 0 {
 				until := time.Now().Add(o.Stopping)
-				for l.Valid() && time.Now().Before(until) {
-					o.write(diary, l)
+				for entry.Observe(l.Valid) && time.Now().Before(until) {
 					time.Sleep(time.Millisecond) // wall clock: a process of its own
 				}
 			}
-			o.say(word{What: "stopped", Token: l.Token()})
+			say(word{What: "stopped", Token: l.Token()})
 			return errors.Join(l.Resign(context.Background()), c.Close())
 		case <-ctx.Done():
 			return errors.Join(l.Resign(context.Background()), c.Close())
@@ -119,7 +108,7 @@ func (o *task) turn(ctx context.Context, diary *os.File) error {
 			time.Sleep(500 * time.Microsecond) // wall clock: a process of its own
 		}
 	}
-	o.say(word{What: "stopped", Token: l.Token(), Text: "it was not told before its lease was over"})
+	say(word{What: "stopped", Token: l.Token(), Text: "it was not told before its lease was over"})
 	return c.Close()
 }
 
@@ -141,17 +130,4 @@ func fileOf(*session.Conn) uintptr {
 		}
 	}
 	panic("no connection")
-}
-
-// write writes down that the program was told that it leads, between two readings.
-func (o *task) write(diary *os.File, l *session.Lease) {
-	var b [24]byte
-	binary.LittleEndian.PutUint64(b[:], l.Token())
-	before := shared()
-	if !l.Valid() {
-		return
-	}
-	binary.LittleEndian.PutUint64(b[8:], uint64(before))
-	binary.LittleEndian.PutUint64(b[16:], uint64(shared()))
-	_, _ = diary.Write(b[:])
 }

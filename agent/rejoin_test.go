@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/session"
 )
 
@@ -34,11 +35,11 @@ func TestLeadingProgramsAreToldOfAMemberThatIsBack(t *testing.T) {
 	trusts := func() bool {
 		return slices.ContainsFunc(a.agent.Members(), func(m MemberInfo) bool { return m.Name == "c" && m.Trusted })
 	}
-	eventually(t, "a trusts c", trusts)
+	cluster.Eventually(t, "a trusts c", trusts)
 	time.Sleep(2 * rejoinPollInterval) // wall clock: the agent has to have seen that once
 	c.stop()
 	<-c.done
-	eventually(t, "a trusts c no more", func() bool { return !trusts() })
+	cluster.Eventually(t, "a trusts c no more", func() bool { return !trusts() })
 	time.Sleep(2 * rejoinPollInterval) // wall clock: and that
 	select {
 	case <-l.Healed():

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/session"
@@ -189,7 +190,7 @@ func TestWhoIsBeingKilledIsToldOfNoLaterEnd(t *testing.T) {
 	if k.untilKill(time.Hour) > 0 {
 		t.Fatal("an hour before its end has not come yet")
 	}
-	eventually(t, "the lease is renewed", func() bool { return k.currentLease().Until()-regent.Instant(k.margin) > told })
+	cluster.Eventually(t, "the lease is renewed", func() bool { return k.currentLease().Until()-regent.Instant(k.margin) > told })
 	if got := k.announceEnd(); got != told {
 		t.Errorf("it was told %v, and is told %v while it is killed", told, got)
 	}

@@ -11,13 +11,19 @@ import (
 // all records that wait, of which only the last is then ever seen. A crash leaves the newest record that was written, and
 // of the one being written nobody knows.
 type disk struct {
-	records [][]byte // written, the newest last; the first and some newer ones are kept for a restored backup
-	queue   [][]byte // not yet written
-	batch   int      // how many of them the write under way is for
-	asked   uint64   // how many records this life has asked for
-	written uint64   // how many of them are on disk
+	records []written // the newest last; the first and some newer ones are kept for a restored backup
+	queue   []written // not yet written
+	batch   int       // how many of them the write under way is for
+	asked   uint64    // how many records this life has asked for
+	written uint64    // how many of them are on disk
 	held    drive.Held[heldMessage]
 	slow    []diskFault
+}
+
+// A written record, and the life of its member that wrote it.
+type written struct {
+	record []byte
+	life   uint32
 }
 
 // A heldMessage waits for records to be on disk.
@@ -41,7 +47,7 @@ func (d *disk) stored() []byte {
 	if len(d.records) == 0 {
 		return nil
 	}
-	return append([]byte{}, d.records[len(d.records)-1]...)
+	return append([]byte{}, d.records[len(d.records)-1].record...)
 }
 
 func (d *disk) busy() bool { return d.written < d.asked }
@@ -83,7 +89,7 @@ func (d *disk) restore(back int) {
 // persist begins to make a record durable.
 func (w *World) persist(m *member, record []byte) {
 	d := &m.disk
-	d.queue = append(d.queue, append([]byte{}, record...))
+	d.queue = append(d.queue, written{append([]byte{}, record...), m.life})
 	d.asked++
 	if len(d.queue) == 1 {
 		w.writeNext(m)

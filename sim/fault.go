@@ -33,11 +33,12 @@ const (
 	Verify                // A asks whether the leader of Group leads for Amount nanoseconds more
 	Leave                 // A is told to leave; killed if it has not left after Amount; comes back after For
 	Ill                   // A's health check fails
+	Roll                  // all members restart with the configuration Amount, one after another, For apart
 	kinds
 )
 
 var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "cut", "partition", "slow", "lose", "duplicate",
-	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave", "ill"}
+	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave", "ill", "roll"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -58,9 +59,10 @@ const (
 	Lost               // nothing
 	Backup             // an older record, Amount writes old
 	Reboot             // the newest record, and a clock that begins near zero
+	Known              // as Backup, if another member can tell so and will be heard; otherwise as Kept
 )
 
-var diskNames = [...]string{"kept", "lost", "backup", "reboot"}
+var diskNames = [...]string{"kept", "lost", "backup", "reboot", "known"}
 
 func (d Disk) String() string { return diskNames[d] }
 
@@ -99,11 +101,13 @@ func (f Fault) String() string {
 		fmt.Fprintf(&b, " %v", Odds(f.Amount))
 	case Rate:
 		fmt.Fprintf(&b, " %+dppb", f.Amount)
+	case Roll:
+		fmt.Fprintf(&b, " to %d", f.Amount)
 	case Crash, Restart:
 		if f.Disk != Kept {
 			fmt.Fprintf(&b, " disk %v", f.Disk)
 		}
-		if f.Disk == Backup {
+		if f.Disk == Backup || f.Disk == Known {
 			fmt.Fprintf(&b, " %d", f.Amount)
 		}
 	}
@@ -187,7 +191,7 @@ func (w *World) Schedule(faults ...Fault) {
 func (w *World) Begin(f Fault) uint64 {
 	w.faults++
 	id := w.faults
-	if !w.name(&f) {
+	if !w.name(&f) || w.shielded(&f) {
 		return id
 	}
 	a := active{Fault: f, id: id}
@@ -208,6 +212,9 @@ func (w *World) Begin(f Fault) uint64 {
 		return id
 	case Restart:
 		w.comeBack(w.members[f.A], &f)
+		return id
+	case Roll:
+		w.roll(&f)
 		return id
 	default:
 		if !w.beginAtMember(w.members[f.A], &a) {
@@ -340,6 +347,8 @@ func (w *World) comeBack(m *member, f *Fault) {
 		m.disk.lose()
 	case Backup:
 		m.disk.restore(int(f.Amount))
+	case Known:
+		w.restoreKnown(m, int(f.Amount))
 	case Reboot:
 		m.clock.reset(w.now, protocol.Time(m.dice.Between(0, time.Second)))
 	}

@@ -49,6 +49,13 @@ type envelope struct {
 	msg  protocol.Message
 	data []byte
 	id   uint64 // the same for a duplicate
+	by   origin
+}
+
+// An origin is who sent something: in which life, and with which configuration.
+type origin struct {
+	life    uint32
+	setting int
 }
 
 func (l *link) add(m mod) {
@@ -94,7 +101,7 @@ func (w *World) carry(p envelope, to protocol.Rank) {
 		w.arrive(p, to, w.now.Add(l.dice.Draw(l.spec.Delay)))
 		return
 	}
-	lost, twice := l.dice.Hit(l.loss), l.dice.Hit(l.dup)
+	lost, twice := l.dice.Hit(l.loss) && !w.heeded(p.from.Rank, to), l.dice.Hit(l.dup)
 	switch {
 	case l.spec.Reliable && l.cut:
 		l.kept = append(l.kept, p)
@@ -155,7 +162,7 @@ func (w *World) transit(l *link) Real {
 // arrive lets an envelope arrive at the given instant.
 func (w *World) arrive(p envelope, to protocol.Rank, at Real) {
 	e := w.queue.push(at)
-	e.kind, e.to, e.from, e.sent, e.msg, e.data, e.id = evDeliver, to, p.from, p.sent, p.msg, p.data, p.id
+	e.kind, e.to, e.from, e.sent, e.msg, e.data, e.id, e.by = evDeliver, to, p.from, p.sent, p.msg, p.data, p.id, p.by
 }
 
 // drop loses an envelope.

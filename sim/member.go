@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -17,6 +18,10 @@ type Boot struct {
 	Record []byte
 	// Seed is for the machine's own randomness; every start has another.
 	Seed uint64
+	// Setting is which of its configurations the member starts with. Members with different ones do not hear each other.
+	Setting int
+	// Note says, in the trace, what is special about this start.
+	Note func(string)
 }
 
 // Spawn makes the machine of a member that starts. An error is a machine that refuses to start: the member stays down.
@@ -39,6 +44,8 @@ type member struct {
 	host      host
 	life      uint32 // grows at every start and crash: what belongs to an earlier life is void
 	heard     []protocol.Inc
+	told      []uint32 // of each other member the last life that this life will recognise
+	setting   int
 	seen      map[uint64]bool
 	sending   Real // while the port is asked to send: the instant of the Step that sent
 
@@ -78,7 +85,9 @@ func (w *World) start(m *member) {
 	m.starts++
 	m.life++
 	m.inc, m.as = m.starts, m.starts
-	boot := Boot{Self: m.rank, Members: len(w.members), Inc: m.inc, Record: m.disk.stored(), Seed: m.dice.Uint64()}
+	var notes []string
+	boot := Boot{Self: m.rank, Members: len(w.members), Inc: m.inc, Record: m.disk.stored(), Seed: m.dice.Uint64(), Setting: m.setting,
+		Note: func(n string) { notes = append(notes, n) }}
 	machine, err := w.config.Spawn(boot)
 	if err != nil {
 		w.record(m, EvRefuse, func(r *Record) { r.Why = err.Error() })
@@ -90,6 +99,7 @@ func (w *World) start(m *member) {
 	m.closing = false
 	m.wake, m.due, m.timer, m.portWait, m.sending = protocol.Never, Forever, Forever, Forever, none
 	clear(m.heard)
+	clear(m.told)
 	if w.config.Bound.Dedupe {
 		m.seen = make(map[uint64]bool)
 	}
@@ -97,13 +107,16 @@ func (w *World) start(m *member) {
 	m.programs = m.programs[:0]
 	m.reader = w.config.Program.reader(boot)
 	if w.config.Port != nil {
+		if m.incarnate != nil {
+			boot.Inc = m.incarnate.Incarnation() // none yet: a probe under another would be that of a rival
+		}
 		m.port = w.config.Port(boot, func(to protocol.Rank, packet []byte) { w.put(m, to, packet) })
 	}
 	ev := EvStart
 	if m.starts > 1 {
 		ev = EvRestart
 	}
-	w.record(m, ev, nil)
+	w.record(m, ev, func(r *Record) { r.Why = strings.Join(notes, ", ") })
 	w.step(m, protocol.Start{})
 	if m.port != nil {
 		w.armPort(m)

@@ -11,5 +11,8 @@ func (w *World) Voters() protocol.Set { return w.config.Voters }
 // Leaders returns who may lead.
 func (w *World) Leaders() protocol.Set { return w.config.Leaders }
 
+// Groups returns the groups that every member campaigns for.
+func (w *World) Groups() []protocol.Group { return w.config.Groups }
+
 // Seed returns what all randomness of the world comes from.
 func (w *World) Seed() uint64 { return w.config.Seed }

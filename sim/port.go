@@ -51,6 +51,10 @@ func (w *World) bound(m *member, sent Real) time.Duration {
 // receive hands m what a link brought.
 func (w *World) receive(m *member, e *event) {
 	r := &w.incoming
+	if e.by.setting != m.setting {
+		w.refuse(e, "another configuration")
+		return
+	}
 	if m.port != nil && e.from.Rank != m.rank {
 		now := m.clock.Sample(w.now)
 		ok := m.port.Receive(now, e.from.Rank, e.data, r)
@@ -83,6 +87,7 @@ func (w *World) receive(m *member, e *event) {
 // accept lets the machine of m receive what is in w.incoming.
 func (w *World) accept(m *member, e *event, now protocol.Time) {
 	w.stats.Delivered++
+	w.remember(m, e)
 	if w.config.Messages {
 		p := envelope{from: e.from, sent: e.sent, msg: w.incoming.Message, id: e.id}
 		w.tell(&p, m.rank, EvDeliver, "")
@@ -101,7 +106,7 @@ func (w *World) refuse(e *event, why string) {
 // send puts a message of m on its way: at is the clock sample, sent the instant, of the Step that sent it.
 func (w *World) send(m *member, to protocol.Rank, msg protocol.Message, at protocol.Time, sent Real) {
 	if m.port == nil || to == m.rank {
-		w.carry(envelope{from: protocol.Ident{Rank: m.rank, Inc: m.inc}, sent: sent, msg: msg}, to)
+		w.carry(envelope{from: protocol.Ident{Rank: m.rank, Inc: m.inc}, sent: sent, msg: msg, by: m.origin()}, to)
 		return
 	}
 	m.sending, w.inside = sent, msg
@@ -117,5 +122,5 @@ func (w *World) put(m *member, to protocol.Rank, packet []byte) {
 		sent = m.sending
 	}
 	data := append([]byte(nil), packet...)
-	w.carry(envelope{from: protocol.Ident{Rank: m.rank, Inc: m.inc}, sent: sent, data: data}, to)
+	w.carry(envelope{from: protocol.Ident{Rank: m.rank, Inc: m.inc}, sent: sent, data: data, by: m.origin()}, to)
 }

@@ -111,7 +111,7 @@ func (m *member) runs(g protocol.Group) bool {
 // manage starts a program when its member begins to lead, and makes it stop when it is asked to or the lease is lost.
 func (w *World) manage(m *member, v *protocol.View) {
 	p := m.program(v.Domain, v.Group)
-	leads := v.Leader.Rank == m.rank
+	leads := v.Leader.Rank == m.rank && v.Tenure != 0 // without a tenure it was an earlier incarnation
 	switch {
 	case leads && p == nil && !v.Stop:
 		p = &program{domain: v.Domain, group: v.Group, tenure: v.Tenure}

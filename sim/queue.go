@@ -15,6 +15,7 @@ type event struct {
 	cmd  protocol.Event
 	id   uint64
 	kept bool // it came while the member was frozen
+	by   origin
 }
 
 type eventKind uint8

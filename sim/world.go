@@ -57,6 +57,9 @@ type Config struct {
 	Late time.Duration
 	// Messages makes records of all that happens to messages; Words words the causes of views in full.
 	Messages, Words bool
+	// Remember says which messages make their receiver recognise an older record of their sender, and within what time it
+	// will have said so.
+	Remember Remember
 	// OnNotice is told of messages that were lost, late or duplicated. Probes of a port, and packets lost at a member that
 	// is down or asleep, have no message.
 	OnNotice func(n Notice, from protocol.Ident, to protocol.Rank, m protocol.Message)
@@ -78,6 +81,8 @@ type World struct {
 	dice      Dice
 	observers []Observer
 	active    []active
+	shields   []shield
+	rolling   Real // until when members are restarted one after another
 	faults    uint64
 	stats     Stats
 	line      Record
@@ -137,6 +142,7 @@ func (w *World) newMember(r protocol.Rank) *member {
 		rate:  spec.Rate,
 		dice:  newDice(w.config.Seed, 1+uint64(r)),
 		heard: make([]protocol.Inc, w.config.Members),
+		told:  make([]uint32, w.config.Members),
 		timer: Forever,
 		due:   Forever,
 	}

@@ -1,11 +1,14 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -46,16 +49,21 @@ func Child() func() *exec.Cmd {
 const (
 	journalVar  = "REGENT_CLUSTER_JOURNALS"
 	stubbornVar = "REGENT_CLUSTER_STUBBORN"
+	ownerVar    = "REGENT_CLUSTER_OWNER" // the process of the cluster
 )
 
 // Acting returns the command line of a program for Run that calls Main, and there Act. A stubborn one ignores SIGTERM.
 func (c *Cluster) Acting(stubborn bool) []string {
-	words := []string{"env", partVar + "=" + partActor, journalVar + "=" + c.journals(), stubbornVar + "="}
+	words := []string{"env", partVar + "=" + partActor, journalVar + "=" + c.journals(), fmt.Sprintf("%s=%d", ownerVar, os.Getpid())}
 	if stubborn {
-		words[len(words)-1] += "1"
+		words = append(words, stubbornVar+"=1")
 	}
 	return append(words, Self()().Path)
 }
+
+// lookAfter is after how many entries an acting program looks whether the cluster is still there: no guardian of a program dies
+// with the cluster in an order that would end the program for certain.
+const lookAfter = 500
 
 // actEvery is how often an acting program writes down that it runs.
 const actEvery = 200 * time.Microsecond
@@ -74,9 +82,30 @@ func Act(journals string, stubborn bool) error {
 		return err
 	}
 	e := j.Begin(os.Getenv("REGENT_GROUP"), token)
-	for e.Err() == nil {
+	owner, _ := strconv.Atoi(os.Getenv(ownerVar))
+	for i := 0; e.Err() == nil; i++ {
 		e.Observe(func() bool { return true })
 		time.Sleep(actEvery)
+		if i%lookAfter == 0 && owner != 0 && !exists(owner) {
+			return errors.New("the process of the cluster is gone")
+		}
 	}
 	return e.Err()
+}
+
+// StartMain starts this very program on a host, in the manner of the examples: with -name, -council and -dir, and with a variable of the
+// environment set that tells it from its test. line gets its output.
+func (c *Cluster) StartMain(name, variable string, line func(string), args ...string) error {
+	council, err := c.Council(name)
+	if err != nil {
+		return err
+	}
+	var peers []string
+	for _, p := range council {
+		peers = append(peers, p.Name+"="+p.Addrs[0])
+	}
+	cmd := Self(append([]string{"-name", name, "-council", strings.Join(peers, ","), "-dir", filepath.Join(c.Dir, name)}, args...)...)()
+	cmd.Env = append(os.Environ(), variable+"=1")
+	_, err = c.Spawn(name, name, cmd, line)
+	return err
 }

@@ -80,6 +80,7 @@ type Cluster struct {
 	links   *fault.Links    // of the relay or of the network; nil if there is neither
 	events  chan Event
 	made    bool // the directory was made by New
+	janitor *janitor
 
 	mu        sync.Mutex
 	processes map[string]*Process
@@ -106,7 +107,7 @@ func New(o Options) (_ *Cluster, err error) {
 		if c.Dir, err = os.MkdirTemp("", "regent-"); err != nil {
 			return nil, err
 		}
-		c.made = true
+		c.made, c.janitor = true, newJanitor(c.Dir)
 	}
 	if err := os.MkdirAll(c.journals(), 0o755); err != nil {
 		return nil, err
@@ -340,16 +341,13 @@ const closePatience = 5 * time.Second
 
 // Close stops everything and removes what the cluster has made. It reads the events that are left: no other reader may.
 func (c *Cluster) Close() error {
-	var stop sync.WaitGroup
-	c.mu.Lock()
-	for _, p := range c.processes {
-		if !p.Ended() {
-			stop.Go(func() { p.Stop(closePatience) })
-		}
-	}
-	c.mu.Unlock()
 	done := make(chan struct{})
-	go func() { stop.Wait(); close(done) }()
+	go func() {
+		// Programs go before the agents that serve them.
+		c.stopAll(func(p *Process) bool { return p.Name != p.Host })
+		c.stopAll(func(*Process) bool { return true })
+		close(done)
+	}()
 	for stopped := false; !stopped; {
 		select {
 		case <-c.events:
@@ -369,9 +367,23 @@ func (c *Cluster) Close() error {
 		errs = append(errs, c.hosts.close())
 	}
 	if c.made {
+		c.janitor.dismiss()
 		errs = append(errs, os.RemoveAll(c.Dir))
 	}
 	return errors.Join(errs...)
+}
+
+// stopAll stops the processes that are chosen, at the same time.
+func (c *Cluster) stopAll(chosen func(*Process) bool) {
+	var stop sync.WaitGroup
+	c.mu.Lock()
+	for _, p := range c.processes {
+		if !p.Ended() && chosen(p) {
+			stop.Go(func() { p.Stop(closePatience) })
+		}
+	}
+	c.mu.Unlock()
+	stop.Wait()
 }
 
 // Logs returns what all processes and members logged.

@@ -12,8 +12,14 @@ import (
 	"time"
 )
 
+// abandon makes a cluster and reports where it is; it is nil where no test kills one.
+var abandon func(hosts string)
+
 func TestMain(m *testing.M) {
 	Main()
+	if hosts := os.Getenv("REGENT_TEST_ABANDON"); hosts != "" {
+		abandon(hosts)
+	}
 	if os.Getenv("REGENT_TEST_READING") != "" {
 		fmt.Println(int64(Now()))
 		return

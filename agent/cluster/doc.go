@@ -49,7 +49,11 @@
 //
 // cluster.Child runs Serve, and cluster.Acting is the command line of a program for c.Run that keeps a journal until it is killed.
 //
-// Everything dies with the process that made the cluster: children by the parent-death signal, namespaces with the last of them.
+// OpenCrash is Open for tests that do not care how processes stop: also programs that outlived their runner are killed at the end.
+// c.Finish has a process stop, and fails the test if it does not end with status 0. c.StartMain starts the program of an example.
+//
+// Everything ends with the process that made the cluster, also if it is killed: children by the parent-death signal, namespaces with
+// the last of them, and a temporary directory by a janitor that waits for that.
 //
 //	cluster.go    hosts with processes, and what can be done to them
 //	host.go       loopback; namespace*.go: network namespaces; memory.go: members in this process
@@ -58,6 +62,9 @@
 //	agents.go     agents and runners
 //	serve.go      what a member process does; groups.go: for the groups that it leads
 //	message.go    what the two say to one another
+//	janitor.go    removes the directory of a cluster that was killed
+//	watch.go      a cluster whose events a test reads
 //	child.go      children of a test or a program from its own executable
 //	wait.go       waiting and judging in tests
+//	finish.go     ending processes in tests, and what outlived them
 package cluster

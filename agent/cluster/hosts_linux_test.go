@@ -2,32 +2,59 @@ package cluster
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
-// needs fails the test where the system has not what it needs: tests are not skipped.
-func needs(t *testing.T, can func() error) {
+// bestHosts returns Namespaces, and Loopback for users that cannot have any, who have to be given the reason. Root always can.
+func bestHosts(t *testing.T) Hosts {
 	t.Helper()
-	if err := can(); err != nil {
-		t.Fatalf("%v", err)
+	why := CanNamespaces()
+	if why == nil {
+		return Namespaces
 	}
+	c, err := New(Options{Names: []string{"a"}, Hosts: Namespaces})
+	if err == nil {
+		_ = c.Close()
+	}
+	if os.Geteuid() == 0 || err == nil || err.Error() != why.Error() || !strings.Contains(err.Error(), "as root") {
+		t.Fatalf("namespaces: %v; a cluster of them: %v", why, err)
+	}
+	return Loopback
+}
+
+// bestClocks returns clocks that differ, where hosts can have some of their own.
+func bestClocks(t *testing.T) map[string]time.Duration {
+	t.Helper()
+	if err := CanClocks(); err != nil {
+		if os.Geteuid() == 0 {
+			t.Fatal(err)
+		}
+		return nil
+	}
+	return map[string]time.Duration{"b": 5000 * time.Second, "c": -60 * time.Second}
 }
 
 func TestMembersInNamespacesElectCutOffAndElectAgain(t *testing.T) {
-	needs(t, CanNamespaces)
-	needs(t, CanClocks)
-	w := OpenWatch(t, Options{Names: []string{"a", "b", "c"}, Hosts: Namespaces, Timing: calm, Command: Child(), Groups: OneGroup, Relay: true,
-		Poll: time.Millisecond, Clocks: map[string]time.Duration{"b": 5000 * time.Second, "c": -60 * time.Second}})
+	w := OpenWatch(t, Options{Names: []string{"a", "b", "c"}, Hosts: bestHosts(t), Timing: calm, Command: Child(), Groups: OneGroup, Relay: true,
+		Poll: time.Millisecond, Clocks: bestClocks(t)})
 	w.BeginAll()
 	last := w.Leader(0)
-	for _, c := range []struct{ lose, back func(string) error }{{w.Cut, w.Heal}, {w.Unplug, w.Plug}, {w.Pause, w.Resume}, {w.Crash, w.Start}} {
+	unplug, plug := w.Unplug, w.Plug
+	if w.Hosts != Namespaces {
+		unplug, plug = w.Cut, w.Heal
+	}
+	for _, c := range []struct{ lose, back func(string) error }{{w.Cut, w.Heal}, {unplug, plug}, {w.Pause, w.Resume}, {w.Crash, w.Start}} {
 		if err := c.lose(last.Member); err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +72,9 @@ func TestMembersInNamespacesElectCutOffAndElectAgain(t *testing.T) {
 
 // Hosts do not see one another but by the switch, and this host sees none of them.
 func TestNamespacesAreHostsOfTheirOwn(t *testing.T) {
-	needs(t, CanNamespaces)
+	if bestHosts(t) != Namespaces {
+		return
+	}
 	w := Open(t, Options{Names: []string{"a", "b"}, Hosts: Namespaces})
 	addr := netip.AddrPortFrom(w.hosts.addr("a").Addr(), 8000).String()
 	lines := make(chan string, 1)
@@ -63,9 +92,7 @@ func TestNamespacesAreHostsOfTheirOwn(t *testing.T) {
 		}
 		return err
 	}
-	if err := reach("b"); err != nil {
-		t.Errorf("b does not reach a: %v", err)
-	}
+	Eventually(t, "b reaches a", func() bool { return reach("b") == nil })
 	mine, err := net.InterfaceAddrs()
 	if err != nil || slices.ContainsFunc(mine, func(a net.Addr) bool { return strings.HasPrefix(a.String(), "198.18.") }) {
 		t.Errorf("this host is part of the network: %v, %v", mine, err)
@@ -96,8 +123,7 @@ func TestNamespacesAreHostsOfTheirOwn(t *testing.T) {
 
 // Readings of processes whose clocks are ahead can be compared with others.
 func TestReadingsDoNotDependOnTheTimeNamespace(t *testing.T) {
-	needs(t, CanClocks)
-	for _, by := range []time.Duration{0, 90000 * time.Second, -30 * time.Second} {
+	for _, by := range append(slices.Collect(maps.Values(bestClocks(t))), 0) {
 		c := exec.Command(os.Args[0], "-test.run", "^$")
 		c.Env = append(os.Environ(), "REGENT_TEST_READING=1")
 		if by != 0 {
@@ -115,5 +141,60 @@ func TestReadingsDoNotDependOnTheTimeNamespace(t *testing.T) {
 		if err != nil || Time(reading) < before || Time(reading) > after {
 			t.Errorf("a process whose clocks are %v ahead reads %v, between %v and %v: %v", by, reading, before, after, err)
 		}
+	}
+}
+
+func init() { abandon = makeAndWait }
+
+// makeAndWait makes a cluster and reports where it is: it will be killed.
+func makeAndWait(hosts string) {
+	kind, err := strconv.Atoi(hosts)
+	if err != nil {
+		panic(err)
+	}
+	w, err := New(Options{Names: []string{"a"}, Hosts: Hosts(kind), Relay: true, Timing: calm, Command: Child(), Groups: OneGroup, Poll: time.Millisecond})
+	if err != nil {
+		panic(err)
+	}
+	if err := w.Start("a"); err != nil {
+		panic(err)
+	}
+	actor := exec.Command("env", w.Acting(true)[1:]...)
+	actor.Env = append(os.Environ(), "REGENT_TOKEN=1", "REGENT_MEMBER=p", "REGENT_GROUP=h")
+	actor.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it survives its parent
+	if err := actor.Start(); err != nil {
+		panic(err)
+	}
+	for {
+		if spans, _ := w.Spans(); len(spans) == 2 {
+			break
+		}
+		time.Sleep(lookLast) // wall clock: other processes are waited for
+	}
+	fmt.Println(w.Dir, w.Pid("a"), actor.Process.Pid)
+	select {}
+}
+
+func TestNothingIsLeftOfAClusterThatIsKilled(t *testing.T) {
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), fmt.Sprintf("REGENT_TEST_ABANDON=%d", bestHosts(t)))
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var dir string
+	var member, actor int
+	if _, err := fmt.Fscan(out, &dir, &member, &actor); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Process.Kill()
+	_ = c.Wait()
+	Eventually(t, "its directory "+dir+" is removed", func() bool { _, err := os.Stat(dir); return os.IsNotExist(err) })
+	for _, pid := range []int{member, actor} {
+		Eventually(t, fmt.Sprintf("process %d has ended", pid), func() bool { return !exists(pid) })
 	}
 }

@@ -18,8 +18,12 @@ type T interface {
 // Patience is how long the helpers wait for what should happen. The host may be busy with other things.
 const Patience = 30 * time.Second
 
-// lookEvery is how often Eventually asks.
-const lookEvery = 2 * time.Millisecond
+// lookFirst is when Eventually asks again at first, and lookLast how often it asks in the end: to ask may take as much of a busy host as
+// what is waited for.
+const (
+	lookFirst = 2 * time.Millisecond
+	lookLast  = 20 * time.Millisecond
+)
 
 // Eventually waits until something holds. It fails the test after Patience, and names what it waited for.
 func Eventually(t T, what string, holds func() bool) {
@@ -31,12 +35,13 @@ func Eventually(t T, what string, holds func() bool) {
 
 // Wait waits until something holds, for as long as the patience lasts. The error names what it waited for.
 func Wait(patience time.Duration, what string, holds func() bool) error {
-	begin := time.Now()
+	begin, every := time.Now(), lookFirst
 	for !holds() {
 		if time.Since(begin) > patience {
 			return fmt.Errorf("waited %v in vain: %s", patience, what)
 		}
-		time.Sleep(lookEvery)
+		time.Sleep(every)
+		every = min(every+every/4, lookLast)
 	}
 	return nil
 }

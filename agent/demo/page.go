@@ -122,7 +122,7 @@ func (s *demonstration) perform(c web.Command) (string, error) {
 	return strings.TrimSpace(fmt.Sprintf("you: %s %s", verb, what)), nil
 }
 
-// recordCrashEnd reads from its diary when a program that died without a word led last.
+// recordCrashEnd reads from its journal when a program that died without a word led last.
 func (s *demonstration) recordCrashEnd(e *cluster.Event) {
 	if e.What != cluster.Gone {
 		return

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
 )
 
 func TestHooksAreToldInOrder(t *testing.T) {
@@ -111,15 +113,10 @@ func awaitDeath(t *testing.T, pid string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if syscall.Kill(n, 0) != nil {
-			return
-		}
-		// wall clock: another process ends
-		time.Sleep(time.Millisecond)
+	if err := cluster.Wait(cluster.Patience, "process "+pid+" is gone", func() bool { return syscall.Kill(n, 0) != nil }); err != nil {
+		t.Error(err)
+		_ = syscall.Kill(n, syscall.SIGKILL)
 	}
-	t.Errorf("process %s lives on", pid)
-	_ = syscall.Kill(n, syscall.SIGKILL)
 }
 
 // A child that a helper leaves behind may keep its output open. That is no failure.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
 )
 
@@ -72,6 +73,7 @@ func (a *fakeAgent) Watch(ctx context.Context, _ string, f func(leader, why stri
 type fakeLease struct {
 	token     uint64
 	remaining atomic.Int64
+	asked     atomic.Bool // for how much of it remains
 	done      chan struct{}
 	stopped   chan struct{}
 	healed    chan struct{}
@@ -82,11 +84,15 @@ type fakeLease struct {
 	err  error
 }
 
-func (l *fakeLease) Token() uint64            { return l.token }
-func (l *fakeLease) Remaining() time.Duration { return time.Duration(l.remaining.Load()) }
-func (l *fakeLease) Done() <-chan struct{}    { return l.done }
-func (l *fakeLease) Healed() <-chan struct{}  { return l.healed }
-func (l *fakeLease) Cause() string            { return l.cause }
+func (l *fakeLease) Token() uint64           { return l.token }
+func (l *fakeLease) Done() <-chan struct{}   { return l.done }
+func (l *fakeLease) Healed() <-chan struct{} { return l.healed }
+func (l *fakeLease) Cause() string           { return l.cause }
+func (l *fakeLease) Remaining() time.Duration {
+	remaining := l.remaining.Load()
+	l.asked.Store(true)
+	return time.Duration(remaining)
+}
 func (l *fakeLease) Stopped(context.Context) error {
 	l.left, l.err = l.ref.Processes()
 	close(l.stopped)
@@ -163,7 +169,7 @@ func (s *stage) lease() *fakeLease {
 		return l
 	case <-s.ended:
 		s.t.Fatalf("ended with %d, %v", s.status, s.err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(cluster.Patience):
 		s.t.Fatal("did not campaign")
 	}
 	return nil
@@ -172,15 +178,16 @@ func (s *stage) lease() *fakeLease {
 // file waits until the script has written a file, and returns what.
 func (s *stage) file(name string) string {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
-		if b, err := os.ReadFile(filepath.Join(s.dir, name)); err == nil && strings.HasSuffix(string(b), "\n") {
-			return strings.TrimSpace(string(b))
-		}
-		// wall clock: another process writes
-		time.Sleep(time.Millisecond)
+	var text string
+	err := cluster.Wait(cluster.Patience, name+" is written", func() bool {
+		b, err := os.ReadFile(filepath.Join(s.dir, name))
+		text = string(b)
+		return err == nil && strings.HasSuffix(text, "\n")
+	})
+	if err != nil {
+		s.t.Fatalf("%v; log:\n%s", err, s.said())
 	}
-	s.t.Fatalf("%s was not written; log:\n%s", name, s.said())
-	return ""
+	return strings.TrimSpace(text)
 }
 
 // end waits for the runner and compares its status.
@@ -188,7 +195,7 @@ func (s *stage) end(want int) {
 	s.t.Helper()
 	select {
 	case <-s.ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(cluster.Patience):
 		s.t.Fatalf("the runner does not end; log:\n%s", s.said())
 	}
 	if s.status != want {
@@ -201,7 +208,7 @@ func (s *stage) mustBeGone(l *fakeLease) {
 	s.t.Helper()
 	select {
 	case <-l.stopped:
-	case <-time.After(20 * time.Second):
+	case <-time.After(cluster.Patience):
 		s.t.Fatalf("the group was not given up; log:\n%s", s.said())
 	}
 	if l.err != nil || len(l.left) > 0 {
@@ -334,6 +341,7 @@ func TestLostIsNoEndOfTheProgramThoughTheAgentKilledIt(t *testing.T) {
 	s := play(t, agent, `echo $REGENT_TOKEN >$D/$REGENT_TOKEN; while :; do sleep 1000 & wait; done`, nil)
 	first := s.lease()
 	s.file("41")
+	cluster.Eventually(t, "the watcher has looked at the lease", first.asked.Load)
 	first.remaining.Store(int64(s.agent.terms.Guard))
 	if err := first.ref.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
 )
 
 // Whoever waits hears who leads, once, and again when that changes; not what passes by while a leader is elected.
@@ -47,7 +49,7 @@ func TestARunnerThatWaitsSaysSo(t *testing.T) {
 	for _, leader := range []string{"b", "c"} { // when it takes the second it has said the first
 		select {
 		case s.agent.believed <- [2]string{leader, "elected " + leader}:
-		case <-time.After(20 * time.Second):
+		case <-time.After(cluster.Patience):
 			t.Fatal("does not ask who leads")
 		}
 	}

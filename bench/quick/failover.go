@@ -121,10 +121,10 @@ func (c *experiment) sleep(ctx context.Context, d time.Duration) error {
 }
 
 // failover measures how long a council is without a leader that goes in the given way.
-func failover(ctx context.Context, s settings, members int, kind string, realtime bool, out io.Writer) (time.Duration, error) {
+func failover(ctx context.Context, s settings, members int, kind string, realtime bool, out io.Writer) error {
 	c, err := open(ctx, s, cluster.Options{Relay: kind == "cut", NoRealtime: !realtime, Poll: pollEvery, Groups: cluster.OneGroup}, members)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var times sample
 	void := 0
@@ -136,7 +136,7 @@ func failover(ctx context.Context, s settings, members int, kind string, realtim
 			continue
 		}
 		if err != nil {
-			return 0, errors.Join(err, c.close())
+			return errors.Join(err, c.close())
 		}
 		times = append(times, d)
 		if s.verbose {
@@ -145,10 +145,7 @@ func failover(ctx context.Context, s settings, members int, kind string, realtim
 	}
 	rep, wrong := c.cluster.Check(cluster.Rules{})
 	fmt.Fprintf(out, "%-7s %d members, %-8s %v   bound %s   both %v%s\n", kind, members, named(realtime), times, ms(c.bound(members, kind)), rep.Both, voided(void))
-	if wrong != nil {
-		fmt.Fprintf(out, "        %v\n", wrong)
-	}
-	return rep.Both, c.close()
+	return errors.Join(wrong, c.close())
 }
 
 // bound is what the profile promises while all is well but for the leader: the rest of the lease, turns of up to all

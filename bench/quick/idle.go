@@ -153,35 +153,35 @@ func process(pid int) (cpu time.Duration, memory uint64, err error) {
 }
 
 // spontaneous counts changes of leader that nobody caused, on an idle host or on one that is busy with other things.
-func spontaneous(ctx context.Context, s settings, calm, realtime bool, out io.Writer) (time.Duration, error) {
+func spontaneous(ctx context.Context, s settings, calm, realtime bool, out io.Writer) error {
 	length, what := s.calm, "calm"
 	if !calm {
 		length, what = s.busy, "busy"
 	}
 	if length == 0 {
-		return 0, nil
+		return nil
 	}
 	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Poll: pollEvery, Groups: cluster.OneGroup}, 3)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if !calm {
 		stop, err := burnAll(ctx)
 		if err != nil {
-			return 0, errors.Join(err, c.close())
+			return errors.Join(err, c.close())
 		}
 		defer stop()
 	}
 	if err := c.sleep(ctx, 2*time.Second); err != nil {
-		return 0, errors.Join(err, c.close())
+		return errors.Join(err, c.close())
 	}
 	c.changes, c.causes = 0, make(map[string]int)
 	if err := c.sleep(ctx, length); err != nil {
-		return 0, errors.Join(err, c.close())
+		return errors.Join(err, c.close())
 	}
 	changes := c.changes
 	if _, err := c.usage(ctx); err != nil {
-		return 0, errors.Join(err, c.close())
+		return errors.Join(err, c.close())
 	}
 	var pauses []string
 	for _, name := range c.cluster.Names {
@@ -190,11 +190,8 @@ func spontaneous(ctx context.Context, s settings, calm, realtime bool, out io.Wr
 	}
 	fmt.Fprintf(out, "%s for %v, 3 members, %-8s %d changes without a cause; pauses p50/p99/max %s; %v\n", what, length, named(realtime),
 		changes, strings.Join(pauses, " "), c.causes)
-	rep, wrong := c.cluster.Check(cluster.Rules{})
-	if wrong != nil {
-		fmt.Fprintf(out, "        %v\n", wrong)
-	}
-	return rep.Both, c.close()
+	_, wrong := c.cluster.Check(cluster.Rules{})
+	return errors.Join(wrong, c.close())
 }
 
 // burnAll keeps all processors busy until it is stopped.

@@ -131,15 +131,12 @@ func run(ctx context.Context, s settings, out io.Writer) error {
 	if err := floors(out); err != nil {
 		return err
 	}
-	var overlap time.Duration
 	for _, realtime := range s.scheduling {
 		for _, n := range s.members {
 			for _, kind := range s.kinds {
-				both, err := failover(ctx, s, n, kind, realtime, out)
-				if err != nil {
+				if err := failover(ctx, s, n, kind, realtime, out); err != nil {
 					return fmt.Errorf("%s, %d members: %w", kind, n, err)
 				}
-				overlap += both
 			}
 		}
 	}
@@ -155,17 +152,12 @@ func run(ctx context.Context, s settings, out io.Writer) error {
 			}
 		}
 		for _, calm := range []bool{true, false} {
-			both, err := spontaneous(ctx, s, calm, realtime, out)
-			if err != nil {
+			if err := spontaneous(ctx, s, calm, realtime, out); err != nil {
 				return err
 			}
-			overlap += both
 		}
 	}
-	fmt.Fprintf(out, "\ntime during which two programs were told that they lead: %v\n", overlap)
-	if overlap > 0 {
-		return errors.New("two leaders at one instant")
-	}
+	fmt.Fprintln(out, "\nno two programs led at one instant, and tokens grew")
 	return nil
 }
 

@@ -32,7 +32,7 @@ func TestAShortRunMeasuresEverything(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{"floor: round trip", "floor: timer", "kill    3", "stop    3", "resign  3", "cut     3", "split   5", "merge   5", "idle,     1 groups",
-		"idle,    50 groups", "all led again", "calm for", "busy for", "told that they lead: 0s"} {
+		"idle,    50 groups", "all led again", "calm for", "busy for", "no two programs led at one instant"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

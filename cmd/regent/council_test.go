@@ -2,14 +2,12 @@ package main
 
 import (
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/transport/loopback"
 )
@@ -22,15 +20,13 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	got := -1
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	err = cluster.Wait(cluster.Patience, strings.Join(args, " "), func() bool {
 		got = exitStatus(ts, args[1:])
-		if got == want {
-			return
-		}
-		// wall clock: other processes are waited for
-		time.Sleep(20 * time.Millisecond)
+		return got == want
+	})
+	if err != nil {
+		ts.Fatalf("%v: exit status %d, want %d", err, got, want)
 	}
-	ts.Fatalf("%v: exit status %d after 30s, want %d", args[1:], got, want)
 }
 
 // calmly is the timing of councils whose tests are not about it: a host that is busy with other things pauses members for
@@ -65,19 +61,9 @@ func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 	ts.Setenv("REGENT_SOCKET", ts.MkAbs(names[0]+".sock"))
 }
 
-// freeAddr returns an address on loopback that nobody listens on.
-func freeAddr(t fataler) string {
+// freeAddr returns an address on loopback that no process listens on.
+func freeAddr(ts *testscript.TestScript) string {
 	addr, err := loopback.Free()
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	ts.Check(err)
 	return addr
 }
-
-// A fataler is a test, or a script of one.
-type fataler interface {
-	Fatalf(format string, args ...any)
-}
-
-// ignoreTerm keeps this process from being asked to stop.
-func ignoreTerm() { signal.Ignore(syscall.SIGTERM) }

@@ -9,13 +9,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The commands that test scripts run: regent itself, and a program that leads.
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"regent":  main,
-		"diarist": diarist,
-	})
-}
+// commands are those that tests run: regent itself, and on Linux a program that leads.
+var commands = map[string]func(){"regent": main}
+
+func TestMain(m *testing.M) { testscript.Main(m, commands) }
 
 func TestCommands(t *testing.T) {
 	testscript.Run(t, testscript.Params{

@@ -129,29 +129,25 @@ func pageSays(out []byte, err error) error {
 }
 
 // restart restarts an agent after a change of its file.
-func (h *house) restart(name string, change func(text string) string) {
+func (h *runCluster) restart(name string, change func(text string) string) {
 	h.t.Helper()
-	path := filepath.Join(h.work, name+".yaml")
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(h.ConfigFile(name))
 	h.check(err)
-	h.signal(h.agents[name], syscall.SIGTERM)
-	if err := h.agents[name].Wait(); err != nil {
-		h.t.Errorf("the agent of %s did not leave in good order: %v", name, err)
-	}
-	h.check(os.WriteFile(path, []byte(change(string(text))), 0o644))
+	h.Finish(h.t, name)
+	h.check(os.WriteFile(h.ConfigFile(name), []byte(change(string(text))), 0o600))
 	h.startAgent(name)
 }
 
 // A key is changed in three steps, member by member, while programs lead.
 func TestAKeyIsChangedWhileTheCouncilRuns(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := startRunCluster(t)
 	h.agree("without a key")
-	first, second := filepath.Join(h.work, "key"), filepath.Join(h.work, "key.new")
+	first, second := filepath.Join(h.Dir, "key"), filepath.Join(h.Dir, "key.new")
 	h.check(h.regent("keygen", first), h.regent("keygen", second))
 	all := func(when string, lines string) {
 		t.Helper()
-		for _, name := range houseNames {
+		for _, name := range h.Names {
 			h.restart(name, func(text string) string {
 				before, _, _ := strings.Cut(text, "# keys\n")
 				return before + "# keys\n" + lines
@@ -172,11 +168,9 @@ func TestAKeyIsChangedWhileTheCouncilRuns(t *testing.T) {
 // A member whose disk is lost takes part again with an empty directory.
 func TestAMemberWithALostDiskComesBack(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := startRunCluster(t)
 	h.agree("at first")
-	h.signal(h.agents["b"], syscall.SIGKILL)
-	_ = h.agents["b"].Wait()
-	h.check(os.RemoveAll(filepath.Join(h.work, "b")))
+	h.check(h.Crash("b"), os.RemoveAll(filepath.Join(h.Dir, "b")))
 	h.startAgent("b")
 	h.agree("with an empty disk at b")
 	h.judge()

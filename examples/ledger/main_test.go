@@ -3,68 +3,41 @@
 package main
 
 import (
-	"bufio"
 	"database/sql"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent/agent/cluster"
 )
 
+// programVar makes the test binary the program.
+const programVar = "LEDGER_TEST_PROGRAM"
+
 func TestMain(m *testing.M) {
-	if os.Getenv("LEDGER_TEST_PROGRAM") != "" {
+	if os.Getenv(programVar) != "" {
 		main()
 		return
 	}
 	os.Exit(m.Run())
 }
 
-func free(t *testing.T, n int) []string {
+// must fails the test if something could not be done.
+func must(t *testing.T, err error) {
 	t.Helper()
-	var addrs []string
-	for range n {
-		addr, err := cluster.FreeAddress()
-		if err != nil {
-			t.Fatal(err)
-		}
-		addrs = append(addrs, addr)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return addrs
 }
 
 func TestWriteOfALeaderThatWasStoppedIsRefused(t *testing.T) {
-	names := []string{"a", "b", "c"}
-	var council []string
-	for i, addr := range free(t, len(names)) {
-		council = append(council, names[i]+"="+addr)
-	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "db")
+	c := cluster.OpenCrash(t, cluster.Options{Names: []string{"a", "b", "c"}})
+	file := filepath.Join(c.Dir, "db")
 	lines := make(chan string, 1000)
-	programs := make(map[string]*exec.Cmd)
-	for _, name := range names {
-		cmd := exec.Command(os.Args[0], "-name", name, "-council", strings.Join(council, ","), "-dir", filepath.Join(dir, name), "-db", file)
-		cmd.Env = append(os.Environ(), "LEDGER_TEST_PROGRAM=1")
-		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		programs[name] = cmd
-		go func() {
-			for in := bufio.NewScanner(out); in.Scan(); {
-				lines <- in.Text()
-			}
-		}()
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for _, name := range c.Names {
+		must(t, c.StartMain(name, programVar, func(line string) { lines <- line }, "-db", file))
 	}
 	// next returns the next line that matches; nothing if none comes in time.
 	next := func(within time.Duration, match func(line string) bool) string {
@@ -84,28 +57,19 @@ func TestWriteOfALeaderThatWasStoppedIsRefused(t *testing.T) {
 	// It is stopped in the middle of its thoughts nearly always. If it was between two of them, or held the database's own
 	// lock, it is stopped again.
 	for range 10 {
-		old, _, _ := strings.Cut(next(30*time.Second, wrote), ":")
+		old, _, _ := strings.Cut(next(cluster.Patience, wrote), ":")
 		if old == "" {
 			t.Fatal("nobody writes")
 		}
-		if err := programs[old].Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Pause(old))
 		other := next(5*time.Second, func(l string) bool { return wrote(l) && !strings.HasPrefix(l, old+":") })
-		if err := programs[old].Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Resume(old))
 		if other == "" {
 			continue
 		}
 		if next(2*time.Second, func(l string) bool { return strings.HasPrefix(l, old+": refused") }) != "" {
 			checkOrder(t, file)
-			if err := programs[old].Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
-			if err := programs[old].Wait(); err != nil {
-				t.Errorf("%s was asked to stop, and ended with %v", old, err)
-			}
+			c.Finish(t, old)
 			return
 		}
 	}

@@ -3,71 +3,42 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent/agent/cluster"
 )
 
+// programVar makes the test binary the program.
+const programVar = "SCHEDULER_TEST_PROGRAM"
+
 func TestMain(m *testing.M) {
-	if os.Getenv("SCHEDULER_TEST_PROGRAM") != "" {
+	if os.Getenv(programVar) != "" {
 		main()
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// free returns loopback addresses that nobody listens on.
-func free(t *testing.T, n int) []string {
+// must fails the test if something could not be done.
+func must(t *testing.T, err error) {
 	t.Helper()
-	var addrs []string
-	for range n {
-		addr, err := cluster.FreeAddress()
-		if err != nil {
-			t.Fatal(err)
-		}
-		addrs = append(addrs, addr)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return addrs
 }
 
 func TestJobRunsOnOneHostOnlyAndMovesOn(t *testing.T) {
-	names := []string{"a", "b", "c"}
-	var council []string
-	for i, addr := range free(t, len(names)) {
-		council = append(council, names[i]+"="+addr)
-	}
-	dir := t.TempDir()
-	key := filepath.Join(dir, "key") // as regent keygen writes it, but for a comment that is longer than any key
-	if err := os.WriteFile(key, []byte("# "+strings.Repeat("Keep it secret. ", 10)+"\nQUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWY=\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	c := cluster.OpenCrash(t, cluster.Options{Names: []string{"a", "b", "c"}})
+	key := filepath.Join(c.Dir, "key") // as regent keygen writes it, but for a comment that is longer than any key
+	must(t, os.WriteFile(key, []byte("# "+strings.Repeat("Keep it secret. ", 10)+"\nQUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWY=\n"), 0o600))
 	jobs := make(chan string, 1000)
-	programs := make(map[string]*exec.Cmd)
-	for _, name := range names {
-		cmd := exec.Command(os.Args[0], "-name", name, "-council", strings.Join(council, ","), "-dir", filepath.Join(dir, name), "-every", "20ms", "-key-file", key)
-		cmd.Env = append(os.Environ(), "SCHEDULER_TEST_PROGRAM=1")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		programs[name] = cmd
-		go func() {
-			for in := bufio.NewScanner(out); in.Scan(); {
-				jobs <- in.Text()
-			}
-		}()
-		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for _, name := range c.Names {
+		must(t, c.StartMain(name, programVar, func(line string) { jobs <- line }, "-every", "20ms", "-key-file", key))
 	}
 	who, token := next(t, jobs, 0)
 	for range 10 { // of one leadership all run in one place
@@ -75,22 +46,14 @@ func TestJobRunsOnOneHostOnlyAndMovesOn(t *testing.T) {
 			t.Fatalf("the job ran at %s and at %s with token %d", who, w, token)
 		}
 	}
-	if err := programs[who].Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := programs[who].Wait(); err != nil {
-		t.Errorf("%s was asked to stop, and ended with %v", who, err)
-	}
+	c.Finish(t, who)
 	second, _ := next(t, jobs, token)
 	if second == who {
 		t.Errorf("the job still runs at %s", who)
 	}
-	if err := programs[second].Process.Kill(); err != nil { // with two of three gone nobody may lead
-		t.Fatal(err)
-	}
-	_ = programs[second].Wait()
+	must(t, c.Crash(second)) // with two of three gone nobody may lead
 	// If the last one leads by now, it does so until its lease ends.
-	for limit := time.After(20 * time.Second); ; {
+	for limit := time.After(cluster.Patience); ; {
 		select {
 		case line := <-jobs:
 			select {
@@ -107,7 +70,7 @@ func TestJobRunsOnOneHostOnlyAndMovesOn(t *testing.T) {
 // next waits for a job with a token above the one given.
 func next(t *testing.T, jobs <-chan string, above uint64) (who string, token uint64) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(cluster.Patience)
 	for {
 		select {
 		case line := <-jobs:

@@ -23,6 +23,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/cluster/journal"
 )
 
 // The test binary is also the program: with this variable set it is a member of a cluster. If it is careless it goes on whatever
@@ -64,10 +65,11 @@ func serve() error {
 		_, _ = io.Copy(io.Discard, in)
 	}()
 	dir := filepath.Dir(o.Dir)
-	d := diary{slots: make(map[slot]int), careless: os.Getenv(programEnv) == careless}
-	if d.file, err = os.Create(filepath.Join(dir, fmt.Sprintf("%s.%d.claims", o.Name, os.Getpid()))); err != nil {
+	j, err := journal.Open(o.Journals, o.Name)
+	if err != nil {
 		return err
 	}
+	d := owner{journal: j, entries: make(map[slot]*journal.Entry), careless: os.Getenv(programEnv) == careless}
 	work = d.work
 	c := regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, Bootstrap: true, Timing: o.Timing, Consistent: true,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
@@ -77,13 +79,11 @@ func serve() error {
 	return nil
 }
 
-// A diary is where a program writes down what it owns, a line of one length for each key in each membership. What it wrote is
-// there after a kill -9.
-type diary struct {
-	file     *os.File
+// An owner keeps a journal of what it owns, with an entry for each key in each membership.
+type owner struct {
+	journal  *journal.Journal
 	mu       sync.Mutex
-	slots    map[slot]int
-	claims   []claim
+	entries  map[slot]*journal.Entry
 	careless bool
 }
 
@@ -92,53 +92,41 @@ type slot struct {
 	key   string
 }
 
-const lineFormat, lineLength = "%-8s%20d%20d\n", 49
-
-// work writes down that the key is owned, and a moment later again if it still is. One that is careless never stops.
-func (d *diary) work(_ context.Context, l *regent.ConsistentLease, key string) {
-	d.note(l, key)
+// work observes that the key is owned, and a moment later again if it still is. One that is careless never stops.
+func (o *owner) work(_ context.Context, l *regent.ConsistentLease, key string) {
+	o.observe(l, key)
 	// wall clock: this is the work, in a process of its own.
 	time.Sleep(time.Millisecond)
-	d.note(l, key)
-	if d.careless {
+	o.observe(l, key)
+	if o.careless {
 		go func() {
 			for range time.Tick(5 * time.Millisecond) {
-				d.note(l, key)
+				o.observe(l, key)
 			}
 		}()
 	}
 }
 
-func (d *diary) note(l *regent.ConsistentLease, key string) {
-	before := int64(cluster.Now())
-	valid := l.Valid() || d.careless
-	after := int64(cluster.Now())
-	if !valid {
-		return
+func (o *owner) observe(l *regent.ConsistentLease, key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e := o.entries[slot{l, key}]
+	if e == nil {
+		e = o.journal.Begin(key, 0)
+		o.entries[slot{l, key}] = e
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	i, ok := d.slots[slot{l, key}]
-	if !ok {
-		// It was owned at an instant that lies between the two readings.
-		i = len(d.claims)
-		d.slots[slot{l, key}] = i
-		d.claims = append(d.claims, claim{key: key, since: after})
-	}
-	// What is owned in one membership is owned until that is over.
-	c := &d.claims[i]
-	c.until = max(c.since, before)
-	if _, err := d.file.WriteAt(fmt.Appendf(nil, lineFormat, c.key, c.since, c.until), int64(i*lineLength)); err != nil {
+	e.Observe(func() bool { return l.Valid() || o.careless })
+	if err := e.Err(); err != nil {
 		panic(err)
 	}
 }
 
-// office is a cluster with a work table and a test.
-type office struct {
+// shardCluster is a cluster with a shard table and a test.
+type shardCluster struct {
 	*cluster.Cluster
 	t     *testing.T
 	keys  []string
-	begun int64
+	begun cluster.Time
 	mu    sync.Mutex
 	tally tally
 }
@@ -146,39 +134,31 @@ type office struct {
 // tally is how often each member was taken in, and how often managers have said that they gave its share away.
 type tally struct{ in, out map[string]int }
 
-// openOffice starts five programs of a kind, and waits until all are in and every key has an owner.
-func openOffice(t *testing.T, kind string) *office {
+// openShards starts five programs of a kind, and waits until all are in and every key has an owner.
+func openShards(t *testing.T, kind string) *shardCluster {
 	t.Helper()
-	o := &office{t: t, tally: tally{make(map[string]int), make(map[string]int)}}
+	o := &shardCluster{t: t, tally: tally{make(map[string]int), make(map[string]int)}}
 	for i := range keyCount {
 		o.keys = append(o.keys, fmt.Sprintf("key%02d", i))
 	}
 	self := cluster.Self()
 	timing := regent.LAN
 	timing.Renew, timing.Lease = 100*time.Millisecond, 600*time.Millisecond // survive pauses of a busy machine
-	w, err := cluster.New(cluster.Options{Names: []string{"a", "b", "c", "d", "e"}, Dir: t.TempDir(), Timing: timing, Relay: true, Log: o.log,
+	w := cluster.OpenCrash(t, cluster.Options{Names: []string{"a", "b", "c", "d", "e"}, Timing: timing, Relay: true, Log: o.log,
 		Command: func() *exec.Cmd {
 			c := self()
 			c.Env = append(os.Environ(), programEnv+"="+kind)
 			return c
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	o.Cluster = w
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	o.each(w.Start, w.Names)
-	o.await("all to be taken in", func() bool { return len(o.count().in) == len(w.Names) })
+	cluster.Eventually(o.t, "all are taken in", func() bool { return len(o.count().in) == len(w.Names) })
 	o.takenOver(tally{})
-	o.begun = int64(cluster.Now())
+	o.begun = cluster.Now()
 	return o
 }
 
-func (o *office) must(err error) {
+func (o *shardCluster) must(err error) {
 	o.t.Helper()
 	if err != nil {
 		o.t.Fatal(err)
@@ -188,7 +168,7 @@ func (o *office) must(err error) {
 // losses finds the members that a manager says it has lost.
 var losses = regexp.MustCompile(`(?:failed|unfinished): ([a-z, ]*[a-z])`)
 
-func (o *office) log(member, line string) {
+func (o *shardCluster) log(member, line string) {
 	o.t.Logf("%s: %s", member, line)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -205,112 +185,82 @@ func (o *office) log(member, line string) {
 }
 
 // count returns the tally so far.
-func (o *office) count() tally {
+func (o *shardCluster) count() tally {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return tally{maps.Clone(o.tally.in), maps.Clone(o.tally.out)}
 }
 
-// await waits until something is so.
-func (o *office) await(what string, so func() bool) {
-	o.t.Helper()
-	limit := time.After(30 * time.Second)
-	for !so() {
-		select {
-		case <-o.Events(): // the programs say nothing, but that they have ended
-		case <-time.After(10 * time.Millisecond):
-		case <-limit:
-			o.t.Fatalf("waited too long for %s", what)
-		}
-	}
-}
-
 // takenIn waits until members were taken in once more than before.
-func (o *office) takenIn(before tally, names ...string) {
+func (o *shardCluster) takenIn(before tally, names ...string) {
 	o.t.Helper()
 	for _, n := range names {
-		o.await(n+" to be taken in", func() bool { return o.count().in[n] > before.in[n] })
+		cluster.Eventually(o.t, n+" is taken in", func() bool { return o.count().in[n] > before.in[n] })
 	}
 }
 
 // takenOver waits until the shares of the lost were given away, and every key is owned, from now on, by somebody else.
-func (o *office) takenOver(before tally, lost ...string) {
+func (o *shardCluster) takenOver(before tally, lost ...string) {
 	o.t.Helper()
 	for _, n := range lost {
-		o.await("the share of "+n+" to be given away", func() bool { return o.count().out[n] > before.out[n] })
+		cluster.Eventually(o.t, "the share of "+n+" is given away", func() bool { return o.count().out[n] > before.out[n] })
 	}
-	now := int64(cluster.Now())
-	o.await(fmt.Sprintf("all keys to have owners other than %v", lost), func() bool {
+	now := cluster.Now()
+	cluster.Eventually(o.t, fmt.Sprintf("all keys have owners other than %v", lost), func() bool {
 		owned := make(map[string]bool)
-		for _, c := range o.claims() {
-			if c.until > now && !slices.Contains(lost, c.owner) {
-				owned[c.key] = true
+		for _, s := range o.spans() {
+			if s.Seen > now && !slices.Contains(lost, s.Holder) {
+				owned[s.Group] = true
 			}
 		}
 		return len(owned) == len(o.keys)
 	})
 }
 
-// claims returns all that programs wrote down.
-func (o *office) claims() []claim {
+// spans returns all that programs wrote into their journals: the group is the key.
+func (o *shardCluster) spans() []cluster.Span {
 	o.t.Helper()
-	files, err := filepath.Glob(filepath.Join(o.Dir, "*.claims"))
+	all, err := o.Spans()
 	o.must(err)
-	var all []claim
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		o.must(err)
-		owner, _, _ := strings.Cut(filepath.Base(f), ".")
-		for line := range slices.Chunk(b, lineLength) {
-			c := claim{owner: owner}
-			if _, err := fmt.Sscan(string(line), &c.key, &c.since, &c.until); err != nil {
-				o.t.Fatalf("%s: %q: %v", f, line, err)
-			}
-			all = append(all, c)
-		}
-	}
 	return all
 }
 
 // patience is for how long a key may be without an owner. The tests log for how long it was: a second or two.
 const patience = 10 * time.Second
 
-// judge judges all that programs have done since all keys had owners.
-func (o *office) judge(patience time.Duration) error {
+// judge judges all that programs have done since all keys had owners: no key had two owners at one instant, be it two memberships of
+// one program, and none was without an owner for longer than the patience.
+func (o *shardCluster) judge(patience time.Duration) error {
 	o.t.Helper()
-	now := int64(cluster.Now())
-	for _, name := range o.Names {
-		if o.Pid(name) != 0 {
-			o.must(o.Crash(name))
-		}
-	}
-	longest, err := judge(o.claims(), o.keys, o.begun, now, patience)
-	o.t.Logf("keys were without owner for at most %v", longest)
+	now := cluster.Now()
+	o.must(o.CrashAll())
+	rep, err := o.Check(cluster.Rules{Gap: patience, From: o.begun, To: now})
+	o.t.Logf("keys were without owner for at most %v", rep.Longest)
 	return err
 }
 
 // owner returns who owned the first key last. The first manager may not have seen all members, so that some own nothing.
-func (o *office) owner() string {
-	var last claim
-	for _, c := range o.claims() {
-		if c.key == o.keys[0] && c.until > last.until {
-			last = c
+func (o *shardCluster) owner() string {
+	var last cluster.Span
+	for _, s := range o.spans() {
+		if s.Group == o.keys[0] && s.Seen > last.Seen {
+			last = s
 		}
 	}
-	return last.owner
+	return last.Holder
 }
 
 // lose takes members away and gives them back: an owner, the first manager, two at once, and again owners until all who came
 // back work.
-func (o *office) lose(lose, giveBack func(names ...string)) {
+func (o *shardCluster) lose(lose, giveBack func(names ...string)) {
 	o.t.Helper()
-	back := make(map[string]int64)
+	back := make(map[string]cluster.Time)
 	replace := func(lost ...string) {
 		before := o.count()
 		lose(lost...)
 		o.takenOver(before, lost...)
 		for _, name := range lost {
-			back[name] = int64(cluster.Now())
+			back[name] = cluster.Now()
 		}
 		giveBack(lost...)
 		o.takenIn(before, lost...)
@@ -322,9 +272,9 @@ func (o *office) lose(lose, giveBack func(names ...string)) {
 	since, idle := maps.Clone(back), []string(nil)
 	for range 5 {
 		replace(o.owner())
-		claims := o.claims()
+		spans := o.spans()
 		idle = slices.DeleteFunc([]string{"a", "b", "d"}, func(name string) bool {
-			return slices.ContainsFunc(claims, func(c claim) bool { return c.owner == name && c.since > since[name] })
+			return slices.ContainsFunc(spans, func(s cluster.Span) bool { return s.Holder == name && s.Since > since[name] })
 		})
 		if len(idle) == 0 {
 			break
@@ -339,12 +289,12 @@ func (o *office) lose(lose, giveBack func(names ...string)) {
 }
 
 func TestOthersTakeOverTheKeysOfOwnersThatAreKilled(t *testing.T) {
-	o := openOffice(t, careful)
+	o := openShards(t, careful)
 	o.lose(func(names ...string) { o.each(o.Crash, names) }, func(names ...string) { o.each(o.Start, names) })
 }
 
 func TestOthersTakeOverTheKeysOfOwnersThatLeave(t *testing.T) {
-	o := openOffice(t, careful)
+	o := openShards(t, careful)
 	o.lose(func(names ...string) {
 		for _, n := range names {
 			o.Stop(n, 10*time.Second)
@@ -353,18 +303,18 @@ func TestOthersTakeOverTheKeysOfOwnersThatLeave(t *testing.T) {
 }
 
 func TestOthersTakeOverTheKeysOfOwnersThatAreCutOff(t *testing.T) {
-	o := openOffice(t, careful)
+	o := openShards(t, careful)
 	o.lose(func(names ...string) { o.must(o.Part(names...)) }, func(...string) { o.must(o.HealAll()) })
 }
 
 func TestOwnerThatWasStoppedDoesNotWorkOnWhenItGoesOn(t *testing.T) {
-	o := openOffice(t, careful)
+	o := openShards(t, careful)
 	o.lose(func(names ...string) { o.each(o.pause, names) }, func(names ...string) { o.each(o.Resume, names) })
 }
 
 // pause stops a member, but not in the middle of a write: SQLite would keep everybody else waiting for it, and that is not what
 // these tests are about.
-func (o *office) pause(name string) error {
+func (o *shardCluster) pause(name string) error {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(o.Dir, "db")+"?_pragma=busy_timeout(200)&_txlock=immediate")
 	if err != nil {
 		return err
@@ -385,7 +335,7 @@ func (o *office) pause(name string) error {
 	return err
 }
 
-func (o *office) each(do func(string) error, names []string) {
+func (o *shardCluster) each(do func(string) error, names []string) {
 	o.t.Helper()
 	for _, n := range names {
 		o.must(do(n))
@@ -394,11 +344,11 @@ func (o *office) each(do func(string) error, names []string) {
 
 // The judge would find programs that go on when their membership is over.
 func TestOwnerThatDoesNotCareWhetherItIsInIsFound(t *testing.T) {
-	o := openOffice(t, careless)
+	o := openShards(t, careless)
 	before, lost := o.count(), o.owner()
 	o.must(o.Cut(lost))
 	o.takenOver(before, lost)
-	want := fmt.Sprintf("%s is owned by %s and by", o.keys[0], lost)
+	want := fmt.Sprintf("group %s: %s and ", o.keys[0], lost)
 	if err := o.judge(patience); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s went on while it was out; found: %v", lost, err)
 	}
@@ -406,7 +356,7 @@ func TestOwnerThatDoesNotCareWhetherItIsInIsFound(t *testing.T) {
 
 // The judge would find keys that nobody takes over; and a manager that cannot write does not give up.
 func TestKeysHaveNoOwnerWhileTheTableCannotBeWritten(t *testing.T) {
-	o := openOffice(t, careful)
+	o := openShards(t, careful)
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(o.Dir, "db")+"?_pragma=busy_timeout(5000)&_txlock=immediate")
 	o.must(err)
 	defer db.Close()
@@ -415,12 +365,12 @@ func TestKeysHaveNoOwnerWhileTheTableCannotBeWritten(t *testing.T) {
 	before, lost := o.count(), o.owner()
 	o.must(o.Crash(lost))
 	const held = 3 * time.Second
-	begun := int64(cluster.Now())
-	o.await("the lock to be held long enough", func() bool { return int64(cluster.Now())-begun > int64(held) })
+	begun := cluster.Now()
+	cluster.Eventually(o.t, "the lock is held long enough", func() bool { return cluster.Now().Sub(begun) > held })
 	o.must(lock.Rollback())
 	o.takenOver(before, lost)
-	want := fmt.Sprintf("%s has no owner", o.keys[0])
-	if err := o.judge(held); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "owned") {
+	want := fmt.Sprintf("group %s: no leader for", o.keys[0])
+	if err := o.judge(held); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "both led") {
 		t.Errorf("keys of %s had no owner for %v; found: %v", lost, held, err)
 	}
 }

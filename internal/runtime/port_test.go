@@ -28,6 +28,8 @@ type desk struct {
 // line2 is a socket of which the test is the network.
 type line2 struct {
 	in, out []transport.Packet
+	// taken, if it is set, is called when packets have left the socket.
+	taken func()
 }
 
 func (l *line2) Read([]transport.Packet) (int, error) { panic("a loop does not wait") }
@@ -38,6 +40,9 @@ func (l *line2) TryRead(ps []transport.Packet) (int, error) {
 		ps[i].Addr = l.in[i].Addr
 	}
 	l.in = l.in[n:]
+	if l.taken != nil {
+		l.taken()
+	}
 	return n, nil
 }
 func (l *line2) Write(ps []transport.Packet) (int, error) {
@@ -109,6 +114,30 @@ func (d *desk) greet() {
 			p.Flush()
 		}
 		d.pass(nil)
+	}
+}
+
+// A stamp from before the packet came would make it seem younger than it is, and a grant earlier.
+func TestReceiveStampIsTakenAfterThePacketLeftTheSocket(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	d.greet()
+	d.ports[0].Send(d.now, 1, 0, &rank.OK{Seq: 1})
+	d.ports[0].Flush()
+	d.lines[1].in = append(d.lines[1].in, d.lines[0].out...)
+	var left protocol.Time
+	d.lines[1].taken = func() {
+		d.now = d.now.Add(time.Second) // the loop is held up in the system call
+		left = d.now
+	}
+	n := 0
+	d.ports[1].Receive(func(now protocol.Time, _ Channel, r *protocol.Receive) {
+		n++
+		if now <= left || r.Delay < time.Second {
+			t.Errorf("%s is stamped %v with a delay of %v: it left the socket at %v", r.Message.Name(), now, r.Delay, left)
+		}
+	})
+	if n == 0 {
+		t.Error("nothing was received")
 	}
 }
 

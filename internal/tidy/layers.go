@@ -25,7 +25,7 @@ var column = []layer{
 	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/..."},
 		modules: []string{"golang.org/x/sys", "golang.org/x/crypto", "github.com/fxamacker/cbor/v2"}},
 	{name: "datagrams", packages: []string{"internal/datagram/..."}},
-	{name: "protocols", packages: []string{"internal/protocol/..."}},
+	{name: "protocols", packages: []string{"internal/protocol/...", "internal/tenure/..."}},
 	{name: "contract", packages: []string{"internal/protocol"}},
 	{name: "stamps", packages: []string{"internal/stamp/...", "fence/..."}},
 }

@@ -38,6 +38,8 @@ func Draw(p *suite.Protocol, members int, seed uint64, length time.Duration) (Pl
 	d.ports = pl.Ports
 	pl.Core = d.core()
 	pl.Faults = d.faults(pl.Safety)
+	pl.Faults = append(pl.Faults, d.renewed(seed, pl.Safety)...)
+	slices.SortStableFunc(pl.Faults, func(a, b sim.Fault) int { return int(a.At - b.At) })
 	return pl, pl.Check(p)
 }
 
@@ -128,6 +130,32 @@ func (d *generator) faults(safety time.Duration) []sim.Fault {
 	slices.SortStableFunc(all, func(a, b sim.Fault) int { return int(a.At - b.At) })
 	return all
 }
+
+// renewed draws restarts after which members are not what they were: with a backup that another can recognise, or all with
+// another configuration. They come besides the other faults, each in a third of the runs.
+func (d *generator) renewed(seed uint64, safety time.Duration) []sim.Fault {
+	own := *d
+	own.Dice = sim.NewDice(seed, 0x2e17)
+	var all []sim.Fault
+	if own.N(3) == 0 && d.p.Backups {
+		for range 1 + own.N(6) {
+			f := sim.Fault{Kind: sim.Crash, A: own.member(), B: protocol.Nobody, For: own.length(), Disk: sim.Known, Amount: int64(1 + own.N(4))}
+			f.At = sim.Real(own.Between(0, safety-f.For-spare))
+			all = append(all, f)
+		}
+	}
+	if own.N(3) == 0 && d.p.Settings > 1 {
+		for range 1 + own.N(3) {
+			f := sim.Fault{Kind: sim.Roll, A: protocol.Nobody, B: protocol.Nobody, For: own.length() / time.Duration(d.n), Amount: int64(own.N(d.p.Settings))}
+			f.At = sim.Real(own.Between(0, safety-time.Duration(d.n)*f.For-spare))
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// spare is how long before the end of the safety phase the last of them is over.
+const spare = time.Second
 
 // length draws how long a fault lasts: milliseconds as often as seconds.
 func (d *generator) length() time.Duration {

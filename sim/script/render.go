@@ -134,6 +134,8 @@ func faultText(f *sim.Fault) string {
 		return fmt.Sprintf("disk %s slow by %v", who, amount)
 	case sim.Crash, sim.Restart:
 		return fmt.Sprintf("%v %s%s", f.Kind, who, diskText(f))
+	case sim.Roll:
+		return fmt.Sprintf("roll to %d", f.Amount)
 	case sim.Leave:
 		return fmt.Sprintf("leave %s within %v%s", who, amount, diskText(f))
 	case sim.Transfer:
@@ -172,6 +174,8 @@ func diskText(f *sim.Fault) string {
 		return " without disk"
 	case f.Disk == sim.Backup:
 		return fmt.Sprintf(" from backup %d", max(1, f.Amount))
+	case f.Disk == sim.Known:
+		return fmt.Sprintf(" from known backup %d", max(1, f.Amount))
 	case f.Disk == sim.Reboot:
 		return " rebooted"
 	}

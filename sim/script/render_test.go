@@ -190,6 +190,8 @@ func TestEveryFaultIsReadAsItIsWritten(t *testing.T) {
 	}
 	for seed := range uint64(40) {
 		pl := everyFault(t, p, seed)
+		pl.Faults = append(pl.Faults, sim.Fault{Kind: sim.Roll, A: protocol.Nobody, B: protocol.Nobody, Amount: int64(seed), For: time.Millisecond},
+			sim.Fault{Kind: sim.Crash, B: protocol.Nobody, Disk: sim.Known, Amount: 3, For: time.Millisecond})
 		for _, f := range pl.Faults {
 			text := script.FaultStatement(&f)
 			got, err := script.ParseFault(text, 5)
@@ -208,7 +210,7 @@ func plain(f sim.Fault) sim.Fault {
 	f.At = 0
 	switch f.Kind {
 	case sim.Crash, sim.Restart, sim.Leave:
-		if f.Kind != sim.Leave && f.Disk != sim.Backup {
+		if f.Kind != sim.Leave && f.Disk != sim.Backup && f.Disk != sim.Known {
 			f.Amount = 0
 		}
 	case sim.Pause, sim.Suspend, sim.Halt:

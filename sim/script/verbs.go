@@ -33,9 +33,10 @@ func init() {
 		"clock": {set: setClock, parse: parseClock, usage: "clock MEMBERS [rate RATE] [shows D]\nclock MEMBERS rate RATE [for D]\n" +
 			"clock MEMBERS jumps D\nclock MEMBERS stops [for D]\nclock MEMBERS runs"},
 
-		"crash":     {parse: parseCrash, usage: "crash MEMBERS [for D [without disk | from backup N | rebooted]]"},
-		"restart":   {parse: parseRestart, usage: "restart MEMBERS [without disk | from backup N | rebooted]"},
-		"leave":     {parse: parseLeave, usage: "leave MEMBERS within D [for D [without disk | from backup N | rebooted]]"},
+		"crash":     {parse: parseCrash, usage: "crash MEMBERS [for D [without disk | from [known] backup N | rebooted]]"},
+		"restart":   {parse: parseRestart, usage: "restart MEMBERS [without disk | from [known] backup N | rebooted]"},
+		"leave":     {parse: parseLeave, usage: "leave MEMBERS within D [for D [without disk | from [known] backup N | rebooted]]"},
+		"roll":      {parse: parseRoll, usage: "roll to N for D"},
 		"pause":     {parse: parseFreeze(sim.Pause), usage: "pause MEMBERS [for D]"},
 		"suspend":   {parse: parseFreeze(sim.Suspend), usage: "suspend MEMBERS [for D]"},
 		"halt":      {parse: parseFreeze(sim.Halt), usage: "halt MEMBERS [for D]"},
@@ -95,8 +96,12 @@ func (p *parser) disk(f *sim.Fault) {
 		p.expect("disk")
 		f.Disk = sim.Lost
 	case p.accept("from"):
+		f.Disk = sim.Backup
+		if p.accept("known") {
+			f.Disk = sim.Known
+		}
 		p.expect("backup")
-		f.Disk, f.Amount = sim.Backup, int64(p.number("how many records ago", 1, 1000))
+		f.Amount = int64(p.number("how many records ago", 1, 1000))
 	case p.accept("rebooted"):
 		f.Disk = sim.Reboot
 	}
@@ -129,6 +134,13 @@ func parseCrash(p *parser) action {
 		p.failAt(p.tokens[at], "say for how long it is down, or say this when it restarts")
 	}
 	return each(who, f)
+}
+
+func parseRoll(p *parser) action {
+	p.expect("to")
+	f := sim.Fault{Kind: sim.Roll, A: protocol.Nobody, B: protocol.Nobody, Amount: int64(p.number("which configuration", 0, 1000))}
+	f.For = p.forHow()
+	return faults{f}
 }
 
 func parseRestart(p *parser) action {

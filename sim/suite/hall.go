@@ -50,7 +50,15 @@ var hallVariants = []hallVariant{
 		c.Retries, c.Renew = 1, 20*time.Millisecond
 	},
 		[]string{TwoPartitions}},
+	{hallRolled, "local leaders of members that are restarted with shorter and longer locks", func(*hall.Config) {}, []string{TwoPartitions, Rolled}},
 }
+
+// hallRolled is the variant in which the lock differs from start to start. Its other setting has a longer one.
+const (
+	hallRolled   = "hall rolled"
+	hallSettings = 2
+	hallRenew    = 400 * time.Millisecond
+)
 
 // hallSettle is how long a healed core may take: κ, a member that starts and campaigns, a program that stops.
 const hallSettle = 4 * time.Second
@@ -64,7 +72,22 @@ func HallConfig(variant string, b sim.Boot) hall.Config {
 			v.set(&c)
 		}
 	}
+	if b.Setting > 0 {
+		c.Renew = hallRenew
+		c.Timing = c.Timing.Fit(c.Window())
+	}
 	return c
+}
+
+// hallRecords lets a member start as one that knows, from its durable record, the longest lock that it ever ran with.
+func hallRecords(c *sim.Config) {
+	longest := make([]time.Duration, c.Members)
+	c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+		h := HallConfig(hallRolled, b)
+		h.Longest = longest[b.Self]
+		longest[b.Self] = max(h.Longest, h.Lock)
+		return hall.New(h)
+	}
 }
 
 // hallProtocols are local leaders in all variants.
@@ -93,6 +116,14 @@ func hallElector() *Protocol {
 }
 
 func hallProtocol(v hallVariant) *Protocol {
+	p := hallVariantProtocol(v)
+	if v.name == hallRolled {
+		p.Settings, p.Vary = hallSettings, hallRecords
+	}
+	return p
+}
+
+func hallVariantProtocol(v hallVariant) *Protocol {
 	return &Protocol{
 		Name:       v.name,
 		Default:    v.name == "hall plain",
@@ -130,6 +161,11 @@ func hallProtocol(v hallVariant) *Protocol {
 func HallSpec(variant string, members int) check.HallSpec {
 	c := HallConfig(variant, sim.Boot{Members: members})
 	spec := check.HallSpec{Group: HallGroup, Delta: c.Delta, OneWay: c.OneWay, Kappa: c.Kappa(), Supporters: c.Supporters, Rotates: c.Rotate > 0}
+	if variant == hallRolled {
+		// A member that has just got the shorter lock waits for the longer one.
+		longer := HallConfig(variant, sim.Boot{Members: members, Setting: hallSettings - 1})
+		spec.Kappa = longer.Kappa() + longer.Rho.RealAtMost(longer.Lock)
+	}
 	if c.Calm > 0 {
 		spec.Touch = c.Rho.RealAtLeast(c.Expires)
 	}
@@ -170,6 +206,8 @@ func (w *hallWatch) Observe(r *sim.Record) error {
 		}
 	case sim.EvView:
 		w.view(r)
+	case sim.EvFault:
+		w.when(r.Detail.(sim.Fault).Kind == sim.Roll, Rolled)
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ const (
 )
 
 var nerioRows = append(append([]string{}, Rows...), LeaderResigned, HandedOver, LeaseFrozen, LeaseLapsed, AttemptBusy,
-	AttemptSilent, TermRaised, PromiseBroken, Released, LeaderVerified, Recovered, CleanStart)
+	AttemptSilent, TermRaised, PromiseBroken, Released, LeaderVerified, Recovered, CleanStart, ManyGroups, FlagWithRecord, FlagWithout,
+	OtherLengths, Rolled, BackupFound)
 
 // Constants of the simulated council: the LAN profile, with links that are somewhat slower than d allows.
 const (
@@ -36,8 +37,10 @@ const (
 	nerioTimely  = 8 * time.Millisecond
 	nerioLease   = 200 * time.Millisecond
 	nerioLongest = 250 * time.Millisecond
-	nerioRenew   = 50 * time.Millisecond
-	nerioStop    = 250 * time.Millisecond
+	// nerioLonger is by how much both are longer in the next of the settings that a council may be restarted with.
+	nerioLonger = 150 * time.Millisecond
+	nerioRenew  = 50 * time.Millisecond
+	nerioStop   = 250 * time.Millisecond
 	// nerioSettle is the bound of N-EE: the longest promise of a voter that has just restarted, that of a leader that has
 	// just died, a program that takes its time to stop, and some attempts that get into each other's way.
 	nerioSettle = 4 * time.Second
@@ -47,9 +50,10 @@ const (
 // that has lost a majority of its records may begin anew only if an operator says so. Ten seconds of wall time seem to
 // pass between two starts, so that incarnations do not repeat even if everybody has forgotten them.
 func NerioConfig(b sim.Boot) nerio.Config {
+	longer := time.Duration(b.Setting) * nerioLonger
 	return nerio.Config{
-		Me: b.Self, Quorums: protocol.Majority(b.Members),
-		RoundTrip: nerioTrip, Lease: nerioLease, Longest: nerioLongest, Renew: nerioRenew, StopWithin: nerioStop,
+		Me: b.Self, Quorums: protocol.Majority(b.Members), Digest: uint64(b.Setting),
+		RoundTrip: nerioTrip, Lease: nerioLease + longer, Longest: nerioLongest + longer, Renew: nerioRenew, StopWithin: nerioStop,
 		Rho: protocol.DefaultRho, Bootstrap: b.Inc == 1, FirstInc: 10 * b.Inc,
 	}
 }
@@ -73,6 +77,7 @@ func nerioProtocol() *Protocol {
 		Configure: func(c *sim.Config) {
 			c.Program.Reader = newStampReader
 			c.Bound.Old = true // the machine answers them: so a restored backup is found out
+			c.Remember = remembersNerio
 		},
 		Port: pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: 3 * nerioTimely,
 			Outdated: func(later protocol.Inc) protocol.Message { return &nerio.Stale{Highest: later} }}),
@@ -85,21 +90,26 @@ func nerioProtocol() *Protocol {
 			{sim.Duplicate, 4}, {sim.Rate, 3}, {sim.SlowDisk, 2}, {sim.Resign, 6}, {sim.Transfer, 6}, {sim.Find, 2}, {sim.Verify, 8},
 			{sim.Leave, 4}, {sim.Campaign, 2},
 		},
-		// A restored backup is found out if somebody who remembers can be asked. Random faults do not see to that: scenarios do.
-		Disks:  []sim.Disk{sim.Kept, sim.Kept, sim.Lost, sim.Reboot},
-		Timely: nerioTimely,
-		Settle: nerioSettle,
-		Core:   majority,
-		Rows:   nerioRows,
-		Watch:  watchNerio,
+		// A restored backup is found out if somebody who remembers can be asked. The world sees to that for known ones.
+		Disks:    []sim.Disk{sim.Kept, sim.Kept, sim.Lost, sim.Reboot},
+		Backups:  true,
+		Settings: nerioSettings,
+		Timely:   nerioTimely,
+		Settle:   nerioSettle,
+		Core:     majority,
+		Rows:     nerioRows,
+		Watch:    watchNerio,
 	}
 }
 
 // nerioCheckers returns the checkers of quorum leases, of which one must exist within the bound.
 func nerioCheckers(t check.Truth, groups []protocol.Group, bound time.Duration) []check.Checker {
 	voters, leaders := rolesIn(t)
+	if w, ok := t.(interface{ Groups() []protocol.Group }); ok {
+		groups = w.Groups()
+	}
 	return check.Nerio(t, check.NerioSpec{
-		Quorums: protocol.MajorityOf(t.Members(), voters), Leaders: leaders, Longest: 2 * nerioLongest, Groups: groups, Bound: bound,
+		Quorums: protocol.MajorityOf(t.Members(), voters), Leaders: leaders, Longest: 2 * (nerioLongest + nerioLonger), Groups: groups, Bound: bound,
 		Seed: uint64(t.Clock(0).At(0)), Travel: sim.Delay{Max: 2 * nerioLease, Tail: sim.Percent(5), TailStep: time.Second},
 	})
 }
@@ -110,11 +120,13 @@ func varyNerio(c *sim.Config) {
 	d := sim.NewDice(c.Seed, 0x4e10)
 	diskless, adapt, elector := d.N(6) == 0, d.N(3) == 0, d.N(3)
 	every := sim.Delay{Min: time.Millisecond, Max: 2 * time.Second >> d.N(9)}
+	v := newVariation(c)
 	c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 		cfg := NerioConfig(b)
 		cfg.Diskless, cfg.Adapt, cfg.Elector = diskless, adapt, elector > 0
 		// Where there is a record the flag does not matter.
 		cfg.Bootstrap = cfg.Bootstrap || b.Record != nil
+		v.set(&cfg, &b)
 		m, err := nerio.New(cfg, b.Record, b.Seed)
 		if err != nil || elector < 2 {
 			return m, err
@@ -136,7 +148,7 @@ func Unstable(b sim.Boot, every sim.Delay) (protocol.Machine, error) {
 
 // nerioWatch counts the rows of quorum leases.
 type nerioWatch struct {
-	hit    func(string)
+	variedWatch
 	trying map[attempt]uint64 // the term last proposed
 }
 
@@ -147,11 +159,12 @@ type attempt struct {
 }
 
 func watchNerio(_ check.Truth, hit func(string)) sim.Observer {
-	return &nerioWatch{hit: hit, trying: make(map[attempt]uint64)}
+	return &nerioWatch{variedWatch: variedWatch{hit: hit, led: make(map[protocol.Rank]map[protocol.Group]bool)}, trying: make(map[attempt]uint64)}
 }
 
 // Observe looks for the rows in the facts.
 func (w *nerioWatch) Observe(r *sim.Record) error {
+	w.observe(r)
 	switch r.Ev {
 	case protocol.EvAttempt:
 		w.attempt(r)

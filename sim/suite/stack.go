@@ -117,10 +117,12 @@ func varyStack(c *sim.Config, e *elector) {
 		}
 	}
 	setup.tell(c)
+	v := newVariation(c)
 	c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 		s := setup
 		s.Config = NerioConfig(b)
 		s.Diskless, s.Adapt, s.Prefer = diskless, adapt, prefer
+		v.set(&s.Config, &b)
 		return s.spawn(b)
 	}
 }

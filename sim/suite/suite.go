@@ -46,6 +46,10 @@ type Protocol struct {
 	Faults []Weight
 	// Disks lists what a member that comes back from a random crash may find; nil: anything.
 	Disks []sim.Disk
+	// Backups says that random runs restore backups that another member can recognise. Settings is how many configurations
+	// they restart the council with; none if it is zero.
+	Backups  bool
+	Settings int
 	// Timely is the longest delay of a link while a core must converge, and Settle how long that may take.
 	Timely, Settle time.Duration
 	// Assume, if not nil, says how links are while a core must converge, where that is not that all are timely: what the

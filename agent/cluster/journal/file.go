@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -22,7 +23,7 @@ const (
 	flagLocal = 1
 )
 
-// suffix ends the name of each file, after the holder and something that makes it unique.
+// suffix ends the name of each file, after the holder, the process and something that makes it unique.
 const suffix = ".journal"
 
 // A Journal is the file of one process. Its methods may be called concurrently.
@@ -35,7 +36,7 @@ type Journal struct {
 
 // Open makes a new file in a directory, for the leaderships of a holder.
 func Open(dir, holder string) (*Journal, error) {
-	f, err := os.CreateTemp(dir, url.PathEscape(holder)+".*"+suffix)
+	f, err := os.CreateTemp(dir, fmt.Sprintf("%s.%d-*%s", url.PathEscape(holder), os.Getpid(), suffix))
 	if err != nil {
 		return nil, fmt.Errorf("journal of %s: %w", holder, err)
 	}
@@ -61,7 +62,7 @@ func (j *Journal) Begin(group string, token uint64) *Entry {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	e.span.Holder, e.at = j.holder, j.used
+	e.span.Holder, e.span.Pid, e.at = j.holder, os.Getpid(), j.used
 	j.used += entrySize
 	return e
 }
@@ -167,7 +168,13 @@ func Read(dir string) ([]Span, error) {
 			return nil, err
 		}
 		name := strings.TrimSuffix(filepath.Base(f), suffix)
-		holder, err := url.PathUnescape(name[:strings.LastIndexByte(name, '.')])
+		end := strings.LastIndexByte(name, '.')
+		holder, err := url.PathUnescape(name[:end])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		process, _, _ := strings.Cut(name[end+1:], "-")
+		pid, err := strconv.Atoi(process)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f, err)
 		}
@@ -176,7 +183,7 @@ func Read(dir string) ([]Span, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", f, err)
 			}
-			s.Holder = holder
+			s.Holder, s.Pid = holder, pid
 			if s.Since != 0 { // otherwise it was never observed to lead
 				all = append(all, s)
 			}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -58,8 +59,28 @@ func TestJournalsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Errorf("read %+v, want %+v", g, w)
 		}
 		g.Cause, w.Cause, g.Support, w.Support = "", "", nil, nil
-		if g.String() != w.String() || g.Group != w.Group || g.Since != w.Since || g.Seen != w.Seen || g.Until != w.Until || g.Local != w.Local {
+		if g.String() != w.String() || g.Group != w.Group || g.Pid != w.Pid || g.Pid != os.Getpid() || g.Since != w.Since || g.Seen != w.Seen || g.Until != w.Until || g.Local != w.Local {
 			t.Errorf("read %+v, want %+v", g, w)
 		}
+	}
+}
+
+// What is written down is certain: the lease was valid at some instant within each question.
+func TestAnswersBoundALeadershipFromWithin(t *testing.T) {
+	var none *Journal
+	e := none.Begin("g", 1)
+	var first, last Time
+	e.Observe(func() bool { first = Now(); return true })
+	if s := e.Span(); s.Since < first || s.Seen != s.Since {
+		t.Errorf("one answer, at %d: %+v", first, s)
+	}
+	e.Observe(func() bool { last = Now(); return true })
+	if s := e.Span(); s.Seen > last || s.Seen < s.Since {
+		t.Errorf("two answers, the last at %d: %+v", last, s)
+	}
+	before := e.Span()
+	e.Observe(func() bool { return false })
+	if s := e.Span(); s.Seen != before.Seen {
+		t.Errorf("an answer of no has changed %+v to %+v", before, s)
 	}
 }

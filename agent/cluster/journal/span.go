@@ -13,6 +13,8 @@ type Span struct {
 	Group string
 	// Holder is the program or the member that led.
 	Holder string
+	// Pid is the process that wrote the span; if several did, that of the first that was read.
+	Pid int
 	// Token is zero in groups that have none.
 	Token uint64
 	// Since is the first reading after the lease was seen valid, and Seen the last reading before it was.

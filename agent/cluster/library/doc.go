@@ -1,2 +1,3 @@
-// Package library holds the tests of the library with real processes, which need the cluster harness. It exports nothing.
+// Package library holds the tests of the library that need the cluster harness: with real processes, and with members in memory. It
+// exports nothing.
 package library

@@ -66,6 +66,7 @@ func (m *localMap) settle(want ...string) {
 }
 
 func TestProcessesThatAreCutApartHaveALocalLeaderInEachPart(t *testing.T) {
+	t.Parallel()
 	m := newLocalMap(t, cluster.Group{Name: "cache", Mode: cluster.Local}, "a", "b", "c", "d", "e")
 	m.settle("a: a b c d e")
 	for range 2 {
@@ -92,6 +93,7 @@ func TestProcessesThatAreCutApartHaveALocalLeaderInEachPart(t *testing.T) {
 
 // The part of a council that has no quorum is offered local leaders; the other keeps the real one.
 func TestProcessesWithoutAQuorumHaveALocalLeaderBesideTheGroup(t *testing.T) {
+	t.Parallel()
 	m := newLocalMap(t, cluster.Group{Name: "billing", Mode: cluster.Quorum, Beside: true}, "a", "b", "c", "d", "e")
 	real := m.Leader(0)
 	m.settle()
@@ -107,6 +109,7 @@ func TestProcessesWithoutAQuorumHaveALocalLeaderBesideTheGroup(t *testing.T) {
 
 // A member that finds out that its record is an old copy speaks as another incarnation from then on, and so do its machines.
 func TestLocalGroupGoesOnWhenAMemberChangesItsIncarnation(t *testing.T) {
+	t.Parallel()
 	m := newLocalMap(t, cluster.Group{Name: "cache", Mode: cluster.Local}, "a", "b", "c")
 	m.settle("a: a b c")
 	record := filepath.Join(m.Dir, "a", "record")

@@ -353,3 +353,34 @@ func TestLogTellsOfLocalAndEventualLeaders(t *testing.T) {
 		}
 	})
 }
+
+// Two of three members are restarted with a shorter lock while the third still leads by longer ones that they gave.
+func TestPartitionsStayApartWhenARestartShortensTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := assembleWith(t, func(c *regent.Config) { c.Timing = regent.WAN }, three...)
+		leadLocally(t.Context(), h.localOf("g"))
+		time.Sleep(2 * regent.WAN.Kappa())
+		if got := h.parts(h.localOf("g")); !slices.Equal(got, []string{"a: a b c"}) {
+			t.Fatalf("parts: %v", got)
+		}
+		h.rule("partition a / b c")
+		for _, n := range []string{"b", "c"} {
+			h.must(h.Crash(n))
+			c := h.last[n]
+			c.Timing = regent.LAN
+			m, err := h.joinAs(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leadLocally(t.Context(), map[string]*regent.LocalGroup{n: m.LocalGroup("g")})
+		}
+		groups := h.localOf("g")
+		for range 200 {
+			time.Sleep(regent.WAN.Kappa() / 100)
+			h.parts(groups) // nobody is in two
+		}
+		if got := h.parts(groups); !slices.Equal(got, []string{"a: a", "b: b c"}) {
+			t.Errorf("parts: %v", got)
+		}
+	})
+}

@@ -52,6 +52,7 @@ func newWatch(t testing.TB, change func(*cluster.Options), names ...string) *clu
 }
 
 func TestThreeProcessesElectLoseAndElectAgain(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil, "a", "b", "c")
 	w.BeginAll()
 	var last uint64
@@ -69,6 +70,7 @@ func TestThreeProcessesElectLoseAndElectAgain(t *testing.T) {
 // A leader that is stopped past its lease and goes on finds that it no longer leads, whoever it asks: by the readings of
 // the programs themselves no two led at once.
 func TestLeaderThatWasStoppedDoesNotLeadWhenItGoesOn(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil, "a", "b", "c")
 	w.BeginAll()
 	var last uint64
@@ -90,6 +92,7 @@ func TestLeaderThatWasStoppedDoesNotLeadWhenItGoesOn(t *testing.T) {
 }
 
 func TestLeaderThatIsCutOffStopsBeforeAnotherLeads(t *testing.T) {
+	t.Parallel()
 	// A busy host may not run the program for longer than the usual guard time.
 	w := newWatch(t, func(o *cluster.Options) { o.Relay, o.Timing.Guard = true, time.Second }, "a", "b", "c")
 	w.BeginAll()
@@ -110,6 +113,7 @@ func TestLeaderThatIsCutOffStopsBeforeAnotherLeads(t *testing.T) {
 // The one thing that a lease cannot stand is a voter that forgets. One that restarts at once has its record, and grants
 // nothing before the longest promise that it may have made is over.
 func TestMembersThatRestartFasterThanTheLease(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil, "a", "b", "c")
 	w.BeginAll()
 	var last uint64
@@ -129,6 +133,7 @@ func TestMembersThatRestartFasterThanTheLease(t *testing.T) {
 }
 
 func TestMemberThatLostItsDirectoryAsksTheOthers(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil, "a", "b", "c")
 	w.BeginAll()
 	e := w.Leader(0)
@@ -145,6 +150,7 @@ func TestMemberThatLostItsDirectoryAsksTheOthers(t *testing.T) {
 
 // A council that lost all its records does not begin again by itself unless it may.
 func TestCouncilWithoutRecordsWaitsForAnOperator(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil, "a", "b", "c")
 	for _, name := range w.Names {
 		o, err := w.Order(name)
@@ -161,6 +167,7 @@ func TestCouncilWithoutRecordsWaitsForAnOperator(t *testing.T) {
 }
 
 func TestMemberWithTheWrongKeyIsNotHeard(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil, "a", "b", "c")
 	for _, name := range w.Names {
 		o, err := w.Order(name)
@@ -196,6 +203,7 @@ func trouble(t *testing.T, w *cluster.Watch, at, with, what string) {
 }
 
 func TestMemberWithAnotherConfigurationIsNamed(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil, "a", "b", "c")
 	w.BeginAll()
 	e := w.Leader(0)
@@ -213,6 +221,7 @@ func TestMemberWithAnotherConfigurationIsNamed(t *testing.T) {
 }
 
 func TestTwoProcessesWithOneNameDoNotCount(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil, "a", "b", "c")
 	w.BeginAll()
 	e := w.Leader(0)
@@ -236,6 +245,7 @@ func TestTwoProcessesWithOneNameDoNotCount(t *testing.T) {
 }
 
 func TestMemberOnAFullDiskDoesNotStartAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	limit := false
 	w := newWatch(t, func(o *cluster.Options) {
 		run := o.Command
@@ -262,6 +272,7 @@ func TestMemberOnAFullDiskDoesNotStartAndSaysWhy(t *testing.T) {
 }
 
 func TestSecondProcessOnADirectoryIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWatch(t, nil, "a", "b", "c")
 	w.BeginAll()
 	w.Leader(0)
@@ -277,8 +288,12 @@ func TestSecondProcessOnADirectoryIsRefused(t *testing.T) {
 
 // A backup that is restored makes a member forget what it promised since. The others remember, and tell it.
 func TestMemberWithARestoredOldDirectoryAsksTheOthers(t *testing.T) {
+	t.Parallel()
 	for _, starts := range []int{1, 3} {
-		t.Run(fmt.Sprintf("%d starts ago", starts), func(t *testing.T) { restoreOldDirectory(t, starts) })
+		t.Run(fmt.Sprintf("%d starts ago", starts), func(t *testing.T) {
+			t.Parallel()
+			restoreOldDirectory(t, starts)
+		})
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
 )
 
 // The test binary is also the runner and the program that it runs.
@@ -284,16 +286,10 @@ func TestTheReaperTakesNoteOfAdoptedDeaths(t *testing.T) {
 		if err := tree.End(within(t)); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(20 * time.Second); ; {
-			if _, err := readStat(orphan); err != nil {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("the orphan %d is still there", orphan)
-			}
-			// wall clock: the kernel tells of deaths when it likes
-			time.Sleep(time.Millisecond)
-		}
+		cluster.Eventually(t, fmt.Sprintf("the orphan %d is gone", orphan), func() bool {
+			_, err := readStat(orphan)
+			return err != nil
+		})
 	}
 }
 
@@ -368,9 +364,7 @@ func TestARunnerSeesAtAGlanceThatNobodyIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := Ref{Mark: plan.Mark, Runner: os.Getppid()}
-		for deadline := time.Now().Add(20 * time.Second); !childless() && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond) // wall clock: the kernel reports the death
-		}
+		cluster.Eventually(t, "the kernel reports the death", childless)
 		plan.Cgroup = "" // it was removed
 		if !plan.gone() {
 			t.Errorf("cgroup %v: not gone, although it has ended", cgroup)

@@ -7,8 +7,8 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// Config describes one member's machine for one group. Everything but Self, Inc and Clean must be the same at all members
-// of the group.
+// Config describes one member's machine for one group. Everything but Self, Inc, Clean, Longest and After must be the same
+// at all members of the group.
 type Config struct {
 	Self    protocol.Rank
 	Members int
@@ -31,6 +31,9 @@ type Config struct {
 	// Clean says that a note of the incarnation before, which counts once, shows that it left no lock outstanding. Otherwise
 	// a member that starts grants nothing for the time of a lock.
 	Clean bool
+	// Longest is the longest lock of any configuration that the member ran with before, if one was longer than Lock. So long
+	// a lock may stand when it starts.
+	Longest time.Duration
 	// After is the number of the last request of a machine of the same member, incarnation and group before this one, or any
 	// higher: requests are numbered within an incarnation. Zero if there was none.
 	After uint64

@@ -140,7 +140,7 @@ func (m *Machine) onStart(now protocol.Time) {
 	m.peers[m.cfg.Self].inc = m.cfg.Inc
 	m.grant = lock{to: protocol.NoIdent, until: now.Add(-1)}
 	if !m.cfg.Clean {
-		m.grant.until = now.Add(m.cfg.Lock)
+		m.grant.until = now.Add(max(m.cfg.Lock, m.cfg.Longest))
 		m.fact(protocol.Fact{Ev: protocol.EvWait, Until: m.grant.until, Why: "restarted"})
 	}
 	m.publish(protocol.NoIdent, protocol.Set{}, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})

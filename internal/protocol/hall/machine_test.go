@@ -241,8 +241,12 @@ func TestLockGivenJustBeforeARequestIsOverWhenTheNextComes(t *testing.T) {
 func TestRestartedVoterGrantsNothingForALock(t *testing.T) {
 	c := hall.Default(1, 2, 7, hall.LAN)
 	c.Group = group
-	for _, clean := range []bool{false, true} {
-		c.Clean = clean
+	for _, start := range []struct {
+		clean   bool
+		longest time.Duration // of the configurations before
+		wait    time.Duration
+	}{{false, 0, c.Lock}, {false, c.Lock / 2, c.Lock}, {false, 3 * c.Lock, 3 * c.Lock}, {true, 3 * c.Lock, 0}} {
+		c.Clean, c.Longest = start.clean, start.longest
 		m, err := hall.New(c)
 		if err != nil {
 			t.Fatal(err)
@@ -250,13 +254,13 @@ func TestRestartedVoterGrantsNothingForALock(t *testing.T) {
 		x := &member{t: t, m: m, Stepper: drivetest.Stepper{Machine: m}, cfg: c}
 		x.step(protocol.Start{})
 		x.step(protocol.Campaign{Group: group})
-		x.Now = protocol.Time(c.Lock)
-		if got := x.supported(0, &hall.Election{Request: 1}); got != clean {
-			t.Errorf("clean note %v: supports at once: %v", clean, got)
+		x.Now = protocol.Time(start.wait)
+		if got := x.supported(0, &hall.Election{Request: 1}); got != start.clean {
+			t.Errorf("%+v: supports at once: %v", start, got)
 		}
 		x.Now++
 		if !x.supported(0, &hall.Election{Request: 2}) {
-			t.Error("does not support after the time of a lock")
+			t.Errorf("%+v: does not support after its wait", start)
 		}
 	}
 }

@@ -347,3 +347,33 @@ func TestUnderSkewThePromiseEndsByTheRequestsOwnStart(t *testing.T) {
 		t.Errorf("a start in the future: %+v, want a clock fault", n)
 	}
 }
+
+// A voter that has forgotten its promise runs as fast as a clock may, and the holder as slow.
+func TestWaitOfARestartedVoterOutlastsEveryLease(t *testing.T) {
+	for _, rho := range []protocol.Rho{0, protocol.DefaultRho, 1e8, 4e8} {
+		c := plain(3)
+		c.Rho = rho
+		for _, delta := range []time.Duration{1, 7, 200 * ms, time.Hour} {
+			waits, leads := rho.RealAtLeast(c.LongestPromise(delta)), rho.RealAtMost(c.hold(delta))
+			if waits < leads {
+				t.Errorf("drift %v: a lease of %v lasts up to %v, and the wait for it only %v", rho, delta, leads, waits)
+			}
+		}
+	}
+}
+
+// The release of the tenure before was lost.
+func TestVoterNotesALaterTenureOfTheSameLeader(t *testing.T) {
+	c := newCouncil(t, plain(3))
+	c.claim(0, 1, 1, Claim{Group: "g", Tenure: 1, Term: 5, Token: 5})
+	g := c.members[0].grantor
+	g.TakeChanges()
+	c.claim(0, 1, 2, Claim{Group: "g", Tenure: 1, Term: 5, Token: 5})
+	if n := len(g.TakeChanges()); n != 0 {
+		t.Errorf("%d changes by a claim that says nothing new", n)
+	}
+	c.claim(0, 1, 3, Claim{Group: "g", Tenure: 2, Term: 6, Token: 6})
+	if n := len(g.TakeChanges()); n != 1 || g.Status(c.now, "g").Token != 6 {
+		t.Errorf("%d changes, token %d: want one change, token 6", n, g.Status(c.now, "g").Token)
+	}
+}

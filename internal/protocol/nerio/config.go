@@ -23,6 +23,9 @@ type Config struct {
 	RoundTrip, Lease, Longest, Renew time.Duration
 	// PerGroup is by how much longer a member asks for each group that it leads or tries for, up to Longest.
 	PerGroup time.Duration
+	// Lock is the length of a lock in the local groups of this member. Nothing here rests on it: it is kept with Longest,
+	// because a local group has no record of its own.
+	Lock time.Duration
 	// Adapt lets δ follow the measured round trips, up to Lease.
 	Adapt bool
 	Rho   protocol.Rho

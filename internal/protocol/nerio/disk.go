@@ -10,16 +10,22 @@ type disk struct {
 	record record.Record
 	had    bool // a record was there at the start
 	dirty  bool
-	// pending lists the ceilings of the records that are not yet on disk, oldest first.
-	pending []uint64
+	// pending lists the records that are not yet on disk, oldest first.
+	pending []pending
+}
+
+// pending is what a record on its way to the disk will make durable.
+type pending struct {
+	inc     protocol.Inc
+	ceiling uint64
 }
 
 // write asks for the record to be made durable, if that is needed.
 func (m *Machine) write() {
-	if m.cfg.Diskless || m.start.phase < writing {
+	r := &m.disk.record
+	if m.cfg.Diskless || m.start.phase < writing && !r.Void {
 		return
 	}
-	r := &m.disk.record
 	if c := m.terms.Ceiling(r.Ceiling); c != r.Ceiling {
 		r.Ceiling, m.disk.dirty = c, true
 	}
@@ -27,16 +33,22 @@ func (m *Machine) write() {
 		return
 	}
 	m.disk.dirty = false
-	m.disk.pending = append(m.disk.pending, r.Ceiling)
+	m.disk.pending = append(m.disk.pending, pending{r.Inc, r.Ceiling})
 	m.out.Persist = r.Append(m.out.Persist[:0])
 }
 
+// onPersisted notes what is durable now. A record that was on its way when the member turned out to be stale is of an
+// incarnation that is over, and says nothing of the one that follows.
 func (m *Machine) onPersisted(now protocol.Time) {
 	if len(m.disk.pending) == 0 {
 		return
 	}
-	m.terms.Durable = max(m.terms.Durable, m.disk.pending[0])
+	first := m.disk.pending[0]
 	m.disk.pending = append(m.disk.pending[:0], m.disk.pending[1:]...)
+	if first.inc != m.start.inc {
+		return
+	}
+	m.terms.Durable = max(m.terms.Durable, first.ceiling)
 	if m.start.phase == writing {
 		m.speak(now)
 	}

@@ -75,6 +75,9 @@ func (d *driver) published(m *drivetest.Member, v *protocol.View) {
 
 func (d *driver) stepped(m *drivetest.Member) {
 	x := d.members[m.Rank]
+	if inc := x.m.Incarnation(); inc != 0 && !x.m.cfg.Diskless && d.disk0(m.Rank).Inc != inc {
+		d.t.Fatalf("%v: %v speaks as %d, and its disk has %d", d.Now, m.Rank, inc, d.disk0(m.Rank).Inc)
+	}
 	for ; x.read < len(x.Facts); x.read++ {
 		if f := x.Facts[x.read]; f.Ev == protocol.EvLease && f.Why == "" {
 			d.completed(m.Rank, f)

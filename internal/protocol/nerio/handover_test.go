@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
 )
 
 func (x *member) answer(id uint64) (protocol.Answer, bool) {
@@ -319,4 +320,61 @@ func TestNoCleanStopNoteWhileAPromiseStands(t *testing.T) {
 		t.Error("no note though its promise has lapsed")
 	}
 	d.expect("g", 0, false)
+}
+
+// What the heir releases is what it was handed: a higher term would end the next tenure of its predecessor, too.
+func TestHeirReleasesNoMoreThanItWasHanded(t *testing.T) {
+	d := council3(t)
+	var handed uint64
+	carried := 0
+	d.Drop = func(from, _ protocol.Rank, m protocol.Message) bool {
+		switch m := m.(type) {
+		case *Handover:
+			handed = m.Term
+		case *lease.Request:
+			for _, r := range m.Releases {
+				if from == 1 && r.Of.Rank == 0 {
+					carried++
+					if r.Term != handed {
+						t.Errorf("the heir releases up to term %d: it was handed %d", r.Term, handed)
+					}
+				}
+			}
+		}
+		return false
+	}
+	d.Step(0, protocol.Resign{Group: "g"})
+	d.Run(100 * ms)
+	d.expect("g", 1, true)
+	if carried == 0 {
+		t.Error("the heir carried no release")
+	}
+}
+
+// A follower that heard nothing while the leader resigned and was elected again learns its new term.
+func TestFollowerLearnsTheNewTermOfTheSameLeader(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(100 * ms)
+	d.campaign("g", 0)
+	d.Run(100 * ms)
+	d.expect("g", 0, true)
+	before := d.members[2].Views["g"].Term
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool {
+		leads := d.leaders("g")
+		return from == 0 && to == 2 && (len(leads) == 0 || d.members[0].Views["g"].Term == before)
+	}
+	d.Step(0, protocol.Resign{Group: "g"})
+	d.Run(5 * ms)
+	d.campaign("g", 0)
+	d.Run(150 * ms)
+	d.expect("g", 0, true)
+	leads, follows := d.members[0].Views["g"].Term, d.members[2].Views["g"].Term
+	if leads <= before || follows != leads {
+		t.Errorf("a led with term %d and leads with %d: c believes %d", before, leads, follows)
+	}
+	for _, v := range d.members[2].History {
+		if v.Leader == protocol.NoIdent && v.Cause.Code != protocol.Started {
+			t.Errorf("c saw %v: the test wants a change of the term alone", v)
+		}
+	}
 }

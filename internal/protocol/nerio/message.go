@@ -27,6 +27,8 @@ type Known struct {
 	Digest  [32]byte // of members and quorum system
 	// Longest is the longest promise that was ever in force, as far as the sender knows.
 	Longest time.Duration
+	// Lock is the longest lock of a local group that was, as far as the sender knows.
+	Lock time.Duration
 	// Heard is the highest incarnation of the asker that the sender has heard.
 	Heard protocol.Inc
 }

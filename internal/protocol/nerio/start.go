@@ -1,6 +1,8 @@
 package nerio
 
 import (
+	"time"
+
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
 )
@@ -29,6 +31,8 @@ type starting struct {
 	introduced protocol.Set
 	// settled is when attempts may begin though not all others have answered.
 	settled protocol.Time
+	// recorded says that the member starts from its record, which may be an old copy.
+	recorded bool
 	// clean says that the record has a clean-stop note, which is believed once all others have answered.
 	clean   bool
 	recover Recover
@@ -63,6 +67,10 @@ func (m *Machine) Incarnation() protocol.Inc {
 	return m.start.inc
 }
 
+// LongestLock returns the longest lock of a local group that this member, or a start of it before, may have given. It is
+// known, and durable, once the member speaks.
+func (m *Machine) LongestLock() time.Duration { return m.disk.record.Lock }
+
 // Votes implements protocol.Incarnate.
 func (m *Machine) Votes() protocol.Time {
 	if m.start.begun {
@@ -76,15 +84,19 @@ func (m *Machine) onStart(now protocol.Time) {
 	m.asks.reset()
 	m.tells.due, m.closing.due = protocol.Never, protocol.Never
 	m.swept = now
-	if m.disk.had {
-		r := &m.disk.record
+	r := &m.disk.record
+	if m.disk.had && !r.Void {
 		longest := max(r.Longest, m.cfg.Longest)
-		m.start.clean = r.Clean
+		m.start.clean, m.start.recorded = r.Clean, true
 		m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
 		m.begin(now, r.Inc+1, r.Ceiling, "record")
 		return
 	}
-	m.disk.record.Longest = m.cfg.Longest
+	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
+	if r.Void {
+		m.lose(now, "void record")
+		return
+	}
 	m.lose(now, "no record")
 }
 
@@ -97,7 +109,7 @@ func (m *Machine) wait(until protocol.Time, why string) {
 // asks.
 func (m *Machine) lose(now protocol.Time, why string) {
 	st := &m.start
-	st.phase, st.asked, st.begun = lost, false, false
+	st.phase, st.asked, st.begun, st.recorded = lost, false, false, false
 	m.untell()
 	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
 	st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
@@ -165,7 +177,7 @@ func (m *Machine) onRecover(from protocol.Ident, r *Recover) {
 		}
 	}
 	m.known = Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing,
-		Longest: m.disk.record.Longest, Heard: p.inc, Bootstrap: m.cfg.Bootstrap}
+		Longest: m.disk.record.Longest, Lock: m.disk.record.Lock, Heard: p.inc, Bootstrap: m.cfg.Bootstrap}
 	switch {
 	case st.phase == speaks && st.begun:
 		m.known.State = Begun
@@ -262,9 +274,11 @@ func (m *Machine) recovered(now protocol.Time) {
 	}
 	var know protocol.Set
 	inc, floor, longest := max(m.cfg.FirstInc, m.disk.record.Inc+1, st.inc+1, 1), m.terms.Highest, m.disk.record.Longest
+	lock := m.disk.record.Lock
 	for r := range st.got.All() {
 		k := &st.answers[r]
 		inc, floor, longest = max(inc, k.Heard+1), max(floor, k.Highest), max(longest, k.Longest)
+		lock = max(lock, k.Lock)
 		if k.State >= Begun && k.Epoch == m.cfg.Epoch && k.Digest == m.cfg.Listing {
 			know.Add(r)
 		}
@@ -281,6 +295,7 @@ func (m *Machine) recovered(now protocol.Time) {
 			return
 		}
 	}
+	m.disk.record.Lock = lock
 	m.wait(now, "recovered")
 	m.begin(now, inc, floor, "recovered")
 }
@@ -297,8 +312,8 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	st.inc, st.phase, st.due = inc, writing, protocol.Never
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSpeak, Dom: protocol.Quorum, Seq: uint64(inc), Term: floor, Why: why})
 	r := &m.disk.record
-	r.Inc, r.Epoch, r.Digest, r.Clean = inc, m.cfg.Epoch, m.cfg.Listing, false
-	r.Longest = max(r.Longest, m.cfg.Longest)
+	r.Inc, r.Epoch, r.Digest, r.Clean, r.Void = inc, m.cfg.Epoch, m.cfg.Listing, false, false
+	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
 	r.Ceiling = min(max(floor, m.terms.Highest)+lease.Ahead, lease.MaxTerm)
 	m.disk.dirty = true
 	if m.cfg.Diskless {
@@ -316,6 +331,10 @@ func (m *Machine) speak(now protocol.Time) {
 	if m.knownTo(m.voters) {
 		st.settled = now
 	}
+	if st.recorded && m.grantor.ReadyAt() < st.settled {
+		// The disk took longer than the wait: those who know of a later start have not been asked yet.
+		m.wait(st.settled, "restarted")
+	}
 	m.ask(now)
 	m.considerAll(now)
 }
@@ -330,6 +349,10 @@ func (m *Machine) onStale(now protocol.Time, from protocol.Rank, s *Stale) {
 	}
 	st.inc = max(st.inc, s.Highest)
 	st.clean = false
+	// A start before the member has recovered must not believe the record again: those who know better may be gone by then.
+	r := &m.disk.record
+	r.Inc, r.Clean, r.Void = st.inc, false, true
+	m.disk.dirty = true
 	m.holder.Freeze(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
 	m.lose(now, "stale record")
 }

@@ -165,6 +165,28 @@ func TestLostMemberWaitsForThePromisesOfLongerLeases(t *testing.T) {
 	}
 }
 
+// A local group has no record of its own: what it must know of locks of earlier configurations is in the council's.
+func TestLongestLockIsRememberedByTheMemberAndByOthers(t *testing.T) {
+	wan, lan := config(3), config(3)
+	wan.Lock, lan.Lock = 1200*ms, 120*ms
+	d := newDriver(t, wan)
+	d.Run(100 * ms)
+	for r := range protocol.Rank(3) {
+		d.Crash(r)
+		d.again(lan, r)
+	}
+	d.Run(500 * ms)
+	d.Crash(1)
+	d.members[1].Record = nil
+	d.again(lan, 1)
+	d.Run(time.Second)
+	for r := range protocol.Rank(3) {
+		if got := d.members[r].m.LongestLock(); got != wan.Lock || d.disk0(r).Lock != wan.Lock {
+			t.Errorf("member %d: longest lock %v, on disk %v: want %v", r, got, d.disk0(r).Lock, wan.Lock)
+		}
+	}
+}
+
 func TestRestartedVoterGrantsNothingForTheLongestPromise(t *testing.T) {
 	cfg := config(3)
 	d := newDriver(t, cfg)
@@ -254,6 +276,27 @@ func TestNothingIsSaidUnderAnIncarnationBeforeItIsOnDisk(t *testing.T) {
 	}
 }
 
+// A record that was on its way when the member turned out to be stale is of an incarnation that is over.
+func TestRecordOfAnIncarnationThatIsOverLetsNobodySpeak(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(100 * ms)
+	d.Disk = 700 * ms
+	d.members[1].m.terms.See(lease.Ahead) // the ceiling has to be raised
+	d.Step(1, protocol.Tick{})
+	d.Step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].Inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
+	if d.members[1].Writes != 2 {
+		t.Fatalf("%d records are on their way: want the one with the ceiling, and that the record is void", d.members[1].Writes)
+	}
+	d.Run(750 * ms)
+	if d.members[1].Writes != 1 || d.speaks(1) {
+		t.Errorf("%d records are on their way, speaks: %v; want the one of the next incarnation, and silence", d.members[1].Writes, d.speaks(1))
+	}
+	d.Run(300 * ms)
+	if inc := d.members[1].m.Incarnation(); inc != 100 || d.disk0(1).Inc != inc {
+		t.Errorf("speaks as %d, on disk %d: want 100", inc, d.disk0(1).Inc)
+	}
+}
+
 func TestRestoredBackupIsFoundOut(t *testing.T) {
 	for _, starts := range []int{1, 2} { // of one start it knows nothing, or of two: the same incarnation again, or a lower one
 		cfg := config(3)
@@ -277,6 +320,77 @@ func TestRestoredBackupIsFoundOut(t *testing.T) {
 		if x := d.members[1].m; x.Incarnation() <= last || !x.grantor.Ready(d.Now) {
 			t.Errorf("after %d starts: speaks as %d, want more than %d", starts, x.Incarnation(), last)
 		}
+	}
+}
+
+// The disk takes longer than the wait. One peer has forgotten, and asks; the other remembers, and its word takes longer.
+func TestRestoredBackupOnASlowDiskGrantsNothingBeforeItIsFoundOut(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.Run(100 * ms)
+	backup := d.members[1].Record
+	d.Crash(1)
+	d.again(cfg, 1)
+	d.Run(300 * ms)
+	d.Crash(1)
+	d.Crash(2)
+	d.again(cfg, 2)
+	d.Run(500 * ms)
+	d.members[1].Record, d.Disk = backup, 400*ms
+	d.Late = func(from, _ protocol.Rank, _ protocol.Message) time.Duration {
+		if from == 0 {
+			return 10 * ms
+		}
+		return 0
+	}
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool { return from == 2 && to == 0 }
+	d.again(cfg, 1)
+	d.Run(402 * ms)
+	if !d.speaks(1) {
+		t.Fatal("does not speak when its record is on disk")
+	}
+	d.Step(2, protocol.Campaign{Group: "g"})
+	d.Run(50 * ms)
+	if d.speaks(1) {
+		t.Error("not found out")
+	}
+	for _, f := range d.members[1].Facts {
+		if f.Ev == protocol.EvAssign {
+			t.Errorf("granted %q to %v before it was found out", f.Group, f.Peer)
+		}
+	}
+}
+
+// Those who have found the backup out are gone when its member starts once more.
+func TestRestoredBackupThatWasFoundOutIsNotBelievedAgain(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.Run(100 * ms)
+	backup := d.members[1].Record
+	d.Crash(1)
+	d.again(cfg, 1)
+	d.Run(300 * ms)
+	d.Crash(1)
+	d.members[1].Record = backup
+	d.again(cfg, 1)
+	d.Run(50 * ms)
+	if !d.disk0(1).Void {
+		t.Error("the record is not void on disk")
+	}
+	d.Crash(1)
+	for _, r := range []protocol.Rank{0, 2} { // they forget whom they have heard
+		d.Crash(r)
+		d.again(cfg, r)
+	}
+	d.Run(50 * ms)
+	d.again(cfg, 1)
+	d.Run(150 * ms)
+	if d.speaks(1) {
+		t.Error("speaks by a record that was found out")
+	}
+	d.Run(500 * ms)
+	if !d.speaks(1) || d.disk0(1).Void {
+		t.Errorf("speaks: %v, record void: %v: want it recovered", d.speaks(1), d.disk0(1).Void)
 	}
 }
 
@@ -353,6 +467,27 @@ func TestTermAboveTheCeilingIsAcknowledgedWhenTheCeilingIsOnDisk(t *testing.T) {
 	}
 	d.Run(50 * ms)
 	d.expect("g", 0, false)
+}
+
+// Two raises are on their way; the first has come.
+func TestEarlierRecordSaysNothingOfALaterCeiling(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(100 * ms)
+	d.Disk = 40 * ms
+	x := d.members[1].m
+	for _, seen := range []uint64{lease.Ahead, 2 * lease.Ahead} {
+		x.terms.See(seen)
+		d.Step(1, protocol.Tick{})
+		d.Run(20 * ms)
+	}
+	d.Run(5 * ms)
+	if on := d.disk0(1).Ceiling; on != 2*lease.Ahead || x.terms.Durable != on {
+		t.Errorf("ceiling %d on disk, %d counts as durable", on, x.terms.Durable)
+	}
+	d.Run(20 * ms)
+	if on := d.disk0(1).Ceiling; on != 3*lease.Ahead || x.terms.Durable != on {
+		t.Errorf("ceiling %d on disk, %d counts as durable", on, x.terms.Durable)
+	}
 }
 
 func TestCeilingIsRaisedInTheBackground(t *testing.T) {

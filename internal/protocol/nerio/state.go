@@ -100,6 +100,7 @@ func (m *Machine) appendStart(s *lease.State) {
 	s.Bool(st.asked)
 	s.Future(st.due)
 	s.Bool(st.begun)
+	s.Bool(st.recorded)
 	s.Bool(st.clean)
 	s.Set(st.introduced)
 	s.Future(st.settled)
@@ -116,14 +117,16 @@ func (m *Machine) appendStart(s *lease.State) {
 			s.Bool(k.Bootstrap)
 			s.Uint(k.Highest)
 			s.Int(int64(k.Longest))
+			s.Int(int64(k.Lock))
 			s.Uint(uint64(k.Heard))
 		}
 	}
 	s.B = m.disk.record.Append(s.B)
 	s.Bool(m.disk.had)
 	s.Uint(uint64(len(m.disk.pending)))
-	for _, c := range m.disk.pending {
-		s.Uint(c)
+	for _, p := range m.disk.pending {
+		s.Uint(uint64(p.inc))
+		s.Uint(p.ceiling)
 	}
 }
 

@@ -79,6 +79,9 @@ func New(cfg Config, below Authority, rec []byte) (*Machine, error) {
 			return nil, err
 		default:
 			m.rec = append(m.rec, rec...)
+			if r.Void {
+				break // it is an old copy, and so is what it says of views
+			}
 			if r.View == nil {
 				m.remembers = true // it was never in a consistent group: there is nothing to forget
 			} else if err := m.recall(r.View); err != nil {

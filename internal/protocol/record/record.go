@@ -24,12 +24,17 @@ type Record struct {
 	Ceiling uint64
 	// Longest is the longest promise of any configuration that was ever in force.
 	Longest time.Duration
+	// Lock is the longest lock of a local group of any configuration that was ever in force.
+	Lock time.Duration
 	// Epoch is the council's, and Digest that of its members and quorum system.
 	Epoch  uint32
 	Digest [32]byte
 	// Clean says that nothing the member granted was outstanding when it stopped. It is believed once: the next start
 	// clears it before it says a word.
 	Clean bool
+	// Void says that the record turned out to be an old copy. Whoever starts from it has lost its record, and knows only Inc,
+	// Longest and Lock. It is not Clean.
+	Void bool
 	// Wedge and View belong to reconfiguration and to the fault manager, which alone know what is in them.
 	Wedge, View []byte
 }
@@ -50,13 +55,21 @@ const (
 	atInc     = atVersion + 1
 	atCeiling = atInc + 4
 	atLongest = atCeiling + 8
-	atEpoch   = atLongest + 8
+	atLock    = atLongest + 8
+	atEpoch   = atLock + 8
 	atDigest  = atEpoch + 4
-	atClean   = atDigest + 32
-	fixed     = atClean + 1
+	atNote    = atDigest + 32
+	fixed     = atNote + 1
 	// lengthSize is the size of a blob's length, and sumSize that of the checksum.
 	lengthSize = 4
 	sumSize    = 4
+)
+
+// The notes.
+const (
+	noNote    = 0
+	cleanNote = 1
+	voidNote  = 2
 )
 
 var magic = [4]byte{'R', 'G', 'N', 'T'}
@@ -72,13 +85,17 @@ func (r *Record) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(r.Inc))
 	b = binary.BigEndian.AppendUint64(b, r.Ceiling)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Longest))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Lock))
 	b = binary.BigEndian.AppendUint32(b, r.Epoch)
 	b = append(b, r.Digest[:]...)
-	clean := byte(0)
-	if r.Clean {
-		clean = 1
+	note := byte(noNote)
+	switch {
+	case r.Void:
+		note = voidNote
+	case r.Clean:
+		note = cleanNote
 	}
-	b = append(b, clean)
+	b = append(b, note)
 	for _, blob := range [][]byte{r.Wedge, r.View} {
 		if len(blob) > maxBlob {
 			panic(fmt.Sprintf("record: a blob of %d bytes: at most %d fit", len(blob), maxBlob))
@@ -122,17 +139,20 @@ func Decode(b []byte) (Record, error) {
 	r.Inc = protocol.Inc(binary.BigEndian.Uint32(body[atInc:]))
 	r.Ceiling = binary.BigEndian.Uint64(body[atCeiling:])
 	r.Longest = time.Duration(binary.BigEndian.Uint64(body[atLongest:]))
+	r.Lock = time.Duration(binary.BigEndian.Uint64(body[atLock:]))
 	r.Epoch = binary.BigEndian.Uint32(body[atEpoch:])
 	copy(r.Digest[:], body[atDigest:])
-	switch body[atClean] {
-	case 0:
-	case 1:
+	switch body[atNote] {
+	case noNote:
+	case cleanNote:
 		r.Clean = true
+	case voidNote:
+		r.Void = true
 	default:
-		return Record{}, fmt.Errorf("%w: clean-stop note %d: must be 0 or 1", ErrDamaged, body[atClean])
+		return Record{}, fmt.Errorf("%w: note %d: must be %d, %d or %d", ErrDamaged, body[atNote], noNote, cleanNote, voidNote)
 	}
-	if r.Longest < 0 {
-		return Record{}, fmt.Errorf("%w: longest promise %v is negative", ErrDamaged, r.Longest)
+	if r.Longest < 0 || r.Lock < 0 {
+		return Record{}, fmt.Errorf("%w: longest promise %v, longest lock %v: must not be negative", ErrDamaged, r.Longest, r.Lock)
 	}
 	rest := body[fixed:]
 	for _, blob := range []*[]byte{&r.Wedge, &r.View} {

@@ -11,7 +11,7 @@ import (
 )
 
 func sample() Record {
-	r := Record{Inc: 7, Ceiling: 1<<20 + 5, Longest: 200 * time.Millisecond, Epoch: 3, Clean: true,
+	r := Record{Inc: 7, Ceiling: 1<<20 + 5, Longest: 200 * time.Millisecond, Lock: 120 * time.Millisecond, Epoch: 3, Clean: true,
 		Wedge: []byte("w"), View: []byte{1, 2, 3}}
 	for i := range r.Digest {
 		r.Digest[i] = byte(i)
@@ -27,9 +27,9 @@ func TestGoldenVectors(t *testing.T) {
 		rec  Record
 		want string
 	}{
-		{"zero", Record{}, "52474e5401" + strings.Repeat("00", 4+8+8+4+32+1+4+4) + "22d35fca"},
-		{"full", s, "52474e540100000007000000000010000500000000" + "0bebc20000000003" +
-			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "01" + "0000000177" + "00000003010203" + "caff8972"},
+		{"zero", Record{}, "52474e5401" + strings.Repeat("00", 4+8+8+8+4+32+1+4+4) + "4a78dc98"},
+		{"full", s, "52474e540100000007000000000010000500000000" + "0bebc200" + "0000000007270e00" + "00000003" +
+			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "01" + "0000000177" + "00000003010203" + "eecad514"},
 	} {
 		if got := hex.EncodeToString(c.rec.Append(nil)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
@@ -38,7 +38,7 @@ func TestGoldenVectors(t *testing.T) {
 }
 
 func TestDecodeReadsWhatAppendWrote(t *testing.T) {
-	for _, r := range []Record{{}, sample(), {Inc: 1<<32 - 1, Ceiling: 1<<64 - 1, Longest: 1<<63 - 1}} {
+	for _, r := range []Record{{}, sample(), {Inc: 7, Void: true}, {Inc: 1<<32 - 1, Ceiling: 1<<64 - 1, Longest: 1<<63 - 1, Lock: 1<<63 - 1}} {
 		got, err := Decode(r.Append([]byte("prefix"))[6:])
 		if err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("got %+v, %v; want %+v", got, err, r)
@@ -81,10 +81,11 @@ func TestNewerVersionIsRefusedButNotDamaged(t *testing.T) {
 func TestWhollySealedNonsenseIsDamaged(t *testing.T) {
 	r := sample()
 	for name, spoil := range map[string]func([]byte){
-		"note":    func(b []byte) { b[61] = 2 },
+		"note":    func(b []byte) { b[fixed-1] = 3 },
 		"longest": func(b []byte) { b[17] = 0x80 },
-		"blob":    func(b []byte) { b[62] = 1 },
-		"last":    func(b []byte) { b[62+3], b[62+4] = 0, 0 },
+		"lock":    func(b []byte) { b[25] = 0x80 },
+		"blob":    func(b []byte) { b[fixed] = 1 },
+		"last":    func(b []byte) { b[fixed+3], b[fixed+4] = 0, 0 },
 	} {
 		b := r.Append(nil)
 		spoil(b)

@@ -25,7 +25,7 @@ func tryLock(f *os.File) (bool, error) {
 	}
 }
 
-// syncDir makes a rename in the directory durable.
+// syncDir makes durable which names the directory has.
 func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

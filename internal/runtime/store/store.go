@@ -8,6 +8,9 @@
 // record that does not match its checksum was damaged later, by something that may have damaged anything, and is not
 // believed. The caller treats it like a lost one. (Two slots written in place in turn would be three times as fast, and
 // could not tell a torn write, which is harmless, from a rotten newest record, which is not.)
+//
+// All of that goes through a small interface, files.go. The tests put a file system behind it that keeps apart what was
+// not synchronised, crashes after every call, and looks at every state that may survive.
 package store
 
 import (
@@ -40,6 +43,7 @@ var ErrDamaged = errors.New("record is damaged")
 type Dir struct {
 	path   string
 	member string
+	files  files
 	lock   *os.File
 }
 
@@ -50,14 +54,14 @@ func Open(path, member string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := makeDir(osFiles{}, path); err != nil {
 		return nil, fmt.Errorf("directory for the record of member %q: %w", member, err)
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("directory for the record of member %q: %w", member, err)
 	}
-	d := &Dir{path: path, member: member, lock: lock}
+	d := &Dir{path: path, member: member, files: osFiles{}, lock: lock}
 	if err := d.takeLock(); err != nil {
 		lock.Close()
 		return nil, err
@@ -92,7 +96,7 @@ func (d *Dir) Path() string { return d.path }
 // other, that it could not be read, which may pass.
 func (d *Dir) Read() ([]byte, error) {
 	name := filepath.Join(d.path, recordFile)
-	b, err := os.ReadFile(name)
+	b, err := d.files.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -109,33 +113,23 @@ func (d *Dir) Read() ([]byte, error) {
 	return record, nil
 }
 
-// Write makes the record durable. If it fails the record before it is still there, and Write may be called again.
+// Write makes the record durable. If it fails the record counts as not written: the one before it or this one may be
+// what the next process finds. Write may be called again, and then does everything again: a file system that failed to
+// synchronise a file may have dropped what was written, and report success the next time it is asked.
 func (d *Dir) Write(record []byte) error {
 	name, next := filepath.Join(d.path, recordFile), filepath.Join(d.path, nextFile)
-	if err := writeSync(next, encode(d.member, record)); err != nil {
+	if err := writeSync(d.files, next, encode(d.member, record)); err != nil {
 		// What was written of it takes up room on a disk that may be full.
-		_ = os.Remove(next)
+		_ = d.files.remove(next)
 		return fmt.Errorf("record of member %q: %w", d.member, err)
 	}
-	if err := os.Rename(next, name); err != nil {
+	if err := d.files.rename(next, name); err != nil {
 		return fmt.Errorf("record of member %q: %w", d.member, err)
 	}
-	if err := syncDir(d.path); err != nil {
+	if err := d.files.syncDir(d.path); err != nil {
 		return fmt.Errorf("record of member %q: %w", d.member, err)
 	}
 	return nil
-}
-
-func writeSync(name string, b []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
 }
 
 // Close gives the directory up. The lock file stays: who removes it could remove another's.

@@ -1,0 +1,233 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/tenure"
+)
+
+// A checker watches a world as it is in truth. Each complaint begins with the name of what was broken (doc.go).
+type checker struct {
+	w       *World
+	failure string
+}
+
+func (c *checker) fail(name, format string, args ...any) {
+	if c.failure == "" {
+		c.failure = fmt.Sprintf("%s: at %v: %s", name, c.w.now, fmt.Sprintf(format, args...))
+		c.w.note("%s", c.failure)
+	}
+}
+
+// ran looks at a process that begins.
+func (c *checker) ran(h *host, p *process) {
+	if p.life != nil && p.life.released && !p.waits {
+		c.fail("H-RELEASE", "process %d of token %d begins after the release", p.Pid, p.life.token)
+	}
+}
+
+// killed looks at a process that was killed for a tenure.
+func (c *checker) killed(h *host, p *process, by *life) {
+	if p.life != by && !p.waits {
+		c.fail("H-KILL", "process %d of host %v was killed for token %d, and does not belong to it", p.Pid, h.rank, by.token)
+	}
+}
+
+// released looks at what a tenure has left when it is released.
+func (c *checker) released(l *life) {
+	for _, p := range l.host.all {
+		if p.life == l && !p.waits && (!p.hook || c.w.now < l.deadline) {
+			c.fail("H-RELEASE", "token %d is released while process %d runs: %+v", l.token, p.Pid, *p)
+		}
+	}
+	if a := l.acting(); a != nil && a.m.Leads(c.w.now) {
+		c.fail("H-RELEASE", "token %d is released while its function runs", l.token)
+	}
+}
+
+// acting returns the party whose function acts in the tenure, or nil.
+func (l *life) acting() *party {
+	for _, a := range []*party{l.seat.top, l.seat.client} {
+		if a != nil && a.acts.runs && a.acts.life == l && !a.p.dead {
+			return a
+		}
+	}
+	return nil
+}
+
+// elects looks at the elected hooks of a tenure that begin.
+func (c *checker) elects(l *life) {
+	for _, o := range c.w.lives {
+		if o != l && o.electedAt != protocol.Never && !o.lostRan && c.w.now < o.deadline {
+			c.fail("H-HOOKS", "the elected hooks of token %d run before the lost hooks of token %d, and before its deadline %v", l.token, o.token, o.deadline)
+		}
+	}
+}
+
+// loses looks at lost hooks that begin.
+func (c *checker) loses(a *party, l *life) {
+	if l.released && c.w.now < l.deadline {
+		c.fail("H-HOOKS", "the lost hooks of token %d run after its release", l.token)
+	}
+	for _, p := range l.host.all {
+		if p.life == l && p != a.hook && !p.waits && c.w.now < l.deadline && !c.excused(l, p) {
+			c.fail("H-HOOKS", "the lost hooks of token %d run while process %d does", l.token, p.Pid)
+		}
+	}
+}
+
+// execs looks at a program that begins.
+func (c *checker) execs(a *party, p *process) {
+	c.ran(a.h, p)
+	if until, _ := a.m.Announced(); c.w.now >= until {
+		c.fail("H-START", "the program of token %d begins after its deadline %v", p.life.token, until)
+	}
+}
+
+// announced looks at a renewal that is passed on.
+func (c *checker) announced(a *party, token uint64) {
+	if l := a.seat.life; token == 0 && l.began < a.h.woke {
+		c.fail("H-SUSPEND", "token %d was held before the suspend that ended at %v, and is used after it", l.token, a.h.woke)
+	}
+}
+
+// stepped looks at a step of a machine.
+func (c *checker) stepped(a *party, before tenure.State, ev tenure.Event) {
+	after := a.m.State()
+	if ev.Kind == tenure.Extended && before == tenure.Leading && after != before && c.w.now < ev.Until.Add(-guardTime-2*ms) {
+		c.fail("H-READ", "the %v ends token %d, whose renewal until %v has come", a.role, a.m.Token(), ev.Until)
+	}
+	if s := a.seat; s.top == a && s.life != nil {
+		switch {
+		case after == tenure.Leading:
+			s.life.askedAt = protocol.Never
+		case s.life.askedAt == protocol.Never && after > tenure.Leading:
+			s.life.askedAt = c.w.now
+		}
+	}
+}
+
+// renewed looks at a renewal.
+func (c *checker) renewed(l *life) {
+	if bound := l.askedAt.Add(agentGrace + leaseTime + hookTime + answer + 3*reaction); c.w.now > bound {
+		c.fail("H-BOUND", "token %d was to stop at %v, and is still renewed", l.token, l.askedAt)
+	}
+}
+
+// granted looks at what earlier tenures have left when another begins, poll again and again.
+func (c *checker) granted(*life) { c.look() }
+
+func (c *checker) poll() {
+	c.look()
+	c.w.after(10*ms, c.poll)
+}
+
+func (c *checker) look() {
+	now := c.w.council.life
+	for _, h := range c.w.hosts {
+		for _, p := range h.all {
+			l := p.life
+			if l == nil || p.hook || p.waits || !h.runs(p) || c.excused(l, p) {
+				continue
+			}
+			switch {
+			case now != nil && now != l && c.watched(l, p, l.deadline):
+				c.fail("H-LATE", "process %d of token %d runs on %v while token %d leads", p.Pid, l.token, h.rank, now.token)
+			case l.began < h.woke && c.watched(l, p, h.woke):
+				c.fail("H-SUSPEND", "process %d of token %d runs on after a suspend of %v", p.Pid, l.token, h.rank)
+			}
+		}
+	}
+	for _, l := range c.w.lives {
+		if a := l.acting(); a != nil && now != nil && l != now && a.m.Leads(c.w.now) {
+			c.fail("H-LATE", "the function of token %d leads while token %d does", l.token, now.token)
+		}
+	}
+}
+
+// excused says that no rule lets anybody find or kill a process: a child of another user outside a cgroup, or one that left
+// nothing by which it could be known, and whose runner is dead.
+func (c *checker) excused(l *life, p *process) bool {
+	if p.cgroup != nobodyID {
+		return false
+	}
+	if p.uid != alice {
+		return true
+	}
+	return l.orphaned() && p.mark == nobodyID && (p.session != l.first.Pid || p.Started > l.seat.keeper.ref.Seen)
+}
+
+// orphaned says that the runner is dead.
+func (l *life) orphaned() bool { return l.host.find(l.seat.runner.ref.Runner) == nil }
+
+// watched says that a party which may kill the process has been scheduled for long enough since an instant.
+func (c *checker) watched(l *life, p *process, since protocol.Time) bool {
+	h := l.host
+	enough := func(q *process) bool {
+		return h.runs(q) && c.w.now >= max(q.awake, since, p.awake).Add(2*reaction)
+	}
+	s := l.seat
+	if enough(s.runner.p) || enough(s.keeper.p) {
+		return true
+	}
+	if h.agentUID == carol || h.agent == nil || !enough(h.agent) {
+		return false
+	}
+	if p.cgroup == nobodyID && p.mark == nobodyID && l.orphaned() && (s.top.ref.First != l.first || p.Started > s.top.ref.Seen) {
+		return false // the agent was not told of the first process, or has not seen it since
+	}
+	if s.top.p == h.agent {
+		return true
+	}
+	for _, a := range h.old { // a note was found; every lease of that time is over a lease later
+		if a.p == h.agent && a.ref.life == l {
+			return c.w.now >= a.p.awake.Add(leaseTime+2*reaction)
+		}
+	}
+	return false
+}
+
+// left looks at a world in which everybody has stopped.
+func (c *checker) left() {
+	for _, h := range c.w.hosts {
+		held := false
+		for _, p := range h.all {
+			if p.life == nil {
+				continue
+			}
+			held = true
+			if !c.excused(p.life, p) && c.watched(p.life, p, p.life.deadline) {
+				c.fail("H-LEFT", "process %d of token %d is left on %v", p.Pid, p.life.token, h.rank)
+			}
+		}
+		if held || h.agentUID == carol {
+			continue
+		}
+		for _, m := range h.made { // those of which a party is left
+			if s := m.seat; !s.top.p.dead || !s.runner.p.dead || !s.keeper.p.dead {
+				c.fail("H-LEFT", "cgroup %d is left on %v", m.cgroup, h.rank)
+			}
+		}
+		for _, n := range h.notes {
+			c.fail("H-LEFT", "a note of token %d is left on %v", n.ref.life.token, h.rank)
+		}
+	}
+}
+
+// causes looks at the records of parties that could exchange them.
+func (c *checker) causes() {
+	for _, l := range c.w.lives {
+		s := l.seat
+		below := s.client
+		if below == nil {
+			below = s.runner
+		}
+		if below == nil || s.hungUp || s.top.p.dead || below.p.dead || s.top.m.State() != tenure.Over || below.m.State() != tenure.Over {
+			continue
+		}
+		if a, b := s.top.m.Cause(), below.m.Cause(); below.m.Token() == l.token && a != b {
+			c.fail("H-CAUSE", "token %d: the agent records %v, the %v %v", l.token, a, below.role, b)
+		}
+	}
+}

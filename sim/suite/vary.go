@@ -1,0 +1,128 @@
+package suite
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/nerio"
+	"github.com/regentproject/regent/sim"
+)
+
+// The rows that runs of quorum leases are counted for because members are not always set up alike.
+const (
+	ManyGroups     = "more than two groups led by one member"
+	FlagWithRecord = "bootstrap flag at a member with a record"
+	FlagWithout    = "bootstrap flag at a member that has lost its record"
+	OtherLengths   = "member restarted with other lengths"
+	Rolled         = "council restarted with another configuration"
+)
+
+var variedRows = []string{ManyGroups, FlagWithRecord, FlagWithout, OtherLengths, Rolled, BackupFound}
+
+// nerioSettings is how many configurations a council may be restarted with. They differ in what all members must agree on.
+const nerioSettings = 2
+
+// remembersNerio says how a backup is recognised: a member introduces itself before it says anything else. It has been told
+// that its record is old before it would grant anything, after the longest promise of any setting.
+var remembersNerio = sim.Remember{
+	By: func(m protocol.Message) bool {
+		_, ok := m.(*nerio.Recover)
+		return ok
+	},
+	Within: 2 * nerioLongest,
+}
+
+// A variation is in what the starts of the members of one council differ. Each kind is there in a good part of the runs.
+type variation struct {
+	seed     uint64
+	perGroup time.Duration
+	// flags says that any start may have the bootstrap flag, even of a member that has lost its record. Only the cautious
+	// voter has it at its first start only: if all had it and lost their records, or have none, the council would begin anew,
+	// and that is for an operator to want.
+	flags    bool
+	cautious protocol.Rank
+	// lengths says that each start draws the lengths that may differ between members.
+	lengths bool
+}
+
+func newVariation(c *sim.Config) variation {
+	d := sim.NewDice(c.Seed, 0x7a41)
+	v := variation{seed: c.Seed}
+	if d.N(3) == 0 {
+		c.Groups = append(slices.Clone(c.Groups), "gold", "green", "grey")
+		v.perGroup = d.Between(2*time.Millisecond, 15*time.Millisecond)
+	}
+	voters := c.Members
+	if !c.Voters.Empty() {
+		voters = c.Voters.Len() // they come first in rank; a silent observer keeps nobody from beginning
+	}
+	v.flags, v.cautious = d.N(2) == 0, protocol.Rank(d.N(voters))
+	v.lengths = d.N(3) == 0
+	return v
+}
+
+// set sets up one start of a member.
+func (v *variation) set(c *nerio.Config, b *sim.Boot) {
+	d := sim.NewDice(v.seed, 0x7a42<<32|uint64(b.Self)<<16|uint64(b.Inc))
+	c.PerGroup = v.perGroup
+	if v.flags && b.Self != v.cautious && (b.Record == nil || d.N(2) == 0) {
+		c.Bootstrap = true
+		if b.Record != nil {
+			note(b, FlagWithRecord)
+		} else if b.Inc > 1 && !c.Diskless {
+			note(b, FlagWithout)
+		}
+	}
+	if v.lengths {
+		c.Lease = d.Between(3*c.Longest/5, c.Longest)
+		c.Renew = d.Between(nerioRenew/2, nerioRenew)
+		c.RoundTrip = d.Between(nerioTrip, 3*nerioTrip/2)
+		c.PerGroup = d.Between(0, 15*time.Millisecond)
+		if b.Inc > 1 {
+			note(b, OtherLengths)
+		}
+	}
+}
+
+// note puts what is special about a start into the trace.
+func note(b *sim.Boot, what string) {
+	if b.Note != nil {
+		b.Note(what)
+	}
+}
+
+// variedWatch counts the rows of variations.
+type variedWatch struct {
+	hit func(string)
+	led map[protocol.Rank]map[protocol.Group]bool
+}
+
+// observe looks for the rows.
+func (w *variedWatch) observe(r *sim.Record) {
+	switch r.Ev {
+	case sim.EvRestart:
+		for _, row := range strings.Split(r.Why, ", ") {
+			if slices.Contains(variedRows, row) {
+				w.hit(row)
+			}
+		}
+	case sim.EvFault:
+		if f := r.Detail.(sim.Fault); f.Kind == sim.Roll {
+			w.hit(Rolled)
+		}
+	case protocol.EvLease:
+		if w.led[r.Node] == nil {
+			w.led[r.Node] = make(map[protocol.Group]bool)
+		}
+		w.led[r.Node][r.Group] = true
+		if len(w.led[r.Node]) > 2 {
+			w.hit(ManyGroups)
+		}
+	case protocol.EvStepdown:
+		delete(w.led[r.Node], r.Group)
+	case sim.EvCrash, sim.EvClose:
+		delete(w.led, r.Node)
+	}
+}
