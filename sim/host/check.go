@@ -48,7 +48,7 @@ func (c *checker) released(l *life) {
 
 // acting returns the party whose function acts in the tenure, or nil.
 func (l *life) acting() *party {
-	for _, a := range []*party{l.seat.top, l.seat.client} {
+	for _, a := range []*party{l.candidacy.top, l.candidacy.client} {
 		if a != nil && a.acts.runs && a.acts.life == l && !a.p.dead {
 			return a
 		}
@@ -87,7 +87,7 @@ func (c *checker) execs(a *party, p *process) {
 
 // announced looks at a renewal that is passed on.
 func (c *checker) announced(a *party, token uint64) {
-	if l := a.seat.life; token == 0 && l.began < a.h.woke {
+	if l := a.candidacy.life; token == 0 && l.began < a.h.woke {
 		c.fail("H-SUSPEND", "token %d was held before the suspend that ended at %v, and is used after it", l.token, a.h.woke)
 	}
 }
@@ -98,7 +98,7 @@ func (c *checker) stepped(a *party, before tenure.State, ev tenure.Event) {
 	if ev.Kind == tenure.Extended && before == tenure.Leading && after != before && c.w.now < ev.Until.Add(-guardTime-2*ms) {
 		c.fail("H-READ", "the %v ends token %d, whose renewal until %v has come", a.role, a.m.Token(), ev.Until)
 	}
-	if s := a.seat; s.top == a && s.life != nil {
+	if s := a.candidacy; s.top == a && s.life != nil {
 		switch {
 		case after == tenure.Leading:
 			s.life.askedAt = protocol.Never
@@ -155,11 +155,11 @@ func (c *checker) excused(l *life, p *process) bool {
 	if p.uid != alice {
 		return true
 	}
-	return l.orphaned() && p.mark == nobodyID && (p.session != l.first.Pid || p.Started > l.seat.keeper.ref.Seen)
+	return l.orphaned() && p.mark == nobodyID && (p.session != l.first.Pid || p.Started > l.candidacy.keeper.ref.Seen)
 }
 
 // orphaned says that the runner is dead.
-func (l *life) orphaned() bool { return l.host.find(l.seat.runner.ref.Runner) == nil }
+func (l *life) orphaned() bool { return l.host.find(l.candidacy.runner.ref.Runner) == nil }
 
 // watched says that a party which may kill the process has been scheduled for long enough since an instant.
 func (c *checker) watched(l *life, p *process, since protocol.Time) bool {
@@ -167,7 +167,7 @@ func (c *checker) watched(l *life, p *process, since protocol.Time) bool {
 	enough := func(q *process) bool {
 		return h.runs(q) && c.w.now >= max(q.awake, since, p.awake).Add(2*reaction)
 	}
-	s := l.seat
+	s := l.candidacy
 	if enough(s.runner.p) || enough(s.keeper.p) {
 		return true
 	}
@@ -205,7 +205,7 @@ func (c *checker) left() {
 			continue
 		}
 		for _, m := range h.made { // those of which a party is left
-			if s := m.seat; !s.top.p.dead || !s.runner.p.dead || !s.keeper.p.dead {
+			if s := m.candidacy; !s.top.p.dead || !s.runner.p.dead || !s.keeper.p.dead {
 				c.fail("H-LEFT", "cgroup %d is left on %v", m.cgroup, h.rank)
 			}
 		}
@@ -218,7 +218,7 @@ func (c *checker) left() {
 // causes looks at the records of parties that could exchange them.
 func (c *checker) causes() {
 	for _, l := range c.w.lives {
-		s := l.seat
+		s := l.candidacy
 		below := s.client
 		if below == nil {
 			below = s.runner

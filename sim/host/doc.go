@@ -1,14 +1,14 @@
 // Package host simulates hosts with processes below a trivial council, and drives the machine of internal/tenure on them: in
 // agents, runners, keepers, programs that dial, and members that lead in their own process.
 //
-//	kernel.go  processes, numbers that are used again, sessions, cgroups, users, searches
-//	party.go   drivers of the machine: agent, client, member
-//	tree.go    drivers of the machine: runner and keeper, with hooks and programs
-//	seat.go    candidacies, restarts, who learns of a death
-//	fault.go   what goes wrong
-//	world.go   virtual time, and a council that gives a lease to another host only after its release or its end
-//	check.go   checkers
-//	run.go     plans from seeds, runs, coverage, shrinking
+//	kernel.go     processes, numbers that are used again, sessions, cgroups, users, searches
+//	party.go      drivers of the machine: agent, client, member
+//	tree.go       drivers of the machine: runner and keeper, with hooks and programs
+//	candidacy.go  candidacies, restarts, who learns of a death
+//	fault.go      what goes wrong
+//	world.go      virtual time, and a council that gives a lease to another host only after its release or its end
+//	check.go      checkers
+//	run.go        plans from seeds, runs, coverage, shrinking
 //
 // # Checkers
 //

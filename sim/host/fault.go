@@ -90,7 +90,7 @@ func (w *World) inject(f Fault) {
 		return
 	}
 	h, d := w.hosts[f.Host], sim.NewDice(f.Seed, 1)
-	if s := h.seat; s != nil {
+	if s := h.candidacy; s != nil {
 		for _, a := range []*party{s.top, s.runner, s.keeper, s.client} {
 			if a != nil {
 				w.cover.fault(f.Kind, a.m.State())
@@ -155,7 +155,7 @@ func (w *World) entered(a *party, before tenure.State) {
 // ask makes the faults that are not about single processes.
 func (w *World) ask(h *host, f Fault, d *sim.Dice) {
 	var top *party
-	if s := h.seat; s != nil && !s.top.p.dead {
+	if s := h.candidacy; s != nil && !s.top.p.dead {
 		top = s.top
 	}
 	switch f.Kind {
@@ -189,7 +189,7 @@ func (w *World) ask(h *host, f Fault, d *sim.Dice) {
 		why.Code = protocol.Unhealthy
 		top.side(tenure.Event{Kind: tenure.Freeze, Cause: why}, 0)
 	case Stray:
-		for _, a := range []*party{h.seat.top, h.seat.runner, h.seat.keeper, h.seat.client} {
+		for _, a := range []*party{h.candidacy.top, h.candidacy.runner, h.candidacy.keeper, h.candidacy.client} {
 			for k := range tenure.Kind(tenure.Kinds) {
 				if a != nil && h.runs(a.p) && tenure.Ignores(a.m.State(), k) && d.N(4) == 0 {
 					a.step(tenure.Event{Kind: k, Until: w.now.Add(leaseTime), Cause: why})
@@ -201,10 +201,10 @@ func (w *World) ask(h *host, f Fault, d *sim.Dice) {
 
 // first returns the first process of the program that runs, or nil.
 func (h *host) first() *process {
-	if h.seat == nil || h.seat.life == nil {
+	if h.candidacy == nil || h.candidacy.life == nil {
 		return nil
 	}
-	return h.find(h.seat.life.first)
+	return h.find(h.candidacy.life.first)
 }
 
 // pause sends SIGSTOP, and SIGCONT after a while.
@@ -276,7 +276,7 @@ func (h *host) suspend(d time.Duration) {
 
 // hangUp closes the connection between the agent and who is below.
 func (h *host) hangUp() {
-	s := h.seat
+	s := h.candidacy
 	if s == nil || s.hungUp || s.runner == nil && s.client == nil {
 		return
 	}
@@ -291,7 +291,7 @@ func (h *host) hangUp() {
 
 // lie has the agent kill for a runner of another user that claims what it has seen of the tree here.
 func (h *host) lie() {
-	if s := h.seat; s != nil && s.runner != nil && h.runs(h.agent) {
+	if s := h.candidacy; s != nil && s.runner != nil && h.runs(h.agent) {
 		r := &reference{mark: s.top.ref.mark, life: &life{}}
 		r.Runner, r.UID = tenure.Identity{Pid: 0, Started: 1}, mallory
 		h.walk(h.agent, r)

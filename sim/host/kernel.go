@@ -66,17 +66,17 @@ type host struct {
 	sleptFor                time.Duration
 	// agent, runner and keeper are the processes; nil: none.
 	agent, runner, keeper, client *process
-	// seat is the candidacy under way, nil: none. old are machines of the agent that outlive a candidacy.
-	seat  *seat
-	old   []*party
-	notes []*note
-	kind  role // of its candidates
+	// candidacy is the candidacy under way, nil: none. old are machines of the agent that outlive a candidacy.
+	candidacy *candidacy
+	old       []*party
+	notes     []*note
+	kind      role // of its candidates
 }
 
 // made is a cgroup, and for which candidacy it was made.
 type made struct {
-	cgroup uint64
-	seat   *seat
+	cgroup    uint64
+	candidacy *candidacy
 }
 
 // fork makes a process.

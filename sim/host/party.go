@@ -38,8 +38,8 @@ type note struct {
 	runner, keep *process
 }
 
-// A seat is one candidacy of a host: the parties that take part in it.
-type seat struct {
+// A candidacy holds the parties that take part in one candidacy of a host.
+type candidacy struct {
 	h    *host
 	life *life
 	top  *party
@@ -52,13 +52,13 @@ type seat struct {
 
 // A party drives one machine in one process. It decides nothing.
 type party struct {
-	h    *host
-	p    *process
-	role role
-	seat *seat
-	m    *tenure.Machine
-	conf tenure.Config
-	ref  *reference
+	h         *host
+	p         *process
+	role      role
+	candidacy *candidacy
+	m         *tenure.Machine
+	conf      tenure.Config
+	ref       *reference
 	// above and beside have what has come, in order; tasks what the party itself has begun.
 	fromAbove, beside []tenure.Event
 	tasks             []func()
@@ -83,9 +83,9 @@ type function struct {
 	life       *life
 }
 
-func (h *host) party(p *process, r role, s *seat, c tenure.Config, ref *reference) *party {
+func (h *host) party(p *process, r role, s *candidacy, c tenure.Config, ref *reference) *party {
 	c.Self = h.rank
-	a := &party{h: h, p: p, role: r, seat: s, conf: c, ref: ref, m: tenure.New(h.w.now, c), suspends: h.suspends, armed: protocol.Never}
+	a := &party{h: h, p: p, role: r, candidacy: s, conf: c, ref: ref, m: tenure.New(h.w.now, c), suspends: h.suspends, armed: protocol.Never}
 	p.party = append(p.party, a)
 	a.arm()
 	return a
@@ -222,7 +222,7 @@ func (a *party) do(e tenure.Effect) {
 
 // doTop carries out what the party below the council asks for.
 func (a *party) doTop(e tenure.Effect) {
-	w, s := a.h.w, a.seat
+	w, s := a.h.w, a.candidacy
 	switch e.Kind {
 	case tenure.Release:
 		w.council.release(s.life)
@@ -306,10 +306,10 @@ func (a *party) doFunction(e tenure.Effect) {
 	switch e.Kind {
 	case tenure.Announce:
 		if e.Token != 0 {
-			*f = function{runs: true, deaf: a.seat.shape.deaf, life: a.seat.life}
+			*f = function{runs: true, deaf: a.candidacy.shape.deaf, life: a.candidacy.life}
 			a.ends(w.between(100, 2000), w.one(3))
 		}
-		a.seat.life.deadline = max(a.seat.life.deadline, e.Until)
+		a.candidacy.life.deadline = max(a.candidacy.life.deadline, e.Until)
 	case tenure.GoOn:
 		f.runs = true
 		a.ends(w.between(100, 2000), false)

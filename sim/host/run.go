@@ -107,15 +107,15 @@ func (w *World) quieten() {
 func (w *World) close() {
 	w.closing = true
 	for _, h := range w.hosts {
-		if h.seat == nil || h.seat.top.p.dead {
+		if h.candidacy == nil || h.candidacy.top.p.dead {
 			continue
 		}
 		why := protocol.Cause{Code: protocol.Closed, Peer: h.rank}
-		if h.seat.life == nil {
-			h.seat.top.above(tenure.Event{Kind: tenure.Lost, Cause: why}, 0)
+		if h.candidacy.life == nil {
+			h.candidacy.top.above(tenure.Event{Kind: tenure.Lost, Cause: why}, 0)
 			continue
 		}
-		h.seat.top.above(tenure.Event{Kind: tenure.Tell, Cause: why}, 0)
+		h.candidacy.top.above(tenure.Event{Kind: tenure.Tell, Cause: why}, 0)
 	}
 }
 

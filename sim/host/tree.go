@@ -8,7 +8,7 @@ import (
 
 // doTree carries out what a runner or a keeper asks for.
 func (a *party) doTree(e tenure.Effect) {
-	w, s := a.h.w, a.seat
+	w, s := a.h.w, a.candidacy
 	switch e.Kind {
 	case tenure.Release:
 		a.up(tenure.Event{Kind: tenure.ProgramStopped, Cause: e.Cause})
@@ -51,7 +51,7 @@ func (a *party) doTree(e tenure.Effect) {
 
 // up tells the agent something, if it is the one that gave the lease.
 func (a *party) up(ev tenure.Event) {
-	if top := a.seat.top; !top.p.dead && (a.role == keeperRole || !a.seat.hungUp) {
+	if top := a.candidacy.top; !top.p.dead && (a.role == keeperRole || !a.candidacy.hungUp) {
 		top.side(ev, a.h.w.latency())
 	}
 }
@@ -66,7 +66,7 @@ func (a *party) ended(e tenure.Effect) {
 
 // runHook runs elected or lost hooks. Some are slow, and some hang.
 func (a *party) runHook(lost bool) {
-	w, l := a.h.w, a.seat.life
+	w, l := a.h.w, a.candidacy.life
 	p := a.h.fork(a.p, a.p.uid)
 	p.life, p.hook, p.helper, p.cgroup, p.mark, p.session = l, true, true, nobodyID, nobodyID, p.Pid
 	a.hook = p
@@ -81,7 +81,7 @@ func (a *party) runHook(lost bool) {
 			l.lostRan = true
 		}
 		if a.role == runnerRole && lost && !a.p.dead {
-			a.seat.keeper.side(tenure.Event{Kind: tenure.LostDone}, 0)
+			a.candidacy.keeper.side(tenure.Event{Kind: tenure.LostDone}, 0)
 		}
 		kind := tenure.ElectedDone
 		if lost {
@@ -115,12 +115,12 @@ func (a *party) killHook() {
 
 // fork makes the first process of the program, which waits for permission to exec.
 func (a *party) fork() {
-	l := a.seat.life
+	l := a.candidacy.life
 	p := a.h.fork(a.p, a.p.uid)
 	p.life, p.session, p.mark, p.cgroup, p.waits = l, p.Pid, a.ref.mark, a.ref.cgroup, true
-	l.first, a.ref.First, a.seat.keeper.ref.First = p.Identity, p.Identity, p.Identity
-	if !a.seat.hungUp && !a.seat.top.p.dead {
-		a.seat.top.ref.First = p.Identity
+	l.first, a.ref.First, a.candidacy.keeper.ref.First = p.Identity, p.Identity, p.Identity
+	if !a.candidacy.hungUp && !a.candidacy.top.p.dead {
+		a.candidacy.top.ref.First = p.Identity
 	}
 	p.exit = append(p.exit, func() { a.side(tenure.Event{Kind: tenure.ProgramDied}, a.h.w.latency()) })
 	a.side(tenure.Event{Kind: tenure.Forked}, a.h.w.held())
@@ -136,7 +136,7 @@ func (w *World) held() time.Duration {
 
 // exec runs the program, which behaves as its shape says.
 func (a *party) exec() {
-	w, h, shape := a.h.w, a.h, a.seat.shape
+	w, h, shape := a.h.w, a.h, a.candidacy.shape
 	p := h.find(a.ref.First)
 	if p == nil {
 		return

@@ -102,10 +102,10 @@ func (w *World) run(until protocol.Time) {
 
 // A life is one tenure, as it is in truth.
 type life struct {
-	token uint64
-	host  *host
-	seat  *seat
-	first tenure.Identity // of the program
+	token     uint64
+	host      *host
+	candidacy *candidacy
+	first     tenure.Identity // of the program
 	// began is when it was elected; deadline is the latest that any party below the agent knows.
 	began, deadline protocol.Time
 	released        bool
@@ -149,7 +149,7 @@ func (c *council) look() {
 
 // candidate says whether the host would lead: its top party waits, and can be reached.
 func (h *host) candidate() bool {
-	return h.seat != nil && h.seat.top != nil && h.seat.life == nil && h.runs(h.seat.top.p) && h.seat.top.m.State() == tenure.Waiting
+	return h.candidacy != nil && h.candidacy.top != nil && h.candidacy.life == nil && h.runs(h.candidacy.top.p) && h.candidacy.top.m.State() == tenure.Waiting
 }
 
 // grant gives the lease to a host.
@@ -157,12 +157,12 @@ func (c *council) grant(h *host) {
 	w := c.w
 	c.token++
 	c.holder, c.until, c.lapses = h, w.now.Add(leaseTime), false
-	l := &life{token: c.token, host: h, seat: h.seat, began: w.now, electedAt: protocol.Never, askedAt: protocol.Never}
-	c.life, h.seat.life = l, l
+	l := &life{token: c.token, host: h, candidacy: h.candidacy, began: w.now, electedAt: protocol.Never, askedAt: protocol.Never}
+	c.life, h.candidacy.life = l, l
 	w.lives = append(w.lives, l)
 	w.note("council: %v leads, token %d", h.rank, l.token)
 	w.check.granted(l)
-	h.seat.top.above(tenure.Event{Kind: tenure.Elected, Token: l.token, At: w.now, Until: c.until}, 0)
+	h.candidacy.top.above(tenure.Event{Kind: tenure.Elected, Token: l.token, At: w.now, Until: c.until}, 0)
 }
 
 // renew renews the lease for the host that holds it, if its member runs and reaches the others.
@@ -170,19 +170,19 @@ func (h *host) renew() {
 	w := h.w
 	w.after(renewTime, h.renew)
 	c := &w.council
-	if c.holder != h || h.cut || c.lapses || w.now >= c.until || c.life.seat.top.p.dead || !h.runs(c.life.seat.top.p) {
+	if c.holder != h || h.cut || c.lapses || w.now >= c.until || c.life.candidacy.top.p.dead || !h.runs(c.life.candidacy.top.p) {
 		return
 	}
 	w.check.renewed(c.life)
 	c.until = w.now.Add(leaseTime)
-	c.life.seat.top.above(tenure.Event{Kind: tenure.Extended, Until: c.until}, 0)
+	c.life.candidacy.top.above(tenure.Event{Kind: tenure.Extended, Until: c.until}, 0)
 }
 
 // end ends the lease, and tells its holder if it lives.
 func (c *council) end(why protocol.CauseCode) {
 	l := c.life
 	c.holder, c.life = nil, nil
-	l.seat.top.above(tenure.Event{Kind: tenure.Lost, Cause: protocol.Cause{Code: why, Peer: l.host.rank}}, 0)
+	l.candidacy.top.above(tenure.Event{Kind: tenure.Lost, Cause: protocol.Cause{Code: why, Peer: l.host.rank}}, 0)
 }
 
 // release takes the lease back.
@@ -206,12 +206,12 @@ func (c *council) decide(l *life, to protocol.Rank) {
 		return // nobody waits any more
 	}
 	if c.life != l || h == l.host || !h.candidate() || h.cut {
-		l.seat.top.above(tenure.Event{Kind: tenure.Refused}, 0)
+		l.candidacy.top.above(tenure.Event{Kind: tenure.Refused}, 0)
 		return
 	}
 	c.w.check.released(l)
 	l.released = true
 	c.holder, c.life = nil, nil
-	l.seat.top.above(tenure.Event{Kind: tenure.Lost, Cause: protocol.Cause{Code: protocol.Transferred, Peer: to}}, 0)
+	l.candidacy.top.above(tenure.Event{Kind: tenure.Lost, Cause: protocol.Cause{Code: protocol.Transferred, Peer: to}}, 0)
 	c.grant(h)
 }

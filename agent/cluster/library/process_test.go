@@ -192,8 +192,8 @@ func TestMemberWithTheWrongKeyIsNotHeard(t *testing.T) {
 	}
 }
 
-// trouble waits until a member reports that something is wrong with another.
-func trouble(t *testing.T, w *cluster.Watch, at, with, what string) {
+// awaitProblem waits until a member reports a problem with another.
+func awaitProblem(t *testing.T, w *cluster.Watch, at, with, what string) {
 	t.Helper()
 	cluster.Eventually(t, fmt.Sprintf("%s reports %q of %s", at, what, with), func() bool {
 		return slices.ContainsFunc(w.StatusOf(at).Members, func(p regent.PeerStatus) bool {
@@ -213,7 +213,7 @@ func TestMemberWithAnotherConfigurationIsNamed(t *testing.T) {
 	w.Must(err)
 	o.Timing.LongestLease *= 2
 	w.Must(w.StartAs(other, o))
-	trouble(t, w, e.Member, other, "longest lease: 2s here, 4s there")
+	awaitProblem(t, w, e.Member, other, "longest lease: 2s here, 4s there")
 	w.Must(w.Crash(other)) // and that was no harm to the others
 	w.Must(w.Crash(e.Member))
 	w.Begin(e.Member, other)
@@ -231,7 +231,7 @@ func TestTwoProcessesWithOneNameDoNotCount(t *testing.T) {
 	// One without a record, of another host: nobody answers it, and it never learns who it is.
 	o.Dir, o.Bind = filepath.Join(w.Dir, "second"), "127.0.0.1:0"
 	w.Must(w.StartAs("second", o))
-	trouble(t, w, e.Member, name, "two processes")
+	awaitProblem(t, w, e.Member, name, "two processes")
 	w.Must(w.Crash("second"))
 	// One with a copy of the directory: it speaks under a later incarnation.
 	record, err := os.ReadFile(filepath.Join(w.Dir, name, "record"))
@@ -240,7 +240,7 @@ func TestTwoProcessesWithOneNameDoNotCount(t *testing.T) {
 	w.Must(os.MkdirAll(o.Dir, 0o700))
 	w.Must(os.WriteFile(filepath.Join(o.Dir, "record"), record, 0o600))
 	w.Must(w.StartAs("third", o))
-	trouble(t, w, w.Leader(0).Member, name, "two processes")
+	awaitProblem(t, w, w.Leader(0).Member, name, "two processes")
 	w.Must(w.Crash("third"))
 }
 

@@ -49,7 +49,7 @@ func (h *host) supervise() {
 
 // free says that the last candidacy is over, and that all are there for the next one.
 func (h *host) free() bool {
-	if s := h.seat; s != nil {
+	if s := h.candidacy; s != nil {
 		for _, a := range []*party{s.top, s.runner, s.client} {
 			if a != nil && !a.p.dead && !a.finished() {
 				return false
@@ -76,8 +76,8 @@ func (a *party) finished() bool { return a.m.State() == tenure.Over && (a.ref ==
 // campaign begins a candidacy.
 func (h *host) campaign() {
 	w := h.w
-	s := &seat{h: h, shape: w.shape()}
-	h.seat = s
+	s := &candidacy{h: h, shape: w.shape()}
+	h.candidacy = s
 	base := tenure.Config{Guard: guardTime, Grace: graceTime, HookWithin: hookTime, Answer: answer, KillWithin: reaction}
 	top := base
 	top.Grace, top.Margin = agentGrace, ms
@@ -133,7 +133,7 @@ func (h *host) died(p *process) {
 	}
 	w := h.w
 	for _, a := range p.party {
-		s := a.seat
+		s := a.candidacy
 		switch {
 		case a.role == agentRole:
 			for _, below := range []*party{s.runner, s.keeper, s.client} {
@@ -174,7 +174,7 @@ func (h *host) startAgent() {
 	h.notes = slices.DeleteFunc(h.notes, func(n *note) bool { return n.half })
 	for _, n := range h.notes {
 		c := tenure.Config{Lower: tenure.Party, Hooks: n.hooks, Notes: true, Guard: guardTime, Grace: agentGrace, HookWithin: hookTime, Answer: answer, KillWithin: reaction}
-		s := &seat{h: h, life: n.ref.life}
+		s := &candidacy{h: h, life: n.ref.life}
 		a := h.party(h.agent, agentRole, s, c, n.ref)
 		s.top, a.line = a, n
 		h.old = append(h.old, a)
