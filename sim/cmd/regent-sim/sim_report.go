@@ -116,7 +116,13 @@ func (r *fuzzReport) printFailure(out io.Writer) {
 	}
 }
 
-// progress tells people how far a long run is: on a terminal all the time, elsewhere now and then.
+// How often progress is shown: in a log, and on a terminal.
+const (
+	logEvery    = 10 * time.Second
+	redrawEvery = 100 * time.Millisecond
+)
+
+// progress shows how far a long run is: on a terminal all the time, elsewhere now and then.
 type progress struct {
 	out   io.Writer
 	what  string
@@ -146,9 +152,9 @@ func (p *progress) show(done, total uint64) {
 // say shows a text, made from how long it has taken so far, if enough time has passed since the last one.
 func (p *progress) say(text func(took time.Duration) string) {
 	now := time.Now()
-	every := 10 * time.Second
+	every := logEvery
 	if p.tty {
-		every = 100 * time.Millisecond
+		every = redrawEvery
 	}
 	if now.Sub(p.last) < every {
 		return

@@ -27,7 +27,7 @@ type played struct {
 	End       sim.Real     `json:"end"`
 	Events    uint64       `json:"events"`
 	Steps     []playedStep `json:"steps"`
-	Failures  []place      `json:"failures"`
+	Failures  []position   `json:"failures"`
 	Violation *violation   `json:"violation,omitempty"`
 }
 
@@ -39,7 +39,7 @@ type playedStep struct {
 	Printed   []string `json:"printed"`
 }
 
-type place struct {
+type position struct {
 	Line int    `json:"line"`
 	Col  int    `json:"col"`
 	Text string `json:"text"`
@@ -111,8 +111,8 @@ func (r *scriptRunner) run(c *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	report := played{File: name, Title: s.Title, Protocol: s.Protocol, Members: s.Members, Steps: []playedStep{}, Failures: []place{}}
-	w := &wait{ctx: c.Context(), progress: newProgress(c, name)}
+	report := played{File: name, Title: s.Title, Protocol: s.Protocol, Members: s.Members, Steps: []playedStep{}, Failures: []position{}}
+	w := &progressObserver{ctx: c.Context(), progress: newProgress(c, name)}
 	o.Each = func(at sim.Real, step *script.Step, printed []string) {
 		w.progress.end()
 		report.Steps = append(report.Steps, playedStep{step.Line, at, step.Text, append([]string{}, printed...)})
@@ -142,16 +142,19 @@ func (r *scriptRunner) run(c *cobra.Command, file string) error {
 	return r.finish(c, &report, result)
 }
 
-// wait makes a long run bearable: it shows how far the run is, and ends it when somebody loses patience.
-type wait struct {
+// recordsPerCheck is after how many records a run shows how far it is, and looks whether it was interrupted.
+const recordsPerCheck = 4096
+
+// progressObserver shows how far a long run is, and ends it if its context ends.
+type progressObserver struct {
 	ctx      context.Context
 	progress *progress
 	records  uint
 }
 
-// Observe looks up now and then.
-func (w *wait) Observe(r *sim.Record) error {
-	if w.records++; w.records%4096 != 0 {
+// Observe shows the progress and checks the context once in recordsPerCheck records.
+func (w *progressObserver) Observe(r *sim.Record) error {
+	if w.records++; w.records%recordsPerCheck != 0 {
 		return nil
 	}
 	w.progress.say(func(time.Duration) string {
@@ -193,7 +196,7 @@ func (r *scriptRunner) finish(c *cobra.Command, report *played, result *script.R
 	report.Seed, report.OK, report.Checks = result.Seed, result.OK(), result.Checks
 	report.End, report.Events = result.End, result.Stats.Events
 	for _, f := range result.Failures {
-		report.Failures = append(report.Failures, place{f.Line, f.Col, f.Msg})
+		report.Failures = append(report.Failures, position{f.Line, f.Col, f.Msg})
 	}
 	if result.Violation != nil {
 		report.Violation = &violation{result.Violated(), result.Violation.Error(), result.At.Line}
