@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint release-check release-fix check test simulations hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint release-check release-fix check test tests test-long hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,23 +35,29 @@ release-check: ## the modules can be released: tidy, installable without the wor
 release-fix: ## write go.mod, go.sum and the lists of modules as release-check wants them
 	$(GO) run ./internal/tools/release -fix
 
-check: vet lint release-check ## every check that is not a test (the house rules are tests: internal/tidy)
+check: vet lint ## every check that is not a test (the house rules are tests: internal/tidy)
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
 
-# Packages whose tests run real processes with real leases. They come after those that compute all the time, two by two: their
-# leases are longer than the pauses that such a load costs.
-PROCESSES := . ./cmd/regent/... ./examples/... ./agent/... ./bench/... ./sim/browser
+# Packages with goroutines and locks of their own. The rest is pure, or one goroutine at a time; test-long has the race detector
+# look at that, too.
+RACED := . ./internal/runtime/... ./internal/session/... ./internal/transport/... ./agent ./agent/run/...
 
-# The tests come last, so that the output ends with the line of each package. Simulations are played whole without the race
-# detector, and cut short under it (sim/race). internal/tidy reads the source and runs nothing at the same time: once
-# will do.
-test: deps check mutants-quick simulations ## everything: deps, checks, a slice of the mutants, simulations, all tests under the race detector
-	$(GO) test -race -timeout 9m $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(PROCESSES) ./internal/tidy)")
-	$(GO) test -race -timeout 9m -p 2 $(PROCESSES)
+# Many tests wait for processes and their leases, so more packages are tested at once than there are processors. Leases in tests are
+# longer than the pauses that this costs.
+AT_ONCE := -p 4
 
-simulations: ## the tests that simulate, whole
-	$(GO) test -timeout 9m $$($(GO) list ./sim/... | grep -v /sim/browser) ./internal/tidy
+test: deps ## everything that must be green: deps, checks, all tests; it prints how long it took
+	@./internal/tools/timed.sh $(MAKE) --no-print-directory check tests
+
+tests:
+	$(GO) test -vet=off -timeout 9m $(AT_ONCE) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(RACED))")
+	$(GO) test -vet=off -race -timeout 9m $(AT_ONCE) $(RACED)
+
+test-long: test release-check mutants-quick hosts torture ## make test, and what takes longer: long simulations, the race detector everywhere, all mutants
+	REGENT_TEST=long $(GO) test -timeout 60m ./sim/...
+	$(GO) test -race -timeout 60m -p 2 $(PACKAGES)
+	$(MAKE) mutants
 
 # How many seeds of simulated hosts to play.
 SEEDS ?= 100000
@@ -78,9 +84,9 @@ torture: build ## kill, pause and cut a council of agents, programs and members;
 	bin/torture -for $(FOR) -seed $(SEED) -regent bin/regent
 
 mutants: ## break the protocols in known ways; each must be caught (MUTANTS=rank or MUTANTS=rank/never-suspect)
-	$(GO) run ./internal/mutants $(MUTANTS)
+	REGENT_TEST=long $(GO) run ./internal/mutants $(MUTANTS)
 
-mutants-quick:
+mutants-quick: ## one mutant of each invariant, by the tests as make test runs them
 	$(GO) run ./internal/mutants --quick
 
 # How many distinct states of a small council to visit.

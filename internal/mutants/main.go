@@ -48,7 +48,7 @@ func run(ctx context.Context, root string, args []string, stdout, stderr io.Writ
 		fmt.Fprintln(stderr, "usage: mutants [--quick] [-j N] [--timeout D] [DIRECTORY | DIRECTORY/NAME]...")
 		flags.PrintDefaults()
 	}
-	quick := flags.Bool("quick", false, "run only the first mutant of each directory; see that all the others still apply")
+	quick := flags.Bool("quick", false, "run one mutant of each invariant; see that all the others still apply")
 	jobs := flags.Int("j", runtime.GOMAXPROCS(0), "how many to run at once")
 	timeout := flags.Duration("timeout", 3*time.Minute, "how long one command may take")
 	switch err := flags.Parse(args); {
@@ -84,7 +84,7 @@ func run(ctx context.Context, root string, args []string, stdout, stderr io.Writ
 	return report(results, stdout)
 }
 
-// choose returns the mutants that the arguments name, or all; of each directory only the first if quick.
+// choose returns the mutants that the arguments name, or all; if quick, of these one for each invariant.
 func choose(all []*Mutant, filters []string, quick bool) ([]*Mutant, error) {
 	for _, f := range filters {
 		if !slices.ContainsFunc(all, func(m *Mutant) bool { return m.matches(f) }) {
@@ -93,15 +93,30 @@ func choose(all []*Mutant, filters []string, quick bool) ([]*Mutant, error) {
 	}
 	var chosen []*Mutant
 	for _, m := range all {
-		wanted := len(filters) == 0 || slices.ContainsFunc(filters, m.matches)
-		if n := len(chosen); quick && n > 0 && chosen[n-1].Dir == m.Dir {
-			wanted = false
-		}
-		if wanted {
+		if len(filters) == 0 || slices.ContainsFunc(filters, m.matches) {
 			chosen = append(chosen, m)
 		}
 	}
+	if quick {
+		chosen = onePerInvariant(chosen)
+	}
 	return chosen, nil
+}
+
+// onePerInvariant returns the first mutant of each invariant that a test catches; the first of all where only a longer command does.
+func onePerInvariant(mutants []*Mutant) []*Mutant {
+	best := map[string]*Mutant{}
+	for _, m := range mutants {
+		if old := best[m.CaughtBy]; old == nil || !old.byTest() && m.byTest() {
+			best[m.CaughtBy] = m
+		}
+	}
+	return slices.DeleteFunc(mutants, func(m *Mutant) bool { return strings.HasPrefix(m.CaughtBy, "Test") || best[m.CaughtBy] != m })
+}
+
+// byTest reports whether the command is a test as make test runs it, without a longer run of its own.
+func (m *Mutant) byTest() bool {
+	return strings.HasPrefix(m.Test, "go test ") && !strings.Contains(m.Test, ".seeds")
 }
 
 // names returns everything that some mutant must be caught by, each once.

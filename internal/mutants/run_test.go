@@ -170,7 +170,8 @@ func TestFiltersAndQuick(t *testing.T) {
 	root := module(t, map[string]string{
 		"a/one.mutant": mutant("N-SUM+", sums, "\treturn a + b", "\treturn a + b + 1"),
 		"a/two.mutant": mutant("N-SUM+", sums, "\treturn a + b", "\treturn a + b + 2"),
-		"b/one.mutant": mutant("N-SUM+", sums, "\treturn a + b", "\treturn a + b + 3"),
+		"b/one.mutant": mutant("N-TWICE", sums, "\treturn a + b", "\treturn a + b + 3"),
+		"b/two.mutant": mutant("TestSum", sums, "\treturn a + b", "\treturn a + b + 4"),
 	})
 	for _, c := range []struct {
 		args []string
@@ -181,7 +182,7 @@ func TestFiltersAndQuick(t *testing.T) {
 		{[]string{"a/two"}, "a/two"},
 		{[]string{"mutants/b/one.mutant", "a/one"}, "a/one b/one"},
 		{[]string{"--quick"}, "a/one b/one"},
-		{nil, "a/one a/two b/one"},
+		{nil, "a/one a/two b/one b/two"},
 	} {
 		all, err := ReadAll(root)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regentproject/regent/sim/race"
+	"github.com/regentproject/regent/sim/effort"
 )
 
 var (
@@ -16,7 +16,7 @@ var (
 
 func TestTenuresSurviveOnSimulatedHosts(t *testing.T) {
 	n := *seeds
-	if race.Enabled {
+	if effort.Raced() {
 		n = min(n, 20)
 	}
 	cover := new(Coverage)

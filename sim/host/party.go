@@ -73,7 +73,6 @@ type party struct {
 	forgot         bool
 	hook           *process
 	acts           function
-	out            []tenure.Effect
 	line           *note
 }
 

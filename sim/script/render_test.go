@@ -11,8 +11,8 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/effort"
 	"github.com/regentproject/regent/sim/fuzz"
-	"github.com/regentproject/regent/sim/race"
 	"github.com/regentproject/regent/sim/script"
 	"github.com/regentproject/regent/sim/suite"
 )
@@ -51,10 +51,7 @@ func everyFault(t *testing.T, p *suite.Protocol, seed uint64) fuzz.Plan {
 }
 
 func TestARenderedPlanPlaysTheSameRun(t *testing.T) {
-	seeds := uint64(3)
-	if race.Enabled {
-		seeds = 1
-	}
+	seeds := effort.Pick[uint64](1, 1, 3)
 	for _, p := range suite.All() {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()

@@ -3,12 +3,12 @@ package script_test
 import (
 	"testing"
 
-	"github.com/regentproject/regent/sim/race"
+	"github.com/regentproject/regent/sim/effort"
 	"github.com/regentproject/regent/sim/script/scenariotest"
 )
 
 func TestScenarios(t *testing.T) {
-	if race.Enabled {
+	if effort.Raced() {
 		scenariotest.Run(t, "testdata/rank/*.txt")
 		return
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
 	"github.com/regentproject/regent/sim/check"
+	"github.com/regentproject/regent/sim/effort"
 	"github.com/regentproject/regent/sim/fuzz"
-	"github.com/regentproject/regent/sim/race"
 	"github.com/regentproject/regent/sim/suite"
 )
 
@@ -152,13 +152,8 @@ func TestARestoredBackupIsFoundOutBeforeItVotes(t *testing.T) {
 	}
 }
 
-// few returns n, or one under the race detector.
-func few(n uint64) uint64 {
-	if race.Enabled {
-		return 1
-	}
-	return n
-}
+// few returns n in a long run, fewer usually, and one under the race detector.
+func few(n uint64) uint64 { return effort.Pick(1, max(1, n/2), n) }
 
 // With four members a cut may leave two on each side, with three one restart is half of what is left, with seven there is
 // always somebody else to ask. The slice of every protocol has five.

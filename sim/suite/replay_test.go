@@ -8,18 +8,13 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/effort"
 	"github.com/regentproject/regent/sim/fuzz"
-	"github.com/regentproject/regent/sim/race"
 	"github.com/regentproject/regent/sim/suite"
 )
 
 // replaySeeds is how many seeds of each protocol are played twice.
-func replaySeeds() uint64 {
-	if race.Enabled {
-		return 1
-	}
-	return 2
-}
+func replaySeeds() uint64 { return effort.Pick[uint64](1, 1, 2) }
 
 // errDiffers says that two runs of one seed are not the same.
 var errDiffers = errors.New("the same seed gave another trace")
