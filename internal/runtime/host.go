@@ -46,7 +46,7 @@ func (i *host) Answer(now protocol.Time, a *protocol.Answer) { i.sink.Answer(now
 
 func (i *host) Wake(_, at protocol.Time) {
 	i.wake = at
-	i.loop.agenda.set((*Instance)(i))
+	i.loop.wakes.set((*Instance)(i))
 }
 
 func (i *host) Facts(now protocol.Time, facts []protocol.Fact) {

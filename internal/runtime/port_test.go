@@ -172,10 +172,10 @@ func TestStrangersAreCountedAndNamedOnce(t *testing.T) {
 		t.Errorf("counted %d", counts.Packets[wire.Foreign])
 	}
 	for i := range 5000 { // who decides what is remembered must not fill the memory
-		d.ports[1].notes.stranger(wire.Foreign, netip.AddrPortFrom(addr(9).Addr(), uint16(i)))
+		d.ports[1].diagnostics.stranger(wire.Foreign, netip.AddrPortFrom(addr(9).Addr(), uint16(i)))
 	}
-	if len(d.ports[1].notes.said) > maxSaid {
-		t.Errorf("%d oddities are remembered", len(d.ports[1].notes.said))
+	if len(d.ports[1].diagnostics.logged) > maxLogged {
+		t.Errorf("%d oddities are remembered", len(d.ports[1].diagnostics.logged))
 	}
 }
 
