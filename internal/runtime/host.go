@@ -27,7 +27,7 @@ func (i *host) Persist(_ protocol.Time, record []byte) {
 
 func (i *host) Incarnation(now protocol.Time, inc protocol.Inc, votes protocol.Time) {
 	i.loop.votes(now, votes)
-	i.loop.rename(inc)
+	i.loop.rename(now, inc)
 }
 
 func (i *host) Writing() bool { return i.loop.disk.asked > i.loop.disk.done.Load() }

@@ -313,21 +313,25 @@ func (l *Loop) step(i *Instance, now protocol.Time, ev protocol.Event) {
 	l.executor.Step((*host)(i), now, ev)
 }
 
-// rename makes the member speak as an incarnation from now on. The other machines learn of it after the present event.
-func (l *Loop) rename(inc protocol.Inc) {
+// rename makes the member speak as an incarnation from now on. Machines of the incarnation before are gone at once: what they
+// send would bear the new one. Others take their place after the present event, for that steps them.
+func (l *Loop) rename(now protocol.Time, inc protocol.Inc) {
 	old := l.stats.Inc()
 	if inc == old {
 		return
 	}
 	l.stats.inc.Store(uint32(inc))
 	l.Port.Rename(inc)
+	if old != 0 {
+		l.renamed = now
+	}
+	for d := range l.onDemand {
+		d.abandon(now)
+	}
 	l.named.raise()
 	l.queue = append(l.queue, queued{call: func(now protocol.Time) {
-		if old != 0 {
-			l.renamed = now
-		}
-		for s := range l.onDemand {
-			s.renamed(now)
+		for d := range l.onDemand {
+			d.openAgain(now)
 		}
 	}})
 }

@@ -230,13 +230,17 @@ func (d *OnDemand) sink() Sink {
 	return onDemandSink{d.watchOnly, d}
 }
 
-// renamed replaces the machine, for it belongs to an incarnation. To the others the old one has crashed: its leaderships
-// are over, and nothing is released.
-func (d *OnDemand) renamed(now protocol.Time) {
+// abandon removes a machine whose incarnation is over. To the others it has crashed: its leaderships are over, and nothing is
+// released.
+func (d *OnDemand) abandon(now protocol.Time) {
 	if d.table != nil {
 		d.table.abandon(now)
 	}
 	d.close()
+}
+
+// openAgain opens a machine of the new incarnation, if there is one and a program uses the group.
+func (d *OnDemand) openAgain(now protocol.Time) {
 	if d.users == 0 || d.loop.closing {
 		return
 	}

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,7 +188,7 @@ func TestNewIncarnationGetsNewMachines(t *testing.T) {
 		if err := s.Enter(); err != nil { // as Lead does
 			t.Fatal(err)
 		}
-		onLoop(t, loop, func(protocol.Time) { loop.rename(0) })
+		onLoop(t, loop, func(now protocol.Time) { loop.rename(now, 0) })
 		if l.Valid() || l.Cause() == nil || l.Cause().Code != protocol.Restarted || open(t, loop) != 0 {
 			t.Errorf("valid %v, cause %v, %d open", l.Valid(), l.Cause(), open(t, loop))
 		}
@@ -204,7 +205,7 @@ func TestNewIncarnationGetsNewMachines(t *testing.T) {
 		if len(next) != 0 {
 			t.Fatal("led by a member that does not know who it is")
 		}
-		onLoop(t, loop, func(protocol.Time) { loop.rename(2) })
+		onLoop(t, loop, func(now protocol.Time) { loop.rename(now, 2) })
 		if got := <-next; !got.Valid() || len(*made) != 2 {
 			t.Errorf("valid %v; %d machines were made", got.Valid(), len(*made))
 		}
@@ -215,6 +216,29 @@ func TestNewIncarnationGetsNewMachines(t *testing.T) {
 			if e == "protocol.Stopped{g}" {
 				t.Error("the old machine was told that the program has stopped, and may have released something")
 			}
+		}
+	})
+}
+
+// What a machine of the incarnation before sends would bear the new one. It takes no event that waits when the member is renamed.
+func TestMachineOfTheIncarnationBeforeTakesNothingMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, loop := startAuthority(t)
+		s, made := newToyOnDemand(t, nil, loop)
+		if err := s.Enter(); err != nil {
+			t.Fatal(err)
+		}
+		onLoop(t, loop, func(now protocol.Time) {
+			s.instance.Post(protocol.Transfer{Group: "waits"})
+			loop.rename(now, 2)
+		})
+		for _, e := range (*made)[0].events {
+			if strings.Contains(e, "waits") {
+				t.Errorf("it took %s", e)
+			}
+		}
+		if len(*made) != 2 || open(t, loop) != 1 {
+			t.Errorf("%d machines were made", len(*made))
 		}
 	})
 }

@@ -279,8 +279,10 @@ func (p *NetPort) seal(h *datagram.Header, path uint8, payload []byte) {
 // Wake says when a probe is due.
 func (p *NetPort) Wake() protocol.Time { return p.Datagram.Wake() }
 
-// Rename changes the incarnation that is sealed into packets.
+// Rename changes the incarnation that is sealed into packets. Messages that wait in batches are of the incarnation before, and leave
+// under it.
 func (p *NetPort) Rename(inc protocol.Inc) {
+	p.Flush()
 	p.Wire.SetIncarnation(inc)
 	p.Datagram.SetIncarnation(inc)
 }

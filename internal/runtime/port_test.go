@@ -297,3 +297,19 @@ func TestSteadyStateOfAPortDoesNotAllocate(t *testing.T) {
 type sink struct{ line2 }
 
 func (s *sink) Write(ps []transport.Packet) (int, error) { return len(ps), nil }
+
+// A message is of the incarnation that the member spoke as when the machine sent it, though its packet is sealed later.
+func TestMessagesLeaveUnderTheIncarnationThatSentThem(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	d.greet()
+	d.ports[0].Send(d.now, 1, 0, &rank.OK{Seq: 7})
+	d.ports[0].Rename(2)
+	d.ports[0].Flush()
+	d.lines[1].in = append(d.lines[1].in, d.lines[0].out...)
+	d.now = d.now.Add(time.Millisecond)
+	got := make(map[protocol.Inc]bool)
+	d.ports[1].Receive(func(_ protocol.Time, _ Channel, r *protocol.Receive) { got[r.From.Inc] = true })
+	if len(got) != 1 || !got[1] {
+		t.Errorf("messages came from the incarnations %v: want 1", got)
+	}
+}
