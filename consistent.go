@@ -43,7 +43,7 @@ func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
 	if !m.config.Consistent {
 		return nil, fmt.Errorf("consistent group %s: the council has none: set Consistent in the configuration of every member", name)
 	}
-	return &ConsistentGroup{member: m, group: m.board.Group(consistentPrefix + protocol.Group(name))}, nil
+	return &ConsistentGroup{member: m, group: m.groupTable.Group(consistentPrefix + protocol.Group(name))}, nil
 }
 
 // Name returns the name of the group.

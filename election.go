@@ -144,7 +144,7 @@ func checkGroup(name string) error { return session.CheckGroup(name) }
 
 func (e *hostedElection) verify(ctx context.Context) (*Proof, error) {
 	m := e.member
-	a, err := m.board.Ask(ctx, func(id uint64) protocol.Event { return protocol.Verify{Group: e.Name, ID: id} })
+	a, err := m.groupTable.Ask(ctx, func(id uint64) protocol.Event { return protocol.Verify{Group: e.Name, ID: id} })
 	if err != nil {
 		return nil, m.explain(err)
 	}

@@ -24,11 +24,11 @@ import (
 // open it, and do not count at all. A member that is not well ([Config.Health]) sees who is trusted, is not trusted itself, as soon
 // as the others have heard of it, and never says that it leads.
 type EventualGroup struct {
-	member *Member
-	site   *runtime.Site
-	group  *runtime.Group
-	kind   elector.Kind
-	close  sync.Once
+	member   *Member
+	onDemand *runtime.OnDemand
+	group    *runtime.Group
+	kind     elector.Kind
+	close    sync.Once
 }
 
 // EventualGroup opens the eventual group with the name. All members must open it with the same kind of elector, or they are
@@ -49,7 +49,7 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 		return nil, fmt.Errorf("eventual group %s: elector %s is for quorum groups: use %s, %s, %s or %s", name, kind,
 			elector.Stable, elector.TimeFree, elector.FSource, elector.Hybrid)
 	}
-	s := m.site(modeEventual+string(kind), name, "the eventual group "+strconv.Quote(name), runtime.SiteOptions{
+	s := m.onDemand(modeEventual+string(kind), name, "the eventual group "+strconv.Quote(name), runtime.OnDemandOptions{
 		Make: func(_, _ protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
 			return m.newEventual(protocol.Group(name), kind, inc)
 		},
@@ -61,7 +61,7 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 	if err := s.Enter(); err != nil {
 		return nil, fmt.Errorf("eventual group %s: %w", name, m.explain(err))
 	}
-	return &EventualGroup{member: m, site: s, group: s.Group(protocol.Group(name)), kind: kind}, nil
+	return &EventualGroup{member: m, onDemand: s, group: s.Group(protocol.Group(name)), kind: kind}, nil
 }
 
 // newEventual makes an elector among the members that may lead; the others take no part in such a group.
@@ -82,7 +82,7 @@ func (g *EventualGroup) Elector() elector.Kind { return g.kind }
 // groups when it is closed.
 func (g *EventualGroup) Close() {
 	g.close.Do(func() {
-		g.site.Exit()
+		g.onDemand.Exit()
 		_ = g.member.loop.Do(func(protocol.Time) { g.member.access.forget(accessKey("eventual", g.group.Name)) })
 	})
 }

@@ -89,7 +89,7 @@ func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
 			_ = m.loop.Do(func(now protocol.Time) { // the loop stands still, and then takes a renewal
 				<-release
 				horizon := protocol.HorizonID(g.group.Latest().Tenure)
-				m.board.Horizon(now, protocol.Horizon{ID: horizon, Until: now.Add(time.Minute)})
+				m.groupTable.Horizon(now, protocol.Horizon{ID: horizon, Until: now.Add(time.Minute)})
 				close(renewed)
 				time.Sleep(time.Millisecond) // the function returns meanwhile
 			})

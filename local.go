@@ -24,9 +24,9 @@ import (
 // that hear one another the one that goes first in the council leads, as soon as it is heard, whoever led before. A part
 // that holds together has its leader within [Timing.Kappa].
 type LocalGroup struct {
-	member *Member
-	site   *runtime.Site
-	group  *runtime.Group
+	member   *Member
+	onDemand *runtime.OnDemand
+	group    *runtime.Group
 }
 
 // LocalGroup returns the local group with the name. It has nothing to do with a [Group] of that name. The name has 1 to 255
@@ -53,22 +53,22 @@ func (g *Group) Local() (*LocalGroup, error) {
 func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *LocalGroup {
 	t := &m.config.Timing
 	h := t.local()
-	s := m.site(mode, name, label, runtime.SiteOptions{
+	s := m.onDemand(mode, name, label, runtime.OnDemandOptions{
 		Make: func(now, renamed protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
 			return m.newLocal(now, renamed, inc, protocol.Group(name))
 		},
 		// What it has promised when it falls silent is over after Lock.
-		Linger: 2 * h.Lock,
-		Board:  &runtime.BoardOptions{Epoch: epoch, Guard: t.localGuard(), Clock: m.world.Clock.Now, Late: m.world.Clock.Late},
-		Unless: unless,
-		Settle: t.settle(),
+		Linger:    2 * h.Lock,
+		Table:     &runtime.GroupTableOptions{Epoch: epoch, Guard: t.localGuard(), Clock: m.world.Clock.Now, Late: m.world.Clock.Late},
+		Unless:    unless,
+		Discovery: t.settle(),
 		Changed: func(c *runtime.Change) {
 			if c.Number > 1 || c.Leader != protocol.NoIdent {
 				m.noteOther(mode, c)
 			}
 		},
 	})
-	return &LocalGroup{member: m, site: s, group: s.Group(protocol.Group(name))}
+	return &LocalGroup{member: m, onDemand: s, group: s.Group(protocol.Group(name))}
 }
 
 // localGuard is how long before the end of a local lease its program is told to stop. A renewal has so much time to spare.
@@ -112,10 +112,10 @@ func (g *LocalGroup) Name() string { return string(g.group.Name) }
 // [Timing.Delay] before the lease, however long [Timing.Guard] is: so much time a renewal has to spare.
 func (g *LocalGroup) Lead(ctx context.Context, f func(ctx context.Context, l *LocalLease) error) error {
 	// The member takes part for all of that time, also between two leaderships.
-	if err := g.site.Enter(); err != nil {
+	if err := g.onDemand.Enter(); err != nil {
 		return g.member.explain(err)
 	}
-	defer g.site.Exit()
+	defer g.onDemand.Exit()
 	return lead(ctx, g.Campaign, f, g.member.gone)
 }
 

@@ -37,7 +37,7 @@ type Member struct {
 	logQueue    *runtime.Log
 	started     protocol.Time
 	loop        *runtime.Loop
-	board       *runtime.Board
+	groupTable  *runtime.GroupTable
 	port        *runtime.NetPort
 	// clockBad says that the clock runs at the wrong rate.
 	clockBad atomic.Bool
@@ -46,9 +46,9 @@ type Member struct {
 	// causes counts the changes by cause.
 	causes [maxCauses]atomic.Uint64
 
-	sites *siteCache
+	onDemandGroups *onDemandCache
 	// alive is where members find out who is alive.
-	alive      *runtime.Site
+	alive      *runtime.OnDemand
 	background sync.WaitGroup
 	quit       context.CancelFunc
 	closing    sync.Once
@@ -134,7 +134,7 @@ func (m *Member) late() Instant { return Instant(m.world.Clock.Late()) }
 // Group returns the group with the name, in which at most one program of all members leads at any instant. The name has
 // 1 to 255 bytes of UTF-8 without control characters.
 func (m *Member) Group(name string) *Group {
-	return &Group{&hostedElection{member: m, Group: m.board.Group(protocol.Group(name))}}
+	return &Group{&hostedElection{member: m, Group: m.groupTable.Group(protocol.Group(name))}}
 }
 
 // view shows a change with names.
@@ -193,7 +193,7 @@ func (m *Member) end() {
 
 // remaining says what a member that could not leave in good order leaves behind.
 func (m *Member) remaining() string {
-	if n := m.board.Leading(); n > 0 {
+	if n := m.groupTable.Leading(); n > 0 {
 		return fmt.Sprintf("programs have not stopped in %d of its groups: their leases run out", n)
 	}
 	return "what it promised to others is not over: its next start has to wait"
@@ -221,8 +221,8 @@ func (m *Member) release() {
 func (m *Member) observe() {
 	var seen uint64
 	for closed := false; ; {
-		changed := m.board.Changed()
-		changes, lost := m.board.After(seen)
+		changed := m.groupTable.Changed()
+		changes, lost := m.groupTable.After(seen)
 		seen += lost
 		for _, c := range changes {
 			seen = c.Serial

@@ -27,7 +27,7 @@ func TestOnChangeMayBeSlow(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		changes = int(m.board.Group("g").Latest().Number)
+		changes = int(m.groupTable.Group("g").Latest().Number)
 		if changes < 1200 || len(views)+missed != changes || missed == 0 {
 			t.Errorf("%d changes, %d told, %d missed", changes, len(views), missed)
 		}

@@ -45,7 +45,7 @@ func prepare(c Config, w world.World) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{config: c, council: all, world: w, sites: newSiteCache(), closed: make(chan struct{})}
+	m := &Member{config: c, council: all, world: w, onDemandGroups: newOnDemandCache(), closed: make(chan struct{})}
 	if c.Dir != "" {
 		if m.dir, err = store.Open(c.Dir, c.Name); err != nil {
 			return nil, err
@@ -94,7 +94,7 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.board = runtime.NewBoard(runtime.BoardOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
+	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
@@ -105,13 +105,13 @@ func (m *Member) start(ctx context.Context) error {
 		o.Store = m.dir
 	}
 	m.loop = runtime.NewLoop(o)
-	council, err := m.loop.Add(runtime.Council, "the council", machine, m.board)
+	council, err := m.loop.Add(runtime.Council, "the council", machine, m.groupTable)
 	if err != nil {
 		return err
 	}
-	m.board.Bind(council)
+	m.groupTable.Bind(council)
 	m.started = m.world.Clock.Now()
-	m.alive = m.site(modeMembers, "", "the list of members", runtime.SiteOptions{Make: m.newDetector})
+	m.alive = m.onDemand(modeMembers, "", "the list of members", runtime.OnDemandOptions{Make: m.newDetector})
 	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
 	m.background.Go(func() { m.loop.Run(ctx) })
 	if err := m.alive.Enter(); err != nil {

@@ -158,7 +158,7 @@ func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.board.Leading(), Kappa: local.Kappa(),
+		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
@@ -246,7 +246,7 @@ func (t *Timing) settle() time.Duration { return t.Renew + t.RoundTrip }
 // History returns the last changes of all quorum groups, oldest first, up to a thousand. Groups of the other modes say
 // themselves what has changed ([LocalGroup.Watch], [EventualGroup.Watch], [ConsistentGroup.Watch]), and so does the log.
 func (m *Member) History() []View {
-	changes, _ := m.board.After(0)
+	changes, _ := m.groupTable.After(0)
 	out := make([]View, 0, len(changes))
 	for _, c := range changes {
 		if !isConsistent(c.Group) {
@@ -272,7 +272,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 	return func(yield func(Metric) bool) {
 		g := gauges{yield: yield}
 		s := m.Status()
-		m.board.Groups(func(group *runtime.Group) {
+		m.groupTable.Groups(func(group *runtime.Group) {
 			if c := group.Latest(); c != nil && !isConsistent(c.Group) {
 				g.put("regent_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", string(c.Group))
 			}

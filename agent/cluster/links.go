@@ -78,7 +78,7 @@ func (c *Cluster) plug(name string, in bool) error {
 	return c.hosts.plug(name, in)
 }
 
-// Link changes links by a line of the language of fault.Board, such as
+// Link changes links by a line of the language of fault.Links, such as
 //
 //	link a b delay=5ms jitter=2ms drop=0.1 duplicate=0.1 late=2s reorder=0.1 both
 //	cut a *

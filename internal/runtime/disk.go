@@ -24,8 +24,8 @@ type disk struct {
 	fault atomic.Pointer[error]
 }
 
-// settle is how long after a failed write the next attempt is made.
-const settle = 200 * time.Millisecond
+// retryAfter is how long after a failed write the next attempt is made.
+const retryAfter = 200 * time.Millisecond
 
 type numbered struct {
 	number uint64
@@ -72,7 +72,7 @@ func (d *disk) run() {
 // write tries until the record, or one that replaces it, is on disk.
 func (d *disk) write(r numbered) {
 	for !d.once(r) {
-		retry := time.NewTimer(settle)
+		retry := time.NewTimer(retryAfter)
 		select {
 		case r = <-d.next:
 		case <-retry.C:

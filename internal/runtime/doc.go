@@ -1,20 +1,21 @@
 // Package runtime drives machines in the real world: it is the only loop there is. It knows the contract of package
 // protocol and no particular protocol.
 //
-//	loop.go      one goroutine that owns all machines of a member: events in, effects out, in the contract's order
-//	wait*.go     how it waits: ppoll on a thread of its own, or channels and timers
-//	port.go      packets: packed, sealed, bounded; several ways to one peer
-//	notes.go     what is odd about packets, said once
-//	board.go     what programs see: views, leases, answers
-//	group.go     the views of one group, read without locks
-//	lease.go     one program's tenure
-//	instance.go  machines in the loop, their channels and timers
-//	site.go      machines that are there only while somebody uses them
-//	history.go   the last changes of all groups
-//	disk.go      records on their way to the disk, beside the loop
-//	log.go       log lines on their way out, beside the loop
-//	stats.go     what the loop measures of itself
-//	store        a directory for the record
+//	loop.go         one goroutine that owns all machines of a member: events in, effects out, in the contract's order
+//	wait*.go        how it waits: ppoll on a thread of its own, or channels and timers
+//	port.go         packets: packed, sealed, bounded; several ways to one peer
+//	diagnostics.go  what is odd about packets, logged once
+//	table.go        what programs see: views and leases
+//	question.go     questions of programs to a machine
+//	group.go        the views of one group, read without locks
+//	lease.go        one program's tenure
+//	instance.go     machines in the loop, their channels and timers
+//	ondemand.go     machines that are open only while a program uses them
+//	history.go      the last changes of all groups
+//	disk.go         records on their way to the disk, beside the loop
+//	log.go          log lines on their way out, beside the loop
+//	stats.go        what the loop measures of itself
+//	store           a directory for the record
 //
 // # Waiting
 //

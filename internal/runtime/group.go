@@ -34,16 +34,16 @@ func (c *Change) shows(v *protocol.View) bool {
 const recentChanges = 8
 
 // A Group is one election as a member sees it. Views are read without a lock: the loop replaces an immutable list, and
-// wakes up whoever waits for that.
+// wakes the readers that wait for that.
 type Group struct {
 	Name protocol.Group
-	// board is where programs take part; nil if they can only watch.
-	board   *Board
+	// table is where programs take part; nil if they can only watch.
+	table   *GroupTable
 	history *history
 	// recent holds the last changes, oldest first; nil before the first.
 	recent  atomic.Pointer[[]*Change]
 	changed signal
-	// notify is told of every change, on the loop, if it is set; the loop's own.
+	// notify, if it is set, is called at every change, on the loop; the loop's own.
 	notify func(now protocol.Time, c *Change)
 	// slot is where the lease is published while a program here leads.
 	slot stamp.Slot

@@ -5,7 +5,7 @@ import "sync/atomic"
 // historyLength is how many changes of all groups together are kept.
 const historyLength = 1024
 
-// A history keeps the last changes of all groups, in order. The loop adds, anybody reads, and neither waits for the
+// A history keeps the last changes of all groups, in order. The loop adds, any goroutine reads, and neither waits for the
 // other: a reader that is overtaken finds a change with another number than it looked for, and knows that it lost it.
 type history struct {
 	ring    [historyLength]atomic.Pointer[Change]
@@ -39,7 +39,7 @@ func (h *history) after(serial uint64) (changes []*Change, lost uint64) {
 	return changes, lost
 }
 
-// A signal wakes up whoever waits for the next change. Raising it costs next to nothing if nobody does.
+// A signal wakes the readers that wait for the next change. Raising it costs next to nothing if none does.
 type signal struct{ c atomic.Pointer[chan struct{}] }
 
 // wait returns a channel that is closed when the signal is raised next.

@@ -27,7 +27,7 @@ func (i *host) Persist(_ protocol.Time, record []byte) {
 
 func (i *host) Incarnation(now protocol.Time, inc protocol.Inc, votes protocol.Time) {
 	i.loop.votes(now, votes)
-	i.loop.rename(inc)
+	i.loop.rename(now, inc)
 }
 
 func (i *host) Writing() bool { return i.loop.disk.asked > i.loop.disk.done.Load() }
@@ -46,7 +46,7 @@ func (i *host) Answer(now protocol.Time, a *protocol.Answer) { i.sink.Answer(now
 
 func (i *host) Wake(_, at protocol.Time) {
 	i.wake = at
-	i.loop.agenda.set((*Instance)(i))
+	i.loop.wakes.set((*Instance)(i))
 }
 
 func (i *host) Facts(now protocol.Time, facts []protocol.Fact) {

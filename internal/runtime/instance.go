@@ -32,8 +32,8 @@ type Instance struct {
 	incarnate protocol.Incarnate
 	// wake is when the machine wants a Tick, and sinkWake when the sink does.
 	wake, sinkWake protocol.Time
-	// place is where it stands on the agenda; -1: nowhere.
-	place int
+	// index is where it stands in the heap of wakes; -1: nowhere.
+	index int
 	// dirty says that its sink has got something since it was last looked at.
 	dirty bool
 	gone  bool
@@ -46,13 +46,13 @@ func (l *Loop) Add(channel Channel, name string, m protocol.Machine, s Sink) (*I
 		return nil, fmt.Errorf("%s cannot be opened while %s is open here: both names come to the channel %d; rename one of them",
 			name, other.name, channel)
 	}
-	i := &Instance{channel: channel, name: name, loop: l, machine: m, sink: s, wake: protocol.Never, sinkWake: protocol.Never, place: -1}
+	i := &Instance{channel: channel, name: name, loop: l, machine: m, sink: s, wake: protocol.Never, sinkWake: protocol.Never, index: -1}
 	if channel == Council {
 		i.incarnate, _ = m.(protocol.Incarnate)
 	}
 	l.instances[channel] = i
 	if !l.running {
-		l.early = append(l.early, i)
+		l.unstarted = append(l.unstarted, i)
 		return i, nil
 	}
 	l.step(i, l.Clock(), protocol.Start{})
@@ -67,7 +67,7 @@ func (l *Loop) Remove(i *Instance) {
 	}
 	i.gone = true
 	delete(l.instances, i.channel)
-	l.agenda.remove(i)
+	l.wakes.remove(i)
 }
 
 // Post gives the machine an event after the present one. Only the loop's own goroutine calls it: a Sink, or a call.
@@ -78,11 +78,11 @@ func (i *Instance) Post(ev protocol.Event) {
 // due is when there is something to do.
 func (i *Instance) due() protocol.Time { return min(i.wake, i.sinkWake) }
 
-// An agenda holds the instances by when they are due: a heap, so that what is not due costs nothing.
-type agenda []*Instance
+// An wakeHeap holds the instances by when they are due: a heap, so that what is not due costs nothing.
+type wakeHeap []*Instance
 
 // next returns when the first is due.
-func (a agenda) next() protocol.Time {
+func (a wakeHeap) next() protocol.Time {
 	if len(a) == 0 {
 		return protocol.Never
 	}
@@ -90,24 +90,24 @@ func (a agenda) next() protocol.Time {
 }
 
 // set puts an instance where it belongs now.
-func (a *agenda) set(i *Instance) {
+func (a *wakeHeap) set(i *Instance) {
 	switch {
 	case i.gone:
 		return
-	case i.place < 0 && i.due() == protocol.Never:
+	case i.index < 0 && i.due() == protocol.Never:
 		return
-	case i.place < 0:
-		i.place = len(*a)
+	case i.index < 0:
+		i.index = len(*a)
 		*a = append(*a, i)
 	case i.due() == protocol.Never:
 		a.remove(i)
 		return
 	}
-	a.down(a.up(i.place))
+	a.down(a.up(i.index))
 }
 
-func (a *agenda) remove(i *Instance) {
-	n := i.place
+func (a *wakeHeap) remove(i *Instance) {
+	n := i.index
 	if n < 0 {
 		return
 	}
@@ -115,18 +115,18 @@ func (a *agenda) remove(i *Instance) {
 	a.swap(n, last)
 	(*a)[last] = nil
 	*a = (*a)[:last]
-	i.place = -1
+	i.index = -1
 	if n < last {
 		a.down(a.up(n))
 	}
 }
 
-func (a agenda) swap(n, m int) {
+func (a wakeHeap) swap(n, m int) {
 	a[n], a[m] = a[m], a[n]
-	a[n].place, a[m].place = n, m
+	a[n].index, a[m].index = n, m
 }
 
-func (a agenda) up(n int) int {
+func (a wakeHeap) up(n int) int {
 	for n > 0 {
 		parent := (n - 1) / 2
 		if a[parent].due() <= a[n].due() {
@@ -138,7 +138,7 @@ func (a agenda) up(n int) int {
 	return n
 }
 
-func (a agenda) down(n int) {
+func (a wakeHeap) down(n int) {
 	for {
 		least := n
 		for c := 2*n + 1; c <= 2*n+2 && c < len(a); c++ {

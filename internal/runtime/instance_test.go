@@ -70,13 +70,13 @@ func TestMachinesComeAndGoWhileTheLoopRuns(t *testing.T) {
 	})
 }
 
-// The agenda against a list that is searched.
-func TestAgendaWakesInOrder(t *testing.T) {
+// The heap of wakes against a list that is searched.
+func TestHeapWakesInOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var a agenda
+	var a wakeHeap
 	all := make([]*Instance, 50)
 	for i := range all {
-		all[i] = &Instance{place: -1, wake: protocol.Never, sinkWake: protocol.Never}
+		all[i] = &Instance{index: -1, wake: protocol.Never, sinkWake: protocol.Never}
 	}
 	for range 10000 {
 		i := all[r.IntN(len(all))]
@@ -88,7 +88,8 @@ func TestAgendaWakesInOrder(t *testing.T) {
 		default:
 			i.wake = protocol.Time(r.IntN(1000))
 		}
-		if a.set(i); r.IntN(10) == 0 {
+		a.set(i)
+		if r.IntN(10) == 0 {
 			a.remove(i)
 			i.wake, i.sinkWake = protocol.Never, protocol.Never
 		}
@@ -100,8 +101,8 @@ func TestAgendaWakesInOrder(t *testing.T) {
 			t.Fatalf("next at %v, want %v", a.next(), first)
 		}
 		for n, i := range a {
-			if i.place != n {
-				t.Fatalf("an instance at %d believes to be at %d", n, i.place)
+			if i.index != n {
+				t.Fatalf("an instance at %d believes to be at %d", n, i.index)
 			}
 		}
 	}
@@ -158,7 +159,7 @@ func TestStepOfOneOfManyMachinesDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() {
 		l.deliver(5, 50, r)
 		l.tick()
-		l.settle()
+		l.tickSinks()
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

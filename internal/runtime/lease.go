@@ -29,7 +29,7 @@ type Lease struct {
 	// The rest is the loop's own.
 
 	horizon *horizon
-	place   int // in the horizon's list
+	index   int // in the horizon's list
 	until   protocol.Time
 	// void says that the lease counts no more, whatever is renewed.
 	void bool
@@ -37,14 +37,14 @@ type Lease struct {
 	resigned bool
 	// stopped says that the machine was told that the program has stopped.
 	stopped bool
-	// taken says that a program got it. One that nobody got is given up at once.
+	// taken says that a program got it. One that no program got is given up at once.
 	taken bool
-	// shared says that it is a membership of a consistent group, which others have as well. owes says that it is over, and
+	// shared says that it is a membership of a consistent group, which others have as well. awaitsStop says that it is over, and
 	// that the machine waits for the program to stop before it takes part again.
-	shared, owes bool
-	// yields says that the program has stopped in order to hand the group over, and that it is over once the machine
+	shared, awaitsStop bool
+	// handingOver says that the program has stopped in order to hand the group over, and that it is over once the machine
 	// agrees.
-	yields bool
+	handingOver bool
 }
 
 // Told is closed when the program must stop: the guard time before the end of the lease was reached, or the member was
@@ -63,30 +63,31 @@ func (l *Lease) OnTold(f func()) {
 	}
 }
 
-// blame says why the program must stop, unless that was said before. The loop calls it before anybody can see that the lease is
-// over, and then rouse, which asks the program to stop.
-func (l *Lease) blame(why protocol.Cause) (first bool) { return l.cause.CompareAndSwap(nil, &why) }
+// setCause records why the program must stop, unless a cause is recorded already. The loop calls it before a reader can see that
+// the lease is over, and then signalStop if this cause was the first.
+func (l *Lease) setCause(why protocol.Cause) (first bool) { return l.cause.CompareAndSwap(nil, &why) }
 
-func (l *Lease) rouse() {
+// signalStop asks the program to stop.
+func (l *Lease) signalStop() {
 	close(l.told)
 	if f := l.onTold.Load(); f != nil {
 		go (*f)()
 	}
 }
 
-// tell asks the program to stop, once.
-func (b *Board) tell(l *Lease, why protocol.Cause) {
-	if l.blame(why) {
-		l.rouse()
+// askToStop asks the program to stop, once.
+func (t *GroupTable) askToStop(l *Lease, why protocol.Cause) {
+	if l.setCause(why) {
+		l.signalStop()
 	}
 }
 
-// stopped tells the machine, once, that the program has stopped.
-func (b *Board) stopped(l *Lease) {
-	b.tell(l, protocol.Cause{Code: protocol.Resigned, Peer: b.loop.Self})
+// reportStopped tells the machine, once, that the program has stopped.
+func (t *GroupTable) reportStopped(l *Lease) {
+	t.askToStop(l, protocol.Cause{Code: protocol.Resigned, Peer: t.loop.Self})
 	if !l.stopped {
 		l.stopped = true
-		b.post(protocol.Stopped{Group: l.group.Name})
+		t.post(protocol.Stopped{Group: l.group.Name})
 	}
 }
 
@@ -111,7 +112,7 @@ func (l *Lease) Group() *Group { return l.group }
 func (l *Lease) Token() uint64 { return l.tenure.Token() }
 
 // Valid says whether the lease ran at an instant during the call.
-func (l *Lease) Valid() bool { return l.tenure.Valid(l.group.board.late) }
+func (l *Lease) Valid() bool { return l.tenure.Valid(l.group.table.cheapClock) }
 
 // Guarded says whether the guard time before the end of the lease had not begun at an instant during the call. It is
 // the reader's side of Told: it holds even if the loop has not run for a while.
@@ -121,27 +122,27 @@ func (l *Lease) Guarded() bool {
 		return false
 	default:
 	}
-	return l.tenure.Remaining(l.group.board.late) > l.group.board.guard
+	return l.tenure.Remaining(l.group.table.cheapClock) > l.group.table.guard
 }
 
 // Until returns the end of the lease as it stands, on the member's clock.
 func (l *Lease) Until() protocol.Time { return protocol.Time(l.tenure.Until()) }
 
 // Remaining returns how long the lease runs on if it is not renewed; zero once it is over.
-func (l *Lease) Remaining() time.Duration { return l.tenure.Remaining(l.group.board.late) }
+func (l *Lease) Remaining() time.Duration { return l.tenure.Remaining(l.group.table.cheapClock) }
 
 // Edict stamps an order, or says that the lease is over.
-func (l *Lease) Edict() (stamp.Edict, error) { return l.tenure.Edict(l.group.board.now) }
+func (l *Lease) Edict() (stamp.Edict, error) { return l.tenure.Edict(l.group.table.clock) }
 
 // Stopped says that the program has stopped, and waits until the member no longer leads in this tenure, so that another
 // can. Once the lease is over it does nothing.
 func (l *Lease) Stopped(ctx context.Context) error {
-	b := l.group.board
-	err := b.loop.Do(func(protocol.Time) { b.acquit(l, protocol.Resign{Group: l.group.Name}) })
+	t := l.group.table
+	err := t.loop.Do(func(protocol.Time) { t.programStopped(l, protocol.Resign{Group: l.group.Name}) })
 	if err == nil {
 		select {
 		case <-l.over:
-		case <-b.loop.Ended():
+		case <-t.loop.Ended():
 			err = ErrClosed
 		case <-ctx.Done():
 			err = context.Cause(ctx)
@@ -165,33 +166,33 @@ func (l *Lease) isOver() bool {
 // Transfer says that the program has stopped and hands the group over to a member. The answer says whether that one
 // leads. If it was not even begun, because the machine refused it, nothing has changed.
 func (l *Lease) Transfer(ctx context.Context, to protocol.Rank) (a protocol.Answer, begun bool, err error) {
-	b := l.group.board
-	id, answer := b.question()
+	t := l.group.table
+	id, answer := t.question()
 	late := make(chan bool, 1)
-	err = b.loop.Do(func(protocol.Time) {
+	err = t.loop.Do(func(protocol.Time) {
 		if l.group.lease != l || l.resigned {
 			late <- true
 			return
 		}
 		late <- false
-		l.yields = true
-		b.post(protocol.Transfer{Group: l.group.Name, To: to, ID: id})
+		l.handingOver = true
+		t.post(protocol.Transfer{Group: l.group.Name, To: to, ID: id})
 	})
 	if err != nil {
-		b.questions.Delete(id)
+		t.questions.Delete(id)
 		return a, false, err
 	}
 	select {
 	case over := <-late:
 		if over {
-			b.questions.Delete(id)
+			t.questions.Delete(id)
 			return a, false, stamp.ErrNotLeader
 		}
-	case <-b.loop.Ended():
+	case <-t.loop.Ended():
 		return a, false, ErrClosed
 	}
-	a, err = b.await(ctx, id, answer)
-	return a, l.yielded(), err
+	a, err = t.await(ctx, id, answer)
+	return a, l.handedOver(), err
 }
 
 // CanTransfer asks whether a Transfer would be begun now.
@@ -199,17 +200,17 @@ func (l *Lease) CanTransfer(ctx context.Context, to protocol.Rank) (protocol.Ans
 	if !l.Valid() {
 		return protocol.Answer{}, stamp.ErrNotLeader
 	}
-	return l.group.board.Ask(ctx, func(id uint64) protocol.Event {
+	return l.group.table.Ask(ctx, func(id uint64) protocol.Event {
 		return protocol.Transfer{Group: l.group.Name, To: to, ID: id, Ask: true}
 	})
 }
 
-// yielded takes back that the program has stopped, unless that was made use of: then it says so. It waits for the loop, because
+// handedOver takes back that the program has stopped, unless that was made use of: then it says so. It waits for the loop, because
 // the program goes on once it returns.
-func (l *Lease) yielded() bool {
-	loop, yes := l.group.board.loop, make(chan bool, 1)
+func (l *Lease) handedOver() bool {
+	loop, yes := l.group.table.loop, make(chan bool, 1)
 	err := loop.Do(func(protocol.Time) {
-		l.yields = false
+		l.handingOver = false
 		yes <- l.stopped || l.group.lease != l
 	})
 	if err == nil {
@@ -235,10 +236,10 @@ func (l *Lease) First() *Change {
 
 // Recovered tells the machine that what the manager of a consistent group had to recover by the view with that number is recovered.
 func (l *Lease) Recovered(term, vid uint64) error {
-	b := l.group.board
-	return b.loop.Do(func(protocol.Time) {
+	t := l.group.table
+	return t.loop.Do(func(protocol.Time) {
 		if l.group.lease == l {
-			b.post(protocol.Recover{Group: l.group.Name, Term: term, Vid: vid})
+			t.post(protocol.Recover{Group: l.group.Name, Term: term, Vid: vid})
 		}
 	})
 }
@@ -256,8 +257,8 @@ type candidate struct {
 // they asked.
 func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
 	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1)}
-	err := g.board.loop.Do(func(now protocol.Time) {
-		if err := g.board.enter(now, g, c); err != nil {
+	err := g.table.loop.Do(func(now protocol.Time) {
+		if err := g.table.enter(now, g, c); err != nil {
 			c.refused <- err
 		}
 	})
@@ -269,15 +270,15 @@ func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
 
 // Next says that the program of a membership has stopped, and waits until it may go on in the next one.
 func (l *Lease) Next(ctx context.Context) (*Lease, error) {
-	g, b := l.group, l.group.board
+	g, t := l.group, l.group.table
 	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1)}
-	err := b.loop.Do(func(now protocol.Time) {
+	err := t.loop.Do(func(now protocol.Time) {
 		if !l.stopped {
 			l.stopped = true
 			l.resigned = l.resigned || g.lease == l
-			b.post(protocol.Stopped{Group: g.Name})
+			t.post(protocol.Stopped{Group: g.Name})
 		}
-		if err := b.enter(now, g, c); err != nil {
+		if err := t.enter(now, g, c); err != nil {
 			c.refused <- err
 		}
 	})
@@ -294,11 +295,11 @@ func (g *Group) await(ctx context.Context, c *candidate) (*Lease, error) {
 		return l, nil
 	case err := <-c.refused:
 		return nil, err
-	case <-g.board.loop.Ended():
+	case <-g.table.loop.Ended():
 		return nil, ErrClosed
 	case <-ctx.Done():
 		// The lease may be on its way: then the program has stopped before it began.
-		_ = g.board.loop.Do(func(protocol.Time) { g.board.leave(g, c) })
+		_ = g.table.loop.Do(func(protocol.Time) { g.table.leave(g, c) })
 		return nil, context.Cause(ctx)
 	}
 }
@@ -307,10 +308,10 @@ func (g *Group) await(ctx context.Context, c *candidate) (*Lease, error) {
 var ErrTooMany = errors.New("the council has too many groups")
 
 // refuse sends programs away that wait for what will never be.
-func (b *Board) refuse(g *Group) {
+func (t *GroupTable) refuse(g *Group) {
 	for _, c := range g.waiting {
 		c.refused <- ErrTooMany
-		b.exit()
+		t.exit()
 	}
 	g.waiting, g.campaigning = nil, false
 }

@@ -22,7 +22,7 @@ func (g gate) Write([]byte) error { <-g; return nil }
 func TestProgramThatStopsWhileTheLoopEndsDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := make(gate)
-		_, b, loop := reignWith(t, func(o *Options) { o.Store = disk })
+		_, b, loop := startAuthorityWith(t, func(o *Options) { o.Store = disk })
 		l, still := lead(t, b.Group("g")), lead(t, b.Group("h"))
 		if err := l.Stopped(t.Context()); err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestProgramThatStopsWhileTheLoopEndsDoesNotWaitForEver(t *testing.T) {
 // A loop that ends without having asked the programs to stop does that last: nobody else ever would.
 func TestProgramIsToldWhenTheLoopEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, b, loop := reign(t)
+		_, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))
 		loop.Stop()
 		<-loop.Ended()
@@ -74,7 +74,7 @@ func TestProgramIsToldWhenTheLoopEnds(t *testing.T) {
 // A program that hands its group over has stopped until Transfer returns, and not for an instant longer.
 func TestTransferThatWasNotBegunReleasesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, b, loop := reign(t)
+		m, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))
 		change(loop, func() { m.mute = true })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -109,17 +109,17 @@ func TestTransferThatWasNotBegunReleasesNothing(t *testing.T) {
 // What ends a lease says why before it is over, so that whoever finds it over can say why.
 func TestLeaseThatIsOverHasACause(t *testing.T) {
 	now := func() protocol.Time { return 50 }
-	for name, end := range map[string]func(*Board, []protocol.View){
-		"the tenure ended": func(b *Board, views []protocol.View) {
+	for name, end := range map[string]func(*GroupTable, []protocol.View){
+		"the tenure ended": func(b *GroupTable, views []protocol.View) {
 			for i := range views {
 				views[i].Tenure, views[i].Cause.Code = 0, protocol.Excluded
 				b.View(50, &views[i])
 			}
 		},
-		"the clock failed": func(b *Board, _ []protocol.View) { b.void() },
+		"the clock failed": func(b *GroupTable, _ []protocol.View) { b.voidLeases() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := NewBoard(BoardOptions{Clock: now, Late: now})
+			b := NewGroupTable(GroupTableOptions{Clock: now, Late: now})
 			b.loop = &Loop{}
 			views, leases := make([]protocol.View, 2000), make([]*Lease, 2000)
 			for i := range views {
@@ -163,7 +163,8 @@ func TestChangeIsNewsOnlyOnceItIsToBeSeen(t *testing.T) {
 			if now == last {
 				continue
 			}
-			if last = now; g.Latest() == nil || g.Latest().Serial < last {
+			last = now
+			if g.Latest() == nil || g.Latest().Serial < last {
 				t.Errorf("change %d is news, and yet the view is %v", last, g.Latest())
 				return
 			}

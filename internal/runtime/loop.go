@@ -73,16 +73,16 @@ type Options struct {
 type Loop struct {
 	Options
 	instances map[Channel]*Instance
-	// council is what programs see of the machine that serves the council; sites are the groups besides that somebody uses.
-	council *Board
-	sites   map[*Site]struct{}
-	// faulty says that the clock cannot be believed, ill that the member is not well, closing that it is leaving.
-	faulty, ill, closing bool
+	// council is what programs see of the machine that serves the council; onDemand are the other groups in use.
+	council  *GroupTable
+	onDemand map[*OnDemand]struct{}
+	// faulty says that the clock cannot be believed, unhealthy that the member must not lead, closing that it is leaving.
+	faulty, unhealthy, closing bool
 	// renamed is when the machines of an earlier incarnation of this very process last went; zero: never.
 	renamed protocol.Time
-	// early lists those that came before the loop ran, and agenda those that want to be woken.
-	early  []*Instance
-	agenda agenda
+	// unstarted lists those that came before the loop ran, and wakes those that want to be woken.
+	unstarted []*Instance
+	wakes     wakeHeap
 	// executor carries out what the machines ask for.
 	executor drive.Executor
 	// due and dirty are instances with something to do in this round.
@@ -126,7 +126,7 @@ const callLimit = 1024
 
 // NewLoop returns a loop that has not begun.
 func NewLoop(o Options) *Loop {
-	l := &Loop{Options: o, instances: make(map[Channel]*Instance), sites: make(map[*Site]struct{}), calls: make(chan func(protocol.Time), callLimit), ended: make(chan struct{})}
+	l := &Loop{Options: o, instances: make(map[Channel]*Instance), onDemand: make(map[*OnDemand]struct{}), calls: make(chan func(protocol.Time), callLimit), ended: make(chan struct{})}
 	l.disk = newDisk(o.Store, o.Waiter.Wake, o.Log)
 	return l
 }
@@ -144,15 +144,15 @@ func (l *Loop) run() {
 	defer l.disk.stop()
 	disk.Go(l.disk.run)
 	l.running = true
-	for _, i := range l.early {
+	for _, i := range l.unstarted {
 		l.step(i, l.Clock(), protocol.Start{})
 	}
-	l.early = nil
+	l.unstarted = nil
 	for {
 		for l.round() {
 		}
-		if l.stop.Load() || l.leave.Load() && l.left() {
-			l.close() // nobody asks the programs to stop that were not asked by now
+		if l.stop.Load() || l.leave.Load() && l.drained() {
+			l.close() // asks the programs to stop that were not asked by now
 			return
 		}
 		l.wait()
@@ -164,7 +164,8 @@ func (l *Loop) claim() {
 	s := Ordinary
 	if l.Waiter.Precise() {
 		var err error
-		if s, err = ClaimThread(l.Realtime); err != nil {
+		s, err = ClaimThread(l.Realtime)
+		if err != nil {
 			l.Log.Info("the loop runs without real-time scheduling: its timers may be late when the machine is busy", "reason", err)
 		}
 	}
@@ -187,14 +188,14 @@ func (l *Loop) round() (again bool) {
 	l.confirm()
 	l.tick()
 	l.drain()
-	l.settle()
+	l.tickSinks()
 	l.Port.Flush()
 	return more && !l.stop.Load() || len(l.calls) > 0 || len(l.queue) > 0
 }
 
 // wait waits until something is due or comes in, and notes how late it woke up.
 func (l *Loop) wait() {
-	due := min(l.agenda.next(), l.Port.Wake())
+	due := min(l.wakes.next(), l.Port.Wake())
 	d := forever
 	if due != protocol.Never {
 		d = min(d, due.Sub(l.Clock()))
@@ -273,9 +274,9 @@ func (l *Loop) confirm() {
 func (l *Loop) tick() {
 	now := l.Clock()
 	l.due = l.due[:0]
-	for l.agenda.next() <= now {
-		i := l.agenda[0]
-		l.agenda.remove(i)
+	for l.wakes.next() <= now {
+		i := l.wakes[0]
+		l.wakes.remove(i)
 		l.due = append(l.due, i)
 	}
 	for n, i := range l.due {
@@ -286,21 +287,22 @@ func (l *Loop) tick() {
 		if i.sinkWake <= now && !i.gone {
 			i.sinkWake = i.sink.Tick(now)
 		}
-		l.agenda.set(i)
+		l.wakes.set(i)
 	}
 }
 
-// settle asks the sinks that got something when they want to be called.
-func (l *Loop) settle() {
+// tickSinks asks the sinks that got something when they want to be called.
+func (l *Loop) tickSinks() {
 	if len(l.dirty) == 0 {
 		return
 	}
 	now := l.Clock()
 	for n, i := range l.dirty {
 		l.dirty[n] = nil
-		if i.dirty = false; !i.gone {
+		i.dirty = false
+		if !i.gone {
 			i.sinkWake = i.sink.Tick(now)
-			l.agenda.set(i)
+			l.wakes.set(i)
 		}
 	}
 	l.dirty = l.dirty[:0]
@@ -311,21 +313,25 @@ func (l *Loop) step(i *Instance, now protocol.Time, ev protocol.Event) {
 	l.executor.Step((*host)(i), now, ev)
 }
 
-// rename makes the member speak as an incarnation from now on. The other machines learn of it after the present event.
-func (l *Loop) rename(inc protocol.Inc) {
+// rename makes the member speak as an incarnation from now on. Machines of the incarnation before are gone at once: what they
+// send would bear the new one. Others take their place after the present event, for that steps them.
+func (l *Loop) rename(now protocol.Time, inc protocol.Inc) {
 	old := l.stats.Inc()
 	if inc == old {
 		return
 	}
 	l.stats.inc.Store(uint32(inc))
 	l.Port.Rename(inc)
+	if old != 0 {
+		l.renamed = now
+	}
+	for d := range l.onDemand {
+		d.abandon(now)
+	}
 	l.named.raise()
 	l.queue = append(l.queue, queued{call: func(now protocol.Time) {
-		if old != 0 {
-			l.renamed = now
-		}
-		for s := range l.sites {
-			s.renamed(now)
+		for d := range l.onDemand {
+			d.openAgain(now)
 		}
 	}})
 }
@@ -357,14 +363,14 @@ func (l *Loop) Do(f func(now protocol.Time)) error {
 	}
 }
 
-// boards calls f for everything that programs take part in.
-func (l *Loop) boards(f func(*Board)) {
+// tables calls f for everything that programs take part in.
+func (l *Loop) tables(f func(*GroupTable)) {
 	if l.council != nil {
 		f(l.council)
 	}
-	for s := range l.sites {
-		if s.board != nil {
-			f(s.board)
+	for s := range l.onDemand {
+		if s.table != nil {
+			f(s.table)
 		}
 	}
 }
@@ -372,15 +378,15 @@ func (l *Loop) boards(f func(*Board)) {
 // Fault says whether the lease clock can be believed. If it cannot, nothing is led. It is for the loop's own goroutine.
 func (l *Loop) Fault(faulty bool) {
 	l.faulty = faulty
-	l.boards(func(b *Board) { b.fault(faulty) })
+	l.tables(func(t *GroupTable) { t.fault(faulty) })
 }
 
 // Health says whether the member is fit to lead. If it is not, nothing is led: the council's machine sees to that for its
-// groups, and the boards of the others for theirs. It is for the loop's own goroutine.
+// groups, and the tables of the others for theirs. It is for the loop's own goroutine.
 func (l *Loop) Health(ok bool) {
-	l.ill = !ok
+	l.unhealthy = !ok
 	l.council.post(protocol.Health{OK: ok})
-	for s := range l.sites {
+	for s := range l.onDemand {
 		s.health()
 	}
 }
@@ -392,7 +398,7 @@ func (l *Loop) Close() error {
 
 func (l *Loop) close() {
 	l.closing = true
-	l.boards((*Board).close)
+	l.tables((*GroupTable).close)
 }
 
 // Open returns how many machines there are. It is for the loop's own goroutine.
@@ -404,7 +410,7 @@ func (l *Loop) Leave() {
 	l.Waiter.Wake()
 }
 
-func (l *Loop) left() bool {
+func (l *Loop) drained() bool {
 	for _, i := range l.instances {
 		if m, ok := i.machine.(protocol.Closable); ok && !m.Closed() {
 			return false

@@ -253,7 +253,7 @@ func TestFailingDiskIsTriedAgainAndNothingIsConfirmedMeanwhile(t *testing.T) {
 			t.Errorf("the loop says %v", err)
 		}
 		full.full.Store(false)
-		time.Sleep(settle)
+		time.Sleep(retryAfter)
 		synctest.Wait()
 		if got := j.take(); len(got) != 2 || got[0] != "write one" {
 			t.Errorf("once there is room: %q", got)

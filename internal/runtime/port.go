@@ -53,10 +53,10 @@ type NetPort struct {
 	in     []transport.Packet
 	packet wire.Packet
 	// out are the packets of one Flush; their buffers are used again.
-	out     []transport.Packet
-	receive protocol.Receive
-	traffic Traffic
-	notes   notebook
+	out         []transport.Packet
+	receive     protocol.Receive
+	traffic     Traffic
+	diagnostics diagnostics
 }
 
 // An outbox is what is on its way to one peer.
@@ -93,7 +93,7 @@ func NewPort(o PortOptions) *NetPort {
 	for i := range p.peers {
 		p.peers[i].batch = o.Wire.NewBatch()
 	}
-	p.notes = newNotebook(o.Names, o.Log)
+	p.diagnostics = newDiagnostics(o.Names, o.Log)
 	return p
 }
 
@@ -101,7 +101,7 @@ func NewPort(o PortOptions) *NetPort {
 func (p *NetPort) Receive(deliver Deliver) bool {
 	n, err := p.Socket.TryRead(p.in)
 	if err != nil {
-		p.notes.network(err)
+		p.diagnostics.network(err)
 		return false
 	}
 	for i := range p.in[:n] {
@@ -124,17 +124,17 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		return
 	case wire.Twin:
 		p.Datagram.Twin(now, p.packet.From.Rank)
-		p.notes.rivals(p.packet.From.Rank, in.Addr)
+		p.diagnostics.rivals(p.packet.From.Rank, in.Addr)
 		return
 	case wire.Mismatch:
-		if r, ok := p.notes.mismatch(p.Summary, &p.packet, in.Addr); ok {
+		if r, ok := p.diagnostics.mismatch(p.Summary, &p.packet, in.Addr); ok {
 			p.peers[r].differs = true // it learns from our summary what differs, too
 		}
 		return
 	default:
-		p.notes.stranger(reason, in.Addr)
+		p.diagnostics.stranger(reason, in.Addr)
 		if r, ok := p.owners[in.Addr]; ok {
-			p.notes.from(r, reason)
+			p.diagnostics.dropped(r, reason)
 		}
 		return
 	}
@@ -165,10 +165,10 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 func (p *NetPort) judge(now protocol.Time) datagram.Verdict {
 	v := p.Datagram.Accept(now, &p.packet.Header)
 	if v.Reason == datagram.Rivals {
-		p.notes.rivals(p.packet.From.Rank, netip.AddrPort{})
+		p.diagnostics.rivals(p.packet.From.Rank, netip.AddrPort{})
 	}
 	if v.Reason == datagram.Deliver || v.Reason == datagram.OtherIncarnation {
-		p.notes.heard(now, p.packet.From)
+		p.diagnostics.heard(now, p.packet.From)
 		if v.Reason == datagram.Deliver && p.packet.From.Inc != 0 {
 			p.peers[p.packet.From.Rank].differs = false
 			if h := &p.packet.Header; p.Rates != nil {
@@ -219,7 +219,7 @@ func (p *NetPort) Flush() {
 	p.traffic.PacketsOut.Add(uint64(n))
 	if n < len(p.out) {
 		p.traffic.Unsent.Add(uint64(len(p.out) - n))
-		p.notes.network(err)
+		p.diagnostics.network(err)
 	}
 }
 
@@ -279,8 +279,10 @@ func (p *NetPort) seal(h *datagram.Header, path uint8, payload []byte) {
 // Wake says when a probe is due.
 func (p *NetPort) Wake() protocol.Time { return p.Datagram.Wake() }
 
-// Rename changes the incarnation that is sealed into packets.
+// Rename changes the incarnation that is sealed into packets. Messages that wait in batches are of the incarnation before, and leave
+// under it.
 func (p *NetPort) Rename(inc protocol.Inc) {
+	p.Flush()
 	p.Wire.SetIncarnation(inc)
 	p.Datagram.SetIncarnation(inc)
 }
@@ -331,7 +333,7 @@ type PeerReport struct {
 
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
-	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.notes.seen[peer], Problem: p.notes.wrong(now, peer)}
+	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer)}
 	if a := p.Addrs[peer]; len(a) > 0 {
 		best, _ := p.peers[peer].choice.Best()
 		r.Addr = a[min(int(best), len(a)-1)]

@@ -201,10 +201,10 @@ func TestStrangersAreCountedAndNamedOnce(t *testing.T) {
 		t.Errorf("counted %d", counts.Packets[wire.Foreign])
 	}
 	for i := range 5000 { // who decides what is remembered must not fill the memory
-		d.ports[1].notes.stranger(wire.Foreign, netip.AddrPortFrom(addr(9).Addr(), uint16(i)))
+		d.ports[1].diagnostics.stranger(wire.Foreign, netip.AddrPortFrom(addr(9).Addr(), uint16(i)))
 	}
-	if len(d.ports[1].notes.said) > maxSaid {
-		t.Errorf("%d oddities are remembered", len(d.ports[1].notes.said))
+	if len(d.ports[1].diagnostics.logged) > maxLogged {
+		t.Errorf("%d oddities are remembered", len(d.ports[1].diagnostics.logged))
 	}
 }
 
@@ -326,3 +326,19 @@ func TestSteadyStateOfAPortDoesNotAllocate(t *testing.T) {
 type sink struct{ line2 }
 
 func (s *sink) Write(ps []transport.Packet) (int, error) { return len(ps), nil }
+
+// A message is of the incarnation that the member spoke as when the machine sent it, though its packet is sealed later.
+func TestMessagesLeaveUnderTheIncarnationThatSentThem(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	d.greet()
+	d.ports[0].Send(d.now, 1, 0, &rank.OK{Seq: 7})
+	d.ports[0].Rename(2)
+	d.ports[0].Flush()
+	d.lines[1].in = append(d.lines[1].in, d.lines[0].out...)
+	d.now = d.now.Add(time.Millisecond)
+	got := make(map[protocol.Inc]bool)
+	d.ports[1].Receive(func(_ protocol.Time, _ Channel, r *protocol.Receive) { got[r.From.Inc] = true })
+	if len(got) != 1 || !got[1] {
+		t.Errorf("messages came from the incarnations %v: want 1", got)
+	}
+}

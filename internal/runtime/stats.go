@@ -34,29 +34,37 @@ func (s *Stats) Scheduling() Scheduling {
 	return Ordinary
 }
 
+const (
+	// parts is how many buckets span a power of two, and partBits its logarithm.
+	parts    = 1 << partBits
+	partBits = 3
+	// bucketCount is enough for every length of 63 bits.
+	bucketCount = 512
+)
+
 // Lateness is a histogram of lengths of time. Each bucket spans an eighth of a power of two, so that a quantile is
 // within 12.5 % of the truth. One goroutine adds, any number read.
 type Lateness struct {
-	buckets [512]atomic.Uint64
+	buckets [bucketCount]atomic.Uint64
 	longest atomic.Int64
 }
 
 // bucketOf returns the number of the bucket that d belongs to, and floorOf the least length in a bucket.
 func bucketOf(d time.Duration) int {
 	u := uint64(max(d, 0))
-	if u < 8 {
+	if u < parts {
 		return int(u)
 	}
-	shift := bits.Len64(u) - 4
-	return shift*8 + int(u>>shift)
+	shift := bits.Len64(u) - partBits - 1
+	return shift*parts + int(u>>shift)
 }
 
 func floorOf(bucket int) time.Duration {
-	if bucket < 16 {
+	if bucket < 2*parts {
 		return time.Duration(bucket)
 	}
-	shift := bucket/8 - 1
-	return time.Duration(uint64(bucket-shift*8) << shift)
+	shift := bucket/parts - 1
+	return time.Duration(uint64(bucket-shift*parts) << shift)
 }
 
 func (h *Lateness) add(d time.Duration) {

@@ -9,15 +9,15 @@ import (
 )
 
 func TestGroupsThatNobodyHoldsAreForgotten(t *testing.T) {
-	m := &Member{sites: newSiteCache()}
+	m := &Member{onDemandGroups: newOnDemandCache()}
 	known := func() int {
-		m.sites.mu.Lock()
-		defer m.sites.mu.Unlock()
-		return len(m.sites.known)
+		m.onDemandGroups.mu.Lock()
+		defer m.onDemandGroups.mu.Unlock()
+		return len(m.onDemandGroups.known)
 	}
-	held := m.site(modeLocal, "held", "", runtime.SiteOptions{})
+	held := m.onDemand(modeLocal, "held", "", runtime.OnDemandOptions{})
 	for i := range 100 {
-		m.site(modeLocal, fmt.Sprint(i), "", runtime.SiteOptions{})
+		m.onDemand(modeLocal, fmt.Sprint(i), "", runtime.OnDemandOptions{})
 	}
 	for range 1000 { // cleanups run some time after a collection
 		goruntime.GC()
@@ -26,7 +26,7 @@ func TestGroupsThatNobodyHoldsAreForgotten(t *testing.T) {
 		}
 		goruntime.Gosched()
 	}
-	if known() != 1 || m.site(modeLocal, "held", "", runtime.SiteOptions{}) != held {
+	if known() != 1 || m.onDemand(modeLocal, "held", "", runtime.OnDemandOptions{}) != held {
 		t.Errorf("%d are known, of which one is held", known())
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 func TestLeaseRenewsItselfUntilTheProgramStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, b, _ := reign(t)
+		_, b, _ := startAuthority(t)
 		g := b.Group("g")
 		l := lead(t, g)
 		for range 100 {
@@ -47,7 +47,7 @@ func TestLeaseRenewsItselfUntilTheProgramStops(t *testing.T) {
 
 func TestProgramIsToldAGuardTimeBeforeTheLeaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, b, loop := reign(t)
+		m, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))
 		change(loop, func() { m.silent = true })
 		left := l.Remaining()
@@ -75,7 +75,7 @@ func TestProgramIsToldAGuardTimeBeforeTheLeaseEnds(t *testing.T) {
 // until the program has stopped.
 func TestRenewalInTheGuardTimeIsNotANewLeadership(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, b, loop := reign(t)
+		m, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))
 		change(loop, func() { m.silent = true })
 		<-l.Told()
@@ -93,7 +93,7 @@ func TestRenewalInTheGuardTimeIsNotANewLeadership(t *testing.T) {
 
 func TestNothingIsReleasedUnderAProgramThatDoesNotStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, b, loop := reign(t)
+		m, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))
 		_ = loop.Do(func(protocol.Time) { loop.instances[Council].Post(protocol.Resign{Group: "g"}) })
 		<-l.Told()
@@ -112,7 +112,7 @@ func TestNothingIsReleasedUnderAProgramThatDoesNotStop(t *testing.T) {
 
 func TestProgramsOfOneMemberTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, b, _ := reign(t)
+		_, b, _ := startAuthority(t)
 		g := b.Group("g")
 		first := lead(t, g)
 		type result struct {
@@ -143,7 +143,7 @@ func TestProgramsOfOneMemberTakeTurns(t *testing.T) {
 
 func TestCandidateThatGivesUpLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, b, loop := reign(t)
+		m, b, loop := startAuthority(t)
 		change(loop, func() { m.held = true })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -164,7 +164,7 @@ func TestCandidateThatGivesUpLeavesNothingBehind(t *testing.T) {
 // The lease arrives when the candidate has just gone: it must be given back, or nobody would ever lead again.
 func TestLeaseThatNobodyTakesIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, b, loop := reign(t)
+		m, b, loop := startAuthority(t)
 		g := b.Group("g")
 		c := &candidate{lease: make(chan *Lease, 1)}
 		_ = loop.Do(func(now protocol.Time) { _ = b.enter(now, g, c) })
@@ -183,7 +183,7 @@ func TestLeaseThatNobodyTakesIsGivenBack(t *testing.T) {
 
 func TestTenureLostAndWonAgainIsAnotherLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, b, loop := reign(t)
+		m, b, loop := startAuthority(t)
 		g := b.Group("g")
 		l := lead(t, g)
 		change(loop, func() { m.silent = true })
@@ -207,7 +207,7 @@ func TestTenureLostAndWonAgainIsAnotherLease(t *testing.T) {
 
 func TestTransferSaysWhatCameOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, b, _ := reign(t)
+		_, b, _ := startAuthority(t)
 		l := lead(t, b.Group("g"))
 		a, begun, err := l.Transfer(t.Context(), 2)
 		if err != nil || !begun || !a.OK || a.Leader.Rank != 2 {
@@ -224,7 +224,7 @@ func TestTransferSaysWhatCameOfIt(t *testing.T) {
 
 func TestManyGroupsLieBehindOneHorizon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, b, loop := reign(t)
+		m, b, loop := startAuthority(t)
 		var leases []*Lease
 		for i := range 200 {
 			leases = append(leases, lead(t, b.Group(protocol.Group(fmt.Sprint(i)))))
@@ -256,7 +256,7 @@ func TestManyGroupsLieBehindOneHorizon(t *testing.T) {
 // A lease that moves behind another horizon has, at every moment, the end that it had or the end that it gets.
 func TestLeaseThatMovesToAnotherHorizonIsNeverInterrupted(t *testing.T) {
 	now := func() protocol.Time { return 50 }
-	b := NewBoard(BoardOptions{Clock: now, Late: now})
+	b := NewGroupTable(GroupTableOptions{Clock: now, Late: now})
 	g, c := b.Group("g"), &candidate{lease: make(chan *Lease, 1)}
 	g.waiting = []*candidate{c}
 	v := protocol.View{Group: "g", Domain: protocol.Quorum, Tenure: 1, Term: 1, Horizon: 1, Until: protocol.Never}
@@ -285,7 +285,7 @@ func TestLeaseThatMovesToAnotherHorizonIsNeverInterrupted(t *testing.T) {
 
 func TestWatchersSeeEveryChangeOrAreToldHowManyTheyMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, b, _ := reign(t)
+		_, b, _ := startAuthority(t)
 		g := b.Group("g")
 		if g.Latest() != nil {
 			t.Error("a group that nobody heard of has a view")
@@ -332,7 +332,7 @@ func TestWatchersSeeEveryChangeOrAreToldHowManyTheyMissed(t *testing.T) {
 
 func TestCloseStopsTheProgramsThenLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, b, loop := reign(t)
+		m, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))
 		waiter := make(chan error, 1)
 		go func() { _, err := b.Group("g").Campaign(t.Context()); waiter <- err }()
@@ -366,7 +366,7 @@ func TestCloseStopsTheProgramsThenLeaves(t *testing.T) {
 // A clock that cannot be believed ends leases as programs see them; the groups are kept until the programs have stopped.
 func TestClockFaultEndsLeasesAndReleasesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, b, loop := reign(t)
+		m, b, loop := startAuthority(t)
 		g := b.Group("g")
 		l := lead(t, g)
 		_ = loop.Do(func(protocol.Time) { loop.Fault(true) })
@@ -425,12 +425,12 @@ func TestHistoryKeepsTheLastChangesOfAllGroups(t *testing.T) {
 func TestMembershipThatNoProgramSawIsSettled(t *testing.T) {
 	in := protocol.View{Group: "g", Domain: protocol.Consistent, Horizon: 7, Until: protocol.Never, Agreed: &protocol.Agreed{Vid: 1}}
 	out := protocol.View{Group: "g", Domain: protocol.Consistent, Leader: protocol.NoIdent, Stop: true}
-	for name, course := range map[string]func(b *Board, g *Group, c *candidate, now protocol.Time){
-		"it was over before it was handed out": func(b *Board, _ *Group, _ *candidate, now protocol.Time) {
+	for name, course := range map[string]func(b *GroupTable, g *Group, c *candidate, now protocol.Time){
+		"it was over before it was handed out": func(b *GroupTable, _ *Group, _ *candidate, now protocol.Time) {
 			b.View(now, &out)
 			b.Published(now)
 		},
-		"the program had given up": func(b *Board, g *Group, c *candidate, now protocol.Time) {
+		"the program had given up": func(b *GroupTable, g *Group, c *candidate, now protocol.Time) {
 			b.Published(now)
 			b.View(now, &out)
 			b.leave(g, c)
@@ -438,7 +438,7 @@ func TestMembershipThatNoProgramSawIsSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, b, loop := reign(t)
+				m, b, loop := startAuthority(t)
 				m.held = true
 				onLoop(t, loop, func(now protocol.Time) {
 					g, c := b.Group("g"), &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1)}

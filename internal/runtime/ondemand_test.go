@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,18 +14,18 @@ import (
 
 const toyLinger = 50 * time.Millisecond
 
-// pitch sets up a site with thrones beside a council, and keeps the machines that it has made.
-func pitch(t *testing.T, unless *Group, loop *Loop) (*Site, *[]*throne) {
+// newToyOnDemand sets up an on-demand machine, a toy authority, beside a council, and keeps the machines that it has made.
+func newToyOnDemand(t *testing.T, unless *Group, loop *Loop) (*OnDemand, *[]*toyAuthority) {
 	t.Helper()
 	c := clock.Package()
-	made := new([]*throne)
-	s := NewSite(loop, SiteOptions{Channel: 5, Name: "the site", Group: "g", Linger: toyLinger, Unless: unless,
+	made := new([]*toyAuthority)
+	s := NewOnDemand(loop, OnDemandOptions{Channel: 5, Name: "the group g", Group: "g", Linger: toyLinger, Unless: unless,
 		Make: func(_, renamed protocol.Time, _ protocol.Inc) (protocol.Machine, error) {
-			m := &throne{groups: make(map[protocol.Group]*toyGroup), renamed: renamed}
+			m := &toyAuthority{groups: make(map[protocol.Group]*toyGroup), renamed: renamed}
 			*made = append(*made, m)
 			return m, nil
 		},
-		Board: &BoardOptions{Guard: toyGuard, Clock: c.Now, Late: c.Late}})
+		Table: &GroupTableOptions{Guard: toyGuard, Clock: c.Now, Late: c.Late}})
 	loop.stats.inc.Store(1)
 	return s, made
 }
@@ -37,8 +38,8 @@ func open(t *testing.T, l *Loop) (n int) {
 
 func TestSiteIsOpenWhileSomebodyUsesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, _, loop := reign(t)
-		s, made := pitch(t, nil, loop)
+		_, _, loop := startAuthority(t)
+		s, made := newToyOnDemand(t, nil, loop)
 		if open(t, loop) != 0 {
 			t.Fatal("it is open before anybody has come")
 		}
@@ -67,7 +68,7 @@ func TestSiteIsOpenWhileSomebodyUsesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * toyLinger)
-		if open(t, loop) != 0 || len(loop.sites) != 0 {
+		if open(t, loop) != 0 || len(loop.onDemand) != 0 {
 			t.Error("nobody uses it, and it is still there")
 		}
 		lead(t, s.Group("g"))
@@ -79,8 +80,8 @@ func TestSiteIsOpenWhileSomebodyUsesIt(t *testing.T) {
 
 func TestCandidateThatGivesUpLeavesTheSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, _, loop := reign(t)
-		s, made := pitch(t, nil, loop)
+		_, _, loop := startAuthority(t)
+		s, made := newToyOnDemand(t, nil, loop)
 		if err := s.Enter(); err != nil {
 			t.Fatal(err)
 		}
@@ -101,8 +102,8 @@ func TestCandidateThatGivesUpLeavesTheSite(t *testing.T) {
 // A lease that comes when nothing may be led any more goes to nobody, and nobody leaves by its end.
 func TestLeaseThatNobodyGotClosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, _, loop := reign(t)
-		s, made := pitch(t, nil, loop)
+		_, _, loop := startAuthority(t)
+		s, made := newToyOnDemand(t, nil, loop)
 		if err := s.Enter(); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +118,7 @@ func TestLeaseThatNobodyGotClosesNothing(t *testing.T) {
 		s.Exit()
 		onLoop(t, loop, func(protocol.Time) {
 			(*made)[0].held = false
-			s.at.Post(protocol.Tick{})
+			s.instance.Post(protocol.Tick{})
 			loop.Health(false) // it is told to resign only when it has led
 		})
 		if tenure := (*made)[0].tenure; tenure != 1 {
@@ -137,8 +138,8 @@ func TestLeaseThatNobodyGotClosesNothing(t *testing.T) {
 // A member that is leaving waits for the programs that lead, and not for one that comes then.
 func TestNothingIsOpenedWhileTheMemberLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, council, loop := reign(t)
-		s, made := pitch(t, nil, loop)
+		_, council, loop := startAuthority(t)
+		s, made := newToyOnDemand(t, nil, loop)
 		l := lead(t, council.Group("real"))
 		if err := loop.Close(); err != nil {
 			t.Fatal(err)
@@ -156,7 +157,8 @@ func TestNothingIsOpenedWhileTheMemberLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if synctest.Wait(); !isClosed(loop.Ended()) || len(*made) != 0 {
+		synctest.Wait()
+		if !isClosed(loop.Ended()) || len(*made) != 0 {
 			t.Errorf("the loop has not ended; %d machines were made", len(*made))
 		}
 	})
@@ -164,8 +166,8 @@ func TestNothingIsOpenedWhileTheMemberLeaves(t *testing.T) {
 
 func TestMachineThatCannotBeMadeIsSaidToTheProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, _, loop := reign(t)
-		s, _ := pitch(t, nil, loop)
+		_, _, loop := startAuthority(t)
+		s, _ := newToyOnDemand(t, nil, loop)
 		wrong := errors.New("no such elector")
 		s.make = func(_, _ protocol.Time, _ protocol.Inc) (protocol.Machine, error) { return nil, wrong }
 		if _, err := s.Group("g").Campaign(t.Context()); !errors.Is(err, wrong) {
@@ -180,13 +182,13 @@ func TestMachineThatCannotBeMadeIsSaidToTheProgram(t *testing.T) {
 // Machines belong to an incarnation. When the member speaks as another, the old ones have crashed as far as others can see.
 func TestNewIncarnationGetsNewMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, _, loop := reign(t)
-		s, made := pitch(t, nil, loop)
+		_, _, loop := startAuthority(t)
+		s, made := newToyOnDemand(t, nil, loop)
 		l := lead(t, s.Group("g"))
 		if err := s.Enter(); err != nil { // as Lead does
 			t.Fatal(err)
 		}
-		onLoop(t, loop, func(protocol.Time) { loop.rename(0) })
+		onLoop(t, loop, func(now protocol.Time) { loop.rename(now, 0) })
 		if l.Valid() || l.Cause() == nil || l.Cause().Code != protocol.Restarted || open(t, loop) != 0 {
 			t.Errorf("valid %v, cause %v, %d open", l.Valid(), l.Cause(), open(t, loop))
 		}
@@ -203,7 +205,7 @@ func TestNewIncarnationGetsNewMachines(t *testing.T) {
 		if len(next) != 0 {
 			t.Fatal("led by a member that does not know who it is")
 		}
-		onLoop(t, loop, func(protocol.Time) { loop.rename(2) })
+		onLoop(t, loop, func(now protocol.Time) { loop.rename(now, 2) })
 		if got := <-next; !got.Valid() || len(*made) != 2 {
 			t.Errorf("valid %v; %d machines were made", got.Valid(), len(*made))
 		}
@@ -218,10 +220,33 @@ func TestNewIncarnationGetsNewMachines(t *testing.T) {
 	})
 }
 
+// What a machine of the incarnation before sends would bear the new one. It takes no event that waits when the member is renamed.
+func TestMachineOfTheIncarnationBeforeTakesNothingMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, loop := startAuthority(t)
+		s, made := newToyOnDemand(t, nil, loop)
+		if err := s.Enter(); err != nil {
+			t.Fatal(err)
+		}
+		onLoop(t, loop, func(now protocol.Time) {
+			s.instance.Post(protocol.Transfer{Group: "waits"})
+			loop.rename(now, 2)
+		})
+		for _, e := range (*made)[0].events {
+			if strings.Contains(e, "waits") {
+				t.Errorf("it took %s", e)
+			}
+		}
+		if len(*made) != 2 || open(t, loop) != 1 {
+			t.Errorf("%d machines were made", len(*made))
+		}
+	})
+}
+
 func TestNothingIsLedWhileTheOtherGroupHasALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, council, loop := reign(t)
-		s, _ := pitch(t, council.Group("real"), loop)
+		_, council, loop := startAuthority(t)
+		s, _ := newToyOnDemand(t, council.Group("real"), loop)
 		l := lead(t, s.Group("g"))
 		real := lead(t, council.Group("real"))
 		<-l.Told()
@@ -246,39 +271,39 @@ func TestNothingIsLedWhileTheOtherGroupHasALeader(t *testing.T) {
 	})
 }
 
-func TestHealthAndClockBarEveryBoard(t *testing.T) {
-	for name, bar := range map[string]func(l *Loop, on bool){
-		"ill":   func(l *Loop, on bool) { l.Health(!on) },
-		"clock": (*Loop).Fault,
+func TestHealthAndClockBlockEveryTable(t *testing.T) {
+	for name, block := range map[string]func(l *Loop, on bool){
+		"unhealthy": func(l *Loop, on bool) { l.Health(!on) },
+		"clock":     (*Loop).Fault,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				_, _, loop := reign(t)
-				s, _ := pitch(t, nil, loop)
+				_, _, loop := startAuthority(t)
+				s, _ := newToyOnDemand(t, nil, loop)
 				l := lead(t, s.Group("g"))
-				onLoop(t, loop, func(protocol.Time) { bar(loop, true) })
+				onLoop(t, loop, func(protocol.Time) { block(loop, true) })
 				<-l.Told()
-				want := map[string]protocol.CauseCode{"ill": protocol.Unhealthy, "clock": protocol.ClockFault}[name]
+				want := map[string]protocol.CauseCode{"unhealthy": protocol.Unhealthy, "clock": protocol.ClockFault}[name]
 				if l.Cause().Code != want {
 					t.Errorf("told to stop because of %v", l.Cause())
 				}
 				_ = l.Stopped(t.Context())
-				time.Sleep(2 * toyLinger) // the site has been closed; one that is opened now is barred as well
+				time.Sleep(2 * toyLinger) // the machine has been closed; one that is opened now is blocked as well
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				if _, err := s.Group("g").Campaign(ctx); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("led all the same: %v", err)
 				}
-				onLoop(t, loop, func(protocol.Time) { bar(loop, false) })
+				onLoop(t, loop, func(protocol.Time) { block(loop, false) })
 				lead(t, s.Group("g"))
 			})
 		})
 	}
 }
 
-func TestScreenShowsEveryView(t *testing.T) {
+func TestWatchOnlyGroupShowsEveryView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, _, loop := reign(t)
+		_, _, loop := startAuthority(t)
 		loop.stats.inc.Store(1)
 		m := &toy{}
 		said := 0
@@ -289,20 +314,21 @@ func TestScreenShowsEveryView(t *testing.T) {
 					Cause: protocol.Cause{Code: protocol.NoQuorum, Bound: time.Duration(said) * time.Second}}}}
 			},
 		}
-		s := NewSite(loop, SiteOptions{Channel: 5, Name: "the site", Group: "g",
+		s := NewOnDemand(loop, OnDemandOptions{Channel: 5, Name: "the group g", Group: "g",
 			Make: func(_, _ protocol.Time, _ protocol.Inc) (protocol.Machine, error) { return m, nil }})
 		if err := s.Enter(); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 { // the same leader, for another length of time
-			onLoop(t, loop, func(protocol.Time) { s.at.Post(protocol.Campaign{}) })
+			onLoop(t, loop, func(protocol.Time) { s.instance.Post(protocol.Campaign{}) })
 		}
 		c := s.Group("g").Latest()
 		if c == nil || c.Number != 2 || c.Cause.Bound != 2*time.Second || c.Support.Len() != 2 {
 			t.Errorf("the last change is %+v", c)
 		}
 		s.Exit()
-		if synctest.Wait(); open(t, loop) != 0 {
+		synctest.Wait()
+		if open(t, loop) != 0 {
 			t.Error("it is still open")
 		}
 	})

@@ -16,11 +16,12 @@ import (
 const (
 	toyGuard = 10 * time.Millisecond
 	toyLease = 100 * time.Millisecond
+	toyRenew = 30 * time.Millisecond
 )
 
-// throne is a toy authority with one horizon. It gives every group to its candidate, at once unless it is told to wait,
+// toyAuthority is a toy authority with one horizon. It gives every group to its candidate, at once unless it is told to wait,
 // and renews every 30 ms unless it is told not to.
-type throne struct {
+type toyAuthority struct {
 	out      *protocol.Effects
 	until    protocol.Time
 	renew    protocol.Time
@@ -40,7 +41,7 @@ type toyGroup struct {
 	tenure, term    uint64
 }
 
-func (m *throne) view(g protocol.Group, why protocol.CauseCode) {
+func (m *toyAuthority) view(g protocol.Group, why protocol.CauseCode) {
 	s := m.groups[g]
 	v := protocol.View{Group: g, Domain: protocol.Quorum, Leader: protocol.NoIdent, Term: s.term, Until: protocol.Never,
 		Cause: protocol.Cause{Code: why, Peer: protocol.Nobody}}
@@ -51,7 +52,7 @@ func (m *throne) view(g protocol.Group, why protocol.CauseCode) {
 	m.out.Views = append(m.out.Views, v)
 }
 
-func (m *throne) at(g protocol.Group) *toyGroup {
+func (m *toyAuthority) at(g protocol.Group) *toyGroup {
 	s := m.groups[g]
 	if s == nil {
 		s = &toyGroup{}
@@ -60,7 +61,7 @@ func (m *throne) at(g protocol.Group) *toyGroup {
 	return s
 }
 
-func (m *throne) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (m *toyAuthority) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	m.out = out
 	if _, ok := ev.(protocol.Tick); !ok {
 		m.events = append(m.events, fmt.Sprintf("%T%v", ev, ev))
@@ -95,18 +96,19 @@ func (m *throne) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 	}
 	m.give(now)
 	if !m.silent && now >= m.renew {
-		m.until, m.renew = now.Add(toyLease), now.Add(30*time.Millisecond)
+		m.until, m.renew = now.Add(toyLease), now.Add(toyRenew)
 		m.out.Horizons = append(m.out.Horizons[:0], protocol.Horizon{ID: 1, Until: m.until})
 	}
 	m.out.Wake = min(m.renew, m.until)
 	if m.silent {
-		if m.out.Wake = m.until; now >= m.until {
-			m.out.Wake = protocol.Never
-		}
+		m.out.Wake = m.until
+	}
+	if m.silent && now >= m.until {
+		m.out.Wake = protocol.Never
 	}
 }
 
-func (m *throne) expire(now protocol.Time) {
+func (m *toyAuthority) expire(now protocol.Time) {
 	for g, s := range m.groups {
 		if s.tenure != 0 && now >= m.until {
 			s.tenure, s.stop = 0, false
@@ -115,7 +117,7 @@ func (m *throne) expire(now protocol.Time) {
 	}
 }
 
-func (m *throne) give(now protocol.Time) {
+func (m *toyAuthority) give(now protocol.Time) {
 	for g, s := range m.groups {
 		if !m.held && s.candidate && s.tenure == 0 && (m.until > now || !m.silent) {
 			m.tenure++
@@ -125,7 +127,7 @@ func (m *throne) give(now protocol.Time) {
 	}
 }
 
-func (m *throne) Closed() bool {
+func (m *toyAuthority) Closed() bool {
 	for _, s := range m.groups {
 		if s.tenure != 0 {
 			return false
@@ -134,17 +136,17 @@ func (m *throne) Closed() bool {
 	return m.closed
 }
 
-// reign starts a loop with a board around a throne.
-func reign(t *testing.T) (*throne, *Board, *Loop) {
+// startAuthority starts a loop with a group table around a toy authority.
+func startAuthority(t *testing.T) (*toyAuthority, *GroupTable, *Loop) {
 	t.Helper()
-	return reignWith(t, func(*Options) {})
+	return startAuthorityWith(t, func(*Options) {})
 }
 
-func reignWith(t *testing.T, change func(*Options)) (*throne, *Board, *Loop) {
+func startAuthorityWith(t *testing.T, change func(*Options)) (*toyAuthority, *GroupTable, *Loop) {
 	t.Helper()
 	c := clock.Package()
-	m := &throne{groups: make(map[protocol.Group]*toyGroup)}
-	b := NewBoard(BoardOptions{Guard: toyGuard, Clock: c.Now, Late: c.Late})
+	m := &toyAuthority{groups: make(map[protocol.Group]*toyGroup)}
+	b := NewGroupTable(GroupTableOptions{Guard: toyGuard, Clock: c.Now, Late: c.Late})
 	j := &journal{now: c.Now, wake: protocol.Never}
 	o := Options{Name: "a", Rho: protocol.DefaultRho, Clock: c.Now,
 		Port: j, Waiter: NewChanWaiter(), Log: slog.New(slog.DiscardHandler)}
@@ -160,7 +162,7 @@ func reignWith(t *testing.T, change func(*Options)) (*throne, *Board, *Loop) {
 	return m, b, l
 }
 
-// change does something to the throne, on the loop, and makes it act on it.
+// change does something to the authority, on the loop, and makes it act on it.
 func change(l *Loop, f func()) {
 	_ = l.Do(func(protocol.Time) { f(); l.instances[Council].Post(protocol.Tick{}) })
 	synctest.Wait()

@@ -14,16 +14,16 @@ import (
 
 var errSocketClosed = net.ErrClosed
 
-// A notebook says in the log what is odd about packets, once for each oddity, and remembers it for the status.
-type notebook struct {
+// A diagnostics says in the log what is odd about packets, once for each oddity, and remembers it for the status.
+type diagnostics struct {
 	names []string
 	log   *slog.Logger
-	// said holds what was said already. It is bounded: strangers decide what is put into it.
-	said map[string]bool
-	// trouble is the last oddity of each member.
-	trouble []string
-	incs    []protocol.Inc
-	seen    []protocol.Time
+	// logged holds what was said already. It is bounded: strangers decide what is put into it.
+	logged map[string]bool
+	// problems is the last oddity of each member.
+	problems []string
+	incs     []protocol.Inc
+	seen     []protocol.Time
 	// nameless is when a member last spoke without knowing its incarnation; zero: not since it last learnt it.
 	nameless []protocol.Time
 	// drops are of packets that came from an address of a member and did not pass, since one of it did.
@@ -36,25 +36,25 @@ type drop struct {
 	why     wire.Reason
 }
 
-const maxSaid = 1000
+const maxLogged = 1000
 
-func newNotebook(names []string, log *slog.Logger) notebook {
-	return notebook{names: names, log: log, said: make(map[string]bool), trouble: make([]string, len(names)),
+func newDiagnostics(names []string, log *slog.Logger) diagnostics {
+	return diagnostics{names: names, log: log, logged: make(map[string]bool), problems: make([]string, len(names)),
 		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names)),
 		nameless: make([]protocol.Time, len(names)), drops: make([]drop, len(names))}
 }
 
-// first says whether the oddity was not spoken of yet.
-func (n *notebook) first(what string) bool {
-	if n.said[what] || len(n.said) >= maxSaid {
+// firstTime says whether the oddity was not spoken of yet.
+func (n *diagnostics) firstTime(what string) bool {
+	if n.logged[what] || len(n.logged) >= maxLogged {
 		return false
 	}
-	n.said[what] = true
+	n.logged[what] = true
 	return true
 }
 
 // heard takes note that all is well with a peer.
-func (n *notebook) heard(now protocol.Time, from protocol.Ident) {
+func (n *diagnostics) heard(now protocol.Time, from protocol.Ident) {
 	r := from.Rank
 	n.seen[r], n.drops[r] = now, drop{}
 	switch {
@@ -63,12 +63,12 @@ func (n *notebook) heard(now protocol.Time, from protocol.Ident) {
 		return
 	case from.Inc != n.incs[r]:
 		n.log.Info("heard a member", "peer", n.names[r], "incarnation", from.Inc)
-		n.incs[r], n.trouble[r], n.nameless[r] = from.Inc, "", 0
+		n.incs[r], n.problems[r], n.nameless[r] = from.Inc, "", 0
 	case n.nameless[r] == 0:
-		n.trouble[r] = ""
+		n.problems[r] = ""
 	case now.Sub(n.nameless[r]) > namelessFor:
 		n.nameless[r] = 0
-	case n.trouble[r] == "":
+	case n.problems[r] == "":
 		// A process that has no record speaks for the member while the one that was heard before lives on.
 		n.rivals(r, netip.AddrPort{})
 	}
@@ -77,15 +77,15 @@ func (n *notebook) heard(now protocol.Time, from protocol.Ident) {
 // namelessFor is how long after the last word of a process without an incarnation it is remembered.
 const namelessFor = 5 * time.Second
 
-func (n *notebook) stranger(why wire.Reason, from netip.AddrPort) {
-	if n.first(why.String() + from.String()) {
+func (n *diagnostics) stranger(why wire.Reason, from netip.AddrPort) {
+	if n.firstTime(why.String() + from.String()) {
 		n.log.Warn("dropped a packet; further ones from there are only counted", "reason", why.String(), "from", from)
 	}
 }
 
-// from takes note of a packet that came from the address of a member and did not pass. Anybody can send from there, so it says
+// dropped takes note of a packet that came from the address of a member and did not pass. Anybody can send from there, so it says
 // something only of a member that is not heard.
-func (n *notebook) from(r protocol.Rank, why wire.Reason) {
+func (n *diagnostics) dropped(r protocol.Rank, why wire.Reason) {
 	if why != wire.Replayed { // which the network does by itself
 		n.drops[r] = drop{n.drops[r].packets + 1, why}
 	}
@@ -94,11 +94,11 @@ func (n *notebook) from(r protocol.Rank, why wire.Reason) {
 // unheardFor is how long a member has been silent before packets from its address that do not pass are taken for its own.
 const unheardFor = 5 * time.Second
 
-// wrong says what keeps a member from counting; nothing if that is not known.
-func (n *notebook) wrong(now protocol.Time, r protocol.Rank) string {
+// problem says what keeps a member from counting; nothing if that is not known.
+func (n *diagnostics) problem(now protocol.Time, r protocol.Rank) string {
 	d := n.drops[r]
-	if n.trouble[r] != "" || d.packets == 0 || n.seen[r] != 0 && now.Sub(n.seen[r]) < unheardFor {
-		return n.trouble[r]
+	if n.problems[r] != "" || d.packets == 0 || n.seen[r] != 0 && now.Sub(n.seen[r]) < unheardFor {
+		return n.problems[r]
 	}
 	what, do := "sends what cannot be read", "look at what uses its address"
 	switch d.why {
@@ -112,15 +112,15 @@ func (n *notebook) wrong(now protocol.Time, r protocol.Rank) string {
 
 const rivalry = "two processes use this name: neither counts"
 
-func (n *notebook) rivals(r protocol.Rank, from netip.AddrPort) {
-	n.trouble[r] = rivalry
-	if n.first("rivals" + n.names[r]) {
+func (n *diagnostics) rivals(r protocol.Rank, from netip.AddrPort) {
+	n.problems[r] = rivalry
+	if n.firstTime("rivals" + n.names[r]) {
 		n.log.Error("two processes use one name: neither counts until one of them is stopped", "peer", n.names[r], "from", from)
 	}
 }
 
 // mismatch names the fields in which a peer's configuration differs from ours, and says which peer it is, if it is one.
-func (n *notebook) mismatch(mine *wire.Summary, p *wire.Packet, from netip.AddrPort) (rank protocol.Rank, ok bool) {
+func (n *diagnostics) mismatch(mine *wire.Summary, p *wire.Packet, from netip.AddrPort) (rank protocol.Rank, ok bool) {
 	who := "unknown"
 	var differ []string
 	if p.Summary != nil {
@@ -132,22 +132,22 @@ func (n *notebook) mismatch(mine *wire.Summary, p *wire.Packet, from netip.AddrP
 	text := strings.Join(differ, "; ")
 	for r, name := range n.names {
 		if name == who {
-			n.trouble[r] = "has another configuration: " + text
+			n.problems[r] = "has another configuration: " + text
 			rank, ok = protocol.Rank(r), true
 		}
 	}
 	if p.Summary == nil {
 		return rank, ok // one that says what differs will come
 	}
-	if n.first("mismatch" + p.Digest.String() + who) {
+	if n.firstTime("mismatch" + p.Digest.String() + who) {
 		n.log.Error("dropped packets of a member with another configuration: give all members the same", "peer", who,
 			"from", from, "differs", text)
 	}
 	return rank, ok
 }
 
-func (n *notebook) network(err error) {
-	if err != nil && n.first("network"+err.Error()) {
+func (n *diagnostics) network(err error) {
+	if err != nil && n.firstTime("network"+err.Error()) {
 		n.log.Warn("the network refuses packets", "err", err)
 	}
 }

@@ -1,0 +1,465 @@
+package runtime
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/stamp"
+)
+
+// A GroupTable is what programs see of one machine's groups, and how they take part. It is the machine's Sink. Programs read it
+// without locks; everything that changes it happens on the loop.
+type GroupTable struct {
+	// instance is the machine; nil while there is none. It is the loop's own.
+	instance   *Instance
+	epoch      uint64
+	guard      time.Duration
+	clock      func() int64 // the lease clock, exact
+	cheapClock func() int64 // the lease clock, cheap and possibly a little late
+	loop       *Loop
+	// elector, if it is set, gets the views of the elector below the machine.
+	elector func(v *protocol.View)
+
+	groups sync.Map // protocol.Group to *Group
+	// history gets the changes of all groups; nil: they are not kept.
+	history *history
+	// onDemand is where the machine stands if it is not always there.
+	onDemand *OnDemand
+
+	// The loop's own.
+	horizons map[protocol.HorizonID]*horizon
+	// capped are leases with an end of their own.
+	capped []*Lease
+	// begun are leases that began in this Step and were not handed to their programs yet; moved are those that lie behind
+	// another horizon since, and wait for its end.
+	begun, moved []*Lease
+	closing      bool
+	// blocked says why nothing may be led here for the time being.
+	blocked blockReason
+	// faulty says that the clock cannot be believed: nothing may be led.
+	faulty  bool
+	leading atomic.Int64
+
+	questions sync.Map // uint64 to chan protocol.Answer
+	nextID    atomic.Uint64
+}
+
+// A horizon is the shared end of leases, with the leases.
+type horizon struct {
+	stamp.Horizon
+	until  protocol.Time
+	leases []*Lease
+}
+
+// GroupTableOptions is what a group table needs to know.
+type GroupTableOptions struct {
+	Epoch uint64
+	// Guard is how long before the end of its lease a program is asked to stop.
+	Guard time.Duration
+	// Clock is the lease clock, and Late a cheaper reading that may be a little late.
+	Clock, Late func() protocol.Time
+	// Elector, if it is set, gets the views of the elector below the machine, on the loop. It must not wait.
+	Elector func(v *protocol.View)
+}
+
+// NewGroupTable returns a group table without a loop. Bind gives it one.
+func NewGroupTable(o GroupTableOptions) *GroupTable {
+	return &GroupTable{history: new(history), epoch: o.Epoch, guard: o.Guard,
+		clock:      func() int64 { return int64(o.Clock()) },
+		cheapClock: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon), elector: o.Elector}
+}
+
+// Bind says which machine the table is of. It is called before the loop runs.
+func (t *GroupTable) Bind(i *Instance) { t.loop, t.instance, i.loop.council = i.loop, i, t }
+
+// post gives the machine an event. One that is not there needs none.
+func (t *GroupTable) post(ev protocol.Event) {
+	if t.instance != nil {
+		t.instance.Post(ev)
+	}
+}
+
+// Group returns the group with the name, which need not have been heard of.
+func (t *GroupTable) Group(name protocol.Group) *Group {
+	if g, ok := t.groups.Load(name); ok {
+		return g.(*Group)
+	}
+	g, _ := t.groups.LoadOrStore(name, &Group{Name: name, table: t, history: t.history})
+	return g.(*Group)
+}
+
+// Groups calls f for every group that was heard of or asked for, in no order.
+func (t *GroupTable) Groups(f func(*Group)) {
+	t.groups.Range(func(_, g any) bool { f(g.(*Group)); return true })
+}
+
+// After returns the changes of all groups after the one with the given serial number, oldest first, and how many of
+// them are no longer known. Changed returns a channel that is closed at the next.
+func (t *GroupTable) After(serial uint64) (changes []*Change, lost uint64) {
+	return t.history.after(serial)
+}
+
+// Changed returns a channel that is closed at the next change of any group.
+func (t *GroupTable) Changed() <-chan struct{} { return t.history.changed.wait() }
+
+// Leading returns how many groups programs here lead.
+func (t *GroupTable) Leading() int { return int(t.leading.Load()) }
+
+// enter lets a program wait for its turn.
+func (t *GroupTable) enter(now protocol.Time, g *Group, c *candidate) error {
+	if t.onDemand != nil {
+		if err := t.onDemand.enter(now); err != nil {
+			return err
+		}
+	}
+	g.waiting = append(g.waiting, c)
+	t.campaign(g)
+	return nil
+}
+
+// exit takes note that a program no longer takes part: it waits no more, or does not lead any more.
+func (t *GroupTable) exit() {
+	if t.onDemand != nil {
+		t.onDemand.exit(t.loop.Clock())
+	}
+}
+
+// campaign tells the machine whether the group has a candidate here, if that changed.
+func (t *GroupTable) campaign(g *Group) {
+	want := len(g.waiting) > 0 && !t.closing && !t.faulty && t.blocked == 0
+	if want == g.campaigning || g.lease != nil || t.instance == nil {
+		return
+	}
+	g.campaigning = want
+	if want {
+		t.post(protocol.Campaign{Group: g.Name})
+	} else {
+		t.post(protocol.Resign{Group: g.Name})
+	}
+}
+
+// leave takes back what enter did. A program that was given a lease meanwhile never got to know, and so has stopped.
+func (t *GroupTable) leave(g *Group, c *candidate) {
+	before := len(g.waiting)
+	g.waiting = slices.DeleteFunc(g.waiting, func(d *candidate) bool { return d == c })
+	if l := c.given; l != nil {
+		t.programStopped(l, protocol.Resign{Group: g.Name})
+		return
+	}
+	t.campaign(g)
+	if len(g.waiting) < before {
+		t.exit()
+	}
+}
+
+// View takes a changed view. What ends comes first: a lease that is over is cleared before the view is to be seen.
+func (t *GroupTable) View(now protocol.Time, v *protocol.View) {
+	if v.Domain == protocol.Elector {
+		if t.elector != nil {
+			t.elector(v)
+		}
+		return
+	}
+	g := t.Group(v.Group)
+	if v.Domain == protocol.Consistent && v.Agreed != nil {
+		life := *v
+		life.Tenure, v = uint64(v.Horizon), &life // what tells a member's lives in a group apart
+	}
+	if l := g.lease; l != nil && l.number != v.Tenure {
+		l.awaitsStop = v.Domain == protocol.Consistent && v.Stop
+		t.end(g, v.Cause)
+		defer close(l.over) // a program that waits for that then finds the new view
+	}
+	if v.Tenure != 0 {
+		t.lead(g, v)
+	}
+	if c := g.Latest(); c == nil || !c.shows(v) {
+		g.publish(now, v) // else only the lease lies behind another horizon
+	}
+	if v.Cause.Code == protocol.TooMany {
+		t.refuse(g)
+	}
+	t.campaign(g)
+}
+
+// lead takes note that the member leads the group, newly or still.
+func (t *GroupTable) lead(g *Group, v *protocol.View) {
+	l := g.lease
+	if l == nil {
+		l = &Lease{group: g, tenure: g.slot.NewTenure(t.epoch, v.Term, v.Quorum), number: v.Tenure,
+			told: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, index: -1, shared: v.Domain == protocol.Consistent}
+		g.lease = l
+		g.campaigning = true
+		if !l.shared {
+			t.leading.Add(1)
+		}
+		t.begun = append(t.begun, l)
+	}
+	if v.Domain == protocol.Local {
+		support := v.Support
+		l.support.Store(&support)
+	}
+	if h := t.horizon(v.Horizon); !l.void && (l.horizon != h || l.until != v.Until) {
+		// The end of h may come only later in this Step, and in the meantime programs look. So the lease first keeps the end
+		// that it has, apart from both horizons: what the old one gains from now on is no longer the lease's.
+		kept := new(stamp.Horizon)
+		kept.Extend(l.tenure.Until())
+		g.slot.Publish(l.tenure, kept, int64(v.Until))
+		t.setHorizon(l, h, v.Until)
+		t.moved = append(t.moved, l)
+	}
+	if v.Stop {
+		l.resigned = true
+		t.askToStop(l, v.Cause)
+		if l.handingOver {
+			t.reportStopped(l)
+		}
+	}
+}
+
+// end takes note that the tenure is over.
+func (t *GroupTable) end(g *Group, why protocol.Cause) {
+	l := g.lease
+	first := l.setCause(why)
+	g.slot.Clear()
+	g.lease = nil
+	if !l.shared {
+		t.leading.Add(-1)
+	}
+	t.setHorizon(l, nil, protocol.Never)
+	if first {
+		l.signalStop()
+	}
+	// The machine goes on trying only if it is asked to: a program that led must campaign again.
+	g.campaigning = !l.resigned
+	if l.taken {
+		t.exit()
+	}
+}
+
+// askToEnd asks the machine to end the tenure, once.
+func (t *GroupTable) askToEnd(l *Lease, how protocol.Event) {
+	if !l.resigned {
+		l.resigned = true
+		t.post(how)
+	}
+}
+
+// programStopped says for a program that it has stopped, if the machine waits to hear that: in a tenure that lasts, or in a membership
+// that is over.
+func (t *GroupTable) programStopped(l *Lease, how protocol.Event) {
+	g := l.group
+	switch {
+	case g.lease == l:
+		t.askToEnd(l, how)
+		t.reportStopped(l)
+	case l.awaitsStop && !l.stopped:
+		t.askToEnd(l, how)
+		t.reportStopped(l)
+		g.campaigning = false
+		t.campaign(g)
+	}
+}
+
+func (t *GroupTable) horizon(id protocol.HorizonID) *horizon {
+	h := t.horizons[id]
+	if h == nil {
+		h = new(horizon)
+		t.horizons[id] = h
+	}
+	return h
+}
+
+// setHorizon moves a lease behind a horizon; nil: behind none.
+func (t *GroupTable) setHorizon(l *Lease, h *horizon, until protocol.Time) {
+	if old := l.horizon; old != nil && old != h {
+		last := old.leases[len(old.leases)-1]
+		old.leases[l.index] = last
+		last.index = l.index
+		old.leases = old.leases[:len(old.leases)-1]
+	}
+	if h != nil && l.horizon != h {
+		l.index = len(h.leases)
+		h.leases = append(h.leases, l)
+	}
+	if l.until != protocol.Never {
+		t.capped = slices.DeleteFunc(t.capped, func(m *Lease) bool { return m == l })
+	}
+	l.horizon, l.until = h, until
+	if until != protocol.Never {
+		t.capped = append(t.capped, l)
+	}
+}
+
+// Horizon moves the end of all leases behind it.
+func (t *GroupTable) Horizon(_ protocol.Time, h protocol.Horizon) {
+	to := t.horizon(h.ID)
+	to.until = max(to.until, h.Until)
+	to.Extend(int64(h.Until))
+}
+
+// Published moves leases behind their horizons, and hands new ones to their programs: only now are the ends known.
+func (t *GroupTable) Published(protocol.Time) {
+	for i, l := range t.moved {
+		t.moved[i] = nil
+		if l.group.lease == l && !l.void {
+			l.group.slot.Publish(l.tenure, &l.horizon.Horizon, int64(l.until))
+		}
+	}
+	t.moved = t.moved[:0]
+	for i, l := range t.begun {
+		t.begun[i] = nil
+		g := l.group
+		if g.lease != l || len(g.waiting) == 0 || t.closing || t.faulty || t.blocked != 0 {
+			// It is over already, or the program that wanted it has gone.
+			t.programStopped(l, protocol.Resign{Group: g.Name})
+			continue
+		}
+		c := g.waiting[0]
+		g.waiting = slices.Delete(g.waiting, 0, 1)
+		c.given, l.taken = l, true
+		c.lease <- l
+	}
+	t.begun = t.begun[:0]
+}
+
+// Tick tells programs to stop whose leases are about to end. There is one instant to watch for each horizon, however
+// many leases lie behind it.
+func (t *GroupTable) Tick(now protocol.Time) protocol.Time {
+	next := protocol.Never
+	for id, h := range t.horizons {
+		if len(h.leases) == 0 {
+			if now >= h.until {
+				delete(t.horizons, id)
+			}
+			continue
+		}
+		at := h.until.Add(-t.guard)
+		if now < at {
+			next = min(next, at)
+			continue
+		}
+		for _, l := range h.leases {
+			t.lapse(l)
+		}
+	}
+	for _, l := range t.capped {
+		if at := l.until.Add(-t.guard); now < at {
+			next = min(next, at)
+		} else {
+			t.lapse(l)
+		}
+	}
+	return next
+}
+
+// lapse tells a program that its lease is about to end. If a renewal comes after all, the group is given up once the
+// program has stopped.
+func (t *GroupTable) lapse(l *Lease) {
+	if l.cause.Load() == nil {
+		t.askToStop(l, protocol.Cause{Code: protocol.LeaseExpired, Peer: t.loop.Self})
+		if l.shared {
+			return // the machine knows by itself, and takes part again
+		}
+		t.askToEnd(l, protocol.Resign{Group: l.group.Name, Why: protocol.LeaseExpired})
+	}
+}
+
+// fault says whether the lease clock can be believed. If it cannot, all leases are over for their programs at once, and
+// none begins until it can. Nothing is released before they have stopped, as ever.
+func (t *GroupTable) fault(faulty bool) {
+	t.faulty = faulty
+	if faulty {
+		t.voidLeases()
+	}
+	t.Groups(t.campaign)
+}
+
+// voidLeases ends all leases as far as their programs can see. A program that is asked to stop finds the lease over, and one that
+// finds it over finds the cause.
+func (t *GroupTable) voidLeases() {
+	why := protocol.Cause{Code: protocol.ClockFault, Peer: t.loop.Self}
+	for id, h := range t.horizons {
+		var untold []*Lease
+		for _, l := range h.leases {
+			l.void = true
+			if l.setCause(why) {
+				untold = append(untold, l)
+			}
+		}
+		h.Retire()
+		for _, l := range untold {
+			l.signalStop()
+		}
+		for _, l := range h.leases {
+			t.askToEnd(l, protocol.Resign{Group: l.group.Name, Why: protocol.ClockFault})
+		}
+		delete(t.horizons, id) // later leases lie behind a new one
+	}
+}
+
+// A blockReason is a reason why nothing may be led, by itself or with others.
+type blockReason uint8
+
+const (
+	blockedByOther   blockReason = 1 << iota // another group has a leader
+	blockedUnhealthy                         // the member is unhealthy
+)
+
+// setBlock says whether there is a reason that nothing may be led here. Programs that lead when there is one are asked to stop, for
+// the cause given.
+func (t *GroupTable) setBlock(reason blockReason, on bool, why protocol.Cause) {
+	before := t.blocked
+	t.blocked &^= reason
+	if on {
+		t.blocked |= reason
+	}
+	if t.blocked == before {
+		return
+	}
+	t.Groups(func(g *Group) {
+		if l := g.lease; l != nil && on {
+			t.askToStop(l, why)
+			t.askToEnd(l, protocol.Resign{Group: g.Name, Why: why.Code})
+			return
+		}
+		t.campaign(g)
+	})
+}
+
+// health blocks leading while the member is unhealthy.
+func (t *GroupTable) health(unhealthy bool) {
+	t.setBlock(blockedUnhealthy, unhealthy, protocol.Cause{Code: protocol.Unhealthy, Peer: t.loop.Self})
+}
+
+// abandon ends all leases without a message to other members, as a crash would.
+func (t *GroupTable) abandon(now protocol.Time) {
+	why := protocol.Cause{Code: protocol.Restarted, Peer: t.loop.Self}
+	t.Groups(func(g *Group) {
+		if c := g.Latest(); c != nil && c.Leader != protocol.NoIdent {
+			t.View(now, &protocol.View{Group: g.Name, Domain: protocol.Local, Leader: protocol.NoIdent, Until: protocol.Never, Cause: why})
+		}
+		g.campaigning = false
+	})
+}
+
+// close asks all programs that lead to stop, and lets none begin. The machine is told at once: it leaves when the last
+// program has stopped.
+func (t *GroupTable) close() {
+	if t.closing {
+		return
+	}
+	t.closing = true
+	why := protocol.Cause{Code: protocol.Closed, Peer: t.loop.Self}
+	t.Groups(func(g *Group) {
+		if l := g.lease; l != nil {
+			t.askToStop(l, why)
+		} else {
+			t.campaign(g)
+		}
+	})
+	t.post(protocol.Close{})
+}
