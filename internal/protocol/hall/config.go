@@ -47,12 +47,14 @@ func Default(self protocol.Rank, members int, inc protocol.Inc, t Timing) Config
 // Majority returns the number of supporters that only one leader can have.
 func Majority(members int) int { return members/2 + 1 }
 
-// Window returns how many Δ a round takes: two, or with a reply tree two more than it is deep.
+// Window returns how many Δ a round takes: two, or with a reply tree two more than it is deep and as many as two late timers
+// take. A reply waits for two timers at most: a node's for its children, and then for its parent's acknowledgement.
 func (c *Config) Window() int {
-	if c.Arity == 0 {
+	if c.Arity == 0 || c.Delta <= 0 {
 		return directWindow
 	}
-	return treeDepth(c.Members, c.Arity) + 2
+	late := (2*c.Sched + c.Delta - 1) / c.Delta
+	return treeDepth(c.Members, c.Arity) + directWindow + int(late)
 }
 
 // Kappa returns κ, in real time: when a stable partition has lasted so long it has a leader, backed by all its members, and

@@ -46,6 +46,10 @@
 //     that it hears for longer than expires does not count as alive: it cannot lead this member, nor be led by it. Where connections are the
 //     same in both directions, as the paper has them, this changes nothing; otherwise one direction of one link could keep
 //     a whole group from having a leader.
+//   - The paper outlines the reply tree for members that all hear one another. Here a member collates for every candidate by itself,
+//     because candidates that do not hear each other ask the same members. A child without an acknowledgement answers the root
+//     directly, the window of a round has room for the two late timers of that way, and a member whose answer was missed
+//     answers directly until the root has forgotten every member that it cannot hear.
 //   - Nobody replies to itself: its own Election, looped back, is enough, also for a member that is alone.
 //   - A candidate whose first request met no objection asks again at once instead of after a period.
 //   - After a failed renewal the next request comes a period after the last one, not a period after the demotion, so that a

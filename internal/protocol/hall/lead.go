@@ -184,7 +184,7 @@ func (m *Machine) leave() {
 	m.open, m.lead.leaving, m.cand = false, false, protocol.Never
 	m.alive, m.stale = protocol.Set{}, protocol.Never
 	m.followed, m.partition = protocol.NoIdent, protocol.Set{}
-	m.tree = collation{due: protocol.Never, ackDue: protocol.Never}
+	m.trees = m.trees[:0]
 }
 
 // onUnfit stands back for twice κ, because an authority above cannot use this member: it is silent, so that the others

@@ -31,25 +31,19 @@ type Machine struct {
 
 	request uint64 // the last one sent
 	pend    round
-	missing protocol.Set // who did not answer the request before
 	// cand is when to ask for support next, and collect when the replies to the pending request are counted.
 	cand, collect protocol.Time
 
 	lead leadership
-	tree collation
-	// early are the children whose replies to a request came before the request itself, and were passed on.
-	early struct {
-		root    protocol.Rank
-		request uint64
-		from    protocol.Set
-	}
+	// trees has one collation for each candidate that this member has answered along a tree. Invariant: no two have one root.
+	trees []collation
 
 	closing, closed bool
 
 	now     protocol.Time     // of the last Step, for AppendState only
 	out     *protocol.Effects // of the present Step
 	elect   Election
-	replies [4]Reply
+	replies []*Reply // those of the present Step are the first used
 	used    int
 	ack     Ack
 	release Release
@@ -67,6 +61,8 @@ type peer struct {
 	// asked is when its last Election came, and unlisted since when they have come without a break and have not named this
 	// one among those that it hears; zero if the last one did.
 	asked, unlisted protocol.Time
+	// direct is until when it answers directly, because it did not answer a request of this member's; counts only with Arity.
+	direct protocol.Time
 	// lost says that it fell silent, or was restarted, while this member's last lock was on it; since and last are when it
 	// has been heard without a break again. These count only with Calm.
 	lost        bool
@@ -95,7 +91,6 @@ func New(c Config) (*Machine, error) {
 	m.request = c.After
 	m.grant.to = protocol.NoIdent
 	m.lead.stopBy = protocol.Never
-	m.tree.due, m.tree.ackDue = protocol.Never, protocol.Never
 	return m, nil
 }
 
@@ -215,7 +210,10 @@ func (m *Machine) onTimers(now protocol.Time) {
 }
 
 func (m *Machine) wake() protocol.Time {
-	w := min(m.cand, m.collect, m.reopen, m.lead.stopBy, m.tree.due, m.tree.ackDue)
+	w := min(m.cand, m.collect, m.reopen, m.lead.stopBy)
+	for i := range m.trees {
+		w = min(w, m.trees[i].due, m.trees[i].ackDue)
+	}
 	if m.lead.on {
 		w = min(w, m.lead.until)
 	}

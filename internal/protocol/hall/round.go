@@ -28,7 +28,7 @@ func (m *Machine) begin(now protocol.Time) {
 	m.cand, m.collect = protocol.Never, now.Add(m.cfg.window(m.cfg.Window()))
 	m.elect = Election{Request: m.request, Alive: m.alive, Rotation: m.turn}
 	if m.cfg.Arity > 0 {
-		m.elect.Missing = m.missing
+		m.elect.Missing = m.missing(now)
 	}
 	if m.leading(now) {
 		m.elect.Support = m.lead.support
@@ -106,7 +106,7 @@ func (m *Machine) evaluate(now protocol.Time) {
 	m.purge(now)
 	p := &m.pend
 	m.drop()
-	m.missing = p.target.Minus(p.yes.Union(p.no))
+	m.miss(now, p.target.Minus(p.yes.Union(p.no)))
 	lease := m.cfg.lease()
 	backed := p.yes == m.alive && m.best(&p.yes) == m.cfg.Self && p.yes.Len() >= m.cfg.Supporters
 	switch {
@@ -129,6 +129,28 @@ func (m *Machine) evaluate(now protocol.Time) {
 		}
 		m.cand = p.sent.Add(m.cfg.Period - m.cfg.Sched)
 	}
+}
+
+// miss notes who did not answer a request. Such a member answers directly until this one has forgotten every member that it
+// cannot hear, and a period longer: by then none of these is a node of the tree any more.
+func (m *Machine) miss(now protocol.Time, who protocol.Set) {
+	if m.cfg.Arity == 0 {
+		return
+	}
+	for r := range who.All() {
+		m.peers[r].direct = now.Add(m.cfg.Expires + m.cfg.Period)
+	}
+}
+
+// missing returns the members that are alive and answer directly.
+func (m *Machine) missing(now protocol.Time) protocol.Set {
+	var s protocol.Set
+	for r := range m.alive.All() {
+		if now < m.peers[r].direct {
+			s.Add(r)
+		}
+	}
+	return s
 }
 
 // giveBack releases every lock of this member's requests up to the given one.

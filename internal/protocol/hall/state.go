@@ -11,7 +11,8 @@ import (
 func (m *Machine) Clone() protocol.Machine {
 	c := *m
 	c.peers = slices.Clone(m.peers)
-	c.out = nil
+	c.trees = slices.Clone(m.trees)
+	c.replies, c.out = nil, nil
 	return &c
 }
 
@@ -26,7 +27,6 @@ func (m *Machine) AppendState(b []byte) []byte {
 	s.Future(m.cand)
 	s.Future(m.collect)
 	s.Set(m.alive)
-	s.Set(m.missing)
 	for i := range m.peers {
 		m.peers[i].appendState(&s, m.alive.Has(protocol.Rank(i)))
 	}
@@ -42,10 +42,9 @@ func (m *Machine) AppendState(b []byte) []byte {
 	s.Set(m.pend.yes)
 	s.Set(m.pend.no)
 	m.lead.appendState(&s)
-	m.tree.appendState(&s)
-	s.Uint(uint64(m.early.root))
-	s.Uint(m.early.request)
-	s.Set(m.early.from)
+	for i := range m.trees {
+		m.trees[i].appendState(&s)
+	}
 	return s.B
 }
 
@@ -64,6 +63,7 @@ func (p *peer) appendState(s *lease.State, alive bool) {
 		}
 	}
 	s.Bool(alive)
+	s.Future(p.direct)
 }
 
 func (l *leadership) appendState(s *lease.State) {
@@ -89,6 +89,8 @@ func (t *collation) appendState(s *lease.State) {
 	s.Ident(t.root)
 	s.Uint(t.request)
 	s.Uint(uint64(t.parent))
+	s.Uint(t.next)
+	s.Set(t.early)
 	s.Future(t.ackDue)
 	s.Bool(t.open)
 	if !t.open && t.ackDue == protocol.Never {

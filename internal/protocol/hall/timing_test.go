@@ -135,3 +135,19 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestKappaGrowsWithTheDepthOfTheTree compares κ with its closed form, which docs/hall.md has.
+func TestKappaGrowsWithTheDepthOfTheTree(t *testing.T) {
+	for depth, members := range map[int]int{2: 7, 3: 15, 4: 31, 5: 63} {
+		c := hall.Default(0, members, 1, hall.LAN)
+		c.Arity = 2
+		c.Timing = c.Timing.Fit(c.Window())
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+		want := time.Duration(5*(depth+2)+3)*c.Delta + 20*c.Sched + 3*c.Renew
+		if is := c.Kappa(); is < want || is > want+want/50 {
+			t.Errorf("depth %d: κ is %v, want %v and at most a fiftieth more", depth, is, want)
+		}
+	}
+}

@@ -9,8 +9,9 @@ import (
 
 // The alive set of an Election, less its sender and those that it misses answers of, makes a tree: its members in the order
 // of ranks are the nodes 1, 2, 3 and so on of a heap whose root is the sender. Replies are collated on their way up, so that
-// nobody receives more than a few. A node that the root cannot hear takes the replies below it along once: the next
-// Election misses them all, and they answer directly.
+// no node receives more than a few. A member collates for every candidate that it hears, for each one by itself. If a node
+// cannot reach the root, the replies below it are lost once: the next Elections list those members as missing, and they
+// answer directly until the root has forgotten the node.
 
 // treeDepth returns how many levels there are below the root of a tree of so many members. It is at least two: a reply that
 // takes the direct way after its parent kept silent needs that much time.
@@ -24,11 +25,14 @@ func treeDepth(members, arity int) int {
 	return max(depth, 2)
 }
 
-// collation is this member's place in one tree, and what it has collected there.
+// collation is this member's place in the tree of one candidate's last request, and what it has collected there.
 type collation struct {
 	root    protocol.Ident
 	request uint64
 	parent  protocol.Rank
+	// early are the children whose replies to the request next came before that request itself, and were passed on.
+	early protocol.Set
+	next  uint64
 	// open says that the collated reply has not left yet; it does when wait is empty or at due.
 	open    bool
 	due     protocol.Time
@@ -72,30 +76,43 @@ func nth(s *protocol.Set, n int) protocol.Rank {
 
 // answer replies to an Election: directly, or along the tree.
 func (m *Machine) answer(now protocol.Time, root protocol.Ident, e *Election, yes bool) {
-	var set collation
+	set := collation{root: root, request: e.Request, oldest: now, due: protocol.Never, ackDue: protocol.Never}
 	if yes {
 		set.yes.Add(m.cfg.Self)
 	} else {
 		set.no.Add(m.cfg.Self)
 	}
-	set.root, set.request, set.oldest = root, e.Request, now
-	set.due, set.ackDue = protocol.Never, protocol.Never
 	if m.cfg.Arity == 0 || !e.Alive.Has(m.cfg.Self) || e.Missing.Has(m.cfg.Self) {
 		m.reply(root.Rank, &set, 0)
 		return
 	}
-	if m.tree.root == root && e.Request <= m.tree.request {
+	t := m.tree(root.Rank)
+	if t.root == root && e.Request <= t.request {
 		// The same again, or an older one that was overtaken: its tree is gone.
 		m.reply(root.Rank, &set, 0)
 		return
 	}
-	m.flush(now)
+	m.flush(now, t)
 	m.plant(now, &set, e)
-	m.tree = set
-	m.tree.open = true
-	if m.tree.wait.Empty() {
-		m.flush(now)
+	if t.next == e.Request {
+		set.wait = set.wait.Minus(t.early)
 	}
+	*t = set
+	t.open = true
+	if t.wait.Empty() {
+		m.flush(now, t)
+	}
+}
+
+// tree returns the collation for a candidate, a new one if there is none.
+func (m *Machine) tree(root protocol.Rank) *collation {
+	for i := range m.trees {
+		if t := &m.trees[i]; t.root.Rank == root {
+			return t
+		}
+	}
+	m.trees = append(m.trees, collation{root: protocol.Ident{Rank: root}, due: protocol.Never, ackDue: protocol.Never})
+	return &m.trees[len(m.trees)-1]
 }
 
 // plant works out this member's place in the tree of an Election.
@@ -111,9 +128,6 @@ func (m *Machine) plant(now protocol.Time, t *collation, e *Election) {
 			t.wait.Add(r)
 		}
 	}
-	if m.early.root == t.root.Rank && m.early.request == t.request {
-		t.wait = t.wait.Minus(m.early.from)
-	}
 	height := 0
 	for first := k*node + 1; first <= nodes.Len(); first = k*first + 1 {
 		height++
@@ -122,26 +136,28 @@ func (m *Machine) plant(now protocol.Time, t *collation, e *Election) {
 }
 
 // flush sends what was collated to the parent, if it has not left yet.
-func (m *Machine) flush(now protocol.Time) {
-	t := &m.tree
+func (m *Machine) flush(now protocol.Time, t *collation) {
 	if !t.open {
 		return
 	}
 	t.open, t.due = false, protocol.Never
-	m.reply(t.parent, t, m.age(now))
+	m.reply(t.parent, t, m.age(now, t))
 	if t.parent != t.root.Rank {
 		t.ackDue = now.Add(m.cfg.Rho.WaitAtLeast(2 * m.cfg.Delta))
 	}
 }
 
 // age bounds how long ago the first of those collated received the Election.
-func (m *Machine) age(now protocol.Time) time.Duration {
-	return m.cfg.Rho.RealAtMost(max(0, now.Sub(m.tree.oldest)))
+func (m *Machine) age(now protocol.Time, t *collation) time.Duration {
+	return m.cfg.Rho.RealAtMost(max(0, now.Sub(t.oldest)))
 }
 
 // reply sends what a collation holds.
 func (m *Machine) reply(to protocol.Rank, t *collation, age time.Duration) {
-	r := &m.replies[m.used%len(m.replies)]
+	if m.used == len(m.replies) {
+		m.replies = append(m.replies, new(Reply))
+	}
+	r := m.replies[m.used]
 	m.used++
 	*r = Reply{Request: t.request, Root: t.root.Rank, Yes: t.yes, No: t.no, Age: age, Rotation: m.turn}
 	m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: r})
@@ -156,38 +172,43 @@ func (m *Machine) onCollate(now protocol.Time, r *protocol.Receive, msg *Reply) 
 	m.out.Send = append(m.out.Send, protocol.Envelope{To: r.From.Rank, Message: &m.ack})
 	// An age beyond every limit is as good as any other such, and cannot overflow.
 	age := r.Delay + min(max(0, msg.Age), time.Duration(m.cfg.Window())*m.cfg.Delta)
-	t := &m.tree
-	if !t.open || t.root.Rank != msg.Root || t.request != msg.Request {
+	t := m.tree(msg.Root)
+	if !t.open || t.request != msg.Request {
 		late := collation{root: protocol.Ident{Rank: msg.Root}, request: msg.Request, yes: msg.Yes, no: msg.No}
 		m.reply(msg.Root, &late, age)
-		if m.early.root != msg.Root || m.early.request != msg.Request {
-			m.early.root, m.early.request, m.early.from = msg.Root, msg.Request, protocol.Set{}
+		if t.next != msg.Request {
+			t.next, t.early = msg.Request, protocol.Set{}
 		}
-		m.early.from.Add(r.From.Rank)
+		t.early.Add(r.From.Rank)
 		return
 	}
 	t.yes, t.no = t.yes.Union(msg.Yes), t.no.Union(msg.No)
 	t.oldest = min(t.oldest, now.Add(-age))
 	t.wait.Remove(r.From.Rank)
 	if t.wait.Empty() {
-		m.flush(now)
+		m.flush(now, t)
 	}
 }
 
 // onAck notes that the parent has taken the reply over.
 func (m *Machine) onAck(from protocol.Rank, a *Ack) {
-	if t := &m.tree; from == t.parent && a.Root == t.root.Rank && a.Request == t.request {
-		t.ackDue = protocol.Never
+	for i := range m.trees {
+		if t := &m.trees[i]; from == t.parent && a.Root == t.root.Rank && a.Request == t.request {
+			t.ackDue = protocol.Never
+		}
 	}
 }
 
 // onTreeTimers sends what has waited long enough, and goes past a parent that does not answer.
 func (m *Machine) onTreeTimers(now protocol.Time) {
-	if now >= m.tree.due {
-		m.flush(now)
-	}
-	if now >= m.tree.ackDue {
-		m.tree.ackDue = protocol.Never
-		m.reply(m.tree.root.Rank, &m.tree, m.age(now))
+	for i := range m.trees {
+		t := &m.trees[i]
+		if now >= t.due {
+			m.flush(now, t)
+		}
+		if now >= t.ackDue {
+			t.ackDue = protocol.Never
+			m.reply(t.root.Rank, t, m.age(now, t))
+		}
 	}
 }

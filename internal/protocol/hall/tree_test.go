@@ -121,6 +121,64 @@ func TestWhoIsMissingAnswersDirectly(t *testing.T) {
 	}
 }
 
+// TestEveryCandidateHasATreeOfItsOwn lets a member be asked by a second candidate while it collates for the first.
+func TestEveryCandidateHasATreeOfItsOwn(t *testing.T) {
+	x := inTree(t, 4)
+	x.hear(0, asked(1))
+	x.hear(1, &hall.Election{Request: 7, Alive: protocol.Everyone(10)})
+	if n := len(x.Sent("hall.Reply")); n != 0 {
+		t.Fatalf("%d replies when the second request came, want none: both wait for a child", n)
+	}
+	x.Now += ms
+	x.hear(9, yes(1, 0, 9))
+	if r, to := x.reply(); to != 1 || r.Root != 0 || r.Request != 1 || r.Yes != protocol.NewSet(4, 9) {
+		t.Errorf("for the first candidate %+v to %v", r, to)
+	}
+	x.hear(9, no(7, 1, 9))
+	if r, to := x.reply(); to != 0 || r.Root != 1 || r.Request != 7 || r.No != protocol.NewSet(4, 9) {
+		t.Errorf("for the second candidate %+v to %v", r, to)
+	}
+	// Neither parent acknowledges: both replies go past them, in one Step.
+	x.at(x.Last.Wake)
+	roots := map[protocol.Rank]protocol.Set{}
+	for _, e := range x.Last.Send {
+		if r, ok := e.Message.(*hall.Reply); ok {
+			roots[e.To] = r.Yes.Union(r.No)
+		}
+	}
+	if both := protocol.NewSet(4, 9); len(roots) != 2 || roots[0] != both || roots[1] != both {
+		t.Errorf("sent past silent parents: %v", roots)
+	}
+}
+
+// TestWhoWasMissedAnswersDirectlyForAWhile follows the Elections of a root that missed a member once: by the time that the
+// member is in the tree again, the root has forgotten every node that it could not hear.
+func TestWhoWasMissedAnswersDirectlyForAWhile(t *testing.T) {
+	x := inTree(t, 0)
+	answer := func(who ...protocol.Rank) (missing protocol.Set) {
+		request := x.sent
+		x.loop()
+		for _, r := range who {
+			x.hear(r, yes(request, 0, r))
+		}
+		for x.sent == request {
+			x.at(x.Last.Wake)
+		}
+		return x.mine.(*hall.Election).Missing
+	}
+	answer(1, 2, 3)
+	if got := answer(1, 2); got != protocol.NewSet(3) {
+		t.Fatalf("missing %v, want d, which did not answer", got)
+	}
+	missed, rounds := x.Now, 0
+	for got := protocol.NewSet(3); !got.Empty(); rounds++ {
+		got = answer(1, 2, 3)
+	}
+	if is, want := x.Now.Sub(missed), x.cfg.Expires+x.cfg.Period; rounds < 2 || is < want-x.cfg.Period || is > want+x.cfg.Period {
+		t.Errorf("in the tree again after %d rounds and %v, want after about %v", rounds, is, want)
+	}
+}
+
 func TestRootCountsCollatedRepliesByTheirAge(t *testing.T) {
 	x := inTree(t, 0)
 	limit := time.Duration(x.cfg.Window()-1) * x.cfg.Delta
