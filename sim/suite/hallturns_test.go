@@ -91,7 +91,7 @@ func (g graph) playTurns(t testing.TB, seed uint64) int {
 	c.Spawn = func(b sim.Boot) (protocol.Machine, error) { return hall.New(config(b)) }
 	x := &turns{at: make([]uint64, len(g)), leads: make([]protocol.Time, len(g))}
 	var w *sim.World
-	c.Post = func(l sim.Letter) bool {
+	c.Intercept = func(l sim.Intercepted) bool {
 		x.sent(w.Now(), l.From.Rank, l.Message)
 		return false
 	}
