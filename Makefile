@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint release-check release-fix check test tests test-long hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint modules release-check release-fix check test tests test-long hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,7 +35,10 @@ release-check: ## the modules can be released: tidy, installable without the wor
 release-fix: ## write go.mod, go.sum and the lists of modules as release-check wants them
 	$(GO) run ./internal/tools/release -fix
 
-check: vet lint ## every check that is not a test (the house rules are tests: internal/tidy)
+modules:
+	$(GO) run ./internal/tools/release -quick
+
+check: vet lint modules ## every check that is not a test (the house rules are tests: internal/tidy)
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
 
