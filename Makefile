@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules release-check release-fix check test tests test-long hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint modules release-check release-fix check test tests tests-raced test-long hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ release-fix: ## write go.mod, go.sum and the lists of modules as release-check w
 modules:
 	$(GO) run ./internal/tools/release -quick
 
-check: vet lint modules ## every check that is not a test (the house rules are tests: internal/tidy)
+check: vet modules ## the checks of make test that are not tests (the house rules are tests: internal/tidy)
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
 
@@ -46,18 +46,20 @@ check: vet lint modules ## every check that is not a test (the house rules are t
 # look at that, too.
 RACED := . ./internal/runtime/... ./internal/session/... ./internal/transport/... ./agent ./agent/run/...
 
-# Many tests wait for processes and their leases, so more packages are tested at once than there are processors. Leases in tests are
-# longer than the pauses that this costs.
+# Many tests wait for processes and their leases, so more is done at once than there are processors. Leases in tests are longer than the
+# pauses that this costs.
 AT_ONCE := -p 4
 
 test: deps ## everything that must be green: deps, checks, all tests; it prints how long it took
-	@./internal/tools/timed.sh $(MAKE) --no-print-directory check tests
+	@./internal/tools/timed.sh ./internal/tools/together.sh '$(MAKE) --no-print-directory check' '$(MAKE) --no-print-directory tests-raced' '$(MAKE) --no-print-directory tests'
 
 tests:
-	$(GO) test -vet=off -timeout 9m $(AT_ONCE) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(RACED))")
-	$(GO) test -vet=off -race -timeout 9m $(AT_ONCE) $(RACED)
+	$(GO) test -vet=off -timeout 15m $(AT_ONCE) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(RACED))")
 
-test-long: test release-check mutants-quick hosts torture ## make test, and what takes longer: long simulations, the race detector everywhere, all mutants
+tests-raced:
+	$(GO) test -vet=off -race -timeout 15m $(AT_ONCE) $(RACED)
+
+test-long: test lint release-check mutants-quick hosts torture ## make test, and what takes longer: staticcheck, long simulations, the race detector everywhere, all mutants
 	REGENT_TEST=long $(GO) test -timeout 60m ./sim/...
 	$(GO) test -race -timeout 60m -p 2 $(PACKAGES)
 	$(MAKE) mutants
