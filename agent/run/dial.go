@@ -33,7 +33,7 @@ func (c *connection) Terms() Terms {
 }
 
 func (c *connection) Campaign(ctx context.Context, group string, t tree.Ref, grace, guard time.Duration) (Lease, error) {
-	of := session.Tree(t)
+	of := session.Tree(t.Claim())
 	l, err := c.Conn.Campaign(ctx, session.Candidate{Group: group, Name: "regent run", Grace: grace, Guard: guard, Tree: &of})
 	if errors.Is(err, session.ErrStopping) || errors.Is(err, session.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", errAgain, err)

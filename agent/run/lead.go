@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/runtime/thread"
 )
 
 // reason is why a leadership ended.
@@ -41,10 +42,11 @@ func (r *runner) lead(ctx context.Context, l Lease, t *tree.Tree) (ending, error
 	how := ending{why: leaseLost, cause: "the lease ended before the program was started"}
 	if !w.isOver() {
 		err := t.Start(tree.Options{Path: r.path, Args: r.Command, Env: env, Files: r.Files})
+		if err == nil {
+			err = r.exec(t, w)
+		}
 		switch {
 		case err == nil:
-			ref := t.Ref
-			w.tree.Store(&ref)
 			how = r.follow(ctx, l, t, w)
 		case !w.isOver(): // otherwise what was prepared is gone, and that is why
 			r.release(l, t)
@@ -61,6 +63,17 @@ func (r *runner) lead(ctx context.Context, l Lease, t *tree.Tree) (ending, error
 	r.Hooks.lost(env, r.Group, how.why)
 	return how, nil
 }
+
+// exec lets the first process become the program, if the lease has not ended since it was forked.
+func (r *runner) exec(t *tree.Tree, w *watcher) error {
+	if w.isOver() {
+		t.Abort()
+		return errLate
+	}
+	return t.Exec()
+}
+
+var errLate = errors.New("the lease ended before the program was started")
 
 // cannotStart gives an error of exec the exit status that shells give it.
 func cannotStart(err error) error {
@@ -81,15 +94,18 @@ const (
 func (r *runner) release(l Lease, t *tree.Tree) {
 	for said := false; ; said = true {
 		ctx, cancel := context.WithTimeout(context.Background(), killAttempt)
-		err := t.End(ctx)
-		cancel()
-		if err == nil {
+		found := t.End(ctx)
+		if found.Gone() {
+			cancel()
 			break
 		}
 		if !said {
-			r.Log("%v: %s is not given up before they are gone", err, r.Group)
+			r.Log("%s is not given up before its processes are gone: %s", r.Group, found.String())
 		}
+		<-ctx.Done()
+		cancel()
 	}
+	t.Forget()
 	ctx, cancel := context.WithTimeout(context.Background(), max(releaseTimeout, 2*r.terms.Lease))
 	defer cancel()
 	if err := l.Stopped(ctx); err != nil {
@@ -182,39 +198,39 @@ type watcher struct {
 	quit chan struct{}
 	once sync.Once
 	done sync.WaitGroup
-	// tree is what to kill, as far as it is known.
-	tree atomic.Pointer[tree.Ref]
+	tree *tree.Tree
 }
 
 // watch begins to watch. It depends on nothing else that the runner does.
 func watch(l Lease, t *tree.Tree, guard time.Duration) *watcher {
-	w := &watcher{lease: l, guard: guard, over: make(chan struct{}), quit: make(chan struct{})}
-	ref := t.Ref
-	w.tree.Store(&ref)
-	w.done.Go(func() {
-		for {
-			left := w.left()
-			if left <= 0 {
-				close(w.over)
-				break
-			}
-			// A renewal moves the end; then the rest is waited for.
-			select {
-			case <-time.After(left):
-			case <-w.quit:
-				return
-			}
-		}
-		for {
-			ctx, cancel := context.WithTimeout(context.Background(), killAttempt)
-			err := w.tree.Load().End(ctx)
-			cancel()
-			if err == nil {
-				return
-			}
-		}
-	})
+	w := &watcher{lease: l, guard: guard, over: make(chan struct{}), quit: make(chan struct{}), tree: t}
+	w.done.Go(func() { thread.Run(w.run) })
 	return w
+}
+
+// run kills the tree when the lease has ended but for the guard time.
+func (w *watcher) run() {
+	for {
+		left := w.left()
+		if left <= 0 {
+			close(w.over)
+			break
+		}
+		// A renewal moves the end; then the rest is waited for.
+		select {
+		case <-time.After(left):
+		case <-w.quit:
+			return
+		}
+	}
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), killAttempt)
+		found := w.tree.End(ctx)
+		cancel()
+		if _, ok := found.Verdict(); ok {
+			return
+		}
+	}
 }
 
 // left is for how long the program may run if the lease is not renewed again.

@@ -291,7 +291,7 @@ func (r *runner) awaitLease(ctx context.Context) (Lease, *tree.Tree, error) {
 	}
 	l, err := r.campaign(ctx, cancel, t)
 	if err != nil {
-		_ = t.End(context.WithoutCancel(ctx)) // nobody is in it; what was prepared goes
+		t.Forget() // nobody is in it; what was prepared goes
 		return nil, nil, err
 	}
 	r.accepted, r.since = true, time.Time{}
@@ -308,7 +308,7 @@ func (r *runner) campaign(ctx context.Context, cancel context.CancelCauseFunc, t
 	end := r.logLeaders(ctx)
 	defer end()
 	go func() {
-		l, err := r.agent.Campaign(ctx, r.Group, t.Ref, r.Grace, r.Guard)
+		l, err := r.agent.Campaign(ctx, r.Group, t.Ref(), r.Grace, r.Guard)
 		done <- outcome{l, err}
 	}()
 	for {

@@ -80,8 +80,7 @@ type fakeLease struct {
 	cause     string
 	ref       tree.Ref
 	// left is who was left of the tree when it was said to have stopped.
-	left []tree.Process
-	err  error
+	left tree.Result
 }
 
 func (l *fakeLease) Token() uint64           { return l.token }
@@ -94,7 +93,7 @@ func (l *fakeLease) Remaining() time.Duration {
 	return time.Duration(remaining)
 }
 func (l *fakeLease) Stopped(context.Context) error {
-	l.left, l.err = l.ref.Processes()
+	l.left = l.ref.Look()
 	close(l.stopped)
 	return nil
 }
@@ -211,8 +210,8 @@ func (s *stage) mustBeGone(l *fakeLease) {
 	case <-time.After(cluster.Patience):
 		s.t.Fatalf("the group was not given up; log:\n%s", s.said())
 	}
-	if l.err != nil || len(l.left) > 0 {
-		s.t.Errorf("given up while %v were left (%v)", l.left, l.err)
+	if l.left.Err != nil || len(l.left.Left) > 0 {
+		s.t.Errorf("given up: %v", &l.left)
 	}
 }
 
@@ -382,6 +381,9 @@ func TestProgramThatEndedWellIsNotLostThoughTheLeaseIs(t *testing.T) {
 	}
 	defer null.Close()
 	if err := program.Start(tree.Options{Path: "/bin/true", Args: []string{"true"}, Env: os.Environ(), Files: []*os.File{null, null, null}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Exec(); err != nil {
 		t.Fatal(err)
 	}
 	<-program.Exited()
