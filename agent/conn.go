@@ -298,7 +298,7 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, errors.New("too many candidacies on one connection (limits.candidates)"))
 		return
 	}
-	killer, err := c.agent.watchTree(r, c.pid())
+	killer, err := c.agent.watchTree(r, c.peer)
 	if err != nil {
 		c.fail(r, err)
 		return

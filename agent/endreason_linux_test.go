@@ -49,7 +49,7 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 			k := &candidate{group: name, program: "p", via: "socket", notifier: speaks, heartbeat: c.heartbeat, grace: c.grace}
 			if c.runner {
 				k.killer = newTreeKiller(a, name, tree.Ref{}, a.timing.Guard)
-				k.killer.killAll = func(context.Context) error { return nil }
+				k.killer.killAll = func(context.Context) tree.Result { return proven }
 			}
 			if err := a.addCandidate(k); err != nil {
 				t.Fatal(err)

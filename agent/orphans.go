@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // orphanStore is a directory in which there is a file for each tree of processes that this agent looks after. An agent that is
@@ -107,7 +108,7 @@ func (a *Agent) killOrphans(ctx context.Context, old []orphanRecord) {
 		late := time.Now().After(over)
 		left := old[:0]
 		for _, l := range old {
-			if !late && !l.Tree.Orphaned() || !a.killOrphan(ctx, &l) {
+			if !late && !l.Tree.Orphaned() || !a.killOrphan(ctx, &l, late) {
 				left = append(left, l)
 			}
 		}
@@ -119,24 +120,26 @@ func (a *Agent) killOrphans(ctx context.Context, old []orphanRecord) {
 	}
 }
 
-// killOrphan kills one tree, and says whether nobody is left of it.
-func (a *Agent) killOrphan(ctx context.Context, l *orphanRecord) bool {
+// killOrphan kills one tree, and says whether it need not be looked for any more: nothing is left, or every lease is over and
+// nothing more can be found.
+func (a *Agent) killOrphan(ctx context.Context, l *orphanRecord, late bool) bool {
 	// Its runner may be alive and have begun another tree since: what belongs to this one bears a sign of its own.
-	t := l.Tree
-	t.Runner = 0
-	if found, err := t.Processes(); err == nil && len(found) > 0 && !l.logged {
-		a.log.Warn("processes were left behind when the agent and a runner died: they are killed", "group", l.Group, "first", found[0].Pid, "number", len(found))
+	t := l.Tree.Orphan()
+	if found := t.Look(); len(found.Left) > 0 && !l.logged {
+		a.log.Warn("processes were left behind when the agent and a runner died: they are killed", "group", l.Group, "first", found.Left[0].Pid, "number", len(found.Left))
 	}
 	within, cancel := context.WithTimeout(ctx, killAttempt)
 	defer cancel()
-	err := t.End(within)
+	found := t.End(within)
+	kind, ok := found.Verdict()
 	switch {
-	case err == nil:
+	case ok && (kind == tenure.TreeGone || late):
+		t.Forget()
 		a.orphans.remove(&l.Tree)
 		return true
-	case ctx.Err() == nil && !l.logged:
-		a.log.Error("processes that were left behind cannot be killed: run the agent as root, or as the user of the runner", "group", l.Group, "err", err)
+	case ctx.Err() == nil && !ok && !l.logged:
+		a.log.Error("processes that were left behind cannot be killed: run the agent as root, or as the user of the runner", "group", l.Group, "left", found.String())
+		l.logged = true
 	}
-	l.logged = true
 	return false
 }

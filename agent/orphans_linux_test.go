@@ -44,6 +44,9 @@ func TestOneTreeThatCannotBeKilledKeepsNoOther(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(odd, "cgroup.kill"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(odd, "cgroup.events"), []byte("populated 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range []tree.Ref{{Mark: "0000000000000001", Cgroup: odd}, {Mark: "0000000000000002"}} {
 		if err := a.orphans.save("g", &r); err != nil {
 			t.Fatal(err)

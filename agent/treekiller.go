@@ -2,11 +2,14 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/runtime/thread"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // A treeKiller kills the processes that a runner started, when the runner does not: it may be stopped, or dead.
@@ -14,8 +17,8 @@ type treeKiller struct {
 	agent *Agent
 	group string
 	tree  tree.Ref
-	// killAll kills them and returns when none is left, or why some are when ctx ends. It is that of the tree.
-	killAll func(ctx context.Context) error
+	// killAll kills them and returns what that proves. It is that of the tree.
+	killAll func(ctx context.Context) tree.Result
 	// guard is how long before the end that the runner was told they are killed.
 	guard   time.Duration
 	killNow chan struct{} // closed when they are to be killed at once
@@ -33,18 +36,22 @@ type treeKiller struct {
 const killAttempt = time.Second
 
 // watchTree has the processes of a runner looked after. It says why that cannot be done.
-func (a *Agent) watchTree(r *session.Request, asker int) (*treeKiller, error) {
+func (a *Agent) watchTree(r *session.Request, asker *peer) (*treeKiller, error) {
 	if r.Tree == nil {
 		return nil, nil
 	}
-	t, err := tree.Ref(*r.Tree).Verify(asker)
+	runner, err := asker.identity()
+	if err != nil {
+		return nil, fmt.Errorf("runner: %w", err)
+	}
+	t, err := tree.Claim(*r.Tree).Verify(runner, asker.uid)
 	if err != nil {
 		return nil, err
 	}
 	if err := t.MayKill(); err != nil {
 		// The runner still does. That there is no second to do it is worth a word.
 		a.log.Warn("the agent may not kill what a runner starts, should the runner be stopped: run it as root, or as the user of the runner",
-			"group", r.Group, "runner", asker, "err", err)
+			"group", r.Group, "runner", runner.Pid, "err", err)
 	}
 	if err := a.orphans.save(r.Group, &t); err != nil {
 		a.log.Warn("should the agent and a runner be killed together, what the runner started will not be found: it could not be written down",
@@ -90,15 +97,32 @@ func (k *treeKiller) run(c *candidate, done <-chan struct{}) {
 	if !k.beginKill() {
 		return
 	}
+	thread.Run(func() { k.killUntilProven(c) })
+}
+
+// killUntilProven kills until nothing is left. What cannot be proven gone may still act: then the end that was announced to it is
+// waited for.
+func (k *treeKiller) killUntilProven(c *candidate) {
 	for said := false; ; said = true {
 		ctx, cancel := context.WithTimeout(k.search, killAttempt)
-		err := k.killAll(ctx)
+		found := k.killAll(ctx)
 		cancel()
-		if err == nil || k.search.Err() != nil {
+		kind, ok := found.Verdict()
+		if k.search.Err() != nil {
+			return
+		}
+		if ok && (kind == tenure.TreeGone || c.untilKill(0) <= 0) {
+			k.tree.Forget()
 			return
 		}
 		if !said {
-			k.agent.log.Error("processes of a runner cannot be killed: its group is not given up", "group", k.group, "err", err)
+			k.agent.log.Error("processes of a runner may still act: its group is not given up before the end that it knows", "group", k.group, "left", found.String())
+		}
+		if ok { // nothing more can be found
+			select {
+			case <-time.After(min(killAttempt, max(0, c.untilKill(0)))):
+			case <-k.search.Done():
+			}
 		}
 	}
 }

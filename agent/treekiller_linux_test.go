@@ -15,28 +15,42 @@ import (
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // Who asks the agent to kill is believed about itself only, and about no shorter guard time than the agent's.
 func TestARunnerIsBelievedOnlyAboutItself(t *testing.T) {
 	a := &Agent{log: slog.New(slog.NewTextHandler(io.Discard, nil)), timing: regent.LAN}
 	own := &session.Tree{Mark: "0123456789abcdef", Runner: os.Getpid()}
-	if _, err := a.watchTree(&session.Request{Tree: own}, os.Getppid()); err == nil || !strings.Contains(err.Error(), "is not the process that asks") {
+	self, other := peerWith(t, os.Getpid()), peerWith(t, os.Getppid())
+	if _, err := a.watchTree(&session.Request{Tree: own}, other); err == nil || !strings.Contains(err.Error(), "is not the process that asks") {
 		t.Errorf("another process was believed: %v", err)
 	}
 	for asked, want := range map[time.Duration]time.Duration{0: regent.LAN.Guard, time.Millisecond: regent.LAN.Guard, time.Second: time.Second} {
-		k, err := a.watchTree(&session.Request{Tree: own, Guard: asked}, os.Getpid())
+		k, err := a.watchTree(&session.Request{Tree: own, Guard: asked}, self)
 		if err != nil || k.guard != want {
 			t.Errorf("guard %v: %+v, %v, want %v", asked, k, err, want)
 		}
 	}
 	// A program that is no runner has nothing to be killed.
-	k, err := a.watchTree(&session.Request{}, os.Getpid())
+	k, err := a.watchTree(&session.Request{}, self)
 	if k != nil || err != nil {
 		t.Errorf("%v, %v", k, err)
 	}
 	k.kill()
 	k.killAndWait()
+}
+
+// peerWith returns the process with the number as if it had opened a connection.
+func peerWith(t *testing.T, pid int) *peer {
+	t.Helper()
+	fd, err := tree.OpenPeer(pid, os.Geteuid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &peer{pid: pid, uid: os.Geteuid(), process: pollable(fd)}
+	t.Cleanup(p.close)
+	return p
 }
 
 // silence notifies a program that says nothing, and leads when it is told to.
@@ -58,6 +72,9 @@ func (v *silence) await(t *testing.T, what string, c *candidate) {
 	}
 }
 
+// proven is what a search finds that proves that nothing is left.
+var proven = tree.Result{Search: tenure.Search{Cgroup: tenure.Empty}}
+
 // A runner that is dead, or silent until its lease is over, has left processes behind that take long to die. Until the last of
 // them is gone the group is not given up: the next candidate would lead beside them.
 func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
@@ -74,16 +91,16 @@ func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
 			}
 			gone, tries := make(chan struct{}), make(chan struct{}, 100)
 			k.killer = newTreeKiller(a, name, tree.Ref{}, a.timing.Guard)
-			k.killer.killAll = func(context.Context) error {
+			k.killer.killAll = func(context.Context) tree.Result {
 				select {
 				case tries <- struct{}{}:
 				default:
 				}
 				select {
 				case <-gone:
-					return nil
+					return proven
 				case <-time.After(10 * time.Millisecond):
-					return errors.New("one of them waits for its disk")
+					return tree.Result{Search: tenure.Search{Left: 1}} // it waits for its disk
 				}
 			}
 			go k.run()
@@ -111,7 +128,7 @@ func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
 }
 
 // kept returns a runner that leads, whose processes end as said.
-func kept(t *testing.T, end func(context.Context) error) *candidate {
+func kept(t *testing.T, end func(context.Context) tree.Result) *candidate {
 	t.Helper()
 	a := open(t, 1, "").agents[0].agent
 	v := &silence{led: make(chan struct{})}
@@ -130,10 +147,10 @@ func kept(t *testing.T, end func(context.Context) error) *candidate {
 // before the runner is told to go on.
 func TestRunnerGoesOnWhenTheAgentHasDoneKilling(t *testing.T) {
 	looks, seen := make(chan struct{}), make(chan struct{})
-	k := kept(t, func(context.Context) error {
+	k := kept(t, func(context.Context) tree.Result {
 		close(looks)
 		<-seen
-		return nil
+		return proven
 	})
 	k.killer.kill()
 	<-looks
@@ -154,7 +171,7 @@ func TestRunnerGoesOnWhenTheAgentHasDoneKilling(t *testing.T) {
 // A transfer that is refused ends nothing: the runner is looked after as before.
 func TestRunnerIsLookedAfterWhenATransferWasRefused(t *testing.T) {
 	looks := make(chan struct{}, 10)
-	k := kept(t, func(context.Context) error { looks <- struct{}{}; return nil })
+	k := kept(t, func(context.Context) tree.Result { looks <- struct{}{}; return proven })
 	o := newOrder(regent.Cause{}, "nobody")
 	k.stopped <- o
 	var refused *transferError
@@ -204,7 +221,7 @@ func TestNothingIsKilledOnceTheRunnerSaysThatNobodyIsLeft(t *testing.T) {
 	}
 	a := &Agent{clock: own}
 	k := newTreeKiller(a, "g", tree.Ref{}, 0)
-	k.killAll = func(context.Context) error { t.Error("it kills"); return nil }
+	k.killAll = func(context.Context) tree.Result { t.Error("it kills"); return proven }
 	k.disarm()
 	k.run(&candidate{agent: a}, nil) // whose end has passed
 	<-k.gone

@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/runtime/thread"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
@@ -26,6 +27,8 @@ type life struct {
 	// for, and released when it is over at the agent as well.
 	elected, over, forgotten, released chan struct{}
 	once                               struct{ over, forgotten, released sync.Once }
+	// decided is closed when it is known whether the program execs.
+	decided chan struct{}
 	// runs is closed when the program itself runs: signals are for it from then on.
 	runs chan struct{}
 	// healed has an element when a member has come back since it was last looked at.
@@ -39,7 +42,6 @@ type life struct {
 	token   uint64
 	// endHook ends the hook that runs.
 	endHook context.CancelFunc
-	gate    *gate
 	// reported says that the agent was told of the end.
 	reported bool
 	startErr error
@@ -59,8 +61,8 @@ const (
 // newLife returns a tenure that waits.
 func (r *runner) newLife(t *tree.Tree) *life {
 	l := &life{r: r, tree: t, entered: make(chan struct{}), elected: make(chan struct{}), over: make(chan struct{}),
-		forgotten: make(chan struct{}), released: make(chan struct{}), runs: make(chan struct{}), healed: make(chan struct{}, 1), signal: syscall.SIGTERM}
-	l.killer = killer{end: t.End, log: func(err error) { r.Log("%v: %s is not given up before they are gone", err, r.Group) }, found: l.give}
+		forgotten: make(chan struct{}), released: make(chan struct{}), runs: make(chan struct{}), decided: make(chan struct{}), healed: make(chan struct{}, 1), signal: syscall.SIGTERM}
+	l.killer = killer{end: t.End, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) }, found: l.give}
 	hooks := r.Hooks.bound()
 	l.party = party.New(party.Options{Clock: r.agent.Clock(), Do: l.do, Unread: l.unread, Config: tenure.Config{Self: r.terms.Self, Lower: tenure.Tree,
 		Hooks: hooks > 0, Guard: r.Guard, Grace: r.Grace, KillWithin: killWithin, HookWithin: hooks}})
@@ -147,10 +149,10 @@ func (l *life) do(e tenure.Effect) {
 	case tenure.Start:
 		go l.fork()
 	case tenure.Exec:
-		gate := l.gate
-		go func() { l.executed(gate.open()) }()
+		go func() { l.executed(l.tree.Exec()) }()
 	case tenure.Abort:
-		l.gate.close()
+		l.tree.Abort()
+		close(l.decided)
 	case tenure.Ask:
 		l.judge(e.Cause)
 		l.ask()
@@ -292,20 +294,14 @@ func (l *life) fork() {
 	l.mu.Lock()
 	o := tree.Options{Path: l.r.path, Args: l.r.Command, Env: l.env, Files: l.r.Files}
 	l.mu.Unlock()
-	g, err := hold(&o)
-	if err == nil {
-		err = l.tree.Start(o)
-		g.started()
-	}
-	l.mu.Lock()
-	l.gate, l.startErr = g, err
-	l.mu.Unlock()
-	if err != nil {
-		g.close()
+	if err := l.tree.Start(o); err != nil {
+		l.mu.Lock()
+		l.startErr = err
+		l.mu.Unlock()
 		l.give(tenure.ProgramDied)
 		return
 	}
-	go l.awaitExit(g)
+	go l.awaitExit()
 	l.give(tenure.Forked)
 }
 
@@ -313,6 +309,7 @@ func (l *life) fork() {
 func (l *life) executed(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer close(l.decided)
 	l.startErr = err
 	if err != nil {
 		return
@@ -324,9 +321,9 @@ func (l *life) executed(err error) {
 }
 
 // awaitExit reports the death of the first process.
-func (l *life) awaitExit(g *gate) {
+func (l *life) awaitExit() {
 	<-l.tree.Exited()
-	<-g.done
+	<-l.decided
 	announced, _ := l.party.Announced()
 	late := l.r.agent.Clock().Now() >= announced.Add(-l.r.Guard)
 	l.mu.Lock()
@@ -344,8 +341,8 @@ func (l *life) awaitExit(g *gate) {
 
 // A killer looks for the processes of a tree and kills them, until none is found.
 type killer struct {
-	end   func(context.Context) error
-	log   func(error)
+	end   func(context.Context) tree.Result
+	log   func(left string)
 	found func(tenure.Kind)
 
 	mu     sync.Mutex
@@ -363,17 +360,21 @@ func (k *killer) begin() {
 	k.mu.Unlock()
 	go func() {
 		for said := false; ; said = true {
-			within, done := context.WithTimeout(ctx, killAttempt)
-			err := k.end(within)
-			done()
+			var found tree.Result
+			thread.Run(func() {
+				within, done := context.WithTimeout(ctx, killAttempt)
+				defer done()
+				found = k.end(within)
+			})
+			verdict, ok := found.Verdict()
 			switch {
 			case ctx.Err() != nil:
 				return
-			case err == nil:
-				k.found(tenure.TreeGone)
+			case ok:
+				k.found(verdict)
 				return
 			case !said:
-				k.log(err)
+				k.log(found.String())
 			}
 		}
 	}()

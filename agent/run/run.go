@@ -3,7 +3,6 @@
 //	run.go       what to run, and the loop: campaign, lead, again
 //	life.go      one leadership: drives a machine of internal/tenure
 //	lead.go      what happens beside the lease: signals, health, helpers' environment
-//	gate_*.go    holds the first process between fork and exec
 //	main.go      processes that run from this executable
 //	wait.go      saying who leads meanwhile
 //	hook.go      commands and scripts that are told of changes
@@ -308,7 +307,7 @@ func (r *runner) awaitLease(ctx context.Context) (*life, error) {
 func (r *runner) campaign(ctx context.Context, l *life) error {
 	end := r.logLeaders(ctx)
 	defer end()
-	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Tree: l.tree.Ref, Grace: r.Grace, Guard: r.Guard, Hooks: r.Hooks.bound(), Take: l.take})
+	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Hooks: r.Hooks.bound(), Take: l.take})
 	l.enter(up)
 	if err != nil {
 		l.give(tenure.UpperGone)
