@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -32,8 +35,11 @@ type conn struct {
 
 	mu         sync.Mutex
 	candidates map[uint64]*candidate
-	watches    map[uint64]context.CancelFunc
-	tasks      sync.WaitGroup
+	// keeps are the candidacies of a runner for which this is the keeper, and runner the last candidate of this one if it is a runner.
+	keeps   map[uint64]*keeping
+	runner  *candidate
+	watches map[uint64]context.CancelFunc
+	tasks   sync.WaitGroup
 }
 
 const (
@@ -48,7 +54,7 @@ const (
 // serveConn speaks with a program until it hangs up.
 func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 	c := &conn{agent: a, net: nc, out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1),
-		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), watches: make(map[uint64]context.CancelFunc)}
+		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), keeps: make(map[uint64]*keeping), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := peerOf(nc); err == nil {
 		c.peer = p
@@ -120,13 +126,19 @@ const flushLimit = 100 * time.Millisecond
 func (c *conn) writeEnds(to *json.Encoder) error {
 	ends := make(map[regent.Instant][]uint64)
 	c.mu.Lock()
-	for id, k := range c.candidates {
-		if k.hasLaterEnd() {
-			end := k.announceEnd()
+	candidates, keeps := maps.Clone(c.candidates), maps.Clone(c.keeps)
+	c.mu.Unlock()
+	for id, k := range candidates {
+		before := k.announced()
+		if end := k.announceEnd(); before != 0 && end > before {
 			ends[end] = append(ends[end], id)
 		}
 	}
-	c.mu.Unlock()
+	for id, k := range keeps {
+		if end, later := k.laterEnd(); later {
+			ends[end] = append(ends[end], id)
+		}
+	}
 	for end, ids := range ends {
 		if err := to.Encode(c.agent.withEnd(&session.Event{Event: session.Until, IDs: ids}, end)); err != nil {
 			return err
@@ -143,6 +155,14 @@ func (a *Agent) withEnd(e *session.Event, end regent.Instant) *session.Event {
 		e.Until, e.Remaining = host.Add(left), left
 	}
 	return e
+}
+
+// withLease does the same for an event that begins a tenure, and adds when it was granted at the latest.
+func (a *Agent) withLease(e *session.Event, end regent.Instant) *session.Event {
+	if host, err := clock.HostLow(); err == nil {
+		e.At = host
+	}
+	return a.withEnd(e, end)
 }
 
 // read takes requests until there are no more, and says whether the program said goodbye.
@@ -175,24 +195,32 @@ func (c *conn) finish(goodbye bool) {
 	for _, stop := range c.watches {
 		stop()
 	}
-	var left []*candidate
-	for _, k := range c.candidates {
-		left = append(left, k)
+	left := slices.Collect(maps.Values(c.candidates))
+	if c.runner != nil && !slices.Contains(left, c.runner) {
+		left = append(left, c.runner) // what it left may still be looked for
 	}
+	keeps := slices.Collect(maps.Values(c.keeps))
 	c.mu.Unlock()
+	dead := c.peer.isDying()
+	for _, k := range keeps {
+		k.lost()
+	}
 	if len(left) == 0 {
 		return
 	}
-	ended := goodbye || c.peer.isDying()
+	ended := goodbye || dead
 	for _, k := range left {
-		if ended {
-			k.goodbye.Store(goodbye)
-			k.markDead()
-		} else {
+		switch {
+		case goodbye:
+			k.goodbye()
+		default:
 			k.disconnect()
 		}
+		if dead {
+			k.markDead()
+		}
 	}
-	if !ended {
+	if !dead {
 		ctx, cancel := context.WithCancel(context.Background())
 		var proof sync.WaitGroup
 		proof.Go(func() {
@@ -206,7 +234,7 @@ func (c *conn) finish(goodbye bool) {
 		defer cancel()
 	}
 	for _, k := range left {
-		<-k.ended
+		k.await(ended)
 	}
 }
 
@@ -224,6 +252,8 @@ func (c *conn) handle(r *session.Request) {
 	switch r.Do {
 	case session.Campaign:
 		c.campaign(r)
+	case session.Keep:
+		c.keep(r)
 	case session.View:
 		c.send(&session.Event{Event: session.Saw, ID: r.ID, View: c.agent.viewJSON(r.Group)})
 	case session.Watch:
@@ -240,8 +270,15 @@ func (c *conn) handle(r *session.Request) {
 		c.inBackground(r, func() { c.verify(r) })
 	default:
 		c.mu.Lock()
-		k := c.candidates[r.Of]
+		k, kept := c.candidates[r.Of], c.keeps[r.Of]
+		if k == nil && c.runner != nil && c.runner.session == r.Of {
+			k = c.runner // its causes may be corrected after the end
+		}
 		c.mu.Unlock()
+		if kept != nil && r.Do == session.Resign {
+			kept.reported(c.cause(r))
+			return
+		}
 		c.handleCandidacy(r, k)
 	}
 }
@@ -249,7 +286,7 @@ func (c *conn) handle(r *session.Request) {
 // handleCandidacy carries out a request that is about a candidacy.
 func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 	switch {
-	case k == nil && r.Do == session.Resign:
+	case k == nil && (r.Do == session.Resign || r.Do == session.Freeze):
 		c.send(&session.Event{Event: session.Done, ID: r.ID}) // it is over already
 	case k == nil:
 		c.fail(r, regent.ErrNotLeader)
@@ -269,6 +306,9 @@ func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 			return
 		}
 		c.send(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
+	case r.Do == session.Freeze:
+		k.reportFreeze(c.cause(r))
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Resign:
 		c.inBackground(r, func() { c.resign(r, k) })
 	case r.Do == session.Transfer:
@@ -298,19 +338,27 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, errors.New("too many candidacies on one connection (limits.candidates)"))
 		return
 	}
-	killer, err := c.agent.watchTree(r, c.peer)
+	tree, err := c.agent.watchTree(r, c.peer)
 	if err != nil {
 		c.fail(r, err)
 		return
 	}
-	k := &candidate{group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
-		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, killer: killer}
-	if err := c.agent.addCandidate(k); err != nil {
-		killer.forgetRecord()
+	keeper, err := c.agent.findKeeper(r.Keeper, c.peer)
+	if err != nil {
 		c.fail(r, err)
 		return
 	}
+	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, after: c.runner, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree}
+	if err := c.agent.addCandidate(k); err != nil {
+		c.fail(r, err)
+		return
+	}
+	keeper.attach(k)
 	c.candidates[r.ID] = k
+	if tree != nil {
+		c.runner = k
+	}
 	c.send(&session.Event{Event: session.Waiting, ID: r.ID})
 	c.tasks.Go(k.run)
 }
@@ -318,15 +366,20 @@ func (c *conn) campaign(r *session.Request) {
 // resign takes the program's word that it has stopped.
 func (c *conn) resign(r *session.Request, k *candidate) {
 	o := newOrder(regent.Cause{Why: why.Resigned, Member: c.agent.name}, "")
+	k.reportStopped(c.cause(r), o)
 	select {
-	case k.stopped <- o:
-		select {
-		case <-o.outcome:
-		case <-k.ended:
-		}
+	case <-o.outcome:
 	case <-k.ended:
 	}
 	c.send(&session.Event{Event: session.Done, ID: r.ID})
+}
+
+// cause returns the cause that a request bears, as machines know it.
+func (c *conn) cause(r *session.Request) protocol.Cause {
+	if r.Cause == nil {
+		return protocol.Cause{Peer: protocol.Nobody}
+	}
+	return c.agent.causeFor(regent.Cause{Why: r.Cause.Why, Member: r.Cause.Member, Bound: r.Cause.Bound})
 }
 
 // transfer takes the program's word that it has stopped, in favour of another member.
@@ -348,18 +401,14 @@ func (c *conn) transfer(r *session.Request, k *candidate) {
 	}
 	o := newOrder(regent.Cause{Why: why.Transferred, Member: r.To}, r.To)
 	var err error
+	k.handOver(o)
 	select {
-	case k.stopped <- o:
+	case err = <-o.outcome:
+	case <-k.ended:
 		select {
 		case err = <-o.outcome:
-		case <-k.ended:
-			select {
-			case err = <-o.outcome:
-			default:
-			}
+		default:
 		}
-	case <-k.ended:
-		err = regent.ErrNotLeader
 	}
 	var t *transferError
 	switch {

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -13,7 +12,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
-	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 )
@@ -37,8 +36,6 @@ func TestARunnerIsBelievedOnlyAboutItself(t *testing.T) {
 	if k != nil || err != nil {
 		t.Errorf("%v, %v", k, err)
 	}
-	k.kill()
-	k.killAndWait()
 }
 
 // peerWith returns the process with the number as if it had opened a connection.
@@ -76,22 +73,17 @@ func (v *silence) await(t *testing.T, what string, c *candidate) {
 var proven = tree.Result{Search: tenure.Search{Cgroup: tenure.Empty}}
 
 // A runner that is dead, or silent until its lease is over, has left processes behind that take long to die. Until the last of
-// them is gone the group is not given up: the next candidate would lead beside them.
-func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
+// them is gone the group is not released: the lease runs out to the end that was announced to them.
+func TestNothingIsGivenUpUnderATreeBeforeItsAnnouncedEnd(t *testing.T) {
 	t.Parallel()
 	a := open(t, 1, "").agents[0].agent
 	for name, lose := range map[string]func(*candidate){"dead": (*candidate).markDead, "silent": (*candidate).disconnect} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first, second := &silence{led: make(chan struct{})}, &silence{led: make(chan struct{})}
-			k := &candidate{group: name, program: "runner", via: "socket", notifier: first}
-			err := a.addCandidate(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := &candidate{group: name, program: "runner", via: "socket", notifier: first, tree: newWatchedTree(a, name, tree.Ref{}, a.timing.Guard)}
 			gone, tries := make(chan struct{}), make(chan struct{}, 100)
-			k.killer = newTreeKiller(a, name, tree.Ref{}, a.timing.Guard)
-			k.killer.killAll = func(context.Context) tree.Result {
+			k.tree.look = func(context.Context) tree.Result {
 				select {
 				case tries <- struct{}{}:
 				default:
@@ -102,6 +94,10 @@ func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
 				case <-time.After(10 * time.Millisecond):
 					return tree.Result{Search: tenure.Search{Left: 1}} // it waits for its disk
 				}
+			}
+			err := a.addCandidate(k)
+			if err != nil {
+				t.Fatal(err)
 			}
 			go k.run()
 			first.await(t, "the runner", k)
@@ -116,13 +112,16 @@ func TestNothingIsGivenUpBeforeTheTreeIsGone(t *testing.T) {
 			<-tries
 			select {
 			case <-second.led:
-				t.Error("the next program leads beside the processes of a runner")
+				if left := k.announced().Sub(a.now()); left > 0 {
+					t.Errorf("the next program leads beside the processes of a runner, %v before the end that it knows", left)
+				}
 			case <-k.ended:
-				t.Error("the group was given up while processes of its runner lived")
-			case <-time.After(2 * a.timing.Lease): // wall clock: what must not happen within any time
+				t.Error("the candidacy ended while processes of its runner lived")
+			case <-time.After(cluster.Patience):
+				t.Error("a lease was renewed for ever under processes that cannot be killed")
 			}
 			close(gone)
-			second.await(t, "the next program", next)
+			<-k.ended
 		})
 	}
 }
@@ -132,97 +131,71 @@ func kept(t *testing.T, end func(context.Context) tree.Result) *candidate {
 	t.Helper()
 	a := open(t, 1, "").agents[0].agent
 	v := &silence{led: make(chan struct{})}
-	k := &candidate{group: "g", program: "runner", via: "socket", notifier: v}
+	k := &candidate{group: "g", program: "runner", via: "socket", notifier: v, tree: newWatchedTree(a, "g", tree.Ref{}, a.timing.Guard)}
+	k.tree.look = end
 	if err := a.addCandidate(k); err != nil {
 		t.Fatal(err)
 	}
-	k.killer = newTreeKiller(a, "g", tree.Ref{}, a.timing.Guard)
-	k.killer.killAll = end
 	go k.run()
 	v.await(t, "the runner", k)
 	return k
 }
 
 // What a runner starts for its next leadership looks like what it started for the last one. So the agent is done with that
-// before the runner is told to go on.
-func TestRunnerGoesOnWhenTheAgentHasDoneKilling(t *testing.T) {
+// before the runner may lead again.
+func TestRunnerLeadsAgainWhenTheAgentHasDoneKilling(t *testing.T) {
 	looks, seen := make(chan struct{}), make(chan struct{})
 	k := kept(t, func(context.Context) tree.Result {
 		close(looks)
 		<-seen
 		return proven
 	})
-	k.killer.kill()
+	k.disconnect()
 	<-looks
-	o := newOrder(regent.Cause{}, "")
-	k.stopped <- o
+	k.reportStopped(protocol.Cause{}, newOrder(regent.Cause{}, ""))
+	<-k.ended
 	select {
-	case <-o.outcome:
-		close(seen)
-		t.Fatal("the runner goes on while the agent looks for its processes")
+	case <-k.gone:
+		t.Error("the runner may lead again while the agent looks for its processes")
 	case <-time.After(50 * time.Millisecond): // wall clock: what must not happen
 	}
 	close(seen)
+	<-k.gone
+}
+
+// A dead runner without a cgroup leaves what cannot be found, or is not there: nobody knows. Its lease runs out.
+func TestNothingIsReleasedUnderWhatIsNotKnownToBeGone(t *testing.T) {
+	t.Parallel()
+	k := kept(t, func(context.Context) tree.Result { return tree.Result{} })
+	end := k.announced()
+	k.markDead()
+	<-k.ended
+	cluster.Eventually(t, "the lease has run out", func() bool { return !k.currentLease().Valid() })
+	if left := end.Sub(k.agent.now()); left > 0 {
+		t.Errorf("given up %v before the end that was announced", left)
+	}
+}
+
+// A runner that reports that nobody is left is believed: nothing is killed from then on.
+func TestNothingIsKilledOnceTheRunnerReportsThatNobodyIsLeft(t *testing.T) {
+	k := kept(t, func(context.Context) tree.Result { t.Error("it kills"); return proven })
+	o := newOrder(regent.Cause{}, "")
+	k.reportStopped(protocol.Cause{}, o)
 	if err := <-o.outcome; err != nil {
 		t.Error(err)
 	}
-}
-
-// A transfer that is refused ends nothing: the runner is looked after as before.
-func TestRunnerIsLookedAfterWhenATransferWasRefused(t *testing.T) {
-	looks := make(chan struct{}, 10)
-	k := kept(t, func(context.Context) tree.Result { looks <- struct{}{}; return proven })
-	o := newOrder(regent.Cause{}, "nobody")
-	k.stopped <- o
-	var refused *transferError
-	if err := <-o.outcome; !errors.As(err, &refused) || refused.begun {
-		t.Fatalf("the transfer to nobody: %v", err)
-	}
-	k.markDead()
-	select {
-	case <-k.ended:
-	case <-time.After(20 * time.Second):
-		t.Fatal("the runner is dead, and its group is not given up")
-	}
-	if len(looks) == 0 {
-		t.Error("nobody looked for what a dead runner left")
-	}
-}
-
-// Whom the agent is about to kill is told of no later end, though the lease was renewed that moment: it would take its death for
-// its own.
-func TestWhoIsBeingKilledIsToldOfNoLaterEnd(t *testing.T) {
-	a := open(t, 1, "").agents[0].agent
-	k := &candidate{group: "g", program: "runner", via: "socket", notifier: &unread{silence{led: make(chan struct{})}}}
-	if err := a.addCandidate(k); err != nil {
-		t.Fatal(err)
-	}
-	go k.run()
-	k.notifier.(*unread).await(t, "the runner", k)
-	defer k.markDead()
-	told := k.announceEnd()
-	if k.untilKill(0) <= 0 {
-		t.Fatal("its end has passed: the test shows nothing")
-	}
-	if k.untilKill(time.Hour) > 0 {
-		t.Fatal("an hour before its end has not come yet")
-	}
-	cluster.Eventually(t, "the lease is renewed", func() bool { return k.currentLease().Until()-regent.Instant(k.margin) > told })
-	if got := k.announceEnd(); got != told {
-		t.Errorf("it was told %v, and is told %v while it is killed", told, got)
-	}
-}
-
-// A runner that says that nobody is left is believed: nothing is killed from then on.
-func TestNothingIsKilledOnceTheRunnerSaysThatNobodyIsLeft(t *testing.T) {
-	own, err := clock.System()
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &Agent{clock: own}
-	k := newTreeKiller(a, "g", tree.Ref{}, 0)
-	k.killAll = func(context.Context) tree.Result { t.Error("it kills"); return proven }
-	k.disarm()
-	k.run(&candidate{agent: a}, nil) // whose end has passed
 	<-k.gone
+}
+
+// The cause that a runner has found out counts at its agent as well.
+func TestCauseOfTheRunnerIsTheAgents(t *testing.T) {
+	k := kept(t, func(context.Context) tree.Result { return proven })
+	k.reportStopped(protocol.Cause{Code: protocol.LeaseExpired, Peer: protocol.Nobody}, newOrder(regent.Cause{}, ""))
+	<-k.ended
+	if got := k.life.Cause().Code; got != protocol.LeaseExpired {
+		t.Errorf("the agent has %v", got)
+	}
+	if want := "the program said that it has stopped (lease expired)"; k.end.how != want {
+		t.Errorf("history: %q, want %q", k.end.how, want)
+	}
 }
