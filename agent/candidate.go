@@ -68,7 +68,6 @@ type candidate struct {
 	reports      []*order
 	handed       error // what became of the order's transfer
 	released     bool
-	died         bool
 	goneOnce     sync.Once
 	end          endReasons
 }
@@ -234,18 +233,8 @@ func (c *candidate) disconnect() {
 
 // markDead says that the kernel has reported the death of the program.
 func (c *candidate) markDead() {
-	c.mu.Lock()
-	c.died = true
-	c.end.stop("the program died")
-	c.mu.Unlock()
+	c.note(func(e *endReasons) { e.stop("the program died") })
 	c.life.Give(tenure.Event{Kind: tenure.ProgramDied})
-}
-
-// runnerDied says that the kernel has reported the death of the program, or runner.
-func (c *candidate) runnerDied() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.died
 }
 
 // await waits until the candidacy is over; if it is not known that the program has ended, also until nothing is left to look for.

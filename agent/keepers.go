@@ -79,6 +79,9 @@ func (k *keeping) attach(c *candidate) {
 	k.candidate = c
 	dead := k.dead
 	k.mu.Unlock()
+	if id, err := k.conn.peer.identity(); err == nil && c.tree != nil {
+		c.tree.tree.Keeper = id // it is no part of the tree
+	}
 	if dead {
 		c.life.Give(tenure.Event{Kind: tenure.KeeperDied})
 	}
@@ -118,7 +121,7 @@ func (k *keeping) laterEnd() (end regent.Instant, later bool) {
 	return end, later
 }
 
-// over ends the keeping. Only a keeper whose runner is dead learns of it: it must not take the end of one tenure for an order to
+// over ends the keeping. The keeper heeds it only if its runner is dead: it must not take the end of one tenure for an order to
 // kill the next.
 func (k *keeping) over(c *candidate) {
 	if k == nil {
@@ -127,9 +130,7 @@ func (k *keeping) over(c *candidate) {
 	k.conn.mu.Lock()
 	delete(k.conn.keeps, k.id)
 	k.conn.mu.Unlock()
-	if c.runnerDied() {
-		k.conn.send(&session.Event{Event: session.Over, ID: k.id, Cause: causeOf(c.agent.causeOf(c.life.Cause()))})
-	}
+	k.conn.send(&session.Event{Event: session.Over, ID: k.id, Cause: causeOf(c.agent.causeOf(c.life.Cause()))})
 }
 
 // lost takes note that nothing more comes from the keeper.

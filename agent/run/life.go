@@ -34,6 +34,7 @@ type life struct {
 	// healed has an element when a member has come back since it was last looked at.
 	healed chan struct{}
 	killer killer
+	keeper *keeper // beside this runner; nil: none
 
 	mu sync.Mutex
 	// refused is why the agent ended the candidacy.
@@ -125,6 +126,11 @@ func (l *life) resign(code protocol.CauseCode, sig os.Signal, how ending) {
 	l.party.Give(tenure.Event{Kind: tenure.Resign, Cause: protocol.Cause{Code: code, Peer: l.r.terms.Self}})
 }
 
+// freeze takes note that the keeper has seen the deadline come.
+func (l *life) freeze(cause protocol.Cause) {
+	l.party.Give(tenure.Event{Kind: tenure.Freeze, Cause: cause})
+}
+
 // withdraw ends a candidacy that has not led, or whose program is not started yet.
 func (l *life) withdraw() {
 	l.resign(protocol.Resigned, syscall.SIGTERM, ending{why: stopRequested, cause: "asked to stop"})
@@ -165,6 +171,7 @@ func (l *life) do(e tenure.Effect) {
 		l.runHook(tenure.LostDone, func(ctx context.Context) {
 			l.r.healedHooks.wait() // what is told comes in order
 			l.r.Hooks.lost(ctx, l.env, l.r.Group, why)
+			l.keeper.lostDone()
 		})
 	case tenure.StopHook:
 		l.stopHook()
@@ -185,6 +192,7 @@ func (l *life) do(e tenure.Effect) {
 // ended takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
 func (l *life) ended(cause protocol.Cause) {
 	l.judge(cause)
+	l.keeper.ended(cause)
 	if (!l.reported || l.isOver()) && l.token != 0 {
 		l.upper.Freeze(cause)
 	}
@@ -301,6 +309,7 @@ func (l *life) fork() {
 		l.give(tenure.ProgramDied)
 		return
 	}
+	l.keeper.started(l.tree.Ref())
 	go l.awaitExit()
 	l.give(tenure.Forked)
 }
