@@ -52,7 +52,7 @@ type attack struct {
 func begin(t *testing.T) *attack {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to be others")
+		t.Fatal("needs root, to be others")
 	}
 	a := &attack{t: t, agent: open(t, 1, "").agents[0]}
 	for dir := filepath.Dir(a.agent.socket); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
@@ -199,7 +199,7 @@ func daemonWith(t *testing.T, pid int) (child int) {
 	t.Helper()
 	for range 2000 {
 		if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(pid-1)), 0); err != nil {
-			t.Skip("cannot choose the number of a process:", err)
+			t.Fatal("cannot choose the number of a process:", err)
 		}
 		c := exec.Command("/bin/sh", "-c", "sleep 1000 & echo $!; wait")
 		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
