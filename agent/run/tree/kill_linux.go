@@ -122,11 +122,13 @@ func (r *Ref) may(pid int) bool {
 }
 
 // kill kills once, at once and after a walk, and says what the walk found.
-func (r *Ref) kill() Result {
+func (r *Ref) kill() Result { return r.killBy(&walk{strike: true}) }
+
+func (r *Ref) killBy(w *walk) Result {
 	r.See()
 	before := r.Runner.Pid != 0 && alive(r.Runner)
 	err := r.strike()
-	found := r.search(&walk{strike: true})
+	found := r.search(w)
 	found.Search.Adopter = before && alive(r.Runner)
 	found.struck(err)
 	return found

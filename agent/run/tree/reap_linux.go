@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/regentproject/regent/internal/runtime/parent"
+	"github.com/regentproject/regent/internal/runtime/thread"
 )
 
 // A Reaper starts the children of a runner and takes note of the deaths of those that it adopted. There is one in a
@@ -41,6 +42,7 @@ func newReaper() (*Reaper, error) {
 		return nil, os.NewSyscallError("prctl", err)
 	}
 	adopting.Store(true)
+	thread.Spare() // for the one that kills
 	n := &Reaper{children: make(map[int]bool)}
 	deaths := make(chan os.Signal, 1)
 	signal.Notify(deaths, unix.SIGCHLD)

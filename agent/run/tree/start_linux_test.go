@@ -23,6 +23,12 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("REGENT_TEST_AS") {
 	case "runner":
 		os.Exit(runner(os.Getenv("REGENT_TEST_CGROUP") != ""))
+	case "search":
+		searcher()
+	case "hide":
+		hide()
+	case "hidden":
+		os.Exit(hiddenRunner())
 	case "daemon":
 		// A daemon that covers its tracks: a session of its own, an empty environment, and no parent.
 		c := exec.Command("/bin/sleep", "1000")

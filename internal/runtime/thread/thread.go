@@ -4,6 +4,23 @@
 // ordinary scheduling, because the kernel resets it at a fork (SCHED_RESET_ON_FORK).
 package thread
 
+import (
+	"os"
+	"runtime"
+)
+
+// spareProcessors is how many of Go's processors a process with urgent threads has beside those of the host.
+const spareProcessors = 2
+
+// Spare gives the process some of Go's processors to spare, unless its environment says how many it has. A thread needs one to run,
+// real-time or not. If all of them are with threads that the kernel has put aside, it waits for those: with two to spare that
+// hardly happens.
+func Spare() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors)
+	}
+}
+
 // Scheduling says how the operating system schedules a thread.
 type Scheduling string
 
