@@ -50,6 +50,8 @@ type Agent struct {
 	file atomic.Pointer[config.File]
 	// access says who may do what; it is replaced by a reload.
 	access atomic.Pointer[access]
+	// admission bounds connections over TCP; nil if there are none.
+	admission atomic.Pointer[admission]
 
 	member atomic.Pointer[regent.Member]
 	// joining is the member before it takes part as well, for whoever asks what it waits for.
@@ -137,6 +139,9 @@ func (a *Agent) adopt(file *config.File) error {
 	}
 	rights, err := newAccess(file)
 	if err != nil {
+		return err
+	}
+	if err := checkOpenFiles(&file.Limits); err != nil {
 		return err
 	}
 	a.level.Set(level)

@@ -62,6 +62,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s := a.Status()
 	gauge("regent_sessions", "programs that take part through this agent", float64(s.Sessions))
 	gauge("regent_streams", "open event streams", float64(s.Streams))
+	if b := a.admission.Load(); b != nil {
+		put(prometheus.CounterValue, "regent_connections_refused_total", "connections over TCP that found no room (limits.connections, limits.per_source)", float64(b.refused.Load()))
+		put(prometheus.CounterValue, "regent_connections_evicted_total", "idle connections over TCP that were closed to make room for another", float64(b.evicted.Load()))
+	}
 }
 
 // A metricSink takes a metric; labels are names and values in turn.

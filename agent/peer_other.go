@@ -13,6 +13,8 @@ type peer struct{ pid, uid int }
 
 func peerOf(net.Conn) (*peer, error) { return nil, errors.New("unknown on this system") }
 
+func peerUser(net.Conn) (uid int, ok bool) { return 0, false }
+
 func limitSendBuffer(net.Conn) {}
 
 func (p *peer) isDying() bool { return false }

@@ -70,6 +70,9 @@ func (r *route) addCommonErrors() {
 	}
 	if r.requires > anonymous {
 		out[http.StatusUnauthorized], out[http.StatusForbidden] = Refusal{}, Refusal{}
+		if out[http.StatusServiceUnavailable] == nil {
+			out[http.StatusServiceUnavailable] = Refusal{} // its source has too many requests under way
+		}
 	}
 	r.out = out
 }
@@ -87,6 +90,12 @@ func (a *Agent) handler() http.Handler {
 				writeError(w, err)
 				return
 			}
+			done, err := occupy(q, r.requires)
+			if err != nil {
+				writeError(w, err)
+				return
+			}
+			defer done()
 			if r.method == http.MethodOptions {
 				w = withoutBody{w}
 			}
@@ -100,6 +109,12 @@ func (a *Agent) handler() http.Handler {
 				writeError(w, err)
 				return
 			}
+			done, err := occupy(q, reader)
+			if err != nil {
+				writeError(w, err)
+				return
+			}
+			defer done()
 			ui.ServeHTTP(w, q)
 		})
 	}

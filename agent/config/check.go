@@ -52,7 +52,7 @@ func (f *File) Check() error {
 	for _, n := range []struct {
 		name  string
 		value int64
-	}{{"connections", int64(l.Connections)}, {"streams", int64(l.Streams)}, {"candidates", int64(l.Candidates)}, {"groups", int64(l.Groups)}, {"body", int64(l.Body)}} {
+	}{{"connections", int64(l.Connections)}, {"per_source", int64(l.PerSource)}, {"streams", int64(l.Streams)}, {"candidates", int64(l.Candidates)}, {"groups", int64(l.Groups)}, {"body", int64(l.Body)}} {
 		if n.value < 1 {
 			fail("limits.%s %d: must be at least 1", n.name, n.value)
 		}

@@ -170,6 +170,7 @@ type Bytes int64
 // Limits bound what clients can make the agent hold.
 type Limits struct {
 	Connections int   `yaml:"connections"` // at once, on the socket and over HTTP each
+	PerSource   int   `yaml:"per_source"`  // of those over HTTP, from one address
 	Streams     int   `yaml:"streams"`     // event streams at once
 	Candidates  int   `yaml:"candidates"`  // on one connection
 	Groups      int   `yaml:"groups"`      // that programs here take part in
@@ -186,7 +187,7 @@ const (
 	DefaultStopGrace = 10 * time.Second
 )
 
-var defaultLimits = Limits{Connections: 1024, Streams: 512, Candidates: 1024, Groups: 100_000, Body: 64 << 10}
+var defaultLimits = Limits{Connections: 1024, PerSource: 256, Streams: 512, Candidates: 1024, Groups: 100_000, Body: 64 << 10}
 
 // Load reads a file and checks it.
 func Load(path string) (*File, error) {
@@ -272,7 +273,7 @@ func (f *File) defaults() {
 		f.Log = "info"
 	}
 	l, d := &f.Limits, &defaultLimits
-	for _, p := range []struct{ at, to *int }{{&l.Connections, &d.Connections}, {&l.Streams, &d.Streams},
+	for _, p := range []struct{ at, to *int }{{&l.Connections, &d.Connections}, {&l.PerSource, &d.PerSource}, {&l.Streams, &d.Streams},
 		{&l.Candidates, &d.Candidates}, {&l.Groups, &d.Groups}} {
 		if *p.at == 0 {
 			*p.at = *p.to
