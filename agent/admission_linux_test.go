@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
-	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/session"
 )
@@ -64,7 +64,7 @@ func keepOpen(t *testing.T, network, addr string, n int) []net.Conn {
 // probe asks as a load balancer does, by a new connection, and returns the status.
 func probe(t *testing.T, r *testAgent, path string) int {
 	t.Helper()
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: cluster.Patience}
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	answer, err := c.Get("http://" + r.http + path)
 	if err != nil {
 		t.Errorf("probe: %v", err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/owned"
 )
 
 // server is what listens.
@@ -83,6 +84,9 @@ func listenUnix(c *config.Socket) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(c.Path), 0o755); err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
+	if err := owned.Dir(filepath.Dir(c.Path)); err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
 	lock, err := lockDir(filepath.Dir(c.Path))
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
@@ -103,6 +107,9 @@ func listenUnix(c *config.Socket) (net.Listener, error) {
 	if info, err := os.Lstat(c.Path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
 			return nil, fmt.Errorf("socket %s: is a file of another kind: remove it, or set socket.path", c.Path)
+		}
+		if err := owned.Is(c.Path, info); err != nil {
+			return nil, fmt.Errorf("socket: %w", err)
 		}
 		if err := os.Remove(c.Path); err != nil {
 			return nil, fmt.Errorf("socket: %w", err)
