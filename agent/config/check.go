@@ -15,6 +15,8 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/elector"
+	"github.com/regentproject/regent/internal/names"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // Check returns everything that is wrong with the file, as far as it can be known without joining the council. It reads
@@ -32,8 +34,10 @@ func (f *File) Check() error {
 	if f.KeyFile == "" && !f.local() {
 		fail("key_file is not set: the council has addresses off this host; make a key with 'regent keygen' and give it to every member")
 	}
-	if n := len(f.DefaultGroup); n > 255 {
-		fail("default_group has %d bytes: at most 255", n)
+	if f.DefaultGroup != "" {
+		if err := session.CheckGroup(f.DefaultGroup); err != nil {
+			fail("default_group: %w", err)
+		}
 	}
 	if _, err := f.Level(); err != nil {
 		fail("%w", err)
@@ -125,8 +129,10 @@ func (f *File) checkCouncil(fail failer) {
 func (f *File) checkGroups(fail failer) {
 	seen := make(map[string]bool)
 	for _, g := range f.Groups {
-		if g.Name == "" || len(g.Name) > 255 || seen[g.Name] {
-			fail("groups: name %.40q: must be unique and have 1 to 255 bytes", g.Name)
+		if err := session.CheckGroup(g.Name); err != nil {
+			fail("groups: %w", err)
+		} else if seen[g.Name] {
+			fail("groups: name %.40q: must be unique", g.Name)
 		}
 		seen[g.Name] = true
 		if g.Mode != "local" && g.Mode != "eventual" {
@@ -204,12 +210,12 @@ func (f *File) checkHTTP(fail failer) {
 	if !slices.Contains([]string{"none", "read", "write"}, h.Anonymous) {
 		fail("http.anonymous %q: must be none, read or write", h.Anonymous)
 	}
-	names := make(map[string]bool)
+	seen := make(map[string]bool)
 	for i := range h.Tokens {
 		t := &h.Tokens[i]
 		switch {
-		case t.Name == "" || names[t.Name]:
-			fail("http.tokens: name %q of token %d: must be unique and not empty", t.Name, i+1)
+		case t.Name == "" || seen[t.Name] || names.Check(t.Name) != nil:
+			fail("http.tokens: name %q of token %d: must be unique, not empty, and plain text", t.Name, i+1)
 		case t.Role != "read" && t.Role != "write":
 			fail("http.tokens: role %q of %s: must be read or write", t.Role, t.Name)
 		case (t.File == "") == (t.SHA256 == ""):
@@ -219,7 +225,7 @@ func (f *File) checkHTTP(fail failer) {
 				fail("http.tokens: %w", err)
 			}
 		}
-		names[t.Name] = true
+		seen[t.Name] = true
 	}
 	if h.Listen == "" {
 		return

@@ -229,6 +229,9 @@ func Parse(path string, data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%s: has %d bytes: at most %d", path, len(data), maxFile)
 	}
+	if d := nesting(data); d > maxNesting {
+		return nil, fmt.Errorf("%s: nests %d lists and mappings: at most %d", path, d, maxNesting)
+	}
 	if err := strict(path, data); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ type layer struct {
 
 // column lists the layers of the library from top to bottom: each knows all that stand below it.
 var column = []layer{
-	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/secret/..."}},
+	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/names/...", "internal/secret/..."}},
 	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},
 	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/...", "internal/owned/..."},
 		modules: []string{"golang.org/x/sys", "golang.org/x/crypto", "github.com/fxamacker/cbor/v2"}},
