@@ -211,13 +211,16 @@ func (c *admitted) Close() error {
 
 type admittedKey struct{}
 
-// connContext lets handlers find the connection that a request came by.
+// connContext lets handlers find the connection that a request came by, and the process that opened one on the socket.
 func connContext(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
-	if a, ok := c.(*admitted); ok {
-		return context.WithValue(ctx, admittedKey{}, a)
+	switch c := c.(type) {
+	case *admitted:
+		return context.WithValue(ctx, admittedKey{}, c)
+	case *peeked:
+		return context.WithValue(ctx, clientKey{}, localClient(c.Conn))
 	}
 	return ctx
 }

@@ -52,6 +52,7 @@ type Agent struct {
 	access atomic.Pointer[access]
 	// admission bounds connections over TCP; nil if there are none.
 	admission atomic.Pointer[admission]
+	audit     *auditLog
 
 	member atomic.Pointer[regent.Member]
 	// joining is the member before it takes part as well, for whoever asks what it waits for.
@@ -122,6 +123,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 		to = os.Stderr
 	}
 	a.log = slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: a.level}))
+	a.audit = newAuditLog(a.log)
 	if err := a.adopt(file); err != nil {
 		return nil, err
 	}
@@ -146,6 +148,7 @@ func (a *Agent) adopt(file *config.File) error {
 	}
 	a.level.Set(level)
 	a.access.Store(rights)
+	a.audit.setPath(file.Audit)
 	a.file.Store(file)
 	return nil
 }
@@ -168,6 +171,7 @@ func (a *Agent) run(ctx context.Context) error {
 		tasks.Go(func() { a.killOrphans(background, old) })
 	}
 	tasks.Go(func() { a.renewals.run(background) })
+	tasks.Go(func() { a.audit.run(background) })
 	tasks.Go(func() { s.serve(background) })
 	tasks.Go(func() { a.reloads(background, s) })
 	tasks.Go(func() { a.watchdog(background) })

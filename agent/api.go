@@ -167,8 +167,9 @@ func readRoutes() []route {
 		{method: "GET", path: "/v1/groups/{group}/verify", requires: reader, summary: "Ask the leader itself whether it leads: a proof, or 503.",
 			out: map[int]any{200: ProofInfo{}, 404: Refusal{}, 409: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveVerify},
 		{method: "GET", path: "/v1/sessions", requires: reader, summary: "The programs that take part through this agent.", out: map[int]any{200: SessionList{}},
-			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) {
-				writeJSON(w, http.StatusOK, SessionList{Sessions: a.sessions("")})
+			serve: func(a *Agent, w http.ResponseWriter, q *http.Request) {
+				may := a.readable(q)
+				writeJSON(w, http.StatusOK, SessionList{Sessions: slices.DeleteFunc(a.sessions(""), func(i SessionInfo) bool { return !may(i.Group) })})
 			}},
 		{method: "GET", path: "/v1/openapi.json", summary: "This description.", out: map[int]any{200: map[string]any{}},
 			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) {
@@ -179,7 +180,7 @@ func readRoutes() []route {
 			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, Health{OK: true}) }},
 		{method: "GET", path: "/readyz", summary: "200 while the member takes part and nothing is wrong with its clock and its disk.",
 			out: map[int]any{200: Health{}, 503: Health{}}, serve: (*Agent).serveReady},
-		{method: "GET", path: "/metrics", requires: reader, summary: "For Prometheus, as text.", out: map[int]any{200: ""}, serve: (*Agent).serveMetrics},
+		{method: "GET", path: "/metrics", requires: reader, all: true, summary: "For Prometheus, as text.", out: map[int]any{200: ""}, serve: (*Agent).serveMetrics},
 	}
 }
 
@@ -255,8 +256,11 @@ func (a *Agent) serveGroups(w http.ResponseWriter, q *http.Request) {
 	}
 	found, more := a.changes.list(q.URL.Query().Get("prefix"), q.URL.Query().Get("after"), limit)
 	out := GroupList{Groups: make([]GroupInfo, 0, len(found))}
+	may := a.readable(q)
 	for _, c := range found {
-		out.Groups = append(out.Groups, a.info(c))
+		if may(c.Group) {
+			out.Groups = append(out.Groups, a.info(c))
+		}
 	}
 	if more {
 		out.Next = found[len(found)-1].Group
@@ -324,7 +328,11 @@ func (a *Agent) serveHistory(w http.ResponseWriter, q *http.Request) {
 		}
 	}
 	out := History{Changes: []Change{}}
+	may := a.readable(q)
 	for _, c := range a.changes.history(group, limit) {
+		if !may(c.Group) {
+			continue
+		}
 		out.Changes = append(out.Changes, *c)
 	}
 	writeJSON(w, http.StatusOK, out)

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,10 @@ func (f *File) Check() error {
 		fail("prefer %v: must not be negative; leave it out to let leaders stay", f.Prefer)
 	}
 	f.checkGroups(fail)
+	f.checkRights(fail)
+	if f.Audit != "" && !filepath.IsAbs(f.Audit) {
+		fail("audit %q: must be an absolute path; leave it out to have the lines in the log", f.Audit)
+	}
 	if f.StopGrace < 0 {
 		fail("stop_grace %v: must not be negative", f.StopGrace)
 	}

@@ -45,6 +45,10 @@ type File struct {
 
 	Socket Socket `yaml:"socket"`
 	HTTP   HTTP   `yaml:"http"`
+	// Rights say who may do what with single groups; the first that names a group decides.
+	Rights []Right `yaml:"rights"`
+	// Audit is the file that orders and refusals are written to; empty: the log.
+	Audit string `yaml:"audit"`
 	// DefaultGroup is the group that paths without a group are about.
 	DefaultGroup string `yaml:"default_group"`
 	// Tags say what is special about this host, for tools of Patroni: noloadbalance keeps readers away from it, and load
