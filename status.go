@@ -273,7 +273,8 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g := gauges{yield: yield}
 		s := m.Status()
 		m.groupTable.Groups(func(group *runtime.Group) {
-			if c := group.Latest(); c != nil && !isConsistent(c.Group) {
+			// Groups that nobody leads are left out: programs anywhere may invent names, and the table keeps them.
+			if c := group.Latest(); c != nil && !isConsistent(c.Group) && m.council.name(c.Leader.Rank) != "" {
 				g.put("regent_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", string(c.Group))
 			}
 		})
