@@ -55,6 +55,8 @@ type Agent struct {
 	audit     *auditLog
 
 	member atomic.Pointer[regent.Member]
+	// joinedAt is when it took part first; nil: not yet.
+	joinedAt atomic.Pointer[time.Time]
 	// joining is the member before it takes part as well, for whoever asks what it waits for.
 	joining atomic.Pointer[regent.Member]
 	// joined is closed when the member takes part, failed when it will not.
@@ -217,6 +219,8 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	if err != nil {
 		return nil, err
 	}
+	now := time.Now()
+	a.joinedAt.Store(&now)
 	a.member.Store(m)
 	close(a.joined)
 	a.log.Info("the member takes part", "member", a.name, "incarnation", m.Status().Incarnation)

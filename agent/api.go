@@ -68,6 +68,9 @@ type MemberInfo struct {
 	// Bound is the proven bound on the delay of its last packet, Fast whether that counts as fast.
 	Bound time.Duration `json:"bound"`
 	Fast  bool          `json:"fast"`
+	// Deaf says that it is heard and does not hear this member, Unconfirmed for how long it has confirmed nothing.
+	Deaf        bool          `json:"deaf"`
+	Unconfirmed time.Duration `json:"unconfirmed"`
 	// Problem is why it does not count.
 	Problem string `json:"problem,omitempty"`
 }
@@ -96,7 +99,9 @@ type StatusInfo struct {
 	Waiting    string `json:"waiting,omitempty"`
 	Disk       string `json:"disk,omitempty"`
 	ClockFault bool   `json:"clock_fault"`
-	Realtime   bool   `json:"realtime"`
+	// Unlisted names hosts, with their addresses, that have the cluster key and that this member's council does not list.
+	Unlisted []string `json:"unlisted,omitempty"`
+	Realtime bool     `json:"realtime"`
 	// Pauses says by how much the member woke up too late, in nanoseconds.
 	Pauses   PauseInfo `json:"pauses"`
 	Leading  int       `json:"leading"`
@@ -197,15 +202,20 @@ func (a *Agent) Status() StatusInfo {
 		out.Waiting = "it is being started"
 		return out
 	}
-	s, _, _ := a.statusCache.get(m)
-	switch joined := a.member.Load() != nil; {
-	case joined && s.Incarnation == 0: // what was seen is of a moment before
+	s, _, at := a.statusCache.get(m)
+	switch joined := a.joinedAt.Load(); {
+	case joined != nil && s.Incarnation == 0 && at.Before(*joined): // what was seen is of a moment before
 		s.Waiting = ""
-	case joined:
+	case joined != nil && s.Incarnation == 0 && s.Waiting == "":
+		s.Waiting = "it has no incarnation"
+	case joined != nil:
 	case s.Waiting == "":
 		s.Waiting = "it is about to"
 	}
 	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
+	for _, u := range s.Unlisted {
+		out.Unlisted = append(out.Unlisted, u.Name+" ("+u.Addr.String()+")")
+	}
 	out.Realtime, out.Leading = s.Realtime, s.Leading
 	out.Pauses = PauseInfo{Count: s.Pauses.Count, Median: s.Pauses.Median, P99: s.Pauses.P99, Longest: s.Pauses.Longest}
 	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = s.PacketsIn, s.PacketsOut, s.BytesIn, s.BytesOut, s.Dropped
@@ -222,7 +232,7 @@ func (a *Agent) Members() []MemberInfo {
 	_, peers, _ := a.statusCache.get(m)
 	for _, p := range peers {
 		i := MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Trusted: p.Self || p.Trusted, Silence: p.Silence, Incarnation: p.Incarnation,
-			RoundTrip: p.RoundTrip, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Problem: p.Problem}
+			RoundTrip: p.RoundTrip, Deaf: p.Deaf, Unconfirmed: p.Unconfirmed, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Problem: p.Problem}
 		if p.Addr.IsValid() {
 			i.Addr = p.Addr.String()
 		}

@@ -201,7 +201,9 @@ func TestRightsOverHTTP(t *testing.T) {
 	awaitAudit(t, audit, func(l AuditLine) bool {
 		return l.Action == "resign" && l.Group == "billing" && l.Who == "token ops" && l.Outcome == "done" && strings.HasPrefix(l.From, "127.0.0.1:")
 	})
-	awaitAudit(t, audit, func(l AuditLine) bool { return l.Outcome == "refused" && l.Who == "token web" && strings.Contains(l.Action, "resign") })
+	awaitAudit(t, audit, func(l AuditLine) bool {
+		return l.Outcome == "refused" && l.Who == "token web" && strings.Contains(l.Action, "resign")
+	})
 	awaitAudit(t, audit, func(l AuditLine) bool { return l.Outcome == "refused" && l.Who == "uid 65534" && l.Group == "billing" })
 	awaitAudit(t, audit, func(l AuditLine) bool { return l.Action == "resign" && l.Who == "uid 0" && l.Outcome == "asked" })
 	if info, err := os.Stat(audit); err != nil || info.Mode().Perm() != 0o640 {
