@@ -14,7 +14,6 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/clock"
-	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -24,6 +23,8 @@ type conn struct {
 	agent *Agent
 	net   net.Conn
 	peer  *peer
+	// client is who opened the connection.
+	client *client
 	// out are lines to write; renewed says that there are later ends to tell.
 	out      *outbox
 	renewals chan struct{}
@@ -60,6 +61,7 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 		c.peer = p
 	}
 	defer c.peer.close()
+	c.client = localClient(nc)
 	limitSendBuffer(nc)
 	var writer sync.WaitGroup
 	writer.Go(c.write)
@@ -249,6 +251,10 @@ func (c *conn) fail(r *session.Request, err error) {
 
 // handle carries out a request. What may take long is done aside.
 func (c *conn) handle(r *session.Request) {
+	if err := c.agent.permitRequest(c.client, r); err != nil {
+		c.fail(r, err)
+		return
+	}
 	switch r.Do {
 	case session.Campaign:
 		c.campaign(r)
@@ -310,8 +316,12 @@ func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 		k.reportFreeze(c.cause(r))
 		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Resign:
+		c.agent.audit.order(c.client, "resign", k.group, "", "asked", "by the program itself")
 		c.inBackground(r, func() { c.resign(r, k) })
 	case r.Do == session.Transfer:
+		if !r.Ask {
+			c.agent.audit.order(c.client, "transfer", k.group, r.To, "asked", "by the program itself")
+		}
 		c.inBackground(r, func() { c.transfer(r, k) })
 	}
 }
@@ -361,78 +371,6 @@ func (c *conn) campaign(r *session.Request) {
 	}
 	c.send(&session.Event{Event: session.Waiting, ID: r.ID})
 	c.tasks.Go(k.run)
-}
-
-// resign takes the program's word that it has stopped.
-func (c *conn) resign(r *session.Request, k *candidate) {
-	o := newOrder(regent.Cause{Why: why.Resigned, Member: c.agent.name}, "")
-	k.reportStopped(c.cause(r), o)
-	select {
-	case <-o.outcome:
-	case <-k.ended:
-	}
-	c.send(&session.Event{Event: session.Done, ID: r.ID})
-}
-
-// cause returns the cause that a request bears, as machines know it.
-func (c *conn) cause(r *session.Request) protocol.Cause {
-	if r.Cause == nil {
-		return protocol.Cause{Peer: protocol.Nobody}
-	}
-	return c.agent.causeFor(regent.Cause{Why: r.Cause.Why, Member: r.Cause.Member, Bound: r.Cause.Bound})
-}
-
-// transfer takes the program's word that it has stopped, in favour of another member.
-func (c *conn) transfer(r *session.Request, k *candidate) {
-	l := k.currentLease()
-	if l == nil {
-		c.fail(r, regent.ErrNotLeader)
-		return
-	}
-	if r.Ask {
-		ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
-		defer cancel()
-		if err := l.CanTransfer(ctx, r.To); err != nil {
-			c.fail(r, err)
-			return
-		}
-		c.send(&session.Event{Event: session.Done, ID: r.ID})
-		return
-	}
-	o := newOrder(regent.Cause{Why: why.Transferred, Member: r.To}, r.To)
-	var err error
-	k.handOver(o)
-	select {
-	case err = <-o.outcome:
-	case <-k.ended:
-		select {
-		case err = <-o.outcome:
-		default:
-		}
-	}
-	var t *transferError
-	switch {
-	case errors.As(err, &t) && t.err == nil:
-		c.send(&session.Event{Event: session.Done, ID: r.ID})
-	case t != nil:
-		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: t.Error(), Begun: t.begun})
-	case err == nil:
-		err = regent.ErrNotLeader
-		fallthrough
-	default:
-		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), Begun: true})
-	}
-}
-
-// verify proves who leads a group.
-func (c *conn) verify(r *session.Request) {
-	p, err := c.agent.verify(c.closed, r.Group)
-	if err != nil {
-		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: errors.Is(err, regent.ErrNoLeader)})
-		return
-	}
-	end := p.Until - regent.Instant(session.Skew)
-	c.send(c.agent.withEnd(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token}, end))
 }
 
 // watch tells the program of every change of a group.

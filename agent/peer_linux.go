@@ -22,38 +22,72 @@ type peer struct {
 
 // peerOf finds out who opened a connection. The process may be dead by then, and another have its number.
 func peerOf(conn net.Conn) (*peer, error) {
-	u, ok := conn.(*net.UnixConn)
-	if !ok {
-		return nil, errors.New("not a unix socket")
-	}
-	raw, err := u.SyscallConn()
+	cred, pidfd, err := peerHandle(conn)
 	if err != nil {
-		return nil, err
-	}
-	var cred *unix.Ucred
-	var inner, without error
-	pidfd := -1
-	err = raw.Control(func(fd uintptr) {
-		cred, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		pidfd, without = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
-	})
-	if err := errors.Join(err, inner); err != nil {
 		return nil, err
 	}
 	p := &peer{pid: int(cred.Pid), uid: int(cred.Uid)}
 	switch {
 	case p.pid <= 0: // it lives in another namespace: it will never be proven dead
-		if without == nil {
+		if pidfd >= 0 {
 			_ = unix.Close(pidfd)
 		}
-	case without == nil:
+	case pidfd >= 0:
 		p.process = pollable(pidfd)
-	case errors.Is(without, unix.ENOPROTOOPT): // before Linux 6.5
+	case pidfd == noPidfd: // before Linux 6.5
 		if fd, err := tree.OpenPeer(p.pid, p.uid); err == nil {
 			p.process = pollable(fd)
 		}
 	}
 	return p, nil
+}
+
+// peerUser returns the user of the process that opened a connection, as it was when it did.
+func peerUser(conn net.Conn) (uid int, ok bool) {
+	cred, err := peerCredentials(conn)
+	if err != nil {
+		return 0, false
+	}
+	return int(cred.Uid), true
+}
+
+// peerCredentials asks the kernel who opened a connection.
+func peerCredentials(conn net.Conn) (*unix.Ucred, error) {
+	cred, pidfd, err := peerHandle(conn)
+	if pidfd >= 0 {
+		_ = unix.Close(pidfd)
+	}
+	return cred, err
+}
+
+// What stands for a pidfd if there is none: the process is dead, or the kernel opens none of a connection's peer.
+const (
+	deadPidfd = -1
+	noPidfd   = -2
+)
+
+// peerHandle asks the kernel who opened a connection, and for a pidfd of it.
+func peerHandle(conn net.Conn) (cred *unix.Ucred, pidfd int, err error) {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, deadPidfd, errors.New("not a unix socket")
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return nil, deadPidfd, err
+	}
+	var inner, without error
+	err = raw.Control(func(fd uintptr) {
+		cred, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		pidfd, without = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	})
+	switch {
+	case errors.Is(without, unix.ENOPROTOOPT):
+		pidfd = noPidfd
+	case without != nil:
+		pidfd = deadPidfd
+	}
+	return cred, pidfd, errors.Join(err, inner)
 }
 
 // pollable makes a file of a pidfd for which Go's poller can wait.
