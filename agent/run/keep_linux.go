@@ -193,6 +193,9 @@ func (n *keeping) take(e *session.Event) {
 	case session.Leads:
 		n.party.Give(tenure.Event{Kind: tenure.Elected, Token: e.Token, At: at, Until: until})
 	case session.Until:
+		n.mu.Lock()
+		n.ref.See() // what was born into the session of the first process until now belongs to the tree
+		n.mu.Unlock()
 		n.party.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 	case session.Over:
 		// A runner that lives ends its tenure itself, and may have begun the next one.

@@ -18,8 +18,12 @@ import (
 // A life is one tenure at the runner. It drives one machine of internal/tenure, and decides nothing about the lease.
 type life struct {
 	r     *runner
+	agent Agent
+	terms Terms
 	tree  *tree.Tree
 	party *party.Party
+	// forks counts forks that are under way: what is being forked is not proven gone.
+	forks sync.WaitGroup
 	// entered is closed when upper is set.
 	entered chan struct{}
 	upper   Upper
@@ -61,9 +65,9 @@ const (
 
 // newLife returns a tenure that waits.
 func (r *runner) newLife(t *tree.Tree) *life {
-	l := &life{r: r, tree: t, entered: make(chan struct{}), elected: make(chan struct{}), over: make(chan struct{}),
+	l := &life{r: r, agent: r.agent, terms: r.terms, tree: t, entered: make(chan struct{}), elected: make(chan struct{}), over: make(chan struct{}),
 		forgotten: make(chan struct{}), released: make(chan struct{}), runs: make(chan struct{}), decided: make(chan struct{}), healed: make(chan struct{}, 1), signal: syscall.SIGTERM}
-	l.killer = killer{end: t.End, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) }, found: l.give}
+	l.killer = killer{end: l.end, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) }, found: l.give}
 	hooks := r.Hooks.bound()
 	l.party = party.New(party.Options{Clock: r.agent.Clock(), Do: l.do, Unread: l.unread, Config: tenure.Config{Self: r.terms.Self, Lower: tenure.Tree,
 		Hooks: hooks > 0, Guard: r.Guard, Grace: r.Grace, KillWithin: killWithin, HookWithin: hooks}})
@@ -123,7 +127,7 @@ func (l *life) resign(code protocol.CauseCode, sig os.Signal, how ending) {
 		l.signal, l.wish = sig, &how
 	}
 	l.mu.Unlock()
-	l.party.Give(tenure.Event{Kind: tenure.Resign, Cause: protocol.Cause{Code: code, Peer: l.r.terms.Self}})
+	l.party.Give(tenure.Event{Kind: tenure.Resign, Cause: protocol.Cause{Code: code, Peer: l.terms.Self}})
 }
 
 // freeze takes note that the keeper has seen the deadline come.
@@ -136,7 +140,7 @@ func (l *life) withdraw() {
 	l.resign(protocol.Resigned, syscall.SIGTERM, ending{why: stopRequested, cause: "asked to stop"})
 	l.give(tenure.ConnectionLost)
 	if l.party.Token() == 0 && l.upper != nil {
-		l.upper.Stopped(protocol.Cause{Code: protocol.Resigned, Peer: l.r.terms.Self})
+		l.upper.Stopped(protocol.Cause{Code: protocol.Resigned, Peer: l.terms.Self})
 	}
 }
 
@@ -153,6 +157,7 @@ func (l *life) do(e tenure.Effect) {
 	case tenure.RunElected:
 		l.runHook(tenure.ElectedDone, func(ctx context.Context) { l.r.Hooks.elected(ctx, l.env, l.r.Group) })
 	case tenure.Start:
+		l.forks.Add(1)
 		go l.fork()
 	case tenure.Exec:
 		go func() { l.executed(l.tree.Exec()) }()
@@ -218,7 +223,7 @@ func (l *life) log(e tenure.Effect) {
 			l.how.cause += "; killed because the lease was not renewed in time"
 			return
 		}
-		l.r.Log("%v: %s", e.Line, l.r.agent.Explain(e.Cause))
+		l.r.Log("%v: %s", e.Line, l.agent.Explain(e.Cause))
 	case tenure.HookKilled: // it is logged with its name
 	default:
 		l.r.Log("%v", e.Line)
@@ -239,11 +244,11 @@ func (l *life) judge(cause protocol.Cause) *ending {
 	switch {
 	case l.how != nil:
 	case lost(cause):
-		l.how = &ending{why: leaseLost, cause: "the lease was not renewed in time: " + l.r.agent.Explain(cause)}
+		l.how = &ending{why: leaseLost, cause: "the lease was not renewed in time: " + l.agent.Explain(cause)}
 	case l.wish != nil:
 		l.how = l.wish
 	default:
-		l.how = &ending{why: stopRequested, cause: l.r.agent.Explain(cause)}
+		l.how = &ending{why: stopRequested, cause: l.agent.Explain(cause)}
 	}
 	return l.how
 }
@@ -297,12 +302,20 @@ func (l *life) stopHook() {
 	}
 }
 
+// end kills the tree, with a first process that is being forked.
+func (l *life) end(ctx context.Context) tree.Result {
+	l.forks.Wait()
+	return l.tree.End(ctx)
+}
+
 // fork starts the first process, which waits for permission to exec.
 func (l *life) fork() {
 	l.mu.Lock()
 	o := tree.Options{Path: l.r.path, Args: l.r.Command, Env: l.env, Files: l.r.Files}
 	l.mu.Unlock()
-	if err := l.tree.Start(o); err != nil {
+	err := l.tree.Start(o)
+	l.forks.Done()
+	if err != nil {
 		l.mu.Lock()
 		l.startErr = err
 		l.mu.Unlock()
@@ -334,7 +347,7 @@ func (l *life) awaitExit() {
 	<-l.tree.Exited()
 	<-l.decided
 	announced, _ := l.party.Announced()
-	late := l.r.agent.Clock().Now() >= announced.Add(-l.r.Guard)
+	late := l.agent.Clock().Now() >= announced.Add(-l.r.Guard)
 	l.mu.Lock()
 	// Nobody is killed with status 0. Otherwise the agent or the keeper may have been quicker to see that the lease is over.
 	status := l.tree.Status()
