@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules release-check release-fix check test tests tests-raced tests-together test-long hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint modules release-check release-fix check test tests tests-raced tests-together test-long hosts bench bench-quick bench-flood explore mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,10 @@ BENCH ?=
 bench-quick: ## fail-over and cost of councils of real processes (BENCH='-trials 20 -calm 0 -busy 0' is quicker)
 	$(GO) build -o bin/bench-quick ./bench/quick
 	bin/bench-quick $(BENCH)
+
+bench-flood: ## what a sender at full speed costs a leader, for a minute of each kind
+	$(GO) build -o bin/bench-quick ./bench/quick
+	bin/bench-quick -profile lan -members 3 -kinds '' -splits 0 -idle 0 -groups '' -calm 0 -busy 0 -flood 1m -scheduling realtime
 
 # How long, and what happens: the seed of an earlier run, or 0 for a new one.
 FOR  ?= 2m
