@@ -30,7 +30,7 @@ type toyAuthority struct {
 	groups   map[protocol.Group]*toyGroup
 	held     bool // give nothing
 	silent   bool // renew nothing
-	mute     bool // begin no transfer, and do not answer either
+	mute     bool // begin no transfer, do not answer either, and renew what was to lapse
 	closed   bool
 	transfer protocol.Transfer
 	renamed  protocol.Time // that it was made with
@@ -83,7 +83,7 @@ func (m *toyAuthority) Step(now protocol.Time, ev protocol.Event, out *protocol.
 		}
 		m.at(ev.Group).candidate = false
 	case protocol.Lapse:
-		if s := m.at(ev.Group); s.tenure == ev.Tenure && s.fixed == 0 {
+		if s := m.at(ev.Group); s.tenure == ev.Tenure && s.fixed == 0 && !m.mute {
 			s.stop, s.fixed = true, m.until
 			m.view(ev.Group, ev.Why)
 		}

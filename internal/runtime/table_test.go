@@ -118,8 +118,21 @@ func TestProgramThatNeverStopsIsRenewedForItsGraceOnly(t *testing.T) {
 		if slices.Contains(m.events, "protocol.Stopped{g}") {
 			t.Error("the protocol was told that the program has stopped")
 		}
-		if err := l.Stopped(t.Context()); err != nil {
-			t.Error(err)
+	})
+}
+
+// Renewals that the protocol makes before it has learnt that the grace is over do not move the deadline of the program.
+func TestRenewalAfterTheGraceMovesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := startAuthority(t)
+		l := lead(t, b.Group("g"))
+		change(loop, func() { m.mute = true })
+		_ = loop.Do(func(protocol.Time) { loop.instances[Council].Post(protocol.Resign{Group: "g"}) })
+		<-l.Told()
+		time.Sleep(toyGrace + toyLease)
+		synctest.Wait()
+		if l.Valid() || isClosed(l.Over()) {
+			t.Errorf("valid %v, over %v: want a lease that the protocol holds, and that the program cannot use", l.Valid(), isClosed(l.Over()))
 		}
 	})
 }
