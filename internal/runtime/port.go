@@ -169,6 +169,7 @@ func (p *NetPort) judge(now protocol.Time) datagram.Verdict {
 	}
 	if v.Reason == datagram.Deliver || v.Reason == datagram.OtherIncarnation {
 		p.diagnostics.heard(now, p.packet.From)
+		p.diagnostics.confirm(now, &p.packet.Header)
 		if v.Reason == datagram.Deliver && p.packet.From.Inc != 0 {
 			p.peers[p.packet.From.Rank].differs = false
 			if h := &p.packet.Header; p.Rates != nil {
@@ -325,6 +326,8 @@ type PeerReport struct {
 	datagram.Report
 	// Seen is when any packet of it passed, even of a process that does not know its incarnation yet; zero: never.
 	Seen protocol.Time
+	// Unconfirmed is since when it has confirmed no packet of this member, though it was heard; zero: it was never heard.
+	Unconfirmed protocol.Time
 	// Addr is where packets to it go.
 	Addr netip.AddrPort
 	// Problem is what keeps it from counting; empty if nothing is known.
@@ -333,7 +336,8 @@ type PeerReport struct {
 
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
-	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer)}
+	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer),
+		Unconfirmed: p.diagnostics.confirmed[peer].last()}
 	if a := p.Addrs[peer]; len(a) > 0 {
 		best, _ := p.peers[peer].choice.Best()
 		r.Addr = a[min(int(best), len(a)-1)]
