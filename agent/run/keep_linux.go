@@ -39,6 +39,8 @@ type keeping struct {
 	// upperOver says that the candidacy is over at the agent.
 	upperOver bool
 	endHook   context.CancelFunc
+	// running counts lost hooks.
+	running sync.WaitGroup
 }
 
 // A keeperProcess is the keeper itself.
@@ -250,7 +252,10 @@ func (n *keeping) do(e tenure.Effect) {
 		n.stopHook()
 	case tenure.Release:
 		cause := n.conn.CauseOf(e.Cause)
-		n.k.busy.Go(func() { _ = n.candidacy.Stopped(cause) })
+		n.k.busy.Go(func() {
+			n.running.Wait() // a hook that was killed is dead before that
+			_ = n.candidacy.Stopped(cause)
+		})
 	case tenure.End:
 		n.candidacy.Leave()
 	case tenure.Forget:
@@ -270,6 +275,7 @@ func (n *keeping) runLost() {
 	n.endHook = cancel
 	n.mu.Unlock()
 	env := n.runner.programEnv(n.party.Token())
+	n.running.Add(1)
 	n.k.busy.Go(func() {
 		defer cancel()
 		if err := n.hooks.open(os.Stderr); err != nil {
@@ -279,6 +285,7 @@ func (n *keeping) runLost() {
 		n.hooks.Log("the runner died: running its lost hooks for %s", n.task.Group)
 		n.hooks.lost(ctx, env, n.task.Group, leaseLost)
 		n.hooks.notify(ctx, n.runner.hookEnv(0), n.task.Group, hookStop)
+		n.running.Done()
 		n.give(tenure.LostDone)
 	})
 }

@@ -82,7 +82,7 @@ func (r *runner) follow(ctx context.Context, l *life) {
 		case <-runs:
 			runs, healed = nil, l.healed
 		case <-healed:
-			r.healedHooks.tryRun(func() { r.Hooks.notify(context.Background(), r.hookEnv(l.party.Token()), r.Group, hookAgain) })
+			r.healedHooks.tryRun(l.announceAgain)
 		case why := <-sick:
 			l.resign(protocol.Unhealthy, syscall.SIGTERM, ending{why: unhealthy, cause: why})
 		case s := <-r.Signals:

@@ -22,8 +22,11 @@ type life struct {
 	terms Terms
 	tree  *tree.Tree
 	party *party.Party
-	// forks counts forks that are under way: what is being forked is not proven gone.
+	// forks counts forks that are under way, and hooks that act for the leader: what they fork is not proven gone.
 	forks sync.WaitGroup
+	// acting ends when the tree is killed, and with it the hooks that act for the leader.
+	acting    context.Context
+	endActing context.CancelFunc
 	// entered is closed when upper is set.
 	entered chan struct{}
 	upper   Upper
@@ -45,8 +48,9 @@ type life struct {
 	refused error
 	env     []string
 	token   uint64
-	// endHook ends the hook that runs.
-	endHook context.CancelFunc
+	// endHook ends the hooks that run, and hookDone is closed when they are dead.
+	endHook  context.CancelFunc
+	hookDone chan struct{}
 	// reported says that the agent was told of the end.
 	reported bool
 	startErr error
@@ -66,7 +70,10 @@ const (
 // newLife returns a tenure that waits.
 func (r *runner) newLife(t *tree.Tree) *life {
 	l := &life{r: r, agent: r.agent, terms: r.terms, tree: t, entered: make(chan struct{}), elected: make(chan struct{}), over: make(chan struct{}),
-		forgotten: make(chan struct{}), released: make(chan struct{}), runs: make(chan struct{}), decided: make(chan struct{}), healed: make(chan struct{}, 1), signal: syscall.SIGTERM}
+		forgotten: make(chan struct{}), released: make(chan struct{}), runs: make(chan struct{}), decided: make(chan struct{}), healed: make(chan struct{}, 1),
+		hookDone: make(chan struct{}), signal: syscall.SIGTERM}
+	close(l.hookDone) // none runs
+	l.acting, l.endActing = context.WithCancel(context.Background())
 	l.killer = killer{end: l.end, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) }, found: l.give}
 	hooks := r.Hooks.bound()
 	l.party = party.New(party.Options{Clock: r.agent.Clock(), Do: l.do, Unread: l.unread, Config: tenure.Config{Self: r.terms.Self, Lower: tenure.Tree,
@@ -155,7 +162,11 @@ func (l *life) do(e tenure.Effect) {
 			close(l.elected)
 		}
 	case tenure.RunElected:
-		l.runHook(tenure.ElectedDone, func(ctx context.Context) { l.r.Hooks.elected(ctx, l.env, l.r.Group) })
+		l.forks.Add(1)
+		l.runHook(l.acting, tenure.ElectedDone, func(ctx context.Context) {
+			defer l.forks.Done()
+			l.r.Hooks.within(l.tree).elected(ctx, l.env, l.r.Group)
+		})
 	case tenure.Start:
 		l.forks.Add(1)
 		go l.fork()
@@ -170,10 +181,11 @@ func (l *life) do(e tenure.Effect) {
 	case tenure.Kill:
 		l.judge(l.party.Cause())
 		l.stopHook()
+		l.endActing()
 		l.killer.begin()
 	case tenure.RunLost:
 		why := l.judge(e.Cause).why
-		l.runHook(tenure.LostDone, func(ctx context.Context) {
+		l.runHook(context.Background(), tenure.LostDone, func(ctx context.Context) {
 			l.r.healedHooks.wait() // what is told comes in order
 			l.r.Hooks.lost(ctx, l.env, l.r.Group, why)
 			l.keeper.lostDone()
@@ -182,7 +194,7 @@ func (l *life) do(e tenure.Effect) {
 		l.stopHook()
 	case tenure.Release:
 		l.reported = true
-		l.upper.Stopped(e.Cause)
+		l.release(e.Cause)
 	case tenure.End:
 		l.ended(e.Cause)
 	case tenure.Forget:
@@ -191,6 +203,20 @@ func (l *life) do(e tenure.Effect) {
 		l.once.forgotten.Do(func() { close(l.forgotten) })
 	case tenure.Log:
 		l.log(e)
+	}
+}
+
+// release reports that nothing acts any more. A hook that was killed is dead before that.
+func (l *life) release(cause protocol.Cause) {
+	done := l.hookDone
+	select {
+	case <-done:
+		l.upper.Stopped(cause)
+	default:
+		go func() {
+			<-done
+			l.upper.Stopped(cause)
+		}()
 	}
 }
 
@@ -286,14 +312,29 @@ func (l *life) signalled(s os.Signal) {
 }
 
 // runHook runs hooks aside, and reports when they have ended.
-func (l *life) runHook(done tenure.Kind, run func(context.Context)) {
-	ctx, cancel := context.WithCancel(context.Background())
-	l.endHook = cancel
+func (l *life) runHook(within context.Context, done tenure.Kind, run func(context.Context)) {
+	ctx, cancel := context.WithCancel(within)
+	dead := make(chan struct{})
+	l.endHook, l.hookDone = cancel, dead
 	go func() {
 		defer cancel()
 		run(ctx)
+		close(dead)
 		l.give(done)
 	}()
+}
+
+// announceAgain tells hooks that this host still leads, unless its program is being killed.
+func (l *life) announceAgain() {
+	l.mu.Lock()
+	if l.acting.Err() != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.forks.Add(1)
+	l.mu.Unlock()
+	defer l.forks.Done()
+	l.r.Hooks.within(l.tree).notify(l.acting, l.r.hookEnv(l.party.Token()), l.r.Group, hookAgain)
 }
 
 func (l *life) stopHook() {
@@ -302,7 +343,7 @@ func (l *life) stopHook() {
 	}
 }
 
-// end kills the tree, with a first process that is being forked.
+// end kills the tree, with what is being forked.
 func (l *life) end(ctx context.Context) tree.Result {
 	l.forks.Wait()
 	return l.tree.End(ctx)
