@@ -85,12 +85,18 @@ func (p *Party) settle() {
 }
 
 // Give gives the machine an event, and returns when its effects have been carried out.
-func (p *Party) Give(ev tenure.Event) {
+func (p *Party) Give(ev tenure.Event) { p.GiveIf(func() bool { return true }, ev) }
+
+// GiveIf does the same if the event is still valid. No effect of the party is carried out between the question and the event.
+func (p *Party) GiveIf(valid func() bool, ev tenure.Event) {
 	if ev.Kind == tenure.Tick || ev.Kind == tenure.Forked {
 		p.settle()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !valid() {
+		return
+	}
 	now := p.options.Clock.Now()
 	// A report of an end that came before the suspend is taken for what it is.
 	before := ev.Kind == tenure.ProgramStopped || ev.Kind == tenure.LostDone

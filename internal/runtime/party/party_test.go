@@ -87,6 +87,33 @@ func TestRenewalsThatWaitAreReadBeforeTheDeadlineIsLookedAt(t *testing.T) {
 	})
 }
 
+// What an effect makes invalid does not count, also if it was found before the effect.
+func TestEventThatAnEffectMadeInvalidIsDropped(t *testing.T) {
+	p, _ := leading(t, clock.Package(), nil)
+	valid, asked, given := true, make(chan struct{}), make(chan struct{})
+	p.options.Do = func(e tenure.Effect) {
+		if e.Kind == tenure.Ask {
+			close(asked)
+			time.Sleep(10 * time.Millisecond) // wall clock: the event waits for a mutex
+			valid = false
+		}
+	}
+	go func() {
+		defer close(given)
+		<-asked
+		p.GiveIf(func() bool { return valid }, tenure.Event{Kind: tenure.ProgramStopped})
+	}()
+	p.Give(tenure.Event{Kind: tenure.Tell})
+	<-given
+	if p.State() == tenure.Over {
+		t.Error("an event that was no longer valid ended the tenure")
+	}
+	p.GiveIf(func() bool { return true }, tenure.Event{Kind: tenure.ProgramStopped})
+	if p.State() != tenure.Over {
+		t.Errorf("%v: a valid event was dropped", p.State())
+	}
+}
+
 func TestNamesKeepTheirRanks(t *testing.T) {
 	var n Names
 	if n.Rank("b") != 0 || n.Rank("a") != 1 || n.Rank("b") != 0 || n.Rank("") != protocol.Nobody {
