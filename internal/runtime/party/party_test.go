@@ -114,6 +114,20 @@ func TestEventThatAnEffectMadeInvalidIsDropped(t *testing.T) {
 	}
 }
 
+// A reader that never gets to it must not use up the guard time.
+func TestPartyWaitsForItsReaderForAPartOfTheGuardTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := leading(t, clock.Package(), func() bool { return true })
+		p.options.Config.Guard = 4 * time.Millisecond
+		begun := time.Now()
+		p.Tick()
+		if waited := time.Since(begun); waited > 2*time.Millisecond {
+			t.Errorf("waited %v", waited)
+		}
+		p.Give(tenure.Event{Kind: tenure.ProgramStopped})
+	})
+}
+
 func TestNamesKeepTheirRanks(t *testing.T) {
 	var n Names
 	if n.Rank("b") != 0 || n.Rank("a") != 1 || n.Rank("b") != 0 || n.Rank("") != protocol.Nobody {
