@@ -131,7 +131,7 @@ func (a *Agent) addCandidate(c *candidate) error {
 	if c.tree != nil {
 		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.tree.guard, c.hooks > 0
 		conf.Grace += killWithin + c.hooks // the runner counts its own grace
-		c.tree.found = func(k tenure.Kind) { c.life.Give(tenure.Event{Kind: k}) }
+		c.tree.found = func(valid func() bool, k tenure.Kind) { c.life.GiveIf(valid, tenure.Event{Kind: k}) }
 	}
 	c.life = party.New(party.Options{Clock: agentClock{a}, Do: c.do, Config: conf})
 	if err := a.register(c); err != nil {

@@ -336,16 +336,29 @@ func (c *conn) inBackground(r *session.Request, f func()) {
 	}
 }
 
-// campaign lets the program be a candidate.
-func (c *conn) campaign(r *session.Request) {
+// mayCampaign says why the connection takes no candidacy with this id. Only its reader adds some, so the answer holds until then.
+func (c *conn) mayCampaign(id uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.candidates[r.ID] != nil || c.watches[r.ID] != nil {
-		c.fail(r, errors.New("the id is in use: choose another"))
-		return
+	if c.inUse(id) {
+		return errors.New("the id is in use: choose another")
 	}
-	if limit := c.agent.file.Load().Limits.Candidates; len(c.candidates) >= limit {
-		c.fail(r, errors.New("too many candidacies on one connection (limits.candidates)"))
+	if len(c.candidates) >= c.agent.file.Load().Limits.Candidates {
+		return errors.New("too many candidacies on one connection (limits.candidates)")
+	}
+	return nil
+}
+
+// inUse says whether something on the connection has the id. It is called with c.mu held.
+func (c *conn) inUse(id uint64) bool {
+	return c.candidates[id] != nil || c.watches[id] != nil || c.keeps[id] != nil
+}
+
+// campaign lets the program be a candidate. It does not hold c.mu while it enters one: a refusal ends the keeper's part, on a connection
+// that has a mutex of its own.
+func (c *conn) campaign(r *session.Request) {
+	if err := c.mayCampaign(r.ID); err != nil {
+		c.fail(r, err)
 		return
 	}
 	tree, err := c.agent.watchTree(r, c.peer)
@@ -353,7 +366,7 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
-	keeper, err := c.agent.findKeeper(r.Keeper, c.peer)
+	keeper, err := c.agent.findKeeper(r.Keeper, c)
 	if err != nil {
 		c.fail(r, err)
 		return
@@ -365,10 +378,12 @@ func (c *conn) campaign(r *session.Request) {
 		return
 	}
 	keeper.attach(k)
+	c.mu.Lock()
 	c.candidates[r.ID] = k
 	if tree != nil {
 		c.runner = k
 	}
+	c.mu.Unlock()
 	c.send(&session.Event{Event: session.Waiting, ID: r.ID})
 	c.tasks.Go(k.run)
 }
@@ -377,7 +392,7 @@ func (c *conn) campaign(r *session.Request) {
 func (c *conn) watch(r *session.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.candidates[r.ID] != nil || c.watches[r.ID] != nil || len(c.watches) >= maxWatches {
+	if c.inUse(r.ID) || len(c.watches) >= maxWatches {
 		c.fail(r, errors.New("the id is in use, or there are too many watches"))
 		return
 	}

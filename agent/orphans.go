@@ -117,7 +117,7 @@ func (a *Agent) findOrphan(r *orphanRecord) *orphan {
 	// Its runner may be alive and have begun another tree since: what belongs to this one bears a sign of its own.
 	t := r.Tree.Orphan()
 	o.tree.look = t.End
-	o.tree.found = func(k tenure.Kind) { o.life.Give(tenure.Event{Kind: k}) }
+	o.tree.found = func(valid func() bool, k tenure.Kind) { o.life.GiveIf(valid, tenure.Event{Kind: k}) }
 	o.life = party.New(party.Options{Clock: agentClock{a}, Do: o.do, Config: tenure.Config{Self: a.names.Rank(a.name), Lower: tenure.Party,
 		Guard: a.timing.Guard, KillWithin: killWithin}})
 	longest := max(a.timing.Lease, a.timing.LongestLease)
