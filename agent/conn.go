@@ -285,6 +285,10 @@ func (c *conn) handle(r *session.Request) {
 			kept.reported(c.cause(r))
 			return
 		}
+		if kept != nil && r.Do == session.Freeze {
+			kept.left()
+			return
+		}
 		c.handleCandidacy(r, k)
 	}
 }

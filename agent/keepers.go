@@ -135,6 +135,28 @@ func (k *keeping) over(c *candidate) {
 	k.conn.send(&session.Event{Event: session.Over, ID: k.id, Cause: causeOf(c.agent.causeOf(c.life.Cause()))})
 }
 
+// left takes note that the runner has left its keeper, or is dead. Without a candidate there is nothing to look after: one that comes
+// later has no keeper.
+func (k *keeping) left() {
+	k.mu.Lock()
+	unclaimed := k.candidate == nil
+	k.dead = k.dead || unclaimed
+	k.mu.Unlock()
+	if !unclaimed {
+		return // the keeper learns of its end
+	}
+	a := k.conn.agent
+	a.keepers.mu.Lock()
+	if a.keepers.all[k.key] == k {
+		delete(a.keepers.all, k.key)
+	}
+	a.keepers.mu.Unlock()
+	k.conn.mu.Lock()
+	delete(k.conn.keeps, k.id)
+	k.conn.mu.Unlock()
+	k.conn.send(&session.Event{Event: session.Over, ID: k.id})
+}
+
 // lost takes note that nothing more comes from the keeper.
 func (k *keeping) lost() {
 	a := k.conn.agent

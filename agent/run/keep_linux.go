@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"sync"
 	"time"
 
@@ -53,6 +54,7 @@ type keeperProcess struct {
 	mu   sync.Mutex
 	now  *keeping
 	dead bool // the runner
+	left bool // nothing more comes from the runner
 	// busy are hooks and reports that must not be cut short.
 	busy sync.WaitGroup
 	// idle has an element when there may be nothing left to do.
@@ -71,31 +73,68 @@ func keepUntilDone() int {
 		return StatusFailed
 	}
 	k := &keeperProcess{runner: conn, reaper: reaper, idle: make(chan struct{}, 1)}
+	// A service manager signals all processes of a service, while the program still has its grace.
+	signal.Notify(make(chan os.Signal, 1), Signals()...)
 	k.read()
-	awaitRunner(keeperRunner)
 	k.mu.Lock()
-	k.dead = true
+	k.left = true
 	now := k.now
 	k.mu.Unlock()
 	if now == nil {
 		return 0
 	}
-	now.runnerDied()
-	for now.party.State() != tenure.Over {
-		<-k.idle
+	if now.party.State() == tenure.Waiting {
+		now.leave()
+	}
+	if now.party.State() != tenure.Over {
+		k.outlive(now)
 	}
 	k.busy.Wait()
 	_ = now.conn.Close()
 	return 0
 }
 
-// awaitRunner waits until the process of a pidfd is dead.
-func awaitRunner(fd int32) {
+// outlive does what is left to do when the runner is dead.
+func (k *keeperProcess) outlive(now *keeping) {
+	awaitRunner(keeperRunner, unbounded)
+	k.mu.Lock()
+	k.dead = true
+	k.mu.Unlock()
+	now.runnerDied()
+	for now.party.State() != tenure.Over {
+		<-k.idle
+	}
+}
+
+// leave ends a candidacy that waits, if the runner has not campaigned: it is dead, or has left this keeper. Otherwise the agent decides
+// what becomes of it.
+func (n *keeping) leave() {
+	if err := n.candidacy.Freeze(session.Cause{}); err != nil {
+		n.give(tenure.UpperGone)
+	}
+	for n.party.State() == tenure.Waiting {
+		<-n.k.idle
+	}
+	if n.party.State() == tenure.Over && awaitRunner(keeperRunner, leaveWithin) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.ref.Forget()
+	}
+}
+
+// leaveWithin is how long a runner may take to die after its connection has ended; unbounded: any time.
+const (
+	leaveWithin = time.Second
+	unbounded   = -time.Millisecond
+)
+
+// awaitRunner waits until the process of a pidfd is dead, but no longer than a bound. It returns whether it is.
+func awaitRunner(fd int32, within time.Duration) bool {
 	fds := []unix.PollFd{{Fd: fd, Events: unix.POLLIN}}
 	for {
-		_, err := unix.Poll(fds, -1)
+		n, err := unix.Poll(fds, int(within.Milliseconds()))
 		if !errors.Is(err, unix.EINTR) {
-			return
+			return n > 0
 		}
 	}
 }
@@ -205,9 +244,9 @@ func (n *keeping) take(e *session.Event) {
 		n.upperOver = true
 		n.mu.Unlock()
 		n.k.mu.Lock()
-		dead := n.k.dead
+		dead, left := n.k.dead, n.k.left
 		n.k.mu.Unlock()
-		if dead {
+		if dead || left && n.party.State() == tenure.Waiting {
 			n.give(tenure.UpperGone)
 		}
 	case session.Gone:
