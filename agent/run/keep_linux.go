@@ -23,6 +23,7 @@ import (
 // A keeping is one candidacy at the keeper. It drives one machine of internal/tenure.
 type keeping struct {
 	k         *keeperProcess
+	key       string
 	task      *keeperTask
 	conn      *session.Conn
 	candidacy *session.Candidacy
@@ -47,9 +48,10 @@ type keeping struct {
 // A keeperProcess is the keeper itself.
 type keeperProcess struct {
 	runner net.Conn
-	write  sync.Mutex
-	reaper *tree.Reaper
-	conn   *session.Conn
+	// answers are lines for the runner.
+	answers chan keeperAnswer
+	reaper  *tree.Reaper
+	conn    *session.Conn
 
 	mu   sync.Mutex
 	now  *keeping
@@ -72,7 +74,8 @@ func keepUntilDone() int {
 	if err != nil {
 		return StatusFailed
 	}
-	k := &keeperProcess{runner: conn, reaper: reaper, idle: make(chan struct{}, 1)}
+	k := &keeperProcess{runner: conn, reaper: reaper, answers: make(chan keeperAnswer, maxAnswers), idle: make(chan struct{}, 1)}
+	go k.write()
 	// A service manager signals all processes of a service, while the program still has its grace.
 	signal.Notify(make(chan os.Signal, 1), Signals()...)
 	k.read()
@@ -152,12 +155,12 @@ func (k *keeperProcess) read() {
 		k.mu.Unlock()
 		switch {
 		case o.Prepare != nil:
-			answer := keeperAnswer{Prepared: true}
-			if err := k.prepare(o.Prepare); err != nil {
+			answer := keeperAnswer{Key: o.Key, Prepared: true}
+			if err := k.prepare(o.Key, o.Prepare); err != nil {
 				answer.Error = err.Error()
 			}
 			k.answer(answer)
-		case now == nil:
+		case now == nil || now.key != o.Key: // it is about another candidacy
 		case o.Tree != nil:
 			now.mu.Lock()
 			now.ref = *o.Tree
@@ -170,19 +173,28 @@ func (k *keeperProcess) read() {
 	}
 }
 
+// answer queues a line for the runner. One that does not read loses lines.
 func (k *keeperProcess) answer(a keeperAnswer) {
-	line, err := json.Marshal(a)
-	if err != nil {
-		return
+	select {
+	case k.answers <- a:
+	default:
 	}
-	k.write.Lock()
-	defer k.write.Unlock()
-	_ = k.runner.SetWriteDeadline(time.Now().Add(keeperWrite))
-	_, _ = k.runner.Write(append(line, '\n'))
+}
+
+// maxAnswers is how many lines may wait for the runner.
+const maxAnswers = 16
+
+// write writes the lines in order.
+func (k *keeperProcess) write() {
+	out := json.NewEncoder(k.runner)
+	for a := range k.answers {
+		_ = k.runner.SetWriteDeadline(time.Now().Add(keeperWrite))
+		_ = out.Encode(a)
+	}
 }
 
 // prepare connects to the agent and looks after a candidacy.
-func (k *keeperProcess) prepare(t *keeperTask) error {
+func (k *keeperProcess) prepare(key string, t *keeperTask) error {
 	ctx, cancel := context.WithTimeout(context.Background(), keeperPatience)
 	defer cancel()
 	if k.conn != nil {
@@ -199,7 +211,7 @@ func (k *keeperProcess) prepare(t *keeperTask) error {
 		}
 		k.conn = c
 	}
-	n := &keeping{k: k, task: t, conn: k.conn, ref: t.Tree, entered: make(chan struct{}), registered: make(chan error, 1)}
+	n := &keeping{k: k, key: key, task: t, conn: k.conn, ref: t.Tree, entered: make(chan struct{}), registered: make(chan error, 1)}
 	n.runner = &runner{Options: Options{Group: t.Group, Env: t.Env}, terms: Terms{Member: t.Member, Socket: t.Socket, Lease: t.Lease, Priority: t.Priority}}
 	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "regent run: keeper: "+format+"\n", args...) }
 	n.hooks = Hooks{Lost: t.Lost, Notify: t.Notify, Fifo: t.Fifo, Timeout: t.Timeout, Reaper: k.reaper, Log: log, out: os.Stderr}
@@ -207,7 +219,7 @@ func (k *keeperProcess) prepare(t *keeperTask) error {
 	n.party = party.New(party.Options{Clock: k.conn.Clock(), Do: n.do, Unread: k.conn.Unread, Config: tenure.Config{Self: k.conn.Self(),
 		Lower: tenure.Tree, Backup: true, Hooks: t.Within > 0, Guard: t.Guard, KillWithin: killWithin, HookWithin: t.Within}})
 	var err error
-	if n.candidacy, err = k.conn.Keep(t.Key, n.take); err != nil {
+	if n.candidacy, err = k.conn.Keep(key, n.take); err != nil {
 		return err
 	}
 	close(n.entered)
@@ -281,7 +293,7 @@ func (n *keeping) do(e tenure.Effect) {
 	switch e.Kind {
 	case tenure.Ask:
 		cause := e.Cause
-		go n.k.answer(keeperAnswer{Freeze: &cause})
+		n.k.answer(keeperAnswer{Key: n.key, Freeze: &cause})
 	case tenure.Kill:
 		n.stopHook()
 		n.killer.begin()

@@ -42,6 +42,7 @@ type life struct {
 	healed chan struct{}
 	killer killer
 	keeper *keeper // beside this runner; nil: none
+	key    string  // names this candidacy to the keeper
 
 	mu sync.Mutex
 	// refused is why the agent ended the candidacy.
@@ -188,7 +189,7 @@ func (l *life) do(e tenure.Effect) {
 		l.runHook(context.Background(), tenure.LostDone, func(ctx context.Context) {
 			l.r.healedHooks.wait() // what is told comes in order
 			l.r.Hooks.lost(ctx, l.env, l.r.Group, why)
-			l.keeper.lostDone()
+			l.keeper.lostDone(l.key)
 		})
 	case tenure.StopHook:
 		l.stopHook()
@@ -223,7 +224,7 @@ func (l *life) release(cause protocol.Cause) {
 // ended takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
 func (l *life) ended(cause protocol.Cause) {
 	l.judge(cause)
-	l.keeper.ended(cause)
+	l.keeper.ended(l.key, cause)
 	if (!l.reported || l.isOver()) && l.token != 0 {
 		l.upper.Freeze(cause)
 	}
@@ -363,7 +364,7 @@ func (l *life) fork() {
 		l.give(tenure.ProgramDied)
 		return
 	}
-	l.keeper.started(l.tree.Ref())
+	l.keeper.started(l.key, l.tree.Ref())
 	go l.awaitExit()
 	l.give(tenure.Forked)
 }

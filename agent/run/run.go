@@ -322,7 +322,7 @@ func (r *runner) prepareKeeper(ctx context.Context, l *life) string {
 		}
 		var key string
 		if key, err = r.keeper.prepare(ctx, l); err == nil {
-			l.keeper = r.keeper
+			l.keeper, l.key = r.keeper, key
 			return key
 		}
 		r.keeper.close()

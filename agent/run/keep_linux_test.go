@@ -1,0 +1,31 @@
+package run
+
+import (
+	"encoding/json"
+	"net"
+	"testing"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/tenure"
+)
+
+// A keeper takes a late line about an earlier candidacy for none about this one.
+func TestKeeperIgnoresLinesAboutAnotherCandidacy(t *testing.T) {
+	for _, c := range []struct {
+		key  string
+		want tenure.State
+	}{{"earlier", tenure.Waiting}, {"now", tenure.Over}} {
+		mine, its := net.Pipe()
+		n := &keeping{key: "now", party: party.New(party.Options{Clock: new(fakeClock), Do: func(tenure.Effect) {},
+			Config: tenure.Config{Lower: tenure.Tree, Backup: true}})}
+		go func() {
+			_ = json.NewEncoder(mine).Encode(keeperOrder{Key: c.key, Ended: &protocol.Cause{Code: protocol.Resigned}})
+			_ = mine.Close()
+		}()
+		(&keeperProcess{runner: its, now: n}).read()
+		if got := n.party.State(); got != c.want {
+			t.Errorf("after the end of %q: %v, want %v", c.key, got, c.want)
+		}
+	}
+}
