@@ -1,10 +1,12 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"testing"
 
+	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/tenure"
@@ -28,4 +30,21 @@ func TestKeeperIgnoresLinesAboutAnotherCandidacy(t *testing.T) {
 			t.Errorf("after the end of %q: %v, want %v", c.key, got, c.want)
 		}
 	}
+}
+
+// What a search proved is void when another one has begun.
+func TestAnEarlierSearchProvesNothing(t *testing.T) {
+	found := make(chan func() bool, 2)
+	k := killer{end: func(context.Context) tree.Result { return tree.Result{Search: tenure.Search{Adopter: true}} },
+		found: func(valid func() bool, _ tenure.Event) { found <- valid }}
+	k.begin()
+	first := <-found
+	if !first() {
+		t.Error("the only search proves nothing")
+	}
+	k.begin()
+	if first() {
+		t.Error("an earlier search proves something")
+	}
+	<-found
 }

@@ -75,7 +75,8 @@ func (r *runner) newLife(t *tree.Tree) *life {
 		hookDone: make(chan struct{}), signal: syscall.SIGTERM}
 	close(l.hookDone) // none runs
 	l.acting, l.endActing = context.WithCancel(context.Background())
-	l.killer = killer{end: l.end, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) }, found: l.give}
+	l.killer = killer{end: l.end, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) },
+		found: func(valid func() bool, ev tenure.Event) { l.party.GiveIf(valid, ev) }}
 	hooks := r.Hooks.bound()
 	l.party = party.New(party.Options{Clock: r.agent.Clock(), Do: l.do, Unread: l.unread, Config: tenure.Config{Self: r.terms.Self, Lower: tenure.Tree,
 		Hooks: hooks > 0, Guard: r.Guard, Grace: r.Grace, KillWithin: killWithin, HookWithin: hooks}})
@@ -405,9 +406,10 @@ func (l *life) awaitExit() {
 
 // A killer looks for the processes of a tree and kills them, until none is found.
 type killer struct {
-	end   func(context.Context) tree.Result
-	log   func(left string)
-	found func(tenure.Kind)
+	end func(context.Context) tree.Result
+	log func(left string)
+	// found takes what a search proves, if it is valid still.
+	found func(valid func() bool, ev tenure.Event)
 
 	mu     sync.Mutex
 	cancel context.CancelFunc
@@ -435,7 +437,7 @@ func (k *killer) begin() {
 			case ctx.Err() != nil:
 				return
 			case ok:
-				k.found(verdict)
+				k.found(func() bool { return ctx.Err() == nil }, tenure.Event{Kind: verdict})
 				return
 			case !said:
 				k.log(found.String())
