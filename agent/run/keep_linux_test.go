@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"testing"
 
@@ -47,4 +48,17 @@ func TestAnEarlierSearchProvesNothing(t *testing.T) {
 		t.Error("an earlier search proves something")
 	}
 	<-found
+}
+
+// A correction that comes after the line about the end has a line of its own.
+func TestLateCorrectionIsLogged(t *testing.T) {
+	var lines []string
+	a := newFake(0)
+	l := &life{agent: a, how: &ending{why: stopRequested, cause: "asked to stop"},
+		r: &runner{Options: Options{Group: "g", Log: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }}}}
+	l.close()
+	l.log(tenure.Effect{Kind: tenure.Log, Line: tenure.Corrected, Cause: protocol.Cause{Code: protocol.LeaseExpired}})
+	if len(lines) != 2 {
+		t.Errorf("logged %q", lines)
+	}
 }

@@ -37,12 +37,12 @@ func (r *runner) lead(ctx context.Context, l *life) (ending, error) {
 	r.Log("leads %s with token %d", r.Group, l.party.Token())
 	r.follow(ctx, l)
 	<-l.forgotten
-	r.Log("stopped leading %s: %s", r.Group, l.how.cause)
+	how := l.close()
 	r.awaitRelease(l)
-	if l.startErr != nil && l.how.why != leaseLost && r.stop == nil {
+	if l.startErr != nil && how.why != leaseLost && r.stop == nil {
 		return ending{}, cannotStart(l.startErr)
 	}
-	return *l.how, nil
+	return how, nil
 }
 
 // awaitRelease waits until the tenure is over at the agent as well: what this runner starts next must not be taken for what was

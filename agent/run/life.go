@@ -59,6 +59,8 @@ type life struct {
 	signal os.Signal
 	wish   *ending
 	how    *ending
+	// closed says that the line about the end was logged.
+	closed bool
 }
 
 // killWithin is how long killing may take before the deadline decides, and reportWithin how long the agent may take to give the
@@ -247,7 +249,7 @@ func (l *life) log(e tenure.Effect) {
 	case tenure.NotInTime:
 		l.how.cause += fmt.Sprintf("; killed after %v of grace", l.r.Grace)
 	case tenure.Corrected:
-		if l.how != nil && l.how.why != programExited && lost(e.Cause) && l.how.why != leaseLost {
+		if l.how != nil && l.how.why != programExited && lost(e.Cause) && l.how.why != leaseLost && !l.closed {
 			l.how.cause += "; killed because the lease was not renewed in time"
 			return
 		}
@@ -256,6 +258,15 @@ func (l *life) log(e tenure.Effect) {
 	default:
 		l.r.Log("%v", e.Line)
 	}
+}
+
+// close logs the line about the end. Corrections that come later are logged by themselves.
+func (l *life) close() ending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.r.Log("stopped leading %s: %s", l.r.Group, l.how.cause)
+	return *l.how
 }
 
 // lost says whether a cause is that the lease could not be used any more.

@@ -161,17 +161,19 @@ func (l *Lease) do(e tenure.Effect) {
 	}
 }
 
-// finish takes note of the end, and tells the agent of one that was not released.
+// finish takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
 func (l *Lease) finish(cause protocol.Cause) {
 	l.ended.Store(true)
 	l.recordCause(cause)
+	corrected := false
 	select {
 	case <-l.done:
+		corrected = true
 	default:
 		close(l.done)
 	}
 	l.mu.Lock()
-	unreported := l.released == nil && l.token.Load() != 0
+	unreported := (l.released == nil || corrected) && l.token.Load() != 0
 	l.mu.Unlock()
 	if unreported {
 		go func() { _ = l.candidacy.Freeze(l.conn.CauseOf(cause)) }()
