@@ -220,10 +220,12 @@ func (k *keeperProcess) prepare(key string, t *keeperTask) error {
 	n.party = party.New(party.Options{Clock: k.conn.Clock(), Do: n.do, Unread: k.conn.Unread, Config: tenure.Config{Self: k.conn.Self(),
 		Lower: tenure.Tree, Backup: true, Hooks: t.Within > 0, Guard: t.Guard, KillWithin: killWithin, HookWithin: t.Within}})
 	var err error
-	if n.candidacy, err = k.conn.Keep(key, n.take); err != nil {
+	n.candidacy, err = k.conn.Keep(key, n.take)
+	close(n.entered)
+	if err != nil {
+		n.give(tenure.UpperGone)
 		return err
 	}
-	close(n.entered)
 	k.mu.Lock()
 	k.now = n
 	k.mu.Unlock()
@@ -309,7 +311,9 @@ func (n *keeping) do(e tenure.Effect) {
 			_ = n.candidacy.Stopped(cause)
 		})
 	case tenure.End:
-		n.candidacy.Leave()
+		if n.candidacy != nil { // it was entered
+			n.candidacy.Leave()
+		}
 	case tenure.Forget:
 		n.killer.stop()
 		n.forget()
