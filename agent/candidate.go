@@ -123,7 +123,6 @@ const (
 // maker knows about it is there before.
 func (a *Agent) addCandidate(c *candidate) error {
 	c.agent, c.since = a, time.Now()
-	c.work.ready = make(chan struct{}, 1)
 	c.ended, c.gone = make(chan struct{}), make(chan struct{})
 	c.campaigning, c.cancel = context.WithCancel(context.Background())
 	conf := tenure.Config{Self: a.names.Rank(a.name), Lower: tenure.Program, Guard: a.timing.Guard, Margin: c.margin,
@@ -156,20 +155,22 @@ func (c agentClock) Suspended() time.Duration {
 	return 0
 }
 
-// run waits to lead, leads, and ends. Whatever takes long is done here, in order.
+// run waits to lead, leads, and ends. It returns when nothing is left to do: a lease may come in the moment in which the tenure ends.
 func (c *candidate) run() {
+	c.work.start()
 	if c.after != nil {
 		select {
 		case <-c.after.gone:
 		case <-c.ended:
 		}
+		c.after = nil // it has an after of its own
 	}
-	go c.campaign()
-	if c.tree == nil {
-		c.work.run(c.ended)
-	} else {
-		c.work.run(c.gone)
+	c.campaign()
+	<-c.ended
+	if c.tree != nil {
+		<-c.gone
 	}
+	c.work.wait()
 }
 
 // campaign waits until the program leads.
