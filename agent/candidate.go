@@ -132,7 +132,7 @@ func (a *Agent) addCandidate(c *candidate) error {
 		conf.Grace += killWithin + c.hooks // the runner counts its own grace
 		c.tree.found = func(valid func() bool, k tenure.Kind) { c.life.GiveIf(valid, tenure.Event{Kind: k}) }
 	}
-	c.life = party.New(party.Options{Clock: agentClock{a}, Do: c.do, Config: conf})
+	c.life = party.New(party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Config: conf})
 	if err := a.register(c); err != nil {
 		c.life.Give(tenure.Event{Kind: tenure.UpperGone})
 		return err
@@ -328,9 +328,21 @@ func (c *candidate) note(f func(*endReasons)) {
 
 // hasLaterEnd says whether there may be a later end to tell.
 func (c *candidate) hasLaterEnd() bool {
-	s := c.life.State()
 	l := c.currentLease()
-	return (s == tenure.Leading || s == tenure.Told) && l != nil && l.Until()-regent.Instant(c.margin) > c.announced()
+	if l == nil {
+		return false
+	}
+	s := c.life.State()
+	return (s == tenure.Leading || s == tenure.Told) && l.Until()-regent.Instant(c.margin) > c.announced()
+}
+
+// unread says that a renewal waits to be told, and has it told: it comes before a look at the deadline.
+func (c *candidate) unread() bool {
+	later := c.hasLaterEnd()
+	if later {
+		c.notifier.renewed(c)
+	}
+	return later
 }
 
 // announceEnd returns the end that the program is to be told now, and takes it as told.
