@@ -129,7 +129,7 @@ func (a *Agent) addCandidate(c *candidate) error {
 		Grace: a.graceFor(c, regent.Cause{}), KillWithin: killWithin, Answer: orderTimeout, Heartbeat: c.heartbeat}
 	if c.tree != nil {
 		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.tree.guard, c.hooks > 0
-		conf.Grace += killWithin + c.hooks // the runner counts its own grace
+		conf.Grace += killWithin + min(c.hooks, maxGrace) // the runner counts its own grace
 		c.tree.found = func(valid func() bool, k tenure.Kind) { c.life.GiveIf(valid, tenure.Event{Kind: k}) }
 	}
 	c.life = party.New(party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Config: conf})

@@ -104,6 +104,7 @@ func (c *candidate) do(e tenure.Effect) {
 		c.tree.stop()
 		c.work.put(func() {
 			c.tree.forget()
+			c.agent.runners.remove(c)
 			c.goneOnce.Do(func() { close(c.gone) })
 		})
 	case tenure.Log:
