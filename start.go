@@ -77,11 +77,8 @@ func (m *Member) start(ctx context.Context) error {
 		return err
 	}
 	me := protocol.Ident{Rank: m.council.self}
-	seals, err := wire.NewEndpoint(wire.Config{Me: me, Members: n, Epoch: epoch, Digest: summary.Digest(), Keys: ring})
-	if err != nil {
-		return err
-	}
-	bounds, err := datagram.New(m.world.Clock.Now(), datagram.Config{Self: me, Members: n, Rho: t.rho(), Delta: t.Delay})
+	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
+	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Keys: ring})
 	if err != nil {
 		return err
 	}
@@ -96,7 +93,7 @@ func (m *Member) start(ctx context.Context) error {
 	}
 	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
-	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
+	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: packets, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
 		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.Clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),

@@ -13,7 +13,6 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
-	"github.com/regentproject/regent/internal/wire"
 	"github.com/regentproject/regent/why"
 )
 
@@ -88,8 +87,8 @@ type snapshot struct {
 	now   protocol.Time
 	peers []runtime.PeerReport
 	rates []*clock.Rate // nil: not measured
-	wire  wire.Counts
-	dgram datagram.Counts
+	// counts says what became of the packets that came in.
+	counts datagram.Counts
 }
 
 // ask takes a snapshot on the loop.
@@ -103,7 +102,7 @@ func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 				s.rates[i] = &rate
 			}
 		}
-		s.wire, s.dgram = m.port.Counts()
+		s.counts = m.port.Counts()
 		c <- s
 	})
 	if err != nil {
@@ -169,14 +168,9 @@ func (m *Member) Status() Status {
 		out.HealthProblem = *p
 	}
 	if s, err := m.ask(context.Background()); err == nil {
-		for r, n := range s.wire.Packets {
-			if wire.Reason(r).Dropped() && n > 0 {
-				out.Dropped[wire.Reason(r).String()] += n
-			}
-		}
-		for r, n := range s.dgram {
-			if reason := datagram.Reason(r); n > 0 && reason != datagram.Deliver && reason != datagram.OtherIncarnation {
-				out.Dropped[reason.String()] += n
+		for r, n := range s.counts.Packets {
+			if reason := datagram.Reason(r); reason.Dropped() && n > 0 {
+				out.Dropped[reason.String()] = n
 			}
 		}
 	}

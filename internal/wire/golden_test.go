@@ -83,7 +83,7 @@ func (v *vector) seal(t *testing.T) []byte {
 		}
 		return b
 	}
-	e, err := NewEndpoint(Config{Me: v.Header.From, Members: v.Members, Epoch: v.Epoch, Digest: Digest(unhex(v.Digest)),
+	e, err := NewEndpoint(0, Config{Config: judge(v.Header.From, v.Epoch, Digest(unhex(v.Digest))),
 		Keys: ringOf(t, unhex(v.Key)), Random: bytes.NewReader(unhex(v.Start))})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func (v *vector) seal(t *testing.T) []byte {
 		}
 	}
 	payload, _ := b.Next()
-	d := &datagram.Header{From: v.Header.From, To: v.Header.To, Seq: v.Header.Seq, Sent: v.Header.Sent,
+	d := &datagram.Header{From: v.Header.From, Start: e.start, Council: e.council, To: v.Header.To, Seq: v.Header.Seq, Sent: v.Header.Sent,
 		Echo: datagram.Echo{Sent: v.Header.EchoSent, Received: v.Header.EchoReceived}}
 	packet, err := e.Seal(nil, d, v.Header.Path, payload)
 	if err != nil {
@@ -114,8 +114,8 @@ func TestGoldenVectors(t *testing.T) {
 	var all []*vector
 	for _, v := range golden() {
 		packet := v.seal(t)
-		b, err := NewEndpoint(Config{Me: protocol.Ident{Rank: 1, Inc: 9}, Members: v.Members, Epoch: v.Epoch,
-			Digest: summaryOf("").Digest(), Keys: ringOf(t, testKey)})
+		b, err := NewEndpoint(0, Config{Config: judge(protocol.Ident{Rank: 1, Inc: 9}, v.Epoch, summaryOf("").Digest()),
+			Keys: ringOf(t, testKey)})
 		if err != nil {
 			t.Fatal(err)
 		}

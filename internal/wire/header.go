@@ -28,7 +28,6 @@ const (
 	tagSize     = 16
 	offPayload  = headerSize + stampsSize
 	overhead    = headerSize + stampsSize + tagSize
-	startBits   = 16
 	magic0      = 'R'
 	magic1      = 'g'
 	maxDatagram = 65507 // what UDP over IPv4 can carry
@@ -43,20 +42,10 @@ const (
 // Overhead is the length of a packet with an empty payload.
 const Overhead = overhead
 
-// A start is one start of a member: its incarnation and the random bits that it drew. The bits tell two processes apart
-// that were, by mistake, started under one incarnation.
-type start struct {
-	inc    protocol.Inc
-	random [startBits]byte
-}
-
 // header is the clear header less what datagram.Header holds.
 type header struct {
 	version, lowest, highest, path uint8
 	key                            KeyID
-	start                          start
-	epoch                          uint64
-	digest                         Digest
 }
 
 func appendHeader(b []byte, h *header, d *datagram.Header) []byte {
@@ -64,11 +53,11 @@ func appendHeader(b []byte, h *header, d *datagram.Header) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(d.From.Rank))
 	b = binary.BigEndian.AppendUint16(b, uint16(d.To.Rank))
 	b = append(b, h.key[:]...)
-	b = binary.BigEndian.AppendUint32(b, uint32(h.start.inc))
+	b = binary.BigEndian.AppendUint32(b, uint32(d.From.Inc))
 	b = binary.BigEndian.AppendUint32(b, uint32(d.To.Inc))
-	b = binary.BigEndian.AppendUint64(b, h.epoch)
-	b = append(b, h.digest[:]...)
-	b = append(b, h.start.random[:]...)
+	b = binary.BigEndian.AppendUint64(b, d.Council.Epoch)
+	b = append(b, d.Council.Digest[:]...)
+	b = append(b, d.Start[:]...)
 	return binary.BigEndian.AppendUint64(b, d.Seq)
 }
 
@@ -82,11 +71,10 @@ func appendStamps(b []byte, d *datagram.Header) []byte {
 func parseHeader(b []byte, h *header, d *datagram.Header) {
 	h.version, h.lowest, h.highest, h.path = b[offVersion], b[offLowest], b[offHighest], b[offPath]
 	h.key = KeyID(b[offKey:])
-	h.start.inc = protocol.Inc(binary.BigEndian.Uint32(b[offFromInc:]))
-	h.start.random = [startBits]byte(b[offNonce:])
-	h.epoch = binary.BigEndian.Uint64(b[offEpoch:])
-	h.digest = Digest(b[offDigest:])
-	d.From = protocol.Ident{Rank: protocol.Rank(binary.BigEndian.Uint16(b[offFrom:])), Inc: h.start.inc}
+	d.Start = datagram.Start(b[offNonce:])
+	d.Council.Epoch = binary.BigEndian.Uint64(b[offEpoch:])
+	d.Council.Digest = [8]byte(b[offDigest:])
+	d.From = protocol.Ident{Rank: protocol.Rank(binary.BigEndian.Uint16(b[offFrom:])), Inc: protocol.Inc(binary.BigEndian.Uint32(b[offFromInc:]))}
 	d.To.Rank = protocol.Rank(binary.BigEndian.Uint16(b[offTo:]))
 	d.To.Inc = protocol.Inc(binary.BigEndian.Uint32(b[offToInc:]))
 	d.Seq = binary.BigEndian.Uint64(b[offSeq:])

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/crypto/chacha20poly1305"
 
-	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/datagram"
 )
 
 // KeyID tells the keys of a ring apart. It is derived from the key, so that nobody has to hand out numbers.
@@ -160,12 +160,12 @@ func newDeriver(r Keyring) *deriver {
 
 // aead returns the cipher for packets from a member in one start to another member, under the ring's i-th key: the
 // first and only block of HKDF-Expand over the label and these.
-func (d *deriver) aead(i int, from protocol.Rank, s *start, to protocol.Rank) cipher.AEAD {
+func (d *deriver) aead(i int, h *datagram.Header) cipher.AEAD {
 	d.info = append(d.info[:0], labelPacket...)
-	d.info = binary.BigEndian.AppendUint16(d.info, uint16(from))
-	d.info = binary.BigEndian.AppendUint32(d.info, uint32(s.inc))
-	d.info = append(d.info, s.random[:]...)
-	d.info = binary.BigEndian.AppendUint16(d.info, uint16(to))
+	d.info = binary.BigEndian.AppendUint16(d.info, uint16(h.From.Rank))
+	d.info = binary.BigEndian.AppendUint32(d.info, uint32(h.From.Inc))
+	d.info = append(d.info, h.Start[:]...)
+	d.info = binary.BigEndian.AppendUint16(d.info, uint16(h.To.Rank))
 	d.info = append(d.info, 1)
 	mac := d.macs[i]
 	mac.Reset()

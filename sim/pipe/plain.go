@@ -2,19 +2,20 @@ package pipe
 
 import (
 	"encoding/binary"
+	"math/rand/v2"
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
 )
 
-// Plain returns the ports of one world, through the datagram layer alone. A packet holds a header in the clear and
+// Plain returns the ports of one world, judged as real packets are, but without a seal. A packet holds a header in the clear and
 // the number of a message that the world keeps aside, so any protocol can run through it. The ports of two worlds must not be
 // made by the same call.
 func Plain(c Config) sim.NewPort {
 	table := &messageTable{}
 	return func(b sim.Boot, put func(to protocol.Rank, packet []byte)) sim.Port {
-		return newPort(c, b, put, &plain{table: table})
+		return newPort(c, b, put, &plain{table: table, dice: dice{rand.New(rand.NewPCG(b.Seed, uint64(b.Inc)))}})
 	}
 }
 
@@ -23,11 +24,22 @@ type messageTable struct{ messages []protocol.Message }
 
 type plain struct {
 	table  *messageTable
+	dice   dice
+	judge  *datagram.Endpoint
 	packet []byte
-	h      datagram.Header
 }
 
-const plainSize = 2 + 4 + 2 + 4 + 5*8
+const (
+	startSize = len(datagram.Start{})
+	plainSize = 2 + 4 + 2 + 4 + 5*8 + startSize
+)
+
+func (p *plain) start(now protocol.Time, c datagram.Config) (*datagram.Endpoint, error) {
+	p.dice.Read(c.Start[:])
+	var err error
+	p.judge, err = datagram.New(now, c)
+	return p.judge, err
+}
 
 func (p *plain) encode(m protocol.Message, stamp func() datagram.Header, put func(packet []byte)) {
 	number := uint64(0)
@@ -44,27 +56,35 @@ func (p *plain) encode(m protocol.Message, stamp func() datagram.Header, put fun
 	for _, v := range [...]uint64{h.Seq, uint64(h.Sent), uint64(h.Echo.Sent), uint64(h.Echo.Received), number} {
 		b = le.AppendUint64(b, v)
 	}
+	b = append(b, h.Start[:]...)
 	p.packet = b
 	put(b)
 }
 
-func (p *plain) decode(_ protocol.Time, b []byte) (*datagram.Header, protocol.Message, use) {
+func (p *plain) decode(now protocol.Time, b []byte) (datagram.Verdict, protocol.Ident, protocol.Message) {
 	if len(b) != plainSize {
-		return nil, nil, nothing
+		return datagram.Verdict{Reason: datagram.Short}, protocol.NoIdent, nil
 	}
+	h, number := parsePlain(b)
+	v := p.judge.Accept(now, &h)
+	if number == 0 || number > uint64(len(p.table.messages)) {
+		return v, h.From, nil
+	}
+	return v, h.From, p.table.messages[number-1]
+}
+
+// parsePlain reads a header and the number of a message.
+func parsePlain(b []byte) (h datagram.Header, number uint64) {
 	le := binary.LittleEndian
-	p.h = datagram.Header{
+	h = datagram.Header{
 		From: protocol.Ident{Rank: protocol.Rank(le.Uint16(b)), Inc: protocol.Inc(le.Uint32(b[2:]))},
 		To:   protocol.Ident{Rank: protocol.Rank(le.Uint16(b[6:])), Inc: protocol.Inc(le.Uint32(b[8:]))},
 		Seq:  le.Uint64(b[12:]),
 		Sent: protocol.Time(le.Uint64(b[20:])),
 		Echo: datagram.Echo{Sent: protocol.Time(le.Uint64(b[28:])), Received: protocol.Time(le.Uint64(b[36:]))},
 	}
-	number := le.Uint64(b[44:])
-	if number == 0 || number > uint64(len(p.table.messages)) {
-		return &p.h, nil, all
-	}
-	return &p.h, p.table.messages[number-1], all
+	h.Start = datagram.Start(b[52:])
+	return h, le.Uint64(b[44:])
 }
 
-func (p *plain) incarnation(protocol.Inc) {}
+func (p *plain) incarnation(inc protocol.Inc) { p.judge.SetIncarnation(inc) }
