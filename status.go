@@ -28,7 +28,7 @@ type PeerStatus struct {
 	// Heard says that it was heard, Silence how long ago, and Incarnation numbers its starts.
 	Heard       bool
 	Silence     time.Duration
-	Incarnation uint32
+	Incarnation uint64
 	// Trusted says that it counts as alive, by a failure detector that all members share: in the end they all trust exactly
 	// those that are alive, if one member has good links with all others. It may be wrong for a while, and no lease depends on
 	// it. One member watches for all: one that falls silent is noticed within about two of [Timing.Suspect], the watching one
@@ -55,7 +55,7 @@ type Pauses struct {
 // Status is what a member knows of itself.
 type Status struct {
 	Name        string
-	Incarnation uint32
+	Incarnation uint64
 	// Waiting says what keeps the member from taking part; empty if nothing does. A member that crashed takes part again, but
 	// neither votes nor knows who leads, until what it may have promised before has run out; Waiting says that too.
 	Waiting string
@@ -132,13 +132,13 @@ func (m *Member) Members() []PeerStatus {
 		o.Name, o.Role, o.Addr, o.Problem = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Problem
 		o.Trusted = trusted.Has(protocol.Rank(i))
 		if protocol.Rank(i) == m.council.self {
-			o.Self, o.Heard, o.Incarnation = true, true, uint32(m.loop.Stats().Inc())
+			o.Self, o.Heard, o.Incarnation = true, true, uint64(m.loop.Stats().Inc())
 			continue
 		}
 		if p.Seen != 0 {
 			o.Heard, o.Silence = true, s.now.Sub(p.Seen)
 		}
-		o.Incarnation, o.RoundTrip = uint32(p.Inc), p.RTT
+		o.Incarnation, o.RoundTrip = uint64(p.Inc), p.RTT
 		if rate := s.rates[i]; rate != nil {
 			o.RateLow, o.RateHigh, o.RateKnown = float64(rate.Low)/1e9, float64(rate.High)/1e9, true
 		}
@@ -156,7 +156,7 @@ func (m *Member) Members() []PeerStatus {
 func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	local := m.localConfig(1)
-	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
+	out := Status{Name: m.config.Name, Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
 		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),

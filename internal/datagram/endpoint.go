@@ -18,12 +18,15 @@ type Endpoint struct {
 
 // A peer is what an endpoint knows of one other member.
 type peer struct {
-	inc      protocol.Inc // the highest that was heard; 0: none
-	current  session      // the start that speaks under inc
-	lost     session      // the last start that spoke under incarnation 0
-	spoilt   bool         // two processes have spoken under inc
-	nameless bool         // the last datagram came from a process that did not know its incarnation
-	seq      uint64       // of the last datagram to it
+	inc      protocol.Inc  // the highest that was heard; 0: none
+	current  session       // the start that speaks under inc
+	lost     session       // the last start that has proved to speak under incarnation 0
+	greeting greeting      // of a process under incarnation 0 that has not proved it
+	proved   protocol.Time // a start under incarnation 0 proves itself with an echo of what we sent after this
+	reply    Echo          // for the start under incarnation 0
+	spoilt   bool          // two processes have spoken under inc
+	nameless bool          // the last datagram came from a process that did not know its incarnation
+	seq      uint64        // of the last datagram to it
 
 	pairs pairs // of stamps of its datagrams, of which the best is the echo for it
 
@@ -34,6 +37,13 @@ type peer struct {
 	bound       time.Duration
 	rtt         time.Duration
 	echoAge     time.Duration
+}
+
+// A greeting is what the last datagram under incarnation 0 said of itself that came from a start of which nothing is proved. It may
+// be recorded: it only helps two members that both have no incarnation to find one another.
+type greeting struct {
+	start Start
+	echo  Echo
 }
 
 // A session is what is remembered of one start of a peer, once a packet of it was authenticated. A member that starts again
@@ -69,6 +79,7 @@ func New(now protocol.Time, c Config) (*Endpoint, error) {
 	for i := range e.peers {
 		p := &e.peers[i]
 		p.sent, p.bound = now.Add(-c.MaxAge), protocol.Unknown // so that everybody is greeted at once
+		p.proved = now - 1
 	}
 	if c.Members == 1 {
 		e.wake = protocol.Never
@@ -100,11 +111,15 @@ func (e *Endpoint) Stamp(now, sent protocol.Time, to protocol.Rank) Header {
 		Sent: min(sent, now)}
 	switch {
 	case p.nameless:
-		h.To.Inc = 0
+		h.To.Inc, h.ToStart, h.Echo = 0, p.lost.start.Prefix(), p.reply
+		return h
+	case p.inc == 0:
+		h.ToStart, h.Echo = p.greeting.start.Prefix(), p.greeting.echo
+		return h
 	case p.spoilt:
 		h.To.Inc++
 	}
-	h.Echo = p.pairs.best(now, &e.config)
+	h.ToStart, h.Echo = p.current.start.Prefix(), p.pairs.best(now, &e.config)
 	return h
 }
 

@@ -285,8 +285,51 @@ func TestMemberWithoutIncarnationIsHeardAndAnswered(t *testing.T) {
 
 func TestMembersThatAllLackAnIncarnationHearOneAnother(t *testing.T) {
 	w := newTown(t, 0, 0)
-	w.want(w.send(0, 1, ms), Accepted)
+	w.want(w.send(0, 1, ms), OtherIncarnation) // it does not know yet whom it speaks to
 	w.want(w.send(1, 0, ms), Accepted)
+	w.want(w.send(0, 1, ms), Accepted)
+}
+
+// Two recorded starts without an incarnation, played in turn, are no fresh ones: neither echoes what was sent since. So they
+// void nothing that is meant for the process that lives.
+func TestRecordedStartsWithoutIncarnationStayReplays(t *testing.T) {
+	w := newTown(t, 5, 7)
+	w.meet(0, 1)
+	var recorded []Header
+	for range 2 {
+		w.start(0, 0)
+		w.pass(ms)
+		w.send(1, 0, ms)
+		recorded = append(recorded, w.stamp(0, 1))
+		w.pass(ms)
+		w.want(w.accept(1, recorded[len(recorded)-1]), Accepted)
+	}
+	w.e[0].SetIncarnation(8)
+	w.meet(0, 1)
+	for i := range 10 {
+		w.pass(ms)
+		w.want(w.accept(1, recorded[i%2]), Replayed)
+		if v := w.send(1, 0, ms); v.Reason != Accepted {
+			t.Fatalf("after a replay the packets of its receiver are %v", v.Reason)
+		}
+	}
+}
+
+// A packet that is meant for another start of the receiver carries nothing, though the incarnation is the same.
+func TestPacketForATwinIsNotDelivered(t *testing.T) {
+	w := newTown(t, 1, 1)
+	w.meet(0, 1)
+	h := w.stamp(0, 1)
+	w.start(1, 1)
+	w.pass(ms)
+	w.want(w.accept(1, h), OtherIncarnation)
+}
+
+func TestIncarnationThatLeavesNoRoomForAnotherIsMalformed(t *testing.T) {
+	w := newTown(t, 1, 1)
+	h := w.stamp(0, 1)
+	h.From.Inc = protocol.MaxInc + 1
+	w.want(w.accept(1, h), Malformed)
 }
 
 func TestMisdirectedDatagramsAreDropped(t *testing.T) {

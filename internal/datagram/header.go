@@ -13,6 +13,9 @@ type Header struct {
 	// To is the receiver, in the incarnation that the sender has heard of last; 0 if in none. A datagram that is meant
 	// for another incarnation than the one it reaches carries no message to it.
 	To protocol.Ident
+	// ToStart are the first random bits of the receiver's start that the sender has heard of; zero if of none. A datagram that
+	// is meant for another start carries no message either.
+	ToStart StartPrefix
 	// Council says which configuration the sender has in force.
 	Council Council
 	// Seq numbers the datagrams from one process to one member: 1, 2, 3 and so on, never twice. It is the counter of
@@ -33,6 +36,12 @@ type Echo struct {
 
 // Start are the random bits of one start of a member.
 type Start [16]byte
+
+// A StartPrefix is enough of a start to tell it from others by chance.
+type StartPrefix [8]byte
+
+// Prefix returns the first bits.
+func (s Start) Prefix() StartPrefix { return StartPrefix(s[:]) }
 
 // A Council is what packets carry of a configuration: its epoch and its digest.
 type Council struct {

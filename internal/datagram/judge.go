@@ -33,24 +33,34 @@ func (e *Endpoint) Judge(now protocol.Time, h *Header) Reason {
 	if r := e.Address(h); r != Accepted {
 		return r
 	}
-	if h.Seq == 0 {
+	if h.Seq == 0 || h.From.Inc > protocol.MaxInc {
 		return Malformed
 	}
 	p := &e.peers[h.From.Rank]
-	if s := p.session(h); s == nil {
-		if r := p.admit(h); r != Accepted {
-			return r
-		}
-	} else if !s.window.fresh(h.Seq) {
+	s := p.session(h)
+	if s != nil && !s.window.fresh(h.Seq) {
 		return Replayed
 	}
-	switch {
-	case h.From.Inc != 0 && p.rival.mutes(now):
-		return Rivals
-	case h.To.Inc != e.config.Self.Inc:
+	if h.From.Inc != 0 {
+		if s == nil && h.From.Inc <= p.inc {
+			return p.outdated(h)
+		}
+		if p.rival.mutes(now) {
+			return Rivals
+		}
+	}
+	if !e.mine(h) {
 		return OtherIncarnation
 	}
+	if s == nil && h.From.Inc == 0 && (h.Echo.Sent <= p.proved || h.Echo.Sent > now) {
+		return Replayed
+	}
 	return Accepted
+}
+
+// mine says whether a packet is meant for this start of this member.
+func (e *Endpoint) mine(h *Header) bool {
+	return h.To.Inc == e.config.Self.Inc && h.ToStart == e.config.Start.Prefix()
 }
 
 // session finds the start that a packet comes from; nil if it is not one of those remembered.
@@ -65,14 +75,11 @@ func (p *peer) session(h *Header) *session {
 	return nil
 }
 
-// admit says whether a start that is not remembered may be: only a higher incarnation replaces the current one, so no
-// recorded packet can push it out and make its packets fresh again. Incarnation 0 has a place of its own; there the
-// last one heard counts.
-func (p *peer) admit(h *Header) Reason {
-	switch {
-	case h.From.Inc == 0 || h.From.Inc > p.inc:
-		return Accepted
-	case h.From.Inc == p.inc:
+// outdated says what a start is that is not remembered and has no higher incarnation. Only a higher one replaces the current start,
+// so no recorded packet can push it out and make its packets fresh again. Incarnation 0 has a place of its own. There a start is
+// remembered that echoes what we sent after the one before it was: no recorded packet does.
+func (p *peer) outdated(h *Header) Reason {
+	if h.From.Inc == p.inc {
 		return Twin
 	}
 	return Stale
@@ -88,9 +95,7 @@ func (e *Endpoint) Accept(now protocol.Time, h *Header) Verdict {
 func (e *Endpoint) Commit(now protocol.Time, h *Header, r Reason) Verdict {
 	e.counts.Packets[r]++
 	v := Verdict{Reason: r, Delay: protocol.Unknown}
-	switch r {
-	case Accepted, OtherIncarnation, Rivals, Version, Stale, Twin:
-	default:
+	if !r.counted() {
 		return v
 	}
 	p := &e.peers[h.From.Rank]
@@ -105,12 +110,12 @@ func (e *Endpoint) Commit(now protocol.Time, h *Header, r Reason) Verdict {
 		e.twin(now, p)
 		return v
 	}
-	v.Restarted = p.remember(now, h)
-	if r == Version {
+	if h.From.Inc == 0 {
+		e.nameless(now, p, h, r)
 		return v
 	}
-	if h.From.Inc == 0 {
-		e.nameless(now, p, r)
+	v.Restarted = p.remember(now, h)
+	if r == Version {
 		return v
 	}
 	p.nameless = false
@@ -132,26 +137,27 @@ func (e *Endpoint) Commit(now protocol.Time, h *Header, r Reason) Verdict {
 
 // remember marks the number of a packet as used, and says whether its sender is heard for the first time in this incarnation.
 func (p *peer) remember(now protocol.Time, h *Header) (restarted bool) {
-	s := p.session(h)
-	switch {
-	case s != nil:
-	case h.From.Inc == 0:
-		p.lost = session{start: h.Start, known: true}
-		s = &p.lost
-	default:
+	if p.session(h) == nil {
 		p.restart(now, h)
-		s, restarted = &p.current, true
+		restarted = true
 	}
-	s.window.use(h.Seq)
+	p.current.window.use(h.Seq)
 	return restarted
 }
 
 // nameless takes note of a datagram of a process that does not know its incarnation. There may have been others before it, with
 // other clocks: so its stamps do not count.
-func (e *Endpoint) nameless(now protocol.Time, p *peer, r Reason) {
-	if r == OtherIncarnation {
-		e.owe(now, p)
-		return
+func (e *Endpoint) nameless(now protocol.Time, p *peer, h *Header, r Reason) {
+	echo := Echo{Sent: h.Sent, Received: now}
+	switch r {
+	case OtherIncarnation:
+		p.greeting = greeting{start: h.Start, echo: echo}
+		e.owe(now, p) // our name is in whatever we send
+	case Accepted:
+		if p.session(h) == nil {
+			p.lost, p.proved = session{start: h.Start, known: true}, now
+		}
+		p.lost.window.use(h.Seq)
+		p.nameless, p.reply = true, echo
 	}
-	p.nameless = true
 }

@@ -14,12 +14,14 @@ const (
 	OtherIncarnation
 
 	// All others are dropped. These reasons are found before the packet is authenticated.
-	Short       // too short, or too long, for a packet
-	Foreign     // another magic
-	UnknownKey  // sealed with a key that is not in the ring
-	Stranger    // from a rank that the council does not have, or from our own
-	Misdirected // for another member
-	Forged      // does not authenticate
+	Short        // too short, or too long, for a packet
+	Foreign      // another magic
+	Older        // the magic of packets without a council, from before the first release
+	UnknownKey   // sealed with a key that is not in the ring
+	OtherCouncil // of another council, which shares the key
+	Stranger     // from a rank that the council does not have, or from our own
+	Misdirected  // for another member
+	Forged       // does not authenticate
 
 	// These packets come from a holder of the key.
 	Mismatch  // another epoch or configuration
@@ -33,7 +35,7 @@ const (
 	NumReasons
 )
 
-var reasons = [NumReasons]string{"accepted", "other incarnation", "short", "foreign", "unknown key", "stranger",
+var reasons = [NumReasons]string{"accepted", "other incarnation", "short", "foreign", "older", "unknown key", "other council", "stranger",
 	"misdirected", "forged", "mismatch", "stale", "twin", "replayed", "rivals", "version", "malformed"}
 
 func (r Reason) String() string {
@@ -48,6 +50,15 @@ func (r Reason) Dropped() bool { return r > OtherIncarnation }
 
 // Authentic says that the packet was sealed with a key of the ring: its header can be believed.
 func (r Reason) Authentic() bool { return r <= OtherIncarnation || r >= Mismatch }
+
+// counted says that the packet is one of a start of a peer, which it may teach something.
+func (r Reason) counted() bool {
+	switch r {
+	case Accepted, OtherIncarnation, Rivals, Version, Stale, Twin:
+		return true
+	}
+	return false
+}
 
 // Counts says how many packets met with each reason, and what else was odd.
 type Counts struct {

@@ -61,7 +61,7 @@ func (p *peer) retire(now protocol.Time) {
 // old takes note of a datagram of a lower incarnation.
 func (e *Endpoint) old(now protocol.Time, p *peer, h *Header) {
 	e.owe(now, p) // tells it that it is outdated
-	if h.To.Inc != e.config.Self.Inc || h.To.Inc == 0 {
+	if !e.mine(h) || h.To.Inc == 0 {
 		return
 	}
 	// Whoever had no name has one again, be it an old one. Were it still addressed as nameless, it would never learn that.

@@ -105,6 +105,10 @@ func (n *diagnostics) problem(now protocol.Time, r protocol.Rank) string {
 	switch d.why {
 	case datagram.UnknownKey, datagram.Forged:
 		what, do = "seems to have another key", "compare the key files of the two"
+	case datagram.OtherCouncil:
+		what, do = "belongs to another council", "compare council_id in the configurations of the two"
+	case datagram.Older:
+		what, do = "runs a build from before the first release", "install the same release on both"
 	case datagram.Version:
 		what, do = "speaks another version", "compare the releases of the two"
 	}

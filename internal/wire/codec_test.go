@@ -125,7 +125,7 @@ func TestMalformedPayloadsAreDroppedWhole(t *testing.T) {
 func TestPacketZeroIsMalformed(t *testing.T) {
 	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
 	// An honest endpoint does not seal it.
-	h := header{version: 1, lowest: 1, highest: 1, key: a.ring.keys[0].id}
+	h := header{version: 1, lowest: 1, highest: 1, key: a.ring.keys[0].id, council: a.derive.tags[0]}
 	packet := appendStamps(appendHeader(nil, &h, stamped(a, b, 0)), stamped(a, b, 0))
 	aead := a.derive.aead(0, stamped(a, b, 0))
 	packet = aead.Seal(packet[:headerSize], make([]byte, 12), packet[headerSize:], packet[:headerSize])

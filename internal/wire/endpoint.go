@@ -16,7 +16,9 @@ import (
 type Config struct {
 	// Config is that of the one judge of packets. Its Start is drawn from Random.
 	datagram.Config
+	// Keys are the cluster keys, and ID is the council's: packets of another council cannot be opened.
 	Keys Keyring
+	ID   protocol.CouncilID
 	// MTU is the length of the longest packet; 0 is DefaultMTU.
 	MTU int
 	// Random gives the 128 bits of this start; nil is the operating system's source. Anything else is for tests and the
@@ -35,6 +37,7 @@ type Endpoint struct {
 	*datagram.Endpoint
 	start           datagram.Start
 	council         datagram.Council
+	id              protocol.CouncilID
 	ring            Keyring
 	derive          *deriver
 	lowest, highest uint8
@@ -96,7 +99,7 @@ func NewEndpoint(now protocol.Time, c Config) (*Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Endpoint{Endpoint: judge, start: c.Start, council: c.Council, ring: c.Keys, derive: newDeriver(c.Keys), lowest: c.Lowest,
+	return &Endpoint{Endpoint: judge, start: c.Start, council: c.Council, id: c.ID, ring: c.Keys, derive: newDeriver(c.Keys, c.ID), lowest: c.Lowest,
 		highest: c.Highest, mtu: c.MTU, peers: make([]peer, c.Members), table: c.table, pool: newPool(c.table)}, nil
 }
 
@@ -120,7 +123,7 @@ func (e *Endpoint) SetKeys(ring Keyring) error {
 	if len(ring.keys) == 0 {
 		return errors.New("wire: no key: a ring holds at least one")
 	}
-	e.ring, e.derive = ring, newDeriver(ring)
+	e.ring, e.derive = ring, newDeriver(ring, e.id)
 	for i := range e.peers {
 		p := &e.peers[i]
 		p.seal, p.current, p.lost = nil, ciphers{}, ciphers{}
@@ -146,7 +149,7 @@ func (e *Endpoint) Seal(dst []byte, d *datagram.Header, path uint8, payload []by
 	if len(payload) > maxDatagram-overhead {
 		return dst, fmt.Errorf("wire: payload of %d bytes: a packet has room for %d", len(payload), maxDatagram-overhead)
 	}
-	h := header{version: e.speak(p), lowest: e.lowest, highest: e.highest, path: path, key: e.ring.keys[0].id}
+	h := header{version: e.speak(p), lowest: e.lowest, highest: e.highest, path: path, key: e.ring.keys[0].id, council: e.derive.tags[0]}
 	if p.seal == nil {
 		p.seal = e.derive.aead(0, d)
 	}

@@ -105,15 +105,17 @@ func TestStrangersAreDropped(t *testing.T) {
 		packet []byte
 		want   datagram.Reason
 	}{
-		"no packet":      {nil, datagram.Short},
-		"half a packet":  {send(t, endpoint(t, 0, 5), b, 1)[:Overhead-1], datagram.Short},
-		"a huge packet":  {make([]byte, maxDatagram+1), datagram.Short},
-		"something else": {append([]byte("Hello, is anybody there?"), make([]byte, 200)...), datagram.Foreign},
-		"another key":    {send(t, endpoint(t, 0, 5, func(c *Config) { c.Keys = ringOf(t, []byte("another key of the operator")) }), b, 1), datagram.UnknownKey},
-		"the public key": {send(t, endpoint(t, 0, 5, func(c *Config) { c.Keys = PublicKeyring() }), b, 1), datagram.UnknownKey},
-		"a fourth rank":  {send(t, endpoint(t, 3, 5, func(c *Config) { c.Members = 4 }), b, 1), datagram.Stranger},
-		"oneself":        {send(t, endpoint(t, 1, 9), endpoint(t, 0, 5), 1), datagram.Stranger},
-		"for another":    {send(t, endpoint(t, 0, 5), endpoint(t, 2, 9), 1), datagram.Misdirected},
+		"no packet":       {nil, datagram.Short},
+		"half a packet":   {send(t, endpoint(t, 0, 5), b, 1)[:Overhead-1], datagram.Short},
+		"a huge packet":   {make([]byte, maxDatagram+1), datagram.Short},
+		"something else":  {append([]byte("Hello, is anybody there?"), make([]byte, 200)...), datagram.Foreign},
+		"another key":     {send(t, endpoint(t, 0, 5, func(c *Config) { c.Keys = ringOf(t, []byte("another key of the operator")) }), b, 1), datagram.UnknownKey},
+		"another council": {send(t, endpoint(t, 0, 5, func(c *Config) { c.ID[3]++ }), b, 1), datagram.OtherCouncil},
+		"an old build":    {append([]byte("Rg"), send(t, endpoint(t, 0, 5), b, 1)[2:]...), datagram.Older},
+		"the public key":  {send(t, endpoint(t, 0, 5, func(c *Config) { c.Keys = PublicKeyring() }), b, 1), datagram.UnknownKey},
+		"a fourth rank":   {send(t, endpoint(t, 3, 5, func(c *Config) { c.Members = 4 }), b, 1), datagram.Stranger},
+		"oneself":         {send(t, endpoint(t, 1, 9), endpoint(t, 0, 5), 1), datagram.Stranger},
+		"for another":     {send(t, endpoint(t, 0, 5), endpoint(t, 2, 9), 1), datagram.Misdirected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := state(b)
@@ -131,6 +133,15 @@ func TestKeyIDIsNoKey(t *testing.T) {
 	packet := send(t, a, b, 1, &hot{})
 	id := b.ring.IDs()[0]
 	copy(packet[offKey:], id[:])
+	copy(packet[offCouncil:], b.derive.tags[0][:])
+	expect(t, b, packet, datagram.Forged)
+}
+
+// Nor does a packet of another council open that bears our council's tag.
+func TestCouncilTagIsNoKey(t *testing.T) {
+	a, b := endpoint(t, 0, 5, func(c *Config) { c.ID[15]++ }), endpoint(t, 1, 9)
+	packet := send(t, a, b, 1, &hot{})
+	copy(packet[offCouncil:], b.derive.tags[0][:])
 	expect(t, b, packet, datagram.Forged)
 }
 

@@ -62,6 +62,8 @@ var testTable = newTable([]Type{
 	{Number: 22, Message: (*help)(nil), Recovery: true},
 })
 
+var testCouncil = protocol.CouncilID{0xc0, 0xff, 0xee, 15: 1}
+
 var testKey = []byte("0123456789abcdef0123456789abcdef")
 
 func ringOf(t testing.TB, keys ...[]byte) Keyring {
@@ -85,7 +87,8 @@ func judge(self protocol.Ident, epoch uint64, digest Digest) datagram.Config {
 // endpoint returns an endpoint of a council of three; change may alter its configuration.
 func endpoint(t testing.TB, rank protocol.Rank, inc protocol.Inc, change ...func(*Config)) *Endpoint {
 	t.Helper()
-	c := Config{Config: judge(protocol.Ident{Rank: rank, Inc: inc}, 1, summaryOf("").Digest()), Keys: ringOf(t, testKey), table: testTable}
+	c := Config{Config: judge(protocol.Ident{Rank: rank, Inc: inc}, 1, summaryOf("").Digest()), Keys: ringOf(t, testKey), ID: testCouncil,
+		table: testTable}
 	for _, f := range change {
 		f(&c)
 	}
@@ -98,7 +101,7 @@ func endpoint(t testing.TB, rank protocol.Rank, inc protocol.Inc, change ...func
 
 // stamped returns the header of a packet between two endpoints that know one another.
 func stamped(from, to *Endpoint, seq uint64) *datagram.Header {
-	return &datagram.Header{From: from.Self(), Start: from.start, Council: from.council, To: to.Self(), Seq: seq, Sent: 1000, Echo: datagram.Echo{Sent: 10, Received: 20}}
+	return &datagram.Header{From: from.Self(), Start: from.start, Council: from.council, To: to.Self(), ToStart: to.start.Prefix(), Seq: seq, Sent: 1000, Echo: datagram.Echo{Sent: 10, Received: 20}}
 }
 
 func payloadOf(t testing.TB, e *Endpoint, ms ...protocol.Message) []byte {
@@ -131,7 +134,7 @@ func send(t testing.TB, from, to *Endpoint, seq uint64, ms ...protocol.Message) 
 // open opens a copy, so that the packet can be used again.
 func open(e *Endpoint, packet []byte) (datagram.Reason, *Packet) {
 	var p Packet
-	v := e.Open(0, bytes.Clone(packet), &p)
+	v := e.Open(100, bytes.Clone(packet), &p)
 	return v.Reason, &p
 }
 

@@ -105,13 +105,18 @@ func TestMemberWithoutIncarnationMayOnlyAskForHelp(t *testing.T) {
 	// It is heard even if a start of it is known, and does not replace that.
 	expect(t, b, send(t, endpoint(t, 0, 5), b, 1), datagram.Accepted)
 	again := endpoint(t, 0, 0)
-	expect(t, b, send(t, again, b, 1, &help{}), datagram.Accepted)
+	expect(t, b, send(t, again, b, 1, &help{}), datagram.Replayed) // it does not echo what was sent since
+	d := stamped(again, b, 2)
+	d.Echo.Sent = 101
+	if r := b.Open(102, seal(t, again, d, payloadOf(t, again, &help{})), p).Reason; r != datagram.Accepted {
+		t.Fatalf("a start that echoes what was sent since is %v", r)
+	}
 	if b.Heard(0) != 5 {
 		t.Errorf("heard %d, want 5", b.Heard(0))
 	}
 	// Then it learns its incarnation, and goes on.
 	again.SetIncarnation(6)
-	if p := expect(t, b, send(t, again, b, 2, &hot{Seq: 8}), datagram.Accepted); p.From.Inc != 6 || p.Messages[0].Message.(*hot).Seq != 8 {
+	if p := expect(t, b, send(t, again, b, 3, &hot{Seq: 8}), datagram.Accepted); p.From.Inc != 6 || p.Messages[0].Message.(*hot).Seq != 8 {
 		t.Errorf("from %v: %v", p.From, p.Messages)
 	}
 }

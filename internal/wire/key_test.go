@@ -19,21 +19,25 @@ import (
 // The fast derivation is that of the standard library.
 func TestPacketKeyIsHKDF(t *testing.T) {
 	ring := ringOf(t, testKey, []byte("another key of the operator"))
-	d := newDeriver(ring)
+	d := newDeriver(ring, testCouncil)
 	for i := range 100 {
 		from, to := protocol.Rank(i), protocol.Rank(999-i)
 		s := datagram.Header{From: protocol.Ident{Rank: from, Inc: protocol.Inc(i * 7919)}, To: protocol.Ident{Rank: to},
 			Start: datagram.Start{byte(i), 1, 2, 15: byte(i)}}
-		prk, err := hkdf.Extract(sha256.New, testKey, []byte("regent wire 1"))
+		prk, err := hkdf.Extract(sha256.New, testKey, []byte("regent wire 2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, err := hkdf.Expand(sha256.New, prk, "council"+string(testCouncil[:]), 32)
 		if err != nil {
 			t.Fatal(err)
 		}
 		info := append([]byte("packet"), 0, 0)
 		binary.BigEndian.PutUint16(info[6:], uint16(from))
-		info = binary.BigEndian.AppendUint32(info, uint32(s.From.Inc))
+		info = binary.BigEndian.AppendUint64(info, uint64(s.From.Inc))
 		info = append(info, s.Start[:]...)
 		info = binary.BigEndian.AppendUint16(info, uint16(to))
-		key, err := hkdf.Expand(sha256.New, prk, string(info), 32)
+		key, err := hkdf.Expand(sha256.New, secret, string(info), 32)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +56,7 @@ func TestPacketKeyIsHKDF(t *testing.T) {
 
 // Every part of what a key is derived from counts.
 func TestPacketKeysDiffer(t *testing.T) {
-	d := newDeriver(ringOf(t, testKey, []byte("another key of the operator")))
+	d := newDeriver(ringOf(t, testKey, []byte("another key of the operator")), testCouncil)
 	seen := make(map[string]bool)
 	try := func(key int, change func(h *datagram.Header)) {
 		t.Helper()

@@ -52,6 +52,9 @@ func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reas
 		return datagram.Short
 	}
 	if data[offMagic] != magic0 || data[offMagic+1] != magic1 {
+		if data[offMagic] == magic0 && data[offMagic+1] == oldMagic1 {
+			return datagram.Older
+		}
 		return datagram.Foreign
 	}
 	var h header
@@ -59,6 +62,9 @@ func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reas
 	key, ok := e.ring.find(h.key)
 	if !ok {
 		return datagram.UnknownKey
+	}
+	if h.council != e.derive.tags[key] {
+		return datagram.OtherCouncil
 	}
 	addressed := e.Address(&p.Header)
 	if !addressed.Authentic() {
@@ -105,16 +111,16 @@ func (p *Packet) reset() {
 
 // read judges an authentic packet of our configuration, and decodes it. It changes nothing but p.
 func (e *Endpoint) read(now protocol.Time, h *header, p *Packet, plain []byte) datagram.Reason {
+	readable := h.version >= e.lowest && h.version <= e.highest
+	if readable {
+		parseStamps(plain, &p.Header)
+	}
 	r := e.Judge(now, &p.Header)
 	if r != datagram.Replayed && h.lowest > h.highest {
 		return datagram.Malformed
 	}
 	e.pool.reset()
 	e.parts = e.parts[:0]
-	readable := h.version >= e.lowest && h.version <= e.highest
-	if readable {
-		parseStamps(plain, &p.Header)
-	}
 	switch r {
 	case datagram.Accepted, datagram.OtherIncarnation, datagram.Rivals:
 	default:

@@ -31,7 +31,7 @@ type plain struct {
 
 const (
 	startSize = len(datagram.Start{})
-	plainSize = 2 + 4 + 2 + 4 + 5*8 + startSize
+	plainSize = 2 + 8 + 2 + 8 + 5*8 + startSize + len(datagram.StartPrefix{})
 )
 
 func (p *plain) start(now protocol.Time, c datagram.Config) (*datagram.Endpoint, error) {
@@ -50,13 +50,13 @@ func (p *plain) encode(m protocol.Message, stamp func() datagram.Header, put fun
 	h := stamp()
 	le := binary.LittleEndian
 	b := le.AppendUint16(p.packet[:0], uint16(h.From.Rank))
-	b = le.AppendUint32(b, uint32(h.From.Inc))
+	b = le.AppendUint64(b, uint64(h.From.Inc))
 	b = le.AppendUint16(b, uint16(h.To.Rank))
-	b = le.AppendUint32(b, uint32(h.To.Inc))
+	b = le.AppendUint64(b, uint64(h.To.Inc))
 	for _, v := range [...]uint64{h.Seq, uint64(h.Sent), uint64(h.Echo.Sent), uint64(h.Echo.Received), number} {
 		b = le.AppendUint64(b, v)
 	}
-	b = append(b, h.Start[:]...)
+	b = append(append(b, h.Start[:]...), h.ToStart[:]...)
 	p.packet = b
 	put(b)
 }
@@ -77,14 +77,14 @@ func (p *plain) decode(now protocol.Time, b []byte) (datagram.Verdict, protocol.
 func parsePlain(b []byte) (h datagram.Header, number uint64) {
 	le := binary.LittleEndian
 	h = datagram.Header{
-		From: protocol.Ident{Rank: protocol.Rank(le.Uint16(b)), Inc: protocol.Inc(le.Uint32(b[2:]))},
-		To:   protocol.Ident{Rank: protocol.Rank(le.Uint16(b[6:])), Inc: protocol.Inc(le.Uint32(b[8:]))},
-		Seq:  le.Uint64(b[12:]),
-		Sent: protocol.Time(le.Uint64(b[20:])),
-		Echo: datagram.Echo{Sent: protocol.Time(le.Uint64(b[28:])), Received: protocol.Time(le.Uint64(b[36:]))},
+		From: protocol.Ident{Rank: protocol.Rank(le.Uint16(b)), Inc: protocol.Inc(le.Uint64(b[2:]))},
+		To:   protocol.Ident{Rank: protocol.Rank(le.Uint16(b[10:])), Inc: protocol.Inc(le.Uint64(b[12:]))},
+		Seq:  le.Uint64(b[20:]),
+		Sent: protocol.Time(le.Uint64(b[28:])),
+		Echo: datagram.Echo{Sent: protocol.Time(le.Uint64(b[36:])), Received: protocol.Time(le.Uint64(b[44:]))},
 	}
-	h.Start = datagram.Start(b[52:])
-	return h, le.Uint64(b[44:])
+	h.Start, h.ToStart = datagram.Start(b[60:]), datagram.StartPrefix(b[60+startSize:])
+	return h, le.Uint64(b[52:])
 }
 
 func (p *plain) incarnation(inc protocol.Inc) { p.judge.SetIncarnation(inc) }
