@@ -11,7 +11,7 @@ func (c Config) Check() error {
 		return err
 	}
 	defer m.release()
-	if _, err := m.machine(m.config.summary(m.council, &m.config.Timing), nil); err != nil {
+	if _, err := m.machine(m.config.summary(m.council, m.councilID, &m.config.Timing), nil); err != nil {
 		return err
 	}
 	_, err = m.config.keyring(m.council)

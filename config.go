@@ -42,6 +42,10 @@ type Config struct {
 	Name string
 	// Council lists all members, this one among them. It is the same at every member.
 	Council []Peer
+	// CouncilID tells this council from all others: 32 hexadecimal digits, drawn at random once and the same at every member. Packets of
+	// another council cannot be opened, even if it has the same key. If it is empty, the members agree on one when the council
+	// begins and keep it in their directories; members without a directory need it here.
+	CouncilID string
 	// Key is the cluster key: 16 to 128 secret bytes, the same at every member. Packets that are not sealed with it
 	// are dropped. [ReadKey] reads it from a file. It may be left out only if all addresses are of the loopback interface.
 	// OldKeys are accepted too, so that a key can be changed while the council runs.
@@ -100,6 +104,11 @@ func (c *Config) check() error {
 	}
 	if c.Prefer < 0 {
 		return fmt.Errorf("config: prefer %v: must not be negative; zero lets leaders stay", c.Prefer)
+	}
+	if c.CouncilID != "" {
+		if _, err := protocol.ParseCouncilID(c.CouncilID); err != nil {
+			return fmt.Errorf("config: %w", err)
+		}
 	}
 	if c.Calm < 0 {
 		return fmt.Errorf("config: calm %v: must not be negative; zero counts members at once", c.Calm)
@@ -282,7 +291,7 @@ func loopback(addr string) bool {
 }
 
 // summary lists what all members must agree on.
-func (c *Config) summary(all *council, t *Timing) *wire.Summary {
+func (c *Config) summary(all *council, id protocol.CouncilID, t *Timing) *wire.Summary {
 	order, priorities := make([]string, len(all.peers)), []string(nil)
 	for i, p := range all.peers {
 		order[i] = p.Name
@@ -295,6 +304,7 @@ func (c *Config) summary(all *council, t *Timing) *wire.Summary {
 	}
 	roles := all.roles()
 	s := wire.NewSummary(c.Name)
+	s.Set("council", id.String())
 	s.Set("members", strings.Join(order, " "))
 	s.Set("priorities", cmp.Or(strings.Join(priorities, " "), "none"))
 	s.Set("quorums", roles.Quorums().String())

@@ -25,6 +25,8 @@ type Member struct {
 	config  Config
 	council *council
 	world   world.World
+	// councilID tells the council from all others.
+	councilID protocol.CouncilID
 	record  bool        // there was one at the start
 	stale   atomic.Bool // it was an old copy
 	// access is which electors find nobody with good links to all others.

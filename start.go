@@ -16,6 +16,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rain"
+	"github.com/regentproject/regent/internal/protocol/record"
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
@@ -62,13 +63,16 @@ func prepare(c Config, w world.World) (*Member, error) {
 
 // start builds the machine and everything around it, and sets the loop going.
 func (m *Member) start(ctx context.Context) error {
-	record, err := m.read()
+	saved, err := m.read()
 	if err != nil {
 		return err
 	}
 	t, n := &m.config.Timing, len(m.council.peers)
-	summary := m.config.summary(m.council, t)
-	machine, err := m.machine(summary, record)
+	if m.councilID, err = m.config.councilID(saved); err != nil {
+		return err
+	}
+	summary := m.config.summary(m.council, m.councilID, t)
+	machine, err := m.machine(summary, saved)
 	if err != nil {
 		return err
 	}
@@ -78,7 +82,7 @@ func (m *Member) start(ctx context.Context) error {
 	}
 	me := protocol.Ident{Rank: m.council.self}
 	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
-	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Keys: ring})
+	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Keys: ring, ID: m.councilID})
 	if err != nil {
 		return err
 	}
@@ -128,13 +132,28 @@ func (m *Member) read() ([]byte, error) {
 	if m.dir == nil {
 		return nil, nil
 	}
-	record, err := m.dir.Read()
+	saved, err := m.dir.Read()
 	if errors.Is(err, store.ErrDamaged) {
 		m.log.Error("the durable record is damaged: the member starts as one that has lost it", "err", err)
 		return nil, nil
 	}
-	m.record = record != nil
-	return record, err
+	m.record = saved != nil
+	return saved, err
+}
+
+// councilID returns the id of the council, from the configuration or else from the record; zero if neither has one.
+func (c *Config) councilID(encoded []byte) (id protocol.CouncilID, err error) {
+	if c.CouncilID != "" {
+		return protocol.ParseCouncilID(c.CouncilID)
+	}
+	if encoded == nil {
+		return id, nil
+	}
+	r, err := record.Decode(encoded)
+	if errors.Is(err, record.ErrDamaged) {
+		return id, nil // as a lost one
+	}
+	return r.Council, err
 }
 
 // outdated tells the machine that somebody has heard a later incarnation of this member. Packets of the lower one do not
@@ -147,16 +166,16 @@ func (m *Member) outdated(now protocol.Time, from protocol.Ident, heard protocol
 }
 
 // machine builds the protocols: leases of a quorum, and an elector that says who goes first.
-func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine, error) {
+func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine, error) {
 	t, roles := &m.config.Timing, m.council.roles()
 	var seed [8]byte
 	rand.Read(seed[:])
 	digest := summary.Digest()
 	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: roles.Quorums(), Leaders: roles.Leaders(), Prefer: m.config.Prefer,
-		Epoch: epoch, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
+		Epoch: epoch, Council: m.councilID, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
 		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
 		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now())},
-		record, binary.BigEndian.Uint64(seed[:]))
+		saved, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +196,7 @@ func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine
 	c := t.consistent()
 	c.Self, c.Members, c.Quorums, c.Leaders, c.Epoch = m.council.self, roles.Members, roles.Quorums(), roles.Leaders(), epoch
 	c.Owns, c.Diskless = isConsistent, m.dir == nil
-	return rain.New(c, both, record)
+	return rain.New(c, both, saved)
 }
 
 // firstIncarnation is that of a member without a record: seconds since the beginning of 2024, so that none repeats even
