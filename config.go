@@ -116,6 +116,14 @@ func (c *Config) check() error {
 	return c.Timing.check()
 }
 
+// checkCouncilID refuses a member that could not remember what the members agree on when the council begins.
+func (c *Config) checkCouncilID() error {
+	if c.Dir == "" && c.CouncilID == "" {
+		return errors.New("config: no council id: a member without a directory needs one (draw it with 'regent init', or 32 hexadecimal digits at random)")
+	}
+	return nil
+}
+
 // council is a checked list of members, in rank order.
 type council struct {
 	peers []Peer

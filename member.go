@@ -81,6 +81,10 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkCouncilID(); err != nil {
+		m.release()
+		return nil, err
+	}
 	if err := m.start(ctx); err != nil {
 		m.release()
 		return nil, err

@@ -1,6 +1,7 @@
 package regent
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -14,6 +15,7 @@ import (
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/founding"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rain"
 	"github.com/regentproject/regent/internal/protocol/record"
@@ -67,23 +69,11 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t, n := &m.config.Timing, len(m.council.peers)
-	if m.councilID, err = m.config.councilID(saved); err != nil {
-		return err
-	}
-	summary := m.config.summary(m.council, m.councilID, t)
-	machine, err := m.machine(summary, saved)
-	if err != nil {
-		return err
-	}
 	ring, err := m.config.keyring(m.council)
 	if err != nil {
 		return err
 	}
-	me := protocol.Ident{Rank: m.council.self}
-	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
-	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Keys: ring, ID: m.councilID})
-	if err != nil {
+	if m.councilID, m.record, err = m.config.councilID(saved); err != nil {
 		return err
 	}
 	addrs := m.resolve(ctx)
@@ -95,9 +85,65 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	founder, err := m.found(ctx, &saved, ring, addrs, socket, waiter)
+	if err == nil {
+		err = m.run(ctx, saved, ring, founder, waiter)
+	}
+	if err != nil && m.loop == nil {
+		return errors.Join(err, socket.Close(), waiter.Close())
+	}
+	return err
+}
+
+// found makes the machine that tells others the id of the council. If this member does not know it, it waits until the members
+// have agreed on one, and puts it into the record.
+func (m *Member) found(ctx context.Context, saved *[]byte, ring wire.Keyring, addrs [][]netip.AddrPort, socket runtime.Socket, waiter runtime.Waiter) (*runtime.Founder, error) {
+	var random [24]byte
+	rand.Read(random[:])
+	t, roles := &m.config.Timing, m.council.roles()
+	machine, err := founding.New(founding.Config{Me: m.council.self, Quorums: roles.Quorums(), Listing: listing(m.council), ID: m.councilID,
+		Drawn: protocol.CouncilID(random[8:]), Bootstrap: m.config.Bootstrap, Retry: max(leastFoundingRetry, 4*t.RoundTrip)},
+		binary.BigEndian.Uint64(random[:]))
+	if err != nil {
+		return nil, err
+	}
+	f := &runtime.Founder{Machine: machine, Codec: wire.NewFounding(m.council.self, len(m.council.peers), ring), Socket: socket,
+		Names: m.council.names(), Addrs: addrs}
+	if m.councilID != (protocol.CouncilID{}) {
+		return f, nil
+	}
+	m.log.Info("the council has no id yet: asking the other members")
+	m.councilID, err = f.Found(ctx, m.world.Clock.Now, waiter, func(record []byte) error {
+		*saved = bytes.Clone(record)
+		return m.dir.Write(record)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("join as %s: %w", m.config.Name, err)
+	}
+	m.log.Info("the council has an id", "council", m.councilID.String())
+	return f, nil
+}
+
+// leastFoundingRetry is the least time between two questions for the id of the council.
+const leastFoundingRetry = 200 * time.Millisecond
+
+// run builds the machine of a member that knows its council, and sets the loop going.
+func (m *Member) run(ctx context.Context, saved []byte, ring wire.Keyring, founder *runtime.Founder, waiter runtime.Waiter) error {
+	t, n, addrs := &m.config.Timing, len(m.council.peers), founder.Addrs
+	summary := m.config.summary(m.council, m.councilID, t)
+	machine, err := m.machine(summary, saved)
+	if err != nil {
+		return err
+	}
+	me := protocol.Ident{Rank: m.council.self}
+	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
+	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Keys: ring, ID: m.councilID})
+	if err != nil {
+		return err
+	}
 	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
-	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: packets, Rates: clock.NewRates(n, t.rho()),
+	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
 		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.Clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
@@ -137,23 +183,24 @@ func (m *Member) read() ([]byte, error) {
 		m.log.Error("the durable record is damaged: the member starts as one that has lost it", "err", err)
 		return nil, nil
 	}
-	m.record = saved != nil
 	return saved, err
 }
 
-// councilID returns the id of the council, from the configuration or else from the record; zero if neither has one.
-func (c *Config) councilID(encoded []byte) (id protocol.CouncilID, err error) {
+// councilID returns the id of the council, from the configuration or else from the record; zero if neither has one. It also says
+// whether the record is of a member that has spoken in the council.
+func (c *Config) councilID(encoded []byte) (id protocol.CouncilID, spoken bool, err error) {
+	var r record.Record
+	if encoded != nil {
+		r, err = record.Decode(encoded)
+		if err != nil && !errors.Is(err, record.ErrDamaged) { // a damaged one is a lost one
+			return id, false, err
+		}
+	}
 	if c.CouncilID != "" {
-		return protocol.ParseCouncilID(c.CouncilID)
+		id, err = protocol.ParseCouncilID(c.CouncilID)
+		return id, r.Inc != 0, err
 	}
-	if encoded == nil {
-		return id, nil
-	}
-	r, err := record.Decode(encoded)
-	if errors.Is(err, record.ErrDamaged) {
-		return id, nil // as a lost one
-	}
-	return r.Council, err
+	return r.Council, r.Inc != 0, nil
 }
 
 // outdated tells the machine that somebody has heard a later incarnation of this member. Packets of the lower one do not

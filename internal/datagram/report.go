@@ -30,6 +30,9 @@ func (e *Endpoint) Report(now protocol.Time, peer protocol.Rank) Report {
 		Rivals: p.rival.mutes(now)}
 }
 
+// Count counts a packet that was judged elsewhere, because it belongs to no start of a member.
+func (e *Endpoint) Count(r Reason) { e.counts.Packets[r]++ }
+
 // Counts returns what became of all packets so far.
 func (e *Endpoint) Counts() Counts { return e.counts }
 

@@ -27,6 +27,8 @@ type PortOptions struct {
 	Self   protocol.Rank
 	Socket Socket
 	Wire   *wire.Endpoint
+	// Founder tells members that have lost it the id of the council; nil: nobody does.
+	Founder *Founder
 	// Rates compares the clocks, if it is set.
 	Rates *clock.Rates
 	// Names and Addrs are of the members, by rank.
@@ -114,6 +116,14 @@ func (p *NetPort) Receive(deliver Deliver) bool {
 // take judges a packet, and delivers its messages if it passes.
 func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	now := p.Clock()
+	if p.Founder != nil && wire.IsFounding(in.Data) {
+		r := p.Founder.Take(now, in.Data)
+		p.Wire.Count(r)
+		if r.Dropped() {
+			p.diagnostics.stranger(r, in.Addr)
+		}
+		return
+	}
 	v := p.Wire.Open(now, in.Data, &p.packet)
 	switch v.Reason {
 	case datagram.Accepted, datagram.OtherIncarnation:
