@@ -23,7 +23,7 @@ deps: ## install what the tests need (Debian, as root), or say what to install
 fmt: ## rewrite all Go files as gofmt wants them
 	gofmt -l -w $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')
 
-vet: ## go vet
+vet: ## go vet, by itself (make test has it run with the tests)
 	$(GO) vet $(PACKAGES)
 
 lint: ## staticcheck, at the version that internal/tools/go.mod pins
@@ -38,7 +38,8 @@ release-fix: ## write go.mod, go.sum and the lists of modules as release-check w
 modules:
 	$(GO) run ./internal/tools/release -quick
 
-check: vet modules ## the checks of make test that are not tests (the house rules are tests: internal/tidy)
+# go test runs vet on what it tests, between the compilations that both need; so the checks of make test leave it out.
+check: modules ## the checks of make test that are not tests (the house rules are tests: internal/tidy)
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
 
@@ -53,16 +54,15 @@ AT_ONCE := -p 4
 test: deps ## everything that must be green: deps, checks, all tests; it prints how long it took
 	@./internal/tools/timed.sh $(MAKE) --no-print-directory check tests-together
 
-# One kind after the other: side by side they starve each other's processes.
+# Both kinds side by side: many tests wait for processes, and the processors are free then.
 tests-together:
-	$(MAKE) --no-print-directory tests
-	$(MAKE) --no-print-directory tests-raced
+	@./internal/tools/together.sh "$(MAKE) --no-print-directory tests" "$(MAKE) --no-print-directory tests-raced"
 
 tests:
-	$(GO) test -vet=off -timeout 15m $(AT_ONCE) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(RACED))")
+	$(GO) test -vet=all -timeout 15m $(AT_ONCE) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(RACED))")
 
 tests-raced:
-	$(GO) test -vet=off -race -timeout 15m $(AT_ONCE) $(RACED)
+	$(GO) test -vet=all -race -timeout 15m $(AT_ONCE) $(RACED)
 
 test-long: test lint release-check mutants-quick hosts torture ## make test, and what takes longer: staticcheck, long simulations, the race detector everywhere, all mutants
 	REGENT_TEST=long $(GO) test -timeout 60m ./sim/...

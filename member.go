@@ -27,8 +27,8 @@ type Member struct {
 	world   world.World
 	// councilID tells the council from all others.
 	councilID protocol.CouncilID
-	record  bool        // there was one at the start
-	stale   atomic.Bool // it was an old copy
+	record    bool        // there was one at the start
+	stale     atomic.Bool // it was an old copy
 	// access is which electors find nobody with good links to all others.
 	access accessFaults
 	dir    *store.Dir

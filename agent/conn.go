@@ -21,6 +21,8 @@ type conn struct {
 	agent *Agent
 	net   net.Conn
 	peer  *peer
+	// client is who opened the connection.
+	client *client
 	// out are lines to write; renewed says that there are later ends to tell.
 	out      *outbox
 	renewals chan struct{}
@@ -54,6 +56,7 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 		c.peer = p
 	}
 	defer c.peer.close()
+	c.client = localClient(nc)
 	limitSendBuffer(nc)
 	var writer sync.WaitGroup
 	writer.Go(c.write)
@@ -221,6 +224,10 @@ func (c *conn) fail(r *session.Request, err error) {
 
 // handle carries out a request. What may take long is done aside.
 func (c *conn) handle(r *session.Request) {
+	if err := c.agent.permitRequest(c.client, r); err != nil {
+		c.fail(r, err)
+		return
+	}
 	switch r.Do {
 	case session.Campaign:
 		c.campaign(r)
@@ -270,8 +277,12 @@ func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 		}
 		c.send(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
 	case r.Do == session.Resign:
+		c.agent.audit.order(c.client, "resign", k.group, "", "asked", "by the program itself")
 		c.inBackground(r, func() { c.resign(r, k) })
 	case r.Do == session.Transfer:
+		if !r.Ask {
+			c.agent.audit.order(c.client, "transfer", k.group, r.To, "asked", "by the program itself")
+		}
 		c.inBackground(r, func() { c.transfer(r, k) })
 	}
 }

@@ -171,6 +171,7 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 func (p *NetPort) note(now protocol.Time, v datagram.Verdict) {
 	h := &p.packet.Header
 	p.diagnostics.heard(now, h.From)
+	p.diagnostics.confirm(now, h)
 	if v.Reason != datagram.Accepted || h.From.Inc == 0 {
 		return
 	}
@@ -323,6 +324,8 @@ type PeerReport struct {
 	datagram.Report
 	// Seen is when any packet of it passed, even of a process that does not know its incarnation yet; zero: never.
 	Seen protocol.Time
+	// Unconfirmed is since when it has confirmed no packet of this member, though it was heard; zero: it was never heard.
+	Unconfirmed protocol.Time
 	// Addr is where packets to it go.
 	Addr netip.AddrPort
 	// Problem is what keeps it from counting; empty if nothing is known.
@@ -331,7 +334,8 @@ type PeerReport struct {
 
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
-	r := PeerReport{Report: p.Wire.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer)}
+	r := PeerReport{Report: p.Wire.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer),
+		Unconfirmed: p.diagnostics.confirmed[peer].last()}
 	if a := p.Addrs[peer]; len(a) > 0 {
 		best, _ := p.peers[peer].choice.Best()
 		r.Addr = a[min(int(best), len(a)-1)]
