@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules release-check release-fix check test tests tests-raced tests-together test-long hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint modules release-check release-fix check test tests tests-raced tests-together test-long hosts bench bench-quick bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,7 @@ tests-raced:
 
 test-long: test lint release-check mutants-quick hosts torture ## make test, and what takes longer: staticcheck, long simulations, the race detector everywhere, all mutants
 	REGENT_TEST=long $(GO) test -timeout 60m ./sim/...
+	$(MAKE) fuzz
 	$(GO) test -race -timeout 60m -p 2 $(PACKAGES)
 	$(MAKE) mutants
 
@@ -84,6 +85,22 @@ BENCH ?=
 bench-quick: ## fail-over and cost of councils of real processes (BENCH='-trials 20 -calm 0 -busy 0' is quicker)
 	$(GO) build -o bin/bench-quick ./bench/quick
 	bin/bench-quick $(BENCH)
+
+# Every fuzz target, one after the other. FUZZTIME=10m looks longer; FUZZ=./internal/wire looks at one package. Inputs that found new
+# code are kept in FUZZCACHE; those worth keeping for good belong below testdata/fuzz of their package.
+FUZZTIME ?= 10s
+FUZZ ?= .
+FUZZCACHE ?= $(CURDIR)/bin/fuzz
+fuzz: ## every decoder against random input, FUZZTIME=10s each
+	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' $(FUZZ) | xargs -n1 dirname | sort -u); do \
+		for name in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$dir/*_test.go | cut -c6-); do \
+			echo "$$dir $$name"; \
+			$(GO) test ./$$dir -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -args -test.fuzzcachedir=$(FUZZCACHE)/$$dir; \
+		done; done
+
+bench-flood: ## what a sender at full speed costs a leader, for a minute of each kind
+	$(GO) build -o bin/bench-quick ./bench/quick
+	bin/bench-quick -profile lan -members 3 -kinds '' -splits 0 -idle 0 -groups '' -calm 0 -busy 0 -flood 1m -scheduling realtime
 
 # How long, and what happens: the seed of an earlier run, or 0 for a new one.
 FOR  ?= 2m

@@ -38,6 +38,9 @@ func prepare(c Config, w world.World) (*Member, error) {
 	if c.Timing.LongestLease == 0 {
 		c.Timing.LongestLease = c.Timing.Lease
 	}
+	if c.StopWithin == 0 {
+		c.StopWithin = DefaultStopWithin
+	}
 	if c.Elector == "" {
 		c.Elector = elector.Stable
 	}
@@ -141,7 +144,7 @@ func (m *Member) run(ctx context.Context, saved []byte, ring wire.Keyring, found
 	if err != nil {
 		return err
 	}
-	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
+	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
@@ -150,6 +153,9 @@ func (m *Member) run(ctx context.Context, saved []byte, ring wire.Keyring, found
 		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
 	if m.dir != nil {
 		o.Store = m.dir
+	}
+	if lease, ok := m.world.Clock.(*clock.Lease); ok {
+		o.Suspended = lease.Suspended
 	}
 	m.loop = runtime.NewLoop(o)
 	council, err := m.loop.Add(runtime.Council, "the council", machine, m.groupTable)

@@ -100,7 +100,9 @@ func TestCouncilWithoutAnIDAgreesOnOne(t *testing.T) {
 	v.Stop("c", cluster.Patience)
 	v.must(os.RemoveAll(filepath.Join(v.Dir, "c")))
 	v.startAgent("c")
-	cluster.Eventually(t, "c is told the id", func() bool { return strings.HasSuffix(strings.TrimSpace(v.Process("c").Log()), first) || id("c") == first })
+	cluster.Eventually(t, "c is told the id", func() bool {
+		return strings.HasSuffix(strings.TrimSpace(v.Process("c").Log()), first) || id("c") == first
+	})
 	v.Stop("b", cluster.Patience)
 	v.startAgent("b")
 	v.must(v.AwaitAgents("a", "b", "c"))

@@ -32,9 +32,8 @@ var uncomposed = &unicode.RangeTable{
 	R32: []unicode.Range32{{0x2f800, 0x2fa1f, 1}},
 }
 
-// shapeless are characters that do not show, or that look like a space and are none.
-var shapeless = []*unicode.RangeTable{unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
-	unicode.Noncharacter_Code_Point}
+// shapeless are characters that count as graphic and do not show.
+var shapeless = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
 // Check returns why a text cannot be a name, whatever its length; nil if it can.
 func Check(name string) error {
@@ -45,7 +44,7 @@ func Check(name string) error {
 		switch {
 		case unicode.IsControl(r):
 			return errControl
-		case r != ' ' && unicode.Is(unicode.Zs, r), unicode.In(r, shapeless...):
+		case r != ' ' && unicode.Is(unicode.Zs, r), !unicode.IsGraphic(r), unicode.In(r, shapeless...):
 			return errShape
 		case unicode.Is(uncomposed, r):
 			return errSpelling

@@ -58,6 +58,7 @@ type NetPort struct {
 	receive     protocol.Receive
 	traffic     Traffic
 	diagnostics diagnostics
+	flood       floodGuard
 }
 
 // An outbox is what is on its way to one peer.
@@ -80,6 +81,8 @@ type Traffic struct {
 	PacketsIn, PacketsOut, BytesIn, BytesOut atomic.Uint64
 	// Unsent packets could not be handed to the network.
 	Unsent atomic.Uint64
+	// TooLong packets were longer than any that members send, and were not opened.
+	TooLong atomic.Uint64
 }
 
 // inBatch is how many packets are taken before the loop looks at its timers.
@@ -95,6 +98,8 @@ func NewPort(o PortOptions) *NetPort {
 		p.peers[i].batch = o.Wire.NewBatch()
 	}
 	p.diagnostics = newDiagnostics(o.Names, o.Log)
+	p.flood = floodGuard{filter: o.Wire.Gate(), thread: osThread{}}
+	p.flood.socket, _ = o.Socket.(transport.Filterer)
 	return p
 }
 
@@ -108,8 +113,14 @@ func (p *NetPort) Receive(deliver Deliver) bool {
 	for i := range p.in[:n] {
 		p.traffic.PacketsIn.Add(1)
 		p.traffic.BytesIn.Add(uint64(len(p.in[i].Data)))
+		if len(p.in[i].Data) > p.flood.filter.Longest {
+			p.traffic.TooLong.Add(1) // to decrypt it would cost the most
+			p.flood.junk++
+			continue
+		}
 		p.take(&p.in[i], deliver)
 	}
+	p.guard()
 	return n == len(p.in)
 }
 
@@ -138,6 +149,7 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		}
 		return
 	default:
+		p.flood.junk++
 		p.diagnostics.stranger(v.Reason, in.Addr)
 		if r, ok := p.owners[in.Addr]; ok {
 			p.diagnostics.dropped(r, v.Reason)

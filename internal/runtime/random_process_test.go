@@ -30,6 +30,7 @@ const (
 	lease     = 200 * time.Millisecond
 	longest   = 400 * time.Millisecond
 	guard     = 20 * time.Millisecond
+	grace     = 700 * time.Millisecond
 	heartbeat = 100 * time.Millisecond
 	suspect   = 300 * time.Millisecond
 	delay     = 10 * time.Millisecond
@@ -128,7 +129,7 @@ func (c *council) start(rank protocol.Rank, number int) (*process, error) {
 	}
 	p.loop = runtime.NewLoop(runtime.Options{Self: rank, Name: c.names[rank], Rho: rho, Clock: p.clock.Now, Port: port, Waiter: waiter, Store: p.file,
 		Facts: p.facts, Log: slog.New(slog.DiscardHandler)})
-	options := runtime.GroupTableOptions{Guard: guard, Clock: p.clock.Now, Late: p.clock.Late}
+	options := runtime.GroupTableOptions{Guard: guard, Grace: grace, Clock: p.clock.Now, Late: p.clock.Late}
 	p.table = runtime.NewGroupTable(options)
 	spied := &incarnateSpy{spy{process: p, inner: machine, channel: runtime.Council}}
 	if p.instance, err = p.loop.Add(runtime.Council, "the council", spied, &pausingSink{p.table, p}); err != nil {

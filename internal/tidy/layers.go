@@ -50,7 +50,7 @@ var beside = []layer{
 	{name: "simulator programs", packages: []string{"sim/cmd/..."},
 		knows:   []string{"simulator", "lab", "replay", "command line", "agent/web"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
-	{name: "bench", packages: []string{"bench/..."}, knows: []string{"library", "runtime", "processes"}},
+	{name: "bench", packages: []string{"bench/..."}, knows: []string{"library", "runtime", "processes"}, modules: []string{"golang.org/x/sys"}},
 	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence", "fence/sqlfence", "fence/httpfence"},
 		modules: []string{"modernc.org/sqlite"}},
 	{name: "house", packages: []string{"internal/tidy/...", "internal/mutants/...", "internal/tools/..."}, modules: []string{"golang.org/x/mod"}},

@@ -43,10 +43,10 @@ type Machine struct {
 	answered []protocol.Time
 	// bound is until when the member takes only what the best-ranked one names: that may draw an id meanwhile.
 	bound protocol.Time
-	due      protocol.Time
-	rng      *rand.Rand
-	ask      Ask
-	tell     Tell
+	due   protocol.Time
+	rng   *rand.Rand
+	ask   Ask
+	tell  Tell
 }
 
 // New returns a member that starts. The seed must differ from start to start.
