@@ -182,6 +182,9 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 // note takes note of a packet that passed.
 func (p *NetPort) note(now protocol.Time, v datagram.Verdict) {
 	h := &p.packet.Header
+	if h.From.Inc == 0 && v.Reason != datagram.Accepted {
+		return // it may be recorded, or late: it proves nothing about who speaks now
+	}
 	p.diagnostics.heard(now, h.From)
 	p.diagnostics.confirm(now, h)
 	if v.Reason != datagram.Accepted || h.From.Inc == 0 {

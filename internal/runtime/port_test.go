@@ -339,3 +339,26 @@ func TestMessagesLeaveUnderTheIncarnationThatSentThem(t *testing.T) {
 		t.Errorf("messages came from the incarnations %v: want 1", got)
 	}
 }
+
+// A packet from before a member knew its incarnation, which comes late or again, does not make two processes of it.
+func TestLateWordOfANamelessStartIsNoRival(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	d.ports[1].Rename(0)
+	d.lines[1].out = nil // what left before
+	d.now = d.now.Add(time.Second)
+	d.ports[1].Flush()
+	recorded := append([]transport.Packet(nil), d.lines[1].out...)
+	if len(recorded) == 0 {
+		t.Fatal("nothing was sent")
+	}
+	d.ports[1].Rename(2)
+	d.greet()
+	d.lines[0].in = append(d.lines[0].in, recorded...)
+	d.pass(nil)
+	d.ports[1].Send(d.now, 0, 0, &rank.OK{})
+	d.ports[1].Flush()
+	d.pass(nil)
+	if r := d.ports[0].Peer(d.now, 1); r.Inc != 2 || r.Problem != "" {
+		t.Errorf("the peer is %+v", r)
+	}
+}
