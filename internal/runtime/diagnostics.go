@@ -27,6 +27,8 @@ type diagnostics struct {
 	seen     []protocol.Time
 	// nameless is when a member last spoke without knowing its incarnation; zero: not since it last learnt it.
 	nameless []protocol.Time
+	// unproven is what a process said that does not know its incarnation, and that has answered nothing.
+	unproven []unproven
 	// drops are of packets that came from an address of a member and did not pass, since one of it did.
 	drops []drop
 	// confirmed is what each member has shown of the way to it, and unlisted are hosts that only their own configuration lists.
@@ -40,12 +42,23 @@ type drop struct {
 	why     datagram.Reason
 }
 
+// Unproven counts packets of one start of which each had a higher number than all before. A few may be late, or recorded; a
+// process that goes on counting is there.
+type unproven struct {
+	start   datagram.Start
+	highest uint64
+	packets int
+}
+
+// enoughUnproven is how many such packets make a process.
+const enoughUnproven = 20
+
 const maxLogged = 1000
 
 func newDiagnostics(names []string, log *slog.Logger) diagnostics {
 	return diagnostics{names: names, log: log, logged: make(map[string]bool), problems: make([]string, len(names)),
 		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names)),
-		nameless: make([]protocol.Time, len(names)), drops: make([]drop, len(names)), confirmed: make([]confirmation, len(names))}
+		nameless: make([]protocol.Time, len(names)), unproven: make([]unproven, len(names)), drops: make([]drop, len(names)), confirmed: make([]confirmation, len(names))}
 }
 
 // firstTime says whether the oddity was not spoken of yet.
@@ -75,6 +88,21 @@ func (n *diagnostics) heard(now protocol.Time, from protocol.Ident) {
 	case n.problems[r] == "":
 		// A process that has no record speaks for the member while the one that was heard before lives on.
 		n.rivals(r, netip.AddrPort{})
+	}
+}
+
+// hint takes note of a packet without an incarnation that was not accepted.
+func (n *diagnostics) hint(now protocol.Time, h *datagram.Header) {
+	u := &n.unproven[h.From.Rank]
+	if u.start != h.Start {
+		*u = unproven{start: h.Start}
+	}
+	if h.Seq > u.highest {
+		u.highest = h.Seq
+		u.packets++
+	}
+	if u.packets >= enoughUnproven {
+		n.nameless[h.From.Rank] = now
 	}
 }
 

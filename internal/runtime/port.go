@@ -183,7 +183,8 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 func (p *NetPort) note(now protocol.Time, v datagram.Verdict) {
 	h := &p.packet.Header
 	if h.From.Inc == 0 && v.Reason != datagram.Accepted {
-		return // it may be recorded, or late: it proves nothing about who speaks now
+		p.diagnostics.hint(now, h) // it may be recorded, or late
+		return
 	}
 	p.diagnostics.heard(now, h.From)
 	p.diagnostics.confirm(now, h)
