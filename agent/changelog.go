@@ -94,7 +94,9 @@ func (l *changeLog) add(next Change) {
 func (l *changeLog) recordEnd(group string, token uint64, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.endReasons[group] = endReason{token, text}
+	if l.endReasons[group].token <= token { // a late correction says nothing about a later leadership
+		l.endReasons[group] = endReason{token, text}
+	}
 }
 
 // attachEndReason adds what was noted on the leadership that a change ends.

@@ -321,7 +321,9 @@ func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Resign:
 		c.agent.audit.order(c.client, "resign", k.group, "", "asked", "by the program itself")
-		c.inBackground(r, func() { c.resign(r, k) })
+		o := newOrder(regent.Cause{Why: why.Resigned, Member: c.agent.name}, "")
+		k.reportStopped(c.cause(r), o) // now: what ends the connection comes after it
+		c.inBackground(r, func() { c.awaitGivenUp(r, k, o) })
 	case r.Do == session.Transfer:
 		if !r.Ask {
 			c.agent.audit.order(c.client, "transfer", k.group, r.To, "asked", "by the program itself")
@@ -375,13 +377,14 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
-	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, after: c.runner, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
+	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
 		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree}
 	if err := c.agent.addCandidate(k); err != nil {
 		c.fail(r, err)
 		return
 	}
 	keeper.attach(k)
+	c.agent.runners.add(k)
 	c.mu.Lock()
 	c.candidates[r.ID] = k
 	if tree != nil {

@@ -121,6 +121,32 @@ func (w *watchedTree) forget() {
 	}
 }
 
+// runners finds the last candidate of each runner. A runner that was cut off comes back on another connection.
+type runners struct {
+	mu   sync.Mutex
+	last map[tenure.Identity]*candidate
+}
+
+// add has a candidate of a runner wait for the one before it.
+func (r *runners) add(c *candidate) {
+	if c.tree == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.after = r.last[c.tree.tree.Runner]
+	r.last[c.tree.tree.Runner] = c
+}
+
+// remove forgets a candidate under which nothing is left.
+func (r *runners) remove(c *candidate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last[c.tree.tree.Runner] == c {
+		delete(r.last, c.tree.tree.Runner)
+	}
+}
+
 // priority returns that of the member, for hooks that want to know: the lowest if it has none.
 func (a *Agent) priority() int {
 	if p := a.file.Load().Self().Priority; p != nil {

@@ -39,6 +39,9 @@ func (c *Cluster) Client(name string) *http.Client {
 	}}}
 }
 
+// CouncilID is that of the councils of tests. Agents have another if Options.Config says so; an empty one lets them agree on one.
+const CouncilID = "c0ffee00c0ffee00c0ffee00c0ffee00"
+
 // WriteConfig writes the configuration of an agent: its part of the council, and Options.Config. The timing of the options is not
 // written: Config has it as an operator writes it.
 func (c *Cluster) WriteConfig(name string) error {
@@ -52,6 +55,9 @@ func (c *Cluster) WriteConfig(name string) error {
 	}
 	var b strings.Builder
 	more := c.Config
+	if !strings.Contains(more, "council_id:") {
+		more += "council_id: " + CouncilID + "\n"
+	}
 	if key := c.key(); key != nil {
 		file := filepath.Join(c.Dir, "key")
 		if err := os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(key)+"\n"), 0o600); err != nil {

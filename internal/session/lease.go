@@ -20,7 +20,7 @@ type Lease struct {
 	conn  *Conn
 	group string
 	life  *party.Party
-	// entered is closed when candidacy is set.
+	// entered is closed when candidacy is set, or when there will be none.
 	entered   chan struct{}
 	candidacy *Candidacy
 	token     atomic.Uint64
@@ -72,6 +72,7 @@ func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
 		Guard: c.hello.Guard, Grace: sessionGrace, Answer: sessionAnswer}})
 	k, err := c.Enter(o, l.take)
 	if err != nil {
+		close(l.entered)
 		l.life.Give(tenure.Event{Kind: tenure.UpperGone})
 		return nil, err
 	}
@@ -107,6 +108,9 @@ func (l *Lease) Over() <-chan struct{} { return l.over }
 // take gives the machine what the agent sends. It is called by one goroutine only.
 func (l *Lease) take(e *Event) {
 	<-l.entered
+	if l.candidacy == nil {
+		return
+	}
 	at, until := l.conn.Instants(e)
 	switch e.Event {
 	case Leads:
