@@ -20,8 +20,8 @@ import (
 // initOptions is what a new configuration is made of.
 type initOptions struct {
 	name, file, key, dir, profile, socket, listen, group, loopback, peers, council string
-	port, httpPort                                                        int
-	bootstrap, force                                                      bool
+	port, httpPort                                                                 int
+	bootstrap, force                                                               bool
 }
 
 func initCommand() *cobra.Command {
