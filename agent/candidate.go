@@ -204,9 +204,11 @@ func (c *candidate) campaign() {
 // tell passes on that the member wants the program to stop, or has lost the lease.
 func (c *candidate) tell(l *regent.Lease) {
 	cause := l.Cause()
-	c.mu.Lock()
-	c.end.ask(leaseReason(cause))
-	c.mu.Unlock()
+	if cause.Why != why.Resigned { // which this agent did itself
+		c.mu.Lock()
+		c.end.ask(leaseReason(cause))
+		c.mu.Unlock()
+	}
 	ev := tenure.Event{Kind: tenure.Tell, Cause: c.agent.causeFor(cause)}
 	switch {
 	case !l.Valid():

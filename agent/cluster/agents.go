@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -60,7 +61,9 @@ func (c *Cluster) WriteConfig(name string) error {
 	}
 	if key := c.key(); key != nil {
 		file := filepath.Join(c.Dir, "key")
-		if err := os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(key)+"\n"), 0o600); err != nil {
+		// Another agent may read it now: it is never there by half.
+		draft := filepath.Join(c.Dir, "key."+name)
+		if err := errors.Join(os.WriteFile(draft, []byte(base64.StdEncoding.EncodeToString(key)+"\n"), 0o600), os.Rename(draft, file)); err != nil {
 			return err
 		}
 		more += "key_file: " + file + "\n"
