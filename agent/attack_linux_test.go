@@ -27,8 +27,8 @@ const (
 	victimUID   = 1234
 )
 
-// connectOnly connects the socket that it inherited and waits until its input ends: the connection is then of this process, whoever
-// holds it.
+// connectOnly connects the socket that it inherited and waits until its input ends: the connection then belongs to this process,
+// even if another one holds it.
 func connectOnly() {
 	if err := unix.Connect(3, &unix.SockaddrUnix{Name: os.Getenv(taskVar)}); err != nil {
 		fmt.Println(err)

@@ -100,7 +100,7 @@ func TestCouncilWithoutAnIDAgreesOnOne(t *testing.T) {
 	v.Stop("c", cluster.Patience)
 	v.must(os.RemoveAll(filepath.Join(v.Dir, "c")))
 	v.startAgent("c")
-	cluster.Eventually(t, "c is told the id", func() bool {
+	cluster.Eventually(t, "c learns the id", func() bool {
 		return strings.HasSuffix(strings.TrimSpace(v.Process("c").Log()), first) || id("c") == first
 	})
 	v.Stop("b", cluster.Patience)

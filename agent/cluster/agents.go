@@ -40,7 +40,7 @@ func (c *Cluster) Client(name string) *http.Client {
 	}}}
 }
 
-// CouncilID is that of the councils of tests. Agents have another if Options.Config says so; an empty one lets them agree on one.
+// CouncilID is that of the councils of tests. Options.Config may name another; with an empty one the agents agree on one.
 const CouncilID = "c0ffee00c0ffee00c0ffee00c0ffee00"
 
 // WriteConfig writes the configuration of an agent: its part of the council, and Options.Config. The timing of the options is not

@@ -74,7 +74,7 @@ func (r *runner) follow(ctx context.Context, l *life) {
 	sick, cancel := r.Health.watch(r.reaper, r.hookEnv(l.party.Token()), l.runs)
 	defer cancel()
 	done, runs := ctx.Done(), l.runs
-	var healed <-chan struct{} // what hooks are told comes in order: not before the elected hooks have ended
+	var healed <-chan struct{} // hooks run in order: this one after the elected hooks have ended
 	for {
 		select {
 		case <-l.over:

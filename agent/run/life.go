@@ -190,7 +190,7 @@ func (l *life) do(e tenure.Effect) {
 	case tenure.RunLost:
 		why := l.judge(e.Cause).why
 		l.runHook(context.Background(), tenure.LostDone, func(ctx context.Context) {
-			l.r.healedHooks.wait() // what is told comes in order
+			l.r.healedHooks.wait() // hooks run in order
 			l.r.Hooks.lost(ctx, l.env, l.r.Group, why)
 			l.keeper.lostDone(l.key)
 		})

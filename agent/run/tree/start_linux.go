@@ -100,8 +100,8 @@ func (t *Tree) fork(c *exec.Cmd) error {
 	return t.reaper.start(c, false)
 }
 
-// StartBeside starts a command that acts for the leader beside the program, such as an elected hook, as a part of the tree: whoever ends
-// the tree ends it, and all that it started. The caller waits for it, by [Reaper.Wait].
+// StartBeside starts a command that acts for the leader beside the program, such as an elected hook, as a part of the tree: to end
+// the tree is to end it, and all that it started. The caller waits for it, by [Reaper.Wait].
 func (t *Tree) StartBeside(c *exec.Cmd) error {
 	c.Env = environ(c.Env, t.ref.Mark)
 	return t.fork(c)
