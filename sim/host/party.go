@@ -28,14 +28,16 @@ func (r role) String() string {
 type reference struct {
 	tenure.Ref
 	mark, cgroup uint64
+	// kept says that the party holds a pidfd of the first process, orphan that the runner may have begun another tree since.
+	kept, orphan bool
 	life         *life // for the checkers
 }
 
 // A note is what an agent has written down of a tree.
 type note struct {
-	ref          *reference
-	hooks, half  bool
-	runner, keep *process
+	ref    *reference
+	half   bool
+	runner *process
 }
 
 // A candidacy holds the parties that take part in one candidacy of a host.
@@ -66,14 +68,17 @@ type party struct {
 	ticks             bool
 	armed             protocol.Time
 	suspends          int
-	// search is the number of the last search; a result of an earlier one is dropped.
-	search int
+	// search is the number of the last search; a result of an earlier one is dropped. verdict is what its last walk proved.
+	search  int
+	verdict tenure.Kind
 	// reported says that the end was reported upwards.
 	reported, over bool
 	forgot         bool
-	hook           *process
-	acts           function
-	line           *note
+	// forks counts forks that are under way.
+	forks int
+	hook  *process
+	acts  function
+	line  *note
 }
 
 // A function is a leading function of a program: of a client, or of a member.
@@ -232,7 +237,8 @@ func (a *party) doTop(e tenure.Effect) {
 			w.council.lapses = true
 		}
 	case tenure.Note:
-		a.line = &note{ref: a.ref, hooks: a.conf.Hooks, runner: s.runner.p, keep: s.keeper.p}
+		written := *a.ref
+		a.line = &note{ref: &written, runner: s.runner.p}
 		a.h.notes = append(a.h.notes, a.line)
 	case tenure.Forget:
 		a.h.notes = slices.DeleteFunc(a.h.notes, func(n *note) bool { return n == a.line })

@@ -36,7 +36,7 @@ func (c *Coverage) Missing() (pairs []string, share float64) {
 				pairs = append(pairs, fmt.Sprintf("%v × %v", s, k))
 			}
 		}
-		for f := range FaultKind(faultKinds) {
+		for f := range faultKinds {
 			all++
 			if c.Faults[f][s] == 0 {
 				pairs = append(pairs, fmt.Sprintf("%v × fault: %v", s, f))
