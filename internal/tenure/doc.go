@@ -28,9 +28,9 @@
 // a runner or session writes nothing.
 //
 // Beside: a keeper gets Elected and Extended from the agent, and UpperGone at the end if the runner is dead; nothing else, because
-// it must not take the end of one tenure for an order to kill the next. A runner's LostDone goes to its keeper as well, its End as
-// ProgramStopped, both before anything else happens. A keeper's Ask goes to the runner as Freeze, its Release to the agent as
-// ProgramStopped.
+// it must not take the end of one tenure for an order to kill the next. A runner's LostDone goes to its keeper as well, its Forget as
+// ProgramStopped, both before anything else happens: not its End, after which something may be left that the runner still looks for.
+// A keeper's Ask goes to the runner as Freeze, its Release to the agent as ProgramStopped.
 //
 // # States
 //

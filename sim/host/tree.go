@@ -41,10 +41,12 @@ func (a *party) doTree(e tenure.Effect) {
 		a.exec()
 	case tenure.End:
 		if a.role == runnerRole {
-			s.keeper.side(tenure.Event{Kind: tenure.ProgramStopped, Cause: e.Cause}, 0)
 			a.ended(e)
 		}
 	case tenure.Forget:
+		if a.role == runnerRole {
+			s.keeper.side(tenure.Event{Kind: tenure.ProgramStopped, Cause: a.m.Cause()}, 0)
+		}
 		if a.role == runnerRole || a.h.find(a.ref.Runner) == nil {
 			a.h.remove(a.ref.cgroup)
 		}
