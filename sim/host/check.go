@@ -30,7 +30,7 @@ func (c *checker) ran(h *host, p *process) {
 
 // killed looks at a process that was killed for a tenure.
 func (c *checker) killed(h *host, p *process, by *life) {
-	if p.life != by && !p.waits {
+	if p.life != by {
 		c.fail("H-KILL", "process %d of host %v was killed for token %d, and does not belong to it", p.Pid, h.rank, by.token)
 	}
 }

@@ -227,7 +227,9 @@ func (w *World) ask(h *host, f Fault, d *sim.Dice) {
 		for _, a := range []*party{h.candidacy.top, h.candidacy.runner, h.candidacy.keeper, h.candidacy.client} {
 			for k := range tenure.Kind(tenure.Kinds) {
 				if a != nil && h.runs(a.p) && tenure.Ignores(a.m.State(), k) && d.N(4) == 0 {
+					a.strays = true
 					a.step(tenure.Event{Kind: k, Until: w.now.Add(leaseTime), Cause: why})
+					a.strays = false
 				}
 			}
 		}

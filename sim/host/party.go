@@ -76,9 +76,11 @@ type party struct {
 	forgot         bool
 	// forks counts forks that are under way.
 	forks int
-	hook  *process
-	acts  function
-	line  *note
+	// strays says that an event comes that no driver gives.
+	strays bool
+	hook   *process
+	acts   function
+	line   *note
 }
 
 // A function is a leading function of a program: of a client, or of a member.
@@ -192,7 +194,9 @@ func (a *party) step(ev tenure.Event) {
 	if a.ref != nil && ev.Kind == tenure.Extended && a.h.find(a.ref.First) != nil {
 		a.ref.Seen = a.h.born
 	}
-	w.cover.step(before, ev.Kind)
+	if !a.strays {
+		w.cover.step(before, ev.Kind)
+	}
 	out := a.m.Step(w.now, ev, nil)
 	if w.tracing && ev.Kind != tenure.Extended && ev.Kind != tenure.Pulse && (ev.Kind != tenure.Tick || len(out) > 0) {
 		w.note("%v %v: %v × %v (%v) → %v (%v): %s", a.h.rank, a.role, before, ev.Kind, ev.Cause.Code, a.m.State(), a.m.Cause().Code, kindsOf(out))
