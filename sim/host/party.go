@@ -241,6 +241,7 @@ func (a *party) doTop(e tenure.Effect) {
 			w.council.lapses = true
 		}
 	case tenure.Note:
+		a.ref.life = s.life
 		written := *a.ref
 		a.line = &note{ref: &written, runner: s.runner.p}
 		a.h.notes = append(a.h.notes, a.line)
