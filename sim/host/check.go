@@ -240,6 +240,9 @@ func (c *checker) left() {
 func (c *checker) causes() {
 	for _, l := range c.w.lives {
 		s := l.candidacy
+		if k := s.keeper; k != nil && k.reported && !s.top.p.dead && s.top.m.State() == tenure.Over && tenure.Winner(s.top.m.Cause(), k.said) != s.top.m.Cause() {
+			c.fail("H-CAUSE", "token %d: the agent records %v, its keeper reported %v", l.token, s.top.m.Cause(), k.said)
+		}
 		below := s.client
 		if below == nil {
 			below = s.runner

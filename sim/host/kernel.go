@@ -58,7 +58,7 @@ type host struct {
 	// freed are the last numbers that became free, wanted is one that the next process shall have.
 	freed  []int
 	wanted int
-	born  uint64
+	born   uint64
 	// cgroups says that runners may make them; made are those that exist, and whose. hides says that processes of other users cannot be seen.
 	cgroups bool
 	made    []made

@@ -71,8 +71,9 @@ type party struct {
 	// search is the number of the last search; a result of an earlier one is dropped. verdict is what its last walk proved.
 	search  int
 	verdict tenure.Kind
-	// reported says that the end was reported upwards.
+	// reported says that the end was reported upwards, for the cause said.
 	reported, over bool
+	said           protocol.Cause
 	forgot         bool
 	// forks counts forks that are under way.
 	forks int

@@ -13,7 +13,7 @@ func (a *party) doTree(e tenure.Effect) {
 	switch e.Kind {
 	case tenure.Release:
 		a.up(tenure.Event{Kind: tenure.ProgramStopped, Cause: e.Cause})
-		a.reported = true
+		a.reported, a.said = true, e.Cause
 	case tenure.Ask:
 		if a.role == keeperRole {
 			s.runner.side(tenure.Event{Kind: tenure.Freeze, Cause: e.Cause}, w.latency())
