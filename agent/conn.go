@@ -215,7 +215,7 @@ func (c *conn) finish(goodbye bool) {
 		switch {
 		case goodbye:
 			k.goodbye()
-		default:
+		case !dead:
 			k.disconnect()
 		}
 		if dead {

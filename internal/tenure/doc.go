@@ -24,8 +24,9 @@
 //
 // What one party emits is an event of the next. Down: Announce is Elected (with a token) or Extended; Ask is Tell; End is
 // Lost; GoOn is Refused. Up: Release is ProgramStopped; HandOver is Yield; an End without a Release before it is Freeze, and so
-// is every later End, so that the cause reaches the other side. Lapse ends the renewals: the election protocol puts a fixed end to the lease, and
-// a runner or session writes nothing.
+// is every later End, so that the cause reaches the other side. Lapse ends the renewals: an agent gives its member Freeze and
+// ConnectionLost, of which the second has the member's machine emit Lapse as well. The election protocol puts a fixed end to the lease then.
+// A runner or session writes nothing.
 //
 // Beside: a keeper gets Elected and Extended from the agent, and UpperGone at the end if the runner is dead; nothing else, because
 // it must not take the end of one tenure for an order to kill the next. A runner's LostDone goes to its keeper as well, its Forget as
