@@ -116,6 +116,10 @@ func (m *Member) found(ctx context.Context, saved *[]byte, ring wire.Keyring, ad
 		return f, nil
 	}
 	m.log.Info("the council has no id yet: asking the other members")
+	f.Report = func(waiting string) {
+		m.log.Info("the member does not take part yet", "waiting", waiting)
+		world.Report(ctx, waiting)
+	}
 	m.councilID, err = f.Found(ctx, m.world.Clock.Now, waiter, func(record []byte) error {
 		*saved = bytes.Clone(record)
 		return m.dir.Write(record)

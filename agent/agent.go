@@ -20,6 +20,7 @@ import (
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/runtime/thread"
+	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
@@ -63,6 +64,8 @@ type Agent struct {
 	joinedAt atomic.Pointer[time.Time]
 	// joining is the member before it takes part as well, for whoever asks what it waits for.
 	joining atomic.Pointer[regent.Member]
+	// waiting is what the member waits for before that; nil: nothing is known.
+	waiting atomic.Pointer[string]
 	// joined is closed when the member takes part, failed when it will not.
 	joined          chan struct{}
 	failed          chan struct{}
@@ -213,7 +216,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 		a.joining.Store(m)
 		a.onStart()
 	}
-	m, err := regent.Join(ctx, c)
+	m, err := regent.Join(world.WithReport(ctx, func(waiting string) { a.waiting.Store(&waiting) }), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
 	}

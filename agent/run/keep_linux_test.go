@@ -35,6 +35,30 @@ func TestKeeperIgnoresLinesAboutAnotherCandidacy(t *testing.T) {
 	}
 }
 
+// A runner whose tenure is over may still look for what is left of the program. Its keeper does so too if the runner dies then.
+func TestKeeperLearnsOfTheEndWhenNothingIsLeft(t *testing.T) {
+	mine, its := net.Pipe()
+	r := &runner{Options: Options{Group: "g", Log: t.Logf}, agent: newFake(0)}
+	l := r.newLife(new(tree.Tree))
+	l.key, l.keeper = "now", &keeper{conn: mine, log: t.Logf}
+	ends := make(chan bool, 2)
+	go func() {
+		in := json.NewDecoder(its)
+		for o := (keeperOrder{}); in.Decode(&o) == nil; {
+			ends <- o.Ended != nil
+		}
+	}()
+	l.do(tenure.Effect{Kind: tenure.End})
+	if len(ends) > 0 {
+		t.Error("the keeper learns of the end before nothing is left")
+	}
+	l.do(tenure.Effect{Kind: tenure.Forget})
+	if !<-ends {
+		t.Error("the keeper does not learn of the end")
+	}
+	_ = mine.Close()
+}
+
 // What a search proved is void when another one has begun.
 func TestAnEarlierSearchProvesNothing(t *testing.T) {
 	found := make(chan func() bool, 2)

@@ -202,6 +202,7 @@ func (l *life) do(e tenure.Effect) {
 	case tenure.End:
 		l.ended(e.Cause)
 	case tenure.Forget:
+		l.keeper.ended(l.key, l.party.Cause()) // before that something may be left for it to kill
 		l.killer.stop()
 		l.tree.Forget()
 		l.once.forgotten.Do(func() { close(l.forgotten) })
@@ -227,7 +228,6 @@ func (l *life) release(cause protocol.Cause) {
 // ended takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
 func (l *life) ended(cause protocol.Cause) {
 	l.judge(cause)
-	l.keeper.ended(l.key, cause)
 	if (!l.reported || l.isOver()) && l.token != 0 {
 		l.upper.Freeze(cause)
 	}

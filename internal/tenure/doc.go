@@ -6,6 +6,7 @@
 //	table.go    all pairs of state and event; docs/tenure.md shows it
 //	cause.go    which of two causes counts
 //	tree.go     who belongs to a tree of processes, and what a search for them proves
+//	hunt.go     the order in which a killer works, and when it lets others run
 //
 // # Parties
 //
@@ -28,9 +29,9 @@
 // A runner or session writes nothing.
 //
 // Beside: a keeper gets Elected and Extended from the agent, and UpperGone at the end if the runner is dead; nothing else, because
-// it must not take the end of one tenure for an order to kill the next. A runner's LostDone goes to its keeper as well, its End as
-// ProgramStopped, both before anything else happens. A keeper's Ask goes to the runner as Freeze, its Release to the agent as
-// ProgramStopped.
+// it must not take the end of one tenure for an order to kill the next. A runner's LostDone goes to its keeper as well, its Forget as
+// ProgramStopped, both before anything else happens: not its End, after which something may be left that the runner still looks for.
+// A keeper's Ask goes to the runner as Freeze, its Release to the agent as ProgramStopped.
 //
 // # States
 //
@@ -66,7 +67,7 @@
 //     scheduled reads all renewals that lie before it, and then looks at its deadline;
 //   - reads the pipe of a dead process to its end before it reports the death;
 //   - carries effects out in order, and feeds what they lead to back as events;
-//   - begins a new search at every Kill, drops the result of an earlier one, and reports [Search.Verdict];
+//   - begins a new search at every Kill, in the order of a [Hunt], drops the result of an earlier one, and reports [Search.Verdict];
 //   - lets a runner campaign again only when its last tenure is over and forgotten, at the runner and at the agent: the children of
 //     the runner are taken for the tree that is looked for;
 //   - asks for Wake after it has given all that waited, and sets an alarm; an instant that has passed is a Tick at once. The alarm may

@@ -28,14 +28,16 @@ func (r role) String() string {
 type reference struct {
 	tenure.Ref
 	mark, cgroup uint64
+	// kept says that the party holds a pidfd of the first process, orphan that the runner may have begun another tree since.
+	kept, orphan bool
 	life         *life // for the checkers
 }
 
 // A note is what an agent has written down of a tree.
 type note struct {
-	ref          *reference
-	hooks, half  bool
-	runner, keep *process
+	ref    *reference
+	half   bool
+	runner *process
 }
 
 // A candidacy holds the parties that take part in one candidacy of a host.
@@ -66,14 +68,19 @@ type party struct {
 	ticks             bool
 	armed             protocol.Time
 	suspends          int
-	// search is the number of the last search; a result of an earlier one is dropped.
-	search int
+	// search is the number of the last search; a result of an earlier one is dropped. verdict is what its last walk proved.
+	search  int
+	verdict tenure.Kind
 	// reported says that the end was reported upwards.
 	reported, over bool
 	forgot         bool
-	hook           *process
-	acts           function
-	line           *note
+	// forks counts forks that are under way.
+	forks int
+	// strays says that an event comes that no driver gives.
+	strays bool
+	hook   *process
+	acts   function
+	line   *note
 }
 
 // A function is a leading function of a program: of a client, or of a member.
@@ -187,7 +194,9 @@ func (a *party) step(ev tenure.Event) {
 	if a.ref != nil && ev.Kind == tenure.Extended && a.h.find(a.ref.First) != nil {
 		a.ref.Seen = a.h.born
 	}
-	w.cover.step(before, ev.Kind)
+	if !a.strays {
+		w.cover.step(before, ev.Kind)
+	}
 	out := a.m.Step(w.now, ev, nil)
 	if w.tracing && ev.Kind != tenure.Extended && ev.Kind != tenure.Pulse && (ev.Kind != tenure.Tick || len(out) > 0) {
 		w.note("%v %v: %v × %v (%v) → %v (%v): %s", a.h.rank, a.role, before, ev.Kind, ev.Cause.Code, a.m.State(), a.m.Cause().Code, kindsOf(out))
@@ -232,7 +241,8 @@ func (a *party) doTop(e tenure.Effect) {
 			w.council.lapses = true
 		}
 	case tenure.Note:
-		a.line = &note{ref: a.ref, hooks: a.conf.Hooks, runner: s.runner.p, keep: s.keeper.p}
+		written := *a.ref
+		a.line = &note{ref: &written, runner: s.runner.p}
 		a.h.notes = append(a.h.notes, a.line)
 	case tenure.Forget:
 		a.h.notes = slices.DeleteFunc(a.h.notes, func(n *note) bool { return n == a.line })

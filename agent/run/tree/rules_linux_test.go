@@ -115,7 +115,7 @@ func TestWhoIsKnownIsKilledBeforeTheWalk(t *testing.T) {
 			})
 		}
 	}
-	f.ref.killBy(w)
+	end(within(t), f.ref.killerBy(w))
 	if !looked {
 		t.Error("the walk made no pause")
 	}
