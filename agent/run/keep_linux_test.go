@@ -7,6 +7,8 @@ import (
 	"net"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
@@ -84,5 +86,28 @@ func TestLateCorrectionIsLogged(t *testing.T) {
 	l.log(tenure.Effect{Kind: tenure.Log, Line: tenure.Corrected, Cause: protocol.Cause{Code: protocol.LeaseExpired}})
 	if len(lines) != 2 {
 		t.Errorf("logged %q", lines)
+	}
+}
+
+// The configuration of the agent decides whether killers may have real-time scheduling.
+func TestKillersHaveTheSchedulingOfTheConfiguration(t *testing.T) {
+	for _, c := range []struct {
+		ordinary bool
+		want     uint32
+	}{{false, unix.SCHED_FIFO}, {true, unix.SCHED_NORMAL}} {
+		got := make(chan uint32, 1)
+		k := killer{ordinary: c.ordinary, found: func(func() bool, tenure.Event) {}, end: func(context.Context) tree.Result {
+			attr, err := unix.SchedGetAttr(0, 0)
+			if err != nil {
+				t.Error(err)
+				attr = new(unix.SchedAttr)
+			}
+			got <- attr.Policy
+			return tree.Result{Search: tenure.Search{Adopter: true}}
+		}}
+		k.begin()
+		if p := <-got; p != c.want {
+			t.Errorf("ordinary %v: policy %d, want %d", c.ordinary, p, c.want)
+		}
 	}
 }

@@ -362,7 +362,7 @@ func policy(t *testing.T, pid int) uint32 {
 
 // A killer runs before all ordinary threads. What it starts does not: the program, and helpers such as hooks and the keeper.
 func TestWhatAnUrgentThreadStartsIsOrdinary(t *testing.T) {
-	thread.Run(func() {
+	thread.Run(true, func() {
 		if policy(t, 0) != unix.SCHED_FIFO {
 			t.Fatal("this process may not have real-time scheduling")
 		}
