@@ -79,7 +79,7 @@ func (h *host) campaign() {
 	h.candidacy = s
 	base := tenure.Config{Guard: guardTime, Grace: graceTime, HookWithin: hookTime, Answer: answer, KillWithin: reaction}
 	top := base
-	top.Grace, top.Margin = agentGrace, ms
+	top.Grace, top.Margin = agentGrace, marginTime
 	switch h.kind {
 	case memberRole:
 		s.top = h.party(h.agent, memberRole, s, base, nil)

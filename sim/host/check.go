@@ -42,7 +42,7 @@ func (c *checker) released(l *life) {
 			c.fail("H-RELEASE", "token %d is released while process %d runs: %+v", l.token, p.Pid, *p)
 		}
 	}
-	if a := l.acting(); a != nil && a.m.Leads(c.w.now) {
+	if a := l.acting(); a != nil && a.m.Leads(a.now()) {
 		c.fail("H-RELEASE", "token %d is released while its function runs", l.token)
 	}
 }
@@ -73,7 +73,7 @@ func (c *checker) loses(a *party, l *life) {
 	}
 	until, _ := a.m.Announced() // which may be frozen, while the keeper learns of later ones
 	for _, p := range l.host.all {
-		if p.life == l && p != a.hook && !p.waits && c.w.now < until && !c.excused(l, p) {
+		if p.life == l && p != a.hook && !p.waits && a.now() < until && !c.excused(l, p) {
 			c.fail("H-HOOKS", "the lost hooks of token %d run while process %d does", l.token, p.Pid)
 		}
 	}
@@ -84,7 +84,7 @@ func (c *checker) starts(a *party, l *life) {
 	if l.released {
 		c.fail("H-RELEASE", "the program of token %d, or a hook, begins after the release", l.token)
 	}
-	if until, _ := a.m.Announced(); c.w.now >= until {
+	if until, _ := a.m.Announced(); a.now() >= until {
 		c.fail("H-START", "the program of token %d, or an elected hook, begins after its deadline %v", l.token, until)
 	}
 }
@@ -151,7 +151,7 @@ func (c *checker) look() {
 		}
 	}
 	for _, l := range c.w.lives {
-		if a := l.acting(); a != nil && now != nil && l != now && a.m.Leads(c.w.now) {
+		if a := l.acting(); a != nil && now != nil && l != now && a.m.Leads(a.now()) {
 			c.fail("H-LATE", "the function of token %d leads while token %d does", l.token, now.token)
 		}
 	}
@@ -240,6 +240,9 @@ func (c *checker) left() {
 func (c *checker) causes() {
 	for _, l := range c.w.lives {
 		s := l.candidacy
+		if k := s.keeper; k != nil && k.reported && !s.top.p.dead && s.top.m.State() == tenure.Over && tenure.Winner(s.top.m.Cause(), k.said) != s.top.m.Cause() {
+			c.fail("H-CAUSE", "token %d: the agent records %v, its keeper reported %v", l.token, s.top.m.Cause(), k.said)
+		}
 		below := s.client
 		if below == nil {
 			below = s.runner

@@ -271,6 +271,10 @@ func (h *host) slay(d *sim.Dice, all ...*process) {
 			}
 		}
 		h.kill(p, nil)
+		if d.N(4) == 0 {
+			h.wanted = p.Pid
+			h.stranger(d)
+		}
 	}
 }
 

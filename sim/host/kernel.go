@@ -55,9 +55,10 @@ type host struct {
 	rank protocol.Rank
 	all  []*process
 	next int
-	// freed are the last numbers that became free.
-	freed []int
-	born  uint64
+	// freed are the last numbers that became free, wanted is one that the next process shall have.
+	freed  []int
+	wanted int
+	born   uint64
 	// cgroups says that runners may make them; made are those that exist, and whose. hides says that processes of other users cannot be seen.
 	cgroups bool
 	made    []made
@@ -113,6 +114,10 @@ func (p *process) setpgid() { p.group = p.Identity }
 func (h *host) number() int {
 	free := func(n int) bool {
 		return n != 0 && !slices.ContainsFunc(h.all, func(q *process) bool { return q.Pid == n || q.session == n || q.group.Pid == n })
+	}
+	if wanted := h.wanted; wanted != 0 && free(wanted) {
+		h.wanted = 0
+		return wanted
 	}
 	if len(h.freed) > 0 {
 		if n := h.freed[h.w.N(len(h.freed))]; h.w.one(2) && free(n) {

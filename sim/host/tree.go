@@ -13,7 +13,7 @@ func (a *party) doTree(e tenure.Effect) {
 	switch e.Kind {
 	case tenure.Release:
 		a.up(tenure.Event{Kind: tenure.ProgramStopped, Cause: e.Cause})
-		a.reported = true
+		a.reported, a.said = true, e.Cause
 	case tenure.Ask:
 		if a.role == keeperRole {
 			s.runner.side(tenure.Event{Kind: tenure.Freeze, Cause: e.Cause}, w.latency())
@@ -181,6 +181,7 @@ func (a *party) fork() {
 	}
 	p.exit = append(p.exit, func() { a.side(tenure.Event{Kind: tenure.ProgramDied}, a.h.w.latency()) })
 	a.side(tenure.Event{Kind: tenure.Forked}, a.h.w.held())
+	a.heldUp()
 }
 
 // learn takes note of the first process, if that lives.
@@ -191,6 +192,14 @@ func (a *party) learn(p *process) {
 	a.ref.First, a.ref.Seen, a.ref.kept = p.Identity, a.h.born, true
 	if a.line != nil && a.h.w.one(2) {
 		a.line.ref.First, a.line.ref.Seen = a.ref.First, a.ref.Seen
+	}
+}
+
+// heldUp holds the party up now and then, with or without the others, while something that it has begun goes on.
+func (a *party) heldUp() {
+	if w := a.h.w; !w.calm && w.one(12) {
+		others := a.h.selection([]int{0, theAgent, theAgent | theKeeper}[w.N(3)])
+		a.h.pause(w.between(50, 700), append(others, a.p)...)
 	}
 }
 
@@ -229,6 +238,8 @@ type shape struct {
 	// daemons says that children leave session and parent, jobs that they have process groups of their own, clean that they clear their
 	// environment, setuid that they change the user, breed that they have a child as well.
 	daemons, jobs, clean, setuid, breed bool
+	// hops says that children fork once more and exit, so that a walk may pass both by.
+	hops bool
 	// hookLeaves says that elected hooks start a child, which may outlive them.
 	hookLeaves bool
 }
@@ -239,7 +250,7 @@ func (w *World) shape() shape {
 	s.deaf, s.ends = w.one(4), w.one(4)
 	s.children = w.N(3)
 	s.daemons, s.jobs, s.clean, s.setuid, s.breed = w.one(3), w.one(3), w.one(3), w.one(12), w.one(3)
-	s.hookLeaves = w.one(3)
+	s.hookLeaves, s.hops = w.one(3), w.one(3)
 	return s
 }
 
@@ -260,6 +271,10 @@ func (s shape) child(h *host, p *process) {
 	}
 	if s.setuid {
 		c.uid = root
+	}
+	if s.hops {
+		s.hops = false
+		w.after(w.between(1, 500), func() { w.whenRunning(h, c, func() { s.child(h, c); h.kill(c, nil) }) })
 	}
 	if s.breed {
 		s.breed = false
