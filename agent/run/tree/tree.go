@@ -100,15 +100,16 @@ type Result struct {
 	Left, Foreign []Process
 	// Err says why the look was incomplete, or that a process could not be killed.
 	Err error
-	// final says that one look is enough, early that two were not had.
-	final, early bool
+	// final says that one look is enough, early that two were not had, and forking that a child of the runner had not called exec: look
+	// again.
+	final, early, forking bool
 }
 
 // Verdict says what the result proves, as an event; false: nothing, End again.
 func (r *Result) Verdict() (tenure.Kind, bool) {
 	kind, ok := r.Search.Verdict()
 	switch {
-	case r.early || !ok:
+	case r.early || r.forking || !ok:
 		return tenure.Tick, false
 	case r.Err != nil:
 		return tenure.TreeUnknown, true
