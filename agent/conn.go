@@ -70,7 +70,7 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
 	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: a.name, Now: host,
-		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority()})
+		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority(), Ordinary: a.ordinary})
 	c.finish(c.read(in))
 	c.cancel()
 	c.tasks.Wait()
@@ -215,7 +215,7 @@ func (c *conn) finish(goodbye bool) {
 		switch {
 		case goodbye:
 			k.goodbye()
-		default:
+		case !dead:
 			k.disconnect()
 		}
 		if dead {

@@ -70,7 +70,7 @@ func (w *watchedTree) begin() {
 	w.searches.Go(func() {
 		for said := false; ; said = true {
 			var found tree.Result
-			thread.Run(func() {
+			thread.Run(!w.agent.ordinary, func() {
 				within, done := context.WithTimeout(ctx, killAttempt)
 				defer done()
 				found = w.look(within)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
@@ -197,5 +199,29 @@ func TestCauseOfTheRunnerIsTheAgents(t *testing.T) {
 	}
 	if want := "the program said that it has stopped (lease expired)"; k.end.how != want {
 		t.Errorf("history: %q, want %q", k.end.how, want)
+	}
+}
+
+// The agent's own killers heed its configuration, and runners learn of it.
+func TestOrdinaryAgentsKillWithOrdinaryThreads(t *testing.T) {
+	policy := make(chan uint32, 1)
+	r := open(t, 1, "").agents[0] // whose configuration has realtime: false
+	w := newWatchedTree(r.agent, "g", tree.Ref{}, 0)
+	w.found = func(func() bool, tenure.Kind) {}
+	w.look = func(context.Context) tree.Result {
+		attr, err := unix.SchedGetAttr(0, 0)
+		if err != nil {
+			t.Error(err)
+			attr = new(unix.SchedAttr)
+		}
+		policy <- attr.Policy
+		return proven
+	}
+	w.begin()
+	if p := <-policy; p != unix.SCHED_NORMAL {
+		t.Errorf("the killer has policy %d", p)
+	}
+	if !r.dial(t).Greeting().Ordinary {
+		t.Error("runners do not learn of it")
 	}
 }

@@ -37,6 +37,8 @@ type Terms struct {
 	Lease, Renew, RoundTrip, Guard time.Duration
 	// Priority is the member's.
 	Priority int
+	// Ordinary says that the configuration allows no real-time threads.
+	Ordinary bool
 }
 
 // A Candidacy is what a runner asks its agent for. The agent kills the tree guard before a lease ends that was not renewed, when

@@ -30,7 +30,7 @@ type connection struct {
 
 func (c *connection) Terms() Terms {
 	h := c.Greeting()
-	return Terms{Member: h.Member, Self: c.Self(), Socket: c.path, Lease: h.Lease, Renew: h.Renew, RoundTrip: h.RoundTrip, Guard: h.Guard, Priority: h.Priority}
+	return Terms{Member: h.Member, Self: c.Self(), Socket: c.path, Lease: h.Lease, Renew: h.Renew, RoundTrip: h.RoundTrip, Guard: h.Guard, Priority: h.Priority, Ordinary: h.Ordinary}
 }
 
 func (c *connection) Campaign(o Candidacy) (Upper, error) {

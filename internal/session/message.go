@@ -166,6 +166,8 @@ type Event struct {
 	Lease     time.Duration `json:"lease,omitempty"`
 	RoundTrip time.Duration `json:"round_trip,omitempty"`
 	Priority  int           `json:"priority,omitempty"`
+	// Ordinary, of hello, says that runners and keepers are to have no real-time threads.
+	Ordinary bool `json:"ordinary,omitempty"`
 
 	Group  string `json:"group,omitempty"`
 	Leader string `json:"leader,omitempty"`

@@ -34,7 +34,7 @@ var column = []layer{
 var beside = []layer{
 	{name: "faults", packages: []string{"internal/transport/fault/...", "internal/transport/memory/...", "internal/transport/relay/...",
 		"internal/transport/loopback/...", "internal/runtime/inmemory/..."}, knows: []string{"runtime", "io"}, modules: []string{"golang.org/x/sys"}},
-	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "protocols", "contract"},
+	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "internal/runtime/world", "protocols", "contract"},
 		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},
 		knows:   []string{"library", "runtime", "faults", "agent/web", "fence"},
@@ -50,7 +50,7 @@ var beside = []layer{
 	{name: "simulator programs", packages: []string{"sim/cmd/..."},
 		knows:   []string{"simulator", "lab", "replay", "command line", "agent/web"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
-	{name: "bench", packages: []string{"bench/..."}, knows: []string{"library", "runtime", "processes"}, modules: []string{"golang.org/x/sys"}},
+	{name: "bench", packages: []string{"bench/..."}, knows: []string{"library", "runtime", "processes", "internal/wire"}, modules: []string{"golang.org/x/sys"}},
 	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence", "fence/sqlfence", "fence/httpfence"},
 		modules: []string{"modernc.org/sqlite"}},
 	{name: "house", packages: []string{"internal/tidy/...", "internal/mutants/...", "internal/tools/..."}, modules: []string{"golang.org/x/mod"}},

@@ -27,12 +27,6 @@ type walk struct {
 	began time.Duration
 }
 
-// A walk runs with real-time scheduling where it may. It lets ordinary threads run after each turn.
-const (
-	walkTurn  = 5 * time.Millisecond
-	walkPause = time.Millisecond
-)
-
 // begin begins a turn, and yield ends it if it has been long.
 func (w *walk) begin() {
 	if w.cpu == nil {
@@ -42,8 +36,8 @@ func (w *walk) begin() {
 }
 
 func (w *walk) yield() {
-	if w.cpu()-w.began >= walkTurn {
-		w.pause(walkPause)
+	if tenure.Breaks(w.cpu() - w.began) {
+		w.pause(tenure.WalkBreak)
 		w.began = w.cpu()
 	}
 }

@@ -115,7 +115,7 @@ func TestWhoIsKnownIsKilledBeforeTheWalk(t *testing.T) {
 			})
 		}
 	}
-	f.ref.killBy(w)
+	end(within(t), f.ref.killerBy(w))
 	if !looked {
 		t.Error("the walk made no pause")
 	}
@@ -402,7 +402,7 @@ func policy(t *testing.T, pid int) uint32 {
 
 // A killer runs before all ordinary threads. What it starts does not: the program, and helpers such as hooks and the keeper.
 func TestWhatAnUrgentThreadStartsIsOrdinary(t *testing.T) {
-	thread.Run(func() {
+	thread.Run(true, func() {
 		if policy(t, 0) != unix.SCHED_FIFO {
 			t.Fatal("this process may not have real-time scheduling")
 		}
