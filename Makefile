@@ -68,6 +68,7 @@ tests-raced:
 
 test-long: test lint release-check mutants-quick hosts torture ## make test, and what takes longer: go vet and staticcheck, long simulations, the race detector everywhere, all mutants
 	REGENT_TEST=long $(GO) test -timeout 60m ./sim/...
+	REGENT_TEST=long $(GO) test -count 1 ./cmd/regent -run Starved
 	$(MAKE) fuzz
 	$(GO) test -race -timeout 60m -p 2 $(PACKAGES)
 	$(MAKE) mutants
