@@ -7,6 +7,8 @@ import (
 	"net"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
@@ -57,6 +59,16 @@ func TestKeeperLearnsOfTheEndWhenNothingIsLeft(t *testing.T) {
 	_ = mine.Close()
 }
 
+// A keeper that learns of the end of a waiting candidacy before it sees that its runner is dead hears nothing more of it: it ends.
+func TestKeeperEndsAfterACandidacyThatWasOverFirst(t *testing.T) {
+	n := &keeping{key: "now", k: &keeperProcess{idle: make(chan struct{}, 1)}, upperOver: true, party: party.New(party.Options{Clock: new(fakeClock),
+		Do: func(tenure.Effect) {}, Config: tenure.Config{Lower: tenure.Tree, Backup: true}})}
+	n.leave() // without a candidacy: it asks nothing of the agent
+	if got := n.party.State(); got != tenure.Over {
+		t.Errorf("%v after the runner has left", got)
+	}
+}
+
 // What a search proved is void when another one has begun.
 func TestAnEarlierSearchProvesNothing(t *testing.T) {
 	found := make(chan func() bool, 2)
@@ -84,5 +96,28 @@ func TestLateCorrectionIsLogged(t *testing.T) {
 	l.log(tenure.Effect{Kind: tenure.Log, Line: tenure.Corrected, Cause: protocol.Cause{Code: protocol.LeaseExpired}})
 	if len(lines) != 2 {
 		t.Errorf("logged %q", lines)
+	}
+}
+
+// The configuration of the agent decides whether killers may have real-time scheduling.
+func TestKillersHaveTheSchedulingOfTheConfiguration(t *testing.T) {
+	for _, c := range []struct {
+		ordinary bool
+		want     uint32
+	}{{false, unix.SCHED_FIFO}, {true, unix.SCHED_NORMAL}} {
+		got := make(chan uint32, 1)
+		k := killer{ordinary: c.ordinary, found: func(func() bool, tenure.Event) {}, end: func(context.Context) tree.Result {
+			attr, err := unix.SchedGetAttr(0, 0)
+			if err != nil {
+				t.Error(err)
+				attr = new(unix.SchedAttr)
+			}
+			got <- attr.Policy
+			return tree.Result{Search: tenure.Search{Adopter: true}}
+		}}
+		k.begin()
+		if p := <-got; p != c.want {
+			t.Errorf("ordinary %v: policy %d, want %d", c.ordinary, p, c.want)
+		}
 	}
 }
