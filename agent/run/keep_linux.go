@@ -112,7 +112,10 @@ func (k *keeperProcess) outlive(now *keeping) {
 // leave ends a candidacy that waits, if the runner has not campaigned: it is dead, or has left this keeper. Otherwise the agent decides
 // what becomes of it.
 func (n *keeping) leave() {
-	if err := n.candidacy.Freeze(session.Cause{}); err != nil {
+	n.mu.Lock()
+	over := n.upperOver // before this keeper knew that its runner has left: nothing more comes from the agent
+	n.mu.Unlock()
+	if over || n.candidacy.Freeze(session.Cause{}) != nil {
 		n.give(tenure.UpperGone)
 	}
 	for n.party.State() == tenure.Waiting {

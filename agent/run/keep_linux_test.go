@@ -59,6 +59,16 @@ func TestKeeperLearnsOfTheEndWhenNothingIsLeft(t *testing.T) {
 	_ = mine.Close()
 }
 
+// A keeper that learns of the end of a waiting candidacy before it sees that its runner is dead hears nothing more of it: it ends.
+func TestKeeperEndsAfterACandidacyThatWasOverFirst(t *testing.T) {
+	n := &keeping{key: "now", k: &keeperProcess{idle: make(chan struct{}, 1)}, upperOver: true, party: party.New(party.Options{Clock: new(fakeClock),
+		Do: func(tenure.Effect) {}, Config: tenure.Config{Lower: tenure.Tree, Backup: true}})}
+	n.leave() // without a candidacy: it asks nothing of the agent
+	if got := n.party.State(); got != tenure.Over {
+		t.Errorf("%v after the runner has left", got)
+	}
+}
+
 // What a search proved is void when another one has begun.
 func TestAnEarlierSearchProvesNothing(t *testing.T) {
 	found := make(chan func() bool, 2)

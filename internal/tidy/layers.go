@@ -37,7 +37,7 @@ var beside = []layer{
 	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "internal/runtime/world", "protocols", "contract"},
 		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},
-		knows:   []string{"library", "runtime", "faults", "agent/web"},
+		knows:   []string{"library", "runtime", "faults", "agent/web", "fence"},
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
 	{name: "command line", packages: []string{"agent/cli/..."}, knows: []string{"agent/web"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},

@@ -100,15 +100,15 @@ type Result struct {
 	Left, Foreign []Process
 	// Err says why the look was incomplete, or that a process could not be killed.
 	Err error
-	// early says that there was no time for two looks.
-	early bool
+	// early says that there was no time for two looks, and forking that a child of the runner had not called exec: look again.
+	early, forking bool
 }
 
 // Verdict says what the result proves, as an event; false: nothing, End again.
 func (r *Result) Verdict() (tenure.Kind, bool) {
 	kind, ok := r.Search.Verdict()
 	switch {
-	case r.early || !ok:
+	case r.early || r.forking || !ok:
 		return tenure.Tick, false
 	case r.Err != nil:
 		return tenure.TreeUnknown, true
