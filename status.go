@@ -185,9 +185,6 @@ func (m *Member) Status() Status {
 	if p := m.healthProblem.Load(); p != nil {
 		out.HealthProblem = *p
 	}
-	if n := traffic.TooLong.Load(); n > 0 {
-		out.Dropped["too long"] = n
-	}
 	if s, err := m.ask(context.Background()); err == nil {
 		for _, u := range s.unlisted {
 			out.Unlisted = append(out.Unlisted, Unlisted{Name: u.Name, Addr: u.From})

@@ -132,6 +132,7 @@ func (a *Agent) addCandidate(c *candidate) error {
 	if c.tree != nil {
 		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.tree.guard, c.hooks > 0
 		conf.Grace += killWithin + min(c.hooks, maxGrace) // the runner counts its own grace
+		c.tree.left = func(text string) { c.note(func(e *endReasons) { e.left = text }) }
 		c.tree.found = func(valid func() bool, k tenure.Kind) { c.life.GiveIf(valid, tenure.Event{Kind: k}) }
 	}
 	c.life = party.New(party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Config: conf})

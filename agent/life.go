@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
@@ -110,6 +111,9 @@ func (c *candidate) do(e tenure.Effect) {
 // announce takes note of a deadline. The program and the keeper learn of the first one at once, of later ones when they read.
 func (c *candidate) announce(e tenure.Effect) {
 	if e.Token == 0 {
+		if c.tree != nil {
+			c.tree.change((*tree.Ref).See) // what was born into the session of the first process until now belongs to the tree
+		}
 		c.keeper.renewed()
 		return
 	}

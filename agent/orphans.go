@@ -135,7 +135,8 @@ func (a *Agent) findOrphan(r *orphanRecord) *orphan {
 func (o *orphan) do(e tenure.Effect) {
 	switch e.Kind {
 	case tenure.Kill:
-		found := o.tree.tree.Look()
+		ref := o.tree.ref()
+		found := ref.Look()
 		if len(found.Left) > 0 {
 			o.tree.agent.log.Warn("processes were left behind when the agent and a runner died: they are killed", "group", o.tree.group,
 				"first", found.Left[0].Pid, "number", len(found.Left))
@@ -167,7 +168,7 @@ func (a *Agent) killOrphans(ctx context.Context, old []orphanRecord) {
 				return true
 			default:
 			}
-			if o.life.State() == tenure.Told && o.tree.tree.Orphaned() {
+			if ref := o.tree.ref(); o.life.State() == tenure.Told && ref.Orphaned() {
 				o.life.Give(tenure.Event{Kind: tenure.ProgramDied})
 			}
 			return false

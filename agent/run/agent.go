@@ -66,6 +66,8 @@ type Notice struct {
 
 // An Upper is the agent's side of one tenure. Its methods do not wait for an answer.
 type Upper interface {
+	// Started reports the first process of the tree, before it execs.
+	Started(first int)
 	// Stopped reports that the tree is gone and that the lost hooks have run.
 	Stopped(cause protocol.Cause)
 	// Freeze reports an end under which something may still act, or a cause that was corrected after the end.

@@ -97,6 +97,10 @@ type upper struct {
 	candidacy *session.Candidacy
 }
 
+func (u *upper) Started(first int) {
+	go func() { _ = u.candidacy.Started(first) }()
+}
+
 func (u *upper) Stopped(cause protocol.Cause) {
 	go func() { _ = u.candidacy.Stopped(u.conn.CauseOf(cause)) }()
 }

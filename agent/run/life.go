@@ -377,6 +377,7 @@ func (l *life) fork() {
 		return
 	}
 	l.keeper.started(l.key, l.tree.Ref())
+	l.upper.Started(l.tree.Ref().First.Pid)
 	go l.awaitExit()
 	l.give(tenure.Forked)
 }

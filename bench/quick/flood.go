@@ -31,8 +31,8 @@ const (
 	replayShape = "recorded packet"
 )
 
-// captureWithin is how long to wait for a packet to record.
-const captureWithin = 5 * time.Second
+// recordWithin is how long to wait for a packet to record.
+const recordWithin = 5 * time.Second
 
 // flood measures what a sender at full speed costs the leader of a council of three, beside the same sender aiming at a closed port: the
 // processor time above idle, and leases that were lost.
@@ -59,7 +59,11 @@ func flood(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 			target = p.Addrs[0]
 		}
 	}
-	if c.recorded, err = capture(target, captureWithin); err != nil {
+	err = cluster.Record(recordWithin, func(r cluster.Recorded) bool {
+		c.recorded = r.Data
+		return r.To.String() != target
+	})
+	if err != nil {
 		return errors.Join(err, c.close())
 	}
 	if err := c.sleep(ctx, warmUp); err != nil {

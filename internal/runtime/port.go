@@ -83,8 +83,6 @@ type Traffic struct {
 	PacketsIn, PacketsOut, BytesIn, BytesOut atomic.Uint64
 	// Unsent packets could not be handed to the network.
 	Unsent atomic.Uint64
-	// TooLong packets were longer than any that members send, and were not opened.
-	TooLong atomic.Uint64
 }
 
 // inBatch is how many packets are taken before the loop looks at its timers.
@@ -116,7 +114,7 @@ func (p *NetPort) Receive(deliver Deliver) bool {
 		p.traffic.PacketsIn.Add(1)
 		p.traffic.BytesIn.Add(uint64(len(p.in[i].Data)))
 		if len(p.in[i].Data) > p.flood.longest {
-			p.traffic.TooLong.Add(1) // to decrypt it would cost the most
+			p.Wire.Count(datagram.Short) // to decrypt it would cost the most
 			p.flood.count(false)
 			continue
 		}
