@@ -44,6 +44,15 @@ type floodGuard struct {
 	filtered, yielded protocol.Time
 }
 
+// setFilter changes what the kernel lets in under a flood.
+func (f *floodGuard) setFilter(to *transport.Filter) error {
+	f.filter = to
+	if f.filtered == 0 {
+		return nil
+	}
+	return f.socket.SetFilter(to)
+}
+
 // idle returns whether there is nothing to decide.
 func (f *floodGuard) idle() bool { return f.junk == 0 && f.filtered == 0 && f.yielded == 0 }
 

@@ -16,8 +16,8 @@ func (e *Endpoint) Gate() *transport.Filter {
 		transport.Field{Offset: offTo, Size: offKey - offTo, Any: []uint32{uint32(e.Self().Rank)}},
 		transport.Field{Offset: offFrom, Size: offTo - offFrom, Below: uint32(len(e.peers))})
 	key := transport.Field{Offset: offKey, Size: len(KeyID{})}
-	for i := range e.ring.keys {
-		key.Any = append(key.Any, binary.BigEndian.Uint32(e.ring.keys[i].id[:]))
+	for _, k := range e.derive.pairs.ring.keys {
+		key.Any = append(key.Any, binary.BigEndian.Uint32(k.id[:]))
 	}
 	council := transport.Field{Offset: offCouncil, Size: len(CouncilTag{})}
 	for _, tag := range e.derive.tags {

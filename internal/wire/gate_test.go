@@ -19,7 +19,7 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := func(rank protocol.Rank, members int, keys Keyring) *Endpoint {
-		e, err := NewEndpoint(0, Config{Config: datagram.Config{Self: protocol.Ident{Rank: rank, Inc: 1}, Members: members, Delta: time.Second}, Keys: keys})
+		e, err := NewEndpoint(0, Config{Config: datagram.Config{Self: protocol.Ident{Rank: rank, Inc: 1}, Members: members, Delta: time.Second}, Pairs: pairsOf(t, rank, members, keys)})
 		if err != nil {
 			t.Fatal(err)
 		}
