@@ -131,7 +131,7 @@ func (e *Endpoint) SetKeys(to *Pairs) error {
 	e.derive = newDeriver(to, e.id)
 	for i := range e.peers {
 		p := &e.peers[i]
-		p.seal, p.current, p.lost = nil, ciphers{}, ciphers{}
+		p.seal, p.current.list, p.lost.list = nil, nil, nil
 	}
 	return nil
 }
