@@ -53,5 +53,5 @@
 //
 // A member that leaves while it still waits after its start writes no clean-stop note, though it has granted nothing itself:
 // what the incarnation before it granted may stand, and the next start would believe the note (PROTOCOLS §1.3 does not say
-// so). Package lease numbers the requests of each incarnation apart, so that an answer names whose question it was.
+// so). In package lease an answer names the incarnation whose question it was.
 package nerio
