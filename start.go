@@ -222,6 +222,9 @@ func (m *Member) facts(_ protocol.Time, channel runtime.Channel, facts []protoco
 		case f.Ev == protocol.EvWait && f.Why == "stale record":
 			m.stale.Store(true)
 			m.log.Error("the durable record is an old copy: the member stops and asks the others what it has forgotten")
+		case f.Ev == protocol.EvWait && f.Why == "copied record":
+			m.stale.Store(true)
+			m.log.Warn("the durable record was written on another machine or in another directory: the member asks the others what it may have forgotten")
 		case f.Ev == protocol.EvSpeak:
 			m.stale.Store(false)
 		case f.Ev == protocol.EvAccused && !m.accused.Swap(true):
@@ -233,6 +236,10 @@ func (m *Member) facts(_ protocol.Time, channel runtime.Channel, facts []protoco
 // machine builds the protocols: leases of a quorum, and an elector that says who goes first.
 func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine, error) {
 	t, roles := &m.config.Timing, m.council.roles()
+	var origin record.Origin
+	if m.dir != nil {
+		origin = m.dir.Origin()
+	}
 	var seed [8]byte
 	rand.Read(seed[:])
 	rand.Read(m.startBits[:])
@@ -241,7 +248,7 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 		Epoch: epoch, Council: m.councilID, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
 		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
 		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
-		Start: m.startBits, Tag: m.lifeTags(0), OldTag: m.lifeTags(1)},
+		Origin: origin, Start: m.startBits, Tag: m.lifeTags(0), OldTag: m.lifeTags(1)},
 		saved, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {
 		return nil, err

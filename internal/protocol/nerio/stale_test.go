@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/record"
 )
 
 // word is what a peer says of a life of a member, whether it is true or not.
@@ -209,5 +210,36 @@ func TestVoidRecordStillBoundsTerms(t *testing.T) {
 	d.Run(1000 * ms)
 	if x := d.members[1].m; !x.speaks() || x.terms.Floor < 1<<30 {
 		t.Errorf("speaks: %v, floor %d", x.speaks(), x.terms.Floor)
+	}
+}
+
+// A record that was copied from another machine or directory is as good as an old copy.
+func TestCopiedRecordIsNotTrusted(t *testing.T) {
+	cfg := config(3)
+	cfg.Origin = record.Origin{Machine: [8]byte{1}, Directory: [8]byte{2}}
+	for _, c := range []struct {
+		here    record.Origin
+		trusted bool
+	}{
+		{cfg.Origin, true},
+		{record.Origin{}, true}, // nothing is known here
+		{record.Origin{Directory: [8]byte{2}}, true},
+		{record.Origin{Machine: [8]byte{3}, Directory: [8]byte{2}}, false},
+		{record.Origin{Machine: [8]byte{1}, Directory: [8]byte{3}}, false},
+	} {
+		d := newDriver(t, cfg)
+		d.Run(100 * ms)
+		d.Crash(1)
+		copied := cfg
+		copied.Origin = c.here
+		d.again(copied, 1)
+		d.Run(20 * ms)
+		if d.speaks(1) != c.trusted {
+			t.Errorf("at %v: speaks by the record: %v", c.here, d.speaks(1))
+		}
+		d.Run(1000 * ms)
+		if !d.speaks(1) || d.disk0(1).Origin != c.here {
+			t.Errorf("at %v: speaks %v, and the record is of %v", c.here, d.speaks(1), d.disk0(1).Origin)
+		}
 	}
 }

@@ -91,7 +91,8 @@ func (m *Machine) onStart(now protocol.Time) {
 		m.start.peers[i].accused = now
 	}
 	r := &m.disk.record
-	if m.disk.had && !r.Void {
+	copied := m.disk.had && r.Origin.Moved(m.cfg.Origin)
+	if m.disk.had && !r.Void && !copied {
 		longest := max(r.Longest, m.cfg.Longest)
 		m.start.clean, m.start.recorded = r.Clean, true
 		m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
@@ -99,9 +100,13 @@ func (m *Machine) onStart(now protocol.Time) {
 		return
 	}
 	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
-	if r.Void {
+	if r.Void || copied {
 		m.terms.See(r.Ceiling) // an old copy is incomplete, not wrong
-		m.lose(now, "void record")
+		why := "void record"
+		if copied {
+			why = "copied record"
+		}
+		m.lose(now, why)
 		return
 	}
 	m.lose(now, "no record")
@@ -329,7 +334,7 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	st.inc, st.phase, st.due = inc, writing, protocol.Never
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSpeak, Dom: protocol.Quorum, Seq: uint64(inc), Term: floor, Why: why})
 	r := &m.disk.record
-	r.Inc, r.Epoch, r.Digest, r.Clean, r.Void = inc, m.cfg.Epoch, m.cfg.Listing, false, false
+	r.Inc, r.Epoch, r.Digest, r.Origin, r.Clean, r.Void = inc, m.cfg.Epoch, m.cfg.Listing, m.cfg.Origin, false, false
 	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
 	r.Ceiling = min(max(floor, m.terms.Highest)+lease.Ahead, lease.MaxTerm)
 	m.disk.dirty = true
