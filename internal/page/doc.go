@@ -1,0 +1,48 @@
+// Package page lays out the memory in which an agent shows its programs until when they lead, and reads it. A renewal is
+// one store, however many programs it concerns, and a program that looks asks nobody.
+//
+//	layout.go  words, cells, slots, targets
+//	writer.go  the agent's side
+//	reader.go  the program's side
+//
+// Package shared, below, makes such memory and hands it to other processes. This package only loads and stores words,
+// so that tests can stop a reader between any two of them.
+//
+// # Layout
+//
+// The memory consists of aligned words of 64 bits, which both sides load and store atomically, in one order that all
+// threads agree on (the order of Go's sync/atomic).
+//
+//	header  8 words: format, number of cells, number of slots, the rest zero
+//	cell    2 words: the end of a horizon, the highest end that it ever showed
+//	slot    2 words: the number of a tenure, its target
+//
+// A horizon is the end of all leases that the same voters back. Each tenure has a slot of its own. The target of the
+// slot is either a fixed end, or names the cell of a horizon together with an edition. The writer uses every edition
+// and every number of a tenure once.
+//
+// # Clock
+//
+// Instants are those of the lease clock of package clock, which the agent's member leads by. Its origin is the start of
+// the host: the lease clocks of two processes of one host and one time namespace show the same instant, within
+// session.Skew. The program takes that off what it reads, and reads its own clock by Late, which is never early.
+//
+// # Reading
+//
+// A reader loads the target, the cell that it names, the clock, the target again, and the number of the tenure. It decides only
+// if both targets are equal and the number is its own. Otherwise it loads everything again, or finds that its tenure is over.
+//
+//   - Equal targets show that the target did not change in between, because editions are not used twice. Hence
+//     the cell belonged to the tenure's horizon when it was loaded: a cell is used again only when no slot names it.
+//   - The number is loaded last. A slot gets another number before it gets another target, and numbers do not come back: if the number
+//     is still that of the tenure, so were all targets before.
+//   - At the reading of the clock the tenure showed at least the end that the reader got: a horizon moves back only when it is
+//     retired.
+//
+// # The announced deadline
+//
+// Nothing is released under a program that may still act before the highest end that it may have read. [Tenure.Freeze]
+// stores a fixed end, and then loads the highest end of the horizon. A reader that accepted an end of the horizon loaded the
+// target for the second time before that store. The horizon stores a new highest end before it shows it. Hence Freeze loads at least
+// what any reader accepted. No lock keeps the horizon from moving meanwhile: the goroutine that renews leases must not wait.
+package page
