@@ -52,7 +52,7 @@ func TestProgramsOfOneHostTakeTurns(t *testing.T) {
 func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
 	t.Parallel()
 	v := startAgents(t, 3, "")
-	p := v.startProgram("p", "a", task{Abandon: 300 * time.Millisecond})
+	p := v.startProgram("p", "a", task{Abandon: 300 * time.Millisecond, Stopping: time.Minute})
 	v.await(p, "leads")
 	q := v.startProgram("q", "a", task{})
 	gone := v.await(p, "abandons")

@@ -64,23 +64,37 @@ const (
 )
 
 // elected tells of a leadership that begins.
-func (h *Hooks) elected(env []string, group string, over <-chan struct{}) {
-	h.call(h.Elected, tree.Helper(env), over)
-	h.notify(tree.Helper(env), group, hookMaster)
+func (h *Hooks) elected(ctx context.Context, env []string, group string) {
+	h.call(ctx, h.Elected, tree.Helper(env))
+	h.notify(ctx, tree.Helper(env), group, hookMaster)
 }
 
 // lost tells of a leadership that has ended.
-func (h *Hooks) lost(env []string, group string, why reason) {
-	h.call(h.Lost, tree.Helper(append(env, "REGENT_REASON="+why.String())), nil)
+func (h *Hooks) lost(ctx context.Context, env []string, group string, why reason) {
+	h.call(ctx, h.Lost, tree.Helper(append(env, "REGENT_REASON="+why.String())))
 	state := hookBackup
 	if why == leaseLost || why == unhealthy {
 		state = hookFault
 	}
-	h.notify(tree.Helper(env), group, state)
+	h.notify(ctx, tree.Helper(env), group, state)
 	if state == hookFault {
-		h.notify(tree.Helper(env), group, hookBackup)
+		h.notify(ctx, tree.Helper(env), group, hookBackup)
 	}
 }
+
+// lostCalls is how many commands run one after the other when a leadership ends, at most: Lost, and Notify twice.
+const lostCalls = 3
+
+// bound is how long the hooks of one change may take together; zero: there are none.
+func (h *Hooks) bound() time.Duration {
+	if len(h.Elected) == 0 && len(h.Lost) == 0 && len(h.Notify) == 0 && h.Fifo == "" {
+		return 0
+	}
+	return lostCalls*h.Timeout + hookMargin
+}
+
+// hookMargin lets the time-out of a single hook come first, which names the hook.
+const hookMargin = time.Second
 
 // String names the reason, for hooks.
 func (r reason) String() string {
@@ -88,7 +102,7 @@ func (r reason) String() string {
 }
 
 // notify tells whoever wants to hear of states.
-func (h *Hooks) notify(env []string, group, state string) {
+func (h *Hooks) notify(ctx context.Context, env []string, group, state string) {
 	priority := "100"
 	for _, e := range env {
 		if p, ok := strings.CutPrefix(e, "REGENT_PRIORITY="); ok {
@@ -96,7 +110,7 @@ func (h *Hooks) notify(env []string, group, state string) {
 		}
 	}
 	if len(h.Notify) > 0 {
-		h.call(append(append([]string(nil), h.Notify...), "GROUP", group, state, priority), env, nil)
+		h.call(ctx, append(append([]string(nil), h.Notify...), "GROUP", group, state, priority), env)
 	}
 	if h.pipe == nil {
 		return
@@ -106,22 +120,13 @@ func (h *Hooks) notify(env []string, group, state string) {
 	}
 }
 
-// call runs a command to its end, but no longer than the time-out, nor than over.
-func (h *Hooks) call(args, env []string, over <-chan struct{}) {
-	if len(args) == 0 {
+// call runs a command to its end, but no longer than the time-out, nor than ctx.
+func (h *Hooks) call(ctx context.Context, args, env []string) {
+	if len(args) == 0 || ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
-	if over != nil {
-		go func() {
-			select {
-			case <-over:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-	}
 	c := exec.Command(args[0], args[1:]...)
 	c.Env = env
 	if h.out != nil {

@@ -17,6 +17,8 @@ const (
 	Greet    = "hello"
 	Campaign = "campaign"
 	Resign   = "resign"
+	Freeze   = "freeze"
+	Keep     = "keep"
 	Alive    = "alive"
 	Edict    = "edict"
 	Transfer = "transfer"
@@ -47,6 +49,12 @@ type Request struct {
 	// of a lease that was not renewed; zero, or less than the agent's own guard time: that.
 	Tree  *Tree         `json:"tree,omitempty"`
 	Guard time.Duration `json:"guard,omitempty"`
+	// Hooks, of a runner's campaign, is how long its lost hooks may take; zero: it has none.
+	Hooks time.Duration `json:"hooks,omitempty"`
+	// Keeper is a secret that a runner shares with its keeper: the keeper announces it by keep, the runner names it in its campaign.
+	Keeper string `json:"keeper,omitempty"`
+	// Cause, of resign and freeze, is why the program has stopped, or stops, as far as it knows.
+	Cause *Cause `json:"cause,omitempty"`
 }
 
 // A Tree says how to find all processes that a runner will start. See agent/run/tree, which finds and kills them.
@@ -64,9 +72,9 @@ type requestFields struct{ group, of, to bool }
 
 var requestFieldsOf = map[string]requestFields{
 	Campaign: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
-	Resign: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
+	Resign: {of: true}, Freeze: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
 	Transfer: {of: true, to: true},
-	Greet:    {}, Bye: {},
+	Keep:     {}, Greet: {}, Bye: {},
 }
 
 // maxGroup is the length of the longest name of a group, so that a claim fits a packet with others, and maxName of that of a program or member.
@@ -110,7 +118,9 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s: a name has more than %d bytes", r.Do, maxName)
 	case r.Tree != nil && (len(r.Tree.Mark) < minMark || len(r.Tree.Mark) > maxName || r.Tree.Runner <= 1 || len(r.Tree.Cgroup) > maxPath):
 		return fmt.Errorf("%s: tree %+v: must have a mark of %d to %d bytes and a runner", r.Do, *r.Tree, minMark, maxName)
-	case r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0:
+	case r.Do == Keep && (len(r.Keeper) < minMark || len(r.Keeper) > maxName):
+		return fmt.Errorf("%s: keeper must be a secret of %d to %d bytes", r.Do, minMark, maxName)
+	case r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0 || r.Hooks < 0:
 		return fmt.Errorf("%s: a length of time is negative", r.Do)
 	case r.Heartbeat != 0 && r.Heartbeat < MinHeartbeat:
 		return fmt.Errorf("campaign: heartbeat %v: must be at least %v", r.Heartbeat, MinHeartbeat)
@@ -135,6 +145,8 @@ const (
 	Proof   = "proof"
 	Saw     = "view"
 	Failed  = "error"
+	// Gone is never written: it stands for the loss of the connection.
+	Gone = "gone"
 )
 
 // An Event is a line that the agent writes.
@@ -159,6 +171,8 @@ type Event struct {
 	Group  string `json:"group,omitempty"`
 	Leader string `json:"leader,omitempty"`
 	Token  uint64 `json:"token,omitempty"`
+	// At, of leads, is when the lease was granted, at the latest, on the host's lease clock.
+	At protocol.Time `json:"at,omitempty"`
 	// Until is an instant of the host's lease clock, and Remaining how far it was off when the line was written.
 	Until     protocol.Time   `json:"until,omitempty"`
 	Remaining time.Duration   `json:"remaining,omitempty"`

@@ -39,6 +39,7 @@ func (t *Tree) Start(o Options) error {
 	t.cmd = &exec.Cmd{Path: o.Path, Args: o.Args, Env: environ(o.Env, t.Mark), Dir: o.Dir,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
 	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = o.Files[0], o.Files[1], o.Files[2]
+	t.cmd.ExtraFiles = o.Extra
 	if t.Cgroup != "" {
 		dir, err := os.Open(t.Cgroup)
 		if err != nil {

@@ -136,6 +136,8 @@ type Options struct {
 	Dir string
 	// Files are standard input, output and error.
 	Files []*os.File
+	// Extra are further files, from descriptor 3 on.
+	Extra []*os.File
 }
 
 // environ returns an environment in which the mark was added to the ones that are there.

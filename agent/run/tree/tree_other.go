@@ -44,6 +44,7 @@ func (t *Tree) Start(o Options) error {
 	t.cmd = &exec.Cmd{Path: o.Path, Args: o.Args, Env: environ(o.Env, t.Mark), Dir: o.Dir,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = o.Files[0], o.Files[1], o.Files[2]
+	t.cmd.ExtraFiles = o.Extra
 	if err := t.cmd.Start(); err != nil {
 		return err
 	}

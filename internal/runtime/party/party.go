@@ -1,0 +1,174 @@
+package party
+
+import (
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/tenure"
+)
+
+// Options is what a party needs beside its machine's configuration.
+type Options struct {
+	Config tenure.Config
+	// Clock is the lease clock of this process.
+	Clock clock.Clock
+	// Do carries an effect out. It must neither wait nor give the party an event: whatever does runs on another goroutine.
+	Do func(tenure.Effect)
+	// Unread, if it is set, says that messages of the upper side were received and not given yet.
+	Unread func() bool
+}
+
+// A Party drives one tenure. All methods may be called from any goroutine; those that return something also from Do.
+type Party struct {
+	options Options
+
+	// mu is held during a step and while its effects are carried out.
+	mu    sync.Mutex
+	m     *tenure.Machine
+	out   []tenure.Effect
+	timer *time.Timer
+	// slept is how long the host had been suspended before the last step.
+	slept time.Duration
+
+	// view guards what readers see.
+	view      sync.Mutex
+	state     tenure.State
+	token     uint64
+	cause     protocol.Cause
+	announced protocol.Time
+	known     bool
+}
+
+// New returns a party whose tenure waits.
+func New(o Options) *Party {
+	p := &Party{options: o, m: tenure.New(o.Clock.Now(), o.Config), slept: suspended(o.Clock)}
+	if _, ok := o.Clock.(*clock.Lease); ok {
+		watchResumes(p)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = time.AfterFunc(time.Hour, p.Tick)
+	p.arm()
+	return p
+}
+
+// suspended returns how long the host has been suspended, as far as the clock has seen it.
+func suspended(c clock.Clock) time.Duration {
+	if l, ok := c.(*clock.Lease); ok {
+		return l.Suspended()
+	}
+	return 0
+}
+
+// Tick looks at the deadlines.
+func (p *Party) Tick() { p.Give(tenure.Event{Kind: tenure.Tick}) }
+
+// settleLimit bounds how long a party waits for its own reader, and settlePause is how often it looks.
+const (
+	settleLimit = 20 * time.Millisecond
+	settlePause = 200 * time.Microsecond
+)
+
+// settle waits until what was received from above has been given.
+func (p *Party) settle() {
+	if p.options.Unread == nil {
+		return
+	}
+	for waited := time.Duration(0); waited < settleLimit && p.options.Unread(); waited += settlePause {
+		time.Sleep(settlePause)
+	}
+}
+
+// Give gives the machine an event, and returns when its effects have been carried out.
+func (p *Party) Give(ev tenure.Event) {
+	if ev.Kind == tenure.Tick || ev.Kind == tenure.Forked {
+		p.settle()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.options.Clock.Now()
+	// A report of an end that came before the suspend is taken for what it is.
+	before := ev.Kind == tenure.ProgramStopped || ev.Kind == tenure.LostDone
+	slept := suspended(p.options.Clock)
+	woke := slept > p.slept
+	p.slept = slept
+	if woke && !before {
+		p.step(now, tenure.Event{Kind: tenure.Suspended})
+	}
+	p.step(now, ev)
+	if woke && before {
+		p.step(now, tenure.Event{Kind: tenure.Suspended})
+	}
+	p.arm()
+}
+
+// step steps the machine and has the effects carried out.
+func (p *Party) step(now protocol.Time, ev tenure.Event) {
+	out := p.m.Step(now, ev, p.out[:0])
+	p.publish()
+	for _, e := range out {
+		p.options.Do(e)
+	}
+	p.out = out
+	if p.m.State() == tenure.Over {
+		unwatchResumes(p)
+	}
+}
+
+// publish lets readers see how far the tenure has come.
+func (p *Party) publish() {
+	p.view.Lock()
+	defer p.view.Unlock()
+	p.state, p.token, p.cause = p.m.State(), p.m.Token(), p.m.Cause()
+	p.announced, p.known = p.m.Announced()
+}
+
+// arm sets the alarm.
+func (p *Party) arm() {
+	wake := p.m.Wake()
+	if wake == protocol.Never {
+		p.timer.Stop()
+		return
+	}
+	p.timer.Reset(early(wake.Sub(p.options.Clock.Now())))
+}
+
+// early is how long a timer may run that must not ring late: time services slow its clock by at most 3/16. What is left is too
+// short to matter at some point.
+func early(left time.Duration) time.Duration {
+	const short = 2 * time.Millisecond
+	if left > short {
+		left -= left / 16 * 3
+	}
+	return max(left, 0)
+}
+
+// State returns how far the tenure has come, Token its token, and Cause why it ends or ended.
+func (p *Party) State() tenure.State {
+	p.view.Lock()
+	defer p.view.Unlock()
+	return p.state
+}
+
+// Token returns the token of the tenure.
+func (p *Party) Token() uint64 {
+	p.view.Lock()
+	defer p.view.Unlock()
+	return p.token
+}
+
+// Cause returns why the tenure ends or ended; Unexplained before that.
+func (p *Party) Cause() protocol.Cause {
+	p.view.Lock()
+	defer p.view.Unlock()
+	return p.cause
+}
+
+// Announced returns the deadline that the lower side knows, and whether one was announced.
+func (p *Party) Announced() (protocol.Time, bool) {
+	p.view.Lock()
+	defer p.view.Unlock()
+	return p.announced, p.known
+}

@@ -1,0 +1,146 @@
+package party
+
+import (
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/tenure"
+)
+
+// effects are those that a party had carried out.
+type effects struct {
+	mu  sync.Mutex
+	all []tenure.EffectKind
+}
+
+func (f *effects) do(e tenure.Effect) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, e.Kind)
+}
+
+func (f *effects) has(k tenure.EffectKind) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range f.all {
+		if e == k {
+			return true
+		}
+	}
+	return false
+}
+
+// leading returns a party that leads for a second, with a guard time of a fifth.
+func leading(t *testing.T, c clock.Clock, unread func() bool) (*Party, *effects) {
+	t.Helper()
+	f := new(effects)
+	p := New(Options{Clock: c, Do: f.do, Unread: unread, Config: tenure.Config{Guard: 200 * time.Millisecond, Grace: time.Hour}})
+	p.Give(tenure.Event{Kind: tenure.Elected, Token: 1, At: c.Now(), Until: c.Now().Add(time.Second)})
+	return p, f
+}
+
+func TestPartyLooksAtItsDeadlineInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, f := leading(t, clock.Package(), nil)
+		time.Sleep(799 * time.Millisecond)
+		if f.has(tenure.Ask) {
+			t.Error("asked before the guard time")
+		}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		if !f.has(tenure.Ask) {
+			t.Error("not asked when the guard time has begun")
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if p.State() != tenure.Over {
+			t.Errorf("%v after the deadline", p.State())
+		}
+	})
+}
+
+// A party that was not scheduled finds a renewal and its deadline at the same time.
+func TestRenewalsThatWaitAreReadBeforeTheDeadlineIsLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var late protocol.Time
+		own := clock.Package()
+		waits := true
+		var p *Party
+		p, f := leading(t, clock.Of(func() protocol.Time { return own.Now() + late }), func() bool {
+			if waits {
+				waits = false
+				go p.Give(tenure.Event{Kind: tenure.Extended, Until: own.Now() + late + protocol.Time(time.Second)})
+				return true
+			}
+			return false
+		})
+		late = protocol.Time(2 * time.Second) // as after a pause
+		p.Tick()
+		if f.has(tenure.Ask) || p.State() != tenure.Leading {
+			t.Errorf("%v: a lease ended whose renewal had been received", p.State())
+		}
+		p.Give(tenure.Event{Kind: tenure.ProgramStopped})
+	})
+}
+
+func TestReaderKnowsWhatWasNotDealtWith(t *testing.T) {
+	if !asksKernel {
+		t.Skip("this system cannot be asked")
+	}
+	l, err := net.Listen("unix", t.TempDir()+"/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	out, err := net.Dial("unix", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	in, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	r := NewReader(in)
+	want := func(what string, unread bool) {
+		t.Helper()
+		if r.Unread() != unread {
+			t.Errorf("%s: %v", what, !unread)
+		}
+	}
+	want("nothing was sent", false)
+	if _, err := out.Write([]byte("one\n")); err != nil {
+		t.Fatal(err)
+	}
+	want("something waits", true)
+	buffer := make([]byte, 16)
+	if n, err := r.Read(buffer); n != 4 || err != nil {
+		t.Fatalf("read %d, %v", n, err)
+	}
+	want("it was read and not dealt with", true)
+	read := make(chan error)
+	go func() { _, err := r.Read(buffer); read <- err }()
+	for r.Unread() {
+		time.Sleep(time.Millisecond) // wall clock: a real socket
+	}
+	_ = out.Close()
+	if err := <-read; err == nil {
+		t.Error("no end")
+	}
+}
+
+func TestNamesKeepTheirRanks(t *testing.T) {
+	var n Names
+	if n.Rank("b") != 0 || n.Rank("a") != 1 || n.Rank("b") != 0 || n.Rank("") != protocol.Nobody {
+		t.Errorf("%v", n.all)
+	}
+	if n.Name(1) != "a" || n.Name(2) != "" || n.Name(protocol.Nobody) != "" {
+		t.Errorf("%q %q", n.Name(1), n.Name(2))
+	}
+}
