@@ -95,7 +95,7 @@ func (m *Member) start(ctx context.Context) error {
 		return err
 	}
 	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
-		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
+		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: world.MirrorFrom(ctx)})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
 		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.Clock.Now, Log: m.log})

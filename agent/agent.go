@@ -19,6 +19,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/why"
 )
 
@@ -58,7 +59,7 @@ type Agent struct {
 	joined          chan struct{}
 	failed          chan struct{}
 	changes         *changeLog
-	renewals        *renewalPoller
+	deadlines       *deadlines
 	routes          http.Handler
 	streams         atomic.Int64 // open event streams
 	streamCampaigns streamCampaigns
@@ -111,7 +112,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{options: o, clock: clock, level: new(slog.LevelVar), name: file.Name, started: time.Now(), timing: c.Timing,
-		joined: make(chan struct{}), failed: make(chan struct{}), changes: newChangeLog(), renewals: newRenewalPoller(c.Timing.Renew),
+		joined: make(chan struct{}), failed: make(chan struct{}), changes: newChangeLog(),
 		candidates: make(map[uint64]*candidate), groups: make(map[string]int),
 		leaders: make(map[string]*candidate), streamCampaigns: streamCampaigns{all: make(map[string]*candidate)},
 		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications)}
@@ -123,6 +124,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	if err := a.adopt(file); err != nil {
 		return nil, err
 	}
+	a.deadlines = newDeadlines(a.now)
 	a.metrics = newMetrics(a)
 	a.routes = a.handler()
 	a.orphans = newOrphanStore(c.Dir)
@@ -162,7 +164,7 @@ func (a *Agent) run(ctx context.Context) error {
 		}
 		tasks.Go(func() { a.killOrphans(background, old) })
 	}
-	tasks.Go(func() { a.renewals.run(background) })
+	tasks.Go(func() { a.pushRenewals(background) })
 	tasks.Go(func() { s.serve(background) })
 	tasks.Go(func() { a.reloads(background, s) })
 	tasks.Go(func() { a.watchdog(background) })
@@ -201,7 +203,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 		a.joining.Store(m)
 		a.onStart()
 	}
-	m, err := regent.Join(ctx, c)
+	m, err := regent.Join(world.WithMirror(ctx, a.deadlines), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
 	}

@@ -293,7 +293,7 @@ func (k *candidate) info() SessionInfo {
 	defer k.mu.Unlock()
 	if k.lease != nil {
 		out.State, out.Token = "leading", k.lease.Token()
-		if k.stopping || k.frozen {
+		if k.stopping || k.deadline.isFrozen() {
 			out.State = "stopping"
 		}
 	}
@@ -307,7 +307,7 @@ func (k *candidate) remaining() time.Duration {
 	if k.lease == nil {
 		return 0
 	}
-	return min(k.lease.Remaining(), max(0, k.announced.Sub(k.agent.now())))
+	return min(k.lease.Remaining(), max(0, k.deadline.left()))
 }
 
 func (a *Agent) serveHistory(w http.ResponseWriter, q *http.Request) {

@@ -40,13 +40,17 @@ type candidate struct {
 	// margin is taken off every end that the program is told.
 	margin   time.Duration
 	notifier notifier
+	// readsPage says that the program wants to read its deadline on the page. deadline is until when it leads, as far as it may know.
+	readsPage bool
+	deadline  *deadline
 	// killer looks after what a runner started; nil: it is no runner.
 	killer *treeKiller
 
-	// stopped gets word that the program has stopped, asked that it shall, alive that it is well.
+	// stopped gets word that the program has stopped, asked that it shall.
 	stopped chan *order
 	asked   chan *order
-	alive   chan struct{}
+	// pulse is when the program gave its last sign of life, on the agent's clock.
+	pulse atomic.Int64
 	// disconnected is closed when the program hung up, dead when it cannot act any more.
 	disconnected, dead       chan struct{}
 	disconnectOnce, deadOnce sync.Once
@@ -56,13 +60,8 @@ type candidate struct {
 	ended chan struct{}
 	how   string
 
-	mu    sync.Mutex
-	lease *regent.Lease // nil while it waits
-	// announced is the last end that the program was told.
-	// Invariant: it never moves back, and nothing is released before it unless the program has stopped.
-	announced regent.Instant
-	// frozen says that it is told of no later one.
-	frozen   bool
+	mu       sync.Mutex
+	lease    *regent.Lease // nil while it waits
 	stopping bool
 }
 
@@ -92,8 +91,9 @@ func (o *order) complete(err error) {
 // addCandidate enters a program into the agent's books, or says why it cannot be. From then on everybody sees it, so what its
 // maker knows about it is there before.
 func (a *Agent) addCandidate(c *candidate) error {
-	c.agent, c.since = a, time.Now()
-	c.stopped, c.asked, c.alive = make(chan *order, 1), make(chan *order, 1), make(chan struct{}, 1)
+	c.agent, c.since, c.deadline = a, time.Now(), a.deadlines.newDeadline(c.margin)
+	c.stopped, c.asked = make(chan *order, 1), make(chan *order, 1)
+	c.recordHeartbeat()
 	c.disconnected, c.dead, c.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	return a.register(c)
 }
@@ -107,6 +107,7 @@ func (c *candidate) markDead() { c.deadOnce.Do(func() { close(c.dead) }) }
 // run waits to lead, leads, and ends.
 func (c *candidate) run() {
 	cause, err := c.campaignAndLead()
+	c.deadline.end()
 	c.killer.forgetRecord()
 	c.agent.unregister(c)
 	close(c.ended)
@@ -170,10 +171,10 @@ func (c *candidate) campaign() (*regent.Lease, *order, error) {
 		select {
 		case r := <-got:
 			return r.lease, nil, r.err
-		case <-c.alive:
-			c.resetHeartbeat(pulse)
-			continue
 		case <-pulse.C:
+			if c.hasPulse(pulse) {
+				continue
+			}
 			c.freeze()
 		case o = <-c.stopped:
 		case <-c.disconnected:
@@ -201,11 +202,13 @@ func (c *candidate) heartbeatTimer() *time.Timer {
 	return t
 }
 
-// resetHeartbeat lets the program be silent for the whole time again.
-func (c *candidate) resetHeartbeat(pulse *time.Timer) {
-	if c.heartbeat > 0 {
-		pulse.Reset(c.heartbeat)
+// hasPulse says whether the program gave a sign of life within its heartbeat. If it did, the timer is set to when that is over.
+func (c *candidate) hasPulse(timer *time.Timer) bool {
+	left := regent.Instant(c.pulse.Load()).Sub(c.agent.now()) + c.heartbeat
+	if left > 0 {
+		timer.Reset(left)
 	}
+	return left > 0
 }
 
 // lead speaks with the leading program until the leadership is over, and returns why it is.
@@ -213,13 +216,10 @@ func (c *candidate) lead(l *regent.Lease) regent.Cause {
 	c.mu.Lock()
 	c.lease = l
 	c.mu.Unlock()
-	c.hasLaterEnd()
-	c.announceEnd()
+	c.deadline.begin(l, c.readsPage)
 	c.agent.setLeader(c)
 	c.notifier.leads(c)
 	c.agent.logElection(c)
-	c.agent.renewals.add(c)
-	defer c.agent.renewals.remove(c)
 	if c.killer != nil {
 		over := make(chan struct{})
 		defer close(over)
@@ -272,9 +272,10 @@ func (s *leadState) step() (over bool) {
 		s.order = o
 		s.setReason(orderReason(o))
 		s.stop(o.cause, c.agent.graceFor(c, o.cause))
-	case <-c.alive:
-		c.resetHeartbeat(s.heartbeat)
 	case <-s.heartbeat.C:
+		if c.hasPulse(s.heartbeat) {
+			return false
+		}
 		s.stop(regent.Cause{Why: why.Unhealthy, Member: c.agent.name, Bound: c.heartbeat}, 0)
 		s.freeze(fmt.Sprintf("the program was silent for more than its heartbeat of %v", c.heartbeat))
 	case <-s.grace.C:
@@ -290,9 +291,13 @@ func (s *leadState) step() (over bool) {
 		s.setCause(regent.Cause{Why: why.Resigned, Member: c.agent.name})
 		s.recordEnd(c.deathReason() + c.killedSuffix())
 		return s.finish()
+	case <-c.deadline.alarm:
+		s.expiry.Reset(max(0, c.untilExpiry()))
 	case <-s.expiry.C:
 		if left := c.untilExpiry(); left > 0 {
-			s.expiry.Reset(left)
+			if !c.deadline.renewedByItself() {
+				s.expiry.Reset(left)
+			}
 			return false
 		}
 		how := s.expiryReason()
@@ -410,60 +415,29 @@ func (c *candidate) release(l *regent.Lease) {
 }
 
 // freeze has the program told of no later end.
-func (c *candidate) freeze() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.frozen = true
-}
-
-// hasLaterEnd says whether there is a later end to tell.
-func (c *candidate) hasLaterEnd() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.frozen && c.lease != nil && c.lease.Until()-regent.Instant(c.margin) > c.announced
-}
+func (c *candidate) freeze() { c.deadline.freeze() }
 
 // announceEnd returns the end that the program is to be told now, and takes it as told.
-func (c *candidate) announceEnd() regent.Instant {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.frozen && c.lease != nil && c.lease.Valid() {
-		c.announced = max(c.announced, c.lease.Until()-regent.Instant(c.margin))
-	}
-	return c.announced
-}
+func (c *candidate) announceEnd() regent.Instant { return c.deadline.tell() }
 
 // untilExpiry returns how long it is until the program's end has passed on every clock of this host.
-func (c *candidate) untilExpiry() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.announced.Sub(c.agent.now()) + c.margin
-}
+func (c *candidate) untilExpiry() time.Duration { return c.deadline.left() + c.margin }
 
 // untilKill returns for how long the program may run on, if it has to be gone so long before its end. When that has passed it is told
 // of no later end: what is being killed must not take that for its own.
 func (c *candidate) untilKill(before time.Duration) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	left := c.announced.Sub(c.agent.now()) - before
-	c.frozen = c.frozen || left <= 0
-	return left
+	return c.deadline.leftOrFreeze(before)
 }
 
 // leadsNow says whether the program leads at an instant during the call: its lease runs and it knows.
 func (c *candidate) leadsNow() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lease != nil && c.lease.Valid() && c.announced.Sub(c.agent.now()) > 0
+	return c.lease != nil && c.lease.Valid() && c.deadline.left() > 0
 }
 
 // recordHeartbeat takes note that the program is well.
-func (c *candidate) recordHeartbeat() {
-	select {
-	case c.alive <- struct{}{}:
-	default:
-	}
-}
+func (c *candidate) recordHeartbeat() { c.pulse.Store(int64(c.agent.now())) }
 
 // currentLease returns the lease, nil while the program waits.
 func (c *candidate) currentLease() *regent.Lease {

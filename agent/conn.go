@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,8 @@ type conn struct {
 	// out are lines to write; renewed says that there are later ends to tell.
 	out      *outbox
 	renewals chan struct{}
+	// pages has the number of a request for the page.
+	pages chan uint64
 	// closed ends everything that goes on for the program.
 	closed context.Context
 	cancel context.CancelFunc
@@ -47,7 +50,7 @@ const (
 
 // serveConn speaks with a program until it hangs up.
 func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
-	c := &conn{agent: a, net: nc, out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1),
+	c := &conn{agent: a, net: nc, out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
 		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := peerOf(nc); err == nil {
@@ -62,7 +65,8 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
 	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: a.name, Now: host,
-		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority()})
+		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority(),
+		Page: a.deadlines.identity})
 	c.finish(c.read(in))
 	c.cancel()
 	c.tasks.Wait()
@@ -97,6 +101,8 @@ func (c *conn) write() {
 			err = c.out.flush(to)
 		case <-c.renewals:
 			err = c.writeEnds(to)
+		case id := <-c.pages:
+			err = errors.Join(c.out.flush(to), batch.Flush(), c.writePage(id))
 		case <-c.closed.Done():
 			_ = c.out.flush(to)
 			_ = batch.Flush()
@@ -121,7 +127,7 @@ func (c *conn) writeEnds(to *json.Encoder) error {
 	ends := make(map[regent.Instant][]uint64)
 	c.mu.Lock()
 	for id, k := range c.candidates {
-		if k.hasLaterEnd() {
+		if k.deadline.hasNews() {
 			end := k.announceEnd()
 			ends[end] = append(ends[end], id)
 		}
@@ -140,9 +146,18 @@ func (a *Agent) withEnd(e *session.Event, end regent.Instant) *session.Event {
 	host, err := clock.HostLow() // first: what passes until the next line makes the end earlier
 	left := end.Sub(a.now())
 	if err == nil && left > 0 {
-		e.Until, e.Remaining = host.Add(left), left
+		e.Until, e.Remaining = host.Add(left), a.allow(left)
 	}
 	return e
+}
+
+// slewing is by what part a time service may slow the clock by which a program counts a length of time: chrony's default is 1/12.
+const slewing = 12
+
+// allow returns for how long a program leads that counts from when it reads a line, on any clock: what is left, less the guard time for the
+// delay until it reads, and less what its clock may be slow by.
+func (a *Agent) allow(left time.Duration) time.Duration {
+	return max(0, left-a.timing.Guard-left/slewing)
 }
 
 // read takes requests until there are no more, and says whether the program said goodbye.
@@ -156,6 +171,10 @@ func (c *conn) read(from io.Reader) (goodbye bool) {
 			}
 			return false
 		}
+		if bytes.Equal(line, signOfLife) { // most lines are: not worth a decoder
+			c.pulse()
+			continue
+		}
 		r, err := session.Decode(line)
 		switch {
 		case err != nil:
@@ -163,8 +182,24 @@ func (c *conn) read(from io.Reader) (goodbye bool) {
 		case r.Do == session.Bye:
 			return true
 		case r.Do == session.Greet:
+		case r.Do == session.Alive && r.ID == 0:
+			c.pulse()
 		default:
 			c.handle(&r)
+		}
+	}
+}
+
+// signOfLife is the line that programs write most often.
+var signOfLife = []byte(`{"do":"alive"}`)
+
+// pulse takes a sign of life of the program for all its candidacies that read the page.
+func (c *conn) pulse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.candidates { // order does not matter: all are alive
+		if k.readsPage {
+			k.recordHeartbeat()
 		}
 	}
 }
@@ -236,6 +271,12 @@ func (c *conn) handle(r *session.Request) {
 			stop()
 		}
 		c.send(&session.Event{Event: session.Done, ID: r.ID})
+	case session.Page:
+		select {
+		case c.pages <- r.ID:
+		default:
+			c.fail(r, errors.New("page: another request for it is under way"))
+		}
 	case session.Verify:
 		c.inBackground(r, func() { c.verify(r) })
 	default:
@@ -304,7 +345,7 @@ func (c *conn) campaign(r *session.Request) {
 		return
 	}
 	k := &candidate{group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
-		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, killer: killer}
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, killer: killer, readsPage: r.Page}
 	if err := c.agent.addCandidate(k); err != nil {
 		killer.forgetRecord()
 		c.fail(r, err)

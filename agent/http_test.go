@@ -360,9 +360,7 @@ func TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering(t *testing.T) {
 	}
 	// As after a pause of the whole agent: the end has passed, and nobody has noticed yet.
 	k := a.agent.leader("g")
-	k.mu.Lock()
-	k.frozen, k.announced = true, a.agent.now()-1
-	k.mu.Unlock()
+	k.deadline.lapse()
 	for _, path := range []string{"/", "/primary", "/leader", "/read-write", "/v1/groups/g/primary"} {
 		if status, body := a.get(t, path); status != 503 {
 			t.Errorf("%s: %d %v", path, status, body)

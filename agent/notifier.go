@@ -88,7 +88,9 @@ type socketNotifier struct {
 
 func (n *socketNotifier) leads(k *candidate) {
 	end := k.announceEnd()
-	n.conn.send(n.conn.agent.withEnd(&session.Event{Event: session.Leads, ID: n.id, Group: k.group, Token: k.currentLease().Token()}, end))
+	slot, tenure := k.deadline.onPage()
+	n.conn.send(n.conn.agent.withEnd(&session.Event{Event: session.Leads, ID: n.id, Group: k.group, Token: k.currentLease().Token(),
+		Slot: slot, Tenure: tenure}, end))
 }
 
 func (n *socketNotifier) stop(k *candidate, cause regent.Cause) {

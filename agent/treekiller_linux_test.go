@@ -206,6 +206,6 @@ func TestNothingIsKilledOnceTheRunnerSaysThatNobodyIsLeft(t *testing.T) {
 	k := newTreeKiller(a, "g", tree.Ref{}, 0)
 	k.killAll = func(context.Context) error { t.Error("it kills"); return nil }
 	k.disarm()
-	k.run(&candidate{agent: a}, nil) // whose end has passed
+	k.run(&candidate{agent: a, deadline: newDeadlines(a.now).newDeadline(0)}, nil) // whose end has passed
 	<-k.gone
 }

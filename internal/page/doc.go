@@ -13,7 +13,7 @@
 // The memory consists of aligned words of 64 bits, which both sides load and store atomically, in one order that all
 // threads agree on (the order of Go's sync/atomic).
 //
-//	header  8 words: format, number of cells, number of slots, the rest zero
+//	header  8 words: format, number of cells, number of slots, identity of the page, the rest zero
 //	cell    2 words: the end of a horizon, the highest end that it ever showed
 //	slot    2 words: the number of a tenure, its target
 //
@@ -23,9 +23,10 @@
 //
 // # Clock
 //
-// Instants are those of the lease clock of package clock, which the agent's member leads by. Its origin is the start of
-// the host: the lease clocks of two processes of one host and one time namespace show the same instant, within
-// session.Skew. The program takes that off what it reads, and reads its own clock by Late, which is never early.
+// Instants are those of the clock of the host, which all processes of one time namespace share (clock.HostLow, clock.HostHigh):
+// CLOCK_MONOTONIC_RAW + (CLOCK_BOOTTIME - CLOCK_MONOTONIC). It advances as the lease clock of each process does, which has an origin of
+// its own. The agent turns the ends of leases into instants of the host's clock, and readers turn them into instants of their own,
+// both rounded down. Lease clocks do not notice short suspends, so readers take session.Skew off.
 //
 // # Reading
 //

@@ -22,6 +22,7 @@ const (
 	wordFormat = iota
 	wordCells
 	wordSlots
+	wordIdentity
 	headerWords = 8
 	cellWords   = 2
 	slotWords   = 2

@@ -97,7 +97,7 @@ func (o *observer) judge(announced protocol.Time) error {
 }
 
 func newWriter(m *memory) *Writer {
-	w, err := NewWriter(m, 2, 2)
+	w, err := NewWriter(m, 2, 2, 7)
 	if err != nil {
 		panic(err)
 	}
@@ -325,10 +325,10 @@ func TestStrangeMemoryIsNoPage(t *testing.T) {
 			t.Errorf("%s: it was taken for a page", name)
 		}
 	}
-	if _, err := NewReader(good); err != nil {
-		t.Error(err)
+	if r, err := NewReader(good); err != nil || r.Identity() != 7 {
+		t.Errorf("the page is not recognized: %v", err)
 	}
-	if _, err := NewWriter(good, 3, 2); err == nil {
+	if _, err := NewWriter(good, 3, 2, 7); err == nil {
 		t.Error("a page fits memory that is too small for it")
 	}
 }

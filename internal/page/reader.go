@@ -18,6 +18,9 @@ func NewReader(words Words) (*Reader, error) {
 	return r, r.check()
 }
 
+// Identity returns the identity of the page.
+func (r *Reader) Identity() uint64 { return r.words.Load(wordIdentity) }
+
 // Has says whether the page has a slot with that number.
 func (r *Reader) Has(slot int) bool { return slot >= 0 && slot < r.slots }
 

@@ -12,8 +12,8 @@ type Writer struct {
 	edition, number uint64
 }
 
-// NewWriter lays out a page in memory that is zero.
-func NewWriter(words Words, cells, slots int) (*Writer, error) {
+// NewWriter lays out a page in memory that is zero. Its identity tells it from other pages.
+func NewWriter(words Words, cells, slots int, identity uint64) (*Writer, error) {
 	w := &Writer{layout: layout{words: words, cells: cells, slots: slots}}
 	if err := w.check(); err != nil {
 		return nil, err
@@ -26,6 +26,7 @@ func NewWriter(words Words, cells, slots int) (*Writer, error) {
 	}
 	words.Store(wordCells, uint64(cells))
 	words.Store(wordSlots, uint64(slots))
+	words.Store(wordIdentity, identity)
 	words.Store(wordFormat, format)
 	return w, nil
 }

@@ -22,6 +22,7 @@ type GroupTable struct {
 	loop       *Loop
 	// elector, if it is set, gets the views of the elector below the machine.
 	elector func(v *protocol.View)
+	mirror  Mirror
 
 	groups sync.Map // protocol.Group to *Group
 	// history gets the changes of all groups; nil: they are not kept.
@@ -50,6 +51,7 @@ type GroupTable struct {
 // A horizon is the shared end of leases, with the leases.
 type horizon struct {
 	stamp.Horizon
+	id     protocol.HorizonID
 	until  protocol.Time
 	leases []*Lease
 }
@@ -63,11 +65,16 @@ type GroupTableOptions struct {
 	Clock, Late func() protocol.Time
 	// Elector, if it is set, gets the views of the elector below the machine, on the loop. It must not wait.
 	Elector func(v *protocol.View)
+	// Mirror, if it is set, shows leases elsewhere.
+	Mirror Mirror
 }
 
 // NewGroupTable returns a group table without a loop. Bind gives it one.
 func NewGroupTable(o GroupTableOptions) *GroupTable {
-	return &GroupTable{history: new(history), epoch: o.Epoch, guard: o.Guard,
+	if o.Mirror == nil {
+		o.Mirror = noMirror{}
+	}
+	return &GroupTable{history: new(history), epoch: o.Epoch, guard: o.Guard, mirror: o.Mirror,
 		clock:      func() int64 { return int64(o.Clock()) },
 		cheapClock: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon), elector: o.Elector}
 }
@@ -208,6 +215,7 @@ func (t *GroupTable) lead(g *Group, v *protocol.View) {
 		kept := new(stamp.Horizon)
 		kept.Extend(l.tenure.Until())
 		g.slot.Publish(l.tenure, kept, int64(v.Until))
+		t.mirror.Fixed(g.Name, l.Token(), min(protocol.Time(kept.Until()), v.Until))
 		t.setHorizon(l, h, v.Until)
 		t.moved = append(t.moved, l)
 	}
@@ -225,6 +233,7 @@ func (t *GroupTable) end(g *Group, why protocol.Cause) {
 	l := g.lease
 	first := l.setCause(why)
 	g.slot.Clear()
+	t.mirror.Ended(g.Name, l.Token())
 	g.lease = nil
 	if !l.shared {
 		t.leading.Add(-1)
@@ -267,7 +276,7 @@ func (t *GroupTable) programStopped(l *Lease, how protocol.Event) {
 func (t *GroupTable) horizon(id protocol.HorizonID) *horizon {
 	h := t.horizons[id]
 	if h == nil {
-		h = new(horizon)
+		h = &horizon{id: id}
 		t.horizons[id] = h
 	}
 	return h
@@ -299,6 +308,7 @@ func (t *GroupTable) Horizon(_ protocol.Time, h protocol.Horizon) {
 	to := t.horizon(h.ID)
 	to.until = max(to.until, h.Until)
 	to.Extend(int64(h.Until))
+	t.mirror.Extended(h.ID, to.until)
 }
 
 // Published moves leases behind their horizons, and hands new ones to their programs: only now are the ends known.
@@ -307,6 +317,7 @@ func (t *GroupTable) Published(protocol.Time) {
 		t.moved[i] = nil
 		if l.group.lease == l && !l.void {
 			l.group.slot.Publish(l.tenure, &l.horizon.Horizon, int64(l.until))
+			t.mirrorLease(l)
 		}
 	}
 	t.moved = t.moved[:0]
@@ -334,6 +345,7 @@ func (t *GroupTable) Tick(now protocol.Time) protocol.Time {
 		if len(h.leases) == 0 {
 			if now >= h.until {
 				delete(t.horizons, id)
+				t.mirror.Dropped(id)
 			}
 			continue
 		}
@@ -386,11 +398,15 @@ func (t *GroupTable) voidLeases() {
 		var untold []*Lease
 		for _, l := range h.leases {
 			l.void = true
+			if l.until != protocol.Never {
+				t.mirror.Fixed(l.group.Name, l.Token(), 0)
+			}
 			if l.setCause(why) {
 				untold = append(untold, l)
 			}
 		}
 		h.Retire()
+		t.mirror.Retired(id)
 		for _, l := range untold {
 			l.signalStop()
 		}

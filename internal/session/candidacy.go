@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -13,6 +14,10 @@ type Candidate struct {
 	// Name, Heartbeat and Grace are as in Request.
 	Name             string
 	Heartbeat, Grace time.Duration
+	// Page asks for a place on the agent's page. The candidacy then looks at it with Shown, and Conn gives signs of life for it. Silence is how
+	// long it may give none, DefaultHeartbeat if it is zero. A candidacy with a Heartbeat gives its own, and gets no place.
+	Page    bool
+	Silence time.Duration
 	// Tree, Guard, Hooks and Keeper are a runner's, as in Request.
 	Tree   *Tree
 	Guard  time.Duration
@@ -30,8 +35,13 @@ type Candidacy struct {
 // Enter begins a candidacy. take is called with all that the agent sends about it, in order, and with [Gone] when the connection is
 // lost. It must not wait.
 func (c *Conn) Enter(o Candidate, take func(*Event)) (*Candidacy, error) {
-	return c.enter(&Request{Do: Campaign, Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
-		Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Keeper}, take)
+	r := &Request{Do: Campaign, Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
+		Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Keeper}
+	if o.Page && c.page != nil && o.Heartbeat == 0 {
+		r.Page, r.Heartbeat = true, cmp.Or(o.Silence, DefaultHeartbeat)
+		c.beat(r.Heartbeat)
+	}
+	return c.enter(r, take)
 }
 
 func (c *Conn) enter(r *Request, take func(*Event)) (*Candidacy, error) {

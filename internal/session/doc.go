@@ -5,6 +5,7 @@
 //	read.go     reading them: bounded, strict
 //	conn.go     a connection of a program: requests, answers
 //	lease.go    a leadership as the program sees it
+//	page*.go    deadlines that the agent shows in memory, and signs of life
 //
 // # Lines
 //
@@ -15,13 +16,15 @@
 //
 // Before it answers anything the agent says who it is:
 //
-//	{"event":"hello","version":1,"member":"a","now":81234567890,"lease":200000000,"guard":20000000,"renew":50000000,"round_trip":20000000}
+//	{"event":"hello","version":1,"member":"a","now":81234567890,"lease":200000000,"guard":20000000,"renew":50000000,"round_trip":20000000,"page":4503599627370496}
 //
 // A program asks, under a number of its own choice, which is not 0 and in use only once at a time:
 //
 //	{"do":"campaign","id":1,"group":"billing"}     wait to lead
 //	{"do":"resign","id":2,"of":1}                  the program of candidacy 1 has stopped, or never began
 //	{"do":"alive","id":3,"of":1}                   it is well; until when does it lead?
+//	{"do":"alive"}                                 the program is well; no answer
+//	{"do":"page","id":10}                          hand over the page
 //	{"do":"edict","id":4,"of":1}                   stamp an order
 //	{"do":"transfer","id":5,"of":1,"to":"b"}       it has stopped, and b shall lead; with "ask":true: would b be asked?
 //	{"do":"view","id":6,"group":"billing"}         who leads, as far as the agent knows?
@@ -33,21 +36,22 @@
 // The agent answers with the same number, or speaks of a candidacy or watch by the number that began it:
 //
 //	{"event":"waiting","id":1}
-//	{"event":"leads","id":1,"group":"billing","token":7,"until":81434567890,"remaining":198800000}
-//	{"event":"until","ids":[1],"until":81484567890,"remaining":198800000}
+//	{"event":"leads","id":1,"group":"billing","token":7,"until":81433367890,"remaining":162233334}
+//	{"event":"until","ids":[1],"until":81483367890,"remaining":162233334}
 //	{"event":"stop","id":1,"cause":{"why":"closed","member":"a"},"until":...,"remaining":...}
 //	{"event":"healed","id":1,"member":"c"}
 //	{"event":"over","id":1,"cause":{...}}
 //	{"event":"done","id":2}
 //	{"event":"edict","id":4,"stamp":"0.7.81000:0/1@500,1/1@900"}
+//	{"event":"page","id":10}                       a descriptor of the page comes with this line
 //	{"event":"proof","id":7,"leader":"a","token":7,"until":...,"remaining":...}
 //	{"event":"view","id":8,"view":{...}}
 //	{"event":"error","id":5,"error":"..."}
 //
 // # Leading
 //
-// From leads on the program leads, until the instant that it was told last: the agent moves it by an until, many times
-// a second, as the lease below is renewed. At stop the program must stop, and then say so with resign. Meanwhile the
+// From leads on the program leads, until the instant that it was told last: the agent moves it by an until when the lease below is
+// renewed. Renewals that come close together share one until. A program that reads the page gets no until. At stop the program must stop, and then say so with resign. Meanwhile the
 // lease goes on being renewed as long as it can be, for at most the grace that the program asked for (grace, in
 // campaign); then it runs out. After over the candidacy is over, and whoever wants to lead again campaigns again.
 //
@@ -91,9 +95,31 @@
 // millisecond, so the agent takes [Skew] off every end that it tells. Processes in another time namespace have other
 // clocks: the program's side compares now of hello with what it reads, and refuses to go on.
 //
-// Programs that do not want to read such clocks ask alive: the remaining of its answer may be counted from the moment when
-// the question was sent, on any clock. That of other events is counted from when the agent wrote it, which is some time
-// before it is read.
+// Programs that do not want to read such clocks count remaining, on any clock. It is less than what is left, by an allowance: the
+// guard time, for the delay until the line is read, and a twelfth, for a clock that a time service slows down. A program that
+// counts it from when it reads the line stops in time, unless the line was delayed by more than the guard time. If it counts from when it
+// asked alive, no delay matters.
+//
+// # The page
+//
+// An agent on Linux has a page of memory in which it shows the deadlines of its programs (internal/page). A renewal is then one store in the
+// agent, and no line. A program asks for the page once. The answer brings a descriptor of it (SCM_RIGHTS), to be mapped for reading; seals
+// keep it from being written or shortened. hello bears the identity of the page, which its fourth word holds, too. A program
+// without a page, in whatever language, is told by until as before. The agent gives no page
+//
+//   - to a process in another time namespace: its clocks are others;
+//   - to a process whose time namespace it may not look at: run the agent as root, or as the user of the program.
+//
+// A program that has mapped the page campaigns with "page":true and a heartbeat. If leads has a tenure, the deadline stands in that slot of
+// the page, under that number, as an instant of the host's clock from which the program takes [Skew]. Without a tenure the page was
+// full, and until is written. Everything else comes in lines. When the connection ends, the page counts no more: the program
+// keeps the last end that it read.
+//
+// # Signs of life
+//
+// A program that reads the page may hang without anybody noticing, so it must give signs of life: {"do":"alive"} without a number counts for all its
+// candidacies that read the page. The Go side gives three within the heartbeat, which is [DefaultHeartbeat] unless the program sets another
+// one: one per second. They cost the agent a few microseconds each.
 package session
 
 import "time"

@@ -26,6 +26,8 @@ type Lease struct {
 	token     atomic.Uint64
 	// end is the deadline that was announced last, on the lease clock of this process; it only grows.
 	end atomic.Int64
+	// place is where the agent shows the deadline; nil: it tells it in messages, and end is the deadline.
+	place atomic.Pointer[place]
 	// ended says that the lease counts no more, whatever comes.
 	ended atomic.Bool
 	// elected is closed when the program leads, told when it must stop, over when the candidacy is over at the agent.
@@ -68,8 +70,9 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	l := &Lease{conn: c, group: o.Group, entered: make(chan struct{}), elected: make(chan struct{}), told: make(chan struct{}),
 		over: make(chan struct{}), done: make(chan struct{}), healed: make(chan struct{}, 1)}
-	l.life = party.New(party.Options{Clock: c.clock, Do: l.do, Unread: c.Unread, Config: tenure.Config{Self: c.Self(), Lower: tenure.Function,
+	l.life = party.New(party.Options{Clock: c.clock, Do: l.do, Unread: c.Unread, Shown: l.shown, Config: tenure.Config{Self: c.Self(), Lower: tenure.Function,
 		Guard: c.hello.Guard, Grace: sessionGrace, Answer: sessionAnswer}})
+	o.Page = true
 	k, err := c.Enter(o, l.take)
 	if err != nil {
 		l.life.Give(tenure.Event{Kind: tenure.UpperGone})
@@ -112,6 +115,7 @@ func (l *Lease) take(e *Event) {
 	case Leads:
 		l.token.Store(e.Token)
 		l.life.Give(tenure.Event{Kind: tenure.Elected, Token: e.Token, At: at, Until: until})
+		l.place.Store(l.conn.placeOf(e))
 	case Until:
 		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 	case Stop:
@@ -123,6 +127,8 @@ func (l *Lease) take(e *Event) {
 		default:
 		}
 	case Gone:
+		l.life.Give(tenure.Event{Kind: tenure.Tick}) // takes over what the page shows
+		l.place.Store(nil)                           // nobody vouches for what it shows from now on
 		l.life.Give(tenure.Event{Kind: tenure.UpperGone})
 	case Over, Failed:
 		if e.Event == Failed {
@@ -227,16 +233,40 @@ func (l *Lease) Group() string { return l.group }
 // Token returns the token of the tenure.
 func (l *Lease) Token() uint64 { return l.token.Load() }
 
-// Until returns the end of the lease as it was told last, zero once it was said to be over.
-func (l *Lease) Until() protocol.Time {
-	if l.ended.Load() {
-		return 0
+// shown returns the deadline that the agent shows on its page, and whether it does.
+func (l *Lease) shown() (protocol.Time, bool) {
+	p := l.place.Load()
+	if p == nil {
+		return 0, false
 	}
-	return protocol.Time(l.end.Load())
+	_, end := p.look()
+	return end, true
+}
+
+// look returns a reading of the clock, and the end of the lease then, zero once it was said to be over.
+func (l *Lease) look() (now, end protocol.Time) {
+	p := l.place.Load()
+	switch {
+	case l.ended.Load():
+		return l.conn.clock.Late(), 0
+	case p != nil:
+		return p.look()
+	}
+	end = protocol.Time(l.end.Load())
+	return l.conn.clock.Late(), end
+}
+
+// Until returns the end of the lease as it stands, zero once it was said to be over.
+func (l *Lease) Until() protocol.Time {
+	_, end := l.look()
+	return end
 }
 
 // Remaining returns how far that is off; zero if it is past.
-func (l *Lease) Remaining() time.Duration { return max(0, l.Until().Sub(l.conn.clock.Late())) }
+func (l *Lease) Remaining() time.Duration {
+	now, end := l.look()
+	return max(0, end.Sub(now))
+}
 
 // Valid says whether the lease ran at an instant during the call.
 func (l *Lease) Valid() bool { return l.Remaining() > 0 }

@@ -34,7 +34,7 @@ func duplicate(t *testing.T, m *Memory) int {
 
 func TestReaderSeesWhatIsWrittenLater(t *testing.T) {
 	m := newMemory(t, page.Size(4, 4))
-	w, err := page.NewWriter(m, 4, 4)
+	w, err := page.NewWriter(m, 4, 4, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,9 @@ type Options struct {
 	Do func(tenure.Effect)
 	// Unread, if it is set, says that messages of the upper side were received and not given yet.
 	Unread func() bool
+	// Shown, if it is set, returns the deadline that the upper side shows where everybody can look, and whether it does. Renewals then
+	// come without a message: the party looks before each event.
+	Shown func() (protocol.Time, bool)
 }
 
 // A Party drives one tenure. All methods may be called from any goroutine; those that return something also from Do.
@@ -97,11 +100,23 @@ func (p *Party) Give(ev tenure.Event) {
 	if woke && !before {
 		p.step(now, tenure.Event{Kind: tenure.Suspended})
 	}
+	p.take(now)
 	p.step(now, ev)
 	if woke && before {
 		p.step(now, tenure.Event{Kind: tenure.Suspended})
 	}
 	p.arm()
+}
+
+// take gives the machine the renewals that came without a message.
+func (p *Party) take(now protocol.Time) {
+	if p.options.Shown == nil {
+		return
+	}
+	until, shown := p.options.Shown()
+	if known, _ := p.m.Announced(); shown && until > known {
+		p.step(now, tenure.Event{Kind: tenure.Extended, Until: until})
+	}
 }
 
 // step steps the machine and has the effects carried out.

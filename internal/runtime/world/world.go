@@ -32,3 +32,16 @@ func From(ctx context.Context) (World, bool) {
 	w, ok := ctx.Value(key{}).(World)
 	return w, ok
 }
+
+type mirrorKey struct{}
+
+// WithMirror returns a context in which the leases of a member that joins are shown by a mirror as well.
+func WithMirror(ctx context.Context, m runtime.Mirror) context.Context {
+	return context.WithValue(ctx, mirrorKey{}, m)
+}
+
+// MirrorFrom returns the mirror of a context; nil if there is none.
+func MirrorFrom(ctx context.Context) runtime.Mirror {
+	m, _ := ctx.Value(mirrorKey{}).(runtime.Mirror)
+	return m
+}
