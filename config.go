@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/elector"
+	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/wire"
@@ -177,6 +178,8 @@ func (c *Config) council() (*council, error) {
 		switch {
 		case p.Name == "" || len(p.Name) > maxName || strings.ContainsFunc(p.Name, func(r rune) bool { return r <= ' ' }):
 			return nil, fmt.Errorf("config: member name %q: must have 1 to %d bytes without white space", p.Name, maxName)
+		case names.Check(p.Name) != nil:
+			return nil, fmt.Errorf("config: member name %q: %w", p.Name, names.Check(p.Name))
 		case seen[p.Name]:
 			return nil, fmt.Errorf("config: member %s is listed twice", p.Name)
 		case p.Witness && p.Observer:

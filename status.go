@@ -35,6 +35,10 @@ type PeerStatus struct {
 	// it. One member watches for all: one that falls silent is noticed within about two of [Timing.Suspect], the watching one
 	// itself within about three, and it takes about one more for each that would have been next and is silent too.
 	Trusted bool
+	// Deaf says that the member was heard and does not hear the member that was asked: it has confirmed none of its packets for
+	// Unconfirmed.
+	Deaf        bool
+	Unconfirmed time.Duration
 	// RoundTrip is a smoothed round trip to it; zero if it was not measured yet.
 	RoundTrip time.Duration
 	// Bound is the proven bound on the delay of its last packet; zero if there is none.
@@ -45,6 +49,12 @@ type PeerStatus struct {
 	RateKnown         bool
 	// Problem is why it does not count, such as another configuration; empty if it does.
 	Problem string
+}
+
+// An Unlisted host has the key of the council, and is in the council of its own configuration only.
+type Unlisted struct {
+	Name string
+	Addr netip.AddrPort
 }
 
 // Pauses says by how much the member woke up too late: its own pauses, which cost leases.
@@ -74,6 +84,8 @@ type Status struct {
 	// Realtime says that the member's thread has real-time scheduling.
 	Realtime bool
 	Pauses   Pauses
+	// Unlisted are hosts that have the key and that this member does not list.
+	Unlisted []Unlisted
 	// Leading is how many groups programs of this member lead.
 	Leading int
 	// Kappa is within what time every part of the network that holds together has a local leader ([LocalGroup]).
@@ -85,11 +97,12 @@ type Status struct {
 
 // snapshot is what only the loop may read.
 type snapshot struct {
-	now   protocol.Time
-	peers []runtime.PeerReport
-	rates []*clock.Rate // nil: not measured
-	wire  wire.Counts
-	dgram datagram.Counts
+	now      protocol.Time
+	peers    []runtime.PeerReport
+	unlisted []runtime.Unlisted
+	rates    []*clock.Rate // nil: not measured
+	wire     wire.Counts
+	dgram    datagram.Counts
 }
 
 // ask takes a snapshot on the loop.
@@ -104,6 +117,7 @@ func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 			}
 		}
 		s.wire, s.dgram = m.port.Counts()
+		s.unlisted = m.port.Unlisted()
 		c <- s
 	})
 	if err != nil {
@@ -137,7 +151,8 @@ func (m *Member) Members() []PeerStatus {
 			continue
 		}
 		if p.Seen != 0 {
-			o.Heard, o.Silence = true, s.now.Sub(p.Seen)
+			o.Heard, o.Silence, o.Unconfirmed = true, s.now.Sub(p.Seen), s.now.Sub(p.Unconfirmed)
+			o.Deaf = o.Unconfirmed-o.Silence > m.config.Timing.deaf()
 		}
 		o.Incarnation, o.RoundTrip = uint32(p.Inc), p.RTT
 		if rate := s.rates[i]; rate != nil {
@@ -168,7 +183,13 @@ func (m *Member) Status() Status {
 	if p := m.healthProblem.Load(); p != nil {
 		out.HealthProblem = *p
 	}
+	if n := traffic.TooLong.Load(); n > 0 {
+		out.Dropped["too long"] = n
+	}
 	if s, err := m.ask(context.Background()); err == nil {
+		for _, u := range s.unlisted {
+			out.Unlisted = append(out.Unlisted, Unlisted{Name: u.Name, Addr: u.From})
+		}
 		for r, n := range s.wire.Packets {
 			if wire.Reason(r).Dropped() && n > 0 {
 				out.Dropped[wire.Reason(r).String()] += n
@@ -240,6 +261,10 @@ func (m *Member) recovering() string {
 	return ""
 }
 
+// deaf is how long a member that is heard may confirm no packet before it counts as one that does not hear. Members speak to each
+// other at least every half of the age at which an echo is forgotten.
+func (t *Timing) deaf() time.Duration { return 3 * datagram.DefaultMaxAge(t.Delay, t.rho()) }
+
 // settle is how long it takes at most, once a member votes, until it has heard from every leader.
 func (t *Timing) settle() time.Duration { return t.Renew + t.RoundTrip }
 
@@ -273,7 +298,8 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g := gauges{yield: yield}
 		s := m.Status()
 		m.groupTable.Groups(func(group *runtime.Group) {
-			if c := group.Latest(); c != nil && !isConsistent(c.Group) {
+			// Groups that nobody leads are left out: programs anywhere may invent names, and the table keeps them.
+			if c := group.Latest(); c != nil && !isConsistent(c.Group) && m.council.name(c.Leader.Rank) != "" {
 				g.put("regent_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", string(c.Group))
 			}
 		})
@@ -309,6 +335,9 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		}
 		for _, p := range peers {
 			g.put("regent_peer_trusted", "1 if a member counts as alive", bit(p.Trusted), "peer", p.Name)
+		}
+		for _, p := range peers {
+			g.put("regent_peer_deaf", "1 if a member is heard and does not hear this one", bit(p.Deaf), "peer", p.Name)
 		}
 		for _, p := range peers {
 			g.put("regent_peer_round_trip_seconds", "smoothed round trip to a member", p.RoundTrip.Seconds(), "peer", p.Name)

@@ -51,8 +51,13 @@ type Agent struct {
 	file atomic.Pointer[config.File]
 	// access says who may do what; it is replaced by a reload.
 	access atomic.Pointer[access]
+	// admission bounds connections over TCP; nil if there are none.
+	admission atomic.Pointer[admission]
+	audit     *auditLog
 
 	member atomic.Pointer[regent.Member]
+	// joinedAt is when it took part first; nil: not yet.
+	joinedAt atomic.Pointer[time.Time]
 	// joining is the member before it takes part as well, for whoever asks what it waits for.
 	joining atomic.Pointer[regent.Member]
 	// joined is closed when the member takes part, failed when it will not.
@@ -121,6 +126,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 		to = os.Stderr
 	}
 	a.log = slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: a.level}))
+	a.audit = newAuditLog(a.log)
 	if err := a.adopt(file); err != nil {
 		return nil, err
 	}
@@ -141,8 +147,12 @@ func (a *Agent) adopt(file *config.File) error {
 	if err != nil {
 		return err
 	}
+	if err := checkOpenFiles(&file.Limits); err != nil {
+		return err
+	}
 	a.level.Set(level)
 	a.access.Store(rights)
+	a.audit.setPath(file.Audit)
 	a.file.Store(file)
 	return nil
 }
@@ -165,6 +175,7 @@ func (a *Agent) run(ctx context.Context) error {
 		tasks.Go(func() { a.killOrphans(background, old) })
 	}
 	tasks.Go(func() { a.pushRenewals(background) })
+	tasks.Go(func() { a.audit.run(background) })
 	tasks.Go(func() { s.serve(background) })
 	tasks.Go(func() { a.reloads(background, s) })
 	tasks.Go(func() { a.watchdog(background) })
@@ -210,6 +221,8 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	if err != nil {
 		return nil, err
 	}
+	now := time.Now()
+	a.joinedAt.Store(&now)
 	a.member.Store(m)
 	close(a.joined)
 	a.log.Info("the member takes part", "member", a.name, "incarnation", m.Status().Incarnation)

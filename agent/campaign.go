@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -137,6 +138,10 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 	}
 	if body.Heartbeat < 0 || body.Grace < 0 || body.Heartbeat != 0 && body.Heartbeat < session.MinHeartbeat || len(body.Name) > maxProgramName {
 		writeError(w, failf(http.StatusBadRequest, "heartbeat must be at least %v, grace not negative, and name at most %d bytes", session.MinHeartbeat, maxProgramName))
+		return
+	}
+	if err := names.Check(body.Name); err != nil {
+		writeError(w, failf(http.StatusBadRequest, "name %.40q: %w", body.Name, err))
 		return
 	}
 	group, err := a.groupOf(q)

@@ -22,6 +22,8 @@ type conn struct {
 	agent *Agent
 	net   net.Conn
 	peer  *peer
+	// client is who opened the connection.
+	client *client
 	// out are lines to write; renewed says that there are later ends to tell.
 	out      *outbox
 	renewals chan struct{}
@@ -57,6 +59,7 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 		c.peer = p
 	}
 	defer c.peer.close()
+	c.client = localClient(nc)
 	limitSendBuffer(nc)
 	var writer sync.WaitGroup
 	writer.Go(c.write)
@@ -141,25 +144,6 @@ func (c *conn) writeEnds(to *json.Encoder) error {
 	return nil
 }
 
-// withEnd puts an end into an event: as an instant of the host's clock, rounded down, and how far it is off.
-func (a *Agent) withEnd(e *session.Event, end regent.Instant) *session.Event {
-	host, err := clock.HostLow() // first: what passes until the next line makes the end earlier
-	left := end.Sub(a.now())
-	if err == nil && left > 0 {
-		e.Until, e.Remaining = host.Add(left), a.allow(left)
-	}
-	return e
-}
-
-// slewing is by what part a time service may slow the clock by which a program counts a length of time: chrony's default is 1/12.
-const slewing = 12
-
-// allow returns for how long a program leads that counts from when it reads a line, on any clock: what is left, less the guard time for the
-// delay until it reads, and less what its clock may be slow by.
-func (a *Agent) allow(left time.Duration) time.Duration {
-	return max(0, left-a.timing.Guard-left/slewing)
-}
-
 // read takes requests until there are no more, and says whether the program said goodbye.
 func (c *conn) read(from io.Reader) (goodbye bool) {
 	in := session.NewReader(from, int(c.agent.file.Load().Limits.Body))
@@ -186,20 +170,6 @@ func (c *conn) read(from io.Reader) (goodbye bool) {
 			c.pulse()
 		default:
 			c.handle(&r)
-		}
-	}
-}
-
-// signOfLife is the line that programs write most often.
-var signOfLife = []byte(`{"do":"alive"}`)
-
-// pulse takes a sign of life of the program for all its candidacies that read the page.
-func (c *conn) pulse() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, k := range c.candidates { // order does not matter: all are alive
-		if k.readsPage {
-			k.recordHeartbeat()
 		}
 	}
 }
@@ -256,6 +226,10 @@ func (c *conn) fail(r *session.Request, err error) {
 
 // handle carries out a request. What may take long is done aside.
 func (c *conn) handle(r *session.Request) {
+	if err := c.agent.permitRequest(c.client, r); err != nil {
+		c.fail(r, err)
+		return
+	}
 	switch r.Do {
 	case session.Campaign:
 		c.campaign(r)
@@ -311,8 +285,12 @@ func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 		}
 		c.send(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
 	case r.Do == session.Resign:
+		c.agent.audit.order(c.client, "resign", k.group, "", "asked", "by the program itself")
 		c.inBackground(r, func() { c.resign(r, k) })
 	case r.Do == session.Transfer:
+		if !r.Ask {
+			c.agent.audit.order(c.client, "transfer", k.group, r.To, "asked", "by the program itself")
+		}
 		c.inBackground(r, func() { c.transfer(r, k) })
 	}
 }

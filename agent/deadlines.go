@@ -9,7 +9,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/page"
-	"github.com/regentproject/regent/internal/page/shared"
+	sharedmemory "github.com/regentproject/regent/internal/page/shared"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -17,8 +17,8 @@ import (
 // by one store on a page that programs read. Programs that read no page are told in messages.
 type deadlines struct {
 	now      func() regent.Instant
-	memory   *shared.Memory // nil: there is no page
-	identity uint64         // of the page
+	memory   *sharedmemory.Memory // nil: there is no page
+	identity uint64               // of the page
 	// moved has an element when leases were renewed since the last look, if any program is told in messages.
 	moved    chan struct{}
 	messages atomic.Int64 // how many programs are
@@ -63,7 +63,7 @@ const (
 // newDeadlines makes a page if the system has one.
 func newDeadlines(now func() regent.Instant) *deadlines {
 	d := &deadlines{now: now, moved: make(chan struct{}, 1), horizons: make(map[protocol.HorizonID]*horizon), leases: make(map[leaseName]*shownLease)}
-	memory, err := shared.New(page.Size(pageCells, pageSlots))
+	memory, err := sharedmemory.New(page.Size(pageCells, pageSlots))
 	if err != nil {
 		return d
 	}

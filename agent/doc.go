@@ -11,7 +11,8 @@
 //	modes.go      groups that hosts lead, and not programs: local and eventual ones
 //	statuscache.go how the member is, without asking it each time
 //	changelog.go  what is known about all groups, for readers that must not block the member
-//	server.go     listeners and limits; access.go: who may do what
+//	server.go     listeners and limits; admission.go: connections over TCP, by source
+//	access.go     who may do what; rights.go: with single groups; audit.go: who did, or was refused
 //	routes.go     the table of the HTTP interface, and what it all has in common
 //	api.go        questions; orders.go: orders; roles.go: what load balancers ask; patroni.go: and tools of Patroni
 //	stream.go     server-sent events; campaign.go: candidates over HTTP

@@ -21,6 +21,31 @@ type peer struct {
 // has happened already, the handle is of that other one: as the first is then dead, it does not matter how long the
 // other lives, nor that its death may be taken for that of the first.
 func peerOf(conn net.Conn) (*peer, error) {
+	cred, err := peerCredentials(conn)
+	if err != nil {
+		return nil, err
+	}
+	p := &peer{pid: int(cred.Pid), uid: int(cred.Uid)}
+	if p.pid <= 0 {
+		return p, nil // it lives in another namespace: it will never be proven dead
+	}
+	if fd, err := unix.PidfdOpen(p.pid, unix.PIDFD_NONBLOCK); err == nil {
+		p.process = os.NewFile(uintptr(fd), "pidfd")
+	}
+	return p, nil
+}
+
+// peerUser returns the user of the process that opened a connection, as it was when it did.
+func peerUser(conn net.Conn) (uid int, ok bool) {
+	cred, err := peerCredentials(conn)
+	if err != nil {
+		return 0, false
+	}
+	return int(cred.Uid), true
+}
+
+// peerCredentials asks the kernel who opened a connection.
+func peerCredentials(conn net.Conn) (*unix.Ucred, error) {
 	u, ok := conn.(*net.UnixConn)
 	if !ok {
 		return nil, errors.New("not a unix socket")
@@ -32,17 +57,7 @@ func peerOf(conn net.Conn) (*peer, error) {
 	var cred *unix.Ucred
 	var inner error
 	err = raw.Control(func(fd uintptr) { cred, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err := errors.Join(err, inner); err != nil {
-		return nil, err
-	}
-	p := &peer{pid: int(cred.Pid), uid: int(cred.Uid)}
-	if p.pid <= 0 {
-		return p, nil // it lives in another namespace: it will never be proven dead
-	}
-	if fd, err := unix.PidfdOpen(p.pid, unix.PIDFD_NONBLOCK); err == nil {
-		p.process = os.NewFile(uintptr(fd), "pidfd")
-	}
-	return p, nil
+	return cred, errors.Join(err, inner)
 }
 
 // limitSendBuffer makes the kernel hold little of what a program does not read, so that one that has stopped reading is soon

@@ -3,6 +3,10 @@ package agent
 import (
 	"context"
 	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // pushesPerRenewal bounds how often programs that read no page are told of later ends: the horizon may move several times in one
@@ -32,6 +36,39 @@ func (a *Agent) pushRenewals(ctx context.Context) {
 		case <-pause.C:
 		case <-ctx.Done():
 			return
+		}
+	}
+}
+
+// withEnd puts an end into an event: as an instant of the host's clock, rounded down, and how far it is off.
+func (a *Agent) withEnd(e *session.Event, end regent.Instant) *session.Event {
+	host, err := clock.HostLow() // first: what passes until the next line makes the end earlier
+	left := end.Sub(a.now())
+	if err == nil && left > 0 {
+		e.Until, e.Remaining = host.Add(left), a.allow(left)
+	}
+	return e
+}
+
+// slewing is by what part a time service may slow the clock by which a program counts a length of time: chrony's default is 1/12.
+const slewing = 12
+
+// allow returns for how long a program leads that counts from when it reads a line, on any clock: what is left, less the guard time for the
+// delay until it reads, and less what its clock may be slow by.
+func (a *Agent) allow(left time.Duration) time.Duration {
+	return max(0, left-a.timing.Guard-left/slewing)
+}
+
+// signOfLife is the line that programs write most often.
+var signOfLife = []byte(`{"do":"alive"}`)
+
+// pulse takes a sign of life of the program for all its candidacies that read the page.
+func (c *conn) pulse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.candidates { // order does not matter: all are alive
+		if k.readsPage {
+			k.recordHeartbeat()
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,6 +42,15 @@ func await(t *testing.T, w *Cluster, match func(*Event) bool) Event {
 			t.Fatalf("waited too long; members logged:\n%s", w.Logs())
 		}
 	}
+}
+
+// awaitAll waits until each condition has matched an event.
+func awaitAll(t *testing.T, w *Cluster, missing ...func(*Event) bool) {
+	t.Helper()
+	await(t, w, func(e *Event) bool {
+		missing = slices.DeleteFunc(missing, func(match func(*Event) bool) bool { return match(e) })
+		return len(missing) == 0
+	})
 }
 
 func TestMembersObey(t *testing.T) {

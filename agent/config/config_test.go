@@ -111,7 +111,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"no number", three + "limits: {groups: many}\n", "regent.yaml:8:"},
 		{"no duration", three + "timing: {lease: soon}\n", `regent.yaml:8: timing.lease "soon": must be a length of time`},
 		{"no YAML", "name: [\n", "regent.yaml:"},
-		{"alias", "name: &x a\ndir: *x\n", "regent.yaml:1: anchors, aliases and tags are not read"},
+		{"alias", "name: &x a\ndir: *x\n", "regent.yaml:1: anchors, aliases, merges and tags are not read"},
 		{"two documents", three + "---\nname: b\n", "holds 2 documents"},
 		{"nobody", "name: a\n", "council is empty"},
 		{"twice the same name", strings.Replace(three, "name: b", "name: a", 1), "member a is listed twice"},
@@ -138,7 +138,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"prefer", three + "prefer: -1s\n", "prefer -1s: must not be negative"},
 		{"log", three + "log: loud\n", `log "loud": must be debug`},
 		{"old keys", three + "old_key_files: [x]\n", "old_key_files without key_file"},
-		{"no key there", three + "key_file: /no/such/file\n", "key file: stat /no/such/file"},
+		{"no key there", three + "key_file: /no/such/file\n", "key file: lstat /no/such/file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := parse(c.text)

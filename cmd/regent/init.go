@@ -14,6 +14,7 @@ import (
 
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/owned"
 )
 
 // initOptions is what a new configuration is made of.
@@ -221,10 +222,22 @@ func (o *initOptions) write(path, text, otherwise string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	}
-	if _, err := os.Stat(path); err == nil && !o.force {
+	if err := owned.Dir(filepath.Dir(path)); err != nil {
+		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
+	}
+	how := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if !o.force {
+		how |= os.O_EXCL
+	}
+	f, err := owned.OpenFile(path, how, 0o644)
+	if errors.Is(err, os.ErrExist) {
 		return &cli.Failure{Err: fmt.Errorf("regent init: %s exists: say --force to overwrite it, or %s", path, otherwise)}
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
 		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	}
 	return nil

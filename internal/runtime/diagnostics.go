@@ -28,6 +28,9 @@ type diagnostics struct {
 	nameless []protocol.Time
 	// drops are of packets that came from an address of a member and did not pass, since one of it did.
 	drops []drop
+	// confirmed is what each member has shown of the way to it, and unlisted are hosts that only their own configuration lists.
+	confirmed []confirmation
+	unlisted  []Unlisted
 }
 
 // A drop says how many packets were dropped, and why the last one was.
@@ -41,7 +44,7 @@ const maxLogged = 1000
 func newDiagnostics(names []string, log *slog.Logger) diagnostics {
 	return diagnostics{names: names, log: log, logged: make(map[string]bool), problems: make([]string, len(names)),
 		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names)),
-		nameless: make([]protocol.Time, len(names)), drops: make([]drop, len(names))}
+		nameless: make([]protocol.Time, len(names)), drops: make([]drop, len(names)), confirmed: make([]confirmation, len(names))}
 }
 
 // firstTime says whether the oddity was not spoken of yet.
@@ -133,8 +136,14 @@ func (n *diagnostics) mismatch(mine *wire.Summary, p *wire.Packet, from netip.Ad
 	for r, name := range n.names {
 		if name == who {
 			n.problems[r] = "has another configuration: " + text
+			if omits(p.Summary, mine.Member) {
+				n.problems[r] = fmt.Sprintf("does not list this member, %s, in its council: add it to the file of %s, or remove it from the council here", mine.Member, who)
+			}
 			rank, ok = protocol.Rank(r), true
 		}
+	}
+	if p.Summary != nil && !ok {
+		n.unlistedHost(who, from)
 	}
 	if p.Summary == nil {
 		return rank, ok // one that says what differs will come

@@ -57,6 +57,7 @@ type NetPort struct {
 	receive     protocol.Receive
 	traffic     Traffic
 	diagnostics diagnostics
+	flood       floodGuard
 }
 
 // An outbox is what is on its way to one peer.
@@ -79,6 +80,8 @@ type Traffic struct {
 	PacketsIn, PacketsOut, BytesIn, BytesOut atomic.Uint64
 	// Unsent packets could not be handed to the network.
 	Unsent atomic.Uint64
+	// TooLong packets were longer than any that members send, and were not opened.
+	TooLong atomic.Uint64
 }
 
 // inBatch is how many packets are taken before the loop looks at its timers.
@@ -94,6 +97,8 @@ func NewPort(o PortOptions) *NetPort {
 		p.peers[i].batch = o.Wire.NewBatch()
 	}
 	p.diagnostics = newDiagnostics(o.Names, o.Log)
+	p.flood = floodGuard{filter: o.Wire.Gate(), thread: osThread{}}
+	p.flood.socket, _ = o.Socket.(transport.Filterer)
 	return p
 }
 
@@ -107,8 +112,14 @@ func (p *NetPort) Receive(deliver Deliver) bool {
 	for i := range p.in[:n] {
 		p.traffic.PacketsIn.Add(1)
 		p.traffic.BytesIn.Add(uint64(len(p.in[i].Data)))
+		if len(p.in[i].Data) > p.flood.filter.Longest {
+			p.traffic.TooLong.Add(1) // to decrypt it would cost the most
+			p.flood.junk++
+			continue
+		}
 		p.take(&p.in[i], deliver)
 	}
+	p.guard()
 	return n == len(p.in)
 }
 
@@ -132,6 +143,7 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		}
 		return
 	default:
+		p.flood.junk++
 		p.diagnostics.stranger(reason, in.Addr)
 		if r, ok := p.owners[in.Addr]; ok {
 			p.diagnostics.dropped(r, reason)
@@ -169,6 +181,7 @@ func (p *NetPort) judge(now protocol.Time) datagram.Verdict {
 	}
 	if v.Reason == datagram.Deliver || v.Reason == datagram.OtherIncarnation {
 		p.diagnostics.heard(now, p.packet.From)
+		p.diagnostics.confirm(now, &p.packet.Header)
 		if v.Reason == datagram.Deliver && p.packet.From.Inc != 0 {
 			p.peers[p.packet.From.Rank].differs = false
 			if h := &p.packet.Header; p.Rates != nil {
@@ -325,6 +338,8 @@ type PeerReport struct {
 	datagram.Report
 	// Seen is when any packet of it passed, even of a process that does not know its incarnation yet; zero: never.
 	Seen protocol.Time
+	// Unconfirmed is since when it has confirmed no packet of this member, though it was heard; zero: it was never heard.
+	Unconfirmed protocol.Time
 	// Addr is where packets to it go.
 	Addr netip.AddrPort
 	// Problem is what keeps it from counting; empty if nothing is known.
@@ -333,7 +348,8 @@ type PeerReport struct {
 
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
-	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer)}
+	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer),
+		Unconfirmed: p.diagnostics.confirmed[peer].last()}
 	if a := p.Addrs[peer]; len(a) > 0 {
 		best, _ := p.peers[peer].choice.Best()
 		r.Addr = a[min(int(best), len(a)-1)]

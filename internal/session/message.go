@@ -3,11 +3,9 @@ package session
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/why"
 )
@@ -98,8 +96,9 @@ func CheckGroup(name string) error {
 	switch n := len(name); {
 	case n == 0 || n > maxGroup:
 		return fmt.Errorf("group %.40q: its name has %d bytes: must have 1 to %d", name, n, maxGroup)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return fmt.Errorf("group %.40q: its name must be UTF-8 without control characters", name)
+	}
+	if err := names.Check(name); err != nil {
+		return fmt.Errorf("group %.40q: its name %w", name, err)
 	}
 	return nil
 }
@@ -123,6 +122,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s without to: name a member", r.Do)
 	case len(r.Name) > maxName || len(r.To) > maxName:
 		return fmt.Errorf("%s: a name has more than %d bytes", r.Do, maxName)
+	case names.Check(r.Name) != nil:
+		return fmt.Errorf("%s: the program's name %w", r.Do, names.Check(r.Name))
 	case r.Tree != nil && (len(r.Tree.Mark) < minMark || len(r.Tree.Mark) > maxName || r.Tree.Runner <= 1 || len(r.Tree.Cgroup) > maxPath):
 		return fmt.Errorf("%s: tree %+v: must have a mark of %d to %d bytes and a runner", r.Do, *r.Tree, minMark, maxName)
 	case r.Do == Keep && (len(r.Keeper) < minMark || len(r.Keeper) > maxName):

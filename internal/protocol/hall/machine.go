@@ -40,13 +40,8 @@ type Machine struct {
 
 	closing, closed bool
 
-	now     protocol.Time     // of the last Step, for AppendState only
-	out     *protocol.Effects // of the present Step
-	elect   Election
-	replies []*Reply // those of the present Step are the first used
-	used    int
-	ack     Ack
-	release Release
+	now protocol.Time     // of the last Step, for AppendState only
+	out *protocol.Effects // of the present Step
 }
 
 // A peer is what is known of one member.
@@ -96,7 +91,7 @@ func New(c Config) (*Machine, error) {
 
 // Step takes one event.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	m.out, m.used, m.now = out, 0, now
+	m.out, m.now = out, now
 	m.lapse(now)
 	switch ev := ev.(type) {
 	case protocol.Start:

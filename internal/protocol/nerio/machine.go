@@ -48,13 +48,6 @@ type Machine struct {
 	closing closing
 	keep    func(protocol.Group) bool
 	swept   protocol.Time
-
-	// Messages, used again in every Step.
-	known     Known
-	stale     Stale
-	remainder Remainder
-	leads     Leads
-	noted     Noted
 }
 
 // New returns a member that starts from its encoded record; nil if it has none. A damaged record is a lost one. A record

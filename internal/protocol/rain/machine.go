@@ -47,7 +47,6 @@ type Machine struct {
 	asked     uint64 // how many of our own writes were asked for, and how many are on disk
 	durable   uint64
 	lives     uint32 // numbers horizons
-	stays     Stays  // the answer of the present Step
 	memory    []byte
 	came      []protocol.Fact // what links stated of the present message
 	err       error
@@ -371,7 +370,7 @@ func (m *Machine) settle(now protocol.Time) {
 		m.out.Wake = now
 	}
 	if m.links != nil {
-		m.out.Send = m.links.Flush(now, m.out.Send)
+		m.links.Flush(now, m.out)
 		m.out.Facts = m.links.Facts(m.out.Facts)
 		m.out.Wake = min(m.out.Wake, m.links.Wake())
 	}
