@@ -13,6 +13,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/runtime/thread"
 	"github.com/regentproject/regent/internal/wire"
 	"github.com/regentproject/regent/why"
 )
@@ -173,7 +174,7 @@ func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
+		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}

@@ -19,6 +19,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/why"
 )
@@ -75,6 +76,8 @@ type Agent struct {
 	verifySlots chan struct{}
 	metrics     http.Handler
 	orphans     orphanStore
+	keepers     keepers
+	names       party.Names // of members, in causes
 	// onStart is called once the member has its directory to itself.
 	onStart func()
 
@@ -120,7 +123,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 		joined: make(chan struct{}), failed: make(chan struct{}), changes: newChangeLog(),
 		candidates: make(map[uint64]*candidate), groups: make(map[string]int),
 		leaders: make(map[string]*candidate), streamCampaigns: streamCampaigns{all: make(map[string]*candidate)},
-		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications)}
+		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications), keepers: keepers{all: make(map[string]*keeping)}}
 	to := o.Log
 	if to == nil {
 		to = os.Stderr

@@ -10,6 +10,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // GroupInfo is what is known about a group.
@@ -303,25 +304,24 @@ func (a *Agent) sessions(group string) []SessionInfo {
 // info shows a candidate.
 func (k *candidate) info() SessionInfo {
 	out := SessionInfo{ID: k.id, Group: k.group, Program: k.program, Via: k.via, Pid: k.pid, Since: k.since, State: "waiting", Left: k.remaining()}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.lease != nil {
-		out.State, out.Token = "leading", k.lease.Token()
-		if k.stopping || k.deadline.isFrozen() {
-			out.State = "stopping"
-		}
+	out.Token = k.life.Token()
+	switch k.life.State() {
+	case tenure.Waiting:
+	case tenure.Leading:
+		out.State = "leading"
+	default:
+		out.State = "stopping"
 	}
 	return out
 }
 
 // remaining is how long the program leads as far as it was told; zero if it does not.
 func (k *candidate) remaining() time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.lease == nil {
+	l := k.currentLease()
+	if l == nil {
 		return 0
 	}
-	return min(k.lease.Remaining(), max(0, k.deadline.left()))
+	return min(l.Remaining(), max(0, k.announced().Sub(k.agent.now())))
 }
 
 func (a *Agent) serveHistory(w http.ResponseWriter, q *http.Request) {

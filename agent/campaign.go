@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/names"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -75,7 +76,7 @@ func (n *streamNotifier) newEvent(k *candidate) CampaignEvent {
 	e := CampaignEvent{Session: n.key, Group: k.group, Member: n.agent.name}
 	if l := k.currentLease(); l != nil {
 		e.Token = l.Token()
-		e.ValidFor = n.agent.validFor(k.announceEnd(), n.agent.timing.Delay)
+		e.ValidFor = n.agent.validFor(k.announced(), n.agent.timing.Delay)
 	}
 	return e
 }
@@ -179,6 +180,7 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 				return
 			}
 		case <-v.renewals:
+			k.announceEnd()
 			if s.send("until", v.newEvent(k)) != nil {
 				return
 			}
@@ -211,10 +213,7 @@ func (a *Agent) serveSessionResign(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	o := newOrder(regent.Cause{Why: why.Resigned, Member: a.name}, "")
-	select {
-	case k.stopped <- o:
-	case <-k.ended:
-	}
+	k.reportStopped(protocol.Cause{Peer: protocol.Nobody}, o)
 	select {
 	case <-o.outcome:
 	case <-k.ended:

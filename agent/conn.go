@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,8 +39,11 @@ type conn struct {
 
 	mu         sync.Mutex
 	candidates map[uint64]*candidate
-	watches    map[uint64]context.CancelFunc
-	tasks      sync.WaitGroup
+	// keeps are the candidacies of a runner for which this is the keeper, and runner the last candidate of this one if it is a runner.
+	keeps   map[uint64]*keeping
+	runner  *candidate
+	watches map[uint64]context.CancelFunc
+	tasks   sync.WaitGroup
 }
 
 const (
@@ -53,7 +58,7 @@ const (
 // serveConn speaks with a program until it hangs up.
 func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 	c := &conn{agent: a, net: nc, out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
-		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), watches: make(map[uint64]context.CancelFunc)}
+		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), keeps: make(map[uint64]*keeping), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := peerOf(nc); err == nil {
 		c.peer = p
@@ -129,13 +134,22 @@ const flushLimit = 100 * time.Millisecond
 func (c *conn) writeEnds(to *json.Encoder) error {
 	ends := make(map[regent.Instant][]uint64)
 	c.mu.Lock()
-	for id, k := range c.candidates {
-		if k.deadline.hasNews() {
-			end := k.announceEnd()
+	candidates, keeps := maps.Clone(c.candidates), maps.Clone(c.keeps)
+	c.mu.Unlock()
+	for id, k := range candidates {
+		if _, number := k.onPage(); number != 0 {
+			continue
+		}
+		before := k.announced()
+		if end := k.announceEnd(); before != 0 && end > before {
 			ends[end] = append(ends[end], id)
 		}
 	}
-	c.mu.Unlock()
+	for id, k := range keeps {
+		if end, later := k.laterEnd(); later {
+			ends[end] = append(ends[end], id)
+		}
+	}
 	for end, ids := range ends {
 		if err := to.Encode(c.agent.withEnd(&session.Event{Event: session.Until, IDs: ids}, end)); err != nil {
 			return err
@@ -180,24 +194,32 @@ func (c *conn) finish(goodbye bool) {
 	for _, stop := range c.watches {
 		stop()
 	}
-	var left []*candidate
-	for _, k := range c.candidates {
-		left = append(left, k)
+	left := slices.Collect(maps.Values(c.candidates))
+	if c.runner != nil && !slices.Contains(left, c.runner) {
+		left = append(left, c.runner) // what it left may still be looked for
 	}
+	keeps := slices.Collect(maps.Values(c.keeps))
 	c.mu.Unlock()
+	dead := c.peer.isDying()
+	for _, k := range keeps {
+		k.lost()
+	}
 	if len(left) == 0 {
 		return
 	}
-	ended := goodbye || c.peer.isDying()
+	ended := goodbye || dead
 	for _, k := range left {
-		if ended {
-			k.goodbye.Store(goodbye)
-			k.markDead()
-		} else {
+		switch {
+		case goodbye:
+			k.goodbye()
+		default:
 			k.disconnect()
 		}
+		if dead {
+			k.markDead()
+		}
 	}
-	if !ended {
+	if !dead {
 		ctx, cancel := context.WithCancel(context.Background())
 		var proof sync.WaitGroup
 		proof.Go(func() {
@@ -211,7 +233,7 @@ func (c *conn) finish(goodbye bool) {
 		defer cancel()
 	}
 	for _, k := range left {
-		<-k.ended
+		k.await(ended)
 	}
 }
 
@@ -233,6 +255,8 @@ func (c *conn) handle(r *session.Request) {
 	switch r.Do {
 	case session.Campaign:
 		c.campaign(r)
+	case session.Keep:
+		c.keep(r)
 	case session.View:
 		c.send(&session.Event{Event: session.Saw, ID: r.ID, View: c.agent.viewJSON(r.Group)})
 	case session.Watch:
@@ -255,8 +279,15 @@ func (c *conn) handle(r *session.Request) {
 		c.inBackground(r, func() { c.verify(r) })
 	default:
 		c.mu.Lock()
-		k := c.candidates[r.Of]
+		k, kept := c.candidates[r.Of], c.keeps[r.Of]
+		if k == nil && c.runner != nil && c.runner.session == r.Of {
+			k = c.runner // its causes may be corrected after the end
+		}
 		c.mu.Unlock()
+		if kept != nil && r.Do == session.Resign {
+			kept.reported(c.cause(r))
+			return
+		}
 		c.handleCandidacy(r, k)
 	}
 }
@@ -264,7 +295,7 @@ func (c *conn) handle(r *session.Request) {
 // handleCandidacy carries out a request that is about a candidacy.
 func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 	switch {
-	case k == nil && r.Do == session.Resign:
+	case k == nil && (r.Do == session.Resign || r.Do == session.Freeze):
 		c.send(&session.Event{Event: session.Done, ID: r.ID}) // it is over already
 	case k == nil:
 		c.fail(r, regent.ErrNotLeader)
@@ -284,6 +315,9 @@ func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 			return
 		}
 		c.send(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
+	case r.Do == session.Freeze:
+		k.reportFreeze(c.cause(r))
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Resign:
 		c.agent.audit.order(c.client, "resign", k.group, "", "asked", "by the program itself")
 		c.inBackground(r, func() { c.resign(r, k) })
@@ -317,92 +351,29 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, errors.New("too many candidacies on one connection (limits.candidates)"))
 		return
 	}
-	killer, err := c.agent.watchTree(r, c.pid())
+	tree, err := c.agent.watchTree(r, c.peer)
 	if err != nil {
 		c.fail(r, err)
 		return
 	}
-	k := &candidate{group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
-		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, killer: killer, readsPage: r.Page}
-	if err := c.agent.addCandidate(k); err != nil {
-		killer.forgetRecord()
+	keeper, err := c.agent.findKeeper(r.Keeper, c.peer)
+	if err != nil {
 		c.fail(r, err)
 		return
 	}
+	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, after: c.runner, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: r.Page}
+	if err := c.agent.addCandidate(k); err != nil {
+		c.fail(r, err)
+		return
+	}
+	keeper.attach(k)
 	c.candidates[r.ID] = k
+	if tree != nil {
+		c.runner = k
+	}
 	c.send(&session.Event{Event: session.Waiting, ID: r.ID})
 	c.tasks.Go(k.run)
-}
-
-// resign takes the program's word that it has stopped.
-func (c *conn) resign(r *session.Request, k *candidate) {
-	o := newOrder(regent.Cause{Why: why.Resigned, Member: c.agent.name}, "")
-	select {
-	case k.stopped <- o:
-		select {
-		case <-o.outcome:
-		case <-k.ended:
-		}
-	case <-k.ended:
-	}
-	c.send(&session.Event{Event: session.Done, ID: r.ID})
-}
-
-// transfer takes the program's word that it has stopped, in favour of another member.
-func (c *conn) transfer(r *session.Request, k *candidate) {
-	l := k.currentLease()
-	if l == nil {
-		c.fail(r, regent.ErrNotLeader)
-		return
-	}
-	if r.Ask {
-		ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
-		defer cancel()
-		if err := l.CanTransfer(ctx, r.To); err != nil {
-			c.fail(r, err)
-			return
-		}
-		c.send(&session.Event{Event: session.Done, ID: r.ID})
-		return
-	}
-	o := newOrder(regent.Cause{Why: why.Transferred, Member: r.To}, r.To)
-	var err error
-	select {
-	case k.stopped <- o:
-		select {
-		case err = <-o.outcome:
-		case <-k.ended:
-			select {
-			case err = <-o.outcome:
-			default:
-			}
-		}
-	case <-k.ended:
-		err = regent.ErrNotLeader
-	}
-	var t *transferError
-	switch {
-	case errors.As(err, &t) && t.err == nil:
-		c.send(&session.Event{Event: session.Done, ID: r.ID})
-	case t != nil:
-		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: t.Error(), Begun: t.begun})
-	case err == nil:
-		err = regent.ErrNotLeader
-		fallthrough
-	default:
-		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), Begun: true})
-	}
-}
-
-// verify proves who leads a group.
-func (c *conn) verify(r *session.Request) {
-	p, err := c.agent.verify(c.closed, r.Group)
-	if err != nil {
-		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: errors.Is(err, regent.ErrNoLeader)})
-		return
-	}
-	end := p.Until - regent.Instant(session.Skew)
-	c.send(c.agent.withEnd(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token}, end))
 }
 
 // watch tells the program of every change of a group.

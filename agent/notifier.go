@@ -87,15 +87,13 @@ type socketNotifier struct {
 }
 
 func (n *socketNotifier) leads(k *candidate) {
-	end := k.announceEnd()
-	slot, tenure := k.deadline.onPage()
-	n.conn.send(n.conn.agent.withEnd(&session.Event{Event: session.Leads, ID: n.id, Group: k.group, Token: k.currentLease().Token(),
-		Slot: slot, Tenure: tenure}, end))
+	slot, number := k.onPage()
+	n.conn.send(n.conn.agent.withLease(&session.Event{Event: session.Leads, ID: n.id, Group: k.group, Token: k.life.Token(),
+		Slot: slot, Tenure: number}, k.announced()))
 }
 
 func (n *socketNotifier) stop(k *candidate, cause regent.Cause) {
-	end := k.announceEnd()
-	n.conn.send(n.conn.agent.withEnd(&session.Event{Event: session.Stop, ID: n.id, Cause: causeOf(cause)}, end))
+	n.conn.send(n.conn.agent.withEnd(&session.Event{Event: session.Stop, ID: n.id, Cause: causeOf(cause)}, k.announced()))
 }
 
 func (n *socketNotifier) over(k *candidate, cause regent.Cause, err error) {

@@ -190,13 +190,7 @@ func (a *Agent) order(ctx context.Context, k *candidate, o *order) error {
 	if err := awaitSuccessor(ctx, k, o.to); err != nil {
 		return conflict(err)
 	}
-	select {
-	case k.asked <- o:
-	case <-k.ended:
-		return failf(http.StatusConflict, "group %s: no program here leads it any more", k.group)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	k.carryOut(o)
 	select {
 	case err := <-o.outcome:
 		return conflict(err)

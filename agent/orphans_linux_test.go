@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/clock"
 )
 
 func noted(t *testing.T, l *orphanStore) int {
@@ -39,9 +40,16 @@ func TestNothingIsNotedOfARunnerThatWasRefused(t *testing.T) {
 // What cannot be killed must not keep the agent from what can.
 func TestOneTreeThatCannotBeKilledKeepsNoOther(t *testing.T) {
 	var logged strings.Builder
-	a := &Agent{log: slog.New(slog.NewTextHandler(&logged, nil)), timing: regent.LAN, orphans: newOrphanStore(t.TempDir())}
+	own, err := clock.System()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Agent{clock: own, log: slog.New(slog.NewTextHandler(&logged, nil)), timing: regent.LAN, orphans: newOrphanStore(t.TempDir())}
 	odd := filepath.Join(t.TempDir(), "no-cgroup") // a cgroup whose cgroup.kill is a directory, which nobody can write
 	if err := os.MkdirAll(filepath.Join(odd, "cgroup.kill"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(odd, "cgroup.events"), []byte("populated 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []tree.Ref{{Mark: "0000000000000001", Cgroup: odd}, {Mark: "0000000000000002"}} {

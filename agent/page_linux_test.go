@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,18 +57,15 @@ func TestProgramWithAPageIsRenewedWithoutLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := a.agent.leader("g")
-	if _, number := k.deadline.onPage(); number == 0 {
+	if _, number := k.onPage(); number == 0 {
 		t.Fatal("the program has no place on the page")
 	}
 	first := l.Until()
 	cluster.Eventually(t, "the program sees a renewal", func() bool { return l.Until() > first && l.Valid() })
-	if k.deadline.hasNews() {
-		t.Error("the program is also to be told in a line")
-	}
-	k.freeze()
+	k.life.Give(tenure.Event{Kind: tenure.Freeze, Cause: protocol.Cause{Code: protocol.Unhealthy, Peer: protocol.Nobody}})
 	frozen := l.Until()
 	cluster.Eventually(t, "the lease is renewed, and the program does not see it", func() bool {
-		return k.currentLease().Until().Sub(a.agent.now()) > k.deadline.left()+k.margin && l.Until() == frozen
+		return k.currentLease().Until()-regent.Instant(k.margin) > k.announced() && l.Until() <= frozen
 	})
 	cluster.Eventually(t, "the frozen deadline passes", func() bool { return !l.Valid() })
 }
@@ -84,7 +84,7 @@ func TestProgramWithoutAPageIsToldInLines(t *testing.T) {
 		}
 		e = next
 	}
-	if left := a.agent.leader("g").deadline.left(); e.Remaining > left-a.agent.timing.Guard/2 {
+	if left := a.agent.leader("g").announced().Sub(a.agent.now()); e.Remaining > left-a.agent.timing.Guard/2 {
 		t.Errorf("remaining is %v, and %v are left: there is no allowance", e.Remaining, left)
 	}
 }

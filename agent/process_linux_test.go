@@ -60,6 +60,7 @@ func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
 	if waited := next.At.Sub(gone.At); waited < 1200*time.Millisecond {
 		t.Errorf("replaced %v after it hung up, while it still led", waited)
 	}
+	v.await(p, "stopped") // when it finds its lease over, and no sooner
 	spans := v.judge(2)
 	if led := spans[0].Seen.Sub(gone.At); led < 300*time.Millisecond {
 		t.Errorf("the program led only %v after it hung up: the test shows nothing", led)

@@ -9,12 +9,12 @@ import (
 	"github.com/regentproject/regent/internal/session"
 )
 
-// pushesPerRenewal bounds how often programs that read no page are told of later ends: the horizon may move several times in one
-// renewal, and each message costs more than what it is late by.
+// pushesPerRenewal bounds how often programs get to know of later ends: the horizon may move several times in one renewal, and each
+// message costs more than what it is late by.
 const pushesPerRenewal = 5
 
-// pushRenewals has programs that read no page told that their leases end later than they were told last. It does nothing while no
-// lease is renewed, and while all programs read the page.
+// pushRenewals lets programs know that their leases end later than they knew: on the page, or in messages. It does nothing while no
+// lease is renewed.
 func (a *Agent) pushRenewals(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -24,13 +24,15 @@ func (a *Agent) pushRenewals(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		a.mu.Lock()
-		for _, c := range a.candidates { // order does not matter: each is told apart from the others
-			if c.deadline.hasNews() {
+		for _, c := range a.candidateList() {
+			switch _, number := c.onPage(); {
+			case !c.hasLaterEnd():
+			case number != 0:
+				c.announceEnd()
+			default:
 				c.notifier.renewed(c)
 			}
 		}
-		a.mu.Unlock()
 		pause.Reset(max(a.timing.Renew/pushesPerRenewal, time.Millisecond))
 		select {
 		case <-pause.C:
@@ -48,6 +50,14 @@ func (a *Agent) withEnd(e *session.Event, end regent.Instant) *session.Event {
 		e.Until, e.Remaining = host.Add(left), a.allow(left)
 	}
 	return e
+}
+
+// withLease does the same for an event that begins a tenure, and adds when it was granted at the latest.
+func (a *Agent) withLease(e *session.Event, end regent.Instant) *session.Event {
+	if host, err := clock.HostLow(); err == nil {
+		e.At = host
+	}
+	return a.withEnd(e, end)
 }
 
 // slewing is by what part a time service may slow the clock by which a program counts a length of time: chrony's default is 1/12.

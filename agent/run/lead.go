@@ -39,7 +39,7 @@ func (r *runner) lead(ctx context.Context, l *life) (ending, error) {
 	<-l.forgotten
 	r.Log("stopped leading %s: %s", r.Group, l.how.cause)
 	r.awaitRelease(l)
-	if l.startErr != nil && l.how.why != leaseLost {
+	if l.startErr != nil && l.how.why != leaseLost && r.stop == nil {
 		return ending{}, cannotStart(l.startErr)
 	}
 	return *l.how, nil

@@ -11,14 +11,19 @@ import (
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/runtime/thread"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
 // A life is one tenure at the runner. It drives one machine of internal/tenure, and decides nothing about the lease.
 type life struct {
 	r     *runner
+	agent Agent
+	terms Terms
 	tree  *tree.Tree
 	party *party.Party
+	// forks counts forks that are under way: what is being forked is not proven gone.
+	forks sync.WaitGroup
 	// entered is closed when upper is set.
 	entered chan struct{}
 	upper   Upper
@@ -26,11 +31,14 @@ type life struct {
 	// for, and released when it is over at the agent as well.
 	elected, over, forgotten, released chan struct{}
 	once                               struct{ over, forgotten, released sync.Once }
+	// decided is closed when it is known whether the program execs.
+	decided chan struct{}
 	// runs is closed when the program itself runs: signals are for it from then on.
 	runs chan struct{}
 	// healed has an element when a member has come back since it was last looked at.
 	healed chan struct{}
 	killer killer
+	keeper *keeper // beside this runner; nil: none
 
 	mu sync.Mutex
 	// refused is why the agent ended the candidacy.
@@ -39,7 +47,6 @@ type life struct {
 	token   uint64
 	// endHook ends the hook that runs.
 	endHook context.CancelFunc
-	gate    *gate
 	// reported says that the agent was told of the end.
 	reported bool
 	startErr error
@@ -58,9 +65,9 @@ const (
 
 // newLife returns a tenure that waits.
 func (r *runner) newLife(t *tree.Tree) *life {
-	l := &life{r: r, tree: t, entered: make(chan struct{}), elected: make(chan struct{}), over: make(chan struct{}),
-		forgotten: make(chan struct{}), released: make(chan struct{}), runs: make(chan struct{}), healed: make(chan struct{}, 1), signal: syscall.SIGTERM}
-	l.killer = killer{end: t.End, log: func(err error) { r.Log("%v: %s is not given up before they are gone", err, r.Group) }, found: l.give}
+	l := &life{r: r, agent: r.agent, terms: r.terms, tree: t, entered: make(chan struct{}), elected: make(chan struct{}), over: make(chan struct{}),
+		forgotten: make(chan struct{}), released: make(chan struct{}), runs: make(chan struct{}), decided: make(chan struct{}), healed: make(chan struct{}, 1), signal: syscall.SIGTERM}
+	l.killer = killer{end: l.end, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) }, found: l.give}
 	hooks := r.Hooks.bound()
 	l.party = party.New(party.Options{Clock: r.agent.Clock(), Do: l.do, Unread: l.unread, Config: tenure.Config{Self: r.terms.Self, Lower: tenure.Tree,
 		Hooks: hooks > 0, Guard: r.Guard, Grace: r.Grace, KillWithin: killWithin, HookWithin: hooks}})
@@ -120,7 +127,12 @@ func (l *life) resign(code protocol.CauseCode, sig os.Signal, how ending) {
 		l.signal, l.wish = sig, &how
 	}
 	l.mu.Unlock()
-	l.party.Give(tenure.Event{Kind: tenure.Resign, Cause: protocol.Cause{Code: code, Peer: l.r.terms.Self}})
+	l.party.Give(tenure.Event{Kind: tenure.Resign, Cause: protocol.Cause{Code: code, Peer: l.terms.Self}})
+}
+
+// freeze takes note that the keeper has seen the deadline come.
+func (l *life) freeze(cause protocol.Cause) {
+	l.party.Give(tenure.Event{Kind: tenure.Freeze, Cause: cause})
 }
 
 // withdraw ends a candidacy that has not led, or whose program is not started yet.
@@ -128,7 +140,7 @@ func (l *life) withdraw() {
 	l.resign(protocol.Resigned, syscall.SIGTERM, ending{why: stopRequested, cause: "asked to stop"})
 	l.give(tenure.ConnectionLost)
 	if l.party.Token() == 0 && l.upper != nil {
-		l.upper.Stopped(protocol.Cause{Code: protocol.Resigned, Peer: l.r.terms.Self})
+		l.upper.Stopped(protocol.Cause{Code: protocol.Resigned, Peer: l.terms.Self})
 	}
 }
 
@@ -145,12 +157,13 @@ func (l *life) do(e tenure.Effect) {
 	case tenure.RunElected:
 		l.runHook(tenure.ElectedDone, func(ctx context.Context) { l.r.Hooks.elected(ctx, l.env, l.r.Group) })
 	case tenure.Start:
+		l.forks.Add(1)
 		go l.fork()
 	case tenure.Exec:
-		gate := l.gate
-		go func() { l.executed(gate.open()) }()
+		go func() { l.executed(l.tree.Exec()) }()
 	case tenure.Abort:
-		l.gate.close()
+		l.tree.Abort()
+		close(l.decided)
 	case tenure.Ask:
 		l.judge(e.Cause)
 		l.ask()
@@ -163,6 +176,7 @@ func (l *life) do(e tenure.Effect) {
 		l.runHook(tenure.LostDone, func(ctx context.Context) {
 			l.r.healedHooks.wait() // what is told comes in order
 			l.r.Hooks.lost(ctx, l.env, l.r.Group, why)
+			l.keeper.lostDone()
 		})
 	case tenure.StopHook:
 		l.stopHook()
@@ -183,6 +197,7 @@ func (l *life) do(e tenure.Effect) {
 // ended takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
 func (l *life) ended(cause protocol.Cause) {
 	l.judge(cause)
+	l.keeper.ended(cause)
 	if (!l.reported || l.isOver()) && l.token != 0 {
 		l.upper.Freeze(cause)
 	}
@@ -208,7 +223,7 @@ func (l *life) log(e tenure.Effect) {
 			l.how.cause += "; killed because the lease was not renewed in time"
 			return
 		}
-		l.r.Log("%v: %s", e.Line, l.r.agent.Explain(e.Cause))
+		l.r.Log("%v: %s", e.Line, l.agent.Explain(e.Cause))
 	case tenure.HookKilled: // it is logged with its name
 	default:
 		l.r.Log("%v", e.Line)
@@ -229,11 +244,11 @@ func (l *life) judge(cause protocol.Cause) *ending {
 	switch {
 	case l.how != nil:
 	case lost(cause):
-		l.how = &ending{why: leaseLost, cause: "the lease was not renewed in time: " + l.r.agent.Explain(cause)}
+		l.how = &ending{why: leaseLost, cause: "the lease was not renewed in time: " + l.agent.Explain(cause)}
 	case l.wish != nil:
 		l.how = l.wish
 	default:
-		l.how = &ending{why: stopRequested, cause: l.r.agent.Explain(cause)}
+		l.how = &ending{why: stopRequested, cause: l.agent.Explain(cause)}
 	}
 	return l.how
 }
@@ -287,25 +302,28 @@ func (l *life) stopHook() {
 	}
 }
 
+// end kills the tree, with a first process that is being forked.
+func (l *life) end(ctx context.Context) tree.Result {
+	l.forks.Wait()
+	return l.tree.End(ctx)
+}
+
 // fork starts the first process, which waits for permission to exec.
 func (l *life) fork() {
 	l.mu.Lock()
 	o := tree.Options{Path: l.r.path, Args: l.r.Command, Env: l.env, Files: l.r.Files}
 	l.mu.Unlock()
-	g, err := hold(&o)
-	if err == nil {
-		err = l.tree.Start(o)
-		g.started()
-	}
-	l.mu.Lock()
-	l.gate, l.startErr = g, err
-	l.mu.Unlock()
+	err := l.tree.Start(o)
+	l.forks.Done()
 	if err != nil {
-		g.close()
+		l.mu.Lock()
+		l.startErr = err
+		l.mu.Unlock()
 		l.give(tenure.ProgramDied)
 		return
 	}
-	go l.awaitExit(g)
+	l.keeper.started(l.tree.Ref())
+	go l.awaitExit()
 	l.give(tenure.Forked)
 }
 
@@ -313,6 +331,7 @@ func (l *life) fork() {
 func (l *life) executed(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer close(l.decided)
 	l.startErr = err
 	if err != nil {
 		return
@@ -324,11 +343,11 @@ func (l *life) executed(err error) {
 }
 
 // awaitExit reports the death of the first process.
-func (l *life) awaitExit(g *gate) {
+func (l *life) awaitExit() {
 	<-l.tree.Exited()
-	<-g.done
+	<-l.decided
 	announced, _ := l.party.Announced()
-	late := l.r.agent.Clock().Now() >= announced.Add(-l.r.Guard)
+	late := l.agent.Clock().Now() >= announced.Add(-l.r.Guard)
 	l.mu.Lock()
 	// Nobody is killed with status 0. Otherwise the agent or the keeper may have been quicker to see that the lease is over.
 	status := l.tree.Status()
@@ -344,8 +363,8 @@ func (l *life) awaitExit(g *gate) {
 
 // A killer looks for the processes of a tree and kills them, until none is found.
 type killer struct {
-	end   func(context.Context) error
-	log   func(error)
+	end   func(context.Context) tree.Result
+	log   func(left string)
 	found func(tenure.Kind)
 
 	mu     sync.Mutex
@@ -363,17 +382,21 @@ func (k *killer) begin() {
 	k.mu.Unlock()
 	go func() {
 		for said := false; ; said = true {
-			within, done := context.WithTimeout(ctx, killAttempt)
-			err := k.end(within)
-			done()
+			var found tree.Result
+			thread.Run(func() {
+				within, done := context.WithTimeout(ctx, killAttempt)
+				defer done()
+				found = k.end(within)
+			})
+			verdict, ok := found.Verdict()
 			switch {
 			case ctx.Err() != nil:
 				return
-			case err == nil:
-				k.found(tenure.TreeGone)
+			case ok:
+				k.found(verdict)
 				return
 			case !said:
-				k.log(err)
+				k.log(found.String())
 			}
 		}
 	}()

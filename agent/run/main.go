@@ -2,11 +2,9 @@ package run
 
 import "os"
 
-// Main is called first by programs that call Run: the first process of every program, and the keeper, run from their executable.
-// In such a process it does not return.
+// Main is called first by programs that call Run: the keeper runs from their executable. In such a process it does not return.
 func Main() {
-	switch os.Args[0] {
-	case gateName:
-		os.Exit(waitAtGate(os.Args))
+	if os.Args[0] == keeperName {
+		os.Exit(keepUntilDone())
 	}
 }

@@ -3,7 +3,7 @@
 //	run.go       what to run, and the loop: campaign, lead, again
 //	life.go      one leadership: drives a machine of internal/tenure
 //	lead.go      what happens beside the lease: signals, health, helpers' environment
-//	gate_*.go    holds the first process between fork and exec
+//	keeper_*.go  the keeper, as the runner sees it; keep_linux.go: what the keeper does
 //	main.go      processes that run from this executable
 //	wait.go      saying who leads meanwhile
 //	hook.go      commands and scripts that are told of changes
@@ -24,7 +24,7 @@
 // the program is not healthy) the lease goes on being renewed: the program is sent SIGTERM and has its whole grace. When
 // a lease cannot be renewed it is killed a guard time before the end, however much of the grace is left.
 //
-// What this cannot do: if neither the runner nor the agent is scheduled before the lease ends, because the host has
+// What this cannot do: if neither the runner nor its keeper nor the agent is scheduled before the lease ends, because the host has
 // stopped or has no processor to spare, the program is not killed in time, and somebody else may lead while it still
 // acts. Then only the token protects: what receives the program's orders has to refuse one that is lower than what it has
 // seen.
@@ -66,6 +66,8 @@ type Options struct {
 	Delay time.Duration
 	// Wait is how long to campaign at most; zero: for ever.
 	Wait time.Duration
+	// Keeper has a keeper process beside the runner, if the system can have one: see keeper_linux.go.
+	Keeper bool
 	// Files are the program's standard input, output and error.
 	Files []*os.File
 	// Env is the environment to begin with.
@@ -103,6 +105,7 @@ type runner struct {
 	reaper *tree.Reaper
 	agent  Agent
 	terms  Terms
+	keeper *keeper // nil: none
 	// healedHooks tells hooks that this host still leads.
 	healedHooks backgroundTask
 	// since is when it began to wait; zero while it does not.
@@ -136,6 +139,7 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 		return StatusFailed, err
 	}
 	defer func() { _ = r.agent.Close() }()
+	defer func() { r.keeper.close() }()
 	if err := r.checkGuard(); err != nil {
 		return StatusFailed, err
 	}
@@ -304,11 +308,37 @@ func (r *runner) awaitLease(ctx context.Context) (*life, error) {
 	return l, nil
 }
 
+// prepareKeeper has a keeper look after a candidacy, and returns their secret. Without a keeper the runner and the agent do.
+func (r *runner) prepareKeeper(ctx context.Context, l *life) string {
+	if !r.Keeper {
+		return ""
+	}
+	var err error
+	for range 2 { // one that is dead is replaced
+		if r.keeper == nil {
+			if r.keeper, err = startKeeper(r); err != nil {
+				break
+			}
+		}
+		var key string
+		if key, err = r.keeper.prepare(ctx, l); err == nil {
+			l.keeper = r.keeper
+			return key
+		}
+		r.keeper.close()
+		r.keeper = nil
+	}
+	if ctx.Err() == nil {
+		r.Log("no keeper: %v: if this runner dies nobody runs its hooks", err)
+	}
+	return ""
+}
+
 // campaign waits until the program may run. If it may not, nothing of it is left.
 func (r *runner) campaign(ctx context.Context, l *life) error {
 	end := r.logLeaders(ctx)
 	defer end()
-	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Tree: l.tree.Ref, Grace: r.Grace, Guard: r.Guard, Hooks: r.Hooks.bound(), Take: l.take})
+	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Keeper: r.prepareKeeper(ctx, l), Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Hooks: r.Hooks.bound(), Take: l.take})
 	l.enter(up)
 	if err != nil {
 		l.give(tenure.UpperGone)

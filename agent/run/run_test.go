@@ -107,8 +107,7 @@ type fakeLease struct {
 	once    sync.Once
 	ref     tree.Ref
 	// left is who was left of the tree when it was reported to have stopped, and cause why.
-	left  []tree.Process
-	err   error
+	left  tree.Result
 	cause protocol.Cause
 }
 
@@ -130,7 +129,7 @@ func (l *fakeLease) lose(d time.Duration) {
 
 func (l *fakeLease) Stopped(c protocol.Cause) {
 	l.once.Do(func() {
-		l.left, l.err = l.ref.Processes()
+		l.left = l.ref.Look()
 		l.cause = c
 		if l.agent.released != nil {
 			l.agent.released()
@@ -256,8 +255,8 @@ func (s *stage) mustBeGone(l *fakeLease) {
 	case <-time.After(cluster.Patience):
 		s.t.Fatalf("the group was not given up; log:\n%s", s.said())
 	}
-	if l.err != nil || len(l.left) > 0 {
-		s.t.Errorf("given up while %v were left (%v)", l.left, l.err)
+	if l.left.Err != nil || len(l.left.Left) > 0 {
+		s.t.Errorf("given up while something was left: %s", l.left.String())
 	}
 }
 

@@ -3,6 +3,7 @@ package runtime
 import (
 	"time"
 
+	"github.com/regentproject/regent/internal/runtime/thread"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,7 +26,7 @@ func (osThread) realtime() bool {
 func (osThread) setRealtime(on bool) error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 	if on {
-		attr = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: realtimePriority, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+		attr = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: thread.RealtimePriority, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 	}
 	return unix.SchedSetAttr(0, &attr, 0)
 }

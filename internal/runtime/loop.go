@@ -10,6 +10,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/drive"
+	"github.com/regentproject/regent/internal/runtime/thread"
 )
 
 // ErrClosed says that the loop has ended.
@@ -161,10 +162,10 @@ func (l *Loop) run() {
 
 // claim makes the thread the loop's own where that helps.
 func (l *Loop) claim() {
-	s := Ordinary
+	s := thread.Ordinary
 	if l.Waiter.Precise() {
 		var err error
-		s, err = ClaimThread(l.Realtime)
+		s, err = thread.Claim(l.Realtime)
 		if err != nil {
 			l.Log.Info("the loop runs without real-time scheduling: its timers may be late when the machine is busy", "reason", err)
 		}

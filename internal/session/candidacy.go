@@ -44,6 +44,11 @@ func (c *Conn) Enter(o Candidate, take func(*Event)) (*Candidacy, error) {
 	return c.enter(r, take)
 }
 
+// Keep has this process look after the candidacy of a runner that names the same secret. It gets its deadlines, and may report its end.
+func (c *Conn) Keep(secret string, take func(*Event)) (*Candidacy, error) {
+	return c.enter(&Request{Do: Keep, Keeper: secret}, take)
+}
+
 func (c *Conn) enter(r *Request, take func(*Event)) (*Candidacy, error) {
 	k := &Candidacy{conn: c, take: take}
 	err := c.begin(r, func(id uint64) { k.id, c.candidacies[id] = id, k })

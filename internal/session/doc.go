@@ -4,7 +4,8 @@
 //	message.go  the lines
 //	read.go     reading them: bounded, strict
 //	conn.go     a connection of a program: requests, answers
-//	lease.go    a leadership as the program sees it
+//	candidacy.go candidacies, and their causes
+//	lease.go    a leadership as the program sees it: drives a machine of internal/tenure
 //	page*.go    deadlines that the agent shows in memory, and signs of life
 //
 // # Lines
@@ -22,6 +23,7 @@
 //
 //	{"do":"campaign","id":1,"group":"billing"}     wait to lead
 //	{"do":"resign","id":2,"of":1}                  the program of candidacy 1 has stopped, or never began
+//	{"do":"freeze","id":3,"of":1,"cause":{...}}    it ends without having stopped, or for a cause that it found out later
 //	{"do":"alive","id":3,"of":1}                   it is well; until when does it lead?
 //	{"do":"alive"}                                 the program is well; no answer
 //	{"do":"page","id":10}                          hand over the page
@@ -76,6 +78,14 @@
 //
 // It gives nothing up, and says over to nobody, before they are gone, unless the lease has run out.
 //
+// A runner has a keeper, a process with a connection of its own. The keeper writes a secret that only the two share, with
+//
+//	{"do":"keep","id":1,"keeper":"..."}
+//
+// and gets waiting. Then the runner names the secret in its campaign (keeper). The keeper gets leads and until as the runner does, may
+// report the end of a dead runner with resign, and gets over. hooks, in campaign, is how long the lost hooks may take: the agent
+// waits for them, at most until the announced end.
+//
 // # The end of a connection
 //
 // A connection that closes after bye, or whose process is proven dead, gives up at once what it led. One that merely
@@ -102,7 +112,7 @@
 //
 // # The page
 //
-// An agent on Linux has a page of memory in which it shows the deadlines of its programs (internal/page). A renewal is then one store in the
+// An agent on Linux has a page of memory in which it shows the deadlines of its programs (internal/page). A renewal is then a store in the
 // agent, and no line. A program asks for the page once. The answer brings a descriptor of it (SCM_RIGHTS), to be mapped for reading; seals
 // keep it from being written or shortened. hello bears the identity of the page, which its fourth word holds, too. A program
 // without a page, in whatever language, is told by until as before. The agent gives no page

@@ -59,14 +59,12 @@ type Request struct {
 	Cause *Cause `json:"cause,omitempty"`
 }
 
-// A Tree says how to find all processes that a runner will start. See agent/run/tree, which finds and kills them.
+// A Tree says how to find all processes that a runner will start. See agent/run/tree, which finds and kills them. Mark is secret, and
+// is in their environment. Runner is the number of the runner in its pid namespace. Cgroup is the directory of their cgroup, if they have one.
 type Tree struct {
-	Mark          string `json:"mark"`
-	Runner        int    `json:"runner"`
-	RunnerStarted uint64 `json:"runnerStarted"`
-	First         int    `json:"first,omitempty"`
-	FirstStarted  uint64 `json:"firstStarted,omitempty"`
-	Cgroup        string `json:"cgroup,omitempty"`
+	Mark   string `json:"mark"`
+	Runner int    `json:"runner"`
+	Cgroup string `json:"cgroup,omitempty"`
 }
 
 // requestFields says what a request must have beside its number.
@@ -125,7 +123,7 @@ func (r *Request) check() error {
 	case names.Check(r.Name) != nil:
 		return fmt.Errorf("%s: the program's name %w", r.Do, names.Check(r.Name))
 	case r.Tree != nil && (len(r.Tree.Mark) < minMark || len(r.Tree.Mark) > maxName || r.Tree.Runner <= 1 || len(r.Tree.Cgroup) > maxPath):
-		return fmt.Errorf("%s: tree %+v: must have a mark of %d to %d bytes and a runner", r.Do, *r.Tree, minMark, maxName)
+		return fmt.Errorf("%s: tree of runner %d: must have a mark of %d to %d bytes and a runner", r.Do, r.Tree.Runner, minMark, maxName)
 	case r.Do == Keep && (len(r.Keeper) < minMark || len(r.Keeper) > maxName):
 		return fmt.Errorf("%s: keeper must be a secret of %d to %d bytes", r.Do, minMark, maxName)
 	case r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0 || r.Hooks < 0:

@@ -71,7 +71,7 @@ var actions = [...]action{
 		(*Machine).begin, []State{Leading, Stopping, Over}, []EffectKind{Note, Announce, RunElected, Start, Kill, Release, End, Forget}},
 	giveBack: {"giveBack", "The lower side withdrew before the lease came: release it.", (*Machine).giveBack, nil, []EffectKind{Release}},
 	extend:   {"extend", "Announce the later deadline, unless the deadline is frozen.", (*Machine).extend, nil, []EffectKind{Announce}},
-	told: {"told", "Record the cause, ask the lower side to stop, and count its grace. A tree whose program does not run yet is killed.",
+	told: {"told", "Record the cause, ask the lower side to stop, and count its grace, which the event may shorten. A tree whose program does not run yet is killed.",
 		(*Machine).told, []State{Told, Stopping}, with(halting, Ask)},
 	correct:  {"correct", "Record the cause: the heavier of the two counts, and a change is logged. After the end, those below learn of it.", (*Machine).correct, nil, []EffectKind{End}},
 	stopsToo: {"stopsToo", "Record the cause. A program that had yielded does not go on if the transfer is refused.", (*Machine).stopsToo, nil, nil},

@@ -47,7 +47,7 @@ type Party struct {
 // New returns a party whose tenure waits.
 func New(o Options) *Party {
 	p := &Party{options: o, m: tenure.New(o.Clock.Now(), o.Config), slept: suspended(o.Clock)}
-	if _, ok := o.Clock.(*clock.Lease); ok {
+	if _, ok := o.Clock.(sleeper); ok {
 		watchResumes(p)
 	}
 	p.mu.Lock()
@@ -57,10 +57,13 @@ func New(o Options) *Party {
 	return p
 }
 
-// suspended returns how long the host has been suspended, as far as the clock has seen it.
+// A sleeper is a clock that knows how long the host has been suspended.
+type sleeper interface{ Suspended() time.Duration }
+
+// suspended returns that, as far as the clock has seen it.
 func suspended(c clock.Clock) time.Duration {
-	if l, ok := c.(*clock.Lease); ok {
-		return l.Suspended()
+	if s, ok := c.(sleeper); ok {
+		return s.Suspended()
 	}
 	return 0
 }

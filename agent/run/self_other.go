@@ -1,8 +1,0 @@
-//go:build !linux
-
-package run
-
-import "os"
-
-// selfPath is this executable.
-var selfPath, _ = os.Executable()
