@@ -72,6 +72,11 @@ type Config struct {
 	// return when its context ends; one that does not is taken to be wrong. [Member.SetHealth] says what that means.
 	Health func(ctx context.Context) error
 
+	// StopWithin is how long a program may take to stop, once Done is closed, while its lease is renewed; zero is
+	// [DefaultStopWithin]. The lease of a program that has not stopped by then is renewed no more: it runs out, and another member
+	// may lead while the program still runs.
+	StopWithin time.Duration
+
 	// Consistent lets the council have groups in which all agree on exactly who failed ([Member.ConsistentGroup]). Every pair of
 	// members then exchanges a packet each [Timing.Renew]. It is the same at every member.
 	Consistent bool
@@ -94,6 +99,9 @@ type Config struct {
 	OnStart func(*Member)
 }
 
+// DefaultStopWithin is for how long the lease of a program that was asked to stop is renewed.
+const DefaultStopWithin = 30 * time.Second
+
 // check says what is wrong with the configuration, apart from the council.
 func (c *Config) check() error {
 	if err := c.Elector.Check(); err != nil {
@@ -104,6 +112,9 @@ func (c *Config) check() error {
 	}
 	if c.Calm < 0 {
 		return fmt.Errorf("config: calm %v: must not be negative; zero counts members at once", c.Calm)
+	}
+	if c.StopWithin < 0 {
+		return fmt.Errorf("config: stop within %v: must not be negative; zero is %v", c.StopWithin, DefaultStopWithin)
 	}
 	return c.Timing.check()
 }

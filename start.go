@@ -35,6 +35,9 @@ func prepare(c Config, w world.World) (*Member, error) {
 	if c.Timing.LongestLease == 0 {
 		c.Timing.LongestLease = c.Timing.Lease
 	}
+	if c.StopWithin == 0 {
+		c.StopWithin = DefaultStopWithin
+	}
 	if c.Elector == "" {
 		c.Elector = elector.Stable
 	}
@@ -94,8 +97,8 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
-		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: world.MirrorFrom(ctx)})
+	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
+		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Renewed: world.RenewedFrom(ctx)})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
 		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.Clock.Now, Log: m.log})
@@ -103,6 +106,9 @@ func (m *Member) start(ctx context.Context) error {
 		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
 	if m.dir != nil {
 		o.Store = m.dir
+	}
+	if lease, ok := m.world.Clock.(*clock.Lease); ok {
+		o.Suspended = lease.Suspended
 	}
 	m.loop = runtime.NewLoop(o)
 	council, err := m.loop.Add(runtime.Council, "the council", machine, m.groupTable)

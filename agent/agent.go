@@ -217,7 +217,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 		a.joining.Store(m)
 		a.onStart()
 	}
-	m, err := regent.Join(world.WithMirror(ctx, a.deadlines), c)
+	m, err := regent.Join(world.WithRenewed(ctx, a.deadlines.renewed), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
 	}

@@ -47,23 +47,8 @@ func newDeadlines(now func() regent.Instant) *deadlines {
 	return d
 }
 
-// Extended is of runtime.Mirror, as are the methods below: the member's loop has renewed leases.
-func (d *deadlines) Extended(protocol.HorizonID, protocol.Time) { trySignal(d.moved) }
-
-// Retired is of no interest: the machine of the tenure announces nothing because of it.
-func (d *deadlines) Retired(protocol.HorizonID) {}
-
-// Dropped is of no interest.
-func (d *deadlines) Dropped(protocol.HorizonID) {}
-
-// Behind is of no interest.
-func (d *deadlines) Behind(protocol.Group, uint64, protocol.HorizonID) {}
-
-// Fixed is of no interest.
-func (d *deadlines) Fixed(protocol.Group, uint64, protocol.Time) {}
-
-// Ended is of no interest.
-func (d *deadlines) Ended(protocol.Group, uint64) {}
+// renewed says that leases end later. The member's loop calls it.
+func (d *deadlines) renewed() { trySignal(d.moved) }
 
 // toHost turns an instant of the member's clock into one of the clock of the host, rounded down.
 func (d *deadlines) toHost(t protocol.Time) protocol.Time {

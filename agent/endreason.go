@@ -29,6 +29,9 @@ func (e *endReasons) ask(text string)    { first(&e.asked, text) }
 func (e *endReasons) freeze(text string) { first(&e.frozen, text) }
 func (e *endReasons) stop(text string)   { first(&e.stopped, text) }
 
+// notRead is how it is with a program whose lease was renewed and that did not learn of it.
+const notRead = "the program did not read what it was told, as one that is paused"
+
 func first(at *string, text string) {
 	if *at == "" {
 		*at = text
@@ -61,7 +64,7 @@ func (e *endReasons) text(l *regent.Lease) string {
 	case e.frozen != "":
 		how = e.frozen + ", and the end that it had been told passed"
 	case l.Valid():
-		how = "the program did not read what it was told, as one that is paused, and the end that it had been told passed"
+		how = notRead + ", and the end that it had been told passed"
 	default:
 		how = "the lease was not renewed in time"
 	}

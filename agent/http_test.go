@@ -365,8 +365,10 @@ func TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering(t *testing.T) {
 	// As after a pause of the whole agent: the end has passed, and nobody has noticed yet.
 	k := a.agent.leader("g")
 	before := protocol.Time(a.agent.now()).Add(-time.Hour)
+	k = &candidate{agent: a.agent, group: k.group, lease: k.currentLease(), ended: k.ended}
 	k.life = party.New(party.Options{Clock: clock.Of(func() protocol.Time { return before }), Do: func(tenure.Effect) {}})
 	k.life.Give(tenure.Event{Kind: tenure.Elected, Token: k.currentLease().Token(), At: before, Until: before.Add(time.Minute)})
+	a.agent.setLeader(k)
 	for _, path := range []string{"/", "/primary", "/leader", "/read-write", "/v1/groups/g/primary"} {
 		if status, body := a.get(t, path); status != 503 {
 			t.Errorf("%s: %d %v", path, status, body)

@@ -77,7 +77,11 @@ func (c *candidate) do(e tenure.Effect) {
 	case tenure.Note:
 		c.tree.save(c.group)
 	case tenure.Lapse:
-		go c.lapse(c.currentLease())
+		l := c.currentLease()
+		if l.Valid() {
+			c.note(func(r *endReasons) { r.freeze(notRead) })
+		}
+		go c.lapse(l)
 	case tenure.Forget:
 		c.tree.stop()
 		c.work.put(func() {
@@ -202,12 +206,17 @@ func (c *candidate) finish(cause regent.Cause, led bool) {
 	if order != nil && order.to != "" && !order.answered {
 		outcome = fmt.Errorf("group %s: its program did not stop in time: its lease ran out", c.group)
 	}
+	// Those that wait learn what became of their orders before they can see that it is over.
+	c.agent.unregister(c)
+	order.complete(outcome)
+	for _, o := range reports {
+		o.complete(nil)
+	}
 	close(c.ended)
 	c.mu.Unlock()
 	if lease != nil && !released {
 		go c.lapse(lease)
 	}
-	c.agent.unregister(c)
 	switch {
 	case led:
 	case failure == nil:
@@ -216,10 +225,6 @@ func (c *candidate) finish(cause regent.Cause, led bool) {
 		cause = regent.Cause{Why: why.Closed, Member: c.agent.name}
 	default:
 		cause = regent.Cause{}
-	}
-	order.complete(outcome)
-	for _, o := range reports {
-		o.complete(nil)
 	}
 	c.notifier.over(c, cause, failure)
 	if led {

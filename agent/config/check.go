@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/elector"
@@ -380,6 +381,10 @@ func (f *File) keys() ([][]byte, error) {
 	return out, nil
 }
 
+// longestStop is for how long the member renews the lease of a program that was asked to stop. The agent counts the grace of each
+// program, which is shorter.
+const longestStop = 24 * time.Hour
+
 // Regent returns the configuration of the member.
 func (f *File) Regent() (regent.Config, error) {
 	t, err := f.timing()
@@ -391,7 +396,8 @@ func (f *File) Regent() (regent.Config, error) {
 		return regent.Config{}, err
 	}
 	c := regent.Config{Name: f.Name, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
-		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime}
+		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime,
+		StopWithin: longestStop}
 	if len(keys) > 0 {
 		c.Key, c.OldKeys = keys[0], keys[1:]
 	}

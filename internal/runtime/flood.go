@@ -21,8 +21,8 @@ const (
 	yieldFor      = time.Second
 )
 
-// A floodThread is what a port may ask of the thread that it runs on. Tests have their own.
-type floodThread interface {
+// A scheduled is what a port may ask of the thread that it runs on. Tests have their own.
+type scheduled interface {
 	// cpu returns the processor time that it has used.
 	cpu() time.Duration
 	// realtime returns whether it has real-time scheduling, and setRealtime changes that.
@@ -35,7 +35,7 @@ type floodThread interface {
 type floodGuard struct {
 	filter *transport.Filter
 	socket transport.Filterer // nil: the system has no filters
-	thread floodThread
+	thread scheduled
 	// since is when the window began, junk how many packets did not authenticate in it, and used the thread's time at its begin.
 	since protocol.Time
 	junk  int

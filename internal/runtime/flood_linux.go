@@ -26,7 +26,7 @@ func (osThread) realtime() bool {
 func (osThread) setRealtime(on bool) error {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 	if on {
-		attr = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: thread.RealtimePriority, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+		attr = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: thread.Priority, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 	}
 	return unix.SchedSetAttr(0, &attr, 0)
 }

@@ -105,7 +105,6 @@ type pausingSink struct {
 
 func (s *pausingSink) pause() {
 	p := s.process
-	p.mirror.compare(p)
 	p.council.ledger.check()
 	if isClosed(p.council.calm) {
 		return
@@ -131,66 +130,4 @@ func (s *pausingSink) Horizon(now protocol.Time, h protocol.Horizon) {
 func (s *pausingSink) Published(now protocol.Time) {
 	s.GroupTable.Published(now)
 	s.pause()
-}
-
-// A mirrored is what a mirror shows: the ends of horizons, and of leases or the horizons that they lie behind.
-type mirrored struct {
-	horizons map[protocol.HorizonID]protocol.Time
-	behind   map[protocol.Group]protocol.HorizonID
-	fixed    map[protocol.Group]protocol.Time
-	tokens   map[protocol.Group]uint64
-}
-
-func newMirrored() *mirrored {
-	return &mirrored{make(map[protocol.HorizonID]protocol.Time), make(map[protocol.Group]protocol.HorizonID), make(map[protocol.Group]protocol.Time), make(map[protocol.Group]uint64)}
-}
-
-func (m *mirrored) Extended(h protocol.HorizonID, until protocol.Time) {
-	m.horizons[h] = max(m.horizons[h], until)
-}
-
-func (m *mirrored) Retired(h protocol.HorizonID) {
-	delete(m.horizons, h) // a later one may have the same name: what lies behind this one is over
-	for g, of := range m.behind {
-		if of == h {
-			delete(m.behind, g)
-		}
-	}
-}
-
-func (m *mirrored) Dropped(h protocol.HorizonID) { delete(m.horizons, h) }
-
-func (m *mirrored) Behind(g protocol.Group, token uint64, h protocol.HorizonID) {
-	delete(m.fixed, g)
-	m.behind[g], m.tokens[g] = h, token
-}
-
-func (m *mirrored) Fixed(g protocol.Group, token uint64, until protocol.Time) {
-	delete(m.behind, g)
-	m.fixed[g], m.tokens[g] = until, token
-}
-
-func (m *mirrored) Ended(g protocol.Group, token uint64) {
-	if m.tokens[g] == token {
-		delete(m.behind, g)
-		delete(m.fixed, g)
-	}
-}
-
-// compare holds the mirror to what the leases themselves show. It is called on the loop, so that neither changes meanwhile.
-func (m *mirrored) compare(p *process) {
-	for _, g := range quorumGroups {
-		t := p.tenancy(g)
-		if t == nil || t.lease.Token() != m.tokens[g] || isClosed(t.lease.Over()) {
-			continue // a lease that is over may have a successor with the same token
-		}
-		shown := m.fixed[g]
-		if h, ok := m.behind[g]; ok {
-			shown = m.horizons[h]
-		}
-		if want := max(0, t.lease.Until()); max(0, shown) != want {
-			p.council.ledger.fail("MirrorAgrees", "%v shows %s until %v, and its lease ends at %v: %v", p, g, shown, want, t.lease.Cause())
-		}
-		p.council.ledger.count("mirrored ends")
-	}
 }

@@ -292,6 +292,7 @@ func (m *Machine) dozed(now protocol.Time, _ Event) { m.slept = now }
 
 func (m *Machine) sleeps(protocol.Time, Event) {
 	m.blame(m.own(protocol.ClockFault))
+	m.emit(Effect{Kind: Void})
 	m.goesOn, m.frozen = false, true
 }
 

@@ -112,7 +112,7 @@ var actions = [...]action{
 	suspended: {"suspended", "No lease that was held before a suspend is used again: void it, ask the lower side to stop, and end it.",
 		(*Machine).suspended, []State{Stopping}, with(halting, Void, Ask)},
 	dozed: {"dozed", "A lease that was granted before is not used.", (*Machine).dozed, nil, nil},
-	slept: {"slept", "Record the cause. A program that had yielded does not go on.", (*Machine).sleeps, nil, nil},
+	slept: {"slept", "Record the cause, and void the lease. A program that had yielded does not go on.", (*Machine).sleeps, nil, []EffectKind{Void}},
 	found: {"found", "Wait until the runner has ended the tree, kills it, or dies. Nothing is held.", (*Machine).found, []State{Told}, nil},
 }
 

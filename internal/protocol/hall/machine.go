@@ -110,6 +110,10 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		if ev.Group == m.cfg.Group {
 			m.onResign(now, ev.Why)
 		}
+	case protocol.Lapse:
+		if ev.Group == m.cfg.Group && m.lead.on && ev.Tenure == m.lead.tenure {
+			m.endRenewals(now, protocol.Cause{Code: ev.Why, Peer: m.cfg.Self})
+		}
 	case protocol.Unfit:
 		m.onUnfit(now)
 	case protocol.Close:

@@ -386,6 +386,19 @@ func (h *Holder) freeze(now protocol.Time, t *tenure) {
 	h.stateLease(now, t, "frozen")
 }
 
+// Lapse lets the lease of one tenure run out, because its program may still act and cannot be made to stop.
+func (h *Holder) Lapse(now protocol.Time, group protocol.Group, number uint64, cause protocol.Cause) {
+	t := h.tenures[group]
+	if t == nil || t.number != number || t.class == nil || t.stopped {
+		return
+	}
+	if !t.stopping {
+		t.stopping, t.cause = true, cause
+	}
+	h.freeze(now, t)
+	h.outcomes = append(h.outcomes, Outcome{Group: t.group, What: Overdue, Cause: t.cause})
+}
+
 // Freeze lets every lease run out and asks nobody for anything any more. The holder is of no use after it before it is
 // reset.
 func (h *Holder) Freeze(now protocol.Time, cause protocol.Cause) {

@@ -119,6 +119,8 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		m.onCampaign(now, ev.Group)
 	case protocol.Resign:
 		m.onResign(now, ev)
+	case protocol.Lapse:
+		m.onLapse(now, ev)
 	case protocol.Transfer:
 		m.onTransfer(now, ev)
 	case protocol.Stopped:

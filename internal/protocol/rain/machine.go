@@ -137,6 +137,10 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		m.command(now, ev.Group, ev, (*group).onResign)
 	case protocol.Stopped:
 		m.command(now, ev.Group, ev, (*group).onStopped)
+	case protocol.Lapse:
+		if !m.owns(ev.Group) { // a membership ends by itself
+			m.authority(now, ev)
+		}
 	case protocol.Recover:
 		m.command(now, ev.Group, ev, func(g *group, _ protocol.Time) { g.onRecovered(Number{ev.Term, ev.Vid}) })
 	case protocol.Begin:

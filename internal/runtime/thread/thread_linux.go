@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RealtimePriority is the lowest there is: above all ordinary threads, and below everything that somebody gave a
+// Priority is that of real-time threads, and the lowest there is: above all ordinary threads, and below everything that somebody gave a
 // priority on purpose.
-const RealtimePriority = 1
+const Priority = 1
 
 // Claim locks the calling goroutine to its thread and makes the kernel wake it as exactly as it may. Other
 // threads inherit none of it: Go starts them from a thread of their own once one is locked.
@@ -20,11 +20,11 @@ func Claim(realtime bool) (Scheduling, error) {
 	if !realtime {
 		return Ordinary, nil
 	}
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: RealtimePriority,
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: Priority,
 		Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 	if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
 		return Ordinary, fmt.Errorf("real-time scheduling: %w: it takes CAP_SYS_NICE or an RLIMIT_RTPRIO of at least %d",
-			err, RealtimePriority)
+			err, Priority)
 	}
 	return Realtime, nil
 }

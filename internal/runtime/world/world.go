@@ -33,15 +33,16 @@ func From(ctx context.Context) (World, bool) {
 	return w, ok
 }
 
-type mirrorKey struct{}
+type renewedKey struct{}
 
-// WithMirror returns a context in which the leases of a member that joins are shown by a mirror as well.
-func WithMirror(ctx context.Context, m runtime.Mirror) context.Context {
-	return context.WithValue(ctx, mirrorKey{}, m)
+// WithRenewed returns a context in which f is called when leases of a member that joins end later. It is called on the loop, and must not
+// wait.
+func WithRenewed(ctx context.Context, f func()) context.Context {
+	return context.WithValue(ctx, renewedKey{}, f)
 }
 
-// MirrorFrom returns the mirror of a context; nil if there is none.
-func MirrorFrom(ctx context.Context) runtime.Mirror {
-	m, _ := ctx.Value(mirrorKey{}).(runtime.Mirror)
-	return m
+// RenewedFrom returns the function of a context; nil if there is none.
+func RenewedFrom(ctx context.Context) func() {
+	f, _ := ctx.Value(renewedKey{}).(func())
+	return f
 }
