@@ -43,6 +43,10 @@ type Config struct {
 	Name string
 	// Council lists all members, this one among them. It is the same at every member.
 	Council []Peer
+	// CouncilID tells this council from all others: 32 hexadecimal digits, drawn at random once and the same at every member. Packets of
+	// another council cannot be opened, even if it has the same key. If it is empty, the members agree on one when the council
+	// begins and keep it in their directories; members without a directory need it here.
+	CouncilID string
 	// Key is the cluster key: 16 to 128 secret bytes, the same at every member. Packets that are not sealed with it
 	// are dropped. [ReadKey] reads it from a file. It may be left out only if all addresses are of the loopback interface.
 	// OldKeys are accepted too, so that a key can be changed while the council runs.
@@ -110,6 +114,11 @@ func (c *Config) check() error {
 	if c.Prefer < 0 {
 		return fmt.Errorf("config: prefer %v: must not be negative; zero lets leaders stay", c.Prefer)
 	}
+	if c.CouncilID != "" {
+		if _, err := protocol.ParseCouncilID(c.CouncilID); err != nil {
+			return fmt.Errorf("config: %w", err)
+		}
+	}
 	if c.Calm < 0 {
 		return fmt.Errorf("config: calm %v: must not be negative; zero counts members at once", c.Calm)
 	}
@@ -117,6 +126,14 @@ func (c *Config) check() error {
 		return fmt.Errorf("config: stop within %v: must not be negative; zero is %v", c.StopWithin, DefaultStopWithin)
 	}
 	return c.Timing.check()
+}
+
+// checkCouncilID refuses a member that could not remember what the members agree on when the council begins.
+func (c *Config) checkCouncilID() error {
+	if c.Dir == "" && c.CouncilID == "" {
+		return errors.New("config: no council id: a member without a directory needs one (draw it with 'regent init', or 32 hexadecimal digits at random)")
+	}
+	return nil
 }
 
 // council is a checked list of members, in rank order.
@@ -296,7 +313,7 @@ func loopback(addr string) bool {
 }
 
 // summary lists what all members must agree on.
-func (c *Config) summary(all *council, t *Timing) *wire.Summary {
+func (c *Config) summary(all *council, id protocol.CouncilID, t *Timing) *wire.Summary {
 	order, priorities := make([]string, len(all.peers)), []string(nil)
 	for i, p := range all.peers {
 		order[i] = p.Name
@@ -309,6 +326,7 @@ func (c *Config) summary(all *council, t *Timing) *wire.Summary {
 	}
 	roles := all.roles()
 	s := wire.NewSummary(c.Name)
+	s.Set("council", id.String())
 	s.Set("members", strings.Join(order, " "))
 	s.Set("priorities", cmp.Or(strings.Join(priorities, " "), "none"))
 	s.Set("quorums", roles.Quorums().String())

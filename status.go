@@ -14,7 +14,6 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/thread"
-	"github.com/regentproject/regent/internal/wire"
 	"github.com/regentproject/regent/why"
 )
 
@@ -30,7 +29,7 @@ type PeerStatus struct {
 	// Heard says that it was heard, Silence how long ago, and Incarnation numbers its starts.
 	Heard       bool
 	Silence     time.Duration
-	Incarnation uint32
+	Incarnation uint64
 	// Trusted says that it counts as alive, by a failure detector that all members share: in the end they all trust exactly
 	// those that are alive, if one member has good links with all others. It may be wrong for a while, and no lease depends on
 	// it. One member watches for all: one that falls silent is noticed within about two of [Timing.Suspect], the watching one
@@ -67,7 +66,7 @@ type Pauses struct {
 // Status is what a member knows of itself.
 type Status struct {
 	Name        string
-	Incarnation uint32
+	Incarnation uint64
 	// Waiting says what keeps the member from taking part; empty if nothing does. A member that crashed takes part again, but
 	// neither votes nor knows who leads, until what it may have promised before has run out; Waiting says that too.
 	Waiting string
@@ -102,8 +101,8 @@ type snapshot struct {
 	peers    []runtime.PeerReport
 	unlisted []runtime.Unlisted
 	rates    []*clock.Rate // nil: not measured
-	wire     wire.Counts
-	dgram    datagram.Counts
+	// counts says what became of the packets that came in.
+	counts datagram.Counts
 }
 
 // ask takes a snapshot on the loop.
@@ -117,7 +116,7 @@ func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 				s.rates[i] = &rate
 			}
 		}
-		s.wire, s.dgram = m.port.Counts()
+		s.counts = m.port.Counts()
 		s.unlisted = m.port.Unlisted()
 		c <- s
 	})
@@ -148,14 +147,14 @@ func (m *Member) Members() []PeerStatus {
 		o.Name, o.Role, o.Addr, o.Problem = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Problem
 		o.Trusted = trusted.Has(protocol.Rank(i))
 		if protocol.Rank(i) == m.council.self {
-			o.Self, o.Heard, o.Incarnation = true, true, uint32(m.loop.Stats().Inc())
+			o.Self, o.Heard, o.Incarnation = true, true, uint64(m.loop.Stats().Inc())
 			continue
 		}
 		if p.Seen != 0 {
 			o.Heard, o.Silence, o.Unconfirmed = true, s.now.Sub(p.Seen), s.now.Sub(p.Unconfirmed)
 			o.Deaf = o.Unconfirmed-o.Silence > m.config.Timing.deaf()
 		}
-		o.Incarnation, o.RoundTrip = uint32(p.Inc), p.RTT
+		o.Incarnation, o.RoundTrip = uint64(p.Inc), p.RTT
 		if rate := s.rates[i]; rate != nil {
 			o.RateLow, o.RateHigh, o.RateKnown = float64(rate.Low)/1e9, float64(rate.High)/1e9, true
 		}
@@ -173,7 +172,7 @@ func (m *Member) Members() []PeerStatus {
 func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	local := m.localConfig(1)
-	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
+	out := Status{Name: m.config.Name, Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
 		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
@@ -191,14 +190,9 @@ func (m *Member) Status() Status {
 		for _, u := range s.unlisted {
 			out.Unlisted = append(out.Unlisted, Unlisted{Name: u.Name, Addr: u.From})
 		}
-		for r, n := range s.wire.Packets {
-			if wire.Reason(r).Dropped() && n > 0 {
-				out.Dropped[wire.Reason(r).String()] += n
-			}
-		}
-		for r, n := range s.dgram {
-			if reason := datagram.Reason(r); n > 0 && reason != datagram.Deliver && reason != datagram.OtherIncarnation {
-				out.Dropped[reason.String()] += n
+		for r, n := range s.counts.Packets {
+			if reason := datagram.Reason(r); reason.Dropped() && n > 0 {
+				out.Dropped[reason.String()] = n
 			}
 		}
 	}

@@ -60,10 +60,11 @@ func newAccess(file *config.File) (*access, error) {
 		}
 		a.tokens = append(a.tokens, bearer{digest: sum, name: h.Tokens[i].Name, role: roleOf(h.Tokens[i].Role)})
 	}
-	var err error
-	if a.rules, err = newRules(file); err != nil {
+	rules, err := newRules(file)
+	if err != nil {
 		return nil, err
 	}
+	a.rules = rules
 	if h.TLS.Cert != "" && h.Listen != "" {
 		if a.tls, err = loadTLS(file); err != nil {
 			return nil, err

@@ -64,7 +64,7 @@ func sourceOf(a net.Addr) netip.Prefix {
 	bits := ip.BitLen()
 	switch {
 	case ip.IsLoopback():
-		bits = 0 // whoever is on this host can choose among addresses
+		bits = 0 // a client on this host can choose among addresses
 	case ip.Is6():
 		bits = sourceBits
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/runtime/world"
+	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
 
@@ -77,6 +78,7 @@ type Agent struct {
 	metrics     http.Handler
 	orphans     orphanStore
 	keepers     keepers
+	runners     runners
 	names       party.Names // of members, in causes
 	// onStart is called once the member has its directory to itself.
 	onStart func()
@@ -123,7 +125,8 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 		joined: make(chan struct{}), failed: make(chan struct{}), changes: newChangeLog(),
 		candidates: make(map[uint64]*candidate), groups: make(map[string]int),
 		leaders: make(map[string]*candidate), streamCampaigns: streamCampaigns{all: make(map[string]*candidate)},
-		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications), keepers: keepers{all: make(map[string]*keeping)}}
+		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications), keepers: keepers{all: make(map[string]*keeping)},
+		runners: runners{last: make(map[tenure.Identity]*candidate)}}
 	to := o.Log
 	if to == nil {
 		to = os.Stderr

@@ -61,7 +61,7 @@ type MemberInfo struct {
 	// Heard says that it was heard, Silence how long ago.
 	Heard       bool          `json:"heard"`
 	Silence     time.Duration `json:"silence"`
-	Incarnation uint32        `json:"incarnation"`
+	Incarnation uint64        `json:"incarnation"`
 	// Trusted says that it counts as alive: a member that falls silent is no longer trusted within a moment. No lease depends
 	// on it.
 	Trusted   bool          `json:"trusted"`
@@ -95,7 +95,7 @@ type StatusInfo struct {
 	Pid         int       `json:"pid"`
 	Started     time.Time `json:"started"`
 	Joined      bool      `json:"joined"`
-	Incarnation uint32    `json:"incarnation"`
+	Incarnation uint64    `json:"incarnation"`
 	// Waiting says what keeps the member from taking part, Disk why its record cannot be written.
 	Waiting    string `json:"waiting,omitempty"`
 	Disk       string `json:"disk,omitempty"`

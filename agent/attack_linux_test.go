@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -26,8 +27,8 @@ const (
 	victimUID   = 1234
 )
 
-// connectOnly connects the socket that it inherited and waits until its input ends: the connection is then of this process, whoever
-// holds it.
+// connectOnly connects the socket that it inherited and waits until its input ends: the connection then belongs to this process,
+// even if another one holds it.
 func connectOnly() {
 	if err := unix.Connect(3, &unix.SockaddrUnix{Name: os.Getenv(taskVar)}); err != nil {
 		fmt.Println(err)
@@ -194,6 +195,27 @@ func TestACgroupReachesNoOtherUser(t *testing.T) {
 	_ = v.Wait()
 }
 
+// inOwnNumbers plays the test once more in a pid namespace of its own, and says whether this is that run. Who sets the next number of
+// all processes of the host lets numbers of the dead return there, and others signal by number.
+func inOwnNumbers(t *testing.T) bool {
+	t.Helper()
+	const inside = "REGENT_TEST_OWN_NUMBERS"
+	if os.Getenv(inside) != "" {
+		if err := errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, "")); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	}
+	c := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
+	c.Env = append(os.Environ(), inside+"=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
 // daemonWith starts a daemon of root that has the number, and returns the number of its child.
 func daemonWith(t *testing.T, pid int) (child int) {
 	t.Helper()
@@ -233,6 +255,9 @@ func daemonWith(t *testing.T, pid int) (child int) {
 // A runner is the process that connected. One that has its number later, and what that one started, is left alone: whether the number
 // changed hands before the claim or after it.
 func TestARunnersNumberIsNotTheRunner(t *testing.T) {
+	if !inOwnNumbers(t) {
+		return
+	}
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprint("reused before the claim: ", before), func(t *testing.T) {
 			a := begin(t)

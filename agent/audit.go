@@ -143,7 +143,8 @@ func (l *auditLog) open(before *os.File) *os.File {
 	var next *os.File
 	if path != "" {
 		var err error
-		if next, err = owned.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, auditMode); err != nil {
+		next, err = owned.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, auditMode)
+		if err != nil {
 			l.log.Error("the audit log cannot be opened: its lines go where they went before", "err", err)
 			return before
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
 
@@ -158,6 +159,7 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 	}
 	s, err := a.open(w)
 	if err != nil {
+		k.life.Give(tenure.Event{Kind: tenure.UpperGone}) // a tenure that nobody ends is kept
 		a.unregister(k)
 		writeError(w, err)
 		return

@@ -127,17 +127,16 @@ const (
 // maker knows about it is there before.
 func (a *Agent) addCandidate(c *candidate) error {
 	c.agent, c.since = a, time.Now()
-	c.work.ready = make(chan struct{}, 1)
 	c.ended, c.gone = make(chan struct{}), make(chan struct{})
 	c.campaigning, c.cancel = context.WithCancel(context.Background())
 	conf := tenure.Config{Self: a.names.Rank(a.name), Lower: tenure.Program, Guard: a.timing.Guard, Margin: c.margin,
 		Grace: a.graceFor(c, regent.Cause{}), KillWithin: killWithin, Answer: orderTimeout, Heartbeat: c.heartbeat}
 	if c.tree != nil {
 		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.tree.guard, c.hooks > 0
-		conf.Grace += killWithin + c.hooks // the runner counts its own grace
-		c.tree.found = func(k tenure.Kind) { c.life.Give(tenure.Event{Kind: k}) }
+		conf.Grace += killWithin + min(c.hooks, maxGrace) // the runner counts its own grace
+		c.tree.found = func(valid func() bool, k tenure.Kind) { c.life.GiveIf(valid, tenure.Event{Kind: k}) }
 	}
-	c.life = party.New(party.Options{Clock: agentClock{a}, Do: c.do, Config: conf})
+	c.life = party.New(party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Config: conf})
 	if err := a.register(c); err != nil {
 		c.life.Give(tenure.Event{Kind: tenure.UpperGone})
 		return err
@@ -160,20 +159,22 @@ func (c agentClock) Suspended() time.Duration {
 	return 0
 }
 
-// run waits to lead, leads, and ends. Whatever takes long is done here, in order.
+// run waits to lead, leads, and ends. It returns when nothing is left to do: a lease may come in the moment in which the tenure ends.
 func (c *candidate) run() {
+	c.work.start()
 	if c.after != nil {
 		select {
 		case <-c.after.gone:
 		case <-c.ended:
 		}
+		c.after = nil // it has an after of its own
 	}
-	go c.campaign()
-	if c.tree == nil {
-		c.work.run(c.ended)
-	} else {
-		c.work.run(c.gone)
+	c.campaign()
+	<-c.ended
+	if c.tree != nil {
+		<-c.gone
 	}
+	c.work.wait()
 }
 
 // campaign waits until the program leads.
@@ -207,9 +208,11 @@ func (c *candidate) campaign() {
 // tell passes on that the member wants the program to stop, or has lost the lease.
 func (c *candidate) tell(l *regent.Lease) {
 	cause := l.Cause()
-	c.mu.Lock()
-	c.end.ask(leaseReason(cause))
-	c.mu.Unlock()
+	if cause.Why != why.Resigned { // which this agent did itself
+		c.mu.Lock()
+		c.end.ask(leaseReason(cause))
+		c.mu.Unlock()
+	}
 	ev := tenure.Event{Kind: tenure.Tell, Cause: c.agent.causeFor(cause)}
 	switch {
 	case !l.Valid():
@@ -331,9 +334,21 @@ func (c *candidate) note(f func(*endReasons)) {
 
 // hasLaterEnd says whether there may be a later end to tell.
 func (c *candidate) hasLaterEnd() bool {
-	s := c.life.State()
 	l := c.currentLease()
-	return (s == tenure.Leading || s == tenure.Told) && l != nil && l.Until()-regent.Instant(c.margin) > c.announced()
+	if l == nil {
+		return false
+	}
+	s := c.life.State()
+	return (s == tenure.Leading || s == tenure.Told) && l.Until()-regent.Instant(c.margin) > c.announced()
+}
+
+// unread says that a renewal waits to be told, and has it told: it comes before a look at the deadline.
+func (c *candidate) unread() bool {
+	later := c.hasLaterEnd()
+	if later {
+		c.notifier.renewed(c)
+	}
+	return later
 }
 
 // announceEnd returns the end that the program is to be told now, and takes it as told.

@@ -288,6 +288,10 @@ func (c *conn) handle(r *session.Request) {
 			kept.reported(c.cause(r))
 			return
 		}
+		if kept != nil && r.Do == session.Freeze {
+			kept.left()
+			return
+		}
 		c.handleCandidacy(r, k)
 	}
 }
@@ -320,7 +324,9 @@ func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Resign:
 		c.agent.audit.order(c.client, "resign", k.group, "", "asked", "by the program itself")
-		c.inBackground(r, func() { c.resign(r, k) })
+		o := newOrder(regent.Cause{Why: why.Resigned, Member: c.agent.name}, "")
+		k.reportStopped(c.cause(r), o) // now: what ends the connection comes after it
+		c.inBackground(r, func() { c.awaitGivenUp(r, k, o) })
 	case r.Do == session.Transfer:
 		if !r.Ask {
 			c.agent.audit.order(c.client, "transfer", k.group, r.To, "asked", "by the program itself")
@@ -339,16 +345,29 @@ func (c *conn) inBackground(r *session.Request, f func()) {
 	}
 }
 
-// campaign lets the program be a candidate.
-func (c *conn) campaign(r *session.Request) {
+// mayCampaign says why the connection takes no candidacy with this id. Only its reader adds some, so the answer holds until then.
+func (c *conn) mayCampaign(id uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.candidates[r.ID] != nil || c.watches[r.ID] != nil {
-		c.fail(r, errors.New("the id is in use: choose another"))
-		return
+	if c.inUse(id) {
+		return errors.New("the id is in use: choose another")
 	}
-	if limit := c.agent.file.Load().Limits.Candidates; len(c.candidates) >= limit {
-		c.fail(r, errors.New("too many candidacies on one connection (limits.candidates)"))
+	if len(c.candidates) >= c.agent.file.Load().Limits.Candidates {
+		return errors.New("too many candidacies on one connection (limits.candidates)")
+	}
+	return nil
+}
+
+// inUse says whether something on the connection has the id. It is called with c.mu held.
+func (c *conn) inUse(id uint64) bool {
+	return c.candidates[id] != nil || c.watches[id] != nil || c.keeps[id] != nil
+}
+
+// campaign lets the program be a candidate. It does not hold c.mu while it enters one: a refusal ends the keeper's part, on a connection
+// that has a mutex of its own.
+func (c *conn) campaign(r *session.Request) {
+	if err := c.mayCampaign(r.ID); err != nil {
+		c.fail(r, err)
 		return
 	}
 	tree, err := c.agent.watchTree(r, c.peer)
@@ -356,22 +375,25 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
-	keeper, err := c.agent.findKeeper(r.Keeper, c.peer)
+	keeper, err := c.agent.findKeeper(r.Keeper, c)
 	if err != nil {
 		c.fail(r, err)
 		return
 	}
-	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, after: c.runner, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
+	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
 		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: r.Page}
 	if err := c.agent.addCandidate(k); err != nil {
 		c.fail(r, err)
 		return
 	}
 	keeper.attach(k)
+	c.agent.runners.add(k)
+	c.mu.Lock()
 	c.candidates[r.ID] = k
 	if tree != nil {
 		c.runner = k
 	}
+	c.mu.Unlock()
 	c.send(&session.Event{Event: session.Waiting, ID: r.ID})
 	c.tasks.Go(k.run)
 }
@@ -380,7 +402,7 @@ func (c *conn) campaign(r *session.Request) {
 func (c *conn) watch(r *session.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.candidates[r.ID] != nil || c.watches[r.ID] != nil || len(c.watches) >= maxWatches {
+	if c.inUse(r.ID) || len(c.watches) >= maxWatches {
 		c.fail(r, errors.New("the id is in use, or there are too many watches"))
 		return
 	}

@@ -80,18 +80,21 @@ func (e *endReasons) text(l *regent.Lease) string {
 	return how
 }
 
-// recordEnd writes down how the leadership ends, before anybody can see that it does. It is logged later: a log may be slow.
+// recordEnd writes down how the leadership ends, before anybody can see that it does, and again when the cause is corrected. It is
+// logged later: a log may be slow.
 func (c *candidate) recordEnd(released bool) {
 	cause := c.agent.causeOf(c.life.Cause())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.end.recorded {
+	text := ""
+	if cause.Why != why.Resigned && cause.Why != why.Transferred && cause.Why != why.Unexplained {
+		text = cause.String()
+	}
+	if c.end.recorded && text == c.end.cause {
 		return
 	}
-	c.end.recorded, c.end.proven = true, released
-	if cause.Why != why.Resigned && cause.Why != why.Transferred && cause.Why != why.Unexplained {
-		c.end.cause = cause.String()
-	}
+	c.end.proven = c.end.recorded && c.end.proven || !c.end.recorded && released
+	c.end.recorded, c.end.cause = true, text
 	c.end.how = c.end.text(c.lease)
 	if _, began := c.life.Announced(); !began {
 		c.end.how = "the program withdrew at the moment at which it was elected"

@@ -61,10 +61,11 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 			led.await(t, "the program", k)
 			c.end(k)
 			<-k.ended
+			// The lease may run out before the agent knows how it ended.
 			var all []*Change
 			cluster.Eventually(t, "the end is seen", func() bool {
 				all = a.changes.history(name, 10)
-				return len(all) > 1 && all[len(all)-1].Leader == "" && all[len(all)-2].Leader != ""
+				return len(all) > 1 && all[len(all)-1].Leader == "" && all[len(all)-2].Leader != "" && all[len(all)-1].Ended != ""
 			})
 			if got := all[len(all)-1].Ended; got != c.want {
 				t.Errorf("the history says %q, want %q", got, c.want)
@@ -119,10 +120,18 @@ func TestNotesAreForTheLeadershipThatTheyAreOn(t *testing.T) {
 		t.Errorf("the end is noted as %q", got)
 	}
 	b.addView(regent.View{Group: "g"})
-	b.recordEnd("g", 3, "too late")
+	shown, _ := b.group("g")
+	b.recordEnd("g", 3, "late")
+	if got := last("g"); got != "late" || shown.Ended != "" {
+		t.Errorf("an end that was shown already is noted as %q, and the change that others hold as %q", got, shown.Ended)
+	}
 	b.addView(regent.View{Group: "g", Leader: "a", Token: 4})
 	b.addView(regent.View{Group: "g"})
 	if got := last("g"); got != "" || len(b.endReasons) != 0 {
 		t.Errorf("the note of another leadership: %q, and %d are kept", got, len(b.endReasons))
+	}
+	b.recordEnd("g", 3, "corrected")
+	if got := last("g"); got != "" || len(b.endReasons) != 0 {
+		t.Errorf("the note of an earlier leadership: %q, and %d are kept", got, len(b.endReasons))
 	}
 }

@@ -33,37 +33,39 @@ type keepers struct {
 // keep takes note of a keeper before its runner campaigns.
 func (c *conn) keep(r *session.Request) {
 	k := &keeping{conn: c, id: r.ID, key: r.Keeper}
-	c.agent.keepers.mu.Lock()
-	taken := c.agent.keepers.all[r.Keeper] != nil
-	if !taken {
-		c.agent.keepers.all[r.Keeper] = k
-	}
-	c.agent.keepers.mu.Unlock()
-	c.mu.Lock()
-	taken = taken || c.candidates[r.ID] != nil || c.watches[r.ID] != nil || c.keeps[r.ID] != nil || len(c.keeps) >= maxKeeps
-	if !taken {
-		c.keeps[r.ID] = k
-	}
-	c.mu.Unlock()
-	if taken {
+	if !c.addKeeping(k) {
 		c.fail(r, errors.New("keep: the id or the secret is in use, or there are too many"))
 		return
 	}
 	c.send(&session.Event{Event: session.Waiting, ID: r.ID})
 }
 
+// addKeeping enters a keeper under its id and its secret, or under neither.
+func (c *conn) addKeeping(k *keeping) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := &c.agent.keepers
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.all[k.key] != nil || c.inUse(k.id) || len(c.keeps) >= maxKeeps {
+		return false
+	}
+	all.all[k.key], c.keeps[k.id] = k, k
+	return true
+}
+
 // maxKeeps is how many candidacies one keeper may look after. It has one, and one more while the last one ends.
 const maxKeeps = 8
 
-// findKeeper returns the keeper that a runner names; the two run as the same user.
-func (a *Agent) findKeeper(key string, runner *peer) (*keeping, error) {
+// findKeeper returns the keeper that a runner names; the two run as the same user, and are two processes.
+func (a *Agent) findKeeper(key string, runner *conn) (*keeping, error) {
 	if key == "" {
 		return nil, nil
 	}
 	a.keepers.mu.Lock()
 	defer a.keepers.mu.Unlock()
 	k := a.keepers.all[key]
-	if k == nil || runner == nil || k.conn.peer == nil || k.conn.peer.uid != runner.uid {
+	if k == nil || k.conn == runner || runner.peer == nil || k.conn.peer == nil || k.conn.peer.uid != runner.peer.uid {
 		return nil, errors.New("campaign: no keeper with this secret is here")
 	}
 	delete(a.keepers.all, key)
@@ -131,6 +133,28 @@ func (k *keeping) over(c *candidate) {
 	delete(k.conn.keeps, k.id)
 	k.conn.mu.Unlock()
 	k.conn.send(&session.Event{Event: session.Over, ID: k.id, Cause: causeOf(c.agent.causeOf(c.life.Cause()))})
+}
+
+// left takes note that the runner has left its keeper, or is dead. Without a candidate there is nothing to look after: one that comes
+// later has no keeper.
+func (k *keeping) left() {
+	k.mu.Lock()
+	unclaimed := k.candidate == nil
+	k.dead = k.dead || unclaimed
+	k.mu.Unlock()
+	if !unclaimed {
+		return // the keeper learns of its end
+	}
+	a := k.conn.agent
+	a.keepers.mu.Lock()
+	if a.keepers.all[k.key] == k {
+		delete(a.keepers.all, k.key)
+	}
+	a.keepers.mu.Unlock()
+	k.conn.mu.Lock()
+	delete(k.conn.keeps, k.id)
+	k.conn.mu.Unlock()
+	k.conn.send(&session.Event{Event: session.Over, ID: k.id})
 }
 
 // lost takes note that nothing more comes from the keeper.

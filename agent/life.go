@@ -13,44 +13,62 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// A queue is what a candidate has to do that takes long, in order.
+// A queue is what a candidate has to do that takes long, in order. It begins with start, and has no end: a machine asks for more after
+// the end of its tenure.
 type queue struct {
-	mu    sync.Mutex
-	tasks []func()
-	ready chan struct{} // has an element when there may be tasks
+	mu            sync.Mutex
+	idle          sync.Cond // of mu
+	tasks         []func()
+	started, busy bool
 }
 
 func (q *queue) put(f func()) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.tasks = append(q.tasks, f)
-	q.mu.Unlock()
-	trySignal(q.ready)
+	q.proceed()
 }
 
-// run does all tasks until done is closed, and what is left then.
-func (q *queue) run(done <-chan struct{}) {
-	for {
-		over := false
-		select {
-		case <-q.ready:
-		case <-done:
-			over = true
+// start has tasks done from now on.
+func (q *queue) start() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.idle.L = &q.mu
+	q.started = true
+	q.proceed()
+}
+
+// proceed has the tasks done by one goroutine. It is called with mu held.
+func (q *queue) proceed() {
+	if q.started && !q.busy && len(q.tasks) > 0 {
+		q.busy = true
+		go q.drain()
+	}
+}
+
+// drain does tasks until there are none.
+func (q *queue) drain() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.tasks) > 0 {
+		tasks := q.tasks
+		q.tasks = nil
+		q.mu.Unlock()
+		for _, f := range tasks {
+			f()
 		}
-		for {
-			q.mu.Lock()
-			tasks := q.tasks
-			q.tasks = nil
-			q.mu.Unlock()
-			if len(tasks) == 0 {
-				break
-			}
-			for _, f := range tasks {
-				f()
-			}
-		}
-		if over {
-			return
-		}
+		q.mu.Lock()
+	}
+	q.busy = false
+	q.idle.Broadcast()
+}
+
+// wait waits until there is nothing to do. It comes after start.
+func (q *queue) wait() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.busy {
+		q.idle.Wait()
 	}
 }
 
@@ -86,6 +104,7 @@ func (c *candidate) do(e tenure.Effect) {
 		c.tree.stop()
 		c.work.put(func() {
 			c.tree.forget()
+			c.agent.runners.remove(c)
 			c.goneOnce.Do(func() { close(c.gone) })
 		})
 	case tenure.Log:
@@ -178,15 +197,15 @@ func (c *candidate) over(cause protocol.Cause) {
 	c.hide()
 	c.keeper.over(c)
 	why := c.agent.causeOf(cause)
+	_, led := c.life.Announced()
+	if led {
+		c.recordEnd(false)
+	}
 	select {
 	case <-c.ended:
 		c.work.put(func() { c.notifier.over(c, why, nil) })
 		return
 	default:
-	}
-	_, led := c.life.Announced()
-	if led {
-		c.recordEnd(false)
 	}
 	c.work.put(func() { c.finish(why, led) })
 }

@@ -81,7 +81,7 @@ const (
 	maxOver = 100
 )
 
-// current returns the groups that have metrics, and how many are over: all that somebody leads or this host takes part in, and of
+// current returns the groups that have metrics, and how many are over: all that have a leader or in which this host takes part, and of
 // those that are over the latest.
 func (a *Agent) current(groups []*Change, now time.Time) (shown []*Change, over int) {
 	var ended []*Change

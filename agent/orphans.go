@@ -42,6 +42,9 @@ func newOrphanStore(dir string) orphanStore {
 	return orphanStore{dir: filepath.Join(dir, "trees"), boot: strings.TrimSpace(string(boot))}
 }
 
+// draftSuffix is that of a note that was not finished.
+const draftSuffix = ".new"
+
 // pathDigestBytes is how many bytes of a digest name a file: enough that no two marks share one.
 const pathDigestBytes = 12
 
@@ -64,7 +67,7 @@ func (s *orphanStore) save(group string, t *tree.Ref) error {
 		return err
 	}
 	// Half a note would be none.
-	draft := s.path(t) + ".new"
+	draft := s.path(t) + draftSuffix
 	if err := os.WriteFile(draft, b, 0o600); err != nil {
 		return err
 	}
@@ -78,8 +81,8 @@ func (s *orphanStore) remove(t *tree.Ref) {
 	}
 }
 
-// load returns what an earlier start of the agent has left, and the files that say nothing: they cannot be read, or are of an
-// earlier start of the host.
+// load returns what an earlier start of the agent has left, and the files that say nothing: they cannot be read, are of an earlier
+// start of the host, or are drafts. Nothing of a tree runs before its note has its name.
 func (s *orphanStore) load() (out []orphanRecord, void []string) {
 	names, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -92,7 +95,7 @@ func (s *orphanStore) load() (out []orphanRecord, void []string) {
 		if err == nil {
 			err = json.Unmarshal(b, &one)
 		}
-		if err != nil || one.Boot != s.boot || one.Tree.Mark == "" {
+		if err != nil || strings.HasSuffix(path, draftSuffix) || one.Boot != s.boot || one.Tree.Mark == "" {
 			void = append(void, path)
 			continue
 		}
@@ -117,7 +120,7 @@ func (a *Agent) findOrphan(r *orphanRecord) *orphan {
 	// Its runner may be alive and have begun another tree since: what belongs to this one bears a sign of its own.
 	t := r.Tree.Orphan()
 	o.tree.look = t.End
-	o.tree.found = func(k tenure.Kind) { o.life.Give(tenure.Event{Kind: k}) }
+	o.tree.found = func(valid func() bool, k tenure.Kind) { o.life.GiveIf(valid, tenure.Event{Kind: k}) }
 	o.life = party.New(party.Options{Clock: agentClock{a}, Do: o.do, Config: tenure.Config{Self: a.names.Rank(a.name), Lower: tenure.Party,
 		Guard: a.timing.Guard, KillWithin: killWithin}})
 	longest := max(a.timing.Lease, a.timing.LongestLease)

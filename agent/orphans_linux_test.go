@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 func noted(t *testing.T, l *orphanStore) int {
@@ -34,6 +35,41 @@ func TestNothingIsNotedOfARunnerThatWasRefused(t *testing.T) {
 	}
 	if n := noted(t, &a.agent.orphans); a.agent.orphans.dir == "" || n > 0 {
 		t.Errorf("in %q there are notes of %d trees", a.agent.orphans.dir, n)
+	}
+}
+
+// A draft has no end of its own: what is taken for a note is removed under the name of a note.
+func TestDraftOfANoteIsNone(t *testing.T) {
+	s := newOrphanStore(t.TempDir())
+	one := tree.Ref{Mark: "one"}
+	if err := s.save("g", &one); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(s.path(&one), s.path(&one)+draftSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if notes, void := s.load(); len(notes) != 0 || len(void) != 1 {
+		t.Errorf("%d notes, void %v", len(notes), void)
+	}
+}
+
+// A runner that was cut off comes back on another connection: its next candidate waits for what the last one left.
+func TestRunnerThatComesBackWaitsForItsLastCandidate(t *testing.T) {
+	r := runners{last: make(map[tenure.Identity]*candidate)}
+	of := func(pid int) *candidate {
+		c := &candidate{tree: &watchedTree{tree: tree.Ref{Ref: tenure.Ref{Runner: tenure.Identity{Pid: pid}}}}}
+		r.add(c)
+		return c
+	}
+	first, other, second := of(1), of(2), of(1)
+	if first.after != nil || other.after != nil || second.after != first {
+		t.Errorf("after %v, %v, %v", first.after, other.after, second.after)
+	}
+	r.remove(first)
+	r.remove(second)
+	r.remove(other)
+	if len(r.last) != 0 || of(1).after != nil {
+		t.Error("candidates are kept under which nothing is left")
 	}
 }
 

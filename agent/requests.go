@@ -10,10 +10,8 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// resign takes the program's word that it has stopped.
-func (c *conn) resign(r *session.Request, k *candidate) {
-	o := newOrder(regent.Cause{Why: why.Resigned, Member: c.agent.name}, "")
-	k.reportStopped(c.cause(r), o)
+// awaitGivenUp answers a program that has stopped when the group was given up.
+func (c *conn) awaitGivenUp(r *session.Request, k *candidate, o *order) {
 	select {
 	case <-o.outcome:
 	case <-k.ended:

@@ -119,7 +119,7 @@ func (r *rule) allows(c *client, what right) bool {
 	return what == mayRead && (lists(r.clients[mayLead], c) || lists(r.clients[mayOperate], c))
 }
 
-// isOperator returns whether the client is root or the agent's own user, to whom everything is open.
+// isOperator returns whether the client is root or the agent's own user. Both may do everything.
 func (c *client) isOperator() bool {
 	return c.local && c.pid != 0 && (c.uid == 0 || c.uid == os.Geteuid())
 }

@@ -69,7 +69,8 @@ func sayAs(t *testing.T, r *testAgent, uid, gid int, line string) (answer string
 	t.Helper()
 	as(t, uid, gid, func() {
 		var err error
-		if c, err = net.Dial("unix", r.socket); err != nil {
+		c, err = net.Dial("unix", r.socket)
+		if err != nil {
 			t.Error(err)
 		}
 	})
@@ -126,7 +127,8 @@ func askAs(t *testing.T, r *testAgent, uid int, method, path, body string) (int,
 	var c net.Conn
 	as(t, uid, uid, func() {
 		var err error
-		if c, err = net.Dial("unix", r.socket); err != nil {
+		c, err = net.Dial("unix", r.socket)
+		if err != nil {
 			t.Error(err)
 		}
 	})

@@ -21,8 +21,8 @@ type watchedTree struct {
 	guard time.Duration
 	// look kills them and returns what that proves. It is that of the tree.
 	look func(ctx context.Context) tree.Result
-	// found gets what a search has proven.
-	found func(tenure.Kind)
+	// found gets what a search has proven. That counts only if the search is valid when the machine takes it.
+	found func(valid func() bool, k tenure.Kind)
 
 	mu       sync.Mutex
 	cancel   context.CancelFunc // of the search under way
@@ -76,14 +76,15 @@ func (w *watchedTree) begin() {
 				found = w.look(within)
 			})
 			verdict, ok := found.Verdict()
+			valid := func() bool { return ctx.Err() == nil }
 			switch {
-			case ctx.Err() != nil:
+			case !valid():
 				return
 			case ok:
 				if verdict == tenure.TreeUnknown {
 					w.agent.log.Warn("what is left of what a runner started cannot be told: its lease is left to run out", "group", w.group, "found", found.String())
 				}
-				w.found(verdict)
+				w.found(valid, verdict)
 				return
 			case !said:
 				w.agent.log.Error("processes of a runner cannot be killed: run the agent as root, or as the user of the runner", "group", w.group, "left", found.String())
@@ -117,6 +118,32 @@ func (w *watchedTree) forget() {
 	w.agent.orphans.remove(&w.tree)
 	if w.tree.Orphaned() {
 		w.tree.Forget()
+	}
+}
+
+// runners finds the last candidate of each runner. A runner that was cut off comes back on another connection.
+type runners struct {
+	mu   sync.Mutex
+	last map[tenure.Identity]*candidate
+}
+
+// add has a candidate of a runner wait for the one before it.
+func (r *runners) add(c *candidate) {
+	if c.tree == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.after = r.last[c.tree.tree.Runner]
+	r.last[c.tree.tree.Runner] = c
+}
+
+// remove forgets a candidate under which nothing is left.
+func (r *runners) remove(c *candidate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last[c.tree.tree.Runner] == c {
+		delete(r.last, c.tree.tree.Runner)
 	}
 }
 

@@ -118,7 +118,7 @@ func TestNothingIsGivenUpUnderATreeBeforeItsAnnouncedEnd(t *testing.T) {
 			case <-k.ended:
 				t.Error("the candidacy ended while processes of its runner lived")
 			case <-time.After(cluster.Patience):
-				t.Error("a lease was renewed for ever under processes that cannot be killed")
+				t.Error("a lease was renewed without end under processes that cannot be killed")
 			}
 			close(gone)
 			<-k.ended

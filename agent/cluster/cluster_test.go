@@ -63,7 +63,14 @@ func TestMembersObey(t *testing.T) {
 	if err := w.Start("a"); err == nil {
 		t.Error("a member was started twice")
 	}
-	leads := await(t, w, func(e *Event) bool { return e.What == Leads })
+	var leads Event
+	awaitAll(t, w, func(e *Event) bool { return e.What == Joined && e.Member == "c" }, // or it would not end in good order
+		func(e *Event) bool {
+			if e.What == Leads {
+				leads = *e
+			}
+			return e.What == Leads
+		})
 	if err := w.Say(leads.Member, "resign"); err != nil {
 		t.Fatal(err)
 	}

@@ -395,7 +395,7 @@ func (f *File) Regent() (regent.Config, error) {
 	if err != nil {
 		return regent.Config{}, err
 	}
-	c := regent.Config{Name: f.Name, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
+	c := regent.Config{Name: f.Name, CouncilID: f.CouncilID, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
 		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime,
 		StopWithin: longestStop}
 	if len(keys) > 0 {

@@ -18,6 +18,8 @@ type File struct {
 	Name string `yaml:"name"`
 	// Council lists all members; the list is the same on every host.
 	Council []Member `yaml:"council"`
+	// CouncilID tells the council from all others; empty: the members agree on one when it begins.
+	CouncilID string `yaml:"council_id"`
 	// KeyFile holds the cluster key, and OldKeyFiles those that are still accepted while it is changed.
 	KeyFile     string   `yaml:"key_file"`
 	OldKeyFiles []string `yaml:"old_key_files"`

@@ -25,7 +25,7 @@ func (c *Check) once(ctx context.Context, n *tree.Reaper, env []string) error {
 	var out limited
 	cmd := exec.Command(c.Command[0], c.Command[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
-	err := execute(ctx, n, cmd)
+	err := execute(ctx, n, n.Start, cmd)
 	if said := strings.TrimSpace(out.String()); err != nil && said != "" {
 		err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(said, "\n", "; "))
 	}

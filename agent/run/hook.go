@@ -34,6 +34,15 @@ type Hooks struct {
 	// out is where the output of hooks goes, and pipe is Fifo once it is open.
 	out  *os.File
 	pipe *fifo
+	// tree is what they are part of; nil: none.
+	tree *tree.Tree
+}
+
+// within returns hooks that are part of a tree: they act for the leader, and must not outlive the lease.
+func (h *Hooks) within(t *tree.Tree) *Hooks {
+	inside := *h
+	inside.tree = t
+	return &inside
 }
 
 // open opens what hooks need as long as the runner runs.
@@ -66,7 +75,9 @@ const (
 // elected tells of a leadership that begins.
 func (h *Hooks) elected(ctx context.Context, env []string, group string) {
 	h.call(ctx, h.Elected, tree.Helper(env))
-	h.notify(ctx, tree.Helper(env), group, hookMaster)
+	if ctx.Err() == nil {
+		h.notify(ctx, tree.Helper(env), group, hookMaster)
+	}
 }
 
 // lost tells of a leadership that has ended.
@@ -132,16 +143,21 @@ func (h *Hooks) call(ctx context.Context, args, env []string) {
 	if h.out != nil {
 		c.Stdout, c.Stderr = h.out, h.out
 	}
-	if err := execute(ctx, h.Reaper, c); err != nil {
+	start := h.Reaper.Start
+	if h.tree != nil {
+		start = h.tree.StartBeside
+	}
+	if err := execute(ctx, h.Reaper, start, c); err != nil {
 		h.Log("hook %s: %v", commandText(args), err)
 	}
 }
 
-// execute runs a helper with its whole process group. Its exit status alone says whether all went well.
-func execute(ctx context.Context, n *tree.Reaper, c *exec.Cmd) error {
+// execute runs a helper with its whole process group. It dies with this process. Its exit status alone says whether all went well.
+func execute(ctx context.Context, n *tree.Reaper, start func(*exec.Cmd) error, c *exec.Cmd) error {
 	c.WaitDelay = time.Second // a child of the helper may keep its output open
 	detach(c)
-	if err := n.Start(c); err != nil {
+	bind(c)
+	if err := start(c); err != nil {
 		return err
 	}
 	done := make(chan error, 1)

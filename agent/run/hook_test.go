@@ -56,6 +56,39 @@ func TestALeaseThatEndsDuringTheHookStartsNothing(t *testing.T) {
 	}
 }
 
+// What an elected hook started is gone before the end is reported, wherever it hides.
+func TestElectedHooksArePartOfTheTree(t *testing.T) {
+	s := play(t, newFake(1), `exit 0`, func(o *Options) {
+		o.Once = true
+		o.Hooks.Elected = []string{"sh", "-c", `setsid sh -c 'echo $$ >$D/pid; exec sleep 1000' & wait`}
+	})
+	l := s.lease()
+	pid := s.file("pid")
+	l.lose(0)
+	<-l.stopped
+	if b, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(b), ") Z ") {
+		t.Errorf("process %s of the elected hook lives on", pid)
+	}
+	s.end(StatusLost)
+}
+
+// A lost hook that takes too long is dead before the group is given up.
+func TestKilledLostHookIsDeadBeforeTheRelease(t *testing.T) {
+	s := play(t, newFake(1), `exit 0`, func(o *Options) {
+		o.Once = true
+		o.Hooks.Timeout = time.Hour
+		o.Hooks.Lost = []string{"sh", "-c", `echo $$ >$D/pid; exec sleep 1000`}
+	})
+	l := s.lease()
+	pid := s.file("pid")
+	l.lose(-24 * time.Hour) // beyond the bound of the hooks
+	<-l.stopped
+	if b, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(b), ") Z ") {
+		t.Errorf("process %s of the lost hook lives on", pid)
+	}
+	s.end(0)
+}
+
 // What a hook prints is seen, whatever it is: by default that is the runner's standard error.
 func TestWhatHooksPrintIsSeen(t *testing.T) {
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 // A keeping is one candidacy at the keeper. It drives one machine of internal/tenure.
 type keeping struct {
 	k         *keeperProcess
+	key       string
 	task      *keeperTask
 	conn      *session.Conn
 	candidacy *session.Candidacy
@@ -39,18 +41,22 @@ type keeping struct {
 	// upperOver says that the candidacy is over at the agent.
 	upperOver bool
 	endHook   context.CancelFunc
+	// running counts lost hooks.
+	running sync.WaitGroup
 }
 
 // A keeperProcess is the keeper itself.
 type keeperProcess struct {
 	runner net.Conn
-	write  sync.Mutex
-	reaper *tree.Reaper
-	conn   *session.Conn
+	// answers are lines for the runner.
+	answers chan keeperAnswer
+	reaper  *tree.Reaper
+	conn    *session.Conn
 
 	mu   sync.Mutex
 	now  *keeping
 	dead bool // the runner
+	left bool // nothing more comes from the runner
 	// busy are hooks and reports that must not be cut short.
 	busy sync.WaitGroup
 	// idle has an element when there may be nothing left to do.
@@ -68,32 +74,70 @@ func keepUntilDone() int {
 	if err != nil {
 		return StatusFailed
 	}
-	k := &keeperProcess{runner: conn, reaper: reaper, idle: make(chan struct{}, 1)}
+	k := &keeperProcess{runner: conn, reaper: reaper, answers: make(chan keeperAnswer, maxAnswers), idle: make(chan struct{}, 1)}
+	go k.write()
+	// A service manager signals all processes of a service, while the program still has its grace.
+	signal.Notify(make(chan os.Signal, 1), Signals()...)
 	k.read()
-	awaitRunner(keeperRunner)
 	k.mu.Lock()
-	k.dead = true
+	k.left = true
 	now := k.now
 	k.mu.Unlock()
 	if now == nil {
 		return 0
 	}
-	now.runnerDied()
-	for now.party.State() != tenure.Over {
-		<-k.idle
+	if now.party.State() == tenure.Waiting {
+		now.leave()
+	}
+	if now.party.State() != tenure.Over {
+		k.outlive(now)
 	}
 	k.busy.Wait()
 	_ = now.conn.Close()
 	return 0
 }
 
-// awaitRunner waits until the process of a pidfd is dead.
-func awaitRunner(fd int32) {
+// outlive does what is left to do when the runner is dead.
+func (k *keeperProcess) outlive(now *keeping) {
+	awaitRunner(keeperRunner, unbounded)
+	k.mu.Lock()
+	k.dead = true
+	k.mu.Unlock()
+	now.runnerDied()
+	for now.party.State() != tenure.Over {
+		<-k.idle
+	}
+}
+
+// leave ends a candidacy that waits, if the runner has not campaigned: it is dead, or has left this keeper. Otherwise the agent decides
+// what becomes of it.
+func (n *keeping) leave() {
+	if err := n.candidacy.Freeze(session.Cause{}); err != nil {
+		n.give(tenure.UpperGone)
+	}
+	for n.party.State() == tenure.Waiting {
+		<-n.k.idle
+	}
+	if n.party.State() == tenure.Over && awaitRunner(keeperRunner, leaveWithin) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.ref.Forget()
+	}
+}
+
+// leaveWithin is how long a runner may take to die after its connection has ended; unbounded: any time.
+const (
+	leaveWithin = time.Second
+	unbounded   = -time.Millisecond
+)
+
+// awaitRunner waits until the process of a pidfd is dead, but no longer than a bound. It returns whether it is.
+func awaitRunner(fd int32, within time.Duration) bool {
 	fds := []unix.PollFd{{Fd: fd, Events: unix.POLLIN}}
 	for {
-		_, err := unix.Poll(fds, -1)
+		n, err := unix.Poll(fds, int(within.Milliseconds()))
 		if !errors.Is(err, unix.EINTR) {
-			return
+			return n > 0
 		}
 	}
 }
@@ -111,12 +155,12 @@ func (k *keeperProcess) read() {
 		k.mu.Unlock()
 		switch {
 		case o.Prepare != nil:
-			answer := keeperAnswer{Prepared: true}
-			if err := k.prepare(o.Prepare); err != nil {
+			answer := keeperAnswer{Key: o.Key, Prepared: true}
+			if err := k.prepare(o.Key, o.Prepare); err != nil {
 				answer.Error = err.Error()
 			}
 			k.answer(answer)
-		case now == nil:
+		case now == nil || now.key != o.Key: // it is about another candidacy
 		case o.Tree != nil:
 			now.mu.Lock()
 			now.ref = *o.Tree
@@ -129,19 +173,28 @@ func (k *keeperProcess) read() {
 	}
 }
 
+// answer queues a line for the runner. One that does not read loses lines.
 func (k *keeperProcess) answer(a keeperAnswer) {
-	line, err := json.Marshal(a)
-	if err != nil {
-		return
+	select {
+	case k.answers <- a:
+	default:
 	}
-	k.write.Lock()
-	defer k.write.Unlock()
-	_ = k.runner.SetWriteDeadline(time.Now().Add(keeperWrite))
-	_, _ = k.runner.Write(append(line, '\n'))
+}
+
+// maxAnswers is how many lines may wait for the runner.
+const maxAnswers = 16
+
+// write writes the lines in order.
+func (k *keeperProcess) write() {
+	out := json.NewEncoder(k.runner)
+	for a := range k.answers {
+		_ = k.runner.SetWriteDeadline(time.Now().Add(keeperWrite))
+		_ = out.Encode(a)
+	}
 }
 
 // prepare connects to the agent and looks after a candidacy.
-func (k *keeperProcess) prepare(t *keeperTask) error {
+func (k *keeperProcess) prepare(key string, t *keeperTask) error {
 	ctx, cancel := context.WithTimeout(context.Background(), keeperPatience)
 	defer cancel()
 	if k.conn != nil {
@@ -158,18 +211,21 @@ func (k *keeperProcess) prepare(t *keeperTask) error {
 		}
 		k.conn = c
 	}
-	n := &keeping{k: k, task: t, conn: k.conn, ref: t.Tree, entered: make(chan struct{}), registered: make(chan error, 1)}
+	n := &keeping{k: k, key: key, task: t, conn: k.conn, ref: t.Tree, entered: make(chan struct{}), registered: make(chan error, 1)}
 	n.runner = &runner{Options: Options{Group: t.Group, Env: t.Env}, terms: Terms{Member: t.Member, Socket: t.Socket, Lease: t.Lease, Priority: t.Priority}}
 	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "regent run: keeper: "+format+"\n", args...) }
 	n.hooks = Hooks{Lost: t.Lost, Notify: t.Notify, Fifo: t.Fifo, Timeout: t.Timeout, Reaper: k.reaper, Log: log, out: os.Stderr}
-	n.killer = killer{end: n.end, found: n.give, log: func(left string) { log("processes of %s are left: %s", t.Group, left) }}
+	n.killer = killer{end: n.end, log: func(left string) { log("processes of %s are left: %s", t.Group, left) },
+		found: func(valid func() bool, ev tenure.Event) { n.party.GiveIf(valid, ev) }}
 	n.party = party.New(party.Options{Clock: k.conn.Clock(), Do: n.do, Unread: k.conn.Unread, Config: tenure.Config{Self: k.conn.Self(),
 		Lower: tenure.Tree, Backup: true, Hooks: t.Within > 0, Guard: t.Guard, KillWithin: killWithin, HookWithin: t.Within}})
 	var err error
-	if n.candidacy, err = k.conn.Keep(t.Key, n.take); err != nil {
+	n.candidacy, err = k.conn.Keep(key, n.take)
+	close(n.entered)
+	if err != nil {
+		n.give(tenure.UpperGone)
 		return err
 	}
-	close(n.entered)
 	k.mu.Lock()
 	k.now = n
 	k.mu.Unlock()
@@ -203,9 +259,9 @@ func (n *keeping) take(e *session.Event) {
 		n.upperOver = true
 		n.mu.Unlock()
 		n.k.mu.Lock()
-		dead := n.k.dead
+		dead, left := n.k.dead, n.k.left
 		n.k.mu.Unlock()
-		if dead {
+		if dead || left && n.party.State() == tenure.Waiting {
 			n.give(tenure.UpperGone)
 		}
 	case session.Gone:
@@ -240,7 +296,7 @@ func (n *keeping) do(e tenure.Effect) {
 	switch e.Kind {
 	case tenure.Ask:
 		cause := e.Cause
-		go n.k.answer(keeperAnswer{Freeze: &cause})
+		n.k.answer(keeperAnswer{Key: n.key, Freeze: &cause})
 	case tenure.Kill:
 		n.stopHook()
 		n.killer.begin()
@@ -250,9 +306,14 @@ func (n *keeping) do(e tenure.Effect) {
 		n.stopHook()
 	case tenure.Release:
 		cause := n.conn.CauseOf(e.Cause)
-		n.k.busy.Go(func() { _ = n.candidacy.Stopped(cause) })
+		n.k.busy.Go(func() {
+			n.running.Wait() // a hook that was killed is dead before that
+			_ = n.candidacy.Stopped(cause)
+		})
 	case tenure.End:
-		n.candidacy.Leave()
+		if n.candidacy != nil { // it was entered
+			n.candidacy.Leave()
+		}
 	case tenure.Forget:
 		n.killer.stop()
 		n.forget()
@@ -270,6 +331,7 @@ func (n *keeping) runLost() {
 	n.endHook = cancel
 	n.mu.Unlock()
 	env := n.runner.programEnv(n.party.Token())
+	n.running.Add(1)
 	n.k.busy.Go(func() {
 		defer cancel()
 		if err := n.hooks.open(os.Stderr); err != nil {
@@ -279,6 +341,7 @@ func (n *keeping) runLost() {
 		n.hooks.Log("the runner died: running its lost hooks for %s", n.task.Group)
 		n.hooks.lost(ctx, env, n.task.Group, leaseLost)
 		n.hooks.notify(ctx, n.runner.hookEnv(0), n.task.Group, hookStop)
+		n.running.Done()
 		n.give(tenure.LostDone)
 	})
 }

@@ -33,6 +33,7 @@ type keeper struct {
 
 	mu   sync.Mutex
 	life *life // that it looks after
+	key  string
 }
 
 // keeperName is what the process calls itself.
@@ -44,31 +45,34 @@ const (
 	keeperRunner
 )
 
-// A keeperOrder is a line from the runner to its keeper, and a keeperAnswer one back. Exactly one field is set, but for Prepared.
+// A keeperOrder is a line from the runner to its keeper, and a keeperAnswer one back. Exactly one field is set, but for Prepared and
+// Key, which names the candidacy: lines about another one are late, and ignored.
 type (
 	keeperOrder struct {
+		Key      string          `json:"key"`
 		Prepare  *keeperTask     `json:"prepare,omitempty"`
 		Tree     *tree.Ref       `json:"tree,omitempty"` // with the first process
 		LostDone bool            `json:"lost_done,omitempty"`
 		Ended    *protocol.Cause `json:"ended,omitempty"`
 	}
 	keeperAnswer struct {
+		Key      string          `json:"key"`
 		Prepared bool            `json:"prepared,omitempty"`
 		Error    string          `json:"error,omitempty"`
 		Freeze   *protocol.Cause `json:"freeze,omitempty"`
 	}
 	// A keeperTask is one candidacy to look after.
 	keeperTask struct {
-		Socket, Key, Group string
-		Tree               tree.Ref
-		Guard, Within      time.Duration
-		Lost, Notify       []string
-		Fifo               string
-		Timeout            time.Duration
-		Env                []string
-		Member             string
-		Priority           int
-		Lease              time.Duration
+		Socket, Group string
+		Tree          tree.Ref
+		Guard, Within time.Duration
+		Lost, Notify  []string
+		Fifo          string
+		Timeout       time.Duration
+		Env           []string
+		Member        string
+		Priority      int
+		Lease         time.Duration
 	}
 )
 
@@ -112,10 +116,12 @@ func (k *keeper) read() {
 			return
 		}
 		if a.Freeze != nil {
-			k.mu.Lock()
-			l := k.life
-			k.mu.Unlock()
-			l.freeze(*a.Freeze)
+			if l := k.lifeOf(a.Key); l != nil {
+				l.freeze(*a.Freeze)
+			}
+			continue
+		}
+		if k.lifeOf(a.Key) == nil {
 			continue
 		}
 		var err error
@@ -127,6 +133,16 @@ func (k *keeper) read() {
 		default:
 		}
 	}
+}
+
+// lifeOf returns the candidacy that a line is about; nil: it is about another one.
+func (k *keeper) lifeOf(key string) *life {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if key != k.key {
+		return nil
+	}
+	return k.life
 }
 
 // keeperPatience is how long a keeper may take to be ready, and keeperWrite to take a line.
@@ -155,9 +171,9 @@ func (k *keeper) prepare(ctx context.Context, l *life) (key string, err error) {
 	r := l.r
 	key = rand.Text()
 	k.mu.Lock()
-	k.life = l
+	k.life, k.key = l, key
 	k.mu.Unlock()
-	k.send(keeperOrder{Prepare: &keeperTask{Socket: r.terms.Socket, Key: key, Group: r.Group, Tree: l.tree.Ref(), Guard: r.Guard, Within: r.Hooks.bound(),
+	k.send(keeperOrder{Key: key, Prepare: &keeperTask{Socket: r.terms.Socket, Group: r.Group, Tree: l.tree.Ref(), Guard: r.Guard, Within: r.Hooks.bound(),
 		Lost: r.Hooks.Lost, Notify: r.Hooks.Notify, Fifo: r.Hooks.Fifo, Timeout: r.Hooks.Timeout, Env: r.Env,
 		Member: r.terms.Member, Priority: r.terms.Priority, Lease: r.terms.Lease}})
 	limit := time.NewTimer(keeperPatience)
@@ -181,6 +197,8 @@ func (k *keeper) close() {
 	}
 }
 
-func (k *keeper) started(t tree.Ref)         { k.send(keeperOrder{Tree: &t}) }
-func (k *keeper) lostDone()                  { k.send(keeperOrder{LostDone: true}) }
-func (k *keeper) ended(cause protocol.Cause) { k.send(keeperOrder{Ended: &cause}) }
+func (k *keeper) started(key string, t tree.Ref) { k.send(keeperOrder{Key: key, Tree: &t}) }
+func (k *keeper) lostDone(key string)            { k.send(keeperOrder{Key: key, LostDone: true}) }
+func (k *keeper) ended(key string, cause protocol.Cause) {
+	k.send(keeperOrder{Key: key, Ended: &cause})
+}

@@ -19,7 +19,7 @@ func startKeeper(*runner) (*keeper, error) { return nil, errors.New("this system
 
 func (k *keeper) prepare(context.Context, *life) (string, error) { return "", nil }
 func (k *keeper) close()                                         {}
-func (k *keeper) started(tree.Ref)                               {}
-func (k *keeper) lostDone()                                      {}
-func (k *keeper) ended(protocol.Cause)                           {}
+func (k *keeper) started(string, tree.Ref)                       {}
+func (k *keeper) lostDone(string)                                {}
+func (k *keeper) ended(string, protocol.Cause)                   {}
 func keepUntilDone() int                                         { return StatusFailed }

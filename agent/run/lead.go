@@ -37,12 +37,12 @@ func (r *runner) lead(ctx context.Context, l *life) (ending, error) {
 	r.Log("leads %s with token %d", r.Group, l.party.Token())
 	r.follow(ctx, l)
 	<-l.forgotten
-	r.Log("stopped leading %s: %s", r.Group, l.how.cause)
+	how := l.close()
 	r.awaitRelease(l)
-	if l.startErr != nil && l.how.why != leaseLost && r.stop == nil {
+	if l.startErr != nil && how.why != leaseLost && r.stop == nil {
 		return ending{}, cannotStart(l.startErr)
 	}
-	return *l.how, nil
+	return how, nil
 }
 
 // awaitRelease waits until the tenure is over at the agent as well: what this runner starts next must not be taken for what was
@@ -74,7 +74,7 @@ func (r *runner) follow(ctx context.Context, l *life) {
 	sick, cancel := r.Health.watch(r.reaper, r.hookEnv(l.party.Token()), l.runs)
 	defer cancel()
 	done, runs := ctx.Done(), l.runs
-	var healed <-chan struct{} // what hooks are told comes in order: not before the elected hooks have ended
+	var healed <-chan struct{} // hooks run in order: this one after the elected hooks have ended
 	for {
 		select {
 		case <-l.over:
@@ -82,7 +82,7 @@ func (r *runner) follow(ctx context.Context, l *life) {
 		case <-runs:
 			runs, healed = nil, l.healed
 		case <-healed:
-			r.healedHooks.tryRun(func() { r.Hooks.notify(context.Background(), r.hookEnv(l.party.Token()), r.Group, hookAgain) })
+			r.healedHooks.tryRun(l.announceAgain)
 		case why := <-sick:
 			l.resign(protocol.Unhealthy, syscall.SIGTERM, ending{why: unhealthy, cause: why})
 		case s := <-r.Signals:

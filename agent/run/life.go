@@ -22,8 +22,11 @@ type life struct {
 	terms Terms
 	tree  *tree.Tree
 	party *party.Party
-	// forks counts forks that are under way: what is being forked is not proven gone.
+	// forks counts forks that are under way, and hooks that act for the leader: what they fork is not proven gone.
 	forks sync.WaitGroup
+	// acting ends when the tree is killed, and with it the hooks that act for the leader.
+	acting    context.Context
+	endActing context.CancelFunc
 	// entered is closed when upper is set.
 	entered chan struct{}
 	upper   Upper
@@ -39,14 +42,16 @@ type life struct {
 	healed chan struct{}
 	killer killer
 	keeper *keeper // beside this runner; nil: none
+	key    string  // names this candidacy to the keeper
 
 	mu sync.Mutex
 	// refused is why the agent ended the candidacy.
 	refused error
 	env     []string
 	token   uint64
-	// endHook ends the hook that runs.
-	endHook context.CancelFunc
+	// endHook ends the hooks that run, and hookDone is closed when they are dead.
+	endHook  context.CancelFunc
+	hookDone chan struct{}
 	// reported says that the agent was told of the end.
 	reported bool
 	startErr error
@@ -54,6 +59,8 @@ type life struct {
 	signal os.Signal
 	wish   *ending
 	how    *ending
+	// closed says that the line about the end was logged.
+	closed bool
 }
 
 // killWithin is how long killing may take before the deadline decides, and reportWithin how long the agent may take to give the
@@ -66,8 +73,12 @@ const (
 // newLife returns a tenure that waits.
 func (r *runner) newLife(t *tree.Tree) *life {
 	l := &life{r: r, agent: r.agent, terms: r.terms, tree: t, entered: make(chan struct{}), elected: make(chan struct{}), over: make(chan struct{}),
-		forgotten: make(chan struct{}), released: make(chan struct{}), runs: make(chan struct{}), decided: make(chan struct{}), healed: make(chan struct{}, 1), signal: syscall.SIGTERM}
-	l.killer = killer{end: l.end, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) }, found: l.give}
+		forgotten: make(chan struct{}), released: make(chan struct{}), runs: make(chan struct{}), decided: make(chan struct{}), healed: make(chan struct{}, 1),
+		hookDone: make(chan struct{}), signal: syscall.SIGTERM}
+	close(l.hookDone) // none runs
+	l.acting, l.endActing = context.WithCancel(context.Background())
+	l.killer = killer{end: l.end, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) },
+		found: func(valid func() bool, ev tenure.Event) { l.party.GiveIf(valid, ev) }}
 	hooks := r.Hooks.bound()
 	l.party = party.New(party.Options{Clock: r.agent.Clock(), Do: l.do, Unread: l.unread, Config: tenure.Config{Self: r.terms.Self, Lower: tenure.Tree,
 		Hooks: hooks > 0, Guard: r.Guard, Grace: r.Grace, KillWithin: killWithin, HookWithin: hooks}})
@@ -155,7 +166,11 @@ func (l *life) do(e tenure.Effect) {
 			close(l.elected)
 		}
 	case tenure.RunElected:
-		l.runHook(tenure.ElectedDone, func(ctx context.Context) { l.r.Hooks.elected(ctx, l.env, l.r.Group) })
+		l.forks.Add(1)
+		l.runHook(l.acting, tenure.ElectedDone, func(ctx context.Context) {
+			defer l.forks.Done()
+			l.r.Hooks.within(l.tree).elected(ctx, l.env, l.r.Group)
+		})
 	case tenure.Start:
 		l.forks.Add(1)
 		go l.fork()
@@ -170,19 +185,20 @@ func (l *life) do(e tenure.Effect) {
 	case tenure.Kill:
 		l.judge(l.party.Cause())
 		l.stopHook()
+		l.endActing()
 		l.killer.begin()
 	case tenure.RunLost:
 		why := l.judge(e.Cause).why
-		l.runHook(tenure.LostDone, func(ctx context.Context) {
-			l.r.healedHooks.wait() // what is told comes in order
+		l.runHook(context.Background(), tenure.LostDone, func(ctx context.Context) {
+			l.r.healedHooks.wait() // hooks run in order
 			l.r.Hooks.lost(ctx, l.env, l.r.Group, why)
-			l.keeper.lostDone()
+			l.keeper.lostDone(l.key)
 		})
 	case tenure.StopHook:
 		l.stopHook()
 	case tenure.Release:
 		l.reported = true
-		l.upper.Stopped(e.Cause)
+		l.release(e.Cause)
 	case tenure.End:
 		l.ended(e.Cause)
 	case tenure.Forget:
@@ -194,10 +210,24 @@ func (l *life) do(e tenure.Effect) {
 	}
 }
 
+// release reports that nothing acts any more. A hook that was killed is dead before that.
+func (l *life) release(cause protocol.Cause) {
+	done := l.hookDone
+	select {
+	case <-done:
+		l.upper.Stopped(cause)
+	default:
+		go func() {
+			<-done
+			l.upper.Stopped(cause)
+		}()
+	}
+}
+
 // ended takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
 func (l *life) ended(cause protocol.Cause) {
 	l.judge(cause)
-	l.keeper.ended(cause)
+	l.keeper.ended(l.key, cause)
 	if (!l.reported || l.isOver()) && l.token != 0 {
 		l.upper.Freeze(cause)
 	}
@@ -219,7 +249,7 @@ func (l *life) log(e tenure.Effect) {
 	case tenure.NotInTime:
 		l.how.cause += fmt.Sprintf("; killed after %v of grace", l.r.Grace)
 	case tenure.Corrected:
-		if l.how != nil && l.how.why != programExited && lost(e.Cause) && l.how.why != leaseLost {
+		if l.how != nil && l.how.why != programExited && lost(e.Cause) && l.how.why != leaseLost && !l.closed {
 			l.how.cause += "; killed because the lease was not renewed in time"
 			return
 		}
@@ -228,6 +258,15 @@ func (l *life) log(e tenure.Effect) {
 	default:
 		l.r.Log("%v", e.Line)
 	}
+}
+
+// close logs the line about the end. Corrections that come later are logged by themselves.
+func (l *life) close() ending {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.r.Log("stopped leading %s: %s", l.r.Group, l.how.cause)
+	return *l.how
 }
 
 // lost says whether a cause is that the lease could not be used any more.
@@ -286,14 +325,29 @@ func (l *life) signalled(s os.Signal) {
 }
 
 // runHook runs hooks aside, and reports when they have ended.
-func (l *life) runHook(done tenure.Kind, run func(context.Context)) {
-	ctx, cancel := context.WithCancel(context.Background())
-	l.endHook = cancel
+func (l *life) runHook(within context.Context, done tenure.Kind, run func(context.Context)) {
+	ctx, cancel := context.WithCancel(within)
+	dead := make(chan struct{})
+	l.endHook, l.hookDone = cancel, dead
 	go func() {
 		defer cancel()
 		run(ctx)
+		close(dead)
 		l.give(done)
 	}()
+}
+
+// announceAgain tells hooks that this host still leads, unless its program is being killed.
+func (l *life) announceAgain() {
+	l.mu.Lock()
+	if l.acting.Err() != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.forks.Add(1)
+	l.mu.Unlock()
+	defer l.forks.Done()
+	l.r.Hooks.within(l.tree).notify(l.acting, l.r.hookEnv(l.party.Token()), l.r.Group, hookAgain)
 }
 
 func (l *life) stopHook() {
@@ -302,7 +356,7 @@ func (l *life) stopHook() {
 	}
 }
 
-// end kills the tree, with a first process that is being forked.
+// end kills the tree, with what is being forked.
 func (l *life) end(ctx context.Context) tree.Result {
 	l.forks.Wait()
 	return l.tree.End(ctx)
@@ -322,7 +376,7 @@ func (l *life) fork() {
 		l.give(tenure.ProgramDied)
 		return
 	}
-	l.keeper.started(l.tree.Ref())
+	l.keeper.started(l.key, l.tree.Ref())
 	go l.awaitExit()
 	l.give(tenure.Forked)
 }
@@ -363,9 +417,10 @@ func (l *life) awaitExit() {
 
 // A killer looks for the processes of a tree and kills them, until none is found.
 type killer struct {
-	end   func(context.Context) tree.Result
-	log   func(left string)
-	found func(tenure.Kind)
+	end func(context.Context) tree.Result
+	log func(left string)
+	// found takes what a search proves, if it is valid still.
+	found func(valid func() bool, ev tenure.Event)
 
 	mu     sync.Mutex
 	cancel context.CancelFunc
@@ -393,7 +448,7 @@ func (k *killer) begin() {
 			case ctx.Err() != nil:
 				return
 			case ok:
-				k.found(verdict)
+				k.found(func() bool { return ctx.Err() == nil }, tenure.Event{Kind: verdict})
 				return
 			case !said:
 				k.log(found.String())

@@ -316,13 +316,15 @@ func (r *runner) prepareKeeper(ctx context.Context, l *life) string {
 	var err error
 	for range 2 { // one that is dead is replaced
 		if r.keeper == nil {
-			if r.keeper, err = startKeeper(r); err != nil {
+			r.keeper, err = startKeeper(r)
+			if err != nil {
 				break
 			}
 		}
 		var key string
-		if key, err = r.keeper.prepare(ctx, l); err == nil {
-			l.keeper = r.keeper
+		key, err = r.keeper.prepare(ctx, l)
+		if err == nil {
+			l.keeper, l.key = r.keeper, key
 			return key
 		}
 		r.keeper.close()

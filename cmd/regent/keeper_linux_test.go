@@ -18,7 +18,7 @@ type hooked struct {
 	log string
 }
 
-// startHooked starts agents and runners of a program.
+// startHooked starts agents, and runners of a program if there is one.
 func startHooked(t *testing.T, names []string, program ...string) *hooked {
 	t.Helper()
 	h := &hooked{log: filepath.Join(t.TempDir(), "log"), runCluster: &runCluster{t: t, Cluster: cluster.OpenCrash(t, cluster.Options{
@@ -29,14 +29,22 @@ func startHooked(t *testing.T, names []string, program ...string) *hooked {
 	}
 	h.check(h.AwaitAgents(names...))
 	for _, name := range names {
-		h.start(name, program...)
+		if len(program) > 0 {
+			h.start(name, program...)
+		}
 	}
 	return h
 }
 
 func (h *hooked) start(name string, program ...string) {
 	h.t.Helper()
-	_, err := h.Run(runnerOf(name), name, "g", []string{"--on-elected", "echo up " + name + " >>" + h.log, "--on-lost", "echo down " + name + " $REGENT_REASON >>" + h.log,
+	h.startWith(name, "echo up "+name+" >>"+h.log, program...)
+}
+
+// startWith starts a runner with an elected hook.
+func (h *hooked) startWith(name, elected string, program ...string) {
+	h.t.Helper()
+	_, err := h.Run(runnerOf(name), name, "g", []string{"--on-elected", elected, "--on-lost", "echo down " + name + " $REGENT_REASON >>" + h.log,
 		"--grace", "200ms"}, program...)
 	h.check(err)
 }
@@ -67,6 +75,19 @@ func TestKeeperRunsTheHooksOfAKilledRunner(t *testing.T) {
 		t.Errorf("hooks wrote %q, want %q before another leads", lines, want)
 	}
 	cluster.Eventually(t, "the keeper ends", func() bool { return h.Process(runnerOf(first)).Ended() })
+}
+
+// An elected hook that its runner left behind acts no more when the lost hooks run, nor does anything that it started.
+func TestKeeperEndsTheElectedHookOfAKilledRunner(t *testing.T) {
+	t.Parallel()
+	h := startHooked(t, []string{"a"})
+	h.startWith("a", "sh -c 'echo $$ >>"+h.log+"; exec sleep 1000'; wait", "true")
+	pid := h.lines(1)[0]
+	h.check(h.Process(runnerOf("a")).Signal(syscall.SIGKILL))
+	h.lines(2)
+	if b, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(b), ") Z ") {
+		t.Errorf("the lost hook ran while process %s of the elected hook was alive", pid)
+	}
 }
 
 // A runner that is stopped kills nothing, and its agent is dead: the keeper kills when the deadline comes.

@@ -343,7 +343,7 @@ func (l *Loop) rename(now protocol.Time, inc protocol.Inc) {
 	if inc == old {
 		return
 	}
-	l.stats.inc.Store(uint32(inc))
+	l.stats.inc.Store(uint64(inc))
 	l.Port.Rename(inc)
 	if old != 0 {
 		l.renamed = now

@@ -24,10 +24,11 @@ type Socket interface {
 
 // PortOptions is what a port consists of.
 type PortOptions struct {
-	Self     protocol.Rank
-	Socket   Socket
-	Wire     *wire.Endpoint
-	Datagram *datagram.Endpoint
+	Self   protocol.Rank
+	Socket Socket
+	Wire   *wire.Endpoint
+	// Founder tells members that have lost it the id of the council; nil: nobody does.
+	Founder *Founder
 	// Rates compares the clocks, if it is set.
 	Rates *clock.Rates
 	// Names and Addrs are of the members, by rank.
@@ -126,40 +127,44 @@ func (p *NetPort) Receive(deliver Deliver) bool {
 // take judges a packet, and delivers its messages if it passes.
 func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	now := p.Clock()
-	reason := p.Wire.Open(now, in.Data, &p.packet)
-	switch reason {
-	case wire.Accepted, wire.OtherIncarnation:
-	case wire.Stale:
-		// It tells that its sender is outdated, or that two processes bear one name.
-		p.judge(now)
+	if p.Founder != nil && wire.IsFounding(in.Data) {
+		r := p.Founder.Take(now, in.Data)
+		p.Wire.Count(r)
+		if r.Dropped() {
+			p.diagnostics.stranger(r, in.Addr)
+		}
 		return
-	case wire.Twin:
-		p.Datagram.Twin(now, p.packet.From.Rank)
+	}
+	v := p.Wire.Open(now, in.Data, &p.packet)
+	switch v.Reason {
+	case datagram.Accepted, datagram.OtherIncarnation:
+		p.note(now, v)
+	case datagram.Rivals, datagram.Twin:
 		p.diagnostics.rivals(p.packet.From.Rank, in.Addr)
-		return
-	case wire.Mismatch:
+	case datagram.Stale:
+		// It only tells that its sender is outdated.
+	case datagram.Mismatch:
 		if r, ok := p.diagnostics.mismatch(p.Summary, &p.packet, in.Addr); ok {
 			p.peers[r].differs = true // it learns from our summary what differs, too
 		}
 		return
 	default:
 		p.flood.junk++
-		p.diagnostics.stranger(reason, in.Addr)
+		p.diagnostics.stranger(v.Reason, in.Addr)
 		if r, ok := p.owners[in.Addr]; ok {
-			p.diagnostics.dropped(r, reason)
+			p.diagnostics.dropped(r, v.Reason)
 		}
 		return
 	}
-	v := p.judge(now)
 	if v.Outdated != 0 && p.Outdated != nil {
 		p.Outdated(now, p.packet.From, v.Outdated, deliver)
 	}
-	if v.Reason != datagram.Deliver || reason == wire.OtherIncarnation {
+	if v.Reason != datagram.Accepted {
 		return
 	}
 	p.receive.From, p.receive.Delay = p.packet.From, v.Delay
 	from := &p.peers[p.packet.From.Rank]
-	if p.Datagram.Fast(v.Delay) {
+	if p.Wire.Fast(v.Delay) {
 		from.tally.Note(p.packet.Path, p.packet.Sent, v.Delay)
 	}
 	for i := range p.packet.Messages {
@@ -174,22 +179,22 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	p.receive.Message = nil
 }
 
-func (p *NetPort) judge(now protocol.Time) datagram.Verdict {
-	v := p.Datagram.Accept(now, &p.packet.Header)
-	if v.Reason == datagram.Rivals {
-		p.diagnostics.rivals(p.packet.From.Rank, netip.AddrPort{})
+// note takes note of a packet that passed.
+func (p *NetPort) note(now protocol.Time, v datagram.Verdict) {
+	h := &p.packet.Header
+	if h.From.Inc == 0 && v.Reason != datagram.Accepted {
+		p.diagnostics.hint(now, h) // it may be recorded, or late
+		return
 	}
-	if v.Reason == datagram.Deliver || v.Reason == datagram.OtherIncarnation {
-		p.diagnostics.heard(now, p.packet.From)
-		p.diagnostics.confirm(now, &p.packet.Header)
-		if v.Reason == datagram.Deliver && p.packet.From.Inc != 0 {
-			p.peers[p.packet.From.Rank].differs = false
-			if h := &p.packet.Header; p.Rates != nil {
-				p.Rates.Observe(h.From, h.Echo.Sent, h.Echo.Received, h.Sent, now)
-			}
-		}
+	p.diagnostics.heard(now, h.From)
+	p.diagnostics.confirm(now, h)
+	if v.Reason != datagram.Accepted || h.From.Inc == 0 {
+		return
 	}
-	return v
+	p.peers[h.From.Rank].differs = false
+	if p.Rates != nil {
+		p.Rates.Observe(h.From, h.Echo.Sent, h.Echo.Received, h.Sent, now)
+	}
 }
 
 // Send encodes a message at once: it belongs to the machine.
@@ -215,12 +220,12 @@ func (p *NetPort) Flush() {
 			p.pack(now, b.since, protocol.Rank(i))
 		}
 	}
-	if wake := p.Datagram.Wake(); now != 0 || wake != protocol.Never {
+	if wake := p.Wire.Wake(); now != 0 || wake != protocol.Never {
 		if now == 0 {
 			now = p.Clock()
 		}
 		if wake <= now {
-			for _, to := range p.Datagram.Probes(now) {
+			for _, to := range p.Wire.Probes(now) {
 				p.pack(now, now, to)
 			}
 		}
@@ -261,7 +266,7 @@ func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 		for i := range addrs {
 			if all || i == int(first) {
 				// Each is a datagram of its own: the path is under its seal.
-				h := p.Datagram.Stamp(now, since, to)
+				h := p.Wire.Stamp(now, since, to)
 				p.seal(&h, uint8(i), payload)
 			}
 		}
@@ -290,14 +295,13 @@ func (p *NetPort) seal(h *datagram.Header, path uint8, payload []byte) {
 }
 
 // Wake says when a probe is due.
-func (p *NetPort) Wake() protocol.Time { return p.Datagram.Wake() }
+func (p *NetPort) Wake() protocol.Time { return p.Wire.Wake() }
 
 // Rename changes the incarnation that is sealed into packets. Messages that wait in batches are of the incarnation before, and leave
 // under it.
 func (p *NetPort) Rename(inc protocol.Inc) {
 	p.Flush()
 	p.Wire.SetIncarnation(inc)
-	p.Datagram.SetIncarnation(inc)
 }
 
 // Close closes the socket.
@@ -329,9 +333,7 @@ func (p *NetPort) own(peer protocol.Rank, addrs []netip.AddrPort) {
 func (p *NetPort) Traffic() *Traffic { return &p.traffic }
 
 // Counts says what became of the packets that came in. Like Peers it is for the loop's own goroutine.
-func (p *NetPort) Counts() (wire.Counts, datagram.Counts) {
-	return p.Wire.Counts(), p.Datagram.Counts()
-}
+func (p *NetPort) Counts() datagram.Counts { return p.Wire.Counts() }
 
 // A PeerReport is what is known of one peer, for people.
 type PeerReport struct {
@@ -348,7 +350,7 @@ type PeerReport struct {
 
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
-	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer),
+	r := PeerReport{Report: p.Wire.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer),
 		Unconfirmed: p.diagnostics.confirmed[peer].last()}
 	if a := p.Addrs[peer]; len(a) > 0 {
 		best, _ := p.peers[peer].choice.Best()

@@ -221,11 +221,8 @@ func (p *process) port(s runtime.Socket) (runtime.Port, error) {
 	c, me := p.council, protocol.Ident{Rank: p.rank}
 	n := len(c.names)
 	summary := wire.NewSummary(c.names[p.rank]).Set("lease", lease.String())
-	seals, err := wire.NewEndpoint(wire.Config{Me: me, Members: n, Digest: summary.Digest(), Keys: wire.PublicKeyring()})
-	if err != nil {
-		return nil, err
-	}
-	bounds, err := datagram.New(p.clock.Now(), datagram.Config{Self: me, Members: n, Rho: rho, Delta: delay})
+	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Digest: summary.Digest()}, Rho: rho, Delta: delay}
+	packets, err := wire.NewEndpoint(p.clock.Now(), wire.Config{Config: judge, Keys: wire.PublicKeyring()})
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +230,7 @@ func (p *process) port(s runtime.Socket) (runtime.Port, error) {
 	for i := range addrs {
 		addrs[i] = []netip.AddrPort{memory.Addr(i)}
 	}
-	return &spyPort{runtime.NewPort(runtime.PortOptions{Self: p.rank, Socket: s, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, rho),
+	return &spyPort{runtime.NewPort(runtime.PortOptions{Self: p.rank, Socket: s, Wire: packets, Rates: clock.NewRates(n, rho),
 		Names: c.names, Addrs: addrs, Summary: summary, Recent: renew + roundTrip/2, Clock: p.clock.Now, Log: slog.New(slog.DiscardHandler),
 		Outdated: func(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver runtime.Deliver) {
 			c.ledger.count("outdated")

@@ -15,7 +15,7 @@ type Stats struct {
 	Late Lateness
 	// Strays counts messages for machines that are not open here.
 	Strays     atomic.Uint64
-	inc        atomic.Uint32
+	inc        atomic.Uint64
 	votes      atomic.Int64
 	scheduling atomic.Pointer[thread.Scheduling]
 }

@@ -230,6 +230,7 @@ func (c *Conn) read(in *Reader) {
 		c.err = fmt.Errorf("%w: %w", ErrGone, err)
 		close(c.gone)
 		_ = c.conn.Close()
+		c.in.Done()
 		c.mu.Lock()
 		left := c.candidacies
 		c.candidacies = make(map[uint64]*Candidacy)

@@ -20,7 +20,7 @@ type Lease struct {
 	conn  *Conn
 	group string
 	life  *party.Party
-	// entered is closed when candidacy is set.
+	// entered is closed when candidacy is set, or when there will be none.
 	entered   chan struct{}
 	candidacy *Candidacy
 	token     atomic.Uint64
@@ -75,6 +75,7 @@ func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	o.Page = true
 	k, err := c.Enter(o, l.take)
 	if err != nil {
+		close(l.entered)
 		l.life.Give(tenure.Event{Kind: tenure.UpperGone})
 		return nil, err
 	}
@@ -110,6 +111,9 @@ func (l *Lease) Over() <-chan struct{} { return l.over }
 // take gives the machine what the agent sends. It is called by one goroutine only.
 func (l *Lease) take(e *Event) {
 	<-l.entered
+	if l.candidacy == nil {
+		return
+	}
 	at, until := l.conn.Instants(e)
 	switch e.Event {
 	case Leads:
@@ -167,17 +171,19 @@ func (l *Lease) do(e tenure.Effect) {
 	}
 }
 
-// finish takes note of the end, and tells the agent of one that was not released.
+// finish takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
 func (l *Lease) finish(cause protocol.Cause) {
 	l.ended.Store(true)
 	l.recordCause(cause)
+	corrected := false
 	select {
 	case <-l.done:
+		corrected = true
 	default:
 		close(l.done)
 	}
 	l.mu.Lock()
-	unreported := l.released == nil && l.token.Load() != 0
+	unreported := (l.released == nil || corrected) && l.token.Load() != 0
 	l.mu.Unlock()
 	if unreported {
 		go func() { _ = l.candidacy.Freeze(l.conn.CauseOf(cause)) }()

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
@@ -18,7 +19,7 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := func(rank protocol.Rank, members int, keys Keyring) *Endpoint {
-		e, err := NewEndpoint(Config{Me: protocol.Ident{Rank: rank, Inc: 1}, Members: members, Keys: keys})
+		e, err := NewEndpoint(0, Config{Config: datagram.Config{Self: protocol.Ident{Rank: rank, Inc: 1}, Members: members, Delta: time.Second}, Keys: keys})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +31,7 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	seal := func(from *Endpoint, to protocol.Rank, payload int) []byte {
-		b, err := from.Seal(nil, &datagram.Header{From: from.Me(), To: protocol.Ident{Rank: to, Inc: 1}, Seq: 1, Sent: 1}, 0, make([]byte, payload))
+		b, err := from.Seal(nil, &datagram.Header{From: from.Self(), Start: from.start, To: protocol.Ident{Rank: to, Inc: 1}, Seq: 1, Sent: 1}, 0, make([]byte, payload))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 		{"a packet for this member", right, true}, {"the longest one", long, true}, {"one that is longer", append(long, 0), false},
 		{"one that is shorter", right[:len(right)-1], false}, {"one for another member", seal(end(1, 3, ring), 2, 0), false},
 		{"one of a member that the council does not have", seal(end(3, 4, ring), 0, 0), false}, {"one with another key", seal(end(1, 3, other), 0, 0), false},
-		{"another magic", changed(offMagic), false}, {"another version", changed(offVersion), false}, {"other bits of the start", changed(offNonce), true},
+		{"another magic", changed(offMagic), false}, {"another version", changed(offVersion), false}, {"another council", changed(offCouncil), false}, {"other bits of the start", changed(offNonce), true},
 	} {
 		if got := gate.Passes(c.packet); got != c.want {
 			t.Errorf("%s: passes: %v, want %v", c.name, got, c.want)

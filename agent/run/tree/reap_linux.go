@@ -126,7 +126,7 @@ func (r *Reaper) listed() (children []int, helpers map[int]bool, ok bool) {
 	return children, helpers, ok
 }
 
-// childrenNow reads the children of all threads of this process, which the kernel lists whoever their user is; false: it does not.
+// childrenNow reads the children of all threads of this process, which the kernel lists for all users; false: it does not.
 func childrenNow() ([]int, bool) {
 	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil || len(lists) == 0 {

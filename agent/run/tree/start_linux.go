@@ -62,7 +62,7 @@ func (t *Tree) Start(o Options) error {
 	t.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{gateName, o.Path}, o.Args...), Env: environ(o.Env, t.ref.Mark), Dir: o.Dir,
 		ExtraFiles: files, SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd}}
 	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = o.Files[0], o.Files[1], o.Files[2]
-	err = t.fork()
+	err = t.fork(t.cmd)
 	for _, f := range files {
 		_ = f.Close()
 	}
@@ -87,17 +87,24 @@ func (t *Tree) Start(o Options) error {
 	return nil
 }
 
-// fork forks the first process, into the cgroup if there is one.
-func (t *Tree) fork() error {
+// fork forks a process, into the cgroup if there is one.
+func (t *Tree) fork(c *exec.Cmd) error {
 	if t.ref.Cgroup != "" {
 		dir, err := os.Open(t.ref.Cgroup)
 		if err != nil {
 			return err
 		}
 		defer dir.Close()
-		t.cmd.SysProcAttr.UseCgroupFD, t.cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
+		c.SysProcAttr.UseCgroupFD, c.SysProcAttr.CgroupFD = true, int(dir.Fd())
 	}
-	return t.reaper.start(t.cmd, false)
+	return t.reaper.start(c, false)
+}
+
+// StartBeside starts a command that acts for the leader beside the program, such as an elected hook, as a part of the tree: to end
+// the tree is to end it, and all that it started. The caller waits for it, by [Reaper.Wait].
+func (t *Tree) StartBeside(c *exec.Cmd) error {
+	c.Env = environ(c.Env, t.ref.Mark)
+	return t.fork(c)
 }
 
 // await takes note of the death of the first process. Until it is reaped its number is its own, and so is its session's.

@@ -17,6 +17,7 @@
 // A runner calls [ProcessReaper] once, [Reaper.Prepare] for each tenure, and hands [Tree.Ref] to its keeper through a pipe and
 // its mark and cgroup to the agent, before anything runs. [Tree.Start] forks the first process, which waits at the
 // gate; [Tree.Exec] opens it, [Tree.Abort] ends the process instead. [Tree.Ref] knows the first process from Start on.
+// [Tree.StartBeside] starts elected hooks, which are part of the tree as well.
 //
 // An agent makes a [Ref] of a [Claim] that came over a connection, with the identity that it has from the connection's pidfd
 // ([Identify]), and has it learn the first process and the keeper when they exist ([Ref.Learn]). It calls [Ref.See] now and then while the program runs,
@@ -238,7 +239,7 @@ func marked(env, mark string) bool {
 	return false
 }
 
-// Helper returns an environment that keeps a child of a runner from being taken for a part of its tree: hooks, checks, the
+// Helper returns an environment that keeps a child of a runner from being taken for a part of its tree: lost hooks, checks, the
 // keeper.
 func Helper(env []string) []string { return append(slices.Clone(env), helper+"=1") }
 

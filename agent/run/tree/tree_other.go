@@ -77,6 +77,9 @@ func (t *Tree) Start(o Options) error {
 	return nil
 }
 
+// StartBeside starts a command that acts for the leader beside the program. On this system its starter has to end it.
+func (t *Tree) StartBeside(c *exec.Cmd) error { return c.Start() }
+
 // Exec opens the gate, and returns the error of exec.
 func (t *Tree) Exec() error { return t.gate.pass(t.path) }
 

@@ -35,6 +35,9 @@ func (t *Tree) Ref() Ref { return t.ref }
 // Start says that it cannot be done.
 func (t *Tree) Start(Options) error { return errWindows }
 
+// StartBeside says that it cannot be done.
+func (t *Tree) StartBeside(*exec.Cmd) error { return errWindows }
+
 // Exec says that it cannot be done.
 func (t *Tree) Exec() error { return errWindows }
 

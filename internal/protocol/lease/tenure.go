@@ -198,7 +198,7 @@ func (h *Holder) complete(now protocol.Time, t *tenure) {
 	t.token = t.term
 	t.quorum = make(stamp.Quorum, 0, backers.Len())
 	for r := range backers.All() {
-		t.quorum = append(t.quorum, stamp.Entry{Voter: uint16(r), Inc: uint32(h.voters[r].inc), Clock: int64(t.bids[r].at)})
+		t.quorum = append(t.quorum, stamp.Entry{Voter: uint16(r), Inc: uint64(h.voters[r].inc), Clock: int64(t.bids[r].at)})
 	}
 	h.dropTrying(t)
 	h.schedule(t, protocol.Never)

@@ -75,6 +75,10 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 		case errors.Is(err, record.ErrDamaged):
 		case err != nil:
 			return nil, err
+		case r.Council != cfg.Council:
+			return nil, fmt.Errorf("nerio: the record is of council %v, the configuration of council %v: give each council a directory "+
+				"of its own", r.Council, cfg.Council)
+		case r.Inc == 0: // it holds the council's id only
 		case r.Epoch == cfg.Epoch && r.Digest != cfg.Listing:
 			return nil, fmt.Errorf("nerio: the record is of epoch %d with other members or another quorum system: start with the "+
 				"configuration that the record was written with and change the council while it runs", r.Epoch)
@@ -85,6 +89,7 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 			m.disk.record, m.disk.had = r, true
 		}
 	}
+	m.disk.record.Council = cfg.Council
 	return m, nil
 }
 

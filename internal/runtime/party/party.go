@@ -47,13 +47,13 @@ type Party struct {
 // New returns a party whose tenure waits.
 func New(o Options) *Party {
 	p := &Party{options: o, m: tenure.New(o.Clock.Now(), o.Config), slept: suspended(o.Clock)}
-	if _, ok := o.Clock.(sleeper); ok {
-		watchResumes(p)
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(time.Hour, p.Tick)
 	p.arm()
+	if _, ok := o.Clock.(sleeper); ok {
+		watchResumes(p) // last: a resume ticks at once
+	}
 	return p
 }
 
@@ -71,29 +71,38 @@ func suspended(c clock.Clock) time.Duration {
 // Tick looks at the deadlines.
 func (p *Party) Tick() { p.Give(tenure.Event{Kind: tenure.Tick}) }
 
-// settleLimit bounds how long a party waits for its own reader, and settlePause is how often it looks.
+// settleLimit and a part of the guard time bound how long a party waits for its own reader. settlePause is how often it looks.
 const (
 	settleLimit = 20 * time.Millisecond
 	settlePause = 200 * time.Microsecond
+	settlePart  = 4
 )
 
-// settle waits until what was received from above has been given.
+// settle waits until what was received from above has been given. On a busy host a pause lasts longer than it was asked to, so the
+// time is measured.
 func (p *Party) settle() {
 	if p.options.Unread == nil {
 		return
 	}
-	for waited := time.Duration(0); waited < settleLimit && p.options.Unread(); waited += settlePause {
+	limit := max(settlePause, min(settleLimit, p.options.Config.Guard/settlePart))
+	for begun := time.Now(); p.options.Unread() && time.Since(begun) < limit; {
 		time.Sleep(settlePause)
 	}
 }
 
 // Give gives the machine an event, and returns when its effects have been carried out.
-func (p *Party) Give(ev tenure.Event) {
+func (p *Party) Give(ev tenure.Event) { p.GiveIf(func() bool { return true }, ev) }
+
+// GiveIf does the same if the event is still valid. No effect of the party is carried out between the question and the event.
+func (p *Party) GiveIf(valid func() bool, ev tenure.Event) {
 	if ev.Kind == tenure.Tick || ev.Kind == tenure.Forked {
 		p.settle()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !valid() {
+		return
+	}
 	now := p.options.Clock.Now()
 	// A report of an end that came before the suspend is taken for what it is.
 	before := ev.Kind == tenure.ProgramStopped || ev.Kind == tenure.LostDone

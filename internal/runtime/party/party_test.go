@@ -87,6 +87,47 @@ func TestRenewalsThatWaitAreReadBeforeTheDeadlineIsLookedAt(t *testing.T) {
 	})
 }
 
+// What an effect makes invalid does not count, also if it was found before the effect.
+func TestEventThatAnEffectMadeInvalidIsDropped(t *testing.T) {
+	p, _ := leading(t, clock.Package(), nil)
+	valid, asked, given := true, make(chan struct{}), make(chan struct{})
+	p.options.Do = func(e tenure.Effect) {
+		if e.Kind == tenure.Ask {
+			close(asked)
+			time.Sleep(10 * time.Millisecond) // wall clock: the event waits for a mutex
+			valid = false
+		}
+	}
+	go func() {
+		defer close(given)
+		<-asked
+		p.GiveIf(func() bool { return valid }, tenure.Event{Kind: tenure.ProgramStopped})
+	}()
+	p.Give(tenure.Event{Kind: tenure.Tell})
+	<-given
+	if p.State() == tenure.Over {
+		t.Error("an event that was no longer valid ended the tenure")
+	}
+	p.GiveIf(func() bool { return true }, tenure.Event{Kind: tenure.ProgramStopped})
+	if p.State() != tenure.Over {
+		t.Errorf("%v: a valid event was dropped", p.State())
+	}
+}
+
+// A reader that never gets to it must not use up the guard time.
+func TestPartyWaitsForItsReaderForAPartOfTheGuardTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := leading(t, clock.Package(), func() bool { return true })
+		p.options.Config.Guard = 4 * time.Millisecond
+		begun := time.Now()
+		p.Tick()
+		if waited := time.Since(begun); waited > 2*time.Millisecond {
+			t.Errorf("waited %v", waited)
+		}
+		p.Give(tenure.Event{Kind: tenure.ProgramStopped})
+	})
+}
+
 func TestNamesKeepTheirRanks(t *testing.T) {
 	var n Names
 	if n.Rank("b") != 0 || n.Rank("a") != 1 || n.Rank("b") != 0 || n.Rank("") != protocol.Nobody {

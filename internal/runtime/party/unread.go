@@ -24,16 +24,20 @@ func NewReader(conn net.Conn) *Reader {
 	return r
 }
 
-// Read reads what there is.
-func (r *Reader) Read(p []byte) (int, error) {
+// Read reads what there is. After an error nobody reads again.
+func (r *Reader) Read(p []byte) (n int, err error) {
 	r.busy.Store(false)
 	if r.raw == nil {
-		n, err := r.conn.Read(p)
-		r.busy.Store(true)
-		return n, err
+		n, err = r.conn.Read(p)
+	} else {
+		n, err = r.read(p)
 	}
-	return r.read(p)
+	r.busy.Store(err == nil)
+	return n, err
 }
+
+// Done says that the owner reads no more.
+func (r *Reader) Done() { r.busy.Store(false) }
 
 // Unread says that something was received and not dealt with. The kernel is asked first: what it no longer has is with a reader
 // that is busy, or was dealt with.

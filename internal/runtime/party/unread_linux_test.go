@@ -48,4 +48,5 @@ func TestReaderKnowsWhatWasNotDealtWith(t *testing.T) {
 	if err := <-read; err == nil {
 		t.Error("no end")
 	}
+	want("the connection has ended", false)
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Priority is that of real-time threads, and the lowest there is: above all ordinary threads, and below everything that somebody gave a
+// Priority is that of real-time threads, and the lowest there is: above all ordinary threads, and below all threads that were given a
 // priority on purpose.
 const Priority = 1
 

@@ -1,4 +1,4 @@
-package wire
+package datagram
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestWindowNeverTakesANumberTwice(t *testing.T) {
 			if fresh && used[n] {
 				t.Fatalf("%d is fresh again after %d", n, top)
 			}
-			if !fresh && !used[n] && n != 0 && top-n < 64*(windowWords-1) {
+			if !fresh && !used[n] && n != 0 && top-n < 64*(WindowWords-1) {
 				t.Fatalf("%d was never used and is not fresh after %d", n, top)
 			}
 			if fresh {
@@ -45,12 +45,12 @@ func TestWindowRefusesZeroAndWhatIsTooOld(t *testing.T) {
 	if w.fresh(0) {
 		t.Error("zero is fresh")
 	}
-	w.use(64 * windowWords)
+	w.use(64 * WindowWords)
 	if w.fresh(63) || !w.fresh(64) {
 		t.Error("the window does not end where it should")
 	}
 	w.use(1<<64 - 1)
-	if w.fresh(1<<64-1) || w.fresh(64*windowWords) {
+	if w.fresh(1<<64-1) || w.fresh(64*WindowWords) {
 		t.Error("the end of all numbers is fresh again")
 	}
 }
