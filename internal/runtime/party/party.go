@@ -21,6 +21,11 @@ type Options struct {
 	// Shown, if it is set, returns the deadline that the upper side shows where everybody can look, and whether it does. Renewals then
 	// come without a message: the party looks before each event.
 	Shown func() (protocol.Time, bool)
+	// Fix answers the effect of that name; it is set if Config.Shown is: it fixes the end that the lower side is shown, and returns the
+	// highest that it may have seen. It must not wait.
+	Fix func() protocol.Time
+	// Watch, if it is set, returns the watch under whose deadline the party stands; nil: it has an alarm of its own.
+	Watch func() *Watch
 }
 
 // A Party drives one tenure. All methods may be called from any goroutine; those that return something also from Do.
@@ -32,6 +37,7 @@ type Party struct {
 	m     *tenure.Machine
 	out   []tenure.Effect
 	timer *time.Timer
+	watch *Watch // under which it stands
 	// slept is how long the host had been suspended before the last step.
 	slept time.Duration
 
@@ -135,8 +141,13 @@ func (p *Party) take(now protocol.Time) {
 func (p *Party) step(now protocol.Time, ev tenure.Event) {
 	out := p.m.Step(now, ev, p.out[:0])
 	p.publish()
-	for _, e := range out {
-		p.options.Do(e)
+	for i := 0; i < len(out); i++ {
+		if out[i].Kind == tenure.Fix { // at once: what follows rests on the deadline
+			out = p.m.Step(now, tenure.Event{Kind: tenure.Fixed, Until: p.options.Fix()}, out)
+			p.publish()
+			continue
+		}
+		p.options.Do(out[i])
 	}
 	p.out = out
 	if p.m.State() == tenure.Over {
@@ -155,6 +166,10 @@ func (p *Party) publish() {
 // arm sets the alarm.
 func (p *Party) arm() {
 	wake := p.m.Wake()
+	p.enter()
+	if p.watch != nil {
+		wake = p.m.WakeBeside()
+	}
 	if wake == protocol.Never {
 		p.timer.Stop()
 		return
