@@ -136,7 +136,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	if err := a.adopt(file); err != nil {
 		return nil, err
 	}
-	a.deadlines = newDeadlines(a.now)
+	a.deadlines = newDeadlines(a)
 	a.metrics = newMetrics(a)
 	a.routes = a.handler()
 	a.orphans = newOrphanStore(c.Dir)
@@ -220,7 +220,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 		a.joining.Store(m)
 		a.onStart()
 	}
-	m, err := regent.Join(world.WithRenewed(ctx, a.deadlines.renewed), c)
+	m, err := regent.Join(world.WithMirror(ctx, a.deadlines), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -29,8 +30,9 @@ type conn struct {
 	// out are lines to write; renewed says that there are later ends to tell.
 	out      *outbox
 	renewals chan struct{}
-	// pages has the number of a request for the page.
-	pages chan uint64
+	// pages has the number of a request for the page, and mapped says that the program has it.
+	pages  chan uint64
+	mapped atomic.Bool
 	// closed ends everything that goes on for the program.
 	closed context.Context
 	cancel context.CancelFunc
@@ -381,7 +383,7 @@ func (c *conn) campaign(r *session.Request) {
 		return
 	}
 	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
-		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: r.Page}
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: r.Page && c.mapped.Load()}
 	if err := c.agent.addCandidate(k); err != nil {
 		c.fail(r, err)
 		return

@@ -77,6 +77,8 @@ func (c *candidate) do(e tenure.Effect) {
 	switch e.Kind {
 	case tenure.Announce:
 		c.announce(e)
+	case tenure.Void:
+		c.void()
 	case tenure.Ask:
 		c.notifier.stop(c, c.agent.causeOf(e.Cause))
 	case tenure.Kill:
@@ -114,11 +116,11 @@ func (c *candidate) do(e tenure.Effect) {
 
 // announce takes note of a deadline. The program and the keeper learn of the first one at once, of later ones when they read.
 func (c *candidate) announce(e tenure.Effect) {
-	c.show(e.Until, e.Token != 0)
 	if e.Token == 0 {
 		c.keeper.renewed()
 		return
 	}
+	c.show()
 	c.agent.setLeader(c)
 	c.notifier.leads(c)
 	c.keeper.leads(c)
@@ -254,7 +256,8 @@ func (c *candidate) finish(cause regent.Cause, led bool) {
 // lapse leaves a lease to run out: it counts on for others until the end that was announced has passed on every clock of this host.
 func (c *candidate) lapse(l *regent.Lease) {
 	for {
-		left := c.announced().Sub(c.agent.now()) + c.margin
+		until, _ := c.life.Announced()
+		left := regent.Instant(until).Sub(c.agent.now()) + c.margin
 		if left <= 0 || !l.Valid() {
 			break
 		}

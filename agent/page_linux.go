@@ -29,6 +29,7 @@ func (c *conn) writePage(id uint64) error {
 	if !ok {
 		return errors.New("not a unix socket")
 	}
+	c.mapped.Store(rights != nil) // before the program can name it in a request
 	_, _, err = u.WriteMsgUnix(append(line, '\n'), rights, nil)
 	return err
 }

@@ -22,16 +22,27 @@ import (
 // lines speaks to an agent as a program in another language does.
 func lines(t *testing.T, a *testAgent, requests string) *bufio.Scanner {
 	t.Helper()
+	in, _ := dialogue(t, a, requests)
+	return in
+}
+
+// dialogue does the same, and returns how to write more.
+func dialogue(t *testing.T, a *testAgent, requests string) (*bufio.Scanner, func(string)) {
+	t.Helper()
 	c, err := net.Dial("unix", a.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
-	if _, err := c.Write([]byte(requests)); err != nil {
-		t.Fatal(err)
+	write := func(requests string) {
+		t.Helper()
+		if _, err := c.Write([]byte(requests)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return bufio.NewScanner(c)
+	write(requests)
+	return bufio.NewScanner(c), write
 }
 
 // await returns the next event of a kind, and how many others came before it.
@@ -133,7 +144,9 @@ func TestPageIsForThoseWithTheSameClocksAndSignsOfLife(t *testing.T) {
 // A program that reads the page and hangs is noticed: nothing else would.
 func TestProgramWithAPageThatGivesNoSignOfLifeIsAsked(t *testing.T) {
 	a := open(t, 1, "").agents[0]
-	in := lines(t, a, `{"do":"campaign","id":1,"group":"g","page":true,"heartbeat":500000000}`+"\n")
+	in, write := dialogue(t, a, `{"do":"page","id":1}`+"\n")
+	await(t, in, session.Mapped)
+	write(`{"do":"campaign","id":1,"group":"g","page":true,"heartbeat":500000000}` + "\n")
 	if e, _ := await(t, in, session.Leads); e.Tenure == 0 {
 		t.Fatalf("it has no place on the page: %+v", e)
 	}

@@ -13,7 +13,7 @@ import (
 // message costs more than what it is late by.
 const pushesPerRenewal = 5
 
-// pushRenewals lets programs know that their leases end later than they knew: on the page, or in messages. It does nothing while no
+// pushRenewals lets programs that read no page know that their leases end later than they knew. It does nothing while there are none, or no
 // lease is renewed.
 func (a *Agent) pushRenewals(ctx context.Context) {
 	pause := time.NewTimer(0)
@@ -24,13 +24,11 @@ func (a *Agent) pushRenewals(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for _, c := range a.candidateList() {
-			switch _, number := c.onPage(); {
-			case !c.hasLaterEnd():
-			case number != 0:
-				c.announceEnd()
-			default:
+		for _, c := range a.deadlines.inLines() {
+			if c.hasLaterEnd() {
 				c.notifier.renewed(c)
+			} else {
+				c.keeper.renewed()
 			}
 		}
 		pause.Reset(max(a.timing.Renew/pushesPerRenewal, time.Millisecond))

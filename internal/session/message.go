@@ -128,7 +128,7 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s: keeper must be a secret of %d to %d bytes", r.Do, minMark, maxName)
 	case r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0 || r.Hooks < 0:
 		return fmt.Errorf("%s: a length of time is negative", r.Do)
-	case r.Page && r.Heartbeat == 0:
+	case r.Page && r.Do == Campaign && r.Heartbeat == 0:
 		return fmt.Errorf("campaign: page without a heartbeat: a program that reads the page must give signs of life (set heartbeat)")
 	case r.Heartbeat != 0 && r.Heartbeat < MinHeartbeat:
 		return fmt.Errorf("campaign: heartbeat %v: must be at least %v", r.Heartbeat, MinHeartbeat)

@@ -33,16 +33,15 @@ func From(ctx context.Context) (World, bool) {
 	return w, ok
 }
 
-type renewedKey struct{}
+type mirrorKey struct{}
 
-// WithRenewed returns a context in which f is called when leases of a member that joins end later. It is called on the loop, and must not
-// wait.
-func WithRenewed(ctx context.Context, f func()) context.Context {
-	return context.WithValue(ctx, renewedKey{}, f)
+// WithMirror returns a context in which a mirror shows the leases of a member that joins as well.
+func WithMirror(ctx context.Context, m runtime.Mirror) context.Context {
+	return context.WithValue(ctx, mirrorKey{}, m)
 }
 
-// RenewedFrom returns the function of a context; nil if there is none.
-func RenewedFrom(ctx context.Context) func() {
-	f, _ := ctx.Value(renewedKey{}).(func())
-	return f
+// MirrorFrom returns the mirror of a context; nil if there is none.
+func MirrorFrom(ctx context.Context) runtime.Mirror {
+	m, _ := ctx.Value(mirrorKey{}).(runtime.Mirror)
+	return m
 }
