@@ -13,12 +13,19 @@
 // The memory consists of aligned words of 64 bits, which both sides load and store atomically, in one order that all
 // threads agree on (the order of Go's sync/atomic).
 //
-//	header  8 words: format, number of cells, number of slots, identity of the page, the rest zero
-//	cell    2 words: the end of a horizon, the highest end that it ever showed
-//	slot    2 words: the number of a tenure, its target
+//	word                  holds
+//	0                     the format, 0x526567656E740001
+//	1, 2                  the number of cells C, at most 4,096, and of slots S, at most 1,048,576
+//	3                     the identity of the page, which the agent also sends
+//	4 to 7                zero
+//	8 + c                 cell c: the end of a horizon
+//	8 + C + 2s            slot s: the number of the tenure that has it, 0 if none has
+//	8 + C + 2s + 1        slot s: its target
 //
-// A horizon is the end of all leases that the same voters back. Each tenure has a slot of its own. The target of the
-// slot is either a fixed end, or names the cell of a horizon together with an edition. The writer uses every edition
+// Words are in the byte order of the processor. Ends are nanoseconds of the host's clock.
+//
+// A horizon is the end of all leases that the same voters back. Each tenure has a slot of its own. If bit 63 of its target is set, the other bits are a
+// fixed end. Otherwise bits 0 to 11 name the cell of a horizon, and bits 12 to 62 are an edition. The writer uses every edition
 // and every number of a tenure once.
 //
 // # Clock
@@ -37,13 +44,12 @@
 //     the cell belonged to the tenure's horizon when it was loaded: a cell is used again only when no slot names it.
 //   - The number is loaded last. A slot gets another number before it gets another target, and numbers do not come back: if the number
 //     is still that of the tenure, so were all targets before.
-//   - At the reading of the clock the tenure showed at least the end that the reader got: a horizon moves back only when it is
-//     retired.
+//   - At the reading of the clock the tenure showed at least the end that the reader got: a horizon never moves back.
 //
 // # The announced deadline
 //
-// Nothing is released under a program that may still act before the highest end that it may have read. [Tenure.Freeze]
-// stores a fixed end, and then loads the highest end of the horizon. A reader that accepted an end of the horizon loaded the
-// target for the second time before that store. The horizon stores a new highest end before it shows it. Hence Freeze loads at least
-// what any reader accepted. No lock keeps the horizon from moving meanwhile: the goroutine that renews leases must not wait.
+// Nothing is released under a program that may still act before the highest end that it may have read. [Tenure.Freeze] stores a fixed end,
+// and then loads the end of the horizon. A reader that accepted an end of the horizon loaded the target for the second time before that
+// store, and the horizon never moves back. Hence Freeze loads at least what any reader accepted. No lock keeps the horizon from moving
+// meanwhile: the goroutine that renews leases must not wait.
 package page

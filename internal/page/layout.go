@@ -24,7 +24,7 @@ const (
 	wordSlots
 	wordIdentity
 	headerWords = 8
-	cellWords   = 2
+	cellWords   = 1
 	slotWords   = 2
 )
 
@@ -47,10 +47,9 @@ type layout struct {
 	cells, slots int
 }
 
-func (l *layout) endOf(cell int) int     { return headerWords + cell*cellWords }
-func (l *layout) highestOf(cell int) int { return l.endOf(cell) + 1 }
-func (l *layout) tenureOf(slot int) int  { return headerWords + l.cells*cellWords + slot*slotWords }
-func (l *layout) targetOf(slot int) int  { return l.tenureOf(slot) + 1 }
+func (l *layout) endOf(cell int) int    { return headerWords + cell*cellWords }
+func (l *layout) tenureOf(slot int) int { return headerWords + l.cells*cellWords + slot*slotWords }
+func (l *layout) targetOf(slot int) int { return l.tenureOf(slot) + 1 }
 
 // check reports why there is no such page.
 func (l *layout) check() error {

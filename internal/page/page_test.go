@@ -233,31 +233,36 @@ func TestCellIsKeptWhileASlotNamesIt(t *testing.T) {
 	})
 }
 
-// A retired horizon shows that all is over, and what it showed before stays announced.
-func TestRetiredHorizonStaysAnnounced(t *testing.T) {
+// A lease that ends shows at once that it is over, and what its horizon showed before stays announced.
+func TestEndedTenureStaysAnnounced(t *testing.T) {
 	every(t, func(m *memory) ([]func(), func() error) {
 		w := newWriter(m)
 		h := horizonAt(w, 100)
 		mine := w.Open()
 		mine.Follow(h)
 		o := observe(m, mine)
-		loop := func() { h.Extend(110); h.Retire(); h.Extend(120) }
 		var announced protocol.Time
-		freeze := func() { announced = mine.Freeze() }
-		// A reader that loaded the end before it was retired accepts it. That is no harm: it stays announced.
-		read := func() {
-			_, end, ok := o.r.Look(o.slot, o.number, func() protocol.Time { m.pause(); return 0 })
-			if ok {
-				o.accepted = append(o.accepted, end)
-			}
-		}
-		return []func(){loop, freeze, read}, func() error {
-			if end := mine.Until(); end > 110 || h.w.words.Load(h.w.endOf(h.cell)) != 0 {
-				o.fail("PG-RETIRED: shows %d after the end", end)
+		renew := func() { h.Extend(110) }
+		end := func() { mine.Fix(0); announced = o.freeze(mine) }
+		return []func(){renew, end, o.look}, func() error {
+			if mine.Until() != 0 {
+				o.fail("PG-ENDED: shows %d after the end", mine.Until())
 			}
 			return o.judge(announced)
 		}
 	})
+}
+
+// A renewal that comes late moves nothing back.
+func TestHorizonNeverMovesBack(t *testing.T) {
+	m := &memory{words: make([]uint64, Size(2, 2))}
+	w := newWriter(m)
+	h, mine := horizonAt(w, 100), w.Open()
+	mine.Follow(h)
+	h.Extend(90)
+	if mine.Until() != 100 || mine.Announced() != 100 {
+		t.Errorf("PG-BACK: shows %d, and %d is announced", mine.Until(), mine.Announced())
+	}
 }
 
 // A tenure that leaves its horizon for an end of its own keeps what the horizon showed until then, and gains nothing from it later.
@@ -306,6 +311,24 @@ func TestPageIsFull(t *testing.T) {
 		t.Error("the slot is not free, or the number of its tenure is not new")
 	}
 	b.Close()
+}
+
+// Readers in other languages rely on these numbers, which the package doc states.
+func TestLayoutIsAsDocumented(t *testing.T) {
+	m := &memory{words: make([]uint64, Size(2, 2))}
+	w := newWriter(m)
+	h := horizonAt(w, 100)
+	mine := w.Open()
+	mine.Follow(h)
+	want := []uint64{0x526567656E740001, 2, 2, 7, 0, 0, 0, 0, 100, 0, 1, 1 << 12}
+	for i, v := range want {
+		if m.words[i] != v {
+			t.Errorf("word %d is %#x, want %#x", i, m.words[i], v)
+		}
+	}
+	if mine.Fix(90); m.words[11] != 1<<63|90 {
+		t.Errorf("a fixed end of 90 is %#x", m.words[11])
+	}
 }
 
 func TestStrangeMemoryIsNoPage(t *testing.T) {

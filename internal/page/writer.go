@@ -3,8 +3,8 @@ package page
 import "github.com/regentproject/regent/internal/protocol"
 
 // A Writer is the agent's side of a page. One goroutine at a time calls its methods and those of its tenures and
-// horizons. [Horizon.Extend] and [Horizon.Retire] are the exceptions: the goroutine that moves the horizon calls them at any time,
-// and no longer once it has had Close called.
+// horizons. [Horizon.Extend] is the exception: the goroutine that moves the horizon calls it at any time, and no longer
+// once it has had Close called.
 type Writer struct {
 	layout
 	freeCells, freeSlots []int
@@ -49,8 +49,6 @@ type Horizon struct {
 	// names is how many slots name the cell. Invariant: the cell is free again only when it is zero and closed is set.
 	names  int
 	closed bool
-	// retired belongs to the goroutine that moves the horizon.
-	retired bool
 }
 
 // NewHorizon returns a horizon that has ended so far; nil if no cell is free.
@@ -60,22 +58,15 @@ func (w *Writer) NewHorizon() *Horizon {
 		return nil
 	}
 	w.words.Store(w.endOf(cell), 0)
-	w.words.Store(w.highestOf(cell), 0)
 	return &Horizon{w: w, cell: cell}
 }
 
-// Extend moves the end of all tenures behind the horizon. It never moves back.
+// Extend moves the end of all tenures behind the horizon.
+// Invariant: it never moves back, so that the end is the highest that it ever showed.
 func (h *Horizon) Extend(until protocol.Time) {
-	if end := encode(until); end > h.w.words.Load(h.w.endOf(h.cell)) && !h.retired {
-		h.w.words.Store(h.w.highestOf(h.cell), end) // first: whoever freezes must find what readers can
+	if end := encode(until); end > h.w.words.Load(h.w.endOf(h.cell)) {
 		h.w.words.Store(h.w.endOf(h.cell), end)
 	}
-}
-
-// Retire ends all tenures behind the horizon at once, and for good.
-func (h *Horizon) Retire() {
-	h.retired = true
-	h.w.words.Store(h.w.endOf(h.cell), 0)
 }
 
 // Close says that the horizon does not move any more, and that no further tenure comes behind it.
@@ -94,7 +85,7 @@ func (h *Horizon) reclaim() {
 }
 
 // highest returns the highest end that the horizon ever showed.
-func (h *Horizon) highest() uint64 { return h.w.words.Load(h.w.highestOf(h.cell)) }
+func (h *Horizon) highest() uint64 { return h.w.words.Load(h.w.endOf(h.cell)) }
 
 // A Tenure is the slot of one leadership.
 type Tenure struct {
