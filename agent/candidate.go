@@ -48,12 +48,12 @@ type candidate struct {
 	notifier notifier
 	// readsPage says that the program wants to read its deadline on the page.
 	readsPage bool
-	// slot shows the deadline, nil: messages do; placed is the lease that it shows, and behind the horizon that it names, if it names one. seen
-	// is the highest end that was shown when the agent looked last, on the host's clock and on the member's. deadlines.mu guards them.
-	slot   *page.Tenure
-	placed *shownLease
-	behind *horizon
-	seen   struct{ host, end protocol.Time }
+	// slot shows the deadline, nil: messages do; placed is the lease that it shows. behind is the horizon that it names, nil: it shows the end
+	// fixed. highest is the highest end that it showed, but for the horizon that it names now. All are guarded by deadlines.mu.
+	slot           *page.Tenure
+	placed         *shownLease
+	behind         *horizon
+	fixed, highest protocol.Time
 	// tree is what a runner starts; nil: it is no runner. keeper is beside the runner, hooks how long its lost hooks may take.
 	tree   *watchedTree
 	keeper *keeping

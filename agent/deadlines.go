@@ -54,9 +54,10 @@ type shownLease struct {
 
 // A horizon is the shared end of leases.
 type horizon struct {
-	cell  *page.Horizon // nil: the page has no room for it
-	end   atomic.Int64  // a protocol.Time
-	watch *party.Watch  // for programs with the agent's guard time
+	cell *page.Horizon // nil: the page has no room for it
+	// end is a protocol.Time of the member's clock. Invariant: the cell never shows a later one.
+	end   atomic.Int64
+	watch *party.Watch // for programs with the agent's guard time
 }
 
 // The size of the page. Memory that nothing uses costs nothing.
@@ -93,27 +94,6 @@ func (d *deadlines) toHost(t protocol.Time) protocol.Time {
 	return host.Add(regent.Instant(t).Sub(d.now()))
 }
 
-// fromHost turns an instant of the clock of the host into one of the member's clock, rounded up. No lease ends later than one that is
-// renewed now.
-func (d *deadlines) fromHost(t protocol.Time) protocol.Time {
-	host, err := clock.HostLow()
-	now := protocol.Time(d.now()) // last: what passes until now makes the result later
-	if err != nil {
-		return now.Add(d.timing.Lease)
-	}
-	return now.Add(t.Sub(host))
-}
-
-// fromHostLow does the same, rounded down.
-func (d *deadlines) fromHostLow(t protocol.Time) protocol.Time {
-	now := protocol.Time(d.now())
-	host, err := clock.HostHigh()
-	if err != nil {
-		return 0
-	}
-	return now.Add(t.Sub(host))
-}
-
 // horizon returns the horizon with a name, a new one if there is none. Only the loop calls it.
 func (d *deadlines) horizon(id protocol.HorizonID) *horizon {
 	h := d.horizons[id]
@@ -135,7 +115,7 @@ func (d *deadlines) horizon(id protocol.HorizonID) *horizon {
 // Extended is of runtime.Mirror, as are Dropped, Behind, Fixed and Ended. It takes no lock: a renewal waits for nothing.
 func (d *deadlines) Extended(id protocol.HorizonID, until protocol.Time) {
 	h := d.horizon(id)
-	h.end.Store(int64(until))
+	h.end.Store(int64(until)) // first: a freeze must find what readers can
 	if h.cell != nil {
 		h.cell.Extend(d.toHost(until))
 	}
@@ -189,8 +169,7 @@ func (d *deadlines) Ended(g protocol.Group, token uint64) {
 	defer d.mu.Unlock()
 	name := leaseName{g, token}
 	if l := d.leases[name]; l != nil && l.reader != nil {
-		l.reader.slot.Fix(0)
-		l.reader.behind = nil
+		l.reader.showEnd(0)
 	}
 	delete(d.leases, name)
 }
@@ -217,16 +196,35 @@ func (c *candidate) show() {
 
 // place shows where the lease lies. One behind a horizon for which the page has no room is not renewed on the page any more.
 func (c *candidate) place(l *shownLease) {
-	d := c.agent.deadlines
-	c.behind = nil
 	switch {
 	case l.horizon == nil:
-		c.slot.Fix(d.toHost(l.end))
+		c.showEnd(l.end)
 	case l.horizon.cell == nil:
-		c.slot.Fix(d.toHost(protocol.Time(l.horizon.end.Load())))
+		c.showEnd(protocol.Time(l.horizon.end.Load()))
 	default:
 		c.slot.Follow(l.horizon.cell)
-		c.behind = l.horizon
+		c.leaves()
+		if !c.slot.Frozen() {
+			c.behind = l.horizon
+		}
+	}
+}
+
+// showEnd shows an end that does not move.
+func (c *candidate) showEnd(end protocol.Time) {
+	c.slot.Fix(c.agent.deadlines.toHost(end))
+	c.leaves()
+	c.fixed = end
+	c.highest = max(c.highest, end)
+}
+
+// leaves takes note that the slot does not name its horizon any more. It comes after the store that says so: what the horizon gains from then on no
+// reader accepts.
+func (c *candidate) leaves() {
+	if c.behind != nil {
+		c.fixed = protocol.Time(c.behind.end.Load())
+		c.highest = max(c.highest, c.fixed)
+		c.behind = nil
 	}
 }
 
@@ -236,7 +234,7 @@ func (c *candidate) void() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if c.slot != nil {
-		c.slot.Fix(0)
+		c.showEnd(0)
 	}
 }
 
@@ -248,7 +246,9 @@ func (c *candidate) fix() protocol.Time {
 	if c.slot == nil {
 		return 0
 	}
-	return d.fromHost(c.slot.Freeze())
+	c.slot.Freeze()
+	c.leaves()
+	return c.highest
 }
 
 // shown returns the highest end that the program may have read; false if it reads none.
@@ -259,10 +259,15 @@ func (c *candidate) shown() (protocol.Time, bool) {
 	if c.slot == nil {
 		return 0, false
 	}
-	if host := c.slot.Announced(); host != c.seen.host { // once for each renewal
-		c.seen.host, c.seen.end = host, d.fromHost(host)
+	return max(c.highest, c.current()), true
+}
+
+// current returns the end that the slot shows now. It is called with mu held.
+func (c *candidate) current() protocol.Time {
+	if c.behind != nil {
+		return protocol.Time(c.behind.end.Load())
 	}
-	return c.seen.end, true
+	return c.fixed
 }
 
 // watch returns the watch of the horizon behind which the lease lies; nil: none is.
@@ -303,7 +308,7 @@ func (c *candidate) onPage() (slot int, number uint64) {
 	return c.slot.Slot()
 }
 
-// readable returns the end that the program can read now, less the margin and rounded down; zero if it reads none.
+// readable returns the end that the program can read now, less the margin; zero if it reads none.
 func (c *candidate) readable() regent.Instant {
 	d := c.agent.deadlines
 	d.mu.Lock()
@@ -311,7 +316,7 @@ func (c *candidate) readable() regent.Instant {
 	if c.slot == nil {
 		return 0
 	}
-	return regent.Instant(d.fromHostLow(c.slot.Until()).Add(-c.margin))
+	return regent.Instant(c.current().Add(-c.margin))
 }
 
 // inLines returns the candidates that need messages.

@@ -26,6 +26,7 @@ func BenchmarkThousandSessions(b *testing.B) {
 		v := start(b, cluster.Options{Names: hosts(3), Timing: regent.LAN})
 		idle := cpuShare(b, v.Pid("a"), benchWindow/6)
 		var clients []*regent.Client
+		var leases []*regent.Lease
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		begin := make(chan struct{}, 16)
@@ -38,18 +39,21 @@ func BenchmarkThousandSessions(b *testing.B) {
 					b.Error(err)
 					return
 				}
-				if _, err := c.Group(fmt.Sprintf("group-%d", i)).Campaign(context.Background()); err != nil {
+				l, err := c.Group(fmt.Sprintf("group-%d", i)).Campaign(context.Background())
+				if err != nil {
 					b.Error(err)
+					return
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				clients = append(clients, c)
+				clients, leases = append(clients, c), append(leases, l)
 			})
 		}
 		all.Wait()
 		b.ReportMetric(idle, "idle-%")
 		b.ReportMetric(cpuShare(b, v.Pid("a"), benchWindow), "leading-%")
 		b.ReportMetric(residentMemory(b, v.Pid("a")), "leading-MiB")
+		b.ReportMetric(float64(lost(leases)), "lost")
 		b.ReportMetric(0, "ns/op")
 		v.must(v.CrashAll())
 		for _, c := range clients {
@@ -57,6 +61,18 @@ func BenchmarkThousandSessions(b *testing.B) {
 		}
 		all.Wait()
 	}
+}
+
+// lost returns how many programs were asked to stop.
+func lost(leases []*regent.Lease) (n int) {
+	for _, l := range leases {
+		select {
+		case <-l.Done():
+			n++
+		default:
+		}
+	}
+	return n
 }
 
 // cpuShare returns what part of a core a process uses for a while, in percent.

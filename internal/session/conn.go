@@ -236,7 +236,7 @@ func (c *Conn) read(in *Reader) {
 		c.candidacies = make(map[uint64]*Candidacy)
 		c.mu.Unlock()
 		for _, k := range left {
-			k.take(&Event{Event: Gone})
+			k.give(&Event{Event: Gone})
 		}
 		return
 	}
@@ -258,7 +258,7 @@ func (c *Conn) dispatch(e Event) {
 	}
 	c.mu.Unlock()
 	for _, k := range candidacies {
-		k.take(&e)
+		k.give(&e)
 	}
 	if watch != nil {
 		watch(e)

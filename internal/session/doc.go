@@ -112,24 +112,36 @@
 //
 // # The page
 //
-// An agent on Linux has a page of memory in which it shows the deadlines of its programs (internal/page). A renewal is then a store in the
-// agent, and no line. A program asks for the page once. The answer brings a descriptor of it (SCM_RIGHTS), to be mapped for reading; seals
-// keep it from being written or shortened. hello bears the identity of the page, which its fourth word holds, too. A program
-// without a page, in whatever language, is told by until as before. The agent gives no page
+// An agent on Linux has a page of memory in which it shows the deadlines of its programs. A renewal is then one store in the agent, and no
+// line. internal/page describes the memory word by word, and how to read it. A program in any language uses it in these steps:
+//
+//  1. If hello has a page, which is the identity of the page, write {"do":"page","id":10}, and receive the answer with recvmsg. The event page comes
+//     with one descriptor (SCM_RIGHTS). The event error comes without one: then the program reads lines.
+//  2. Check the seals of the descriptor (F_GET_SEALS must have SEAL, SHRINK, GROW and FUTURE_WRITE), so that no process can shorten the memory
+//     under its readers. Map all of it for reading, and compare format and identity.
+//  3. Campaign with "page":true and a heartbeat. leads then has a tenure, and a slot (0 if it is left out): the deadline stands in that slot
+//     under that number. If leads has no tenure, the page was full, and until lines come.
+//  4. Look at the slot whenever the deadline matters, and take [Skew] off what it shows. It is an instant of the host's clock. A tenure that has
+//     lost its slot is over.
+//  5. When the connection ends, do not look any more: the last end that was read counts.
+//
+// No until lines come to a candidacy with a slot; all other lines do. stop bears the end of that moment, and the page may show a later one until the
+// agent freezes the deadline. From then on the slot shows a fixed end. over closes the slot.
+//
+// The agent gives no page
 //
 //   - to a process in another time namespace: its clocks are others;
 //   - to a process whose time namespace it may not look at: run the agent as root, or as the user of the program.
 //
-// A program that has mapped the page campaigns with "page":true and a heartbeat. If leads has a tenure, the deadline stands in that slot of
-// the page, under that number, as an instant of the host's clock from which the program takes [Skew]. Without a tenure the page was
-// full, and until is written. Everything else comes in lines. When the connection ends, the page counts no more: the program
-// keeps the last end that it read.
+// A keeper asks for the page in the same way, and writes {"do":"keep","id":1,"keeper":"...","page":true}. Its leads names the slot of its runner. It
+// needs no heartbeat. It still gets an until line at each sign of life of its runner: the agent cuts off a keeper that reads none of them.
 //
 // # Signs of life
 //
-// A program that reads the page may hang without anybody noticing, so it must give signs of life: {"do":"alive"} without a number counts for all its
-// candidacies that read the page. The Go side gives three within the heartbeat, which is [DefaultHeartbeat] unless the program sets another
-// one: one per second. They cost the agent a few microseconds each.
+// A program that reads the page could hang unnoticed, so it must give signs of life: {"do":"alive"} without a number counts for all
+// candidacies of the connection that read the page, and has no answer. The Go side gives two within the heartbeat, which is [DefaultHeartbeat]
+// unless the program sets another one: one in 1.5 s. All programs of a host give theirs at the same instants of the wall clock, so that the agent
+// wakes up once for many. A runner may be silent for two leases, at least 6 s.
 package session
 
 import "time"

@@ -24,10 +24,8 @@ type Lease struct {
 	entered   chan struct{}
 	candidacy *Candidacy
 	token     atomic.Uint64
-	// end is the deadline that was announced last, on the lease clock of this process; it only grows.
+	// end is the deadline that was announced last; one that the page shows may be later, on the lease clock of this process; it only grows.
 	end atomic.Int64
-	// place is where the agent shows the deadline; nil: it tells it in messages, and end is the deadline.
-	place atomic.Pointer[place]
 	// ended says that the lease counts no more, whatever comes.
 	ended atomic.Bool
 	// elected is closed when the program leads, told when it must stop, over when the candidacy is over at the agent.
@@ -119,7 +117,6 @@ func (l *Lease) take(e *Event) {
 	case Leads:
 		l.token.Store(e.Token)
 		l.life.Give(tenure.Event{Kind: tenure.Elected, Token: e.Token, At: at, Until: until})
-		l.place.Store(l.conn.placeOf(e))
 	case Until:
 		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 	case Stop:
@@ -131,8 +128,6 @@ func (l *Lease) take(e *Event) {
 		default:
 		}
 	case Gone:
-		l.life.Give(tenure.Event{Kind: tenure.Tick}) // takes over what the page shows
-		l.place.Store(nil)                           // nobody vouches for what it shows from now on
 		l.life.Give(tenure.Event{Kind: tenure.UpperGone})
 	case Over, Failed:
 		if e.Event == Failed {
@@ -241,17 +236,20 @@ func (l *Lease) Token() uint64 { return l.token.Load() }
 
 // shown returns the deadline that the agent shows on its page, and whether it does.
 func (l *Lease) shown() (protocol.Time, bool) {
-	p := l.place.Load()
-	if p == nil {
+	select {
+	case <-l.entered:
+	default:
 		return 0, false
 	}
-	_, end := p.look()
-	return end, true
+	if l.candidacy == nil {
+		return 0, false
+	}
+	return l.candidacy.Shown()
 }
 
 // look returns a reading of the clock, and the end of the lease then, zero once it was said to be over.
 func (l *Lease) look() (now, end protocol.Time) {
-	p := l.place.Load()
+	p := l.candidacy.place.Load()
 	switch {
 	case l.ended.Load():
 		return l.conn.clock.Late(), 0

@@ -143,7 +143,7 @@ const MinHeartbeat = 10 * time.Millisecond
 const DefaultHeartbeat = 3 * time.Second
 
 // pulses is how many signs of life a program gives within its heartbeat.
-const pulses = 3
+const pulses = 2
 
 // The events.
 const (

@@ -56,7 +56,7 @@ func New(o Options) *Party {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(time.Hour, p.Tick)
-	p.arm()
+	p.arm(o.Clock.Now())
 	if _, ok := o.Clock.(sleeper); ok {
 		watchResumes(p) // last: a resume ticks at once
 	}
@@ -123,7 +123,7 @@ func (p *Party) GiveIf(valid func() bool, ev tenure.Event) {
 	if woke && before {
 		p.step(now, tenure.Event{Kind: tenure.Suspended})
 	}
-	p.arm()
+	p.arm(now)
 }
 
 // take gives the machine the renewals that came without a message.
@@ -163,8 +163,8 @@ func (p *Party) publish() {
 	p.announced, p.known = p.m.Announced()
 }
 
-// arm sets the alarm.
-func (p *Party) arm() {
+// arm sets the alarm, after a step at now.
+func (p *Party) arm(now protocol.Time) {
 	wake := p.m.Wake()
 	p.enter()
 	if p.watch != nil {
@@ -174,7 +174,7 @@ func (p *Party) arm() {
 		p.timer.Stop()
 		return
 	}
-	p.timer.Reset(early(wake.Sub(p.options.Clock.Now())))
+	p.timer.Reset(early(wake.Sub(now)))
 }
 
 // early is how long a timer may run that must not ring late: time services slow its clock by at most 3/16. What is left is too
