@@ -194,7 +194,8 @@ type Config struct {
 	// Notes has trees written down before anything of them runs.
 	Notes bool
 	// Guard is how long before the announced deadline the lower side is asked to stop if it cannot be killed, and killed if it
-	// can. Margin is taken off every end that comes from above before it is announced.
+	// can. Margin is taken off every end that comes from above before it is announced: the
+	// clock of the lower side may be late by that much, so that an announced deadline has passed only that long after it.
 	Guard, Margin time.Duration
 	// Shown says that the lower side reads its deadline where the upper side moves it, such as on a page. Then Extended comes only before other
 	// events, later than the lower side may see the renewal, and a freeze counts when Fixed has come.

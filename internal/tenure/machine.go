@@ -113,7 +113,7 @@ func (m *Machine) Wake() protocol.Time {
 		if m.passed || m.fixing || m.config.Owed {
 			return protocol.Never
 		}
-		return max(m.announced, m.due)
+		return m.passes()
 	case Stopped:
 		return m.due
 	}
@@ -123,6 +123,9 @@ func (m *Machine) Wake() protocol.Time {
 // WakeBeside returns when a leading machine wants a Tick for another reason than its deadline, which its driver watches for many
 // machines together.
 func (m *Machine) WakeBeside() protocol.Time { return min(m.due, m.silence) }
+
+// passes returns when the announced deadline has passed on every clock of the host, and the time to kill with it.
+func (m *Machine) passes() protocol.Time { return max(m.announced.Add(m.config.Margin), m.due) }
 
 // expire does what deadlines ask for that have passed, one after the other.
 func (m *Machine) expire(now protocol.Time) {
@@ -158,7 +161,7 @@ func (m *Machine) expireOne(now protocol.Time) bool {
 		m.log(HookKilled)
 		m.emit(Effect{Kind: StopHook})
 		m.start()
-	case m.state == Stopping && now >= max(m.announced, m.due) && !m.passed && !m.fixing && !m.config.Owed:
+	case m.state == Stopping && now >= m.passes() && !m.passed && !m.fixing && !m.config.Owed:
 		m.pass(now)
 	case m.state == Stopped && now >= m.due && m.stage == clearing:
 		m.log(HookKilled)
@@ -220,10 +223,13 @@ func (m *Machine) fix() {
 	}
 }
 
-// lapse asks the upper side, once, to renew no more.
+// lapse asks the upper side, once, to renew no more. A lease that runs out is not handed over.
 func (m *Machine) lapse() {
 	if m.held && !m.lapsed {
 		m.lapsed = true
+		if m.cause.Code == protocol.Transferred {
+			m.blame(m.own(protocol.LeaseExpired))
+		}
 		m.emit(Effect{Kind: Lapse, Cause: m.cause})
 	}
 }

@@ -47,6 +47,17 @@ func because(k Kind, c protocol.CauseCode) Event {
 	return Event{Kind: k, Cause: protocol.Cause{Code: c, Peer: 1}}
 }
 
+// The clock of a program may be behind that of its agent by the margin that the agent takes off.
+func TestAProgramIsReleasedWhenItsDeadlineHasPassedOnItsOwnClock(t *testing.T) {
+	p := newParty(t, Config{Lower: Program, Margin: 4})
+	p.wants(1, of(ConnectionLost), "Lapse", Stopping)
+	if at := p.m.Wake(); at != lease {
+		t.Errorf("wakes at %v", at)
+	}
+	p.wants(lease-1, of(Tick), "", Stopping)
+	p.wants(lease, of(Tick), "Release End", Over)
+}
+
 func TestAnEmptySearchProvesNothingWithoutItsRunner(t *testing.T) {
 	for _, s := range []struct {
 		search Search
@@ -202,11 +213,11 @@ func TestADeadlineThatIsShownCountsOnceItIsFixed(t *testing.T) {
 	p.wants(lease-1, of(Tick), "Ask Fix Lapse", Stopping)
 	p.wants(lease+10, of(Tick), "", Stopping)
 	p.wants(lease+10, Event{Kind: Fixed, Until: lease + 51}, "", Stopping)
-	if wake := p.m.Wake(); wake != lease+50 {
-		t.Errorf("wakes at %v, and a reader may have seen %v", wake, lease+50)
+	if wake := p.m.Wake(); wake != lease+51 { // the margin after it
+		t.Errorf("wakes at %v, and a reader may have seen %v", wake, lease+51)
 	}
-	p.wants(lease+49, of(Tick), "", Stopping)
-	p.wants(lease+50, of(Tick), "Release End", Over)
+	p.wants(lease+50, of(Tick), "", Stopping)
+	p.wants(lease+51, of(Tick), "Release End", Over)
 }
 
 // A program that yielded may go on: its deadline is shown until it must not.

@@ -8,13 +8,10 @@ import (
 // A slot is where an agent shows those below it until when they lead. The member moves what it shows, while neither the agent's machine nor
 // those below get an event. All of them look before they deal with an event. Programs read it at any time.
 type slot struct {
-	// follows says that renewals move the end; end is what it shows, and highest what it ever showed. margin is still to be taken off.
+	// follows says that renewals move the end; end is what it shows, and highest what it ever showed. marginTime is still to be taken off.
 	follows      bool
 	end, highest protocol.Time
 }
-
-// margin is what is taken off every end that an agent announces.
-const margin = ms
 
 // shows decides whether those below the agent read a page.
 func (s *candidacy) shows() bool {
@@ -33,19 +30,19 @@ func (s *candidacy) renewed(until protocol.Time) {
 	if s.slot.follows && s.life.began >= s.h.woke {
 		s.slot.end = until
 		s.slot.highest = max(s.slot.highest, until)
-		s.life.deadline = max(s.life.deadline, until.Add(-margin))
+		s.life.deadline = max(s.life.deadline, until.Add(-marginTime))
 	}
 }
 
-// take looks at the slot before an event.
+// take looks at the slot before an event. A lease that was held before a suspend is used no more.
 func (a *party) take(ev tenure.Event) {
 	s := a.candidacy
-	if s == nil || s.slot == nil || a.m.State() == tenure.Waiting || ev.Kind == tenure.Extended || ev.Kind == tenure.Fixed || ev.Kind == tenure.Suspended {
+	if s == nil || s.slot == nil || s.life == nil || a.m.State() == tenure.Waiting || ev.Kind == tenure.Extended || ev.Kind == tenure.Fixed || s.life.began < a.h.woke {
 		return
 	}
 	until := s.slot.highest // the agent counts what readers may have seen
 	if a != s.top {
-		until = s.slot.end.Add(-margin)
+		until = s.slot.end.Add(-marginTime)
 	}
 	if known, _ := a.m.Announced(); until.Add(-a.conf.Margin) > known {
 		a.step(tenure.Event{Kind: tenure.Extended, Until: until})
@@ -62,7 +59,7 @@ func (a *party) doSlot(e tenure.Effect) {
 	case tenure.Announce:
 		if e.Token != 0 {
 			s.slot.follows = true
-			s.renewed(e.Until.Add(margin))
+			s.renewed(e.Until.Add(marginTime))
 		}
 	case tenure.Fix:
 		a.fix()
@@ -93,7 +90,7 @@ func (c *checker) shown(l *life) {
 	if s.slot == nil {
 		return
 	}
-	a, until := l.acting(), s.slot.highest.Add(-margin)
+	a, until := l.acting(), s.slot.highest.Add(-marginTime)
 	if a != nil && (a.m.State() == tenure.Leading || a.m.State() == tenure.Told) && c.w.now < until {
 		c.fail("H-SHOWN", "token %d is released, and its program may have read that it leads until %v", l.token, until)
 	}

@@ -118,7 +118,9 @@ func (p *Party) GiveIf(valid func() bool, ev tenure.Event) {
 	if woke && !before {
 		p.step(now, tenure.Event{Kind: tenure.Suspended})
 	}
-	p.take(now)
+	if !woke {
+		p.take(now)
+	}
 	p.step(now, ev)
 	if woke && before {
 		p.step(now, tenure.Event{Kind: tenure.Suspended})

@@ -1,6 +1,6 @@
 // Package world is what a member of a council stands in: a clock, a network and a resolver of names. Package regent makes the real
 // one. Tests of this repository put another one into the context of Join, and so join members in memory without an exported API for
-// it.
+// it. The agent learns by the same way what a member waits for before it has begun.
 package world
 
 import (
@@ -44,4 +44,18 @@ func WithMirror(ctx context.Context, m runtime.Mirror) context.Context {
 func MirrorFrom(ctx context.Context) runtime.Mirror {
 	m, _ := ctx.Value(mirrorKey{}).(runtime.Mirror)
 	return m
+}
+
+type reportKey struct{}
+
+// WithReport returns a context in which Join reports what a member waits for before it can be asked.
+func WithReport(ctx context.Context, report func(waiting string)) context.Context {
+	return context.WithValue(ctx, reportKey{}, report)
+}
+
+// Report calls the function of WithReport, if the context has one.
+func Report(ctx context.Context, waiting string) {
+	if f, ok := ctx.Value(reportKey{}).(func(string)); ok {
+		f(waiting)
+	}
 }
