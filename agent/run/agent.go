@@ -74,6 +74,8 @@ type Upper interface {
 	Freeze(cause protocol.Cause)
 	// Shown returns the deadline that the agent shows on its page, and whether it does. Extended does not come then.
 	Shown() (until protocol.Time, shown bool)
+	// Leave has no more notices taken. Causes may be corrected until then.
+	Leave()
 	// Unread says that notices were received and not taken yet.
 	Unread() bool
 }

@@ -115,4 +115,6 @@ func (u *upper) Freeze(cause protocol.Cause) {
 
 func (u *upper) Shown() (protocol.Time, bool) { return u.candidacy.Shown() }
 
+func (u *upper) Leave() { u.candidacy.Leave() }
+
 func (u *upper) Unread() bool { return u.conn.Unread() }
