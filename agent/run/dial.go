@@ -109,4 +109,6 @@ func (u *upper) Freeze(cause protocol.Cause) {
 	go func() { _ = u.candidacy.Freeze(u.conn.CauseOf(cause)) }()
 }
 
+func (u *upper) Leave() { u.candidacy.Leave() }
+
 func (u *upper) Unread() bool { return u.conn.Unread() }

@@ -169,7 +169,7 @@ func (l *life) do(e tenure.Effect) {
 		l.forks.Add(1)
 		l.runHook(l.acting, tenure.ElectedDone, func(ctx context.Context) {
 			defer l.forks.Done()
-			l.r.Hooks.within(l.tree).elected(ctx, l.env, l.r.Group)
+			l.r.Hooks.within(l.tree, l.party.Tick).elected(ctx, l.env, l.r.Group)
 		})
 	case tenure.Start:
 		l.forks.Add(1)
@@ -347,7 +347,7 @@ func (l *life) announceAgain() {
 	l.forks.Add(1)
 	l.mu.Unlock()
 	defer l.forks.Done()
-	l.r.Hooks.within(l.tree).notify(l.acting, l.r.hookEnv(l.party.Token()), l.r.Group, hookAgain)
+	l.r.Hooks.within(l.tree, l.party.Tick).notify(l.acting, l.r.hookEnv(l.party.Token()), l.r.Group, hookAgain)
 }
 
 func (l *life) stopHook() {

@@ -78,6 +78,37 @@ func TestKeeperRunsTheHooksOfAKilledRunner(t *testing.T) {
 	cluster.Eventually(t, "the keeper ends", func() bool { return h.Process(runnerOf(first)).Ended() })
 }
 
+// Before another host leads, the lost hook of the old one has ended: an address is on one host only.
+func TestTransferRunsTheLostHookFirst(t *testing.T) {
+	t.Parallel()
+	h := startHooked(t, []string{"a", "b", "c"}, "sleep", "1000")
+	first := holder(h.lines(1)[0])
+	to := "a"
+	if first == to {
+		to = "b"
+	}
+	cluster.Eventually(t, "the group is transferred", func() bool { return h.regent("transfer", "g", to, "--socket", h.Socket(first)) == nil })
+	lines := h.lines(3)
+	if want := []string{"up " + first, "down " + first + " resigned", "up " + to}; !slices.Equal(lines[:3], want) {
+		t.Errorf("hooks wrote %q, want %q", lines, want)
+	}
+}
+
+// A runner and a keeper that are killed together cannot run the lost hooks. The agent does not either, and logs that.
+func TestHooksOfARunnerKilledWithItsKeeperDoNotRun(t *testing.T) {
+	t.Parallel()
+	h := startHooked(t, []string{"a", "b", "c"}, "sleep", "1000")
+	first := holder(h.lines(1)[0])
+	runner := h.Process(runnerOf(first))
+	keeper := keeperOf(t, runner.Pid())
+	h.check(h.Pause(runnerOf(first)), syscall.Kill(keeper, syscall.SIGKILL), runner.Signal(syscall.SIGKILL))
+	lines := h.lines(2)
+	if next := holder(lines[1]); !strings.HasPrefix(lines[1], "up ") || next == first {
+		t.Errorf("hooks wrote %q, want that another host leads", lines)
+	}
+	cluster.Eventually(t, "the agent logs that the hooks did not run", func() bool { return strings.Contains(h.Process(first).Log(), "hooks did not run") })
+}
+
 // An elected hook that its runner left behind acts no more when the lost hooks run, nor does anything that it started.
 func TestKeeperEndsTheElectedHookOfAKilledRunner(t *testing.T) {
 	t.Parallel()

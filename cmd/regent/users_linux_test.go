@@ -87,6 +87,9 @@ func TestNothingIsGivenUpUnderWhatCannotBeSeen(t *testing.T) {
 				return all
 			}
 			first := words(2)[1]
+			if agent, runner := ownerOf(t, h.Process(first).Pid()), ownerOf(t, h.Process(runnerOf(first)).Pid()); agent != int(users[0]) || runner != int(users[1]) {
+				t.Fatalf("the agent runs as user %d and the runner as user %d, want %v", agent, runner, users)
+			}
 			cluster.Eventually(t, "the worker runs", func() bool { b, _ := os.ReadFile(worker); return len(b) > 1 })
 			killed := time.Now()
 			h.check(h.Process(runnerOf(first)).Signal(syscall.SIGKILL))
