@@ -216,3 +216,25 @@ func TestARefusedYieldLeadsOn(t *testing.T) {
 	p.wants(22, of(ProgramStopped), "HandOver", Stopped)
 	p.wants(23, of(Refused), "Release End", Over)
 }
+
+// A reader of the page sees a renewal between the last look of the agent and the freeze.
+func TestADeadlineThatIsShownCountsOnceItIsFixed(t *testing.T) {
+	p := newParty(t, Config{Lower: Program, Shown: true, Margin: 1})
+	p.wants(lease-1, of(Tick), "Ask Fix Lapse", Stopping)
+	p.wants(lease+10, of(Tick), "", Stopping)
+	p.wants(lease+10, Event{Kind: Fixed, Until: lease + 51}, "", Stopping)
+	if wake := p.m.Wake(); wake != lease+51 { // the margin after it
+		t.Errorf("wakes at %v, and a reader may have seen %v", wake, lease+51)
+	}
+	p.wants(lease+50, of(Tick), "", Stopping)
+	p.wants(lease+51, of(Tick), "Release End", Over)
+}
+
+// A program that yielded may go on: its deadline is shown until it must not.
+func TestAYieldedProgramKeepsWhatIsShownUntilItStopsForGood(t *testing.T) {
+	p := newParty(t, Config{Lower: Program, Shown: true})
+	p.wants(10, Event{Kind: Yield, To: 2}, "HandOver", Stopped)
+	p.wants(11, because(Tell, protocol.Closed), "Fix", Stopped)
+	p.wants(11, Event{Kind: Fixed, Until: lease}, "", Stopped)
+	p.wants(12, of(Refused), "Release End", Over)
+}

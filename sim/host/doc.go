@@ -5,6 +5,7 @@
 //	search.go     killers: what they know, and walks, which take time while processes begin and end
 //	party.go      drivers of the machine: agent, client, member
 //	tree.go       drivers of the machine: runner and keeper, with hooks and programs
+//	page.go       deadlines that are read, and not sent
 //	candidacy.go  candidacies, restarts, who learns of a death
 //	fault.go      what goes wrong
 //	world.go      virtual time, and a council that gives a lease to another host only after its release or its end
@@ -24,6 +25,7 @@
 // # Checkers
 //
 //	H-RELEASE  no process of a tenure, hooks included, runs after its release
+//	H-SHOWN    no tenure is released under a program that may have read a later deadline
 //	H-KILL     nothing is killed for a tenure that does not belong to it
 //	H-HOOKS    lost hooks ran before the next elected hooks anywhere, or its deadline has passed; they run after the program
 //	H-LATE     nothing runs beside the next leader if a party that can kill it is scheduled
