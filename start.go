@@ -150,7 +150,7 @@ func (m *Member) run(ctx context.Context, saved []byte, pairs *wire.Pairs, found
 		return err
 	}
 	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
-		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
+		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: world.MirrorFrom(ctx)})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
 		Outdated: func() protocol.Message { return &nerio.Outdated{} }, Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Clock: m.world.Clock.Now, Log: m.log})

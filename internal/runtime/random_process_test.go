@@ -75,6 +75,7 @@ type process struct {
 
 	mu      sync.Mutex
 	leading map[protocol.Group]*tenancy
+	mirror  *mirrored
 }
 
 // onDemand is a group whose machine is opened on demand.
@@ -115,7 +116,7 @@ func driftingClock(rng *rand.Rand) clock.Clock {
 // start starts a process of a member with what its disk has synced.
 func (c *council) start(rank protocol.Rank, number int) (*process, error) {
 	p := &process{council: c, rank: rank, number: number, file: &file{disk: c.disks[rank]}, rng: rand.New(rand.NewPCG(c.seed, c.rng.Uint64())),
-		leading: make(map[protocol.Group]*tenancy)}
+		leading: make(map[protocol.Group]*tenancy), mirror: newMirrored()}
 	p.pauses = rand.New(rand.NewPCG(p.rng.Uint64(), p.rng.Uint64()))
 	p.clock = driftingClock(p.rng)
 	machine, err := p.machine()
@@ -139,7 +140,9 @@ func (c *council) start(rank protocol.Rank, number int) (*process, error) {
 			return b, yes
 		}})
 	options := runtime.GroupTableOptions{Guard: guard, Grace: grace, Clock: p.clock.Now, Late: p.clock.Late}
-	p.table = runtime.NewGroupTable(options)
+	council := options
+	council.Mirror = p.mirror
+	p.table = runtime.NewGroupTable(council)
 	spied := &incarnateSpy{spy{process: p, inner: machine, channel: runtime.Council}}
 	if p.instance, err = p.loop.Add(runtime.Council, "the council", spied, &pausingSink{p.table, p}); err != nil {
 		return nil, err
