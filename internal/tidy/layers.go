@@ -20,12 +20,13 @@ type layer struct {
 
 // column lists the layers of the library from top to bottom: each knows all that stand below it.
 var column = []layer{
-	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/names/...", "internal/secret/..."}},
+	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/names/...", "internal/secret/..."},
+		modules: []string{"golang.org/x/sys"}},
 	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},
-	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/...", "internal/owned/...", "internal/identity/..."},
+	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/...", "internal/page/shared/...", "internal/owned/...", "internal/identity/..."},
 		modules: []string{"golang.org/x/sys", "golang.org/x/crypto", "github.com/fxamacker/cbor/v2"}},
 	{name: "datagrams", packages: []string{"internal/datagram/..."}},
-	{name: "protocols", packages: []string{"internal/protocol/...", "internal/tenure/..."}},
+	{name: "protocols", packages: []string{"internal/protocol/...", "internal/tenure/...", "internal/page"}},
 	{name: "contract", packages: []string{"internal/protocol"}},
 	{name: "stamps", packages: []string{"internal/stamp/...", "fence/..."}},
 }
@@ -34,7 +35,8 @@ var column = []layer{
 var beside = []layer{
 	{name: "faults", packages: []string{"internal/transport/fault/...", "internal/transport/memory/...", "internal/transport/relay/...",
 		"internal/transport/loopback/...", "internal/runtime/inmemory/..."}, knows: []string{"runtime", "io"}, modules: []string{"golang.org/x/sys"}},
-	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/identity", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "internal/runtime/world", "protocols", "contract"},
+	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/identity", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "internal/runtime/world",
+		"internal/page/shared", "protocols", "contract"},
 		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},
 		knows:   []string{"library", "runtime", "faults", "agent/web", "fence"},

@@ -48,6 +48,7 @@ type candidacy struct {
 	// The parties below the agent: runner and keeper, or a client.
 	runner, keeper, client *party
 	shape                  shape
+	slot                   *slot // where those below read their deadline; nil: in messages
 	// hungUp says that the connection between the agent and the one below was closed.
 	hungUp bool
 }
@@ -73,6 +74,8 @@ type party struct {
 	// search is the number of the last search; a result of an earlier one is dropped. verdict is what its last walk proved.
 	search  int
 	verdict tenure.Kind
+	// early says that the search began while something was being forked.
+	early bool
 	// reported says that the end was reported upwards, for the cause said.
 	reported, over bool
 	said           protocol.Cause
@@ -231,6 +234,7 @@ func (a *party) task(d time.Duration, f func()) {
 
 // step steps the machine and carries out the effects.
 func (a *party) step(ev tenure.Event) {
+	a.take(ev)
 	w, before := a.h.w, a.m.State()
 	if a.ref != nil && ev.Kind == tenure.Extended && a.h.find(a.ref.First) != nil {
 		a.ref.Seen = a.h.born
@@ -252,6 +256,7 @@ func (a *party) step(ev tenure.Event) {
 }
 
 func (a *party) do(e tenure.Effect) {
+	a.doSlot(e)
 	switch a.role {
 	case agentRole, memberRole:
 		a.doTop(e)
@@ -314,6 +319,9 @@ func (a *party) doTop(e tenure.Effect) {
 		}
 		w.check.announced(a, e.Token)
 		s.life.deadline = max(s.life.deadline, e.Until)
+		if e.Token == 0 && s.slot != nil {
+			return // those below see it
+		}
 		if !s.hungUp {
 			below.above(ev, w.latency())
 		}
