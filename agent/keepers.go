@@ -18,6 +18,8 @@ type keeping struct {
 	conn *conn
 	id   uint64
 	key  string
+	// readsPage says that it reads its deadlines on the page.
+	readsPage bool
 
 	mu        sync.Mutex
 	candidate *candidate // nil before the runner campaigns
@@ -33,7 +35,7 @@ type keepers struct {
 
 // keep takes note of a keeper before its runner campaigns.
 func (c *conn) keep(r *session.Request) {
-	k := &keeping{conn: c, id: r.ID, key: r.Keeper}
+	k := &keeping{conn: c, id: r.ID, key: r.Keeper, readsPage: r.Page && c.mapped.Load()}
 	if !c.addKeeping(k) {
 		c.fail(r, errors.New("keep: the id or the secret is in use, or there are too many"))
 		return
@@ -112,7 +114,11 @@ func (k *keeping) leads(c *candidate) {
 	k.written = c.announced()
 	k.mu.Unlock()
 	a := k.conn.agent
-	k.conn.send(a.withLease(&session.Event{Event: session.Leads, ID: k.id, Group: c.group, Token: c.life.Token()}, c.announced()))
+	e := &session.Event{Event: session.Leads, ID: k.id, Group: c.group, Token: c.life.Token()}
+	if k.readsPage {
+		e.Slot, e.Tenure = c.onPage()
+	}
+	k.conn.send(a.withLease(e, c.announced()))
 }
 
 // renewed has a later deadline sent when the keeper reads.

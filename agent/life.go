@@ -77,6 +77,8 @@ func (c *candidate) do(e tenure.Effect) {
 	switch e.Kind {
 	case tenure.Announce:
 		c.announce(e)
+	case tenure.Void:
+		c.void()
 	case tenure.Ask:
 		c.notifier.stop(c, c.agent.causeOf(e.Cause))
 	case tenure.Kill:
@@ -117,10 +119,10 @@ func (c *candidate) announce(e tenure.Effect) {
 		c.keeper.renewed()
 		return
 	}
+	c.show()
 	c.agent.setLeader(c)
 	c.notifier.leads(c)
 	c.keeper.leads(c)
-	c.agent.renewals.add(c)
 	c.work.put(func() { c.agent.logElection(c) })
 }
 
@@ -191,7 +193,7 @@ func (o *order) handedOver() {
 // over ends the candidacy, once what takes long is done. A cause that is corrected later is passed on.
 func (c *candidate) over(cause protocol.Cause) {
 	c.cancel()
-	c.agent.renewals.remove(c)
+	c.hide()
 	c.keeper.over(c)
 	why := c.agent.causeOf(cause)
 	_, led := c.life.Announced()

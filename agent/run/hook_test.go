@@ -57,6 +57,25 @@ func TestALeaseThatEndsDuringTheHookStartsNothing(t *testing.T) {
 	}
 }
 
+// A runner that was held up while one hook of its election ran does not start the next one after its deadline.
+func TestElectedHooksStartOnlyBeforeTheDeadline(t *testing.T) {
+	s := play(t, newFake(1), `echo up >$D/up`, func(o *Options) {
+		o.Once = true
+		o.Hooks.Elected = []string{"sh", "-c", "echo in >$D/in; while ! test -e $D/go; do sleep 0.01; done"}
+		o.Hooks.Notify = []string{"sh", "-c", `echo $2 >>$D/log`}
+	})
+	l := s.lease()
+	s.file("in")
+	l.leave(0)
+	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.end(StatusLost)
+	if log := s.file("log"); strings.Contains(log, "MASTER") {
+		t.Errorf("told after the deadline:\n%s", log)
+	}
+}
+
 // What an elected hook started is gone before the end is reported, wherever it hides.
 func TestElectedHooksArePartOfTheTree(t *testing.T) {
 	s := play(t, newFake(1), `exit 0`, func(o *Options) {

@@ -148,6 +148,8 @@ func (l *fakeLease) Freeze(c protocol.Cause) {
 func (l *fakeLease) Leave()       { l.gone.Store(true) }
 func (l *fakeLease) Unread() bool { return false }
 
+func (l *fakeLease) Shown() (protocol.Time, bool) { return 0, false }
+
 // stage is a runner at work.
 type stage struct {
 	t       *testing.T
