@@ -72,7 +72,7 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ring, err := m.config.keyring(m.council)
+	pairs, err := m.config.pairs(m.council)
 	if err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	founder, err := m.found(ctx, &saved, ring, addrs, socket, waiter)
+	founder, err := m.found(ctx, &saved, pairs, addrs, socket, waiter)
 	if err == nil {
-		err = m.run(ctx, saved, ring, founder, waiter)
+		err = m.run(ctx, saved, pairs, founder, waiter)
 	}
 	if err != nil && m.loop == nil {
 		return errors.Join(err, socket.Close(), waiter.Close())
@@ -100,7 +100,7 @@ func (m *Member) start(ctx context.Context) error {
 
 // found makes the machine that tells others the id of the council. If this member does not know it, it waits until the members
 // have agreed on one, and puts it into the record.
-func (m *Member) found(ctx context.Context, saved *[]byte, ring wire.Keyring, addrs [][]netip.AddrPort, socket runtime.Socket, waiter runtime.Waiter) (*runtime.Founder, error) {
+func (m *Member) found(ctx context.Context, saved *[]byte, pairs *wire.Pairs, addrs [][]netip.AddrPort, socket runtime.Socket, waiter runtime.Waiter) (*runtime.Founder, error) {
 	var random [24]byte
 	rand.Read(random[:])
 	t, roles := &m.config.Timing, m.council.roles()
@@ -110,7 +110,7 @@ func (m *Member) found(ctx context.Context, saved *[]byte, ring wire.Keyring, ad
 	if err != nil {
 		return nil, err
 	}
-	f := &runtime.Founder{Machine: machine, Codec: wire.NewFounding(m.council.self, len(m.council.peers), ring), Socket: socket,
+	f := &runtime.Founder{Machine: machine, Codec: wire.NewFounding(pairs), Socket: socket,
 		Names: m.council.names(), Addrs: addrs}
 	if m.councilID != (protocol.CouncilID{}) {
 		return f, nil
@@ -135,7 +135,7 @@ func (m *Member) found(ctx context.Context, saved *[]byte, ring wire.Keyring, ad
 const leastFoundingRetry = 200 * time.Millisecond
 
 // run builds the machine of a member that knows its council, and sets the loop going.
-func (m *Member) run(ctx context.Context, saved []byte, ring wire.Keyring, founder *runtime.Founder, waiter runtime.Waiter) error {
+func (m *Member) run(ctx context.Context, saved []byte, pairs *wire.Pairs, founder *runtime.Founder, waiter runtime.Waiter) error {
 	t, n, addrs := &m.config.Timing, len(m.council.peers), founder.Addrs
 	summary := m.config.summary(m.council, m.councilID, t)
 	machine, err := m.machine(summary, saved)
@@ -144,7 +144,7 @@ func (m *Member) run(ctx context.Context, saved []byte, ring wire.Keyring, found
 	}
 	me := protocol.Ident{Rank: m.council.self}
 	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
-	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Keys: ring, ID: m.councilID})
+	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Pairs: pairs, ID: m.councilID})
 	if err != nil {
 		return err
 	}

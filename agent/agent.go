@@ -215,6 +215,9 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	c.Logger, c.OnChange = a.log, a.changes.addView
 	c.OnStart = func(m *regent.Member) {
 		a.joining.Store(m)
+		if err := a.rekey(a.file.Load()); err != nil { // they may have changed since, while the council had no id
+			a.log.Error("the keys of the last reload are not in force", "err", err)
+		}
 		a.onStart()
 	}
 	reported := world.WithReport(ctx, func(waiting string) { a.waiting.Store(&waiting) })

@@ -72,6 +72,11 @@ type MemberInfo struct {
 	// Deaf says that it is heard and does not hear this member, Unconfirmed for how long it has confirmed nothing.
 	Deaf        bool          `json:"deaf"`
 	Unconfirmed time.Duration `json:"unconfirmed"`
+	// Key begins the fingerprint of the key that it used last, and KeyProblem says that it does not list the newest of this member.
+	Key        string `json:"key,omitempty"`
+	KeyProblem string `json:"key_problem,omitempty"`
+	// Revoked says that it has no key here.
+	Revoked bool `json:"revoked,omitempty"`
 	// Problem is why it does not count.
 	Problem string `json:"problem,omitempty"`
 }
@@ -248,7 +253,8 @@ func (a *Agent) Members() []MemberInfo {
 	_, peers, _ := a.statusCache.get(m)
 	for _, p := range peers {
 		i := MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Trusted: p.Self || p.Trusted, Silence: p.Silence, Incarnation: p.Incarnation,
-			RoundTrip: p.RoundTrip, Deaf: p.Deaf, Unconfirmed: p.Unconfirmed, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Problem: p.Problem}
+			RoundTrip: p.RoundTrip, Deaf: p.Deaf, Unconfirmed: p.Unconfirmed, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Problem: p.Problem,
+			Key: p.Key, KeyProblem: p.KeyProblem, Revoked: p.Revoked}
 		if p.Addr.IsValid() {
 			i.Addr = p.Addr.String()
 		}

@@ -26,10 +26,13 @@ func (a *Agent) applyConfig(file *config.File, s *server) error {
 	old := a.file.Load()
 	fixed := old.Fixed(file)
 	next := old.With(file)
+	if err := a.rekey(next); err != nil {
+		return err
+	}
 	if err := a.adopt(next); err != nil {
 		return err
 	}
-	if changed := old.ChangedAccess(next); len(changed) > 0 {
+	if changed := append(old.ChangedAccess(next), old.ChangedKeys(next)...); len(changed) > 0 {
 		a.audit.put(AuditLine{Action: "reload", Who: "the configuration", From: a.options.Config, Outcome: "done", Detail: strings.Join(changed, ", ")})
 	}
 	if s != nil && next.Socket != old.Socket {
@@ -43,4 +46,18 @@ func (a *Agent) applyConfig(file *config.File, s *server) error {
 	}
 	a.log.Info("the configuration was read again", "changed", !reflect.DeepEqual(old, next))
 	return nil
+}
+
+// rekey puts the keys of a configuration in force. They are read from their files again, which may have changed. A member that does not
+// speak yet has them when it does.
+func (a *Agent) rekey(file *config.File) error {
+	c, err := file.Regent()
+	if err != nil {
+		return err
+	}
+	m := a.joining.Load()
+	if m == nil {
+		return c.Check()
+	}
+	return m.Rekey(c)
 }

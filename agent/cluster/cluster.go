@@ -90,6 +90,8 @@ type Cluster struct {
 	cut       map[string]bool       // from all others
 	http      map[string]string     // addresses of agents
 	logs      strings.Builder       // of members in this process
+	// public and private are the members' own keys, by name.
+	public, private map[string][]string
 }
 
 // eventDepth is how many events may wait to be read. Members wait when it is full.
@@ -104,6 +106,7 @@ func New(o Options) (_ *Cluster, err error) {
 			_ = c.Close()
 		}
 	}()
+	c.drawKeys()
 	if c.Dir == "" {
 		// The path must be short enough for the sockets of agents.
 		if c.Dir, err = os.MkdirTemp("", "regent-"); err != nil {
@@ -188,15 +191,28 @@ func (c *Cluster) Council(name string) ([]regent.Peer, error) {
 			}
 			addr = way.String()
 		}
-		all = append(all, regent.Peer{Name: peer, Addrs: []string{addr}})
+		all = append(all, regent.Peer{Name: peer, Addrs: []string{addr}, PublicKeys: c.public[peer]})
 	}
 	return all, nil
+}
+
+// drawKeys draws the members' own keys.
+func (c *Cluster) drawKeys() {
+	c.public = make(map[string][]string)
+	council := make([]regent.Peer, len(c.Names))
+	for i, name := range c.Names {
+		council[i].Name = name
+	}
+	c.private = regent.DrawKeys(council)
+	for _, p := range council {
+		c.public[p.Name] = p.PublicKeys
+	}
 }
 
 // Order returns what a member is told when it starts.
 func (c *Cluster) Order(name string) (Order, error) {
 	council, err := c.Council(name)
-	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.bind(name), Council: council, Key: c.key(), Bootstrap: true, Timing: c.Timing, Groups: c.Groups,
+	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.bind(name), Council: council, Key: c.key(), PrivateKeys: c.private[name], Bootstrap: true, Timing: c.Timing, Groups: c.Groups,
 		NoRealtime: c.NoRealtime, Hold: c.Hold, Poll: c.Poll, Status: c.Options.Status, Journals: c.journals()}, err
 }
 

@@ -11,6 +11,7 @@ type Order struct {
 	Name, Dir, Bind string
 	Council         []regent.Peer
 	Key             []byte
+	PrivateKeys     []string
 	Bootstrap       bool
 	Timing          regent.Timing
 	// Groups are those that the programs of the member lead.

@@ -27,7 +27,7 @@ import (
 func main() {
 	name := flag.String("name", "", "which member of the council this is")
 	council := flag.String("council", "", "all members, as name=host:port,...")
-	dir := flag.String("dir", "", "directory for the member's record")
+	dir := flag.String("dir", "", "directory for the member's record and the keys, as 'regent keys exchange --dir' fills it")
 	file := flag.String("db", "", "the database")
 	think := flag.Duration("think", 100*time.Millisecond, "how long the program thinks between its stamp and its write")
 	flag.Parse()
@@ -65,6 +65,9 @@ func run(name, council, dir, file string, think time.Duration) error {
 			return fmt.Errorf("council %q: must be a list such as a=host:port,b=host:port", council)
 		}
 		c.Council = append(c.Council, regent.Peer{Name: name, Addrs: []string{addr}})
+	}
+	if err := c.ReadKeys(dir); err != nil {
+		return err
 	}
 	m, err := regent.Join(ctx, c)
 	if err != nil {

@@ -25,7 +25,7 @@ func main() {
 	name := flag.String("name", "", "which member of the council this is")
 	council := flag.String("council", "", "all members, as name=host:port,...")
 	keyFile := flag.String("key-file", "", "file with the cluster key, as 'regent keygen' writes it")
-	dir := flag.String("dir", "", "directory for the member's record")
+	dir := flag.String("dir", "", "directory for the member's record and the keys, as 'regent keys exchange --dir' fills it")
 	every := flag.Duration("every", time.Second, "how often the job runs")
 	flag.Parse()
 	if err := run(*name, *council, *keyFile, *dir, *every); err != nil {
@@ -53,6 +53,9 @@ func run(name, council, keyFile, dir string, every time.Duration) error {
 	// The first signal asks to stop; then the context ends, the job stops, and another host takes over at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := c.ReadKeys(dir); err != nil {
+		return err
+	}
 	m, err := regent.Join(ctx, c)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/internal/wire/wiretest"
 )
 
 // A desk is two ports joined by queues, with one clock that a test moves.
@@ -74,7 +75,7 @@ func judge(me protocol.Ident, summary *wire.Summary) datagram.Config {
 func (d *desk) port(t *testing.T, i int, summary *wire.Summary) *NetPort {
 	t.Helper()
 	me := protocol.Ident{Rank: protocol.Rank(i), Inc: 1}
-	packets, err := wire.NewEndpoint(d.now, wire.Config{Config: judge(me, summary), Keys: wire.PublicKeyring()})
+	packets, err := wire.NewEndpoint(d.now, wire.Config{Config: judge(me, summary), Pairs: wiretest.Pairs(me.Rank, 2)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func TestMemberThatIsNotHeardIsNamedWithWhatItSends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packets, err := wire.NewEndpoint(d.now, wire.Config{Config: judge(protocol.Ident{Rank: 1, Inc: 1}, summary("b", "x")), Keys: other})
+	packets, err := wire.NewEndpoint(d.now, wire.Config{Config: judge(protocol.Ident{Rank: 1, Inc: 1}, summary("b", "x")), Pairs: wiretest.PairsOf(1, 2, other)})
 	if err != nil {
 		t.Fatal(err)
 	}

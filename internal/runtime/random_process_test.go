@@ -21,6 +21,7 @@ import (
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/transport/memory"
 	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/internal/wire/wiretest"
 )
 
 // The timing of the councils.
@@ -225,7 +226,7 @@ func (p *process) port(s runtime.Socket) (runtime.Port, error) {
 	n := len(c.names)
 	summary := wire.NewSummary(c.names[p.rank]).Set("lease", lease.String())
 	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Digest: summary.Digest()}, Rho: rho, Delta: delay}
-	packets, err := wire.NewEndpoint(p.clock.Now(), wire.Config{Config: judge, Keys: wire.PublicKeyring()})
+	packets, err := wire.NewEndpoint(p.clock.Now(), wire.Config{Config: judge, Pairs: wiretest.Pairs(me.Rank, n)})
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ type party struct {
 	ref *reference
 	// above and beside have what has come, in order; tasks what the party itself has begun.
 	fromAbove, beside []tenure.Event
-	tasks             []func()
+	tasks, threads    []func()
 	lastAbove, last   protocol.Time // when the last of them arrives: connections keep the order
 	ticks             bool
 	armed             protocol.Time
@@ -78,8 +78,9 @@ type party struct {
 	reported, over bool
 	said           protocol.Cause
 	forgot         bool
-	// forks counts forks that are under way.
-	forks int
+	// forks counts forks that are under way; hooksOver says that elected hooks do not begin any more.
+	forks     int
+	hooksOver bool
 	// strays says that an event comes that no driver gives.
 	strays bool
 	hook   *process
@@ -164,15 +165,10 @@ func (a *party) run() {
 	if !a.h.runs(a.p) {
 		return
 	}
-	if a.suspends != a.h.suspends {
-		a.suspends = a.h.suspends
-		for len(a.beside) > 0 && (a.beside[0].Kind == tenure.ProgramStopped || a.beside[0].Kind == tenure.LostDone) {
-			ev := a.beside[0]
-			a.beside = a.beside[1:]
-			a.step(ev)
-		}
-		a.step(tenure.Event{Kind: tenure.Suspended})
+	if a.h.w.one(2) {
+		a.runThreads()
 	}
+	a.resumed()
 	for len(a.fromAbove) > 0 || len(a.beside) > 0 {
 		from := &a.fromAbove
 		if len(a.fromAbove) == 0 {
@@ -186,12 +182,47 @@ func (a *party) run() {
 		a.ticks = false
 		a.step(tenure.Event{Kind: tenure.Tick})
 	}
+	a.runThreads()
 	tasks := a.tasks
 	a.tasks = nil
 	for _, f := range tasks {
 		f()
 	}
 	a.arm()
+}
+
+// resumed gives a suspend that is over, after reports of ends that came before.
+func (a *party) resumed() {
+	if a.suspends == a.h.suspends {
+		return
+	}
+	a.suspends = a.h.suspends
+	for len(a.beside) > 0 && (a.beside[0].Kind == tenure.ProgramStopped || a.beside[0].Kind == tenure.LostDone) {
+		ev := a.beside[0]
+		a.beside = a.beside[1:]
+		a.step(ev)
+	}
+	a.step(tenure.Event{Kind: tenure.Suspended})
+}
+
+// runThreads goes on with other threads of the party, which keep no order with the one that drives the machine.
+func (a *party) runThreads() {
+	threads := a.threads
+	a.threads = nil
+	for _, f := range threads {
+		f()
+	}
+}
+
+// look has the machine look at its deadline, after renewals that wait.
+func (a *party) look() {
+	a.resumed()
+	for len(a.fromAbove) > 0 {
+		ev := a.fromAbove[0]
+		a.fromAbove = a.fromAbove[1:]
+		a.step(ev)
+	}
+	a.step(tenure.Event{Kind: tenure.Tick})
 }
 
 // task has the party do something after a while, as soon as it is scheduled then.
