@@ -111,6 +111,19 @@ func (c *Config) pairs(all *council) (*wire.Pairs, error) {
 	return pairs, nil
 }
 
+// lifeTags computes the tags of this member's lives with the key that is old keys older than its newest; nil if there is none.
+func (m *Member) lifeTags(old int) func(protocol.Inc, protocol.StartBits) protocol.Tag {
+	n := len(m.config.PrivateKeys) - 1 - old
+	if n < 0 {
+		return nil
+	}
+	key, err := identity.ParsePrivate(m.config.PrivateKeys[n])
+	if err != nil {
+		return nil // pairs refuses it
+	}
+	return wire.LifeTags(key.TagKey(), m.councilID, m.config.Name)
+}
+
 // identity returns the name and the public keys of a member.
 func (p *Peer) identity() (wire.Identity, error) {
 	out := wire.Identity{Name: p.Name}

@@ -143,7 +143,7 @@ func (m *Member) run(ctx context.Context, saved []byte, pairs *wire.Pairs, found
 		return err
 	}
 	me := protocol.Ident{Rank: m.council.self}
-	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
+	judge := datagram.Config{Self: me, Start: datagram.Start(m.startBits), Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
 	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Pairs: pairs, ID: m.councilID})
 	if err != nil {
 		return err
@@ -152,9 +152,9 @@ func (m *Member) run(ctx context.Context, saved []byte, pairs *wire.Pairs, found
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: world.MirrorFrom(ctx)})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
-		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Clock: m.world.Clock.Now, Log: m.log})
+		Outdated: func() protocol.Message { return &nerio.Outdated{} }, Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Clock: m.world.Clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
-		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
+		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Facts: m.facts, Log: m.log}
 	if m.dir != nil {
 		o.Store = m.dir
 	}
@@ -213,25 +213,42 @@ func (c *Config) councilID(encoded []byte) (id protocol.CouncilID, spoken bool, 
 	return r.Council, r.Inc != 0, nil
 }
 
-// outdated tells the machine that somebody has heard a later incarnation of this member. Packets of the lower one do not
-// reach the machines of the others, so none of them can tell it.
-func (m *Member) outdated(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver runtime.Deliver) {
-	if !m.stale.Swap(true) {
-		m.log.Error("the durable record is an old copy: the member treats it as lost", "peer", m.council.name(from.Rank), "heard", heard)
+// facts logs what the council's machine states about earlier lives of this member.
+func (m *Member) facts(_ protocol.Time, channel runtime.Channel, facts []protocol.Fact) {
+	for i := range facts {
+		f := &facts[i]
+		switch {
+		case channel != runtime.Council:
+		case f.Ev == protocol.EvWait && f.Why == "stale record":
+			m.stale.Store(true)
+			m.log.Error("the durable record is an old copy: the member stops and asks the others what it has forgotten")
+		case f.Ev == protocol.EvWait && f.Why == "copied record":
+			m.stale.Store(true)
+			m.log.Warn("the durable record was written on another machine or in another directory: the member asks the others what it may have forgotten")
+		case f.Ev == protocol.EvSpeak:
+			m.stale.Store(false)
+		case f.Ev == protocol.EvAccused && !m.accused.Swap(true):
+			m.log.Error("a peer has heard a later incarnation of this member ("+f.Why+")", "peer", m.council.name(f.Peer.Rank), "heard", f.Seq)
+		}
 	}
-	deliver(now, runtime.Council, &protocol.Receive{From: from, Message: &nerio.Stale{Highest: heard}, Delay: protocol.Unknown})
 }
 
 // machine builds the protocols: leases of a quorum, and an elector that says who goes first.
 func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine, error) {
 	t, roles := &m.config.Timing, m.council.roles()
+	var origin record.Origin
+	if m.dir != nil {
+		origin = m.dir.Origin()
+	}
 	var seed [8]byte
 	rand.Read(seed[:])
+	rand.Read(m.startBits[:])
 	digest := summary.Digest()
 	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: roles.Quorums(), Leaders: roles.Leaders(), Prefer: m.config.Prefer,
 		Epoch: epoch, Council: m.councilID, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
 		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
-		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now())},
+		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
+		Origin: origin, Start: m.startBits, Tag: m.lifeTags(0), OldTag: m.lifeTags(1)},
 		saved, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {
 		return nil, err

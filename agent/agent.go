@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -53,6 +54,8 @@ type Agent struct {
 	clock    clock.Clock
 	// file is the configuration in force.
 	file atomic.Pointer[config.File]
+	// keys is a digest of the keys in force that are in files.
+	keys atomic.Pointer[[sha256.Size]byte]
 	// access says who may do what; it is replaced by a reload.
 	access atomic.Pointer[access]
 	// admission bounds connections over TCP; nil if there are none.
@@ -212,6 +215,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.keys.Store(digestKeys(&c))
 	c.Logger, c.OnChange = a.log, a.changes.addView
 	c.OnStart = func(m *regent.Member) {
 		a.joining.Store(m)

@@ -368,9 +368,19 @@ func (l *life) stopHook() {
 	}
 }
 
-// end kills the tree, with what is being forked.
+// end kills the tree, with what is being forked. What is there already does not wait for that.
 func (l *life) end(ctx context.Context) tree.Result {
-	l.forks.Wait()
+	forked := make(chan struct{})
+	go func() {
+		l.forks.Wait()
+		close(forked)
+	}()
+	select {
+	case <-forked:
+	default:
+		l.tree.End(ctx)
+		<-forked
+	}
 	return l.tree.End(ctx)
 }
 

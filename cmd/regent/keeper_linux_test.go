@@ -17,6 +17,8 @@ import (
 type hooked struct {
 	*runCluster
 	log string
+	// before is what lost hooks do before they write.
+	before string
 }
 
 // startHooked starts agents, and runners of a program if there is one.
@@ -37,6 +39,17 @@ func startHooked(t *testing.T, names []string, program ...string) *hooked {
 	return h
 }
 
+// startSlowHooked starts three hosts whose lost hooks take longer than an election.
+func startSlowHooked(t *testing.T) *hooked {
+	t.Helper()
+	h := startHooked(t, []string{"a", "b", "c"})
+	h.before = "sleep 0.5; "
+	for _, name := range h.Names {
+		h.start(name, "sleep", "1000")
+	}
+	return h
+}
+
 func (h *hooked) start(name string, program ...string) {
 	h.t.Helper()
 	h.startWith(name, "echo up "+name+" >>"+h.log, program...)
@@ -45,7 +58,7 @@ func (h *hooked) start(name string, program ...string) {
 // startWith starts a runner with an elected hook.
 func (h *hooked) startWith(name, elected string, program ...string) {
 	h.t.Helper()
-	_, err := h.Run(runnerOf(name), name, "g", []string{"--on-elected", elected, "--on-lost", "echo down " + name + " $REGENT_REASON >>" + h.log,
+	_, err := h.Run(runnerOf(name), name, "g", []string{"--on-elected", elected, "--on-lost", h.before + "echo down " + name + " $REGENT_REASON >>" + h.log,
 		"--grace", "200ms"}, program...)
 	h.check(err)
 }
@@ -68,7 +81,7 @@ func holder(line string) string { return strings.Fields(line)[1] }
 // A runner that is killed cannot run its hooks: its keeper does, before another host leads.
 func TestKeeperRunsTheHooksOfAKilledRunner(t *testing.T) {
 	t.Parallel()
-	h := startHooked(t, []string{"a", "b", "c"}, "sleep", "1000")
+	h := startSlowHooked(t)
 	first := holder(h.lines(1)[0])
 	h.check(h.Process(runnerOf(first)).Signal(syscall.SIGKILL))
 	lines := h.lines(3)
@@ -81,7 +94,7 @@ func TestKeeperRunsTheHooksOfAKilledRunner(t *testing.T) {
 // Before another host leads, the lost hook of the old one has ended: an address is on one host only.
 func TestTransferRunsTheLostHookFirst(t *testing.T) {
 	t.Parallel()
-	h := startHooked(t, []string{"a", "b", "c"}, "sleep", "1000")
+	h := startSlowHooked(t)
 	first := holder(h.lines(1)[0])
 	to := "a"
 	if first == to {

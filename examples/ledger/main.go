@@ -2,6 +2,8 @@
 // for: stop the leading process (kill -STOP) for longer than its lease, and let it go on (kill -CONT). It had made up
 // its mind to write before it was stopped, and tries to; the database refuses, because a later leader has written.
 //
+//	regent keys exchange --dir /tmp/ledger/a --name a > a.pub    # and likewise for b and c
+//	regent keys exchange --dir /tmp/ledger/a a.pub b.pub c.pub
 //	ledger -name a -council a=127.0.0.1:7401,b=127.0.0.1:7402,c=127.0.0.1:7403 -dir /tmp/ledger/a -db /tmp/ledger/db
 package main
 

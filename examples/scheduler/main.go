@@ -1,9 +1,11 @@
 // Scheduler runs a job every second, on one of several hosts: whichever leads. Start it on each of them with the same
-// council, a key that 'regent keygen key' has drawn, and another name:
+// council, a key that 'regent keygen key' has drawn, and another name. Each has a key pair, and the public keys of the others:
 //
+//	regent keys exchange --dir /var/lib/scheduler --name a > a.pub
+//	regent keys exchange --dir /var/lib/scheduler a.pub b.pub c.pub
 //	scheduler -name a -council a=10.0.0.1:7400,b=10.0.0.2:7400,c=10.0.0.3:7400 -key-file key -dir /var/lib/scheduler
 //
-// or three times on one host, without a key, on 127.0.0.1. Stop one, kill one, unplug one: the job goes on, and never
+// or three times on one host, without -key-file, on 127.0.0.1. Stop one, kill one, unplug one: the job goes on, and never
 // runs twice at once.
 package main
 

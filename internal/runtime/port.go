@@ -37,9 +37,8 @@ type PortOptions struct {
 	Addrs [][]netip.AddrPort
 	// Summary is the member's configuration, shown to peers that seem to have another.
 	Summary *wire.Summary
-	// Outdated is called when a peer has heard a later incarnation of this member than it speaks under: its record is an
-	// old copy. It may deliver what tells its machine so.
-	Outdated func(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver Deliver)
+	// Outdated makes what the machine of the council gets in place of a packet from an outdated start of a peer; nil: nothing.
+	Outdated func() protocol.Message
 	// Recent is for how long a proof counts that packets to a peer come by one of its addresses.
 	Recent time.Duration
 	// Nap is how long packets may wait for others during a flood. It must be short beside a round trip.
@@ -145,10 +144,12 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	switch v.Reason {
 	case datagram.Accepted, datagram.OtherIncarnation:
 		p.note(now, v)
-	case datagram.Rivals, datagram.Twin:
+	case datagram.Rivals:
 		p.diagnostics.rivals(p.packet.From.Rank, in.Addr)
-	case datagram.Stale:
-		// It only tells that its sender is outdated.
+		return
+	case datagram.Stale, datagram.Twin:
+		p.outdated(now, deliver)
+		return
 	case datagram.Introduction:
 		return
 	case datagram.Mismatch:
@@ -161,12 +162,6 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		if r, ok := p.owners[in.Addr]; ok {
 			p.diagnostics.dropped(r, v.Reason, &p.packet)
 		}
-		return
-	}
-	if v.Outdated != 0 && p.Outdated != nil {
-		p.Outdated(now, p.packet.From, v.Outdated, deliver)
-	}
-	if v.Reason != datagram.Accepted {
 		return
 	}
 	p.receive.From, p.receive.Delay = p.packet.From, v.Delay
@@ -183,6 +178,16 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		p.receive.Message = m.Message
 		deliver(now, Channel(m.Channel), &p.receive)
 	}
+	p.receive.Message = nil
+}
+
+// outdated lets the machine answer a packet that was dropped because its sender has a later life.
+func (p *NetPort) outdated(now protocol.Time, deliver Deliver) {
+	if p.Outdated == nil {
+		return
+	}
+	p.receive = protocol.Receive{From: p.packet.From, Message: p.Outdated(), Delay: protocol.Unknown}
+	deliver(now, Council, &p.receive)
 	p.receive.Message = nil
 }
 

@@ -168,7 +168,7 @@ func (p *process) machine() (*stack.Machine, error) {
 	n := len(p.council.names)
 	roles := stack.Roles{Members: n}
 	authority, err := nerio.New(nerio.Config{Me: p.rank, Quorums: roles.Quorums(), Leaders: roles.Leaders(), RoundTrip: roundTrip, Lease: lease,
-		Longest: longest, Renew: renew, Rho: rho, Elector: true, Bootstrap: true, FirstInc: 1}, p.council.disks[p.rank].read(), p.rng.Uint64())
+		Longest: longest, Renew: renew, Rho: rho, Elector: true, Bootstrap: true, FirstInc: 1, Tag: p.tags()}, p.council.disks[p.rank].read(), p.rng.Uint64())
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +176,11 @@ func (p *process) machine() (*stack.Machine, error) {
 		return stable.New(stable.Config{Self: p.rank, Members: n, Inc: inc, Ping: true, Gate: protocol.Majority(n), Candidates: roles.Leaders(),
 			Period: heartbeat, Delta: suspect - heartbeat, Expiry: suspect - heartbeat - delay, Rho: rho})
 	})
+}
+
+// tags computes the tags of the member's lives.
+func (p *process) tags() func(protocol.Inc, protocol.StartBits) protocol.Tag {
+	return wire.LifeTags([32]byte{byte(p.rank)}, protocol.CouncilID{}, "")
 }
 
 func localTiming() hall.Timing {
@@ -236,9 +241,9 @@ func (p *process) port(s runtime.Socket) (runtime.Port, error) {
 	}
 	return &spyPort{runtime.NewPort(runtime.PortOptions{Self: p.rank, Socket: s, Wire: packets, Rates: clock.NewRates(n, rho),
 		Names: c.names, Addrs: addrs, Summary: summary, Recent: renew + roundTrip/2, Clock: p.clock.Now, Log: slog.New(slog.DiscardHandler),
-		Outdated: func(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver runtime.Deliver) {
+		Outdated: func() protocol.Message {
 			c.ledger.count("outdated")
-			deliver(now, runtime.Council, &protocol.Receive{From: from, Message: &nerio.Stale{Highest: heard}, Delay: protocol.Unknown})
+			return &nerio.Outdated{}
 		}}), p}, nil
 }
 

@@ -291,8 +291,10 @@ func (c *council) stale(p *process) {
 	c.ledger.count("renamed")
 	inc := p.loop.Stats().Inc()
 	from := protocol.Ident{Rank: (p.rank + 1) % protocol.Rank(len(c.names)), Inc: 1}
+	life := protocol.Life{Inc: inc + 1, Start: protocol.StartBits{1}}
+	life.Tag = p.tags()(life.Inc, life.Start)
 	_ = p.loop.Do(func(protocol.Time) {
-		p.instance.Post(&protocol.Receive{From: from, Message: &nerio.Stale{Highest: inc + 1}, Delay: protocol.Unknown})
+		p.instance.Post(&protocol.Receive{From: from, Message: &nerio.Stale{Heard: life}, Delay: protocol.Unknown})
 	})
 }
 

@@ -31,7 +31,11 @@ func (m *Machine) begin(now protocol.Time, ev Event) {
 	case m.config.Lower != Tree:
 	case m.config.Backup:
 		m.stage = running
-		if m.runnerDead { // which may have begun before
+		switch { // the runner may have begun before
+		case slept:
+			m.blame(m.own(protocol.ClockFault))
+			m.halt(now)
+		case m.runnerDead:
 			m.blame(m.own(protocol.Resigned))
 			m.halt(now)
 		}

@@ -136,6 +136,16 @@ func TestAKeeperWaitsForTheElectionOfItsDeadRunner(t *testing.T) {
 	k.wants(14, of(TreeGone), "RunLost", Stopped)
 }
 
+// A keeper that learns of the election after a suspend ends what the runner may have begun before it.
+func TestAKeeperUsesNoElectionFromBeforeASuspend(t *testing.T) {
+	for at, want := range map[protocol.Time]State{9: Stopping, 11: Leading} {
+		k := &party{t: t, m: New(0, Config{Lower: Tree, Backup: true, Guard: 20})}
+		k.wants(10, of(Suspended), "", Waiting)
+		effects := map[State]string{Stopping: "Announce Kill", Leading: "Announce"}[want]
+		k.wants(12, Event{Kind: Elected, Token: 7, At: at, Until: lease}, effects, want)
+	}
+}
+
 func TestHooksThatNobodyCanRunDelayTheReleaseToTheDeadline(t *testing.T) {
 	p := newParty(t, Config{Lower: Party, Hooks: true})
 	p.wants(10, of(ProgramDied), "Kill", Stopping)

@@ -16,7 +16,7 @@ import (
 
 // Config is what an Endpoint must know of its member and council.
 type Config struct {
-	// Config is that of the one judge of packets. Its Start is drawn from Random.
+	// Config is that of the one judge of packets. Its Start is drawn from Random, unless it is set.
 	datagram.Config
 	// Pairs are the secrets that the member shares with the others, and ID is the council's: packets of another council cannot be opened.
 	Pairs *Pairs
@@ -94,8 +94,10 @@ func NewEndpoint(now protocol.Time, c Config) (*Endpoint, error) {
 	case c.Lowest == 0 || c.Lowest > c.Highest:
 		return nil, fmt.Errorf("wire: versions %d to %d: the lowest must be at least 1 and at most the highest", c.Lowest, c.Highest)
 	}
-	if _, err := io.ReadFull(c.Random, c.Start[:]); err != nil {
-		return nil, fmt.Errorf("wire: random bits of this start: %w", err)
+	if c.Start == (datagram.Start{}) {
+		if _, err := io.ReadFull(c.Random, c.Start[:]); err != nil {
+			return nil, fmt.Errorf("wire: random bits of this start: %w", err)
+		}
 	}
 	judge, err := datagram.New(now, c.Config)
 	if err != nil {

@@ -178,7 +178,8 @@ func (e *Endpoint) learn(h *header, p *Packet) {
 	}
 }
 
-// decode reads all items of a packet of which r is known so far. Messages count if it is accepted.
+// decode reads all items of a packet of which r is known so far. Messages count if it is accepted, and proofs if it is meant for
+// another incarnation.
 func (e *Endpoint) decode(b []byte, p *Packet, r datagram.Reason) error {
 	for n := 0; len(b) > 0; n++ {
 		if n == maxItems {
@@ -192,6 +193,10 @@ func (e *Endpoint) decode(b []byte, p *Packet, r datagram.Reason) error {
 		switch {
 		case it.number == itemSummary:
 			return errSummary // it belongs into an introduction
+		case r == datagram.OtherIncarnation && e.pool.proves(it.number):
+			if err := e.decodeMessage(it, p); err != nil {
+				return err
+			}
 		case r != datagram.Accepted:
 		case it.number == itemFragment:
 			f, err := parseFragment(it)

@@ -74,6 +74,8 @@ type party struct {
 	// search is the number of the last search; a result of an earlier one is dropped. verdict is what its last walk proved.
 	search  int
 	verdict tenure.Kind
+	// early says that the search began while something was being forked.
+	early bool
 	// reported says that the end was reported upwards, for the cause said.
 	reported, over bool
 	said           protocol.Cause

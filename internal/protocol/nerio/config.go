@@ -6,6 +6,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/record"
 )
 
 // Config is what a member has to know of itself and of its council.
@@ -54,6 +55,13 @@ type Config struct {
 	Diskless bool
 	// Bootstrap lets a member without a record start the council, if all others are in the same position.
 	Bootstrap bool
+	// Origin is where the record is kept. A record that was written elsewhere is a copy, and is not trusted.
+	Origin record.Origin
+	// Start are random bits that no other start of the member has drawn; zero: the machine takes them from its seed.
+	Start protocol.StartBits
+	// Tag computes the tag of a life of this member, which nobody else can. A member without it believes nobody that its record is
+	// stale. OldTag, if it is set, does so with the key that is being replaced.
+	Tag, OldTag func(protocol.Inc, protocol.StartBits) protocol.Tag
 	// FirstInc is the least incarnation of a member without a record: seconds since the beginning of 2024, so that none
 	// repeats even if everybody has forgotten it. Zero counts as one.
 	FirstInc protocol.Inc

@@ -1,6 +1,7 @@
 package nerio
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -64,6 +65,9 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	}
 	m.pcg = rand.NewPCG(seed, uint64(cfg.Me))
 	m.rng = rand.New(m.pcg)
+	if cfg.Start == (protocol.StartBits{}) {
+		m.cfg.Start = startBits(seed, cfg.Me)
+	}
 	m.start.peers = make([]peer, m.lcfg.Members)
 	m.start.answers = make([]Known, m.lcfg.Members)
 	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms)
@@ -91,6 +95,14 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	}
 	m.disk.record.Council = cfg.Council
 	return m, nil
+}
+
+// startBits draws the bits of a start from its seed.
+func startBits(seed uint64, me protocol.Rank) (b protocol.StartBits) {
+	draw := rand.New(rand.NewPCG(seed, ^uint64(me)))
+	binary.BigEndian.PutUint64(b[:], draw.Uint64())
+	binary.BigEndian.PutUint64(b[8:], draw.Uint64())
+	return b
 }
 
 // policy is what makes the leases of the core Nerio's.
