@@ -44,18 +44,18 @@
 // test; make hosts plays 100,000. The seeds are those of the model as it was when they were listed.
 //
 //	old rule                                               mutant                       checker    first seed
-//	a search that finds nobody proves the tree gone        p1-a-walk-proves-it          H-RELEASE  351
+//	a search that finds nobody proves the tree gone        p1-a-walk-proves-it          H-RELEASE  82
 //	what may not be seen is gone                           p2-hidden-is-gone            H-RELEASE  243
 //	the agent kills for anybody who has seen the mark      p3-kills-for-anybody         H-KILL     24
-//	the runner is known by its number                      p3-runner-by-number          H-KILL     74
-//	the session is known by its number                     session-by-number            H-KILL     51
-//	lost hooks run after the release                       p4-hooks-after-the-release   H-RELEASE  2
-//	nobody runs the lost hooks of a dead runner            p5-nobody-runs-the-hooks     H-HOOKS    24
-//	timers alone end a program after a suspend             p6-suspend-ignored           H-SUSPEND  12
-//	the deadline comes before renewals that wait           p7-deadline-before-renewals  H-READ     140
+//	the runner is known by its number                      p3-runner-by-number          H-KILL     402
+//	the session is known by its number                     session-by-number            H-KILL     241
+//	lost hooks run after the release                       p4-hooks-after-the-release   H-RELEASE  4
+//	nobody runs the lost hooks of a dead runner            p5-nobody-runs-the-hooks     H-HOOKS    18
+//	timers alone end a program after a suspend             p6-suspend-ignored           H-SUSPEND  15
+//	the deadline comes before renewals that wait           p7-deadline-before-renewals  H-READ     0
 //	the walk comes before the signals                      p7-walk-first                H-LATE     115
 //	the walk holds the processor                           p7-walk-without-a-break      H-TURN     5
 //	each party keeps the cause that it saw first           p8-first-cause-stays         H-CAUSE    2
-//	what ignores the request to stop is renewed            p9-renewed-for-ever          H-BOUND    46
-//	a runner that was held up starts its program late      p10-late-start               H-START    37
+//	what ignores the request to stop is renewed            p9-renewed-for-ever          H-BOUND    70
+//	a runner that was held up starts its program late      p10-late-start               H-START    86
 package host
