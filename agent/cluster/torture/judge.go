@@ -83,7 +83,8 @@ func (r *record) judgePair(a, b *tenure, fail func(rule, format string, args ...
 	}
 	for _, h := range a.lost {
 		if (h.end > next || h.begin > next) && next < a.deadline {
-			fail(ruleHooks, "group %s: %v began %v before the deadline of %v, whose lost hook ended %v later", a.group, b, a.deadline.Sub(next), a, h.end.Sub(next))
+			fail(ruleHooks, "group %s: %v began %v before the deadline of %v, whose lost hook ran from %v to %v%s", a.group, b, a.deadline.Sub(next), a,
+				h.begin.Sub(next), h.end.Sub(next), r.history(a, next))
 		}
 	}
 }
