@@ -28,14 +28,17 @@ func (i *intake) Read(b []byte) (int, error) {
 	}
 	rights := make([]byte, unix.CmsgSpace(4))
 	n, m, _, _, err := i.conn.ReadMsgUnix(b, rights)
+	if err != nil {
+		return 0, err // n is -1 after a reset
+	}
 	if fd, ok := descriptorIn(rights[:m]); ok {
 		i.discard()
 		i.fd = fd
 	}
-	if n == 0 && err == nil && len(b) > 0 {
-		err = io.EOF
+	if n == 0 && len(b) > 0 {
+		return 0, io.EOF
 	}
-	return n, err
+	return n, nil
 }
 
 // discard closes a descriptor that nobody wants.
