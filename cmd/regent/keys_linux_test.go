@@ -107,6 +107,16 @@ func TestKeysAreReplacedWithoutARestart(t *testing.T) {
 			t.Errorf("agent %s was restarted", name)
 		}
 	}
+	// The files are in force, and not only read: an agent that begins with them is heard by those that were reloaded.
+	h.Finish(h.t, "c")
+	h.startAgent("c")
+	h.agree("with c started from its file")
+	var shown []keysReport
+	h.check(json.Unmarshal([]byte(h.output("keys", "show", "--json", "--config", h.ConfigFile("b"))), &shown))
+	cluster.Eventually(t, "a hears b with its new key", func() bool {
+		list := h.members("a")
+		return len(list) == 3 && list[1].Key != "" && strings.HasPrefix(shown[1].Keys[0].Fingerprint, list[1].Key)
+	})
 	if log := h.Process("a").Log(); !strings.Contains(log, "of b") || strings.Contains(log, "nothing has changed") {
 		t.Errorf("the audit log does not name the keys that changed:\n%s", log)
 	}
