@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -160,6 +161,7 @@ func (m *Member) run(ctx context.Context, saved []byte, pairs *wire.Pairs, found
 	}
 	if lease, ok := m.world.Clock.(*clock.Lease); ok {
 		o.Suspended = lease.Suspended
+		o.Restored = m.restored(clock.NewSnapshots())
 	}
 	m.loop = runtime.NewLoop(o)
 	council, err := m.loop.Add(runtime.Council, "the council", machine, m.groupTable)
@@ -219,6 +221,8 @@ func (m *Member) facts(_ protocol.Time, channel runtime.Channel, facts []protoco
 		f := &facts[i]
 		switch {
 		case channel != runtime.Council:
+		case f.Ev == protocol.EvWait && f.Why == "restored snapshot":
+			m.stale.Store(true)
 		case f.Ev == protocol.EvWait && f.Why == "stale record":
 			m.stale.Store(true)
 			m.log.Error("the durable record is an old copy: the member stops and asks the others what it has forgotten")
@@ -230,6 +234,22 @@ func (m *Member) facts(_ protocol.Time, channel runtime.Channel, facts []protoco
 		case f.Ev == protocol.EvAccused && !m.accused.Swap(true):
 			m.log.Error("a peer has heard a later incarnation of this member ("+f.Why+")", "peer", m.council.name(f.Peer.Rank), "heard", f.Seq)
 		}
+	}
+}
+
+// restored returns what notices that this machine goes on from a snapshot, and draws the bits of the next life. The kernel's randomness may
+// be that of the snapshot, too: the time tells what was restored from what it did before.
+func (m *Member) restored(s *clock.Snapshots) func(now protocol.Time) (protocol.StartBits, bool) {
+	return func(now protocol.Time) (b protocol.StartBits, yes bool) {
+		if !s.Restored(now) {
+			return b, false
+		}
+		m.log.Error("this machine was restored from a snapshot, or its wall clock was set forward: the member asks the others what it may have promised since")
+		var random [32]byte
+		rand.Read(random[:])
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64(random[:], uint64(time.Now().UnixNano())))
+		copy(b[:], sum[:])
+		return b, true
 	}
 }
 

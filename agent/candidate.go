@@ -265,7 +265,7 @@ func (c *candidate) await(programEnded bool) {
 
 // goodbye takes the program's word that everything has stopped.
 func (c *candidate) goodbye() {
-	c.note(func(e *endReasons) { e.stop("the program said goodbye") })
+	c.note(func(e *endReasons) { e.report("the program said goodbye") })
 	c.life.Give(tenure.Event{Kind: tenure.ProgramStopped})
 }
 
@@ -278,7 +278,7 @@ func (c *candidate) reportStopped(cause protocol.Cause, o *order) {
 	default:
 		c.reports = append(c.reports, o)
 	}
-	c.end.stop("the program said that it has stopped")
+	c.end.report("the program said that it has stopped")
 	c.mu.Unlock()
 	c.life.Give(tenure.Event{Kind: tenure.ProgramStopped, Cause: cause})
 }

@@ -200,7 +200,7 @@ func (k *keeping) reported(cause protocol.Cause) {
 	c := k.candidate
 	k.mu.Unlock()
 	if c != nil {
-		c.note(func(e *endReasons) { e.stop("its keeper has ended it") })
+		c.note(func(e *endReasons) { e.report("its keeper has ended it") })
 		c.life.Give(tenure.Event{Kind: tenure.ProgramStopped, Cause: cause})
 	}
 }

@@ -150,6 +150,8 @@ func (c *candidate) release() {
 	if err := l.Resign(ctx); err != nil && !errors.Is(err, regent.ErrClosed) {
 		c.agent.log.Warn("giving up a group takes long; its lease runs out instead", "group", c.group, "err", err)
 	}
+	// The member may have lost the lease before it learnt of the release: then its cause counts here as well.
+	c.life.Give(tenure.Event{Kind: tenure.Lost, Cause: c.agent.causeFor(l.Cause())})
 }
 
 // transfer asks the council to hand the group over, and reports the answer.
@@ -204,11 +206,12 @@ func (c *candidate) over(cause protocol.Cause) {
 		return
 	default:
 	}
-	c.work.put(func() { c.finish(why, led) })
+	c.work.put(func() { c.finish(led) })
 }
 
-// finish takes the candidate out of the books.
-func (c *candidate) finish(cause regent.Cause, led bool) {
+// finish takes the candidate out of the books. A release that came before may have corrected the cause.
+func (c *candidate) finish(led bool) {
+	cause := c.agent.causeOf(c.life.Cause())
 	c.mu.Lock()
 	select {
 	case <-c.ended:

@@ -60,6 +60,9 @@ type Options struct {
 	Hold bool
 	// NoRealtime leaves the members' threads as they are.
 	NoRealtime bool
+	// Stubborn, if it is not zero, has programs that poll go on when they are asked to stop, until their leases are over. The library
+	// gives them so long to stop (Config.StopWithin).
+	Stubborn time.Duration
 	// Poll is how often a leading program asks its lease whether it leads, and writes the answer into its journal; zero: never.
 	Poll time.Duration
 	// Status is how often a member reports how it is; zero: only when asked.
@@ -213,7 +216,7 @@ func (c *Cluster) drawKeys() {
 func (c *Cluster) Order(name string) (Order, error) {
 	council, err := c.Council(name)
 	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.bind(name), Council: council, Key: c.key(), PrivateKeys: c.private[name], Bootstrap: true, Timing: c.Timing, Groups: c.Groups,
-		NoRealtime: c.NoRealtime, Hold: c.Hold, Poll: c.Poll, Status: c.Options.Status, Journals: c.journals()}, err
+		NoRealtime: c.NoRealtime, Hold: c.Hold, Stubborn: c.Stubborn, Poll: c.Poll, Status: c.Options.Status, Journals: c.journals()}, err
 }
 
 // key is that of the council. On loopback there is none: members in this process and of other keys are for tests that want them.

@@ -94,6 +94,18 @@ func (e *Endpoint) Heard(peer protocol.Rank) protocol.Inc { return e.peers[peer]
 // SetIncarnation is for a member that learns its incarnation after its start.
 func (e *Endpoint) SetIncarnation(inc protocol.Inc) { e.config.Self.Inc = inc }
 
+// Restart makes the endpoint that of another start, which has heard nobody and does not know its incarnation.
+func (e *Endpoint) Restart(now protocol.Time, start Start) {
+	c := e.config
+	c.Self.Inc, c.Start = 0, start
+	fresh, err := New(now, c)
+	if err != nil {
+		panic("datagram: a configuration that was checked: " + err.Error())
+	}
+	fresh.counts = e.counts
+	*e = *fresh
+}
+
 // Stamp returns the header of a datagram to a peer that leaves at now. sent is the instant of the Step that its messages
 // come from: now, or earlier if they had to wait for the disk.
 func (e *Endpoint) Stamp(now, sent protocol.Time, to protocol.Rank) Header {

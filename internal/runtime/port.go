@@ -325,6 +325,14 @@ func (p *NetPort) Rename(inc protocol.Inc) {
 	p.Wire.SetIncarnation(inc)
 }
 
+// Restart makes the port that of another start of the member. What waits to be sent is of the one before, and is dropped.
+func (p *NetPort) Restart(now protocol.Time, start protocol.StartBits) {
+	for i := range p.peers {
+		p.peers[i].batch.Reset()
+	}
+	p.Wire.Restart(now, datagram.Start(start))
+}
+
 // Close closes the socket.
 func (p *NetPort) Close() error {
 	if err := p.Socket.Close(); !errors.Is(err, errSocketClosed) {

@@ -52,9 +52,12 @@ var quorumGroups = []protocol.Group{"g", "h"}
 
 // A process is one run of a member, from its start to its end.
 type process struct {
-	council  *council
-	rank     protocol.Rank
-	number   int // of the process among those of the member
+	council *council
+	rank    protocol.Rank
+	number  int // of the process among those of the member
+	// restored says that its machine goes on from a snapshot, and lives counts how often it did.
+	restored atomic.Bool
+	lives    atomic.Int32
 	clock    clock.Clock
 	started  protocol.Time
 	conn     *memory.Conn
@@ -130,7 +133,12 @@ func (c *council) start(rank protocol.Rank, number int) (*process, error) {
 		return nil, err
 	}
 	p.loop = runtime.NewLoop(runtime.Options{Self: rank, Name: c.names[rank], Rho: rho, Clock: p.clock.Now, Port: port, Waiter: waiter, Store: p.file,
-		Facts: p.facts, Log: slog.New(slog.DiscardHandler)})
+		Facts: p.facts, Log: slog.New(slog.DiscardHandler), Restored: func(protocol.Time) (b protocol.StartBits, yes bool) {
+			if yes = p.restored.Swap(false); yes {
+				b[0], b[1], b[2] = byte(p.number), byte(p.number>>8), byte(p.lives.Add(1))
+			}
+			return b, yes
+		}})
 	options := runtime.GroupTableOptions{Guard: guard, Grace: grace, Clock: p.clock.Now, Late: p.clock.Late}
 	council := options
 	council.Mirror = p.mirror

@@ -281,12 +281,18 @@ func (p *process) noneValid() {
 	}
 }
 
-// stale makes a member find that its record is an old copy, while all others can tell it who it is.
+// stale makes a member find that its record is an old copy, or that its machine goes on from a snapshot, while all others can tell it
+// who it is.
 func (c *council) stale(p *process) {
 	for _, o := range c.members {
 		if o == nil || o.loop.Stats().Inc() == 0 {
 			return
 		}
+	}
+	if c.rng.IntN(2) == 0 {
+		c.ledger.count("restored")
+		p.restored.Store(true)
+		return
 	}
 	c.ledger.count("renamed")
 	inc := p.loop.Stats().Inc()

@@ -114,6 +114,7 @@ var tenureWaits = map[string]map[string]string{
 		"killer.begin":          "bounds one search, which is repeated until it proves something or another begins",
 		"life.announceAgain":    "begins no hook once the machine has asked to kill",
 		"life.awaitExit":        "reports a death, and describes one within the guard time as that of a lost lease; the machine looks at its deadline first",
+		"life.end":              "searches for what the machine asked to kill: what is there first, and all of it once a fork under way has ended",
 		"life.isOver":           "reads whether the machine has ended the tenure",
 		"life.isRunning":        "reads whether the program was started",
 		"life.release":          "reports the end once a hook that was killed is dead",

@@ -63,7 +63,7 @@ type peer struct {
 	lane lane
 	// uses is the key of its own that it used last, and lists the newest of ours that it knows; zero: not heard yet.
 	uses, lists identity.ID
-	// Invariant: sealed never falls while the endpoint lives, whatever happens to its keys and its incarnation.
+	// Invariant: sealed never falls within one start, whatever happens to its keys and its incarnation.
 	sealed uint64
 	// lowest and highest are the versions that it reads; 0: not heard yet.
 	lowest, highest uint8
@@ -115,6 +115,16 @@ func (e *Endpoint) Counts() datagram.Counts {
 	c := e.Endpoint.Counts()
 	c.Unknown, c.GivenUp = e.unknown, e.givenUp
 	return c
+}
+
+// Restart makes the endpoint that of another start: nothing more is sealed under the random bits of the one before.
+func (e *Endpoint) Restart(now protocol.Time, start datagram.Start) {
+	e.Endpoint.Restart(now, start)
+	e.start, e.pending = start, 0
+	for i := range e.peers {
+		p := &e.peers[i]
+		*p = peer{lane: p.lane, uses: p.uses, lists: p.lists, lowest: p.lowest, highest: p.highest}
+	}
 }
 
 // SetIncarnation is for a member that learns its incarnation after its start.

@@ -47,8 +47,8 @@ type Config struct {
 	// Elector says that Trusts will come. Without one every candidate tries as soon as the group is free, which suits one
 	// fixed candidate.
 	Elector bool
-	// StopWithin is how long a program may take to stop before its lease is no longer renewed; zero if it may take as long
-	// as it likes.
+	// StopWithin is how long a program may take to stop before its lease is no longer renewed; zero if the driver ends the renewals with
+	// Lapse. The runtime always does: its machine (internal/tenure) owns that bound. Only simulated members set it.
 	StopWithin time.Duration
 
 	// Diskless members keep no record: after every start they ask the others.

@@ -132,6 +132,8 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		m.onReceive(now, ev)
 	case protocol.Persisted:
 		m.onPersisted(now)
+	case protocol.Restored:
+		m.onRestored(now, ev)
 	case protocol.Campaign:
 		m.onCampaign(now, ev.Group)
 	case protocol.Resign:

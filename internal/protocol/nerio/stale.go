@@ -1,6 +1,10 @@
 package nerio
 
-import "github.com/regentproject/regent/internal/protocol"
+import (
+	"encoding/binary"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
 
 // This file finds out that a record is an old copy. Every member sends its life (incarnation, random bits of its start, tag) with
 // Recover and Known, and remembers those of the others. A member that hears an earlier life of a peer, or another one under the same
@@ -86,11 +90,35 @@ func (m *Machine) onStale(now protocol.Time, from protocol.Ident, s *Stale) {
 		return
 	}
 	st.inc = max(st.inc, s.Heard.Inc)
+	m.distrust(now, "stale record")
+}
+
+// onRestored ends the life of a member that goes on from a snapshot. What it did after the snapshot it did under the same incarnation
+// and start, so nobody could prove it; and what it promised then may stand for the longest promise from now on.
+func (m *Machine) onRestored(now protocol.Time, ev protocol.Restored) {
+	st := &m.start
+	if st.phase == unborn {
+		return
+	}
+	m.cfg.Start = ev.Start
+	m.pcg.Seed(binary.BigEndian.Uint64(ev.Start[:]), binary.BigEndian.Uint64(ev.Start[8:])) // it has drawn the same since
+	st.born, st.nonce = now, 0
+	if !m.disk.had && st.inc == 0 {
+		m.lose(now, "restored snapshot") // it had no record before either
+		return
+	}
+	st.inc = max(st.inc, m.disk.record.Inc)
+	m.distrust(now, "restored snapshot")
+}
+
+// distrust makes the member stop and ask.
+func (m *Machine) distrust(now protocol.Time, why string) {
+	st := &m.start
 	st.clean = false
 	// A start before the member has recovered must not believe the record again: those that know better may be gone by then.
 	r := &m.disk.record
 	r.Inc, r.Clean, r.Void = st.inc, false, true
 	m.disk.dirty, m.disk.had = true, true
 	m.holder.Freeze(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
-	m.lose(now, "stale record")
+	m.lose(now, why)
 }

@@ -243,3 +243,28 @@ func TestCopiedRecordIsNotTrusted(t *testing.T) {
 		}
 	}
 }
+
+// A member that goes on from a snapshot may have promised anything since, under the same incarnation. It waits as after a start, and
+// comes back as another life.
+func TestRestoredSnapshotEndsALife(t *testing.T) {
+	d := newDriver(t, config(3)) // and promises nothing that it knows of
+	d.Run(500 * ms)
+	was := d.members[1].m.life()
+	d.Step(1, protocol.Restored{Start: protocol.StartBits{7}})
+	if d.speaks(1) || d.members[1].m.grantor.Ready(d.Now) {
+		t.Fatal("speaks or grants as if it had forgotten nothing")
+	}
+	d.Run(10 * ms)
+	if !d.disk0(1).Void {
+		t.Error("the next start would believe the record")
+	}
+	d.Run(150 * ms)
+	if d.speaks(1) {
+		t.Error("speaks before the longest promise is over")
+	}
+	d.Run(500 * ms)
+	now := d.members[1].m.life()
+	if now.Inc <= was.Inc || now.Start == was.Start || d.disk0(1).Void {
+		t.Errorf("the life is %v after %v, the record void: %v", now, was, d.disk0(1).Void)
+	}
+}
