@@ -210,8 +210,11 @@ func (c *candidate) place(l *shownLease) {
 	}
 }
 
-// showEnd shows an end that does not move.
+// showEnd shows an end that does not move. After a freeze the slot shows what it showed then, whatever becomes of the lease.
 func (c *candidate) showEnd(end protocol.Time) {
+	if c.slot.Frozen() {
+		return
+	}
 	c.slot.Fix(c.agent.deadlines.toHost(end))
 	c.leaves()
 	c.fixed = end

@@ -102,3 +102,20 @@ func TestWhatWasShownStaysAnnounced(t *testing.T) {
 		t.Errorf("%v is announced and %v is shown after the end", got, c.current())
 	}
 }
+
+// The machine waits for what was shown when it froze. A later end of the lease, such as that of a group that is given up, is not announced any more.
+func TestFrozenDeadlineGainsNothing(t *testing.T) {
+	_, d, c := shownOnWords(t)
+	if got := c.fix(); got != end(100) {
+		t.Fatalf("the freeze finds %v", got)
+	}
+	d.Extended(1, end(200))
+	d.Fixed("g", 1, end(200))
+	if got, _ := c.shown(); got != end(100) || c.readable() != regent.Instant(end(100)) {
+		t.Errorf("%v is announced and %v readable after the freeze", got, c.readable())
+	}
+	d.Behind("g", 1, 1)
+	if got := c.fix(); got != end(100) || c.readable() != regent.Instant(end(100)) {
+		t.Errorf("%v is announced and %v readable behind a horizon", got, c.readable())
+	}
+}
