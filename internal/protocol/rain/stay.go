@@ -40,7 +40,8 @@ func (g *group) expire(now protocol.Time) {
 	}
 }
 
-// question asks the other members whether this member may stay, every so often.
+// question asks the other members, and those that wait to be taken in and know the view as well, whether this member may stay, every
+// so often.
 func (g *group) question(now protocol.Time) {
 	s := &g.stay
 	if g.m.below == nil || g.phase != Alive || now < s.due {
@@ -48,7 +49,8 @@ func (g *group) question(now protocol.Time) {
 	}
 	s.due = now.Add(g.m.cfg.Renew)
 	s.ask = Stay{Group: g.name, Inc: g.m.inc, At: now - s.zero}
-	for r := range g.view.Members.All() {
+	ask := g.view.Members.Union(g.joining())
+	for r := range ask.All() {
 		if r != g.me {
 			g.m.out.Send = append(g.m.out.Send, protocol.Envelope{To: r, Message: &s.ask})
 		}

@@ -168,7 +168,7 @@ func (g *group) confirm(to protocol.Rank, t Topic) {
 }
 
 // acceptInvitations lets a dead member confirm that it is back. It judges who is better ranked by the asker's view, not by its own old
-// one (E-R3).
+// one (E-R3), and leaves out who has said that it is dead.
 func (g *group) acceptInvitations() {
 	for s := range g.invites {
 		t := &g.invites[s]
@@ -178,7 +178,7 @@ func (g *group) acceptInvitations() {
 		}
 		var seen protocol.Set
 		for r := range p.said.View.Members.All() {
-			if g.peers[r].up {
+			if o := &g.peers[r]; o.up && (!o.spoke || o.said.Phase == Alive) {
 				seen.Add(r)
 			}
 		}
