@@ -10,7 +10,7 @@ import (
 // TestWhoWaitsConfirmsToTheBestThatIsNotDead has c wait to be taken in by b, whose view still has a.
 func TestWhoWaitsConfirmsToTheBestThatIsNotDead(t *testing.T) {
 	for phase, want := range map[Phase]bool{Alive: false, Stopping: true, Joining: true, Out: true} {
-		r := newRig(t, 3, nil)
+		r := newHarness(t, 3, nil)
 		g := r.group(2)
 		g.phase = Joining
 		g.peers[0].said, g.peers[0].spoke = State{Phase: phase}, true
@@ -38,7 +38,7 @@ func TestTheEndWithMoreBrokenLinksIsFailing(t *testing.T) {
 		"only links to who is out":    {protocol.NewSet(0, 1, 2, 4), map[protocol.Rank]protocol.Set{0: protocol.NewSet(3)}, protocol.Nobody},
 		"a link to the judge is seen": {protocol.Everyone(5), map[protocol.Rank]protocol.Set{0: protocol.NewSet(2)}, protocol.Nobody},
 	} {
-		r := newRig(t, 5, nil)
+		r := newHarness(t, 5, nil)
 		g := r.group(2)
 		g.view.Members = c.members
 		for from, lacks := range c.lacks {
@@ -57,7 +57,7 @@ func TestTheEndWithMoreBrokenLinksIsFailing(t *testing.T) {
 
 // TestALinkToWhoIsGoneCountsAgainstNobody has d crash, and then the link of a and e break.
 func TestALinkToWhoIsGoneCountsAgainstNobody(t *testing.T) {
-	r := newRig(t, 5, nil)
+	r := newHarness(t, 5, nil)
 	g := r.group(2)
 	g.peers[3].up, g.peers[3].broke = false, true
 	for _, from := range []protocol.Rank{0, 1, 4} {
