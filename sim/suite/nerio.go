@@ -105,7 +105,7 @@ func nerioProtocol() *Protocol {
 // nerioCheckers returns the checkers of quorum leases, of which one must exist within the bound.
 func nerioCheckers(t check.Truth, groups []protocol.Group, bound time.Duration) []check.Checker {
 	voters, leaders := rolesIn(t)
-	if w, ok := t.(interface{ Groups() []protocol.Group }); ok {
+	if w, ok := t.(interface{ Groups() []protocol.Group }); ok && groups != nil { // without groups N-EE is not checked
 		groups = w.Groups()
 	}
 	return check.Nerio(t, check.NerioSpec{
