@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules release-check release-fix check test tests test-long hosts bench bench-quick explore mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint modules release-check release-fix check test tests tests-raced tests-together test-long hosts bench bench-quick bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,10 +23,10 @@ deps: ## install what the tests need (Debian, as root), or say what to install
 fmt: ## rewrite all Go files as gofmt wants them
 	gofmt -l -w $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')
 
-vet: ## go vet
+vet: ## go vet (make test-long has it, with staticcheck)
 	$(GO) vet $(PACKAGES)
 
-lint: ## staticcheck, at the version that internal/tools/go.mod pins
+lint: vet ## go vet, and staticcheck at the version that internal/tools/go.mod pins
 	$(GO) tool staticcheck $(PACKAGES)
 
 release-check: ## the modules can be released: tidy, installable without the workspace, and small for those that import the library
@@ -38,7 +38,7 @@ release-fix: ## write go.mod, go.sum and the lists of modules as release-check w
 modules:
 	$(GO) run ./internal/tools/release -quick
 
-check: vet lint modules ## every check that is not a test (the house rules are tests: internal/tidy)
+check: modules ## the checks of make test that are not tests (the house rules are tests: internal/tidy)
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
 
@@ -46,19 +46,29 @@ check: vet lint modules ## every check that is not a test (the house rules are t
 # look at that, too.
 RACED := . ./internal/runtime/... ./internal/session/... ./internal/transport/... ./agent ./agent/run/...
 
-# Many tests wait for processes and their leases, so more packages are tested at once than there are processors. Leases in tests are
-# longer than the pauses that this costs.
+# The random runs of the runtime take ten times as long under the race detector: a few of them there, all of them without it.
+RACED_SEEDS := 4
+
+# Many tests wait for processes and their leases, so more is done at once than there are processors. Leases in tests are longer than the
+# pauses that this costs.
 AT_ONCE := -p 4
 
 test: deps ## everything that must be green: deps, checks, all tests; it prints how long it took
-	@./internal/tools/timed.sh $(MAKE) --no-print-directory check tests
+	@./internal/tools/timed.sh $(MAKE) --no-print-directory check tests-together
+
+# Both kinds side by side: many tests wait for processes, and the processors are free then.
+tests-together:
+	@./internal/tools/together.sh "$(MAKE) --no-print-directory tests" "$(MAKE) --no-print-directory tests-raced"
 
 tests:
-	$(GO) test -vet=off -timeout 9m $(AT_ONCE) $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(RACED))")
-	$(GO) test -vet=off -race -timeout 9m $(AT_ONCE) $(RACED)
+	$(GO) test -vet=off -timeout 15m $(AT_ONCE) ./internal/runtime $$($(GO) list $(PACKAGES) | grep -vxF "$$($(GO) list $(RACED))")
 
-test-long: test release-check mutants-quick hosts torture ## make test, and what takes longer: long simulations, the race detector everywhere, all mutants
+tests-raced:
+	REGENT_RUNTIME_SEEDS=$(RACED_SEEDS) $(GO) test -vet=off -race -timeout 15m $(AT_ONCE) $(RACED)
+
+test-long: test lint release-check mutants-quick hosts torture ## make test, and what takes longer: go vet and staticcheck, long simulations, the race detector everywhere, all mutants
 	REGENT_TEST=long $(GO) test -timeout 60m ./sim/...
+	$(MAKE) fuzz
 	$(GO) test -race -timeout 60m -p 2 $(PACKAGES)
 	$(MAKE) mutants
 
@@ -77,6 +87,22 @@ BENCH ?=
 bench-quick: ## fail-over and cost of councils of real processes (BENCH='-trials 20 -calm 0 -busy 0' is quicker)
 	$(GO) build -o bin/bench-quick ./bench/quick
 	bin/bench-quick $(BENCH)
+
+# Every fuzz target, one after the other. FUZZTIME=10m looks longer; FUZZ=./internal/wire looks at one package. Inputs that found new
+# code are kept in FUZZCACHE; those worth keeping for good belong below testdata/fuzz of their package.
+FUZZTIME ?= 10s
+FUZZ ?= .
+FUZZCACHE ?= $(CURDIR)/bin/fuzz
+fuzz: ## every decoder against random input, FUZZTIME=10s each
+	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' $(FUZZ) | xargs -n1 dirname | sort -u); do \
+		for name in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$dir/*_test.go | cut -c6-); do \
+			echo "$$dir $$name"; \
+			$(GO) test ./$$dir -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -args -test.fuzzcachedir=$(FUZZCACHE)/$$dir; \
+		done; done
+
+bench-flood: ## what a sender at full speed costs a leader, for a minute of each kind
+	$(GO) build -o bin/bench-quick ./bench/quick
+	bin/bench-quick -profile lan -members 3 -kinds '' -splits 0 -idle 0 -groups '' -calm 0 -busy 0 -flood 1m -scheduling realtime
 
 # How long, and what happens: the seed of an earlier run, or 0 for a new one.
 FOR  ?= 2m

@@ -5,15 +5,18 @@ import "github.com/regentproject/regent/internal/runtime/world"
 // Check says what is wrong with the configuration, as [Join] would, without joining: it opens no socket and touches no
 // file. What only shows at the place where the member will run, such as an address that is in use, it cannot know.
 func (c Config) Check() error {
+	remembers := c.checkCouncilID()
 	c.Dir = ""
 	m, err := prepare(c, world.World{})
 	if err != nil {
 		return err
 	}
 	defer m.release()
-	if _, err := m.machine(m.config.summary(m.council, &m.config.Timing), nil); err != nil {
+	if _, err := m.machine(m.config.summary(m.council, m.councilID, &m.config.Timing), nil); err != nil {
 		return err
 	}
-	_, err = m.config.keyring(m.council)
-	return err
+	if _, err := m.config.keyring(m.council); err != nil {
+		return err
+	}
+	return remembers
 }

@@ -41,8 +41,7 @@ func (m *Member) watchClock(ctx context.Context) {
 				m.clockAlarm(alarm)
 				m.loop.Fault(alarm)
 			case jumped:
-				m.loop.Fault(true)
-				m.loop.Fault(false)
+				m.loop.Suspend()
 			}
 		})
 	}
@@ -55,7 +54,7 @@ func (m *Member) pollWatcher(w *clock.Watcher) bool {
 	}
 	n := w.Poll()
 	if n.Suspended > 0 {
-		m.log.Warn("the machine was suspended: leases ran on meanwhile", "for", n.Suspended)
+		m.log.Warn("the machine was suspended: all leases that it held end", "for", n.Suspended)
 	}
 	if n.Jumped != 0 {
 		m.log.Warn("wall time jumped: the machine may have been paused without its clocks noticing, so all leases end", "by", n.Jumped)

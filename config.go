@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/elector"
+	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/wire"
@@ -42,6 +43,10 @@ type Config struct {
 	Name string
 	// Council lists all members, this one among them. It is the same at every member.
 	Council []Peer
+	// CouncilID tells this council from all others: 32 hexadecimal digits, drawn at random once and the same at every member. Packets of
+	// another council cannot be opened, even if it has the same key. If it is empty, the members agree on one when the council
+	// begins and keep it in their directories; members without a directory need it here.
+	CouncilID string
 	// Key is the cluster key: 16 to 128 secret bytes, the same at every member. Packets that are not sealed with it
 	// are dropped. [ReadKey] reads it from a file. It may be left out only if all addresses are of the loopback interface.
 	// OldKeys are accepted too, so that a key can be changed while the council runs.
@@ -71,6 +76,11 @@ type Config struct {
 	// return when its context ends; one that does not is taken to be wrong. [Member.SetHealth] says what that means.
 	Health func(ctx context.Context) error
 
+	// StopWithin is how long a program may take to stop, once Done is closed, while its lease is renewed; zero is
+	// [DefaultStopWithin]. The lease of a program that has not stopped by then is renewed no more: it runs out, and another member
+	// may lead while the program still runs.
+	StopWithin time.Duration
+
 	// Consistent lets the council have groups in which all agree on exactly who failed ([Member.ConsistentGroup]). Every pair of
 	// members then exchanges a packet each [Timing.Renew]. It is the same at every member.
 	Consistent bool
@@ -93,6 +103,9 @@ type Config struct {
 	OnStart func(*Member)
 }
 
+// DefaultStopWithin is for how long the lease of a program that was asked to stop is renewed.
+const DefaultStopWithin = 30 * time.Second
+
 // check says what is wrong with the configuration, apart from the council.
 func (c *Config) check() error {
 	if err := c.Elector.Check(); err != nil {
@@ -101,10 +114,26 @@ func (c *Config) check() error {
 	if c.Prefer < 0 {
 		return fmt.Errorf("config: prefer %v: must not be negative; zero lets leaders stay", c.Prefer)
 	}
+	if c.CouncilID != "" {
+		if _, err := protocol.ParseCouncilID(c.CouncilID); err != nil {
+			return fmt.Errorf("config: %w", err)
+		}
+	}
 	if c.Calm < 0 {
 		return fmt.Errorf("config: calm %v: must not be negative; zero counts members at once", c.Calm)
 	}
+	if c.StopWithin < 0 {
+		return fmt.Errorf("config: stop within %v: must not be negative; zero is %v", c.StopWithin, DefaultStopWithin)
+	}
 	return c.Timing.check()
+}
+
+// checkCouncilID refuses a member that could not remember what the members agree on when the council begins.
+func (c *Config) checkCouncilID() error {
+	if c.Dir == "" && c.CouncilID == "" {
+		return errors.New("config: no council id: a member without a directory needs one (draw it with 'regent init', or 32 hexadecimal digits at random)")
+	}
+	return nil
 }
 
 // council is a checked list of members, in rank order.
@@ -177,6 +206,8 @@ func (c *Config) council() (*council, error) {
 		switch {
 		case p.Name == "" || len(p.Name) > maxName || strings.ContainsFunc(p.Name, func(r rune) bool { return r <= ' ' }):
 			return nil, fmt.Errorf("config: member name %q: must have 1 to %d bytes without white space", p.Name, maxName)
+		case names.Check(p.Name) != nil:
+			return nil, fmt.Errorf("config: member name %q: %w", p.Name, names.Check(p.Name))
 		case seen[p.Name]:
 			return nil, fmt.Errorf("config: member %s is listed twice", p.Name)
 		case p.Witness && p.Observer:
@@ -282,7 +313,7 @@ func loopback(addr string) bool {
 }
 
 // summary lists what all members must agree on.
-func (c *Config) summary(all *council, t *Timing) *wire.Summary {
+func (c *Config) summary(all *council, id protocol.CouncilID, t *Timing) *wire.Summary {
 	order, priorities := make([]string, len(all.peers)), []string(nil)
 	for i, p := range all.peers {
 		order[i] = p.Name
@@ -295,6 +326,7 @@ func (c *Config) summary(all *council, t *Timing) *wire.Summary {
 	}
 	roles := all.roles()
 	s := wire.NewSummary(c.Name)
+	s.Set("council", id.String())
 	s.Set("members", strings.Join(order, " "))
 	s.Set("priorities", cmp.Or(strings.Join(priorities, " "), "none"))
 	s.Set("quorums", roles.Quorums().String())

@@ -41,6 +41,10 @@ func TestConfigurationsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{"[::]:7400 is not an address of the loopback interface", func(c *Config) { c.Bind = "[::]:7400" }},
 		{"b.example:7400 is not an address", func(c *Config) { c.Council[1].Addrs = []string{"b.example:7400"} }},
 		{"must have 16 to 128", func(c *Config) { c.Key = []byte("short") }},
+		{"", func(c *Config) { c.CouncilID = "0123456789abcdef0123456789ABCDEF" }},
+		{"council id \"7\": must have 32 hexadecimal digits", func(c *Config) { c.CouncilID = "7" }},
+		{"not all zero", func(c *Config) { c.CouncilID = strings.Repeat("0", 32) }},
+		{"council id \"xyz", func(c *Config) { c.CouncilID = "xyz" + strings.Repeat("0", 29) }},
 		{"old keys without a key", func(c *Config) { c.OldKeys = [][]byte{make([]byte, 32)} }},
 		{"drift 0", func(c *Config) { c.Timing.Drift = 0 }},
 		{"renewal interval 0s: must be positive; start from a profile", func(c *Config) { c.Timing.Renew = 0 }},
@@ -68,7 +72,7 @@ func check(c *Config) error {
 		return err
 	}
 	defer m.release()
-	if _, err := m.machine(m.config.summary(m.council, &m.config.Timing), nil); err != nil {
+	if _, err := m.machine(m.config.summary(m.council, m.councilID, &m.config.Timing), nil); err != nil {
 		return err
 	}
 	_, err = c.keyring(m.council)
@@ -107,7 +111,7 @@ func TestConfigurationsDifferWhereMembersMustAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.summary(all, &c.Timing).Digest().String()
+		return c.summary(all, protocol.CouncilID{1}, &c.Timing).Digest().String()
 	}
 	base := digest(func(*Config) {})
 	for name, change := range map[string]func(*Config){
@@ -141,7 +145,7 @@ func TestDifferenceInPrioritiesIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.summary(all, &c.Timing)
+		return c.summary(all, protocol.CouncilID{1}, &c.Timing)
 	}
 	diff := summary(0).Diff(summary(7))
 	if len(diff) != 1 || diff[0].String() != "priorities: none here, a=7 there" {

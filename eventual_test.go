@@ -22,7 +22,7 @@ func TestToleratedIsAMinorityAndLeavesTwo(t *testing.T) {
 // A leader of a moment does not mean that one has good links, and a group that is closed has no say.
 func TestWarningThatNobodyIsAccessibleStaysUntilALeaderLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log record
+		var log logged
 		m := assemble(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, "a")["a"]
 		g, err := m.EventualGroup("g", "")
 		if err != nil {

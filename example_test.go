@@ -26,6 +26,7 @@ func solo() (*regent.Member, error) {
 	defer cancel()
 	return regent.Join(ctx, regent.Config{
 		Name:      "a",
+		CouncilID: "6f1d2c3b4a59687786958493a2b1c0df", // it has no Dir to keep one in
 		Council:   []regent.Peer{{Name: "a", Addrs: []string{addr}}},
 		Bootstrap: true,
 		Logger:    slog.New(slog.DiscardHandler),
@@ -38,6 +39,7 @@ func Example() {
 	ctx := context.Background()
 	m, err := regent.Join(ctx, regent.Config{
 		Name:      "a",
+		CouncilID: "6f1d2c3b4a59687786958493a2b1c0df", // it has no Dir to keep one in
 		Council:   []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7499"}}},
 		Bootstrap: true,
 		Logger:    slog.New(slog.DiscardHandler),
@@ -205,9 +207,10 @@ func ExampleTiming() {
 	t := regent.LAN
 	t.Guard = 150 * time.Millisecond
 	_, err := regent.Join(context.Background(), regent.Config{
-		Name:    "a",
-		Council: []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7499"}}},
-		Timing:  t,
+		Name:      "a",
+		CouncilID: "6f1d2c3b4a59687786958493a2b1c0df", // it has no Dir to keep one in
+		Council:   []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7499"}}},
+		Timing:    t,
 	})
 	fmt.Println(err)
 	// Output:
@@ -326,6 +329,7 @@ func ExampleConsistentGroup() {
 	defer cancel()
 	m, err := regent.Join(ctx, regent.Config{
 		Name:       "a",
+		CouncilID:  "6f1d2c3b4a59687786958493a2b1c0df", // it has no Dir to keep one in
 		Council:    []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7498"}}},
 		Bootstrap:  true,
 		Consistent: true,

@@ -52,8 +52,9 @@ func (l *Lease) Remaining() time.Duration { return l.tenure.remaining() }
 func (l *Lease) Edict() (Edict, error) { return l.tenure.edict() }
 
 // Done is closed when the program must stop: [Timing.Guard] before the end of the lease if no renewal came, or because
-// the member was asked to give the group up. Then the program stops, and says so with Resign; until it does, the lease
-// is renewed if it can be, so that nobody else leads under it.
+// the member was asked to give the group up. Then the program stops, and says so with Resign. Until it does, the lease
+// is renewed if it can be, for at most [Config.StopWithin], so that nobody else leads under it. After a suspend of the host, or while
+// the clock is at fault, the lease is over at once and is not renewed.
 func (l *Lease) Done() <-chan struct{} { return l.tenure.told() }
 
 // Cause says why the program must stop; it is zero before Done is closed.

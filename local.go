@@ -59,7 +59,7 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 		},
 		// What it has promised when it falls silent is over after Lock.
 		Linger:    2 * h.Lock,
-		Table:     &runtime.GroupTableOptions{Epoch: epoch, Guard: t.localGuard(), Clock: m.world.Clock.Now, Late: m.world.Clock.Late},
+		Table:     &runtime.GroupTableOptions{Epoch: epoch, Guard: t.localGuard(), Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late},
 		Unless:    unless,
 		Discovery: t.settle(),
 		Changed: func(c *runtime.Change) {
@@ -74,13 +74,10 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 // localGuard is how long before the end of a local lease its program is told to stop. A renewal has so much time to spare.
 func (t *Timing) localGuard() time.Duration { return min(t.Guard, 2*t.Delay) }
 
-// stopWithin is how long a program that was asked to stop may take while its lease is renewed.
-const stopWithin = 5 * time.Second
-
 // localConfig is what all local groups have in common.
 func (m *Member) localConfig(inc protocol.Inc) hall.Config {
 	c := hall.Default(m.council.self, len(m.council.peers), inc, m.config.Timing.local())
-	c.StopWithin, c.Calm = stopWithin, m.config.Calm
+	c.StopWithin, c.Calm = 0, m.config.Calm // the runtime ends the renewals
 	return c
 }
 

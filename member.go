@@ -25,8 +25,10 @@ type Member struct {
 	config  Config
 	council *council
 	world   world.World
-	record  bool        // there was one at the start
-	stale   atomic.Bool // it was an old copy
+	// councilID tells the council from all others.
+	councilID protocol.CouncilID
+	record    bool        // there was one at the start
+	stale     atomic.Bool // it was an old copy
 	// access is which electors find nobody with good links to all others.
 	access accessFaults
 	dir    *store.Dir
@@ -77,6 +79,10 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	}
 	m, err := prepare(c, w)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkCouncilID(); err != nil {
+		m.release()
 		return nil, err
 	}
 	if err := m.start(ctx); err != nil {

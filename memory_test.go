@@ -59,19 +59,19 @@ func assemble(t *testing.T, change func(*Config), names ...string) map[string]*M
 	return members
 }
 
-// record keeps what a member logs.
-type record struct {
+// logged keeps what a member logs.
+type logged struct {
 	mu sync.Mutex
 	b  strings.Builder
 }
 
-func (r *record) Write(b []byte) (int, error) {
+func (r *logged) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.b.Write(b)
 }
 
-func (r *record) String() string {
+func (r *logged) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.b.String()

@@ -1,6 +1,7 @@
 package regent
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -14,8 +15,10 @@ import (
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/founding"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rain"
+	"github.com/regentproject/regent/internal/protocol/record"
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
@@ -34,6 +37,9 @@ func prepare(c Config, w world.World) (*Member, error) {
 	}
 	if c.Timing.LongestLease == 0 {
 		c.Timing.LongestLease = c.Timing.Lease
+	}
+	if c.StopWithin == 0 {
+		c.StopWithin = DefaultStopWithin
 	}
 	if c.Elector == "" {
 		c.Elector = elector.Stable
@@ -62,13 +68,7 @@ func prepare(c Config, w world.World) (*Member, error) {
 
 // start builds the machine and everything around it, and sets the loop going.
 func (m *Member) start(ctx context.Context) error {
-	record, err := m.read()
-	if err != nil {
-		return err
-	}
-	t, n := &m.config.Timing, len(m.council.peers)
-	summary := m.config.summary(m.council, t)
-	machine, err := m.machine(summary, record)
+	saved, err := m.read()
 	if err != nil {
 		return err
 	}
@@ -76,13 +76,7 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	me := protocol.Ident{Rank: m.council.self}
-	seals, err := wire.NewEndpoint(wire.Config{Me: me, Members: n, Epoch: epoch, Digest: summary.Digest(), Keys: ring})
-	if err != nil {
-		return err
-	}
-	bounds, err := datagram.New(m.world.Clock.Now(), datagram.Config{Self: me, Members: n, Rho: t.rho(), Delta: t.Delay})
-	if err != nil {
+	if m.councilID, m.record, err = m.config.councilID(saved); err != nil {
 		return err
 	}
 	addrs := m.resolve(ctx)
@@ -94,15 +88,74 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
+	founder, err := m.found(ctx, &saved, ring, addrs, socket, waiter)
+	if err == nil {
+		err = m.run(ctx, saved, ring, founder, waiter)
+	}
+	if err != nil && m.loop == nil {
+		return errors.Join(err, socket.Close(), waiter.Close())
+	}
+	return err
+}
+
+// found makes the machine that tells others the id of the council. If this member does not know it, it waits until the members
+// have agreed on one, and puts it into the record.
+func (m *Member) found(ctx context.Context, saved *[]byte, ring wire.Keyring, addrs [][]netip.AddrPort, socket runtime.Socket, waiter runtime.Waiter) (*runtime.Founder, error) {
+	var random [24]byte
+	rand.Read(random[:])
+	t, roles := &m.config.Timing, m.council.roles()
+	machine, err := founding.New(founding.Config{Me: m.council.self, Quorums: roles.Quorums(), Listing: listing(m.council), ID: m.councilID,
+		Drawn: protocol.CouncilID(random[8:]), Bootstrap: m.config.Bootstrap, Retry: max(leastFoundingRetry, 4*t.RoundTrip)},
+		binary.BigEndian.Uint64(random[:]))
+	if err != nil {
+		return nil, err
+	}
+	f := &runtime.Founder{Machine: machine, Codec: wire.NewFounding(m.council.self, len(m.council.peers), ring), Socket: socket,
+		Names: m.council.names(), Addrs: addrs}
+	if m.councilID != (protocol.CouncilID{}) {
+		return f, nil
+	}
+	m.log.Info("the council has no id yet: asking the other members")
+	m.councilID, err = f.Found(ctx, m.world.Clock.Now, waiter, func(record []byte) error {
+		*saved = bytes.Clone(record)
+		return m.dir.Write(record)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("join as %s: %w", m.config.Name, err)
+	}
+	m.log.Info("the council has an id", "council", m.councilID.String())
+	return f, nil
+}
+
+// leastFoundingRetry is the least time between two questions for the id of the council.
+const leastFoundingRetry = 200 * time.Millisecond
+
+// run builds the machine of a member that knows its council, and sets the loop going.
+func (m *Member) run(ctx context.Context, saved []byte, ring wire.Keyring, founder *runtime.Founder, waiter runtime.Waiter) error {
+	t, n, addrs := &m.config.Timing, len(m.council.peers), founder.Addrs
+	summary := m.config.summary(m.council, m.councilID, t)
+	machine, err := m.machine(summary, saved)
+	if err != nil {
+		return err
+	}
+	me := protocol.Ident{Rank: m.council.self}
+	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
+	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Keys: ring, ID: m.councilID})
+	if err != nil {
+		return err
+	}
+	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
-	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: socket, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, t.rho()),
+	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
 		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.Clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
 		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
 	if m.dir != nil {
 		o.Store = m.dir
+	}
+	if lease, ok := m.world.Clock.(*clock.Lease); ok {
+		o.Suspended = lease.Suspended
 	}
 	m.loop = runtime.NewLoop(o)
 	council, err := m.loop.Add(runtime.Council, "the council", machine, m.groupTable)
@@ -131,13 +184,29 @@ func (m *Member) read() ([]byte, error) {
 	if m.dir == nil {
 		return nil, nil
 	}
-	record, err := m.dir.Read()
+	saved, err := m.dir.Read()
 	if errors.Is(err, store.ErrDamaged) {
 		m.log.Error("the durable record is damaged: the member starts as one that has lost it", "err", err)
 		return nil, nil
 	}
-	m.record = record != nil
-	return record, err
+	return saved, err
+}
+
+// councilID returns the id of the council, from the configuration or else from the record; zero if neither has one. It also says
+// whether the record is of a member that has spoken in the council.
+func (c *Config) councilID(encoded []byte) (id protocol.CouncilID, spoken bool, err error) {
+	var r record.Record
+	if encoded != nil {
+		r, err = record.Decode(encoded)
+		if err != nil && !errors.Is(err, record.ErrDamaged) { // a damaged one is a lost one
+			return id, false, err
+		}
+	}
+	if c.CouncilID != "" {
+		id, err = protocol.ParseCouncilID(c.CouncilID)
+		return id, r.Inc != 0, err
+	}
+	return r.Council, r.Inc != 0, nil
 }
 
 // outdated tells the machine that somebody has heard a later incarnation of this member. Packets of the lower one do not
@@ -150,16 +219,16 @@ func (m *Member) outdated(now protocol.Time, from protocol.Ident, heard protocol
 }
 
 // machine builds the protocols: leases of a quorum, and an elector that says who goes first.
-func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine, error) {
+func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine, error) {
 	t, roles := &m.config.Timing, m.council.roles()
 	var seed [8]byte
 	rand.Read(seed[:])
 	digest := summary.Digest()
 	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: roles.Quorums(), Leaders: roles.Leaders(), Prefer: m.config.Prefer,
-		Epoch: epoch, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
+		Epoch: epoch, Council: m.councilID, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
 		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
 		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now())},
-		record, binary.BigEndian.Uint64(seed[:]))
+		saved, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +249,7 @@ func (m *Member) machine(summary *wire.Summary, record []byte) (protocol.Machine
 	c := t.consistent()
 	c.Self, c.Members, c.Quorums, c.Leaders, c.Epoch = m.council.self, roles.Members, roles.Quorums(), roles.Leaders(), epoch
 	c.Owns, c.Diskless = isConsistent, m.dir == nil
-	return rain.New(c, both, record)
+	return rain.New(c, both, saved)
 }
 
 // firstIncarnation is that of a member without a record: seconds since the beginning of 2024, so that none repeats even

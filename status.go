@@ -13,7 +13,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
-	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/internal/runtime/thread"
 	"github.com/regentproject/regent/why"
 )
 
@@ -29,12 +29,16 @@ type PeerStatus struct {
 	// Heard says that it was heard, Silence how long ago, and Incarnation numbers its starts.
 	Heard       bool
 	Silence     time.Duration
-	Incarnation uint32
+	Incarnation uint64
 	// Trusted says that it counts as alive, by a failure detector that all members share: in the end they all trust exactly
 	// those that are alive, if one member has good links with all others. It may be wrong for a while, and no lease depends on
 	// it. One member watches for all: one that falls silent is noticed within about two of [Timing.Suspect], the watching one
 	// itself within about three, and it takes about one more for each that would have been next and is silent too.
 	Trusted bool
+	// Deaf says that the member was heard and does not hear the member that was asked: it has confirmed none of its packets for
+	// Unconfirmed.
+	Deaf        bool
+	Unconfirmed time.Duration
 	// RoundTrip is a smoothed round trip to it; zero if it was not measured yet.
 	RoundTrip time.Duration
 	// Bound is the proven bound on the delay of its last packet; zero if there is none.
@@ -47,6 +51,12 @@ type PeerStatus struct {
 	Problem string
 }
 
+// An Unlisted host has the key of the council, and is in the council of its own configuration only.
+type Unlisted struct {
+	Name string
+	Addr netip.AddrPort
+}
+
 // Pauses says by how much the member woke up too late: its own pauses, which cost leases.
 type Pauses struct {
 	Count                uint64
@@ -56,7 +66,7 @@ type Pauses struct {
 // Status is what a member knows of itself.
 type Status struct {
 	Name        string
-	Incarnation uint32
+	Incarnation uint64
 	// Waiting says what keeps the member from taking part; empty if nothing does. A member that crashed takes part again, but
 	// neither votes nor knows who leads, until what it may have promised before has run out; Waiting says that too.
 	Waiting string
@@ -74,6 +84,8 @@ type Status struct {
 	// Realtime says that the member's thread has real-time scheduling.
 	Realtime bool
 	Pauses   Pauses
+	// Unlisted are hosts that have the key and that this member does not list.
+	Unlisted []Unlisted
 	// Leading is how many groups programs of this member lead.
 	Leading int
 	// Kappa is within what time every part of the network that holds together has a local leader ([LocalGroup]).
@@ -85,11 +97,12 @@ type Status struct {
 
 // snapshot is what only the loop may read.
 type snapshot struct {
-	now   protocol.Time
-	peers []runtime.PeerReport
-	rates []*clock.Rate // nil: not measured
-	wire  wire.Counts
-	dgram datagram.Counts
+	now      protocol.Time
+	peers    []runtime.PeerReport
+	unlisted []runtime.Unlisted
+	rates    []*clock.Rate // nil: not measured
+	// counts says what became of the packets that came in.
+	counts datagram.Counts
 }
 
 // ask takes a snapshot on the loop.
@@ -103,7 +116,8 @@ func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 				s.rates[i] = &rate
 			}
 		}
-		s.wire, s.dgram = m.port.Counts()
+		s.counts = m.port.Counts()
+		s.unlisted = m.port.Unlisted()
 		c <- s
 	})
 	if err != nil {
@@ -133,13 +147,14 @@ func (m *Member) Members() []PeerStatus {
 		o.Name, o.Role, o.Addr, o.Problem = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Problem
 		o.Trusted = trusted.Has(protocol.Rank(i))
 		if protocol.Rank(i) == m.council.self {
-			o.Self, o.Heard, o.Incarnation = true, true, uint32(m.loop.Stats().Inc())
+			o.Self, o.Heard, o.Incarnation = true, true, uint64(m.loop.Stats().Inc())
 			continue
 		}
 		if p.Seen != 0 {
-			o.Heard, o.Silence = true, s.now.Sub(p.Seen)
+			o.Heard, o.Silence, o.Unconfirmed = true, s.now.Sub(p.Seen), s.now.Sub(p.Unconfirmed)
+			o.Deaf = o.Unconfirmed-o.Silence > m.config.Timing.deaf()
 		}
-		o.Incarnation, o.RoundTrip = uint32(p.Inc), p.RTT
+		o.Incarnation, o.RoundTrip = uint64(p.Inc), p.RTT
 		if rate := s.rates[i]; rate != nil {
 			o.RateLow, o.RateHigh, o.RateKnown = float64(rate.Low)/1e9, float64(rate.High)/1e9, true
 		}
@@ -157,8 +172,8 @@ func (m *Member) Members() []PeerStatus {
 func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	local := m.localConfig(1)
-	out := Status{Name: m.config.Name, Incarnation: uint32(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == runtime.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
+	out := Status{Name: m.config.Name, Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
+		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
@@ -168,15 +183,16 @@ func (m *Member) Status() Status {
 	if p := m.healthProblem.Load(); p != nil {
 		out.HealthProblem = *p
 	}
+	if n := traffic.TooLong.Load(); n > 0 {
+		out.Dropped["too long"] = n
+	}
 	if s, err := m.ask(context.Background()); err == nil {
-		for r, n := range s.wire.Packets {
-			if wire.Reason(r).Dropped() && n > 0 {
-				out.Dropped[wire.Reason(r).String()] += n
-			}
+		for _, u := range s.unlisted {
+			out.Unlisted = append(out.Unlisted, Unlisted{Name: u.Name, Addr: u.From})
 		}
-		for r, n := range s.dgram {
-			if reason := datagram.Reason(r); n > 0 && reason != datagram.Deliver && reason != datagram.OtherIncarnation {
-				out.Dropped[reason.String()] += n
+		for r, n := range s.counts.Packets {
+			if reason := datagram.Reason(r); reason.Dropped() && n > 0 {
+				out.Dropped[reason.String()] = n
 			}
 		}
 	}
@@ -240,6 +256,10 @@ func (m *Member) recovering() string {
 	return ""
 }
 
+// deaf is how long a member that is heard may confirm no packet before it counts as one that does not hear. Members speak to each
+// other at least every half of the age at which an echo is forgotten.
+func (t *Timing) deaf() time.Duration { return 3 * datagram.DefaultMaxAge(t.Delay, t.rho()) }
+
 // settle is how long it takes at most, once a member votes, until it has heard from every leader.
 func (t *Timing) settle() time.Duration { return t.Renew + t.RoundTrip }
 
@@ -273,7 +293,8 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g := gauges{yield: yield}
 		s := m.Status()
 		m.groupTable.Groups(func(group *runtime.Group) {
-			if c := group.Latest(); c != nil && !isConsistent(c.Group) {
+			// Groups that nobody leads are left out: programs anywhere may invent names, and the table keeps them.
+			if c := group.Latest(); c != nil && !isConsistent(c.Group) && m.council.name(c.Leader.Rank) != "" {
 				g.put("regent_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", string(c.Group))
 			}
 		})
@@ -309,6 +330,9 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		}
 		for _, p := range peers {
 			g.put("regent_peer_trusted", "1 if a member counts as alive", bit(p.Trusted), "peer", p.Name)
+		}
+		for _, p := range peers {
+			g.put("regent_peer_deaf", "1 if a member is heard and does not hear this one", bit(p.Deaf), "peer", p.Name)
 		}
 		for _, p := range peers {
 			g.put("regent_peer_round_trip_seconds", "smoothed round trip to a member", p.RoundTrip.Seconds(), "peer", p.Name)

@@ -40,10 +40,13 @@ type access struct {
 	anonymous  role
 	writeNames []string
 	tls        *tls.Config // nil without TLS
+	// rules say what clients may do with single groups.
+	rules []rule
 }
 
 type bearer struct {
 	digest [sha256.Size]byte
+	name   string
 	role   role
 }
 
@@ -55,10 +58,14 @@ func newAccess(file *config.File) (*access, error) {
 		if err != nil {
 			return nil, fmt.Errorf("http.tokens: %w", err)
 		}
-		a.tokens = append(a.tokens, bearer{digest: sum, role: roleOf(h.Tokens[i].Role)})
+		a.tokens = append(a.tokens, bearer{digest: sum, name: h.Tokens[i].Name, role: roleOf(h.Tokens[i].Role)})
 	}
+	rules, err := newRules(file)
+	if err != nil {
+		return nil, err
+	}
+	a.rules = rules
 	if h.TLS.Cert != "" && h.Listen != "" {
-		var err error
 		if a.tls, err = loadTLS(file); err != nil {
 			return nil, err
 		}
@@ -66,31 +73,31 @@ func newAccess(file *config.File) (*access, error) {
 	return a, nil
 }
 
-// roleOf returns what the sender of a request may do.
-func (a *access) roleOf(r *http.Request) role {
-	best := anonymous
+// identify returns who sent a request over TCP.
+func (a *access) identify(r *http.Request) *client {
+	c := &client{from: r.RemoteAddr}
 	if hasBearerToken(r) {
 		token := strings.TrimPrefix(r.Header.Get("Authorization"), bearerScheme)
 		sum := sha256.Sum256([]byte(token))
 		for i := range a.tokens {
 			if subtle.ConstantTimeCompare(sum[:], a.tokens[i].digest[:]) == 1 {
-				best = max(best, a.tokens[i].role)
+				c.role, c.token = max(c.role, a.tokens[i].role), a.tokens[i].name
 			}
 		}
-		return best // a wrong token is never better than none
+		return c // a wrong token is never better than none
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		best = reader
-		if slices.Contains(a.writeNames, r.TLS.PeerCertificates[0].Subject.CommonName) {
-			best = writer
+		c.role, c.cert = reader, r.TLS.PeerCertificates[0].Subject.CommonName
+		if slices.Contains(a.writeNames, c.cert) {
+			c.role = writer
 		}
 	}
 	// Without credentials, a page of another site could make a browser ask in its owner's name, under a host name of its
 	// own that stands for this host. Such a request names that host.
-	if a.anonymous > best && isLoopbackName(r.Host) {
-		best = a.anonymous
+	if a.anonymous > c.role && isLoopbackName(r.Host) {
+		c.role = a.anonymous
 	}
-	return best
+	return c
 }
 
 // bearerScheme is how an Authorization header begins that has a token.
@@ -111,31 +118,26 @@ func isLoopbackName(host string) bool {
 	return err == nil && ip.IsLoopback() || host == "localhost"
 }
 
-type roleKey struct{}
-
-// roleFor returns what the sender of a request may do.
-func roleFor(r *http.Request) role {
-	known, _ := r.Context().Value(roleKey{}).(role)
-	return known
-}
-
 // authenticate finds out what the sender of a request may do, and bounds what it may send.
 func (a *Agent) authenticate(trusted bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := writer
-		if !trusted {
-			who = a.access.Load().roleOf(r)
+		var who client
+		if trusted {
+			who = *clientOf(r.Context()) // as it was when it connected
+		} else {
+			who = *a.access.Load().identify(r)
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, int64(a.file.Load().Limits.Body))
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), roleKey{}, who)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), clientKey{}, &who)))
 	})
 }
 
-// MayWrite says whether the sender of a request that came through the agent's listeners may change anything.
-func MayWrite(r *http.Request) bool { return roleFor(r) >= writer }
+// MayWrite says whether the sender of a request that came through the agent's listeners may change anything. The rights of single groups
+// are looked at when it does.
+func MayWrite(r *http.Request) bool { return clientOf(r.Context()).role >= writer }
 
 // crossSite says whether a browser sent the request on behalf of a page of another site.
 func crossSite(r *http.Request) bool {

@@ -19,6 +19,8 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
 
@@ -50,8 +52,13 @@ type Agent struct {
 	file atomic.Pointer[config.File]
 	// access says who may do what; it is replaced by a reload.
 	access atomic.Pointer[access]
+	// admission bounds connections over TCP; nil if there are none.
+	admission atomic.Pointer[admission]
+	audit     *auditLog
 
 	member atomic.Pointer[regent.Member]
+	// joinedAt is when it took part first; nil: not yet.
+	joinedAt atomic.Pointer[time.Time]
 	// joining is the member before it takes part as well, for whoever asks what it waits for.
 	joining atomic.Pointer[regent.Member]
 	// joined is closed when the member takes part, failed when it will not.
@@ -69,6 +76,9 @@ type Agent struct {
 	verifySlots chan struct{}
 	metrics     http.Handler
 	orphans     orphanStore
+	keepers     keepers
+	runners     runners
+	names       party.Names // of members, in causes
 	// onStart is called once the member has its directory to itself.
 	onStart func()
 
@@ -114,12 +124,14 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 		joined: make(chan struct{}), failed: make(chan struct{}), changes: newChangeLog(), renewals: newRenewalPoller(c.Timing.Renew),
 		candidates: make(map[uint64]*candidate), groups: make(map[string]int),
 		leaders: make(map[string]*candidate), streamCampaigns: streamCampaigns{all: make(map[string]*candidate)},
-		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications)}
+		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications), keepers: keepers{all: make(map[string]*keeping)},
+		runners: runners{last: make(map[tenure.Identity]*candidate)}}
 	to := o.Log
 	if to == nil {
 		to = os.Stderr
 	}
 	a.log = slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: a.level}))
+	a.audit = newAuditLog(a.log)
 	if err := a.adopt(file); err != nil {
 		return nil, err
 	}
@@ -139,8 +151,12 @@ func (a *Agent) adopt(file *config.File) error {
 	if err != nil {
 		return err
 	}
+	if err := checkOpenFiles(&file.Limits); err != nil {
+		return err
+	}
 	a.level.Set(level)
 	a.access.Store(rights)
+	a.audit.setPath(file.Audit)
 	a.file.Store(file)
 	return nil
 }
@@ -163,6 +179,7 @@ func (a *Agent) run(ctx context.Context) error {
 		tasks.Go(func() { a.killOrphans(background, old) })
 	}
 	tasks.Go(func() { a.renewals.run(background) })
+	tasks.Go(func() { a.audit.run(background) })
 	tasks.Go(func() { s.serve(background) })
 	tasks.Go(func() { a.reloads(background, s) })
 	tasks.Go(func() { a.watchdog(background) })
@@ -208,6 +225,8 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	if err != nil {
 		return nil, err
 	}
+	now := time.Now()
+	a.joinedAt.Store(&now)
 	a.member.Store(m)
 	close(a.joined)
 	a.log.Info("the member takes part", "member", a.name, "incarnation", m.Status().Incarnation)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // GroupInfo is what is known about a group.
@@ -60,7 +61,7 @@ type MemberInfo struct {
 	// Heard says that it was heard, Silence how long ago.
 	Heard       bool          `json:"heard"`
 	Silence     time.Duration `json:"silence"`
-	Incarnation uint32        `json:"incarnation"`
+	Incarnation uint64        `json:"incarnation"`
 	// Trusted says that it counts as alive: a member that falls silent is no longer trusted within a moment. No lease depends
 	// on it.
 	Trusted   bool          `json:"trusted"`
@@ -68,6 +69,9 @@ type MemberInfo struct {
 	// Bound is the proven bound on the delay of its last packet, Fast whether that counts as fast.
 	Bound time.Duration `json:"bound"`
 	Fast  bool          `json:"fast"`
+	// Deaf says that it is heard and does not hear this member, Unconfirmed for how long it has confirmed nothing.
+	Deaf        bool          `json:"deaf"`
+	Unconfirmed time.Duration `json:"unconfirmed"`
 	// Problem is why it does not count.
 	Problem string `json:"problem,omitempty"`
 }
@@ -91,12 +95,14 @@ type StatusInfo struct {
 	Pid         int       `json:"pid"`
 	Started     time.Time `json:"started"`
 	Joined      bool      `json:"joined"`
-	Incarnation uint32    `json:"incarnation"`
+	Incarnation uint64    `json:"incarnation"`
 	// Waiting says what keeps the member from taking part, Disk why its record cannot be written.
 	Waiting    string `json:"waiting,omitempty"`
 	Disk       string `json:"disk,omitempty"`
 	ClockFault bool   `json:"clock_fault"`
-	Realtime   bool   `json:"realtime"`
+	// Unlisted names hosts, with their addresses, that have the cluster key and that this member's council does not list.
+	Unlisted []string `json:"unlisted,omitempty"`
+	Realtime bool     `json:"realtime"`
 	// Pauses says by how much the member woke up too late, in nanoseconds.
 	Pauses   PauseInfo `json:"pauses"`
 	Leading  int       `json:"leading"`
@@ -167,8 +173,9 @@ func readRoutes() []route {
 		{method: "GET", path: "/v1/groups/{group}/verify", requires: reader, summary: "Ask the leader itself whether it leads: a proof, or 503.",
 			out: map[int]any{200: ProofInfo{}, 404: Refusal{}, 409: Refusal{}, 503: Refusal{}}, serve: (*Agent).serveVerify},
 		{method: "GET", path: "/v1/sessions", requires: reader, summary: "The programs that take part through this agent.", out: map[int]any{200: SessionList{}},
-			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) {
-				writeJSON(w, http.StatusOK, SessionList{Sessions: a.sessions("")})
+			serve: func(a *Agent, w http.ResponseWriter, q *http.Request) {
+				may := a.readable(q)
+				writeJSON(w, http.StatusOK, SessionList{Sessions: slices.DeleteFunc(a.sessions(""), func(i SessionInfo) bool { return !may(i.Group) })})
 			}},
 		{method: "GET", path: "/v1/openapi.json", summary: "This description.", out: map[int]any{200: map[string]any{}},
 			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) {
@@ -179,7 +186,7 @@ func readRoutes() []route {
 			serve: func(_ *Agent, w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, Health{OK: true}) }},
 		{method: "GET", path: "/readyz", summary: "200 while the member takes part and nothing is wrong with its clock and its disk.",
 			out: map[int]any{200: Health{}, 503: Health{}}, serve: (*Agent).serveReady},
-		{method: "GET", path: "/metrics", requires: reader, summary: "For Prometheus, as text.", out: map[int]any{200: ""}, serve: (*Agent).serveMetrics},
+		{method: "GET", path: "/metrics", requires: reader, all: true, summary: "For Prometheus, as text.", out: map[int]any{200: ""}, serve: (*Agent).serveMetrics},
 	}
 }
 
@@ -196,15 +203,20 @@ func (a *Agent) Status() StatusInfo {
 		out.Waiting = "it is being started"
 		return out
 	}
-	s, _, _ := a.statusCache.get(m)
-	switch joined := a.member.Load() != nil; {
-	case joined && s.Incarnation == 0: // what was seen is of a moment before
+	s, _, at := a.statusCache.get(m)
+	switch joined := a.joinedAt.Load(); {
+	case joined != nil && s.Incarnation == 0 && at.Before(*joined): // what was seen is of a moment before
 		s.Waiting = ""
-	case joined:
+	case joined != nil && s.Incarnation == 0 && s.Waiting == "":
+		s.Waiting = "it has no incarnation"
+	case joined != nil:
 	case s.Waiting == "":
 		s.Waiting = "it is about to"
 	}
 	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
+	for _, u := range s.Unlisted {
+		out.Unlisted = append(out.Unlisted, u.Name+" ("+u.Addr.String()+")")
+	}
 	out.Realtime, out.Leading = s.Realtime, s.Leading
 	out.Pauses = PauseInfo{Count: s.Pauses.Count, Median: s.Pauses.Median, P99: s.Pauses.P99, Longest: s.Pauses.Longest}
 	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = s.PacketsIn, s.PacketsOut, s.BytesIn, s.BytesOut, s.Dropped
@@ -221,7 +233,7 @@ func (a *Agent) Members() []MemberInfo {
 	_, peers, _ := a.statusCache.get(m)
 	for _, p := range peers {
 		i := MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Trusted: p.Self || p.Trusted, Silence: p.Silence, Incarnation: p.Incarnation,
-			RoundTrip: p.RoundTrip, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Problem: p.Problem}
+			RoundTrip: p.RoundTrip, Deaf: p.Deaf, Unconfirmed: p.Unconfirmed, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Problem: p.Problem}
 		if p.Addr.IsValid() {
 			i.Addr = p.Addr.String()
 		}
@@ -255,8 +267,11 @@ func (a *Agent) serveGroups(w http.ResponseWriter, q *http.Request) {
 	}
 	found, more := a.changes.list(q.URL.Query().Get("prefix"), q.URL.Query().Get("after"), limit)
 	out := GroupList{Groups: make([]GroupInfo, 0, len(found))}
+	may := a.readable(q)
 	for _, c := range found {
-		out.Groups = append(out.Groups, a.info(c))
+		if may(c.Group) {
+			out.Groups = append(out.Groups, a.info(c))
+		}
 	}
 	if more {
 		out.Next = found[len(found)-1].Group
@@ -289,25 +304,24 @@ func (a *Agent) sessions(group string) []SessionInfo {
 // info shows a candidate.
 func (k *candidate) info() SessionInfo {
 	out := SessionInfo{ID: k.id, Group: k.group, Program: k.program, Via: k.via, Pid: k.pid, Since: k.since, State: "waiting", Left: k.remaining()}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.lease != nil {
-		out.State, out.Token = "leading", k.lease.Token()
-		if k.stopping || k.frozen {
-			out.State = "stopping"
-		}
+	out.Token = k.life.Token()
+	switch k.life.State() {
+	case tenure.Waiting:
+	case tenure.Leading:
+		out.State = "leading"
+	default:
+		out.State = "stopping"
 	}
 	return out
 }
 
 // remaining is how long the program leads as far as it was told; zero if it does not.
 func (k *candidate) remaining() time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.lease == nil {
+	l := k.currentLease()
+	if l == nil {
 		return 0
 	}
-	return min(k.lease.Remaining(), max(0, k.announced.Sub(k.agent.now())))
+	return min(l.Remaining(), max(0, k.announced().Sub(k.agent.now())))
 }
 
 func (a *Agent) serveHistory(w http.ResponseWriter, q *http.Request) {
@@ -324,7 +338,11 @@ func (a *Agent) serveHistory(w http.ResponseWriter, q *http.Request) {
 		}
 	}
 	out := History{Changes: []Change{}}
+	may := a.readable(q)
 	for _, c := range a.changes.history(group, limit) {
+		if !may(c.Group) {
+			continue
+		}
 		out.Changes = append(out.Changes, *c)
 	}
 	writeJSON(w, http.StatusOK, out)

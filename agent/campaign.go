@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/names"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
 
@@ -74,7 +77,7 @@ func (n *streamNotifier) newEvent(k *candidate) CampaignEvent {
 	e := CampaignEvent{Session: n.key, Group: k.group, Member: n.agent.name}
 	if l := k.currentLease(); l != nil {
 		e.Token = l.Token()
-		e.ValidFor = n.agent.validFor(k.announceEnd(), n.agent.timing.Delay)
+		e.ValidFor = n.agent.validFor(k.announced(), n.agent.timing.Delay)
 	}
 	return e
 }
@@ -139,6 +142,10 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		writeError(w, failf(http.StatusBadRequest, "heartbeat must be at least %v, grace not negative, and name at most %d bytes", session.MinHeartbeat, maxProgramName))
 		return
 	}
+	if err := names.Check(body.Name); err != nil {
+		writeError(w, failf(http.StatusBadRequest, "name %.40q: %w", body.Name, err))
+		return
+	}
 	group, err := a.groupOf(q)
 	if err != nil {
 		writeError(w, err)
@@ -152,6 +159,7 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 	}
 	s, err := a.open(w)
 	if err != nil {
+		k.life.Give(tenure.Event{Kind: tenure.UpperGone}) // a tenure that nobody ends is kept
 		a.unregister(k)
 		writeError(w, err)
 		return
@@ -174,6 +182,7 @@ func (a *Agent) serveCampaign(w http.ResponseWriter, q *http.Request) {
 				return
 			}
 		case <-v.renewals:
+			k.announceEnd()
 			if s.send("until", v.newEvent(k)) != nil {
 				return
 			}
@@ -206,10 +215,7 @@ func (a *Agent) serveSessionResign(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	o := newOrder(regent.Cause{Why: why.Resigned, Member: a.name}, "")
-	select {
-	case k.stopped <- o:
-	case <-k.ended:
-	}
+	k.reportStopped(protocol.Cause{Peer: protocol.Nobody}, o)
 	select {
 	case <-o.outcome:
 	case <-k.ended:

@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
 
-// A notifier is how a candidate's program is spoken to. Its methods do not wait for the program.
+// A notifier is how a candidate's program is spoken to. Its methods do not wait for the program, and give the candidate no event.
 type notifier interface {
-	// leads says that the program leads, stop that it must stop, over that its candidacy is over.
+	// leads says that the program leads, stop that it must stop, over that its candidacy is over. The cause of an end may be
+	// corrected: then over comes again.
 	leads(c *candidate)
 	stop(c *candidate, cause regent.Cause)
 	over(c *candidate, cause regent.Cause, err error)
@@ -25,11 +28,13 @@ type notifier interface {
 }
 
 // A candidate is one program that wants to lead one group. It ends after one leadership: another turn is another
-// candidate, with another token.
+// candidate, with another token. It drives one machine of internal/tenure, which decides everything about the lease.
 type candidate struct {
 	agent *Agent
 	id    uint64 // unique within the agent
 	group string
+	// session is its number on its connection.
+	session uint64
 	// program is what the program calls itself, via how it speaks, pid its process if that is known.
 	program, via string
 	pid          int
@@ -40,30 +45,31 @@ type candidate struct {
 	// margin is taken off every end that the program is told.
 	margin   time.Duration
 	notifier notifier
-	// killer looks after what a runner started; nil: it is no runner.
-	killer *treeKiller
+	// tree is what a runner starts; nil: it is no runner. keeper is beside the runner, hooks how long its lost hooks may take.
+	tree   *watchedTree
+	keeper *keeping
+	hooks  time.Duration
+	// after is the last candidate of the same runner: what this one starts must not be taken for what that one left.
+	after *candidate
 
-	// stopped gets word that the program has stopped, asked that it shall, alive that it is well.
-	stopped chan *order
-	asked   chan *order
-	alive   chan struct{}
-	// disconnected is closed when the program hung up, dead when it cannot act any more.
-	disconnected, dead       chan struct{}
-	disconnectOnce, deadOnce sync.Once
-	// goodbye says how it is known that it cannot: the program said so. It is set before dead is closed.
-	goodbye atomic.Bool
-	// ended is closed when all is over, and how says how, if the program led.
-	ended chan struct{}
-	how   string
+	life *party.Party
+	work queue
+	// cancel ends the campaign. ended is closed when all is over, gone when nothing is left to look for as well.
+	campaigning context.Context
+	cancel      context.CancelFunc
+	ended, gone chan struct{}
 
 	mu    sync.Mutex
 	lease *regent.Lease // nil while it waits
-	// announced is the last end that the program was told.
-	// Invariant: it never moves back, and nothing is released before it unless the program has stopped.
-	announced regent.Instant
-	// frozen says that it is told of no later one.
-	frozen   bool
-	stopping bool
+	// failure is why the campaign failed.
+	failure error
+	// order is the operator's, yield the program's own wish to hand over, reports those that wait for the group to be given up.
+	order, yield *order
+	reports      []*order
+	handed       error // what became of the order's transfer
+	released     bool
+	goneOnce     sync.Once
+	end          endReasons
 }
 
 // An order is to end a leadership.
@@ -73,6 +79,8 @@ type order struct {
 	to string
 	// outcome gets what became of it, once.
 	outcome chan error
+	// answered says that the council has answered a transfer.
+	answered bool
 }
 
 func newOrder(cause regent.Cause, to string) *order {
@@ -87,268 +95,6 @@ func (o *order) complete(err error) {
 		default:
 		}
 	}
-}
-
-// addCandidate enters a program into the agent's books, or says why it cannot be. From then on everybody sees it, so what its
-// maker knows about it is there before.
-func (a *Agent) addCandidate(c *candidate) error {
-	c.agent, c.since = a, time.Now()
-	c.stopped, c.asked, c.alive = make(chan *order, 1), make(chan *order, 1), make(chan struct{}, 1)
-	c.disconnected, c.dead, c.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	return a.register(c)
-}
-
-// disconnect says that the program can no longer be spoken to.
-func (c *candidate) disconnect() { c.disconnectOnce.Do(func() { close(c.disconnected) }) }
-
-// markDead says that the program cannot act any more: it is dead, or said that it has stopped.
-func (c *candidate) markDead() { c.deadOnce.Do(func() { close(c.dead) }) }
-
-// run waits to lead, leads, and ends.
-func (c *candidate) run() {
-	cause, err := c.campaignAndLead()
-	c.killer.forgetRecord()
-	c.agent.unregister(c)
-	close(c.ended)
-	c.notifier.over(c, cause, err)
-	if l := c.currentLease(); l != nil {
-		c.agent.log.Info("a program has stopped leading", "group", c.group, "program", c.program, "pid", c.pid, "token", l.Token(), "how", c.how)
-	}
-	for { // whoever came too late
-		select {
-		case o := <-c.stopped:
-			o.complete(nil)
-		case o := <-c.asked:
-			o.complete(fmt.Errorf("group %s: no program here leads it any more", c.group))
-		default:
-			return
-		}
-	}
-}
-
-// campaignAndLead is the whole course of things, and why it ended.
-func (c *candidate) campaignAndLead() (regent.Cause, error) {
-	l, o, err := c.campaign()
-	if err != nil {
-		o.complete(nil)
-		if !errors.Is(err, regent.ErrClosed) {
-			return regent.Cause{}, err // such as that this member never leads: campaigning again would not help
-		}
-		return regent.Cause{Why: why.Closed, Member: c.agent.name}, err
-	}
-	if l == nil { // it withdrew
-		o.complete(nil)
-		c.killer.discard()
-		return regent.Cause{Why: why.Resigned, Member: c.agent.name}, nil
-	}
-	return c.lead(l), nil
-}
-
-// campaign waits until the program leads. It returns nil if the program no longer wants to, and the order by which it
-// said so.
-func (c *candidate) campaign() (*regent.Lease, *order, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	type result struct {
-		lease *regent.Lease
-		err   error
-	}
-	got := make(chan result, 1)
-	go func() {
-		m, err := c.agent.awaitMember(ctx)
-		if err != nil {
-			got <- result{nil, err}
-			return
-		}
-		l, err := m.Group(c.group).Campaign(ctx)
-		got <- result{l, err}
-	}()
-	pulse := c.heartbeatTimer()
-	defer pulse.Stop()
-	var o *order
-	for {
-		select {
-		case r := <-got:
-			return r.lease, nil, r.err
-		case <-c.alive:
-			c.resetHeartbeat(pulse)
-			continue
-		case <-pulse.C:
-			c.freeze()
-		case o = <-c.stopped:
-		case <-c.disconnected:
-		case <-c.dead:
-		case other := <-c.asked:
-			other.complete(fmt.Errorf("group %s: no program here leads it", c.group))
-			continue
-		}
-		cancel()
-		if r := <-got; r.lease != nil { // it came at the same moment: the program never knew
-			c.agent.changes.recordEnd(c.group, r.lease.Token(), "the program withdrew at the moment at which it was elected")
-			c.release(r.lease)
-		}
-		return nil, o, nil
-	}
-}
-
-// heartbeatTimer returns a timer that rings when the program was silent for too long.
-func (c *candidate) heartbeatTimer() *time.Timer {
-	if c.heartbeat > 0 {
-		return time.NewTimer(c.heartbeat)
-	}
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
-}
-
-// resetHeartbeat lets the program be silent for the whole time again.
-func (c *candidate) resetHeartbeat(pulse *time.Timer) {
-	if c.heartbeat > 0 {
-		pulse.Reset(c.heartbeat)
-	}
-}
-
-// lead speaks with the leading program until the leadership is over, and returns why it is.
-func (c *candidate) lead(l *regent.Lease) regent.Cause {
-	c.mu.Lock()
-	c.lease = l
-	c.mu.Unlock()
-	c.hasLaterEnd()
-	c.announceEnd()
-	c.agent.setLeader(c)
-	c.notifier.leads(c)
-	c.agent.logElection(c)
-	c.agent.renewals.add(c)
-	defer c.agent.renewals.remove(c)
-	if c.killer != nil {
-		over := make(chan struct{})
-		defer close(over)
-		go c.killer.run(c, over)
-	}
-	s := &leadState{c: c, lease: l, done: l.Done(), disconnected: c.disconnected, heartbeat: c.heartbeatTimer(),
-		expiry: time.NewTimer(c.untilExpiry()), grace: time.NewTimer(time.Hour)}
-	s.grace.Stop()
-	defer s.heartbeat.Stop()
-	defer s.expiry.Stop()
-	defer s.grace.Stop()
-	for !s.step() {
-	}
-	s.order.complete(s.outcome)
-	c.how = s.how
-	return s.cause
-}
-
-// A leadState is a leadership under way.
-type leadState struct {
-	c     *candidate
-	lease *regent.Lease
-	// done and disconnected are nil once they were seen to be closed.
-	done, disconnected <-chan struct{}
-	// heartbeat rings when the program is silent, expiry when the end that it was told may have passed, grace when it has
-	// taken too long to stop.
-	heartbeat, expiry, grace *time.Timer
-	// order is the one that the program stops for.
-	order   *order
-	outcome error
-	cause   regent.Cause
-	// reason is what the program is to stop for, freezeReason why it is told of no later end, and how how the leadership ended;
-	// empty: nothing yet (ending.go).
-	reason, freezeReason, how string
-}
-
-// step waits for the next thing to happen, and says whether the leadership is over.
-func (s *leadState) step() (over bool) {
-	c := s.c
-	select {
-	case <-s.done:
-		s.done = nil
-		s.setReason(s.leaseReason())
-		s.stop(s.lease.Cause(), c.agent.graceFor(c, s.lease.Cause()))
-	case o := <-c.asked:
-		if s.order != nil {
-			o.complete(fmt.Errorf("group %s: its program is stopping already", c.group))
-			return false
-		}
-		s.order = o
-		s.setReason(orderReason(o))
-		s.stop(o.cause, c.agent.graceFor(c, o.cause))
-	case <-c.alive:
-		c.resetHeartbeat(s.heartbeat)
-	case <-s.heartbeat.C:
-		s.stop(regent.Cause{Why: why.Unhealthy, Member: c.agent.name, Bound: c.heartbeat}, 0)
-		s.freeze(fmt.Sprintf("the program was silent for more than its heartbeat of %v", c.heartbeat))
-	case <-s.grace.C:
-		s.freeze("the program did not stop within its grace")
-	case <-s.disconnected:
-		s.disconnected = nil
-		s.freeze("the connection to the program was closed")
-		c.killer.kill()
-	case o := <-c.stopped:
-		return s.stopped(o)
-	case <-c.dead:
-		c.killer.killAndWait()
-		s.setCause(regent.Cause{Why: why.Resigned, Member: c.agent.name})
-		s.recordEnd(c.deathReason() + c.killedSuffix())
-		return s.finish()
-	case <-s.expiry.C:
-		if left := c.untilExpiry(); left > 0 {
-			s.expiry.Reset(left)
-			return false
-		}
-		how := s.expiryReason()
-		c.killer.killAndWait()
-		s.setCause(regent.Cause{Why: why.LeaseExpired, Member: c.agent.name})
-		s.recordEnd(how + c.killedSuffix())
-		if s.order != nil && s.order.to == "" {
-			return s.finish()
-		}
-		s.outcome = fmt.Errorf("group %s: its program did not stop in time: its lease ran out", c.group)
-		s.release()
-		return true
-	}
-	return false
-}
-
-// setCause remembers why the leadership ends; the first cause stays.
-func (s *leadState) setCause(cause regent.Cause) {
-	if s.cause == (regent.Cause{}) {
-		s.cause = cause
-	}
-}
-
-// stop tells the program to stop, once, and begins to count its grace.
-func (s *leadState) stop(cause regent.Cause, grace time.Duration) {
-	s.setCause(cause)
-	c := s.c
-	c.mu.Lock()
-	first := !c.stopping
-	c.stopping = true
-	c.mu.Unlock()
-	if first {
-		c.notifier.stop(c, cause)
-		s.grace.Reset(grace)
-	}
-}
-
-// stopped takes the program's word that it has stopped.
-func (s *leadState) stopped(o *order) (over bool) {
-	if o.to != "" { // its own wish
-		s.recordEnd("the program hands it over to " + o.to)
-		begun, err := s.transfer(o.to)
-		o.complete(&transferError{begun: begun, err: err})
-		if !begun {
-			s.clearEnd()
-			return false // it may go on
-		}
-		s.setCause(regent.Cause{Why: why.Transferred, Member: o.to})
-		return true
-	}
-	s.c.killer.disarm()
-	s.setCause(regent.Cause{Why: why.Resigned, Member: s.c.agent.name})
-	s.recordEnd("the program said that it has stopped")
-	over = s.finish()
-	o.complete(nil)
-	return over
 }
 
 // A transferError is what became of a transfer that a program asked for.
@@ -366,103 +112,262 @@ func (e *transferError) Error() string {
 
 func (e *transferError) Unwrap() error { return e.err }
 
-// finish gives the group up, to whom an operator wanted if one did. The program has stopped.
-func (s *leadState) finish() bool {
-	if s.order != nil && s.order.to != "" {
-		begun, err := s.transfer(s.order.to)
-		if begun || err == nil {
-			s.outcome = err
-			return true
+// killWithin is how long killing may take before the deadline that was announced decides, and orderTimeout how long the agent waits
+// for the council to carry something out.
+const (
+	killWithin   = time.Second
+	orderTimeout = 10 * time.Second
+)
+
+// addCandidate enters a program into the agent's books, or says why it cannot be. From then on everybody sees it, so what its
+// maker knows about it is there before.
+func (a *Agent) addCandidate(c *candidate) error {
+	c.agent, c.since = a, time.Now()
+	c.ended, c.gone = make(chan struct{}), make(chan struct{})
+	c.campaigning, c.cancel = context.WithCancel(context.Background())
+	conf := tenure.Config{Self: a.names.Rank(a.name), Lower: tenure.Program, Guard: a.timing.Guard, Margin: c.margin,
+		Grace: a.graceFor(c, regent.Cause{}), KillWithin: killWithin, Answer: orderTimeout, Heartbeat: c.heartbeat}
+	if c.tree != nil {
+		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.tree.guard, c.hooks > 0
+		conf.Grace += killWithin + min(c.hooks, maxGrace) // the runner counts its own grace
+		c.tree.found = func(valid func() bool, k tenure.Kind) { c.life.GiveIf(valid, tenure.Event{Kind: k}) }
+	}
+	c.life = party.New(party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Config: conf})
+	if err := a.register(c); err != nil {
+		c.life.Give(tenure.Event{Kind: tenure.UpperGone})
+		return err
+	}
+	return nil
+}
+
+// agentClock is the clock of the member, and of the agent before there is one.
+type agentClock struct{ *Agent }
+
+func (c agentClock) Now() protocol.Time  { return protocol.Time(c.now()) }
+func (c agentClock) Late() protocol.Time { return c.Now() }
+
+// Suspended returns how long the host has been suspended since the agent was started.
+func (c agentClock) Suspended() time.Duration {
+	if s, ok := c.clock.(interface{ Suspended() time.Duration }); ok {
+		_ = c.clock.Now() // a reading notices it
+		return s.Suspended()
+	}
+	return 0
+}
+
+// run waits to lead, leads, and ends. It returns when nothing is left to do: a lease may come in the moment in which the tenure ends.
+func (c *candidate) run() {
+	c.work.start()
+	if c.after != nil {
+		select {
+		case <-c.after.gone:
+		case <-c.ended:
 		}
-		s.outcome = fmt.Errorf("%w; its program had stopped for that by then, so %s was given up", err, s.c.group)
+		c.after = nil // it has an after of its own
 	}
-	s.release()
-	return true
-}
-
-func (s *leadState) release() {
-	s.c.release(s.lease)
-}
-
-// orderTimeout is how long the agent waits for the council to carry something out.
-const orderTimeout = 10 * time.Second
-
-// transfer hands the group over, and says whether that was begun.
-func (s *leadState) transfer(to string) (begun bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
-	defer cancel()
-	err = s.lease.Transfer(ctx, to)
-	begun = err == nil || !s.lease.Valid()
-	if begun {
-		s.c.freeze()
+	c.campaign()
+	<-c.ended
+	if c.tree != nil {
+		<-c.gone
 	}
-	return begun, err
+	c.work.wait()
 }
 
-// release gives the group up: nobody acts any more.
-func (c *candidate) release(l *regent.Lease) {
-	c.freeze()
-	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
-	defer cancel()
-	if err := l.Resign(ctx); err != nil && !errors.Is(err, regent.ErrClosed) {
-		c.agent.log.Warn("giving up a group takes long; its lease runs out instead", "group", c.group, "err", err)
+// campaign waits until the program leads.
+func (c *candidate) campaign() {
+	m, err := c.agent.awaitMember(c.campaigning)
+	var l *regent.Lease
+	if err == nil {
+		l, err = m.Group(c.group).Campaign(c.campaigning)
+	}
+	if err != nil {
+		if c.campaigning.Err() == nil {
+			c.mu.Lock()
+			c.failure = err // such as that this member never leads: campaigning again would not help
+			c.mu.Unlock()
+		}
+		c.life.Give(tenure.Event{Kind: tenure.UpperGone})
+		return
+	}
+	at := protocol.Time(c.agent.now())
+	c.mu.Lock()
+	c.lease = l
+	c.mu.Unlock()
+	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: l.Token(), At: at, Until: protocol.Time(l.Until())})
+	select {
+	case <-l.Done():
+		c.tell(l)
+	case <-c.ended:
 	}
 }
 
-// freeze has the program told of no later end.
-func (c *candidate) freeze() {
+// tell passes on that the member wants the program to stop, or has lost the lease.
+func (c *candidate) tell(l *regent.Lease) {
+	cause := l.Cause()
+	if cause.Why != why.Resigned { // which this agent did itself
+		c.mu.Lock()
+		c.end.ask(leaseReason(cause))
+		c.mu.Unlock()
+	}
+	ev := tenure.Event{Kind: tenure.Tell, Cause: c.agent.causeFor(cause)}
+	switch {
+	case !l.Valid():
+		ev.Kind = tenure.Lost
+	case cause.Why == why.Closed:
+		ev.Until = protocol.Time(c.agent.now()).Add(c.agent.file.Load().StopGrace)
+	}
+	c.life.Give(ev)
+}
+
+// causeFor returns a cause as machines know it, and causeOf as people do.
+func (a *Agent) causeFor(c regent.Cause) protocol.Cause {
+	return protocol.Cause{Code: protocol.CauseCode(c.Why), Peer: a.names.Rank(c.Member), Bound: c.Bound}
+}
+
+func (a *Agent) causeOf(c protocol.Cause) regent.Cause {
+	return regent.Cause{Why: why.Kind(c.Code), Member: a.names.Name(c.Peer), Bound: c.Bound}
+}
+
+// disconnect says that the program can no longer be spoken to.
+func (c *candidate) disconnect() {
+	c.note(func(e *endReasons) { e.freeze("the connection to the program was closed") })
+	c.life.Give(tenure.Event{Kind: tenure.ConnectionLost})
+}
+
+// markDead says that the kernel has reported the death of the program.
+func (c *candidate) markDead() {
+	c.note(func(e *endReasons) { e.stop("the program died") })
+	c.life.Give(tenure.Event{Kind: tenure.ProgramDied})
+}
+
+// await waits until the candidacy is over; if it is not known that the program has ended, also until nothing is left to look for.
+func (c *candidate) await(programEnded bool) {
+	<-c.ended
+	if c.tree != nil && !programEnded {
+		<-c.gone
+	}
+}
+
+// goodbye takes the program's word that everything has stopped.
+func (c *candidate) goodbye() {
+	c.note(func(e *endReasons) { e.stop("the program said goodbye") })
+	c.life.Give(tenure.Event{Kind: tenure.ProgramStopped})
+}
+
+// reportStopped takes the program's word that it has stopped. The order is completed when the group was given up.
+func (c *candidate) reportStopped(cause protocol.Cause, o *order) {
+	c.mu.Lock()
+	select {
+	case <-c.ended:
+		o.complete(nil)
+	default:
+		c.reports = append(c.reports, o)
+	}
+	c.end.stop("the program said that it has stopped")
+	c.mu.Unlock()
+	c.life.Give(tenure.Event{Kind: tenure.ProgramStopped, Cause: cause})
+}
+
+// reportFreeze takes note of an end at the program's side under which something may still act, or of its corrected cause.
+func (c *candidate) reportFreeze(cause protocol.Cause) {
+	c.note(func(e *endReasons) { e.freeze("the program ended it without having stopped") })
+	c.life.Give(tenure.Event{Kind: tenure.Freeze, Cause: cause})
+}
+
+// handOver takes the program's word that it has stopped, in favour of another member. The order is completed with a transferError.
+func (c *candidate) handOver(o *order) {
+	c.mu.Lock()
+	switch s := c.life.State(); {
+	case c.tree != nil:
+		o.complete(errors.New("a runner hands nothing over: ask the agent"))
+	case c.yield != nil || s != tenure.Leading && s != tenure.Told && s != tenure.Stopping:
+		o.complete(regent.ErrNotLeader)
+	default:
+		c.yield = o
+		c.end.stop("the program hands it over to " + o.to)
+	}
+	mine := c.yield == o
+	c.mu.Unlock()
+	if mine {
+		c.life.Give(tenure.Event{Kind: tenure.Yield, To: c.agent.names.Rank(o.to)})
+	}
+}
+
+// carryOut has the program stop because an operator wants it to. The order is completed when that is done.
+func (c *candidate) carryOut(o *order) {
+	ev := tenure.Event{Kind: tenure.Resign, Cause: c.agent.causeFor(o.cause)}
+	if o.to != "" {
+		ev = tenure.Event{Kind: tenure.Transfer, To: c.agent.names.Rank(o.to)}
+	}
+	c.mu.Lock()
+	switch s := c.life.State(); {
+	case s == tenure.Waiting:
+		o.complete(fmt.Errorf("group %s: no program here leads it", c.group))
+	case s == tenure.Over:
+		o.complete(fmt.Errorf("group %s: no program here leads it any more", c.group))
+	case c.order != nil || o.to != "" && s != tenure.Leading:
+		o.complete(fmt.Errorf("group %s: its program is stopping already", c.group))
+	default:
+		c.order = o
+		c.end.ask(orderReason(o))
+	}
+	mine := c.order == o
+	c.mu.Unlock()
+	if mine {
+		c.life.Give(ev)
+	}
+}
+
+// recordHeartbeat takes note that the program is well.
+func (c *candidate) recordHeartbeat() { c.life.Give(tenure.Event{Kind: tenure.Pulse}) }
+
+// note takes down something about how the leadership ends.
+func (c *candidate) note(f func(*endReasons)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.frozen = true
+	f(&c.end)
 }
 
-// hasLaterEnd says whether there is a later end to tell.
+// hasLaterEnd says whether there may be a later end to tell.
 func (c *candidate) hasLaterEnd() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.frozen && c.lease != nil && c.lease.Until()-regent.Instant(c.margin) > c.announced
+	l := c.currentLease()
+	if l == nil {
+		return false
+	}
+	s := c.life.State()
+	return (s == tenure.Leading || s == tenure.Told) && l.Until()-regent.Instant(c.margin) > c.announced()
+}
+
+// unread says that a renewal waits to be told, and has it told: it comes before a look at the deadline.
+func (c *candidate) unread() bool {
+	later := c.hasLaterEnd()
+	if later {
+		c.notifier.renewed(c)
+	}
+	return later
 }
 
 // announceEnd returns the end that the program is to be told now, and takes it as told.
 func (c *candidate) announceEnd() regent.Instant {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.frozen && c.lease != nil && c.lease.Valid() {
-		c.announced = max(c.announced, c.lease.Until()-regent.Instant(c.margin))
+	if l := c.currentLease(); l != nil && l.Valid() {
+		c.life.Give(tenure.Event{Kind: tenure.Extended, Until: protocol.Time(l.Until())})
 	}
-	return c.announced
+	return c.announced()
 }
 
-// untilExpiry returns how long it is until the program's end has passed on every clock of this host.
-func (c *candidate) untilExpiry() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.announced.Sub(c.agent.now()) + c.margin
-}
-
-// untilKill returns for how long the program may run on, if it has to be gone so long before its end. When that has passed it is told
-// of no later end: what is being killed must not take that for its own.
-func (c *candidate) untilKill(before time.Duration) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	left := c.announced.Sub(c.agent.now()) - before
-	c.frozen = c.frozen || left <= 0
-	return left
+// announced returns the end that the program was told last; zero before it leads.
+func (c *candidate) announced() regent.Instant {
+	until, ok := c.life.Announced()
+	if !ok {
+		return 0
+	}
+	return regent.Instant(until)
 }
 
 // leadsNow says whether the program leads at an instant during the call: its lease runs and it knows.
 func (c *candidate) leadsNow() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lease != nil && c.lease.Valid() && c.announced.Sub(c.agent.now()) > 0
-}
-
-// recordHeartbeat takes note that the program is well.
-func (c *candidate) recordHeartbeat() {
-	select {
-	case c.alive <- struct{}{}:
-	default:
-	}
+	l := c.currentLease()
+	return l != nil && l.Valid() && c.announced().Sub(c.agent.now()) > 0 && c.life.State() != tenure.Over
 }
 
 // currentLease returns the lease, nil while the program waits.

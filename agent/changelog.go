@@ -90,11 +90,44 @@ func (l *changeLog) add(next Change) {
 	}
 }
 
-// recordEnd takes down how a leadership ends, for the change that will show its end. It comes before that.
+// recordEnd takes down how a leadership ends, for the change that shows its end. If that change was shown already, as when the lease ran
+// out before its program was known to be gone, or when the cause was corrected, the entry of the history is replaced.
 func (l *changeLog) recordEnd(group string, token uint64, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.endReasons[group] = endReason{token, text}
+	if l.replaceEnd(group, token, text) {
+		return
+	}
+	if l.endReasons[group].token <= token { // a late correction says nothing about a later leadership
+		l.endReasons[group] = endReason{token, text}
+	}
+}
+
+// replaceEnd adds the text to the change that ended a leadership, if that was shown already.
+func (l *changeLog) replaceEnd(group string, token uint64, text string) bool {
+	leads := func(c *Change) bool { return c.Leader != "" && c.Token == token }
+	if c := l.groups[group]; c == nil || leads(c) {
+		return false
+	}
+	end := -1
+	for i := len(l.recent) - 1; i >= 0; i-- {
+		if l.recent[i].Group != group {
+			continue
+		}
+		if !leads(l.recent[i]) {
+			end = i
+			continue
+		}
+		shown := l.recent[end]
+		c := *shown // others read the old one
+		c.Ended = text
+		l.recent[end] = &c
+		if l.groups[group] == shown {
+			l.groups[group] = &c
+		}
+		return true
+	}
+	return false
 }
 
 // attachEndReason adds what was noted on the leadership that a change ends.

@@ -22,6 +22,7 @@ const (
 	partAgent   = "agent"
 	partEcho    = "echo"
 	partProgram = "program"
+	partConnect = "connect"
 
 	taskVar      = "REGENT_TEST_TASK"       // of a program
 	fileLimitVar = "REGENT_TEST_FILE_LIMIT" // of an agent: like a full disk
@@ -45,6 +46,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	case partEcho:
 		echo()
+	case partConnect:
+		connectOnly()
 	case partProgram:
 		var o task
 		if err := json.Unmarshal([]byte(os.Getenv(taskVar)), &o); err != nil {

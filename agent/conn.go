@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +23,8 @@ type conn struct {
 	agent *Agent
 	net   net.Conn
 	peer  *peer
+	// client is who opened the connection.
+	client *client
 	// out are lines to write; renewed says that there are later ends to tell.
 	out      *outbox
 	renewals chan struct{}
@@ -32,8 +36,11 @@ type conn struct {
 
 	mu         sync.Mutex
 	candidates map[uint64]*candidate
-	watches    map[uint64]context.CancelFunc
-	tasks      sync.WaitGroup
+	// keeps are the candidacies of a runner for which this is the keeper, and runner the last candidate of this one if it is a runner.
+	keeps   map[uint64]*keeping
+	runner  *candidate
+	watches map[uint64]context.CancelFunc
+	tasks   sync.WaitGroup
 }
 
 const (
@@ -48,12 +55,13 @@ const (
 // serveConn speaks with a program until it hangs up.
 func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 	c := &conn{agent: a, net: nc, out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1),
-		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), watches: make(map[uint64]context.CancelFunc)}
+		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), keeps: make(map[uint64]*keeping), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := peerOf(nc); err == nil {
 		c.peer = p
 	}
 	defer c.peer.close()
+	c.client = localClient(nc)
 	limitSendBuffer(nc)
 	var writer sync.WaitGroup
 	writer.Go(c.write)
@@ -120,13 +128,19 @@ const flushLimit = 100 * time.Millisecond
 func (c *conn) writeEnds(to *json.Encoder) error {
 	ends := make(map[regent.Instant][]uint64)
 	c.mu.Lock()
-	for id, k := range c.candidates {
-		if k.hasLaterEnd() {
-			end := k.announceEnd()
+	candidates, keeps := maps.Clone(c.candidates), maps.Clone(c.keeps)
+	c.mu.Unlock()
+	for id, k := range candidates {
+		before := k.announced()
+		if end := k.announceEnd(); before != 0 && end > before {
 			ends[end] = append(ends[end], id)
 		}
 	}
-	c.mu.Unlock()
+	for id, k := range keeps {
+		if end, later := k.laterEnd(); later {
+			ends[end] = append(ends[end], id)
+		}
+	}
 	for end, ids := range ends {
 		if err := to.Encode(c.agent.withEnd(&session.Event{Event: session.Until, IDs: ids}, end)); err != nil {
 			return err
@@ -143,6 +157,14 @@ func (a *Agent) withEnd(e *session.Event, end regent.Instant) *session.Event {
 		e.Until, e.Remaining = host.Add(left), left
 	}
 	return e
+}
+
+// withLease does the same for an event that begins a tenure, and adds when it was granted at the latest.
+func (a *Agent) withLease(e *session.Event, end regent.Instant) *session.Event {
+	if host, err := clock.HostLow(); err == nil {
+		e.At = host
+	}
+	return a.withEnd(e, end)
 }
 
 // read takes requests until there are no more, and says whether the program said goodbye.
@@ -175,24 +197,32 @@ func (c *conn) finish(goodbye bool) {
 	for _, stop := range c.watches {
 		stop()
 	}
-	var left []*candidate
-	for _, k := range c.candidates {
-		left = append(left, k)
+	left := slices.Collect(maps.Values(c.candidates))
+	if c.runner != nil && !slices.Contains(left, c.runner) {
+		left = append(left, c.runner) // what it left may still be looked for
 	}
+	keeps := slices.Collect(maps.Values(c.keeps))
 	c.mu.Unlock()
+	dead := c.peer.isDying()
+	for _, k := range keeps {
+		k.lost()
+	}
 	if len(left) == 0 {
 		return
 	}
-	ended := goodbye || c.peer.isDying()
+	ended := goodbye || dead
 	for _, k := range left {
-		if ended {
-			k.goodbye.Store(goodbye)
-			k.markDead()
-		} else {
+		switch {
+		case goodbye:
+			k.goodbye()
+		default:
 			k.disconnect()
 		}
+		if dead {
+			k.markDead()
+		}
 	}
-	if !ended {
+	if !dead {
 		ctx, cancel := context.WithCancel(context.Background())
 		var proof sync.WaitGroup
 		proof.Go(func() {
@@ -206,7 +236,7 @@ func (c *conn) finish(goodbye bool) {
 		defer cancel()
 	}
 	for _, k := range left {
-		<-k.ended
+		k.await(ended)
 	}
 }
 
@@ -221,9 +251,15 @@ func (c *conn) fail(r *session.Request, err error) {
 
 // handle carries out a request. What may take long is done aside.
 func (c *conn) handle(r *session.Request) {
+	if err := c.agent.permitRequest(c.client, r); err != nil {
+		c.fail(r, err)
+		return
+	}
 	switch r.Do {
 	case session.Campaign:
 		c.campaign(r)
+	case session.Keep:
+		c.keep(r)
 	case session.View:
 		c.send(&session.Event{Event: session.Saw, ID: r.ID, View: c.agent.viewJSON(r.Group)})
 	case session.Watch:
@@ -240,8 +276,19 @@ func (c *conn) handle(r *session.Request) {
 		c.inBackground(r, func() { c.verify(r) })
 	default:
 		c.mu.Lock()
-		k := c.candidates[r.Of]
+		k, kept := c.candidates[r.Of], c.keeps[r.Of]
+		if k == nil && c.runner != nil && c.runner.session == r.Of {
+			k = c.runner // its causes may be corrected after the end
+		}
 		c.mu.Unlock()
+		if kept != nil && r.Do == session.Resign {
+			kept.reported(c.cause(r))
+			return
+		}
+		if kept != nil && r.Do == session.Freeze {
+			kept.left()
+			return
+		}
 		c.handleCandidacy(r, k)
 	}
 }
@@ -249,7 +296,7 @@ func (c *conn) handle(r *session.Request) {
 // handleCandidacy carries out a request that is about a candidacy.
 func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 	switch {
-	case k == nil && r.Do == session.Resign:
+	case k == nil && (r.Do == session.Resign || r.Do == session.Freeze):
 		c.send(&session.Event{Event: session.Done, ID: r.ID}) // it is over already
 	case k == nil:
 		c.fail(r, regent.ErrNotLeader)
@@ -269,9 +316,18 @@ func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 			return
 		}
 		c.send(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
+	case r.Do == session.Freeze:
+		k.reportFreeze(c.cause(r))
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Resign:
-		c.inBackground(r, func() { c.resign(r, k) })
+		c.agent.audit.order(c.client, "resign", k.group, "", "asked", "by the program itself")
+		o := newOrder(regent.Cause{Why: why.Resigned, Member: c.agent.name}, "")
+		k.reportStopped(c.cause(r), o) // now: what ends the connection comes after it
+		c.inBackground(r, func() { c.awaitGivenUp(r, k, o) })
 	case r.Do == session.Transfer:
+		if !r.Ask {
+			c.agent.audit.order(c.client, "transfer", k.group, r.To, "asked", "by the program itself")
+		}
 		c.inBackground(r, func() { c.transfer(r, k) })
 	}
 }
@@ -286,111 +342,64 @@ func (c *conn) inBackground(r *session.Request, f func()) {
 	}
 }
 
-// campaign lets the program be a candidate.
-func (c *conn) campaign(r *session.Request) {
+// mayCampaign says why the connection takes no candidacy with this id. Only its reader adds some, so the answer holds until then.
+func (c *conn) mayCampaign(id uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.candidates[r.ID] != nil || c.watches[r.ID] != nil {
-		c.fail(r, errors.New("the id is in use: choose another"))
+	if c.inUse(id) {
+		return errors.New("the id is in use: choose another")
+	}
+	if len(c.candidates) >= c.agent.file.Load().Limits.Candidates {
+		return errors.New("too many candidacies on one connection (limits.candidates)")
+	}
+	return nil
+}
+
+// inUse says whether something on the connection has the id. It is called with c.mu held.
+func (c *conn) inUse(id uint64) bool {
+	return c.candidates[id] != nil || c.watches[id] != nil || c.keeps[id] != nil
+}
+
+// campaign lets the program be a candidate. It does not hold c.mu while it enters one: a refusal ends the keeper's part, on a connection
+// that has a mutex of its own.
+func (c *conn) campaign(r *session.Request) {
+	if err := c.mayCampaign(r.ID); err != nil {
+		c.fail(r, err)
 		return
 	}
-	if limit := c.agent.file.Load().Limits.Candidates; len(c.candidates) >= limit {
-		c.fail(r, errors.New("too many candidacies on one connection (limits.candidates)"))
-		return
-	}
-	killer, err := c.agent.watchTree(r, c.pid())
+	tree, err := c.agent.watchTree(r, c.peer)
 	if err != nil {
 		c.fail(r, err)
 		return
 	}
-	k := &candidate{group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
-		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, killer: killer}
-	if err := c.agent.addCandidate(k); err != nil {
-		killer.forgetRecord()
+	keeper, err := c.agent.findKeeper(r.Keeper, c)
+	if err != nil {
 		c.fail(r, err)
 		return
 	}
+	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree}
+	if err := c.agent.addCandidate(k); err != nil {
+		c.fail(r, err)
+		return
+	}
+	keeper.attach(k)
+	c.agent.runners.add(k)
+	c.mu.Lock()
 	c.candidates[r.ID] = k
+	if tree != nil {
+		c.runner = k
+	}
+	c.mu.Unlock()
 	c.send(&session.Event{Event: session.Waiting, ID: r.ID})
 	c.tasks.Go(k.run)
-}
-
-// resign takes the program's word that it has stopped.
-func (c *conn) resign(r *session.Request, k *candidate) {
-	o := newOrder(regent.Cause{Why: why.Resigned, Member: c.agent.name}, "")
-	select {
-	case k.stopped <- o:
-		select {
-		case <-o.outcome:
-		case <-k.ended:
-		}
-	case <-k.ended:
-	}
-	c.send(&session.Event{Event: session.Done, ID: r.ID})
-}
-
-// transfer takes the program's word that it has stopped, in favour of another member.
-func (c *conn) transfer(r *session.Request, k *candidate) {
-	l := k.currentLease()
-	if l == nil {
-		c.fail(r, regent.ErrNotLeader)
-		return
-	}
-	if r.Ask {
-		ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
-		defer cancel()
-		if err := l.CanTransfer(ctx, r.To); err != nil {
-			c.fail(r, err)
-			return
-		}
-		c.send(&session.Event{Event: session.Done, ID: r.ID})
-		return
-	}
-	o := newOrder(regent.Cause{Why: why.Transferred, Member: r.To}, r.To)
-	var err error
-	select {
-	case k.stopped <- o:
-		select {
-		case err = <-o.outcome:
-		case <-k.ended:
-			select {
-			case err = <-o.outcome:
-			default:
-			}
-		}
-	case <-k.ended:
-		err = regent.ErrNotLeader
-	}
-	var t *transferError
-	switch {
-	case errors.As(err, &t) && t.err == nil:
-		c.send(&session.Event{Event: session.Done, ID: r.ID})
-	case t != nil:
-		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: t.Error(), Begun: t.begun})
-	case err == nil:
-		err = regent.ErrNotLeader
-		fallthrough
-	default:
-		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), Begun: true})
-	}
-}
-
-// verify proves who leads a group.
-func (c *conn) verify(r *session.Request) {
-	p, err := c.agent.verify(c.closed, r.Group)
-	if err != nil {
-		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: errors.Is(err, regent.ErrNoLeader)})
-		return
-	}
-	end := p.Until - regent.Instant(session.Skew)
-	c.send(c.agent.withEnd(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token}, end))
 }
 
 // watch tells the program of every change of a group.
 func (c *conn) watch(r *session.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.candidates[r.ID] != nil || c.watches[r.ID] != nil || len(c.watches) >= maxWatches {
+	if c.inUse(r.ID) || len(c.watches) >= maxWatches {
 		c.fail(r, errors.New("the id is in use, or there are too many watches"))
 		return
 	}

@@ -2,16 +2,18 @@
 // a customer of the library like any other: every program that leads through it holds a lease of the library's.
 //
 //	agent.go      the agent: from configuration to the end of everything
-//	candidate.go  one program that wants to lead one group, however it speaks
+//	candidate.go  one program that wants to lead one group, however it speaks; life.go: carries out what its machine asks for
 //	endreason.go  how its leadership ended, for the history
 //	renewals.go   notifies leading programs of later ends; rejoin.go: and of members that are back
-//	conn.go       programs on the unix socket (internal/session has the lines); notifier.go: how they are notified
-//	treekiller.go kills what runners started if they do not; orphans.go: or after the next start, if nobody did
+//	conn.go       programs on the unix socket (internal/session has the lines); requests.go: what they ask; notifier.go: how they are notified
+//	watchedtree.go kills what runners started if they do not; orphans.go: or after the next start, if nobody did
+//	keepers.go    the processes beside runners
 //	peer_*.go     who is at the other end, and whether it is dead
 //	modes.go      groups that hosts lead, and not programs: local and eventual ones
 //	statuscache.go how the member is, without asking it each time
 //	changelog.go  what is known about all groups, for readers that must not block the member
-//	server.go     listeners and limits; access.go: who may do what
+//	server.go     listeners and limits; admission.go: connections over TCP, by source
+//	access.go     who may do what; rights.go: with single groups; audit.go: who did, or was refused
 //	routes.go     the table of the HTTP interface, and what it all has in common
 //	api.go        questions; orders.go: orders; roles.go: what load balancers ask; patroni.go: and tools of Patroni
 //	stream.go     server-sent events; campaign.go: candidates over HTTP

@@ -3,25 +3,38 @@ package agent
 import (
 	"fmt"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/why"
 )
 
-// How a leadership of a program here ended is more than the cause that other members are told: that is one word, and to
+// How a leadership of a program here ended is more than the cause that other members learn: that is one word, and to
 // give a group up looks the same to them whether the program stopped, died, or had to be killed. The agent knows, and its
-// history says so.
+// history has it.
 
-// freeze remembers why the program is told of no later end; the first reason stays.
-func (s *leadState) freeze(reason string) {
-	if s.freezeReason == "" {
-		s.freezeReason = reason
-	}
-	s.c.freeze()
+// endReasons is what is known about how a leadership ends. Of each kind the first counts.
+type endReasons struct {
+	// asked is what the program is to stop for, frozen why it learns of no later end, stopped how it is known that it has stopped;
+	// empty: nothing yet.
+	asked, frozen, stopped string
+	// killed says that the agent has killed, proven that nothing is left.
+	killed, proven bool
+	// cause is the one that counts, for people; empty if it says no more than the rest.
+	cause string
+	// how is the text as it was recorded.
+	how      string
+	recorded bool
 }
 
-// setReason remembers what the program is to stop for; the first reason stays.
-func (s *leadState) setReason(reason string) {
-	if s.reason == "" {
-		s.reason = reason
+func (e *endReasons) ask(text string)    { first(&e.asked, text) }
+func (e *endReasons) freeze(text string) { first(&e.frozen, text) }
+func (e *endReasons) stop(text string)   { first(&e.stopped, text) }
+
+// notRead is how it is with a program whose lease was renewed and that did not learn of it.
+const notRead = "the program did not read what it was told, as one that is paused"
+
+func first(at *string, text string) {
+	if *at == "" {
+		*at = text
 	}
 }
 
@@ -34,51 +47,65 @@ func orderReason(o *order) string {
 }
 
 // leaseReason says why the member has asked for an end.
-func (s *leadState) leaseReason() string {
-	if cause := s.lease.Cause(); cause.Why != why.Closed {
+func leaseReason(cause regent.Cause) string {
+	if cause.Why != why.Closed {
 		return fmt.Sprintf("the program was told to stop (%v)", cause)
 	}
 	return "the agent was stopped"
 }
 
-// expiryReason says why the end that the program was told has passed.
-func (s *leadState) expiryReason() string {
+// text says how the leadership ended.
+func (e *endReasons) text(l *regent.Lease) string {
+	how := e.stopped
 	switch {
-	case s.freezeReason != "":
-		return s.freezeReason + ", and the end that it had been told passed"
-	case s.lease.Valid():
-		return "the program did not read what it was told, as one that is paused, and the end that it had been told passed"
+	case how != "" && e.cause != "" && e.asked == "":
+		how += " (" + e.cause + ")"
+	case how != "":
+	case e.frozen != "":
+		how = e.frozen + ", and the end that it had been told passed"
+	case l.Valid():
+		how = notRead + ", and the end that it had been told passed"
+	default:
+		how = "the lease was not renewed in time"
 	}
-	return "the lease was not renewed in time"
+	switch {
+	case e.killed && e.proven:
+		how += "; the agent has killed what was left of what it had started"
+	case e.killed:
+		how += "; something of what it had started may be left, so the lease ran out"
+	}
+	if e.asked != "" {
+		how = e.asked + ": " + how
+	}
+	return how
 }
 
-// recordEnd writes down how the leadership ends, before anybody can see that it does. It is logged later: a log may be slow.
-func (s *leadState) recordEnd(how string) {
-	if s.reason != "" {
-		how = s.reason + ": " + how
+// recordEnd writes down how the leadership ends, before anybody can see that it does, and again when the cause is corrected. It is
+// logged later: a log may be slow.
+func (c *candidate) recordEnd(released bool) {
+	cause := c.agent.causeOf(c.life.Cause())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := ""
+	if cause.Why != why.Resigned && cause.Why != why.Transferred && cause.Why != why.Unexplained {
+		text = cause.String()
 	}
-	s.how = how
-	s.c.agent.changes.recordEnd(s.c.group, s.lease.Token(), how)
+	if c.end.recorded && text == c.end.cause {
+		return
+	}
+	c.end.proven = c.end.recorded && c.end.proven || !c.end.recorded && released
+	c.end.recorded, c.end.cause = true, text
+	c.end.how = c.end.text(c.lease)
+	if _, began := c.life.Announced(); !began {
+		c.end.how = "the program withdrew at the moment at which it was elected"
+	}
+	c.agent.changes.recordEnd(c.group, c.lease.Token(), c.end.how)
 }
 
 // clearEnd takes back what was written down: the program still leads.
-func (s *leadState) clearEnd() {
-	s.how = ""
-	s.c.agent.changes.recordEnd(s.c.group, s.lease.Token(), "")
-}
-
-// deathReason says how it is known that the program cannot act any more.
-func (c *candidate) deathReason() string {
-	if c.goodbye.Load() {
-		return "the program said goodbye"
-	}
-	return "the program died"
-}
-
-// killedSuffix is what is said of the processes of a runner that cannot have ended them itself.
-func (c *candidate) killedSuffix() string {
-	if c.killer == nil {
-		return ""
-	}
-	return "; the agent has killed what was left of what it had started"
+func (c *candidate) clearEnd() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end = endReasons{}
+	c.agent.changes.recordEnd(c.group, c.lease.Token(), "")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
 )
 
@@ -21,7 +22,9 @@ func (v *unread) renewed(*candidate) {}
 func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 	a := open(t, 1, "").agents[0].agent
 	quiet := func() (notifier, *silence) { v := &silence{led: make(chan struct{})}; return v, v }
-	says := func(k *candidate) { k.stopped <- newOrder(regent.Cause{}, "") }
+	says := func(k *candidate) {
+		k.reportStopped(protocol.Cause{Peer: protocol.Nobody}, newOrder(regent.Cause{}, ""))
+	}
 	operator := func(k *candidate) { go func() { _ = a.Resign(context.Background(), k.group) }() }
 	for name, c := range map[string]struct {
 		heartbeat, grace time.Duration
@@ -31,7 +34,7 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 	}{
 		"stops":      {end: says, want: "the program said that it has stopped"},
 		"dies":       {end: (*candidate).markDead, want: "the program died"},
-		"goodbye":    {end: func(k *candidate) { k.goodbye.Store(true); k.markDead() }, want: "the program said goodbye"},
+		"goodbye":    {end: (*candidate).goodbye, want: "the program said goodbye"},
 		"runner":     {runner: true, end: (*candidate).markDead, want: "the program died; the agent has killed what was left of what it had started"},
 		"hangs up":   {end: (*candidate).disconnect, want: "the connection to the program was closed, and the end that it had been told passed"},
 		"silent":     {heartbeat: 2 * time.Second, end: func(*candidate) {}, want: "the program was silent for more than its heartbeat of 2s, and the end that it had been told passed"},
@@ -48,8 +51,8 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 			}
 			k := &candidate{group: name, program: "p", via: "socket", notifier: speaks, heartbeat: c.heartbeat, grace: c.grace}
 			if c.runner {
-				k.killer = newTreeKiller(a, name, tree.Ref{}, a.timing.Guard)
-				k.killer.killAll = func(context.Context) error { return nil }
+				k.tree = newWatchedTree(a, name, tree.Ref{}, a.timing.Guard)
+				k.tree.look = func(context.Context) tree.Result { return proven }
 			}
 			if err := a.addCandidate(k); err != nil {
 				t.Fatal(err)
@@ -58,10 +61,11 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 			led.await(t, "the program", k)
 			c.end(k)
 			<-k.ended
+			// The lease may run out before the agent knows how it ended.
 			var all []*Change
 			cluster.Eventually(t, "the end is seen", func() bool {
 				all = a.changes.history(name, 10)
-				return len(all) > 1 && all[len(all)-1].Leader == "" && all[len(all)-2].Leader != ""
+				return len(all) > 1 && all[len(all)-1].Leader == "" && all[len(all)-2].Leader != "" && all[len(all)-1].Ended != ""
 			})
 			if got := all[len(all)-1].Ended; got != c.want {
 				t.Errorf("the history says %q, want %q", got, c.want)
@@ -116,10 +120,18 @@ func TestNotesAreForTheLeadershipThatTheyAreOn(t *testing.T) {
 		t.Errorf("the end is noted as %q", got)
 	}
 	b.addView(regent.View{Group: "g"})
-	b.recordEnd("g", 3, "too late")
+	shown, _ := b.group("g")
+	b.recordEnd("g", 3, "late")
+	if got := last("g"); got != "late" || shown.Ended != "" {
+		t.Errorf("an end that was shown already is noted as %q, and the change that others hold as %q", got, shown.Ended)
+	}
 	b.addView(regent.View{Group: "g", Leader: "a", Token: 4})
 	b.addView(regent.View{Group: "g"})
 	if got := last("g"); got != "" || len(b.endReasons) != 0 {
 		t.Errorf("the note of another leadership: %q, and %d are kept", got, len(b.endReasons))
+	}
+	b.recordEnd("g", 3, "corrected")
+	if got := last("g"); got != "" || len(b.endReasons) != 0 {
+		t.Errorf("the note of an earlier leadership: %q, and %d are kept", got, len(b.endReasons))
 	}
 }

@@ -13,7 +13,11 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
 
@@ -360,9 +364,11 @@ func TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering(t *testing.T) {
 	}
 	// As after a pause of the whole agent: the end has passed, and nobody has noticed yet.
 	k := a.agent.leader("g")
-	k.mu.Lock()
-	k.frozen, k.announced = true, a.agent.now()-1
-	k.mu.Unlock()
+	before := protocol.Time(a.agent.now()).Add(-time.Hour)
+	k = &candidate{agent: a.agent, group: k.group, lease: k.currentLease(), ended: k.ended}
+	k.life = party.New(party.Options{Clock: clock.Of(func() protocol.Time { return before }), Do: func(tenure.Effect) {}})
+	k.life.Give(tenure.Event{Kind: tenure.Elected, Token: k.currentLease().Token(), At: before, Until: before.Add(time.Minute)})
+	a.agent.setLeader(k)
 	for _, path := range []string{"/", "/primary", "/leader", "/read-write", "/v1/groups/g/primary"} {
 		if status, body := a.get(t, path); status != 503 {
 			t.Errorf("%s: %d %v", path, status, body)

@@ -37,6 +37,7 @@ func (r *testAgent) talk(t *testing.T, lines ...string) string {
 
 func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 	t.Parallel()
+	const secret = "0123456789abcdef0123456789abcdef"
 	h := open(t, 1, "limits: {body: 4096, candidates: 2, groups: 3}\n")
 	a := h.agents[0]
 	for _, c := range []struct{ name, line, want string }{
@@ -50,6 +51,8 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"too long", `{"do":"view","id":1,"group":"` + strings.Repeat("x", 5000) + `"}`, "the line is too long"},
 		{"same number twice", `{"do":"campaign","id":1,"group":"g"}` + "\n" + `{"do":"campaign","id":1,"group":"h"}`, "the id is in use"},
 		{"too many candidacies", `{"do":"campaign","id":1,"group":"g"}` + "\n" + `{"do":"campaign","id":2,"group":"g"}` + "\n" + `{"do":"campaign","id":3,"group":"g"}`, "limits.candidates"},
+		{"keeper of oneself", `{"do":"keep","id":1,"keeper":"` + secret + `"}` + "\n" + `{"do":"campaign","id":2,"group":"g","keeper":"` + secret + `"}`, "no keeper with this secret"},
+		{"second keeper with one number", `{"do":"keep","id":1,"keeper":"` + secret + `"}` + "\n" + `{"do":"keep","id":1,"keeper":"` + secret + `2"}`, "the id or the secret is in use"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := a.talk(t, c.line); !strings.Contains(got, c.want) {
@@ -80,10 +83,14 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			t.Errorf("%s %.40s %.20s: %d %v, want %d", c.method, c.path, c.body, status, body, c.want)
 		}
 	}
-	cluster.Eventually(t, "nothing is left", func() bool { return len(a.agent.candidateList()) == 0 })
+	cluster.Eventually(t, "nothing is left", func() bool {
+		a.agent.keepers.mu.Lock()
+		defer a.agent.keepers.mu.Unlock()
+		return len(a.agent.candidateList())+len(a.agent.keepers.all) == 0
+	})
 	c := a.dial(t)
 	for i := range 3 {
-		go func() { _, _ = c.Campaign(patience(t), session.Candidate{Group: fmt.Sprintf("g%d", i)}) }()
+		go func(c *session.Conn) { _, _ = c.Campaign(patience(t), session.Candidate{Group: fmt.Sprintf("g%d", i)}) }(c)
 		if i == 1 {
 			c = a.dial(t)
 		}

@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -51,9 +54,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			groups = append(groups, &Change{Mode: a.modeOf(name), View: regent.View{Group: name}})
 		}
 	}
+	groups, over := a.current(groups, time.Now())
 	for _, g := range groups {
 		a.collectGroup(g, put)
 	}
+	gauge("regent_groups_over", "groups that nobody leads and in which this host takes no part", float64(over))
 	if group := a.file.Load().DefaultGroup; group != "" {
 		i := a.role(group)
 		gauge("patroni_primary", "1 if a program here leads the default group; the name that Patroni uses", bit(i.Role == "primary"), "scope", group, "name", a.name)
@@ -62,6 +67,36 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s := a.Status()
 	gauge("regent_sessions", "programs that take part through this agent", float64(s.Sessions))
 	gauge("regent_streams", "open event streams", float64(s.Streams))
+	put(prometheus.CounterValue, "regent_audit_lost_total", "lines of the audit log that could not be written", float64(a.audit.lostEver.Load()))
+	if b := a.admission.Load(); b != nil {
+		put(prometheus.CounterValue, "regent_connections_refused_total", "connections over TCP that found no room (limits.connections, limits.per_source)", float64(b.refused.Load()))
+		put(prometheus.CounterValue, "regent_connections_evicted_total", "idle connections over TCP that were closed to make room for another", float64(b.evicted.Load()))
+	}
+}
+
+const (
+	// overFor is how long a group that is over has metrics: long enough for a scrape to see its last count.
+	overFor = 15 * time.Minute
+	// maxOver is how many groups that are over have metrics. Names of groups are invented by programs anywhere.
+	maxOver = 100
+)
+
+// current returns the groups that have metrics, and how many are over: all that have a leader or in which this host takes part, and of
+// those that are over the latest.
+func (a *Agent) current(groups []*Change, now time.Time) (shown []*Change, over int) {
+	var ended []*Change
+	for _, g := range groups {
+		if g.Leader != "" || a.takesPart(g) {
+			shown = append(shown, g)
+			continue
+		}
+		over++
+		if now.Sub(g.Time) < overFor {
+			ended = append(ended, g)
+		}
+	}
+	slices.SortFunc(ended, func(x, y *Change) int { return cmp.Compare(y.Serial, x.Serial) })
+	return append(shown, ended[:min(len(ended), maxOver)]...), over
 }
 
 // A metricSink takes a metric; labels are names and values in turn.

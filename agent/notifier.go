@@ -87,13 +87,11 @@ type socketNotifier struct {
 }
 
 func (n *socketNotifier) leads(k *candidate) {
-	end := k.announceEnd()
-	n.conn.send(n.conn.agent.withEnd(&session.Event{Event: session.Leads, ID: n.id, Group: k.group, Token: k.currentLease().Token()}, end))
+	n.conn.send(n.conn.agent.withLease(&session.Event{Event: session.Leads, ID: n.id, Group: k.group, Token: k.life.Token()}, k.announced()))
 }
 
 func (n *socketNotifier) stop(k *candidate, cause regent.Cause) {
-	end := k.announceEnd()
-	n.conn.send(n.conn.agent.withEnd(&session.Event{Event: session.Stop, ID: n.id, Cause: causeOf(cause)}, end))
+	n.conn.send(n.conn.agent.withEnd(&session.Event{Event: session.Stop, ID: n.id, Cause: causeOf(cause)}, k.announced()))
 }
 
 func (n *socketNotifier) over(k *candidate, cause regent.Cause, err error) {

@@ -48,11 +48,11 @@ type StampInfo struct {
 func writeRoutes() []route {
 	refused := map[int]any{200: Outcome{}, 400: Refusal{}, 404: Refusal{}, 409: Refusal{}, 413: Refusal{}, 503: Refusal{}}
 	return []route{
-		{method: "POST", path: "/v1/groups/{group}/resign", requires: writer, in: ResignOrder{}, out: refused,
+		{method: "POST", path: "/v1/groups/{group}/resign", requires: writer, right: mayOperate, audit: "resign", in: ResignOrder{}, out: refused,
 			summary: "Ask the program here that leads to stop, and give the group up once it has.", serve: (*Agent).serveResign},
-		{method: "POST", path: "/v1/groups/{group}/transfer", requires: writer, in: TransferOrder{}, out: refused,
+		{method: "POST", path: "/v1/groups/{group}/transfer", requires: writer, right: mayOperate, audit: "transfer", in: TransferOrder{}, out: refused,
 			summary: "Ask the program here that leads to stop, and hand the group over to another member once it has.", serve: (*Agent).serveTransfer},
-		{method: "POST", path: "/v1/groups/{group}/edict", requires: writer, in: EdictOrder{},
+		{method: "POST", path: "/v1/groups/{group}/edict", requires: writer, right: mayLead, in: EdictOrder{},
 			out:     map[int]any{200: StampInfo{}, 400: Refusal{}, 404: Refusal{}, 409: Refusal{}, 413: Refusal{}},
 			summary: "Stamp an order of the program here that leads.", serve: (*Agent).serveEdict},
 	}
@@ -190,13 +190,7 @@ func (a *Agent) order(ctx context.Context, k *candidate, o *order) error {
 	if err := awaitSuccessor(ctx, k, o.to); err != nil {
 		return conflict(err)
 	}
-	select {
-	case k.asked <- o:
-	case <-k.ended:
-		return failf(http.StatusConflict, "group %s: no program here leads it any more", k.group)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	k.carryOut(o)
 	select {
 	case err := <-o.outcome:
 		return conflict(err)
@@ -319,15 +313,25 @@ func (a *Agent) serveEdict(w http.ResponseWriter, q *http.Request) {
 
 // Resign asks the program that leads a group here to stop, and waits until the group was given up.
 func (a *Agent) Resign(ctx context.Context, group string) error {
-	return a.orderTo(ctx, group, a.switchOrder(""))
+	err := a.permit(clientOf(ctx), mayOperate, group)
+	if err == nil {
+		err = a.orderTo(ctx, group, a.switchOrder(""))
+	}
+	a.auditOrder(ctx, "resign", group, "", err)
+	return err
 }
 
 // Transfer asks the program that leads a group here to stop, and waits until a member leads that was named.
 func (a *Agent) Transfer(ctx context.Context, group, to string) error {
-	if err := a.checkSuccessor(to); err != nil {
-		return err
+	err := a.permit(clientOf(ctx), mayOperate, group)
+	if err == nil {
+		err = a.checkSuccessor(to)
 	}
-	return a.orderTo(ctx, group, a.switchOrder(to))
+	if err == nil {
+		err = a.orderTo(ctx, group, a.switchOrder(to))
+	}
+	a.auditOrder(ctx, "transfer", group, to, err)
+	return err
 }
 
 func (a *Agent) orderTo(ctx context.Context, group string, o *order) error {

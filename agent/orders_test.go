@@ -13,6 +13,9 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // deaf is a client that has hung up before it is answered.
@@ -35,34 +38,18 @@ func TestStreamToAClientThatHasHungUpIsNotCounted(t *testing.T) {
 
 // Whoever orders something at the moment at which a leadership ends gets an answer, even if nobody has seen the order.
 func TestOrderThatComesTooLateIsAnswered(t *testing.T) {
-	for range 50 { // which of two ways it takes is chance
-		synctest.Test(t, func(t *testing.T) {
-			k := &candidate{group: "g", asked: make(chan *order, 1), ended: make(chan struct{})}
-			close(k.ended)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			err := new(Agent).order(ctx, k, newOrder(regent.Cause{}, ""))
-			var known *httpError
-			if !errors.As(err, &known) || known.status != http.StatusConflict || !strings.Contains(err.Error(), "no program here leads it any more") {
-				t.Fatalf("got %v", err)
-			}
-		})
-	}
-}
-
-// An outcome that is told just before the end is not lost.
-func TestOrderThatIsCarriedOutAtTheEndSucceeds(t *testing.T) {
-	for range 50 {
-		k := &candidate{group: "g", asked: make(chan *order, 1), ended: make(chan struct{})}
-		go func() {
-			o := <-k.asked
-			o.complete(nil)
-			close(k.ended)
-		}()
-		if err := new(Agent).order(t.Context(), k, newOrder(regent.Cause{}, "")); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		k := &candidate{agent: new(Agent), group: "g", ended: make(chan struct{})}
+		k.life = party.New(party.Options{Clock: clock.Package(), Do: func(tenure.Effect) {}})
+		k.life.Give(tenure.Event{Kind: tenure.ProgramStopped})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err := k.agent.order(ctx, k, newOrder(regent.Cause{}, ""))
+		var known *httpError
+		if !errors.As(err, &known) || known.status != http.StatusConflict || !strings.Contains(err.Error(), "no program here leads it any more") {
+			t.Fatalf("got %v", err)
 		}
-	}
+	})
 }
 
 // The change log learns of a change later than who ordered it. What is said about the order must not be what was before.

@@ -7,10 +7,15 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // orphanStore is a directory in which there is a file for each tree of processes that this agent looks after. An agent that is
@@ -22,10 +27,9 @@ type orphanStore struct {
 
 // A orphanRecord is what is in such a file.
 type orphanRecord struct {
-	Boot   string   `json:"boot"`
-	Group  string   `json:"group"`
-	Tree   tree.Ref `json:"tree"`
-	logged bool     // that it cannot be killed
+	Boot  string   `json:"boot"`
+	Group string   `json:"group"`
+	Tree  tree.Ref `json:"tree"`
 }
 
 // newOrphanStore returns the directory below that of the member, or none if nothing is kept there or the host cannot tell one
@@ -37,6 +41,9 @@ func newOrphanStore(dir string) orphanStore {
 	}
 	return orphanStore{dir: filepath.Join(dir, "trees"), boot: strings.TrimSpace(string(boot))}
 }
+
+// draftSuffix is that of a note that was not finished.
+const draftSuffix = ".new"
 
 // pathDigestBytes is how many bytes of a digest name a file: enough that no two marks share one.
 const pathDigestBytes = 12
@@ -60,7 +67,7 @@ func (s *orphanStore) save(group string, t *tree.Ref) error {
 		return err
 	}
 	// Half a note would be none.
-	draft := s.path(t) + ".new"
+	draft := s.path(t) + draftSuffix
 	if err := os.WriteFile(draft, b, 0o600); err != nil {
 		return err
 	}
@@ -74,8 +81,8 @@ func (s *orphanStore) remove(t *tree.Ref) {
 	}
 }
 
-// load returns what an earlier start of the agent has left, and the files that say nothing: they cannot be read, or are of an
-// earlier start of the host.
+// load returns what an earlier start of the agent has left, and the files that say nothing: they cannot be read, are of an earlier
+// start of the host, or are drafts. Nothing of a tree runs before its note has its name.
 func (s *orphanStore) load() (out []orphanRecord, void []string) {
 	names, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -88,7 +95,7 @@ func (s *orphanStore) load() (out []orphanRecord, void []string) {
 		if err == nil {
 			err = json.Unmarshal(b, &one)
 		}
-		if err != nil || one.Boot != s.boot || one.Tree.Mark == "" {
+		if err != nil || strings.HasSuffix(path, draftSuffix) || one.Boot != s.boot || one.Tree.Mark == "" {
 			void = append(void, path)
 			continue
 		}
@@ -97,46 +104,77 @@ func (s *orphanStore) load() (out []orphanRecord, void []string) {
 	return out, void
 }
 
+// An orphan is a tree that an earlier start of the agent looked after. It drives a machine that has found it: the runner may be alive,
+// and has until every lease of that time is over.
+type orphan struct {
+	life *party.Party
+	tree *watchedTree
+	// gone is closed when it need not be looked for any more.
+	gone chan struct{}
+	once sync.Once
+}
+
+// findOrphan begins to look after a tree of an earlier start.
+func (a *Agent) findOrphan(r *orphanRecord) *orphan {
+	o := &orphan{gone: make(chan struct{}), tree: newWatchedTree(a, r.Group, r.Tree, a.timing.Guard)}
+	// Its runner may be alive and have begun another tree since: what belongs to this one bears a sign of its own.
+	t := r.Tree.Orphan()
+	o.tree.look = t.End
+	o.tree.found = func(valid func() bool, k tenure.Kind) { o.life.GiveIf(valid, tenure.Event{Kind: k}) }
+	o.life = party.New(party.Options{Clock: agentClock{a}, Do: o.do, Config: tenure.Config{Self: a.names.Rank(a.name), Lower: tenure.Party,
+		Guard: a.timing.Guard, KillWithin: killWithin}})
+	longest := max(a.timing.Lease, a.timing.LongestLease)
+	o.life.Give(tenure.Event{Kind: tenure.Found, Until: protocol.Time(a.now()).Add(longest)})
+	return o
+}
+
+// do carries out an effect of the machine.
+func (o *orphan) do(e tenure.Effect) {
+	switch e.Kind {
+	case tenure.Kill:
+		found := o.tree.tree.Look()
+		if len(found.Left) > 0 {
+			o.tree.agent.log.Warn("processes were left behind when the agent and a runner died: they are killed", "group", o.tree.group,
+				"first", found.Left[0].Pid, "number", len(found.Left))
+		}
+		o.tree.begin()
+	case tenure.Forget:
+		o.tree.stop()
+		o.once.Do(func() {
+			go func() {
+				o.tree.forget()
+				close(o.gone)
+			}()
+		})
+	}
+}
+
 // killOrphans kills the processes that an earlier start of the agent looked after: those of a dead runner at once, the others
-// if they are still there when every lease of that time is over. A runner that is alive has killed its own by then, unless it is
-// stopped.
+// if they are still there when every lease of that time is over.
 func (a *Agent) killOrphans(ctx context.Context, old []orphanRecord) {
 	const pause = 200 * time.Millisecond
-	over := time.Now().Add(max(a.timing.Lease, a.timing.LongestLease))
-	for len(old) > 0 && ctx.Err() == nil {
-		late := time.Now().After(over)
-		left := old[:0]
-		for _, l := range old {
-			if !late && !l.Tree.Orphaned() || !a.killOrphan(ctx, &l) {
-				left = append(left, l)
+	var left []*orphan
+	for i := range old {
+		left = append(left, a.findOrphan(&old[i]))
+	}
+	for len(left) > 0 && ctx.Err() == nil {
+		left = slices.DeleteFunc(left, func(o *orphan) bool {
+			select {
+			case <-o.gone:
+				return true
+			default:
 			}
-		}
-		old = left
+			if o.life.State() == tenure.Told && o.tree.tree.Orphaned() {
+				o.life.Give(tenure.Event{Kind: tenure.ProgramDied})
+			}
+			return false
+		})
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
 	}
-}
-
-// killOrphan kills one tree, and says whether nobody is left of it.
-func (a *Agent) killOrphan(ctx context.Context, l *orphanRecord) bool {
-	// Its runner may be alive and have begun another tree since: what belongs to this one bears a sign of its own.
-	t := l.Tree
-	t.Runner = 0
-	if found, err := t.Processes(); err == nil && len(found) > 0 && !l.logged {
-		a.log.Warn("processes were left behind when the agent and a runner died: they are killed", "group", l.Group, "first", found[0].Pid, "number", len(found))
+	for _, o := range left {
+		o.tree.stop()
 	}
-	within, cancel := context.WithTimeout(ctx, killAttempt)
-	defer cancel()
-	err := t.End(within)
-	switch {
-	case err == nil:
-		a.orphans.remove(&l.Tree)
-		return true
-	case ctx.Err() == nil && !l.logged:
-		a.log.Error("processes that were left behind cannot be killed: run the agent as root, or as the user of the runner", "group", l.Group, "err", err)
-	}
-	l.logged = true
-	return false
 }

@@ -94,11 +94,11 @@ func patroniRoutes() []route {
 				out: map[int]any{200: PatroniInfo{}}, serve: (*Agent).servePatroni})
 		}
 		all = append(all,
-			route{method: "POST", path: base + "switchover", requires: writer, in: SwitchoverOrder{}, out: done,
+			route{method: "POST", path: base + "switchover", requires: writer, right: mayOperate, audit: "switchover", in: SwitchoverOrder{}, out: done,
 				summary: "As transfer, or as resign without a candidate: at once, or at a time, which this agent remembers for as long as it runs." + of, serve: (*Agent).serveSwitchover},
-			route{method: "DELETE", path: base + "switchover", requires: writer, out: map[int]any{200: ScheduledInfo{}, 404: Refusal{}},
+			route{method: "DELETE", path: base + "switchover", requires: writer, right: mayOperate, audit: "cancel switchover", out: map[int]any{200: ScheduledInfo{}, 404: Refusal{}},
 				summary: "Cancel a switchover that is to come." + of, serve: (*Agent).serveCancelSwitchover},
-			route{method: "POST", path: base + "failover", requires: writer, in: SwitchoverOrder{}, out: forced,
+			route{method: "POST", path: base + "failover", requires: writer, right: mayOperate, audit: "failover", in: SwitchoverOrder{}, out: forced,
 				summary: "As switchover to a candidate, whoever leads here." + of, serve: (*Agent).serveFailover})
 	}
 	return append(all, route{method: "GET", path: "/history", requires: reader, summary: "The leaderships of the default group, as Patroni lists them: token, leader, cause, time. /v1/groups/{group}/history has another form.",

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // A peer is the process at the other end of a connection.
@@ -17,32 +20,94 @@ type peer struct {
 	process *os.File
 }
 
-// peerOf finds out who opened a connection. The number of a process may be given to another one once it is dead. If that
-// has happened already, the handle is of that other one: as the first is then dead, it does not matter how long the
-// other lives, nor that its death may be taken for that of the first.
+// peerOf finds out who opened a connection. The process may be dead by then, and another have its number.
 func peerOf(conn net.Conn) (*peer, error) {
-	u, ok := conn.(*net.UnixConn)
-	if !ok {
-		return nil, errors.New("not a unix socket")
-	}
-	raw, err := u.SyscallConn()
+	cred, pidfd, err := peerHandle(conn)
 	if err != nil {
 		return nil, err
 	}
-	var cred *unix.Ucred
-	var inner error
-	err = raw.Control(func(fd uintptr) { cred, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err := errors.Join(err, inner); err != nil {
-		return nil, err
-	}
 	p := &peer{pid: int(cred.Pid), uid: int(cred.Uid)}
-	if p.pid <= 0 {
-		return p, nil // it lives in another namespace: it will never be proven dead
-	}
-	if fd, err := unix.PidfdOpen(p.pid, unix.PIDFD_NONBLOCK); err == nil {
-		p.process = os.NewFile(uintptr(fd), "pidfd")
+	switch {
+	case p.pid <= 0: // it lives in another namespace: it will never be proven dead
+		if pidfd >= 0 {
+			_ = unix.Close(pidfd)
+		}
+	case pidfd >= 0:
+		p.process = pollable(pidfd)
+	case pidfd == noPidfd: // before Linux 6.5
+		if fd, err := tree.OpenPeer(p.pid, p.uid); err == nil {
+			p.process = pollable(fd)
+		}
 	}
 	return p, nil
+}
+
+// peerUser returns the user of the process that opened a connection, as it was when it did.
+func peerUser(conn net.Conn) (uid int, ok bool) {
+	cred, err := peerCredentials(conn)
+	if err != nil {
+		return 0, false
+	}
+	return int(cred.Uid), true
+}
+
+// peerCredentials asks the kernel who opened a connection.
+func peerCredentials(conn net.Conn) (*unix.Ucred, error) {
+	cred, pidfd, err := peerHandle(conn)
+	if pidfd >= 0 {
+		_ = unix.Close(pidfd)
+	}
+	return cred, err
+}
+
+// What stands for a pidfd if there is none: the process is dead, or the kernel opens none of a connection's peer.
+const (
+	deadPidfd = -1
+	noPidfd   = -2
+)
+
+// peerHandle asks the kernel who opened a connection, and for a pidfd of it.
+func peerHandle(conn net.Conn) (cred *unix.Ucred, pidfd int, err error) {
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, deadPidfd, errors.New("not a unix socket")
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return nil, deadPidfd, err
+	}
+	var inner, without error
+	err = raw.Control(func(fd uintptr) {
+		cred, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		pidfd, without = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	})
+	switch {
+	case errors.Is(without, unix.ENOPROTOOPT):
+		pidfd = noPidfd
+	case without != nil:
+		pidfd = deadPidfd
+	}
+	return cred, pidfd, errors.Join(err, inner)
+}
+
+// pollable makes a file of a pidfd for which Go's poller can wait.
+func pollable(pidfd int) *os.File {
+	_ = unix.SetNonblock(pidfd, true)
+	return os.NewFile(uintptr(pidfd), "pidfd")
+}
+
+// identity returns who the process is, by what the connection knows of it and not by its number.
+func (p *peer) identity() (id tenure.Identity, err error) {
+	if p == nil || p.process == nil {
+		return id, errors.New("the process that asks cannot be identified")
+	}
+	raw, err := p.process.SyscallConn()
+	if err != nil {
+		return id, err
+	}
+	var inner error
+	err = raw.Control(func(fd uintptr) { id, inner = tree.Identify(int(fd)) })
+	return id, errors.Join(err, inner)
 }
 
 // limitSendBuffer makes the kernel hold little of what a program does not read, so that one that has stopped reading is soon

@@ -52,7 +52,7 @@ func TestProgramsOfOneHostTakeTurns(t *testing.T) {
 func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
 	t.Parallel()
 	v := startAgents(t, 3, "")
-	p := v.startProgram("p", "a", task{Abandon: 300 * time.Millisecond})
+	p := v.startProgram("p", "a", task{Abandon: 300 * time.Millisecond, Stopping: time.Minute})
 	v.await(p, "leads")
 	q := v.startProgram("q", "a", task{})
 	gone := v.await(p, "abandons")
@@ -60,6 +60,7 @@ func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
 	if waited := next.At.Sub(gone.At); waited < 1200*time.Millisecond {
 		t.Errorf("replaced %v after it hung up, while it still led", waited)
 	}
+	v.await(p, "stopped") // when it finds its lease over, and no sooner
 	spans := v.judge(2)
 	if led := spans[0].Seen.Sub(gone.At); led < 300*time.Millisecond {
 		t.Errorf("the program led only %v after it hung up: the test shows nothing", led)

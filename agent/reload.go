@@ -29,6 +29,9 @@ func (a *Agent) applyConfig(file *config.File, s *server) error {
 	if err := a.adopt(next); err != nil {
 		return err
 	}
+	if changed := old.ChangedAccess(next); len(changed) > 0 {
+		a.audit.put(AuditLine{Action: "reload", Who: "the configuration", From: a.options.Config, Outcome: "done", Detail: strings.Join(changed, ", ")})
+	}
 	if s != nil && next.Socket != old.Socket {
 		if err := s.permit(&next.Socket); err != nil {
 			a.log.Error("the permissions of the socket could not be changed", "err", err)

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -64,11 +66,12 @@ func (p *renewalPoller) run(ctx context.Context) {
 // poll calls on all candidates that have news, and returns how many there are.
 func (p *renewalPoller) poll() int {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.leading {
+	leading := slices.Collect(maps.Keys(p.leading))
+	p.mu.Unlock()
+	for _, c := range leading {
 		if c.hasLaterEnd() {
 			c.notifier.renewed(c)
 		}
 	}
-	return len(p.leading)
+	return len(leading)
 }

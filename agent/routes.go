@@ -19,6 +19,12 @@ type route struct {
 	method, path string
 	// requires is what a client must be allowed to do.
 	requires role
+	// right is what it must be allowed to do with the group.
+	right right
+	// all marks answers about all groups that are not made for one client.
+	all bool
+	// audit, if it is set, is what the audit log calls the order.
+	audit string
 	// summary is the description: a sentence.
 	summary string
 	// in is the body of the request, by example; nil if there is none.
@@ -70,6 +76,9 @@ func (r *route) addCommonErrors() {
 	}
 	if r.requires > anonymous {
 		out[http.StatusUnauthorized], out[http.StatusForbidden] = Refusal{}, Refusal{}
+		if out[http.StatusServiceUnavailable] == nil {
+			out[http.StatusServiceUnavailable] = Refusal{} // its source has too many requests under way
+		}
 	}
 	r.out = out
 }
@@ -83,10 +92,17 @@ func (a *Agent) handler() http.Handler {
 			path = "/{$}" // and not all that has no route of its own
 		}
 		mux.HandleFunc(r.method+" "+path, func(w http.ResponseWriter, q *http.Request) {
-			if err := authorize(q, r.requires); err != nil {
+			w = a.audited(w, q, &r)
+			if err := a.authorizeRoute(q, &r); err != nil {
 				writeError(w, err)
 				return
 			}
+			done, err := occupy(q, r.requires)
+			if err != nil {
+				writeError(w, err)
+				return
+			}
+			defer done()
 			if r.method == http.MethodOptions {
 				w = withoutBody{w}
 			}
@@ -96,14 +112,33 @@ func (a *Agent) handler() http.Handler {
 	if a.options.Dashboard != nil {
 		ui := http.StripPrefix("/ui", a.options.Dashboard(a))
 		mux.HandleFunc("/ui/", func(w http.ResponseWriter, q *http.Request) {
-			if err := authorize(q, reader); err != nil {
+			w = a.audited(w, q, &route{})
+			if err := a.authorizeRoute(q, &route{requires: reader, all: true}); err != nil {
 				writeError(w, err)
 				return
 			}
+			done, err := occupy(q, reader)
+			if err != nil {
+				writeError(w, err)
+				return
+			}
+			defer done()
 			ui.ServeHTTP(w, q)
 		})
 	}
 	return mux
+}
+
+// authorizeRoute says why a request may not be answered; nil if it may. The group is looked at when it is known (groupOf).
+func (a *Agent) authorizeRoute(q *http.Request, r *route) error {
+	clientOf(q.Context()).right = r.right
+	if err := authorize(q, r.requires); err != nil {
+		return err
+	}
+	if r.all {
+		return a.permitAll(q)
+	}
+	return nil
 }
 
 // withoutBody leaves the body of an answer out: load balancers that ask with OPTIONS want a status and no more.
@@ -113,7 +148,7 @@ func (withoutBody) Write(p []byte) (int, error) { return len(p), nil }
 
 // authorize says why a request may not be answered; nil if it may.
 func authorize(q *http.Request, needs role) error {
-	who := roleFor(q)
+	who := clientOf(q.Context()).role
 	switch {
 	case who >= needs && (needs < writer || !crossSite(q)):
 		return nil
@@ -195,12 +230,18 @@ func (a *Agent) groupOf(q *http.Request) (string, error) {
 		if err := session.CheckGroup(name); err != nil {
 			return "", &httpError{http.StatusBadRequest, err}
 		}
-		return name, nil
+		return name, a.permitOwn(q, name)
 	}
 	if name := a.file.Load().DefaultGroup; name != "" {
-		return name, nil
+		return name, a.permitOwn(q, name)
 	}
 	return "", failf(http.StatusNotFound, "%w: set default_group, or ask %s", errNoGroup, groupRoute(q.URL.Path))
+}
+
+// permitOwn returns an error if the sender of a request may not do with a group what the request is about.
+func (a *Agent) permitOwn(q *http.Request, group string) error {
+	c := clientOf(q.Context())
+	return a.permit(c, c.right, group)
 }
 
 // errNoGroup says that a request names no group, and the configuration no default one.

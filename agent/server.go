@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/owned"
 )
 
 // server is what listens.
@@ -24,6 +25,8 @@ type server struct {
 	agent *Agent
 	unix  net.Listener
 	tcp   net.Listener // nil if there is none
+	// admission bounds the connections of tcp.
+	admission *admission
 	// local takes connections of the unix socket that speak HTTP.
 	local *connQueue
 	http  [2]*http.Server // on the socket, and on TCP
@@ -62,7 +65,9 @@ func (a *Agent) listen() (*server, error) {
 		_ = s.unix.Close()
 		return nil, fmt.Errorf("http.listen: %w: is another agent running? change http.listen, or leave it out", err)
 	}
-	s.tcp = &bounded{Listener: plain, limit: file.Limits.Connections}
+	s.admission = newAdmission(plain, func() *config.Limits { return &a.file.Load().Limits })
+	a.admission.Store(s.admission)
+	s.tcp = s.admission
 	s.http[1] = a.httpServer(false)
 	if file.HTTP.TLS.Cert != "" {
 		conf, err := a.tls(file)
@@ -77,6 +82,9 @@ func (a *Agent) listen() (*server, error) {
 // listenUnix opens the socket. A file that a dead agent left behind is replaced; one of a living agent is not.
 func listenUnix(c *config.Socket) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(c.Path), 0o755); err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	if err := owned.Dir(filepath.Dir(c.Path)); err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
 	lock, err := lockDir(filepath.Dir(c.Path))
@@ -99,6 +107,9 @@ func listenUnix(c *config.Socket) (net.Listener, error) {
 	if info, err := os.Lstat(c.Path); err == nil {
 		if info.Mode()&os.ModeSocket == 0 {
 			return nil, fmt.Errorf("socket %s: is a file of another kind: remove it, or set socket.path", c.Path)
+		}
+		if err := owned.Is(c.Path, info); err != nil {
+			return nil, fmt.Errorf("socket: %w", err)
 		}
 		if err := os.Remove(c.Path); err != nil {
 			return nil, fmt.Errorf("socket: %w", err)
@@ -145,7 +156,7 @@ func (l *unixListener) Close() error {
 // httpServer serves the same handlers on the socket, whose permissions are enough, and on TCP, where they are not.
 func (a *Agent) httpServer(trusted bool) *http.Server {
 	return &http.Server{Handler: a.authenticate(trusted, a.routes), ReadHeaderTimeout: headerLimit, ReadTimeout: requestLimit,
-		WriteTimeout: answerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader,
+		WriteTimeout: answerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader, ConnContext: connContext,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 }
 
@@ -214,7 +225,7 @@ func (s *server) accept() {
 			time.Sleep(50 * time.Millisecond) // out of descriptors: some are given back soon
 			continue
 		}
-		if s.open.Add(1) > int64(s.agent.file.Load().Limits.Connections) {
+		if s.open.Add(1) > int64(s.agent.placesFor(c)) {
 			s.open.Add(-1)
 			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 			_, _ = c.Write([]byte(`{"event":"error","error":"too many connections (limits.connections)"}` + "\n"))
@@ -223,6 +234,16 @@ func (s *server) accept() {
 		}
 		s.conns.Go(func() { s.dispatch(c) })
 	}
+}
+
+// placesFor returns how many connections the socket may have for another one to be let in. The last are for root and the
+// agent's own user, so that an operator can look when other users have used up theirs.
+func (a *Agent) placesFor(c net.Conn) int {
+	limit := a.file.Load().Limits.Connections
+	if uid, ok := peerUser(c); ok && uid != 0 && uid != os.Geteuid() {
+		return limit - reserved(limit)
+	}
+	return limit
 }
 
 // dispatch finds out which language a connection speaks: a session begins with a brace, HTTP with a word.
@@ -346,40 +367,6 @@ func (f *connQueue) shut() { f.once.Do(func() { close(f.end) }) }
 
 // Addr names the listener.
 func (f *connQueue) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: "socket"} }
-
-// bounded is a listener that lets in only so many at once; others are hung up on at once.
-type bounded struct {
-	net.Listener
-	limit int
-	open  atomic.Int64
-}
-
-// Accept waits for the next connection that is let in.
-func (b *bounded) Accept() (net.Conn, error) {
-	for {
-		c, err := b.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if b.open.Add(1) <= int64(b.limit) {
-			return &counted{Conn: c, done: func() { b.open.Add(-1) }}, nil
-		}
-		b.open.Add(-1)
-		_ = c.Close()
-	}
-}
-
-// counted is a connection that says when it is closed.
-type counted struct {
-	net.Conn
-	once sync.Once
-	done func()
-}
-
-func (c *counted) Close() error {
-	c.once.Do(c.done)
-	return c.Conn.Close()
-}
 
 // permit changes the permissions of the socket.
 func (s *server) permit(c *config.Socket) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -21,10 +22,10 @@ func streamRoutes() []route {
 		{method: "GET", path: "/v1/groups/{group}/events", requires: reader, stream: true, out: map[int]any{200: StreamEvent{}, 400: Refusal{}, 503: Refusal{}},
 			summary: "One group: event \"group\" with what is known, then for every change, \"no leader\" among them. The group need not have been heard of yet.",
 			serve:   (*Agent).serveGroupEvents},
-		{method: "POST", path: "/v1/groups/{group}/campaign", requires: writer, stream: true, in: CampaignOrder{},
+		{method: "POST", path: "/v1/groups/{group}/campaign", requires: writer, right: mayLead, stream: true, in: CampaignOrder{},
 			out:     map[int]any{200: CampaignEvent{}, 400: Refusal{}, 409: Refusal{}, 413: Refusal{}, 503: Refusal{}},
 			summary: "Campaign for as long as the answer is read: events \"waiting\", \"leads\", \"until\" many times a second, \"healed\" when a member is back that was down or cut off, \"stop\", \"over\".", serve: (*Agent).serveCampaign},
-		{method: "POST", path: "/v1/sessions/{id}/resign", requires: writer, out: map[int]any{200: Health{}, 400: Refusal{}, 404: Refusal{}},
+		{method: "POST", path: "/v1/sessions/{id}/resign", requires: writer, audit: "resign", out: map[int]any{200: Health{}, 400: Refusal{}, 404: Refusal{}},
 			summary: "The program of a campaign over HTTP has stopped.", serve: (*Agent).serveSessionResign},
 		{method: "POST", path: "/v1/sessions/{id}/alive", requires: writer, out: map[int]any{200: CampaignEvent{}, 400: Refusal{}, 404: Refusal{}},
 			summary: "The program of a campaign over HTTP is well. valid_for of the answer may be counted from when the request was sent.", serve: (*Agent).serveSessionAlive},
@@ -128,7 +129,24 @@ func (a *Agent) serveEvents(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	defer s.done()
-	_ = a.watch(q.Context(), s)
+	_ = a.watch(q.Context(), &visible{stream: s, may: a.readable(q)})
+}
+
+// visible is a stream about the groups that its reader may look at.
+type visible struct {
+	*stream
+	may func(group string) bool
+}
+
+func (v *visible) put(event string, data any) error {
+	if e, ok := data.(StreamEvent); ok {
+		if e.GroupInfo != nil && !v.may(e.Group) {
+			return nil
+		}
+		e.Leases = slices.DeleteFunc(e.Leases, func(i SessionInfo) bool { return !v.may(i.Group) })
+		data = e
+	}
+	return v.stream.put(event, data)
 }
 
 // A sink takes events: a stream over HTTP, or whoever watches in this process.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -39,6 +40,9 @@ func (c *Cluster) Client(name string) *http.Client {
 	}}}
 }
 
+// CouncilID is that of the councils of tests. Options.Config may name another; with an empty one the agents agree on one.
+const CouncilID = "c0ffee00c0ffee00c0ffee00c0ffee00"
+
 // WriteConfig writes the configuration of an agent: its part of the council, and Options.Config. The timing of the options is not
 // written: Config has it as an operator writes it.
 func (c *Cluster) WriteConfig(name string) error {
@@ -52,9 +56,14 @@ func (c *Cluster) WriteConfig(name string) error {
 	}
 	var b strings.Builder
 	more := c.Config
+	if !strings.Contains(more, "council_id:") {
+		more += "council_id: " + CouncilID + "\n"
+	}
 	if key := c.key(); key != nil {
 		file := filepath.Join(c.Dir, "key")
-		if err := os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(key)+"\n"), 0o600); err != nil {
+		// Another agent may read it now: it is never there by half.
+		draft := filepath.Join(c.Dir, "key."+name)
+		if err := errors.Join(os.WriteFile(draft, []byte(base64.StdEncoding.EncodeToString(key)+"\n"), 0o600), os.Rename(draft, file)); err != nil {
 			return err
 		}
 		more += "key_file: " + file + "\n"

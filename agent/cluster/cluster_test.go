@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +44,15 @@ func await(t *testing.T, w *Cluster, match func(*Event) bool) Event {
 	}
 }
 
+// awaitAll waits until each condition has matched an event.
+func awaitAll(t *testing.T, w *Cluster, missing ...func(*Event) bool) {
+	t.Helper()
+	await(t, w, func(e *Event) bool {
+		missing = slices.DeleteFunc(missing, func(match func(*Event) bool) bool { return match(e) })
+		return len(missing) == 0
+	})
+}
+
 func TestMembersObey(t *testing.T) {
 	w := Open(t, Options{Names: []string{"a", "b", "c"}, Timing: calm, Command: Child(), Groups: OneGroup, Relay: true, Poll: time.Millisecond})
 	for _, n := range w.Names {
@@ -53,7 +63,14 @@ func TestMembersObey(t *testing.T) {
 	if err := w.Start("a"); err == nil {
 		t.Error("a member was started twice")
 	}
-	leads := await(t, w, func(e *Event) bool { return e.What == Leads })
+	var leads Event
+	awaitAll(t, w, func(e *Event) bool { return e.What == Joined && e.Member == "c" }, // or it would not end in good order
+		func(e *Event) bool {
+			if e.What == Leads {
+				leads = *e
+			}
+			return e.What == Leads
+		})
 	if err := w.Say(leads.Member, "resign"); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,9 @@ func neighbours(t *testing.T, groups ...Group) *Cluster {
 
 func TestMembersThatAreCutOffHaveALocalLeaderBesideTheGroup(t *testing.T) {
 	w := neighbours(t, Group{Name: "g", Mode: Quorum, Beside: true})
-	await(t, w, func(e *Event) bool { return e.What == Leads && e.Group == "g" && !e.Local })
+	awaitAll(t, w, func(e *Event) bool { return e.What == Leads && e.Group == "g" && !e.Local },
+		// Before it has a record it takes no part, and would have no local leader either.
+		func(e *Event) bool { return e.What == Joined && e.Member == "c" })
 	if err := w.Cut("c"); err != nil {
 		t.Fatal(err)
 	}

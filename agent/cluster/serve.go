@@ -54,7 +54,7 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 		}
 	}()
 	m, err := regent.Join(ctx, regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, Key: o.Key,
-		Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, Consistent: consistent(o.Groups), Logger: slog.New(slog.NewTextHandler(logs, nil))})
+		CouncilID: CouncilID, Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, Consistent: consistent(o.Groups), Logger: slog.New(slog.NewTextHandler(logs, nil))})
 	if err != nil {
 		s.say(Event{What: Failed, Text: err.Error()})
 		return 1

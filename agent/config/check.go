@@ -9,12 +9,16 @@ import (
 	"net/netip"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/elector"
+	"github.com/regentproject/regent/internal/names"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // Check returns everything that is wrong with the file, as far as it can be known without joining the council. It reads
@@ -32,8 +36,10 @@ func (f *File) Check() error {
 	if f.KeyFile == "" && !f.local() {
 		fail("key_file is not set: the council has addresses off this host; make a key with 'regent keygen' and give it to every member")
 	}
-	if n := len(f.DefaultGroup); n > 255 {
-		fail("default_group has %d bytes: at most 255", n)
+	if f.DefaultGroup != "" {
+		if err := session.CheckGroup(f.DefaultGroup); err != nil {
+			fail("default_group: %w", err)
+		}
 	}
 	if _, err := f.Level(); err != nil {
 		fail("%w", err)
@@ -45,6 +51,10 @@ func (f *File) Check() error {
 		fail("prefer %v: must not be negative; leave it out to let leaders stay", f.Prefer)
 	}
 	f.checkGroups(fail)
+	f.checkRights(fail)
+	if f.Audit != "" && !filepath.IsAbs(f.Audit) {
+		fail("audit %q: must be an absolute path; leave it out to have the lines in the log", f.Audit)
+	}
 	if f.StopGrace < 0 {
 		fail("stop_grace %v: must not be negative", f.StopGrace)
 	}
@@ -52,7 +62,7 @@ func (f *File) Check() error {
 	for _, n := range []struct {
 		name  string
 		value int64
-	}{{"connections", int64(l.Connections)}, {"streams", int64(l.Streams)}, {"candidates", int64(l.Candidates)}, {"groups", int64(l.Groups)}, {"body", int64(l.Body)}} {
+	}{{"connections", int64(l.Connections)}, {"per_source", int64(l.PerSource)}, {"streams", int64(l.Streams)}, {"candidates", int64(l.Candidates)}, {"groups", int64(l.Groups)}, {"body", int64(l.Body)}} {
 		if n.value < 1 {
 			fail("limits.%s %d: must be at least 1", n.name, n.value)
 		}
@@ -125,8 +135,10 @@ func (f *File) checkCouncil(fail failer) {
 func (f *File) checkGroups(fail failer) {
 	seen := make(map[string]bool)
 	for _, g := range f.Groups {
-		if g.Name == "" || len(g.Name) > 255 || seen[g.Name] {
-			fail("groups: name %.40q: must be unique and have 1 to 255 bytes", g.Name)
+		if err := session.CheckGroup(g.Name); err != nil {
+			fail("groups: %w", err)
+		} else if seen[g.Name] {
+			fail("groups: name %.40q: must be unique", g.Name)
 		}
 		seen[g.Name] = true
 		if g.Mode != "local" && g.Mode != "eventual" {
@@ -204,12 +216,12 @@ func (f *File) checkHTTP(fail failer) {
 	if !slices.Contains([]string{"none", "read", "write"}, h.Anonymous) {
 		fail("http.anonymous %q: must be none, read or write", h.Anonymous)
 	}
-	names := make(map[string]bool)
+	seen := make(map[string]bool)
 	for i := range h.Tokens {
 		t := &h.Tokens[i]
 		switch {
-		case t.Name == "" || names[t.Name]:
-			fail("http.tokens: name %q of token %d: must be unique and not empty", t.Name, i+1)
+		case t.Name == "" || seen[t.Name] || names.Check(t.Name) != nil:
+			fail("http.tokens: name %q of token %d: must be unique, not empty, and plain text", t.Name, i+1)
 		case t.Role != "read" && t.Role != "write":
 			fail("http.tokens: role %q of %s: must be read or write", t.Role, t.Name)
 		case (t.File == "") == (t.SHA256 == ""):
@@ -219,7 +231,7 @@ func (f *File) checkHTTP(fail failer) {
 				fail("http.tokens: %w", err)
 			}
 		}
-		names[t.Name] = true
+		seen[t.Name] = true
 	}
 	if h.Listen == "" {
 		return
@@ -369,6 +381,10 @@ func (f *File) keys() ([][]byte, error) {
 	return out, nil
 }
 
+// longestStop is for how long the member renews the lease of a program that was asked to stop. The agent counts the grace of each
+// program, which is shorter.
+const longestStop = 24 * time.Hour
+
 // Regent returns the configuration of the member.
 func (f *File) Regent() (regent.Config, error) {
 	t, err := f.timing()
@@ -379,8 +395,9 @@ func (f *File) Regent() (regent.Config, error) {
 	if err != nil {
 		return regent.Config{}, err
 	}
-	c := regent.Config{Name: f.Name, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
-		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime}
+	c := regent.Config{Name: f.Name, CouncilID: f.CouncilID, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
+		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime,
+		StopWithin: longestStop}
 	if len(keys) > 0 {
 		c.Key, c.OldKeys = keys[0], keys[1:]
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // three is a council on loopback.
-const three = `
+const three = `council_id: c0ffee00c0ffee00c0ffee00c0ffee00
 name: a
 council:
   - {name: a, address: "127.0.0.1:7401", priority: 5}
@@ -45,7 +45,7 @@ func TestFileBecomesTheMembersConfiguration(t *testing.T) {
 	}
 	want := regent.Fast
 	want.Lease, want.Guard = 40*time.Millisecond, 0
-	if c.Name != "a" || c.Dir != "/x" || !c.Bootstrap || !c.NoRealtime || c.Timing != want {
+	if c.Name != "a" || c.CouncilID != "c0ffee00c0ffee00c0ffee00c0ffee00" || c.Dir != "/x" || !c.Bootstrap || !c.NoRealtime || c.Timing != want {
 		t.Errorf("got %+v", c)
 	}
 	if len(c.Council) != 3 || c.Council[0].Priority != 5 || c.Council[1].Priority != 0 || len(c.Council[1].Addrs) != 2 {
@@ -111,7 +111,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"no number", three + "limits: {groups: many}\n", "regent.yaml:8:"},
 		{"no duration", three + "timing: {lease: soon}\n", `regent.yaml:8: timing.lease "soon": must be a length of time`},
 		{"no YAML", "name: [\n", "regent.yaml:"},
-		{"alias", "name: &x a\ndir: *x\n", "regent.yaml:1: anchors, aliases and tags are not read"},
+		{"alias", "name: &x a\ndir: *x\n", "regent.yaml:1: anchors, aliases, merges and tags are not read"},
 		{"two documents", three + "---\nname: b\n", "holds 2 documents"},
 		{"nobody", "name: a\n", "council is empty"},
 		{"twice the same name", strings.Replace(three, "name: b", "name: a", 1), "member a is listed twice"},
@@ -137,8 +137,10 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"nobody may lead", "name: a\ncouncil: [{name: a, address: \"127.0.0.1:7401\", priority: 0}]\n", "nobody in the council may lead"},
 		{"prefer", three + "prefer: -1s\n", "prefer -1s: must not be negative"},
 		{"log", three + "log: loud\n", `log "loud": must be debug`},
+		{"no id", strings.Replace(three, "council_id: c0ffee00c0ffee00c0ffee00c0ffee00", "", 1), "no council id: a member without a directory needs one"},
+		{"bad id", strings.Replace(three, "c0ffee00c0ffee00c0ffee00c0ffee00", "coffee", 1), "council id \"coffee\": must have 32 hexadecimal digits"},
 		{"old keys", three + "old_key_files: [x]\n", "old_key_files without key_file"},
-		{"no key there", three + "key_file: /no/such/file\n", "key file: stat /no/such/file"},
+		{"no key there", three + "key_file: /no/such/file\n", "key file: lstat /no/such/file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := parse(c.text)

@@ -18,6 +18,8 @@ type File struct {
 	Name string `yaml:"name"`
 	// Council lists all members; the list is the same on every host.
 	Council []Member `yaml:"council"`
+	// CouncilID tells the council from all others; empty: the members agree on one when it begins.
+	CouncilID string `yaml:"council_id"`
 	// KeyFile holds the cluster key, and OldKeyFiles those that are still accepted while it is changed.
 	KeyFile     string   `yaml:"key_file"`
 	OldKeyFiles []string `yaml:"old_key_files"`
@@ -45,6 +47,10 @@ type File struct {
 
 	Socket Socket `yaml:"socket"`
 	HTTP   HTTP   `yaml:"http"`
+	// Rights say who may do what with single groups; the first that names a group decides.
+	Rights []Right `yaml:"rights"`
+	// Audit is the file that orders and refusals are written to; empty: the log.
+	Audit string `yaml:"audit"`
 	// DefaultGroup is the group that paths without a group are about.
 	DefaultGroup string `yaml:"default_group"`
 	// Tags say what is special about this host, for tools of Patroni: noloadbalance keeps readers away from it, and load
@@ -170,6 +176,7 @@ type Bytes int64
 // Limits bound what clients can make the agent hold.
 type Limits struct {
 	Connections int   `yaml:"connections"` // at once, on the socket and over HTTP each
+	PerSource   int   `yaml:"per_source"`  // of those over HTTP, from one address
 	Streams     int   `yaml:"streams"`     // event streams at once
 	Candidates  int   `yaml:"candidates"`  // on one connection
 	Groups      int   `yaml:"groups"`      // that programs here take part in
@@ -186,7 +193,7 @@ const (
 	DefaultStopGrace = 10 * time.Second
 )
 
-var defaultLimits = Limits{Connections: 1024, Streams: 512, Candidates: 1024, Groups: 100_000, Body: 64 << 10}
+var defaultLimits = Limits{Connections: 1024, PerSource: 256, Streams: 512, Candidates: 1024, Groups: 100_000, Body: 64 << 10}
 
 // Load reads a file and checks it.
 func Load(path string) (*File, error) {
@@ -227,6 +234,9 @@ const maxFile = 1 << 20
 func Parse(path string, data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%s: has %d bytes: at most %d", path, len(data), maxFile)
+	}
+	if d := nesting(data); d > maxNesting {
+		return nil, fmt.Errorf("%s: nests %d lists and mappings: at most %d", path, d, maxNesting)
 	}
 	if err := strict(path, data); err != nil {
 		return nil, err
@@ -272,7 +282,7 @@ func (f *File) defaults() {
 		f.Log = "info"
 	}
 	l, d := &f.Limits, &defaultLimits
-	for _, p := range []struct{ at, to *int }{{&l.Connections, &d.Connections}, {&l.Streams, &d.Streams},
+	for _, p := range []struct{ at, to *int }{{&l.Connections, &d.Connections}, {&l.PerSource, &d.PerSource}, {&l.Streams, &d.Streams},
 		{&l.Candidates, &d.Candidates}, {&l.Groups, &d.Groups}} {
 		if *p.at == 0 {
 			*p.at = *p.to

@@ -6,7 +6,7 @@ import (
 )
 
 // reloadable are the keys that can change while an agent runs. Within http and socket, some keys can.
-var reloadable = []string{"default_group", "tags", "stop_grace", "limits", "log"}
+var reloadable = []string{"default_group", "tags", "stop_grace", "limits", "log", "audit", "rights"}
 
 // Fixed lists the keys in which a new file differs and that only a restart puts into force.
 func (f *File) Fixed(next *File) []string {
@@ -33,10 +33,27 @@ func (f *File) Fixed(next *File) []string {
 	return out
 }
 
+// ChangedAccess lists the keys in which a new file differs and that say who may do what.
+func (f *File) ChangedAccess(next *File) []string {
+	var out []string
+	for _, k := range []struct {
+		key  string
+		x, y any
+	}{{"rights", f.Rights, next.Rights}, {"http.tokens", f.HTTP.Tokens, next.HTTP.Tokens}, {"http.tls", f.HTTP.TLS, next.HTTP.TLS},
+		{"http.anonymous", f.HTTP.Anonymous, next.HTTP.Anonymous}, {"socket", f.Socket, next.Socket}, {"audit", f.Audit, next.Audit},
+		{"key_file", f.KeyFile, next.KeyFile}, {"old_key_files", f.OldKeyFiles, next.OldKeyFiles}} {
+		if !reflect.DeepEqual(k.x, k.y) {
+			out = append(out, k.key)
+		}
+	}
+	return out
+}
+
 // With returns the file as it is in force after a reload: what can change is taken from the next one.
 func (f *File) With(next *File) *File {
 	out := *f
 	out.DefaultGroup, out.Tags, out.StopGrace, out.Limits, out.Log = next.DefaultGroup, next.Tags, next.StopGrace, next.Limits, next.Log
+	out.Audit, out.Rights = next.Audit, next.Rights
 	out.Socket.Mode, out.Socket.Group = next.Socket.Mode, next.Socket.Group
 	if f.HTTP.Listen == next.HTTP.Listen && (f.HTTP.TLS.Cert == "") == (next.HTTP.TLS.Cert == "") {
 		// Otherwise rights that were meant for another address would be in force on this one.

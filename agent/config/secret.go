@@ -23,6 +23,13 @@ func NewKey() []byte {
 		base64.StdEncoding.EncodeToString(key) + "\n")
 }
 
+// NewCouncilID draws the id of a council.
+func NewCouncilID() string {
+	var id [16]byte
+	rand.Read(id[:])
+	return hex.EncodeToString(id[:])
+}
+
 // WriteKey writes a new key to a file that does not exist yet, readable by its owner only.
 func WriteKey(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

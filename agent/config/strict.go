@@ -23,6 +23,13 @@ func strict(path string, data []byte) error {
 	}
 	w := &walker{path: path}
 	for _, doc := range file.Docs {
+		// First: an alias stands for as much as its anchor, and a short text with nested ones for more than fits into memory.
+		if doc.Body != nil {
+			ast.Walk(&references{walker: w}, doc.Body)
+		}
+		if len(w.found) > 0 {
+			return w.found[0]
+		}
 		if doc.Body != nil {
 			w.walk(doc.Body, reflect.TypeFor[File](), "")
 		}
@@ -62,18 +69,44 @@ func (w *walker) walk(node ast.Node, t reflect.Type, where string) {
 		}
 	case *ast.MappingValueNode:
 		w.key(n, t, where)
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		w.complain(node, "anchors, aliases and tags are not read: write the value out")
 	}
+}
+
+// maxNesting is far above what any configuration needs. The parser's time grows with the square of the depth.
+const maxNesting = 100
+
+// nesting returns how many brackets and braces are open at once, at most. It looks at the text only, so it also counts those in
+// quotes and comments.
+func nesting(data []byte) int {
+	depth, deepest := 0, 0
+	for _, b := range data {
+		switch b {
+		case '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+		case ']', '}':
+			depth = max(0, depth-1)
+		}
+	}
+	return deepest
+}
+
+// references finds what stands for something else than its own text.
+type references struct{ *walker }
+
+// Visit is called with every node.
+func (r *references) Visit(node ast.Node) ast.Visitor {
+	switch node.(type) {
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode, *ast.MergeKeyNode:
+		r.complain(node, "anchors, aliases, merges and tags are not read: write the value out")
+		return nil
+	}
+	return r
 }
 
 // key looks at one key of a mapping that is to become a t.
 func (w *walker) key(v *ast.MappingValueNode, t reflect.Type, where string) {
 	if t.Kind() != reflect.Struct {
-		return
-	}
-	if _, merge := v.Key.(*ast.MergeKeyNode); merge {
-		w.complain(v.Key, "anchors, aliases and tags are not read: write the value out")
 		return
 	}
 	name := v.Key.GetToken().Value

@@ -11,6 +11,8 @@ type Draft struct {
 	Name string
 	// Members are all, with their addresses, in the order in which they are to be listed.
 	Members []Member
+	// CouncilID is left out if it is empty.
+	CouncilID string
 	// KeyFile is left out if it is empty.
 	KeyFile   string
 	Dir       string
@@ -74,6 +76,11 @@ func (d Draft) council(line func(string, ...any)) {
 
 // member writes what the member needs.
 func (d Draft) member(line func(string, ...any)) {
+	if d.CouncilID != "" {
+		line("# Tells this council from all others, drawn at random: the same on every host, and never that of another council.")
+		line("council_id: %q", d.CouncilID)
+		line("")
+	}
 	if d.KeyFile != "" {
 		line("# The cluster key, the same on every host: regent keygen FILE")
 		line("key_file: %s", quote(d.KeyFile))

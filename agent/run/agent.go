@@ -5,16 +5,21 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // An Agent is a connection to the agent of this host.
 type Agent interface {
 	// Terms says what the council's leases are like.
 	Terms() Terms
-	// Campaign waits until this host leads the group on behalf of the program that is about to be started. From then on
-	// the agent kills the tree when its runner has died, guard before a lease ends that was not renewed, or when the
-	// tree has not ended grace after it was asked to.
-	Campaign(ctx context.Context, group string, t tree.Ref, grace, guard time.Duration) (Lease, error)
+	// Clock is what the instants of notices are on.
+	Clock() clock.Clock
+	// Campaign begins a candidacy.
+	Campaign(c Candidacy) (Upper, error)
+	// Explain returns a cause for people.
+	Explain(c protocol.Cause) string
 	// Watch calls f with who leads the group, as far as the agent knows, and why; empty if nobody does. It does so again
 	// with every change, until ctx ends.
 	Watch(ctx context.Context, group string, f func(leader, why string)) error
@@ -25,24 +30,44 @@ type Agent interface {
 
 // Terms is what the leases of a council are like.
 type Terms struct {
-	// Member is the name of this host's member, and Socket where its agent listens.
+	// Member is the name of this host's member, Self its rank in causes, and Socket where its agent listens.
 	Member, Socket string
+	Self           protocol.Rank
 	// Lease, Renew, RoundTrip and Guard are as in regent.Timing.
 	Lease, Renew, RoundTrip, Guard time.Duration
 	// Priority is the member's.
 	Priority int
 }
 
-// A Lease is one leadership. The methods but Stopped do not wait.
-type Lease interface {
-	Token() uint64
-	// Remaining is for how long the lease runs on if it is not renewed again, by the clock that leases run on.
-	Remaining() time.Duration
-	// Done is closed when the program must stop; Cause says why.
-	Done() <-chan struct{}
-	Cause() string
-	// Healed has an element when a member of the council has come back that was down or cut off.
-	Healed() <-chan struct{}
-	// Stopped says that the tree is gone, and returns when the group was given up.
-	Stopped(ctx context.Context) error
+// A Candidacy is what a runner asks its agent for. The agent kills the tree guard before a lease ends that was not renewed, when
+// the tree has not ended grace after it was asked to, and when the runner has died.
+type Candidacy struct {
+	Group        string
+	Tree         tree.Ref
+	Grace, Guard time.Duration
+	// Hooks is how long the lost hooks may take; zero: there are none.
+	Hooks time.Duration
+	// Keeper is the secret by which the agent knows the keeper; empty: there is none.
+	Keeper string
+	// Take gets what the agent sends, in order. It must not wait.
+	Take func(Notice)
+}
+
+// A Notice is one thing that the agent sends about a candidacy: an event of the upper side (Elected, Extended, Tell, Lost,
+// UpperGone), or that a member is back that was down or cut off.
+type Notice struct {
+	tenure.Event
+	Healed bool
+	// Err is of Lost: why the agent refused the candidacy.
+	Err error
+}
+
+// An Upper is the agent's side of one tenure. Its methods do not wait for an answer.
+type Upper interface {
+	// Stopped reports that the tree is gone and that the lost hooks have run.
+	Stopped(cause protocol.Cause)
+	// Freeze reports an end under which something may still act, or a cause that was corrected after the end.
+	Freeze(cause protocol.Cause)
+	// Unread says that notices were received and not taken yet.
+	Unread() bool
 }

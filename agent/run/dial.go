@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/why"
 )
 
 // Dial connects to the agent that listens at the path.
@@ -29,19 +30,55 @@ type connection struct {
 
 func (c *connection) Terms() Terms {
 	h := c.Greeting()
-	return Terms{Member: h.Member, Socket: c.path, Lease: h.Lease, Renew: h.Renew, RoundTrip: h.RoundTrip, Guard: h.Guard, Priority: h.Priority}
+	return Terms{Member: h.Member, Self: c.Self(), Socket: c.path, Lease: h.Lease, Renew: h.Renew, RoundTrip: h.RoundTrip, Guard: h.Guard, Priority: h.Priority}
 }
 
-func (c *connection) Campaign(ctx context.Context, group string, t tree.Ref, grace, guard time.Duration) (Lease, error) {
-	of := session.Tree(t)
-	l, err := c.Conn.Campaign(ctx, session.Candidate{Group: group, Name: "regent run", Grace: grace, Guard: guard, Tree: &of})
-	if errors.Is(err, session.ErrStopping) || errors.Is(err, session.ErrGone) {
+func (c *connection) Campaign(o Candidacy) (Upper, error) {
+	of := session.Tree(o.Tree.Claim())
+	k, err := c.Enter(session.Candidate{Group: o.Group, Name: "regent run", Grace: o.Grace, Guard: o.Guard, Hooks: o.Hooks,
+		Keeper: o.Keeper, Tree: &of}, func(e *session.Event) { c.pass(e, o.Take) })
+	if errors.Is(err, session.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", errAgain, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return sessionLease{l}, nil
+	return &upper{conn: c.Conn, candidacy: k}, nil
+}
+
+// pass turns a line of the agent into a notice.
+func (c *connection) pass(e *session.Event, take func(Notice)) {
+	at, until := c.Instants(e)
+	switch e.Event {
+	case session.Leads:
+		take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: e.Token, At: at, Until: until}})
+	case session.Until:
+		take(Notice{Event: tenure.Event{Kind: tenure.Extended, Until: until}})
+	case session.Stop:
+		take(Notice{Event: tenure.Event{Kind: tenure.Extended, Until: until}})
+		take(Notice{Event: tenure.Event{Kind: tenure.Tell, Cause: c.Of(e.Cause)}})
+	case session.Healed:
+		take(Notice{Healed: true})
+	case session.Gone:
+		take(Notice{Event: tenure.Event{Kind: tenure.UpperGone}})
+	case session.Over:
+		n := Notice{Event: tenure.Event{Kind: tenure.Lost, Cause: c.Of(e.Cause)}}
+		if e.Cause != nil && e.Cause.Why == why.Closed {
+			n.Err = fmt.Errorf("%w: %w", errAgain, session.ErrStopping)
+		}
+		take(n)
+	case session.Failed:
+		n := Notice{Event: tenure.Event{Kind: tenure.Lost, Cause: c.Of(e.Cause)}, Err: errors.New(e.Error)}
+		if e.Cause != nil && e.Cause.Why == why.Closed {
+			n.Err = fmt.Errorf("%w: %w", errAgain, session.ErrStopping)
+		}
+		take(n)
+	}
+}
+
+func (c *connection) Explain(cause protocol.Cause) string {
+	o := c.CauseOf(cause)
+	return regent.Cause{Why: o.Why, Member: o.Member, Bound: o.Bound}.String()
 }
 
 func (c *connection) Watch(ctx context.Context, group string, f func(leader, why string)) error {
@@ -54,14 +91,18 @@ func (c *connection) Watch(ctx context.Context, group string, f func(leader, why
 	})
 }
 
-// sessionLease is a leadership through an agent.
-type sessionLease struct{ *session.Lease }
-
-func (l sessionLease) Done() <-chan struct{} { return l.Told() }
-
-func (l sessionLease) Cause() string {
-	c := l.Lease.Cause()
-	return regent.Cause{Why: c.Why, Member: c.Member, Bound: c.Bound}.String()
+// upper is a candidacy at an agent.
+type upper struct {
+	conn      *session.Conn
+	candidacy *session.Candidacy
 }
 
-func (l sessionLease) Stopped(ctx context.Context) error { return l.Resign(ctx) }
+func (u *upper) Stopped(cause protocol.Cause) {
+	go func() { _ = u.candidacy.Stopped(u.conn.CauseOf(cause)) }()
+}
+
+func (u *upper) Freeze(cause protocol.Cause) {
+	go func() { _ = u.candidacy.Freeze(u.conn.CauseOf(cause)) }()
+}
+
+func (u *upper) Unread() bool { return u.conn.Unread() }

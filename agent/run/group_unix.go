@@ -5,6 +5,7 @@ package run
 import (
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 )
 
@@ -18,3 +19,7 @@ func killGroup(c *exec.Cmd) { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) 
 func Signals() []os.Signal {
 	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
 }
+
+// liveOn keeps this process alive when nobody reads its standard error any more. The signal is caught and not ignored, as children
+// inherit what is ignored.
+func liveOn() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -25,21 +25,26 @@ func (c *Check) once(ctx context.Context, n *tree.Reaper, env []string) error {
 	var out limited
 	cmd := exec.Command(c.Command[0], c.Command[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, &out
-	err := execute(ctx, n, cmd)
+	err := execute(ctx, n, n.Start, cmd)
 	if said := strings.TrimSpace(out.String()); err != nil && said != "" {
 		err = fmt.Errorf("%w: %s", err, strings.ReplaceAll(said, "\n", "; "))
 	}
 	return err
 }
 
-// watch runs the check until it has failed often enough in a row, and then says why.
-func (c *Check) watch(n *tree.Reaper, env []string) (sick <-chan string, cancel context.CancelFunc) {
+// watch runs the check, once the program runs, until it has failed often enough in a row, and then says why.
+func (c *Check) watch(n *tree.Reaper, env []string, runs <-chan struct{}) (sick <-chan string, cancel context.CancelFunc) {
 	if len(c.Command) == 0 {
 		return nil, func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	out := make(chan string, 1)
 	go func() {
+		select {
+		case <-runs:
+		case <-ctx.Done():
+			return
+		}
 		for failed := 0; ; {
 			select {
 			case <-time.After(c.Every):
@@ -67,7 +72,7 @@ func (r *runner) awaitReady(ctx context.Context) error {
 		return nil
 	}
 	for said := false; ; said = true {
-		err := r.Ready.once(ctx, r.reaper, r.hookEnv(nil))
+		err := r.Ready.once(ctx, r.reaper, r.hookEnv(0))
 		if err == nil {
 			return nil
 		}
@@ -76,7 +81,7 @@ func (r *runner) awaitReady(ctx context.Context) error {
 		}
 		if !said {
 			r.Log("does not campaign for %s: %s: %v", r.Group, commandText(r.Ready.Command), err)
-			r.Hooks.notify(r.hookEnv(nil), r.Group, hookFault)
+			r.Hooks.notify(ctx, r.hookEnv(0), r.Group, hookFault)
 		}
 		if err := r.pause(ctx, r.Ready.Every); err != nil {
 			return err

@@ -34,6 +34,15 @@ type Hooks struct {
 	// out is where the output of hooks goes, and pipe is Fifo once it is open.
 	out  *os.File
 	pipe *fifo
+	// tree is what they are part of; nil: none.
+	tree *tree.Tree
+}
+
+// within returns hooks that are part of a tree: they act for the leader, and must not outlive the lease.
+func (h *Hooks) within(t *tree.Tree) *Hooks {
+	inside := *h
+	inside.tree = t
+	return &inside
 }
 
 // open opens what hooks need as long as the runner runs.
@@ -64,23 +73,39 @@ const (
 )
 
 // elected tells of a leadership that begins.
-func (h *Hooks) elected(env []string, group string, over <-chan struct{}) {
-	h.call(h.Elected, tree.Helper(env), over)
-	h.notify(tree.Helper(env), group, hookMaster)
+func (h *Hooks) elected(ctx context.Context, env []string, group string) {
+	h.call(ctx, h.Elected, tree.Helper(env))
+	if ctx.Err() == nil {
+		h.notify(ctx, tree.Helper(env), group, hookMaster)
+	}
 }
 
 // lost tells of a leadership that has ended.
-func (h *Hooks) lost(env []string, group string, why reason) {
-	h.call(h.Lost, tree.Helper(append(env, "REGENT_REASON="+why.String())), nil)
+func (h *Hooks) lost(ctx context.Context, env []string, group string, why reason) {
+	h.call(ctx, h.Lost, tree.Helper(append(env, "REGENT_REASON="+why.String())))
 	state := hookBackup
 	if why == leaseLost || why == unhealthy {
 		state = hookFault
 	}
-	h.notify(tree.Helper(env), group, state)
+	h.notify(ctx, tree.Helper(env), group, state)
 	if state == hookFault {
-		h.notify(tree.Helper(env), group, hookBackup)
+		h.notify(ctx, tree.Helper(env), group, hookBackup)
 	}
 }
+
+// lostCalls is how many commands run one after the other when a leadership ends, at most: Lost, and Notify twice.
+const lostCalls = 3
+
+// bound is how long the hooks of one change may take together; zero: there are none.
+func (h *Hooks) bound() time.Duration {
+	if len(h.Elected) == 0 && len(h.Lost) == 0 && len(h.Notify) == 0 && h.Fifo == "" {
+		return 0
+	}
+	return lostCalls*h.Timeout + hookMargin
+}
+
+// hookMargin lets the time-out of a single hook come first, which names the hook.
+const hookMargin = time.Second
 
 // String names the reason, for hooks.
 func (r reason) String() string {
@@ -88,7 +113,7 @@ func (r reason) String() string {
 }
 
 // notify tells whoever wants to hear of states.
-func (h *Hooks) notify(env []string, group, state string) {
+func (h *Hooks) notify(ctx context.Context, env []string, group, state string) {
 	priority := "100"
 	for _, e := range env {
 		if p, ok := strings.CutPrefix(e, "REGENT_PRIORITY="); ok {
@@ -96,7 +121,7 @@ func (h *Hooks) notify(env []string, group, state string) {
 		}
 	}
 	if len(h.Notify) > 0 {
-		h.call(append(append([]string(nil), h.Notify...), "GROUP", group, state, priority), env, nil)
+		h.call(ctx, append(append([]string(nil), h.Notify...), "GROUP", group, state, priority), env)
 	}
 	if h.pipe == nil {
 		return
@@ -106,37 +131,33 @@ func (h *Hooks) notify(env []string, group, state string) {
 	}
 }
 
-// call runs a command to its end, but no longer than the time-out, nor than over.
-func (h *Hooks) call(args, env []string, over <-chan struct{}) {
-	if len(args) == 0 {
+// call runs a command to its end, but no longer than the time-out, nor than ctx.
+func (h *Hooks) call(ctx context.Context, args, env []string) {
+	if len(args) == 0 || ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
-	if over != nil {
-		go func() {
-			select {
-			case <-over:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-	}
 	c := exec.Command(args[0], args[1:]...)
 	c.Env = env
 	if h.out != nil {
 		c.Stdout, c.Stderr = h.out, h.out
 	}
-	if err := execute(ctx, h.Reaper, c); err != nil {
+	start := h.Reaper.Start
+	if h.tree != nil {
+		start = h.tree.StartBeside
+	}
+	if err := execute(ctx, h.Reaper, start, c); err != nil {
 		h.Log("hook %s: %v", commandText(args), err)
 	}
 }
 
-// execute runs a helper with its whole process group. Its exit status alone says whether all went well.
-func execute(ctx context.Context, n *tree.Reaper, c *exec.Cmd) error {
+// execute runs a helper with its whole process group. It dies with this process. Its exit status alone says whether all went well.
+func execute(ctx context.Context, n *tree.Reaper, start func(*exec.Cmd) error, c *exec.Cmd) error {
 	c.WaitDelay = time.Second // a child of the helper may keep its output open
 	detach(c)
-	if err := n.Start(c); err != nil {
+	bind(c)
+	if err := start(c); err != nil {
 		return err
 	}
 	done := make(chan error, 1)

@@ -33,7 +33,7 @@ func TestHooksAreToldAgainWhenAMemberIsBack(t *testing.T) {
 	s := play(t, newFake(1), `while ! test -e $D/again; do sleep 0.01; done`, func(o *Options) {
 		o.Hooks.Notify = []string{"sh", "-c", `echo $2 >>$D/log; if test $2 = MASTER_RX_LOWER_PRI; then touch $D/again; fi`}
 	})
-	s.lease().healed <- struct{}{}
+	s.lease().take(Notice{Healed: true})
 	s.end(0)
 	if got, want := s.file("log"), "BACKUP\nMASTER\nMASTER_RX_LOWER_PRI\nBACKUP\nSTOP"; got != want {
 		t.Errorf("told:\n%s\nwant:\n%s", got, want)
@@ -48,12 +48,45 @@ func TestALeaseThatEndsDuringTheHookStartsNothing(t *testing.T) {
 	})
 	l := s.lease()
 	s.file("in")
-	l.remaining.Store(0)
-	s.mustBeGone(l)
+	l.lose(0)
+	<-l.stopped
 	s.end(StatusLost)
 	if _, err := os.Stat(filepath.Join(s.dir, "up")); err == nil {
 		t.Error("the program was started after its lease")
 	}
+}
+
+// What an elected hook started is gone before the end is reported, wherever it hides.
+func TestElectedHooksArePartOfTheTree(t *testing.T) {
+	s := play(t, newFake(1), `exit 0`, func(o *Options) {
+		o.Once = true
+		o.Hooks.Elected = []string{"sh", "-c", `setsid sh -c 'echo $$ >$D/pid; exec sleep 1000' & wait`}
+	})
+	l := s.lease()
+	pid := s.file("pid")
+	l.lose(0)
+	<-l.stopped
+	if b, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(b), ") Z ") {
+		t.Errorf("process %s of the elected hook lives on", pid)
+	}
+	s.end(StatusLost)
+}
+
+// A lost hook that takes too long is dead before the group is given up.
+func TestKilledLostHookIsDeadBeforeTheRelease(t *testing.T) {
+	s := play(t, newFake(1), `exit 0`, func(o *Options) {
+		o.Once = true
+		o.Hooks.Timeout = time.Hour
+		o.Hooks.Lost = []string{"sh", "-c", `echo $$ >$D/pid; exec sleep 1000`}
+	})
+	l := s.lease()
+	pid := s.file("pid")
+	l.lose(-24 * time.Hour) // beyond the bound of the hooks
+	<-l.stopped
+	if b, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(b), ") Z ") {
+		t.Errorf("process %s of the lost hook lives on", pid)
+	}
+	s.end(0)
 }
 
 // What a hook prints is seen, whatever it is: by default that is the runner's standard error.
@@ -177,5 +210,37 @@ func TestAHostThatIsNotReadyDoesNotCampaign(t *testing.T) {
 	s.end(0)
 	if !strings.Contains(s.said(), "does not campaign for g: sh: exit status 1: no disk") {
 		t.Errorf("log:\n%s", s.said())
+	}
+}
+
+// Another host leads as soon as the group is given up: by then the address that a hook takes away is gone.
+func TestLostHooksRunBeforeTheGroupIsGivenUp(t *testing.T) {
+	agent, dir := newFake(1), t.TempDir()
+	agent.released = func() {
+		if _, err := os.Stat(filepath.Join(dir, "down")); err != nil {
+			t.Errorf("given up before the lost hook has ended: %v", err)
+		}
+	}
+	s := play(t, agent, `exit 0`, func(o *Options) { o.Hooks.Lost = line(t, `sleep 0.2; echo down >`+dir+`/down`) })
+	s.mustBeGone(s.lease())
+	s.end(0)
+}
+
+// A runner may be held up for any time before its program execs.
+func TestNothingExecsThatWasHeldUpPastItsDeadline(t *testing.T) {
+	s := play(t, newFake(1), `echo up >$D/up`, func(o *Options) {
+		o.Once = true
+		o.Hooks.Elected = line(t, `echo in >$D/in; while ! test -e $D/go; do sleep 0.01; done`)
+	})
+	l := s.lease()
+	s.file("in")
+	l.leave(0) // before anybody has noticed
+	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-l.stopped
+	s.end(StatusLost)
+	if _, err := os.Stat(filepath.Join(s.dir, "up")); err == nil {
+		t.Error("the program was started after its lease")
 	}
 }

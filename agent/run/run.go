@@ -1,7 +1,10 @@
 // Package run is the runner behind regent run: it runs a program only while this host leads a group.
 //
 //	run.go       what to run, and the loop: campaign, lead, again
-//	lead.go      one leadership: start, watch the deadline, stop, kill
+//	life.go      one leadership: drives a machine of internal/tenure
+//	lead.go      what happens beside the lease: signals, health, helpers' environment
+//	keeper_*.go  the keeper, as the runner sees it; keep_linux.go: what the keeper does
+//	main.go      processes that run from this executable
 //	wait.go      saying who leads meanwhile
 //	hook.go      commands and scripts that are told of changes
 //	fifo_*.go    a pipe that is
@@ -11,8 +14,9 @@
 //
 // # The promise
 //
-// Nothing that the program started runs when the lease ends. Two watch over that. The runner kills the tree a guard time
-// before the end of the lease as it was last told; the agent, which was told of the tree before anything was started,
+// Nothing that the program started runs when the lease ends. The runner drives one machine of internal/tenure for each leadership,
+// which has all the rules: docs/tenure.md. Two watch over the end. The runner kills the tree a guard time before the end of the
+// lease as it was last told, and looks once more between fork and exec whether the program may begin; the agent, which was told of the tree before anything was started,
 // does the same by its own clock, also when the runner is stopped or dead. The agent does not release a leadership
 // before the tree is gone.
 //
@@ -20,13 +24,14 @@
 // the program is not healthy) the lease goes on being renewed: the program is sent SIGTERM and has its whole grace. When
 // a lease cannot be renewed it is killed a guard time before the end, however much of the grace is left.
 //
-// What this cannot do: if neither the runner nor the agent is scheduled before the lease ends, because the host has
+// What this cannot do: if neither the runner nor its keeper nor the agent is scheduled before the lease ends, because the host has
 // stopped or has no processor to spare, the program is not killed in time, and somebody else may lead while it still
 // acts. Then only the token protects: what receives the program's orders has to refuse one that is lower than what it has
 // seen.
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +40,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // The exit statuses of a runner that are not its program's own.
@@ -60,6 +66,8 @@ type Options struct {
 	Delay time.Duration
 	// Wait is how long to campaign at most; zero: for ever.
 	Wait time.Duration
+	// Keeper has a keeper process beside the runner, if the system can have one: see keeper_linux.go.
+	Keeper bool
 	// Files are the program's standard input, output and error.
 	Files []*os.File
 	// Env is the environment to begin with.
@@ -97,6 +105,7 @@ type runner struct {
 	reaper *tree.Reaper
 	agent  Agent
 	terms  Terms
+	keeper *keeper // nil: none
 	// healedHooks tells hooks that this host still leads.
 	healedHooks backgroundTask
 	// since is when it began to wait; zero while it does not.
@@ -121,6 +130,7 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 	if r.reaper, err = tree.ProcessReaper(); err != nil {
 		return StatusFailed, err
 	}
+	liveOn()
 	if err := r.Hooks.open(r.Files[2]); err != nil {
 		return StatusFailed, err
 	}
@@ -129,11 +139,12 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 		return StatusFailed, err
 	}
 	defer func() { _ = r.agent.Close() }()
+	defer func() { r.keeper.close() }()
 	if err := r.checkGuard(); err != nil {
 		return StatusFailed, err
 	}
-	defer r.Hooks.notify(r.hookEnv(nil), r.Group, hookStop)
-	r.Hooks.notify(r.hookEnv(nil), r.Group, hookBackup)
+	defer r.Hooks.notify(context.WithoutCancel(ctx), r.hookEnv(0), r.Group, hookStop)
+	r.Hooks.notify(ctx, r.hookEnv(0), r.Group, hookBackup)
 	for {
 		status, again, err := r.leadOnce(ctx)
 		if err != nil || !again {
@@ -234,7 +245,7 @@ func (r *runner) ended(err error) (int, error) {
 
 // leadOnce campaigns once and leads once. It says whether to do so again.
 func (r *runner) leadOnce(ctx context.Context) (status int, again bool, err error) {
-	lease, t, err := r.awaitLease(ctx)
+	l, err := r.awaitLease(ctx)
 	var final *exitError
 	switch {
 	case err == nil:
@@ -249,7 +260,7 @@ func (r *runner) leadOnce(ctx context.Context) (status int, again bool, err erro
 		status, err = r.ended(err)
 		return status, false, err
 	}
-	how, err := r.lead(ctx, lease, t)
+	how, err := r.lead(ctx, l)
 	if err != nil {
 		return Status(err), false, err
 	}
@@ -270,7 +281,7 @@ func (r *runner) leadOnce(ctx context.Context) (status int, again bool, err erro
 }
 
 // awaitLease waits until this host is fit to lead, and leads.
-func (r *runner) awaitLease(ctx context.Context) (Lease, *tree.Tree, error) {
+func (r *runner) awaitLease(ctx context.Context) (*life, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if r.since.IsZero() {
@@ -283,50 +294,79 @@ func (r *runner) awaitLease(ctx context.Context) (Lease, *tree.Tree, error) {
 		defer timer.Stop()
 	}
 	if err := r.awaitReady(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	t, _, err := r.reaper.Prepare()
 	if err != nil {
-		return nil, nil, &exitError{err, StatusFailed}
+		return nil, &exitError{err, StatusFailed}
 	}
-	l, err := r.campaign(ctx, cancel, t)
-	if err != nil {
-		_ = t.End(context.WithoutCancel(ctx)) // nobody is in it; what was prepared goes
-		return nil, nil, err
+	l := r.newLife(t)
+	if err := r.campaign(ctx, l); err != nil {
+		return nil, err
 	}
 	r.accepted, r.since = true, time.Time{}
-	return l, t, nil
+	return l, nil
 }
 
-// campaign waits until the program may run.
-func (r *runner) campaign(ctx context.Context, cancel context.CancelCauseFunc, t *tree.Tree) (Lease, error) {
-	type outcome struct {
-		lease Lease
-		err   error
+// prepareKeeper has a keeper look after a candidacy, and returns their secret. Without a keeper the runner and the agent do.
+func (r *runner) prepareKeeper(ctx context.Context, l *life) string {
+	if !r.Keeper {
+		return ""
 	}
-	done := make(chan outcome, 1)
+	var err error
+	for range 2 { // one that is dead is replaced
+		if r.keeper == nil {
+			r.keeper, err = startKeeper(r)
+			if err != nil {
+				break
+			}
+		}
+		var key string
+		key, err = r.keeper.prepare(ctx, l)
+		if err == nil {
+			l.keeper, l.key = r.keeper, key
+			return key
+		}
+		r.keeper.close()
+		r.keeper = nil
+	}
+	if ctx.Err() == nil {
+		r.Log("no keeper: %v: if this runner dies nobody runs its hooks", err)
+	}
+	return ""
+}
+
+// campaign waits until the program may run. If it may not, nothing of it is left.
+func (r *runner) campaign(ctx context.Context, l *life) error {
 	end := r.logLeaders(ctx)
 	defer end()
-	go func() {
-		l, err := r.agent.Campaign(ctx, r.Group, t.Ref, r.Grace, r.Guard)
-		done <- outcome{l, err}
-	}()
+	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Keeper: r.prepareKeeper(ctx, l), Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Hooks: r.Hooks.bound(), Take: l.take})
+	l.enter(up)
+	if err != nil {
+		l.give(tenure.UpperGone)
+		return err
+	}
 	for {
 		select {
-		case o := <-done:
-			if o.err == nil && r.stop != nil { // both at the same moment: nothing was started
-				r.release(o.lease, t)
-				return nil, errStopped
-			}
-			if o.err != nil && ctx.Err() != nil {
-				o.err = cause(ctx)
-			}
-			return o.lease, o.err
+		case <-l.elected:
+			return nil
+		case <-l.over: // the agent ended it, or the lease came too late
+			r.awaitRelease(l)
+			return cmp.Or(l.why(), errAgain)
 		case s := <-r.Signals:
-			if isStopSignal(s) {
-				r.stop = s
-				cancel(errStopped)
+			if !isStopSignal(s) {
+				continue
 			}
+			r.stop = s
+			l.withdraw()
+			<-l.over
+			<-l.forgotten
+			return errStopped
+		case <-ctx.Done():
+			l.withdraw()
+			<-l.over
+			<-l.forgotten
+			return cause(ctx)
 		}
 	}
 }

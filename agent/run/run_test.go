@@ -18,11 +18,20 @@ import (
 
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/tenure"
 )
+
+func TestMain(m *testing.M) {
+	Main()
+	os.Exit(m.Run())
+}
 
 // fakeAgent elects the runner as often as it campaigns, up to a number of times.
 type fakeAgent struct {
 	terms   Terms
+	clock   *fakeClock
 	elect   int
 	leases  chan *fakeLease
 	gone    chan struct{}
@@ -30,10 +39,25 @@ type fakeAgent struct {
 	connect int
 	// believed is who leads and why, one after the other, as a watcher hears.
 	believed chan [2]string
+	// released is called when the runner reports that it has stopped, if it is set.
+	released func()
 }
 
+// fakeClock runs, and can be set forward.
+type fakeClock struct{ by atomic.Int64 }
+
+func (c *fakeClock) Now() protocol.Time {
+	return protocol.Time(time.Since(began)).Add(time.Duration(c.by.Load()))
+}
+func (c *fakeClock) Late() protocol.Time { return c.Now() }
+
+var began = time.Now()
+
+// fakeLength is how long the leases are that a fake agent grants: nothing ends by itself.
+const fakeLength = time.Hour
+
 func newFake(elect int) *fakeAgent {
-	return &fakeAgent{elect: elect, leases: make(chan *fakeLease, 10), gone: make(chan struct{}), believed: make(chan [2]string),
+	return &fakeAgent{elect: elect, clock: new(fakeClock), leases: make(chan *fakeLease, 10), gone: make(chan struct{}), believed: make(chan [2]string),
 		terms: Terms{Member: "a", Socket: "a.sock", Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond,
 			RoundTrip: 20 * time.Millisecond, Guard: 20 * time.Millisecond, Priority: 7}}
 }
@@ -43,18 +67,22 @@ func (a *fakeAgent) dial(context.Context) (Agent, error) {
 	return a, nil
 }
 func (a *fakeAgent) Terms() Terms          { return a.terms }
+func (a *fakeAgent) Clock() clock.Clock    { return a.clock }
 func (a *fakeAgent) Gone() <-chan struct{} { return a.gone }
 func (a *fakeAgent) Close() error          { return nil }
 
-func (a *fakeAgent) Campaign(ctx context.Context, _ string, t tree.Ref, _, _ time.Duration) (Lease, error) {
-	a.refs = append(a.refs, t)
-	if len(a.refs) > a.elect {
-		<-ctx.Done()
-		return nil, context.Cause(ctx)
+func (a *fakeAgent) Explain(c protocol.Cause) string { return c.Code.String() + " a" }
+
+func (a *fakeAgent) Campaign(c Candidacy) (Upper, error) {
+	a.refs = append(a.refs, c.Tree)
+	l := &fakeLease{agent: a, token: uint64(40 + len(a.refs)), stopped: make(chan struct{}), ref: c.Tree, take: c.Take}
+	if len(a.refs) <= a.elect {
+		l.until = a.clock.Now().Add(fakeLength)
+		go func() {
+			c.Take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: l.token, At: a.clock.Now(), Until: l.until}})
+			a.leases <- l
+		}()
 	}
-	l := &fakeLease{token: uint64(40 + len(a.refs)), done: make(chan struct{}), stopped: make(chan struct{}), healed: make(chan struct{}, 1), ref: t, cause: "resigned a"}
-	l.remaining.Store(int64(a.terms.Lease))
-	a.leases <- l
 	return l, nil
 }
 
@@ -69,35 +97,51 @@ func (a *fakeAgent) Watch(ctx context.Context, _ string, f func(leader, why stri
 	}
 }
 
-// fakeLease is renewed all the time unless a test says otherwise.
+// fakeLease lasts until a test sets the clock forward.
 type fakeLease struct {
-	token     uint64
-	remaining atomic.Int64
-	asked     atomic.Bool // for how much of it remains
-	done      chan struct{}
-	stopped   chan struct{}
-	healed    chan struct{}
-	cause     string
-	ref       tree.Ref
-	// left is who was left of the tree when it was said to have stopped.
-	left []tree.Process
-	err  error
+	agent   *fakeAgent
+	token   uint64
+	until   protocol.Time
+	take    func(Notice)
+	stopped chan struct{}
+	once    sync.Once
+	ref     tree.Ref
+	// left is who was left of the tree when it was reported to have stopped, and cause why.
+	left  tree.Result
+	cause protocol.Cause
 }
 
-func (l *fakeLease) Token() uint64           { return l.token }
-func (l *fakeLease) Done() <-chan struct{}   { return l.done }
-func (l *fakeLease) Healed() <-chan struct{} { return l.healed }
-func (l *fakeLease) Cause() string           { return l.cause }
-func (l *fakeLease) Remaining() time.Duration {
-	remaining := l.remaining.Load()
-	l.asked.Store(true)
-	return time.Duration(remaining)
+// tell asks the runner to stop.
+func (l *fakeLease) tell() {
+	l.take(Notice{Event: tenure.Event{Kind: tenure.Tell, Cause: protocol.Cause{Code: protocol.Resigned}}})
 }
-func (l *fakeLease) Stopped(context.Context) error {
-	l.left, l.err = l.ref.Processes()
-	close(l.stopped)
-	return nil
+
+// leave sets the clock so that so much of the lease is left, before anybody has noticed.
+func (l *fakeLease) leave(d time.Duration) {
+	l.agent.clock.by.Add(int64(l.until.Sub(l.agent.clock.Now()) - d))
 }
+
+// lose does the same, and has the runner look.
+func (l *fakeLease) lose(d time.Duration) {
+	l.leave(d)
+	l.take(Notice{Event: tenure.Event{Kind: tenure.Extended, Until: l.until}})
+}
+
+func (l *fakeLease) Stopped(c protocol.Cause) {
+	l.once.Do(func() {
+		l.left = l.ref.Look()
+		l.cause = c
+		if l.agent.released != nil {
+			l.agent.released()
+		}
+		close(l.stopped)
+		go l.take(Notice{Event: tenure.Event{Kind: tenure.Lost, Cause: c}})
+	})
+}
+func (l *fakeLease) Freeze(c protocol.Cause) {
+	go l.take(Notice{Event: tenure.Event{Kind: tenure.Lost, Cause: c}})
+}
+func (l *fakeLease) Unread() bool { return false }
 
 // stage is a runner at work.
 type stage struct {
@@ -211,8 +255,8 @@ func (s *stage) mustBeGone(l *fakeLease) {
 	case <-time.After(cluster.Patience):
 		s.t.Fatalf("the group was not given up; log:\n%s", s.said())
 	}
-	if l.err != nil || len(l.left) > 0 {
-		s.t.Errorf("given up while %v were left (%v)", l.left, l.err)
+	if l.left.Err != nil || len(l.left.Left) > 0 {
+		s.t.Errorf("given up while something was left: %s", l.left.String())
 	}
 }
 
@@ -243,7 +287,7 @@ func TestGivenUpLeavesTheWholeGrace(t *testing.T) {
 		func(o *Options) { o.Once = true })
 	l := s.lease()
 	s.file("up")
-	close(l.done)
+	l.tell()
 	s.file("bye")
 	s.mustBeGone(l)
 	s.end(StatusLost)
@@ -257,7 +301,7 @@ func TestGraceEnds(t *testing.T) {
 		func(o *Options) { o.Grace, o.Once = 50*time.Millisecond, true })
 	l := s.lease()
 	s.file("up")
-	close(l.done)
+	l.tell()
 	s.mustBeGone(l)
 	s.end(StatusLost)
 	if !strings.Contains(s.said(), "killed after 50ms of grace") {
@@ -271,8 +315,7 @@ func TestLostKillsTheTreeAGuardTimeBeforeTheEnd(t *testing.T) {
 		func(o *Options) { o.Once, o.Guard = true, 60*time.Millisecond })
 	l := s.lease()
 	s.file("up")
-	l.cause = "lease expired a"
-	l.remaining.Store(int64(59 * time.Millisecond)) // within the guard time; the lease still runs
+	l.lose(59 * time.Millisecond) // within the guard time; the lease still runs
 	s.mustBeGone(l)
 	s.end(StatusLost)
 	if !strings.Contains(s.said(), "not renewed in time: lease expired a") {
@@ -284,8 +327,8 @@ func TestLostCutsTheGraceShort(t *testing.T) {
 	s := play(t, newFake(1), `trap '' TERM; echo up >$D/up; while :; do sleep 0.01; done`, func(o *Options) { o.Once = true })
 	l := s.lease()
 	s.file("up")
-	close(l.done)
-	l.remaining.Store(0)
+	l.tell()
+	l.lose(0)
 	s.mustBeGone(l)
 	s.end(StatusLost)
 	if !strings.Contains(s.said(), "killed because the lease was not renewed in time") {
@@ -322,7 +365,7 @@ func TestLostIsFollowedByANewCampaign(t *testing.T) {
 	s := play(t, newFake(2), `echo $REGENT_TOKEN >$D/$REGENT_TOKEN; while :; do sleep 0.01; done`, nil)
 	first := s.lease()
 	s.file("41")
-	first.remaining.Store(0)
+	first.lose(0)
 	s.mustBeGone(first)
 	second := s.lease()
 	s.file("42")
@@ -337,12 +380,10 @@ func TestLostIsFollowedByANewCampaign(t *testing.T) {
 // After a pause of the host the agent may be the first to find that the lease is over, and to kill.
 func TestLostIsNoEndOfTheProgramThoughTheAgentKilledIt(t *testing.T) {
 	agent := newFake(2)
-	agent.terms.Lease = time.Hour // the watcher sleeps for so long
 	s := play(t, agent, `echo $REGENT_TOKEN >$D/$REGENT_TOKEN; while :; do sleep 1000 & wait; done`, nil)
 	first := s.lease()
 	s.file("41")
-	cluster.Eventually(t, "the watcher has looked at the lease", first.asked.Load)
-	first.remaining.Store(int64(s.agent.terms.Guard))
+	first.leave(s.agent.terms.Guard)
 	if err := first.ref.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -356,43 +397,13 @@ func TestLostIsNoEndOfTheProgramThoughTheAgentKilledIt(t *testing.T) {
 // Nobody is killed with status 0: what has done its work is not to do it again.
 func TestProgramThatEndedWellIsNotLost(t *testing.T) {
 	agent := newFake(2)
-	agent.terms.Lease = time.Hour
 	s := play(t, agent, `trap 'exit 0' USR1; echo up >$D/up; while :; do sleep 0.01; done`, nil)
 	l := s.lease()
 	s.file("up")
-	l.remaining.Store(0) // as after a pause, before anybody has noticed
+	l.leave(0) // as after a pause, before anybody has noticed
 	s.send(syscall.SIGUSR1)
 	s.end(0)
 	s.mustBeGone(l)
-}
-
-// Nor when the runner sees both at once.
-func TestProgramThatEndedWellIsNotLostThoughTheLeaseIs(t *testing.T) {
-	reaper, err := tree.ProcessReaper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, _, err := reaper.Prepare()
-	if err != nil {
-		t.Fatal(err)
-	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	if err := program.Start(tree.Options{Path: "/bin/true", Args: []string{"true"}, Env: os.Environ(), Files: []*os.File{null, null, null}}); err != nil {
-		t.Fatal(err)
-	}
-	<-program.Exited()
-	w := &watcher{lease: &fakeLease{}, over: make(chan struct{})}
-	close(w.over)
-	r := &runner{Options: Options{Command: []string{"true"}}, reaper: reaper}
-	for range 50 { // of which select would take half for lost
-		if how := r.follow(t.Context(), w.lease, program, w); how.why != programExited {
-			t.Fatalf("it ended with status %d: %s", program.Status(), how.cause)
-		}
-	}
 }
 
 func TestRestartRunsAgainInANewLeadership(t *testing.T) {
@@ -473,7 +484,7 @@ func TestAnAgentThatComesBackIsFoundAgain(t *testing.T) {
 	}()
 	l := s.lease()
 	close(a.gone)
-	l.remaining.Store(0)
+	l.lose(0)
 	s.mustBeGone(l)
 	l = s.lease()
 	s.send(syscall.SIGTERM)

@@ -112,7 +112,7 @@ type Member struct {
 	State MemberState `json:"state"`
 	// Problem is what is wrong with it, in words.
 	Problem     string `json:"problem,omitempty"`
-	Incarnation uint32 `json:"incarnation,omitempty"`
+	Incarnation uint64 `json:"incarnation,omitempty"`
 	// Leading is how many groups its programs lead.
 	Leading int `json:"leading,omitempty"`
 	// Pauses says by how much it woke up too late; nil if it did not say.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	regent "github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/runtime/thread"
 )
 
 // floors measures what no council on this host can beat.
@@ -73,7 +74,7 @@ func overshoots(n int, length time.Duration) (sample, error) {
 	done := make(chan sample)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		_, _ = regent.ClaimThread(true)
+		_, _ = thread.Claim(true)
 		var s sample
 		for range n {
 			begin := time.Now()

@@ -5,6 +5,7 @@
 //	failover.go  leaders that crash, are paused, resign and are cut off
 //	split.go     councils that are cut in two: local leaders
 //	idle.go      what a council costs when nothing happens; changes of leader without a cause
+//	flood.go     what a sender at full speed costs the leader, beside the same sender aiming at a closed port
 //	floor.go     a round trip on the loopback interface, a timer
 //	stats.go     quantiles
 package main
@@ -39,6 +40,7 @@ type settings struct {
 	idle       time.Duration
 	groups     []int
 	calm, busy time.Duration
+	flood      time.Duration
 	verbose    bool
 }
 
@@ -49,6 +51,12 @@ func main() {
 			os.Exit(cluster.Serve(os.Stdin, os.Stdout, os.Stderr))
 		case "burn":
 			burn()
+			return
+		case "flood":
+			if err := send(os.Args[2:]); err != nil {
+				fmt.Fprintln(os.Stderr, "bench-quick:", err)
+				os.Exit(1)
+			}
 			return
 		}
 	}
@@ -81,6 +89,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	groups := f.String("groups", "1,100,10000", "how many groups, when it is")
 	f.DurationVar(&s.calm, "calm", 10*time.Minute, "how long to wait for changes without a cause on an idle host")
 	f.DurationVar(&s.busy, "busy", 10*time.Minute, "how long to wait for them with all processors busy")
+	f.DurationVar(&s.flood, "flood", 0, "how long a flood of each kind is sent")
 	f.BoolVar(&s.verbose, "v", false, "show every trial")
 	if err := f.Parse(args); err != nil {
 		return s, err
@@ -155,6 +164,11 @@ func run(ctx context.Context, s settings, out io.Writer) error {
 			if err := spontaneous(ctx, s, calm, realtime, out); err != nil {
 				return err
 			}
+		}
+	}
+	for _, realtime := range s.scheduling {
+		if err := flood(ctx, s, realtime, out); err != nil {
+			return fmt.Errorf("flood: %w", err)
 		}
 	}
 	fmt.Fprintln(out, "\nno two programs led at one instant, and tokens grew")

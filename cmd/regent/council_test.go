@@ -53,8 +53,9 @@ func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 		}
 		names[i] = name
 	}
+	id := config.NewCouncilID()
 	for _, name := range names {
-		d := config.Draft{Name: name, Members: members, Dir: ts.MkAbs(name), Bootstrap: true, Socket: ts.MkAbs(name + ".sock"),
+		d := config.Draft{Name: name, CouncilID: id, Members: members, Dir: ts.MkAbs(name), Bootstrap: true, Socket: ts.MkAbs(name + ".sock"),
 			Listen: freeAddr(ts)}
 		ts.Check(os.WriteFile(ts.MkAbs(name+".yaml"), []byte(d.YAML()+calmly), 0o644))
 	}

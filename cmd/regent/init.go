@@ -14,13 +14,14 @@ import (
 
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/owned"
 )
 
 // initOptions is what a new configuration is made of.
 type initOptions struct {
-	name, file, key, dir, profile, socket, listen, group, loopback, peers string
-	port, httpPort                                                        int
-	bootstrap, force                                                      bool
+	name, file, key, dir, profile, socket, listen, group, loopback, peers, council string
+	port, httpPort                                                                 int
+	bootstrap, force                                                               bool
 }
 
 func initCommand() *cobra.Command {
@@ -28,8 +29,8 @@ func initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init MEMBER=HOST[:PORT] ...",
 		Short: "Write the configuration of this host, and print those of its peers",
-		Long: `Writes a commented configuration for this host, draws a key unless there is one, and
-prints the configurations of the other members, which differ in one line. Copy each
+		Long: `Writes a commented configuration for this host with a council id drawn at random, draws
+a key unless there is one, and prints the configurations of the other members, which differ in one line. Copy each
 to its host, and the key to all of them.
 
 Which member this host is follows from its host name, or is said with --name. The
@@ -52,6 +53,9 @@ file in DIR, with a socket, a directory and ports of its own, and no key is need
 			if err := o.check(c); err != nil {
 				return err
 			}
+			if o.council == "" {
+				o.council = config.NewCouncilID()
+			}
 			if o.loopback != "" {
 				return o.local(c, args)
 			}
@@ -62,6 +66,7 @@ file in DIR, with a socket, a directory and ports of its own, and no key is need
 	f.StringVar(&o.name, "name", "", "which member this host is (default: the host name)")
 	f.StringVar(&o.file, "config", config.DefaultConfig, "the file to write")
 	f.StringVar(&o.key, "key", "", "the key file (default: key beside the configuration); drawn if it does not exist")
+	f.StringVar(&o.council, "council-id", "", "the id of a council that exists (default: drawn at random)")
 	f.StringVar(&o.dir, "dir", config.DefaultDir, "where the member keeps its record")
 	f.StringVar(&o.profile, "profile", "lan", "timing: fast, lan or wan")
 	f.StringVar(&o.socket, "socket", config.DefaultSocket, "where local programs find the agent")
@@ -130,7 +135,7 @@ func (o *initOptions) run(c *cobra.Command, args []string) error {
 	if o.key, err = filepath.Abs(o.key); err != nil {
 		return err
 	}
-	d := config.Draft{Name: o.name, Members: members, KeyFile: o.key, Dir: o.dir, Bootstrap: o.bootstrap, Profile: o.profile,
+	d := config.Draft{Name: o.name, CouncilID: o.council, Members: members, KeyFile: o.key, Dir: o.dir, Bootstrap: o.bootstrap, Profile: o.profile,
 		Socket: o.socket, Listen: o.listen, DefaultGroup: o.group}
 	out := c.OutOrStdout()
 	if err := os.MkdirAll(filepath.Dir(o.file), 0o755); err != nil {
@@ -221,10 +226,22 @@ func (o *initOptions) write(path, text, otherwise string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	}
-	if _, err := os.Stat(path); err == nil && !o.force {
+	if err := owned.Dir(filepath.Dir(path)); err != nil {
+		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
+	}
+	how := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if !o.force {
+		how |= os.O_EXCL
+	}
+	f, err := owned.OpenFile(path, how, 0o644)
+	if errors.Is(err, os.ErrExist) {
 		return &cli.Failure{Err: fmt.Errorf("regent init: %s exists: say --force to overwrite it, or %s", path, otherwise)}
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+	if err == nil {
+		_, err = f.WriteString(text)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
 		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	}
 	return nil
@@ -244,7 +261,7 @@ func (o *initOptions) local(c *cobra.Command, names []string) error {
 		members[i] = config.Member{Name: name, Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port+i))}
 	}
 	for i, name := range names {
-		d := config.Draft{Name: name, Members: members, Dir: filepath.Join(dir, name), Bootstrap: true, Profile: o.profile,
+		d := config.Draft{Name: name, CouncilID: o.council, Members: members, Dir: filepath.Join(dir, name), Bootstrap: true, Profile: o.profile,
 			Socket: filepath.Join(dir, name+".sock"), Listen: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.httpPort+i)), DefaultGroup: o.group}
 		path := filepath.Join(dir, name+".yaml")
 		if err := checkDraft(d, path); err != nil {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/regentproject/regent/agent/cli"
+	runner "github.com/regentproject/regent/agent/run"
 	"github.com/spf13/cobra"
 )
 
@@ -16,6 +17,7 @@ import (
 var version = ""
 
 func main() {
+	runner.Main()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

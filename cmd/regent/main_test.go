@@ -6,13 +6,17 @@ import (
 	"strconv"
 	"testing"
 
+	runner "github.com/regentproject/regent/agent/run"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // commands are those that tests run: regent itself, and on Linux a program that leads.
 var commands = map[string]func(){"regent": main}
 
-func TestMain(m *testing.M) { testscript.Main(m, commands) }
+func TestMain(m *testing.M) {
+	runner.Main()
+	testscript.Main(m, commands)
+}
 
 func TestCommands(t *testing.T) {
 	testscript.Run(t, testscript.Params{

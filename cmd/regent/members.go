@@ -18,9 +18,11 @@ func membersCommand() *cobra.Command {
 		Short: "List the members of the council, and who of them can be heard",
 		Long: `Lists the members of the council in the order in which they go first in elections, as
 the agent of this host sees them: when each was heard last, how long a round trip to it
-takes, and what is wrong with it, such as another configuration.
+takes, and what is wrong with it, such as another configuration. A link is judged in
+both directions: a member that is heard and does not hear this one is not well, and
+neither is one that does not take part yet.
 
-The exit status is 1 if fewer than a majority of those that vote are heard, or this
+The exit status is 1 if fewer than a majority of those that vote are well, or this
 member does not take part yet.`,
 		Example: `  regent members
   regent members --json`,
@@ -46,7 +48,7 @@ member does not take part yet.`,
 			case list.Waiting != "":
 				return cli.Failf("this member does not take part yet: %s", list.Waiting)
 			}
-			return cli.Failf("%d of %d members that vote are heard, and %d are needed: nobody can be elected from here", heard, voters, need)
+			return cli.Failf("%d of %d members that vote are well, and %d are needed: nobody can be elected from here", heard, voters, need)
 		},
 	}
 	socketFlag(c, &socket)
@@ -66,9 +68,24 @@ func quiet(m *agent.MemberInfo) bool {
 	return m.Heard && (m.Silence >= silent || !m.Trusted && m.Silence >= untrusted)
 }
 
-// well says whether a member counts.
+// well says whether a member counts: it is heard, it hears this one, and it takes part.
 func well(m *agent.MemberInfo) bool {
-	return m.Self || m.Heard && m.Problem == "" && !quiet(m)
+	return m.Self || m.Heard && linkProblem(m) == ""
+}
+
+// linkProblem says what is wrong with a member that was heard, and what to do; empty if nothing is.
+func linkProblem(m *agent.MemberInfo) string {
+	switch at := or(m.Addr); {
+	case m.Problem != "":
+		return m.Problem
+	case quiet(m):
+		return "silent for " + length(m.Silence) + ": is its agent running, and does UDP to and from " + at + " pass?"
+	case m.Deaf:
+		return m.Name + " does not hear us: it has confirmed nothing for " + length(m.Unconfirmed) + "; does UDP to " + at + " pass?"
+	case m.Incarnation == 0:
+		return "does not take part: it has no incarnation yet; 'regent status' there says what it waits for"
+	}
+	return ""
 }
 
 // majority counts the members that vote: how many of them are heard, how many must be, and how many there are.
@@ -101,10 +118,8 @@ func showMembers(c *cobra.Command, members []agent.MemberInfo) {
 			heard, state = "-", "this member"
 		case m.Problem != "" && !m.Heard:
 			state = p.bad(m.Problem)
-		case m.Problem != "":
-			heard, state = length(m.Silence)+" ago", p.bad(m.Problem)
-		case quiet(m):
-			heard, state = length(m.Silence)+" ago", p.bad("silent: is its agent running, and does UDP to "+or(m.Addr)+" pass?")
+		case m.Heard && linkProblem(m) != "":
+			heard, state = length(m.Silence)+" ago", p.bad(linkProblem(m))
 		case m.Heard:
 			heard, state = length(m.Silence)+" ago", p.good("well")
 		}

@@ -43,20 +43,22 @@ When the leadership is given up (SIGTERM or SIGINT to the runner, regent resign,
 transfer, a health check that fails, the agent stops), COMMAND is sent SIGTERM, or the
 signal that the runner got, and has --grace to stop while the lease is renewed. When the
 lease cannot be renewed COMMAND is killed --guard before it ends, whatever grace is left.
-Runner and agent each see to that by themselves. Other signals are passed on.
+Runner, agent and a keeper process beside the runner each see to that by themselves. Other
+signals are passed on.
 
 --on-elected, --on-lost, --health and --ready are lines for /bin/sh -c. They have the same
 environment but REGENT_RUN, with REGENT_TOKEN only while this host leads, and --on-lost
 has REGENT_REASON as well: ended, resigned, unhealthy or lost. --notify is a program and
 its arguments, separated by spaces, and no shell runs it. What hooks print goes to the
 standard error; what checks print is told when they fail. One that takes too long is
-killed with its process group.
+killed with its process group. --on-lost and --notify run before another host can lead; if
+the runner is killed, the keeper runs them.
 
 The pipe of --notify-fifo is made if nothing has its name, and stays open until the runner
 ends. Lines that nobody reads wait in it. When it is full further ones are lost, and a
 warning says so: nothing waits for a reader.
 
-If neither runner nor agent is scheduled before the lease ends, as on a host that
+If neither runner, keeper nor agent is scheduled before the lease ends, as on a host that
 hangs, COMMAND is not killed in time: then only the token protects.
 
 The exit status is that of COMMAND if it ends by itself, 128 and the number of the
@@ -206,7 +208,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 			fmt.Fprintf(c.ErrOrStderr(), "regent run: "+format+"\n", args...)
 		}
 	}
-	f.Env = os.Environ()
+	f.Env, f.Keeper = os.Environ(), true
 	f.Hooks.Reaper, f.Hooks.Log = reaper, f.Log
 	if err := f.helpers(); err != nil {
 		return &cli.Exit{Err: fmt.Errorf("regent run: %w", err), Status: runner.StatusFailed}

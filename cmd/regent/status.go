@@ -78,7 +78,14 @@ func (s *statusReport) findProblems() []string {
 		say("the durable record cannot be written: %s", s.Disk)
 	}
 	if heard, need, voters := majority(s.Members); voters > 0 && heard < need {
-		say("%d of %d members that vote are heard, and %d are needed: nobody can be elected from here", heard, voters, need)
+		say("%d of %d members that vote are well, and %d are needed: nobody can be elected from here", heard, voters, need)
+	}
+	if others := slices.DeleteFunc(slices.Clone(s.Members), func(m agent.MemberInfo) bool { return m.Self }); len(others) > 0 &&
+		!slices.ContainsFunc(others, func(m agent.MemberInfo) bool { return m.Heard }) {
+		say("no other member was heard: does council in their files list this member, %s, at its address?", s.Member)
+	}
+	for _, host := range s.Unlisted {
+		say("%s has the cluster key and is not in this member's council: add it to all files, or stop its agent", host)
 	}
 	for i := range s.Members {
 		if why := s.slow(&s.Members[i]); why != "" {
@@ -100,8 +107,8 @@ func (s *statusReport) slow(m *agent.MemberInfo) string {
 		return fmt.Sprintf("%s (%s): %s", m.Name, path, m.Problem)
 	case !m.Heard:
 		return fmt.Sprintf("%s (%s): not heard yet: is its agent running, and does UDP pass?", m.Name, path)
-	case quiet(m):
-		return fmt.Sprintf("%s (%s): silent for %s: is its agent running, and does UDP pass?", m.Name, path, length(m.Silence))
+	case linkProblem(m) != "":
+		return fmt.Sprintf("%s (%s): %s", m.Name, path, linkProblem(m))
 	case m.RoundTrip > s.Timing.RoundTrip:
 		return fmt.Sprintf("%s is slow: a round trip by way of %s takes %s, above the %s that the timing counts on", m.Name, path, length(m.RoundTrip), s.Timing.RoundTrip)
 	case m.Bound > s.Timing.Delay:
@@ -152,9 +159,15 @@ func (s *statusReport) paths(c *cobra.Command, p palette) {
 		verdict := p.good("fast")
 		switch {
 		case !well(m):
-			verdict = p.bad("not heard")
-			if m.Heard {
+			switch {
+			case !m.Heard:
+				verdict = p.bad("not heard")
+			case quiet(m):
 				verdict = p.bad("silent")
+			case m.Deaf:
+				verdict = p.bad("does not hear us")
+			default:
+				verdict = p.bad("does not count")
 			}
 		case s.slow(m) != "":
 			verdict = p.bad("slow")

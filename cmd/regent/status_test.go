@@ -13,7 +13,7 @@ func TestStatusJudges(t *testing.T) {
 	timing := agent.TimingInfo{Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond, Guard: 20 * time.Millisecond, RoundTrip: 20 * time.Millisecond, Delay: 5 * time.Millisecond}
 	self := agent.MemberInfo{Name: "a", Self: true, Heard: true}
 	near := func(name, role string) agent.MemberInfo {
-		return agent.MemberInfo{Name: name, Role: role, Addr: name + ":7400", Heard: true, Trusted: true, RoundTrip: time.Millisecond, Bound: time.Millisecond}
+		return agent.MemberInfo{Name: name, Role: role, Addr: name + ":7400", Heard: true, Trusted: true, Incarnation: 3, RoundTrip: time.Millisecond, Bound: time.Millisecond}
 	}
 	away := func(name, role string) agent.MemberInfo {
 		return agent.MemberInfo{Name: name, Role: role, Addr: name + ":7400"}
@@ -26,6 +26,10 @@ func TestStatusJudges(t *testing.T) {
 	dead.Trusted, dead.Silence = false, 1500*time.Millisecond
 	fresh := near("c", "")
 	fresh.Trusted, fresh.Silence = false, 5*time.Millisecond
+	deaf := near("b", "")
+	deaf.Deaf, deaf.Unconfirmed = true, 4*time.Second
+	nameless := near("c", "")
+	nameless.Incarnation = 0
 	for _, c := range []struct {
 		name    string
 		status  agent.StatusInfo
@@ -40,8 +44,15 @@ func TestStatusJudges(t *testing.T) {
 		{"a silent witness", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), silent}, []string{"c (c:7400): silent for 1m"}},
 		{"a member that died just now", agent.StatusInfo{}, []agent.MemberInfo{self, dead, near("c", "")}, []string{"b (b:7400): silent for 1.5s"}},
 		{"a member that came just now", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), fresh}, nil},
+		{"a link that works in one direction", agent.StatusInfo{}, []agent.MemberInfo{self, deaf, near("c", "")}, []string{"b (b:7400): b does not hear us: it has confirmed nothing for 4s"}},
+		{"members without an incarnation do not count", agent.StatusInfo{}, []agent.MemberInfo{self, deaf, nameless},
+			[]string{"1 of 3 members that vote are well, and 2 are needed", "b does not hear us", "c (c:7400): does not take part: it has no incarnation yet"}},
+		{"a host that is not listed", agent.StatusInfo{Unlisted: []string{"d (10.0.0.4:7400)"}}, []agent.MemberInfo{self, near("b", ""), near("c", "")},
+			[]string{"d (10.0.0.4:7400) has the cluster key and is not in this member's council"}},
+		{"a host that nobody lists", agent.StatusInfo{Member: "a"}, []agent.MemberInfo{self, away("b", ""), away("c", "")},
+			[]string{"1 of 3", "does council in their files list this member, a,", "b (b:7400): not heard yet", "c (c:7400): not heard yet"}},
 		{"observers do not make a majority", agent.StatusInfo{}, []agent.MemberInfo{self, away("b", ""), away("c", "witness"), near("o", "observer"), near("p", "observer")},
-			[]string{"1 of 3 members that vote are heard, and 2 are needed", "b (b:7400): not heard yet", "c (c:7400): not heard yet"}},
+			[]string{"1 of 3 members that vote are well, and 2 are needed", "b (b:7400): not heard yet", "c (c:7400): not heard yet"}},
 		{"nor do they keep one away", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), away("o", "observer"), away("p", "observer"), away("q", "observer")},
 			[]string{"o (o:7400): not heard yet", "p (p:7400)", "q (q:7400)"}},
 	} {

@@ -92,9 +92,11 @@ func TestACouncilIsUpgradedMemberByMember(t *testing.T) {
 		list := h.members("a")
 		return len(list) == 3 && well(&list[1]) && list[1].Incarnation > before
 	})
-	if got := h.members("c")[1].Incarnation; got != before {
-		t.Errorf("c, which reads the old version only, heard the incarnation %d of b", got)
-	}
+	// The header is the same in all versions, so c may learn that b was restarted; it hears nothing of it.
+	cluster.Eventually(h.t, "c, which reads the old version only, does not hear b", func() bool {
+		list := h.members("c")
+		return len(list) == 3 && !well(&list[1])
+	})
 	for _, name := range h.Names {
 		h.Finish(h.t, runnerOf(name))
 	}

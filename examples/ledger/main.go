@@ -41,7 +41,9 @@ func run(name, council, dir, file string, think time.Duration) error {
 	// The first signal asks to stop: the function that leads returns, and another process takes over at once.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(wal)")
+	// Three programs open the file at the same moment. SQLite does not wait for its lock when it changes the journal's mode, so the
+	// mode stays the default; and a transaction asks for the lock of writers first, since one that asks for it later may be refused at once.
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)&_txlock=immediate")
 	if err != nil {
 		return err
 	}

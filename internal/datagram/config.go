@@ -12,6 +12,10 @@ type Config struct {
 	// Self is the member, in its incarnation; 0 while it does not know it.
 	Self    protocol.Ident
 	Members int
+	// Start are random bits that no other start of the member has drawn.
+	Start Start
+	// Council is the configuration in force.
+	Council Council
 	// Rho bounds the rate of all clocks.
 	Rho protocol.Rho
 	// Delta is Δ: a datagram is fast if its delay is proven to be at most this. To call all fast that take at most d it must be

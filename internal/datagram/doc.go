@@ -1,16 +1,19 @@
-// Package datagram bounds how late each datagram can be.
+// Package datagram judges packets, each of them once: whether it is of this council, from which start of which member, whether it
+// was seen before, for which incarnation it is meant, and how late it can be. There is one list of reasons.
 //
 // Two members have unsynchronised clocks, of which they know only that each runs within ρ of real time. If a datagram
 // carries its own send stamp and the two stamps of an earlier datagram in the other direction, its receiver can still
 // prove an upper bound on its delay. That is the fail-aware datagram service of Fetzer and Cristian, on which HALL and
-// the expiring links of the stable elector stand. The package is pure: it gets the clock as an argument and authentic
-// headers, and knows nothing of sockets, bytes or keys.
+// the expiring links of the stable elector stand. The package is pure: it gets the clock as an argument and headers, and knows
+// nothing of sockets, bytes or keys. Package wire seals and opens packets and asks it what to make of them; the simulator's
+// ports ask it the same.
 //
-//	PROTOCOLS §1.3  incarnations, stale ones     endpoint.go
+//	DESIGN rule 6   nothing from strangers       judge.go, reason.go
+//	PROTOCOLS §1.3  incarnations, starts         judge.go
 //	PROTOCOLS §1.3  one name, two processes      rival.go
 //	PROTOCOLS §1.4  bound, best echo             bound.go
 //	PROTOCOLS §1.4  probes (E-H9)                probe.go
-//	PROTOCOLS §1.4  duplicates                   window.go
+//	RFC 6479        window against replays       window.go
 //	PROTOCOLS §1.5  expiring links               Verdict.By
 //
 // What it promises, for clocks within ρ and delays of at least MinDelay:

@@ -18,11 +18,15 @@ type Endpoint struct {
 
 // A peer is what an endpoint knows of one other member.
 type peer struct {
-	inc      protocol.Inc // the highest that was heard; 0: none
-	spoilt   bool         // two processes have spoken under inc
-	nameless bool         // the last datagram came from a process that did not know its incarnation
-	seq      uint64       // of the last datagram to it
-	window   window       // of the datagrams of inc
+	inc      protocol.Inc  // the highest that was heard; 0: none
+	current  session       // the start that speaks under inc
+	lost     session       // the last start that has proved to speak under incarnation 0
+	greeting greeting      // of a process under incarnation 0 that has not proved it
+	proved   protocol.Time // a start under incarnation 0 proves itself with an echo of what we sent after this
+	reply    Echo          // for the start under incarnation 0
+	spoilt   bool          // two processes have spoken under inc
+	nameless bool          // the last datagram came from a process that did not know its incarnation
+	seq      uint64        // of the last datagram to it
 
 	pairs pairs // of stamps of its datagrams, of which the best is the echo for it
 
@@ -35,37 +39,24 @@ type peer struct {
 	echoAge     time.Duration
 }
 
-// Reason says what becomes of a datagram.
-type Reason uint8
+// A greeting is what the last datagram under incarnation 0 said of itself that came from a start of which nothing is proved. It may
+// be recorded: it only helps two members that both have no incarnation to find one another.
+type greeting struct {
+	start Start
+	echo  Echo
+}
 
-const (
-	// Deliver its messages.
-	Deliver Reason = iota
-	// OtherIncarnation: it was meant for another process than this one. Its stamps were used.
-	OtherIncarnation
-	// Old: its sender has been heard in a higher incarnation.
-	Old
-	// Duplicate: it was seen before, or is too old to tell.
-	Duplicate
-	// Rivals: two processes speak for its sender, and neither counts.
-	Rivals
-	// Misdirected: it does not come from a peer, or is meant for another member.
-	Misdirected
-	// Impossible counts bounds that clocks within ρ cannot give. Such a datagram is delivered, its delay unknown.
-	Impossible
-	numReasons
-)
-
-var reasons = [numReasons]string{"deliver", "other incarnation", "old", "duplicate", "rivals", "misdirected", "impossible"}
-
-func (r Reason) String() string { return reasons[r] }
-
-// Counts says how many datagrams met with each reason.
-type Counts [numReasons]uint64
+// A session is what is remembered of one start of a peer, once a packet of it was authenticated. A member that starts again
+// has other random bits, so no packet of the start before is fresh again.
+type session struct {
+	start  Start
+	known  bool
+	window window
+}
 
 // A Verdict is what is known of a datagram that came in.
 type Verdict struct {
-	// Reason says whether its messages may be delivered, and if not why.
+	// Reason says what became of it. Its messages may be delivered if it is Accepted.
 	Reason Reason
 	// Delay bounds the real time from its stamp to now, or is Unknown.
 	Delay time.Duration
@@ -88,12 +79,22 @@ func New(now protocol.Time, c Config) (*Endpoint, error) {
 	for i := range e.peers {
 		p := &e.peers[i]
 		p.sent, p.bound = now.Add(-c.MaxAge), protocol.Unknown // so that everybody is greeted at once
+		p.proved = now - 1
 	}
 	if c.Members == 1 {
 		e.wake = protocol.Never
 	}
 	return e, nil
 }
+
+// Self returns the member in its present incarnation.
+func (e *Endpoint) Self() protocol.Ident { return e.config.Self }
+
+// Members returns the size of the council.
+func (e *Endpoint) Members() int { return e.config.Members }
+
+// Heard returns the highest incarnation above 0 in which a peer was heard; 0 if in none.
+func (e *Endpoint) Heard(peer protocol.Rank) protocol.Inc { return e.peers[peer].inc }
 
 // SetIncarnation is for a member that learns its incarnation after its start.
 func (e *Endpoint) SetIncarnation(inc protocol.Inc) { e.config.Self.Inc = inc }
@@ -106,14 +107,19 @@ func (e *Endpoint) Stamp(now, sent protocol.Time, to protocol.Rank) Header {
 	if now.Sub(sent) <= e.config.Delta/prompt {
 		p.sent, p.owed = now, false // a datagram that waited for long makes a bad echo, and does not stand in for a probe
 	}
-	h := Header{From: e.config.Self, To: protocol.Ident{Rank: to, Inc: p.inc}, Seq: p.seq, Sent: min(sent, now)}
+	h := Header{From: e.config.Self, Start: e.config.Start, To: protocol.Ident{Rank: to, Inc: p.inc}, Council: e.config.Council, Seq: p.seq,
+		Sent: min(sent, now)}
 	switch {
 	case p.nameless:
-		h.To.Inc = 0
+		h.To.Inc, h.ToStart, h.Echo = 0, p.lost.start.Prefix(), p.reply
+		return h
+	case p.inc == 0:
+		h.ToStart, h.Echo = p.greeting.start.Prefix(), p.greeting.echo
+		return h
 	case p.spoilt:
 		h.To.Inc++
 	}
-	h.Echo = p.pairs.best(now, &e.config)
+	h.ToStart, h.Echo = p.current.start.Prefix(), p.pairs.best(now, &e.config)
 	return h
 }
 
@@ -125,74 +131,10 @@ func (e *Endpoint) Loopback(now, sent protocol.Time) time.Duration {
 // Fast says whether a delay is proven to be at most Δ.
 func (e *Endpoint) Fast(delay time.Duration) bool { return delay <= e.config.Delta }
 
-// Accept judges an authentic datagram that was received at now.
-func (e *Endpoint) Accept(now protocol.Time, h *Header) Verdict {
-	v := e.accept(now, h)
-	e.counts[v.Reason]++
-	return v
-}
-
-func (e *Endpoint) accept(now protocol.Time, h *Header) Verdict {
-	me, from := e.config.Self, h.From
-	if int(from.Rank) >= e.config.Members || from.Rank == me.Rank || h.To.Rank != me.Rank || h.Seq == 0 {
-		return Verdict{Reason: Misdirected, Delay: protocol.Unknown}
-	}
-	p := &e.peers[from.Rank]
-	v := Verdict{Delay: protocol.Unknown}
-	if h.To.Inc > me.Inc && me.Inc != 0 {
-		v.Outdated = h.To.Inc
-	}
-	switch {
-	case from.Inc == 0:
-		return e.nameless(now, p, h, v)
-	case from.Inc < p.inc:
-		e.old(now, p, h)
-		v.Reason = Old
-		return v
-	case from.Inc > p.inc:
-		v.Restarted = true
-		p.restart(now, from.Inc)
-	}
-	p.nameless = false
-	p.rival.spoke = true
-	if p.rival.mutes(now) {
-		v.Reason = Rivals
-		return v
-	}
-	if !p.window.take(h.Seq) {
-		v.Reason = Duplicate
-		return v
-	}
-	p.heard = now
-	p.pairs.add(Echo{Sent: h.Sent, Received: now}, &e.config)
-	if h.To.Inc != me.Inc {
-		e.owe(now, p) // our name is in whatever we send
-		v.Reason = OtherIncarnation
-		return v
-	}
-	if me.Inc != 0 { // an echo to a process without a name may be about another one
-		v.Delay = e.measure(now, p, h)
-	}
-	return v
-}
-
-// nameless judges a datagram of a process that does not know its incarnation. Nothing else of it is known either: there may
-// have been others before it, with other clocks and the same numbers. So its stamps do not count and duplicates are
-// not told apart; what such a process says bears that.
-func (e *Endpoint) nameless(now protocol.Time, p *peer, h *Header, v Verdict) Verdict {
-	if h.To.Inc != e.config.Self.Inc {
-		e.owe(now, p)
-		v.Reason = OtherIncarnation
-		return v
-	}
-	p.nameless = true
-	return v
-}
-
 // restart takes note of a higher incarnation. All that was known is about another process, with another clock.
-func (p *peer) restart(now protocol.Time, inc protocol.Inc) {
+func (p *peer) restart(now protocol.Time, h *Header) {
 	p.retire(now)
-	p.inc, p.window, p.pairs = inc, window{}, pairs{}
+	p.inc, p.current, p.pairs = h.From.Inc, session{start: h.Start, known: true}, pairs{}
 	p.spoilt = false
 	p.bound, p.rtt, p.echoAge, p.anchor = protocol.Unknown, 0, 0, anchor{}
 }
@@ -210,7 +152,7 @@ func (e *Endpoint) measure(now protocol.Time, p *peer, h *Header) time.Duration 
 	}
 	bound := e.config.bound(h, now)
 	if bound < e.config.MinDelay {
-		e.counts[Impossible]++
+		e.counts.Impossible++
 		return protocol.Unknown
 	}
 	p.bound = bound

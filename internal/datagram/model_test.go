@@ -70,7 +70,7 @@ func (w *world) boot(i int) {
 	}
 	*n = node{inc: n.inc + 1, rate: rates[w.r.IntN(len(rates))], base: w.now, up: w.now, zero: zero, heard: map[int]protocol.Inc{},
 		got: map[int]bool{}}
-	e, err := New(w.clock(i), Config{Self: protocol.Ident{Rank: protocol.Rank(i), Inc: n.inc}, Members: len(w.nodes), Rho: rho,
+	e, err := New(w.clock(i), Config{Self: protocol.Ident{Rank: protocol.Rank(i), Inc: n.inc}, Members: len(w.nodes), Start: Start{byte(n.inc), byte(n.inc >> 8)}, Rho: rho,
 		Delta: 2*w.good - modelMin + 3*ms, MinDelay: modelMin})
 	if err != nil {
 		w.t.Fatal(err)
@@ -114,16 +114,16 @@ func (w *world) deliver(p packet) {
 	n := w.nodes[to]
 	v := n.e.Accept(w.clock(to), &p.h)
 	switch v.Reason {
-	case Duplicate:
+	case Replayed:
 		w.stats.dup++
-	case Old:
+	case Stale:
 		w.stats.old++
 	}
 	truth := w.now - p.sent
 	if v.Delay < truth {
 		w.fail("FA1: %v took %v, and the bound is %v", p.h, truth, v.Delay)
 	}
-	if v.Reason != Deliver {
+	if v.Reason != Accepted {
 		return
 	}
 	w.stats.delivered++

@@ -46,7 +46,7 @@ func TestSilentPairsKeepTheirBounds(t *testing.T) {
 			if i == j {
 				continue
 			}
-			if v := w.send(i, j, ms); v.Reason != Deliver || !w.e[j].Fast(v.Delay) {
+			if v := w.send(i, j, ms); v.Reason != Accepted || !w.e[j].Fast(v.Delay) {
 				t.Fatalf("after an hour in which nothing was said, %d to %d: %+v", i, j, v)
 			}
 		}

@@ -30,7 +30,10 @@ func (e *Endpoint) Report(now protocol.Time, peer protocol.Rank) Report {
 		Rivals: p.rival.mutes(now)}
 }
 
-// Counts returns how many datagrams met with each reason so far.
+// Count counts a packet that was judged elsewhere, because it belongs to no start of a member.
+func (e *Endpoint) Count(r Reason) { e.counts.Packets[r]++ }
+
+// Counts returns what became of all packets so far.
 func (e *Endpoint) Counts() Counts { return e.counts }
 
 // smooth adds a measured round trip, at an eighth of its weight.

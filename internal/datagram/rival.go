@@ -55,13 +55,13 @@ const (
 
 // retire makes the present incarnation the lower one.
 func (p *peer) retire(now protocol.Time) {
-	p.rival = rival{inc: p.inc, anchor: p.anchor, top: p.window.top, since: now, both: p.rival.both, until: p.rival.until}
+	p.rival = rival{inc: p.inc, anchor: p.anchor, top: p.current.window.top, since: now, both: p.rival.both, until: p.rival.until}
 }
 
 // old takes note of a datagram of a lower incarnation.
 func (e *Endpoint) old(now protocol.Time, p *peer, h *Header) {
 	e.owe(now, p) // tells it that it is outdated
-	if h.To.Inc != e.config.Self.Inc || h.To.Inc == 0 {
+	if !e.mine(h) || h.To.Inc == 0 {
 		return
 	}
 	// Whoever had no name has one again, be it an old one. Were it still addressed as nameless, it would never learn that.
@@ -93,11 +93,10 @@ func (r *rival) mute(now protocol.Time) { r.both, r.until = true, now.Add(rivalH
 
 func (r *rival) mutes(now protocol.Time) bool { return r.both && now < r.until }
 
-// Twin says that an authentic datagram came from a second process under the present incarnation of a peer, which the
-// codec can tell apart by its random bits: a disk was copied, or restored from an older copy. That incarnation is spoilt: from
-// now on our datagrams name the next one, so both processes, or the one that lives, learn that they are outdated.
-func (e *Endpoint) Twin(now protocol.Time, peer protocol.Rank) {
-	p := &e.peers[peer]
+// twin takes note of a second process under the present incarnation of a peer, which its random bits tell apart: a disk was
+// copied, or restored from an older copy. That incarnation is spoilt: from now on our datagrams name the next one, so both
+// processes, or the one that lives, learn that they are outdated.
+func (e *Endpoint) twin(now protocol.Time, p *peer) {
 	p.spoilt, p.nameless = true, false // as in old
 	p.rival.mute(now)
 	e.owe(now, p)

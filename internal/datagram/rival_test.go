@@ -40,11 +40,11 @@ func TestLateDatagramsOfADeadProcessRaiseNoAlarm(t *testing.T) {
 	w.meet(0, 1)
 	for _, h := range late {
 		w.pass(time.Second)
-		w.want(w.accept(1, h), Old)
+		w.want(w.accept(1, h), Stale)
 		if w.e[1].Report(w.clock(1), 0).Rivals {
 			break
 		}
-		w.want(w.send(0, 1, ms), Deliver)
+		w.want(w.send(0, 1, ms), Accepted)
 		if w.real > time.Hour+rivalGrace {
 			return // beyond the grace late datagrams may be taken for signs of life
 		}
@@ -55,13 +55,13 @@ func TestLateDatagramsOfADeadProcessRaiseNoAlarm(t *testing.T) {
 func TestProcessThatProvablyLivesOnIsAnAlarmAtOnce(t *testing.T) {
 	w, old := rivals(t, true)
 	w.pass(20 * ms)
-	w.want(w.sendOld(old, ms), Old)
+	w.want(w.sendOld(old, ms), Stale)
 	if !w.e[1].Report(w.clock(1), 0).Rivals {
 		t.Fatal("no alarm, though the older process spoke after the newer one")
 	}
 	w.want(w.send(0, 1, ms), Rivals)
 	w.pass(rivalHold)
-	w.want(w.send(0, 1, ms), Deliver)
+	w.want(w.send(0, 1, ms), Accepted)
 }
 
 func TestProcessesThatTakeTurnsAreAnAlarm(t *testing.T) {
@@ -71,18 +71,18 @@ func TestProcessesThatTakeTurnsAreAnAlarm(t *testing.T) {
 		if w.e[1].Report(w.clock(1), 0).Rivals {
 			t.Fatalf("alarm after %d turns", i)
 		}
-		w.want(w.send(0, 1, ms), Deliver)
-		w.want(w.sendOld(old, ms), Old)
+		w.want(w.send(0, 1, ms), Accepted)
+		w.want(w.sendOld(old, ms), Stale)
 		w.pass(100 * ms)
 	}
 	w.want(w.send(0, 1, ms), Rivals)
 	for range 10 { // as long as both speak, neither counts
 		w.pass(rivalHold - time.Second)
-		w.want(w.sendOld(old, ms), Old)
+		w.want(w.sendOld(old, ms), Stale)
 		w.want(w.send(0, 1, ms), Rivals)
 	}
 	w.pass(rivalHold)
-	w.want(w.send(0, 1, ms), Deliver)
+	w.want(w.send(0, 1, ms), Accepted)
 }
 
 // What somebody recorded before we started names another incarnation of us, and proves nothing.
@@ -97,8 +97,8 @@ func TestReplaysOfEarlierDaysRaiseNoAlarm(t *testing.T) {
 	w.meet(0, 1)
 	w.pass(2 * rivalGrace)
 	for _, h := range recorded {
-		w.want(w.accept(1, h), Old)
-		w.want(w.send(0, 1, ms), Deliver)
+		w.want(w.accept(1, h), Stale)
+		w.want(w.send(0, 1, ms), Accepted)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestReplayedOldDatagramIsNoSignOfLife(t *testing.T) {
 	w.pass(2 * rivalGrace)
 	for range 3 * rivalTurns {
 		w.pass(100 * ms)
-		w.want(w.accept(1, h), Old)
-		w.want(w.send(0, 1, ms), Deliver)
+		w.want(w.accept(1, h), Stale)
+		w.want(w.send(0, 1, ms), Accepted)
 	}
 }
 
@@ -117,7 +117,10 @@ func TestTwinsAreAnAlarm(t *testing.T) {
 	w := newTown(t, 1, 1)
 	w.meet(0, 1)
 	w.pass(100 * ms)
-	w.e[1].Twin(w.clock(1), 0)
+	first := w.e[0]
+	w.start(0, 1) // from a copy of the disk
+	w.want(w.send(0, 1, ms), Twin)
+	w.e[0] = first
 	w.want(w.send(0, 1, ms), Rivals)
 	if due := w.e[1].Probes(w.clock(1)); len(due) != 1 {
 		t.Fatal("nothing is due to the twins")
@@ -128,8 +131,8 @@ func TestTwinsAreAnAlarm(t *testing.T) {
 	w.start(0, 2) // it took another one
 	w.pass(rivalHold)
 	w.send(0, 1, ms)
-	w.want(w.send(1, 0, ms), Deliver)
-	w.want(w.send(0, 1, ms), Deliver)
+	w.want(w.send(1, 0, ms), Accepted)
+	w.want(w.send(0, 1, ms), Accepted)
 }
 
 func TestAlarmSurvivesARestartOfTheRivals(t *testing.T) {

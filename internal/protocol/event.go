@@ -40,6 +40,14 @@ type (
 		Why   CauseCode
 	}
 
+	// Lapse ends the renewals of a tenure whose program may still act: the lease gets a fixed end, and nothing is released
+	// before it. Why is the cause if the program was not asked to stop before. A tenure with another number stays as it is.
+	Lapse struct {
+		Group  Group
+		Tenure uint64
+		Why    CauseCode
+	}
+
 	// Transfer gives the group up in favour of To. If ID is not zero an Answer says whether To leads it now.
 	Transfer struct {
 		Group Group
@@ -105,6 +113,7 @@ func (Stopped) event()     {}
 func (Unfit) event()       {}
 func (Campaign) event()    {}
 func (Resign) event()      {}
+func (Lapse) event()       {}
 func (Transfer) event()    {}
 func (Find) event()        {}
 func (Verify) event()      {}

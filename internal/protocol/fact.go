@@ -44,6 +44,7 @@ const (
 	EvVerify   Ev = "verify"   // Peer is known to lead until Until, at Term
 	EvWait     Ev = "wait"     // the voter grants nothing until Until; Why
 	EvSpeak    Ev = "speak"    // the member speaks as incarnation Seq from now on; Term: its floor; Why
+	EvCouncil  Ev = "council"  // the member takes the council's id, of which Seq are the first 64 bits; Why: drawn, adopted, taken, named, kept
 	EvCount    Ev = "count"    // a counter of suspicions has grown: Peer's is Seq now; Why: of which kind
 	EvHealth   Ev = "health"   // the member is fit to lead from now on, or is not; Why: "well", "ill"
 	EvRound    Ev = "round"    // the query Seq has ended; Members are those whose responses won

@@ -25,9 +25,8 @@ type Machine interface {
 
 // Effects is everything that a Step asks of its driver. Package drive carries it out and gives the order.
 //
-// The caller of Step owns it: all slices in it, the record included, stay as they are until the caller resets them. The
-// exception are the messages that Send points to. Each belongs to the machine that sends it, which may use it again in
-// its own next Step. A machine that steps others therefore steps each of them at most once in a Step of its own.
+// The caller of Step owns it: all slices in it, the record and the messages included, stay as they are until the caller resets
+// them. Machines take messages from [Keep] and [Make], or allocate them and do not change them after they have sent them.
 type Effects struct {
 	// Views of the groups that changed.
 	Views []View
@@ -50,12 +49,18 @@ type Effects struct {
 	Wake Time
 	// Facts say what happened inside, for the trace and the checkers only: nothing may depend on them.
 	Facts []Fact
+
+	// pools hold the memory of messages, one pool for each type.
+	pools []pool
 }
 
 // Reset empties the effects and keeps their memory for the next Step.
 func (o *Effects) Reset() {
 	*o = Effects{Views: o.Views[:0], Horizons: o.Horizons[:0], Persist: o.Persist[:0], Send: o.Send[:0], Answers: o.Answers[:0],
-		Wake: Never, Facts: o.Facts[:0]}
+		Wake: Never, Facts: o.Facts[:0], pools: o.pools}
+	for _, p := range o.pools {
+		p.reset()
+	}
 }
 
 // An Envelope is one message on its way out.
@@ -68,7 +73,7 @@ type Envelope struct {
 }
 
 // A Message is what members say to one another. Its dynamic type is a pointer to a struct of the protocol's package,
-// which the sender may use again in its next Step and the receiver may not keep: whoever keeps a message keeps a Copy.
+// in memory of the [Effects] that it was sent with. The receiver may not keep it: to keep a message is to keep a Copy.
 type Message interface {
 	// Copy returns a message that shares no memory with this one.
 	Copy() Message

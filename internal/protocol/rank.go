@@ -1,6 +1,9 @@
 package protocol
 
-import "fmt"
+import (
+	"encoding/hex"
+	"fmt"
+)
 
 // Rank is a member's place in the council's total order: 0 is the best. Inside a machine members are ranks; names and
 // addresses are for people and sockets. A rank means something within one epoch only.
@@ -24,7 +27,25 @@ func (r Rank) String() string {
 }
 
 // Inc numbers the starts of one member. A message of an earlier incarnation is never mistaken for one of a later.
-type Inc uint32
+type Inc uint64
+
+// MaxInc bounds incarnations: one more than any that is heard of is still an incarnation.
+const MaxInc Inc = 1 << 62
+
+// A CouncilID tells one council from all others, however alike their configurations are: 128 random bits that are drawn once, when
+// the council begins. Zero is none.
+type CouncilID [16]byte
+
+// String shows the id as configurations spell it: 32 hexadecimal digits.
+func (c CouncilID) String() string { return hex.EncodeToString(c[:]) }
+
+// ParseCouncilID reads what String wrote.
+func ParseCouncilID(text string) (c CouncilID, err error) {
+	if n, err := hex.Decode(c[:], []byte(text)); len(text) != 2*len(c) || err != nil || n != len(c) || c == (CouncilID{}) {
+		return CouncilID{}, fmt.Errorf("council id %q: must have %d hexadecimal digits, not all zero", text, 2*len(c))
+	}
+	return c, nil
+}
 
 // Ident is a member in one of its incarnations.
 type Ident struct {

@@ -17,6 +17,7 @@ const (
 	toyGuard = 10 * time.Millisecond
 	toyLease = 100 * time.Millisecond
 	toyRenew = 30 * time.Millisecond
+	toyGrace = 10 * time.Second
 )
 
 // toyAuthority is a toy authority with one horizon. It gives every group to its candidate, at once unless it is told to wait,
@@ -29,7 +30,7 @@ type toyAuthority struct {
 	groups   map[protocol.Group]*toyGroup
 	held     bool // give nothing
 	silent   bool // renew nothing
-	mute     bool // begin no transfer, and do not answer either
+	mute     bool // begin no transfer, do not answer either, and renew what was to lapse
 	closed   bool
 	transfer protocol.Transfer
 	renamed  protocol.Time // that it was made with
@@ -39,6 +40,8 @@ type toyAuthority struct {
 type toyGroup struct {
 	candidate, stop bool
 	tenure, term    uint64
+	// fixed is the end of a lease that is renewed no more; zero: it is renewed.
+	fixed protocol.Time
 }
 
 func (m *toyAuthority) view(g protocol.Group, why protocol.CauseCode) {
@@ -47,6 +50,9 @@ func (m *toyAuthority) view(g protocol.Group, why protocol.CauseCode) {
 		Cause: protocol.Cause{Code: why, Peer: protocol.Nobody}}
 	if s.tenure != 0 {
 		v.Leader, v.Tenure, v.Stop, v.Horizon = protocol.Ident{Rank: 0, Inc: 1}, s.tenure, s.stop, 1
+		if s.fixed != 0 {
+			v.Until = s.fixed
+		}
 		v.Quorum = stamp.Quorum{{Voter: 0, Inc: 1, Clock: int64(s.tenure)}}
 	}
 	m.out.Views = append(m.out.Views, v)
@@ -76,6 +82,11 @@ func (m *toyAuthority) Step(now protocol.Time, ev protocol.Event, out *protocol.
 			m.view(ev.Group, protocol.Resigned)
 		}
 		m.at(ev.Group).candidate = false
+	case protocol.Lapse:
+		if s := m.at(ev.Group); s.tenure == ev.Tenure && s.fixed == 0 && !m.mute {
+			s.stop, s.fixed = true, m.until
+			m.view(ev.Group, ev.Why)
+		}
 	case protocol.Transfer:
 		if m.mute {
 			break
@@ -85,7 +96,7 @@ func (m *toyAuthority) Step(now protocol.Time, ev protocol.Event, out *protocol.
 		m.view(ev.Group, protocol.Transferred)
 	case protocol.Stopped:
 		if s := m.at(ev.Group); s.tenure != 0 && s.stop {
-			s.tenure, s.stop, s.candidate = 0, false, false
+			s.tenure, s.stop, s.candidate, s.fixed = 0, false, false, 0
 			m.view(ev.Group, protocol.Resigned)
 			if id := m.transfer.ID; id != 0 {
 				m.out.Answers = append(m.out.Answers, protocol.Answer{ID: id, Group: ev.Group, OK: true, Leader: protocol.Ident{Rank: m.transfer.To}})
@@ -93,6 +104,13 @@ func (m *toyAuthority) Step(now protocol.Time, ev protocol.Event, out *protocol.
 		}
 	case protocol.Close:
 		m.closed = true
+		for g, s := range m.groups {
+			s.candidate = false
+			if s.tenure != 0 && !s.stop {
+				s.stop = true
+				m.view(g, protocol.Closed)
+			}
+		}
 	}
 	m.give(now)
 	if !m.silent && now >= m.renew {
@@ -110,8 +128,8 @@ func (m *toyAuthority) Step(now protocol.Time, ev protocol.Event, out *protocol.
 
 func (m *toyAuthority) expire(now protocol.Time) {
 	for g, s := range m.groups {
-		if s.tenure != 0 && now >= m.until {
-			s.tenure, s.stop = 0, false
+		if s.tenure != 0 && (now >= m.until || s.fixed != 0 && now >= s.fixed) {
+			s.tenure, s.stop, s.fixed = 0, false, 0
 			m.view(g, protocol.LeaseExpired)
 		}
 	}
@@ -146,7 +164,7 @@ func startAuthorityWith(t *testing.T, change func(*Options)) (*toyAuthority, *Gr
 	t.Helper()
 	c := clock.Package()
 	m := &toyAuthority{groups: make(map[protocol.Group]*toyGroup)}
-	b := NewGroupTable(GroupTableOptions{Guard: toyGuard, Clock: c.Now, Late: c.Late})
+	b := NewGroupTable(GroupTableOptions{Guard: toyGuard, Grace: toyGrace, Clock: c.Now, Late: c.Late})
 	j := &journal{now: c.Now, wake: protocol.Never}
 	o := Options{Name: "a", Rho: protocol.DefaultRho, Clock: c.Now,
 		Port: j, Waiter: NewChanWaiter(), Log: slog.New(slog.DiscardHandler)}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/wire"
 )
@@ -26,22 +27,38 @@ type diagnostics struct {
 	seen     []protocol.Time
 	// nameless is when a member last spoke without knowing its incarnation; zero: not since it last learnt it.
 	nameless []protocol.Time
+	// unproven is what a process said that does not know its incarnation, and that has answered nothing.
+	unproven []unproven
 	// drops are of packets that came from an address of a member and did not pass, since one of it did.
 	drops []drop
+	// confirmed is what each member has shown of the way to it, and unlisted are hosts that only their own configuration lists.
+	confirmed []confirmation
+	unlisted  []Unlisted
 }
 
 // A drop says how many packets were dropped, and why the last one was.
 type drop struct {
 	packets uint64
-	why     wire.Reason
+	why     datagram.Reason
 }
+
+// Unproven counts packets of one start of which each had a higher number than all before. A few may be late, or recorded; a
+// process that goes on counting is there.
+type unproven struct {
+	start   datagram.Start
+	highest uint64
+	packets int
+}
+
+// enoughUnproven is how many such packets make a process.
+const enoughUnproven = 20
 
 const maxLogged = 1000
 
 func newDiagnostics(names []string, log *slog.Logger) diagnostics {
 	return diagnostics{names: names, log: log, logged: make(map[string]bool), problems: make([]string, len(names)),
 		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names)),
-		nameless: make([]protocol.Time, len(names)), drops: make([]drop, len(names))}
+		nameless: make([]protocol.Time, len(names)), unproven: make([]unproven, len(names)), drops: make([]drop, len(names)), confirmed: make([]confirmation, len(names))}
 }
 
 // firstTime says whether the oddity was not spoken of yet.
@@ -74,10 +91,25 @@ func (n *diagnostics) heard(now protocol.Time, from protocol.Ident) {
 	}
 }
 
+// hint takes note of a packet without an incarnation that was not accepted.
+func (n *diagnostics) hint(now protocol.Time, h *datagram.Header) {
+	u := &n.unproven[h.From.Rank]
+	if u.start != h.Start {
+		*u = unproven{start: h.Start}
+	}
+	if h.Seq > u.highest {
+		u.highest = h.Seq
+		u.packets++
+	}
+	if u.packets >= enoughUnproven {
+		n.nameless[h.From.Rank] = now
+	}
+}
+
 // namelessFor is how long after the last word of a process without an incarnation it is remembered.
 const namelessFor = 5 * time.Second
 
-func (n *diagnostics) stranger(why wire.Reason, from netip.AddrPort) {
+func (n *diagnostics) stranger(why datagram.Reason, from netip.AddrPort) {
 	if n.firstTime(why.String() + from.String()) {
 		n.log.Warn("dropped a packet; further ones from there are only counted", "reason", why.String(), "from", from)
 	}
@@ -85,8 +117,8 @@ func (n *diagnostics) stranger(why wire.Reason, from netip.AddrPort) {
 
 // dropped takes note of a packet that came from the address of a member and did not pass. Anybody can send from there, so it says
 // something only of a member that is not heard.
-func (n *diagnostics) dropped(r protocol.Rank, why wire.Reason) {
-	if why != wire.Replayed { // which the network does by itself
+func (n *diagnostics) dropped(r protocol.Rank, why datagram.Reason) {
+	if why != datagram.Replayed { // which the network does by itself
 		n.drops[r] = drop{n.drops[r].packets + 1, why}
 	}
 }
@@ -102,9 +134,13 @@ func (n *diagnostics) problem(now protocol.Time, r protocol.Rank) string {
 	}
 	what, do := "sends what cannot be read", "look at what uses its address"
 	switch d.why {
-	case wire.UnknownKey, wire.Forged:
+	case datagram.UnknownKey, datagram.Forged:
 		what, do = "seems to have another key", "compare the key files of the two"
-	case wire.Version:
+	case datagram.OtherCouncil:
+		what, do = "belongs to another council", "compare council_id in the configurations of the two"
+	case datagram.Older:
+		what, do = "runs a build from before the first release", "install the same release on both"
+	case datagram.Version:
 		what, do = "speaks another version", "compare the releases of the two"
 	}
 	return fmt.Sprintf("%s (packets from its address that were dropped: %d, the last for %q): %s", what, d.packets, d.why, do)
@@ -133,13 +169,19 @@ func (n *diagnostics) mismatch(mine *wire.Summary, p *wire.Packet, from netip.Ad
 	for r, name := range n.names {
 		if name == who {
 			n.problems[r] = "has another configuration: " + text
+			if omits(p.Summary, mine.Member) {
+				n.problems[r] = fmt.Sprintf("does not list this member, %s, in its council: add it to the file of %s, or remove it from the council here", mine.Member, who)
+			}
 			rank, ok = protocol.Rank(r), true
 		}
+	}
+	if p.Summary != nil && !ok {
+		n.unlistedHost(who, from)
 	}
 	if p.Summary == nil {
 		return rank, ok // one that says what differs will come
 	}
-	if n.firstTime("mismatch" + p.Digest.String() + who) {
+	if n.firstTime("mismatch" + wire.Digest(p.Council.Digest).String() + who) {
 		n.log.Error("dropped packets of a member with another configuration: give all members the same", "peer", who,
 			"from", from, "differs", text)
 	}

@@ -8,7 +8,8 @@
 //	table.go        what programs see: views and leases
 //	question.go     questions of programs to a machine
 //	group.go        the views of one group, read without locks
-//	lease.go        one program's tenure
+//	lease.go        one program's tenure, as the program sees it
+//	life.go         what happens in a tenure: drives a machine of package tenure for each
 //	instance.go     machines in the loop, their channels and timers
 //	ondemand.go     machines that are open only while a program uses them
 //	history.go      the last changes of all groups
@@ -34,8 +35,10 @@
 //
 // # Stop, demote, release
 //
-// A Lease belongs to one program. It is told to stop when the machine asks for it (View.Stop), or when the guard time
-// before the end of the lease has come; the latter is watched by one timer for each horizon, and by every reader for
-// itself. The machine hears Stopped only when the program has said so. A program that was told to stop is never told
-// otherwise: if a renewal comes after all, it merely keeps others out until the program has stopped.
+// A Lease belongs to one program, and has a machine of package tenure. The machine decides when the program is asked to stop,
+// when the protocol learns that it has (Release), and when a lease is renewed no more (Lapse), because its program did not stop within
+// its grace or the host was suspended. The protocol's views are the machine's events. Renewals move a horizon, and a machine
+// gets the latest one before any other event; one timer for each horizon wakes all machines behind it at the guard time. Readers
+// compare the end with the clock by themselves. A program that was asked to stop is never told otherwise: if a renewal
+// comes after all, it merely keeps others out until the program has stopped.
 package runtime

@@ -9,6 +9,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // A Lease is one program's tenure of a group.
@@ -28,23 +29,17 @@ type Lease struct {
 
 	// The rest is the loop's own.
 
+	life *tenure.Machine
+	// horizon is what moves its end, and until caps it. Without a horizon nothing moves it any more.
 	horizon *horizon
-	index   int // in the horizon's list
 	until   protocol.Time
-	// void says that the lease counts no more, whatever is renewed.
-	void bool
-	// resigned says that the machine was asked to end the tenure.
-	resigned bool
-	// stopped says that the machine was told that the program has stopped.
-	stopped bool
-	// taken says that a program got it. One that no program got is given up at once.
-	taken bool
-	// shared says that it is a membership of a consistent group, which others have as well. awaitsStop says that it is over, and
-	// that the machine waits for the program to stop before it takes part again.
-	shared, awaitsStop bool
-	// handingOver says that the program has stopped in order to hand the group over, and that it is over once the machine
-	// agrees.
-	handingOver bool
+	// list is where its machine is woken, and index its place there.
+	list  *[]*Lease
+	index int
+	// shared says that it is a membership of a consistent group, which others have as well.
+	shared bool
+	// question is the number of the transfer that was asked for last.
+	question uint64
 }
 
 // Told is closed when the program must stop: the guard time before the end of the lease was reached, or the member was
@@ -63,31 +58,13 @@ func (l *Lease) OnTold(f func()) {
 	}
 }
 
-// setCause records why the program must stop, unless a cause is recorded already. The loop calls it before a reader can see that
-// the lease is over, and then signalStop if this cause was the first.
-func (l *Lease) setCause(why protocol.Cause) (first bool) { return l.cause.CompareAndSwap(nil, &why) }
-
-// signalStop asks the program to stop.
-func (l *Lease) signalStop() {
-	close(l.told)
-	if f := l.onTold.Load(); f != nil {
-		go (*f)()
-	}
-}
-
-// askToStop asks the program to stop, once.
-func (t *GroupTable) askToStop(l *Lease, why protocol.Cause) {
-	if l.setCause(why) {
-		l.signalStop()
-	}
-}
-
-// reportStopped tells the machine, once, that the program has stopped.
-func (t *GroupTable) reportStopped(l *Lease) {
-	t.askToStop(l, protocol.Cause{Code: protocol.Resigned, Peer: t.loop.Self})
-	if !l.stopped {
-		l.stopped = true
-		t.post(protocol.Stopped{Group: l.group.Name})
+// isTold says whether Told is closed.
+func (l *Lease) isTold() bool {
+	select {
+	case <-l.told:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -117,12 +94,7 @@ func (l *Lease) Valid() bool { return l.tenure.Valid(l.group.table.cheapClock) }
 // Guarded says whether the guard time before the end of the lease had not begun at an instant during the call. It is
 // the reader's side of Told: it holds even if the loop has not run for a while.
 func (l *Lease) Guarded() bool {
-	select {
-	case <-l.told:
-		return false
-	default:
-	}
-	return l.tenure.Remaining(l.group.table.cheapClock) > l.group.table.guard
+	return !l.isTold() && l.tenure.Remaining(l.group.table.cheapClock) > l.group.table.guard
 }
 
 // Until returns the end of the lease as it stands, on the member's clock.
@@ -138,7 +110,7 @@ func (l *Lease) Edict() (stamp.Edict, error) { return l.tenure.Edict(l.group.tab
 // can. Once the lease is over it does nothing.
 func (l *Lease) Stopped(ctx context.Context) error {
 	t := l.group.table
-	err := t.loop.Do(func(protocol.Time) { t.programStopped(l, protocol.Resign{Group: l.group.Name}) })
+	err := t.loop.Do(func(now protocol.Time) { t.programStopped(now, l) })
 	if err == nil {
 		select {
 		case <-l.over:
@@ -169,14 +141,14 @@ func (l *Lease) Transfer(ctx context.Context, to protocol.Rank) (a protocol.Answ
 	t := l.group.table
 	id, answer := t.question()
 	late := make(chan bool, 1)
-	err = t.loop.Do(func(protocol.Time) {
-		if l.group.lease != l || l.resigned {
+	err = t.loop.Do(func(now protocol.Time) {
+		if tenure.Ignores(l.life.State(), tenure.Yield) {
 			late <- true
 			return
 		}
-		late <- false
-		l.handingOver = true
-		t.post(protocol.Transfer{Group: l.group.Name, To: to, ID: id})
+		l.question = id
+		t.step(now, l, tenure.Event{Kind: tenure.Yield, To: to})
+		late <- l.life.State() != tenure.Stopped
 	})
 	if err != nil {
 		t.questions.Delete(id)
@@ -192,7 +164,7 @@ func (l *Lease) Transfer(ctx context.Context, to protocol.Rank) (a protocol.Answ
 		return a, false, ErrClosed
 	}
 	a, err = t.await(ctx, id, answer)
-	return a, l.handedOver(), err
+	return a, l.hasStopped(), err
 }
 
 // CanTransfer asks whether a Transfer would be begun now.
@@ -205,19 +177,19 @@ func (l *Lease) CanTransfer(ctx context.Context, to protocol.Rank) (protocol.Ans
 	})
 }
 
-// handedOver takes back that the program has stopped, unless that was made use of: then it says so. It waits for the loop, because
-// the program goes on once it returns.
-func (l *Lease) handedOver() bool {
-	loop, yes := l.group.table.loop, make(chan bool, 1)
-	err := loop.Do(func(protocol.Time) {
-		l.handingOver = false
-		yes <- l.stopped || l.group.lease != l
+// hasStopped ends a transfer that came to nothing, and says whether use was made of it that the program has stopped. It waits for the
+// loop, because otherwise the program goes on once it returns.
+func (l *Lease) hasStopped() bool {
+	t, yes := l.group.table, make(chan bool, 1)
+	err := t.loop.Do(func(now protocol.Time) {
+		t.step(now, l, tenure.Event{Kind: tenure.Refused})
+		yes <- l.life.State() == tenure.Over
 	})
 	if err == nil {
 		select {
 		case y := <-yes:
 			return y
-		case <-loop.Ended():
+		case <-t.loop.Ended():
 		}
 	}
 	return l.isOver()
@@ -273,11 +245,7 @@ func (l *Lease) Next(ctx context.Context) (*Lease, error) {
 	g, t := l.group, l.group.table
 	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1)}
 	err := t.loop.Do(func(now protocol.Time) {
-		if !l.stopped {
-			l.stopped = true
-			l.resigned = l.resigned || g.lease == l
-			t.post(protocol.Stopped{Group: g.Name})
-		}
+		t.step(now, l, tenure.Event{Kind: tenure.ProgramStopped})
 		if err := t.enter(now, g, c); err != nil {
 			c.refused <- err
 		}
@@ -299,7 +267,7 @@ func (g *Group) await(ctx context.Context, c *candidate) (*Lease, error) {
 		return nil, ErrClosed
 	case <-ctx.Done():
 		// The lease may be on its way: then the program has stopped before it began.
-		_ = g.table.loop.Do(func(protocol.Time) { g.table.leave(g, c) })
+		_ = g.table.loop.Do(func(now protocol.Time) { g.table.leave(now, g, c) })
 		return nil, context.Cause(ctx)
 	}
 }

@@ -116,11 +116,11 @@ func TestLeaseThatIsOverHasACause(t *testing.T) {
 				b.View(50, &views[i])
 			}
 		},
-		"the clock failed": func(b *GroupTable, _ []protocol.View) { b.voidLeases() },
+		"the clock failed": func(b *GroupTable, _ []protocol.View) { b.fault(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := NewGroupTable(GroupTableOptions{Clock: now, Late: now})
-			b.loop = &Loop{}
+			b.loop = &Loop{Options: Options{Clock: now}}
 			views, leases := make([]protocol.View, 2000), make([]*Lease, 2000)
 			for i := range views {
 				v := protocol.View{Group: protocol.Group(fmt.Sprint(i)), Domain: protocol.Quorum, Tenure: 1, Term: 1, Horizon: 1, Until: protocol.Never}

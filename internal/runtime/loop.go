@@ -7,9 +7,11 @@ import (
 	"runtime/pprof"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/drive"
+	"github.com/regentproject/regent/internal/runtime/thread"
 )
 
 // ErrClosed says that the loop has ended.
@@ -63,6 +65,9 @@ type Options struct {
 	Store Store
 	// Realtime asks for real-time scheduling, where the process may have it.
 	Realtime bool
+	// Suspended, if it is set, returns for how long the host was suspended since some instant. When that grows, every lease that is
+	// held ends.
+	Suspended func() time.Duration
 	// Facts gets what the machines state, if it is set.
 	Facts func(now protocol.Time, channel Channel, facts []protocol.Fact)
 	Log   *slog.Logger
@@ -78,6 +83,8 @@ type Loop struct {
 	onDemand map[*OnDemand]struct{}
 	// faulty says that the clock cannot be believed, unhealthy that the member must not lead, closing that it is leaving.
 	faulty, unhealthy, closing bool
+	// slept is what Suspended returned last.
+	slept time.Duration
 	// renamed is when the machines of an earlier incarnation of this very process last went; zero: never.
 	renamed protocol.Time
 	// unstarted lists those that came before the loop ran, and wakes those that want to be woken.
@@ -127,6 +134,9 @@ const callLimit = 1024
 // NewLoop returns a loop that has not begun.
 func NewLoop(o Options) *Loop {
 	l := &Loop{Options: o, instances: make(map[Channel]*Instance), onDemand: make(map[*OnDemand]struct{}), calls: make(chan func(protocol.Time), callLimit), ended: make(chan struct{})}
+	if o.Suspended != nil {
+		l.slept = o.Suspended()
+	}
 	l.disk = newDisk(o.Store, o.Waiter.Wake, o.Log)
 	return l
 }
@@ -161,10 +171,10 @@ func (l *Loop) run() {
 
 // claim makes the thread the loop's own where that helps.
 func (l *Loop) claim() {
-	s := Ordinary
+	s := thread.Ordinary
 	if l.Waiter.Precise() {
 		var err error
-		s, err = ClaimThread(l.Realtime)
+		s, err = thread.Claim(l.Realtime)
 		if err != nil {
 			l.Log.Info("the loop runs without real-time scheduling: its timers may be late when the machine is busy", "reason", err)
 		}
@@ -182,6 +192,7 @@ func (l *Loop) finish() {
 
 // round does everything that can be done now, once, and says whether it should be called again before waiting.
 func (l *Loop) round() (again bool) {
+	l.noticeSuspend()
 	more := l.Port.Receive(l.deliver)
 	l.drain()
 	l.takeCalls()
@@ -191,6 +202,18 @@ func (l *Loop) round() (again bool) {
 	l.tickSinks()
 	l.Port.Flush()
 	return more && !l.stop.Load() || len(l.calls) > 0 || len(l.queue) > 0
+}
+
+// noticeSuspend ends all leases if the host was suspended since it was called before: before anything else happens, and before an
+// attempt succeeds that began earlier.
+func (l *Loop) noticeSuspend() {
+	if l.Suspended == nil {
+		return
+	}
+	if slept := l.Suspended(); slept != l.slept {
+		l.slept = slept
+		l.Suspend()
+	}
 }
 
 // wait waits until something is due or comes in, and notes how late it woke up.
@@ -320,7 +343,7 @@ func (l *Loop) rename(now protocol.Time, inc protocol.Inc) {
 	if inc == old {
 		return
 	}
-	l.stats.inc.Store(uint32(inc))
+	l.stats.inc.Store(uint64(inc))
 	l.Port.Rename(inc)
 	if old != 0 {
 		l.renamed = now
@@ -379,6 +402,17 @@ func (l *Loop) tables(f func(*GroupTable)) {
 func (l *Loop) Fault(faulty bool) {
 	l.faulty = faulty
 	l.tables(func(t *GroupTable) { t.fault(faulty) })
+}
+
+// Suspend ends all leases that are held, and all attempts: the host was suspended, or may have been. Others may begin at once. It is for the
+// loop's own goroutine.
+func (l *Loop) Suspend() {
+	before := l.faulty
+	l.Fault(true)
+	l.Fault(before)
+	for len(l.queue) > 0 {
+		l.drain()
+	}
 }
 
 // Health says whether the member is fit to lead. If it is not, nothing is led: the council's machine sees to that for its

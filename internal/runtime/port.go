@@ -24,10 +24,11 @@ type Socket interface {
 
 // PortOptions is what a port consists of.
 type PortOptions struct {
-	Self     protocol.Rank
-	Socket   Socket
-	Wire     *wire.Endpoint
-	Datagram *datagram.Endpoint
+	Self   protocol.Rank
+	Socket Socket
+	Wire   *wire.Endpoint
+	// Founder tells members that have lost it the id of the council; nil: nobody does.
+	Founder *Founder
 	// Rates compares the clocks, if it is set.
 	Rates *clock.Rates
 	// Names and Addrs are of the members, by rank.
@@ -57,6 +58,7 @@ type NetPort struct {
 	receive     protocol.Receive
 	traffic     Traffic
 	diagnostics diagnostics
+	flood       floodGuard
 }
 
 // An outbox is what is on its way to one peer.
@@ -79,6 +81,8 @@ type Traffic struct {
 	PacketsIn, PacketsOut, BytesIn, BytesOut atomic.Uint64
 	// Unsent packets could not be handed to the network.
 	Unsent atomic.Uint64
+	// TooLong packets were longer than any that members send, and were not opened.
+	TooLong atomic.Uint64
 }
 
 // inBatch is how many packets are taken before the loop looks at its timers.
@@ -94,6 +98,8 @@ func NewPort(o PortOptions) *NetPort {
 		p.peers[i].batch = o.Wire.NewBatch()
 	}
 	p.diagnostics = newDiagnostics(o.Names, o.Log)
+	p.flood = floodGuard{filter: o.Wire.Gate(), thread: osThread{}}
+	p.flood.socket, _ = o.Socket.(transport.Filterer)
 	return p
 }
 
@@ -107,47 +113,58 @@ func (p *NetPort) Receive(deliver Deliver) bool {
 	for i := range p.in[:n] {
 		p.traffic.PacketsIn.Add(1)
 		p.traffic.BytesIn.Add(uint64(len(p.in[i].Data)))
+		if len(p.in[i].Data) > p.flood.filter.Longest {
+			p.traffic.TooLong.Add(1) // to decrypt it would cost the most
+			p.flood.junk++
+			continue
+		}
 		p.take(&p.in[i], deliver)
 	}
+	p.guard()
 	return n == len(p.in)
 }
 
 // take judges a packet, and delivers its messages if it passes.
 func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	now := p.Clock()
-	reason := p.Wire.Open(now, in.Data, &p.packet)
-	switch reason {
-	case wire.Accepted, wire.OtherIncarnation:
-	case wire.Stale:
-		// It tells that its sender is outdated, or that two processes bear one name.
-		p.judge(now)
+	if p.Founder != nil && wire.IsFounding(in.Data) {
+		r := p.Founder.Take(now, in.Data)
+		p.Wire.Count(r)
+		if r.Dropped() {
+			p.diagnostics.stranger(r, in.Addr)
+		}
 		return
-	case wire.Twin:
-		p.Datagram.Twin(now, p.packet.From.Rank)
+	}
+	v := p.Wire.Open(now, in.Data, &p.packet)
+	switch v.Reason {
+	case datagram.Accepted, datagram.OtherIncarnation:
+		p.note(now, v)
+	case datagram.Rivals, datagram.Twin:
 		p.diagnostics.rivals(p.packet.From.Rank, in.Addr)
-		return
-	case wire.Mismatch:
+	case datagram.Stale:
+		// It only tells that its sender is outdated.
+	case datagram.Mismatch:
 		if r, ok := p.diagnostics.mismatch(p.Summary, &p.packet, in.Addr); ok {
 			p.peers[r].differs = true // it learns from our summary what differs, too
 		}
 		return
 	default:
-		p.diagnostics.stranger(reason, in.Addr)
+		p.flood.junk++
+		p.diagnostics.stranger(v.Reason, in.Addr)
 		if r, ok := p.owners[in.Addr]; ok {
-			p.diagnostics.dropped(r, reason)
+			p.diagnostics.dropped(r, v.Reason)
 		}
 		return
 	}
-	v := p.judge(now)
 	if v.Outdated != 0 && p.Outdated != nil {
 		p.Outdated(now, p.packet.From, v.Outdated, deliver)
 	}
-	if v.Reason != datagram.Deliver || reason == wire.OtherIncarnation {
+	if v.Reason != datagram.Accepted {
 		return
 	}
 	p.receive.From, p.receive.Delay = p.packet.From, v.Delay
 	from := &p.peers[p.packet.From.Rank]
-	if p.Datagram.Fast(v.Delay) {
+	if p.Wire.Fast(v.Delay) {
 		from.tally.Note(p.packet.Path, p.packet.Sent, v.Delay)
 	}
 	for i := range p.packet.Messages {
@@ -162,21 +179,22 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	p.receive.Message = nil
 }
 
-func (p *NetPort) judge(now protocol.Time) datagram.Verdict {
-	v := p.Datagram.Accept(now, &p.packet.Header)
-	if v.Reason == datagram.Rivals {
-		p.diagnostics.rivals(p.packet.From.Rank, netip.AddrPort{})
+// note takes note of a packet that passed.
+func (p *NetPort) note(now protocol.Time, v datagram.Verdict) {
+	h := &p.packet.Header
+	if h.From.Inc == 0 && v.Reason != datagram.Accepted {
+		p.diagnostics.hint(now, h) // it may be recorded, or late
+		return
 	}
-	if v.Reason == datagram.Deliver || v.Reason == datagram.OtherIncarnation {
-		p.diagnostics.heard(now, p.packet.From)
-		if v.Reason == datagram.Deliver && p.packet.From.Inc != 0 {
-			p.peers[p.packet.From.Rank].differs = false
-			if h := &p.packet.Header; p.Rates != nil {
-				p.Rates.Observe(h.From, h.Echo.Sent, h.Echo.Received, h.Sent, now)
-			}
-		}
+	p.diagnostics.heard(now, h.From)
+	p.diagnostics.confirm(now, h)
+	if v.Reason != datagram.Accepted || h.From.Inc == 0 {
+		return
 	}
-	return v
+	p.peers[h.From.Rank].differs = false
+	if p.Rates != nil {
+		p.Rates.Observe(h.From, h.Echo.Sent, h.Echo.Received, h.Sent, now)
+	}
 }
 
 // Send encodes a message at once: it belongs to the machine.
@@ -202,12 +220,12 @@ func (p *NetPort) Flush() {
 			p.pack(now, b.since, protocol.Rank(i))
 		}
 	}
-	if wake := p.Datagram.Wake(); now != 0 || wake != protocol.Never {
+	if wake := p.Wire.Wake(); now != 0 || wake != protocol.Never {
 		if now == 0 {
 			now = p.Clock()
 		}
 		if wake <= now {
-			for _, to := range p.Datagram.Probes(now) {
+			for _, to := range p.Wire.Probes(now) {
 				p.pack(now, now, to)
 			}
 		}
@@ -248,7 +266,7 @@ func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 		for i := range addrs {
 			if all || i == int(first) {
 				// Each is a datagram of its own: the path is under its seal.
-				h := p.Datagram.Stamp(now, since, to)
+				h := p.Wire.Stamp(now, since, to)
 				p.seal(&h, uint8(i), payload)
 			}
 		}
@@ -277,14 +295,13 @@ func (p *NetPort) seal(h *datagram.Header, path uint8, payload []byte) {
 }
 
 // Wake says when a probe is due.
-func (p *NetPort) Wake() protocol.Time { return p.Datagram.Wake() }
+func (p *NetPort) Wake() protocol.Time { return p.Wire.Wake() }
 
 // Rename changes the incarnation that is sealed into packets. Messages that wait in batches are of the incarnation before, and leave
 // under it.
 func (p *NetPort) Rename(inc protocol.Inc) {
 	p.Flush()
 	p.Wire.SetIncarnation(inc)
-	p.Datagram.SetIncarnation(inc)
 }
 
 // Close closes the socket.
@@ -316,15 +333,15 @@ func (p *NetPort) own(peer protocol.Rank, addrs []netip.AddrPort) {
 func (p *NetPort) Traffic() *Traffic { return &p.traffic }
 
 // Counts says what became of the packets that came in. Like Peers it is for the loop's own goroutine.
-func (p *NetPort) Counts() (wire.Counts, datagram.Counts) {
-	return p.Wire.Counts(), p.Datagram.Counts()
-}
+func (p *NetPort) Counts() datagram.Counts { return p.Wire.Counts() }
 
 // A PeerReport is what is known of one peer, for people.
 type PeerReport struct {
 	datagram.Report
 	// Seen is when any packet of it passed, even of a process that does not know its incarnation yet; zero: never.
 	Seen protocol.Time
+	// Unconfirmed is since when it has confirmed no packet of this member, though it was heard; zero: it was never heard.
+	Unconfirmed protocol.Time
 	// Addr is where packets to it go.
 	Addr netip.AddrPort
 	// Problem is what keeps it from counting; empty if nothing is known.
@@ -333,7 +350,8 @@ type PeerReport struct {
 
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
-	r := PeerReport{Report: p.Datagram.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer)}
+	r := PeerReport{Report: p.Wire.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer),
+		Unconfirmed: p.diagnostics.confirmed[peer].last()}
 	if a := p.Addrs[peer]; len(a) > 0 {
 		best, _ := p.peers[peer].choice.Best()
 		r.Addr = a[min(int(best), len(a)-1)]

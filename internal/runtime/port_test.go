@@ -67,19 +67,19 @@ func newDesk(t *testing.T, summaries ...*wire.Summary) *desk {
 	return d
 }
 
+func judge(me protocol.Ident, summary *wire.Summary) datagram.Config {
+	return datagram.Config{Self: me, Members: 2, Council: datagram.Council{Digest: summary.Digest()}, Rho: protocol.DefaultRho, Delta: 10 * time.Millisecond}
+}
+
 func (d *desk) port(t *testing.T, i int, summary *wire.Summary) *NetPort {
 	t.Helper()
 	me := protocol.Ident{Rank: protocol.Rank(i), Inc: 1}
-	seals, err := wire.NewEndpoint(wire.Config{Me: me, Members: 2, Digest: summary.Digest(), Keys: wire.PublicKeyring()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bounds, err := datagram.New(d.now, datagram.Config{Self: me, Members: 2, Rho: protocol.DefaultRho, Delta: 10 * time.Millisecond})
+	packets, err := wire.NewEndpoint(d.now, wire.Config{Config: judge(me, summary), Keys: wire.PublicKeyring()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.lines[i] = &line2{}
-	return NewPort(PortOptions{Self: me.Rank, Socket: d.lines[i], Wire: seals, Datagram: bounds, Names: []string{"a", "b"},
+	return NewPort(PortOptions{Self: me.Rank, Socket: d.lines[i], Wire: packets, Names: []string{"a", "b"},
 		Addrs: [][]netip.AddrPort{{addr(1)}, {addr(2), addr(3)}}, Summary: summary, Rates: clock.NewRates(2, protocol.DefaultRho), Recent: 50 * time.Millisecond,
 		Clock: func() protocol.Time { d.now++; return d.now }, Log: slog.New(slog.NewTextHandler(&d.logs[i], nil))})
 }
@@ -181,7 +181,7 @@ func TestOtherConfigurationIsNamedOnBothSidesAndNotDelivered(t *testing.T) {
 		if n := strings.Count(d.logs[i].String(), "another configuration"); n != 1 {
 			t.Errorf("port %d says so %d times in the log", i, n)
 		}
-		if counts, _ := d.ports[i].Counts(); counts.Packets[wire.Mismatch] == 0 {
+		if counts := d.ports[i].Counts(); counts.Packets[datagram.Mismatch] == 0 {
 			t.Errorf("port %d counts none", i)
 		}
 	}
@@ -197,11 +197,11 @@ func TestStrangersAreCountedAndNamedOnce(t *testing.T) {
 	if n := strings.Count(d.logs[1].String(), "127.0.0.66"); n != 1 {
 		t.Errorf("named %d times", n)
 	}
-	if counts, _ := d.ports[1].Counts(); counts.Packets[wire.Foreign] != 100 {
-		t.Errorf("counted %d", counts.Packets[wire.Foreign])
+	if counts := d.ports[1].Counts(); counts.Packets[datagram.Foreign] != 100 {
+		t.Errorf("counted %d", counts.Packets[datagram.Foreign])
 	}
 	for i := range 5000 { // who decides what is remembered must not fill the memory
-		d.ports[1].diagnostics.stranger(wire.Foreign, netip.AddrPortFrom(addr(9).Addr(), uint16(i)))
+		d.ports[1].diagnostics.stranger(datagram.Foreign, netip.AddrPortFrom(addr(9).Addr(), uint16(i)))
 	}
 	if len(d.ports[1].diagnostics.logged) > maxLogged {
 		t.Errorf("%d oddities are remembered", len(d.ports[1].diagnostics.logged))
@@ -216,16 +216,13 @@ func TestMemberThatIsNotHeardIsNamedWithWhatItSends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seals, err := wire.NewEndpoint(wire.Config{Me: protocol.Ident{Rank: 1, Inc: 1}, Members: 2, Digest: summary("b", "x").Digest(), Keys: other})
+	packets, err := wire.NewEndpoint(d.now, wire.Config{Config: judge(protocol.Ident{Rank: 1, Inc: 1}, summary("b", "x")), Keys: other})
 	if err != nil {
 		t.Fatal(err)
 	}
-	seq := uint64(0)
 	send := func() {
-		b := seals.NewBatch()
-		payload, _ := b.Next()
-		seq++
-		packet, err := seals.Seal(nil, &datagram.Header{Seq: seq, From: protocol.Ident{Rank: 1, Inc: 1}, To: protocol.Ident{Rank: 0, Inc: 1}, Sent: d.now}, 0, payload)
+		h := packets.Stamp(d.now, d.now, 0)
+		packet, err := packets.Seal(nil, &h, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -340,5 +337,28 @@ func TestMessagesLeaveUnderTheIncarnationThatSentThem(t *testing.T) {
 	d.ports[1].Receive(func(_ protocol.Time, _ Channel, r *protocol.Receive) { got[r.From.Inc] = true })
 	if len(got) != 1 || !got[1] {
 		t.Errorf("messages came from the incarnations %v: want 1", got)
+	}
+}
+
+// A packet from before a member knew its incarnation, which comes late or again, does not make two processes of it.
+func TestLateWordOfANamelessStartIsNoRival(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	d.ports[1].Rename(0)
+	d.lines[1].out = nil // what left before
+	d.now = d.now.Add(time.Second)
+	d.ports[1].Flush()
+	recorded := append([]transport.Packet(nil), d.lines[1].out...)
+	if len(recorded) == 0 {
+		t.Fatal("nothing was sent")
+	}
+	d.ports[1].Rename(2)
+	d.greet()
+	d.lines[0].in = append(d.lines[0].in, recorded...)
+	d.pass(nil)
+	d.ports[1].Send(d.now, 0, 0, &rank.OK{})
+	d.ports[1].Flush()
+	d.pass(nil)
+	if r := d.ports[0].Peer(d.now, 1); r.Inc != 2 || r.Problem != "" {
+		t.Errorf("the peer is %+v", r)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // question returns a number for an answer and the channel on which it comes.
@@ -35,8 +36,11 @@ func (t *GroupTable) Ask(ctx context.Context, how func(id uint64) protocol.Event
 	return t.await(ctx, id, c)
 }
 
-// Answer hands an answer to the caller that asked.
-func (t *GroupTable) Answer(_ protocol.Time, a *protocol.Answer) {
+// Answer hands an answer to the caller that asked. A transfer that was refused is over before its caller learns of it.
+func (t *GroupTable) Answer(now protocol.Time, a *protocol.Answer) {
+	if l := t.Group(a.Group).lease; l != nil && !a.OK && a.ID == l.question {
+		t.step(now, l, tenure.Event{Kind: tenure.Refused})
+	}
 	if c, ok := t.questions.LoadAndDelete(a.ID); ok {
 		c.(chan protocol.Answer) <- *a
 	}

@@ -30,6 +30,7 @@ const (
 	lease     = 200 * time.Millisecond
 	longest   = 400 * time.Millisecond
 	guard     = 20 * time.Millisecond
+	grace     = 700 * time.Millisecond
 	heartbeat = 100 * time.Millisecond
 	suspect   = 300 * time.Millisecond
 	delay     = 10 * time.Millisecond
@@ -128,7 +129,7 @@ func (c *council) start(rank protocol.Rank, number int) (*process, error) {
 	}
 	p.loop = runtime.NewLoop(runtime.Options{Self: rank, Name: c.names[rank], Rho: rho, Clock: p.clock.Now, Port: port, Waiter: waiter, Store: p.file,
 		Facts: p.facts, Log: slog.New(slog.DiscardHandler)})
-	options := runtime.GroupTableOptions{Guard: guard, Clock: p.clock.Now, Late: p.clock.Late}
+	options := runtime.GroupTableOptions{Guard: guard, Grace: grace, Clock: p.clock.Now, Late: p.clock.Late}
 	p.table = runtime.NewGroupTable(options)
 	spied := &incarnateSpy{spy{process: p, inner: machine, channel: runtime.Council}}
 	if p.instance, err = p.loop.Add(runtime.Council, "the council", spied, &pausingSink{p.table, p}); err != nil {
@@ -220,11 +221,8 @@ func (p *process) port(s runtime.Socket) (runtime.Port, error) {
 	c, me := p.council, protocol.Ident{Rank: p.rank}
 	n := len(c.names)
 	summary := wire.NewSummary(c.names[p.rank]).Set("lease", lease.String())
-	seals, err := wire.NewEndpoint(wire.Config{Me: me, Members: n, Digest: summary.Digest(), Keys: wire.PublicKeyring()})
-	if err != nil {
-		return nil, err
-	}
-	bounds, err := datagram.New(p.clock.Now(), datagram.Config{Self: me, Members: n, Rho: rho, Delta: delay})
+	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Digest: summary.Digest()}, Rho: rho, Delta: delay}
+	packets, err := wire.NewEndpoint(p.clock.Now(), wire.Config{Config: judge, Keys: wire.PublicKeyring()})
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +230,7 @@ func (p *process) port(s runtime.Socket) (runtime.Port, error) {
 	for i := range addrs {
 		addrs[i] = []netip.AddrPort{memory.Addr(i)}
 	}
-	return &spyPort{runtime.NewPort(runtime.PortOptions{Self: p.rank, Socket: s, Wire: seals, Datagram: bounds, Rates: clock.NewRates(n, rho),
+	return &spyPort{runtime.NewPort(runtime.PortOptions{Self: p.rank, Socket: s, Wire: packets, Rates: clock.NewRates(n, rho),
 		Names: c.names, Addrs: addrs, Summary: summary, Recent: renew + roundTrip/2, Clock: p.clock.Now, Log: slog.New(slog.DiscardHandler),
 		Outdated: func(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver runtime.Deliver) {
 			c.ledger.count("outdated")

@@ -76,14 +76,24 @@ func (t *tenancy) run(rng *rand.Rand) {
 		t.await()
 		t.process.sleep(upTo(rng, latestStop))
 	default:
-		t.process.council.ledger.count("programs that never stop")
-		select {
-		case <-t.process.council.calm:
-		case <-t.process.loop.Ended(): // and it acts as the leader still
-			return
-		}
+		t.neverStop()
+		return
 	}
 	t.stop()
+}
+
+// neverStop is a program that ignores the request to stop. Its lease runs out under it, within a bound.
+func (t *tenancy) neverStop() {
+	ledger := t.process.council.ledger
+	ledger.count("programs that never stop")
+	t.await()
+	select {
+	case <-t.lease.Over():
+		ledger.count("leases that ran out under a program")
+	case <-t.process.loop.Ended():
+	case <-time.After(grace + 2*longest + time.Second): // the loop may be held up, and the disk be slow
+		ledger.fail("EveryStopIsBounded", "%v still holds %s, whose program ignores the request to stop", t.process, t.group)
+	}
 }
 
 // lead waits for a time, or until the program is asked to stop.

@@ -251,6 +251,12 @@ func (c *council) faultOf(p *process, n int) {
 	case n < 16:
 		ok := c.rng.IntN(3) > 0
 		_ = p.loop.Do(func(protocol.Time) { p.loop.Health(ok) })
+	case n < 17:
+		c.ledger.count("suspends")
+		_ = p.loop.Do(func(protocol.Time) {
+			p.loop.Suspend()
+			p.noneValid()
+		})
 	case n < 18:
 		faulty := c.rng.IntN(3) == 0
 		_ = p.loop.Do(func(protocol.Time) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/thread"
 )
 
 // Stats is what a loop measures of itself.
@@ -14,9 +15,9 @@ type Stats struct {
 	Late Lateness
 	// Strays counts messages for machines that are not open here.
 	Strays     atomic.Uint64
-	inc        atomic.Uint32
+	inc        atomic.Uint64
 	votes      atomic.Int64
-	scheduling atomic.Pointer[Scheduling]
+	scheduling atomic.Pointer[thread.Scheduling]
 }
 
 // Inc is the incarnation under which the member speaks; zero while it does not know.
@@ -27,11 +28,11 @@ func (s *Stats) Inc() protocol.Inc { return protocol.Inc(s.inc.Load()) }
 func (s *Stats) Votes() protocol.Time { return protocol.Time(s.votes.Load()) }
 
 // Scheduling says how the loop's thread is scheduled.
-func (s *Stats) Scheduling() Scheduling {
+func (s *Stats) Scheduling() thread.Scheduling {
 	if p := s.scheduling.Load(); p != nil {
 		return *p
 	}
-	return Ordinary
+	return thread.Ordinary
 }
 
 const (

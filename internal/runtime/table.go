@@ -8,18 +8,20 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // A GroupTable is what programs see of one machine's groups, and how they take part. It is the machine's Sink. Programs read it
 // without locks; everything that changes it happens on the loop.
 type GroupTable struct {
 	// instance is the machine; nil while there is none. It is the loop's own.
-	instance   *Instance
-	epoch      uint64
-	guard      time.Duration
-	clock      func() int64 // the lease clock, exact
-	cheapClock func() int64 // the lease clock, cheap and possibly a little late
-	loop       *Loop
+	instance *Instance
+	epoch    uint64
+	// guard is how long before the end of its lease a program is asked to stop, and grace how long it may take.
+	guard, grace time.Duration
+	clock        func() int64 // the lease clock, exact
+	cheapClock   func() int64 // the lease clock, cheap and possibly a little late
+	loop         *Loop
 	// elector, if it is set, gets the views of the elector below the machine.
 	elector func(v *protocol.View)
 
@@ -31,8 +33,11 @@ type GroupTable struct {
 
 	// The loop's own.
 	horizons map[protocol.HorizonID]*horizon
-	// capped are leases with an end of their own.
-	capped []*Lease
+	// watched are the leases whose machines have a wake of their own, and alarm is not after the first of their wakes.
+	watched []*Lease
+	alarm   protocol.Time
+	// effects is used again by every step of a machine.
+	effects []tenure.Effect
 	// begun are leases that began in this Step and were not handed to their programs yet; moved are those that lie behind
 	// another horizon since, and wait for its end.
 	begun, moved []*Lease
@@ -47,7 +52,7 @@ type GroupTable struct {
 	nextID    atomic.Uint64
 }
 
-// A horizon is the shared end of leases, with the leases.
+// A horizon is the shared end of leases, with those whose programs lead.
 type horizon struct {
 	stamp.Horizon
 	until  protocol.Time
@@ -59,6 +64,8 @@ type GroupTableOptions struct {
 	Epoch uint64
 	// Guard is how long before the end of its lease a program is asked to stop.
 	Guard time.Duration
+	// Grace is how long it may take to stop while its lease is renewed. After that the lease is left to run out.
+	Grace time.Duration
 	// Clock is the lease clock, and Late a cheaper reading that may be a little late.
 	Clock, Late func() protocol.Time
 	// Elector, if it is set, gets the views of the elector below the machine, on the loop. It must not wait.
@@ -67,7 +74,7 @@ type GroupTableOptions struct {
 
 // NewGroupTable returns a group table without a loop. Bind gives it one.
 func NewGroupTable(o GroupTableOptions) *GroupTable {
-	return &GroupTable{history: new(history), epoch: o.Epoch, guard: o.Guard,
+	return &GroupTable{history: new(history), epoch: o.Epoch, guard: o.Guard, grace: o.Grace, alarm: protocol.Never,
 		clock:      func() int64 { return int64(o.Clock()) },
 		cheapClock: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon), elector: o.Elector}
 }
@@ -127,9 +134,12 @@ func (t *GroupTable) exit() {
 	}
 }
 
+// mayLead says whether programs here may begin to lead.
+func (t *GroupTable) mayLead() bool { return !t.closing && !t.faulty && t.blocked == 0 }
+
 // campaign tells the machine whether the group has a candidate here, if that changed.
 func (t *GroupTable) campaign(g *Group) {
-	want := len(g.waiting) > 0 && !t.closing && !t.faulty && t.blocked == 0
+	want := len(g.waiting) > 0 && t.mayLead()
 	if want == g.campaigning || g.lease != nil || t.instance == nil {
 		return
 	}
@@ -142,11 +152,11 @@ func (t *GroupTable) campaign(g *Group) {
 }
 
 // leave takes back what enter did. A program that was given a lease meanwhile never got to know, and so has stopped.
-func (t *GroupTable) leave(g *Group, c *candidate) {
+func (t *GroupTable) leave(now protocol.Time, g *Group, c *candidate) {
 	before := len(g.waiting)
 	g.waiting = slices.DeleteFunc(g.waiting, func(d *candidate) bool { return d == c })
 	if l := c.given; l != nil {
-		t.programStopped(l, protocol.Resign{Group: g.Name})
+		t.programStopped(now, l)
 		return
 	}
 	t.campaign(g)
@@ -169,12 +179,11 @@ func (t *GroupTable) View(now protocol.Time, v *protocol.View) {
 		life.Tenure, v = uint64(v.Horizon), &life // what tells a member's lives in a group apart
 	}
 	if l := g.lease; l != nil && l.number != v.Tenure {
-		l.awaitsStop = v.Domain == protocol.Consistent && v.Stop
-		t.end(g, v.Cause)
+		t.end(now, l, v.Cause)
 		defer close(l.over) // a program that waits for that then finds the new view
 	}
 	if v.Tenure != 0 {
-		t.lead(g, v)
+		t.lead(now, g, v)
 	}
 	if c := g.Latest(); c == nil || !c.shows(v) {
 		g.publish(now, v) // else only the lease lies behind another horizon
@@ -186,11 +195,13 @@ func (t *GroupTable) View(now protocol.Time, v *protocol.View) {
 }
 
 // lead takes note that the member leads the group, newly or still.
-func (t *GroupTable) lead(g *Group, v *protocol.View) {
+func (t *GroupTable) lead(now protocol.Time, g *Group, v *protocol.View) {
 	l := g.lease
-	if l == nil {
+	first := l == nil
+	if first {
 		l = &Lease{group: g, tenure: g.slot.NewTenure(t.epoch, v.Term, v.Quorum), number: v.Tenure,
-			told: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, index: -1, shared: v.Domain == protocol.Consistent}
+			told: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, shared: v.Domain == protocol.Consistent}
+		l.life = t.newLife(now, l.shared)
 		g.lease = l
 		g.campaigning = true
 		if !l.shared {
@@ -202,7 +213,7 @@ func (t *GroupTable) lead(g *Group, v *protocol.View) {
 		support := v.Support
 		l.support.Store(&support)
 	}
-	if h := t.horizon(v.Horizon); !l.void && (l.horizon != h || l.until != v.Until) {
+	if h := t.horizon(v.Horizon); (first || l.horizon != nil) && (l.horizon != h || l.until != v.Until) {
 		// The end of h may come only later in this Step, and in the meantime programs look. So the lease first keeps the end
 		// that it has, apart from both horizons: what the old one gains from now on is no longer the lease's.
 		kept := new(stamp.Horizon)
@@ -211,57 +222,41 @@ func (t *GroupTable) lead(g *Group, v *protocol.View) {
 		t.setHorizon(l, h, v.Until)
 		t.moved = append(t.moved, l)
 	}
-	if v.Stop {
-		l.resigned = true
-		t.askToStop(l, v.Cause)
-		if l.handingOver {
-			t.reportStopped(l)
-		}
+	switch {
+	case v.Until != protocol.Never:
+		t.step(now, l, tenure.Event{Kind: tenure.Freeze, Cause: v.Cause})
+	case v.Stop:
+		t.step(now, l, tenure.Event{Kind: tenure.Tell, Cause: v.Cause})
+	}
+	if v.Stop && l.life.State() == tenure.Stopped { // the protocol begins the transfer
+		t.release(l, tenure.Tell)
 	}
 }
 
 // end takes note that the tenure is over.
-func (t *GroupTable) end(g *Group, why protocol.Cause) {
-	l := g.lease
-	first := l.setCause(why)
+func (t *GroupTable) end(now protocol.Time, l *Lease, why protocol.Cause) {
+	g := l.group
+	// The protocol goes on trying unless its program was to stop: then it must be asked to campaign again.
+	g.campaigning = !l.isTold()
+	t.step(now, l, tenure.Event{Kind: tenure.Lost, Cause: why})
 	g.slot.Clear()
 	g.lease = nil
 	if !l.shared {
 		t.leading.Add(-1)
 	}
 	t.setHorizon(l, nil, protocol.Never)
-	if first {
-		l.signalStop()
-	}
-	// The machine goes on trying only if it is asked to: a program that led must campaign again.
-	g.campaigning = !l.resigned
-	if l.taken {
+	if l.begun() {
 		t.exit()
 	}
 }
 
-// askToEnd asks the machine to end the tenure, once.
-func (t *GroupTable) askToEnd(l *Lease, how protocol.Event) {
-	if !l.resigned {
-		l.resigned = true
-		t.post(how)
-	}
-}
-
-// programStopped says for a program that it has stopped, if the machine waits to hear that: in a tenure that lasts, or in a membership
-// that is over.
-func (t *GroupTable) programStopped(l *Lease, how protocol.Event) {
+// programStopped says for a program that it has stopped. It leaves a consistent group for good, which it stays in otherwise.
+func (t *GroupTable) programStopped(now protocol.Time, l *Lease) {
 	g := l.group
-	switch {
-	case g.lease == l:
-		t.askToEnd(l, how)
-		t.reportStopped(l)
-	case l.awaitsStop && !l.stopped:
-		t.askToEnd(l, how)
-		t.reportStopped(l)
-		g.campaigning = false
-		t.campaign(g)
+	if l.shared && l.life.State() != tenure.Over && (g.lease != l || !g.Latest().Stop) {
+		t.post(protocol.Resign{Group: g.Name})
 	}
+	t.step(now, l, tenure.Event{Kind: tenure.ProgramStopped})
 }
 
 func (t *GroupTable) horizon(id protocol.HorizonID) *horizon {
@@ -275,23 +270,8 @@ func (t *GroupTable) horizon(id protocol.HorizonID) *horizon {
 
 // setHorizon moves a lease behind a horizon; nil: behind none.
 func (t *GroupTable) setHorizon(l *Lease, h *horizon, until protocol.Time) {
-	if old := l.horizon; old != nil && old != h {
-		last := old.leases[len(old.leases)-1]
-		old.leases[l.index] = last
-		last.index = l.index
-		old.leases = old.leases[:len(old.leases)-1]
-	}
-	if h != nil && l.horizon != h {
-		l.index = len(h.leases)
-		h.leases = append(h.leases, l)
-	}
-	if l.until != protocol.Never {
-		t.capped = slices.DeleteFunc(t.capped, func(m *Lease) bool { return m == l })
-	}
 	l.horizon, l.until = h, until
-	if until != protocol.Never {
-		t.capped = append(t.capped, l)
-	}
+	t.watch(l)
 }
 
 // Horizon moves the end of all leases behind it.
@@ -302,103 +282,32 @@ func (t *GroupTable) Horizon(_ protocol.Time, h protocol.Horizon) {
 }
 
 // Published moves leases behind their horizons, and hands new ones to their programs: only now are the ends known.
-func (t *GroupTable) Published(protocol.Time) {
+func (t *GroupTable) Published(now protocol.Time) {
 	for i, l := range t.moved {
 		t.moved[i] = nil
-		if l.group.lease == l && !l.void {
+		if l.group.lease == l && l.horizon != nil {
 			l.group.slot.Publish(l.tenure, &l.horizon.Horizon, int64(l.until))
 		}
 	}
 	t.moved = t.moved[:0]
 	for i, l := range t.begun {
 		t.begun[i] = nil
-		g := l.group
-		if g.lease != l || len(g.waiting) == 0 || t.closing || t.faulty || t.blocked != 0 {
-			// It is over already, or the program that wanted it has gone.
-			t.programStopped(l, protocol.Resign{Group: g.Name})
-			continue
-		}
-		c := g.waiting[0]
-		g.waiting = slices.Delete(g.waiting, 0, 1)
-		c.given, l.taken = l, true
-		c.lease <- l
+		t.begin(now, l)
 	}
 	t.begun = t.begun[:0]
 }
 
-// Tick tells programs to stop whose leases are about to end. There is one instant to watch for each horizon, however
-// many leases lie behind it.
-func (t *GroupTable) Tick(now protocol.Time) protocol.Time {
-	next := protocol.Never
-	for id, h := range t.horizons {
-		if len(h.leases) == 0 {
-			if now >= h.until {
-				delete(t.horizons, id)
-			}
-			continue
-		}
-		at := h.until.Add(-t.guard)
-		if now < at {
-			next = min(next, at)
-			continue
-		}
-		for _, l := range h.leases {
-			t.lapse(l)
-		}
-	}
-	for _, l := range t.capped {
-		if at := l.until.Add(-t.guard); now < at {
-			next = min(next, at)
-		} else {
-			t.lapse(l)
-		}
-	}
-	return next
-}
-
-// lapse tells a program that its lease is about to end. If a renewal comes after all, the group is given up once the
-// program has stopped.
-func (t *GroupTable) lapse(l *Lease) {
-	if l.cause.Load() == nil {
-		t.askToStop(l, protocol.Cause{Code: protocol.LeaseExpired, Peer: t.loop.Self})
-		if l.shared {
-			return // the machine knows by itself, and takes part again
-		}
-		t.askToEnd(l, protocol.Resign{Group: l.group.Name, Why: protocol.LeaseExpired})
-	}
-}
-
 // fault says whether the lease clock can be believed. If it cannot, all leases are over for their programs at once, and
-// none begins until it can. Nothing is released before they have stopped, as ever.
+// none begins until it can.
 func (t *GroupTable) fault(faulty bool) {
 	t.faulty = faulty
-	if faulty {
-		t.voidLeases()
-	}
-	t.Groups(t.campaign)
-}
-
-// voidLeases ends all leases as far as their programs can see. A program that is asked to stop finds the lease over, and one that
-// finds it over finds the cause.
-func (t *GroupTable) voidLeases() {
-	why := protocol.Cause{Code: protocol.ClockFault, Peer: t.loop.Self}
-	for id, h := range t.horizons {
-		var untold []*Lease
-		for _, l := range h.leases {
-			l.void = true
-			if l.setCause(why) {
-				untold = append(untold, l)
-			}
+	now := t.loop.Clock()
+	t.Groups(func(g *Group) {
+		if g.lease != nil && faulty {
+			t.step(now, g.lease, tenure.Event{Kind: tenure.Suspended})
 		}
-		h.Retire()
-		for _, l := range untold {
-			l.signalStop()
-		}
-		for _, l := range h.leases {
-			t.askToEnd(l, protocol.Resign{Group: l.group.Name, Why: protocol.ClockFault})
-		}
-		delete(t.horizons, id) // later leases lie behind a new one
-	}
+		t.campaign(g)
+	})
 }
 
 // A blockReason is a reason why nothing may be led, by itself or with others.
@@ -420,11 +329,10 @@ func (t *GroupTable) setBlock(reason blockReason, on bool, why protocol.Cause) {
 	if t.blocked == before {
 		return
 	}
+	now := t.loop.Clock()
 	t.Groups(func(g *Group) {
-		if l := g.lease; l != nil && on {
-			t.askToStop(l, why)
-			t.askToEnd(l, protocol.Resign{Group: g.Name, Why: why.Code})
-			return
+		if g.lease != nil && on {
+			t.step(now, g.lease, tenure.Event{Kind: tenure.Resign, Cause: why})
 		}
 		t.campaign(g)
 	})
@@ -453,13 +361,12 @@ func (t *GroupTable) close() {
 		return
 	}
 	t.closing = true
-	why := protocol.Cause{Code: protocol.Closed, Peer: t.loop.Self}
+	why, now := protocol.Cause{Code: protocol.Closed, Peer: t.loop.Self}, t.loop.Clock()
 	t.Groups(func(g *Group) {
-		if l := g.lease; l != nil {
-			t.askToStop(l, why)
-		} else {
-			t.campaign(g)
+		if g.lease != nil {
+			t.step(now, g.lease, tenure.Event{Kind: tenure.Tell, Cause: why})
 		}
+		t.campaign(g)
 	})
 	t.post(protocol.Close{})
 }

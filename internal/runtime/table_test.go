@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,22 +92,48 @@ func TestRenewalInTheGuardTimeIsNotANewLeadership(t *testing.T) {
 	})
 }
 
-func TestNothingIsReleasedUnderAProgramThatDoesNotStop(t *testing.T) {
+// A program that ignores the request to stop is renewed for its grace. Then its lease runs out, and nothing is released under it.
+func TestProgramThatNeverStopsIsRenewedForItsGraceOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))
 		_ = loop.Do(func(protocol.Time) { loop.instances[Council].Post(protocol.Resign{Group: "g"}) })
 		<-l.Told()
-		time.Sleep(time.Minute)
-		if !l.Valid() || isClosed(l.Over()) || m.groups["g"].tenure == 0 {
-			t.Error("the lease was given up while the program runs")
+		time.Sleep(toyGrace - time.Millisecond)
+		if !l.Valid() || isClosed(l.Over()) {
+			t.Fatal("the lease was not renewed for the grace")
 		}
-		for _, e := range m.events {
-			if e == "protocol.Stopped{g}" {
-				t.Error("the machine was told that the program has stopped")
-			}
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		end := l.Until()
+		time.Sleep(2 * toyRenew)
+		if end != l.Until() {
+			t.Errorf("a renewal moved the end from %v to %v after the grace", end, l.Until())
 		}
-		_ = l.Stopped(t.Context())
+		time.Sleep(toyLease)
+		synctest.Wait()
+		if l.Valid() || !isClosed(l.Over()) {
+			t.Errorf("valid %v, over %v, a lease after the grace", l.Valid(), isClosed(l.Over()))
+		}
+		if slices.Contains(m.events, "protocol.Stopped{g}") {
+			t.Error("the protocol was told that the program has stopped")
+		}
+	})
+}
+
+// Renewals that the protocol makes before it has learnt that the grace is over do not move the deadline of the program.
+func TestRenewalAfterTheGraceMovesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := startAuthority(t)
+		l := lead(t, b.Group("g"))
+		change(loop, func() { m.mute = true })
+		_ = loop.Do(func(protocol.Time) { loop.instances[Council].Post(protocol.Resign{Group: "g"}) })
+		<-l.Told()
+		time.Sleep(toyGrace + toyLease)
+		synctest.Wait()
+		if l.Valid() || isClosed(l.Over()) {
+			t.Errorf("valid %v, over %v: want a lease that the protocol holds, and that the program cannot use", l.Valid(), isClosed(l.Over()))
+		}
 	})
 }
 
@@ -172,7 +199,7 @@ func TestLeaseThatNobodyTakesIsGivenBack(t *testing.T) {
 		if len(c.lease) != 1 {
 			t.Fatal("the candidate was not elected")
 		}
-		_ = loop.Do(func(protocol.Time) { b.leave(g, c) })
+		_ = loop.Do(func(now protocol.Time) { b.leave(now, g, c) })
 		synctest.Wait()
 		if m.groups["g"].tenure != 0 || m.groups["g"].candidate {
 			t.Error("the group is still held")
@@ -257,6 +284,7 @@ func TestManyGroupsLieBehindOneHorizon(t *testing.T) {
 func TestLeaseThatMovesToAnotherHorizonIsNeverInterrupted(t *testing.T) {
 	now := func() protocol.Time { return 50 }
 	b := NewGroupTable(GroupTableOptions{Clock: now, Late: now})
+	b.loop = new(Loop)
 	g, c := b.Group("g"), &candidate{lease: make(chan *Lease, 1)}
 	g.waiting = []*candidate{c}
 	v := protocol.View{Group: "g", Domain: protocol.Quorum, Tenure: 1, Term: 1, Horizon: 1, Until: protocol.Never}
@@ -363,7 +391,8 @@ func TestCloseStopsTheProgramsThenLeaves(t *testing.T) {
 	})
 }
 
-// A clock that cannot be believed ends leases as programs see them; the groups are kept until the programs have stopped.
+// A clock that cannot be believed ends leases as programs see them at once. What was granted runs out, and nothing is released under
+// a program that has not stopped.
 func TestClockFaultEndsLeasesAndReleasesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, b, loop := startAuthority(t)
@@ -377,8 +406,11 @@ func TestClockFaultEndsLeasesAndReleasesNothing(t *testing.T) {
 		next := make(chan *Lease, 1)
 		go func() { l, _ := g.Campaign(t.Context()); next <- l }()
 		time.Sleep(time.Second)
-		if l.Valid() || isClosed(l.Over()) || m.groups["g"].tenure == 0 {
-			t.Error("the lease came back, or was released under its program")
+		if l.Valid() || !isClosed(l.Over()) {
+			t.Error("the lease came back, or is renewed")
+		}
+		if slices.Contains(m.events, "protocol.Stopped{g}") {
+			t.Error("it was released under its program")
 		}
 		_ = l.Stopped(t.Context())
 		time.Sleep(time.Second)
@@ -388,6 +420,28 @@ func TestClockFaultEndsLeasesAndReleasesNothing(t *testing.T) {
 		_ = loop.Do(func(protocol.Time) { loop.Fault(false) })
 		if again := <-next; !again.Valid() || again.Token() <= l.Token() {
 			t.Error("no lease begins once the clock is right again")
+		}
+	})
+}
+
+// No lease that was held before a suspend is used again, even if the clock says that it lasts.
+func TestSuspendEndsAllLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slept atomic.Int64
+		_, b, loop := startAuthorityWith(t, func(o *Options) { o.Suspended = func() time.Duration { return time.Duration(slept.Load()) } })
+		g := b.Group("g")
+		l := lead(t, g)
+		slept.Store(int64(time.Millisecond))
+		loop.Waiter.Wake()
+		synctest.Wait()
+		if l.Valid() || !isClosed(l.Told()) || l.Cause().Code != protocol.ClockFault {
+			t.Errorf("valid %v, told %v, cause %v", l.Valid(), isClosed(l.Told()), l.Cause())
+		}
+		if err := l.Stopped(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if again := lead(t, g); !again.Valid() || again.Token() <= l.Token() {
+			t.Error("nothing is led after the suspend")
 		}
 	})
 }
@@ -433,7 +487,7 @@ func TestMembershipThatNoProgramSawIsSettled(t *testing.T) {
 		"the program had given up": func(b *GroupTable, g *Group, c *candidate, now protocol.Time) {
 			b.Published(now)
 			b.View(now, &out)
-			b.leave(g, c)
+			b.leave(now, g, c)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,16 +14,6 @@ type Waiter interface {
 	Precise() bool
 }
 
-// Scheduling says how the operating system schedules the loop's thread.
-type Scheduling string
-
-const (
-	// Realtime threads run as soon as they can, before all ordinary ones.
-	Realtime Scheduling = "real-time"
-	// Ordinary threads take their turn.
-	Ordinary Scheduling = "ordinary"
-)
-
 // forever is how long the loop waits when nothing is due. It bounds what a lost wake-up could do.
 const forever = 10 * time.Second
 

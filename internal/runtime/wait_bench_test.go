@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/regentproject/regent/internal/runtime/thread"
 )
 
 // BenchmarkWait measures by how much a wait of 5 ms is too long: the choice between the waiters rests on it. Run it on
@@ -50,7 +52,7 @@ func BenchmarkWait(b *testing.B) {
 			if err != nil {
 				b.Skip(err)
 			}
-			measure(b, w, func() error { _, err := ClaimThread(realtime); return err })
+			measure(b, w, func() error { _, err := thread.Claim(realtime); return err })
 		})
 	}
 }

@@ -3,7 +3,6 @@ package runtime
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -57,25 +56,3 @@ func (w *pollWaiter) Wake() {
 
 func (w *pollWaiter) Close() error  { return w.event.Close() }
 func (w *pollWaiter) Precise() bool { return true }
-
-// realtimePriority is the lowest there is: above all ordinary threads, and below everything that somebody gave a
-// priority on purpose.
-const realtimePriority = 1
-
-// ClaimThread locks the calling goroutine to its thread and makes the kernel wake it as exactly as it may. Other
-// threads inherit none of it: Go starts them from a thread of their own once one is locked.
-func ClaimThread(realtime bool) (Scheduling, error) {
-	runtime.LockOSThread()
-	// One nanosecond of slack instead of fifty microseconds. Real-time threads have none.
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	if !realtime {
-		return Ordinary, nil
-	}
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: realtimePriority,
-		Flags: unix.SCHED_FLAG_RESET_ON_FORK}
-	if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
-		return Ordinary, fmt.Errorf("real-time scheduling: %w: it takes CAP_SYS_NICE or an RLIMIT_RTPRIO of at least %d",
-			err, realtimePriority)
-	}
-	return Realtime, nil
-}

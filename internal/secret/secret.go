@@ -3,22 +3,20 @@ package secret
 
 import (
 	"fmt"
-	"os"
 	"strings"
+
+	"github.com/regentproject/regent/internal/owned"
 )
 
-// Read returns the one line of a file that is neither empty nor a comment. The file must not be open to everybody.
+// Read returns the one line of a file that is neither empty nor a comment. The file must not be open to everybody,
+// and must belong to this user or to root.
 func Read(path string) (string, error) {
-	info, err := os.Stat(path)
+	data, mode, err := owned.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
-	if info.Mode().Perm()&0o007 != 0 {
-		return "", fmt.Errorf("%s can be read or written by everybody (mode %04o): run 'chmod o= %s'", path, info.Mode().Perm(), path)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
+	if mode.Perm()&0o007 != 0 {
+		return "", fmt.Errorf("%s can be read or written by everybody (mode %04o): run 'chmod o= %s'", path, mode.Perm(), path)
 	}
 	var text string
 	for line := range strings.Lines(string(data)) {

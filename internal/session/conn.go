@@ -13,21 +13,24 @@ import (
 
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/party"
 )
 
 // A Conn is a program's connection to the agent of its host. All methods may be called from any goroutine.
 type Conn struct {
 	conn  net.Conn
+	in    *party.Reader
 	clock clock.Clock
 	hello Event
+	names party.Names
 
 	write sync.Mutex // held while a line is written
 	mu    sync.Mutex
 	next  uint64
-	// answers are those who wait for an answer, leases the candidacies, watches the watches; all by their numbers.
-	answers map[uint64]chan Event
-	leases  map[uint64]*Lease
-	watches map[uint64]func(Event)
+	// answers are those who wait for an answer, candidacies the candidacies, watches the watches; all by their numbers.
+	answers     map[uint64]chan Event
+	candidacies map[uint64]*Candidacy
+	watches     map[uint64]func(Event)
 
 	gone chan struct{} // closed when the connection is
 	err  error         // why; set before
@@ -64,10 +67,10 @@ func unreachable(path string, err error) error {
 
 // New makes a connection of one that was opened already.
 func New(ctx context.Context, conn net.Conn, own clock.Clock) (*Conn, error) {
-	c := &Conn{conn: conn, clock: own, answers: make(map[uint64]chan Event), leases: make(map[uint64]*Lease),
-		watches: make(map[uint64]func(Event)), gone: make(chan struct{})}
+	c := &Conn{conn: conn, in: party.NewReader(conn), clock: own, answers: make(map[uint64]chan Event),
+		candidacies: make(map[uint64]*Candidacy), watches: make(map[uint64]func(Event)), gone: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
-	in := NewReader(conn, maxLine)
+	in := NewReader(c.in, maxLine)
 	err := c.greet(in)
 	if !stop() && err != nil {
 		err = context.Cause(ctx)
@@ -130,7 +133,10 @@ func (c *Conn) toLocal(host protocol.Time) protocol.Time {
 	return mine.Add(host.Sub(now))
 }
 
-// Now reads the clock that ends of leases are told on.
+// Clock returns the clock that ends of leases are told on.
+func (c *Conn) Clock() clock.Clock { return c.clock }
+
+// Now reads it.
 func (c *Conn) Now() protocol.Time { return c.clock.Now() }
 
 // Late reads it cheaply, and possibly a little late.
@@ -212,6 +218,14 @@ func (c *Conn) read(in *Reader) {
 		c.err = fmt.Errorf("%w: %w", ErrGone, err)
 		close(c.gone)
 		_ = c.conn.Close()
+		c.in.Done()
+		c.mu.Lock()
+		left := c.candidacies
+		c.candidacies = make(map[uint64]*Candidacy)
+		c.mu.Unlock()
+		for _, k := range left {
+			k.take(&Event{Event: Gone})
+		}
 		return
 	}
 }
@@ -224,18 +238,15 @@ func (c *Conn) dispatch(e Event) {
 	if e.ID != 0 {
 		about = append(about, e.ID)
 	}
-	leases := make([]*Lease, 0, len(about))
+	candidacies := make([]*Candidacy, 0, len(about))
 	for _, id := range about {
-		if l := c.leases[id]; l != nil {
-			leases = append(leases, l)
-			if e.Event == Over || e.Event == Failed {
-				delete(c.leases, id)
-			}
+		if k := c.candidacies[id]; k != nil {
+			candidacies = append(candidacies, k)
 		}
 	}
 	c.mu.Unlock()
-	for _, l := range leases {
-		l.handle(&e)
+	for _, k := range candidacies {
+		k.take(&e)
 	}
 	if watch != nil {
 		watch(e)

@@ -17,6 +17,7 @@ import (
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
+	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
 
@@ -259,6 +260,23 @@ func TestResignEndsTheLeaseBeforeTheAgentHearsOfIt(t *testing.T) {
 	p.say(Event{Event: Done, ID: r.ID})
 	if err := <-done; err != nil || l.Valid() {
 		t.Errorf("resign %v, valid %v", err, l.Valid())
+	}
+}
+
+// The agent learns of a cause that was corrected after it had heard of the end.
+func TestCorrectedCauseIsReported(t *testing.T) {
+	c, p := connect(t)
+	l := lead(t, c, p, time.Hour)
+	done := make(chan error, 1)
+	go func() { done <- l.Resign(context.Background()) }()
+	r := p.hear(Resign)
+	p.say(Event{Event: Done, ID: r.ID})
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	l.life.Give(tenure.Event{Kind: tenure.Freeze, Cause: protocol.Cause{Code: protocol.LeaseExpired, Peer: c.Self()}})
+	if r := p.hear(Freeze); r.Of != 1 || r.Cause == nil || r.Cause.Why != why.LeaseExpired {
+		t.Errorf("reported %+v", r)
 	}
 }
 

@@ -4,7 +4,8 @@
 //	message.go  the lines
 //	read.go     reading them: bounded, strict
 //	conn.go     a connection of a program: requests, answers
-//	lease.go    a leadership as the program sees it
+//	candidacy.go candidacies, and their causes
+//	lease.go    a leadership as the program sees it: drives a machine of internal/tenure
 //
 // # Lines
 //
@@ -21,6 +22,7 @@
 //
 //	{"do":"campaign","id":1,"group":"billing"}     wait to lead
 //	{"do":"resign","id":2,"of":1}                  the program of candidacy 1 has stopped, or never began
+//	{"do":"freeze","id":3,"of":1,"cause":{...}}    it ends without having stopped, or for a cause that it found out later
 //	{"do":"alive","id":3,"of":1}                   it is well; until when does it lead?
 //	{"do":"edict","id":4,"of":1}                   stamp an order
 //	{"do":"transfer","id":5,"of":1,"to":"b"}       it has stopped, and b shall lead; with "ask":true: would b be asked?
@@ -71,6 +73,14 @@
 //   - when the connection has ended, by the death of the runner or otherwise.
 //
 // It gives nothing up, and says over to nobody, before they are gone, unless the lease has run out.
+//
+// A runner has a keeper, a process with a connection of its own. The keeper writes a secret that only the two share, with
+//
+//	{"do":"keep","id":1,"keeper":"..."}
+//
+// and gets waiting. Then the runner names the secret in its campaign (keeper). The keeper gets leads and until as the runner does, may
+// report the end of a dead runner with resign, and gets over. hooks, in campaign, is how long the lost hooks may take: the agent
+// waits for them, at most until the announced end.
 //
 // # The end of a connection
 //

@@ -9,54 +9,75 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/stamp"
+	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
 
-// A Lease is one leadership of this program, granted by the agent.
+// A Lease is one leadership of this program, granted by the agent. It drives one machine of internal/tenure.
 type Lease struct {
 	conn  *Conn
-	id    uint64
 	group string
-	token atomic.Uint64
-	// end is the instant that was told last, on the lease clock of this process; it only grows.
+	life  *party.Party
+	// entered is closed when candidacy is set, or when there will be none.
+	entered   chan struct{}
+	candidacy *Candidacy
+	token     atomic.Uint64
+	// end is the deadline that was announced last, on the lease clock of this process; it only grows.
 	end atomic.Int64
 	// ended says that the lease counts no more, whatever comes.
 	ended atomic.Bool
-	// elected is closed when the program leads, told when it must stop, over when the candidacy is over.
+	// elected is closed when the program leads, told when it must stop, over when the candidacy is over at the agent.
 	elected, told, over chan struct{}
+	// done is closed when the tenure is over here.
+	done chan struct{}
 	// healed has an element when a member has come back since it was last looked at.
 	healed      chan struct{}
-	cause       atomic.Pointer[Cause]
 	campaignErr error // set before over is closed
 
 	mu     sync.Mutex
 	onTold []func()
-	timer  *time.Timer // rings when the guard time begins
-}
-
-// Candidate says how a program campaigns.
-type Candidate struct {
-	Group string
-	// Name, Heartbeat and Grace are as in Request.
-	Name             string
-	Heartbeat, Grace time.Duration
-	// Tree and Guard are a runner's, as in Request.
-	Tree  *Tree
-	Guard time.Duration
+	asked  bool
+	// lastCause is what the program was asked to stop for, or the cause of the end.
+	lastCause *Cause
+	// released, once it is set, gets the agent's answer to the report that the program has stopped.
+	released chan error
 }
 
 // ErrStopping says that the agent is about to stop.
 var ErrStopping = errors.New("the agent is stopping")
 
+// The bounds of a machine beside those of the agent, which counts the grace itself.
+const (
+	sessionGrace  = time.Hour
+	sessionAnswer = 15 * time.Second
+)
+
 // Campaign waits until this program leads.
 func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
-	l := &Lease{conn: c, group: o.Group, elected: make(chan struct{}), told: make(chan struct{}), over: make(chan struct{}), healed: make(chan struct{}, 1)}
-	r := &Request{Do: Campaign, Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree, Guard: o.Guard}
-	if err := c.begin(r, func(id uint64) { l.id, c.leases[id] = id, l }); err != nil {
-		c.forget(l)
+	for {
+		l, err := c.campaign(ctx, o)
+		if l != nil || err != nil {
+			return l, err
+		}
+	}
+}
+
+// campaign is one candidacy. It returns neither lease nor error if a lease came too late to be of use.
+func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
+	l := &Lease{conn: c, group: o.Group, entered: make(chan struct{}), elected: make(chan struct{}), told: make(chan struct{}),
+		over: make(chan struct{}), done: make(chan struct{}), healed: make(chan struct{}, 1)}
+	l.life = party.New(party.Options{Clock: c.clock, Do: l.do, Unread: c.Unread, Config: tenure.Config{Self: c.Self(), Lower: tenure.Function,
+		Guard: c.hello.Guard, Grace: sessionGrace, Answer: sessionAnswer}})
+	k, err := c.Enter(o, l.take)
+	if err != nil {
+		close(l.entered)
+		l.life.Give(tenure.Event{Kind: tenure.UpperGone})
 		return nil, err
 	}
+	l.candidacy = k
+	close(l.entered)
 	select {
 	case <-l.elected:
 		return l, nil
@@ -67,13 +88,16 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 		if l.campaignErr != nil {
 			return nil, l.campaignErr
 		}
+		if l.life.Token() != 0 {
+			return nil, nil
+		}
 		return nil, fmt.Errorf("campaign for %s: the agent ended it: %v", o.Group, l.Cause().Why)
 	case <-c.gone:
 		return nil, c.err
 	case <-ctx.Done():
 		// The lease may be on its way: then this program has stopped before it began.
-		_ = c.begin(&Request{Do: Resign, Of: l.id}, func(uint64) {})
-		c.forget(l)
+		l.life.Give(tenure.Event{Kind: tenure.ProgramStopped})
+		_ = k.Stopped(c.CauseOf(protocol.Cause{Code: protocol.Resigned, Peer: c.Self()}))
 		return nil, context.Cause(ctx)
 	}
 }
@@ -81,74 +105,122 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 // Over says, after Campaign failed, or any time later, that the candidacy has ended.
 func (l *Lease) Over() <-chan struct{} { return l.over }
 
-func (c *Conn) forget(l *Lease) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.leases, l.id)
-}
-
-// handle takes what the agent says about the lease. It is called by one goroutine only.
-func (l *Lease) handle(e *Event) {
+// take gives the machine what the agent sends. It is called by one goroutine only.
+func (l *Lease) take(e *Event) {
+	<-l.entered
+	if l.candidacy == nil {
+		return
+	}
+	at, until := l.conn.Instants(e)
 	switch e.Event {
 	case Leads:
 		l.token.Store(e.Token)
-		l.extend(e.Until)
-		l.mu.Lock()
-		l.timer = time.AfterFunc(l.Remaining()-l.conn.hello.Guard, l.checkExpiry)
-		l.mu.Unlock()
-		close(l.elected)
+		l.life.Give(tenure.Event{Kind: tenure.Elected, Token: e.Token, At: at, Until: until})
 	case Until:
-		l.extend(e.Until)
+		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 	case Stop:
-		l.extend(e.Until)
-		l.tell(e.Cause)
+		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
+		l.life.Give(tenure.Event{Kind: tenure.Tell, Cause: l.conn.Of(e.Cause)})
 	case Healed:
 		select {
 		case l.healed <- struct{}{}:
 		default:
 		}
+	case Gone:
+		l.life.Give(tenure.Event{Kind: tenure.UpperGone})
 	case Over, Failed:
 		if e.Event == Failed {
 			l.campaignErr = failure(e)
 		}
+		l.candidacy.Leave()
 		l.ended.Store(true)
-		l.tell(e.Cause)
-		l.mu.Lock()
-		if l.timer != nil {
-			l.timer.Stop()
+		if l.life.Token() == 0 { // no machine has a cause of its own before an election
+			l.record(e.Cause)
 		}
-		l.mu.Unlock()
+		l.life.Give(tenure.Event{Kind: tenure.Lost, Cause: l.conn.Of(e.Cause)})
+		l.tell()
 		close(l.over)
 	}
 }
 
-func (l *Lease) extend(host protocol.Time) {
-	if until := int64(l.conn.toLocal(host)); until > l.end.Load() {
-		l.end.Store(until)
+// do carries out an effect of the machine.
+func (l *Lease) do(e tenure.Effect) {
+	switch e.Kind {
+	case tenure.Announce:
+		l.end.Store(int64(e.Until))
+		if e.Token != 0 {
+			close(l.elected)
+		}
+	case tenure.Ask:
+		l.recordCause(e.Cause)
+		l.tell()
+	case tenure.Void:
+		l.ended.Store(true)
+	case tenure.Release:
+		l.ended.Store(true)
+		l.recordCause(e.Cause)
+		l.report()
+	case tenure.End:
+		l.finish(e.Cause)
 	}
 }
 
-// checkExpiry is called when the guard time begins, as it was then: told if nothing came since, else looks again later.
-func (l *Lease) checkExpiry() {
-	if left := l.Remaining() - l.conn.hello.Guard; left > 0 {
-		l.mu.Lock()
-		l.timer.Reset(left)
-		l.mu.Unlock()
-		return
+// finish takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
+func (l *Lease) finish(cause protocol.Cause) {
+	l.ended.Store(true)
+	l.recordCause(cause)
+	corrected := false
+	select {
+	case <-l.done:
+		corrected = true
+	default:
+		close(l.done)
 	}
-	l.tell(&Cause{Why: why.LeaseExpired, Member: l.conn.hello.Member})
+	l.mu.Lock()
+	unreported := (l.released == nil || corrected) && l.token.Load() != 0
+	l.mu.Unlock()
+	if unreported {
+		go func() { _ = l.candidacy.Freeze(l.conn.CauseOf(cause)) }()
+	}
+}
+
+// report tells the agent that the program has stopped.
+func (l *Lease) report() {
+	answer := make(chan error, 1)
+	l.mu.Lock()
+	l.released = answer
+	cause := l.lastCause
+	l.mu.Unlock()
+	go func() {
+		e, err := l.conn.ask(context.Background(), &Request{Do: Resign, Of: l.candidacy.id, Cause: cause})
+		answer <- errors.Join(err, failure(&e))
+	}()
+}
+
+// recordCause replaces the cause; the machine decides which one counts.
+func (l *Lease) recordCause(c protocol.Cause) {
+	if c.Code != protocol.Unexplained {
+		written := l.conn.CauseOf(c)
+		l.record(&written)
+	}
+}
+
+func (l *Lease) record(c *Cause) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c != nil {
+		l.lastCause = c
+	}
 }
 
 // tell says, once, that the program must stop.
-func (l *Lease) tell(c *Cause) {
-	if c == nil {
-		c = &Cause{}
-	}
-	if !l.cause.CompareAndSwap(nil, c) {
-		return
-	}
+func (l *Lease) tell() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.asked {
+		return
+	}
+	l.asked = true
 	close(l.told)
 	for _, f := range l.onTold {
 		go f()
@@ -177,7 +249,12 @@ func (l *Lease) Valid() bool { return l.Remaining() > 0 }
 
 // Guarded says whether the program was not told to stop, nor should have been by now.
 func (l *Lease) Guarded() bool {
-	return l.cause.Load() == nil && l.Remaining() > l.conn.hello.Guard
+	select {
+	case <-l.told:
+		return false
+	default:
+		return l.Remaining() > l.conn.hello.Guard
+	}
 }
 
 // Healed has an element when a member has come back that was down or cut off.
@@ -190,18 +267,19 @@ func (l *Lease) Told() <-chan struct{} { return l.told }
 func (l *Lease) OnTold(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	select {
-	case <-l.told:
+	if l.asked {
 		go f()
-	default:
-		l.onTold = append(l.onTold, f)
+		return
 	}
+	l.onTold = append(l.onTold, f)
 }
 
 // Cause says why the program must stop; zero before Told is closed.
 func (l *Lease) Cause() Cause {
-	if c := l.cause.Load(); c != nil {
-		return *c
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lastCause != nil {
+		return *l.lastCause
 	}
 	return Cause{}
 }
@@ -209,27 +287,50 @@ func (l *Lease) Cause() Cause {
 // Resign says that the program has stopped, and waits until the group is given up.
 func (l *Lease) Resign(ctx context.Context) error {
 	l.ended.Store(true)
-	l.tell(&Cause{Why: why.Resigned, Member: l.conn.hello.Member})
-	e, err := l.conn.ask(ctx, &Request{Do: Resign, Of: l.id})
+	l.life.Give(tenure.Event{Kind: tenure.ProgramStopped})
+	l.tell()
+	l.mu.Lock()
+	released := l.released
+	l.mu.Unlock()
+	var err error
+	if released == nil { // it ended otherwise: the agent answers when it has given the group up
+		var e Event
+		e, err = l.conn.ask(ctx, &Request{Do: Resign, Of: l.candidacy.id})
+		err = errors.Join(err, failure(&e))
+	} else {
+		select {
+		case err = <-released:
+			released <- err // for the next one who asks
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
 	if errors.Is(err, ErrGone) {
 		return nil // the agent is gone, or has hung up: nothing is renewed any more
 	}
-	return errors.Join(err, failure(&e))
+	return err
 }
 
 // Transfer says that the program has stopped, and hands the group over to a member. It says whether that was begun: if
 // not, the program still leads.
 func (l *Lease) Transfer(ctx context.Context, to string) (begun bool, err error) {
-	e, err := l.conn.ask(ctx, &Request{Do: Transfer, Of: l.id, To: to})
+	l.life.Give(tenure.Event{Kind: tenure.Yield, To: l.conn.names.Rank(to)})
+	e, err := l.conn.ask(ctx, &Request{Do: Transfer, Of: l.candidacy.id, To: to})
+	begun = err != nil || e.Event != Failed || e.Begun
+	if begun {
+		l.life.Give(tenure.Event{Kind: tenure.Lost, Cause: protocol.Cause{Code: protocol.Transferred, Peer: l.conn.names.Rank(to)}})
+	} else {
+		l.life.Give(tenure.Event{Kind: tenure.Refused})
+	}
 	if err != nil {
 		return true, err
 	}
-	return e.Event != Failed || e.Begun, failure(&e)
+	return begun, failure(&e)
 }
 
 // CanTransfer says why a Transfer would be refused now, or nil. Nothing changes.
 func (l *Lease) CanTransfer(ctx context.Context, to string) error {
-	e, err := l.conn.ask(ctx, &Request{Do: Transfer, Of: l.id, To: to, Ask: true})
+	e, err := l.conn.ask(ctx, &Request{Do: Transfer, Of: l.candidacy.id, To: to, Ask: true})
 	if err != nil {
 		return err
 	}
@@ -238,7 +339,7 @@ func (l *Lease) CanTransfer(ctx context.Context, to string) error {
 
 // Alive says that the program is well, and returns for how much longer it leads, counted from the call.
 func (l *Lease) Alive(ctx context.Context) (time.Duration, error) {
-	e, err := l.conn.ask(ctx, &Request{Do: Alive, Of: l.id})
+	e, err := l.conn.ask(ctx, &Request{Do: Alive, Of: l.candidacy.id})
 	return e.Remaining, errors.Join(err, failure(&e))
 }
 
@@ -247,7 +348,7 @@ func (l *Lease) Edict(ctx context.Context) (stamp.Edict, error) {
 	if !l.Valid() {
 		return stamp.Edict{}, stamp.ErrNotLeader
 	}
-	e, err := l.conn.ask(ctx, &Request{Do: Edict, Of: l.id})
+	e, err := l.conn.ask(ctx, &Request{Do: Edict, Of: l.candidacy.id})
 	if err != nil {
 		return stamp.Edict{}, err
 	}

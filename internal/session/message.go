@@ -3,11 +3,9 @@ package session
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/why"
 )
@@ -17,6 +15,8 @@ const (
 	Greet    = "hello"
 	Campaign = "campaign"
 	Resign   = "resign"
+	Freeze   = "freeze"
+	Keep     = "keep"
 	Alive    = "alive"
 	Edict    = "edict"
 	Transfer = "transfer"
@@ -47,16 +47,20 @@ type Request struct {
 	// of a lease that was not renewed; zero, or less than the agent's own guard time: that.
 	Tree  *Tree         `json:"tree,omitempty"`
 	Guard time.Duration `json:"guard,omitempty"`
+	// Hooks, of a runner's campaign, is how long its lost hooks may take; zero: it has none.
+	Hooks time.Duration `json:"hooks,omitempty"`
+	// Keeper is a secret that a runner shares with its keeper: the keeper announces it by keep, the runner names it in its campaign.
+	Keeper string `json:"keeper,omitempty"`
+	// Cause, of resign and freeze, is why the program has stopped, or stops, as far as it knows.
+	Cause *Cause `json:"cause,omitempty"`
 }
 
-// A Tree says how to find all processes that a runner will start. See agent/run/tree, which finds and kills them.
+// A Tree says how to find all processes that a runner will start. See agent/run/tree, which finds and kills them. Mark is secret, and
+// is in their environment. Runner is the number of the runner in its pid namespace. Cgroup is the directory of their cgroup, if they have one.
 type Tree struct {
-	Mark          string `json:"mark"`
-	Runner        int    `json:"runner"`
-	RunnerStarted uint64 `json:"runnerStarted"`
-	First         int    `json:"first,omitempty"`
-	FirstStarted  uint64 `json:"firstStarted,omitempty"`
-	Cgroup        string `json:"cgroup,omitempty"`
+	Mark   string `json:"mark"`
+	Runner int    `json:"runner"`
+	Cgroup string `json:"cgroup,omitempty"`
 }
 
 // requestFields says what a request must have beside its number.
@@ -64,9 +68,9 @@ type requestFields struct{ group, of, to bool }
 
 var requestFieldsOf = map[string]requestFields{
 	Campaign: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
-	Resign: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
+	Resign: {of: true}, Freeze: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
 	Transfer: {of: true, to: true},
-	Greet:    {}, Bye: {},
+	Keep:     {}, Greet: {}, Bye: {},
 }
 
 // maxGroup is the length of the longest name of a group, so that a claim fits a packet with others, and maxName of that of a program or member.
@@ -86,8 +90,9 @@ func CheckGroup(name string) error {
 	switch n := len(name); {
 	case n == 0 || n > maxGroup:
 		return fmt.Errorf("group %.40q: its name has %d bytes: must have 1 to %d", name, n, maxGroup)
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return fmt.Errorf("group %.40q: its name must be UTF-8 without control characters", name)
+	}
+	if err := names.Check(name); err != nil {
+		return fmt.Errorf("group %.40q: its name %w", name, err)
 	}
 	return nil
 }
@@ -108,9 +113,13 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s without to: name a member", r.Do)
 	case len(r.Name) > maxName || len(r.To) > maxName:
 		return fmt.Errorf("%s: a name has more than %d bytes", r.Do, maxName)
+	case names.Check(r.Name) != nil:
+		return fmt.Errorf("%s: the program's name %w", r.Do, names.Check(r.Name))
 	case r.Tree != nil && (len(r.Tree.Mark) < minMark || len(r.Tree.Mark) > maxName || r.Tree.Runner <= 1 || len(r.Tree.Cgroup) > maxPath):
-		return fmt.Errorf("%s: tree %+v: must have a mark of %d to %d bytes and a runner", r.Do, *r.Tree, minMark, maxName)
-	case r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0:
+		return fmt.Errorf("%s: tree of runner %d: must have a mark of %d to %d bytes and a runner", r.Do, r.Tree.Runner, minMark, maxName)
+	case r.Do == Keep && (len(r.Keeper) < minMark || len(r.Keeper) > maxName):
+		return fmt.Errorf("%s: keeper must be a secret of %d to %d bytes", r.Do, minMark, maxName)
+	case r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0 || r.Hooks < 0:
 		return fmt.Errorf("%s: a length of time is negative", r.Do)
 	case r.Heartbeat != 0 && r.Heartbeat < MinHeartbeat:
 		return fmt.Errorf("campaign: heartbeat %v: must be at least %v", r.Heartbeat, MinHeartbeat)
@@ -135,6 +144,8 @@ const (
 	Proof   = "proof"
 	Saw     = "view"
 	Failed  = "error"
+	// Gone is never written: it stands for the loss of the connection.
+	Gone = "gone"
 )
 
 // An Event is a line that the agent writes.
@@ -159,6 +170,8 @@ type Event struct {
 	Group  string `json:"group,omitempty"`
 	Leader string `json:"leader,omitempty"`
 	Token  uint64 `json:"token,omitempty"`
+	// At, of leads, is when the lease was granted, at the latest, on the host's lease clock.
+	At protocol.Time `json:"at,omitempty"`
 	// Until is an instant of the host's lease clock, and Remaining how far it was off when the line was written.
 	Until     protocol.Time   `json:"until,omitempty"`
 	Remaining time.Duration   `json:"remaining,omitempty"`

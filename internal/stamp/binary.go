@@ -48,7 +48,7 @@ func (e *Edict) UnmarshalBinary(b []byte) error {
 	}
 	for next := uint64(0); n > 0 && r.err == nil; n-- {
 		en := Entry{Voter: uint16(next + r.uvarint(MaxVoters-1-min(next, MaxVoters-1)))}
-		en.Inc, en.Clock = uint32(r.uvarint(math.MaxUint32)), r.varint()
+		en.Inc, en.Clock = r.uvarint(math.MaxUint64), r.varint()
 		f.Quorum, next = append(f.Quorum, en), uint64(en.Voter)+1
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 // which it assigned the group.
 type Entry struct {
 	Voter uint16
-	Inc   uint32
+	Inc   uint64
 	Clock int64
 }
 

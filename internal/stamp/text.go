@@ -122,7 +122,7 @@ func parseQuorum(s string) (Quorum, error) {
 		if err != nil {
 			return nil, fmt.Errorf("quorum timestamp entry %q: voter: %w", clip(part), err)
 		}
-		i, err := number(inc, 32)
+		i, err := number(inc, 64)
 		if err != nil {
 			return nil, fmt.Errorf("quorum timestamp entry %q: incarnation: %w", clip(part), err)
 		}
@@ -130,7 +130,7 @@ func parseQuorum(s string) (Quorum, error) {
 		if err != nil {
 			return nil, fmt.Errorf("quorum timestamp entry %q: clock: %w", clip(part), err)
 		}
-		q = append(q, Entry{Voter: uint16(v), Inc: uint32(i), Clock: c})
+		q = append(q, Entry{Voter: uint16(v), Inc: i, Clock: c})
 	}
 	return q, nil
 }

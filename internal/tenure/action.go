@@ -60,6 +60,9 @@ func (m *Machine) extend(_ protocol.Time, ev Event) {
 func (m *Machine) told(now protocol.Time, ev Event) {
 	m.blame(ev.Cause)
 	m.ask(now)
+	if m.state == Told && ev.Kind == Tell && ev.Until != 0 && !m.config.Backup {
+		m.due = min(m.due, ev.Until)
+	}
 }
 
 func (m *Machine) correct(_ protocol.Time, ev Event) {
@@ -289,6 +292,7 @@ func (m *Machine) dozed(now protocol.Time, _ Event) { m.slept = now }
 
 func (m *Machine) sleeps(protocol.Time, Event) {
 	m.blame(m.own(protocol.ClockFault))
+	m.emit(Effect{Kind: Void})
 	m.goesOn, m.frozen = false, true
 }
 

@@ -32,7 +32,7 @@ type Kind uint8
 const (
 	Elected   Kind = iota // the party leads, with Token, since At, until Until
 	Extended              // the lease was renewed until Until
-	Tell                  // the lower side shall stop, for Cause; the lease is renewed meanwhile
+	Tell                  // the lower side shall stop, for Cause, by Until if that is set; the lease is renewed meanwhile
 	Lost                  // the lease is over, for Cause; of a transfer: it is done
 	Refused               // a transfer came to nothing
 	UpperGone             // the upper side is dead, or its connection is closed: nothing more comes

@@ -71,7 +71,7 @@ var actions = [...]action{
 		(*Machine).begin, []State{Leading, Stopping, Over}, []EffectKind{Note, Announce, RunElected, Start, Kill, Release, End, Forget}},
 	giveBack: {"giveBack", "The lower side withdrew before the lease came: release it.", (*Machine).giveBack, nil, []EffectKind{Release}},
 	extend:   {"extend", "Announce the later deadline, unless the deadline is frozen.", (*Machine).extend, nil, []EffectKind{Announce}},
-	told: {"told", "Record the cause, ask the lower side to stop, and count its grace. A tree whose program does not run yet is killed.",
+	told: {"told", "Record the cause, ask the lower side to stop, and count its grace, which the event may shorten. A tree whose program does not run yet is killed.",
 		(*Machine).told, []State{Told, Stopping}, with(halting, Ask)},
 	correct:  {"correct", "Record the cause: the heavier of the two counts, and a change is logged. After the end, those below learn of it.", (*Machine).correct, nil, []EffectKind{End}},
 	stopsToo: {"stopsToo", "Record the cause. A program that had yielded does not go on if the transfer is refused.", (*Machine).stopsToo, nil, nil},
@@ -112,7 +112,7 @@ var actions = [...]action{
 	suspended: {"suspended", "No lease that was held before a suspend is used again: void it, ask the lower side to stop, and end it.",
 		(*Machine).suspended, []State{Stopping}, with(halting, Void, Ask)},
 	dozed: {"dozed", "A lease that was granted before is not used.", (*Machine).dozed, nil, nil},
-	slept: {"slept", "Record the cause. A program that had yielded does not go on.", (*Machine).sleeps, nil, nil},
+	slept: {"slept", "Record the cause, and void the lease. A program that had yielded does not go on.", (*Machine).sleeps, nil, []EffectKind{Void}},
 	found: {"found", "Wait until the runner has ended the tree, kills it, or dies. Nothing is held.", (*Machine).found, []State{Told}, nil},
 }
 

@@ -122,11 +122,12 @@ func (r *Ref) belongs(p *Process, all []Process, in []bool, runner bool, seen ui
 		return true
 	case p.Helper:
 		return false
-	case runner && p.Parent == r.Runner.Pid:
+	case runner && p.Parent == r.Runner.Pid: // it is younger, as all that come this far
 		return true
 	}
 	for i := range all {
-		if in[i] && all[i].Pid == p.Parent {
+		// A walk is no snapshot: a younger process may have the parent's number by now. Ancestors are older.
+		if in[i] && all[i].Pid == p.Parent && all[i].Started <= p.Started {
 			return true
 		}
 	}

@@ -17,7 +17,7 @@ import (
 var fixtures = sync.OnceValues(func() (map[string]*Package, error) {
 	packages, err := Load(".", "./testdata/impure", "./testdata/pure", "./testdata/constrained", "./testdata/drift",
 		"./testdata/docless", "./testdata/twodocs", "./testdata/misnamed", "./testdata/tests", "./testdata/upward",
-		"./testdata/long", "./testdata/program", "./testdata/unsaid", "./testdata/header")
+		"./testdata/long", "./testdata/program", "./testdata/unsaid", "./testdata/header", "./testdata/timers")
 	byName := map[string]*Package{}
 	for _, p := range packages {
 		byName[path.Base(p.Rel)] = p
@@ -365,5 +365,17 @@ func TestLinksThatLeadNowhereAreFound(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+func TestTimersOutsideTheAlarmAreFound(t *testing.T) {
+	p := fixture(t, "timers")
+	asWanted(t, p, timersOutside(p, map[string]string{"alarm.go": "the alarm"}))
+	found := timersOutside(p, map[string]string{"alarm.go": "the alarm", "timers.go": "all", "gone.go": "nothing"})
+	if len(found) != 1 || !strings.Contains(found[0].Text, "has none") {
+		t.Errorf("found %v", found)
+	}
+	if Timers(p) != nil {
+		t.Error("a package that drives no tenure is held to the rule")
 	}
 }

@@ -20,9 +20,9 @@ type layer struct {
 
 // column lists the layers of the library from top to bottom: each knows all that stand below it.
 var column = []layer{
-	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/secret/..."}},
+	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/names/...", "internal/secret/..."}},
 	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},
-	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/..."},
+	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/...", "internal/owned/..."},
 		modules: []string{"golang.org/x/sys", "golang.org/x/crypto", "github.com/fxamacker/cbor/v2"}},
 	{name: "datagrams", packages: []string{"internal/datagram/..."}},
 	{name: "protocols", packages: []string{"internal/protocol/...", "internal/tenure/..."}},
@@ -34,14 +34,14 @@ var column = []layer{
 var beside = []layer{
 	{name: "faults", packages: []string{"internal/transport/fault/...", "internal/transport/memory/...", "internal/transport/relay/...",
 		"internal/transport/loopback/...", "internal/runtime/inmemory/..."}, knows: []string{"runtime", "io"}, modules: []string{"golang.org/x/sys"}},
-	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/runtime/parent"},
+	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "protocols", "contract"},
 		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},
 		knows:   []string{"library", "runtime", "faults", "agent/web"},
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
 	{name: "command line", packages: []string{"agent/cli/..."}, knows: []string{"agent/web"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
-	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "processes", "command line"},
+	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "processes", "command line", "internal/owned"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "simulator", packages: []string{"sim/..."}, knows: []string{"internal/wire", "datagrams", "protocols", "contract", "stamps"}},
 	{name: "lab", packages: []string{"sim/lab/..."}, knows: []string{"simulator", "protocols", "contract"},
@@ -50,7 +50,7 @@ var beside = []layer{
 	{name: "simulator programs", packages: []string{"sim/cmd/..."},
 		knows:   []string{"simulator", "lab", "replay", "command line", "agent/web"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
-	{name: "bench", packages: []string{"bench/..."}, knows: []string{"library", "runtime", "processes"}},
+	{name: "bench", packages: []string{"bench/..."}, knows: []string{"library", "runtime", "processes"}, modules: []string{"golang.org/x/sys"}},
 	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence", "fence/sqlfence", "fence/httpfence"},
 		modules: []string{"modernc.org/sqlite"}},
 	{name: "house", packages: []string{"internal/tidy/...", "internal/mutants/...", "internal/tools/..."}, modules: []string{"golang.org/x/mod"}},

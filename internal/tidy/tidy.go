@@ -6,6 +6,7 @@
 //	drift.go    drift is computed by the four helpers of protocol.Rho and nowhere else
 //	modules.go  what each module of the tree may import of the others and require from elsewhere, as a table
 //	layers.go   which package may import which, as a table
+//	timers.go   what drives tenures waits for no deadline by itself
 //	header.go   the header of an if changes nothing that its condition is not about
 //	budget.go   how long a file and a function may be, with a ratchet for the exceptions
 //	links.go    links in the docs that lead nowhere

@@ -84,7 +84,7 @@ func member(b *testing.B, rank protocol.Rank) *wire.Endpoint {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := wire.NewEndpoint(wire.Config{Me: protocol.Ident{Rank: rank, Inc: 1}, Members: 3, Keys: ring})
+	e, err := wire.NewEndpoint(0, wire.Config{Config: datagram.Config{Self: protocol.Ident{Rank: rank, Inc: 1}, Members: 3, Delta: time.Second}, Keys: ring})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -96,9 +96,9 @@ func forge(b *testing.B, to netip.AddrPort, n int) []transport.Packet {
 	b.Helper()
 	from := member(b, 1)
 	var ps []transport.Packet
-	for i := range n {
-		d := &datagram.Header{From: from.Me(), To: protocol.Ident{Rank: 0, Inc: 1}, Seq: uint64(i + 1)}
-		packet, err := from.Seal(nil, d, 0, make([]byte, 100))
+	for range n {
+		d := from.Stamp(0, 0, 0)
+		packet, err := from.Seal(nil, &d, 0, make([]byte, 100))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -43,8 +44,8 @@ func TestMessagesOfAnySizeComeThrough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(MinMTU, 3000).Draw(t, "mtu")
 		e := func(rank protocol.Rank) *Endpoint {
-			c := Config{Me: protocol.Ident{Rank: rank, Inc: 1}, Members: 3, Keys: PublicKeyring(), MTU: size, table: testTable}
-			e, err := NewEndpoint(c)
+			c := Config{Config: judge(protocol.Ident{Rank: rank, Inc: 1}, 0, Digest{}), Keys: PublicKeyring(), MTU: size, table: testTable}
+			e, err := NewEndpoint(0, c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +125,7 @@ func TestManyShortMessagesTakeSeveralPackets(t *testing.T) {
 	}
 	got := 0
 	for _, packet := range packets(t, a, b, 1, batch) {
-		got += len(expect(t, b, packet, Accepted).Messages)
+		got += len(expect(t, b, packet, datagram.Accepted).Messages)
 	}
 	if got != n {
 		t.Errorf("%d messages came, want %d", got, n)
@@ -168,7 +169,7 @@ func TestAssembliesAreBounded(t *testing.T) {
 		all := packets(t, a, b, seq, batchOf(t, a, &note{Data: make([]byte, MaxMessage/2)}))
 		seq += uint64(len(all))
 		for _, packet := range all[:len(all)-1] {
-			expect(t, b, packet, Accepted)
+			expect(t, b, packet, datagram.Accepted)
 			if p := &b.peers[0].assembling; b.pending > maxPending || p.size > maxPending || len(p.list) > maxAssemblies || b.pending != p.size {
 				t.Fatalf("%d bytes in %d messages wait", b.pending, len(p.list))
 			}
@@ -187,7 +188,7 @@ func TestAllPeersTogetherAreBounded(t *testing.T) {
 		batch := batchOf(t, a, &note{Data: make([]byte, MaxMessage-100)}, &note{Data: make([]byte, MaxMessage-100)})
 		for i, packet := range packets(t, a, b, 1, batch) {
 			if i%5 != 4 {
-				expect(t, b, packet, Accepted)
+				expect(t, b, packet, datagram.Accepted)
 			}
 		}
 		if b.pending > maxPendingAll {
@@ -232,12 +233,12 @@ func TestPartsThatContradictOneAnotherAreGivenUp(t *testing.T) {
 		"length":  func(f *fragment, _ *protocol.Time) { f.data = make([]byte, MaxMessage) },
 	} {
 		b := endpoint(t, 1, 9)
-		peer, from := &b.peers[0], &start{inc: 5}
-		f, sent := fragment{message: 1, part: 0, parts: 3, number: 20, data: []byte("x")}, protocol.Time(7)
-		b.join(0, peer, from, sent, &f)
+		peer, h := &b.peers[0], &datagram.Header{From: protocol.Ident{Inc: 5}, Sent: 7}
+		f := fragment{message: 1, part: 0, parts: 3, number: 20, data: []byte("x")}
+		b.join(0, peer, h, &f)
 		f.part = 1
-		change(&f, &sent)
-		if _, ok := b.join(0, peer, from, sent, &f); ok || b.pending != 0 || b.Counts().GivenUp != 1 {
+		change(&f, &h.Sent)
+		if _, ok := b.join(0, peer, h, &f); ok || b.pending != 0 || b.Counts().GivenUp != 1 {
 			t.Errorf("another %s: %d bytes wait, %d given up", name, b.pending, b.Counts().GivenUp)
 		}
 	}
@@ -248,11 +249,11 @@ func TestPartsOfTwoStartsAreKeptApart(t *testing.T) {
 	first, second, b := endpoint(t, 0, 5), endpoint(t, 0, 6), endpoint(t, 1, 9)
 	old := packets(t, first, b, 1, batchOf(t, first, &note{Data: bytes.Repeat([]byte{1}, 2000)}))
 	fresh := packets(t, second, b, 1, batchOf(t, second, &note{Data: bytes.Repeat([]byte{2}, 2000)}))
-	expect(t, b, old[0], Accepted)
-	if p := expect(t, b, fresh[1], Accepted); len(p.Messages) != 0 {
+	expect(t, b, old[0], datagram.Accepted)
+	if p := expect(t, b, fresh[1], datagram.Accepted); len(p.Messages) != 0 {
 		t.Fatal("half a message of each start was put together")
 	}
-	if p := expect(t, b, fresh[0], Accepted); len(p.Messages) != 1 || !reflect.DeepEqual(p.Messages[0].Message.(*note).Data, bytes.Repeat([]byte{2}, 2000)) {
+	if p := expect(t, b, fresh[0], datagram.Accepted); len(p.Messages) != 1 || !reflect.DeepEqual(p.Messages[0].Message.(*note).Data, bytes.Repeat([]byte{2}, 2000)) {
 		t.Errorf("messages %v", p.Messages)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -23,7 +24,7 @@ func BenchmarkSealOpen(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if r := y.Open(0, packet, &p); r != Accepted {
+		if r := y.Open(0, packet, &p).Reason; r != datagram.Accepted {
 			b.Fatal(r)
 		}
 	}
@@ -48,7 +49,7 @@ func BenchmarkHotMessage(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if r := y.Open(0, packet, &p); r != Accepted || p.Messages[0].Message.(*hot).Seq != d.Seq {
+		if r := y.Open(0, packet, &p).Reason; r != datagram.Accepted || p.Messages[0].Message.(*hot).Seq != d.Seq {
 			b.Fatal(r)
 		}
 	}
@@ -59,18 +60,18 @@ func BenchmarkHotMessage(b *testing.B) {
 func BenchmarkForged(b *testing.B) {
 	x, y := endpoint(b, 0, 5), endpoint(b, 1, 9)
 	known := send(b, x, y, 1, &hot{})
-	if r := y.Open(0, bytes.Clone(known), new(Packet)); r != Accepted {
+	if r := y.Open(0, bytes.Clone(known), new(Packet)).Reason; r != datagram.Accepted {
 		b.Fatal(r)
 	}
 	for _, c := range []struct {
 		name  string
 		forge func(packet []byte, i int)
-		want  Reason
+		want  datagram.Reason
 	}{
-		{"noise", func(p []byte, i int) { p[0] = 0 }, Foreign},
-		{"key", func(p []byte, i int) { p[offKey] ^= 1 }, UnknownKey},
-		{"start", func(p []byte, i int) { p[offNonce], p[offNonce+1] = byte(i), byte(i>>8)|0x80; p[offNonce+2]++ }, Forged},
-		{"tag", func(p []byte, i int) { p[len(p)-1]++ }, Forged},
+		{"noise", func(p []byte, i int) { p[0] = 0 }, datagram.Foreign},
+		{"key", func(p []byte, i int) { p[offKey] ^= 1 }, datagram.UnknownKey},
+		{"start", func(p []byte, i int) { p[offNonce], p[offNonce+1] = byte(i), byte(i>>8)|0x80; p[offNonce+2]++ }, datagram.Forged},
+		{"tag", func(p []byte, i int) { p[len(p)-1]++ }, datagram.Forged},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			packet, buf := bytes.Clone(known), make([]byte, len(known))
@@ -81,7 +82,7 @@ func BenchmarkForged(b *testing.B) {
 				copy(buf, packet)
 				c.forge(buf, i)
 				i++
-				if r := y.Open(0, buf, &p); r != c.want {
+				if r := y.Open(0, buf, &p).Reason; r != c.want {
 					b.Fatal(r)
 				}
 			}
@@ -108,7 +109,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := y.Open(0, packet, &p); r != Accepted || len(p.Messages) != 1 {
+		if r := y.Open(0, packet, &p).Reason; r != datagram.Accepted || len(p.Messages) != 1 {
 			t.Fatal(r)
 		}
 	})
@@ -126,7 +127,7 @@ func TestForgedPacketsDoNotGrowMemory(t *testing.T) {
 	flood := func() uint64 {
 		for i := range 20_000 {
 			packet[offNonce], packet[offNonce+1], packet[offFromInc+3] = byte(i), byte(i>>8), byte(i)
-			if r := y.Open(protocol.Time(i), packet, &p); r != Forged {
+			if r := y.Open(protocol.Time(i), packet, &p).Reason; r != datagram.Forged {
 				t.Fatal(r)
 			}
 		}

@@ -17,14 +17,15 @@ func TestVectorsOpenByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var vectors []struct{ Name, Key, Payload, Packet string }
+	var vectors []struct{ Name, Key, Council, Payload, Packet string }
 	if err := json.Unmarshal(text, &vectors); err != nil || len(vectors) == 0 {
 		t.Fatalf("%d vectors, %v", len(vectors), err)
 	}
 	for _, v := range vectors {
 		key, _ := hex.DecodeString(v.Key)
+		council, _ := hex.DecodeString(v.Council)
 		packet, _ := hex.DecodeString(v.Packet)
-		prk, err := hkdf.Extract(sha256.New, key, []byte("regent wire 1"))
+		prk, err := hkdf.Extract(sha256.New, key, []byte("regent wire 2"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,8 +33,16 @@ func TestVectorsOpenByHand(t *testing.T) {
 		if err != nil || string(id) != string(packet[10:14]) {
 			t.Errorf("%s: key id %x, want %x", v.Name, packet[10:14], id)
 		}
-		info := "packet" + string(packet[6:8]) + string(packet[14:18]) + string(packet[38:54]) + string(packet[8:10])
-		k, err := hkdf.Expand(sha256.New, prk, info, 32)
+		secret, err := hkdf.Expand(sha256.New, prk, "council"+string(council), 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tag, err := hkdf.Expand(sha256.New, secret, "council tag", 4)
+		if err != nil || string(tag) != string(packet[14:18]) {
+			t.Errorf("%s: council tag %x, want %x", v.Name, packet[14:18], tag)
+		}
+		info := "packet" + string(packet[6:8]) + string(packet[18:26]) + string(packet[58:74]) + string(packet[8:10])
+		k, err := hkdf.Expand(sha256.New, secret, info, 32)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +50,7 @@ func TestVectorsOpenByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, err := aead.Open(nil, append(make([]byte, 4), packet[54:62]...), packet[62:], packet[:62])
+		plain, err := aead.Open(nil, append(make([]byte, 4), packet[74:82]...), packet[82:], packet[:82])
 		if err != nil {
 			t.Errorf("%s: %v", v.Name, err)
 		} else if got := hex.EncodeToString(plain[24:]); got != v.Payload {

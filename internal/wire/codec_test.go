@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -82,7 +83,7 @@ func TestUnknownMessagesAreSkipped(t *testing.T) {
 	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
 	payload := appendItem(nil, 99, 0, []byte("whatever"))
 	payload = append(payload, payloadOf(t, a, &hot{Seq: 3})...)
-	p := expect(t, b, seal(t, a, stamped(a, b, 1), payload), Accepted)
+	p := expect(t, b, seal(t, a, stamped(a, b, 1), payload), datagram.Accepted)
 	if len(p.Messages) != 1 || b.Counts().Unknown != 1 {
 		t.Errorf("%d messages, %d skipped", len(p.Messages), b.Counts().Unknown)
 	}
@@ -110,7 +111,7 @@ func TestMalformedPayloadsAreDroppedWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
 			before := state(b)
-			p := expect(t, b, seal(t, a, stamped(a, b, 1), append(bytes.Clone(good), bad...)), Malformed)
+			p := expect(t, b, seal(t, a, stamped(a, b, 1), append(bytes.Clone(good), bad...)), datagram.Malformed)
 			if len(p.Messages) != 0 {
 				t.Errorf("messages %v of a malformed packet were taken", p.Messages)
 			}
@@ -124,11 +125,11 @@ func TestMalformedPayloadsAreDroppedWhole(t *testing.T) {
 func TestPacketZeroIsMalformed(t *testing.T) {
 	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
 	// An honest endpoint does not seal it.
-	h := header{version: 1, lowest: 1, highest: 1, key: a.ring.keys[0].id, start: start{5, a.random}, epoch: 1, digest: a.digest}
+	h := header{version: 1, lowest: 1, highest: 1, key: a.ring.keys[0].id, council: a.derive.tags[0]}
 	packet := appendStamps(appendHeader(nil, &h, stamped(a, b, 0)), stamped(a, b, 0))
-	aead := a.derive.aead(0, 0, &h.start, 1)
+	aead := a.derive.aead(0, stamped(a, b, 0))
 	packet = aead.Seal(packet[:headerSize], make([]byte, 12), packet[headerSize:], packet[:headerSize])
-	expect(t, b, packet, Malformed)
+	expect(t, b, packet, datagram.Malformed)
 }
 
 // Messages are decoded into memory that was used before. What a body leaves out must not show what was there.
@@ -138,7 +139,7 @@ func TestReusedMessagesKeepNothing(t *testing.T) {
 	var p Packet
 	var first protocol.Message
 	for seq, m := range []*note{full, {}, {Lines: []line{{}, {Term: 3}}}} {
-		if r := b.Open(0, send(t, a, b, uint64(seq+1), m), &p); r != Accepted {
+		if r := b.Open(0, send(t, a, b, uint64(seq+1), m), &p).Reason; r != datagram.Accepted {
 			t.Fatal(r)
 		}
 		got := p.Messages[0].Message.(*note)

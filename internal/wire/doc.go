@@ -2,15 +2,13 @@
 //
 // A packet is a clear header, which is authenticated, and a sealed part: the stamps of the datagram layer and any
 // number of messages. A [Batch] packs messages into payloads and splits those that do not fit; an [Endpoint] seals
-// payloads for one peer at a time and opens what comes in. Opening checks everything before it changes anything: a
-// packet that fails a check is counted under its [Reason] and leaves no trace, and nothing here ever answers one.
+// payloads for one peer at a time and opens what comes in. What may be made of a packet is judged once, by package datagram:
+// a packet that fails a check is counted under its reason and leaves no trace, and nothing here ever answers one.
 //
 //	DESIGN rule 5      one configuration         summary.go
-//	DESIGN rule 6      nothing from strangers    open.go, reason.go
-//	PROTOCOLS §1.3     incarnations, starts      open.go, session.go
+//	DESIGN rule 6      nothing from strangers    open.go
 //	PROTOCOLS §1.4     stamps and echo           header.go
 //	RFC 5869           derivation of keys        key.go
-//	RFC 6479           window against replays    window.go
 //	RFC 8949           bodies of messages        codec.go, mirror.go, messages.go
 //
 // The key of a packet is derived from its receiver too, not only from the cluster key and the start of its sender: the

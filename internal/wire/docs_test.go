@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/regentproject/regent/internal/datagram"
 )
 
 const (
@@ -115,7 +117,7 @@ func TestDocsStateTheLimits(t *testing.T) {
 		"array":      fmt.Sprintf("| elements of an array | %d |", maxArray),
 		"map":        fmt.Sprintf("| pairs of a map | %d |", maxMap),
 		"summary":    fmt.Sprintf("| summary | %d bytes, %d fields |", maxSummary, maxFields),
-		"window":     fmt.Sprintf("%d words of 64 bits", windowWords),
+		"window":     fmt.Sprintf("%d words of 64 bits", datagram.WindowWords),
 		"keys":       fmt.Sprintf("%d to %d bytes", MinKey, MaxKey),
 		"extract":    fmt.Sprintf("%q", labelExtract),
 		"id":         fmt.Sprintf("%q", labelID),
@@ -127,7 +129,7 @@ func TestDocsStateTheLimits(t *testing.T) {
 			t.Errorf("%s: %s does not say %q", what, docs, line)
 		}
 	}
-	for r := range numReasons {
+	for r := range datagram.NumReasons {
 		if !strings.Contains(string(text), "| "+r.String()+" |") {
 			t.Errorf("%s has no row for %q", docs, r)
 		}

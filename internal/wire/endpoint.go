@@ -14,14 +14,11 @@ import (
 
 // Config is what an Endpoint must know of its member and council.
 type Config struct {
-	// Me is the member, in its incarnation; 0 while it does not know it.
-	Me protocol.Ident
-	// Members is the size of the council.
-	Members int
-	// Epoch and Digest say which configuration is in force.
-	Epoch  uint64
-	Digest Digest
-	Keys   Keyring
+	// Config is that of the one judge of packets. Its Start is drawn from Random.
+	datagram.Config
+	// Keys are the cluster keys, and ID is the council's: packets of another council cannot be opened.
+	Keys Keyring
+	ID   protocol.CouncilID
 	// MTU is the length of the longest packet; 0 is DefaultMTU.
 	MTU int
 	// Random gives the 128 bits of this start; nil is the operating system's source. Anything else is for tests and the
@@ -34,20 +31,22 @@ type Config struct {
 	table *table // nil: all messages
 }
 
-// An Endpoint seals and opens the packets of one member in one configuration. It is not safe for concurrent use.
+// An Endpoint seals and opens the packets of one member in one configuration. What may be made of a packet is for the embedded
+// endpoint to judge, and for it alone. It is not safe for concurrent use.
 type Endpoint struct {
-	me              protocol.Ident
-	epoch           uint64
-	digest          Digest
+	*datagram.Endpoint
+	start           datagram.Start
+	council         datagram.Council
+	id              protocol.CouncilID
 	ring            Keyring
 	derive          *deriver
-	random          [startBits]byte
 	lowest, highest uint8
 	mtu             int
 	peers           []peer
-	counts          Counts
 	table           *table
 	pool            *pool
+
+	unknown, givenUp uint64 // messages, as in datagram.Counts
 
 	message uint64 // the last message that was split
 	pending int    // bytes of messages of which parts are missing
@@ -64,14 +63,15 @@ type peer struct {
 	sealed uint64
 	// lowest and highest are the versions that it reads; 0: not heard yet.
 	lowest, highest uint8
-	// current is the start with the highest incarnation above 0 that was heard; recovering is the last one under
-	// incarnation 0.
-	current, recovering session
-	assembling          assemblies
+	// current and lost are the ciphers of its packets: of the start with the highest incarnation, and of the last one under
+	// incarnation 0. They only save a derivation.
+	current, lost ciphers
+	assembling    assemblies
 }
 
-// NewEndpoint draws the random bits of a start. A member makes a new Endpoint for each start and each epoch.
-func NewEndpoint(c Config) (*Endpoint, error) {
+// NewEndpoint draws the random bits of a start, which begins at now. A member makes a new Endpoint for each start and each
+// epoch.
+func NewEndpoint(now protocol.Time, c Config) (*Endpoint, error) {
 	if c.MTU == 0 {
 		c.MTU = DefaultMTU
 	}
@@ -85,10 +85,6 @@ func NewEndpoint(c Config) (*Endpoint, error) {
 		c.table = messages
 	}
 	switch {
-	case c.Members < 1 || c.Members > protocol.MaxMembers:
-		return nil, fmt.Errorf("wire: %d members: must be between 1 and %d", c.Members, protocol.MaxMembers)
-	case int(c.Me.Rank) >= c.Members:
-		return nil, fmt.Errorf("wire: rank %d: the council has %d members", c.Me.Rank, c.Members)
 	case c.MTU < MinMTU || c.MTU > MaxMTU:
 		return nil, fmt.Errorf("wire: mtu %d: must be between %d and %d", c.MTU, MinMTU, MaxMTU)
 	case len(c.Keys.keys) == 0:
@@ -96,23 +92,27 @@ func NewEndpoint(c Config) (*Endpoint, error) {
 	case c.Lowest == 0 || c.Lowest > c.Highest:
 		return nil, fmt.Errorf("wire: versions %d to %d: the lowest must be at least 1 and at most the highest", c.Lowest, c.Highest)
 	}
-	e := &Endpoint{me: c.Me, epoch: c.Epoch, digest: c.Digest, ring: c.Keys, derive: newDeriver(c.Keys), lowest: c.Lowest,
-		highest: c.Highest, mtu: c.MTU, peers: make([]peer, c.Members), table: c.table, pool: newPool(c.table)}
-	if _, err := io.ReadFull(c.Random, e.random[:]); err != nil {
+	if _, err := io.ReadFull(c.Random, c.Start[:]); err != nil {
 		return nil, fmt.Errorf("wire: random bits of this start: %w", err)
 	}
-	return e, nil
+	judge, err := datagram.New(now, c.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &Endpoint{Endpoint: judge, start: c.Start, council: c.Council, id: c.ID, ring: c.Keys, derive: newDeriver(c.Keys, c.ID), lowest: c.Lowest,
+		highest: c.Highest, mtu: c.MTU, peers: make([]peer, c.Members), table: c.table, pool: newPool(c.table)}, nil
 }
 
-// Me returns the member in its present incarnation.
-func (e *Endpoint) Me() protocol.Ident { return e.me }
-
 // Counts returns what became of all packets so far.
-func (e *Endpoint) Counts() Counts { return e.counts }
+func (e *Endpoint) Counts() datagram.Counts {
+	c := e.Endpoint.Counts()
+	c.Unknown, c.GivenUp = e.unknown, e.givenUp
+	return c
+}
 
 // SetIncarnation is for a member that learns its incarnation after its start.
 func (e *Endpoint) SetIncarnation(inc protocol.Inc) {
-	e.me.Inc = inc
+	e.Endpoint.SetIncarnation(inc)
 	for i := range e.peers {
 		e.peers[i].seal = nil
 	}
@@ -123,26 +123,24 @@ func (e *Endpoint) SetKeys(ring Keyring) error {
 	if len(ring.keys) == 0 {
 		return errors.New("wire: no key: a ring holds at least one")
 	}
-	e.ring, e.derive = ring, newDeriver(ring)
+	e.ring, e.derive = ring, newDeriver(ring, e.id)
 	for i := range e.peers {
 		p := &e.peers[i]
-		p.seal, p.current.ciphers, p.recovering.ciphers = nil, nil, nil
+		p.seal, p.current, p.lost = nil, ciphers{}, ciphers{}
 	}
 	return nil
 }
 
-// Heard returns the highest incarnation above 0 in which a peer was heard; 0 if in none.
-func (e *Endpoint) Heard(peer protocol.Rank) protocol.Inc { return e.peers[peer].current.start.inc }
-
-// Seal appends a sealed packet to dst. d.From must be the member itself and d.To a peer. The number d.Seq must be
+// Seal appends a sealed packet to dst. d is what Stamp returned, for a peer. The number d.Seq must be
 // higher than in all packets to that peer before: with it a nonce would be used twice. dst is not kept, and should have
 // room for Overhead and the payload.
 func (e *Endpoint) Seal(dst []byte, d *datagram.Header, path uint8, payload []byte) ([]byte, error) {
-	if d.From != e.me {
-		return dst, fmt.Errorf("wire: packet from %v: this is %v", d.From, e.me)
+	me := e.Self()
+	if d.From != me || d.Start != e.start || d.Council != e.council {
+		return dst, fmt.Errorf("wire: packet from %v: this is %v", d.From, me)
 	}
-	if int(d.To.Rank) >= len(e.peers) || d.To.Rank == e.me.Rank {
-		return dst, fmt.Errorf("wire: packet to %v: no peer of %v in a council of %d", d.To, e.me, len(e.peers))
+	if int(d.To.Rank) >= len(e.peers) || d.To.Rank == me.Rank {
+		return dst, fmt.Errorf("wire: packet to %v: no peer of %v in a council of %d", d.To, me, len(e.peers))
 	}
 	p := &e.peers[d.To.Rank]
 	if d.Seq <= p.sealed {
@@ -151,10 +149,9 @@ func (e *Endpoint) Seal(dst []byte, d *datagram.Header, path uint8, payload []by
 	if len(payload) > maxDatagram-overhead {
 		return dst, fmt.Errorf("wire: payload of %d bytes: a packet has room for %d", len(payload), maxDatagram-overhead)
 	}
-	h := header{version: e.speak(p), lowest: e.lowest, highest: e.highest, path: path, key: e.ring.keys[0].id,
-		start: start{e.me.Inc, e.random}, epoch: e.epoch, digest: e.digest}
+	h := header{version: e.speak(p), lowest: e.lowest, highest: e.highest, path: path, key: e.ring.keys[0].id, council: e.derive.tags[0]}
 	if p.seal == nil {
-		p.seal = e.derive.aead(0, e.me.Rank, &h.start, d.To.Rank)
+		p.seal = e.derive.aead(0, d)
 	}
 	p.sealed = d.Seq
 	begin := len(dst)

@@ -22,12 +22,12 @@ func TestPacketCarriesHeaderAndMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := expect(t, b, packet[len("before"):], Accepted)
+	p := expect(t, b, packet[len("before"):], datagram.Accepted)
 	if p.Header != *d {
 		t.Errorf("header %+v, want %+v", p.Header, *d)
 	}
-	if p.Path != 3 || p.Epoch != 1 || p.Lowest != LowestVersion || p.Highest != HighestVersion {
-		t.Errorf("path %d, epoch %d, versions %d to %d", p.Path, p.Epoch, p.Lowest, p.Highest)
+	if p.Path != 3 || p.Council.Epoch != 1 || p.Lowest != LowestVersion || p.Highest != HighestVersion {
+		t.Errorf("path %d, epoch %d, versions %d to %d", p.Path, p.Council.Epoch, p.Lowest, p.Highest)
 	}
 	if len(p.Messages) != len(sent) {
 		t.Fatalf("%d messages, want %d", len(p.Messages), len(sent))
@@ -57,7 +57,7 @@ func TestNothingOfThePacketCanBeRead(t *testing.T) {
 // Every single bit of a packet counts, and one that was changed leaves no trace.
 func TestChangedPacketsAreDroppedWithoutATrace(t *testing.T) {
 	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
-	expect(t, b, send(t, a, b, 1, &hot{}), Accepted)
+	expect(t, b, send(t, a, b, 1, &hot{}), datagram.Accepted)
 	packet := send(t, a, b, 2, &note{Text: "hello"})
 	before := state(b)
 	for i := range packet {
@@ -81,7 +81,7 @@ func TestChangedPacketsAreDroppedWithoutATrace(t *testing.T) {
 	if after := state(b); after != before {
 		t.Fatalf("dropped packets changed the endpoint from\n%s to\n%s", before, after)
 	}
-	expect(t, b, packet, Accepted)
+	expect(t, b, packet, datagram.Accepted)
 }
 
 // Forged packets must not make a member store anything, whatever start they claim to come from.
@@ -92,7 +92,7 @@ func TestForgedStartsAreNotRemembered(t *testing.T) {
 	packet[len(packet)-1] ^= 1
 	for i := range 1000 {
 		packet[offNonce], packet[offNonce+1], packet[offFromInc] = byte(i), byte(i>>8), byte(i)
-		expect(t, b, packet, Forged)
+		expect(t, b, packet, datagram.Forged)
 	}
 	if state(b) != before {
 		t.Errorf("forged packets changed the endpoint to %s", state(b))
@@ -103,17 +103,19 @@ func TestStrangersAreDropped(t *testing.T) {
 	b := endpoint(t, 1, 9)
 	for name, c := range map[string]struct {
 		packet []byte
-		want   Reason
+		want   datagram.Reason
 	}{
-		"no packet":      {nil, Short},
-		"half a packet":  {send(t, endpoint(t, 0, 5), b, 1)[:Overhead-1], Short},
-		"a huge packet":  {make([]byte, maxDatagram+1), Short},
-		"something else": {append([]byte("Hello, is anybody there?"), make([]byte, 200)...), Foreign},
-		"another key":    {send(t, endpoint(t, 0, 5, func(c *Config) { c.Keys = ringOf(t, []byte("another key of the operator")) }), b, 1), UnknownKey},
-		"the public key": {send(t, endpoint(t, 0, 5, func(c *Config) { c.Keys = PublicKeyring() }), b, 1), UnknownKey},
-		"a fourth rank":  {send(t, endpoint(t, 3, 5, func(c *Config) { c.Members = 4 }), b, 1), Stranger},
-		"oneself":        {send(t, endpoint(t, 1, 9), endpoint(t, 0, 5), 1), Stranger},
-		"for another":    {send(t, endpoint(t, 0, 5), endpoint(t, 2, 9), 1), Misdirected},
+		"no packet":       {nil, datagram.Short},
+		"half a packet":   {send(t, endpoint(t, 0, 5), b, 1)[:Overhead-1], datagram.Short},
+		"a huge packet":   {make([]byte, maxDatagram+1), datagram.Short},
+		"something else":  {append([]byte("Hello, is anybody there?"), make([]byte, 200)...), datagram.Foreign},
+		"another key":     {send(t, endpoint(t, 0, 5, func(c *Config) { c.Keys = ringOf(t, []byte("another key of the operator")) }), b, 1), datagram.UnknownKey},
+		"another council": {send(t, endpoint(t, 0, 5, func(c *Config) { c.ID[3]++ }), b, 1), datagram.OtherCouncil},
+		"an old build":    {append([]byte("Rg"), send(t, endpoint(t, 0, 5), b, 1)[2:]...), datagram.Older},
+		"the public key":  {send(t, endpoint(t, 0, 5, func(c *Config) { c.Keys = PublicKeyring() }), b, 1), datagram.UnknownKey},
+		"a fourth rank":   {send(t, endpoint(t, 3, 5, func(c *Config) { c.Members = 4 }), b, 1), datagram.Stranger},
+		"oneself":         {send(t, endpoint(t, 1, 9), endpoint(t, 0, 5), 1), datagram.Stranger},
+		"for another":     {send(t, endpoint(t, 0, 5), endpoint(t, 2, 9), 1), datagram.Misdirected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := state(b)
@@ -131,7 +133,16 @@ func TestKeyIDIsNoKey(t *testing.T) {
 	packet := send(t, a, b, 1, &hot{})
 	id := b.ring.IDs()[0]
 	copy(packet[offKey:], id[:])
-	expect(t, b, packet, Forged)
+	copy(packet[offCouncil:], b.derive.tags[0][:])
+	expect(t, b, packet, datagram.Forged)
+}
+
+// Nor does a packet of another council open that bears our council's tag.
+func TestCouncilTagIsNoKey(t *testing.T) {
+	a, b := endpoint(t, 0, 5, func(c *Config) { c.ID[15]++ }), endpoint(t, 1, 9)
+	packet := send(t, a, b, 1, &hot{})
+	copy(packet[offCouncil:], b.derive.tags[0][:])
+	expect(t, b, packet, datagram.Forged)
 }
 
 // A packet that is sent to two members under one number must not be sealed with one key and nonce for both.
@@ -144,7 +155,7 @@ func TestReceiversDoNotShareNonces(t *testing.T) {
 	}
 	// Nor does a packet for one open at the other when its address is changed.
 	y[offTo+1] = 1
-	expect(t, b, y, Forged)
+	expect(t, b, y, datagram.Forged)
 }
 
 // NoNonceTwice: a member that starts again under the same incarnation, with a copy of its disk, must not use a key
@@ -189,6 +200,8 @@ func TestSealRefusesWrongAddresses(t *testing.T) {
 	for name, change := range map[string]func(*datagram.Header){
 		"from another":             func(d *datagram.Header) { d.From.Rank = 2 },
 		"from another incarnation": func(d *datagram.Header) { d.From.Inc = 4 },
+		"from another start":       func(d *datagram.Header) { d.Start[0]++ },
+		"from another council":     func(d *datagram.Header) { d.Council.Epoch++ },
 		"to oneself":               func(d *datagram.Header) { d.To.Rank = 0 },
 		"to nobody":                func(d *datagram.Header) { d.To.Rank = protocol.Nobody },
 		"to a fourth":              func(d *datagram.Header) { d.To.Rank = 3 },
@@ -211,26 +224,26 @@ func TestReplayedPacketsAreDropped(t *testing.T) {
 		packets = append(packets, send(t, a, b, seq+1, &hot{Seq: seq}))
 	}
 	for _, i := range []int{50, 3, 99, 0} {
-		if p := expect(t, b, packets[i], Accepted); p.Messages[0].Message.(*hot).Seq != uint64(i) {
+		if p := expect(t, b, packets[i], datagram.Accepted); p.Messages[0].Message.(*hot).Seq != uint64(i) {
 			t.Fatalf("packet %d says %+v", i, p.Messages[0])
 		}
 	}
 	for _, i := range []int{50, 3, 99, 0} {
-		if p := expect(t, b, packets[i], Replayed); len(p.Messages) != 0 {
+		if p := expect(t, b, packets[i], datagram.Replayed); len(p.Messages) != 0 {
 			t.Fatalf("replayed packet says %v", p.Messages)
 		}
 	}
 	far := send(t, a, b, 1_000_000)
-	expect(t, b, far, Accepted)
-	expect(t, b, packets[60], Replayed) // too old to tell
+	expect(t, b, far, datagram.Accepted)
+	expect(t, b, packets[60], datagram.Replayed) // too old to tell
 }
 
 func TestConfigurationMismatchCarriesOnlyTheMismatch(t *testing.T) {
 	mine, theirs := summaryOf("b"), NewSummary("a").Set("members", "a b c").Set("quorum", "3 of 3").Set("rho", "0.001")
 	b := endpoint(t, 1, 9)
 	for name, change := range map[string]func(*Config){
-		"digest": func(c *Config) { c.Digest = theirs.Digest() },
-		"epoch":  func(c *Config) { c.Epoch = 2 },
+		"digest": func(c *Config) { c.Council.Digest = theirs.Digest() },
+		"epoch":  func(c *Config) { c.Council.Epoch = 2 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := endpoint(t, 0, 5, change)
@@ -243,15 +256,15 @@ func TestConfigurationMismatchCarriesOnlyTheMismatch(t *testing.T) {
 			}
 			payload, _ := batch.Next()
 			before := state(b)
-			p := expect(t, b, seal(t, a, stamped(a, b, 1), payload), Mismatch)
+			p := expect(t, b, seal(t, a, stamped(a, b, 1), payload), datagram.Mismatch)
 			if len(p.Messages) != 0 {
 				t.Errorf("messages of another configuration were taken: %v", p.Messages)
 			}
 			if state(b) != before {
 				t.Error("a packet of another configuration changed the endpoint")
 			}
-			if p.Epoch != a.epoch || p.Digest != a.digest || p.Summary == nil {
-				t.Fatalf("epoch %d, digest %v, summary %v", p.Epoch, p.Digest, p.Summary)
+			if p.Council != a.council || p.Summary == nil {
+				t.Fatalf("council %v, summary %v", p.Council, p.Summary)
 			}
 			if diff := mine.Diff(p.Summary); len(diff) != 1 || diff[0] != (Difference{"quorum", "2 of 3", "3 of 3"}) {
 				t.Errorf("differences %v", diff)
@@ -264,31 +277,31 @@ func TestConfigurationMismatchCarriesOnlyTheMismatch(t *testing.T) {
 // possible to say what differs.
 func TestMismatchIsToldEvenFromOtherRanks(t *testing.T) {
 	b := endpoint(t, 1, 9)
-	a := endpoint(t, 3, 5, func(c *Config) { c.Members, c.Digest = 4, Digest{1} })
+	a := endpoint(t, 3, 5, func(c *Config) { c.Members, c.Council.Digest = 4, Digest{1} })
 	d := stamped(a, b, 1)
 	d.To.Rank = 2
-	if p := expect(t, b, seal(t, a, d, nil), Mismatch); p.From.Rank != 3 {
+	if p := expect(t, b, seal(t, a, d, nil), datagram.Mismatch); p.From.Rank != 3 {
 		t.Errorf("from %v", p.From)
 	}
 	packet := seal(t, a, stamped(a, b, 1), nil)
 	packet[offFrom] = 0xff
-	expect(t, b, packet, Stranger)
+	expect(t, b, packet, datagram.Stranger)
 }
 
 func TestNewEndpointRefusesWhatCannotWork(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"0 members":         func(c *Config) { c.Members = 0 },
 		"1001 members":      func(c *Config) { c.Members = 1001 },
-		"rank 3":            func(c *Config) { c.Me.Rank = 3 },
+		"rank 3":            func(c *Config) { c.Self.Rank = 3 },
 		"mtu 100":           func(c *Config) { c.MTU = 100 },
 		"mtu 70000":         func(c *Config) { c.MTU = 70000 },
 		"no key":            func(c *Config) { c.Keys = Keyring{} },
 		"versions 2 to 1":   func(c *Config) { c.Lowest, c.Highest = 2, 1 },
 		"random bits of th": func(c *Config) { c.Random = strings.NewReader("too short") },
 	} {
-		c := Config{Me: protocol.Ident{Rank: 0, Inc: 1}, Members: 3, Keys: ringOf(t, testKey)}
+		c := Config{Config: judge(protocol.Ident{Rank: 0, Inc: 1}, 0, Digest{}), Keys: ringOf(t, testKey)}
 		change(&c)
-		if _, err := NewEndpoint(c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewEndpoint(0, c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %s", err, want)
 		}
 	}

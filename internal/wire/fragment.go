@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -20,7 +21,8 @@ const (
 type assembly struct {
 	message uint64
 	sent    protocol.Time
-	from    start
+	inc     protocol.Inc
+	from    datagram.Start
 	number  Number
 	channel uint32
 	begun   protocol.Time
@@ -37,15 +39,15 @@ type assemblies struct {
 
 // join adds a part. It returns the body when it was the last. All parts of a message bear one send stamp: so the bound
 // on the delay of whichever part comes last holds for the message.
-func (e *Endpoint) join(now protocol.Time, p *peer, from *start, sent protocol.Time, f *fragment) (it received, ok bool) {
-	a := p.assembling.find(from, f.message)
+func (e *Endpoint) join(now protocol.Time, p *peer, h *datagram.Header, f *fragment) (it received, ok bool) {
+	a := p.assembling.find(h, f.message)
 	if a == nil {
-		a = &assembly{message: f.message, sent: sent, from: *from, number: f.number, channel: f.channel, begun: now,
+		a = &assembly{message: f.message, sent: h.Sent, inc: h.From.Inc, from: h.Start, number: f.number, channel: f.channel, begun: now,
 			parts: make([][]byte, f.parts), missing: f.parts}
 		p.assembling.list = append(p.assembling.list, a)
 	}
 	switch {
-	case a.sent != sent || a.number != f.number || a.channel != f.channel || len(a.parts) != f.parts || a.size+len(f.data) > MaxMessage:
+	case a.sent != h.Sent || a.number != f.number || a.channel != f.channel || len(a.parts) != f.parts || a.size+len(f.data) > MaxMessage:
 		e.giveUp(p, a) // it contradicts itself
 		return it, false
 	case a.parts[f.part] != nil:
@@ -87,7 +89,7 @@ func (e *Endpoint) expire(now protocol.Time, p *peer) {
 
 // giveUp forgets an assembly and counts it.
 func (e *Endpoint) giveUp(p *peer, a *assembly) {
-	e.counts.GivenUp++
+	e.givenUp++
 	e.drop(p, a)
 }
 
@@ -97,9 +99,9 @@ func (e *Endpoint) drop(p *peer, a *assembly) {
 	e.pending -= a.size
 }
 
-func (s *assemblies) find(from *start, message uint64) *assembly {
+func (s *assemblies) find(h *datagram.Header, message uint64) *assembly {
 	for _, a := range s.list {
-		if a.message == message && a.from == *from {
+		if a.message == message && a.inc == h.From.Inc && a.from == h.Start {
 			return a
 		}
 	}

@@ -10,21 +10,21 @@ import (
 
 // Packets from anywhere: nothing but an authentic packet changes an endpoint, and none makes it panic.
 func FuzzOpen(f *testing.F) {
-	quiet := func(c *Config) { c.Random = bytes.NewReader(make([]byte, startBits)) }
+	quiet := func(c *Config) { c.Random = bytes.NewReader(make([]byte, len(datagram.Start{}))) }
 	a, b := endpoint(f, 0, 5, quiet), endpoint(f, 1, 9, quiet)
 	f.Add(send(f, a, b, 1, &hot{Seq: 1}))
 	f.Add(send(f, a, b, 2, &note{Text: "x"}))
 	f.Add(send(f, endpoint(f, 2, 0, quiet), b, 1, &help{}))
-	f.Add(send(f, endpoint(f, 0, 5, quiet, func(c *Config) { c.Epoch = 2 }), b, 1))
+	f.Add(send(f, endpoint(f, 0, 5, quiet, func(c *Config) { c.Council.Epoch = 2 }), b, 1))
 	f.Add([]byte("Rg"))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		e := endpoint(t, 1, 9, quiet)
 		before := state(e)
 		r, p := open(e, packet)
-		if r.Dropped() && r != Version && state(e) != before {
+		if r.Dropped() && r != datagram.Version && state(e) != before {
 			t.Fatalf("a packet that is %v changed the endpoint", r)
 		}
-		if r != Accepted && len(p.Messages) > 0 {
+		if r != datagram.Accepted && len(p.Messages) > 0 {
 			t.Fatalf("a packet that is %v has messages", r)
 		}
 	})
@@ -49,17 +49,17 @@ func FuzzPayload(f *testing.F) {
 		if len(payload) > maxDatagram-overhead {
 			return
 		}
-		quiet := func(c *Config) { c.Random = bytes.NewReader(make([]byte, startBits)) }
+		quiet := func(c *Config) { c.Random = bytes.NewReader(make([]byte, len(datagram.Start{}))) }
 		a, b := endpoint(t, 0, protocol.Inc(inc), quiet), endpoint(t, 1, 9, quiet)
 		before := state(b)
 		r, p := open(b, seal(t, a, stamped(a, b, 1), payload))
 		switch r {
-		case Malformed:
+		case datagram.Malformed:
 			if state(b) != before || len(p.Messages) > 0 {
 				t.Fatal("a malformed payload was taken in part")
 			}
 			return
-		case Accepted:
+		case datagram.Accepted:
 		default:
 			t.Fatal(r)
 		}

@@ -20,6 +20,7 @@ var update = flag.Bool("update", false, "rewrite golden files and the table in d
 type vector struct {
 	Name    string `json:"name"`
 	Key     string `json:"key"`
+	Council string `json:"council"`
 	Start   string `json:"start"`
 	Members int    `json:"members"`
 	Epoch   uint64 `json:"epoch"`
@@ -48,10 +49,13 @@ type namedMessage struct {
 	Message protocol.Message `json:"message"`
 }
 
+// receiverStart are the random bits that the receiver of the vectors drew.
+const receiverStart = "0123456789abcdef"
+
 // golden are the inputs of the vectors.
 func golden() []*vector {
 	make := func(name string, change func(v *vector)) *vector {
-		v := &vector{Name: name, Key: hex.EncodeToString(testKey), Start: "000102030405060708090a0b0c0d0e0f", Members: 3, Epoch: 7,
+		v := &vector{Name: name, Key: hex.EncodeToString(testKey), Council: testCouncil.String(), Start: "000102030405060708090a0b0c0d0e0f", Members: 3, Epoch: 7,
 			Digest: summaryOf("").Digest().String()}
 		v.Header.From, v.Header.To = protocol.Ident{Rank: 0, Inc: 5}, protocol.Ident{Rank: 1, Inc: 9}
 		v.Header.Seq, v.Header.Sent, v.Header.EchoSent, v.Header.EchoReceived, v.Header.Path = 1, 1_000_000_007, 900_000_011, 950_000_013, 2
@@ -62,6 +66,9 @@ func golden() []*vector {
 		make("a probe: no messages", func(v *vector) {}),
 		make("two messages on two channels", func(v *vector) {
 			v.Batch = []Message{{0, &rank.OK{Seq: 1}}, {300, &rank.OK{Seq: 1 << 40}}}
+		}),
+		make("another council with the same key", func(v *vector) {
+			v.Council, v.Batch = protocol.CouncilID{0xbe, 0xef}.String(), []Message{{0, &rank.OK{Seq: 1}}}
 		}),
 		make("for another incarnation", func(v *vector) {
 			v.Header.To.Inc, v.Batch = 8, []Message{{0, &rank.OK{Seq: 1}}}
@@ -83,8 +90,8 @@ func (v *vector) seal(t *testing.T) []byte {
 		}
 		return b
 	}
-	e, err := NewEndpoint(Config{Me: v.Header.From, Members: v.Members, Epoch: v.Epoch, Digest: Digest(unhex(v.Digest)),
-		Keys: ringOf(t, unhex(v.Key)), Random: bytes.NewReader(unhex(v.Start))})
+	e, err := NewEndpoint(0, Config{Config: judge(v.Header.From, v.Epoch, Digest(unhex(v.Digest))),
+		Keys: ringOf(t, unhex(v.Key)), ID: protocol.CouncilID(unhex(v.Council)), Random: bytes.NewReader(unhex(v.Start))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +107,7 @@ func (v *vector) seal(t *testing.T) []byte {
 		}
 	}
 	payload, _ := b.Next()
-	d := &datagram.Header{From: v.Header.From, To: v.Header.To, Seq: v.Header.Seq, Sent: v.Header.Sent,
+	d := &datagram.Header{From: v.Header.From, Start: e.start, Council: e.council, To: v.Header.To, ToStart: datagram.Start([]byte(receiverStart)).Prefix(), Seq: v.Header.Seq, Sent: v.Header.Sent,
 		Echo: datagram.Echo{Sent: v.Header.EchoSent, Received: v.Header.EchoReceived}}
 	packet, err := e.Seal(nil, d, v.Header.Path, payload)
 	if err != nil {
@@ -114,8 +121,8 @@ func TestGoldenVectors(t *testing.T) {
 	var all []*vector
 	for _, v := range golden() {
 		packet := v.seal(t)
-		b, err := NewEndpoint(Config{Me: protocol.Ident{Rank: 1, Inc: 9}, Members: v.Members, Epoch: v.Epoch,
-			Digest: summaryOf("").Digest(), Keys: ringOf(t, testKey)})
+		b, err := NewEndpoint(0, Config{Config: judge(protocol.Ident{Rank: 1, Inc: 9}, v.Epoch, summaryOf("").Digest()),
+			Keys: ringOf(t, testKey), ID: testCouncil, Random: bytes.NewReader([]byte(receiverStart))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 
 // The clear header, which is the same in every version. All numbers are big endian.
 const (
-	offMagic    = 0  // 'R' 'g'
+	offMagic    = 0  // 'R' 'n'
 	offVersion  = 2  // of the sealed part
 	offLowest   = 3  // version that the sender reads
 	offHighest  = 4  // version that the sender reads
@@ -17,20 +17,22 @@ const (
 	offFrom     = 6  // sender's rank
 	offTo       = 8  // receiver's rank
 	offKey      = 10 // which key of the ring
-	offFromInc  = 14 // sender's incarnation
-	offToInc    = 18 // receiver's incarnation as the sender knows it
-	offEpoch    = 22
-	offDigest   = 30 // of the sender's configuration
-	offNonce    = 38 // random bits of the sender's start
-	offSeq      = 54
-	headerSize  = 62
+	offCouncil  = 14 // tag of the council
+	offFromInc  = 18 // sender's incarnation
+	offToInc    = 26 // receiver's incarnation as the sender knows it
+	offToStart  = 34 // the first random bits of the receiver's start, as the sender knows them
+	offEpoch    = 42
+	offDigest   = 50 // of the sender's configuration
+	offNonce    = 58 // random bits of the sender's start
+	offSeq      = 74
+	headerSize  = 82
 	stampsSize  = 24 // send stamp and echo: the first of what is sealed
 	tagSize     = 16
 	offPayload  = headerSize + stampsSize
 	overhead    = headerSize + stampsSize + tagSize
-	startBits   = 16
 	magic0      = 'R'
-	magic1      = 'g'
+	magic1      = 'n'
+	oldMagic1   = 'g'   // of packets without a council, which no release has sent
 	maxDatagram = 65507 // what UDP over IPv4 can carry
 )
 
@@ -43,20 +45,11 @@ const (
 // Overhead is the length of a packet with an empty payload.
 const Overhead = overhead
 
-// A start is one start of a member: its incarnation and the random bits that it drew. The bits tell two processes apart
-// that were, by mistake, started under one incarnation.
-type start struct {
-	inc    protocol.Inc
-	random [startBits]byte
-}
-
 // header is the clear header less what datagram.Header holds.
 type header struct {
 	version, lowest, highest, path uint8
 	key                            KeyID
-	start                          start
-	epoch                          uint64
-	digest                         Digest
+	council                        CouncilTag
 }
 
 func appendHeader(b []byte, h *header, d *datagram.Header) []byte {
@@ -64,11 +57,13 @@ func appendHeader(b []byte, h *header, d *datagram.Header) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(d.From.Rank))
 	b = binary.BigEndian.AppendUint16(b, uint16(d.To.Rank))
 	b = append(b, h.key[:]...)
-	b = binary.BigEndian.AppendUint32(b, uint32(h.start.inc))
-	b = binary.BigEndian.AppendUint32(b, uint32(d.To.Inc))
-	b = binary.BigEndian.AppendUint64(b, h.epoch)
-	b = append(b, h.digest[:]...)
-	b = append(b, h.start.random[:]...)
+	b = append(b, h.council[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(d.From.Inc))
+	b = binary.BigEndian.AppendUint64(b, uint64(d.To.Inc))
+	b = append(b, d.ToStart[:]...)
+	b = binary.BigEndian.AppendUint64(b, d.Council.Epoch)
+	b = append(b, d.Council.Digest[:]...)
+	b = append(b, d.Start[:]...)
 	return binary.BigEndian.AppendUint64(b, d.Seq)
 }
 
@@ -81,14 +76,14 @@ func appendStamps(b []byte, d *datagram.Header) []byte {
 // parseHeader reads the clear header of a packet that is long enough to have one.
 func parseHeader(b []byte, h *header, d *datagram.Header) {
 	h.version, h.lowest, h.highest, h.path = b[offVersion], b[offLowest], b[offHighest], b[offPath]
-	h.key = KeyID(b[offKey:])
-	h.start.inc = protocol.Inc(binary.BigEndian.Uint32(b[offFromInc:]))
-	h.start.random = [startBits]byte(b[offNonce:])
-	h.epoch = binary.BigEndian.Uint64(b[offEpoch:])
-	h.digest = Digest(b[offDigest:])
-	d.From = protocol.Ident{Rank: protocol.Rank(binary.BigEndian.Uint16(b[offFrom:])), Inc: h.start.inc}
+	h.key, h.council = KeyID(b[offKey:]), CouncilTag(b[offCouncil:])
+	d.Start = datagram.Start(b[offNonce:])
+	d.Council.Epoch = binary.BigEndian.Uint64(b[offEpoch:])
+	d.Council.Digest = [8]byte(b[offDigest:])
+	d.From = protocol.Ident{Rank: protocol.Rank(binary.BigEndian.Uint16(b[offFrom:])), Inc: protocol.Inc(binary.BigEndian.Uint64(b[offFromInc:]))}
 	d.To.Rank = protocol.Rank(binary.BigEndian.Uint16(b[offTo:]))
-	d.To.Inc = protocol.Inc(binary.BigEndian.Uint32(b[offToInc:]))
+	d.To.Inc = protocol.Inc(binary.BigEndian.Uint64(b[offToInc:]))
+	d.ToStart = datagram.StartPrefix(b[offToStart:])
 	d.Seq = binary.BigEndian.Uint64(b[offSeq:])
 }
 

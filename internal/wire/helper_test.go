@@ -3,8 +3,10 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
@@ -60,6 +62,8 @@ var testTable = newTable([]Type{
 	{Number: 22, Message: (*help)(nil), Recovery: true},
 })
 
+var testCouncil = protocol.CouncilID{0xc0, 0xff, 0xee, 15: 1}
+
 var testKey = []byte("0123456789abcdef0123456789abcdef")
 
 func ringOf(t testing.TB, keys ...[]byte) Keyring {
@@ -75,15 +79,20 @@ func summaryOf(member string) *Summary {
 	return NewSummary(member).Set("members", "a b c").Set("quorum", "2 of 3").Set("rho", "0.001")
 }
 
+// judge returns the configuration of the judge of packets in a council of three.
+func judge(self protocol.Ident, epoch uint64, digest Digest) datagram.Config {
+	return datagram.Config{Self: self, Members: 3, Council: datagram.Council{Epoch: epoch, Digest: digest}, Delta: time.Second}
+}
+
 // endpoint returns an endpoint of a council of three; change may alter its configuration.
 func endpoint(t testing.TB, rank protocol.Rank, inc protocol.Inc, change ...func(*Config)) *Endpoint {
 	t.Helper()
-	c := Config{Me: protocol.Ident{Rank: rank, Inc: inc}, Members: 3, Epoch: 1, Digest: summaryOf("").Digest(),
-		Keys: ringOf(t, testKey), table: testTable}
+	c := Config{Config: judge(protocol.Ident{Rank: rank, Inc: inc}, 1, summaryOf("").Digest()), Keys: ringOf(t, testKey), ID: testCouncil,
+		table: testTable}
 	for _, f := range change {
 		f(&c)
 	}
-	e, err := NewEndpoint(c)
+	e, err := NewEndpoint(0, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +101,7 @@ func endpoint(t testing.TB, rank protocol.Rank, inc protocol.Inc, change ...func
 
 // stamped returns the header of a packet between two endpoints that know one another.
 func stamped(from, to *Endpoint, seq uint64) *datagram.Header {
-	return &datagram.Header{From: from.Me(), To: to.Me(), Seq: seq, Sent: 1000, Echo: datagram.Echo{Sent: 10, Received: 20}}
+	return &datagram.Header{From: from.Self(), Start: from.start, Council: from.council, To: to.Self(), ToStart: to.start.Prefix(), Seq: seq, Sent: 1000, Echo: datagram.Echo{Sent: 10, Received: 20}}
 }
 
 func payloadOf(t testing.TB, e *Endpoint, ms ...protocol.Message) []byte {
@@ -123,14 +132,14 @@ func send(t testing.TB, from, to *Endpoint, seq uint64, ms ...protocol.Message) 
 }
 
 // open opens a copy, so that the packet can be used again.
-func open(e *Endpoint, packet []byte) (Reason, *Packet) {
+func open(e *Endpoint, packet []byte) (datagram.Reason, *Packet) {
 	var p Packet
-	r := e.Open(0, bytes.Clone(packet), &p)
-	return r, &p
+	v := e.Open(100, bytes.Clone(packet), &p)
+	return v.Reason, &p
 }
 
 // expect opens a packet and checks what becomes of it.
-func expect(t testing.TB, e *Endpoint, packet []byte, want Reason) *Packet {
+func expect(t testing.TB, e *Endpoint, packet []byte, want datagram.Reason) *Packet {
 	t.Helper()
 	before := e.Counts()
 	r, p := open(e, packet)
@@ -146,13 +155,13 @@ func expect(t testing.TB, e *Endpoint, packet []byte, want Reason) *Packet {
 // state is everything that an endpoint remembers, its counts aside.
 func state(e *Endpoint) string {
 	var b bytes.Buffer
-	fmt.Fprintln(&b, e.me, e.message, e.pending)
+	fmt.Fprintln(&b, e.Self(), e.message, e.pending)
 	for i := range e.peers {
 		p := &e.peers[i]
 		fmt.Fprintln(&b, i, p.sealed, p.lowest, p.highest)
-		for _, s := range []*session{&p.current, &p.recovering} {
-			fmt.Fprint(&b, s.known, s.start, s.window)
-			for _, c := range s.ciphers {
+		for _, s := range []*ciphers{&p.current, &p.lost} {
+			fmt.Fprint(&b, s.inc, s.start)
+			for _, c := range s.list {
 				fmt.Fprint(&b, " ", c.id)
 			}
 			fmt.Fprintln(&b)
@@ -161,5 +170,24 @@ func state(e *Endpoint) string {
 			fmt.Fprintln(&b, a.message, a.sent, a.missing, a.size, a.parts)
 		}
 	}
+	fmt.Fprintln(&b, judged(e))
 	return b.String()
 }
+
+// judged is what the judge of packets knows of all peers, or only some of it.
+func judged(e *Endpoint, fields ...string) string {
+	var b bytes.Buffer
+	peers := reflect.ValueOf(e.Endpoint).Elem().FieldByName("peers")
+	for i := range peers.Len() {
+		if len(fields) == 0 {
+			fmt.Fprintln(&b, peers.Index(i))
+		}
+		for _, name := range fields {
+			fmt.Fprintln(&b, peers.Index(i).FieldByName(name))
+		}
+	}
+	return b.String()
+}
+
+// remembered is which starts and numbers of the peers an endpoint knows: what decides over replays.
+func remembered(e *Endpoint) string { return judged(e, "inc", "current", "lost", "pairs") }

@@ -3,6 +3,7 @@ package wire
 import (
 	"testing"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -12,7 +13,7 @@ func TestPacketForAnotherIncarnationCarriesNoMessage(t *testing.T) {
 		a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
 		d := stamped(a, b, 1)
 		d.To.Inc = known
-		p := expect(t, b, seal(t, a, d, payloadOf(t, a, &hot{Seq: 1})), OtherIncarnation)
+		p := expect(t, b, seal(t, a, d, payloadOf(t, a, &hot{Seq: 1})), datagram.OtherIncarnation)
 		if len(p.Messages) != 0 {
 			t.Errorf("for incarnation %d, and %v reached 9", known, p.Messages)
 		}
@@ -35,7 +36,7 @@ func TestPartsForAnotherIncarnationAreNotJoined(t *testing.T) {
 		}
 		d := stamped(a, b, seq)
 		d.To.Inc = 8
-		expect(t, b, seal(t, a, d, payload), OtherIncarnation)
+		expect(t, b, seal(t, a, d, payload), datagram.OtherIncarnation)
 	}
 	if b.pending != 0 {
 		t.Errorf("%d bytes wait for more", b.pending)
@@ -44,17 +45,17 @@ func TestPartsForAnotherIncarnationAreNotJoined(t *testing.T) {
 
 func TestEarlierIncarnationsAreStale(t *testing.T) {
 	old, a, b := endpoint(t, 0, 4), endpoint(t, 0, 5), endpoint(t, 1, 9)
-	expect(t, b, send(t, old, b, 1, &hot{}), Accepted)
-	expect(t, b, send(t, a, b, 1, &hot{}), Accepted)
-	before := state(b)
-	p := expect(t, b, send(t, old, b, 2, &hot{}, &help{}), Stale)
+	expect(t, b, send(t, old, b, 1, &hot{}), datagram.Accepted)
+	expect(t, b, send(t, a, b, 1, &hot{}), datagram.Accepted)
+	before := remembered(b)
+	p := expect(t, b, send(t, old, b, 2, &hot{}, &help{}), datagram.Stale)
 	if p.Header != *stamped(old, b, 2) || len(p.Messages) != 0 {
 		t.Errorf("header %+v with %d messages", p.Header, len(p.Messages))
 	}
 	if b.Heard(0) != 5 {
 		t.Errorf("heard %d, want 5", b.Heard(0))
 	}
-	if state(b) != before {
+	if remembered(b) != before {
 		t.Error("a stale packet changed the endpoint")
 	}
 }
@@ -65,36 +66,36 @@ func TestReplaysStayReplaysWhateverComesBetween(t *testing.T) {
 	first, second := endpoint(t, 0, 4), endpoint(t, 0, 5)
 	recovering := endpoint(t, 0, 0)
 	x, y, z := send(t, first, b, 1, &hot{}), send(t, second, b, 1, &hot{}), send(t, recovering, b, 1, &help{})
-	expect(t, b, x, Accepted)
-	expect(t, b, y, Accepted)
-	expect(t, b, x, Stale)
-	expect(t, b, z, Accepted)
-	expect(t, b, y, Replayed)
-	expect(t, b, z, Replayed)
+	expect(t, b, x, datagram.Accepted)
+	expect(t, b, y, datagram.Accepted)
+	expect(t, b, x, datagram.Stale)
+	expect(t, b, z, datagram.Accepted)
+	expect(t, b, y, datagram.Replayed)
+	expect(t, b, z, datagram.Replayed)
 	twin := endpoint(t, 0, 5)
-	expect(t, b, send(t, twin, b, 1, &hot{}), Twin)
-	expect(t, b, y, Replayed)
+	expect(t, b, send(t, twin, b, 1, &hot{}), datagram.Twin)
+	expect(t, b, y, datagram.Replayed)
 }
 
 // An incarnation belongs to one start. A second one under the same number, from a copied disk, is told apart by its
 // random bits.
 func TestSecondStartUnderOneIncarnationIsATwin(t *testing.T) {
 	a, twin, b := endpoint(t, 0, 5), endpoint(t, 0, 5), endpoint(t, 1, 9)
-	expect(t, b, send(t, a, b, 1, &hot{}), Accepted)
-	before := state(b)
-	p := expect(t, b, send(t, twin, b, 2, &hot{}, &help{Nonce: 4}, &note{Text: "x"}), Twin)
-	if p.From != twin.Me() || p.Sent == 0 || len(p.Messages) != 0 {
+	expect(t, b, send(t, a, b, 1, &hot{}), datagram.Accepted)
+	before := remembered(b)
+	p := expect(t, b, send(t, twin, b, 2, &hot{}, &help{Nonce: 4}, &note{Text: "x"}), datagram.Twin)
+	if p.From != twin.Self() || p.Sent == 0 || len(p.Messages) != 0 {
 		t.Errorf("from %v at %v with messages %v, want the header alone", p.From, p.Sent, p.Messages)
 	}
-	if state(b) != before {
+	if remembered(b) != before {
 		t.Error("a twin's packet changed the endpoint")
 	}
-	expect(t, b, send(t, a, b, 2, &hot{}), Accepted)
+	expect(t, b, send(t, a, b, 2, &hot{}), datagram.Rivals) // neither of the two counts for a while
 }
 
 func TestMemberWithoutIncarnationMayOnlyAskForHelp(t *testing.T) {
 	a, b := endpoint(t, 0, 0), endpoint(t, 1, 9)
-	p := expect(t, b, send(t, a, b, 1, &hot{}, &help{Nonce: 3}, &note{}), Accepted)
+	p := expect(t, b, send(t, a, b, 1, &hot{}, &help{Nonce: 3}, &note{}), datagram.Accepted)
 	if len(p.Messages) != 1 || *p.Messages[0].Message.(*help) != (help{Nonce: 3}) {
 		t.Errorf("messages %v, want the one for help", p.Messages)
 	}
@@ -102,15 +103,20 @@ func TestMemberWithoutIncarnationMayOnlyAskForHelp(t *testing.T) {
 		t.Errorf("%d messages skipped, want 2", b.Counts().Unknown)
 	}
 	// It is heard even if a start of it is known, and does not replace that.
-	expect(t, b, send(t, endpoint(t, 0, 5), b, 1), Accepted)
+	expect(t, b, send(t, endpoint(t, 0, 5), b, 1), datagram.Accepted)
 	again := endpoint(t, 0, 0)
-	expect(t, b, send(t, again, b, 1, &help{}), Accepted)
+	expect(t, b, send(t, again, b, 1, &help{}), datagram.Replayed) // it does not echo what was sent since
+	d := stamped(again, b, 2)
+	d.Echo.Sent = 101
+	if r := b.Open(102, seal(t, again, d, payloadOf(t, again, &help{})), p).Reason; r != datagram.Accepted {
+		t.Fatalf("a start that echoes what was sent since is %v", r)
+	}
 	if b.Heard(0) != 5 {
 		t.Errorf("heard %d, want 5", b.Heard(0))
 	}
 	// Then it learns its incarnation, and goes on.
 	again.SetIncarnation(6)
-	if p := expect(t, b, send(t, again, b, 2, &hot{Seq: 8}), Accepted); p.From.Inc != 6 || p.Messages[0].Message.(*hot).Seq != 8 {
+	if p := expect(t, b, send(t, again, b, 3, &hot{Seq: 8}), datagram.Accepted); p.From.Inc != 6 || p.Messages[0].Message.(*hot).Seq != 8 {
 		t.Errorf("from %v: %v", p.From, p.Messages)
 	}
 }
@@ -125,11 +131,11 @@ func TestKeysCanBeRotatedOneMemberAtATime(t *testing.T) {
 		seq++
 		for _, pair := range [][2]*Endpoint{{a, b}, {b, a}} {
 			packet := send(t, pair[0], pair[1], seq, &hot{Seq: seq})
-			if r, _ := open(pair[1], packet); r != Accepted {
-				t.Fatalf("%s: packet of %v is %v", step, pair[0].Me(), r)
+			if r, _ := open(pair[1], packet); r != datagram.Accepted {
+				t.Fatalf("%s: packet of %v is %v", step, pair[0].Self(), r)
 			}
-			if r, _ := open(pair[1], packet); r != Replayed {
-				t.Fatalf("%s: replayed packet of %v is %v", step, pair[0].Me(), r)
+			if r, _ := open(pair[1], packet); r != datagram.Replayed {
+				t.Fatalf("%s: replayed packet of %v is %v", step, pair[0].Self(), r)
 			}
 		}
 	}
@@ -141,7 +147,7 @@ func TestKeysCanBeRotatedOneMemberAtATime(t *testing.T) {
 	}
 	talk("before")
 	recorded := send(t, a, b, 100, &hot{})
-	expect(t, b, recorded, Accepted)
+	expect(t, b, recorded, datagram.Accepted)
 	seq = 100
 	set(a, old, fresh)
 	talk("a accepts the new key")
@@ -149,14 +155,14 @@ func TestKeysCanBeRotatedOneMemberAtATime(t *testing.T) {
 	talk("b accepts the new key")
 	set(a, fresh, old)
 	talk("a sends with the new key")
-	expect(t, b, recorded, Replayed)
+	expect(t, b, recorded, datagram.Replayed)
 	set(b, fresh, old)
 	talk("b sends with the new key")
 	set(a, fresh)
 	talk("a forgets the old key")
 	set(b, fresh)
 	talk("b forgets the old key")
-	expect(t, b, recorded, UnknownKey)
+	expect(t, b, recorded, datagram.UnknownKey)
 	if err := b.SetKeys(Keyring{}); err == nil {
 		t.Error("an empty ring was put in force")
 	}
@@ -186,14 +192,14 @@ func TestMembersSettleOnTheHighestCommonVersion(t *testing.T) {
 		}
 		x, y := send(t, a, b, 9, &hot{}), send(t, b, a, 9, &hot{})
 		if c.want == 0 {
-			expect(t, b, x, Version)
-			if p := expect(t, a, y, Version); len(p.Messages) != 0 || p.Lowest != c.b[0] || p.Highest != c.b[1] {
+			expect(t, b, x, datagram.Version)
+			if p := expect(t, a, y, datagram.Version); len(p.Messages) != 0 || p.Lowest != c.b[0] || p.Highest != c.b[1] {
 				t.Errorf("versions %d to %d, messages %v", p.Lowest, p.Highest, p.Messages)
 			}
 			continue
 		}
-		expect(t, b, x, Accepted)
-		expect(t, a, y, Accepted)
+		expect(t, b, x, datagram.Accepted)
+		expect(t, a, y, datagram.Accepted)
 		if x[offVersion] != c.want || y[offVersion] != c.want {
 			t.Errorf("%v and %v speak %d and %d, want %d", c.a, c.b, x[offVersion], y[offVersion], c.want)
 		}
@@ -204,8 +210,8 @@ func TestMembersSettleOnTheHighestCommonVersion(t *testing.T) {
 func TestRecordedVersionsDoNotReplaceKnownOnes(t *testing.T) {
 	b := endpoint(t, 1, 9, versions(1, 3))
 	recorded := send(t, endpoint(t, 0, 0, versions(1, 1)), b, 1)
-	expect(t, b, send(t, endpoint(t, 0, 5, versions(1, 3)), b, 1), Accepted)
-	expect(t, b, recorded, Accepted)
+	expect(t, b, send(t, endpoint(t, 0, 5, versions(1, 3)), b, 1), datagram.Accepted)
+	expect(t, b, recorded, datagram.Accepted)
 	if packet := send(t, b, endpoint(t, 0, 5), 1); packet[offVersion] != 3 {
 		t.Errorf("speaks version %d, want 3", packet[offVersion])
 	}

@@ -17,8 +17,12 @@ import (
 
 	"golang.org/x/crypto/chacha20poly1305"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 )
+
+// A CouncilTag tells the packets of councils apart that share a cluster key. It is derived from the council's id and the key.
+type CouncilTag [4]byte
 
 // KeyID tells the keys of a ring apart. It is derived from the key, so that nobody has to hand out numbers.
 type KeyID [4]byte
@@ -35,8 +39,11 @@ const (
 
 // Labels of the derivation. They change with the construction, and then so does the magic.
 const (
-	labelExtract = "regent wire 1"
+	labelExtract = "regent wire 2"
 	labelID      = "key id"
+	labelCouncil = "council"
+	labelTag     = "council tag"
+	labelFound   = "founding"
 	labelPacket  = "packet"
 )
 
@@ -109,11 +116,7 @@ func newRingKey(key []byte) ringKey {
 	if err != nil {
 		panic("wire: extract: " + err.Error())
 	}
-	id, err := hkdf.Expand(sha256.New, prk, labelID, len(KeyID{}))
-	if err != nil {
-		panic("wire: expand: " + err.Error())
-	}
-	return ringKey{id: KeyID(id), prk: prk}
+	return ringKey{id: KeyID(expand(prk, labelID, len(KeyID{}))), prk: prk}
 }
 
 // GenerateKey draws a cluster key. Its text form is base64.
@@ -146,26 +149,40 @@ func ParseKey(text string) ([]byte, error) {
 // and next to no garbage.
 type deriver struct {
 	macs []hash.Hash
+	tags []CouncilTag
 	info []byte
 	out  []byte
 }
 
-func newDeriver(r Keyring) *deriver {
+// newDeriver derives from each key of the ring one for the council, and from that those of packets: without the id of a council
+// nobody can open its packets, nor with that of another.
+func newDeriver(r Keyring, council protocol.CouncilID) *deriver {
 	d := &deriver{}
 	for _, k := range r.keys {
-		d.macs = append(d.macs, hmac.New(sha256.New, k.prk))
+		prk := expand(k.prk, labelCouncil+string(council[:]), sha256.Size)
+		d.macs = append(d.macs, hmac.New(sha256.New, prk))
+		d.tags = append(d.tags, CouncilTag(expand(prk, labelTag, len(CouncilTag{}))))
 	}
 	return d
 }
 
+// expand is HKDF-Expand.
+func expand(prk []byte, info string, length int) []byte {
+	out, err := hkdf.Expand(sha256.New, prk, info, length)
+	if err != nil {
+		panic("wire: expand: " + err.Error())
+	}
+	return out
+}
+
 // aead returns the cipher for packets from a member in one start to another member, under the ring's i-th key: the
 // first and only block of HKDF-Expand over the label and these.
-func (d *deriver) aead(i int, from protocol.Rank, s *start, to protocol.Rank) cipher.AEAD {
+func (d *deriver) aead(i int, h *datagram.Header) cipher.AEAD {
 	d.info = append(d.info[:0], labelPacket...)
-	d.info = binary.BigEndian.AppendUint16(d.info, uint16(from))
-	d.info = binary.BigEndian.AppendUint32(d.info, uint32(s.inc))
-	d.info = append(d.info, s.random[:]...)
-	d.info = binary.BigEndian.AppendUint16(d.info, uint16(to))
+	d.info = binary.BigEndian.AppendUint16(d.info, uint16(h.From.Rank))
+	d.info = binary.BigEndian.AppendUint64(d.info, uint64(h.From.Inc))
+	d.info = append(d.info, h.Start[:]...)
+	d.info = binary.BigEndian.AppendUint16(d.info, uint16(h.To.Rank))
 	d.info = append(d.info, 1)
 	mac := d.macs[i]
 	mac.Reset()

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -61,7 +62,7 @@ func TestEveryMessageComesThroughWhole(t *testing.T) {
 				fill(r, v.Elem())
 				m := v.Interface().(protocol.Message)
 				packet := send(t, a, b, seq+1, m)
-				if reason := b.Open(0, packet, &p); reason != Accepted || len(p.Messages) != 1 {
+				if reason := b.Open(0, packet, &p).Reason; reason != datagram.Accepted || len(p.Messages) != 1 {
 					t.Fatalf("%v with %d messages", reason, len(p.Messages))
 				}
 				got := p.Messages[0].Copy()

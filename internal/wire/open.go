@@ -9,13 +9,11 @@ import (
 
 // A Packet is what came in. All of it is valid until it is opened into again.
 type Packet struct {
-	// Header has the idents, the number and the stamps.
+	// Header has the idents, the council, the number and the stamps. After a Mismatch the council differs from ours, and the
+	// ranks may mean other members.
 	datagram.Header
 	// Path is the address of ours that the sender chose, counted as in its configuration.
 	Path uint8
-	// Epoch and Digest are the sender's. After a Mismatch they differ from ours, and its rank may mean another member.
-	Epoch  uint64
-	Digest Digest
 	// Lowest and Highest are the versions that the sender reads.
 	Lowest, Highest uint8
 	// Summary is the sender's configuration; nil if the packet has none.
@@ -31,69 +29,78 @@ type Message struct {
 	protocol.Message
 }
 
-// Open opens a packet that was received at now. It decrypts in place. Unless the reason says that the packet is
-// authentic, nothing of p counts. After Stale and Twin the header does, stamps included: the name of the receiver in our
-// next packet tells such a process what it is. If a packet is dropped, the endpoint is as if it had never come, but for
-// its counts. Only Version leaves something behind: the number is used, and which versions the peer reads is known.
-func (e *Endpoint) Open(now protocol.Time, data []byte, p *Packet) Reason {
+// Open opens a packet that was received at now, and judges it. It decrypts in place. Unless the reason says that the packet is
+// authentic, nothing of p counts. If a packet is Stale or a Twin the header does, stamps included: the name of the receiver in
+// our next packet tells such a process what it is. A packet that is neither authentic nor whole leaves nothing behind but its
+// count. One of another Version leaves its number, and which versions the peer reads.
+func (e *Endpoint) Open(now protocol.Time, data []byte, p *Packet) datagram.Verdict {
 	r := e.open(now, data, p)
-	e.counts.Packets[r]++
-	return r
+	v := e.Commit(now, &p.Header, r)
+	switch r {
+	case datagram.Accepted, datagram.OtherIncarnation:
+		from := &e.peers[p.From.Rank]
+		e.expire(now, from)
+		e.joinAll(now, from, p)
+	}
+	return v
 }
 
-func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) Reason {
+// open authenticates, judges and decodes a packet. Nothing that the judge rests on changes before Commit.
+func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reason {
 	p.reset()
 	if len(data) < overhead || len(data) > maxDatagram {
-		return Short
+		return datagram.Short
 	}
 	if data[offMagic] != magic0 || data[offMagic+1] != magic1 {
-		return Foreign
+		if data[offMagic] == magic0 && data[offMagic+1] == oldMagic1 {
+			return datagram.Older
+		}
+		return datagram.Foreign
 	}
 	var h header
 	parseHeader(data, &h, &p.Header)
 	key, ok := e.ring.find(h.key)
 	if !ok {
-		return UnknownKey
+		return datagram.UnknownKey
 	}
-	// A member of another configuration has other ranks. To name what differs, such a packet must be opened first.
-	matches := h.epoch == e.epoch && h.digest == e.digest
-	if r := e.addressed(&p.Header, matches); r != Accepted {
-		return r
+	if h.council != e.derive.tags[key] {
+		return datagram.OtherCouncil
 	}
-	var from *peer
-	var s *session
+	addressed := e.Address(&p.Header)
+	if !addressed.Authentic() {
+		return addressed
+	}
 	var aead cipher.AEAD
-	if matches {
-		from = &e.peers[p.From.Rank]
-		if s = from.session(&h.start); s != nil {
-			aead = s.cipher(h.key)
-		}
+	var known *ciphers
+	if addressed == datagram.Accepted {
+		known = e.peers[p.From.Rank].ciphers(p.From.Inc)
+		aead = known.find(&p.Header, h.key)
 	}
 	derived := aead == nil
 	if derived {
-		aead = e.derive.aead(key, p.From.Rank, &h.start, p.To.Rank)
+		aead = e.derive.aead(key, &p.Header)
 	}
 	sealed := data[headerSize:]
 	plain, err := aead.Open(sealed[:0], e.nonceOf(p.Seq), sealed, data[:headerSize])
 	if err != nil {
-		return Forged
+		return datagram.Forged
 	}
-	p.Path, p.Epoch, p.Digest, p.Lowest, p.Highest = h.path, h.epoch, h.digest, h.lowest, h.highest
-	if !matches {
+	p.Path, p.Lowest, p.Highest = h.path, h.lowest, h.highest
+	// A member of another configuration has other ranks. To name what differs, such a packet is opened all the same.
+	if addressed == datagram.Mismatch {
 		if h.version >= e.lowest && h.version <= e.highest {
 			p.Summary = findSummary(plain[stampsSize:])
 		}
-		return Mismatch
+		return datagram.Mismatch
 	}
-	r := e.judge(&h, from, s, p, plain)
+	r := e.read(now, &h, p, plain)
 	switch r {
-	case Accepted, OtherIncarnation, Version:
-		e.commit(&h, from, s, p, derived, aead)
-	default:
-		return r
+	case datagram.Accepted, datagram.OtherIncarnation, datagram.Rivals, datagram.Version:
+		e.learn(&h, p)
+		if derived {
+			known.add(&p.Header, h.key, aead)
+		}
 	}
-	e.expire(now, from)
-	e.joinAll(now, from, &h.start, p)
 	return r
 }
 
@@ -102,74 +109,42 @@ func (p *Packet) reset() {
 	*p = Packet{Messages: p.Messages[:0]}
 }
 
-// addressed checks who speaks to whom. Ranks of another configuration mean nothing to us, but must be ranks.
-func (e *Endpoint) addressed(d *datagram.Header, matches bool) Reason {
-	members := protocol.Rank(len(e.peers))
-	if !matches {
-		if d.From.Rank >= protocol.MaxMembers || d.To.Rank >= protocol.MaxMembers {
-			return Stranger
-		}
-		return Accepted
+// read judges an authentic packet of our configuration, and decodes it. It changes nothing but p.
+func (e *Endpoint) read(now protocol.Time, h *header, p *Packet, plain []byte) datagram.Reason {
+	readable := h.version >= e.lowest && h.version <= e.highest
+	if readable {
+		parseStamps(plain, &p.Header)
 	}
-	switch {
-	case d.From.Rank >= members || d.From.Rank == e.me.Rank:
-		return Stranger
-	case d.To.Rank != e.me.Rank:
-		return Misdirected
-	}
-	return Accepted
-}
-
-// judge makes all checks of an authentic packet of our configuration, and decodes it. It changes nothing but p.
-func (e *Endpoint) judge(h *header, from *peer, s *session, p *Packet, plain []byte) Reason {
-	r := Accepted
-	if s == nil {
-		r = from.admit(&h.start)
-	} else if !s.window.fresh(p.Seq) {
-		return Replayed
-	}
-	if p.Seq == 0 || h.lowest > h.highest {
-		return Malformed
+	r := e.Judge(now, &p.Header)
+	if r != datagram.Replayed && h.lowest > h.highest {
+		return datagram.Malformed
 	}
 	e.pool.reset()
 	e.parts = e.parts[:0]
-	if h.version < e.lowest || h.version > e.highest {
-		if r != Accepted {
-			return r
-		}
-		return Version
+	switch r {
+	case datagram.Accepted, datagram.OtherIncarnation, datagram.Rivals:
+	default:
+		return r
 	}
-	parseStamps(plain, &p.Header)
-	if r == Accepted && p.To.Inc != e.me.Inc {
-		r = OtherIncarnation
+	if !readable {
+		return datagram.Version
 	}
 	if err := e.decode(plain[stampsSize:], p, r); err != nil {
 		p.Messages = p.Messages[:0]
-		return Malformed
+		return datagram.Malformed
 	}
 	return r
 }
 
-// commit remembers what an accepted packet taught.
-func (e *Endpoint) commit(h *header, from *peer, s *session, p *Packet, derived bool, aead cipher.AEAD) {
-	if s == nil {
-		s = from.remember(&h.start)
-	}
-	if derived {
-		if len(s.ciphers) == MaxKeys {
-			s.ciphers = s.ciphers[1:]
-		}
-		s.ciphers = append(s.ciphers, sessionCipher{h.key, aead})
-	}
-	s.window.use(p.Seq)
-	if s == &from.current || !from.current.known {
-		// What was recorded under incarnation 0 may be from a build that is long gone.
+// learn notes which versions a peer reads. What was recorded under incarnation 0 may be from a build that is long gone.
+func (e *Endpoint) learn(h *header, p *Packet) {
+	if from := &e.peers[p.From.Rank]; p.From.Inc != 0 || e.Heard(p.From.Rank) == 0 {
 		from.lowest, from.highest = h.lowest, h.highest
 	}
 }
 
 // decode reads all items of a packet of which r is known so far. Messages count if it is accepted.
-func (e *Endpoint) decode(b []byte, p *Packet, r Reason) error {
+func (e *Endpoint) decode(b []byte, p *Packet, r datagram.Reason) error {
 	for n := 0; len(b) > 0; n++ {
 		if n == maxItems {
 			return errItems
@@ -184,7 +159,7 @@ func (e *Endpoint) decode(b []byte, p *Packet, r Reason) error {
 			if p.Summary, err = decodeSummary(it.body); err != nil {
 				return err
 			}
-		case r != Accepted:
+		case r != datagram.Accepted:
 		case it.number == itemFragment:
 			f, err := parseFragment(it)
 			if err != nil {
@@ -205,7 +180,7 @@ func (e *Endpoint) decode(b []byte, p *Packet, r Reason) error {
 func (e *Endpoint) decodeMessage(it received, p *Packet) error {
 	list := e.pool.rows[it.number]
 	if list == nil || p.From.Inc == 0 && !list.row.Recovery {
-		e.counts.Unknown++
+		e.unknown++
 		return nil
 	}
 	m, err := list.decode(e.pool, it.body)
@@ -217,11 +192,11 @@ func (e *Endpoint) decodeMessage(it received, p *Packet) error {
 }
 
 // joinAll adds the parts in a packet to the messages that they belong to.
-func (e *Endpoint) joinAll(now protocol.Time, from *peer, s *start, p *Packet) {
+func (e *Endpoint) joinAll(now protocol.Time, from *peer, p *Packet) {
 	for i := range e.parts {
-		it, ok := e.join(now, from, s, p.Sent, &e.parts[i])
+		it, ok := e.join(now, from, &p.Header, &e.parts[i])
 		if ok && e.decodeMessage(it, p) != nil {
-			e.counts.GivenUp++
+			e.givenUp++
 		}
 	}
 }

@@ -50,6 +50,9 @@
 //	CH-MSG            link_session.go  messages over a link are delivered in order, once, in their session, or not at all
 //	CH-UP             link_session.go  in the end all links of the core are up, in the same session at both ends
 //
+//	CI1               founding.go      no two members have different council ids
+//	CI2               founding.go      in the end all members have one
+//
 //	FA1               datagram.go      no message took longer than is proven of it
 //	FA2               datagram.go      while all is well every message is proven to be fast
 //	FA3               datagram.go      nothing is delivered twice

@@ -1,7 +1,7 @@
 // Package pipe puts what a real member has between its machine and the network, the datagram layer and the codec, between
 // simulated machines and simulated links. It makes the ports of a sim.World.
 //
-//	pipe.go    the datagram layer
+//	pipe.go    stamps, probes and what expires; the datagram layer judges packets as for real members
 //	plain.go   packets that only the simulator can read, for messages that no codec knows
 //	sealed.go  packets as on a real wire
 package pipe
@@ -33,22 +33,13 @@ type Config struct {
 type codec interface {
 	// encode puts packets that carry the message, or none if m is nil, calling stamp for the header of each.
 	encode(m protocol.Message, stamp func() datagram.Header, put func(packet []byte))
-	// decode returns the header of a packet, its message if it has one, and what may be made of it. All is valid until the
-	// next call.
-	decode(now protocol.Time, packet []byte) (h *datagram.Header, m protocol.Message, use use)
+	// start makes the judge of packets, for a member that starts at now.
+	start(now protocol.Time, c datagram.Config) (*datagram.Endpoint, error)
+	// decode judges a packet. It returns the sender and its message, if it has one; both are valid until the next call.
+	decode(now protocol.Time, packet []byte) (v datagram.Verdict, from protocol.Ident, m protocol.Message)
 	// incarnation says that the member knows its incarnation now.
 	incarnation(inc protocol.Inc)
 }
-
-// use says what a packet is good for.
-type use uint8
-
-const (
-	nothing use = iota
-	header      // it is authentic, but only says who speaks
-	rival       // it is authentic, and proves that two processes speak for its sender
-	all
-)
 
 // port is a sim.Port.
 type port struct {
@@ -72,7 +63,7 @@ func (p *port) open(now protocol.Time) {
 		return
 	}
 	p.latest = now
-	end, err := datagram.New(now, datagram.Config{Self: p.self, Members: p.n, Rho: p.config.Rho, Delta: p.config.Delta,
+	end, err := p.codec.start(now, datagram.Config{Self: p.self, Members: p.n, Rho: p.config.Rho, Delta: p.config.Delta,
 		MinDelay: p.config.MinDelay, MaxAge: p.config.MaxAge})
 	if err != nil {
 		panic("pipe: " + err.Error())
@@ -85,7 +76,6 @@ func (p *port) Send(now protocol.Time, from protocol.Ident, to protocol.Rank, m 
 	p.open(now)
 	if from.Inc != p.self.Inc {
 		p.self.Inc = from.Inc
-		p.end.SetIncarnation(from.Inc)
 		p.codec.incarnation(from.Inc)
 	}
 	p.send(now, to, m)
@@ -99,20 +89,12 @@ func (p *port) send(sent protocol.Time, to protocol.Rank, m protocol.Message) {
 // Receive judges a packet, and fills in its message if it may be delivered.
 func (p *port) Receive(now protocol.Time, _ protocol.Rank, packet []byte, to *protocol.Receive) bool {
 	p.open(now)
-	h, m, use := p.codec.decode(now, packet)
-	switch use {
-	case nothing:
-		return false
-	case rival:
-		p.end.Twin(now, h.From.Rank)
-		return false
-	}
-	v := p.end.Accept(now, h)
+	v, from, m := p.codec.decode(now, packet)
 	if v.Outdated != 0 && p.config.Outdated != nil {
-		*to = protocol.Receive{From: h.From, Message: p.config.Outdated(v.Outdated), Delay: protocol.Unknown}
+		*to = protocol.Receive{From: from, Message: p.config.Outdated(v.Outdated), Delay: protocol.Unknown}
 		return true
 	}
-	if use != all || m == nil || v.Reason != datagram.Deliver {
+	if m == nil || v.Reason != datagram.Accepted {
 		return false
 	}
 	if p.config.Expire != nil {
@@ -120,7 +102,7 @@ func (p *port) Receive(now protocol.Time, _ protocol.Rank, packet []byte, to *pr
 			return false
 		}
 	}
-	*to = protocol.Receive{From: h.From, Message: m, Delay: v.Delay}
+	*to = protocol.Receive{From: from, Message: m, Delay: v.Delay}
 	return true
 }
 

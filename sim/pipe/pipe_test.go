@@ -114,8 +114,7 @@ func TestMessageThatWaitedHasTheStampOfItsStep(t *testing.T) {
 	a := Plain(config)(sim.Boot{Self: 0, Members: 2, Inc: 1}, func(_ protocol.Rank, b []byte) { sent = append(sent, append([]byte(nil), b...)) })
 	a.Tick(100)
 	a.Send(50, protocol.Ident{Rank: 0, Inc: 1}, 1, &rank.OK{})
-	p := &plain{table: &messageTable{}}
-	h, _, _ := p.decode(0, sent[len(sent)-1])
+	h, _ := parsePlain(sent[len(sent)-1])
 	if h.Sent != 50 {
 		t.Fatalf("stamped %v, want 50", h.Sent)
 	}

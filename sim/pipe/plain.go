@@ -2,19 +2,20 @@ package pipe
 
 import (
 	"encoding/binary"
+	"math/rand/v2"
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
 )
 
-// Plain returns the ports of one world, through the datagram layer alone. A packet holds a header in the clear and
+// Plain returns the ports of one world, judged as real packets are, but without a seal. A packet holds a header in the clear and
 // the number of a message that the world keeps aside, so any protocol can run through it. The ports of two worlds must not be
 // made by the same call.
 func Plain(c Config) sim.NewPort {
 	table := &messageTable{}
 	return func(b sim.Boot, put func(to protocol.Rank, packet []byte)) sim.Port {
-		return newPort(c, b, put, &plain{table: table})
+		return newPort(c, b, put, &plain{table: table, dice: dice{rand.New(rand.NewPCG(b.Seed, uint64(b.Inc)))}})
 	}
 }
 
@@ -23,11 +24,22 @@ type messageTable struct{ messages []protocol.Message }
 
 type plain struct {
 	table  *messageTable
+	dice   dice
+	judge  *datagram.Endpoint
 	packet []byte
-	h      datagram.Header
 }
 
-const plainSize = 2 + 4 + 2 + 4 + 5*8
+const (
+	startSize = len(datagram.Start{})
+	plainSize = 2 + 8 + 2 + 8 + 5*8 + startSize + len(datagram.StartPrefix{})
+)
+
+func (p *plain) start(now protocol.Time, c datagram.Config) (*datagram.Endpoint, error) {
+	p.dice.Read(c.Start[:])
+	var err error
+	p.judge, err = datagram.New(now, c)
+	return p.judge, err
+}
 
 func (p *plain) encode(m protocol.Message, stamp func() datagram.Header, put func(packet []byte)) {
 	number := uint64(0)
@@ -38,33 +50,41 @@ func (p *plain) encode(m protocol.Message, stamp func() datagram.Header, put fun
 	h := stamp()
 	le := binary.LittleEndian
 	b := le.AppendUint16(p.packet[:0], uint16(h.From.Rank))
-	b = le.AppendUint32(b, uint32(h.From.Inc))
+	b = le.AppendUint64(b, uint64(h.From.Inc))
 	b = le.AppendUint16(b, uint16(h.To.Rank))
-	b = le.AppendUint32(b, uint32(h.To.Inc))
+	b = le.AppendUint64(b, uint64(h.To.Inc))
 	for _, v := range [...]uint64{h.Seq, uint64(h.Sent), uint64(h.Echo.Sent), uint64(h.Echo.Received), number} {
 		b = le.AppendUint64(b, v)
 	}
+	b = append(append(b, h.Start[:]...), h.ToStart[:]...)
 	p.packet = b
 	put(b)
 }
 
-func (p *plain) decode(_ protocol.Time, b []byte) (*datagram.Header, protocol.Message, use) {
+func (p *plain) decode(now protocol.Time, b []byte) (datagram.Verdict, protocol.Ident, protocol.Message) {
 	if len(b) != plainSize {
-		return nil, nil, nothing
+		return datagram.Verdict{Reason: datagram.Short}, protocol.NoIdent, nil
 	}
-	le := binary.LittleEndian
-	p.h = datagram.Header{
-		From: protocol.Ident{Rank: protocol.Rank(le.Uint16(b)), Inc: protocol.Inc(le.Uint32(b[2:]))},
-		To:   protocol.Ident{Rank: protocol.Rank(le.Uint16(b[6:])), Inc: protocol.Inc(le.Uint32(b[8:]))},
-		Seq:  le.Uint64(b[12:]),
-		Sent: protocol.Time(le.Uint64(b[20:])),
-		Echo: datagram.Echo{Sent: protocol.Time(le.Uint64(b[28:])), Received: protocol.Time(le.Uint64(b[36:]))},
-	}
-	number := le.Uint64(b[44:])
+	h, number := parsePlain(b)
+	v := p.judge.Accept(now, &h)
 	if number == 0 || number > uint64(len(p.table.messages)) {
-		return &p.h, nil, all
+		return v, h.From, nil
 	}
-	return &p.h, p.table.messages[number-1], all
+	return v, h.From, p.table.messages[number-1]
 }
 
-func (p *plain) incarnation(protocol.Inc) {}
+// parsePlain reads a header and the number of a message.
+func parsePlain(b []byte) (h datagram.Header, number uint64) {
+	le := binary.LittleEndian
+	h = datagram.Header{
+		From: protocol.Ident{Rank: protocol.Rank(le.Uint16(b)), Inc: protocol.Inc(le.Uint64(b[2:]))},
+		To:   protocol.Ident{Rank: protocol.Rank(le.Uint16(b[10:])), Inc: protocol.Inc(le.Uint64(b[12:]))},
+		Seq:  le.Uint64(b[20:]),
+		Sent: protocol.Time(le.Uint64(b[28:])),
+		Echo: datagram.Echo{Sent: protocol.Time(le.Uint64(b[36:])), Received: protocol.Time(le.Uint64(b[44:]))},
+	}
+	h.Start, h.ToStart = datagram.Start(b[60:]), datagram.StartPrefix(b[60+startSize:])
+	return h, le.Uint64(b[52:])
+}
+
+func (p *plain) incarnation(inc protocol.Inc) { p.judge.SetIncarnation(inc) }

@@ -13,25 +13,26 @@ import (
 // codec's table. It may be used for any number of worlds.
 func Sealed(c Config) sim.NewPort {
 	return func(b sim.Boot, put func(to protocol.Rank, packet []byte)) sim.Port {
-		end, err := wire.NewEndpoint(wire.Config{
-			Me:      protocol.Ident{Rank: b.Self, Inc: b.Inc},
-			Members: b.Members,
-			Keys:    wire.PublicKeyring(),
-			Random:  dice{rand.New(rand.NewPCG(b.Seed, uint64(b.Inc)))},
-		})
-		if err != nil {
-			panic("pipe: " + err.Error())
-		}
-		return newPort(c, b, put, &sealed{end: end, batch: end.NewBatch()})
+		return newPort(c, b, put, &sealed{dice: dice{rand.New(rand.NewPCG(b.Seed, uint64(b.Inc)))}})
 	}
 }
 
 type sealed struct {
+	dice   dice
 	end    *wire.Endpoint
 	batch  *wire.Batch
 	buffer []byte
 	packet wire.Packet
 	copy   []byte
+}
+
+func (s *sealed) start(now protocol.Time, c datagram.Config) (*datagram.Endpoint, error) {
+	var err error
+	if s.end, err = wire.NewEndpoint(now, wire.Config{Config: c, Keys: wire.PublicKeyring(), Random: s.dice}); err != nil {
+		return nil, err
+	}
+	s.batch = s.end.NewBatch()
+	return s.end.Endpoint, nil
 }
 
 func (s *sealed) encode(m protocol.Message, stamp func() datagram.Header, put func(packet []byte)) {
@@ -62,20 +63,13 @@ func (s *sealed) seal(h datagram.Header, payload []byte, put func(packet []byte)
 }
 
 // decode opens a copy: the same packet may arrive twice, and opening destroys it.
-func (s *sealed) decode(now protocol.Time, packet []byte) (*datagram.Header, protocol.Message, use) {
+func (s *sealed) decode(now protocol.Time, packet []byte) (datagram.Verdict, protocol.Ident, protocol.Message) {
 	s.copy = append(s.copy[:0], packet...)
-	switch r := s.end.Open(now, s.copy, &s.packet); r {
-	case wire.Accepted, wire.OtherIncarnation:
-		if len(s.packet.Messages) == 0 {
-			return &s.packet.Header, nil, all
-		}
-		return &s.packet.Header, s.packet.Messages[0].Message, all
-	case wire.Stale:
-		return &s.packet.Header, nil, header
-	case wire.Twin:
-		return &s.packet.Header, nil, rival
+	v := s.end.Open(now, s.copy, &s.packet)
+	if len(s.packet.Messages) == 0 {
+		return v, s.packet.From, nil
 	}
-	return nil, nil, nothing
+	return v, s.packet.From, s.packet.Messages[0].Message
 }
 
 func (s *sealed) incarnation(inc protocol.Inc) { s.end.SetIncarnation(inc) }

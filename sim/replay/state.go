@@ -12,7 +12,7 @@ func (w *world) state(at time.Duration) *web.State {
 	st := &web.State{Log: w.log}
 	for r := range w.all {
 		m := &w.members[r]
-		out := web.Member{Name: r.String(), State: m.state, Incarnation: uint32(m.inc)}
+		out := web.Member{Name: r.String(), State: m.state, Incarnation: uint64(m.inc)}
 		if m.frozen != "" && m.state == web.Up {
 			out.State, out.Problem = web.Paused, "stopped by "+m.frozen
 		}

@@ -145,7 +145,7 @@ func TestRolesThatCannotWorkAreRefused(t *testing.T) {
 			c.Elector, c.Council = elector.Hybrid, c.Council[:2]
 		},
 	} {
-		c := regent.Config{Name: "a", Council: []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7401"}}, {Name: "b", Addrs: []string{"127.0.0.1:7402"}},
+		c := regent.Config{Name: "a", CouncilID: "c0ffee00c0ffee00c0ffee00c0ffee00", Council: []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7401"}}, {Name: "b", Addrs: []string{"127.0.0.1:7402"}},
 			{Name: "c", Addrs: []string{"127.0.0.1:7403"}}}}
 		change(&c)
 		if _, err := regent.Join(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,6 +1,8 @@
 package tree
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,11 +13,16 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/regentproject/regent/internal/tenure"
 )
 
-// newCgroup makes a cgroup (version 2) below that of this process. The error says why there is none: the system has no
+// cgroupPrefix begins the names of the cgroups that runners make.
+const cgroupPrefix = "regent-"
+
+// newCgroup makes a cgroup (version 2) with a name of its own below that of this process. The error says why there is none: the system has no
 // such hierarchy, or this process may not write to it. Both are ordinary.
-func newCgroup(name string) (string, error) {
+func newCgroup() (string, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return "", err
@@ -28,7 +35,7 @@ func newCgroup(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(parent, "regent-"+name)
+	dir := filepath.Join(parent, cgroupPrefix+random(nameBytes))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
@@ -37,6 +44,16 @@ func newCgroup(name string) (string, error) {
 		return "", errors.New("cgroups without cgroup.kill: needs Linux 5.14 or later")
 	}
 	return dir, nil
+}
+
+// nameBytes is how long the names of cgroups are: no two are the same.
+const nameBytes = 8
+
+// random returns random bytes in hexadecimal.
+func random(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	return hex.EncodeToString(b)
 }
 
 // cgroupDir returns the directory of a process's cgroup, from the mounts that it sees and from what it is in.
@@ -98,10 +115,29 @@ func cgroupProcs(dir string) (map[int]bool, error) {
 	return in, nil
 }
 
-// cgroupEmpty says that there is no process in a cgroup or below. It says no if it cannot be sure.
-func cgroupEmpty(dir string) bool {
+// cgroupState says whether there are processes in a cgroup or below. One that is not there any more was empty when it was removed.
+func cgroupState(dir string) tenure.Cgroup {
 	b, err := os.ReadFile(filepath.Join(dir, "cgroup.events"))
-	return err == nil && slices.Contains(strings.Split(string(b), "\n"), "populated 0")
+	lines := strings.Split(string(b), "\n")
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV):
+		return removed(dir)
+	case err == nil && slices.Contains(lines, "populated 0"):
+		return tenure.Empty
+	case err == nil && slices.Contains(lines, "populated 1"):
+		return tenure.Occupied
+	}
+	return tenure.NoCgroup
+}
+
+// removed says what it means that a cgroup is not there: that it was removed, if its parent is there.
+func removed(dir string) tenure.Cgroup {
+	_, err := os.Stat(dir)
+	_, above := os.Stat(filepath.Join(filepath.Dir(dir), "cgroup.procs"))
+	if errors.Is(err, fs.ErrNotExist) && above == nil {
+		return tenure.Empty
+	}
+	return tenure.NoCgroup
 }
 
 // cgroupRemove removes a cgroup in which nobody is left, and those below it.

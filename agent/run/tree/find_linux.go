@@ -5,175 +5,187 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/regentproject/regent/internal/tenure"
 )
 
-// Processes returns who belongs to the tree and is alive.
-func (r *Ref) Processes() ([]Process, error) {
-	all, err := readAll()
-	if err != nil {
-		return nil, fmt.Errorf("look for processes: %w", err)
-	}
-	var in map[int]bool
-	if r.Cgroup != "" {
-		if in, err = cgroupProcs(r.Cgroup); err != nil {
-			return nil, err
-		}
-	}
-	return r.pick(all, in, readEnviron), nil
+// A walk goes once through all processes of the host.
+type walk struct {
+	// strike has it kill: those of the first process's session as soon as they are seen, the others when all were seen.
+	strike bool
+	// own are children of this process that are not part of any tree; nil: this process is not the runner.
+	own func() (children []int, known map[int]bool, ok bool)
+	// cpu returns the time that this thread has used, and pause lets others run; nil: those of the system. Tests have their own.
+	cpu   func() time.Duration
+	pause func(time.Duration)
+	began time.Duration
 }
 
-// pick chooses those that belong to the tree: by a sign of their own, or because their parent does.
-func (r *Ref) pick(all []stat, cgroup map[int]bool, env func(int) string) []Process {
-	byPid := make(map[int]stat, len(all))
-	for _, s := range all {
-		byPid[s.pid] = s
+// A walk runs with real-time scheduling where it may. It lets ordinary threads run after each turn.
+const (
+	walkTurn  = 5 * time.Millisecond
+	walkPause = time.Millisecond
+)
+
+// begin begins a turn, and yield ends it if it has been long.
+func (w *walk) begin() {
+	if w.cpu == nil {
+		w.cpu, w.pause = threadTime, time.Sleep
 	}
-	runner := byPid[r.Runner]
-	runnerThere := runner.pid != 0 && runner.started == r.RunnerStarted
-	// A session keeps its number from being given to another process, but it may have ended, and a stranger have begun
-	// one with the same number.
-	first, there := byPid[r.First]
-	session := r.First != 0 && (!there || first.started == r.FirstStarted)
-	verdict := map[int]bool{0: false, 1: false, os.Getpid(): false}
-	if runnerThere {
-		verdict[r.Runner] = false
+	w.began = w.cpu()
+}
+
+func (w *walk) yield() {
+	if w.cpu()-w.began >= walkTurn {
+		w.pause(walkPause)
+		w.began = w.cpu()
 	}
-	var belongs func(s stat, depth int) bool
-	belongs = func(s stat, depth int) bool {
-		if v, ok := verdict[s.pid]; ok || depth == 0 {
-			return v
-		}
-		if s.started < r.RunnerStarted { // its runner was not there yet: there is no need to read its environment
-			return false
-		}
-		environ := env(s.pid)
-		v := cgroup[s.pid] || marked(environ, r.Mark) || session && s.session == r.First
-		switch parent, ok := byPid[s.parent]; {
-		case v || !ok:
-		case runnerThere && s.parent == r.Runner:
-			v = !strings.Contains("\x00"+environ, "\x00"+helper+"=")
-		default:
-			v = belongs(parent, depth-1)
-		}
-		verdict[s.pid] = v
-		return v
+}
+
+// threadTime returns the CPU time of this thread.
+func threadTime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
+	return time.Duration(ts.Nano())
+}
+
+// search goes through all processes and says which belong to the tree. What it reads about a process it reads after the
+// process's identity, and signals compare that once more: so nothing that is read is taken for another process's.
+func (r *Ref) search(w *walk) Result {
+	runtime.LockOSThread() // for threadTime
+	defer runtime.UnlockOSThread()
+	w.begin()
+	var out Result
+	all, err := r.stats(w, &out)
+	if err != nil {
+		out.Err = fmt.Errorf("look for processes: %w", err)
+		return out
 	}
-	var out []Process
-	for _, s := range all {
-		if !s.dead && belongs(s, len(all)) {
-			out = append(out, Process{Pid: s.pid, Started: s.started})
+	var inside map[int]bool
+	out.Search.Cgroup = tenure.NoCgroup
+	if r.Cgroup != "" {
+		out.Search.Cgroup = cgroupState(r.Cgroup)
+		if inside, err = cgroupProcs(r.Cgroup); err != nil {
+			out.Err = err
 		}
 	}
-	slices.SortFunc(out, func(p, q Process) int { return p.Pid - q.Pid })
+	rows, who := r.rows(w, all, inside, &out)
+	r.classify(rows, who, &out)
+	r.countUnseen(w, all, &out)
+	out.Search.Left, out.Search.Foreign = len(out.Left), len(out.Foreign)
+	if w.strike {
+		for _, p := range out.Left {
+			if err := signalProcess(p.Identity, unix.SIGKILL); err != nil {
+				out.Err = errors.Join(out.Err, err)
+			}
+			w.yield()
+		}
+	}
 	return out
 }
 
-// gone says that nobody is left of the tree of this process, if that can be seen at a glance: this process has no children,
-// and whoever loses its parent becomes one. Who entered another pid namespace escapes that, but not the cgroup.
-func (r *Ref) gone() bool {
-	if r.Runner != os.Getpid() || !adopting.Load() || !childless() {
-		return false
-	}
-	return r.Cgroup == "" || cgroupEmpty(r.Cgroup)
-}
-
-// childless says that this process has no children at all, dead ones included. The kernel looks at all of them at once.
-func childless() bool {
-	for {
-		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return errors.Is(err, unix.ECHILD)
-		}
-	}
-}
-
-// kill kills whoever is in the tree now, and returns who was.
-func (r *Ref) kill() ([]Process, error) {
-	if r.Cgroup != "" {
-		if err := cgroupKill(r.Cgroup); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	left, err := r.Processes()
+// stats reads the states of all processes, and kills those that are of the session of the first one on sight.
+func (r *Ref) stats(w *walk, out *Result) ([]stat, error) {
+	pids, err := pidsNow()
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range left {
-		if err := p.signal(unix.SIGKILL); err != nil {
-			return left, fmt.Errorf("kill process %d: %w", p.Pid, err)
+	out.Search.Hidden = blind() && r.Runner.Pid != os.Getpid()
+	seen := r.Seen
+	if r.First.Pid != 0 && alive(r.First) {
+		seen = max(seen, now())
+	}
+	all := make([]stat, 0, len(pids))
+	for _, pid := range pids {
+		w.yield()
+		s, err := readStat(pid)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case refused(err):
+			out.Search.Hidden = true
+			continue
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, s)
+		if w.strike && !s.dead && r.First.Pid != 0 && s.session == r.First.Pid && s.started >= r.First.Started && s.started <= seen && r.may(pid) {
+			_ = signalProcess(s.identity(), unix.SIGKILL) // it is found again, and the error reported
 		}
 	}
-	return left, nil
+	return all, nil
 }
 
-// Signal sends a signal to all processes of the tree, in no particular order.
-func (r *Ref) Signal(sig unix.Signal) error {
-	all, err := r.Processes()
-	if err != nil {
-		return err
+// rows returns what the rules need to know of those that may belong to the tree.
+func (r *Ref) rows(w *walk, all []stat, inside map[int]bool, out *Result) (rows []tenure.Process, who []stat) {
+	self := os.Getpid()
+	for _, s := range all {
+		if s.pid == 1 || s.pid == self && s.identity() != r.Runner || s.started < r.Runner.Started && !inside[s.pid] {
+			continue // those that are older than the runner have nothing to do with it
+		}
+		w.yield()
+		// All are taken for the runner's user first; classify looks at those that belong.
+		p := tenure.Process{Identity: s.identity(), Parent: s.parent, Session: s.session, UID: r.UID, Inside: inside[s.pid]}
+		b, err := readProc(s.pid, "environ")
+		environ := string(b)
+		switch {
+		case refused(err) && !s.dead && r.may(s.pid):
+			out.Search.Hidden = true // it may bear the mark
+		case err == nil:
+			p.Marked = marked(environ, r.Mark)
+			p.Helper = strings.Contains("\x00"+environ, "\x00"+helper+"=")
+		}
+		rows, who = append(rows, p), append(who, s)
 	}
-	for _, p := range all {
-		if err := p.signal(sig); err != nil {
-			return fmt.Errorf("signal process %d: %w", p.Pid, err)
+	return rows, who
+}
+
+// classify asks the rules who belongs to the tree, and who of them may be killed.
+func (r *Ref) classify(rows []tenure.Process, who []stat, out *Result) {
+	mine, _, _ := r.Pick(rows, nil, nil)
+	for _, i := range mine {
+		u, err := readUIDs(rows[i].Pid)
+		switch {
+		case who[i].dead || errors.Is(err, fs.ErrNotExist):
+		case err != nil || !u.signalable(r.UID):
+			rows[i].UID = u.effective
+			if rows[i].UID == r.UID { // it only acts for the user
+				rows[i].UID = u.real
+			}
 		}
 	}
-	return nil
-}
-
-// signal sends a signal to this very process, and not to a later one of the same number. That it is gone is no error.
-func (p Process) signal(sig unix.Signal) error {
-	fd, err := unix.PidfdOpen(p.Pid, 0)
-	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) { // EINVAL: it is a thread by now
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	// What the descriptor stands for is fixed now. If it is who was meant, it remains so.
-	if s, err := readStat(p.Pid); errors.Is(err, fs.ErrNotExist) || err == nil && s.started != p.Started {
-		return nil
-	}
-	if err := unix.PidfdSendSignal(fd, sig, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return err
-	}
-	return nil
-}
-
-// clear removes what a tree that has ended leaves behind.
-func (r *Ref) clear() {
-	if r.Cgroup != "" {
-		cgroupRemove(r.Cgroup)
-	}
-}
-
-// Orphaned says that the runner is dead.
-func (r *Ref) Orphaned() bool {
-	s, err := readStat(r.Runner)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && s.started != r.RunnerStarted
-}
-
-// MayKill says why this process could not kill the tree: because it may not look at or signal processes of the runner's
-// user. It is for whoever is told of a tree.
-func (r *Ref) MayKill() error {
-	s, err := readStat(r.Runner)
-	if err != nil || s.started != r.RunnerStarted {
-		return fmt.Errorf("the runner, process %d, is not there", r.Runner)
-	}
-	if err := unix.Kill(r.Runner, 0); err != nil {
-		return fmt.Errorf("signal the runner, process %d: %w", r.Runner, err)
-	}
-	if r.Cgroup != "" {
-		if err := unix.Access(r.Cgroup+"/cgroup.kill", unix.W_OK); err == nil {
-			return nil
+	mine, _, belongs := r.Pick(rows, nil, nil)
+	for i := range rows {
+		p := Process{Identity: rows[i].Identity, Name: who[i].name, UID: rows[i].UID}
+		switch {
+		case !belongs[i] || who[i].dead:
+		case slices.Contains(mine, i):
+			out.Left = append(out.Left, p)
+		default:
+			out.Foreign = append(out.Foreign, p)
 		}
 	}
-	if _, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", r.Runner)); err != nil {
-		return fmt.Errorf("look at the runner: %w", err)
+}
+
+// countUnseen adds children of the runner that /proc hides from it: it may not kill those.
+func (r *Ref) countUnseen(w *walk, all []stat, out *Result) {
+	if w.own == nil || !blind() {
+		return
 	}
-	return nil
+	children, known, ok := w.own()
+	if !ok {
+		out.Search.Hidden = true
+		return
+	}
+	for _, pid := range children {
+		if !known[pid] && !slices.ContainsFunc(all, func(s stat) bool { return s.pid == pid }) {
+			out.Foreign = append(out.Foreign, Process{Identity: tenure.Identity{Pid: pid}, Name: "hidden", UID: -1})
+		}
+	}
 }

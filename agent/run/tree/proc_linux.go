@@ -6,24 +6,30 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // stat is what /proc says of a process.
 type stat struct {
 	pid, parent, session int
 	started              uint64
+	name                 string
 	// dead says that it is a zombie: it does nothing any more, and waits for its parent to take note.
 	dead bool
 }
 
+func (s *stat) identity() tenure.Identity { return tenure.Identity{Pid: s.pid, Started: s.started} }
+
 // readStat reads the state of a process. A process that is gone is fs.ErrNotExist.
 func readStat(pid int) (stat, error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if errors.Is(err, syscall.ESRCH) { // it went between open and read
-		err = fs.ErrNotExist
-	}
+	b, err := readProc(pid, "stat")
 	if err != nil {
 		return stat{}, err
 	}
@@ -32,6 +38,15 @@ func readStat(pid int) (stat, error) {
 		return stat{}, fmt.Errorf("process %d: %w", pid, err)
 	}
 	return s, nil
+}
+
+// readProc reads a file of a process. A process that is gone is fs.ErrNotExist.
+func readProc(pid int, file string) ([]byte, error) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
+	if errors.Is(err, syscall.ESRCH) { // it went between open and read
+		err = fs.ErrNotExist
+	}
+	return b, err
 }
 
 // parseStat reads a line of /proc/PID/stat. The second field is the program's name in parentheses, in which anything may
@@ -50,6 +65,7 @@ func parseStat(b []byte) (stat, error) {
 	var s stat
 	var errs [5]error
 	s.pid, errs[0] = strconv.Atoi(string(bytes.TrimSpace(b[:open])))
+	s.name = string(b[open+1 : end])
 	s.parent, errs[1] = strconv.Atoi(string(f[1]))
 	s.session, errs[2] = strconv.Atoi(string(f[3]))
 	threads, err := strconv.Atoi(string(f[17]))
@@ -61,8 +77,8 @@ func parseStat(b []byte) (stat, error) {
 	return s, errors.Join(errs[:]...)
 }
 
-// readAll reads the states of all processes.
-func readAll() ([]stat, error) {
+// pidsNow returns the numbers of the processes that /proc shows.
+func pidsNow() ([]int, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -72,29 +88,84 @@ func readAll() ([]stat, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]stat, 0, len(names))
+	all := make([]int, 0, len(names))
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
+		if pid, err := strconv.Atoi(name); err == nil {
+			all = append(all, pid)
 		}
-		s, err := readStat(pid)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
 	}
 	return all, nil
 }
 
-// readEnviron returns the environment that a process was started with; empty if it is gone or none of our business.
-func readEnviron(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+// uids are the real, effective and saved user of a process.
+type uids struct{ real, effective, saved int }
+
+// readUIDs reads them.
+func readUIDs(pid int) (uids, error) {
+	b, err := readProc(pid, "status")
 	if err != nil {
-		return ""
+		return uids{}, err
 	}
-	return string(b)
+	for line := range strings.Lines(string(b)) {
+		rest, ok := strings.CutPrefix(line, "Uid:")
+		if f := strings.Fields(rest); ok && len(f) >= 3 {
+			var u uids
+			var errs [3]error
+			u.real, errs[0] = strconv.Atoi(f[0])
+			u.effective, errs[1] = strconv.Atoi(f[1])
+			u.saved, errs[2] = strconv.Atoi(f[2])
+			return u, errors.Join(errs[:]...)
+		}
+	}
+	return uids{}, fmt.Errorf("process %d: its status has no users", pid)
+}
+
+// signalable says that the kernel lets the user signal a process with these users, as kill(2) has it.
+func (u uids) signalable(by int) bool { return by == 0 || u.real == by || u.saved == by }
+
+// refused says that the kernel does not let this process look.
+func refused(err error) bool {
+	return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)
+}
+
+// hidesProcesses says that a list of mounts has a /proc that shows users their own processes only.
+func hidesProcesses(mounts string) bool {
+	for line := range strings.Lines(mounts) {
+		before, after, _ := strings.Cut(line, " - ")
+		f, g := strings.Fields(before), strings.Fields(after) // id parent major:minor root mount-point ...; type source options
+		if len(f) < 5 || f[4] != "/proc" || len(g) < 3 || g[0] != "proc" {
+			continue
+		}
+		for option := range strings.SplitSeq(g[2], ",") {
+			if how, ok := strings.CutPrefix(option, "hidepid="); ok && !slices.Contains([]string{"0", "off"}, how) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// blind says that this process may not see all processes of the host.
+func blind() bool {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	return err != nil || hidesProcesses(string(mounts)) && !seesAll()
+}
+
+// seesAll says that this process may look at those of all users.
+func seesAll() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
+}
+
+// ticksPerSecond is in what unit the kernel reports start times, on all architectures of Linux that Go knows.
+const ticksPerSecond = 100
+
+// now returns the present as a start time: who is born from now on has this one or a later one.
+func now() uint64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return 0
+	}
+	return uint64(ts.Nano()) / uint64(1e9/ticksPerSecond)
 }

@@ -1,69 +1,175 @@
 package tree
 
 import (
-	"crypto/rand"
-	"encoding/hex"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // A Tree is a program that this process starts, and all that the program starts.
 type Tree struct {
-	Ref
 	reaper *Reaper
 	cmd    *exec.Cmd
+	path   string
+	gate   *gate
 	exited chan struct{}
+
+	mu  sync.Mutex
+	ref Ref
+	// reaped says that the first process is dead, and its number may be another's.
+	reaped bool
 }
 
-// Prepare prepares a tree: its mark and its cgroup. Whoever else is to kill it can be told now, before anything runs.
+// Prepare prepares a tree: its mark and its cgroup. Another process that is to kill it can learn of it now, before anything runs.
 // Without a cgroup it says why.
 func (r *Reaper) Prepare() (t *Tree, noCgroup, err error) {
 	self, err := readStat(os.Getpid())
 	if err != nil {
 		return nil, nil, fmt.Errorf("look at this process: %w", err)
 	}
-	mark := make([]byte, 8)
-	_, _ = rand.Read(mark)
 	t = &Tree{reaper: r, exited: make(chan struct{}),
-		Ref: Ref{Mark: hex.EncodeToString(mark), Runner: self.pid, RunnerStarted: self.started}}
-	t.Cgroup, noCgroup = newCgroup(t.Mark)
+		ref: Ref{Ref: tenure.Ref{Runner: self.identity(), UID: os.Geteuid()}, Mark: random(markBytes)}}
+	t.ref.Cgroup, noCgroup = newCgroup()
 	return t, noCgroup, nil
 }
 
-// Start starts the first process. The error is that of exec.
+// Ref returns how to find the tree, with all that is known by now.
+func (t *Tree) Ref() Ref {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.reaped {
+		t.ref.See()
+	}
+	return t.ref
+}
+
+// Start forks the first process, which waits at the gate until Exec, and ends if this process does before that. It is in the tree's
+// cgroup and leads a session already.
 func (t *Tree) Start(o Options) error {
-	t.cmd = &exec.Cmd{Path: o.Path, Args: o.Args, Env: environ(o.Env, t.Mark), Dir: o.Dir,
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
+	g, files, err := newGate()
+	if err != nil {
+		return err
+	}
+	pidfd := -1
+	t.path, t.gate = o.Path, g
+	t.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{gateName, o.Path}, o.Args...), Env: environ(o.Env, t.ref.Mark), Dir: o.Dir,
+		ExtraFiles: files, SysProcAttr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd}}
 	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = o.Files[0], o.Files[1], o.Files[2]
-	if t.Cgroup != "" {
-		dir, err := os.Open(t.Cgroup)
+	err = t.fork(t.cmd)
+	for _, f := range files {
+		_ = f.Close()
+	}
+	if err != nil {
+		g.close()
+		t.Forget()
+		return err
+	}
+	// It is there, dead or alive, until it is waited for.
+	s, err := readStat(t.cmd.Process.Pid)
+	t.mu.Lock()
+	t.ref.First = s.identity()
+	if pidfd >= 0 {
+		t.ref.first = os.NewFile(uintptr(pidfd), "pidfd")
+	}
+	t.mu.Unlock()
+	go t.await()
+	if err != nil {
+		t.Abort()
+		return fmt.Errorf("look at process %d: %w", t.cmd.Process.Pid, err)
+	}
+	return nil
+}
+
+// fork forks a process, into the cgroup if there is one.
+func (t *Tree) fork(c *exec.Cmd) error {
+	if t.ref.Cgroup != "" {
+		dir, err := os.Open(t.ref.Cgroup)
 		if err != nil {
 			return err
 		}
 		defer dir.Close()
-		t.cmd.SysProcAttr.UseCgroupFD, t.cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
+		c.SysProcAttr.UseCgroupFD, c.SysProcAttr.CgroupFD = true, int(dir.Fd())
 	}
-	if err := t.reaper.Start(t.cmd); err != nil {
-		t.clear()
-		return err
-	}
-	t.First = t.cmd.Process.Pid
-	// It is there, dead or alive, until it is waited for.
-	s, err := readStat(t.First)
-	if err != nil {
-		return fmt.Errorf("look at process %d: %w", t.First, err)
-	}
-	t.FirstStarted = s.started
-	go func() {
-		_ = t.reaper.Wait(t.cmd)
-		close(t.exited)
-	}()
-	return nil
+	return t.reaper.start(c, false)
 }
+
+// StartBeside starts a command that acts for the leader beside the program, such as an elected hook, as a part of the tree: to end
+// the tree is to end it, and all that it started. The caller waits for it, by [Reaper.Wait].
+func (t *Tree) StartBeside(c *exec.Cmd) error {
+	c.Env = environ(c.Env, t.ref.Mark)
+	return t.fork(c)
+}
+
+// await takes note of the death of the first process. Until it is reaped its number is its own, and so is its session's.
+func (t *Tree) await() {
+	awaitDeath(t.cmd.Process.Pid)
+	t.mu.Lock()
+	t.ref.See()
+	t.reaped = true
+	t.mu.Unlock()
+	_ = t.reaper.Wait(t.cmd)
+	close(t.exited)
+}
+
+// Exec opens the gate, so that the first process becomes the program. It returns the error of exec. A process that ended before is no
+// error: Exited is closed.
+func (t *Tree) Exec() error { return t.gate.pass(t.path) }
+
+// Abort ends the first process before it becomes the program.
+func (t *Tree) Abort() {
+	if t.cmd == nil || t.cmd.Process == nil {
+		return
+	}
+	t.gate.close()
+	_ = t.cmd.Process.Kill()
+}
+
+// End kills the tree: see [Ref.End]. It looks at the children of this process first, and need not walk if there are none: after
+// an orderly stop nobody waits longer for the next leader than that.
+func (t *Tree) End(ctx context.Context) Result { return end(ctx, t.kill) }
+
+func (t *Tree) kill() Result {
+	r := t.Ref()
+	if t.gone(&r) {
+		return Result{Search: tenure.Search{Cgroup: r.state(), Adopter: true}, final: true}
+	}
+	err := r.strike()
+	found := r.search(&walk{strike: true, own: t.reaper.listed})
+	found.Search.Adopter = adopting.Load()
+	found.struck(err)
+	return found
+}
+
+// state says what is in the cgroup.
+func (r *Ref) state() tenure.Cgroup {
+	if r.Cgroup == "" {
+		return tenure.NoCgroup
+	}
+	return cgroupState(r.Cgroup)
+}
+
+// gone says that nobody is left of the tree, if that can be seen at a glance: this process has no children but helpers, and
+// it adopts every process that loses its parent. Who entered another pid namespace escapes that, but not the cgroup.
+func (t *Tree) gone(r *Ref) bool {
+	if !adopting.Load() || r.Cgroup != "" && r.state() != tenure.Empty {
+		return false
+	}
+	children, known, ok := t.reaper.listed()
+	for _, pid := range children {
+		ok = ok && known[pid]
+	}
+	return ok
+}
+
+// Forget removes what was prepared. It kills nobody.
+func (t *Tree) Forget() { t.ref.clear() }
 
 // Exited is closed when the first process has ended. Others of the tree may live on.
 func (t *Tree) Exited() <-chan struct{} { return t.exited }
@@ -84,14 +190,17 @@ func (t *Tree) Forward(sig os.Signal) error {
 	if !ok {
 		return fmt.Errorf("signal %v: not one of this system", sig)
 	}
-	if t.First == 0 {
+	if t.forwardToGroup(number) {
 		return nil
 	}
-	select {
-	case <-t.exited:
-		// Its number may be another's by now; whoever is left of its group is found one by one.
-		return t.Signal(number)
-	default:
-	}
-	return unix.Kill(-t.First, number)
+	// Its number may be another's by now; what is left of its group is found one by one.
+	r := t.Ref()
+	return r.Signal(number)
+}
+
+// forwardToGroup signals the group by its number, which is its own until the first process is reaped.
+func (t *Tree) forwardToGroup(sig syscall.Signal) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ref.First.Pid == 0 || !t.reaped && unix.Kill(-t.ref.First.Pid, sig) == nil
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // The test binary is also the runner and the program that it runs.
@@ -22,6 +23,12 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("REGENT_TEST_AS") {
 	case "runner":
 		os.Exit(runner(os.Getenv("REGENT_TEST_CGROUP") != ""))
+	case "search":
+		searcher()
+	case "hide":
+		hide()
+	case "hidden":
+		os.Exit(hiddenRunner())
 	case "daemon":
 		// A daemon that covers its tracks: a session of its own, an empty environment, and no parent.
 		c := exec.Command("/bin/sleep", "1000")
@@ -48,34 +55,47 @@ func runner(cgroup bool) int {
 		fmt.Println(err)
 		return 1
 	}
-	if !cgroup && t.Cgroup != "" {
-		t.clear()
-		t.Cgroup = ""
+	if !cgroup && t.ref.Cgroup != "" {
+		t.Forget()
+		t.ref.Cgroup = ""
 	}
-	fmt.Println(t.Mark)
-	fmt.Println(t.Cgroup)
+	fmt.Println(t.ref.Mark)
+	fmt.Println(t.ref.Cgroup)
 	self, _ := os.Executable()
 	script := `sleep 1000 & echo $!; (setsid nohup sleep 1000 2>/dev/null & echo $!); REGENT_TEST_AS=daemon "$0"; echo $$; wait`
 	env := append(os.Environ(), "REGENT_TEST_AS=")
-	if err := t.Start(Options{Path: "/bin/sh", Args: []string{"sh", "-c", script, self}, Env: env, Files: []*os.File{nil, os.Stdout, os.Stderr}}); err != nil {
+	if err := run(t, Options{Path: "/bin/sh", Args: []string{"sh", "-c", script, self}, Env: env, Files: []*os.File{nil, os.Stdout, os.Stderr}}); err != nil {
 		fmt.Println(err)
 		return 1
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	if err := t.End(context.Background()); err != nil {
-		fmt.Println(err)
+	if found := t.End(context.Background()); !found.Gone() {
+		fmt.Println(found)
 		return 1
 	}
+	t.Forget()
 	return 0
+}
+
+// run starts a program and lets it run.
+func run(t *Tree, o Options) error {
+	if err := t.Start(o); err != nil {
+		return err
+	}
+	return t.Exec()
 }
 
 // family is a runner and the tree that it started.
 type family struct {
-	cmd   *exec.Cmd
-	stdin io.Closer
-	ref   Ref
-	pids  []int
+	reaper *Reaper
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	ref    Ref
+	pids   []int
 }
+
+// wait waits for the runner.
+func (f *family) wait() error { return f.reaper.Wait(f.cmd) }
 
 // startFamily starts a runner and waits until its tree is complete.
 func startFamily(t *testing.T, cgroup bool) *family {
@@ -97,7 +117,11 @@ func startFamily(t *testing.T, cgroup bool) *family {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.cmd.Start(); err != nil {
+	// The reaper of this process would take the runner for adopted.
+	if f.reaper, err = ProcessReaper(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.reaper.Start(f.cmd); err != nil {
 		t.Fatal(err)
 	}
 	f.stdin = in
@@ -109,12 +133,11 @@ func startFamily(t *testing.T, cgroup bool) *family {
 		}
 		return lines.Text()
 	}
-	f.ref = Ref{Mark: next(), Cgroup: next(), Runner: f.cmd.Process.Pid}
-	s, err := readStat(f.ref.Runner)
+	s, err := readStat(f.cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.ref.RunnerStarted = s.started
+	f.ref = Ref{Mark: next(), Cgroup: next(), Ref: tenure.Ref{Runner: s.identity(), UID: os.Geteuid()}}
 	for range 4 {
 		pid, err := strconv.Atoi(next())
 		if err != nil {
@@ -124,8 +147,9 @@ func startFamily(t *testing.T, cgroup bool) *family {
 	}
 	t.Cleanup(func() {
 		_ = f.cmd.Process.Kill()
-		_ = f.cmd.Wait()
-		_ = f.ref.End(context.Background())
+		_ = f.wait()
+		f.ref.End(context.Background())
+		f.ref.Forget()
 		for _, pid := range f.pids {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -146,13 +170,13 @@ func (f *family) alive() []int {
 
 func (f *family) mustBeComplete(t *testing.T) {
 	t.Helper()
-	got, err := f.ref.Processes()
-	if err != nil {
-		t.Fatal(err)
+	got := f.ref.Look()
+	if got.Err != nil {
+		t.Fatal(got.Err)
 	}
 	for _, pid := range f.pids {
 		found := false
-		for _, p := range got {
+		for _, p := range got.Left {
 			found = found || p.Pid == pid
 		}
 		if !found {
@@ -178,7 +202,7 @@ func TestTheRunnerEndsItsWholeTree(t *testing.T) {
 	variants(t, func(t *testing.T, f *family) {
 		f.mustBeComplete(t)
 		f.stdin.Close()
-		if err := f.cmd.Wait(); err != nil {
+		if err := f.wait(); err != nil {
 			t.Fatalf("the runner: %v", err)
 		}
 		if left := f.alive(); len(left) > 0 {
@@ -201,13 +225,13 @@ func TestAnotherEndsTheTreeOfARunnerThatIsStopped(t *testing.T) {
 		if err := f.ref.MayKill(); err != nil {
 			t.Error(err)
 		}
-		if err := f.ref.End(within(t)); err != nil {
-			t.Fatal(err)
+		if found := f.ref.End(within(t)); !found.Gone() {
+			t.Fatal(found)
 		}
 		if left := f.alive(); len(left) > 0 {
 			t.Errorf("still alive: %v", left)
 		}
-		if s, err := readStat(f.ref.Runner); err != nil || s.dead {
+		if s, err := readStat(f.ref.Runner.Pid); err != nil || s.dead {
 			t.Errorf("the runner was killed with its tree: %+v, %v", s, err)
 		}
 	})
@@ -220,9 +244,11 @@ func TestAnotherEndsTheTreeOfARunnerThatDied(t *testing.T) {
 		if err := f.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = f.cmd.Wait()
-		if err := f.ref.End(within(t)); err != nil {
-			t.Fatal(err)
+		_ = f.wait()
+		found := f.ref.End(within(t))
+		kind, ok := found.Verdict()
+		if want := map[bool]tenure.Kind{true: tenure.TreeGone, false: tenure.TreeUnknown}[f.ref.Cgroup != ""]; !ok || kind != want {
+			t.Errorf("%v, %v, want %v: %v", kind, ok, want, &found)
 		}
 		left := f.alive()
 		if f.ref.Cgroup == "" && len(left) == 1 && left[0] == f.pids[2] {
@@ -238,14 +264,14 @@ func TestEndSaysWhoIsLeft(t *testing.T) {
 	f := startFamily(t, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := f.ref.End(ctx)
-	if err == nil || !strings.Contains(err.Error(), "still there: ") || !strings.Contains(err.Error(), strconv.Itoa(f.pids[3])) {
-		t.Errorf("error %v, want to hear of %d", err, f.pids[3])
+	found := f.ref.End(ctx)
+	if _, ok := found.Verdict(); ok || !strings.Contains(found.String(), "still there: ") || !strings.Contains(found.String(), strconv.Itoa(f.pids[3])) {
+		t.Errorf("found %v, want to hear of %d", &found, f.pids[3])
 	}
 }
 
 func TestMayKillMissesTheRunner(t *testing.T) {
-	r := Ref{Mark: "x", Runner: os.Getpid(), RunnerStarted: 1}
+	r := Ref{Mark: "x", Ref: tenure.Ref{Runner: tenure.Identity{Pid: os.Getpid(), Started: 1}}}
 	if err := r.MayKill(); err == nil || !strings.Contains(err.Error(), "is not there") {
 		t.Errorf("error %v", err)
 	}
@@ -266,7 +292,7 @@ func TestTheReaperTakesNoteOfAdoptedDeaths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = tree.Start(Options{Path: "/bin/sh", Args: []string{"sh", "-c", "(true & echo $!); exit 7"}, Env: os.Environ(), Files: []*os.File{nil, in, os.Stderr}})
+		err = run(tree, Options{Path: "/bin/sh", Args: []string{"sh", "-c", "(true & echo $!); exit 7"}, Env: os.Environ(), Files: []*os.File{nil, in, os.Stderr}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,9 +309,10 @@ func TestTheReaperTakesNoteOfAdoptedDeaths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tree.End(within(t)); err != nil {
-			t.Fatal(err)
+		if found := tree.End(within(t)); !found.Gone() {
+			t.Fatal(&found)
 		}
+		tree.Forget()
 		cluster.Eventually(t, fmt.Sprintf("the orphan %d is gone", orphan), func() bool {
 			_, err := readStat(orphan)
 			return err != nil
@@ -303,7 +330,7 @@ func TestForwardReachesTheGroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tree.Start(Options{Path: "/bin/sleep", Args: []string{"sleep", "1000"}, Env: os.Environ(), Files: []*os.File{nil, nil, nil}}); err != nil {
+		if err := run(tree, Options{Path: "/bin/sleep", Args: []string{"sleep", "1000"}, Env: os.Environ(), Files: []*os.File{nil, nil, nil}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tree.Forward(sig); err != nil {
@@ -313,9 +340,10 @@ func TestForwardReachesTheGroup(t *testing.T) {
 		if got, want := tree.Status(), 128+int(sig); got != want {
 			t.Errorf("status %d, want %d", got, want)
 		}
-		if err := tree.End(within(t)); err != nil {
-			t.Error(err)
+		if found := tree.End(within(t)); !found.Gone() {
+			t.Error(&found)
 		}
+		tree.Forget()
 	}
 }
 
@@ -328,12 +356,17 @@ func TestAProgramThatCannotBeStartedLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = tree.Start(Options{Path: "/nowhere/nothing", Args: []string{"nothing"}, Files: []*os.File{nil, nil, nil}})
+	err = run(tree, Options{Path: "/nowhere/nothing", Args: []string{"nothing"}, Files: []*os.File{nil, nil, nil}})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := os.Stat(tree.Cgroup); err == nil {
-		t.Errorf("the cgroup %s was left behind", tree.Cgroup)
+	<-tree.Exited()
+	if found := tree.End(within(t)); !found.Gone() {
+		t.Error(&found)
+	}
+	tree.Forget()
+	if _, err := os.Stat(tree.ref.Cgroup); err == nil {
+		t.Errorf("the cgroup %s was left behind", tree.ref.Cgroup)
 	}
 }
 
@@ -349,44 +382,39 @@ func TestARunnerSeesAtAGlanceThatNobodyIsLeft(t *testing.T) {
 			t.Fatal(err, noCgroup)
 		}
 		if !cgroup {
-			plan.clear()
-			plan.Cgroup = ""
+			plan.Forget()
+			plan.ref.Cgroup = ""
 		}
 		options := Options{Path: "/bin/sh", Args: []string{"sh", "-c", "setsid sleep 1000 & exit 0"}, Env: []string{}, Files: []*os.File{nil, nil, nil}}
-		if err := plan.Start(options); err != nil {
+		if err := run(plan, options); err != nil {
 			t.Fatal(err)
 		}
 		<-plan.Exited()
-		if plan.gone() {
+		ref := plan.Ref()
+		if plan.gone(&ref) {
 			t.Errorf("cgroup %v: gone, although an orphan lives", cgroup)
 		}
-		if err := plan.End(within(t)); err != nil {
-			t.Fatal(err)
+		if found := plan.End(within(t)); !found.Gone() {
+			t.Fatal(&found)
 		}
-		other := Ref{Mark: plan.Mark, Runner: os.Getppid()}
-		cluster.Eventually(t, "the kernel reports the death", childless)
-		plan.Cgroup = "" // it was removed
-		if !plan.gone() {
-			t.Errorf("cgroup %v: not gone, although it has ended", cgroup)
-		}
-		if other.gone() {
-			t.Error("somebody else's tree is gone because this process has no children")
-		}
+		plan.Forget()
+		cluster.Eventually(t, "nobody is left at a glance", func() bool { return plan.gone(&ref) })
 	}
 }
 
 func TestACgroupIsEmptyOnlyIfTheKernelSaysSo(t *testing.T) {
 	dir := t.TempDir()
-	for text, want := range map[string]bool{"": false, "populated 1\nfrozen 0\n": false, "populated 0\nfrozen 0\n": true, "frozen 0\npopulated 0\n": true} {
+	for text, want := range map[string]tenure.Cgroup{"": tenure.NoCgroup, "populated 1\nfrozen 0\n": tenure.Occupied,
+		"populated 0\nfrozen 0\n": tenure.Empty, "frozen 0\npopulated 0\n": tenure.Empty} {
 		if err := os.WriteFile(dir+"/cgroup.events", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := cgroupEmpty(dir); got != want {
+		if got := cgroupState(dir); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
-	if cgroupEmpty(dir + "/none") {
-		t.Error("a cgroup that cannot be read is empty")
+	if got := cgroupState(dir + "/none"); got != tenure.NoCgroup {
+		t.Errorf("a directory that is not there and whose parent is no cgroup: %v", got)
 	}
 }
 
@@ -401,19 +429,19 @@ func BenchmarkEnd(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	plan.clear()
-	plan.Cgroup = ""
+	plan.Forget()
+	plan.ref.Cgroup = ""
 	b.Run("runner", func(b *testing.B) {
 		for b.Loop() {
-			if err := plan.End(b.Context()); err != nil {
-				b.Fatal(err)
+			if found := plan.End(b.Context()); !found.Gone() {
+				b.Fatal(&found)
 			}
 		}
 	})
 	b.Run("walk", func(b *testing.B) {
 		for b.Loop() {
-			if left, err := plan.Processes(); err != nil || len(left) > 0 {
-				b.Fatal(left, err)
+			if found := plan.ref.Look(); found.Err != nil || len(found.Left) > 0 {
+				b.Fatal(&found)
 			}
 		}
 	})

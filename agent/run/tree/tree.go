@@ -1,36 +1,54 @@
 // Package tree starts a program so that everything it starts can be found again and killed: by the process that started
-// it, and by another one that was only told of it.
+// it, and by another one that only knows of it. It carries out; what a search proves is decided by package tenure.
 //
-//	tree.go           what a tree is, and its end
-//	start_linux.go    starting the first process
+//	tree.go           what a tree is, its end, and what that proves
+//	start_linux.go    starting the first process, and the gate before it
+//	gate_unix.go      what the first process does until the gate opens
 //	reap_linux.go     children that outlived their parents
+//	kill_linux.go     signals: at once, and after a walk
 //	find_linux.go     who belongs to a tree
-//	verify_linux.go   what to believe of a tree that one is told of
+//	verify_linux.go   what to believe of a tree that another process claims
 //	proc_linux.go     reading /proc
 //	cgroup_linux.go   a cgroup for each tree, where that is possible
 //	tree_other.go     other systems: process groups, and no more
+//
+// # Use
+//
+// A runner calls [ProcessReaper] once, [Reaper.Prepare] for each tenure, and hands [Tree.Ref] to its keeper through a pipe and
+// its mark and cgroup to the agent, before anything runs. [Tree.Start] forks the first process, which waits at the
+// gate; [Tree.Exec] opens it, [Tree.Abort] ends the process instead. [Tree.Ref] knows the first process from Start on.
+// [Tree.StartBeside] starts elected hooks, which are part of the tree as well.
+//
+// An agent makes a [Ref] of a [Claim] that came over a connection, with the identity that it has from the connection's pidfd
+// ([Identify]), and has it learn the first process and the keeper when they exist ([Ref.Learn]). It calls [Ref.See] now and then while the program runs,
+// such as at each renewal.
+//
+// All of them kill by [Ref.End] or [Tree.End]: it returns what it found, and [Result.Verdict] is the event for the machine. No
+// verdict means that the context ended first: End again. Run it in [thread.Run], so that it is on time on a busy host.
 //
 // # Who belongs to a tree
 //
 // On Linux a tree is found by four signs, any of which is enough. A process belongs to it that is in its cgroup; that
 // has its mark in the environment variable REGENT_RUN; that is in the session of the first process; or that is a child of
-// the runner and no helper of it, for the runner is a subreaper: whoever loses its parent becomes its child. So do the
-// children of all these.
+// the runner and no helper of it, for the runner is a subreaper: it adopts every process that loses its parent. So do the
+// children of all these. Who is older than the runner does not belong. The rules are those of [tenure.Ref.Pick].
 //
-// With a cgroup nobody escapes who may not write to cgroups. Without one a process does that changes its session, clears
-// its environment and loses its parent, and that only once the runner is dead as well.
+// In the cgroup everything is killed. Outside it only processes are killed that the user of the runner may signal itself; the others
+// are named in [Result.Foreign].
 //
-// # What kills it
+// # What a search proves
 //
-// The first process is killed by the kernel when its runner dies (PR_SET_PDEATHSIG). End kills the whole tree, by
-// cgroup.kill where there is one and through a pidfd for each process otherwise, so that no number that was given to
-// another process in the meantime is hit. It looks again until nobody is left, twice in a row: a walk through /proc is no
-// snapshot, and a child may be born behind it.
+// Nobody escapes from a cgroup who may not write to cgroups. Nobody escapes from a living runner. Without either, to find nobody
+// proves nothing: the verdict is tenure.TreeUnknown. So it is where the searcher may not look: /proc is mounted with hidepid, or an environment of the
+// runner's user cannot be read. A runner sees its own children in any case.
 //
-// The runner itself need not walk: it adopts whoever is left, so without children, and with an empty cgroup, it has no tree.
-// That takes microseconds, and after an orderly stop nobody waits longer for the next leader than that.
+// # Identities
 //
-// A process that cannot be killed because it waits for a device is not gone. End waits for it.
+// A process is known by its number and its start time, which were read while a pidfd of it was open and the process lived. No
+// signal goes to a number: each goes through a pidfd that was compared after it was opened.
+//
+// The mark is secret, and appears in environments only, which the kernel shows to their user and root. It must not be logged, nor be an
+// argument of a command.
 package tree
 
 import (
@@ -40,6 +58,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 // Mark is the environment variable by which the processes of a tree are known. Its value is a list, separated by commas,
@@ -49,26 +69,87 @@ const Mark = "REGENT_RUN"
 // helper is the environment variable by which children of a runner are known that are not part of its tree.
 const helper = "REGENT_HELPER"
 
-// A Ref says how to find the processes of a tree. It may be handed to another process of the host. Without the first
-// process it is good for finding whatever else is known, so it can be handed on before there is one.
+// markBytes is how long marks are: nobody guesses one.
+const markBytes = 16
+
+// A Ref says how to find the processes of a tree. It may be written down and handed to another process of the host that
+// may know the mark. Without the first process it is good for finding whatever else is known.
 type Ref struct {
-	// Mark is in the environment of all of them. It is random.
-	Mark string `json:"mark"`
-	// Runner is the process that starts the first one and adopts orphans, and RunnerStarted when it was started, in
-	// ticks since boot: a number may be used again, but not with this as well.
-	Runner        int    `json:"runner"`
-	RunnerStarted uint64 `json:"runnerStarted"`
-	// First is the first process, the leader of a session, and FirstStarted when it was started. Zero: not known.
-	First        int    `json:"first,omitempty"`
-	FirstStarted uint64 `json:"firstStarted,omitempty"`
-	// Cgroup is the directory of the tree's cgroup, empty if it has none.
-	Cgroup string `json:"cgroup,omitempty"`
+	tenure.Ref
+	// Mark is in the environment of all of them. It is random and secret.
+	Mark string
+	// Cgroup is the directory of the tree's cgroup, empty if it has none. Its name is random, and public.
+	Cgroup string
+	// first stands for the first process, also when that is dead and its process group is not; nil: open one when needed.
+	first *os.File
 }
 
-// A Process is one process of a tree.
+// A Process is one process of a tree, for people. Name and UID are as far as they can be seen.
 type Process struct {
-	Pid     int
-	Started uint64
+	tenure.Identity
+	Name string
+	UID  int
+}
+
+func (p Process) String() string { return fmt.Sprintf("%d (%s, user %d)", p.Pid, p.Name, p.UID) }
+
+// A Result is what the last look at a tree found.
+type Result struct {
+	Search tenure.Search
+	// Left are processes that were alive and may be killed, Foreign those that may not: the runner's user may not signal them.
+	Left, Foreign []Process
+	// Err says why the look was incomplete, or that a process could not be killed.
+	Err error
+	// final says that one look is enough, early that two were not had.
+	final, early bool
+}
+
+// Verdict says what the result proves, as an event; false: nothing, End again.
+func (r *Result) Verdict() (tenure.Kind, bool) {
+	kind, ok := r.Search.Verdict()
+	switch {
+	case r.early || !ok:
+		return tenure.Tick, false
+	case r.Err != nil:
+		return tenure.TreeUnknown, true
+	}
+	return kind, true
+}
+
+// Gone says that nothing is left.
+func (r *Result) Gone() bool {
+	kind, ok := r.Verdict()
+	return ok && kind == tenure.TreeGone
+}
+
+// String names what is left, for the log and for explain.
+func (r *Result) String() string {
+	var parts []string
+	list := func(what string, all []Process) {
+		if len(all) == 0 {
+			return
+		}
+		words := make([]string, len(all))
+		for i, p := range all {
+			words[i] = p.String()
+		}
+		parts = append(parts, what+" "+strings.Join(words, ", "))
+	}
+	list("still there:", r.Left)
+	list("of other users, not killed:", r.Foreign)
+	if r.Search.Hidden {
+		parts = append(parts, "some processes cannot be seen")
+	}
+	if r.Err != nil {
+		parts = append(parts, r.Err.Error())
+	}
+	switch {
+	case r.Gone():
+		return "nothing is left"
+	case len(parts) == 0:
+		return "nothing was found, which proves nothing without a cgroup or a living runner"
+	}
+	return strings.Join(parts, "; ")
 }
 
 // The pauses between two looks at a tree that does not end.
@@ -77,50 +158,43 @@ const (
 	longestPause = 20 * time.Millisecond
 )
 
-// End kills the tree and returns when nobody is left. If ctx ends before, the error says who is.
-func (r *Ref) End(ctx context.Context) error {
-	pause := firstPause
-	for empty := 0; ; {
-		if r.gone() {
-			r.clear()
-			return nil
+// End kills the tree: at once whom it knows, then whom it finds. It returns when it has found the same twice in a row, or when
+// ctx has ended; the result then has no verdict. It clears nothing: see Forget.
+func (r *Ref) End(ctx context.Context) Result { return end(ctx, r.kill) }
+
+// end kills again and again until two looks in a row prove the same.
+func end(ctx context.Context, kill func() Result) Result {
+	pause, before, proven := firstPause, tenure.Tick, false
+	for {
+		found := kill()
+		verdict, ok := found.Verdict()
+		if ok && (found.final || proven && verdict == before) {
+			return found
 		}
-		left, err := r.kill()
-		switch {
-		case err != nil:
-			empty = 0
-		case len(left) == 0:
-			empty++
-			if empty == 2 {
-				r.clear()
-				return nil
-			}
+		again := ok && !proven // what was found once is looked at again at once
+		before, proven = verdict, ok
+		if again {
 			continue
-		default:
-			empty = 0
 		}
 		select {
 		case <-time.After(pause):
 			pause = min(2*pause, longestPause)
 		case <-ctx.Done():
-			return r.remain(left, err)
+			found.early = true
+			return found
 		}
 	}
 }
 
-// Forget removes what was prepared for a tree that was never started. It kills nobody.
+// Forget removes what was prepared for a tree: its cgroup, if nobody is in it. It kills nobody.
 func (r *Ref) Forget() { r.clear() }
 
-// remain says that a tree has not ended.
-func (r *Ref) remain(left []Process, err error) error {
-	if err != nil {
-		return fmt.Errorf("kill the processes marked %s: %w", r.Mark, err)
-	}
-	pids := make([]string, len(left))
-	for i, p := range left {
-		pids[i] = fmt.Sprint(p.Pid)
-	}
-	return fmt.Errorf("kill the processes marked %s: still there: %s", r.Mark, strings.Join(pids, ", "))
+// Orphan returns the reference without the runner, for a runner that may have begun another tree since: its children may belong to
+// that one.
+func (r *Ref) Orphan() *Ref {
+	o := *r
+	o.Runner.Pid = 0
+	return &o
 }
 
 // signalStatus is what shells add to the number of a signal that killed a program.
@@ -158,12 +232,26 @@ func environ(env []string, mark string) []string {
 // marked says whether an environment, as /proc shows it, bears the mark.
 func marked(env, mark string) bool {
 	for e := range strings.SplitSeq(env, "\x00") {
-		if list, ok := strings.CutPrefix(e, Mark+"="); ok && slices.Contains(strings.Split(list, ","), mark) {
+		if list, ok := strings.CutPrefix(e, Mark+"="); ok && mark != "" && slices.Contains(strings.Split(list, ","), mark) {
 			return true
 		}
 	}
 	return false
 }
 
-// Helper returns an environment that keeps a child of a runner from being taken for a part of its tree.
+// Helper returns an environment that keeps a child of a runner from being taken for a part of its tree: lost hooks, checks, the
+// keeper.
 func Helper(env []string) []string { return append(slices.Clone(env), helper+"=1") }
+
+// A Claim is what a runner says of its tree on a connection. Nothing in it is believed that Verify cannot check.
+type Claim struct {
+	// Mark is the tree's. It reaches only processes that the user of the runner may kill anyway.
+	Mark string
+	// Runner is the number that the runner has in its own pid namespace.
+	Runner int
+	// Cgroup is the directory of the tree's cgroup, of which the name counts; empty: none.
+	Cgroup string
+}
+
+// Claim returns what a runner tells the agent before anything runs.
+func (r *Ref) Claim() Claim { return Claim{Mark: r.Mark, Runner: r.Runner.Pid, Cgroup: r.Cgroup} }

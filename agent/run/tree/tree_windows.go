@@ -1,9 +1,12 @@
 package tree
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
+
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 var errWindows = errors.New("regent run cannot keep a tree of processes together on Windows: run the program yourself and ask the agent over HTTP")
@@ -21,13 +24,31 @@ func (r *Reaper) Start(c *exec.Cmd) error { return c.Start() }
 func (r *Reaper) Wait(c *exec.Cmd) error { return c.Wait() }
 
 // A Tree is a program that this process starts, and all that the program starts.
-type Tree struct{ Ref }
+type Tree struct{ ref Ref }
 
 // Prepare says that there is none.
 func (r *Reaper) Prepare() (t *Tree, noCgroup, err error) { return nil, nil, errWindows }
 
+// Ref is of no use.
+func (t *Tree) Ref() Ref { return t.ref }
+
 // Start says that it cannot be done.
 func (t *Tree) Start(Options) error { return errWindows }
+
+// StartBeside says that it cannot be done.
+func (t *Tree) StartBeside(*exec.Cmd) error { return errWindows }
+
+// Exec says that it cannot be done.
+func (t *Tree) Exec() error { return errWindows }
+
+// Abort does nothing.
+func (t *Tree) Abort() {}
+
+// End says that it cannot be done.
+func (t *Tree) End(ctx context.Context) Result { return t.ref.End(ctx) }
+
+// Forget does nothing.
+func (t *Tree) Forget() {}
 
 // Exited never is.
 func (t *Tree) Exited() <-chan struct{} { return nil }
@@ -38,12 +59,13 @@ func (t *Tree) Status() int { return -1 }
 // Forward says that it cannot be done.
 func (t *Tree) Forward(os.Signal) error { return errWindows }
 
-// Processes says that it cannot be done.
-func (r *Ref) Processes() ([]Process, error) { return nil, errWindows }
+// Look says that it cannot be done.
+func (r *Ref) Look() Result { return r.kill() }
 
-func (r *Ref) kill() ([]Process, error) { return nil, errWindows }
+func (r *Ref) kill() Result { return Result{Err: errWindows} }
 
-func (r *Ref) gone() bool { return false }
+// See has nothing to take note of.
+func (r *Ref) See() {}
 
 func (r *Ref) clear() {}
 
@@ -54,4 +76,7 @@ func (r *Ref) Orphaned() bool { return false }
 func (r *Ref) MayKill() error { return errWindows }
 
 // Verify says that it cannot be done.
-func (r Ref) Verify(int) (Ref, error) { return Ref{}, errWindows }
+func (c Claim) Verify(tenure.Identity, int) (Ref, error) { return Ref{}, errWindows }
+
+// Learn says that it cannot be done.
+func (r *Ref) Learn(int) error { return errWindows }

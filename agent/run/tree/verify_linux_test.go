@@ -2,8 +2,11 @@ package tree
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 func TestAnAskerIsBelievedOnlyAboutItself(t *testing.T) {
@@ -15,32 +18,44 @@ func TestAnAskerIsBelievedOnlyAboutItself(t *testing.T) {
 	if err != nil || noCgroup != nil {
 		t.Fatal(err, noCgroup)
 	}
-	defer plan.clear()
-	claim := plan.Ref
-	claim.First, claim.FirstStarted = 1, 1
-	got, err := claim.Verify(os.Getpid())
-	if err != nil || got != plan.Ref {
-		t.Errorf("got %+v, %v, want %+v", got, err, plan.Ref)
+	defer plan.Forget()
+	ref, uid := plan.Ref(), os.Geteuid()
+	claim := ref.Claim()
+	got, err := claim.Verify(ref.Runner, uid)
+	if err != nil || got != ref {
+		t.Errorf("got %+v, %v, want %+v", got, err, ref)
 	}
-	if _, err := claim.Verify(os.Getppid()); err == nil || !strings.Contains(err.Error(), "needs an agent there, or the host's pid namespace") {
+	other := tenure.Identity{Pid: os.Getppid(), Started: 1}
+	if _, err := claim.Verify(other, uid); err == nil || !strings.Contains(err.Error(), "needs an agent there, or the host's pid namespace") {
 		t.Errorf("another process was believed: %v", err)
 	}
-	for _, dir := range []string{"/sys/fs/cgroup", plan.Cgroup + "/..", plan.Cgroup + "x", strings.TrimSuffix(plan.Cgroup, "regent-"+plan.Mark)} {
-		claim := plan.Ref
+	if _, err := claim.Verify(tenure.Identity{Pid: ref.Runner.Pid, Started: 1}, uid); err == nil {
+		t.Error("a process that has the number of a dead runner was believed")
+	}
+	above := filepath.Dir(ref.Cgroup)
+	for _, dir := range []string{"/sys/fs/cgroup", ref.Cgroup + "/..", ref.Cgroup + "x", above, above + "/regent-../x", ref.Cgroup + "/regent-x"} {
+		claim := ref.Claim()
 		claim.Cgroup = dir
-		if _, err := claim.Verify(os.Getpid()); err == nil || !strings.Contains(err.Error(), "is not the runner's") {
-			t.Errorf("the cgroup %s was believed: %v", dir, err)
+		if got, err := claim.Verify(ref.Runner, uid); err == nil {
+			t.Errorf("the cgroup %s was believed: %+v", dir, got)
 		}
 	}
-	claim = plan.Ref
-	claim.Mark = "../x"
-	claim.Cgroup = strings.TrimSuffix(plan.Cgroup, "regent-"+plan.Mark) + "regent-../x"
-	if _, err := claim.Verify(os.Getpid()); err == nil {
-		t.Error("a mark with a path in it was believed")
+}
+
+// The mark is secret, and the cgroup's name is not.
+func TestTheNameOfTheCgroupSaysNothingOfTheMark(t *testing.T) {
+	n, err := ProcessReaper()
+	if err != nil {
+		t.Fatal(err)
 	}
-	claim = plan.Ref
-	claim.Cgroup, claim.RunnerStarted = "", 1
-	if got, err := claim.Verify(os.Getpid()); err != nil || got.RunnerStarted != plan.RunnerStarted {
-		t.Errorf("got %+v, %v", got, err)
+	plan, _, err := n.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Forget()
+	ref := plan.Ref()
+	name := strings.TrimPrefix(filepath.Base(ref.Cgroup), cgroupPrefix)
+	if len(ref.Mark) < 2*markBytes || len(name) < 2*nameBytes || strings.Contains(ref.Mark, name[:8]) {
+		t.Errorf("mark %s, cgroup %s", ref.Mark, name)
 	}
 }

@@ -117,6 +117,9 @@ func (m *Machine) Config() *Config { return &m.config }
 // Inc returns the newest incarnation of a member that was heard; zero if none was.
 func (m *Machine) Inc(r protocol.Rank) protocol.Inc { return m.incs[r] }
 
+// Effects returns those of the present Step, for the memory of messages.
+func (m *Machine) Effects() *protocol.Effects { return m.out }
+
 // Send puts a message on its way.
 func (m *Machine) Send(to protocol.Rank, msg protocol.Message) {
 	m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: msg})

@@ -127,11 +127,7 @@ type Machine struct {
 	// nextOK is when the leader says OK again, deadline when it has been silent for too long since since.
 	nextOK, deadline, since protocol.Time
 
-	ok     OK
-	ack    ACK
-	start  START
-	update START
-	out    *protocol.Effects // of the present Step
+	out *protocol.Effects // of the present Step
 }
 
 // New returns the machine of a member that is about to start.

@@ -9,8 +9,7 @@ func (m *Machine) startRound(now protocol.Time, round uint64, cause protocol.Cau
 	m.since, m.deadline, m.nextOK = now, now.Add(m.timing.first+1), protocol.Never
 	m.publish(protocol.Everyone(m.config.Members), cause)
 	if leader != m.config.Self {
-		m.start.Round = round
-		m.tellAll(&m.start)
+		m.tellAll(protocol.Keep(m.out, START{Round: round}))
 		return
 	}
 	m.deadline = protocol.Never
@@ -23,9 +22,8 @@ func (m *Machine) startRound(now protocol.Time, round uint64, cause protocol.Cau
 // sayOK says that this member leads, and whom it trusts.
 func (m *Machine) sayOK(now protocol.Time) {
 	m.seq++
-	m.ok = OK{Round: m.round, Seq: m.seq, Trust: m.trust}
 	m.nextOK = now.Add(m.timing.period)
-	m.tellAll(&m.ok)
+	m.tellAll(protocol.Keep(m.out, OK{Round: m.round, Seq: m.seq, Trust: m.trust}))
 }
 
 // suspect drops those whose ACK is overdue. They do not come back in this round: they start another when they hear of it.
@@ -71,8 +69,7 @@ func (m *Machine) onOK(now protocol.Time, from protocol.Ident, ok *OK) {
 func (m *Machine) hear(now protocol.Time, from protocol.Ident, ok *OK) {
 	m.last, m.inc = ok.Seq, from.Inc
 	m.since, m.deadline = now, now.Add(m.timing.silence+1)
-	m.ack.Round = m.round
-	m.tell(from.Rank, &m.ack)
+	m.tell(from.Rank, protocol.Keep(m.out, ACK{Round: m.round}))
 }
 
 // onSTART comes along to a later round, and brings up who is in an earlier one.
@@ -87,8 +84,7 @@ func (m *Machine) onSTART(now protocol.Time, from protocol.Ident, round uint64) 
 }
 
 func (m *Machine) bringUp(to protocol.Rank) {
-	m.update.Round = m.round
-	m.tell(to, &m.update)
+	m.tell(to, protocol.Keep(m.out, START{Round: m.round}))
 }
 
 // onSilence leaves a round whose leader is silent.

@@ -39,8 +39,9 @@ type Accusations struct {
 	// nextAlive is when the next Alive is due; check is no later than the first deadline.
 	nextAlive, check protocol.Time
 
-	alive Alive
-	turn  int // the row that goes with the next Alive
+	seq  uint64 // of the last Alive
+	rows int    // how many rows go with an Alive beside the own one
+	turn int    // the row that goes with the next Alive
 }
 
 // NewAccusations returns the source of a machine.
@@ -50,9 +51,7 @@ func NewAccusations(m *counter.Machine, c *Config) *Accusations {
 		config: *c, m: m, table: counter.NewTable(m, "alive"),
 		matrix: make([]uint64, n*n), column: make([]uint64, n), peers: make([]peer, n),
 	}
-	rows := min(n-1, max(1, gossip/n))
-	a.alive.Row = make([]uint64, n)
-	a.alive.Rows = make([]uint64, rows*n)
+	a.rows = min(n-1, max(1, gossip/n))
 	a.heard = protocol.NewSet(c.Self)
 	a.well = protocol.Everyone(n)
 	return a
@@ -80,7 +79,7 @@ func (a *Accusations) Start(now protocol.Time) {
 	a.nextAlive, a.check, a.since = now, now.Add(a.config.Timeout), now
 	// A machine may be taken away and another be started in the same incarnation. Numbers that begin at its clock are higher than
 	// all before them, as long as there is no more than one in a nanosecond; the others would take it for dead otherwise.
-	a.alive.Seq = uint64(max(now, 0))
+	a.seq = uint64(max(now, 0))
 }
 
 // Tick accuses whoever missed its deadline, and says that this member is alive. A tick that comes late is made up for once.
@@ -98,19 +97,19 @@ func (a *Accusations) Tick(now protocol.Time) {
 // send tells all others that this member is alive.
 func (a *Accusations) send() {
 	n, self := a.config.Members, int(a.config.Self)
-	a.alive.Seq++
-	copy(a.alive.Row, a.matrix[self*n:][:n])
-	if len(a.alive.Rows) == (n-1)*n {
+	a.seq++
+	if a.rows == n-1 {
 		a.turn = (self + 1) % n // all others fit
 	}
-	a.alive.From = protocol.Rank(a.turn)
-	for row := a.alive.Rows; len(row) > 0; row = row[n:] {
-		copy(row, a.matrix[a.turn*n:][:n])
+	m := protocol.Make[Alive](a.m.Effects())
+	*m = Alive{Seq: a.seq, Row: append(m.Row[:0], a.matrix[self*n:][:n]...), From: protocol.Rank(a.turn), Rows: m.Rows[:0]}
+	for range a.rows {
+		m.Rows = append(m.Rows, a.matrix[a.turn*n:][:n]...)
 		a.turn = (a.turn + 1) % n
 	}
 	for r := range protocol.Rank(n) {
 		if r != a.config.Self {
-			a.m.Send(r, &a.alive)
+			a.m.Send(r, m)
 		}
 	}
 }

@@ -26,7 +26,8 @@ type Config struct {
 	// Calm, if not zero, is how long a member that was supported and fell silent must be heard without a break, on the own
 	// clock, before it counts again (E-H10). It makes κ longer.
 	Calm time.Duration
-	// StopWithin is how long a program that was asked to stop may take, while its lease is renewed.
+	// StopWithin is how long a program that was asked to stop may take, while its lease is renewed; zero if the driver ends the
+	// renewals with Lapse.
 	StopWithin time.Duration
 	// Clean says that a note of the incarnation before, which counts once, shows that it left no lock outstanding. Otherwise
 	// a member that starts grants nothing for the time of a lock.

@@ -77,7 +77,10 @@ func (m *Machine) askToStop(now protocol.Time, why protocol.Cause) {
 	if l.stop {
 		return
 	}
-	l.stop, l.why, l.stopBy = true, why, now.Add(m.cfg.StopWithin)
+	l.stop, l.why = true, why
+	if m.cfg.StopWithin > 0 {
+		l.stopBy = now.Add(m.cfg.StopWithin)
+	}
 	m.publishLead(why)
 }
 

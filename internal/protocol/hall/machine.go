@@ -40,13 +40,8 @@ type Machine struct {
 
 	closing, closed bool
 
-	now     protocol.Time     // of the last Step, for AppendState only
-	out     *protocol.Effects // of the present Step
-	elect   Election
-	replies []*Reply // those of the present Step are the first used
-	used    int
-	ack     Ack
-	release Release
+	now protocol.Time     // of the last Step, for AppendState only
+	out *protocol.Effects // of the present Step
 }
 
 // A peer is what is known of one member.
@@ -96,7 +91,7 @@ func New(c Config) (*Machine, error) {
 
 // Step takes one event.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	m.out, m.used, m.now = out, 0, now
+	m.out, m.now = out, now
 	m.lapse(now)
 	switch ev := ev.(type) {
 	case protocol.Start:
@@ -114,6 +109,10 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	case protocol.Resign:
 		if ev.Group == m.cfg.Group {
 			m.onResign(now, ev.Why)
+		}
+	case protocol.Lapse:
+		if ev.Group == m.cfg.Group && m.lead.on && ev.Tenure == m.lead.tenure {
+			m.endRenewals(now, protocol.Cause{Code: ev.Why, Peer: m.cfg.Self})
 		}
 	case protocol.Unfit:
 		m.onUnfit(now)

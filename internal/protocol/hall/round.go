@@ -26,15 +26,15 @@ func (m *Machine) begin(now protocol.Time) {
 	m.request++
 	m.pend = round{on: true, request: m.request, sent: now, target: m.alive}
 	m.cand, m.collect = protocol.Never, now.Add(m.cfg.window(m.cfg.Window()))
-	m.elect = Election{Request: m.request, Alive: m.alive, Rotation: m.turn}
+	elect := Election{Request: m.request, Alive: m.alive, Rotation: m.turn}
 	if m.cfg.Arity > 0 {
-		m.elect.Missing = m.missing(now)
+		elect.Missing = m.missing(now)
 	}
 	if m.leading(now) {
-		m.elect.Support = m.lead.support
+		elect.Support = m.lead.support
 	}
 	m.fact(protocol.Fact{Ev: protocol.EvAttempt, Seq: m.request, Start: now, Members: m.alive})
-	m.broadcast(&m.elect)
+	m.broadcast(protocol.Keep(m.out, elect))
 }
 
 // drop forgets the pending request. Replies to it no longer count.
@@ -155,8 +155,7 @@ func (m *Machine) missing(now protocol.Time) protocol.Set {
 
 // giveBack releases every lock of this member's requests up to the given one.
 func (m *Machine) giveBack(request uint64) {
-	m.release = Release{Request: request, Rotation: m.turn}
-	m.broadcast(&m.release)
+	m.broadcast(protocol.Keep(m.out, Release{Request: request, Rotation: m.turn}))
 }
 
 // failure says in a word why the request that was counted last did not win.

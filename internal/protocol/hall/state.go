@@ -12,7 +12,7 @@ func (m *Machine) Clone() protocol.Machine {
 	c := *m
 	c.peers = slices.Clone(m.peers)
 	c.trees = slices.Clone(m.trees)
-	c.replies, c.out = nil, nil
+	c.out = nil
 	return &c
 }
 

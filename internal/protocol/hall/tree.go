@@ -154,12 +154,7 @@ func (m *Machine) age(now protocol.Time, t *collation) time.Duration {
 
 // reply sends what a collation holds.
 func (m *Machine) reply(to protocol.Rank, t *collation, age time.Duration) {
-	if m.used == len(m.replies) {
-		m.replies = append(m.replies, new(Reply))
-	}
-	r := m.replies[m.used]
-	m.used++
-	*r = Reply{Request: t.request, Root: t.root.Rank, Yes: t.yes, No: t.no, Age: age, Rotation: m.turn}
+	r := protocol.Keep(m.out, Reply{Request: t.request, Root: t.root.Rank, Yes: t.yes, No: t.no, Age: age, Rotation: m.turn})
 	m.out.Send = append(m.out.Send, protocol.Envelope{To: to, Message: r})
 }
 
@@ -168,8 +163,8 @@ func (m *Machine) onCollate(now protocol.Time, r *protocol.Receive, msg *Reply) 
 	if m.cfg.Arity == 0 || int(msg.Root) >= m.cfg.Members || r.Delay > m.cfg.Delta {
 		return
 	}
-	m.ack = Ack{Root: msg.Root, Request: msg.Request}
-	m.out.Send = append(m.out.Send, protocol.Envelope{To: r.From.Rank, Message: &m.ack})
+	ack := protocol.Keep(m.out, Ack{Root: msg.Root, Request: msg.Request})
+	m.out.Send = append(m.out.Send, protocol.Envelope{To: r.From.Rank, Message: ack})
 	// An age beyond every limit is as good as any other such, and cannot overflow.
 	age := r.Delay + min(max(0, msg.Age), time.Duration(m.cfg.Window())*m.cfg.Delta)
 	t := m.tree(msg.Root)

@@ -213,7 +213,7 @@ func (h *Holder) send(now protocol.Time, v *voter, r protocol.Rank) {
 		v.land(v.flights[0].seq)
 	}
 	h.seq++
-	m := h.request()
+	m := protocol.Make[Request](h.out)
 	*m = Request{Epoch: h.cfg.Epoch, Digest: h.cfg.Digest, Seq: h.seq, Delta: h.delta(), Claims: m.Claims[:0],
 		Releases: m.Releases[:0]}
 	if h.cfg.Skew != nil {
@@ -259,15 +259,6 @@ func (h *Holder) packClaims(m *Request, f *flight, v *voter, r protocol.Rank, si
 		size += len(t.group) + partSize
 	}
 	v.claims = drop(v.claims, n)
-}
-
-// request returns a message of the pool.
-func (h *Holder) request() *Request {
-	if h.used == len(h.pool) {
-		h.pool = append(h.pool, new(Request))
-	}
-	h.used++
-	return h.pool[h.used-1]
 }
 
 // depart returns a new flight, made of an old one where there is one.

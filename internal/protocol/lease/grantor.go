@@ -32,8 +32,6 @@ type Grantor struct {
 	assigned int
 
 	changes []Change
-	ok      OK
-	nack    Nack
 }
 
 // A promise is this voter's word to one incarnation of one member.
@@ -158,7 +156,8 @@ func (g *Grantor) Request(now protocol.Time, from protocol.Ident, delay time.Dur
 	}
 	p.seq = r.Seq
 	g.extend(now, p, r)
-	g.ok = OK{Seq: r.Seq, Gen: p.gen, At: now, Floor: g.terms.Floor, Results: g.ok.Results[:0]}
+	ok := protocol.Make[OK](g.out)
+	*ok = OK{Seq: r.Seq, Gen: p.gen, At: now, Floor: g.terms.Floor, Results: ok.Results[:0]}
 	high := uint64(0)
 	for i := range r.Releases {
 		high = max(high, g.release(now, &r.Releases[i]))
@@ -168,9 +167,9 @@ func (g *Grantor) Request(now protocol.Time, from protocol.Ident, delay time.Dur
 		if res.Code == Granted {
 			high = max(high, res.Term)
 		}
-		g.ok.Results = append(g.ok.Results, res)
+		ok.Results = append(ok.Results, res)
 	}
-	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: &g.ok, Durable: high > g.terms.Durable})
+	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: ok, Durable: high > g.terms.Durable})
 }
 
 // refuse returns why the whole request cannot be looked at, if so.
@@ -203,11 +202,11 @@ func (g *Grantor) refuse(now protocol.Time, r *Request, delay time.Duration) (Wh
 }
 
 func (g *Grantor) refuseAll(now protocol.Time, from protocol.Ident, r *Request, why Why) {
-	g.nack = Nack{Seq: r.Seq, Why: why, Floor: g.terms.Floor}
+	nack := Nack{Seq: r.Seq, Why: why, Floor: g.terms.Floor}
 	if why == WhyRecovering && g.ready != protocol.Never {
-		g.nack.Remaining = g.ready.Sub(now)
+		nack.Remaining = g.ready.Sub(now)
 	}
-	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: &g.nack})
+	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: protocol.Keep(g.out, nack)})
 }
 
 // promiseTo returns the promise to from, which may be one of no length. What was promised to an earlier incarnation

@@ -32,8 +32,6 @@ type Holder struct {
 	// retry is no later than the first instant at which an unanswered request is given up or repeated.
 	retry    protocol.Time
 	outcomes []Outcome
-	pool     []*Request
-	used     int
 	order    []protocol.Rank // scratch
 }
 
@@ -128,10 +126,10 @@ func (h *Holder) Next() protocol.Time {
 	return at
 }
 
-// Begin starts a Step, whose effects go to out. Messages of the Step before may be used again, and every lease whose end
+// Begin starts a Step, whose effects go to out. Every lease whose end
 // has come is over before anything else happens. No later answer revives it.
 func (h *Holder) Begin(now protocol.Time, out *protocol.Effects) {
-	h.used, h.now, h.out = 0, now, out
+	h.now, h.out = now, out
 	for i := 0; i < len(h.classes); {
 		c := h.classes[i]
 		if now < c.until {

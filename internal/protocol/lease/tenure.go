@@ -198,7 +198,7 @@ func (h *Holder) complete(now protocol.Time, t *tenure) {
 	t.token = t.term
 	t.quorum = make(stamp.Quorum, 0, backers.Len())
 	for r := range backers.All() {
-		t.quorum = append(t.quorum, stamp.Entry{Voter: uint16(r), Inc: uint32(h.voters[r].inc), Clock: int64(t.bids[r].at)})
+		t.quorum = append(t.quorum, stamp.Entry{Voter: uint16(r), Inc: uint64(h.voters[r].inc), Clock: int64(t.bids[r].at)})
 	}
 	h.dropTrying(t)
 	h.schedule(t, protocol.Never)
@@ -384,6 +384,19 @@ func (h *Holder) freeze(now protocol.Time, t *tenure) {
 	h.leave(t)
 	h.schedule(t, t.until)
 	h.stateLease(now, t, "frozen")
+}
+
+// Lapse lets the lease of one tenure run out, because its program may still act and cannot be made to stop.
+func (h *Holder) Lapse(now protocol.Time, group protocol.Group, number uint64, cause protocol.Cause) {
+	t := h.tenures[group]
+	if t == nil || t.number != number || t.class == nil || t.stopped {
+		return
+	}
+	if !t.stopping {
+		t.stopping, t.cause = true, cause
+	}
+	h.freeze(now, t)
+	h.outcomes = append(h.outcomes, Outcome{Group: t.group, What: Overdue, Cause: t.cause})
 }
 
 // Freeze lets every lease run out and asks nobody for anything any more. The holder is of no use after it before it is

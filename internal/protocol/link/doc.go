@@ -23,7 +23,7 @@
 //		}
 //		changes := m.links.Tick(now)  // in every Step: links that have gone silent
 //		m.links.Send(peer, &message)  // any number of times
-//		out.Send = m.links.Flush(now, out.Send)  // once, last
+//		m.links.Flush(now, out)  // once, last
 //		out.Facts = m.links.Facts(out.Facts)
 //		out.Wake = min(m.links.Wake(), ...)
 //	}

@@ -39,7 +39,9 @@ func (s *side) tick(now time.Duration) {
 }
 
 func (s *side) flush(now time.Duration) {
-	for _, e := range s.links.Flush(at(now), nil) {
+	var out protocol.Effects
+	s.links.Flush(at(now), &out)
+	for _, e := range out.Send {
 		e.Message = e.Message.Copy()
 		s.out = append(s.out, e)
 	}

@@ -46,7 +46,7 @@ func FuzzReceive(f *testing.F) {
 			}
 			check(l.Tick(now))
 			l.Send(1, &Word{})
-			l.Flush(now, nil)
+			l.Flush(now, new(protocol.Effects))
 			if e := &l.ends[1]; e.own > e.seen+2 || e.up() && e.own > e.seen+1 || len(e.early) > l.config.Window {
 				t.Fatalf("own %d, seen %d, %d kept", e.own, e.seen, len(e.early))
 			}

@@ -23,7 +23,6 @@ type Links struct {
 type end struct {
 	history
 	queue
-	ping Ping
 }
 
 // New returns the links of a member that is about to start. All are down.
@@ -47,7 +46,7 @@ func (l *Links) begin(now protocol.Time) {
 }
 
 // Receive takes what came from a peer. It returns the transitions that follow from it, in order, and the messages that are to be
-// delivered after them; both are valid until the next Step. What is no Message of a peer changes nothing.
+// delivered after them; the next call uses both slices again. What is no Message of a peer changes nothing.
 func (l *Links) Receive(now protocol.Time, r *protocol.Receive) ([]Change, []Message) {
 	l.begin(now)
 	l.changes, l.messages = l.changes[:0], l.messages[:0]
@@ -200,7 +199,7 @@ func (l *Links) post(peer protocol.Rank, m Message, durable bool) bool {
 }
 
 // Flush appends what is to be sent. It is called once in each Step, after all else.
-func (l *Links) Flush(now protocol.Time, to []protocol.Envelope) []protocol.Envelope {
+func (l *Links) Flush(now protocol.Time, out *protocol.Effects) {
 	l.begin(now)
 	due := now >= l.next
 	if due {
@@ -210,29 +209,31 @@ func (l *Links) Flush(now protocol.Time, to []protocol.Envelope) []protocol.Enve
 	}
 	for r := range l.busy.All() {
 		e := &l.ends[r]
-		begin := len(to)
-		to = l.flush(now, e, due, to)
-		if len(to) == begin {
-			l.address(now, e, &e.ping.Header, 0)
-			to = append(to, protocol.Envelope{To: r, Message: &e.ping})
+		begin := len(out.Send)
+		l.flush(now, e, due, out)
+		if len(out.Send) == begin {
+			ping := protocol.Make[Ping](out)
+			l.address(now, e, &ping.Header, 0)
+			out.Send = append(out.Send, protocol.Envelope{To: r, Message: ping})
 		}
 	}
 	l.busy = protocol.Set{}
-	return to
 }
 
 // flush appends the messages to one peer that have not been sent, or that should have been acknowledged by now.
-func (l *Links) flush(now protocol.Time, e *end, due bool, to []protocol.Envelope) []protocol.Envelope {
+func (l *Links) flush(now protocol.Time, e *end, due bool, out *protocol.Effects) {
 	for i := range e.out[:min(len(e.out), l.config.Window)] {
 		p := &e.out[i]
 		if p.sent != protocol.Never && !(due && now.Sub(p.sent) >= l.config.Ping/2) {
 			continue
 		}
+		if p.sent != protocol.Never {
+			p.message = p.message.Copy().(Message) // the one that was sent stays as it is
+		}
 		p.sent = now
 		l.address(now, e, p.message.Head(), e.acked+1+uint64(i))
-		to = append(to, protocol.Envelope{To: e.peer.Rank, Message: p.message, Durable: p.durable})
+		out.Send = append(out.Send, protocol.Envelope{To: e.peer.Rank, Message: p.message, Durable: p.durable})
 	}
-	return to
 }
 
 // address fills in the header of what goes to a peer now.

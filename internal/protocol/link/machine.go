@@ -42,7 +42,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		m.chat()
 		m.pause(now)
 	}
-	out.Send = m.links.Flush(now, out.Send)
+	m.links.Flush(now, out)
 	out.Facts = m.links.Facts(out.Facts)
 	out.Wake = min(m.next, m.links.Wake())
 }

@@ -90,12 +90,12 @@ func (m *Machine) find(nonce uint64, verify bool) int {
 }
 
 func (m *Machine) onWho(now protocol.Time, from protocol.Ident, w *Who) {
-	m.leads = Leads{Nonce: w.Nonce, Leader: protocol.NoIdent}
+	leads := Leads{Nonce: w.Nonce, Leader: protocol.NoIdent}
 	if s := m.groups[w.Group]; s != nil {
 		v := m.look(now, s)
-		m.leads.Leader, m.leads.Term = v.Leader, v.Term
+		leads.Leader, leads.Term = v.Leader, v.Term
 	}
-	m.send(from.Rank, &m.leads)
+	m.send(from.Rank, protocol.Keep(m.out, leads))
 }
 
 func (m *Machine) onLeads(_ protocol.Time, from protocol.Ident, l *Leads) {
@@ -131,9 +131,9 @@ func (m *Machine) onVerifyCommand(now protocol.Time, ev protocol.Verify) {
 }
 
 func (m *Machine) onVerify(now protocol.Time, from protocol.Ident, v *Verify) {
-	m.remainder = Remainder{Nonce: v.Nonce}
-	m.remainder.Delta, m.remainder.Term = m.holder.Verify(now, v.Group, v.Length)
-	m.send(from.Rank, &m.remainder)
+	left := Remainder{Nonce: v.Nonce}
+	left.Delta, left.Term = m.holder.Verify(now, v.Group, v.Length)
+	m.send(from.Rank, protocol.Keep(m.out, left))
 }
 
 // onRemainder counts the leader's word from the instant at which it was asked for, which was before it was given (the

@@ -30,7 +30,7 @@ type round struct {
 	d     *driver
 	now   protocol.Time
 	queue []envelope
-	out   drivetest.Buffer
+	out   [3]drivetest.Buffer // of each member: its messages stay until its next Step
 	in    protocol.Receive
 }
 
@@ -56,7 +56,7 @@ func (r *round) play() int {
 
 func (r *round) give(to protocol.Rank, ev protocol.Event) int {
 	sent := 0
-	for _, e := range r.out.Step(r.d.members[to].m, r.now, ev).Send {
+	for _, e := range r.out[to].Step(r.d.members[to].m, r.now, ev).Send {
 		r.queue = append(r.queue, envelope{to, e.To, e.Message})
 		if e.To != to {
 			sent++

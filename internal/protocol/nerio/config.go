@@ -13,6 +13,8 @@ type Config struct {
 	Me      protocol.Rank
 	Quorums protocol.Quorums
 	Epoch   uint32
+	// Council is the id of the council, which the durable record keeps.
+	Council protocol.CouncilID
 	// Digest is that of the council's configuration, and Listing that of its members and quorum system, which the durable
 	// record keeps.
 	Digest  uint64

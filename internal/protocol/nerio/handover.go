@@ -29,6 +29,15 @@ func (m *Machine) giveUp(now protocol.Time, s *groupState, heir protocol.Rank, c
 	m.publish(now, s, cause)
 }
 
+// onLapse lets a lease run out under a program that may still act.
+func (m *Machine) onLapse(now protocol.Time, ev protocol.Lapse) {
+	if l, leads := m.holder.Lease(ev.Group); !leads || l.Tenure != ev.Tenure {
+		return
+	}
+	m.withdraw(m.group(ev.Group))
+	m.holder.Lapse(now, ev.Group, ev.Tenure, protocol.Cause{Code: ev.Why, Peer: m.cfg.Me})
+}
+
 // refusal says why this member cannot hand the group over to another.
 func (m *Machine) refusal(ev *protocol.Transfer) protocol.Refusal {
 	l, leads := m.holder.Lease(ev.Group)

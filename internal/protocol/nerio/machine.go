@@ -48,13 +48,6 @@ type Machine struct {
 	closing closing
 	keep    func(protocol.Group) bool
 	swept   protocol.Time
-
-	// Messages, used again in every Step.
-	known     Known
-	stale     Stale
-	remainder Remainder
-	leads     Leads
-	noted     Noted
 }
 
 // New returns a member that starts from its encoded record; nil if it has none. A damaged record is a lost one. A record
@@ -82,6 +75,10 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 		case errors.Is(err, record.ErrDamaged):
 		case err != nil:
 			return nil, err
+		case r.Council != cfg.Council:
+			return nil, fmt.Errorf("nerio: the record is of council %v, the configuration of council %v: give each council a directory "+
+				"of its own", r.Council, cfg.Council)
+		case r.Inc == 0: // it holds the council's id only
 		case r.Epoch == cfg.Epoch && r.Digest != cfg.Listing:
 			return nil, fmt.Errorf("nerio: the record is of epoch %d with other members or another quorum system: start with the "+
 				"configuration that the record was written with and change the council while it runs", r.Epoch)
@@ -92,6 +89,7 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 			m.disk.record, m.disk.had = r, true
 		}
 	}
+	m.disk.record.Council = cfg.Council
 	return m, nil
 }
 
@@ -126,6 +124,8 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		m.onCampaign(now, ev.Group)
 	case protocol.Resign:
 		m.onResign(now, ev)
+	case protocol.Lapse:
+		m.onLapse(now, ev)
 	case protocol.Transfer:
 		m.onTransfer(now, ev)
 	case protocol.Stopped:

@@ -67,6 +67,10 @@ func chaos(t *testing.T, seed uint64) int {
 			c.Me = r
 			d.boot(c)
 		case 1:
+			if l, leads := x.m.holder.Lease(g); leads && rng.IntN(2) == 0 {
+				d.Step(r, protocol.Lapse{Group: g, Tenure: l.Tenure, Why: protocol.Unhealthy})
+				break
+			}
 			d.Step(r, protocol.Resign{Group: g})
 		case 2:
 			d.Step(r, protocol.Transfer{Group: g, To: protocol.Rank(rng.IntN(n)), ID: 7})

@@ -26,8 +26,7 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 	switch {
 	case from.Inc == 0:
 	case from.Inc < p.inc:
-		m.stale = Stale{Highest: p.inc}
-		m.send(from.Rank, &m.stale)
+		m.send(from.Rank, protocol.Keep(m.out, Stale{Highest: p.inc}))
 		return
 	case from.Inc > p.inc:
 		*p = peer{inc: from.Inc}

@@ -34,8 +34,7 @@ type starting struct {
 	// recorded says that the member starts from its record, which may be an old copy.
 	recorded bool
 	// clean says that the record has a clean-stop note, which is believed once all others have answered.
-	clean   bool
-	recover Recover
+	clean bool
 }
 
 // A peer is what this member has heard of another.
@@ -128,11 +127,11 @@ func (m *Machine) ask(now protocol.Time) {
 		st.nonce, st.got = m.rng.Uint64()|1, protocol.Set{}
 		st.asked = now >= st.waited
 	}
-	st.recover = Recover{Nonce: st.nonce, Bootstrap: m.cfg.Bootstrap && st.phase == lost && !m.disk.had}
+	question := protocol.Keep(m.out, Recover{Nonce: st.nonce, Bootstrap: m.cfg.Bootstrap && st.phase == lost && !m.disk.had})
 	for r := range protocol.Rank(m.lcfg.Members) {
 		// Who has not found out who it is yet may have by now.
 		if r != m.cfg.Me && (!st.got.Has(r) || st.phase == lost && st.answers[r].State < Begun) {
-			m.send(r, &st.recover)
+			m.send(r, question)
 		}
 	}
 	if st.phase == speaks && now < st.settled {
@@ -171,24 +170,23 @@ func (m *Machine) onRecover(from protocol.Ident, r *Recover) {
 		}
 		if p.nonce != r.Nonce {
 			// Another start of that member has spoken under the same incarnation: its record was restored from a copy.
-			m.stale = Stale{Highest: from.Inc, Nonce: r.Nonce}
-			m.send(from.Rank, &m.stale)
+			m.send(from.Rank, protocol.Keep(m.out, Stale{Highest: from.Inc, Nonce: r.Nonce}))
 			return
 		}
 	}
-	m.known = Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing,
+	known := Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing,
 		Longest: m.disk.record.Longest, Lock: m.disk.record.Lock, Heard: p.inc, Bootstrap: m.cfg.Bootstrap}
 	switch {
 	case st.phase == speaks && st.begun:
-		m.known.State = Begun
+		known.State = Begun
 	case st.phase == speaks:
-		m.known.State = Speaks
+		known.State = Speaks
 	case st.phase == lost && !m.disk.had && st.inc == 0:
-		m.known.State = Fresh
+		known.State = Fresh
 	default:
-		m.known.State = Lost
+		known.State = Lost
 	}
-	m.send(from.Rank, &m.known)
+	m.send(from.Rank, protocol.Keep(m.out, known))
 }
 
 func (m *Machine) onKnown(now protocol.Time, from protocol.Ident, k *Known) {

@@ -604,3 +604,27 @@ func TestNoCleanStopNoteBeforeTheWaitIsOver(t *testing.T) {
 		t.Error("grants as if nothing could stand")
 	}
 }
+
+// A record of another council is not a lost one: its directory belongs to a member of that council.
+func TestRecordOfAnotherCouncilIsRefused(t *testing.T) {
+	cfg := config(3)
+	cfg.Council = protocol.CouncilID{1}
+	r := record.Record{Council: protocol.CouncilID{2}, Inc: 7, Digest: cfg.Listing}
+	if _, err := New(cfg, r.Append(nil), 1); err == nil || !strings.Contains(err.Error(), "the record is of council 02") {
+		t.Errorf("got %v", err)
+	}
+	r.Council = cfg.Council
+	if _, err := New(cfg, r.Append(nil), 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// A record that only names the council is none of a member that has spoken: the council may begin.
+func TestRecordOfTheCouncilAloneLetsItBegin(t *testing.T) {
+	cfg := config(3)
+	cfg.Council = protocol.CouncilID{1}
+	m, err := New(cfg, (&record.Record{Council: cfg.Council}).Append(nil), 1)
+	if err != nil || m.disk.had || m.disk.record.Council != cfg.Council {
+		t.Errorf("%v: had a record: %v, of council %v", err, m.disk.had, m.disk.record.Council)
+	}
+}

@@ -78,8 +78,7 @@ func (m *Machine) onCandidates(from protocol.Ident, c *Candidates) {
 	for _, g := range c.No {
 		m.holder.Candidate(g, from.Rank, false)
 	}
-	m.noted = Noted{Seq: c.Seq}
-	m.send(from.Rank, &m.noted)
+	m.send(from.Rank, protocol.Keep(m.out, Noted{Seq: c.Seq}))
 }
 
 func (m *Machine) onNoted(from protocol.Ident, n *Noted) {

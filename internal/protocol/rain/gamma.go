@@ -47,7 +47,7 @@ func (m *Gamma) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 		}
 	}
 	m.accept()
-	out.Send = m.links.Flush(now, out.Send)
+	m.links.Flush(now, out)
 	out.Facts = m.links.Facts(out.Facts)
 	out.Wake = m.links.Wake()
 }

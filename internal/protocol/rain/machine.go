@@ -47,7 +47,6 @@ type Machine struct {
 	asked     uint64 // how many of our own writes were asked for, and how many are on disk
 	durable   uint64
 	lives     uint32 // numbers horizons
-	stays     Stays  // the answer of the present Step
 	memory    []byte
 	came      []protocol.Fact // what links stated of the present message
 	err       error
@@ -138,6 +137,10 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		m.command(now, ev.Group, ev, (*group).onResign)
 	case protocol.Stopped:
 		m.command(now, ev.Group, ev, (*group).onStopped)
+	case protocol.Lapse:
+		if !m.owns(ev.Group) { // a membership ends by itself
+			m.authority(now, ev)
+		}
 	case protocol.Recover:
 		m.command(now, ev.Group, ev, func(g *group, _ protocol.Time) { g.onRecovered(Number{ev.Term, ev.Vid}) })
 	case protocol.Begin:
@@ -375,7 +378,7 @@ func (m *Machine) settle(now protocol.Time) {
 		m.out.Wake = now
 	}
 	if m.links != nil {
-		m.out.Send = m.links.Flush(now, m.out.Send)
+		m.links.Flush(now, m.out)
 		m.out.Facts = m.links.Facts(m.out.Facts)
 		m.out.Wake = min(m.out.Wake, m.links.Wake())
 	}

@@ -67,11 +67,12 @@ func meet(t *testing.T, m *Machine, peer protocol.Rank, now *protocol.Time) *lin
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []protocol.Envelope
+	var out protocol.Effects
 	for range 6 {
 		*now += protocol.Time(time.Millisecond)
-		out = l.Flush(*now, out[:0])
-		for _, e := range out {
+		out.Reset()
+		l.Flush(*now, &out)
+		for _, e := range out.Send {
 			if e.To == 0 {
 				for _, back := range drivetest.Step(m, *now, &protocol.Receive{From: protocol.Ident{Rank: peer, Inc: 1}, Message: e.Message}).Send {
 					if back.To == peer {
@@ -94,7 +95,9 @@ func give(t *testing.T, m *Machine, l *link.Links, from protocol.Rank, now proto
 	if !l.Send(0, msg) {
 		t.Fatal("the link is down")
 	}
-	for _, e := range l.Flush(now, nil) {
+	var out protocol.Effects
+	l.Flush(now, &out)
+	for _, e := range out.Send {
 		if e.To == 0 && e.Message.Name() == msg.Name() {
 			return drivetest.Step(m, now, &protocol.Receive{From: protocol.Ident{Rank: from, Inc: 1}, Message: e.Message})
 		}

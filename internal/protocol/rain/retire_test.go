@@ -79,7 +79,7 @@ func TestLeaveToGoOnIsOfOneLife(t *testing.T) {
 		g.phase = Alive
 		g.stay.begin(g, now)
 		g.question(now)
-		return g.stay.ask
+		return *m.out.Send[len(m.out.Send)-1].Message.(*Stay)
 	}
 	now := protocol.Time(time.Second)
 	first := live(now)

@@ -16,7 +16,6 @@ type stay struct {
 	zero    protocol.Time // what questions count from
 	born    protocol.Time // when this life began, counted likewise: what was asked before says nothing about it
 	sorted  []protocol.Time
-	ask     Stay
 }
 
 // ownHorizons is where the numbers of these horizons begin, above all that an authority uses.
@@ -48,11 +47,11 @@ func (g *group) question(now protocol.Time) {
 		return
 	}
 	s.due = now.Add(g.m.cfg.Renew)
-	s.ask = Stay{Group: g.name, Inc: g.m.inc, At: now - s.zero}
-	ask := g.view.Members.Union(g.joining())
-	for r := range ask.All() {
+	ask := protocol.Keep(g.m.out, Stay{Group: g.name, Inc: g.m.inc, At: now - s.zero})
+	askees := g.view.Members.Union(g.joining())
+	for r := range askees.All() {
 		if r != g.me {
-			g.m.out.Send = append(g.m.out.Send, protocol.Envelope{To: r, Message: &s.ask})
+			g.m.out.Send = append(g.m.out.Send, protocol.Envelope{To: r, Message: ask})
 		}
 	}
 	g.extend(now)
@@ -65,8 +64,8 @@ func (m *Machine) onStay(from protocol.Ident, ask *Stay) {
 		return
 	}
 	if g := m.group(ask.Group); g.known && g.view.Members.Has(from.Rank) {
-		m.stays = Stays{Group: ask.Group, Inc: ask.Inc, At: ask.At}
-		m.out.Send = append(m.out.Send, protocol.Envelope{To: from.Rank, Message: &m.stays})
+		stays := protocol.Keep(m.out, Stays{Group: ask.Group, Inc: ask.Inc, At: ask.At})
+		m.out.Send = append(m.out.Send, protocol.Envelope{To: from.Rank, Message: stays})
 	}
 }
 

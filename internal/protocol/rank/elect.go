@@ -22,9 +22,13 @@ func (m *Machine) onStart(now protocol.Time) {
 // onTick says that this member is alive. A tick that comes late is made up for once, not once for each period missed.
 func (m *Machine) onTick(now protocol.Time) {
 	m.seq++
-	m.ok.Seq = m.seq
 	m.nextOK = now.Add(m.config.Period)
-	m.out.Send = append(m.out.Send, m.all...)
+	ok := protocol.Keep(m.out, OK{Seq: m.seq})
+	for r := range protocol.Rank(m.config.Members) {
+		if r != m.config.Self {
+			m.out.Send = append(m.out.Send, protocol.Envelope{To: r, Message: ok})
+		}
+	}
 }
 
 // onOK takes a sign of life.

@@ -114,9 +114,7 @@ type Machine struct {
 	nextOK, check protocol.Time
 	leader        protocol.Ident
 
-	ok  OK
-	all []protocol.Envelope // the OK, to everybody else
-	out *protocol.Effects   // of the present Step
+	out *protocol.Effects // of the present Step
 }
 
 // New returns the machine of a member that is about to start.
@@ -127,9 +125,6 @@ func New(c Config) (*Machine, error) {
 	m := &Machine{config: c, peers: make([]peer, c.Members), leader: protocol.NoIdent}
 	for r := range c.Members {
 		m.peers[r].timeout = c.Timeout
-		if protocol.Rank(r) != c.Self {
-			m.all = append(m.all, protocol.Envelope{To: protocol.Rank(r), Message: &m.ok})
-		}
 	}
 	return m, nil
 }

@@ -18,6 +18,9 @@ import (
 
 // A Record is the durable state of one member.
 type Record struct {
+	// Council is the id of the council. A record that has it and incarnation 0 says nothing else: the member has learnt which
+	// council it belongs to, and has not spoken in it yet.
+	Council protocol.CouncilID
 	// Inc is the incarnation that was begun last.
 	Inc protocol.Inc
 	// Ceiling bounds every term that the member has accepted in any group.
@@ -43,7 +46,7 @@ type Record struct {
 var ErrDamaged = errors.New("record: damaged")
 
 const (
-	version = 1
+	version = 2
 	// maxBlob bounds Wedge and View.
 	maxBlob = 1 << 16
 )
@@ -52,8 +55,9 @@ const (
 // each.
 const (
 	atVersion = 4
-	atInc     = atVersion + 1
-	atCeiling = atInc + 4
+	atCouncil = atVersion + 1
+	atInc     = atCouncil + len(protocol.CouncilID{})
+	atCeiling = atInc + 8
 	atLongest = atCeiling + 8
 	atLock    = atLongest + 8
 	atEpoch   = atLock + 8
@@ -82,7 +86,8 @@ func (r *Record) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, magic[:]...)
 	b = append(b, version)
-	b = binary.BigEndian.AppendUint32(b, uint32(r.Inc))
+	b = append(b, r.Council[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Inc))
 	b = binary.BigEndian.AppendUint64(b, r.Ceiling)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Longest))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Lock))
@@ -125,7 +130,7 @@ func seal(b []byte, start int) []byte {
 // Decode reads exactly what Append wrote. The error wraps ErrDamaged unless the record is whole but of a version that
 // this program does not know.
 func Decode(b []byte) (Record, error) {
-	if len(b) < fixed+2*lengthSize+sumSize || !bytes.Equal(b[:len(magic)], magic[:]) {
+	if len(b) < atVersion+1+sumSize || !bytes.Equal(b[:len(magic)], magic[:]) {
 		return Record{}, fmt.Errorf("%w: %d bytes that do not begin like a record", ErrDamaged, len(b))
 	}
 	body, sum := b[:len(b)-sumSize], binary.BigEndian.Uint32(b[len(b)-sumSize:])
@@ -133,10 +138,14 @@ func Decode(b []byte) (Record, error) {
 		return Record{}, fmt.Errorf("%w: checksum %08x, want %08x", ErrDamaged, got, sum)
 	}
 	if body[atVersion] != version {
-		return Record{}, fmt.Errorf("record: version %d: this program knows only %d; start the program that wrote it", body[atVersion], version)
+		return Record{}, fmt.Errorf("record: version %d: this program reads version %d only (start the release that wrote it)", body[atVersion], version)
+	}
+	if len(body) < fixed+2*lengthSize {
+		return Record{}, fmt.Errorf("%w: cut short", ErrDamaged)
 	}
 	var r Record
-	r.Inc = protocol.Inc(binary.BigEndian.Uint32(body[atInc:]))
+	r.Council = protocol.CouncilID(body[atCouncil:])
+	r.Inc = protocol.Inc(binary.BigEndian.Uint64(body[atInc:]))
 	r.Ceiling = binary.BigEndian.Uint64(body[atCeiling:])
 	r.Longest = time.Duration(binary.BigEndian.Uint64(body[atLongest:]))
 	r.Lock = time.Duration(binary.BigEndian.Uint64(body[atLock:]))
@@ -150,6 +159,9 @@ func Decode(b []byte) (Record, error) {
 		r.Void = true
 	default:
 		return Record{}, fmt.Errorf("%w: note %d: must be %d, %d or %d", ErrDamaged, body[atNote], noNote, cleanNote, voidNote)
+	}
+	if r.Inc > protocol.MaxInc {
+		return Record{}, fmt.Errorf("%w: incarnation %d: at most %d", ErrDamaged, r.Inc, protocol.MaxInc)
 	}
 	if r.Longest < 0 || r.Lock < 0 {
 		return Record{}, fmt.Errorf("%w: longest promise %v, longest lock %v: must not be negative", ErrDamaged, r.Longest, r.Lock)

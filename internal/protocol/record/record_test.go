@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
 )
 
 func sample() Record {
-	r := Record{Inc: 7, Ceiling: 1<<20 + 5, Longest: 200 * time.Millisecond, Lock: 120 * time.Millisecond, Epoch: 3, Clean: true,
+	r := Record{Council: protocol.CouncilID{0xc0, 15: 0xde}, Inc: 7, Ceiling: 1<<20 + 5, Longest: 200 * time.Millisecond, Lock: 120 * time.Millisecond, Epoch: 3, Clean: true,
 		Wedge: []byte("w"), View: []byte{1, 2, 3}}
 	for i := range r.Digest {
 		r.Digest[i] = byte(i)
@@ -19,7 +22,7 @@ func sample() Record {
 	return r
 }
 
-// The encoding is on people's disks: these bytes never change for version 1.
+// The encoding is on people's disks: these bytes never change for version 2.
 func TestGoldenVectors(t *testing.T) {
 	s := sample()
 	for _, c := range []struct {
@@ -27,9 +30,9 @@ func TestGoldenVectors(t *testing.T) {
 		rec  Record
 		want string
 	}{
-		{"zero", Record{}, "52474e5401" + strings.Repeat("00", 4+8+8+8+4+32+1+4+4) + "4a78dc98"},
-		{"full", s, "52474e540100000007000000000010000500000000" + "0bebc200" + "0000000007270e00" + "00000003" +
-			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "01" + "0000000177" + "00000003010203" + "eecad514"},
+		{"zero", Record{}, "52474e5402" + strings.Repeat("00", 16+8+8+8+8+4+32+1+4+4) + "73006e01"},
+		{"full", s, "52474e5402" + "c00000000000000000000000000000de" + "0000000000000007" + "0000000000100005" + "00000000" + "0bebc200" + "0000000007270e00" + "00000003" +
+			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "01" + "0000000177" + "00000003010203" + "1bb00c4b"},
 	} {
 		if got := hex.EncodeToString(c.rec.Append(nil)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
@@ -38,7 +41,7 @@ func TestGoldenVectors(t *testing.T) {
 }
 
 func TestDecodeReadsWhatAppendWrote(t *testing.T) {
-	for _, r := range []Record{{}, sample(), {Inc: 7, Void: true}, {Inc: 1<<32 - 1, Ceiling: 1<<64 - 1, Longest: 1<<63 - 1, Lock: 1<<63 - 1}} {
+	for _, r := range []Record{{}, sample(), {Inc: 7, Void: true}, {Inc: protocol.MaxInc, Ceiling: 1<<64 - 1, Longest: 1<<63 - 1, Lock: 1<<63 - 1}} {
 		got, err := Decode(r.Append([]byte("prefix"))[6:])
 		if err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("got %+v, %v; want %+v", got, err, r)
@@ -67,14 +70,23 @@ func TestEveryChangedByteIsNoticed(t *testing.T) {
 	}
 }
 
-// A record of a newer program is not a lost one: forgetting it would throw away what it knows.
-func TestNewerVersionIsRefusedButNotDamaged(t *testing.T) {
+// A record of a newer or an older program is not a lost one: forgetting it would throw away what it knows.
+func TestNeighbouringVersionsAreRefusedButNotDamaged(t *testing.T) {
 	r := sample()
-	b := r.Append(nil)
-	b[4] = 2
-	b = reseal(b)
-	if _, err := Decode(b); err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "version 2") {
-		t.Errorf("got %v", err)
+	for _, other := range []byte{version - 1, version + 1} {
+		b := r.Append(nil)
+		b[atVersion] = other
+		if other < version {
+			b = append(b[:atInc-16], b[atInc+4:]...) // version 1 had no council, and an incarnation of four bytes
+		}
+		b = reseal(b)
+		if _, err := Decode(b); err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("version %d: this program reads version 2 only", other)) {
+			t.Errorf("version %d: got %v", other, err)
+		}
+	}
+	// The shortest that version 1 wrote.
+	if _, err := Decode(reseal(append([]byte("RGNT\x01"), make([]byte, 4+8+8+8+4+32+1+4+4+4)...))); err == nil || errors.Is(err, ErrDamaged) {
+		t.Errorf("an empty record of version 1: %v", err)
 	}
 }
 
@@ -82,8 +94,9 @@ func TestWhollySealedNonsenseIsDamaged(t *testing.T) {
 	r := sample()
 	for name, spoil := range map[string]func([]byte){
 		"note":    func(b []byte) { b[fixed-1] = 3 },
-		"longest": func(b []byte) { b[17] = 0x80 },
-		"lock":    func(b []byte) { b[25] = 0x80 },
+		"inc":     func(b []byte) { b[atInc] = 0x80 },
+		"longest": func(b []byte) { b[atLongest] = 0x80 },
+		"lock":    func(b []byte) { b[atLock] = 0x80 },
 		"blob":    func(b []byte) { b[fixed] = 1 },
 		"last":    func(b []byte) { b[fixed+3], b[fixed+4] = 0, 0 },
 	} {

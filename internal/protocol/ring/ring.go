@@ -111,8 +111,7 @@ type Machine struct {
 	leader protocol.Ident
 	told   protocol.Ident // whom the last Beat named
 
-	beat Beat
-	out  *protocol.Effects // of the present Step
+	out *protocol.Effects // of the present Step
 }
 
 // New returns the machine of a member that is about to start.
@@ -253,7 +252,7 @@ func (m *Machine) elect(cause protocol.Cause) {
 // sayBeat tells both neighbours, and all that seem to be dead between.
 func (m *Machine) sayBeat(now protocol.Time, regular bool) {
 	m.seq++
-	m.beat = Beat{Seq: m.seq, Regular: regular, Leader: m.leader}
+	beat := protocol.Keep(m.out, Beat{Seq: m.seq, Regular: regular, Leader: m.leader})
 	m.told = m.leader
 	if regular {
 		m.nextAt = now.Add(m.config.Period)
@@ -269,7 +268,7 @@ func (m *Machine) sayBeat(now protocol.Time, regular bool) {
 	}
 	for r := range m.config.Members {
 		if to.Has(protocol.Rank(r)) {
-			m.out.Send = append(m.out.Send, protocol.Envelope{To: protocol.Rank(r), Message: &m.beat})
+			m.out.Send = append(m.out.Send, protocol.Envelope{To: protocol.Rank(r), Message: beat})
 		}
 	}
 }

@@ -29,14 +29,7 @@ type Machine struct {
 	elected         protocol.Time // when the leader was elected
 	tries           int           // rounds since a leader has lasted
 
-	ok     OK
-	start  START
-	update START // for a member that is behind
-	alert  ALERT
-	stop   STOP
-	ping   PING
-	pong   PONG
-	out    *protocol.Effects // of the present Step
+	out *protocol.Effects // of the present Step
 }
 
 // oks is what is known of the OKs of a round: the lowest and the highest number, all from one incarnation.

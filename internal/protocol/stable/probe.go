@@ -32,8 +32,7 @@ func (m *Machine) leave(now protocol.Time, cause protocol.Cause) {
 		return
 	}
 	if m.config.Variant == Alerting && !m.config.gated() {
-		m.alert.Round = m.round + 1
-		m.tellAll(&m.alert)
+		m.tellAll(protocol.Keep(m.out, ALERT{Round: m.round + 1}))
 		m.alerts.add(m.round+1, now)
 	}
 	if m.leader.Rank != protocol.Nobody {
@@ -48,15 +47,13 @@ func (m *Machine) ask(now protocol.Time) {
 	m.probe.seq++
 	m.probe.end = now.Add(m.timing.Probe + 1)
 	m.probe.pongs = protocol.NewSet(m.config.Self)
-	m.ping = PING{Round: m.round, Seq: m.probe.seq}
-	m.tellAll(&m.ping)
+	m.tellAll(protocol.Keep(m.out, PING{Round: m.round, Seq: m.probe.seq}))
 }
 
 // onPING says that this member is alive. With a gate, whoever asks may be kept in its round for long, by answers that stay away, and
 // nobody else speaks of that round: so others come along to it now, and not when they have found a leader in an earlier one.
 func (m *Machine) onPING(now protocol.Time, from protocol.Ident, ping *PING) {
-	m.pong = PONG(*ping)
-	m.tell(from.Rank, &m.pong)
+	m.tell(from.Rank, protocol.Keep(m.out, PONG(*ping)))
 	if m.config.gated() && ping.Round > m.round {
 		m.onSTART(now, from, ping.Round)
 	}

@@ -10,16 +10,15 @@ func (m *Machine) startRound(now protocol.Time, round uint64, cause protocol.Cau
 	m.tries++
 	leader := m.leaderOf(round)
 	if m.config.Variant == Alerting {
-		m.alert.Round = round
-		m.tellAll(&m.alert)
+		m.tellAll(protocol.Keep(m.out, ALERT{Round: round}))
 	}
-	m.start.Round = round
+	start := START{Round: round}
 	switch {
 	case leader == m.config.Self:
 	case m.config.Variant.expires():
-		m.tellAll(&m.start)
+		m.tellAll(protocol.Keep(m.out, start))
 	default:
-		m.tell(leader, &m.start)
+		m.tell(leader, protocol.Keep(m.out, start))
 	}
 	m.round, m.oks = round, oks{}
 	m.probe.end, m.nextOK = protocol.Never, protocol.Never
@@ -34,8 +33,7 @@ func (m *Machine) startRound(now protocol.Time, round uint64, cause protocol.Cau
 // giveUp leaves the round for a later one.
 func (m *Machine) giveUp(now protocol.Time, round uint64, cause protocol.Cause) {
 	if m.config.Variant == Reliable {
-		m.stop.Round = m.round
-		m.tell(m.leaderOf(m.round), &m.stop)
+		m.tell(m.leaderOf(m.round), protocol.Keep(m.out, STOP{Round: m.round}))
 	}
 	m.startRound(now, round, cause)
 }
@@ -43,8 +41,7 @@ func (m *Machine) giveUp(now protocol.Time, round uint64, cause protocol.Cause) 
 // sayOK says that this member leads its round. A tick that comes late is made up for once.
 func (m *Machine) sayOK(now protocol.Time) {
 	m.seq++
-	m.ok = OK{Round: m.round, Seq: m.seq}
-	m.tellAll(&m.ok)
+	m.tellAll(protocol.Keep(m.out, OK{Round: m.round, Seq: m.seq}))
 	m.nextOK = now.Add(m.timing.Period)
 	m.hear(now, protocol.Ident{Rank: m.config.Self, Inc: m.config.Inc}, m.seq)
 }
@@ -115,8 +112,7 @@ func (m *Machine) onSTART(now protocol.Time, from protocol.Ident, round uint64) 
 // bringUp is R5: whoever is in an earlier round is told of this one. Without it Fig. 3 is no Ω.
 func (m *Machine) bringUp(to protocol.Rank) {
 	if m.config.Variant.expires() {
-		m.update.Round = m.round
-		m.tell(to, &m.update)
+		m.tell(to, protocol.Keep(m.out, START{Round: m.round}))
 	}
 }
 

@@ -33,7 +33,6 @@ type health struct {
 	// well again unless it says otherwise.
 	barred protocol.Set
 	next   protocol.Time
-	word   Health
 }
 
 // A condition is the last word of another member.
@@ -115,10 +114,10 @@ func (m *Machine) tellHealth(now protocol.Time) {
 		return
 	}
 	h.seq++
-	h.word = Health{Seq: h.seq, OK: !h.ill}
+	word := protocol.Keep(m.out, Health{Seq: h.seq, OK: !h.ill})
 	for r := range protocol.Rank(m.config.Roles.Voters()) {
 		if r != m.config.Self {
-			m.out.Send = append(m.out.Send, protocol.Envelope{To: r, Message: &h.word})
+			m.out.Send = append(m.out.Send, protocol.Envelope{To: r, Message: word})
 		}
 	}
 	h.due = protocol.Never

@@ -28,9 +28,6 @@ type Queries struct {
 	winners  protocol.Set // whose responses won the last query (rec_from)
 	missed   []uint32     // by rank: how many queries in a row have not named it
 	learned  bool         // a query has ended
-
-	query    Query
-	response Response
 }
 
 // NewQueries returns the source of a machine.
@@ -96,10 +93,11 @@ func (q *Queries) begin(now protocol.Time) {
 // ask sends the open query to all that have not answered it.
 func (q *Queries) ask(now protocol.Time) {
 	q.again = now.Add(q.wait)
-	q.query = Query{Number: q.number, Counts: q.table.Counts(), First: !q.learned}
+	m := protocol.Make[Query](q.m.Effects())
+	*m = Query{Number: q.number, Counts: append(m.Counts[:0], q.table.Counts()...), First: !q.learned}
 	for r := range protocol.Rank(q.config.Members) {
 		if !q.answered.Has(r) {
-			q.m.Send(r, &q.query)
+			q.m.Send(r, m)
 		}
 	}
 }
@@ -120,11 +118,12 @@ func (q *Queries) onQuery(from protocol.Rank, m *Query) {
 		return
 	}
 	q.table.Merge(from, m.Counts)
-	q.response = Response{Number: m.Number, Winners: q.winners}
+	answer := protocol.Make[Response](q.m.Effects())
+	*answer = Response{Number: m.Number, Winners: q.winners, Counts: answer.Counts[:0]}
 	if m.First {
-		q.response.Counts = q.table.Counts()
+		answer.Counts = append(answer.Counts, q.table.Counts()...)
 	}
-	q.m.Send(from, &q.response)
+	q.m.Send(from, answer)
 }
 
 // onResponse counts the first response of each member to the open query (line 2). One to a query that has ended has lost.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/regentproject/regent/internal/owned"
 )
 
 // files is the part of a file system that a record is kept with. A record is durable by five of its calls: open, write,
@@ -71,7 +73,7 @@ func writeSync(f files, name string, b []byte) error {
 type osFiles struct{}
 
 func (osFiles) open(name string) (io.Closer, error) {
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	return owned.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }
 
 func (osFiles) write(file io.Closer, b []byte) error {
@@ -79,12 +81,16 @@ func (osFiles) write(file io.Closer, b []byte) error {
 	return err
 }
 
-func (osFiles) sync(file io.Closer) error        { return file.(*os.File).Sync() }
-func (osFiles) rename(from, to string) error     { return os.Rename(from, to) }
-func (osFiles) syncDir(path string) error        { return syncDir(path) }
-func (osFiles) mkdir(path string) error          { return os.Mkdir(path, 0o700) }
-func (osFiles) remove(name string) error         { return os.Remove(name) }
-func (osFiles) read(name string) ([]byte, error) { return os.ReadFile(name) }
+func (osFiles) sync(file io.Closer) error    { return file.(*os.File).Sync() }
+func (osFiles) rename(from, to string) error { return os.Rename(from, to) }
+func (osFiles) syncDir(path string) error    { return syncDir(path) }
+func (osFiles) mkdir(path string) error      { return os.Mkdir(path, 0o700) }
+func (osFiles) remove(name string) error     { return os.Remove(name) }
+
+func (osFiles) read(name string) ([]byte, error) {
+	b, _, err := owned.ReadFile(name)
+	return b, err
+}
 
 func (osFiles) exists(name string) error {
 	_, err := os.Stat(name)

@@ -25,6 +25,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/regentproject/regent/internal/owned"
 )
 
 const (
@@ -57,7 +59,10 @@ func Open(path, member string) (*Dir, error) {
 	if err := makeDir(osFiles{}, path); err != nil {
 		return nil, fmt.Errorf("directory for the record of member %q: %w", member, err)
 	}
-	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err := owned.PrivateDir(path); err != nil {
+		return nil, fmt.Errorf("directory for the record of member %q: %w", member, err)
+	}
+	lock, err := owned.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("directory for the record of member %q: %w", member, err)
 	}

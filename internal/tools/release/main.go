@@ -6,7 +6,7 @@
 //	install   `go install` builds regent and regent-sim; regent holds the modules of regent.txt, and no others
 //	importer  a program that imports the library gets the modules of importer.txt, and no others
 //
-// With -fix it writes what differs into the tree instead of reporting it, and with -quick it leaves install out. Modules from elsewhere come from the cache of this
+// With -fix it writes what differs into the tree instead of reporting it, and with -quick it builds nothing: it leaves install out, and compiles no importer. Modules from elsewhere come from the cache of this
 // machine, or from where the go command is configured to download them.
 package main
 
@@ -28,7 +28,7 @@ import (
 
 func main() {
 	fix := flag.Bool("fix", false, "write go.mod, go.sum and the lists of modules instead of comparing them")
-	quick := flag.Bool("quick", false, "build nothing: leave install out")
+	quick := flag.Bool("quick", false, "build nothing")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "usage: release [-fix] [-quick]")
@@ -50,7 +50,8 @@ type check struct {
 	env     []string
 	out     io.Writer
 	fix     bool
-	wrote   int // files, with fix
+	quick   bool // build nothing
+	wrote   int  // files, with fix
 }
 
 func run(ctx context.Context, fix, quick bool, out io.Writer) error {
@@ -80,7 +81,7 @@ func once(ctx context.Context, root string, fix, quick bool, out io.Writer) (int
 	if err != nil {
 		return 0, err
 	}
-	c := &check{root: root, temp: temp, modules: modules, out: out, fix: fix}
+	c := &check{root: root, temp: temp, modules: modules, out: out, fix: fix, quick: quick}
 	if err := c.environment(ctx); err != nil {
 		return 0, err
 	}

@@ -19,37 +19,57 @@ const (
 	last  = 32768
 )
 
-// tries is how many ports are looked at before it is given up.
+// block is how many ports a process takes at a time. It listens on the first of them as long as it lives, and gives the others: so
+// two processes never give the same port, not even while nobody listens on it because its owner is being restarted.
+const block = 64
+
+// tries is how many blocks are looked at before it is given up.
 const tries = 1000
 
 var given struct {
 	sync.Mutex
-	ports map[int]bool
+	// next is the port to give next, and end the one after the last of the block.
+	next, end int
+	// blocks are the listeners that keep other processes out.
+	blocks []net.Listener
 }
 
-// Free returns an address on which nobody listens, neither for packets nor for connections, and which this process was not
+// Free returns an address on which nobody listens, neither for packets nor for connections, and which no living process was
 // given before.
 func Free() (string, error) {
 	given.Lock()
 	defer given.Unlock()
+	for {
+		for given.next < given.end {
+			addr := address(given.next)
+			given.next++
+			if free(addr) == nil {
+				return addr, nil
+			}
+		}
+		if err := takeBlock(); err != nil {
+			return "", err
+		}
+	}
+}
+
+// takeBlock finds a block that no process has, and keeps it.
+func takeBlock() error {
 	var why error
 	for range tries {
-		port := first + rand.N(last-first)
-		if given.ports[port] {
-			continue
+		port := first + block*rand.N((last-first)/block)
+		l, err := net.Listen("tcp4", address(port))
+		if err == nil {
+			given.blocks = append(given.blocks, l)
+			given.next, given.end = port+1, port+block
+			return nil
 		}
-		addr := fmt.Sprintf("127.0.0.1:%d", port)
-		if why = free(addr); why != nil {
-			continue
-		}
-		if given.ports == nil {
-			given.ports = make(map[int]bool)
-		}
-		given.ports[port] = true
-		return addr, nil
+		why = err
 	}
-	return "", fmt.Errorf("no free port on 127.0.0.1 among %d that were tried: %w", tries, why)
+	return fmt.Errorf("no free port on 127.0.0.1 in %d blocks of %d that were tried: %w", tries, block, why)
 }
+
+func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // free says why an address cannot be listened on.
 func free(addr string) error {

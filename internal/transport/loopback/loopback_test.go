@@ -1,8 +1,13 @@
 package loopback
 
 import (
+	"bufio"
+	"fmt"
+	"io"
 	"net"
 	"net/netip"
+	"os"
+	"os/exec"
 	"testing"
 )
 
@@ -27,6 +32,53 @@ func TestAddressesAreFreeAndGivenOnce(t *testing.T) {
 			continue
 		}
 		defer c.Close()
+	}
+}
+
+// TestProcessesShareNoPort starts processes that ask for addresses at the same time and release none.
+func TestProcessesShareNoPort(t *testing.T) {
+	// So many that two processes that drew ports without regard to each other would draw the same one.
+	const processes, addresses = 5, 15 * block
+	const mine = "REGENT_TEST_LOOPBACK"
+	if os.Getenv(mine) != "" {
+		for range addresses {
+			addr, err := Free()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Println("given", addr)
+		}
+		io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	owner := make(map[string]int)
+	for i := range processes {
+		c := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+		c.Env = append(os.Environ(), mine+"=1")
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer c.Wait()
+		defer in.Close()
+		lines := bufio.NewScanner(out)
+		for range addresses {
+			if !lines.Scan() {
+				t.Fatalf("process %d gave fewer than %d addresses", i, addresses)
+			}
+			addr := lines.Text()
+			if other, taken := owner[addr]; taken {
+				t.Errorf("%s by processes %d and %d", addr, other, i)
+			}
+			owner[addr] = i
+		}
 	}
 }
 

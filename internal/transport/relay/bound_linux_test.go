@@ -59,7 +59,6 @@ const bounded = 20 * time.Millisecond // Δ
 type speaker struct {
 	mu    sync.Mutex
 	clock clock.Clock
-	end   *datagram.Endpoint
 	wire  *wire.Endpoint
 	conn  transport.Conn
 	out   *bufio.Writer
@@ -85,10 +84,8 @@ func speak(role, peer string) error {
 		return err
 	}
 	me := protocol.Ident{Rank: protocol.Rank(rank), Inc: protocol.Inc(3 + rank)}
-	if s.end, err = datagram.New(s.clock.Now(), datagram.Config{Self: me, Members: 2, Rho: protocol.DefaultRho, Delta: bounded}); err != nil {
-		return err
-	}
-	if s.wire, err = wire.NewEndpoint(wire.Config{Me: me, Members: 2, Keys: wire.PublicKeyring()}); err != nil {
+	judge := datagram.Config{Self: me, Members: 2, Rho: protocol.DefaultRho, Delta: bounded}
+	if s.wire, err = wire.NewEndpoint(s.clock.Now(), wire.Config{Config: judge, Keys: wire.PublicKeyring()}); err != nil {
 		return err
 	}
 	fmt.Printf("listens %v\n", s.conn.LocalAddr())
@@ -104,7 +101,7 @@ func (s *speaker) talk() {
 		s.mu.Lock()
 		now := s.clock.Now()
 		left := hostClock() // after the stamp: what is measured is never more than the true delay
-		h := s.end.Stamp(now, now, s.peer)
+		h := s.wire.Stamp(now, now, s.peer)
 		packet, err := s.wire.Seal(s.buf[:0], &h, 0, nil)
 		if err != nil {
 			panic(err)
@@ -128,10 +125,7 @@ func (s *speaker) listen() {
 		for _, q := range in[:n] {
 			came := hostClock() // before the stamp
 			now := s.clock.Now()
-			if s.wire.Open(now, q.Data, &p).Dropped() {
-				continue
-			}
-			if v := s.end.Accept(now, &p.Header); v.Reason == datagram.Deliver && v.Delay != protocol.Unknown {
+			if v := s.wire.Open(now, q.Data, &p); v.Reason == datagram.Accepted && v.Delay != protocol.Unknown {
 				fmt.Fprintf(s.out, "got %d %d %d\n", p.Seq, came, v.Delay)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol/drive"
 )
 
-// Step lets a machine take an event and returns what it asks for, in memory of its own but for the messages.
+// Step lets a machine take an event and returns what it asks for, in memory of its own.
 func Step(m protocol.Machine, now protocol.Time, ev protocol.Event) protocol.Effects {
 	var b Buffer
 	return *b.Step(m, now, ev)

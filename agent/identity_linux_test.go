@@ -1,0 +1,109 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
+)
+
+// Staging that was copied from production's files, without the council's id or with one of its own, and that has production's
+// addresses by mistake, disturbs nothing there. Nor does production disturb staging.
+func TestCopyOfACouncilCannotDisturbIt(t *testing.T) {
+	t.Parallel()
+	production := start(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s}\n")})
+	staging := start(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s}\ncouncil_id: 5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e\n")})
+	p, s := production.startProgram("p", "a", task{}), staging.startProgram("s", "a", task{})
+	led, alsoLed := production.await(p, "leads"), staging.await(s, "leads")
+
+	// One member of staging has the address of production's b, and one of production that of staging's b.
+	here, there := addressOf(t, production, "b"), addressOf(t, staging, "b")
+	staging.change("c", there, here)
+	cluster.Eventually(t, "production drops packets of the other council", func() bool {
+		return strings.Contains(production.Process("b").Log(), `reason="other council"`)
+	})
+	production.change("c", here, there)
+	cluster.Eventually(t, "staging drops packets of the other council", func() bool {
+		return strings.Contains(staging.Process("b").Log(), `reason="other council"`)
+	})
+
+	// A copy of a itself, without the id, asks for it. The answers go to a's own address: the copy learns nothing.
+	text, err := os.ReadFile(production.ConfigFile("a"))
+	production.must(err)
+	dir := shortDir(t)
+	var copied []string
+	for line := range strings.Lines(string(text)) {
+		switch key, _, _ := strings.Cut(line, ":"); key {
+		case "council_id", "bind":
+		case "dir", "socket", "http":
+		default:
+			copied = append(copied, line)
+		}
+	}
+	file := filepath.Join(dir, "copy.yaml")
+	more := "dir: " + dir + "/a\nbind: \"" + port(t) + "\"\nsocket: {path: " + dir + "/a.sock}\n"
+	production.must(os.WriteFile(file, []byte(strings.Join(copied, "")+more), 0o600))
+	copy, err := production.Spawn("copy", "copy", production.Options.Regent("agent", "--config", file), nil)
+	production.must(err)
+	cluster.Eventually(t, "the copy asks for the id of the council", func() bool { return strings.Contains(copy.Log(), "the council has no id yet") })
+	if w, again := p.hears("stops", 3*time.Second); again {
+		t.Errorf("the program of production with token %d was disturbed: %v", led.Token, w)
+	}
+	if strings.Contains(copy.Log(), "the council has an id") {
+		t.Error("the copy has become a member")
+	}
+	if w, again := s.hears("stops", 10*time.Millisecond); again {
+		t.Errorf("the program of staging with token %d was disturbed: %v", alsoLed.Token, w)
+	}
+	for _, v := range []*processes{production, staging} {
+		if logs := v.Logs(); strings.Contains(logs, "old copy") || strings.Contains(logs, "two processes") {
+			t.Error("a member was told that it is not itself")
+		}
+	}
+}
+
+// addressOf returns where an agent receives packets.
+func addressOf(t *testing.T, v *processes, name string) string {
+	t.Helper()
+	council, err := v.Council(name)
+	v.must(err)
+	for _, p := range council {
+		if p.Name == name {
+			return p.Addrs[0]
+		}
+	}
+	t.Fatalf("no member %s", name)
+	return ""
+}
+
+// Without an id in their files the members agree on one when all of them are there, keep it across restarts, and tell it to a
+// member that lost its disk.
+func TestCouncilWithoutAnIDAgreesOnOne(t *testing.T) {
+	t.Parallel()
+	v := start(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s}\ncouncil_id: \"\"\n")})
+	id := func(name string) string {
+		_, after, ok := strings.Cut(v.Process(name).Log(), "the council has an id")
+		if !ok {
+			return ""
+		}
+		line, _, _ := strings.Cut(after, "\n")
+		_, id, _ := strings.Cut(line, "council=")
+		return strings.TrimSpace(id)
+	}
+	first := id("a")
+	if len(first) != 32 || id("b") != first || id("c") != first {
+		t.Fatalf("a has %q, b has %q, c has %q", first, id("b"), id("c"))
+	}
+	v.Stop("c", cluster.Patience)
+	v.must(os.RemoveAll(filepath.Join(v.Dir, "c")))
+	v.startAgent("c")
+	cluster.Eventually(t, "c learns the id", func() bool {
+		return strings.HasSuffix(strings.TrimSpace(v.Process("c").Log()), first) || id("c") == first
+	})
+	v.Stop("b", cluster.Patience)
+	v.startAgent("b")
+	v.must(v.AwaitAgents("a", "b", "c"))
+}

@@ -1,0 +1,36 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/regentproject/regent/internal/session"
+)
+
+// A keeper whose runner died before it campaigned has nothing to wait for, and leaves nothing behind.
+func TestKeeperThatNobodyClaimedIsReleased(t *testing.T) {
+	t.Parallel()
+	a := open(t, 1, "").agents[0]
+	events := make(chan string, 10)
+	k, err := a.dial(t).Keep("0123456789abcdef0123456789abcdef", func(e *session.Event) { events <- e.Event })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{session.Waiting, session.Over} {
+		select {
+		case got := <-events:
+			if got != want {
+				t.Fatalf("got %v, want %v", got, want)
+			}
+		case <-patience(t).Done():
+			t.Fatalf("no %v", want)
+		}
+		if err := k.Freeze(session.Cause{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.agent.keepers.mu.Lock()
+	defer a.agent.keepers.mu.Unlock()
+	if n := len(a.agent.keepers.all); n != 0 {
+		t.Errorf("%d keepers are left", n)
+	}
+}

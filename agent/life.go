@@ -1,0 +1,268 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/why"
+)
+
+// A queue is what a candidate has to do that takes long, in order. It begins with start, and has no end: a machine asks for more after
+// the end of its tenure.
+type queue struct {
+	mu            sync.Mutex
+	idle          sync.Cond // of mu
+	tasks         []func()
+	started, busy bool
+}
+
+func (q *queue) put(f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.tasks = append(q.tasks, f)
+	q.proceed()
+}
+
+// start has tasks done from now on.
+func (q *queue) start() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.idle.L = &q.mu
+	q.started = true
+	q.proceed()
+}
+
+// proceed has the tasks done by one goroutine. It is called with mu held.
+func (q *queue) proceed() {
+	if q.started && !q.busy && len(q.tasks) > 0 {
+		q.busy = true
+		go q.drain()
+	}
+}
+
+// drain does tasks until there are none.
+func (q *queue) drain() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.tasks) > 0 {
+		tasks := q.tasks
+		q.tasks = nil
+		q.mu.Unlock()
+		for _, f := range tasks {
+			f()
+		}
+		q.mu.Lock()
+	}
+	q.busy = false
+	q.idle.Broadcast()
+}
+
+// wait waits until there is nothing to do. It comes after start.
+func (q *queue) wait() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.busy {
+		q.idle.Wait()
+	}
+}
+
+// do carries out an effect of the machine.
+func (c *candidate) do(e tenure.Effect) {
+	switch e.Kind {
+	case tenure.Announce:
+		c.announce(e)
+	case tenure.Ask:
+		c.notifier.stop(c, c.agent.causeOf(e.Cause))
+	case tenure.Kill:
+		c.note(func(r *endReasons) { r.killed = true })
+		c.tree.begin()
+	case tenure.Release:
+		c.recordEnd(true)
+		c.work.put(c.release)
+	case tenure.HandOver:
+		c.recordEnd(true)
+		c.work.put(func() { c.transfer(c.agent.names.Name(e.To)) })
+	case tenure.GoOn:
+		c.clearEnd()
+	case tenure.End:
+		c.over(e.Cause)
+	case tenure.Note:
+		c.tree.save(c.group)
+	case tenure.Lapse:
+		l := c.currentLease()
+		if l.Valid() {
+			c.note(func(r *endReasons) { r.freeze(notRead) })
+		}
+		go c.lapse(l)
+	case tenure.Forget:
+		c.tree.stop()
+		c.work.put(func() {
+			c.tree.forget()
+			c.agent.runners.remove(c)
+			c.goneOnce.Do(func() { close(c.gone) })
+		})
+	case tenure.Log:
+		c.log(e)
+	}
+}
+
+// announce takes note of a deadline. The program and the keeper learn of the first one at once, of later ones when they read.
+func (c *candidate) announce(e tenure.Effect) {
+	if e.Token == 0 {
+		c.keeper.renewed()
+		return
+	}
+	c.agent.setLeader(c)
+	c.notifier.leads(c)
+	c.keeper.leads(c)
+	c.agent.renewals.add(c)
+	c.work.put(func() { c.agent.logElection(c) })
+}
+
+// log writes what the machine finds worth a line.
+func (c *candidate) log(e tenure.Effect) {
+	switch e.Line {
+	case tenure.Silent:
+		c.note(func(r *endReasons) {
+			r.freeze(fmt.Sprintf("the program was silent for more than its heartbeat of %v", c.heartbeat))
+		})
+	case tenure.NotInTime:
+		c.note(func(r *endReasons) { r.freeze("the program did not stop within its grace") })
+	}
+	cause := c.agent.causeOf(e.Cause)
+	c.work.put(func() {
+		c.agent.log.Warn(e.Line.String(), "group", c.group, "program", c.program, "pid", c.pid, "token", c.life.Token(), "cause", cause.String())
+	})
+}
+
+// release gives the group up: nobody acts any more.
+func (c *candidate) release() {
+	l := c.currentLease()
+	c.mu.Lock()
+	c.released = true
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	if err := l.Resign(ctx); err != nil && !errors.Is(err, regent.ErrClosed) {
+		c.agent.log.Warn("giving up a group takes long; its lease runs out instead", "group", c.group, "err", err)
+	}
+}
+
+// transfer asks the council to hand the group over, and reports the answer.
+func (c *candidate) transfer(to string) {
+	l := c.currentLease()
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	err := l.Transfer(ctx, to)
+	begun := err == nil || !l.Valid()
+	c.mu.Lock()
+	yield := c.yield
+	c.released = begun
+	if yield == nil && !begun {
+		c.handed = fmt.Errorf("%w; its program had stopped for that by then, so %s was given up", err, c.group)
+	} else if yield == nil {
+		c.handed = err
+	}
+	c.order.handedOver()
+	c.mu.Unlock()
+	ev := tenure.Event{Kind: tenure.Refused}
+	if begun {
+		ev = tenure.Event{Kind: tenure.Lost, Cause: protocol.Cause{Code: protocol.Transferred, Peer: c.agent.names.Rank(to)}}
+	}
+	c.life.Give(ev)
+	if yield != nil {
+		c.mu.Lock()
+		c.yield = nil
+		c.mu.Unlock()
+		yield.complete(&transferError{begun: c.life.State() != tenure.Leading, err: err})
+	}
+}
+
+// handedOver remembers that the council has answered.
+func (o *order) handedOver() {
+	if o != nil {
+		o.answered = true
+	}
+}
+
+// over ends the candidacy, once what takes long is done. A cause that is corrected later is passed on.
+func (c *candidate) over(cause protocol.Cause) {
+	c.cancel()
+	c.agent.renewals.remove(c)
+	c.keeper.over(c)
+	why := c.agent.causeOf(cause)
+	_, led := c.life.Announced()
+	if led {
+		c.recordEnd(false)
+	}
+	select {
+	case <-c.ended:
+		c.work.put(func() { c.notifier.over(c, why, nil) })
+		return
+	default:
+	}
+	c.work.put(func() { c.finish(why, led) })
+}
+
+// finish takes the candidate out of the books.
+func (c *candidate) finish(cause regent.Cause, led bool) {
+	c.mu.Lock()
+	select {
+	case <-c.ended:
+		c.mu.Unlock()
+		return
+	default:
+	}
+	failure, lease, released := c.failure, c.lease, c.released
+	reports, order, outcome, how := c.reports, c.order, c.handed, c.end.how
+	c.reports = nil
+	if order != nil && order.to != "" && !order.answered {
+		outcome = fmt.Errorf("group %s: its program did not stop in time: its lease ran out", c.group)
+	}
+	// Those that wait learn what became of their orders before they can see that it is over.
+	c.agent.unregister(c)
+	order.complete(outcome)
+	for _, o := range reports {
+		o.complete(nil)
+	}
+	close(c.ended)
+	c.mu.Unlock()
+	if lease != nil && !released {
+		go c.lapse(lease)
+	}
+	switch {
+	case led:
+	case failure == nil:
+		cause = regent.Cause{Why: why.Resigned, Member: c.agent.name}
+	case errors.Is(failure, regent.ErrClosed):
+		cause = regent.Cause{Why: why.Closed, Member: c.agent.name}
+	default:
+		cause = regent.Cause{}
+	}
+	c.notifier.over(c, cause, failure)
+	if led {
+		c.agent.log.Info("a program has stopped leading", "group", c.group, "program", c.program, "pid", c.pid, "token", lease.Token(), "how", how)
+	}
+}
+
+// lapse leaves a lease to run out: it counts on for others until the end that was announced has passed on every clock of this host.
+func (c *candidate) lapse(l *regent.Lease) {
+	for {
+		left := c.announced().Sub(c.agent.now()) + c.margin
+		if left <= 0 || !l.Valid() {
+			break
+		}
+		select {
+		case <-time.After(left):
+		case <-c.agent.failed:
+			return
+		}
+	}
+	c.release()
+}

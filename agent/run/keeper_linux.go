@@ -1,0 +1,204 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A keeper is a process beside the runner, as its user, with its environment and limits, in a session of its own and outside the
+// program's cgroup. It has the deadlines from the agent on a connection of its own, kills the tree when the last one comes, and runs the
+// lost hooks of a runner that died. This is the runner's side of it.
+type keeper struct {
+	cmd  *exec.Cmd
+	conn net.Conn
+	log  func(format string, args ...any)
+	// answers has an element for each preparation.
+	answers chan error
+	// gone is closed when nothing more comes from it.
+	gone chan struct{}
+
+	mu   sync.Mutex
+	life *life // that it looks after
+	key  string
+}
+
+// keeperName is what the process calls itself.
+const keeperName = "regent-keep"
+
+// What a keeper inherits beside the standard files: a connection to the runner, and a pidfd of it.
+const (
+	keeperConn = 3 + iota
+	keeperRunner
+)
+
+// A keeperOrder is a line from the runner to its keeper, and a keeperAnswer one back. Exactly one field is set, but for Prepared and
+// Key, which names the candidacy: lines about another one are late, and ignored.
+type (
+	keeperOrder struct {
+		Key      string          `json:"key"`
+		Prepare  *keeperTask     `json:"prepare,omitempty"`
+		Tree     *tree.Ref       `json:"tree,omitempty"` // with the first process
+		LostDone bool            `json:"lost_done,omitempty"`
+		Ended    *protocol.Cause `json:"ended,omitempty"`
+	}
+	keeperAnswer struct {
+		Key      string          `json:"key"`
+		Prepared bool            `json:"prepared,omitempty"`
+		Error    string          `json:"error,omitempty"`
+		Freeze   *protocol.Cause `json:"freeze,omitempty"`
+	}
+	// A keeperTask is one candidacy to look after.
+	keeperTask struct {
+		Socket, Group string
+		Tree          tree.Ref
+		Guard, Within time.Duration
+		Lost, Notify  []string
+		Fifo          string
+		Timeout       time.Duration
+		Env           []string
+		Member        string
+		Priority      int
+		Lease         time.Duration
+	}
+)
+
+// startKeeper starts one.
+func startKeeper(r *runner) (*keeper, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	mine, its := os.NewFile(uintptr(fds[0]), "keeper"), os.NewFile(uintptr(fds[1]), "keeper")
+	defer func() { _, _ = mine.Close(), its.Close() }()
+	pidfd, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err != nil {
+		return nil, os.NewSyscallError("pidfd_open", err)
+	}
+	self := os.NewFile(uintptr(pidfd), "pidfd")
+	defer self.Close()
+	conn, err := net.FileConn(mine)
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{conn: conn, log: r.Log, answers: make(chan error, 1), gone: make(chan struct{})}
+	k.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{keeperName}, Env: tree.Helper(r.Env), Stdout: r.Files[2], Stderr: r.Files[2],
+		ExtraFiles: []*os.File{its, self}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	if err := r.reaper.Start(k.cmd); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	go func() { _ = r.reaper.Wait(k.cmd) }()
+	go k.read()
+	return k, nil
+}
+
+// read takes what the keeper answers.
+func (k *keeper) read() {
+	defer close(k.gone)
+	in := json.NewDecoder(k.conn)
+	for {
+		var a keeperAnswer
+		if err := in.Decode(&a); err != nil {
+			return
+		}
+		if a.Freeze != nil {
+			if l := k.lifeOf(a.Key); l != nil {
+				l.freeze(*a.Freeze)
+			}
+			continue
+		}
+		if k.lifeOf(a.Key) == nil {
+			continue
+		}
+		var err error
+		if a.Error != "" {
+			err = errors.New(a.Error)
+		}
+		select {
+		case k.answers <- err:
+		default:
+		}
+	}
+}
+
+// lifeOf returns the candidacy that a line is about; nil: it is about another one.
+func (k *keeper) lifeOf(key string) *life {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if key != k.key {
+		return nil
+	}
+	return k.life
+}
+
+// keeperPatience is how long a keeper may take to be ready, and keeperWrite to take a line.
+const (
+	keeperPatience = 5 * time.Second
+	keeperWrite    = 100 * time.Millisecond
+)
+
+// send writes a line. A keeper that does not read is left behind.
+func (k *keeper) send(o keeperOrder) {
+	if k == nil {
+		return
+	}
+	line, err := json.Marshal(o)
+	if err == nil {
+		_ = k.conn.SetWriteDeadline(time.Now().Add(keeperWrite))
+		_, err = k.conn.Write(append(line, '\n'))
+	}
+	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, net.ErrClosed) {
+		k.log("the keeper does not read: %v", err)
+	}
+}
+
+// prepare has the keeper look after a candidacy, and returns the secret by which the agent knows it.
+func (k *keeper) prepare(ctx context.Context, l *life) (key string, err error) {
+	r := l.r
+	key = rand.Text()
+	k.mu.Lock()
+	k.life, k.key = l, key
+	k.mu.Unlock()
+	k.send(keeperOrder{Key: key, Prepare: &keeperTask{Socket: r.terms.Socket, Group: r.Group, Tree: l.tree.Ref(), Guard: r.Guard, Within: r.Hooks.bound(),
+		Lost: r.Hooks.Lost, Notify: r.Hooks.Notify, Fifo: r.Hooks.Fifo, Timeout: r.Hooks.Timeout, Env: r.Env,
+		Member: r.terms.Member, Priority: r.terms.Priority, Lease: r.terms.Lease}})
+	limit := time.NewTimer(keeperPatience)
+	defer limit.Stop()
+	select {
+	case err := <-k.answers:
+		return key, err
+	case <-k.gone:
+		return "", errors.New("it has ended")
+	case <-limit.C:
+		return "", fmt.Errorf("it is not ready after %v", keeperPatience)
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// close ends a keeper that has nothing to do.
+func (k *keeper) close() {
+	if k != nil {
+		_ = k.conn.Close()
+	}
+}
+
+func (k *keeper) started(key string, t tree.Ref) { k.send(keeperOrder{Key: key, Tree: &t}) }
+func (k *keeper) lostDone(key string)            { k.send(keeperOrder{Key: key, LostDone: true}) }
+func (k *keeper) ended(key string, cause protocol.Cause) {
+	k.send(keeperOrder{Key: key, Ended: &cause})
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
+)
+
+// The shapes of datagrams that a flood is made of.
+const (
+	junkShape  = "random bytes"
+	magicShape = "another key"
+	longShape  = "60 KB"
+)
+
+// flood measures what a sender at full speed costs the leader of a council of three, beside the same sender aiming at a closed port: the
+// processor time above idle, and leases that were lost.
+func flood(ctx context.Context, s settings, realtime bool, out io.Writer) error {
+	if s.flood == 0 {
+		return nil
+	}
+	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Poll: pollEvery, Groups: cluster.OneGroup}, 3)
+	if err != nil {
+		return err
+	}
+	closed, err := closedPort()
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	at, err := c.cluster.Council(c.leader.Member)
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	leader := c.leader.Member
+	target := ""
+	for _, p := range at {
+		if p.Name == leader {
+			target = p.Addrs[0]
+		}
+	}
+	if _, err := c.flooded(ctx, leader, "", ""); err != nil { // the first seconds are of the begin
+		return errors.Join(err, c.close())
+	}
+	idle, err := c.flooded(ctx, leader, "", "")
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	fmt.Fprintf(out, "flood, 3 members, %-8s idle for %v: the leader uses %.1f %% of a core, %d changes of leader\n", named(realtime), s.flood, idle.share, idle.changes)
+	for _, shape := range []string{junkShape, magicShape, longShape} {
+		for _, to := range []struct{ what, addr string }{{"a closed port", closed}, {"the leader", target}} {
+			r, err := c.flooded(ctx, leader, to.addr, shape)
+			if err != nil {
+				return errors.Join(err, c.close())
+			}
+			fmt.Fprintf(out, "flood, 3 members, %-8s %s to %s, one sender on one core, %d/s for %v: the member uses %+.1f %% of a core, %d changes of leader\n",
+				named(realtime), shape, to.what, r.rate, s.flood, r.share-idle.share, r.changes)
+		}
+	}
+	_, wrong := c.cluster.Check(cluster.Rules{})
+	return errors.Join(wrong, c.close())
+}
+
+// closedPort returns an address on loopback on which nobody listens.
+func closedPort() (string, error) {
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return c.LocalAddr().String(), c.Close()
+}
+
+// A floodResult is what was measured: the member's share of a core in percent, changes of leader, and datagrams in a second.
+type floodResult struct {
+	share   float64
+	changes int
+	rate    int
+}
+
+// flooded measures a member while a sender aims at an address; at none if it is empty.
+func (c *experiment) flooded(ctx context.Context, member, addr, shape string) (r floodResult, err error) {
+	var sender *exec.Cmd
+	var sent *bufio.Reader
+	if addr != "" {
+		path, err := os.Executable()
+		if err != nil {
+			return r, err
+		}
+		sender = exec.CommandContext(ctx, path, "flood", addr, shape, c.settings.flood.String())
+		pipe, err := sender.StdoutPipe()
+		if err != nil {
+			return r, err
+		}
+		sent = bufio.NewReader(pipe)
+		if err := sender.Start(); err != nil {
+			return r, err
+		}
+	}
+	before, _, err := process(c.cluster.Pid(member))
+	if err != nil {
+		return r, err
+	}
+	c.changes = 0
+	if err := c.sleep(ctx, c.settings.flood); err != nil {
+		return r, err
+	}
+	after, _, err := process(c.cluster.Pid(member))
+	if err != nil {
+		return r, err
+	}
+	r.share, r.changes = 100*(after-before).Seconds()/c.settings.flood.Seconds(), c.changes
+	if sender != nil {
+		line, err := sent.ReadString('\n')
+		if err := errors.Join(err, sender.Wait()); err != nil {
+			return r, fmt.Errorf("sender: %w", err)
+		}
+		if r.rate, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// send is a process that sends datagrams as fast as it can from one core: flood ADDR SHAPE LENGTH. It prints how many in a second.
+func send(args []string) error {
+	pin()
+	length, err := time.ParseDuration(args[2])
+	if err != nil {
+		return err
+	}
+	conn, err := net.Dial("udp", args[0])
+	if err != nil {
+		return err
+	}
+	b := make([]byte, 200)
+	if args[1] == longShape {
+		b = make([]byte, 60_000)
+	}
+	rand.Read(b)
+	if args[1] != junkShape {
+		copy(b, "Rg\x01\x01\x01\x00\x00\x01\x00\x00") // what a member would send to another, but for the key
+	}
+	n, begin := 0, time.Now()
+	for time.Since(begin) < length {
+		for range 100 {
+			if _, err := conn.Write(b); err == nil { // a closed port answers each second one with an error
+				n++
+			}
+		}
+	}
+	fmt.Println(int(float64(n) / length.Seconds()))
+	return nil
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
+)
+
+// hooked is a cluster whose runners write down what their hooks do, all into one file.
+type hooked struct {
+	*runCluster
+	log string
+}
+
+// startHooked starts agents, and runners of a program if there is one.
+func startHooked(t *testing.T, names []string, program ...string) *hooked {
+	t.Helper()
+	h := &hooked{log: filepath.Join(t.TempDir(), "log"), runCluster: &runCluster{t: t, Cluster: cluster.OpenCrash(t, cluster.Options{
+		Names: names, Config: runConfig, Regent: command,
+	})}}
+	for _, name := range names {
+		h.startAgent(name)
+	}
+	h.check(h.AwaitAgents(names...))
+	for _, name := range names {
+		if len(program) > 0 {
+			h.start(name, program...)
+		}
+	}
+	return h
+}
+
+func (h *hooked) start(name string, program ...string) {
+	h.t.Helper()
+	h.startWith(name, "echo up "+name+" >>"+h.log, program...)
+}
+
+// startWith starts a runner with an elected hook.
+func (h *hooked) startWith(name, elected string, program ...string) {
+	h.t.Helper()
+	_, err := h.Run(runnerOf(name), name, "g", []string{"--on-elected", elected, "--on-lost", "echo down " + name + " $REGENT_REASON >>" + h.log,
+		"--grace", "200ms"}, program...)
+	h.check(err)
+}
+
+// lines waits until the hooks have written a number of lines, and returns them.
+func (h *hooked) lines(n int) []string {
+	h.t.Helper()
+	var all []string
+	cluster.Eventually(h.t, fmt.Sprintf("hooks write %d lines", n), func() bool {
+		b, _ := os.ReadFile(h.log)
+		all = strings.Split(strings.TrimSpace(string(b)), "\n")
+		return len(b) > 0 && len(all) >= n
+	})
+	return all
+}
+
+// holder returns the host of a line.
+func holder(line string) string { return strings.Fields(line)[1] }
+
+// A runner that is killed cannot run its hooks: its keeper does, before another host leads.
+func TestKeeperRunsTheHooksOfAKilledRunner(t *testing.T) {
+	t.Parallel()
+	h := startHooked(t, []string{"a", "b", "c"}, "sleep", "1000")
+	first := holder(h.lines(1)[0])
+	h.check(h.Process(runnerOf(first)).Signal(syscall.SIGKILL))
+	lines := h.lines(3)
+	if want := "down " + first + " lost"; lines[1] != want || !strings.HasPrefix(lines[2], "up ") {
+		t.Errorf("hooks wrote %q, want %q before another leads", lines, want)
+	}
+	cluster.Eventually(t, "the keeper ends", func() bool { return h.Process(runnerOf(first)).Ended() })
+}
+
+// An elected hook that its runner left behind acts no more when the lost hooks run, nor does anything that it started.
+func TestKeeperEndsTheElectedHookOfAKilledRunner(t *testing.T) {
+	t.Parallel()
+	h := startHooked(t, []string{"a"})
+	h.startWith("a", "sh -c 'echo $$ >>"+h.log+"; exec sleep 1000'; wait", "true")
+	pid := h.lines(1)[0]
+	h.check(h.Process(runnerOf("a")).Signal(syscall.SIGKILL))
+	h.lines(2)
+	if b, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(b), ") Z ") {
+		t.Errorf("the lost hook ran while process %s of the elected hook was alive", pid)
+	}
+}
+
+// A runner that is stopped kills nothing, and its agent is dead: the keeper kills when the deadline comes.
+func TestKeeperKillsWhenRunnerAndAgentCannot(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "pid")
+	h := startHooked(t, []string{"a"}, "sh", "-c", "echo $$ >"+file+"; while :; do sleep 0.05; done")
+	h.lines(1)
+	var pid int
+	cluster.Eventually(t, "the program runs", func() bool {
+		b, _ := os.ReadFile(file)
+		n, _ := fmt.Sscan(string(b), &pid)
+		return n == 1
+	})
+	h.check(h.Pause(runnerOf("a")), h.Process("a").Signal(syscall.SIGKILL))
+	cluster.Eventually(t, "the program is killed", func() bool {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || strings.Contains(string(b), ") Z ")
+	})
+	h.check(h.Resume(runnerOf("a")))
+}
+
+// A runner that was paused alone has renewals to read, which count before its deadline does.
+func TestPausedRunnerReadsItsRenewalsFirst(t *testing.T) {
+	t.Parallel()
+	h := startHooked(t, []string{"a"}, "sleep", "1000")
+	h.lines(1)
+	h.check(h.Pause(runnerOf("a")))
+	time.Sleep(3 * time.Second) // wall clock: as long as a lease
+	h.check(h.Resume(runnerOf("a")))
+	time.Sleep(time.Second) // wall clock: what must not happen
+	if b, _ := os.ReadFile(h.log); strings.TrimSpace(string(b)) != "up a" {
+		t.Errorf("hooks wrote %q", b)
+	}
+}

@@ -1,0 +1,115 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/founding"
+	"github.com/regentproject/regent/internal/transport"
+	"github.com/regentproject/regent/internal/wire"
+)
+
+// A Founder drives the machine by which members agree on the id of their council: first alone, until this member knows it, and then
+// for the sake of the others, from within a port.
+type Founder struct {
+	Machine *founding.Machine
+	Codec   *wire.Founding
+	Socket  Socket
+	Names   []string
+	// Addrs are of the members, by rank. The port may change them.
+	Addrs [][]netip.AddrPort
+
+	effects protocol.Effects
+	receive protocol.Receive
+	out     []transport.Packet
+}
+
+// step lets the machine take an event and sends what it has to say.
+func (f *Founder) step(now protocol.Time, ev protocol.Event) {
+	f.effects.Reset()
+	f.Machine.Step(now, ev, &f.effects)
+	f.out = f.out[:0]
+	for _, e := range f.effects.Send {
+		for _, a := range f.Addrs[e.To] {
+			f.out = append(f.out, transport.Packet{Data: f.Codec.Seal(e.To, e.Message), Addr: a})
+		}
+	}
+	if len(f.out) > 0 {
+		_, _ = f.Socket.Write(f.out) // what is lost is asked again
+	}
+}
+
+// Take judges a founding packet and lets the machine have its message.
+func (f *Founder) Take(now protocol.Time, data []byte) datagram.Reason {
+	from, m, r := f.Codec.Open(data)
+	if r == datagram.Accepted {
+		f.receive = protocol.Receive{From: protocol.Ident{Rank: from}, Message: m, Delay: protocol.Unknown}
+		f.step(now, &f.receive)
+	}
+	return r
+}
+
+// Found waits until the member knows the id of its council and has written it. It is not for members that know it already.
+func (f *Founder) Found(ctx context.Context, clock func() protocol.Time, waiter Waiter, write func(record []byte) error) (protocol.CouncilID, error) {
+	defer context.AfterFunc(ctx, waiter.Wake)()
+	in := transport.NewPackets(inBatch)
+	wake := f.next(clock(), protocol.Start{})
+	for {
+		if len(f.effects.Persist) > 0 {
+			if err := write(f.effects.Persist); err != nil {
+				return protocol.CouncilID{}, err
+			}
+			wake = f.next(clock(), protocol.Persisted{})
+		}
+		if id := f.Machine.ID(); id != (protocol.CouncilID{}) {
+			return id, nil
+		}
+		if ctx.Err() != nil {
+			return protocol.CouncilID{}, fmt.Errorf("%w: %s", context.Cause(ctx), f.waiting())
+		}
+		n, err := f.Socket.TryRead(in)
+		if err != nil {
+			return protocol.CouncilID{}, err
+		}
+		for i := range in[:n] {
+			if data := in[i].Data; wire.IsFounding(data) && len(f.effects.Persist) == 0 {
+				f.Take(clock(), data)
+				wake = f.effects.Wake
+			}
+		}
+		now := clock()
+		switch {
+		case n > 0:
+		case now >= wake:
+			wake = f.next(now, protocol.Tick{})
+		default:
+			waiter.Wait(min(wake.Sub(now), longestFoundingWait))
+		}
+	}
+}
+
+// longestFoundingWait bounds what a lost wake-up could do.
+const longestFoundingWait = time.Second
+
+// next takes an event and returns when the machine wants the next one.
+func (f *Founder) next(now protocol.Time, ev protocol.Event) protocol.Time {
+	f.step(now, ev)
+	return f.effects.Wake
+}
+
+// waiting says what keeps the member from knowing the id.
+func (f *Founder) waiting() string {
+	var silent []string
+	for r := range f.Machine.Silent().All() {
+		silent = append(silent, f.Names[r])
+	}
+	if len(silent) == 0 {
+		return "no council id: the members do not agree on one (set council_id in every configuration)"
+	}
+	return fmt.Sprintf("no council id: waiting for %s (start all members, or set council_id in every configuration)", strings.Join(silent, ", "))
+}

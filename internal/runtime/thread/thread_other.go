@@ -1,0 +1,13 @@
+//go:build !linux
+
+package thread
+
+import "errors"
+
+// Claim is for systems whose threads are not waited on precisely: there is nothing to claim.
+func Claim(realtime bool) (Scheduling, error) {
+	if realtime {
+		return Ordinary, errors.ErrUnsupported
+	}
+	return Ordinary, nil
+}

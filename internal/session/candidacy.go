@@ -1,0 +1,91 @@
+package session
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/why"
+)
+
+// Candidate says how a program campaigns.
+type Candidate struct {
+	Group string
+	// Name, Heartbeat and Grace are as in Request.
+	Name             string
+	Heartbeat, Grace time.Duration
+	// Tree, Guard, Hooks and Keeper are a runner's, as in Request.
+	Tree   *Tree
+	Guard  time.Duration
+	Hooks  time.Duration
+	Keeper string
+}
+
+// A Candidacy is one candidacy of this program, or one that it keeps for a runner.
+type Candidacy struct {
+	conn *Conn
+	id   uint64
+	take func(*Event)
+}
+
+// Enter begins a candidacy. take is called with all that the agent sends about it, in order, and with [Gone] when the connection is
+// lost. It must not wait.
+func (c *Conn) Enter(o Candidate, take func(*Event)) (*Candidacy, error) {
+	return c.enter(&Request{Do: Campaign, Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
+		Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Keeper}, take)
+}
+
+// Keep has this process look after the candidacy of a runner that names the same secret. It gets its deadlines, and may report its end.
+func (c *Conn) Keep(secret string, take func(*Event)) (*Candidacy, error) {
+	return c.enter(&Request{Do: Keep, Keeper: secret}, take)
+}
+
+func (c *Conn) enter(r *Request, take func(*Event)) (*Candidacy, error) {
+	k := &Candidacy{conn: c, take: take}
+	err := c.begin(r, func(id uint64) { k.id, c.candidacies[id] = id, k })
+	if err != nil {
+		k.Leave()
+		return nil, err
+	}
+	return k, nil
+}
+
+// Leave has nothing more taken.
+func (k *Candidacy) Leave() {
+	k.conn.mu.Lock()
+	defer k.conn.mu.Unlock()
+	delete(k.conn.candidacies, k.id)
+}
+
+// Stopped reports that the program has stopped, or never began, and why. It does not wait for the answer.
+func (k *Candidacy) Stopped(cause Cause) error {
+	return k.conn.begin(&Request{Do: Resign, Of: k.id, Cause: &cause}, func(uint64) {})
+}
+
+// Freeze reports an end under which something may still act, or a cause that was corrected later.
+func (k *Candidacy) Freeze(cause Cause) error {
+	return k.conn.begin(&Request{Do: Freeze, Of: k.id, Cause: &cause}, func(uint64) {})
+}
+
+// Instants returns what an event of the agent says, as instants of this process's clock: when the lease was granted, and its end.
+func (c *Conn) Instants(e *Event) (at, until protocol.Time) {
+	return c.toLocal(e.At), c.toLocal(e.Until)
+}
+
+// Of returns a cause as machines know it.
+func (c *Conn) Of(cause *Cause) protocol.Cause {
+	if cause == nil {
+		return protocol.Cause{Peer: protocol.Nobody}
+	}
+	return protocol.Cause{Code: protocol.CauseCode(cause.Why), Peer: c.names.Rank(cause.Member), Bound: cause.Bound}
+}
+
+// CauseOf returns a cause of a machine as it is written.
+func (c *Conn) CauseOf(cause protocol.Cause) Cause {
+	return Cause{Why: why.Kind(cause.Code), Member: c.names.Name(cause.Peer), Bound: cause.Bound}
+}
+
+// Self is the rank of the agent's member in causes.
+func (c *Conn) Self() protocol.Rank { return c.names.Rank(c.hello.Member) }
+
+// Unread says that the agent has sent something that was not taken yet.
+func (c *Conn) Unread() bool { return c.in.Unread() }

@@ -1,0 +1,70 @@
+package transport
+
+import "fmt"
+
+// A Filter says what a datagram must look like to be let in. It looks at fixed places only, so that a kernel can apply it.
+type Filter struct {
+	// Shortest and Longest bound its length.
+	Shortest, Longest int
+	// Fields must all hold.
+	Fields []Field
+}
+
+// A Field is a big-endian number in a datagram, of 1, 2 or 4 bytes.
+type Field struct {
+	Offset, Size int
+	// Any lists what it may be, if it is not empty; otherwise it must be less than Below.
+	Any   []uint32
+	Below uint32
+}
+
+// maxAny is how many values a field may list: jumps of the kernel's filters are short.
+const maxAny = 200
+
+// Check returns an error if the filter cannot be applied.
+func (f *Filter) Check() error {
+	if f.Shortest < 0 || f.Longest < f.Shortest || f.Longest > MaxDatagram {
+		return fmt.Errorf("filter: length from %d to %d: must be within 0 to %d", f.Shortest, f.Longest, MaxDatagram)
+	}
+	for _, x := range f.Fields {
+		if x.Size != 1 && x.Size != 2 && x.Size != 4 || x.Offset < 0 || x.Offset+x.Size > f.Shortest || len(x.Any) > maxAny {
+			return fmt.Errorf("filter: field of %d bytes at %d with %d values: must have 1, 2 or 4 bytes within the shortest datagram, and at most %d values", x.Size, x.Offset, len(x.Any), maxAny)
+		}
+	}
+	return nil
+}
+
+// Passes applies the filter, as the kernel does.
+func (f *Filter) Passes(data []byte) bool {
+	if len(data) < f.Shortest || len(data) > f.Longest {
+		return false
+	}
+	for _, x := range f.Fields {
+		var v uint32
+		for _, b := range data[x.Offset : x.Offset+x.Size] {
+			v = v<<8 | uint32(b)
+		}
+		if !x.holds(v) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *Field) holds(v uint32) bool {
+	if len(x.Any) == 0 {
+		return v < x.Below
+	}
+	for _, want := range x.Any {
+		if v == want {
+			return true
+		}
+	}
+	return false
+}
+
+// A Filterer can have the kernel drop datagrams before they cost the process anything.
+type Filterer interface {
+	// SetFilter applies a filter from now on, and none if it is nil.
+	SetFilter(*Filter) error
+}

@@ -1,0 +1,69 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// udpHeader is what stands before a datagram's data where a socket's filter looks.
+const udpHeader = 8
+
+// letIn and drop are what a filter returns: how many bytes of the datagram to keep.
+const (
+	letIn = 1<<32 - 1
+	drop  = 0
+)
+
+// program writes the filter for the kernel, in classic BPF. Each check jumps over the drop behind it if it holds.
+func (f *Filter) program() []unix.SockFilter {
+	op := func(code uint16, k uint32, jt, jf uint8) unix.SockFilter {
+		return unix.SockFilter{Code: code, Jt: jt, Jf: jf, K: k}
+	}
+	dropped := op(unix.BPF_RET|unix.BPF_K, drop, 0, 0)
+	p := []unix.SockFilter{op(unix.BPF_LD|unix.BPF_W|unix.BPF_LEN, 0, 0, 0),
+		op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, uint32(f.Shortest+udpHeader), 1, 0), dropped,
+		op(unix.BPF_JMP|unix.BPF_JGT|unix.BPF_K, uint32(f.Longest+udpHeader), 0, 1), dropped}
+	for _, x := range f.Fields {
+		size := map[int]uint16{1: unix.BPF_B, 2: unix.BPF_H, 4: unix.BPF_W}[x.Size]
+		p = append(p, op(unix.BPF_LD|size|unix.BPF_ABS, uint32(x.Offset+udpHeader), 0, 0))
+		for i, v := range x.Any {
+			p = append(p, op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, v, uint8(len(x.Any)-i), 0))
+		}
+		if len(x.Any) == 0 {
+			p = append(p, op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, x.Below, 0, 1))
+		}
+		p = append(p, dropped)
+	}
+	return append(p, op(unix.BPF_RET|unix.BPF_K, letIn, 0, 0))
+}
+
+// SetFilter has the kernel apply a filter. Datagrams that have come before are not looked at again.
+func (u *udp) SetFilter(f *Filter) error {
+	if f == nil {
+		return u.control(func(fd int) error {
+			err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)
+			if errors.Is(err, unix.ENOENT) {
+				return nil // there was none
+			}
+			return err
+		})
+	}
+	if err := f.Check(); err != nil {
+		return err
+	}
+	program := f.program()
+	return u.control(func(fd int) error {
+		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+	})
+}
+
+func (u *udp) control(f func(fd int) error) error {
+	var inner error
+	err := u.raw.Control(func(fd uintptr) { inner = f(int(fd)) })
+	if err := errors.Join(err, inner); err != nil {
+		return fmt.Errorf("filter of %v: %w", u.addr, err)
+	}
+	return nil
+}

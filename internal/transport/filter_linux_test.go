@@ -1,0 +1,87 @@
+package transport
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// The kernel's filter lets in what Passes does, and nothing else.
+func TestKernelAppliesTheFilter(t *testing.T) {
+	in, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	f := &Filter{Shortest: 8, Longest: 12, Fields: []Field{{Offset: 0, Size: 2, Any: []uint32{0x5267}}, {Offset: 2, Size: 1, Below: 3},
+		{Offset: 4, Size: 4, Any: []uint32{7, 0xffffffff, 9}}}}
+	if err := in.(Filterer).SetFilter(f); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var sent, want [][]byte
+	for _, head := range []string{"Rg", "Rn", "xx"} {
+		for _, version := range []byte{0, 2, 3, 255} {
+			for _, key := range []string{"\x00\x00\x00\x07", "\xff\xff\xff\xff", "\x00\x00\x00\x09", "\x00\x00\x00\x08"} {
+				for _, more := range []int{-1, 0, 4, 5} {
+					b := append(append([]byte(head), version, 0), key...)
+					b = append(b, make([]byte, 8)...)[:8+more]
+					sent = append(sent, b)
+					if f.Passes(b) {
+						want = append(want, b)
+					}
+				}
+			}
+		}
+	}
+	if len(want) != 2*3*2 {
+		t.Fatalf("%d of %d datagrams pass", len(want), len(sent))
+	}
+	read := func(n int) (got [][]byte) {
+		ps := NewPackets(1)
+		timer := time.AfterFunc(10*time.Second, func() { _ = in.Close() })
+		defer timer.Stop()
+		for range n {
+			if _, err := in.Read(ps); err != nil {
+				t.Fatalf("after %d of %d: %v", len(got), n, err)
+			}
+			got = append(got, bytes.Clone(ps[0].Data))
+		}
+		return got
+	}
+	for _, b := range sent {
+		if _, err := out.Write([]Packet{{Data: b, Addr: in.LocalAddr()}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, got := range read(len(want)) {
+		if !bytes.Equal(got, want[i]) {
+			t.Errorf("datagram %d is %x, want %x", i, got, want[i])
+		}
+	}
+	for range 2 { // off, and off again
+		if err := in.(Filterer).SetFilter(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := out.Write([]Packet{{Data: []byte("anything"), Addr: in.LocalAddr()}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(1); string(got[0]) != "anything" {
+		t.Errorf("without a filter %q came", got[0])
+	}
+}
+
+func TestFilterThatCannotBeAppliedIsRefused(t *testing.T) {
+	for _, f := range []Filter{{Longest: MaxDatagram + 1}, {Shortest: 2, Longest: 1}, {Shortest: 2, Longest: 9, Fields: []Field{{Offset: 1, Size: 2}}},
+		{Shortest: 8, Longest: 9, Fields: []Field{{Size: 3}}}, {Shortest: 8, Longest: 9, Fields: []Field{{Size: 1, Any: make([]uint32, maxAny+1)}}}} {
+		if f.Check() == nil {
+			t.Errorf("%+v was taken", f)
+		}
+	}
+}
