@@ -52,9 +52,13 @@ func (g *group) rules(now protocol.Time) {
 	g.decide(now, &present, &joining)
 }
 
-// leaveIfCutOff makes a member dead that sees too few others. Those that wait to be taken in count: with them it can go on.
+// leaveIfCutOff makes a member dead that sees too few others. Those that wait to be taken in count once the view is reported: before that a
+// quorum of its own members has to have it.
 func (g *group) leaveIfCutOff() {
-	seen := g.linked().Union(g.joining())
+	seen := g.linked()
+	if !g.m.cfg.gated() || g.reported == g.view.Number {
+		seen = seen.Union(g.joining())
+	}
 	enough := seen.Len() > 1 || g.view.Members.Len() == 1
 	if g.m.cfg.gated() {
 		enough = g.m.cfg.Quorums.In(seen)
