@@ -68,6 +68,7 @@ tests-raced:
 
 test-long: test lint release-check mutants-quick hosts torture ## make test, and what takes longer: go vet and staticcheck, long simulations, the race detector everywhere, all mutants
 	REGENT_TEST=long $(GO) test -timeout 60m ./sim/...
+	REGENT_TEST=long $(GO) test -count 1 ./cmd/regent -run Starved
 	$(MAKE) fuzz
 	$(GO) test -race -timeout 60m -p 2 $(PACKAGES)
 	$(MAKE) mutants
@@ -104,13 +105,13 @@ bench-flood: ## what a sender at full speed costs a leader, for a minute of each
 	$(GO) build -o bin/bench-quick ./bench/quick
 	bin/bench-quick -profile lan -members 3 -kinds '' -splits 0 -idle 0 -groups '' -calm 0 -busy 0 -flood 1m -scheduling realtime
 
-# How long, and what happens: the seed of an earlier run, or 0 for a new one.
-FOR  ?= 2m
-SEED ?= 0
+# How many faults, and what happens: the seed of an earlier run, or 0 for a new one.
+FAULTS ?= 2000
+SEED   ?= 0
 
-torture: build ## kill, pause and cut a council of agents, programs and members; no two may lead at once (FOR=2m SEED=7)
+torture: build ## stop, kill and cut agents, runners, keepers and programs on a busy host, and judge (FAULTS=200 SEED=7; 2000 faults take ten minutes)
 	$(GO) build -o bin/torture ./agent/cluster/torture
-	bin/torture -for $(FOR) -seed $(SEED) -regent bin/regent
+	bin/torture -faults $(FAULTS) -seed $(SEED) -regent bin/regent
 
 mutants: ## break the protocols in known ways; each must be caught (MUTANTS=rank or MUTANTS=rank/never-suspect)
 	REGENT_TEST=long $(GO) run ./internal/mutants $(MUTANTS)

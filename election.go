@@ -10,6 +10,7 @@ import (
 	"github.com/regentproject/regent/fence"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -136,6 +137,13 @@ func (e *hostedElection) campaign(ctx context.Context) (tenure, error) {
 	if err != nil {
 		return nil, e.member.explain(err)
 	}
+	party.Held(ctx, func(code protocol.CauseCode, member string) {
+		c := protocol.Cause{Code: code, Peer: protocol.Nobody}
+		if rank, ok := e.member.council.rank(member); ok {
+			c.Peer = rank
+		}
+		_ = l.Lapse(c) // nothing renews the lease of a member that is closed
+	})
 	return &hostedTenure{hostedHolding{e.member, l}}, nil
 }
 

@@ -116,6 +116,10 @@ func (m *Member) found(ctx context.Context, saved *[]byte, ring wire.Keyring, ad
 		return f, nil
 	}
 	m.log.Info("the council has no id yet: asking the other members")
+	f.Report = func(waiting string) {
+		m.log.Info("the member does not take part yet", "waiting", waiting)
+		world.Report(ctx, waiting)
+	}
 	m.councilID, err = f.Found(ctx, m.world.Clock.Now, waiter, func(record []byte) error {
 		*saved = bytes.Clone(record)
 		return m.dir.Write(record)
@@ -148,7 +152,7 @@ func (m *Member) run(ctx context.Context, saved []byte, ring wire.Keyring, found
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
-		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Clock: m.world.Clock.Now, Log: m.log})
+		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Clock: m.world.Clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
 		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
 	if m.dir != nil {

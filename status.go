@@ -67,6 +67,8 @@ type Pauses struct {
 type Status struct {
 	Name        string
 	Incarnation uint64
+	// CouncilID is the id of the council, from the configuration or as the members agreed on it.
+	CouncilID string
 	// Waiting says what keeps the member from taking part; empty if nothing does. A member that crashed takes part again, but
 	// neither votes nor knows who leads, until what it may have promised before has run out; Waiting says that too.
 	Waiting string
@@ -172,7 +174,7 @@ func (m *Member) Members() []PeerStatus {
 func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	local := m.localConfig(1)
-	out := Status{Name: m.config.Name, Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
+	out := Status{Name: m.config.Name, CouncilID: m.councilID.String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
 		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
@@ -182,9 +184,6 @@ func (m *Member) Status() Status {
 	}
 	if p := m.healthProblem.Load(); p != nil {
 		out.HealthProblem = *p
-	}
-	if n := traffic.TooLong.Load(); n > 0 {
-		out.Dropped["too long"] = n
 	}
 	if s, err := m.ask(context.Background()); err == nil {
 		for _, u := range s.unlisted {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,8 @@ import (
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/runtime/thread"
+	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
@@ -47,7 +48,9 @@ type Agent struct {
 	name    string
 	started time.Time
 	timing  regent.Timing
-	clock   clock.Clock
+	// ordinary says that the configuration allows no real-time threads.
+	ordinary bool
+	clock    clock.Clock
 	// file is the configuration in force.
 	file atomic.Pointer[config.File]
 	// access says who may do what; it is replaced by a reload.
@@ -61,6 +64,8 @@ type Agent struct {
 	joinedAt atomic.Pointer[time.Time]
 	// joining is the member before it takes part as well, for whoever asks what it waits for.
 	joining atomic.Pointer[regent.Member]
+	// waiting is what the member waits for before that; nil: nothing is known.
+	waiting atomic.Pointer[string]
 	// joined is closed when the member takes part, failed when it will not.
 	joined          chan struct{}
 	failed          chan struct{}
@@ -100,16 +105,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	// The member's thread needs one of Go's processors to run, real-time or not. If all of them are with threads that the
-	// kernel has put aside, it waits for those: with two to spare that hardly happens.
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(runtime.NumCPU() + spareProcessors)
-	}
+	thread.Spare() // for the member and for killers
 	return a.run(ctx)
 }
-
-// spareProcessors is how many of Go's processors the agent has beside those of the host.
-const spareProcessors = 2
 
 func newAgent(file *config.File, o Options) (*Agent, error) {
 	c, err := file.Regent()
@@ -120,7 +118,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, clock: clock, level: new(slog.LevelVar), name: file.Name, started: time.Now(), timing: c.Timing,
+	a := &Agent{options: o, clock: clock, level: new(slog.LevelVar), name: file.Name, started: time.Now(), timing: c.Timing, ordinary: c.NoRealtime,
 		joined: make(chan struct{}), failed: make(chan struct{}), changes: newChangeLog(), renewals: newRenewalPoller(c.Timing.Renew),
 		candidates: make(map[uint64]*candidate), groups: make(map[string]int),
 		leaders: make(map[string]*candidate), streamCampaigns: streamCampaigns{all: make(map[string]*candidate)},
@@ -218,7 +216,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 		a.joining.Store(m)
 		a.onStart()
 	}
-	m, err := regent.Join(ctx, c)
+	m, err := regent.Join(world.WithReport(ctx, func(waiting string) { a.waiting.Store(&waiting) }), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
 	}

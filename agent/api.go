@@ -96,6 +96,8 @@ type StatusInfo struct {
 	Started     time.Time `json:"started"`
 	Joined      bool      `json:"joined"`
 	Incarnation uint64    `json:"incarnation"`
+	// Council is the id of the council; empty before the member knows it.
+	Council string `json:"council,omitempty"`
 	// Waiting says what keeps the member from taking part, Disk why its record cannot be written.
 	Waiting    string `json:"waiting,omitempty"`
 	Disk       string `json:"disk,omitempty"`
@@ -201,6 +203,9 @@ func (a *Agent) Status() StatusInfo {
 	m := a.joining.Load()
 	if m == nil {
 		out.Waiting = "it is being started"
+		if w := a.waiting.Load(); w != nil {
+			out.Waiting = *w
+		}
 		return out
 	}
 	s, _, at := a.statusCache.get(m)
@@ -217,7 +222,7 @@ func (a *Agent) Status() StatusInfo {
 	for _, u := range s.Unlisted {
 		out.Unlisted = append(out.Unlisted, u.Name+" ("+u.Addr.String()+")")
 	}
-	out.Realtime, out.Leading = s.Realtime, s.Leading
+	out.Council, out.Realtime, out.Leading = s.CouncilID, s.Realtime, s.Leading
 	out.Pauses = PauseInfo{Count: s.Pauses.Count, Median: s.Pauses.Median, P99: s.Pauses.P99, Longest: s.Pauses.Longest}
 	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = s.PacketsIn, s.PacketsOut, s.BytesIn, s.BytesOut, s.Dropped
 	return out

@@ -61,13 +61,15 @@ type candidate struct {
 
 	mu    sync.Mutex
 	lease *regent.Lease // nil while it waits
+	// hold is of the lease. lapsed says that the member was asked to let it run out.
+	hold   party.Hold
+	lapsed bool
 	// failure is why the campaign failed.
 	failure error
 	// order is the operator's, yield the program's own wish to hand over, reports those that wait for the group to be given up.
 	order, yield *order
 	reports      []*order
 	handed       error // what became of the order's transfer
-	released     bool
 	goneOnce     sync.Once
 	end          endReasons
 }
@@ -130,6 +132,7 @@ func (a *Agent) addCandidate(c *candidate) error {
 	if c.tree != nil {
 		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.tree.guard, c.hooks > 0
 		conf.Grace += killWithin + min(c.hooks, maxGrace) // the runner counts its own grace
+		c.tree.left = func(text string) { c.note(func(e *endReasons) { e.left = text }) }
 		c.tree.found = func(valid func() bool, k tenure.Kind) { c.life.GiveIf(valid, tenure.Event{Kind: k}) }
 	}
 	c.life = party.New(party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Config: conf})
@@ -178,7 +181,7 @@ func (c *candidate) campaign() {
 	m, err := c.agent.awaitMember(c.campaigning)
 	var l *regent.Lease
 	if err == nil {
-		l, err = m.Group(c.group).Campaign(c.campaigning)
+		l, err = m.Group(c.group).Campaign(c.hold.Into(c.campaigning))
 	}
 	if err != nil {
 		if c.campaigning.Err() == nil {
@@ -204,11 +207,11 @@ func (c *candidate) campaign() {
 // tell passes on that the member wants the program to stop, or has lost the lease.
 func (c *candidate) tell(l *regent.Lease) {
 	cause := l.Cause()
-	if cause.Why != why.Resigned { // which this agent did itself
-		c.mu.Lock()
+	c.mu.Lock()
+	if cause.Why != why.Resigned && !c.lapsed { // which this agent did itself
 		c.end.ask(leaseReason(cause))
-		c.mu.Unlock()
 	}
+	c.mu.Unlock()
 	ev := tenure.Event{Kind: tenure.Tell, Cause: c.agent.causeFor(cause)}
 	switch {
 	case !l.Valid():

@@ -23,6 +23,8 @@ const (
 	partEcho    = "echo"
 	partProgram = "program"
 	partConnect = "connect"
+	partRecord  = "record"
+	partFlood   = "flood"
 
 	taskVar      = "REGENT_TEST_TASK"       // of a program
 	fileLimitVar = "REGENT_TEST_FILE_LIMIT" // of an agent: like a full disk
@@ -48,6 +50,10 @@ func TestMain(m *testing.M) {
 		echo()
 	case partConnect:
 		connectOnly()
+	case partRecord:
+		record()
+	case partFlood:
+		flood()
 	case partProgram:
 		var o task
 		if err := json.Unmarshal([]byte(os.Getenv(taskVar)), &o); err != nil {

@@ -70,7 +70,7 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
 	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: a.name, Now: host,
-		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority()})
+		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority(), Ordinary: a.ordinary})
 	c.finish(c.read(in))
 	c.cancel()
 	c.tasks.Wait()
@@ -215,7 +215,7 @@ func (c *conn) finish(goodbye bool) {
 		switch {
 		case goodbye:
 			k.goodbye()
-		default:
+		case !dead:
 			k.disconnect()
 		}
 		if dead {
@@ -296,7 +296,7 @@ func (c *conn) handle(r *session.Request) {
 // handleCandidacy carries out a request that is about a candidacy.
 func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 	switch {
-	case k == nil && (r.Do == session.Resign || r.Do == session.Freeze):
+	case k == nil && (r.Do == session.Resign || r.Do == session.Freeze || r.Do == session.Started):
 		c.send(&session.Event{Event: session.Done, ID: r.ID}) // it is over already
 	case k == nil:
 		c.fail(r, regent.ErrNotLeader)
@@ -316,6 +316,12 @@ func (c *conn) handleCandidacy(r *session.Request, k *candidate) {
 			return
 		}
 		c.send(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
+	case r.Do == session.Started:
+		if err := k.learn(r.First); err != nil {
+			c.fail(r, err)
+			return
+		}
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Freeze:
 		k.reportFreeze(c.cause(r))
 		c.send(&session.Event{Event: session.Done, ID: r.ID})

@@ -18,6 +18,8 @@ type endReasons struct {
 	asked, frozen, stopped string
 	// killed says that the agent has killed, proven that nothing is left.
 	killed, proven bool
+	// left is what the agent could not prove gone, as it was found last.
+	left string
 	// cause is the one that counts, for people; empty if it says no more than the rest.
 	cause string
 	// how is the text as it was recorded.
@@ -71,6 +73,8 @@ func (e *endReasons) text(l *regent.Lease) string {
 	switch {
 	case e.killed && e.proven:
 		how += "; the agent has killed what was left of what it had started"
+	case e.killed && e.left != "":
+		how += "; something of what it had started may be left, so the lease ran out (" + e.left + ")"
 	case e.killed:
 		how += "; something of what it had started may be left, so the lease ran out"
 	}

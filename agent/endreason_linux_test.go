@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/why"
 )
 
 // unread notifies a program that reads nothing: there is no later end that it was told.
@@ -31,15 +33,16 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 		deaf, runner     bool
 		end              func(*candidate)
 		want             string
+		cause            why.Kind // of the change, as all members see it; zero: Resigned
 	}{
 		"stops":      {end: says, want: "the program said that it has stopped"},
 		"dies":       {end: (*candidate).markDead, want: "the program died"},
 		"goodbye":    {end: (*candidate).goodbye, want: "the program said goodbye"},
 		"runner":     {runner: true, end: (*candidate).markDead, want: "the program died; the agent has killed what was left of what it had started"},
 		"hangs up":   {end: (*candidate).disconnect, want: "the connection to the program was closed, and the end that it had been told passed"},
-		"silent":     {heartbeat: 2 * time.Second, end: func(*candidate) {}, want: "the program was silent for more than its heartbeat of 2s, and the end that it had been told passed"},
-		"deaf":       {deaf: true, end: func(*candidate) {}, want: "the program did not read what it was told, as one that is paused, and the end that it had been told passed"},
-		"frozen":     {deaf: true, runner: true, end: func(*candidate) {}, want: "the program did not read what it was told, as one that is paused, and the end that it had been told passed; the agent has killed what was left of what it had started"},
+		"silent":     {heartbeat: 2 * time.Second, end: func(*candidate) {}, want: "the program was silent for more than its heartbeat of 2s, and the end that it had been told passed", cause: why.Unhealthy},
+		"deaf":       {deaf: true, end: func(*candidate) {}, want: "the program did not read what it was told, as one that is paused, and the end that it had been told passed", cause: why.LeaseExpired},
+		"frozen":     {deaf: true, runner: true, end: func(*candidate) {}, want: "the program did not read what it was told, as one that is paused, and the end that it had been told passed; the agent has killed what was left of what it had started", cause: why.LeaseExpired},
 		"stubborn":   {grace: time.Millisecond, end: operator, want: "it was to be given up, as by 'regent resign': the program did not stop within its grace, and the end that it had been told passed"},
 		"dies asked": {grace: time.Hour, end: func(k *candidate) { operator(k); <-stopping(k); k.markDead() }, want: "it was to be given up, as by 'regent resign': the program died"},
 	} {
@@ -69,6 +72,9 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 			})
 			if got := all[len(all)-1].Ended; got != c.want {
 				t.Errorf("the history says %q, want %q", got, c.want)
+			}
+			if got, want := all[len(all)-1].Cause.Why, cmp.Or(c.cause, why.Resigned); got != want {
+				t.Errorf("the history has the cause %v, want %v", got, want)
 			}
 			for _, ch := range all[:len(all)-1] {
 				if ch.Ended != "" {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
@@ -82,7 +83,7 @@ func (k *keeping) attach(c *candidate) {
 	dead := k.dead
 	k.mu.Unlock()
 	if id, err := k.conn.peer.identity(); err == nil && c.tree != nil {
-		c.tree.tree.Keeper = id // it is no part of the tree
+		c.tree.change(func(r *tree.Ref) { r.Keeper = id }) // it is no part of the tree
 	}
 	if dead {
 		c.life.Give(tenure.Event{Kind: tenure.KeeperDied})

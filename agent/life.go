@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
@@ -95,11 +95,7 @@ func (c *candidate) do(e tenure.Effect) {
 	case tenure.Note:
 		c.tree.save(c.group)
 	case tenure.Lapse:
-		l := c.currentLease()
-		if l.Valid() {
-			c.note(func(r *endReasons) { r.freeze(notRead) })
-		}
-		go c.lapse(l)
+		c.lapse(e.Cause)
 	case tenure.Forget:
 		c.tree.stop()
 		c.work.put(func() {
@@ -115,6 +111,9 @@ func (c *candidate) do(e tenure.Effect) {
 // announce takes note of a deadline. The program and the keeper learn of the first one at once, of later ones when they read.
 func (c *candidate) announce(e tenure.Effect) {
 	if e.Token == 0 {
+		if c.tree != nil {
+			c.tree.change((*tree.Ref).See) // what was born into the session of the first process until now belongs to the tree
+		}
 		c.keeper.renewed()
 		return
 	}
@@ -144,9 +143,6 @@ func (c *candidate) log(e tenure.Effect) {
 // release gives the group up: nobody acts any more.
 func (c *candidate) release() {
 	l := c.currentLease()
-	c.mu.Lock()
-	c.released = true
-	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
 	if err := l.Resign(ctx); err != nil && !errors.Is(err, regent.ErrClosed) {
@@ -163,7 +159,6 @@ func (c *candidate) transfer(to string) {
 	begun := err == nil || !l.Valid()
 	c.mu.Lock()
 	yield := c.yield
-	c.released = begun
 	if yield == nil && !begun {
 		c.handed = fmt.Errorf("%w; its program had stopped for that by then, so %s was given up", err, c.group)
 	} else if yield == nil {
@@ -219,7 +214,7 @@ func (c *candidate) finish(cause regent.Cause, led bool) {
 		return
 	default:
 	}
-	failure, lease, released := c.failure, c.lease, c.released
+	failure, lease := c.failure, c.lease
 	reports, order, outcome, how := c.reports, c.order, c.handed, c.end.how
 	c.reports = nil
 	if order != nil && order.to != "" && !order.answered {
@@ -233,9 +228,6 @@ func (c *candidate) finish(cause regent.Cause, led bool) {
 	}
 	close(c.ended)
 	c.mu.Unlock()
-	if lease != nil && !released {
-		go c.lapse(lease)
-	}
 	switch {
 	case led:
 	case failure == nil:
@@ -251,18 +243,13 @@ func (c *candidate) finish(cause regent.Cause, led bool) {
 	}
 }
 
-// lapse leaves a lease to run out: it counts on for others until the end that was announced has passed on every clock of this host.
-func (c *candidate) lapse(l *regent.Lease) {
-	for {
-		left := c.announced().Sub(c.agent.now()) + c.margin
-		if left <= 0 || !l.Valid() {
-			break
-		}
-		select {
-		case <-time.After(left):
-		case <-c.agent.failed:
-			return
-		}
+// lapse has the member let the lease run out: something may still act under it.
+func (c *candidate) lapse(cause protocol.Cause) {
+	c.mu.Lock()
+	if c.lease.Valid() {
+		c.end.freeze(notRead)
 	}
-	c.release()
+	c.lapsed = true
+	c.mu.Unlock()
+	c.work.put(func() { c.hold.Lapse(cause.Code, c.agent.names.Name(cause.Peer)) })
 }

@@ -89,19 +89,22 @@ func (s *orphanStore) load() (out []orphanRecord, void []string) {
 		return nil, nil
 	}
 	for _, n := range names {
-		var one orphanRecord
 		path := filepath.Join(s.dir, n.Name())
 		b, err := os.ReadFile(path)
-		if err == nil {
-			err = json.Unmarshal(b, &one)
-		}
-		if err != nil || strings.HasSuffix(path, draftSuffix) || one.Boot != s.boot || one.Tree.Mark == "" {
+		one, ok := parseOrphan(b, s.boot)
+		if err != nil || !ok || strings.HasSuffix(path, draftSuffix) {
 			void = append(void, path)
 			continue
 		}
 		out = append(out, one)
 	}
 	return out, void
+}
+
+// parseOrphan reads a note. It returns false for one that says nothing, or nothing of this start of the host.
+func parseOrphan(b []byte, boot string) (one orphanRecord, ok bool) {
+	err := json.Unmarshal(b, &one)
+	return one, err == nil && one.Boot == boot && one.Tree.Mark != ""
 }
 
 // An orphan is a tree that an earlier start of the agent looked after. It drives a machine that has found it: the runner may be alive,
@@ -132,7 +135,8 @@ func (a *Agent) findOrphan(r *orphanRecord) *orphan {
 func (o *orphan) do(e tenure.Effect) {
 	switch e.Kind {
 	case tenure.Kill:
-		found := o.tree.tree.Look()
+		ref := o.tree.ref()
+		found := ref.Look()
 		if len(found.Left) > 0 {
 			o.tree.agent.log.Warn("processes were left behind when the agent and a runner died: they are killed", "group", o.tree.group,
 				"first", found.Left[0].Pid, "number", len(found.Left))
@@ -164,7 +168,7 @@ func (a *Agent) killOrphans(ctx context.Context, old []orphanRecord) {
 				return true
 			default:
 			}
-			if o.life.State() == tenure.Told && o.tree.tree.Orphaned() {
+			if ref := o.tree.ref(); o.life.State() == tenure.Told && ref.Orphaned() {
 				o.life.Give(tenure.Event{Kind: tenure.ProgramDied})
 			}
 			return false

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -16,15 +17,17 @@ import (
 type watchedTree struct {
 	agent *Agent
 	group string
-	tree  tree.Ref
 	// guard is how long before the end that the runner was told its tree is killed.
 	guard time.Duration
 	// look kills them and returns what that proves. It is that of the tree.
 	look func(ctx context.Context) tree.Result
 	// found gets what a search has proven. That counts only if the search is valid when the machine takes it.
 	found func(valid func() bool, k tenure.Kind)
+	// left gets what a search could not prove gone, for people; nil: nobody wants to know.
+	left func(text string)
 
 	mu       sync.Mutex
+	tree     tree.Ref
 	cancel   context.CancelFunc // of the search under way
 	searches sync.WaitGroup
 }
@@ -56,8 +59,22 @@ func (a *Agent) watchTree(r *session.Request, asker *peer) (*watchedTree, error)
 
 func newWatchedTree(a *Agent, group string, t tree.Ref, guard time.Duration) *watchedTree {
 	w := &watchedTree{agent: a, group: group, tree: t, guard: guard}
-	w.look = w.tree.End
+	w.look = func(ctx context.Context) tree.Result { ref := w.ref(); return ref.End(ctx) }
 	return w
+}
+
+// ref returns what is known of the tree.
+func (w *watchedTree) ref() tree.Ref {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tree
+}
+
+// change changes what is known of the tree.
+func (w *watchedTree) change(f func(*tree.Ref)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f(&w.tree)
 }
 
 // begin begins a search. What an earlier one finds does not count any more.
@@ -70,7 +87,7 @@ func (w *watchedTree) begin() {
 	w.searches.Go(func() {
 		for said := false; ; said = true {
 			var found tree.Result
-			thread.Run(func() {
+			thread.Run(!w.agent.ordinary, func() {
 				within, done := context.WithTimeout(ctx, killAttempt)
 				defer done()
 				found = w.look(within)
@@ -82,15 +99,24 @@ func (w *watchedTree) begin() {
 				return
 			case ok:
 				if verdict == tenure.TreeUnknown {
+					w.report(&found)
 					w.agent.log.Warn("what is left of what a runner started cannot be told: its lease is left to run out", "group", w.group, "found", found.String())
 				}
 				w.found(valid, verdict)
 				return
 			case !said:
+				w.report(&found)
 				w.agent.log.Error("processes of a runner cannot be killed: run the agent as root, or as the user of the runner", "group", w.group, "left", found.String())
 			}
 		}
 	})
+}
+
+// report passes on what a search has left.
+func (w *watchedTree) report(found *tree.Result) {
+	if w.left != nil {
+		w.left(found.String())
+	}
 }
 
 // stop ends a search that is under way.
@@ -104,10 +130,27 @@ func (w *watchedTree) stop() {
 
 // save writes the tree down before anything of it runs.
 func (w *watchedTree) save(group string) {
-	if err := w.agent.orphans.save(group, &w.tree); err != nil {
+	ref := w.ref()
+	if err := w.agent.orphans.save(group, &ref); err != nil {
 		w.agent.log.Warn("should the agent and a runner be killed together, what the runner started will not be found: it could not be written down",
 			"group", group, "err", err)
 	}
+}
+
+// learn takes note of the first process, by a pidfd: its process group and session are found after the death of the runner, too.
+func (c *candidate) learn(first int) (err error) {
+	if c.tree == nil {
+		return errors.New("started: the candidacy is of no runner")
+	}
+	c.tree.change(func(r *tree.Ref) { err = r.Learn(first) })
+	if err == nil {
+		c.work.put(func() {
+			if c.life.State() != tenure.Over { // whose note is removed
+				c.tree.save(c.group)
+			}
+		})
+	}
+	return err
 }
 
 // forget removes the note, and what a dead runner had prepared. It returns when nothing is looked for any more: what the runner starts
@@ -115,9 +158,10 @@ func (w *watchedTree) save(group string) {
 func (w *watchedTree) forget() {
 	w.stop()
 	w.searches.Wait()
-	w.agent.orphans.remove(&w.tree)
-	if w.tree.Orphaned() {
-		w.tree.Forget()
+	ref := w.ref()
+	w.agent.orphans.remove(&ref)
+	if ref.Orphaned() {
+		ref.Forget()
 	}
 }
 
@@ -134,16 +178,17 @@ func (r *runners) add(c *candidate) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c.after = r.last[c.tree.tree.Runner]
-	r.last[c.tree.tree.Runner] = c
+	runner := c.tree.ref().Runner
+	c.after = r.last[runner]
+	r.last[runner] = c
 }
 
 // remove forgets a candidate under which nothing is left.
 func (r *runners) remove(c *candidate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.last[c.tree.tree.Runner] == c {
-		delete(r.last, c.tree.tree.Runner)
+	if runner := c.tree.ref().Runner; r.last[runner] == c {
+		delete(r.last, runner)
 	}
 }
 

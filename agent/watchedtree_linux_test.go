@@ -5,9 +5,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
@@ -198,4 +202,85 @@ func TestCauseOfTheRunnerIsTheAgents(t *testing.T) {
 	if want := "the program said that it has stopped (lease expired)"; k.end.how != want {
 		t.Errorf("history: %q, want %q", k.end.how, want)
 	}
+}
+
+// The agent's own killers heed its configuration, and runners learn of it.
+func TestOrdinaryAgentsKillWithOrdinaryThreads(t *testing.T) {
+	policy := make(chan uint32, 1)
+	r := open(t, 1, "").agents[0] // whose configuration has realtime: false
+	w := newWatchedTree(r.agent, "g", tree.Ref{}, 0)
+	w.found = func(func() bool, tenure.Kind) {}
+	w.look = func(context.Context) tree.Result {
+		attr, err := unix.SchedGetAttr(0, 0)
+		if err != nil {
+			t.Error(err)
+			attr = new(unix.SchedAttr)
+		}
+		policy <- attr.Policy
+		return proven
+	}
+	w.begin()
+	if p := <-policy; p != unix.SCHED_NORMAL {
+		t.Errorf("the killer has policy %d", p)
+	}
+	if !r.dial(t).Greeting().Ordinary {
+		t.Error("runners do not learn of it")
+	}
+}
+
+// A runner's first process is known by more than its number: it is a child of the runner that leads a session.
+func TestAgentLearnsTheFirstProcessOfARunner(t *testing.T) {
+	r := open(t, 1, "").agents[0]
+	c := r.dial(t)
+	elected := make(chan struct{}, 1)
+	claim := session.Tree{Mark: "a mark of this test", Runner: os.Getpid()}
+	k, err := c.Enter(session.Candidate{Group: "g", Tree: &claim}, func(e *session.Event) {
+		if e.Event == session.Leads {
+			elected <- struct{}{}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-elected
+	first := exec.Command("/bin/sleep", "1000")
+	first.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	second := exec.Command("/bin/sleep", "1000")
+	for _, p := range []*exec.Cmd{first, second} {
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer p.Wait()
+		defer p.Process.Kill()
+	}
+	known := func() int { return r.agent.candidateList()[0].tree.ref().First.Pid }
+	for _, pid := range []int{second.Process.Pid, os.Getppid(), first.Process.Pid} {
+		if err := k.Started(pid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster.Eventually(t, "the agent knows the first process", func() bool { return known() != 0 })
+	if pid := known(); pid != first.Process.Pid {
+		t.Errorf("the agent takes %d for the first process, which is %d", pid, first.Process.Pid)
+	}
+	cluster.Eventually(t, "the note names it", func() bool {
+		notes, _ := r.agent.orphans.load()
+		return len(notes) == 1 && notes[0].Tree.First.Pid == first.Process.Pid
+	})
+	_ = k.Stopped(session.Cause{})
+}
+
+// What is left is named where people look.
+func TestHistoryNamesWhatMayBeLeft(t *testing.T) {
+	t.Parallel()
+	k := kept(t, func(context.Context) tree.Result {
+		return tree.Result{Search: tenure.Search{Foreign: 1}, Foreign: []tree.Process{{Identity: tenure.Identity{Pid: 4711}, Name: "sudo"}}}
+	})
+	k.markDead()
+	<-k.ended
+	const want = "the program died; something of what it had started may be left, so the lease ran out (of other users, not killed: 4711 (sudo, user 0))"
+	cluster.Eventually(t, "the history names it", func() bool {
+		c, _ := k.agent.changes.group("g")
+		return c != nil && c.Ended == want
+	})
 }

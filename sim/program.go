@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -14,6 +16,8 @@ type ProgramSpec struct {
 	Stop Delay
 	// Stubborn is how often a program that is asked to stop never does. It still acts only under its lease.
 	Stubborn Odds
+	// Within is how long after a program was asked to stop the driver ends its renewals, with Lapse, if it has not stopped; zero: never.
+	Within time.Duration
 	// Again is how long a member waits before it campaigns: after its start, and once more after its program stopped or it
 	// resigned without one. The member does not campaign again if Again.Max is zero.
 	Again Delay
@@ -140,6 +144,7 @@ func (w *World) quit(m *member, p *program) {
 	if !p.stopping {
 		p.stubborn = m.dice.Hit(w.config.Program.Stubborn)
 		w.programLine(m, p, "stopping")
+		w.lapseLater(m, p)
 	}
 	p.stopping = true
 	if p.stubborn && !lost {
@@ -149,6 +154,13 @@ func (w *World) quit(m *member, p *program) {
 	e := w.queue.push(w.now.Add(max(1, m.dice.Draw(w.config.Program.Stop))))
 	e.kind, e.to, e.life = evQuit, m.rank, m.life
 	e.cmd = programEvent{program: p}
+}
+
+// lapseLater has the renewals of a program ended that does not stop in time. Whether it has by then, the machine must know itself.
+func (w *World) lapseLater(m *member, p *program) {
+	if within := w.config.Program.Within; within > 0 {
+		w.command(m, protocol.Lapse{Group: p.group, Tenure: p.tenure, Why: protocol.Resigned}, w.now.Add(within))
+	}
 }
 
 // onQuit is the end of a program.

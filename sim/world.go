@@ -246,6 +246,8 @@ func (w *World) commandLine(m *member, cmd protocol.Event) {
 			r.Why, r.Group, r.Seq = "verify", c.Group, c.ID
 		case protocol.Stopped:
 			r.Why, r.Group = "stopped", c.Group
+		case protocol.Lapse:
+			r.Why, r.Group, r.Tenure = "lapse", c.Group, c.Tenure
 		default:
 			r.Why = strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", cmd), "protocol."))
 		}

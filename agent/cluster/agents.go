@@ -68,8 +68,12 @@ func (c *Cluster) WriteConfig(name string) error {
 		}
 		more += "key_file: " + file + "\n"
 	}
+	socket := c.Socket(name)
+	if c.SocketMode != "" {
+		socket += fmt.Sprintf(", mode: %q", c.SocketMode)
+	}
 	fmt.Fprintf(&b, "name: %s\ndir: %s\nbootstrap: true\nbind: %q\nsocket: {path: %s}\nhttp: {listen: %q, anonymous: write}\n%scouncil:\n",
-		name, filepath.Join(c.Dir, name), c.bind(name), c.Socket(name), addr, more)
+		name, filepath.Join(c.Dir, name), c.bind(name), socket, addr, more)
 	for _, p := range council {
 		fmt.Fprintf(&b, "  - {name: %s, address: %q}\n", p.Name, p.Addrs[0])
 	}

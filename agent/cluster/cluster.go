@@ -69,6 +69,8 @@ type Options struct {
 	Regent func(args ...string) *exec.Cmd
 	// Config is added to the configuration of every agent.
 	Config string
+	// SocketMode is that of the agents' sockets, in octal; empty: theirs.
+	SocketMode string
 }
 
 // A Cluster is a set of hosts with members, agents and programs.

@@ -26,6 +26,7 @@
 //	c.Cut, c.Part, c.CutLink, c.CutOneWay    links; Options.Relay on Loopback and Namespaces. Undone by c.Heal, c.HealLink, c.HealAll
 //	c.Slow, c.SlowLink, c.Link("link a b …") delay, jitter, loss, late duplicates, disorder: see Link
 //	c.Unplug, c.Plug                         the cable of a host in a namespace
+//	cluster.Record                           what is on the network, to be sent again
 //	Options.Clocks                           clocks of a host that are ahead or behind: a time namespace (CanClocks)
 //
 // # Who led when

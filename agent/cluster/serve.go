@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster/journal"
+	"github.com/regentproject/regent/internal/runtime/thread"
 )
 
 // Serve is what a member process does. It reads an Order, joins, campaigns, and writes Events. Further lines on its
@@ -41,9 +41,7 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 	if !o.Hold {
 		close(s.begin)
 	}
-	// The member's thread needs one of Go's processors to run, real-time or not. If all of them are with threads that the
-	// kernel has put aside, it waits for those: with two to spare that hardly happens.
-	runtime.GOMAXPROCS(runtime.NumCPU() + 2)
+	thread.Spare() // for the member
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	commands := make(chan string)

@@ -37,6 +37,8 @@ type Terms struct {
 	Lease, Renew, RoundTrip, Guard time.Duration
 	// Priority is the member's.
 	Priority int
+	// Ordinary says that the configuration allows no real-time threads.
+	Ordinary bool
 }
 
 // A Candidacy is what a runner asks its agent for. The agent kills the tree guard before a lease ends that was not renewed, when
@@ -64,6 +66,8 @@ type Notice struct {
 
 // An Upper is the agent's side of one tenure. Its methods do not wait for an answer.
 type Upper interface {
+	// Started reports the first process of the tree, before it execs.
+	Started(first int)
 	// Stopped reports that the tree is gone and that the lost hooks have run.
 	Stopped(cause protocol.Cause)
 	// Freeze reports an end under which something may still act, or a cause that was corrected after the end.

@@ -30,7 +30,7 @@ type connection struct {
 
 func (c *connection) Terms() Terms {
 	h := c.Greeting()
-	return Terms{Member: h.Member, Self: c.Self(), Socket: c.path, Lease: h.Lease, Renew: h.Renew, RoundTrip: h.RoundTrip, Guard: h.Guard, Priority: h.Priority}
+	return Terms{Member: h.Member, Self: c.Self(), Socket: c.path, Lease: h.Lease, Renew: h.Renew, RoundTrip: h.RoundTrip, Guard: h.Guard, Priority: h.Priority, Ordinary: h.Ordinary}
 }
 
 func (c *connection) Campaign(o Candidacy) (Upper, error) {
@@ -95,6 +95,10 @@ func (c *connection) Watch(ctx context.Context, group string, f func(leader, why
 type upper struct {
 	conn      *session.Conn
 	candidacy *session.Candidacy
+}
+
+func (u *upper) Started(first int) {
+	go func() { _ = u.candidacy.Started(first) }()
 }
 
 func (u *upper) Stopped(cause protocol.Cause) {

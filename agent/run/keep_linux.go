@@ -112,7 +112,10 @@ func (k *keeperProcess) outlive(now *keeping) {
 // leave ends a candidacy that waits, if the runner has not campaigned: it is dead, or has left this keeper. Otherwise the agent decides
 // what becomes of it.
 func (n *keeping) leave() {
-	if err := n.candidacy.Freeze(session.Cause{}); err != nil {
+	n.mu.Lock()
+	over := n.upperOver // before this keeper knew that its runner has left: nothing more comes from the agent
+	n.mu.Unlock()
+	if over || n.candidacy.Freeze(session.Cause{}) != nil {
 		n.give(tenure.UpperGone)
 	}
 	for n.party.State() == tenure.Waiting {
@@ -215,7 +218,7 @@ func (k *keeperProcess) prepare(key string, t *keeperTask) error {
 	n.runner = &runner{Options: Options{Group: t.Group, Env: t.Env}, terms: Terms{Member: t.Member, Socket: t.Socket, Lease: t.Lease, Priority: t.Priority}}
 	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "regent run: keeper: "+format+"\n", args...) }
 	n.hooks = Hooks{Lost: t.Lost, Notify: t.Notify, Fifo: t.Fifo, Timeout: t.Timeout, Reaper: k.reaper, Log: log, out: os.Stderr}
-	n.killer = killer{end: n.end, log: func(left string) { log("processes of %s are left: %s", t.Group, left) },
+	n.killer = killer{ordinary: t.Ordinary, end: n.end, log: func(left string) { log("processes of %s are left: %s", t.Group, left) },
 		found: func(valid func() bool, ev tenure.Event) { n.party.GiveIf(valid, ev) }}
 	n.party = party.New(party.Options{Clock: k.conn.Clock(), Do: n.do, Unread: k.conn.Unread, Config: tenure.Config{Self: k.conn.Self(),
 		Lower: tenure.Tree, Backup: true, Hooks: t.Within > 0, Guard: t.Guard, KillWithin: killWithin, HookWithin: t.Within}})

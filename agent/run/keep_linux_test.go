@@ -7,6 +7,8 @@ import (
 	"net"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
@@ -30,6 +32,40 @@ func TestKeeperIgnoresLinesAboutAnotherCandidacy(t *testing.T) {
 		if got := n.party.State(); got != c.want {
 			t.Errorf("after the end of %q: %v, want %v", c.key, got, c.want)
 		}
+	}
+}
+
+// A runner whose tenure is over may still look for what is left of the program. Its keeper does so too if the runner dies then.
+func TestKeeperLearnsOfTheEndWhenNothingIsLeft(t *testing.T) {
+	mine, its := net.Pipe()
+	r := &runner{Options: Options{Group: "g", Log: t.Logf}, agent: newFake(0)}
+	l := r.newLife(new(tree.Tree))
+	l.key, l.keeper = "now", &keeper{conn: mine, log: t.Logf}
+	ends := make(chan bool, 2)
+	go func() {
+		in := json.NewDecoder(its)
+		for o := (keeperOrder{}); in.Decode(&o) == nil; {
+			ends <- o.Ended != nil
+		}
+	}()
+	l.do(tenure.Effect{Kind: tenure.End})
+	if len(ends) > 0 {
+		t.Error("the keeper learns of the end before nothing is left")
+	}
+	l.do(tenure.Effect{Kind: tenure.Forget})
+	if !<-ends {
+		t.Error("the keeper does not learn of the end")
+	}
+	_ = mine.Close()
+}
+
+// A keeper that learns of the end of a waiting candidacy before it sees that its runner is dead hears nothing more of it: it ends.
+func TestKeeperEndsAfterACandidacyThatWasOverFirst(t *testing.T) {
+	n := &keeping{key: "now", k: &keeperProcess{idle: make(chan struct{}, 1)}, upperOver: true, party: party.New(party.Options{Clock: new(fakeClock),
+		Do: func(tenure.Effect) {}, Config: tenure.Config{Lower: tenure.Tree, Backup: true}})}
+	n.leave() // without a candidacy: it asks nothing of the agent
+	if got := n.party.State(); got != tenure.Over {
+		t.Errorf("%v after the runner has left", got)
 	}
 }
 
@@ -60,5 +96,28 @@ func TestLateCorrectionIsLogged(t *testing.T) {
 	l.log(tenure.Effect{Kind: tenure.Log, Line: tenure.Corrected, Cause: protocol.Cause{Code: protocol.LeaseExpired}})
 	if len(lines) != 2 {
 		t.Errorf("logged %q", lines)
+	}
+}
+
+// The configuration of the agent decides whether killers may have real-time scheduling.
+func TestKillersHaveTheSchedulingOfTheConfiguration(t *testing.T) {
+	for _, c := range []struct {
+		ordinary bool
+		want     uint32
+	}{{false, unix.SCHED_FIFO}, {true, unix.SCHED_NORMAL}} {
+		got := make(chan uint32, 1)
+		k := killer{ordinary: c.ordinary, found: func(func() bool, tenure.Event) {}, end: func(context.Context) tree.Result {
+			attr, err := unix.SchedGetAttr(0, 0)
+			if err != nil {
+				t.Error(err)
+				attr = new(unix.SchedAttr)
+			}
+			got <- attr.Policy
+			return tree.Result{Search: tenure.Search{Adopter: true}}
+		}}
+		k.begin()
+		if p := <-got; p != c.want {
+			t.Errorf("ordinary %v: policy %d, want %d", c.ordinary, p, c.want)
+		}
 	}
 }

@@ -73,6 +73,7 @@ type (
 		Member        string
 		Priority      int
 		Lease         time.Duration
+		Ordinary      bool // no real-time threads
 	}
 )
 
@@ -175,7 +176,7 @@ func (k *keeper) prepare(ctx context.Context, l *life) (key string, err error) {
 	k.mu.Unlock()
 	k.send(keeperOrder{Key: key, Prepare: &keeperTask{Socket: r.terms.Socket, Group: r.Group, Tree: l.tree.Ref(), Guard: r.Guard, Within: r.Hooks.bound(),
 		Lost: r.Hooks.Lost, Notify: r.Hooks.Notify, Fifo: r.Hooks.Fifo, Timeout: r.Hooks.Timeout, Env: r.Env,
-		Member: r.terms.Member, Priority: r.terms.Priority, Lease: r.terms.Lease}})
+		Member: r.terms.Member, Priority: r.terms.Priority, Lease: r.terms.Lease, Ordinary: r.terms.Ordinary}})
 	limit := time.NewTimer(keeperPatience)
 	defer limit.Stop()
 	select {

@@ -77,7 +77,7 @@ func (r *runner) newLife(t *tree.Tree) *life {
 		hookDone: make(chan struct{}), signal: syscall.SIGTERM}
 	close(l.hookDone) // none runs
 	l.acting, l.endActing = context.WithCancel(context.Background())
-	l.killer = killer{end: l.end, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) },
+	l.killer = killer{ordinary: r.terms.Ordinary, end: l.end, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) },
 		found: func(valid func() bool, ev tenure.Event) { l.party.GiveIf(valid, ev) }}
 	hooks := r.Hooks.bound()
 	l.party = party.New(party.Options{Clock: r.agent.Clock(), Do: l.do, Unread: l.unread, Config: tenure.Config{Self: r.terms.Self, Lower: tenure.Tree,
@@ -202,6 +202,7 @@ func (l *life) do(e tenure.Effect) {
 	case tenure.End:
 		l.ended(e.Cause)
 	case tenure.Forget:
+		l.keeper.ended(l.key, l.party.Cause()) // before that something may be left for it to kill
 		l.killer.stop()
 		l.tree.Forget()
 		l.once.forgotten.Do(func() { close(l.forgotten) })
@@ -227,7 +228,6 @@ func (l *life) release(cause protocol.Cause) {
 // ended takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
 func (l *life) ended(cause protocol.Cause) {
 	l.judge(cause)
-	l.keeper.ended(l.key, cause)
 	if (!l.reported || l.isOver()) && l.token != 0 {
 		l.upper.Freeze(cause)
 	}
@@ -377,6 +377,7 @@ func (l *life) fork() {
 		return
 	}
 	l.keeper.started(l.key, l.tree.Ref())
+	l.upper.Started(l.tree.Ref().First.Pid)
 	go l.awaitExit()
 	l.give(tenure.Forked)
 }
@@ -417,8 +418,10 @@ func (l *life) awaitExit() {
 
 // A killer looks for the processes of a tree and kills them, until none is found.
 type killer struct {
-	end func(context.Context) tree.Result
-	log func(left string)
+	// ordinary keeps its thread from real-time scheduling.
+	ordinary bool
+	end      func(context.Context) tree.Result
+	log      func(left string)
 	// found takes what a search proves, if it is valid still.
 	found func(valid func() bool, ev tenure.Event)
 
@@ -438,7 +441,7 @@ func (k *killer) begin() {
 	go func() {
 		for said := false; ; said = true {
 			var found tree.Result
-			thread.Run(func() {
+			thread.Run(!k.ordinary, func() {
 				within, done := context.WithTimeout(ctx, killAttempt)
 				defer done()
 				found = k.end(within)

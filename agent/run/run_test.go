@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -106,6 +107,7 @@ type fakeLease struct {
 	stopped chan struct{}
 	once    sync.Once
 	ref     tree.Ref
+	first   atomic.Int64 // the process that was reported
 	// left is who was left of the tree when it was reported to have stopped, and cause why.
 	left  tree.Result
 	cause protocol.Cause
@@ -127,6 +129,7 @@ func (l *fakeLease) lose(d time.Duration) {
 	l.take(Notice{Event: tenure.Event{Kind: tenure.Extended, Until: l.until}})
 }
 
+func (l *fakeLease) Started(first int) { l.first.Store(int64(first)) }
 func (l *fakeLease) Stopped(c protocol.Cause) {
 	l.once.Do(func() {
 		l.left = l.ref.Look()
@@ -277,6 +280,16 @@ func TestTheProgramKnowsItsLeadership(t *testing.T) {
 	s := play(t, newFake(1), `echo $REGENT_GROUP $REGENT_MEMBER $REGENT_TOKEN $REGENT_TERM $REGENT_LEASE $REGENT_SOCKET >$D/env`, nil)
 	if got, want := s.file("env"), "g a 41 41 200ms a.sock"; got != want {
 		t.Errorf("environment %q, want %q", got, want)
+	}
+	s.end(0)
+}
+
+// The agent learns of the first process before the program runs: it finds what that starts when the runner is dead.
+func TestTheAgentLearnsOfTheProgram(t *testing.T) {
+	s := play(t, newFake(1), `echo $$ >$D/pid`, nil)
+	l := s.lease()
+	if got, want := s.file("pid"), strconv.FormatInt(l.first.Load(), 10); got != want {
+		t.Errorf("the agent knows process %s, and the program is %s", want, got)
 	}
 	s.end(0)
 }

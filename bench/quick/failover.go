@@ -25,6 +25,8 @@ type experiment struct {
 	statuses map[string]cluster.Event
 	// stopped has the token of the last leadership of each member that was told to stop.
 	stopped map[string]uint64
+	// recorded is a packet to the leader.
+	recorded []byte
 }
 
 // open starts a council and waits until it has a leader.

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,14 +17,22 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/internal/wire"
 )
 
 // The shapes of datagrams that a flood is made of.
 const (
-	junkShape  = "random bytes"
-	magicShape = "another key"
-	longShape  = "60 KB"
+	junkShape = "random bytes"
+	longShape = "60 KB"
+	// keyShape is a recorded packet with another key: the kernel's filter drops it. copyShape has another start each time and passes the
+	// filter, by chance. replayShape is the recorded packet itself, which opens and is known.
+	keyShape    = "another key"
+	copyShape   = "copied header"
+	replayShape = "recorded packet"
 )
+
+// recordWithin is how long to wait for a packet to record.
+const recordWithin = 5 * time.Second
 
 // flood measures what a sender at full speed costs the leader of a council of three, beside the same sender aiming at a closed port: the
 // processor time above idle, and leases that were lost.
@@ -49,7 +59,14 @@ func flood(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 			target = p.Addrs[0]
 		}
 	}
-	if _, err := c.flooded(ctx, leader, "", ""); err != nil { // the first seconds are of the begin
+	err = cluster.Record(recordWithin, func(r cluster.Recorded) bool {
+		c.recorded = r.Data
+		return r.To.String() != target
+	})
+	if err != nil {
+		return errors.Join(err, c.close())
+	}
+	if err := c.sleep(ctx, warmUp); err != nil {
 		return errors.Join(err, c.close())
 	}
 	idle, err := c.flooded(ctx, leader, "", "")
@@ -57,18 +74,30 @@ func flood(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 		return errors.Join(err, c.close())
 	}
 	fmt.Fprintf(out, "flood, 3 members, %-8s idle for %v: the leader uses %.1f %% of a core, %d changes of leader\n", named(realtime), s.flood, idle.share, idle.changes)
-	for _, shape := range []string{junkShape, magicShape, longShape} {
+	for _, shape := range []string{junkShape, keyShape, longShape, copyShape, replayShape} {
 		for _, to := range []struct{ what, addr string }{{"a closed port", closed}, {"the leader", target}} {
 			r, err := c.flooded(ctx, leader, to.addr, shape)
 			if err != nil {
 				return errors.Join(err, c.close())
 			}
-			fmt.Fprintf(out, "flood, 3 members, %-8s %s to %s, one sender on one core, %d/s for %v: the member uses %+.1f %% of a core, %d changes of leader\n",
-				named(realtime), shape, to.what, r.rate, s.flood, r.share-idle.share, r.changes)
+			fmt.Fprintf(out, "flood, 3 members, %-8s %s to %s, one sender on one core, %d/s for %v: the member uses %+.1f %% of a core, %d changes of leader; load %s\n",
+				named(realtime), shape, to.what, r.rate, s.flood, r.share-idle.share, r.changes, load())
 		}
 	}
 	_, wrong := c.cluster.Check(cluster.Rules{})
 	return errors.Join(wrong, c.close())
+}
+
+// warmUp is how long the begin of a council may cost more.
+const warmUp = 2 * time.Second
+
+// load returns the host's load averages; empty: they are not known.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if f := strings.Fields(string(b)); err == nil && len(f) > 2 {
+		return strings.Join(f[:3], " ")
+	}
+	return "unknown"
 }
 
 // closedPort returns an address on loopback on which nobody listens.
@@ -96,7 +125,7 @@ func (c *experiment) flooded(ctx context.Context, member, addr, shape string) (r
 		if err != nil {
 			return r, err
 		}
-		sender = exec.CommandContext(ctx, path, "flood", addr, shape, c.settings.flood.String())
+		sender = exec.CommandContext(ctx, path, "flood", addr, shape, c.settings.flood.String(), hex.EncodeToString(c.recorded))
 		pipe, err := sender.StdoutPipe()
 		if err != nil {
 			return r, err
@@ -131,10 +160,15 @@ func (c *experiment) flooded(ctx context.Context, member, addr, shape string) (r
 	return r, nil
 }
 
-// send is a process that sends datagrams as fast as it can from one core: flood ADDR SHAPE LENGTH. It prints how many in a second.
+// send is a process that sends datagrams as fast as it can from one core: flood ADDR SHAPE LENGTH PACKET. PACKET is one that was
+// recorded. It prints how many it sent in a second.
 func send(args []string) error {
 	pin()
 	length, err := time.ParseDuration(args[2])
+	if err != nil {
+		return err
+	}
+	recorded, err := hex.DecodeString(args[3])
 	if err != nil {
 		return err
 	}
@@ -142,17 +176,13 @@ func send(args []string) error {
 	if err != nil {
 		return err
 	}
-	b := make([]byte, 200)
-	if args[1] == longShape {
-		b = make([]byte, 60_000)
-	}
-	rand.Read(b)
-	if args[1] != junkShape {
-		copy(b, "Rg\x01\x01\x01\x00\x00\x01\x00\x00") // what a member would send to another, but for the key
-	}
+	b := datagramOf(args[1], recorded)
 	n, begin := 0, time.Now()
 	for time.Since(begin) < length {
 		for range 100 {
+			if args[1] == copyShape {
+				binary.BigEndian.PutUint64(b[wire.StartOffset:], uint64(n)*0x9e3779b97f4a7c15) // no start twice
+			}
 			if _, err := conn.Write(b); err == nil { // a closed port answers each second one with an error
 				n++
 			}
@@ -160,4 +190,20 @@ func send(args []string) error {
 	}
 	fmt.Println(int(float64(n) / length.Seconds()))
 	return nil
+}
+
+// datagramOf returns what a flood of a shape is made of.
+func datagramOf(shape string, recorded []byte) []byte {
+	b := make([]byte, 200)
+	if shape == longShape {
+		b = make([]byte, 60_000)
+	}
+	rand.Read(b)
+	switch shape {
+	case keyShape:
+		copy(b, recorded[:2]) // the magic; a random key is another one
+	case copyShape, replayShape:
+		b = recorded
+	}
+	return b
 }

@@ -26,11 +26,13 @@ func configCommand() *cobra.Command {
 
 // checkReport is what config check says of a file that is in order.
 type checkReport struct {
-	File    string   `json:"file"`
-	OK      bool     `json:"ok"`
-	Errors  []string `json:"errors,omitempty"`
-	Member  string   `json:"member,omitempty"`
-	Council []string `json:"council,omitempty"`
+	File   string   `json:"file"`
+	OK     bool     `json:"ok"`
+	Errors []string `json:"errors,omitempty"`
+	// Warnings are about what is allowed and may not be meant.
+	Warnings []string `json:"warnings,omitempty"`
+	Member   string   `json:"member,omitempty"`
+	Council  []string `json:"council,omitempty"`
 	// Majority is how many members must be up, of Voters; Leaders of them may lead.
 	Majority int `json:"majority,omitempty"`
 	Voters   int `json:"voters,omitempty"`
@@ -115,11 +117,17 @@ func derivedTimes(path string, r *regent.Config) *checkReport {
 		}
 	}
 	out.Majority = out.Voters/2 + 1
+	if r.Dir == "" && r.Bootstrap {
+		out.Warnings = append(out.Warnings, disklessBootstrap)
+	}
 	if out.Voters > out.Majority && out.Leaders > 1 {
 		out.FailOver = upToMillis(t.FailOver(out.Leaders))
 	}
 	return out
 }
+
+// disklessBootstrap warns of a council that forgets itself.
+const disklessBootstrap = "dir is empty and bootstrap is true: if all members restart at once, the council begins anew, and tokens start again at 1 (set dir, or bootstrap: false once the council runs)"
 
 func (o *checkReport) print(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
@@ -145,6 +153,9 @@ func (o *checkReport) print(w io.Writer) {
 	say("a member that was not stopped in good order waits %v before it votes", o.Restart)
 	if o.LocalLeader > 0 {
 		say("local groups have a leader in every part of the network within %v", o.LocalLeader)
+	}
+	for _, w := range o.Warnings {
+		say("warning: %s", w)
 	}
 	if o.Voters%2 == 0 {
 		say("note: %d members survive the loss of %d, and so do %d: an odd number is better", o.Voters, (o.Voters-1)/2, o.Voters-1)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -121,5 +122,30 @@ func TestPausedRunnerReadsItsRenewalsFirst(t *testing.T) {
 	time.Sleep(time.Second) // wall clock: what must not happen
 	if b, _ := os.ReadFile(h.log); strings.TrimSpace(string(b)) != "up a" {
 		t.Errorf("hooks wrote %q", b)
+	}
+}
+
+// Killers have real-time scheduling. Nothing that a runner or a keeper starts inherits it: a program could hold a processor for itself.
+func TestProgramHooksAndKeeperAreOrdinary(t *testing.T) {
+	t.Parallel()
+	h := startHooked(t, []string{"a"})
+	// In /proc/PID/stat the 41st field is the policy; zero is the ordinary one.
+	policy := func(what string) string { return "echo " + what + " $(cut -d' ' -f41 /proc/self/stat) >>" + h.log }
+	_, err := h.Run(runnerOf("a"), "a", "g", []string{"--on-elected", policy("elected"), "--on-lost", policy("lost"), "--grace", "200ms", "--restart", "--delay", "1ms"},
+		"sh", "-c", policy("program")+"; exec sleep 1000")
+	h.check(err)
+	h.lines(2)
+	h.check(h.regent("resign", "g", "--socket", h.Socket("a"))) // the runner kills, and runs the lost hook
+	h.lines(5)
+	runner := h.Process(runnerOf("a"))
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", keeperOf(t, runner.Pid())))
+	h.check(err)
+	if got := strings.Fields(string(stat))[40]; got != "0" {
+		t.Errorf("the keeper has policy %s", got)
+	}
+	h.check(runner.Signal(syscall.SIGKILL)) // the keeper does
+	want := []string{"elected 0", "program 0", "lost 0", "elected 0", "program 0", "lost 0"}
+	if lines := h.lines(len(want)); !slices.Equal(lines, want) {
+		t.Errorf("policies are %q", lines)
 	}
 }

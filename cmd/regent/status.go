@@ -128,6 +128,9 @@ func (s *statusReport) print(c *cobra.Command) {
 		state = p.bad("does not take part yet")
 	}
 	fmt.Fprintf(out, "member %s %s; up for %s, incarnation %d, %s\n", p.bold(s.Member), state, ago(s.Started), s.Incarnation, or(s.Version))
+	if s.Council != "" {
+		fmt.Fprintf(out, "council %s\n", s.Council)
+	}
 	t := &s.Timing
 	fmt.Fprintf(out, "leads %s for %s; lease %v, renewed every %v, told %v before its end\n", cli.Count(s.Leading, "group"), cli.Count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
 	scheduling := "an ordinary thread: a busy host delays it (needs CAP_SYS_NICE)"

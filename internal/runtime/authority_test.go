@@ -84,7 +84,7 @@ func (m *toyAuthority) Step(now protocol.Time, ev protocol.Event, out *protocol.
 		m.at(ev.Group).candidate = false
 	case protocol.Lapse:
 		if s := m.at(ev.Group); s.tenure == ev.Tenure && s.fixed == 0 && !m.mute {
-			s.stop, s.fixed = true, m.until
+			s.stop, s.fixed, s.candidate = true, m.until, false
 			m.view(ev.Group, ev.Why)
 		}
 	case protocol.Transfer:

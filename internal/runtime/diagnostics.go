@@ -19,8 +19,10 @@ var errSocketClosed = net.ErrClosed
 type diagnostics struct {
 	names []string
 	log   *slog.Logger
-	// logged holds what was said already. It is bounded: strangers decide what is put into it.
-	logged map[string]bool
+	// logged holds what was said already, and strangers of whom. Both are bounded: others decide what is put into them. Strangers must not
+	// take the place of what is said of members.
+	logged    map[string]bool
+	strangers map[stranger]bool
 	// problems is the last oddity of each member.
 	problems []string
 	incs     []protocol.Inc
@@ -34,6 +36,12 @@ type diagnostics struct {
 	// confirmed is what each member has shown of the way to it, and unlisted are hosts that only their own configuration lists.
 	confirmed []confirmation
 	unlisted  []Unlisted
+}
+
+// A stranger is where packets come from that were dropped for one reason.
+type stranger struct {
+	why  datagram.Reason
+	from netip.AddrPort
 }
 
 // A drop says how many packets were dropped, and why the last one was.
@@ -56,7 +64,7 @@ const enoughUnproven = 20
 const maxLogged = 1000
 
 func newDiagnostics(names []string, log *slog.Logger) diagnostics {
-	return diagnostics{names: names, log: log, logged: make(map[string]bool), problems: make([]string, len(names)),
+	return diagnostics{names: names, log: log, logged: make(map[string]bool), strangers: make(map[stranger]bool), problems: make([]string, len(names)),
 		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names)),
 		nameless: make([]protocol.Time, len(names)), unproven: make([]unproven, len(names)), drops: make([]drop, len(names)), confirmed: make([]confirmation, len(names))}
 }
@@ -110,7 +118,9 @@ func (n *diagnostics) hint(now protocol.Time, h *datagram.Header) {
 const namelessFor = 5 * time.Second
 
 func (n *diagnostics) stranger(why datagram.Reason, from netip.AddrPort) {
-	if n.firstTime(why.String() + from.String()) {
+	s := stranger{why, from}
+	if !n.strangers[s] && len(n.strangers) < maxLogged {
+		n.strangers[s] = true
 		n.log.Warn("dropped a packet; further ones from there are only counted", "reason", why.String(), "from", from)
 	}
 }

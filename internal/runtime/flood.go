@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"errors"
+	"reflect"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -10,9 +12,14 @@ import (
 const (
 	// floodWindow is how long packets are counted before the next decision.
 	floodWindow = 100 * time.Millisecond
-	// maxJunk is how many packets of one window may fail to authenticate before the kernel is asked to drop them. A member with
+	// maxJunk is how many packets of one window may come that do not count before the kernel is asked to drop them. A member with
 	// another key or configuration sends far fewer, and is named in the status by what it sends.
 	maxJunk = 500
+	// maxUnknown is how many of them may claim a start that this member has not heard. Above that the kernel lets only some of those
+	// in, by chance. Each may cost a derivation, some microseconds.
+	maxUnknown = 1000
+	// maxSample bounds the chance from below: a member that restarts must be heard within seconds.
+	maxSample = 64
 	// filterFor is how long the kernel's filter stays. Then the member looks again: it costs one window.
 	filterFor = 10 * time.Second
 	// receiveBudget is how much of a window a real-time thread may use under a flood. Above that it becomes an ordinary thread, for
@@ -28,46 +35,98 @@ type scheduled interface {
 	// realtime returns whether it has real-time scheduling, and setRealtime changes that.
 	realtime() bool
 	setRealtime(on bool) error
+	// sleep puts it aside.
+	sleep(time.Duration)
 }
 
 // A floodGuard is the guard of a port against packets that strangers send in great numbers. They are dropped before they change anything; the guard
 // bounds what that costs.
 type floodGuard struct {
-	filter *transport.Filter
-	socket transport.Filterer // nil: the system has no filters
-	thread scheduled
-	// since is when the window began, junk how many packets did not authenticate in it, and used the thread's time at its begin.
-	since protocol.Time
-	junk  int
-	used  time.Duration
+	// gate returns the filter for the keys and the starts that are known now.
+	gate func(sample uint32) *transport.Filter
+	// longest is the length of the longest packet that members send.
+	longest int
+	socket  transport.Filterer // nil: the system has no filters
+	thread  scheduled
+	// nap is how long the thread lets packets gather during a flood, after each batch that was not full: a wake-up costs more than most
+	// packets do.
+	nap time.Duration
+	// since is when the window began, junk how many packets in it did not count, unknown how many of those were of starts that were
+	// not heard, and used the thread's time at its begin.
+	since         protocol.Time
+	junk, unknown int
+	used          time.Duration
 	// filtered is until when the kernel drops, yielded until when the thread gives its real-time scheduling up; zero: not now.
 	filtered, yielded protocol.Time
+	// sample is how many packets of unknown starts there are for each that the kernel lets in, and applied the filter in force.
+	sample  uint32
+	applied *transport.Filter
+	// flooded says that packets came too fast in the last window, in spite of the filter.
+	flooded bool
 }
 
 // idle returns whether there is nothing to decide.
 func (f *floodGuard) idle() bool { return f.junk == 0 && f.filtered == 0 && f.yielded == 0 }
 
-// tick decides at the end of a window. It returns what to log; empty if nothing changed.
-func (f *floodGuard) tick(now protocol.Time) (text string, err error) {
+// tick decides at the end of a window. It returns what to log, if anything.
+func (f *floodGuard) tick(now protocol.Time) (texts []string, err error) {
 	took := now.Sub(f.since)
 	if f.since == 0 || took < floodWindow {
 		if f.since == 0 {
 			f.begin(now)
 		}
-		return "", nil
+		return nil, nil
 	}
-	// A window that began long ago, before anything came, shows no rate.
-	flooded := f.junk >= maxJunk && time.Duration(f.junk)*floodWindow >= maxJunk*took
-	used := f.thread.cpu() - f.used
 	defer f.begin(now)
+	f.flooded = exceeds(f.junk, maxJunk, took)
+	filtered, err := f.filter(now, took)
+	yielded, fault := f.yield(now, took)
+	for _, text := range []string{filtered, yielded} {
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts, errors.Join(err, fault)
+}
+
+// exceeds returns whether n packets in a window of any length are at least the rate of most in one of the usual length. A window that
+// began long ago, before anything came, shows no rate.
+func exceeds(n, most int, took time.Duration) bool {
+	return n >= most && time.Duration(n)*floodWindow >= time.Duration(most)*took
+}
+
+// filter decides what the kernel drops.
+func (f *floodGuard) filter(now protocol.Time, took time.Duration) (text string, err error) {
 	switch {
-	case flooded && f.filtered == 0 && f.socket != nil:
-		f.filtered = now.Add(filterFor)
-		return "a flood of packets that do not authenticate: the kernel drops what cannot be for this member", f.socket.SetFilter(f.filter)
-	case f.filtered != 0 && now >= f.filtered:
-		f.filtered = 0
+	case f.socket == nil:
+		return "", nil
+	case f.filtered == 0:
+		if !f.flooded {
+			return "", nil
+		}
+		f.filtered, f.sample = now.Add(filterFor), 1
+		text = "a flood of packets that do not authenticate: the kernel drops what cannot be for this member"
+	case now >= f.filtered:
+		f.filtered, f.applied = 0, nil
 		return "", f.socket.SetFilter(nil)
-	case flooded && used*floodWindow > receiveBudget*took && (f.yielded != 0 || f.thread.realtime()):
+	case f.sample < maxSample && exceeds(f.unknown, maxUnknown, took):
+		f.sample = min(maxSample, f.sample*uint32(1+f.unknown/maxUnknown))
+		text = "a flood of packets that copy the header of a member: the kernel lets in only some of those from starts that were not heard"
+	}
+	// Keys and starts may have changed as well.
+	want := f.gate(f.sample)
+	if reflect.DeepEqual(want, f.applied) {
+		return text, nil
+	}
+	f.applied = want
+	return text, f.socket.SetFilter(want)
+}
+
+// yield decides whether the thread has real-time scheduling.
+func (f *floodGuard) yield(now protocol.Time, took time.Duration) (text string, err error) {
+	used := f.thread.cpu() - f.used
+	switch {
+	case f.flooded && used*floodWindow > receiveBudget*took && (f.yielded != 0 || f.thread.realtime()):
 		again := f.yielded != 0
 		f.yielded = now.Add(yieldFor)
 		if again {
@@ -81,19 +140,34 @@ func (f *floodGuard) tick(now protocol.Time) (text string, err error) {
 	return "", nil
 }
 
-// begin begins a window.
-func (f *floodGuard) begin(now protocol.Time) { f.since, f.junk, f.used = now, 0, f.thread.cpu() }
+// count takes note of a packet that does not count. A known one is of a start that was heard.
+func (f *floodGuard) count(known bool) {
+	f.junk++
+	if !known {
+		f.unknown++
+	}
+}
 
-// guard looks after each batch whether there is a flood.
-func (p *NetPort) guard() {
+// begin begins a window.
+func (f *floodGuard) begin(now protocol.Time) {
+	f.since, f.junk, f.unknown, f.used = now, 0, 0, f.thread.cpu()
+}
+
+// guard looks after each batch whether there is a flood. A batch may have been full.
+func (p *NetPort) guard(full bool) {
 	f := &p.flood
 	if f.idle() {
-		f.since = 0
+		f.since, f.flooded = 0, false
 		return
 	}
-	text, err := f.tick(p.Clock())
-	if text != "" && p.diagnostics.firstTime("flood"+text) {
-		p.Log.Warn(text)
+	if f.flooded && !full {
+		f.thread.sleep(f.nap)
+	}
+	texts, err := f.tick(p.Clock())
+	for _, text := range texts {
+		if p.diagnostics.firstTime("flood" + text) {
+			p.Log.Warn(text)
+		}
 	}
 	if err != nil {
 		p.diagnostics.network(err)

@@ -18,6 +18,11 @@ func (osThread) cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+func (osThread) sleep(d time.Duration) {
+	t := unix.NsecToTimespec(d.Nanoseconds())
+	_ = unix.Nanosleep(&t, nil) // a signal may end it
+}
+
 func (osThread) realtime() bool {
 	a, err := unix.SchedGetAttr(0, 0)
 	return err == nil && a.Policy == unix.SCHED_FIFO

@@ -8,5 +8,6 @@ import "time"
 type osThread struct{}
 
 func (osThread) cpu() time.Duration     { return 0 }
+func (osThread) sleep(d time.Duration)  { time.Sleep(d) }
 func (osThread) realtime() bool         { return false }
 func (osThread) setRealtime(bool) error { return nil }

@@ -23,10 +23,13 @@ type Founder struct {
 	Names   []string
 	// Addrs are of the members, by rank. The port may change them.
 	Addrs [][]netip.AddrPort
+	// Report, if it is set, gets what the member waits for, whenever that changes while Found runs.
+	Report func(waiting string)
 
-	effects protocol.Effects
-	receive protocol.Receive
-	out     []transport.Packet
+	reported string
+	effects  protocol.Effects
+	receive  protocol.Receive
+	out      []transport.Packet
 }
 
 // step lets the machine take an event and sends what it has to say.
@@ -86,6 +89,7 @@ func (f *Founder) Found(ctx context.Context, clock func() protocol.Time, waiter 
 		switch {
 		case n > 0:
 		case now >= wake:
+			f.report() // before the next question, which forgets who has answered the last one
 			wake = f.next(now, protocol.Tick{})
 		default:
 			waiter.Wait(min(wake.Sub(now), longestFoundingWait))
@@ -102,6 +106,14 @@ func (f *Founder) next(now protocol.Time, ev protocol.Event) protocol.Time {
 	return f.effects.Wake
 }
 
+// report reports what the member waits for if that has changed.
+func (f *Founder) report() {
+	if now := f.waiting(); f.Report != nil && now != f.reported {
+		f.reported = now
+		f.Report(now)
+	}
+}
+
 // waiting says what keeps the member from knowing the id.
 func (f *Founder) waiting() string {
 	var silent []string
@@ -111,5 +123,14 @@ func (f *Founder) waiting() string {
 	if len(silent) == 0 {
 		return "no council id: the members do not agree on one (set council_id in every configuration)"
 	}
-	return fmt.Sprintf("no council id: waiting for %s (start all members, or set council_id in every configuration)", strings.Join(silent, ", "))
+	return fmt.Sprintf("no council id: waits for %s to name the council (start all members, or set council_id in every configuration)", enumerate(silent))
+}
+
+// enumerate joins names as a sentence does: "b", "b and c", "b, c and d".
+func enumerate(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }

@@ -126,6 +126,16 @@ func (l *Lease) Stopped(ctx context.Context) error {
 	return err
 }
 
+// Lapse lets the lease run out, because something may still act under it of which nobody knows when it stops. The program is asked to
+// stop, if it was not. Stopped releases the lease after all.
+func (l *Lease) Lapse(cause protocol.Cause) error {
+	t := l.group.table
+	return t.loop.Do(func(now protocol.Time) {
+		t.step(now, l, tenure.Event{Kind: tenure.Freeze, Cause: cause})
+		t.step(now, l, tenure.Event{Kind: tenure.ConnectionLost})
+	})
+}
+
 func (l *Lease) isOver() bool {
 	select {
 	case <-l.over:

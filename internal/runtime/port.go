@@ -41,8 +41,10 @@ type PortOptions struct {
 	Outdated func(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver Deliver)
 	// Recent is for how long a proof counts that packets to a peer come by one of its addresses.
 	Recent time.Duration
-	Clock  func() protocol.Time
-	Log    *slog.Logger
+	// Nap is how long packets may wait for others during a flood. It must be short beside a round trip.
+	Nap   time.Duration
+	Clock func() protocol.Time
+	Log   *slog.Logger
 }
 
 // A NetPort is the Port over a real or imagined network: it packs messages into packets, seals and opens them, and bounds
@@ -81,8 +83,6 @@ type Traffic struct {
 	PacketsIn, PacketsOut, BytesIn, BytesOut atomic.Uint64
 	// Unsent packets could not be handed to the network.
 	Unsent atomic.Uint64
-	// TooLong packets were longer than any that members send, and were not opened.
-	TooLong atomic.Uint64
 }
 
 // inBatch is how many packets are taken before the loop looks at its timers.
@@ -98,7 +98,7 @@ func NewPort(o PortOptions) *NetPort {
 		p.peers[i].batch = o.Wire.NewBatch()
 	}
 	p.diagnostics = newDiagnostics(o.Names, o.Log)
-	p.flood = floodGuard{filter: o.Wire.Gate(), thread: osThread{}}
+	p.flood = floodGuard{gate: o.Wire.Gate, longest: o.Wire.Gate(1).Longest, nap: o.Nap, thread: osThread{}}
 	p.flood.socket, _ = o.Socket.(transport.Filterer)
 	return p
 }
@@ -113,21 +113,23 @@ func (p *NetPort) Receive(deliver Deliver) bool {
 	for i := range p.in[:n] {
 		p.traffic.PacketsIn.Add(1)
 		p.traffic.BytesIn.Add(uint64(len(p.in[i].Data)))
-		if len(p.in[i].Data) > p.flood.filter.Longest {
-			p.traffic.TooLong.Add(1) // to decrypt it would cost the most
-			p.flood.junk++
+		if len(p.in[i].Data) > p.flood.longest {
+			p.Wire.Count(datagram.Short) // to decrypt it would cost the most
+			p.flood.count(false)
 			continue
 		}
 		p.take(&p.in[i], deliver)
 	}
-	p.guard()
-	return n == len(p.in)
+	full := n == len(p.in)
+	p.guard(full)
+	return full
 }
 
 // take judges a packet, and delivers its messages if it passes.
 func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	now := p.Clock()
 	if p.Founder != nil && wire.IsFounding(in.Data) {
+		p.flood.count(false) // there are few of them, and a recorded one opens again
 		r := p.Founder.Take(now, in.Data)
 		p.Wire.Count(r)
 		if r.Dropped() {
@@ -136,6 +138,9 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		return
 	}
 	v := p.Wire.Open(now, in.Data, &p.packet)
+	if v.Reason != datagram.Accepted {
+		p.flood.count(p.Wire.Knows(&p.packet.Header))
+	}
 	switch v.Reason {
 	case datagram.Accepted, datagram.OtherIncarnation:
 		p.note(now, v)
@@ -149,7 +154,6 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		}
 		return
 	default:
-		p.flood.junk++
 		p.diagnostics.stranger(v.Reason, in.Addr)
 		if r, ok := p.owners[in.Addr]; ok {
 			p.diagnostics.dropped(r, v.Reason)

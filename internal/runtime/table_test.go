@@ -137,6 +137,37 @@ func TestRenewalAfterTheGraceMovesNothing(t *testing.T) {
 	})
 }
 
+// An agent under whose lease something may be left has it run out: nothing renews it, and nothing is released before its end.
+func TestLeaseThatLapsesIsNeitherRenewedNorReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b, loop := startAuthority(t)
+		l := lead(t, b.Group("g"))
+		time.Sleep(2 * toyRenew)
+		synctest.Wait()
+		end := l.Until()
+		if err := l.Lapse(protocol.Cause{Code: protocol.Unhealthy, Peer: loop.Self}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !isClosed(l.Told()) || l.Cause().Code != protocol.Unhealthy || l.Until() != end {
+			t.Errorf("told %v, cause %v, end %v instead of %v", isClosed(l.Told()), l.Cause(), l.Until(), end)
+		}
+		time.Sleep(end.Sub(loop.Clock()) - time.Millisecond)
+		synctest.Wait()
+		if !l.Valid() || isClosed(l.Over()) {
+			t.Errorf("valid %v, over %v, before its end", l.Valid(), isClosed(l.Over()))
+		}
+		time.Sleep(toyRenew + time.Millisecond) // when the protocol looks again
+		synctest.Wait()
+		if l.Valid() || !isClosed(l.Over()) {
+			t.Errorf("valid %v, over %v, after its end", l.Valid(), isClosed(l.Over()))
+		}
+		if slices.Contains(m.events, "protocol.Stopped{g}") {
+			t.Error("the protocol was told that the program has stopped")
+		}
+	})
+}
+
 func TestProgramsOfOneMemberTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, b, _ := startAuthority(t)

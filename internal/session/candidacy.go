@@ -66,6 +66,11 @@ func (k *Candidacy) Freeze(cause Cause) error {
 	return k.conn.begin(&Request{Do: Freeze, Of: k.id, Cause: &cause}, func(uint64) {})
 }
 
+// Started reports the first process of a runner's program, before it execs.
+func (k *Candidacy) Started(first int) error {
+	return k.conn.begin(&Request{Do: Started, Of: k.id, First: first}, func(uint64) {})
+}
+
 // Instants returns what an event of the agent says, as instants of this process's clock: when the lease was granted, and its end.
 func (c *Conn) Instants(e *Event) (at, until protocol.Time) {
 	return c.toLocal(e.At), c.toLocal(e.Until)

@@ -23,6 +23,7 @@
 //	{"do":"campaign","id":1,"group":"billing"}     wait to lead
 //	{"do":"resign","id":2,"of":1}                  the program of candidacy 1 has stopped, or never began
 //	{"do":"freeze","id":3,"of":1,"cause":{...}}    it ends without having stopped, or for a cause that it found out later
+//	{"do":"started","id":3,"of":1,"first":4711}    of a runner: the first process of its program, before it execs
 //	{"do":"alive","id":3,"of":1}                   it is well; until when does it lead?
 //	{"do":"edict","id":4,"of":1}                   stamp an order
 //	{"do":"transfer","id":5,"of":1,"to":"b"}       it has stopped, and b shall lead; with "ask":true: would b be asked?
@@ -73,6 +74,9 @@
 //   - when the connection has ended, by the death of the runner or otherwise.
 //
 // It gives nothing up, and says over to nobody, before they are gone, unless the lease has run out.
+//
+// A runner reports the first process of its program with started. The agent believes it if the process is a child of the runner and
+// leads a session, and then also finds what was born into that session.
 //
 // A runner has a keeper, a process with a connection of its own. The keeper writes a secret that only the two share, with
 //

@@ -16,6 +16,7 @@ const (
 	Campaign = "campaign"
 	Resign   = "resign"
 	Freeze   = "freeze"
+	Started  = "started"
 	Keep     = "keep"
 	Alive    = "alive"
 	Edict    = "edict"
@@ -51,6 +52,8 @@ type Request struct {
 	Hooks time.Duration `json:"hooks,omitempty"`
 	// Keeper is a secret that a runner shares with its keeper: the keeper announces it by keep, the runner names it in its campaign.
 	Keeper string `json:"keeper,omitempty"`
+	// First, of started, is the number of the first process of a runner's program.
+	First int `json:"first,omitempty"`
 	// Cause, of resign and freeze, is why the program has stopped, or stops, as far as it knows.
 	Cause *Cause `json:"cause,omitempty"`
 }
@@ -68,7 +71,7 @@ type requestFields struct{ group, of, to bool }
 
 var requestFieldsOf = map[string]requestFields{
 	Campaign: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
-	Resign: {of: true}, Freeze: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
+	Resign: {of: true}, Freeze: {of: true}, Started: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
 	Transfer: {of: true, to: true},
 	Keep:     {}, Greet: {}, Bye: {},
 }
@@ -119,6 +122,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s: tree of runner %d: must have a mark of %d to %d bytes and a runner", r.Do, r.Tree.Runner, minMark, maxName)
 	case r.Do == Keep && (len(r.Keeper) < minMark || len(r.Keeper) > maxName):
 		return fmt.Errorf("%s: keeper must be a secret of %d to %d bytes", r.Do, minMark, maxName)
+	case r.Do == Started && r.First <= 1:
+		return fmt.Errorf("%s: first process %d: must be a process", r.Do, r.First)
 	case r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0 || r.Hooks < 0:
 		return fmt.Errorf("%s: a length of time is negative", r.Do)
 	case r.Heartbeat != 0 && r.Heartbeat < MinHeartbeat:
@@ -166,6 +171,8 @@ type Event struct {
 	Lease     time.Duration `json:"lease,omitempty"`
 	RoundTrip time.Duration `json:"round_trip,omitempty"`
 	Priority  int           `json:"priority,omitempty"`
+	// Ordinary, of hello, says that runners and keepers are to have no real-time threads.
+	Ordinary bool `json:"ordinary,omitempty"`
 
 	Group  string `json:"group,omitempty"`
 	Leader string `json:"leader,omitempty"`

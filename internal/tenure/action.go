@@ -245,7 +245,10 @@ func (m *Machine) buried(now protocol.Time, ev Event) {
 	}
 }
 
-func (m *Machine) hungUp(now protocol.Time, _ Event) { m.halt(now) }
+func (m *Machine) hungUp(now protocol.Time, _ Event) {
+	m.blame(m.own(protocol.Resigned)) // the lightest there is: whatever else comes counts
+	m.halt(now)
+}
 
 func (m *Machine) stays(protocol.Time, Event) { m.goesOn = false }
 

@@ -6,6 +6,7 @@
 //	table.go    all pairs of state and event; docs/tenure.md shows it
 //	cause.go    which of two causes counts
 //	tree.go     who belongs to a tree of processes, and what a search for them proves
+//	hunt.go     the order in which a killer works, and when it lets others run
 //
 // # Parties
 //
@@ -23,13 +24,14 @@
 //
 // What one party emits is an event of the next. Down: Announce is Elected (with a token) or Extended; Ask is Tell; End is
 // Lost; GoOn is Refused. Up: Release is ProgramStopped; HandOver is Yield; an End without a Release before it is Freeze, and so
-// is every later End, so that the cause reaches the other side. Lapse ends the renewals: the election protocol puts a fixed end to the lease, and
-// a runner or session writes nothing.
+// is every later End, so that the cause reaches the other side. Lapse ends the renewals: an agent gives its member Freeze and
+// ConnectionLost, of which the second has the member's machine emit Lapse as well. The election protocol puts a fixed end to the lease then.
+// A runner or session writes nothing.
 //
 // Beside: a keeper gets Elected and Extended from the agent, and UpperGone at the end if the runner is dead; nothing else, because
-// it must not take the end of one tenure for an order to kill the next. A runner's LostDone goes to its keeper as well, its End as
-// ProgramStopped, both before anything else happens. A keeper's Ask goes to the runner as Freeze, its Release to the agent as
-// ProgramStopped.
+// it must not take the end of one tenure for an order to kill the next. A runner's LostDone goes to its keeper as well, its Forget as
+// ProgramStopped, both before anything else happens: not its End, after which something may be left that the runner still looks for.
+// A keeper's Ask goes to the runner as Freeze, its Release to the agent as ProgramStopped.
 //
 // # States
 //
@@ -65,7 +67,7 @@
 //     scheduled reads all renewals that lie before it, and then looks at its deadline;
 //   - reads the pipe of a dead process to its end before it reports the death;
 //   - carries effects out in order, and feeds what they lead to back as events;
-//   - begins a new search at every Kill, drops the result of an earlier one, and reports [Search.Verdict];
+//   - begins a new search at every Kill, in the order of a [Hunt], drops the result of an earlier one, and reports [Search.Verdict];
 //   - lets a runner campaign again only when its last tenure is over and forgotten, at the runner and at the agent: the children of
 //     the runner are taken for the tree that is looked for;
 //   - asks for Wake after it has given all that waited, and sets an alarm; an instant that has passed is a Tick at once. The alarm may

@@ -192,7 +192,8 @@ type Config struct {
 	// Notes has trees written down before anything of them runs.
 	Notes bool
 	// Guard is how long before the announced deadline the lower side is asked to stop if it cannot be killed, and killed if it
-	// can. Margin is taken off every end that comes from above before it is announced.
+	// can. Margin is taken off every end that comes from above before it is announced: the
+	// clock of the lower side may be late by that much, so that an announced deadline has passed only that long after it.
 	Guard, Margin time.Duration
 	// Grace is how long the lower side may take from being asked until it has stopped, with all that it does then: of a Party
 	// it covers the runner's grace, the killing and the lost hooks. Zero stops it at once.

@@ -111,12 +111,15 @@ func (m *Machine) Wake() protocol.Time {
 		if m.passed || m.config.Owed {
 			return protocol.Never
 		}
-		return max(m.announced, m.due)
+		return m.passes()
 	case Stopped:
 		return m.due
 	}
 	return protocol.Never
 }
+
+// passes returns when the announced deadline has passed on every clock of the host, and the time to kill with it.
+func (m *Machine) passes() protocol.Time { return max(m.announced.Add(m.config.Margin), m.due) }
 
 // expire does what deadlines ask for that have passed, one after the other.
 func (m *Machine) expire(now protocol.Time) {
@@ -152,7 +155,7 @@ func (m *Machine) expireOne(now protocol.Time) bool {
 		m.log(HookKilled)
 		m.emit(Effect{Kind: StopHook})
 		m.start()
-	case m.state == Stopping && now >= max(m.announced, m.due) && !m.passed && !m.config.Owed:
+	case m.state == Stopping && now >= m.passes() && !m.passed && !m.config.Owed:
 		m.pass(now)
 	case m.state == Stopped && now >= m.due && m.stage == clearing:
 		m.log(HookKilled)
@@ -201,10 +204,13 @@ func (m *Machine) halt(now protocol.Time) {
 	m.lapse()
 }
 
-// lapse asks the upper side, once, to renew no more.
+// lapse asks the upper side, once, to renew no more. A lease that runs out is not handed over.
 func (m *Machine) lapse() {
 	if m.held && !m.lapsed {
 		m.lapsed = true
+		if m.cause.Code == protocol.Transferred {
+			m.blame(m.own(protocol.LeaseExpired))
+		}
 		m.emit(Effect{Kind: Lapse, Cause: m.cause})
 	}
 }

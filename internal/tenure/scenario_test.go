@@ -47,6 +47,17 @@ func because(k Kind, c protocol.CauseCode) Event {
 	return Event{Kind: k, Cause: protocol.Cause{Code: c, Peer: 1}}
 }
 
+// The clock of a program may be behind that of its agent by the margin that the agent takes off.
+func TestAProgramIsReleasedWhenItsDeadlineHasPassedOnItsOwnClock(t *testing.T) {
+	p := newParty(t, Config{Lower: Program, Margin: 4})
+	p.wants(1, of(ConnectionLost), "Lapse", Stopping)
+	if at := p.m.Wake(); at != lease {
+		t.Errorf("wakes at %v", at)
+	}
+	p.wants(lease-1, of(Tick), "", Stopping)
+	p.wants(lease, of(Tick), "Release End", Over)
+}
+
 func TestAnEmptySearchProvesNothingWithoutItsRunner(t *testing.T) {
 	for _, s := range []struct {
 		search Search

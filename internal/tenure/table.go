@@ -100,7 +100,7 @@ var actions = [...]action{
 	late:     {"late", "Record the proof: what was left to run out may be released after all.", (*Machine).late, nil, nil},
 	forget:   {"forget", "Nothing is left to look for: remove the note.", (*Machine).forget, nil, []EffectKind{Forget}},
 	buried:   {"buried", "The runner cannot remove what it had prepared any more: agent and keeper do.", (*Machine).buried, nil, []EffectKind{Forget}},
-	hungUp: {"hungUp", "A closed connection proves nothing: announce no later deadline, and end the lower side.",
+	hungUp: {"hungUp", "A closed connection proves nothing: record Resigned, announce no later deadline, and end the lower side.",
 		(*Machine).hungUp, []State{Stopping}, halting},
 	stays:   {"stays", "The program cannot be told to go on: a refused transfer ends in a release.", (*Machine).stays, nil, nil},
 	pulse:   {"pulse", "The heartbeat begins anew.", (*Machine).pulse, nil, nil},
@@ -180,7 +180,7 @@ var expiries = []expiry{
 	{Told, "the heartbeat was missed", "The same.", []State{Stopping}},
 	{Told, "the grace is over", "Log it, freeze the deadline, and kill what can be killed. The lease of what cannot be killed is renewed no more.", []State{Stopping}},
 	{Leading, "the bound of the elected hook has passed", "Kill the hook and fork the program.", nil},
-	{Stopping, "the announced deadline and the time to kill have passed", "A Program heeds it: release. A tree that is proven gone is released, with a line that its hooks did not run. " +
+	{Stopping, "the announced deadline, the margin after it and the time to kill have passed", "A Program heeds it: release. A tree that is proven gone is released, with a line that its hooks did not run. " +
 		"Anything else may still act: the lease is left to run out. A runner or keeper then runs the lost hooks; an agent kills once more.", []State{Stopped, Over}},
 	{Stopped, "the bound of the lost hook has passed", "Kill the hook and go on as if it had ended.", []State{Over}},
 	{Stopped, "the transfer was not answered", "Release.", []State{Over}},

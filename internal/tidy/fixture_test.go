@@ -17,7 +17,7 @@ import (
 var fixtures = sync.OnceValues(func() (map[string]*Package, error) {
 	packages, err := Load(".", "./testdata/impure", "./testdata/pure", "./testdata/constrained", "./testdata/drift",
 		"./testdata/docless", "./testdata/twodocs", "./testdata/misnamed", "./testdata/tests", "./testdata/upward",
-		"./testdata/long", "./testdata/program", "./testdata/unsaid", "./testdata/header", "./testdata/timers")
+		"./testdata/long", "./testdata/program", "./testdata/unsaid", "./testdata/header", "./testdata/timers", "./testdata/waits")
 	byName := map[string]*Package{}
 	for _, p := range packages {
 		byName[path.Base(p.Rel)] = p
@@ -376,6 +376,25 @@ func TestTimersOutsideTheAlarmAreFound(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 	if Timers(p) != nil {
+		t.Error("a package that drives no tenure is held to the rule")
+	}
+}
+
+func TestWaitsOfDriversAreFound(t *testing.T) {
+	p := fixture(t, "waits")
+	asWanted(t, p, waitsOutside(p, map[string]string{"driver.listed": "passes an event on", "driver.unreasoned": " "}))
+	all := map[string]string{"gone": "nothing", "beside": "is in a file that drives nothing"}
+	for _, name := range []string{"driver.listed", "driver.unreasoned", "driver.race", "driver.expire", "driver.drain", "driver.look", "driver.decide"} {
+		all[name] = "a reason"
+	}
+	found := waitsOutside(p, all)
+	if len(found) != 2 || !strings.Contains(found[0].Text, "beside may wait and does not") || !strings.Contains(found[1].Text, "gone may wait and does not") {
+		t.Errorf("found %v", found)
+	}
+	if found := Waits(p); len(found) != 1 || !strings.Contains(found[0].Text, "list its package") {
+		t.Errorf("a package that drives tenures and is not listed: %v", found)
+	}
+	if Waits(fixture(t, "timers")) != nil {
 		t.Error("a package that drives no tenure is held to the rule")
 	}
 }

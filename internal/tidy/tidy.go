@@ -6,7 +6,9 @@
 //	drift.go    drift is computed by the four helpers of protocol.Rho and nowhere else
 //	modules.go  what each module of the tree may import of the others and require from elsewhere, as a table
 //	layers.go   which package may import which, as a table
-//	timers.go   what drives tenures waits for no deadline by itself
+//	timers.go   packages that drive tenures wait for no deadline by themselves
+//	waits.go    files that drive tenures wait for nothing else by themselves either, nor look at a clock
+//	drivers.go  what they may wait for, with a reason for each
 //	header.go   the header of an if changes nothing that its condition is not about
 //	budget.go   how long a file and a function may be, with a ratchet for the exceptions
 //	links.go    links in the docs that lead nowhere

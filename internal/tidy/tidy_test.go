@@ -50,6 +50,7 @@ func report(t *testing.T, found []Problem) {
 func TestPureCodeIsPure(t *testing.T)               { hold(t, Purity) }
 func TestDriftIsComputedInOnePlace(t *testing.T)    { hold(t, Drift) }
 func TestMachinesDecideWhenTenuresEnd(t *testing.T) { hold(t, Timers) }
+func TestDriversOfTenuresDoNotWait(t *testing.T)    { hold(t, Waits) }
 func TestEveryPackageSaysWhatItIsOnce(t *testing.T) { hold(t, PackageDoc) }
 func TestTestsNeitherSleepNorSkip(t *testing.T)     { hold(t, Tests) }
 func TestModulesRespectOneAnother(t *testing.T)     { hold(t, Modules) }

@@ -8,6 +8,12 @@ type Filter struct {
 	Shortest, Longest int
 	// Fields must all hold.
 	Fields []Field
+	// Sample, if it is above 1, lets in one of so many only, by chance. Datagrams that have one of the values that Known lists are let in
+	// without it.
+	Sample uint32
+	Known  *Field
+	// Or is another filter; a datagram may pass that instead.
+	Or *Filter
 }
 
 // A Field is a big-endian number in a datagram, of 1, 2 or 4 bytes.
@@ -18,6 +24,9 @@ type Field struct {
 	Below uint32
 }
 
+// maxKnown is how many values Known may list: a kernel's filter has at most 4,096 instructions.
+const maxKnown = 1500
+
 // maxAny is how many values a field may list: jumps of the kernel's filters are short.
 const maxAny = 200
 
@@ -26,29 +35,53 @@ func (f *Filter) Check() error {
 	if f.Shortest < 0 || f.Longest < f.Shortest || f.Longest > MaxDatagram {
 		return fmt.Errorf("filter: length from %d to %d: must be within 0 to %d", f.Shortest, f.Longest, MaxDatagram)
 	}
-	for _, x := range f.Fields {
-		if x.Size != 1 && x.Size != 2 && x.Size != 4 || x.Offset < 0 || x.Offset+x.Size > f.Shortest || len(x.Any) > maxAny {
-			return fmt.Errorf("filter: field of %d bytes at %d with %d values: must have 1, 2 or 4 bytes within the shortest datagram, and at most %d values", x.Size, x.Offset, len(x.Any), maxAny)
+	for i := range f.Fields {
+		if err := f.Fields[i].check(f.Shortest, maxAny); err != nil {
+			return err
 		}
+	}
+	if f.Known != nil {
+		if err := f.Known.check(f.Shortest, maxKnown); err != nil {
+			return err
+		}
+	}
+	if f.Or != nil {
+		return f.Or.Check()
 	}
 	return nil
 }
 
-// Passes applies the filter, as the kernel does.
+// check returns an error if a field is not within the first bytes of a datagram, or lists too many values.
+func (x *Field) check(within, most int) error {
+	if x.Size != 1 && x.Size != 2 && x.Size != 4 || x.Offset < 0 || x.Offset+x.Size > within || len(x.Any) > most {
+		return fmt.Errorf("filter: field of %d bytes at %d with %d values: must have 1, 2 or 4 bytes within the shortest datagram, and at most %d values", x.Size, x.Offset, len(x.Any), most)
+	}
+	return nil
+}
+
+// Passes applies the filter, as the kernel does if chance lets the datagram in.
 func (f *Filter) Passes(data []byte) bool {
+	return f.holds(data) || f.Or != nil && f.Or.Passes(data)
+}
+
+func (f *Filter) holds(data []byte) bool {
 	if len(data) < f.Shortest || len(data) > f.Longest {
 		return false
 	}
-	for _, x := range f.Fields {
-		var v uint32
-		for _, b := range data[x.Offset : x.Offset+x.Size] {
-			v = v<<8 | uint32(b)
-		}
-		if !x.holds(v) {
+	for i := range f.Fields {
+		if x := &f.Fields[i]; !x.holds(x.of(data)) {
 			return false
 		}
 	}
 	return true
+}
+
+// of returns the value of the field in a datagram.
+func (x *Field) of(data []byte) (v uint32) {
+	for _, b := range data[x.Offset : x.Offset+x.Size] {
+		v = v<<8 | uint32(b)
+	}
+	return v
 }
 
 func (x *Field) holds(v uint32) bool {

@@ -16,18 +16,29 @@ const (
 	drop  = 0
 )
 
-// program writes the filter for the kernel, in classic BPF. Each check jumps over the drop behind it if it holds.
+// auxRandom is where a filter loads a random number from, beside the datagram: SKF_AD_OFF + SKF_AD_RANDOM of linux/filter.h.
+const auxRandom = 1<<32 - 0x1000 + 56
+
+func op(code uint16, k uint32, jt, jf uint8) unix.SockFilter {
+	return unix.SockFilter{Code: code, Jt: jt, Jf: jf, K: k}
+}
+
+// load loads a field.
+func (x *Field) load() unix.SockFilter {
+	size := map[int]uint16{1: unix.BPF_B, 2: unix.BPF_H, 4: unix.BPF_W}[x.Size]
+	return op(unix.BPF_LD|size|unix.BPF_ABS, uint32(x.Offset+udpHeader), 0, 0)
+}
+
+// program writes the filter for the kernel, in classic BPF. Each check jumps over the drop behind it if it holds. With another filter
+// to try, each drop becomes a jump to that one.
 func (f *Filter) program() []unix.SockFilter {
-	op := func(code uint16, k uint32, jt, jf uint8) unix.SockFilter {
-		return unix.SockFilter{Code: code, Jt: jt, Jf: jf, K: k}
-	}
-	dropped := op(unix.BPF_RET|unix.BPF_K, drop, 0, 0)
+	dropped, passed := op(unix.BPF_RET|unix.BPF_K, drop, 0, 0), op(unix.BPF_RET|unix.BPF_K, letIn, 0, 0)
 	p := []unix.SockFilter{op(unix.BPF_LD|unix.BPF_W|unix.BPF_LEN, 0, 0, 0),
 		op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, uint32(f.Shortest+udpHeader), 1, 0), dropped,
 		op(unix.BPF_JMP|unix.BPF_JGT|unix.BPF_K, uint32(f.Longest+udpHeader), 0, 1), dropped}
-	for _, x := range f.Fields {
-		size := map[int]uint16{1: unix.BPF_B, 2: unix.BPF_H, 4: unix.BPF_W}[x.Size]
-		p = append(p, op(unix.BPF_LD|size|unix.BPF_ABS, uint32(x.Offset+udpHeader), 0, 0))
+	for i := range f.Fields {
+		x := &f.Fields[i]
+		p = append(p, x.load())
 		for i, v := range x.Any {
 			p = append(p, op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, v, uint8(len(x.Any)-i), 0))
 		}
@@ -36,7 +47,26 @@ func (f *Filter) program() []unix.SockFilter {
 		}
 		p = append(p, dropped)
 	}
-	return append(p, op(unix.BPF_RET|unix.BPF_K, letIn, 0, 0))
+	if f.Sample > 1 {
+		if f.Known != nil {
+			p = append(p, f.Known.load())
+			for _, v := range f.Known.Any {
+				p = append(p, op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, v, 0, 1), passed)
+			}
+		}
+		p = append(p, op(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, auxRandom, 0, 0),
+			op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, 1<<31/f.Sample*2, 0, 1), dropped)
+	}
+	p = append(p, passed)
+	if f.Or == nil {
+		return p
+	}
+	for i := range p {
+		if p[i] == dropped {
+			p[i] = op(unix.BPF_JMP|unix.BPF_JA, uint32(len(p)-i-1), 0, 0)
+		}
+	}
+	return append(p, f.Or.program()...)
 }
 
 // SetFilter has the kernel apply a filter. Datagrams that have come before are not looked at again.

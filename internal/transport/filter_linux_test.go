@@ -77,9 +77,54 @@ func TestKernelAppliesTheFilter(t *testing.T) {
 	}
 }
 
+// The kernel lets in all datagrams with known values, some of the others, and what passes the other filter.
+func TestKernelLetsInUnknownOnesByChance(t *testing.T) {
+	in, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	f := &Filter{Shortest: 5, Longest: 5, Fields: []Field{{Size: 1, Any: []uint32{'k'}}}, Sample: 4, Known: &Field{Offset: 1, Size: 4, Any: []uint32{1, 2}},
+		Or: &Filter{Shortest: 3, Longest: 3, Fields: []Field{{Size: 1, Any: []uint32{'o'}}}}}
+	if err := in.(Filterer).SetFilter(f); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	known, unknown, other, wrong, last := "k\x00\x00\x00\x02", "k\x00\x00\x00\x03", "oxx", "oxxxx", "o!!"
+	const rounds = 100
+	got := make(map[string]int)
+	ps := NewPackets(1)
+	timer := time.AfterFunc(10*time.Second, func() { _ = in.Close() })
+	defer timer.Stop()
+	// In rounds, so that the socket's buffer does not overflow.
+	for range rounds {
+		for _, text := range []string{known, unknown, unknown, unknown, unknown, other, wrong, last} {
+			if _, err := out.Write([]Packet{{Data: []byte(text), Addr: in.LocalAddr()}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for text := ""; text != last; {
+			if _, err := in.Read(ps); err != nil {
+				t.Fatalf("after %v: %v", got, err)
+			}
+			text = string(ps[0].Data)
+			got[text]++
+		}
+	}
+	// Of 400 with a chance of 1 in 4, ten standard deviations either way.
+	if got[known] != rounds || got[other] != rounds || got[wrong] != 0 || got[unknown] < 15 || got[unknown] > 185 {
+		t.Errorf("let in: %v", got)
+	}
+}
+
 func TestFilterThatCannotBeAppliedIsRefused(t *testing.T) {
 	for _, f := range []Filter{{Longest: MaxDatagram + 1}, {Shortest: 2, Longest: 1}, {Shortest: 2, Longest: 9, Fields: []Field{{Offset: 1, Size: 2}}},
-		{Shortest: 8, Longest: 9, Fields: []Field{{Size: 3}}}, {Shortest: 8, Longest: 9, Fields: []Field{{Size: 1, Any: make([]uint32, maxAny+1)}}}} {
+		{Shortest: 8, Longest: 9, Fields: []Field{{Size: 3}}}, {Shortest: 8, Longest: 9, Fields: []Field{{Size: 1, Any: make([]uint32, maxAny+1)}}},
+		{Shortest: 8, Longest: 9, Known: &Field{Size: 4, Any: make([]uint32, maxKnown+1)}}, {Shortest: 8, Longest: 9, Or: &Filter{Longest: MaxDatagram + 1}}} {
 		if f.Check() == nil {
 			t.Errorf("%+v was taken", f)
 		}

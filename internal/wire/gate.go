@@ -3,28 +3,69 @@ package wire
 import (
 	"encoding/binary"
 
+	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/transport"
 )
 
 // Gate returns what the clear header of a packet for this member must be, so that a kernel can drop the rest under a flood: the length
-// of a packet, the magic, a version, a key of the ring, the tag of the council, this member as receiver and another one as sender. Packets that a gate
+// of a packet, the magic, a version, a key of the ring, the tag of the council, this member as receiver and another one as sender. Of
+// packets from starts that this member has not heard it lets in one of sample, by chance: a sender that copies a header costs no more
+// than that, and a member that restarts is heard soon. Founding packets pass by the same chance. Packets that a gate
 // drops would be dropped by Open too, but Open also says why, which matters as long as they are few.
-func (e *Endpoint) Gate() *transport.Filter {
-	f := &transport.Filter{Shortest: overhead, Longest: e.mtu}
-	f.Fields = append(f.Fields, transport.Field{Offset: offMagic, Size: offVersion - offMagic, Any: []uint32{uint32(magic0)<<8 | uint32(magic1)}},
-		transport.Field{Offset: offVersion, Size: offLowest - offVersion, Below: uint32(e.highest) + 1},
-		transport.Field{Offset: offTo, Size: offKey - offTo, Any: []uint32{uint32(e.Self().Rank)}},
-		transport.Field{Offset: offFrom, Size: offTo - offFrom, Below: uint32(len(e.peers))})
-	key := transport.Field{Offset: offKey, Size: len(KeyID{})}
-	for i := range e.ring.keys {
-		key.Any = append(key.Any, binary.BigEndian.Uint32(e.ring.keys[i].id[:]))
-	}
+func (e *Endpoint) Gate(sample uint32) *transport.Filter {
 	council := transport.Field{Offset: offCouncil, Size: len(CouncilTag{})}
 	for _, tag := range e.derive.tags {
 		council.Any = append(council.Any, binary.BigEndian.Uint32(tag[:]))
 	}
-	f.Fields = append(f.Fields, key, council)
-	return f
+	return &transport.Filter{Shortest: overhead, Longest: e.mtu, Sample: sample, Known: e.knownStarts(), Or: e.foundingGate(sample), Fields: []transport.Field{
+		{Offset: offMagic, Size: offVersion - offMagic, Any: []uint32{uint32(magic0)<<8 | uint32(magic1)}},
+		{Offset: offVersion, Size: offLowest - offVersion, Below: uint32(e.highest) + 1},
+		{Offset: offTo, Size: offKey - offTo, Any: []uint32{uint32(e.Self().Rank)}},
+		{Offset: offFrom, Size: offTo - offFrom, Below: uint32(len(e.peers))},
+		e.ringField(offKey), council}}
+}
+
+// foundingGate is the gate of founding packets.
+func (e *Endpoint) foundingGate(sample uint32) *transport.Filter {
+	return &transport.Filter{Shortest: foundSize, Longest: foundSize, Sample: sample, Fields: []transport.Field{
+		{Offset: offMagic, Size: 2, Any: []uint32{uint32(magic0)<<8 | foundMagic1}},
+		{Offset: offFoundFrom, Size: offFoundTo - offFoundFrom, Below: uint32(len(e.peers))},
+		{Offset: offFoundTo, Size: offFoundKey - offFoundTo, Any: []uint32{uint32(e.Self().Rank)}},
+		e.ringField(offFoundKey)}}
+}
+
+// ringField is the field with the id of a key of the ring.
+func (e *Endpoint) ringField(offset int) transport.Field {
+	x := transport.Field{Offset: offset, Size: len(KeyID{})}
+	for i := range e.ring.keys {
+		x.Any = append(x.Any, binary.BigEndian.Uint32(e.ring.keys[i].id[:]))
+	}
+	return x
+}
+
+// StartOffset is where the random bits of the sender's start stand in a packet.
+const StartOffset = offNonce
+
+// knownStarts is the field with the first bits of the starts of all peers that were heard.
+func (e *Endpoint) knownStarts() *transport.Field {
+	x := &transport.Field{Offset: StartOffset, Size: 4}
+	for i := range e.peers {
+		for _, c := range []*ciphers{&e.peers[i].current, &e.peers[i].lost} {
+			if len(c.list) > 0 {
+				x.Any = append(x.Any, binary.BigEndian.Uint32(c.start[:]))
+			}
+		}
+	}
+	return x
+}
+
+// Knows returns whether a packet claims to be of a start that this member has heard.
+func (e *Endpoint) Knows(h *datagram.Header) bool {
+	if int(h.From.Rank) >= len(e.peers) {
+		return false
+	}
+	c := e.peers[h.From.Rank].ciphers(h.From.Inc)
+	return len(c.list) > 0 && c.start == h.Start
 }
 
 // A key's id is compared as one number.

@@ -1,11 +1,15 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/binary"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/founding"
 )
 
 // The kernel's filter must know the header that Seal writes: what it drops never reaches Open.
@@ -26,7 +30,7 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 		return e
 	}
 	me := end(0, 3, ring)
-	gate := me.Gate()
+	gate := me.Gate(1)
 	if err := gate.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +40,9 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		return b
+	}
+	foundingPacket := func(from, to protocol.Rank, keys Keyring) []byte {
+		return NewFounding(from, 4, keys).Seal(to, &founding.Ask{})
 	}
 	right := seal(end(1, 3, ring), 0, 0)
 	long := seal(end(1, 3, ring), 0, DefaultMTU-Overhead)
@@ -49,9 +56,42 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 		{"one that is shorter", right[:len(right)-1], false}, {"one for another member", seal(end(1, 3, ring), 2, 0), false},
 		{"one of a member that the council does not have", seal(end(3, 4, ring), 0, 0), false}, {"one with another key", seal(end(1, 3, other), 0, 0), false},
 		{"another magic", changed(offMagic), false}, {"another version", changed(offVersion), false}, {"another council", changed(offCouncil), false}, {"other bits of the start", changed(offNonce), true},
+		{"a founding packet", foundingPacket(1, 0, ring), true}, {"one for another", foundingPacket(1, 2, ring), false}, {"one with another key", foundingPacket(1, 0, other), false},
+		{"one of a stranger", foundingPacket(3, 0, ring), false}, {"one that is longer", append(foundingPacket(1, 0, ring), 0), false},
 	} {
 		if got := gate.Passes(c.packet); got != c.want {
 			t.Errorf("%s: passes: %v, want %v", c.name, got, c.want)
 		}
+	}
+}
+
+// Starts that were heard are let in without chance, so that a flood cannot delay them.
+func TestGateKnowsTheStartsThatWereHeard(t *testing.T) {
+	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
+	knows := func(packet []byte) bool {
+		gate := b.Gate(64)
+		if err := gate.Check(); err != nil || gate.Sample != 64 || gate.Or.Sample != 64 || gate.Or.Known != nil {
+			t.Fatalf("%+v, %v", gate, err)
+		}
+		at := gate.Known.Offset
+		return slices.Contains(gate.Known.Any, binary.BigEndian.Uint32(packet[at:at+gate.Known.Size]))
+	}
+	packet := send(t, a, b, 1, &hot{Seq: 1})
+	header := stamped(a, b, 1)
+	if knows(packet) || b.Knows(header) {
+		t.Error("a start is known that was not heard")
+	}
+	forged := bytes.Clone(packet)
+	forged[len(forged)-1]++
+	expect(t, b, forged, datagram.Forged)
+	if knows(packet) || b.Knows(header) {
+		t.Error("a start is known of which a packet was forged")
+	}
+	expect(t, b, packet, datagram.Accepted)
+	if !knows(packet) || !b.Knows(header) {
+		t.Error("a start that was heard is not known")
+	}
+	if other := stamped(endpoint(t, 0, 5), b, 1); b.Knows(other) {
+		t.Error("another start of the same member is known")
 	}
 }

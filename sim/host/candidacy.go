@@ -9,7 +9,10 @@ import (
 
 // newHost makes a host that looks after its own parties.
 func (w *World) newHost(r protocol.Rank) *host {
-	h := &host{w: w, rank: r, cgroups: w.one(2), hides: w.one(3), ready: w.one(2), agentUID: []int{root, root, alice, carol}[w.N(4)]}
+	h := &host{w: w, rank: r, cgroups: w.one(2), hides: w.one(3), ready: w.one(2), learns: w.one(2), agentUID: []int{root, root, alice, carol}[w.N(4)]}
+	if w.one(3) {
+		h.crowd = w.N(longestWalk)
+	}
 	h.kind = []role{runnerRole, runnerRole, runnerRole, clientRole, memberRole}[w.N(5)]
 	w.after(w.between(0, 20), h.supervise)
 	w.after(w.between(0, 60), h.renew)
@@ -31,11 +34,12 @@ func (h *host) supervise() {
 	case runnerRole:
 		if h.runner == nil {
 			h.runner = h.fork(nil, alice)
-			h.runner.realtime = h.ready
+			h.runner.realtime, h.runner.adopts = h.ready, true
 		}
 		if h.keeper == nil && h.runs(h.runner) {
-			h.keeper = h.fork(nil, alice)
-			h.keeper.realtime = h.ready
+			h.keeper = h.fork(h.runner, alice)
+			h.keeper.setsid()
+			h.keeper.realtime, h.keeper.adopts, h.keeper.helper = h.ready, true, true
 		}
 	case clientRole:
 		if h.client == nil {
@@ -54,11 +58,6 @@ func (h *host) free() bool {
 			if a != nil && !a.p.dead && !a.finished() {
 				return false
 			}
-		}
-	}
-	for _, a := range h.old { // of the same runner
-		if !a.p.dead && a.line.runner == h.runner && !a.finished() {
-			return false
 		}
 	}
 	switch h.kind {
@@ -80,7 +79,7 @@ func (h *host) campaign() {
 	h.candidacy = s
 	base := tenure.Config{Guard: guardTime, Grace: graceTime, HookWithin: hookTime, Answer: answer, KillWithin: reaction}
 	top := base
-	top.Grace, top.Margin = agentGrace, ms
+	top.Grace, top.Margin = agentGrace, marginTime
 	switch h.kind {
 	case memberRole:
 		s.top = h.party(h.agent, memberRole, s, base, nil)
@@ -159,8 +158,6 @@ func (h *host) died(p *process) {
 		case a.p.dead:
 		case a.line.runner == p:
 			a.side(tenure.Event{Kind: tenure.ProgramDied}, w.latency())
-		case a.line.keep == p:
-			a.side(tenure.Event{Kind: tenure.KeeperDied}, w.latency())
 		}
 	}
 }
@@ -173,17 +170,16 @@ func (h *host) startAgent() {
 	h.old = slices.DeleteFunc(h.old, func(a *party) bool { return a.p.dead })
 	h.notes = slices.DeleteFunc(h.notes, func(n *note) bool { return n.half })
 	for _, n := range h.notes {
-		c := tenure.Config{Lower: tenure.Party, Hooks: n.hooks, Notes: true, Guard: guardTime, Grace: agentGrace, HookWithin: hookTime, Answer: answer, KillWithin: reaction}
+		c := tenure.Config{Lower: tenure.Party, Guard: guardTime, KillWithin: reaction}
 		s := &candidacy{h: h, life: n.ref.life}
-		a := h.party(h.agent, agentRole, s, c, n.ref)
+		ref := *n.ref
+		ref.orphan = true
+		a := h.party(h.agent, agentRole, s, c, &ref)
 		s.top, a.line = a, n
 		h.old = append(h.old, a)
 		a.above(tenure.Event{Kind: tenure.Found, Until: w.now.Add(leaseTime)}, 0)
 		if n.runner.dead {
 			a.side(tenure.Event{Kind: tenure.ProgramDied}, 0)
-		}
-		if n.keep.dead {
-			a.side(tenure.Event{Kind: tenure.KeeperDied}, 0)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/tenure"
@@ -29,7 +30,7 @@ func (c *checker) ran(h *host, p *process) {
 
 // killed looks at a process that was killed for a tenure.
 func (c *checker) killed(h *host, p *process, by *life) {
-	if p.life != by && !p.waits {
+	if p.life != by {
 		c.fail("H-KILL", "process %d of host %v was killed for token %d, and does not belong to it", p.Pid, h.rank, by.token)
 	}
 }
@@ -41,7 +42,7 @@ func (c *checker) released(l *life) {
 			c.fail("H-RELEASE", "token %d is released while process %d runs: %+v", l.token, p.Pid, *p)
 		}
 	}
-	if a := l.acting(); a != nil && a.m.Leads(c.w.now) {
+	if a := l.acting(); a != nil && a.m.Leads(a.now()) {
 		c.fail("H-RELEASE", "token %d is released while its function runs", l.token)
 	}
 }
@@ -70,18 +71,28 @@ func (c *checker) loses(a *party, l *life) {
 	if l.released && c.w.now < l.deadline {
 		c.fail("H-HOOKS", "the lost hooks of token %d run after its release", l.token)
 	}
+	until, _ := a.m.Announced() // which may be frozen, while the keeper learns of later ones
 	for _, p := range l.host.all {
-		if p.life == l && p != a.hook && !p.waits && c.w.now < l.deadline && !c.excused(l, p) {
+		if p.life == l && p != a.hook && !p.waits && a.now() < until && !c.excused(l, p) {
 			c.fail("H-HOOKS", "the lost hooks of token %d run while process %d does", l.token, p.Pid)
 		}
 	}
 }
 
-// execs looks at a program that begins.
-func (c *checker) execs(a *party, p *process) {
-	c.ran(a.h, p)
-	if until, _ := a.m.Announced(); c.w.now >= until {
-		c.fail("H-START", "the program of token %d begins after its deadline %v", p.life.token, until)
+// starts looks at a program, or an elected hook, that begins.
+func (c *checker) starts(a *party, l *life) {
+	if l.released {
+		c.fail("H-RELEASE", "the program of token %d, or a hook, begins after the release", l.token)
+	}
+	if until, _ := a.m.Announced(); a.now() >= until {
+		c.fail("H-START", "the program of token %d, or an elected hook, begins after its deadline %v", l.token, until)
+	}
+}
+
+// walked looks at how long a walk has used the processor without a break.
+func (c *checker) walked(a *party, used time.Duration) {
+	if used >= tenure.WalkTurn+2*ms {
+		c.fail("H-TURN", "a walk of the %v holds the processor for %v", a.role, used)
 	}
 }
 
@@ -140,7 +151,7 @@ func (c *checker) look() {
 		}
 	}
 	for _, l := range c.w.lives {
-		if a := l.acting(); a != nil && now != nil && l != now && a.m.Leads(c.w.now) {
+		if a := l.acting(); a != nil && now != nil && l != now && a.m.Leads(a.now()) {
 			c.fail("H-LATE", "the function of token %d leads while token %d does", l.token, now.token)
 		}
 	}
@@ -163,29 +174,39 @@ func (l *life) orphaned() bool { return l.host.find(l.candidacy.runner.ref.Runne
 
 // watched says that a party which may kill the process has been scheduled for long enough since an instant.
 func (c *checker) watched(l *life, p *process, since protocol.Time) bool {
-	h := l.host
-	enough := func(q *process) bool {
-		return h.runs(q) && c.w.now >= max(q.awake, since, p.awake).Add(2*reaction)
+	h, s := l.host, l.candidacy
+	enough := func(a *party, more time.Duration) bool {
+		return h.runs(a.p) && c.w.now >= max(a.p.awake, since, p.awake).Add(2*reaction+h.takes(a.ref, p)+more)
 	}
-	s := l.candidacy
-	if enough(s.runner.p) || enough(s.keeper.p) {
+	if enough(s.runner, 0) || enough(s.keeper, 0) {
 		return true
 	}
-	if h.agentUID == carol || h.agent == nil || !enough(h.agent) {
+	if h.agentUID == carol || h.agent == nil {
 		return false
 	}
-	if p.cgroup == nobodyID && p.mark == nobodyID && l.orphaned() && (s.top.ref.First != l.first || p.Started > s.top.ref.Seen) {
-		return false // the agent was not told of the first process, or has not seen it since
-	}
 	if s.top.p == h.agent {
-		return true
+		return s.top.knows(l, p) && enough(s.top, 0)
 	}
 	for _, a := range h.old { // a note was found; every lease of that time is over a lease later
 		if a.p == h.agent && a.ref.life == l {
-			return c.w.now >= a.p.awake.Add(leaseTime+2*reaction)
+			return a.knows(l, p) && enough(a, leaseTime)
 		}
 	}
 	return false
+}
+
+// takes returns how long a killer may need to find a process: nothing if it knows it, two walks otherwise.
+func (h *host) takes(ref *reference, p *process) time.Duration {
+	if p.cgroup != nobodyID || p.Identity == ref.First {
+		return 0
+	}
+	return 2*time.Duration(h.crowd)*(ms+tenure.WalkBreak/time.Duration(tenure.WalkTurn/ms)) + 2*20*ms
+}
+
+// knows says that an agent can find a process: in the cgroup, by its mark, by a living runner, or in the session of a first process of
+// which it has learned, if it has seen that alive since.
+func (a *party) knows(l *life, p *process) bool {
+	return p.cgroup != nobodyID || p.mark != nobodyID || !l.orphaned() && !a.ref.orphan || a.ref.First == l.first && p.Started <= a.ref.Seen
 }
 
 // left looks at a world in which everybody has stopped.
@@ -219,6 +240,9 @@ func (c *checker) left() {
 func (c *checker) causes() {
 	for _, l := range c.w.lives {
 		s := l.candidacy
+		if k := s.keeper; k != nil && k.reported && !s.top.p.dead && s.top.m.State() == tenure.Over && tenure.Winner(s.top.m.Cause(), k.said) != s.top.m.Cause() {
+			c.fail("H-CAUSE", "token %d: the agent records %v, its keeper reported %v", l.token, s.top.m.Cause(), k.said)
+		}
 		below := s.client
 		if below == nil {
 			below = s.runner

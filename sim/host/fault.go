@@ -13,22 +13,20 @@ import (
 // FaultKind is a kind of fault, or of request.
 type FaultKind uint8
 
-// The faults.
+// The processes that faults are about, of which a fault stops or kills any selection.
 const (
-	StopProgram FaultKind = iota
-	StopRunner
-	StopKeeper
-	StopAgent
-	StopRunnerAndAgent
-	StopAll
-	KillProgram
-	KillChild
-	KillRunner
-	KillKeeper
-	KillAgent
-	KillRunnerAndKeeper
-	KillRunnerAndAgent
-	KillAll
+	theProgram = 1 << iota
+	theRunner
+	theKeeper
+	theAgent
+	selections = 1 << iota
+)
+
+// The faults. Those below KillChild are selections of processes: to be stopped for a while, or killed.
+const (
+	stopSome  FaultKind = 0
+	killSome            = stopSome + selections - 1
+	KillChild           = killSome + selections - 1 + iota - 2
 	Starve
 	Suspend
 	CutOff
@@ -39,14 +37,53 @@ const (
 	Lie
 	Strangers
 	Stray
-	faultKinds = iota
+	faultKinds
 )
 
-var faultNames = [faultKinds]string{"stop program", "stop runner", "stop keeper", "stop agent", "stop runner and agent", "stop all", "kill program",
-	"kill child", "kill runner", "kill keeper", "kill agent", "kill runner and keeper", "kill runner and agent", "kill all", "starve", "suspend",
-	"cut off", "resign", "transfer", "freeze", "hang up", "lie", "strangers", "stray"}
+var faultNames = [...]string{"kill child", "starve", "suspend", "cut off", "resign", "transfer", "freeze", "hang up", "lie", "strangers", "stray"}
 
-func (k FaultKind) String() string { return faultNames[k] }
+// selection returns which processes are stopped or killed; none: it is another fault.
+func (k FaultKind) selection() (selected int, kill bool) {
+	switch {
+	case k < killSome:
+		return int(k-stopSome) + 1, false
+	case k < KillChild:
+		return int(k-killSome) + 1, true
+	}
+	return 0, false
+}
+
+func (k FaultKind) String() string {
+	selected, kill := k.selection()
+	if selected == 0 {
+		return faultNames[k-KillChild]
+	}
+	text := "stop"
+	if kill {
+		text = "kill"
+	}
+	for i, name := range [...]string{"program", "runner", "keeper", "agent"} {
+		if selected&(1<<i) != 0 {
+			text += " " + name
+		}
+	}
+	return text
+}
+
+// drawKind draws a fault: often one that stops or kills, and then more often a single process than several.
+func drawKind(d *sim.Dice) FaultKind {
+	selected := 1 << d.N(4)
+	if d.N(2) == 0 {
+		selected = 1 + d.N(selections-1)
+	}
+	switch n := d.N(24); {
+	case n < 6:
+		return stopSome + FaultKind(selected-1)
+	case n < 13:
+		return killSome + FaultKind(selected-1)
+	}
+	return KillChild + FaultKind(d.N(int(faultKinds-KillChild)))
+}
 
 // A Fault is one thing that goes wrong on one host, or that somebody asks for there.
 type Fault struct {
@@ -72,7 +109,7 @@ func drawFaults(seed uint64, hosts int, length time.Duration) (plan []Fault) {
 			in = []tenure.State{tenure.Leading, tenure.Leading, tenure.Told, tenure.Stopping, tenure.Stopped, tenure.Over}[d.N(6)]
 		}
 		for range 1 + d.N(3) { // they come in company
-			f := Fault{At: at, In: in, Kind: FaultKind(d.N(faultKinds)), Host: host, For: d.Between(ms, 900*ms>>d.N(5)), Seed: d.Uint64() >> 40}
+			f := Fault{At: at, In: in, Kind: drawKind(d), Host: host, For: d.Between(ms, 900*ms>>d.N(5)), Seed: d.Uint64() >> 40}
 			if d.N(4) == 0 {
 				f.Host = d.N(hosts)
 			}
@@ -98,43 +135,41 @@ func (w *World) inject(f Fault) {
 		}
 	}
 	w.note("fault: %v", f)
-	first := h.first()
-	switch f.Kind {
-	case StopProgram:
-		h.pause(f.For, first, h.client)
-	case StopRunner:
-		h.pause(f.For, h.runner)
-	case StopKeeper:
-		h.pause(f.For, h.keeper)
-	case StopAgent:
-		h.pause(f.For, h.agent)
-	case StopRunnerAndAgent:
-		h.pause(f.For, h.runner, h.agent)
-	case StopAll:
-		h.pause(f.For, first, h.runner, h.keeper, h.agent, h.client)
-	case KillProgram:
-		h.slay(d, first, h.client)
-	case KillChild:
+	selected, kill := f.Kind.selection()
+	switch {
+	case kill:
+		h.slay(d, h.selection(selected)...)
+	case selected != 0:
+		h.pause(f.For, h.selection(selected)...)
+	case f.Kind == KillChild:
 		for _, p := range slices.Clone(h.all) {
-			if p.life != nil && p != first && !p.hook && d.N(2) == 0 {
+			if p.life != nil && p != h.first() && !p.hook && d.N(2) == 0 {
 				h.slay(d, p)
 			}
 		}
-	case KillRunner:
-		h.slay(d, h.runner)
-	case KillKeeper:
-		h.slay(d, h.keeper)
-	case KillAgent:
-		h.slay(d, h.agent)
-	case KillRunnerAndKeeper:
-		h.slay(d, h.runner, h.keeper)
-	case KillRunnerAndAgent:
-		h.slay(d, h.runner, h.agent)
-	case KillAll:
-		h.slay(d, h.runner, h.keeper, h.agent, h.client)
 	default:
 		w.ask(h, f, d)
 	}
+}
+
+// selection returns the processes of a selection. The program is what acts: its first process, the hooks that run, or a client.
+func (h *host) selection(selected int) (all []*process) {
+	if selected&theProgram != 0 {
+		all = append(all, h.first(), h.client)
+		if s := h.candidacy; s != nil && s.runner != nil {
+			all = append(all, s.runner.hook, s.keeper.hook)
+		}
+	}
+	if selected&theRunner != 0 {
+		all = append(all, h.runner)
+	}
+	if selected&theKeeper != 0 {
+		all = append(all, h.keeper)
+	}
+	if selected&theAgent != 0 {
+		all = append(all, h.agent)
+	}
+	return all
 }
 
 // entered makes the faults happen that wait for a party to enter its state.
@@ -192,7 +227,9 @@ func (w *World) ask(h *host, f Fault, d *sim.Dice) {
 		for _, a := range []*party{h.candidacy.top, h.candidacy.runner, h.candidacy.keeper, h.candidacy.client} {
 			for k := range tenure.Kind(tenure.Kinds) {
 				if a != nil && h.runs(a.p) && tenure.Ignores(a.m.State(), k) && d.N(4) == 0 {
+					a.strays = true
 					a.step(tenure.Event{Kind: k, Until: w.now.Add(leaseTime), Cause: why})
+					a.strays = false
 				}
 			}
 		}
@@ -234,6 +271,10 @@ func (h *host) slay(d *sim.Dice, all ...*process) {
 			}
 		}
 		h.kill(p, nil)
+		if d.N(4) == 0 {
+			h.wanted = p.Pid
+			h.stranger(d)
+		}
 	}
 }
 
@@ -294,7 +335,9 @@ func (h *host) lie() {
 	if s := h.candidacy; s != nil && s.runner != nil && h.runs(h.agent) {
 		r := &reference{mark: s.top.ref.mark, life: &life{}}
 		r.Runner, r.UID = tenure.Identity{Pid: 0, Started: 1}, mallory
-		h.walk(h.agent, r)
+		k := h.newWalk(h.agent, r)
+		k.readAll()
+		k.finish()
 	}
 }
 

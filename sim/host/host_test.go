@@ -2,10 +2,10 @@ package host
 
 import (
 	"flag"
-	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/sim/effort"
 )
 
@@ -43,9 +43,38 @@ func TestTenuresSurviveOnSimulatedHosts(t *testing.T) {
 	if t.Failed() || n < 500 {
 		return
 	}
-	missing, share := cover.Missing()
-	text := fmt.Sprintf("%.1f %% of all pairs were reached; never: %s", 100*share, strings.Join(missing, ", "))
-	if t.Log(text); share < 0.95 {
+	text, enough := cover.Judge()
+	if t.Log(text); !enough {
 		t.Error(text)
+	}
+}
+
+func TestCoverageFailsBelowItsBound(t *testing.T) {
+	full := func() *Coverage {
+		c := new(Coverage)
+		for s := range tenure.State(tenure.States) {
+			for k := range tenure.Kind(tenure.Kinds) {
+				if exempt(s, k) == "" {
+					c.step(s, k)
+				}
+			}
+			for f := range faultKinds {
+				c.fault(f, s)
+			}
+		}
+		return c
+	}
+	if text, enough := full().Judge(); !enough {
+		t.Errorf("all pairs were reached: %s", text)
+	}
+	few := full()
+	few.Faults[Starve], few.Faults[Suspend], few.Faults[KillChild] = [tenure.States]int{}, [tenure.States]int{}, [tenure.States]int{}
+	if text, enough := few.Judge(); enough || !strings.Contains(text, "Told × fault: suspend") {
+		t.Errorf("three faults never happened: %s", text)
+	}
+	wrong := full()
+	wrong.step(tenure.Told, tenure.Found)
+	if text, enough := wrong.Judge(); enough || !strings.Contains(text, "listed as unreachable: Told × Found") {
+		t.Errorf("what cannot be reached was: %s", text)
 	}
 }

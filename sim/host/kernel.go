@@ -25,11 +25,17 @@ const (
 type process struct {
 	tenure.Identity
 	parent, session, uid int
-	cgroup, mark         uint64
-	helper               bool
-	paused, dead         bool
-	realtime             bool
-	// life is the tenure that it acts for, nil of parties and bystanders; hook says that it is a hook of that.
+	// group is the process that founded its process group.
+	group        tenure.Identity
+	cgroup, mark uint64
+	// helper says that it is marked as a helper of a runner, bound that it dies with its parent.
+	helper, bound bool
+	// adopts says that it adopts what loses its parent below it, reaper who does that for it; nil: init does.
+	adopts       bool
+	reaper       *process
+	paused, dead bool
+	realtime     bool
+	// life is the tenure that it acts for, nil of parties and bystanders; hook says that it is a lost hook of that.
 	life *life
 	hook bool
 	// waits says that it waits for permission to exec, and does nothing before that.
@@ -49,16 +55,19 @@ type host struct {
 	rank protocol.Rank
 	all  []*process
 	next int
-	// freed are the last numbers that became free.
-	freed []int
-	born  uint64
+	// freed are the last numbers that became free, wanted is one that the next process shall have.
+	freed  []int
+	wanted int
+	born   uint64
 	// cgroups says that runners may make them; made are those that exist, and whose. hides says that processes of other users cannot be seen.
 	cgroups bool
 	made    []made
 	hides   bool
-	// ready says that runner and keeper are scheduled in real time.
-	ready    bool
-	agentUID int
+	// ready says that runner and keeper are scheduled in real time, learns that runners name the first process to the agent.
+	ready, learns bool
+	agentUID      int
+	// crowd is how many milliseconds a walk takes for processes that have nothing to do with anything.
+	crowd int
 	// suspended and starved say what the host suffers from; suspends counts, and woke is when the last one ended.
 	suspended, starved, cut bool
 	suspends                int
@@ -83,19 +92,32 @@ type made struct {
 func (h *host) fork(parent *process, uid int) *process {
 	h.born++
 	p := &process{uid: uid, parent: initPid, awake: h.w.now}
-	if parent != nil {
-		p.parent, p.session, p.cgroup, p.mark, p.life = parent.Pid, parent.session, parent.cgroup, parent.mark, parent.life
-	}
 	p.Identity = tenure.Identity{Pid: h.number(), Started: h.born}
+	p.session, p.group = p.Pid, p.Identity
+	if parent != nil {
+		p.parent, p.session, p.group, p.cgroup, p.mark, p.life = parent.Pid, parent.session, parent.group, parent.cgroup, parent.mark, parent.life
+		p.helper, p.reaper = parent.helper, parent.reaper
+		if parent.adopts {
+			p.reaper = parent
+		}
+	}
 	h.all = append(h.all, p)
 	h.w.check.ran(h, p)
 	return p
 }
 
-// number returns a number that is free: often that of a process that has just ended.
+// setsid makes the process the leader of a session of its own, and setpgid that of a process group.
+func (p *process) setsid()  { p.session, p.group = p.Pid, p.Identity }
+func (p *process) setpgid() { p.group = p.Identity }
+
+// number returns a number that is free: often that of a process that has just ended. Those of living sessions and groups are not.
 func (h *host) number() int {
 	free := func(n int) bool {
-		return n != 0 && !slices.ContainsFunc(h.all, func(q *process) bool { return q.Pid == n || q.session == n })
+		return n != 0 && !slices.ContainsFunc(h.all, func(q *process) bool { return q.Pid == n || q.session == n || q.group.Pid == n })
+	}
+	if wanted := h.wanted; wanted != 0 && free(wanted) {
+		h.wanted = 0
+		return wanted
 	}
 	if len(h.freed) > 0 {
 		if n := h.freed[h.w.N(len(h.freed))]; h.w.one(2) && free(n) {
@@ -123,19 +145,26 @@ func (h *host) kill(p *process, by *life) {
 		if c.parent != p.Pid {
 			continue
 		}
-		if c.hook || p == h.runner && c.life != nil && c.life.first == c.Identity {
-			h.kill(c, nil) // it asked the kernel to die with its parent
+		if c.bound {
+			h.kill(c, nil)
 			continue
 		}
-		c.parent = initPid
-		if r := h.runner; r != nil && !r.dead && c.life != nil && p != r {
-			c.parent = r.Pid // the runner adopts
-		}
+		c.parent = c.adopter()
 	}
 	h.died(p)
 	for _, f := range p.exit {
 		f()
 	}
+}
+
+// adopter returns the parent of a process that has lost its own.
+func (p *process) adopter() int {
+	for r := p.reaper; r != nil; r = r.reaper {
+		if !r.dead {
+			return r.Pid
+		}
+	}
+	return initPid
 }
 
 // runs says whether a process is scheduled now.
@@ -168,49 +197,6 @@ func (h *host) find(id tenure.Identity) *process {
 		}
 	}
 	return nil
-}
-
-// sees says whether one process may look at another: at all, and at its environment.
-func (h *host) sees(viewer *process, uid int) (there, environ bool) {
-	mine := viewer.uid == root || viewer.uid == uid
-	return mine || !h.hides, mine
-}
-
-// walk looks for the processes of a tree once, kills whom it may, and says what it found.
-func (h *host) walk(viewer *process, ref *reference) tenure.Search {
-	var rows []tenure.Process
-	var who []*process
-	there, environ := h.sees(viewer, ref.UID)
-	s := tenure.Search{Hidden: !there || !environ || h.hides && viewer.uid != root && viewer.Identity != ref.Runner, Adopter: h.find(ref.Runner) != nil}
-	unseen := 0 // children of the runner that it cannot see and can count
-	for _, p := range h.all {
-		if there, environ := h.sees(viewer, p.uid); !there {
-			if p.parent == viewer.Pid && viewer.Identity == ref.Runner {
-				unseen++
-			}
-		} else {
-			rows = append(rows, tenure.Process{Identity: p.Identity, Parent: p.parent, Session: p.session, UID: p.uid,
-				Inside: ref.cgroup != nobodyID && p.cgroup == ref.cgroup, Marked: environ && p.mark == ref.mark, Helper: environ && p.helper})
-			who = append(who, p)
-		}
-	}
-	mine, foreign, _ := ref.Pick(rows, nil, nil)
-	s.Left, s.Foreign = len(mine), foreign+unseen
-	for _, i := range mine {
-		if p := who[i]; viewer.uid == root || viewer.uid == p.uid || rows[i].Inside && viewer.uid == ref.UID {
-			h.kill(p, ref.life)
-		}
-	}
-	if ref.cgroup != nobodyID && (viewer.uid == root || viewer.uid == ref.UID) {
-		s.Cgroup = tenure.Empty
-		for _, p := range slices.Clone(h.all) {
-			if p.cgroup == ref.cgroup {
-				s.Cgroup = tenure.Occupied
-				h.kill(p, ref.life)
-			}
-		}
-	}
-	return s
 }
 
 // remove removes a cgroup.

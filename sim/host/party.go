@@ -28,14 +28,16 @@ func (r role) String() string {
 type reference struct {
 	tenure.Ref
 	mark, cgroup uint64
+	// kept says that the party holds a pidfd of the first process, orphan that the runner may have begun another tree since.
+	kept, orphan bool
 	life         *life // for the checkers
 }
 
 // A note is what an agent has written down of a tree.
 type note struct {
-	ref          *reference
-	hooks, half  bool
-	runner, keep *process
+	ref    *reference
+	half   bool
+	runner *process
 }
 
 // A candidacy holds the parties that take part in one candidacy of a host.
@@ -58,7 +60,9 @@ type party struct {
 	candidacy *candidacy
 	m         *tenure.Machine
 	conf      tenure.Config
-	ref       *reference
+	// lag is how far its clock is behind that of the agent.
+	lag time.Duration
+	ref *reference
 	// above and beside have what has come, in order; tasks what the party itself has begun.
 	fromAbove, beside []tenure.Event
 	tasks             []func()
@@ -66,14 +70,20 @@ type party struct {
 	ticks             bool
 	armed             protocol.Time
 	suspends          int
-	// search is the number of the last search; a result of an earlier one is dropped.
-	search int
-	// reported says that the end was reported upwards.
+	// search is the number of the last search; a result of an earlier one is dropped. verdict is what its last walk proved.
+	search  int
+	verdict tenure.Kind
+	// reported says that the end was reported upwards, for the cause said.
 	reported, over bool
+	said           protocol.Cause
 	forgot         bool
-	hook           *process
-	acts           function
-	line           *note
+	// forks counts forks that are under way.
+	forks int
+	// strays says that an event comes that no driver gives.
+	strays bool
+	hook   *process
+	acts   function
+	line   *note
 }
 
 // A function is a leading function of a program: of a client, or of a member.
@@ -84,11 +94,18 @@ type function struct {
 
 func (h *host) party(p *process, r role, s *candidacy, c tenure.Config, ref *reference) *party {
 	c.Self = h.rank
-	a := &party{h: h, p: p, role: r, candidacy: s, conf: c, ref: ref, m: tenure.New(h.w.now, c), suspends: h.suspends, armed: protocol.Never}
+	a := &party{h: h, p: p, role: r, candidacy: s, conf: c, ref: ref, suspends: h.suspends, armed: protocol.Never}
+	if r == clientRole || r == runnerRole || r == keeperRole {
+		a.lag = h.w.Between(0, marginTime)
+	}
+	a.m = tenure.New(a.now(), c)
 	p.party = append(p.party, a)
 	a.arm()
 	return a
 }
+
+// now reads the clock of the party.
+func (a *party) now() protocol.Time { return a.h.w.now.Add(-a.lag) }
 
 // above and side have an event arrive. Events of one side keep their order.
 func (a *party) above(ev tenure.Event, d time.Duration) {
@@ -125,7 +142,7 @@ func (a *party) arm() {
 		return
 	}
 	a.armed = wake
-	left, slept := wake.Sub(a.h.w.now), a.h.slept()
+	left, slept := wake.Sub(a.now()), a.h.slept()
 	a.h.w.after(left, func() { a.ring(wake, slept) })
 }
 
@@ -187,8 +204,10 @@ func (a *party) step(ev tenure.Event) {
 	if a.ref != nil && ev.Kind == tenure.Extended && a.h.find(a.ref.First) != nil {
 		a.ref.Seen = a.h.born
 	}
-	w.cover.step(before, ev.Kind)
-	out := a.m.Step(w.now, ev, nil)
+	if !a.strays {
+		w.cover.step(before, ev.Kind)
+	}
+	out := a.m.Step(a.now(), ev, nil)
 	if w.tracing && ev.Kind != tenure.Extended && ev.Kind != tenure.Pulse && (ev.Kind != tenure.Tick || len(out) > 0) {
 		w.note("%v %v: %v × %v (%v) → %v (%v): %s", a.h.rank, a.role, before, ev.Kind, ev.Cause.Code, a.m.State(), a.m.Cause().Code, kindsOf(out))
 	}
@@ -232,7 +251,9 @@ func (a *party) doTop(e tenure.Effect) {
 			w.council.lapses = true
 		}
 	case tenure.Note:
-		a.line = &note{ref: a.ref, hooks: a.conf.Hooks, runner: s.runner.p, keep: s.keeper.p}
+		a.ref.life = s.life
+		written := *a.ref
+		a.line = &note{ref: &written, runner: s.runner.p}
 		a.h.notes = append(a.h.notes, a.line)
 	case tenure.Forget:
 		a.h.notes = slices.DeleteFunc(a.h.notes, func(n *note) bool { return n == a.line })

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -16,35 +15,6 @@ const (
 	calmTime  = 2 * time.Second
 	stopTime  = 2 * time.Second
 )
-
-// Coverage counts what runs have reached.
-type Coverage struct {
-	Steps  [tenure.States][tenure.Kinds]int
-	Faults [faultKinds][tenure.States]int
-}
-
-func (c *Coverage) step(s tenure.State, k tenure.Kind) { c.Steps[s][k]++ }
-func (c *Coverage) fault(k FaultKind, s tenure.State)  { c.Faults[k][s]++ }
-
-// Missing lists the pairs that were never reached, and returns which share was.
-func (c *Coverage) Missing() (pairs []string, share float64) {
-	all := 0
-	for s := range tenure.State(tenure.States) {
-		for k := range tenure.Kind(tenure.Kinds) {
-			all++
-			if c.Steps[s][k] == 0 {
-				pairs = append(pairs, fmt.Sprintf("%v × %v", s, k))
-			}
-		}
-		for f := range FaultKind(faultKinds) {
-			all++
-			if c.Faults[f][s] == 0 {
-				pairs = append(pairs, fmt.Sprintf("%v × fault: %v", s, f))
-			}
-		}
-	}
-	return pairs, float64(all-len(pairs)) / float64(all)
-}
 
 // A Plan is all that a run is made of.
 type Plan struct {

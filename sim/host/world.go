@@ -21,6 +21,8 @@ const (
 	graceTime = 150 * ms // of a program
 	hookTime  = 100 * ms
 	answer    = 100 * ms
+	// marginTime is how far the clocks below an agent may be behind its own.
+	marginTime = 4 * ms
 	// reaction is how long a party that is scheduled may take to do what is due.
 	reaction = 40 * ms
 	// agentGrace covers all that those below do from being asked until they report.

@@ -60,13 +60,16 @@ const (
 	hallRenew    = 400 * time.Millisecond
 )
 
+// hallStop is how long a program may take to stop.
+const hallStop = 250 * time.Millisecond
+
 // hallSettle is how long a healed core may take: κ, a member that starts and campaigns, a program that stops.
 const hallSettle = 4 * time.Second
 
 // HallConfig returns the configuration of a simulated member in one of the variants.
 func HallConfig(variant string, b sim.Boot) hall.Config {
 	c := hall.Default(b.Self, b.Members, b.Inc, hall.LAN)
-	c.Group, c.StopWithin = HallGroup, 250*time.Millisecond
+	c.Group, c.StopWithin = HallGroup, hallStop
 	for _, v := range hallVariants {
 		if v.name == variant {
 			v.set(&c)
@@ -117,10 +120,24 @@ func hallElector() *Protocol {
 
 func hallProtocol(v hallVariant) *Protocol {
 	p := hallVariantProtocol(v)
+	p.Vary = func(c *sim.Config) { varyHall(c, v.name) }
 	if v.name == hallRolled {
 		p.Settings, p.Vary = hallSettings, hallRecords
 	}
 	return p
+}
+
+// varyHall has the driver end the renewals of programs that do not stop, and not the machine, in every other run.
+func varyHall(c *sim.Config, variant string) {
+	if sim.NewDice(c.Seed, 0x1a95).N(2) == 0 {
+		return
+	}
+	c.Program.Within = hallStop
+	c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+		h := HallConfig(variant, b)
+		h.StopWithin = 0
+		return hall.New(h)
+	}
 }
 
 func hallVariantProtocol(v hallVariant) *Protocol {
@@ -152,9 +169,17 @@ func hallVariantProtocol(v hallVariant) *Protocol {
 			return 1
 		},
 		Rows: append(append([]string{}, Rows...), append([]string{LeaderMerged, SupportChanged, VoterWaited, LockLapsed, LockReleased,
-			RequestRefused, RequestSilent}, v.rows...)...),
+			RequestRefused, RequestSilent}, v.lapsing()...)...),
 		Watch: watchHall,
 	}
+}
+
+// lapsing adds the row that only runs with varyHall reach to those of the variant.
+func (v *hallVariant) lapsing() []string {
+	if v.name == hallRolled {
+		return v.rows
+	}
+	return append([]string{DriverLapsed}, v.rows...)
 }
 
 // HallSpec returns what the runs of a variant are judged by.
@@ -174,6 +199,7 @@ func HallSpec(variant string, members int) check.HallSpec {
 
 // hallWatch counts the rows of local leaders.
 type hallWatch struct {
+	lapsedWatch
 	hit     func(string)
 	truth   check.Truth
 	leads   []protocol.Time
@@ -186,6 +212,7 @@ func watchHall(t check.Truth, hit func(string)) sim.Observer {
 
 // Observe looks for the rows in the facts and views.
 func (w *hallWatch) Observe(r *sim.Record) error {
+	w.when(w.lapsed(r), DriverLapsed)
 	switch r.Ev {
 	case protocol.EvLease:
 		w.lease(r)

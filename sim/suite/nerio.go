@@ -29,7 +29,7 @@ const (
 
 var nerioRows = append(append([]string{}, Rows...), LeaderResigned, HandedOver, LeaseFrozen, LeaseLapsed, AttemptBusy,
 	AttemptSilent, TermRaised, PromiseBroken, Released, LeaderVerified, Recovered, CleanStart, ManyGroups, FlagWithRecord, FlagWithout,
-	OtherLengths, Rolled, BackupFound)
+	OtherLengths, Rolled, BackupFound, DriverLapsed)
 
 // Constants of the simulated council: the LAN profile, with links that are somewhat slower than d allows.
 const (

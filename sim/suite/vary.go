@@ -17,6 +17,7 @@ const (
 	FlagWithout    = "bootstrap flag at a member that has lost its record"
 	OtherLengths   = "member restarted with other lengths"
 	Rolled         = "council restarted with another configuration"
+	DriverLapsed   = "renewals ended by the driver"
 )
 
 var variedRows = []string{ManyGroups, FlagWithRecord, FlagWithout, OtherLengths, Rolled, BackupFound}
@@ -45,6 +46,8 @@ type variation struct {
 	cautious protocol.Rank
 	// lengths says that each start draws the lengths that may differ between members.
 	lengths bool
+	// driven says that the driver ends the renewals of programs that do not stop, and not the machine.
+	driven bool
 }
 
 func newVariation(c *sim.Config) variation {
@@ -60,6 +63,10 @@ func newVariation(c *sim.Config) variation {
 	}
 	v.flags, v.cautious = d.N(2) == 0, protocol.Rank(d.N(voters))
 	v.lengths = d.N(3) == 0
+	v.driven = d.N(2) == 0
+	if v.driven {
+		c.Program.Within = nerioStop
+	}
 	return v
 }
 
@@ -67,6 +74,9 @@ func newVariation(c *sim.Config) variation {
 func (v *variation) set(c *nerio.Config, b *sim.Boot) {
 	d := sim.NewDice(v.seed, 0x7a42<<32|uint64(b.Self)<<16|uint64(b.Inc))
 	c.PerGroup = v.perGroup
+	if v.driven {
+		c.StopWithin = 0
+	}
 	if v.flags && b.Self != v.cautious && (b.Record == nil || d.N(2) == 0) {
 		c.Bootstrap = true
 		if b.Record != nil {
@@ -97,10 +107,29 @@ func note(b *sim.Boot, what string) {
 type variedWatch struct {
 	hit func(string)
 	led map[protocol.Rank]map[protocol.Group]bool
+	lapsedWatch
+}
+
+// lapsedWatch notices leases that get a fixed end because the driver asks for it.
+type lapsedWatch struct{ last sim.Record }
+
+// lapsed says that the record is of the step that the driver's command led to.
+func (w *lapsedWatch) lapsed(r *sim.Record) bool {
+	switch r.Ev {
+	case sim.EvCommand:
+		w.last = *r
+	case protocol.EvLease:
+		l := &w.last
+		return r.Why == "frozen" && l.Why == "lapse" && l.T == r.T && l.Node == r.Node && l.Group == r.Group && l.Tenure == r.Tenure
+	}
+	return false
 }
 
 // observe looks for the rows.
 func (w *variedWatch) observe(r *sim.Record) {
+	if w.lapsed(r) {
+		w.hit(DriverLapsed)
+	}
 	switch r.Ev {
 	case sim.EvRestart:
 		for _, row := range strings.Split(r.Why, ", ") {

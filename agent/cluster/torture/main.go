@@ -1,10 +1,23 @@
-// Torture kills, pauses and cuts off a council by seed, and checks that no two programs led at once: make torture FOR=2m SEED=7.
+//go:build linux
+
+// Torture kills, stops and cuts off the processes of a council by seed, and judges what their journals show: make torture.
 //
-// Five hosts form one council: three with an agent and a program under regent run, two with a member by the library. All lead one
-// group. What happens is drawn from the seed; when it happens depends on the host, so a seed repeats a run only roughly.
+// Five hosts form one council. Four have an agent, and a runner with its keeper and a program for each group; the fifth is a member by
+// the library that only votes. On half of the four the runners are root's and make cgroups. On the others they are an ordinary user's and make none.
+// Programs fork, become daemons, clear their environment, change their user and ignore SIGTERM. Several hosts suffer faults at the same
+// time, while processes without a purpose keep the processors busy. What happens is drawn from the seed; when it happens depends on the
+// host, so a seed repeats a run only roughly.
 //
-//	main.go   flags, the course of a run, the summary
-//	fault.go  what can happen to a host, and how it is undone
+// All programs write to one fenced store, and all hooks write down when they ran. The rules are in judge.go.
+//
+//	main.go    flags, the course of a run
+//	arena.go   hosts, runners, programs
+//	fault.go   what can happen, and how it is undone
+//	actor.go   what programs and hooks do
+//	store.go   the fenced store, and the processes that write to it
+//	tap.go     the deadlines that agents announce
+//	judge.go   the rules; record.go: what they judge
+//	report.go  counts and lateness
 package main
 
 import (
@@ -15,20 +28,21 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 )
 
 // settings are the flags.
 type settings struct {
+	faults int
 	length time.Duration
+	every  time.Duration
+	busy   int
 	seed   uint64
 	hosts  string
 	regent string
@@ -36,6 +50,7 @@ type settings struct {
 }
 
 func main() {
+	child()
 	cluster.Main()
 	s, err := parse(os.Args[1:], os.Stderr)
 	if err != nil {
@@ -56,7 +71,10 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	var s settings
 	f := flag.NewFlagSet("torture", flag.ContinueOnError)
 	f.SetOutput(errs)
-	f.DurationVar(&s.length, "for", 2*time.Minute, "how long to break things")
+	f.IntVar(&s.faults, "faults", 2000, "how many faults to apply")
+	f.DurationVar(&s.length, "for", 0, "how long to apply faults at most (default: no limit)")
+	f.DurationVar(&s.every, "every", 200*time.Millisecond, "how long to wait between faults on average")
+	f.IntVar(&s.busy, "busy", runtime.NumCPU(), "how many processes keep the processors busy")
 	f.Uint64Var(&s.seed, "seed", 0, "decides what happens (default: a new one)")
 	f.StringVar(&s.hosts, "hosts", "auto", "what hosts are: namespaces, loopback, or auto: namespaces where they are possible")
 	f.StringVar(&s.regent, "regent", "bin/regent", "the program to run agents and runners from")
@@ -67,6 +85,9 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	if s.seed == 0 {
 		s.seed = rand.Uint64()
 	}
+	if s.faults < 1 || s.every <= 0 || s.busy < 0 || s.length < 0 {
+		return s, errors.New("-faults and -every must be positive, -busy and -for not negative")
+	}
 	if !slices.Contains([]string{"auto", "namespaces", "loopback"}, s.hosts) {
 		return s, fmt.Errorf("-hosts %q: must be auto, namespaces or loopback", s.hosts)
 	}
@@ -75,48 +96,6 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	}
 	return s, nil
 }
-
-// group is what all lead.
-const group = "g"
-
-// The timing leaves room for the pauses of a busy host: a program under regent run is killed a guard time before its lease ends.
-const (
-	lease = 2 * time.Second
-	guard = time.Second
-)
-
-// yaml is the same timing for agents.
-var yaml = fmt.Sprintf("timing: {lease: %v, guard: %v}\n", lease, guard)
-
-// timing is the same for members by the library.
-func timing() regent.Timing {
-	t := regent.LAN
-	t.Lease, t.LongestLease, t.Guard = lease, max(lease, t.LongestLease), guard
-	return t
-}
-
-// arena is a run.
-type arena struct {
-	*cluster.Cluster
-	rand  *rand.Rand
-	out   io.Writer
-	begin time.Time
-	hosts []*host
-	done  map[string]int // how often each fault was applied
-	wrong []error        // what could not be done or undone
-}
-
-// host is one of the cluster.
-type host struct {
-	name  string
-	agent bool // it has an agent and a runner; otherwise a member
-	// busy is when what was done to it is undone, by undo; zero: nothing was.
-	busy time.Time
-	undo func() error
-}
-
-// runner is the name of the runner of a host.
-func (h *host) runner() string { return "run-" + h.name }
 
 // choose finds out what hosts are.
 func choose(hosts string, out io.Writer) (kind cluster.Hosts, clocks map[string]time.Duration, err error) {
@@ -139,86 +118,40 @@ func choose(hosts string, out io.Writer) (kind cluster.Hosts, clocks map[string]
 	return kind, map[string]time.Duration{"b": time.Hour, "d": 10000 * time.Hour}, nil
 }
 
+// sweepEvery is how often torture looks what it has to start again, and what it has to end.
+const sweepEvery = 100 * time.Millisecond
+
 func run(ctx context.Context, s settings, out io.Writer) (err error) {
-	fmt.Fprintf(out, "seed %d, for %v\n", s.seed, s.length)
-	kind, clocks, err := choose(s.hosts, out)
+	fmt.Fprintf(out, "seed %d, %d faults, %d busy processes\n", s.seed, s.faults, s.busy)
+	a, err := open(s, out)
 	if err != nil {
 		return err
 	}
-	o := cluster.Options{Names: []string{"a", "b", "c", "d", "e"}, Hosts: kind, Relay: true, Seed: s.seed, Clocks: clocks, Timing: timing(), Config: yaml,
-		Command: cluster.Child(), Groups: cluster.OneGroup, Poll: time.Millisecond,
-		Regent: func(args ...string) *exec.Cmd { return exec.Command(s.regent, args...) }}
-	if s.logs {
-		o.Log = func(process, line string) { fmt.Fprintf(out, "%s: %s\n", process, line) }
-	}
-	c, err := cluster.New(o)
-	if err != nil {
-		return err
-	}
-	a := &arena{Cluster: c, rand: rand.New(rand.NewPCG(s.seed, 0)), out: out, begin: time.Now(), done: make(map[string]int)}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	go func() { // nothing here reads events: the journals have it
-		for range c.Events() {
-		}
-	}()
+	defer func() { err = errors.Join(err, a.close()) }()
 	if err := a.start(); err != nil {
-		return fmt.Errorf("%w\n%s", err, c.Logs())
+		return fmt.Errorf("%w\n%s", err, a.Logs())
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.length)
-	defer cancel()
-	a.torment(ctx)
-	return a.judge()
-}
-
-// start starts everything and waits until a program leads.
-func (a *arena) start() error {
-	for i, name := range a.Names {
-		h := &host{name: name, agent: i < 3}
-		a.hosts = append(a.hosts, h)
-		if !h.agent {
-			if err := a.Start(name); err != nil {
-				return err
-			}
-			continue
-		}
-		if _, err := a.StartAgent(name); err != nil {
-			return err
-		}
+	if s.length > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.length)
+		defer cancel()
 	}
-	for _, h := range a.hosts {
-		if !h.agent {
-			continue
-		}
-		if err := a.AwaitAgents(h.name); err != nil {
-			return err
-		}
-		if err := a.startRunner(h); err != nil {
-			return err
-		}
-	}
-	return a.led("at first", 0)
+	a.torment(ctx, s)
+	return a.finish()
 }
 
-func (a *arena) startRunner(h *host) error {
-	_, err := a.Run(h.runner(), h.name, group, []string{"--restart", "--delay", "100ms", "--grace", "300ms", "--guard", guard.String()}, a.Acting(a.rand.IntN(2) == 0)...)
-	return err
-}
-
-// led waits until a program has led after a reading of the clock.
-func (a *arena) led(when string, after cluster.Time) error {
-	return cluster.Wait(cluster.Patience, "a program leads "+when, func() bool {
-		spans, err := a.Spans()
-		return err == nil && slices.ContainsFunc(spans, func(s cluster.Span) bool { return s.Seen > after })
-	})
-}
-
-// torment breaks things until ctx ends, and then mends all.
-func (a *arena) torment(ctx context.Context) {
-	for ctx.Err() == nil {
+// torment applies faults until there were enough or ctx ends, and then undoes all.
+func (a *arena) torment(ctx context.Context, s settings) {
+	next := time.Now()
+	for ctx.Err() == nil && a.struck < s.faults {
 		a.mend(time.Now())
-		a.strike()
+		a.store.sweep()
+		if time.Now().After(next) {
+			a.strike()
+			next = time.Now().Add(time.Duration(a.rand.Int64N(2 * int64(s.every))))
+		}
 		select {
-		case <-time.After(time.Duration(a.rand.Int64N(int64(lease)))):
+		case <-time.After(min(sweepEvery, max(0, time.Until(next)))):
 		case <-ctx.Done():
 		}
 	}
@@ -226,39 +159,23 @@ func (a *arena) torment(ctx context.Context) {
 	a.try("heal", a.HealAll())
 }
 
-// judge waits until the council works again, and checks the journals.
-func (a *arena) judge() error {
-	found := slices.Clone(a.wrong)
-	if err := a.led("when all is mended", cluster.Now()); err != nil {
-		found = append(found, err)
-	}
-	for _, h := range a.hosts {
-		if h.agent {
-			a.Stop(h.runner(), cluster.Patience)
+// finish waits until the council works again, stops everything, and judges.
+func (a *arena) finish() error {
+	for _, g := range groups {
+		if err := a.led("when all is mended", g, cluster.Now()); err != nil {
+			a.wrong = append(a.wrong, err)
 		}
 	}
-	rep, err := a.Check(cluster.Rules{})
+	a.stopRunners()
+	r, err := a.record()
 	if err != nil {
-		found = append(found, err)
+		return err
 	}
-	holders := make(map[string]int)
-	for _, s := range rep.Spans {
-		holders[s.Holder]++
-	}
-	fmt.Fprintf(a.out, "\nfaults: %s\n%d leaderships in %v: %v; two at once: %v\n", counts(a.done), len(rep.Spans), time.Since(a.begin).Round(time.Second), counts(holders), rep.Both)
+	found := append(slices.Clone(a.wrong), r.judge()...)
+	a.report(r)
 	if len(found) > 0 {
 		return errors.Join(append(found, errors.New("what processes logged:\n"+a.Logs()))...)
 	}
-	fmt.Fprintln(a.out, "no two led at once, and tokens grew")
+	fmt.Fprintln(a.out, "no program ran beside its successor outside the documented exceptions, the store refused all that were stale, and hooks were in order")
 	return nil
-}
-
-// counts lists what was counted, by name.
-func counts(m map[string]int) string {
-	var all []string
-	for name, n := range m {
-		all = append(all, fmt.Sprintf("%s %d", name, n))
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
 }

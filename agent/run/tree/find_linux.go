@@ -27,12 +27,6 @@ type walk struct {
 	began time.Duration
 }
 
-// A walk runs with real-time scheduling where it may. It lets ordinary threads run after each turn.
-const (
-	walkTurn  = 5 * time.Millisecond
-	walkPause = time.Millisecond
-)
-
 // begin begins a turn, and yield ends it if it has been long.
 func (w *walk) begin() {
 	if w.cpu == nil {
@@ -42,8 +36,8 @@ func (w *walk) begin() {
 }
 
 func (w *walk) yield() {
-	if w.cpu()-w.began >= walkTurn {
-		w.pause(walkPause)
+	if tenure.Breaks(w.cpu() - w.began) {
+		w.pause(tenure.WalkBreak)
 		w.began = w.cpu()
 	}
 }
@@ -130,6 +124,10 @@ func (r *Ref) rows(w *walk, all []stat, inside map[int]bool, out *Result) (rows 
 			continue // those that are older than the runner have nothing to do with it
 		}
 		w.yield()
+		if !inside[s.pid] && r.unborn(&s) {
+			out.forking = true
+			continue
+		}
 		// All are taken for the runner's user first; classify looks at those that belong.
 		p := tenure.Process{Identity: s.identity(), Parent: s.parent, Session: s.session, UID: r.UID, Inside: inside[s.pid]}
 		b, err := readProc(s.pid, "environ")
@@ -144,6 +142,25 @@ func (r *Ref) rows(w *walk, all []stat, inside map[int]bool, out *Result) (rows 
 		rows, who = append(rows, p), append(who, s)
 	}
 	return rows, who
+}
+
+// execWithin is how long an exec may take in which a process has no arguments. One that removes its own is none.
+const execWithin = ticksPerSecond
+
+// unborn says that a process is a child of the runner between fork and exec. What it becomes is not known: its environment is that of
+// the runner still, or none. A lost hook is no part of the tree, and an elected hook is. It does nothing before it execs.
+func (r *Ref) unborn(s *stat) bool {
+	if r.Runner.Pid == 0 || s.parent != r.Runner.Pid || s.dead {
+		return false
+	}
+	if s.forked {
+		// Programs fork without exec as well, and the runner adopts those. They are of another executable.
+		own, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", r.Runner.Pid))
+		its, failed := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.pid))
+		return err == nil && failed == nil && own == its
+	}
+	arguments, err := readProc(s.pid, "cmdline")
+	return err == nil && len(arguments) == 0 && now() < s.started+execWithin
 }
 
 // classify asks the rules who belongs to the tree, and who of them may be killed.

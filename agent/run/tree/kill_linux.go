@@ -121,17 +121,26 @@ func (r *Ref) may(pid int) bool {
 	return err == nil && u.signalable(r.UID)
 }
 
-// kill kills once, at once and after a walk, and says what the walk found.
-func (r *Ref) kill() Result { return r.killBy(&walk{strike: true}) }
+// killer returns how a process that only knows of the tree kills it.
+func (r *Ref) killer() killer { return r.killerBy(&walk{strike: true}) }
 
-func (r *Ref) killBy(w *walk) Result {
-	r.See()
-	before := r.Runner.Pid != 0 && alive(r.Runner)
-	err := r.strike()
-	found := r.search(w)
-	found.Search.Adopter = before && alive(r.Runner)
-	found.struck(err)
-	return found
+func (r *Ref) killerBy(w *walk) killer {
+	var lived bool // the runner, before anybody was killed
+	var failure error
+	return killer{
+		strike: func() (Result, bool) {
+			r.See()
+			lived = r.Runner.Pid != 0 && alive(r.Runner)
+			failure = r.strike()
+			return Result{}, false
+		},
+		walk: func() Result {
+			found := r.search(w)
+			found.Search.Adopter = lived && alive(r.Runner)
+			found.struck(failure)
+			return found
+		},
+	}
 }
 
 // struck adds why the cgroup could not be killed. It matters if anybody is in it.

@@ -23,7 +23,12 @@ type stat struct {
 	name                 string
 	// dead says that it is a zombie: it does nothing any more, and waits for its parent to take note.
 	dead bool
+	// forked says that it has not called exec.
+	forked bool
 }
+
+// flagForked is PF_FORKNOEXEC, among the flags of a process in its state.
+const flagForked = 0x40
 
 func (s *stat) identity() tenure.Identity { return tenure.Identity{Pid: s.pid, Started: s.started} }
 
@@ -63,7 +68,7 @@ func parseStat(b []byte) (stat, error) {
 		return stat{}, fmt.Errorf("state %q: has %d fields after the name, want 20", b, len(f))
 	}
 	var s stat
-	var errs [5]error
+	var errs [6]error
 	s.pid, errs[0] = strconv.Atoi(string(bytes.TrimSpace(b[:open])))
 	s.name = string(b[open+1 : end])
 	s.parent, errs[1] = strconv.Atoi(string(f[1]))
@@ -71,6 +76,9 @@ func parseStat(b []byte) (stat, error) {
 	threads, err := strconv.Atoi(string(f[17]))
 	errs[3] = err
 	s.started, errs[4] = strconv.ParseUint(string(f[19]), 10, 64)
+	flags, err := strconv.ParseUint(string(f[6]), 10, 64)
+	errs[5] = err
+	s.forked = flags&flagForked != 0
 	// A process whose first thread has ended looks like a zombie while others run.
 	state := f[0][0]
 	s.dead = (state == 'Z' || state == 'X') && threads <= 1

@@ -115,9 +115,49 @@ func TestWhoIsKnownIsKilledBeforeTheWalk(t *testing.T) {
 			})
 		}
 	}
-	f.ref.killBy(w)
+	end(within(t), f.ref.killerBy(w))
 	if !looked {
 		t.Error("the walk made no pause")
+	}
+}
+
+// Between fork and exec a lost hook has the environment of its runner: others must not take it for a part of the tree, nor take the tree
+// for gone before they know what it becomes.
+func TestChildOfTheRunnerThatHasNotCalledExecIsUndecided(t *testing.T) {
+	own, err := readStat(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, _, errno := unix.RawSyscall(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	for pid == 0 { // the child
+		unix.RawSyscall(unix.SYS_PPOLL, 0, 0, 0)
+	}
+	defer func() {
+		_ = unix.Kill(int(pid), unix.SIGKILL)
+		_, _ = unix.Wait4(int(pid), nil, 0, nil)
+	}()
+	execed := exec.Command("sleep", "1000")
+	if err := execed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = execed.Process.Kill(); _ = execed.Wait() }()
+	r := Ref{Ref: tenure.Ref{Runner: own.identity(), UID: os.Getuid()}}
+	found := r.Look()
+	left := func(pid int) bool {
+		return slices.ContainsFunc(found.Left, func(p Process) bool { return p.Pid == pid })
+	}
+	if left(int(pid)) || !found.forking {
+		t.Errorf("process %d has not called exec and is taken for a part of the tree: %v", pid, &found)
+	}
+	if !left(execed.Process.Pid) {
+		t.Errorf("process %d has called exec and is not taken for a part of the tree: %v", execed.Process.Pid, &found)
+	}
+	found.Left, found.Search = nil, tenure.Search{Adopter: true}
+	if verdict, ok := found.Verdict(); ok {
+		t.Errorf("the tree is %v before it is known what a child becomes", verdict)
 	}
 }
 
@@ -362,7 +402,7 @@ func policy(t *testing.T, pid int) uint32 {
 
 // A killer runs before all ordinary threads. What it starts does not: the program, and helpers such as hooks and the keeper.
 func TestWhatAnUrgentThreadStartsIsOrdinary(t *testing.T) {
-	thread.Run(func() {
+	thread.Run(true, func() {
 		if policy(t, 0) != unix.SCHED_FIFO {
 			t.Fatal("this process may not have real-time scheduling")
 		}

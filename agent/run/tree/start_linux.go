@@ -133,18 +133,25 @@ func (t *Tree) Abort() {
 
 // End kills the tree: see [Ref.End]. It looks at the children of this process first, and need not walk if there are none: after
 // an orderly stop nobody waits longer for the next leader than that.
-func (t *Tree) End(ctx context.Context) Result { return end(ctx, t.kill) }
-
-func (t *Tree) kill() Result {
-	r := t.Ref()
-	if t.gone(&r) {
-		return Result{Search: tenure.Search{Cgroup: r.state(), Adopter: true}, final: true}
-	}
-	err := r.strike()
-	found := r.search(&walk{strike: true, own: t.reaper.listed})
-	found.Search.Adopter = adopting.Load()
-	found.struck(err)
-	return found
+func (t *Tree) End(ctx context.Context) Result {
+	var r Ref
+	var failure error
+	return end(ctx, killer{
+		strike: func() (Result, bool) {
+			r = t.Ref()
+			if t.gone(&r) {
+				return Result{Search: tenure.Search{Cgroup: r.state(), Adopter: true}}, true
+			}
+			failure = r.strike()
+			return Result{}, false
+		},
+		walk: func() Result {
+			found := r.search(&walk{strike: true, own: t.reaper.listed})
+			found.Search.Adopter = adopting.Load()
+			found.struck(failure)
+			return found
+		},
+	})
 }
 
 // state says what is in the cgroup.

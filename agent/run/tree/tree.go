@@ -100,15 +100,15 @@ type Result struct {
 	Left, Foreign []Process
 	// Err says why the look was incomplete, or that a process could not be killed.
 	Err error
-	// final says that one look is enough, early that two were not had.
-	final, early bool
+	// early says that there was no time for two looks, and forking that a child of the runner had not called exec: look again.
+	early, forking bool
 }
 
 // Verdict says what the result proves, as an event; false: nothing, End again.
 func (r *Result) Verdict() (tenure.Kind, bool) {
 	kind, ok := r.Search.Verdict()
 	switch {
-	case r.early || !ok:
+	case r.early || r.forking || !ok:
 		return tenure.Tick, false
 	case r.Err != nil:
 		return tenure.TreeUnknown, true
@@ -152,35 +152,39 @@ func (r *Result) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// The pauses between two looks at a tree that does not end.
-const (
-	firstPause   = 200 * time.Microsecond
-	longestPause = 20 * time.Millisecond
-)
-
 // End kills the tree: at once whom it knows, then whom it finds. It returns when it has found the same twice in a row, or when
 // ctx has ended; the result then has no verdict. It clears nothing: see Forget.
-func (r *Ref) End(ctx context.Context) Result { return end(ctx, r.kill) }
+func (r *Ref) End(ctx context.Context) Result { return end(ctx, r.killer()) }
 
-// end kills again and again until two looks in a row prove the same.
-func end(ctx context.Context, kill func() Result) Result {
-	pause, before, proven := firstPause, tenure.Tick, false
+// A killer carries out what a hunt asks for.
+type killer struct {
+	// strike kills whom it knows. It returns true if that shows at a glance that nothing is left.
+	strike func() (Result, bool)
+	// walk looks for the others, and kills them.
+	walk func() Result
+}
+
+// end kills in the order of a hunt, until that has a proof.
+func end(ctx context.Context, k killer) Result {
+	var hunt tenure.Hunt
+	var found Result
 	for {
-		found := kill()
-		verdict, ok := found.Verdict()
-		if ok && (found.final || proven && verdict == before) {
-			return found
-		}
-		again := ok && !proven // what was found once is looked at again at once
-		before, proven = verdict, ok
-		if again {
-			continue
-		}
-		select {
-		case <-time.After(pause):
-			pause = min(2*pause, longestPause)
-		case <-ctx.Done():
-			found.early = true
+		switch hunt.Next() {
+		case tenure.Strike:
+			if glance, gone := k.strike(); gone {
+				return glance
+			}
+		case tenure.Walk:
+			found = k.walk()
+			hunt.Found(found.Verdict())
+		case tenure.Rest:
+			select {
+			case <-time.After(hunt.Pause()):
+			case <-ctx.Done():
+				found.early = true
+				return found
+			}
+		case tenure.Proven:
 			return found
 		}
 	}

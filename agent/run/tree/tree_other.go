@@ -134,6 +134,10 @@ func (r *Ref) Look() Result {
 	return out
 }
 
+func (r *Ref) killer() killer {
+	return killer{strike: func() (Result, bool) { return Result{}, false }, walk: r.kill}
+}
+
 func (r *Ref) kill() Result {
 	if err := r.Signal(syscall.SIGKILL); err != nil {
 		return Result{Err: fmt.Errorf("kill process group %d: %w", r.First.Pid, err)}

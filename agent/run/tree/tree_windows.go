@@ -60,9 +60,11 @@ func (t *Tree) Status() int { return -1 }
 func (t *Tree) Forward(os.Signal) error { return errWindows }
 
 // Look says that it cannot be done.
-func (r *Ref) Look() Result { return r.kill() }
+func (r *Ref) Look() Result { return Result{Err: errWindows} }
 
-func (r *Ref) kill() Result { return Result{Err: errWindows} }
+func (r *Ref) killer() killer {
+	return killer{strike: func() (Result, bool) { return Result{}, false }, walk: r.Look}
+}
 
 // See has nothing to take note of.
 func (r *Ref) See() {}

@@ -169,13 +169,21 @@ func (h *Holder) whyExpired(c *class) protocol.CauseCode {
 	return protocol.LeaseExpired
 }
 
+// whyRanOut returns the cause for which the lease was left to run out. One that was to be handed over was not: it expired.
+func (h *Holder) whyRanOut(t *tenure) protocol.Cause {
+	if t.cause.Code == protocol.Transferred {
+		return protocol.Cause{Code: protocol.LeaseExpired, Peer: h.me.Rank}
+	}
+	return t.cause
+}
+
 // onDue acts on the one thing that a tenure waits for besides its class.
 func (h *Holder) onDue(now protocol.Time, t *tenure) {
 	switch {
 	case !t.leads():
 		h.fail(now, t)
 	case now >= t.until:
-		h.end(now, t, "expired", protocol.Cause{Code: protocol.LeaseExpired, Peer: h.me.Rank}, protocol.Nobody)
+		h.end(now, t, "expired", h.whyRanOut(t), protocol.Nobody)
 	case t.stopped:
 		h.demote(now, t)
 	case t.stopping:

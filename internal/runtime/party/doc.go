@@ -4,6 +4,7 @@
 //	resume*.go deadlines that passed while the host was suspended
 //	unread*.go messages that were received and not given yet
 //	names.go   members in causes
+//	hold.go    the way from an agent to the machine of its lease
 //
 // A Party decides nothing. It gives the machine a Suspended before everything else that follows a suspend, waits for renewals that
 // were received and not given yet before it looks at a deadline, and sets an alarm for the instant that the machine names. Timers

@@ -31,13 +31,13 @@ const (
 	Ordinary Scheduling = "ordinary"
 )
 
-// Run runs f on a thread that Claim made real-time, and returns after f. The thread ends with f, so that no other goroutine
-// inherits it. Without permission f runs all the same.
-func Run(f func()) {
+// Run runs f on a thread of its own, real-time if that is asked for and permitted, and returns after f. The thread ends with f, so that
+// no other goroutine inherits it.
+func Run(realtime bool, f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = Claim(true) // never unlocked: the thread ends with this goroutine
+		_, _ = Claim(realtime) // never unlocked: the thread ends with this goroutine
 		f()
 	}()
 	<-done

@@ -18,7 +18,7 @@ func TestWhatIsStartedIsOrdinary(t *testing.T) {
 	}
 	c := exec.Command("/bin/sleep", "1000")
 	ran := false
-	Run(func() {
+	Run(true, func() {
 		if p, _ := policy(0); p == unix.SCHED_FIFO {
 			ran = true
 			if err := c.Start(); err != nil {
@@ -34,6 +34,11 @@ func TestWhatIsStartedIsOrdinary(t *testing.T) {
 	if p, _ := policy(c.Process.Pid); p != unix.SCHED_NORMAL {
 		t.Errorf("what the thread started has policy %d", p)
 	}
+	Run(false, func() {
+		if p, _ := policy(0); p != unix.SCHED_NORMAL {
+			t.Errorf("a thread that was to be ordinary has policy %d", p)
+		}
+	})
 	if p, _ := policy(0); p != unix.SCHED_NORMAL {
 		t.Errorf("the thread of another goroutine has policy %d", p)
 	}

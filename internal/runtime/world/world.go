@@ -1,6 +1,6 @@
 // Package world is what a member of a council stands in: a clock, a network and a resolver of names. Package regent makes the real
 // one. Tests of this repository put another one into the context of Join, and so join members in memory without an exported API for
-// it.
+// it. The agent learns by the same way what a member waits for before it has begun.
 package world
 
 import (
@@ -31,4 +31,18 @@ func Into(ctx context.Context, w World) context.Context { return context.WithVal
 func From(ctx context.Context) (World, bool) {
 	w, ok := ctx.Value(key{}).(World)
 	return w, ok
+}
+
+type reportKey struct{}
+
+// WithReport returns a context in which Join reports what a member waits for before it can be asked.
+func WithReport(ctx context.Context, report func(waiting string)) context.Context {
+	return context.WithValue(ctx, reportKey{}, report)
+}
+
+// Report calls the function of WithReport, if the context has one.
+func Report(ctx context.Context, waiting string) {
+	if f, ok := ctx.Value(reportKey{}).(func(string)); ok {
+		f(waiting)
+	}
 }

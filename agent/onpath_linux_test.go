@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	mathrand "math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/wire"
+)
+
+// record writes every datagram that it sees, until it is killed.
+func record() {
+	err := cluster.Record(cluster.Patience, func(r cluster.Recorded) bool {
+		b, _ := json.Marshal(r)
+		say(word{What: "packet", Text: string(b)})
+		return true
+	})
+	say(word{What: "ends", Text: err.Error()})
+	os.Exit(1)
+}
+
+// A floodTask is what a flood consists of.
+type floodTask struct {
+	To, Packet string
+	// Starts has each datagram claim another start.
+	Starts bool
+	For    time.Duration
+}
+
+// flood sends a datagram as fast as it can.
+func flood() {
+	var o floodTask
+	if err := json.Unmarshal([]byte(os.Getenv(taskVar)), &o); err != nil {
+		panic(err)
+	}
+	packet, err := hex.DecodeString(o.Packet)
+	if err != nil {
+		panic(err)
+	}
+	c, err := net.Dial("udp", o.To)
+	if err != nil {
+		panic(err)
+	}
+	n := uint64(0)
+	for begin := time.Now(); time.Since(begin) < o.For; n++ {
+		if o.Starts {
+			binary.BigEndian.PutUint64(packet[wire.StartOffset:], n*0x9e3779b97f4a7c15)
+		}
+		_, _ = c.Write(packet)
+	}
+	say(word{What: "sent", Token: n})
+	os.Exit(0)
+}
+
+// recordSome records packets of members, with a host's eyes.
+func (v *processes) recordSome(host string, n int, of ...string) []cluster.Recorded {
+	v.t.Helper()
+	members := make(map[string]bool)
+	for _, name := range of {
+		members[addressOf(v.t.(*testing.T), v, name)] = true
+	}
+	p := v.spawn("recorder", host, part(partRecord))
+	defer func() { v.must(v.Crash("recorder")) }()
+	var out []cluster.Recorded
+	for len(out) < n {
+		w, ok := p.hears("packet", cluster.Patience)
+		if !ok {
+			v.t.Fatalf("%d packets were recorded, want %d", len(out), n)
+		}
+		var r cluster.Recorded
+		v.must(json.Unmarshal([]byte(w.Text), &r))
+		if members[r.From.String()] && members[r.To.String()] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// dropped returns how many packets an agent's member has dropped for a reason.
+func (v *processes) dropped(agent, reason string) float64 {
+	_, status := v.ask(agent, "/v1/status")
+	all, _ := status["dropped"].(map[string]any)
+	n, _ := all[reason].(float64)
+	return n
+}
+
+// What was recorded on the network and is sent again, in another order, to its receiver, back to its sender and to third members,
+// before and after restarts, changes nothing: the leader leads on, and no member is told that it is not itself.
+func TestRecordedPacketsChangeNothing(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		return // nothing can be recorded
+	}
+	v := start(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 3s}\n")})
+	p := v.startProgram("p", "a", task{})
+	v.await(p, "leads")
+	out, err := net.ListenUDP("udp", nil)
+	v.must(err)
+	defer out.Close()
+	send := func(data []byte, to netip.AddrPort) { _, _ = out.WriteToUDPAddrPort(data, to) }
+	attack := func(recorded []cluster.Recorded) {
+		for range 3 {
+			mathrand.Shuffle(len(recorded), func(i, j int) { recorded[i], recorded[j] = recorded[j], recorded[i] })
+			for i, r := range recorded {
+				send(r.Data, r.To)
+				send(r.Data, r.From)
+				send(r.Data, recorded[(i+1)%len(recorded)].To)
+				if i%32 == 31 {
+					time.Sleep(time.Millisecond) // wall clock: real sockets, whose buffers end
+				}
+			}
+		}
+	}
+	all := v.recordSome("a", 200, v.Names...)
+	attack(all)
+	for _, reason := range []string{"replayed", "misdirected", "stranger"} {
+		cluster.Eventually(t, "a drops packets that are "+reason, func() bool { return v.dropped("a", reason) > 0 })
+	}
+	// c restarts in good order, b does not; then all comes again.
+	v.Stop("c", cluster.Patience)
+	v.startAgent("c")
+	v.must(v.AwaitAgents("c"))
+	v.must(v.Crash("b"))
+	v.startAgent("b")
+	v.must(v.AwaitAgents("b"))
+	attack(all)
+	cluster.Eventually(t, "a drops packets of earlier starts", func() bool { return v.dropped("a", "stale") > 0 })
+	attack(append(all, v.recordSome("a", 100, v.Names...)...))
+	if w, again := p.hears("stops", 2*time.Second); again {
+		t.Errorf("the leader was disturbed: %v", w)
+	}
+	if logs := v.Logs(); strings.Contains(logs, "old copy") || strings.Contains(logs, "two processes") {
+		t.Errorf("a member was told that it is not itself:\n%s", logs)
+	}
+	v.judge(1)
+}
+
+// A host of the network that is no member floods the leader: with noise, with the header of a member and other starts, and with a packet
+// that it recorded. The leader leads on.
+func TestFloodFromAnotherHostCostsNoLease(t *testing.T) {
+	if err := cluster.CanNamespaces(); err != nil {
+		if os.Geteuid() == 0 {
+			t.Fatal(err)
+		}
+		return
+	}
+	v := newProcesses(t, cluster.Options{Names: []string{"a", "b", "c", "x"}, Hosts: cluster.Namespaces, Config: calm("timing: {lease: 3s}\n")})
+	members := v.Names[:3]
+	for _, name := range members {
+		v.must(v.WriteConfig(name))
+		b, err := os.ReadFile(v.ConfigFile(name))
+		v.must(err)
+		without := regexp.MustCompile(`(?m)^  - \{name: x, .*\n`).ReplaceAll(b, nil)
+		v.must(os.WriteFile(v.ConfigFile(name), without, 0o600))
+		v.startAgent(name)
+	}
+	v.must(v.AwaitAgents(members...))
+	p := v.startProgram("p", "a", task{})
+	v.await(p, "leads")
+	target := addressOf(t, v, "a")
+	packet := v.recordSome("a", 1, members...)[0]
+	for packet.To.String() != target {
+		packet = v.recordSome("a", 1, members...)[0]
+	}
+	noise := make([]byte, 200)
+	_, _ = rand.Read(noise)
+	for _, f := range []struct {
+		name string
+		floodTask
+	}{
+		{"noise", floodTask{Packet: hex.EncodeToString(noise)}},
+		{"copied headers", floodTask{Packet: hex.EncodeToString(packet.Data), Starts: true}},
+		{"a recorded packet", floodTask{Packet: hex.EncodeToString(packet.Data)}},
+	} {
+		f.To, f.For = target, time.Second
+		b, err := json.Marshal(f.floodTask)
+		v.must(err)
+		sent := v.await(v.spawn(f.name, "x", part(partFlood, taskVar+"="+string(b))), "sent").Token
+		t.Logf("%s: %d datagrams in %v", f.name, sent, f.For)
+		if sent == 0 {
+			t.Errorf("%s: nothing was sent", f.name)
+		}
+	}
+	if !strings.Contains(v.Process("a").Log(), "a flood of packets") {
+		t.Errorf("a did not take it for a flood:\n%s", v.Process("a").Log())
+	}
+	if w, again := p.hears("stops", time.Second); again {
+		t.Errorf("the leader was disturbed: %v", w)
+	}
+	v.judge(1)
+}
+
+// A user of the host without rights reads neither key nor record, does not reach the socket, and cannot take the member's port.
+func TestUsersWithoutRightsReachNothing(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // there are no others to be
+	}
+	r := alone(t, "{}")
+	dir := filepath.Dir(r.socket)
+	key := filepath.Join(dir, "key")
+	if err := errors.Join(config.WriteKey(key), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, r.config, "bootstrap:", "key_file: "+key+"\nbootstrap:")
+	r.begin(t)
+	text, err := os.ReadFile(r.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := regexp.MustCompile(`address: "([^"]+)"`).FindStringSubmatch(string(text))[1]
+	as(t, nobody, nobody, func() {
+		for what, try := range map[string]func() error{
+			"reads the configuration": func() error { _, err := os.ReadFile(r.config); return err },
+			"reads the key":           func() error { _, err := os.ReadFile(key); return err },
+			"lists the record":        func() error { _, err := os.ReadDir(filepath.Join(dir, "d")); return err },
+			"removes the socket":      func() error { return os.Remove(r.socket) },
+			"replaces the key":        func() error { return os.Rename(key, key+".old") },
+			"connects":                func() error { c, err := net.Dial("unix", r.socket); closeAny(c); return err },
+		} {
+			if err := try(); !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("another user %s: %v", what, err)
+			}
+		}
+		if c, err := net.ListenPacket("udp", at); err == nil {
+			_ = c.Close()
+			t.Error("another user takes the member's port")
+		}
+	})
+}
+
+func closeAny(c net.Conn) {
+	if c != nil {
+		_ = c.Close()
+	}
+}

@@ -1,0 +1,34 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+// FuzzEvent looks for lines of an agent that make a program crash. A program may dial a socket that is no agent's.
+func FuzzEvent(f *testing.F) {
+	f.Add([]byte(`{"event":"leads","id":1,"token":7,"until":5}` + "\n"))
+	f.Add([]byte(`{"event":"extended","ids":[1,2],"until":9}` + "\n" + `{"event":"lost","id":1}` + "\n"))
+	f.Add([]byte(`{"event":"failed","id":2,"error":"no"}` + "\n\n"))
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		const longest = 1 << 10
+		answered := make(chan Event, 1)
+		watched := 0
+		c := &Conn{answers: map[uint64]chan Event{1: answered}, watches: map[uint64]func(Event){2: func(Event) { watched++ }}, candidacies: make(map[uint64]*Candidacy)}
+		in := NewReader(bytes.NewReader(lines), longest)
+		for n := 0; ; n++ {
+			line, err := in.Line()
+			if err != nil {
+				return
+			}
+			if len(line) > longest || n > len(lines) {
+				t.Fatalf("line %d has %d bytes", n, len(line))
+			}
+			var e Event
+			if json.Unmarshal(line, &e) == nil {
+				c.dispatch(e)
+			}
+		}
+	})
+}

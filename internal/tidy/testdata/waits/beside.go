@@ -1,0 +1,3 @@
+package waits
+
+func beside(c chan int) int { return <-c }
