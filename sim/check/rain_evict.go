@@ -34,8 +34,8 @@ func (d *Departures) Observe(r *sim.Record) error {
 		return nil
 	}
 	v := r.Detail.(rain.View)
-	if d.seen[v.Number] {
-		return nil
+	if d.seen[v.Number] || d.failing.Contains(v.Members) {
+		return nil // members that fail may be linked with one another for a while: without a gate they have views of their own
 	}
 	d.seen[v.Number] = true
 	well := v.Failed.Minus(d.failing)

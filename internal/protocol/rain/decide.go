@@ -184,7 +184,7 @@ func (g *group) commit(now protocol.Time) {
 		}
 		return
 	}
-	if !g.holdsLease(now) || g.lease.token != p.number.Token || !g.m.cfg.Quorums.In(p.has.Intersect(g.view.Members)) {
+	if !g.holdsLease(now) || g.lease.token != p.number.Token || !g.m.cfg.Quorums.In(p.has) {
 		return
 	}
 	if p.until == 0 {
@@ -242,7 +242,7 @@ func (g *group) decide(now protocol.Time, present, joining *protocol.Set) {
 	if ok {
 		ok = g.may(present) || !present.Has(g.view.Manager)
 	}
-	if g.failing == g.me {
+	if g.failing.Has(g.me) {
 		ok, managing = false, false // the others need the lease to decide the view without this member
 	}
 	g.want(ok || managing)

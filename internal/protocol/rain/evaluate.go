@@ -29,7 +29,7 @@ func (g *group) rules(now protocol.Time) {
 	g.judge(now)
 	g.standings(now)
 	if g.phase == Alive {
-		g.leaveIfCutOff()
+		g.leaveIfCutOff(now)
 	}
 	if g.phase != Alive {
 		if g.phase == Joining {
@@ -52,13 +52,10 @@ func (g *group) rules(now protocol.Time) {
 	g.decide(now, &present, &joining)
 }
 
-// leaveIfCutOff makes a member dead that sees too few others. Those that wait to be taken in count once the view is reported: before that a
-// quorum of its own members has to have it.
-func (g *group) leaveIfCutOff() {
-	seen := g.linked()
-	if !g.m.cfg.gated() || g.reported == g.view.Number {
-		seen = seen.Union(g.joining())
-	}
+// leaveIfCutOff makes a member dead that sees too few others. Those that wait to be taken in count, and for a while those that are
+// about to: with them it can go on.
+func (g *group) leaveIfCutOff(now protocol.Time) {
+	seen := g.linked().Union(g.waiting(now))
 	enough := seen.Len() > 1 || g.view.Members.Len() == 1
 	if g.m.cfg.gated() {
 		enough = g.m.cfg.Quorums.In(seen)
@@ -101,7 +98,7 @@ func (g *group) standings(now protocol.Time) {
 		}
 		is := isolated
 		switch member := g.view.Members.Has(j); {
-		case member && p.up && j == g.failing && !g.died(j):
+		case member && p.up && g.failing.Has(j) && !g.died(j):
 			is = failing
 		case member && g.lost(j):
 			is = lost
@@ -232,6 +229,11 @@ func (g *group) wake(now protocol.Time) protocol.Time {
 		}
 		if p := &g.pending; p.number == g.view.Number && g.reported != p.number && p.until > now {
 			at = min(at, p.until)
+		}
+	}
+	for r := range g.peers {
+		if when := g.peers[r].stopping.Add(g.m.cfg.Evict); g.peers[r].said.Phase == Stopping && when > now {
+			at = min(at, when)
 		}
 	}
 	for _, r := range g.rifts {

@@ -4,8 +4,8 @@ import "github.com/regentproject/regent/internal/protocol"
 
 // One broken link between two members that are both well holds everything up: what they see differs for good. So after a while one
 // of its ends has to leave, and this file says which. No end decides that. Every member tells all others which of its links are
-// broken (Links), and those that are no end of the link count. The end with more broken links is as good as lost to
-// them: the best-ranked of the others asks, all confirm, and a view is decided, as after any loss. A link that broke
+// broken (Links), and those that are no end of the link look for the fewest members that explain all of them. An end that is among these is as good
+// as lost to them: the best-ranked of the others asks, all confirm, and a view is decided, as after any loss. A link that broke
 // counts against both of its ends until it works again, in whatever view, also if one of them has left. So a member that loses
 // its links one by one is found out at the second one, however slowly that goes.
 
@@ -80,10 +80,10 @@ func (g *group) survey() survey {
 	return all
 }
 
-// judge works out which member has to leave because of a link that is broken for too long: Nobody if there is none. It may be
-// this one, which then waits for the view without it.
+// judge works out which members have to leave because of links that are broken for too long. This one may be among them, and then waits for
+// the view without it.
 func (g *group) judge(now protocol.Time) {
-	g.failing = protocol.Nobody
+	g.failing = protocol.Set{}
 	if !g.evicts() || g.phase != Alive {
 		g.rifts = g.rifts[:0]
 		return
@@ -99,14 +99,14 @@ func (g *group) judge(now protocol.Time) {
 			}
 		}
 	}
+	causes := all.causes()
 	for _, r := range g.rifts {
-		if now.Sub(r.since) < g.m.cfg.Evict {
-			continue
-		}
-		for _, x := range [...]protocol.Rank{r.a, r.b} {
-			if g.failing == protocol.Nobody || all.worse(x, g.failing) {
-				g.failing = x
-			}
+		switch {
+		case now.Sub(r.since) < g.m.cfg.Evict:
+		case causes.Has(r.a) && !(causes.Has(r.b) && all.worse(r.b, r.a)):
+			g.failing.Add(r.a)
+		default:
+			g.failing.Add(r.b)
 		}
 	}
 }
@@ -117,6 +117,46 @@ func (s survey) worse(x, y protocol.Rank) bool {
 		return a > b
 	}
 	return x > y
+}
+
+// maxCauses is up to how many members a smallest set of causes is searched for. The search takes 2^maxCauses steps at most.
+const maxCauses = 8
+
+// causes returns the fewest members that explain all broken links: of every broken link one end is among them. A member that has lost a link to each
+// of two that fail is thus not taken for a third. Of two ends that explain as much it is the lower-ranked one.
+func (s survey) causes() protocol.Set {
+	for most := range maxCauses {
+		if found, ok := s.explain(protocol.Set{}, most); ok {
+			return found
+		}
+	}
+	found, _ := s.explain(protocol.Set{}, len(s))
+	return found
+}
+
+// explain adds as many members as it may to some, so that all of them explain all broken links. It tries the worst member that is left, and then,
+// in its place, all to which it has lost its link.
+func (s survey) explain(some protocol.Set, most int) (protocol.Set, bool) {
+	worst, left := protocol.Nobody, protocol.Set{}
+	for r := range s {
+		x := protocol.Rank(r)
+		if rest := s[r].Minus(some); !some.Has(x) && !rest.Empty() && rest.Len() >= left.Len() {
+			worst, left = x, rest
+		}
+	}
+	if worst == protocol.Nobody {
+		return some, true
+	}
+	if most == 0 {
+		return some, false
+	}
+	if found, ok := s.explain(some.With(worst), most-1); ok {
+		return found, true
+	}
+	if n := left.Len(); n > most || most == len(s) {
+		return some, false
+	}
+	return s.explain(some.Union(left), most-left.Len())
 }
 
 // opened returns since when a link has been broken.

@@ -28,15 +28,15 @@ func TestTheEndWithMoreBrokenLinksIsFailing(t *testing.T) {
 	for name, c := range map[string]struct {
 		members protocol.Set
 		lacks   map[protocol.Rank]protocol.Set
-		want    protocol.Rank
+		want    protocol.Set
 	}{
-		"no link is broken":           {protocol.Everyone(5), nil, protocol.Nobody},
-		"one, both ends say so":       {protocol.Everyone(5), map[protocol.Rank]protocol.Set{0: protocol.NewSet(4), 4: protocol.NewSet(0)}, 4},
-		"one, one end says so":        {protocol.Everyone(5), map[protocol.Rank]protocol.Set{0: protocol.NewSet(4)}, 4},
-		"two against one":             {protocol.Everyone(5), map[protocol.Rank]protocol.Set{0: protocol.NewSet(3, 4)}, 0},
-		"one of the two is out":       {protocol.NewSet(0, 1, 2, 4), map[protocol.Rank]protocol.Set{0: protocol.NewSet(4), 3: protocol.NewSet(0)}, 0},
-		"only links to who is out":    {protocol.NewSet(0, 1, 2, 4), map[protocol.Rank]protocol.Set{0: protocol.NewSet(3)}, protocol.Nobody},
-		"a link to the judge is seen": {protocol.Everyone(5), map[protocol.Rank]protocol.Set{0: protocol.NewSet(2)}, protocol.Nobody},
+		"no link is broken":           {protocol.Everyone(5), nil, protocol.Set{}},
+		"one, both ends say so":       {protocol.Everyone(5), map[protocol.Rank]protocol.Set{0: protocol.NewSet(4), 4: protocol.NewSet(0)}, protocol.NewSet(4)},
+		"one, one end says so":        {protocol.Everyone(5), map[protocol.Rank]protocol.Set{0: protocol.NewSet(4)}, protocol.NewSet(4)},
+		"two against one":             {protocol.Everyone(5), map[protocol.Rank]protocol.Set{0: protocol.NewSet(3, 4)}, protocol.NewSet(0)},
+		"one of the two is out":       {protocol.NewSet(0, 1, 2, 4), map[protocol.Rank]protocol.Set{0: protocol.NewSet(4), 3: protocol.NewSet(0)}, protocol.NewSet(0)},
+		"only links to who is out":    {protocol.NewSet(0, 1, 2, 4), map[protocol.Rank]protocol.Set{0: protocol.NewSet(3)}, protocol.Set{}},
+		"a link to the judge is seen": {protocol.Everyone(5), map[protocol.Rank]protocol.Set{0: protocol.NewSet(2)}, protocol.Set{}},
 	} {
 		r := newHarness(t, 5, nil)
 		g := r.group(2)
@@ -45,7 +45,7 @@ func TestTheEndWithMoreBrokenLinksIsFailing(t *testing.T) {
 			g.onLinks(from, &Links{Group: "g", Broken: lacks})
 		}
 		g.judge(1)
-		if g.failing != protocol.Nobody {
+		if !g.failing.Empty() {
 			t.Errorf("%s: %v has to leave at once", name, g.failing)
 		}
 		g.judge(1 + protocol.Time(g.m.cfg.Evict))
@@ -70,7 +70,43 @@ func TestALinkToWhoIsGoneCountsAgainstNobody(t *testing.T) {
 	g.onLinks(0, &Links{Group: "g", Broken: protocol.NewSet(3, 4)})
 	g.judge(1)
 	g.judge(1 + protocol.Time(g.m.cfg.Evict))
-	if g.failing != 4 {
+	if g.failing != protocol.NewSet(4) {
 		t.Errorf("%v has to leave, want e: a and e have a broken link each", g.failing)
+	}
+}
+
+// TestTheFewestMembersExplainAllBrokenLinks looks for the causes of broken links in small networks.
+func TestTheFewestMembersExplainAllBrokenLinks(t *testing.T) {
+	for name, c := range map[string]struct {
+		links [][2]protocol.Rank
+		want  protocol.Set
+	}{
+		"none":                       {nil, protocol.Set{}},
+		"one: the lower rank":        {[][2]protocol.Rank{{0, 3}}, protocol.NewSet(3)},
+		"two of one member":          {[][2]protocol.Rank{{0, 3}, {0, 1}}, protocol.NewSet(0)},
+		"e lost one to each of two":  {[][2]protocol.Rank{{1, 3}, {0, 4}, {1, 4}, {0, 5}}, protocol.NewSet(0, 1)},
+		"two that are apart":         {[][2]protocol.Rank{{0, 1}, {2, 3}}, protocol.NewSet(1, 3)},
+		"all links of three members": {[][2]protocol.Rank{{0, 1}, {0, 2}, {1, 2}}, protocol.NewSet(1, 2)},
+	} {
+		s := make(survey, 6)
+		for _, l := range c.links {
+			s[l[0]].Add(l[1])
+			s[l[1]].Add(l[0])
+		}
+		if got := s.causes(); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestCausesAreFoundInLargeNetworks has 32 pairs of members without a link: more than are searched for.
+func TestCausesAreFoundInLargeNetworks(t *testing.T) {
+	s := make(survey, 64)
+	for r := range s {
+		s[r].Add(protocol.Rank(r ^ 1))
+	}
+	found := s.causes()
+	if n := found.Len(); n != 32 {
+		t.Errorf("%d members explain 32 broken links: %v", n, found)
 	}
 }

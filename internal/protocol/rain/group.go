@@ -27,9 +27,9 @@ type group struct {
 	reported, recovered, told Number
 	// stalled is the member that its program was told of as stalled, or Nobody.
 	stalled protocol.Rank
-	// rifts are the broken links within the view, and failing is who has to leave because of one, or Nobody.
+	// rifts are the broken links within the view, and failing are those that have to leave because of one.
 	rifts   []rift
-	failing protocol.Rank
+	failing protocol.Set
 
 	topics  []*topic
 	attempt uint64
@@ -56,6 +56,8 @@ type peer struct {
 	// broke says that the link to it broke and does not work again yet. Of their broken links it has said lacks, and was told told.
 	broke       bool
 	lacks, told protocol.Set
+	// stopping is when it said that it is dead and that its program has not stopped yet.
+	stopping protocol.Time
 	// since is when it was lost, being a member; Never: it is not lost. complained says that this was reported.
 	since      protocol.Time
 	complained bool
@@ -64,8 +66,7 @@ type peer struct {
 
 func newGroup(m *Machine, name protocol.Group) *group {
 	n := m.cfg.Members
-	g := &group{m: m, name: name, me: m.cfg.Self, peers: make([]peer, n), invites: make([]Topic, n), stalled: protocol.Nobody,
-		failing: protocol.Nobody}
+	g := &group{m: m, name: name, me: m.cfg.Self, peers: make([]peer, n), invites: make([]Topic, n), stalled: protocol.Nobody}
 	g.known = m.remembers
 	g.stay.heard = make([]protocol.Time, n)
 	g.stay.due = protocol.Never
@@ -233,6 +234,9 @@ func (g *group) onLink(now protocol.Time, c *link.Change) {
 // onState takes a peer's word on where it stands, and with it whatever it knows better.
 func (g *group) onState(now protocol.Time, from protocol.Rank, s *State) {
 	p := &g.peers[from]
+	if s.Phase == Stopping && p.said.Phase != Stopping {
+		p.stopping = now
+	}
 	p.said, p.spoke = *s, true
 	p.said.Header = link.Header{}
 	g.again = true
@@ -257,7 +261,7 @@ func (g *group) onState(now protocol.Time, from protocol.Rank, s *State) {
 // lost says whether a member of the view is not one any more as this member sees it: there is no link to it, it died, or it has to
 // leave.
 func (g *group) lost(j protocol.Rank) bool {
-	return j != g.me && (!g.peers[j].up || j == g.failing || g.died(j))
+	return j != g.me && (!g.peers[j].up || g.failing.Has(j) || g.died(j))
 }
 
 // died says whether a member of the view that is linked has said that it died in this view or a later one. (Of an earlier one it does
@@ -278,11 +282,13 @@ func (g *group) present() protocol.Set {
 	return s
 }
 
-// linked returns the members that are present, and who has to leave and has not left yet.
+// linked returns the members that are present, and those that have to leave and have not left yet.
 func (g *group) linked() protocol.Set {
 	s := g.present()
-	if f := g.failing; f != protocol.Nobody && g.view.Members.Has(f) && f != g.me && g.peers[f].up && !g.died(f) {
-		s.Add(f)
+	for j := range g.failing.All() {
+		if j != g.me && g.peers[j].up && !g.died(j) {
+			s.Add(j)
+		}
 	}
 	return s
 }
@@ -296,6 +302,18 @@ func (g *group) joining() protocol.Set {
 	for r := range g.peers {
 		p := &g.peers[r]
 		if j := protocol.Rank(r); p.up && p.spoke && p.said.Phase == Joining && !g.view.Members.Has(j) {
+			s.Add(j)
+		}
+	}
+	return s
+}
+
+// waiting returns the linked members that wait to be taken in, or will once their programs have stopped. A program gets Evict for that.
+func (g *group) waiting(now protocol.Time) protocol.Set {
+	s := g.joining()
+	for r := range g.peers {
+		p := &g.peers[r]
+		if j := protocol.Rank(r); p.up && p.spoke && p.said.Phase == Stopping && now.Sub(p.stopping) < g.m.cfg.Evict && !g.view.Members.Has(j) {
 			s.Add(j)
 		}
 	}

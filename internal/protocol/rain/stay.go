@@ -48,7 +48,7 @@ func (g *group) question(now protocol.Time) {
 	}
 	s.due = now.Add(g.m.cfg.Renew)
 	ask := protocol.Keep(g.m.out, Stay{Group: g.name, Inc: g.m.inc, At: now - s.zero})
-	askees := g.view.Members.Union(g.joining())
+	askees := g.view.Members.Union(g.waiting(now))
 	for r := range askees.All() {
 		if r != g.me {
 			g.m.out.Send = append(g.m.out.Send, protocol.Envelope{To: r, Message: ask})
