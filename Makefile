@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules release-check release-fix check test tests tests-raced tests-together test-long hosts bench bench-quick bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint modules release-check release-fix check test tests tests-raced tests-together test-long hosts bench bench-quick bench-sessions bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ fuzz: ## every decoder against random input, FUZZTIME=10s each
 			echo "$$dir $$name"; \
 			$(GO) test ./$$dir -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -args -test.fuzzcachedir=$(FUZZCACHE)/$$dir; \
 		done; done
+
+bench-sessions: ## what part of a core an agent uses for a minute whose programs lead 1,000 groups
+	$(GO) test -run '^$$' -bench '^BenchmarkThousandSessions$$' -benchtime 1x ./agent
 
 bench-flood: ## what a sender at full speed costs a leader, for a minute of each kind
 	$(GO) build -o bin/bench-quick ./bench/quick

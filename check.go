@@ -15,7 +15,7 @@ func (c Config) Check() error {
 	if _, err := m.machine(m.config.summary(m.council, m.councilID, &m.config.Timing), nil); err != nil {
 		return err
 	}
-	if _, err := m.config.keyring(m.council); err != nil {
+	if _, err := m.config.pairs(m.council); err != nil {
 		return err
 	}
 	return remembers

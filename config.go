@@ -35,9 +35,14 @@ type Peer struct {
 	// Witness says that it votes but never leads: a third vote on a small machine makes two large ones survive the loss of
 	// one. Observer says that it neither votes nor leads, and learns who does: there may be many. Neither is waited for.
 	Witness, Observer bool
+	// PublicKeys are the keys that the member proves itself with, as 'regent keys show' prints them: one, or two with the oldest first
+	// while one is being replaced. They need not be the same at every member at the same time.
+	PublicKeys []string
+	// Revoked silences the member: nothing that it sends is opened, and nothing is sent to it. It still counts in the quorums.
+	Revoked bool
 }
 
-// Config is what a member needs to know. Name, Council and, off one host, Key are required.
+// Config is what a member needs to know. Name, Council, PrivateKeys (unless it is alone) and, off one host, Key are required.
 type Config struct {
 	// Name says which member of the council this is.
 	Name string
@@ -52,6 +57,10 @@ type Config struct {
 	// OldKeys are accepted too, so that a key can be changed while the council runs.
 	Key     []byte
 	OldKeys [][]byte
+	// PrivateKeys are this member's own: one, or two with the oldest first while it is being replaced. [Config.ReadKeys] reads them from a
+	// directory; no other member has them. Their public halves are in [Peer.PublicKeys] of the others. [DrawKeys] draws keys for tests. A
+	// council of one needs none.
+	PrivateKeys []string
 
 	// Dir is where the member keeps its durable record: a directory of its own, on a disk that survives a restart. A
 	// member without one forgets everything when it stops. It then asks the others what it may have promised, and in a

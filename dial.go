@@ -22,21 +22,35 @@ import (
 // when the agent is back.
 type Client struct {
 	socket string
-	mu     sync.Mutex
-	conn   *session.Conn
+	// silence is how long the program may give no sign of life; zero: the default.
+	silence time.Duration
+	mu      sync.Mutex
+	conn    *session.Conn
 	// busy is held by whoever connects again.
 	busy   chan struct{}
 	closed chan struct{}
 	once   sync.Once
 }
 
+// A DialOption changes how a program takes part through its agent.
+type DialOption func(*Client)
+
+// Heartbeat sets how long the agent waits for a sign of life of this program before it treats the program as hung; 3 s unless it is
+// set. Dial gives three signs in that time. Where the agent shares no memory with the program, nothing is given, and a program that
+// does not read is noticed.
+func Heartbeat(silence time.Duration) DialOption { return func(c *Client) { c.silence = silence } }
+
 // Dial connects to the agent that listens on the unix socket, such as /run/regent/regent.sock.
-func Dial(ctx context.Context, socket string) (*Client, error) {
+func Dial(ctx context.Context, socket string, options ...DialOption) (*Client, error) {
 	conn, err := session.Dial(ctx, socket)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{socket: socket, conn: conn, busy: make(chan struct{}, 1), closed: make(chan struct{})}, nil
+	c := &Client{socket: socket, conn: conn, busy: make(chan struct{}, 1), closed: make(chan struct{})}
+	for _, set := range options {
+		set(c)
+	}
+	return c, nil
 }
 
 // Name returns the name of the member that the agent is.
@@ -204,7 +218,7 @@ func (e *agentElection) campaign(ctx context.Context) (tenure, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, err := conn.Campaign(ctx, session.Candidate{Group: e.group})
+		l, err := conn.Campaign(ctx, session.Candidate{Group: e.group, Silence: e.client.silence})
 		switch {
 		case err == nil:
 			return &agentTenure{client: e.client, conn: conn, Lease: l}, nil

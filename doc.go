@@ -12,11 +12,12 @@
 // two. Each member is a process with a name, an address, and a directory for a few bytes that must survive its restart.
 //
 //	m, err := regent.Join(ctx, regent.Config{
-//		Name:      "a",
-//		Council:   peers, // the same list everywhere
-//		Key:       key,   // a shared secret
-//		Dir:       "/var/lib/billing/regent",
-//		Bootstrap: true,
+//		Name:        "a",
+//		Council:     peers, // the same list everywhere
+//		Key:         key,   // a shared secret
+//		PrivateKeys: own,   // of this member alone; Config.ReadKeys reads it, and the public keys of the others
+//		Dir:         "/var/lib/billing/regent",
+//		Bootstrap:   true,
 //	})
 //	if err != nil {
 //		return err // says what is wrong, or what the member was waiting for

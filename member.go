@@ -28,7 +28,10 @@ type Member struct {
 	// councilID tells the council from all others.
 	councilID protocol.CouncilID
 	record    bool        // there was one at the start
-	stale     atomic.Bool // it was an old copy
+	stale     atomic.Bool // it was an old copy, and the member asks
+	accused   atomic.Bool // a peer said so without proof, or another process speaks for the member
+	// startBits tell this start of the member from all others.
+	startBits protocol.StartBits
 	// access is which electors find nobody with good links to all others.
 	access accessFaults
 	dir    *store.Dir

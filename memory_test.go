@@ -3,6 +3,7 @@ package regent
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,11 +34,14 @@ func assemble(t *testing.T, change func(*Config), names ...string) map[string]*M
 	})
 	var all sync.WaitGroup
 	var mu sync.Mutex
+	var council []Peer
+	for _, p := range names {
+		council = append(council, Peer{Name: p, Addrs: []string{p + ":7400"}})
+	}
+	private := DrawKeys(council)
 	for _, n := range names {
-		c := Config{Name: n, Key: []byte("0123456789abcdef"), Bootstrap: true, Dir: dirs + "/" + n, Logger: slog.New(slog.DiscardHandler)}
-		for _, p := range names {
-			c.Council = append(c.Council, Peer{Name: p, Addrs: []string{p + ":7400"}})
-		}
+		c := Config{Name: n, Key: []byte("0123456789abcdef"), Bootstrap: true, Dir: dirs + "/" + n, Logger: slog.New(slog.DiscardHandler),
+			PrivateKeys: private[n], Council: slices.Clone(council)}
 		if change != nil {
 			change(&c)
 		}

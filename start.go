@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ring, err := m.config.keyring(m.council)
+	pairs, err := m.config.pairs(m.council)
 	if err != nil {
 		return err
 	}
@@ -88,9 +89,9 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	founder, err := m.found(ctx, &saved, ring, addrs, socket, waiter)
+	founder, err := m.found(ctx, &saved, pairs, addrs, socket, waiter)
 	if err == nil {
-		err = m.run(ctx, saved, ring, founder, waiter)
+		err = m.run(ctx, saved, pairs, founder, waiter)
 	}
 	if err != nil && m.loop == nil {
 		return errors.Join(err, socket.Close(), waiter.Close())
@@ -100,7 +101,7 @@ func (m *Member) start(ctx context.Context) error {
 
 // found makes the machine that tells others the id of the council. If this member does not know it, it waits until the members
 // have agreed on one, and puts it into the record.
-func (m *Member) found(ctx context.Context, saved *[]byte, ring wire.Keyring, addrs [][]netip.AddrPort, socket runtime.Socket, waiter runtime.Waiter) (*runtime.Founder, error) {
+func (m *Member) found(ctx context.Context, saved *[]byte, pairs *wire.Pairs, addrs [][]netip.AddrPort, socket runtime.Socket, waiter runtime.Waiter) (*runtime.Founder, error) {
 	var random [24]byte
 	rand.Read(random[:])
 	t, roles := &m.config.Timing, m.council.roles()
@@ -110,7 +111,7 @@ func (m *Member) found(ctx context.Context, saved *[]byte, ring wire.Keyring, ad
 	if err != nil {
 		return nil, err
 	}
-	f := &runtime.Founder{Machine: machine, Codec: wire.NewFounding(m.council.self, len(m.council.peers), ring), Socket: socket,
+	f := &runtime.Founder{Machine: machine, Codec: wire.NewFounding(pairs), Socket: socket,
 		Names: m.council.names(), Addrs: addrs}
 	if m.councilID != (protocol.CouncilID{}) {
 		return f, nil
@@ -135,7 +136,7 @@ func (m *Member) found(ctx context.Context, saved *[]byte, ring wire.Keyring, ad
 const leastFoundingRetry = 200 * time.Millisecond
 
 // run builds the machine of a member that knows its council, and sets the loop going.
-func (m *Member) run(ctx context.Context, saved []byte, ring wire.Keyring, founder *runtime.Founder, waiter runtime.Waiter) error {
+func (m *Member) run(ctx context.Context, saved []byte, pairs *wire.Pairs, founder *runtime.Founder, waiter runtime.Waiter) error {
 	t, n, addrs := &m.config.Timing, len(m.council.peers), founder.Addrs
 	summary := m.config.summary(m.council, m.councilID, t)
 	machine, err := m.machine(summary, saved)
@@ -143,23 +144,24 @@ func (m *Member) run(ctx context.Context, saved []byte, ring wire.Keyring, found
 		return err
 	}
 	me := protocol.Ident{Rank: m.council.self}
-	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
-	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Keys: ring, ID: m.councilID})
+	judge := datagram.Config{Self: me, Start: datagram.Start(m.startBits), Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
+	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Pairs: pairs, ID: m.councilID})
 	if err != nil {
 		return err
 	}
 	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
-		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }})
+		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: world.MirrorFrom(ctx)})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
-		Outdated: m.outdated, Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Clock: m.world.Clock.Now, Log: m.log})
+		Outdated: func() protocol.Message { return &nerio.Outdated{} }, Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Clock: m.world.Clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
-		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Log: m.log}
+		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Facts: m.facts, Log: m.log}
 	if m.dir != nil {
 		o.Store = m.dir
 	}
 	if lease, ok := m.world.Clock.(*clock.Lease); ok {
 		o.Suspended = lease.Suspended
+		o.Restored = m.restored(clock.NewSnapshots())
 	}
 	m.loop = runtime.NewLoop(o)
 	council, err := m.loop.Add(runtime.Council, "the council", machine, m.groupTable)
@@ -213,25 +215,60 @@ func (c *Config) councilID(encoded []byte) (id protocol.CouncilID, spoken bool, 
 	return r.Council, r.Inc != 0, nil
 }
 
-// outdated tells the machine that somebody has heard a later incarnation of this member. Packets of the lower one do not
-// reach the machines of the others, so none of them can tell it.
-func (m *Member) outdated(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver runtime.Deliver) {
-	if !m.stale.Swap(true) {
-		m.log.Error("the durable record is an old copy: the member treats it as lost", "peer", m.council.name(from.Rank), "heard", heard)
+// facts logs what the council's machine states about earlier lives of this member.
+func (m *Member) facts(_ protocol.Time, channel runtime.Channel, facts []protocol.Fact) {
+	for i := range facts {
+		f := &facts[i]
+		switch {
+		case channel != runtime.Council:
+		case f.Ev == protocol.EvWait && f.Why == "restored snapshot":
+			m.stale.Store(true)
+		case f.Ev == protocol.EvWait && f.Why == "stale record":
+			m.stale.Store(true)
+			m.log.Error("the durable record is an old copy: the member stops and asks the others what it has forgotten")
+		case f.Ev == protocol.EvWait && f.Why == "copied record":
+			m.stale.Store(true)
+			m.log.Warn("the durable record was written on another machine or in another directory: the member asks the others what it may have forgotten")
+		case f.Ev == protocol.EvSpeak:
+			m.stale.Store(false)
+		case f.Ev == protocol.EvAccused && !m.accused.Swap(true):
+			m.log.Error("a peer has heard a later incarnation of this member ("+f.Why+")", "peer", m.council.name(f.Peer.Rank), "heard", f.Seq)
+		}
 	}
-	deliver(now, runtime.Council, &protocol.Receive{From: from, Message: &nerio.Stale{Highest: heard}, Delay: protocol.Unknown})
+}
+
+// restored returns what notices that this machine goes on from a snapshot, and draws the bits of the next life. The kernel's randomness may
+// be that of the snapshot, too: the time tells what was restored from what it did before.
+func (m *Member) restored(s *clock.Snapshots) func(now protocol.Time) (protocol.StartBits, bool) {
+	return func(now protocol.Time) (b protocol.StartBits, yes bool) {
+		if !s.Restored(now) {
+			return b, false
+		}
+		m.log.Error("this machine was restored from a snapshot, or its wall clock was set forward: the member asks the others what it may have promised since")
+		var random [32]byte
+		rand.Read(random[:])
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64(random[:], uint64(time.Now().UnixNano())))
+		copy(b[:], sum[:])
+		return b, true
+	}
 }
 
 // machine builds the protocols: leases of a quorum, and an elector that says who goes first.
 func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine, error) {
 	t, roles := &m.config.Timing, m.council.roles()
+	var origin record.Origin
+	if m.dir != nil {
+		origin = m.dir.Origin()
+	}
 	var seed [8]byte
 	rand.Read(seed[:])
+	rand.Read(m.startBits[:])
 	digest := summary.Digest()
 	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: roles.Quorums(), Leaders: roles.Leaders(), Prefer: m.config.Prefer,
 		Epoch: epoch, Council: m.councilID, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
 		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
-		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now())},
+		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
+		Origin: origin, Start: m.startBits, Tag: m.lifeTags(0), OldTag: m.lifeTags(1)},
 		saved, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {
 		return nil, err

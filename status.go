@@ -11,6 +11,7 @@ import (
 
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/thread"
@@ -47,6 +48,12 @@ type PeerStatus struct {
 	// after a minute or two.
 	RateLow, RateHigh float64
 	RateKnown         bool
+	// Key begins the fingerprint of the key that it used last; empty if it was not heard.
+	Key string
+	// Revoked says that its key was revoked here.
+	Revoked bool
+	// KeyProblem says that it does not list the newest key of the member that was asked; empty if it does.
+	KeyProblem string
 	// Problem is why it does not count, such as another configuration; empty if it does.
 	Problem string
 }
@@ -102,6 +109,7 @@ type snapshot struct {
 	now      protocol.Time
 	peers    []runtime.PeerReport
 	unlisted []runtime.Unlisted
+	own      []identity.ID // keys of this member, the oldest first
 	rates    []*clock.Rate // nil: not measured
 	// counts says what became of the packets that came in.
 	counts datagram.Counts
@@ -120,6 +128,7 @@ func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 		}
 		s.counts = m.port.Counts()
 		s.unlisted = m.port.Unlisted()
+		s.own = m.port.Wire.Own()
 		c <- s
 	})
 	if err != nil {
@@ -150,6 +159,9 @@ func (m *Member) Members() []PeerStatus {
 		o.Trusted = trusted.Has(protocol.Rank(i))
 		if protocol.Rank(i) == m.council.self {
 			o.Self, o.Heard, o.Incarnation = true, true, uint64(m.loop.Stats().Inc())
+			if len(s.own) > 0 {
+				o.Key = s.own[len(s.own)-1].String()
+			}
 			continue
 		}
 		if p.Seen != 0 {
@@ -159,6 +171,10 @@ func (m *Member) Members() []PeerStatus {
 		o.Incarnation, o.RoundTrip = uint64(p.Inc), p.RTT
 		if rate := s.rates[i]; rate != nil {
 			o.RateLow, o.RateHigh, o.RateKnown = float64(rate.Low)/1e9, float64(rate.High)/1e9, true
+		}
+		o.KeyProblem, o.Revoked = keyProblem(s.own, p.Lists), p.Revoked
+		if p.Uses != (identity.ID{}) {
+			o.Key = p.Uses.String()
 		}
 		if p.Bound != protocol.Unknown {
 			o.Bound = p.Bound

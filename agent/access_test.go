@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"math/big"
@@ -179,6 +180,27 @@ func TestUnknownTokenIsToldSo(t *testing.T) {
 	text, _ := io.ReadAll(answer.Body)
 	if how := answer.Header.Get("WWW-Authenticate"); answer.StatusCode != 401 || how != `Bearer error="invalid_token"` || !strings.Contains(string(text), "token is not known") {
 		t.Errorf("%d, WWW-Authenticate %q: %s", answer.StatusCode, how, text)
+	}
+}
+
+// Without a key the id of the council is what other users of the host must not learn.
+func TestCouncilIDIsGivenOnTheSocketOnly(t *testing.T) {
+	r := alone(t, "{listen: \""+port(t)+"\", anonymous: read}")
+	r.begin(t)
+	local := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", r.socket)
+	}}}
+	for host, c := range map[string]*http.Client{r.http: http.DefaultClient, "agent": local} {
+		answer, err := c.Get("http://" + host + "/v1/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s StatusInfo
+		err = json.NewDecoder(answer.Body).Decode(&s)
+		_ = answer.Body.Close()
+		if err != nil || s.Member != "a" || (len(s.Council) == 32) != (c == local) {
+			t.Errorf("by way of %s: %+v, %v", host, s, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -53,6 +54,8 @@ type Agent struct {
 	clock    clock.Clock
 	// file is the configuration in force.
 	file atomic.Pointer[config.File]
+	// keys is a digest of the keys in force that are in files.
+	keys atomic.Pointer[[sha256.Size]byte]
 	// access says who may do what; it is replaced by a reload.
 	access atomic.Pointer[access]
 	// admission bounds connections over TCP; nil if there are none.
@@ -70,7 +73,7 @@ type Agent struct {
 	joined          chan struct{}
 	failed          chan struct{}
 	changes         *changeLog
-	renewals        *renewalPoller
+	deadlines       *deadlines
 	routes          http.Handler
 	streams         atomic.Int64 // open event streams
 	streamCampaigns streamCampaigns
@@ -119,7 +122,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{options: o, clock: clock, level: new(slog.LevelVar), name: file.Name, started: time.Now(), timing: c.Timing, ordinary: c.NoRealtime,
-		joined: make(chan struct{}), failed: make(chan struct{}), changes: newChangeLog(), renewals: newRenewalPoller(c.Timing.Renew),
+		joined: make(chan struct{}), failed: make(chan struct{}), changes: newChangeLog(),
 		candidates: make(map[uint64]*candidate), groups: make(map[string]int),
 		leaders: make(map[string]*candidate), streamCampaigns: streamCampaigns{all: make(map[string]*candidate)},
 		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications), keepers: keepers{all: make(map[string]*keeping)},
@@ -133,6 +136,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	if err := a.adopt(file); err != nil {
 		return nil, err
 	}
+	a.deadlines = newDeadlines(a)
 	a.metrics = newMetrics(a)
 	a.routes = a.handler()
 	a.orphans = newOrphanStore(c.Dir)
@@ -176,7 +180,7 @@ func (a *Agent) run(ctx context.Context) error {
 		}
 		tasks.Go(func() { a.killOrphans(background, old) })
 	}
-	tasks.Go(func() { a.renewals.run(background) })
+	tasks.Go(func() { a.pushRenewals(background) })
 	tasks.Go(func() { a.audit.run(background) })
 	tasks.Go(func() { s.serve(background) })
 	tasks.Go(func() { a.reloads(background, s) })
@@ -211,12 +215,17 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.keys.Store(digestKeys(&c))
 	c.Logger, c.OnChange = a.log, a.changes.addView
 	c.OnStart = func(m *regent.Member) {
 		a.joining.Store(m)
+		if err := a.rekey(a.file.Load()); err != nil { // they may have changed since, while the council had no id
+			a.log.Error("the keys of the last reload are not in force", "err", err)
+		}
 		a.onStart()
 	}
-	m, err := regent.Join(world.WithReport(ctx, func(waiting string) { a.waiting.Store(&waiting) }), c)
+	reported := world.WithReport(ctx, func(waiting string) { a.waiting.Store(&waiting) })
+	m, err := regent.Join(world.WithMirror(reported, a.deadlines), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
 	}

@@ -72,6 +72,11 @@ type MemberInfo struct {
 	// Deaf says that it is heard and does not hear this member, Unconfirmed for how long it has confirmed nothing.
 	Deaf        bool          `json:"deaf"`
 	Unconfirmed time.Duration `json:"unconfirmed"`
+	// Key begins the fingerprint of the key that it used last, and KeyProblem says that it does not list the newest of this member.
+	Key        string `json:"key,omitempty"`
+	KeyProblem string `json:"key_problem,omitempty"`
+	// Revoked says that it has no key here.
+	Revoked bool `json:"revoked,omitempty"`
 	// Problem is why it does not count.
 	Problem string `json:"problem,omitempty"`
 }
@@ -96,7 +101,8 @@ type StatusInfo struct {
 	Started     time.Time `json:"started"`
 	Joined      bool      `json:"joined"`
 	Incarnation uint64    `json:"incarnation"`
-	// Council is the id of the council; empty before the member knows it.
+	// Council is the id of the council; empty before the member knows it. The agent gives it on the unix socket only: where a council has
+	// no key, the id keeps other users of the host from speaking for its members.
 	Council string `json:"council,omitempty"`
 	// Waiting says what keeps the member from taking part, Disk why its record cannot be written.
 	Waiting    string `json:"waiting,omitempty"`
@@ -160,7 +166,7 @@ type Health struct {
 func readRoutes() []route {
 	return []route{
 		{method: "GET", path: "/v1/status", requires: reader, summary: "How the agent and its member are.", out: map[int]any{200: StatusInfo{}},
-			serve: func(a *Agent, w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, a.Status()) }},
+			serve: (*Agent).serveStatus},
 		{method: "GET", path: "/v1/members", requires: reader, summary: "The council, as this member knows it, in the order in which members go first.",
 			out: map[int]any{200: MemberList{}, 503: Refusal{}}, serve: (*Agent).serveMembers},
 		{method: "GET", path: "/v1/groups", requires: reader, summary: "All groups that were heard of, by name.", out: map[int]any{200: GroupList{}, 400: Refusal{}},
@@ -192,7 +198,7 @@ func readRoutes() []route {
 	}
 }
 
-// Status returns how the agent and its member are.
+// Status returns how the agent and its member are, without the id of the council.
 func (a *Agent) Status() StatusInfo {
 	t := &a.timing
 	a.mu.Lock()
@@ -222,10 +228,19 @@ func (a *Agent) Status() StatusInfo {
 	for _, u := range s.Unlisted {
 		out.Unlisted = append(out.Unlisted, u.Name+" ("+u.Addr.String()+")")
 	}
-	out.Council, out.Realtime, out.Leading = s.CouncilID, s.Realtime, s.Leading
+	out.Realtime, out.Leading = s.Realtime, s.Leading
 	out.Pauses = PauseInfo{Count: s.Pauses.Count, Median: s.Pauses.Median, P99: s.Pauses.P99, Longest: s.Pauses.Longest}
 	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = s.PacketsIn, s.PacketsOut, s.BytesIn, s.BytesOut, s.Dropped
 	return out
+}
+
+func (a *Agent) serveStatus(w http.ResponseWriter, q *http.Request) {
+	out := a.Status()
+	if m := a.joining.Load(); m != nil && clientOf(q.Context()).local {
+		s, _, _ := a.statusCache.get(m)
+		out.Council = s.CouncilID
+	}
+	writeJSON(w, http.StatusOK, out)
 }
 
 // Members returns the council, as this member knows it; nil before the member speaks to others.
@@ -238,7 +253,8 @@ func (a *Agent) Members() []MemberInfo {
 	_, peers, _ := a.statusCache.get(m)
 	for _, p := range peers {
 		i := MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Trusted: p.Self || p.Trusted, Silence: p.Silence, Incarnation: p.Incarnation,
-			RoundTrip: p.RoundTrip, Deaf: p.Deaf, Unconfirmed: p.Unconfirmed, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Problem: p.Problem}
+			RoundTrip: p.RoundTrip, Deaf: p.Deaf, Unconfirmed: p.Unconfirmed, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.timing.Delay, Problem: p.Problem,
+			Key: p.Key, KeyProblem: p.KeyProblem, Revoked: p.Revoked}
 		if p.Addr.IsValid() {
 			i.Addr = p.Addr.String()
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/tenure"
@@ -45,6 +46,14 @@ type candidate struct {
 	// margin is taken off every end that the program is told.
 	margin   time.Duration
 	notifier notifier
+	// readsPage says that the program wants to read its deadline on the page.
+	readsPage bool
+	// slot shows the deadline, nil: messages do; placed is the lease that it shows. behind is the horizon that it names, nil: it shows the end
+	// fixed. highest is the highest end that it showed, but for the horizon that it names now. All are guarded by deadlines.mu.
+	slot           *page.Tenure
+	placed         *shownLease
+	behind         *horizon
+	fixed, highest protocol.Time
 	// tree is what a runner starts; nil: it is no runner. keeper is beside the runner, hooks how long its lost hooks may take.
 	tree   *watchedTree
 	keeper *keeping
@@ -128,14 +137,17 @@ func (a *Agent) addCandidate(c *candidate) error {
 	c.ended, c.gone = make(chan struct{}), make(chan struct{})
 	c.campaigning, c.cancel = context.WithCancel(context.Background())
 	conf := tenure.Config{Self: a.names.Rank(a.name), Lower: tenure.Program, Guard: a.timing.Guard, Margin: c.margin,
-		Grace: a.graceFor(c, regent.Cause{}), KillWithin: killWithin, Answer: orderTimeout, Heartbeat: c.heartbeat}
+		Grace: a.graceFor(c, regent.Cause{}), KillWithin: killWithin, Answer: orderTimeout, Heartbeat: c.heartbeat, Shown: c.readsPage}
+	o := party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Shown: c.shown, Fix: c.fix, Watch: c.watch}
 	if c.tree != nil {
 		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.tree.guard, c.hooks > 0
 		conf.Grace += killWithin + min(c.hooks, maxGrace) // the runner counts its own grace
+		o.Watch = nil                                     // its guard time is its own
 		c.tree.left = func(text string) { c.note(func(e *endReasons) { e.left = text }) }
 		c.tree.found = func(valid func() bool, k tenure.Kind) { c.life.GiveIf(valid, tenure.Event{Kind: k}) }
 	}
-	c.life = party.New(party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Config: conf})
+	o.Config = conf
+	c.life = party.New(o)
 	if err := a.register(c); err != nil {
 		c.life.Give(tenure.Event{Kind: tenure.UpperGone})
 		return err
@@ -253,7 +265,7 @@ func (c *candidate) await(programEnded bool) {
 
 // goodbye takes the program's word that everything has stopped.
 func (c *candidate) goodbye() {
-	c.note(func(e *endReasons) { e.stop("the program said goodbye") })
+	c.note(func(e *endReasons) { e.report("the program said goodbye") })
 	c.life.Give(tenure.Event{Kind: tenure.ProgramStopped})
 }
 
@@ -266,7 +278,7 @@ func (c *candidate) reportStopped(cause protocol.Cause, o *order) {
 	default:
 		c.reports = append(c.reports, o)
 	}
-	c.end.stop("the program said that it has stopped")
+	c.end.report("the program said that it has stopped")
 	c.mu.Unlock()
 	c.life.Give(tenure.Event{Kind: tenure.ProgramStopped, Cause: cause})
 }
@@ -331,10 +343,10 @@ func (c *candidate) note(f func(*endReasons)) {
 	f(&c.end)
 }
 
-// hasLaterEnd says whether there may be a later end to tell.
+// hasLaterEnd says whether there may be a later end to tell in a message.
 func (c *candidate) hasLaterEnd() bool {
 	l := c.currentLease()
-	if l == nil {
+	if _, number := c.onPage(); l == nil || number != 0 {
 		return false
 	}
 	s := c.life.State()
@@ -352,19 +364,20 @@ func (c *candidate) unread() bool {
 
 // announceEnd returns the end that the program is to be told now, and takes it as told.
 func (c *candidate) announceEnd() regent.Instant {
-	if l := c.currentLease(); l != nil && l.Valid() {
+	_, number := c.onPage()
+	if l := c.currentLease(); l != nil && number == 0 && l.Valid() {
 		c.life.Give(tenure.Event{Kind: tenure.Extended, Until: protocol.Time(l.Until())})
 	}
 	return c.announced()
 }
 
-// announced returns the end that the program was told last; zero before it leads.
+// announced returns the end that the program was told last, or can read; zero before it leads.
 func (c *candidate) announced() regent.Instant {
 	until, ok := c.life.Announced()
 	if !ok {
 		return 0
 	}
-	return regent.Instant(until)
+	return max(regent.Instant(until), c.readable())
 }
 
 // leadsNow says whether the program leads at an instant during the call: its lease runs and it knows.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -28,6 +30,9 @@ type conn struct {
 	// out are lines to write; renewed says that there are later ends to tell.
 	out      *outbox
 	renewals chan struct{}
+	// pages has the number of a request for the page, and mapped says that the program has it.
+	pages  chan uint64
+	mapped atomic.Bool
 	// closed ends everything that goes on for the program.
 	closed context.Context
 	cancel context.CancelFunc
@@ -54,7 +59,7 @@ const (
 
 // serveConn speaks with a program until it hangs up.
 func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
-	c := &conn{agent: a, net: nc, out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1),
+	c := &conn{agent: a, net: nc, out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
 		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), keeps: make(map[uint64]*keeping), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := peerOf(nc); err == nil {
@@ -70,7 +75,8 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
 	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: a.name, Now: host,
-		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority(), Ordinary: a.ordinary})
+		Lease: a.timing.Lease, Guard: a.timing.Guard, Renew: a.timing.Renew, RoundTrip: a.timing.RoundTrip, Priority: a.priority(),
+		Ordinary: a.ordinary, Page: a.deadlines.identity})
 	c.finish(c.read(in))
 	c.cancel()
 	c.tasks.Wait()
@@ -105,6 +111,8 @@ func (c *conn) write() {
 			err = c.out.flush(to)
 		case <-c.renewals:
 			err = c.writeEnds(to)
+		case id := <-c.pages:
+			err = errors.Join(c.out.flush(to), batch.Flush(), c.writePage(id))
 		case <-c.closed.Done():
 			_ = c.out.flush(to)
 			_ = batch.Flush()
@@ -131,6 +139,9 @@ func (c *conn) writeEnds(to *json.Encoder) error {
 	candidates, keeps := maps.Clone(c.candidates), maps.Clone(c.keeps)
 	c.mu.Unlock()
 	for id, k := range candidates {
+		if _, number := k.onPage(); number != 0 {
+			continue
+		}
 		before := k.announced()
 		if end := k.announceEnd(); before != 0 && end > before {
 			ends[end] = append(ends[end], id)
@@ -149,24 +160,6 @@ func (c *conn) writeEnds(to *json.Encoder) error {
 	return nil
 }
 
-// withEnd puts an end into an event: as an instant of the host's clock, rounded down, and how far it is off.
-func (a *Agent) withEnd(e *session.Event, end regent.Instant) *session.Event {
-	host, err := clock.HostLow() // first: what passes until the next line makes the end earlier
-	left := end.Sub(a.now())
-	if err == nil && left > 0 {
-		e.Until, e.Remaining = host.Add(left), left
-	}
-	return e
-}
-
-// withLease does the same for an event that begins a tenure, and adds when it was granted at the latest.
-func (a *Agent) withLease(e *session.Event, end regent.Instant) *session.Event {
-	if host, err := clock.HostLow(); err == nil {
-		e.At = host
-	}
-	return a.withEnd(e, end)
-}
-
 // read takes requests until there are no more, and says whether the program said goodbye.
 func (c *conn) read(from io.Reader) (goodbye bool) {
 	in := session.NewReader(from, int(c.agent.file.Load().Limits.Body))
@@ -178,6 +171,10 @@ func (c *conn) read(from io.Reader) (goodbye bool) {
 			}
 			return false
 		}
+		if bytes.Equal(line, signOfLife) { // most lines are: not worth a decoder
+			c.pulse()
+			continue
+		}
 		r, err := session.Decode(line)
 		switch {
 		case err != nil:
@@ -185,6 +182,8 @@ func (c *conn) read(from io.Reader) (goodbye bool) {
 		case r.Do == session.Bye:
 			return true
 		case r.Do == session.Greet:
+		case r.Do == session.Alive && r.ID == 0:
+			c.pulse()
 		default:
 			c.handle(&r)
 		}
@@ -272,6 +271,12 @@ func (c *conn) handle(r *session.Request) {
 			stop()
 		}
 		c.send(&session.Event{Event: session.Done, ID: r.ID})
+	case session.Page:
+		select {
+		case c.pages <- r.ID:
+		default:
+			c.fail(r, errors.New("page: another request for it is under way"))
+		}
 	case session.Verify:
 		c.inBackground(r, func() { c.verify(r) })
 	default:
@@ -384,7 +389,7 @@ func (c *conn) campaign(r *session.Request) {
 		return
 	}
 	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
-		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree}
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: r.Page && c.mapped.Load()}
 	if err := c.agent.addCandidate(k); err != nil {
 		c.fail(r, err)
 		return

@@ -4,7 +4,7 @@
 //	agent.go      the agent: from configuration to the end of everything
 //	candidate.go  one program that wants to lead one group, however it speaks; life.go: carries out what its machine asks for
 //	endreason.go  how its leadership ended, for the history
-//	renewals.go   notifies leading programs of later ends; rejoin.go: and of members that are back
+//	deadlines.go  until when programs lead, on a page that they read; renewals.go: in messages; rejoin.go: members that are back
 //	conn.go       programs on the unix socket (internal/session has the lines); requests.go: what they ask; notifier.go: how they are notified
 //	watchedtree.go kills what runners started if they do not; orphans.go: or after the next start, if nobody did
 //	keepers.go    the processes beside runners

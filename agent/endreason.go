@@ -16,8 +16,8 @@ type endReasons struct {
 	// asked is what the program is to stop for, frozen why it learns of no later end, stopped how it is known that it has stopped;
 	// empty: nothing yet.
 	asked, frozen, stopped string
-	// killed says that the agent has killed, proven that nothing is left.
-	killed, proven bool
+	// killed says that the agent has killed, proven that nothing is left, and reported that the program's side has said so.
+	killed, proven, reported bool
 	// left is what the agent could not prove gone, as it was found last.
 	left string
 	// cause is the one that counts, for people; empty if it says no more than the rest.
@@ -30,6 +30,12 @@ type endReasons struct {
 func (e *endReasons) ask(text string)    { first(&e.asked, text) }
 func (e *endReasons) freeze(text string) { first(&e.frozen, text) }
 func (e *endReasons) stop(text string)   { first(&e.stopped, text) }
+
+// report takes note that the program's side has said that nothing is left.
+func (e *endReasons) report(text string) {
+	e.stop(text)
+	e.reported = true
+}
 
 // notRead is how it is with a program whose lease was renewed and that did not learn of it.
 const notRead = "the program did not read what it was told, as one that is paused"
@@ -71,6 +77,7 @@ func (e *endReasons) text(l *regent.Lease) string {
 		how = "the lease was not renewed in time"
 	}
 	switch {
+	case e.reported:
 	case e.killed && e.proven:
 		how += "; the agent has killed what was left of what it had started"
 	case e.killed && e.left != "":

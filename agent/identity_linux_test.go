@@ -30,7 +30,7 @@ func TestCopyOfACouncilCannotDisturbIt(t *testing.T) {
 		return strings.Contains(staging.Process("b").Log(), `reason="other council"`)
 	})
 
-	// A copy of a itself, without the id, asks for it. The answers go to a's own address: the copy learns nothing.
+	// A copy of a itself, with its keys and without the id, asks for it. The answers go to a's own address: the copy learns nothing.
 	text, err := os.ReadFile(production.ConfigFile("a"))
 	production.must(err)
 	dir := shortDir(t)
@@ -46,6 +46,10 @@ func TestCopyOfACouncilCannotDisturbIt(t *testing.T) {
 	file := filepath.Join(dir, "copy.yaml")
 	more := "dir: " + dir + "/a\nbind: \"" + port(t) + "\"\nsocket: {path: " + dir + "/a.sock}\n"
 	production.must(os.WriteFile(file, []byte(strings.Join(copied, "")+more), 0o600))
+	private, err := os.ReadFile(filepath.Join(production.Dir, "a", "private.key"))
+	production.must(err)
+	production.must(os.Mkdir(filepath.Join(dir, "a"), 0o700))
+	production.must(os.WriteFile(filepath.Join(dir, "a", "private.key"), private, 0o600))
 	copy, err := production.Spawn("copy", "copy", production.Options.Regent("agent", "--config", file), nil)
 	production.must(err)
 	cluster.Eventually(t, "the copy asks for the id of the council", func() bool { return strings.Contains(copy.Log(), "the council has no id yet") })
@@ -99,6 +103,7 @@ func TestCouncilWithoutAnIDAgreesOnOne(t *testing.T) {
 	}
 	v.Stop("c", cluster.Patience)
 	v.must(os.RemoveAll(filepath.Join(v.Dir, "c")))
+	v.must(v.WriteKeys("c")) // its own key is not lost
 	v.startAgent("c")
 	cluster.Eventually(t, "c learns the id", func() bool {
 		return strings.HasSuffix(strings.TrimSpace(v.Process("c").Log()), first) || id("c") == first

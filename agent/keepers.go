@@ -18,6 +18,8 @@ type keeping struct {
 	conn *conn
 	id   uint64
 	key  string
+	// readsPage says that it reads its deadlines on the page.
+	readsPage bool
 
 	mu        sync.Mutex
 	candidate *candidate // nil before the runner campaigns
@@ -33,7 +35,7 @@ type keepers struct {
 
 // keep takes note of a keeper before its runner campaigns.
 func (c *conn) keep(r *session.Request) {
-	k := &keeping{conn: c, id: r.ID, key: r.Keeper}
+	k := &keeping{conn: c, id: r.ID, key: r.Keeper, readsPage: r.Page && c.mapped.Load()}
 	if !c.addKeeping(k) {
 		c.fail(r, errors.New("keep: the id or the secret is in use, or there are too many"))
 		return
@@ -58,7 +60,7 @@ func (c *conn) addKeeping(k *keeping) bool {
 // maxKeeps is how many candidacies one keeper may look after. It has one, and one more while the last one ends.
 const maxKeeps = 8
 
-// findKeeper returns the keeper that a runner names; the two run as the same user, and are two processes.
+// findKeeper returns the keeper that a runner names: a child of the runner, of the same user, that announced their secret.
 func (a *Agent) findKeeper(key string, runner *conn) (*keeping, error) {
 	if key == "" {
 		return nil, nil
@@ -66,11 +68,24 @@ func (a *Agent) findKeeper(key string, runner *conn) (*keeping, error) {
 	a.keepers.mu.Lock()
 	defer a.keepers.mu.Unlock()
 	k := a.keepers.all[key]
-	if k == nil || k.conn == runner || runner.peer == nil || k.conn.peer == nil || k.conn.peer.uid != runner.peer.uid {
+	if k == nil || k.conn == runner || !keepsFor(k.conn.peer, runner.peer) {
 		return nil, errors.New("campaign: no keeper with this secret is here")
 	}
 	delete(a.keepers.all, key)
 	return k, nil
+}
+
+// keepsFor says whether a peer may be the keeper of another: its word ends the tenures of that one, and it gets their deadlines.
+func keepsFor(keeper, runner *peer) bool {
+	if keeper == nil || runner == nil || keeper.uid != runner.uid {
+		return false
+	}
+	child, err := keeper.identity()
+	if err != nil {
+		return false
+	}
+	parent, err := runner.identity()
+	return err == nil && tree.IsChild(child, parent)
 }
 
 // attach has the keeper look after a candidate.
@@ -99,7 +114,11 @@ func (k *keeping) leads(c *candidate) {
 	k.written = c.announced()
 	k.mu.Unlock()
 	a := k.conn.agent
-	k.conn.send(a.withLease(&session.Event{Event: session.Leads, ID: k.id, Group: c.group, Token: c.life.Token()}, c.announced()))
+	e := &session.Event{Event: session.Leads, ID: k.id, Group: c.group, Token: c.life.Token()}
+	if k.readsPage {
+		e.Slot, e.Tenure = c.onPage()
+	}
+	k.conn.send(a.withLease(e, c.announced()))
 }
 
 // renewed has a later deadline sent when the keeper reads.
@@ -181,7 +200,7 @@ func (k *keeping) reported(cause protocol.Cause) {
 	c := k.candidate
 	k.mu.Unlock()
 	if c != nil {
-		c.note(func(e *endReasons) { e.stop("its keeper has ended it") })
+		c.note(func(e *endReasons) { e.report("its keeper has ended it") })
 		c.life.Give(tenure.Event{Kind: tenure.ProgramStopped, Cause: cause})
 	}
 }

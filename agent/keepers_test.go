@@ -34,3 +34,22 @@ func TestKeeperThatNobodyClaimedIsReleased(t *testing.T) {
 		t.Errorf("%d keepers are left", n)
 	}
 }
+
+// A secret is not enough: a keeper is a child of its runner.
+func TestOnlyAChildOfTheRunnerKeeps(t *testing.T) {
+	t.Parallel()
+	a := open(t, 1, "").agents[0]
+	const secret = "0123456789abcdef0123456789abcdef"
+	entered := make(chan struct{}, 10)
+	if _, err := a.dial(t).Keep(secret, func(*session.Event) { entered <- struct{}{} }); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	answer := make(chan *session.Event, 10)
+	if _, err := a.dial(t).Enter(session.Candidate{Group: "g", Keeper: secret}, func(e *session.Event) { answer <- e }); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-answer; e.Event != session.Failed || e.Error != "campaign: no keeper with this secret is here" {
+		t.Errorf("a process that is no child of the runner is taken for its keeper: %+v", e)
+	}
+}

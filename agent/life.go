@@ -77,6 +77,8 @@ func (c *candidate) do(e tenure.Effect) {
 	switch e.Kind {
 	case tenure.Announce:
 		c.announce(e)
+	case tenure.Void:
+		c.void()
 	case tenure.Ask:
 		c.notifier.stop(c, c.agent.causeOf(e.Cause))
 	case tenure.Kill:
@@ -117,10 +119,10 @@ func (c *candidate) announce(e tenure.Effect) {
 		c.keeper.renewed()
 		return
 	}
+	c.show()
 	c.agent.setLeader(c)
 	c.notifier.leads(c)
 	c.keeper.leads(c)
-	c.agent.renewals.add(c)
 	c.work.put(func() { c.agent.logElection(c) })
 }
 
@@ -148,6 +150,8 @@ func (c *candidate) release() {
 	if err := l.Resign(ctx); err != nil && !errors.Is(err, regent.ErrClosed) {
 		c.agent.log.Warn("giving up a group takes long; its lease runs out instead", "group", c.group, "err", err)
 	}
+	// The member may have lost the lease before it learnt of the release: then its cause counts here as well.
+	c.life.Give(tenure.Event{Kind: tenure.Lost, Cause: c.agent.causeFor(l.Cause())})
 }
 
 // transfer asks the council to hand the group over, and reports the answer.
@@ -189,7 +193,7 @@ func (o *order) handedOver() {
 // over ends the candidacy, once what takes long is done. A cause that is corrected later is passed on.
 func (c *candidate) over(cause protocol.Cause) {
 	c.cancel()
-	c.agent.renewals.remove(c)
+	c.hide()
 	c.keeper.over(c)
 	why := c.agent.causeOf(cause)
 	_, led := c.life.Announced()
@@ -202,11 +206,12 @@ func (c *candidate) over(cause protocol.Cause) {
 		return
 	default:
 	}
-	c.work.put(func() { c.finish(why, led) })
+	c.work.put(func() { c.finish(led) })
 }
 
-// finish takes the candidate out of the books.
-func (c *candidate) finish(cause regent.Cause, led bool) {
+// finish takes the candidate out of the books. A release that came before may have corrected the cause.
+func (c *candidate) finish(led bool) {
+	cause := c.agent.causeOf(c.life.Cause())
 	c.mu.Lock()
 	select {
 	case <-c.ended:

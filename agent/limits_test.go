@@ -3,6 +3,7 @@ package agent
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/secret"
 	"github.com/regentproject/regent/internal/session"
 )
 
@@ -229,7 +232,11 @@ func TestCampaignThatCanNeverSucceedIsRefusedOverHTTP(t *testing.T) {
 		t.Errorf("for a group that hosts lead: %d %v", status, body)
 	}
 	w := alone(t, "{listen: \""+port(t)+"\", anonymous: write}")
-	replace(t, w.config, "[{", "[{name: b, address: \"127.0.0.1:1\"}, {priority: 0, ")
+	replace(t, w.config, "[{", "[{name: b, address: \"127.0.0.1:1\", public_keys: [\""+identity.Draw().Public().String()+"\"]}, {priority: 0, ")
+	dir := filepath.Join(filepath.Dir(w.config), "d")
+	if err := errors.Join(os.MkdirAll(dir, 0o700), secret.WritePrivate(filepath.Join(dir, secret.PrivateName), "a", identity.Draw())); err != nil {
+		t.Fatal(err)
+	}
 	w.start(t)
 	if status, body := w.do(t, "POST", "/v1/groups/g/campaign", ""); status != 409 || !strings.Contains(body["error"].(string), "is a witness and leads nothing") {
 		t.Errorf("at a witness: %d %v", status, body)

@@ -87,7 +87,9 @@ type socketNotifier struct {
 }
 
 func (n *socketNotifier) leads(k *candidate) {
-	n.conn.send(n.conn.agent.withLease(&session.Event{Event: session.Leads, ID: n.id, Group: k.group, Token: k.life.Token()}, k.announced()))
+	slot, number := k.onPage()
+	n.conn.send(n.conn.agent.withLease(&session.Event{Event: session.Leads, ID: n.id, Group: k.group, Token: k.life.Token(),
+		Slot: slot, Tenure: number}, k.announced()))
 }
 
 func (n *socketNotifier) stop(k *candidate, cause regent.Cause) {

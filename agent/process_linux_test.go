@@ -101,6 +101,34 @@ func TestStoppedProgramIsCaughtWhenItReadsNoMore(t *testing.T) {
 	v.judge(2)
 }
 
+// A program that ignores the request to stop is renewed for its grace. Then its lease runs out, and another host leads after it.
+func TestProgramThatDoesNotStopIsReplacedWhenItsLeaseHasRunOut(t *testing.T) {
+	t.Parallel()
+	const grace = time.Second
+	v := startAgents(t, 3, "stop_grace: 1s\n")
+	p := v.startProgram("p", "a", task{Stopping: time.Minute})
+	v.await(p, "leads")
+	q := v.startProgram("q", "b", task{})
+	v.await(q, "waits")
+	ordered := make(chan error, 1)
+	go func() {
+		answer, err := http.Post("http://"+v.address("a")+"/v1/groups/g/resign", "application/json", strings.NewReader("{}"))
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		ordered <- err
+	}()
+	asked := v.await(p, "stops")
+	next := v.await(q, "leads")
+	// Renewals come at least every 800 ms, so that the last end that it knew is 1.2 s off or more.
+	if took := next.At.Sub(asked.At); took < grace+1200*time.Millisecond {
+		t.Errorf("replaced %v after it was asked to stop, with a grace of %v and the lease after it", took, grace)
+	}
+	v.await(p, "stopped") // when it finds its lease over, and no sooner
+	v.must(<-ordered)
+	v.judge(2)
+}
+
 func TestProgramStopsWithItsAgent(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*cluster.Process) error{"killed": (*cluster.Process).Kill, "stopped": (*cluster.Process).Pause} {

@@ -2,76 +2,81 @@ package agent
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"sync"
 	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/session"
 )
 
-// A renewalPoller has leading programs told that their leases end later than they were told last.
-type renewalPoller struct {
-	interval time.Duration
-	mu       sync.Mutex
-	// leading are the candidates to look after.
-	leading map[*candidate]struct{}
-	wake    chan struct{} // has an element when leading may no longer be empty
-}
+// pushesPerRenewal bounds how often programs get to know of later ends: the horizon may move several times in one renewal, and each
+// message costs more than what it is late by.
+const pushesPerRenewal = 5
 
-// pollsPerRenewal bounds what part of the renewal interval may pass before a renewal is passed on: it costs the programs as much
-// of their leases.
-const pollsPerRenewal = 5
-
-func newRenewalPoller(renew time.Duration) *renewalPoller {
-	return &renewalPoller{interval: max(renew/pollsPerRenewal, time.Millisecond), leading: make(map[*candidate]struct{}), wake: make(chan struct{}, 1)}
-}
-
-func (p *renewalPoller) add(c *candidate) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.leading[c] = struct{}{}
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (p *renewalPoller) remove(c *candidate) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.leading, c)
-}
-
-// run looks again and again whether leases end later by now.
-func (p *renewalPoller) run(ctx context.Context) {
-	ticker := time.NewTicker(p.interval)
-	defer ticker.Stop()
+// pushRenewals lets programs that read no page know that their leases end later than they knew. It does nothing while there are none, or no
+// lease is renewed.
+func (a *Agent) pushRenewals(ctx context.Context) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
 	for {
-		if p.poll() == 0 {
-			ticker.Stop()
-			select {
-			case <-p.wake:
-				ticker.Reset(p.interval)
-			case <-ctx.Done():
-				return
+		select {
+		case <-a.deadlines.moved:
+		case <-ctx.Done():
+			return
+		}
+		for _, c := range a.deadlines.inLines() {
+			if c.hasLaterEnd() {
+				c.notifier.renewed(c)
+			} else {
+				c.keeper.renewed()
 			}
 		}
+		pause.Reset(max(a.timing.Renew/pushesPerRenewal, time.Millisecond))
 		select {
-		case <-ticker.C:
+		case <-pause.C:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// poll calls on all candidates that have news, and returns how many there are.
-func (p *renewalPoller) poll() int {
-	p.mu.Lock()
-	leading := slices.Collect(maps.Keys(p.leading))
-	p.mu.Unlock()
-	for _, c := range leading {
-		if c.hasLaterEnd() {
-			c.notifier.renewed(c)
+// withEnd puts an end into an event: as an instant of the host's clock, rounded down, and how far it is off.
+func (a *Agent) withEnd(e *session.Event, end regent.Instant) *session.Event {
+	host, err := clock.HostLow() // first: what passes until the next line makes the end earlier
+	left := end.Sub(a.now())
+	if err == nil && left > 0 {
+		e.Until, e.Remaining = host.Add(left), a.allow(left)
+	}
+	return e
+}
+
+// withLease does the same for an event that begins a tenure, and adds when it was granted at the latest.
+func (a *Agent) withLease(e *session.Event, end regent.Instant) *session.Event {
+	if host, err := clock.HostLow(); err == nil {
+		e.At = host
+	}
+	return a.withEnd(e, end)
+}
+
+// slewing is by what part a time service may slow the clock by which a program counts a length of time: chrony's default is 1/12.
+const slewing = 12
+
+// allow returns for how long a program leads that counts from when it reads a line, on any clock: what is left, less the guard time for the
+// delay until it reads, and less what its clock may be slow by.
+func (a *Agent) allow(left time.Duration) time.Duration {
+	return max(0, left-a.timing.Guard-left/slewing)
+}
+
+// signOfLife is the line that programs write most often.
+var signOfLife = []byte(`{"do":"alive"}`)
+
+// pulse takes a sign of life of the program for all its candidacies that read the page.
+func (c *conn) pulse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.candidates { // order does not matter: all are alive
+		if k.readsPage {
+			k.recordHeartbeat()
 		}
 	}
-	return len(leading)
 }

@@ -20,6 +20,8 @@ type Boot struct {
 	Seed uint64
 	// Setting is which of its configurations the member starts with. Members with different ones do not hear each other.
 	Setting int
+	// Tag computes the tags of the member's lives. In this model a tag is unforgeable: nobody else computes it.
+	Tag func(protocol.Inc, protocol.StartBits) protocol.Tag
 	// Note says, in the trace, what is special about this start.
 	Note func(string)
 }
@@ -86,7 +88,7 @@ func (w *World) start(m *member) {
 	m.life++
 	m.inc, m.as = m.starts, m.starts
 	var notes []string
-	boot := Boot{Self: m.rank, Members: len(w.members), Inc: m.inc, Record: m.disk.stored(), Seed: m.dice.Uint64(), Setting: m.setting,
+	boot := Boot{Self: m.rank, Members: len(w.members), Inc: m.inc, Record: m.disk.stored(), Seed: m.dice.Uint64(), Setting: m.setting, Tag: tags(w.config.Seed, m.rank),
 		Note: func(n string) { notes = append(notes, n) }}
 	machine, err := w.config.Spawn(boot)
 	if err != nil {

@@ -75,9 +75,27 @@ func (c *Cluster) WriteConfig(name string) error {
 	fmt.Fprintf(&b, "name: %s\ndir: %s\nbootstrap: true\nbind: %q\nsocket: {path: %s}\nhttp: {listen: %q, anonymous: write}\n%scouncil:\n",
 		name, filepath.Join(c.Dir, name), c.bind(name), socket, addr, more)
 	for _, p := range council {
-		fmt.Fprintf(&b, "  - {name: %s, address: %q}\n", p.Name, p.Addrs[0])
+		fmt.Fprintf(&b, "  - {name: %s, address: %q, public_keys: [%q]}\n", p.Name, p.Addrs[0], c.public[p.Name][0])
+	}
+	if err := c.WriteKeys(name); err != nil {
+		return err
 	}
 	return os.WriteFile(c.ConfigFile(name), []byte(b.String()), 0o600)
+}
+
+// WriteKeys writes the member's own key to where its agent looks for it, and beside it the public keys of all, where a program that uses the
+// library does.
+func (c *Cluster) WriteKeys(name string) error {
+	dir := filepath.Join(c.Dir, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, peer := range c.Names {
+		if err := os.WriteFile(filepath.Join(dir, peer+".pub"), []byte("public "+peer+" "+c.public[peer][0]+"\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "private.key"), []byte("private "+c.private[name][0]+"\n"), 0o600)
 }
 
 // StartAgent starts the agent of a host: regent agent. It writes the configuration unless there is one.

@@ -104,6 +104,9 @@ func (c *Cluster) StartMain(name, variable string, line func(string), args ...st
 	for _, p := range council {
 		peers = append(peers, p.Name+"="+p.Addrs[0])
 	}
+	if err := c.WriteKeys(name); err != nil {
+		return err
+	}
 	cmd := Self(append([]string{"-name", name, "-council", strings.Join(peers, ","), "-dir", filepath.Join(c.Dir, name)}, args...)...)()
 	cmd.Env = append(os.Environ(), variable+"=1")
 	_, err = c.Spawn(name, name, cmd, line)

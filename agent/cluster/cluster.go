@@ -60,6 +60,9 @@ type Options struct {
 	Hold bool
 	// NoRealtime leaves the members' threads as they are.
 	NoRealtime bool
+	// Stubborn, if it is not zero, has programs that poll go on when they are asked to stop, until their leases are over. The library
+	// gives them so long to stop (Config.StopWithin).
+	Stubborn time.Duration
 	// Poll is how often a leading program asks its lease whether it leads, and writes the answer into its journal; zero: never.
 	Poll time.Duration
 	// Status is how often a member reports how it is; zero: only when asked.
@@ -90,6 +93,8 @@ type Cluster struct {
 	cut       map[string]bool       // from all others
 	http      map[string]string     // addresses of agents
 	logs      strings.Builder       // of members in this process
+	// public and private are the members' own keys, by name.
+	public, private map[string][]string
 }
 
 // eventDepth is how many events may wait to be read. Members wait when it is full.
@@ -104,6 +109,7 @@ func New(o Options) (_ *Cluster, err error) {
 			_ = c.Close()
 		}
 	}()
+	c.drawKeys()
 	if c.Dir == "" {
 		// The path must be short enough for the sockets of agents.
 		if c.Dir, err = os.MkdirTemp("", "regent-"); err != nil {
@@ -188,16 +194,29 @@ func (c *Cluster) Council(name string) ([]regent.Peer, error) {
 			}
 			addr = way.String()
 		}
-		all = append(all, regent.Peer{Name: peer, Addrs: []string{addr}})
+		all = append(all, regent.Peer{Name: peer, Addrs: []string{addr}, PublicKeys: c.public[peer]})
 	}
 	return all, nil
+}
+
+// drawKeys draws the members' own keys.
+func (c *Cluster) drawKeys() {
+	c.public = make(map[string][]string)
+	council := make([]regent.Peer, len(c.Names))
+	for i, name := range c.Names {
+		council[i].Name = name
+	}
+	c.private = regent.DrawKeys(council)
+	for _, p := range council {
+		c.public[p.Name] = p.PublicKeys
+	}
 }
 
 // Order returns what a member is told when it starts.
 func (c *Cluster) Order(name string) (Order, error) {
 	council, err := c.Council(name)
-	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.bind(name), Council: council, Key: c.key(), Bootstrap: true, Timing: c.Timing, Groups: c.Groups,
-		NoRealtime: c.NoRealtime, Hold: c.Hold, Poll: c.Poll, Status: c.Options.Status, Journals: c.journals()}, err
+	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.bind(name), Council: council, Key: c.key(), PrivateKeys: c.private[name], Bootstrap: true, Timing: c.Timing, Groups: c.Groups,
+		NoRealtime: c.NoRealtime, Hold: c.Hold, Stubborn: c.Stubborn, Poll: c.Poll, Status: c.Options.Status, Journals: c.journals()}, err
 }
 
 // key is that of the council. On loopback there is none: members in this process and of other keys are for tests that want them.

@@ -228,7 +228,11 @@ func (s *server) lead(ctx context.Context, p *program, l lease) {
 	entry.Observe(l.Valid) // before any command can end it
 	s.say(e)
 	if s.order.Poll > 0 {
-		s.poll(ctx, l, entry)
+		polling := ctx
+		if s.order.Stubborn > 0 {
+			polling = context.WithoutCancel(ctx)
+		}
+		s.poll(polling, l, entry)
 		held := p.about(Held)
 		span := entry.Span()
 		held.Token, held.Since, held.Until = span.Token, span.Since, span.Seen

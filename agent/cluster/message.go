@@ -11,11 +11,13 @@ type Order struct {
 	Name, Dir, Bind string
 	Council         []regent.Peer
 	Key             []byte
+	PrivateKeys     []string
 	Bootstrap       bool
 	Timing          regent.Timing
 	// Groups are those that the programs of the member lead.
 	Groups       []Group
 	NoRealtime   bool
+	Stubborn     time.Duration // as in Options
 	Poll, Status time.Duration
 	// Journals is the directory in which a program that polls its lease keeps a journal.
 	Journals string

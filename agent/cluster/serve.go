@@ -27,6 +27,7 @@ import (
 //	campaign              begin to campaign, if the order was to hold
 //	status                report how the member is
 //	verify                prove who leads the first group
+//	unwell                the member is unhealthy from now on, and programs that lead are asked to stop
 //
 // The member leaves at the end of its input. Serve returns the exit status.
 func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
@@ -51,8 +52,8 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 			commands <- lines.Text()
 		}
 	}()
-	m, err := regent.Join(ctx, regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, Key: o.Key,
-		CouncilID: CouncilID, Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, Consistent: consistent(o.Groups), Logger: slog.New(slog.NewTextHandler(logs, nil))})
+	m, err := regent.Join(ctx, regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, Key: o.Key, PrivateKeys: o.PrivateKeys,
+		CouncilID: CouncilID, Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, StopWithin: o.Stubborn, Consistent: consistent(o.Groups), Logger: slog.New(slog.NewTextHandler(logs, nil))})
 	if err != nil {
 		s.say(Event{What: Failed, Text: err.Error()})
 		return 1
@@ -252,6 +253,9 @@ func (s *server) do(ctx context.Context, words []string) error {
 		}
 		_, err := s.member.Group(s.order.Groups[0].Name).Verify(ctx)
 		return err
+	case "unwell":
+		s.member.SetHealth(errors.New("it was told to be"))
+		return nil
 	case "resign", "transfer":
 		return s.handOver(ctx, words[0], words[1:])
 	}

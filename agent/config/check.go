@@ -33,6 +33,7 @@ func (f *File) Check() error {
 	if _, err := f.keys(); err != nil {
 		fail("%w", err)
 	}
+	f.checkMemberKeys(fail)
 	if f.KeyFile == "" && !f.local() {
 		fail("key_file is not set: the council has addresses off this host; make a key with 'regent keygen' and give it to every member")
 	}
@@ -404,9 +405,14 @@ func (f *File) Regent() (regent.Config, error) {
 	if len(keys) > 0 {
 		c.Key, c.OldKeys = keys[0], keys[1:]
 	}
+	if len(f.Council) > 1 {
+		if c.PrivateKeys, err = f.privateKeys(); err != nil {
+			return regent.Config{}, err
+		}
+	}
 	for i := range f.Council {
 		m := &f.Council[i]
-		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Observer: m.Observer}
+		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Observer: m.Observer, PublicKeys: m.PublicKeys, Revoked: m.Revoked}
 		if m.Priority != nil {
 			p.Priority = *m.Priority
 		}

@@ -1,15 +1,19 @@
 package config
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/secret"
 )
 
 // three is a council on loopback.
@@ -25,13 +29,82 @@ council:
 // two is a council without a third.
 var two = strings.Replace(three, "  - name: c\n    address: localhost:7403\n", "", 1)
 
-// parse reads a text and checks it.
+// privateKey is a file with the key of the members of these tests.
+var privateKey string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "regent-config-")
+	if err != nil {
+		panic(err)
+	}
+	privateKey = filepath.Join(dir, "private.key")
+	if err := secret.WritePrivate(privateKey, "a", identity.Draw()); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// parse reads a text, gives keys to members that have none, and checks it.
 func parse(text string) (*File, error) {
 	f, err := Parse("regent.yaml", []byte(text))
 	if err != nil {
 		return nil, err
 	}
+	f.PrivateKeyFile = privateKey
+	for i := range f.Council {
+		if m := &f.Council[i]; len(m.PublicKeys) == 0 && m.Name != f.Name {
+			m.PublicKeys = []string{identity.Draw().Public().String()}
+		}
+	}
 	return f, f.Check()
+}
+
+// Members without keys are named all at once, with what to do.
+func TestMissingKeysAreNamed(t *testing.T) {
+	f, err := Parse("regent.yaml", []byte(three+"dir: /no/such/place\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprint(f.Check())
+	for _, want := range []string{"no public key of b, c: run 'regent keys exchange'", "/no/such/place/private.key: no such file", "to draw this member's key"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s\ndoes not have %q", text, want)
+		}
+	}
+	f.Council[1].Revoked = true
+	if text := fmt.Sprint(f.Check()); !strings.Contains(text, "no public key of c:") {
+		t.Errorf("a revoked member needs no key: %s", text)
+	}
+}
+
+// What a reload changes is named by fingerprint, for the audit log. All but keys needs a restart.
+func TestReloadTakesKeysOfTheCouncil(t *testing.T) {
+	old, err := parse(three)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := parse(strings.Replace(three, "priority: 5", "priority: 6", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Council[2].Revoked, next.Council[2].PublicKeys = true, old.Council[2].PublicKeys
+	if got := old.Fixed(next); !slices.Equal(got, []string{"council"}) {
+		t.Errorf("needs a restart: %v", got)
+	}
+	with := old.With(next)
+	if *with.Council[0].Priority != 5 || !slices.Equal(with.Council[1].PublicKeys, next.Council[1].PublicKeys) || !with.Council[2].Revoked {
+		t.Errorf("in force: %+v", with.Council)
+	}
+	want := []string{"listed " + fingerprint(next.Council[1].PublicKeys[0]) + " of b", "dropped " + fingerprint(old.Council[1].PublicKeys[0]) + " of b", "revoked c"}
+	if got := old.ChangedKeys(with); !slices.Equal(got, want) {
+		t.Errorf("changed %q, want %q", got, want)
+	}
+	*next.Council[0].Priority = 5
+	if got := old.Fixed(next); len(got) != 0 {
+		t.Errorf("needs a restart: %v", got)
+	}
 }
 
 func TestFileBecomesTheMembersConfiguration(t *testing.T) {
@@ -76,6 +149,9 @@ func TestPlainMembersAreThoseOfTheLibrary(t *testing.T) {
 	}
 	want := []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7401"}}, {Name: "b", Addrs: []string{"127.0.0.1:7402", "[::1]:7402"}},
 		{Name: "c", Addrs: []string{"localhost:7403"}}, {Name: "w", Addrs: []string{"127.0.0.1:7404"}, Witness: true}}
+	for i := range c.Council {
+		c.Council[i].PublicKeys = nil
+	}
 	if !reflect.DeepEqual(c.Council, want) {
 		t.Errorf("got %+v\nwant %+v", c.Council, want)
 	}
@@ -137,6 +213,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"nobody may lead", "name: a\ncouncil: [{name: a, address: \"127.0.0.1:7401\", priority: 0}]\n", "nobody in the council may lead"},
 		{"prefer", three + "prefer: -1s\n", "prefer -1s: must not be negative"},
 		{"log", three + "log: loud\n", `log "loud": must be debug`},
+		{"long id", strings.Replace(three, "c0ffee00c0ffee00c0ffee00c0ffee00", "c0ffee00c0ffee00c0ffee00c0ffee00ff", 1), "must have 32 hexadecimal digits"},
 		{"no id", strings.Replace(three, "council_id: c0ffee00c0ffee00c0ffee00c0ffee00", "", 1), "no council id: a member without a directory needs one"},
 		{"bad id", strings.Replace(three, "c0ffee00c0ffee00c0ffee00c0ffee00", "coffee", 1), "council id \"coffee\": must have 32 hexadecimal digits"},
 		{"old keys", three + "old_key_files: [x]\n", "old_key_files without key_file"},

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/regentproject/regent/internal/secret"
 )
 
 // A File is the configuration of an agent.
@@ -23,6 +25,8 @@ type File struct {
 	// KeyFile holds the cluster key, and OldKeyFiles those that are still accepted while it is changed.
 	KeyFile     string   `yaml:"key_file"`
 	OldKeyFiles []string `yaml:"old_key_files"`
+	// PrivateKeyFile holds this member's own key; empty: private.key in Dir.
+	PrivateKeyFile string `yaml:"private_key_file"`
 	// Dir is where the member keeps its durable record; empty: it keeps none.
 	Dir string `yaml:"dir"`
 	// Bootstrap allows a council to begin in which no member has a record.
@@ -87,6 +91,10 @@ type Member struct {
 	Priority *int `yaml:"priority"`
 	// Observer sees, and has no vote.
 	Observer bool `yaml:"observer"`
+	// PublicKeys are what the member proves itself with: one, or two with the oldest first while one is being replaced.
+	PublicKeys []string `yaml:"public_keys"`
+	// Revoked silences it.
+	Revoked bool `yaml:"revoked"`
 }
 
 // Role is witness (it votes and never leads) or observer (it has no vote); empty for all others.
@@ -261,6 +269,9 @@ func syntax(path string, err error) error {
 }
 
 func (f *File) defaults() {
+	if f.PrivateKeyFile == "" && f.Dir != "" {
+		f.PrivateKeyFile = filepath.Join(f.Dir, secret.PrivateName)
+	}
 	if f.Profile == "" {
 		f.Profile = "lan"
 	}

@@ -62,7 +62,7 @@ func TestEveryKeyIsOnThePageAndNoOther(t *testing.T) {
 }
 
 func TestPageSaysWhatAReloadPutsIntoForce(t *testing.T) {
-	with := []string{"socket.mode", "socket.group"}
+	with := []string{"socket.mode", "socket.group", "council.public_keys", "council.revoked"}
 	for path, cells := range rows(t) {
 		top, _, _ := strings.Cut(path, ".")
 		want := slices.Contains(reloadable, top) || slices.Contains(with, path) || strings.HasPrefix(path, "http.") && path != "http.listen" && path != "http.tls"

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// reloadable are the keys that can change while an agent runs. Within http and socket, some keys can.
-var reloadable = []string{"default_group", "tags", "stop_grace", "limits", "log", "audit", "rights"}
+// reloadable are the keys that can change while an agent runs. Within council, http and socket, some keys can.
+var reloadable = []string{"default_group", "tags", "stop_grace", "limits", "log", "audit", "rights", "key_file", "old_key_files", "private_key_file"}
 
 // Fixed lists the keys in which a new file differs and that only a restart puts into force.
 func (f *File) Fixed(next *File) []string {
@@ -14,12 +14,15 @@ func (f *File) Fixed(next *File) []string {
 	x, y := reflect.ValueOf(*f), reflect.ValueOf(*next)
 	for i := range x.NumField() {
 		key := x.Type().Field(i).Tag.Get("yaml")
-		if key == "" || key == "http" || key == "socket" || slices.Contains(reloadable, key) {
+		if key == "" || key == "council" || key == "http" || key == "socket" || slices.Contains(reloadable, key) {
 			continue
 		}
 		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
 			out = append(out, key)
 		}
+	}
+	if !reflect.DeepEqual(withoutKeys(f.Council), withoutKeys(next.Council)) {
+		out = append(out, "council")
 	}
 	if f.Socket.Path != next.Socket.Path {
 		out = append(out, "socket.path")
@@ -41,7 +44,7 @@ func (f *File) ChangedAccess(next *File) []string {
 		x, y any
 	}{{"rights", f.Rights, next.Rights}, {"http.tokens", f.HTTP.Tokens, next.HTTP.Tokens}, {"http.tls", f.HTTP.TLS, next.HTTP.TLS},
 		{"http.anonymous", f.HTTP.Anonymous, next.HTTP.Anonymous}, {"socket", f.Socket, next.Socket}, {"audit", f.Audit, next.Audit},
-		{"key_file", f.KeyFile, next.KeyFile}, {"old_key_files", f.OldKeyFiles, next.OldKeyFiles}} {
+		{"key_file", f.KeyFile, next.KeyFile}, {"old_key_files", f.OldKeyFiles, next.OldKeyFiles}, {"private_key_file", f.PrivateKeyFile, next.PrivateKeyFile}} {
 		if !reflect.DeepEqual(k.x, k.y) {
 			out = append(out, k.key)
 		}
@@ -54,6 +57,7 @@ func (f *File) With(next *File) *File {
 	out := *f
 	out.DefaultGroup, out.Tags, out.StopGrace, out.Limits, out.Log = next.DefaultGroup, next.Tags, next.StopGrace, next.Limits, next.Log
 	out.Audit, out.Rights = next.Audit, next.Rights
+	out.KeyFile, out.OldKeyFiles, out.PrivateKeyFile, out.Council = next.KeyFile, next.OldKeyFiles, next.PrivateKeyFile, f.withKeys(next)
 	out.Socket.Mode, out.Socket.Group = next.Socket.Mode, next.Socket.Group
 	if f.HTTP.Listen == next.HTTP.Listen && (f.HTTP.TLS.Cert == "") == (next.HTTP.TLS.Cert == "") {
 		// Otherwise rights that were meant for another address would be in force on this one.

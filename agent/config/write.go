@@ -68,6 +68,9 @@ func (d Draft) council(line func(string, ...any)) {
 		if m.Observer {
 			line("    observer: true")
 		}
+		if len(m.PublicKeys) > 0 {
+			line("    public_keys: [%s]", strings.Join(quoteAll(m.PublicKeys), ", "))
+		}
 	}
 	line("    # priority: 2      # higher goes first, then those without one; 0 votes but never leads (a witness)")
 	line("    # observer: true   # sees everything, has no vote")
@@ -86,9 +89,11 @@ func (d Draft) member(line func(string, ...any)) {
 		line("key_file: %s", quote(d.KeyFile))
 		line("# old_key_files: []   # keys that are still accepted while the key is changed")
 	} else {
-		line("# No key: every member is on this host.")
+		line("# No cluster key: every member is on this host, and the members' own keys are enough.")
 		line("# key_file: /etc/regent/key")
 	}
+	line("# This member's own key is private.key in dir; it is drawn on this host and stays there.")
+	line("# private_key_file: /etc/regent/private.key")
 	line("")
 	line("# A few bytes that must survive a restart. Not a network file system.")
 	line("dir: %s", quote(or(d.Dir, DefaultDir)))

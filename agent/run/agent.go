@@ -72,6 +72,10 @@ type Upper interface {
 	Stopped(cause protocol.Cause)
 	// Freeze reports an end under which something may still act, or a cause that was corrected after the end.
 	Freeze(cause protocol.Cause)
+	// Shown returns the deadline that the agent shows on its page, and whether it does. Extended does not come then.
+	Shown() (until protocol.Time, shown bool)
+	// Leave has no more notices taken. Causes may be corrected until then.
+	Leave()
 	// Unread says that notices were received and not taken yet.
 	Unread() bool
 }

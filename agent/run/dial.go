@@ -36,7 +36,7 @@ func (c *connection) Terms() Terms {
 func (c *connection) Campaign(o Candidacy) (Upper, error) {
 	of := session.Tree(o.Tree.Claim())
 	k, err := c.Enter(session.Candidate{Group: o.Group, Name: "regent run", Grace: o.Grace, Guard: o.Guard, Hooks: o.Hooks,
-		Keeper: o.Keeper, Tree: &of}, func(e *session.Event) { c.pass(e, o.Take) })
+		Keeper: o.Keeper, Tree: &of, Page: true, Silence: max(minSilence, 2*c.Greeting().Lease)}, func(e *session.Event) { c.pass(e, o.Take) })
 	if errors.Is(err, session.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", errAgain, err)
 	}
@@ -45,6 +45,10 @@ func (c *connection) Campaign(o Candidacy) (Upper, error) {
 	}
 	return &upper{conn: c.Conn, candidacy: k}, nil
 }
+
+// minSilence is how long a runner that reads the page may give no sign of life, at least: one that was paused alone for less than two leases goes
+// on. The agent cuts off a runner that reads lines when some tens of them wait for it.
+const minSilence = 2 * session.DefaultHeartbeat
 
 // pass turns a line of the agent into a notice.
 func (c *connection) pass(e *session.Event, take func(Notice)) {
@@ -108,5 +112,9 @@ func (u *upper) Stopped(cause protocol.Cause) {
 func (u *upper) Freeze(cause protocol.Cause) {
 	go func() { _ = u.candidacy.Freeze(u.conn.CauseOf(cause)) }()
 }
+
+func (u *upper) Shown() (protocol.Time, bool) { return u.candidacy.Shown() }
+
+func (u *upper) Leave() { u.candidacy.Leave() }
 
 func (u *upper) Unread() bool { return u.conn.Unread() }

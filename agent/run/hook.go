@@ -34,14 +34,16 @@ type Hooks struct {
 	// out is where the output of hooks goes, and pipe is Fifo once it is open.
 	out  *os.File
 	pipe *fifo
-	// tree is what they are part of; nil: none.
+	// tree is what they are part of; nil: none. look has the deadline looked at before each of them starts.
 	tree *tree.Tree
+	look func()
 }
 
-// within returns hooks that are part of a tree: they act for the leader, and must not outlive the lease.
-func (h *Hooks) within(t *tree.Tree) *Hooks {
+// within returns hooks that are part of a tree: they act for the leader, and must neither outlive the lease nor start after it. look
+// ends their context if the deadline has passed.
+func (h *Hooks) within(t *tree.Tree, look func()) *Hooks {
 	inside := *h
-	inside.tree = t
+	inside.tree, inside.look = t, look
 	return &inside
 }
 
@@ -133,7 +135,13 @@ func (h *Hooks) notify(ctx context.Context, env []string, group, state string) {
 
 // call runs a command to its end, but no longer than the time-out, nor than ctx.
 func (h *Hooks) call(ctx context.Context, args, env []string) {
-	if len(args) == 0 || ctx.Err() != nil {
+	if len(args) == 0 {
+		return
+	}
+	if h.look != nil {
+		h.look() // this runner may have been held up
+	}
+	if ctx.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -56,6 +57,25 @@ func TestALeaseThatEndsDuringTheHookStartsNothing(t *testing.T) {
 	}
 }
 
+// A runner that was held up while one hook of its election ran does not start the next one after its deadline.
+func TestElectedHooksStartOnlyBeforeTheDeadline(t *testing.T) {
+	s := play(t, newFake(1), `echo up >$D/up`, func(o *Options) {
+		o.Once = true
+		o.Hooks.Elected = []string{"sh", "-c", "echo in >$D/in; while ! test -e $D/go; do sleep 0.01; done"}
+		o.Hooks.Notify = []string{"sh", "-c", `echo $2 >>$D/log`}
+	})
+	l := s.lease()
+	s.file("in")
+	l.leave(0)
+	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.end(StatusLost)
+	if log := s.file("log"); strings.Contains(log, "MASTER") {
+		t.Errorf("told after the deadline:\n%s", log)
+	}
+}
+
 // What an elected hook started is gone before the end is reported, wherever it hides.
 func TestElectedHooksArePartOfTheTree(t *testing.T) {
 	s := play(t, newFake(1), `exit 0`, func(o *Options) {
@@ -74,17 +94,23 @@ func TestElectedHooksArePartOfTheTree(t *testing.T) {
 
 // A lost hook that takes too long is dead before the group is given up.
 func TestKilledLostHookIsDeadBeforeTheRelease(t *testing.T) {
-	s := play(t, newFake(1), `exit 0`, func(o *Options) {
+	a, at := newFake(1), make(chan string, 1)
+	var pid atomic.Pointer[string]
+	a.released = func() { // at the very moment
+		b, _ := os.ReadFile("/proc/" + *pid.Load() + "/stat")
+		at <- string(b)
+	}
+	s := play(t, a, `exit 0`, func(o *Options) {
 		o.Once = true
 		o.Hooks.Timeout = time.Hour
 		o.Hooks.Lost = []string{"sh", "-c", `echo $$ >$D/pid; exec sleep 1000`}
 	})
 	l := s.lease()
-	pid := s.file("pid")
+	number := s.file("pid")
+	pid.Store(&number)
 	l.lose(-24 * time.Hour) // beyond the bound of the hooks
-	<-l.stopped
-	if b, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(b), ") Z ") {
-		t.Errorf("process %s of the lost hook lives on", pid)
+	if stat := <-at; stat != "" && !strings.Contains(stat, ") Z ") {
+		t.Errorf("process %s of the lost hook was alive at the release: %s", number, stat)
 	}
 	s.end(0)
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
@@ -220,7 +221,7 @@ func (k *keeperProcess) prepare(key string, t *keeperTask) error {
 	n.hooks = Hooks{Lost: t.Lost, Notify: t.Notify, Fifo: t.Fifo, Timeout: t.Timeout, Reaper: k.reaper, Log: log, out: os.Stderr}
 	n.killer = killer{ordinary: t.Ordinary, end: n.end, log: func(left string) { log("processes of %s are left: %s", t.Group, left) },
 		found: func(valid func() bool, ev tenure.Event) { n.party.GiveIf(valid, ev) }}
-	n.party = party.New(party.Options{Clock: k.conn.Clock(), Do: n.do, Unread: k.conn.Unread, Config: tenure.Config{Self: k.conn.Self(),
+	n.party = party.New(party.Options{Clock: k.conn.Clock(), Do: n.do, Unread: k.conn.Unread, Shown: n.shown, Config: tenure.Config{Self: k.conn.Self(),
 		Lower: tenure.Tree, Backup: true, Hooks: t.Within > 0, Guard: t.Guard, KillWithin: killWithin, HookWithin: t.Within}})
 	var err error
 	n.candidacy, err = k.conn.Keep(key, n.take)
@@ -252,9 +253,6 @@ func (n *keeping) take(e *session.Event) {
 	case session.Leads:
 		n.party.Give(tenure.Event{Kind: tenure.Elected, Token: e.Token, At: at, Until: until})
 	case session.Until:
-		n.mu.Lock()
-		n.ref.See() // what was born into the session of the first process until now belongs to the tree
-		n.mu.Unlock()
 		n.party.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 	case session.Over:
 		// A runner that lives ends its tenure itself, and may have begun the next one.
@@ -271,6 +269,18 @@ func (n *keeping) take(e *session.Event) {
 		n.once.Do(func() { n.registered <- io.ErrUnexpectedEOF })
 		n.give(tenure.UpperGone)
 	}
+}
+
+// shown returns the deadline on the agent's page, if this keeper reads it there.
+func (n *keeping) shown() (protocol.Time, bool) {
+	select {
+	case <-n.entered:
+		if n.candidacy != nil {
+			return n.candidacy.Shown()
+		}
+	default:
+	}
+	return 0, false
 }
 
 // runnerDied takes note that the runner is dead, after all that it wrote.
@@ -297,6 +307,10 @@ func (n *keeping) end(ctx context.Context) tree.Result {
 // do carries out an effect of the machine.
 func (n *keeping) do(e tenure.Effect) {
 	switch e.Kind {
+	case tenure.Announce:
+		n.mu.Lock()
+		n.ref.See() // what was born into the session of the first process until now belongs to the tree
+		n.mu.Unlock()
 	case tenure.Ask:
 		cause := e.Cause
 		n.k.answer(keeperAnswer{Key: n.key, Freeze: &cause})

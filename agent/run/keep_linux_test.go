@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"os/exec"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -67,6 +68,36 @@ func TestKeeperEndsAfterACandidacyThatWasOverFirst(t *testing.T) {
 	if got := n.party.State(); got != tenure.Over {
 		t.Errorf("%v after the runner has left", got)
 	}
+}
+
+// A fork that is held up does not hold up the killing of what is there.
+func TestKillingDoesNotWaitForForks(t *testing.T) {
+	reaper, err := tree.ProcessReaper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared, _, err := reaper.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("sleep", "1000")
+	detach(c)
+	if err := prepared.StartBeside(c); err != nil {
+		t.Fatal(err)
+	}
+	l := &life{tree: prepared}
+	l.forks.Add(1)
+	ended := make(chan tree.Result, 1)
+	go func() { ended <- l.end(t.Context()) }()
+	_ = reaper.Wait(c) // it is killed while the fork is under way
+	if len(ended) > 0 {
+		t.Error("the end is reported while something is being forked")
+	}
+	l.forks.Done()
+	if found := <-ended; !found.Gone() {
+		t.Errorf("found %s", found.String())
+	}
+	prepared.Forget()
 }
 
 // What a search proved is void when another one has begun.

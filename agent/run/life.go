@@ -80,7 +80,7 @@ func (r *runner) newLife(t *tree.Tree) *life {
 	l.killer = killer{ordinary: r.terms.Ordinary, end: l.end, log: func(left string) { r.Log("%s is not given up before its processes are gone: %s", r.Group, left) },
 		found: func(valid func() bool, ev tenure.Event) { l.party.GiveIf(valid, ev) }}
 	hooks := r.Hooks.bound()
-	l.party = party.New(party.Options{Clock: r.agent.Clock(), Do: l.do, Unread: l.unread, Config: tenure.Config{Self: r.terms.Self, Lower: tenure.Tree,
+	l.party = party.New(party.Options{Clock: r.agent.Clock(), Do: l.do, Unread: l.unread, Shown: l.shown, Config: tenure.Config{Self: r.terms.Self, Lower: tenure.Tree,
 		Hooks: hooks > 0, Guard: r.Guard, Grace: r.Grace, KillWithin: killWithin, HookWithin: hooks}})
 	return l
 }
@@ -100,6 +100,18 @@ func (l *life) unread() bool {
 	default:
 		return false
 	}
+}
+
+// shown returns the deadline on the agent's page, if this runner reads it there.
+func (l *life) shown() (protocol.Time, bool) {
+	select {
+	case <-l.entered:
+		if l.upper != nil {
+			return l.upper.Shown()
+		}
+	default:
+	}
+	return 0, false
 }
 
 // enter takes note of the agent's side of the candidacy.
@@ -169,7 +181,7 @@ func (l *life) do(e tenure.Effect) {
 		l.forks.Add(1)
 		l.runHook(l.acting, tenure.ElectedDone, func(ctx context.Context) {
 			defer l.forks.Done()
-			l.r.Hooks.within(l.tree).elected(ctx, l.env, l.r.Group)
+			l.r.Hooks.within(l.tree, l.party.Tick).elected(ctx, l.env, l.r.Group)
 		})
 	case tenure.Start:
 		l.forks.Add(1)
@@ -347,7 +359,7 @@ func (l *life) announceAgain() {
 	l.forks.Add(1)
 	l.mu.Unlock()
 	defer l.forks.Done()
-	l.r.Hooks.within(l.tree).notify(l.acting, l.r.hookEnv(l.party.Token()), l.r.Group, hookAgain)
+	l.r.Hooks.within(l.tree, l.party.Tick).notify(l.acting, l.r.hookEnv(l.party.Token()), l.r.Group, hookAgain)
 }
 
 func (l *life) stopHook() {
@@ -356,9 +368,19 @@ func (l *life) stopHook() {
 	}
 }
 
-// end kills the tree, with what is being forked.
+// end kills the tree, with what is being forked. What is there already does not wait for that.
 func (l *life) end(ctx context.Context) tree.Result {
-	l.forks.Wait()
+	forked := make(chan struct{})
+	go func() {
+		l.forks.Wait()
+		close(forked)
+	}()
+	select {
+	case <-forked:
+	default:
+		l.tree.End(ctx)
+		<-forked
+	}
 	return l.tree.End(ctx)
 }
 
@@ -402,6 +424,9 @@ func (l *life) awaitExit() {
 	<-l.tree.Exited()
 	<-l.decided
 	announced, _ := l.party.Announced()
+	if until, shown := l.shown(); shown {
+		announced = max(announced, until)
+	}
 	late := l.agent.Clock().Now() >= announced.Add(-l.r.Guard)
 	l.mu.Lock()
 	// Nobody is killed with status 0. Otherwise the agent or the keeper may have been quicker to see that the lease is over.

@@ -106,6 +106,7 @@ type runner struct {
 	agent  Agent
 	terms  Terms
 	keeper *keeper // nil: none
+	last   Upper   // of the candidacy before; nil: none
 	// healedHooks tells hooks that this host still leads.
 	healedHooks backgroundTask
 	// since is when it began to wait; zero while it does not.
@@ -342,6 +343,10 @@ func (r *runner) campaign(ctx context.Context, l *life) error {
 	defer end()
 	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Keeper: r.prepareKeeper(ctx, l), Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Hooks: r.Hooks.bound(), Take: l.take})
 	l.enter(up)
+	if last := r.last; last != nil {
+		last.Leave() // nobody corrects its cause any more
+	}
+	r.last = up
 	if err != nil {
 		l.give(tenure.UpperGone)
 		return err

@@ -108,6 +108,7 @@ type fakeLease struct {
 	once    sync.Once
 	ref     tree.Ref
 	first   atomic.Int64 // the process that was reported
+	gone    atomic.Bool  // nothing more is taken
 	// left is who was left of the tree when it was reported to have stopped, and cause why.
 	left  tree.Result
 	cause protocol.Cause
@@ -132,11 +133,11 @@ func (l *fakeLease) lose(d time.Duration) {
 func (l *fakeLease) Started(first int) { l.first.Store(int64(first)) }
 func (l *fakeLease) Stopped(c protocol.Cause) {
 	l.once.Do(func() {
+		if l.agent.released != nil {
+			l.agent.released() // first: a look takes its time
+		}
 		l.left = l.ref.Look()
 		l.cause = c
-		if l.agent.released != nil {
-			l.agent.released()
-		}
 		close(l.stopped)
 		go l.take(Notice{Event: tenure.Event{Kind: tenure.Lost, Cause: c}})
 	})
@@ -144,7 +145,10 @@ func (l *fakeLease) Stopped(c protocol.Cause) {
 func (l *fakeLease) Freeze(c protocol.Cause) {
 	go l.take(Notice{Event: tenure.Event{Kind: tenure.Lost, Cause: c}})
 }
+func (l *fakeLease) Leave()       { l.gone.Store(true) }
 func (l *fakeLease) Unread() bool { return false }
+
+func (l *fakeLease) Shown() (protocol.Time, bool) { return 0, false }
 
 // stage is a runner at work.
 type stage struct {
@@ -291,6 +295,17 @@ func TestTheAgentLearnsOfTheProgram(t *testing.T) {
 	if got, want := s.file("pid"), strconv.FormatInt(l.first.Load(), 10); got != want {
 		t.Errorf("the agent knows process %s, and the program is %s", want, got)
 	}
+	s.end(0)
+}
+
+// A candidacy is kept until the next one, for corrections of its cause, and no longer.
+func TestCandidaciesAreLeft(t *testing.T) {
+	s := play(t, newFake(2), `echo up >>$D/up; [ $REGENT_TOKEN = 41 ] || exec sleep 1000`, func(o *Options) { o.Restart = true })
+	first, second := s.lease(), s.lease()
+	if !first.gone.Load() || second.gone.Load() {
+		t.Errorf("left: %v, %v; want the first alone", first.gone.Load(), second.gone.Load())
+	}
+	s.send(syscall.SIGTERM)
 	s.end(0)
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,8 @@ import (
 
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/secret"
 	"github.com/regentproject/regent/internal/transport/loopback"
 )
 
@@ -52,6 +55,10 @@ func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 			members[i].Priority = &n
 		}
 		names[i] = name
+		key := identity.Draw()
+		members[i].PublicKeys = []string{key.Public().String()}
+		ts.Check(os.MkdirAll(ts.MkAbs(name), 0o700))
+		ts.Check(secret.WritePrivate(filepath.Join(ts.MkAbs(name), secret.PrivateName), name, key))
 	}
 	id := config.NewCouncilID()
 	for _, name := range names {

@@ -15,6 +15,7 @@ import (
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/owned"
+	"github.com/regentproject/regent/internal/secret"
 )
 
 // initOptions is what a new configuration is made of.
@@ -30,8 +31,12 @@ func initCommand() *cobra.Command {
 		Use:   "init MEMBER=HOST[:PORT] ...",
 		Short: "Write the configuration of this host, and print those of its peers",
 		Long: `Writes a commented configuration for this host with a council id drawn at random, draws
-a key unless there is one, and prints the configurations of the other members, which differ in one line. Copy each
-to its host, and the key to all of them.
+the cluster key and this member's own key unless there are any, and prints the configurations of the
+other members, which differ in one line. Copy each to its host, and the cluster key to all of
+them. Then let the members exchange their public keys: 'regent keys exchange'.
+
+With --peers DIR the other members' keys are drawn as well, and written to DIR. Then all
+public keys are in all files, and nothing is left to exchange.
 
 Which member this host is follows from its host name, or is said with --name. The
 port is ` + strconv.Itoa(config.DefaultPort) + ` if none is given.
@@ -41,7 +46,7 @@ has a record. Without it the member waits for a council that runs already. A cou
 begins once in its life; leaving the line in the file does no harm.
 
 With --loopback DIR all members are on this host, for trying things out: each gets a
-file in DIR, with a socket, a directory and ports of its own, and no key is needed.`,
+file in DIR, with a socket, a directory, a key and ports of its own. A cluster key is not needed.`,
 		Example: `  regent init --bootstrap host1=10.0.0.1 host2=10.0.0.2 host3=10.0.0.3
   regent init --name b --config ./b.yaml --key ./key a=10.0.0.1 b=10.0.0.2 w=10.0.0.3
   regent init --loopback /tmp/try a b c`,
@@ -153,6 +158,9 @@ func (o *initOptions) run(c *cobra.Command, args []string) error {
 	default:
 		fmt.Fprintf(out, "kept %s: the key that is there\n", o.key)
 	}
+	if err := o.drawKeys(c, members); err != nil {
+		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
+	}
 	if err := o.write(o.file, d.YAML(), "--config to write another"); err != nil {
 		return err
 	}
@@ -171,9 +179,37 @@ func (o *initOptions) run(c *cobra.Command, args []string) error {
 		}
 		fmt.Fprintf(out, "wrote %s: for %s, to be put at %s there\n", path, m.Name, o.file)
 	}
-	fmt.Fprintf(out, "\nnext, on every member: regent agent --config %s\n", o.file)
+	if o.peers == "" && len(members) > 1 {
+		fmt.Fprintf(out, "\nnext, on every member: regent keys exchange --config %s > NAME.pub\nthen, with the files of all, on every member: regent keys exchange --config %s *.pub\n", o.file, o.file)
+		fmt.Fprintf(out, "then, on every member: regent agent --config %s\n", o.file)
+	} else {
+		fmt.Fprintf(out, "\nnext, on every member: regent agent --config %s\n", o.file)
+	}
 	if !o.bootstrap {
 		fmt.Fprintln(out, "the member waits for a council that runs already; for a new one say --bootstrap")
+	}
+	return nil
+}
+
+// drawKeys draws the key of this member and, if their files are to be written, those of the others.
+func (o *initOptions) drawKeys(c *cobra.Command, members []config.Member) error {
+	for i := range members {
+		m := &members[i]
+		path, where := filepath.Join(o.dir, secret.PrivateName), "it stays on this host"
+		if m.Name != o.name {
+			if o.peers == "" {
+				continue
+			}
+			path = filepath.Join(o.peers, m.Name+".key")
+			where = "to be put at " + filepath.Join(o.dir, secret.PrivateName) + " there; remove it here then"
+		}
+		keys, drawn, err := drawPrivate(path, m.Name)
+		if err != nil {
+			return err
+		}
+		m.PublicKeys = texts(publicOf(keys))
+		verb := map[bool]string{true: "wrote", false: "kept"}[drawn]
+		fmt.Fprintf(c.OutOrStdout(), "%s %s: the private key of %s; %s\n", verb, path, m.Name, where)
 	}
 	return nil
 }
@@ -183,7 +219,10 @@ func statErr(path string) error {
 	return err
 }
 
-// checkDraft finds what is wrong with a draft but for its key.
+// missingKeys are problems of a draft that end when its keys are drawn.
+var missingKeys = []string{"key_file is not set", "private_key_file", "no public key of"}
+
+// checkDraft finds what is wrong with a draft but for its keys.
 func checkDraft(d config.Draft, path string) error {
 	d.KeyFile = ""
 	f, err := config.Parse(path, []byte(d.YAML()))
@@ -192,7 +231,7 @@ func checkDraft(d config.Draft, path string) error {
 	}
 	for line := range strings.Lines(errText(f.Check())) {
 		line = strings.TrimSpace(line)
-		if line != "" && !strings.Contains(line, "key_file is not set") {
+		if line != "" && !slices.ContainsFunc(missingKeys, func(s string) bool { return strings.Contains(line, s) }) {
 			return errors.New(line)
 		}
 	}
@@ -260,14 +299,30 @@ func (o *initOptions) local(c *cobra.Command, names []string) error {
 		}
 		members[i] = config.Member{Name: name, Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port+i))}
 	}
-	for i, name := range names {
-		d := config.Draft{Name: name, CouncilID: o.council, Members: members, Dir: filepath.Join(dir, name), Bootstrap: true, Profile: o.profile,
+	draft := func(i int) config.Draft {
+		name := names[i]
+		return config.Draft{Name: name, CouncilID: o.council, Members: members, Dir: filepath.Join(dir, name), Bootstrap: true, Profile: o.profile,
 			Socket: filepath.Join(dir, name+".sock"), Listen: net.JoinHostPort("127.0.0.1", strconv.Itoa(o.httpPort+i)), DefaultGroup: o.group}
-		path := filepath.Join(dir, name+".yaml")
-		if err := checkDraft(d, path); err != nil {
+	}
+	file := func(i int) string { return filepath.Join(dir, names[i]+".yaml") }
+	for i := range names {
+		if err := checkDraft(draft(i), file(i)); err != nil {
 			return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 		}
-		if err := o.write(path, d.YAML(), "--loopback with another directory"); err != nil {
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o755), owned.Dir(dir)); err != nil {
+		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
+	}
+	for i, name := range names {
+		keys, _, err := drawPrivate(filepath.Join(dir, name, secret.PrivateName), name)
+		if err != nil {
+			return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
+		}
+		members[i].PublicKeys = texts(publicOf(keys))
+	}
+	for i := range names {
+		path := file(i)
+		if err := o.write(path, draft(i).YAML(), "--loopback with another directory"); err != nil {
 			return err
 		}
 		fmt.Fprintf(c.OutOrStdout(), "wrote %s\n", path)

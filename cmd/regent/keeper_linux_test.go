@@ -17,6 +17,8 @@ import (
 type hooked struct {
 	*runCluster
 	log string
+	// before is what lost hooks do before they write.
+	before string
 }
 
 // startHooked starts agents, and runners of a program if there is one.
@@ -37,6 +39,17 @@ func startHooked(t *testing.T, names []string, program ...string) *hooked {
 	return h
 }
 
+// startSlowHooked starts three hosts whose lost hooks take longer than an election.
+func startSlowHooked(t *testing.T) *hooked {
+	t.Helper()
+	h := startHooked(t, []string{"a", "b", "c"})
+	h.before = "sleep 0.5; "
+	for _, name := range h.Names {
+		h.start(name, "sleep", "1000")
+	}
+	return h
+}
+
 func (h *hooked) start(name string, program ...string) {
 	h.t.Helper()
 	h.startWith(name, "echo up "+name+" >>"+h.log, program...)
@@ -45,7 +58,7 @@ func (h *hooked) start(name string, program ...string) {
 // startWith starts a runner with an elected hook.
 func (h *hooked) startWith(name, elected string, program ...string) {
 	h.t.Helper()
-	_, err := h.Run(runnerOf(name), name, "g", []string{"--on-elected", elected, "--on-lost", "echo down " + name + " $REGENT_REASON >>" + h.log,
+	_, err := h.Run(runnerOf(name), name, "g", []string{"--on-elected", elected, "--on-lost", h.before + "echo down " + name + " $REGENT_REASON >>" + h.log,
 		"--grace", "200ms"}, program...)
 	h.check(err)
 }
@@ -68,7 +81,7 @@ func holder(line string) string { return strings.Fields(line)[1] }
 // A runner that is killed cannot run its hooks: its keeper does, before another host leads.
 func TestKeeperRunsTheHooksOfAKilledRunner(t *testing.T) {
 	t.Parallel()
-	h := startHooked(t, []string{"a", "b", "c"}, "sleep", "1000")
+	h := startSlowHooked(t)
 	first := holder(h.lines(1)[0])
 	h.check(h.Process(runnerOf(first)).Signal(syscall.SIGKILL))
 	lines := h.lines(3)
@@ -76,6 +89,37 @@ func TestKeeperRunsTheHooksOfAKilledRunner(t *testing.T) {
 		t.Errorf("hooks wrote %q, want %q before another leads", lines, want)
 	}
 	cluster.Eventually(t, "the keeper ends", func() bool { return h.Process(runnerOf(first)).Ended() })
+}
+
+// Before another host leads, the lost hook of the old one has ended: an address is on one host only.
+func TestTransferRunsTheLostHookFirst(t *testing.T) {
+	t.Parallel()
+	h := startSlowHooked(t)
+	first := holder(h.lines(1)[0])
+	to := "a"
+	if first == to {
+		to = "b"
+	}
+	cluster.Eventually(t, "the group is transferred", func() bool { return h.regent("transfer", "g", to, "--socket", h.Socket(first)) == nil })
+	lines := h.lines(3)
+	if want := []string{"up " + first, "down " + first + " resigned", "up " + to}; !slices.Equal(lines[:3], want) {
+		t.Errorf("hooks wrote %q, want %q", lines, want)
+	}
+}
+
+// A runner and a keeper that are killed together cannot run the lost hooks. The agent does not either, and logs that.
+func TestHooksOfARunnerKilledWithItsKeeperDoNotRun(t *testing.T) {
+	t.Parallel()
+	h := startHooked(t, []string{"a", "b", "c"}, "sleep", "1000")
+	first := holder(h.lines(1)[0])
+	runner := h.Process(runnerOf(first))
+	keeper := keeperOf(t, runner.Pid())
+	h.check(h.Pause(runnerOf(first)), syscall.Kill(keeper, syscall.SIGKILL), runner.Signal(syscall.SIGKILL))
+	lines := h.lines(2)
+	if next := holder(lines[1]); !strings.HasPrefix(lines[1], "up ") || next == first {
+		t.Errorf("hooks wrote %q, want that another host leads", lines)
+	}
+	cluster.Eventually(t, "the agent logs that the hooks did not run", func() bool { return strings.Contains(h.Process(first).Log(), "hooks did not run") })
 }
 
 // An elected hook that its runner left behind acts no more when the lost hooks run, nor does anything that it started.

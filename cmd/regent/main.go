@@ -40,6 +40,7 @@ var subcommands = []func() *cobra.Command{
 	initCommand,
 	configCommand,
 	keygenCommand,
+	keysCommand,
 	demoCommand,
 	demoMemberCommand,
 	replayCommand,

@@ -92,6 +92,11 @@ func (s *statusReport) findProblems() []string {
 			say("%s", why)
 		}
 	}
+	for i := range s.Members {
+		if m := &s.Members[i]; m.KeyProblem != "" && !m.Revoked {
+			say("%s %s", m.Name, m.KeyProblem)
+		}
+	}
 	// What a lease survives is what it has to spare beside a renewal, a round trip and the guard time.
 	if spare := s.Timing.Lease - s.Timing.Renew - s.Timing.RoundTrip - s.Timing.Guard; s.Pauses.P99 > spare {
 		say("this member's own pauses (99 %% below %s) cost it its leases, which survive %s: give it a processor, or a longer lease", length(s.Pauses.P99), length(spare))

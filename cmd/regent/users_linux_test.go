@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/internal/secret"
 )
 
 // The users of these tests beside root.
@@ -63,7 +64,9 @@ func TestNothingIsGivenUpUnderWhatCannotBeSeen(t *testing.T) {
 			shared := filepath.Join(h.Dir, "shared")
 			h.check(os.Chmod(h.Dir, 0o755), os.Chown(h.Dir, int(users[0]), -1), os.Mkdir(shared, 0o777), os.Chmod(shared, 0o777))
 			for _, name := range h.Names {
-				h.check(h.WriteConfig(name), os.Chown(h.ConfigFile(name), int(users[0]), -1))
+				dir := filepath.Join(h.Dir, name)
+				h.check(h.WriteConfig(name), os.Chown(h.ConfigFile(name), int(users[0]), -1), os.Chown(dir, int(users[0]), -1),
+					os.Chown(filepath.Join(dir, secret.PrivateName), int(users[0]), -1))
 				h.startAgent(name)
 			}
 			h.check(h.AwaitAgents(h.Names...))
@@ -84,6 +87,9 @@ func TestNothingIsGivenUpUnderWhatCannotBeSeen(t *testing.T) {
 				return all
 			}
 			first := words(2)[1]
+			if agent, runner := ownerOf(t, h.Process(first).Pid()), ownerOf(t, h.Process(runnerOf(first)).Pid()); agent != int(users[0]) || runner != int(users[1]) {
+				t.Fatalf("the agent runs as user %d and the runner as user %d, want %v", agent, runner, users)
+			}
 			cluster.Eventually(t, "the worker runs", func() bool { b, _ := os.ReadFile(worker); return len(b) > 1 })
 			killed := time.Now()
 			h.check(h.Process(runnerOf(first)).Signal(syscall.SIGKILL))

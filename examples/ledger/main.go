@@ -2,6 +2,8 @@
 // for: stop the leading process (kill -STOP) for longer than its lease, and let it go on (kill -CONT). It had made up
 // its mind to write before it was stopped, and tries to; the database refuses, because a later leader has written.
 //
+//	regent keys exchange --dir /tmp/ledger/a --name a > a.pub    # and likewise for b and c
+//	regent keys exchange --dir /tmp/ledger/a a.pub b.pub c.pub
 //	ledger -name a -council a=127.0.0.1:7401,b=127.0.0.1:7402,c=127.0.0.1:7403 -dir /tmp/ledger/a -db /tmp/ledger/db
 package main
 
@@ -27,7 +29,7 @@ import (
 func main() {
 	name := flag.String("name", "", "which member of the council this is")
 	council := flag.String("council", "", "all members, as name=host:port,...")
-	dir := flag.String("dir", "", "directory for the member's record")
+	dir := flag.String("dir", "", "directory for the member's record and the keys, as 'regent keys exchange --dir' fills it")
 	file := flag.String("db", "", "the database")
 	think := flag.Duration("think", 100*time.Millisecond, "how long the program thinks between its stamp and its write")
 	flag.Parse()
@@ -65,6 +67,9 @@ func run(name, council, dir, file string, think time.Duration) error {
 			return fmt.Errorf("council %q: must be a list such as a=host:port,b=host:port", council)
 		}
 		c.Council = append(c.Council, regent.Peer{Name: name, Addrs: []string{addr}})
+	}
+	if err := c.ReadKeys(dir); err != nil {
+		return err
 	}
 	m, err := regent.Join(ctx, c)
 	if err != nil {

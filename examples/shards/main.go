@@ -43,7 +43,7 @@ import (
 func main() {
 	name := flag.String("name", "", "which member of the council this is")
 	council := flag.String("council", "", "all members, as name=host:port,...")
-	dir := flag.String("dir", "", "directory for the member's record")
+	dir := flag.String("dir", "", "directory for the member's record and the keys, as 'regent keys exchange --dir' fills it")
 	file := flag.String("db", "", "the database")
 	keys := flag.Int("keys", 12, "how many keys the table has")
 	every := flag.Duration("every", time.Second, "how often an owner works on its keys")
@@ -52,6 +52,10 @@ func main() {
 	for member := range strings.SplitSeq(*council, ",") {
 		name, addr, _ := strings.Cut(member, "=")
 		c.Council = append(c.Council, regent.Peer{Name: name, Addrs: []string{addr}})
+	}
+	if err := c.ReadKeys(*dir); err != nil {
+		fmt.Fprintln(os.Stderr, "shards:", err)
+		os.Exit(1)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

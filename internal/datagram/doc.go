@@ -31,8 +31,8 @@
 //
 // Where we differ from PROTOCOLS:
 //
-//   - There is no message stale(highest). A datagram names the incarnation of its receiver that its sender has heard of, so any
-//     datagram to an outdated process tells it so (Verdict.Outdated); one from such a process is answered by a probe.
+//   - A datagram of an outdated process is dropped as Stale or Twin. The driver passes that on to the machine, which answers with the
+//     proof; the answer counts though it is meant for another incarnation (wire).
 //   - A datagram that names no incarnation of its receiver carries no message either, unless the receiver does not know
 //     its own. So the first message between two strangers is lost, and the probe that answers it is what introduces them.
 //   - A probe is not sent where another datagram was, in the last 10 ms: any datagram carries the echo that a probe would.

@@ -24,7 +24,6 @@ type peer struct {
 	greeting greeting      // of a process under incarnation 0 that has not proved it
 	proved   protocol.Time // a start under incarnation 0 proves itself with an echo of what we sent after this
 	reply    Echo          // for the start under incarnation 0
-	spoilt   bool          // two processes have spoken under inc
 	nameless bool          // the last datagram came from a process that did not know its incarnation
 	seq      uint64        // of the last datagram to it
 
@@ -33,7 +32,6 @@ type peer struct {
 	sent, heard protocol.Time // of the last datagram to and from it; what is never is far in the past
 	owed        bool          // it needs a datagram of us soon
 	rival       rival
-	anchor      anchor
 	bound       time.Duration
 	rtt         time.Duration
 	echoAge     time.Duration
@@ -62,9 +60,6 @@ type Verdict struct {
 	Delay time.Duration
 	// Restarted says that its sender is heard for the first time in this incarnation.
 	Restarted bool
-	// Outdated is a higher incarnation than ours in which the sender has heard our member; else 0. Who is told so must treat
-	// its durable record as lost.
-	Outdated protocol.Inc
 }
 
 // By says whether the datagram is proven to have come within d of being sent: what an expiring link delivers.
@@ -99,6 +94,18 @@ func (e *Endpoint) Heard(peer protocol.Rank) protocol.Inc { return e.peers[peer]
 // SetIncarnation is for a member that learns its incarnation after its start.
 func (e *Endpoint) SetIncarnation(inc protocol.Inc) { e.config.Self.Inc = inc }
 
+// Restart makes the endpoint that of another start, which has heard nobody and does not know its incarnation.
+func (e *Endpoint) Restart(now protocol.Time, start Start) {
+	c := e.config
+	c.Self.Inc, c.Start = 0, start
+	fresh, err := New(now, c)
+	if err != nil {
+		panic("datagram: a configuration that was checked: " + err.Error())
+	}
+	fresh.counts = e.counts
+	*e = *fresh
+}
+
 // Stamp returns the header of a datagram to a peer that leaves at now. sent is the instant of the Step that its messages
 // come from: now, or earlier if they had to wait for the disk.
 func (e *Endpoint) Stamp(now, sent protocol.Time, to protocol.Rank) Header {
@@ -116,8 +123,6 @@ func (e *Endpoint) Stamp(now, sent protocol.Time, to protocol.Rank) Header {
 	case p.inc == 0:
 		h.ToStart, h.Echo = p.greeting.start.Prefix(), p.greeting.echo
 		return h
-	case p.spoilt:
-		h.To.Inc++
 	}
 	h.ToStart, h.Echo = p.current.start.Prefix(), p.pairs.best(now, &e.config)
 	return h
@@ -133,10 +138,9 @@ func (e *Endpoint) Fast(delay time.Duration) bool { return delay <= e.config.Del
 
 // restart takes note of a higher incarnation. All that was known is about another process, with another clock.
 func (p *peer) restart(now protocol.Time, h *Header) {
-	p.retire(now)
+	p.rival.since = now
 	p.inc, p.current, p.pairs = h.From.Inc, session{start: h.Start, known: true}, pairs{}
-	p.spoilt = false
-	p.bound, p.rtt, p.echoAge, p.anchor = protocol.Unknown, 0, 0, anchor{}
+	p.bound, p.rtt, p.echoAge = protocol.Unknown, 0, 0
 }
 
 // measure works out the bound on the delay of a datagram, and sees to it that there will be a better one if need be.
@@ -156,7 +160,6 @@ func (e *Endpoint) measure(now protocol.Time, p *peer, h *Header) time.Duration 
 		return protocol.Unknown
 	}
 	p.bound = bound
-	p.anchor.set(now, h.Sent, bound, e.config.Rho)
 	p.smooth(now.Sub(h.Echo.Sent) - h.Sent.Sub(h.Echo.Received))
 	return bound
 }

@@ -99,9 +99,6 @@ func (e *Endpoint) Commit(now protocol.Time, h *Header, r Reason) Verdict {
 		return v
 	}
 	p := &e.peers[h.From.Rank]
-	if me := e.config.Self; h.To.Inc > me.Inc && me.Inc != 0 && r != Version {
-		v.Outdated = h.To.Inc
-	}
 	switch r {
 	case Stale:
 		e.old(now, p, h)
@@ -119,7 +116,6 @@ func (e *Endpoint) Commit(now protocol.Time, h *Header, r Reason) Verdict {
 		return v
 	}
 	p.nameless = false
-	p.rival.spoke = true
 	if r == Rivals {
 		return v
 	}

@@ -12,18 +12,22 @@ const (
 	// OtherIncarnation packets are meant for another process than this one. Their stamps are used, their echo is about another
 	// clock, and they carry no message.
 	OtherIncarnation
+	// Introduction packets hold the sender's configuration, which is ours, and nothing else.
+	Introduction
 
 	// All others are dropped. These reasons are found before the packet is authenticated.
 	Short        // too short, or too long, for a packet
 	Foreign      // another magic
-	Older        // the magic of packets without a council, from before the first release
+	Older        // a magic from before the first release
 	UnknownKey   // sealed with a key that is not in the ring
 	OtherCouncil // of another council, which shares the key
 	Stranger     // from a rank that the council does not have, or from our own
 	Misdirected  // for another member
+	Revoked      // from a member whose key was revoked
+	MemberKey    // sealed with a key of the sender that is not listed, or for one of ours that we do not have
 	Forged       // does not authenticate
 
-	// These packets come from a holder of the key.
+	// These packets come from a holder of the keys that they name.
 	Mismatch  // another epoch or configuration
 	Stale     // a lower incarnation than was heard
 	Twin      // a second start under an incarnation that another start uses
@@ -35,8 +39,8 @@ const (
 	NumReasons
 )
 
-var reasons = [NumReasons]string{"accepted", "other incarnation", "short", "foreign", "older", "unknown key", "other council", "stranger",
-	"misdirected", "forged", "mismatch", "stale", "twin", "replayed", "rivals", "version", "malformed"}
+var reasons = [NumReasons]string{"accepted", "other incarnation", "introduction", "short", "foreign", "older", "unknown key", "other council", "stranger",
+	"misdirected", "revoked", "unknown member key", "forged", "mismatch", "stale", "twin", "replayed", "rivals", "version", "malformed"}
 
 func (r Reason) String() string {
 	if r < NumReasons {
@@ -46,10 +50,11 @@ func (r Reason) String() string {
 }
 
 // Dropped says that the packet is not used, but for the alarm that an authentic one raises.
-func (r Reason) Dropped() bool { return r > OtherIncarnation }
+func (r Reason) Dropped() bool { return r > Introduction }
 
-// Authentic says that the packet was sealed with a key of the ring: its header can be believed.
-func (r Reason) Authentic() bool { return r <= OtherIncarnation || r >= Mismatch }
+// Authentic says that the packet was sealed with the keys that it names: its header can be believed. That of an introduction is from a
+// holder of the cluster key.
+func (r Reason) Authentic() bool { return r <= Introduction || r >= Mismatch }
 
 // counted says that the packet is one of a start of a peer, which it may teach something.
 func (r Reason) counted() bool {

@@ -127,3 +127,49 @@ func follow(path string) (string, error) {
 	}
 	return "", fmt.Errorf("%s: too many symbolic links", path)
 }
+
+// OnlyOwner returns an error if another user than its owner may read or write a file of that mode.
+func OnlyOwner(path string, mode fs.FileMode) error {
+	if hasOwners && mode.Perm()&0o077 != 0 {
+		return fmt.Errorf("%s can be read or written by other users (mode %04o): run 'chmod go= %s'", path, mode.Perm(), path)
+	}
+	return nil
+}
+
+// ReplaceFile writes a file as a whole: another process finds what was there before, or all that is there now. It keeps the owner of
+// a file that it replaces where it may.
+func ReplaceFile(path string, data []byte, perm fs.FileMode) (err error) {
+	target, err := follow(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := Dir(filepath.Dir(target)); err != nil {
+		return err
+	}
+	next := target + ".next"
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(next))
+		}
+	}()
+	if info, e := os.Lstat(target); e == nil {
+		err = keepOwner(f, info)
+	}
+	if err == nil {
+		_, err = f.Write(data)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next, target)
+}

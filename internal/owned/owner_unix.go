@@ -22,3 +22,12 @@ func trusted(path string, info fs.FileInfo) error {
 	}
 	return fmt.Errorf("%s belongs to user %d, and this process runs as user %d: use a path that belongs to it or to root", path, s.Uid, os.Geteuid())
 }
+
+// keepOwner gives a new file the owner and the group of the one that it replaces. Only root may need to.
+func keepOwner(f *os.File, old fs.FileInfo) error {
+	s, ok := old.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 {
+		return nil
+	}
+	return f.Chown(int(s.Uid), int(s.Gid))
+}

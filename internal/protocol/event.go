@@ -24,6 +24,10 @@ type (
 	// Persisted says that the oldest record not yet confirmed is on disk.
 	Persisted struct{}
 
+	// Restored says that the member's machine goes on from a snapshot: the member may have done things that it has forgotten, under the
+	// same incarnation. Start are the random bits of the life that begins now.
+	Restored struct{ Start StartBits }
+
 	// Stopped says that the program that led the group has stopped: its function returned, its process tree is gone, or it
 	// said so. Only then may its leadership be released.
 	Stopped struct{ Group Group }
@@ -109,6 +113,7 @@ func (Start) event()       {}
 func (Tick) event()        {}
 func (*Receive) event()    {}
 func (Persisted) event()   {}
+func (Restored) event()    {}
 func (Stopped) event()     {}
 func (Unfit) event()       {}
 func (Campaign) event()    {}

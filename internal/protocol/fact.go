@@ -43,6 +43,7 @@ const (
 	EvEdict    Ev = "edict"    // Detail: the edict; At: the clock sample
 	EvVerify   Ev = "verify"   // Peer is known to lead until Until, at Term
 	EvWait     Ev = "wait"     // the voter grants nothing until Until; Why
+	EvAccused  Ev = "accused"  // Peer has heard the incarnation Seq of this member, which does not act on that; Why
 	EvSpeak    Ev = "speak"    // the member speaks as incarnation Seq from now on; Term: its floor; Why
 	EvCouncil  Ev = "council"  // the member takes the council's id, of which Seq are the first 64 bits; Why: drawn, adopted, taken, named, kept
 	EvCount    Ev = "count"    // a counter of suspicions has grown: Peer's is Seq now; Why: of which kind

@@ -41,8 +41,12 @@ func (c CouncilID) String() string { return hex.EncodeToString(c[:]) }
 
 // ParseCouncilID reads what String wrote.
 func ParseCouncilID(text string) (c CouncilID, err error) {
-	if n, err := hex.Decode(c[:], []byte(text)); len(text) != 2*len(c) || err != nil || n != len(c) || c == (CouncilID{}) {
-		return CouncilID{}, fmt.Errorf("council id %q: must have %d hexadecimal digits, not all zero", text, 2*len(c))
+	b, err := hex.DecodeString(text)
+	if err == nil && len(b) == len(c) {
+		c = CouncilID(b)
+	}
+	if c == (CouncilID{}) {
+		return c, fmt.Errorf("council id %q: must have %d hexadecimal digits, not all zero", text, 2*len(c))
 	}
 	return c, nil
 }

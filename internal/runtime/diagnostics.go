@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/wire"
 )
@@ -48,6 +49,8 @@ type stranger struct {
 type drop struct {
 	packets uint64
 	why     datagram.Reason
+	// uses and expects are the key of the member and the one of ours that the last one named.
+	uses, expects identity.ID
 }
 
 // Unproven counts packets of one start of which each had a higher number than all before. A few may be late, or recorded; a
@@ -127,11 +130,14 @@ func (n *diagnostics) stranger(why datagram.Reason, from netip.AddrPort) {
 
 // dropped takes note of a packet that came from the address of a member and did not pass. Anybody can send from there, so it says
 // something only of a member that is not heard.
-func (n *diagnostics) dropped(r protocol.Rank, why datagram.Reason) {
+func (n *diagnostics) dropped(r protocol.Rank, why datagram.Reason, p *wire.Packet) {
 	if why != datagram.Replayed { // which the network does by itself
-		n.drops[r] = drop{n.drops[r].packets + 1, why}
+		n.drops[r] = drop{n.drops[r].packets + 1, why, p.SenderKey, p.ReceiverKey}
 	}
 }
+
+// newKeys forgets packets that other keys could not open.
+func (n *diagnostics) newKeys() { clear(n.drops) }
 
 // unheardFor is how long a member has been silent before packets from its address that do not pass are taken for its own.
 const unheardFor = 5 * time.Second
@@ -146,6 +152,9 @@ func (n *diagnostics) problem(now protocol.Time, r protocol.Rank) string {
 	switch d.why {
 	case datagram.UnknownKey, datagram.Forged:
 		what, do = "seems to have another key", "compare the key files of the two"
+	case datagram.MemberKey:
+		what = fmt.Sprintf("uses the key %v for the key %v of this member, and one of them is not the one that this member lists or has", d.uses, d.expects)
+		do = "compare fingerprints with 'regent keys show' on both, then run 'regent keys exchange'"
 	case datagram.OtherCouncil:
 		what, do = "belongs to another council", "compare council_id in the configurations of the two"
 	case datagram.Older:

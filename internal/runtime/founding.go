@@ -38,8 +38,10 @@ func (f *Founder) step(now protocol.Time, ev protocol.Event) {
 	f.Machine.Step(now, ev, &f.effects)
 	f.out = f.out[:0]
 	for _, e := range f.effects.Send {
-		for _, a := range f.Addrs[e.To] {
-			f.out = append(f.out, transport.Packet{Data: f.Codec.Seal(e.To, e.Message), Addr: a})
+		for _, data := range f.Codec.Seal(e.To, e.Message) {
+			for _, a := range f.Addrs[e.To] {
+				f.out = append(f.out, transport.Packet{Data: data, Addr: a})
+			}
 		}
 	}
 	if len(f.out) > 0 {

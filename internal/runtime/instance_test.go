@@ -180,6 +180,7 @@ func (quiet) Send(protocol.Time, protocol.Rank, Channel, protocol.Message) {}
 func (quiet) Flush()                                                       {}
 func (quiet) Wake() protocol.Time                                          { return protocol.Never }
 func (quiet) Rename(protocol.Inc)                                          {}
+func (quiet) Restart(protocol.Time, protocol.StartBits)                    {}
 func (quiet) Close() error                                                 { return nil }
 
 func TestMessagesBearTheChannelOfTheirMachine(t *testing.T) {

@@ -61,6 +61,7 @@ func (t *GroupTable) do(l *Lease, from tenure.Kind, e *tenure.Effect) {
 		t.setHorizon(l, nil, protocol.Never)
 		if l.published() {
 			g.slot.Clear()
+			t.mirror.Ended(g.Name, l.Token())
 		}
 	case tenure.Lapse:
 		t.fixEnd(l)
@@ -124,6 +125,7 @@ func (t *GroupTable) fixEnd(l *Lease) {
 	fixed := new(stamp.Horizon)
 	fixed.Extend(int64(end))
 	l.group.slot.Publish(l.tenure, fixed, int64(end))
+	t.mirror.Fixed(l.group.Name, l.Token(), end)
 }
 
 func (t *GroupTable) log(l *Lease, e *tenure.Effect) {
@@ -220,6 +222,7 @@ func (t *GroupTable) Tick(now protocol.Time) protocol.Time {
 		if len(h.leases) == 0 {
 			if now >= h.until {
 				delete(t.horizons, id)
+				t.mirror.Dropped(id)
 			}
 			continue
 		}

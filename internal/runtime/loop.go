@@ -31,6 +31,8 @@ type Port interface {
 	Wake() protocol.Time
 	// Rename says under which incarnation the member speaks from now on.
 	Rename(inc protocol.Inc)
+	// Restart says that another start of the member begins: nothing more leaves under the one before.
+	Restart(now protocol.Time, start protocol.StartBits)
 	Close() error
 }
 
@@ -68,6 +70,9 @@ type Options struct {
 	// Suspended, if it is set, returns for how long the host was suspended since some instant. When that grows, every lease that is
 	// held ends.
 	Suspended func() time.Duration
+	// Restored, if it is set, says whether this machine goes on from a snapshot since it was called before, and returns the random bits
+	// of the start that begins then.
+	Restored func(now protocol.Time) (protocol.StartBits, bool)
 	// Facts gets what the machines state, if it is set.
 	Facts func(now protocol.Time, channel Channel, facts []protocol.Fact)
 	Log   *slog.Logger
@@ -192,6 +197,7 @@ func (l *Loop) finish() {
 
 // round does everything that can be done now, once, and says whether it should be called again before waiting.
 func (l *Loop) round() (again bool) {
+	l.noticeRestore()
 	l.noticeSuspend()
 	more := l.Port.Receive(l.deliver)
 	l.drain()
@@ -202,6 +208,23 @@ func (l *Loop) round() (again bool) {
 	l.tickSinks()
 	l.Port.Flush()
 	return more && !l.stop.Load() || len(l.calls) > 0 || len(l.queue) > 0
+}
+
+// noticeRestore ends this life of the member if its machine was restored from a snapshot: before anything else is sent.
+func (l *Loop) noticeRestore() {
+	if l.Restored == nil {
+		return
+	}
+	now := l.Clock()
+	start, yes := l.Restored(now)
+	if !yes {
+		return
+	}
+	l.Port.Restart(now, start)
+	if i := l.instances[Council]; i != nil {
+		l.step(i, now, protocol.Restored{Start: start})
+	}
+	l.Suspend() // the leases that are held may be long over
 }
 
 // noticeSuspend ends all leases if the host was suspended since it was called before: before anything else happens, and before an

@@ -108,7 +108,10 @@ func (j *journal) Flush() {
 }
 func (j *journal) Wake() protocol.Time     { return j.wake }
 func (j *journal) Rename(inc protocol.Inc) { j.add("speak as %d", inc) }
-func (j *journal) Close() error            { j.add("close"); return nil }
+func (j *journal) Restart(protocol.Time, protocol.StartBits) {
+	j.add("restart")
+}
+func (j *journal) Close() error { j.add("close"); return nil }
 
 func (j *journal) View(_ protocol.Time, v *protocol.View) { j.add("view %v", v.Group) }
 func (j *journal) Horizon(_ protocol.Time, h protocol.Horizon) {

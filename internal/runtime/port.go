@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/datagram/path"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/wire"
@@ -36,9 +37,8 @@ type PortOptions struct {
 	Addrs [][]netip.AddrPort
 	// Summary is the member's configuration, shown to peers that seem to have another.
 	Summary *wire.Summary
-	// Outdated is called when a peer has heard a later incarnation of this member than it speaks under: its record is an
-	// old copy. It may deliver what tells its machine so.
-	Outdated func(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver Deliver)
+	// Outdated makes what the machine of the council gets in place of a packet from an outdated start of a peer; nil: nothing.
+	Outdated func() protocol.Message
 	// Recent is for how long a proof counts that packets to a peer come by one of its addresses.
 	Recent time.Duration
 	// Nap is how long packets may wait for others during a flood. It must be short beside a round trip.
@@ -144,10 +144,14 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	switch v.Reason {
 	case datagram.Accepted, datagram.OtherIncarnation:
 		p.note(now, v)
-	case datagram.Rivals, datagram.Twin:
+	case datagram.Rivals:
 		p.diagnostics.rivals(p.packet.From.Rank, in.Addr)
-	case datagram.Stale:
-		// It only tells that its sender is outdated.
+		return
+	case datagram.Stale, datagram.Twin:
+		p.outdated(now, deliver)
+		return
+	case datagram.Introduction:
+		return
 	case datagram.Mismatch:
 		if r, ok := p.diagnostics.mismatch(p.Summary, &p.packet, in.Addr); ok {
 			p.peers[r].differs = true // it learns from our summary what differs, too
@@ -156,14 +160,8 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	default:
 		p.diagnostics.stranger(v.Reason, in.Addr)
 		if r, ok := p.owners[in.Addr]; ok {
-			p.diagnostics.dropped(r, v.Reason)
+			p.diagnostics.dropped(r, v.Reason, &p.packet)
 		}
-		return
-	}
-	if v.Outdated != 0 && p.Outdated != nil {
-		p.Outdated(now, p.packet.From, v.Outdated, deliver)
-	}
-	if v.Reason != datagram.Accepted {
 		return
 	}
 	p.receive.From, p.receive.Delay = p.packet.From, v.Delay
@@ -180,6 +178,16 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		p.receive.Message = m.Message
 		deliver(now, Channel(m.Channel), &p.receive)
 	}
+	p.receive.Message = nil
+}
+
+// outdated lets the machine answer a packet that was dropped because its sender has a later life.
+func (p *NetPort) outdated(now protocol.Time, deliver Deliver) {
+	if p.Outdated == nil {
+		return
+	}
+	p.receive = protocol.Receive{From: p.packet.From, Message: p.Outdated(), Delay: protocol.Unknown}
+	deliver(now, Council, &p.receive)
 	p.receive.Message = nil
 }
 
@@ -251,11 +259,14 @@ const summaryEvery = time.Second
 // pack seals the packets to one peer, at least one.
 func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 	b := &p.peers[to]
-	if (p.Wire.Heard(to) == 0 || b.differs) && (b.shown == 0 || now.Sub(b.shown) >= summaryEvery) {
+	if p.Wire.Revoked(to) {
+		p.Wire.Stamp(now, now, to) // as if it had been sent, and lost
+		b.batch.Reset()
+		return
+	}
+	introduces := (p.Wire.Heard(to) == 0 || b.differs) && (b.shown == 0 || now.Sub(b.shown) >= summaryEvery)
+	if introduces {
 		b.shown = now
-		if err := b.batch.AddSummary(p.Summary); err != nil {
-			panic("runtime: " + err.Error())
-		}
 	}
 	if h, ok := b.tally.Best(p.Recent); ok && len(p.Addrs[p.Self]) > 1 && h != b.heard {
 		b.heard = h // it has several ways to us, and must know which is good
@@ -265,13 +276,19 @@ func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 	}
 	addrs := p.Addrs[to]
 	first, all := b.choice.Pick(now, len(addrs), p.Recent)
+	for i := range addrs {
+		if introduces && (all || i == int(first)) {
+			h := p.Wire.Stamp(now, now, to)
+			p.put(&h, uint8(i), func(dst []byte) ([]byte, error) { return p.Wire.Introduce(dst, &h, uint8(i), p.Summary) })
+		}
+	}
 	payload, _ := b.batch.Next()
 	for {
 		for i := range addrs {
 			if all || i == int(first) {
 				// Each is a datagram of its own: the path is under its seal.
 				h := p.Wire.Stamp(now, since, to)
-				p.seal(&h, uint8(i), payload)
+				p.put(&h, uint8(i), func(dst []byte) ([]byte, error) { return p.Wire.Seal(dst, &h, uint8(i), payload) })
 			}
 		}
 		var more bool
@@ -282,8 +299,8 @@ func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 	b.batch.Reset()
 }
 
-// seal adds a packet to out.
-func (p *NetPort) seal(h *datagram.Header, path uint8, payload []byte) {
+// put adds a packet to out.
+func (p *NetPort) put(h *datagram.Header, path uint8, seal func(dst []byte) ([]byte, error)) {
 	if len(p.out) < cap(p.out) {
 		p.out = p.out[:len(p.out)+1]
 	} else {
@@ -291,7 +308,7 @@ func (p *NetPort) seal(h *datagram.Header, path uint8, payload []byte) {
 	}
 	o := &p.out[len(p.out)-1]
 	var err error
-	if o.Data, err = p.Wire.Seal(o.Data[:0], h, path, payload); err != nil {
+	if o.Data, err = seal(o.Data[:0]); err != nil {
 		panic("runtime: " + err.Error())
 	}
 	o.Addr = p.Addrs[h.To.Rank][path]
@@ -306,6 +323,14 @@ func (p *NetPort) Wake() protocol.Time { return p.Wire.Wake() }
 func (p *NetPort) Rename(inc protocol.Inc) {
 	p.Flush()
 	p.Wire.SetIncarnation(inc)
+}
+
+// Restart makes the port that of another start of the member. What waits to be sent is of the one before, and is dropped.
+func (p *NetPort) Restart(now protocol.Time, start protocol.StartBits) {
+	for i := range p.peers {
+		p.peers[i].batch.Reset()
+	}
+	p.Wire.Restart(now, datagram.Start(start))
 }
 
 // Close closes the socket.
@@ -324,6 +349,18 @@ func (p *NetPort) SetAddrs(peer protocol.Rank, addrs []netip.AddrPort) {
 	p.own(peer, addrs)
 	p.Addrs[peer] = addrs
 	p.peers[peer].choice.Reset()
+}
+
+// SetKeys puts other keys in force. Packets that are on their way under keys that are gone count as lost.
+func (p *NetPort) SetKeys(to *wire.Pairs) error {
+	if err := p.Wire.SetKeys(to); err != nil {
+		return err
+	}
+	if p.Founder != nil {
+		p.Founder.Codec.SetKeys(to)
+	}
+	p.diagnostics.newKeys()
+	return nil
 }
 
 // own notes whose addresses these are.
@@ -350,12 +387,20 @@ type PeerReport struct {
 	Addr netip.AddrPort
 	// Problem is what keeps it from counting; empty if nothing is known.
 	Problem string
+	// Revoked says that it has no key here.
+	Revoked bool
+	// Uses is the key of its own that it used last, and Lists the newest one of this member that it knows; zero: it was not heard.
+	Uses, Lists identity.ID
 }
 
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
 	r := PeerReport{Report: p.Wire.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer),
-		Unconfirmed: p.diagnostics.confirmed[peer].last()}
+		Unconfirmed: p.diagnostics.confirmed[peer].last(), Revoked: p.Wire.Revoked(peer)}
+	r.Uses, r.Lists = p.Wire.Used(peer)
+	if r.Revoked {
+		r.Problem = "is revoked here: its packets are dropped, and none are sent to it"
+	}
 	if a := p.Addrs[peer]; len(a) > 0 {
 		best, _ := p.peers[peer].choice.Best()
 		r.Addr = a[min(int(best), len(a)-1)]

@@ -21,6 +21,7 @@ import (
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/transport/memory"
 	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/internal/wire/wiretest"
 )
 
 // The timing of the councils.
@@ -51,9 +52,12 @@ var quorumGroups = []protocol.Group{"g", "h"}
 
 // A process is one run of a member, from its start to its end.
 type process struct {
-	council  *council
-	rank     protocol.Rank
-	number   int // of the process among those of the member
+	council *council
+	rank    protocol.Rank
+	number  int // of the process among those of the member
+	// restored says that its machine goes on from a snapshot, and lives counts how often it did.
+	restored atomic.Bool
+	lives    atomic.Int32
 	clock    clock.Clock
 	started  protocol.Time
 	conn     *memory.Conn
@@ -71,6 +75,7 @@ type process struct {
 
 	mu      sync.Mutex
 	leading map[protocol.Group]*tenancy
+	mirror  *mirrored
 }
 
 // onDemand is a group whose machine is opened on demand.
@@ -111,7 +116,7 @@ func driftingClock(rng *rand.Rand) clock.Clock {
 // start starts a process of a member with what its disk has synced.
 func (c *council) start(rank protocol.Rank, number int) (*process, error) {
 	p := &process{council: c, rank: rank, number: number, file: &file{disk: c.disks[rank]}, rng: rand.New(rand.NewPCG(c.seed, c.rng.Uint64())),
-		leading: make(map[protocol.Group]*tenancy)}
+		leading: make(map[protocol.Group]*tenancy), mirror: newMirrored()}
 	p.pauses = rand.New(rand.NewPCG(p.rng.Uint64(), p.rng.Uint64()))
 	p.clock = driftingClock(p.rng)
 	machine, err := p.machine()
@@ -128,9 +133,16 @@ func (c *council) start(rank protocol.Rank, number int) (*process, error) {
 		return nil, err
 	}
 	p.loop = runtime.NewLoop(runtime.Options{Self: rank, Name: c.names[rank], Rho: rho, Clock: p.clock.Now, Port: port, Waiter: waiter, Store: p.file,
-		Facts: p.facts, Log: slog.New(slog.DiscardHandler)})
+		Facts: p.facts, Log: slog.New(slog.DiscardHandler), Restored: func(protocol.Time) (b protocol.StartBits, yes bool) {
+			if yes = p.restored.Swap(false); yes {
+				b[0], b[1], b[2] = byte(p.number), byte(p.number>>8), byte(p.lives.Add(1))
+			}
+			return b, yes
+		}})
 	options := runtime.GroupTableOptions{Guard: guard, Grace: grace, Clock: p.clock.Now, Late: p.clock.Late}
-	p.table = runtime.NewGroupTable(options)
+	council := options
+	council.Mirror = p.mirror
+	p.table = runtime.NewGroupTable(council)
 	spied := &incarnateSpy{spy{process: p, inner: machine, channel: runtime.Council}}
 	if p.instance, err = p.loop.Add(runtime.Council, "the council", spied, &pausingSink{p.table, p}); err != nil {
 		return nil, err
@@ -164,7 +176,7 @@ func (p *process) machine() (*stack.Machine, error) {
 	n := len(p.council.names)
 	roles := stack.Roles{Members: n}
 	authority, err := nerio.New(nerio.Config{Me: p.rank, Quorums: roles.Quorums(), Leaders: roles.Leaders(), RoundTrip: roundTrip, Lease: lease,
-		Longest: longest, Renew: renew, Rho: rho, Elector: true, Bootstrap: true, FirstInc: 1}, p.council.disks[p.rank].read(), p.rng.Uint64())
+		Longest: longest, Renew: renew, Rho: rho, Elector: true, Bootstrap: true, FirstInc: 1, Tag: p.tags()}, p.council.disks[p.rank].read(), p.rng.Uint64())
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +184,11 @@ func (p *process) machine() (*stack.Machine, error) {
 		return stable.New(stable.Config{Self: p.rank, Members: n, Inc: inc, Ping: true, Gate: protocol.Majority(n), Candidates: roles.Leaders(),
 			Period: heartbeat, Delta: suspect - heartbeat, Expiry: suspect - heartbeat - delay, Rho: rho})
 	})
+}
+
+// tags computes the tags of the member's lives.
+func (p *process) tags() func(protocol.Inc, protocol.StartBits) protocol.Tag {
+	return wire.LifeTags([32]byte{byte(p.rank)}, protocol.CouncilID{}, "")
 }
 
 func localTiming() hall.Timing {
@@ -222,7 +239,7 @@ func (p *process) port(s runtime.Socket) (runtime.Port, error) {
 	n := len(c.names)
 	summary := wire.NewSummary(c.names[p.rank]).Set("lease", lease.String())
 	judge := datagram.Config{Self: me, Members: n, Council: datagram.Council{Digest: summary.Digest()}, Rho: rho, Delta: delay}
-	packets, err := wire.NewEndpoint(p.clock.Now(), wire.Config{Config: judge, Keys: wire.PublicKeyring()})
+	packets, err := wire.NewEndpoint(p.clock.Now(), wire.Config{Config: judge, Pairs: wiretest.Pairs(me.Rank, n)})
 	if err != nil {
 		return nil, err
 	}
@@ -232,9 +249,9 @@ func (p *process) port(s runtime.Socket) (runtime.Port, error) {
 	}
 	return &spyPort{runtime.NewPort(runtime.PortOptions{Self: p.rank, Socket: s, Wire: packets, Rates: clock.NewRates(n, rho),
 		Names: c.names, Addrs: addrs, Summary: summary, Recent: renew + roundTrip/2, Clock: p.clock.Now, Log: slog.New(slog.DiscardHandler),
-		Outdated: func(now protocol.Time, from protocol.Ident, heard protocol.Inc, deliver runtime.Deliver) {
+		Outdated: func() protocol.Message {
 			c.ledger.count("outdated")
-			deliver(now, runtime.Council, &protocol.Receive{From: from, Message: &nerio.Stale{Highest: heard}, Delay: protocol.Unknown})
+			return &nerio.Outdated{}
 		}}), p}, nil
 }
 

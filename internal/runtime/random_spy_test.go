@@ -105,6 +105,7 @@ type pausingSink struct {
 
 func (s *pausingSink) pause() {
 	p := s.process
+	p.mirror.compare(p)
 	p.council.ledger.check()
 	if isClosed(p.council.calm) {
 		return
@@ -130,4 +131,61 @@ func (s *pausingSink) Horizon(now protocol.Time, h protocol.Horizon) {
 func (s *pausingSink) Published(now protocol.Time) {
 	s.GroupTable.Published(now)
 	s.pause()
+}
+
+// A mirrored is what a mirror shows: the ends of horizons, and for each lease the horizon that it lies behind or a fixed end.
+type mirrored struct {
+	horizons map[protocol.HorizonID]*protocol.Time
+	leases   map[protocol.Group]mirroredLease
+}
+
+type mirroredLease struct {
+	token uint64
+	end   *protocol.Time
+}
+
+func newMirrored() *mirrored {
+	return &mirrored{make(map[protocol.HorizonID]*protocol.Time), make(map[protocol.Group]mirroredLease)}
+}
+
+func (m *mirrored) horizon(h protocol.HorizonID) *protocol.Time {
+	if m.horizons[h] == nil {
+		m.horizons[h] = new(protocol.Time)
+	}
+	return m.horizons[h]
+}
+
+func (m *mirrored) Extended(h protocol.HorizonID, until protocol.Time) {
+	end := m.horizon(h)
+	*end = max(*end, until)
+}
+
+func (m *mirrored) Dropped(h protocol.HorizonID) { delete(m.horizons, h) }
+
+func (m *mirrored) Behind(g protocol.Group, token uint64, h protocol.HorizonID) {
+	m.leases[g] = mirroredLease{token, m.horizon(h)}
+}
+
+func (m *mirrored) Fixed(g protocol.Group, token uint64, until protocol.Time) {
+	m.leases[g] = mirroredLease{token, &until}
+}
+
+func (m *mirrored) Ended(g protocol.Group, token uint64) {
+	if m.leases[g].token == token {
+		m.leases[g] = mirroredLease{token, new(protocol.Time)}
+	}
+}
+
+// compare holds the mirror to what the leases themselves show. It is called on the loop, so that neither changes meanwhile.
+func (m *mirrored) compare(p *process) {
+	for _, g := range quorumGroups {
+		t, shown := p.tenancy(g), m.leases[g]
+		if t == nil || t.lease.Token() != shown.token || isClosed(t.lease.Over()) {
+			continue // a lease that is over may have a successor with the same token
+		}
+		if got, want := max(0, *shown.end), max(0, t.lease.Until()); got != want {
+			p.council.ledger.fail("MirrorAgrees", "%v shows %s until %v, and its lease ends at %v: %v", p, g, got, want, t.lease.Cause())
+		}
+		p.council.ledger.count("mirrored ends")
+	}
 }

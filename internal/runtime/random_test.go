@@ -281,18 +281,26 @@ func (p *process) noneValid() {
 	}
 }
 
-// stale makes a member find that its record is an old copy, while all others can tell it who it is.
+// stale makes a member find that its record is an old copy, or that its machine goes on from a snapshot, while all others can tell it
+// who it is.
 func (c *council) stale(p *process) {
 	for _, o := range c.members {
 		if o == nil || o.loop.Stats().Inc() == 0 {
 			return
 		}
 	}
+	if c.rng.IntN(2) == 0 {
+		c.ledger.count("restored")
+		p.restored.Store(true)
+		return
+	}
 	c.ledger.count("renamed")
 	inc := p.loop.Stats().Inc()
 	from := protocol.Ident{Rank: (p.rank + 1) % protocol.Rank(len(c.names)), Inc: 1}
+	life := protocol.Life{Inc: inc + 1, Start: protocol.StartBits{1}}
+	life.Tag = p.tags()(life.Inc, life.Start)
 	_ = p.loop.Do(func(protocol.Time) {
-		p.instance.Post(&protocol.Receive{From: from, Message: &nerio.Stale{Highest: inc + 1}, Delay: protocol.Unknown})
+		p.instance.Post(&protocol.Receive{From: from, Message: &nerio.Stale{Heard: life}, Delay: protocol.Unknown})
 	})
 }
 

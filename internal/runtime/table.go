@@ -24,6 +24,7 @@ type GroupTable struct {
 	loop         *Loop
 	// elector, if it is set, gets the views of the elector below the machine.
 	elector func(v *protocol.View)
+	mirror  Mirror
 
 	groups sync.Map // protocol.Group to *Group
 	// history gets the changes of all groups; nil: they are not kept.
@@ -55,6 +56,7 @@ type GroupTable struct {
 // A horizon is the shared end of leases, with those whose programs lead.
 type horizon struct {
 	stamp.Horizon
+	id     protocol.HorizonID
 	until  protocol.Time
 	leases []*Lease
 }
@@ -70,13 +72,18 @@ type GroupTableOptions struct {
 	Clock, Late func() protocol.Time
 	// Elector, if it is set, gets the views of the elector below the machine, on the loop. It must not wait.
 	Elector func(v *protocol.View)
+	// Mirror, if it is set, shows the leases elsewhere.
+	Mirror Mirror
 }
 
 // NewGroupTable returns a group table without a loop. Bind gives it one.
 func NewGroupTable(o GroupTableOptions) *GroupTable {
+	if o.Mirror == nil {
+		o.Mirror = noMirror{}
+	}
 	return &GroupTable{history: new(history), epoch: o.Epoch, guard: o.Guard, grace: o.Grace, alarm: protocol.Never,
 		clock:      func() int64 { return int64(o.Clock()) },
-		cheapClock: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon), elector: o.Elector}
+		cheapClock: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon), elector: o.Elector, mirror: o.Mirror}
 }
 
 // Bind says which machine the table is of. It is called before the loop runs.
@@ -219,6 +226,7 @@ func (t *GroupTable) lead(now protocol.Time, g *Group, v *protocol.View) {
 		kept := new(stamp.Horizon)
 		kept.Extend(l.tenure.Until())
 		g.slot.Publish(l.tenure, kept, int64(v.Until))
+		t.mirror.Fixed(g.Name, l.Token(), min(protocol.Time(kept.Until()), v.Until))
 		t.setHorizon(l, h, v.Until)
 		t.moved = append(t.moved, l)
 	}
@@ -240,6 +248,7 @@ func (t *GroupTable) end(now protocol.Time, l *Lease, why protocol.Cause) {
 	g.campaigning = !l.isTold()
 	t.step(now, l, tenure.Event{Kind: tenure.Lost, Cause: why})
 	g.slot.Clear()
+	t.mirror.Ended(g.Name, l.Token())
 	g.lease = nil
 	if !l.shared {
 		t.leading.Add(-1)
@@ -262,7 +271,7 @@ func (t *GroupTable) programStopped(now protocol.Time, l *Lease) {
 func (t *GroupTable) horizon(id protocol.HorizonID) *horizon {
 	h := t.horizons[id]
 	if h == nil {
-		h = new(horizon)
+		h = &horizon{id: id}
 		t.horizons[id] = h
 	}
 	return h
@@ -279,6 +288,7 @@ func (t *GroupTable) Horizon(_ protocol.Time, h protocol.Horizon) {
 	to := t.horizon(h.ID)
 	to.until = max(to.until, h.Until)
 	to.Extend(int64(h.Until))
+	t.mirror.Extended(h.ID, to.until)
 }
 
 // Published moves leases behind their horizons, and hands new ones to their programs: only now are the ends known.
@@ -287,6 +297,7 @@ func (t *GroupTable) Published(now protocol.Time) {
 		t.moved[i] = nil
 		if l.group.lease == l && l.horizon != nil {
 			l.group.slot.Publish(l.tenure, &l.horizon.Horizon, int64(l.until))
+			t.mirrorLease(l)
 		}
 	}
 	t.moved = t.moved[:0]

@@ -477,6 +477,22 @@ func TestSuspendEndsAllLeases(t *testing.T) {
 	})
 }
 
+func TestRestoredSnapshotEndsAllLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var restored atomic.Bool
+		_, b, loop := startAuthorityWith(t, func(o *Options) {
+			o.Restored = func(protocol.Time) (protocol.StartBits, bool) { return protocol.StartBits{1}, restored.Swap(false) }
+		})
+		l := lead(t, b.Group("g"))
+		restored.Store(true)
+		loop.Waiter.Wake()
+		synctest.Wait()
+		if l.Valid() || !isClosed(l.Told()) {
+			t.Errorf("valid %v, told %v", l.Valid(), isClosed(l.Told()))
+		}
+	})
+}
+
 func TestHistoryKeepsTheLastChangesOfAllGroups(t *testing.T) {
 	var h history
 	if changes, lost := h.after(0); changes != nil || lost != 0 {

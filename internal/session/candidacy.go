@@ -1,6 +1,8 @@
 package session
 
 import (
+	"cmp"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -13,6 +15,10 @@ type Candidate struct {
 	// Name, Heartbeat and Grace are as in Request.
 	Name             string
 	Heartbeat, Grace time.Duration
+	// Page asks for a place on the agent's page. The candidacy then looks at it with Shown, and Conn gives signs of life for it. Silence is how
+	// long it may give none, DefaultHeartbeat if it is zero. A candidacy with a Heartbeat gives its own, and gets no place.
+	Page    bool
+	Silence time.Duration
 	// Tree, Guard, Hooks and Keeper are a runner's, as in Request.
 	Tree   *Tree
 	Guard  time.Duration
@@ -25,18 +31,25 @@ type Candidacy struct {
 	conn *Conn
 	id   uint64
 	take func(*Event)
+	// place is where the agent shows the deadline; nil: lines bring it.
+	place atomic.Pointer[place]
 }
 
 // Enter begins a candidacy. take is called with all that the agent sends about it, in order, and with [Gone] when the connection is
 // lost. It must not wait.
 func (c *Conn) Enter(o Candidate, take func(*Event)) (*Candidacy, error) {
-	return c.enter(&Request{Do: Campaign, Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
-		Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Keeper}, take)
+	r := &Request{Do: Campaign, Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
+		Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Keeper}
+	if o.Page && c.page != nil && o.Heartbeat == 0 {
+		r.Page, r.Heartbeat = true, cmp.Or(o.Silence, DefaultHeartbeat)
+		c.beat(min(r.Heartbeat, DefaultHeartbeat)) // the agent reads on to the keeper at each one
+	}
+	return c.enter(r, take)
 }
 
 // Keep has this process look after the candidacy of a runner that names the same secret. It gets its deadlines, and may report its end.
 func (c *Conn) Keep(secret string, take func(*Event)) (*Candidacy, error) {
-	return c.enter(&Request{Do: Keep, Keeper: secret}, take)
+	return c.enter(&Request{Do: Keep, Keeper: secret, Page: c.page != nil}, take)
 }
 
 func (c *Conn) enter(r *Request, take func(*Event)) (*Candidacy, error) {
@@ -47,6 +60,27 @@ func (c *Conn) enter(r *Request, take func(*Event)) (*Candidacy, error) {
 		return nil, err
 	}
 	return k, nil
+}
+
+// give passes on what the agent sends. When the connection is lost, no agent vouches for what the page shows from then on.
+func (k *Candidacy) give(e *Event) {
+	if e.Event == Leads {
+		k.place.Store(k.conn.placeOf(e))
+	}
+	k.take(e)
+	if e.Event == Gone {
+		k.place.Store(nil)
+	}
+}
+
+// Shown returns the deadline that the agent shows on its page, and whether it does: [party.Options] has Shown from it.
+func (k *Candidacy) Shown() (protocol.Time, bool) {
+	p := k.place.Load()
+	if p == nil {
+		return 0, false
+	}
+	_, end := p.look()
+	return end, true
 }
 
 // Leave has nothing more taken.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
 )
@@ -23,6 +24,9 @@ type Conn struct {
 	clock clock.Clock
 	hello Event
 	names party.Names
+	// page is where the agent shows deadlines; nil: it tells them in messages.
+	page  *page.Reader
+	pulse pulse
 
 	write sync.Mutex // held while a line is written
 	mu    sync.Mutex
@@ -70,8 +74,12 @@ func New(ctx context.Context, conn net.Conn, own clock.Clock) (*Conn, error) {
 	c := &Conn{conn: conn, in: party.NewReader(conn), clock: own, answers: make(map[uint64]chan Event),
 		candidacies: make(map[uint64]*Candidacy), watches: make(map[uint64]func(Event)), gone: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
-	in := NewReader(c.in, maxLine)
+	from := newIntake(conn, c.in)
+	in := NewReader(from, maxLine)
 	err := c.greet(in)
+	if err == nil {
+		err = c.fetchPage(from, in)
+	}
 	if !stop() && err != nil {
 		err = context.Cause(ctx)
 	}
@@ -164,6 +172,10 @@ func (c *Conn) send(r *Request) error {
 	if err != nil {
 		return err
 	}
+	return c.writeLine(line)
+}
+
+func (c *Conn) writeLine(line []byte) error {
 	c.write.Lock()
 	defer c.write.Unlock()
 	if _, err := c.conn.Write(append(line, '\n')); err != nil {
@@ -224,7 +236,7 @@ func (c *Conn) read(in *Reader) {
 		c.candidacies = make(map[uint64]*Candidacy)
 		c.mu.Unlock()
 		for _, k := range left {
-			k.take(&Event{Event: Gone})
+			k.give(&Event{Event: Gone})
 		}
 		return
 	}
@@ -246,7 +258,7 @@ func (c *Conn) dispatch(e Event) {
 	}
 	c.mu.Unlock()
 	for _, k := range candidacies {
-		k.take(&e)
+		k.give(&e)
 	}
 	if watch != nil {
 		watch(e)

@@ -6,6 +6,7 @@
 //	conn.go     a connection of a program: requests, answers
 //	candidacy.go candidacies, and their causes
 //	lease.go    a leadership as the program sees it: drives a machine of internal/tenure
+//	page*.go    deadlines that the agent shows in memory, and signs of life
 //
 // # Lines
 //
@@ -16,7 +17,7 @@
 //
 // Before it answers anything the agent says who it is:
 //
-//	{"event":"hello","version":1,"member":"a","now":81234567890,"lease":200000000,"guard":20000000,"renew":50000000,"round_trip":20000000}
+//	{"event":"hello","version":1,"member":"a","now":81234567890,"lease":200000000,"guard":20000000,"renew":50000000,"round_trip":20000000,"page":4503599627370496}
 //
 // A program asks, under a number of its own choice, which is not 0 and in use only once at a time:
 //
@@ -25,6 +26,8 @@
 //	{"do":"freeze","id":3,"of":1,"cause":{...}}    it ends without having stopped, or for a cause that it found out later
 //	{"do":"started","id":3,"of":1,"first":4711}    of a runner: the first process of its program, before it execs
 //	{"do":"alive","id":3,"of":1}                   it is well; until when does it lead?
+//	{"do":"alive"}                                 the program is well; no answer
+//	{"do":"page","id":10}                          hand over the page
 //	{"do":"edict","id":4,"of":1}                   stamp an order
 //	{"do":"transfer","id":5,"of":1,"to":"b"}       it has stopped, and b shall lead; with "ask":true: would b be asked?
 //	{"do":"view","id":6,"group":"billing"}         who leads, as far as the agent knows?
@@ -36,21 +39,22 @@
 // The agent answers with the same number, or speaks of a candidacy or watch by the number that began it:
 //
 //	{"event":"waiting","id":1}
-//	{"event":"leads","id":1,"group":"billing","token":7,"until":81434567890,"remaining":198800000}
-//	{"event":"until","ids":[1],"until":81484567890,"remaining":198800000}
+//	{"event":"leads","id":1,"group":"billing","token":7,"until":81433367890,"remaining":162233334}
+//	{"event":"until","ids":[1],"until":81483367890,"remaining":162233334}
 //	{"event":"stop","id":1,"cause":{"why":"closed","member":"a"},"until":...,"remaining":...}
 //	{"event":"healed","id":1,"member":"c"}
 //	{"event":"over","id":1,"cause":{...}}
 //	{"event":"done","id":2}
 //	{"event":"edict","id":4,"stamp":"0.7.81000:0/1@500,1/1@900"}
+//	{"event":"page","id":10}                       a descriptor of the page comes with this line
 //	{"event":"proof","id":7,"leader":"a","token":7,"until":...,"remaining":...}
 //	{"event":"view","id":8,"view":{...}}
 //	{"event":"error","id":5,"error":"..."}
 //
 // # Leading
 //
-// From leads on the program leads, until the instant that it was told last: the agent moves it by an until, many times
-// a second, as the lease below is renewed. At stop the program must stop, and then say so with resign. Meanwhile the
+// From leads on the program leads, until the instant that it was told last: the agent moves it by an until when the lease below is
+// renewed. Renewals that come close together share one until. A program that reads the page gets no until. At stop the program must stop, and then say so with resign. Meanwhile the
 // lease goes on being renewed as long as it can be, for at most the grace that the program asked for (grace, in
 // campaign); then it runs out. After over the candidacy is over, and whoever wants to lead again campaigns again.
 //
@@ -105,9 +109,43 @@
 // millisecond, so the agent takes [Skew] off every end that it tells. Processes in another time namespace have other
 // clocks: the program's side compares now of hello with what it reads, and refuses to go on.
 //
-// Programs that do not want to read such clocks ask alive: the remaining of its answer may be counted from the moment when
-// the question was sent, on any clock. That of other events is counted from when the agent wrote it, which is some time
-// before it is read.
+// Programs that do not want to read such clocks count remaining, on any clock. It is less than what is left, by an allowance: the
+// guard time, for the delay until the line is read, and a twelfth, for a clock that a time service slows down. A program that
+// counts it from when it reads the line stops in time, unless the line was delayed by more than the guard time. If it counts from when it
+// asked alive, no delay matters.
+//
+// # The page
+//
+// An agent on Linux has a page of memory in which it shows the deadlines of its programs. A renewal is then one store in the agent, and no
+// line. internal/page describes the memory word by word, and how to read it. A program in any language uses it in these steps:
+//
+//  1. If hello has a page, which is the identity of the page, write {"do":"page","id":10}, and receive the answer with recvmsg. The event page comes
+//     with one descriptor (SCM_RIGHTS). The event error comes without one: then the program reads lines.
+//  2. Check the seals of the descriptor (F_GET_SEALS must have SEAL, SHRINK, GROW and FUTURE_WRITE), so that no process can shorten the memory
+//     under its readers. Map all of it for reading, and compare format and identity.
+//  3. Campaign with "page":true and a heartbeat. leads then has a tenure, and a slot (0 if it is left out): the deadline stands in that slot
+//     under that number. If leads has no tenure, the page was full, and until lines come.
+//  4. Look at the slot whenever the deadline matters, and take [Skew] off what it shows. It is an instant of the host's clock. A tenure that has
+//     lost its slot is over.
+//  5. When the connection ends, do not look any more: the last end that was read counts.
+//
+// No until lines come to a candidacy with a slot; all other lines do. stop bears the end of that moment, and the page may show a later one until the
+// agent freezes the deadline. From then on the slot shows a fixed end. over closes the slot.
+//
+// The agent gives no page
+//
+//   - to a process in another time namespace: its clocks are others;
+//   - to a process whose time namespace it may not look at: run the agent as root, or as the user of the program.
+//
+// A keeper asks for the page in the same way, and writes {"do":"keep","id":1,"keeper":"...","page":true}. Its leads names the slot of its runner. It
+// needs no heartbeat. It still gets an until line at each sign of life of its runner: the agent cuts off a keeper that reads none of them.
+//
+// # Signs of life
+//
+// A program that reads the page could hang unnoticed, so it must give signs of life: {"do":"alive"} without a number counts for all
+// candidacies of the connection that read the page, and has no answer. The Go side gives two within the heartbeat, which is [DefaultHeartbeat]
+// unless the program sets another one: one in 1.5 s. All programs of a host give theirs at the same instants of the wall clock, so that the agent
+// wakes up once for many. A runner may be silent for two leases, at least 6 s.
 package session
 
 import "time"

@@ -24,7 +24,7 @@ type Lease struct {
 	entered   chan struct{}
 	candidacy *Candidacy
 	token     atomic.Uint64
-	// end is the deadline that was announced last, on the lease clock of this process; it only grows.
+	// end is the deadline that was announced last; one that the page shows may be later, on the lease clock of this process; it only grows.
 	end atomic.Int64
 	// ended says that the lease counts no more, whatever comes.
 	ended atomic.Bool
@@ -68,8 +68,9 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	l := &Lease{conn: c, group: o.Group, entered: make(chan struct{}), elected: make(chan struct{}), told: make(chan struct{}),
 		over: make(chan struct{}), done: make(chan struct{}), healed: make(chan struct{}, 1)}
-	l.life = party.New(party.Options{Clock: c.clock, Do: l.do, Unread: c.Unread, Config: tenure.Config{Self: c.Self(), Lower: tenure.Function,
+	l.life = party.New(party.Options{Clock: c.clock, Do: l.do, Unread: c.Unread, Shown: l.shown, Config: tenure.Config{Self: c.Self(), Lower: tenure.Function,
 		Guard: c.hello.Guard, Grace: sessionGrace, Answer: sessionAnswer}})
+	o.Page = true
 	k, err := c.Enter(o, l.take)
 	if err != nil {
 		close(l.entered)
@@ -233,16 +234,43 @@ func (l *Lease) Group() string { return l.group }
 // Token returns the token of the tenure.
 func (l *Lease) Token() uint64 { return l.token.Load() }
 
-// Until returns the end of the lease as it was told last, zero once it was said to be over.
-func (l *Lease) Until() protocol.Time {
-	if l.ended.Load() {
-		return 0
+// shown returns the deadline that the agent shows on its page, and whether it does.
+func (l *Lease) shown() (protocol.Time, bool) {
+	select {
+	case <-l.entered:
+	default:
+		return 0, false
 	}
-	return protocol.Time(l.end.Load())
+	if l.candidacy == nil {
+		return 0, false
+	}
+	return l.candidacy.Shown()
+}
+
+// look returns a reading of the clock, and the end of the lease then, zero once it was said to be over.
+func (l *Lease) look() (now, end protocol.Time) {
+	p := l.candidacy.place.Load()
+	switch {
+	case l.ended.Load():
+		return l.conn.clock.Late(), 0
+	case p != nil:
+		return p.look()
+	}
+	end = protocol.Time(l.end.Load())
+	return l.conn.clock.Late(), end
+}
+
+// Until returns the end of the lease as it stands, zero once it was said to be over.
+func (l *Lease) Until() protocol.Time {
+	_, end := l.look()
+	return end
 }
 
 // Remaining returns how far that is off; zero if it is past.
-func (l *Lease) Remaining() time.Duration { return max(0, l.Until().Sub(l.conn.clock.Late())) }
+func (l *Lease) Remaining() time.Duration {
+	now, end := l.look()
+	return max(0, end.Sub(now))
+}
 
 // Valid says whether the lease ran at an instant during the call.
 func (l *Lease) Valid() bool { return l.Remaining() > 0 }

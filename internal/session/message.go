@@ -19,6 +19,7 @@ const (
 	Started  = "started"
 	Keep     = "keep"
 	Alive    = "alive"
+	Page     = "page"
 	Edict    = "edict"
 	Transfer = "transfer"
 	View     = "view"
@@ -42,6 +43,9 @@ type Request struct {
 	Name string `json:"name,omitempty"`
 	// Heartbeat, if it is not zero, is how long the program may be silent.
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
+	// Page, of a campaign, says that the program has mapped the agent's page and will read its deadline there. It must give signs of
+	// life: its heartbeat must not be zero.
+	Page bool `json:"page,omitempty"`
 	// Grace is how long it may take to stop when it is asked to; zero: as long as the agent allows.
 	Grace time.Duration `json:"grace,omitempty"`
 	// Tree, of a runner's campaign, is what the agent kills when the runner does not, and Guard how long before the end
@@ -73,7 +77,7 @@ var requestFieldsOf = map[string]requestFields{
 	Campaign: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
 	Resign: {of: true}, Freeze: {of: true}, Started: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
 	Transfer: {of: true, to: true},
-	Keep:     {}, Greet: {}, Bye: {},
+	Keep:     {}, Greet: {}, Bye: {}, Page: {},
 }
 
 // maxGroup is the length of the longest name of a group, so that a claim fits a packet with others, and maxName of that of a program or member.
@@ -103,10 +107,13 @@ func CheckGroup(name string) error {
 // check says what is wrong with a request.
 func (r *Request) check() error {
 	s, ok := requestFieldsOf[r.Do]
+	if r.Do == Alive && r.ID == 0 { // a sign of life of the whole connection, which has no answer
+		s.of = false
+	}
 	switch {
 	case !ok:
 		return fmt.Errorf("no such request: %.40q", r.Do)
-	case r.ID == 0 && r.Do != Bye && r.Do != Greet:
+	case r.ID == 0 && r.Do != Bye && r.Do != Greet && r.Do != Alive:
 		return fmt.Errorf("%s without an id: give it a number that is not 0", r.Do)
 	case s.group && CheckGroup(r.Group) != nil:
 		return fmt.Errorf("%s: %w", r.Do, CheckGroup(r.Group))
@@ -126,6 +133,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s: first process %d: must be a process", r.Do, r.First)
 	case r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0 || r.Hooks < 0:
 		return fmt.Errorf("%s: a length of time is negative", r.Do)
+	case r.Page && r.Do == Campaign && r.Heartbeat == 0:
+		return fmt.Errorf("campaign: page without a heartbeat: a program that reads the page must give signs of life (set heartbeat)")
 	case r.Heartbeat != 0 && r.Heartbeat < MinHeartbeat:
 		return fmt.Errorf("campaign: heartbeat %v: must be at least %v", r.Heartbeat, MinHeartbeat)
 	}
@@ -134,6 +143,12 @@ func (r *Request) check() error {
 
 // MinHeartbeat is the shortest silence that can be asked to be watched for.
 const MinHeartbeat = 10 * time.Millisecond
+
+// DefaultHeartbeat is how long a program that reads the page may be silent, unless it asks for another length.
+const DefaultHeartbeat = 3 * time.Second
+
+// pulses is how many signs of life a program gives within its heartbeat.
+const pulses = 2
 
 // The events.
 const (
@@ -149,6 +164,7 @@ const (
 	Proof   = "proof"
 	Saw     = "view"
 	Failed  = "error"
+	Mapped  = "page"
 	// Gone is never written: it stands for the loss of the connection.
 	Gone = "gone"
 )
@@ -171,6 +187,11 @@ type Event struct {
 	Lease     time.Duration `json:"lease,omitempty"`
 	RoundTrip time.Duration `json:"round_trip,omitempty"`
 	Priority  int           `json:"priority,omitempty"`
+	// Page, of hello, is the identity of the agent's page; zero: it has none.
+	Page uint64 `json:"page,omitempty"`
+	// Slot and Tenure, of leads, are where the deadline stands on the page. Tenure is zero if it does not, and renewals come as until.
+	Slot   int    `json:"slot,omitempty"`
+	Tenure uint64 `json:"tenure,omitempty"`
 	// Ordinary, of hello, says that runners and keepers are to have no real-time threads.
 	Ordinary bool `json:"ordinary,omitempty"`
 
@@ -179,7 +200,8 @@ type Event struct {
 	Token  uint64 `json:"token,omitempty"`
 	// At, of leads, is when the lease was granted, at the latest, on the host's lease clock.
 	At protocol.Time `json:"at,omitempty"`
-	// Until is an instant of the host's lease clock, and Remaining how far it was off when the line was written.
+	// Until is an instant of the host's lease clock. Remaining is how far it was off when the line was written, less the allowance that
+	// the package doc describes.
 	Until     protocol.Time   `json:"until,omitempty"`
 	Remaining time.Duration   `json:"remaining,omitempty"`
 	Cause     *Cause          `json:"cause,omitempty"`

@@ -31,7 +31,11 @@ func (m *Machine) begin(now protocol.Time, ev Event) {
 	case m.config.Lower != Tree:
 	case m.config.Backup:
 		m.stage = running
-		if m.runnerDead { // which may have begun before
+		switch { // the runner may have begun before
+		case slept:
+			m.blame(m.own(protocol.ClockFault))
+			m.halt(now)
+		case m.runnerDead:
 			m.blame(m.own(protocol.Resigned))
 			m.halt(now)
 		}
@@ -77,7 +81,8 @@ func (m *Machine) correct(_ protocol.Time, ev Event) {
 
 func (m *Machine) stopsToo(now protocol.Time, ev Event) {
 	m.blame(ev.Cause)
-	m.goesOn, m.frozen = false, true
+	m.goesOn = false
+	m.fix()
 }
 
 func (m *Machine) lose(now protocol.Time, ev Event) {
@@ -115,7 +120,8 @@ func (m *Machine) widowed(now protocol.Time, ev Event) {
 }
 
 func (m *Machine) cutOff(now protocol.Time, ev Event) {
-	m.held, m.frozen = false, true
+	m.held = false
+	m.fix()
 	m.blame(m.own(protocol.LeaseExpired))
 	if m.state == Leading {
 		m.ask(now)
@@ -123,10 +129,17 @@ func (m *Machine) cutOff(now protocol.Time, ev Event) {
 }
 
 func (m *Machine) freeze(now protocol.Time, ev Event) {
-	m.frozen = true
+	m.fix()
 	m.blame(ev.Cause)
 	if m.state == Leading {
 		m.ask(now)
+	}
+}
+
+func (m *Machine) fixed(_ protocol.Time, ev Event) {
+	if m.fixing {
+		m.fixing = false
+		m.announced = max(m.announced, ev.Until.Add(-m.config.Margin))
 	}
 }
 
@@ -198,7 +211,7 @@ func (m *Machine) refused(now protocol.Time, _ Event) {
 	}
 	m.handing, m.to = false, protocol.Nobody
 	if m.goesOn && now < m.announced.Add(-m.config.Guard) {
-		m.state, m.proof, m.goesOn, m.frozen, m.due = Leading, mayAct, false, false, protocol.Never
+		m.state, m.proof, m.goesOn, m.due = Leading, mayAct, false, protocol.Never
 		m.pulse(now, Event{})
 		m.emit(Effect{Kind: GoOn})
 		return
@@ -296,7 +309,8 @@ func (m *Machine) dozed(now protocol.Time, _ Event) { m.slept = now }
 func (m *Machine) sleeps(protocol.Time, Event) {
 	m.blame(m.own(protocol.ClockFault))
 	m.emit(Effect{Kind: Void})
-	m.goesOn, m.frozen = false, true
+	m.goesOn = false
+	m.fix()
 }
 
 func (m *Machine) found(now protocol.Time, ev Event) {

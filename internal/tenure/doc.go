@@ -49,6 +49,9 @@
 //   - Unknown means "may still act". A lease is released only under a lower side that is proven gone, has reported that it
 //     stopped, or is a Program whose announced deadline has passed. Anything else is left to run out ([Lapse]).
 //   - The announced deadline never moves back. Freezing keeps it from moving forward.
+//   - A deadline that is shown (Config.Shown) may have been read before this party knows of the renewal. So a freeze asks for [Fix]: the
+//     driver stores a fixed end, loads the highest end that was shown until then, and gives it as [Fixed]. The frozen deadline counts
+//     as passed only after that.
 //   - The order of an end is: stop the program, run its lost hooks (bounded), demote, release. A party whose hooks run below
 //     waits for the report, at most until the announced deadline.
 //   - That a tree is gone is final only when nobody can start it any more: its runner is dead, or past its deadline.
@@ -66,7 +69,9 @@
 //   - gives what has come from above before anything else that waits, and a Tick last if Wake has passed: a party that was not
 //     scheduled reads all renewals that lie before it, and then looks at its deadline;
 //   - reads the pipe of a dead process to its end before it reports the death;
-//   - carries effects out in order, and feeds what they lead to back as events;
+//   - carries effects out in order, and feeds what they lead to back as events: the answer to Fix at once, before the next effect, and
+//     everything else later;
+//   - gives Extended before every other event if what is shown has moved;
 //   - begins a new search at every Kill, in the order of a [Hunt], drops the result of an earlier one, and reports [Search.Verdict];
 //   - lets a runner campaign again only when its last tenure is over and forgotten, at the runner and at the agent: the children of
 //     the runner are taken for the tree that is looked for;

@@ -42,6 +42,7 @@ const (
 	Resign   // give the lease up, for Cause
 	Transfer // give it up in favour of To
 	Freeze   // announce no later deadline, for Cause: the lower side does not read, or the upper side has fixed the end
+	Fixed    // the answer to Fix: no later end is shown, and Until is the highest that a reader may have seen
 
 	// The events of the lower side, which acts.
 
@@ -65,7 +66,7 @@ const (
 	kinds     = iota
 )
 
-var kindNames = [kinds]string{"Elected", "Extended", "Tell", "Lost", "Refused", "UpperGone", "Resign", "Transfer", "Freeze",
+var kindNames = [kinds]string{"Elected", "Extended", "Tell", "Lost", "Refused", "UpperGone", "Resign", "Transfer", "Freeze", "Fixed",
 	"ProgramStopped", "ProgramDied", "Yield", "KeeperDied", "TreeGone", "TreeUnknown", "ConnectionLost", "Pulse", "ElectedDone", "LostDone", "Forked",
 	"Suspended", "Found", "Tick"}
 
@@ -93,6 +94,7 @@ const (
 	// The effects down, to what acts.
 
 	Announce // the deadline is Until; Token and At are set the first time
+	Fix      // show no later end, and give Fixed before any other effect is carried out
 	Ask      // stop, for Cause: close a channel, write a line, send SIGTERM
 	Void     // the lease counts no more, whatever was announced: readers see that it is over
 	Kill     // kill the tree and a running elected hook until nothing is found, then report TreeGone or TreeUnknown
@@ -113,7 +115,7 @@ const (
 	effects    = iota
 )
 
-var effectNames = [effects]string{"Release", "HandOver", "Lapse", "Announce", "Ask", "Void", "Kill", "GoOn", "End",
+var effectNames = [effects]string{"Release", "HandOver", "Lapse", "Announce", "Fix", "Ask", "Void", "Kill", "GoOn", "End",
 	"RunElected", "RunLost", "StopHook", "Start", "Exec", "Abort", "Note", "Forget", "Log"}
 
 func (k EffectKind) String() string { return effectNames[k] }
@@ -195,6 +197,9 @@ type Config struct {
 	// can. Margin is taken off every end that comes from above before it is announced: the
 	// clock of the lower side may be late by that much, so that an announced deadline has passed only that long after it.
 	Guard, Margin time.Duration
+	// Shown says that the lower side reads its deadline where the upper side moves it, such as on a page. Then Extended comes only before other
+	// events, later than the lower side may see the renewal, and a freeze counts when Fixed has come.
+	Shown bool
 	// Grace is how long the lower side may take from being asked until it has stopped, with all that it does then: of a Party
 	// it covers the runner's grace, the killing and the lost hooks. Zero stops it at once.
 	Grace time.Duration

@@ -33,9 +33,11 @@ type Machine struct {
 	stage  stage
 	token  uint64
 	// announced is the deadline that the lower side knows.
-	// Invariant: it never moves back, and stands still once frozen is set.
+	// Invariant: it never moves back, and stands still once frozen is set and fixing is not.
 	announced protocol.Time
 	frozen    bool
+	// fixing says that Fix was asked for and not answered: readers may have seen a later end than announced.
+	fixing bool
 	// held says that the upper side still counts on this party: there is something to release.
 	held bool
 	// lapsed says that the upper side was asked to renew no more.
@@ -108,7 +110,7 @@ func (m *Machine) Wake() protocol.Time {
 		}
 		return min(m.announced, m.due, m.silence)
 	case Stopping:
-		if m.passed || m.config.Owed {
+		if m.passed || m.fixing || m.config.Owed {
 			return protocol.Never
 		}
 		return m.passes()
@@ -117,6 +119,10 @@ func (m *Machine) Wake() protocol.Time {
 	}
 	return protocol.Never
 }
+
+// WakeBeside returns when a leading machine wants a Tick for another reason than its deadline, which its driver watches for many
+// machines together.
+func (m *Machine) WakeBeside() protocol.Time { return min(m.due, m.silence) }
 
 // passes returns when the announced deadline has passed on every clock of the host, and the time to kill with it.
 func (m *Machine) passes() protocol.Time { return max(m.announced.Add(m.config.Margin), m.due) }
@@ -155,7 +161,7 @@ func (m *Machine) expireOne(now protocol.Time) bool {
 		m.log(HookKilled)
 		m.emit(Effect{Kind: StopHook})
 		m.start()
-	case m.state == Stopping && now >= m.passes() && !m.passed && !m.config.Owed:
+	case m.state == Stopping && now >= m.passes() && !m.passed && !m.fixing && !m.config.Owed:
 		m.pass(now)
 	case m.state == Stopped && now >= m.due && m.stage == clearing:
 		m.log(HookKilled)
@@ -195,13 +201,26 @@ func (m *Machine) askOnce() {
 // halt ends the lower side: it learns of no later deadline, and is killed if it can be. A lease that nobody can use any more
 // need not be renewed; one whose tree is being killed is, because its lost hooks have to run.
 func (m *Machine) halt(now protocol.Time) {
-	m.state, m.frozen, m.due, m.silence = Stopping, true, now, protocol.Never
+	m.state, m.due, m.silence = Stopping, now, protocol.Never
+	m.fix()
 	if m.kills() {
 		m.due = now.Add(m.config.KillWithin)
 		m.emit(Effect{Kind: Kill})
 		return
 	}
 	m.lapse()
+}
+
+// fix freezes the deadline. Readers of a deadline that is shown may have seen a later end since the last Extended. They see none
+// after the driver has fixed it, and only then is the highest known.
+func (m *Machine) fix() {
+	if !m.frozen {
+		m.frozen = true
+		m.fixing = m.config.Shown
+		if m.fixing {
+			m.emit(Effect{Kind: Fix})
+		}
+	}
 }
 
 // lapse asks the upper side, once, to renew no more. A lease that runs out is not handed over.
@@ -245,7 +264,10 @@ func (m *Machine) pass(now protocol.Time) {
 
 // ended takes note that the lower side acts no more, or that its deadline has passed. Lost hooks come before the release.
 func (m *Machine) ended(now protocol.Time) {
-	m.state, m.frozen, m.due, m.silence = Stopped, !m.goesOn, protocol.Never, protocol.Never
+	m.state, m.due, m.silence = Stopped, protocol.Never, protocol.Never
+	if !m.goesOn {
+		m.fix()
+	}
 	if m.config.Lower == Tree && m.config.Hooks && (m.stage == greeting || m.stage == forking || m.stage == running) {
 		if m.config.Backup && !m.runnerDead {
 			return // the runner runs them

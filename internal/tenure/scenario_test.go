@@ -136,6 +136,16 @@ func TestAKeeperWaitsForTheElectionOfItsDeadRunner(t *testing.T) {
 	k.wants(14, of(TreeGone), "RunLost", Stopped)
 }
 
+// A keeper that learns of the election after a suspend ends what the runner may have begun before it.
+func TestAKeeperUsesNoElectionFromBeforeASuspend(t *testing.T) {
+	for at, want := range map[protocol.Time]State{9: Stopping, 11: Leading} {
+		k := &party{t: t, m: New(0, Config{Lower: Tree, Backup: true, Guard: 20})}
+		k.wants(10, of(Suspended), "", Waiting)
+		effects := map[State]string{Stopping: "Announce Kill", Leading: "Announce"}[want]
+		k.wants(12, Event{Kind: Elected, Token: 7, At: at, Until: lease}, effects, want)
+	}
+}
+
 func TestHooksThatNobodyCanRunDelayTheReleaseToTheDeadline(t *testing.T) {
 	p := newParty(t, Config{Lower: Party, Hooks: true})
 	p.wants(10, of(ProgramDied), "Kill", Stopping)
@@ -205,4 +215,26 @@ func TestARefusedYieldLeadsOn(t *testing.T) {
 	p.wants(20, Event{Kind: Transfer, To: 2}, "Ask", Told)
 	p.wants(22, of(ProgramStopped), "HandOver", Stopped)
 	p.wants(23, of(Refused), "Release End", Over)
+}
+
+// A reader of the page sees a renewal between the last look of the agent and the freeze.
+func TestADeadlineThatIsShownCountsOnceItIsFixed(t *testing.T) {
+	p := newParty(t, Config{Lower: Program, Shown: true, Margin: 1})
+	p.wants(lease-1, of(Tick), "Ask Fix Lapse", Stopping)
+	p.wants(lease+10, of(Tick), "", Stopping)
+	p.wants(lease+10, Event{Kind: Fixed, Until: lease + 51}, "", Stopping)
+	if wake := p.m.Wake(); wake != lease+51 { // the margin after it
+		t.Errorf("wakes at %v, and a reader may have seen %v", wake, lease+51)
+	}
+	p.wants(lease+50, of(Tick), "", Stopping)
+	p.wants(lease+51, of(Tick), "Release End", Over)
+}
+
+// A program that yielded may go on: its deadline is shown until it must not.
+func TestAYieldedProgramKeepsWhatIsShownUntilItStopsForGood(t *testing.T) {
+	p := newParty(t, Config{Lower: Program, Shown: true})
+	p.wants(10, Event{Kind: Yield, To: 2}, "HandOver", Stopped)
+	p.wants(11, because(Tell, protocol.Closed), "Fix", Stopped)
+	p.wants(11, Event{Kind: Fixed, Until: lease}, "", Stopped)
+	p.wants(12, of(Refused), "Release End", Over)
 }

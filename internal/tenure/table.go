@@ -13,8 +13,8 @@ type action struct {
 
 // What entering a state may ask for.
 var (
-	halting = []EffectKind{Kill, Lapse}
-	ending  = []EffectKind{RunLost, HandOver, Release, Lapse, End, Forget}
+	halting = []EffectKind{Fix, Kill, Lapse}
+	ending  = []EffectKind{Fix, RunLost, HandOver, Release, Lapse, End, Forget}
 )
 
 func with(more []EffectKind, own ...EffectKind) []EffectKind {
@@ -39,6 +39,7 @@ const (
 	widowed
 	cutOff
 	freeze
+	fixed
 	handOver
 	reported
 	died
@@ -74,7 +75,7 @@ var actions = [...]action{
 	told: {"told", "Record the cause, ask the lower side to stop, and count its grace, which the event may shorten. A tree whose program does not run yet is killed.",
 		(*Machine).told, []State{Told, Stopping}, with(halting, Ask)},
 	correct:  {"correct", "Record the cause: the heavier of the two counts, and a change is logged. After the end, those below learn of it.", (*Machine).correct, nil, []EffectKind{End}},
-	stopsToo: {"stopsToo", "Record the cause. A program that had yielded does not go on if the transfer is refused.", (*Machine).stopsToo, nil, nil},
+	stopsToo: {"stopsToo", "Record the cause. A program that had yielded does not go on if the transfer is refused.", (*Machine).stopsToo, nil, []EffectKind{Fix}},
 	lose: {"lose", "Nothing is held any more. Void the lease, ask the lower side to stop, and end it.",
 		(*Machine).lose, []State{Stopping}, with(halting, Void, Ask)},
 	unhold:   {"unhold", "Nothing is held any more: nothing will be released.", (*Machine).unhold, nil, nil},
@@ -84,6 +85,7 @@ var actions = [...]action{
 	cutOff: {"cutOff", "No renewal can come: freeze the deadline, ask the lower side to stop, and release nothing.",
 		(*Machine).cutOff, []State{Told, Stopping}, with(halting, Ask)},
 	freeze:   {"freeze", "Announce no later deadline, and ask the lower side to stop.", (*Machine).freeze, []State{Told, Stopping}, with(halting, Ask)},
+	fixed:    {"fixed", "No later end is shown. The highest that a reader may have seen is the announced deadline.", (*Machine).fixed, nil, nil},
 	handOver: {"handOver", "Remember the successor, and ask the lower side to stop.", (*Machine).handOver, []State{Told, Stopping}, with(halting, Ask)},
 	reported: {"reported", "The lower side has stopped and its hooks have run: release. A keeper is done.",
 		(*Machine).reported, []State{Stopped, Over}, ending},
@@ -112,7 +114,7 @@ var actions = [...]action{
 	suspended: {"suspended", "No lease that was held before a suspend is used again: void it, ask the lower side to stop, and end it.",
 		(*Machine).suspended, []State{Stopping}, with(halting, Void, Ask)},
 	dozed: {"dozed", "A lease that was granted before is not used.", (*Machine).dozed, nil, nil},
-	slept: {"slept", "Record the cause, and void the lease. A program that had yielded does not go on.", (*Machine).sleeps, nil, []EffectKind{Void}},
+	slept: {"slept", "Record the cause, and void the lease. A program that had yielded does not go on.", (*Machine).sleeps, nil, []EffectKind{Void, Fix}},
 	found: {"found", "Wait until the runner has ended the tree, kills it, or dies. Nothing is held.", (*Machine).found, []State{Told}, nil},
 }
 
@@ -120,42 +122,42 @@ var actions = [...]action{
 var table = [states][kinds]act{
 	Waiting: {
 		Elected: begin, Extended: none, Tell: none, Lost: withdraw, Refused: none, UpperGone: withdraw,
-		Resign: none, Transfer: none, Freeze: none,
+		Resign: none, Transfer: none, Freeze: none, Fixed: none,
 		ProgramStopped: withdraw, ProgramDied: widowed, Yield: none, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
 		ConnectionLost: withdraw, Pulse: pulse, ElectedDone: none, LostDone: none, Forked: stillborn,
 		Suspended: dozed, Found: found, Tick: none,
 	},
 	Leading: {
 		Elected: none, Extended: extend, Tell: told, Lost: lose, Refused: none, UpperGone: cutOff,
-		Resign: told, Transfer: handOver, Freeze: freeze,
+		Resign: told, Transfer: handOver, Freeze: freeze, Fixed: none,
 		ProgramStopped: reported, ProgramDied: died, Yield: yield, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
 		ConnectionLost: hungUp, Pulse: pulse, ElectedDone: greeted, LostDone: lostDone, Forked: forked,
 		Suspended: suspended, Found: none, Tick: none,
 	},
 	Told: {
 		Elected: none, Extended: extend, Tell: correct, Lost: lose, Refused: none, UpperGone: cutOff,
-		Resign: correct, Transfer: none, Freeze: freeze,
+		Resign: correct, Transfer: none, Freeze: freeze, Fixed: fixed,
 		ProgramStopped: reported, ProgramDied: died, Yield: yield, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
 		ConnectionLost: hungUp, Pulse: pulse, ElectedDone: none, LostDone: lostDone, Forked: stillborn,
 		Suspended: suspended, Found: none, Tick: none,
 	},
 	Stopping: {
 		Elected: none, Extended: none, Tell: correct, Lost: unhold, Refused: none, UpperGone: unhold,
-		Resign: correct, Transfer: none, Freeze: correct,
+		Resign: correct, Transfer: none, Freeze: correct, Fixed: fixed,
 		ProgramStopped: reported, ProgramDied: died, Yield: yield, KeeperDied: unkept, TreeGone: treeGone, TreeUnknown: unproven,
 		ConnectionLost: none, Pulse: none, ElectedDone: none, LostDone: lostDone, Forked: stillborn,
 		Suspended: slept, Found: none, Tick: none,
 	},
 	Stopped: {
 		Elected: none, Extended: extend, Tell: stopsToo, Lost: concede, Refused: refused, UpperGone: concede,
-		Resign: stopsToo, Transfer: none, Freeze: stopsToo,
+		Resign: stopsToo, Transfer: none, Freeze: stopsToo, Fixed: fixed,
 		ProgramStopped: reported, ProgramDied: died, Yield: none, KeeperDied: unkept, TreeGone: late, TreeUnknown: late,
 		ConnectionLost: stays, Pulse: none, ElectedDone: none, LostDone: lostDone, Forked: stillborn,
 		Suspended: slept, Found: none, Tick: none,
 	},
 	Over: {
 		Elected: giveBack, Extended: none, Tell: correct, Lost: correct, Refused: none, UpperGone: none,
-		Resign: none, Transfer: none, Freeze: correct,
+		Resign: none, Transfer: none, Freeze: correct, Fixed: fixed,
 		ProgramStopped: correct, ProgramDied: buried, Yield: none, KeeperDied: none, TreeGone: forget, TreeUnknown: forget,
 		ConnectionLost: none, Pulse: none, ElectedDone: none, LostDone: none, Forked: stillborn,
 		Suspended: none, Found: none, Tick: none,
@@ -180,7 +182,7 @@ var expiries = []expiry{
 	{Told, "the heartbeat was missed", "The same.", []State{Stopping}},
 	{Told, "the grace is over", "Log it, freeze the deadline, and kill what can be killed. The lease of what cannot be killed is renewed no more.", []State{Stopping}},
 	{Leading, "the bound of the elected hook has passed", "Kill the hook and fork the program.", nil},
-	{Stopping, "the announced deadline, the margin after it and the time to kill have passed", "A Program heeds it: release. A tree that is proven gone is released, with a line that its hooks did not run. " +
+	{Stopping, "the announced deadline, once it is fixed, the margin after it and the time to kill have passed", "A Program heeds it: release. A tree that is proven gone is released, with a line that its hooks did not run. " +
 		"Anything else may still act: the lease is left to run out. A runner or keeper then runs the lost hooks; an agent kills once more.", []State{Stopped, Over}},
 	{Stopped, "the bound of the lost hook has passed", "Kill the hook and go on as if it had ended.", []State{Over}},
 	{Stopped, "the transfer was not answered", "Release.", []State{Over}},

@@ -105,7 +105,9 @@ type walk struct {
 	// released and ended count effects, killed says that Kill was asked for, deadline is the last that was announced.
 	released, ended int
 	deadline        protocol.Time
-	visited         *[states][kinds]int
+	// seen is the highest end that a reader of a shown deadline may have seen, without the margin.
+	seen    protocol.Time
+	visited *[states][kinds]int
 }
 
 func (w *walk) fail(format string, args ...any) {
@@ -121,6 +123,7 @@ func randomConfig(rng *rand.Rand) Config {
 		c.Heartbeat = 80
 	}
 	c.Owed = c.Lower == Function && flip()
+	c.Shown = flip()
 	if c.kills() {
 		c.Hooks, c.Notes = flip(), c.Lower == Party
 		c.Backup = c.Lower == Tree && flip()
@@ -132,6 +135,9 @@ func (c Config) kills() bool { return c.Lower == Tree || c.Lower == Party }
 
 func (w *walk) event() Event {
 	kind := Kind(w.rng.IntN(kinds))
+	if kind == Fixed && w.m.fixing {
+		return Event{Kind: Fixed, Until: w.seen.Add(w.m.config.Margin)}
+	}
 	switch {
 	case w.m.state == Waiting && w.rng.IntN(2) == 0:
 		kind = Elected
@@ -171,6 +177,7 @@ func (w *walk) step(ev Event) {
 	if m.Wake() <= w.now && looks(ev.Kind) {
 		w.fail("wants to be woken at %v, now", m.Wake())
 	}
+	w.read(looks(ev.Kind) && start != Stopped, m.out)
 }
 
 // judge checks what must hold after every Step, whatever came.
@@ -213,6 +220,29 @@ func (w *walk) judge(from State, out []Effect) {
 		w.fail("the proof or the frozen deadline does not fit the state")
 	case m.state == Leading && (m.frozen || m.cause.Code != protocol.Unexplained && m.proof == gone):
 		w.fail("leads with a frozen deadline")
+	}
+}
+
+// read checks what readers of a shown deadline may have seen, and lets it rise until the driver has fixed it. passed says that
+// deadlines were looked at, and that the lower side had not stopped before.
+func (w *walk) read(passed bool, out []Effect) {
+	m := w.m
+	for _, e := range out {
+		if e.Kind == Announce {
+			w.seen = max(w.seen, e.Until)
+		}
+		if passed && m.config.Lower == Program && (e.Kind == Release || e.Kind == HandOver) && w.now < w.seen {
+			w.fail("a deadline counts as passed, and a reader may have seen %v", w.seen)
+		}
+	}
+	if m.config.Shown && (!m.frozen || m.fixing) && m.announced >= 0 && w.rng.IntN(3) == 0 {
+		w.seen = max(w.seen, w.now.Add(time.Duration(w.rng.IntN(200))))
+	}
+	if m.fixing && w.rng.IntN(2) == 0 {
+		w.step(Event{Kind: Fixed, Until: w.seen.Add(m.config.Margin)})
+	}
+	if !m.fixing && m.frozen && m.announced < w.seen {
+		w.fail("%v is announced, and a reader may have seen %v", m.announced, w.seen)
 	}
 }
 

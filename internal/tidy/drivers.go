@@ -16,7 +16,7 @@ var tenureTimers = map[string]map[string]string{
 		"disk.go": "tries a failed write again",
 	},
 	"internal/runtime/party": {},
-	"internal/session":       {},
+	"internal/session":       {"page.go": "gives signs of life"},
 	"agent": {
 		"lock_unix.go": "waits for the lock of the socket",
 		"notify.go":    "notifies the service manager",
@@ -53,9 +53,9 @@ var tenureWaits = map[string]map[string]string{
 	"internal/runtime/party": {
 		"type":         "the alarm",
 		"New":          "makes the alarm",
-		"Party.arm":    "sets the alarm for the instant that the machine names",
 		"Party.GiveIf": "gives the machine the time",
 		"Party.settle": "waits for renewals that were received, before a Tick",
+		"Watch.add":    "makes the alarm of many parties, which gives them Ticks",
 		"onResume":     "sets a timer of the wall clock that the kernel cancels at a resume",
 	},
 	"internal/session": {
@@ -68,6 +68,7 @@ var tenureWaits = map[string]map[string]string{
 		"Lease.Guarded": "reads whether the program was asked to stop",
 		"Lease.Resign":  "returns the agent's answer to a report that the machine has made",
 		"Lease.finish":  "closes a channel once",
+		"Lease.shown":   "reads whether the candidacy has its number",
 		"Lease.take":    "waits until the candidacy has its number",
 	},
 	"agent": {
@@ -100,6 +101,7 @@ var tenureWaits = map[string]map[string]string{
 		"candidate.tell":           "passes on by when the program is to stop if the agent stops",
 		"candidate.transfer":       "bounds how long a transfer waits for the council; the answer is an event",
 		"newAgent":                 "notes when the agent was started, for people",
+		"newDeadlines":             "reads the member's clock, to show ends on that of the host",
 		"watchedTree.begin":        "bounds one search, which is repeated until it proves something or another begins",
 	},
 	"agent/run": {
@@ -107,13 +109,16 @@ var tenureWaits = map[string]map[string]string{
 		"keeperProcess.prepare": "waits until the agent knows the keeper, before the runner campaigns",
 		"keeperProcess.write":   "writes lines to the runner, each within a bound",
 		"keeping.leave":         "waits until the machine has ended a candidacy that nobody claimed",
+		"keeping.shown":         "reads whether the candidacy has its number",
 		"keeping.take":          "waits until the candidacy has its number",
 		"killer.begin":          "bounds one search, which is repeated until it proves something or another begins",
 		"life.announceAgain":    "begins no hook once the machine has asked to kill",
 		"life.awaitExit":        "reports a death, and describes one within the guard time as that of a lost lease; the machine looks at its deadline first",
+		"life.end":              "searches for what the machine asked to kill: what is there first, and all of it once a fork under way has ended",
 		"life.isOver":           "reads whether the machine has ended the tenure",
 		"life.isRunning":        "reads whether the program was started",
 		"life.release":          "reports the end once a hook that was killed is dead",
+		"life.shown":            "reads whether the candidacy has its number",
 		"life.take":             "waits until the candidacy has its number",
 		"life.unread":           "reads whether the candidacy has its number",
 		"runner.awaitLease":     "bounds how long the runner campaigns (--wait)",

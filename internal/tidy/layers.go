@@ -20,12 +20,13 @@ type layer struct {
 
 // column lists the layers of the library from top to bottom: each knows all that stand below it.
 var column = []layer{
-	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/names/...", "internal/secret/..."}},
+	{name: "library", packages: []string{".", "why/...", "elector/...", "internal/session/...", "internal/names/...", "internal/secret/..."},
+		modules: []string{"golang.org/x/sys"}},
 	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},
-	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/...", "internal/owned/..."},
+	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/...", "internal/page/shared/...", "internal/owned/...", "internal/identity/..."},
 		modules: []string{"golang.org/x/sys", "golang.org/x/crypto", "github.com/fxamacker/cbor/v2"}},
 	{name: "datagrams", packages: []string{"internal/datagram/..."}},
-	{name: "protocols", packages: []string{"internal/protocol/...", "internal/tenure/..."}},
+	{name: "protocols", packages: []string{"internal/protocol/...", "internal/tenure/...", "internal/page"}},
 	{name: "contract", packages: []string{"internal/protocol"}},
 	{name: "stamps", packages: []string{"internal/stamp/...", "fence/..."}},
 }
@@ -34,16 +35,17 @@ var column = []layer{
 var beside = []layer{
 	{name: "faults", packages: []string{"internal/transport/fault/...", "internal/transport/memory/...", "internal/transport/relay/...",
 		"internal/transport/loopback/...", "internal/runtime/inmemory/..."}, knows: []string{"runtime", "io"}, modules: []string{"golang.org/x/sys"}},
-	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "internal/runtime/world", "protocols", "contract"},
+	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/identity", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "internal/runtime/world",
+		"internal/page/shared", "protocols", "contract"},
 		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},
 		knows:   []string{"library", "runtime", "faults", "agent/web", "fence"},
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
 	{name: "command line", packages: []string{"agent/cli/..."}, knows: []string{"agent/web"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
-	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "processes", "command line", "internal/owned"},
+	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "processes", "command line", "internal/owned", "internal/identity"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
-	{name: "simulator", packages: []string{"sim/..."}, knows: []string{"internal/wire", "datagrams", "protocols", "contract", "stamps"}},
+	{name: "simulator", packages: []string{"sim/..."}, knows: []string{"internal/wire", "internal/wire/wiretest", "datagrams", "protocols", "contract", "stamps"}},
 	{name: "lab", packages: []string{"sim/lab/..."}, knows: []string{"simulator", "protocols", "contract"},
 		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot"}},
 	{name: "replay", packages: []string{"sim/replay/..."}, knows: []string{"simulator", "protocols", "contract", "agent/web"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/internal/wire/wiretest"
 )
 
 // BenchmarkFlood sends a member forged packets over loopback, 100,000 per second, each from a start that it has never
@@ -84,7 +85,7 @@ func member(b *testing.B, rank protocol.Rank) *wire.Endpoint {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := wire.NewEndpoint(0, wire.Config{Config: datagram.Config{Self: protocol.Ident{Rank: rank, Inc: 1}, Members: 3, Delta: time.Second}, Keys: ring})
+	e, err := wire.NewEndpoint(0, wire.Config{Config: datagram.Config{Self: protocol.Ident{Rank: rank, Inc: 1}, Members: 3, Delta: time.Second}, Pairs: wiretest.PairsOf(rank, 3, ring)})
 	if err != nil {
 		b.Fatal(err)
 	}

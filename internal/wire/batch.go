@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 
 	"github.com/regentproject/regent/internal/protocol"
 )
@@ -83,21 +82,6 @@ func (b *Batch) Add(channel uint32, m protocol.Message) error {
 		return err
 	}
 	b.add(number, channel, begin)
-	return nil
-}
-
-// AddSummary adds the sender's configuration, for peers that may have another.
-func (b *Batch) AddSummary(s *Summary) error {
-	body, err := s.encode()
-	if err != nil {
-		return err
-	}
-	if need := itemSize(itemSummary, 0, len(body)); need > b.room {
-		return fmt.Errorf("wire: summary takes %d bytes: a packet has room for %d; raise the mtu", need, b.room)
-	}
-	begin := b.bodies.Len()
-	b.bodies.Write(body)
-	b.add(itemSummary, 0, begin)
 	return nil
 }
 

@@ -41,10 +41,11 @@ func batchOf(t testing.TB, e *Endpoint, ms ...protocol.Message) *Batch {
 // Whatever is added comes out once, whole, on its channel, in packets of at most the MTU, in whatever order and however
 // often the packets come.
 func TestMessagesOfAnySizeComeThrough(t *testing.T) {
+	pairs := []*Pairs{pairsOf(t, 0, 3, PublicKeyring()), pairsOf(t, 1, 3, PublicKeyring())}
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(MinMTU, 3000).Draw(t, "mtu")
 		e := func(rank protocol.Rank) *Endpoint {
-			c := Config{Config: judge(protocol.Ident{Rank: rank, Inc: 1}, 0, Digest{}), Keys: PublicKeyring(), MTU: size, table: testTable}
+			c := Config{Config: judge(protocol.Ident{Rank: rank, Inc: 1}, 0, Digest{}), Pairs: pairs[rank], MTU: size, table: testTable}
 			e, err := NewEndpoint(0, c)
 			if err != nil {
 				t.Fatal(err)
@@ -148,15 +149,15 @@ func TestBatchRefusesWhatCannotBeSent(t *testing.T) {
 	if !b.Empty() {
 		t.Error("refused messages are in the batch")
 	}
-	if err := b.AddSummary(NewSummary("a")); err == nil {
-		t.Error("an empty summary is in the batch")
+	small, peer := endpoint(t, 0, 5, mtu(MinMTU)), endpoint(t, 1, 9)
+	if _, err := small.Introduce(nil, stamped(small, peer, 1), 0, NewSummary("a")); err == nil {
+		t.Error("an empty summary is in a packet")
 	}
-	small := endpoint(t, 0, 5, mtu(MinMTU)).NewBatch()
 	s := NewSummary("a")
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
 		s.Set(name, strings.Repeat("x", 100))
 	}
-	if err := small.AddSummary(s); err == nil || !strings.Contains(err.Error(), "raise the mtu") {
+	if _, err := small.Introduce(nil, stamped(small, peer, 1), 0, s); err == nil || !strings.Contains(err.Error(), "raise the mtu") {
 		t.Errorf("a summary that does not fit: error %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// ciphers are those for the packets of one start of a peer, one for each key that it has used.
+// ciphers are those for the packets of one start of a peer, one for each combination of keys that it has used.
 type ciphers struct {
 	inc   protocol.Inc
 	start datagram.Start
@@ -15,7 +15,7 @@ type ciphers struct {
 }
 
 type startCipher struct {
-	id   KeyID
+	lane lane
 	aead cipher.AEAD
 }
 
@@ -27,13 +27,13 @@ func (p *peer) ciphers(inc protocol.Inc) *ciphers {
 	return &p.current
 }
 
-// find returns the cipher for packets under a key, or nil.
-func (c *ciphers) find(h *datagram.Header, id KeyID) cipher.AEAD {
+// find returns the cipher for packets under a combination of keys, or nil.
+func (c *ciphers) find(h *datagram.Header, l lane) cipher.AEAD {
 	if c.inc != h.From.Inc || c.start != h.Start {
 		return nil
 	}
 	for i := range c.list {
-		if c.list[i].id == id {
+		if c.list[i].lane == l {
 			return c.list[i].aead
 		}
 	}
@@ -41,12 +41,12 @@ func (c *ciphers) find(h *datagram.Header, id KeyID) cipher.AEAD {
 }
 
 // add remembers a cipher that has opened a packet which counts. Those of another start make way.
-func (c *ciphers) add(h *datagram.Header, id KeyID, aead cipher.AEAD) {
+func (c *ciphers) add(h *datagram.Header, l lane, aead cipher.AEAD) {
 	if c.inc != h.From.Inc || c.start != h.Start {
 		*c = ciphers{inc: h.From.Inc, start: h.Start}
 	}
 	if len(c.list) == MaxKeys {
 		c.list = c.list[1:]
 	}
-	c.list = append(c.list, startCipher{id, aead})
+	c.list = append(c.list, startCipher{l, aead})
 }

@@ -60,6 +60,9 @@ type Type struct {
 	Message protocol.Message
 	// Recovery messages may come from a member that does not know its incarnation. They must be harmless when repeated.
 	Recovery bool
+	// Proof messages prove by themselves what they say, whichever start of the receiver they are meant for. So they count in packets
+	// for another incarnation as well: that is how an outdated process learns that it is one.
+	Proof bool
 
 	mirror reflect.Type
 }
@@ -119,6 +122,12 @@ type pool struct {
 	rows  map[Number]*freeList
 	// used lists the free lists with messages given out.
 	used []*freeList
+}
+
+// proves says whether messages of a type prove what they say.
+func (p *pool) proves(n Number) bool {
+	list := p.rows[n]
+	return list != nil && list.row.Proof
 }
 
 type freeList struct {

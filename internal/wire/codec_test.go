@@ -93,6 +93,10 @@ func TestUnknownMessagesAreSkipped(t *testing.T) {
 func TestMalformedPayloadsAreDroppedWhole(t *testing.T) {
 	a := endpoint(t, 0, 5)
 	good := payloadOf(t, a, &hot{Seq: 3})
+	summary, err := summaryOf("a").encode()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, bad := range map[string][]byte{
 		"a body that does not decode": appendItem(nil, 20, 0, []byte{0xff}),
 		"an item that is cut off":     {20, 0, 9, 0xa0},
@@ -105,7 +109,7 @@ func TestMalformedPayloadsAreDroppedWhole(t *testing.T) {
 		"a part beyond the last":      appendItem(nil, itemFragment, 0, []byte{1, 2, 2, 20, 1}),
 		"a part without data":         appendItem(nil, itemFragment, 0, []byte{1, 0, 2, 20}),
 		"a fragment of a fragment":    appendItem(nil, itemFragment, 0, []byte{1, 0, 2, itemFragment, 1}),
-		"a summary that is none":      appendItem(nil, itemSummary, 0, []byte{0xa0}),
+		"a summary beside messages":   appendItem(nil, itemSummary, 0, summary),
 		"too many items":              bytes.Repeat(appendItem(nil, 99, 0, nil), maxItems),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,9 +129,10 @@ func TestMalformedPayloadsAreDroppedWhole(t *testing.T) {
 func TestPacketZeroIsMalformed(t *testing.T) {
 	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
 	// An honest endpoint does not seal it.
-	h := header{version: 1, lowest: 1, highest: 1, key: a.ring.keys[0].id, council: a.derive.tags[0]}
+	mine, theirs := private(0, 0).Public().ID(), private(1, 0).Public().ID()
+	h := header{version: 2, lowest: 2, highest: 2, keys: memberKeys{mine, theirs, theirs}, key: a.derive.pairs.ring.keys[0].id, council: a.derive.tags[0]}
 	packet := appendStamps(appendHeader(nil, &h, stamped(a, b, 0)), stamped(a, b, 0))
-	aead := a.derive.aead(0, stamped(a, b, 0))
+	aead := a.derive.aead(1, lane{out: true}, stamped(a, b, 0))
 	packet = aead.Seal(packet[:headerSize], make([]byte, 12), packet[headerSize:], packet[:headerSize])
 	expect(t, b, packet, datagram.Malformed)
 }

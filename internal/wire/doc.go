@@ -8,10 +8,10 @@
 //	DESIGN rule 5      one configuration         summary.go
 //	DESIGN rule 6      nothing from strangers    open.go
 //	PROTOCOLS §1.4     stamps and echo           header.go
-//	RFC 5869           derivation of keys        key.go
+//	RFC 5869, 7748     derivation of keys        key.go, pairs.go
 //	RFC 8949           bodies of messages        codec.go, mirror.go, messages.go
 //
-// The key of a packet is derived from its receiver too, not only from the cluster key and the start of its sender: the
-// datagram layer numbers the packets to each receiver apart, so two receivers get the same number, and with one key for
-// both a nonce would be used twice.
+// The key of a packet is derived from the secret that its sender and its receiver share, with the cluster key and the council's id, and
+// from the start of the sender. So no third member can speak for the sender, and none can read what it said. Each direction has its
+// own key: the datagram layer numbers the packets to each receiver apart, and with one key for both a nonce would be used twice.
 package wire

@@ -42,6 +42,9 @@ func describe() string {
 		if row.Recovery {
 			b.WriteString(" (also from incarnation 0)")
 		}
+		if row.Proof {
+			b.WriteString(" (also for another incarnation)")
+		}
 		b.WriteString("\n\n")
 		structs = describeFields(&b, reflect.TypeOf(row.Message).Elem(), structs)
 	}

@@ -7,18 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
 // Config is what an Endpoint must know of its member and council.
 type Config struct {
-	// Config is that of the one judge of packets. Its Start is drawn from Random.
+	// Config is that of the one judge of packets. Its Start is drawn from Random, unless it is set.
 	datagram.Config
-	// Keys are the cluster keys, and ID is the council's: packets of another council cannot be opened.
-	Keys Keyring
-	ID   protocol.CouncilID
+	// Pairs are the secrets that the member shares with the others, and ID is the council's: packets of another council cannot be opened.
+	Pairs *Pairs
+	ID    protocol.CouncilID
 	// MTU is the length of the longest packet; 0 is DefaultMTU.
 	MTU int
 	// Random gives the 128 bits of this start; nil is the operating system's source. Anything else is for tests and the
@@ -38,7 +40,6 @@ type Endpoint struct {
 	start           datagram.Start
 	council         datagram.Council
 	id              protocol.CouncilID
-	ring            Keyring
 	derive          *deriver
 	lowest, highest uint8
 	mtu             int
@@ -57,9 +58,12 @@ type Endpoint struct {
 
 // peer is what the endpoint remembers of one other member.
 type peer struct {
-	// seal is the cipher for packets to it; nil: not derived yet.
+	// seal is the cipher for packets to it, on a lane; nil: not derived yet.
 	seal cipher.AEAD
-	// Invariant: sealed never falls while the endpoint lives, whatever happens to its keys and its incarnation.
+	lane lane
+	// uses is the key of its own that it used last, and lists the newest of ours that it knows; zero: not heard yet.
+	uses, lists identity.ID
+	// Invariant: sealed never falls within one start, whatever happens to its keys and its incarnation.
 	sealed uint64
 	// lowest and highest are the versions that it reads; 0: not heard yet.
 	lowest, highest uint8
@@ -87,19 +91,22 @@ func NewEndpoint(now protocol.Time, c Config) (*Endpoint, error) {
 	switch {
 	case c.MTU < MinMTU || c.MTU > MaxMTU:
 		return nil, fmt.Errorf("wire: mtu %d: must be between %d and %d", c.MTU, MinMTU, MaxMTU)
-	case len(c.Keys.keys) == 0:
-		return nil, errors.New("wire: no key: make a ring of the cluster key, or use the public one on loopback")
 	case c.Lowest == 0 || c.Lowest > c.Highest:
 		return nil, fmt.Errorf("wire: versions %d to %d: the lowest must be at least 1 and at most the highest", c.Lowest, c.Highest)
 	}
-	if _, err := io.ReadFull(c.Random, c.Start[:]); err != nil {
-		return nil, fmt.Errorf("wire: random bits of this start: %w", err)
+	if c.Start == (datagram.Start{}) {
+		if _, err := io.ReadFull(c.Random, c.Start[:]); err != nil {
+			return nil, fmt.Errorf("wire: random bits of this start: %w", err)
+		}
 	}
 	judge, err := datagram.New(now, c.Config)
 	if err != nil {
 		return nil, err
 	}
-	return &Endpoint{Endpoint: judge, start: c.Start, council: c.Council, id: c.ID, ring: c.Keys, derive: newDeriver(c.Keys, c.ID), lowest: c.Lowest,
+	if c.Pairs == nil || len(c.Pairs.peers) != c.Members || c.Pairs.self != c.Self.Rank {
+		return nil, errors.New("wire: no keys of this member in this council")
+	}
+	return &Endpoint{Endpoint: judge, start: c.Start, council: c.Council, id: c.ID, derive: newDeriver(c.Pairs, c.ID), lowest: c.Lowest,
 		highest: c.Highest, mtu: c.MTU, peers: make([]peer, c.Members), table: c.table, pool: newPool(c.table)}, nil
 }
 
@@ -110,6 +117,16 @@ func (e *Endpoint) Counts() datagram.Counts {
 	return c
 }
 
+// Restart makes the endpoint that of another start: nothing more is sealed under the random bits of the one before.
+func (e *Endpoint) Restart(now protocol.Time, start datagram.Start) {
+	e.Endpoint.Restart(now, start)
+	e.start, e.pending = start, 0
+	for i := range e.peers {
+		p := &e.peers[i]
+		*p = peer{lane: p.lane, uses: p.uses, lists: p.lists, lowest: p.lowest, highest: p.highest}
+	}
+}
+
 // SetIncarnation is for a member that learns its incarnation after its start.
 func (e *Endpoint) SetIncarnation(inc protocol.Inc) {
 	e.Endpoint.SetIncarnation(inc)
@@ -118,48 +135,91 @@ func (e *Endpoint) SetIncarnation(inc protocol.Inc) {
 	}
 }
 
-// SetKeys puts another ring in force. What was heard before stays known: no packet becomes fresh again.
-func (e *Endpoint) SetKeys(ring Keyring) error {
-	if len(ring.keys) == 0 {
-		return errors.New("wire: no key: a ring holds at least one")
+// SetKeys puts other keys in force. What was heard before stays known: no packet becomes fresh again.
+func (e *Endpoint) SetKeys(to *Pairs) error {
+	if len(to.peers) != len(e.peers) || to.self != e.Self().Rank {
+		return errors.New("wire: keys of another council, or of another member")
 	}
-	e.ring, e.derive = ring, newDeriver(ring, e.id)
+	e.derive = newDeriver(to, e.id)
 	for i := range e.peers {
 		p := &e.peers[i]
-		p.seal, p.current, p.lost = nil, ciphers{}, ciphers{}
+		p.seal, p.current.list, p.lost.list = nil, nil, nil
 	}
 	return nil
+}
+
+// Revoked says that a peer has no key: its packets are dropped, and none can be sealed for it.
+func (e *Endpoint) Revoked(peer protocol.Rank) bool {
+	return peer != e.Self().Rank && len(e.derive.pairs.peers[peer].ids) == 0
+}
+
+// Own returns the ids of this member's keys, the oldest first.
+func (e *Endpoint) Own() []identity.ID { return e.derive.pairs.own }
+
+// Listed returns the ids of the keys that this member knows of a peer, the oldest first.
+func (e *Endpoint) Listed(peer protocol.Rank) []identity.ID { return e.derive.pairs.peers[peer].ids }
+
+// Used returns which of its keys a peer used last, and which it says is the newest of ours; zero if it was not heard.
+func (e *Endpoint) Used(peer protocol.Rank) (uses, lists identity.ID) {
+	return e.peers[peer].uses, e.peers[peer].lists
 }
 
 // Seal appends a sealed packet to dst. d is what Stamp returned, for a peer. The number d.Seq must be
 // higher than in all packets to that peer before: with it a nonce would be used twice. dst is not kept, and should have
 // room for Overhead and the payload.
 func (e *Endpoint) Seal(dst []byte, d *datagram.Header, path uint8, payload []byte) ([]byte, error) {
-	me := e.Self()
-	if d.From != me || d.Start != e.start || d.Council != e.council {
-		return dst, fmt.Errorf("wire: packet from %v: this is %v", d.From, me)
-	}
-	if int(d.To.Rank) >= len(e.peers) || d.To.Rank == me.Rank {
-		return dst, fmt.Errorf("wire: packet to %v: no peer of %v in a council of %d", d.To, me, len(e.peers))
+	if err := e.sealable(d, payload); err != nil {
+		return dst, err
 	}
 	p := &e.peers[d.To.Rank]
-	if d.Seq <= p.sealed {
-		return dst, fmt.Errorf("wire: packet %d to %v: %d was sealed already", d.Seq, d.To, p.sealed)
+	pairs := e.derive.pairs
+	ids := pairs.peers[d.To.Rank].ids
+	if len(ids) == 0 {
+		return dst, fmt.Errorf("wire: packet to %v: it has no key", d.To)
+	}
+	if p.seal == nil {
+		p.lane = lane{own: place(pairs.own, p.lists), theirs: place(ids, p.uses), out: true}
+		p.seal = e.derive.aead(d.To.Rank, p.lane, d)
+	}
+	keys := memberKeys{sender: pairs.own[p.lane.own], receiver: ids[p.lane.theirs], known: ids[len(ids)-1]}
+	return e.seal(p.seal, dst, keys, d, path, payload), nil
+}
+
+// sealable says why no packet can have a header.
+func (e *Endpoint) sealable(d *datagram.Header, payload []byte) error {
+	me := e.Self()
+	if d.From != me || d.Start != e.start || d.Council != e.council {
+		return fmt.Errorf("wire: packet from %v: this is %v", d.From, me)
+	}
+	if int(d.To.Rank) >= len(e.peers) || d.To.Rank == me.Rank {
+		return fmt.Errorf("wire: packet to %v: no peer of %v in a council of %d", d.To, me, len(e.peers))
+	}
+	if p := &e.peers[d.To.Rank]; d.Seq <= p.sealed {
+		return fmt.Errorf("wire: packet %d to %v: %d was sealed already", d.Seq, d.To, p.sealed)
 	}
 	if len(payload) > maxDatagram-overhead {
-		return dst, fmt.Errorf("wire: payload of %d bytes: a packet has room for %d", len(payload), maxDatagram-overhead)
+		return fmt.Errorf("wire: payload of %d bytes: a packet has room for %d", len(payload), maxDatagram-overhead)
 	}
-	h := header{version: e.speak(p), lowest: e.lowest, highest: e.highest, path: path, key: e.ring.keys[0].id, council: e.derive.tags[0]}
-	if p.seal == nil {
-		p.seal = e.derive.aead(0, d)
-	}
+	return nil
+}
+
+// place finds a key among those of a member. The oldest is the one that a peer is sure to have.
+func place(ids []identity.ID, id identity.ID) int8 {
+	return int8(max(0, slices.Index(ids, id)))
+}
+
+// seal appends a packet that a cipher seals.
+func (e *Endpoint) seal(aead cipher.AEAD, dst []byte, keys memberKeys, d *datagram.Header, path uint8, payload []byte) []byte {
+	p := &e.peers[d.To.Rank]
+	h := header{version: e.speak(p), lowest: e.lowest, highest: e.highest, path: path, key: e.derive.pairs.ring.keys[0].id, council: e.derive.tags[0],
+		keys: keys}
 	p.sealed = d.Seq
 	begin := len(dst)
 	dst = appendHeader(dst, &h, d)
 	dst = appendStamps(dst, d)
 	dst = append(dst, payload...)
 	clear := dst[begin : begin+headerSize]
-	return p.seal.Seal(dst[:begin+headerSize], e.nonceOf(d.Seq), dst[begin+headerSize:], clear), nil
+	return aead.Seal(dst[:begin+headerSize], e.nonceOf(d.Seq), dst[begin+headerSize:], clear)
 }
 
 // speak chooses the version for a peer: the highest that both read, and our lowest for one that was not heard yet or

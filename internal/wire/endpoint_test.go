@@ -109,10 +109,11 @@ func TestStrangersAreDropped(t *testing.T) {
 		"half a packet":   {send(t, endpoint(t, 0, 5), b, 1)[:Overhead-1], datagram.Short},
 		"a huge packet":   {make([]byte, maxDatagram+1), datagram.Short},
 		"something else":  {append([]byte("Hello, is anybody there?"), make([]byte, 200)...), datagram.Foreign},
-		"another key":     {send(t, endpoint(t, 0, 5, func(c *Config) { c.Keys = ringOf(t, []byte("another key of the operator")) }), b, 1), datagram.UnknownKey},
+		"another key":     {send(t, endpoint(t, 0, 5, func(c *Config) { c.Pairs = pairsOf(t, 0, 3, ringOf(t, []byte("another key of the operator"))) }), b, 1), datagram.UnknownKey},
 		"another council": {send(t, endpoint(t, 0, 5, func(c *Config) { c.ID[3]++ }), b, 1), datagram.OtherCouncil},
 		"an old build":    {append([]byte("Rg"), send(t, endpoint(t, 0, 5), b, 1)[2:]...), datagram.Older},
-		"the public key":  {send(t, endpoint(t, 0, 5, func(c *Config) { c.Keys = PublicKeyring() }), b, 1), datagram.UnknownKey},
+		"a shared key":    {append([]byte("Rn"), send(t, endpoint(t, 0, 5), b, 1)[2:]...), datagram.Older},
+		"the public key":  {send(t, endpoint(t, 0, 5, func(c *Config) { c.Pairs = pairsOf(t, 0, 3, PublicKeyring()) }), b, 1), datagram.UnknownKey},
 		"a fourth rank":   {send(t, endpoint(t, 3, 5, func(c *Config) { c.Members = 4 }), b, 1), datagram.Stranger},
 		"oneself":         {send(t, endpoint(t, 1, 9), endpoint(t, 0, 5), 1), datagram.Stranger},
 		"for another":     {send(t, endpoint(t, 0, 5), endpoint(t, 2, 9), 1), datagram.Misdirected},
@@ -129,9 +130,9 @@ func TestStrangersAreDropped(t *testing.T) {
 
 // Whoever knows the ring's key id but not the key cannot speak.
 func TestKeyIDIsNoKey(t *testing.T) {
-	a, b := endpoint(t, 0, 5, func(c *Config) { c.Keys = ringOf(t, []byte("another key of the operator")) }), endpoint(t, 1, 9)
+	a, b := endpoint(t, 0, 5, func(c *Config) { c.Pairs = pairsOf(t, 0, 3, ringOf(t, []byte("another key of the operator"))) }), endpoint(t, 1, 9)
 	packet := send(t, a, b, 1, &hot{})
-	id := b.ring.IDs()[0]
+	id := b.derive.pairs.ring.IDs()[0]
 	copy(packet[offKey:], id[:])
 	copy(packet[offCouncil:], b.derive.tags[0][:])
 	expect(t, b, packet, datagram.Forged)
@@ -155,6 +156,8 @@ func TestReceiversDoNotShareNonces(t *testing.T) {
 	}
 	// Nor does a packet for one open at the other when its address is changed.
 	y[offTo+1] = 1
+	expect(t, b, y, datagram.MemberKey)
+	copy(y[offReceiverKey:offFromInc], x[offReceiverKey:offFromInc])
 	expect(t, b, y, datagram.Forged)
 }
 
@@ -186,7 +189,7 @@ func TestSealRefusesToUseANonceTwice(t *testing.T) {
 		}
 	}
 	again("at once")
-	if err := a.SetKeys(ringOf(t, []byte("another key of the operator"), testKey)); err != nil {
+	if err := a.SetKeys(pairsOf(t, 0, 3, ringOf(t, []byte("another key of the operator"), testKey))); err != nil {
 		t.Fatal(err)
 	}
 	again("with another key")
@@ -247,19 +250,12 @@ func TestConfigurationMismatchCarriesOnlyTheMismatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := endpoint(t, 0, 5, change)
-			batch := a.NewBatch()
-			if err := batch.AddSummary(theirs); err != nil {
-				t.Fatal(err)
-			}
-			if err := batch.Add(0, &hot{Seq: 1}); err != nil {
-				t.Fatal(err)
-			}
-			payload, _ := batch.Next()
 			before := state(b)
-			p := expect(t, b, seal(t, a, stamped(a, b, 1), payload), datagram.Mismatch)
+			p := expect(t, b, send(t, a, b, 1, &hot{Seq: 1}), datagram.Mismatch)
 			if len(p.Messages) != 0 {
 				t.Errorf("messages of another configuration were taken: %v", p.Messages)
 			}
+			p = expect(t, b, introduce(t, a, b, 2, theirs), datagram.Mismatch)
 			if state(b) != before {
 				t.Error("a packet of another configuration changed the endpoint")
 			}
@@ -280,10 +276,14 @@ func TestMismatchIsToldEvenFromOtherRanks(t *testing.T) {
 	a := endpoint(t, 3, 5, func(c *Config) { c.Members, c.Council.Digest = 4, Digest{1} })
 	d := stamped(a, b, 1)
 	d.To.Rank = 2
-	if p := expect(t, b, seal(t, a, d, nil), datagram.Mismatch); p.From.Rank != 3 {
-		t.Errorf("from %v", p.From)
+	introduction, err := a.Introduce(nil, d, 0, summaryOf("d"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	packet := seal(t, a, stamped(a, b, 1), nil)
+	if p := expect(t, b, introduction, datagram.Mismatch); p.From.Rank != 3 || p.Summary == nil || p.Summary.Member != "d" {
+		t.Errorf("from %v: %+v", p.From, p.Summary)
+	}
+	packet := introduce(t, a, b, 1, summaryOf("d"))
 	packet[offFrom] = 0xff
 	expect(t, b, packet, datagram.Stranger)
 }
@@ -295,11 +295,11 @@ func TestNewEndpointRefusesWhatCannotWork(t *testing.T) {
 		"rank 3":            func(c *Config) { c.Self.Rank = 3 },
 		"mtu 100":           func(c *Config) { c.MTU = 100 },
 		"mtu 70000":         func(c *Config) { c.MTU = 70000 },
-		"no key":            func(c *Config) { c.Keys = Keyring{} },
+		"no keys":           func(c *Config) { c.Pairs = nil },
 		"versions 2 to 1":   func(c *Config) { c.Lowest, c.Highest = 2, 1 },
 		"random bits of th": func(c *Config) { c.Random = strings.NewReader("too short") },
 	} {
-		c := Config{Config: judge(protocol.Ident{Rank: 0, Inc: 1}, 0, Digest{}), Keys: ringOf(t, testKey)}
+		c := Config{Config: judge(protocol.Ident{Rank: 0, Inc: 1}, 0, Digest{}), Pairs: pairsOf(t, 0, 3, ringOf(t, testKey))}
 		change(&c)
 		if _, err := NewEndpoint(0, c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %s", err, want)

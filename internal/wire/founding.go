@@ -4,28 +4,32 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/binary"
+	"slices"
 
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/founding"
 )
 
-// A founding packet carries one message of package founding, and nothing else can be said in one. It is sealed with the cluster key
-// alone, because its sender may not know the council's id. Its nonce is drawn at random: there are no counters and no
+// A founding packet carries one message of package founding, and nothing else can be said in one. It is sealed with the keys of its sender
+// and its receiver and the cluster key, but without the council's id, which its sender may not know. Its nonce is drawn at random: there are no counters and no
 // starts. A recorded one can be heard again; the messages bear that.
 const (
 	offFoundFrom  = 4
 	offFoundTo    = 6
 	offFoundKey   = 8
-	offFoundNonce = 12
+	offFoundMine  = 12 // the sender's own key
+	offFoundYours = 17 // the receiver's own key
+	offFoundNonce = 22
 	foundHeader   = offFoundNonce + chacha20poly1305.NonceSizeX
 	// foundBody is kind, nonce, listing, id and whether the sender may begin a council.
 	foundBody    = 1 + 8 + 32 + 16 + 1
 	foundSize    = foundHeader + foundBody + tagSize
 	foundMagic1  = 'f'
-	foundVersion = 1
+	foundVersion = 2
 
 	kindAsk  = 1
 	kindTell = 2
@@ -33,25 +37,30 @@ const (
 
 // Founding seals and opens founding packets. It is not safe for concurrent use.
 type Founding struct {
-	self    protocol.Rank
-	members int
-	ring    Keyring
-	aeads   []cipher.AEAD
-	ask     founding.Ask
-	tell    founding.Tell
+	pairs *Pairs
+	ask   founding.Ask
+	tell  founding.Tell
 }
 
 // NewFounding returns the codec of a member.
-func NewFounding(self protocol.Rank, members int, ring Keyring) *Founding {
-	f := &Founding{self: self, members: members, ring: ring}
-	for _, k := range ring.keys {
-		a, err := chacha20poly1305.NewX(expand(k.prk, labelFound, chacha20poly1305.KeySize))
-		if err != nil {
-			panic("wire: cipher: " + err.Error())
-		}
-		f.aeads = append(f.aeads, a)
+func NewFounding(p *Pairs) *Founding { return &Founding{pairs: p} }
+
+// SetKeys puts other keys in force.
+func (f *Founding) SetKeys(p *Pairs) { f.pairs = p }
+
+// aead returns the cipher of a lane. Founding packets are rare, so it is derived for each.
+func (f *Founding) aead(peer protocol.Rank, l lane) cipher.AEAD {
+	p := &f.pairs.peers[peer]
+	from := &p.in
+	if l.out {
+		from = &p.out
 	}
-	return f
+	prk := extract(f.pairs.ring.keys[l.ring].prk, from[l.own][l.theirs])
+	a, err := chacha20poly1305.NewX(expand(prk, labelFound, chacha20poly1305.KeySize))
+	if err != nil {
+		panic("wire: cipher: " + err.Error())
+	}
+	return a
 }
 
 // IsFounding says whether a packet claims to be a founding packet.
@@ -59,15 +68,31 @@ func IsFounding(data []byte) bool {
 	return len(data) > 1 && data[0] == magic0 && data[1] == foundMagic1
 }
 
-// Seal returns a packet with a message of package founding.
-func (f *Founding) Seal(to protocol.Rank, m protocol.Message) []byte {
-	b := make([]byte, 0, foundSize)
-	b = append(b, magic0, foundMagic1, foundVersion, 0)
-	b = binary.BigEndian.AppendUint16(b, uint16(f.self))
-	b = binary.BigEndian.AppendUint16(b, uint16(to))
-	b = append(b, f.ring.keys[0].id[:]...)
-	b = b[:foundHeader]
-	rand.Read(b[offFoundNonce:])
+// Seal returns packets with a message of package founding: one for each combination of keys, because nothing was heard yet of which the
+// receiver has. There is none for a member that is revoked.
+func (f *Founding) Seal(to protocol.Rank, m protocol.Message) [][]byte {
+	body := foundingBody(m)
+	var out [][]byte
+	for i, own := range f.pairs.own {
+		for j, theirs := range f.pairs.peers[to].ids {
+			b := make([]byte, 0, foundSize)
+			b = append(b, magic0, foundMagic1, foundVersion, 0)
+			b = binary.BigEndian.AppendUint16(b, uint16(f.pairs.self))
+			b = binary.BigEndian.AppendUint16(b, uint16(to))
+			b = append(b, f.pairs.ring.keys[0].id[:]...)
+			b = append(b, own[:]...)
+			b = append(b, theirs[:]...)
+			b = b[:foundHeader]
+			rand.Read(b[offFoundNonce:])
+			a := f.aead(to, lane{own: int8(i), theirs: int8(j), out: true})
+			out = append(out, a.Seal(b, b[offFoundNonce:], body, b))
+		}
+	}
+	return out
+}
+
+// foundingBody encodes a message.
+func foundingBody(m protocol.Message) []byte {
 	body := make([]byte, 0, foundBody)
 	switch m := m.(type) {
 	case *founding.Ask:
@@ -79,7 +104,7 @@ func (f *Founding) Seal(to protocol.Rank, m protocol.Message) []byte {
 	default:
 		panic("wire: " + m.Name() + " is no message of the founding of a council")
 	}
-	return f.aeads[0].Seal(b, b[offFoundNonce:], body, b)
+	return body
 }
 
 func asByte(b bool) byte {
@@ -97,18 +122,25 @@ func (f *Founding) Open(data []byte) (from protocol.Rank, m protocol.Message, r 
 	case data[2] != foundVersion:
 		return protocol.Nobody, nil, datagram.Older
 	}
-	key, ok := f.ring.find(KeyID(data[offFoundKey:]))
+	ring, ok := f.pairs.ring.find(KeyID(data[offFoundKey:]))
 	from = protocol.Rank(binary.BigEndian.Uint16(data[offFoundFrom:]))
 	switch {
 	case !ok:
 		return from, nil, datagram.UnknownKey
-	case int(from) >= f.members || from == f.self:
+	case int(from) >= len(f.pairs.peers) || from == f.pairs.self:
 		return from, nil, datagram.Stranger
-	case protocol.Rank(binary.BigEndian.Uint16(data[offFoundTo:])) != f.self:
+	case protocol.Rank(binary.BigEndian.Uint16(data[offFoundTo:])) != f.pairs.self:
 		return from, nil, datagram.Misdirected
+	case len(f.pairs.peers[from].ids) == 0:
+		return from, nil, datagram.Revoked
+	}
+	theirs, own := slices.Index(f.pairs.peers[from].ids, identity.ID(data[offFoundMine:])), slices.Index(f.pairs.own, identity.ID(data[offFoundYours:]))
+	if theirs < 0 || own < 0 {
+		return from, nil, datagram.MemberKey
 	}
 	sealed := data[foundHeader:]
-	body, err := f.aeads[key].Open(sealed[:0], data[offFoundNonce:foundHeader], sealed, data[:foundHeader])
+	a := f.aead(from, lane{ring: int8(ring), own: int8(own), theirs: int8(theirs)})
+	body, err := a.Open(sealed[:0], data[offFoundNonce:foundHeader], sealed, data[:foundHeader])
 	if err != nil {
 		return from, nil, datagram.Forged
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 func TestFoundingPacketsComeThroughWhole(t *testing.T) {
-	a, b := NewFounding(0, 3, ringOf(t, testKey)), NewFounding(1, 3, ringOf(t, testKey))
+	a, b := NewFounding(pairsOf(t, 0, 3, ringOf(t, testKey))), NewFounding(pairsOf(t, 1, 3, ringOf(t, testKey)))
 	for _, m := range []protocol.Message{
 		&founding.Ask{Nonce: 1 << 60, Listing: [32]byte{1, 31: 2}},
 		&founding.Tell{Nonce: 7, Listing: [32]byte{3}, ID: testCouncil},
 		&founding.Tell{Nonce: 7, Begins: true},
 	} {
-		packet := a.Seal(1, m)
+		packet := a.Seal(1, m)[0]
 		if !IsFounding(packet) {
 			t.Fatal("it is not told apart")
 		}
@@ -35,8 +35,8 @@ func TestFoundingPacketsComeThroughWhole(t *testing.T) {
 }
 
 func TestChangedFoundingPacketsAreDropped(t *testing.T) {
-	a, b := NewFounding(0, 3, ringOf(t, testKey)), NewFounding(1, 3, ringOf(t, testKey))
-	good := a.Seal(1, &founding.Tell{ID: testCouncil})
+	a, b := NewFounding(pairsOf(t, 0, 3, ringOf(t, testKey))), NewFounding(pairsOf(t, 1, 3, ringOf(t, testKey)))
+	good := a.Seal(1, &founding.Tell{ID: testCouncil})[0]
 	for i := 2; i < len(good); i++ {
 		bad := bytes.Clone(good)
 		bad[i] ^= 0x10
@@ -48,9 +48,10 @@ func TestChangedFoundingPacketsAreDropped(t *testing.T) {
 		}
 	}
 	for want, packet := range map[datagram.Reason][]byte{
-		datagram.UnknownKey:  NewFounding(0, 3, PublicKeyring()).Seal(1, &founding.Ask{}),
-		datagram.Stranger:    NewFounding(3, 4, ringOf(t, testKey)).Seal(1, &founding.Ask{}),
-		datagram.Misdirected: a.Seal(2, &founding.Ask{}),
+		datagram.UnknownKey:  NewFounding(pairsOf(t, 0, 3, PublicKeyring())).Seal(1, &founding.Ask{})[0],
+		datagram.Stranger:    NewFounding(pairsOf(t, 3, 4, ringOf(t, testKey))).Seal(1, &founding.Ask{})[0],
+		datagram.Misdirected: a.Seal(2, &founding.Ask{})[0],
+		datagram.MemberKey:   NewFounding(pairsOf(t, 0, 3, ringOf(t, testKey), renewed)).Seal(1, &founding.Ask{})[0],
 	} {
 		if _, _, r := b.Open(packet); r != want {
 			t.Errorf("%v, want %v", r, want)
@@ -59,8 +60,8 @@ func TestChangedFoundingPacketsAreDropped(t *testing.T) {
 }
 
 func FuzzFounding(f *testing.F) {
-	b := NewFounding(1, 3, PublicKeyring())
-	f.Add(NewFounding(0, 3, PublicKeyring()).Seal(1, &founding.Ask{Nonce: 1}))
+	b := NewFounding(pairsOf(f, 1, 3, PublicKeyring()))
+	f.Add(NewFounding(pairsOf(f, 0, 3, PublicKeyring())).Seal(1, &founding.Ask{Nonce: 1})[0])
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		if _, m, r := b.Open(packet); (m == nil) != (r != datagram.Accepted) {
 			t.Fatalf("%v with %v", r, m)

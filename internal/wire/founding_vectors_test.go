@@ -24,6 +24,9 @@ type foundingVector struct {
 	Key  string        `json:"key"`
 	From protocol.Rank `json:"from"`
 	To   protocol.Rank `json:"to"`
+	// Sender and Receiver are the members' names and private keys.
+	Sender   vectorMember `json:"sender"`
+	Receiver vectorMember `json:"receiver"`
 	// Body is what is sealed, and Packet the whole.
 	Body   string `json:"body"`
 	Packet string `json:"packet"`
@@ -46,7 +49,7 @@ func foundingInputs() []foundingVector {
 // foundingCodec returns the codec of a member in a council of three.
 func foundingCodec(t *testing.T, self protocol.Rank, key []byte) *Founding {
 	t.Helper()
-	return NewFounding(self, 3, ringOf(t, key))
+	return NewFounding(pairsOf(t, self, 3, ringOf(t, key)))
 }
 
 // The vectors of founding packets are what the code opens, and what one who has read docs/wire.md seals. With -update they are sealed
@@ -57,7 +60,8 @@ func TestFoundingVectors(t *testing.T) {
 		all := foundingInputs()
 		for i := range all {
 			all[i].Key, all[i].From, all[i].To = hex.EncodeToString(testKey), 2, 1
-			all[i].Packet = hex.EncodeToString(foundingCodec(t, 2, testKey).Seal(1, all[i].message))
+			all[i].Sender, all[i].Receiver = vectorOf(2), vectorOf(1)
+			all[i].Packet = hex.EncodeToString(foundingCodec(t, 2, testKey).Seal(1, all[i].message)[0])
 		}
 		text, err := json.MarshalIndent(all, "", "  ")
 		if err == nil {
@@ -87,7 +91,7 @@ func TestFoundingVectors(t *testing.T) {
 		if v.Name != want[i].Name || v.Body != want[i].Body {
 			t.Errorf("%s: %+v is not what the code says, %+v: run go test ./internal/wire -update, and read the difference", v.Name, v, want[i])
 		}
-		if byHand := foundByHand(t, &v, packet[12:36]); !bytes.Equal(byHand, packet) {
+		if byHand := foundByHand(t, &v, packet[22:46]); !bytes.Equal(byHand, packet) {
 			t.Errorf("%s: by docs/wire.md it is %x, want %x", v.Name, byHand, packet)
 		}
 		from, m, r := foundingCodec(t, v.To, testKey).Open(packet)
@@ -102,7 +106,7 @@ func foundByHand(t *testing.T, v *foundingVector, nonce []byte) []byte {
 	t.Helper()
 	key, _ := hex.DecodeString(v.Key)
 	body, _ := hex.DecodeString(v.Body)
-	prk, err := hkdf.Extract(sha256.New, key, []byte("regent wire 2"))
+	prk, err := hkdf.Extract(sha256.New, key, []byte("regent wire 3"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,11 +117,17 @@ func foundByHand(t *testing.T, v *foundingVector, nonce []byte) []byte {
 		}
 		return b
 	}
-	aead, err := chacha20poly1305.NewX(expand("founding", 32))
+	pair, ids := pairByHand(t, prk, v.Sender.Name, v.Sender.Private, v.Receiver.Name, v.Receiver.Private)
+	k, err := hkdf.Expand(sha256.New, pair, "founding", 32)
 	if err != nil {
 		t.Fatal(err)
 	}
-	head := append([]byte{'R', 'f', 1, 0, 0, byte(v.From), 0, byte(v.To)}, expand("key id", 4)...)
+	aead, err := chacha20poly1305.NewX(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := append([]byte{'R', 'f', 2, 0, 0, byte(v.From), 0, byte(v.To)}, expand("key id", 4)...)
+	head = append(append(head, ids[0]...), ids[1]...)
 	head = append(head, nonce...)
 	return aead.Seal(head, nonce, body, head)
 }

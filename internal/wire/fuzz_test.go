@@ -16,6 +16,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add(send(f, a, b, 2, &note{Text: "x"}))
 	f.Add(send(f, endpoint(f, 2, 0, quiet), b, 1, &help{}))
 	f.Add(send(f, endpoint(f, 0, 5, quiet, func(c *Config) { c.Council.Epoch = 2 }), b, 1))
+	f.Add(introduce(f, endpoint(f, 0, 5, quiet), b, 1, summaryOf("a")))
+	f.Add(introduce(f, endpoint(f, 0, 5, quiet, func(c *Config) { c.Council.Epoch = 2 }), b, 1, summaryOf("a")))
 	f.Add([]byte("Rg"))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		e := endpoint(t, 1, 9, quiet)
@@ -38,12 +40,11 @@ func FuzzPayload(f *testing.F) {
 	for payload, ok := b.Next(); ok; payload, ok = b.Next() {
 		f.Add(uint8(1), bytes.Clone(payload))
 	}
-	s := a.NewBatch()
-	if err := s.AddSummary(summaryOf("a")); err != nil {
+	body, err := summaryOf("a").encode()
+	if err != nil {
 		f.Fatal(err)
 	}
-	payload, _ := s.Next()
-	f.Add(uint8(1), payload)
+	f.Add(uint8(1), appendItem(nil, itemSummary, 0, body))
 	f.Add(uint8(0), payloadOf(f, a, &help{}))
 	f.Fuzz(func(t *testing.T, inc uint8, payload []byte) {
 		if len(payload) > maxDatagram-overhead {

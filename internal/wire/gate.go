@@ -37,8 +37,8 @@ func (e *Endpoint) foundingGate(sample uint32) *transport.Filter {
 // ringField is the field with the id of a key of the ring.
 func (e *Endpoint) ringField(offset int) transport.Field {
 	x := transport.Field{Offset: offset, Size: len(KeyID{})}
-	for i := range e.ring.keys {
-		x.Any = append(x.Any, binary.BigEndian.Uint32(e.ring.keys[i].id[:]))
+	for _, k := range e.derive.pairs.ring.keys {
+		x.Any = append(x.Any, binary.BigEndian.Uint32(k.id[:]))
 	}
 	return x
 }
@@ -51,7 +51,7 @@ func (e *Endpoint) knownStarts() *transport.Field {
 	x := &transport.Field{Offset: StartOffset, Size: 4}
 	for i := range e.peers {
 		for _, c := range []*ciphers{&e.peers[i].current, &e.peers[i].lost} {
-			if len(c.list) > 0 {
+			if c.start != (datagram.Start{}) {
 				x.Any = append(x.Any, binary.BigEndian.Uint32(c.start[:]))
 			}
 		}
@@ -65,7 +65,7 @@ func (e *Endpoint) Knows(h *datagram.Header) bool {
 		return false
 	}
 	c := e.peers[h.From.Rank].ciphers(h.From.Inc)
-	return len(c.list) > 0 && c.start == h.Start
+	return c.start != (datagram.Start{}) && c.start == h.Start
 }
 
 // A key's id is compared as one number.

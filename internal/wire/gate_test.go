@@ -23,7 +23,7 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := func(rank protocol.Rank, members int, keys Keyring) *Endpoint {
-		e, err := NewEndpoint(0, Config{Config: datagram.Config{Self: protocol.Ident{Rank: rank, Inc: 1}, Members: members, Delta: time.Second}, Keys: keys})
+		e, err := NewEndpoint(0, Config{Config: datagram.Config{Self: protocol.Ident{Rank: rank, Inc: 1}, Members: members, Delta: time.Second}, Pairs: pairsOf(t, rank, members, keys)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 		return b
 	}
 	foundingPacket := func(from, to protocol.Rank, keys Keyring) []byte {
-		return NewFounding(from, 4, keys).Seal(to, &founding.Ask{})
+		return NewFounding(pairsOf(t, from, 4, keys)).Seal(to, &founding.Ask{})[0]
 	}
 	right := seal(end(1, 3, ring), 0, 0)
 	long := seal(end(1, 3, ring), 0, DefaultMTU-Overhead)

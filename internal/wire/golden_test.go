@@ -18,14 +18,17 @@ var update = flag.Bool("update", false, "rewrite golden files and the table in d
 
 // A vector is one packet with everything that it was made of. Other implementations can be held against it.
 type vector struct {
-	Name    string `json:"name"`
-	Key     string `json:"key"`
-	Council string `json:"council"`
-	Start   string `json:"start"`
-	Members int    `json:"members"`
-	Epoch   uint64 `json:"epoch"`
-	Digest  string `json:"digest"`
-	Header  struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+	// Sender and Receiver are the members' names and private keys. A second implementation has one of the two.
+	Sender   vectorMember `json:"sender"`
+	Receiver vectorMember `json:"receiver"`
+	Council  string       `json:"council"`
+	Start    string       `json:"start"`
+	Members  int          `json:"members"`
+	Epoch    uint64       `json:"epoch"`
+	Digest   string       `json:"digest"`
+	Header   struct {
 		From, To     protocol.Ident
 		Seq          uint64
 		Sent         protocol.Time
@@ -43,6 +46,17 @@ type vector struct {
 	Batch    []Message      `json:"-"`
 }
 
+// A vectorMember is a member with its private key.
+type vectorMember struct {
+	Name    string `json:"name"`
+	Private string `json:"private"`
+}
+
+func vectorOf(r protocol.Rank) vectorMember {
+	key := private(r, 0)
+	return vectorMember{nameOf(r), hex.EncodeToString(key[:])}
+}
+
 type namedMessage struct {
 	Channel uint32           `json:"channel"`
 	Name    string           `json:"name"`
@@ -55,7 +69,7 @@ const receiverStart = "0123456789abcdef"
 // golden are the inputs of the vectors.
 func golden() []*vector {
 	make := func(name string, change func(v *vector)) *vector {
-		v := &vector{Name: name, Key: hex.EncodeToString(testKey), Council: testCouncil.String(), Start: "000102030405060708090a0b0c0d0e0f", Members: 3, Epoch: 7,
+		v := &vector{Name: name, Key: hex.EncodeToString(testKey), Sender: vectorOf(0), Receiver: vectorOf(1), Council: testCouncil.String(), Start: "000102030405060708090a0b0c0d0e0f", Members: 3, Epoch: 7,
 			Digest: summaryOf("").Digest().String()}
 		v.Header.From, v.Header.To = protocol.Ident{Rank: 0, Inc: 5}, protocol.Ident{Rank: 1, Inc: 9}
 		v.Header.Seq, v.Header.Sent, v.Header.EchoSent, v.Header.EchoReceived, v.Header.Path = 1, 1_000_000_007, 900_000_011, 950_000_013, 2
@@ -73,7 +87,7 @@ func golden() []*vector {
 		make("for another incarnation", func(v *vector) {
 			v.Header.To.Inc, v.Batch = 8, []Message{{0, &rank.OK{Seq: 1}}}
 		}),
-		make("another configuration, with a summary", func(v *vector) {
+		make("another configuration: an introduction", func(v *vector) {
 			v.Summary = NewSummary("a").Set("members", "a b c").Set("quorum", "3 of 3").Set("rho", "0.001")
 			v.Digest = v.Summary.Digest().String()
 		}),
@@ -91,16 +105,11 @@ func (v *vector) seal(t *testing.T) []byte {
 		return b
 	}
 	e, err := NewEndpoint(0, Config{Config: judge(v.Header.From, v.Epoch, Digest(unhex(v.Digest))),
-		Keys: ringOf(t, unhex(v.Key)), ID: protocol.CouncilID(unhex(v.Council)), Random: bytes.NewReader(unhex(v.Start))})
+		Pairs: pairsOf(t, 0, 3, ringOf(t, unhex(v.Key))), ID: protocol.CouncilID(unhex(v.Council)), Random: bytes.NewReader(unhex(v.Start))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := e.NewBatch()
-	if v.Summary != nil {
-		if err := b.AddSummary(v.Summary); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, m := range v.Batch {
 		if err := b.Add(m.Channel, m.Message); err != nil {
 			t.Fatal(err)
@@ -109,7 +118,14 @@ func (v *vector) seal(t *testing.T) []byte {
 	payload, _ := b.Next()
 	d := &datagram.Header{From: v.Header.From, Start: e.start, Council: e.council, To: v.Header.To, ToStart: datagram.Start([]byte(receiverStart)).Prefix(), Seq: v.Header.Seq, Sent: v.Header.Sent,
 		Echo: datagram.Echo{Sent: v.Header.EchoSent, Received: v.Header.EchoReceived}}
-	packet, err := e.Seal(nil, d, v.Header.Path, payload)
+	var packet []byte
+	if v.Summary != nil {
+		body, _ := v.Summary.encode()
+		payload = appendItem(nil, itemSummary, 0, body)
+		packet, err = e.Introduce(nil, d, v.Header.Path, v.Summary)
+	} else {
+		packet, err = e.Seal(nil, d, v.Header.Path, payload)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +138,7 @@ func TestGoldenVectors(t *testing.T) {
 	for _, v := range golden() {
 		packet := v.seal(t)
 		b, err := NewEndpoint(0, Config{Config: judge(protocol.Ident{Rank: 1, Inc: 9}, v.Epoch, summaryOf("").Digest()),
-			Keys: ringOf(t, testKey), ID: testCouncil, Random: bytes.NewReader([]byte(receiverStart))})
+			Pairs: pairsOf(t, 1, 3, ringOf(t, testKey)), ID: testCouncil, Random: bytes.NewReader([]byte(receiverStart))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,42 +4,48 @@ import (
 	"encoding/binary"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
 // The clear header, which is the same in every version. All numbers are big endian.
 const (
-	offMagic    = 0  // 'R' 'n'
-	offVersion  = 2  // of the sealed part
-	offLowest   = 3  // version that the sender reads
-	offHighest  = 4  // version that the sender reads
-	offPath     = 5  // which of the receiver's addresses it was sent to
-	offFrom     = 6  // sender's rank
-	offTo       = 8  // receiver's rank
-	offKey      = 10 // which key of the ring
-	offCouncil  = 14 // tag of the council
-	offFromInc  = 18 // sender's incarnation
-	offToInc    = 26 // receiver's incarnation as the sender knows it
-	offToStart  = 34 // the first random bits of the receiver's start, as the sender knows them
-	offEpoch    = 42
-	offDigest   = 50 // of the sender's configuration
-	offNonce    = 58 // random bits of the sender's start
-	offSeq      = 74
-	headerSize  = 82
-	stampsSize  = 24 // send stamp and echo: the first of what is sealed
-	tagSize     = 16
-	offPayload  = headerSize + stampsSize
-	overhead    = headerSize + stampsSize + tagSize
-	magic0      = 'R'
-	magic1      = 'n'
-	oldMagic1   = 'g'   // of packets without a council, which no release has sent
-	maxDatagram = 65507 // what UDP over IPv4 can carry
+	offMagic       = 0  // 'R' 'm'
+	offVersion     = 2  // of the sealed part
+	offLowest      = 3  // version that the sender reads
+	offHighest     = 4  // version that the sender reads
+	offPath        = 5  // which of the receiver's addresses it was sent to
+	offFrom        = 6  // sender's rank
+	offTo          = 8  // receiver's rank
+	offKey         = 10 // which key of the ring
+	offCouncil     = 14 // tag of the council
+	offSenderKey   = 18 // which of the sender's own keys
+	offReceiverKey = 23 // which of the receiver's own keys
+	offKnownKey    = 28 // the newest key of the receiver that the sender lists
+	offFromInc     = 33 // sender's incarnation
+	offToInc       = 41 // receiver's incarnation as the sender knows it
+	offToStart     = 49 // the first random bits of the receiver's start, as the sender knows them
+	offEpoch       = 57
+	offDigest      = 65 // of the sender's configuration
+	offNonce       = 73 // random bits of the sender's start
+	offSeq         = 89
+	headerSize     = 97
+	stampsSize     = 24 // send stamp and echo: the first of what is sealed
+	tagSize        = 16
+	offPayload     = headerSize + stampsSize
+	overhead       = headerSize + stampsSize + tagSize
+	magic0         = 'R'
+	magic1         = 'm'
+	maxDatagram    = 65507 // what UDP over IPv4 can carry
 )
+
+// oldMagics are those of packets without a council and without keys of members, which no release has sent.
+const oldMagics = "gn"
 
 // The versions of the sealed part that this build reads and writes.
 const (
-	LowestVersion  = 1
-	HighestVersion = 1
+	LowestVersion  = 2
+	HighestVersion = 2
 )
 
 // Overhead is the length of a packet with an empty payload.
@@ -50,6 +56,15 @@ type header struct {
 	version, lowest, highest, path uint8
 	key                            KeyID
 	council                        CouncilTag
+	keys                           memberKeys
+}
+
+// memberKeys are the members' own keys that a packet names.
+type memberKeys struct {
+	// sender and receiver are those that it is sealed with. Both are zero in an introduction.
+	sender, receiver identity.ID
+	// known is the newest key of the receiver that the sender lists.
+	known identity.ID
 }
 
 func appendHeader(b []byte, h *header, d *datagram.Header) []byte {
@@ -58,6 +73,9 @@ func appendHeader(b []byte, h *header, d *datagram.Header) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(d.To.Rank))
 	b = append(b, h.key[:]...)
 	b = append(b, h.council[:]...)
+	b = append(b, h.keys.sender[:]...)
+	b = append(b, h.keys.receiver[:]...)
+	b = append(b, h.keys.known[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(d.From.Inc))
 	b = binary.BigEndian.AppendUint64(b, uint64(d.To.Inc))
 	b = append(b, d.ToStart[:]...)
@@ -77,6 +95,7 @@ func appendStamps(b []byte, d *datagram.Header) []byte {
 func parseHeader(b []byte, h *header, d *datagram.Header) {
 	h.version, h.lowest, h.highest, h.path = b[offVersion], b[offLowest], b[offHighest], b[offPath]
 	h.key, h.council = KeyID(b[offKey:]), CouncilTag(b[offCouncil:])
+	h.keys = memberKeys{identity.ID(b[offSenderKey:]), identity.ID(b[offReceiverKey:]), identity.ID(b[offKnownKey:])}
 	d.Start = datagram.Start(b[offNonce:])
 	d.Council.Epoch = binary.BigEndian.Uint64(b[offEpoch:])
 	d.Council.Digest = [8]byte(b[offDigest:])

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -75,6 +77,31 @@ func ringOf(t testing.TB, keys ...[]byte) Keyring {
 	return r
 }
 
+// private returns the private key of a member, which follows from its rank and how often it was replaced.
+func private(rank protocol.Rank, generation byte) identity.Private {
+	return identity.Private{1: byte(rank), 2: generation, 31: 0x55}
+}
+
+// nameOf returns the name of a member.
+func nameOf(rank protocol.Rank) string { return string(rune('a' + rank)) }
+
+// pairsOf returns the keys of a member, with those of the ring; change may alter them.
+func pairsOf(t testing.TB, self protocol.Rank, members int, ring Keyring, change ...func(*PairsConfig)) *Pairs {
+	t.Helper()
+	c := PairsConfig{Ring: ring, Self: self, Private: []identity.Private{private(self, 0)}}
+	for r := range protocol.Rank(max(members, int(self)+1)) {
+		c.Members = append(c.Members, Identity{Name: nameOf(r), Keys: []identity.Public{private(r, 0).Public()}})
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	p, err := NewPairs(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func summaryOf(member string) *Summary {
 	return NewSummary(member).Set("members", "a b c").Set("quorum", "2 of 3").Set("rho", "0.001")
 }
@@ -84,13 +111,24 @@ func judge(self protocol.Ident, epoch uint64, digest Digest) datagram.Config {
 	return datagram.Config{Self: self, Members: 3, Council: datagram.Council{Epoch: epoch, Digest: digest}, Delta: time.Second}
 }
 
+// usualPairs are those of endpoint, which fuzzers call often.
+var usualPairs sync.Map
+
 // endpoint returns an endpoint of a council of three; change may alter its configuration.
 func endpoint(t testing.TB, rank protocol.Rank, inc protocol.Inc, change ...func(*Config)) *Endpoint {
 	t.Helper()
-	c := Config{Config: judge(protocol.Ident{Rank: rank, Inc: inc}, 1, summaryOf("").Digest()), Keys: ringOf(t, testKey), ID: testCouncil,
-		table: testTable}
+	c := Config{Config: judge(protocol.Ident{Rank: rank, Inc: inc}, 1, summaryOf("").Digest()), ID: testCouncil, table: testTable}
 	for _, f := range change {
 		f(&c)
+	}
+	if c.Pairs == nil {
+		at := [2]int{int(rank), c.Members}
+		p, ok := usualPairs.Load(at)
+		if !ok {
+			p = pairsOf(t, rank, c.Members, ringOf(t, testKey))
+			usualPairs.Store(at, p)
+		}
+		c.Pairs = p.(*Pairs)
 	}
 	e, err := NewEndpoint(0, c)
 	if err != nil {
@@ -131,6 +169,16 @@ func send(t testing.TB, from, to *Endpoint, seq uint64, ms ...protocol.Message) 
 	return seal(t, from, stamped(from, to, seq), payloadOf(t, from, ms...))
 }
 
+// introduce makes an introduction of one endpoint to the other.
+func introduce(t testing.TB, from, to *Endpoint, seq uint64, s *Summary) []byte {
+	t.Helper()
+	packet, err := from.Introduce(nil, stamped(from, to, seq), 0, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packet
+}
+
 // open opens a copy, so that the packet can be used again.
 func open(e *Endpoint, packet []byte) (datagram.Reason, *Packet) {
 	var p Packet
@@ -158,11 +206,11 @@ func state(e *Endpoint) string {
 	fmt.Fprintln(&b, e.Self(), e.message, e.pending)
 	for i := range e.peers {
 		p := &e.peers[i]
-		fmt.Fprintln(&b, i, p.sealed, p.lowest, p.highest)
+		fmt.Fprintln(&b, i, p.sealed, p.lowest, p.highest, p.uses, p.lists)
 		for _, s := range []*ciphers{&p.current, &p.lost} {
 			fmt.Fprint(&b, s.inc, s.start)
 			for _, c := range s.list {
-				fmt.Fprint(&b, " ", c.id)
+				fmt.Fprint(&b, " ", c.lane)
 			}
 			fmt.Fprintln(&b)
 		}

@@ -2,23 +2,14 @@ package wire
 
 import (
 	"bytes"
-	"crypto/cipher"
 	"crypto/hkdf"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"strings"
-
-	"golang.org/x/crypto/chacha20poly1305"
-
-	"github.com/regentproject/regent/internal/datagram"
-	"github.com/regentproject/regent/internal/protocol"
 )
 
 // A CouncilTag tells the packets of councils apart that share a cluster key. It is derived from the council's id and the key.
@@ -39,15 +30,16 @@ const (
 
 // Labels of the derivation. They change with the construction, and then so does the magic.
 const (
-	labelExtract = "regent wire 2"
+	labelExtract = "regent wire 3"
 	labelID      = "key id"
 	labelCouncil = "council"
 	labelTag     = "council tag"
 	labelFound   = "founding"
 	labelPacket  = "packet"
+	labelIntro   = "introduction"
 )
 
-// publicKey stands in for a cluster key where none is set. It is no secret: it only keeps one form of packet.
+// publicKey stands in for a cluster key where none is set. It is no secret, and keeps one form of packet.
 var publicKey = []byte("regent: no cluster key, loopback only")
 
 // A Keyring holds the cluster keys that a member accepts. The first is the one that it seals with. To rotate without
@@ -84,8 +76,8 @@ func NewKeyring(keys ...[]byte) (Keyring, error) {
 	return ring, nil
 }
 
-// PublicKeyring returns the ring for a council without a key: whoever can send to it can speak for any member. The
-// caller must see to it that only this host can.
+// PublicKeyring returns the ring for a council without a cluster key, on loopback. It has no secret: the keys of its packets rest on the
+// members' own keys alone, and any user of the host can introduce itself.
 func PublicKeyring() Keyring {
 	return Keyring{keys: []ringKey{newRingKey(publicKey)}, public: true}
 }
@@ -145,27 +137,6 @@ func ParseKey(text string) ([]byte, error) {
 	return key, nil
 }
 
-// A deriver computes packet keys. It owns one hash per key of the ring, so that a forged start costs one derivation
-// and next to no garbage.
-type deriver struct {
-	macs []hash.Hash
-	tags []CouncilTag
-	info []byte
-	out  []byte
-}
-
-// newDeriver derives from each key of the ring one for the council, and from that those of packets: without the id of a council
-// nobody can open its packets, nor with that of another.
-func newDeriver(r Keyring, council protocol.CouncilID) *deriver {
-	d := &deriver{}
-	for _, k := range r.keys {
-		prk := expand(k.prk, labelCouncil+string(council[:]), sha256.Size)
-		d.macs = append(d.macs, hmac.New(sha256.New, prk))
-		d.tags = append(d.tags, CouncilTag(expand(prk, labelTag, len(CouncilTag{}))))
-	}
-	return d
-}
-
 // expand is HKDF-Expand.
 func expand(prk []byte, info string, length int) []byte {
 	out, err := hkdf.Expand(sha256.New, prk, info, length)
@@ -173,24 +144,4 @@ func expand(prk []byte, info string, length int) []byte {
 		panic("wire: expand: " + err.Error())
 	}
 	return out
-}
-
-// aead returns the cipher for packets from a member in one start to another member, under the ring's i-th key: the
-// first and only block of HKDF-Expand over the label and these.
-func (d *deriver) aead(i int, h *datagram.Header) cipher.AEAD {
-	d.info = append(d.info[:0], labelPacket...)
-	d.info = binary.BigEndian.AppendUint16(d.info, uint16(h.From.Rank))
-	d.info = binary.BigEndian.AppendUint64(d.info, uint64(h.From.Inc))
-	d.info = append(d.info, h.Start[:]...)
-	d.info = binary.BigEndian.AppendUint16(d.info, uint16(h.To.Rank))
-	d.info = append(d.info, 1)
-	mac := d.macs[i]
-	mac.Reset()
-	mac.Write(d.info)
-	d.out = mac.Sum(d.out[:0])
-	a, err := chacha20poly1305.New(d.out)
-	if err != nil {
-		panic("wire: cipher: " + err.Error())
-	}
-	return a
 }

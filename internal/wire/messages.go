@@ -31,7 +31,7 @@ var Types = []Type{
 
 	{Number: 48, Message: (*nerio.Recover)(nil), Recovery: true},
 	{Number: 49, Message: (*nerio.Known)(nil), Recovery: true},
-	{Number: 50, Message: (*nerio.Stale)(nil), Recovery: true},
+	{Number: 50, Message: (*nerio.Stale)(nil), Recovery: true, Proof: true},
 	{Number: 51, Message: (*nerio.Handover)(nil)},
 	{Number: 52, Message: (*nerio.Verify)(nil)},
 	{Number: 53, Message: (*nerio.Remainder)(nil)},

@@ -2,8 +2,11 @@ package wire
 
 import (
 	"crypto/cipher"
+	"slices"
+	"strings"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -16,7 +19,9 @@ type Packet struct {
 	Path uint8
 	// Lowest and Highest are the versions that the sender reads.
 	Lowest, Highest uint8
-	// Summary is the sender's configuration; nil if the packet has none.
+	// SenderKey and ReceiverKey are the members' keys that the packet claims to be sealed with, even if it is dropped for that.
+	SenderKey, ReceiverKey identity.ID
+	// Summary is the sender's configuration, from an introduction under another configuration; else nil.
 	Summary *Summary
 	// Messages in the order in which they were added. Those that came in parts stand where their last part does. They
 	// belong to the endpoint, and are valid until its next Open.
@@ -52,33 +57,41 @@ func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reas
 		return datagram.Short
 	}
 	if data[offMagic] != magic0 || data[offMagic+1] != magic1 {
-		if data[offMagic] == magic0 && data[offMagic+1] == oldMagic1 {
+		if data[offMagic] == magic0 && strings.IndexByte(oldMagics, data[offMagic+1]) >= 0 {
 			return datagram.Older
 		}
 		return datagram.Foreign
 	}
 	var h header
 	parseHeader(data, &h, &p.Header)
-	key, ok := e.ring.find(h.key)
+	ring, ok := e.derive.pairs.ring.find(h.key)
 	if !ok {
 		return datagram.UnknownKey
 	}
-	if h.council != e.derive.tags[key] {
+	if h.council != e.derive.tags[ring] {
 		return datagram.OtherCouncil
 	}
 	addressed := e.Address(&p.Header)
 	if !addressed.Authentic() {
 		return addressed
 	}
+	if h.keys.sender == (identity.ID{}) {
+		return e.openIntroduction(ring, addressed, &h, data, p)
+	}
+	p.SenderKey, p.ReceiverKey = h.keys.sender, h.keys.receiver
+	who, by, r := e.pairOf(ring, addressed, &h, &p.Header)
+	if r != datagram.Accepted {
+		return r
+	}
 	var aead cipher.AEAD
 	var known *ciphers
 	if addressed == datagram.Accepted {
-		known = e.peers[p.From.Rank].ciphers(p.From.Inc)
-		aead = known.find(&p.Header, h.key)
+		known = e.peers[who].ciphers(p.From.Inc)
+		aead = known.find(&p.Header, by)
 	}
 	derived := aead == nil
 	if derived {
-		aead = e.derive.aead(key, &p.Header)
+		aead = e.derive.aead(who, by, &p.Header)
 	}
 	sealed := data[headerSize:]
 	plain, err := aead.Open(sealed[:0], e.nonceOf(p.Seq), sealed, data[:headerSize])
@@ -86,22 +99,38 @@ func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reas
 		return datagram.Forged
 	}
 	p.Path, p.Lowest, p.Highest = h.path, h.lowest, h.highest
-	// A member of another configuration has other ranks. To name what differs, such a packet is opened all the same.
 	if addressed == datagram.Mismatch {
-		if h.version >= e.lowest && h.version <= e.highest {
-			p.Summary = findSummary(plain[stampsSize:])
-		}
 		return datagram.Mismatch
 	}
-	r := e.read(now, &h, p, plain)
+	r = e.read(now, &h, p, plain)
 	switch r {
 	case datagram.Accepted, datagram.OtherIncarnation, datagram.Rivals, datagram.Version:
 		e.learn(&h, p)
 		if derived {
-			known.add(&p.Header, h.key, aead)
+			known.add(&p.Header, by, aead)
 		}
 	}
 	return r
+}
+
+// pairOf finds the sender and the keys that a packet claims. A member of another configuration has another rank, and is known by its
+// key.
+func (e *Endpoint) pairOf(ring int, addressed datagram.Reason, h *header, d *datagram.Header) (protocol.Rank, lane, datagram.Reason) {
+	pairs := e.derive.pairs
+	who := d.From.Rank
+	if addressed == datagram.Mismatch {
+		who = protocol.Rank(slices.IndexFunc(pairs.peers, func(p pair) bool { return slices.Contains(p.ids, h.keys.sender) }))
+	} else if e.Revoked(who) {
+		return who, lane{}, datagram.Revoked
+	}
+	if int(who) >= len(pairs.peers) {
+		return who, lane{}, datagram.MemberKey
+	}
+	theirs, own := slices.Index(pairs.peers[who].ids, h.keys.sender), slices.Index(pairs.own, h.keys.receiver)
+	if theirs < 0 || own < 0 {
+		return who, lane{}, datagram.MemberKey
+	}
+	return who, lane{ring: int8(ring), own: int8(own), theirs: int8(theirs)}, datagram.Accepted
 }
 
 func (p *Packet) reset() {
@@ -136,14 +165,21 @@ func (e *Endpoint) read(now protocol.Time, h *header, p *Packet, plain []byte) d
 	return r
 }
 
-// learn notes which versions a peer reads. What was recorded under incarnation 0 may be from a build that is long gone.
+// learn notes which versions a peer reads, which of its keys it uses and which of ours it lists. What was recorded under incarnation 0
+// may be from a build that is long gone.
 func (e *Endpoint) learn(h *header, p *Packet) {
-	if from := &e.peers[p.From.Rank]; p.From.Inc != 0 || e.Heard(p.From.Rank) == 0 {
-		from.lowest, from.highest = h.lowest, h.highest
+	from := &e.peers[p.From.Rank]
+	if p.From.Inc == 0 && e.Heard(p.From.Rank) != 0 {
+		return
+	}
+	from.lowest, from.highest = h.lowest, h.highest
+	if from.uses != h.keys.sender || from.lists != h.keys.known {
+		from.uses, from.lists, from.seal = h.keys.sender, h.keys.known, nil
 	}
 }
 
-// decode reads all items of a packet of which r is known so far. Messages count if it is accepted.
+// decode reads all items of a packet of which r is known so far. Messages count if it is accepted, and proofs if it is meant for
+// another incarnation.
 func (e *Endpoint) decode(b []byte, p *Packet, r datagram.Reason) error {
 	for n := 0; len(b) > 0; n++ {
 		if n == maxItems {
@@ -156,7 +192,9 @@ func (e *Endpoint) decode(b []byte, p *Packet, r datagram.Reason) error {
 		b = rest
 		switch {
 		case it.number == itemSummary:
-			if p.Summary, err = decodeSummary(it.body); err != nil {
+			return errSummary // it belongs into an introduction
+		case r == datagram.OtherIncarnation && e.pool.proves(it.number):
+			if err := e.decodeMessage(it, p); err != nil {
 				return err
 			}
 		case r != datagram.Accepted:
@@ -199,20 +237,4 @@ func (e *Endpoint) joinAll(now protocol.Time, from *peer, p *Packet) {
 			e.givenUp++
 		}
 	}
-}
-
-// findSummary looks for a summary in a packet of another configuration, of which nothing else is looked at.
-func findSummary(b []byte) *Summary {
-	for range maxItems {
-		it, rest, err := nextItem(b)
-		if err != nil {
-			return nil
-		}
-		b = rest
-		if it.number == itemSummary {
-			s, _ := decodeSummary(it.body)
-			return s
-		}
-	}
-	return nil
 }

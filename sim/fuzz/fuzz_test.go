@@ -37,3 +37,28 @@ func TestEveryProtocolSurvivesASliceOfSeeds(t *testing.T) {
 		})
 	}
 }
+
+// The runtime ends the renewals of a program that does not stop; the machines that it drives have no bound of their own.
+func TestDriversEndRenewals(t *testing.T) {
+	for _, p := range suite.All() {
+		if p.Name != "nerio" && p.Name != "hall plain" {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			r, err := fuzz.Range(context.Background(), suite.Driven(p), fuzz.Options{
+				Members: 3, First: 1, Last: effort.Pick[uint64](2, 10, 100), For: fuzz.DefaultFor,
+			})
+			if err == nil {
+				err = r.Error()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range r.Coverage {
+				if row.Name == suite.DriverLapsed && row.Seeds == 0 && !effort.Raced() {
+					t.Errorf("%s: in none of %d seeds", row.Name, r.Seeds)
+				}
+			}
+		})
+	}
+}

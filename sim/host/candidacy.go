@@ -84,7 +84,7 @@ func (h *host) campaign() {
 	case memberRole:
 		s.top = h.party(h.agent, memberRole, s, base, nil)
 	case clientRole:
-		top.Lower = tenure.Program
+		top.Lower, top.Shown = tenure.Program, s.shows()
 		if s.shape.heartbeat {
 			top.Heartbeat = 120 * ms
 		}
@@ -101,7 +101,7 @@ func (h *host) campaign() {
 			h.made = append(h.made, made{ref.cgroup, s})
 		}
 		a, r, k := ref, ref, ref
-		top.Lower, top.Hooks, top.Notes = tenure.Party, s.shape.hooks, true
+		top.Lower, top.Hooks, top.Notes, top.Shown = tenure.Party, s.shape.hooks, true, s.shows()
 		base.Lower, base.Hooks = tenure.Tree, s.shape.hooks
 		s.top = h.party(h.agent, agentRole, s, top, &a)
 		s.runner = h.party(h.runner, runnerRole, s, base, &r)

@@ -42,6 +42,7 @@ func (c *checker) released(l *life) {
 			c.fail("H-RELEASE", "token %d is released while process %d runs: %+v", l.token, p.Pid, *p)
 		}
 	}
+	c.shown(l)
 	if a := l.acting(); a != nil && a.m.Leads(a.now()) {
 		c.fail("H-RELEASE", "token %d is released while its function runs", l.token)
 	}

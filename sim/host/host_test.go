@@ -68,9 +68,11 @@ func TestCoverageFailsBelowItsBound(t *testing.T) {
 		t.Errorf("all pairs were reached: %s", text)
 	}
 	few := full()
-	few.Faults[Starve], few.Faults[Suspend], few.Faults[KillChild] = [tenure.States]int{}, [tenure.States]int{}, [tenure.States]int{}
+	for _, k := range []FaultKind{Starve, Suspend, KillChild, CutOff} {
+		few.Faults[k] = [tenure.States]int{}
+	}
 	if text, enough := few.Judge(); enough || !strings.Contains(text, "Told × fault: suspend") {
-		t.Errorf("three faults never happened: %s", text)
+		t.Errorf("four faults never happened: %s", text)
 	}
 	wrong := full()
 	wrong.step(tenure.Told, tenure.Found)

@@ -48,6 +48,7 @@ type candidacy struct {
 	// The parties below the agent: runner and keeper, or a client.
 	runner, keeper, client *party
 	shape                  shape
+	slot                   *slot // where those below read their deadline; nil: in messages
 	// hungUp says that the connection between the agent and the one below was closed.
 	hungUp bool
 }
@@ -65,7 +66,7 @@ type party struct {
 	ref *reference
 	// above and beside have what has come, in order; tasks what the party itself has begun.
 	fromAbove, beside []tenure.Event
-	tasks             []func()
+	tasks, threads    []func()
 	lastAbove, last   protocol.Time // when the last of them arrives: connections keep the order
 	ticks             bool
 	armed             protocol.Time
@@ -73,12 +74,15 @@ type party struct {
 	// search is the number of the last search; a result of an earlier one is dropped. verdict is what its last walk proved.
 	search  int
 	verdict tenure.Kind
+	// early says that the search began while something was being forked.
+	early bool
 	// reported says that the end was reported upwards, for the cause said.
 	reported, over bool
 	said           protocol.Cause
 	forgot         bool
-	// forks counts forks that are under way.
-	forks int
+	// forks counts forks that are under way; hooksOver says that elected hooks do not begin any more.
+	forks     int
+	hooksOver bool
 	// strays says that an event comes that no driver gives.
 	strays bool
 	hook   *process
@@ -163,15 +167,10 @@ func (a *party) run() {
 	if !a.h.runs(a.p) {
 		return
 	}
-	if a.suspends != a.h.suspends {
-		a.suspends = a.h.suspends
-		for len(a.beside) > 0 && (a.beside[0].Kind == tenure.ProgramStopped || a.beside[0].Kind == tenure.LostDone) {
-			ev := a.beside[0]
-			a.beside = a.beside[1:]
-			a.step(ev)
-		}
-		a.step(tenure.Event{Kind: tenure.Suspended})
+	if a.h.w.one(2) {
+		a.runThreads()
 	}
+	a.resumed()
 	for len(a.fromAbove) > 0 || len(a.beside) > 0 {
 		from := &a.fromAbove
 		if len(a.fromAbove) == 0 {
@@ -185,12 +184,47 @@ func (a *party) run() {
 		a.ticks = false
 		a.step(tenure.Event{Kind: tenure.Tick})
 	}
+	a.runThreads()
 	tasks := a.tasks
 	a.tasks = nil
 	for _, f := range tasks {
 		f()
 	}
 	a.arm()
+}
+
+// resumed gives a suspend that is over, after reports of ends that came before.
+func (a *party) resumed() {
+	if a.suspends == a.h.suspends {
+		return
+	}
+	a.suspends = a.h.suspends
+	for len(a.beside) > 0 && (a.beside[0].Kind == tenure.ProgramStopped || a.beside[0].Kind == tenure.LostDone) {
+		ev := a.beside[0]
+		a.beside = a.beside[1:]
+		a.step(ev)
+	}
+	a.step(tenure.Event{Kind: tenure.Suspended})
+}
+
+// runThreads goes on with other threads of the party, which keep no order with the one that drives the machine.
+func (a *party) runThreads() {
+	threads := a.threads
+	a.threads = nil
+	for _, f := range threads {
+		f()
+	}
+}
+
+// look has the machine look at its deadline, after renewals that wait.
+func (a *party) look() {
+	a.resumed()
+	for len(a.fromAbove) > 0 {
+		ev := a.fromAbove[0]
+		a.fromAbove = a.fromAbove[1:]
+		a.step(ev)
+	}
+	a.step(tenure.Event{Kind: tenure.Tick})
 }
 
 // task has the party do something after a while, as soon as it is scheduled then.
@@ -200,6 +234,7 @@ func (a *party) task(d time.Duration, f func()) {
 
 // step steps the machine and carries out the effects.
 func (a *party) step(ev tenure.Event) {
+	a.take(ev)
 	w, before := a.h.w, a.m.State()
 	if a.ref != nil && ev.Kind == tenure.Extended && a.h.find(a.ref.First) != nil {
 		a.ref.Seen = a.h.born
@@ -221,6 +256,7 @@ func (a *party) step(ev tenure.Event) {
 }
 
 func (a *party) do(e tenure.Effect) {
+	a.doSlot(e)
 	switch a.role {
 	case agentRole, memberRole:
 		a.doTop(e)
@@ -283,6 +319,9 @@ func (a *party) doTop(e tenure.Effect) {
 		}
 		w.check.announced(a, e.Token)
 		s.life.deadline = max(s.life.deadline, e.Until)
+		if e.Token == 0 && s.slot != nil {
+			return // those below see it
+		}
 		if !s.hungUp {
 			below.above(ev, w.latency())
 		}

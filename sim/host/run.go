@@ -31,7 +31,7 @@ func Draw(seed uint64) Plan {
 
 // Play plays a plan, and returns the first complaint of a checker; empty: none. trace lists what happened, if it is wanted.
 func Play(p Plan, cover *Coverage, traced bool) (failure string, trace []string) {
-	w := &World{Dice: sim.NewDice(p.Seed, 1), now: protocol.Time(time.Second), cover: cover, tracing: traced}
+	w := &World{Dice: sim.NewDice(p.Seed, 1), pages: sim.NewDice(p.Seed, 2), now: protocol.Time(time.Second), cover: cover, tracing: traced}
 	start := w.now
 	w.check.w, w.council.w = w, w
 	for r := range p.Hosts {

@@ -172,22 +172,27 @@ func (h *host) childless(runner *process, ref *reference) bool {
 	})
 }
 
-// beginSearch kills in the order of a hunt. A runner waits for what it is forking first.
+// beginSearch kills in the order of a hunt. What a runner finds while it forks proves nothing: it begins anew then.
 func (a *party) beginSearch() {
 	a.search++
 	if a.ref != nil {
-		number := a.search
-		a.task(a.h.w.latency(), func() { a.hunt(number, new(tenure.Hunt)) })
+		a.beginHunt(a.h.w.latency())
 	}
+}
+
+func (a *party) beginHunt(d time.Duration) {
+	number := a.search
+	a.task(d, func() {
+		if number == a.search {
+			a.early = a.forks > 0
+			a.hunt(number, new(tenure.Hunt))
+		}
+	})
 }
 
 // hunt goes on with a search.
 func (a *party) hunt(number int, hunt *tenure.Hunt) {
 	if number != a.search {
-		return
-	}
-	if a.forks > 0 {
-		a.task(ms, func() { a.hunt(number, hunt) })
 		return
 	}
 	switch hunt.Next() {
@@ -231,6 +236,10 @@ func (a *party) walk(number int, hunt *tenure.Hunt, k *walk) {
 
 // prove reports what a search has proven.
 func (a *party) prove(verdict tenure.Kind) {
+	if a.early {
+		a.beginHunt(ms)
+		return
+	}
 	a.search++
 	a.step(tenure.Event{Kind: verdict})
 }

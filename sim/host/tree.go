@@ -21,9 +21,9 @@ func (a *party) doTree(e tenure.Effect) {
 			a.forward()
 		}
 	case tenure.RunElected:
-		s.life.electedAt = w.now
-		w.check.elects(s.life)
-		a.runElected()
+		a.forks++
+		w.after(w.held(), func() { a.threads = append(a.threads, a.runElected); a.poke() })
+		a.heldUp()
 	case tenure.RunLost:
 		a.runLost()
 	case tenure.StopHook:
@@ -89,9 +89,17 @@ func (a *party) forward() {
 	}
 }
 
-// runElected runs elected hooks. They are part of the tree, beside the program.
+// runElected runs elected hooks, unless a last look ends the tenure. They are part of the tree, beside the program.
 func (a *party) runElected() {
 	w, l, shape := a.h.w, a.candidacy.life, a.candidacy.shape
+	a.forks--
+	a.look()
+	if a.hooksOver {
+		a.side(tenure.Event{Kind: tenure.ElectedDone}, w.latency())
+		return
+	}
+	l.electedAt = w.now
+	w.check.elects(l)
 	w.check.starts(a, l)
 	p := a.newHook()
 	p.life, p.mark, p.cgroup = l, a.ref.mark, a.ref.cgroup
@@ -156,6 +164,7 @@ func (w *World) whenRunning(h *host, p *process, f func()) {
 
 // killHook kills a hook with its process group.
 func (a *party) killHook() {
+	a.hooksOver = true
 	if a.hook == nil {
 		return
 	}

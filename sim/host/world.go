@@ -32,6 +32,7 @@ const (
 // A World is some hosts and a council that elects one of them.
 type World struct {
 	*sim.Dice
+	pages   *sim.Dice // for what is read, so that it changes nothing else
 	now     protocol.Time
 	queue   queue
 	seq     uint64
@@ -172,12 +173,18 @@ func (h *host) renew() {
 	w := h.w
 	w.after(renewTime, h.renew)
 	c := &w.council
-	if c.holder != h || h.cut || c.lapses || w.now >= c.until || c.life.candidacy.top.p.dead || !h.runs(c.life.candidacy.top.p) {
+	if !h.renewable() {
 		return
 	}
 	w.check.renewed(c.life)
 	c.until = w.now.Add(leaseTime)
-	c.life.candidacy.top.above(tenure.Event{Kind: tenure.Extended, Until: c.until}, 0)
+	c.life.candidacy.renewed(c.until)
+}
+
+// renewable says that the host holds a lease that its member can renew.
+func (h *host) renewable() bool {
+	c := &h.w.council
+	return c.holder == h && !h.cut && !c.lapses && h.w.now < c.until && h.runs(c.life.candidacy.top.p)
 }
 
 // end ends the lease, and tells its holder if it lives.

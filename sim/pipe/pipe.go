@@ -24,9 +24,8 @@ type Config struct {
 	// Expire, if not nil, says for each message within what time it must be proven to have come, or is not delivered; zero
 	// for one that never expires.
 	Expire func(protocol.Message) time.Duration
-	// Outdated, if not nil, makes the message by which a machine is told that a peer has heard a later incarnation of its
-	// member. It comes from that peer.
-	Outdated func(later protocol.Inc) protocol.Message
+	// Outdated, if not nil, makes what a machine gets in place of a packet from an outdated start of a peer.
+	Outdated func() protocol.Message
 }
 
 // A codec turns datagrams into packets and back. It belongs to one port.
@@ -35,7 +34,8 @@ type codec interface {
 	encode(m protocol.Message, stamp func() datagram.Header, put func(packet []byte))
 	// start makes the judge of packets, for a member that starts at now.
 	start(now protocol.Time, c datagram.Config) (*datagram.Endpoint, error)
-	// decode judges a packet. It returns the sender and its message, if it has one; both are valid until the next call.
+	// decode judges a packet. It returns the sender and its message, if it has one that may be delivered; both are valid until the
+	// next call.
 	decode(now protocol.Time, packet []byte) (v datagram.Verdict, from protocol.Ident, m protocol.Message)
 	// incarnation says that the member knows its incarnation now.
 	incarnation(inc protocol.Inc)
@@ -90,11 +90,11 @@ func (p *port) send(sent protocol.Time, to protocol.Rank, m protocol.Message) {
 func (p *port) Receive(now protocol.Time, _ protocol.Rank, packet []byte, to *protocol.Receive) bool {
 	p.open(now)
 	v, from, m := p.codec.decode(now, packet)
-	if v.Outdated != 0 && p.config.Outdated != nil {
-		*to = protocol.Receive{From: from, Message: p.config.Outdated(v.Outdated), Delay: protocol.Unknown}
+	if (v.Reason == datagram.Stale || v.Reason == datagram.Twin) && p.config.Outdated != nil {
+		*to = protocol.Receive{From: from, Message: p.config.Outdated(), Delay: protocol.Unknown}
 		return true
 	}
-	if m == nil || v.Reason != datagram.Accepted {
+	if m == nil {
 		return false
 	}
 	if p.config.Expire != nil {

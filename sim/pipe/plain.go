@@ -67,7 +67,7 @@ func (p *plain) decode(now protocol.Time, b []byte) (datagram.Verdict, protocol.
 	}
 	h, number := parsePlain(b)
 	v := p.judge.Accept(now, &h)
-	if number == 0 || number > uint64(len(p.table.messages)) {
+	if v.Reason != datagram.Accepted || number == 0 || number > uint64(len(p.table.messages)) {
 		return v, h.From, nil
 	}
 	return v, h.From, p.table.messages[number-1]

@@ -6,6 +6,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/internal/wire/wiretest"
 	"github.com/regentproject/regent/sim"
 )
 
@@ -28,7 +29,7 @@ type sealed struct {
 
 func (s *sealed) start(now protocol.Time, c datagram.Config) (*datagram.Endpoint, error) {
 	var err error
-	if s.end, err = wire.NewEndpoint(now, wire.Config{Config: c, Keys: wire.PublicKeyring(), Random: s.dice}); err != nil {
+	if s.end, err = wire.NewEndpoint(now, wire.Config{Config: c, Pairs: wiretest.Pairs(c.Self.Rank, c.Members), Random: s.dice}); err != nil {
 		return nil, err
 	}
 	s.batch = s.end.NewBatch()

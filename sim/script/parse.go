@@ -299,7 +299,7 @@ func ParseFault(text string, members int) ([]sim.Fault, error) {
 		return nil, p.errs
 	}
 	f, is := step.do.(faults)
-	if !ok || !is {
+	if !ok || !is || len(f) == 0 {
 		return nil, fmt.Errorf("%q: expected a statement that begins a fault, such as: crash a", text)
 	}
 	return f, nil

@@ -140,6 +140,8 @@ func playAll(t *testing.T) *eventLog {
 	playLogged(t, "protocol nerio\nmembers 3\ngroups blue\nprograms stop 1s\nrun 1s\nresign leader\nrun 2s\nleave * within 5s\nrun 5s",
 		script.Options{Observers: []sim.Observer{log}})
 	playLogged(t, "protocol nerio\nmembers 3\nrun 1s", script.Options{Protocol: unstamped(t), Observers: []sim.Observer{log}})
+	playLogged(t, "protocol nerio\nmembers 3\nrun 1s\ncrash a for 50ms\nrun 1s\ncrash a from backup 9 for 50ms\nrun 1s",
+		script.Options{Protocol: rekeyed(t), Observers: []sim.Observer{log}})
 	for _, p := range suite.All() {
 		if _, _, err := fuzz.Seed(p, p.Members, 1, fuzz.DefaultFor, log); err != nil {
 			t.Fatal(err)
@@ -179,6 +181,21 @@ func unstamped(t *testing.T) *suite.Protocol {
 		t.Fatal(err)
 	}
 	p.Configure = nil
+	return p
+}
+
+// rekeyed is nerio with members that have another key in each start, so that nothing can be proved to them.
+func rekeyed(t *testing.T) *suite.Protocol {
+	p, err := suite.Lookup("nerio")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spawn := p.Spawn
+	p.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+		tag, start := b.Tag, b.Inc
+		b.Tag = func(inc protocol.Inc, bits protocol.StartBits) protocol.Tag { return tag(inc+1000*start, bits) }
+		return spawn(b)
+	}
 	return p
 }
 

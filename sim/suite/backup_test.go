@@ -60,6 +60,66 @@ func TestRandomBackupsNeverDoHarm(t *testing.T) {
 	t.Logf("%d of %d backups were found out; the others were of the newest incarnation, or there was nothing older", found, restored)
 }
 
+// Peers lie at random: each says to any other that it has heard a later life of it, with a tag of another member, of another life, or none.
+// Leaders, records and incarnations stay as they are.
+func TestLyingPeersChangeNothing(t *testing.T) {
+	lies, alarms := 0, 0
+	for seed := range few(20) {
+		d := sim.NewDice(seed, 0x11e)
+		n := 2 + d.N(4)
+		p := lookup(t, "nerio")
+		var tags []func(protocol.Inc, protocol.StartBits) protocol.Tag
+		w, all := council(t, p, func(c *sim.Config) {
+			c.Members, c.Seed = n, seed
+			c.Link = sim.Link{Delay: sim.Between(100*time.Microsecond, 8*time.Millisecond)}
+			tags = make([]func(protocol.Inc, protocol.StartBits) protocol.Tag, n)
+			c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+				tags[b.Self] = b.Tag
+				return nerio.New(suite.NerioConfig(b), b.Record, b.Seed)
+			}
+		})
+		for _, c := range all {
+			w.Observe(c)
+		}
+		lost := 0
+		w.Observe(observer(func(r *sim.Record) {
+			switch {
+			case r.Ev == protocol.EvAccused:
+				alarms++
+			case r.T > sim.Real(time.Second) && (r.Ev == protocol.EvWait || r.Ev == protocol.EvSpeak || r.Ev == protocol.EvStepdown):
+				lost++
+			}
+		}))
+		for at := sim.Real(time.Second); at < sim.Real(3*time.Second); at = at.Add(d.Between(0, 20*time.Millisecond)) {
+			victim := protocol.Rank(d.N(n))
+			liar := (victim + 1 + protocol.Rank(d.N(n-1))) % protocol.Rank(n)
+			l := protocol.Life{Inc: protocol.Inc(d.N(1000)), Start: protocol.StartBits{byte(d.N(256))}}
+			kind := d.N(4)
+			lies++
+			w.At(at, func() {
+				switch kind {
+				case 0:
+					l.Tag = tags[liar](l.Inc, l.Start)
+				case 1:
+					l.Tag = tags[victim](l.Inc+1, l.Start)
+				case 2:
+					l.Tag = protocol.Tag{1}
+				}
+				w.Command(victim, &protocol.Receive{From: w.Ident(liar), Message: &nerio.Stale{Heard: l}, Delay: protocol.Unknown})
+			})
+		}
+		if err := w.Run(sim.Real(4 * time.Second)); err != nil {
+			t.Errorf("seed %d, %d members: %v", seed, n, err)
+		}
+		if lost > 0 {
+			t.Errorf("seed %d, %d members: %d waits, new incarnations and lost leases after lies", seed, n, lost)
+		}
+	}
+	if alarms < lies/4 {
+		t.Errorf("%d lies raised %d alarms: nothing was shown", lies, alarms)
+	}
+}
+
 // observer is a function that sees records.
 type observer func(*sim.Record)
 

@@ -60,16 +60,13 @@ const (
 	hallRenew    = 400 * time.Millisecond
 )
 
-// hallStop is how long a program may take to stop.
-const hallStop = 250 * time.Millisecond
-
 // hallSettle is how long a healed core may take: κ, a member that starts and campaigns, a program that stops.
 const hallSettle = 4 * time.Second
 
 // HallConfig returns the configuration of a simulated member in one of the variants.
 func HallConfig(variant string, b sim.Boot) hall.Config {
 	c := hall.Default(b.Self, b.Members, b.Inc, hall.LAN)
-	c.Group, c.StopWithin = HallGroup, hallStop
+	c.Group, c.StopWithin = HallGroup, 250*time.Millisecond
 	for _, v := range hallVariants {
 		if v.name == variant {
 			v.set(&c)
@@ -127,12 +124,11 @@ func hallProtocol(v hallVariant) *Protocol {
 	return p
 }
 
-// varyHall has the driver end the renewals of programs that do not stop, and not the machine, in every other run.
+// varyHall takes the bound on a stop from the machines if the driver has one.
 func varyHall(c *sim.Config, variant string) {
-	if sim.NewDice(c.Seed, 0x1a95).N(2) == 0 {
+	if c.Program.Within == 0 {
 		return
 	}
-	c.Program.Within = hallStop
 	c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 		h := HallConfig(variant, b)
 		h.StopWithin = 0
@@ -169,17 +165,9 @@ func hallVariantProtocol(v hallVariant) *Protocol {
 			return 1
 		},
 		Rows: append(append([]string{}, Rows...), append([]string{LeaderMerged, SupportChanged, VoterWaited, LockLapsed, LockReleased,
-			RequestRefused, RequestSilent}, v.lapsing()...)...),
+			RequestRefused, RequestSilent}, v.rows...)...),
 		Watch: watchHall,
 	}
-}
-
-// lapsing adds the row that only runs with varyHall reach to those of the variant.
-func (v *hallVariant) lapsing() []string {
-	if v.name == hallRolled {
-		return v.rows
-	}
-	return append([]string{DriverLapsed}, v.rows...)
 }
 
 // HallSpec returns what the runs of a variant are judged by.

@@ -29,7 +29,7 @@ const (
 
 var nerioRows = append(append([]string{}, Rows...), LeaderResigned, HandedOver, LeaseFrozen, LeaseLapsed, AttemptBusy,
 	AttemptSilent, TermRaised, PromiseBroken, Released, LeaderVerified, Recovered, CleanStart, ManyGroups, FlagWithRecord, FlagWithout,
-	OtherLengths, Rolled, BackupFound, DriverLapsed)
+	OtherLengths, Rolled, BackupFound)
 
 // Constants of the simulated council: the LAN profile, with links that are somewhat slower than d allows.
 const (
@@ -54,7 +54,7 @@ func NerioConfig(b sim.Boot) nerio.Config {
 	return nerio.Config{
 		Me: b.Self, Quorums: protocol.Majority(b.Members), Digest: uint64(b.Setting),
 		RoundTrip: nerioTrip, Lease: nerioLease + longer, Longest: nerioLongest + longer, Renew: nerioRenew, StopWithin: nerioStop,
-		Rho: protocol.DefaultRho, Bootstrap: b.Inc == 1, FirstInc: 10 * b.Inc,
+		Rho: protocol.DefaultRho, Bootstrap: b.Inc == 1, FirstInc: 10 * b.Inc, Tag: b.Tag,
 	}
 }
 
@@ -80,7 +80,7 @@ func nerioProtocol() *Protocol {
 			c.Remember = remembersNerio
 		},
 		Port: pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: 3 * nerioTimely,
-			Outdated: func(later protocol.Inc) protocol.Message { return &nerio.Stale{Highest: later} }}),
+			Outdated: func() protocol.Message { return &nerio.Outdated{} }}),
 		Vary: varyNerio,
 		Checkers: func(t check.Truth) []check.Checker {
 			return nerioCheckers(t, groups, nerioSettle)

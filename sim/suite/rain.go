@@ -121,7 +121,7 @@ func rainProtocol(v rainVariant) *Protocol {
 		Groups:     []protocol.Group{RainGroup},
 		Configure:  func(c *sim.Config) { c.Bound.Old, c.Messages = v.gated, true },
 		Port: pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: 3 * rainTimely,
-			Outdated: func(later protocol.Inc) protocol.Message { return &nerio.Stale{Highest: later} }}),
+			Outdated: func() protocol.Message { return &nerio.Outdated{} }}),
 		Checkers: v.checkers,
 		Faults:   v.faults,
 		// A backup of a member's newest incarnation is found out by nobody, and may lack views: docs/rain.md says so.

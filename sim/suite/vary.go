@@ -63,10 +63,7 @@ func newVariation(c *sim.Config) variation {
 	}
 	v.flags, v.cautious = d.N(2) == 0, protocol.Rank(d.N(voters))
 	v.lengths = d.N(3) == 0
-	v.driven = d.N(2) == 0
-	if v.driven {
-		c.Program.Within = nerioStop
-	}
+	v.driven = c.Program.Within > 0
 	return v
 }
 
@@ -109,6 +106,23 @@ type variedWatch struct {
 	led map[protocol.Rank]map[protocol.Group]bool
 	lapsedWatch
 }
+
+// Driven returns the protocol with a driver that ends the renewals of programs that do not stop, by Lapse, as the runtime does. Half of
+// the programs never stop, and the machines have no bound of their own.
+func Driven(p *Protocol) *Protocol {
+	d, configure := *p, p.Configure
+	d.Rows = append(slices.Clone(p.Rows), DriverLapsed)
+	d.Configure = func(c *sim.Config) {
+		if configure != nil {
+			configure(c)
+		}
+		c.Program.Within, c.Program.Stubborn = drivenStop, sim.Percent(50)
+	}
+	return &d
+}
+
+// drivenStop is how long a program may take to stop then.
+const drivenStop = 250 * time.Millisecond
 
 // lapsedWatch notices leases that get a fixed end because the driver asks for it.
 type lapsedWatch struct{ last sim.Record }

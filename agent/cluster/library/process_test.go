@@ -91,6 +91,28 @@ func TestLeaderThatWasStoppedDoesNotLeadWhenItGoesOn(t *testing.T) {
 	w.Judge(t, 3, cluster.Rules{})
 }
 
+// A program that ignores Done is renewed for StopWithin. Then its lease runs out, and another host leads after it.
+func TestProgramThatIgnoresDoneIsReplacedWhenItsLeaseHasRunOut(t *testing.T) {
+	t.Parallel()
+	const within = 2 * time.Second
+	w := newWatch(t, func(o *cluster.Options) { o.Stubborn = within }, "a", "b", "c")
+	w.BeginAll()
+	old := w.Leader(0)
+	asked := cluster.Now()
+	w.Must(w.Say(old.Member, "unwell"))
+	next := w.Leader(old.Token)
+	if next.Member == old.Member {
+		t.Errorf("%s leads again while it is unhealthy", next.Member)
+	}
+	if took := next.At.Sub(asked); took < within {
+		t.Errorf("another host leads %v after the request to stop: the lease was not renewed for %v", took, within)
+	}
+	if stopped := w.Stopped(old.Token); stopped.Sub(asked) < within {
+		t.Errorf("the program stopped %v after the request: the test shows nothing", stopped.Sub(asked))
+	}
+	w.Judge(t, 2, cluster.Rules{})
+}
+
 func TestLeaderThatIsCutOffStopsBeforeAnotherLeads(t *testing.T) {
 	t.Parallel()
 	// A busy host may not run the program for longer than the usual guard time.

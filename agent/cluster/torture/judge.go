@@ -14,7 +14,7 @@ import (
 const (
 	ruleAlone  = "TwoAtOnce: no process of a program runs beside its successor, but for the documented exceptions"
 	ruleTokens = "TokensGrow: a later leadership has a higher token"
-	ruleEarly  = "ReleasedEarly: nobody is elected before the announced deadline of what may still act"
+	ruleEarly  = "ReleasedEarly: no other host is elected before the announced deadline of what may still act"
 	ruleFence  = "Fence: the store carries out no write of a stale program"
 	ruleHooks  = "HookOrder: lost hooks end before the next leadership begins, or that begins after the announced deadline"
 	ruleMissed = "HookMissed: lost hooks run, but for those of a runner that was killed with its keeper"
@@ -83,7 +83,8 @@ func (r *record) judgePair(a, b *tenure, fail func(rule, format string, args ...
 	}
 	for _, h := range a.lost {
 		if (h.end > next || h.begin > next) && next < a.deadline {
-			fail(ruleHooks, "group %s: %v began %v before the deadline of %v, whose lost hook ended %v later", a.group, b, a.deadline.Sub(next), a, h.end.Sub(next))
+			fail(ruleHooks, "group %s: %v began %v before the deadline of %v, whose lost hook ran from %v to %v%s", a.group, b, a.deadline.Sub(next), a,
+				h.begin.Sub(next), h.end.Sub(next), r.history(a, next))
 		}
 	}
 }

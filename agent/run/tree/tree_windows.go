@@ -80,5 +80,8 @@ func (r *Ref) MayKill() error { return errWindows }
 // Verify says that it cannot be done.
 func (c Claim) Verify(tenure.Identity, int) (Ref, error) { return Ref{}, errWindows }
 
+// IsChild says whether a process is a child of another one, which is not known here.
+func IsChild(child, parent tenure.Identity) bool { return false }
+
 // Learn says that it cannot be done.
 func (r *Ref) Learn(int) error { return errWindows }

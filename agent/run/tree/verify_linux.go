@@ -32,6 +32,12 @@ func Identify(pidfd int) (tenure.Identity, error) {
 	return s.identity(), nil
 }
 
+// IsChild says whether a process is a child of another one, both as they were identified.
+func IsChild(child, parent tenure.Identity) bool {
+	s, err := readStat(child.Pid)
+	return err == nil && s.identity() == child && s.parent == parent.Pid && alive(parent)
+}
+
 // pidOf returns the number of a pidfd's process, as this process sees it.
 func pidOf(pidfd int) (int, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", pidfd))

@@ -27,7 +27,7 @@ type Config struct {
 	// clock, before it counts again (E-H10). It makes κ longer.
 	Calm time.Duration
 	// StopWithin is how long a program that was asked to stop may take, while its lease is renewed; zero if the driver ends the
-	// renewals with Lapse.
+	// renewals with Lapse. The runtime always does: its machine (internal/tenure) owns that bound. Only simulated members set it.
 	StopWithin time.Duration
 	// Clean says that a note of the incarnation before, which counts once, shows that it left no lock outstanding. Otherwise
 	// a member that starts grants nothing for the time of a lock.

@@ -99,7 +99,7 @@ func (h *Holder) overdue(now protocol.Time) {
 			}
 			gone := f.start.Add(h.cfg.hold(f.delta))
 			if now >= gone {
-				v.land(f.seq)
+				v.take(f.seq)
 				j--
 				continue
 			}
@@ -210,7 +210,7 @@ func drop[T any](q []T, n int) []T {
 func (h *Holder) send(now protocol.Time, v *voter, r protocol.Rank) {
 	if len(v.flights) >= 2*window {
 		h.again(r, &v.flights[0])
-		v.land(v.flights[0].seq)
+		v.take(v.flights[0].seq)
 	}
 	h.seq++
 	m := protocol.Make[Request](h.out)

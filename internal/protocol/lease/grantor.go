@@ -157,7 +157,7 @@ func (g *Grantor) Request(now protocol.Time, from protocol.Ident, delay time.Dur
 	p.seq = r.Seq
 	g.extend(now, p, r)
 	ok := protocol.Make[OK](g.out)
-	*ok = OK{Seq: r.Seq, Gen: p.gen, At: now, Floor: g.terms.Floor, Results: ok.Results[:0]}
+	*ok = OK{Asker: from.Inc, Seq: r.Seq, Gen: p.gen, At: now, Floor: g.terms.Floor, Results: ok.Results[:0]}
 	high := uint64(0)
 	for i := range r.Releases {
 		high = max(high, g.release(now, &r.Releases[i]))
@@ -202,7 +202,7 @@ func (g *Grantor) refuse(now protocol.Time, r *Request, delay time.Duration) (Wh
 }
 
 func (g *Grantor) refuseAll(now protocol.Time, from protocol.Ident, r *Request, why Why) {
-	nack := Nack{Seq: r.Seq, Why: why, Floor: g.terms.Floor}
+	nack := Nack{Asker: from.Inc, Seq: r.Seq, Why: why, Floor: g.terms.Floor}
 	if why == WhyRecovering && g.ready != protocol.Never {
 		nack.Remaining = g.ready.Sub(now)
 	}

@@ -100,9 +100,7 @@ func NewHolder(cfg *Config, policy Policy, terms *Terms, grantor *Grantor) *Hold
 // are numbered on, for whoever reads the views knows nothing of incarnations.
 func (h *Holder) Reset(inc protocol.Inc, grantor *Grantor) {
 	h.me = protocol.Ident{Rank: h.cfg.Me, Inc: inc}
-	// No two incarnations number alike: an answer that the last one waited for must not be taken for one to this one, even
-	// if the layer below were to let it through.
-	h.grantor, h.seq = grantor, uint64(inc)<<32
+	h.grantor, h.seq = grantor, 0
 	h.voters = make([]voter, h.cfg.Members)
 	h.tenures = make(map[protocol.Group]*tenure)
 	h.releases = make(map[releaseKey]*release)
@@ -196,7 +194,7 @@ func (h *Holder) onDue(now protocol.Time, t *tenure) {
 func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) (trip time.Duration, ok bool) {
 	h.terms.SeeFloor(m.Floor)
 	v := &h.voters[from.Rank]
-	f, ok := v.land(m.Seq)
+	f, ok := v.land(h.me.Inc, m.Asker, m.Seq)
 	if !ok {
 		return 0, false
 	}
@@ -231,7 +229,7 @@ func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) (trip time.Du
 func (h *Holder) Nack(now protocol.Time, from protocol.Ident, m *Nack) {
 	h.terms.SeeFloor(m.Floor)
 	v := &h.voters[from.Rank]
-	f, ok := v.land(m.Seq)
+	f, ok := v.land(h.me.Inc, m.Asker, m.Seq)
 	if !ok {
 		return
 	}
@@ -265,8 +263,16 @@ func (h *Holder) Nack(now protocol.Time, from protocol.Ident, m *Nack) {
 	}
 }
 
-// land takes the flight off; a flight that is not there was answered before or given up.
-func (v *voter) land(seq uint64) (flight, bool) {
+// land takes off the flight that an answer is about. An answer to another incarnation is about none, even if the layer below lets it
+// through: each incarnation numbers its requests from 1 on. A flight that is not there was answered before or given up.
+func (v *voter) land(me, asker protocol.Inc, seq uint64) (flight, bool) {
+	if asker != me {
+		return flight{}, false
+	}
+	return v.take(seq)
+}
+
+func (v *voter) take(seq uint64) (flight, bool) {
 	for i := range v.flights {
 		if v.flights[i].seq == seq {
 			f := v.flights[i]

@@ -55,6 +55,8 @@ type OK struct {
 	Floor   uint64
 	Results []Result
 	Info    []byte
+	// Asker is the incarnation of the member that asked: each numbers its requests from 1 on.
+	Asker protocol.Inc
 }
 
 // A Result is the answer to one claim.
@@ -99,6 +101,8 @@ type Nack struct {
 	Floor uint64
 	// Remaining is how much longer a recovering voter waits, on its clock.
 	Remaining time.Duration
+	// Asker is that of OK.
+	Asker protocol.Inc
 }
 
 // Why says why a whole request was refused.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/record"
 )
 
 // Config is what a member has to know of itself and of its council.
@@ -46,14 +47,21 @@ type Config struct {
 	// Elector says that Trusts will come. Without one every candidate tries as soon as the group is free, which suits one
 	// fixed candidate.
 	Elector bool
-	// StopWithin is how long a program may take to stop before its lease is no longer renewed; zero if it may take as long
-	// as it likes.
+	// StopWithin is how long a program may take to stop before its lease is no longer renewed; zero if the driver ends the renewals with
+	// Lapse. The runtime always does: its machine (internal/tenure) owns that bound. Only simulated members set it.
 	StopWithin time.Duration
 
 	// Diskless members keep no record: after every start they ask the others.
 	Diskless bool
 	// Bootstrap lets a member without a record start the council, if all others are in the same position.
 	Bootstrap bool
+	// Origin is where the record is kept. A record that was written elsewhere is a copy, and is not trusted.
+	Origin record.Origin
+	// Start are random bits that no other start of the member has drawn; zero: the machine takes them from its seed.
+	Start protocol.StartBits
+	// Tag computes the tag of a life of this member, which nobody else can. A member without it believes nobody that its record is
+	// stale. OldTag, if it is set, does so with the key that is being replaced.
+	Tag, OldTag func(protocol.Inc, protocol.StartBits) protocol.Tag
 	// FirstInc is the least incarnation of a member without a record: seconds since the beginning of 2024, so that none
 	// repeats even if everybody has forgotten it. Zero counts as one.
 	FirstInc protocol.Inc

@@ -7,6 +7,7 @@
 //	Nerio §10.4        finding the leader          ask.go
 //	Nerio §10.5        verification                ask.go
 //	PROTOCOLS §1.3     start, restart, bootstrap   start.go
+//	PROTOCOLS §1.3     records that are old copies stale.go
 //	PROTOCOLS §3.4-11  hand-over                   handover.go
 //	PROTOCOLS §3.6     terms and their ceiling     disk.go, package lease
 //	PROTOCOLS §8       attempts, Unfit             group.go
@@ -26,8 +27,8 @@
 // # What a driver owes
 //
 // Besides what package protocol asks of every driver: a seed that differs from start to start; messages of earlier
-// incarnations, which the machine answers with Stale (or a layer below that answers so itself, with the highest
-// incarnation that it has heard); FirstInc from a wall clock; the record of the last Persist at the next start, or nil.
+// incarnations, which the machine answers with Stale, or an Outdated
+// for each that a layer below drops; FirstInc from a wall clock; the record of the last Persist at the next start, or nil.
 // A member speaks under Incarnation, which is zero until it knows who it is, and again if it finds that its record is an
 // old copy. After Close it is stepped until Closed. Whoever runs an elector passes its word on as Trusts and asks
 // TakeUnfit after every Step; package stack does.
@@ -47,10 +48,10 @@
 // it.
 //
 // A member with a record says Recover too, under its new incarnation, while it waits. Nobody needs the answer, but a
-// peer that has heard a later incarnation, or the same one from another start, says Stale: so a restored backup is found
-// out before it grants.
+// peer that has heard a later incarnation, or the same one from another start, sends Stale: so a restored backup is found
+// out before it grants. PROTOCOLS believes the word of one packet; stale.go has what we do instead.
 //
 // A member that leaves while it still waits after its start writes no clean-stop note, though it has granted nothing itself:
 // what the incarnation before it granted may stand, and the next start would believe the note (PROTOCOLS §1.3 does not say
-// so). Package lease numbers the requests of each incarnation apart, so that an answer names whose question it was.
+// so). In package lease an answer names the incarnation whose question it was.
 package nerio

@@ -56,6 +56,7 @@ func (d *driver) boot(cfg Config) {
 	d.t.Helper()
 	d.seed += 10                        // others have spoken since
 	cfg.FirstInc = protocol.Inc(d.seed) // as seconds since some day would be
+	cfg.Tag = drivetest.Tags(uint64(cfg.Me))
 	x := d.members[cfg.Me]
 	m, err := New(cfg, x.Record, uint64(d.seed))
 	if err != nil {
@@ -63,6 +64,19 @@ func (d *driver) boot(cfg Config) {
 	}
 	x.m, x.read = m, 0
 	d.Start(cfg.Me, m, 0)
+}
+
+// later is the word of a peer that it has heard the incarnation inc of a member, which only the member can have proved.
+func (d *driver) later(of protocol.Rank, inc protocol.Inc) *protocol.Receive {
+	from := (of + 1) % protocol.Rank(len(d.members))
+	return &protocol.Receive{From: protocol.Ident{Rank: from, Inc: d.members[from].Inc}, Message: &Stale{Heard: d.life(of, inc)}, Delay: protocol.Unknown}
+}
+
+// life returns a life of a member that this start knows nothing of.
+func (d *driver) life(of protocol.Rank, inc protocol.Inc) protocol.Life {
+	l := protocol.Life{Inc: inc, Start: protocol.StartBits{1}}
+	l.Tag = d.members[of].m.cfg.Tag(l.Inc, l.Start)
+	return l
 }
 
 // published lets the program of a view stop that asks for it.

@@ -1,6 +1,7 @@
 package nerio
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -64,6 +65,9 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	}
 	m.pcg = rand.NewPCG(seed, uint64(cfg.Me))
 	m.rng = rand.New(m.pcg)
+	if cfg.Start == (protocol.StartBits{}) {
+		m.cfg.Start = startBits(seed, cfg.Me)
+	}
 	m.start.peers = make([]peer, m.lcfg.Members)
 	m.start.answers = make([]Known, m.lcfg.Members)
 	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms)
@@ -93,6 +97,14 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	return m, nil
 }
 
+// startBits draws the bits of a start from its seed.
+func startBits(seed uint64, me protocol.Rank) (b protocol.StartBits) {
+	draw := rand.New(rand.NewPCG(seed, ^uint64(me)))
+	binary.BigEndian.PutUint64(b[:], draw.Uint64())
+	binary.BigEndian.PutUint64(b[8:], draw.Uint64())
+	return b
+}
+
 // policy is what makes the leases of the core Nerio's.
 type policy Machine
 
@@ -120,6 +132,8 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		m.onReceive(now, ev)
 	case protocol.Persisted:
 		m.onPersisted(now)
+	case protocol.Restored:
+		m.onRestored(now, ev)
 	case protocol.Campaign:
 		m.onCampaign(now, ev.Group)
 	case protocol.Resign:

@@ -13,6 +13,8 @@ type Recover struct {
 	Nonce uint64
 	// Bootstrap says that the sender has no record and was told that it may start a new council.
 	Bootstrap bool
+	// Sender is the sender's own life, for the receiver to remember; zero under incarnation zero.
+	Sender protocol.Life
 }
 
 // Known answers Recover.
@@ -29,8 +31,12 @@ type Known struct {
 	Longest time.Duration
 	// Lock is the longest lock of a local group that was, as far as the sender knows.
 	Lock time.Duration
-	// Heard is the highest incarnation of the asker that the sender has heard.
-	Heard protocol.Inc
+	// Heard is the last life of the asker that the sender has heard. Its tag is zero if the sender does not know it.
+	Heard protocol.Life
+	// Silent is for how long the sender has heard nothing of that life.
+	Silent time.Duration
+	// Sender is the sender's own life, as in Recover.
+	Sender protocol.Life
 }
 
 // State is how far a member has got in its start.
@@ -39,17 +45,18 @@ type State uint8
 const (
 	Lost   State = iota // it has no record and does not know yet what it forgot
 	Fresh               // it has no record, and may start a new council if all others are fresh too
+	Asks                // it has a record that is an old copy, and does not know yet what is missing in it
 	Begun               // it started the council, and has not been restarted since
 	Speaks              // it knows who it is
 )
 
-// Stale tells a member that somebody has heard a later incarnation of it: what it takes for its record is an old copy.
-type Stale struct {
-	Highest protocol.Inc
-	// Nonce is that of a Recover that came under an incarnation which another start of the same member had used before;
-	// zero otherwise.
-	Nonce uint64
-}
+// Stale tells a member that the sender has heard a later life of it: what the member takes for its record is an old copy. The
+// member believes it only by its own tag in Heard.
+type Stale struct{ Heard protocol.Life }
+
+// Outdated is no message of a member: the layer below makes one for a packet that it drops because its sender has a later life, or
+// another one under the same incarnation.
+type Outdated struct{}
 
 // Handover names the receiver as the sender's successor. It comes after the sender has stepped down.
 type Handover struct {
@@ -104,6 +111,9 @@ func (*Known) Name() string { return "nerio.Known" }
 // Name says nerio.Stale.
 func (*Stale) Name() string { return "nerio.Stale" }
 
+// Name says nerio.Outdated.
+func (*Outdated) Name() string { return "nerio.Outdated" }
+
 // Name says nerio.Handover.
 func (*Handover) Name() string { return "nerio.Handover" }
 
@@ -133,6 +143,9 @@ func (m *Known) Copy() protocol.Message { c := *m; return &c }
 
 // Copy returns an independent copy.
 func (m *Stale) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Outdated) Copy() protocol.Message { c := *m; return &c }
 
 // Copy returns an independent copy.
 func (m *Handover) Copy() protocol.Message { c := *m; return &c }

@@ -8,7 +8,7 @@ import (
 // Owns says whether a message is one of this protocol's.
 func (m *Machine) Owns(msg protocol.Message) bool {
 	switch msg.(type) {
-	case *lease.Request, *lease.OK, *lease.Nack, *Recover, *Known, *Stale, *Handover, *Verify, *Remainder, *Who, *Leads,
+	case *lease.Request, *lease.OK, *lease.Nack, *Recover, *Known, *Stale, *Outdated, *Handover, *Verify, *Remainder, *Who, *Leads,
 		*Candidates, *Noted:
 		return true
 	}
@@ -25,30 +25,41 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 	p := &st.peers[from.Rank]
 	switch {
 	case from.Inc == 0:
-	case from.Inc < p.inc:
-		m.send(from.Rank, protocol.Keep(m.out, Stale{Highest: p.inc}))
+	case from.Inc < p.life.Inc || isOutdated(ev.Message):
+		m.accuse(now, from.Rank)
 		return
-	case from.Inc > p.inc:
-		*p = peer{inc: from.Inc}
+	case from.Inc > p.life.Inc:
+		*p = peer{life: protocol.Life{Inc: from.Inc}, accused: p.accused}
+	}
+	if from.Inc != 0 {
+		p.heard = now
 	}
 	switch msg := ev.Message.(type) {
 	case *Recover:
-		m.onRecover(from, msg)
+		if m.meet(now, from, &msg.Sender) {
+			m.onRecover(from, msg)
+		}
 		return
 	case *Known:
-		m.onKnown(now, from, msg)
+		if m.meet(now, from, &msg.Sender) {
+			m.onKnown(now, from, msg)
+		}
 		return
 	case *Stale:
 		if m.speaks() {
-			m.onStale(now, from.Rank, msg)
+			m.onStale(now, from, msg)
 		}
 		return
 	}
-	p.spoke = p.spoke || from.Inc != 0
 	if !m.speaks() || from.Inc == 0 {
 		return
 	}
 	m.dispatch(now, ev)
+}
+
+func isOutdated(msg protocol.Message) bool {
+	_, yes := msg.(*Outdated)
+	return yes
 }
 
 // dispatch gives a message to whom it belongs.

@@ -25,6 +25,8 @@ type starting struct {
 	due protocol.Time
 	// begun says that this start of the member began the council.
 	begun bool
+	// born is when this start of the member began. All that its earlier starts promised is over a longest promise after it.
+	born protocol.Time
 	// peers is what was heard of each member, and introduced are those that have answered this incarnation's Recover.
 	// Before that nothing else is said to them.
 	peers      []peer
@@ -39,10 +41,12 @@ type starting struct {
 
 // A peer is what this member has heard of another.
 type peer struct {
-	inc protocol.Inc // the highest
-	// nonce is what its Recover bore, zero if none was heard; spoke says that anything else was said under that incarnation.
-	nonce uint64
-	spoke bool
+	// life has the highest incarnation. Start and tag are zero until the peer has sent them.
+	life protocol.Life
+	// heard is when it last said anything under it.
+	heard protocol.Time
+	// accused is when the peer may be told again that it is outdated.
+	accused protocol.Time
 }
 
 type phase uint8
@@ -82,9 +86,13 @@ func (m *Machine) onStart(now protocol.Time) {
 	m.start.due = protocol.Never
 	m.asks.reset()
 	m.tells.due, m.closing.due = protocol.Never, protocol.Never
-	m.swept = now
+	m.swept, m.start.born = now, now
+	for i := range m.start.peers {
+		m.start.peers[i].accused = now
+	}
 	r := &m.disk.record
-	if m.disk.had && !r.Void {
+	copied := m.disk.had && r.Origin.Moved(m.cfg.Origin)
+	if m.disk.had && !r.Void && !copied {
 		longest := max(r.Longest, m.cfg.Longest)
 		m.start.clean, m.start.recorded = r.Clean, true
 		m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
@@ -92,8 +100,13 @@ func (m *Machine) onStart(now protocol.Time) {
 		return
 	}
 	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
-	if r.Void {
-		m.lose(now, "void record")
+	if r.Void || copied {
+		m.terms.See(r.Ceiling) // an old copy is incomplete, not wrong
+		why := "void record"
+		if copied {
+			why = "copied record"
+		}
+		m.lose(now, why)
 		return
 	}
 	m.lose(now, "no record")
@@ -104,14 +117,17 @@ func (m *Machine) wait(until protocol.Time, why string) {
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvWait, Dom: protocol.Quorum, Until: until, Why: why})
 }
 
-// lose makes the member one that has forgotten everything: it waits for the longest promise it can have made, and then
-// asks.
+// lose makes the member stop and ask. It grants nothing and renews nothing. It waits until what its earlier starts promised is
+// over, counted from its own start, and until its own promises and leases are; then it asks what it has forgotten.
 func (m *Machine) lose(now protocol.Time, why string) {
 	st := &m.start
 	st.phase, st.asked, st.begun, st.recorded = lost, false, false, false
 	m.untell()
 	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
-	st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
+	st.waited = st.born.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
+	if m.grantor.Outstanding() || m.holder.Active() {
+		st.waited = max(st.waited, now.Add(m.lcfg.LongestPromise(m.cfg.Longest)))
+	}
 	st.due = st.waited
 	m.wait(protocol.Never, why)
 	if m.cfg.Bootstrap {
@@ -127,7 +143,7 @@ func (m *Machine) ask(now protocol.Time) {
 		st.nonce, st.got = m.rng.Uint64()|1, protocol.Set{}
 		st.asked = now >= st.waited
 	}
-	question := protocol.Keep(m.out, Recover{Nonce: st.nonce, Bootstrap: m.cfg.Bootstrap && st.phase == lost && !m.disk.had})
+	question := protocol.Keep(m.out, Recover{Nonce: st.nonce, Bootstrap: m.cfg.Bootstrap && st.phase == lost && !m.disk.had, Sender: m.life()})
 	for r := range protocol.Rank(m.lcfg.Members) {
 		// Who has not found out who it is yet may have by now.
 		if r != m.cfg.Me && (!st.got.Has(r) || st.phase == lost && st.answers[r].State < Begun) {
@@ -164,18 +180,11 @@ func (m *Machine) onStartTimer(now protocol.Time) {
 func (m *Machine) onRecover(from protocol.Ident, r *Recover) {
 	st := &m.start
 	p := &st.peers[from.Rank]
-	if from.Inc != 0 {
-		if p.nonce == 0 && !p.spoke {
-			p.nonce = r.Nonce
-		}
-		if p.nonce != r.Nonce {
-			// Another start of that member has spoken under the same incarnation: its record was restored from a copy.
-			m.send(from.Rank, protocol.Keep(m.out, Stale{Highest: from.Inc, Nonce: r.Nonce}))
-			return
-		}
-	}
 	known := Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing,
-		Longest: m.disk.record.Longest, Lock: m.disk.record.Lock, Heard: p.inc, Bootstrap: m.cfg.Bootstrap}
+		Longest: m.disk.record.Longest, Lock: m.disk.record.Lock, Heard: p.life, Bootstrap: m.cfg.Bootstrap, Sender: m.life()}
+	if p.life.Inc != 0 {
+		known.Silent = m.now.Sub(p.heard)
+	}
 	switch {
 	case st.phase == speaks && st.begun:
 		known.State = Begun
@@ -183,6 +192,8 @@ func (m *Machine) onRecover(from protocol.Ident, r *Recover) {
 		known.State = Speaks
 	case st.phase == lost && !m.disk.had && st.inc == 0:
 		known.State = Fresh
+	case st.phase == lost && m.disk.had:
+		known.State = Asks
 	default:
 		known.State = Lost
 	}
@@ -255,7 +266,7 @@ func (m *Machine) canBootstrap(now protocol.Time) bool {
 			continue
 		}
 		k := &st.answers[r]
-		fresh := k.State == Fresh && k.Bootstrap || k.State == Begun && k.Heard == 0
+		fresh := k.State == Fresh && k.Bootstrap || k.State == Begun && k.Heard.Inc == 0
 		if !st.got.Has(r) || !fresh || k.Digest != m.cfg.Listing {
 			return false
 		}
@@ -270,18 +281,31 @@ func (m *Machine) recovered(now protocol.Time) {
 	if !st.asked {
 		return
 	}
-	var know protocol.Set
+	var know, ask protocol.Set
 	inc, floor, longest := max(m.cfg.FirstInc, m.disk.record.Inc+1, st.inc+1, 1), m.terms.Highest, m.disk.record.Longest
 	lock := m.disk.record.Lock
 	for r := range st.got.All() {
 		k := &st.answers[r]
-		inc, floor, longest = max(inc, k.Heard+1), max(floor, k.Highest), max(longest, k.Longest)
-		lock = max(lock, k.Lock)
-		if k.State >= Begun && k.Epoch == m.cfg.Epoch && k.Digest == m.cfg.Listing {
+		floor, longest, lock = max(floor, k.Highest), max(longest, k.Longest), max(lock, k.Lock)
+		if m.proves(k.Heard) {
+			inc = max(inc, k.Heard.Inc+1)
+			if m.lives(k) {
+				m.alarm(protocol.Ident{Rank: r}, k.Heard, "another process speaks")
+				st.got.Remove(r) // to be asked again
+				return
+			}
+		}
+		switch {
+		case k.Epoch != m.cfg.Epoch || k.Digest != m.cfg.Listing:
+		case k.State >= Begun:
 			know.Add(r)
+		case k.State == Asks && m.disk.had:
+			ask.Add(r)
 		}
 	}
-	if !m.cfg.Quorums.MeetsAll(know, m.cfg.Me) {
+	// Members that ask at the same time would wait for one another for ever. If all others have answered, nobody knows more.
+	all := know.Union(ask).With(m.cfg.Me)
+	if !m.cfg.Quorums.MeetsAll(know, m.cfg.Me) && (ask.Empty() || !all.Contains(m.voters)) {
 		return
 	}
 	if longest > m.disk.record.Longest {
@@ -310,7 +334,7 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	st.inc, st.phase, st.due = inc, writing, protocol.Never
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSpeak, Dom: protocol.Quorum, Seq: uint64(inc), Term: floor, Why: why})
 	r := &m.disk.record
-	r.Inc, r.Epoch, r.Digest, r.Clean, r.Void = inc, m.cfg.Epoch, m.cfg.Listing, false, false
+	r.Inc, r.Epoch, r.Digest, r.Origin, r.Clean, r.Void = inc, m.cfg.Epoch, m.cfg.Listing, m.cfg.Origin, false, false
 	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
 	r.Ceiling = min(max(floor, m.terms.Highest)+lease.Ahead, lease.MaxTerm)
 	m.disk.dirty = true
@@ -335,22 +359,4 @@ func (m *Machine) speak(now protocol.Time) {
 	}
 	m.ask(now)
 	m.considerAll(now)
-}
-
-// onStale treats the record as lost: somebody has heard a later incarnation of this member, or another start under the
-// same one. Of the latter it is no proof if it comes from a member that knew this start already: it has forgotten.
-func (m *Machine) onStale(now protocol.Time, from protocol.Rank, s *Stale) {
-	st := &m.start
-	same := s.Highest == st.inc && s.Nonce == st.nonce && s.Nonce != 0 && !st.introduced.Has(from)
-	if s.Highest <= st.inc && !same {
-		return
-	}
-	st.inc = max(st.inc, s.Highest)
-	st.clean = false
-	// A start before the member has recovered must not believe the record again: those who know better may be gone by then.
-	r := &m.disk.record
-	r.Inc, r.Clean, r.Void = st.inc, false, true
-	m.disk.dirty = true
-	m.holder.Freeze(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
-	m.lose(now, "stale record")
 }

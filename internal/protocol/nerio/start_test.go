@@ -117,7 +117,7 @@ func TestLostMemberStartsAboveAllThatOthersKnow(t *testing.T) {
 	d := newDriver(t, cfg)
 	d.Run(100 * ms)
 	d.members[0].m.terms.See(5000)
-	d.members[2].m.start.peers[1].inc = 700
+	d.members[2].m.start.peers[1].life = d.life(1, 700)
 	d.Crash(1)
 	d.members[1].Record = nil
 	d.again(cfg, 1)
@@ -283,7 +283,7 @@ func TestRecordOfAnIncarnationThatIsOverLetsNobodySpeak(t *testing.T) {
 	d.Disk = 700 * ms
 	d.members[1].m.terms.See(lease.Ahead) // the ceiling has to be raised
 	d.Step(1, protocol.Tick{})
-	d.Step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].Inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
+	d.Step(1, d.later(1, 99))
 	if d.members[1].Writes != 2 {
 		t.Fatalf("%d records are on their way: want the one with the ceiling, and that the record is void", d.members[1].Writes)
 	}
@@ -401,7 +401,7 @@ func TestStaleLeaderLetsItsLeasesRunOut(t *testing.T) {
 	d.Step(0, protocol.Campaign{Group: "g"})
 	d.Run(100 * ms)
 	d.expect("g", 0, true)
-	d.Step(0, &protocol.Receive{From: protocol.Ident{Rank: 1, Inc: d.members[1].Inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
+	d.Step(0, d.later(0, 99))
 	if v := d.members[0].Views["g"]; !v.Stop || v.Until == protocol.Never {
 		t.Errorf("view %+v: want the program asked to stop before a set end", v)
 	}
@@ -554,7 +554,7 @@ func TestNewIncarnationOfOneProcessNumbersItsTenuresOn(t *testing.T) {
 	d.campaign("g", 0)
 	d.Run(100 * ms)
 	first := d.members[0].Views["g"]
-	d.Step(0, &protocol.Receive{From: protocol.Ident{Rank: 1, Inc: d.members[1].Inc}, Message: &Stale{Highest: 999}, Delay: protocol.Unknown})
+	d.Step(0, d.later(0, 999))
 	d.Run(time.Second)
 	d.campaign("g", 0)
 	d.Run(500 * ms)
@@ -574,7 +574,7 @@ func TestNobodyIsWokenForNothing(t *testing.T) {
 		d.Step(1, protocol.Resign{Group: "g"}) // to be told to the leader, who is deaf
 		d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool { return from != to }
 		d.Run(30 * ms)
-		d.Step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].Inc}, Message: &Stale{Highest: 99}, Delay: protocol.Unknown})
+		d.Step(1, d.later(1, 99))
 		d.Step(2, protocol.Close{})
 		d.Run(2 * time.Second) // fails if time stands still
 		d.Drop = nil

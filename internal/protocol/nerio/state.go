@@ -95,6 +95,7 @@ func (m *Machine) appendStart(s *lease.State) {
 	s.Uint(uint64(st.inc))
 	s.Uint(st.nonce)
 	s.Set(st.got)
+	s.Future(st.born.Add(m.lcfg.LongestPromise(m.disk.record.Longest)))
 	s.Future(st.waited)
 	s.Future(st.listened)
 	s.Bool(st.asked)
@@ -106,9 +107,12 @@ func (m *Machine) appendStart(s *lease.State) {
 	s.Future(st.settled)
 	for i := range st.peers {
 		p := &st.peers[i]
-		s.Uint(uint64(p.inc))
-		s.Uint(p.nonce)
-		s.Bool(p.spoke)
+		s.Uint(uint64(p.life.Inc))
+		s.B = append(append(s.B, p.life.Start[:]...), p.life.Tag[:]...)
+		if p.life.Inc != 0 {
+			s.Future(p.heard.Add(m.disk.record.Longest / 2))
+		}
+		s.Future(p.accused)
 	}
 	if st.phase == lost {
 		for r := range st.got.All() {
@@ -118,7 +122,9 @@ func (m *Machine) appendStart(s *lease.State) {
 			s.Uint(k.Highest)
 			s.Int(int64(k.Longest))
 			s.Int(int64(k.Lock))
-			s.Uint(uint64(k.Heard))
+			s.Uint(uint64(k.Heard.Inc))
+			s.Bool(m.proves(k.Heard))
+			s.Bool(m.lives(k))
 		}
 	}
 	s.B = m.disk.record.Append(s.B)

@@ -73,7 +73,7 @@ func TestStateTellsMembersApartThatWillActDifferently(t *testing.T) {
 		"trust":     func(m *Machine) { drivetest.Step(m, d.Now, protocol.Trusts{Leader: 2}) },
 		"candidate": func(m *Machine) { drivetest.Step(m, d.Now, protocol.Campaign{Group: "g"}) },
 		"term":      func(m *Machine) { m.grantor.See(d.Now, "g", 77) },
-		"peer":      func(m *Machine) { m.start.peers[0].inc++ },
+		"peer":      func(m *Machine) { m.start.peers[0].life.Inc++ },
 		"time":      func(m *Machine) { drivetest.Step(m, d.Now.Add(10*ms), protocol.Tick{}) },
 		"ceiling":   func(m *Machine) { m.terms.Durable++ },
 		"chance":    func(m *Machine) { m.rng.Uint64() },

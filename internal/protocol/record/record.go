@@ -32,6 +32,8 @@ type Record struct {
 	// Epoch is the council's, and Digest that of its members and quorum system.
 	Epoch  uint32
 	Digest [32]byte
+	// Origin is where the record was written.
+	Origin Origin
 	// Clean says that nothing the member granted was outstanding when it stopped. It is believed once: the next start
 	// clears it before it says a word.
 	Clean bool
@@ -42,11 +44,21 @@ type Record struct {
 	Wedge, View []byte
 }
 
+// An Origin tells the machine and the directory in which a record is kept from others, so that a copy is recognised elsewhere. Each is
+// the beginning of a digest; zero: not known.
+type Origin struct{ Machine, Directory [8]byte }
+
+// Moved says that a record of origin o is not where it was written.
+func (o Origin) Moved(here Origin) bool {
+	differ := func(a, b [8]byte) bool { return a != [8]byte{} && b != [8]byte{} && a != b }
+	return differ(o.Machine, here.Machine) || differ(o.Directory, here.Directory)
+}
+
 // ErrDamaged says that bytes are no record, or not all of one. Whoever finds that has lost its record.
 var ErrDamaged = errors.New("record: damaged")
 
 const (
-	version = 2
+	version = 3
 	// maxBlob bounds Wedge and View.
 	maxBlob = 1 << 16
 )
@@ -62,7 +74,8 @@ const (
 	atLock    = atLongest + 8
 	atEpoch   = atLock + 8
 	atDigest  = atEpoch + 4
-	atNote    = atDigest + 32
+	atOrigin  = atDigest + 32
+	atNote    = atOrigin + 16
 	fixed     = atNote + 1
 	// lengthSize is the size of a blob's length, and sumSize that of the checksum.
 	lengthSize = 4
@@ -93,6 +106,8 @@ func (r *Record) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Lock))
 	b = binary.BigEndian.AppendUint32(b, r.Epoch)
 	b = append(b, r.Digest[:]...)
+	b = append(b, r.Origin.Machine[:]...)
+	b = append(b, r.Origin.Directory[:]...)
 	note := byte(noNote)
 	switch {
 	case r.Void:
@@ -151,6 +166,7 @@ func Decode(b []byte) (Record, error) {
 	r.Lock = time.Duration(binary.BigEndian.Uint64(body[atLock:]))
 	r.Epoch = binary.BigEndian.Uint32(body[atEpoch:])
 	copy(r.Digest[:], body[atDigest:])
+	r.Origin = Origin{[8]byte(body[atOrigin:]), [8]byte(body[atOrigin+8:])}
 	switch body[atNote] {
 	case noNote:
 	case cleanNote:

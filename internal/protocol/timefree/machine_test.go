@@ -54,7 +54,7 @@ func (a *member) receive(from protocol.Rank, inc protocol.Inc, m protocol.Messag
 
 // answer lets a member answer the open query, having had the given winners itself.
 func (a *member) answer(from protocol.Rank, winners ...protocol.Rank) protocol.Effects {
-	return a.receive(from, 1, &timefree.Response{Number: a.q, Winners: protocol.NewSet(winners...)})
+	return a.receive(from, 1, &timefree.Response{Asker: 1, Number: a.q, Winners: protocol.NewSet(winners...)})
 }
 
 // round lets the members answer in turn, all with the same winners, and begins the next query.
@@ -206,7 +206,7 @@ func TestOpenQueryIsRepeatedToTheSilentOnly(t *testing.T) {
 	if want := []time.Duration{20 * d, 40 * d, 80 * d, 160 * d}; !slices.Equal(gaps[:4], want) {
 		t.Errorf("repeated after %v, want %v and so on", gaps, want)
 	}
-	if a.q != 1<<32+1 {
+	if a.q != 1 {
 		t.Errorf("copies have the number %d, want that of the first query of the first incarnation", a.q)
 	}
 	a.answer(2, 0, 1, 2, 3, 4) // a second copy of an answer
@@ -259,8 +259,8 @@ func TestRoundTripDecidesWhenToRepeat(t *testing.T) {
 
 func TestAnswersToAnEarlierLifeDoNotCount(t *testing.T) {
 	a := start(t, 3, func(c *timefree.Config) { c.Inc = 2 })
-	for number := uint64(1<<32) + 1; number < 1<<32+10; number++ {
-		a.receive(1, 1, &timefree.Response{Number: number, Winners: protocol.Everyone(3)})
+	for number := uint64(1); number < 10; number++ {
+		a.receive(1, 1, &timefree.Response{Asker: 1, Number: number, Winners: protocol.Everyone(3)})
 		if len(a.Last.Views) != 0 {
 			t.Fatalf("an answer to query %x of the first life ended query %x: %+v", number, a.q, a.Last.Views)
 		}
@@ -269,7 +269,7 @@ func TestAnswersToAnEarlierLifeDoNotCount(t *testing.T) {
 
 func TestFirstAnswerBringsTheCounters(t *testing.T) {
 	a := start(t, 3, nil)
-	a.receive(1, 1, &timefree.Response{Number: a.q, Winners: protocol.Everyone(3), Counts: []uint64{4, 2, 9}})
+	a.receive(1, 1, &timefree.Response{Asker: 1, Number: a.q, Winners: protocol.Everyone(3), Counts: []uint64{4, 2, 9}})
 	if v := a.Last.Views; len(v) != 1 || v[0].Leader.Rank != 1 {
 		t.Errorf("published %+v, want b: it has the least of 4 2 9", v)
 	}
@@ -307,8 +307,8 @@ func TestMessagesOfAnotherSizeAreDropped(t *testing.T) {
 		&timefree.Query{Number: 1, Counts: []uint64{1, 2, 3}},
 		&timefree.Query{Number: 1, Counts: []uint64{1, 2, 3, 4, 5}},
 		&timefree.Query{Number: 1},
-		&timefree.Response{Number: a.q, Counts: []uint64{1}},
-		&timefree.Response{Number: a.q, Counts: make([]uint64, 5)},
+		&timefree.Response{Asker: 1, Number: a.q, Counts: []uint64{1}},
+		&timefree.Response{Asker: 1, Number: a.q, Counts: make([]uint64, 5)},
 	} {
 		if e := a.receive(1, 1, m); len(e.Send)+len(e.Views)+len(e.Facts) != 0 {
 			t.Errorf("%s %+v led to %+v", m.Name(), m, e)
@@ -330,7 +330,7 @@ func TestQueriesArePaced(t *testing.T) {
 	a.step(protocol.Tick{})
 	a.Now = 500 * ms
 	a.answer(2, 0, 1, 2)
-	if a.q != 1<<32+3 || a.Last.Wake <= a.Now {
+	if a.q != 3 || a.Last.Wake <= a.Now {
 		t.Errorf("an answer that took longer than a period must be followed by a query at once; the newest is %d", a.q&0xff)
 	}
 }

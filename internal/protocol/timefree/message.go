@@ -8,7 +8,7 @@ import (
 
 // Query asks for a Response and gossips counters (QUERY_ALIVE).
 type Query struct {
-	// Number tells the queries of a member apart, over all its incarnations.
+	// Number tells the queries of one incarnation of a member apart.
 	Number uint64
 	// Counts are the counters of all members, by rank.
 	Counts []uint64
@@ -34,6 +34,8 @@ type Response struct {
 	Winners protocol.Set
 	// Counts are the sender's counters, if the query was a First one.
 	Counts []uint64
+	// Asker is the incarnation whose query it answers.
+	Asker protocol.Inc
 }
 
 // Copy returns a Response of its own.

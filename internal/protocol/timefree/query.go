@@ -33,8 +33,6 @@ type Queries struct {
 // NewQueries returns the source of a machine.
 func NewQueries(m *counter.Machine, c *Config) *Queries {
 	q := &Queries{config: *c, m: m, table: counter.NewTable(m, "query"), missed: make([]uint32, c.Members)}
-	// Numbers of one incarnation do not occur in another, so that an answer to a dead one is no answer.
-	q.number = uint64(c.Inc) << 32
 	q.winners = protocol.Everyone(c.Members)
 	return q
 }
@@ -106,29 +104,30 @@ func (q *Queries) ask(now protocol.Time) {
 func (q *Queries) Receive(now protocol.Time, from protocol.Ident, m protocol.Message) {
 	switch m := m.(type) {
 	case *Query:
-		q.onQuery(from.Rank, m)
+		q.onQuery(from, m)
 	case *Response:
 		q.onResponse(now, from.Rank, m)
 	}
 }
 
 // onQuery merges what the sender gossips and answers, whatever was answered before (T2).
-func (q *Queries) onQuery(from protocol.Rank, m *Query) {
+func (q *Queries) onQuery(from protocol.Ident, m *Query) {
 	if len(m.Counts) != q.config.Members {
 		return
 	}
-	q.table.Merge(from, m.Counts)
+	q.table.Merge(from.Rank, m.Counts)
 	answer := protocol.Make[Response](q.m.Effects())
-	*answer = Response{Number: m.Number, Winners: q.winners, Counts: answer.Counts[:0]}
+	*answer = Response{Asker: from.Inc, Number: m.Number, Winners: q.winners, Counts: answer.Counts[:0]}
 	if m.First {
 		answer.Counts = append(answer.Counts, q.table.Counts()...)
 	}
-	q.m.Send(from, answer)
+	q.m.Send(from.Rank, answer)
 }
 
-// onResponse counts the first response of each member to the open query (line 2). One to a query that has ended has lost.
+// onResponse counts the first response of each member to the open query (line 2). One to a query that has ended has lost, and one to
+// an earlier incarnation is none.
 func (q *Queries) onResponse(now protocol.Time, from protocol.Rank, m *Response) {
-	if !q.open || m.Number != q.number || q.answered.Has(from) {
+	if !q.open || m.Asker != q.config.Inc || m.Number != q.number || q.answered.Has(from) {
 		return
 	}
 	switch len(m.Counts) {

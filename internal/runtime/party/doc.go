@@ -1,6 +1,7 @@
 // Package party drives the machine of internal/tenure on a real clock: in agents, runners, keepers and programs that dial.
 //
 //	party.go   events in, effects out, deadlines
+//	watch.go   one alarm for many parties with the same deadline
 //	resume*.go deadlines that passed while the host was suspended
 //	unread*.go messages that were received and not given yet
 //	names.go   members in causes

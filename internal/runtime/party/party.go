@@ -18,6 +18,14 @@ type Options struct {
 	Do func(tenure.Effect)
 	// Unread, if it is set, says that messages of the upper side were received and not given yet.
 	Unread func() bool
+	// Shown, if it is set, returns the deadline that the upper side shows where everybody can look, and whether it does. Renewals then
+	// come without a message: the party looks before each event.
+	Shown func() (protocol.Time, bool)
+	// Fix answers the effect of that name; it is set if Config.Shown is: it fixes the end that the lower side is shown, and returns the
+	// highest that it may have seen. It must not wait.
+	Fix func() protocol.Time
+	// Watch, if it is set, returns the watch under whose deadline the party stands; nil: it has an alarm of its own.
+	Watch func() *Watch
 }
 
 // A Party drives one tenure. All methods may be called from any goroutine; those that return something also from Do.
@@ -29,6 +37,7 @@ type Party struct {
 	m     *tenure.Machine
 	out   []tenure.Effect
 	timer *time.Timer
+	watch *Watch // under which it stands
 	// slept is how long the host had been suspended before the last step.
 	slept time.Duration
 
@@ -47,7 +56,7 @@ func New(o Options) *Party {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(time.Hour, p.Tick)
-	p.arm()
+	p.arm(o.Clock.Now())
 	if _, ok := o.Clock.(sleeper); ok {
 		watchResumes(p) // last: a resume ticks at once
 	}
@@ -109,19 +118,38 @@ func (p *Party) GiveIf(valid func() bool, ev tenure.Event) {
 	if woke && !before {
 		p.step(now, tenure.Event{Kind: tenure.Suspended})
 	}
+	if !woke {
+		p.take(now)
+	}
 	p.step(now, ev)
 	if woke && before {
 		p.step(now, tenure.Event{Kind: tenure.Suspended})
 	}
-	p.arm()
+	p.arm(now)
+}
+
+// take gives the machine the renewals that came without a message.
+func (p *Party) take(now protocol.Time) {
+	if p.options.Shown == nil {
+		return
+	}
+	until, shown := p.options.Shown()
+	if known, _ := p.m.Announced(); shown && until > known {
+		p.step(now, tenure.Event{Kind: tenure.Extended, Until: until})
+	}
 }
 
 // step steps the machine and has the effects carried out.
 func (p *Party) step(now protocol.Time, ev tenure.Event) {
 	out := p.m.Step(now, ev, p.out[:0])
 	p.publish()
-	for _, e := range out {
-		p.options.Do(e)
+	for i := 0; i < len(out); i++ {
+		if out[i].Kind == tenure.Fix { // at once: what follows rests on the deadline
+			out = p.m.Step(now, tenure.Event{Kind: tenure.Fixed, Until: p.options.Fix()}, out)
+			p.publish()
+			continue
+		}
+		p.options.Do(out[i])
 	}
 	p.out = out
 	if p.m.State() == tenure.Over {
@@ -137,14 +165,18 @@ func (p *Party) publish() {
 	p.announced, p.known = p.m.Announced()
 }
 
-// arm sets the alarm.
-func (p *Party) arm() {
+// arm sets the alarm, after a step at now.
+func (p *Party) arm(now protocol.Time) {
 	wake := p.m.Wake()
+	p.enter()
+	if p.watch != nil {
+		wake = p.m.WakeBeside()
+	}
 	if wake == protocol.Never {
 		p.timer.Stop()
 		return
 	}
-	p.timer.Reset(early(wake.Sub(p.options.Clock.Now())))
+	p.timer.Reset(early(wake.Sub(now)))
 }
 
 // early is how long a timer may run that must not ring late: time services slow its clock by at most 3/16. What is left is too

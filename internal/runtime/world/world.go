@@ -33,6 +33,19 @@ func From(ctx context.Context) (World, bool) {
 	return w, ok
 }
 
+type mirrorKey struct{}
+
+// WithMirror returns a context in which a mirror shows the leases of a member that joins as well.
+func WithMirror(ctx context.Context, m runtime.Mirror) context.Context {
+	return context.WithValue(ctx, mirrorKey{}, m)
+}
+
+// MirrorFrom returns the mirror of a context; nil if there is none.
+func MirrorFrom(ctx context.Context) runtime.Mirror {
+	m, _ := ctx.Value(mirrorKey{}).(runtime.Mirror)
+	return m
+}
+
 type reportKey struct{}
 
 // WithReport returns a context in which Join reports what a member waits for before it can be asked.

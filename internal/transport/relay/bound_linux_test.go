@@ -22,6 +22,7 @@ import (
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/transport/relay"
 	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/internal/wire/wiretest"
 )
 
 // The fail-aware layer on real clocks and sockets: two processes exchange sealed datagrams over a relay whose delays change. Each
@@ -85,7 +86,7 @@ func speak(role, peer string) error {
 	}
 	me := protocol.Ident{Rank: protocol.Rank(rank), Inc: protocol.Inc(3 + rank)}
 	judge := datagram.Config{Self: me, Members: 2, Rho: protocol.DefaultRho, Delta: bounded}
-	if s.wire, err = wire.NewEndpoint(s.clock.Now(), wire.Config{Config: judge, Keys: wire.PublicKeyring()}); err != nil {
+	if s.wire, err = wire.NewEndpoint(s.clock.Now(), wire.Config{Config: judge, Pairs: wiretest.Pairs(me.Rank, 2)}); err != nil {
 		return err
 	}
 	fmt.Printf("listens %v\n", s.conn.LocalAddr())

@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/page"
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// hookedWords is memory that lets a test act around a store.
+type hookedWords struct {
+	words         []uint64
+	before, after func(i int)
+}
+
+func (w *hookedWords) Len() int          { return len(w.words) }
+func (w *hookedWords) Load(i int) uint64 { return w.words[i] }
+func (w *hookedWords) Store(i int, v uint64) {
+	if w.before != nil {
+		w.before(i)
+	}
+	w.words[i] = v
+	if w.after != nil {
+		w.after(i)
+	}
+}
+
+// shownOnWords returns a candidate whose slot names a horizon.
+func shownOnWords(t *testing.T) (*hookedWords, *deadlines, *candidate) {
+	t.Helper()
+	w := &hookedWords{words: make([]uint64, page.Size(2, 2))}
+	writer, err := page.NewWriter(w, 2, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Agent{}
+	d := newDeadlines(a)
+	d.now, d.joined, d.writer = func() regent.Instant { return regent.Instant(time.Hour) }, func() bool { return true }, writer
+	a.deadlines = d
+	d.Extended(1, end(100))
+	if d.horizon(1).cell == nil {
+		t.Fatal("the horizon has no cell: this system has no page")
+	}
+	c := &candidate{agent: a, group: "g", slot: writer.Open()}
+	d.Behind("g", 1, 1)
+	c.placed = d.leases[leaseName{"g", 1}]
+	c.placed.reader = c
+	c.place(c.placed)
+	return w, d, c
+}
+
+// end returns an instant so many milliseconds after that of the clock.
+func end(ms int) protocol.Time {
+	return protocol.Time(time.Hour).Add(time.Duration(ms) * time.Millisecond)
+}
+
+// The member renews a lease while the agent freezes what it shows. What a reader can accept before the fixed end is stored counts.
+func TestFreezeFindsWhatReadersCouldSee(t *testing.T) {
+	w, d, c := shownOnWords(t)
+	w.before = func(int) { // a reader stops after it has seen this, and before the fixed end is stored
+		w.before = nil
+		d.Extended(1, end(200))
+	}
+	if got := c.fix(); got != end(200) {
+		t.Errorf("the freeze finds %v, and a reader may have seen %v", got, end(200))
+	}
+	d.Extended(1, end(300))
+	if got, _ := c.shown(); got != end(200) {
+		t.Errorf("%v is shown after the freeze", got)
+	}
+
+	w, d, c = shownOnWords(t)
+	var got protocol.Time
+	w.after = func(int) { // a reader can see the renewal from here on
+		w.after = nil
+		got = c.fix()
+	}
+	d.Extended(1, end(200))
+	if got != end(200) {
+		t.Errorf("the freeze finds %v while a reader may see %v", got, end(200))
+	}
+}
+
+// A lease that leaves its horizon, is capped or ends keeps what was shown, and gains nothing later.
+func TestWhatWasShownStaysAnnounced(t *testing.T) {
+	_, d, c := shownOnWords(t)
+	d.Fixed("g", 1, end(80))
+	d.Extended(1, end(200))
+	if got, _ := c.shown(); got != end(100) || c.current() != end(80) {
+		t.Errorf("%v is announced and %v is shown, want 100 and 80 ms", got, c.current())
+	}
+	d.Behind("g", 1, 2)
+	d.Extended(2, end(150))
+	if got, _ := c.shown(); got != end(150) {
+		t.Errorf("%v is announced behind the other horizon", got)
+	}
+	d.Ended("g", 1)
+	d.Extended(2, end(300))
+	if got := c.fix(); got != end(150) || c.current() != 0 {
+		t.Errorf("%v is announced and %v is shown after the end", got, c.current())
+	}
+}

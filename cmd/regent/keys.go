@@ -1,0 +1,352 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/secret"
+)
+
+func keysCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "keys",
+		Short: "Show, exchange, rotate and revoke members' keys",
+		Long: `Every member of a council has a key pair. The private key stays on its host, in the
+member's directory. The public key stands in the member's entry of every configuration.
+A running agent puts changes in force when it reloads its configuration (SIGHUP).`,
+		Example: `  regent keys show
+  regent keys exchange > host1.pub
+  regent keys exchange *.pub`,
+		Args: cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(keysShowCommand(), keysExchangeCommand(), keysRotateCommand(), keysRevokeCommand())
+	return c
+}
+
+// keysOptions is what the commands about keys share.
+type keysOptions struct {
+	config string
+	json   bool
+}
+
+func (o *keysOptions) flags(c *cobra.Command) {
+	c.Flags().StringVar(&o.config, "config", config.DefaultConfig, "the configuration of this host")
+	c.Flags().BoolVar(&o.json, "json", false, "print JSON")
+}
+
+// keysFailure names the command in an error.
+func keysFailure(c *cobra.Command, err error) error {
+	return &cli.Failure{Err: fmt.Errorf("%s: %w", c.CommandPath(), err)}
+}
+
+// A keyReport is one key of a member.
+type keyReport struct {
+	Public      string `json:"public"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+// A keysReport is what is known of the keys of a member.
+type keysReport struct {
+	Member string `json:"member"`
+	// Self says that it is the member of this host.
+	Self bool `json:"self,omitempty"`
+	// Keys are those that are listed, the oldest first.
+	Keys    []keyReport `json:"keys"`
+	Revoked bool        `json:"revoked,omitempty"`
+	// Problem is what is wrong with them; empty if nothing is.
+	Problem string `json:"problem,omitempty"`
+}
+
+func report(public []identity.Public) []keyReport {
+	out := []keyReport{}
+	for _, k := range public {
+		out = append(out, keyReport{k.String(), k.Fingerprint()})
+	}
+	return out
+}
+
+func publicOf(private []identity.Private) []identity.Public {
+	var out []identity.Public
+	for _, k := range private {
+		out = append(out, k.Public())
+	}
+	return out
+}
+
+func texts(public []identity.Public) []string {
+	var out []string
+	for _, k := range public {
+		out = append(out, k.String())
+	}
+	return out
+}
+
+func keysShowCommand() *cobra.Command {
+	var o keysOptions
+	c := &cobra.Command{
+		Use:   "show",
+		Short: "Show the fingerprints of all members' keys",
+		Long: `Prints the fingerprint of every key that this host's configuration lists. Compare them
+with what the command prints on the other hosts. A second key of a member is its next
+one. 'regent status' compares the keys that members use while they run.
+
+The exit status is 1 if a member has no key, or if this host lacks its private key.`,
+		Example: `  regent keys show
+  regent keys show --json | jq -r '.[].keys[].fingerprint'`,
+		Args: cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f, err := config.Read(o.config)
+			if err != nil {
+				return keysFailure(c, err)
+			}
+			all := showKeys(f)
+			if o.json {
+				err = cli.WriteJSON(c, all)
+			} else {
+				printKeys(c, all)
+			}
+			if err == nil && slices.ContainsFunc(all, func(r keysReport) bool { return r.Problem != "" }) {
+				return cli.Silently(cli.Failed)
+			}
+			return err
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+// showKeys compares what is listed with this host's private key.
+func showKeys(f *config.File) []keysReport {
+	private, privateErr := secret.ReadPrivate(f.PrivateKeyFile)
+	own := publicOf(private)
+	var out []keysReport
+	for _, m := range f.Council {
+		r := keysReport{Member: m.Name, Self: m.Name == f.Name, Revoked: m.Revoked}
+		var listed []identity.Public
+		for _, text := range m.PublicKeys {
+			k, err := identity.ParsePublic(text)
+			if err != nil {
+				r.Problem = err.Error()
+				continue
+			}
+			listed = append(listed, k)
+		}
+		r.Keys = report(listed)
+		switch {
+		case r.Problem != "":
+		case r.Self && privateErr != nil:
+			r.Problem = privateErr.Error()
+		case r.Self && !slices.Equal(listed, own):
+			r.Problem = fmt.Sprintf("the private key file holds %s (run 'regent keys exchange' to list it)", fingerprints(own))
+		case len(listed) == 0 && !m.Revoked:
+			r.Problem = "no key is listed (run 'regent keys exchange' there, and pass its output to 'regent keys exchange' here)"
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func fingerprints(keys []identity.Public) string {
+	var out string
+	for i, k := range keys {
+		if i > 0 {
+			out += ", "
+		}
+		out += k.Fingerprint()
+	}
+	return out
+}
+
+func printKeys(c *cobra.Command, all []keysReport) {
+	p := paintFor(c.OutOrStdout())
+	var rows [][]string
+	for _, r := range all {
+		state := ""
+		switch {
+		case r.Problem != "":
+			state = p.bad(r.Problem)
+		case r.Revoked:
+			state = p.bad("revoked")
+		case r.Self:
+			state = "this host"
+		}
+		if len(r.Keys) == 0 {
+			rows = append(rows, []string{p.bold(r.Member), "-", state})
+		}
+		for i, k := range r.Keys {
+			name := p.bold(r.Member)
+			if i > 0 {
+				name, state = "", "the next key"
+			}
+			rows = append(rows, []string{name, k.Fingerprint, state})
+		}
+	}
+	table(c.OutOrStdout(), p, []string{"MEMBER", "FINGERPRINT", ""}, rows)
+}
+
+func keysRevokeCommand() *cobra.Command {
+	var o keysOptions
+	c := &cobra.Command{
+		Use:   "revoke MEMBER",
+		Short: "Silence a member whose key may be stolen",
+		Long: `Marks a member as revoked in this host's configuration. Run it on every other member, and
+reload their agents. They then drop what the member sends, and send it nothing.
+
+To the others a revoked member is cut off: what was promised to it and by it stands until
+it lapses, and it still counts in the quorums. Change the cluster key as well, which it
+knows. To admit it again, give it a new key and pass that to
+'regent keys exchange --restore'.`,
+		Example: `  regent keys revoke host3 && systemctl reload regent`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			f, err := config.Read(o.config)
+			if err != nil {
+				return keysFailure(c, err)
+			}
+			m := find(f, args[0])
+			switch {
+			case m == nil:
+				return keysFailure(c, fmt.Errorf("member %q is not in the council (see 'regent keys show')", args[0]))
+			case m.Name == f.Name:
+				return keysFailure(c, fmt.Errorf("%s is the member of this host (run the command on the other members)", m.Name))
+			}
+			m.Revoked = true
+			if err := config.SetKeys(o.config, []config.Member{*m}); err != nil {
+				return keysFailure(c, err)
+			}
+			if o.json {
+				return cli.WriteJSON(c, keysReport{Member: m.Name, Revoked: true, Keys: []keyReport{}})
+			}
+			fmt.Fprintf(c.OutOrStdout(), "revoked %s in %s\nnext: reload the agent here, and do the same on every other member\n", m.Name, o.config)
+			return nil
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+func find(f *config.File, name string) *config.Member {
+	for i := range f.Council {
+		if f.Council[i].Name == name {
+			return &f.Council[i]
+		}
+	}
+	return nil
+}
+
+func keysRotateCommand() *cobra.Command {
+	var o keysOptions
+	var socket string
+	var finish, force bool
+	c := &cobra.Command{
+		Use:   "rotate",
+		Short: "Replace this member's key while it runs",
+		Long: `Draws a second key for this member, and prints both public keys. Reload this agent, pass the
+output to 'regent keys exchange' on every other member, and reload those, in any order.
+Members use the new key with each peer that lists it.
+
+Then run the command again with --finish, which drops the old key. It first asks the agent
+whether every other member lists the new one. Pass its output to the others as before.`,
+		Example: `  regent keys rotate > host1.pub && systemctl reload regent
+  regent keys rotate --finish > host1.pub && systemctl reload regent`,
+		Args: cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			f, err := config.Read(o.config)
+			if err != nil {
+				return keysFailure(c, err)
+			}
+			keys, err := secret.ReadPrivate(f.PrivateKeyFile)
+			if err != nil {
+				return keysFailure(c, err)
+			}
+			switch {
+			case finish && len(keys) < identity.MaxKeys:
+				return keysFailure(c, errors.New("this member has one key (run 'regent keys rotate' first)"))
+			case !finish && len(keys) == identity.MaxKeys:
+				return keysFailure(c, errors.New("this member has two keys (run 'regent keys rotate --finish' when all others list the new one)"))
+			case finish && !force:
+				if err := listedEverywhere(c, newClient(socket)); err != nil {
+					return keysFailure(c, err)
+				}
+			}
+			if finish {
+				keys = keys[len(keys)-1:]
+			} else {
+				keys = append(keys, identity.Draw())
+			}
+			if err := secret.WritePrivate(f.PrivateKeyFile, f.Name, keys...); err != nil {
+				return keysFailure(c, err)
+			}
+			return o.announce(c, f, publicOf(keys))
+		},
+	}
+	o.flags(c)
+	socketFlag(c, &socket)
+	c.Flags().BoolVar(&finish, "finish", false, "drop the old key")
+	c.Flags().BoolVar(&force, "force", false, "with --finish: do not ask whether all others list the new key")
+	return c
+}
+
+// listedEverywhere asks the agent of this host whether all others list the newest key of its member.
+func listedEverywhere(c *cobra.Command, cl *client) error {
+	var list agent.MemberList
+	if err := cl.get(c.Context(), "/v1/members", &list); err != nil {
+		return err
+	}
+	for _, m := range list.Members {
+		switch {
+		case m.Self || m.Revoked:
+		case m.KeyProblem != "":
+			return fmt.Errorf("%s %s; or pass --force, which cuts it off", m.Name, m.KeyProblem)
+		case m.Key == "":
+			return fmt.Errorf("%s was not heard, so nobody knows which key it lists (start it, or pass --force)", m.Name)
+		}
+	}
+	return nil
+}
+
+// announce lists this member's keys in its own entry, and prints them for the others.
+func (o *keysOptions) announce(c *cobra.Command, f *config.File, public []identity.Public) error {
+	me := find(f, f.Name)
+	if me == nil {
+		return keysFailure(c, fmt.Errorf("%s: name %q is not in the council", o.config, f.Name))
+	}
+	me.PublicKeys = texts(public)
+	if err := config.SetKeys(o.config, []config.Member{*me}); err != nil {
+		return keysFailure(c, err)
+	}
+	return o.print(c, f.Name, public)
+}
+
+// print shows a member's public keys.
+func (o *keysOptions) print(c *cobra.Command, member string, public []identity.Public) error {
+	if o.json {
+		return cli.WriteJSON(c, keysReport{Member: member, Self: true, Keys: report(public)})
+	}
+	fmt.Fprint(c.OutOrStdout(), secret.PublicText(member, public))
+	return nil
+}
+
+// drawPrivate returns the private keys in a file, and draws one if there is no file.
+func drawPrivate(path, member string) (keys []identity.Private, drawn bool, err error) {
+	keys, err = secret.ReadPrivate(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return keys, false, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, false, err
+	}
+	keys = []identity.Private{identity.Draw()}
+	return keys, true, secret.WritePrivate(path, member, keys...)
+}

@@ -1,0 +1,270 @@
+package nerio
+
+import (
+	"testing"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/record"
+)
+
+// word is what a peer says of a life of a member, whether it is true or not.
+func (d *driver) word(of protocol.Rank, l protocol.Life) *protocol.Receive {
+	r := d.later(of, 1)
+	r.Message = &Stale{Heard: l}
+	return r
+}
+
+// A member acts on the word that its record is an old copy in one case only: it speaks, the life is later than its own, and the tag is
+// its own. The table has all cases.
+func TestWordsOfALaterLife(t *testing.T) {
+	lives := []struct {
+		name  string
+		life  func(own, later protocol.Life) protocol.Life
+		later bool
+	}{
+		{"an earlier incarnation", func(own, l protocol.Life) protocol.Life { l.Inc = own.Inc - 1; return l }, false},
+		{"its own life", func(own, _ protocol.Life) protocol.Life { return own }, false},
+		{"another start under its incarnation", func(own, l protocol.Life) protocol.Life { l.Inc = own.Inc; return l }, true},
+		{"a later incarnation", func(_, l protocol.Life) protocol.Life { return l }, true},
+		{"the last incarnation", func(_, l protocol.Life) protocol.Life { l.Inc = protocol.MaxInc; return l }, true},
+	}
+	for _, c := range lives {
+		for _, tagged := range []bool{false, true} {
+			for _, asks := range []bool{false, true} {
+				d := newDriver(t, config(3))
+				d.Run(100 * ms)
+				if asks {
+					d.Step(0, d.later(0, 50))
+				}
+				x := d.members[0].m
+				l := c.life(protocol.Life{Inc: x.start.inc, Start: x.cfg.Start}, d.life(0, 99))
+				if tagged {
+					l.Tag = x.cfg.Tag(l.Inc, l.Start)
+				} else {
+					l.Tag[0]++
+				}
+				was, alarms := x.start.inc, d.members[0].count(protocol.EvAccused)
+				d.Step(0, d.word(0, l))
+				stops := c.later && tagged && !asks
+				alarm := c.later && !tagged && !asks
+				if x.speaks() == (stops || asks) || x.start.inc != was && !stops {
+					t.Errorf("%s, tagged %v, asks %v: speaks %v as %d, before as %d", c.name, tagged, asks, x.speaks(), x.start.inc, was)
+				}
+				if got := d.members[0].count(protocol.EvAccused) > alarms; got != alarm {
+					t.Errorf("%s, tagged %v, asks %v: alarm %v", c.name, tagged, asks, got)
+				}
+			}
+		}
+	}
+}
+
+func TestFalseWordChangesNothing(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.campaign("g", 0)
+	d.Run(100 * ms)
+	lead := d.members[0].Views["g"]
+	for i := range 50 {
+		for r := range protocol.Rank(3) {
+			l := d.life((r+1)%3, protocol.Inc(99+i)) // the tag of another member
+			d.Step(r, d.word(r, l))
+		}
+		d.Run(20 * ms)
+	}
+	d.expect("g", 0, true)
+	if v := d.members[0].Views["g"]; v.Tenure != lead.Tenure || v.Stop {
+		t.Errorf("the view is %+v after false words, and was %+v", v, lead)
+	}
+	for r := range protocol.Rank(3) {
+		if d.disk0(r).Void {
+			t.Errorf("%v has voided its record", r)
+		}
+	}
+}
+
+// A peer that lies in its answer raises no incarnation.
+func TestNobodyElseRaisesAnIncarnation(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.Run(100 * ms)
+	d.members[2].m.start.peers[1].life.Inc = protocol.MaxInc
+	d.Crash(1)
+	d.members[1].Record = nil
+	d.again(cfg, 1)
+	d.Run(500 * ms)
+	if inc := d.members[1].m.Incarnation(); inc == 0 || inc > 1000 {
+		t.Errorf("speaks as %d", inc)
+	}
+}
+
+// Of five, two ask and one is down. The other two do not meet every quorum, and what one that asks says does not count.
+func TestAskingMemberNeedsAllThatAQuorumMayRemember(t *testing.T) {
+	cfg := config(5)
+	d := newDriver(t, cfg)
+	d.Run(100 * ms)
+	d.Crash(4)
+	d.Step(0, d.later(0, 99))
+	d.Step(1, d.later(1, 99))
+	d.Run(1000 * ms)
+	if d.speaks(0) || d.speaks(1) {
+		t.Fatal("speaks though two others and one that asks as well are all that it has asked")
+	}
+	d.again(cfg, 4)
+	d.Run(1000 * ms)
+	if !d.speaks(0) || !d.speaks(1) {
+		t.Error("does not speak though all others have answered")
+	}
+}
+
+// In a council of three each of two that ask needs the other. All have answered, so nobody knows more.
+func TestMembersThatAskAtTheSameTimeBothRecover(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.campaign("g", 2)
+	d.Run(100 * ms)
+	d.Step(0, d.later(0, 99))
+	d.Step(1, d.later(1, 199))
+	d.Run(1000 * ms)
+	if a, b := d.members[0].m.Incarnation(), d.members[1].m.Incarnation(); a < 100 || b < 200 {
+		t.Errorf("speak as %d and %d", a, b)
+	}
+	d.campaign("g", 2)
+	d.Run(500 * ms)
+	d.expect("g", 2, true)
+}
+
+// A member that was found out long after its start need not wait for what earlier starts promised, but for its own promises.
+func TestPromisesOfThisLifeStandWhileItAsks(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(500 * ms)
+	d.Step(1, d.later(1, 99))
+	d.Run(50 * ms)
+	if !d.speaks(1) {
+		t.Error("a member that has promised nothing does not speak again at once")
+	}
+	d.campaign("g", 0)
+	d.Run(200 * ms)
+	d.expect("g", 0, true)
+	if !d.members[1].m.grantor.Outstanding() {
+		t.Fatal("member 1 has promised nothing")
+	}
+	d.Step(1, d.later(1, 999))
+	d.Run(150 * ms)
+	if d.speaks(1) {
+		t.Error("speaks again while its promise stands")
+	}
+	d.Run(200 * ms)
+	if !d.speaks(1) {
+		t.Error("does not speak again when its promise is over")
+	}
+	d.expect("g", 0, true)
+}
+
+// A second process with the same name and key lives. The first waits until it is gone.
+func TestAskingMemberWaitsForAnotherProcessOfItsName(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(500 * ms)
+	l := d.life(1, 99)
+	alive := func() {
+		d.Step(0, &protocol.Receive{From: protocol.Ident{Rank: 1, Inc: 99}, Message: &Recover{Nonce: 5, Sender: l}, Delay: protocol.Unknown})
+	}
+	alive()
+	d.Step(1, d.word(1, l))
+	for range 20 {
+		alive()
+		d.Run(50 * ms)
+	}
+	if d.speaks(1) {
+		t.Error("speaks while another process speaks for it")
+	}
+	d.Run(300 * ms)
+	if inc := d.members[1].m.Incarnation(); inc < 100 {
+		t.Errorf("speaks as %d when the other process is gone", inc)
+	}
+}
+
+func TestAnswerToAnEarlierQuestionDoesNotCount(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(500 * ms)
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool { return to == 1 }
+	d.Step(1, d.later(1, 99))
+	d.Run(100 * ms)
+	for _, r := range []protocol.Rank{0, 2} {
+		k := &Known{Nonce: d.members[1].m.start.nonce + 2, State: Speaks, Digest: d.members[1].m.cfg.Listing, Sender: d.members[r].m.life()}
+		d.Step(1, &protocol.Receive{From: protocol.Ident{Rank: r, Inc: d.members[r].Inc}, Message: k, Delay: protocol.Unknown})
+	}
+	d.Run(100 * ms)
+	if d.speaks(1) {
+		t.Error("speaks by answers to another question")
+	}
+}
+
+// What an old copy says is incomplete, not wrong: its ceiling counts.
+func TestVoidRecordStillBoundsTerms(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.Run(100 * ms)
+	d.Crash(1)
+	r := d.disk0(1)
+	r.Void, r.Ceiling = true, 1<<30
+	d.members[1].Record = r.Append(nil)
+	d.again(cfg, 1)
+	d.Run(1000 * ms)
+	if x := d.members[1].m; !x.speaks() || x.terms.Floor < 1<<30 {
+		t.Errorf("speaks: %v, floor %d", x.speaks(), x.terms.Floor)
+	}
+}
+
+// A record that was copied from another machine or directory is as good as an old copy.
+func TestCopiedRecordIsNotTrusted(t *testing.T) {
+	cfg := config(3)
+	cfg.Origin = record.Origin{Machine: [8]byte{1}, Directory: [8]byte{2}}
+	for _, c := range []struct {
+		here    record.Origin
+		trusted bool
+	}{
+		{cfg.Origin, true},
+		{record.Origin{}, true}, // nothing is known here
+		{record.Origin{Directory: [8]byte{2}}, true},
+		{record.Origin{Machine: [8]byte{3}, Directory: [8]byte{2}}, false},
+		{record.Origin{Machine: [8]byte{1}, Directory: [8]byte{3}}, false},
+	} {
+		d := newDriver(t, cfg)
+		d.Run(100 * ms)
+		d.Crash(1)
+		copied := cfg
+		copied.Origin = c.here
+		d.again(copied, 1)
+		d.Run(20 * ms)
+		if d.speaks(1) != c.trusted {
+			t.Errorf("at %v: speaks by the record: %v", c.here, d.speaks(1))
+		}
+		d.Run(1000 * ms)
+		if !d.speaks(1) || d.disk0(1).Origin != c.here {
+			t.Errorf("at %v: speaks %v, and the record is of %v", c.here, d.speaks(1), d.disk0(1).Origin)
+		}
+	}
+}
+
+// A member that goes on from a snapshot may have promised anything since, under the same incarnation. It waits as after a start, and
+// comes back as another life.
+func TestRestoredSnapshotEndsALife(t *testing.T) {
+	d := newDriver(t, config(3)) // and promises nothing that it knows of
+	d.Run(500 * ms)
+	was := d.members[1].m.life()
+	d.Step(1, protocol.Restored{Start: protocol.StartBits{7}})
+	if d.speaks(1) || d.members[1].m.grantor.Ready(d.Now) {
+		t.Fatal("speaks or grants as if it had forgotten nothing")
+	}
+	d.Run(10 * ms)
+	if !d.disk0(1).Void {
+		t.Error("the next start would believe the record")
+	}
+	d.Run(150 * ms)
+	if d.speaks(1) {
+		t.Error("speaks before the longest promise is over")
+	}
+	d.Run(500 * ms)
+	now := d.members[1].m.life()
+	if now.Inc <= was.Inc || now.Start == was.Start || d.disk0(1).Void {
+		t.Errorf("the life is %v after %v, the record void: %v", now, was, d.disk0(1).Void)
+	}
+}

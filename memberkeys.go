@@ -1,0 +1,191 @@
+package regent
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/owned"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/secret"
+	"github.com/regentproject/regent/internal/wire"
+)
+
+// ReadKeys reads the keys of members from a directory, as 'regent keys exchange --dir' fills it: this member's own from private.key, and those of
+// the others from all files that end in .pub. It sets [Config.PrivateKeys] and, for members that are in the council, [Peer.PublicKeys].
+func (c *Config) ReadKeys(dir string) error {
+	private, err := secret.ReadPrivate(filepath.Join(dir, secret.PrivateName))
+	if err != nil {
+		return fmt.Errorf("private key file: %w", err)
+	}
+	c.PrivateKeys = nil
+	for _, k := range private {
+		c.PrivateKeys = append(c.PrivateKeys, k.Text())
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.pub"))
+	if err != nil {
+		return err
+	}
+	council := slices.Clone(c.Council)
+	for _, path := range files {
+		data, _, err := owned.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("public key file: %w", err)
+		}
+		keys, err := secret.ParsePublic(path, data)
+		if err != nil {
+			return fmt.Errorf("public key file: %w", err)
+		}
+		for i := range council {
+			if list := keys[council[i].Name]; list != nil {
+				council[i].PublicKeys = nil
+				for _, k := range list {
+					council[i].PublicKeys = append(council[i].PublicKeys, k.String())
+				}
+			}
+		}
+	}
+	c.Council = council
+	return nil
+}
+
+// DrawKeys draws a key pair for every member of a council, puts the public keys into its entries, and returns the private keys by
+// name. It is for tests and for councils within one program: elsewhere each host draws its own ('regent init', 'regent keys exchange').
+func DrawKeys(council []Peer) map[string][]string {
+	private := make(map[string][]string)
+	for i := range council {
+		key := identity.Draw()
+		council[i].PublicKeys = []string{key.Public().String()}
+		private[council[i].Name] = []string{key.Text()}
+	}
+	return private
+}
+
+// pairs computes what this member shares with each of the others.
+func (c *Config) pairs(all *council) (*wire.Pairs, error) {
+	ring, err := c.keyring(all)
+	if err != nil {
+		return nil, err
+	}
+	p := wire.PairsConfig{Ring: ring, Self: all.self}
+	for i, text := range c.PrivateKeys {
+		key, err := identity.ParsePrivate(text)
+		if err != nil {
+			return nil, fmt.Errorf("config: private key %d: %w", i+1, err) // which does not contain the key
+		}
+		p.Private = append(p.Private, key)
+	}
+	if len(p.Private) == 0 && len(all.peers) > 1 {
+		return nil, errors.New("config: no private key: every member has its own (draw one with 'regent keys exchange', or with DrawKeys in a test)")
+	}
+	owners := make(map[identity.Public]string)
+	for r := range all.peers {
+		m, err := all.peers[r].identity()
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range m.Keys {
+			if other := owners[k]; other != "" {
+				return nil, fmt.Errorf("config: members %s and %s have the same public key %s: every member draws its own", other, m.Name, k.Fingerprint())
+			}
+			owners[k] = m.Name
+		}
+		if protocol.Rank(r) == all.self {
+			if err := ownKeys(p.Private, m.Keys); err != nil {
+				return nil, err
+			}
+		} else if len(m.Keys) == 0 && !all.peers[r].Revoked {
+			return nil, fmt.Errorf("config: member %s has no public key (run 'regent keys exchange' there, and pass its output to 'regent keys exchange' here)", m.Name)
+		}
+		p.Members = append(p.Members, m)
+	}
+	if all.me().Revoked {
+		return nil, fmt.Errorf("config: this member, %s, is revoked (remove it from the council, or give it a new key with 'regent keys exchange --restore')", c.Name)
+	}
+	pairs, err := wire.NewPairs(p)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return pairs, nil
+}
+
+// lifeTags computes the tags of this member's lives with the key that is old keys older than its newest; nil if there is none.
+func (m *Member) lifeTags(old int) func(protocol.Inc, protocol.StartBits) protocol.Tag {
+	n := len(m.config.PrivateKeys) - 1 - old
+	if n < 0 {
+		return nil
+	}
+	key, err := identity.ParsePrivate(m.config.PrivateKeys[n])
+	if err != nil {
+		return nil // pairs refuses it
+	}
+	return wire.LifeTags(key.TagKey(), m.councilID, m.config.Name)
+}
+
+// identity returns the name and the public keys of a member.
+func (p *Peer) identity() (wire.Identity, error) {
+	out := wire.Identity{Name: p.Name}
+	if len(p.PublicKeys) > identity.MaxKeys {
+		return out, fmt.Errorf("config: member %s has %d public keys: at most %d", p.Name, len(p.PublicKeys), identity.MaxKeys)
+	}
+	if p.Revoked {
+		return out, nil
+	}
+	for _, text := range p.PublicKeys {
+		key, err := identity.ParsePublic(text)
+		if err != nil {
+			return out, fmt.Errorf("config: member %s: public key %.50q: %w", p.Name, text, err)
+		}
+		out.Keys = append(out.Keys, key)
+	}
+	return out, nil
+}
+
+// ownKeys refuses public keys of this member of which it has no private one. A council of one has no use for either.
+func ownKeys(private []identity.Private, listed []identity.Public) error {
+	has := func(k identity.Public) bool {
+		return slices.ContainsFunc(private, func(p identity.Private) bool { return p.Public() == k })
+	}
+	if len(private) == 0 || len(listed) == 0 || slices.ContainsFunc(listed, has) {
+		return nil
+	}
+	return fmt.Errorf("config: this member's public key %s is listed, but it has the private key of %s (run 'regent keys exchange' to list the right one)",
+		listed[0].Fingerprint(), private[0].Public().Fingerprint())
+}
+
+// Rekey puts the keys of a configuration in force while the member runs: Key, OldKeys, PrivateKeys, and for each member PublicKeys and Revoked.
+// All else in it must be as it was at [Join], and is not looked at. Leases go on. A member that loses its key here is silenced as if
+// its links were cut: what was promised to it and by it stands until it lapses, and its vote counts in every quorum.
+func (m *Member) Rekey(c Config) error {
+	all, err := c.council()
+	if err != nil {
+		return err
+	}
+	if all.self != m.council.self || !slices.Equal(all.names(), m.council.names()) {
+		return errors.New("config: other members than those of the council: restart to change them")
+	}
+	to, err := c.pairs(all)
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	if err := m.loop.Do(func(protocol.Time) { done <- m.port.SetKeys(to) }); err != nil {
+		return m.explain(err)
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-m.loop.Ended():
+		return ErrClosed
+	}
+}
+
+// keyProblem compares the keys that a member has with those that a peer says to know; empty if they agree.
+func keyProblem(own []identity.ID, lists identity.ID) string {
+	if lists == (identity.ID{}) || len(own) == 0 || lists == own[len(own)-1] {
+		return ""
+	}
+	return fmt.Sprintf("lists the key %v of this member, whose newest is %v (run 'regent keys exchange' there)", lists, own[len(own)-1])
+}
