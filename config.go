@@ -134,7 +134,10 @@ func (c *Config) check() error {
 	if c.StopWithin < 0 {
 		return fmt.Errorf("config: stop within %v: must not be negative; zero is %v", c.StopWithin, DefaultStopWithin)
 	}
-	return c.Timing.check()
+	if err := c.Timing.check(); err != nil || !c.Consistent {
+		return err
+	}
+	return c.Timing.checkConsistent()
 }
 
 // checkCouncilID refuses a member that could not remember what the members agree on when the council begins.
@@ -350,6 +353,7 @@ func (c *Config) summary(all *council, id protocol.CouncilID, t *Timing) *wire.S
 	if c.Consistent {
 		modes += " consistent"
 		s.Set("stay", t.consistent().Stay.String())
+		s.Set("evict", t.Evict.String())
 	}
 	s.Set("modes", modes)
 	return s

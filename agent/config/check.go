@@ -346,6 +346,9 @@ func (f *File) timing() (regent.Timing, error) {
 	if set.PerGroup != nil {
 		t.PerGroup = *set.PerGroup
 	}
+	if set.Evict != nil {
+		t.Evict = *set.Evict
+	}
 	put(&t.RoundTrip, set.RoundTrip)
 	put(&t.Renew, set.Renew)
 	put(&t.Lease, set.Lease)
