@@ -177,7 +177,7 @@ func execute(ctx context.Context, n *tree.Reaper, start func(*exec.Cmd) error, c
 		}
 		return err
 	case <-ctx.Done():
-		killGroup(c)
+		n.KillGroup(c)
 		<-done
 		return errors.New("killed: it took too long")
 	}
