@@ -343,11 +343,15 @@ func (l *Lease) Resign(ctx context.Context) error {
 // Transfer says that the program has stopped, and hands the group over to a member. It says whether that was begun: if
 // not, the program still leads.
 func (l *Lease) Transfer(ctx context.Context, to string) (begun bool, err error) {
-	l.life.Give(tenure.Event{Kind: tenure.Yield, To: l.conn.names.Rank(to)})
+	rank := l.conn.names.Enter(to)
+	if rank == protocol.Nobody {
+		return false, fmt.Errorf("transfer of %s: no member %.40q in the council", l.group, to)
+	}
+	l.life.Give(tenure.Event{Kind: tenure.Yield, To: rank})
 	e, err := l.conn.ask(ctx, &Request{Do: Transfer, Of: l.candidacy.id, To: to})
 	begun = err != nil || e.Event != Failed || e.Begun
 	if begun {
-		l.life.Give(tenure.Event{Kind: tenure.Lost, Cause: protocol.Cause{Code: protocol.Transferred, Peer: l.conn.names.Rank(to)}})
+		l.life.Give(tenure.Event{Kind: tenure.Lost, Cause: protocol.Cause{Code: protocol.Transferred, Peer: rank}})
 	} else {
 		l.life.Give(tenure.Event{Kind: tenure.Refused})
 	}
