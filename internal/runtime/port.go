@@ -331,6 +331,9 @@ func (p *NetPort) Restart(now protocol.Time, start protocol.StartBits) {
 		p.peers[i].batch.Reset()
 	}
 	p.Wire.Restart(now, datagram.Start(start))
+	if p.Rates != nil {
+		p.Rates.Reset() // the clocks of the others have gone on since the snapshot
+	}
 }
 
 // Close closes the socket.
