@@ -88,7 +88,7 @@ type Agent struct {
 	orphans     orphanStore
 	keepers     keepers
 	runners     runners
-	names       party.Names // of members, in causes
+	names       party.Names // of all members of the council, in causes
 	// onStart is called once the member has its directory to itself.
 	onStart func()
 
@@ -132,6 +132,9 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	to := o.Log
 	if to == nil {
 		to = os.Stderr
+	}
+	for i := range c.Council {
+		a.names.Enter(c.Council[i].Name)
 	}
 	a.log = slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: a.level}))
 	a.audit = newAuditLog(a.log)

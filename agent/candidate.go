@@ -236,7 +236,7 @@ func (c *candidate) tell(l *regent.Lease) {
 	c.life.Give(ev)
 }
 
-// causeFor returns a cause as machines know it, and causeOf as people do.
+// causeFor returns a cause as machines know it, and causeOf as people do. Members that are not of the council are left out: clients name them.
 func (a *Agent) causeFor(c regent.Cause) protocol.Cause {
 	return protocol.Cause{Code: protocol.CauseCode(c.Why), Peer: a.names.Rank(c.Member), Bound: c.Bound}
 }
@@ -293,10 +293,13 @@ func (c *candidate) reportFreeze(cause protocol.Cause) {
 
 // handOver takes the program's word that it has stopped, in favour of another member. The order is completed with a transferError.
 func (c *candidate) handOver(o *order) {
+	to := c.agent.names.Rank(o.to)
 	c.mu.Lock()
 	switch s := c.life.State(); {
 	case c.tree != nil:
 		o.complete(errors.New("a runner hands nothing over: ask the agent"))
+	case to == protocol.Nobody:
+		o.complete(&transferError{err: noMember(o.to)})
 	case c.yield != nil || s != tenure.Leading && s != tenure.Told && s != tenure.Stopping:
 		o.complete(regent.ErrNotLeader)
 	default:
@@ -306,20 +309,23 @@ func (c *candidate) handOver(o *order) {
 	mine := c.yield == o
 	c.mu.Unlock()
 	if mine {
-		c.life.Give(tenure.Event{Kind: tenure.Yield, To: c.agent.names.Rank(o.to)})
+		c.life.Give(tenure.Event{Kind: tenure.Yield, To: to})
 	}
 }
 
 // carryOut has the program stop because an operator wants it to. The order is completed when that is done.
 func (c *candidate) carryOut(o *order) {
 	ev := tenure.Event{Kind: tenure.Resign, Cause: c.agent.causeFor(o.cause)}
+	to := c.agent.names.Rank(o.to)
 	if o.to != "" {
-		ev = tenure.Event{Kind: tenure.Transfer, To: c.agent.names.Rank(o.to)}
+		ev = tenure.Event{Kind: tenure.Transfer, To: to}
 	}
 	c.mu.Lock()
 	switch s := c.life.State(); {
 	case s == tenure.Waiting:
 		o.complete(fmt.Errorf("group %s: no program here leads it", c.group))
+	case o.to != "" && to == protocol.Nobody:
+		o.complete(noMember(o.to))
 	case s == tenure.Over:
 		o.complete(fmt.Errorf("group %s: no program here leads it any more", c.group))
 	case c.order != nil || o.to != "" && s != tenure.Leading:

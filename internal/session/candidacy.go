@@ -115,7 +115,7 @@ func (c *Conn) Of(cause *Cause) protocol.Cause {
 	if cause == nil {
 		return protocol.Cause{Peer: protocol.Nobody}
 	}
-	return protocol.Cause{Code: protocol.CauseCode(cause.Why), Peer: c.names.Rank(cause.Member), Bound: cause.Bound}
+	return protocol.Cause{Code: protocol.CauseCode(cause.Why), Peer: c.names.Enter(cause.Member), Bound: cause.Bound}
 }
 
 // CauseOf returns a cause of a machine as it is written.
@@ -124,7 +124,7 @@ func (c *Conn) CauseOf(cause protocol.Cause) Cause {
 }
 
 // Self is the rank of the agent's member in causes.
-func (c *Conn) Self() protocol.Rank { return c.names.Rank(c.hello.Member) }
+func (c *Conn) Self() protocol.Rank { return c.names.Enter(c.hello.Member) }
 
 // Unread says that the agent has sent something that was not taken yet.
 func (c *Conn) Unread() bool { return c.in.Unread() }
