@@ -49,7 +49,7 @@ type candidate struct {
 	// readsPage says that the program wants to read its deadline on the page.
 	readsPage bool
 	// signs are the signs of life of its connection; nil: each is an event, as for a runner, whose keeper gets a line then.
-	signs *party.Signs
+	signs *lifeSigns
 	// slot shows the deadline, nil: messages do; placed is the lease that it shows. behind is the horizon that it names, nil: it shows the end
 	// fixed. highest is the highest end that it showed, but for the horizon that it names now. All are guarded by deadlines.mu.
 	slot           *page.Tenure
@@ -84,6 +84,9 @@ type candidate struct {
 	goneOnce     sync.Once
 	end          endReasons
 }
+
+// lifeSigns are the signs of life of a connection.
+type lifeSigns = party.Signs
 
 // An order is to end a leadership.
 type order struct {
@@ -342,9 +345,7 @@ func (c *candidate) carryOut(o *order) {
 }
 
 // recordHeartbeat takes note that the program is well.
-func (c *candidate) recordHeartbeat() {
-	c.life.Give(tenure.Event{Kind: tenure.Pulse, At: protocol.Time(c.agent.now())})
-}
+func (c *candidate) recordHeartbeat() { c.life.Give(tenure.Event{Kind: tenure.Pulse}) }
 
 // note takes down something about how the leadership ends.
 func (c *candidate) note(f func(*endReasons)) {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/clock"
-	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -35,7 +34,7 @@ type conn struct {
 	pages  chan uint64
 	mapped atomic.Bool
 	// signs are the signs of life of the program.
-	signs *party.Signs
+	signs *lifeSigns
 	// closed ends everything that goes on for the program.
 	closed context.Context
 	cancel context.CancelFunc

@@ -118,6 +118,9 @@ func (p *Party) GiveIf(valid func() bool, ev tenure.Event) {
 		return
 	}
 	now := p.options.Clock.Now()
+	if ev.Kind == tenure.Pulse {
+		ev.At = now
+	}
 	// A report of an end that came before the suspend is taken for what it is.
 	before := ev.Kind == tenure.ProgramStopped || ev.Kind == tenure.LostDone
 	slept := suspended(p.options.Clock)
