@@ -2,7 +2,6 @@ package agent
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -27,16 +26,20 @@ func (a *Agent) reload(s *server) {
 
 // applyConfig puts a new configuration into force as far as it can be.
 func (a *Agent) applyConfig(file *config.File, s *server) error {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
 	old := a.file.Load()
 	fixed := old.Fixed(file)
 	next := old.With(file)
 	before := a.keys.Load()
-	if err := a.rekey(next); err != nil {
+	adopt, err := a.prepare(next)
+	if err != nil {
 		return err
 	}
-	if err := a.adopt(next); err != nil {
-		return errors.Join(err, a.rekey(old))
+	if err := a.rekey(next); err != nil { // the last step that can fail
+		return err
 	}
+	adopt()
 	changed := append(old.ChangedAccess(next), old.ChangedKeys(next)...)
 	if now := a.keys.Load(); before != nil && *now != *before {
 		changed = append(changed, "secret keys")
@@ -57,15 +60,26 @@ func (a *Agent) applyConfig(file *config.File, s *server) error {
 	return nil
 }
 
-// rekey puts the keys of a configuration in force. They are read from their files again, which may have changed. A member that does not
-// speak yet has them when it does.
+// takeRekey is given how to put keys in force as soon as there is a member, which may still wait for its council. The file may have
+// changed since the member read it.
+func (a *Agent) takeRekey(put func(regent.Config) error) {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	a.putKeys = put
+	if err := a.rekey(a.file.Load()); err != nil {
+		a.log.Error("the keys of the last reload are not in force", "err", err)
+	}
+}
+
+// rekey puts the keys of a configuration in force. They are read from their files again, which may have changed. The caller holds
+// reloading.
 func (a *Agent) rekey(file *config.File) error {
 	c, err := file.Regent()
 	if err != nil {
 		return err
 	}
-	if m := a.joining.Load(); m != nil {
-		err = m.Rekey(c)
+	if a.putKeys != nil {
+		err = a.putKeys(c)
 	} else {
 		err = c.Check()
 	}
