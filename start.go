@@ -221,7 +221,7 @@ func (c *Config) councilID(encoded []byte) (id protocol.CouncilID, spoken bool, 
 }
 
 // facts logs what the council's machine states about earlier lives of this member.
-func (m *Member) facts(_ protocol.Time, channel runtime.Channel, facts []protocol.Fact) {
+func (m *Member) facts(now protocol.Time, channel runtime.Channel, facts []protocol.Fact) {
 	for i := range facts {
 		f := &facts[i]
 		switch {
@@ -236,8 +236,8 @@ func (m *Member) facts(_ protocol.Time, channel runtime.Channel, facts []protoco
 			m.log.Warn("the durable record was written on another machine or in another directory: the member asks the others what it may have forgotten")
 		case f.Ev == protocol.EvSpeak:
 			m.stale.Store(false)
-		case f.Ev == protocol.EvAccused && !m.accused.Swap(true):
-			m.log.Error("a peer has heard a later incarnation of this member ("+f.Why+")", "peer", m.council.name(f.Peer.Rank), "heard", f.Seq)
+		case f.Ev == protocol.EvAccused:
+			m.noteAccused(now, f)
 		}
 	}
 }
