@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent/elector"
@@ -117,6 +118,9 @@ func (m *Member) found(ctx context.Context, saved *[]byte, addrs [][]netip.AddrP
 	if m.councilID != (protocol.CouncilID{}) {
 		return f, nil
 	}
+	if err := m.council.foundable(roles.Quorums()); err != nil {
+		return nil, err
+	}
 	m.log.Info("the council has no id yet: asking the other members")
 	f.Report = func(waiting string) {
 		m.log.Info("the member does not take part yet", "waiting", waiting)
@@ -131,6 +135,25 @@ func (m *Member) found(ctx context.Context, saved *[]byte, addrs [][]netip.AddrP
 	}
 	m.log.Info("the council has an id", "council", m.councilID.String())
 	return f, nil
+}
+
+// foundable refuses to wait for the id of a council if revoked members, which cannot answer, make that vain: the council cannot begin without
+// them, and the others are too few to name the id of one that has begun.
+func (c *council) foundable(q protocol.Quorums) error {
+	answer := protocol.Everyone(len(c.peers))
+	answer.Remove(c.self)
+	var revoked []string
+	for r := range c.peers {
+		if c.peers[r].Revoked {
+			answer.Remove(protocol.Rank(r))
+			revoked = append(revoked, c.peers[r].Name)
+		}
+	}
+	if len(revoked) == 0 || q.MeetsAll(answer, c.self) {
+		return nil
+	}
+	return fmt.Errorf("config: no council id, and %s is revoked and cannot take part in agreeing on one (remove it from the council, or set council_id)",
+		strings.Join(revoked, ", "))
 }
 
 // leastFoundingRetry is the least time between two questions for the id of the council.
