@@ -73,10 +73,12 @@ type Agent struct {
 	// waiting is what the member waits for before that; nil: nothing is known.
 	waiting atomic.Pointer[string]
 	// joined is closed when the member takes part, failed when it will not.
-	joined          chan struct{}
-	failed          chan struct{}
-	changes         *changeLog
-	deadlines       *deadlines
+	joined    chan struct{}
+	failed    chan struct{}
+	changes   *changeLog
+	deadlines *deadlines
+	// silence rings for programs that give no sign of life.
+	silence         *party.Silence
 	routes          http.Handler
 	streams         atomic.Int64 // open event streams
 	streamCampaigns streamCampaigns
@@ -89,7 +91,7 @@ type Agent struct {
 	orphans     orphanStore
 	keepers     keepers
 	runners     runners
-	names       party.Names // of members, in causes
+	names       party.Names // of all members of the council, in causes
 	// onStart is called once the member has its directory to itself.
 	onStart func()
 
@@ -134,6 +136,9 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	if to == nil {
 		to = os.Stderr
 	}
+	for i := range c.Council {
+		a.names.Enter(c.Council[i].Name)
+	}
 	a.log = slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: a.level}))
 	a.audit = newAuditLog(a.log)
 	adopt, err := a.prepare(file)
@@ -142,6 +147,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	}
 	adopt()
 	a.deadlines = newDeadlines(a)
+	a.silence = party.NewSilence()
 	a.metrics = newMetrics(a)
 	a.routes = a.handler()
 	a.orphans = newOrphanStore(c.Dir)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -48,12 +49,15 @@ type candidate struct {
 	notifier notifier
 	// readsPage says that the program wants to read its deadline on the page.
 	readsPage bool
+	// signs are the signs of life of its connection; nil: each is an event, as for a runner, whose keeper gets a line then.
+	signs *lifeSigns
 	// slot shows the deadline, nil: messages do; placed is the lease that it shows. behind is the horizon that it names, nil: it shows the end
-	// fixed. highest is the highest end that it showed, but for the horizon that it names now. All are guarded by deadlines.mu.
-	slot           *page.Tenure
+	// fixed. highest is the highest end that it showed, but for the horizon that it names now. fixed and highest are each a protocol.Time of the
+	// member's clock. A step of life changes slot; deadlines.mu guards changes of all, and placed.
+	slot           atomic.Pointer[page.Tenure]
 	placed         *shownLease
-	behind         *horizon
-	fixed, highest protocol.Time
+	behind         atomic.Pointer[horizon]
+	fixed, highest atomic.Int64
 	// tree is what a runner starts; nil: it is no runner. keeper is beside the runner, hooks how long its lost hooks may take.
 	tree   *watchedTree
 	keeper *keeping
@@ -82,6 +86,9 @@ type candidate struct {
 	goneOnce     sync.Once
 	end          endReasons
 }
+
+// lifeSigns are the signs of life of a connection.
+type lifeSigns = party.Signs
 
 // An order is to end a leadership.
 type order struct {
@@ -138,7 +145,7 @@ func (a *Agent) addCandidate(c *candidate) error {
 	c.campaigning, c.cancel = context.WithCancel(context.Background())
 	conf := tenure.Config{Self: a.names.Rank(a.name), Lower: tenure.Program, Guard: a.timing.Guard, Margin: c.margin,
 		Grace: a.graceFor(c, regent.Cause{}), KillWithin: killWithin, Answer: orderTimeout, Heartbeat: c.heartbeat, Shown: c.readsPage}
-	o := party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Shown: c.shown, Fix: c.fix, Watch: c.watch}
+	o := party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Shown: c.shown, Fix: c.fix, Watch: c.watch, Signs: c.signs}
 	if c.tree != nil {
 		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.tree.guard, c.hooks > 0
 		conf.Grace += killWithin + min(c.hooks, maxGrace) // the runner counts its own grace
@@ -234,7 +241,7 @@ func (c *candidate) tell(l *regent.Lease) {
 	c.life.Give(ev)
 }
 
-// causeFor returns a cause as machines know it, and causeOf as people do.
+// causeFor returns a cause as machines know it, and causeOf as people do. Members that are not of the council are left out: clients name them.
 func (a *Agent) causeFor(c regent.Cause) protocol.Cause {
 	return protocol.Cause{Code: protocol.CauseCode(c.Why), Peer: a.names.Rank(c.Member), Bound: c.Bound}
 }
@@ -291,10 +298,13 @@ func (c *candidate) reportFreeze(cause protocol.Cause) {
 
 // handOver takes the program's word that it has stopped, in favour of another member. The order is completed with a transferError.
 func (c *candidate) handOver(o *order) {
+	to := c.agent.names.Rank(o.to)
 	c.mu.Lock()
 	switch s := c.life.State(); {
 	case c.tree != nil:
 		o.complete(errors.New("a runner hands nothing over: ask the agent"))
+	case to == protocol.Nobody:
+		o.complete(&transferError{err: noMember(o.to)})
 	case c.yield != nil || s != tenure.Leading && s != tenure.Told && s != tenure.Stopping:
 		o.complete(regent.ErrNotLeader)
 	default:
@@ -304,20 +314,23 @@ func (c *candidate) handOver(o *order) {
 	mine := c.yield == o
 	c.mu.Unlock()
 	if mine {
-		c.life.Give(tenure.Event{Kind: tenure.Yield, To: c.agent.names.Rank(o.to)})
+		c.life.Give(tenure.Event{Kind: tenure.Yield, To: to})
 	}
 }
 
 // carryOut has the program stop because an operator wants it to. The order is completed when that is done.
 func (c *candidate) carryOut(o *order) {
 	ev := tenure.Event{Kind: tenure.Resign, Cause: c.agent.causeFor(o.cause)}
+	to := c.agent.names.Rank(o.to)
 	if o.to != "" {
-		ev = tenure.Event{Kind: tenure.Transfer, To: c.agent.names.Rank(o.to)}
+		ev = tenure.Event{Kind: tenure.Transfer, To: to}
 	}
 	c.mu.Lock()
 	switch s := c.life.State(); {
 	case s == tenure.Waiting:
 		o.complete(fmt.Errorf("group %s: no program here leads it", c.group))
+	case o.to != "" && to == protocol.Nobody:
+		o.complete(noMember(o.to))
 	case s == tenure.Over:
 		o.complete(fmt.Errorf("group %s: no program here leads it any more", c.group))
 	case c.order != nil || o.to != "" && s != tenure.Leading:

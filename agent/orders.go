@@ -176,7 +176,12 @@ func (a *Agent) checkSuccessor(to string) error {
 			return nil
 		}
 	}
-	return failf(http.StatusBadRequest, "no member %q in the council", to)
+	return noMember(to)
+}
+
+// noMember reports that a name is not that of a member.
+func noMember(name string) error {
+	return failf(http.StatusBadRequest, "no member %.64q in the council", name)
 }
 
 // orderWithoutTimeout gives an order and waits for its outcome, for as long as its sender does.

@@ -406,7 +406,7 @@ func (f *File) Regent() (regent.Config, error) {
 		c.Key, c.OldKeys = keys[0], keys[1:]
 	}
 	if len(f.Council) > 1 {
-		if c.PrivateKeys, err = f.privateKeys(); err != nil {
+		if c.OwnKeys, err = f.ownKeys(); err != nil {
 			return regent.Config{}, err
 		}
 	}

@@ -76,14 +76,6 @@ func report(public []identity.Public) []keyReport {
 	return out
 }
 
-func publicOf(private []identity.Private) []identity.Public {
-	var out []identity.Public
-	for _, k := range private {
-		out = append(out, k.Public())
-	}
-	return out
-}
-
 func texts(public []identity.Public) []string {
 	var out []string
 	for _, k := range public {
@@ -129,7 +121,7 @@ The exit status is 1 if a member has no key, or if this host lacks its private k
 // showKeys compares what is listed with this host's private key.
 func showKeys(f *config.File) []keysReport {
 	private, privateErr := secret.ReadPrivate(f.PrivateKeyFile)
-	own := publicOf(private)
+	own := private.Public()
 	var out []keysReport
 	for _, m := range f.Council {
 		r := keysReport{Member: m.Name, Self: m.Name == f.Name, Revoked: m.Revoked}
@@ -257,7 +249,7 @@ output to 'regent keys exchange' on every other member, and reload those, in any
 Members use the new key with each peer that lists it.
 
 Then run the command again with --finish, which drops the old key. It first asks the agent
-whether every other member lists the new one. Pass its output to the others as before.`,
+whether it uses the new key, and whether every other member lists it. Pass its output to the others as before.`,
 		Example: `  regent keys rotate > host1.pub && systemctl reload regent
   regent keys rotate --finish > host1.pub && systemctl reload regent`,
 		Args: cli.NoArgs,
@@ -266,29 +258,29 @@ whether every other member lists the new one. Pass its output to the others as b
 			if err != nil {
 				return keysFailure(c, err)
 			}
-			keys, err := secret.ReadPrivate(f.PrivateKeyFile)
+			own, err := secret.ReadPrivate(f.PrivateKeyFile)
 			if err != nil {
 				return keysFailure(c, err)
 			}
 			switch {
-			case finish && len(keys) < identity.MaxKeys:
+			case finish && len(own.Private) < identity.MaxKeys:
 				return keysFailure(c, errors.New("this member has one key (run 'regent keys rotate' first)"))
-			case !finish && len(keys) == identity.MaxKeys:
+			case !finish && len(own.Private) == identity.MaxKeys:
 				return keysFailure(c, errors.New("this member has two keys (run 'regent keys rotate --finish' when all others list the new one)"))
 			case finish && !force:
-				if err := listedEverywhere(c, newClient(socket)); err != nil {
+				if err := listedEverywhere(c, newClient(socket), own.Private[len(own.Private)-1].Public()); err != nil {
 					return keysFailure(c, err)
 				}
 			}
 			if finish {
-				keys = keys[len(keys)-1:]
+				own.Private = own.Private[len(own.Private)-1:]
 			} else {
-				keys = append(keys, identity.Draw())
+				own.Private = append(own.Private, identity.Draw())
 			}
-			if err := secret.WritePrivate(f.PrivateKeyFile, f.Name, keys...); err != nil {
+			if err := secret.WritePrivate(f.PrivateKeyFile, f.Name, &own); err != nil {
 				return keysFailure(c, err)
 			}
-			return o.announce(c, f, publicOf(keys))
+			return o.announce(c, f, own.Public())
 		},
 	}
 	o.flags(c)
@@ -298,11 +290,15 @@ whether every other member lists the new one. Pass its output to the others as b
 	return c
 }
 
-// listedEverywhere asks the agent of this host whether all others list the newest key of its member.
-func listedEverywhere(c *cobra.Command, cl *client) error {
+// listedEverywhere asks the agent of this host whether it uses the newest key of its member's file, and whether all others list that.
+func listedEverywhere(c *cobra.Command, cl *client, newest identity.Public) error {
 	var list agent.MemberList
 	if err := cl.get(c.Context(), "/v1/members", &list); err != nil {
 		return err
+	}
+	self := slices.IndexFunc(list.Members, func(m agent.MemberInfo) bool { return m.Self })
+	if self < 0 || list.Members[self].Key != newest.ID().String() {
+		return fmt.Errorf("the agent does not use the new key %s yet, so nobody can list it (reload the agent first)", newest.Fingerprint())
 	}
 	for _, m := range list.Members {
 		switch {
@@ -338,15 +334,15 @@ func (o *keysOptions) print(c *cobra.Command, member string, public []identity.P
 	return nil
 }
 
-// drawPrivate returns the private keys in a file, and draws one if there is no file.
-func drawPrivate(path, member string) (keys []identity.Private, drawn bool, err error) {
-	keys, err = secret.ReadPrivate(path)
+// drawPrivate returns the keys in a file of a member, and draws a new identity if there is no file.
+func drawPrivate(path, member string) (own identity.Own, drawn bool, err error) {
+	own, err = secret.ReadPrivate(path)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return keys, false, err
+		return own, false, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, false, err
+		return own, false, err
 	}
-	keys = []identity.Private{identity.Draw()}
-	return keys, true, secret.WritePrivate(path, member, keys...)
+	own = identity.DrawOwn()
+	return own, true, secret.WritePrivate(path, member, &own)
 }

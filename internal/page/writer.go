@@ -3,8 +3,9 @@ package page
 import "github.com/regentproject/regent/internal/protocol"
 
 // A Writer is the agent's side of a page. One goroutine at a time calls its methods and those of its tenures and
-// horizons. [Horizon.Extend] is the exception: the goroutine that moves the horizon calls it at any time, and no longer
-// once it has had Close called.
+// horizons. There are two exceptions. The goroutine that moves a horizon calls [Horizon.Extend] at any time, and no longer once
+// it has had Close called. [Writer.Open], and [Tenure.Close] of a tenure that follows no horizon, use only the free slots: one goroutine at a
+// time may call them beside the rest.
 type Writer struct {
 	layout
 	freeCells, freeSlots []int
@@ -164,6 +165,12 @@ func (t *Tenure) Freeze() protocol.Time {
 	return t.Announced()
 }
 
+// Void ends the tenure for its readers, frozen or not, and for good. What it announced stays announced.
+func (t *Tenure) Void() {
+	t.frozen = true
+	t.fix(0)
+}
+
 // Frozen says whether the end is fixed for good.
 func (t *Tenure) Frozen() bool { return t.frozen }
 
@@ -185,8 +192,7 @@ func (t *Tenure) Announced() protocol.Time {
 
 // Close gives the slot back. Readers find that the tenure is over.
 func (t *Tenure) Close() {
-	t.frozen = true
 	t.w.words.Store(t.w.tenureOf(t.slot), 0) // first: what the target says from now on is not about this tenure
-	t.fix(0)
+	t.Void()
 	t.w.freeSlots = append(t.w.freeSlots, t.slot)
 }

@@ -64,7 +64,8 @@
 // Once it is told to stop because renewals failed, a program has what is left until then, about the guard time.
 //
 // A program may ask to be watched (heartbeat, in campaign): if it is silent for as long, the agent takes it for hung,
-// tells it to stop, tells it of no later end, and gives the group up when the last one has passed.
+// tells it to stop, tells it of no later end, and gives the group up when the last one has passed. If it is silent while it waits, its
+// candidacy is over for the cause unhealthy: once it works again, it campaigns again. A suspend of the host is no silence.
 //
 // # Runners
 //
@@ -144,7 +145,7 @@
 //
 // A program that reads the page could hang unnoticed, so it must give signs of life: {"do":"alive"} without a number counts for all
 // candidacies of the connection that read the page, and has no answer. The Go side gives two within the heartbeat, which is [DefaultHeartbeat]
-// unless the program sets another one: one in 1.5 s. All programs of a host give theirs at the same instants of the wall clock, so that the agent
+// unless the program sets another one: one in 1.5 s. A runner gives at least that many, because its keeper gets a line at each. All programs of a host give theirs at the same instants of the wall clock, so that the agent
 // wakes up once for many. A runner may be silent for two leases, at least 6 s.
 package session
 

@@ -64,7 +64,8 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	}
 }
 
-// campaign is one candidacy. It returns neither lease nor error if a lease came too late to be of use.
+// campaign is one candidacy. It returns neither lease nor error if a lease came too late to be of use, or if the agent ended the candidacy because
+// this process was silent: it is not any more.
 func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	l := &Lease{conn: c, group: o.Group, entered: make(chan struct{}), elected: make(chan struct{}), told: make(chan struct{}),
 		over: make(chan struct{}), done: make(chan struct{}), healed: make(chan struct{}, 1)}
@@ -89,7 +90,7 @@ func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
 		if l.campaignErr != nil {
 			return nil, l.campaignErr
 		}
-		if l.life.Token() != 0 {
+		if l.life.Token() != 0 || l.Cause().Why == why.Unhealthy {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("campaign for %s: the agent ended it: %v", o.Group, l.Cause().Why)
@@ -342,11 +343,15 @@ func (l *Lease) Resign(ctx context.Context) error {
 // Transfer says that the program has stopped, and hands the group over to a member. It says whether that was begun: if
 // not, the program still leads.
 func (l *Lease) Transfer(ctx context.Context, to string) (begun bool, err error) {
-	l.life.Give(tenure.Event{Kind: tenure.Yield, To: l.conn.names.Rank(to)})
+	rank := l.conn.names.Enter(to)
+	if rank == protocol.Nobody {
+		return false, fmt.Errorf("transfer of %s: no member %.40q in the council", l.group, to)
+	}
+	l.life.Give(tenure.Event{Kind: tenure.Yield, To: rank})
 	e, err := l.conn.ask(ctx, &Request{Do: Transfer, Of: l.candidacy.id, To: to})
 	begun = err != nil || e.Event != Failed || e.Begun
 	if begun {
-		l.life.Give(tenure.Event{Kind: tenure.Lost, Cause: protocol.Cause{Code: protocol.Transferred, Peer: l.conn.names.Rank(to)}})
+		l.life.Give(tenure.Event{Kind: tenure.Lost, Cause: protocol.Cause{Code: protocol.Transferred, Peer: rank}})
 	} else {
 		l.life.Give(tenure.Event{Kind: tenure.Refused})
 	}

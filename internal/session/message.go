@@ -121,7 +121,7 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s without of: say which candidacy it is about", r.Do)
 	case s.to && r.To == "":
 		return fmt.Errorf("%s without to: name a member", r.Do)
-	case len(r.Name) > maxName || len(r.To) > maxName:
+	case len(r.Name) > maxName || len(r.To) > maxName || r.Cause != nil && len(r.Cause.Member) > maxName:
 		return fmt.Errorf("%s: a name has more than %d bytes", r.Do, maxName)
 	case names.Check(r.Name) != nil:
 		return fmt.Errorf("%s: the program's name %w", r.Do, names.Check(r.Name))

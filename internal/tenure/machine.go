@@ -62,7 +62,7 @@ type Machine struct {
 // New returns a tenure that waits.
 func New(now protocol.Time, c Config) *Machine {
 	m := &Machine{config: c, to: protocol.Nobody, due: protocol.Never, silence: protocol.Never, announced: -1 << 63, slept: -1 << 63}
-	m.pulse(now, Event{})
+	m.revive(now)
 	return m
 }
 
@@ -124,6 +124,9 @@ func (m *Machine) Wake() protocol.Time {
 // machines together.
 func (m *Machine) WakeBeside() protocol.Time { return min(m.due, m.silence) }
 
+// Silence returns when the heartbeat is missed; Never if none is due.
+func (m *Machine) Silence() protocol.Time { return m.silence }
+
 // passes returns when the announced deadline has passed on every clock of the host, and the time to kill with it.
 func (m *Machine) passes() protocol.Time { return max(m.announced.Add(m.config.Margin), m.due) }
 
@@ -138,6 +141,7 @@ func (m *Machine) expireOne(now protocol.Time) bool {
 	switch {
 	case m.state == Waiting && now >= m.silence:
 		m.log(Silent)
+		m.blame(m.own(protocol.Unhealthy))
 		m.proof = gone
 		m.over()
 	case m.state == Leading && guarded:

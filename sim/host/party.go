@@ -205,6 +205,7 @@ func (a *party) resumed() {
 		a.step(ev)
 	}
 	a.step(tenure.Event{Kind: tenure.Suspended})
+	a.ticks = a.ticks || a.m.State() == tenure.Waiting // a resume ticks at once
 }
 
 // runThreads goes on with other threads of the party, which keep no order with the one that drives the machine.
@@ -241,6 +242,9 @@ func (a *party) step(ev tenure.Event) {
 	}
 	if !a.strays {
 		w.cover.step(before, ev.Kind)
+	}
+	if ev.Kind == tenure.Pulse {
+		ev.At = a.now() // the sign is dated by who reads it
 	}
 	out := a.m.Step(a.now(), ev, nil)
 	if w.tracing && ev.Kind != tenure.Extended && ev.Kind != tenure.Pulse && (ev.Kind != tenure.Tick || len(out) > 0) {

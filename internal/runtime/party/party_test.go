@@ -127,13 +127,3 @@ func TestPartyWaitsForItsReaderForAPartOfTheGuardTime(t *testing.T) {
 		p.Give(tenure.Event{Kind: tenure.ProgramStopped})
 	})
 }
-
-func TestNamesKeepTheirRanks(t *testing.T) {
-	var n Names
-	if n.Rank("b") != 0 || n.Rank("a") != 1 || n.Rank("b") != 0 || n.Rank("") != protocol.Nobody {
-		t.Errorf("%v", n.all)
-	}
-	if n.Name(1) != "a" || n.Name(2) != "" || n.Name(protocol.Nobody) != "" {
-		t.Errorf("%q %q", n.Name(1), n.Name(2))
-	}
-}
