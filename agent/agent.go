@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -57,8 +56,8 @@ type Agent struct {
 	// reloading is held while a configuration is put into force. putKeys, which it guards, does that with keys once there is a member.
 	reloading sync.Mutex
 	putKeys   func(regent.Config) error
-	// keys is a digest of the keys in force that are in files.
-	keys atomic.Pointer[[sha256.Size]byte]
+	// keys tells the keys in force that are in files from others.
+	keys atomic.Pointer[secretKeys]
 	// access says who may do what; it is replaced by a reload.
 	access atomic.Pointer[access]
 	// admission bounds connections over TCP; nil if there are none.

@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/identity"
 )
 
 // reload reads the configuration again, puts into force what can be, and says what cannot. A file with an error changes
@@ -41,9 +43,7 @@ func (a *Agent) applyConfig(file *config.File, s *server) error {
 	}
 	adopt()
 	changed := append(old.ChangedAccess(next), old.ChangedKeys(next)...)
-	if now := a.keys.Load(); before != nil && *now != *before {
-		changed = append(changed, "secret keys")
-	}
+	changed = append(changed, a.keys.Load().changes(before)...)
 	if len(changed) > 0 {
 		a.audit.put(AuditLine{Action: "reload", Who: "the configuration", From: a.options.Config, Outcome: "done", Detail: strings.Join(changed, ", ")})
 	}
@@ -89,8 +89,34 @@ func (a *Agent) rekey(file *config.File) error {
 	return err
 }
 
-// digestKeys returns a digest of the keys that are in files, to tell whether they have changed.
-func digestKeys(c *regent.Config) *[sha256.Size]byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%x %x %q", c.Key, c.OldKeys, c.OwnKeys))
-	return &sum
+// secretKeys tells whether the keys that are in files have changed.
+type secretKeys struct {
+	cluster [sha256.Size]byte
+	// own are the fingerprints of this member's keys, the oldest first.
+	own []string
+}
+
+// digestKeys returns what to compare keys by.
+func digestKeys(c *regent.Config) *secretKeys {
+	k := &secretKeys{cluster: sha256.Sum256(fmt.Appendf(nil, "%x %x", c.Key, c.OldKeys))}
+	for _, text := range c.PrivateKeys {
+		if key, err := identity.ParsePrivate(text); err == nil { // else it is not in force
+			k.own = append(k.own, key.Public().Fingerprint())
+		}
+	}
+	return k
+}
+
+// changes names what differs from the keys before; nothing if there were none.
+func (k *secretKeys) changes(before *secretKeys) (out []string) {
+	if before == nil {
+		return nil
+	}
+	if k.cluster != before.cluster {
+		out = append(out, "cluster keys")
+	}
+	if !slices.Equal(k.own, before.own) {
+		out = append(out, "private keys: now "+strings.Join(k.own, " and ")+", before "+strings.Join(before.own, " and "))
+	}
+	return out
 }

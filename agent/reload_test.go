@@ -3,10 +3,12 @@ package agent
 import (
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/identity"
 )
 
 // idle returns an agent that does not run, and its configuration.
@@ -65,5 +67,22 @@ func TestKeysOfAReloadAreInForceWhenTheMemberStarts(t *testing.T) {
 	}
 	if err := a.applyConfig(file, nil); err != nil || puts != 2 {
 		t.Errorf("%v: keys were put in force %d times after a reload", err, puts)
+	}
+}
+
+// The audit log names the keys of files that a reload changes, and no secret.
+func TestReloadNamesTheKeysOfFiles(t *testing.T) {
+	first, second := identity.Draw(), identity.Draw()
+	before := digestKeys(&regent.Config{Key: []byte("k1"), OwnKeys: regent.OwnKeys{PrivateKeys: []string{first.Text()}}})
+	rotated := digestKeys(&regent.Config{Key: []byte("k1"), OwnKeys: regent.OwnKeys{PrivateKeys: []string{first.Text(), second.Text()}}})
+	want := "private keys: now " + first.Public().Fingerprint() + " and " + second.Public().Fingerprint() + ", before " + first.Public().Fingerprint()
+	if got := rotated.changes(before); !slices.Equal(got, []string{want}) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := digestKeys(&regent.Config{Key: []byte("k2"), OwnKeys: regent.OwnKeys{PrivateKeys: []string{first.Text()}}}).changes(before); !slices.Equal(got, []string{"cluster keys"}) {
+		t.Errorf("another cluster key: %q", got)
+	}
+	if got := append(before.changes(before), before.changes(nil)...); len(got) > 0 {
+		t.Errorf("no change: %q", got)
 	}
 }
