@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -51,11 +52,12 @@ type candidate struct {
 	// signs are the signs of life of its connection; nil: each is an event, as for a runner, whose keeper gets a line then.
 	signs *lifeSigns
 	// slot shows the deadline, nil: messages do; placed is the lease that it shows. behind is the horizon that it names, nil: it shows the end
-	// fixed. highest is the highest end that it showed, but for the horizon that it names now. All are guarded by deadlines.mu.
-	slot           *page.Tenure
+	// fixed. highest is the highest end that it showed, but for the horizon that it names now. fixed and highest are each a protocol.Time of the
+	// member's clock. A step of life changes slot; deadlines.mu guards changes of all, and placed.
+	slot           atomic.Pointer[page.Tenure]
 	placed         *shownLease
-	behind         *horizon
-	fixed, highest protocol.Time
+	behind         atomic.Pointer[horizon]
+	fixed, highest atomic.Int64
 	// tree is what a runner starts; nil: it is no runner. keeper is beside the runner, hooks how long its lost hooks may take.
 	tree   *watchedTree
 	keeper *keeping
