@@ -48,7 +48,7 @@ type PeerStatus struct {
 	// after a minute or two.
 	RateLow, RateHigh float64
 	RateKnown         bool
-	// Key begins the fingerprint of the key that it used last; empty if it was not heard.
+	// Key begins the fingerprint of the key that it used last, and that of the newest for the member that was asked; empty if it was not heard.
 	Key string
 	// Revoked says that its key was revoked here.
 	Revoked bool

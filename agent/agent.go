@@ -70,10 +70,12 @@ type Agent struct {
 	// waiting is what the member waits for before that; nil: nothing is known.
 	waiting atomic.Pointer[string]
 	// joined is closed when the member takes part, failed when it will not.
-	joined          chan struct{}
-	failed          chan struct{}
-	changes         *changeLog
-	deadlines       *deadlines
+	joined    chan struct{}
+	failed    chan struct{}
+	changes   *changeLog
+	deadlines *deadlines
+	// silence rings for programs that give no sign of life.
+	silence         *party.Silence
 	routes          http.Handler
 	streams         atomic.Int64 // open event streams
 	streamCampaigns streamCampaigns
@@ -140,6 +142,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 		return nil, err
 	}
 	a.deadlines = newDeadlines(a)
+	a.silence = party.NewSilence()
 	a.metrics = newMetrics(a)
 	a.routes = a.handler()
 	a.orphans = newOrphanStore(c.Dir)

@@ -72,7 +72,7 @@ type MemberInfo struct {
 	// Deaf says that it is heard and does not hear this member, Unconfirmed for how long it has confirmed nothing.
 	Deaf        bool          `json:"deaf"`
 	Unconfirmed time.Duration `json:"unconfirmed"`
-	// Key begins the fingerprint of the key that it used last, and KeyProblem says that it does not list the newest of this member.
+	// Key begins the fingerprint of the key that it used last, or of the newest of this member itself. KeyProblem says that it does not list the newest of this member.
 	Key        string `json:"key,omitempty"`
 	KeyProblem string `json:"key_problem,omitempty"`
 	// Revoked says that it has no key here.

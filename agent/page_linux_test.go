@@ -99,7 +99,7 @@ func TestPageShowsNoMoreThanTheLease(t *testing.T) {
 	k, d := a.agent.leader("g"), a.agent.deadlines
 	look := func() (page, lease protocol.Time) {
 		d.mu.Lock()
-		shown := k.slot.Until()
+		shown := k.slot.Load().Until()
 		d.mu.Unlock()
 		now := protocol.Time(d.now()) // first: what passes makes the result earlier
 		host, err := clock.HostHigh()

@@ -282,6 +282,7 @@ func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 			p.put(&h, uint8(i), func(dst []byte) ([]byte, error) { return p.Wire.Introduce(dst, &h, uint8(i), p.Summary) })
 		}
 	}
+	replies := p.Wire.Replies(to)
 	payload, _ := b.batch.Next()
 	for {
 		for i := range addrs {
@@ -290,12 +291,17 @@ func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 				h := p.Wire.Stamp(now, since, to)
 				p.put(&h, uint8(i), func(dst []byte) ([]byte, error) { return p.Wire.Seal(dst, &h, uint8(i), payload) })
 			}
+			if replies && (all || i == int(first)) {
+				h := p.Wire.Stamp(now, since, to)
+				p.put(&h, uint8(i), func(dst []byte) ([]byte, error) { return p.Wire.SealReply(dst, &h, uint8(i), payload) })
+			}
 		}
 		var more bool
 		if payload, more = b.batch.Next(); !more {
 			break
 		}
 	}
+	p.Wire.Replied(to)
 	b.batch.Reset()
 }
 
@@ -331,6 +337,9 @@ func (p *NetPort) Restart(now protocol.Time, start protocol.StartBits) {
 		p.peers[i].batch.Reset()
 	}
 	p.Wire.Restart(now, datagram.Start(start))
+	if p.Rates != nil {
+		p.Rates.Reset() // the clocks of the others have gone on since the snapshot
+	}
 }
 
 // Close closes the socket.
