@@ -19,9 +19,8 @@ import (
 // deadlines shows the programs of an agent until when they lead. It is the mirror of the member's leases: the member's loop moves a
 // horizon by one store on a page that programs read. Programs that read no page get messages.
 type deadlines struct {
-	now func() regent.Instant
-	// joined says that now reads the member's clock.
-	joined   func() bool
+	// now reads the member's clock, also while the member joins: its loop may renew leases before the agent knows of it.
+	now      func() regent.Instant
 	timing   regent.Timing
 	memory   *sharedmemory.Memory // nil: there is no page
 	identity uint64               // of the page
@@ -71,7 +70,7 @@ const maxIdentity = 1<<53 - 1
 
 // newDeadlines makes a page if the system has one.
 func newDeadlines(a *Agent) *deadlines {
-	d := &deadlines{now: a.now, joined: func() bool { return a.member.Load() != nil }, timing: a.timing, moved: make(chan struct{}, 1),
+	d := &deadlines{now: a.now, timing: a.timing, moved: make(chan struct{}, 1),
 		horizons: make(map[protocol.HorizonID]*horizon), leases: make(map[leaseName]*shownLease)}
 	memory, err := sharedmemory.New(page.Size(pageCells, pageSlots))
 	if err != nil {
@@ -84,11 +83,10 @@ func newDeadlines(a *Agent) *deadlines {
 	return d
 }
 
-// toHost turns an instant of the member's clock into one of the clock of the host, rounded down. Before the agent can read the member's clock no
-// program leads.
+// toHost turns an instant of the member's clock into one of the clock of the host, rounded down.
 func (d *deadlines) toHost(t protocol.Time) protocol.Time {
 	host, err := clock.HostLow() // first: what passes until the next line makes the result earlier
-	if err != nil || t <= 0 || !d.joined() {
+	if err != nil || t <= 0 {
 		return 0
 	}
 	return host.Add(regent.Instant(t).Sub(d.now()))
