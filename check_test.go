@@ -10,7 +10,7 @@ import (
 
 func TestCheckRefusesWhatJoinWould(t *testing.T) {
 	good := regent.Config{Name: "a", Dir: "/no/such/place", Council: []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7400"}}, {Name: "b", Addrs: []string{"127.0.0.1:7401"}}}}
-	good.PrivateKeys = regent.DrawKeys(good.Council)["a"]
+	good.OwnKeys = regent.DrawKeys(good.Council)["a"]
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -25,9 +25,10 @@ func TestCheckRefusesWhatJoinWould(t *testing.T) {
 		"no key": func(c *regent.Config) {
 			c.Council = append(c.Council, regent.Peer{Name: "c", Addrs: []string{"10.0.0.1:7400"}})
 		},
+		"tag key: a key is 32 bytes":       func(c *regent.Config) { c.TagKey = "" },
 		"no private key":                   func(c *regent.Config) { c.PrivateKeys = nil },
 		"private key 1: a key is 32 bytes": func(c *regent.Config) { c.PrivateKeys = []string{"no key"} },
-		"this member's public key":         func(c *regent.Config) { c.PrivateKeys = other },
+		"this member's public key":         func(c *regent.Config) { c.OwnKeys = other },
 		"member b has no public key":       func(c *regent.Config) { c.Council[1].PublicKeys = nil },
 		"member b has 3 public keys":       func(c *regent.Config) { c.Council[1].PublicKeys = []string{"x", "y", "z"} },
 		"member b: public key \"x\"":       func(c *regent.Config) { c.Council[1].PublicKeys = []string{"x"} },

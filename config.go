@@ -42,7 +42,17 @@ type Peer struct {
 	Revoked bool
 }
 
-// Config is what a member needs to know. Name, Council, PrivateKeys (unless it is alone) and, off one host, Key are required.
+// OwnKeys are the keys that a member alone has.
+type OwnKeys struct {
+	// PrivateKeys has one key, or two with the oldest first while it is being replaced. Their public halves are in [Peer.PublicKeys] of the
+	// others.
+	PrivateKeys []string
+	// TagKey proves to the member what it did in earlier lives. It is drawn with the first private key, and stays when that is replaced: a member
+	// that goes on from an old copy of its directory notices it by this key.
+	TagKey string
+}
+
+// Config is what a member needs to know. Name, Council, OwnKeys (unless it is alone) and, off one host, Key are required.
 type Config struct {
 	// Name says which member of the council this is.
 	Name string
@@ -57,10 +67,9 @@ type Config struct {
 	// OldKeys are accepted too, so that a key can be changed while the council runs.
 	Key     []byte
 	OldKeys [][]byte
-	// PrivateKeys are this member's own: one, or two with the oldest first while it is being replaced. [Config.ReadKeys] reads them from a
-	// directory; no other member has them. Their public halves are in [Peer.PublicKeys] of the others. [DrawKeys] draws keys for tests. A
-	// council of one needs none.
-	PrivateKeys []string
+	// OwnKeys are those that no other member has. [Config.ReadKeys] reads them from a directory. [DrawKeys] draws keys for tests. A council
+	// of one needs none.
+	OwnKeys
 
 	// Dir is where the member keeps its durable record: a directory of its own, on a disk that survives a restart. A
 	// member without one forgets everything when it stops. It then asks the others what it may have promised, and in a
@@ -134,7 +143,10 @@ func (c *Config) check() error {
 	if c.StopWithin < 0 {
 		return fmt.Errorf("config: stop within %v: must not be negative; zero is %v", c.StopWithin, DefaultStopWithin)
 	}
-	return c.Timing.check()
+	if err := c.Timing.check(); err != nil || !c.Consistent {
+		return err
+	}
+	return c.Timing.checkConsistent()
 }
 
 // checkCouncilID refuses a member that could not remember what the members agree on when the council begins.
@@ -350,6 +362,7 @@ func (c *Config) summary(all *council, id protocol.CouncilID, t *Timing) *wire.S
 	if c.Consistent {
 		modes += " consistent"
 		s.Set("stay", t.consistent().Stay.String())
+		s.Set("evict", t.Evict.String())
 	}
 	s.Set("modes", modes)
 	return s

@@ -51,6 +51,8 @@ func TestConfigurationsThatCannotWorkAreRefusedWithTheReason(t *testing.T) {
 		{"guard 140ms: must not be negative, and at most 129.78ms", func(c *Config) { c.Timing.Guard = 140 * time.Millisecond }},
 		{"guard -1ns", func(c *Config) { c.Timing.Guard = -1 }},
 		{"longest promise 150ms: must be at least the lease 200ms", func(c *Config) { c.Timing.LongestLease = 150 * time.Millisecond }},
+		{"evict 200ms: must exceed 220ms", func(c *Config) { c.Timing.Evict, c.Consistent = 200*time.Millisecond, true }},
+		{"", func(c *Config) { c.Timing.Evict = 200 * time.Millisecond }},
 		{"suspect 100ms: must exceed the heartbeat 500ms", func(c *Config) { c.Timing.Suspect = 100 * time.Millisecond }},
 	} {
 		c := good()

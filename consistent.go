@@ -19,8 +19,8 @@ import (
 // it before the others recover in its place; it comes back by itself. It is for programs that take over one another's
 // work: all must know whose.
 //
-// Members that run [ConsistentGroup.TakePart] are candidates for membership; a majority of those that vote must. A manager is there only once all members agree, so
-// a link that is broken alone holds the group up, until the lower-ranked of its ends leaves.
+// Members that run [ConsistentGroup.TakePart] are candidates for membership; a majority of those that vote must. A manager is there only once all
+// members agree. A single broken link blocks agreement until one of its endpoints has to leave.
 type ConsistentGroup struct {
 	member *Member
 	group  *runtime.Group

@@ -15,7 +15,7 @@
 //		Name:        "a",
 //		Council:     peers, // the same list everywhere
 //		Key:         key,   // a shared secret
-//		PrivateKeys: own,   // of this member alone; Config.ReadKeys reads it, and the public keys of the others
+//		OwnKeys:     own,   // of this member alone; Config.ReadKeys reads it, and the public keys of the others
 //		Dir:         "/var/lib/billing/regent",
 //		Bootstrap:   true,
 //	})

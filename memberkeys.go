@@ -14,16 +14,13 @@ import (
 )
 
 // ReadKeys reads the keys of members from a directory, as 'regent keys exchange --dir' fills it: this member's own from private.key, and those of
-// the others from all files that end in .pub. It sets [Config.PrivateKeys] and, for members that are in the council, [Peer.PublicKeys].
+// the others from all files that end in .pub. It sets [Config.OwnKeys] and, for members that are in the council, [Peer.PublicKeys].
 func (c *Config) ReadKeys(dir string) error {
 	private, err := secret.ReadPrivate(filepath.Join(dir, secret.PrivateName))
 	if err != nil {
 		return fmt.Errorf("private key file: %w", err)
 	}
-	c.PrivateKeys = nil
-	for _, k := range private {
-		c.PrivateKeys = append(c.PrivateKeys, k.Text())
-	}
+	c.OwnKeys = ownKeys(&private)
 	files, err := filepath.Glob(filepath.Join(dir, "*.pub"))
 	if err != nil {
 		return err
@@ -51,16 +48,25 @@ func (c *Config) ReadKeys(dir string) error {
 	return nil
 }
 
-// DrawKeys draws a key pair for every member of a council, puts the public keys into its entries, and returns the private keys by
-// name. It is for tests and for councils within one program: elsewhere each host draws its own ('regent init', 'regent keys exchange').
-func DrawKeys(council []Peer) map[string][]string {
-	private := make(map[string][]string)
-	for i := range council {
-		key := identity.Draw()
-		council[i].PublicKeys = []string{key.Public().String()}
-		private[council[i].Name] = []string{key.Text()}
+// ownKeys returns the text form of what a member alone has.
+func ownKeys(own *identity.Own) OwnKeys {
+	out := OwnKeys{TagKey: own.Tag.Text()}
+	for _, k := range own.Private {
+		out.PrivateKeys = append(out.PrivateKeys, k.Text())
 	}
-	return private
+	return out
+}
+
+// DrawKeys draws the keys of every member of a council, puts the public keys into its entries, and returns the members' own keys by
+// name. It is for tests and for councils within one program: elsewhere each host draws its own ('regent init', 'regent keys exchange').
+func DrawKeys(council []Peer) map[string]OwnKeys {
+	all := make(map[string]OwnKeys)
+	for i := range council {
+		own := identity.DrawOwn()
+		council[i].PublicKeys = []string{own.Private[0].Public().String()}
+		all[council[i].Name] = ownKeys(&own)
+	}
+	return all
 }
 
 // pairs computes what this member shares with each of the others.
@@ -80,6 +86,9 @@ func (c *Config) pairs(all *council) (*wire.Pairs, error) {
 	if len(p.Private) == 0 && len(all.peers) > 1 {
 		return nil, errors.New("config: no private key: every member has its own (draw one with 'regent keys exchange', or with DrawKeys in a test)")
 	}
+	if _, err := identity.ParseTagKey(c.TagKey); err != nil && len(all.peers) > 1 {
+		return nil, fmt.Errorf("config: tag key: %w (it is in the file with the private keys)", err)
+	}
 	owners := make(map[identity.Public]string)
 	for r := range all.peers {
 		m, err := all.peers[r].identity()
@@ -93,7 +102,7 @@ func (c *Config) pairs(all *council) (*wire.Pairs, error) {
 			owners[k] = m.Name
 		}
 		if protocol.Rank(r) == all.self {
-			if err := ownKeys(p.Private, m.Keys); err != nil {
+			if err := checkOwnKeys(p.Private, m.Keys); err != nil {
 				return nil, err
 			}
 		} else if len(m.Keys) == 0 && !all.peers[r].Revoked {
@@ -111,17 +120,13 @@ func (c *Config) pairs(all *council) (*wire.Pairs, error) {
 	return pairs, nil
 }
 
-// lifeTags computes the tags of this member's lives with the key that is old keys older than its newest; nil if there is none.
-func (m *Member) lifeTags(old int) func(protocol.Inc, protocol.StartBits) protocol.Tag {
-	n := len(m.config.PrivateKeys) - 1 - old
-	if n < 0 {
-		return nil
-	}
-	key, err := identity.ParsePrivate(m.config.PrivateKeys[n])
+// lifeTags computes the tags of this member's lives; nil if it has no key for them, as in a council of one.
+func (m *Member) lifeTags() func(protocol.Inc, protocol.StartBits) protocol.Tag {
+	key, err := identity.ParseTagKey(m.config.TagKey)
 	if err != nil {
 		return nil // pairs refuses it
 	}
-	return wire.LifeTags(key.TagKey(), m.councilID, m.config.Name)
+	return wire.LifeTags(key, m.councilID, m.config.Name)
 }
 
 // identity returns the name and the public keys of a member.
@@ -143,8 +148,8 @@ func (p *Peer) identity() (wire.Identity, error) {
 	return out, nil
 }
 
-// ownKeys refuses public keys of this member of which it has no private one. A council of one has no use for either.
-func ownKeys(private []identity.Private, listed []identity.Public) error {
+// checkOwnKeys refuses public keys of this member of which it has no private one. A council of one has no use for either.
+func checkOwnKeys(private []identity.Private, listed []identity.Public) error {
 	has := func(k identity.Public) bool {
 		return slices.ContainsFunc(private, func(p identity.Private) bool { return p.Public() == k })
 	}
@@ -156,7 +161,7 @@ func ownKeys(private []identity.Private, listed []identity.Public) error {
 }
 
 // Rekey puts the keys of a configuration in force while the member runs: Key, OldKeys, PrivateKeys, and for each member PublicKeys and Revoked.
-// All else in it must be as it was at [Join], and is not looked at. Leases go on. A member that loses its key here is silenced as if
+// TagKey must be that of [Join]: peers hold tags of this life under it. All else must be as it was, and is not looked at. Leases go on. A member that loses its key here is silenced as if
 // its links were cut: what was promised to it and by it stands until it lapses, and its vote counts in every quorum.
 func (m *Member) Rekey(c Config) error {
 	all, err := c.council()
@@ -165,6 +170,9 @@ func (m *Member) Rekey(c Config) error {
 	}
 	if all.self != m.council.self || !slices.Equal(all.names(), m.council.names()) {
 		return errors.New("config: other members than those of the council: restart to change them")
+	}
+	if c.TagKey != m.config.TagKey {
+		return errors.New("config: another tag key: this member has another identity (restart it)")
 	}
 	to, err := c.pairs(all)
 	if err != nil {

@@ -38,10 +38,10 @@ func assemble(t *testing.T, change func(*Config), names ...string) map[string]*M
 	for _, p := range names {
 		council = append(council, Peer{Name: p, Addrs: []string{p + ":7400"}})
 	}
-	private := DrawKeys(council)
+	own := DrawKeys(council)
 	for _, n := range names {
 		c := Config{Name: n, Key: []byte("0123456789abcdef"), Bootstrap: true, Dir: dirs + "/" + n, Logger: slog.New(slog.DiscardHandler),
-			PrivateKeys: private[n], Council: slices.Clone(council)}
+			OwnKeys: own[n], Council: slices.Clone(council)}
 		if change != nil {
 			change(&c)
 		}

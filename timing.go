@@ -51,6 +51,10 @@ type Timing struct {
 	// member is used, and how often silent pairs probe one another. In local groups only fast packets count: members between
 	// which they are slower are apart.
 	Delay time.Duration
+	// Evict is for how long a link between two members of a consistent group may be broken, while all else is well, before one of the two has to leave
+	// the group. Until then nothing can be agreed on. Shorter makes the group wait less for a bad cable; longer lets a short disturbance pass without
+	// anybody leaving. It must exceed 4 Renew and a round trip, after which a silent link counts as broken. The profiles take 40 Renew. Zero: never.
+	Evict time.Duration
 	// Drift bounds by how much the rate of any member's clock may differ from that of real time, as a fraction. Leases
 	// are safe only within it. The default of the profiles, 0.001, is ten times what a bad crystal does.
 	Drift float64
@@ -63,15 +67,15 @@ var (
 	Fast = Timing{RoundTrip: 4 * time.Millisecond, Renew: 15 * time.Millisecond, Lease: 28 * time.Millisecond, LongestLease: 100 * time.Millisecond,
 		PerGroup: 10 * time.Microsecond,
 		Guard:    3 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
-		Delay: 5 * time.Millisecond, Drift: 0.001}
+		Delay: 5 * time.Millisecond, Evict: 600 * time.Millisecond, Drift: 0.001}
 	LAN = Timing{RoundTrip: 20 * time.Millisecond, Renew: 50 * time.Millisecond, Lease: 200 * time.Millisecond, LongestLease: time.Second,
 		PerGroup: 10 * time.Microsecond,
 		Guard:    20 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
-		Delay: 10 * time.Millisecond, Drift: 0.001}
+		Delay: 10 * time.Millisecond, Evict: 2 * time.Second, Drift: 0.001}
 	WAN = Timing{RoundTrip: 300 * time.Millisecond, Renew: 500 * time.Millisecond, Lease: 2 * time.Second, LongestLease: 10 * time.Second,
 		PerGroup: 10 * time.Microsecond,
 		Guard:    200 * time.Millisecond, Heartbeat: 2 * time.Second, Suspect: 5 * time.Second,
-		Delay: 100 * time.Millisecond, Drift: 0.001}
+		Delay: 100 * time.Millisecond, Evict: 20 * time.Second, Drift: 0.001}
 )
 
 // Kappa is within what time every part of the network that holds together has a local leader, counted from when it began to
@@ -108,7 +112,15 @@ func (t *Timing) local() hall.Timing {
 // consistent works out the constants of consistent groups.
 func (t *Timing) consistent() rain.Config {
 	return rain.Config{Ping: t.Renew, Tin: 2*t.Renew + t.RoundTrip, Tout: 4*t.Renew + t.RoundTrip, Renew: 2 * t.Renew, Stay: 7*t.Renew + t.RoundTrip,
-		Stall: 20 * t.Renew, Evict: 40 * t.Renew, Rho: t.rho()}
+		Stall: 20 * t.Renew, Evict: t.Evict, Rho: t.rho()}
+}
+
+// checkConsistent returns the inequality that the constants of consistent groups break.
+func (t *Timing) checkConsistent() error {
+	if broken := t.consistent().Tout; t.Evict != 0 && t.Evict <= broken {
+		return fmt.Errorf("config: evict %v: must exceed %v, 4 renewals and a round trip (or be 0: never)", t.Evict, broken)
+	}
+	return nil
 }
 
 // rho returns the drift as the protocols want it, rounded up.

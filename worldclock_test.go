@@ -22,10 +22,10 @@ func TestMemberReadsTheClockOfItsContext(t *testing.T) {
 		network := memory.New(1, "a")
 		defer network.Close()
 		council := []Peer{{Name: "a", Addrs: []string{"a:7400"}}}
-		private := DrawKeys(council)
+		own := DrawKeys(council)
 		ctx := world.WithClock(world.Into(t.Context(), inmemory.World(network, "a")), theirs)
 		m, err := Join(ctx, Config{Name: "a", Key: []byte("0123456789abcdef"), Bootstrap: true, Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler),
-			PrivateKeys: private["a"], Council: council})
+			OwnKeys: own["a"], Council: council})
 		if err != nil {
 			t.Fatal(err)
 		}

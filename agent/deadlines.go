@@ -167,7 +167,7 @@ func (d *deadlines) Ended(g protocol.Group, token uint64) {
 	defer d.mu.Unlock()
 	name := leaseName{g, token}
 	if l := d.leases[name]; l != nil && l.reader != nil {
-		l.reader.showEnd(0)
+		l.reader.showOver()
 	}
 	delete(d.leases, name)
 }
@@ -208,7 +208,7 @@ func (c *candidate) place(l *shownLease) {
 	}
 }
 
-// showEnd shows an end that does not move. After a freeze the slot shows what it showed then, whatever becomes of the lease.
+// showEnd shows an end that does not move. After a freeze the slot shows what it showed then, until the lease is over.
 func (c *candidate) showEnd(end protocol.Time) {
 	if c.slot.Frozen() {
 		return
@@ -217,6 +217,16 @@ func (c *candidate) showEnd(end protocol.Time) {
 	c.leaves()
 	c.fixed = end
 	c.highest = max(c.highest, end)
+}
+
+// showOver shows that the lease is over, also after a freeze. What a freeze found stays announced.
+func (c *candidate) showOver() {
+	frozen := c.slot.Frozen()
+	c.slot.Void()
+	c.leaves()
+	if !frozen {
+		c.fixed = 0
+	}
 }
 
 // leaves takes note that the slot does not name its horizon any more. It comes after the store that says so: what the horizon gains from then on no
@@ -235,7 +245,7 @@ func (c *candidate) void() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if c.slot != nil {
-		c.showEnd(0)
+		c.showOver()
 	}
 }
 

@@ -143,3 +143,27 @@ func TestPageShowsWhatWasRenewedDuringTheJoin(t *testing.T) {
 		t.Errorf("the page shows a lease of an hour that ends in %v", left)
 	}
 }
+
+// A suspend voids a lease, and the member may lose it, after the deadline was frozen: readers find at once that it is over. The machine still
+// waits for what they may have seen before.
+func TestFrozenDeadlineIsVoided(t *testing.T) {
+	for name, void := range map[string]func(*deadlines, *candidate){
+		"by the machine": func(_ *deadlines, c *candidate) { c.void() },
+		"by the member":  func(d *deadlines, _ *candidate) { d.Ended("g", 1) },
+	} {
+		_, d, c := shownOnWords(t)
+		if got := c.fix(); got != end(100) {
+			t.Fatalf("%s: the freeze finds %v", name, got)
+		}
+		if c.slot.Until() == 0 {
+			t.Fatalf("%s: the frozen slot shows nothing", name)
+		}
+		void(d, c)
+		if got := c.slot.Until(); got != 0 {
+			t.Errorf("%s: the slot of a lease that is over shows %v", name, got)
+		}
+		if got, _ := c.shown(); got != end(100) || c.fix() != end(100) || c.readable() != regent.Instant(end(100)) {
+			t.Errorf("%s: %v is announced after the end", name, got)
+		}
+	}
+}

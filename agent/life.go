@@ -235,6 +235,7 @@ func (c *candidate) finish(led bool) {
 	c.mu.Unlock()
 	switch {
 	case led:
+	case failure == nil && cause.Why == why.Unhealthy: // it was silent
 	case failure == nil:
 		cause = regent.Cause{Why: why.Resigned, Member: c.agent.name}
 	case errors.Is(failure, regent.ErrClosed):

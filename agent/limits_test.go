@@ -234,7 +234,8 @@ func TestCampaignThatCanNeverSucceedIsRefusedOverHTTP(t *testing.T) {
 	w := alone(t, "{listen: \""+port(t)+"\", anonymous: write}")
 	replace(t, w.config, "[{", "[{name: b, address: \"127.0.0.1:1\", public_keys: [\""+identity.Draw().Public().String()+"\"]}, {priority: 0, ")
 	dir := filepath.Join(filepath.Dir(w.config), "d")
-	if err := errors.Join(os.MkdirAll(dir, 0o700), secret.WritePrivate(filepath.Join(dir, secret.PrivateName), "a", identity.Draw())); err != nil {
+	own := identity.DrawOwn()
+	if err := errors.Join(os.MkdirAll(dir, 0o700), secret.WritePrivate(filepath.Join(dir, secret.PrivateName), "a", &own)); err != nil {
 		t.Fatal(err)
 	}
 	w.start(t)

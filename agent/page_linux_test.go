@@ -198,3 +198,15 @@ func TestProgramWithAPageThatGivesNoSignOfLifeIsAsked(t *testing.T) {
 	}
 	await(t, in, session.Over)
 }
+
+// One that hangs while it waits would cost a lease if it were elected. It learns why its candidacy is over.
+func TestProgramThatIsSilentWhileItWaitsIsNotElected(t *testing.T) {
+	a := open(t, 1, "").agents[0]
+	if _, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"}); err != nil {
+		t.Fatal(err)
+	}
+	in := lines(t, a, `{"do":"campaign","id":1,"group":"g","heartbeat":100000000}`+"\n")
+	if e, _ := await(t, in, session.Over); e.Cause == nil || e.Cause.Why.String() != "unhealthy" {
+		t.Errorf("its candidacy is over for %+v", e.Cause)
+	}
+}

@@ -77,6 +77,6 @@ func (a *Agent) rekey(file *config.File) error {
 
 // digestKeys returns a digest of the keys that are in files, to tell whether they have changed.
 func digestKeys(c *regent.Config) *[sha256.Size]byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%x %x %q", c.Key, c.OldKeys, c.PrivateKeys))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%x %x %q", c.Key, c.OldKeys, c.OwnKeys))
 	return &sum
 }

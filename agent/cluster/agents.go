@@ -95,7 +95,8 @@ func (c *Cluster) WriteKeys(name string) error {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(dir, "private.key"), []byte("private "+c.private[name][0]+"\n"), 0o600)
+	own := c.own[name]
+	return os.WriteFile(filepath.Join(dir, "private.key"), []byte("private "+own.PrivateKeys[0]+"\ntag "+own.TagKey+"\n"), 0o600)
 }
 
 // StartAgent starts the agent of a host: regent agent. It writes the configuration unless there is one.

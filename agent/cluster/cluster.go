@@ -93,8 +93,9 @@ type Cluster struct {
 	cut       map[string]bool       // from all others
 	http      map[string]string     // addresses of agents
 	logs      strings.Builder       // of members in this process
-	// public and private are the members' own keys, by name.
-	public, private map[string][]string
+	// public are the members' public keys, and own those that they keep to themselves, by name.
+	public map[string][]string
+	own    map[string]regent.OwnKeys
 }
 
 // eventDepth is how many events may wait to be read. Members wait when it is full.
@@ -206,7 +207,7 @@ func (c *Cluster) drawKeys() {
 	for i, name := range c.Names {
 		council[i].Name = name
 	}
-	c.private = regent.DrawKeys(council)
+	c.own = regent.DrawKeys(council)
 	for _, p := range council {
 		c.public[p.Name] = p.PublicKeys
 	}
@@ -215,7 +216,7 @@ func (c *Cluster) drawKeys() {
 // Order returns what a member is told when it starts.
 func (c *Cluster) Order(name string) (Order, error) {
 	council, err := c.Council(name)
-	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.bind(name), Council: council, Key: c.key(), PrivateKeys: c.private[name], Bootstrap: true, Timing: c.Timing, Groups: c.Groups,
+	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.bind(name), Council: council, Key: c.key(), OwnKeys: c.own[name], Bootstrap: true, Timing: c.Timing, Groups: c.Groups,
 		NoRealtime: c.NoRealtime, Hold: c.Hold, Stubborn: c.Stubborn, Poll: c.Poll, Status: c.Options.Status, Journals: c.journals()}, err
 }
 

@@ -28,7 +28,7 @@ func (c *Cluster) MemberConfig(name string) (regent.Config, error) {
 		return regent.Config{}, err
 	}
 	dir := filepath.Join(c.Dir, name)
-	return regent.Config{Name: name, CouncilID: CouncilID, Key: c.key(), PrivateKeys: c.private[name], Bootstrap: true, Dir: dir, Bind: c.bind(name), Council: council, Timing: c.Timing,
+	return regent.Config{Name: name, CouncilID: CouncilID, Key: c.key(), OwnKeys: c.own[name], Bootstrap: true, Dir: dir, Bind: c.bind(name), Council: council, Timing: c.Timing,
 		NoRealtime: c.NoRealtime, Logger: slog.New(slog.NewTextHandler((*logs)(c), &slog.HandlerOptions{Level: slog.LevelDebug}))}, os.MkdirAll(dir, 0o700)
 }
 

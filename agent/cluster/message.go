@@ -11,7 +11,7 @@ type Order struct {
 	Name, Dir, Bind string
 	Council         []regent.Peer
 	Key             []byte
-	PrivateKeys     []string
+	OwnKeys         regent.OwnKeys
 	Bootstrap       bool
 	Timing          regent.Timing
 	// Groups are those that the programs of the member lead.

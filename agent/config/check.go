@@ -346,6 +346,9 @@ func (f *File) timing() (regent.Timing, error) {
 	if set.PerGroup != nil {
 		t.PerGroup = *set.PerGroup
 	}
+	if set.Evict != nil {
+		t.Evict = *set.Evict
+	}
 	put(&t.RoundTrip, set.RoundTrip)
 	put(&t.Renew, set.Renew)
 	put(&t.Lease, set.Lease)
@@ -403,7 +406,7 @@ func (f *File) Regent() (regent.Config, error) {
 		c.Key, c.OldKeys = keys[0], keys[1:]
 	}
 	if len(f.Council) > 1 {
-		if c.PrivateKeys, err = f.privateKeys(); err != nil {
+		if c.OwnKeys, err = f.ownKeys(); err != nil {
 			return regent.Config{}, err
 		}
 	}

@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	privateKey = filepath.Join(dir, "private.key")
-	if err := secret.WritePrivate(privateKey, "a", identity.Draw()); err != nil {
+	own := identity.DrawOwn()
+	if err := secret.WritePrivate(privateKey, "a", &own); err != nil {
 		panic(err)
 	}
 	code := m.Run()

@@ -136,6 +136,7 @@ type Timing struct {
 	Heartbeat    time.Duration  `yaml:"heartbeat"`
 	Suspect      time.Duration  `yaml:"suspect"`
 	Delay        time.Duration  `yaml:"delay"`
+	Evict        *time.Duration `yaml:"evict"`
 	Drift        float64        `yaml:"drift"`
 }
 

@@ -7,26 +7,27 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/secret"
 )
 
-// privateKeys reads the member's own keys.
-func (f *File) privateKeys() ([]string, error) {
+// ownKeys reads the member's own keys.
+func (f *File) ownKeys() (out regent.OwnKeys, err error) {
 	if f.PrivateKeyFile == "" {
-		return nil, errors.New("private_key_file is not set: a member without a directory must name the file with its own key")
+		return out, errors.New("private_key_file is not set: a member without a directory must name the file with its own key")
 	}
-	keys, err := secret.ReadPrivate(f.PrivateKeyFile)
+	own, err := secret.ReadPrivate(f.PrivateKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("private_key_file: %w (run 'regent keys exchange --config %s' to draw this member's key)", err, f.path)
+		return out, fmt.Errorf("private_key_file: %w (run 'regent keys exchange --config %s' to draw this member's key)", err, f.path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("private_key_file: %w", err)
+		return out, fmt.Errorf("private_key_file: %w", err)
 	}
-	out := make([]string, len(keys))
-	for i, k := range keys {
-		out[i] = k.Text()
+	for _, k := range own.Private {
+		out.PrivateKeys = append(out.PrivateKeys, k.Text())
 	}
+	out.TagKey = own.Tag.Text()
 	return out, nil
 }
 
@@ -35,7 +36,7 @@ func (f *File) checkMemberKeys(fail failer) {
 	if len(f.Council) < 2 {
 		return
 	}
-	if _, err := f.privateKeys(); err != nil {
+	if _, err := f.ownKeys(); err != nil {
 		fail("%w", err)
 	}
 	var none []string

@@ -4,6 +4,7 @@ package run
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -115,6 +116,40 @@ func TestAFullFifoHoldsNothingUp(t *testing.T) {
 	s.end(0)
 	if !strings.Contains(s.said(), "was not told of MASTER: the pipe is full") {
 		t.Errorf("log:\n%s", s.said())
+	}
+}
+
+// A runner that was held up does not write that it leads after its deadline. That it does not lead is always written.
+func TestFifoGetsNoMasterAfterTheDeadline(t *testing.T) {
+	path := makeFifo(t)
+	h := &Hooks{Fifo: path, Log: t.Logf}
+	if err := h.open(nil); err != nil {
+		t.Fatal(err)
+	}
+	defer h.close()
+	in, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	held, notice := context.WithCancel(t.Context())
+	ended, end := context.WithCancel(t.Context())
+	end()
+	lines := bufio.NewReader(in)
+	for _, c := range []struct {
+		name string
+		ctx  context.Context
+		look func()
+	}{{"held up", held, notice}, {"lost", ended, func() {}}} {
+		h.within(nil, c.look).notify(c.ctx, nil, "g", hookMaster)
+		h.notify(c.ctx, nil, "g", hookFault)
+		if got, err := lines.ReadString('\n'); err != nil || got != "GROUP \"g\" FAULT 100\n" {
+			t.Errorf("%s: read %q, %v", c.name, got, err)
+		}
+	}
+	h.within(nil, func() {}).notify(t.Context(), nil, "g", hookMaster)
+	if got, err := lines.ReadString('\n'); err != nil || got != "GROUP \"g\" MASTER 100\n" {
+		t.Errorf("leads: read %q, %v", got, err)
 	}
 }
 

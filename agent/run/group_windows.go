@@ -7,8 +7,6 @@ import (
 
 func detach(*exec.Cmd) {}
 
-func killGroup(c *exec.Cmd) { _ = c.Process.Kill() }
-
 // Signals are those that a runner ends by.
 func Signals() []os.Signal { return []os.Signal{os.Interrupt} }
 

@@ -34,7 +34,8 @@ type Hooks struct {
 	// out is where the output of hooks goes, and pipe is Fifo once it is open.
 	out  *os.File
 	pipe *fifo
-	// tree is what they are part of; nil: none. look has the deadline looked at before each of them starts.
+	// tree is what they are part of; nil: none. look has the deadline looked at before each of them starts, and before Fifo gets a line; nil:
+	// they do not act for the leader.
 	tree *tree.Tree
 	look func()
 }
@@ -128,6 +129,13 @@ func (h *Hooks) notify(ctx context.Context, env []string, group, state string) {
 	if h.pipe == nil {
 		return
 	}
+	// That this host leads is written only while it does. That it does not lead is written in any case.
+	if h.look != nil {
+		h.look() // this runner may have been held up
+		if ctx.Err() != nil {
+			return
+		}
+	}
 	if err := h.pipe.write(fmt.Sprintf("GROUP %s %s %s\n", strconv.Quote(group), state, priority)); err != nil {
 		h.Log("%s was not told of %s: %v", h.Fifo, state, err)
 	}
@@ -177,7 +185,7 @@ func execute(ctx context.Context, n *tree.Reaper, start func(*exec.Cmd) error, c
 		}
 		return err
 	case <-ctx.Done():
-		killGroup(c)
+		n.KillGroup(c)
 		<-done
 		return errors.New("killed: it took too long")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -95,6 +96,37 @@ func TestKillingDoesNotWaitForForks(t *testing.T) {
 	}
 	l.forks.Done()
 	if found := <-ended; !found.Gone() {
+		t.Errorf("found %s", found.String())
+	}
+	prepared.Forget()
+}
+
+// A hook in an uninterruptible sleep does not die. Its tree is killed again and again, what is left is named, and nothing is proven.
+func TestKillingIsRepeatedBesideAHookThatDoesNotDie(t *testing.T) {
+	reaper, err := tree.ProcessReaper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared, _, err := reaper.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &life{tree: prepared}
+	l.forks.Add(1) // the hook
+	for range 2 {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // the time of the attempt is over
+		found := l.end(ctx)
+		if verdict, ok := found.Verdict(); ok {
+			t.Errorf("the tree is %v beside a hook that lives", verdict)
+		}
+		if want := "a hook has not ended"; !strings.Contains(found.String(), want) {
+			t.Errorf("%q is left, want %q", found.String(), want)
+		}
+	}
+	l.forks.Done()
+	<-l.forked
+	if found := l.end(t.Context()); !found.Gone() {
 		t.Errorf("found %s", found.String())
 	}
 	prepared.Forget()

@@ -23,7 +23,9 @@ type life struct {
 	tree  *tree.Tree
 	party *party.Party
 	// forks counts forks that are under way, and hooks that act for the leader: what they fork is not proven gone.
-	forks sync.WaitGroup
+	// forked is closed when there are none; end makes it.
+	forks  sync.WaitGroup
+	forked chan struct{}
 	// acting ends when the tree is killed, and with it the hooks that act for the leader.
 	acting    context.Context
 	endActing context.CancelFunc
@@ -33,7 +35,7 @@ type life struct {
 	// elected is closed when the program may be started, over when the tenure is over here, forgotten when nothing is left to look
 	// for, and released when it is over at the agent as well.
 	elected, over, forgotten, released chan struct{}
-	once                               struct{ over, forgotten, released sync.Once }
+	once                               struct{ over, forgotten, released, forked sync.Once }
 	// decided is closed when it is known whether the program execs.
 	decided chan struct{}
 	// runs is closed when the program itself runs: signals are for it from then on.
@@ -368,18 +370,26 @@ func (l *life) stopHook() {
 	}
 }
 
-// end kills the tree, with what is being forked. What is there already does not wait for that.
+// end kills the tree, with what is being forked. What is there already does not wait for that. A hook that does not die, such as one in
+// an uninterruptible sleep, keeps the result from proving anything.
 func (l *life) end(ctx context.Context) tree.Result {
-	forked := make(chan struct{})
-	go func() {
-		l.forks.Wait()
-		close(forked)
-	}()
+	l.once.forked.Do(func() { // nothing more is forked once the tree is killed
+		l.forked = make(chan struct{})
+		go func() {
+			l.forks.Wait()
+			close(l.forked)
+		}()
+	})
 	select {
-	case <-forked:
+	case <-l.forked:
 	default:
-		l.tree.End(ctx)
-		<-forked
+		found := l.tree.End(ctx)
+		select {
+		case <-l.forked:
+		case <-ctx.Done():
+			found.Void("a process is being started, or a hook has not ended")
+			return found
+		}
 	}
 	return l.tree.End(ctx)
 }

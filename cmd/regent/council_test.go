@@ -55,10 +55,10 @@ func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 			members[i].Priority = &n
 		}
 		names[i] = name
-		key := identity.Draw()
-		members[i].PublicKeys = []string{key.Public().String()}
+		own := identity.DrawOwn()
+		members[i].PublicKeys = texts(own.Public())
 		ts.Check(os.MkdirAll(ts.MkAbs(name), 0o700))
-		ts.Check(secret.WritePrivate(filepath.Join(ts.MkAbs(name), secret.PrivateName), name, key))
+		ts.Check(secret.WritePrivate(filepath.Join(ts.MkAbs(name), secret.PrivateName), name, &own))
 	}
 	id := config.NewCouncilID()
 	for _, name := range names {

@@ -203,11 +203,11 @@ func (o *initOptions) drawKeys(c *cobra.Command, members []config.Member) error 
 			path = filepath.Join(o.peers, m.Name+".key")
 			where = "to be put at " + filepath.Join(o.dir, secret.PrivateName) + " there; remove it here then"
 		}
-		keys, drawn, err := drawPrivate(path, m.Name)
+		own, drawn, err := drawPrivate(path, m.Name)
 		if err != nil {
 			return err
 		}
-		m.PublicKeys = texts(publicOf(keys))
+		m.PublicKeys = texts(own.Public())
 		verb := map[bool]string{true: "wrote", false: "kept"}[drawn]
 		fmt.Fprintf(c.OutOrStdout(), "%s %s: the private key of %s; %s\n", verb, path, m.Name, where)
 	}
@@ -314,11 +314,11 @@ func (o *initOptions) local(c *cobra.Command, names []string) error {
 		return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 	}
 	for i, name := range names {
-		keys, _, err := drawPrivate(filepath.Join(dir, name, secret.PrivateName), name)
+		own, _, err := drawPrivate(filepath.Join(dir, name, secret.PrivateName), name)
 		if err != nil {
 			return &cli.Failure{Err: fmt.Errorf("regent init: %w", err)}
 		}
-		members[i].PublicKeys = texts(publicOf(keys))
+		members[i].PublicKeys = texts(own.Public())
 	}
 	for i := range names {
 		path := file(i)

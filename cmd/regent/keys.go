@@ -76,14 +76,6 @@ func report(public []identity.Public) []keyReport {
 	return out
 }
 
-func publicOf(private []identity.Private) []identity.Public {
-	var out []identity.Public
-	for _, k := range private {
-		out = append(out, k.Public())
-	}
-	return out
-}
-
 func texts(public []identity.Public) []string {
 	var out []string
 	for _, k := range public {
@@ -129,7 +121,7 @@ The exit status is 1 if a member has no key, or if this host lacks its private k
 // showKeys compares what is listed with this host's private key.
 func showKeys(f *config.File) []keysReport {
 	private, privateErr := secret.ReadPrivate(f.PrivateKeyFile)
-	own := publicOf(private)
+	own := private.Public()
 	var out []keysReport
 	for _, m := range f.Council {
 		r := keysReport{Member: m.Name, Self: m.Name == f.Name, Revoked: m.Revoked}
@@ -266,14 +258,14 @@ whether every other member lists the new one. Pass its output to the others as b
 			if err != nil {
 				return keysFailure(c, err)
 			}
-			keys, err := secret.ReadPrivate(f.PrivateKeyFile)
+			own, err := secret.ReadPrivate(f.PrivateKeyFile)
 			if err != nil {
 				return keysFailure(c, err)
 			}
 			switch {
-			case finish && len(keys) < identity.MaxKeys:
+			case finish && len(own.Private) < identity.MaxKeys:
 				return keysFailure(c, errors.New("this member has one key (run 'regent keys rotate' first)"))
-			case !finish && len(keys) == identity.MaxKeys:
+			case !finish && len(own.Private) == identity.MaxKeys:
 				return keysFailure(c, errors.New("this member has two keys (run 'regent keys rotate --finish' when all others list the new one)"))
 			case finish && !force:
 				if err := listedEverywhere(c, newClient(socket)); err != nil {
@@ -281,14 +273,14 @@ whether every other member lists the new one. Pass its output to the others as b
 				}
 			}
 			if finish {
-				keys = keys[len(keys)-1:]
+				own.Private = own.Private[len(own.Private)-1:]
 			} else {
-				keys = append(keys, identity.Draw())
+				own.Private = append(own.Private, identity.Draw())
 			}
-			if err := secret.WritePrivate(f.PrivateKeyFile, f.Name, keys...); err != nil {
+			if err := secret.WritePrivate(f.PrivateKeyFile, f.Name, &own); err != nil {
 				return keysFailure(c, err)
 			}
-			return o.announce(c, f, publicOf(keys))
+			return o.announce(c, f, own.Public())
 		},
 	}
 	o.flags(c)
@@ -338,15 +330,15 @@ func (o *keysOptions) print(c *cobra.Command, member string, public []identity.P
 	return nil
 }
 
-// drawPrivate returns the private keys in a file, and draws one if there is no file.
-func drawPrivate(path, member string) (keys []identity.Private, drawn bool, err error) {
-	keys, err = secret.ReadPrivate(path)
+// drawPrivate returns the keys in a file of a member, and draws a new identity if there is no file.
+func drawPrivate(path, member string) (own identity.Own, drawn bool, err error) {
+	own, err = secret.ReadPrivate(path)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return keys, false, err
+		return own, false, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, false, err
+		return own, false, err
 	}
-	keys = []identity.Private{identity.Draw()}
-	return keys, true, secret.WritePrivate(path, member, keys...)
+	own = identity.DrawOwn()
+	return own, true, secret.WritePrivate(path, member, &own)
 }

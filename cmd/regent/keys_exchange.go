@@ -81,11 +81,11 @@ func (o *exchangeOptions) give(c *cobra.Command) error {
 			return errors.New("private_key_file is not set, nor is dir (set one of them in the configuration)")
 		}
 	}
-	keys, drawn, err := drawPrivate(path, member)
+	own, drawn, err := drawPrivate(path, member)
 	if err != nil {
 		return err
 	}
-	public := publicOf(keys)
+	public := own.Public()
 	if drawn {
 		fmt.Fprintf(c.ErrOrStderr(), "wrote %s: the private key of %s, with the fingerprint %s; it stays on this host\n", path, member, fingerprints(public))
 	}
@@ -182,9 +182,9 @@ func (o *exchangeOptions) list(keys map[string][]identity.Public) error {
 			if err != nil {
 				return err
 			}
-			if !slices.Equal(publicOf(own), keys[name]) {
+			if !slices.Equal(own.Public(), keys[name]) {
 				return fmt.Errorf("the key %s is not that of this member, %s, which has %s (run 'regent keys exchange' here, and pass its output to the others)",
-					fingerprints(keys[name]), name, fingerprints(publicOf(own)))
+					fingerprints(keys[name]), name, fingerprints(own.Public()))
 			}
 		case m.Revoked && !o.restore:
 			return fmt.Errorf("member %s is revoked here (pass --restore to admit it again)", name)

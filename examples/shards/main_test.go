@@ -71,7 +71,7 @@ func serve() error {
 	}
 	d := owner{journal: j, entries: make(map[slot]*journal.Entry), careless: os.Getenv(programEnv) == careless}
 	work = d.work
-	c := regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, PrivateKeys: o.PrivateKeys, Bootstrap: true, Timing: o.Timing, Consistent: true,
+	c := regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, OwnKeys: o.OwnKeys, Bootstrap: true, Timing: o.Timing, Consistent: true,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))}
 	if err := run(ctx, c, filepath.Join(dir, "db"), keyCount, 5*time.Millisecond); ctx.Err() == nil {
 		return err

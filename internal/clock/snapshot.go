@@ -10,8 +10,10 @@ import (
 //
 // Two things show it. A hypervisor with a vmclock device counts restored snapshots, or at least disruptions of the guest's clocks,
 // which live migrations are, too. And the lease clock of a restored guest goes on where it was, while a time service sets the wall clock forward by the age
-// of the snapshot. A wall clock that was wrong and is set forward looks the same. Such a step ends a life though nothing was
-// restored; it does so at most once an hour, whatever the time service does. Steps backwards show nothing.
+// of the snapshot. A wall clock that was wrong and is set forward looks the same. Every such step ends a life though nothing was
+// restored: a step that did not count could be the only sign of a restored snapshot, and the life would go on under start bits
+// that it has used. A time service that sets the clock forward again and again costs availability, and never safety. Steps
+// backwards show nothing.
 //
 // Where there is neither a vmclock device nor a time service that sets the clock, a restored snapshot is not seen here.
 type Snapshots struct {
@@ -23,17 +25,10 @@ type Snapshots struct {
 	// offset is by how much the wall clock was ahead of the lease clock.
 	offset time.Duration
 	known  bool
-	// ended is when a step of the wall clock last counted.
-	ended protocol.Time
-	once  bool
 }
 
-const (
-	// snapshotStep is more than leap seconds, and than the time suspended may be wrong by.
-	snapshotStep = 2 * time.Second
-	// snapshotGap is the least time between two steps of the wall clock that count.
-	snapshotGap = time.Hour
-)
+// snapshotStep is more than leap seconds, and than the time suspended may be wrong by.
+const snapshotStep = 2 * time.Second
 
 // NewSnapshots returns one that looks at this machine.
 func NewSnapshots() *Snapshots {
@@ -46,15 +41,7 @@ func (s *Snapshots) Restored(now protocol.Time) bool {
 	disrupted := marked && s.marked && mark != s.mark
 	s.mark, s.marked = mark, marked
 	offset := s.wall() - time.Duration(now)
-	ahead := offset - s.offset
-	stepped := s.known && ahead > snapshotStep
+	stepped := s.known && offset-s.offset > snapshotStep
 	s.offset, s.known = offset, true
-	switch {
-	case disrupted:
-		return true
-	case stepped && (!s.once || now.Sub(s.ended) >= snapshotGap):
-		s.ended, s.once = now, true
-		return true
-	}
-	return false
+	return disrupted || stepped
 }

@@ -25,9 +25,9 @@ func TestRestoredSnapshotsAreNoticed(t *testing.T) {
 		{"the wall clock is set back", func() { wall -= time.Hour }, false},
 		{"the wall clock is set forward", func() { wall += time.Hour }, true},
 		{"nothing", func() {}, false},
-		{"it is set forward again and again", func() { pass(10 * time.Minute); wall += time.Hour }, false},
-		{"and again", func() { pass(10 * time.Minute); wall += time.Hour }, false},
-		{"an hour later", func() { pass(time.Hour); wall += time.Hour }, true},
+		{"it is set forward again soon after", func() { pass(time.Minute); wall += 3 * time.Second }, true},
+		{"a snapshot of that hour is restored days later", func() { pass(10 * time.Minute); wall += 72 * time.Hour }, true},
+		{"nothing more", func() { pass(10 * time.Minute) }, false},
 		{"the marker changes", func() { mark++ }, true},
 		{"the marker changes again", func() { pass(time.Second); mark++ }, true},
 	} {

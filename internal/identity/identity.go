@@ -6,7 +6,6 @@ package identity
 
 import (
 	"crypto/ecdh"
-	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
@@ -22,11 +21,8 @@ const Size = 32
 // MaxKeys is how many keys a member may have: one, and a second one while the first is being replaced.
 const MaxKeys = 2
 
-// Labels of what is derived from a key. Each stands for one purpose.
-const (
-	labelFingerprint = "regent fingerprint"
-	labelTag         = "regent tag"
-)
+// labelFingerprint begins what a fingerprint is computed over.
+const labelFingerprint = "regent fingerprint"
 
 // A Private key proves to the others which member speaks. The zero value is no key.
 type Private [Size]byte
@@ -102,14 +98,48 @@ func (p Private) Shared(with Public) ([]byte, error) {
 	return secret, nil
 }
 
-// TagKey returns the key of the tags by which a member recognises what it said itself in an earlier start. No other member can
-// compute it.
-func (p Private) TagKey() [Size]byte {
-	k, err := hkdf.Key(sha256.New, p[:], nil, labelTag, Size)
-	if err != nil {
-		panic("identity: " + err.Error())
+// A TagKey is the key of the tags by which a member recognises its own earlier lives. No other member has it. It is drawn with the
+// first private key and outlives all of them: a restored directory, which has older private keys or newer ones than the
+// last life had, must prove that life. The zero value is no key.
+type TagKey [Size]byte
+
+// ParseTagKey reads the text form of a tag key.
+func ParseTagKey(text string) (TagKey, error) {
+	b, err := parse(text)
+	return TagKey(b), err
+}
+
+// Text returns the text form, which is as secret as the key.
+func (t TagKey) Text() string { return base64.StdEncoding.EncodeToString(t[:]) }
+
+// String does not give the key away.
+func (t TagKey) String() string { return "tag key" }
+
+// GoString does not give the key away.
+func (t TagKey) GoString() string { return t.String() }
+
+// Own is what a member alone has.
+type Own struct {
+	// Private has one key, or two with the oldest first while one is being replaced.
+	Private []Private
+	// Tag never changes while the member keeps its identity.
+	Tag TagKey
+}
+
+// DrawOwn returns a new identity.
+func DrawOwn() Own {
+	own := Own{Private: []Private{Draw()}}
+	rand.Read(own.Tag[:])
+	return own
+}
+
+// Public returns the public keys, the oldest first.
+func (o *Own) Public() []Public {
+	var out []Public
+	for _, k := range o.Private {
+		out = append(out, k.Public())
 	}
-	return [Size]byte(k)
+	return out
 }
 
 // String returns the text form.

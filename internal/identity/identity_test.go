@@ -2,8 +2,6 @@ package identity
 
 import (
 	"bytes"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"fmt"
 	"strings"
 	"testing"
@@ -66,13 +64,17 @@ func TestIDBeginsTheFingerprint(t *testing.T) {
 	}
 }
 
-func TestTagKeyIsHKDFOfThePrivateKey(t *testing.T) {
-	p := Draw()
-	want, err := hkdf.Key(sha256.New, p[:], nil, "regent tag", 32)
-	if err != nil {
-		t.Fatal(err)
+func TestTagKeyIsDrawnWithAnIdentity(t *testing.T) {
+	own, other := DrawOwn(), DrawOwn()
+	if own.Tag == other.Tag || own.Tag == (TagKey{}) || own.Tag == TagKey(own.Private[0]) {
+		t.Error("the tag key is that of another member, none, or the private key")
 	}
-	if got := p.TagKey(); !bytes.Equal(got[:], want) {
-		t.Errorf("tag key %x, want %x", got, want)
+	if got, err := ParseTagKey(own.Tag.Text()); err != nil || got != own.Tag {
+		t.Errorf("the text form of a tag key is read as another, %v", err)
+	}
+	for _, s := range []string{fmt.Sprint(own), fmt.Sprintf("%v %+v %#v %s", own, own, own.Tag, own.Tag)} {
+		if strings.Contains(s, own.Tag.Text()) || strings.Contains(s, fmt.Sprint(own.Tag[0], " ", own.Tag[1])) {
+			t.Errorf("printed as %q", s)
+		}
 	}
 }

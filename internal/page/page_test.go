@@ -160,6 +160,35 @@ func TestReaderComesBackAfterTheFreeze(t *testing.T) {
 	})
 }
 
+func TestVoidEndsAFrozenTenure(t *testing.T) {
+	every(t, func(m *memory) ([]func(), func() error) {
+		w := newWriter(m)
+		h := horizonAt(w, 100)
+		mine := w.Open()
+		mine.Follow(h)
+		o := observe(m, mine)
+		var announced protocol.Time
+		change := func() {
+			announced = mine.Freeze()
+			mine.Void()
+			end := protocol.Time(0)
+			o.frozen = &end
+			mine.Follow(horizonAt(w, 130)) // comes too late
+			mine.Fix(140)                  // so does this
+			h.Extend(150)
+		}
+		return []func(){change, o.look}, func() error {
+			if end, open := o.shown(); end != 0 || !open || mine.Until() != 0 {
+				o.fail("PG-VOID: shows %d, %t after it was voided", end, open)
+			}
+			if mine.Announced() != announced || announced != 100 {
+				o.fail("PG-ANNOUNCED: %d was announced, and %d is after the end", announced, mine.Announced())
+			}
+			return o.judge(announced)
+		}
+	})
+}
+
 func TestSlotAndCellAreUsedAgainUnderAStoppedReader(t *testing.T) {
 	every(t, func(m *memory) ([]func(), func() error) {
 		w := newWriter(m)

@@ -164,6 +164,12 @@ func (t *Tenure) Freeze() protocol.Time {
 	return t.Announced()
 }
 
+// Void ends the tenure for its readers, frozen or not, and for good. What it announced stays announced.
+func (t *Tenure) Void() {
+	t.frozen = true
+	t.fix(0)
+}
+
 // Frozen says whether the end is fixed for good.
 func (t *Tenure) Frozen() bool { return t.frozen }
 
@@ -185,8 +191,7 @@ func (t *Tenure) Announced() protocol.Time {
 
 // Close gives the slot back. Readers find that the tenure is over.
 func (t *Tenure) Close() {
-	t.frozen = true
 	t.w.words.Store(t.w.tenureOf(t.slot), 0) // first: what the target says from now on is not about this tenure
-	t.fix(0)
+	t.Void()
 	t.w.freeSlots = append(t.w.freeSlots, t.slot)
 }

@@ -51,7 +51,7 @@ const (
 	EvRound    Ev = "round"    // the query Seq has ended; Members are those whose responses won
 
 	EvNode    Ev = "node"    // a member of a consistent group is dead, alive, candidate, supporter or manager: Why
-	EvPeer    Ev = "peer"    // Peer is connected or lost, being a member, or isolated or regained: Why
+	EvPeer    Ev = "peer"    // Peer is connected, lost or failing, being a member, or isolated or regained: Why
 	EvCand    Ev = "cand"    // to Peer, about the member in Members; Seq: the attempt; Term, Gen: the view's number; Why: dn, up
 	EvAccept  Ev = "accept"  // to Peer, who asked by the attempt Seq; the rest as for cand
 	EvCancel  Ev = "cancel"  // to Peer; the rest as for cand

@@ -158,6 +158,32 @@ func lead(t *testing.T, c *Conn, p *fakeAgent, length time.Duration) *Lease {
 	return <-got
 }
 
+// A process that was paused for longer than its heartbeat while it waited finds that its candidacy is over. It campaigns again.
+func TestCampaignGoesOnAfterSilence(t *testing.T) {
+	c, p := connect(t)
+	got := make(chan error, 1)
+	go func() {
+		l, err := c.Campaign(context.Background(), Candidate{Group: "g"})
+		if err == nil && l.Token() != 7 {
+			err = fmt.Errorf("it leads with token %d", l.Token())
+		}
+		got <- err
+	}()
+	first := p.hear(Campaign)
+	p.say(Event{Event: Waiting, ID: first.ID})
+	p.say(Event{Event: Over, ID: first.ID, Group: "g", Cause: &Cause{Why: why.Unhealthy, Member: "a"}})
+	go func() {
+		second := p.hear(Campaign)
+		if second.ID == first.ID {
+			t.Errorf("both candidacies have the number %d", first.ID)
+		}
+		p.say(Event{Event: Leads, ID: second.ID, Group: "g", Token: 7, Until: protocol.Time(time.Minute)})
+	}()
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
 // Whoever may not open the socket is not told to start the agent.
 func TestAnAgentThatCannotBeReachedIsExplained(t *testing.T) {
 	_, missing := Dial(t.Context(), t.TempDir()+"/no.sock")

@@ -64,7 +64,8 @@
 // Once it is told to stop because renewals failed, a program has what is left until then, about the guard time.
 //
 // A program may ask to be watched (heartbeat, in campaign): if it is silent for as long, the agent takes it for hung,
-// tells it to stop, tells it of no later end, and gives the group up when the last one has passed.
+// tells it to stop, tells it of no later end, and gives the group up when the last one has passed. If it is silent while it waits, its
+// candidacy is over for the cause unhealthy: once it works again, it campaigns again. A suspend of the host is no silence.
 //
 // # Runners
 //

@@ -64,7 +64,8 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	}
 }
 
-// campaign is one candidacy. It returns neither lease nor error if a lease came too late to be of use.
+// campaign is one candidacy. It returns neither lease nor error if a lease came too late to be of use, or if the agent ended the candidacy because
+// this process was silent: it is not any more.
 func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	l := &Lease{conn: c, group: o.Group, entered: make(chan struct{}), elected: make(chan struct{}), told: make(chan struct{}),
 		over: make(chan struct{}), done: make(chan struct{}), healed: make(chan struct{}, 1)}
@@ -89,7 +90,7 @@ func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
 		if l.campaignErr != nil {
 			return nil, l.campaignErr
 		}
-		if l.life.Token() != 0 {
+		if l.life.Token() != 0 || l.Cause().Why == why.Unhealthy {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("campaign for %s: the agent ended it: %v", o.Group, l.Cause().Why)

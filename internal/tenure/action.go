@@ -304,7 +304,10 @@ func (m *Machine) suspended(now protocol.Time, _ Event) {
 	m.halt(now)
 }
 
-func (m *Machine) dozed(now protocol.Time, _ Event) { m.slept = now }
+func (m *Machine) dozed(now protocol.Time, ev Event) {
+	m.slept = now
+	m.pulse(now, ev) // nothing below could give a sign of life
+}
 
 func (m *Machine) sleeps(protocol.Time, Event) {
 	m.blame(m.own(protocol.ClockFault))

@@ -138,6 +138,7 @@ func (m *Machine) expireOne(now protocol.Time) bool {
 	switch {
 	case m.state == Waiting && now >= m.silence:
 		m.log(Silent)
+		m.blame(m.own(protocol.Unhealthy))
 		m.proof = gone
 		m.over()
 	case m.state == Leading && guarded:

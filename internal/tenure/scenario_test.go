@@ -146,6 +146,30 @@ func TestAKeeperUsesNoElectionFromBeforeASuspend(t *testing.T) {
 	}
 }
 
+// A program that hangs while it waits would cost a lease if it were elected. It is told why, so that it campaigns again.
+func TestASilentProgramDoesNotWaitForItsElection(t *testing.T) {
+	p := &party{t: t, m: New(0, Config{Self: 1, Lower: Program, Guard: 20, Heartbeat: 30})}
+	p.wants(20, of(Pulse), "", Waiting)
+	p.wants(49, of(Tick), "", Waiting)
+	p.wants(50, of(Tick), "Log End", Over)
+	if got := p.m.Cause(); got != (protocol.Cause{Code: protocol.Unhealthy, Peer: 1}) {
+		t.Errorf("it is over for %v", got)
+	}
+	p.wants(51, Event{Kind: Elected, Token: 7, At: 51, Until: 51 + lease}, "Release", Over)
+}
+
+// A host that is suspended gives no sign of life. Its programs have the whole heartbeat from then on.
+func TestASuspendIsNoSilence(t *testing.T) {
+	p := &party{t: t, m: New(0, Config{Lower: Program, Guard: 20, Heartbeat: 30})}
+	p.wants(40, of(Suspended), "", Waiting)
+	p.wants(40, of(Tick), "", Waiting)
+	if at := p.m.Wake(); at != 70 {
+		t.Errorf("wakes at %v", at)
+	}
+	p.wants(69, of(Tick), "", Waiting)
+	p.wants(70, of(Tick), "Log End", Over)
+}
+
 func TestHooksThatNobodyCanRunDelayTheReleaseToTheDeadline(t *testing.T) {
 	p := newParty(t, Config{Lower: Party, Hooks: true})
 	p.wants(10, of(ProgramDied), "Kill", Stopping)

@@ -113,7 +113,7 @@ var actions = [...]action{
 	stillborn: {"stillborn", "The program must not run: end it before it execs.", (*Machine).stillborn, nil, []EffectKind{Abort}},
 	suspended: {"suspended", "No lease that was held before a suspend is used again: void it, ask the lower side to stop, and end it.",
 		(*Machine).suspended, []State{Stopping}, with(halting, Void, Ask)},
-	dozed: {"dozed", "A lease that was granted before is not used.", (*Machine).dozed, nil, nil},
+	dozed: {"dozed", "A lease that was granted before is not used. The heartbeat begins anew.", (*Machine).dozed, nil, nil},
 	slept: {"slept", "Record the cause, and void the lease. A program that had yielded does not go on.", (*Machine).sleeps, nil, []EffectKind{Void, Fix}},
 	found: {"found", "Wait until the runner has ended the tree, kills it, or dies. Nothing is held.", (*Machine).found, []State{Told}, nil},
 }
@@ -174,7 +174,7 @@ type expiry struct {
 
 // expiries lists what expireOne does, in its order.
 var expiries = []expiry{
-	{Waiting, "the heartbeat was missed", "Log it; the candidacy is over.", []State{Over}},
+	{Waiting, "the heartbeat was missed", "Record Unhealthy and log it; the candidacy is over. A program that works again campaigns again.", []State{Over}},
 	{Leading, "the guard time before the announced deadline has begun", "Record LeaseExpired and ask the lower side to stop. A tree is killed.", []State{Told, Stopping}},
 	{Told, "the guard time has begun, and the lower side can be killed", "Record LeaseExpired and kill.", []State{Stopping}},
 	{Told, "the announced deadline has passed", "Record LeaseExpired; see Stopping.", []State{Stopping}},

@@ -78,6 +78,7 @@ var Types = []Type{
 	{Number: 199, Message: (*rain.Answer)(nil)},
 	{Number: 200, Message: (*rain.Stay)(nil)},
 	{Number: 201, Message: (*rain.Stays)(nil)},
+	{Number: 202, Message: (*rain.Links)(nil)},
 
 	{Number: 208, Message: (*stack.Health)(nil)},
 }

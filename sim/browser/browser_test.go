@@ -202,9 +202,8 @@ func keyboardAlone(t *testing.T, p *tab) {
 	p.tabTo(`.rows .row`)
 	p.press(kb.Enter)
 	p.until(`document.querySelector('#chosen strong')?.textContent === 'Group mail'`)
-	p.tabTo(`.bar`)
-	p.press(kb.ArrowLeft) // evidence without a mouse
-	p.until(`!document.getElementById('tip').hidden && document.getElementById('tip').textContent.includes('led')`)
+	p.pressAt(`.bar`, kb.ArrowLeft, // evidence without a mouse
+		`!document.getElementById('tip').hidden && document.getElementById('tip').textContent.includes('led')`)
 	p.press(kb.Escape)
 	p.do(chromedp.Evaluate[chromedp.Void](`{ const s = document.getElementById('search'); s.value = ''; s.dispatchEvent(new Event('input')) }`))
 	p.do(chromedp.Evaluate[chromedp.Void](`document.getElementById('group-choice').value = 'quorum:billing'; document.getElementById('group-choice').dispatchEvent(new Event('change'))`))

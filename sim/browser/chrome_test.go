@@ -187,6 +187,22 @@ func (p *tab) clickAt(point, what string, options ...chromedp.MouseOption) {
 	p.Fatalf("clicks at %s did not lead to %s", point, what)
 }
 
+// pressAt presses a key at what a selector finds, again if that has moved out of the picture, until an expression of JavaScript is true.
+func (p *tab) pressAt(selector, key, what string) {
+	p.Helper()
+	for begin := time.Now(); time.Since(begin) < patience; {
+		p.tabTo(selector)
+		p.press(key)
+		ctx, cancel := context.WithTimeout(p.ctx, patience)
+		_, err := chromedp.Run(ctx, chromedp.Poll[chromedp.Void](what, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(2*time.Second)))
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+	p.Fatalf("%q at %s did not lead to %s", key, selector, what)
+}
+
 // press presses keys, one after the other.
 func (p *tab) press(keys ...string) {
 	p.Helper()

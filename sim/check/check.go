@@ -37,6 +37,7 @@
 //	R-WL              rain.go          members that are all connected, and with nobody else, come to be in one view
 //	R-33w             rain.go          a wrong suspicion leaves no trace
 //	R-DEAD            rain.go          a dead member asks nobody
+//	R-EVICT           rain_evict.go    a member that loses its links one by one takes one other at most along
 //	R-UNIQ            rain_chain.go    a number is one view's, and each view is decided on top of the one that was reported before it
 //	R-OUT             rain_chain.go    a member outside a view has stopped when programs are told of that view
 //	R-REC             rain_chain.go    the next change waits for the recovery, or is told that it was not finished

@@ -315,8 +315,13 @@ func (c *Severed) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case sim.EvDeliver:
 		c.heard[way(c.n, r.Peer.Rank, r.Node)] = r.T
-	case protocol.EvSpeak, protocol.EvWait, protocol.EvNode:
+	case protocol.EvSpeak, protocol.EvNode:
 		c.renew(r)
+	case protocol.EvWait:
+		c.renew(r)
+		if r.Why == staleRecord {
+			c.clear(r.Node) // it has no incarnation now, and no links
+		}
 	case protocol.EvLink:
 		c.renew(r)
 		c.up[way(c.n, r.Node, r.Peer.Rank)] = up(r.Seq)
@@ -330,6 +335,9 @@ func (c *Severed) Observe(r *sim.Record) error {
 	}
 	return nil
 }
+
+// staleRecord is why a member waits that has found out that its record is an old copy.
+const staleRecord = "stale record"
 
 // renew follows as whom a member speaks: one that finds out that it has spoken as another drops its links, and makes new ones.
 func (c *Severed) renew(r *sim.Record) {

@@ -170,6 +170,23 @@ func TestAProcessThatStoodStillHasTimeToTakeItsLinkDown(t *testing.T) {
 	}
 }
 
+// TestAMemberWithAnOldRecordHasNoLinks has a find out that its record is an old copy: it has no link to b from then on.
+func TestAMemberWithAnOldRecordHasNoLinks(t *testing.T) {
+	for why, want := range map[string]bool{staleRecord: true, "restarted": false} {
+		s := NewSevered(parse(t, ""), 200*time.Millisecond, 100*time.Millisecond, 10*time.Millisecond)
+		s.heard[way(5, 0, 1)], s.heard[way(5, 1, 0)], s.up[way(5, 0, 1)] = at(1000), at(1000), true
+		s.looked = at(1100)
+		wait := sim.Record{T: at(1100)}
+		wait.Ev, wait.Why = protocol.EvWait, why
+		if err := s.Observe(&wait); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.look(at(1310)); (err == nil) != want {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+}
+
 func TestMessagesStayInTheirSession(t *testing.T) {
 	const both = `
 1s a link to=b seq=1

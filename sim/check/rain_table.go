@@ -12,7 +12,8 @@ import (
 // list of states, of what is said in each, and to whom; the rules that all its lines follow are these, judged by the links that a member
 // states, by what it was told over them, and by nothing else that it remembers:
 //
-//	connected to members, to none     alive, dead; with a gate: to a quorum, to less than one
+//	connected to members, to none     alive, dead; with a gate: to a quorum, to less than one; who fails or was regained counts here
+//	failing j                         as lost j: there is a link to it, and it has to leave because of another one
 //	lost j, and nobody better ranked  it has asked every member that it is connected to about j (E-R1, E-R2, E-R4)
 //	lost j, and the best asks         it has confirmed that to it
 //	regained j                        it may ask all of them, and j itself; it may confirm it
@@ -220,11 +221,22 @@ func (m *column) connected(self protocol.Rank) (connected, lost protocol.Set) {
 		case j == self:
 		case m.standing[j] == "connected":
 			connected.Add(j)
-		case m.standing[j] == "lost":
+		case m.standing[j] == "lost" || m.standing[j] == "failing":
 			lost.Add(j)
 		}
 	}
 	return connected, lost
+}
+
+// seen returns who is linked, in whatever state, and this member.
+func (m *column) seen(self protocol.Rank) protocol.Set {
+	s := protocol.NewSet(self)
+	for j, is := range m.standing {
+		if is == "connected" || is == "failing" || is == "regained" {
+			s.Add(protocol.Rank(j))
+		}
+	}
+	return s
 }
 
 // best returns who is to ask.
@@ -309,8 +321,8 @@ func (c *Table) settled(p protocol.Rank) error {
 		return nil
 	}
 	connected, lost := m.connected(p)
-	if connected.Len() < 2 && !c.spec.Gated || c.spec.Gated && !c.spec.Quorums.In(connected) {
-		return Violatedf(c.Name(), c.at, "%v is connected to %v only, and alive", p, connected)
+	if seen := m.seen(p); seen.Len() < 2 && !c.spec.Gated || c.spec.Gated && !c.spec.Quorums.In(seen) {
+		return Violatedf(c.Name(), c.at, "%v is connected to %v only, and alive", p, seen)
 	}
 	best := c.spec.best(connected)
 	for j := range lost.All() {

@@ -110,6 +110,9 @@ func (c *checker) stepped(a *party, before tenure.State, ev tenure.Event) {
 	if ev.Kind == tenure.Extended && before == tenure.Leading && after != before && c.w.now < ev.Until.Add(-guardTime-2*ms) {
 		c.fail("H-READ", "the %v ends token %d, whose renewal until %v has come", a.role, a.m.Token(), ev.Until)
 	}
+	if before == tenure.Waiting && after == tenure.Over && a.m.Cause().Code == protocol.Unhealthy && a.now() < a.h.woke.Add(a.conf.Heartbeat) {
+		c.fail("H-SILENCE", "the %v of %v ends a candidacy for silence, and the host was suspended until %v", a.role, a.h.rank, a.h.woke)
+	}
 	if s := a.candidacy; s.top == a && s.life != nil {
 		switch {
 		case after == tenure.Leading:

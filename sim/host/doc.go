@@ -30,6 +30,7 @@
 //	H-HOOKS    lost hooks ran before the next elected hooks anywhere, or its deadline has passed; they run after the program
 //	H-LATE     nothing runs beside the next leader if a party that can kill it is scheduled
 //	H-SUSPEND  no lease that was held before a suspend is used after it
+//	H-SILENCE  no candidacy ends because a program gave no sign of life while its host was suspended
 //	H-START    no program starts after its deadline
 //	H-READ     no party ends a lease whose renewal it has received
 //	H-BOUND    a lease whose program was asked to stop is not renewed for ever

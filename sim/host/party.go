@@ -205,6 +205,7 @@ func (a *party) resumed() {
 		a.step(ev)
 	}
 	a.step(tenure.Event{Kind: tenure.Suspended})
+	a.ticks = a.ticks || a.m.State() == tenure.Waiting // a resume ticks at once
 }
 
 // runThreads goes on with other threads of the party, which keep no order with the one that drives the machine.

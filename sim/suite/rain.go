@@ -49,7 +49,7 @@ var (
 	}
 	rainCrashes  = []Weight{{sim.Crash, 10}, {sim.Duplicate, 4}, {sim.Rate, 3}}
 	rainMessages = []string{"rain.Cand", "rain.Accept", "rain.Cancel", "rain.Install", "rain.Installed", "rain.State", "rain.Query",
-		"rain.Answer", "rain.Stay", "rain.Stays", "link.Ping"}
+		"rain.Answer", "rain.Stay", "rain.Stays", "rain.Links", "link.Ping"}
 )
 
 // RainConfig returns the configuration of a simulated member.
@@ -90,7 +90,7 @@ func rainKnobs(v rainVariant) knobs[rainSetup] {
 			{"stay", "how long a member may go on without the word of a quorum", func(c *rainSetup) any { return &c.Stay }},
 			{"renew", "how often it asks for it", func(c *rainSetup) any { return &c.Renew }},
 			{"stall", "after what time a link that is broken, and only that, is reported; 0s: never", func(c *rainSetup) any { return &c.Stall }},
-			{"evict", "after what time the lower-ranked end of it leaves; 0s: never", func(c *rainSetup) any { return &c.Evict }},
+			{"evict", "after what time the end with more broken links leaves; 0s: never", func(c *rainSetup) any { return &c.Evict }},
 			{"diskless", "keep no record", func(c *rainSetup) any { return &c.nerio.Diskless }},
 			{"recover", "how long a manager takes to recover; 0s: as it likes, up to 300ms", func(c *rainSetup) any { return &c.recover }},
 		},

@@ -95,9 +95,9 @@ func joinBy(t *testing.T, names, addrs []string, ways []*relay.Relay) []*regent.
 	for i, n := range names {
 		keys[i].Name = n
 	}
-	private := regent.DrawKeys(keys)
+	own := regent.DrawKeys(keys)
 	for i, me := range names {
-		c := regent.Config{Name: me, PrivateKeys: private[me], Bootstrap: true, Bind: addrs[i], Timing: patient, Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
+		c := regent.Config{Name: me, OwnKeys: own[me], Bootstrap: true, Bind: addrs[i], Timing: patient, Dir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
 		for j, n := range names {
 			p := regent.Peer{Name: n, Addrs: []string{addrs[j], addrs[j]}, PublicKeys: keys[j].PublicKeys}
 			if n != me {

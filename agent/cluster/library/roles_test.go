@@ -147,7 +147,7 @@ func TestRolesThatCannotWorkAreRefused(t *testing.T) {
 	} {
 		c := regent.Config{Name: "a", CouncilID: "c0ffee00c0ffee00c0ffee00c0ffee00", Council: []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7401"}}, {Name: "b", Addrs: []string{"127.0.0.1:7402"}},
 			{Name: "c", Addrs: []string{"127.0.0.1:7403"}}}}
-		c.PrivateKeys = regent.DrawKeys(c.Council)["a"]
+		c.OwnKeys = regent.DrawKeys(c.Council)["a"]
 		change(&c)
 		if _, err := regent.Join(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -21,16 +21,21 @@ type walk struct {
 	strike bool
 	// own are children of this process that are not part of any tree; nil: this process is not the runner.
 	own func() (children []int, known map[int]bool, ok bool)
-	// cpu returns the time that this thread has used, and pause lets others run; nil: those of the system. Tests have their own.
-	cpu   func() time.Duration
-	pause func(time.Duration)
-	began time.Duration
+	// cpu returns the time that this thread has used, pause lets others run, and arguments reads those of a process; nil: those of the
+	// system. Tests have their own.
+	cpu       func() time.Duration
+	pause     func(time.Duration)
+	arguments func(pid int) ([]byte, error)
+	began     time.Duration
 }
 
 // begin begins a turn, and yield ends it if it has been long.
 func (w *walk) begin() {
 	if w.cpu == nil {
 		w.cpu, w.pause = threadTime, time.Sleep
+	}
+	if w.arguments == nil {
+		w.arguments = func(pid int) ([]byte, error) { return readProc(pid, "cmdline") }
 	}
 	w.began = w.cpu()
 }
@@ -128,6 +133,7 @@ func (r *Ref) rows(w *walk, all []stat, inside map[int]bool, out *Result) (rows 
 			out.forking = true
 			continue
 		}
+		execs := !inside[s.pid] && r.execs(w, &s) // before the environment, which the kernel sets together with the arguments
 		// All are taken for the runner's user first; classify looks at those that belong.
 		p := tenure.Process{Identity: s.identity(), Parent: s.parent, Session: s.session, UID: r.UID, Inside: inside[s.pid]}
 		b, err := readProc(s.pid, "environ")
@@ -139,6 +145,10 @@ func (r *Ref) rows(w *walk, all []stat, inside map[int]bool, out *Result) (rows 
 			p.Marked = marked(environ, r.Mark)
 			p.Helper = strings.Contains("\x00"+environ, "\x00"+helper+"=")
 		}
+		if execs && !p.Marked {
+			out.forking = true
+			continue
+		}
 		rows, who = append(rows, p), append(who, s)
 	}
 	return rows, who
@@ -148,19 +158,30 @@ func (r *Ref) rows(w *walk, all []stat, inside map[int]bool, out *Result) (rows 
 const execWithin = ticksPerSecond
 
 // unborn says that a process is a child of the runner between fork and exec. What it becomes is not known: its environment is that of
-// the runner still, or none. A lost hook is no part of the tree, and an elected hook is. It does nothing before it execs.
+// the runner still. A lost hook is no part of the tree, and an elected hook is. It does nothing before it execs.
 func (r *Ref) unborn(s *stat) bool {
-	if r.Runner.Pid == 0 || s.parent != r.Runner.Pid || s.dead {
+	if !r.isChild(s) || !s.forked {
 		return false
 	}
-	if s.forked {
-		// Programs fork without exec as well, and the runner adopts those. They are of another executable.
-		own, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", r.Runner.Pid))
-		its, failed := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.pid))
-		return err == nil && failed == nil && own == its
+	// Programs fork without exec as well, and the runner adopts those. They are of another executable.
+	own, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", r.Runner.Pid))
+	its, failed := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.pid))
+	return err == nil && failed == nil && own == its
+}
+
+// execs says that a child of the runner may be within exec: it has neither arguments nor an environment then. A program may be
+// executed without arguments as well, and is known by its mark.
+func (r *Ref) execs(w *walk, s *stat) bool {
+	if !r.isChild(s) || s.forked {
+		return false
 	}
-	arguments, err := readProc(s.pid, "cmdline")
+	arguments, err := w.arguments(s.pid)
 	return err == nil && len(arguments) == 0 && now() < s.started+execWithin
+}
+
+// isChild says that a living process is a child of the runner.
+func (r *Ref) isChild(s *stat) bool {
+	return r.Runner.Pid != 0 && s.parent == r.Runner.Pid && !s.dead
 }
 
 // classify asks the rules who belongs to the tree, and who of them may be killed.

@@ -26,6 +26,10 @@ type Reaper struct {
 	children map[int]bool
 	// waiting counts deaths of which note is being taken: meanwhile no list of children is exact.
 	waiting int
+
+	// numbers guards unreaped, the children whose numbers are their own still. A fork that hangs does not hold it.
+	numbers  sync.Mutex
+	unreaped map[int]bool
 }
 
 // ProcessReaper returns the one of this process, which from now on adopts all that its children leave behind: what the
@@ -43,7 +47,7 @@ func newReaper() (*Reaper, error) {
 	}
 	adopting.Store(true)
 	thread.Spare() // for the one that kills
-	n := &Reaper{children: make(map[int]bool)}
+	n := &Reaper{children: make(map[int]bool), unreaped: make(map[int]bool)}
 	deaths := make(chan os.Signal, 1)
 	signal.Notify(deaths, unix.SIGCHLD)
 	go n.reap(deaths)
@@ -59,6 +63,9 @@ func (r *Reaper) start(c *exec.Cmd, helps bool) error {
 	err := parent.Start(c)
 	if err == nil {
 		r.children[c.Process.Pid] = helps
+		r.numbers.Lock()
+		r.unreaped[c.Process.Pid] = true
+		r.numbers.Unlock()
 	}
 	return err
 }
@@ -69,12 +76,25 @@ func (r *Reaper) Wait(c *exec.Cmd) error {
 	r.mu.Lock()
 	r.waiting++
 	r.mu.Unlock()
+	r.numbers.Lock()
+	delete(r.unreaped, c.Process.Pid)
+	r.numbers.Unlock()
 	err := c.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiting--
 	delete(r.children, c.Process.Pid)
 	return err
+}
+
+// KillGroup kills the process group of a command that Start started, and that leads one. It does nothing once Wait has seen the
+// command dead: its number may be another's then.
+func (r *Reaper) KillGroup(c *exec.Cmd) {
+	r.numbers.Lock()
+	defer r.numbers.Unlock()
+	if r.unreaped[c.Process.Pid] {
+		_ = unix.Kill(-c.Process.Pid, unix.SIGKILL)
+	}
 }
 
 // awaitDeath waits until a child of this process is dead, and leaves it to be waited for.

@@ -161,6 +161,32 @@ func TestChildOfTheRunnerThatHasNotCalledExecIsUndecided(t *testing.T) {
 	}
 }
 
+// A process without arguments may be within exec, and is undecided. One that bears the mark is a program, and is killed at once.
+func TestMarkedProcessWithoutArgumentsIsPartOfTheTree(t *testing.T) {
+	const mark = "a secret"
+	own, err := readStat(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Ref{Ref: tenure.Ref{Runner: own.identity(), UID: os.Geteuid()}, Mark: mark}
+	for env, want := range map[string]bool{Mark + "=" + mark: true, "NONE=": false} {
+		id := sleeper(t, uint32(os.Geteuid()), env)
+		cluster.Eventually(t, "it has called exec", func() bool {
+			b, err := readProc(id.Pid, "environ")
+			return err == nil && strings.Contains(string(b), env)
+		})
+		id.Started = now() // as if it were born now: an exec takes less than a second
+		s := stat{pid: id.Pid, parent: own.pid, started: id.Started}
+		w := &walk{arguments: func(int) ([]byte, error) { return nil, nil }}
+		w.begin()
+		var found Result
+		rows, _ := r.rows(w, []stat{s}, nil, &found)
+		if got := len(rows) == 1; got != want || found.forking == want {
+			t.Errorf("%s: part of the tree %v, undecided %v", env, got, found.forking)
+		}
+	}
+}
+
 func TestTheWalkLetsOthersRun(t *testing.T) {
 	pauses, spent := 0, time.Duration(0)
 	w := &walk{cpu: func() time.Duration { spent += time.Millisecond; return spent }, pause: func(time.Duration) { pauses++ }}

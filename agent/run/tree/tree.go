@@ -53,6 +53,7 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -100,7 +101,7 @@ type Result struct {
 	Left, Foreign []Process
 	// Err says why the look was incomplete, or that a process could not be killed.
 	Err error
-	// early says that there was no time for two looks, and forking that a child of the runner had not called exec: look again.
+	// early says that there was no time for all of it, and forking that a child of the runner had not called exec: look again.
 	early, forking bool
 }
 
@@ -114,6 +115,11 @@ func (r *Result) Verdict() (tenure.Kind, bool) {
 		return tenure.TreeUnknown, true
 	}
 	return kind, true
+}
+
+// Void has the result prove nothing, and says why.
+func (r *Result) Void(why string) {
+	r.early, r.Err = true, errors.Join(r.Err, errors.New(why))
 }
 
 // Gone says that nothing is left.

@@ -27,6 +27,9 @@ func (r *Reaper) Start(c *exec.Cmd) error { return c.Start() }
 // Wait waits for a command.
 func (r *Reaper) Wait(c *exec.Cmd) error { return c.Wait() }
 
+// KillGroup kills the process group of a command. On this system its number may be another's if Wait has returned.
+func (r *Reaper) KillGroup(c *exec.Cmd) { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+
 // A Tree is a program that this process starts, and its process group.
 type Tree struct {
 	ref    Ref

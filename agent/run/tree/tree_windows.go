@@ -23,6 +23,9 @@ func (r *Reaper) Start(c *exec.Cmd) error { return c.Start() }
 // Wait waits for a command.
 func (r *Reaper) Wait(c *exec.Cmd) error { return c.Wait() }
 
+// KillGroup kills a command.
+func (r *Reaper) KillGroup(c *exec.Cmd) { _ = c.Process.Kill() }
+
 // A Tree is a program that this process starts, and all that the program starts.
 type Tree struct{ ref Ref }
 

@@ -60,8 +60,8 @@ type Config struct {
 	// Start are random bits that no other start of the member has drawn; zero: the machine takes them from its seed.
 	Start protocol.StartBits
 	// Tag computes the tag of a life of this member, which nobody else can. A member without it believes nobody that its record is
-	// stale. OldTag, if it is set, does so with the key that is being replaced.
-	Tag, OldTag func(protocol.Inc, protocol.StartBits) protocol.Tag
+	// stale. It computes the same in all starts, whatever happens to the member's keys.
+	Tag func(protocol.Inc, protocol.StartBits) protocol.Tag
 	// FirstInc is the least incarnation of a member without a record: seconds since the beginning of 2024, so that none
 	// repeats even if everybody has forgotten it. Zero counts as one.
 	FirstInc protocol.Inc

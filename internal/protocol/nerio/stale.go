@@ -31,10 +31,7 @@ func (m *Machine) life() protocol.Life {
 
 // proves says whether a life was this member's own.
 func (m *Machine) proves(l protocol.Life) bool {
-	by := func(tag func(protocol.Inc, protocol.StartBits) protocol.Tag) bool {
-		return tag != nil && l.Tag == tag(l.Inc, l.Start)
-	}
-	return l.Inc != 0 && (by(m.cfg.Tag) || by(m.cfg.OldTag))
+	return l.Inc != 0 && m.cfg.Tag != nil && l.Tag == m.cfg.Tag(l.Inc, l.Start)
 }
 
 // meet remembers the life of a peer. It says whether the message that brought it counts: it does not if another start has spoken

@@ -184,7 +184,7 @@ func (g *group) commit(now protocol.Time) {
 		}
 		return
 	}
-	if !g.holdsLease(now) || g.lease.token != p.number.Token || !g.m.cfg.Quorums.In(p.has.Intersect(g.view.Members)) {
+	if !g.holdsLease(now) || g.lease.token != p.number.Token || !g.m.cfg.Quorums.In(p.has) {
 		return
 	}
 	if p.until == 0 {
@@ -242,6 +242,9 @@ func (g *group) decide(now protocol.Time, present, joining *protocol.Set) {
 	if ok {
 		ok = g.may(present) || !present.Has(g.view.Manager)
 	}
+	if g.failing.Has(g.me) {
+		ok, managing = false, false // the others need the lease to decide the view without this member
+	}
 	g.want(ok || managing)
 	if ok {
 		g.lease.owed = false
@@ -252,6 +255,9 @@ func (g *group) decide(now protocol.Time, present, joining *protocol.Set) {
 	next := g.next(failed, joined)
 	if g.m.below != nil && !g.m.cfg.Quorums.In(next.Members) {
 		return
+	}
+	if next.Members.Len() == 1 && g.view.Members.Len() > 1 {
+		return // alone it has no way to know that it is not the one that failed
 	}
 	g.fact(protocol.Fact{Ev: protocol.EvConv, Peer: g.peers[g.me].ident, Members: next.Members, Term: next.Number.Token, Gen: next.Number.Vid})
 	g.issue(now, next, "decided")

@@ -8,6 +8,7 @@
 //	PROTOCOLS §6.3     dead, joining, installing         group.go
 //	                   the lease, reading, reporting     decide.go
 //	                   leave to go on                    stay.go
+//	                   who leaves for a broken link      evict.go
 //	                   views, their order, the record    view.go
 //	                   what travels                      message.go
 //	                   over links and an authority       machine.go
@@ -45,6 +46,15 @@
 // PROTOCOLS §6.3 has a member take part while its links last. Then it and who takes over from it can act at one instant, for nothing says
 // which of them notices first. Here a member needs leave to go on: a quorum's word, not older than Config.Stay, that it is of their
 // view. The manager waits as long before programs are told of a view that somebody is missing from.
+//
+// §6.5 has the lower-ranked end of a broken link leave, by its own decision. Then a better-ranked member that loses its links one by one,
+// slower than Config.Evict, drives all others out, against Theorem 3.1. Here broken links count against both ends until they work again, across
+// views. One end of each has to leave: the one among the fewest members that explain all broken links. Members that are no end of the link
+// decide that, as they decide a loss (form Omega only). To count the broken links of each end alone is not enough. If a loses its links to e and f, and b
+// those to d and e, then e has lost as many as a and b, and would leave with f and d: three for two. For the same theorem a
+// member is cut off only if it has too few others together with those that wait to be taken in, and a view counts once a quorum has it, these among
+// them. Two members that return without a link to each other are not taken in at once. All this holds while fewer than half of
+// the members fail in that way. If more do, nothing tells which end of a broken link is well.
 //
 // Three further rules are not in §6.3. A member that is linked but has said that it died counts as lost: if its links were back before all
 // had noticed, nobody would ever remove it. A return that is not confirmed by all does not hold up a loss that is: otherwise one

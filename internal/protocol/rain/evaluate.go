@@ -12,6 +12,7 @@ func (g *group) evaluate(now protocol.Time) {
 	if !g.again && now < g.due {
 		return
 	}
+	g.tellLinks()
 	for range 8 {
 		g.again = false
 		g.rules(now)
@@ -25,9 +26,10 @@ func (g *group) evaluate(now protocol.Time) {
 }
 
 func (g *group) rules(now protocol.Time) {
+	g.judge(now)
 	g.standings(now)
 	if g.phase == Alive {
-		g.leaveIfCutOff()
+		g.leaveIfCutOff(now)
 	}
 	if g.phase != Alive {
 		if g.phase == Joining {
@@ -50,14 +52,15 @@ func (g *group) rules(now protocol.Time) {
 	g.decide(now, &present, &joining)
 }
 
-// leaveIfCutOff makes a member dead that sees too few others.
-func (g *group) leaveIfCutOff() {
-	present := g.present()
-	enough := present.Len() > 1 || g.view.Members.Len() == 1
+// leaveIfCutOff makes a member dead that sees too few others. Those that wait to be taken in count, and for a while those that are
+// about to: with them it can go on.
+func (g *group) leaveIfCutOff(now protocol.Time) {
+	seen := g.linked().Union(g.waiting(now))
+	enough := seen.Len() > 1 || g.view.Members.Len() == 1
 	if g.m.cfg.gated() {
-		enough = g.m.cfg.Quorums.In(present)
+		enough = g.m.cfg.Quorums.In(seen)
 	}
-	if !enough || g.unmanaged(present) {
+	if !enough || g.unmanaged(g.linked()) {
 		g.die(protocol.Cause{Code: protocol.NoQuorum, Peer: protocol.Nobody})
 	}
 }
@@ -76,10 +79,11 @@ func (g *group) unmanaged(present protocol.Set) bool {
 	return false
 }
 
-// The states of a link, by the figure of the paper: to a member, and to one that is none.
+// The states of a link, by the figure of the paper: to a member, and to one that is none. One to a member that has to leave is ours.
 const (
 	connected = "connected"
 	lost      = "lost"
+	failing   = "failing"
 	isolated  = "isolated"
 	regained  = "regained"
 )
@@ -94,6 +98,8 @@ func (g *group) standings(now protocol.Time) {
 		}
 		is := isolated
 		switch member := g.view.Members.Has(j); {
+		case member && p.up && g.failing.Has(j) && !g.died(j):
+			is = failing
 		case member && g.lost(j):
 			is = lost
 		case member:
@@ -147,7 +153,8 @@ func (g *group) remembers(what func(*topic) []uint64) bool {
 	return false
 }
 
-// stall reports links that are broken, and only they, for too long. Of two members without a link the lower-ranked one leaves.
+// stall reports links that are broken, and only they, for too long. Members of which none may manage leave after a while: there is
+// nobody to agree with.
 func (g *group) stall(now protocol.Time, present, joining *protocol.Set) {
 	stalled := protocol.Nobody
 	for j := range g.view.Members.Minus(*present).All() {
@@ -156,7 +163,7 @@ func (g *group) stall(now protocol.Time, present, joining *protocol.Set) {
 			if p.complained {
 				stalled = j
 			}
-			if e := g.m.cfg.Evict; e > 0 && j < g.me && now.Sub(p.since) >= e {
+			if e := g.m.cfg.Evict; e > 0 && g.m.cfg.best(*present) == protocol.Nobody && now.Sub(p.since) >= e {
 				g.die(protocol.Cause{Code: protocol.Stalled, Peer: j, Bound: now.Sub(p.since)})
 				return
 			}
@@ -222,6 +229,16 @@ func (g *group) wake(now protocol.Time) protocol.Time {
 		}
 		if p := &g.pending; p.number == g.view.Number && g.reported != p.number && p.until > now {
 			at = min(at, p.until)
+		}
+	}
+	for r := range g.peers {
+		if when := g.peers[r].stopping.Add(g.m.cfg.Evict); g.peers[r].said.Phase == Stopping && when > now {
+			at = min(at, when)
+		}
+	}
+	for _, r := range g.rifts {
+		if when := r.since.Add(g.m.cfg.Evict); when > now {
+			at = min(at, when)
 		}
 	}
 	for r := range g.peers {

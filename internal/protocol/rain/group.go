@@ -1,6 +1,8 @@
 package rain
 
 import (
+	"time"
+
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/link"
 )
@@ -25,6 +27,9 @@ type group struct {
 	reported, recovered, told Number
 	// stalled is the member that its program was told of as stalled, or Nobody.
 	stalled protocol.Rank
+	// rifts are the broken links within the view, and failing are those that have to leave because of one.
+	rifts   []rift
+	failing protocol.Set
 
 	topics  []*topic
 	attempt uint64
@@ -48,6 +53,11 @@ type peer struct {
 	// said is what it said last in this session, if it said anything.
 	said  State
 	spoke bool
+	// broke says that the link to it broke and does not work again yet. Of their broken links it has said lacks, and was told told.
+	broke       bool
+	lacks, told protocol.Set
+	// stopping is when it said that it is dead and that its program has not stopped yet.
+	stopping protocol.Time
 	// since is when it was lost, being a member; Never: it is not lost. complained says that this was reported.
 	since      protocol.Time
 	complained bool
@@ -201,8 +211,10 @@ func (g *group) send(to protocol.Rank, msg link.Message) {
 func (g *group) onLink(now protocol.Time, c *link.Change) {
 	r := c.Peer.Rank
 	p := &g.peers[r]
+	p.broke = !c.Up && (p.up || p.broke)
 	p.ident, p.up = c.Peer, c.Up
 	p.said, p.spoke = State{}, false
+	p.lacks, p.told = protocol.Set{}, protocol.Set{}
 	g.invites[r] = Topic{}
 	for _, t := range g.topics {
 		t.erase(r)
@@ -222,6 +234,9 @@ func (g *group) onLink(now protocol.Time, c *link.Change) {
 // onState takes a peer's word on where it stands, and with it whatever it knows better.
 func (g *group) onState(now protocol.Time, from protocol.Rank, s *State) {
 	p := &g.peers[from]
+	if s.Phase == Stopping && p.said.Phase != Stopping {
+		p.stopping = now
+	}
 	p.said, p.spoke = *s, true
 	p.said.Header = link.Header{}
 	g.again = true
@@ -243,14 +258,17 @@ func (g *group) onState(now protocol.Time, from protocol.Rank, s *State) {
 	}
 }
 
-// lost says whether a member of the view is not one any more as this member sees it: there is no link to it, or it has said that it
-// died in this view or a later one. (Of an earlier one it does not know yet that it was taken in.)
+// lost says whether a member of the view is not one any more as this member sees it: there is no link to it, it died, or it has to
+// leave.
 func (g *group) lost(j protocol.Rank) bool {
-	if j == g.me {
-		return false
-	}
+	return j != g.me && (!g.peers[j].up || g.failing.Has(j) || g.died(j))
+}
+
+// died says whether a member of the view that is linked has said that it died in this view or a later one. (Of an earlier one it does
+// not know yet that it was taken in.)
+func (g *group) died(j protocol.Rank) bool {
 	p := &g.peers[j]
-	return !p.up || p.spoke && p.said.Phase != Alive && p.said.View.Number.Compare(g.view.Number) >= 0
+	return j != g.me && p.up && p.spoke && p.said.Phase != Alive && p.said.View.Number.Compare(g.view.Number) >= 0
 }
 
 // present returns the members of the view that are not lost, this one among them.
@@ -259,6 +277,17 @@ func (g *group) present() protocol.Set {
 	for j := range g.view.Members.All() {
 		if g.lost(j) {
 			s.Remove(j)
+		}
+	}
+	return s
+}
+
+// linked returns the members that are present, and those that have to leave and have not left yet.
+func (g *group) linked() protocol.Set {
+	s := g.present()
+	for j := range g.failing.All() {
+		if j != g.me && g.peers[j].up && !g.died(j) {
+			s.Add(j)
 		}
 	}
 	return s
@@ -273,6 +302,18 @@ func (g *group) joining() protocol.Set {
 	for r := range g.peers {
 		p := &g.peers[r]
 		if j := protocol.Rank(r); p.up && p.spoke && p.said.Phase == Joining && !g.view.Members.Has(j) {
+			s.Add(j)
+		}
+	}
+	return s
+}
+
+// waiting returns the linked members that wait to be taken in, or will once their programs have stopped. A program gets Evict for that.
+func (g *group) waiting(now protocol.Time) protocol.Set {
+	s := g.joining()
+	for r := range g.peers {
+		p := &g.peers[r]
+		if j := protocol.Rank(r); p.up && p.spoke && p.said.Phase == Stopping && now.Sub(p.stopping) < g.m.cfg.Evict && !g.view.Members.Has(j) {
 			s.Add(j)
 		}
 	}
@@ -301,13 +342,21 @@ func (g *group) install(now protocol.Time, v View, how string) {
 	case !v.Members.Has(g.me) || taken && g.told != Number{}:
 		// The others took this member for dead, be it that they knew no better: it must not go on with what it had.
 		if g.phase == Alive {
-			g.die(protocol.Cause{Code: protocol.Excluded, Peer: v.Manager})
+			g.die(g.exclusion(now, &v))
 		}
 	case g.phase == Joining && taken && g.known:
 		g.phase = Alive
 		g.stay.begin(g, now)
 		g.stateNode()
 	}
+}
+
+// exclusion says why a view is without this member: because of its broken link, if it has one.
+func (g *group) exclusion(now protocol.Time, v *View) protocol.Cause {
+	if g.stalled != protocol.Nobody {
+		return protocol.Cause{Code: protocol.Stalled, Peer: g.stalled, Bound: now.Sub(g.peers[g.stalled].since).Truncate(time.Millisecond)}
+	}
+	return protocol.Cause{Code: protocol.Excluded, Peer: v.Manager}
 }
 
 // otherPart is the number of no view: of one that the program was told of and that has the number of another.

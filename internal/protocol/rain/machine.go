@@ -323,6 +323,10 @@ func (m *Machine) deliver(now protocol.Time, from protocol.Rank, msg link.Messag
 		if m.takes(msg.Group) {
 			m.group(msg.Group).onInstalled(from, msg.Number)
 		}
+	case *Links:
+		if m.takes(msg.Group) {
+			m.group(msg.Group).onLinks(from, msg)
+		}
 	case *Query:
 		if m.takes(msg.Group) {
 			m.group(msg.Group).onQuery(from, msg)

@@ -95,6 +95,14 @@ type State struct {
 	Reported, Recovered Number
 }
 
+// Links says which of the sender's links broke and do not work again yet. It is said after every change; in a new session there are none
+// until it is said.
+type Links struct {
+	link.Header
+	Group  protocol.Group
+	Broken protocol.Set
+}
+
 // Query asks for the receiver's view, on behalf of the lease with Token.
 type Query struct {
 	link.Header
@@ -133,6 +141,7 @@ func (m *Cancel) Copy() protocol.Message    { c := *m; return &c }
 func (m *Install) Copy() protocol.Message   { c := *m; return &c }
 func (m *Installed) Copy() protocol.Message { c := *m; return &c }
 func (m *State) Copy() protocol.Message     { c := *m; return &c }
+func (m *Links) Copy() protocol.Message     { c := *m; return &c }
 func (m *Query) Copy() protocol.Message     { c := *m; return &c }
 func (m *Answer) Copy() protocol.Message    { c := *m; return &c }
 func (m *Stay) Copy() protocol.Message      { c := *m; return &c }
@@ -145,6 +154,7 @@ func (*Cancel) Name() string    { return "rain.Cancel" }
 func (*Install) Name() string   { return "rain.Install" }
 func (*Installed) Name() string { return "rain.Installed" }
 func (*State) Name() string     { return "rain.State" }
+func (*Links) Name() string     { return "rain.Links" }
 func (*Query) Name() string     { return "rain.Query" }
 func (*Answer) Name() string    { return "rain.Answer" }
 func (*Stay) Name() string      { return "rain.Stay" }

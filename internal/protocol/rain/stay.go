@@ -39,7 +39,8 @@ func (g *group) expire(now protocol.Time) {
 	}
 }
 
-// question asks the other members whether this member may stay, every so often.
+// question asks the other members, and those that wait to be taken in and know the view as well, whether this member may stay, every
+// so often.
 func (g *group) question(now protocol.Time) {
 	s := &g.stay
 	if g.m.below == nil || g.phase != Alive || now < s.due {
@@ -47,7 +48,8 @@ func (g *group) question(now protocol.Time) {
 	}
 	s.due = now.Add(g.m.cfg.Renew)
 	ask := protocol.Keep(g.m.out, Stay{Group: g.name, Inc: g.m.inc, At: now - s.zero})
-	for r := range g.view.Members.All() {
+	askees := g.view.Members.Union(g.waiting(now))
+	for r := range askees.All() {
 		if r != g.me {
 			g.m.out.Send = append(g.m.out.Send, protocol.Envelope{To: r, Message: ask})
 		}

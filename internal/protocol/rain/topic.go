@@ -168,7 +168,7 @@ func (g *group) confirm(to protocol.Rank, t Topic) {
 }
 
 // acceptInvitations lets a dead member confirm that it is back. It judges who is better ranked by the asker's view, not by its own old
-// one (E-R3).
+// one (E-R3), and leaves out who has said that it is dead.
 func (g *group) acceptInvitations() {
 	for s := range g.invites {
 		t := &g.invites[s]
@@ -178,7 +178,7 @@ func (g *group) acceptInvitations() {
 		}
 		var seen protocol.Set
 		for r := range p.said.View.Members.All() {
-			if g.peers[r].up {
+			if o := &g.peers[r]; o.up && (!o.spoke || o.said.Phase == Alive) {
 				seen.Add(r)
 			}
 		}
@@ -190,7 +190,8 @@ func (g *group) acceptInvitations() {
 }
 
 // converged returns the losses and returns that everybody has confirmed. All losses must be confirmed, or nothing is; a return that is
-// not does not hold up the others.
+// not does not hold up the others, and neither does one of a member whose link to a better-ranked one that returns is broken: one of them
+// would have to leave again.
 func (g *group) converged(present, joining *protocol.Set) (failed, joined protocol.Set, ok bool) {
 	if g.m.cfg.best(*present) != g.me {
 		return failed, joined, false
@@ -201,9 +202,10 @@ func (g *group) converged(present, joining *protocol.Set) (failed, joined protoc
 			return protocol.Set{}, protocol.Set{}, false
 		}
 	}
+	known := g.survey()
 	for j := range joining.All() {
-		by := present.With(j)
-		if g.confirmed(Up, j, &by) {
+		by, apart := present.With(j), known[j].Intersect(joined)
+		if apart.Empty() && g.confirmed(Up, j, &by) {
 			joined.Add(j)
 		}
 	}
