@@ -81,6 +81,9 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 			return nil, err
 		}
 	}
+	if c := world.ClockFrom(ctx); c != nil {
+		w.Clock = c
+	}
 	m, err := prepare(c, w)
 	if err != nil {
 		return nil, err

@@ -233,7 +233,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 		a.onStart()
 	}
 	reported := world.WithReport(ctx, func(waiting string) { a.waiting.Store(&waiting) })
-	m, err := regent.Join(world.WithMirror(world.WithRekey(reported, a.takeRekey), a.deadlines), c)
+	m, err := regent.Join(world.WithMirror(world.WithClock(world.WithRekey(reported, a.takeRekey), a.clock), a.deadlines), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
 	}
@@ -271,13 +271,8 @@ func (a *Agent) currentMember() (*regent.Member, error) {
 	return nil, errJoining
 }
 
-// now reads the member's clock, or before there is a member one that may differ from it by session.Skew.
-func (a *Agent) now() regent.Instant {
-	if m := a.member.Load(); m != nil {
-		return m.Now()
-	}
-	return regent.Instant(a.clock.Now())
-}
+// now reads the clock of the agent, which is also the member's.
+func (a *Agent) now() regent.Instant { return regent.Instant(a.clock.Now()) }
 
 // stop lets programs stop, gives everything up, and leaves the council.
 func (a *Agent) stop(m *regent.Member, s *server) error {

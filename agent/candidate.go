@@ -162,7 +162,7 @@ func (a *Agent) addCandidate(c *candidate) error {
 	return nil
 }
 
-// agentClock is the clock of the member, and of the agent before there is one.
+// agentClock is the clock of the agent and its member.
 type agentClock struct{ *Agent }
 
 func (c agentClock) Now() protocol.Time  { return protocol.Time(c.now()) }

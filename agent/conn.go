@@ -391,7 +391,7 @@ func (c *conn) campaign(r *session.Request) {
 		return
 	}
 	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
-		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: r.Page && c.mapped.Load()}
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: c.readsPage(r)}
 	if k.readsPage && tree == nil && keeper == nil {
 		k.signs = c.signs
 	}

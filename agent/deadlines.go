@@ -24,9 +24,8 @@ import (
 // is allocated, no clock is read, and no length depends on how many programs there are. So the loop waits for at most that, and for
 // as long as the kernel keeps the one thread that holds mu off the processor. A wait delays renewals, and never lengthens a lease.
 type deadlines struct {
-	now func() regent.Instant
-	// joined says that now reads the member's clock.
-	joined   func() bool
+	// now reads the member's clock, also while the member joins: its loop may renew leases before the agent knows of it.
+	now      func() regent.Instant
 	timing   regent.Timing
 	memory   *sharedmemory.Memory // nil: there is no page
 	identity uint64               // of the page
@@ -87,8 +86,7 @@ const maxIdentity = 1<<53 - 1
 
 // newDeadlines makes a page if the system has one.
 func newDeadlines(a *Agent) *deadlines {
-	d := &deadlines{now: a.now, joined: func() bool { return a.member.Load() != nil }, timing: a.timing, moved: make(chan struct{}, 1),
-		horizons: make(map[protocol.HorizonID]*horizon)}
+	d := &deadlines{now: a.now, timing: a.timing, moved: make(chan struct{}, 1), horizons: make(map[protocol.HorizonID]*horizon)}
 	memory, err := sharedmemory.New(page.Size(pageCells, pageSlots))
 	if err != nil {
 		return d
@@ -100,11 +98,10 @@ func newDeadlines(a *Agent) *deadlines {
 	return d
 }
 
-// toHost turns an instant of the member's clock into one of the clock of the host, rounded down. Before the agent can read the member's clock no
-// program leads.
+// toHost turns an instant of the member's clock into one of the clock of the host, rounded down.
 func (d *deadlines) toHost(t protocol.Time) protocol.Time {
 	host, err := clock.HostLow() // first: what passes until the next line makes the result earlier
-	if err != nil || t <= 0 || !d.joined() {
+	if err != nil || t <= 0 {
 		return 0
 	}
 	return host.Add(regent.Instant(t).Sub(d.now()))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/protocol"
 )
@@ -38,7 +39,7 @@ func shownOnWords(t *testing.T) (*hookedWords, *deadlines, *candidate) {
 	}
 	a := &Agent{}
 	d := newDeadlines(a)
-	d.now, d.joined, d.writer = func() regent.Instant { return regent.Instant(time.Hour) }, func() bool { return true }, writer
+	d.now, d.writer = func() regent.Instant { return regent.Instant(time.Hour) }, writer
 	a.deadlines = d
 	d.Extended(1, end(100))
 	if d.horizon(1).cell == nil {
@@ -119,6 +120,29 @@ func TestFrozenDeadlineGainsNothing(t *testing.T) {
 	d.Behind("g", 1, 1)
 	if got := c.fix(); got != end(100) || c.readable() != regent.Instant(end(100)) {
 		t.Errorf("%v is announced and %v readable behind a horizon", got, c.readable())
+	}
+}
+
+// The member's loop may renew leases before Join has returned. Programs that lead then must not wait for the next renewal.
+func TestPageShowsWhatWasRenewedDuringTheJoin(t *testing.T) {
+	own, err := clock.System()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Agent{clock: own}
+	d := newDeadlines(a)
+	if d.memory == nil {
+		t.Fatal("this system has no page")
+	}
+	slot := d.writer.Open()
+	d.Extended(1, own.Now().Add(time.Hour))
+	slot.Follow(d.horizon(1).cell)
+	host, err := clock.HostHigh()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := slot.Until().Sub(host); left < time.Hour-time.Minute || left > time.Hour {
+		t.Errorf("the page shows a lease of an hour that ends in %v", left)
 	}
 }
 

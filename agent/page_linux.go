@@ -34,6 +34,11 @@ func (c *conn) writePage(id uint64) error {
 	return err
 }
 
+// readsPage says whether a program that asks for it reads its deadlines on the page. The process may have other clocks than when it got the page.
+func (c *conn) readsPage(r *session.Request) bool {
+	return r.Page && c.mapped.Load() && c.mayMap() == nil
+}
+
 // mayMap reports why a program gets no page.
 func (c *conn) mayMap() error {
 	if c.agent.deadlines.memory == nil {

@@ -176,6 +176,10 @@ func TestPageIsForThoseWithTheSameClocksAndSignsOfLife(t *testing.T) {
 		if err := c.mayMap(); (err != nil) != (other != 0) || err != nil && !strings.Contains(err.Error(), "time namespace") {
 			t.Errorf("a process with %s: %v", name, err)
 		}
+		c.mapped.Store(true) // while it had the clocks of the host
+		if reads := c.readsPage(&session.Request{Page: true}); reads != (other == 0) {
+			t.Errorf("a process with %s that has the page reads it: %t", name, reads)
+		}
 	}
 }
 

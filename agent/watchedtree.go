@@ -137,12 +137,19 @@ func (w *watchedTree) save(group string) {
 	}
 }
 
-// learn takes note of the first process, by a pidfd: its process group and session are found after the death of the runner, too.
+// learn takes note of the first process, by a pidfd: its process group and session are found after the death of the runner, too. A tenure
+// has one first process. So a runner has its tree saved once, however often it reports one.
 func (c *candidate) learn(first int) (err error) {
 	if c.tree == nil {
 		return errors.New("started: the candidacy is of no runner")
 	}
-	c.tree.change(func(r *tree.Ref) { err = r.Learn(first) })
+	c.tree.change(func(r *tree.Ref) {
+		if r.First.Pid != 0 {
+			err = errors.New("started: the first process is known already")
+			return
+		}
+		err = r.Learn(first)
+	})
 	if err == nil {
 		c.work.put(func() {
 			if c.life.State() != tenure.Over { // whose note is removed

@@ -269,7 +269,9 @@ func TestAgentLearnsTheFirstProcessOfARunner(t *testing.T) {
 	first := exec.Command("/bin/sleep", "1000")
 	first.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	second := exec.Command("/bin/sleep", "1000")
-	for _, p := range []*exec.Cmd{first, second} {
+	late := exec.Command("/bin/sleep", "1000")
+	late.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	for _, p := range []*exec.Cmd{first, second, late} {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -290,6 +292,9 @@ func TestAgentLearnsTheFirstProcessOfARunner(t *testing.T) {
 		notes, _ := r.agent.orphans.load()
 		return len(notes) == 1 && notes[0].Tree.First.Pid == first.Process.Pid
 	})
+	if err := r.agent.candidateList()[0].learn(late.Process.Pid); err == nil || known() != first.Process.Pid {
+		t.Errorf("another first process was taken: %v, now it is %d", err, known())
+	}
 	_ = k.Stopped(session.Cause{})
 }
 

@@ -40,12 +40,14 @@ func (c *Conn) placeOf(e *Event) *place {
 	return &place{conn: c, slot: e.Slot, number: e.Tenure}
 }
 
-// usePage takes the page of the agent into use, if it is the one that the greeting announced.
-func (c *Conn) usePage(words page.Words) {
+// usePage takes the page of the agent into use, and says whether it is the one that the greeting announced.
+func (c *Conn) usePage(words page.Words) bool {
 	r, err := page.NewReader(words)
-	if err == nil && r.Identity() == c.hello.Page {
-		c.page = r
+	if err != nil || r.Identity() != c.hello.Page {
+		return false
 	}
+	c.page = r
+	return true
 }
 
 // A pulse gives signs of life for a connection.

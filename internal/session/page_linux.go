@@ -78,8 +78,9 @@ func (c *Conn) fetchPage(from *intake, in *Reader) error {
 	}
 	if fd := from.fd; fd >= 0 {
 		from.fd = -1
-		if memory, err := shared.Map(fd); err == nil {
-			c.usePage(memory)
+		// Leases may be read after the connection is closed: what is used is unmapped when nothing refers to it.
+		if memory, err := shared.Map(fd); err == nil && !c.usePage(memory) {
+			_ = memory.Close()
 		}
 	}
 	return nil

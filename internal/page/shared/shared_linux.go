@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"unsafe"
 
-	"github.com/regentproject/regent/internal/page"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,11 +15,28 @@ const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_
 
 const wordBytes = 8
 
-// Memory is mapped memory with its file.
+// Memory is mapped memory with its file. The kernel gets it back at Close, or when nothing refers to the Memory any more.
 type Memory struct {
-	page.Words
-	mapped []byte
-	file   *os.File // nil at a reader
+	words   words
+	mapped  []byte
+	file    *os.File // nil at a reader
+	cleanup runtime.Cleanup
+}
+
+// Len returns how many words there are.
+func (m *Memory) Len() int { return m.words.Len() }
+
+// Load reads a word. The memory stays mapped until it has.
+func (m *Memory) Load(i int) uint64 {
+	v := m.words.Load(i)
+	runtime.KeepAlive(m)
+	return v
+}
+
+// Store writes a word. The memory stays mapped until it has.
+func (m *Memory) Store(i int, v uint64) {
+	m.words.Store(i, v)
+	runtime.KeepAlive(m)
 }
 
 // New makes memory of so many words. They are zero, and cost nothing before they are used.
@@ -57,7 +74,9 @@ func build(fd, length int) (*Memory, error) {
 
 func over(mapped []byte) *Memory {
 	w := unsafe.Slice((*uint64)(unsafe.Pointer(&mapped[0])), len(mapped)/wordBytes) // mappings are aligned to more than a word
-	return &Memory{Words: words(w), mapped: mapped}
+	m := &Memory{words: w, mapped: mapped}
+	m.cleanup = runtime.AddCleanup(m, func(mapped []byte) { _ = unix.Munmap(mapped) }, mapped)
+	return m
 }
 
 // Descriptor returns what readers map, to be sent to them. It is valid until Close.
@@ -93,6 +112,7 @@ func Map(fd int) (*Memory, error) {
 
 // Close gives the memory back. Nothing may use it any more in this process; others keep what they have mapped.
 func (m *Memory) Close() error {
+	m.cleanup.Stop()
 	err := unix.Munmap(m.mapped)
 	if m.file != nil {
 		err = errors.Join(err, m.file.Close())

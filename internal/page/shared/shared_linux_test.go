@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/protocol"
@@ -129,5 +131,42 @@ func TestMemoryThatCanShrinkIsNotMapped(t *testing.T) {
 	}
 	if _, err := Map(other); err == nil {
 		t.Error("a file on a disk was mapped")
+	}
+}
+
+// mappings returns how many mappings of shared memory this process has.
+func mappings(t *testing.T) int {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(maps), "regent-page")
+}
+
+// A program that connects again and again maps a page each time, and somebody may read the old one for as long as it can be reached.
+func TestMemoryIsUnmappedWhenNothingRefersToIt(t *testing.T) {
+	m := newMemory(t, os.Getpagesize()/wordBytes)
+	m.Store(0, 7)
+	kept, err := Map(duplicate(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := mappings(t)
+	for range 10 {
+		if _, err := Map(duplicate(t, m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for begun := time.Now(); mappings(t) > before; runtime.GC() {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatalf("%d mappings are left, and %d are in use", mappings(t), before)
+		}
+	}
+	if kept.Load(0) != 7 || mappings(t) != before {
+		t.Errorf("%d mappings are left, and %d are in use", mappings(t), before)
+	}
+	if err := kept.Close(); err != nil || mappings(t) != before-1 {
+		t.Errorf("%d mappings after Close, %v", mappings(t), err)
 	}
 }

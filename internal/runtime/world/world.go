@@ -33,6 +33,20 @@ func From(ctx context.Context) (World, bool) {
 	return w, ok
 }
 
+type clockKey struct{}
+
+// WithClock returns a context in which a member that joins reads a clock of its caller, who then can compare its own readings with
+// instants of the member.
+func WithClock(ctx context.Context, c clock.Clock) context.Context {
+	return context.WithValue(ctx, clockKey{}, c)
+}
+
+// ClockFrom returns the clock of a context; nil if there is none.
+func ClockFrom(ctx context.Context) clock.Clock {
+	c, _ := ctx.Value(clockKey{}).(clock.Clock)
+	return c
+}
+
 type mirrorKey struct{}
 
 // WithMirror returns a context in which a mirror shows the leases of a member that joins as well.
