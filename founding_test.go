@@ -1,10 +1,18 @@
 package regent
 
 import (
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/inmemory"
+	"github.com/regentproject/regent/internal/runtime/world"
+	"github.com/regentproject/regent/internal/transport/memory"
 )
 
 // A revoked member cannot answer. Without an id the others wait only if they are enough to name one that the council has.
@@ -26,4 +34,50 @@ func TestFoundingWithARevokedMemberIsRefused(t *testing.T) {
 			t.Errorf("%d members, %v are revoked: %v, want %q", c.members, c.revoked, err, c.refused)
 		}
 	}
+}
+
+// A wrong key in the file of one member keeps the council from beginning until the right one is put in force.
+func TestCouncilBeginsOnceAWrongKeyIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := memory.New(1, "a", "b")
+		defer network.Close()
+		council := []Peer{{Name: "a", Addrs: []string{"a:7400"}}, {Name: "b", Addrs: []string{"b:7400"}}}
+		own, dir := DrawKeys(council), t.TempDir()
+		config := func(name string) Config {
+			return Config{Name: name, Key: []byte("0123456789abcdef"), Bootstrap: true, Dir: dir + "/" + name, Logger: slog.New(slog.DiscardHandler),
+				OwnKeys: own[name], Council: slices.Clone(council)}
+		}
+		wrong := config("a")
+		wrong.Council[1].PublicKeys = []string{identity.Draw().Public().String()}
+		var rekey func(Config) error
+		joined := make(chan *Member, 2)
+		join := func(c Config) {
+			ctx := world.WithRekey(world.Into(t.Context(), inmemory.World(network, c.Name)), func(f func(Config) error) {
+				if c.Name == "a" {
+					rekey = f
+				}
+			})
+			m, err := Join(ctx, c)
+			if err != nil {
+				t.Error(err)
+			}
+			joined <- m
+		}
+		go join(wrong)
+		go join(config("b"))
+		time.Sleep(5 * time.Second)
+		if len(joined) > 0 {
+			t.Error("the council began with a wrong key")
+		}
+		if err := rekey(config("a")); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(30 * time.Second)
+		if len(joined) != 2 {
+			t.Fatal("the council did not begin with the right key")
+		}
+		for range 2 {
+			_ = (<-joined).Close()
+		}
+	})
 }
