@@ -108,6 +108,8 @@ type StatusInfo struct {
 	Waiting    string `json:"waiting,omitempty"`
 	Disk       string `json:"disk,omitempty"`
 	ClockFault bool   `json:"clock_fault"`
+	// Accused is what a member said of a later incarnation of this one, which did not act on it.
+	Accused string `json:"accused,omitempty"`
 	// Unlisted names hosts, with their addresses, that have the cluster key and that this member's council does not list.
 	Unlisted []string `json:"unlisted,omitempty"`
 	Realtime bool     `json:"realtime"`
@@ -225,6 +227,7 @@ func (a *Agent) Status() StatusInfo {
 		s.Waiting = "it is about to"
 	}
 	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
+	out.Accused = s.Accused
 	for _, u := range s.Unlisted {
 		out.Unlisted = append(out.Unlisted, u.Name+" ("+u.Addr.String()+")")
 	}

@@ -59,6 +59,25 @@ func TestWordsOfALaterLife(t *testing.T) {
 	}
 }
 
+// A member that has heard an incarnation of a peer and not its life gets a recorded packet of the life before: no alarm at the peer.
+func TestIncarnationAloneAccusesNobody(t *testing.T) {
+	for _, met := range []bool{false, true} {
+		d := newDriver(t, config(3))
+		d.Run(100 * ms)
+		inc := d.members[0].m.Incarnation()
+		b := &d.members[1].m.start.peers[0]
+		b.life = protocol.Life{Inc: inc + 1}
+		if met {
+			b.life.Start[0]++
+		}
+		d.Step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: inc}, Message: &Outdated{}, Delay: protocol.Unknown})
+		d.Run(10 * ms)
+		if alarm := d.members[0].count(protocol.EvAccused) > 0; alarm != met {
+			t.Errorf("the life was heard: %v; alarm: %v", met, alarm)
+		}
+	}
+}
+
 func TestFalseWordChangesNothing(t *testing.T) {
 	d := newDriver(t, config(3))
 	d.campaign("g", 0)

@@ -290,7 +290,7 @@ func (m *Machine) recovered(now protocol.Time) {
 		if m.proves(k.Heard) {
 			inc = max(inc, k.Heard.Inc+1)
 			if m.lives(k) {
-				m.alarm(protocol.Ident{Rank: r}, k.Heard, "another process speaks")
+				m.alarm(protocol.Ident{Rank: r}, k.Heard, Rival)
 				st.got.Remove(r) // to be asked again
 				return
 			}
