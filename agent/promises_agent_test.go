@@ -29,7 +29,7 @@ var agentPromises = []promise{
 	{"Programs in another time namespace get no page", []string{"TestPageIsForThoseWithTheSameClocksAndSignsOfLife", "agent/page-for-other-clocks"}},
 	{"`remaining` is less than what is left, by the guard time and a twelfth.", []string{"TestRemainingIsLessTheGuardTimeAndATwelfth", "TestProgramWithoutAPageIsToldInLines", "agent/remaining-without-allowance"}},
 	{"A program that reads the page must give signs of life.", []string{"TestProgramWithAPageThatGivesNoSignOfLifeIsAsked", "TestPageIsForThoseWithTheSameClocksAndSignsOfLife"}},
-	{"Go programs write one in 1.5 s.", []string{"TestGoProgramsGiveASignOfLifeEvery1500Milliseconds"}},
+	{"Go programs write two within their heartbeat, one in 1.5 s unless `regent.Heartbeat` sets another length.", []string{"TestGoProgramsGiveASignOfLifeEvery1500Milliseconds", "TestLongHeartbeatSparesSignsOfLifeOfProgramsOnly"}},
 
 	// Who is killed for a runner.
 	{"The agent believes a runner about itself only", []string{"TestARunnerIsBelievedOnlyAboutItself", "TestAnAskerIsBelievedOnlyAboutItself", "TestOnlyAChildOfTheRunnerKeeps"}},
