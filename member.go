@@ -29,7 +29,8 @@ type Member struct {
 	councilID protocol.CouncilID
 	record    bool        // there was one at the start
 	stale     atomic.Bool // it was an old copy, and the member asks
-	accused   atomic.Bool // a peer said so without proof, or another process speaks for the member
+	accused   accusations // a peer said so without proof, or another process speaks for the member
+	keys      memberKeys
 	// startBits tell this start of the member from all others.
 	startBits protocol.StartBits
 	// access is which electors find nobody with good links to all others.

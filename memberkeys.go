@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/owned"
@@ -160,10 +161,23 @@ func checkOwnKeys(private []identity.Private, listed []identity.Public) error {
 		listed[0].Fingerprint(), private[0].Public().Fingerprint())
 }
 
-// Rekey puts the keys of a configuration in force while the member runs: Key, OldKeys, PrivateKeys, and for each member PublicKeys and Revoked.
-// TagKey must be that of [Join]: peers hold tags of this life under it. All else must be as it was, and is not looked at. Leases go on. A member that loses its key here is silenced as if
+// memberKeys are the keys of a member until its loop has them.
+type memberKeys struct {
+	sync.Mutex
+	pairs *wire.Pairs
+	// running says that the loop has the keys, and takes other ones.
+	running bool
+	// founding passes other keys to the founding of the council, before the loop runs.
+	founding func(*wire.Pairs)
+}
+
+// Rekey puts the keys of a configuration in force while the member runs or waits for the id of its council: Key, OldKeys, PrivateKeys, and
+// for each member PublicKeys and Revoked. TagKey must be that of [Join]: peers hold tags of this life under it. All else must be as it
+// was, and is not looked at. Leases go on. A member that loses its key here is silenced as if
 // its links were cut: what was promised to it and by it stands until it lapses, and its vote counts in every quorum.
 func (m *Member) Rekey(c Config) error {
+	m.keys.Lock() // so that keys come into force in the order of the calls
+	defer m.keys.Unlock()
 	all, err := c.council()
 	if err != nil {
 		return err
@@ -177,6 +191,11 @@ func (m *Member) Rekey(c Config) error {
 	to, err := c.pairs(all)
 	if err != nil {
 		return err
+	}
+	if !m.keys.running {
+		m.keys.pairs = to
+		m.keys.founding(to)
+		return nil
 	}
 	done := make(chan error, 1)
 	if err := m.loop.Do(func(protocol.Time) { done <- m.port.SetKeys(to) }); err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/regentproject/regent/elector"
@@ -73,8 +74,7 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pairs, err := m.config.pairs(m.council)
-	if err != nil {
+	if m.keys.pairs, err = m.config.pairs(m.council); err != nil {
 		return err
 	}
 	if m.councilID, m.record, err = m.config.councilID(saved); err != nil {
@@ -89,9 +89,9 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	founder, err := m.found(ctx, &saved, pairs, addrs, socket, waiter)
+	founder, err := m.found(ctx, &saved, addrs, socket, waiter)
 	if err == nil {
-		err = m.run(ctx, saved, pairs, founder, waiter)
+		err = m.run(ctx, saved, founder, waiter)
 	}
 	if err != nil && m.loop == nil {
 		return errors.Join(err, socket.Close(), waiter.Close())
@@ -101,7 +101,7 @@ func (m *Member) start(ctx context.Context) error {
 
 // found makes the machine that tells others the id of the council. If this member does not know it, it waits until the members
 // have agreed on one, and puts it into the record.
-func (m *Member) found(ctx context.Context, saved *[]byte, pairs *wire.Pairs, addrs [][]netip.AddrPort, socket runtime.Socket, waiter runtime.Waiter) (*runtime.Founder, error) {
+func (m *Member) found(ctx context.Context, saved *[]byte, addrs [][]netip.AddrPort, socket runtime.Socket, waiter runtime.Waiter) (*runtime.Founder, error) {
 	var random [24]byte
 	rand.Read(random[:])
 	t, roles := &m.config.Timing, m.council.roles()
@@ -111,10 +111,15 @@ func (m *Member) found(ctx context.Context, saved *[]byte, pairs *wire.Pairs, ad
 	if err != nil {
 		return nil, err
 	}
-	f := &runtime.Founder{Machine: machine, Codec: wire.NewFounding(pairs), Socket: socket,
+	f := &runtime.Founder{Machine: machine, Codec: wire.NewFounding(m.keys.pairs), Socket: socket,
 		Names: m.council.names(), Addrs: addrs}
+	m.keys.founding = func(to *wire.Pairs) { f.SetKeys(to, waiter) }
+	world.Rekey(ctx, m.Rekey)
 	if m.councilID != (protocol.CouncilID{}) {
 		return f, nil
+	}
+	if err := m.council.foundable(roles.Quorums()); err != nil {
+		return nil, err
 	}
 	m.log.Info("the council has no id yet: asking the other members")
 	f.Report = func(waiting string) {
@@ -132,11 +137,33 @@ func (m *Member) found(ctx context.Context, saved *[]byte, pairs *wire.Pairs, ad
 	return f, nil
 }
 
+// foundable refuses to wait for the id of a council if revoked members, which cannot answer, make that vain: the council cannot begin without
+// them, and the others are too few to name the id of one that has begun.
+func (c *council) foundable(q protocol.Quorums) error {
+	answer := protocol.Everyone(len(c.peers))
+	answer.Remove(c.self)
+	var revoked []string
+	for r := range c.peers {
+		if c.peers[r].Revoked {
+			answer.Remove(protocol.Rank(r))
+			revoked = append(revoked, c.peers[r].Name)
+		}
+	}
+	if len(revoked) == 0 || q.MeetsAll(answer, c.self) {
+		return nil
+	}
+	return fmt.Errorf("config: no council id, and %s is revoked and cannot take part in agreeing on one (remove it from the council, or set council_id)",
+		strings.Join(revoked, ", "))
+}
+
 // leastFoundingRetry is the least time between two questions for the id of the council.
 const leastFoundingRetry = 200 * time.Millisecond
 
 // run builds the machine of a member that knows its council, and sets the loop going.
-func (m *Member) run(ctx context.Context, saved []byte, pairs *wire.Pairs, founder *runtime.Founder, waiter runtime.Waiter) error {
+func (m *Member) run(ctx context.Context, saved []byte, founder *runtime.Founder, waiter runtime.Waiter) error {
+	m.keys.Lock()
+	defer m.keys.Unlock()
+	founder.Codec.SetKeys(m.keys.pairs) // they may have changed since the founding looked
 	t, n, addrs := &m.config.Timing, len(m.council.peers), founder.Addrs
 	summary := m.config.summary(m.council, m.councilID, t)
 	machine, err := m.machine(summary, saved)
@@ -145,7 +172,7 @@ func (m *Member) run(ctx context.Context, saved []byte, pairs *wire.Pairs, found
 	}
 	me := protocol.Ident{Rank: m.council.self}
 	judge := datagram.Config{Self: me, Start: datagram.Start(m.startBits), Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
-	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Pairs: pairs, ID: m.councilID})
+	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Pairs: m.keys.pairs, ID: m.councilID})
 	if err != nil {
 		return err
 	}
@@ -173,6 +200,7 @@ func (m *Member) run(ctx context.Context, saved []byte, pairs *wire.Pairs, found
 	m.alive = m.onDemand(modeMembers, "", "the list of members", runtime.OnDemandOptions{Make: m.newDetector})
 	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
 	m.background.Go(func() { m.loop.Run(ctx) })
+	m.keys.running = true
 	if err := m.alive.Enter(); err != nil {
 		return err
 	}
@@ -216,7 +244,7 @@ func (c *Config) councilID(encoded []byte) (id protocol.CouncilID, spoken bool, 
 }
 
 // facts logs what the council's machine states about earlier lives of this member.
-func (m *Member) facts(_ protocol.Time, channel runtime.Channel, facts []protocol.Fact) {
+func (m *Member) facts(now protocol.Time, channel runtime.Channel, facts []protocol.Fact) {
 	for i := range facts {
 		f := &facts[i]
 		switch {
@@ -231,8 +259,8 @@ func (m *Member) facts(_ protocol.Time, channel runtime.Channel, facts []protoco
 			m.log.Warn("the durable record was written on another machine or in another directory: the member asks the others what it may have forgotten")
 		case f.Ev == protocol.EvSpeak:
 			m.stale.Store(false)
-		case f.Ev == protocol.EvAccused && !m.accused.Swap(true):
-			m.log.Error("a peer has heard a later incarnation of this member ("+f.Why+")", "peer", m.council.name(f.Peer.Rank), "heard", f.Seq)
+		case f.Ev == protocol.EvAccused:
+			m.noteAccused(now, f)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/thread"
 	"github.com/regentproject/regent/why"
@@ -48,7 +49,7 @@ type PeerStatus struct {
 	// after a minute or two.
 	RateLow, RateHigh float64
 	RateKnown         bool
-	// Key begins the fingerprint of the key that it used last; empty if it was not heard.
+	// Key begins the fingerprint of the key that it used last, and that of the newest for the member that was asked; empty if it was not heard.
 	Key string
 	// Revoked says that its key was revoked here.
 	Revoked bool
@@ -84,6 +85,9 @@ type Status struct {
 	Disk string
 	// HealthProblem says why the member is not fit to lead (see [Member.SetHealth]); empty if it is.
 	HealthProblem string
+	// Accused is what a member said in the last minutes of a later incarnation of this one, which this one did not act on: it bore no proof, or
+	// another process speaks for this member. Empty if none did.
+	Accused string
 	// NoAccess says that the elector of the council, or of an eventual group, moves from one leader to the next because no
 	// member has good links with all others. Quorum groups are led all the same, by whoever gathers a quorum.
 	NoAccess bool
@@ -191,7 +195,7 @@ func (m *Member) Status() Status {
 	stats, traffic := m.loop.Stats(), m.port.Traffic()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, CouncilID: m.councilID.String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
+		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
 		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
 		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
@@ -323,6 +327,9 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g.put("regent_disk_ok", "1 if the durable record can be written", bit(s.Disk == ""))
 		g.put("regent_clock_ok", "1 if the clock runs at the rate of the others", bit(!s.ClockFault))
 		g.put("regent_accessible", "0 while electors find no member that has good links with all others", bit(!s.NoAccess))
+		for _, reason := range []string{nerio.Unproven, nerio.Rival} {
+			g.count("regent_accusations_total", "words of peers on later incarnations of this member that it did not act on", float64(m.accused.counts(reason)), "reason", reason)
+		}
 		g.put("regent_healthy", "1 if the member is fit to lead", bit(s.HealthProblem == ""))
 		g.count("regent_stray_messages_total", "messages for groups that are not open here", float64(m.loop.Stats().Strays.Load()))
 		g.put("regent_incarnation", "number of this start of the member", float64(s.Incarnation))

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -54,8 +53,11 @@ type Agent struct {
 	clock    clock.Clock
 	// file is the configuration in force.
 	file atomic.Pointer[config.File]
-	// keys is a digest of the keys in force that are in files.
-	keys atomic.Pointer[[sha256.Size]byte]
+	// reloading is held while a configuration is put into force. putKeys, which it guards, does that with keys once there is a member.
+	reloading sync.Mutex
+	putKeys   func(regent.Config) error
+	// keys tells the keys in force that are in files from others.
+	keys atomic.Pointer[secretKeys]
 	// access says who may do what; it is replaced by a reload.
 	access atomic.Pointer[access]
 	// admission bounds connections over TCP; nil if there are none.
@@ -70,10 +72,12 @@ type Agent struct {
 	// waiting is what the member waits for before that; nil: nothing is known.
 	waiting atomic.Pointer[string]
 	// joined is closed when the member takes part, failed when it will not.
-	joined          chan struct{}
-	failed          chan struct{}
-	changes         *changeLog
-	deadlines       *deadlines
+	joined    chan struct{}
+	failed    chan struct{}
+	changes   *changeLog
+	deadlines *deadlines
+	// silence rings for programs that give no sign of life.
+	silence         *party.Silence
 	routes          http.Handler
 	streams         atomic.Int64 // open event streams
 	streamCampaigns streamCampaigns
@@ -136,34 +140,38 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	}
 	a.log = slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: a.level}))
 	a.audit = newAuditLog(a.log)
-	if err := a.adopt(file); err != nil {
+	adopt, err := a.prepare(file)
+	if err != nil {
 		return nil, err
 	}
+	adopt()
 	a.deadlines = newDeadlines(a)
+	a.silence = party.NewSilence()
 	a.metrics = newMetrics(a)
 	a.routes = a.handler()
 	a.orphans = newOrphanStore(c.Dir)
 	return a, nil
 }
 
-// adopt puts what can change while the agent runs into force.
-func (a *Agent) adopt(file *config.File) error {
+// prepare checks what can change while the agent runs, and returns how to put it into force.
+func (a *Agent) prepare(file *config.File) (adopt func(), err error) {
 	level, err := file.Level()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rights, err := newAccess(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := checkOpenFiles(&file.Limits); err != nil {
-		return err
+		return nil, err
 	}
-	a.level.Set(level)
-	a.access.Store(rights)
-	a.audit.setPath(file.Audit)
-	a.file.Store(file)
-	return nil
+	return func() {
+		a.level.Set(level)
+		a.access.Store(rights)
+		a.audit.setPath(file.Audit)
+		a.file.Store(file)
+	}, nil
 }
 
 func (a *Agent) run(ctx context.Context) error {
@@ -222,13 +230,11 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	c.Logger, c.OnChange = a.log, a.changes.addView
 	c.OnStart = func(m *regent.Member) {
 		a.joining.Store(m)
-		if err := a.rekey(a.file.Load()); err != nil { // they may have changed since, while the council had no id
-			a.log.Error("the keys of the last reload are not in force", "err", err)
-		}
 		a.onStart()
 	}
 	reported := world.WithReport(ctx, func(waiting string) { a.waiting.Store(&waiting) })
-	m, err := regent.Join(world.WithMirror(world.WithClock(reported, a.clock), a.deadlines), c)
+	in := world.WithRekey(world.WithClock(reported, a.clock), a.takeRekey)
+	m, err := regent.Join(world.WithMirror(in, a.deadlines), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
 	}

@@ -72,7 +72,7 @@ type MemberInfo struct {
 	// Deaf says that it is heard and does not hear this member, Unconfirmed for how long it has confirmed nothing.
 	Deaf        bool          `json:"deaf"`
 	Unconfirmed time.Duration `json:"unconfirmed"`
-	// Key begins the fingerprint of the key that it used last, and KeyProblem says that it does not list the newest of this member.
+	// Key begins the fingerprint of the key that it used last, or of the newest of this member itself. KeyProblem says that it does not list the newest of this member.
 	Key        string `json:"key,omitempty"`
 	KeyProblem string `json:"key_problem,omitempty"`
 	// Revoked says that it has no key here.
@@ -108,6 +108,8 @@ type StatusInfo struct {
 	Waiting    string `json:"waiting,omitempty"`
 	Disk       string `json:"disk,omitempty"`
 	ClockFault bool   `json:"clock_fault"`
+	// Accused is what a member said of a later incarnation of this one, which did not act on it.
+	Accused string `json:"accused,omitempty"`
 	// Unlisted names hosts, with their addresses, that have the cluster key and that this member's council does not list.
 	Unlisted []string `json:"unlisted,omitempty"`
 	Realtime bool     `json:"realtime"`
@@ -225,6 +227,7 @@ func (a *Agent) Status() StatusInfo {
 		s.Waiting = "it is about to"
 	}
 	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
+	out.Accused = s.Accused
 	for _, u := range s.Unlisted {
 		out.Unlisted = append(out.Unlisted, u.Name+" ("+u.Addr.String()+")")
 	}

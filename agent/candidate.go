@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -48,12 +49,15 @@ type candidate struct {
 	notifier notifier
 	// readsPage says that the program wants to read its deadline on the page.
 	readsPage bool
+	// signs are the signs of life of its connection; nil: each is an event, as for a runner, whose keeper gets a line then.
+	signs *lifeSigns
 	// slot shows the deadline, nil: messages do; placed is the lease that it shows. behind is the horizon that it names, nil: it shows the end
-	// fixed. highest is the highest end that it showed, but for the horizon that it names now. All are guarded by deadlines.mu.
-	slot           *page.Tenure
+	// fixed. highest is the highest end that it showed, but for the horizon that it names now. fixed and highest are each a protocol.Time of the
+	// member's clock. A step of life changes slot; deadlines.mu guards changes of all, and placed.
+	slot           atomic.Pointer[page.Tenure]
 	placed         *shownLease
-	behind         *horizon
-	fixed, highest protocol.Time
+	behind         atomic.Pointer[horizon]
+	fixed, highest atomic.Int64
 	// tree is what a runner starts; nil: it is no runner. keeper is beside the runner, hooks how long its lost hooks may take.
 	tree   *watchedTree
 	keeper *keeping
@@ -82,6 +86,9 @@ type candidate struct {
 	goneOnce     sync.Once
 	end          endReasons
 }
+
+// lifeSigns are the signs of life of a connection.
+type lifeSigns = party.Signs
 
 // An order is to end a leadership.
 type order struct {
@@ -138,7 +145,7 @@ func (a *Agent) addCandidate(c *candidate) error {
 	c.campaigning, c.cancel = context.WithCancel(context.Background())
 	conf := tenure.Config{Self: a.names.Rank(a.name), Lower: tenure.Program, Guard: a.timing.Guard, Margin: c.margin,
 		Grace: a.graceFor(c, regent.Cause{}), KillWithin: killWithin, Answer: orderTimeout, Heartbeat: c.heartbeat, Shown: c.readsPage}
-	o := party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Shown: c.shown, Fix: c.fix, Watch: c.watch}
+	o := party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Shown: c.shown, Fix: c.fix, Watch: c.watch, Signs: c.signs}
 	if c.tree != nil {
 		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.tree.guard, c.hooks > 0
 		conf.Grace += killWithin + min(c.hooks, maxGrace) // the runner counts its own grace

@@ -33,6 +33,8 @@ type conn struct {
 	// pages has the number of a request for the page, and mapped says that the program has it.
 	pages  chan uint64
 	mapped atomic.Bool
+	// signs are the signs of life of the program.
+	signs *lifeSigns
 	// closed ends everything that goes on for the program.
 	closed context.Context
 	cancel context.CancelFunc
@@ -59,7 +61,7 @@ const (
 
 // serveConn speaks with a program until it hangs up.
 func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
-	c := &conn{agent: a, net: nc, out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
+	c := &conn{agent: a, net: nc, signs: a.silence.Signs(), out: newOutbox(linesPerCandidate*a.file.Load().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
 		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*candidate), keeps: make(map[uint64]*keeping), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := peerOf(nc); err == nil {
@@ -383,13 +385,21 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
+	reads, err := c.readsPage(r)
+	if err != nil {
+		c.fail(r, err)
+		return
+	}
 	keeper, err := c.agent.findKeeper(r.Keeper, c)
 	if err != nil {
 		c.fail(r, err)
 		return
 	}
 	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
-		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: c.readsPage(r)}
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: reads}
+	if k.readsPage && tree == nil && keeper == nil {
+		k.signs = c.signs
+	}
 	if err := c.agent.addCandidate(k); err != nil {
 		c.fail(r, err)
 		return

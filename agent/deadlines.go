@@ -18,6 +18,11 @@ import (
 
 // deadlines shows the programs of an agent until when they lead. It is the mirror of the member's leases: the member's loop moves a
 // horizon by one store on a page that programs read. Programs that read no page get messages.
+//
+// The loop may run under real-time scheduling, and takes mu for anything but a renewal: a slot must show that its lease is over before the
+// loop goes on, because others behind the same horizon are renewed. Ordinary goroutines hold mu for a few loads and stores in which nothing
+// is allocated, no clock is read, and no length depends on how many programs there are. So the loop waits for at most that, and for
+// as long as the kernel keeps the one thread that holds mu off the processor. A wait delays renewals, and never lengthens a lease.
 type deadlines struct {
 	// now reads the member's clock, also while the member joins: its loop may renew leases before the agent knows of it.
 	now      func() regent.Instant
@@ -29,10 +34,16 @@ type deadlines struct {
 	messages atomic.Int64
 	// horizons belong to the member's loop.
 	horizons map[protocol.HorizonID]*horizon
+	// leases has a *shownLease for each leaseName. Only the loop changes it, so that no other goroutine holds it up.
+	leases sync.Map
 
-	mu     sync.Mutex
+	// mu guards where slots lie, and the horizons of the page.
+	mu sync.Mutex
+	// writer opens and closes slots under books, and does the rest under mu.
 	writer *page.Writer
-	leases map[leaseName]*shownLease
+
+	// books guards what the loop does not touch. It is not held together with mu.
+	books sync.Mutex
 	// lines are the candidates that need messages: they, or their keepers, read no page.
 	lines []*candidate
 }
@@ -43,10 +54,15 @@ type leaseName struct {
 	token uint64
 }
 
-// A shownLease is where a lease lies.
+// A shownLease is where a lease lies. Its fields are guarded by mu.
 type shownLease struct {
-	horizon *horizon // nil: it ends at end
-	end     protocol.Time
+	horizon *horizon // with a cell; nil: it ends at end
+	// end is an instant of the member's clock, and hostEnd the same of the host's.
+	end, hostEnd protocol.Time
+	// full says that it lies behind a horizon for which the page has no room: it is renewed, and end is not.
+	full bool
+	// over says that it has ended.
+	over bool
 	// reader is the candidate that is shown it on the page; nil: none is.
 	reader *candidate
 }
@@ -71,7 +87,7 @@ const maxIdentity = 1<<53 - 1
 // newDeadlines makes a page if the system has one.
 func newDeadlines(a *Agent) *deadlines {
 	d := &deadlines{now: a.now, timing: a.timing, moved: make(chan struct{}, 1),
-		horizons: make(map[protocol.HorizonID]*horizon), leases: make(map[leaseName]*shownLease)}
+		horizons: make(map[protocol.HorizonID]*horizon)}
 	memory, err := sharedmemory.New(page.Size(pageCells, pageSlots))
 	if err != nil {
 		return d
@@ -96,14 +112,14 @@ func (d *deadlines) toHost(t protocol.Time) protocol.Time {
 func (d *deadlines) horizon(id protocol.HorizonID) *horizon {
 	h := d.horizons[id]
 	if h == nil {
-		d.mu.Lock()
-		defer d.mu.Unlock()
 		h = new(horizon)
 		h.watch = party.NewWatch(func() time.Duration {
 			return regent.Instant(h.end.Load()).Sub(d.now()) - d.timing.Guard - session.Skew
 		})
 		if d.memory != nil {
+			d.mu.Lock()
 			h.cell = d.writer.NewHorizon()
+			d.mu.Unlock()
 		}
 		d.horizons[id] = h
 	}
@@ -147,184 +163,255 @@ func (d *deadlines) Fixed(g protocol.Group, token uint64, until protocol.Time) {
 }
 
 func (d *deadlines) place(g protocol.Group, token uint64, h *horizon, end protocol.Time) {
+	full := h != nil && h.cell == nil
+	if full {
+		h, end = nil, protocol.Time(h.end.Load())
+	}
+	hostEnd := d.toHost(end)
+	name := leaseName{g, token}
+	l := d.lease(name)
+	if l == nil {
+		l = &shownLease{horizon: h, end: end, hostEnd: hostEnd, full: full}
+		d.leases.Store(name, l)
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	name := leaseName{g, token}
-	l := d.leases[name]
-	if l == nil {
-		l = new(shownLease)
-		d.leases[name] = l
-	}
-	l.horizon, l.end = h, end
+	l.horizon, l.end, l.hostEnd, l.full = h, end, hostEnd, full
 	if l.reader != nil {
 		l.reader.place(l)
 	}
 }
 
+// lease returns where a lease lies; nil: it has ended, or has not begun.
+func (d *deadlines) lease(name leaseName) *shownLease {
+	l, ok := d.leases.Load(name)
+	if !ok {
+		return nil
+	}
+	return l.(*shownLease)
+}
+
 // Ended ends a lease: readers find at once that it is over. What they found before stays announced.
 func (d *deadlines) Ended(g protocol.Group, token uint64) {
+	name := leaseName{g, token}
+	l := d.lease(name)
+	if l == nil {
+		return
+	}
+	d.leases.Delete(name)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	name := leaseName{g, token}
-	if l := d.leases[name]; l != nil && l.reader != nil {
+	l.over = true
+	if l.reader != nil {
 		l.reader.showOver()
 	}
-	delete(d.leases, name)
 }
 
 // show gives a program that begins to lead a slot, if it reads the page and one is free.
 func (c *candidate) show() {
 	d, lease := c.agent.deadlines, c.currentLease()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if l := d.leases[leaseName{protocol.Group(c.group), lease.Token()}]; c.readsPage && d.memory != nil && l != nil && l.reader == nil && (l.horizon == nil || l.horizon.cell != nil) &&
-		// One that is over may have a successor with the same token. Ended is called before a lease that is valid now is over.
-		lease.Valid() {
-		c.slot = d.writer.Open()
-		if c.slot != nil {
-			l.reader, c.placed = c, l
-			c.place(l)
-		}
+	if c.readsPage && d.memory != nil {
+		c.enterPage(lease.Token(), lease.Valid)
 	}
-	if c.slot == nil || c.keeper != nil && !c.keeper.readsPage {
+	if c.slot.Load() == nil || c.keeper != nil && !c.keeper.readsPage {
+		d.books.Lock()
+		defer d.books.Unlock()
 		d.lines = append(d.lines, c)
 		d.messages.Add(1)
 	}
 }
 
-// place shows where the lease lies. One behind a horizon for which the page has no room is not renewed on the page any more.
-func (c *candidate) place(l *shownLease) {
-	switch {
-	case l.horizon == nil:
-		c.showEnd(l.end)
-	case l.horizon.cell == nil:
-		c.showEnd(protocol.Time(l.horizon.end.Load()))
-	default:
-		c.slot.Follow(l.horizon.cell)
-		c.leaves()
-		if !c.slot.Frozen() {
-			c.behind = l.horizon
-		}
-	}
-}
-
-// showEnd shows an end that does not move. After a freeze the slot shows what it showed then, until the lease is over.
-func (c *candidate) showEnd(end protocol.Time) {
-	if c.slot.Frozen() {
+// enterPage gives the program a slot that shows the lease with a token, if one is free. A lease that is over may have a successor with the same
+// token. Ended is called before a lease that is valid now is over, so that valid is asked last. The program does not know the slot until then.
+func (c *candidate) enterPage(token uint64, valid func() bool) {
+	d := c.agent.deadlines
+	l := d.lease(leaseName{protocol.Group(c.group), token})
+	if l == nil {
 		return
 	}
-	c.slot.Fix(c.agent.deadlines.toHost(end))
-	c.leaves()
-	c.fixed = end
-	c.highest = max(c.highest, end)
+	slot := d.openSlot()
+	if slot == nil {
+		return
+	}
+	if !c.takeSlot(slot, l) {
+		d.closeSlot(slot)
+		return
+	}
+	if !valid() {
+		c.leavePage()
+	}
 }
 
-// showOver shows that the lease is over, also after a freeze. What a freeze found stays announced.
+// openSlot returns a slot that nothing uses; nil if there is none.
+func (d *deadlines) openSlot() *page.Tenure {
+	d.books.Lock()
+	defer d.books.Unlock()
+	return d.writer.Open()
+}
+
+// closeSlot gives a slot back that names no horizon.
+func (d *deadlines) closeSlot(slot *page.Tenure) {
+	d.books.Lock()
+	defer d.books.Unlock()
+	slot.Close()
+}
+
+// takeSlot has the slot show the lease, and reports whether it does.
+func (c *candidate) takeSlot(slot *page.Tenure, l *shownLease) bool {
+	d := c.agent.deadlines
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l.over || l.full || l.reader != nil {
+		return false
+	}
+	l.reader, c.placed = c, l
+	c.slot.Store(slot)
+	c.place(l)
+	return true
+}
+
+// place shows where the lease lies. One behind a horizon for which the page has no room is not renewed on the page any more. After a freeze the
+// slot shows what it showed then, until the lease is over. It is called with mu held.
+func (c *candidate) place(l *shownLease) {
+	slot := c.slot.Load()
+	if slot.Frozen() {
+		return
+	}
+	if l.horizon != nil {
+		slot.Follow(l.horizon.cell)
+		c.leaves()
+		c.behind.Store(l.horizon)
+		return
+	}
+	slot.Fix(l.hostEnd)
+	c.leaves()
+	c.fixed.Store(int64(l.end))
+	c.raise(l.end)
+}
+
+// showOver shows that the lease is over, also after a freeze. What a freeze found stays announced. It is called with mu held.
 func (c *candidate) showOver() {
-	frozen := c.slot.Frozen()
-	c.slot.Void()
+	slot := c.slot.Load()
+	frozen := slot.Frozen()
+	slot.Void()
 	c.leaves()
 	if !frozen {
-		c.fixed = 0
+		c.fixed.Store(0)
 	}
 }
 
 // leaves takes note that the slot does not name its horizon any more. It comes after the store that says so: what the horizon gains from then on no
-// reader accepts.
+// reader accepts. Goroutines that do not hold mu find the horizon, or what it leaves.
 func (c *candidate) leaves() {
-	if c.behind != nil {
-		c.fixed = protocol.Time(c.behind.end.Load())
-		c.highest = max(c.highest, c.fixed)
-		c.behind = nil
+	if h := c.behind.Load(); h != nil {
+		end := h.end.Load()
+		c.fixed.Store(end)
+		c.raise(protocol.Time(end))
+		c.behind.Store(nil)
 	}
 }
 
+// raise takes note of an end that was shown. It is called with mu held.
+func (c *candidate) raise(end protocol.Time) { c.highest.Store(max(c.highest.Load(), int64(end))) }
+
 // void shows that the lease is over.
 func (c *candidate) void() {
+	if c.slot.Load() == nil {
+		return
+	}
 	d := c.agent.deadlines
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if c.slot != nil {
-		c.showOver()
-	}
+	c.showOver()
 }
 
 // fix answers the machine: no later end is shown from now on, and it returns the highest that was.
 func (c *candidate) fix() protocol.Time {
-	d := c.agent.deadlines
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if c.slot == nil {
+	slot := c.slot.Load()
+	if slot == nil {
 		return 0
 	}
-	c.slot.Freeze()
-	c.leaves()
-	return c.highest
-}
-
-// shown returns the highest end that the program may have read; false if it reads none.
-func (c *candidate) shown() (protocol.Time, bool) {
 	d := c.agent.deadlines
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if c.slot == nil {
-		return 0, false
-	}
-	return max(c.highest, c.current()), true
+	slot.Freeze()
+	c.leaves()
+	return protocol.Time(c.highest.Load())
 }
 
-// current returns the end that the slot shows now. It is called with mu held.
-func (c *candidate) current() protocol.Time {
-	if c.behind != nil {
-		return protocol.Time(c.behind.end.Load())
+// shown returns the highest end that the program may have read; false if it reads none. One that is placed at the same time may be missing:
+// only fix finds all.
+func (c *candidate) shown() (protocol.Time, bool) {
+	if c.slot.Load() == nil {
+		return 0, false
 	}
-	return c.fixed
+	now := c.current() // first: what a horizon leaves is among the highest before the slot is seen to have left it
+	return max(protocol.Time(c.highest.Load()), now), true
+}
+
+// current returns the end that the slot shows now.
+func (c *candidate) current() protocol.Time {
+	if h := c.behind.Load(); h != nil {
+		return protocol.Time(h.end.Load())
+	}
+	return protocol.Time(c.fixed.Load())
 }
 
 // watch returns the watch of the horizon behind which the lease lies; nil: none is.
 func (c *candidate) watch() *party.Watch {
-	d := c.agent.deadlines
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if c.slot == nil || c.behind == nil {
-		return nil
+	if h := c.behind.Load(); h != nil {
+		return h.watch
 	}
-	return c.behind.watch
+	return nil
 }
 
 // hide gives the slot back: the tenure is over.
 func (c *candidate) hide() {
+	c.leaveLines()
+	c.leavePage()
+}
+
+// leaveLines has the candidate get no message any more.
+func (c *candidate) leaveLines() {
 	d := c.agent.deadlines
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.books.Lock()
+	defer d.books.Unlock()
 	if i := slices.Index(d.lines, c); i >= 0 {
 		d.lines = slices.Delete(d.lines, i, i+1)
 		d.messages.Add(-1)
 	}
-	if c.slot == nil {
+}
+
+// leavePage gives the slot back, if there is one.
+func (c *candidate) leavePage() {
+	slot := c.slot.Load()
+	if slot == nil {
 		return
 	}
-	c.slot.Close()
-	c.placed.reader = nil
-	c.slot, c.placed, c.behind = nil, nil, nil
+	d := c.agent.deadlines
+	d.mu.Lock()
+	slot.Void() // it names no horizon now
+	c.placed.reader, c.placed = nil, nil
+	c.slot.Store(nil)
+	c.behind.Store(nil)
+	c.fixed.Store(0)
+	c.highest.Store(0)
+	d.mu.Unlock()
+	d.closeSlot(slot)
 }
 
 // onPage returns the place on the page; the number is zero if the program has none.
 func (c *candidate) onPage() (slot int, number uint64) {
-	c.agent.deadlines.mu.Lock()
-	defer c.agent.deadlines.mu.Unlock()
-	if c.slot == nil {
-		return 0, 0
+	if s := c.slot.Load(); s != nil {
+		return s.Slot()
 	}
-	return c.slot.Slot()
+	return 0, 0
 }
 
 // readable returns the end that the program can read now, less the margin; zero if it reads none.
 func (c *candidate) readable() regent.Instant {
-	d := c.agent.deadlines
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if c.slot == nil {
+	if c.slot.Load() == nil {
 		return 0
 	}
 	return regent.Instant(c.current().Add(-c.margin))
@@ -332,7 +419,7 @@ func (c *candidate) readable() regent.Instant {
 
 // inLines returns the candidates that need messages.
 func (d *deadlines) inLines() []*candidate {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.books.Lock()
+	defer d.books.Unlock()
 	return slices.Clone(d.lines)
 }

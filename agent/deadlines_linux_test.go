@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -44,11 +45,12 @@ func shownOnWords(t *testing.T) (*hookedWords, *deadlines, *candidate) {
 	if d.horizon(1).cell == nil {
 		t.Fatal("the horizon has no cell: this system has no page")
 	}
-	c := &candidate{agent: a, group: "g", slot: writer.Open()}
+	c := &candidate{agent: a, group: "g"}
 	d.Behind("g", 1, 1)
-	c.placed = d.leases[leaseName{"g", 1}]
-	c.placed.reader = c
-	c.place(c.placed)
+	c.enterPage(1, func() bool { return true })
+	if c.slot.Load() == nil {
+		t.Fatal("the candidate has no slot")
+	}
 	return w, d, c
 }
 
@@ -155,15 +157,104 @@ func TestFrozenDeadlineIsVoided(t *testing.T) {
 		if got := c.fix(); got != end(100) {
 			t.Fatalf("%s: the freeze finds %v", name, got)
 		}
-		if c.slot.Until() == 0 {
+		if c.slot.Load().Until() == 0 {
 			t.Fatalf("%s: the frozen slot shows nothing", name)
 		}
 		void(d, c)
-		if got := c.slot.Until(); got != 0 {
+		if got := c.slot.Load().Until(); got != 0 {
 			t.Errorf("%s: the slot of a lease that is over shows %v", name, got)
 		}
 		if got, _ := c.shown(); got != end(100) || c.fix() != end(100) || c.readable() != regent.Instant(end(100)) {
 			t.Errorf("%s: %v is announced after the end", name, got)
 		}
+	}
+}
+
+// Clocks are slow calls, and an ordinary goroutine may lose the processor in one. The member's loop must not wait for that.
+func TestNoClockIsReadUnderTheLoopsLock(t *testing.T) {
+	_, d, c := shownOnWords(t)
+	reads := 0
+	d.now = func() regent.Instant {
+		reads++
+		if !d.mu.TryLock() {
+			t.Error("a clock is read while the loop may wait")
+			return regent.Instant(time.Hour)
+		}
+		d.mu.Unlock()
+		return regent.Instant(time.Hour)
+	}
+	d.Extended(2, end(120))
+	d.Behind("g", 1, 2)
+	d.Fixed("g", 1, end(90))
+	c.fix()
+	c.void()
+	c.hide()
+	d.Fixed("h", 1, end(100))
+	other := &candidate{agent: c.agent, group: "h"}
+	other.enterPage(1, func() bool { return d.now() < regent.Instant(end(100)) })
+	if other.slot.Load() == nil || reads == 0 {
+		t.Errorf("slot %v after %d readings", other.slot.Load(), reads)
+	}
+}
+
+// Those that only look take no lock, and the loop takes none that is held for long.
+func TestLooksAndTheLoopDoNotWait(t *testing.T) {
+	for name, held := range map[string]func(*deadlines, *candidate) (sync.Locker, func()){
+		"looks": func(d *deadlines, c *candidate) (sync.Locker, func()) {
+			return &d.mu, func() {
+				d.Extended(1, end(150))
+				c.shown()
+				c.readable()
+				c.onPage()
+				c.watch()
+				d.inLines()
+			}
+		},
+		"the loop": func(d *deadlines, c *candidate) (sync.Locker, func()) {
+			return &d.books, func() {
+				d.Extended(2, end(150))
+				d.Behind("g", 1, 2)
+				d.Fixed("g", 1, end(100))
+				d.Fixed("h", 1, end(100))
+				d.Ended("g", 1)
+				d.Dropped(2)
+			}
+		},
+	} {
+		_, d, c := shownOnWords(t)
+		lock, act := held(d, c)
+		lock.Lock()
+		done := make(chan struct{})
+		go func() { act(); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second): // wall clock: only a failure waits
+			t.Errorf("%s: waits for a lock", name)
+		}
+		lock.Unlock()
+		<-done
+	}
+}
+
+// A lease that is over may have a successor with the same token, which another candidate leads.
+func TestSlotOfALeaseThatIsOverIsGivenBack(t *testing.T) {
+	_, d, c := shownOnWords(t)
+	c.hide()
+	first := &candidate{agent: c.agent, group: "g"}
+	first.enterPage(1, func() bool { return false })
+	if got, shown := first.shown(); shown || got != 0 {
+		t.Errorf("a lease that is over is shown until %v", got)
+	}
+	second := &candidate{agent: c.agent, group: "g"}
+	second.enterPage(1, func() bool { return true })
+	if got, _ := second.shown(); got != end(100) {
+		t.Errorf("its successor is shown until %v", got)
+	}
+	l := d.lease(leaseName{"g", 1})
+	second.hide()
+	d.Ended("g", 1)
+	slot := d.openSlot()
+	if slot == nil || first.takeSlot(slot, l) {
+		t.Error("a lease that has ended gets a slot")
 	}
 }

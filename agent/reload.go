@@ -2,13 +2,14 @@ package agent
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/identity"
 )
 
 // reload reads the configuration again, puts into force what can be, and says what cannot. A file with an error changes
@@ -27,20 +28,22 @@ func (a *Agent) reload(s *server) {
 
 // applyConfig puts a new configuration into force as far as it can be.
 func (a *Agent) applyConfig(file *config.File, s *server) error {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
 	old := a.file.Load()
 	fixed := old.Fixed(file)
 	next := old.With(file)
 	before := a.keys.Load()
-	if err := a.rekey(next); err != nil {
+	adopt, err := a.prepare(next)
+	if err != nil {
 		return err
 	}
-	if err := a.adopt(next); err != nil {
-		return errors.Join(err, a.rekey(old))
+	if err := a.rekey(next); err != nil { // the last step that can fail
+		return err
 	}
+	adopt()
 	changed := append(old.ChangedAccess(next), old.ChangedKeys(next)...)
-	if now := a.keys.Load(); before != nil && *now != *before {
-		changed = append(changed, "secret keys")
-	}
+	changed = append(changed, a.keys.Load().changes(before)...)
 	if len(changed) > 0 {
 		a.audit.put(AuditLine{Action: "reload", Who: "the configuration", From: a.options.Config, Outcome: "done", Detail: strings.Join(changed, ", ")})
 	}
@@ -57,15 +60,26 @@ func (a *Agent) applyConfig(file *config.File, s *server) error {
 	return nil
 }
 
-// rekey puts the keys of a configuration in force. They are read from their files again, which may have changed. A member that does not
-// speak yet has them when it does.
+// takeRekey is given how to put keys in force as soon as there is a member, which may still wait for its council. The file may have
+// changed since the member read it.
+func (a *Agent) takeRekey(put func(regent.Config) error) {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	a.putKeys = put
+	if err := a.rekey(a.file.Load()); err != nil {
+		a.log.Error("the keys of the last reload are not in force", "err", err)
+	}
+}
+
+// rekey puts the keys of a configuration in force. They are read from their files again, which may have changed. The caller holds
+// reloading.
 func (a *Agent) rekey(file *config.File) error {
 	c, err := file.Regent()
 	if err != nil {
 		return err
 	}
-	if m := a.joining.Load(); m != nil {
-		err = m.Rekey(c)
+	if a.putKeys != nil {
+		err = a.putKeys(c)
 	} else {
 		err = c.Check()
 	}
@@ -75,8 +89,34 @@ func (a *Agent) rekey(file *config.File) error {
 	return err
 }
 
-// digestKeys returns a digest of the keys that are in files, to tell whether they have changed.
-func digestKeys(c *regent.Config) *[sha256.Size]byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%x %x %q", c.Key, c.OldKeys, c.OwnKeys))
-	return &sum
+// secretKeys tells whether the keys that are in files have changed.
+type secretKeys struct {
+	cluster [sha256.Size]byte
+	// own are the fingerprints of this member's keys, the oldest first.
+	own []string
+}
+
+// digestKeys returns what to compare keys by.
+func digestKeys(c *regent.Config) *secretKeys {
+	k := &secretKeys{cluster: sha256.Sum256(fmt.Appendf(nil, "%x %x", c.Key, c.OldKeys))}
+	for _, text := range c.PrivateKeys {
+		if key, err := identity.ParsePrivate(text); err == nil { // else it is not in force
+			k.own = append(k.own, key.Public().Fingerprint())
+		}
+	}
+	return k
+}
+
+// changes names what differs from the keys before; nothing if there were none.
+func (k *secretKeys) changes(before *secretKeys) (out []string) {
+	if before == nil {
+		return nil
+	}
+	if k.cluster != before.cluster {
+		out = append(out, "cluster keys")
+	}
+	if !slices.Equal(k.own, before.own) {
+		out = append(out, "private keys: now "+strings.Join(k.own, " and ")+", before "+strings.Join(before.own, " and "))
+	}
+	return out
 }

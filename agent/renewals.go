@@ -72,10 +72,11 @@ var signOfLife = []byte(`{"do":"alive"}`)
 
 // pulse takes a sign of life of the program for all its candidacies that read the page.
 func (c *conn) pulse() {
+	c.signs.Give()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.candidates { // order does not matter: all are alive
-		if k.readsPage {
+		if k.readsPage && k.signs == nil {
 			k.recordHeartbeat()
 		}
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 // BenchmarkThousandSessions is what part of a core an agent uses whose programs lead a thousand groups, each through a connection of
-// its own, while nothing happens.
+// its own, while nothing happens. It also reports the share while nothing is led, and while one group is.
 func BenchmarkThousandSessions(b *testing.B) {
 	for range b.N {
 		v := start(b, cluster.Options{Names: hosts(3), Timing: regent.LAN})
@@ -30,27 +30,31 @@ func BenchmarkThousandSessions(b *testing.B) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		begin := make(chan struct{}, 16)
-		for i := range benchSessions {
-			all.Go(func() {
-				begin <- struct{}{}
-				defer func() { <-begin }()
-				c, err := regent.Dial(context.Background(), v.Socket("a"))
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				l, err := c.Group(fmt.Sprintf("group-%d", i)).Campaign(context.Background())
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				clients, leases = append(clients, c), append(leases, l)
-			})
+		lead := func(group int) {
+			begin <- struct{}{}
+			defer func() { <-begin }()
+			c, err := regent.Dial(context.Background(), v.Socket("a"))
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			l, err := c.Group(fmt.Sprintf("group-%d", group)).Campaign(context.Background())
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			clients, leases = append(clients, c), append(leases, l)
+		}
+		lead(0)
+		one := cpuShare(b, v.Pid("a"), benchWindow/3)
+		for i := range benchSessions - 1 {
+			all.Go(func() { lead(i + 1) })
 		}
 		all.Wait()
 		b.ReportMetric(idle, "idle-%")
+		b.ReportMetric(one, "one-%")
 		b.ReportMetric(cpuShare(b, v.Pid("a"), benchWindow), "leading-%")
 		b.ReportMetric(residentMemory(b, v.Pid("a")), "leading-MiB")
 		b.ReportMetric(float64(lost(leases)), "lost")

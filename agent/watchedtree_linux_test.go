@@ -17,6 +17,7 @@ import (
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 )
@@ -201,6 +202,28 @@ func TestCauseOfTheRunnerIsTheAgents(t *testing.T) {
 	}
 	if want := "the program said that it has stopped (lease expired)"; k.end.how != want {
 		t.Errorf("history: %q, want %q", k.end.how, want)
+	}
+}
+
+// A member may have lost the lease before it learns that the program has stopped. Its cause counts at the agent as well.
+func TestCauseOfTheMemberIsTheAgents(t *testing.T) {
+	a := open(t, 1, "").agents[0].agent
+	m, err := a.awaitMember(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &candidate{agent: a, group: "g", program: "program"}
+	if c.lease, err = m.Group("g").Campaign(c.hold.Into(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	c.life = party.New(party.Options{Clock: agentClock{a}, Do: func(tenure.Effect) {}, Config: tenure.Config{Lower: tenure.Program}})
+	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: c.lease.Token(), At: protocol.Time(a.now()), Until: protocol.Time(c.lease.Until())})
+	c.hold.Lapse(protocol.Unhealthy, a.name)
+	cluster.Eventually(t, "the lease has run out", func() bool { return !c.lease.Valid() })
+	c.life.Give(tenure.Event{Kind: tenure.ProgramStopped, Cause: protocol.Cause{Code: protocol.Resigned, Peer: protocol.Nobody}})
+	c.release()
+	if got := c.life.Cause().Code; got != protocol.Unhealthy {
+		t.Errorf("the agent has %v, and the member %v", got, c.lease.Cause())
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 func TestHooksAreToldInOrder(t *testing.T) {
@@ -268,5 +270,34 @@ func TestNothingExecsThatWasHeldUpPastItsDeadline(t *testing.T) {
 	s.end(StatusLost)
 	if _, err := os.Stat(filepath.Join(s.dir, "up")); err == nil {
 		t.Error("the program was started after its lease")
+	}
+}
+
+// A runner may be held up between fork and exec as well. It then does not open the gate, before which the first process waits.
+func TestGateStaysShutAfterTheDeadline(t *testing.T) {
+	reaper, err := tree.ProcessReaper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, late := range []bool{false, true} {
+		prepared, _, err := reaper.Prepare()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := newFake(0)
+		r := &runner{Options: Options{Group: "g", Command: []string{"true"}, Log: t.Logf, Env: os.Environ(), Files: []*os.File{nil, nil, os.Stderr}},
+			path: "/bin/true", reaper: reaper, agent: a, terms: a.terms}
+		l := r.newLife(prepared)
+		upper := &fakeLease{agent: a, take: l.take, stopped: make(chan struct{}), ref: prepared.Ref(), until: a.clock.Now().Add(fakeLength)}
+		if late {
+			a.started = func() { upper.leave(0) } // before anybody has noticed
+		}
+		l.enter(upper)
+		l.take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: 41, At: a.clock.Now(), Until: upper.until}})
+		<-l.decided
+		if opened := l.isRunning(); opened == late {
+			t.Errorf("late %v: the gate is open %v", late, opened)
+		}
+		<-l.forgotten
 	}
 }

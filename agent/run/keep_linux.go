@@ -188,11 +188,10 @@ func (k *keeperProcess) answer(a keeperAnswer) {
 // maxAnswers is how many lines may wait for the runner.
 const maxAnswers = 16
 
-// write writes the lines in order.
+// write writes the lines in order. It has no deadline: after half a line the runner would understand nothing more.
 func (k *keeperProcess) write() {
 	out := json.NewEncoder(k.runner)
 	for a := range k.answers {
-		_ = k.runner.SetWriteDeadline(time.Now().Add(keeperWrite))
 		_ = out.Encode(a)
 	}
 }

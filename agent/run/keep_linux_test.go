@@ -1,13 +1,18 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -42,7 +47,7 @@ func TestKeeperLearnsOfTheEndWhenNothingIsLeft(t *testing.T) {
 	mine, its := net.Pipe()
 	r := &runner{Options: Options{Group: "g", Log: t.Logf}, agent: newFake(0)}
 	l := r.newLife(new(tree.Tree))
-	l.key, l.keeper = "now", &keeper{conn: mine, log: t.Logf}
+	l.key, l.keeper = "now", newKeeper(mine, t.Logf)
 	ends := make(chan bool, 2)
 	go func() {
 		in := json.NewDecoder(its)
@@ -59,6 +64,63 @@ func TestKeeperLearnsOfTheEndWhenNothingIsLeft(t *testing.T) {
 		t.Error("the keeper does not learn of the end")
 	}
 	_ = mine.Close()
+}
+
+// Runner and keeper may read late. Then they get lines late, and whole.
+func TestLinesBetweenRunnerAndKeeperAreWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const halfALine = 5
+		late := func(c net.Conn) *json.Decoder { // after the writer has lost its patience
+			half := make([]byte, halfALine)
+			if _, err := io.ReadFull(c, half); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * keeperWrite)
+			return json.NewDecoder(io.MultiReader(bytes.NewReader(half), c))
+		}
+		mine, its := net.Pipe()
+		k := newKeeper(mine, t.Logf)
+		go func() {
+			k.lostDone("key")
+			k.ended("key", protocol.Cause{Code: protocol.Resigned})
+		}()
+		in := late(its)
+		var first, second keeperOrder
+		if err := errors.Join(in.Decode(&first), in.Decode(&second)); err != nil || !first.LostDone || second.Ended == nil {
+			t.Errorf("the keeper reads %+v, %+v, %v", first, second, err)
+		}
+		k.close()
+
+		mine, its = net.Pipe()
+		p := &keeperProcess{runner: mine, answers: make(chan keeperAnswer, maxAnswers)}
+		go p.write()
+		p.answer(keeperAnswer{Key: "key", Prepared: true})
+		p.answer(keeperAnswer{Key: "key", Freeze: &protocol.Cause{Code: protocol.LeaseExpired}})
+		in = late(its)
+		var prepared, frozen keeperAnswer
+		if err := errors.Join(in.Decode(&prepared), in.Decode(&frozen)); err != nil || !prepared.Prepared || frozen.Freeze == nil {
+			t.Errorf("the runner reads %+v, %+v, %v", prepared, frozen, err)
+		}
+		close(p.answers)
+	})
+}
+
+// A keeper that never reads holds its runner up for a moment only, and is left behind. The next candidacy has another one.
+func TestKeeperThatNeverReadsIsLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mine, its := net.Pipe()
+		k := newKeeper(mine, t.Logf)
+		for range maxLines + 2 { // one is being written
+			k.lostDone("key")
+		}
+		synctest.Wait()
+		select {
+		case <-k.gone:
+		default:
+			t.Error("the keeper is not left behind")
+		}
+		_ = its.Close()
+	})
 }
 
 // A keeper that learns of the end of a waiting candidacy before it sees that its runner is dead hears nothing more of it: it ends.

@@ -28,12 +28,20 @@ type keeper struct {
 	log  func(format string, args ...any)
 	// answers has an element for each preparation.
 	answers chan error
+	// lines are for it.
+	lines chan keeperLine
 	// gone is closed when nothing more comes from it.
 	gone chan struct{}
 
 	mu   sync.Mutex
 	life *life // that it looks after
 	key  string
+}
+
+// A keeperLine is a line for the keeper. written is closed when the keeper's socket has it.
+type keeperLine struct {
+	text    []byte
+	written chan struct{}
 }
 
 // keeperName is what the process calls itself.
@@ -95,7 +103,7 @@ func startKeeper(r *runner) (*keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{conn: conn, log: r.Log, answers: make(chan error, 1), gone: make(chan struct{})}
+	k := newKeeper(conn, r.Log)
 	k.cmd = &exec.Cmd{Path: "/proc/self/exe", Args: []string{keeperName}, Env: tree.Helper(r.Env), Stdout: r.Files[2], Stderr: r.Files[2],
 		ExtraFiles: []*os.File{its, self}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if err := r.reaper.Start(k.cmd); err != nil {
@@ -103,8 +111,15 @@ func startKeeper(r *runner) (*keeper, error) {
 		return nil, err
 	}
 	go func() { _ = r.reaper.Wait(k.cmd) }()
-	go k.read()
 	return k, nil
+}
+
+// newKeeper returns one at the other end of a connection.
+func newKeeper(conn net.Conn, log func(format string, args ...any)) *keeper {
+	k := &keeper{conn: conn, log: log, answers: make(chan error, 1), lines: make(chan keeperLine, maxLines), gone: make(chan struct{})}
+	go k.read()
+	go k.write()
+	return k
 }
 
 // read takes what the keeper answers.
@@ -146,24 +161,56 @@ func (k *keeper) lifeOf(key string) *life {
 	return k.life
 }
 
-// keeperPatience is how long a keeper may take to be ready, and keeperWrite to take a line.
+// keeperPatience is how long a keeper may take to be ready, keeperWrite how long the runner waits for a line to be written, and maxLines
+// how many may wait: more than one candidacy has.
 const (
 	keeperPatience = 5 * time.Second
 	keeperWrite    = 100 * time.Millisecond
+	maxLines       = 16
 )
 
-// send writes a line. A keeper that does not read is left behind.
+// send writes a line, and waits a little for that. A keeper that reads late gets it late, and whole. One that does not read is left behind:
+// prepare replaces it.
 func (k *keeper) send(o keeperOrder) {
 	if k == nil {
 		return
 	}
-	line, err := json.Marshal(o)
-	if err == nil {
-		_ = k.conn.SetWriteDeadline(time.Now().Add(keeperWrite))
-		_, err = k.conn.Write(append(line, '\n'))
+	text, err := json.Marshal(o)
+	if err != nil {
+		k.log("a line for the keeper: %v", err)
+		return
 	}
-	if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, net.ErrClosed) {
-		k.log("the keeper does not read: %v", err)
+	line := keeperLine{text: append(text, '\n'), written: make(chan struct{})}
+	select {
+	case k.lines <- line:
+	default:
+		k.log("the keeper does not read: it is left behind")
+		_ = k.conn.Close()
+		return
+	}
+	limit := time.NewTimer(keeperWrite)
+	defer limit.Stop()
+	select {
+	case <-line.written:
+	case <-k.gone:
+	case <-limit.C:
+		k.log("the keeper has not read for %v", keeperWrite)
+	}
+}
+
+// write writes the lines in order. It has no deadline: after half a line the keeper would understand nothing more.
+func (k *keeper) write() {
+	for {
+		select {
+		case line := <-k.lines:
+			if _, err := k.conn.Write(line.text); err != nil {
+				_ = k.conn.Close()
+				return
+			}
+			close(line.written)
+		case <-k.gone:
+			return
+		}
 	}
 }
 

@@ -2,6 +2,7 @@
 //
 //	run.go       what to run, and the loop: campaign, lead, again
 //	life.go      one leadership: drives a machine of internal/tenure
+//	killer.go    looking for processes of a tree and killing them, again and again
 //	lead.go      what happens beside the lease: signals, health, helpers' environment
 //	keeper_*.go  the keeper, as the runner sees it; keep_linux.go: what the keeper does
 //	main.go      processes that run from this executable

@@ -40,6 +40,8 @@ type fakeAgent struct {
 	connect int
 	// believed is who leads and why, one after the other, as a watcher hears.
 	believed chan [2]string
+	// started is called when the runner reports its first process, which waits for permission to exec, if it is set.
+	started func()
 	// released is called when the runner reports that it has stopped, if it is set.
 	released func()
 }
@@ -130,7 +132,12 @@ func (l *fakeLease) lose(d time.Duration) {
 	l.take(Notice{Event: tenure.Event{Kind: tenure.Extended, Until: l.until}})
 }
 
-func (l *fakeLease) Started(first int) { l.first.Store(int64(first)) }
+func (l *fakeLease) Started(first int) {
+	l.first.Store(int64(first))
+	if l.agent.started != nil {
+		l.agent.started()
+	}
+}
 func (l *fakeLease) Stopped(c protocol.Cause) {
 	l.once.Do(func() {
 		if l.agent.released != nil {

@@ -249,7 +249,7 @@ output to 'regent keys exchange' on every other member, and reload those, in any
 Members use the new key with each peer that lists it.
 
 Then run the command again with --finish, which drops the old key. It first asks the agent
-whether every other member lists the new one. Pass its output to the others as before.`,
+whether it uses the new key, and whether every other member lists it. Pass its output to the others as before.`,
 		Example: `  regent keys rotate > host1.pub && systemctl reload regent
   regent keys rotate --finish > host1.pub && systemctl reload regent`,
 		Args: cli.NoArgs,
@@ -268,7 +268,7 @@ whether every other member lists the new one. Pass its output to the others as b
 			case !finish && len(own.Private) == identity.MaxKeys:
 				return keysFailure(c, errors.New("this member has two keys (run 'regent keys rotate --finish' when all others list the new one)"))
 			case finish && !force:
-				if err := listedEverywhere(c, newClient(socket)); err != nil {
+				if err := listedEverywhere(c, newClient(socket), own.Private[len(own.Private)-1].Public()); err != nil {
 					return keysFailure(c, err)
 				}
 			}
@@ -290,11 +290,15 @@ whether every other member lists the new one. Pass its output to the others as b
 	return c
 }
 
-// listedEverywhere asks the agent of this host whether all others list the newest key of its member.
-func listedEverywhere(c *cobra.Command, cl *client) error {
+// listedEverywhere asks the agent of this host whether it uses the newest key of its member's file, and whether all others list that.
+func listedEverywhere(c *cobra.Command, cl *client, newest identity.Public) error {
 	var list agent.MemberList
 	if err := cl.get(c.Context(), "/v1/members", &list); err != nil {
 		return err
+	}
+	self := slices.IndexFunc(list.Members, func(m agent.MemberInfo) bool { return m.Self })
+	if self < 0 || list.Members[self].Key != newest.ID().String() {
+		return fmt.Errorf("the agent does not use the new key %s yet, so nobody can list it (reload the agent first)", newest.Fingerprint())
 	}
 	for _, m := range list.Members {
 		switch {

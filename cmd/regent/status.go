@@ -77,6 +77,9 @@ func (s *statusReport) findProblems() []string {
 	if s.Disk != "" {
 		say("the durable record cannot be written: %s", s.Disk)
 	}
+	if s.Accused != "" {
+		say("%s: stop other processes and copies of this member; if there are none, that member lies or its disk is damaged", s.Accused)
+	}
 	if heard, need, voters := majority(s.Members); voters > 0 && heard < need {
 		say("%d of %d members that vote are well, and %d are needed: nobody can be elected from here", heard, voters, need)
 	}

@@ -90,6 +90,10 @@ func TestNothingIsGivenUpUnderWhatCannotBeSeen(t *testing.T) {
 			if agent, runner := ownerOf(t, h.Process(first).Pid()), ownerOf(t, h.Process(runnerOf(first)).Pid()); agent != int(users[0]) || runner != int(users[1]) {
 				t.Fatalf("the agent runs as user %d and the runner as user %d, want %v", agent, runner, users)
 			}
+			const warning = "the agent may not kill what a runner starts"
+			if log := h.Process(first).Log(); strings.Contains(log, warning) != (users[0] != 0) {
+				t.Errorf("the log of an agent of user %d, whose runner is of user %d:\n%s", users[0], users[1], log)
+			}
 			cluster.Eventually(t, "the worker runs", func() bool { b, _ := os.ReadFile(worker); return len(b) > 1 })
 			killed := time.Now()
 			h.check(h.Process(runnerOf(first)).Signal(syscall.SIGKILL))

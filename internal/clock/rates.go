@@ -54,6 +54,9 @@ func NewRates(n int, rho protocol.Rho) *Rates {
 	return &Rates{rho: rho, peers: make([]peerRate, n)}
 }
 
+// Reset forgets all points and verdicts: the own clock does not go on from where they were taken.
+func (r *Rates) Reset() { clear(r.peers) }
+
 // Observe takes the stamps of one datagram of a peer: it was sent at sent on the peer's clock and received at now on the
 // own one, and says that what the own member sent at echoSent came in at echoReceived. Both zero: no echo.
 func (r *Rates) Observe(peer protocol.Ident, echoSent, echoReceived, sent, now protocol.Time) {

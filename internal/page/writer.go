@@ -3,8 +3,9 @@ package page
 import "github.com/regentproject/regent/internal/protocol"
 
 // A Writer is the agent's side of a page. One goroutine at a time calls its methods and those of its tenures and
-// horizons. [Horizon.Extend] is the exception: the goroutine that moves the horizon calls it at any time, and no longer
-// once it has had Close called.
+// horizons. There are two exceptions. The goroutine that moves a horizon calls [Horizon.Extend] at any time, and no longer once
+// it has had Close called. [Writer.Open], and [Tenure.Close] of a tenure that follows no horizon, use only the free slots: one goroutine at a
+// time may call them beside the rest.
 type Writer struct {
 	layout
 	freeCells, freeSlots []int

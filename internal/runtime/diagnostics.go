@@ -24,6 +24,10 @@ type diagnostics struct {
 	// take the place of what is said of members.
 	logged    map[string]bool
 	strangers map[stranger]bool
+	// foreign holds what was said of other configurations, and foreignFrom how much of each address: a host with the cluster key can send
+	// any number of them, under any name.
+	foreign     map[string]bool
+	foreignFrom map[netip.Addr]int
 	// problems is the last oddity of each member.
 	problems []string
 	incs     []protocol.Inc
@@ -67,7 +71,7 @@ const enoughUnproven = 20
 const maxLogged = 1000
 
 func newDiagnostics(names []string, log *slog.Logger) diagnostics {
-	return diagnostics{names: names, log: log, logged: make(map[string]bool), strangers: make(map[stranger]bool), problems: make([]string, len(names)),
+	return diagnostics{names: names, log: log, logged: make(map[string]bool), strangers: make(map[stranger]bool), foreign: make(map[string]bool), foreignFrom: make(map[netip.Addr]int), problems: make([]string, len(names)),
 		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names)),
 		nameless: make([]protocol.Time, len(names)), unproven: make([]unproven, len(names)), drops: make([]drop, len(names)), confirmed: make([]confirmation, len(names))}
 }
@@ -174,8 +178,25 @@ func (n *diagnostics) rivals(r protocol.Rank, from netip.AddrPort) {
 	}
 }
 
-// mismatch names the fields in which a peer's configuration differs from ours, and says which peer it is, if it is one.
-func (n *diagnostics) mismatch(mine *wire.Summary, p *wire.Packet, from netip.AddrPort) (rank protocol.Rank, ok bool) {
+const (
+	// maxForeign is how many other configurations are logged, and maxForeignEach how many from each address.
+	maxForeign     = 64
+	maxForeignEach = 4
+)
+
+// firstForeign says whether a configuration was not spoken of yet, and there is room for it.
+func (n *diagnostics) firstForeign(from netip.Addr, what string) bool {
+	if n.foreign[what] || len(n.foreign) >= maxForeign || n.foreignFrom[from] >= maxForeignEach {
+		return false
+	}
+	n.foreign[what] = true
+	n.foreignFrom[from]++
+	return true
+}
+
+// mismatch names the fields in which a peer's configuration differs from ours, and says which peer it is, if it is one. Introductions have no
+// replay window and bear no key of a member, so they say nothing of a member that is heard.
+func (n *diagnostics) mismatch(now protocol.Time, mine *wire.Summary, p *wire.Packet, from netip.AddrPort) (rank protocol.Rank, ok bool) {
 	who := "unknown"
 	var differ []string
 	if p.Summary != nil {
@@ -186,12 +207,15 @@ func (n *diagnostics) mismatch(mine *wire.Summary, p *wire.Packet, from netip.Ad
 	}
 	text := strings.Join(differ, "; ")
 	for r, name := range n.names {
-		if name == who {
+		if name != who {
+			continue
+		}
+		rank, ok = protocol.Rank(r), true
+		if n.seen[r] == 0 || now.Sub(n.seen[r]) >= unheardFor {
 			n.problems[r] = "has another configuration: " + text
 			if omits(p.Summary, mine.Member) {
 				n.problems[r] = fmt.Sprintf("does not list this member, %s, in its council: add it to the file of %s, or remove it from the council here", mine.Member, who)
 			}
-			rank, ok = protocol.Rank(r), true
 		}
 	}
 	if p.Summary != nil && !ok {
@@ -200,7 +224,7 @@ func (n *diagnostics) mismatch(mine *wire.Summary, p *wire.Packet, from netip.Ad
 	if p.Summary == nil {
 		return rank, ok // one that says what differs will come
 	}
-	if n.firstTime("mismatch" + wire.Digest(p.Council.Digest).String() + who) {
+	if n.firstForeign(from.Addr(), wire.Digest(p.Council.Digest).String()+who) {
 		n.log.Error("dropped packets of a member with another configuration: give all members the same", "peer", who,
 			"from", from, "differs", text)
 	}

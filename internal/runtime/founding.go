@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
@@ -26,6 +27,10 @@ type Founder struct {
 	// Report, if it is set, gets what the member waits for, whenever that changes while Found runs.
 	Report func(waiting string)
 
+	// keys wait until the goroutine of Found takes them.
+	keys atomic.Pointer[wire.Pairs]
+	// refused is why the last packet that named a member as its sender was dropped; zero: it was not.
+	refused  []datagram.Reason
 	reported string
 	effects  protocol.Effects
 	receive  protocol.Receive
@@ -52,11 +57,36 @@ func (f *Founder) step(now protocol.Time, ev protocol.Event) {
 // Take judges a founding packet and lets the machine have its message.
 func (f *Founder) Take(now protocol.Time, data []byte) datagram.Reason {
 	from, m, r := f.Codec.Open(data)
+	f.note(from, r)
 	if r == datagram.Accepted {
 		f.receive = protocol.Receive{From: protocol.Ident{Rank: from}, Message: m, Delay: protocol.Unknown}
 		f.step(now, &f.receive)
 	}
 	return r
+}
+
+// note remembers why the last packet of a member was dropped. Anybody can name a member, so it counts only while that is silent.
+func (f *Founder) note(from protocol.Rank, r datagram.Reason) {
+	if f.refused == nil {
+		f.refused = make([]datagram.Reason, len(f.Names))
+	}
+	if int(from) < len(f.refused) {
+		f.refused[from] = r
+	}
+}
+
+// SetKeys puts other keys in force while Found runs. It may be called from any goroutine.
+func (f *Founder) SetKeys(p *wire.Pairs, waiter Waiter) {
+	f.keys.Store(p)
+	waiter.Wake()
+}
+
+// rekey puts in force what SetKeys was given. What was dropped under other keys tells nothing any more.
+func (f *Founder) rekey() {
+	if p := f.keys.Swap(nil); p != nil {
+		f.Codec.SetKeys(p)
+		clear(f.refused)
+	}
 }
 
 // Found waits until the member knows the id of its council and has written it. It is not for members that know it already.
@@ -77,6 +107,7 @@ func (f *Founder) Found(ctx context.Context, clock func() protocol.Time, waiter 
 		if ctx.Err() != nil {
 			return protocol.CouncilID{}, fmt.Errorf("%w: %s", context.Cause(ctx), f.waiting())
 		}
+		f.rekey()
 		n, err := f.Socket.TryRead(in)
 		if err != nil {
 			return protocol.CouncilID{}, err
@@ -89,11 +120,11 @@ func (f *Founder) Found(ctx context.Context, clock func() protocol.Time, waiter 
 		}
 		now := clock()
 		switch {
-		case n > 0:
-		case now >= wake:
+		case len(f.effects.Persist) > 0:
+		case now >= wake: // even if packets wait: a flood must not stop the questions
 			f.report() // before the next question, which forgets who has answered the last one
 			wake = f.next(now, protocol.Tick{})
-		default:
+		case n == 0:
 			waiter.Wait(min(wake.Sub(now), longestFoundingWait))
 		}
 	}
@@ -118,15 +149,44 @@ func (f *Founder) report() {
 
 // waiting says what keeps the member from knowing the id.
 func (f *Founder) waiting() string {
-	var silent []string
+	var silent, odd []string
 	for r := range f.Machine.Silent().All() {
-		silent = append(silent, f.Names[r])
+		if problem := f.problem(r); problem != "" {
+			odd = append(odd, f.Names[r]+" "+problem)
+		} else {
+			silent = append(silent, f.Names[r])
+		}
 	}
-	if len(silent) == 0 {
+	if len(silent) > 0 {
+		odd = append([]string{fmt.Sprintf("waits for %s to name the council (start all members, or set council_id in every configuration)", enumerate(silent))}, odd...)
+	}
+	if len(odd) == 0 {
 		return "no council id: the members do not agree on one (set council_id in every configuration)"
 	}
-	return fmt.Sprintf("no council id: waits for %s to name the council (start all members, or set council_id in every configuration)", enumerate(silent))
+	return "no council id: " + strings.Join(odd, "; ")
 }
+
+// problem says why a silent member cannot answer; empty if that is not known.
+func (f *Founder) problem(r protocol.Rank) string {
+	switch {
+	case f.Codec.Revoked(r):
+		return "is revoked here and cannot answer (" + foundWithoutRevoked + ")"
+	case int(r) >= len(f.refused) || !f.refused[r].Dropped():
+		return ""
+	}
+	what, do := "sends what cannot be read", "install the same release on both"
+	switch f.refused[r] {
+	case datagram.UnknownKey, datagram.Forged:
+		what, do = "seems to have another cluster key", "compare the key files of the two"
+	case datagram.MemberKey:
+		what = "uses a key that is not listed here, or lists another key of this member"
+		do = "compare fingerprints with 'regent keys show' on both, then run 'regent keys exchange'"
+	}
+	return fmt.Sprintf("%s (its last packet was dropped for %q; %s)", what, f.refused[r], do)
+}
+
+// foundWithoutRevoked says what to do about a member that is revoked and was to take part in the founding.
+const foundWithoutRevoked = "remove it from the council, or set council_id in every configuration"
 
 // enumerate joins names as a sentence does: "b", "b and c", "b, c and d".
 func enumerate(names []string) string {

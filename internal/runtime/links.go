@@ -39,17 +39,27 @@ type Unlisted struct {
 	From netip.AddrPort
 }
 
-// maxUnlisted is how many of those are remembered: a member with the key decides what its name is.
-const maxUnlisted = 16
+// maxUnlisted is how many of those are remembered, and maxUnlistedEach how many with one address: a host with the key decides what its
+// name is.
+const (
+	maxUnlisted     = 16
+	maxUnlistedEach = 4
+)
 
 // unlistedHost takes note of a host that this member does not list.
 func (n *diagnostics) unlistedHost(name string, from netip.AddrPort) {
 	u := Unlisted{name, from}
 	i := slices.IndexFunc(n.unlisted, func(x Unlisted) bool { return x.Name == name })
+	each := 0
+	for _, x := range n.unlisted {
+		if x.From.Addr() == from.Addr() {
+			each++
+		}
+	}
 	switch {
 	case i >= 0:
 		n.unlisted[i] = u
-	case len(n.unlisted) < maxUnlisted:
+	case len(n.unlisted) < maxUnlisted && each < maxUnlistedEach:
 		n.unlisted = append(n.unlisted, u)
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/internal/wire/wiretest"
 )
 
 func TestPeerThatDoesNotListThisMemberIsNamed(t *testing.T) {
@@ -20,14 +22,14 @@ func TestPeerThatDoesNotListThisMemberIsNamed(t *testing.T) {
 		{strings.Repeat("x", 40) + " y…", "has another configuration"}, // cut: it may be listed
 	} {
 		n := newDiagnostics([]string{"a", "b", "c", "d"}, slog.New(slog.DiscardHandler))
-		n.mismatch(mine, &wire.Packet{Summary: wire.NewSummary("a").Set("members", c.members)}, from)
+		n.mismatch(1, mine, &wire.Packet{Summary: wire.NewSummary("a").Set("members", c.members)}, from)
 		if got := n.problem(0, 0); !strings.Contains(got, c.want) {
 			t.Errorf("a lists %q: %q, want %q", c.members, got, c.want)
 		}
 	}
 	n := newDiagnostics([]string{"a", "b", "c"}, slog.New(slog.DiscardHandler))
 	for range 100 {
-		n.mismatch(wire.NewSummary("a").Set("members", "a b c"), &wire.Packet{Summary: mine}, from)
+		n.mismatch(1, wire.NewSummary("a").Set("members", "a b c"), &wire.Packet{Summary: mine}, from)
 	}
 	if len(n.unlisted) != 1 || n.unlisted[0] != (Unlisted{"d", from}) {
 		t.Errorf("unlisted %v", n.unlisted)
@@ -35,8 +37,54 @@ func TestPeerThatDoesNotListThisMemberIsNamed(t *testing.T) {
 	for i := range 100 {
 		n.unlistedHost(strings.Repeat("x", i+1), from)
 	}
+	if len(n.unlisted) != maxUnlistedEach {
+		t.Errorf("%d hosts with one address are remembered", len(n.unlisted))
+	}
+	for i := range 100 {
+		n.unlistedHost(strings.Repeat("y", i+1), netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}), 7400))
+	}
 	if len(n.unlisted) != maxUnlisted {
 		t.Errorf("%d hosts are remembered", len(n.unlisted))
+	}
+}
+
+// A host with the cluster key sends introductions under any name. They say nothing of a member that is heard, and take no room from
+// what is said of members.
+func TestIntroductionsDoNoHarm(t *testing.T) {
+	n := newDiagnostics([]string{"a", "b"}, slog.New(slog.DiscardHandler))
+	mine, now := wire.NewSummary("a").Set("x", "1"), protocol.Time(1e9)
+	n.heard(now, protocol.Ident{Rank: 1, Inc: 1})
+	for i := range 10 * maxLogged {
+		from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 7400)
+		n.mismatch(now, mine, &wire.Packet{Summary: wire.NewSummary("b").Set("x", "2")}, from)
+		p := &wire.Packet{Summary: wire.NewSummary("b").Set("x", "3")}
+		p.Council.Digest[0], p.Council.Digest[1] = byte(i), byte(i>>8)
+		n.mismatch(now, mine, p, addr(9))
+	}
+	if got := n.problem(now, 1); got != "" {
+		t.Errorf("b is heard, and its problem is %q", got)
+	}
+	if each := n.foreignFrom[addr(9).Addr()]; len(n.logged) > 0 || len(n.foreign) > maxForeign || each != maxForeignEach {
+		t.Errorf("%d oddities and %d configurations are remembered, %d of one address", len(n.logged), len(n.foreign), each)
+	}
+	n.mismatch(now.Add(unheardFor), mine, &wire.Packet{Summary: wire.NewSummary("b").Set("x", "2")}, addr(2))
+	if got := n.problem(now.Add(unheardFor), 1); !strings.Contains(got, "another configuration") {
+		t.Errorf("b is silent, and its problem is %q", got)
+	}
+}
+
+// A revoked member cannot make itself heard by another configuration either.
+func TestRevokedMemberWithAnotherConfigurationIsIgnored(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "y"))
+	if err := d.ports[0].SetKeys(keysOf(t, 0, []identity.Private{wiretest.Private(wiretest.Name(0))}, nil)); err != nil {
+		t.Fatal(err)
+	}
+	d.greet()
+	if counts := d.ports[0].Counts(); counts.Packets[datagram.Mismatch] == 0 {
+		t.Fatal("b did not introduce itself")
+	}
+	if d.ports[0].diagnostics.problems[1] != "" || len(d.ports[0].diagnostics.foreign) > 0 || strings.Contains(d.logs[0].String(), "another configuration") {
+		t.Errorf("problem %q, log:\n%s", d.ports[0].diagnostics.problems[1], d.logs[0].String())
 	}
 }
 

@@ -206,37 +206,11 @@ func (l *Loop) round() (again bool) {
 	l.tick()
 	l.drain()
 	l.tickSinks()
+	if l.noticeRestore() { // what is to be sent was said by the life before the snapshot, if one was restored meanwhile
+		l.tickSinks()
+	}
 	l.Port.Flush()
 	return more && !l.stop.Load() || len(l.calls) > 0 || len(l.queue) > 0
-}
-
-// noticeRestore ends this life of the member if its machine was restored from a snapshot: before anything else is sent.
-func (l *Loop) noticeRestore() {
-	if l.Restored == nil {
-		return
-	}
-	now := l.Clock()
-	start, yes := l.Restored(now)
-	if !yes {
-		return
-	}
-	l.Port.Restart(now, start)
-	if i := l.instances[Council]; i != nil {
-		l.step(i, now, protocol.Restored{Start: start})
-	}
-	l.Suspend() // the leases that are held may be long over
-}
-
-// noticeSuspend ends all leases if the host was suspended since it was called before: before anything else happens, and before an
-// attempt succeeds that began earlier.
-func (l *Loop) noticeSuspend() {
-	if l.Suspended == nil {
-		return
-	}
-	if slept := l.Suspended(); slept != l.slept {
-		l.slept = slept
-		l.Suspend()
-	}
 }
 
 // wait waits until something is due or comes in, and notes how late it woke up.

@@ -481,3 +481,34 @@ func TestLoopThatIsFloodedCanBeStopped(t *testing.T) {
 		}
 	})
 }
+
+// A snapshot may be restored after a round has begun.
+func TestRestoreIsNoticedBeforePacketsAreSealed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, j := &toy{}, &journal{}
+		var restored atomic.Bool
+		m.script = map[string]func(protocol.Time) protocol.Effects{
+			"Receive go": func(protocol.Time) protocol.Effects {
+				restored.Store(true)
+				j.wake = 0 // so that Flush shows
+				return m.say(1, "promise", false)
+			},
+			"Restored": func(protocol.Time) protocol.Effects { return m.say(1, "question", false) },
+		}
+		l, end := begin(m, j, func(o *Options) {
+			o.Restored = func(protocol.Time) (protocol.StartBits, bool) { return protocol.StartBits{1}, restored.Swap(false) }
+		})
+		j.take()
+		j.mu.Lock()
+		j.in = []string{"go"}
+		j.mu.Unlock()
+		l.Waiter.Wake()
+		synctest.Wait()
+		got := j.take()
+		for i := range got {
+			got[i], _, _ = strings.Cut(got[i], " at ")
+		}
+		expect(t, "a round in which a snapshot was restored", got, "send promise to b", "restart", "send question to b", "probe")
+		end()
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -153,9 +154,7 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	case datagram.Introduction:
 		return
 	case datagram.Mismatch:
-		if r, ok := p.diagnostics.mismatch(p.Summary, &p.packet, in.Addr); ok {
-			p.peers[r].differs = true // it learns from our summary what differs, too
-		}
+		p.mismatch(now, in.Addr)
 		return
 	default:
 		p.diagnostics.stranger(v.Reason, in.Addr)
@@ -179,6 +178,18 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		deliver(now, Channel(m.Channel), &p.receive)
 	}
 	p.receive.Message = nil
+}
+
+// mismatch takes note of a packet under another configuration, unless it names a revoked member as its sender.
+func (p *NetPort) mismatch(now protocol.Time, from netip.AddrPort) {
+	if s := p.packet.Summary; s != nil {
+		if r := slices.Index(p.Names, s.Member); r >= 0 && p.Wire.Revoked(protocol.Rank(r)) {
+			return
+		}
+	}
+	if r, ok := p.diagnostics.mismatch(now, p.Summary, &p.packet, from); ok {
+		p.peers[r].differs = true // it learns from our summary what differs, too
+	}
 }
 
 // outdated lets the machine answer a packet that was dropped because its sender has a later life.
@@ -282,6 +293,7 @@ func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 			p.put(&h, uint8(i), func(dst []byte) ([]byte, error) { return p.Wire.Introduce(dst, &h, uint8(i), p.Summary) })
 		}
 	}
+	replies := p.Wire.Replies(to)
 	payload, _ := b.batch.Next()
 	for {
 		for i := range addrs {
@@ -290,12 +302,17 @@ func (p *NetPort) pack(now, since protocol.Time, to protocol.Rank) {
 				h := p.Wire.Stamp(now, since, to)
 				p.put(&h, uint8(i), func(dst []byte) ([]byte, error) { return p.Wire.Seal(dst, &h, uint8(i), payload) })
 			}
+			if replies && (all || i == int(first)) {
+				h := p.Wire.Stamp(now, since, to)
+				p.put(&h, uint8(i), func(dst []byte) ([]byte, error) { return p.Wire.SealReply(dst, &h, uint8(i), payload) })
+			}
 		}
 		var more bool
 		if payload, more = b.batch.Next(); !more {
 			break
 		}
 	}
+	p.Wire.Replied(to)
 	b.batch.Reset()
 }
 
@@ -331,6 +348,9 @@ func (p *NetPort) Restart(now protocol.Time, start protocol.StartBits) {
 		p.peers[i].batch.Reset()
 	}
 	p.Wire.Restart(now, datagram.Start(start))
+	if p.Rates != nil {
+		p.Rates.Reset() // the clocks of the others have gone on since the snapshot
+	}
 }
 
 // Close closes the socket.

@@ -407,3 +407,36 @@ func TestLateWordOfANamelessStartIsNoRival(t *testing.T) {
 		t.Errorf("the peer is %+v", r)
 	}
 }
+
+// The clocks of the others have gone on since the snapshot: to the member they seem to have jumped.
+func TestRestoredMemberDoesNotDoubtItsClock(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	p := d.ports[0]
+	now, b := d.now, protocol.Ident{Rank: 1, Inc: 1}
+	jump := func() {
+		for _, ahead := range []time.Duration{0, time.Hour} {
+			for range 2 {
+				now = now.Add(50 * time.Millisecond)
+				peer := now.Add(ahead)
+				p.Rates.Observe(b, now.Add(-time.Millisecond), peer, peer, now)
+			}
+			now = now.Add(time.Minute)
+		}
+	}
+	jump()
+	if !p.Rates.Alarm(now.Add(-time.Minute)) {
+		t.Fatal("a clock that jumps by an hour raises no alarm")
+	}
+	p.Restart(now, protocol.StartBits{1})
+	if p.Rates.Alarm(now.Add(-time.Minute)) {
+		t.Error("after the restart the member judges its clock by what it saw before the snapshot")
+	}
+	for range 3 {
+		now = now.Add(time.Minute)
+		peer := now.Add(time.Hour)
+		p.Rates.Observe(b, now.Add(-time.Millisecond), peer, peer, now)
+		if p.Rates.Alarm(now) {
+			t.Error("a point from before the snapshot counts")
+		}
+	}
+}

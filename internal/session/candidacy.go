@@ -42,9 +42,18 @@ func (c *Conn) Enter(o Candidate, take func(*Event)) (*Candidacy, error) {
 		Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Keeper}
 	if o.Page && c.page != nil && o.Heartbeat == 0 {
 		r.Page, r.Heartbeat = true, cmp.Or(o.Silence, DefaultHeartbeat)
-		c.beat(min(r.Heartbeat, DefaultHeartbeat)) // the agent reads on to the keeper at each one
+		c.beat(o.beatWithin(r.Heartbeat))
 	}
 	return c.enter(r, take)
+}
+
+// beatWithin returns within what time signs of life are due, for a candidacy that may be silent for a heartbeat. The keeper of a runner gets a
+// line at each of them, so that a long heartbeat must not delay those.
+func (o *Candidate) beatWithin(heartbeat time.Duration) time.Duration {
+	if o.Tree != nil {
+		return min(heartbeat, DefaultHeartbeat)
+	}
+	return heartbeat
 }
 
 // Keep has this process look after the candidacy of a runner that names the same secret. It gets its deadlines, and may report its end.

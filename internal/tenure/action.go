@@ -22,7 +22,7 @@ func (m *Machine) begin(now protocol.Time, ev Event) {
 		return
 	}
 	m.state, m.announced = Leading, until
-	m.pulse(now, ev)
+	m.revive(now)
 	if m.config.Notes {
 		m.emit(Effect{Kind: Note, Token: m.token, Until: until})
 	}
@@ -212,7 +212,7 @@ func (m *Machine) refused(now protocol.Time, _ Event) {
 	m.handing, m.to = false, protocol.Nobody
 	if m.goesOn && now < m.announced.Add(-m.config.Guard) {
 		m.state, m.proof, m.goesOn, m.due = Leading, mayAct, false, protocol.Never
-		m.pulse(now, Event{})
+		m.revive(now)
 		m.emit(Effect{Kind: GoOn})
 		return
 	}
@@ -265,7 +265,14 @@ func (m *Machine) hungUp(now protocol.Time, _ Event) {
 
 func (m *Machine) stays(protocol.Time, Event) { m.goesOn = false }
 
-func (m *Machine) pulse(now protocol.Time, _ Event) {
+func (m *Machine) pulse(_ protocol.Time, ev Event) {
+	if m.config.Heartbeat > 0 {
+		m.silence = max(m.silence, ev.At.Add(m.config.Heartbeat))
+	}
+}
+
+// revive begins the heartbeat anew.
+func (m *Machine) revive(now protocol.Time) {
 	m.silence = protocol.Never
 	if m.config.Heartbeat > 0 {
 		m.silence = now.Add(m.config.Heartbeat)
@@ -304,9 +311,9 @@ func (m *Machine) suspended(now protocol.Time, _ Event) {
 	m.halt(now)
 }
 
-func (m *Machine) dozed(now protocol.Time, ev Event) {
+func (m *Machine) dozed(now protocol.Time, _ Event) {
 	m.slept = now
-	m.pulse(now, ev) // nothing below could give a sign of life
+	m.revive(now) // nothing below could give a sign of life
 }
 
 func (m *Machine) sleeps(protocol.Time, Event) {

@@ -53,7 +53,7 @@ const (
 	TreeGone       // nothing is left of the tree: Search.Verdict
 	TreeUnknown    // nothing more can be found, and something may be left: Search.Verdict
 	ConnectionLost // the connection to the lower side is closed, which proves nothing
-	Pulse          // a sign of life
+	Pulse          // a sign of life came at At
 	ElectedDone    // the elected hooks have ended
 	LostDone       // the lost hooks have ended; to a keeper: those of the runner, or its own
 	Forked         // the first process of the program exists and waits for permission to exec
@@ -76,7 +76,7 @@ func (k Kind) String() string { return kindNames[k] }
 type Event struct {
 	Kind  Kind
 	Token uint64
-	// At is when a lease was granted, and Until when it ends; both on the lease clock of the host.
+	// At is when a lease was granted or a sign of life came, and Until when it ends; both on the lease clock of the host.
 	At, Until protocol.Time
 	Cause     protocol.Cause
 	To        protocol.Rank

@@ -62,7 +62,7 @@ type Machine struct {
 // New returns a tenure that waits.
 func New(now protocol.Time, c Config) *Machine {
 	m := &Machine{config: c, to: protocol.Nobody, due: protocol.Never, silence: protocol.Never, announced: -1 << 63, slept: -1 << 63}
-	m.pulse(now, Event{})
+	m.revive(now)
 	return m
 }
 
@@ -123,6 +123,9 @@ func (m *Machine) Wake() protocol.Time {
 // WakeBeside returns when a leading machine wants a Tick for another reason than its deadline, which its driver watches for many
 // machines together.
 func (m *Machine) WakeBeside() protocol.Time { return min(m.due, m.silence) }
+
+// Silence returns when the heartbeat is missed; Never if none is due.
+func (m *Machine) Silence() protocol.Time { return m.silence }
 
 // passes returns when the announced deadline has passed on every clock of the host, and the time to kill with it.
 func (m *Machine) passes() protocol.Time { return max(m.announced.Add(m.config.Margin), m.due) }

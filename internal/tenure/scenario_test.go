@@ -149,7 +149,8 @@ func TestAKeeperUsesNoElectionFromBeforeASuspend(t *testing.T) {
 // A program that hangs while it waits would cost a lease if it were elected. It is told why, so that it campaigns again.
 func TestASilentProgramDoesNotWaitForItsElection(t *testing.T) {
 	p := &party{t: t, m: New(0, Config{Self: 1, Lower: Program, Guard: 20, Heartbeat: 30})}
-	p.wants(20, of(Pulse), "", Waiting)
+	p.wants(25, Event{Kind: Pulse, At: 20}, "", Waiting) // the heartbeat begins when the sign came
+	p.wants(26, Event{Kind: Pulse, At: 10}, "", Waiting) // and an older one changes nothing
 	p.wants(49, of(Tick), "", Waiting)
 	p.wants(50, of(Tick), "Log End", Over)
 	if got := p.m.Cause(); got != (protocol.Cause{Code: protocol.Unhealthy, Peer: 1}) {

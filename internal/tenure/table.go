@@ -105,7 +105,7 @@ var actions = [...]action{
 	hungUp: {"hungUp", "A closed connection proves nothing: record Resigned, announce no later deadline, and end the lower side.",
 		(*Machine).hungUp, []State{Stopping}, halting},
 	stays:   {"stays", "The program cannot be told to go on: a refused transfer ends in a release.", (*Machine).stays, nil, nil},
-	pulse:   {"pulse", "The heartbeat begins anew.", (*Machine).pulse, nil, nil},
+	pulse:   {"pulse", "The heartbeat begins anew when the sign of life came.", (*Machine).pulse, nil, nil},
 	greeted: {"greeted", "The elected hooks have ended: the program forks.", (*Machine).greeted, nil, []EffectKind{Start}},
 	lostDone: {"lostDone", "The lost hooks have run: release. A keeper remembers that the runner has run them.",
 		(*Machine).lostDone, []State{Over, Stopped}, ending},

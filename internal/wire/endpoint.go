@@ -63,6 +63,9 @@ type peer struct {
 	lane lane
 	// uses is the key of its own that it used last, and lists the newest of ours that it knows; zero: not heard yet.
 	uses, lists identity.ID
+	// reply is the lane of a copy of the next packets to it, if replies says that there is to be one.
+	reply   lane
+	replies bool
 	// Invariant: sealed never falls within one start, whatever happens to its keys and its incarnation.
 	sealed uint64
 	// lowest and highest are the versions that it reads; 0: not heard yet.
@@ -143,7 +146,7 @@ func (e *Endpoint) SetKeys(to *Pairs) error {
 	e.derive = newDeriver(to, e.id)
 	for i := range e.peers {
 		p := &e.peers[i]
-		p.seal, p.current.list, p.lost.list = nil, nil, nil
+		p.seal, p.current.list, p.lost.list, p.replies = nil, nil, nil, false
 	}
 	return nil
 }
@@ -172,17 +175,14 @@ func (e *Endpoint) Seal(dst []byte, d *datagram.Header, path uint8, payload []by
 		return dst, err
 	}
 	p := &e.peers[d.To.Rank]
-	pairs := e.derive.pairs
-	ids := pairs.peers[d.To.Rank].ids
-	if len(ids) == 0 {
+	if e.Revoked(d.To.Rank) {
 		return dst, fmt.Errorf("wire: packet to %v: it has no key", d.To)
 	}
 	if p.seal == nil {
-		p.lane = lane{own: place(pairs.own, p.lists), theirs: place(ids, p.uses), out: true}
+		p.lane = e.laneTo(d.To.Rank)
 		p.seal = e.derive.aead(d.To.Rank, p.lane, d)
 	}
-	keys := memberKeys{sender: pairs.own[p.lane.own], receiver: ids[p.lane.theirs], known: ids[len(ids)-1]}
-	return e.seal(p.seal, dst, keys, d, path, payload), nil
+	return e.seal(p.seal, dst, e.keysOf(d.To.Rank, p.lane), d, path, payload), nil
 }
 
 // sealable says why no packet can have a header.

@@ -48,6 +48,11 @@ func NewFounding(p *Pairs) *Founding { return &Founding{pairs: p} }
 // SetKeys puts other keys in force.
 func (f *Founding) SetKeys(p *Pairs) { f.pairs = p }
 
+// Revoked says that a member has no key here: it cannot be asked, and its answers do not open.
+func (f *Founding) Revoked(r protocol.Rank) bool {
+	return r != f.pairs.self && len(f.pairs.peers[r].ids) == 0
+}
+
 // aead returns the cipher of a lane. Founding packets are rare, so it is derived for each.
 func (f *Founding) aead(peer protocol.Rank, l lane) cipher.AEAD {
 	p := &f.pairs.peers[peer]

@@ -104,8 +104,14 @@ func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reas
 	}
 	r = e.read(now, &h, p, plain)
 	switch r {
+	case datagram.Stale, datagram.Twin:
+		e.oweReply(who, by)
 	case datagram.Accepted, datagram.OtherIncarnation, datagram.Rivals, datagram.Version:
-		e.learn(&h, p)
+		if p.From.Inc == 0 && e.Heard(who) != 0 {
+			e.oweReply(who, by)
+		} else {
+			e.learn(&h, p)
+		}
 		if derived {
 			known.add(&p.Header, by, aead)
 		}
@@ -165,13 +171,10 @@ func (e *Endpoint) read(now protocol.Time, h *header, p *Packet, plain []byte) d
 	return r
 }
 
-// learn notes which versions a peer reads, which of its keys it uses and which of ours it lists. What was recorded under incarnation 0
-// may be from a build that is long gone.
+// learn notes which versions a peer reads, which of its keys it uses and which of ours it lists. It is not for packets that may be
+// recorded, and from a build that is long gone: those of outdated starts, and under incarnation 0 once the peer was heard.
 func (e *Endpoint) learn(h *header, p *Packet) {
 	from := &e.peers[p.From.Rank]
-	if p.From.Inc == 0 && e.Heard(p.From.Rank) != 0 {
-		return
-	}
 	from.lowest, from.highest = h.lowest, h.highest
 	if from.uses != h.keys.sender || from.lists != h.keys.known {
 		from.uses, from.lists, from.seal = h.keys.sender, h.keys.known, nil

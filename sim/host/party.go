@@ -243,6 +243,9 @@ func (a *party) step(ev tenure.Event) {
 	if !a.strays {
 		w.cover.step(before, ev.Kind)
 	}
+	if ev.Kind == tenure.Pulse {
+		ev.At = a.now() // the sign is dated by who reads it
+	}
 	out := a.m.Step(a.now(), ev, nil)
 	if w.tracing && ev.Kind != tenure.Extended && ev.Kind != tenure.Pulse && (ev.Kind != tenure.Tick || len(out) > 0) {
 		w.note("%v %v: %v × %v (%v) → %v (%v): %s", a.h.rank, a.role, before, ev.Kind, ev.Cause.Code, a.m.State(), a.m.Cause().Code, kindsOf(out))

@@ -41,11 +41,10 @@ func (m *Machine) meet(now protocol.Time, from protocol.Ident, life *protocol.Li
 		return true
 	}
 	p := &m.start.peers[from.Rank]
-	known := p.life.Start != protocol.StartBits{} || p.life.Tag != protocol.Tag{}
 	switch {
 	case life.Inc != from.Inc:
 		return false
-	case !known:
+	case !p.met():
 		p.life = *life
 	case p.life.Start != life.Start:
 		m.accuse(now, from.Rank)
@@ -54,11 +53,16 @@ func (m *Machine) meet(now protocol.Time, from protocol.Ident, life *protocol.Li
 	return true
 }
 
+// met says whether the peer has sent its life, and not only its incarnation.
+func (p *peer) met() bool {
+	return p.life.Start != protocol.StartBits{} || p.life.Tag != protocol.Tag{}
+}
+
 // accuse tells a peer which later life of it was heard, at most once in each interval of renewals: the packet that led to it may be
-// recorded.
+// recorded. An incarnation alone proves nothing to the peer, and would raise a false alarm there.
 func (m *Machine) accuse(now protocol.Time, to protocol.Rank) {
 	p := &m.start.peers[to]
-	if now < p.accused {
+	if now < p.accused || !p.met() {
 		return
 	}
 	p.accused = now.Add(m.cfg.Renew)
@@ -70,6 +74,14 @@ func (m *Machine) accuse(now protocol.Time, to protocol.Rank) {
 func (m *Machine) lives(k *Known) bool {
 	return k.Heard.Start != m.cfg.Start && k.Silent < m.disk.record.Longest/2
 }
+
+// Why a member does not act on what a peer said of a life of it.
+const (
+	// Unproven: the life does not bear the member's tag.
+	Unproven = "no proof"
+	// Rival: the life goes on, in another process.
+	Rival = "another process speaks"
+)
 
 // alarm states what a peer said of a life of this member that the member does not act on.
 func (m *Machine) alarm(from protocol.Ident, heard protocol.Life, why string) {
@@ -83,7 +95,7 @@ func (m *Machine) onStale(now protocol.Time, from protocol.Ident, s *Stale) {
 		return
 	}
 	if !m.proves(s.Heard) {
-		m.alarm(from, s.Heard, "no proof")
+		m.alarm(from, s.Heard, Unproven)
 		return
 	}
 	st.inc = max(st.inc, s.Heard.Inc)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
 	"github.com/regentproject/regent/internal/protocol/record"
 )
 
@@ -58,6 +59,25 @@ func TestWordsOfALaterLife(t *testing.T) {
 	}
 }
 
+// A member that has heard an incarnation of a peer and not its life gets a recorded packet of the life before: no alarm at the peer.
+func TestIncarnationAloneAccusesNobody(t *testing.T) {
+	for _, met := range []bool{false, true} {
+		d := newDriver(t, config(3))
+		d.Run(100 * ms)
+		inc := d.members[0].m.Incarnation()
+		b := &d.members[1].m.start.peers[0]
+		b.life = protocol.Life{Inc: inc + 1}
+		if met {
+			b.life.Start[0]++
+		}
+		d.Step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: inc}, Message: &Outdated{}, Delay: protocol.Unknown})
+		d.Run(10 * ms)
+		if alarm := d.members[0].count(protocol.EvAccused) > 0; alarm != met {
+			t.Errorf("the life was heard: %v; alarm: %v", met, alarm)
+		}
+	}
+}
+
 func TestFalseWordChangesNothing(t *testing.T) {
 	d := newDriver(t, config(3))
 	d.campaign("g", 0)
@@ -93,6 +113,31 @@ func TestNobodyElseRaisesAnIncarnation(t *testing.T) {
 	d.Run(500 * ms)
 	if inc := d.members[1].m.Incarnation(); inc == 0 || inc > 1000 {
 		t.Errorf("speaks as %d", inc)
+	}
+}
+
+// A member with a new disk and a new identity cannot prove its earlier lives. Only its clock puts it above them.
+func TestMemberWithoutAClockDoesNotSpeakBelowItself(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.Run(100 * ms)
+	born := func(first protocol.Inc) *Machine {
+		d.Crash(1)
+		d.members[1].Record, d.members[1].Facts = nil, nil
+		d.again(cfg, 1)
+		m := d.members[1].m
+		m.cfg.FirstInc, m.cfg.Tag = first, drivetest.Tags(77)
+		return m
+	}
+	born(1)
+	d.Run(1000 * ms)
+	if d.speaks(1) || d.members[1].count(protocol.EvAccused) == 0 {
+		t.Errorf("speaks as %d, with %d alarms", d.members[1].m.Incarnation(), d.members[1].count(protocol.EvAccused))
+	}
+	m := born(5000)
+	d.Run(1000 * ms)
+	if m.Incarnation() != 5000 {
+		t.Errorf("with a clock that is set it speaks as %d", m.Incarnation())
 	}
 }
 

@@ -290,7 +290,7 @@ func (m *Machine) recovered(now protocol.Time) {
 		if m.proves(k.Heard) {
 			inc = max(inc, k.Heard.Inc+1)
 			if m.lives(k) {
-				m.alarm(protocol.Ident{Rank: r}, k.Heard, "another process speaks")
+				m.alarm(protocol.Ident{Rank: r}, k.Heard, Rival)
 				st.got.Remove(r) // to be asked again
 				return
 			}
@@ -308,6 +308,9 @@ func (m *Machine) recovered(now protocol.Time) {
 	if !m.cfg.Quorums.MeetsAll(know, m.cfg.Me) && (ask.Empty() || !all.Contains(m.voters)) {
 		return
 	}
+	if m.belowAnEarlierLife(inc) {
+		return
+	}
 	if longest > m.disk.record.Longest {
 		// Promises may have been longer than this member thought: it waits the rest, and asks again.
 		st.waited = st.waited.Add(m.lcfg.LongestPromise(longest) - m.lcfg.LongestPromise(m.disk.record.Longest))
@@ -320,6 +323,23 @@ func (m *Machine) recovered(now protocol.Time) {
 	m.disk.record.Lock = lock
 	m.wait(now, "recovered")
 	m.begin(now, inc, floor, "recovered")
+}
+
+// belowAnEarlierLife says whether the member would speak below a life that a peer has heard, and that the member cannot prove: it has
+// lost its record and its tag key, and FirstInc is not from a wall clock that is set. The peer would drop all that it says. It is asked
+// again, in case the answer was wrong. With a clock that is set a peer that lies changes nothing.
+func (m *Machine) belowAnEarlierLife(inc protocol.Inc) bool {
+	if m.cfg.FirstInc > 1 {
+		return false
+	}
+	for r := range m.start.got.All() {
+		if k := &m.start.answers[r]; k.Heard.Inc >= inc && !m.proves(k.Heard) {
+			m.alarm(protocol.Ident{Rank: r}, k.Heard, "the wall clock is not set: set it, and restart the member")
+			m.start.got.Remove(r)
+			return true
+		}
+	}
+	return false
 }
 
 // begin makes the member incarnation inc, above floor, as soon as that is on disk.

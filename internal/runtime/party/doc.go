@@ -2,6 +2,7 @@
 //
 //	party.go   events in, effects out, deadlines
 //	watch.go   one alarm for many parties with the same deadline
+//	signs.go   signs of life that are one store, and one alarm for the silence of many parties
 //	resume*.go deadlines that passed while the host was suspended
 //	unread*.go messages that were received and not given yet
 //	names.go   members in causes

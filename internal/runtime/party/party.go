@@ -2,6 +2,7 @@ package party
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/internal/clock"
@@ -26,6 +27,8 @@ type Options struct {
 	Fix func() protocol.Time
 	// Watch, if it is set, returns the watch under whose deadline the party stands; nil: it has an alarm of its own.
 	Watch func() *Watch
+	// Signs, if it is set, has the signs of life of the lower side. The party then needs no Pulse.
+	Signs *Signs
 }
 
 // A Party drives one tenure. All methods may be called from any goroutine; those that return something also from Do.
@@ -38,6 +41,11 @@ type Party struct {
 	out   []tenure.Effect
 	timer *time.Timer
 	watch *Watch // under which it stands
+	// heard is the last sign of life that the machine knows; quiet is when its silence ends without another, for Silence. guarded says that Silence
+	// looks at it.
+	heard   int64
+	quiet   atomic.Int64
+	guarded bool
 	// slept is how long the host had been suspended before the last step.
 	slept time.Duration
 
@@ -110,6 +118,9 @@ func (p *Party) GiveIf(valid func() bool, ev tenure.Event) {
 		return
 	}
 	now := p.options.Clock.Now()
+	if ev.Kind == tenure.Pulse {
+		ev.At = now
+	}
 	// A report of an end that came before the suspend is taken for what it is.
 	before := ev.Kind == tenure.ProgramStopped || ev.Kind == tenure.LostDone
 	slept := suspended(p.options.Clock)
@@ -121,6 +132,7 @@ func (p *Party) GiveIf(valid func() bool, ev tenure.Event) {
 	if !woke {
 		p.take(now)
 	}
+	p.hear(now)
 	p.step(now, ev)
 	if woke && before {
 		p.step(now, tenure.Event{Kind: tenure.Suspended})
@@ -172,7 +184,15 @@ func (p *Party) arm(now protocol.Time) {
 	if p.watch != nil {
 		wake = p.m.WakeBeside()
 	}
-	if wake == protocol.Never {
+	silence := wake != protocol.Never && wake == p.m.Silence() && p.options.Signs != nil
+	switch {
+	case silence:
+		p.options.Signs.silence.guard(p, wake.Sub(now))
+	case p.guarded:
+		p.options.Signs.silence.leave(p)
+	}
+	p.guarded = silence
+	if silence || wake == protocol.Never {
 		p.timer.Stop()
 		return
 	}

@@ -1,6 +1,6 @@
 // Package world is what a member of a council stands in: a clock, a network and a resolver of names. Package regent makes the real
 // one. Tests of this repository put another one into the context of Join, and so join members in memory without an exported API for
-// it. The agent learns by the same way what a member waits for before it has begun.
+// it. By the same way the agent learns what a member waits for before it has begun, and changes its keys meanwhile.
 package world
 
 import (
@@ -71,5 +71,20 @@ func WithReport(ctx context.Context, report func(waiting string)) context.Contex
 func Report(ctx context.Context, waiting string) {
 	if f, ok := ctx.Value(reportKey{}).(func(string)); ok {
 		f(waiting)
+	}
+}
+
+type rekeyKey[C any] struct{}
+
+// WithRekey returns a context in which Join passes on how to put the keys of another configuration C in force, before it waits for
+// anything.
+func WithRekey[C any](ctx context.Context, take func(rekey func(C) error)) context.Context {
+	return context.WithValue(ctx, rekeyKey[C]{}, take)
+}
+
+// Rekey calls the function of WithRekey, if the context has one.
+func Rekey[C any](ctx context.Context, rekey func(C) error) {
+	if take, ok := ctx.Value(rekeyKey[C]{}).(func(func(C) error)); ok {
+		take(rekey)
 	}
 }
