@@ -233,7 +233,8 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 		a.onStart()
 	}
 	reported := world.WithReport(ctx, func(waiting string) { a.waiting.Store(&waiting) })
-	m, err := regent.Join(world.WithMirror(world.WithClock(world.WithRekey(reported, a.takeRekey), a.clock), a.deadlines), c)
+	in := world.WithRekey(world.WithClock(reported, a.clock), a.takeRekey)
+	m, err := regent.Join(world.WithMirror(in, a.deadlines), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
 	}

@@ -385,13 +385,18 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
+	reads, err := c.readsPage(r)
+	if err != nil {
+		c.fail(r, err)
+		return
+	}
 	keeper, err := c.agent.findKeeper(r.Keeper, c)
 	if err != nil {
 		c.fail(r, err)
 		return
 	}
 	k := &candidate{session: r.ID, hooks: r.Hooks, keeper: keeper, group: r.Group, program: r.Name, via: "socket", notifier: &socketNotifier{conn: c, id: r.ID},
-		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: c.readsPage(r)}
+		pid: c.pid(), grace: r.Grace, heartbeat: r.Heartbeat, margin: session.Skew, tree: tree, readsPage: reads}
 	if k.readsPage && tree == nil && keeper == nil {
 		k.signs = c.signs
 	}

@@ -86,7 +86,8 @@ const maxIdentity = 1<<53 - 1
 
 // newDeadlines makes a page if the system has one.
 func newDeadlines(a *Agent) *deadlines {
-	d := &deadlines{now: a.now, timing: a.timing, moved: make(chan struct{}, 1), horizons: make(map[protocol.HorizonID]*horizon)}
+	d := &deadlines{now: a.now, timing: a.timing, moved: make(chan struct{}, 1),
+		horizons: make(map[protocol.HorizonID]*horizon)}
 	memory, err := sharedmemory.New(page.Size(pageCells, pageSlots))
 	if err != nil {
 		return d

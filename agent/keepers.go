@@ -35,7 +35,12 @@ type keepers struct {
 
 // keep takes note of a keeper before its runner campaigns.
 func (c *conn) keep(r *session.Request) {
-	k := &keeping{conn: c, id: r.ID, key: r.Keeper, readsPage: c.readsPage(r)}
+	reads, err := c.readsPage(r)
+	if err != nil {
+		c.fail(r, err)
+		return
+	}
+	k := &keeping{conn: c, id: r.ID, key: r.Keeper, readsPage: reads}
 	if !c.addKeeping(k) {
 		c.fail(r, errors.New("keep: the id or the secret is in use, or there are too many"))
 		return

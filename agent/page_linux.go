@@ -34,9 +34,14 @@ func (c *conn) writePage(id uint64) error {
 	return err
 }
 
-// readsPage says whether a program that asks for it reads its deadlines on the page. The process may have other clocks than when it got the page.
-func (c *conn) readsPage(r *session.Request) bool {
-	return r.Page && c.mapped.Load() && c.mayMap() == nil
+// readsPage says whether the program reads its deadlines on the page. It reports an error if the process has got other clocks since it mapped
+// the page: the instants in lines would mislead it as well.
+func (c *conn) readsPage(r *session.Request) (bool, error) {
+	if !r.Page || !c.mapped.Load() {
+		return false, nil
+	}
+	err := c.mayMap()
+	return err == nil, err
 }
 
 // mayMap reports why a program gets no page.

@@ -177,8 +177,8 @@ func TestPageIsForThoseWithTheSameClocksAndSignsOfLife(t *testing.T) {
 			t.Errorf("a process with %s: %v", name, err)
 		}
 		c.mapped.Store(true) // while it had the clocks of the host
-		if reads := c.readsPage(&session.Request{Page: true}); reads != (other == 0) {
-			t.Errorf("a process with %s that has the page reads it: %t", name, reads)
+		if reads, err := c.readsPage(&session.Request{Page: true}); reads != (other == 0) || (err == nil) != reads {
+			t.Errorf("a process with %s that has the page reads it: %t, %v", name, reads, err)
 		}
 	}
 }

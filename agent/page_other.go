@@ -9,7 +9,7 @@ import (
 )
 
 // readsPage says that no program does.
-func (c *conn) readsPage(*session.Request) bool { return false }
+func (c *conn) readsPage(*session.Request) (bool, error) { return false, nil }
 
 // writePage answers that there is no page.
 func (c *conn) writePage(id uint64) error {
