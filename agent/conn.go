@@ -72,7 +72,7 @@ func (a *Agent) serveConn(nc net.Conn, in io.Reader) {
 	limitSendBuffer(nc)
 	var writer sync.WaitGroup
 	writer.Go(c.write)
-	host, err := clock.HostLow()
+	host, err := latest(clock.HostLow)
 	if err != nil {
 		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
