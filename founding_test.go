@@ -49,12 +49,11 @@ func TestCouncilBeginsOnceAWrongKeyIsReplaced(t *testing.T) {
 		}
 		wrong := config("a")
 		wrong.Council[1].PublicKeys = []string{identity.Draw().Public().String()}
-		var rekey func(Config) error
-		joined := make(chan *Member, 2)
+		rekeys, joined := make(chan func(Config) error, 1), make(chan *Member, 2)
 		join := func(c Config) {
 			ctx := world.WithRekey(world.Into(t.Context(), inmemory.World(network, c.Name)), func(f func(Config) error) {
 				if c.Name == "a" {
-					rekey = f
+					rekeys <- f
 				}
 			})
 			m, err := Join(ctx, c)
@@ -69,6 +68,7 @@ func TestCouncilBeginsOnceAWrongKeyIsReplaced(t *testing.T) {
 		if len(joined) > 0 {
 			t.Error("the council began with a wrong key")
 		}
+		rekey := <-rekeys
 		if err := rekey(config("a")); err != nil {
 			t.Error(err)
 		}
