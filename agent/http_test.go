@@ -391,7 +391,7 @@ func TestMetricsHaveTheNamesThatPeopleAlertOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "the group is known", func() bool { s, _ := a.get(t, "/v1/groups/g"); return s == 200 })
+	cluster.Eventually(t, "the metrics have the leader", func() bool { return a.metric(t, `regent_has_leader{group="g"}`) == "1" })
 	_, _, body := a.raw(t, "GET", "/metrics", "")
 	for _, want := range []string{`leader_election_master_status{name="g"} 1`, `regent_is_leader{group="g"} 1`, `regent_has_leader{group="g"} 1`,
 		`regent_leader_changes_total{group="g"} 1`, `regent_lease_remaining_seconds{group="g"} `, `regent_token{group="g"} ` + itoa(l.Token()),
