@@ -52,7 +52,7 @@ func TestProgramsOfOneHostTakeTurns(t *testing.T) {
 func TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd(t *testing.T) {
 	t.Parallel()
 	v := startAgents(t, 3, "")
-	p := v.startProgram("p", "a", task{Abandon: 300 * time.Millisecond, Stopping: time.Minute})
+	p := v.startProgram("p", "a", task{Abandon: 300 * time.Millisecond, Stopping: time.Minute, Once: true})
 	v.await(p, "leads")
 	q := v.startProgram("q", "a", task{})
 	gone := v.await(p, "abandons")
@@ -106,7 +106,7 @@ func TestProgramThatDoesNotStopIsReplacedWhenItsLeaseHasRunOut(t *testing.T) {
 	t.Parallel()
 	const grace = time.Second
 	v := startAgents(t, 3, "stop_grace: 1s\n")
-	p := v.startProgram("p", "a", task{Stopping: time.Minute})
+	p := v.startProgram("p", "a", task{Stopping: time.Minute, Once: true})
 	v.await(p, "leads")
 	q := v.startProgram("q", "b", task{})
 	v.await(q, "waits")

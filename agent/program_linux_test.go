@@ -25,6 +25,8 @@ type task struct {
 	Memory int
 	// Abandon has it close its connection a while after it leads, without a word, and go on as long as its lease runs.
 	Abandon time.Duration
+	// Once has it lead once: another member is to lead then, whatever its rank.
+	Once bool
 }
 
 // word is a line that a program writes.
@@ -57,6 +59,9 @@ func (o *task) run() {
 		if err := o.turn(ctx, j); err != nil && ctx.Err() == nil {
 			say(word{What: "failed", Text: err.Error()})
 			time.Sleep(20 * time.Millisecond) // wall clock: a process of its own; the agent may be away
+		}
+		if o.Once {
+			<-ctx.Done()
 		}
 	}
 	_ = memory[len(memory)/2:]
