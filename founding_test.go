@@ -81,3 +81,14 @@ func TestCouncilBeginsOnceAWrongKeyIsReplaced(t *testing.T) {
 		}
 	})
 }
+
+// A member that lost its disk and its key within a second of its first start begins above that start.
+func TestFirstIncarnationsOfTwoStartsDiffer(t *testing.T) {
+	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if a, b := firstIncarnation(first), firstIncarnation(first.Add(2*time.Millisecond)); a >= b {
+		t.Errorf("a start at %v has incarnation %d, and the next one %d", first, a, b)
+	}
+	if got := firstIncarnation(time.Unix(0, 0)); got != 1 {
+		t.Errorf("a clock that is not set gives incarnation %d, want 1", got)
+	}
+}

@@ -321,11 +321,12 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 	return rain.New(c, both, saved)
 }
 
-// firstIncarnation is that of a member without a record: seconds since the beginning of 2024, so that none repeats even
-// if everybody has forgotten it.
+// firstIncarnation is that of a member without a record: milliseconds since the beginning of 2024, so that none repeats even
+// if all members have forgotten it. No process starts twice within a millisecond: a member that lost its disk and its key
+// right after its first start begins above that start, which it cannot prove to be its own.
 func firstIncarnation(now time.Time) protocol.Inc {
 	since := now.Sub(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
-	return protocol.Inc(max(1, since/time.Second))
+	return protocol.Inc(max(1, since/time.Millisecond))
 }
 
 func realWorld() (world.World, error) {

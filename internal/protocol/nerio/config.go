@@ -62,7 +62,7 @@ type Config struct {
 	// Tag computes the tag of a life of this member, which nobody else can. A member without it believes nobody that its record is
 	// stale. It computes the same in all starts, whatever happens to the member's keys.
 	Tag func(protocol.Inc, protocol.StartBits) protocol.Tag
-	// FirstInc is the least incarnation of a member without a record: seconds since the beginning of 2024, so that none
+	// FirstInc is the least incarnation of a member without a record: milliseconds since the beginning of 2024, so that none
 	// repeats even if everybody has forgotten it. Zero counts as one.
 	FirstInc protocol.Inc
 }

@@ -55,7 +55,7 @@ func newDriver(t testing.TB, cfg Config) *driver {
 func (d *driver) boot(cfg Config) {
 	d.t.Helper()
 	d.seed += 10                        // others have spoken since
-	cfg.FirstInc = protocol.Inc(d.seed) // as seconds since some day would be
+	cfg.FirstInc = protocol.Inc(d.seed) // as milliseconds since some day would be
 	cfg.Tag = drivetest.Tags(uint64(cfg.Me))
 	x := d.members[cfg.Me]
 	m, err := New(cfg, x.Record, uint64(d.seed))
