@@ -251,7 +251,8 @@ func (c *Config) council() (*council, error) {
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	var ok bool
-	if all.self, ok = all.rank(c.Name); !ok {
+	all.self, ok = all.rank(c.Name)
+	if !ok {
 		return nil, fmt.Errorf("config: name %q: not in the council (%s)", c.Name, strings.Join(all.names(), ", "))
 	}
 	return all, nil

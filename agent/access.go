@@ -66,7 +66,8 @@ func newAccess(file *config.File) (*access, error) {
 	}
 	a.rules = rules
 	if h.TLS.Cert != "" && h.Listen != "" {
-		if a.tls, err = loadTLS(file); err != nil {
+		a.tls, err = loadTLS(file)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -117,7 +117,8 @@ func (r *testAgent) start(t *testing.T) {
 	}
 	r.log = new(logs)
 	ready := make(chan string, 1)
-	if r.agent, err = newAgent(file, Options{Config: r.config, Version: "test", Log: r.log, Ready: func(addr string) { ready <- addr }}); err != nil {
+	r.agent, err = newAgent(file, Options{Config: r.config, Version: "test", Log: r.log, Ready: func(addr string) { ready <- addr }})
+	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

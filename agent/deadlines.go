@@ -93,7 +93,8 @@ func newDeadlines(a *Agent) *deadlines {
 		return d
 	}
 	identity := 1 + rand.Uint64N(maxIdentity)
-	if d.writer, err = page.NewWriter(memory, pageCells, pageSlots, identity); err == nil {
+	d.writer, err = page.NewWriter(memory, pageCells, pageSlots, identity)
+	if err == nil {
 		d.memory, d.identity = memory, identity
 	}
 	return d

@@ -53,7 +53,8 @@ func (a *Agent) listen() (*server, error) {
 	file := a.file.Load()
 	s := &server{agent: a, local: newConnQueue(), live: make(map[net.Conn]struct{})}
 	var err error
-	if s.unix, err = listenUnix(&file.Socket); err != nil {
+	s.unix, err = listenUnix(&file.Socket)
+	if err != nil {
 		return nil, err
 	}
 	s.http[0] = a.httpServer(true)

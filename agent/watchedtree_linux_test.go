@@ -213,7 +213,8 @@ func TestCauseOfTheMemberIsTheAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &candidate{agent: a, group: "g", program: "program"}
-	if c.lease, err = m.Group("g").Campaign(c.hold.Into(t.Context())); err != nil {
+	c.lease, err = m.Group("g").Campaign(c.hold.Into(t.Context()))
+	if err != nil {
 		t.Fatal(err)
 	}
 	c.life = party.New(party.Options{Clock: agentClock{a}, Do: func(tenure.Effect) {}, Config: tenure.Config{Lower: tenure.Program}})

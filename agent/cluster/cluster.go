@@ -113,7 +113,8 @@ func New(o Options) (_ *Cluster, err error) {
 	c.drawKeys()
 	if c.Dir == "" {
 		// The path must be short enough for the sockets of agents.
-		if c.Dir, err = os.MkdirTemp("", "regent-"); err != nil {
+		c.Dir, err = os.MkdirTemp("", "regent-")
+		if err != nil {
 			return nil, err
 		}
 		c.made, c.janitor = true, newJanitor(c.Dir)
@@ -138,7 +139,8 @@ func New(o Options) (_ *Cluster, err error) {
 	for _, name := range o.Names {
 		ends = append(ends, relay.Member{Name: name, Addr: c.hosts.addr(name)})
 	}
-	if c.relay, err = c.hosts.relay(relay.Config{Members: ends, Seed: o.Seed}); err != nil {
+	c.relay, err = c.hosts.relay(relay.Config{Members: ends, Seed: o.Seed})
+	if err != nil {
 		return nil, err
 	}
 	c.links = c.relay.Links()

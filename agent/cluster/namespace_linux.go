@@ -104,7 +104,8 @@ func newNamespaces(names []string) (_ hosts, err error) {
 			_ = n.close()
 		}
 	}()
-	if n.hub, err = newNamespace(); err != nil {
+	n.hub, err = newNamespace()
+	if err != nil {
 		return nil, err
 	}
 	lines := []string{"link set lo up", "link add hub type bridge", "addr add " + switchAddr + prefix + " dev hub", "link set hub up"}

@@ -60,7 +60,8 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 	}
 	s.member = m
 	if o.Poll > 0 && o.Journals != "" {
-		if s.journal, err = journal.Open(o.Journals, o.Name); err != nil {
+		s.journal, err = journal.Open(o.Journals, o.Name)
+		if err != nil {
 			s.say(Event{What: Failed, Text: err.Error()})
 			return 1
 		}

@@ -406,7 +406,8 @@ func (f *File) Regent() (regent.Config, error) {
 		c.Key, c.OldKeys = keys[0], keys[1:]
 	}
 	if len(f.Council) > 1 {
-		if c.OwnKeys, err = f.ownKeys(); err != nil {
+		c.OwnKeys, err = f.ownKeys()
+		if err != nil {
 			return regent.Config{}, err
 		}
 	}

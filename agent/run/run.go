@@ -129,7 +129,8 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 		return StatusCannotRun, err
 	}
 	r := &runner{Options: o, path: path}
-	if r.reaper, err = tree.ProcessReaper(); err != nil {
+	r.reaper, err = tree.ProcessReaper()
+	if err != nil {
 		return StatusFailed, err
 	}
 	liveOn()
@@ -137,7 +138,8 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 		return StatusFailed, err
 	}
 	defer r.Hooks.close()
-	if r.agent, err = connect(ctx); err != nil {
+	r.agent, err = connect(ctx)
+	if err != nil {
 		return StatusFailed, err
 	}
 	defer func() { _ = r.agent.Close() }()

@@ -153,7 +153,8 @@ func (c *experiment) flooded(ctx context.Context, member, addr, shape string) (r
 		if err := errors.Join(err, sender.Wait()); err != nil {
 			return r, fmt.Errorf("sender: %w", err)
 		}
-		if r.rate, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
+		r.rate, err = strconv.Atoi(strings.TrimSpace(line))
+		if err != nil {
 			return r, err
 		}
 	}

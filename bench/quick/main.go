@@ -96,14 +96,17 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	}
 	profiles := map[string]regent.Timing{"fast": regent.Fast, "lan": regent.LAN, "wan": regent.WAN}
 	var ok bool
-	if s.timing, ok = profiles[s.profile]; !ok {
+	s.timing, ok = profiles[s.profile]
+	if !ok {
 		return s, fmt.Errorf("profile %q: there are fast, lan and wan", s.profile)
 	}
 	var err error
-	if s.members, err = numbers(*members); err != nil {
+	s.members, err = numbers(*members)
+	if err != nil {
 		return s, err
 	}
-	if s.groups, err = numbers(*groups); err != nil {
+	s.groups, err = numbers(*groups)
+	if err != nil {
 		return s, err
 	}
 	for w := range strings.SplitSeq(*scheduling, ",") {

@@ -130,14 +130,16 @@ func (o *initOptions) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	if o.name == "" {
-		if o.name, err = thisMember(members); err != nil {
+		o.name, err = thisMember(members)
+		if err != nil {
 			return err
 		}
 	}
 	if o.key == "" {
 		o.key = filepath.Join(filepath.Dir(o.file), "key")
 	}
-	if o.key, err = filepath.Abs(o.key); err != nil {
+	o.key, err = filepath.Abs(o.key)
+	if err != nil {
 		return err
 	}
 	d := config.Draft{Name: o.name, CouncilID: o.council, Members: members, KeyFile: o.key, Dir: o.dir, Bootstrap: o.bootstrap, Profile: o.profile,

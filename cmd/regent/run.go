@@ -178,7 +178,8 @@ func (f *runFlags) helpers() error {
 		{"health", f.health, &f.Health.Command}, {"ready", f.ready, &f.Ready.Command},
 	} {
 		var err error
-		if *h.to, err = runner.Shell(h.line); err != nil {
+		*h.to, err = runner.Shell(h.line)
+		if err != nil {
 			return fmt.Errorf("--%s %w", h.flag, err)
 		}
 	}

@@ -47,7 +47,8 @@ func run(name, council, keyFile, dir string, every time.Duration) error {
 	}
 	if keyFile != "" {
 		var err error
-		if c.Key, err = regent.ReadKey(keyFile); err != nil {
+		c.Key, err = regent.ReadKey(keyFile)
+		if err != nil {
 			return err
 		}
 	}

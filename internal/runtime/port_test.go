@@ -250,7 +250,8 @@ func TestMemberThatIsNotHeardIsNamedWithWhatItSends(t *testing.T) {
 	d.ports[0].SetAddrs(1, []netip.AddrPort{addr(4)})
 	d.greet()
 	send() // no address of its any more
-	if d.now = d.now.Add(unheardFor); d.ports[0].Peer(d.now, 1).Problem != "" {
+	d.now = d.now.Add(unheardFor)
+	if d.ports[0].Peer(d.now, 1).Problem != "" {
 		t.Error("packets from another address are held against it")
 	}
 }

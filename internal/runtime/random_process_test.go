@@ -144,7 +144,8 @@ func (c *council) start(rank protocol.Rank, number int) (*process, error) {
 	council.Mirror = p.mirror
 	p.table = runtime.NewGroupTable(council)
 	spied := &incarnateSpy{spy{process: p, inner: machine, channel: runtime.Council}}
-	if p.instance, err = p.loop.Add(runtime.Council, "the council", spied, &pausingSink{p.table, p}); err != nil {
+	p.instance, err = p.loop.Add(runtime.Council, "the council", spied, &pausingSink{p.table, p})
+	if err != nil {
 		return nil, err
 	}
 	p.table.Bind(p.instance)

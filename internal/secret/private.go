@@ -52,7 +52,8 @@ func parsePrivate(data string) (own identity.Own, err error) {
 			}
 			own.Private = append(own.Private, key)
 		case word == tagWord && own.Tag == (identity.TagKey{}):
-			if own.Tag, err = identity.ParseTagKey(text); err != nil {
+			own.Tag, err = identity.ParseTagKey(text)
+			if err != nil {
 				return own, fmt.Errorf("tag key: %w", err)
 			}
 		case word == tagWord:

@@ -52,16 +52,20 @@ func Parse(s string) (Edict, error) {
 	}
 	var e Edict
 	var err error
-	if e.Epoch, err = number(part[0], 64); err != nil {
+	e.Epoch, err = number(part[0], 64)
+	if err != nil {
 		return Edict{}, fmt.Errorf("edict %q: epoch: %w", clip(s), err)
 	}
-	if e.Token, err = number(part[1], 64); err != nil {
+	e.Token, err = number(part[1], 64)
+	if err != nil {
 		return Edict{}, fmt.Errorf("edict %q: token: %w", clip(s), err)
 	}
-	if e.Counter, err = signed(part[2]); err != nil {
+	e.Counter, err = signed(part[2])
+	if err != nil {
 		return Edict{}, fmt.Errorf("edict %q: counter: %w", clip(s), err)
 	}
-	if e.Quorum, err = parseQuorum(tail); err != nil {
+	e.Quorum, err = parseQuorum(tail)
+	if err != nil {
 		return Edict{}, fmt.Errorf("edict %q: %w", clip(s), err)
 	}
 	if err := e.Check(); err != nil {

@@ -264,8 +264,8 @@ func TestSideEffectsInHeadersAreFound(t *testing.T) {
 	p := fixture(t, "header")
 	asWanted(t, p, Headers(p))
 	const key = "header internal/tidy/testdata/header/header.go"
-	for list, want := range map[string]string{"": "l.void", key + " 3": "l.void", key + " 4": "", key + " 5": "has 4 left: lower its entry from 5",
-		key + " 4\nheader x.go 1": "header x.go is within its budget"} {
+	for list, want := range map[string]string{"": "l.void", key + " 5": "l.void", key + " 6": "", key + " 7": "has 6 left: lower its entry from 7",
+		key + " 6\nheader x.go 1": "header x.go is within its budget"} {
 		found := Budgets([]*Package{p}, "budget.txt", []byte(list))
 		if (len(found) == 0) != (want == "") || want != "" && !strings.Contains(found[0].Text, want) {
 			t.Errorf("%q: found %v, want %q", list, found, want)

@@ -12,6 +12,10 @@ import (
 //
 //	if l.void = true; l.blame(why) {
 //
+// or that change more than a variable of the function, such as
+//
+//	if l.end, err = l.ask(); err != nil {
+//
 // A reader takes a header for a question, and misses that it does something.
 func Headers(p *Package) []Problem {
 	var found []Problem
@@ -21,7 +25,11 @@ func Headers(p *Package) []Problem {
 			if !ok {
 				return true
 			}
-			if targets := assigned(header.Init); len(targets) > 0 && !mentions(header.Cond, targets) {
+			targets := assigned(header.Init)
+			lasting := slices.DeleteFunc(slices.Clone(targets), func(name string) bool { return !strings.ContainsAny(name, ".[*") })
+			if _, counts := header.Init.(*ast.IncDecStmt); len(lasting) > 0 && !counts {
+				found = append(found, p.at(header.Pos(), "the header of an if changes %s: put the change above it", strings.Join(lasting, ", ")))
+			} else if len(targets) > 0 && !mentions(header.Cond, targets) {
 				found = append(found, p.at(header.Pos(), "the header of an if changes %s, and its condition is about something else: put the change above it", strings.Join(targets, ", ")))
 			}
 			return true

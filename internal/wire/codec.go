@@ -85,7 +85,8 @@ func newTable(types []Type) *table {
 			panic(fmt.Sprintf("wire: message %d, %s: number or type is taken", row.Number, row.Message.Name()))
 		}
 		var err error
-		if row.mirror, err = mirror(typ.Elem()); err != nil {
+		row.mirror, err = mirror(typ.Elem())
+		if err != nil {
 			panic(fmt.Sprintf("wire: message %d, %s: %v", row.Number, row.Message.Name(), err))
 		}
 		t.byNumber[row.Number], t.byType[typ] = row, row

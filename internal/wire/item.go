@@ -68,7 +68,8 @@ func parseFragment(it received) (f fragment, err error) {
 	b := it.body
 	f.channel = it.channel
 	var part, parts, number uint64
-	if f.message, b, err = takeUvarint(b, math.MaxUint64); err != nil {
+	f.message, b, err = takeUvarint(b, math.MaxUint64)
+	if err != nil {
 		return f, err
 	}
 	if part, b, err = takeUvarint(b, maxFragments-1); err != nil {

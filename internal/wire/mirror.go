@@ -56,7 +56,8 @@ func mirrorStruct(t reflect.Type) (reflect.Type, error) {
 			continue
 		}
 		fields[i].Name = f.Name
-		if fields[i].Type, err = mirror(f.Type); err != nil {
+		fields[i].Type, err = mirror(f.Type)
+		if err != nil {
 			return nil, fmt.Errorf("%v.%s: %w", t, f.Name, err)
 		}
 		fields[i].Tag = reflect.StructTag(fmt.Sprintf(`cbor:"%d,keyasint,omitempty,omitzero"`, keys[i]))

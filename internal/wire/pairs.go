@@ -66,7 +66,8 @@ func NewPairs(c PairsConfig) (*Pairs, error) {
 		publics[i] = key.Public()
 	}
 	var err error
-	if p.own, err = ids(publics); err != nil || len(p.own) == 0 && len(c.Members) > 1 {
+	p.own, err = ids(publics)
+	if err != nil || len(p.own) == 0 && len(c.Members) > 1 {
 		return nil, errors.Join(err, fmt.Errorf("wire: %d private keys: a member has 1 or 2", len(c.Private)))
 	}
 	for r := range c.Members {
@@ -82,7 +83,8 @@ func NewPairs(c PairsConfig) (*Pairs, error) {
 
 // share computes what this member shares with another one.
 func (p *pair) share(c *PairsConfig, publics []identity.Public, with *Identity) (err error) {
-	if p.ids, err = ids(with.Keys); err != nil {
+	p.ids, err = ids(with.Keys)
+	if err != nil {
 		return err
 	}
 	me := c.Members[c.Self].Name

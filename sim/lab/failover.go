@@ -33,7 +33,8 @@ func MeasureFailover(seed uint64, histories ...int) ([]Failover, error) {
 			plain    bool
 			patience int
 		}{{&f.Plain, true, 1}, {&f.Leap, false, 1}, {&f.Patient, false, patience}} {
-			if *way.rounds, err = depose(h, way.plain, way.patience, seed); err != nil {
+			*way.rounds, err = depose(h, way.plain, way.patience, seed)
+			if err != nil {
 				return nil, err
 			}
 		}

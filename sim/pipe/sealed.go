@@ -29,7 +29,8 @@ type sealed struct {
 
 func (s *sealed) start(now protocol.Time, c datagram.Config) (*datagram.Endpoint, error) {
 	var err error
-	if s.end, err = wire.NewEndpoint(now, wire.Config{Config: c, Pairs: wiretest.Pairs(c.Self.Rank, c.Members), Random: s.dice}); err != nil {
+	s.end, err = wire.NewEndpoint(now, wire.Config{Config: c, Pairs: wiretest.Pairs(c.Self.Rank, c.Members), Random: s.dice})
+	if err != nil {
 		return nil, err
 	}
 	s.batch = s.end.NewBatch()

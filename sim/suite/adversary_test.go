@@ -43,7 +43,8 @@ func newAdversary(t *testing.T, p *suite.Protocol, members int, seed uint64, lin
 		p.Configure(&c)
 	}
 	var err error
-	if a.World, err = sim.New(c); err != nil {
+	a.World, err = sim.New(c)
+	if err != nil {
 		t.Fatal(err)
 	}
 	a.Observe(traceObserver{a})
@@ -84,7 +85,8 @@ func (a *adversary) intercept(l sim.Intercepted) bool {
 func (a *adversary) look() {
 	switch {
 	case a.victim == protocol.Nobody:
-		if a.victim = a.agreed(); a.victim != protocol.Nobody {
+		a.victim = a.agreed()
+		if a.victim != protocol.Nobody {
 			a.since = a.Now()
 		}
 	case a.givenUp():

@@ -75,7 +75,8 @@ func newPlay(t *testing.T, c sim.Config) *play {
 	c.OnNotice = func(n sim.Notice, from protocol.Ident, to protocol.Rank, m protocol.Message) {
 		pl.cover.Notice(n, from, to, m)
 	}
-	if pl.World, err = sim.New(c); err != nil {
+	pl.World, err = sim.New(c)
+	if err != nil {
 		t.Fatal(err)
 	}
 	pl.cover = suite.NewCover(p, pl.World)

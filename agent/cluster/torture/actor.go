@@ -85,7 +85,8 @@ func act(args []string) error {
 	}
 	l := life{dir: args[0], role: role(args[2])}
 	var err error
-	if l.owner, err = strconv.Atoi(args[1]); err != nil {
+	l.owner, err = strconv.Atoi(args[1])
+	if err != nil {
 		return err
 	}
 	if l.role == roleMain {

@@ -119,7 +119,8 @@ func open(s settings, out io.Writer) (_ *arena, err error) {
 	if s.logs {
 		o.Log = func(process, line string) { fmt.Fprintf(out, "%s: %s\n", process, line) }
 	}
-	if a.Cluster, err = cluster.New(o); err != nil {
+	a.Cluster, err = cluster.New(o)
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -134,7 +135,8 @@ func open(s settings, out io.Writer) (_ *arena, err error) {
 	if err := a.install(s.regent); err != nil {
 		return nil, err
 	}
-	if a.store, err = openStore(a.Dir); err != nil {
+	a.store, err = openStore(a.Dir)
+	if err != nil {
 		return nil, err
 	}
 	return a, a.keepBusy(s.busy)

@@ -118,7 +118,8 @@ func startFamily(t *testing.T, cgroup bool) *family {
 		t.Fatal(err)
 	}
 	// The reaper of this process would take the runner for adopted.
-	if f.reaper, err = ProcessReaper(); err != nil {
+	f.reaper, err = ProcessReaper()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := f.reaper.Start(f.cmd); err != nil {

@@ -185,7 +185,8 @@ func Decode(b []byte) (Record, error) {
 	rest := body[fixed:]
 	for _, blob := range []*[]byte{&r.Wedge, &r.View} {
 		var err error
-		if *blob, rest, err = cut(rest); err != nil {
+		*blob, rest, err = cut(rest)
+		if err != nil {
 			return Record{}, err
 		}
 	}

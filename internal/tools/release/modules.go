@@ -45,10 +45,12 @@ func read(ctx context.Context, root string) ([]*tree, error) {
 	for _, use := range work.Use {
 		t := &tree{dir: path.Clean(use.Path)}
 		name := path.Join(t.dir, "go.mod")
-		if t.gomod, err = os.ReadFile(filepath.Join(root, name)); err != nil {
+		t.gomod, err = os.ReadFile(filepath.Join(root, name))
+		if err != nil {
 			return nil, err
 		}
-		if t.file, err = modfile.Parse(name, t.gomod, nil); err != nil {
+		t.file, err = modfile.Parse(name, t.gomod, nil)
+		if err != nil {
 			return nil, err
 		}
 		t.path = t.file.Module.Mod.Path

@@ -75,18 +75,22 @@ func speak(role, peer string) error {
 		return err
 	}
 	s := &speaker{out: bufio.NewWriter(os.Stdout), peer: protocol.Rank(1 - rank)}
-	if s.addr, err = netip.ParseAddrPort(peer); err != nil {
+	s.addr, err = netip.ParseAddrPort(peer)
+	if err != nil {
 		return err
 	}
-	if s.conn, err = transport.Listen(netip.MustParseAddrPort("127.0.0.1:0")); err != nil {
+	s.conn, err = transport.Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
 		return err
 	}
-	if s.clock, err = clock.System(); err != nil {
+	s.clock, err = clock.System()
+	if err != nil {
 		return err
 	}
 	me := protocol.Ident{Rank: protocol.Rank(rank), Inc: protocol.Inc(3 + rank)}
 	judge := datagram.Config{Self: me, Members: 2, Rho: protocol.DefaultRho, Delta: bounded}
-	if s.wire, err = wire.NewEndpoint(s.clock.Now(), wire.Config{Config: judge, Pairs: wiretest.Pairs(me.Rank, 2)}); err != nil {
+	s.wire, err = wire.NewEndpoint(s.clock.Now(), wire.Config{Config: judge, Pairs: wiretest.Pairs(me.Rank, 2)})
+	if err != nil {
 		return err
 	}
 	fmt.Printf("listens %v\n", s.conn.LocalAddr())
@@ -159,7 +163,8 @@ func startSpeaker(t *testing.T, rank int, peer netip.AddrPort) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+	p.stdin, err = p.cmd.StdinPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.cmd.Start(); err != nil {
@@ -170,7 +175,8 @@ func startSpeaker(t *testing.T, rank int, peer netip.AddrPort) *process {
 	if !p.lines.Scan() {
 		t.Fatal("a member does not start")
 	}
-	if p.addr, err = netip.ParseAddrPort(strings.TrimPrefix(p.lines.Text(), "listens ")); err != nil {
+	p.addr, err = netip.ParseAddrPort(strings.TrimPrefix(p.lines.Text(), "listens "))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return p

@@ -96,19 +96,23 @@ func (f *fuzzer) check() error {
 		f.variant = f.elector
 	}
 	var err error
-	if f.protocol, err = lookup(strings.TrimSpace(f.name + " " + f.variant)); err != nil {
+	f.protocol, err = lookup(strings.TrimSpace(f.name + " " + f.variant))
+	if err != nil {
 		return fmt.Errorf("fuzz: %w", err)
 	}
-	if f.protocol, err = f.protocol.With(f.options...); err != nil {
+	f.protocol, err = f.protocol.With(f.options...)
+	if err != nil {
 		return fmt.Errorf("fuzz: --option %w", err)
 	}
 	f.few, f.many = uint64(f.protocol.Members), uint64(f.protocol.Members)
 	if f.members != "" {
-		if f.few, f.many, err = span(f.members); err != nil || f.many > math.MaxInt32 {
+		f.few, f.many, err = span(f.members)
+		if err != nil || f.many > math.MaxInt32 {
 			return fmt.Errorf("fuzz: --members %s: expected a number such as 5, or 3..7", f.members)
 		}
 	}
-	if f.first, f.last, err = span(f.seeds); err != nil {
+	f.first, f.last, err = span(f.seeds)
+	if err != nil {
 		return fmt.Errorf("fuzz: --seeds %s: expected two numbers such as 1..1000, or one", f.seeds)
 	}
 	if f.trace != "" && (f.first != f.last || f.few != f.many) {

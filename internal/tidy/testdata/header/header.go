@@ -29,13 +29,13 @@ func (l *lease) about(other *lease) error {
 	if err = l.load(); err != nil {
 		return err
 	}
-	if l.void, err = true, l.load(); err != nil {
+	if l.void, err = true, l.load(); err != nil { // want "l.void"
 		return err
 	}
 	if l = l.next; l.next != nil {
 		return nil
 	}
-	if l.next = other.next; l.next.count > 0 {
+	if l.next = other.next; l.next.count > 0 { // want "l.next"
 		return nil
 	}
 	if n := other.count; l.void {
