@@ -55,7 +55,8 @@ func prepare(c Config, w world.World) (*Member, error) {
 	}
 	m := &Member{config: c, council: all, world: w, onDemandGroups: newOnDemandCache(), closed: make(chan struct{})}
 	if c.Dir != "" {
-		if m.dir, err = store.Open(c.Dir, c.Name); err != nil {
+		m.dir, err = store.Open(c.Dir, c.Name)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -74,10 +75,12 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m.keys.pairs, err = m.config.pairs(m.council); err != nil {
+	m.keys.pairs, err = m.config.pairs(m.council)
+	if err != nil {
 		return err
 	}
-	if m.councilID, m.record, err = m.config.councilID(saved); err != nil {
+	m.councilID, m.record, err = m.config.councilID(saved)
+	if err != nil {
 		return err
 	}
 	addrs := m.resolve(ctx)
@@ -159,6 +162,9 @@ func (c *council) foundable(q protocol.Quorums) error {
 // leastFoundingRetry is the least time between two questions for the id of the council.
 const leastFoundingRetry = 200 * time.Millisecond
 
+// longestGather bounds how long the answers to renewals wait for one another: about as long as a round trip on a local network takes.
+const longestGather = 500 * time.Microsecond
+
 // run builds the machine of a member that knows its council, and sets the loop going.
 func (m *Member) run(ctx context.Context, saved []byte, founder *runtime.Founder, waiter runtime.Waiter) error {
 	m.keys.Lock()
@@ -180,7 +186,7 @@ func (m *Member) run(ctx context.Context, saved []byte, founder *runtime.Founder
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: world.MirrorFrom(ctx)})
 	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Rates: clock.NewRates(n, t.rho()),
 		Names: m.council.names(), Addrs: addrs, Summary: summary,
-		Outdated: func() protocol.Message { return &nerio.Outdated{} }, Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Clock: m.world.Clock.Now, Log: m.log})
+		Outdated: func() protocol.Message { return &nerio.Outdated{} }, Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Gather: min(t.RoundTrip/10, longestGather), Clock: m.world.Clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
 		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Facts: m.facts, Log: m.log}
 	if m.dir != nil {

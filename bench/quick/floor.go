@@ -78,7 +78,7 @@ func overshoots(n int, length time.Duration) (sample, error) {
 		var s sample
 		for range n {
 			begin := time.Now()
-			w.Wait(length)
+			w.Wait(length, 0)
 			s = append(s, time.Since(begin)-length)
 		}
 		done <- s

@@ -81,6 +81,12 @@ type Message interface {
 	Name() string
 }
 
+// A Patient message is one to which the answers may be taken a little later than they come, if its method says so: nobody waits for them.
+type Patient interface {
+	Message
+	Patient() bool
+}
+
 // Explorable machines can be copied and compared, so that all their reachable states can be visited.
 type Explorable interface {
 	Machine

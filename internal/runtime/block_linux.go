@@ -20,13 +20,21 @@ func entersyscallblock()
 //go:linkname exitsyscall runtime.exitsyscall
 func exitsyscall()
 
-// ppoll is ppoll(2) on a thread that expects to wait. It returns how many of the descriptors can be read; less than
-// zero if the wait was cut short. Nothing may grow the stack between the two calls of the runtime.
+// ppoll is ppoll(2) on a thread that expects to wait: first for the first descriptor alone, then for all. It returns how many of the
+// descriptors can be read; less than zero if the wait was cut short. Between the two waits the thread stays outside the scheduler, which
+// would wake the monitor up. Nothing may grow the stack between the two calls of the runtime.
 //
 //go:nosplit
-func ppoll(fds *unix.PollFd, n int, timeout *unix.Timespec) int {
+func ppoll(fds *unix.PollFd, n int, first, rest *unix.Timespec) int {
 	entersyscallblock()
-	r, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(fds)), uintptr(n), uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
+	var r uintptr
+	var errno unix.Errno
+	if first.Nsec != 0 || first.Sec != 0 {
+		r, _, errno = unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(fds)), 1, uintptr(unsafe.Pointer(first)), 0, 0, 0)
+	}
+	if r == 0 && errno == 0 {
+		r, _, errno = unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(fds)), uintptr(n), uintptr(unsafe.Pointer(rest)), 0, 0, 0)
+	}
 	exitsyscall()
 	if errno != 0 {
 		return -1

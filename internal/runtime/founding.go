@@ -125,7 +125,7 @@ func (f *Founder) Found(ctx context.Context, clock func() protocol.Time, waiter 
 			f.report() // before the next question, which forgets who has answered the last one
 			wake = f.next(now, protocol.Tick{})
 		case n == 0:
-			waiter.Wait(min(wake.Sub(now), longestFoundingWait))
+			waiter.Wait(min(wake.Sub(now), longestFoundingWait), 0)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func newBeginning(t *testing.T, a, b *wire.Pairs) *beginning {
 	return g
 }
 
-func (g *beginning) Wait(d time.Duration) {
+func (g *beginning) Wait(d, _ time.Duration) {
 	g.now = g.now.Add(min(d, foundingRetry/4)) // packets wake it
 	g.waits++
 	g.waited(g.waits)

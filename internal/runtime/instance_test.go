@@ -177,7 +177,7 @@ type quiet struct{}
 
 func (quiet) Receive(Deliver) bool                                         { return false }
 func (quiet) Send(protocol.Time, protocol.Rank, Channel, protocol.Message) {}
-func (quiet) Flush()                                                       {}
+func (quiet) Flush() time.Duration                                         { return 0 }
 func (quiet) Wake() protocol.Time                                          { return protocol.Never }
 func (quiet) Rename(protocol.Inc)                                          {}
 func (quiet) Restart(protocol.Time, protocol.StartBits)                    {}

@@ -25,9 +25,9 @@ type Port interface {
 	Receive(deliver Deliver) (more bool)
 	// Send puts a message into the next packet to the member. It keeps neither the message nor anything in it.
 	Send(now protocol.Time, to protocol.Rank, channel Channel, m protocol.Message)
-	// Flush sends off what Send was given, and what else is due, such as probes. Wake says when it wants to be called
-	// next.
-	Flush()
+	// Flush sends off what Send was given, and what else is due, such as probes. It returns for how long what comes in may wait for more
+	// of it. Wake says when it wants to be called next.
+	Flush() (gather time.Duration)
 	Wake() protocol.Time
 	// Rename says under which incarnation the member speaks from now on.
 	Rename(inc protocol.Inc)
@@ -97,6 +97,8 @@ type Loop struct {
 	wakes     wakeHeap
 	// executor carries out what the machines ask for.
 	executor drive.Executor
+	// gather is what Flush returned last.
+	gather time.Duration
 	// due and dirty are instances with something to do in this round.
 	due, dirty []*Instance
 	running    bool
@@ -209,7 +211,7 @@ func (l *Loop) round() (again bool) {
 	if l.noticeRestore() { // what is to be sent was said by the life before the snapshot, if one was restored meanwhile
 		l.tickSinks()
 	}
-	l.Port.Flush()
+	l.gather = l.Port.Flush()
 	return more && !l.stop.Load() || len(l.calls) > 0 || len(l.queue) > 0
 }
 
@@ -220,7 +222,7 @@ func (l *Loop) wait() {
 	if due != protocol.Never {
 		d = min(d, due.Sub(l.Clock()))
 	}
-	l.Waiter.Wait(d)
+	l.Waiter.Wait(d, l.gather)
 	if now := l.Clock(); now >= due {
 		l.stats.Late.add(now.Sub(due))
 	}

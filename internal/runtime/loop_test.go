@@ -100,11 +100,12 @@ func (j *journal) Receive(deliver Deliver) bool {
 func (j *journal) Send(now protocol.Time, to protocol.Rank, _ Channel, m protocol.Message) {
 	j.add("send %s to %v at %v", m.(*note).text, to, now)
 }
-func (j *journal) Flush() {
+func (j *journal) Flush() time.Duration {
 	if now := j.now(); j.wake <= now {
 		j.wake = protocol.Never
 		j.add("probe at %v", now)
 	}
+	return 0
 }
 func (j *journal) Wake() protocol.Time     { return j.wake }
 func (j *journal) Rename(inc protocol.Inc) { j.add("speak as %d", inc) }

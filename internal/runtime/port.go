@@ -43,9 +43,11 @@ type PortOptions struct {
 	// Recent is for how long a proof counts that packets to a peer come by one of its addresses.
 	Recent time.Duration
 	// Nap is how long packets may wait for others during a flood. It must be short beside a round trip.
-	Nap   time.Duration
-	Clock func() protocol.Time
-	Log   *slog.Logger
+	Nap time.Duration
+	// Gather is how long the answers to mere renewals may wait for one another. It must be short beside a round trip.
+	Gather time.Duration
+	Clock  func() protocol.Time
+	Log    *slog.Logger
 }
 
 // A NetPort is the Port over a real or imagined network: it packs messages into packets, seals and opens them, and bounds
@@ -67,6 +69,8 @@ type NetPort struct {
 // An outbox is what is on its way to one peer.
 type outbox struct {
 	batch *wire.Batch
+	// patient says that nobody waits for the answers to what is in the batch.
+	patient bool
 	// since is the instant of the earliest Step of which a message is in the batch.
 	since protocol.Time
 	// shown is when the summary was last sent to a peer that has not been heard, or has another configuration; zero:
@@ -223,6 +227,8 @@ func (p *NetPort) note(now protocol.Time, v datagram.Verdict) {
 // Send encodes a message at once: it belongs to the machine.
 func (p *NetPort) Send(now protocol.Time, to protocol.Rank, channel Channel, m protocol.Message) {
 	b := &p.peers[to]
+	patient, _ := m.(protocol.Patient)
+	b.patient = patient != nil && patient.Patient() && (b.patient || b.batch.Empty())
 	if b.batch.Empty() || now < b.since {
 		b.since = now
 	}
@@ -231,15 +237,19 @@ func (p *NetPort) Send(now protocol.Time, to protocol.Rank, channel Channel, m p
 	}
 }
 
-// Flush seals and sends what the machines had to say, and then the probes that are still due.
-func (p *NetPort) Flush() {
+// Flush seals and sends what the machines had to say, and then the probes that are still due. The answers gather if several members were
+// asked, and nobody waits for what they say.
+func (p *NetPort) Flush() (gather time.Duration) {
 	p.out = p.out[:0]
 	now := protocol.Time(0)
+	asked, patient := 0, true
 	for i := range p.peers {
 		if b := &p.peers[i]; !b.batch.Empty() {
 			if now == 0 {
 				now = p.Clock()
 			}
+			asked++
+			patient = patient && b.patient
 			p.pack(now, b.since, protocol.Rank(i))
 		}
 	}
@@ -254,7 +264,7 @@ func (p *NetPort) Flush() {
 		}
 	}
 	if len(p.out) == 0 {
-		return
+		return 0
 	}
 	n, err := p.Socket.Write(p.out)
 	p.traffic.PacketsOut.Add(uint64(n))
@@ -262,6 +272,10 @@ func (p *NetPort) Flush() {
 		p.traffic.Unsent.Add(uint64(len(p.out) - n))
 		p.diagnostics.network(err)
 	}
+	if asked > 1 && patient {
+		return p.Gather
+	}
+	return 0
 }
 
 // summaryEvery is how often the summary goes to a peer that has not been heard.
@@ -325,7 +339,8 @@ func (p *NetPort) put(h *datagram.Header, path uint8, seal func(dst []byte) ([]b
 	}
 	o := &p.out[len(p.out)-1]
 	var err error
-	if o.Data, err = seal(o.Data[:0]); err != nil {
+	o.Data, err = seal(o.Data[:0])
+	if err != nil {
 		panic("runtime: " + err.Error())
 	}
 	o.Addr = p.Addrs[h.To.Rank][path]

@@ -4,8 +4,9 @@ import "time"
 
 // A Waiter is how the loop waits. Wait is called by the loop only, Wake by anybody.
 type Waiter interface {
-	// Wait returns after d, or once Wake was called since the last Wait, or something can be read. It may return early.
-	Wait(d time.Duration)
+	// Wait returns after d, or once Wake was called since the last Wait, or something can be read. It may return early. What can be read
+	// within gather may wait for the end of it, so that a waiter wakes up once for several packets.
+	Wait(d, gather time.Duration)
 	// Wake makes the current or the next Wait return.
 	Wake()
 	// Close releases what the waiter holds. No Wait may be under way; a Wake that comes later does nothing.
@@ -30,7 +31,7 @@ func NewChanWaiter() Waiter {
 	return &chanWaiter{wake: make(chan struct{}, 1), timer: t}
 }
 
-func (w *chanWaiter) Wait(d time.Duration) {
+func (w *chanWaiter) Wait(d, _ time.Duration) {
 	if d <= 0 {
 		select {
 		case <-w.wake:

@@ -26,7 +26,7 @@ func BenchmarkWait(b *testing.B) {
 			}
 			for range b.N {
 				start := time.Now()
-				w.Wait(length)
+				w.Wait(length, 0)
 				late = append(late, time.Since(start)-length)
 			}
 		}()

@@ -35,10 +35,12 @@ func NewPollWaiter(readable ...int) (Waiter, error) {
 	return w, nil
 }
 
-func (w *pollWaiter) Wait(d time.Duration) {
-	ts := unix.NsecToTimespec(int64(max(d, 0)))
+func (w *pollWaiter) Wait(d, gather time.Duration) {
+	d = max(d, 0)
+	gather = min(gather, d)
+	first, rest := unix.NsecToTimespec(int64(gather)), unix.NsecToTimespec(int64(d-gather))
 	// The result does not matter: the loop looks at everything anyway, and a wait that a signal cut short is a short wait.
-	n := ppoll(&w.fds[0], len(w.fds), &ts)
+	n := ppoll(&w.fds[0], len(w.fds), &first, &rest)
 	if n > 0 && w.fds[0].Revents != 0 {
 		var buf [8]byte
 		_, _ = unix.Read(int(w.fds[0].Fd), buf[:])

@@ -33,11 +33,11 @@ func TestWakeEndsThePresentOrTheNextWait(t *testing.T) {
 			for range 100 {
 				w.Wake()
 				w.Wake()
-				w.Wait(long)
+				w.Wait(long, 0)
 			}
 			for range 100 {
 				go w.Wake()
-				w.Wait(long)
+				w.Wait(long, 0)
 			}
 		})
 	}
@@ -61,7 +61,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 			}
 			limit := time.Now().Add(long)
 			for taken < each*callers {
-				w.Wait(long) // a lost wake-up is a minute's wait
+				w.Wait(long, 0) // a lost wake-up is a minute's wait
 				mu.Lock()
 				taken = given
 				mu.Unlock()
@@ -79,7 +79,7 @@ func TestWaitEndsByItself(t *testing.T) {
 			for _, d := range []time.Duration{-1, 0, time.Microsecond, 5 * time.Millisecond} {
 				begin := time.Now()
 				for time.Since(begin) < d || d <= 0 { // it may return early, if not for nothing for ever
-					w.Wait(d - time.Since(begin))
+					w.Wait(d-time.Since(begin), 0)
 					if d <= 0 {
 						break
 					}
@@ -114,7 +114,7 @@ func TestPollWaiterWakesUpForPackets(t *testing.T) {
 		if _, err := c.WriteTo([]byte("x"), c.LocalAddr()); err != nil {
 			t.Fatal(err)
 		}
-		w.Wait(long)
+		w.Wait(long, 0)
 		if _, _, err := c.ReadFrom(make([]byte, 10)); err != nil {
 			t.Fatal(err)
 		}

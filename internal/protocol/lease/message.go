@@ -130,6 +130,9 @@ func (w Why) String() string {
 // Name says lease.Request.
 func (*Request) Name() string { return "lease.Request" }
 
+// Patient says that the request only renews: a lease counts from the instant at which it was asked for, whenever the answer is read.
+func (m *Request) Patient() bool { return len(m.Claims) == 0 && len(m.Releases) == 0 }
+
 // Name says lease.OK.
 func (*OK) Name() string { return "lease.OK" }
 
