@@ -131,6 +131,9 @@ func (h *Holder) again(r protocol.Rank, f *flight) {
 
 // Flush ends a Step: it sends the requests that are due.
 func (h *Holder) Flush(now protocol.Time) {
+	if !h.unanswered() {
+		h.retry = protocol.Never // or the holder would be woken up for nothing after each renewal
+	}
 	busy := len(h.tenures) > 0
 	if !busy && len(h.releases) == 0 {
 		h.renew = protocol.Never
@@ -162,6 +165,16 @@ func (h *Holder) Flush(now protocol.Time) {
 		h.renew = now.Add(h.cfg.Renew << min(h.quiet, maxQuiet))
 		h.quiet++
 	}
+}
+
+// unanswered says whether a voter owes an answer.
+func (h *Holder) unanswered() bool {
+	for i := range h.voters {
+		if len(h.voters[i].flights) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // askAgain queues the claims of leaders that the voter refused. Those of candidates stay as they are: refusals end an

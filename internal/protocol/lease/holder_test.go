@@ -50,6 +50,20 @@ func TestLeaseEndsWithTheVoterThatTheQuorumCannotSpare(t *testing.T) {
 	}
 }
 
+func TestAnsweredHolderSleepsUntilTheNextRenewal(t *testing.T) {
+	c := newCouncil(t, plain(3))
+	c.try(0, "g")
+	c.now = c.now.Add(c.cfg.Renew)
+	asked := c.do(0, func(*half) {})
+	if got, want := c.members[0].holder.Next(), c.now.Add(c.members[0].holder.patience()); len(asked) != 3 || got != want {
+		t.Fatalf("asked %d voters and waits until %v, want %v: their answers may be lost", len(asked), got, want)
+	}
+	c.pump(asked)
+	if got, want := c.members[0].holder.Next(), c.now.Add(c.cfg.Renew); got != want {
+		t.Errorf("with every answer there it waits until %v, want %v: the next renewal", got, want)
+	}
+}
+
 // E-N4: a renewal for a shorter time must not take back what verification has promised.
 func TestShorterRenewalDoesNotShortenALease(t *testing.T) {
 	c := newCouncil(t, plain(3))
