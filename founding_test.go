@@ -21,7 +21,8 @@ func TestFoundingWithARevokedMemberIsRefused(t *testing.T) {
 		members int
 		revoked []int
 		refused string
-	}{{3, nil, ""}, {3, []int{2}, "c is revoked"}, {5, []int{4}, ""}, {5, []int{3, 4}, "d, e"}} {
+	}{{3, nil, ""}, {3, []int{2}, "c is revoked and cannot"}, {5, []int{4}, ""}, {5, []int{3, 4}, "d and e are revoked and cannot take part in agreeing on one (remove them"},
+		{7, []int{3, 4, 5, 6}, "d, e, f and g are revoked"}} {
 		all := &council{self: 0}
 		for r := range c.members {
 			all.peers = append(all.peers, Peer{Name: string(rune('a' + r))})

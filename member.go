@@ -27,10 +27,11 @@ type Member struct {
 	world   world.World
 	// councilID tells the council from all others.
 	councilID protocol.CouncilID
-	record    bool        // there was one at the start
-	stale     atomic.Bool // it was an old copy, and the member asks
-	accused   accusations // a peer said so without proof, or another process speaks for the member
-	keys      memberKeys
+	record    bool // there was one at the start
+	// distrusted is why the member does not go by its record, and asks; nil: it does.
+	distrusted atomic.Pointer[distrust]
+	accused    accusations // a peer said so without proof, or another process speaks for the member
+	keys       memberKeys
 	// startBits tell this start of the member from all others.
 	startBits protocol.StartBits
 	// access is which electors find nobody with good links to all others.

@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/founding"
 	"github.com/regentproject/regent/internal/protocol/nerio"
@@ -127,7 +127,7 @@ func (m *Member) found(ctx context.Context, saved *[]byte, addrs [][]netip.AddrP
 	m.log.Info("the council has no id yet: asking the other members")
 	f.Report = func(waiting string) {
 		m.log.Info("the member does not take part yet", "waiting", waiting)
-		world.Report(ctx, waiting)
+		world.Report(ctx, waiting, f.Counts)
 	}
 	m.councilID, err = f.Found(ctx, m.world.Clock.Now, waiter, func(record []byte) error {
 		*saved = bytes.Clone(record)
@@ -155,8 +155,12 @@ func (c *council) foundable(q protocol.Quorums) error {
 	if len(revoked) == 0 || q.MeetsAll(answer, c.self) {
 		return nil
 	}
-	return fmt.Errorf("config: no council id, and %s is revoked and cannot take part in agreeing on one (remove it from the council, or set council_id)",
-		strings.Join(revoked, ", "))
+	are, it := "is", "it"
+	if len(revoked) > 1 {
+		are, it = "are", "them"
+	}
+	return fmt.Errorf("config: no council id, and %s %s revoked and cannot take part in agreeing on one (remove %s from the council, or set council_id)",
+		runtime.Enumerate(revoked), are, it)
 }
 
 // leastFoundingRetry is the least time between two questions for the id of the council.
@@ -255,16 +259,10 @@ func (m *Member) facts(now protocol.Time, channel runtime.Channel, facts []proto
 		f := &facts[i]
 		switch {
 		case channel != runtime.Council:
-		case f.Ev == protocol.EvWait && f.Why == "restored snapshot":
-			m.stale.Store(true)
-		case f.Ev == protocol.EvWait && f.Why == "stale record":
-			m.stale.Store(true)
-			m.log.Error("the durable record is an old copy: the member stops and asks the others what it has forgotten")
-		case f.Ev == protocol.EvWait && f.Why == "copied record":
-			m.stale.Store(true)
-			m.log.Warn("the durable record was written on another machine or in another directory: the member asks the others what it may have forgotten")
+		case f.Ev == protocol.EvWait:
+			m.distrust(f.Why)
 		case f.Ev == protocol.EvSpeak:
-			m.stale.Store(false)
+			m.distrusted.Store(nil)
 		case f.Ev == protocol.EvAccused:
 			m.noteAccused(now, f)
 		}
@@ -293,6 +291,9 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 	var origin record.Origin
 	if m.dir != nil {
 		origin = m.dir.Origin()
+		if key, err := identity.ParseTagKey(m.config.TagKey); err == nil { // a council of one has none
+			origin.Identity = key.Digest()
+		}
 	}
 	var seed [8]byte
 	rand.Read(seed[:])

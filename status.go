@@ -192,12 +192,10 @@ func (m *Member) Members() []PeerStatus {
 
 // Status returns what this member knows of itself.
 func (m *Member) Status() Status {
-	stats, traffic := m.loop.Stats(), m.port.Traffic()
+	stats := m.loop.Stats()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, CouncilID: m.councilID.String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
 		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
-		PacketsIn: traffic.PacketsIn.Load(), PacketsOut: traffic.PacketsOut.Load(),
-		BytesIn: traffic.BytesIn.Load(), BytesOut: traffic.BytesOut.Load(), Dropped: make(map[string]uint64),
 		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
 	if err := m.loop.DiskFault(); err != nil {
 		out.Disk = err.Error()
@@ -205,16 +203,15 @@ func (m *Member) Status() Status {
 	if p := m.healthProblem.Load(); p != nil {
 		out.HealthProblem = *p
 	}
+	var counts datagram.Counts
 	if s, err := m.ask(context.Background()); err == nil {
 		for _, u := range s.unlisted {
 			out.Unlisted = append(out.Unlisted, Unlisted{Name: u.Name, Addr: u.From})
 		}
-		for r, n := range s.counts.Packets {
-			if reason := datagram.Reason(r); reason.Dropped() && n > 0 {
-				out.Dropped[reason.String()] = n
-			}
-		}
+		counts = s.counts
 	}
+	c := m.port.PacketCounts(&counts)
+	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = c.PacketsIn, c.PacketsOut, c.BytesIn, c.BytesOut, c.Dropped
 	return out
 }
 
@@ -243,8 +240,8 @@ func (m *Member) waiting(ctx context.Context) string {
 	}
 	var why string
 	switch {
-	case m.stale.Load():
-		why = "its record is an old copy: it waits for enough others to tell it what it may have promised"
+	case m.distrusts() != "":
+		why = m.distrusts() + ": it waits for enough others to tell it what it may have promised"
 	case m.record:
 		why = "its record is being written"
 	case m.config.Bootstrap:
@@ -327,7 +324,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g.put("regent_disk_ok", "1 if the durable record can be written", bit(s.Disk == ""))
 		g.put("regent_clock_ok", "1 if the clock runs at the rate of the others", bit(!s.ClockFault))
 		g.put("regent_accessible", "0 while electors find no member that has good links with all others", bit(!s.NoAccess))
-		for _, reason := range []string{nerio.Unproven, nerio.Rival} {
+		for _, reason := range []string{nerio.Unproven, nerio.Rival, nerio.Behind} {
 			g.count("regent_accusations_total", "words of peers on later incarnations of this member that it did not act on", float64(m.accused.counts(reason)), "reason", reason)
 		}
 		g.put("regent_healthy", "1 if the member is fit to lead", bit(s.HealthProblem == ""))
@@ -339,13 +336,8 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		}{{"0.5", s.Pauses.Median}, {"0.99", s.Pauses.P99}, {"1", s.Pauses.Longest}} {
 			g.put("regent_pause_seconds", "by how much the member woke up too late", q.d.Seconds(), "quantile", q.name)
 		}
-		g.count("regent_packets_total", "packets", float64(s.PacketsIn), "direction", "in")
-		g.count("regent_packets_total", "packets", float64(s.PacketsOut), "direction", "out")
-		g.count("regent_bytes_total", "bytes of packets", float64(s.BytesIn), "direction", "in")
-		g.count("regent_bytes_total", "bytes of packets", float64(s.BytesOut), "direction", "out")
-		for why, n := range s.Dropped {
-			g.count("regent_dropped_total", "packets that were dropped, by reason", float64(n), "reason", why)
-		}
+		packets := runtime.PacketCounts{PacketsIn: s.PacketsIn, PacketsOut: s.PacketsOut, BytesIn: s.BytesIn, BytesOut: s.BytesOut, Dropped: s.Dropped}
+		packets.Metrics(g.count)
 		peers := m.Members()
 		for _, p := range peers {
 			g.put("regent_peer_silence_seconds", "for how long a member was not heard", p.Silence.Seconds(), "peer", p.Name)

@@ -69,8 +69,8 @@ type Agent struct {
 	joinedAt atomic.Pointer[time.Time]
 	// joining is the member before it takes part as well, for whoever asks what it waits for.
 	joining atomic.Pointer[regent.Member]
-	// waiting is what the member waits for before that; nil: nothing is known.
-	waiting atomic.Pointer[string]
+	// founding is what the member does before that; nil: nothing is known.
+	founding atomic.Pointer[founding]
 	// joined is closed when the member takes part, failed when it will not.
 	joined    chan struct{}
 	failed    chan struct{}
@@ -100,6 +100,12 @@ type Agent struct {
 	groups     map[string]int        // candidates of each group
 	leaders    map[string]*candidate // who leads here, by group
 	closing    bool
+}
+
+// A founding is what is known of a member that waits for the id of its council.
+type founding struct {
+	waiting string
+	counts  func() world.PacketCounts
 }
 
 // Run runs an agent until ctx ends, and then lets it leave in good order.
@@ -232,7 +238,7 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 		a.joining.Store(m)
 		a.onStart()
 	}
-	reported := world.WithReport(ctx, func(waiting string) { a.waiting.Store(&waiting) })
+	reported := world.WithReport(ctx, func(waiting string, counts func() world.PacketCounts) { a.founding.Store(&founding{waiting, counts}) })
 	in := world.WithRekey(world.WithClock(reported, a.clock), a.takeRekey)
 	m, err := regent.Join(world.WithMirror(in, a.deadlines), c)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -211,8 +211,10 @@ func (a *Agent) Status() StatusInfo {
 	m := a.joining.Load()
 	if m == nil {
 		out.Waiting = "it is being started"
-		if w := a.waiting.Load(); w != nil {
-			out.Waiting = *w
+		if f := a.founding.Load(); f != nil {
+			out.Waiting = f.waiting
+			c := f.counts()
+			out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = c.PacketsIn, c.PacketsOut, c.BytesIn, c.BytesOut, c.Dropped
 		}
 		return out
 	}

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,10 +86,30 @@ func addressOf(t *testing.T, v *processes, name string) string {
 }
 
 // Without an id in their files the members agree on one when all of them are there, keep it across restarts, and tell it to a
-// member that lost its disk.
+// member that lost its disk. Status and metrics count what a member drops before it has the id.
 func TestCouncilWithoutAnIDAgreesOnOne(t *testing.T) {
 	t.Parallel()
-	v := start(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s}\ncouncil_id: \"\"\n")})
+	v := newProcesses(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s}\ncouncil_id: \"\"\n")})
+	v.startAgent("a")
+	junk, err := net.Dial("udp", addressOf(t, v, "a"))
+	v.must(err)
+	defer junk.Close()
+	cluster.Eventually(t, "a counts junk while it waits for the id", func() bool {
+		_, _ = junk.Write([]byte("junk"))
+		return v.dropped("a", "short") > 0
+	})
+	answer, err := v.Client("a").Get("http://" + v.address("a") + "/metrics")
+	v.must(err)
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), `regent_dropped_total{reason="short"}`) {
+		t.Errorf("the metrics do not count it: %v", err)
+	}
+	v.startAgent("b")
+	v.startAgent("c")
+	v.must(v.AwaitAgents(v.Names...))
+	if v.dropped("a", "short") == 0 {
+		t.Error("what was dropped before the council had an id is no longer counted")
+	}
 	id := func(name string) string {
 		_, after, ok := strings.Cut(v.Process(name).Log(), "the council has an id")
 		if !ok {

@@ -47,6 +47,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			}
 			put(kind, x.Name, x.Help, x.Value, x.Labels...)
 		}
+	} else if f := a.founding.Load(); f != nil {
+		c := f.counts()
+		c.Metrics(func(name, help string, value float64, labels ...string) {
+			put(prometheus.CounterValue, name, help, value, labels...)
+		})
 	}
 	groups, _ := a.changes.list("", "", 0)
 	if name := a.file.Load().DefaultGroup; name != "" {

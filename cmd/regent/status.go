@@ -78,7 +78,11 @@ func (s *statusReport) findProblems() []string {
 		say("the durable record cannot be written: %s", s.Disk)
 	}
 	if s.Accused != "" {
-		say("%s: stop other processes and copies of this member; if there are none, that member lies or its disk is damaged", s.Accused)
+		advice := ": stop other processes and copies of this member; if there are none, that member lies or its disk is damaged"
+		if strings.HasSuffix(s.Accused, "restart the member)") { // it says itself what to do
+			advice = ""
+		}
+		say("%s%s", s.Accused, advice)
 	}
 	if heard, need, voters := majority(s.Members); voters > 0 && heard < need {
 		say("%d of %d members that vote are well, and %d are needed: nobody can be elected from here", heard, voters, need)

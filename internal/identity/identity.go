@@ -24,6 +24,9 @@ const MaxKeys = 2
 // labelFingerprint begins what a fingerprint is computed over.
 const labelFingerprint = "regent fingerprint"
 
+// labelTagKey begins what the digest of a tag key is computed over.
+const labelTagKey = "regent tag key"
+
 // A Private key proves to the others which member speaks. The zero value is no key.
 type Private [Size]byte
 
@@ -111,6 +114,15 @@ func ParseTagKey(text string) (TagKey, error) {
 
 // Text returns the text form, which is as secret as the key.
 func (t TagKey) Text() string { return base64.StdEncoding.EncodeToString(t[:]) }
+
+// Digest tells the key from others without giving it away, for the durable record; zero for no key.
+func (t TagKey) Digest() (d [8]byte) {
+	if t != (TagKey{}) {
+		sum := sha256.Sum256(append([]byte(labelTagKey), t[:]...))
+		copy(d[:], sum[:])
+	}
+	return d
+}
 
 // String does not give the key away.
 func (t TagKey) String() string { return "tag key" }

@@ -27,6 +27,9 @@ type Founder struct {
 	// Report, if it is set, gets what the member waits for, whenever that changes while Found runs.
 	Report func(waiting string)
 
+	// traffic counts the packets of the founding, and dropped those that were dropped while Found ran, by reason. Both may be read at any time.
+	traffic Traffic
+	dropped [datagram.NumReasons]atomic.Uint64
 	// keys wait until the goroutine of Found takes them.
 	keys atomic.Pointer[wire.Pairs]
 	// refused is why the last packet that named a member as its sender was dropped; zero: it was not.
@@ -49,8 +52,38 @@ func (f *Founder) step(now protocol.Time, ev protocol.Event) {
 			}
 		}
 	}
-	if len(f.out) > 0 {
-		_, _ = f.Socket.Write(f.out) // what is lost is asked again
+	if len(f.out) == 0 {
+		return
+	}
+	n, _ := f.Socket.Write(f.out) // what is lost is asked again
+	for i := range f.out[:n] {
+		f.traffic.PacketsOut.Add(1)
+		f.traffic.BytesOut.Add(uint64(len(f.out[i].Data)))
+	}
+}
+
+// Counts returns what became of packets while Found ran, and what the founding has sent.
+func (f *Founder) Counts() PacketCounts {
+	var out PacketCounts
+	out.traffic(&f.traffic)
+	for r := range f.dropped {
+		out.drop(datagram.Reason(r), f.dropped[r].Load())
+	}
+	return out
+}
+
+// count judges and counts a packet that came while Found runs.
+func (f *Founder) count(now protocol.Time, data []byte) {
+	f.traffic.PacketsIn.Add(1)
+	f.traffic.BytesIn.Add(uint64(len(data)))
+	var r datagram.Reason
+	if wire.IsFounding(data) {
+		r = f.Take(now, data)
+	} else {
+		r = f.Codec.Refuse(data)
+	}
+	if r.Dropped() {
+		f.dropped[r].Add(1)
 	}
 }
 
@@ -113,10 +146,11 @@ func (f *Founder) Found(ctx context.Context, clock func() protocol.Time, waiter 
 			return protocol.CouncilID{}, err
 		}
 		for i := range in[:n] {
-			if data := in[i].Data; wire.IsFounding(data) && len(f.effects.Persist) == 0 {
-				f.Take(clock(), data)
-				wake = f.effects.Wake
+			if len(f.effects.Persist) > 0 {
+				break // the rest is asked for again, if it matters
 			}
+			f.count(clock(), in[i].Data)
+			wake = f.effects.Wake
 		}
 		now := clock()
 		switch {
@@ -158,7 +192,7 @@ func (f *Founder) waiting() string {
 		}
 	}
 	if len(silent) > 0 {
-		odd = append([]string{fmt.Sprintf("waits for %s to name the council (start all members, or set council_id in every configuration)", enumerate(silent))}, odd...)
+		odd = append([]string{fmt.Sprintf("waits for %s to name the council (start all members, or set council_id in every configuration)", Enumerate(silent))}, odd...)
 	}
 	if len(odd) == 0 {
 		return "no council id: the members do not agree on one (set council_id in every configuration)"
@@ -188,8 +222,8 @@ func (f *Founder) problem(r protocol.Rank) string {
 // foundWithoutRevoked says what to do about a member that is revoked and was to take part in the founding.
 const foundWithoutRevoked = "remove it from the council, or set council_id in every configuration"
 
-// enumerate joins names as a sentence does: "b", "b and c", "b, c and d".
-func enumerate(names []string) string {
+// Enumerate joins names as a sentence does: "b", "b and c", "b, c and d".
+func Enumerate(names []string) string {
 	last := len(names) - 1
 	if last == 0 {
 		return names[0]

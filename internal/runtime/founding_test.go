@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"strings"
 	"testing"
@@ -134,6 +135,24 @@ func TestFoundingNamesWhatKeepsAMemberFromAnswering(t *testing.T) {
 	g = newBeginning(t, keysOf(t, 0, []identity.Private{wiretest.Private(wiretest.Name(0))}, nil), b)
 	if _, err := g.found(10); err == nil || !strings.Contains(err.Error(), "b is revoked here and cannot answer (remove it from the council") {
 		t.Errorf("Found returned %v, want that b is revoked", err)
+	}
+}
+
+// What is dropped while the council is founded is counted by its reason, as later.
+func TestFoundingCountsWhatItDrops(t *testing.T) {
+	a, b, _ := otherKey(t)
+	g := newBeginning(t, a, b)
+	member := make([]byte, 200)
+	copy(member, "Rm")
+	for _, data := range [][]byte{[]byte("junk"), member, make([]byte, 200)} {
+		g.socket.in = append(g.socket.in, transport.Packet{Data: data, Addr: addr(9)})
+	}
+	g.say(&founding.Ask{Nonce: 1})
+	_, _ = g.found(3)
+	c := g.founder.Counts()
+	want := map[string]uint64{"short": 1, "foreign": 1, "unknown key": 1, "unknown member key": 1}
+	if !maps.Equal(c.Dropped, want) || c.PacketsIn != 4 || c.PacketsOut == 0 || c.BytesIn == 0 || c.BytesOut == 0 {
+		t.Errorf("counted %+v, want the reasons %v", c, want)
 	}
 }
 

@@ -73,6 +73,21 @@ func IsFounding(data []byte) bool {
 	return len(data) > 1 && data[0] == magic0 && data[1] == foundMagic1
 }
 
+// Refuse returns why a packet that is no founding packet is dropped by a member that does not know the id of its council: the first reason that
+// can be seen without it. All packets of councils are of another one than the member knows.
+func (f *Founding) Refuse(data []byte) datagram.Reason {
+	if r := shape(data); r != datagram.Accepted {
+		return r
+	}
+	var h header
+	var d datagram.Header
+	parseHeader(data, &h, &d)
+	if _, ok := f.pairs.ring.find(h.key); !ok {
+		return datagram.UnknownKey
+	}
+	return datagram.OtherCouncil
+}
+
 // Seal returns packets with a message of package founding: one for each combination of keys, because nothing was heard yet of which the
 // receiver has. There is none for a member that is revoked.
 func (f *Founding) Seal(to protocol.Rank, m protocol.Message) [][]byte {

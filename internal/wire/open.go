@@ -53,14 +53,8 @@ func (e *Endpoint) Open(now protocol.Time, data []byte, p *Packet) datagram.Verd
 // open authenticates, judges and decodes a packet. Nothing that the judge rests on changes before Commit.
 func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reason {
 	p.reset()
-	if len(data) < overhead || len(data) > maxDatagram {
-		return datagram.Short
-	}
-	if data[offMagic] != magic0 || data[offMagic+1] != magic1 {
-		if data[offMagic] == magic0 && strings.IndexByte(oldMagics, data[offMagic+1]) >= 0 {
-			return datagram.Older
-		}
-		return datagram.Foreign
+	if r := shape(data); r != datagram.Accepted {
+		return r
 	}
 	var h header
 	parseHeader(data, &h, &p.Header)
@@ -117,6 +111,19 @@ func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reas
 		}
 	}
 	return r
+}
+
+// shape judges a packet by its length and its magic.
+func shape(data []byte) datagram.Reason {
+	switch {
+	case len(data) < overhead || len(data) > maxDatagram:
+		return datagram.Short
+	case data[offMagic] == magic0 && data[offMagic+1] == magic1:
+		return datagram.Accepted
+	case data[offMagic] == magic0 && strings.IndexByte(oldMagics, data[offMagic+1]) >= 0:
+		return datagram.Older
+	}
+	return datagram.Foreign
 }
 
 // pairOf finds the sender and the keys that a packet claims. A member of another configuration has another rank, and is known by its

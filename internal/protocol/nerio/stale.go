@@ -81,6 +81,8 @@ const (
 	Unproven = "no proof"
 	// Rival: the life goes on, in another process.
 	Rival = "another process speaks"
+	// Behind: the member has a new identity, and its wall clock shows less than it did when that life began.
+	Behind = "the wall clock here is behind: set it, and restart the member"
 )
 
 // alarm states what a peer said of a life of this member that the member does not act on.

@@ -129,15 +129,42 @@ func TestMemberWithoutAClockDoesNotSpeakBelowItself(t *testing.T) {
 		m.cfg.FirstInc, m.cfg.Tag = first, drivetest.Tags(77)
 		return m
 	}
-	born(1)
-	d.Run(1000 * ms)
-	if d.speaks(1) || d.members[1].count(protocol.EvAccused) == 0 {
-		t.Errorf("speaks as %d, with %d alarms", d.members[1].m.Incarnation(), d.members[1].count(protocol.EvAccused))
+	was := d.members[1].m.Incarnation()
+	for _, first := range []protocol.Inc{1, was - 1, was} { // a clock that is not set, and one that is behind
+		born(first)
+		d.Run(1000 * ms)
+		if d.speaks(1) || d.members[1].count(protocol.EvAccused) == 0 {
+			t.Errorf("with the clock at %d it speaks as %d, with %d alarms; before it spoke as %d", first, d.members[1].m.Incarnation(), d.members[1].count(protocol.EvAccused), was)
+		}
 	}
 	m := born(5000)
 	d.Run(1000 * ms)
 	if m.Incarnation() != 5000 {
 		t.Errorf("with a clock that is set it speaks as %d", m.Incarnation())
+	}
+}
+
+// Peers that lie about a life keep a member with a new identity from speaking only if too few others are left.
+func TestNewIdentitySpeaksIfEnoughPeersHeardLowerLives(t *testing.T) {
+	for _, c := range []struct {
+		liars  int
+		speaks bool
+	}{{1, true}, {2, false}} {
+		cfg := config(5)
+		d := newDriver(t, cfg)
+		d.Run(100 * ms)
+		for i := range c.liars {
+			d.members[2+i].m.start.peers[1].life = protocol.Life{Inc: protocol.MaxInc - 1, Tag: protocol.Tag{1}}
+		}
+		d.Crash(1)
+		d.members[1].Record = nil
+		d.again(cfg, 1)
+		m := d.members[1].m
+		m.cfg.FirstInc, m.cfg.Tag = 5000, drivetest.Tags(77)
+		d.Run(1000 * ms)
+		if d.speaks(1) != c.speaks || c.speaks && m.Incarnation() != 5000 {
+			t.Errorf("%d of four lie: speaks as %d", c.liars, m.Incarnation())
+		}
 	}
 }
 
@@ -258,10 +285,10 @@ func TestVoidRecordStillBoundsTerms(t *testing.T) {
 	}
 }
 
-// A record that was copied from another machine or directory is as good as an old copy.
+// A record that was copied from another machine or directory, or was written under another tag key, is as good as an old copy.
 func TestCopiedRecordIsNotTrusted(t *testing.T) {
 	cfg := config(3)
-	cfg.Origin = record.Origin{Machine: [8]byte{1}, Directory: [8]byte{2}}
+	cfg.Origin = record.Origin{Machine: [8]byte{1}, Directory: [8]byte{2}, Identity: [8]byte{4}}
 	for _, c := range []struct {
 		here    record.Origin
 		trusted bool
@@ -271,6 +298,7 @@ func TestCopiedRecordIsNotTrusted(t *testing.T) {
 		{record.Origin{Directory: [8]byte{2}}, true},
 		{record.Origin{Machine: [8]byte{3}, Directory: [8]byte{2}}, false},
 		{record.Origin{Machine: [8]byte{1}, Directory: [8]byte{3}}, false},
+		{record.Origin{Machine: [8]byte{1}, Directory: [8]byte{2}, Identity: [8]byte{5}}, false},
 	} {
 		d := newDriver(t, cfg)
 		d.Run(100 * ms)

@@ -91,8 +91,8 @@ func (m *Machine) onStart(now protocol.Time) {
 		m.start.peers[i].accused = now
 	}
 	r := &m.disk.record
-	copied := m.disk.had && r.Origin.Moved(m.cfg.Origin)
-	if m.disk.had && !r.Void && !copied {
+	why := m.distrusted()
+	if m.disk.had && why == "" {
 		longest := max(r.Longest, m.cfg.Longest)
 		m.start.clean, m.start.recorded = r.Clean, true
 		m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
@@ -100,16 +100,26 @@ func (m *Machine) onStart(now protocol.Time) {
 		return
 	}
 	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
-	if r.Void || copied {
-		m.terms.See(r.Ceiling) // an old copy is incomplete, not wrong
-		why := "void record"
-		if copied {
-			why = "copied record"
-		}
-		m.lose(now, why)
+	if !m.disk.had {
+		m.lose(now, "no record")
 		return
 	}
-	m.lose(now, "no record")
+	m.terms.See(r.Ceiling) // an old copy is incomplete, not wrong
+	m.lose(now, why)
+}
+
+// distrusted says why the member does not start from its record; empty if it does.
+func (m *Machine) distrusted() string {
+	switch r := &m.disk.record; {
+	case r.Origin.Disowned(m.cfg.Origin):
+		// Peers return the tags of lives under the key of before, which prove nothing here.
+		return "disowned record"
+	case r.Origin.Moved(m.cfg.Origin):
+		return "copied record"
+	case r.Void:
+		return "void record"
+	}
+	return ""
 }
 
 func (m *Machine) wait(until protocol.Time, why string) {
@@ -303,12 +313,11 @@ func (m *Machine) recovered(now protocol.Time) {
 			ask.Add(r)
 		}
 	}
+	above := m.above(inc)
+	know, ask = know.Minus(above), ask.Minus(above)
 	// Members that ask at the same time would wait for one another for ever. If all others have answered, nobody knows more.
 	all := know.Union(ask).With(m.cfg.Me)
 	if !m.cfg.Quorums.MeetsAll(know, m.cfg.Me) && (ask.Empty() || !all.Contains(m.voters)) {
-		return
-	}
-	if m.belowAnEarlierLife(inc) {
 		return
 	}
 	if longest > m.disk.record.Longest {
@@ -325,21 +334,25 @@ func (m *Machine) recovered(now protocol.Time) {
 	m.begin(now, inc, floor, "recovered")
 }
 
-// belowAnEarlierLife says whether the member would speak below a life that a peer has heard, and that the member cannot prove: it has
-// lost its record and its tag key, and FirstInc is not from a wall clock that is set. The peer would drop all that it says. It is asked
-// again, in case the answer was wrong. With a clock that is set a peer that lies changes nothing.
-func (m *Machine) belowAnEarlierLife(inc protocol.Inc) bool {
-	if m.cfg.FirstInc > 1 {
-		return false
-	}
-	for r := range m.start.got.All() {
-		if k := &m.start.answers[r]; k.Heard.Inc >= inc && !m.proves(k.Heard) {
-			m.alarm(protocol.Ident{Rank: r}, k.Heard, "the wall clock is not set: set it, and restart the member")
-			m.start.got.Remove(r)
-			return true
+// above returns the members that have heard a life of this one at or above inc that it cannot prove: it has a new tag key, and FirstInc is from
+// a wall clock that is behind that life. They would drop all that it says, and with others it would number votes as it did before. So it asks
+// them again, and does not speak if it needs their answers. If any life is proved, the tag key is not new: then such a word is a lie, and
+// changes nothing.
+func (m *Machine) above(inc protocol.Inc) (out protocol.Set) {
+	st := &m.start
+	for r := range st.got.All() {
+		switch heard := st.answers[r].Heard; {
+		case m.proves(heard):
+			return protocol.Set{}
+		case heard.Inc >= inc:
+			out.Add(r)
 		}
 	}
-	return false
+	for r := range out.All() {
+		m.alarm(protocol.Ident{Rank: r}, st.answers[r].Heard, Behind)
+		st.got.Remove(r)
+	}
+	return out
 }
 
 // begin makes the member incarnation inc, above floor, as soon as that is on disk.

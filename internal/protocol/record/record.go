@@ -44,21 +44,26 @@ type Record struct {
 	Wedge, View []byte
 }
 
-// An Origin tells the machine and the directory in which a record is kept from others, so that a copy is recognised elsewhere. Each is
-// the beginning of a digest; zero: not known.
-type Origin struct{ Machine, Directory [8]byte }
+// An Origin tells the machine and the directory in which a record is kept, and the identity that wrote it, from others. So a copy is
+// recognised elsewhere, and an old record under a new tag key. Each is the beginning of a digest; zero: not known.
+type Origin struct{ Machine, Directory, Identity [8]byte }
 
 // Moved says that a record of origin o is not where it was written.
 func (o Origin) Moved(here Origin) bool {
-	differ := func(a, b [8]byte) bool { return a != [8]byte{} && b != [8]byte{} && a != b }
 	return differ(o.Machine, here.Machine) || differ(o.Directory, here.Directory)
 }
+
+// Disowned says that another identity wrote a record of origin o.
+func (o Origin) Disowned(here Origin) bool { return differ(o.Identity, here.Identity) }
+
+// differ says that two digests are known and are not the same.
+func differ(a, b [8]byte) bool { return a != [8]byte{} && b != [8]byte{} && a != b }
 
 // ErrDamaged says that bytes are no record, or not all of one. Whoever finds that has lost its record.
 var ErrDamaged = errors.New("record: damaged")
 
 const (
-	version = 3
+	version = 4
 	// maxBlob bounds Wedge and View.
 	maxBlob = 1 << 16
 )
@@ -75,7 +80,7 @@ const (
 	atEpoch   = atLock + 8
 	atDigest  = atEpoch + 4
 	atOrigin  = atDigest + 32
-	atNote    = atOrigin + 16
+	atNote    = atOrigin + 24
 	fixed     = atNote + 1
 	// lengthSize is the size of a blob's length, and sumSize that of the checksum.
 	lengthSize = 4
@@ -108,6 +113,7 @@ func (r *Record) Append(b []byte) []byte {
 	b = append(b, r.Digest[:]...)
 	b = append(b, r.Origin.Machine[:]...)
 	b = append(b, r.Origin.Directory[:]...)
+	b = append(b, r.Origin.Identity[:]...)
 	note := byte(noNote)
 	switch {
 	case r.Void:
@@ -166,7 +172,7 @@ func Decode(b []byte) (Record, error) {
 	r.Lock = time.Duration(binary.BigEndian.Uint64(body[atLock:]))
 	r.Epoch = binary.BigEndian.Uint32(body[atEpoch:])
 	copy(r.Digest[:], body[atDigest:])
-	r.Origin = Origin{[8]byte(body[atOrigin:]), [8]byte(body[atOrigin+8:])}
+	r.Origin = Origin{[8]byte(body[atOrigin:]), [8]byte(body[atOrigin+8:]), [8]byte(body[atOrigin+16:])}
 	switch body[atNote] {
 	case noNote:
 	case cleanNote:

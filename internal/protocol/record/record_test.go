@@ -19,11 +19,11 @@ func sample() Record {
 	for i := range r.Digest {
 		r.Digest[i] = byte(i)
 	}
-	r.Origin = Origin{Machine: [8]byte{0xa1, 7: 0xa2}, Directory: [8]byte{0xb1, 7: 0xb2}}
+	r.Origin = Origin{Machine: [8]byte{0xa1, 7: 0xa2}, Directory: [8]byte{0xb1, 7: 0xb2}, Identity: [8]byte{0xc1, 7: 0xc2}}
 	return r
 }
 
-// The encoding is on people's disks: these bytes never change for version 3.
+// The encoding is on people's disks: these bytes never change for version 4.
 func TestGoldenVectors(t *testing.T) {
 	s := sample()
 	for _, c := range []struct {
@@ -31,9 +31,9 @@ func TestGoldenVectors(t *testing.T) {
 		rec  Record
 		want string
 	}{
-		{"zero", Record{}, "52474e5403" + strings.Repeat("00", 16+8+8+8+8+4+32+16+1+4+4) + "8759246a"},
-		{"full", s, "52474e5403" + "c00000000000000000000000000000de" + "0000000000000007" + "0000000000100005" + "00000000" + "0bebc200" + "0000000007270e00" + "00000003" +
-			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "a1000000000000a2" + "b1000000000000b2" + "01" + "0000000177" + "00000003010203" + "244a0269"},
+		{"zero", Record{}, "52474e5404" + strings.Repeat("00", 16+8+8+8+8+4+32+24+1+4+4) + "9d72a011"},
+		{"full", s, "52474e5404" + "c00000000000000000000000000000de" + "0000000000000007" + "0000000000100005" + "00000000" + "0bebc200" + "0000000007270e00" + "00000003" +
+			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "a1000000000000a2" + "b1000000000000b2" + "c1000000000000c2" + "01" + "0000000177" + "00000003010203" + "df975166"},
 	} {
 		if got := hex.EncodeToString(c.rec.Append(nil)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
@@ -78,10 +78,10 @@ func TestNeighbouringVersionsAreRefusedButNotDamaged(t *testing.T) {
 		b := r.Append(nil)
 		b[atVersion] = other
 		if other < version {
-			b = append(b[:atOrigin], b[atNote:]...) // version 2 had no origin
+			b = append(b[:atNote-8], b[atNote:]...) // version 3 had no identity
 		}
 		b = reseal(b)
-		if _, err := Decode(b); err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("version %d: this program reads version 3 only", other)) {
+		if _, err := Decode(b); err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("version %d: this program reads version 4 only", other)) {
 			t.Errorf("version %d: got %v", other, err)
 		}
 	}

@@ -62,15 +62,18 @@ func MirrorFrom(ctx context.Context) runtime.Mirror {
 
 type reportKey struct{}
 
-// WithReport returns a context in which Join reports what a member waits for before it can be asked.
-func WithReport(ctx context.Context, report func(waiting string)) context.Context {
+// PacketCounts says what became of packets, for callers that know nothing of the runtime.
+type PacketCounts = runtime.PacketCounts
+
+// WithReport returns a context in which Join reports what a member waits for before it can be asked, and what counts its packets meanwhile.
+func WithReport(ctx context.Context, report func(waiting string, counts func() PacketCounts)) context.Context {
 	return context.WithValue(ctx, reportKey{}, report)
 }
 
 // Report calls the function of WithReport, if the context has one.
-func Report(ctx context.Context, waiting string) {
-	if f, ok := ctx.Value(reportKey{}).(func(string)); ok {
-		f(waiting)
+func Report(ctx context.Context, waiting string, counts func() PacketCounts) {
+	if f, ok := ctx.Value(reportKey{}).(func(string, func() PacketCounts)); ok {
+		f(waiting, counts)
 	}
 }
 
