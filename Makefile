@@ -89,17 +89,15 @@ bench-quick: ## fail-over and cost of councils of real processes (BENCH='-trials
 	$(GO) build -o bin/bench-quick ./bench/quick
 	bin/bench-quick $(BENCH)
 
-# Every fuzz target, one after the other. FUZZTIME=10m looks longer; FUZZ=./internal/wire looks at one package. Inputs that found new
-# code are kept in FUZZCACHE; those worth keeping for good belong below testdata/fuzz of their package.
-FUZZTIME ?= 10s
-FUZZ ?= .
-FUZZCACHE ?= $(CURDIR)/bin/fuzz
-fuzz: ## every decoder against random input, FUZZTIME=10s each
-	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' $(FUZZ) | xargs -n1 dirname | sort -u); do \
-		for name in $$(grep -ho '^func Fuzz[A-Za-z0-9]*' $$dir/*_test.go | cut -c6-); do \
-			echo "$$dir $$name"; \
-			$(GO) test ./$$dir -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -args -test.fuzzcachedir=$(FUZZCACHE)/$$dir; \
-		done; done
+# Every fuzz target, one after the other, FUZZCPU of processor time each. FUZZ=./internal/wire looks at one package. Inputs that reach new
+# code stay in bin/fuzz; those worth keeping for good belong below testdata/fuzz of their package. A campaign of hours has a FUZZREPORT: called
+# again with the same one, it goes on with what is not done.
+FUZZCPU ?= 10s
+FUZZ ?=
+FUZZREPORT ?=
+fuzz: ## every decoder against random input, FUZZCPU=10s each (FUZZCPU=10m FUZZREPORT=FILE can be interrupted)
+	@$(if $(FUZZREPORT),,rm -f bin/fuzz/report.json)
+	$(GO) run ./internal/tools/fuzz -cpu $(FUZZCPU) -report $(or $(FUZZREPORT),bin/fuzz/report.json) $(FUZZ)
 
 bench-sessions: ## what part of a core an agent uses for a minute whose programs lead 1,000 groups
 	$(GO) test -run '^$$' -bench '^BenchmarkThousandSessions$$' -benchtime 1x ./agent

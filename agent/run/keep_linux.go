@@ -148,32 +148,32 @@ func awaitRunner(fd int32, within time.Duration) bool {
 
 // read takes all that the runner writes, to the end.
 func (k *keeperProcess) read() {
-	in := json.NewDecoder(k.runner)
-	for {
-		var o keeperOrder
-		if err := in.Decode(&o); err != nil {
-			return
+	for o := range lines[keeperOrder](k.runner) {
+		k.take(&o)
+	}
+}
+
+// take does what an order is about.
+func (k *keeperProcess) take(o *keeperOrder) {
+	k.mu.Lock()
+	now := k.now
+	k.mu.Unlock()
+	switch {
+	case o.Prepare != nil:
+		answer := keeperAnswer{Key: o.Key, Prepared: true}
+		if err := k.prepare(o.Key, o.Prepare); err != nil {
+			answer.Error = err.Error()
 		}
-		k.mu.Lock()
-		now := k.now
-		k.mu.Unlock()
-		switch {
-		case o.Prepare != nil:
-			answer := keeperAnswer{Key: o.Key, Prepared: true}
-			if err := k.prepare(o.Key, o.Prepare); err != nil {
-				answer.Error = err.Error()
-			}
-			k.answer(answer)
-		case now == nil || now.key != o.Key: // it is about another candidacy
-		case o.Tree != nil:
-			now.mu.Lock()
-			now.ref = *o.Tree
-			now.mu.Unlock()
-		case o.LostDone:
-			now.party.Give(tenure.Event{Kind: tenure.LostDone})
-		case o.Ended != nil:
-			now.party.Give(tenure.Event{Kind: tenure.ProgramStopped, Cause: *o.Ended})
-		}
+		k.answer(answer)
+	case now == nil || now.key != o.Key: // it is about another candidacy
+	case o.Tree != nil:
+		now.mu.Lock()
+		now.ref = *o.Tree
+		now.mu.Unlock()
+	case o.LostDone:
+		now.party.Give(tenure.Event{Kind: tenure.LostDone})
+	case o.Ended != nil:
+		now.party.Give(tenure.Event{Kind: tenure.ProgramStopped, Cause: *o.Ended})
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"net"
 	"os"
 	"os/exec"
@@ -125,28 +127,40 @@ func newKeeper(conn net.Conn, log func(format string, args ...any)) *keeper {
 // read takes what the keeper answers.
 func (k *keeper) read() {
 	defer close(k.gone)
-	in := json.NewDecoder(k.conn)
-	for {
-		var a keeperAnswer
-		if err := in.Decode(&a); err != nil {
-			return
-		}
-		if a.Freeze != nil {
-			if l := k.lifeOf(a.Key); l != nil {
-				l.freeze(*a.Freeze)
+	for a := range lines[keeperAnswer](k.conn) {
+		k.take(&a)
+	}
+}
+
+// take does what an answer is about.
+func (k *keeper) take(a *keeperAnswer) {
+	l := k.lifeOf(a.Key)
+	if l == nil {
+		return
+	}
+	if a.Freeze != nil {
+		l.freeze(*a.Freeze)
+		return
+	}
+	var err error
+	if a.Error != "" {
+		err = errors.New(a.Error)
+	}
+	select {
+	case k.answers <- err:
+	default:
+	}
+}
+
+// lines yields the lines of the other process, up to its end or to one that is none.
+func lines[T any](from io.Reader) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		in := json.NewDecoder(from)
+		for {
+			var line T
+			if in.Decode(&line) != nil || !yield(line) {
+				return
 			}
-			continue
-		}
-		if k.lifeOf(a.Key) == nil {
-			continue
-		}
-		var err error
-		if a.Error != "" {
-			err = errors.New(a.Error)
-		}
-		select {
-		case k.answers <- err:
-		default:
 		}
 	}
 }

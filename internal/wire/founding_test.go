@@ -62,6 +62,10 @@ func TestChangedFoundingPacketsAreDropped(t *testing.T) {
 func FuzzFounding(f *testing.F) {
 	b := NewFounding(pairsOf(f, 1, 3, PublicKeyring()))
 	f.Add(NewFounding(pairsOf(f, 0, 3, PublicKeyring())).Seal(1, &founding.Ask{Nonce: 1})[0])
+	forged := NewFounding(pairsOf(f, 0, 3, PublicKeyring())).Seal(1, &founding.Ask{Nonce: 1})[0]
+	forged[foundHeader] ^= 1
+	f.Add(forged)
+	f.Add([]byte("Rf"))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		if _, m, r := b.Open(packet); (m == nil) != (r != datagram.Accepted) {
 			t.Fatalf("%v with %v", r, m)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/regentproject/regent/internal/datagram"
@@ -18,6 +19,16 @@ func FuzzOpen(f *testing.F) {
 	f.Add(send(f, endpoint(f, 0, 5, quiet, func(c *Config) { c.Council.Epoch = 2 }), b, 1))
 	f.Add(introduce(f, endpoint(f, 0, 5, quiet), b, 1, summaryOf("a")))
 	f.Add(introduce(f, endpoint(f, 0, 5, quiet, func(c *Config) { c.Council.Epoch = 2 }), b, 1, summaryOf("a")))
+	for _, at := range []int{offMagic, offMagic + 1, offPayload} { // another magic, and a forged packet
+		for _, by := range []byte{'m' ^ 'g', 1} {
+			packet := send(f, endpoint(f, 0, 5, quiet), b, 1)
+			packet[at] ^= by
+			f.Add(packet)
+		}
+	}
+	forged := introduce(f, endpoint(f, 0, 5, quiet), b, 1, summaryOf("a"))
+	forged[offPayload] ^= 1
+	f.Add(forged)
 	f.Add([]byte("Rg"))
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		e := endpoint(t, 1, 9, quiet)
@@ -158,6 +169,14 @@ func FuzzSummary(f *testing.F) {
 	}
 	f.Add(b)
 	f.Add([]byte{0xa0})
+	f.Add(make([]byte, maxSummary+1))
+	for _, s := range []*Summary{NewSummary(strings.Repeat("x", maxName+1)).Set("a", "b"), NewSummary("a").Set("a", "b").Set("a", "c"), NewSummary("a").Set("a", strings.Repeat("x", maxValue+1))} {
+		b, err := encMode.Marshal(s) // which Check refuses, or encode cuts
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		s, err := decodeSummary(body)
 		if err != nil {
