@@ -32,6 +32,8 @@ type traceLine struct {
 	Why     string             `json:"why"`
 	Horizon protocol.HorizonID `json:"horizon"`
 	Stop    bool               `json:"stop"`
+	Version int64              `json:"version"`
+	Value   string             `json:"value"`
 	Agreed  *protocol.Agreed   `json:"agreed"`
 	Detail  json.RawMessage    `json:"detail"`
 }
@@ -86,8 +88,12 @@ var domains = []protocol.Domain{protocol.Elector, protocol.Quorum, protocol.Loca
 func (l *traceLine) detail(r *Record) error {
 	switch {
 	case r.Ev == EvView:
-		r.Detail = &protocol.View{Group: r.Group, Domain: r.Dom, Leader: r.Peer, Term: r.Term, Tenure: r.Tenure, Horizon: l.Horizon, Until: r.Until,
+		v := &protocol.View{Group: r.Group, Domain: r.Dom, Leader: r.Peer, Term: r.Term, Tenure: r.Tenure, Horizon: l.Horizon, Until: r.Until,
 			Support: r.Members, Stop: l.Stop, Agreed: l.Agreed}
+		if l.Version != 0 {
+			v.Value = &protocol.Value{Token: r.Term, Version: uint64(l.Version), Text: l.Value}
+		}
+		r.Detail = v
 		return nil
 	case l.Detail == nil:
 		return nil

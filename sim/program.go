@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -12,6 +13,9 @@ type ProgramSpec struct {
 	// Act is how long a program waits between two acts. Before each it reads its lease, and acts only if it still leads.
 	// Without it programs do not act.
 	Act Delay
+	// Announce is how long a program waits between two values that it announces, of which the first follows its start. Without it programs
+	// have no value.
+	Announce Delay
 	// Stop is how long it takes to stop after it was asked to, or after its lease was lost.
 	Stop Delay
 	// Stubborn is how often a program that is asked to stop never does. It still acts only under its lease.
@@ -50,6 +54,7 @@ type program struct {
 	tenure   uint64
 	stopping bool
 	stubborn bool
+	values   int  // that it has announced
 	next     bool // the group was won again before this program stopped
 	gone     bool
 }
@@ -122,6 +127,7 @@ func (w *World) manage(m *member, v *protocol.View) {
 		m.programs = append(m.programs, p)
 		w.programLine(m, p, "start")
 		w.actLater(m, p)
+		w.announceLater(m, p)
 	case leads && p == nil && v.Stop:
 		w.command(m, protocol.Stopped{Group: v.Group}, w.now.Add(m.dice.Between(1, 1000)))
 	case p == nil:
@@ -202,6 +208,30 @@ func (w *World) onAct(m *member, p *program) {
 		w.fact(m, m.inc, &fact)
 	}
 	w.actLater(m, p)
+}
+
+func (w *World) announceLater(m *member, p *program) {
+	if every := w.config.Program.Announce; every.Max > 0 {
+		wait := m.dice.Draw(every)
+		if p.values == 0 {
+			wait = m.dice.Between(1, time.Millisecond)
+		}
+		e := w.queue.push(w.now.Add(max(1, wait)))
+		e.kind, e.to, e.life = evAnnounce, m.rank, m.life
+		e.cmd = programEvent{program: p}
+	}
+}
+
+// onAnnounce lets a program announce another value, which no other program has ever announced.
+func (w *World) onAnnounce(m *member, p *program) {
+	if p.gone {
+		return
+	}
+	p.values++
+	cmd := protocol.Announce{Group: p.group, Tenure: p.tenure, Value: fmt.Sprintf("%v/%d %d.%d", m.rank, m.inc, p.tenure, p.values)}
+	w.commandLine(m, cmd)
+	w.step(m, cmd)
+	w.announceLater(m, p)
 }
 
 // programLine records the beginning or the end of a program.

@@ -21,14 +21,15 @@ type event struct {
 type eventKind uint8
 
 const (
-	evDeliver eventKind = iota // a message or packet arrives
-	evTimer                    // the machine's wake has come
-	evPort                     // the port's wake has come
-	evWritten                  // a record is on disk
-	evCommand                  // a command for the machine
-	evAct                      // a program acts
-	evQuit                     // a program stops
-	evDo                       // a function of whoever drives the world
+	evDeliver  eventKind = iota // a message or packet arrives
+	evTimer                     // the machine's wake has come
+	evPort                      // the port's wake has come
+	evWritten                   // a record is on disk
+	evCommand                   // a command for the machine
+	evAct                       // a program acts
+	evAnnounce                  // a program announces a value
+	evQuit                      // a program stops
+	evDo                        // a function of whoever drives the world
 )
 
 // A key orders events by instant, and by age where the instant is the same.

@@ -115,6 +115,10 @@ func (r *Record) appendDetail(b []byte) ([]byte, error) {
 		if v.Stop {
 			b = append(b, `,"stop":true`...)
 		}
+		if v.Value != nil {
+			b = appendNumber(b, "version", int64(v.Value.Version))
+			b = appendText(b, "value", v.Value.Text)
+		}
 		if v.Agreed == nil {
 			return append(b, '}'), nil
 		}

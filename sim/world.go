@@ -221,6 +221,8 @@ func (w *World) dispatch(e *event) {
 		w.onWritten(m)
 	case evAct:
 		w.onAct(m, e.cmd.(programEvent).program)
+	case evAnnounce:
+		w.onAnnounce(m, e.cmd.(programEvent).program)
 	case evQuit:
 		w.onQuit(m, e.cmd.(programEvent).program)
 	case evCommand:
@@ -248,6 +250,8 @@ func (w *World) commandLine(m *member, cmd protocol.Event) {
 			r.Why, r.Group = "stopped", c.Group
 		case protocol.Lapse:
 			r.Why, r.Group, r.Tenure = "lapse", c.Group, c.Tenure
+		case protocol.Announce:
+			r.Why, r.Group, r.Tenure, r.Detail = "announce", c.Group, c.Tenure, c.Value
 		default:
 			r.Why = strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", cmd), "protocol."))
 		}

@@ -34,10 +34,11 @@ const (
 	Excluded     = Kind(protocol.Excluded)     // the others agreed that this member has failed
 	Stalled      = Kind(protocol.Stalled)      // the link to Member is broken, and only that, for Bound
 	TooMany      = Kind(protocol.TooMany)      // the council has as many consistent groups as it can have
+	Announced    = Kind(protocol.Announced)    // Member, which leads, announced another value
 )
 
 // last is the highest kind that has a name.
-const last = TooMany
+const last = Announced
 
 // String names the kind, such as "lease expired".
 func (k Kind) String() string { return protocol.CauseCode(k).String() }

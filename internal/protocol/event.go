@@ -52,6 +52,14 @@ type (
 		Why    CauseCode
 	}
 
+	// Announce sets the value that this member's leadership of the group bears from now on, of at most MaxValue bytes; empty
+	// takes it back. A tenure with another number keeps its value, and so does one that has used up its versions.
+	Announce struct {
+		Group  Group
+		Tenure uint64
+		Value  string
+	}
+
 	// Transfer gives the group up in favour of To. If ID is not zero an Answer says whether To leads it now.
 	Transfer struct {
 		Group Group
@@ -119,6 +127,7 @@ func (Unfit) event()       {}
 func (Campaign) event()    {}
 func (Resign) event()      {}
 func (Lapse) event()       {}
+func (Announce) event()    {}
 func (Transfer) event()    {}
 func (Find) event()        {}
 func (Verify) event()      {}

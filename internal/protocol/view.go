@@ -28,11 +28,30 @@ type View struct {
 	Quorum stamp.Quorum
 	// Stop asks the leading program to stop; the lease is renewed meanwhile. The driver answers with Stopped.
 	Stop bool
+	// Value is what the leader announces with this leadership; nil if there is nothing, or if the member has not received it.
+	Value *Value
 	// Agreed is what the members of a consistent group have agreed on; nil in other domains and at a member that is not of the
 	// group now. It is never changed once published.
 	Agreed *Agreed
 	// Cause says why this view replaced the one before.
 	Cause Cause
+}
+
+// MaxValue is the length of the longest value, in bytes.
+const MaxValue = 256
+
+// A Value is a text that a leader announces with its leadership, such as an address. It is never changed once published.
+type Value struct {
+	// Token is that of the leadership, and Version counts the values within it, from 1. A member never replaces a pair of the two
+	// by a lower one.
+	Token, Version uint64
+	// Text is empty if the leader took its value back.
+	Text string
+}
+
+// After says whether v replaces o, which may be nil.
+func (v *Value) After(o *Value) bool {
+	return o == nil || v.Token > o.Token || v.Token == o.Token && v.Version > o.Version
 }
 
 // Agreed is one agreement of a consistent group on who is a member. Its number is (Term of the view, Vid): views are
@@ -85,8 +104,10 @@ type Answer struct {
 	// Leader is who leads, as far as anybody asked knows, or NoIdent; Term is its term.
 	Leader Ident
 	Term   uint64
-	// Until, after a Verify, is the instant of this member's clock before which Leader is proven to lead.
+	// Until, after a Verify, is the instant of this member's clock before which Leader is proven to lead, and Value what it
+	// announces; nil: nothing.
 	Until Time
+	Value *Value
 }
 
 // A Refusal is the reason why a group was not handed over.
@@ -141,11 +162,12 @@ const (
 	Excluded               // the others agreed that this member has failed
 	Stalled                // the link to the peer is broken, and only that, for Bound
 	TooMany                // the council has as many groups of this kind as it can have
+	Announced              // the peer, which leads, announced another value
 )
 
 var causes = [...]string{"unexplained", "started", "elected", "suspected", "returned", "lease expired", "resigned",
 	"transferred", "slow link", "merged", "no quorum", "restarted", "clock fault", "unhealthy", "closed", "doubted",
-	"nobody accessible", "all agree", "excluded", "stalled", "too many groups"}
+	"nobody accessible", "all agree", "excluded", "stalled", "too many groups", "announced"}
 
 func (c CauseCode) String() string { return name(causes[:], int(c)) }
 

@@ -16,6 +16,7 @@ func TestEveryCauseAndDomainHasItsName(t *testing.T) {
 		protocol.ClockFault: "clock fault", protocol.Unhealthy: "unhealthy", protocol.Closed: "closed",
 		protocol.Doubted: "doubted", protocol.NoAccess: "nobody accessible",
 		protocol.AllAgree: "all agree", protocol.Excluded: "excluded", protocol.Stalled: "stalled", protocol.TooMany: "too many groups",
+		protocol.Announced: "announced",
 	} {
 		if got := code.String(); got != want {
 			t.Errorf("cause %d is called %q, want %q", code, got, want)

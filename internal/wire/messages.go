@@ -39,6 +39,7 @@ var Types = []Type{
 	{Number: 55, Message: (*nerio.Leads)(nil)},
 	{Number: 56, Message: (*nerio.Candidates)(nil)},
 	{Number: 57, Message: (*nerio.Noted)(nil)},
+	{Number: 58, Message: (*nerio.Values)(nil)},
 
 	{Number: 64, Message: (*stable.OK)(nil)},
 	{Number: 65, Message: (*stable.START)(nil)},

@@ -19,6 +19,7 @@
 //	N-STAB            nerio_live.go    a lease does not lapse while all is well
 //	N-VER             nerio_live.go    a member that is verified to lead does
 //	N-ROLE            nerio_live.go    nobody leads who may not, and nobody tries who is ill
+//	N-VAL             nerio_value.go   a view shows a value that its leader announced, never an earlier one, and in the end the last one
 //	N-EO              edicts.go        edicts and tenures are ordered as they were made, at every common voter
 //	N-EV              edicts.go        an edict is made within its maker's lease
 //	N-TOK             edicts.go        tokens grow strictly from tenure to tenure

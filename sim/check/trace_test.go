@@ -2,6 +2,7 @@ package check
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,6 +117,10 @@ func set(t *testing.T, r *sim.Record, key, value string) {
 		var q stamp.Quorum
 		err = q.UnmarshalText([]byte(value))
 		r.Detail = q
+	case "says":
+		r.Detail = value
+	case "value": // TOKEN.VERSION:TEXT, of a view
+		r.Detail = viewOf(t, r, value)
 	case "stamp":
 		r.Detail, err = stamp.Parse(value)
 	default:
@@ -124,6 +129,20 @@ func set(t *testing.T, r *sim.Record, key, value string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// viewOf returns the view of a record that has said who leads, with a value; "none" for no value.
+func viewOf(t *testing.T, r *sim.Record, value string) *protocol.View {
+	t.Helper()
+	v := &protocol.View{Group: r.Group, Domain: protocol.Quorum, Leader: r.Peer, Term: r.Term, Tenure: r.Tenure}
+	if value == "none" {
+		return v
+	}
+	v.Value = new(protocol.Value)
+	if _, err := fmt.Sscanf(value, "%d.%d:%s", &v.Value.Token, &v.Value.Version, &v.Value.Text); err != nil {
+		t.Fatalf("%q: %v", value, err)
+	}
+	return v
 }
 
 func ident(t *testing.T, s string) protocol.Ident {

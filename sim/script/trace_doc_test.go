@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
@@ -140,6 +141,7 @@ func playAll(t *testing.T) *eventLog {
 	playLogged(t, "protocol nerio\nmembers 3\ngroups blue\nprograms stop 1s\nrun 1s\nresign leader\nrun 2s\nleave * within 5s\nrun 5s",
 		script.Options{Observers: []sim.Observer{log}})
 	playLogged(t, "protocol nerio\nmembers 3\nrun 1s", script.Options{Protocol: unstamped(t), Observers: []sim.Observer{log}})
+	playLogged(t, "protocol nerio\nmembers 3\nrun 1s", script.Options{Protocol: announcing(t), Observers: []sim.Observer{log}})
 	playLogged(t, "protocol nerio\nmembers 3\nrun 1s\ncrash a for 50ms\nrun 1s\ncrash a from backup 9 for 50ms\nrun 1s",
 		script.Options{Protocol: rekeyed(t), Observers: []sim.Observer{log}})
 	for _, p := range suite.All() {
@@ -181,6 +183,13 @@ func unstamped(t *testing.T) *suite.Protocol {
 		t.Fatal(err)
 	}
 	p.Configure = nil
+	return p
+}
+
+// announcing is nerio with programs that announce values.
+func announcing(t *testing.T) *suite.Protocol {
+	p := unstamped(t)
+	p.Configure = func(c *sim.Config) { c.Program.Announce = sim.Between(time.Millisecond, 100*time.Millisecond) }
 	return p
 }
 

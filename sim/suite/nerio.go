@@ -25,11 +25,12 @@ const (
 	Recovered      = "member recovered without its record"
 	BackupFound    = "restored backup found out"
 	CleanStart     = "member left in good order"
+	ValueLearnt    = "value of a leader learnt"
 )
 
 var nerioRows = append(append([]string{}, Rows...), LeaderResigned, HandedOver, LeaseFrozen, LeaseLapsed, AttemptBusy,
 	AttemptSilent, TermRaised, PromiseBroken, Released, LeaderVerified, Recovered, CleanStart, ManyGroups, FlagWithRecord, FlagWithout,
-	OtherLengths, Rolled, BackupFound)
+	OtherLengths, Rolled, BackupFound, ValueLearnt)
 
 // Constants of the simulated council: the LAN profile, with links that are somewhat slower than d allows.
 const (
@@ -71,7 +72,7 @@ func nerioProtocol() *Protocol {
 			return nerio.New(NerioConfig(b), b.Record, b.Seed)
 		},
 		Messages: []string{"lease.Request", "lease.OK", "lease.Nack", "nerio.Recover", "nerio.Known", "nerio.Stale", "nerio.Handover",
-			"nerio.Verify", "nerio.Remainder", "nerio.Who", "nerio.Leads", "nerio.Candidates", "nerio.Noted"},
+			"nerio.Verify", "nerio.Remainder", "nerio.Who", "nerio.Leads", "nerio.Candidates", "nerio.Values", "nerio.Noted"},
 		Matters: []string{"lease.Request", "lease.OK"},
 		Groups:  groups,
 		Configure: func(c *sim.Config) {
@@ -180,6 +181,9 @@ func (w *nerioWatch) Observe(r *sim.Record) error {
 		w.when(r.Why == "expired", LeaseLapsed)
 	case protocol.EvUnassign:
 		w.when(r.Why == "released", Released)
+	case sim.EvView:
+		v := r.Detail.(*protocol.View)
+		w.when(v.Value != nil && v.Tenure == 0, ValueLearnt)
 	case protocol.EvBreak:
 		w.hit(PromiseBroken)
 	case protocol.EvVerify:

@@ -64,6 +64,12 @@ func newVariation(c *sim.Config) variation {
 	v.flags, v.cautious = d.N(2) == 0, protocol.Rank(d.N(voters))
 	v.lengths = d.N(3) == 0
 	v.driven = c.Program.Within > 0
+	switch d.N(3) {
+	case 0:
+		c.Program.Announce = sim.Between(time.Millisecond, 2*time.Second>>d.N(8))
+	case 1:
+		c.Program.Announce = sim.Between(time.Minute, time.Hour) // one value for each leadership, which must not be lost
+	}
 	return v
 }
 

@@ -455,6 +455,20 @@ func (h *Holder) Lease(group protocol.Group) (Lease, bool) {
 	return l, true
 }
 
+// Knows says whether a member has acknowledged that this one leads the group, within the promise that the member keeps now.
+func (h *Holder) Knows(group protocol.Group, r protocol.Rank) bool {
+	t := h.tenures[group]
+	return t != nil && t.leads() && (t.bids == nil || t.bids[r].state == backed)
+}
+
+// Promise returns what tells the promises of a voter apart: its incarnation, and the number of the promise.
+func (h *Holder) Promise(r protocol.Rank) (protocol.Inc, uint64) {
+	return h.voters[r].inc, h.voters[r].gen
+}
+
+// Silent says whether a voter has left the last request unanswered, or refused it.
+func (h *Holder) Silent(r protocol.Rank) bool { return h.voters[r].silent }
+
 // Tries says whether an attempt to lead the group is on its way or has succeeded.
 func (h *Holder) Tries(group protocol.Group) bool { return h.tenures[group] != nil }
 

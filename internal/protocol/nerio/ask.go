@@ -133,6 +133,9 @@ func (m *Machine) onVerifyCommand(now protocol.Time, ev protocol.Verify) {
 func (m *Machine) onVerify(now protocol.Time, from protocol.Ident, v *Verify) {
 	left := Remainder{Nonce: v.Nonce}
 	left.Delta, left.Term = m.holder.Verify(now, v.Group, v.Length)
+	if s := m.groups[v.Group]; left.Delta > 0 && s != nil && s.value != nil && s.value.Token == left.Term {
+		left.Version, left.Text = s.value.Version, s.value.Text
+	}
 	m.send(from.Rank, protocol.Keep(m.out, left))
 }
 
@@ -149,6 +152,9 @@ func (m *Machine) onRemainder(_ protocol.Time, from protocol.Ident, r *Remainder
 		ans.OK, ans.Until = true, a.start.Add(m.proof(r.Delta))
 		m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvVerify, Dom: protocol.Quorum, Group: a.group, Peer: from,
 			Term: r.Term, Start: a.start, Until: ans.Until})
+		if r.Version != 0 && len(r.Text) <= protocol.MaxValue {
+			ans.Value = &protocol.Value{Token: r.Term, Version: r.Version, Text: r.Text}
+		}
 	}
 	m.out.Answers = append(m.out.Answers, ans)
 	m.close(i)

@@ -11,6 +11,7 @@
 //	PROTOCOLS §3.4-11  hand-over                   handover.go
 //	PROTOCOLS §3.6     terms and their ceiling     disk.go, package lease
 //	PROTOCOLS §8       attempts, Unfit             group.go
+//	Nerio §10.4        values of leaders           value.go
 //	PROTOCOLS §8       roles, health, preference   config.go, group.go, prefer.go
 //
 // # What a view means

@@ -24,6 +24,7 @@ type driver struct {
 	log      []string
 	// tenures lists the first completions in each group.
 	tenures map[protocol.Group][]protocol.Fact
+	values  valueLog
 }
 
 type member struct {
@@ -97,6 +98,7 @@ func (d *driver) stepped(m *drivetest.Member) {
 			d.completed(m.Rank, f)
 		}
 	}
+	d.values.check(d, m)
 	d.check()
 }
 

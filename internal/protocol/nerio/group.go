@@ -23,6 +23,10 @@ type groupState struct {
 	// view is what was last published, and published whether anything was.
 	view      protocol.View
 	published bool
+	// value is the highest that the member has received or announced itself; nil if there is none. missing are the members that
+	// have not acknowledged it, if it is the member's own, and sending those in whose queue the group is.
+	value            *protocol.Value
+	missing, sending protocol.Set
 	// telling says that the group's holder has still to be told of a change of candidate.
 	telling bool
 }
@@ -55,7 +59,7 @@ func (m *Machine) publish(now protocol.Time, s *groupState, cause protocol.Cause
 		return // somebody tries; there is nothing to say yet
 	}
 	if s.published && old.Leader == v.Leader && old.Term == v.Term && old.Tenure == v.Tenure && old.Horizon == v.Horizon &&
-		old.Until == v.Until && old.Stop == v.Stop {
+		old.Until == v.Until && old.Stop == v.Stop && old.Value == v.Value {
 		return
 	}
 	changed := !s.published || old.Leader != v.Leader || old.Tenure != v.Tenure
@@ -72,10 +76,11 @@ func (m *Machine) look(now protocol.Time, s *groupState) protocol.View {
 	if l, ok := m.holder.Lease(s.group); ok {
 		v.Leader, v.Term, v.Tenure = m.me(), l.Token, l.Tenure
 		v.Horizon, v.Until, v.Support, v.Quorum, v.Stop = l.Horizon, l.Cap, l.Backers.Intersect(m.voters), l.Quorum, l.Stopping
-		return v
-	}
-	if at := m.grantor.Status(now, s.group); at.Leads() && at.Holder != m.me() {
+	} else if at := m.grantor.Status(now, s.group); at.Leads() && at.Holder != m.me() {
 		v.Leader, v.Term = at.Holder, at.Token
+	}
+	if s.value != nil && s.value.Token == v.Term {
+		v.Value = s.value
 	}
 	return v
 }

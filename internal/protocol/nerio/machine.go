@@ -46,6 +46,7 @@ type Machine struct {
 	unfit   bool
 	asks    asks
 	tells   tells
+	values  values
 	closing closing
 	keep    func(protocol.Group) bool
 	swept   protocol.Time
@@ -140,6 +141,8 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		m.onResign(now, ev)
 	case protocol.Lapse:
 		m.onLapse(now, ev)
+	case protocol.Announce:
+		m.onAnnounce(now, ev)
 	case protocol.Transfer:
 		m.onTransfer(now, ev)
 	case protocol.Stopped:
@@ -171,7 +174,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 //   - hold last of those that have to do with messages: it takes back some of them.
 //   - the wake at the end, for all of these set timers.
 //
-// Asks and tells only send messages of their own. They stand where their messages always stood.
+// Asks, tells and values only send messages of their own. They stand where their messages always stood.
 func (m *Machine) settle(now protocol.Time) {
 	m.onStartTimer(now)
 	m.take(now)
@@ -189,6 +192,7 @@ func (m *Machine) settle(now protocol.Time) {
 	m.dequeue(now)
 	m.dueAsks(now)
 	m.dueTells(now)
+	m.dueValues(now)
 	m.duePreference(now)
 	m.sweep(now)
 	if m.speaks() {
@@ -197,7 +201,7 @@ func (m *Machine) settle(now protocol.Time) {
 	m.onClosing(now)
 	m.write()
 	m.hold()
-	m.out.Wake = min(m.holder.Next(), m.grantor.Next(), m.agenda.Next(), m.start.due, m.asks.next(), m.tells.due, m.closing.due)
+	m.out.Wake = min(m.holder.Next(), m.grantor.Next(), m.agenda.Next(), m.start.due, m.asks.next(), m.tells.due, m.values.due, m.closing.due)
 }
 
 // take acts on what happened to groups.

@@ -77,6 +77,22 @@ type Remainder struct {
 	Nonce uint64
 	Delta time.Duration
 	Term  uint64
+	// Version and Text are of the value that the sender announces; zero if there is none.
+	Version uint64
+	Text    string
+}
+
+// Values brings the values of the sender's leaderships to a member that has acknowledged them. It is repeated until Noted.
+type Values struct {
+	Seq    uint64
+	Values []Value
+}
+
+// A Value is what the sender announces with its leadership of one group.
+type Value struct {
+	Group          protocol.Group
+	Token, Version uint64
+	Text           string
 }
 
 // Who asks who leads the group.
@@ -99,7 +115,7 @@ type Candidates struct {
 	Yes, No []protocol.Group
 }
 
-// Noted answers Candidates.
+// Noted answers Candidates and Values, which are numbered together.
 type Noted struct{ Seq uint64 }
 
 // Name says nerio.Recover.
@@ -131,6 +147,9 @@ func (*Leads) Name() string { return "nerio.Leads" }
 
 // Name says nerio.Candidates.
 func (*Candidates) Name() string { return "nerio.Candidates" }
+
+// Name says nerio.Values.
+func (*Values) Name() string { return "nerio.Values" }
 
 // Name says nerio.Noted.
 func (*Noted) Name() string { return "nerio.Noted" }
@@ -166,6 +185,13 @@ func (m *Leads) Copy() protocol.Message { c := *m; return &c }
 func (m *Candidates) Copy() protocol.Message {
 	c := *m
 	c.Yes, c.No = slices.Clone(m.Yes), slices.Clone(m.No)
+	return &c
+}
+
+// Copy returns an independent copy.
+func (m *Values) Copy() protocol.Message {
+	c := *m
+	c.Values = slices.Clone(m.Values)
 	return &c
 }
 

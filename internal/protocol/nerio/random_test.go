@@ -50,6 +50,9 @@ func chaos(t *testing.T, seed uint64) int {
 		if rng.IntN(5) == 0 {
 			backups[r] = x.Record
 		}
+		if l, leads := x.m.holder.Lease(g); leads && rng.IntN(2) == 0 {
+			d.Step(r, protocol.Announce{Group: g, Tenure: l.Tenure, Value: fmt.Sprint(rng.IntN(5))})
+		}
 		switch rng.IntN(12) {
 		case 0:
 			d.Crash(r)
@@ -102,6 +105,7 @@ func chaos(t *testing.T, seed uint64) int {
 			t.Fatalf("seed %d: %v lead %s in good times\n%s", seed, l, g, d.transcript())
 		}
 		d.expect(g, l[0], true)
+		d.expectValue(g, d.members[l[0]].Views[g].Value)
 	}
 	return len(d.tenures["g"]) + len(d.tenures["h"])
 }

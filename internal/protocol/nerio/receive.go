@@ -9,7 +9,7 @@ import (
 func (m *Machine) Owns(msg protocol.Message) bool {
 	switch msg.(type) {
 	case *lease.Request, *lease.OK, *lease.Nack, *Recover, *Known, *Stale, *Outdated, *Handover, *Verify, *Remainder, *Who, *Leads,
-		*Candidates, *Noted:
+		*Candidates, *Values, *Noted:
 		return true
 	}
 	return false
@@ -75,6 +75,7 @@ func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
 		if trip, ok := m.holder.OK(now, from, msg); ok {
 			m.prefer.answered(now, from.Rank, trip, m)
 		}
+		m.followValues(now, from.Rank)
 	case *lease.Nack:
 		m.holder.Nack(now, from, msg)
 	case *Handover:
@@ -89,8 +90,10 @@ func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
 		m.onLeads(now, from, msg)
 	case *Candidates:
 		m.onCandidates(from, msg)
+	case *Values:
+		m.onValues(now, from, msg)
 	case *Noted:
-		m.onNoted(from, msg)
+		m.onNoted(now, from, msg)
 	}
 }
 

@@ -85,7 +85,7 @@ func (m *Machine) Votes() protocol.Time {
 func (m *Machine) onStart(now protocol.Time) {
 	m.start.due = protocol.Never
 	m.asks.reset()
-	m.tells.due, m.closing.due = protocol.Never, protocol.Never
+	m.tells.due, m.values.due, m.closing.due = protocol.Never, protocol.Never, protocol.Never
 	m.swept, m.start.born = now, now
 	for i := range m.start.peers {
 		m.start.peers[i].accused = now

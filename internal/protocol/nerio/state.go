@@ -43,6 +43,7 @@ func (m *Machine) Clone() protocol.Machine {
 	}
 	c.wanted, c.tells.queue, c.tells.flying = mine(m.wanted), mine(m.tells.queue), mine(m.tells.flying)
 	c.tells.yes = slices.Clone(m.tells.yes)
+	c.values = m.values.clone(c.groups)
 	for _, s := range m.queue {
 		if x := c.groups[s.group]; x != nil && s.candidate {
 			c.queue = append(c.queue, x) // what is no longer wanted is passed over anyway
@@ -82,6 +83,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 	s.Bool(m.closing.done)
 	m.appendGroups(&s)
 	m.appendAsks(&s)
+	m.appendValues(&s)
 	state, err := m.pcg.MarshalBinary()
 	if err != nil {
 		panic("nerio: the state of a PCG always marshals: " + err.Error())
@@ -151,6 +153,13 @@ func (m *Machine) appendGroups(s *lease.State) {
 		s.Future(x.view.Until)
 		s.Bool(x.view.Stop)
 		s.Bool(x.published)
+		s.Bool(x.value != nil)
+		if x.value != nil {
+			s.Uint(x.value.Token)
+			s.Uint(x.value.Version)
+			s.Text(x.value.Text)
+			s.Set(x.missing)
+		}
 		if m.prefer.links != nil {
 			s.Instant(x.since)
 		}
@@ -184,5 +193,6 @@ func (m *Machine) appendAsks(s *lease.State) {
 	}
 	s.Uint(uint64(m.tells.to))
 	s.Uint(m.tells.seq)
+	s.Uint(m.tells.flight)
 	s.Future(m.tells.due)
 }

@@ -2,6 +2,7 @@ package nerio
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -21,6 +22,9 @@ func TestCloneBehavesLikeItsOriginalAndApart(t *testing.T) {
 			d.Step(r, []protocol.Event{protocol.Campaign{Group: "g"}, protocol.Campaign{Group: "h"}, protocol.Resign{Group: "g"},
 				protocol.Trusts{Leader: protocol.Rank(rng.IntN(3))}, protocol.Transfer{Group: "h", To: 1, ID: 3},
 				protocol.Verify{Group: "g", ID: 4}, protocol.Find{Group: "x", ID: 5}}[rng.IntN(7)])
+			if l, leads := d.members[r].m.holder.Lease("g"); leads {
+				d.Step(r, protocol.Announce{Group: "g", Tenure: l.Tenure, Value: fmt.Sprint(rng.IntN(9))})
+			}
 			d.Run(time.Duration(rng.IntN(100)) * ms)
 		}
 		for i, x := range d.members {

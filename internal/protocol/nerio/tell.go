@@ -10,8 +10,9 @@ type tells struct {
 	flying []*groupState
 	yes    []bool
 	to     protocol.Rank
-	seq    uint64
-	due    protocol.Time // when the message in flight counts as lost
+	// seq numbers the messages that Noted answers, and flight is the number of the one in flight.
+	seq, flight uint64
+	due         protocol.Time // when the message in flight counts as lost
 }
 
 // maxTold bounds the groups in one message.
@@ -57,6 +58,7 @@ func (m *Machine) dueTells(now protocol.Time) {
 		return
 	}
 	t.seq++
+	t.flight = t.seq
 	c := &Candidates{Seq: t.seq}
 	t.yes = t.yes[:0]
 	for _, s := range t.flying {
@@ -81,9 +83,10 @@ func (m *Machine) onCandidates(from protocol.Ident, c *Candidates) {
 	m.send(from.Rank, protocol.Keep(m.out, Noted{Seq: c.Seq}))
 }
 
-func (m *Machine) onNoted(from protocol.Ident, n *Noted) {
+func (m *Machine) onNoted(now protocol.Time, from protocol.Ident, n *Noted) {
 	t := &m.tells
-	if len(t.flying) == 0 || from.Rank != t.to || n.Seq != t.seq {
+	if len(t.flying) == 0 || from.Rank != t.to || n.Seq != t.flight {
+		m.onValuesNoted(now, from.Rank, n.Seq)
 		return
 	}
 	for i, s := range t.flying {

@@ -1,0 +1,300 @@
+package nerio
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
+)
+
+// This file brings the values of leaders to the other members. A value follows its election: it is in no claim and in no renewal, so
+// that groups without a value cost nothing, and an election waits for no value.
+//
+// A leader sends a value to a member once the member has acknowledged the leadership, and repeats it until the member has acknowledged
+// the value, or another one has replaced it. All values on their way to one member share messages. A member that begins a new promise may have
+// forgotten what it knew: it gets all values again. A member takes a value from the leader that its own vote knows only, for
+// the very token of that leader, and never replaces a pair of token and version by a lower one.
+
+const (
+	// maxScanned is how many groups are looked at for one flight, and so bounds the values in it.
+	maxScanned = 256
+	// maxValueBytes bounds a message, so that it fits a datagram, and valueSize is about what a value takes besides group and text.
+	maxValueBytes = 1000
+	valueSize     = 24
+)
+
+// values is what other members have still to learn of the values of this one.
+type values struct {
+	peers []valuePeer // nil while nothing was announced
+	due   protocol.Time
+}
+
+// A valuePeer is one other member.
+type valuePeer struct {
+	// inc and gen are of its promise when its queue was last filled.
+	inc protocol.Inc
+	gen uint64
+	// queue are groups whose value it may lack, and flying the values on their way to it.
+	queue  []*groupState
+	flying []flyingValue
+	// due is when the flight counts as lost, or, if nothing flies, when to look at the queue again.
+	due protocol.Time
+	// lost says that the last flight was: until an answer comes only one message is sent at a time.
+	lost bool
+}
+
+type flyingValue struct {
+	group *groupState
+	value *protocol.Value
+	seq   uint64
+}
+
+// onAnnounce sets the value of a leadership of this member.
+func (m *Machine) onAnnounce(now protocol.Time, ev protocol.Announce) {
+	l, leads := m.holder.Lease(ev.Group)
+	if !leads || l.Tenure != ev.Tenure || len(ev.Value) > protocol.MaxValue {
+		return
+	}
+	s := m.group(ev.Group)
+	v := &protocol.Value{Token: l.Token, Version: 1, Text: ev.Value}
+	switch old := s.value; {
+	case old != nil && old.Token == l.Token && (old.Text == ev.Value || old.Version == math.MaxUint64):
+		return
+	case old != nil && old.Token == l.Token:
+		v.Version = old.Version + 1
+	case ev.Value == "":
+		return // there is nothing to take back
+	}
+	m.takeValue(now, s, m.cfg.Me, v)
+	if m.values.peers == nil {
+		m.values.peers = make([]valuePeer, m.lcfg.Members)
+		for r := range m.values.peers {
+			p := &m.values.peers[r]
+			p.due = protocol.Never
+			p.inc, p.gen = m.holder.Promise(protocol.Rank(r))
+		}
+	}
+	for r := range protocol.Rank(m.lcfg.Members) {
+		if r != m.cfg.Me {
+			m.queueValue(now, s, r)
+		}
+	}
+}
+
+// takeValue takes a value that is higher than the one before.
+func (m *Machine) takeValue(now protocol.Time, s *groupState, from protocol.Rank, v *protocol.Value) {
+	if v.After(s.value) {
+		s.value = v
+		m.publish(now, s, protocol.Cause{Code: protocol.Announced, Peer: from})
+	}
+}
+
+// queueValue has a member sent the value of a group, a moment later, so that values that are announced together travel together.
+func (m *Machine) queueValue(now protocol.Time, s *groupState, r protocol.Rank) {
+	p := &m.values.peers[r]
+	s.missing.Add(r)
+	if !s.sending.Has(r) {
+		s.sending.Add(r)
+		p.queue = append(p.queue, s)
+	}
+	if len(p.flying) == 0 {
+		p.due = min(p.due, now.Add(m.valuePace()))
+		m.values.due = min(m.values.due, p.due)
+	}
+}
+
+// valuePace is how long values wait for others, and how long a member has to acknowledge a leadership before it is looked at again.
+func (m *Machine) valuePace() time.Duration { return max(m.cfg.RoundTrip/4, 1) }
+
+// ownValue says whether the group has a value that this member announces.
+func (m *Machine) ownValue(s *groupState) bool {
+	if s.value == nil {
+		return false
+	}
+	l, leads := m.holder.Lease(s.group)
+	return leads && l.Token == s.value.Token
+}
+
+// followValues sends all values again to a member that has begun a new promise, or was restarted.
+func (m *Machine) followValues(now protocol.Time, r protocol.Rank) {
+	if m.values.peers == nil || r == m.cfg.Me {
+		return
+	}
+	p := &m.values.peers[r]
+	inc, gen := m.holder.Promise(r)
+	if inc == p.inc && gen == p.gen {
+		return
+	}
+	p.inc, p.gen = inc, gen
+	m.recallValues(p)
+	for _, s := range m.wanted {
+		if m.ownValue(s) {
+			m.queueValue(now, s, r)
+		}
+	}
+}
+
+// recallValues puts what is on its way back into the queue.
+func (m *Machine) recallValues(p *valuePeer) {
+	for i := range p.flying {
+		p.queue = append(p.queue, p.flying[i].group)
+	}
+	clear(p.flying)
+	p.flying = p.flying[:0]
+}
+
+func (m *Machine) dueValues(now protocol.Time) {
+	if now < m.values.due {
+		return
+	}
+	m.values.due = protocol.Never
+	if !m.speaks() {
+		return
+	}
+	for i := range m.values.peers {
+		p := &m.values.peers[i]
+		if now >= p.due {
+			m.sendValues(now, protocol.Rank(i), p)
+		}
+		m.values.due = min(m.values.due, p.due)
+	}
+}
+
+// sendValues sends the next values to a member that has answered the last, or not in time.
+func (m *Machine) sendValues(now protocol.Time, r protocol.Rank, p *valuePeer) {
+	p.lost = p.lost || len(p.flying) > 0
+	m.recallValues(p)
+	p.due = protocol.Never
+	if m.holder.Silent(r) {
+		if len(p.queue) > 0 {
+			p.due = now.Add(m.cfg.Renew)
+		}
+		return
+	}
+	n := min(len(p.queue), maxScanned)
+	scanned, queue := p.queue[:n], p.queue[n:]
+	var msg *Values
+	size, full := 0, false
+	for _, s := range scanned {
+		if !s.missing.Has(r) || !m.ownValue(s) {
+			s.sending.Remove(r)
+			continue
+		}
+		takes := len(s.group) + len(s.value.Text) + valueSize
+		next := msg == nil || size+takes > maxValueBytes
+		full = full || next && msg != nil && p.lost
+		if full || !m.holder.Knows(s.group, r) {
+			queue = append(queue, s)
+			continue
+		}
+		if next {
+			m.tells.seq++
+			msg = protocol.Make[Values](m.out)
+			*msg = Values{Seq: m.tells.seq, Values: msg.Values[:0]}
+			m.send(r, msg)
+			size = 0
+		}
+		size += takes
+		msg.Values = append(msg.Values, Value{Group: s.group, Token: s.value.Token, Version: s.value.Version, Text: s.value.Text})
+		p.flying = append(p.flying, flyingValue{s, s.value, msg.Seq})
+	}
+	p.queue = queue
+	switch {
+	case len(p.flying) > 0:
+		p.due = now.Add(m.cfg.Renew)
+	case len(p.queue) > 0:
+		p.due = now.Add(m.valuePace())
+	}
+}
+
+// onValues takes the values of a leader, and acknowledges them if it could take all that are news.
+func (m *Machine) onValues(now protocol.Time, from protocol.Ident, msg *Values) {
+	all := true
+	for i := range msg.Values {
+		v := &msg.Values[i]
+		s := m.groups[v.Group]
+		if s == nil || len(v.Text) > protocol.MaxValue {
+			all = false
+			continue
+		}
+		if seen := m.look(now, s); seen.Leader != from || seen.Term != v.Token {
+			all = false // this vote does not know that leadership: not yet, or no longer
+			continue
+		}
+		m.takeValue(now, s, from.Rank, &protocol.Value{Token: v.Token, Version: v.Version, Text: v.Text})
+	}
+	if all {
+		m.send(from.Rank, protocol.Keep(m.out, Noted{Seq: msg.Seq}))
+	}
+}
+
+// onValuesNoted takes note that a member has the values of a message.
+func (m *Machine) onValuesNoted(now protocol.Time, r protocol.Rank, seq uint64) {
+	if m.values.peers == nil {
+		return
+	}
+	p := &m.values.peers[r]
+	left := p.flying[:0]
+	for _, f := range p.flying {
+		switch s := f.group; {
+		case f.seq != seq:
+			left = append(left, f)
+		case s.value != f.value:
+			p.queue = append(p.queue, s) // another one was announced meanwhile
+		default:
+			s.missing.Remove(r)
+			s.sending.Remove(r)
+		}
+	}
+	if len(left) == len(p.flying) {
+		return
+	}
+	clear(p.flying[len(left):])
+	p.flying, p.lost = left, false
+	if len(p.flying) == 0 {
+		p.due = now
+		m.values.due = now
+	}
+}
+
+// clone returns a copy that is about the given groups. A group that is forgotten has no value to send.
+func (v *values) clone(groups map[protocol.Group]*groupState) values {
+	c := values{due: v.due, peers: slices.Clone(v.peers)}
+	for i := range c.peers {
+		p := &c.peers[i]
+		p.queue, p.flying = nil, nil
+		for _, s := range v.peers[i].queue {
+			if x := groups[s.group]; x != nil {
+				p.queue = append(p.queue, x)
+			}
+		}
+		for _, f := range v.peers[i].flying {
+			if x := groups[f.group.group]; x != nil {
+				p.flying = append(p.flying, flyingValue{x, f.value, f.seq})
+			}
+		}
+	}
+	return c
+}
+
+func (m *Machine) appendValues(s *lease.State) {
+	for i := range m.values.peers {
+		p := &m.values.peers[i]
+		s.Uint(uint64(p.inc))
+		s.Uint(p.gen)
+		s.Bool(p.lost)
+		s.Future(p.due)
+		s.Uint(uint64(len(p.queue)))
+		for _, x := range p.queue {
+			s.Text(string(x.group))
+		}
+		s.Uint(uint64(len(p.flying)))
+		for _, f := range p.flying {
+			s.Text(string(f.group.group))
+			s.Uint(f.value.Version)
+			s.Uint(f.seq)
+		}
+	}
+}
