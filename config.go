@@ -29,8 +29,8 @@ type Peer struct {
 	// Addrs are where it receives packets, each as host:port. A host may be a name, which is resolved again from time to
 	// time. Several addresses are several ways to the same member.
 	Addrs []string
-	// Priority decides who goes first in an election: members with a higher one, then by name. The numbers of agents mean the
-	// same; a member for which their files say none has zero.
+	// Priority decides who goes first in an election: members with a higher one, then by name. It does not decide whether a
+	// member may lead. The files of agents have the same numbers.
 	Priority int
 	// Witness says that it votes but never leads: a third vote on a small machine makes two large ones survive the loss of
 	// one. Observer says that it neither votes nor leads, and learns who does: there may be many. Neither is waited for.
@@ -95,7 +95,7 @@ type Config struct {
 	Health func(ctx context.Context) error
 
 	// StopWithin is how long a program may take to stop, once Done is closed, while its lease is renewed; zero is
-	// [DefaultStopWithin]. The lease of a program that has not stopped by then is renewed no more: it runs out, and another member
+	// 30 s. The lease of a program that has not stopped by then is renewed no more: it runs out, and another member
 	// may lead while the program still runs.
 	StopWithin time.Duration
 
@@ -121,8 +121,8 @@ type Config struct {
 	OnStart func(*Member)
 }
 
-// DefaultStopWithin is for how long the lease of a program that was asked to stop is renewed.
-const DefaultStopWithin = 30 * time.Second
+// defaultStopWithin is for how long the lease of a program that was asked to stop is renewed.
+const defaultStopWithin = 30 * time.Second
 
 // check says what is wrong with the configuration, apart from the council.
 func (c *Config) check() error {
@@ -141,7 +141,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("config: calm %v: must not be negative; zero counts members at once", c.Calm)
 	}
 	if c.StopWithin < 0 {
-		return fmt.Errorf("config: stop within %v: must not be negative; zero is %v", c.StopWithin, DefaultStopWithin)
+		return fmt.Errorf("config: stop within %v: must not be negative; zero is %v", c.StopWithin, defaultStopWithin)
 	}
 	if err := c.Timing.check(); err != nil || !c.Consistent {
 		return err

@@ -11,7 +11,6 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/rain"
 	"github.com/regentproject/regent/internal/runtime"
-	"github.com/regentproject/regent/why"
 )
 
 // A ConsistentGroup knows who is in it. Its members agree on exactly who failed and who came back, in one order, and after each
@@ -80,7 +79,7 @@ func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Conte
 
 // once runs f for one membership. It says whether that was over before f returned, and the program goes on.
 func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(context.Context, *ConsistentLease) error) (lost bool, err error) {
-	lease := &ConsistentLease{group: g, hosted: hostedHolding{g.member, l}, first: g.view(l.First(), 0)}
+	lease := &ConsistentLease{group: g, hosted: hostedHolding{g.member, l}, first: g.member.view(l.First())}
 	within, cancel := leadingContext(ctx, &lease.hosted)
 	defer func() {
 		if !lost || ctx.Err() != nil { // also if f panics
@@ -93,84 +92,14 @@ func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(con
 }
 
 // View returns what this member believes now. It does not wait.
-func (g *ConsistentGroup) View() ConsistentView {
-	if c := g.group.Latest(); c != nil {
-		return g.view(c, 0)
-	}
-	return ConsistentView{Group: g.Name(), Cause: Cause{Why: why.Started}}
-}
+func (g *ConsistentGroup) View() View { return g.member.latest(Consistent, g.group) }
 
 // Changed returns a channel that is closed at the next change of [ConsistentGroup.View]. Who calls View after Changed misses nothing.
 func (g *ConsistentGroup) Changed() <-chan struct{} { return g.group.Changed() }
 
 // Watch yields the present view and then every change, also that this member is out, until ctx ends or the member is closed.
-func (g *ConsistentGroup) Watch(ctx context.Context) iter.Seq[ConsistentView] {
-	return watch(ctx, g.member, g.group, g.View(), func(c *runtime.Change, missed int) (ConsistentView, bool) {
-		v := g.view(c, missed)
-		return v, c.Number == 1 && v.Manager == "" && v.Cause.Why == why.Started
-	})
-}
-
-func (g *ConsistentGroup) view(c *runtime.Change, missed int) ConsistentView {
-	m := g.member
-	v := ConsistentView{Group: g.Name(), Cause: m.cause(c.Cause), At: Instant(c.At), Missed: missed}
-	a := c.Agreed
-	if a == nil {
-		return v
-	}
-	v.Token, v.Number, v.Manager = c.Term, a.Vid, m.council.name(c.Leader.Rank)
-	v.Members, v.Failed, v.Joined, v.Unfinished = m.council.set(*c.Support), m.council.set(a.Failed), m.council.set(a.Joined), m.council.set(a.Unfinished)
-	v.Mine, v.Recover, v.Stalled = c.Leader.Rank == m.council.self, a.Recover, m.council.name(a.Stalled)
-	return v
-}
-
-// A ConsistentView is one agreement on who is in a [ConsistentGroup].
-type ConsistentView struct {
-	// Group is the name of the group.
-	Group string `json:"group"`
-	// Members are who is in it, in the order of the council; empty if this member is not. All members have the same.
-	Members []string `json:"members"`
-	// Token and Number order the agreements of a group, the token first. The token alone is a fence between managers; the
-	// number alone is none.
-	Token  uint64 `json:"token,omitempty"`
-	Number uint64 `json:"number,omitempty"`
-	// Manager is the fault manager, and Mine says that it is this very member. Recover asks it to recover what was lost, and to
-	// say so with [ConsistentLease.Recovered]; when it has, the same agreement is seen again without it.
-	Manager string `json:"manager"`
-	Mine    bool   `json:"mine"`
-	Recover bool   `json:"recover,omitempty"`
-	// Failed are the members that this agreement removed, and Joined those that it took in: who failed and came back before
-	// all had agreed on it is in both. Unfinished were removed before, and their manager did not get to say that they were
-	// recovered. So what has to be recovered is whatever belongs to nobody in Members, and what those in Joined had before.
-	Failed     []string `json:"failed,omitempty"`
-	Joined     []string `json:"joined,omitempty"`
-	Unfinished []string `json:"unfinished,omitempty"`
-	// Stalled is a member to which this one has no link while others have: nothing can be agreed on until it comes back or
-	// leaves. It is empty if there is none.
-	Stalled string `json:"stalled,omitempty"`
-	// Cause says why this view replaced the one before.
-	Cause Cause `json:"cause"`
-	// At is when, on this member's clock.
-	At Instant `json:"at"`
-	// Missed is how many views between the one seen before and this one a slow watcher did not get to see.
-	Missed int `json:"missed,omitempty"`
-}
-
-// String shows the view in a line.
-func (v ConsistentView) String() string {
-	if v.Manager == "" {
-		return fmt.Sprintf("%s: not a member (%v)", v.Group, v.Cause)
-	}
-	s := fmt.Sprintf("%s: %s, managed by %s", v.Group, strings.Join(v.Members, ", "), v.Manager)
-	for _, part := range []struct {
-		what string
-		who  []string
-	}{{"failed", v.Failed}, {"joined", v.Joined}, {"unfinished", v.Unfinished}} {
-		if len(part.who) > 0 {
-			s += fmt.Sprintf("; %s: %s", part.what, strings.Join(part.who, ", "))
-		}
-	}
-	return fmt.Sprintf("%s (%v)", s, v.Cause)
+func (g *ConsistentGroup) Watch(ctx context.Context) iter.Seq[View] {
+	return watch(ctx, g.member, Consistent, g.group)
 }
 
 // A ConsistentLease is one membership of this member in a [ConsistentGroup], from when it is taken in until it is out. While it
@@ -178,15 +107,15 @@ func (v ConsistentView) String() string {
 type ConsistentLease struct {
 	group  *ConsistentGroup
 	hosted hostedHolding
-	first  ConsistentView
+	first  View
 }
 
 // Token is that of the agreement that took the member in. No manager that was replaced before has as high a one: a store that refuses
-// lower ones ([ConsistentView.Token] of what managers write) has nothing of theirs once this one is there.
+// lower ones ([View.Token] of what managers write) has nothing of theirs once this one is there.
 func (l *ConsistentLease) Token() uint64 { return l.hosted.lease.Token() }
 
 // First returns the agreement that took the member in.
-func (l *ConsistentLease) First() ConsistentView { return l.first }
+func (l *ConsistentLease) First() View { return l.first }
 
 // Valid says whether the member was in the group at an instant during the call.
 func (l *ConsistentLease) Valid() bool { return l.hosted.valid() }
@@ -204,10 +133,10 @@ func (l *ConsistentLease) Done() <-chan struct{} { return l.hosted.told() }
 func (l *ConsistentLease) Cause() Cause { return l.hosted.cause() }
 
 // Views yields the present agreement and then every later one, until the member is out or ctx ends.
-func (l *ConsistentLease) Views(ctx context.Context) iter.Seq[ConsistentView] {
-	return func(yield func(ConsistentView) bool) {
+func (l *ConsistentLease) Views(ctx context.Context) iter.Seq[View] {
+	return func(yield func(View) bool) {
 		for v := range l.group.Watch(ctx) {
-			if v.Manager == "" || !yield(v) {
+			if v.Leader == "" || !yield(v) {
 				return
 			}
 		}
@@ -221,9 +150,9 @@ var errNothing = errors.New("the view asks this member to recover nothing")
 // with Recover. Only then is the next change agreed on, unless the manager fails; and soon after that the member's own view has
 // Recover no more. If there is a later view by now, because another manager has taken over, the word counts for nothing: what
 // is left to do the later view says.
-func (l *ConsistentLease) Recovered(v ConsistentView) error {
-	if !v.Recover {
-		return fmt.Errorf("consistent group %s: view %d of token %d: %w", l.group.Name(), v.Number, v.Token, errNothing)
+func (l *ConsistentLease) Recovered(v View) error {
+	if v.Agreement == nil || !v.Agreement.Recover {
+		return fmt.Errorf("consistent group %s: view of token %d: %w", l.group.Name(), v.Token, errNothing)
 	}
-	return l.group.member.explain(l.hosted.lease.Recovered(v.Token, v.Number))
+	return l.group.member.explain(l.hosted.lease.Recovered(v.Token, v.Agreement.Number))
 }

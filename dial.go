@@ -160,7 +160,7 @@ func (e *agentElection) view() View {
 
 // unknown is what is known without an agent: nothing.
 func (e *agentElection) unknown() View {
-	return View{Group: e.group, Cause: Cause{Why: why.Closed, Member: e.client.Name()}}
+	return View{Group: e.group, Mode: Quorum, Cause: Cause{Why: why.Closed, Member: e.client.Name()}}
 }
 
 func (e *agentElection) read(raw json.RawMessage) View {
@@ -271,11 +271,7 @@ func (t *agentTenure) told() <-chan struct{}    { return t.Told() }
 func (t *agentTenure) onTold(f func())          { t.OnTold(f) }
 func (t *agentTenure) holder() string           { return t.conn.Member() }
 func (t *agentTenure) token() uint64            { return t.Token() }
-
-func (t *agentTenure) cause() Cause {
-	c := t.Cause()
-	return Cause{Why: c.Why, Member: c.Member, Bound: c.Bound}
-}
+func (t *agentTenure) cause() Cause             { return t.Cause() }
 
 func (t *agentTenure) resign(ctx context.Context) error { return t.Resign(ctx) }
 

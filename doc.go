@@ -91,8 +91,8 @@
 //
 //	err := g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
 //		for v := range l.Views(ctx) {
-//			if v.Recover {
-//				takeOver(v) // what belongs to nobody in v.Members
+//			if v.Agreement.Recover {
+//				takeOver(v) // what belongs to nobody in v.Agreement.Members
 //				l.Recovered(v)
 //			}
 //		}

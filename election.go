@@ -12,7 +12,6 @@ import (
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
-	"github.com/regentproject/regent/why"
 )
 
 // Groups and leases do not know where the machines are that they are about. What they need is in these interfaces; below
@@ -70,30 +69,27 @@ func (e *hostedElection) name() string { return string(e.Name) }
 
 func (e *hostedElection) gone() bool { return e.member.gone() }
 
-func (e *hostedElection) view() View {
-	c := e.Latest()
-	if c == nil {
-		return View{Group: e.name(), Cause: Cause{Why: why.Started}}
-	}
-	return e.member.view(c)
-}
+func (e *hostedElection) view() View { return e.member.latest(Quorum, e.Group) }
 
 func (e *hostedElection) watch(ctx context.Context) iter.Seq[View] {
-	return watch(ctx, e.member, e.Group, e.view(), func(c *runtime.Change, missed int) (View, bool) {
-		v := e.member.view(c)
-		v.Missed = missed
-		return v, c.Number == 1 && v.Leader == "" && v.Cause.Why == why.Started // that nothing is known yet was said
-	})
+	return watch(ctx, e.member, Quorum, e.Group)
 }
 
-// watch yields the first view and then every change of a group. show says of a change that it is no news.
-func watch[V any](ctx context.Context, m *Member, g *runtime.Group, first V, show func(c *runtime.Change, missed int) (v V, stale bool)) iter.Seq[V] {
-	return func(yield func(V) bool) {
+// latest returns the view of a group.
+func (m *Member) latest(mode Mode, g *runtime.Group) View {
+	if c := g.Latest(); c != nil {
+		return m.view(c)
+	}
+	return noView(mode, g.Name)
+}
+
+// watch yields the present view and then every change of a group.
+func watch(ctx context.Context, m *Member, mode Mode, g *runtime.Group) iter.Seq[View] {
+	return func(yield func(View) bool) {
 		var seen uint64
-		now := first
+		now := noView(mode, g.Name)
 		if c := g.Latest(); c != nil {
-			seen = c.Number
-			now, _ = show(c, 0)
+			seen, now = c.Number, m.view(c)
 		}
 		if !yield(now) {
 			return
@@ -103,9 +99,9 @@ func watch[V any](ctx context.Context, m *Member, g *runtime.Group, first V, sho
 			changes, missed := g.After(seen)
 			for _, c := range changes {
 				seen = c.Number
-				v, stale := show(c, int(missed))
-				missed = 0
-				if stale {
+				v := m.view(c)
+				v.Missed, missed = int(missed), 0
+				if shown(c, &v) {
 					continue
 				}
 				if !yield(v) {

@@ -6,13 +6,11 @@ import (
 	"iter"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/eligible"
 	"github.com/regentproject/regent/internal/runtime"
-	"github.com/regentproject/regent/why"
 )
 
 // An EventualGroup has a leader on which all its members agree in the end, for as long as nothing changes. It needs no
@@ -91,62 +89,9 @@ func (g *EventualGroup) Close() {
 func (g *EventualGroup) Leader() string { return g.View().Leader }
 
 // View returns what this member believes now. It does not wait.
-func (g *EventualGroup) View() EventualView {
-	if c := g.group.Latest(); c != nil {
-		return g.view(c, 0)
-	}
-	return EventualView{Group: g.Name(), Cause: Cause{Why: why.Started}}
-}
+func (g *EventualGroup) View() View { return g.member.latest(Eventual, g.group) }
 
 // Watch yields the present view and then every change, "no leader" among them, until ctx ends or the member is closed.
-func (g *EventualGroup) Watch(ctx context.Context) iter.Seq[EventualView] {
-	return watch(ctx, g.member, g.group, g.View(), func(c *runtime.Change, missed int) (EventualView, bool) {
-		v := g.view(c, missed)
-		return v, c.Number == 1 && v.Leader == "" && v.Cause.Why == why.Started
-	})
-}
-
-func (g *EventualGroup) view(c *runtime.Change, missed int) EventualView {
-	m := g.member
-	v := EventualView{Group: g.Name(), Leader: m.council.name(c.Leader.Rank), Mine: c.Leader.Rank == m.council.self, Round: c.Term,
-		NoAccess: c.Cause.Code == protocol.NoAccess, Cause: m.cause(c.Cause), At: Instant(c.At), Missed: missed}
-	if c.Cause.Code == protocol.NoQuorum {
-		v.BlockedFor = c.Cause.Bound
-	}
-	return v
-}
-
-// An EventualView is what a member believes about an [EventualGroup].
-type EventualView struct {
-	// Group is the name of the group.
-	Group string `json:"group"`
-	// Leader is the name of the member that this one trusts; empty if there is none.
-	Leader string `json:"leader"`
-	// Mine says that it is this very member.
-	Mine bool `json:"mine"`
-	// Round numbers the leaderships where the elector does ([elector.Stable]): of two leaders, members end up with the later
-	// one. It begins anew when all members have restarted, so it is no token.
-	Round uint64 `json:"round,omitempty"`
-	// BlockedFor is how long too few members have answered for the elector to find out whether the leader is alive; zero if
-	// enough do. After a while there is no leader any more. Only electors that count have that ([elector.TimeFree],
-	// [elector.FSource], [elector.Hybrid]).
-	BlockedFor time.Duration `json:"blocked_for,omitempty"`
-	// NoAccess says that one leader after another fails although members answer: perhaps no member has good links with all
-	// others, and then there is no stable leader to be had.
-	NoAccess bool `json:"no_access,omitempty"`
-	// Cause says why this view replaced the one before.
-	Cause Cause `json:"cause"`
-	// At is when, on this member's clock.
-	At Instant `json:"at"`
-	// Missed is how many views between the one seen before and this one a slow watcher did not get to see.
-	Missed int `json:"missed,omitempty"`
-}
-
-// String shows the view in a line.
-func (v EventualView) String() string {
-	who := "no leader"
-	if v.Leader != "" {
-		who = v.Leader + " is trusted"
-	}
-	return fmt.Sprintf("%s: %s (%v)", v.Group, who, v.Cause)
+func (g *EventualGroup) Watch(ctx context.Context) iter.Seq[View] {
+	return watch(ctx, g.member, Eventual, g.group)
 }

@@ -349,7 +349,7 @@ func ExampleConsistentGroup() {
 	err = g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
 		for v := range l.Views(ctx) {
 			fmt.Println(v)
-			if v.Recover { // this member is the manager: take over what belongs to nobody in v.Members
+			if v.Agreement.Recover { // this member is the manager: take over what belongs to nobody in v.Agreement.Members
 				return l.Recovered(v)
 			}
 		}

@@ -29,8 +29,8 @@ func TestContextAsksTheClock(t *testing.T) {
 		release := make(chan struct{})
 		_ = m.loop.Do(func(protocol.Time) { <-release })
 		time.Sleep(LAN.Lease - LAN.Guard + time.Millisecond)
-		var done *DoneError
-		if !errors.Is(ctx.Err(), context.Canceled) || !errors.As(context.Cause(ctx), &done) || done.Cause.Why != why.LeaseExpired {
+		var done Cause
+		if !errors.Is(ctx.Err(), context.Canceled) || !errors.As(context.Cause(ctx), &done) || done.Why != why.LeaseExpired {
 			t.Errorf("the context says %v, %v", ctx.Err(), context.Cause(ctx))
 		}
 		close(release)

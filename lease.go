@@ -90,19 +90,13 @@ func (l *Lease) CanTransfer(ctx context.Context, to string) error {
 	return nil
 }
 
-// A DoneError is the cause of a leading function's context when the function must stop. Its Cause says why.
-type DoneError struct {
-	Group string
-	Cause Cause
-}
-
-// Error says why the program must stop.
-func (e *DoneError) Error() string { return fmt.Sprintf("must stop leading %s: %v", e.Group, e.Cause) }
+// mustStopFor is the cause of a leading function's context when the function must stop: it wraps why.
+func mustStopFor(h holding, why Cause) error { return fmt.Errorf("must stop leading %s: %w", h.group(), why) }
 
 // leadingContext returns a context that ends with ctx or when the program must stop.
 func leadingContext(ctx context.Context, h holding) (context.Context, context.CancelCauseFunc) {
 	within, cancel := context.WithCancelCause(ctx)
-	h.onTold(func() { cancel(&DoneError{Group: h.group(), Cause: h.cause()}) })
+	h.onTold(func() { cancel(mustStopFor(h, h.cause())) })
 	return &leading{Context: within, held: h, cancel: cancel}, cancel
 }
 
@@ -110,8 +104,8 @@ func leadingContext(ctx context.Context, h holding) (context.Context, context.Ca
 // return, before the member itself has run again: so the clock is asked. The clock may have told it through its context,
 // and the lease have been renewed since: so the context is asked, too.
 func mustStop(within context.Context, h holding) bool {
-	var done *DoneError
-	return !h.guarded() || errors.As(context.Cause(within), &done)
+	var why Cause
+	return !h.guarded() || errors.As(context.Cause(within), &why)
 }
 
 // leading is the context of a leading function. Its Err asks the clock as well: a program that wakes up from a long
@@ -131,7 +125,7 @@ func (c *leading) Err() error {
 		if cause == (Cause{}) { // the member itself has not noticed yet
 			cause = Cause{Why: why.LeaseExpired, Member: c.held.holder()}
 		}
-		c.cancel(&DoneError{Group: c.held.group(), Cause: cause})
+		c.cancel(mustStopFor(c.held, cause))
 	}
 	return c.Context.Err()
 }

@@ -64,7 +64,7 @@ func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
 			}
 			go g.TakePart(t.Context(), func(ctx context.Context, l *ConsistentLease) error {
 				for v := range l.Views(ctx) {
-					if v.Recover {
+					if v.Agreement.Recover {
 						_ = l.Recovered(v)
 					}
 				}

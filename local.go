@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/hall"
 	"github.com/regentproject/regent/internal/runtime"
-	"github.com/regentproject/regent/why"
 )
 
 // A LocalGroup has one leader in every part of the network that holds together: a member that can talk to nobody leads
@@ -131,60 +129,11 @@ func (g *LocalGroup) Campaign(ctx context.Context) (*LocalLease, error) {
 func (g *LocalGroup) Leader() string { return g.View().Leader }
 
 // View returns what this member believes now. It does not wait.
-func (g *LocalGroup) View() LocalView {
-	if c := g.group.Latest(); c != nil {
-		return g.view(c, 0)
-	}
-	return LocalView{Group: g.Name(), Cause: Cause{Why: why.Started}}
-}
+func (g *LocalGroup) View() View { return g.member.latest(Local, g.group) }
 
 // Watch yields the present view and then every change, "no leader" among them, until ctx ends or the member is closed.
-func (g *LocalGroup) Watch(ctx context.Context) iter.Seq[LocalView] {
-	return watch(ctx, g.member, g.group, g.View(), func(c *runtime.Change, missed int) (LocalView, bool) {
-		v := g.view(c, missed)
-		return v, c.Number == 1 && v.Leader == "" && v.Cause.Why == why.Started
-	})
-}
-
-func (g *LocalGroup) view(c *runtime.Change, missed int) LocalView {
-	m := g.member
-	v := LocalView{Group: g.Name(), Leader: m.council.name(c.Leader.Rank), Mine: c.Tenure != 0, Stopping: c.Stop, Cause: m.cause(c.Cause),
-		At: Instant(c.At), Missed: missed}
-	if c.Support != nil {
-		v.Support = m.council.set(*c.Support)
-	}
-	return v
-}
-
-// A LocalView is what a member believes about a [LocalGroup]: who leads the part of the network in which it is, and which
-// members that part consists of.
-type LocalView struct {
-	// Group is the name of the group.
-	Group string `json:"group"`
-	// Leader is the name of the member that leads this part of the network; empty if nobody does, as far as this member knows,
-	// and while the member does not take part.
-	Leader string `json:"leader"`
-	// Support lists the members that support the leader, itself included, in the order of the council: the logical partition.
-	// It is empty if there is no leader. No member supports two leaders at one instant.
-	Support []string `json:"support"`
-	// Mine says that a program of this very member leads. Stopping, that it has been asked to stop.
-	Mine     bool `json:"mine"`
-	Stopping bool `json:"stopping"`
-	// Cause says why this view replaced the one before.
-	Cause Cause `json:"cause"`
-	// At is when, on this member's clock.
-	At Instant `json:"at"`
-	// Missed is how many views between the one seen before and this one a slow watcher did not get to see.
-	Missed int `json:"missed,omitempty"`
-}
-
-// String shows the view in a line.
-func (v LocalView) String() string {
-	who := "no local leader"
-	if v.Leader != "" {
-		who = fmt.Sprintf("%s leads %s locally", v.Leader, strings.Join(v.Support, ", "))
-	}
-	return fmt.Sprintf("%s: %s (%v)", v.Group, who, v.Cause)
+func (g *LocalGroup) Watch(ctx context.Context) iter.Seq[View] {
+	return watch(ctx, g.member, Local, g.group)
 }
 
 // A LocalLease is one leadership of one program in a [LocalGroup]. It renews itself; it ends when the program says so, or is

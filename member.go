@@ -13,7 +13,6 @@ import (
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
 	"github.com/regentproject/regent/internal/runtime/world"
-	"github.com/regentproject/regent/why"
 )
 
 // ErrClosed says that the member was closed.
@@ -149,16 +148,6 @@ func (m *Member) late() Instant { return Instant(m.world.Clock.Late()) }
 // 1 to 255 bytes of UTF-8 without control characters.
 func (m *Member) Group(name string) *Group {
 	return &Group{&hostedElection{member: m, Group: m.groupTable.Group(protocol.Group(name))}}
-}
-
-// view shows a change with names.
-func (m *Member) view(c *runtime.Change) View {
-	return View{Group: string(c.Group), Leader: m.council.name(c.Leader.Rank), Token: c.Term, Mine: c.Tenure != 0,
-		Stopping: c.Stop, Cause: m.cause(c.Cause), At: Instant(c.At)}
-}
-
-func (m *Member) cause(c protocol.Cause) Cause {
-	return Cause{Why: why.Kind(c.Code), Member: m.council.name(c.Peer), Bound: c.Bound}
 }
 
 // explain turns errors of the runtime into those of this package.

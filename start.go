@@ -41,7 +41,7 @@ func prepare(c Config, w world.World) (*Member, error) {
 		c.Timing.LongestLease = c.Timing.Lease
 	}
 	if c.StopWithin == 0 {
-		c.StopWithin = DefaultStopWithin
+		c.StopWithin = defaultStopWithin
 	}
 	if c.Elector == "" {
 		c.Elector = elector.Stable

@@ -59,12 +59,6 @@ type PeerStatus struct {
 	Problem string
 }
 
-// An Unlisted host has the key of the council, and is in the council of its own configuration only.
-type Unlisted struct {
-	Name string
-	Addr netip.AddrPort
-}
-
 // Pauses says by how much the member woke up too late: its own pauses, which cost leases.
 type Pauses struct {
 	Count                uint64
@@ -97,8 +91,8 @@ type Status struct {
 	// Realtime says that the member's thread has real-time scheduling.
 	Realtime bool
 	Pauses   Pauses
-	// Unlisted are hosts that have the key and that this member does not list.
-	Unlisted []Unlisted
+	// Unlisted names hosts, with their addresses, that have the key of the council and that this member does not list.
+	Unlisted []string
 	// Leading is how many groups programs of this member lead.
 	Leading int
 	// Kappa is within what time every part of the network that holds together has a local leader ([LocalGroup]).
@@ -206,7 +200,7 @@ func (m *Member) Status() Status {
 	var counts datagram.Counts
 	if s, err := m.ask(context.Background()); err == nil {
 		for _, u := range s.unlisted {
-			out.Unlisted = append(out.Unlisted, Unlisted{Name: u.Name, Addr: u.From})
+			out.Unlisted = append(out.Unlisted, u.Name+" ("+u.From.String()+")")
 		}
 		counts = s.counts
 	}

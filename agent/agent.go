@@ -315,7 +315,7 @@ func (a *Agent) register(c *candidate) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch mode := a.modeOf(c.group); {
-	case mode != modeQuorum:
+	case mode != regent.Quorum:
 		return failf(http.StatusConflict, "group %.40q is %s here (groups, in the configuration): hosts lead it, not programs", c.group, mode)
 	case file.Self().Role() != "":
 		return failf(http.StatusConflict, "member %s is a %s and leads nothing: campaign at a member that may lead", a.name, file.Self().Role())

@@ -229,10 +229,7 @@ func (a *Agent) Status() StatusInfo {
 		s.Waiting = "it is about to"
 	}
 	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
-	out.Accused = s.Accused
-	for _, u := range s.Unlisted {
-		out.Unlisted = append(out.Unlisted, u.Name+" ("+u.Addr.String()+")")
-	}
+	out.Accused, out.Unlisted = s.Accused, s.Unlisted
 	out.Realtime, out.Leading = s.Realtime, s.Leading
 	out.Pauses = PauseInfo{Count: s.Pauses.Count, Median: s.Pauses.Median, P99: s.Pauses.P99, Longest: s.Pauses.Longest}
 	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = s.PacketsIn, s.PacketsOut, s.BytesIn, s.BytesOut, s.Dropped
@@ -397,7 +394,7 @@ func (a *Agent) verify(ctx context.Context, group string) (*regent.Proof, error)
 	if c == nil {
 		return nil, a.unknownGroup(group)
 	}
-	if c.Mode != modeQuorum {
+	if c.Mode != regent.Quorum {
 		return nil, failf(http.StatusConflict, "group %s is %s: %w of it can be proven", group, c.Mode, regent.ErrNoLeader)
 	}
 	ctx, cancel := context.WithTimeout(ctx, orderTimeout)

@@ -37,8 +37,8 @@ type CampaignEvent struct {
 	// Back is of healed: the member that is back.
 	Back string `json:"back,omitempty"`
 	// Cause is of stop and over.
-	Cause *session.Cause `json:"cause,omitempty"`
-	Error string         `json:"error,omitempty"`
+	Cause *regent.Cause `json:"cause,omitempty"`
+	Error string        `json:"error,omitempty"`
 }
 
 // streamNotifier speaks to a program over HTTP.
@@ -91,13 +91,13 @@ func (n *streamNotifier) leads(k *candidate) { n.put("leads", n.newEvent(k)) }
 
 func (n *streamNotifier) stop(k *candidate, cause regent.Cause) {
 	e := n.newEvent(k)
-	e.Cause = causeOf(cause)
+	e.Cause = &cause
 	n.put("stop", e)
 }
 
 func (n *streamNotifier) over(k *candidate, cause regent.Cause, err error) {
 	e := n.newEvent(k)
-	e.ValidFor, e.Cause = 0, causeOf(cause)
+	e.ValidFor, e.Cause = 0, &cause
 	if err != nil {
 		e.Error = err.Error()
 	}

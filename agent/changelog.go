@@ -10,20 +10,11 @@ import (
 	"github.com/regentproject/regent"
 )
 
-// A Change is a view that replaced another, with the time of day for people.
+// A Change is a view that replaced another.
 type Change struct {
 	// Serial counts the changes that this agent saw, from 1.
 	Serial uint64 `json:"serial"`
-	// Time is the time of day at this host.
-	Time time.Time `json:"time"`
-	// Mode is the guarantee that the group gives: quorum, local or eventual.
-	Mode string `json:"mode"`
 	regent.View
-	// Support lists who supports the leader of a local group; Round numbers the leaderships of an eventual one, and
-	// BlockedFor is how long too few members have answered there.
-	Support    []string      `json:"support,omitempty"`
-	Round      uint64        `json:"round,omitempty"`
-	BlockedFor time.Duration `json:"blocked_for,omitempty"`
 	// Ended says how the leadership before ended, if it was that of a program here. Its agent knows more than the cause says,
 	// which is what all members are told.
 	Ended string `json:"ended,omitempty"`
@@ -61,19 +52,22 @@ func newChangeLog() *changeLog {
 }
 
 // addView takes note of a view of a quorum group. The member calls it, in order.
-func (l *changeLog) addView(v regent.View) { l.add(Change{Mode: modeQuorum, View: v}) }
+func (l *changeLog) addView(v regent.View) { l.add(Change{View: v}) }
 
-// add takes note of a change, and gives it its number and time.
+// add takes note of a change, and gives it its number.
 func (l *changeLog) add(next Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := &next
 	old := l.groups[c.Group]
-	if old != nil && old.Mode != modeQuorum && c.Mode == modeQuorum {
+	if old != nil && old.Mode != regent.Quorum && c.Mode == regent.Quorum {
 		return // the configuration says that this host has another group of that name
 	}
 	l.serial++
-	c.Serial, c.Time = l.serial, time.Now()
+	c.Serial = l.serial
+	if c.At.IsZero() { // nothing has changed yet
+		c.At = time.Now()
+	}
 	if c.Leader != "" && (old == nil || old.Token != c.Token || old.Leader != c.Leader) {
 		l.leaderChanges[c.Group]++
 	}
@@ -146,7 +140,7 @@ func (l *changeLog) attachEndReason(old, c *Change) {
 
 // idleCount is 1 if nobody leads a quorum group.
 func idleCount(c *Change) int {
-	if c != nil && c.Mode == modeQuorum && c.Leader == "" {
+	if c != nil && c.Mode == regent.Quorum && c.Leader == "" {
 		return 1
 	}
 	return 0

@@ -13,13 +13,13 @@ func TestChangeLogForgetsGroupsThatNobodyLeads(t *testing.T) {
 	const keep = 100
 	b := newChangeLog()
 	b.maxIdle = keep
-	b.addView(regent.View{Group: "led", Leader: "a", Token: 1})
-	b.add(Change{Mode: modeLocal, View: regent.View{Group: "local"}})
+	b.addView(regent.View{Mode: regent.Quorum, Group: "led", Leader: "a", Token: 1})
+	b.addView(regent.View{Group: "local", Mode: regent.Local})
 	name := func(i int) string { return fmt.Sprint("g", i) }
 	const n = 3 * keep
 	for i := range n {
-		b.addView(regent.View{Group: name(i), Leader: "a", Token: uint64(i + 2)})
-		b.addView(regent.View{Group: name(i)})
+		b.addView(regent.View{Mode: regent.Quorum, Group: name(i), Leader: "a", Token: uint64(i + 2)})
+		b.addView(regent.View{Mode: regent.Quorum, Group: name(i)})
 	}
 	if len(b.groups) > keep+2 || len(b.leaderChanges) > len(b.groups) || len(b.groups) < keep/2 {
 		t.Errorf("%d groups and %d counts are kept", len(b.groups), len(b.leaderChanges))
@@ -33,7 +33,7 @@ func TestChangeLogForgetsGroupsThatNobodyLeads(t *testing.T) {
 		}
 	}
 	// One that is led again is no longer idle.
-	b.addView(regent.View{Group: name(n - 1), Leader: "b", Token: n + 3})
+	b.addView(regent.View{Mode: regent.Quorum, Group: name(n - 1), Leader: "b", Token: n + 3})
 	if b.idle != len(b.groups)-3 {
 		t.Errorf("%d groups without a leader are counted, of %d", b.idle, len(b.groups)-3)
 	}

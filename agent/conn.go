@@ -245,7 +245,7 @@ func (c *conn) finish(goodbye bool) {
 func (c *conn) fail(r *session.Request, err error) {
 	e := &session.Event{Event: session.Failed, ID: r.ID, Error: err.Error()}
 	if errors.Is(err, errStopping) {
-		e.Cause = &session.Cause{Why: why.Closed, Member: c.agent.name}
+		e.Cause = &why.Cause{Why: why.Closed, Member: c.agent.name}
 	}
 	c.send(e)
 }
@@ -474,7 +474,7 @@ func (a *Agent) viewJSON(group string) json.RawMessage {
 	if c, _ := a.changes.group(group); c != nil {
 		return viewJSON(c.View)
 	}
-	return viewJSON(regent.View{Group: group, Cause: regent.Cause{Why: why.Started}})
+	return viewJSON(regent.View{Group: group, Mode: a.modeOf(group), Cause: regent.Cause{Why: why.Started}})
 }
 
 func viewJSON(v regent.View) json.RawMessage {

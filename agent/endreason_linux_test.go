@@ -114,25 +114,25 @@ func TestNotesAreForTheLeadershipThatTheyAreOn(t *testing.T) {
 	b := newChangeLog()
 	last := func(group string) string { c, _ := b.group(group); return c.Ended }
 	b.recordEnd("g", 2, "before it was seen")
-	b.addView(regent.View{Group: "g", Leader: "b", Token: 1})
-	b.addView(regent.View{Group: "g"})
-	b.addView(regent.View{Group: "g", Leader: "a", Token: 2})
-	b.addView(regent.View{Group: "g", Leader: "a", Token: 2, Stopping: true})
+	b.addView(regent.View{Mode: regent.Quorum, Group: "g", Leader: "b", Token: 1})
+	b.addView(regent.View{Mode: regent.Quorum, Group: "g"})
+	b.addView(regent.View{Mode: regent.Quorum, Group: "g", Leader: "a", Token: 2})
+	b.addView(regent.View{Mode: regent.Quorum, Group: "g", Leader: "a", Token: 2, Stopping: true})
 	if got := last("g"); got != "" {
 		t.Errorf("a leadership that goes on has ended: %s", got)
 	}
-	b.addView(regent.View{Group: "g", Leader: "b", Token: 3})
+	b.addView(regent.View{Mode: regent.Quorum, Group: "g", Leader: "b", Token: 3})
 	if got := last("g"); got != "before it was seen" {
 		t.Errorf("the end is noted as %q", got)
 	}
-	b.addView(regent.View{Group: "g"})
+	b.addView(regent.View{Mode: regent.Quorum, Group: "g"})
 	shown, _ := b.group("g")
 	b.recordEnd("g", 3, "late")
 	if got := last("g"); got != "late" || shown.Ended != "" {
 		t.Errorf("an end that was shown already is noted as %q, and the change that others hold as %q", got, shown.Ended)
 	}
-	b.addView(regent.View{Group: "g", Leader: "a", Token: 4})
-	b.addView(regent.View{Group: "g"})
+	b.addView(regent.View{Mode: regent.Quorum, Group: "g", Leader: "a", Token: 4})
+	b.addView(regent.View{Mode: regent.Quorum, Group: "g"})
 	if got := last("g"); got != "" || len(b.endReasons) != 0 {
 		t.Errorf("the note of another leadership: %q, and %d are kept", got, len(b.endReasons))
 	}

@@ -157,7 +157,8 @@ func (k *keeping) over(c *candidate) {
 	k.conn.mu.Lock()
 	delete(k.conn.keeps, k.id)
 	k.conn.mu.Unlock()
-	k.conn.send(&session.Event{Event: session.Over, ID: k.id, Cause: causeOf(c.agent.causeOf(c.life.Cause()))})
+	cause := c.agent.causeOf(c.life.Cause())
+	k.conn.send(&session.Event{Event: session.Over, ID: k.id, Cause: &cause})
 }
 
 // left takes note that the runner has left its keeper, or is dead. Without a candidate there is nothing to look after: one that comes

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/why"
 )
 
 // A keeper whose runner died before it campaigned has nothing to wait for, and leaves nothing behind.
@@ -24,7 +25,7 @@ func TestKeeperThatNobodyClaimedIsReleased(t *testing.T) {
 		case <-patience(t).Done():
 			t.Fatalf("no %v", want)
 		}
-		if err := k.Freeze(session.Cause{}); err != nil {
+		if err := k.Freeze(why.Cause{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -232,7 +232,7 @@ func TestCampaignThatCanNeverSucceedIsRefusedOverHTTP(t *testing.T) {
 		t.Errorf("for a group that hosts lead: %d %v", status, body)
 	}
 	w := alone(t, "{listen: \""+port(t)+"\", anonymous: write}")
-	replace(t, w.config, "[{", "[{name: b, address: \"127.0.0.1:1\", public_keys: [\""+identity.Draw().Public().String()+"\"]}, {priority: 0, ")
+	replace(t, w.config, "[{", "[{name: b, address: \"127.0.0.1:1\", public_keys: [\""+identity.Draw().Public().String()+"\"]}, {witness: true, ")
 	dir := filepath.Join(filepath.Dir(w.config), "d")
 	own := identity.DrawOwn()
 	if err := errors.Join(os.MkdirAll(dir, 0o700), secret.WritePrivate(filepath.Join(dir, secret.PrivateName), "a", &own)); err != nil {

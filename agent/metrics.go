@@ -56,7 +56,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	groups, _ := a.changes.list("", "", 0)
 	if name := a.file.Load().DefaultGroup; name != "" {
 		if g, _ := a.changes.group(name); g == nil { // nobody has led it yet, which is worth an alert
-			groups = append(groups, &Change{Mode: a.modeOf(name), View: regent.View{Group: name}})
+			groups = append(groups, &Change{View: regent.View{Mode: a.modeOf(name), Group: name}})
 		}
 	}
 	groups, over := a.current(groups, time.Now())
@@ -96,7 +96,7 @@ func (a *Agent) current(groups []*Change, now time.Time) (shown []*Change, over 
 			continue
 		}
 		over++
-		if now.Sub(g.Time) < overFor {
+		if now.Sub(g.At) < overFor {
 			ended = append(ended, g)
 		}
 	}
@@ -120,18 +120,18 @@ func (a *Agent) collectGroup(g *Change, put metricSink) {
 		put(prometheus.GaugeValue, name, help, value, "group", g.Group)
 	}
 	leads, left := a.leadsHere(g)
-	if takes && g.Mode != modeLocal {
+	if takes && g.Mode != regent.Local {
 		put(prometheus.GaugeValue, "leader_election_master_status", "1 if this host leads the group, by a lease that runs now if it is a quorum group; only where the host takes part, and not of local groups; the name that client-go uses", bit(leads), "name", g.Group)
 	}
 	gauge("regent_is_leader", "1 if this host leads the group: in a quorum group a program of its own, by a lease that runs now", bit(leads))
 	gauge("regent_has_leader", "1 if this member knows of a leader of the group", bit(g.Leader != ""))
-	if g.Mode != modeEventual {
+	if g.Mode != regent.Eventual {
 		gauge("regent_lease_remaining_seconds", "how long the lease runs by which this host leads; 0 if it does not", left.Seconds())
 	}
 	switch g.Mode {
-	case modeLocal:
+	case regent.Local:
 		gauge("regent_support_size", "members that support the leader of a local group, as far as this member knows; 0 without a leader", float64(len(g.Support)))
-	case modeQuorum:
+	case regent.Quorum:
 		gauge("regent_token", "the leader's token, as far as this member knows; 0 without a leader", float64(g.Token))
 	}
 }
@@ -139,7 +139,7 @@ func (a *Agent) collectGroup(g *Change, put metricSink) {
 // takesPart says whether this host takes part in a group: a program of its own does, the configuration lists the group, or
 // it is the default one.
 func (a *Agent) takesPart(c *Change) bool {
-	if c.Mode != modeQuorum || c.Group == a.file.Load().DefaultGroup {
+	if c.Mode != regent.Quorum || c.Group == a.file.Load().DefaultGroup {
 		return true
 	}
 	a.mu.Lock()

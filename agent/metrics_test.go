@@ -20,8 +20,8 @@ func TestInventedGroupsDoNotFillTheMetrics(t *testing.T) {
 	before := size()
 	for i := range 2000 {
 		name := fmt.Sprintf("%s-%d", strings.Repeat("x", 240), i)
-		r.agent.changes.addView(regent.View{Group: name, Leader: "b", Token: 1})
-		r.agent.changes.addView(regent.View{Group: name})
+		r.agent.changes.addView(regent.View{Mode: regent.Quorum, Group: name, Leader: "b", Token: 1})
+		r.agent.changes.addView(regent.View{Mode: regent.Quorum, Group: name})
 	}
 	if grown := size() - before; grown > 64<<10 {
 		t.Errorf("2,000 groups that are over left %d bytes in the metrics", grown)

@@ -10,13 +10,6 @@ import (
 	"github.com/regentproject/regent/elector"
 )
 
-// The modes of groups: what a group promises.
-const (
-	modeQuorum   = "quorum"
-	modeLocal    = "local"
-	modeEventual = "eventual"
-)
-
 // localLeases are the local leases that this host holds, by group.
 type localLeases struct {
 	mu  sync.Mutex
@@ -48,10 +41,10 @@ func (l *localLeases) remaining(group string) time.Duration {
 // lease: that of a program of its own, or of the host itself in a local group. An eventual group has none.
 func (a *Agent) leadsHere(c *Change) (bool, time.Duration) {
 	switch c.Mode {
-	case modeLocal:
+	case regent.Local:
 		left := a.localLeases.remaining(c.Group)
 		return left > 0, left
-	case modeEventual:
+	case regent.Eventual:
 		return c.Mine, 0
 	}
 	if k := a.leader(c.Group); k != nil && k.leadsNow() {
@@ -65,16 +58,15 @@ func (a *Agent) leadsHere(c *Change) (bool, time.Duration) {
 func (a *Agent) openGroups(ctx context.Context, m *regent.Member, tasks *sync.WaitGroup) {
 	for _, g := range a.file.Load().Groups {
 		switch g.Mode {
-		case modeLocal:
+		case string(regent.Local):
 			group := m.LocalGroup(g.Name)
 			tasks.Go(func() { a.leadLocally(ctx, group) })
 			tasks.Go(func() {
 				for v := range group.Watch(ctx) {
-					a.changes.add(Change{Mode: modeLocal, Support: v.Support, View: regent.View{Group: v.Group, Leader: v.Leader,
-						Mine: v.Mine, Stopping: v.Stopping, Cause: v.Cause, At: v.At, Missed: v.Missed}})
+					a.changes.addView(v)
 				}
 			})
-		case modeEventual:
+		case string(regent.Eventual):
 			a.followEventual(ctx, m, g, tasks)
 		}
 	}
@@ -101,18 +93,17 @@ func (a *Agent) followEventual(ctx context.Context, m *regent.Member, g config.G
 	}
 	tasks.Go(func() {
 		for v := range group.Watch(ctx) {
-			a.changes.add(Change{Mode: modeEventual, Round: v.Round, BlockedFor: v.BlockedFor, View: regent.View{Group: v.Group,
-				Leader: v.Leader, Mine: v.Mine, Cause: v.Cause, At: v.At, Missed: v.Missed}})
+			a.changes.addView(v)
 		}
 	})
 }
 
 // modeOf returns the mode of a group that the configuration lists; all others are quorum groups.
-func (a *Agent) modeOf(group string) string {
+func (a *Agent) modeOf(group string) regent.Mode {
 	for _, g := range a.file.Load().Groups {
 		if g.Name == group {
-			return g.Mode
+			return regent.Mode(g.Mode)
 		}
 	}
-	return modeQuorum
+	return regent.Quorum
 }

@@ -93,14 +93,14 @@ func (n *socketNotifier) leads(k *candidate) {
 }
 
 func (n *socketNotifier) stop(k *candidate, cause regent.Cause) {
-	n.conn.send(n.conn.agent.withEnd(&session.Event{Event: session.Stop, ID: n.id, Cause: causeOf(cause)}, k.announced()))
+	n.conn.send(n.conn.agent.withEnd(&session.Event{Event: session.Stop, ID: n.id, Cause: &cause}, k.announced()))
 }
 
 func (n *socketNotifier) over(k *candidate, cause regent.Cause, err error) {
 	n.conn.mu.Lock()
 	delete(n.conn.candidates, n.id)
 	n.conn.mu.Unlock()
-	e := &session.Event{Event: session.Over, ID: n.id, Cause: causeOf(cause)}
+	e := &session.Event{Event: session.Over, ID: n.id, Cause: &cause}
 	if err != nil && !errors.Is(err, regent.ErrClosed) && !errors.Is(err, context.Canceled) {
 		e = &session.Event{Event: session.Failed, ID: n.id, Error: err.Error(), Cause: e.Cause}
 	}
@@ -116,8 +116,4 @@ func (n *socketNotifier) renewed(*candidate) {
 	case n.conn.renewals <- struct{}{}:
 	default:
 	}
-}
-
-func causeOf(c regent.Cause) *session.Cause {
-	return &session.Cause{Why: c.Why, Member: c.Member, Bound: c.Bound}
 }

@@ -87,7 +87,7 @@ func (a *Agent) leaderOfGroup(group string, token uint64, command string) (*cand
 // notLedHere says why no program here can be given an order about a group, and where to give it.
 func (a *Agent) notLedHere(c *Change, command string) error {
 	switch {
-	case c.Mode != modeQuorum:
+	case c.Mode != regent.Quorum:
 		return failf(http.StatusConflict, "group %s is %s: hosts lead it by themselves, and there is nothing to resign, to hand over or to stamp", c.Group, c.Mode)
 	case c.Leader == "":
 		return failf(http.StatusConflict, "group %s: nobody leads it, as far as %s knows", c.Group, a.name)

@@ -200,7 +200,7 @@ func (a *Agent) servePatroniHistory(w http.ResponseWriter, q *http.Request) {
 	out := [][]any{}
 	for _, c := range a.changes.history(group, maxChanges) {
 		if c.Leader != "" && !c.Stopping {
-			out = append(out, []any{c.Token, c.Leader, c.Cause.String(), c.Time.Format(time.RFC3339Nano)})
+			out = append(out, []any{c.Token, c.Leader, c.Cause.String(), c.At.Format(time.RFC3339Nano)})
 		}
 	}
 	writeJSON(w, http.StatusOK, out)

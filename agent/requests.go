@@ -24,7 +24,7 @@ func (c *conn) cause(r *session.Request) protocol.Cause {
 	if r.Cause == nil {
 		return protocol.Cause{Peer: protocol.Nobody}
 	}
-	return c.agent.causeFor(regent.Cause{Why: r.Cause.Why, Member: r.Cause.Member, Bound: r.Cause.Bound})
+	return c.agent.causeFor(*r.Cause)
 }
 
 // transfer takes the program's word that it has stopped, in favour of another member.

@@ -15,7 +15,7 @@ func TestCausesOfClientsNameMembersOnly(t *testing.T) {
 	self := a.names.Enter("a")
 	c := &conn{agent: a}
 	cause := func(member string) protocol.Cause {
-		return c.cause(&session.Request{Cause: &session.Cause{Why: why.Resigned, Member: member}})
+		return c.cause(&session.Request{Cause: &why.Cause{Why: why.Resigned, Member: member}})
 	}
 	if got := cause("a"); got.Peer != self || a.causeOf(got).Member != "a" {
 		t.Errorf("a member has rank %d in a cause, want %d", got.Peer, self)

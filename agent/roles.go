@@ -173,7 +173,7 @@ const sidecarTimeout = time.Second
 func (a *Agent) sidecar(ctx context.Context, group string) (SidecarInfo, bool) {
 	out := SidecarInfo{LastUpdate: time.Now()}
 	if c, _ := a.changes.group(group); c != nil {
-		out.LastUpdate = c.Time
+		out.LastUpdate = c.At
 	}
 	if k := a.leader(group); k != nil && k.leadsNow() {
 		out.Name = a.name

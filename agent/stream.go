@@ -275,5 +275,5 @@ func (a *Agent) statusEvent() StreamEvent {
 
 // unheard is what is known about a group that nobody has heard of.
 func (a *Agent) unheard(group string) *Change {
-	return &Change{Time: time.Now(), Mode: a.modeOf(group), View: regent.View{Group: group, Cause: regent.Cause{Why: why.Started}}}
+	return &Change{View: regent.View{At: time.Now(), Mode: a.modeOf(group), Group: group, Cause: regent.Cause{Why: why.Started}}}
 }

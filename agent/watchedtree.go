@@ -199,12 +199,9 @@ func (r *runners) remove(c *candidate) {
 	}
 }
 
-// priority returns that of the member, for hooks that want to know: the lowest if it has none.
+// priority returns that of the member, for hooks in the manner of keepalived.
 func (a *Agent) priority() int {
-	if p := a.file.Load().Self().Priority; p != nil {
-		return *p
-	}
-	return lowestPriority
+	return max(lowestPriority, a.file.Load().Self().Priority)
 }
 
 // lowestPriority is the lowest that keepalived knows of.

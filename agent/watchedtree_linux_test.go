@@ -20,6 +20,7 @@ import (
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/why"
 )
 
 // Who asks the agent to kill is believed about itself only, and about no shorter guard time than the agent's.
@@ -296,7 +297,7 @@ func TestAgentLearnsTheFirstProcessOfARunner(t *testing.T) {
 	if err := r.agent.candidateList()[0].learn(late.Process.Pid); err == nil || known() != first.Process.Pid {
 		t.Errorf("another first process was taken: %v, now it is %d", err, known())
 	}
-	_ = k.Stopped(session.Cause{})
+	_ = k.Stopped(why.Cause{})
 }
 
 // What is left is named where people look.

@@ -1,12 +1,48 @@
 // Package why names the reasons for which a leader changes.
 //
-// Every view and every lease that is over says why: regent.Cause has a [Kind], the member that it is about, and a length of
+// Every view, and every lease that is over, has a [Cause]: a [Kind], the member that it is about, and a length of
 // time where there is one. Kinds are compared with ==, and written by their names in JSON.
 //
 //	if l.Cause().Why == why.LeaseExpired { ... }
 package why
 
-import "github.com/regentproject/regent/internal/protocol"
+import (
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A Cause is the reason for a change of leader, or for the end of a leadership.
+type Cause struct {
+	// Why is the kind of cause.
+	Why Kind `json:"why"`
+	// Member is the member that the cause is about; empty if there is none.
+	Member string `json:"member,omitempty"`
+	// Bound is the time that was waited, or the proven bound that was exceeded; zero if there is none. JSON has nanoseconds.
+	Bound time.Duration `json:"bound_ns,omitempty"`
+}
+
+// Error makes a cause one that errors.As finds in the cause of a leading function's context.
+func (c Cause) Error() string { return c.String() }
+
+// String formats the cause, such as "suspected b (silent for 150ms)".
+func (c Cause) String() string {
+	s := c.Why.String()
+	if c.Member != "" {
+		s += " " + c.Member
+	}
+	switch {
+	case c.Bound == 0:
+	case c.Why == Suspected:
+		s += fmt.Sprintf(" (silent for %v)", c.Bound)
+	case c.Why == NoQuorum || c.Why == Stalled:
+		s += fmt.Sprintf(" (for %v)", c.Bound)
+	default:
+		s += fmt.Sprintf(" (bound %v)", c.Bound)
+	}
+	return s
+}
 
 // Kind is a kind of cause.
 type Kind uint8

@@ -105,7 +105,7 @@ func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }
 			return nil
 		}
 		p := s.program(n, false)
-		all.Go(func() { tellViews(s, p, g.Watch(ctx), func(v regent.View) (regent.View, []string) { return v, nil }) })
+		all.Go(func() { tellViews(s, p, g.Watch(ctx)) })
 		all.Go(func() { leadAgain(ctx, s, p, g.Lead) })
 		if !n.Beside {
 			return nil
@@ -123,22 +123,14 @@ func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }
 			return err
 		}
 		p := s.program(n, false)
-		all.Go(func() {
-			tellViews(s, p, g.Watch(ctx), func(v regent.EventualView) (regent.View, []string) {
-				return regent.View{Group: v.Group, Leader: v.Leader, Mine: v.Mine, Cause: v.Cause, At: v.At, Missed: v.Missed}, nil
-			})
-		})
+		all.Go(func() { tellViews(s, p, g.Watch(ctx)) })
 	case Consistent:
 		g, err := s.member.ConsistentGroup(n.Name)
 		if err != nil {
 			return err
 		}
 		p := s.program(n, false)
-		all.Go(func() {
-			tellViews(s, p, g.Watch(ctx), func(v regent.ConsistentView) (regent.View, []string) {
-				return regent.View{Group: v.Group, Leader: v.Manager, Token: v.Token, Mine: v.Mine, Cause: v.Cause, At: v.At, Missed: v.Missed}, v.Members
-			})
-		})
+		all.Go(func() { tellViews(s, p, g.Watch(ctx)) })
 		all.Go(func() { s.takePart(ctx, p, g) })
 	default:
 		return fmt.Errorf("group %s: no mode %q", n.Name, n.Mode)
@@ -151,12 +143,12 @@ func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }
 func (s *server) takePart(ctx context.Context, p *program, g *regent.ConsistentGroup) {
 	_ = g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
 		for v := range l.Views(ctx) {
-			if !v.Recover {
+			if !v.Agreement.Recover {
 				continue
 			}
 			if err := l.Recovered(v); err == nil {
 				e := p.about(Recovered)
-				e.Text = strings.Join(append(slices.Clone(v.Failed), v.Unfinished...), " ")
+				e.Text = strings.Join(append(slices.Clone(v.Agreement.Failed), v.Agreement.Unfinished...), " ")
 				s.say(e)
 			}
 		}
@@ -172,11 +164,7 @@ func consistent(groups []Group) bool {
 
 func (s *server) serveLocal(ctx context.Context, n Group, g *regent.LocalGroup, all interface{ Go(func()) }) {
 	p := s.program(n, true)
-	all.Go(func() {
-		tellViews(s, p, g.Watch(ctx), func(v regent.LocalView) (regent.View, []string) {
-			return regent.View{Group: v.Group, Leader: v.Leader, Mine: v.Mine, Stopping: v.Stopping, Cause: v.Cause, At: v.At, Missed: v.Missed}, v.Support
-		})
-	})
+	all.Go(func() { tellViews(s, p, g.Watch(ctx)) })
 	all.Go(func() { leadAgain(ctx, s, p, g.Lead) })
 }
 
@@ -187,11 +175,13 @@ func (s *server) program(n Group, local bool) *program {
 }
 
 // tellViews tells what the member believes about a group.
-func tellViews[V any](s *server, p *program, views iter.Seq[V], plain func(V) (regent.View, []string)) {
+func tellViews(s *server, p *program, views iter.Seq[regent.View]) {
 	for v := range views {
 		e := p.about(Saw)
-		view, support := plain(v)
-		e.View, e.Support = &view, support
+		e.View, e.Support = &v, v.Support
+		if v.Agreement != nil {
+			e.Support = v.Agreement.Members
+		}
 		s.say(e)
 	}
 }

@@ -100,8 +100,8 @@ func (f *File) checkCouncil(fail failer) {
 			fail("member %s has no address: give it one as host:port, such as %s:%d", m.Name, m.Name, DefaultPort)
 		}
 		seen[m.Name] = true
-		if m.Priority != nil && *m.Priority < 0 {
-			fail("member %s: priority %d: must be 0 (votes but never leads) or more", m.Name, *m.Priority)
+		if m.Witness && m.Observer {
+			fail("member %s is a witness and an observer: a witness votes, an observer does not (choose one)", m.Name)
 		}
 		for _, a := range m.addresses() {
 			if err := address(a); err != nil {
@@ -113,8 +113,8 @@ func (f *File) checkCouncil(fail failer) {
 			where[a] = m.Name
 		}
 	}
-	if !slices.ContainsFunc(f.Council, func(m Member) bool { return !m.Observer && (m.Priority == nil || *m.Priority > 0) }) {
-		fail("nobody in the council may lead: give a member that is no observer a priority above 0")
+	if !slices.ContainsFunc(f.Council, func(m Member) bool { return m.Role() == "" }) {
+		fail("no member of the council may lead: all are witnesses or observers (add one that is neither)")
 	}
 	if f.Name == "" {
 		fail("name is not set: say which member of the council this host is")
@@ -413,11 +413,7 @@ func (f *File) Regent() (regent.Config, error) {
 	}
 	for i := range f.Council {
 		m := &f.Council[i]
-		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Observer: m.Observer, PublicKeys: m.PublicKeys, Revoked: m.Revoked}
-		if m.Priority != nil {
-			p.Priority = *m.Priority
-		}
-		p.Witness = m.Role() == "witness"
+		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: m.Priority, Witness: m.Witness, Observer: m.Observer, PublicKeys: m.PublicKeys, Revoked: m.Revoked}
 		c.Council = append(c.Council, p)
 	}
 	return c, nil

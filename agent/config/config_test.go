@@ -95,14 +95,14 @@ func TestReloadTakesKeysOfTheCouncil(t *testing.T) {
 		t.Errorf("needs a restart: %v", got)
 	}
 	with := old.With(next)
-	if *with.Council[0].Priority != 5 || !slices.Equal(with.Council[1].PublicKeys, next.Council[1].PublicKeys) || !with.Council[2].Revoked {
+	if with.Council[0].Priority != 5 || !slices.Equal(with.Council[1].PublicKeys, next.Council[1].PublicKeys) || !with.Council[2].Revoked {
 		t.Errorf("in force: %+v", with.Council)
 	}
 	want := []string{"listed " + fingerprint(next.Council[1].PublicKeys[0]) + " of b", "dropped " + fingerprint(old.Council[1].PublicKeys[0]) + " of b", "revoked c"}
 	if got := old.ChangedKeys(with); !slices.Equal(got, want) {
 		t.Errorf("changed %q, want %q", got, want)
 	}
-	*next.Council[0].Priority = 5
+	next.Council[0].Priority = 5
 	if got := old.Fixed(next); len(got) != 0 {
 		t.Errorf("needs a restart: %v", got)
 	}
@@ -128,7 +128,7 @@ func TestFileBecomesTheMembersConfiguration(t *testing.T) {
 }
 
 func TestRolesReachTheLibrary(t *testing.T) {
-	f, err := parse(strings.Replace(three, "priority: 5", "priority: 0", 1) + "  - {name: d, address: \"127.0.0.1:7404\", observer: true}\nelector: rank\nprefer: 10s\n")
+	f, err := parse(strings.Replace(three, "priority: 5", "witness: true", 1) + "  - {name: d, address: \"127.0.0.1:7404\", observer: true}\nelector: rank\nprefer: 10s\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestRolesReachTheLibrary(t *testing.T) {
 
 // Programs that join a council of agents list its members as plain as the files do.
 func TestPlainMembersAreThoseOfTheLibrary(t *testing.T) {
-	f, err := parse(strings.Replace(three, ", priority: 5", "", 1) + "  - {name: w, address: \"127.0.0.1:7404\", priority: 0}\n")
+	f, err := parse(strings.Replace(three, ", priority: 5", "", 1) + "  - {name: w, address: \"127.0.0.1:7404\", witness: true}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"no port", strings.Replace(three, "localhost:7403", "localhost", 1), `address "localhost": must be host:port`},
 		{"off loopback", strings.Replace(three, "localhost:7403", "10.0.0.3:7403", 1), "key_file is not set"},
 		{"profile", three + "profile: slow\n", `profile "slow": must be fast, lan or wan`},
-		{"priority", strings.Replace(three, "priority: 5", "priority: -1", 1), "priority -1: must be 0 (votes but never leads) or more"},
+		{"roles", strings.Replace(three, "priority: 5", "witness: true, observer: true", 1), "member a is a witness and an observer"},
 		{"open HTTP", three + "http: {listen: \"0.0.0.0:8008\"}\n", "set http.tls.cert and http.tls.key"},
 		{"open HTTP for all", three + "http: {listen: \"0.0.0.0:8008\"}\n", "set http.tls.client_ca or http.tokens"},
 		{"anonymous off loopback", three + "http: {listen: \"0.0.0.0:8008\", anonymous: write}\n", "http.anonymous write"},
@@ -208,10 +208,10 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"constants that do not fit", three + "timing: {guard: 190ms}\n", "config: guard 190ms: must not be negative, and at most"},
 		{"elector", three + "elector: luck\n", `elector "luck": must be one of stable`},
 		{"elector for more members", two + "groups: [{name: hy, mode: eventual, elector: hybrid}]\n", "groups: hy: elector hybrid: 2 members that may lead: must be at least 3"},
-		{"elector for more that may lead", strings.Replace(three, "priority: 5", "priority: 0", 1) + "groups: [{name: tf, mode: eventual, elector: timefree}]\n", "groups: tf: elector timefree: 2 members that may lead: must be at least 3"},
+		{"elector for more that may lead", strings.Replace(three, "priority: 5", "witness: true", 1) + "groups: [{name: tf, mode: eventual, elector: timefree}]\n", "groups: tf: elector timefree: 2 members that may lead: must be at least 3"},
 		{"elector for quorum groups", three + "groups: [{name: r, mode: eventual, elector: ring}]\n", "groups: r: elector ring is for quorum groups: use stable"},
 		{"elector of a local group", three + "groups: [{name: l, mode: local, elector: ring}]\n", "groups: l: elector ring: only eventual groups have one"},
-		{"nobody may lead", "name: a\ncouncil: [{name: a, address: \"127.0.0.1:7401\", priority: 0}]\n", "nobody in the council may lead"},
+		{"nobody may lead", "name: a\ncouncil: [{name: a, address: \"127.0.0.1:7401\", witness: true}]\n", "no member of the council may lead"},
 		{"prefer", three + "prefer: -1s\n", "prefer -1s: must not be negative"},
 		{"log", three + "log: loud\n", `log "loud": must be debug`},
 		{"long id", strings.Replace(three, "c0ffee00c0ffee00c0ffee00c0ffee00", "c0ffee00c0ffee00c0ffee00c0ffee00ff", 1), "must have 32 hexadecimal digits"},
@@ -288,10 +288,9 @@ func TestDraftIsReadAsItWasMeant(t *testing.T) {
 	if err := WriteKey(key); err != nil {
 		t.Fatal(err)
 	}
-	witness := 0
 	d := Draft{Name: "a", KeyFile: key, Bootstrap: true, Profile: "fast", DefaultGroup: "billing", Members: []Member{
 		{Name: "a", Address: "10.0.0.1:7400"}, {Name: "no", Addresses: []string{"[fd00::1]:7400", "b.example:7400"}},
-		{Name: "17", Address: "10.0.0.3:7400", Priority: &witness}}}
+		{Name: "17", Address: "10.0.0.3:7400", Priority: -1, Witness: true}}}
 	for _, m := range d.Members {
 		text := d.For(m.Name).YAML()
 		f, err := parse(text)
@@ -301,7 +300,7 @@ func TestDraftIsReadAsItWasMeant(t *testing.T) {
 		if f.Name != m.Name || f.KeyFile != key || !f.Bootstrap || f.Profile != "fast" || f.DefaultGroup != "billing" || f.Dir != DefaultDir {
 			t.Errorf("got %+v", f)
 		}
-		if len(f.Council) != 3 || f.Council[2].Priority == nil || *f.Council[2].Priority != 0 || len(f.Council[1].Addresses) != 2 {
+		if len(f.Council) != 3 || f.Council[2].Priority != -1 || !f.Council[2].Witness || len(f.Council[1].Addresses) != 2 {
 			t.Errorf("council %+v", f.Council)
 		}
 	}

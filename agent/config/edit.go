@@ -195,8 +195,11 @@ func flow(m *Member) string {
 	if len(m.Addresses) > 0 {
 		parts = append(parts, "addresses: ["+strings.Join(quoteAll(m.Addresses), ", ")+"]")
 	}
-	if m.Priority != nil {
-		parts = append(parts, fmt.Sprintf("priority: %d", *m.Priority))
+	if m.Priority != 0 {
+		parts = append(parts, fmt.Sprintf("priority: %d", m.Priority))
+	}
+	if m.Witness {
+		parts = append(parts, "witness: true")
 	}
 	if m.Observer {
 		parts = append(parts, "observer: true")

@@ -17,8 +17,8 @@ func TestSetKeysChangesNothingElse(t *testing.T) {
 			after:  "name: a # me\ncouncil:\n  # first\n  - name: a\n    address: \"x:1\" # here\n  - name: b # second\n    public_keys: [\"KEY\"]\n    address: \"y:1\"\n    priority: 2\ndir: /d\n",
 		},
 		"a line": {
-			before: "name: a\ncouncil:\n  - {name: a, address: \"x:1\"}\n  - {name: b, address: \"y:1\", priority: 0, public_keys: [\"OLD\"]} # second\n",
-			after:  "name: a\ncouncil:\n  - {name: a, address: \"x:1\"}\n  - {name: b, address: \"y:1\", priority: 0, public_keys: [\"KEY\"]} # second\n",
+			before: "name: a\ncouncil:\n  - {name: a, address: \"x:1\"}\n  - {name: b, address: \"y:1\", witness: true, public_keys: [\"OLD\"]} # second\n",
+			after:  "name: a\ncouncil:\n  - {name: a, address: \"x:1\"}\n  - {name: b, address: \"y:1\", witness: true, public_keys: [\"KEY\"]} # second\n",
 		},
 		"a list of keys on several lines, at the end": {
 			before: "name: a\ncouncil:\n- name: a\n  address: \"x:1\"\n- address: \"y:1\"\n  name: b\n  revoked: true\n  public_keys:\n    - \"OLD\"\n",

@@ -86,10 +86,10 @@ type Member struct {
 	Name      string   `yaml:"name"`
 	Address   string   `yaml:"address"`
 	Addresses []string `yaml:"addresses"`
-	// Priority decides who goes first; a member that is given 0 votes but never leads. Those that are given none come after
-	// those that are given one, as in the library.
-	Priority *int `yaml:"priority"`
-	// Observer sees, and has no vote.
+	// Priority decides who goes first: higher ones, then by name. Zero is the default, as in the library.
+	Priority int `yaml:"priority"`
+	// Witness votes and never leads. Observer neither votes nor leads.
+	Witness  bool `yaml:"witness"`
 	Observer bool `yaml:"observer"`
 	// PublicKeys are what the member proves itself with: one, or two with the oldest first while one is being replaced.
 	PublicKeys []string `yaml:"public_keys"`
@@ -102,7 +102,7 @@ func (m *Member) Role() string {
 	switch {
 	case m.Observer:
 		return "observer"
-	case m.Priority != nil && *m.Priority == 0:
+	case m.Witness:
 		return "witness"
 	}
 	return ""

@@ -62,8 +62,11 @@ func (d Draft) council(line func(string, ...any)) {
 		} else {
 			line("    addresses: [%s]", strings.Join(quoteAll(as), ", "))
 		}
-		if m.Priority != nil {
-			line("    priority: %d", *m.Priority)
+		if m.Priority != 0 {
+			line("    priority: %d", m.Priority)
+		}
+		if m.Witness {
+			line("    witness: true")
 		}
 		if m.Observer {
 			line("    observer: true")
@@ -72,7 +75,8 @@ func (d Draft) council(line func(string, ...any)) {
 			line("    public_keys: [%s]", strings.Join(quoteAll(m.PublicKeys), ", "))
 		}
 	}
-	line("    # priority: 2      # higher goes first, then those without one; 0 votes but never leads (a witness)")
+	line("    # priority: 2      # higher goes first in elections; 0 if it is not set")
+	line("    # witness: true    # votes and never leads")
 	line("    # observer: true   # sees everything, has no vote")
 	line("")
 }

@@ -46,7 +46,7 @@ type election struct {
 	name string
 	mode web.Mode
 	// views is what members believe, and beside what they believe of local leaders beside a quorum group.
-	views, beside map[string]memberView
+	views, beside map[string]regent.View
 	// stopping is why programs were asked to stop, if they were.
 	stopping map[string]regent.Cause
 	// leaderships are in the order in which they began, with those that last.
@@ -57,12 +57,6 @@ type election struct {
 	changes     int
 	// lost says that the cause is why there is no leader.
 	lost bool
-}
-
-// memberView is what a member believes.
-type memberView struct {
-	regent.View
-	support []string
 }
 
 // leadership is one leadership of one program.
@@ -95,8 +89,8 @@ func newModel(names []string, groups ...cluster.Group) *model {
 		m.members[n] = &row{}
 	}
 	for _, g := range groups {
-		m.elections = append(m.elections, &election{name: g.Name, mode: web.Mode(g.Mode), views: make(map[string]memberView),
-			beside: make(map[string]memberView), stopping: make(map[string]regent.Cause)})
+		m.elections = append(m.elections, &election{name: g.Name, mode: web.Mode(g.Mode), views: make(map[string]regent.View),
+			beside: make(map[string]regent.View), stopping: make(map[string]regent.Cause)})
 	}
 	return m
 }
@@ -248,7 +242,7 @@ func (m *model) viewChanged(g *election, e *cluster.Event, at time.Duration, ent
 	if g.besideGroup(e.Local) {
 		views = g.beside
 	}
-	views[member] = memberView{*v, e.Support}
+	views[member] = *v
 	if g.mode == web.Eventual || g.mode == web.Consistent {
 		m.trustChanged(g, e, at, entry)
 		return

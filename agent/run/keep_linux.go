@@ -19,6 +19,7 @@ import (
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/why"
 )
 
 // A keeping is one candidacy at the keeper. It drives one machine of internal/tenure.
@@ -116,7 +117,7 @@ func (n *keeping) leave() {
 	n.mu.Lock()
 	over := n.upperOver // before this keeper knew that its runner has left: nothing more comes from the agent
 	n.mu.Unlock()
-	if over || n.candidacy.Freeze(session.Cause{}) != nil {
+	if over || n.candidacy.Freeze(why.Cause{}) != nil {
 		n.give(tenure.UpperGone)
 	}
 	for n.party.State() == tenure.Waiting {

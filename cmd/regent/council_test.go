@@ -37,22 +37,24 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 const calmly = "timing:\n  lease: 2s\n"
 
 // councilFiles writes the configurations of a council on this host, on ports that are free: council a b c. A member may
-// have a priority, w=0, or be an observer, o=observer. The commands that follow ask the agent of the first.
+// have a priority, p=2, or be a witness, w=witness, or an observer, o=observer. The commands that follow ask the agent of the first.
 func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 	if neg || len(names) == 0 {
 		ts.Fatalf("usage: council MEMBER ...")
 	}
 	members := make([]config.Member, len(names))
 	for i, name := range names {
-		name, priority, given := strings.Cut(name, "=")
+		name, role, given := strings.Cut(name, "=")
 		members[i] = config.Member{Name: name, Address: freeAddr(ts)}
 		switch {
-		case priority == observer:
+		case role == observer:
 			members[i].Observer = true
+		case role == "witness":
+			members[i].Witness = true
 		case given:
-			n, err := strconv.Atoi(priority)
+			n, err := strconv.Atoi(role)
 			ts.Check(err)
-			members[i].Priority = &n
+			members[i].Priority = n
 		}
 		names[i] = name
 		own := identity.DrawOwn()

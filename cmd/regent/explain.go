@@ -16,7 +16,7 @@ import (
 // An explanation is one change of leader, told to its end.
 type explanation struct {
 	// Mode is that of the group. Only quorum groups have tokens.
-	Mode string `json:"mode"`
+	Mode regent.Mode `json:"mode"`
 	// From led with FromToken until At; empty if nobody did. To led next; empty if nobody does yet.
 	From      string       `json:"from,omitempty"`
 	FromToken uint64       `json:"from_token,omitempty"`
@@ -90,25 +90,25 @@ func explainChanges(changes []agent.Change) []explanation {
 		if ch.Leader == leader && ch.Token == token {
 			if open == nil && ch.Stopping {
 				// That it was asked to stop is the beginning of the end, and says why.
-				open = &explanation{Mode: ch.Mode, From: leader, FromToken: token, At: ch.Time, Cause: ch.Cause}
+				open = &explanation{Mode: ch.Mode, From: leader, FromToken: token, At: ch.At, Cause: ch.Cause}
 			}
 			continue
 		}
 		switch {
 		case open == nil:
-			open = &explanation{Mode: ch.Mode, From: leader, FromToken: token, At: ch.Time, Cause: ch.Cause}
+			open = &explanation{Mode: ch.Mode, From: leader, FromToken: token, At: ch.At, Cause: ch.Cause}
 		case open.Cause.Why == why.Unexplained || open.Cause.Why == why.Started:
 			open.Cause = ch.Cause
 		}
 		if ch.Leader == "" && leader != "" {
-			open.At = ch.Time
+			open.At = ch.At
 		}
 		if ch.Ended != "" {
 			open.Ended = ch.Ended
 		}
 		leader, token = ch.Leader, ch.Token
 		if ch.Leader != "" {
-			open.To, open.ToToken, open.Gap = ch.Leader, ch.Token, ch.Time.Sub(open.At)
+			open.To, open.ToToken, open.Gap = ch.Leader, ch.Token, ch.At.Sub(open.At)
 			out = append(out, *open)
 			open = nil
 		}

@@ -13,9 +13,9 @@ import (
 )
 
 // changed makes a change of a group, some milliseconds after the first.
-func changed(mode string, after int, leader string, token uint64, cause regent.Cause) agent.Change {
-	return agent.Change{Mode: mode, Time: time.Unix(1, 0).Add(time.Duration(after) * time.Millisecond),
-		View: regent.View{Group: "g", Leader: leader, Token: token, Cause: cause}}
+func changed(mode regent.Mode, after int, leader string, token uint64, cause regent.Cause) agent.Change {
+	return agent.Change{
+		View: regent.View{Group: "g", Mode: mode, Leader: leader, Token: token, Cause: cause, At: time.Unix(1, 0).Add(time.Duration(after) * time.Millisecond)}}
 }
 
 func because(k why.Kind, member string) regent.Cause { return regent.Cause{Why: k, Member: member} }

@@ -77,7 +77,7 @@ func showHistory(c *cobra.Command, h *agent.History) {
 		if ch.Ended != "" {
 			cause += ": " + ch.Ended
 		}
-		rows[i] = []string{ch.Time.Format("2006-01-02 15:04:05.000"), p.bold(ch.Group), leader, tokenOf(ch), cause}
+		rows[i] = []string{ch.At.Format("2006-01-02 15:04:05.000"), p.bold(ch.Group), leader, tokenOf(ch), cause}
 	}
 	table(out, p, []string{"TIME", "GROUP", "LEADER", "TOKEN", "WHY"}, rows)
 }

@@ -132,7 +132,7 @@ func (w *watchView) line(g *agent.GroupInfo, _ string) error {
 	if g.Mine && g.Stopping && ledByPrograms(g.Mode) {
 		who += ", and was asked to stop"
 	}
-	at := g.Time
+	at := g.At
 	if at.IsZero() { // nobody has heard of it yet
 		at = time.Now()
 	}

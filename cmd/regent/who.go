@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent"
 	"github.com/regentproject/regent/agent/cli"
 )
@@ -164,13 +165,13 @@ func showGroups(c *cobra.Command, p palette, all []agent.GroupInfo) {
 		if g.Leader != "" {
 			leader = p.good(g.Leader)
 		}
-		rows[i] = []string{p.bold(g.Group), leader, tokenOf(&g.Change), ago(g.Time), g.Cause.String(), standing(&g.Change)}
+		rows[i] = []string{p.bold(g.Group), leader, tokenOf(&g.Change), ago(g.At), g.Cause.String(), standing(&g.Change)}
 	}
 	table(c.OutOrStdout(), p, []string{"GROUP", "LEADER", "TOKEN", "FOR", "WHY", ""}, rows)
 }
 
 // ledByPrograms says whether programs lead a group, by leases with tokens. Hosts lead local and eventual ones by themselves.
-func ledByPrograms(mode string) bool { return mode == "quorum" || mode == "" }
+func ledByPrograms(mode regent.Mode) bool { return mode == regent.Quorum || mode == "" }
 
 // tokenOf shows the leader's token, if there is one.
 func tokenOf(c *agent.Change) string {
@@ -198,7 +199,7 @@ func standing(c *agent.Change) string {
 // modeLabel is the mode of a group, and who supports its leader if that is known.
 func modeLabel(c *agent.Change) string {
 	if len(c.Support) == 0 {
-		return c.Mode
+		return string(c.Mode)
 	}
-	return c.Mode + ", supported by " + strings.Join(c.Support, ", ")
+	return string(c.Mode) + ", supported by " + strings.Join(c.Support, ", ")
 }

@@ -106,7 +106,7 @@ func run(ctx context.Context, c regent.Config, file string, keys int, every time
 // manage recovers what was lost, whenever this member is the fault manager, and tries as long as there is no later view.
 func manage(ctx context.Context, t *shardTable, g *regent.ConsistentGroup, l *regent.ConsistentLease) {
 	for v := range l.Views(ctx) {
-		for now := v; now.Recover && now.Token == v.Token && now.Number == v.Number && ctx.Err() == nil; now = g.View() {
+		for now := v; sameRecovery(now, v) && ctx.Err() == nil; now = g.View() {
 			err := t.reassign(ctx, v)
 			if err == nil {
 				fmt.Println("shared out:", v)
@@ -119,6 +119,11 @@ func manage(ctx context.Context, t *shardTable, g *regent.ConsistentGroup, l *re
 			wait(ctx, 100*time.Millisecond)
 		}
 	}
+}
+
+// sameRecovery says whether a view still asks for the recovery that another one asked for.
+func sameRecovery(now, v regent.View) bool {
+	return now.Agreement != nil && now.Agreement.Recover && now.Token == v.Token && now.Agreement.Number == v.Agreement.Number
 }
 
 // report says what went wrong. Whoever calls it tries again.
@@ -180,7 +185,7 @@ func open(ctx context.Context, file string, keys int) (*shardTable, error) {
 
 // reassign gives every key whose owner is not in the view to the member that has fewest. It writes its token even if there is
 // nothing to give: others wait for that. Views with one token are of one manager, which shares one after the other.
-func (t *shardTable) reassign(ctx context.Context, v regent.ConsistentView) error {
+func (t *shardTable) reassign(ctx context.Context, v regent.View) error {
 	tx, err := t.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -192,7 +197,7 @@ func (t *shardTable) reassign(ctx context.Context, v regent.ConsistentView) erro
 	has := make(map[string]int)
 	var lost []string
 	err = query(ctx, tx, func(key, owner string) {
-		if slices.Contains(v.Members, owner) {
+		if slices.Contains(v.Agreement.Members, owner) {
 			has[owner]++
 		} else {
 			lost = append(lost, key)
@@ -202,7 +207,7 @@ func (t *shardTable) reassign(ctx context.Context, v regent.ConsistentView) erro
 		return err
 	}
 	for _, key := range lost {
-		successor := slices.MinFunc(v.Members, func(a, b string) int { return cmp.Compare(has[a], has[b]) })
+		successor := slices.MinFunc(v.Agreement.Members, func(a, b string) int { return cmp.Compare(has[a], has[b]) })
 		if _, err := tx.ExecContext(ctx, `UPDATE work SET owner = ? WHERE key = ?`, successor, key); err != nil {
 			return err
 		}

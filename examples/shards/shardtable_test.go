@@ -40,13 +40,13 @@ func (t *shardTable) owns(tt *testing.T, name string, since uint64, want ...stri
 func TestSharesGoToMembersThatHaveFewest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "db")
 	w := openTable(t, file)
-	w.must(t, w.reassign(t.Context(), regent.ConsistentView{Token: 1, Members: []string{"a", "b"}}))
+	w.must(t, w.reassign(t.Context(), regent.View{Token: 1, Agreement: &regent.Agreement{Members: []string{"a", "b"}}}))
 	w.owns(t, "a", 1, "key00", "key02")
 	w.owns(t, "b", 1, "key01", "key03")
 	w = openTable(t, file) // it is there already
-	w.must(t, w.reassign(t.Context(), regent.ConsistentView{Token: 1, Members: []string{"a", "b", "c"}, Joined: []string{"c"}}))
+	w.must(t, w.reassign(t.Context(), regent.View{Token: 1, Agreement: &regent.Agreement{Members: []string{"a", "b", "c"}, Joined: []string{"c"}}}))
 	w.owns(t, "c", 1)
-	w.must(t, w.reassign(t.Context(), regent.ConsistentView{Token: 1, Members: []string{"b", "c"}, Failed: []string{"a"}}))
+	w.must(t, w.reassign(t.Context(), regent.View{Token: 1, Agreement: &regent.Agreement{Members: []string{"b", "c"}, Failed: []string{"a"}}}))
 	w.owns(t, "a", 1)
 	w.owns(t, "b", 1, "key01", "key03")
 	w.owns(t, "c", 1, "key00", "key02")
@@ -56,18 +56,18 @@ func TestSharesGoToMembersThatHaveFewest(t *testing.T) {
 func TestWhoFailedAndIsBackKeepsWhatNobodyHasTaken(t *testing.T) {
 	w := openTable(t, filepath.Join(t.TempDir(), "db"))
 	all := []string{"a", "b"}
-	w.must(t, w.reassign(t.Context(), regent.ConsistentView{Token: 1, Members: all}))
-	w.must(t, w.reassign(t.Context(), regent.ConsistentView{Token: 2, Members: []string{"b", "a"}, Failed: all, Joined: all, Unfinished: all}))
+	w.must(t, w.reassign(t.Context(), regent.View{Token: 1, Agreement: &regent.Agreement{Members: all}}))
+	w.must(t, w.reassign(t.Context(), regent.View{Token: 2, Agreement: &regent.Agreement{Members: []string{"b", "a"}, Failed: all, Joined: all, Unfinished: all}}))
 	w.owns(t, "a", 2, "key00", "key02")
 	w.owns(t, "b", 2, "key01", "key03")
 }
 
 func TestManagerThatWasReplacedGivesNothingAway(t *testing.T) {
 	w := openTable(t, filepath.Join(t.TempDir(), "db"))
-	w.must(t, w.reassign(t.Context(), regent.ConsistentView{Token: 1, Members: []string{"a", "b", "c"}}))
-	w.must(t, w.reassign(t.Context(), regent.ConsistentView{Token: 3, Members: []string{"a", "b", "c"}}))
+	w.must(t, w.reassign(t.Context(), regent.View{Token: 1, Agreement: &regent.Agreement{Members: []string{"a", "b", "c"}}}))
+	w.must(t, w.reassign(t.Context(), regent.View{Token: 3, Agreement: &regent.Agreement{Members: []string{"a", "b", "c"}}}))
 	var stale *fence.StaleError
-	if err := w.reassign(t.Context(), regent.ConsistentView{Token: 2, Members: []string{"a", "b"}}); !errors.As(err, &stale) {
+	if err := w.reassign(t.Context(), regent.View{Token: 2, Agreement: &regent.Agreement{Members: []string{"a", "b"}}}); !errors.As(err, &stale) {
 		t.Errorf("got %v", err)
 	}
 	w.owns(t, "c", 3, "key02")
@@ -75,8 +75,8 @@ func TestManagerThatWasReplacedGivesNothingAway(t *testing.T) {
 
 func TestMemberThatWasTakenInWaitsForItsManager(t *testing.T) {
 	w := openTable(t, filepath.Join(t.TempDir(), "db"))
-	w.must(t, w.reassign(t.Context(), regent.ConsistentView{Token: 1, Members: []string{"a", "b", "c"}}))
+	w.must(t, w.reassign(t.Context(), regent.View{Token: 1, Agreement: &regent.Agreement{Members: []string{"a", "b", "c"}}}))
 	w.owns(t, "c", 2)
-	w.must(t, w.reassign(t.Context(), regent.ConsistentView{Token: 2, Members: []string{"a", "b", "c"}}))
+	w.must(t, w.reassign(t.Context(), regent.View{Token: 2, Agreement: &regent.Agreement{Members: []string{"a", "b", "c"}}}))
 	w.owns(t, "c", 2, "key02")
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
@@ -11,11 +12,14 @@ import (
 // immutable, and small: there may be very many.
 type Change struct {
 	Group        protocol.Group
+	Domain       protocol.Domain
 	Leader       protocol.Ident
 	Term, Tenure uint64
 	Stop         bool
 	Cause        protocol.Cause
 	At           protocol.Time
+	// Wall is the time of day, in nanoseconds since 1970.
+	Wall int64
 	// Support lists who backs the leader; nil in the domain Quorum, where only the leader knows.
 	Support *protocol.Set
 	// Agreed is what the members of a consistent group have agreed on.
@@ -89,7 +93,7 @@ func (g *Group) Changed() <-chan struct{} { return g.changed.wait() }
 
 // publish replaces the view. The loop alone calls it.
 func (g *Group) publish(now protocol.Time, v *protocol.View) {
-	c := &Change{Group: g.Name, Leader: v.Leader, Term: v.Term, Tenure: v.Tenure, Stop: v.Stop, Cause: v.Cause, Agreed: v.Agreed, At: now, Number: 1}
+	c := &Change{Group: g.Name, Domain: v.Domain, Wall: time.Now().UnixNano(), Leader: v.Leader, Term: v.Term, Tenure: v.Tenure, Stop: v.Stop, Cause: v.Cause, Agreed: v.Agreed, At: now, Number: 1}
 	if v.Domain != protocol.Quorum {
 		support := v.Support
 		c.Support = &support

@@ -213,7 +213,7 @@ func (l *Lease) First() *Change {
 			return c
 		}
 	}
-	return &Change{Group: l.group.Name, Leader: protocol.NoIdent, Term: l.Token()}
+	return &Change{Group: l.group.Name, Domain: protocol.Consistent, Leader: protocol.NoIdent, Term: l.Token()}
 }
 
 // Recovered tells the machine that what the manager of a consistent group had to recover by the view with that number is recovered.

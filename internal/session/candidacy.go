@@ -100,12 +100,12 @@ func (k *Candidacy) Leave() {
 }
 
 // Stopped reports that the program has stopped, or never began, and why. It does not wait for the answer.
-func (k *Candidacy) Stopped(cause Cause) error {
+func (k *Candidacy) Stopped(cause why.Cause) error {
 	return k.conn.begin(&Request{Do: Resign, Of: k.id, Cause: &cause}, func(uint64) {})
 }
 
 // Freeze reports an end under which something may still act, or a cause that was corrected later.
-func (k *Candidacy) Freeze(cause Cause) error {
+func (k *Candidacy) Freeze(cause why.Cause) error {
 	return k.conn.begin(&Request{Do: Freeze, Of: k.id, Cause: &cause}, func(uint64) {})
 }
 
@@ -120,7 +120,7 @@ func (c *Conn) Instants(e *Event) (at, until protocol.Time) {
 }
 
 // Of returns a cause as machines know it.
-func (c *Conn) Of(cause *Cause) protocol.Cause {
+func (c *Conn) Of(cause *why.Cause) protocol.Cause {
 	if cause == nil {
 		return protocol.Cause{Peer: protocol.Nobody}
 	}
@@ -128,8 +128,8 @@ func (c *Conn) Of(cause *Cause) protocol.Cause {
 }
 
 // CauseOf returns a cause of a machine as it is written.
-func (c *Conn) CauseOf(cause protocol.Cause) Cause {
-	return Cause{Why: why.Kind(cause.Code), Member: c.names.Name(cause.Peer), Bound: cause.Bound}
+func (c *Conn) CauseOf(cause protocol.Cause) why.Cause {
+	return why.Cause{Why: why.Kind(cause.Code), Member: c.names.Name(cause.Peer), Bound: cause.Bound}
 }
 
 // Self is the rank of the agent's member in causes.

@@ -171,7 +171,7 @@ func TestCampaignGoesOnAfterSilence(t *testing.T) {
 	}()
 	first := p.hear(Campaign)
 	p.say(Event{Event: Waiting, ID: first.ID})
-	p.say(Event{Event: Over, ID: first.ID, Group: "g", Cause: &Cause{Why: why.Unhealthy, Member: "a"}})
+	p.say(Event{Event: Over, ID: first.ID, Group: "g", Cause: &why.Cause{Why: why.Unhealthy, Member: "a"}})
 	go func() {
 		second := p.hear(Campaign)
 		if second.ID == first.ID {
@@ -258,12 +258,12 @@ func TestLeaseRunsAsLongAsTheAgentSays(t *testing.T) {
 	}
 	told := make(chan struct{})
 	l.OnTold(func() { close(told) })
-	p.say(Event{Event: Stop, ID: 1, Cause: &Cause{Why: why.Closed, Member: "a"}, Until: protocol.Time(time.Second)})
+	p.say(Event{Event: Stop, ID: 1, Cause: &why.Cause{Why: why.Closed, Member: "a"}, Until: protocol.Time(time.Second)})
 	<-told
 	if l.Cause().Why != why.Closed || !l.Valid() || l.Guarded() {
 		t.Errorf("cause %v, valid %v, guarded %v", l.Cause(), l.Valid(), l.Guarded())
 	}
-	p.say(Event{Event: Over, ID: 1, Cause: &Cause{Why: why.Closed}})
+	p.say(Event{Event: Over, ID: 1, Cause: &why.Cause{Why: why.Closed}})
 	<-l.Over()
 	if l.Valid() {
 		t.Error("valid after it is over")

@@ -40,7 +40,7 @@ type Lease struct {
 	onTold []func()
 	asked  bool
 	// lastCause is what the program was asked to stop for, or the cause of the end.
-	lastCause *Cause
+	lastCause *why.Cause
 	// released, once it is set, gets the agent's answer to the report that the program has stopped.
 	released chan error
 }
@@ -207,7 +207,7 @@ func (l *Lease) recordCause(c protocol.Cause) {
 	}
 }
 
-func (l *Lease) record(c *Cause) {
+func (l *Lease) record(c *why.Cause) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c != nil {
@@ -304,13 +304,13 @@ func (l *Lease) OnTold(f func()) {
 }
 
 // Cause says why the program must stop; zero before Told is closed.
-func (l *Lease) Cause() Cause {
+func (l *Lease) Cause() why.Cause {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lastCause != nil {
 		return *l.lastCause
 	}
-	return Cause{}
+	return why.Cause{}
 }
 
 // Resign says that the program has stopped, and waits until the group is given up.

@@ -59,7 +59,7 @@ type Request struct {
 	// First, of started, is the number of the first process of a runner's program.
 	First int `json:"first,omitempty"`
 	// Cause, of resign and freeze, is why the program has stopped, or stops, as far as it knows.
-	Cause *Cause `json:"cause,omitempty"`
+	Cause *why.Cause `json:"cause,omitempty"`
 }
 
 // A Tree says how to find all processes that a runner will start. See agent/run/tree, which finds and kills them. Mark is secret, and
@@ -204,7 +204,7 @@ type Event struct {
 	// the package doc describes.
 	Until     protocol.Time   `json:"until,omitempty"`
 	Remaining time.Duration   `json:"remaining,omitempty"`
-	Cause     *Cause          `json:"cause,omitempty"`
+	Cause     *why.Cause      `json:"cause,omitempty"`
 	View      json.RawMessage `json:"view,omitempty"`
 	Stamp     string          `json:"stamp,omitempty"`
 	Error     string          `json:"error,omitempty"`
@@ -212,11 +212,4 @@ type Event struct {
 	Begun bool `json:"begun,omitempty"`
 	// NoLeader says, of the error of a verify, that nobody could be proven to lead.
 	NoLeader bool `json:"no_leader,omitempty"`
-}
-
-// A Cause is why a program must stop.
-type Cause struct {
-	Why    why.Kind      `json:"why"`
-	Member string        `json:"member,omitempty"`
-	Bound  time.Duration `json:"bound,omitempty"`
 }

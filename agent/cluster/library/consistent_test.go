@@ -50,10 +50,12 @@ func (h *inMemory) takePart(ctx context.Context, group string) *ward {
 				if !l.Valid() || l.Remaining() <= 0 || l.Until() <= m.Now() {
 					h.t.Errorf("%s is in %v and its lease is over", name, v)
 				}
-				if !v.Recover {
+				if !v.Agreement.Recover {
 					continue
 				}
-				w.note(func() { w.recovered = append(w.recovered, fmt.Sprint(name, " ", append(v.Failed, v.Unfinished...))) })
+				w.note(func() {
+					w.recovered = append(w.recovered, fmt.Sprint(name, " ", append(v.Agreement.Failed, v.Agreement.Unfinished...)))
+				})
 				if err := l.Recovered(v); err != nil {
 					h.t.Error(err)
 				}
@@ -71,8 +73,8 @@ func (h *inMemory) in(group string) map[string][]string {
 	for name, m := range h.members {
 		g, err := m.ConsistentGroup(group)
 		h.must(err)
-		if v := g.View(); len(v.Members) > 0 {
-			in[name] = v.Members
+		if v := g.View(); v.Agreement != nil {
+			in[name] = v.Agreement.Members
 		}
 	}
 	return in
@@ -136,11 +138,11 @@ func TestMemberThatIsOutIsToldBeforeOthersRecover(t *testing.T) {
 				}()
 				for v := range l.Views(ctx) {
 					mu.Lock()
-					if slices.Contains(v.Failed, "a") && v.Recover {
+					if slices.Contains(v.Agreement.Failed, "a") && v.Agreement.Recover {
 						recovered = time.Now()
 					}
 					mu.Unlock()
-					if v.Recover {
+					if v.Agreement.Recover {
 						_ = l.Recovered(v)
 					}
 				}
@@ -156,8 +158,8 @@ func TestMemberThatIsOutIsToldBeforeOthersRecover(t *testing.T) {
 		if out.IsZero() || recovered.IsZero() || !out.Before(recovered) {
 			t.Errorf("out at %v, recovered at %v", out, recovered)
 		}
-		var done *regent.DoneError
-		if !errors.As(cause, &done) || done.Group != "g" {
+		var done regent.Cause
+		if !errors.As(cause, &done) || !strings.Contains(cause.Error(), "must stop leading g") {
 			t.Errorf("told to stop by %v", cause)
 		}
 	})
@@ -334,7 +336,7 @@ func TestWitnessesAndObserversAreInConsistentGroups(t *testing.T) {
 func TestARecoveryIsReportedByItsView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assembleWith(t, consistently, three...)
-		views := make(chan regent.ConsistentView, 100)
+		views := make(chan regent.View, 100)
 		var lease *regent.ConsistentLease
 		g, err := h.members["a"].ConsistentGroup("g")
 		h.must(err)
@@ -352,13 +354,13 @@ func TestARecoveryIsReportedByItsView(t *testing.T) {
 		h.members["a"] = a
 		time.Sleep(5 * time.Second)
 		begun := <-views
-		if !begun.Recover || lease.First().Number != begun.Number || lease.Token() != begun.Token {
+		if !begun.Agreement.Recover || lease.First().Agreement.Number != begun.Agreement.Number || lease.Token() != begun.Token {
 			t.Fatalf("begun with %v; the first is %v with token %d", begun, lease.First(), lease.Token())
 		}
 		h.must(lease.Recovered(begun))
 		time.Sleep(5 * time.Second) // whoever was late is taken in now
 		last := g.View()
-		for last.Recover {
+		for last.Agreement.Recover {
 			h.must(lease.Recovered(last))
 			time.Sleep(5 * time.Second)
 			last = g.View()
@@ -370,14 +372,14 @@ func TestARecoveryIsReportedByItsView(t *testing.T) {
 		lost := g.View()
 		h.must(lease.Recovered(begun))
 		time.Sleep(5 * time.Second)
-		if v := g.View(); !lost.Recover || !slices.Equal(lost.Failed, []string{"c"}) || !v.Recover {
-			t.Errorf("c was lost: %v; an older report came: %v, recover %v", lost, v, v.Recover)
+		if v := g.View(); !lost.Agreement.Recover || !slices.Equal(lost.Agreement.Failed, []string{"c"}) || !v.Agreement.Recover {
+			t.Errorf("c was lost: %v; an older report came: %v, recover %v", lost, v, v.Agreement.Recover)
 		}
 		h.must(lease.Recovered(lost))
 		time.Sleep(time.Second)
 		done := g.View()
-		if done.Recover || done.Number != lost.Number || done.Token != lost.Token {
-			t.Errorf("recovered: %v, recover %v", done, done.Recover)
+		if done.Agreement.Recover || done.Agreement.Number != lost.Agreement.Number || done.Token != lost.Token {
+			t.Errorf("recovered: %v, recover %v", done, done.Agreement.Recover)
 		}
 		if err := lease.Recovered(done); err == nil || !strings.Contains(err.Error(), "nothing") {
 			t.Errorf("nothing was to be recovered: %v", err)

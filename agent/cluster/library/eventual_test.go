@@ -267,15 +267,15 @@ func TestBlockedElectorSaysForHowLong(t *testing.T) {
 		h.rule("partition a / b / c")
 		time.Sleep(2 * time.Second)
 		v := groups["c"].View()
-		if v.BlockedFor <= 0 || !strings.Contains(v.String(), "no quorum (for ") {
-			t.Errorf("%v: blocked for %v", v, v.BlockedFor)
+		if v.Cause.Bound <= 0 || !strings.Contains(v.String(), "no quorum (for ") {
+			t.Errorf("%v: blocked for %v", v, v.Cause.Bound)
 		}
 		time.Sleep(10 * time.Second)
 		if v := groups["c"].View(); v.Leader != "" {
 			t.Errorf("after ten seconds alone %v", v)
 		}
 		h.rule("heal")
-		if leader, v := settled(groups, 10*time.Second), groups["c"].View(); leader == "" || v.BlockedFor != 0 {
+		if leader, v := settled(groups, 10*time.Second), groups["c"].View(); leader == "" || v.Cause.Why == why.NoQuorum {
 			t.Errorf("healed: %v", v)
 		}
 	})
@@ -320,7 +320,7 @@ func TestViewSaysThatNobodyIsAccessible(t *testing.T) {
 		defer cancel()
 		seen := false
 		for v := range groups["a"].Watch(ctx) {
-			if seen = v.NoAccess; seen {
+			if seen = v.Cause.Why == why.NoAccess; seen {
 				if !strings.Contains(v.String(), "nobody accessible") {
 					t.Errorf("it reads %v", v)
 				}

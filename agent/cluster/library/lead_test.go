@@ -29,8 +29,8 @@ func TestLeadCampaignsAgainAfterEachLoss(t *testing.T) {
 			h.must(h.Link("cut " + s.who + " *"))
 			h.must(h.Link("cut * " + s.who))
 			stop := <-signs // nobody leads before the old leader has stopped
-			var done *regent.DoneError
-			if stop.leads || stop.who != s.who || !errors.As(stop.cause, &done) || done.Cause.Why != why.LeaseExpired {
+			var done regent.Cause
+			if stop.leads || stop.who != s.who || !errors.As(stop.cause, &done) || done.Why != why.LeaseExpired {
 				t.Fatalf("got %+v: want %s to stop", stop, s.who)
 			}
 			h.must(h.Link("heal * *"))

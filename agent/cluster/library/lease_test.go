@@ -67,7 +67,7 @@ func TestLastChangesAreSeenByWhoIsSlow(t *testing.T) {
 				t.Error(err)
 			}
 			watcher.Wait()
-			if last := m.Group("g").View(); told != last || seen != last || last.Leader != "" {
+			if last := m.Group("g").View(); told.String() != last.String() || seen.String() != last.String() || last.Leader != "" {
 				t.Errorf("the last view is %v; OnChange got %v, and Watch %v", last, told, seen)
 			}
 		})

@@ -83,11 +83,11 @@ func link(status *agent.StatusInfo, m *agent.MemberInfo) web.Link {
 }
 
 func group(status *agent.StatusInfo, g *agent.GroupInfo, since func(time.Time) time.Duration, now time.Duration) web.Group {
-	out := web.Group{Name: g.Group, Mode: web.Mode(g.Mode), Changed: since(g.Time), Cause: g.Cause.String(), Changes: int(g.Changes)}
+	out := web.Group{Name: g.Group, Mode: web.Mode(g.Mode), Changed: since(g.At), Cause: g.Cause.String(), Changes: int(g.Changes)}
 	if g.Leader == "" {
 		return out
 	}
-	l := web.Leader{Member: g.Leader, Term: g.Token, Token: g.Token, Since: since(g.Time), Stopping: g.Stopping,
+	l := web.Leader{Member: g.Leader, Term: g.Token, Token: g.Token, Since: since(g.At), Stopping: g.Stopping,
 		Local: web.Mode(g.Mode) == web.Local, Support: g.Support}
 	if g.Remaining > 0 { // only the leader knows how long
 		l.Until, l.Lease = now+g.Remaining, max(g.Remaining, status.Timing.Lease)
@@ -107,8 +107,8 @@ func past(changes []agent.Change, since func(time.Time) time.Duration) (tenures 
 	open := make(map[string]int) // the last leadership of a group, by its place
 	for i := range changes {
 		c := &changes[i]
-		at := since(c.Time)
-		key := c.Mode + ":" + c.Group
+		at := since(c.At)
+		key := string(c.Mode) + ":" + c.Group
 		last, ok := open[key]
 		if ok && (tenures[last].Member != c.Leader || tenures[last].Token != c.Token) {
 			tenures[last].To, tenures[last].Cause = at, c.Cause.String()

@@ -87,7 +87,7 @@ func updates(t testing.TB, url string) func() *web.Update {
 func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
 	begin := time.Now().Add(-time.Hour)
 	change := func(serial uint64, after time.Duration, leader string, token uint64, c why.Kind) agent.Change {
-		return agent.Change{Serial: serial, Time: begin.Add(after), Mode: "quorum", View: regent.View{Group: "g", Leader: leader, Token: token, Cause: regent.Cause{Why: c}}}
+		return agent.Change{Serial: serial, View: regent.View{At: begin.Add(after), Mode: regent.Quorum, Group: "g", Leader: leader, Token: token, Cause: regent.Cause{Why: c}}}
 	}
 	f := &fake{status: agent.StatusInfo{Member: "a", Started: begin, Leading: 1, Timing: agent.TimingInfo{Lease: time.Second, Delay: 10 * time.Millisecond}},
 		members: []agent.MemberInfo{{Name: "a", Self: true, Heard: true}, {Name: "b", Heard: true, Fast: true, Bound: time.Millisecond},
@@ -123,7 +123,7 @@ func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
 }
 
 func TestALocalLeaderIsLabelled(t *testing.T) {
-	c := agent.Change{Serial: 1, Time: time.Now(), Mode: "local", Support: []string{"a", "b"}, View: regent.View{Group: "g", Leader: "b", Cause: regent.Cause{Why: why.Elected}}}
+	c := agent.Change{Serial: 1, View: regent.View{At: time.Now(), Mode: regent.Local, Support: []string{"a", "b"}, Group: "g", Leader: "b", Cause: regent.Cause{Why: why.Elected}}}
 	st := state(&agent.StatusInfo{Member: "a"}, nil, []agent.GroupInfo{{Change: c}}, []agent.Change{c}, 0)
 	if l := st.Groups[0].Leaders[0]; !l.Local || l.Token != 0 || !slices.Equal(l.Support, c.Support) || !st.Tenures[0].Local {
 		t.Errorf("it shows as %+v, %+v", l, st.Tenures)

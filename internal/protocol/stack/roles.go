@@ -18,7 +18,7 @@ type Roles struct {
 	// Observers is how many of them have no vote. They are the last in rank order. They learn who leads, count in no quorum,
 	// run no elector, and nobody waits for them.
 	Observers int
-	// Witnesses vote but never lead: members of priority 0.
+	// Witnesses vote but never lead.
 	Witnesses protocol.Set
 }
 
