@@ -97,7 +97,7 @@ func (h *host) fuzz(ctx context.Context, t target, length time.Duration) (a atte
 		return a, err
 	}
 	cmd := exec.CommandContext(ctx, program, "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", length.String(),
-		"-test.fuzzminimizetime", "1s", "-test.parallel", "1", "-test.fuzzcachedir", filepath.Join(h.cache, filepath.FromSlash(t.rel)))
+		"-test.fuzzminimizetime", "200x", "-test.parallel", "1", "-test.fuzzcachedir", filepath.Join(h.cache, filepath.FromSlash(t.rel)))
 	cmd.Dir, cmd.WaitDelay = t.dir, stopWithin
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	text, err := cmd.CombinedOutput()
