@@ -14,6 +14,8 @@ type Endpoint struct {
 	wake   protocol.Time // no probe is due before; it may be early
 	due    []protocol.Rank
 	counts Counts
+	// replays is how many packets of each member were replayed.
+	replays []uint64
 }
 
 // A peer is what an endpoint knows of one other member.
@@ -70,7 +72,8 @@ func New(now protocol.Time, c Config) (*Endpoint, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	e := &Endpoint{config: c, peers: make([]peer, c.Members), due: make([]protocol.Rank, 0, c.Members), wake: now}
+	e := &Endpoint{config: c, peers: make([]peer, c.Members), due: make([]protocol.Rank, 0, c.Members), wake: now,
+		replays: make([]uint64, c.Members)}
 	for i := range e.peers {
 		p := &e.peers[i]
 		p.sent, p.bound = now.Add(-c.MaxAge), protocol.Unknown // so that everybody is greeted at once
@@ -102,7 +105,7 @@ func (e *Endpoint) Restart(now protocol.Time, start Start) {
 	if err != nil {
 		panic("datagram: a configuration that was checked: " + err.Error())
 	}
-	fresh.counts = e.counts
+	fresh.counts, fresh.replays = e.counts, e.replays
 	*e = *fresh
 }
 

@@ -1,5 +1,7 @@
 package datagram
 
+import "slices"
+
 // WindowWords is a power of two. The window remembers at least the last 64·(WindowWords-1) numbers: more than any network
 // reorders, and than one flush of a split message sends.
 const WindowWords = 32
@@ -35,4 +37,32 @@ func (w *window) use(n uint64) {
 		w.top = n
 	}
 	w.bits[n>>6%WindowWords] |= 1 << (n & 63)
+}
+
+// spent returns runs of numbers that are not fresh, from the first to the last, in ascending order: the one from zero on and the latest ones, at
+// most so many. No number in them becomes fresh again.
+func (w *window) spent(most int) (runs [][2]uint64) {
+	low := uint64(0) // what is below is too old to tell
+	if word := w.top >> 6; word >= WindowWords {
+		low = (word - WindowWords + 1) << 6
+	}
+	first, run := uint64(0), true
+	for n := low; ; n++ {
+		switch fresh := n != 0 && w.fresh(n); {
+		case fresh && run:
+			runs, run = append(runs, [2]uint64{first, n - 1}), false
+		case !fresh && !run:
+			first, run = n, true
+		}
+		if n == w.top {
+			break
+		}
+	}
+	if run {
+		runs = append(runs, [2]uint64{first, w.top})
+	}
+	if n := len(runs) - most; n > 0 {
+		runs = slices.Delete(runs, 1, 1+n)
+	}
+	return runs
 }

@@ -159,6 +159,52 @@ func TestRecordedPacketsAreAFlood(t *testing.T) {
 	}
 }
 
+// The kernel drops recorded packets during a flood, follows what was heard since, and lets in what comes next.
+func TestRecordedPacketsAreDroppedByTheKernel(t *testing.T) {
+	d := newDesk(t, summary("a", "x"), summary("b", "x"))
+	d.greet()
+	s := &floodSpy{}
+	p := d.ports[0]
+	p.flood.thread, p.flood.socket = s, s
+	ignore := func(protocol.Time, Channel, *protocol.Receive) {}
+	// next returns the next packet of b, which a takes, and then takes again and again.
+	next := func(copies int) (packet []byte) {
+		d.ports[1].Send(d.now, 0, 0, &rank.OK{Seq: 1})
+		d.ports[1].Flush()
+		d.pass(func(from int, in *transport.Packet) bool {
+			if from == 1 {
+				packet = bytes.Clone(in.Data)
+			}
+			return true
+		})
+		for range copies {
+			p.take(&transport.Packet{Data: bytes.Clone(packet)}, ignore)
+			p.guard(true) // after the first one a window begins
+		}
+		d.now = d.now.Add(floodWindow)
+		p.guard(true)
+		return packet
+	}
+	next(1)
+	if next(1); s.filter != nil {
+		t.Fatal("a packet that came twice is a flood")
+	}
+	recorded := next(2 * maxJunk)
+	if s.filter == nil || s.filter.Passes(recorded) {
+		t.Fatalf("the kernel lets recorded packets in: %+v", s.filter)
+	}
+	before := s.filter
+	for range 3 {
+		good := next(0)
+		if !before.Passes(good) {
+			t.Fatal("the kernel drops a packet that was not heard yet")
+		}
+		if s.filter.Passes(good) {
+			t.Error("the filter does not follow what was heard")
+		}
+	}
+}
+
 // During a flood packets gather before the thread takes them; otherwise nothing is delayed.
 func TestPacketsGatherDuringAFloodOnly(t *testing.T) {
 	d := newDesk(t, summary("a", "x"), summary("b", "x"))

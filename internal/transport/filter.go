@@ -1,6 +1,9 @@
 package transport
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Filter says what a datagram must look like to be let in. It looks at fixed places only, so that a kernel can apply it.
 type Filter struct {
@@ -8,6 +11,8 @@ type Filter struct {
 	Shortest, Longest int
 	// Fields must all hold.
 	Fields []Field
+	// Except lists what is dropped all the same: datagrams in which all fields of one row hold.
+	Except [][]Field
 	// Sample, if it is above 1, lets in one of so many only, by chance. Datagrams that have one of the values that Known lists are let in
 	// without it.
 	Sample uint32
@@ -19,16 +24,21 @@ type Filter struct {
 // A Field is a big-endian number in a datagram, of 1, 2 or 4 bytes.
 type Field struct {
 	Offset, Size int
-	// Any lists what it may be, if it is not empty; otherwise it must be less than Below.
-	Any   []uint32
-	Below uint32
+	// Any lists what it may be, and Within from where to where it may be, both included. If both are empty it must be less than Below.
+	Any    []uint32
+	Within [][2]uint32
+	Below  uint32
 }
 
 // maxKnown is how many values Known may list: a kernel's filter has at most 4,096 instructions.
 const maxKnown = 1500
 
-// maxAny is how many values a field may list: jumps of the kernel's filters are short.
+// maxAny is how many values a field may list, where a range counts twice: jumps of the kernel's filters are short.
 const maxAny = 200
+
+// maxExcept is how many rows there may be. With eight fields and some ranges each, a filter and the one that replaces it fit into the 20 KB that
+// many kernels allow for a socket.
+const maxExcept = 4
 
 // Check returns an error if the filter cannot be applied.
 func (f *Filter) Check() error {
@@ -38,6 +48,16 @@ func (f *Filter) Check() error {
 	for i := range f.Fields {
 		if err := f.Fields[i].check(f.Shortest, maxAny); err != nil {
 			return err
+		}
+	}
+	if len(f.Except) > maxExcept {
+		return fmt.Errorf("filter: %d exceptions: must be at most %d", len(f.Except), maxExcept)
+	}
+	for _, row := range f.Except {
+		for i := range row {
+			if err := row[i].check(f.Shortest, maxAny); err != nil {
+				return err
+			}
 		}
 	}
 	if f.Known != nil {
@@ -53,8 +73,9 @@ func (f *Filter) Check() error {
 
 // check returns an error if a field is not within the first bytes of a datagram, or lists too many values.
 func (x *Field) check(within, most int) error {
-	if x.Size != 1 && x.Size != 2 && x.Size != 4 || x.Offset < 0 || x.Offset+x.Size > within || len(x.Any) > most {
-		return fmt.Errorf("filter: field of %d bytes at %d with %d values: must have 1, 2 or 4 bytes within the shortest datagram, and at most %d values", x.Size, x.Offset, len(x.Any), most)
+	if x.Size != 1 && x.Size != 2 && x.Size != 4 || x.Offset < 0 || x.Offset+x.Size > within || len(x.Any)+2*len(x.Within) > most {
+		return fmt.Errorf("filter: field of %d bytes at %d with %d values and %d ranges: must have 1, 2 or 4 bytes within the shortest datagram, and at most %d values or half as many ranges",
+			x.Size, x.Offset, len(x.Any), len(x.Within), most)
 	}
 	return nil
 }
@@ -68,8 +89,13 @@ func (f *Filter) holds(data []byte) bool {
 	if len(data) < f.Shortest || len(data) > f.Longest {
 		return false
 	}
-	for i := range f.Fields {
-		if x := &f.Fields[i]; !x.holds(x.of(data)) {
+	return all(f.Fields, data) && !slices.ContainsFunc(f.Except, func(row []Field) bool { return all(row, data) })
+}
+
+// all returns whether all fields hold.
+func all(fields []Field, data []byte) bool {
+	for i := range fields {
+		if x := &fields[i]; !x.holds(x.of(data)) {
 			return false
 		}
 	}
@@ -85,15 +111,10 @@ func (x *Field) of(data []byte) (v uint32) {
 }
 
 func (x *Field) holds(v uint32) bool {
-	if len(x.Any) == 0 {
+	if len(x.Any) == 0 && len(x.Within) == 0 {
 		return v < x.Below
 	}
-	for _, want := range x.Any {
-		if v == want {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(x.Any, v) || slices.ContainsFunc(x.Within, func(r [2]uint32) bool { return r[0] <= v && v <= r[1] })
 }
 
 // A Filterer can have the kernel drop datagrams before they cost the process anything.

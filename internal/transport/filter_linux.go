@@ -29,6 +29,36 @@ func (x *Field) load() unix.SockFilter {
 	return op(unix.BPF_LD|size|unix.BPF_ABS, uint32(x.Offset+udpHeader), 0, 0)
 }
 
+// program loads a field. What follows otherwise is jumped over if the field holds.
+func (x *Field) program(otherwise unix.SockFilter) []unix.SockFilter {
+	p := []unix.SockFilter{x.load()}
+	left := len(x.Any) + 2*len(x.Within) // instructions before otherwise
+	for _, v := range x.Any {
+		p = append(p, op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, v, uint8(left), 0))
+		left--
+	}
+	for _, r := range x.Within {
+		left -= 2
+		p = append(p, op(unix.BPF_JMP|unix.BPF_JGT|unix.BPF_K, r[1], 1, 0), op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, r[0], uint8(left+1), 0))
+	}
+	if len(x.Any) == 0 && len(x.Within) == 0 {
+		p = append(p, op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, x.Below, 0, 1))
+	}
+	return append(p, otherwise)
+}
+
+// elsewhere is a jump whose end is not known yet, and redirect lets all jumps that are like it lead to the end of the program.
+var elsewhere = op(unix.BPF_JMP|unix.BPF_JA, 1<<31, 0, 0)
+
+func redirect(p []unix.SockFilter, like unix.SockFilter) []unix.SockFilter {
+	for i := range p {
+		if p[i] == like {
+			p[i] = op(unix.BPF_JMP|unix.BPF_JA, uint32(len(p)-i-1), 0, 0)
+		}
+	}
+	return p
+}
+
 // program writes the filter for the kernel, in classic BPF. Each check jumps over the drop behind it if it holds. With another filter
 // to try, each drop becomes a jump to that one.
 func (f *Filter) program() []unix.SockFilter {
@@ -37,15 +67,14 @@ func (f *Filter) program() []unix.SockFilter {
 		op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, uint32(f.Shortest+udpHeader), 1, 0), dropped,
 		op(unix.BPF_JMP|unix.BPF_JGT|unix.BPF_K, uint32(f.Longest+udpHeader), 0, 1), dropped}
 	for i := range f.Fields {
-		x := &f.Fields[i]
-		p = append(p, x.load())
-		for i, v := range x.Any {
-			p = append(p, op(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, v, uint8(len(x.Any)-i), 0))
+		p = append(p, f.Fields[i].program(dropped)...)
+	}
+	for _, row := range f.Except {
+		var except []unix.SockFilter
+		for i := range row {
+			except = append(except, row[i].program(elsewhere)...)
 		}
-		if len(x.Any) == 0 {
-			p = append(p, op(unix.BPF_JMP|unix.BPF_JGE|unix.BPF_K, x.Below, 0, 1))
-		}
-		p = append(p, dropped)
+		p = append(p, redirect(append(except, dropped), elsewhere)...)
 	}
 	if f.Sample > 1 {
 		if f.Known != nil {
@@ -61,12 +90,7 @@ func (f *Filter) program() []unix.SockFilter {
 	if f.Or == nil {
 		return p
 	}
-	for i := range p {
-		if p[i] == dropped {
-			p[i] = op(unix.BPF_JMP|unix.BPF_JA, uint32(len(p)-i-1), 0, 0)
-		}
-	}
-	return append(p, f.Or.program()...)
+	return append(redirect(p, dropped), f.Or.program()...)
 }
 
 // SetFilter has the kernel apply a filter. Datagrams that have come before are not looked at again.

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net/netip"
 	"testing"
 	"time"
@@ -77,6 +78,55 @@ func TestKernelAppliesTheFilter(t *testing.T) {
 	}
 }
 
+// The kernel drops what an exception names, to the number, and nothing beside it: whatever else the datagram says, and with another filter to try.
+func TestKernelAppliesExceptions(t *testing.T) {
+	in, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	numbers := Field{Offset: 1, Size: 4, Any: []uint32{77}, Within: [][2]uint32{{0, 9}, {20, 20}, {1<<32 - 2, 1<<32 - 1}}}
+	f := &Filter{Shortest: 5, Longest: 5, Except: [][]Field{{{Size: 1, Any: []uint32{'a'}}, numbers}, {{Size: 1, Any: []uint32{'b', 'c'}}, {Offset: 1, Size: 4, Within: [][2]uint32{{5, 6}}}}},
+		Or: &Filter{Shortest: 5, Longest: 5, Fields: []Field{{Offset: 1, Size: 4, Any: []uint32{9}}}}}
+	if err := f.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if err := in.(Filterer).SetFilter(f); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var want [][]byte
+	dropped := 0
+	for _, who := range "abcd" {
+		for _, n := range []uint32{0, 1, 4, 5, 6, 7, 8, 9, 10, 19, 20, 21, 76, 77, 78, 1<<32 - 3, 1<<32 - 2, 1<<32 - 1} {
+			b := binary.BigEndian.AppendUint32([]byte{byte(who)}, n)
+			if f.Passes(b) {
+				want = append(want, b)
+			} else {
+				dropped++
+			}
+			if _, err := out.Write([]Packet{{Data: b, Addr: in.LocalAddr()}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if dropped != 7+1+1+2+2*2 { // of a those up to 8, for 9 passes the other filter; of b and c two each
+		t.Errorf("%d are to be dropped", dropped)
+	}
+	ps := NewPackets(1)
+	timer := time.AfterFunc(10*time.Second, func() { _ = in.Close() })
+	defer timer.Stop()
+	for _, b := range want {
+		if _, err := in.Read(ps); err != nil || !bytes.Equal(ps[0].Data, b) {
+			t.Fatalf("got %x, %v, want %x", ps[0].Data, err, b)
+		}
+	}
+}
+
 // The kernel lets in all datagrams with known values, some of the others, and what passes the other filter.
 func TestKernelLetsInUnknownOnesByChance(t *testing.T) {
 	in, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
@@ -124,7 +174,8 @@ func TestKernelLetsInUnknownOnesByChance(t *testing.T) {
 func TestFilterThatCannotBeAppliedIsRefused(t *testing.T) {
 	for _, f := range []Filter{{Longest: MaxDatagram + 1}, {Shortest: 2, Longest: 1}, {Shortest: 2, Longest: 9, Fields: []Field{{Offset: 1, Size: 2}}},
 		{Shortest: 8, Longest: 9, Fields: []Field{{Size: 3}}}, {Shortest: 8, Longest: 9, Fields: []Field{{Size: 1, Any: make([]uint32, maxAny+1)}}},
-		{Shortest: 8, Longest: 9, Known: &Field{Size: 4, Any: make([]uint32, maxKnown+1)}}, {Shortest: 8, Longest: 9, Or: &Filter{Longest: MaxDatagram + 1}}} {
+		{Shortest: 8, Longest: 9, Fields: []Field{{Size: 1, Within: make([][2]uint32, maxAny/2+1)}}}, {Shortest: 8, Longest: 9, Except: make([][]Field, maxExcept+1)},
+		{Shortest: 8, Longest: 9, Except: [][]Field{{{Size: 3}}}}, {Shortest: 8, Longest: 9, Known: &Field{Size: 4, Any: make([]uint32, maxKnown+1)}}, {Shortest: 8, Longest: 9, Or: &Filter{Longest: MaxDatagram + 1}}} {
 		if f.Check() == nil {
 			t.Errorf("%+v was taken", f)
 		}
