@@ -20,6 +20,10 @@ const (
 	maxUnknown = 1000
 	// maxSample bounds the chance from below: a member that restarts must be heard within seconds.
 	maxSample = 64
+	// maxReplayed is how many recorded packets may pass the filter before it learns which numbers were used since, and learnEvery how often
+	// it learns that at most. A sender that repeats each packet as it comes costs no more than that.
+	maxReplayed = 200
+	learnEvery  = 5 * time.Millisecond
 	// filterFor is how long the kernel's filter stays. Then the member looks again: it costs one window.
 	filterFor = 10 * time.Second
 	// receiveBudget is how much of a window a real-time thread may use under a flood. Above that it becomes an ordinary thread, for
@@ -58,9 +62,12 @@ type floodGuard struct {
 	used          time.Duration
 	// filtered is until when the kernel drops, yielded until when the thread gives its real-time scheduling up; zero: not now.
 	filtered, yielded protocol.Time
-	// sample is how many packets of unknown starts there are for each that the kernel lets in, and applied the filter in force.
-	sample  uint32
-	applied *transport.Filter
+	// sample is how many packets of unknown starts there are for each that the kernel lets in, and applied the filter in force. learnt is when
+	// that was compared with what is known, and replayed how many recorded packets have passed it since.
+	sample   uint32
+	applied  *transport.Filter
+	learnt   protocol.Time
+	replayed int
 	// flooded says that packets came too fast in the last window, in spite of the filter.
 	flooded bool
 }
@@ -75,7 +82,10 @@ func (f *floodGuard) tick(now protocol.Time) (texts []string, err error) {
 		if f.since == 0 {
 			f.begin(now)
 		}
-		return nil, nil
+		if f.filtered != 0 && f.replayed >= maxReplayed && now.Sub(f.learnt) >= learnEvery {
+			err = f.learn(now)
+		}
+		return nil, err
 	}
 	defer f.begin(now)
 	f.flooded = exceeds(f.junk, maxJunk, took)
@@ -113,13 +123,18 @@ func (f *floodGuard) filter(now protocol.Time, took time.Duration) (text string,
 		f.sample = min(maxSample, f.sample*uint32(1+f.unknown/maxUnknown))
 		text = "a flood of packets that copy the header of a member: the kernel lets in only some of those from starts that were not heard"
 	}
-	// Keys and starts may have changed as well.
+	return text, f.learn(now)
+}
+
+// learn has the filter follow what is known: keys, starts, and numbers that were used.
+func (f *floodGuard) learn(now protocol.Time) error {
+	f.learnt, f.replayed = now, 0
 	want := f.gate(f.sample)
 	if reflect.DeepEqual(want, f.applied) {
-		return text, nil
+		return nil
 	}
 	f.applied = want
-	return text, f.socket.SetFilter(want)
+	return f.socket.SetFilter(want)
 }
 
 // yield decides whether the thread has real-time scheduling.
@@ -147,6 +162,9 @@ func (f *floodGuard) count(known bool) {
 		f.unknown++
 	}
 }
+
+// replay takes note that a packet was recorded.
+func (f *floodGuard) replay() { f.replayed++ }
 
 // begin begins a window.
 func (f *floodGuard) begin(now protocol.Time) {

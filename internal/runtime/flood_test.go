@@ -203,6 +203,21 @@ func TestRecordedPacketsAreDroppedByTheKernel(t *testing.T) {
 			t.Error("the filter does not follow what was heard")
 		}
 	}
+	// Within a window, too, if the sender repeats each packet at once.
+	d.ports[1].Send(d.now, 0, 0, &rank.OK{Seq: 1})
+	d.ports[1].Flush()
+	d.now = d.now.Add(learnEvery)
+	d.pass(func(from int, in *transport.Packet) bool { recorded = bytes.Clone(in.Data); return true })
+	for i := range maxReplayed {
+		if !s.filter.Passes(recorded) {
+			t.Fatalf("the filter follows after %d copies", i)
+		}
+		p.take(&transport.Packet{Data: bytes.Clone(recorded)}, ignore)
+		p.guard(true)
+	}
+	if s.filter.Passes(recorded) {
+		t.Errorf("the filter does not follow within %v and %d copies", learnEvery, maxReplayed)
+	}
 }
 
 // During a flood packets gather before the thread takes them; otherwise nothing is delayed.

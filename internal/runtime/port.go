@@ -146,6 +146,9 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	if v.Reason != datagram.Accepted {
 		p.flood.count(p.Wire.Knows(&p.packet.Header))
 	}
+	if v.Reason == datagram.Replayed {
+		p.flood.replay()
+	}
 	switch v.Reason {
 	case datagram.Accepted, datagram.OtherIncarnation:
 		p.note(now, v)
