@@ -114,11 +114,8 @@ type Config struct {
 	// Logger gets what an operator should know; nil is slog.Default.
 	Logger *slog.Logger
 	// OnChange, if it is set, is called with every change of every quorum group, in order. It must return soon: the next
-	// changes wait for it, and so does [Member.Close], which it must therefore not call itself.
+	// changes wait for it, and so does [Member.Leave], which it must therefore not call itself.
 	OnChange func(View)
-	// OnStart, if it is set, is called by [Join] as soon as the member speaks to others, before it takes part, so that somebody can
-	// ask meanwhile what it waits for ([Member.Status]) and whom it hears ([Member.Members]).
-	OnStart func(*Member)
 }
 
 // defaultStopWithin is for how long the lease of a program that was asked to stop is renewed.

@@ -21,6 +21,7 @@ import (
 // Members that run [ConsistentGroup.TakePart] are candidates for membership; a majority of those that vote must. A manager is there only once all
 // members agree. A single broken link blocks agreement until one of its endpoints has to leave.
 type ConsistentGroup struct {
+	seen
 	member *Member
 	group  *runtime.Group
 }
@@ -33,8 +34,7 @@ func isConsistent(g protocol.Group) bool { return strings.HasPrefix(string(g), c
 // plainName is the name by which programs know a group.
 func plainName(g protocol.Group) string { return strings.TrimPrefix(string(g), consistentPrefix) }
 
-// ConsistentGroup returns the consistent group with the name. The council must have been made with [Config.Consistent]. The name
-// has 1 to 255 bytes.
+// ConsistentGroup returns the consistent group with the name, as [Member.Group] does. The council must have been made with [Config.Consistent].
 func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
@@ -42,22 +42,24 @@ func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
 	if !m.config.Consistent {
 		return nil, fmt.Errorf("consistent group %s: the council has none: set Consistent in the configuration of every member", name)
 	}
-	return &ConsistentGroup{member: m, group: m.groupTable.Group(consistentPrefix + protocol.Group(name))}, nil
+	group := m.groupTable.Group(consistentPrefix + protocol.Group(name))
+	return &ConsistentGroup{seen: seen{&hostedGroup{m, Consistent, group}}, member: m, group: group}, nil
 }
-
-// Name returns the name of the group.
-func (g *ConsistentGroup) Name() string { return plainName(g.group.Name) }
 
 // TakePart calls f while this member is in the group, again each time that it is taken in, until ctx ends or f returns while
 // the member is still in. The context of f ends when the member is out, or [Timing.Guard] before that if it hears too little
 // from the others. It is taken in again only when f has returned. If the member is closed, or not well ([Member.SetHealth]), the
 // context ends, and the member is in the group until f has returned.
 //
-// When f returns by itself the member leaves the group, and TakePart returns what f returned.
+// When f returns by itself the member leaves the group, and TakePart returns what f returned. When ctx has ended, TakePart returns nil,
+// after f has returned and the member has left.
 func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Context, l *ConsistentLease) error) error {
 	m := g.member
 	l, err := g.group.Campaign(ctx)
 	for {
+		if err != nil && ctx.Err() != nil {
+			return nil
+		}
 		if errors.Is(err, runtime.ErrTooMany) {
 			return fmt.Errorf("consistent group %s: %w: it can have %d: use one of those", g.Name(), err, rain.MaxGroups)
 		}
@@ -67,7 +69,7 @@ func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Conte
 		lost, ferr := g.once(ctx, l, f)
 		switch {
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return nil
 		case !lost:
 			return ferr
 		case m.gone():
@@ -89,17 +91,6 @@ func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(con
 	defer cancel(nil)
 	err = f(within, lease)
 	return mustStop(within, &lease.hosted), err
-}
-
-// View returns what this member believes now. It does not wait.
-func (g *ConsistentGroup) View() View { return g.member.latest(Consistent, g.group) }
-
-// Changed returns a channel that is closed at the next change of [ConsistentGroup.View]. Who calls View after Changed misses nothing.
-func (g *ConsistentGroup) Changed() <-chan struct{} { return g.group.Changed() }
-
-// Watch yields the present view and then every change, also that this member is out, until ctx ends or the member is closed.
-func (g *ConsistentGroup) Watch(ctx context.Context) iter.Seq[View] {
-	return watch(ctx, g.member, Consistent, g.group)
 }
 
 // A ConsistentLease is one membership of this member in a [ConsistentGroup], from when it is taken in until it is out. While it
@@ -135,8 +126,8 @@ func (l *ConsistentLease) Cause() Cause { return l.hosted.cause() }
 // Views yields the present agreement and then every later one, until the member is out or ctx ends.
 func (l *ConsistentLease) Views(ctx context.Context) iter.Seq[View] {
 	return func(yield func(View) bool) {
-		for v := range l.group.Watch(ctx) {
-			if v.Leader == "" || !yield(v) {
+		for v, err := range l.group.Watch(ctx) {
+			if err != nil || v.Leader == "" || !yield(v) {
 				return
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 // A Client takes part through the agent of its host (regent agent), which is the member of the council: twenty replicas
 // of a service need not be twenty members. Groups and leases are the same as those of a [Member], with two differences: an
-// [Edict] takes a round trip on the host, and so does [Group.View].
+// [Edict] takes a round trip on the host, and so does View.
 //
 // If the agent goes, what this program leads ends as any lease does that is not renewed. Campaigns and watches go on
 // when the agent is back.
@@ -56,8 +56,14 @@ func Dial(ctx context.Context, socket string, options ...DialOption) (*Client, e
 // Name returns the name of the member that the agent is.
 func (c *Client) Name() string { return c.current().Member() }
 
-// Group returns the group with the name, as [Member.Group] does.
-func (c *Client) Group(name string) *Group { return &Group{&agentElection{client: c, group: name}} }
+// Group returns the group with the name, as [Member.Group] does. It does not ask the agent.
+func (c *Client) Group(name string) (*Group, error) {
+	if err := checkGroup(name); err != nil {
+		return nil, err
+	}
+	e := &agentElection{client: c, group: name}
+	return &Group{seen: seen{e}, election: e}, nil
+}
 
 // Close says that everything that this program led through the agent has stopped, and ends the connection.
 func (c *Client) Close() error {
@@ -145,74 +151,67 @@ type agentElection struct {
 func (e *agentElection) name() string { return e.group }
 func (e *agentElection) gone() bool   { return e.client.isClosed() }
 
-// askLimit is how long a question that cannot be cancelled waits for the agent.
-const askLimit = time.Second
-
-func (e *agentElection) view() View {
-	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
-	defer cancel()
-	raw, err := e.client.current().View(ctx, e.group)
+func (e *agentElection) view(ctx context.Context) (View, error) {
+	conn, err := e.client.alive(ctx)
 	if err != nil {
-		return e.unknown()
+		return e.unknown(), err
+	}
+	raw, err := conn.View(ctx, e.group)
+	if err != nil {
+		return e.unknown(), e.client.explain(err)
 	}
 	return e.read(raw)
 }
 
-// unknown is what is known without an agent: nothing.
+// unknown is the view without an agent.
 func (e *agentElection) unknown() View {
 	return View{Group: e.group, Mode: Quorum, Cause: Cause{Why: why.Closed, Member: e.client.Name()}}
 }
 
-func (e *agentElection) read(raw json.RawMessage) View {
-	v := e.unknown()
+func (e *agentElection) read(raw json.RawMessage) (View, error) {
+	var v View
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return e.unknown()
+		return e.unknown(), fmt.Errorf("group %s: the agent sent a view that cannot be read: %w", e.group, err)
 	}
-	return v
+	return v, nil
 }
 
-func (e *agentElection) watch(ctx context.Context) iter.Seq[View] {
-	return func(yield func(View) bool) {
-		if checkGroup(e.group) != nil {
-			return
-		}
-		for more := true; more; {
+func (e *agentElection) watch(ctx context.Context) iter.Seq2[View, error] {
+	return func(yield func(View, error) bool) {
+		lost := 0
+		for {
 			conn, err := e.client.alive(ctx)
-			if err != nil {
-				return
+			if err == nil {
+				more := true
+				err = conn.Watch(ctx, e.group, func(raw json.RawMessage) bool {
+					v, err := e.read(raw)
+					v.Missed, lost = v.Missed+lost, 0
+					more = yield(v, err) && err == nil
+					return more
+				})
+				if !more {
+					return
+				}
 			}
-			err = conn.Watch(ctx, e.group, func(raw json.RawMessage) bool {
-				more = yield(e.read(raw))
-				return more
-			})
-			if !more || ctx.Err() != nil || e.client.isClosed() {
+			switch {
+			case ctx.Err() != nil:
 				return
-			}
-			more = yield(e.unknown())
-			if more && !errors.Is(err, session.ErrGone) {
-				e.pause(ctx, conn) // refused, perhaps because there are too many: not for ever
+			case e.client.isClosed():
+				yield(e.unknown(), ErrClosed)
+				return
+			case errors.Is(err, session.ErrSlow):
+				lost = 1 // at least
+			case !errors.Is(err, session.ErrGone):
+				yield(e.unknown(), err)
+				return
+			case !yield(e.unknown(), nil): // another agent may come
+				return
 			}
 		}
-	}
-}
-
-// refusedFor is how long a watch that the agent refused waits before it asks again.
-const refusedFor = time.Second
-
-// pause waits until asking again makes sense.
-func (e *agentElection) pause(ctx context.Context, conn *session.Conn) {
-	select {
-	case <-time.After(refusedFor):
-	case <-conn.Gone():
-	case <-ctx.Done():
-	case <-e.client.closed:
 	}
 }
 
 func (e *agentElection) campaign(ctx context.Context) (tenure, error) {
-	if err := checkGroup(e.group); err != nil {
-		return nil, err
-	}
 	for {
 		conn, err := e.client.alive(ctx)
 		if err != nil {
@@ -238,9 +237,6 @@ func (e *agentElection) campaign(ctx context.Context) (tenure, error) {
 }
 
 func (e *agentElection) verify(ctx context.Context) (*Proof, error) {
-	if err := checkGroup(e.group); err != nil {
-		return nil, err
-	}
 	conn, err := e.client.alive(ctx)
 	if err != nil {
 		return nil, err

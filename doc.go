@@ -22,13 +22,15 @@
 //	if err != nil {
 //		return err // says what is wrong, or what the member was waiting for
 //	}
-//	defer m.Close()
+//	defer m.Leave(context.Background())
 //
 // # Lead
 //
-// Any name is a group. [Group.Lead] calls a function whenever this program leads it, until the context ends:
+// Any name is a group. [Group.Lead] calls a function whenever this program leads it, until the context ends, and then returns nil:
 //
-//	err = m.Group("billing").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+//	g, err := m.Group("billing")
+//	...
+//	err = g.Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
 //		for {
 //			select {
 //			case job := <-jobs:
@@ -59,10 +61,13 @@
 //
 // # Watch
 //
-// [Group.Watch] yields every change of leader, "no leader" among them, with its cause; [Group.Leader] says who leads, as
+// Watch yields every change of leader, "no leader" among them, as a [View] with its [Cause]; View returns the present one, as
 // far as this member knows; [Group.Verify] asks the leader itself, and returns a [Proof].
 //
-//	for v := range m.Group("billing").Watch(ctx) {
+//	for v, err := range g.Watch(ctx) {
+//		if err != nil {
+//			return err // the member was closed
+//		}
 //		log.Print(v) // billing: a leads with token 7 (elected a)
 //	}
 //
@@ -73,7 +78,9 @@
 // A [LocalGroup] has one leader in every part of the network that holds together, however small. Each knows exactly which
 // members support it, and no member supports two. What is on the other side of a cut it cannot know; there is no token.
 //
-//	err := m.LocalGroup("cache").Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {
+//	g, err := m.LocalGroup("cache")
+//	...
+//	err = g.Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {
 //		warm(ctx, l.Support()) // for these members, and no others
 //		return nil
 //	})
@@ -84,12 +91,15 @@
 // which then stays, without votes and even when most members are down.
 //
 //	g, err := m.EventualGroup("compaction", elector.Stable)
-//	if g.Leader() == m.Name() { ... } // twice is wasteful, but not wrong
+//	...
+//	if v, err := g.View(ctx); err == nil && v.Mine { ... } // twice is wasteful, but not wrong
 //
 // A [ConsistentGroup] agrees on exactly who failed before anybody acts on it: one member, the fault manager, then recovers what
 // was lost, and nobody else does. [Config.Consistent] must be set.
 //
-//	err := g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
+//	g, err := m.ConsistentGroup("shards")
+//	...
+//	err = g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
 //		for v := range l.Views(ctx) {
 //			if v.Agreement.Recover {
 //				takeOver(v) // what belongs to nobody in v.Agreement.Members
@@ -113,7 +123,10 @@
 // (regent agent). [Dial] connects to it, and its groups and leases are used like those of a member.
 //
 //	c, err := regent.Dial(ctx, "/run/regent/regent.sock")
-//	err = c.Group("billing").Lead(ctx, f)
+//	...
+//	g, err := c.Group("billing")
+//	...
+//	err = g.Lead(ctx, f)
 //
 // # Time
 //

@@ -12,17 +12,22 @@ import (
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/why"
 )
 
 // Groups and leases do not know where the machines are that they are about. What they need is in these interfaces; below
 // is what they are at a member of this very process.
 type (
+	// A source is where a group is seen from.
+	source interface {
+		name() string
+		view(ctx context.Context) (View, error)
+		watch(ctx context.Context) iter.Seq2[View, error]
+	}
+
 	// An election is a group to take part in.
 	election interface {
-		name() string
-		view() View
-		// watch yields the present view and then every change, until ctx ends or there will be no more.
-		watch(ctx context.Context) iter.Seq[View]
+		source
 		campaign(ctx context.Context) (tenure, error)
 		verify(ctx context.Context) (*Proof, error)
 		// gone says that the member is closed, for good.
@@ -59,21 +64,27 @@ type (
 	}
 )
 
-// hostedElection is a group at a member of this process.
-type hostedElection struct {
+// hostedGroup is a group at a member of this process.
+type hostedGroup struct {
 	member *Member
-	*runtime.Group
+	mode   Mode
+	group  *runtime.Group
 }
 
-func (e *hostedElection) name() string { return string(e.Name) }
+func (g *hostedGroup) name() string { return plainName(g.group.Name) }
+
+func (g *hostedGroup) view(context.Context) (View, error) {
+	return g.member.latest(g.mode, g.group), nil
+}
+
+func (g *hostedGroup) watch(ctx context.Context) iter.Seq2[View, error] {
+	return watch(ctx, g.member, g.mode, g.group)
+}
+
+// hostedElection is a quorum group at a member of this process.
+type hostedElection struct{ hostedGroup }
 
 func (e *hostedElection) gone() bool { return e.member.gone() }
-
-func (e *hostedElection) view() View { return e.member.latest(Quorum, e.Group) }
-
-func (e *hostedElection) watch(ctx context.Context) iter.Seq[View] {
-	return watch(ctx, e.member, Quorum, e.Group)
-}
 
 // latest returns the view of a group.
 func (m *Member) latest(mode Mode, g *runtime.Group) View {
@@ -84,14 +95,14 @@ func (m *Member) latest(mode Mode, g *runtime.Group) View {
 }
 
 // watch yields the present view and then every change of a group.
-func watch(ctx context.Context, m *Member, mode Mode, g *runtime.Group) iter.Seq[View] {
-	return func(yield func(View) bool) {
+func watch(ctx context.Context, m *Member, mode Mode, g *runtime.Group) iter.Seq2[View, error] {
+	return func(yield func(View, error) bool) {
 		var seen uint64
 		now := noView(mode, g.Name)
 		if c := g.Latest(); c != nil {
 			seen, now = c.Number, m.view(c)
 		}
-		if !yield(now) {
+		if !yield(now, nil) {
 			return
 		}
 		for closed := false; ; {
@@ -104,11 +115,15 @@ func watch(ctx context.Context, m *Member, mode Mode, g *runtime.Group) iter.Seq
 				if shown(c, &v) {
 					continue
 				}
-				if !yield(v) {
+				if !yield(v, nil) {
 					return
 				}
 			}
-			if closed || ctx.Err() != nil {
+			switch {
+			case ctx.Err() != nil:
+				return
+			case closed:
+				yield(View{Group: plainName(g.Name), Mode: mode, Cause: Cause{Why: why.Closed, Member: m.Name()}}, ErrClosed)
 				return
 			}
 			select {
@@ -123,13 +138,10 @@ func watch(ctx context.Context, m *Member, mode Mode, g *runtime.Group) iter.Seq
 }
 
 func (e *hostedElection) campaign(ctx context.Context) (tenure, error) {
-	if err := checkGroup(e.name()); err != nil {
-		return nil, err
-	}
 	if err := e.member.council.me().mayLead(); err != nil {
 		return nil, err
 	}
-	l, err := e.Campaign(ctx)
+	l, err := e.group.Campaign(ctx)
 	if err != nil {
 		return nil, e.member.explain(err)
 	}
@@ -143,12 +155,12 @@ func (e *hostedElection) campaign(ctx context.Context) (tenure, error) {
 	return &hostedTenure{hostedHolding{e.member, l}}, nil
 }
 
-// checkGroup says what is wrong with the name of a group: names are the same through an agent.
+// checkGroup says what is wrong with the name of a group. Every group is made with it, here as by an agent.
 func checkGroup(name string) error { return session.CheckGroup(name) }
 
 func (e *hostedElection) verify(ctx context.Context) (*Proof, error) {
 	m := e.member
-	a, err := m.groupTable.Ask(ctx, func(id uint64) protocol.Event { return protocol.Verify{Group: e.Name, ID: id} })
+	a, err := m.groupTable.Ask(ctx, func(id uint64) protocol.Event { return protocol.Verify{Group: e.group.Name, ID: id} })
 	if err != nil {
 		return nil, m.explain(err)
 	}

@@ -1,9 +1,7 @@
 package regent
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"strconv"
 	"sync"
 
@@ -22,17 +20,16 @@ import (
 // open it, and do not count at all. A member that is not well ([Config.Health]) sees who is trusted, is not trusted itself, as soon
 // as the others have heard of it, and never says that it leads.
 type EventualGroup struct {
-	member   *Member
-	onDemand *runtime.OnDemand
-	group    *runtime.Group
-	kind     elector.Kind
-	close    sync.Once
+	seen
+	member *Member
+	place  *runtime.OnDemand
+	kind   elector.Kind
+	close  sync.Once
 }
 
-// EventualGroup opens the eventual group with the name. All members must open it with the same kind of elector, or they are
+// EventualGroup opens the eventual group with the name, as [Member.Group] does, and takes part in it until [EventualGroup.Close]. All members must open it with the same kind of elector, or they are
 // not in the same group; the empty one is [elector.Stable]. [elector.TimeFree], [elector.FSource] and [elector.Hybrid] bear
-// that a minority of the members that may lead is down, counting those that have not opened the group, and need three. The
-// name has 1 to 255 bytes.
+// that a minority of the members that may lead is down, counting those that have not opened the group, and need three.
 func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
@@ -47,7 +44,7 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 		return nil, fmt.Errorf("eventual group %s: elector %s is for quorum groups: use %s, %s, %s or %s", name, kind,
 			elector.Stable, elector.TimeFree, elector.FSource, elector.Hybrid)
 	}
-	s := m.onDemand(modeEventual+string(kind), name, "the eventual group "+strconv.Quote(name), runtime.OnDemandOptions{
+	g := m.newOnDemand(Eventual, onDemandKey{modeEventual + string(kind), name}, "the eventual group "+strconv.Quote(name), runtime.OnDemandOptions{
 		Make: func(_, _ protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
 			return m.newEventual(protocol.Group(name), kind, inc)
 		},
@@ -56,10 +53,12 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 			m.noteAccess("eventual", c.Group, c.Leader, c.Cause.Code)
 		},
 	})
-	if err := s.Enter(); err != nil {
+	place, group := g.use()
+	defer g.done()
+	if err := place.Enter(); err != nil {
 		return nil, fmt.Errorf("eventual group %s: %w", name, m.explain(err))
 	}
-	return &EventualGroup{member: m, onDemand: s, group: s.Group(protocol.Group(name)), kind: kind}, nil
+	return &EventualGroup{seen: seen{&hostedGroup{m, Eventual, group}}, member: m, place: place, kind: kind}, nil
 }
 
 // newEventual makes an elector among the members that may lead; the others take no part in such a group.
@@ -72,26 +71,14 @@ func (m *Member) newEventual(name protocol.Group, kind elector.Kind, inc protoco
 	})
 }
 
-// Name returns the name of the group, and Elector what elects its leader.
-func (g *EventualGroup) Name() string          { return string(g.group.Name) }
+// Elector returns what elects the leader of the group.
 func (g *EventualGroup) Elector() elector.Kind { return g.kind }
 
 // Close leaves the group: to the others this member is down there. Views stay what they were. The member closes all its
 // groups when it is closed.
 func (g *EventualGroup) Close() {
 	g.close.Do(func() {
-		g.onDemand.Exit()
-		_ = g.member.loop.Do(func(protocol.Time) { g.member.access.forget(accessKey("eventual", g.group.Name)) })
+		g.place.Exit()
+		_ = g.member.loop.Do(func(protocol.Time) { g.member.access.forget(accessKey("eventual", protocol.Group(g.Name()))) })
 	})
-}
-
-// Leader returns the name of the member that this one trusts; empty if there is none. It does not wait.
-func (g *EventualGroup) Leader() string { return g.View().Leader }
-
-// View returns what this member believes now. It does not wait.
-func (g *EventualGroup) View() View { return g.member.latest(Eventual, g.group) }
-
-// Watch yields the present view and then every change, "no leader" among them, until ctx ends or the member is closed.
-func (g *EventualGroup) Watch(ctx context.Context) iter.Seq[View] {
-	return watch(ctx, g.member, Eventual, g.group)
 }

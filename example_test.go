@@ -50,7 +50,12 @@ func Example() {
 	}
 	defer m.Leave(ctx)
 
-	err = m.Group("billing").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+	g, err := m.Group("billing")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = g.Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
 		fmt.Println("leading", l.Group(), "with token", l.Token())
 		return nil // done: the group is given up, and Lead returns
 	})
@@ -67,11 +72,16 @@ func ExampleGroup_Lead() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer m.Leave(context.Background())
 
-	ctx, stop := context.WithCancelCause(context.Background())
-	err = m.Group("billing").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
-		stop(errors.New("the program is being shut down"))
+	g, err := m.Group("billing")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	err = g.Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+		stop() // the program is being shut down
 		<-ctx.Done()
 		fmt.Println("stopping, still in possession of the lease:", l.Valid())
 		return nil
@@ -79,7 +89,7 @@ func ExampleGroup_Lead() {
 	fmt.Println(err)
 	// Output:
 	// stopping, still in possession of the lease: true
-	// the program is being shut down
+	// <nil>
 }
 
 // A lease renews itself until the program resigns.
@@ -89,10 +99,15 @@ func ExampleGroup_Campaign() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer m.Leave(context.Background())
 
 	ctx := context.Background()
-	lease, err := m.Group("billing").Campaign(ctx)
+	g, err := m.Group("billing")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lease, err := g.Campaign(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -116,12 +131,17 @@ func ExampleLease_Edict() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer m.Leave(context.Background())
 
 	var printer fence.Gate // what the orders go to
 	ctx := context.Background()
+	g, err := m.Group("billing")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	order := func() regent.Edict {
-		l, err := m.Group("billing").Campaign(ctx)
+		l, err := g.Campaign(ctx)
 		if err != nil {
 			fmt.Println(err)
 			return regent.Edict{}
@@ -151,12 +171,20 @@ func ExampleGroup_Watch() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer m.Leave(context.Background())
 
-	g := m.Group("billing")
+	g, err := m.Group("billing")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	for v := range g.Watch(ctx) {
+	for v, err := range g.Watch(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Println(v)
 		switch {
 		case v.Cause.Why == why.Started:
@@ -179,10 +207,14 @@ func ExampleGroup_Verify() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer m.Leave(context.Background())
 
 	ctx := context.Background()
-	g := m.Group("billing")
+	g, err := m.Group("billing")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	_, err = g.Verify(ctx)
 	fmt.Println(errors.Is(err, regent.ErrNoLeader))
 	l, err := g.Campaign(ctx)
@@ -224,18 +256,22 @@ func ExampleLocalGroup() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer m.Leave(context.Background())
 
-	g := m.LocalGroup("cache")
+	g, err := m.LocalGroup("cache")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	err = g.Lead(context.Background(), func(ctx context.Context, l *regent.LocalLease) error {
 		fmt.Println("leading", l.Support(), l.Valid())
-		fmt.Println(g.View())
+		fmt.Println(g.View(ctx))
 		return nil
 	})
 	fmt.Println(err)
 	// Output:
 	// leading [a] true
-	// cache: a leads a locally (elected a)
+	// cache: a leads a locally (elected a) <nil>
 	// <nil>
 }
 
@@ -246,10 +282,14 @@ func ExampleGroup_Local() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer m.Leave(context.Background())
 
 	ctx := context.Background()
-	g := m.Group("billing")
+	g, err := m.Group("billing")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	local, err := g.Local()
 	if err != nil {
 		fmt.Println(err)
@@ -282,7 +322,7 @@ func ExampleMember_EventualGroup() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer m.Leave(context.Background())
 
 	g, err := m.EventualGroup("compaction", elector.Stable)
 	if err != nil {
@@ -290,8 +330,8 @@ func ExampleMember_EventualGroup() {
 		return
 	}
 	defer g.Close()
-	for v := range g.Watch(context.Background()) {
-		if v.Leader != "" {
+	for v, err := range g.Watch(context.Background()) {
+		if err != nil || v.Leader != "" {
 			fmt.Println(v.Leader, v.Mine)
 			break
 		}
@@ -307,10 +347,15 @@ func ExampleMember_SetHealth() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer m.Leave(context.Background())
 
 	ctx := context.Background()
-	lease, err := m.Group("billing").Campaign(ctx)
+	g, err := m.Group("billing")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lease, err := g.Campaign(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -339,7 +384,7 @@ func ExampleConsistentGroup() {
 		fmt.Println(err)
 		return
 	}
-	defer m.Close()
+	defer m.Leave(context.Background())
 
 	g, err := m.ConsistentGroup("shards")
 	if err != nil {

@@ -78,7 +78,7 @@ func TestCouncilBeginsOnceAWrongKeyIsReplaced(t *testing.T) {
 			t.Fatal("the council did not begin with the right key")
 		}
 		for range 2 {
-			_ = (<-joined).Close()
+			_ = (<-joined).Leave(t.Context())
 		}
 	})
 }

@@ -5,26 +5,42 @@ import (
 	"errors"
 	"iter"
 	"sync/atomic"
+	"time"
 )
 
 // A Group is an election: at every instant at most one program, at one member of the council, leads it. Any name is a
 // group, without being set up anywhere; all groups of a council share its packets, so that ten thousand idle groups
 // cost what one does.
-type Group struct{ election election }
+type Group struct {
+	seen
+	election election
+}
+
+// seen is what all groups have in common: they have a name and can be looked at.
+type seen struct{ source source }
 
 // Name returns the name of the group.
-func (g *Group) Name() string { return g.election.name() }
+func (g *seen) Name() string { return g.source.name() }
+
+// View returns what the member believes now. At a [Member] it does not wait, and the error is nil. At a [Client] it asks the
+// agent.
+func (g *seen) View(ctx context.Context) (View, error) { return g.source.view(ctx) }
+
+// Watch yields the present view and then every change, "no leader" among them, until ctx ends. If it ends for another
+// reason, the last view has no leader, and comes with an error: [ErrClosed], or why the agent refuses. A
+// slow watcher gets the latest views, and [View.Missed] counts the others.
+func (g *seen) Watch(ctx context.Context) iter.Seq2[View, error] { return g.source.watch(ctx) }
 
 // Lead campaigns and calls f while this program leads, again after each loss, until ctx ends or f returns while it
 // still leads.
 //
 // The context of f ends when f must stop: when ctx ends, or [Timing.Guard] before the lease does if it was not renewed.
-// Nobody else leads before f has returned, unless the lease has run out by then: then f was paused for longer than the
+// No other program leads before f has returned, unless the lease has run out by then: then f was paused for longer than the
 // lease, or does not watch its context, and the network was down as well. What f does to the outside must bear the
 // stamp or the token of its lease, so that the receiver can refuse what comes too late (package fence).
 //
-// When f returns by itself, while it leads, the group is given up and Lead returns what f returned. When ctx has ended
-// Lead returns the cause, after f has returned and the group was given up.
+// When f returns by itself, while it leads, Lead gives the group up and returns what f returned. When ctx has ended, Lead
+// returns nil, after f has returned and the group was given up.
 func (g *Group) Lead(ctx context.Context, f func(ctx context.Context, l *Lease) error) error {
 	return lead(ctx, g.Campaign, f, g.election.gone)
 }
@@ -39,13 +55,13 @@ type leasehold interface {
 func lead[L leasehold](ctx context.Context, campaign func(context.Context) (L, error), f func(context.Context, L) error, gone func() bool) error {
 	for {
 		l, err := campaign(ctx)
-		if err != nil {
-			return err
+		var lost bool
+		if err == nil {
+			lost, err = leadOnce(ctx, l, f)
 		}
-		lost, err := leadOnce(ctx, l, f)
 		switch {
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return nil
 		case !lost:
 			return err
 		case gone():
@@ -75,17 +91,6 @@ func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
 	return &Lease{tenure: t}, nil
 }
 
-// Leader returns the name of the member that leads the group, empty if none does as far as this member knows. It does
-// not wait.
-func (g *Group) Leader() string { return g.View().Leader }
-
-// View returns what this member believes now. It does not wait.
-func (g *Group) View() View { return g.election.view() }
-
-// Watch yields the present view and then every change, "no leader" among them, until ctx ends or the member is closed. A
-// watcher that is slow gets the latest views and is told how many it missed.
-func (g *Group) Watch(ctx context.Context) iter.Seq[View] { return g.election.watch(ctx) }
-
 // A Proof says that a member led a group, or leads it still: it was said by the leader itself, which will not let itself
 // be replaced before the proof is over.
 type Proof struct {
@@ -98,13 +103,16 @@ type Proof struct {
 }
 
 // Valid says whether the proof still holds.
-func (p *Proof) Valid() bool { return p.now() < p.Until }
+func (p *Proof) Valid() bool { return p.Remaining() > 0 }
+
+// Remaining returns for how much longer the proof holds; zero once it is over.
+func (p *Proof) Remaining() time.Duration { return max(0, p.Until.Sub(p.now())) }
 
 // ErrNoLeader says that nobody could be proven to lead.
 var ErrNoLeader = errors.New("no leader")
 
 // Verify asks the leader of the group whether it leads. The proof holds for about a round trip. The error wraps
-// [ErrNoLeader] if nobody is known to lead, or who should lead does not say so.
+// [ErrNoLeader] if no leader is known, or if it does not confirm that it leads.
 func (g *Group) Verify(ctx context.Context) (*Proof, error) { return g.election.verify(ctx) }
 
 // gone says whether the member is closed.

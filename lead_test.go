@@ -16,7 +16,7 @@ import (
 func TestContextAsksTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := assemble(t, nil, "a")["a"]
-		l, err := m.Group("g").Campaign(t.Context())
+		l, err := must(m.Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestFunctionThatFindsOutFirstHasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := assemble(t, nil, "a")["a"]
 		turns := 0
-		err := m.Group("g").Lead(t.Context(), func(_ context.Context, l *Lease) error {
+		err := must(m.Group("g")).Lead(t.Context(), func(_ context.Context, l *Lease) error {
 			turns++
 			if turns == 2 {
 				return nil

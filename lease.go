@@ -91,7 +91,9 @@ func (l *Lease) CanTransfer(ctx context.Context, to string) error {
 }
 
 // mustStopFor is the cause of a leading function's context when the function must stop: it wraps why.
-func mustStopFor(h holding, why Cause) error { return fmt.Errorf("must stop leading %s: %w", h.group(), why) }
+func mustStopFor(h holding, why Cause) error {
+	return fmt.Errorf("must stop leading %s: %w", h.group(), why)
+}
 
 // leadingContext returns a context that ends with ctx or when the program must stop.
 func leadingContext(ctx context.Context, h holding) (context.Context, context.CancelCauseFunc) {

@@ -3,7 +3,6 @@ package regent
 import (
 	"context"
 	"fmt"
-	"iter"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -22,19 +21,20 @@ import (
 // that hear one another the one that goes first in the council leads, as soon as it is heard, whoever led before. A part
 // that holds together has its leader within [Timing.Kappa].
 type LocalGroup struct {
-	member   *Member
-	onDemand *runtime.OnDemand
-	group    *runtime.Group
+	seen
+	onDemand *onDemandGroup
 }
 
-// LocalGroup returns the local group with the name. It has nothing to do with a [Group] of that name. The name has 1 to 255
-// bytes.
-func (m *Member) LocalGroup(name string) *LocalGroup {
-	return m.localGroup(modeLocal, name, "the local group "+strconv.Quote(name), nil)
+// LocalGroup returns the local group with the name, as [Member.Group] does. It has nothing to do with a [Group] of that name.
+func (m *Member) LocalGroup(name string) (*LocalGroup, error) {
+	if err := checkGroup(name); err != nil {
+		return nil, err
+	}
+	return m.localGroup(modeLocal, name, "the local group "+strconv.Quote(name), nil), nil
 }
 
 // Local returns the local leader that this group can have while it has no real one: where a program waits in it, and its
-// member knows of nobody that leads the group itself, one of those that hear one another leads locally, and is told to
+// member knows of no leader of the group itself, one of those that hear one another leads locally, and is told to
 // stop as soon as its member learns that the group has a leader again.
 //
 // It promises nothing about the other side of a cut: there may be a leader of the group, with a lease and a token, while
@@ -45,13 +45,13 @@ func (g *Group) Local() (*LocalGroup, error) {
 	if !ok {
 		return nil, fmt.Errorf("group %s: local leaders are offered by members in this process only", g.Name())
 	}
-	return e.member.localGroup(modeBeside, g.Name(), "the local leader of the group "+strconv.Quote(g.Name()), e.Group), nil
+	return e.member.localGroup(modeBeside, g.Name(), "the local leader of the group "+strconv.Quote(g.Name()), e.group), nil
 }
 
 func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *LocalGroup {
 	t := &m.config.Timing
 	h := t.local()
-	s := m.onDemand(mode, name, label, runtime.OnDemandOptions{
+	g := m.newOnDemand(Local, onDemandKey{mode, name}, label, runtime.OnDemandOptions{
 		Make: func(now, renamed protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
 			return m.newLocal(now, renamed, inc, protocol.Group(name))
 		},
@@ -66,7 +66,7 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 			}
 		},
 	})
-	return &LocalGroup{member: m, onDemand: s, group: s.Group(protocol.Group(name))}
+	return &LocalGroup{seen: seen{g}, onDemand: g}
 }
 
 // localGuard is how long before the end of a local lease its program is told to stop. A renewal has so much time to spare.
@@ -83,9 +83,6 @@ func (m *Member) localConfig(inc protocol.Inc) hall.Config {
 // of this one, is over when the member has run since for as long as such a promise lasts, with whatever timing that start
 // ran; until then its machines promise nothing.
 func (m *Member) newLocal(now, renamed protocol.Time, inc protocol.Inc, group protocol.Group) (protocol.Machine, error) {
-	if err := checkGroup(string(group)); err != nil {
-		return nil, err
-	}
 	if err := m.council.me().mayLead(); err != nil {
 		return nil, err
 	}
@@ -99,41 +96,31 @@ func (m *Member) newLocal(now, renamed protocol.Time, inc protocol.Inc, group pr
 	return hall.New(c)
 }
 
-// Name returns the name of the group.
-func (g *LocalGroup) Name() string { return string(g.group.Name) }
-
 // Lead campaigns and calls f while this program leads its part of the network, again after each loss, until ctx ends or f
 // returns while it still leads. All that [Group.Lead] says of the context of f holds here, too, but it ends no more than twice
 // [Timing.Delay] before the lease, however long [Timing.Guard] is: so much time a renewal has to spare.
 func (g *LocalGroup) Lead(ctx context.Context, f func(ctx context.Context, l *LocalLease) error) error {
+	place, _ := g.onDemand.use()
+	defer g.onDemand.done()
 	// The member takes part for all of that time, also between two leaderships.
-	if err := g.onDemand.Enter(); err != nil {
-		return g.member.explain(err)
+	if err := place.Enter(); err != nil {
+		return g.onDemand.member.explain(err)
 	}
-	defer g.onDemand.Exit()
-	return lead(ctx, g.Campaign, f, g.member.gone)
+	defer place.Exit()
+	return lead(ctx, g.Campaign, f, g.onDemand.member.gone)
 }
 
 // Campaign waits until this program leads its part of the network, and returns its lease. The lease renews itself until
 // [LocalLease.Resign], or until it is lost. The member takes part while a program waits or leads.
 func (g *LocalGroup) Campaign(ctx context.Context) (*LocalLease, error) {
-	l, err := g.group.Campaign(ctx)
+	_, group := g.onDemand.use()
+	defer g.onDemand.done()
+	m := g.onDemand.member
+	l, err := group.Campaign(ctx)
 	if err != nil {
-		return nil, g.member.explain(err)
+		return nil, m.explain(err)
 	}
-	return &LocalLease{hosted: hostedHolding{g.member, l}}, nil
-}
-
-// Leader returns the name of the member that leads the part of the network in which this one is; empty if none does, or this
-// member does not take part.
-func (g *LocalGroup) Leader() string { return g.View().Leader }
-
-// View returns what this member believes now. It does not wait.
-func (g *LocalGroup) View() View { return g.member.latest(Local, g.group) }
-
-// Watch yields the present view and then every change, "no leader" among them, until ctx ends or the member is closed.
-func (g *LocalGroup) Watch(ctx context.Context) iter.Seq[View] {
-	return watch(ctx, g.member, Local, g.group)
+	return &LocalLease{hosted: hostedHolding{m, l}}, nil
 }
 
 // A LocalLease is one leadership of one program in a [LocalGroup]. It renews itself; it ends when the program says so, or is

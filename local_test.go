@@ -23,7 +23,7 @@ func TestLocalGroupThatNobodyUsesIsForgotten(t *testing.T) {
 		before := open()
 		for range 3 {
 			for _, name := range []string{"a", "b"} {
-				l, err := members[name].LocalGroup("g").Campaign(t.Context())
+				l, err := must(members[name].LocalGroup("g")).Campaign(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}

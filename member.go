@@ -52,7 +52,7 @@ type Member struct {
 	// causes counts the changes by cause.
 	causes [maxCauses]atomic.Uint64
 
-	onDemandGroups *onDemandCache
+	onDemand onDemandGroups
 	// alive is where members find out who is alive.
 	alive      *runtime.OnDemand
 	background sync.WaitGroup
@@ -69,7 +69,7 @@ const maxCauses = 64
 
 // Join makes this program a member of the council. It returns when the member takes part; if ctx ends before, the error
 // says what the member was waiting for, and the log has said so meanwhile. Afterwards ctx no longer matters: a member
-// stays until [Member.Close].
+// stays until [Member.Leave].
 //
 // A council begins when all its members are there and each may begin it ([Config.Bootstrap]). From then on a majority is
 // enough.
@@ -99,9 +99,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	if w.Started != nil {
 		w.Started(func() { m.closing.Do(m.end) })
 	}
-	if c.OnStart != nil {
-		c.OnStart(m)
-	}
+	world.Start(ctx, m)
 	if err := m.await(ctx); err != nil {
 		m.closing.Do(m.end) // unless somebody who was told of the start has closed it
 		return nil, err
@@ -144,10 +142,15 @@ func (m *Member) Now() Instant { return Instant(m.world.Clock.Now()) }
 
 func (m *Member) late() Instant { return Instant(m.world.Clock.Late()) }
 
-// Group returns the group with the name, in which at most one program of all members leads at any instant. The name has
-// 1 to 255 bytes of UTF-8 without control characters.
-func (m *Member) Group(name string) *Group {
-	return &Group{&hostedElection{member: m, Group: m.groupTable.Group(protocol.Group(name))}}
+// Group returns the group with the name, in which at most one program of all members leads at any instant. The error says what is
+// wrong with the name, which has 1 to 255 bytes of UTF-8 without control characters. Groups of the other modes are made in the same
+// way, by [Member.LocalGroup], [Member.EventualGroup] and [Member.ConsistentGroup].
+func (m *Member) Group(name string) (*Group, error) {
+	if err := checkGroup(name); err != nil {
+		return nil, err
+	}
+	e := &hostedElection{hostedGroup{m, Quorum, m.groupTable.Group(protocol.Group(name))}}
+	return &Group{seen: seen{e}, election: e}, nil
 }
 
 // explain turns errors of the runtime into those of this package.
@@ -158,13 +161,10 @@ func (m *Member) explain(err error) error {
 	return err
 }
 
-// Close leaves the council in good order, as [Member.Leave] does, however long that takes.
-func (m *Member) Close() error { return m.Leave(context.Background()) }
-
 // Leave leaves the council in good order: programs that lead are asked to stop; when the last has, the member gives its
 // groups up, waits until what it promised to others is over, at most [Timing.LongestLease], and notes that it stopped
 // in good order, so that its next start need not wait. If ctx ends before, the member is gone all the same: leases of
-// programs that have not stopped run out, and the error says so, also to others who wait in Leave or Close. Once the member
+// programs that have not stopped run out, and the error says so, also to others that wait in Leave. Once the member
 // is gone it does nothing.
 func (m *Member) Leave(ctx context.Context) error {
 	if m.gone() {

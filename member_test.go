@@ -19,7 +19,7 @@ func TestOnChangeMayBeSlow(t *testing.T) {
 		}, "a")["a"]
 		changes := 0
 		for range 600 {
-			l, err := m.Group("g").Campaign(t.Context())
+			l, err := must(m.Group("g")).Campaign(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

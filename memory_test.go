@@ -80,3 +80,11 @@ func (r *logged) String() string {
 	defer r.mu.Unlock()
 	return r.b.String()
 }
+
+// must returns a value that a test is about to use.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -53,7 +53,7 @@ func prepare(c Config, w world.World) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{config: c, council: all, world: w, onDemandGroups: newOnDemandCache(), closed: make(chan struct{})}
+	m := &Member{config: c, council: all, world: w, closed: make(chan struct{})}
 	if c.Dir != "" {
 		m.dir, err = store.Open(c.Dir, c.Name)
 		if err != nil {
@@ -207,7 +207,7 @@ func (m *Member) run(ctx context.Context, saved []byte, founder *runtime.Founder
 	}
 	m.groupTable.Bind(council)
 	m.started = m.world.Clock.Now()
-	m.alive = m.onDemand(modeMembers, "", "the list of members", runtime.OnDemandOptions{Make: m.newDetector})
+	m.alive = runtime.NewOnDemand(m.loop, runtime.OnDemandOptions{Channel: runtime.ChannelOf(modeMembers, ""), Name: "the list of members", Make: m.newDetector})
 	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
 	m.background.Go(func() { m.loop.Run(ctx) })
 	m.keys.running = true

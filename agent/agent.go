@@ -234,11 +234,11 @@ func (a *Agent) join(ctx context.Context) (*regent.Member, error) {
 	}
 	a.keys.Store(digestKeys(&c))
 	c.Logger, c.OnChange = a.log, a.changes.addView
-	c.OnStart = func(m *regent.Member) {
+	started := world.WithStart(ctx, func(m *regent.Member) {
 		a.joining.Store(m)
 		a.onStart()
-	}
-	reported := world.WithReport(ctx, func(waiting string, counts func() world.PacketCounts) { a.founding.Store(&founding{waiting, counts}) })
+	})
+	reported := world.WithReport(started, func(waiting string, counts func() world.PacketCounts) { a.founding.Store(&founding{waiting, counts}) })
 	in := world.WithRekey(world.WithClock(reported, a.clock), a.takeRekey)
 	m, err := regent.Join(world.WithMirror(in, a.deadlines), c)
 	if errors.Is(err, syscall.EADDRINUSE) {

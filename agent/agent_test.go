@@ -240,3 +240,11 @@ func TestProgramOnTheSocketLeadsAndEverybodyKnows(t *testing.T) {
 		return body["leader"] == ""
 	})
 }
+
+// must returns a value that a test is about to use.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -404,7 +404,11 @@ func (a *Agent) verify(ctx context.Context, group string) (*regent.Proof, error)
 		return nil, err
 	}
 	defer done()
-	return proveInTime(ctx, a.now, m.Group(group).Verify)
+	g, err := m.Group(group)
+	if err != nil {
+		return nil, err
+	}
+	return proveInTime(ctx, a.now, g.Verify)
 }
 
 var errLateProof = failf(http.StatusServiceUnavailable, "the proof came too late: is this host very busy? ask again")

@@ -198,9 +198,13 @@ func (c *candidate) run() {
 // campaign waits until the program leads.
 func (c *candidate) campaign() {
 	m, err := c.agent.awaitMember(c.campaigning)
+	var g *regent.Group
+	if err == nil {
+		g, err = m.Group(c.group)
+	}
 	var l *regent.Lease
 	if err == nil {
-		l, err = m.Group(c.group).Campaign(c.hold.Into(c.campaigning))
+		l, err = g.Campaign(c.hold.Into(c.campaigning))
 	}
 	if err != nil {
 		if c.campaigning.Err() == nil {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"time"
 
@@ -59,13 +60,13 @@ func (a *Agent) openGroups(ctx context.Context, m *regent.Member, tasks *sync.Wa
 	for _, g := range a.file.Load().Groups {
 		switch g.Mode {
 		case string(regent.Local):
-			group := m.LocalGroup(g.Name)
+			group, err := m.LocalGroup(g.Name)
+			if err != nil {
+				a.log.Warn("this host does not take part in a local group", "group", g.Name, "err", err)
+				continue
+			}
 			tasks.Go(func() { a.leadLocally(ctx, group) })
-			tasks.Go(func() {
-				for v := range group.Watch(ctx) {
-					a.changes.addView(v)
-				}
-			})
+			tasks.Go(func() { a.addViews(group.Watch(ctx)) })
 		case string(regent.Eventual):
 			a.followEventual(ctx, m, g, tasks)
 		}
@@ -80,7 +81,7 @@ func (a *Agent) leadLocally(ctx context.Context, group *regent.LocalGroup) {
 		<-ctx.Done()
 		return nil
 	})
-	if err != nil && ctx.Err() == nil {
+	if err != nil {
 		a.log.Warn("this host does not take part in a local group", "group", group.Name(), "err", err)
 	}
 }
@@ -91,11 +92,14 @@ func (a *Agent) followEventual(ctx context.Context, m *regent.Member, g config.G
 		a.log.Warn("this host does not take part in an eventual group", "group", g.Name, "err", err)
 		return
 	}
-	tasks.Go(func() {
-		for v := range group.Watch(ctx) {
-			a.changes.addView(v)
-		}
-	})
+	tasks.Go(func() { a.addViews(group.Watch(ctx)) })
+}
+
+// addViews takes note of all views of a group.
+func (a *Agent) addViews(views iter.Seq2[regent.View, error]) {
+	for v := range views {
+		a.changes.addView(v)
+	}
 }
 
 // modeOf returns the mode of a group that the configuration lists; all others are quorum groups.

@@ -29,7 +29,7 @@ func TestHowLongProgramsAndRunnersMayBeSilent(t *testing.T) {
 	t.Parallel()
 	for more, want := range map[string]time.Duration{"timing: {lease: 2s}\n": 6 * time.Second, "timing: {lease: 4s}\n": 8 * time.Second} {
 		a := open(t, 1, more).agents[0]
-		if _, err := a.dialled(t).Group("program").Campaign(patience(t)); err != nil {
+		if _, err := must(a.dialled(t).Group("program")).Campaign(patience(t)); err != nil {
 			t.Fatal(err)
 		}
 		if got := heartbeatOf(t, a, "program"); got != 3*time.Second {
@@ -40,7 +40,7 @@ func TestHowLongProgramsAndRunnersMayBeSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
-		if _, err := c.Group("asks").Campaign(patience(t)); err != nil {
+		if _, err := must(c.Group("asks")).Campaign(patience(t)); err != nil {
 			t.Fatal(err)
 		}
 		if got := heartbeatOf(t, a, "asks"); got != 5*time.Second {

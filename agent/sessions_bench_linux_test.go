@@ -38,7 +38,7 @@ func BenchmarkThousandSessions(b *testing.B) {
 				b.Error(err)
 				return
 			}
-			l, err := c.Group(fmt.Sprintf("group-%d", group)).Campaign(context.Background())
+			l, err := must(c.Group(fmt.Sprintf("group-%d", group))).Campaign(context.Background())
 			if err != nil {
 				b.Error(err)
 				return

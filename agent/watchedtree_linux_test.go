@@ -214,7 +214,7 @@ func TestCauseOfTheMemberIsTheAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &candidate{agent: a, group: "g", program: "program"}
-	c.lease, err = m.Group("g").Campaign(c.hold.Into(t.Context()))
+	c.lease, err = must(m.Group("g")).Campaign(c.hold.Into(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,10 @@ func tokenOf(l lease) uint64 {
 func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }) error {
 	switch n.Mode {
 	case Quorum:
-		g := s.member.Group(n.Name)
+		g, err := s.member.Group(n.Name)
+		if err != nil {
+			return err
+		}
 		if n.Quiet {
 			all.Go(func() { s.leadQuietly(ctx, g) })
 			return nil
@@ -116,7 +119,11 @@ func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }
 		}
 		s.serveLocal(ctx, n, local, all)
 	case Local:
-		s.serveLocal(ctx, n, s.member.LocalGroup(n.Name), all)
+		g, err := s.member.LocalGroup(n.Name)
+		if err != nil {
+			return err
+		}
+		s.serveLocal(ctx, n, g, all)
 	case Eventual:
 		g, err := s.member.EventualGroup(n.Name, elector.Stable)
 		if err != nil {
@@ -175,8 +182,11 @@ func (s *server) program(n Group, local bool) *program {
 }
 
 // tellViews tells what the member believes about a group.
-func tellViews(s *server, p *program, views iter.Seq[regent.View]) {
-	for v := range views {
+func tellViews(s *server, p *program, views iter.Seq2[regent.View, error]) {
+	for v, err := range views {
+		if err != nil {
+			return // the member is closed
+		}
 		e := p.about(Saw)
 		e.View, e.Support = &v, v.Support
 		if v.Agreement != nil {

@@ -14,7 +14,7 @@ func TestMembersInMemoryElectCrashAndComeBackInFakeTime(t *testing.T) {
 		if err := w.JoinAll(t.Context(), w.Names...); err != nil {
 			t.Fatal(err)
 		}
-		l, err := w.Member("a").Group("g").Campaign(t.Context())
+		l, err := must(w.Member("a").Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestMembersInMemoryElectCrashAndComeBackInFakeTime(t *testing.T) {
 		if err := w.HealAll(); err != nil {
 			t.Fatal(err)
 		}
-		next, err := w.Member("b").Group("g").Campaign(t.Context())
+		next, err := must(w.Member("b").Group("g")).Campaign(t.Context())
 		if err != nil || next.Token() <= l.Token() {
 			t.Fatalf("token %d after %d: %v", next.Token(), l.Token(), err)
 		}
@@ -50,11 +50,19 @@ func TestMembersInMemoryElectCrashAndComeBackInFakeTime(t *testing.T) {
 		if m.Status().Waiting == "" {
 			t.Error("a member that crashed votes at once: its record is not that of before")
 		}
-		if again, err := m.Group("g").Campaign(t.Context()); err != nil || again.Token() <= next.Token() || time.Since(before) < regent.LAN.Lease/2 {
+		if again, err := must(m.Group("g")).Campaign(t.Context()); err != nil || again.Token() <= next.Token() || time.Since(before) < regent.LAN.Lease/2 {
 			t.Errorf("it leads again %v after the crash: %v", time.Since(before), err)
 		}
 		if err := w.Start("a"); err == nil {
 			t.Error("a process was started in memory")
 		}
 	})
+}
+
+// must returns a value that a test is about to use.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

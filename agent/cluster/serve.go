@@ -252,7 +252,10 @@ func (s *server) do(ctx context.Context, words []string) error {
 		if len(s.order.Groups) == 0 {
 			return errors.New("there is no group")
 		}
-		_, err := s.member.Group(s.order.Groups[0].Name).Verify(ctx)
+		g, err := s.member.Group(s.order.Groups[0].Name)
+		if err == nil {
+			_, err = g.Verify(ctx)
+		}
 		return err
 	case "unwell":
 		s.member.SetHealth(errors.New("it was told to be"))

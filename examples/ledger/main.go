@@ -76,7 +76,11 @@ func run(name, council, dir, file string, think time.Duration) error {
 		return err
 	}
 	defer m.Leave(context.Background())
-	err = m.Group("ledger").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+	g, err := m.Group("ledger")
+	if err != nil {
+		return err
+	}
+	return g.Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
 		for ctx.Err() == nil {
 			stamp, err := l.Edict() // now the program may write ...
 			if err != nil {
@@ -96,10 +100,6 @@ func run(name, council, dir, file string, think time.Duration) error {
 		}
 		return nil
 	})
-	if ctx.Err() != nil {
-		return nil // we were asked to stop
-	}
-	return err
 }
 
 // write adds an entry, if its stamp is not older than what was written before. Mark and entry are one transaction.

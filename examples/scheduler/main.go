@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -71,7 +70,11 @@ func run(name, council, keyFile, dir string, every time.Duration) error {
 		}
 	}()
 
-	err = m.Group("scheduler").Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+	g, err := m.Group("scheduler")
+	if err != nil {
+		return err
+	}
+	return g.Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		for {
@@ -83,10 +86,6 @@ func run(name, council, keyFile, dir string, every time.Duration) error {
 			}
 		}
 	})
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return nil // we were asked to stop
-	}
-	return err
 }
 
 // job is what must run on one host only. A real one would use the context for everything that takes time.

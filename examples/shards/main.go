@@ -59,7 +59,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, c, *file, *keys, *every); err != nil && ctx.Err() == nil {
+	if err := run(ctx, c, *file, *keys, *every); err != nil {
 		fmt.Fprintln(os.Stderr, "shards:", err)
 		os.Exit(1)
 	}
@@ -106,7 +106,7 @@ func run(ctx context.Context, c regent.Config, file string, keys int, every time
 // manage recovers what was lost, whenever this member is the fault manager, and tries as long as there is no later view.
 func manage(ctx context.Context, t *shardTable, g *regent.ConsistentGroup, l *regent.ConsistentLease) {
 	for v := range l.Views(ctx) {
-		for now := v; sameRecovery(now, v) && ctx.Err() == nil; now = g.View() {
+		for now := v; sameRecovery(now, v) && ctx.Err() == nil; now, _ = g.View(ctx) {
 			err := t.reassign(ctx, v)
 			if err == nil {
 				fmt.Println("shared out:", v)

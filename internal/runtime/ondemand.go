@@ -19,6 +19,7 @@ type OnDemand struct {
 	watchOnly *watchOnly
 	unless    *Group
 	discovery time.Duration
+	inUse     func(yes bool)
 
 	// The rest is the loop's own.
 
@@ -50,12 +51,15 @@ type OnDemandOptions struct {
 	Discovery time.Duration
 	// Changed, if it is set, is called at every change, on the loop. It must not wait.
 	Changed func(c *Change)
+	// InUse, if it is set, is called with true when the loop begins to need the OnDemand, because a program takes part, and with false
+	// when it needs it no more. It is called on the loop, and must not wait.
+	InUse func(yes bool)
 }
 
 // NewOnDemand returns an on-demand machine of a loop that may run already. It may be called on any goroutine.
 func NewOnDemand(l *Loop, o OnDemandOptions) *OnDemand {
 	s := &OnDemand{loop: l, channel: o.Channel, name: o.Name, make: o.Make, linger: o.Linger, unless: o.Unless, discovery: o.Discovery,
-		closeAt: protocol.Never, otherKnownAt: protocol.Never}
+		inUse: o.InUse, closeAt: protocol.Never, otherKnownAt: protocol.Never}
 	if o.Table != nil {
 		s.table = NewGroupTable(*o.Table)
 		s.table.history, s.table.loop, s.table.onDemand = nil, l, s
@@ -103,8 +107,23 @@ func (d *OnDemand) enter(now protocol.Time) error {
 	}
 	d.users++
 	d.closeAt = protocol.Never
-	d.loop.onDemand[d] = struct{}{}
+	d.need(true)
 	return nil
+}
+
+// need has the loop know of the machine, or forget it.
+func (d *OnDemand) need(yes bool) {
+	if _, known := d.loop.onDemand[d]; known == yes {
+		return
+	}
+	if yes {
+		d.loop.onDemand[d] = struct{}{}
+	} else {
+		delete(d.loop.onDemand, d)
+	}
+	if d.inUse != nil {
+		d.inUse(yes)
+	}
 }
 
 func (d *OnDemand) exit(now protocol.Time) {
@@ -113,7 +132,7 @@ func (d *OnDemand) exit(now protocol.Time) {
 		return
 	}
 	if d.instance == nil {
-		delete(d.loop.onDemand, d)
+		d.need(false)
 		return
 	}
 	if d.table != nil {
@@ -216,7 +235,7 @@ func (d *OnDemand) close() {
 	d.loop.Remove(d.instance)
 	d.instance = nil
 	if d.users == 0 {
-		delete(d.loop.onDemand, d)
+		d.need(false)
 	}
 	if d.table != nil {
 		d.table.instance = nil

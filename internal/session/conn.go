@@ -319,7 +319,7 @@ func (c *Conn) Watch(ctx context.Context, group string, f func(json.RawMessage) 
 				return nil
 			}
 		case <-lost:
-			return errors.New("watching is too slow: views were lost")
+			return ErrSlow
 		case <-c.gone:
 			return c.err
 		case <-ctx.Done():
@@ -327,6 +327,9 @@ func (c *Conn) Watch(ctx context.Context, group string, f func(json.RawMessage) 
 		}
 	}
 }
+
+// ErrSlow says that a watcher did not take views in time, and that some were lost.
+var ErrSlow = errors.New("watching is too slow: views were lost")
 
 // watchDepth is how many views may wait for a slow watcher.
 const watchDepth = 256

@@ -18,7 +18,7 @@ import (
 func (h *inMemory) beside(group string) map[string]*regent.LocalGroup {
 	groups := make(map[string]*regent.LocalGroup)
 	for name, m := range h.members {
-		g, err := m.Group(group).Local()
+		g, err := must(m.Group(group)).Local()
 		h.must(err)
 		groups[name] = g
 	}
@@ -28,7 +28,7 @@ func (h *inMemory) beside(group string) map[string]*regent.LocalGroup {
 func TestPartWithoutAQuorumLeaderIsOfferedALocalOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, "a", "b", "c", "d", "e")
-		l, err := h.members["c"].Group("g").Campaign(t.Context())
+		l, err := must(h.members["c"].Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestPartWithoutAQuorumLeaderIsOfferedALocalOne(t *testing.T) {
 func TestLocalLeaderStopsWhenItLearnsOfTheRealOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, three...)
-		g, err := h.members["b"].Group("g").Local()
+		g, err := must(h.members["b"].Group("g")).Local()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestLocalLeaderStopsWhenItLearnsOfTheRealOne(t *testing.T) {
 				again <- l
 			}
 		}()
-		quorum, err := h.members["a"].Group("g").Campaign(t.Context())
+		quorum, err := must(h.members["a"].Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,13 +97,13 @@ func TestLocalGroupAndLocalSideOfAGroupAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, "a")
 		m := h.members["a"]
-		if _, err := m.Group("g").Campaign(t.Context()); err != nil {
+		if _, err := must(m.Group("g")).Campaign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.LocalGroup("g").Campaign(t.Context()); err != nil {
+		if _, err := must(m.LocalGroup("g")).Campaign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		g, err := m.Group("g").Local()
+		g, err := must(m.Group("g")).Local()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestLocalGroupAndLocalSideOfAGroupAreApart(t *testing.T) {
 func TestMemberThatIsBackOffersNoLocalLeaderBesideTheRealOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, three...)
-		quorum, err := h.members["a"].Group("g").Campaign(t.Context())
+		quorum, err := must(h.members["a"].Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestMemberThatIsBackOffersNoLocalLeaderBesideTheRealOne(t *testing.T) {
 		if s := c.Status(); !strings.Contains(s.Waiting, "neither votes nor knows who leads") {
 			t.Errorf("it does not say that it knows nothing: %q", s.Waiting)
 		}
-		g, err := c.Group("g").Local()
+		g, err := must(c.Group("g")).Local()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestMemberThatIsBackOffersNoLocalLeaderBesideTheRealOne(t *testing.T) {
 		if l, err := g.Campaign(ctx); err == nil {
 			t.Errorf("it leads locally, for %v, beside a", l.Support())
 		}
-		if v := c.Group("g").View(); v.Leader != "a" || c.Status().Waiting != "" || !quorum.Valid() {
+		if v := view(must(c.Group("g"))); v.Leader != "a" || c.Status().Waiting != "" || !quorum.Valid() {
 			t.Errorf("in the end it knows %+v, and waits: %q", v, c.Status().Waiting)
 		}
 	})
@@ -155,14 +155,14 @@ func TestMemberThatHadLeftInGoodOrderOffersLocalLeadersSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, three...)
 		c := h.members["c"]
-		if err := c.Close(); err != nil {
+		if err := c.Leave(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		c, err := h.joinAgain("c")
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := c.Group("g").Local()
+		g, err := must(c.Group("g")).Local()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func (h *inMemory) eventual(group string, kind elector.Kind, names ...string) ma
 func agreed(groups map[string]*regent.EventualGroup) string {
 	leader := ""
 	for _, g := range groups {
-		switch v := g.View(); {
+		switch v := view(g); {
 		case v.Leader == "", leader != "" && leader != v.Leader:
 			return ""
 		default:
@@ -79,8 +79,8 @@ func TestEveryElectorAgreesAndReplacesTheDead(t *testing.T) {
 				if first == "" {
 					t.Fatal("they do not agree")
 				}
-				if g := groups[first]; !g.View().Mine || g.Elector() != kind || g.Leader() != first {
-					t.Errorf("%s sees %v", first, g.View())
+				if g := groups[first]; !view(g).Mine || g.Elector() != kind || leader(g) != first {
+					t.Errorf("%s sees %v", first, view(g))
 				}
 				h.rule("partition " + strings.Join(slices.DeleteFunc(slices.Clone(five), func(n string) bool { return n == first }), " "))
 				delete(groups, first)
@@ -150,7 +150,7 @@ func TestMemberThatOpensAGroupAgainCountsAsAlive(t *testing.T) {
 				delete(groups, "a")
 				time.Sleep(20 * time.Second) // whoever hears too few gives up meanwhile
 				if leader := agreed(groups); leader != "b" && leader != "c" {
-					t.Errorf("they trust %q: %v and %v", leader, groups["b"].View(), groups["c"].View())
+					t.Errorf("they trust %q: %v and %v", leader, view(groups["b"]), view(groups["c"]))
 				}
 			})
 		})
@@ -181,7 +181,7 @@ func TestElectorsRunAmongThoseThatMayLead(t *testing.T) {
 				groups := h.eventual("g", kind, "b", "d", "w")
 				first := settled(groups, 10*time.Second)
 				if first == "" {
-					t.Fatalf("they do not agree: %v", groups["b"].View())
+					t.Fatalf("they do not agree: %v", view(groups["b"]))
 				}
 				groups[first].Close()
 				delete(groups, first)
@@ -189,7 +189,7 @@ func TestElectorsRunAmongThoseThatMayLead(t *testing.T) {
 				if second == "" || second == first {
 					t.Fatalf("after %s they trust %q", first, second)
 				}
-				if round := groups[second].View().Round; (kind == elector.Stable) != (round > 0) {
+				if round := view(groups[second]).Round; (kind == elector.Stable) != (round > 0) {
 					t.Errorf("this is round %d", round)
 				}
 			})
@@ -209,7 +209,7 @@ func TestMemberThatIsNotWellIsNotTrusted(t *testing.T) {
 				}
 				h.members[first].SetHealth(errors.New("the disk is full"))
 				time.Sleep(10 * time.Millisecond)
-				if v := groups[first].View(); v.Mine || v.Leader == "" && v.Cause.Why != why.Unhealthy {
+				if v := view(groups[first]); v.Mine || v.Leader == "" && v.Cause.Why != why.Unhealthy {
 					t.Errorf("it is not well, and sees %v", v)
 				}
 				if second := settled(groups, 10*time.Second); second == "" || second == first {
@@ -218,13 +218,13 @@ func TestMemberThatIsNotWellIsNotTrusted(t *testing.T) {
 				// A member that opens the group when it is ill already is no better.
 				ill := h.eventual("other", kind, first)[first]
 				time.Sleep(5 * time.Second)
-				if v := ill.View(); v.Mine {
+				if v := view(ill); v.Mine {
 					t.Errorf("alone, and not well: %v", v)
 				}
 				h.members[first].SetHealth(nil)
 				time.Sleep(5 * time.Second)
-				if kind == elector.Stable && !ill.View().Mine {
-					t.Errorf("alone, and well again: %v", ill.View())
+				if kind == elector.Stable && !view(ill).Mine {
+					t.Errorf("alone, and well again: %v", view(ill))
 				}
 			})
 		})
@@ -266,16 +266,16 @@ func TestBlockedElectorSaysForHowLong(t *testing.T) {
 		}
 		h.rule("partition a / b / c")
 		time.Sleep(2 * time.Second)
-		v := groups["c"].View()
+		v := view(groups["c"])
 		if v.Cause.Bound <= 0 || !strings.Contains(v.String(), "no quorum (for ") {
 			t.Errorf("%v: blocked for %v", v, v.Cause.Bound)
 		}
 		time.Sleep(10 * time.Second)
-		if v := groups["c"].View(); v.Leader != "" {
+		if v := view(groups["c"]); v.Leader != "" {
 			t.Errorf("after ten seconds alone %v", v)
 		}
 		h.rule("heal")
-		if leader, v := settled(groups, 10*time.Second), groups["c"].View(); leader == "" || v.Cause.Why == why.NoQuorum {
+		if leader, v := settled(groups, 10*time.Second), view(groups["c"]); leader == "" || v.Cause.Why == why.NoQuorum {
 			t.Errorf("healed: %v", v)
 		}
 	})
@@ -336,7 +336,7 @@ func TestViewSaysThatNobodyIsAccessible(t *testing.T) {
 			t.Errorf("nobody was warned: %+v", s)
 		}
 		// The elector of the council is no better off, while a quorum can be had.
-		l, err := h.members["a"].Group("q").Campaign(t.Context())
+		l, err := must(h.members["a"].Group("q")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

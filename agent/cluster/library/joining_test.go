@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/runtime/world"
 )
 
 // Whoever is told of a member that still waits can ask it what for, and whom it hears.
@@ -16,8 +17,7 @@ func TestMemberThatWaitsCanBeAsked(t *testing.T) {
 		h := newInMemory(t, three...)
 		c := h.config("a")
 		started := make(chan *regent.Member, 1)
-		c.OnStart = func(m *regent.Member) { started <- m }
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(world.WithStart(t.Context(), func(m *regent.Member) { started <- m }))
 		ended := make(chan error, 1)
 		go func() { _, err := h.Join(ctx, c); ended <- err }()
 		m := <-started

@@ -16,12 +16,12 @@ import (
 func TestLeaveInAHurryCutsCloseShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := assemble(t, three...).members["a"]
-		l, err := m.Group("g").Campaign(t.Context())
+		l, err := must(m.Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		closed := make(chan error, 1)
-		go func() { closed <- m.Close() }()
+		go func() { closed <- m.Leave(context.Background()) }()
 		<-l.Done()
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -33,7 +33,7 @@ func TestLeaveInAHurryCutsCloseShort(t *testing.T) {
 		if err := <-closed; err == nil || !strings.Contains(err.Error(), "have not stopped") {
 			t.Errorf("who closed the member is told that it left in good order: %v", err)
 		}
-		if err := m.Close(); err != nil {
+		if err := m.Leave(context.Background()); err != nil {
 			t.Errorf("closed again: %v", err)
 		}
 	})
@@ -51,23 +51,23 @@ func TestLastChangesAreSeenByWhoIsSlow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, err := m.Group("g").Campaign(t.Context())
+			l, err := must(m.Group("g")).Campaign(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			var watcher sync.WaitGroup
 			watcher.Go(func() {
-				for seen = range m.Group("g").Watch(t.Context()) {
+				for seen = range must(m.Group("g")).Watch(t.Context()) {
 					time.Sleep(10 * time.Second)
 				}
 			})
 			time.Sleep(time.Second)
 			go func() { <-l.Done(); _ = l.Resign(t.Context()) }()
-			if err := m.Close(); err != nil {
+			if err := m.Leave(context.Background()); err != nil {
 				t.Error(err)
 			}
 			watcher.Wait()
-			if last := m.Group("g").View(); told.String() != last.String() || seen.String() != last.String() || last.Leader != "" {
+			if last := view(must(m.Group("g"))); told.String() != last.String() || seen.String() != last.String() || last.Leader != "" {
 				t.Errorf("the last view is %v; OnChange got %v, and Watch %v", last, told, seen)
 			}
 		})
@@ -104,11 +104,11 @@ func TestMemberThatIsClosedIsNotIll(t *testing.T) {
 func TestWatchersMayShareASequence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := assemble(t, "a").members["a"]
-		l, err := m.Group("g").Campaign(t.Context())
+		l, err := must(m.Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		views := m.Group("g").Watch(t.Context())
+		views := must(m.Group("g")).Watch(t.Context())
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {

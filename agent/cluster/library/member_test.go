@@ -29,18 +29,18 @@ func TestWatchShowsEveryChangeWithItsCause(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			defer close(done)
-			for v := range h.members["b"].Group("g").Watch(ctx) {
+			for v := range must(h.members["b"].Group("g")).Watch(ctx) {
 				seen = append(seen, v.Leader+": "+v.Cause.Why.String())
 			}
 		}()
-		l, err := h.members["a"].Group("g").Campaign(ctx)
+		l, err := must(h.members["a"].Group("g")).Campaign(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		_ = l.Resign(ctx)
 		time.Sleep(time.Second)
-		l, err = h.members["c"].Group("g").Campaign(ctx)
+		l, err = must(h.members["c"].Group("g")).Campaign(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestEdictsOfAllLeadersAreInOrder(t *testing.T) {
 		var gate fence.Gate
 		for round := range 12 {
 			m := h.members[three[round%3]]
-			l, err := m.Group("g").Campaign(t.Context())
+			l, err := must(m.Group("g")).Campaign(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func TestMemberWithAWrongClockLeadsNothing(t *testing.T) {
 			})
 		}
 		all.Wait()
-		l, err := h.members["a"].Group("g").Campaign(t.Context())
+		l, err := must(h.members["a"].Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,11 +137,11 @@ func TestVerifyProvesWhoLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, three...)
 		ctx := t.Context()
-		g := h.members["c"].Group("g")
+		g := must(h.members["c"].Group("g"))
 		if _, err := g.Verify(ctx); !errors.Is(err, regent.ErrNoLeader) {
 			t.Errorf("nobody leads: %v", err)
 		}
-		l, err := h.members["b"].Group("g").Campaign(ctx)
+		l, err := must(h.members["b"].Group("g")).Campaign(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,19 +182,19 @@ func TestCloseLeavesInGoodOrder(t *testing.T) {
 		if err := m.Leave(t.Context()); err != nil {
 			t.Errorf("second time: %v", err)
 		}
-		if _, err := m.Group("g").Campaign(t.Context()); !errors.Is(err, regent.ErrClosed) {
+		if _, err := must(m.Group("g")).Campaign(t.Context()); !errors.Is(err, regent.ErrClosed) {
 			t.Errorf("a closed member: %v", err)
 		}
-		if err := m.Group("g").Lead(t.Context(), nil); !errors.Is(err, regent.ErrClosed) {
+		if err := must(m.Group("g")).Lead(t.Context(), nil); !errors.Is(err, regent.ErrClosed) {
 			t.Errorf("a closed member: %v", err)
 		}
-		if _, err := m.Group("g").Verify(t.Context()); !errors.Is(err, regent.ErrClosed) {
+		if _, err := must(m.Group("g")).Verify(t.Context()); !errors.Is(err, regent.ErrClosed) {
 			t.Errorf("a closed member: %v", err)
 		}
 		if m.Members() != nil || m.Status().Name != first.who {
 			t.Error("a closed member does not say how it was")
 		}
-		for range m.Group("g").Watch(t.Context()) {
+		for range must(m.Group("g")).Watch(t.Context()) {
 		}
 	})
 }
@@ -203,7 +203,7 @@ func TestCloseDoesNotWaitForEverButReleasesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, three...)
 		m := h.members["a"]
-		l, err := m.Group("g").Campaign(t.Context())
+		l, err := must(m.Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestCloseDoesNotWaitForEverButReleasesNothing(t *testing.T) {
 		defer cancel()
 		other := make(chan time.Time, 1)
 		go func() {
-			if _, err := h.members["b"].Group("g").Campaign(t.Context()); err == nil {
+			if _, err := must(h.members["b"].Group("g")).Campaign(t.Context()); err == nil {
 				other <- time.Now()
 			}
 		}()
@@ -231,7 +231,7 @@ func TestStatusSaysHowTheMemberIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assemble(t, three...)
 		m := h.members["a"]
-		l, err := m.Group("g").Campaign(t.Context())
+		l, err := must(m.Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,17 +322,17 @@ func TestGroupNamesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := assemble(t, "a").members["a"]
 		for _, name := range []string{"", strings.Repeat("x", 256)} {
-			if err := m.Group(name).Lead(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "1 to 255") {
+			if _, err := m.Group(name); err == nil || !strings.Contains(err.Error(), "1 to 255") {
 				t.Errorf("a name of %d bytes: %v", len(name), err)
 			}
 		}
 		// Names are printed, on terminals too, and go into lines that scripts read.
 		for _, name := range []string{"a\nb", "\x00a", "\x1b[31mred", "\xff"} {
-			if err := m.Group(name).Lead(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "without control characters") {
+			if _, err := m.Group(name); err == nil || !strings.Contains(err.Error(), "without control characters") {
 				t.Errorf("%q: %v", name, err)
 			}
 		}
-		l, err := m.Group(strings.Repeat("x", 255)).Campaign(t.Context())
+		l, err := must(m.Group(strings.Repeat("x", 255))).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,10 +345,10 @@ func TestMemberThatIsClosedBeforeItTakesPartDoesNotJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newInMemory(t, three...)
 		c := h.config("a")
-		c.OnStart = func(m *regent.Member) { h.must(m.Close()) }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := h.Join(ctx, c); !errors.Is(err, regent.ErrClosed) {
+		told := world.WithStart(ctx, func(m *regent.Member) { h.must(m.Leave(context.Background())) })
+		if _, err := h.Join(told, c); !errors.Is(err, regent.ErrClosed) {
 			t.Errorf("join returned %v", err)
 		}
 	})

@@ -1,6 +1,7 @@
 package library_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func TestMembersTrustThoseThatAreAlive(t *testing.T) {
 		check("a is gone", "b", "c", "d")
 		h.rule("heal")
 		check("a is back", "a", "b", "c", "d")
-		if err := h.members["c"].Close(); err != nil {
+		if err := h.members["c"].Leave(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		check("c has left", "a", "b", "d")

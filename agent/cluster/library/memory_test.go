@@ -104,7 +104,7 @@ func (h *inMemory) leadAll(ctx context.Context, group string) <-chan sign {
 	signs := make(chan sign, 1000)
 	for n, m := range h.members {
 		go func() {
-			_ = m.Group(group).Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
+			_ = must(m.Group(group)).Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
 				signs <- sign{who: n, leads: true, token: l.Token()}
 				<-ctx.Done()
 				signs <- sign{who: n, token: l.Token(), cause: context.Cause(ctx)}
@@ -114,3 +114,20 @@ func (h *inMemory) leadAll(ctx context.Context, group string) <-chan sign {
 	}
 	return signs
 }
+
+// must returns a value that a test is about to use.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// A group is one of any mode.
+type group interface {
+	View(ctx context.Context) (regent.View, error)
+}
+
+func view(g group) regent.View { return must(g.View(context.Background())) }
+
+func leader(g group) string { return view(g).Leader }

@@ -46,7 +46,7 @@ func TestDeadPathsCostNoLease(t *testing.T) {
 		}
 	}
 	members := joinBy(t, names, addrs, ways[:])
-	l, err := members[0].Group("g").Campaign(t.Context())
+	l, err := must(members[0].Group("g")).Campaign(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

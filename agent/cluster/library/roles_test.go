@@ -72,12 +72,12 @@ func TestMembersWithAnotherElectorAreNamed(t *testing.T) {
 func TestWitnessVotesAndNeverLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assembleWith(t, func(c *regent.Config) { peer(c, "a", func(p *regent.Peer) { p.Witness = true }) }, three...)
-		if _, err := h.members["a"].Group("g").Campaign(t.Context()); err == nil || !strings.Contains(err.Error(), "a is a witness") {
+		if _, err := must(h.members["a"].Group("g")).Campaign(t.Context()); err == nil || !strings.Contains(err.Error(), "a is a witness") {
 			t.Errorf("the witness campaigns: %v", err)
 		}
 		// Two of three are there, and one of them is the witness.
 		h.rule("partition a c")
-		l, err := h.members["c"].Group("g").Campaign(t.Context())
+		l, err := must(h.members["c"].Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,13 +100,13 @@ func TestObserverWatchesAndIsWaitedForByNobody(t *testing.T) {
 			peer(c, "a", func(p *regent.Peer) { p.Observer, p.Priority = true, 9 })
 			peer(c, "b", func(p *regent.Peer) { p.Observer = true })
 		}, "a", "b", "c", "d", "e")
-		l, err := h.members["c"].Group("g").Campaign(t.Context())
+		l, err := must(h.members["c"].Group("g")).Campaign(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		for _, o := range []string{"a", "b"} {
-			if v := h.members[o].Group("g").View(); v.Leader != "c" {
+			if v := view(must(h.members[o].Group("g"))); v.Leader != "c" {
 				t.Errorf("%s sees %v", o, v)
 			}
 		}
@@ -162,14 +162,14 @@ func TestMemberThatIsNotWellGivesUpAndComesBack(t *testing.T) {
 		local := h.localOf("l")
 		leadLocally(t.Context(), local)
 		time.Sleep(2 * regent.LAN.Kappa())
-		leader := h.members["a"].Group("g").Leader()
+		leader := leader(must(h.members["a"].Group("g")))
 		m := h.members[leader]
 		m.SetHealth(errors.New("the disk is full"))
 		time.Sleep(2 * regent.LAN.Kappa())
-		if v := h.members["a"].Group("g").View(); v.Leader == leader || v.Leader == "" {
+		if v := view(must(h.members["a"].Group("g"))); v.Leader == leader || v.Leader == "" {
 			t.Errorf("%s leads, and is not well", v.Leader)
 		}
-		if v := local[leader].View(); v.Leader == leader {
+		if v := view(local[leader]); v.Leader == leader {
 			t.Error("it leads locally")
 		}
 		if s := m.Status(); s.HealthProblem != "the disk is full" {
@@ -189,10 +189,10 @@ func TestMemberThatIsNotWellGivesUpAndComesBack(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * regent.LAN.Kappa())
-		if v := m.Group("g").View(); v.Leader != leader || m.Status().HealthProblem != "" {
+		if v := view(must(m.Group("g"))); v.Leader != leader || m.Status().HealthProblem != "" {
 			t.Errorf("well again: %v", v)
 		}
-		if v := local[leader].View(); v.Leader != leader {
+		if v := view(local[leader]); v.Leader != leader {
 			t.Errorf("well again: %v", v)
 		}
 	})
@@ -250,15 +250,15 @@ func TestPreferredMemberIsGivenTheGroupAfterAWhile(t *testing.T) {
 			peer(c, "c", func(p *regent.Peer) { p.Priority = 1 })
 		}, three...)
 		stay := func(ctx context.Context, l *regent.Lease) error { <-ctx.Done(); return nil }
-		go h.members["a"].Group("g").Lead(t.Context(), stay)
+		go must(h.members["a"].Group("g")).Lead(t.Context(), stay)
 		time.Sleep(time.Second)
-		go h.members["c"].Group("g").Lead(t.Context(), stay)
+		go must(h.members["c"].Group("g")).Lead(t.Context(), stay)
 		time.Sleep(2 * time.Second)
-		if got := h.members["b"].Group("g").Leader(); got != "a" {
+		if got := leader(must(h.members["b"].Group("g"))); got != "a" {
 			t.Errorf("%q leads before the time is over", got)
 		}
 		time.Sleep(3 * time.Second)
-		if got := h.members["b"].Group("g").Leader(); got != "c" {
+		if got := leader(must(h.members["b"].Group("g"))); got != "c" {
 			t.Errorf("%q leads", got)
 		}
 	})

@@ -91,3 +91,18 @@ func Rekey[C any](ctx context.Context, rekey func(C) error) {
 		take(rekey)
 	}
 }
+
+type startKey[M any] struct{}
+
+// WithStart returns a context in which Join passes on a member M as soon as it speaks to others, before it takes part, so that its
+// caller can ask meanwhile what it waits for and whom it hears.
+func WithStart[M any](ctx context.Context, take func(M)) context.Context {
+	return context.WithValue(ctx, startKey[M]{}, take)
+}
+
+// Start calls the function of WithStart, if the context has one.
+func Start[M any](ctx context.Context, m M) {
+	if take, ok := ctx.Value(startKey[M]{}).(func(M)); ok {
+		take(m)
+	}
+}
