@@ -52,6 +52,6 @@
 //
 // A virtual machine that its host pauses, or restores from a snapshot, or a process that is frozen and moved (CRIU), finds
 // all its clocks where they were. A Watcher sees the wall clock jump when the host sets it right; Rates sees that all peers leapt
-// ahead; both come too late for an act in between. There only the token protects. The generation counters that some
-// hypervisors offer are not read.
+// ahead; both come too late for an act in between. There only the token protects. Snapshots reads the generation counter of a
+// vmclock device, where there is one.
 package clock
