@@ -44,7 +44,7 @@ check: modules ## the checks of make test that are not tests (the house rules ar
 
 # Packages with goroutines and locks of their own. The rest is pure, or one goroutine at a time; test-long has the race detector
 # look at that, too.
-RACED := . ./internal/runtime/... ./internal/session/... ./internal/transport/... ./agent ./agent/run/...
+RACED := . ./internal/runtime/... ./internal/session/... ./internal/transport/... ./agent ./agent/access ./agent/core ./agent/httpd ./agent/metrics ./agent/patroni ./agent/processes ./agent/socket ./agent/run/...
 
 # The random runs of the runtime take ten times as long under the race detector: a few of them there, all of them without it.
 RACED_SEEDS := 4

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/config"
 )
 
@@ -195,7 +196,7 @@ func TestCouncilIDIsGivenOnTheSocketOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var s StatusInfo
+		var s api.StatusInfo
 		err = json.NewDecoder(answer.Body).Decode(&s)
 		_ = answer.Body.Close()
 		if err != nil || s.Member != "a" || (len(s.Council) == 32) != (c == local) {
@@ -310,7 +311,7 @@ func TestReloadTakesWhatItCanAndNamesTheRest(t *testing.T) {
 	if log := r.log.String(); !strings.Contains(log, "nothing has changed") || !strings.Contains(log, "did you mean") {
 		t.Errorf("the log does not say what is wrong:\n%s", log)
 	}
-	if got := r.agent.file.Load().Limits.Streams; got != 7 {
+	if got := r.agent.Config().Limits.Streams; got != 7 {
 		t.Errorf("a bad file has changed the limits to %d", got)
 	}
 }

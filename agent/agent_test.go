@@ -146,10 +146,10 @@ func (r *testAgent) start(t *testing.T) {
 // await waits until the agent's member takes part.
 func (r *testAgent) await(t *testing.T) {
 	t.Helper()
-	select {
-	case <-r.agent.joined:
-	case <-time.After(cluster.Patience):
-		t.Fatalf("%s does not take part:\n%s", r.name, r.log)
+	ctx, cancel := context.WithTimeout(context.Background(), cluster.Patience)
+	defer cancel()
+	if _, err := r.agent.AwaitMember(ctx); err != nil {
+		t.Fatalf("%s does not take part: %v\n%s", r.name, err, r.log)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/socket"
 	"github.com/regentproject/regent/why"
 )
 
@@ -184,7 +185,7 @@ func TestWatchReportsThatTheAgentRefusesIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(patience(t))
 	defer cancel()
 	var watching sync.WaitGroup
-	for i := range maxWatches {
+	for i := range socket.MaxWatches {
 		watching.Add(1)
 		go func() {
 			first := sync.OnceFunc(watching.Done)

@@ -6,6 +6,10 @@ import (
 	"net/http"
 	"reflect"
 	"testing"
+
+	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/agent/httpd"
+	"github.com/regentproject/regent/agent/patroni"
 )
 
 // FuzzBody looks for bodies of requests that make the agent crash, or that it takes and would not take again.
@@ -15,7 +19,7 @@ func FuzzBody(f *testing.F) {
 	}
 	f.Add(uint8(0), []byte(""))
 	f.Add(uint8(1), []byte(`{} {}`))
-	orders := []any{ResignOrder{}, TransferOrder{}, SwitchoverOrder{}, CampaignOrder{}, EdictOrder{}}
+	orders := []any{api.ResignOrder{}, api.TransferOrder{}, patroni.SwitchoverOrder{}, api.CampaignOrder{}, api.EdictOrder{}}
 	f.Fuzz(func(t *testing.T, kind uint8, body []byte) {
 		of := reflect.TypeOf(orders[int(kind)%len(orders)])
 		read := func(b []byte) (any, error) {
@@ -24,7 +28,7 @@ func FuzzBody(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return out, decode(q, out)
+			return out, httpd.Decode(q, out)
 		}
 		first, err := read(body)
 		if err != nil {
@@ -36,26 +40,6 @@ func FuzzBody(f *testing.F) {
 		}
 		if again, err := read(text); err != nil || !reflect.DeepEqual(first, again) {
 			t.Fatalf("%s was read as %+v, and %s as %+v, %v", body, first, text, again, err)
-		}
-	})
-}
-
-// FuzzOrphan looks for notes that make the agent crash at its start, or that name nothing and count.
-func FuzzOrphan(f *testing.F) {
-	f.Add([]byte(`{"boot":"b","group":"g","tree":{"mark":"m","runner":7}}`))
-	f.Add([]byte(`{"boot":"b","group":"g","tree":{"mark":""}}`))
-	f.Add([]byte(`{"boot":"another"}`))
-	f.Fuzz(func(t *testing.T, note []byte) {
-		one, ok := parseOrphan(note, "b")
-		if !ok {
-			return
-		}
-		text, err := json.Marshal(one)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again, ok := parseOrphan(text, "b"); !ok || !reflect.DeepEqual(one, again) {
-			t.Fatalf("%s was read as %+v, and %s as %+v", note, one, text, again)
 		}
 	})
 }

@@ -4,20 +4,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
-	"github.com/regentproject/regent/internal/clock"
-	"github.com/regentproject/regent/internal/protocol"
-	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/agent/httpd"
 	"github.com/regentproject/regent/internal/session"
-	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
 
@@ -187,10 +183,10 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 		text, _ := json.Marshal(body)
 		return strings.Contains(string(text), "transferred")
 	})
-	if status, got := b.do(t, "POST", "/v1/groups/g/edict", `{"token":`+itoa(m.Token())+`}`); status != 200 || got["stamp"] == "" {
+	if status, got := b.do(t, "POST", "/v1/groups/g/edict", `{"token":`+httpd.Itoa(m.Token())+`}`); status != 200 || got["stamp"] == "" {
 		t.Errorf("edict: %d %v", status, got)
 	}
-	if status, _ := b.do(t, "POST", "/v1/groups/g/edict", `{"token":`+itoa(l.Token())+`}`); status != 409 {
+	if status, _ := b.do(t, "POST", "/v1/groups/g/edict", `{"token":`+fmt.Sprint(l.Token())+`}`); status != 409 {
 		t.Errorf("edict with the token of the one before: %d", status)
 	}
 	if status, got := a.get(t, "/v1/groups/g/verify"); status != 200 || got["leader"] != "b" || got["token"] != float64(m.Token()) {
@@ -198,31 +194,6 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 	}
 	if status, got := a.get(t, "/v1/groups/g/sidecar"); status != 200 || got["name"] != "b" {
 		t.Errorf("sidecar: %d %v", status, got)
-	}
-}
-
-func TestProofThatComesTooLateIsAskedForAgain(t *testing.T) {
-	const length = regent.Instant(session.Skew)
-	failed := errors.New("asked too often")
-	asked, at := 0, 2*length
-	ask := func(context.Context) (*regent.Proof, error) {
-		asked++
-		if asked > 5 {
-			return nil, failed
-		}
-		return &regent.Proof{Leader: "a", Until: regent.Instant(asked) * length}, nil
-	}
-	now := func() regent.Instant { return at }
-	p, err := proveInTime(t.Context(), now, ask) // the third has no more left than programs are told less
-	if err != nil || p.Until != 4*length || asked != 4 {
-		t.Errorf("%v, %v after %d questions", p, err, asked)
-	}
-	asked, at = 0, 100*length
-	if _, err := proveInTime(t.Context(), now, ask); !errors.Is(err, errLateProof) || asked != proofTries {
-		t.Errorf("%v after %d questions", err, asked)
-	}
-	if _, err := proveInTime(t.Context(), now, ask); !errors.Is(err, failed) {
-		t.Errorf("an error was not passed on: %v", err)
 	}
 }
 
@@ -353,37 +324,6 @@ func TestCurlIsAClient(t *testing.T) {
 	}
 }
 
-func TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering(t *testing.T) {
-	h := open(t, 1, "timing: {lease: 8s}\ndefault_group: g\n")
-	a := h.agents[0]
-	if _, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"}); err != nil {
-		t.Fatal(err)
-	}
-	if status, _ := a.get(t, "/primary"); status != 200 {
-		t.Fatalf("primary: %d", status)
-	}
-	// As after a pause of the whole agent: the end has passed, and nobody has noticed yet.
-	k := a.agent.leader("g")
-	before := protocol.Time(a.agent.now()).Add(-time.Hour)
-	k = &candidate{agent: a.agent, group: k.group, lease: k.currentLease(), ended: k.ended}
-	k.life = party.New(party.Options{Clock: clock.Of(func() protocol.Time { return before }), Do: func(tenure.Effect) {}})
-	k.life.Give(tenure.Event{Kind: tenure.Elected, Token: k.currentLease().Token(), At: before, Until: before.Add(time.Minute)})
-	a.agent.setLeader(k)
-	for _, path := range []string{"/", "/primary", "/leader", "/read-write", "/v1/groups/g/primary"} {
-		if status, body := a.get(t, path); status != 503 {
-			t.Errorf("%s: %d %v", path, status, body)
-		}
-	}
-	if _, _, body := a.raw(t, "GET", "/metrics", ""); strings.Contains(string(body), `leader_election_master_status{name="g"} 1`) {
-		t.Error("the metric says that it leads")
-	}
-	select {
-	case <-k.ended:
-		t.Error("somebody has noticed: the test shows nothing")
-	default:
-	}
-}
-
 func TestMetricsHaveTheNamesThatPeopleAlertOn(t *testing.T) {
 	h := open(t, 1, "default_group: g\n")
 	a := h.agents[0]
@@ -394,7 +334,7 @@ func TestMetricsHaveTheNamesThatPeopleAlertOn(t *testing.T) {
 	cluster.Eventually(t, "the metrics have the leader", func() bool { return a.metric(t, `regent_has_leader{group="g"}`) == "1" })
 	_, _, body := a.raw(t, "GET", "/metrics", "")
 	for _, want := range []string{`leader_election_master_status{name="g"} 1`, `regent_is_leader{group="g"} 1`, `regent_has_leader{group="g"} 1`,
-		`regent_leader_changes_total{group="g"} 1`, `regent_lease_remaining_seconds{group="g"} `, `regent_token{group="g"} ` + itoa(l.Token()),
+		`regent_leader_changes_total{group="g"} 1`, `regent_lease_remaining_seconds{group="g"} `, `regent_token{group="g"} ` + fmt.Sprint(l.Token()),
 		`patroni_primary{name="a",scope="g"} 1`, `patroni_cluster_unlocked{name="a",scope="g"} 0`, "regent_sessions 1", "regent_ready 1", "regent_packets_total", "go_goroutines"} {
 		if !strings.Contains(string(body), want) {
 			t.Errorf("metrics lack %s", want)

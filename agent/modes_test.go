@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/session"
 )
@@ -130,7 +131,7 @@ func TestWatchInTheProcessIsTheStream(t *testing.T) {
 	h := open(t, 1, "")
 	seen := make(chan string, 100)
 	go func() {
-		_ = h.agents[0].agent.Watch(patience(t), func(event string, e StreamEvent) error {
+		_ = h.agents[0].agent.Watch(patience(t), func(event string, e api.StreamEvent) error {
 			if event == "group" {
 				event += " " + e.Leader
 			}

@@ -17,6 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/httpd"
+	"github.com/regentproject/regent/agent/patroni"
 	"github.com/regentproject/regent/internal/session"
 )
 
@@ -93,16 +96,22 @@ func (s schemas) fields(t reflect.Type) object {
 	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
+// allRoutes are those of an agent.
+func allRoutes() []httpd.Route {
+	web := httpd.New(nil, nil)
+	return (&Agent{Gate: new(access.Gate), web: web, patroni: patroni.New(web)}).routes()
+}
+
 // describe makes the document of the routes.
 func describe() []byte {
 	types := schemas{}
 	paths := object{}
-	for _, r := range routes() {
+	for _, r := range allRoutes() {
 		answers := object{}
-		for status, example := range r.out {
+		for status, example := range r.Outcomes() {
 			kind := "application/json"
 			var content object
-			if r.stream && status == 200 {
+			if r.Stream && status == 200 {
 				kind = "text/event-stream"
 			}
 			if _, text := example.(string); text {
@@ -111,20 +120,20 @@ func describe() []byte {
 				content = types.of(reflect.TypeOf(example))
 			}
 			a := object{"description": http.StatusText(status)}
-			if r.method != "OPTIONS" {
+			if r.Method != "OPTIONS" {
 				a["content"] = object{kind: object{"schema": content}}
 			}
 			answers[strconv.Itoa(status)] = a
 		}
-		op := object{"summary": r.summary, "responses": answers, "x-role": []string{"none", "read", "write"}[r.requires]}
-		if r.requires > anonymous {
+		op := object{"summary": r.Summary, "responses": answers, "x-role": []string{"none", "read", "write"}[r.Requires]}
+		if r.Requires > access.Anonymous {
 			op["security"] = []object{{"bearer": []string{}}, {"certificate": []string{}}}
 		}
 		var parameters []object
-		for _, name := range slices.Sorted(maps.Keys(r.query)) {
-			parameters = append(parameters, object{"name": name, "in": "query", "description": r.query[name], "schema": object{"type": "string"}})
+		for _, name := range slices.Sorted(maps.Keys(r.Query)) {
+			parameters = append(parameters, object{"name": name, "in": "query", "description": r.Query[name], "schema": object{"type": "string"}})
 		}
-		for _, part := range strings.Split(r.path, "/") {
+		for _, part := range strings.Split(r.Path, "/") {
 			if name, ok := strings.CutPrefix(part, "{"); ok {
 				parameters = append(parameters, object{"name": strings.TrimSuffix(name, "}"), "in": "path", "required": true, "schema": object{"type": "string"}})
 			}
@@ -132,13 +141,13 @@ func describe() []byte {
 		if parameters != nil {
 			op["parameters"] = parameters
 		}
-		if r.in != nil {
-			op["requestBody"] = object{"content": object{"application/json": object{"schema": types.of(reflect.TypeOf(r.in))}}}
+		if r.In != nil {
+			op["requestBody"] = object{"content": object{"application/json": object{"schema": types.of(reflect.TypeOf(r.In))}}}
 		}
-		if paths[r.path] == nil {
-			paths[r.path] = object{}
+		if paths[r.Path] == nil {
+			paths[r.Path] = object{}
 		}
-		paths[r.path].(object)[strings.ToLower(r.method)] = op
+		paths[r.Path].(object)[strings.ToLower(r.Method)] = op
 	}
 	doc := object{"openapi": "3.1.0", "info": object{"title": "Regent agent", "version": "1",
 		"description": "Leader election for any program. All lengths of time are in nanoseconds. On the agent's unix socket everything is allowed to whom the socket's permissions let in."},
@@ -281,19 +290,19 @@ func TestHandlersAnswerAsDescribed(t *testing.T) {
 			t.Errorf("%d: %v: %s", status, err, answer)
 		}
 	}
-	last := []route{}
-	for _, r := range routes() {
-		if strings.HasSuffix(r.path, "/resign") || strings.HasSuffix(r.path, "/transfer") {
+	last := []httpd.Route{}
+	for _, r := range allRoutes() {
+		if strings.HasSuffix(r.Path, "/resign") || strings.HasSuffix(r.Path, "/transfer") {
 			last = append(last, r)
 			continue
 		}
 		for _, body := range []string{"", "{}", "{", `{"what":1}`, `{"to":"b"}`, `{"token":1}`} {
-			if body != "" && r.in == nil {
+			if body != "" && r.In == nil {
 				continue
 			}
 			for _, group := range []string{"g", "nobody", strings.Repeat("x", 300)} {
 				for _, at := range h.agents[:2] {
-					ask(at, r.method, r.path, strings.NewReplacer("{group}", group, "{id}", "none").Replace(r.path), body)
+					ask(at, r.Method, r.Path, strings.NewReplacer("{group}", group, "{id}", "none").Replace(r.Path), body)
 				}
 			}
 		}
@@ -301,13 +310,13 @@ func TestHandlersAnswerAsDescribed(t *testing.T) {
 	for _, r := range last {
 		for _, group := range []string{"nobody", "g"} {
 			for _, body := range []string{"", "{}", "{", `{"to":"c"}`} {
-				ask(h.agents[1], r.method, r.path, strings.NewReplacer("{group}", group, "{id}", "none").Replace(r.path), body)
+				ask(h.agents[1], r.Method, r.Path, strings.NewReplacer("{group}", group, "{id}", "none").Replace(r.Path), body)
 			}
 		}
 	}
-	for _, r := range routes() {
-		if !seen[r.method+" "+r.path] {
-			t.Errorf("%s %s was never asked", r.method, r.path)
+	for _, r := range allRoutes() {
+		if !seen[r.Method+" "+r.Path] {
+			t.Errorf("%s %s was never asked", r.Method, r.Path)
 		}
 	}
 }

@@ -4,20 +4,14 @@ import (
 	"bufio"
 	"encoding/json"
 	"net"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
-	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
-	"github.com/regentproject/regent/internal/tenure"
-	"golang.org/x/sys/unix"
 )
 
 // lines speaks to an agent as a program in another language does.
@@ -68,18 +62,18 @@ func TestProgramWithAPageIsRenewedWithoutLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := a.agent.leader("g")
-	if _, number := k.onPage(); number == 0 {
+	k := a.agent.Leader("g")
+	if _, number := k.OnPage(); number == 0 {
 		t.Fatal("the program has no place on the page")
 	}
 	first := l.Until()
 	cluster.Eventually(t, "the program sees a renewal", func() bool { return l.Until() > first && l.Valid() })
-	k.life.Give(tenure.Event{Kind: tenure.Freeze, Cause: protocol.Cause{Code: protocol.Unhealthy, Peer: protocol.Nobody}})
+	k.ReportFreeze(protocol.Cause{Code: protocol.Unhealthy, Peer: protocol.Nobody})
 	frozen := l.Until()
 	later, renewed := frozen, false
 	cluster.Eventually(t, "the frozen deadline passes", func() bool {
 		later = max(later, l.Until())
-		renewed = renewed || k.currentLease().Until()-regent.Instant(k.margin) > k.announced()
+		renewed = renewed || k.CurrentLease().Until()-regent.Instant(k.Margin) > k.Announced()
 		return !l.Valid()
 	})
 	if !renewed {
@@ -87,42 +81,6 @@ func TestProgramWithAPageIsRenewedWithoutLines(t *testing.T) {
 	}
 	if later > frozen {
 		t.Errorf("the program saw %v after the deadline was frozen at %v", later, frozen)
-	}
-}
-
-// The page never shows more than the member's lease, and what it showed is what the machine counts when it freezes.
-func TestPageShowsNoMoreThanTheLease(t *testing.T) {
-	a := open(t, 1, "").agents[0]
-	if _, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"}); err != nil {
-		t.Fatal(err)
-	}
-	k, d := a.agent.leader("g"), a.agent.deadlines
-	look := func() (page, lease protocol.Time) {
-		d.mu.Lock()
-		shown := k.slot.Load().Until()
-		d.mu.Unlock()
-		now := protocol.Time(d.now()) // first: what passes makes the result earlier
-		host, err := clock.HostHigh()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return now.Add(shown.Sub(host)), protocol.Time(k.currentLease().Until()) // last: it only grows
-	}
-	seen := make(map[protocol.Time]bool)
-	cluster.Eventually(t, "the page shows ten renewals", func() bool {
-		page, lease := look()
-		if page > lease {
-			t.Fatalf("the page shows %v, and the lease ends at %v", page, lease)
-		}
-		if lease.Sub(page) < time.Millisecond {
-			seen[lease] = true
-		}
-		return len(seen) > 10
-	})
-	k.life.Give(tenure.Event{Kind: tenure.Freeze, Cause: protocol.Cause{Code: protocol.Unhealthy, Peer: protocol.Nobody}})
-	page, _ := look()
-	if known, _ := k.life.Announced(); known < page.Add(-k.margin) {
-		t.Errorf("the page shows %v, and the machine knows of %v", page.Add(-k.margin), known)
 	}
 }
 
@@ -140,47 +98,18 @@ func TestProgramWithoutAPageIsToldInLines(t *testing.T) {
 		}
 		e = next
 	}
-	if left := a.agent.leader("g").announced().Sub(a.agent.now()); e.Remaining > left-a.agent.timing.Guard/2 {
+	if left := a.agent.Leader("g").Announced().Sub(a.agent.Now()); e.Remaining > left-a.agent.Timing.Guard/2 {
 		t.Errorf("remaining is %v, and %v are left: there is no allowance", e.Remaining, left)
 	}
 }
 
-func TestPageIsForThoseWithTheSameClocksAndSignsOfLife(t *testing.T) {
+func TestPageIsForThoseThatGiveSignsOfLife(t *testing.T) {
 	a := open(t, 1, "").agents[0]
 	e, _ := await(t, lines(t, a, `{"do":"campaign","id":1,"group":"g","page":true}`+"\n"), session.Failed)
 	if !strings.Contains(e.Error, "signs of life") {
 		t.Errorf("a page without a heartbeat: %+v", e)
 	}
 	await(t, lines(t, a, `{"do":"page","id":1}`+"\n"), session.Mapped)
-	c := &conn{agent: a.agent}
-	if err := c.mayMap(); err == nil {
-		t.Error("an unknown process gets the page")
-	}
-	for name, other := range map[string]uintptr{"its own clocks": unix.CLONE_NEWTIME, "the clocks of the host": 0} {
-		p := exec.Command("sleep", "60")
-		p.SysProcAttr = &syscall.SysProcAttr{Unshareflags: other, Pdeathsig: syscall.SIGKILL}
-		if err := p.Start(); err != nil {
-			if other != 0 && os.Geteuid() != 0 {
-				continue // only root may make such a process
-			}
-			t.Fatal(err)
-		}
-		defer func() { _ = p.Wait() }()
-		defer func() { _ = p.Process.Kill() }()
-		fd, err := unix.PidfdOpen(p.Process.Pid, unix.PIDFD_NONBLOCK)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.peer = &peer{pid: p.Process.Pid, process: os.NewFile(uintptr(fd), "pidfd")}
-		defer c.peer.close()
-		if err := c.mayMap(); (err != nil) != (other != 0) || err != nil && !strings.Contains(err.Error(), "time namespace") {
-			t.Errorf("a process with %s: %v", name, err)
-		}
-		c.mapped.Store(true) // while it had the clocks of the host
-		if reads, err := c.readsPage(&session.Request{Page: true}); reads != (other == 0) || (err == nil) != reads {
-			t.Errorf("a process with %s that has the page reads it: %t, %v", name, reads, err)
-		}
-	}
 }
 
 // A program that reads the page and hangs is noticed: nothing else would.

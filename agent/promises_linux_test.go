@@ -1,27 +1,24 @@
 package agent
 
 import (
-	"context"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/run"
 	"github.com/regentproject/regent/agent/run/tree"
-	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
 // heartbeatOf returns how long the program that leads a group may be silent.
 func heartbeatOf(t *testing.T, a *testAgent, group string) time.Duration {
 	t.Helper()
-	k := a.agent.leader(group)
+	k := a.agent.Leader(group)
 	if k == nil {
 		t.Fatalf("no program leads %s", group)
 	}
-	return k.heartbeat
+	return k.Heartbeat
 }
 
 // The agent notices a paused Go program after 3 s or as the program asks, and a runner after two leases, at least 6 s.
@@ -64,47 +61,6 @@ func TestHowLongProgramsAndRunnersMayBeSilent(t *testing.T) {
 		if got := heartbeatOf(t, a, "runner"); got != want {
 			t.Errorf("with %q a runner may be silent for %v, want %v", more, got, want)
 		}
-		up.Stopped(a.agent.causeFor(regent.Cause{}))
-	}
-}
-
-// A candidate over HTTP gets the lease less the delay that the configuration calls fast.
-func TestStreamOverHTTPIsToldLessTheDelay(t *testing.T) {
-	t.Parallel()
-	a := open(t, 1, "").agents[0]
-	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Resign(patience(t)) }()
-	n, k := &streamNotifier{agent: a.agent}, a.agent.leader("g")
-	before := a.agent.now()
-	told := n.newEvent(k).ValidFor
-	if most := k.announced().Sub(before) - a.agent.timing.Delay; told <= 0 || told > most {
-		t.Errorf("told %v, and at most %v are left", told, most)
-	}
-}
-
-// The log names what the agent cannot prove to be gone.
-func TestLogNamesWhatMayBeLeft(t *testing.T) {
-	t.Parallel()
-	a, done := open(t, 1, "").agents[0], make(chan struct{})
-	w := newWatchedTree(a.agent, "g", tree.Ref{}, 0)
-	w.found = func(func() bool, tenure.Kind) { close(done) }
-	w.look = func(context.Context) tree.Result {
-		return tree.Result{Search: tenure.Search{Foreign: 1}, Foreign: []tree.Process{{Identity: tenure.Identity{Pid: 4711}, Name: "sudo"}}}
-	}
-	w.begin()
-	<-done
-	if log := a.log.String(); !strings.Contains(log, "4711 (sudo, user 0)") {
-		t.Errorf("log:\n%s", log)
-	}
-}
-
-// A program that counts from when it reads a line may read late, on a clock that is slow.
-func TestRemainingIsLessTheGuardTimeAndATwelfth(t *testing.T) {
-	a := &Agent{timing: regent.LAN}
-	if got, want := a.allow(1200*time.Millisecond), 1100*time.Millisecond-regent.LAN.Guard; got != want {
-		t.Errorf("of 1.2 s %v are told, want %v", got, want)
+		up.Stopped(a.agent.CauseFor(regent.Cause{}))
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/session"
@@ -34,15 +33,15 @@ func shared(t *testing.T, http, rights string) (r *testAgent, audit string) {
 }
 
 // auditLines returns what was written so far.
-func auditLines(t *testing.T, path string) []AuditLine {
+func auditLines(t *testing.T, path string) []access.AuditLine {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
-	var out []AuditLine
+	var out []access.AuditLine
 	for line := range strings.Lines(string(b)) {
-		var l AuditLine
+		var l access.AuditLine
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -52,7 +51,7 @@ func auditLines(t *testing.T, path string) []AuditLine {
 }
 
 // awaitAudit waits for a line.
-func awaitAudit(t *testing.T, path string, is func(l AuditLine) bool) {
+func awaitAudit(t *testing.T, path string, is func(l access.AuditLine) bool) {
 	t.Helper()
 	cluster.Eventually(t, "a line of the audit log", func() bool {
 		for _, l := range auditLines(t, path) {
@@ -116,7 +115,7 @@ func TestRightsOfUsersOnTheSocket(t *testing.T) {
 			t.Errorf("user %d, group %d: %s of %s: %s: it %s", c.uid, c.gid, c.line, c.group, got, c.why)
 		}
 	}
-	awaitAudit(t, audit, func(l AuditLine) bool {
+	awaitAudit(t, audit, func(l access.AuditLine) bool {
 		return l.Outcome == "refused" && l.Action == "campaign" && l.Group == "billing" && l.Who == "uid 65534" && strings.Contains(l.From, "pid")
 	})
 }
@@ -165,7 +164,7 @@ func TestRightsOverHTTP(t *testing.T) {
 	if _, err := other.Campaign(patience(t), session.Candidate{Group: "open"}); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "both are known", func() bool { g, _ := r.agent.changes.list("", "", 0); return len(g) == 2 })
+	cluster.Eventually(t, "both are known", func() bool { g, _ := r.agent.ChangeLog.List("", "", 0); return len(g) == 2 })
 	ask := func(token, method, path string) int {
 		return r.ask(t, http.DefaultClient, "http", method, path, "Authorization", "Bearer "+token+"-token-0123456789")
 	}
@@ -200,14 +199,16 @@ func TestRightsOverHTTP(t *testing.T) {
 	if got := ask("ops", "POST", "/v1/groups/billing/resign"); got != 200 {
 		t.Errorf("a token that may operate: %d", got)
 	}
-	awaitAudit(t, audit, func(l AuditLine) bool {
+	awaitAudit(t, audit, func(l access.AuditLine) bool {
 		return l.Action == "resign" && l.Group == "billing" && l.Who == "token ops" && l.Outcome == "done" && strings.HasPrefix(l.From, "127.0.0.1:")
 	})
-	awaitAudit(t, audit, func(l AuditLine) bool {
+	awaitAudit(t, audit, func(l access.AuditLine) bool {
 		return l.Outcome == "refused" && l.Who == "token web" && strings.Contains(l.Action, "resign")
 	})
-	awaitAudit(t, audit, func(l AuditLine) bool { return l.Outcome == "refused" && l.Who == "uid 65534" && l.Group == "billing" })
-	awaitAudit(t, audit, func(l AuditLine) bool { return l.Action == "resign" && l.Who == "uid 0" && l.Outcome == "asked" })
+	awaitAudit(t, audit, func(l access.AuditLine) bool {
+		return l.Outcome == "refused" && l.Who == "uid 65534" && l.Group == "billing"
+	})
+	awaitAudit(t, audit, func(l access.AuditLine) bool { return l.Action == "resign" && l.Who == "uid 0" && l.Outcome == "asked" })
 	if info, err := os.Stat(audit); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("the audit log: %v, %v", info, err)
 	}
@@ -242,36 +243,5 @@ func TestReloadOfRightsIsInForceAtOnceAndAudited(t *testing.T) {
 		}
 		return false
 	})
-	awaitAudit(t, audit, func(l AuditLine) bool { return l.Outcome == "refused" })
-}
-
-func TestAuditNeverBlocksAndCountsWhatItLost(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit")
-	l := newAuditLog(slog.New(slog.DiscardHandler))
-	l.setPath(path)
-	for range auditDepth + 5 { // nobody writes
-		l.order(&client{}, "resign", "g", "", "done", "")
-	}
-	if got := l.lost.Load(); got != 5 {
-		t.Errorf("%d lines lost, want 5", got)
-	}
-	file := l.open(nil)
-	l.write(file, <-l.lines)
-	if got := auditLines(t, path); len(got) != 1 || got[0].Lost != 5 {
-		t.Errorf("the first line that was written does not have the number of those that were not: %+v", got)
-	}
-	_ = file.Close()
-	l.write(file, <-l.lines) // the disk is gone
-	if l.lost.Load() != 1 || l.lostEver.Load() != 6 {
-		t.Errorf("a line that could not be written is not counted: %d, %d", l.lost.Load(), l.lostEver.Load())
-	}
-	for len(l.lines) > 0 {
-		<-l.lines
-	}
-	for range 10 * maxRefusals { // a client that is refused cannot fill the disk
-		l.refusal(&client{}, "resign", "g", errors.New("no"))
-	}
-	if n := len(l.lines); n > 2*maxRefusals {
-		t.Errorf("%d refusals were written at once", n)
-	}
+	awaitAudit(t, audit, func(l access.AuditLine) bool { return l.Outcome == "refused" })
 }

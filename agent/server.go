@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,7 +15,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/agent/httpd"
 	"github.com/regentproject/regent/internal/owned"
 )
 
@@ -26,9 +27,9 @@ type server struct {
 	unix  net.Listener
 	tcp   net.Listener // nil if there is none
 	// admission bounds the connections of tcp.
-	admission *admission
+	admission *httpd.Admission
 	// local takes connections of the unix socket that speak HTTP.
-	local *connQueue
+	local *httpd.ConnQueue
 	http  [2]*http.Server // on the socket, and on TCP
 	// open counts connections on the socket, and tcp ones.
 	open  atomic.Int64
@@ -50,8 +51,8 @@ const (
 
 // listen opens the socket and the HTTP port.
 func (a *Agent) listen() (*server, error) {
-	file := a.file.Load()
-	s := &server{agent: a, local: newConnQueue(), live: make(map[net.Conn]struct{})}
+	file := a.Config()
+	s := &server{agent: a, local: httpd.NewConnQueue(), live: make(map[net.Conn]struct{})}
 	var err error
 	s.unix, err = listenUnix(&file.Socket)
 	if err != nil {
@@ -66,8 +67,8 @@ func (a *Agent) listen() (*server, error) {
 		_ = s.unix.Close()
 		return nil, fmt.Errorf("http.listen: %w: is another agent running? change http.listen, or leave it out", err)
 	}
-	s.admission = newAdmission(plain, func() *config.Limits { return &a.file.Load().Limits })
-	a.admission.Store(s.admission)
+	s.admission = httpd.NewAdmission(plain, func() *config.Limits { return &a.Config().Limits })
+	a.web.Admission.Store(s.admission)
 	s.tcp = s.admission
 	s.http[1] = a.httpServer(false)
 	if file.HTTP.TLS.Cert != "" {
@@ -156,41 +157,19 @@ func (l *unixListener) Close() error {
 
 // httpServer serves the same handlers on the socket, whose permissions are enough, and on TCP, where they are not.
 func (a *Agent) httpServer(trusted bool) *http.Server {
-	return &http.Server{Handler: a.authenticate(trusted, a.routes), ReadHeaderTimeout: headerLimit, ReadTimeout: requestLimit,
-		WriteTimeout: answerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader, ConnContext: connContext,
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
+	return &http.Server{Handler: a.web.Authenticate(trusted, a.handler), ReadHeaderTimeout: headerLimit, ReadTimeout: requestLimit,
+		WriteTimeout: answerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader, ConnContext: httpd.ConnContext,
+		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)}
 }
 
 // tls returns the configuration for TLS. Certificates are those of the configuration in force at each handshake.
 func (a *Agent) tls(file *config.File) (*tls.Config, error) {
-	if _, err := loadTLS(file); err != nil {
+	if _, err := access.LoadTLS(file); err != nil {
 		return nil, err
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		return a.access.Load().tls, nil
+		return a.Access.Load().TLS, nil
 	}}, nil
-}
-
-// loadTLS reads certificates.
-func loadTLS(file *config.File) (*tls.Config, error) {
-	t := &file.HTTP.TLS
-	cert, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-	if err != nil {
-		return nil, fmt.Errorf("http.tls: %w", err)
-	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}
-	if t.ClientCA != "" {
-		pem, err := os.ReadFile(t.ClientCA)
-		if err != nil {
-			return nil, fmt.Errorf("http.tls.client_ca: %w", err)
-		}
-		c.ClientCAs = x509.NewCertPool()
-		if !c.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("http.tls.client_ca: %s holds no certificate", t.ClientCA)
-		}
-		c.ClientAuth = tls.VerifyClientCertIfGiven
-	}
-	return c, nil
 }
 
 // address returns where HTTP is served; empty if it is not.
@@ -222,7 +201,7 @@ func (s *server) accept() {
 			return
 		}
 		if err != nil {
-			s.agent.log.Warn("a connection could not be taken", "err", err)
+			s.agent.Log.Warn("a connection could not be taken", "err", err)
 			time.Sleep(50 * time.Millisecond) // out of descriptors: some are given back soon
 			continue
 		}
@@ -240,9 +219,9 @@ func (s *server) accept() {
 // placesFor returns how many connections the socket may have for another one to be let in. The last are for root and the
 // agent's own user, so that an operator can look when other users have used up theirs.
 func (a *Agent) placesFor(c net.Conn) int {
-	limit := a.file.Load().Limits.Connections
-	if uid, ok := peerUser(c); ok && uid != 0 && uid != os.Geteuid() {
-		return limit - reserved(limit)
+	limit := a.Config().Limits.Connections
+	if access.OfAnotherUser(c) {
+		return limit - httpd.Reserved(limit)
 	}
 	return limit
 }
@@ -259,7 +238,7 @@ func (s *server) dispatch(c net.Conn) {
 	}
 	_ = c.SetReadDeadline(time.Time{})
 	if first[0] != '{' {
-		if !s.local.put(&peeked{Conn: c, in: in, closed: func() { s.open.Add(-1) }}) {
+		if !s.local.Put(&httpd.Peeked{Conn: c, In: in, Closed: func() { s.open.Add(-1) }}) {
 			s.open.Add(-1)
 			_ = c.Close()
 		}
@@ -269,7 +248,7 @@ func (s *server) dispatch(c net.Conn) {
 	s.mu.Lock()
 	s.live[c] = struct{}{}
 	s.mu.Unlock()
-	s.agent.serveConn(c, in)
+	s.agent.programs.Serve(c, in)
 	s.mu.Lock()
 	delete(s.live, c)
 	s.mu.Unlock()
@@ -301,7 +280,7 @@ func (s *server) drain(ctx context.Context) {
 // close hangs up on everybody.
 func (s *server) close() {
 	_ = s.unix.Close()
-	s.local.shut()
+	s.local.Shut()
 	for _, h := range s.http {
 		if h != nil {
 			_ = h.Close()
@@ -316,58 +295,6 @@ func (s *server) close() {
 	}
 	s.mu.Unlock()
 }
-
-// peeked is a connection of which something was read already.
-type peeked struct {
-	net.Conn
-	in     *bufio.Reader
-	closed func()
-	once   sync.Once
-}
-
-func (p *peeked) Read(b []byte) (int, error) { return p.in.Read(b) }
-
-func (p *peeked) Close() error {
-	p.once.Do(p.closed)
-	return p.Conn.Close()
-}
-
-// connQueue is a listener whose connections were accepted elsewhere.
-type connQueue struct {
-	c    chan net.Conn
-	end  chan struct{}
-	once sync.Once
-}
-
-func newConnQueue() *connQueue { return &connQueue{c: make(chan net.Conn), end: make(chan struct{})} }
-
-// put hands a connection over, and says whether anybody took it.
-func (f *connQueue) put(c net.Conn) bool {
-	select {
-	case f.c <- c:
-		return true
-	case <-f.end:
-		return false
-	}
-}
-
-// Accept waits for the next connection.
-func (f *connQueue) Accept() (net.Conn, error) {
-	select {
-	case c := <-f.c:
-		return c, nil
-	case <-f.end:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close is called by whoever serves; connections are refused from then on.
-func (f *connQueue) Close() error { f.shut(); return nil }
-
-func (f *connQueue) shut() { f.once.Do(func() { close(f.end) }) }
-
-// Addr names the listener.
-func (f *connQueue) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: "socket"} }
 
 // permit changes the permissions of the socket.
 func (s *server) permit(c *config.Socket) error {

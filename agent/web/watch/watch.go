@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/web"
 )
 
@@ -28,7 +29,7 @@ type Agent interface {
 }
 
 // Dashboard serves the page for an agent; it is what agent.Options wants.
-func Dashboard(a *agent.Agent) http.Handler { return handler(a, agent.MayWrite) }
+func Dashboard(a *agent.Agent) http.Handler { return handler(a, access.MayWrite) }
 
 // The agent is asked this often while somebody looks, and less often if that takes long: at most a twentieth of the time.
 const (

@@ -1,0 +1,13 @@
+package api
+
+import "github.com/regentproject/regent"
+
+// A Change is a view that replaced another.
+type Change struct {
+	// Serial counts the changes that this agent saw, from 1.
+	Serial uint64 `json:"serial"`
+	regent.View
+	// Ended says how the leadership before ended, if it was that of a program here. Its agent knows more than the cause says,
+	// which is what all members are told.
+	Ended string `json:"ended,omitempty"`
+}

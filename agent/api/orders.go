@@ -1,0 +1,79 @@
+package api
+
+import (
+	"time"
+
+	"github.com/regentproject/regent"
+)
+
+// ResignOrder is the body of a resign: with a token it is carried out only if that is the leader's.
+type ResignOrder struct {
+	Token uint64 `json:"token,omitempty"`
+}
+
+// TransferOrder is the body of a transfer.
+type TransferOrder struct {
+	To    string `json:"to"`
+	Token uint64 `json:"token,omitempty"`
+}
+
+// EdictOrder is the body of an edict: it is given only to whom has the leader's token.
+type EdictOrder struct {
+	Token uint64 `json:"token"`
+}
+
+// Outcome is what became of an order.
+type Outcome struct {
+	Group string `json:"group"`
+	// Leader is who leads after the order: of a transfer the successor, of a resign whoever is known to lead by now, empty if
+	// nobody is. It is never the leadership that the order ended.
+	Leader string `json:"leader"`
+	// Token is the leader's; 0 if this member has not heard of it yet.
+	Token uint64 `json:"token,omitempty"`
+}
+
+// StampInfo is an edict.
+type StampInfo struct {
+	Group string `json:"group"`
+	Token uint64 `json:"token"`
+	Stamp string `json:"stamp"`
+}
+
+// CampaignOrder is the body of a campaign. All lengths are in nanoseconds.
+type CampaignOrder struct {
+	// Name is what the program calls itself.
+	Name string `json:"name,omitempty"`
+	// Heartbeat, if it is not zero, is how long the program may go without asking alive.
+	Heartbeat time.Duration `json:"heartbeat,omitempty"`
+	// Grace is how long it may take to stop when it is asked to.
+	Grace time.Duration `json:"grace,omitempty"`
+}
+
+// CampaignEvent is the data of an event of a campaign.
+type CampaignEvent struct {
+	// Session names the campaign in requests about it. Keep it secret: who has it can say that the program has stopped.
+	Session string `json:"session,omitempty"`
+	Group   string `json:"group"`
+	Member  string `json:"member"`
+	Token   uint64 `json:"token,omitempty"`
+	// ValidFor is how long the program leads, in nanoseconds, counted from when the event is read. It allows for the
+	// delay that the configuration calls fast; who needs certainty asks alive, and counts from when it asked.
+	ValidFor time.Duration `json:"valid_for"`
+	// Back is of healed: the member that is back.
+	Back string `json:"back,omitempty"`
+	// Cause is of stop and over.
+	Cause *regent.Cause `json:"cause,omitempty"`
+	Error string        `json:"error,omitempty"`
+}
+
+// StreamEvent is the data of an event of a stream. Which of it is there depends on the event.
+type StreamEvent struct {
+	// Group is of "group".
+	*GroupInfo
+	// Status, Members and Leases are of "pulse".
+	Status  *StatusInfo   `json:"status,omitempty"`
+	Members []MemberInfo  `json:"members,omitempty"`
+	Leases  []SessionInfo `json:"leases,omitempty"`
+	// Missed is of "missed": how many changes were left out.
+	Missed int `json:"missed,omitempty"`
+}

@@ -1,0 +1,287 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/agent/processes"
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/runtime/world"
+	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/why"
+)
+
+// A Agent is a member of the council that elects for other programs.
+type Agent struct {
+	Log     *slog.Logger
+	Name    string
+	Version string
+	started time.Time
+	Timing  regent.Timing
+	// Ordinary says that the configuration allows no real-time threads.
+	Ordinary bool
+	clock    clock.Clock
+	// File is the configuration in force.
+	File atomic.Pointer[config.File]
+
+	member atomic.Pointer[regent.Member]
+	// joinedAt is when it took part first; nil: not yet.
+	joinedAt atomic.Pointer[time.Time]
+	// joining is the member before it takes part as well, for whoever asks what it waits for.
+	joining atomic.Pointer[regent.Member]
+	// founding is what the member does before that; nil: nothing is known.
+	founding atomic.Pointer[founding]
+	// joined is closed when the member takes part, failed when it will not.
+	joined    chan struct{}
+	failed    chan struct{}
+	ChangeLog *ChangeLog
+	deadlines *deadlines
+	// Silence rings for programs that give no sign of life.
+	Silence     *party.Silence
+	streams     atomic.Int64 // open event streams
+	statusCache statusCache
+	localLeases localLeases
+	verifySlots chan struct{}
+	Trees       *processes.Trees
+	// onStart is called once the member has its directory to itself.
+	onStart func()
+	runners runners
+	Names   party.Names // of all members of the council, in causes
+
+	mu      sync.Mutex
+	nextID  uint64
+	books   map[uint64]*Candidate
+	groups  map[string]int        // candidates of each group
+	leaders map[string]*Candidate // who leads here, by group
+	closing bool
+}
+
+// A founding is what is known of a member that waits for the id of its council.
+type founding struct {
+	waiting string
+	counts  func() world.PacketCounts
+}
+
+// New makes an agent that is no member yet, of a configuration and what that makes of the library's.
+func New(file *config.File, c *regent.Config, version string, log *slog.Logger) (*Agent, error) {
+	clock, err := clock.System()
+	if err != nil {
+		return nil, err
+	}
+	a := &Agent{Log: log, clock: clock, Name: file.Name, Version: version, started: time.Now(), Timing: c.Timing, Ordinary: c.NoRealtime,
+		joined: make(chan struct{}), failed: make(chan struct{}), ChangeLog: NewChangeLog(),
+		books: make(map[uint64]*Candidate), groups: make(map[string]int), leaders: make(map[string]*Candidate),
+		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications),
+		runners: runners{last: make(map[tenure.Identity]*Candidate)}, Silence: party.NewSilence()}
+	for i := range c.Council {
+		a.Names.Enter(c.Council[i].Name)
+	}
+	a.File.Store(file)
+	a.deadlines = newDeadlines(a)
+	a.Trees = &processes.Trees{Log: log, Ordinary: a.Ordinary, Guard: a.Timing.Guard, Longest: max(a.Timing.Lease, a.Timing.LongestLease),
+		Clock: agentClock{a}, Self: a.Names.Rank(a.Name), Notes: processes.NewNotes(c.Dir)}
+	return a, nil
+}
+
+// Config returns the configuration in force.
+func (a *Agent) Config() *config.File { return a.File.Load() }
+
+// SetConfig puts a configuration into force.
+func (a *Agent) SetConfig(file *config.File) { a.File.Store(file) }
+
+// Start finds what an earlier start has left, before anybody can add to it, and begins what goes on until ctx ends.
+func (a *Agent) Start(ctx context.Context, tasks *sync.WaitGroup) {
+	old, void := a.Trees.Notes.Load()
+	a.onStart = func() { // nobody else uses the directory
+		for _, path := range void {
+			_ = os.Remove(path)
+		}
+		tasks.Go(func() { a.Trees.KillOrphans(ctx, old) })
+	}
+	tasks.Go(func() { a.pushRenewals(ctx) })
+}
+
+// TakePart has the agent take part in the groups that the configuration lists, and look for members that are back, until ctx ends.
+func (a *Agent) TakePart(ctx context.Context, tasks *sync.WaitGroup) {
+	a.openGroups(ctx, tasks)
+	tasks.Go(func() { a.watchRejoins(ctx) })
+}
+
+// Fail says that there will be no member.
+func (a *Agent) Fail() { close(a.failed) }
+
+// Join makes the agent a member, after start. rekey gets how to put keys into force.
+func (a *Agent) Join(ctx context.Context, c regent.Config, rekey func(put func(regent.Config) error)) error {
+	c.Logger, c.OnChange = a.Log, a.ChangeLog.AddView
+	started := world.WithStart(ctx, func(m *regent.Member) {
+		a.joining.Store(m)
+		a.onStart()
+	})
+	reported := world.WithReport(started, func(waiting string, counts func() world.PacketCounts) { a.founding.Store(&founding{waiting, counts}) })
+	in := world.WithRekey(world.WithClock(reported, a.clock), rekey)
+	m, err := regent.Join(world.WithMirror(in, a.deadlines), c)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
+	}
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	a.joinedAt.Store(&now)
+	a.member.Store(m)
+	close(a.joined)
+	a.Log.Info("the member takes part", "member", a.Name, "incarnation", m.Status().Incarnation)
+	return nil
+}
+
+// ErrJoining says that there is no member yet.
+var ErrJoining = errors.New("the member does not take part in the council yet: 'regent status' says what it waits for")
+
+// AwaitMember waits for the member.
+func (a *Agent) AwaitMember(ctx context.Context) (*regent.Member, error) {
+	select {
+	case <-a.joined:
+		return a.member.Load(), nil
+	case <-a.failed:
+		return nil, regent.ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// HasJoined says whether the member has taken part.
+func (a *Agent) HasJoined() bool { return a.member.Load() != nil }
+
+// currentMember returns the member, or says that there is none yet.
+func (a *Agent) currentMember() (*regent.Member, error) {
+	if m := a.member.Load(); m != nil {
+		return m, nil
+	}
+	return nil, ErrJoining
+}
+
+// Now reads the clock of the agent, which is also the member's.
+func (a *Agent) Now() regent.Instant { return regent.Instant(a.clock.Now()) }
+
+// Leave lets programs stop, gives everything up, and leaves the council. It calls finish after that, with what is left of the time.
+func (a *Agent) Leave(finish func(context.Context)) error {
+	a.mu.Lock()
+	a.closing = true
+	a.mu.Unlock()
+	a.Log.Info("leaving: programs that lead are asked to stop")
+	// Programs have their grace, then the ends that they were told must pass, then what was promised to others.
+	limit := a.Config().StopGrace + a.Timing.Lease + 2*a.Timing.LongestLease + OrderTimeout
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	err := a.member.Load().Leave(ctx)
+	for _, c := range a.Candidates() {
+		select {
+		case <-c.Ended:
+		case <-ctx.Done():
+		}
+	}
+	finish(ctx)
+	if err == nil {
+		a.Log.Info("left the council in good order")
+	}
+	return err
+}
+
+// ErrStopping says that the agent takes no more candidates.
+var ErrStopping = errors.New("the agent is stopping: campaign at another member's, or later")
+
+// register takes a candidate into the books. What can never change is refused at once: campaigning again would not help.
+func (a *Agent) register(c *Candidate) error {
+	file := a.Config()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch mode := a.ModeOf(c.Group); {
+	case mode != regent.Quorum:
+		return api.Errorf(http.StatusConflict, "group %.40q is %s here (groups, in the configuration): hosts lead it, not programs", c.Group, mode)
+	case file.Self().Role() != "":
+		return api.Errorf(http.StatusConflict, "member %s is a %s and leads nothing: campaign at a member that may lead", a.Name, file.Self().Role())
+	case a.closing:
+		return ErrStopping
+	case a.groups[c.Group] == 0 && len(a.groups) >= file.Limits.Groups:
+		return api.Errorf(http.StatusServiceUnavailable, "group %.40q: programs here take part in %d groups already, which is the limit (limits.groups)", c.Group, len(a.groups))
+	}
+	a.nextID++
+	c.id = a.nextID
+	a.books[c.id] = c
+	a.groups[c.Group]++
+	return nil
+}
+
+// unregister takes a candidate out of the books.
+func (a *Agent) unregister(c *Candidate) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.books, c.id)
+	if a.leaders[c.Group] == c {
+		delete(a.leaders, c.Group)
+	}
+	a.groups[c.Group]--
+	if a.groups[c.Group] == 0 {
+		delete(a.groups, c.Group)
+	}
+}
+
+// setLeader takes note that a program leads.
+func (a *Agent) setLeader(c *Candidate) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.leaders[c.Group] = c
+}
+
+// logElection writes that a program leads into the log. It was told before: a log may be slow.
+func (a *Agent) logElection(c *Candidate) {
+	a.Log.Info("a program leads", "group", c.Group, "program", c.Program, "pid", c.Pid, "token", c.CurrentLease().Token())
+}
+
+// Candidates returns all candidates, in the order in which they came.
+func (a *Agent) Candidates() []*Candidate {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make([]*Candidate, 0, len(a.books))
+	for _, c := range a.books {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(x, y *Candidate) int { return int(x.id) - int(y.id) })
+	return out
+}
+
+// Leader returns the candidate that leads a group here; nil if none does.
+func (a *Agent) Leader(group string) *Candidate {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.leaders[group]
+}
+
+// maxGrace bounds how long a program may ask to be waited for.
+const maxGrace = time.Hour
+
+// GraceFor returns how long a program may take to stop.
+func (a *Agent) GraceFor(c *Candidate, cause regent.Cause) time.Duration {
+	own := a.Config().StopGrace
+	grace := min(c.Grace, maxGrace)
+	if grace == 0 {
+		grace = own
+	}
+	if cause.Why == why.Closed {
+		grace = min(grace, own)
+	}
+	return grace
+}

@@ -1,0 +1,115 @@
+package core
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/elector"
+)
+
+// localLeases are the local leases that this host holds, by group.
+type localLeases struct {
+	mu  sync.Mutex
+	all map[string]*regent.LocalLease
+}
+
+func (l *localLeases) set(group string, lease *regent.LocalLease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lease == nil {
+		delete(l.all, group)
+		return
+	}
+	l.all[group] = lease
+}
+
+// remaining returns how long this host leads its part of the network in the group; zero if it does not.
+func (l *localLeases) remaining(group string) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lease := l.all[group]
+	if lease == nil || !lease.Valid() {
+		return 0
+	}
+	return lease.Remaining()
+}
+
+// LeadsHere says whether this host leads a group at an instant during the call, and for how long at least if there is a
+// lease: that of a program of its own, or of the host itself in a local group. An eventual group has none.
+func (a *Agent) LeadsHere(c *api.Change) (bool, time.Duration) {
+	switch c.Mode {
+	case regent.Local:
+		left := a.localLeases.remaining(c.Group)
+		return left > 0, left
+	case regent.Eventual:
+		return c.Mine, 0
+	}
+	if k := a.Leader(c.Group); k != nil && k.LeadsNow() {
+		return true, k.remaining()
+	}
+	return false, 0
+}
+
+// openGroups has this host take part in the groups of other modes that the configuration lists: there hosts lead, not
+// programs, and programs ask their agent.
+func (a *Agent) openGroups(ctx context.Context, tasks *sync.WaitGroup) {
+	m := a.member.Load()
+	for _, g := range a.Config().Groups {
+		switch g.Mode {
+		case string(regent.Local):
+			group, err := m.LocalGroup(g.Name)
+			if err != nil {
+				a.Log.Warn("this host does not take part in a local group", "group", g.Name, "err", err)
+				continue
+			}
+			tasks.Go(func() { a.leadLocally(ctx, group) })
+			tasks.Go(func() { a.addViews(group.Watch(ctx)) })
+		case string(regent.Eventual):
+			a.followEventual(ctx, m, g, tasks)
+		}
+	}
+}
+
+// leadLocally leads whenever this host can.
+func (a *Agent) leadLocally(ctx context.Context, group *regent.LocalGroup) {
+	err := group.Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {
+		a.localLeases.set(group.Name(), l)
+		defer a.localLeases.set(group.Name(), nil)
+		<-ctx.Done()
+		return nil
+	})
+	if err != nil {
+		a.Log.Warn("this host does not take part in a local group", "group", group.Name(), "err", err)
+	}
+}
+
+func (a *Agent) followEventual(ctx context.Context, m *regent.Member, g config.Group, tasks *sync.WaitGroup) {
+	group, err := m.EventualGroup(g.Name, elector.Kind(g.Elector))
+	if err != nil {
+		a.Log.Warn("this host does not take part in an eventual group", "group", g.Name, "err", err)
+		return
+	}
+	tasks.Go(func() { a.addViews(group.Watch(ctx)) })
+}
+
+// addViews takes note of all views of a group.
+func (a *Agent) addViews(views iter.Seq2[regent.View, error]) {
+	for v := range views {
+		a.ChangeLog.AddView(v)
+	}
+}
+
+// ModeOf returns the mode of a group that the configuration lists; all others are quorum groups.
+func (a *Agent) ModeOf(group string) regent.Mode {
+	for _, g := range a.Config().Groups {
+		if g.Name == group {
+			return regent.Mode(g.Mode)
+		}
+	}
+	return regent.Quorum
+}

@@ -1,0 +1,237 @@
+package core
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/internal/runtime/world"
+	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/why"
+)
+
+// Status returns how the agent and its member are, without the id of the council.
+func (a *Agent) Status() api.StatusInfo {
+	t := &a.Timing
+	a.mu.Lock()
+	out := api.StatusInfo{Member: a.Name, Version: a.Version, Pid: os.Getpid(), Started: a.started, Groups: len(a.groups), Sessions: len(a.books), Stopping: a.closing}
+	a.mu.Unlock()
+	out.Streams, out.DefaultGroup = a.streams.Load(), a.Config().DefaultGroup
+	out.Timing = api.TimingInfo{Lease: t.Lease, Renew: t.Renew, Guard: t.Guard, RoundTrip: t.RoundTrip, Delay: t.Delay, Drift: t.Drift}
+	m := a.joining.Load()
+	if m == nil {
+		out.Waiting = "it is being started"
+		if f := a.founding.Load(); f != nil {
+			out.Waiting = f.waiting
+			c := f.counts()
+			out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = c.PacketsIn, c.PacketsOut, c.BytesIn, c.BytesOut, c.Dropped
+		}
+		return out
+	}
+	s, _, at := a.statusCache.get(m)
+	switch joined := a.joinedAt.Load(); {
+	case joined != nil && s.Incarnation == 0 && at.Before(*joined): // what was seen is of a moment before
+		s.Waiting = ""
+	case joined != nil && s.Incarnation == 0 && s.Waiting == "":
+		s.Waiting = "it has no incarnation"
+	case joined != nil:
+	case s.Waiting == "":
+		s.Waiting = "it is about to"
+	}
+	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
+	out.Accused, out.Unlisted = s.Accused, s.Unlisted
+	out.Realtime, out.Leading = s.Realtime, s.Leading
+	out.Pauses = api.PauseInfo{Count: s.Pauses.Count, Median: s.Pauses.Median, P99: s.Pauses.P99, Longest: s.Pauses.Longest}
+	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = s.PacketsIn, s.PacketsOut, s.BytesIn, s.BytesOut, s.Dropped
+	return out
+}
+
+// Members returns the council, as this member knows it; nil before the member speaks to others.
+func (a *Agent) Members() []api.MemberInfo {
+	m := a.joining.Load()
+	if m == nil {
+		return nil
+	}
+	var out []api.MemberInfo
+	_, peers, _ := a.statusCache.get(m)
+	for _, p := range peers {
+		i := api.MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Trusted: p.Self || p.Trusted, Silence: p.Silence, Incarnation: p.Incarnation,
+			RoundTrip: p.RoundTrip, Deaf: p.Deaf, Unconfirmed: p.Unconfirmed, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.Timing.Delay, Problem: p.Problem,
+			Key: p.Key, KeyProblem: p.KeyProblem, Revoked: p.Revoked}
+		if p.Addr.IsValid() {
+			i.Addr = p.Addr.String()
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+// Info shows a group.
+func (a *Agent) Info(c *api.Change) api.GroupInfo {
+	_, n := a.ChangeLog.Group(c.Group)
+	out := api.GroupInfo{Change: *c, Changes: n}
+	_, out.Remaining = a.LeadsHere(c)
+	return out
+}
+
+// Sessions lists the programs that take part, in one group or in all.
+func (a *Agent) Sessions(group string) []api.SessionInfo {
+	out := []api.SessionInfo{}
+	for _, k := range a.Candidates() {
+		if group == "" || k.Group == group {
+			out = append(out, k.info())
+		}
+	}
+	return out
+}
+
+// info shows a candidate.
+func (k *Candidate) info() api.SessionInfo {
+	out := api.SessionInfo{ID: k.id, Group: k.Group, Program: k.Program, Via: k.Via, Pid: k.Pid, Since: k.since, State: "waiting", Left: k.remaining()}
+	out.Token = k.life.Token()
+	switch k.life.State() {
+	case tenure.Waiting:
+	case tenure.Leading:
+		out.State = "leading"
+	default:
+		out.State = "stopping"
+	}
+	return out
+}
+
+// remaining is how long the program leads as far as it was told; zero if it does not.
+func (k *Candidate) remaining() time.Duration {
+	l := k.CurrentLease()
+	if l == nil {
+		return 0
+	}
+	return min(l.Remaining(), max(0, k.Announced().Sub(k.agent.Now())))
+}
+
+// Verify proves who leads a group that was heard of.
+func (a *Agent) Verify(ctx context.Context, group string) (*regent.Proof, error) {
+	m, err := a.currentMember()
+	if err != nil {
+		return nil, err
+	}
+	c, _ := a.ChangeLog.Group(group)
+	if c == nil {
+		return nil, a.UnknownGroup(group)
+	}
+	if c.Mode != regent.Quorum {
+		return nil, api.Errorf(http.StatusConflict, "group %s is %s: %w of it can be proven", group, c.Mode, regent.ErrNoLeader)
+	}
+	ctx, cancel := context.WithTimeout(ctx, OrderTimeout)
+	defer cancel()
+	done, err := a.acquireVerifySlot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	g, err := m.Group(group)
+	if err != nil {
+		return nil, err
+	}
+	return proveInTime(ctx, a.Now, g.Verify)
+}
+
+var ErrLateProof = api.Errorf(http.StatusServiceUnavailable, "the proof came too late: is this host very busy? ask again")
+
+// proofTries is how often a proof is asked for that comes too late each time: then the network is slower than was configured.
+const proofTries = 5
+
+// proveInTime asks until a proof holds when it comes, which it may not on a host that was paused meanwhile.
+func proveInTime(ctx context.Context, now func() regent.Instant, ask func(context.Context) (*regent.Proof, error)) (*regent.Proof, error) {
+	for range proofTries {
+		p, err := ask(ctx)
+		if err != nil || p.Until.Sub(now()) > session.Skew { // which programs are told less
+			return p, err
+		}
+	}
+	return nil, ErrLateProof
+}
+
+// Role returns what a role endpoint looks at. The lease is asked now.
+func (a *Agent) Role(group string) api.RoleInfo {
+	i := api.RoleInfo{Group: group, Role: "replica", State: "waiting", Member: a.Name, Cause: regent.Cause{Why: why.Started}}
+	if c, _ := a.ChangeLog.Group(group); c != nil {
+		i.Name, i.Token, i.Cause = c.Leader, c.Token, c.Cause
+	}
+	if a.member.Load() != nil { // one that has joined once takes part until it leaves
+		i.State = "running"
+	}
+	if left := a.localLeases.remaining(group); left > 0 {
+		i.Name, i.Role, i.Remaining = a.Name, "standby_leader", left
+		return i
+	}
+	k := a.Leader(group)
+	if k == nil {
+		return i
+	}
+	if left := k.remaining(); left > 0 && k.LeadsNow() {
+		i.Name, i.Role, i.Token, i.Remaining = a.Name, "primary", k.CurrentLease().Token(), left
+	} else if i.Name == a.Name {
+		i.Name = "" // it did, until a moment ago
+	}
+	return i
+}
+
+// UnknownGroup says of a group that the member has not heard of whether that means anything.
+func (a *Agent) UnknownGroup(group string) error {
+	if waiting := a.Status().Waiting; waiting != "" {
+		return api.Errorf(http.StatusServiceUnavailable, "group %.40q: %w is known yet to %s: %s", group, regent.ErrNoLeader, a.Name, waiting)
+	}
+	return api.Errorf(http.StatusNotFound, "group %.40q: %w is known: nobody has campaigned for it, as far as %s knows", group, regent.ErrNoLeader, a.Name)
+}
+
+// TakesPart says whether this host takes part in a group: a program of its own does, the configuration lists the group, or
+// it is the default one.
+func (a *Agent) TakesPart(c *api.Change) bool {
+	if c.Mode != regent.Quorum || c.Group == a.Config().DefaultGroup {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.groups[c.Group] > 0
+}
+
+// NotReady returns why the member does not take part, or what is wrong with its clock and its disk; empty if all is well.
+func (a *Agent) NotReady() string {
+	s := a.Status()
+	switch {
+	case s.Waiting != "":
+		return s.Waiting
+	case s.Disk != "":
+		return "the durable record cannot be written: " + s.Disk
+	case s.ClockFault:
+		return api.ClockAdvice
+	case s.Stopping:
+		return "the agent is stopping"
+	}
+	return ""
+}
+
+// CouncilID returns the id of the council; empty before the member knows it.
+func (a *Agent) CouncilID() string {
+	m := a.Speaking()
+	if m == nil {
+		return ""
+	}
+	s, _, _ := a.statusCache.get(m)
+	return s.CouncilID
+}
+
+// Speaking returns the member, also before it takes part; nil before it speaks to others.
+func (a *Agent) Speaking() *regent.Member { return a.joining.Load() }
+
+// FoundingCounts returns the packets of a member that waits for the id of its council; false if it does not.
+func (a *Agent) FoundingCounts() (c world.PacketCounts, ok bool) {
+	if f := a.founding.Load(); f != nil && a.Speaking() == nil {
+		return f.counts(), true
+	}
+	return c, false
+}

@@ -1,0 +1,104 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure"
+)
+
+// lead returns a candidate that leads.
+func lead(t *testing.T, a *Agent, p Candidacy) *Candidate {
+	t.Helper()
+	v := &silence{led: make(chan struct{})}
+	p.Notifier = v
+	k, err := a.AddCandidate(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go k.Run()
+	t.Cleanup(k.MarkDead)
+	v.await(t, "the program", k)
+	return k
+}
+
+func TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering(t *testing.T) {
+	a := Joined(t)
+	k := lead(t, a, Candidacy{Group: "g"})
+	if i := a.Role("g"); i.Role != "primary" {
+		t.Fatalf("before: %+v", i)
+	}
+	// As after a pause of the whole agent: the end has passed, and nobody has noticed yet.
+	before := protocol.Time(a.Now()).Add(-time.Hour)
+	late := &Candidate{agent: a, Candidacy: Candidacy{Group: "g"}, lease: k.CurrentLease(), Ended: k.Ended}
+	late.life = party.New(party.Options{Clock: clock.Of(func() protocol.Time { return before }), Do: func(tenure.Effect) {}})
+	late.life.Give(tenure.Event{Kind: tenure.Elected, Token: k.CurrentLease().Token(), At: before, Until: before.Add(time.Minute)})
+	a.setLeader(late)
+	if i := a.Role("g"); i.Role == "primary" || i.Name == "a" {
+		t.Errorf("role: %+v", i)
+	}
+	if c, _ := a.ChangeLog.Group("g"); c != nil {
+		if leads, left := a.LeadsHere(c); leads || left > 0 {
+			t.Errorf("metrics: it leads for %v", left)
+		}
+	}
+	if l := late.CurrentLease(); !l.Valid() {
+		t.Error("the lease is over: the test shows nothing")
+	}
+	select {
+	case <-k.Ended:
+		t.Error("somebody has noticed: the test shows nothing")
+	default:
+	}
+}
+
+func TestClockBeyondItsBoundIsSaidWithWhatToDo(t *testing.T) {
+	a := Joined(t)
+	if why := a.NotReady(); why != "" {
+		t.Fatalf("before: %s", why)
+	}
+	// What the member would say. That it finds out, and leads nothing then, the library's own tests show.
+	g := &a.statusCache
+	g.mu.Lock()
+	g.status.ClockFault, g.at = true, time.Now().Add(time.Hour)
+	g.mu.Unlock()
+	if why := a.NotReady(); !strings.Contains(why, "leads nothing until it is right") || !strings.Contains(why, "chronyc tracking") {
+		t.Errorf("not ready: %s", why)
+	}
+	if !a.Status().ClockFault {
+		t.Error("the status does not have it")
+	}
+}
+
+func TestProofThatComesTooLateIsAskedForAgain(t *testing.T) {
+	const length = regent.Instant(session.Skew)
+	failed := errors.New("asked too often")
+	asked, at := 0, 2*length
+	ask := func(context.Context) (*regent.Proof, error) {
+		asked++
+		if asked > 5 {
+			return nil, failed
+		}
+		return &regent.Proof{Leader: "a", Until: regent.Instant(asked) * length}, nil
+	}
+	now := func() regent.Instant { return at }
+	p, err := proveInTime(t.Context(), now, ask) // the third has no more left than programs are told less
+	if err != nil || p.Until != 4*length || asked != 4 {
+		t.Errorf("%v, %v after %d questions", p, err, asked)
+	}
+	asked, at = 0, 100*length
+	if _, err := proveInTime(t.Context(), now, ask); !errors.Is(err, ErrLateProof) || asked != proofTries {
+		t.Errorf("%v after %d questions", err, asked)
+	}
+	if _, err := proveInTime(t.Context(), now, ask); !errors.Is(err, failed) {
+		t.Errorf("an error was not passed on: %v", err)
+	}
+}

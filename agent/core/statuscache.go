@@ -1,0 +1,92 @@
+package core
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/api"
+)
+
+// A statusCache holds what the member's loop was last seen to know. Any number of clients may ask how things are; the loop is
+// asked at most once in a while, by one of them, and the others get what that one got.
+type statusCache struct {
+	mu sync.Mutex
+	// refreshing is held by whoever asks the loop.
+	refreshing sync.Mutex
+	at         time.Time
+	status     regent.Status
+	members    []regent.PeerStatus
+}
+
+// statusMaxAge is how old a status may be before it is read again.
+const statusMaxAge = 100 * time.Millisecond
+
+// get returns what is known, not older than statusMaxAge unless somebody is asking just now, and when it was
+// learnt.
+func (c *statusCache) get(m *regent.Member) (regent.Status, []regent.PeerStatus, time.Time) {
+	c.mu.Lock()
+	fresh, first := time.Since(c.at) < statusMaxAge, c.at.IsZero()
+	c.mu.Unlock()
+	if first {
+		c.refreshing.Lock() // there is nothing old to give
+	}
+	if first || !fresh && c.refreshing.TryLock() {
+		c.refresh(m)
+		c.refreshing.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status, c.members, c.at
+}
+
+// refresh asks the loop.
+func (c *statusCache) refresh(m *regent.Member) {
+	c.mu.Lock()
+	fresh := time.Since(c.at) < statusMaxAge
+	c.mu.Unlock()
+	if fresh { // somebody else did while this one waited
+		return
+	}
+	status, members := m.Status(), m.Members()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at, c.status, c.members = time.Now(), status, members
+}
+
+// Alive says whether the member's loop has answered lately, or does now.
+func (a *Agent) Alive() bool {
+	m := a.member.Load()
+	if m == nil {
+		return false
+	}
+	_, _, at := a.statusCache.get(m)
+	return time.Since(at) < 2*max(a.Timing.Lease, statusMaxAge)
+}
+
+// OpenStreams returns how many event streams are open.
+func (a *Agent) OpenStreams() int64 { return a.streams.Load() }
+
+// AcquireStream takes one of the places for event streams.
+func (a *Agent) AcquireStream() (done func(), err error) {
+	if limit := a.Config().Limits.Streams; a.streams.Add(1) > int64(limit) {
+		a.streams.Add(-1)
+		return nil, api.Errorf(http.StatusServiceUnavailable, "%d streams are open, which is the limit (limits.streams)", limit)
+	}
+	return func() { a.streams.Add(-1) }, nil
+}
+
+// maxVerifications is how many proofs may be asked for at once: each is a question to another member.
+const maxVerifications = 32
+
+// acquireVerifySlot takes one of the places to ask for a proof.
+func (a *Agent) acquireVerifySlot(ctx context.Context) (done func(), err error) {
+	select {
+	case a.verifySlots <- struct{}{}:
+		return func() { <-a.verifySlots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

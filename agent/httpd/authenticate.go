@@ -1,0 +1,36 @@
+package httpd
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/regentproject/regent/agent/access"
+)
+
+// Authenticate finds out what the sender of a request may do, and bounds what it may send.
+func (a *Server) Authenticate(trusted bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var who access.Client
+		if trusted {
+			who = *access.ClientOf(r.Context()) // as it was when it connected
+		} else {
+			who = *a.Access.Load().Identify(r)
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, int64(a.Config().Limits.Body))
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), access.ClientKey{}, &who)))
+	})
+}
+
+// crossSite says whether a browser sent the request on behalf of a page of another site.
+func crossSite(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	if site != "" {
+		return site != "same-origin" && site != "none"
+	}
+	origin := r.Header.Get("Origin")
+	return origin != "" && !strings.HasSuffix(origin, "://"+r.Host)
+}

@@ -1,0 +1,110 @@
+package httpd
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/agent/core"
+	"github.com/regentproject/regent/why"
+)
+
+// writeRoutes are the routes that change something.
+func (s *Server) writeRoutes() []Route {
+	refused := map[int]any{200: api.Outcome{}, 400: api.Refusal{}, 404: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}}
+	return []Route{
+		{Method: "POST", Path: "/v1/groups/{group}/resign", Requires: access.Writer, Right: access.MayOperate, Audit: "resign", In: api.ResignOrder{}, Out: refused,
+			Summary: "Ask the program here that leads to stop, and give the group up once it has.", Serve: s.serveResign},
+		{Method: "POST", Path: "/v1/groups/{group}/transfer", Requires: access.Writer, Right: access.MayOperate, Audit: "transfer", In: api.TransferOrder{}, Out: refused,
+			Summary: "Ask the program here that leads to stop, and hand the group over to another member once it has.", Serve: s.serveTransfer},
+		{Method: "POST", Path: "/v1/groups/{group}/edict", Requires: access.Writer, Right: access.MayLead, In: api.EdictOrder{},
+			Out:     map[int]any{200: api.StampInfo{}, 400: api.Refusal{}, 404: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}},
+			Summary: "Stamp an order of the program here that leads.", Serve: s.serveEdict},
+	}
+}
+
+// leaderOf returns the candidate that leads the group of a request here, if it has the token. command is what to say where
+// it is led instead.
+func (a *Server) leaderOf(q *http.Request, token uint64, command string) (*core.Candidate, error) {
+	group, err := a.GroupOf(q)
+	if err != nil {
+		return nil, err
+	}
+	return a.LeaderOfGroup(group, token, command)
+}
+
+func (a *Server) serveResign(w http.ResponseWriter, q *http.Request) {
+	var body api.ResignOrder
+	var k *core.Candidate
+	err := Decode(q, &body)
+	if err == nil {
+		if k, err = a.leaderOf(q, body.Token, core.ResignCommand(q.PathValue("group"))); err == nil {
+			err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.Name}, ""))
+		}
+	}
+	a.AnswerOrder(w, q, k, "", err)
+}
+
+func (a *Server) serveTransfer(w http.ResponseWriter, q *http.Request) {
+	var body api.TransferOrder
+	var k *core.Candidate
+	err := Decode(q, &body)
+	if err == nil {
+		if k, err = a.leaderOf(q, body.Token, core.TransferCommand(q.PathValue("group"), body.To)); err == nil {
+			if err = a.CheckSuccessor(body.To); err == nil {
+				err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Transferred, Member: body.To}, body.To))
+			}
+		}
+	}
+	a.AnswerOrder(w, q, k, body.To, err)
+}
+
+// OrderWithoutTimeout gives an order and waits for its outcome, for as long as its sender does.
+func (a *Server) OrderWithoutTimeout(w http.ResponseWriter, q *http.Request, k *core.Candidate, o *core.Order) error {
+	withoutDeadline(w)
+	return a.Order(q.Context(), k, o)
+}
+
+// AnswerOrder answers an order to a candidate, which was to hand over to a member if one is named.
+func (a *Server) AnswerOrder(w http.ResponseWriter, q *http.Request, k *core.Candidate, to string, err error) {
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return // nobody waits for an answer
+		}
+		WriteError(w, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(q.Context(), a.Timing.Lease)
+	defer cancel()
+	WriteJSON(w, http.StatusOK, a.LeaderAfter(ctx, k.Group, k.CurrentLease().Token(), to))
+}
+
+func (a *Server) serveEdict(w http.ResponseWriter, q *http.Request) {
+	var body api.EdictOrder
+	if err := Decode(q, &body); err != nil {
+		WriteError(w, err)
+		return
+	}
+	if body.Token == 0 {
+		WriteError(w, api.Errorf(http.StatusBadRequest, "an edict is given only to whom has the leader's token: send it in \"token\""))
+		return
+	}
+	k, err := a.leaderOf(q, body.Token, "")
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	if !k.LeadsNow() {
+		WriteError(w, regent.ErrNotLeader)
+		return
+	}
+	e, err := k.CurrentLease().Edict()
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	WriteJSON(w, http.StatusOK, api.StampInfo{Group: k.Group, Token: e.Token(), Stamp: e.String()})
+}

@@ -1,0 +1,153 @@
+package httpd
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/agent/core"
+)
+
+// readRoutes are the routes that change nothing.
+func (s *Server) readRoutes() []Route {
+	return []Route{
+		{Method: "GET", Path: "/v1/status", Requires: access.Reader, Summary: "How the agent and its member are.", Out: map[int]any{200: api.StatusInfo{}},
+			Serve: s.serveStatus},
+		{Method: "GET", Path: "/v1/members", Requires: access.Reader, Summary: "The council, as this member knows it, in the order in which members go first.",
+			Out: map[int]any{200: api.MemberList{}, 503: api.Refusal{}}, Serve: s.serveMembers},
+		{Method: "GET", Path: "/v1/groups", Requires: access.Reader, Summary: "All groups that were heard of, by name.", Out: map[int]any{200: api.GroupList{}, 400: api.Refusal{}},
+			Query: map[string]string{"prefix": "how the names begin", "after": "the name to go on after", "limit": "how many at most; 1000 if not given"},
+			Serve: s.serveGroups},
+		{Method: "GET", Path: "/v1/groups/{group}", Requires: access.Reader, Summary: "One group: who leads it as far as this member knows, and the programs here that take part.",
+			Out: map[int]any{200: api.GroupInfo{}, 404: api.Refusal{}}, Serve: s.serveGroup},
+		{Method: "GET", Path: "/v1/groups/{group}/history", Requires: access.Reader, Summary: "The last changes of a group, with their causes, oldest first.",
+			Out: map[int]any{200: api.History{}, 400: api.Refusal{}, 404: api.Refusal{}}, Query: map[string]string{"limit": "how many at most; 100 if not given"}, Serve: s.serveHistory},
+		{Method: "GET", Path: "/v1/history", Requires: access.Reader, Summary: "The last changes of all groups, with their causes, oldest first.",
+			Out: map[int]any{200: api.History{}, 400: api.Refusal{}}, Query: map[string]string{"limit": "how many at most; 100 if not given"}, Serve: s.serveHistory},
+		{Method: "GET", Path: "/v1/groups/{group}/verify", Requires: access.Reader, Summary: "Ask the leader itself whether it leads: a proof, or 503.",
+			Out: map[int]any{200: api.ProofInfo{}, 404: api.Refusal{}, 409: api.Refusal{}, 503: api.Refusal{}}, Serve: s.serveVerify},
+		{Method: "GET", Path: "/v1/sessions", Requires: access.Reader, Summary: "The programs that take part through this agent.", Out: map[int]any{200: api.SessionList{}},
+			Serve: func(w http.ResponseWriter, q *http.Request) {
+				may := s.Readable(q.Context())
+				WriteJSON(w, http.StatusOK, api.SessionList{Sessions: slices.DeleteFunc(s.Sessions(""), func(i api.SessionInfo) bool { return !may(i.Group) })})
+			}},
+		{Method: "GET", Path: "/healthz", Summary: "200 while the agent answers.", Out: map[int]any{200: api.Health{}},
+			Serve: func(w http.ResponseWriter, _ *http.Request) { WriteJSON(w, http.StatusOK, api.Health{OK: true}) }},
+		{Method: "GET", Path: "/readyz", Summary: "200 while the member takes part and nothing is wrong with its clock and its disk.",
+			Out: map[int]any{200: api.Health{}, 503: api.Health{}}, Serve: s.serveReady},
+	}
+}
+
+func (a *Server) serveStatus(w http.ResponseWriter, q *http.Request) {
+	out := a.Status()
+	if access.ClientOf(q.Context()).Local {
+		out.Council = a.CouncilID()
+	}
+	WriteJSON(w, http.StatusOK, out)
+}
+
+func (a *Server) serveMembers(w http.ResponseWriter, _ *http.Request) {
+	members := a.Members()
+	if members == nil {
+		WriteError(w, core.ErrJoining)
+		return
+	}
+	WriteJSON(w, http.StatusOK, api.MemberList{Members: members, Waiting: a.Status().Waiting})
+}
+
+func (a *Server) serveGroups(w http.ResponseWriter, q *http.Request) {
+	limit, err := queryInt(q, "limit", 1000, 10_000)
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	found, more := a.ChangeLog.List(q.URL.Query().Get("prefix"), q.URL.Query().Get("after"), limit)
+	out := api.GroupList{Groups: make([]api.GroupInfo, 0, len(found))}
+	may := a.Readable(q.Context())
+	for _, c := range found {
+		if may(c.Group) {
+			out.Groups = append(out.Groups, a.Info(c))
+		}
+	}
+	if more {
+		out.Next = found[len(found)-1].Group
+	}
+	WriteJSON(w, http.StatusOK, out)
+}
+
+func (a *Server) serveGroup(w http.ResponseWriter, q *http.Request) {
+	c, err := a.ChangeOf(q)
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	out := a.Info(c)
+	out.Candidates = a.Sessions(c.Group)
+	WriteJSON(w, http.StatusOK, out)
+}
+
+func (a *Server) serveHistory(w http.ResponseWriter, q *http.Request) {
+	limit, err := queryInt(q, "limit", 100, core.MaxChanges)
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	group := q.PathValue("group")
+	if group != "" {
+		if _, err := a.ChangeOf(q); err != nil {
+			WriteError(w, err)
+			return
+		}
+	}
+	out := api.History{Changes: []api.Change{}}
+	may := a.Readable(q.Context())
+	for _, c := range a.ChangeLog.History(group, limit) {
+		if !may(c.Group) {
+			continue
+		}
+		out.Changes = append(out.Changes, *c)
+	}
+	WriteJSON(w, http.StatusOK, out)
+}
+
+// queryInt reads a parameter that is a number.
+func queryInt(q *http.Request, name string, without, most int) (int, error) {
+	text := q.URL.Query().Get(name)
+	if text == "" {
+		return without, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, api.Errorf(http.StatusBadRequest, "%s %.40q: must be a number from 1 to %d", name, text, most)
+	}
+	return min(n, most), nil
+}
+
+func (a *Server) serveVerify(w http.ResponseWriter, q *http.Request) {
+	group, err := a.GroupOf(q)
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	p, err := a.Verify(q.Context(), group)
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	left := p.Until.Sub(a.Now())
+	if left <= 0 {
+		WriteError(w, core.ErrLateProof)
+		return
+	}
+	WriteJSON(w, http.StatusOK, api.ProofInfo{Group: group, Leader: p.Leader, Token: p.Token, ValidFor: left})
+}
+
+func (a *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
+	if why := a.NotReady(); why != "" {
+		WriteJSON(w, http.StatusServiceUnavailable, api.Health{Why: why})
+		return
+	}
+	WriteJSON(w, http.StatusOK, api.Health{OK: true})
+}

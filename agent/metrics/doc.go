@@ -1,0 +1,2 @@
+// Package metrics gives Prometheus what the member and the agent know.
+package metrics

@@ -1,0 +1,382 @@
+package patroni
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/agent/core"
+	"github.com/regentproject/regent/agent/httpd"
+)
+
+// PatroniInfo is what is known about a group, in Patroni's words.
+type PatroniInfo struct {
+	api.RoleInfo
+	// Timeline is the leader's token.
+	Timeline uint64 `json:"timeline"`
+	// LastSeen is when a majority was last heard, in seconds since 1970; 0: never.
+	LastSeen int64             `json:"dcs_last_seen"`
+	Tags     map[string]string `json:"tags"`
+	// Unlocked says that nobody leads.
+	Unlocked bool        `json:"cluster_unlocked,omitempty"`
+	Patroni  PatroniSelf `json:"patroni"`
+}
+
+// PatroniSelf is of PatroniInfo: which agent it is, for which group.
+type PatroniSelf struct {
+	Version string `json:"version"`
+	Scope   string `json:"scope"`
+	Name    string `json:"name"`
+}
+
+// ClusterInfo is the council with its roles in a group.
+type ClusterInfo struct {
+	Scope     string          `json:"scope"`
+	Members   []ClusterMember `json:"members"`
+	Scheduled *ScheduledInfo  `json:"scheduled_switchover,omitempty"`
+}
+
+// ClusterMember is of ClusterInfo.
+type ClusterMember struct {
+	Name string `json:"name"`
+	// Role is leader or replica, State running or unreachable.
+	Role  string `json:"role"`
+	State string `json:"state"`
+	// Host and Port are where its packets go.
+	Host     string `json:"host,omitempty"`
+	Port     int    `json:"port,omitempty"`
+	Timeline uint64 `json:"timeline,omitempty"`
+	// APIURL and Tags are known of this agent only.
+	APIURL string            `json:"api_url,omitempty"`
+	Tags   map[string]string `json:"tags,omitempty"`
+}
+
+// ScheduledInfo is a switchover that is to come.
+type ScheduledInfo struct {
+	At   time.Time `json:"at"`
+	From string    `json:"from"`
+	To   string    `json:"to,omitempty"`
+}
+
+// SwitchoverOrder is the body of a switchover, and of a failover, which has a candidate only.
+type SwitchoverOrder struct {
+	// Leader is who leads now: the order is refused if that has changed.
+	Leader string `json:"leader,omitempty"`
+	// Candidate is who shall lead; empty: whoever is elected.
+	Candidate string `json:"candidate,omitempty"`
+	// ScheduledAt is when, in the form of RFC 3339; empty: now.
+	ScheduledAt string `json:"scheduled_at,omitempty"`
+}
+
+// Adapter is the room for tools that were made for Patroni.
+type Adapter struct {
+	*httpd.Server
+	// switchovers are those that were asked for, for later.
+	switchovers switchovers
+}
+
+func New(s *httpd.Server) *Adapter { return &Adapter{Server: s} }
+
+// Close takes back all that is to come.
+func (s *Adapter) Close() { s.switchovers.cancelAll() }
+
+// Routes are the routes that only tools of Patroni use, for each group and for the default one.
+func (s *Adapter) Routes() []httpd.Route {
+	var all []httpd.Route
+	for _, base := range []string{"/v1/groups/{group}/", "/"} {
+		of := ""
+		if base == "/" {
+			of = " Of the default group."
+		}
+		done := map[int]any{200: api.Outcome{}, 202: ScheduledInfo{}, 400: api.Refusal{}, 404: api.Refusal{}, 412: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}}
+		forced := maps.Clone(done)
+		delete(forced, 202)
+		for _, method := range []string{"GET", "OPTIONS"} {
+			all = append(all, httpd.Route{Method: method, Path: base + "cluster", Requires: access.Reader, Summary: "The council with its roles in the group." + of,
+				Out: map[int]any{200: ClusterInfo{}, 404: api.Refusal{}}, Serve: s.serveCluster})
+			all = append(all, httpd.Route{Method: method, Path: base + "patroni", Summary: "What is known about the group, in Patroni's words; always 200, with an empty scope if there is no group." + of,
+				Out: map[int]any{200: PatroniInfo{}}, Serve: s.servePatroni})
+		}
+		all = append(all,
+			httpd.Route{Method: "POST", Path: base + "switchover", Requires: access.Writer, Right: access.MayOperate, Audit: "switchover", In: SwitchoverOrder{}, Out: done,
+				Summary: "As transfer, or as resign without a candidate: at once, or at a time, which this agent remembers for as long as it runs." + of, Serve: s.serveSwitchover},
+			httpd.Route{Method: "DELETE", Path: base + "switchover", Requires: access.Writer, Right: access.MayOperate, Audit: "cancel switchover", Out: map[int]any{200: ScheduledInfo{}, 404: api.Refusal{}},
+				Summary: "Cancel a switchover that is to come." + of, Serve: s.serveCancelSwitchover},
+			httpd.Route{Method: "POST", Path: base + "failover", Requires: access.Writer, Right: access.MayOperate, Audit: "failover", In: SwitchoverOrder{}, Out: forced,
+				Summary: "As switchover to a candidate, whoever leads here." + of, Serve: s.serveFailover})
+	}
+	return append(all, httpd.Route{Method: "GET", Path: "/history", Requires: access.Reader, Summary: "The leaderships of the default group, as Patroni lists them: token, leader, cause, time. /v1/groups/{group}/history has another form.",
+		Out: map[int]any{200: [][]any{}, 404: api.Refusal{}}, Serve: s.servePatroniHistory})
+}
+
+func (a *Adapter) servePatroni(w http.ResponseWriter, q *http.Request) {
+	group, err := a.GroupOf(q)
+	if err != nil && !errors.Is(err, httpd.ErrNoGroup) {
+		httpd.WriteError(w, err)
+		return
+	}
+	out := PatroniInfo{RoleInfo: a.Role(group), LastSeen: a.lastSeen(time.Now()), Tags: map[string]string{},
+		Patroni: PatroniSelf{Version: a.Version, Scope: group, Name: a.Name}}
+	maps.Copy(out.Tags, a.Config().Tags)
+	out.Timeline, out.Unlocked = out.Token, group != "" && out.Name == ""
+	httpd.WriteJSON(w, http.StatusOK, out)
+}
+
+// lastSeen returns when a majority of those that vote was last heard, in seconds since 1970; 0 if it never was.
+func (a *Adapter) lastSeen(now time.Time) int64 {
+	var silences []time.Duration
+	voters := 0
+	for _, m := range a.Members() {
+		if m.Role == "observer" {
+			continue
+		}
+		voters++
+		if m.Self || m.Heard {
+			silences = append(silences, m.Silence)
+		}
+	}
+	need := voters/2 + 1
+	if voters == 0 || len(silences) < need {
+		return 0
+	}
+	slices.Sort(silences)
+	return now.Add(-silences[need-1]).Unix()
+}
+
+func (a *Adapter) serveCluster(w http.ResponseWriter, q *http.Request) {
+	group, err := a.GroupOf(q)
+	if err != nil {
+		httpd.WriteError(w, err)
+		return
+	}
+	i := a.Role(group)
+	out := ClusterInfo{Scope: group, Members: []ClusterMember{}, Scheduled: a.switchovers.of(group)}
+	for _, m := range a.Members() {
+		c := ClusterMember{Name: m.Name, Role: "replica", State: "running", Host: m.Addr}
+		if host, port, err := net.SplitHostPort(m.Addr); err == nil {
+			c.Host = host
+			c.Port, _ = strconv.Atoi(port)
+		}
+		if m.Name == i.Name {
+			c.Role, c.Timeline = "leader", i.Token
+		}
+		if m.Problem != "" || !m.Heard || !m.Trusted && m.Silence > 2*a.Timing.Suspect {
+			c.State = "unreachable"
+		}
+		if m.Self {
+			c.APIURL, c.Tags = a.url("/patroni"), a.Config().Tags
+		}
+		out.Members = append(out.Members, c)
+	}
+	httpd.WriteJSON(w, http.StatusOK, out)
+}
+
+// url returns where a path of this agent's is, as far as its configuration says; empty if it serves no HTTP but on its
+// socket.
+func (a *Adapter) url(path string) string {
+	h := &a.Config().HTTP
+	switch {
+	case h.Listen == "":
+		return ""
+	case h.TLS.Cert != "":
+		return "https://" + h.Listen + path
+	}
+	return "http://" + h.Listen + path
+}
+
+func (a *Adapter) servePatroniHistory(w http.ResponseWriter, q *http.Request) {
+	group, err := a.GroupOf(q)
+	if err != nil {
+		httpd.WriteError(w, err)
+		return
+	}
+	out := [][]any{}
+	for _, c := range a.ChangeLog.History(group, core.MaxChanges) {
+		if c.Leader != "" && !c.Stopping {
+			out = append(out, []any{c.Token, c.Leader, c.Cause.String(), c.At.Format(time.RFC3339Nano)})
+		}
+	}
+	httpd.WriteJSON(w, http.StatusOK, out)
+}
+
+func (a *Adapter) serveSwitchover(w http.ResponseWriter, q *http.Request) {
+	var body SwitchoverOrder
+	err := httpd.Decode(q, &body)
+	if err == nil && body.Leader == "" {
+		err = api.Errorf(http.StatusBadRequest, "who leads now? name the member in \"leader\"")
+	}
+	if err != nil {
+		httpd.WriteError(w, err)
+		return
+	}
+	a.switchOver(w, q, &body)
+}
+
+func (a *Adapter) serveFailover(w http.ResponseWriter, q *http.Request) {
+	var body SwitchoverOrder
+	err := httpd.Decode(q, &body)
+	switch {
+	case err != nil:
+	case body.Candidate == "":
+		err = api.Errorf(http.StatusBadRequest, "to whom? name a member in \"candidate\"")
+	case body.ScheduledAt != "":
+		err = api.Errorf(http.StatusBadRequest, "a failover is done at once: use switchover for later")
+	}
+	if err != nil {
+		httpd.WriteError(w, err)
+		return
+	}
+	a.switchOver(w, q, &body)
+}
+
+// switchOver carries an order out, or remembers it.
+func (a *Adapter) switchOver(w http.ResponseWriter, q *http.Request, body *SwitchoverOrder) {
+	c, err := a.ChangeOf(q)
+	var k *core.Candidate
+	if err == nil {
+		k, err = a.switchable(c, body)
+	}
+	if err != nil {
+		httpd.WriteError(w, err)
+		return
+	}
+	if body.ScheduledAt == "" {
+		err = a.OrderWithoutTimeout(w, q, k, a.SwitchOrder(body.Candidate))
+		var known *api.Error
+		if errors.As(err, &known) {
+			err = api.WithStatus(http.StatusServiceUnavailable, err)
+		}
+		a.AnswerOrder(w, q, k, body.Candidate, err)
+		return
+	}
+	at, err := time.Parse(time.RFC3339, body.ScheduledAt)
+	if err != nil || time.Until(at) <= 0 {
+		httpd.WriteError(w, api.Errorf(http.StatusBadRequest, "scheduled_at %.40q: must be a time to come, such as %s", body.ScheduledAt, time.Now().Add(time.Hour).Format(time.RFC3339)))
+		return
+	}
+	p := &ScheduledInfo{At: at, From: a.Name, To: body.Candidate}
+	a.switchovers.plan(c.Group, p, func() { a.carryOut(c.Group, k, p) })
+	a.Log.Info("a switchover is to come", "group", c.Group, "at", at, "to", body.Candidate)
+	httpd.WriteJSON(w, http.StatusAccepted, *p)
+}
+
+// switchable returns the program here that an order is about, or says why it cannot be carried out.
+func (a *Adapter) switchable(c *api.Change, body *SwitchoverOrder) (*core.Candidate, error) {
+	if body.Leader != "" && body.Leader != c.Leader {
+		return nil, api.Errorf(http.StatusPreconditionFailed, "group %s: %s does not lead it, %s does", c.Group, body.Leader, orNobody(c.Leader))
+	}
+	k, err := a.LeaderOfGroup(c.Group, 0, core.SwitchCommand(c.Group, body.Candidate))
+	if err != nil {
+		return nil, api.WithStatus(http.StatusServiceUnavailable, err)
+	}
+	if body.Candidate != "" {
+		if err := a.CheckSuccessor(body.Candidate); err != nil {
+			return nil, api.WithStatus(http.StatusPreconditionFailed, err)
+		}
+	}
+	return k, nil
+}
+
+func orNobody(name string) string {
+	if name == "" {
+		return "nobody"
+	}
+	return name
+}
+
+// carryOut does what was scheduled, if the same program still leads.
+func (a *Adapter) carryOut(group string, k *core.Candidate, p *ScheduledInfo) {
+	ctx, cancel := context.WithTimeout(context.Background(), a.GraceFor(k, regent.Cause{})+a.Timing.LongestLease+core.OrderTimeout)
+	defer cancel()
+	if err := a.Order(ctx, k, a.SwitchOrder(p.To)); err != nil {
+		a.Log.Warn("a scheduled switchover came to nothing", "group", group, "to", p.To, "err", err)
+	}
+}
+
+func (a *Adapter) serveCancelSwitchover(w http.ResponseWriter, q *http.Request) {
+	group, err := a.GroupOf(q)
+	if err == nil {
+		if p := a.switchovers.cancel(group); p != nil {
+			httpd.WriteJSON(w, http.StatusOK, *p)
+			return
+		}
+		err = api.Errorf(http.StatusNotFound, "group %.40q: no switchover is to come, as far as %s knows", group, a.Name)
+	}
+	httpd.WriteError(w, err)
+}
+
+// switchovers are those that are to come, at most one for each group.
+type switchovers struct {
+	mu  sync.Mutex
+	all map[string]*scheduled
+}
+
+type scheduled struct {
+	*ScheduledInfo
+	timer *time.Timer
+}
+
+// plan has f called at the time, instead of what was to come for the group.
+func (s *switchovers) plan(group string, p *ScheduledInfo, f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.all[group]; old != nil {
+		old.timer.Stop()
+	}
+	if s.all == nil {
+		s.all = make(map[string]*scheduled)
+	}
+	s.all[group] = &scheduled{p, time.AfterFunc(time.Until(p.At), func() {
+		s.mu.Lock()
+		mine := s.all[group] != nil && s.all[group].ScheduledInfo == p
+		if mine {
+			delete(s.all, group)
+		}
+		s.mu.Unlock()
+		if mine {
+			f()
+		}
+	})}
+}
+
+// of returns what is to come for a group; nil: nothing.
+func (s *switchovers) of(group string) *ScheduledInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.all[group]; p != nil {
+		return p.ScheduledInfo
+	}
+	return nil
+}
+
+// cancel takes it back, and returns what was to come.
+func (s *switchovers) cancel(group string) *ScheduledInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.all[group]
+	if p == nil {
+		return nil
+	}
+	p.timer.Stop()
+	delete(s.all, group)
+	return p.ScheduledInfo
+}
+
+// cancelAll takes all of them back.
+func (s *switchovers) cancelAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.all {
+		p.timer.Stop()
+	}
+	s.all = nil
+}

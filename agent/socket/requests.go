@@ -1,0 +1,82 @@
+package socket
+
+import (
+	"context"
+	"errors"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/core"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/why"
+)
+
+// awaitGivenUp answers a program that has stopped when the group was given up.
+func (c *conn) awaitGivenUp(r *session.Request, k *core.Candidate, o *core.Order) {
+	select {
+	case <-o.Outcome:
+	case <-k.Ended:
+	}
+	c.send(&session.Event{Event: session.Done, ID: r.ID})
+}
+
+// cause returns the cause that a request bears, as machines know it.
+func (c *conn) cause(r *session.Request) protocol.Cause {
+	if r.Cause == nil {
+		return protocol.Cause{Peer: protocol.Nobody}
+	}
+	return c.agent.CauseFor(*r.Cause)
+}
+
+// transfer takes the program's word that it has stopped, in favour of another member.
+func (c *conn) transfer(r *session.Request, k *core.Candidate) {
+	l := k.CurrentLease()
+	if l == nil {
+		c.fail(r, regent.ErrNotLeader)
+		return
+	}
+	if r.Ask {
+		ctx, cancel := context.WithTimeout(context.Background(), core.OrderTimeout)
+		defer cancel()
+		if err := l.CanTransfer(ctx, r.To); err != nil {
+			c.fail(r, err)
+			return
+		}
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
+		return
+	}
+	o := core.NewOrder(regent.Cause{Why: why.Transferred, Member: r.To}, r.To)
+	var err error
+	k.HandOver(o)
+	select {
+	case err = <-o.Outcome:
+	case <-k.Ended:
+		select {
+		case err = <-o.Outcome:
+		default:
+		}
+	}
+	var t *core.TransferError
+	switch {
+	case errors.As(err, &t) && t.Err == nil:
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
+	case t != nil:
+		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: t.Error(), Begun: t.Begun})
+	case err == nil:
+		err = regent.ErrNotLeader
+		fallthrough
+	default:
+		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), Begun: true})
+	}
+}
+
+// verify proves who leads a group.
+func (c *conn) verify(r *session.Request) {
+	p, err := c.agent.Verify(c.closed, r.Group)
+	if err != nil {
+		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: errors.Is(err, regent.ErrNoLeader)})
+		return
+	}
+	end := p.Until - regent.Instant(session.Skew)
+	c.send(c.agent.withEnd(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token}, end))
+}
