@@ -135,7 +135,7 @@ func (c *council) pump(ls []envelope) {
 
 // try lets a member try for a group, and tick lets time pass at all members.
 func (c *council) try(r protocol.Rank, g protocol.Group) {
-	c.pump(c.do(r, func(h *half) { h.holder.Try(c.now, g) }))
+	c.pump(c.do(r, func(h *half) { h.holder.Try(c.now, g, 0) }))
 }
 
 func (c *council) tick(d time.Duration) {

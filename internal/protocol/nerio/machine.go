@@ -28,6 +28,7 @@ type Machine struct {
 	disk   disk
 	groups map[protocol.Group]*groupState
 	wanted []*groupState // groups with a candidate of this member
+	wishes []wish        // the lengths that they are wanted with
 	agenda lease.Agenda[*groupState]
 	// queue holds wanted groups for which there were too many attempts.
 	queue           []*groupState
@@ -136,7 +137,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	case protocol.Restored:
 		m.onRestored(now, ev)
 	case protocol.Campaign:
-		m.onCampaign(now, ev.Group)
+		m.onCampaign(now, ev)
 	case protocol.Resign:
 		m.onResign(now, ev)
 	case protocol.Lapse:

@@ -41,6 +41,7 @@ func (m *Machine) Clone() protocol.Machine {
 		}
 		return out
 	}
+	c.wishes = slices.Clone(m.wishes)
 	c.wanted, c.tells.queue, c.tells.flying = mine(m.wanted), mine(m.tells.queue), mine(m.tells.flying)
 	c.tells.yes = slices.Clone(m.tells.yes)
 	c.values = m.values.clone(c.groups)
@@ -144,6 +145,7 @@ func (m *Machine) appendGroups(s *lease.State) {
 	for _, x := range list {
 		s.Text(string(x.group))
 		s.Bool(x.candidate)
+		s.Int(int64(x.length))
 		s.Future(x.backoff)
 		s.Future(x.due)
 		s.Bool(x.telling)
