@@ -235,7 +235,7 @@ func (h *Holder) send(now protocol.Time, v *voter, r protocol.Rank) {
 	h.seq++
 	m := protocol.Make[Request](h.out)
 	*m = Request{Epoch: h.cfg.Epoch, Digest: h.cfg.Digest, Seq: h.seq, Claims: m.Claims[:0], Releases: m.Releases[:0],
-		More: m.More[:0]}
+		More: m.More[:0], Wish: h.wish()}
 	if h.cfg.Skew != nil {
 		m.Start = h.cfg.Skew.At(now)
 	}

@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// Clone returns a voter in the same state, with its own policy and terms.
-func (g *Grantor) Clone(cfg *Config, policy Policy, terms *Terms) *Grantor {
-	c := NewGrantor(cfg, policy, terms)
+// Clone returns a voter in the same state, with its own policy, terms and reach.
+func (g *Grantor) Clone(cfg *Config, policy Policy, terms *Terms, reach *Reach) *Grantor {
+	c := NewGrantor(cfg, policy, terms, reach)
 	c.ready, c.closed, c.hand, c.lapse, c.assigned = g.ready, g.closed, g.hand, g.lapse, g.assigned
 	c.changes = slices.Clone(g.changes)
 	c.all = make([]*entry, len(g.all))

@@ -13,6 +13,7 @@ type Grantor struct {
 	policy Policy
 	out    *protocol.Effects // of the present Step
 	terms  *Terms
+	reach  *Reach
 
 	// ready is when the voter may grant again after a restart; Never while that is not known.
 	ready protocol.Time
@@ -88,9 +89,9 @@ type Change struct {
 }
 
 // NewGrantor returns a voter that has promised nothing yet and that is not ready.
-func NewGrantor(cfg *Config, policy Policy, terms *Terms) *Grantor {
+func NewGrantor(cfg *Config, policy Policy, terms *Terms, reach *Reach) *Grantor {
 	return &Grantor{
-		cfg: cfg, policy: policy, terms: terms,
+		cfg: cfg, policy: policy, terms: terms, reach: reach,
 		ready:  protocol.Never,
 		wards:  make([]*ward, cfg.Members),
 		groups: make(map[protocol.Group]*entry),
@@ -173,14 +174,19 @@ func (g *Grantor) Request(now protocol.Time, from protocol.Ident, delay time.Dur
 	}
 	w.seq = r.Seq
 	ok := protocol.Make[OK](g.out)
-	*ok = OK{Asker: from.Inc, Seq: r.Seq, At: now, Floor: g.terms.Floor, Results: ok.Results[:0], More: ok.More[:0]}
+	*ok = OK{Asker: from.Inc, Seq: r.Seq, At: now, Floor: g.terms.Floor, Results: ok.Results[:0], More: ok.More[:0], Wish: g.reach.Wish}
+	longest := time.Duration(0) // of the promises that are made
 	if r.Delta > 0 && !g.late(now, r, r.Delta, delay) {
-		ok.Gen = g.extend(now, w, r, Ask{Delta: r.Delta})
+		ok.Gen, longest = g.extend(now, w, r, Ask{Delta: r.Delta}), r.Delta
 	}
 	for _, a := range r.More {
 		if !g.late(now, r, a.Delta, delay) {
 			ok.More = append(ok.More, Kept{a.Length, g.extend(now, w, r, a)})
+			longest = max(longest, a.Delta)
 		}
+	}
+	if r.Wish > 0 && r.Wish <= g.cfg.Longest {
+		g.reach.require(g.cfg, r.Wish, r.Wish)
 	}
 	high := uint64(0)
 	for i := range r.Releases {
@@ -197,7 +203,7 @@ func (g *Grantor) Request(now protocol.Time, from protocol.Ident, delay time.Dur
 		}
 		ok.Results = append(ok.Results, res)
 	}
-	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: ok, Durable: high > g.terms.Durable})
+	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: ok, Durable: high > g.terms.Durable || longest > g.reach.Durable})
 }
 
 // refuse returns why the whole request cannot be looked at, if so.
@@ -314,6 +320,7 @@ func (g *Grantor) extend(now protocol.Time, w *ward, r *Request, a Ask) uint64 {
 		w.gen++
 		p.gen, p.until = w.gen, now
 	}
+	g.reach.require(g.cfg, a.Length, a.Delta)
 	p.until, p.seq = max(p.until, g.cfg.promise(now, r.Start, a.Delta)), r.Seq
 	g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvPromise, Dom: g.cfg.Domain, Peer: p.to, Gen: p.gen,
 		Seq: p.seq, Until: p.until, Length: p.length})

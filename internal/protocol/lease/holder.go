@@ -49,6 +49,7 @@ type voter struct {
 	// silent voters did not answer the last request in time. They are asked once per renewal.
 	silent bool
 	rtt    roundTrips
+	wish   time.Duration // the longest lease that its programs want, as far as it has said
 }
 
 // A flight is a request on its way. Each is judged by its own start.
@@ -201,6 +202,7 @@ func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) (trip time.Du
 	v.silent = false
 	trip = now.Sub(f.start)
 	v.rtt.add(trip)
+	v.wish = m.Wish
 	for _, r := range f.releases {
 		h.answered(r, from.Rank)
 	}

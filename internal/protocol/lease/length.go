@@ -177,6 +177,15 @@ func (h *Holder) any() *length {
 	return h.lengths[0]
 }
 
+// wish returns the longest lease that anybody is known to want.
+func (h *Holder) wish() time.Duration {
+	d := h.grantor.reach.Wish
+	for i := range h.voters {
+		d = max(d, h.voters[i].wish)
+	}
+	return d
+}
+
 func (h *Holder) ask(m *Request, f *flight, l *length) {
 	a := Ask{l.nominal, h.delta(l)}
 	f.asks = append(f.asks, a)

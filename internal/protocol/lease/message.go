@@ -24,6 +24,9 @@ type Request struct {
 	Info []byte
 	// More are the other promises that are asked for, in ascending order of their lengths.
 	More []Ask
+	// Wish is the longest lease that a program of any member wants, as far as the sender knows. A voter makes ready for it, so that
+	// the first who asks for it does not wait for a disk. Zero: none beyond the council's.
+	Wish time.Duration
 }
 
 // An Ask asks for the promise of one length.
@@ -71,6 +74,8 @@ type OK struct {
 	Asker protocol.Inc
 	// More are the other promises that were renewed, in ascending order of their lengths.
 	More []Kept
+	// Wish is the longest lease that a program of the voter wants, as in Request.
+	Wish time.Duration
 }
 
 // Kept says that the promise of one length was renewed.

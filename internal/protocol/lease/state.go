@@ -79,6 +79,7 @@ func (g *Grantor) AppendState(s *State) {
 	s.Uint(g.terms.Durable)
 	s.Uint(g.terms.Highest)
 	s.Uint(g.terms.Peers)
+	g.reach.AppendState(s, g.cfg)
 	for _, w := range g.wards {
 		s.Bool(w != nil)
 		if w == nil {
@@ -166,6 +167,7 @@ func (h *Holder) AppendState(s *State) {
 func (h *Holder) appendVoter(s *State, v *voter) {
 	s.Uint(uint64(v.inc))
 	s.Bool(v.silent)
+	s.Int(int64(v.wish))
 	if h.cfg.Adapt {
 		s.Int(int64(v.rtt.last))
 		s.Int(int64(v.rtt.now))

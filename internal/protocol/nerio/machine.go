@@ -17,6 +17,7 @@ type Machine struct {
 	lcfg    lease.Config
 	out     *protocol.Effects // of the present Step
 	terms   lease.Terms
+	reach   lease.Reach
 	grantor *lease.Grantor
 	holder  *lease.Holder
 	pcg     *rand.PCG
@@ -72,7 +73,7 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	}
 	m.start.peers = make([]peer, m.lcfg.Members)
 	m.start.answers = make([]Known, m.lcfg.Members)
-	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms)
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.reach)
 	m.holder = lease.NewHolder(&m.lcfg, (*policy)(m), &m.terms, m.grantor)
 	m.keep = m.keeps
 	if rec != nil && !cfg.Diskless {

@@ -37,14 +37,24 @@ func (m *Machine) wish(s *groupState, ev protocol.Campaign) bool {
 		m.unwish(s.length)
 	}
 	s.length = length
-	for i := range m.wishes {
-		if m.wishes[i].length == length {
-			m.wishes[i].groups++
-			return true
+	i := slices.IndexFunc(m.wishes, func(w wish) bool { return w.length == length })
+	if i < 0 {
+		i, m.wishes = len(m.wishes), append(m.wishes, wish{length: length})
+	}
+	m.wishes[i].groups++
+	m.reach.Wish = m.longestWish()
+	return true
+}
+
+// longestWish returns the longest lease that a program wants; zero if it is not beyond that of the council.
+func (m *Machine) longestWish() time.Duration {
+	d := time.Duration(0)
+	for _, w := range m.wishes {
+		if w.length > m.cfg.Lease {
+			d = max(d, w.length)
 		}
 	}
-	m.wishes = append(m.wishes, wish{length, 1})
-	return true
+	return d
 }
 
 // unwish notes that a program wants no leases of the length any more.
@@ -53,6 +63,7 @@ func (m *Machine) unwish(length time.Duration) {
 	m.wishes[i].groups--
 	if m.wishes[i].groups == 0 {
 		m.wishes = slices.Delete(m.wishes, i, i+1)
+		m.reach.Wish = m.longestWish()
 	}
 }
 
