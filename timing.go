@@ -32,7 +32,7 @@ type Timing struct {
 	// members are to survive without losing their lease, and Guard.
 	Lease time.Duration
 	// LongestLease is the longest lease that anybody may ask for, and part of what all members must agree on. A member
-	// that was not stopped in good order waits for as long, after its start, before it votes. Zero: Lease.
+	// that has lost its record waits for as long, after its start, before it asks the others and votes. Zero: Lease.
 	LongestLease time.Duration
 	// PerGroup is by how much longer a member's lease is for each group that it leads, up to LongestLease. All groups of a
 	// member share one lease. Were it shorter than the time that it takes to move them all to another member, they might
@@ -93,6 +93,14 @@ func (t Timing) FailOver(leaders int) time.Duration {
 	c := nerio.Config{Quorums: protocol.Majority(leaders), RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: max(t.Lease, t.LongestLease),
 		PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho()}
 	return c.FailOver()
+}
+
+// Restart is how long a member that was not stopped in good order waits, after its start, before it votes, if it has
+// promised leases of the length Lease only, and not for very many groups. Longer ones that may still stand make it wait
+// for a quarter more than their length.
+func (t Timing) Restart() time.Duration {
+	c := nerio.Config{Lease: t.Lease, Longest: max(t.Lease, t.LongestLease)}
+	return c.Restart()
 }
 
 // directRound is how many Delays a round of a local group takes: there and back.

@@ -363,12 +363,12 @@ func (w *World) ask(f *Fault, id uint64) {
 	}
 	switch f.Kind {
 	case Campaign:
-		w.command(m, protocol.Campaign{Group: f.Group}, w.now)
+		w.campaign(m, f.Group, w.now)
 	case Resign:
 		w.command(m, protocol.Resign{Group: f.Group}, w.now)
 		// A candidate that did not lead has no program whose end would make it try again.
 		if again := w.config.Program.Again; again.Max > 0 && !m.runs(f.Group) {
-			w.command(m, protocol.Campaign{Group: f.Group}, w.now.Add(max(1, m.dice.Draw(again))))
+			w.campaign(m, f.Group, w.now.Add(max(1, m.dice.Draw(again))))
 		}
 	case Transfer:
 		w.command(m, protocol.Transfer{Group: f.Group, To: f.B, ID: id}, w.now)

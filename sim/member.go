@@ -124,7 +124,7 @@ func (w *World) start(m *member) {
 		w.armPort(m)
 	}
 	for _, g := range w.config.Groups {
-		w.command(m, protocol.Campaign{Group: g}, w.now.Add(m.dice.Between(1, w.config.Program.Again.Max)))
+		w.campaign(m, g, w.now.Add(m.dice.Between(1, w.config.Program.Again.Max)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
@@ -25,6 +26,7 @@ type traceLine struct {
 	Gen     int64              `json:"gen"`
 	Term    int64              `json:"term"`
 	Tenure  int64              `json:"tenure"`
+	Length  time.Duration      `json:"length"`
 	Start   protocol.Time      `json:"start"`
 	Until   protocol.Time      `json:"until"`
 	At      protocol.Time      `json:"at"`
@@ -50,7 +52,7 @@ func ParseRecord(line []byte) (Record, error) {
 	}
 	r := Record{T: l.T, Node: protocol.Nobody, Inc: l.Inc}
 	r.Ev, r.Group, r.Why, r.Peer = l.Ev, l.Group, l.Why, protocol.Ident{Rank: protocol.Nobody, Inc: l.PeerInc}
-	r.Seq, r.Gen, r.Term, r.Tenure = uint64(l.Seq), uint64(l.Gen), uint64(l.Term), uint64(l.Tenure)
+	r.Seq, r.Gen, r.Term, r.Tenure, r.Length = uint64(l.Seq), uint64(l.Gen), uint64(l.Term), uint64(l.Tenure), l.Length
 	r.Start, r.Until, r.At = l.Start, l.Until, l.At
 	for _, f := range []struct {
 		name string

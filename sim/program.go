@@ -25,6 +25,8 @@ type ProgramSpec struct {
 	// Again is how long a member waits before it campaigns: after its start, and once more after its program stopped or it
 	// resigned without one. The member does not campaign again if Again.Max is zero.
 	Again Delay
+	// Lengths are those of leases that programs want. Each campaign draws one; without any it asks for the council's.
+	Lengths []time.Duration
 	// Reader makes what a member's programs read their leases by; nil for one that reads views and horizons plainly.
 	Reader func(Boot) Reader
 }
@@ -184,8 +186,17 @@ func (w *World) onQuit(m *member, p *program) {
 		w.manage(m, v)
 	}
 	if again := w.config.Program.Again; again.Max > 0 {
-		w.command(m, protocol.Campaign{Group: p.group}, w.now.Add(m.dice.Draw(again)))
+		w.campaign(m, p.group, w.now.Add(m.dice.Draw(again)))
 	}
+}
+
+// campaign has a member's program want to lead the group.
+func (w *World) campaign(m *member, g protocol.Group, at Real) {
+	c := protocol.Campaign{Group: g}
+	if all := w.config.Program.Lengths; len(all) > 0 {
+		c.Length = all[m.dice.N(len(all))]
+	}
+	w.command(m, c, at)
 }
 
 func (w *World) actLater(m *member, p *program) {

@@ -77,6 +77,7 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	b = appendNumber(b, "gen", int64(r.Gen))
 	b = appendNumber(b, "term", int64(r.Term))
 	b = appendNumber(b, "tenure", int64(r.Tenure))
+	b = appendNumber(b, "length", int64(r.Length))
 	b = appendTime(b, "start", r.Start)
 	b = appendTime(b, "until", r.Until)
 	b = appendTime(b, "at", r.At)

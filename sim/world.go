@@ -237,7 +237,7 @@ func (w *World) commandLine(m *member, cmd protocol.Event) {
 		r.Peer = protocol.NoIdent
 		switch c := cmd.(type) {
 		case protocol.Campaign:
-			r.Why, r.Group = "campaign", c.Group
+			r.Why, r.Group, r.Length = "campaign", c.Group, c.Length
 		case protocol.Resign:
 			r.Why, r.Group = "resign", c.Group
 		case protocol.Transfer:

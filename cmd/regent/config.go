@@ -103,7 +103,7 @@ func checkConfig(c *cobra.Command, path string, asJSON bool) error {
 func derivedTimes(path string, r *regent.Config) *checkReport {
 	t := &r.Timing
 	out := &checkReport{File: path, OK: true, Member: r.Name, Lease: t.Lease, Guard: t.Guard, RoundTrip: t.RoundTrip,
-		Restart: max(t.Lease, t.LongestLease), Drift: t.Drift}
+		Restart: t.Restart(), Drift: t.Drift}
 	if r.Calm == 0 {
 		out.LocalLeader = upToMillis(t.Kappa())
 	}

@@ -36,7 +36,13 @@ type (
 	Unfit struct{}
 
 	// Campaign asks to lead the group.
-	Campaign struct{ Group Group }
+	Campaign struct {
+		Group Group
+		// Length is that of the leases; zero: the council's. A leadership that has begun keeps its own.
+		Length time.Duration
+		// ID, if not zero, is that of an Answer, which says whether leases of that length are to be had here.
+		ID uint64
+	}
 
 	// Resign gives the group up, or ends the attempt to lead it. Why is the cause to be shown; zero stands for Resigned.
 	Resign struct {

@@ -1,5 +1,7 @@
 package protocol
 
+import "time"
+
 // A Fact is something that happened inside a machine and that a checker or a reader of the trace wants to know. It is
 // one flat struct, so that stating it costs no allocation; Ev says which of its fields count. docs/trace.md has a line
 // for each.
@@ -11,6 +13,8 @@ type Fact struct {
 	Peer Ident
 	// Seq, Gen, Term and Tenure number a request, an unbroken promise, a claim and a leadership.
 	Seq, Gen, Term, Tenure uint64
+	// Length names the promise of a voter among those to one holder, and the length of a tenure; zero: the council's.
+	Length time.Duration
 	// Start, Until and At are instants of the member's own clock.
 	Start, Until, At Time
 	// Members is a support set, a trusted set, the members of a view.
@@ -29,7 +33,7 @@ const (
 	EvWeak     Ev = "weak"     // Peer is trusted; Term is the round or view number, if any
 	EvSuspect  Ev = "suspect"  // Peer is no longer trusted to be alive; Detail: nil
 	EvTrust    Ev = "trust"    // Peer is trusted to be alive again
-	EvPromise  Ev = "promise"  // to Peer, in Gen, until Until, by its request Seq
+	EvPromise  Ev = "promise"  // to Peer, of the Length, in Gen, until Until, by its request Seq
 	EvBreak    Ev = "break"    // the promise Gen to Peer is over, with all that was assigned in it
 	EvAssign   Ev = "assign"   // the group to Peer, in its Tenure, at Term, within the promise Gen; At: the voter's clock
 	EvUnassign Ev = "unassign" // the group from Peer, which had it at Term; Why

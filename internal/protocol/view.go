@@ -97,10 +97,13 @@ type Horizon struct {
 type Answer struct {
 	ID    uint64
 	Group Group
-	// OK says that a leader was found, that it is proven to lead, or that the group was handed over.
+	// OK says that a leader was found, that it is proven to lead, that the group was handed over, or that the wish to lead it
+	// was noted.
 	OK bool
-	// Why says why a Transfer came to nothing.
+	// Why says why a Transfer or a Campaign came to nothing.
 	Why Refusal
+	// Lengths are those that leave no room for another, if that is why.
+	Lengths []time.Duration
 	// Leader is who leads, as far as anybody asked knows, or NoIdent; Term is its term.
 	Leader Ident
 	Term   uint64
@@ -110,21 +113,25 @@ type Answer struct {
 	Value *Value
 }
 
-// A Refusal is the reason why a group was not handed over.
+// A Refusal is the reason why a group was not handed over, or why a wish to lead it was not noted.
 type Refusal uint8
 
 const (
-	NotRefused  Refusal = iota
-	NotLeading          // this member does not lead the group
-	ToItself            // the successor is this member
-	MayNotLead          // the successor votes but never leads, or has no vote
-	NoCandidate         // the successor has not said that it would lead the group, or is not well
-	NotTaken            // the successor did not lead in time
-	TakenByElse         // another member leads
+	NotRefused    Refusal = iota
+	NotLeading            // this member does not lead the group
+	ToItself              // the successor is this member
+	MayNotLead            // the successor votes but never leads, or has no vote
+	NoCandidate           // the successor has not said that it would lead the group, or is not well
+	NotTaken              // the successor did not lead in time
+	TakenByElse           // another member leads
+	LeaseTooShort         // renewals and a round trip do not fit into a lease of that length
+	LeaseTooLong          // the length is beyond the council's longest
+	TooManyLeases         // this member has programs with too many other lengths
 )
 
 var refusals = [...]string{"not refused", "this member does not lead", "this member leads already", "the successor may not lead",
-	"the successor is no candidate", "the successor did not take it in time", "another member leads"}
+	"the successor is no candidate", "the successor did not take it in time", "another member leads",
+	"the lease is too short", "the lease is longer than the council's longest", "there are leases of too many lengths"}
 
 func (r Refusal) String() string { return name(refusals[:], int(r)) }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
 )
 
 // Packets from anywhere: nothing but an authentic packet changes an endpoint, and none makes it panic.
@@ -96,6 +97,16 @@ func FuzzMessage(f *testing.F) {
 		f.Add(uint16(row.Number), []byte{0xa0})
 		f.Add(uint16(row.Number), []byte{0xa1, 0x01, 0x05})
 		f.Add(uint16(row.Number), []byte{0xa2, 0x01, 0x05, 0x02, 0x81, 0xa1, 0x01, 0x61, 0x67})
+	}
+	for number, m := range map[uint16]protocol.Message{
+		32: &lease.Request{Seq: 1, More: []lease.Ask{{Length: 5, Delta: 6}, {Length: 7, Delta: 8}}, Claims: []lease.Claim{{Group: "g", Term: 1, Length: 7}}},
+		33: &lease.OK{Seq: 1, More: []lease.Kept{{Length: 5, Gen: 2}}, Results: []lease.Result{{Group: "g", Term: 1}}},
+	} {
+		var body bytes.Buffer
+		if _, err := messages.append(&body, m); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(number, body.Bytes())
 	}
 	for number := range testTable.byNumber {
 		f.Add(uint16(number), []byte{0xa2, 0x01, 0x61, 0x67, 0x07, 0x81, 0xa1, 0x01, 0x61, 0x67})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/rank"
 )
 
@@ -80,6 +81,14 @@ func golden() []*vector {
 		make("a probe: no messages", func(v *vector) {}),
 		make("two messages on two channels", func(v *vector) {
 			v.Batch = []Message{{0, &rank.OK{Seq: 1}}, {300, &rank.OK{Seq: 1 << 40}}}
+		}),
+		make("a request for promises of two lengths", func(v *vector) {
+			v.Batch = []Message{{0, &lease.Request{Epoch: 7, Digest: 9, Seq: 3, Delta: 200e6, More: []lease.Ask{{Length: 5e9, Delta: 5e9 + 10e3}},
+				Claims: []lease.Claim{{Group: "billing", Tenure: 1, Term: 8, Length: 5e9}, {Group: "locks", Tenure: 2, Term: 4}}}}}
+		}),
+		make("its answer", func(v *vector) {
+			v.Batch = []Message{{0, &lease.OK{Seq: 3, Gen: 1, At: 1_000_000_007, Asker: 9, More: []lease.Kept{{Length: 5e9, Gen: 2}},
+				Results: []lease.Result{{Group: "billing", Term: 8, Known: 8}, {Group: "locks", Term: 4, Known: 6, Code: lease.Low}}}}}
 		}),
 		make("another council with the same key", func(v *vector) {
 			v.Council, v.Batch = protocol.CouncilID{0xbe, 0xef}.String(), []Message{{0, &rank.OK{Seq: 1}}}

@@ -176,13 +176,23 @@ func (b *Backed) hold(x *ledger.Lease, t sim.Real) error {
 func (b *Backed) Finish() error { return nil }
 
 // Keeps is N-16': a voter keeps its word. The end of a promise never falls while it stands; a promise begins anew only
-// after it has run out; and a group leaves the one it was assigned to only with the end of the promise, or by a release
-// whose term is at least that of the assignment. What a restart forgets is N-LU's matter.
+// after it has run out, whatever became of those of other lengths; and a group leaves the one it was assigned to only with
+// the end of the promise, by a release whose term is at least that of the assignment, or by a claim of a later tenure of
+// the same holder. All that a tenure is assigned is assigned in promises of its length. What a restart forgets is N-LU's
+// matter.
 type Keeps struct {
 	cursor
-	// last is each voter's latest promise to each holder, also after it broke.
-	last []map[protocol.Ident]promised
+	// last is each voter's latest promise of each length to each holder, also after it broke.
+	last []map[promisee]promised
 	inc  []protocol.Inc
+	// lengths are those of the tenures that are tried or led.
+	lengths []map[protocol.Group]tenureLength
+}
+
+// A promisee is to whom a promise is made, with its length.
+type promisee struct {
+	to     protocol.Ident
+	length time.Duration
 }
 
 type promised struct {
@@ -190,9 +200,17 @@ type promised struct {
 	until    protocol.Time
 }
 
+// A tenureLength is the length of a tenure of an incarnation.
+type tenureLength struct {
+	inc    protocol.Inc
+	tenure uint64
+	length time.Duration
+}
+
 func newKeeps(b *timedLedger) *Keeps {
 	n := b.truth.Members()
-	return &Keeps{cursor: cursor{timedLedger: b}, last: make([]map[protocol.Ident]promised, n), inc: make([]protocol.Inc, n)}
+	return &Keeps{cursor: cursor{timedLedger: b}, last: make([]map[promisee]promised, n), inc: make([]protocol.Inc, n),
+		lengths: make([]map[protocol.Group]tenureLength, n)}
 }
 
 // Name returns N-16'.
@@ -203,7 +221,7 @@ func (k *Keeps) Observe(r *sim.Record) error {
 	did := k.follow(r)
 	switch r.Ev {
 	case sim.EvCrash, sim.EvClose, sim.EvStart, sim.EvRestart:
-		k.last[r.Node] = nil
+		k.last[r.Node], k.lengths[r.Node] = nil, nil
 		return nil
 	}
 	if r.Dom != protocol.Quorum {
@@ -221,16 +239,32 @@ func (k *Keeps) Observe(r *sim.Record) error {
 		return k.assign(r, did)
 	case protocol.EvUnassign:
 		return k.unassign(r, did)
+	case protocol.EvAttempt, protocol.EvLease:
+		return k.tenure(r)
+	}
+	return nil
+}
+
+// tenure demands that a tenure keeps its length.
+func (k *Keeps) tenure(r *sim.Record) error {
+	if k.lengths[r.Node] == nil {
+		k.lengths[r.Node] = make(map[protocol.Group]tenureLength)
+	}
+	old, now := k.lengths[r.Node][r.Group], tenureLength{r.Inc, r.Tenure, r.Length}
+	k.lengths[r.Node][r.Group] = now
+	if old.inc == now.inc && old.tenure == now.tenure && old.length != now.length {
+		return Violatedf(k.Name(), r.T, "%v changes the length of its tenure %d in %q from %v to %v", r.Node, r.Tenure, r.Group, old.length, now.length)
 	}
 	return nil
 }
 
 func (k *Keeps) promise(r *sim.Record) error {
 	if k.last[r.Node] == nil || k.inc[r.Node] != r.Inc {
-		k.last[r.Node], k.inc[r.Node] = make(map[protocol.Ident]promised), r.Inc
+		k.last[r.Node], k.inc[r.Node] = make(map[promisee]promised), r.Inc
 	}
-	old := k.last[r.Node][r.Peer]
-	k.last[r.Node][r.Peer] = promised{gen: r.Gen, seq: r.Seq, until: r.Until}
+	to := promisee{r.Peer, r.Length}
+	old := k.last[r.Node][to]
+	k.last[r.Node][to] = promised{gen: r.Gen, seq: r.Seq, until: r.Until}
 	switch {
 	case r.Gen < old.gen:
 		return Violatedf(k.Name(), r.T, "%v goes back from promise %d to %d to %v", r.Node, old.gen, r.Gen, r.Peer)
@@ -268,12 +302,22 @@ func (k *Keeps) assign(r *sim.Record, did *ledger.Change) error {
 	switch {
 	case did.Promise == nil:
 		return Violatedf(k.Name(), r.T, "%v assigns %q to %v without a promise %d", r.Node, r.Group, r.Peer, r.Gen)
-	case k.last[r.Node][r.Peer].gen != r.Gen:
-		return Violatedf(k.Name(), r.T, "%v assigns %q to %v in promise %d, which is over", r.Node, r.Group, r.Peer, r.Gen)
-	case !did.Before.Stood || did.Before.To == r.Peer:
+	case k.last[r.Node][promisee{r.Peer, r.Length}].gen != r.Gen || did.Promise.Length != r.Length:
+		return Violatedf(k.Name(), r.T, "%v assigns %q to %v in promise %d of length %v, which is over", r.Node, r.Group, r.Peer, r.Gen, r.Length)
+	case k.elsewhere(r):
+		return Violatedf(k.Name(), r.T, "%v assigns %q to the tenure %d of %v in a promise of another length, %v", r.Node, r.Group, r.Tenure, r.Peer, r.Length)
+	case !did.Before.Stood:
+		return nil
+	case did.Before.To == r.Peer && (did.Before.Gen == r.Gen || did.Before.Tenure < r.Tenure):
 		return nil
 	}
 	return k.lapsed(r, did, "assigns "+string(r.Group)+" to "+r.Peer.String()+" and takes it from")
+}
+
+// elsewhere says whether the tenure that the group is assigned to has another length than the promise.
+func (k *Keeps) elsewhere(r *sim.Record) bool {
+	t := k.lengths[r.Peer.Rank][r.Group]
+	return t.inc == r.Peer.Inc && t.tenure == r.Tenure && t.length != r.Length
 }
 
 func (k *Keeps) unassign(r *sim.Record, did *ledger.Change) error {

@@ -15,6 +15,7 @@ package explore
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
@@ -29,6 +30,10 @@ type Options struct {
 	// Candidates campaign when the exploration begins, at the same instant. Before that the council is given the time to
 	// start, in good order.
 	Candidates []protocol.Rank
+	// Length is that of the leases that the last of the candidates wants, and any that campaigns again. Beside, if not empty,
+	// is another group, which the first candidate wants with leases of that length, too; nothing of it is checked.
+	Length time.Duration
+	Beside protocol.Group
 	// Quorums decides what backs a lease.
 	Quorums protocol.Quorums
 	// Cut lists pairs of members that cannot talk to each other once the exploration has begun.

@@ -50,6 +50,32 @@ func TestNoReachableStateBreaksAnInvariant(t *testing.T) {
 	}
 }
 
+// Leases of two lengths at one member: what becomes of the promises of one length leaves those of the other alone, and a
+// member that leads again may have another length.
+func TestNoReachableStateBreaksAnInvariantWithTwoLengths(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		quarters int
+		set      func(*Options)
+		states   int // at most
+	}{
+		{"nothing goes wrong", 20, func(*Options) {}, 0},
+		{"a crash and a restart, candidates apart", 12, func(o *Options) { o.Coarse, o.Crashes, o.Cut = true, 1, apart }, 0},
+		{"a resignation, another length, and a message that is late", 12, func(o *Options) {
+			o.Coarse, o.Resignations, o.Campaigns, o.Holds = true, 1, 1, 1
+		}, 20_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := Lengths(c.quarters)
+			c.set(&o)
+			o.States = c.states
+			if r := clean(t, o); c.states == 0 && !r.Complete {
+				t.Error("not all states were visited")
+			}
+		})
+	}
+}
+
 // clean explores and wants no violation.
 func clean(t *testing.T, o Options) Result {
 	t.Helper()

@@ -13,14 +13,25 @@ const Lease = 200 * time.Millisecond
 
 // Nerio returns the smallest council that can go wrong: three members of which the first two want to lead, for so many
 // quarters of a lease.
-func Nerio(quarters int) Options {
+func Nerio(quarters int) Options { return council(quarters, Lease) }
+
+// Lengths returns such a council in which the first member also leads a group with leases twice as long, and in which the
+// second one wants those, and whoever campaigns again.
+func Lengths(quarters int) Options {
+	o := council(quarters, 2*Lease)
+	o.Length, o.Beside = 2*Lease, "beside"
+	return o
+}
+
+// council returns a council in which no lease is longer than longest.
+func council(quarters int, longest time.Duration) Options {
 	return Options{
 		Members: 3,
 		Spawn: func(b sim.Boot) (protocol.Machine, error) {
 			return nerio.New(nerio.Config{
 				Me: b.Self, Quorums: protocol.Majority(b.Members),
 				// A round trip is longer than a quarter, so that what is not answered at once is asked again two quarters later.
-				RoundTrip: Lease/2 - 10*time.Millisecond, Lease: Lease, Longest: Lease, Renew: Lease / 2,
+				RoundTrip: Lease/2 - 10*time.Millisecond, Lease: Lease, Longest: longest, Renew: Lease / 2,
 				Bootstrap: b.Inc == 1, FirstInc: 10 * b.Inc,
 			}, b.Record, b.Seed)
 		},

@@ -92,8 +92,15 @@ func begin(o *Options) (*world, error) {
 		w.quarter++
 	}
 	w.quarter, w.ledger.origin = 0, w.now()
-	for _, r := range o.Candidates {
-		w.step(int(r), protocol.Campaign{Group: o.Group})
+	for i, r := range o.Candidates {
+		c := protocol.Campaign{Group: o.Group}
+		if i == 0 && o.Beside != "" {
+			w.step(int(r), protocol.Campaign{Group: o.Beside, Length: o.Length})
+		}
+		if i == len(o.Candidates)-1 {
+			c.Length = o.Length
+		}
+		w.step(int(r), c)
 	}
 	w.holds, w.duplicates, w.crashes, w.resignations, w.campaigns, w.slow = o.Holds, o.Duplicates, o.Crashes, o.Resignations, o.Campaigns, o.Slow
 	return w, w.broken
@@ -264,7 +271,7 @@ func (w *world) act(t turn) {
 		w.step(t.who, protocol.Resign{Group: w.options.Group})
 	case campaign:
 		w.campaigns--
-		w.step(t.who, protocol.Campaign{Group: w.options.Group})
+		w.step(t.who, protocol.Campaign{Group: w.options.Group, Length: w.options.Length})
 	case advance:
 		w.quarter++
 	}

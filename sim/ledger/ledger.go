@@ -28,6 +28,7 @@ package ledger
 
 import (
 	"slices"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
@@ -53,7 +54,9 @@ type account struct {
 type Promise struct {
 	Domain    protocol.Domain
 	Voter, To protocol.Ident
-	Gen       uint64 // tells the promises of one voter to one holder apart; zero for a lock
+	Gen       uint64 // tells the promises of one voter to one holder apart, of all lengths; zero for a lock
+	// Length names the promise among those that stand at once; zero: the council's.
+	Length time.Duration
 	// Until is the end, on the clock that the voter had at the instant Stated.
 	Until  protocol.Time
 	Stated sim.Real
@@ -108,7 +111,8 @@ type Change struct {
 		To    protocol.Ident
 		Gen   uint64
 		Until protocol.Time
-		Term  uint64
+		// Term and Tenure are those of the assignment.
+		Term, Tenure uint64
 	}
 }
 
@@ -197,24 +201,24 @@ func (l *Ledger) vote(r *sim.Record, did *Change) {
 	p := l.Promise(r.Node, r.Peer, r.Gen)
 	switch r.Ev {
 	case protocol.EvPromise:
-		did.before(p, 0)
+		did.before(p, Assignment{})
 		if p == nil {
 			p = a.begin(r)
 		}
-		p.Gen, p.Until, p.Stated = r.Gen, r.Until, r.T
+		p.Gen, p.Length, p.Until, p.Stated = r.Gen, r.Length, r.Until, r.T
 		did.Promise = p
 	case protocol.EvBreak:
-		did.before(p, 0)
+		did.before(p, Assignment{})
 		a.remove(p)
 	case protocol.EvAssign:
-		old, term := a.holder(protocol.Quorum, r.Group)
-		did.before(old, term)
+		old, was := a.holder(protocol.Quorum, r.Group)
+		did.before(old, was)
 		old.unassign(r.Group)
 		p.assign(Assignment{r.Group, r.Term, r.Tenure})
 		did.Promise = p
 	case protocol.EvUnassign:
-		old, term := a.holder(protocol.Quorum, r.Group)
-		did.before(old, term)
+		old, was := a.holder(protocol.Quorum, r.Group)
+		did.before(old, was)
 		if old != nil && old.To == r.Peer {
 			old.unassign(r.Group)
 			did.Promise = old
@@ -223,9 +227,10 @@ func (l *Ledger) vote(r *sim.Record, did *Change) {
 }
 
 // before notes what stood.
-func (c *Change) before(p *Promise, term uint64) {
+func (c *Change) before(p *Promise, was Assignment) {
 	if p != nil {
-		c.Before.Stood, c.Before.To, c.Before.Gen, c.Before.Until, c.Before.Term = true, p.To, p.Gen, p.Until, term
+		c.Before.Stood, c.Before.To, c.Before.Gen, c.Before.Until = true, p.To, p.Gen, p.Until
+		c.Before.Term, c.Before.Tenure = was.Term, was.Tenure
 	}
 }
 
@@ -245,18 +250,18 @@ func (a *account) remove(p *Promise) {
 	}
 }
 
-// holder returns the promise in which the voter, orphans apart, has the group assigned, and at which term; nil if there is none.
-func (a *account) holder(d protocol.Domain, g protocol.Group) (*Promise, uint64) {
+// holder returns the promise in which the voter, orphans apart, has the group assigned, and how; nil if there is none.
+func (a *account) holder(d protocol.Domain, g protocol.Group) (*Promise, Assignment) {
 	for i := range a.promises {
 		p := &a.promises[i]
 		if p.Orphan || p.Domain != d {
 			continue
 		}
 		if at := p.index(g); at >= 0 {
-			return p, p.Assigned[at].Term
+			return p, p.Assigned[at]
 		}
 	}
-	return nil, 0
+	return nil, Assignment{}
 }
 
 func (p *Promise) index(g protocol.Group) int {
@@ -289,7 +294,7 @@ func (p *Promise) unassign(g protocol.Group) {
 func (l *Ledger) lock(r *sim.Record, did *Change) {
 	a := &l.accounts[r.Node]
 	p, _ := a.holder(protocol.Local, r.Group)
-	did.before(p, 0)
+	did.before(p, Assignment{})
 	if r.Ev == protocol.EvUngrant {
 		a.remove(p)
 		return

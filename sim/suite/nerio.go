@@ -30,7 +30,7 @@ const (
 
 var nerioRows = append(append([]string{}, Rows...), LeaderResigned, HandedOver, LeaseFrozen, LeaseLapsed, AttemptBusy,
 	AttemptSilent, TermRaised, PromiseBroken, Released, LeaderVerified, Recovered, CleanStart, ManyGroups, FlagWithRecord, FlagWithout,
-	OtherLengths, Rolled, BackupFound, ValueLearnt)
+	OtherLengths, Rolled, BackupFound, ValueLearnt, MixedLengths, MovedLength)
 
 // Constants of the simulated council: the LAN profile, with links that are somewhat slower than d allows.
 const (
@@ -110,7 +110,7 @@ func nerioCheckers(t check.Truth, groups []protocol.Group, bound time.Duration) 
 		groups = w.Groups()
 	}
 	return check.Nerio(t, check.NerioSpec{
-		Quorums: protocol.MajorityOf(t.Members(), voters), Leaders: leaders, Longest: 2 * (nerioLongest + nerioLonger), Groups: groups, Bound: bound,
+		Quorums: protocol.MajorityOf(t.Members(), voters), Leaders: leaders, Longest: 2 * (nerioLongest + nerioLonger + nerioMixed), Groups: groups, Bound: bound,
 		Seed: uint64(t.Clock(0).At(0)), Travel: sim.Delay{Max: 2 * nerioLease, Tail: sim.Percent(5), TailStep: time.Second},
 	})
 }

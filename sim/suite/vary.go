@@ -18,9 +18,11 @@ const (
 	OtherLengths   = "member restarted with other lengths"
 	Rolled         = "council restarted with another configuration"
 	DriverLapsed   = "renewals ended by the driver"
+	MixedLengths   = "leases of several lengths at one member"
+	MovedLength    = "group led again by the same member with another length"
 )
 
-var variedRows = []string{ManyGroups, FlagWithRecord, FlagWithout, OtherLengths, Rolled, BackupFound}
+var variedRows = []string{MixedLengths, MovedLength, ManyGroups, FlagWithRecord, FlagWithout, OtherLengths, Rolled, BackupFound}
 
 // nerioSettings is how many configurations a council may be restarted with. They differ in what all members must agree on.
 const nerioSettings = 2
@@ -46,6 +48,8 @@ type variation struct {
 	cautious protocol.Rank
 	// lengths says that each start draws the lengths that may differ between members.
 	lengths bool
+	// mixed says that programs want leases of several lengths.
+	mixed bool
 	// driven says that the driver ends the renewals of programs that do not stop, and not the machine.
 	driven bool
 }
@@ -70,8 +74,19 @@ func newVariation(c *sim.Config) variation {
 	case 1:
 		c.Program.Announce = sim.Between(time.Minute, time.Hour) // one value for each leadership, which must not be lost
 	}
+	v.mixed = sim.NewDice(c.Seed, 0x7a43).N(3) == 0
+	if v.mixed {
+		c.Program.Lengths = mixedLengths
+	}
 	return v
 }
+
+// mixedLengths are what programs want where lengths are mixed: that of the council, one between two renewals of which nothing
+// else happens, and the longest.
+var mixedLengths = []time.Duration{0, 3 * nerioLease, nerioMixed}
+
+// nerioMixed is the longest that may be asked for there, less what many groups add.
+const nerioMixed = 4 * nerioLease
 
 // set sets up one start of a member.
 func (v *variation) set(c *nerio.Config, b *sim.Boot) {
@@ -97,6 +112,9 @@ func (v *variation) set(c *nerio.Config, b *sim.Boot) {
 			note(b, OtherLengths)
 		}
 	}
+	if v.mixed {
+		c.Longest += nerioMixed
+	}
 }
 
 // note puts what is special about a start into the trace.
@@ -110,6 +128,8 @@ func note(b *sim.Boot, what string) {
 type variedWatch struct {
 	hit func(string)
 	led map[protocol.Rank]map[protocol.Group]bool
+	// lengths are those of the leases that a member has had in each group since its start.
+	lengths map[lengthKey]time.Duration
 	lapsedWatch
 }
 
@@ -169,9 +189,38 @@ func (w *variedWatch) observe(r *sim.Record) {
 		if len(w.led[r.Node]) > 2 {
 			w.hit(ManyGroups)
 		}
+		w.length(r)
 	case protocol.EvStepdown:
 		delete(w.led[r.Node], r.Group)
 	case sim.EvCrash, sim.EvClose:
 		delete(w.led, r.Node)
+		for k := range w.lengths {
+			if k.who == r.Node {
+				delete(w.lengths, k)
+			}
+		}
+	}
+}
+
+// A lengthKey is a member in a group.
+type lengthKey struct {
+	who   protocol.Rank
+	group protocol.Group
+}
+
+// length looks at the length of a lease beside those of the others that its member has, and has had.
+func (w *variedWatch) length(r *sim.Record) {
+	if w.lengths == nil {
+		w.lengths = make(map[lengthKey]time.Duration)
+	}
+	me := lengthKey{r.Node, r.Group}
+	if was, ok := w.lengths[me]; ok && was != r.Length {
+		w.hit(MovedLength)
+	}
+	w.lengths[me] = r.Length
+	for g := range w.led[r.Node] {
+		if l, ok := w.lengths[lengthKey{r.Node, g}]; ok && l != r.Length {
+			w.hit(MixedLengths)
+		}
 	}
 }

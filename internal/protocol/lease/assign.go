@@ -35,12 +35,13 @@ func (g *Grantor) claim(now protocol.Time, p *promise, c *Claim) Result {
 	e := g.entry(now, c.Group)
 	res := Result{Group: c.Group, Term: c.Term, Known: e.term, Candidate: g.policy.Candidate(c.Group)}
 	same := e.owner == p.to && e.tenure == c.Tenure
+	other := e.to != nil && e.to != p // it is assigned in another promise
 	switch {
-	case e.to != nil && e.to != p:
+	case other && e.to.to != p.to:
 		res.Code, res.Holder, res.Remaining, res.Token = Busy, e.to.to, e.to.until.Sub(now), e.token
 		return res
-	case c.Term > MaxTerm || c.Term < e.term || c.Term == e.term && !same:
-		res.Code = Low
+	case c.Term > MaxTerm || c.Term < e.term || c.Term == e.term && !same || other && same:
+		res.Code = Low // a tenure keeps its length
 		return res
 	case !g.policy.Accept(now, p.to, c):
 		res.Code = Refused
@@ -48,13 +49,16 @@ func (g *Grantor) claim(now protocol.Time, p *promise, c *Claim) Result {
 	}
 	led := e.to == p && e.token == c.Token && same
 	g.accept(e, c.Term, p.to, c.Tenure)
+	if other {
+		g.unlink(e) // a new tenure of the same holder, with another length: the tenure before it is over
+	}
 	g.assign(e, p)
 	e.held, e.token = c.Term, c.Token
 	if !led {
 		g.changed(e, protocol.Cause{Code: protocol.Elected, Peer: p.to.Rank})
 	}
 	g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvAssign, Dom: g.cfg.Domain, Group: e.group, Peer: p.to,
-		Tenure: c.Tenure, Term: c.Term, Gen: p.gen, At: now})
+		Tenure: c.Tenure, Term: c.Term, Gen: p.gen, At: now, Length: p.length})
 	res.Known = e.term
 	return res
 }
@@ -79,7 +83,8 @@ func (g *Grantor) assign(e *entry, p *promise) {
 	g.lapse = min(g.lapse, p.until)
 }
 
-func (g *Grantor) unassign(now protocol.Time, e *entry, why string, bore uint64, cause protocol.Cause) {
+// unlink takes a group out of its promise.
+func (g *Grantor) unlink(e *entry) {
 	p := e.to
 	if e.prev != nil {
 		e.prev.next = e.next
@@ -89,8 +94,14 @@ func (g *Grantor) unassign(now protocol.Time, e *entry, why string, bore uint64,
 	if e.next != nil {
 		e.next.prev = e.prev
 	}
-	e.to, e.prev, e.next, e.token, e.free = nil, nil, nil, 0, now
+	e.to, e.prev, e.next = nil, nil, nil
 	g.assigned--
+}
+
+func (g *Grantor) unassign(now protocol.Time, e *entry, why string, bore uint64, cause protocol.Cause) {
+	p := e.to
+	g.unlink(e)
+	e.token, e.free = 0, now
 	g.changed(e, cause)
 	g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvUnassign, Dom: g.cfg.Domain, Group: e.group, Peer: p.to,
 		Term: e.held, Seq: bore, Why: why})

@@ -17,6 +17,8 @@ const (
 	maxQuiet = 4
 	// partSize is about what a claim or release takes besides the group's name.
 	partSize = 16
+	// askSize is about what the promise of one more length takes in a request.
+	askSize = 16
 )
 
 type releaseKey struct {
@@ -97,7 +99,7 @@ func (h *Holder) overdue(now protocol.Time) {
 				h.again(r, f)
 				late = true
 			}
-			gone := f.start.Add(h.cfg.hold(f.delta))
+			gone := f.start.Add(h.cfg.hold(f.longest()))
 			if now >= gone {
 				v.take(f.seq)
 				j--
@@ -108,6 +110,9 @@ func (h *Holder) overdue(now protocol.Time) {
 			}
 			h.retry = min(h.retry, at)
 		}
+	}
+	if late && len(h.tenures) > 0 {
+		h.soon(now)
 	}
 	for i := 0; late && i < len(h.trying); {
 		if t := h.trying[i]; !h.hopeless(now, t) {
@@ -146,11 +151,12 @@ func (h *Holder) Flush(now protocol.Time) {
 	if due {
 		h.unite()
 	}
+	round := due && h.markDue(now)
 	for i := range h.voters {
 		v, r := &h.voters[i], protocol.Rank(i)
 		if due {
 			h.askAgain(v, r)
-			if busy || len(v.releases) > 0 {
+			if round || len(v.releases) > 0 || len(h.trying) > 0 && h.pending(v, r) {
 				h.send(now, v, r)
 			}
 		}
@@ -158,13 +164,14 @@ func (h *Holder) Flush(now protocol.Time) {
 			h.send(now, v, r)
 		}
 	}
-	if busy {
+	if h.brisk() {
 		h.quiet = 0
 	}
 	if due || h.renew == protocol.Never {
-		h.renew = now.Add(h.cfg.Renew << min(h.quiet, maxQuiet))
+		h.renew = h.nextRound(now)
 		h.quiet++
 	}
+	h.unmark(now)
 }
 
 // unanswered says whether a voter owes an answer.
@@ -227,15 +234,16 @@ func (h *Holder) send(now protocol.Time, v *voter, r protocol.Rank) {
 	}
 	h.seq++
 	m := protocol.Make[Request](h.out)
-	*m = Request{Epoch: h.cfg.Epoch, Digest: h.cfg.Digest, Seq: h.seq, Delta: h.delta(), Claims: m.Claims[:0],
-		Releases: m.Releases[:0]}
+	*m = Request{Epoch: h.cfg.Epoch, Digest: h.cfg.Digest, Seq: h.seq, Claims: m.Claims[:0], Releases: m.Releases[:0],
+		More: m.More[:0], Wish: h.wish()}
 	if h.cfg.Skew != nil {
 		m.Start = h.cfg.Skew.At(now)
 	}
 	f := v.depart()
-	f.seq, f.start, f.delta = h.seq, now, m.Delta
-	size := h.packReleases(m, f, v, r, 0)
+	f.seq, f.start = h.seq, now
+	size := h.packReleases(m, f, v, r, askSize*(len(h.lengths)-1))
 	h.packClaims(m, f, v, r, size)
+	h.packAsks(m, f)
 	h.retry = min(h.retry, now.Add(h.patience()))
 	h.out.Send = append(h.out.Send, protocol.Envelope{To: r, Message: m})
 }
@@ -267,7 +275,8 @@ func (h *Holder) packClaims(m *Request, f *flight, v *voter, r protocol.Rank, si
 			b.led = m.Seq
 		}
 		t.asked.Add(r)
-		m.Claims = append(m.Claims, Claim{Group: t.group, Tenure: t.number, Term: b.term, Token: t.token})
+		m.Claims = append(m.Claims, Claim{Group: t.group, Tenure: t.number, Term: b.term, Token: t.token, Length: t.length.nominal})
+		t.length.claimed = m.Seq
 		f.claims = append(f.claims, t)
 		size += len(t.group) + partSize
 	}
@@ -283,6 +292,6 @@ func (v *voter) depart() *flight {
 		v.flights = append(v.flights, flight{})
 	}
 	f := &v.flights[n]
-	*f = flight{claims: f.claims[:0], releases: f.releases[:0]}
+	*f = flight{claims: f.claims[:0], releases: f.releases[:0], asks: f.asks[:0]}
 	return f
 }

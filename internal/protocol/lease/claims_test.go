@@ -59,7 +59,7 @@ func TestRequestsCarryABoundedNumberOfClaims(t *testing.T) {
 	name := strings.Repeat("x", 40)
 	out := c.do(0, func(h *half) {
 		for i := range 500 {
-			h.holder.Try(c.now, protocol.Group(fmt.Sprintf("%s-%d", name, i)))
+			h.holder.Try(c.now, protocol.Group(fmt.Sprintf("%s-%d", name, i)), 0)
 		}
 	})
 	perVoter := make(map[protocol.Rank]int)
@@ -85,8 +85,8 @@ func TestRequestsCarryABoundedNumberOfClaims(t *testing.T) {
 
 func TestStaleRefusalSendsItsClaimsAgain(t *testing.T) {
 	c := newCouncil(t, plain(3))
-	first := c.do(0, func(h *half) { h.holder.Try(c.now, "g") })
-	second := c.do(0, func(h *half) { h.holder.Try(c.now, "h") })
+	first := c.do(0, func(h *half) { h.holder.Try(c.now, "g", 0) })
+	second := c.do(0, func(h *half) { h.holder.Try(c.now, "h", 0) })
 	c.pump(second) // overtakes the first
 	c.pump(first)
 	c.led(0, "g")
@@ -123,18 +123,18 @@ func TestLeaseLengthFollowsTheMeasuredRoundTrips(t *testing.T) {
 	cfg.Adapt, cfg.Lease, cfg.Longest = true, 2*time.Second, 2*time.Second
 	c := newCouncil(t, cfg)
 	h := c.members[0].holder
-	if d := h.delta(); d != cfg.Lease {
+	if d := h.delta(h.lengths[0]); d != cfg.Lease {
 		t.Errorf("before anything was measured: %v, want %v", d, cfg.Lease)
 	}
 	for i, trip := range []time.Duration{0, 10 * ms, 900 * ms} {
 		h.voters[i].rtt.add(trip)
 	}
-	if d, want := h.delta(), cfg.Rho.RealAtMost(150*ms+cfg.Rho.WaitAtLeast(10*ms)); d != want {
+	if d, want := h.delta(h.lengths[0]), cfg.Rho.RealAtMost(150*ms+cfg.Rho.WaitAtLeast(10*ms)); d != want {
 		t.Errorf("a quorum answers in 10ms: %v, want %v", d, want)
 	}
 	h.voters[1].rtt.add(5 * time.Second)
 	h.voters[2].rtt.add(5 * time.Second)
-	if d := h.delta(); d != cfg.Lease {
+	if d := h.delta(h.lengths[0]); d != cfg.Lease {
 		t.Errorf("round trips of seconds: %v, want no more than %v", d, cfg.Lease)
 	}
 	for range 2 * rtWindow {
@@ -152,10 +152,10 @@ func TestManyGroupsAskForLongerUpToTheLongest(t *testing.T) {
 	h := c.members[0].holder
 	h.Begin(c.now, &protocol.Effects{})
 	for i := range 30 {
-		if d, want := h.delta(), cfg.Lease+time.Duration(min(i, 20))*ms; d != want {
+		if d, want := h.delta(h.lengths[0]), cfg.Lease+time.Duration(min(i, 20))*ms; d != want {
 			t.Errorf("with %d groups: %v, want %v", i, d, want)
 		}
-		h.Try(c.now, protocol.Group(fmt.Sprint("g", i)))
+		h.Try(c.now, protocol.Group(fmt.Sprint("g", i)), 0)
 	}
 	cfg.PerGroup = -1
 	if err := cfg.Check(); err == nil {
@@ -206,10 +206,10 @@ func TestClassIsJoinedOnlyIfItsEndFits(t *testing.T) {
 	h.Begin(c.now, &protocol.Effects{})
 	all := protocol.Everyone(3)
 	for i := range h.voters {
-		h.voters[i].end = 100
+		h.lengths[0].by[i].end = 100
 	}
 	in := func(name protocol.Group, had protocol.Time) *tenure {
-		x := &tenure{group: name, token: 1, until: protocol.Never}
+		x := &tenure{group: name, length: h.lengths[0], token: 1, until: protocol.Never}
 		h.join(x, all, had)
 		return x
 	}
@@ -225,7 +225,7 @@ func TestClassIsJoinedOnlyIfItsEndFits(t *testing.T) {
 		t.Errorf("a lease that is entitled to 100 got %v", short.end())
 	}
 	for i := range h.voters {
-		h.voters[i].end = 120
+		h.lengths[0].by[i].end = 120
 		h.extend(protocol.Rank(i))
 	}
 	if x := in("new", 0); x.end() != 120 || x.class != a.class {

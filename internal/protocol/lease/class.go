@@ -6,10 +6,11 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// A class is all leases that the same voters back. They end together, behind one horizon, so that a renewal moves one
+// A class is all leases of one length that the same voters back. They end together, behind one horizon, so that a renewal moves one
 // instant however many groups it is for.
 type class struct {
 	id      protocol.HorizonID
+	length  *length
 	backers protocol.Set
 	// until is E of each group in it. Invariant: it never falls; every lease in the class was at some time backed until
 	// then, by promises that stand until then whatever was heard since.
@@ -17,14 +18,15 @@ type class struct {
 	first *tenure
 }
 
-// endOf returns E: the latest instant until which enough of the backers can be relied on; zero if there are too few.
-func (h *Holder) endOf(backers protocol.Set) protocol.Time {
+// endOf returns E: the latest instant until which enough of the backers can be relied on, by their promises of one length;
+// zero if there are too few.
+func (h *Holder) endOf(l *length, backers protocol.Set) protocol.Time {
 	h.order = h.order[:0]
 	for r := range backers.All() {
 		h.order = append(h.order, r)
 	}
 	slices.SortFunc(h.order, func(a, b protocol.Rank) int {
-		switch x, y := h.voters[a].end, h.voters[b].end; {
+		switch x, y := l.by[a].end, l.by[b].end; {
 		case x > y:
 			return -1
 		case x < y:
@@ -36,7 +38,7 @@ func (h *Holder) endOf(backers protocol.Set) protocol.Time {
 	for _, r := range h.order {
 		s.Add(r)
 		if h.policy.Complete(s) {
-			return h.voters[r].end
+			return l.by[r].end
 		}
 	}
 	return 0
@@ -44,7 +46,7 @@ func (h *Holder) endOf(backers protocol.Set) protocol.Time {
 
 // advance moves the horizon of a class if its backers have moved.
 func (h *Holder) advance(c *class) {
-	end := h.endOf(c.backers)
+	end := h.endOf(c.length, c.backers)
 	if end <= c.until {
 		return
 	}
@@ -56,15 +58,15 @@ func (h *Holder) advance(c *class) {
 // join puts a tenure, whose lease already ran until had, into a class with these backers. An existing one will do if its
 // end is no earlier than what the tenure had and no later than what the tenure is entitled to.
 func (h *Holder) join(t *tenure, backers protocol.Set, had protocol.Time) {
-	end := max(had, h.endOf(backers))
+	end := max(had, h.endOf(t.length, backers))
 	for _, c := range h.classes {
-		if c.backers == backers && had <= c.until && c.until <= end {
+		if c.length == t.length && c.backers == backers && had <= c.until && c.until <= end {
 			h.enter(t, c)
 			return
 		}
 	}
 	h.horizon++
-	c := &class{id: h.horizon, backers: backers, until: end}
+	c := &class{id: h.horizon, length: t.length, backers: backers, until: end}
 	h.classes = append(h.classes, c)
 	h.out.Horizons = append(h.out.Horizons, protocol.Horizon{ID: c.id, Until: c.until})
 	h.enter(t, c)
@@ -111,7 +113,7 @@ func (h *Holder) unite() {
 	for i := 0; i < len(h.classes); i++ {
 		for j := len(h.classes) - 1; j > i; j-- {
 			a, b := h.classes[i], h.classes[j]
-			if a.backers != b.backers || a.until != b.until {
+			if a.length != b.length || a.backers != b.backers || a.until != b.until {
 				continue
 			}
 			for more := b.first != nil; more; {

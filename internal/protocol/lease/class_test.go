@@ -12,17 +12,17 @@ func TestAClassDoesNotLendAnEndThatALostVoterGaveIt(t *testing.T) {
 	c := newCouncil(t, plain(3))
 	c.try(0, "g")
 	h := c.members[0].holder
-	late := h.voters[1].end
+	late := h.lengths[0].by[1].end
 	for _, r := range []protocol.Rank{0, 2} {
-		h.voters[r].end = late.Add(50 * ms)
+		h.lengths[0].by[r].end = late.Add(50 * ms)
 		h.extend(r)
 	}
-	h.lose(2)
+	h.lose(2, h.lengths[0])
 	g := h.tenures["g"]
 	if g.end() != late.Add(50*ms) || g.class.backers != protocol.NewSet(0, 1) {
 		t.Fatalf("g until %v, backed by %v", g.end(), g.class.backers)
 	}
-	other := &tenure{group: "other", token: 1, until: protocol.Never}
+	other := &tenure{group: "other", length: h.lengths[0], token: 1, until: protocol.Never}
 	h.join(other, g.class.backers, 0)
 	if other.end() != late {
 		t.Errorf("until %v, want %v: for so long do two voters back it", other.end(), late)

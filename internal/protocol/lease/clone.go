@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// Clone returns a voter in the same state, with its own policy and terms.
-func (g *Grantor) Clone(cfg *Config, policy Policy, terms *Terms) *Grantor {
-	c := NewGrantor(cfg, policy, terms)
+// Clone returns a voter in the same state, with its own policy, terms and reach.
+func (g *Grantor) Clone(cfg *Config, policy Policy, terms *Terms, reach *Reach) *Grantor {
+	c := NewGrantor(cfg, policy, terms, reach)
 	c.ready, c.closed, c.hand, c.lapse, c.assigned = g.ready, g.closed, g.hand, g.lapse, g.assigned
 	c.changes = slices.Clone(g.changes)
 	c.all = make([]*entry, len(g.all))
@@ -17,9 +17,6 @@ func (g *Grantor) Clone(cfg *Config, policy Policy, terms *Terms) *Grantor {
 		c.groups[x.group] = &x
 	}
 	copied := func(p *promise) *promise {
-		if p == nil {
-			return nil
-		}
 		x := *p
 		x.first = nil
 		var last *entry
@@ -35,8 +32,12 @@ func (g *Grantor) Clone(cfg *Config, policy Policy, terms *Terms) *Grantor {
 		}
 		return &x
 	}
-	for i, p := range g.promises {
-		c.promises[i] = copied(p)
+	for i, w := range g.wards {
+		if w != nil {
+			x := *w
+			x.promises = each(w.promises, copied)
+			c.wards[i] = &x
+		}
 	}
 	for _, p := range g.old {
 		c.old = append(c.old, copied(p))
@@ -48,6 +49,7 @@ func (g *Grantor) Clone(cfg *Config, policy Policy, terms *Terms) *Grantor {
 type cloner struct {
 	tenures  map[*tenure]*tenure
 	releases map[*release]*release
+	lengths  map[*length]*length
 }
 
 // Clone returns a holder in the same state, with its own policy, terms and voter.
@@ -56,7 +58,8 @@ func (h *Holder) Clone(cfg *Config, policy Policy, terms *Terms, grantor *Granto
 	c.me, c.now, c.seq, c.number, c.horizon = h.me, h.now, h.seq, h.number, h.horizon
 	c.renew, c.quiet, c.retry = h.renew, h.quiet, h.retry
 	c.outcomes = slices.Clone(h.outcomes)
-	m := cloner{make(map[*tenure]*tenure), make(map[*release]*release)}
+	m := cloner{make(map[*tenure]*tenure), make(map[*release]*release), make(map[*length]*length)}
+	c.lengths = each(h.lengths, m.length)
 	// order does not matter: each goes into a map again.
 	for g, t := range h.tenures {
 		c.tenures[g] = m.tenure(t)
@@ -74,7 +77,7 @@ func (h *Holder) Clone(cfg *Config, policy Policy, terms *Terms, grantor *Granto
 		v.claims, v.refused, v.releases = each(v.claims, m.tenure), each(v.refused, m.tenure), each(v.releases, m.release)
 		v.flights = make([]flight, len(h.voters[i].flights))
 		for j, f := range h.voters[i].flights {
-			f.claims, f.releases = each(f.claims, m.tenure), each(f.releases, m.release)
+			f.claims, f.releases, f.asks = each(f.claims, m.tenure), each(f.releases, m.release), slices.Clone(f.asks)
 			v.flights[j] = f
 		}
 		c.voters[i] = v
@@ -100,7 +103,7 @@ func (m *cloner) tenure(t *tenure) *tenure {
 		return c
 	}
 	c := *t
-	c.bids = slices.Clone(t.bids)
+	c.bids, c.length = slices.Clone(t.bids), m.length(t.length)
 	c.class, c.prev, c.next = nil, nil, nil // linked by class
 	m.tenures[t] = &c
 	return &c
@@ -115,9 +118,19 @@ func (m *cloner) release(r *release) *release {
 	return &c
 }
 
+func (m *cloner) length(l *length) *length {
+	if c := m.lengths[l]; c != nil {
+		return c
+	}
+	c := *l
+	c.by = slices.Clone(l.by)
+	m.lengths[l] = &c
+	return &c
+}
+
 func (m *cloner) class(k *class) *class {
 	c := *k
-	c.first = nil
+	c.first, c.length = nil, m.length(k.length)
 	var last *tenure
 	for t := k.first; t != nil; t = t.next {
 		x := m.tenure(t)

@@ -26,6 +26,7 @@ type half struct {
 	cfg     Config
 	out     protocol.Effects
 	terms   Terms
+	reach   Reach
 	grantor *Grantor
 	holder  *Holder
 	inc     protocol.Inc
@@ -59,7 +60,7 @@ func newCouncil(t *testing.T, cfg Config) *council {
 	for r := range cfg.Members {
 		h := &half{cfg: cfg, n: cfg.Members, candidates: make(map[protocol.Group]bool)}
 		h.cfg.Me = protocol.Rank(r)
-		h.terms.Durable = MaxTerm
+		h.terms.Durable, h.reach.Durable = MaxTerm, cfg.Longest
 		c.members = append(c.members, h)
 		c.restart(protocol.Rank(r), c.now)
 	}
@@ -70,7 +71,7 @@ func newCouncil(t *testing.T, cfg Config) *council {
 func (c *council) restart(r protocol.Rank, ready protocol.Time) {
 	h := c.members[r]
 	h.inc++
-	h.grantor = NewGrantor(&h.cfg, h, &h.terms)
+	h.grantor = NewGrantor(&h.cfg, h, &h.terms, &h.reach)
 	h.holder = NewHolder(&h.cfg, h, &h.terms, h.grantor)
 	h.holder.Reset(h.inc, h.grantor)
 	h.grantor.Wait(ready)
@@ -135,7 +136,7 @@ func (c *council) pump(ls []envelope) {
 
 // try lets a member try for a group, and tick lets time pass at all members.
 func (c *council) try(r protocol.Rank, g protocol.Group) {
-	c.pump(c.do(r, func(h *half) { h.holder.Try(c.now, g) }))
+	c.pump(c.do(r, func(h *half) { h.holder.Try(c.now, g, 0) }))
 }
 
 func (c *council) tick(d time.Duration) {

@@ -3,32 +3,68 @@
 //
 // The promise is between members: until an instant of its own clock a voter keeps its word to one holder. The
 // assignment is per group: within that promise the voter has given the group to the holder. A plain renewal therefore
-// extends every group of its sender at once, and costs the same for one group as for ten thousand.
+// extends every group of its sender at once, and costs the same for one group as for ten thousand. Leases of several
+// lengths rest on as many promises, of which one request renews all that are due.
 //
 //	PROTOCOLS §3.9  grantor           grantor.go, assign.go
-//	PROTOCOLS §3.9  holder            holder.go, tenure.go, class.go
+//	PROTOCOLS §3.9  holder            holder.go, tenure.go, class.go, length.go
 //	PROTOCOLS §3.9  requests          claims.go, message.go
 //	PROTOCOLS §3.6  terms             terms.go
 //	Nerio §3, §4    drift, skew       config.go
 //	Nerio §6, E-N3  release           tenure.go, assign.go
 //	Nerio §10.1     choice of δ       roundtrip.go
+//	PROTOCOLS §1.3  restart wait      reach.go
 //
 // A user of the core gives it a [Policy], calls Begin and Lapse at the start of every Step and Flush at its end, hands
 // Request, OK and Nack to the half that they are for, and acts on TakeOutcomes and TakeChanges. Package nerio does that.
+//
+// # Lengths
+//
+// A holder asks each voter for one promise per length of lease that its tenures have. A length is named by its nominal
+// duration, and by 0 if that is [Config.Lease]. It is asked for as δ = length + [Config.PerGroup] for each tenure of that
+// length, up to [Config.Longest]. A holder has at most [MaxLengths] at once.
+//
+//	voter    ward     per member and incarnation: the highest request taken, the last number given to a promise
+//	         promise  per ward and length: its end, its number (gen), the groups that are assigned in it
+//	holder   length   per length: how many tenures rest on it; of each voter the number of its promise, and its end
+//	         class    per length and set of backers: one horizon
+//
+// Invariants:
+//
+//   - A group is assigned in one promise. That promise has the length of its tenure, from the first claim to the end.
+//   - The end and the number of a promise change only by requests that ask for its length, and by its own lapse. A lapse
+//     or a break ends what was assigned in that promise, and nothing else.
+//   - No two promises of one voter to one incarnation have a number in common, in whatever lengths. So a promise that the
+//     voter has forgotten because it lapsed cannot be taken for the one that follows it.
+//   - A lease ends with promises of its own length only.
+//   - A new tenure of the same holder has a higher term, and may have another length. Its claim moves the group to the
+//     promise of that length. A late claim or release of the tenure before is too low to move it back or to free it.
+//
+// One request may carry several lengths, because it says no more than one request for each of them would. All are judged
+// at one instant of the voter's clock, counted from one start on the holder's, each by its own δ. The request's number is
+// the holder's, and not a length's: a late request is stale for all lengths, even where no newer one asked for
+// them, and what it carried is repeated. The age of a request is judged per length: a request that is too old for a short
+// promise still renews a long one. The voter then leaves the short one out of its answer and does not look at the claims
+// in it, and the holder claims again. If the answer is lost, the holder knows less than the voter has promised, in
+// each length.
+//
+// A long lease is renewed as many times per δ as a short one: not in every round, and with another length where both are due.
 //
 // # Facts
 //
 // What the two halves state for the trace and the checkers. Times are of the clock of the member that states them.
 //
-//	promise   voter: Peer, Gen, Seq, Until. At every request that it takes. Until never falls within one Gen.
-//	break     voter: Peer, Gen. The promise Gen to Peer had lapsed when Peer asked again: all that was assigned in it
-//	          is over. The promise of the next Gen follows in the same Step.
-//	assign    voter: Group, Peer, Tenure, Term, Gen, At. Also when a claim is repeated, with a new At.
+//	promise   voter: Peer, Length, Gen, Seq, Until. At every request that it takes, for each length that this asks for.
+//	          Until never falls within one Gen.
+//	break     voter: Peer, Length, Gen. The promise Gen to Peer had lapsed when Peer asked again: all that was assigned
+//	          in it is over. A promise of the same Length and a higher Gen follows in the same Step.
+//	assign    voter: Group, Peer, Tenure, Term, Length, Gen, At. Also when a claim is repeated, with a new At, and when a
+//	          later tenure of Peer moves the group to another promise: then there is no unassign.
 //	unassign  voter: Group, Peer, Term, Why. "released" (its holder said so; Seq is the term that the release bore),
 //	          "lapsed" (the promise ran out). After a break there is none: the break speaks for all groups.
-//	attempt   holder: Group, Tenure, Term, Start. The tenure begins, as a candidate; again if it proposes a higher Term.
+//	attempt   holder: Group, Tenure, Term, Length, Start. The tenure begins, as a candidate; again if it proposes a higher Term.
 //	fail      holder: Group, Tenure, Term (the highest proposed), Why: "busy", "silence", "ended".
-//	lease     holder: Group, Tenure, Term (the token), Until, Start, Members, Seq (horizon), Detail (stamp.Quorum). The
+//	lease     holder: Group, Tenure, Term (the token), Length, Until, Start, Members, Seq (horizon), Detail (stamp.Quorum). The
 //	          first of a Tenure is its first completion and the instant from which the member leads. Later ones of
 //	          the same Tenure say that its end now lies behind another horizon, or, with Seq 0 and Why "frozen", that
 //	          it will not move any more.

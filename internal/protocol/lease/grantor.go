@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -12,17 +13,18 @@ type Grantor struct {
 	policy Policy
 	out    *protocol.Effects // of the present Step
 	terms  *Terms
+	reach  *Reach
 
 	// ready is when the voter may grant again after a restart; Never while that is not known.
 	ready protocol.Time
 	// closed voters grant nothing more.
 	closed bool
 
-	// promises has the promise to each member's latest incarnation; nil where there is none. old has those to earlier ones
-	// that still stand.
-	promises []*promise
-	old      []*promise
-	groups   map[protocol.Group]*entry
+	// wards has what was promised to each member's latest incarnation; nil where nothing was. old has the promises to
+	// earlier ones that still stand.
+	wards  []*ward
+	old    []*promise
+	groups map[protocol.Group]*entry
 	// all lists the groups in no particular but reproducible order, so that sweeps can go round; hand is where they are.
 	all  []*entry
 	hand int
@@ -34,12 +36,23 @@ type Grantor struct {
 	changes []Change
 }
 
-// A promise is this voter's word to one incarnation of one member.
-type promise struct {
+// A ward is one incarnation of one member, as a holder of this voter's promises.
+type ward struct {
 	to protocol.Ident
+	// seq is the highest request that was taken, and gen the number of the promise that was begun last, of any length.
+	// Invariant: neither ever falls.
+	seq, gen uint64
+	promises []*promise // one of each length
+}
+
+// A promise is this voter's word to one incarnation of one member, for one length.
+type promise struct {
+	to     protocol.Ident
+	length time.Duration // names it
 	// until is F. Invariant: it never falls while the clock is below it.
 	until protocol.Time
-	// gen numbers the unbroken promise and seq is the highest request that was taken. Invariant: neither ever falls.
+	// gen numbers the unbroken promise and seq is the last request that renewed it. Invariant: neither ever falls. No two
+	// promises to one ward have a number in common, so that one that was forgotten is not taken for its successor.
 	gen, seq uint64
 	first    *entry // the groups that are assigned, linked
 }
@@ -76,13 +89,13 @@ type Change struct {
 }
 
 // NewGrantor returns a voter that has promised nothing yet and that is not ready.
-func NewGrantor(cfg *Config, policy Policy, terms *Terms) *Grantor {
+func NewGrantor(cfg *Config, policy Policy, terms *Terms, reach *Reach) *Grantor {
 	return &Grantor{
-		cfg: cfg, policy: policy, terms: terms,
-		ready:    protocol.Never,
-		promises: make([]*promise, cfg.Members),
-		groups:   make(map[protocol.Group]*entry),
-		lapse:    protocol.Never,
+		cfg: cfg, policy: policy, terms: terms, reach: reach,
+		ready:  protocol.Never,
+		wards:  make([]*ward, cfg.Members),
+		groups: make(map[protocol.Group]*entry),
+		lapse:  protocol.Never,
 	}
 }
 
@@ -116,8 +129,13 @@ func (g *Grantor) Begin(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	g.lapse = protocol.Never
-	for _, p := range g.promises {
-		g.lapseOne(now, p)
+	for _, w := range g.wards {
+		if w == nil {
+			continue
+		}
+		for _, p := range w.promises {
+			g.lapseOne(now, p)
+		}
 	}
 	keep := g.old[:0]
 	for _, p := range g.old {
@@ -131,7 +149,7 @@ func (g *Grantor) Begin(now protocol.Time, out *protocol.Effects) {
 }
 
 func (g *Grantor) lapseOne(now protocol.Time, p *promise) {
-	if p == nil || p.first == nil {
+	if p.first == nil {
 		return
 	}
 	if now < p.until {
@@ -149,27 +167,43 @@ func (g *Grantor) Request(now protocol.Time, from protocol.Ident, delay time.Dur
 		g.refuseAll(now, from, r, why)
 		return
 	}
-	p := g.promiseTo(from)
-	if r.Seq <= p.seq {
+	w := g.ward(from)
+	if r.Seq <= w.seq {
 		g.refuseAll(now, from, r, WhyStale)
 		return
 	}
-	p.seq = r.Seq
-	g.extend(now, p, r)
+	w.seq = r.Seq
 	ok := protocol.Make[OK](g.out)
-	*ok = OK{Asker: from.Inc, Seq: r.Seq, Gen: p.gen, At: now, Floor: g.terms.Floor, Results: ok.Results[:0]}
+	*ok = OK{Asker: from.Inc, Seq: r.Seq, At: now, Floor: g.terms.Floor, Results: ok.Results[:0], More: ok.More[:0], Wish: g.reach.Wish}
+	longest := time.Duration(0) // of the promises that are made
+	if r.Delta > 0 && !g.late(now, r, r.Delta, delay) {
+		ok.Gen, longest = g.extend(now, w, r, Ask{Delta: r.Delta}), r.Delta
+	}
+	for _, a := range r.More {
+		if !g.late(now, r, a.Delta, delay) {
+			ok.More = append(ok.More, Kept{a.Length, g.extend(now, w, r, a)})
+			longest = max(longest, a.Delta)
+		}
+	}
+	if r.Wish > 0 && r.Wish <= g.cfg.Longest {
+		g.reach.require(g.cfg, r.Wish, r.Wish)
+	}
 	high := uint64(0)
 	for i := range r.Releases {
 		high = max(high, g.release(now, &r.Releases[i]))
 	}
 	for i := range r.Claims {
+		p := w.promise(r.Claims[i].Length)
+		if p == nil || p.seq != r.Seq {
+			continue // it was not renewed
+		}
 		res := g.claim(now, p, &r.Claims[i])
 		if res.Code == Granted {
 			high = max(high, res.Term)
 		}
 		ok.Results = append(ok.Results, res)
 	}
-	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: ok, Durable: high > g.terms.Durable})
+	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: ok, Durable: high > g.terms.Durable || longest > g.reach.Durable})
 }
 
 // refuse returns why the whole request cannot be looked at, if so.
@@ -184,21 +218,45 @@ func (g *Grantor) refuse(now protocol.Time, r *Request, delay time.Duration) (Wh
 		return WhyClosing, true
 	case now < g.ready:
 		return WhyRecovering, true
-	case r.Delta <= 0 || r.Delta > c.Longest:
+	case !c.asksWell(r):
 		return WhyConfig, true
-	case !c.TrustAge && delay != protocol.Unknown && delay > r.Delta:
-		return WhyLate, true
+	case c.Skew != nil && r.Start.Sub(c.Skew.At(now)) > c.Skew.Skew():
+		return WhyClock, true
 	}
-	if c.Skew != nil {
-		at := c.Skew.At(now)
-		switch {
-		case r.Start.Sub(at) > c.Skew.Skew():
-			return WhyClock, true
-		case r.Start.Add(r.Delta+c.Skew.Skew()) <= at:
-			return WhyLate, true
+	longest := r.Delta
+	for _, a := range r.More {
+		longest = max(longest, a.Delta)
+	}
+	return WhyLate, g.late(now, r, longest, delay)
+}
+
+// asksWell says whether a request asks for at least one promise, for no more than MaxLengths, for each of them once, and
+// for none beyond the longest.
+func (c *Config) asksWell(r *Request) bool {
+	if r.Delta < 0 || r.Delta > c.Longest || r.Delta == 0 && len(r.More) == 0 {
+		return false
+	}
+	n, last := len(r.More), time.Duration(0)
+	if r.Delta > 0 {
+		n++
+	}
+	for _, a := range r.More {
+		if a.Length <= last || a.Delta <= 0 || a.Delta > c.Longest {
+			return false
 		}
+		last = a.Length
 	}
-	return 0, false
+	return n <= MaxLengths
+}
+
+// late says whether a request is older than a promise of delta that it asks for. Such a promise would only keep others
+// from what its holder has lost already.
+func (g *Grantor) late(now protocol.Time, r *Request, delta, delay time.Duration) bool {
+	c := g.cfg
+	if !c.TrustAge && delay != protocol.Unknown && delay > delta {
+		return true
+	}
+	return c.Skew != nil && r.Start.Add(delta+c.Skew.Skew()) <= c.Skew.At(now)
 }
 
 func (g *Grantor) refuseAll(now protocol.Time, from protocol.Ident, r *Request, why Why) {
@@ -209,33 +267,64 @@ func (g *Grantor) refuseAll(now protocol.Time, from protocol.Ident, r *Request, 
 	g.out.Send = append(g.out.Send, protocol.Envelope{To: from.Rank, Message: protocol.Keep(g.out, nack)})
 }
 
-// promiseTo returns the promise to from, which may be one of no length. What was promised to an earlier incarnation
-// stands until it lapses: a restart proves nothing about a program that the incarnation before has left behind.
-func (g *Grantor) promiseTo(from protocol.Ident) *promise {
-	p := g.promises[from.Rank]
-	if p != nil && p.to == from {
-		return p
+// ward returns what was promised to from. What was promised to an earlier incarnation stands until it lapses: a restart
+// proves nothing about a program that the incarnation before has left behind.
+func (g *Grantor) ward(from protocol.Ident) *ward {
+	w := g.wards[from.Rank]
+	if w != nil && w.to == from {
+		return w
 	}
-	if p != nil && p.first != nil {
-		g.old = append(g.old, p)
+	if w != nil {
+		for _, p := range w.promises {
+			if p.first != nil {
+				g.old = append(g.old, p)
+			}
+		}
 	}
-	p = &promise{to: from}
-	g.promises[from.Rank] = p
+	w = &ward{to: from}
+	g.wards[from.Rank] = w
+	return w
+}
+
+// promise returns the promise of a length, or nil.
+func (w *ward) promise(length time.Duration) *promise {
+	for _, p := range w.promises {
+		if p.length == length {
+			return p
+		}
+	}
+	return nil
+}
+
+// begin adds a promise of no duration. Of more than MaxLengths those go that have run out: nothing is assigned in them.
+func (w *ward) begin(now protocol.Time, length time.Duration) *promise {
+	if len(w.promises) >= MaxLengths {
+		w.promises = slices.DeleteFunc(w.promises, func(p *promise) bool { return p.first == nil && now >= p.until })
+	}
+	p := &promise{to: w.to, length: length}
+	w.promises = append(w.promises, p)
 	return p
 }
 
-// extend renews the promise. One that has run out begins anew, without assignments.
-func (g *Grantor) extend(now protocol.Time, p *promise, r *Request) {
+// extend renews the promise of one length, and returns its number. One that has run out begins anew, without assignments.
+// The others stay as they are.
+func (g *Grantor) extend(now protocol.Time, w *ward, r *Request, a Ask) uint64 {
+	p := w.promise(a.Length)
+	if p == nil {
+		p = w.begin(now, a.Length)
+	}
 	if p.gen == 0 || now >= p.until {
 		if p.gen > 0 {
-			g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvBreak, Dom: g.cfg.Domain, Peer: p.to, Gen: p.gen})
+			g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvBreak, Dom: g.cfg.Domain, Peer: p.to, Gen: p.gen, Length: p.length})
 		}
-		p.gen++
-		p.until = now
+		w.gen++
+		p.gen, p.until = w.gen, now
 	}
-	p.until = max(p.until, g.cfg.promise(now, r.Start, r.Delta))
+	g.reach.require(g.cfg, a.Length, a.Delta)
+	p.until, p.seq = max(p.until, g.cfg.promise(now, r.Start, a.Delta)), r.Seq
 	g.out.Facts = append(g.out.Facts, protocol.Fact{Ev: protocol.EvPromise, Dom: g.cfg.Domain, Peer: p.to, Gen: p.gen,
-		Seq: p.seq, Until: p.until})
+		Seq: p.seq, Until: p.until, Length: p.length})
+	return p.gen
 }
 
 // ReadyAt returns since when the voter grants, or when it will.

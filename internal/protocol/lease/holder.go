@@ -19,12 +19,14 @@ type Holder struct {
 	// seq and tenures number this incarnation's requests and its attempts to lead.
 	seq, number uint64
 	voters      []voter
-	tenures     map[protocol.Group]*tenure
-	trying      []*tenure
-	releases    map[releaseKey]*release
-	classes     []*class
-	horizon     protocol.HorizonID
-	agenda      Agenda[*tenure]
+	// lengths has the promises that are asked for, by their lengths; that of length 0 is the first, and always there.
+	lengths  []*length
+	tenures  map[protocol.Group]*tenure
+	trying   []*tenure
+	releases map[releaseKey]*release
+	classes  []*class
+	horizon  protocol.HorizonID
+	agenda   Agenda[*tenure]
 	// renew is when all voters are asked again; Never if there is nothing to ask for.
 	renew protocol.Time
 	// quiet counts the renewals since the last tenure: only releases are left, and they are repeated ever more slowly.
@@ -37,11 +39,8 @@ type Holder struct {
 
 // A voter is what the holder knows of one voter.
 type voter struct {
-	// inc and gen name the voter's promise, and end is until when, on this member's clock, it can be relied on. Invariant:
-	// (inc, gen) never falls, and end never does while they stand.
-	inc protocol.Inc
-	gen uint64
-	end protocol.Time
+	inc protocol.Inc // Invariant: it never falls
+	gen uint64       // the highest number of its promises, of any length
 	// claims and releases wait to be sent; refused are the claims to be made again with the next renewal.
 	claims   []*tenure
 	refused  []*tenure
@@ -50,14 +49,15 @@ type voter struct {
 	// silent voters did not answer the last request in time. They are asked once per renewal.
 	silent bool
 	rtt    roundTrips
+	wish   time.Duration // the longest lease that its programs want, as far as it has said
 }
 
 // A flight is a request on its way. Each is judged by its own start.
 type flight struct {
 	seq      uint64
 	start    protocol.Time
-	delta    time.Duration
-	overdue  bool // what it carried was queued again
+	asks     []Ask // that of length 0 among them
+	overdue  bool  // what it carried was queued again
 	claims   []*tenure
 	releases []*release
 }
@@ -102,6 +102,7 @@ func (h *Holder) Reset(inc protocol.Inc, grantor *Grantor) {
 	h.me = protocol.Ident{Rank: h.cfg.Me, Inc: inc}
 	h.grantor, h.seq = grantor, 0
 	h.voters = make([]voter, h.cfg.Members)
+	h.lengths = []*length{h.newLength(0)}
 	h.tenures = make(map[protocol.Group]*tenure)
 	h.releases = make(map[releaseKey]*release)
 	h.trying, h.classes, h.agenda = nil, nil, Agenda[*tenure]{}
@@ -201,28 +202,70 @@ func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) (trip time.Du
 	v.silent = false
 	trip = now.Sub(f.start)
 	v.rtt.add(trip)
+	v.wish = m.Wish
 	for _, r := range f.releases {
 		h.answered(r, from.Rank)
 	}
-	end := f.start.Add(h.cfg.hold(f.delta))
-	was := v.end
-	switch {
-	case from.Inc < v.inc || from.Inc == v.inc && m.Gen < v.gen:
+	if from.Inc < v.inc {
 		return trip, true
-	case from.Inc == v.inc && m.Gen == v.gen:
-		v.end = max(v.end, end)
-	default:
-		h.lose(from.Rank)
-		v.inc, v.gen, v.end = from.Inc, m.Gen, end
+	}
+	if from.Inc > v.inc {
+		h.restarted(from)
+	}
+	current, revived := h.kept(now, from.Rank, m, &f)
+	if !current {
+		return trip, true
 	}
 	for i := range m.Results {
 		h.result(now, from.Rank, m, &m.Results[i])
 	}
 	h.extend(from.Rank)
-	if was <= now {
+	if revived {
 		h.completeAll(now)
 	}
 	return trip, true
+}
+
+// kept takes note of the promises that an answer renews, each by itself. It says whether any of them is the latest of its
+// length, and whether one could not be relied on before.
+func (h *Holder) kept(now protocol.Time, r protocol.Rank, m *OK, f *flight) (current, revived bool) {
+	for _, a := range f.asks {
+		l, gen := h.length(a.Length), m.gen(a.Length)
+		if gen == 0 {
+			h.askLater(r, f, a.Length)
+		}
+		if l == nil || gen == 0 || gen < l.by[r].gen {
+			continue
+		}
+		s := &l.by[r]
+		was, end := s.end, f.start.Add(h.cfg.hold(a.Delta))
+		h.voters[r].gen = max(h.voters[r].gen, gen)
+		if gen > s.gen {
+			h.lose(r, l)
+			s.gen, s.end = gen, end
+		}
+		s.end = max(s.end, end)
+		current, revived = true, revived || was <= now
+	}
+	return current, revived
+}
+
+// restarted notes that a voter has forgotten its promises of all lengths.
+func (h *Holder) restarted(from protocol.Ident) {
+	for _, l := range h.lengths {
+		h.lose(from.Rank, l)
+		l.by[from.Rank] = standing{}
+	}
+	h.voters[from.Rank].inc, h.voters[from.Rank].gen = from.Inc, 0
+}
+
+// askLater claims once more what a voter has not looked at.
+func (h *Holder) askLater(r protocol.Rank, f *flight, length time.Duration) {
+	for _, t := range f.claims {
+		if h.tenures[t.group] == t && t.length.nominal == length && t.bids != nil && t.bids[r].state == flying {
+			h.queue(t, r)
+		}
+	}
 }
 
 // Nack takes a voter's refusal of a whole request.
@@ -235,8 +278,7 @@ func (h *Holder) Nack(now protocol.Time, from protocol.Ident, m *Nack) {
 	}
 	v.silent = false
 	if from.Inc > v.inc {
-		h.lose(from.Rank)
-		v.inc, v.gen, v.end = from.Inc, 0, 0
+		h.restarted(from)
 	}
 	until := now.Add(m.Remaining)
 	if m.Why != WhyStale && m.Remaining == 0 {
@@ -287,10 +329,11 @@ func (v *voter) take(seq uint64) (flight, bool) {
 	return flight{}, false
 }
 
-// lose notes that the voter has begun a new promise or has restarted: it backs nothing any more.
-func (h *Holder) lose(r protocol.Rank) {
+// lose notes that the voter has begun a new promise of one length or has restarted: it backs nothing of that length any
+// more.
+func (h *Holder) lose(r protocol.Rank, l *length) {
 	for _, c := range h.classes {
-		if !c.backers.Has(r) {
+		if c.length != l || !c.backers.Has(r) {
 			continue
 		}
 		c.backers.Remove(r)
@@ -300,7 +343,7 @@ func (h *Holder) lose(r protocol.Rank) {
 		}
 	}
 	for _, t := range h.trying {
-		if t.bids[r].state == backed {
+		if t.length == l && t.bids[r].state == backed {
 			h.queue(t, r)
 		}
 	}
@@ -324,3 +367,18 @@ func (h *Holder) completeAll(now protocol.Time) {
 		}
 	}
 }
+
+// Knows says whether a member has acknowledged that this one leads the group, within the promise that the member keeps now.
+func (h *Holder) Knows(group protocol.Group, r protocol.Rank) bool {
+	t := h.tenures[group]
+	return t != nil && t.leads() && (t.bids == nil || t.bids[r].state == backed)
+}
+
+// Promise returns what tells the promises of a voter apart: its incarnation, and the number of the promise that it began
+// last, of any length.
+func (h *Holder) Promise(r protocol.Rank) (protocol.Inc, uint64) {
+	return h.voters[r].inc, h.voters[r].gen
+}
+
+// Silent says whether a voter has left the last request unanswered, or refused it.
+func (h *Holder) Silent(r protocol.Rank) bool { return h.voters[r].silent }

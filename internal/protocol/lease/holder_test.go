@@ -377,7 +377,7 @@ func TestSilentVotersCountAsRefusalsOnlyBesideOthers(t *testing.T) {
 func TestAnswerOfAnEarlierPromiseIsIgnored(t *testing.T) {
 	c := newCouncil(t, plain(3))
 	c.deaf = protocol.NewSet(1)
-	first := c.do(0, func(h *half) { h.holder.Try(c.now, "g") })
+	first := c.do(0, func(h *half) { h.holder.Try(c.now, "g", 0) })
 	var early []envelope
 	for _, l := range first {
 		if l.to == 2 {
@@ -387,7 +387,7 @@ func TestAnswerOfAnEarlierPromiseIsIgnored(t *testing.T) {
 		}
 	}
 	// The promise lapses at voter 2 long before the answer comes, and another one begins.
-	v := c.members[2].grantor.promises[0]
+	v := c.members[2].grantor.wards[0].promises[0]
 	v.until = c.now
 	c.now = c.now.Add(30 * ms)
 	c.do(2, func(*half) {})
@@ -400,8 +400,8 @@ func TestAnswerOfAnEarlierPromiseIsIgnored(t *testing.T) {
 			}
 		}
 	}
-	if h := c.members[0].holder; h.voters[2].gen != 2 {
-		t.Fatalf("promise %d, want 2", h.voters[2].gen)
+	if h := c.members[0].holder; h.lengths[0].by[2].gen != 2 {
+		t.Fatalf("promise %d, want 2", h.lengths[0].by[2].gen)
 	}
 	for _, l := range early {
 		c.deliver(l)
@@ -417,7 +417,7 @@ func TestLapsedVoterDoesNotCompleteAQuorum(t *testing.T) {
 	c.members[0].cfg.Lease = 60 * ms
 	c.members[0].holder.cfg.Lease = 60 * ms
 	c.deaf = protocol.NewSet(1, 2)
-	out := c.do(0, func(h *half) { h.holder.Try(c.now, "g") })
+	out := c.do(0, func(h *half) { h.holder.Try(c.now, "g", 0) })
 	c.members[0].holder.schedule(c.members[0].holder.tenures["g"], c.now.Add(time.Hour))
 	c.pump(out)
 	c.mute = protocol.NewSet(0)
@@ -442,7 +442,7 @@ func TestLapsedVoterDoesNotCompleteAQuorum(t *testing.T) {
 func TestAnswerToAnEarlierIncarnationIsIgnored(t *testing.T) {
 	c := newCouncil(t, plain(3))
 	c.members[0].candidates["g"] = true
-	try := func() []envelope { return c.do(0, func(h *half) { h.holder.Try(c.now, "g") }) }
+	try := func() []envelope { return c.do(0, func(h *half) { h.holder.Try(c.now, "g", 0) }) }
 	var late []envelope
 	for _, l := range try() {
 		if l.to != 0 {

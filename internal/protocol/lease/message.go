@@ -7,13 +7,14 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// A Request asks a voter to renew its promise to the sender for Delta, from now on the voter's clock. It also carries
-// what the voter has not yet answered: claims of groups, and releases of groups.
+// A Request asks a voter to renew its promises to the sender, from now on the voter's clock: that of the length 0 for
+// Delta, and those in More. It also carries what the voter has not yet answered: claims of groups, and releases of groups.
 type Request struct {
 	Epoch  uint32
 	Digest uint64 // of the council's configuration
 	// Seq numbers the requests of one incarnation of the sender, to whomever they go.
-	Seq   uint64
+	Seq uint64
+	// Delta is for how long the promise of the length 0 is asked for; zero if it is not.
 	Delta time.Duration
 	// Start is the synchronised time of the request; zero under bounded drift, where a voter has no use for it.
 	Start    protocol.Time
@@ -21,15 +22,28 @@ type Request struct {
 	Releases []Release
 	// Info is for the policy; nil under Nerio.
 	Info []byte
+	// More are the other promises that are asked for, in ascending order of their lengths.
+	More []Ask
+	// Wish is the longest lease that a program of any member wants, as far as the sender knows. A voter makes ready for it, so that
+	// the first who asks for it does not wait for a disk. Zero: none beyond the council's.
+	Wish time.Duration
 }
 
-// A Claim asks for one group.
+// An Ask asks for the promise of one length.
+type Ask struct {
+	// Length names the promise; it is never zero here. Delta is for how long it is asked for.
+	Length, Delta time.Duration
+}
+
+// A Claim asks for one group, within the promise of one length that the same request asks for.
 type Claim struct {
 	Group  protocol.Group
 	Tenure uint64
 	Term   uint64
 	// Token is the term at which the tenure began to lead; zero while it only tries to. From it the voter learns who leads.
 	Token uint64
+	// Length names the promise; zero: the one that Request.Delta asks for.
+	Length time.Duration
 }
 
 // A Release gives one group up: whatever Of was assigned in it at Term or below. Only the identity and the term count,
@@ -44,11 +58,12 @@ type Release struct {
 	Asked bool
 }
 
-// An OK says that the promise was renewed, and what became of each claim. All releases of the request were heard.
+// An OK says which promises were renewed, and what became of each claim within them. All releases of the request were
+// heard. A promise that is missing was asked for too late; nothing that was claimed in it was looked at.
 type OK struct {
 	Seq uint64
-	// Gen numbers the unbroken promise of this voter to the asker. A higher one than before means that the promise
-	// had lapsed in between, and all assignments with it.
+	// Gen numbers the unbroken promise of the length 0 of this voter to the asker; zero if it was not renewed. A higher one
+	// than before means that the promise had lapsed in between, and all assignments with it.
 	Gen uint64
 	// At is the voter's clock at the instant of the grant.
 	At      protocol.Time
@@ -57,6 +72,29 @@ type OK struct {
 	Info    []byte
 	// Asker is the incarnation of the member that asked: each numbers its requests from 1 on.
 	Asker protocol.Inc
+	// More are the other promises that were renewed, in ascending order of their lengths.
+	More []Kept
+	// Wish is the longest lease that a program of the voter wants, as in Request.
+	Wish time.Duration
+}
+
+// Kept says that the promise of one length was renewed.
+type Kept struct {
+	Length time.Duration
+	Gen    uint64
+}
+
+// gen returns the number of the promise of a length, zero if it was not renewed.
+func (m *OK) gen(length time.Duration) uint64 {
+	if length == 0 {
+		return m.Gen
+	}
+	for i := range m.More {
+		if m.More[i].Length == length {
+			return m.More[i].Gen
+		}
+	}
+	return 0
 }
 
 // A Result is the answer to one claim.
@@ -111,7 +149,7 @@ type Why uint8
 const (
 	WhyRecovering Why = iota // the voter may have forgotten promises
 	WhyEpoch                 // another epoch
-	WhyConfig                // another configuration, or longer than the longest promise
+	WhyConfig                // another configuration, longer than the longest promise, or too many lengths
 	WhyStale                 // a later request was already taken
 	WhyLate                  // the request is older than what it asks for
 	WhyClock                 // its start lies in the future: synchronised time is not
@@ -142,14 +180,14 @@ func (*Nack) Name() string { return "lease.Nack" }
 // Copy returns an independent copy.
 func (m *Request) Copy() protocol.Message {
 	c := *m
-	c.Claims, c.Releases, c.Info = slices.Clone(m.Claims), slices.Clone(m.Releases), slices.Clone(m.Info)
+	c.Claims, c.Releases, c.Info, c.More = slices.Clone(m.Claims), slices.Clone(m.Releases), slices.Clone(m.Info), slices.Clone(m.More)
 	return &c
 }
 
 // Copy returns an independent copy.
 func (m *OK) Copy() protocol.Message {
 	c := *m
-	c.Results, c.Info = slices.Clone(m.Results), slices.Clone(m.Info)
+	c.Results, c.Info, c.More = slices.Clone(m.Results), slices.Clone(m.Info), slices.Clone(m.More)
 	return &c
 }
 

@@ -28,14 +28,9 @@ func (r *roundTrips) add(d time.Duration) {
 // slowest returns the slowest round trip.
 func (r *roundTrips) slowest() time.Duration { return max(r.last, r.now) }
 
-// delta chooses for how long the next request asks: for a while, and for longer if very many groups depend on it.
-func (h *Holder) delta() time.Duration {
-	return min(h.cfg.Longest, h.while()+time.Duration(len(h.tenures))*h.cfg.PerGroup)
-}
-
-// while is for how long a request asks that only few groups depend on. With Adapt it is what spaces renewals by Renew and
-// still covers two lost rounds at the slowest round trip to a quorum, but no more than the configured lease: a shorter
-// lease fails over sooner. While too few voters have answered it is the configured lease.
+// while is for how long a request asks for the promise of length 0 if only few groups depend on it. With Adapt it is what
+// spaces renewals by Renew and still covers two lost rounds at the slowest round trip to a quorum, but no more than the
+// configured lease: a shorter lease fails over sooner. While too few voters have answered it is the configured lease.
 func (h *Holder) while() time.Duration {
 	if !h.cfg.Adapt {
 		return h.cfg.Lease

@@ -79,9 +79,17 @@ func (g *Grantor) AppendState(s *State) {
 	s.Uint(g.terms.Durable)
 	s.Uint(g.terms.Highest)
 	s.Uint(g.terms.Peers)
-	for _, p := range g.promises {
-		s.Bool(p != nil)
-		if p != nil {
+	g.reach.AppendState(s, g.cfg)
+	for _, w := range g.wards {
+		s.Bool(w != nil)
+		if w == nil {
+			continue
+		}
+		s.Ident(w.to)
+		s.Uint(w.seq)
+		s.Uint(w.gen)
+		s.Uint(uint64(len(w.promises)))
+		for _, p := range w.promises {
 			g.appendPromise(s, p)
 		}
 	}
@@ -96,6 +104,7 @@ func (g *Grantor) AppendState(s *State) {
 		s.Bool(e.to != nil)
 		if e.to != nil {
 			s.Ident(e.to.to)
+			s.Int(int64(e.to.length))
 			s.Uint(e.held)
 		}
 		s.Uint(e.term)
@@ -111,9 +120,9 @@ func (g *Grantor) AppendState(s *State) {
 
 func (g *Grantor) appendPromise(s *State, p *promise) {
 	s.Ident(p.to)
+	s.Int(int64(p.length))
 	s.Future(p.until)
 	s.Uint(p.gen)
-	s.Uint(p.seq)
 }
 
 // AppendState appends what the holder will ever act on.
@@ -123,6 +132,17 @@ func (h *Holder) AppendState(s *State) {
 	s.Uint(h.number)
 	s.Future(h.renew)
 	s.Int(int64(h.quiet))
+	s.Uint(uint64(len(h.lengths)))
+	for _, l := range h.lengths {
+		s.Int(int64(l.nominal))
+		if l.nominal != 0 {
+			s.Future(l.next)
+		}
+		for _, x := range l.by {
+			s.Uint(x.gen)
+			s.Future(x.end)
+		}
+	}
 	for i := range h.voters {
 		h.appendVoter(s, &h.voters[i])
 	}
@@ -146,9 +166,8 @@ func (h *Holder) AppendState(s *State) {
 
 func (h *Holder) appendVoter(s *State, v *voter) {
 	s.Uint(uint64(v.inc))
-	s.Uint(v.gen)
-	s.Future(v.end)
 	s.Bool(v.silent)
+	s.Int(int64(v.wish))
 	if h.cfg.Adapt {
 		s.Int(int64(v.rtt.last))
 		s.Int(int64(v.rtt.now))
@@ -159,7 +178,10 @@ func (h *Holder) appendVoter(s *State, v *voter) {
 		f := &v.flights[i]
 		s.Uint(f.seq)
 		s.Instant(f.start)
-		s.Int(int64(f.delta))
+		for _, a := range f.asks {
+			s.Int(int64(a.Length))
+			s.Int(int64(a.Delta))
+		}
 		s.Bool(f.overdue)
 		s.Uint(uint64(len(f.claims)))
 		for _, t := range f.claims {
@@ -187,6 +209,7 @@ func appendReleases(s *State, rs []*release) {
 func (h *Holder) appendTenure(s *State, t *tenure) {
 	s.Text(string(t.group))
 	s.Uint(t.number)
+	s.Int(int64(t.length.nominal))
 	s.Uint(t.term)
 	s.Uint(t.highest)
 	s.Uint(t.token)

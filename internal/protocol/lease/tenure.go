@@ -11,6 +11,8 @@ import (
 type tenure struct {
 	group  protocol.Group
 	number uint64
+	// length is that of the promises that it rests on. Invariant: it never changes.
+	length *length
 	// term is what is claimed where nothing else is known, and highest is the highest that any claim bore.
 	term, highest uint64
 	// token is the term of the first completion; zero before it.
@@ -88,23 +90,25 @@ func (t *tenure) openBids(h *Holder, backers protocol.Set) {
 // Attempts returns how many attempts are under way.
 func (h *Holder) Attempts() int { return len(h.trying) }
 
-// Try begins an attempt to lead the group, unless one is on its way.
-func (h *Holder) Try(now protocol.Time, group protocol.Group) {
-	if h.tenures[group] != nil {
+// Try begins an attempt to lead the group with leases of the given length, unless one is on its way. It does nothing if
+// there is no room for another length.
+func (h *Holder) Try(now protocol.Time, group protocol.Group, nominal time.Duration) {
+	if h.tenures[group] != nil || !h.Room(nominal) {
 		return
 	}
 	h.number++
 	t := &tenure{
-		group: group, number: h.number, start: now, until: protocol.Never, due: protocol.Never, heir: protocol.Nobody,
+		group: group, number: h.number, length: h.use(now, nominal), start: now, until: protocol.Never, due: protocol.Never, heir: protocol.Nobody,
 		bids: make([]bid, h.cfg.Members), index: len(h.trying),
 	}
 	h.tenures[group] = t
 	h.trying = append(h.trying, t)
 	h.propose(now, t)
-	h.schedule(t, now.Add(h.cfg.hold(h.delta())))
+	h.schedule(t, now.Add(h.cfg.hold(h.tryFor(t.length))))
 	if h.renew == protocol.Never || h.quiet > 1 {
 		h.renew = now // nobody was asked for a while: ask those too that did not answer then
 	}
+	h.soon(now)
 }
 
 // propose claims the group everywhere with a term above all that is known of it.
@@ -117,7 +121,7 @@ func (h *Holder) propose(now protocol.Time, t *tenure) {
 		h.queue(t, protocol.Rank(r))
 	}
 	h.out.Facts = append(h.out.Facts, protocol.Fact{Ev: protocol.EvAttempt, Dom: h.cfg.Domain, Group: t.group, Tenure: t.number,
-		Term: t.term, Start: t.start})
+		Term: t.term, Start: t.start, Length: t.length.nominal})
 }
 
 func (h *Holder) schedule(t *tenure, at protocol.Time) {
@@ -139,8 +143,8 @@ func (h *Holder) result(now protocol.Time, r protocol.Rank, m *OK, res *Result) 
 	} else {
 		t.candidates.Remove(r)
 	}
-	if t.bids == nil || t.bids[r].term != res.Term || t.bids[r].state == idle {
-		return // an answer to what is no longer asked
+	if t.bids == nil || t.bids[r].term != res.Term || t.bids[r].state == idle || m.gen(t.length.nominal) != t.length.by[r].gen {
+		return // an answer to what is no longer asked, or within a promise that is over
 	}
 	switch res.Code {
 	case Granted:
@@ -188,7 +192,7 @@ func (h *Holder) complete(now protocol.Time, t *tenure) {
 	var backers protocol.Set
 	for i := range t.bids {
 		// What a voter that broke its promise or restarted had acknowledged is no longer backed: lose saw to that.
-		if t.bids[i].state == backed && h.voters[i].end > now {
+		if t.bids[i].state == backed && t.length.by[i].end > now {
 			backers.Add(protocol.Rank(i))
 		}
 	}
@@ -221,7 +225,7 @@ func (h *Holder) dropTrying(t *tenure) {
 
 func (h *Holder) stateLease(now protocol.Time, t *tenure, why string) {
 	f := protocol.Fact{Ev: protocol.EvLease, Dom: h.cfg.Domain, Group: t.group, Tenure: t.number, Term: t.token, Start: t.start,
-		Until: t.end(), At: now, Detail: t.quorum, Why: why}
+		Until: t.end(), At: now, Detail: t.quorum, Why: why, Length: t.length.nominal}
 	if t.class != nil {
 		f.Seq, f.Members = uint64(t.class.id), t.class.backers
 	}
@@ -314,6 +318,7 @@ func (h *Holder) fail(now protocol.Time, t *tenure) {
 // end is the one way out of a tenure: it demotes first, forgets every acknowledgement, and only then releases.
 func (h *Holder) end(now protocol.Time, t *tenure, why string, cause protocol.Cause, heir protocol.Rank) {
 	delete(h.tenures, t.group)
+	t.length.tenures--
 	if t.leads() {
 		h.out.Facts = append(h.out.Facts, protocol.Fact{Ev: protocol.EvStepdown, Dom: h.cfg.Domain, Group: t.group,
 			Tenure: t.number, Term: t.token, Until: t.end(), At: now, Why: why})
@@ -439,6 +444,8 @@ type Lease struct {
 	Candidates protocol.Set
 	Quorum     stamp.Quorum
 	Stopping   bool
+	// Length is the nominal one; zero: the council's.
+	Length time.Duration
 }
 
 // Lease returns the member's leadership of the group, if it leads.
@@ -448,26 +455,12 @@ func (h *Holder) Lease(group protocol.Group) (Lease, bool) {
 		return Lease{}, false
 	}
 	l := Lease{Tenure: t.number, Token: t.token, Horizon: t.horizon, End: t.end(), Cap: t.until, Candidates: t.candidates,
-		Quorum: t.quorum, Stopping: t.stopping}
+		Quorum: t.quorum, Stopping: t.stopping, Length: t.length.nominal}
 	if t.class != nil {
 		l.Backers = t.class.backers
 	}
 	return l, true
 }
-
-// Knows says whether a member has acknowledged that this one leads the group, within the promise that the member keeps now.
-func (h *Holder) Knows(group protocol.Group, r protocol.Rank) bool {
-	t := h.tenures[group]
-	return t != nil && t.leads() && (t.bids == nil || t.bids[r].state == backed)
-}
-
-// Promise returns what tells the promises of a voter apart: its incarnation, and the number of the promise.
-func (h *Holder) Promise(r protocol.Rank) (protocol.Inc, uint64) {
-	return h.voters[r].inc, h.voters[r].gen
-}
-
-// Silent says whether a voter has left the last request unanswered, or refused it.
-func (h *Holder) Silent(r protocol.Rank) bool { return h.voters[r].silent }
 
 // Tries says whether an attempt to lead the group is on its way or has succeeded.
 func (h *Holder) Tries(group protocol.Group) bool { return h.tenures[group] != nil }

@@ -99,6 +99,14 @@ func (c *Config) FailOver() time.Duration {
 	return c.RoundTrip/2 + real(min(c.Lease+c.PerGroup, c.Longest)) + time.Duration(trips)*real(c.RoundTrip)
 }
 
+// Restart is for which promises a member with a record waits that has made none but of its own length of lease, for few
+// groups.
+func (c *Config) Restart() time.Duration {
+	l := c.lease()
+	r := lease.NewReach(&l, 0, 0)
+	return r.Bound
+}
+
 // meetings is how many attempts in a row may meet others. The pauses after them are drawn at random, so that there is no last
 // word: with one, one of sixteen thousand simulated fail-overs took longer than the bound; with two, none of twenty thousand.
 const meetings = 2

@@ -1,6 +1,8 @@
 package nerio
 
 import (
+	"time"
+
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/record"
 )
@@ -16,8 +18,9 @@ type disk struct {
 
 // pending is what a record on its way to the disk will make durable.
 type pending struct {
-	inc     protocol.Inc
-	ceiling uint64
+	inc      protocol.Inc
+	ceiling  uint64
+	promised time.Duration
 }
 
 // write asks for the record to be made durable, if that is needed.
@@ -29,11 +32,14 @@ func (m *Machine) write() {
 	if c := m.terms.Ceiling(r.Ceiling); c != r.Ceiling {
 		r.Ceiling, m.disk.dirty = c, true
 	}
+	if d := m.reach.Next(&m.lcfg, m.now); d != r.Promised {
+		r.Promised, m.disk.dirty = d, true
+	}
 	if !m.disk.dirty {
 		return
 	}
 	m.disk.dirty = false
-	m.disk.pending = append(m.disk.pending, pending{r.Inc, r.Ceiling})
+	m.disk.pending = append(m.disk.pending, pending{r.Inc, r.Ceiling, r.Promised})
 	m.out.Persist = r.Append(m.out.Persist[:0])
 }
 
@@ -49,6 +55,10 @@ func (m *Machine) onPersisted(now protocol.Time) {
 		return
 	}
 	m.terms.Durable = max(m.terms.Durable, first.ceiling)
+	m.reach.Durable = first.promised
+	for _, p := range m.disk.pending {
+		m.reach.Durable = min(m.reach.Durable, p.promised) // it may be on disk already
+	}
 	if m.start.phase == writing {
 		m.speak(now)
 	}

@@ -130,11 +130,30 @@ func (d *driver) check() {
 			if v.Tenure == 0 || d.Now >= min(v.Until, x.Horizons[v.Horizon]) {
 				continue
 			}
+			d.recorded(protocol.Rank(i), g)
 			if o, ok := seen[g]; ok {
 				d.t.Fatalf("%v: both %v and %v lead %s\n%s", d.Now, o, protocol.Rank(i), g, d.transcript())
 			}
 			seen[g] = protocol.Rank(i)
 		}
+	}
+}
+
+// recorded holds that a quorum would wait for the lease of a leader, were they all to restart now.
+func (d *driver) recorded(r protocol.Rank, g protocol.Group) {
+	m := d.members[r].m
+	l, ok := m.holder.Lease(g)
+	if !ok || m.cfg.Diskless {
+		return
+	}
+	var wait protocol.Set
+	for i, x := range d.members {
+		if x.Record == nil || d.disk0(protocol.Rank(i)).Promised >= m.nominal(l.Length) {
+			wait.Add(protocol.Rank(i))
+		}
+	}
+	if !m.cfg.Quorums.In(wait) {
+		d.t.Fatalf("%v: %v leads %s with a lease of %v, for which only %v would wait\n%s", d.Now, r, g, m.nominal(l.Length), wait, d.transcript())
 	}
 }
 

@@ -13,6 +13,8 @@ type groupState struct {
 	// candidate says that a program of this member would lead the group; index is its place among the wanted.
 	candidate bool
 	index     int
+	// length is that of the leases that the program wants; zero: the council's.
+	length time.Duration
 	// since is when the member last began to lead the group.
 	since protocol.Time
 	// backoff is before when no new attempt is begun.
@@ -85,11 +87,14 @@ func (m *Machine) look(now protocol.Time, s *groupState) protocol.View {
 	return v
 }
 
-func (m *Machine) onCampaign(now protocol.Time, g protocol.Group) {
+func (m *Machine) onCampaign(now protocol.Time, ev protocol.Campaign) {
 	if m.closing.on {
 		return
 	}
-	s := m.group(g)
+	s := m.group(ev.Group)
+	if m.leaders.Has(m.cfg.Me) && !m.wish(s, ev) {
+		return
+	}
 	if !s.candidate && m.leaders.Has(m.cfg.Me) {
 		s.candidate, s.index = true, len(m.wanted)
 		m.wanted = append(m.wanted, s)
@@ -105,6 +110,7 @@ func (m *Machine) withdraw(s *groupState) {
 		return
 	}
 	s.candidate = false
+	m.unwish(s.length)
 	last := m.wanted[len(m.wanted)-1]
 	m.wanted[s.index], last.index = last, s.index
 	m.wanted = m.wanted[:len(m.wanted)-1]
@@ -145,7 +151,7 @@ func (m *Machine) consider(now protocol.Time, s *groupState) {
 		}
 		return
 	}
-	m.holder.Try(now, s.group)
+	m.try(now, s)
 }
 
 // maxAttempts is how many groups are tried for at once. An attempt has the time of one lease to succeed; of ten thousand

@@ -110,7 +110,7 @@ func (m *Machine) onHandover(now protocol.Time, from protocol.Ident, h *Handover
 	m.grantor.See(now, h.Group, h.Term)
 	m.holder.Carry(lease.Release{Group: h.Group, Of: from, Term: h.Term, To: m.cfg.Me, Asked: h.Asked})
 	s.backoff = now
-	m.holder.Try(now, h.Group)
+	m.try(now, s)
 }
 
 func best(s protocol.Set) protocol.Rank { return s.Min() }

@@ -17,6 +17,7 @@ type Machine struct {
 	lcfg    lease.Config
 	out     *protocol.Effects // of the present Step
 	terms   lease.Terms
+	reach   lease.Reach
 	grantor *lease.Grantor
 	holder  *lease.Holder
 	pcg     *rand.PCG
@@ -28,6 +29,7 @@ type Machine struct {
 	disk   disk
 	groups map[protocol.Group]*groupState
 	wanted []*groupState // groups with a candidate of this member
+	wishes []wish        // the lengths that they are wanted with
 	agenda lease.Agenda[*groupState]
 	// queue holds wanted groups for which there were too many attempts.
 	queue           []*groupState
@@ -71,7 +73,7 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	}
 	m.start.peers = make([]peer, m.lcfg.Members)
 	m.start.answers = make([]Known, m.lcfg.Members)
-	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms)
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.reach)
 	m.holder = lease.NewHolder(&m.lcfg, (*policy)(m), &m.terms, m.grantor)
 	m.keep = m.keeps
 	if rec != nil && !cfg.Diskless {
@@ -136,7 +138,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	case protocol.Restored:
 		m.onRestored(now, ev)
 	case protocol.Campaign:
-		m.onCampaign(now, ev.Group)
+		m.onCampaign(now, ev)
 	case protocol.Resign:
 		m.onResign(now, ev)
 	case protocol.Lapse:

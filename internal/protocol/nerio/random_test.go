@@ -27,6 +27,10 @@ func chaos(t *testing.T, seed uint64) int {
 	cfg := config(3 + 2*rng.IntN(2))
 	cfg.Elector = rng.IntN(2) == 0
 	cfg.StopWithin = time.Duration(rng.IntN(2)) * 100 * ms
+	lengths := []time.Duration{0}
+	if seed%2 == 1 {
+		lengths, cfg.Longest = []time.Duration{0, 600 * ms, time.Second}, time.Second
+	}
 	d := newDriver(t, cfg)
 	n := len(d.members)
 	d.Run(50 * ms)
@@ -82,7 +86,7 @@ func chaos(t *testing.T, seed uint64) int {
 		case 5:
 			d.Step(r, protocol.Stopped{Group: g})
 		default:
-			d.Step(r, protocol.Campaign{Group: g})
+			d.Step(r, protocol.Campaign{Group: g, Length: lengths[rng.IntN(len(lengths))]})
 		}
 		d.Run(time.Duration(rng.IntN(150)) * ms)
 	}

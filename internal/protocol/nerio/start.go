@@ -93,9 +93,8 @@ func (m *Machine) onStart(now protocol.Time) {
 	r := &m.disk.record
 	why := m.distrusted()
 	if m.disk.had && why == "" {
-		longest := max(r.Longest, m.cfg.Longest)
 		m.start.clean, m.start.recorded = r.Clean, true
-		m.wait(now.Add(m.lcfg.LongestPromise(longest)), "restarted")
+		m.wait(now.Add(m.lcfg.LongestPromise(r.Promised)), "restarted")
 		m.begin(now, r.Inc+1, r.Ceiling, "record")
 		return
 	}
@@ -359,8 +358,13 @@ func (m *Machine) above(inc protocol.Inc) (out protocol.Set) {
 func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why string) {
 	st := &m.start
 	ready := m.grantor.ReadyAt()
+	if !st.recorded {
+		m.disk.record.Promised = 0 // the member has waited for the longest promise of the council
+	}
+	m.reach = lease.NewReach(&m.lcfg, now, m.disk.record.Promised)
+	m.reach.Wish = m.longestWish()
 	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Peers: m.terms.Peers}
-	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms)
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.reach)
 	m.grantor.Begin(now, m.out)
 	m.grantor.Wait(ready)
 	m.holder.Reset(inc, m.grantor)
@@ -369,10 +373,11 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	r := &m.disk.record
 	r.Inc, r.Epoch, r.Digest, r.Origin, r.Clean, r.Void = inc, m.cfg.Epoch, m.cfg.Listing, m.cfg.Origin, false, false
 	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
+	r.Promised = m.reach.Next(&m.lcfg, now)
 	r.Ceiling = min(max(floor, m.terms.Highest)+lease.Ahead, lease.MaxTerm)
 	m.disk.dirty = true
 	if m.cfg.Diskless {
-		m.terms.Durable = lease.MaxTerm
+		m.terms.Durable, m.reach.Durable = lease.MaxTerm, m.cfg.Longest
 		m.speak(now)
 	}
 }

@@ -194,7 +194,7 @@ func TestRestartedVoterGrantsNothingForTheLongestPromise(t *testing.T) {
 	d.Crash(1)
 	d.Crash(2)
 	rec := d.disk0(1)
-	rec.Longest = 400 * ms // of a configuration before this one
+	rec.Promised = 400 * ms // by a start before this one
 	d.members[1].Record = rec.Append(nil)
 	d.again(cfg, 1)
 	d.Step(0, protocol.Campaign{Group: "g"})

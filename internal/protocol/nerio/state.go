@@ -12,13 +12,13 @@ import (
 
 // Clone implements protocol.Explorable. The copy is for use after a Step, not within one.
 func (m *Machine) Clone() protocol.Machine {
-	c := &Machine{cfg: m.cfg, lcfg: m.lcfg, terms: m.terms, now: m.now, start: m.start, disk: m.disk, trusted: m.trusted, lapsed: m.lapsed,
+	c := &Machine{cfg: m.cfg, lcfg: m.lcfg, terms: m.terms, reach: m.reach, now: m.now, start: m.start, disk: m.disk, trusted: m.trusted, lapsed: m.lapsed,
 		voters: m.voters, leaders: m.leaders, ill: m.ill, barred: m.barred, prefer: m.prefer,
 		failed: m.failed, counted: m.counted, unfit: m.unfit, asks: m.asks, tells: m.tells, closing: m.closing, swept: m.swept}
 	pcg := *m.pcg
 	c.pcg = &pcg
 	c.rng = rand.New(c.pcg)
-	c.grantor = m.grantor.Clone(&c.lcfg, (*policy)(c), &c.terms)
+	c.grantor = m.grantor.Clone(&c.lcfg, (*policy)(c), &c.terms, &c.reach)
 	c.holder = m.holder.Clone(&c.lcfg, (*policy)(c), &c.terms, c.grantor)
 	c.keep = c.keeps
 	c.start.answers, c.start.peers = slices.Clone(m.start.answers), slices.Clone(m.start.peers)
@@ -41,6 +41,7 @@ func (m *Machine) Clone() protocol.Machine {
 		}
 		return out
 	}
+	c.wishes = slices.Clone(m.wishes)
 	c.wanted, c.tells.queue, c.tells.flying = mine(m.wanted), mine(m.tells.queue), mine(m.tells.flying)
 	c.tells.yes = slices.Clone(m.tells.yes)
 	c.values = m.values.clone(c.groups)
@@ -135,6 +136,7 @@ func (m *Machine) appendStart(s *lease.State) {
 	for _, p := range m.disk.pending {
 		s.Uint(uint64(p.inc))
 		s.Uint(p.ceiling)
+		s.Int(int64(p.promised))
 	}
 }
 
@@ -144,6 +146,7 @@ func (m *Machine) appendGroups(s *lease.State) {
 	for _, x := range list {
 		s.Text(string(x.group))
 		s.Bool(x.candidate)
+		s.Int(int64(x.length))
 		s.Future(x.backoff)
 		s.Future(x.due)
 		s.Bool(x.telling)

@@ -1,7 +1,7 @@
 // Package record is what a member remembers across its own crashes: one small record for all groups (PROTOCOLS §1.3).
 //
 // Nothing is written per renewal and nothing on the path of a fail-over, so the record holds bounds, not values: no
-// term was accepted above Ceiling, no promise was longer than Longest. The package is pure: where the bytes are kept is
+// term was accepted above Ceiling, no promise that may still stand is longer than Promised. The package is pure: where the bytes are kept is
 // the driver's business.
 package record
 
@@ -29,6 +29,8 @@ type Record struct {
 	Longest time.Duration
 	// Lock is the longest lock of a local group of any configuration that was ever in force.
 	Lock time.Duration
+	// Promised is the longest promise that may stand, in terms of the time that was asked for.
+	Promised time.Duration
 	// Epoch is the council's, and Digest that of its members and quorum system.
 	Epoch  uint32
 	Digest [32]byte
@@ -63,7 +65,7 @@ func differ(a, b [8]byte) bool { return a != [8]byte{} && b != [8]byte{} && a !=
 var ErrDamaged = errors.New("record: damaged")
 
 const (
-	version = 4
+	version = 5
 	// maxBlob bounds Wedge and View.
 	maxBlob = 1 << 16
 )
@@ -77,7 +79,8 @@ const (
 	atCeiling = atInc + 8
 	atLongest = atCeiling + 8
 	atLock    = atLongest + 8
-	atEpoch   = atLock + 8
+	atPromise = atLock + 8
+	atEpoch   = atPromise + 8
 	atDigest  = atEpoch + 4
 	atOrigin  = atDigest + 32
 	atNote    = atOrigin + 24
@@ -109,6 +112,7 @@ func (r *Record) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, r.Ceiling)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Longest))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Lock))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Promised))
 	b = binary.BigEndian.AppendUint32(b, r.Epoch)
 	b = append(b, r.Digest[:]...)
 	b = append(b, r.Origin.Machine[:]...)
@@ -170,6 +174,7 @@ func Decode(b []byte) (Record, error) {
 	r.Ceiling = binary.BigEndian.Uint64(body[atCeiling:])
 	r.Longest = time.Duration(binary.BigEndian.Uint64(body[atLongest:]))
 	r.Lock = time.Duration(binary.BigEndian.Uint64(body[atLock:]))
+	r.Promised = time.Duration(binary.BigEndian.Uint64(body[atPromise:]))
 	r.Epoch = binary.BigEndian.Uint32(body[atEpoch:])
 	copy(r.Digest[:], body[atDigest:])
 	r.Origin = Origin{[8]byte(body[atOrigin:]), [8]byte(body[atOrigin+8:]), [8]byte(body[atOrigin+16:])}
@@ -185,8 +190,8 @@ func Decode(b []byte) (Record, error) {
 	if r.Inc > protocol.MaxInc {
 		return Record{}, fmt.Errorf("%w: incarnation %d: at most %d", ErrDamaged, r.Inc, protocol.MaxInc)
 	}
-	if r.Longest < 0 || r.Lock < 0 {
-		return Record{}, fmt.Errorf("%w: longest promise %v, longest lock %v: must not be negative", ErrDamaged, r.Longest, r.Lock)
+	if r.Longest < 0 || r.Lock < 0 || r.Promised < 0 {
+		return Record{}, fmt.Errorf("%w: longest promise %v, longest lock %v, promised %v: must not be negative", ErrDamaged, r.Longest, r.Lock, r.Promised)
 	}
 	rest := body[fixed:]
 	for _, blob := range []*[]byte{&r.Wedge, &r.View} {

@@ -14,7 +14,7 @@ import (
 )
 
 func sample() Record {
-	r := Record{Council: protocol.CouncilID{0xc0, 15: 0xde}, Inc: 7, Ceiling: 1<<20 + 5, Longest: 200 * time.Millisecond, Lock: 120 * time.Millisecond, Epoch: 3, Clean: true,
+	r := Record{Council: protocol.CouncilID{0xc0, 15: 0xde}, Inc: 7, Ceiling: 1<<20 + 5, Longest: 200 * time.Millisecond, Lock: 120 * time.Millisecond, Promised: 250 * time.Millisecond, Epoch: 3, Clean: true,
 		Wedge: []byte("w"), View: []byte{1, 2, 3}}
 	for i := range r.Digest {
 		r.Digest[i] = byte(i)
@@ -23,7 +23,7 @@ func sample() Record {
 	return r
 }
 
-// The encoding is on people's disks: these bytes never change for version 4.
+// The encoding is on people's disks: these bytes never change for version 5.
 func TestGoldenVectors(t *testing.T) {
 	s := sample()
 	for _, c := range []struct {
@@ -31,9 +31,9 @@ func TestGoldenVectors(t *testing.T) {
 		rec  Record
 		want string
 	}{
-		{"zero", Record{}, "52474e5404" + strings.Repeat("00", 16+8+8+8+8+4+32+24+1+4+4) + "9d72a011"},
-		{"full", s, "52474e5404" + "c00000000000000000000000000000de" + "0000000000000007" + "0000000000100005" + "00000000" + "0bebc200" + "0000000007270e00" + "00000003" +
-			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "a1000000000000a2" + "b1000000000000b2" + "c1000000000000c2" + "01" + "0000000177" + "00000003010203" + "df975166"},
+		{"zero", Record{}, "52474e5405" + strings.Repeat("00", 16+8+8+8+8+8+4+32+24+1+4+4) + "670c47d3"},
+		{"full", s, "52474e5405" + "c00000000000000000000000000000de" + "0000000000000007" + "0000000000100005" + "00000000" + "0bebc200" + "0000000007270e00" + "000000000ee6b280" + "00000003" +
+			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "a1000000000000a2" + "b1000000000000b2" + "c1000000000000c2" + "01" + "0000000177" + "00000003010203" + "a37dcbf6"},
 	} {
 		if got := hex.EncodeToString(c.rec.Append(nil)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
@@ -42,7 +42,7 @@ func TestGoldenVectors(t *testing.T) {
 }
 
 func TestDecodeReadsWhatAppendWrote(t *testing.T) {
-	for _, r := range []Record{{}, sample(), {Inc: 7, Void: true}, {Inc: protocol.MaxInc, Ceiling: 1<<64 - 1, Longest: 1<<63 - 1, Lock: 1<<63 - 1}} {
+	for _, r := range []Record{{}, sample(), {Inc: 7, Void: true}, {Inc: protocol.MaxInc, Ceiling: 1<<64 - 1, Longest: 1<<63 - 1, Lock: 1<<63 - 1, Promised: 1<<63 - 1}} {
 		got, err := Decode(r.Append([]byte("prefix"))[6:])
 		if err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("got %+v, %v; want %+v", got, err, r)
@@ -78,10 +78,10 @@ func TestNeighbouringVersionsAreRefusedButNotDamaged(t *testing.T) {
 		b := r.Append(nil)
 		b[atVersion] = other
 		if other < version {
-			b = append(b[:atNote-8], b[atNote:]...) // version 3 had no identity
+			b = append(b[:atPromise], b[atEpoch:]...) // version 4 did not know what was promised
 		}
 		b = reseal(b)
-		if _, err := Decode(b); err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("version %d: this program reads version 4 only", other)) {
+		if _, err := Decode(b); err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("version %d: this program reads version 5 only", other)) {
 			t.Errorf("version %d: got %v", other, err)
 		}
 	}
