@@ -20,7 +20,7 @@ const (
 // machine that no clock counted.
 func (m *Member) watchClock(ctx context.Context) {
 	var watcher *clock.Watcher
-	if lease, ok := m.world.Clock.(*clock.Lease); ok {
+	if lease, ok := m.world.Clock.(*clock.Real); ok {
 		watcher = clock.NewWatcher(lease, clockJump)
 	}
 	ticker := time.NewTicker(clockEvery)

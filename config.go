@@ -52,25 +52,19 @@ type OwnKeys struct {
 	TagKey string
 }
 
-// Config is what a member needs to know. Name, Council, OwnKeys (unless it is alone) and, off one host, Key are required.
+// Config is what a member needs to know. Its fields stand in three parts: what a member needs, what programs often set, and what is best
+// left alone.
 type Config struct {
 	// Name says which member of the council this is.
 	Name string
 	// Council lists all members, this one among them. It is the same at every member.
 	Council []Peer
-	// CouncilID tells this council from all others: 32 hexadecimal digits, drawn at random once and the same at every member. Packets of
-	// another council cannot be opened, even if it has the same key. If it is empty, the members agree on one when the council
-	// begins and keep it in their directories; members without a directory need it here.
-	CouncilID string
 	// Key is the cluster key: 16 to 128 secret bytes, the same at every member. Packets that are not sealed with it
 	// are dropped. [ReadKey] reads it from a file. It may be left out only if all addresses are of the loopback interface.
-	// OldKeys are accepted too, so that a key can be changed while the council runs.
-	Key     []byte
-	OldKeys [][]byte
+	Key []byte
 	// OwnKeys are those that no other member has. [Config.ReadKeys] reads them from a directory. [DrawKeys] draws keys for tests. A council
 	// of one needs none.
 	OwnKeys
-
 	// Dir is where the member keeps its durable record: a directory of its own, on a disk that survives a restart. A
 	// member without one forgets everything when it stops. It then asks the others what it may have promised, and in a
 	// council of three both must answer.
@@ -79,43 +73,50 @@ type Config struct {
 	// that it has none, so it may stay set; without it a council that lost all its records waits for an operator.
 	Bootstrap bool
 
-	// Elector says who tries first to lead a group that has no leader; the default is [elector.Stable]. It has no bearing on
-	// safety, and little on how soon a dead leader is replaced. It is the same at every member.
-	Elector elector.Kind
-	// Prefer, if not zero, makes a leader hand its groups over to a member that goes before it, once a program has been waiting
-	// there for so long, behind a link that is fast enough. Otherwise leaders stay. It is the same at every member.
-	Prefer time.Duration
-	// Calm, if not zero, keeps a member that comes and goes from deposing good local leaders: in local groups a member that led
-	// and fell silent counts again only when it has been heard for so long without a break. [Status.Kappa] grows with it.
-	// It is the same at every member.
-	Calm time.Duration
-	// Health, if it is set, is called every [Timing.Heartbeat] and says what is wrong with this member, or the program around
-	// it. A member with which something is wrong leads nothing, gives up what it leads, and votes as before. It must
-	// return when its context ends; one that does not is taken to be wrong. [Member.SetHealth] says what that means.
-	Health func(ctx context.Context) error
-
-	// StopWithin is how long a program may take to stop, once Done is closed, while its lease is renewed; zero is
-	// 30 s. The lease of a program that has not stopped by then is renewed no more: it runs out, and another member
-	// may lead while the program still runs.
-	StopWithin time.Duration
-
-	// Consistent lets the council have groups in which all agree on exactly who failed ([Member.ConsistentGroup]). Every pair of
-	// members then exchanges a packet each [Timing.Renew]. It is the same at every member.
-	Consistent bool
+	// Programs often set the following.
 
 	// Timing is all that has to do with time; the zero value is [LAN].
 	Timing Timing
-	// Bind is the address to receive packets on; empty is the member's own first address in Council.
-	Bind string
-	// NoRealtime leaves the scheduling of the member's thread as it is. Otherwise it is made a real-time thread if the
-	// process may do that (CAP_SYS_NICE), so that a busy machine does not delay it. It runs for some microseconds at a time.
-	NoRealtime bool
-
+	// Health, if it is set, is called every [Timing.Heartbeat] and returns what is wrong with this member, or with the program around
+	// it. An unhealthy member resigns its groups and stops campaigning, but keeps voting ([Member.SetHealth]). Health must
+	// return when its context ends: a member whose check does not is unhealthy.
+	Health func(ctx context.Context) error
 	// Logger gets what an operator should know; nil is slog.Default.
 	Logger *slog.Logger
 	// OnChange, if it is set, is called with every change of every quorum group, in order. It must return soon: the next
 	// changes wait for it, and so does [Member.Leave], which it must therefore not call itself.
 	OnChange func(View)
+	// Consistent lets the council have groups in which all agree on exactly who failed ([Member.ConsistentGroup]). Every pair of
+	// members then exchanges a packet each [Timing.Renew]. It is the same at every member.
+	Consistent bool
+	// StopWithin is how long a program may take to stop, once Done is closed, while its lease is renewed; zero is
+	// 30 s. The lease of a program that has not stopped by then is renewed no more: it runs out, and another member
+	// may lead while the program still runs.
+	StopWithin time.Duration
+	// Prefer, if not zero, makes a leader hand its groups over to a member that goes before it, once a program has been waiting
+	// there for so long, behind a link that is fast enough. Otherwise leaders stay. It is the same at every member.
+	Prefer time.Duration
+
+	// The following is best left alone, unless its comment describes your case.
+
+	// CouncilID tells this council from all others: 32 hexadecimal digits, drawn at random once and the same at every member. Packets of
+	// another council cannot be opened, even if it has the same key. If it is empty, the members agree on one when the council
+	// begins and keep it in their directories; members without a directory need it here.
+	CouncilID string
+	// OldKeys are accepted too, so that a key can be changed while the council runs.
+	OldKeys [][]byte
+	// Elector says who tries first to lead a group that has no leader; the default is [elector.Stable]. It has no bearing on
+	// safety, and little on how soon a dead leader is replaced. It is the same at every member.
+	Elector elector.Kind
+	// Calm, if not zero, keeps a member that comes and goes from deposing good local leaders: in local groups a member that led
+	// and fell silent counts again only when it has been heard for so long without a break. [Status.Kappa] grows with it.
+	// It is the same at every member.
+	Calm time.Duration
+	// Bind is the address to receive packets on; empty is the member's own first address in Council.
+	Bind string
+	// NoRealtime leaves the scheduling of the member's thread as it is. Otherwise it is made a real-time thread if the
+	// process may do that (CAP_SYS_NICE), so that a busy machine does not delay it. It runs for some microseconds at a time.
+	NoRealtime bool
 }
 
 // defaultStopWithin is for how long the lease of a program that was asked to stop is renewed.

@@ -53,7 +53,7 @@ func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
 //
 // When f returns by itself the member leaves the group, and TakePart returns what f returned. When ctx has ended, TakePart returns nil,
 // after f has returned and the member has left.
-func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Context, l *ConsistentLease) error) error {
+func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Context, l *Membership) error) error {
 	m := g.member
 	l, err := g.group.Campaign(ctx)
 	for {
@@ -80,8 +80,8 @@ func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Conte
 }
 
 // once runs f for one membership. It says whether that was over before f returned, and the program goes on.
-func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(context.Context, *ConsistentLease) error) (lost bool, err error) {
-	lease := &ConsistentLease{group: g, hosted: hostedHolding{g.member, l}, first: g.member.view(l.First())}
+func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(context.Context, *Membership) error) (lost bool, err error) {
+	lease := &Membership{group: g, hosted: hostedHolding{g.member, l}, first: g.member.view(l.First())}
 	within, cancel := leadingContext(ctx, &lease.hosted)
 	defer func() {
 		if !lost || ctx.Err() != nil { // also if f panics
@@ -93,9 +93,9 @@ func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(con
 	return mustStop(within, &lease.hosted), err
 }
 
-// A ConsistentLease is one membership of this member in a [ConsistentGroup], from when it is taken in until it is out. While it
+// A Membership is one membership of this member in a [ConsistentGroup], from when it is taken in until it is out. While it
 // is valid, nobody recovers in this member's place.
-type ConsistentLease struct {
+type Membership struct {
 	group  *ConsistentGroup
 	hosted hostedHolding
 	first  View
@@ -103,28 +103,28 @@ type ConsistentLease struct {
 
 // Token is that of the agreement that took the member in. No manager that was replaced before has as high a one: a store that refuses
 // lower ones ([View.Token] of what managers write) has nothing of theirs once this one is there.
-func (l *ConsistentLease) Token() uint64 { return l.hosted.lease.Token() }
+func (l *Membership) Token() uint64 { return l.hosted.lease.Token() }
 
 // First returns the agreement that took the member in.
-func (l *ConsistentLease) First() View { return l.first }
+func (l *Membership) First() View { return l.first }
 
 // Valid says whether the member was in the group at an instant during the call.
-func (l *ConsistentLease) Valid() bool { return l.hosted.valid() }
+func (l *Membership) Valid() bool { return l.hosted.valid() }
 
 // Until returns until when the member is in the group if it hears no more from the others. It moves.
-func (l *ConsistentLease) Until() Instant { return l.hosted.until() }
+func (l *Membership) Until() Instant { return l.hosted.until() }
 
 // Remaining returns for how long; zero once it is out.
-func (l *ConsistentLease) Remaining() time.Duration { return l.hosted.remaining() }
+func (l *Membership) Remaining() time.Duration { return l.hosted.remaining() }
 
 // Done is closed when the program must stop.
-func (l *ConsistentLease) Done() <-chan struct{} { return l.hosted.told() }
+func (l *Membership) Done() <-chan struct{} { return l.hosted.told() }
 
 // Cause says why the program must stop; it is zero before Done is closed.
-func (l *ConsistentLease) Cause() Cause { return l.hosted.cause() }
+func (l *Membership) Cause() Cause { return l.hosted.cause() }
 
 // Views yields the present agreement and then every later one, until the member is out or ctx ends.
-func (l *ConsistentLease) Views(ctx context.Context) iter.Seq[View] {
+func (l *Membership) Views(ctx context.Context) iter.Seq[View] {
 	return func(yield func(View) bool) {
 		for v, err := range l.group.Watch(ctx) {
 			if err != nil || v.Leader == "" || !yield(v) {
@@ -137,11 +137,11 @@ func (l *ConsistentLease) Views(ctx context.Context) iter.Seq[View] {
 // errNothing says that there is nothing to recover.
 var errNothing = errors.New("the view asks this member to recover nothing")
 
-// Recovered says that this member, the fault manager, has recovered what a view asks for: one that [ConsistentLease.Views] has yielded,
+// Recovered says that this member, the fault manager, has recovered what a view asks for: one that [Membership.Views] has yielded,
 // with Recover. Only then is the next change agreed on, unless the manager fails; and soon after that the member's own view has
 // Recover no more. If there is a later view by now, because another manager has taken over, the word counts for nothing: what
 // is left to do the later view says.
-func (l *ConsistentLease) Recovered(v View) error {
+func (l *Membership) Recovered(v View) error {
 	if v.Agreement == nil || !v.Agreement.Recover {
 		return fmt.Errorf("consistent group %s: view of token %d: %w", l.group.Name(), v.Token, errNothing)
 	}

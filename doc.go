@@ -99,7 +99,7 @@
 //
 //	g, err := m.ConsistentGroup("shards")
 //	...
-//	err = g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
+//	err = g.TakePart(ctx, func(ctx context.Context, l *regent.Membership) error {
 //		for v := range l.Views(ctx) {
 //			if v.Agreement.Recover {
 //				takeOver(v) // what belongs to nobody in v.Agreement.Members

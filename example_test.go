@@ -391,7 +391,7 @@ func ExampleConsistentGroup() {
 		fmt.Println(err)
 		return
 	}
-	err = g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
+	err = g.TakePart(ctx, func(ctx context.Context, l *regent.Membership) error {
 		for v := range l.Views(ctx) {
 			fmt.Println(v)
 			if v.Agreement.Recover { // this member is the manager: take over what belongs to nobody in v.Agreement.Members

@@ -62,7 +62,7 @@ func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			go g.TakePart(t.Context(), func(ctx context.Context, l *ConsistentLease) error {
+			go g.TakePart(t.Context(), func(ctx context.Context, l *Membership) error {
 				for v := range l.Views(ctx) {
 					if v.Agreement.Recover {
 						_ = l.Recovered(v)
@@ -80,7 +80,7 @@ func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
 			t.Fatal(err)
 		}
 		turns := 0
-		err = g.TakePart(ctx, func(ctx context.Context, l *ConsistentLease) error {
+		err = g.TakePart(ctx, func(ctx context.Context, l *Membership) error {
 			turns++
 			if turns == 2 {
 				return nil

@@ -196,7 +196,7 @@ func (m *Member) run(ctx context.Context, saved []byte, founder *runtime.Founder
 	if m.dir != nil {
 		o.Store = m.dir
 	}
-	if lease, ok := m.world.Clock.(*clock.Lease); ok {
+	if lease, ok := m.world.Clock.(*clock.Real); ok {
 		o.Suspended = lease.Suspended
 		o.Restored = m.restored(clock.NewSnapshots())
 	}

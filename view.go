@@ -78,7 +78,7 @@ type Agreement struct {
 	Failed     []string `json:"failed,omitempty"`
 	Joined     []string `json:"joined,omitempty"`
 	Unfinished []string `json:"unfinished,omitempty"`
-	// Recover asks this member, the fault manager, to recover what was lost, and to report it with [ConsistentLease.Recovered]. Then
+	// Recover asks this member, the fault manager, to recover what was lost, and to report it with [Membership.Recovered]. Then
 	// the same agreement is seen again without it.
 	Recover bool `json:"recover,omitempty"`
 	// Stalled is a member to which this one has no link while others have: nothing can be agreed on until it comes back or

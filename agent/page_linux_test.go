@@ -117,7 +117,7 @@ func TestProgramWithAPageThatGivesNoSignOfLifeIsAsked(t *testing.T) {
 	a := open(t, 1, "").agents[0]
 	in, write := dialogue(t, a, `{"do":"page","id":1}`+"\n")
 	await(t, in, session.Mapped)
-	write(`{"do":"campaign","id":1,"group":"g","page":true,"heartbeat":500000000}` + "\n")
+	write(`{"do":"campaign","id":1,"group":"g","page":true,"heartbeat_ns":500000000}` + "\n")
 	if e, _ := await(t, in, session.Leads); e.Tenure == 0 {
 		t.Fatalf("it has no place on the page: %+v", e)
 	}
@@ -134,7 +134,7 @@ func TestProgramThatIsSilentWhileItWaitsIsNotElected(t *testing.T) {
 	if _, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"}); err != nil {
 		t.Fatal(err)
 	}
-	in := lines(t, a, `{"do":"campaign","id":1,"group":"g","heartbeat":100000000}`+"\n")
+	in := lines(t, a, `{"do":"campaign","id":1,"group":"g","heartbeat_ns":100000000}`+"\n")
 	if e, _ := await(t, in, session.Over); e.Cause == nil || e.Cause.Why.String() != "unhealthy" {
 		t.Errorf("its candidacy is over for %+v", e.Cause)
 	}

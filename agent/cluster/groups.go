@@ -148,7 +148,7 @@ func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }
 // takePart is the program of a consistent group: whenever it is the fault manager it says who failed, and that it has
 // recovered them.
 func (s *server) takePart(ctx context.Context, p *program, g *regent.ConsistentGroup) {
-	_ = g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
+	_ = g.TakePart(ctx, func(ctx context.Context, l *regent.Membership) error {
 		for v := range l.Views(ctx) {
 			if !v.Agreement.Recover {
 				continue

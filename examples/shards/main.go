@@ -66,7 +66,7 @@ func main() {
 }
 
 // work is what only the owner of a key may do. It must end soon after ctx does: within the guard time, the others wait.
-var work = func(_ context.Context, l *regent.ConsistentLease, key string) {
+var work = func(_ context.Context, l *regent.Membership, key string) {
 	fmt.Printf("%s: in the group for another %v\n", key, l.Remaining())
 }
 
@@ -85,7 +85,7 @@ func run(ctx context.Context, c regent.Config, file string, keys int, every time
 	if err != nil {
 		return err
 	}
-	return g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
+	return g.TakePart(ctx, func(ctx context.Context, l *regent.Membership) error {
 		fmt.Println("taken in:", l.First())
 		var managing sync.WaitGroup
 		managing.Go(func() { manage(ctx, t, g, l) })
@@ -104,7 +104,7 @@ func run(ctx context.Context, c regent.Config, file string, keys int, every time
 }
 
 // manage recovers what was lost, whenever this member is the fault manager, and tries as long as there is no later view.
-func manage(ctx context.Context, t *shardTable, g *regent.ConsistentGroup, l *regent.ConsistentLease) {
+func manage(ctx context.Context, t *shardTable, g *regent.ConsistentGroup, l *regent.Membership) {
 	for v := range l.Views(ctx) {
 		for now := v; sameRecovery(now, v) && ctx.Err() == nil; now, _ = g.View(ctx) {
 			err := t.reassign(ctx, v)

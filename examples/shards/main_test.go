@@ -88,12 +88,12 @@ type owner struct {
 }
 
 type slot struct {
-	lease *regent.ConsistentLease
+	lease *regent.Membership
 	key   string
 }
 
 // work observes that the key is owned, and a moment later again if it still is. One that is careless never stops.
-func (o *owner) work(_ context.Context, l *regent.ConsistentLease, key string) {
+func (o *owner) work(_ context.Context, l *regent.Membership, key string) {
 	o.observe(l, key)
 	// wall clock: this is the work, in a process of its own.
 	time.Sleep(time.Millisecond)
@@ -107,7 +107,7 @@ func (o *owner) work(_ context.Context, l *regent.ConsistentLease, key string) {
 	}
 }
 
-func (o *owner) observe(l *regent.ConsistentLease, key string) {
+func (o *owner) observe(l *regent.Membership, key string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := o.entries[slot{l, key}]

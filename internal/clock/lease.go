@@ -40,8 +40,8 @@ type source struct {
 	boot func() time.Duration
 }
 
-// Lease is the operating system's lease clock: undisciplined time plus time suspended.
-type Lease struct {
+// Real is the operating system's lease clock: undisciplined time plus time suspended.
+type Real struct {
 	src       source
 	last      last
 	suspended atomic.Int64 // time suspended as adopted, with an arbitrary origin
@@ -57,16 +57,16 @@ type anchor struct {
 }
 
 // System returns the lease clock of the operating system, or an error where we know of none that is sound.
-func System() (*Lease, error) {
+func System() (*Real, error) {
 	src, err := system()
 	if err != nil {
 		return nil, err
 	}
-	return newLease(src), nil
+	return newReal(src), nil
 }
 
-func newLease(src source) *Lease {
-	c := &Lease{src: src}
+func newReal(src source) *Real {
+	c := &Real{src: src}
 	if src.boot != nil {
 		_, low, _ := c.sleep()
 		c.suspended.Store(int64(low))
@@ -77,13 +77,13 @@ func newLease(src source) *Lease {
 }
 
 // Now reads the clock in full.
-func (c *Lease) Now() protocol.Time {
+func (c *Real) Now() protocol.Time {
 	t, _ := c.full()
 	return c.last.after(t)
 }
 
 // Late reads the clock cheaply where that is safe, and in full otherwise.
-func (c *Lease) Late() protocol.Time {
+func (c *Real) Late() protocol.Time {
 	a := c.anchor.Load() // before the cheap reading, which is to be the later of the two
 	if a == nil {
 		t, _ := c.full()
@@ -99,11 +99,11 @@ func (c *Lease) Late() protocol.Time {
 }
 
 // Suspended returns how long the machine has been suspended since the clock was made, as far as any reading saw it.
-func (c *Lease) Suspended() time.Duration { return time.Duration(c.resumed.Load()) }
+func (c *Real) Suspended() time.Duration { return time.Duration(c.resumed.Load()) }
 
 // full reads all there is. It returns what the clock shows, and a reading that is not before the clock at the start of
 // the call, however badly the readings were interrupted.
-func (c *Lease) full() (now, late protocol.Time) {
+func (c *Real) full() (now, late protocol.Time) {
 	if c.src.boot == nil {
 		wall, mono := c.tick()
 		t := protocol.Time(c.src.raw())
@@ -120,7 +120,7 @@ func (c *Lease) full() (now, late protocol.Time) {
 
 // sleep brackets the time suspended: it was at least low and at most high when it was read, which was after the
 // returned anchor's wall and monotonic time.
-func (c *Lease) sleep() (a anchor, low, high time.Duration) {
+func (c *Real) sleep() (a anchor, low, high time.Duration) {
 	width := time.Duration(-1)
 	for range attempts {
 		wall, before := c.src.cheap()
@@ -138,7 +138,7 @@ func (c *Lease) sleep() (a anchor, low, high time.Duration) {
 }
 
 // adopt takes note that the time suspended is at least low, and returns the value to use.
-func (c *Lease) adopt(low time.Duration) time.Duration {
+func (c *Real) adopt(low time.Duration) time.Duration {
 	for {
 		old := c.suspended.Load()
 		if low-time.Duration(old) <= adoption {
@@ -151,7 +151,7 @@ func (c *Lease) adopt(low time.Duration) time.Duration {
 	}
 }
 
-func (c *Lease) tick() (wall, mono time.Duration) {
+func (c *Real) tick() (wall, mono time.Duration) {
 	if c.src.cheap == nil {
 		return 0, 0
 	}
@@ -160,7 +160,7 @@ func (c *Lease) tick() (wall, mono time.Duration) {
 
 // keep makes a full reading the anchor of the cheap ones, unless there is a rather new one: an anchor is immutable, so
 // each costs an allocation.
-func (c *Lease) keep(wall, mono time.Duration, lease protocol.Time) {
+func (c *Real) keep(wall, mono time.Duration, lease protocol.Time) {
 	if c.src.cheap == nil {
 		return
 	}

@@ -26,7 +26,7 @@ func churn(t *testing.T, os string, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	k := newKernel()
 	src := map[string]func() source{"linux": k.source, "darwin": k.continuous, "windows": k.coarse}[os]()
-	c := newLease(src)
+	c := newReal(src)
 	offset := c.Now() - k.truth()
 	stepsBack := seed%2 == 0 // a run has steps back or suspends, but not both: see the next test for both
 	k.onRead = func() {
@@ -82,7 +82,7 @@ func churn(t *testing.T, os string, seed uint64) {
 // slept. The error is then at most what the clock was set back, and it ends with the next full reading.
 func TestWallClockSetBackByTheSuspendHidesItForARefreshOnly(t *testing.T) {
 	k := newKernel()
-	c := newLease(k.source())
+	c := newReal(k.source())
 	k.run(refresh / 2)
 	k.suspend(time.Hour)
 	k.step(-time.Hour)
@@ -100,7 +100,7 @@ func TestWallClockSetBackByTheSuspendHidesItForARefreshOnly(t *testing.T) {
 
 func TestNowNoticesASuspendThatTheWallClockHides(t *testing.T) {
 	k := newKernel()
-	c := newLease(k.source())
+	c := newReal(k.source())
 	k.suspend(time.Minute)
 	k.step(-time.Minute)
 	if now := c.Now(); now < k.truth() {
@@ -112,7 +112,7 @@ func TestLateIsLateByAtMostTheChargeOfARefresh(t *testing.T) {
 	for _, slew := range []float64{-0.226, -0.0005, 0, 0.0005, 0.226} {
 		k := newKernel()
 		k.slew = slew
-		c := newLease(k.source())
+		c := newReal(k.source())
 		worst := time.Duration(0)
 		for range 10_000 {
 			k.run(7 * time.Microsecond)
@@ -128,7 +128,7 @@ func TestLateIsLateByAtMostTheChargeOfARefresh(t *testing.T) {
 func TestNowDoesNotFollowTheTimeService(t *testing.T) {
 	k := newKernel()
 	k.slew = 0.08
-	c := newLease(k.source())
+	c := newReal(k.source())
 	start, truth := c.Now(), k.truth()
 	k.run(time.Minute)
 	if got, want := c.Now()-start, k.truth()-truth; got != want {
@@ -138,7 +138,7 @@ func TestNowDoesNotFollowTheTimeService(t *testing.T) {
 
 func TestNoiseOfTheReadingsIsNoSuspend(t *testing.T) {
 	k := newKernel()
-	c := newLease(k.source())
+	c := newReal(k.source())
 	r := rand.New(rand.NewPCG(1, 1))
 	k.onRead = func() { k.run(between(r, 100, 20*time.Microsecond)) }
 	offset := c.Now() - k.truth()

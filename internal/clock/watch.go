@@ -32,7 +32,7 @@ type Notice struct {
 const slewing = 8
 
 // NewWatcher returns a watcher that takes jumps of the wall clock by more than the bound for worth telling.
-func NewWatcher(c *Lease, bound time.Duration) *Watcher {
+func NewWatcher(c *Real, bound time.Duration) *Watcher {
 	base := time.Now().Round(0)
 	return newWatcher(bound, func() (wall, lease, suspended time.Duration) {
 		lease = time.Duration(c.Now())

@@ -10,7 +10,7 @@ import (
 
 func watched() (*kernel, *Watcher) {
 	k := newKernel()
-	c := newLease(k.source())
+	c := newReal(k.source())
 	return k, newWatcher(time.Second, func() (wall, lease, suspended time.Duration) {
 		lease = time.Duration(c.Now())
 		wall, _ = c.src.cheap()

@@ -10,14 +10,14 @@
 //
 // # Lines
 //
-// Each side writes JSON objects, one on a line. All lengths and instants are whole numbers of nanoseconds. The program
+// Each side writes JSON objects, one on a line. Lengths and instants are whole numbers of nanoseconds, in fields whose names end in _ns. The program
 // begins, since the same socket speaks HTTP as well; if it has nothing to ask yet, with a greeting:
 //
 //	{"do":"hello"}
 //
 // Before it answers anything the agent says who it is:
 //
-//	{"event":"hello","version":1,"member":"a","now":81234567890,"lease":200000000,"guard":20000000,"renew":50000000,"round_trip":20000000,"page":4503599627370496}
+//	{"event":"hello","version":1,"member":"a","now_ns":81234567890,"lease_ns":200000000,"guard_ns":20000000,"renew_ns":50000000,"round_trip_ns":20000000,"page":4503599627370496}
 //
 // A program asks, under a number of its own choice, which is not 0 and in use only once at a time:
 //
@@ -39,15 +39,15 @@
 // The agent answers with the same number, or speaks of a candidacy or watch by the number that began it:
 //
 //	{"event":"waiting","id":1}
-//	{"event":"leads","id":1,"group":"billing","token":7,"until":81433367890,"remaining":162233334}
-//	{"event":"until","ids":[1],"until":81483367890,"remaining":162233334}
-//	{"event":"stop","id":1,"cause":{"why":"closed","member":"a"},"until":...,"remaining":...}
+//	{"event":"leads","id":1,"group":"billing","token":7,"until_ns":81433367890,"remaining_ns":162233334}
+//	{"event":"until","ids":[1],"until_ns":81483367890,"remaining_ns":162233334}
+//	{"event":"stop","id":1,"cause":{"why":"closed","member":"a"},"until_ns":...,"remaining_ns":...}
 //	{"event":"healed","id":1,"member":"c"}
 //	{"event":"over","id":1,"cause":{...}}
 //	{"event":"done","id":2}
 //	{"event":"edict","id":4,"stamp":"0.7.81000:0/1@500,1/1@900"}
 //	{"event":"page","id":10}                       a descriptor of the page comes with this line
-//	{"event":"proof","id":7,"leader":"a","token":7,"until":...,"remaining":...}
+//	{"event":"proof","id":7,"leader":"a","token":7,"until_ns":...,"remaining_ns":...}
 //	{"event":"view","id":8,"view":{...}}
 //	{"event":"error","id":5,"error":"..."}
 //
@@ -55,7 +55,7 @@
 //
 // From leads on the program leads, until the instant that it was told last: the agent moves it by an until when the lease below is
 // renewed. Renewals that come close together share one until. A program that reads the page gets no until. At stop the program must stop, and then say so with resign. Meanwhile the
-// lease goes on being renewed as long as it can be, for at most the grace that the program asked for (grace, in
+// lease goes on being renewed as long as it can be, for at most the grace that the program asked for (grace_ns, in
 // campaign); then it runs out. After over the candidacy is over, and whoever wants to lead again campaigns again.
 //
 // healed says to who leads that a member is back that was down or cut off: who announces its leadership to others, by
@@ -63,7 +63,7 @@
 //
 // Once it is told to stop because renewals failed, a program has what is left until then, about the guard time.
 //
-// A program may ask to be watched (heartbeat, in campaign): if it is silent for as long, the agent takes it for hung,
+// A program may ask to be watched (heartbeat_ns, in campaign): if it is silent for as long, the agent takes it for hung,
 // tells it to stop, tells it of no later end, and gives the group up when the last one has passed. If it is silent while it waits, its
 // candidacy is over for the cause unhealthy: once it works again, it campaigns again. A suspend of the host is no silence.
 //
@@ -74,7 +74,7 @@
 // kills them
 //
 //   - when the guard time before the end of a lease begins that was not renewed; the runner may ask for a longer one
-//     (guard);
+//     (guard_ns);
 //   - when the grace is over and the candidacy is not;
 //   - when the connection has ended, by the death of the runner or otherwise.
 //
@@ -88,7 +88,7 @@
 //	{"do":"keep","id":1,"keeper":"..."}
 //
 // and gets waiting. Then the runner names the secret in its campaign (keeper). The keeper gets leads and until as the runner does, may
-// report the end of a dead runner with resign, and gets over. hooks, in campaign, is how long the lost hooks may take: the agent
+// report the end of a dead runner with resign, and gets over. hooks_ns, in campaign, is how long the lost hooks may take: the agent
 // waits for them, at most until the announced end.
 //
 // # The end of a connection
@@ -100,7 +100,7 @@
 //
 // # Clocks
 //
-// until and now are instants of the clock of the host, which all its processes share:
+// until_ns and now_ns are instants of the clock of the host, which all its processes share:
 //
 //	CLOCK_MONOTONIC_RAW + (CLOCK_BOOTTIME - CLOCK_MONOTONIC)
 //
@@ -108,9 +108,9 @@
 // leases into instants of the host's when it tells them, and the program's side turns them into instants of its own when
 // it hears of them, both rounded down. Lease clocks do not notice when the machine is suspended for less than a
 // millisecond, so the agent takes [Skew] off every end that it tells. Processes in another time namespace have other
-// clocks: the program's side compares now of hello with what it reads, and refuses to go on.
+// clocks: the program's side compares now_ns of hello with what it reads, and refuses to go on.
 //
-// Programs that do not want to read such clocks count remaining, on any clock. It is less than what is left, by an allowance: the
+// Programs that do not want to read such clocks count remaining_ns, on any clock. It is less than what is left, by an allowance: the
 // guard time, for the delay until the line is read, and a twelfth, for a clock that a time service slows down. A program that
 // counts it from when it reads the line stops in time, unless the line was delayed by more than the guard time. If it counts from when it
 // asked alive, no delay matters.

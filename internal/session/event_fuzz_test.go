@@ -8,8 +8,8 @@ import (
 
 // FuzzEvent looks for lines of an agent that make a program crash. A program may dial a socket that is no agent's.
 func FuzzEvent(f *testing.F) {
-	f.Add([]byte(`{"event":"leads","id":1,"token":7,"until":5}` + "\n"))
-	f.Add([]byte(`{"event":"extended","ids":[1,2],"until":9}` + "\n" + `{"event":"lost","id":1}` + "\n"))
+	f.Add([]byte(`{"event":"leads","id":1,"token":7,"until_ns":5}` + "\n"))
+	f.Add([]byte(`{"event":"extended","ids":[1,2],"until_ns":9}` + "\n" + `{"event":"lost","id":1}` + "\n"))
 	f.Add([]byte(`{"event":"failed","id":2,"error":"no"}` + "\n\n"))
 	f.Fuzz(func(t *testing.T, lines []byte) {
 		const longest = 1 << 10

@@ -42,18 +42,18 @@ type Request struct {
 	// Name is what the program calls itself, for people.
 	Name string `json:"name,omitempty"`
 	// Heartbeat, if it is not zero, is how long the program may be silent.
-	Heartbeat time.Duration `json:"heartbeat,omitempty"`
+	Heartbeat time.Duration `json:"heartbeat_ns,omitempty"`
 	// Page, of a campaign, says that the program has mapped the agent's page and will read its deadline there. It must give signs of
 	// life: its heartbeat must not be zero.
 	Page bool `json:"page,omitempty"`
 	// Grace is how long it may take to stop when it is asked to; zero: as long as the agent allows.
-	Grace time.Duration `json:"grace,omitempty"`
+	Grace time.Duration `json:"grace_ns,omitempty"`
 	// Tree, of a runner's campaign, is what the agent kills when the runner does not, and Guard how long before the end
 	// of a lease that was not renewed; zero, or less than the agent's own guard time: that.
 	Tree  *Tree         `json:"tree,omitempty"`
-	Guard time.Duration `json:"guard,omitempty"`
+	Guard time.Duration `json:"guard_ns,omitempty"`
 	// Hooks, of a runner's campaign, is how long its lost hooks may take; zero: it has none.
-	Hooks time.Duration `json:"hooks,omitempty"`
+	Hooks time.Duration `json:"hooks_ns,omitempty"`
 	// Keeper is a secret that a runner shares with its keeper: the keeper announces it by keep, the runner names it in its campaign.
 	Keeper string `json:"keeper,omitempty"`
 	// First, of started, is the number of the first process of a runner's program.
@@ -180,12 +180,12 @@ type Event struct {
 	// Version, Member, Priority, Now, Lease, Guard, Renew and RoundTrip are of hello.
 	Version int           `json:"version,omitempty"`
 	Member  string        `json:"member,omitempty"`
-	Now     protocol.Time `json:"now,omitempty"`
-	Guard   time.Duration `json:"guard,omitempty"`
-	Renew   time.Duration `json:"renew,omitempty"`
+	Now     protocol.Time `json:"now_ns,omitempty"`
+	Guard   time.Duration `json:"guard_ns,omitempty"`
+	Renew   time.Duration `json:"renew_ns,omitempty"`
 	// Lease and RoundTrip are the rest of what a runner needs to see whether its own guard time fits.
-	Lease     time.Duration `json:"lease,omitempty"`
-	RoundTrip time.Duration `json:"round_trip,omitempty"`
+	Lease     time.Duration `json:"lease_ns,omitempty"`
+	RoundTrip time.Duration `json:"round_trip_ns,omitempty"`
 	Priority  int           `json:"priority,omitempty"`
 	// Page, of hello, is the identity of the agent's page; zero: it has none.
 	Page uint64 `json:"page,omitempty"`
@@ -199,11 +199,11 @@ type Event struct {
 	Leader string `json:"leader,omitempty"`
 	Token  uint64 `json:"token,omitempty"`
 	// At, of leads, is when the lease was granted, at the latest, on the host's lease clock.
-	At protocol.Time `json:"at,omitempty"`
+	At protocol.Time `json:"at_ns,omitempty"`
 	// Until is an instant of the host's lease clock. Remaining is how far it was off when the line was written, less the allowance that
 	// the package doc describes.
-	Until     protocol.Time   `json:"until,omitempty"`
-	Remaining time.Duration   `json:"remaining,omitempty"`
+	Until     protocol.Time   `json:"until_ns,omitempty"`
+	Remaining time.Duration   `json:"remaining_ns,omitempty"`
 	Cause     *why.Cause      `json:"cause,omitempty"`
 	View      json.RawMessage `json:"view,omitempty"`
 	Stamp     string          `json:"stamp,omitempty"`

@@ -41,9 +41,9 @@ func TestRequestsThatMakeNoSenseAreRefusedWithTheReason(t *testing.T) {
 		`{"do":"campaign","id":-1,"group":"g"}`: "cannot unmarshal",
 		`{"do":"campaign","id":1,"group":"g","grop":"h"}`:                                      `unknown field "grop"`,
 		`{"do":"campaign","id":1,"group":"g"} {}`:                                              "something follows",
-		`{"do":"campaign","id":1,"group":"g","heartbeat":5}`:                                   "must be at least 10ms",
-		`{"do":"campaign","id":1,"group":"g","grace":-5}`:                                      "negative",
-		`{"do":"campaign","id":1,"group":"g","guard":-5}`:                                      "negative",
+		`{"do":"campaign","id":1,"group":"g","heartbeat_ns":5}`:                                   "must be at least 10ms",
+		`{"do":"campaign","id":1,"group":"g","grace_ns":-5}`:                                      "negative",
+		`{"do":"campaign","id":1,"group":"g","guard_ns":-5}`:                                      "negative",
 		`{"do":"campaign","id":1,"group":"g","tree":{"mark":"x","runner":9}}`:                  "a mark of 8 to 64 bytes",
 		`{"do":"campaign","id":1,"group":"g","tree":{"mark":"01234567","runner":1}}`:           "and a runner",
 		`{"do":"campaign","id":1,"group":"g","tree":{"mark":"01234567","runner":99}}`:          "",
@@ -64,7 +64,7 @@ func long(n int) string { return strings.Repeat("x", n) }
 
 // FuzzDecode looks for lines that make the decoder crash, or that it takes and would not take again.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(`{"do":"campaign","id":1,"group":"g","name":"n","heartbeat":20000000,"grace":1}`))
+	f.Add([]byte(`{"do":"campaign","id":1,"group":"g","name":"n","heartbeat_ns":20000000,"grace_ns":1}`))
 	f.Add([]byte(`{"do":"transfer","id":1,"of":2,"to":"b"}`))
 	f.Add([]byte(`{"DO":"bye","id":18446744073709551615}`))
 	f.Fuzz(func(t *testing.T, line []byte) {

@@ -44,8 +44,8 @@ func (h *Horizon) Retire() {
 // Until returns the end.
 func (h *Horizon) Until() int64 { return int64(h.end.Load() ^ origin) }
 
-// A Lease is what a member publishes about a group that it leads. It is immutable; only its horizon moves.
-type Lease struct {
+// A publication is what a member publishes about a group that it leads. It is immutable; only its horizon moves.
+type publication struct {
 	tenure  *Tenure
 	horizon *Horizon
 	limit   int64
@@ -54,7 +54,7 @@ type Lease struct {
 // A Slot is where a member publishes its lease of one group, or that it has none. The zero value has none. One
 // goroutine, the member's loop, publishes; anybody may read at any time through a Tenure.
 type Slot struct {
-	lease atomic.Pointer[Lease]
+	lease atomic.Pointer[publication]
 }
 
 // Publish says that the tenure is led until the earlier of the horizon and limit, Never if only the horizon counts.
@@ -63,7 +63,7 @@ func (s *Slot) Publish(t *Tenure, h *Horizon, limit int64) {
 	if t.slot != s {
 		panic("stamp: tenure published in a slot that is not its own")
 	}
-	s.lease.Store(&Lease{tenure: t, horizon: h, limit: limit})
+	s.lease.Store(&publication{tenure: t, horizon: h, limit: limit})
 }
 
 // Clear says that nobody here leads the group. When it returns, every reader that reads the clock later says so; only

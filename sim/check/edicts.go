@@ -66,7 +66,7 @@ func (o *EdictOrder) group(g protocol.Group) *ordered {
 	return o.groups[g]
 }
 
-func (o *EdictOrder) tenure(r *sim.Record, x *ledger.Lease) error {
+func (o *EdictOrder) tenure(r *sim.Record, x *ledger.Leadership) error {
 	g := o.group(r.Group)
 	e := stamp.Edict{Token: x.Token, Quorum: x.Quorum}
 	if err := e.Check(); err != nil {
@@ -146,7 +146,7 @@ type Token struct {
 }
 
 type tokens struct {
-	last  ledger.Lease
+	last  ledger.Leadership
 	owner map[uint64]string
 }
 

@@ -197,12 +197,12 @@ func (s *hallState) commanded(r *sim.Record) {
 }
 
 // lease returns the lease of a local leader; nil if the member has none.
-func (s *hallState) lease(r protocol.Rank) *ledger.Lease {
+func (s *hallState) lease(r protocol.Rank) *ledger.Leadership {
 	return s.ledger.Lease(r, protocol.Local, s.spec.Group)
 }
 
 // leading returns the lease by which a member leads at t, which is not before the last record; nil if it does not.
-func (s *hallState) leading(r protocol.Rank, t sim.Real) *ledger.Lease {
+func (s *hallState) leading(r protocol.Rank, t sim.Real) *ledger.Leadership {
 	if x := s.lease(r); x != nil && s.leads(x, t) {
 		return x
 	}
@@ -210,7 +210,7 @@ func (s *hallState) leading(r protocol.Rank, t sim.Real) *ledger.Lease {
 }
 
 // leased returns the lease that a record states, if it is in force; else nil.
-func (s *hallState) leased(r *sim.Record) *ledger.Lease {
+func (s *hallState) leased(r *sim.Record) *ledger.Leadership {
 	if r.Ev != protocol.EvLease || r.Dom != protocol.Local {
 		return nil
 	}

@@ -78,11 +78,11 @@ func (u *Unique) Observe(r *sim.Record) error {
 	return nil
 }
 
-func (u *Unique) alone(x *ledger.Lease, t sim.Real) error {
+func (u *Unique) alone(x *ledger.Leadership, t sim.Real) error {
 	if !u.leads(x, t) {
 		return nil
 	}
-	return u.leases(func(y *ledger.Lease) error {
+	return u.leases(func(y *ledger.Leadership) error {
 		if y.Group != x.Group || y.Holder == x.Holder || !u.leads(y, t) {
 			return nil
 		}
@@ -131,19 +131,19 @@ func (b *Backed) Observe(r *sim.Record) error {
 	did := b.follow(r)
 	switch {
 	case r.Ev == sim.EvFault || r.Ev == sim.EvHeal:
-		return b.leases(func(x *ledger.Lease) error { return b.hold(x, r.T) })
+		return b.leases(func(x *ledger.Leadership) error { return b.hold(x, r.T) })
 	case r.Dom != protocol.Quorum:
 		return nil
 	case r.Ev == protocol.EvBreak && did.Before.Stood:
 		// All its groups are over, and the break no longer says which.
-		return b.leases(func(x *ledger.Lease) error {
+		return b.leases(func(x *ledger.Leadership) error {
 			if x.Holder.Rank != did.Before.To.Rank {
 				return nil
 			}
 			return b.hold(x, r.T)
 		})
 	case r.Ev == protocol.EvAssign || r.Ev == protocol.EvUnassign:
-		return b.leases(func(x *ledger.Lease) error {
+		return b.leases(func(x *ledger.Leadership) error {
 			if x.Group != r.Group {
 				return nil
 			}
@@ -159,7 +159,7 @@ func (b *Backed) Observe(r *sim.Record) error {
 }
 
 // hold checks one lease from t to its end.
-func (b *Backed) hold(x *ledger.Lease, t sim.Real) error {
+func (b *Backed) hold(x *ledger.Leadership, t sim.Real) error {
 	if !b.leads(x, t) {
 		return nil
 	}

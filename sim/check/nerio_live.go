@@ -155,7 +155,7 @@ func (s *Stability) Observe(r *sim.Record) error {
 	return nil
 }
 
-func (s *Stability) judge(x *ledger.Lease, t sim.Real) error {
+func (s *Stability) judge(x *ledger.Leadership, t sim.Real) error {
 	if x.Since < s.good || !s.core.Has(x.Holder.Rank) || x.Frozen || s.leads(x, t) {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (s *Stability) judge(x *ledger.Lease, t sim.Real) error {
 
 // Finish looks at the leases that nobody has ended.
 func (s *Stability) Finish() error {
-	return s.leases(func(x *ledger.Lease) error { return s.judge(x, s.truth.Now()) })
+	return s.leases(func(x *ledger.Leadership) error { return s.judge(x, s.truth.Now()) })
 }
 
 // Verified is N-VER: while a member's clock is below the end of what it was told about a leader, that leader leads, in
@@ -220,7 +220,7 @@ func (v *Verified) Observe(r *sim.Record) error {
 	return nil
 }
 
-func (v *Verified) stepdown(x *ledger.Lease, t sim.Real) error {
+func (v *Verified) stepdown(x *ledger.Leadership, t sim.Real) error {
 	for _, p := range v.open {
 		if p.leader == x.Holder && p.group == x.Group && p.token == x.Token && p.end > t {
 			return Violatedf(v.Name(), t, "%v steps down from %q, but %v was told that it leads until %v", x.Holder, x.Group, p.by, p.end)

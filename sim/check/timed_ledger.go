@@ -49,17 +49,17 @@ func (b *timedLedger) ends(p *ledger.Promise) sim.Real {
 }
 
 // end returns when a lease ends if it is not renewed, by the clock that its holder has at t.
-func (b *timedLedger) end(x *ledger.Lease, t sim.Real) sim.Real {
+func (b *timedLedger) end(x *ledger.Leadership, t sim.Real) sim.Real {
 	return b.truth.Clock(x.Holder.Rank).Reach(t, x.Until)
 }
 
 // leads reports whether a lease is in force at t, which is not before the last record.
-func (b *timedLedger) leads(x *ledger.Lease, t sim.Real) bool {
+func (b *timedLedger) leads(x *ledger.Leadership, t sim.Real) bool {
 	return b.truth.Clock(x.Holder.Rank).At(t) < x.Until
 }
 
 // leases calls f for all leases in the domain Quorum until it returns an error.
-func (b *timedLedger) leases(f func(*ledger.Lease) error) error {
+func (b *timedLedger) leases(f func(*ledger.Leadership) error) error {
 	for r := range protocol.Rank(b.truth.Members()) {
 		list := b.ledger.Leases(r)
 		for i := range list {

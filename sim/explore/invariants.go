@@ -52,8 +52,8 @@ func (b *invariants) append(to []byte, now protocol.Time) []byte {
 }
 
 // leading visits the leases that are in force, by rank.
-func (b *invariants) leading(now protocol.Time) func(func(*ledger.Lease) bool) {
-	return func(yield func(*ledger.Lease) bool) {
+func (b *invariants) leading(now protocol.Time) func(func(*ledger.Leadership) bool) {
+	return func(yield func(*ledger.Leadership) bool) {
 		for r := range protocol.Rank(b.quorums.Members()) {
 			if x := b.ledger.Lease(r, protocol.Quorum, b.group); x != nil && now < x.Until && !yield(x) {
 				return
@@ -113,7 +113,7 @@ func (b *invariants) lease(now protocol.Time, did *ledger.Change) error {
 }
 
 // alone checks N-LU and N-14 of a lease that has begun or moved.
-func (b *invariants) alone(now protocol.Time, x *ledger.Lease) error {
+func (b *invariants) alone(now protocol.Time, x *ledger.Leadership) error {
 	if now >= x.Until {
 		return nil
 	}

@@ -39,14 +39,14 @@ import (
 type Ledger struct {
 	accounts []account // by rank
 	// What the last Change points to.
-	moved []*Lease
-	ended []Lease
+	moved []*Leadership
+	ended []Leadership
 }
 
 // An account is what one member has stated.
 type account struct {
 	promises []Promise
-	leases   []Lease
+	leases   []Leadership
 	horizons []horizon
 }
 
@@ -71,8 +71,8 @@ type Assignment struct {
 	Term, Tenure uint64 // of the claim
 }
 
-// A Lease is one leadership by the facts of its holder.
-type Lease struct {
+// A Leadership is what is known of one, by the facts of its holder.
+type Leadership struct {
 	Domain  protocol.Domain
 	Group   protocol.Group
 	Holder  protocol.Ident
@@ -99,9 +99,9 @@ type horizon struct {
 type Change struct {
 	// Begun is the lease that stands from now on; nil if none does. Moved lists the leases whose end or horizon was stated, Begun
 	// among them. Ended lists those that are over: the holder stepped down, began another tenure, or is down.
-	Begun *Lease
-	Moved []*Lease
-	Ended []Lease
+	Begun *Leadership
+	Moved []*Leadership
+	Ended []Leadership
 	// Promise is the promise that the record is about, as it is now; nil if there is none.
 	Promise *Promise
 	// Before is what stood before: of a promise and a break the same promise; of an assign, unassign, grant or ungrant the promise in
@@ -129,7 +129,7 @@ func (l *Ledger) Clone() *Ledger {
 		horizons += len(l.accounts[i].horizons)
 	}
 	// One allocation for all members: the capacity of each part ends where the next begins.
-	allPromises, allLeases, allHorizons := make([]Promise, 0, promises), make([]Lease, 0, leases), make([]horizon, 0, horizons)
+	allPromises, allLeases, allHorizons := make([]Promise, 0, promises), make([]Leadership, 0, leases), make([]horizon, 0, horizons)
 	for i := range l.accounts {
 		from, to := &l.accounts[i], &c.accounts[i]
 		to.promises, allPromises = part(from.promises, allPromises)
@@ -323,7 +323,7 @@ func (l *Ledger) lead(r *sim.Record, did *Change) {
 	}
 	begins := i < 0
 	if begins {
-		x := Lease{Domain: r.Dom, Group: r.Group, Holder: protocol.Ident{Rank: r.Node, Inc: r.Inc}, Tenure: r.Tenure, Token: r.Term, Since: r.T}
+		x := Leadership{Domain: r.Dom, Group: r.Group, Holder: protocol.Ident{Rank: r.Node, Inc: r.Inc}, Tenure: r.Tenure, Token: r.Term, Since: r.T}
 		x.Quorum, _ = r.Detail.(stamp.Quorum)
 		i = len(a.leases)
 		a.leases = append(a.leases, x)

@@ -10,10 +10,10 @@ import (
 func (l *Ledger) Promises(voter protocol.Rank) []Promise { return l.accounts[voter].promises }
 
 // Leases returns all leases of a member that have not ended. They must not be changed.
-func (l *Ledger) Leases(holder protocol.Rank) []Lease { return l.accounts[holder].leases }
+func (l *Ledger) Leases(holder protocol.Rank) []Leadership { return l.accounts[holder].leases }
 
 // Lease returns the lease of a group; nil if the member has none.
-func (l *Ledger) Lease(holder protocol.Rank, d protocol.Domain, g protocol.Group) *Lease {
+func (l *Ledger) Lease(holder protocol.Rank, d protocol.Domain, g protocol.Group) *Leadership {
 	a := &l.accounts[holder]
 	if i := a.lease(d, g); i >= 0 {
 		return &a.leases[i]

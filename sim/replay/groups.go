@@ -155,7 +155,7 @@ func (w *world) lease(g *group, r *sim.Record, did *ledger.Change) {
 }
 
 // renew notes when a lease ends and who supports it.
-func (w *world) renew(r *sim.Record, x *ledger.Lease) {
+func (w *world) renew(r *sim.Record, x *ledger.Leadership) {
 	g := w.group(modes[x.Domain], string(x.Group))
 	l, ok := g.leads[r.Node]
 	if !ok {

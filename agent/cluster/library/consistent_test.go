@@ -44,7 +44,7 @@ func (h *inMemory) takePart(ctx context.Context, group string) *ward {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		go g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error {
+		go g.TakePart(ctx, func(ctx context.Context, l *regent.Membership) error {
 			w.note(func() { w.lives[name]++ })
 			for v := range l.Views(ctx) {
 				if !l.Valid() || l.Remaining() <= 0 || l.Until() <= m.Now() {
@@ -127,7 +127,7 @@ func TestMemberThatIsOutIsToldBeforeOthersRecover(t *testing.T) {
 		for name, m := range h.members {
 			g, err := m.ConsistentGroup("g")
 			h.must(err)
-			go g.TakePart(t.Context(), func(ctx context.Context, l *regent.ConsistentLease) error {
+			go g.TakePart(t.Context(), func(ctx context.Context, l *regent.Membership) error {
 				go func() {
 					<-ctx.Done()
 					mu.Lock()
@@ -173,7 +173,7 @@ func TestMemberThatHasHadEnoughLeavesTheGroup(t *testing.T) {
 		h.must(err)
 		done := make(chan error, 1)
 		go func() {
-			done <- g.TakePart(ctx, func(ctx context.Context, l *regent.ConsistentLease) error { <-ctx.Done(); return nil })
+			done <- g.TakePart(ctx, func(ctx context.Context, l *regent.Membership) error { <-ctx.Done(); return nil })
 		}()
 		other := h.members["c"]
 		delete(h.members, "c")
@@ -192,7 +192,7 @@ func TestMemberThatHasHadEnoughLeavesTheGroup(t *testing.T) {
 			t.Errorf("%v", in)
 		}
 		// And comes back.
-		go g.TakePart(t.Context(), func(ctx context.Context, l *regent.ConsistentLease) error { <-ctx.Done(); return nil })
+		go g.TakePart(t.Context(), func(ctx context.Context, l *regent.Membership) error { <-ctx.Done(); return nil })
 		time.Sleep(10 * time.Second)
 		if in := h.in("g"); len(in) != 3 {
 			t.Errorf("%v", in)
@@ -240,7 +240,7 @@ func TestNobodyTakesOverFromAProgramThatIsStillStopping(t *testing.T) {
 		h.must(err)
 		const slow = 10 * time.Second
 		stopped := make(chan time.Time, 1)
-		go g.TakePart(t.Context(), func(ctx context.Context, l *regent.ConsistentLease) error {
+		go g.TakePart(t.Context(), func(ctx context.Context, l *regent.Membership) error {
 			<-ctx.Done()
 			if l.Cause().Why != why.Closed {
 				t.Errorf("told to stop because of %v", l.Cause())
@@ -337,10 +337,10 @@ func TestARecoveryIsReportedByItsView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assembleWith(t, consistently, three...)
 		views := make(chan regent.View, 100)
-		var lease *regent.ConsistentLease
+		var lease *regent.Membership
 		g, err := h.members["a"].ConsistentGroup("g")
 		h.must(err)
-		go g.TakePart(t.Context(), func(ctx context.Context, l *regent.ConsistentLease) error {
+		go g.TakePart(t.Context(), func(ctx context.Context, l *regent.Membership) error {
 			lease = l
 			for v := range l.Views(ctx) {
 				views <- v
@@ -392,7 +392,7 @@ func TestAConsistentGroupTooManyIsRefused(t *testing.T) {
 		for i := range 64 {
 			g, err := h.members["a"].ConsistentGroup(fmt.Sprint("g", i))
 			h.must(err)
-			go g.TakePart(t.Context(), func(ctx context.Context, l *regent.ConsistentLease) error {
+			go g.TakePart(t.Context(), func(ctx context.Context, l *regent.Membership) error {
 				in <- g.Name()
 				<-ctx.Done()
 				return nil
@@ -405,7 +405,7 @@ func TestAConsistentGroupTooManyIsRefused(t *testing.T) {
 		h.must(err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err = g.TakePart(ctx, func(context.Context, *regent.ConsistentLease) error { return nil })
+		err = g.TakePart(ctx, func(context.Context, *regent.Membership) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "one more") || !strings.Contains(err.Error(), "64") {
 			t.Errorf("TakePart returned %v", err)
 		}

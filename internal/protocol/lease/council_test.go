@@ -155,12 +155,12 @@ func (c *council) tick(d time.Duration) {
 	}
 }
 
-func (c *council) lease(r protocol.Rank, g protocol.Group) (Lease, bool) {
+func (c *council) lease(r protocol.Rank, g protocol.Group) (Leadership, bool) {
 	return c.members[r].holder.Lease(g)
 }
 
 // led fails unless the member leads the group, and returns its lease.
-func (c *council) led(r protocol.Rank, g protocol.Group) Lease {
+func (c *council) led(r protocol.Rank, g protocol.Group) Leadership {
 	c.t.Helper()
 	l, ok := c.lease(r, g)
 	if !ok {

@@ -434,8 +434,8 @@ func (h *Holder) Verify(now protocol.Time, group protocol.Group, wanted time.Dur
 	return left, t.token
 }
 
-// A Lease is what its holder may say about a leadership.
-type Lease struct {
+// A Leadership is what its holder may say about it.
+type Leadership struct {
 	Tenure, Token uint64
 	Horizon       protocol.HorizonID
 	// End is E. Cap is Never unless the lease has a set end.
@@ -449,12 +449,12 @@ type Lease struct {
 }
 
 // Lease returns the member's leadership of the group, if it leads.
-func (h *Holder) Lease(group protocol.Group) (Lease, bool) {
+func (h *Holder) Lease(group protocol.Group) (Leadership, bool) {
 	t := h.tenures[group]
 	if t == nil || !t.leads() {
-		return Lease{}, false
+		return Leadership{}, false
 	}
-	l := Lease{Tenure: t.number, Token: t.token, Horizon: t.horizon, End: t.end(), Cap: t.until, Candidates: t.candidates,
+	l := Leadership{Tenure: t.number, Token: t.token, Horizon: t.horizon, End: t.end(), Cap: t.until, Candidates: t.candidates,
 		Quorum: t.quorum, Stopping: t.stopping, Length: t.length.nominal}
 	if t.class != nil {
 		l.Backers = t.class.backers
