@@ -211,13 +211,13 @@ func (e *agentElection) watch(ctx context.Context) iter.Seq2[View, error] {
 	}
 }
 
-func (e *agentElection) campaign(ctx context.Context) (tenure, error) {
+func (e *agentElection) campaign(ctx context.Context, value string) (tenure, error) {
 	for {
 		conn, err := e.client.alive(ctx)
 		if err != nil {
 			return nil, err
 		}
-		l, err := conn.Campaign(ctx, session.Candidate{Group: e.group, Silence: e.client.silence})
+		l, err := conn.Campaign(ctx, session.Candidate{Group: e.group, Silence: e.client.silence, Value: value})
 		switch {
 		case err == nil:
 			return &agentTenure{client: e.client, conn: conn, Lease: l}, nil
@@ -248,7 +248,7 @@ func (e *agentElection) verify(ctx context.Context) (*Proof, error) {
 	if err != nil {
 		return nil, e.client.explain(err)
 	}
-	return &Proof{Leader: p.Leader, Token: p.Token, Until: Instant(p.Until), now: func() Instant { return Instant(conn.Late()) }}, nil
+	return &Proof{Leader: p.Leader, Token: p.Token, Value: p.Value, Until: Instant(p.Until), now: func() Instant { return Instant(conn.Late()) }}, nil
 }
 
 // agentTenure is a leadership at the agent's member.
@@ -268,6 +268,13 @@ func (t *agentTenure) onTold(f func())          { t.OnTold(f) }
 func (t *agentTenure) holder() string           { return t.conn.Member() }
 func (t *agentTenure) token() uint64            { return t.Token() }
 func (t *agentTenure) cause() Cause             { return t.Cause() }
+
+func (t *agentTenure) announce(ctx context.Context, value string) error {
+	if !t.valid() {
+		return ErrNotLeader
+	}
+	return t.client.explain(t.Announce(ctx, value))
+}
 
 func (t *agentTenure) resign(ctx context.Context) error { return t.Resign(ctx) }
 

@@ -28,7 +28,7 @@ type (
 	// An election is a group to take part in.
 	election interface {
 		source
-		campaign(ctx context.Context) (tenure, error)
+		campaign(ctx context.Context, value string) (tenure, error)
 		verify(ctx context.Context) (*Proof, error)
 		// gone says that the member is closed, for good.
 		gone() bool
@@ -57,6 +57,7 @@ type (
 	tenure interface {
 		holding
 		token() uint64
+		announce(ctx context.Context, value string) error
 		edict() (Edict, error)
 		// transfer says that the program has stopped, and hands the group over. It says whether that was begun.
 		transfer(ctx context.Context, to string) (begun bool, err error)
@@ -137,7 +138,7 @@ func watch(ctx context.Context, m *Member, mode Mode, g *runtime.Group) iter.Seq
 	}
 }
 
-func (e *hostedElection) campaign(ctx context.Context) (tenure, error) {
+func (e *hostedElection) campaign(ctx context.Context, value string) (tenure, error) {
 	if err := e.member.council.me().mayLead(); err != nil {
 		return nil, err
 	}
@@ -152,6 +153,11 @@ func (e *hostedElection) campaign(ctx context.Context) (tenure, error) {
 		}
 		_ = l.Lapse(c) // nothing renews the lease of a member that is closed
 	})
+	if value != "" {
+		if err := l.Announce(value); err != nil {
+			return nil, e.member.explain(err)
+		}
+	}
 	return &hostedTenure{hostedHolding{e.member, l}}, nil
 }
 
@@ -171,7 +177,11 @@ func (e *hostedElection) verify(ctx context.Context) (*Proof, error) {
 		}
 		return nil, fmt.Errorf("group %s: %w: %s did not confirm that it leads", e.name(), ErrNoLeader, name)
 	}
-	return &Proof{Leader: name, Token: a.Term, Until: Instant(a.Until), now: m.late}, nil
+	p := &Proof{Leader: name, Token: a.Term, Until: Instant(a.Until), now: m.late}
+	if a.Value != nil {
+		p.Value = a.Value.Text
+	}
+	return p, nil
 }
 
 // hostedHolding is a leadership at a member of this process.
@@ -205,6 +215,13 @@ func (h *hostedHolding) resign(ctx context.Context) error {
 type hostedTenure struct{ hostedHolding }
 
 func (t *hostedTenure) token() uint64 { return t.lease.Token() }
+
+func (t *hostedTenure) announce(_ context.Context, value string) error {
+	if !t.valid() {
+		return ErrNotLeader
+	}
+	return t.member.explain(t.lease.Announce(value))
+}
 
 func (t *hostedTenure) edict() (Edict, error) {
 	e, err := t.lease.Edict()

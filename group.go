@@ -6,6 +6,8 @@ import (
 	"iter"
 	"sync/atomic"
 	"time"
+
+	"github.com/regentproject/regent/internal/session"
 )
 
 // A Group is an election: at every instant at most one program, at one member of the council, leads it. Any name is a
@@ -14,6 +16,7 @@ import (
 type Group struct {
 	seen
 	election election
+	value    string // that campaigns announce
 }
 
 // seen is what all groups have in common: they have a name and can be looked at.
@@ -43,6 +46,15 @@ func (g *seen) Watch(ctx context.Context) iter.Seq2[View, error] { return g.sour
 // returns nil, after f has returned and the group was given up.
 func (g *Group) Lead(ctx context.Context, f func(ctx context.Context, l *Lease) error) error {
 	return lead(ctx, g.Campaign, f, g.election.gone)
+}
+
+// Announcing returns the group for campaigns whose leaderships announce a value from their beginning, such as an address: a text in UTF-8 of at
+// most 256 bytes. All members learn it right after the election, and show it as [View.Value]; [Group.Verify] returns it from the leader
+// itself. [Lease.Announce] changes it.
+//
+//	g.Announcing("http://10.0.0.1:8080/").Lead(ctx, serve)
+func (g *Group) Announcing(value string) *Group {
+	return &Group{seen: g.seen, election: g.election, value: value}
 }
 
 // A leasehold is a lease of any mode, as far as a leading function is concerned.
@@ -84,7 +96,10 @@ func leadOnce[L leasehold](ctx context.Context, l L, f func(context.Context, L) 
 // Campaign waits until this program leads the group, and returns its lease. The lease renews itself until
 // [Lease.Resign], or until it is lost. Several programs of one member take turns, in the order in which they asked.
 func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
-	t, err := g.election.campaign(ctx)
+	if err := session.CheckValue(g.value); err != nil {
+		return nil, err
+	}
+	t, err := g.election.campaign(ctx, g.value)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +112,8 @@ type Proof struct {
 	// Leader is the name of the member, and Token its token.
 	Leader string
 	Token  uint64
+	// Value is what the leader announces ([Group.Announcing]).
+	Value string
 	// Until is the instant of this member's clock before which the proof holds.
 	Until Instant
 	now   func() Instant

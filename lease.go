@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/fence"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/why"
 )
@@ -46,6 +47,15 @@ func (l *Lease) Until() Instant { return l.tenure.until() }
 
 // Remaining returns for how long the lease runs on if it is not renewed; zero once it is over.
 func (l *Lease) Remaining() time.Duration { return l.tenure.remaining() }
+
+// Announce changes the value that this leadership bears ([Group.Announcing]); empty takes it back. It does not wait until other members have
+// learnt it. It fails with [ErrNotLeader] once the lease is over.
+func (l *Lease) Announce(ctx context.Context, value string) error {
+	if err := session.CheckValue(value); err != nil {
+		return err
+	}
+	return l.tenure.announce(ctx, value)
+}
 
 // Edict stamps an order that is made now. It fails with [ErrNotLeader] once the lease is over. Stamps are ordered as the
 // orders were made, across all leaders of the group.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
@@ -275,6 +276,9 @@ func (m *Member) note(v *View) {
 	if v.Mine || v.Cause.Member == m.config.Name {
 		level = slog.LevelInfo
 	}
-	m.log.Log(context.Background(), level, "leader changed", "group", v.Group, "leader", v.Leader, "token", v.Token,
-		"mine", v.Mine, "stopping", v.Stopping, "cause", v.Cause.String())
+	attrs := []any{"group", v.Group, "leader", v.Leader, "token", v.Token, "mine", v.Mine, "stopping", v.Stopping, "cause", v.Cause.String()}
+	if v.Value != "" {
+		attrs = append(attrs, "value", names.Show(v.Value))
+	}
+	m.log.Log(context.Background(), level, "leader changed", attrs...)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/why"
@@ -45,6 +46,8 @@ type View struct {
 	Leader string `json:"leader"`
 	// Token is the leader's in a quorum group. It grows with every leadership of the group. In a consistent group it grows with every manager.
 	Token uint64 `json:"token,omitempty"`
+	// Value is what the leader of a quorum group announces ([Group.Announcing]); empty if that is nothing, or not known here yet.
+	Value string `json:"value,omitempty"`
 	// Mine says that a program of this very member leads. Stopping, that it has been asked to stop.
 	Mine     bool `json:"mine"`
 	Stopping bool `json:"stopping"`
@@ -104,6 +107,9 @@ func (v View) String() string {
 	default:
 		state = fmt.Sprintf("%s leads with token %d", v.Leader, v.Token)
 	}
+	if v.Value != "" {
+		state += " at " + names.Show(v.Value)
+	}
 	return fmt.Sprintf("%s: %s (%v)", v.Group, state, v.Cause)
 }
 
@@ -141,6 +147,9 @@ func (m *Member) view(c *runtime.Change) View {
 	switch c.Domain {
 	case protocol.Quorum:
 		v.Token = c.Term
+		if c.Value != nil {
+			v.Value = c.Value.Text
+		}
 	case protocol.Local:
 		v.Support = m.council.set(*c.Support)
 	case protocol.Elector:

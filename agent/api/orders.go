@@ -43,10 +43,18 @@ type StampInfo struct {
 type CampaignOrder struct {
 	// Name is what the program calls itself.
 	Name string `json:"name,omitempty"`
+	// Value is what its leadership announces: at most 256 bytes.
+	Value string `json:"value,omitempty"`
 	// Heartbeat, if it is not zero, is how long the program may go without asking alive.
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	// Grace is how long it may take to stop when it is asked to.
 	Grace time.Duration `json:"grace,omitempty"`
+}
+
+// AnnounceOrder is the body of an announcement.
+type AnnounceOrder struct {
+	// Value is what the leadership announces from now on: at most 256 bytes; empty takes it back.
+	Value string `json:"value"`
 }
 
 // CampaignEvent is the data of an event of a campaign.

@@ -147,6 +147,8 @@ type ProofInfo struct {
 	Group  string `json:"group"`
 	Leader string `json:"leader"`
 	Token  uint64 `json:"token"`
+	// Value is what the leader announces.
+	Value string `json:"value,omitempty"`
 	// ValidFor is how long the proof holds, in nanoseconds, counted from when the question was sent.
 	ValidFor time.Duration `json:"valid_for"`
 }

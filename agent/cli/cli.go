@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/internal/names"
 )
 
 // The exit statuses.
@@ -109,9 +112,22 @@ func NoArgs(c *cobra.Command, args []string) error {
 
 // WriteJSON prints v as indented JSON.
 func WriteJSON(c *cobra.Command, v any) error {
-	e := json.NewEncoder(c.OutOrStdout())
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	return encode(c.OutOrStdout(), v, "  ")
+}
+
+// WriteJSONLine prints JSON in one line.
+func WriteJSONLine(w io.Writer, v any) error { return encode(w, v, "") }
+
+// encode writes JSON that shows no character that controls a terminal.
+func encode(w io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(names.ShowJSON(b.Bytes()))
+	return err
 }
 
 // Count returns a number with its noun, in the plural where that is right.

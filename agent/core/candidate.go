@@ -38,6 +38,8 @@ type Candidacy struct {
 	// Program is what the program calls itself, via how it speaks, pid its process if that is known.
 	Program, Via string
 	Pid          int
+	// Value is what its leadership announces from the beginning.
+	Value string
 	// Grace is how long the program may take to stop when it is asked to; heartbeat, if not zero, how long it may be
 	// silent.
 	Grace, Heartbeat time.Duration
@@ -224,6 +226,15 @@ func (c *Candidate) Run() {
 	c.work.wait()
 }
 
+// SetValue changes the value that the leadership announces, while the program leads.
+func (c *Candidate) SetValue(value string) error {
+	l := c.CurrentLease()
+	if l == nil || !c.LeadsNow() {
+		return regent.ErrNotLeader
+	}
+	return l.Announce(context.Background(), value)
+}
+
 // campaign waits until the program leads.
 func (c *Candidate) campaign() {
 	m, err := c.agent.AwaitMember(c.campaigning)
@@ -233,7 +244,7 @@ func (c *Candidate) campaign() {
 	}
 	var l *regent.Lease
 	if err == nil {
-		l, err = g.Campaign(c.hold.Into(c.campaigning))
+		l, err = g.Announcing(c.Value).Campaign(c.hold.Into(c.campaigning))
 	}
 	if err != nil {
 		if c.campaigning.Err() == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/why"
 )
 
 // A endReason is how the leadership with a token ends.
@@ -55,6 +56,10 @@ func (l *ChangeLog) add(next api.Change) {
 		return // the configuration says that this host has another group of that name
 	}
 	l.serial++
+	if old != nil && c.Cause.Why == why.Announced && old.Leader == c.Leader && old.Token == c.Token && old.Stopping == c.Stopping {
+		l.announce(old, c.Value)
+		return
+	}
 	c.Serial = l.serial
 	if c.At.IsZero() { // nothing has changed yet
 		c.At = time.Now()
@@ -72,6 +77,16 @@ func (l *ChangeLog) add(next api.Change) {
 	l.recent = append(l.recent, c)
 	for w := range l.watchers {
 		w.deliver(c)
+	}
+}
+
+// announce shows another value of a leadership. The leadership began when it began, for the cause that it had, and the history does not grow.
+func (l *ChangeLog) announce(old *api.Change, value string) {
+	c := *old // others read the old one
+	c.Serial, c.Value = l.serial, value
+	l.groups[c.Group] = &c
+	for w := range l.watchers {
+		w.deliver(&c)
 	}
 }
 

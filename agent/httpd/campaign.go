@@ -127,13 +127,17 @@ func (a *Server) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, api.Errorf(http.StatusBadRequest, "name %.40q: %w", body.Name, err))
 		return
 	}
+	if err := session.CheckValue(body.Value); err != nil {
+		WriteError(w, api.Errorf(http.StatusBadRequest, "%w", err))
+		return
+	}
 	group, err := a.GroupOf(q)
 	if err != nil {
 		WriteError(w, err)
 		return
 	}
 	v := &streamNotifier{agent: a, key: rand.Text(), out: make(chan queuedEvent, maxQueuedEvents), renewals: make(chan struct{}, 1), rejoined: make(chan string, 1)}
-	k, err := a.AddCandidate(core.Candidacy{Group: group, Program: body.Name, Via: "http", Notifier: v, Grace: body.Grace, Heartbeat: body.Heartbeat})
+	k, err := a.AddCandidate(core.Candidacy{Group: group, Program: body.Name, Value: body.Value, Via: "http", Notifier: v, Grace: body.Grace, Heartbeat: body.Heartbeat})
 	if err != nil {
 		WriteError(w, err)
 		return
@@ -199,6 +203,28 @@ func (a *Server) serveSessionResign(w http.ResponseWriter, q *http.Request) {
 	select {
 	case <-o.Outcome:
 	case <-k.Ended:
+	}
+	WriteJSON(w, http.StatusOK, api.Health{OK: true})
+}
+
+func (a *Server) serveSessionAnnounce(w http.ResponseWriter, q *http.Request) {
+	k, err := a.sessionOf(q)
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	var body api.AnnounceOrder
+	if err := Decode(q, &body); err != nil {
+		WriteError(w, err)
+		return
+	}
+	if err := session.CheckValue(body.Value); err != nil {
+		WriteError(w, api.Errorf(http.StatusBadRequest, "%w", err))
+		return
+	}
+	if err := k.SetValue(body.Value); err != nil {
+		WriteError(w, api.Errorf(http.StatusConflict, "%w", err))
+		return
 	}
 	WriteJSON(w, http.StatusOK, api.Health{OK: true})
 }

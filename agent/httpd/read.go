@@ -141,7 +141,7 @@ func (a *Server) serveVerify(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, core.ErrLateProof)
 		return
 	}
-	WriteJSON(w, http.StatusOK, api.ProofInfo{Group: group, Leader: p.Leader, Token: p.Token, ValidFor: left})
+	WriteJSON(w, http.StatusOK, api.ProofInfo{Group: group, Leader: p.Leader, Token: p.Token, Value: p.Value, ValidFor: left})
 }
 
 func (a *Server) serveReady(w http.ResponseWriter, _ *http.Request) {

@@ -27,6 +27,9 @@ func (s *Server) streamRoutes() []Route {
 			Summary: "Campaign for as long as the answer is read: events \"waiting\", \"leads\", \"until\" many times a second, \"healed\" when a member is back that was down or cut off, \"stop\", \"over\".", Serve: s.serveCampaign},
 		{Method: "POST", Path: "/v1/sessions/{id}/resign", Requires: access.Writer, Audit: "resign", Out: map[int]any{200: api.Health{}, 400: api.Refusal{}, 404: api.Refusal{}},
 			Summary: "The program of a campaign over HTTP has stopped.", Serve: s.serveSessionResign},
+		{Method: "POST", Path: "/v1/sessions/{id}/announce", Requires: access.Writer, In: api.AnnounceOrder{},
+			Out:     map[int]any{200: api.Health{}, 400: api.Refusal{}, 404: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}},
+			Summary: "Change the value that the leadership of a campaign over HTTP announces.", Serve: s.serveSessionAnnounce},
 		{Method: "POST", Path: "/v1/sessions/{id}/alive", Requires: access.Writer, Out: map[int]any{200: api.CampaignEvent{}, 400: api.Refusal{}, 404: api.Refusal{}},
 			Summary: "The program of a campaign over HTTP is well. valid_for of the answer may be counted from when the request was sent.", Serve: s.serveSessionAlive},
 	}

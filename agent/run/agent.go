@@ -47,6 +47,8 @@ type Candidacy struct {
 	Group        string
 	Tree         tree.Ref
 	Grace, Guard time.Duration
+	// Value is what the leadership announces.
+	Value string
 	// Hooks is how long the lost hooks may take; zero: there are none.
 	Hooks time.Duration
 	// Keeper is the secret by which the agent knows the keeper; empty: there is none.

@@ -35,7 +35,7 @@ func (c *connection) Terms() Terms {
 
 func (c *connection) Campaign(o Candidacy) (Upper, error) {
 	of := session.Tree(o.Tree.Claim())
-	k, err := c.Enter(session.Candidate{Group: o.Group, Name: "regent run", Grace: o.Grace, Guard: o.Guard, Hooks: o.Hooks,
+	k, err := c.Enter(session.Candidate{Group: o.Group, Name: "regent run", Value: o.Value, Grace: o.Grace, Guard: o.Guard, Hooks: o.Hooks,
 		Keeper: o.Keeper, Tree: &of, Page: true, Silence: max(minSilence, 2*c.Greeting().Lease)}, func(e *session.Event) { c.pass(e, o.Take) })
 	if errors.Is(err, session.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", errAgain, err)

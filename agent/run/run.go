@@ -60,6 +60,8 @@ type Options struct {
 	// Grace is how long the program has to stop when it is asked to, and Guard how long before the end of the lease it is
 	// killed if the lease was not renewed; zero: what the agent has.
 	Grace, Guard time.Duration
+	// Value is what a leadership announces, such as where the program serves.
+	Value string
 	// Once ends the runner after the first leadership, however it ends. Restart runs the program again when it has ended
 	// by itself; in between the group is given up.
 	Once, Restart bool
@@ -344,7 +346,7 @@ func (r *runner) prepareKeeper(ctx context.Context, l *life) string {
 func (r *runner) campaign(ctx context.Context, l *life) error {
 	end := r.logLeaders(ctx)
 	defer end()
-	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Keeper: r.prepareKeeper(ctx, l), Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Hooks: r.Hooks.bound(), Take: l.take})
+	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Keeper: r.prepareKeeper(ctx, l), Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Value: r.Value, Hooks: r.Hooks.bound(), Take: l.take})
 	l.enter(up)
 	if last := r.last; last != nil {
 		last.Leave() // nobody corrects its cause any more

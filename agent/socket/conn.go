@@ -325,6 +325,12 @@ func (c *conn) handleCandidacy(r *session.Request, k *core.Candidate) {
 		k.RecordHeartbeat()
 		end := k.AnnounceEnd()
 		c.send(c.agent.withEnd(&session.Event{Event: session.Until, ID: r.ID, IDs: []uint64{r.Of}}, end))
+	case r.Do == session.Announce:
+		if err := k.SetValue(r.Value); err != nil {
+			c.fail(r, err)
+			return
+		}
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Edict:
 		l := k.CurrentLease()
 		if l == nil || !k.LeadsNow() {
@@ -409,7 +415,7 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
-	p := core.Candidacy{Session: r.ID, Hooks: r.Hooks, Keeper: keeper, Group: r.Group, Program: r.Name, Via: "socket", Notifier: &socketNotifier{conn: c, id: r.ID},
+	p := core.Candidacy{Session: r.ID, Hooks: r.Hooks, Keeper: keeper, Group: r.Group, Program: r.Name, Value: r.Value, Via: "socket", Notifier: &socketNotifier{conn: c, id: r.ID},
 		Pid: c.pid(), Grace: r.Grace, Heartbeat: r.Heartbeat, Margin: session.Skew, Tree: tree, ReadsPage: reads}
 	if p.ReadsPage && tree == nil && keeper == nil {
 		p.Signs = c.signs

@@ -78,5 +78,5 @@ func (c *conn) verify(r *session.Request) {
 		return
 	}
 	end := p.Until - regent.Instant(session.Skew)
-	c.send(c.agent.withEnd(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token}, end))
+	c.send(c.agent.withEnd(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token, Value: p.Value}, end))
 }

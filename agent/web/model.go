@@ -187,6 +187,8 @@ type Leader struct {
 	// Term is the number of the leadership, and Token the same as stores see it; local leaders have none.
 	Term  uint64 `json:"term,omitempty,string"`
 	Token uint64 `json:"token,omitempty,string"`
+	// Value is what it announces, as it can be shown to people.
+	Value string `json:"value,omitempty"`
 	// Since is when it began to lead, Until when its lease ends unless it is renewed, Lease how long it is when new.
 	Since time.Duration `json:"since"`
 	Until time.Duration `json:"until,omitempty"`

@@ -14,6 +14,7 @@ import (
 	"github.com/regentproject/regent/agent/cli"
 	runner "github.com/regentproject/regent/agent/run"
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // runFlags are the flags of regent run that need a second look.
@@ -58,6 +59,10 @@ The pipe of --notify-fifo is made if nothing has its name, and stays open until 
 ends. Lines that nobody reads wait in it. When it is full further ones are lost, and a
 warning says so: nothing waits for a reader.
 
+With --announce every member of the council learns the text when this host is elected:
+'regent who', 'regent watch' and 'regent verify' show it, and programs find it with the
+leader. It is not where COMMAND listens already: COMMAND may still be starting.
+
 If neither runner, keeper nor agent is scheduled before the lease ends, as on a host that
 hangs, COMMAND is not killed in time: then only the token protects.
 
@@ -80,6 +85,7 @@ func runCommand() *cobra.Command {
   regent run cron --restart -- supercronic /etc/crontab
   regent run db --grace 30s --guard 50ms --health 'pg_isready -q' -- /usr/lib/db/start
   regent run mail --on-lost 'logger "mail stopped: $REGENT_REASON"' -- /usr/sbin/mail
+  regent run web --announce http://10.0.0.1:8080/ -- /usr/local/bin/web
   regent run backup --once --wait 10s -- /usr/local/bin/backup`,
 		Args: func(c *cobra.Command, args []string) error {
 			if err := runArgs(c, args); err != nil {
@@ -102,6 +108,7 @@ func (f *runFlags) add(c *cobra.Command) {
 	s := c.Flags()
 	s.DurationVar(&f.Grace, "grace", 10*time.Second, "how long COMMAND has to stop when it is asked to")
 	s.DurationVar(&f.Guard, "guard", 0, "how long before the end of a lease that was not renewed COMMAND is killed (default: the agent's guard time)")
+	s.StringVar(&f.Value, "announce", "", "a text for those that look for the leader, such as the address of COMMAND; at most 256 bytes")
 	s.BoolVar(&f.Restart, "restart", false, "when COMMAND ends by itself give the group up, and campaign again after --delay")
 	s.DurationVar(&f.Delay, "delay", time.Second, "how long to wait before campaigning again after COMMAND ended by itself or was not healthy")
 	s.BoolVar(&f.Once, "once", false, "end after the first leadership")
@@ -158,6 +165,9 @@ func (f *runFlags) check() error {
 		if d.got <= 0 {
 			return fmt.Errorf("--%s %v: must be positive", d.name, d.got)
 		}
+	}
+	if err := session.CheckValue(f.Value); err != nil {
+		return fmt.Errorf("--announce: %w", err)
 	}
 	if f.healthFailures < 1 {
 		return fmt.Errorf("--health-failures %d: must be at least 1", f.healthFailures)

@@ -18,7 +18,7 @@ func verifyCommand() *cobra.Command {
 		Short: "Have it proven who leads a group",
 		Long: `Asks the leader of GROUP itself whether it leads. The answer is a proof that holds for
 about a round trip from when it was asked for; 'regent who' merely says what this
-member believes.
+member believes. What the leader announces is its own word, too.
 
 The exit status is 0 if it is proven who leads, or that --token is the leader's, and 1
 otherwise.`,
@@ -36,7 +36,7 @@ otherwise.`,
 					return err
 				}
 			} else {
-				fmt.Fprintf(c.OutOrStdout(), "%s leads %s with token %d, proven for %s\n", p.Leader, p.Group, p.Token, length(p.ValidFor))
+				fmt.Fprintf(c.OutOrStdout(), "%s leads %s with token %d%s, proven for %s\n", p.Leader, p.Group, p.Token, place(p.Value), length(p.ValidFor))
 			}
 			if token != 0 && token != p.Token {
 				return cli.Failf("token %d is not that of the leader, %d", token, p.Token)

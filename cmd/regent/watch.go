@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/internal/names"
 )
 
 func watchCommand() *cobra.Command {
@@ -117,7 +119,7 @@ func (w *watchView) take(e event) (more bool, err error) {
 }
 
 func (w *watchView) json(g *agent.GroupInfo, _ string) error {
-	return json.NewEncoder(w.out).Encode(g)
+	return cli.WriteJSONLine(w.out, g)
 }
 
 func (w *watchView) line(g *agent.GroupInfo, _ string) error {
@@ -125,7 +127,7 @@ func (w *watchView) line(g *agent.GroupInfo, _ string) error {
 	switch {
 	case g.Leader == "":
 	case ledByPrograms(g.Mode):
-		who = fmt.Sprintf("%s leads with token %d", w.paint.good(g.Leader), g.Token)
+		who = fmt.Sprintf("%s leads with token %d%s", w.paint.good(g.Leader), g.Token, place(g.Value))
 	default:
 		who = w.paint.good(g.Leader) + " leads, " + modeLabel(&g.Change)
 	}
@@ -138,6 +140,14 @@ func (w *watchView) line(g *agent.GroupInfo, _ string) error {
 	}
 	_, err := fmt.Fprintf(w.out, "%s  %s: %s (%v)\n", at.Format("15:04:05.000"), w.paint.bold(g.Group), who, g.Cause)
 	return err
+}
+
+// place shows what a leader announces behind who it is.
+func place(value string) string {
+	if value == "" {
+		return ""
+	}
+	return " at " + names.Show(value)
 }
 
 func (w *watchView) live(g *agent.GroupInfo, _ string) error {

@@ -78,7 +78,7 @@ func (w *watchView) found() {
 
 // known says that what is said of a group is what was shown before the agent went, and remembers what is shown.
 func (w *watchView) known(g *agent.GroupInfo) bool {
-	is := shown{g.Leader, g.Token, g.Stopping, strings.Join(g.Support, " ")}
+	is := shown{g.Leader, g.Value, g.Token, g.Stopping, strings.Join(g.Support, " ")}
 	same := w.stale[g.Group] && w.seen[g.Group] == is
 	delete(w.stale, g.Group)
 	w.seen[g.Group] = is
@@ -88,6 +88,7 @@ func (w *watchView) known(g *agent.GroupInfo) bool {
 // shown is what of a group is compared.
 type shown struct {
 	leader   string
+	value    string
 	token    uint64
 	stopping bool
 	support  string

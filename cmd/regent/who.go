@@ -16,6 +16,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent"
 	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/internal/names"
 )
 
 func whoCommand() *cobra.Command {
@@ -27,7 +28,8 @@ func whoCommand() *cobra.Command {
 		Short: "Say who leads",
 		Long: `Says which member leads GROUP, as far as the agent of this host knows; without GROUP,
 who leads each of the groups that it has heard of, and of local and eventual ones, which
-hosts lead by themselves, the mode. To have it proven use 'regent verify'.
+hosts lead by themselves, the mode, and what leaders announce ('regent run --announce').
+To have it proven use 'regent verify'. With --json the value is there for one group, too.
 
 With --wait it waits until somebody leads.
 
@@ -158,6 +160,11 @@ func allGroups(ctx context.Context, cl *client) ([]agent.GroupInfo, error) {
 
 // showGroups prints groups as a table.
 func showGroups(c *cobra.Command, p palette, all []agent.GroupInfo) {
+	header := []string{"GROUP", "LEADER", "TOKEN", "FOR", "WHY", ""}
+	announced := slices.ContainsFunc(all, func(g agent.GroupInfo) bool { return g.Value != "" })
+	if announced {
+		header = slices.Insert(header, 3, "VALUE")
+	}
 	rows := make([][]string, len(all))
 	for i := range all {
 		g := &all[i]
@@ -166,8 +173,11 @@ func showGroups(c *cobra.Command, p palette, all []agent.GroupInfo) {
 			leader = p.good(g.Leader)
 		}
 		rows[i] = []string{p.bold(g.Group), leader, tokenOf(&g.Change), ago(g.At), g.Cause.String(), standing(&g.Change)}
+		if announced {
+			rows[i] = slices.Insert(rows[i], 3, or(names.Show(g.Value)))
+		}
 	}
-	table(c.OutOrStdout(), p, []string{"GROUP", "LEADER", "TOKEN", "FOR", "WHY", ""}, rows)
+	table(c.OutOrStdout(), p, header, rows)
 }
 
 // ledByPrograms says whether programs lead a group, by leases with tokens. Hosts lead local and eventual ones by themselves.

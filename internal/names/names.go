@@ -1,4 +1,4 @@
-// Package names says which texts can be names of groups, members and programs.
+// Package names says which texts can be names of groups, members and programs, and shows texts that need not be names.
 //
 // Names are compared byte by byte, and people compare them by eye. So a name must not hold characters that have no shape, such as
 // those that turn the direction of writing, and must not be one of two spellings of the same text. Names are refused and not rewritten:
@@ -7,7 +7,11 @@ package names
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -35,6 +39,48 @@ var uncomposed = &unicode.RangeTable{
 // shapeless are characters that count as graphic and do not show.
 var shapeless = []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
 
+// Show returns a text as it can be shown to people: on a terminal, in a log, on a page. Characters that control a terminal, turn the
+// direction of writing or do not show are escaped, and so is the backslash, so that no two texts look alike.
+func Show(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch _, size := utf8.DecodeRuneInString(text[i:]); {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case r == '\\':
+			b.WriteString(`\\`)
+		case unicode.IsControl(r) || hidden(r):
+			quoted := strconv.QuoteRuneToASCII(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// ShowJSON returns a JSON text in which characters that Show escapes are escaped as JSON does: it means the same.
+func ShowJSON(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		switch {
+		case r < 0x7f || !unicode.IsControl(r) && !hidden(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
+}
+
+// hidden says that a character has no shape of its own.
+func hidden(r rune) bool {
+	return r != ' ' && unicode.Is(unicode.Zs, r) || !unicode.IsGraphic(r) || unicode.In(r, shapeless...)
+}
+
 // Check returns why a text cannot be a name, whatever its length; nil if it can.
 func Check(name string) error {
 	if !utf8.ValidString(name) {
@@ -44,7 +90,7 @@ func Check(name string) error {
 		switch {
 		case unicode.IsControl(r):
 			return errControl
-		case r != ' ' && unicode.Is(unicode.Zs, r), !unicode.IsGraphic(r), unicode.In(r, shapeless...):
+		case hidden(r):
 			return errShape
 		case unicode.Is(uncomposed, r):
 			return errSpelling

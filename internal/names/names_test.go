@@ -1,6 +1,7 @@
 package names
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -22,5 +23,38 @@ func TestNamesThatPeopleCanTellApart(t *testing.T) {
 		if err := Check(c.name); err == nil || !strings.Contains(err.Error(), c.fails) {
 			t.Errorf("%q: %v, want %q", c.name, err, c.fails)
 		}
+	}
+}
+
+func TestShowEscapesWhatDoesNotShow(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://10.0.0.1:80/é 漢":            "http://10.0.0.1:80/é 漢",
+		"\x1b]0;title\a\x1b[31mred\r\n\t":   `\x1b]0;title\a\x1b[31mred\r\n\t`,
+		"\u009b31m":                         `\u009b31m`,
+		"a\u202eb\u2066c\u200d\u2028\u00a0": `a\u202eb\u2066c\u200d\u2028\u00a0`,
+		"\xff\x00":                          `\xff\x00`,
+		"\ufffd":                            "\ufffd",
+		`\x1b`:                              `\\x1b`,
+		"\U000e0041\ufe0f":                  `\U000e0041\ufe0f`,
+	} {
+		if got := Show(text); got != want {
+			t.Errorf("%q is shown as %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestShownJSONMeansTheSame(t *testing.T) {
+	text := "é漢\x1b\x7f\u009b\u202e\u200d\U000e0041\n\"\\"
+	plain, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := ShowJSON(plain)
+	var got string
+	if err := json.Unmarshal(shown, &got); err != nil || got != text {
+		t.Errorf("%s is read as %q, %v", shown, got, err)
+	}
+	if want := `"é漢\u001b\u007f\u009b\u202e\u200d\udb40\udc41\n\"\\"`; string(shown) != want {
+		t.Errorf("got %s, want %s", shown, want)
 	}
 }

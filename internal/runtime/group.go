@@ -22,6 +22,8 @@ type Change struct {
 	Wall int64
 	// Support lists who backs the leader; nil in the domain Quorum, where only the leader knows.
 	Support *protocol.Set
+	// Value is what the leader announces; nil: nothing.
+	Value *protocol.Value
 	// Agreed is what the members of a consistent group have agreed on.
 	Agreed *protocol.Agreed
 	// Number counts the changes of one group at one member, from 1, and Serial those of all groups.
@@ -30,7 +32,7 @@ type Change struct {
 
 // shows says whether a view is no news.
 func (c *Change) shows(v *protocol.View) bool {
-	return v.Domain != protocol.Consistent && c.Leader == v.Leader && c.Term == v.Term && c.Tenure == v.Tenure && c.Stop == v.Stop &&
+	return v.Domain != protocol.Consistent && c.Leader == v.Leader && c.Term == v.Term && c.Tenure == v.Tenure && c.Stop == v.Stop && c.Value == v.Value &&
 		(c.Support == nil || *c.Support == v.Support)
 }
 
@@ -93,7 +95,7 @@ func (g *Group) Changed() <-chan struct{} { return g.changed.wait() }
 
 // publish replaces the view. The loop alone calls it.
 func (g *Group) publish(now protocol.Time, v *protocol.View) {
-	c := &Change{Group: g.Name, Domain: v.Domain, Wall: time.Now().UnixNano(), Leader: v.Leader, Term: v.Term, Tenure: v.Tenure, Stop: v.Stop, Cause: v.Cause, Agreed: v.Agreed, At: now, Number: 1}
+	c := &Change{Group: g.Name, Domain: v.Domain, Wall: time.Now().UnixNano(), Leader: v.Leader, Term: v.Term, Tenure: v.Tenure, Stop: v.Stop, Cause: v.Cause, Value: v.Value, Agreed: v.Agreed, At: now, Number: 1}
 	if v.Domain != protocol.Quorum {
 		support := v.Support
 		c.Support = &support

@@ -106,6 +106,14 @@ func (l *Lease) Remaining() time.Duration { return l.tenure.Remaining(l.group.ta
 // Edict stamps an order, or says that the lease is over.
 func (l *Lease) Edict() (stamp.Edict, error) { return l.tenure.Edict(l.group.table.clock) }
 
+// Announce sets the value that the leadership bears from now on. Once the lease is over it does nothing.
+func (l *Lease) Announce(value string) error {
+	t := l.group.table
+	return t.loop.Do(func(protocol.Time) {
+		t.post(protocol.Announce{Group: l.group.Name, Tenure: l.number, Value: value})
+	})
+}
+
 // Stopped says that the program has stopped, and waits until the member no longer leads in this tenure, so that another
 // can. Once the lease is over it does nothing.
 func (l *Lease) Stopped(ctx context.Context) error {

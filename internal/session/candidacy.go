@@ -13,7 +13,9 @@ import (
 type Candidate struct {
 	Group string
 	// Name, Heartbeat and Grace are as in Request.
-	Name             string
+	Name string
+	// Value is what its leadership announces.
+	Value            string
 	Heartbeat, Grace time.Duration
 	// Page asks for a place on the agent's page. The candidacy then looks at it with Shown, and Conn gives signs of life for it. Silence is how
 	// long it may give none, DefaultHeartbeat if it is zero. A candidacy with a Heartbeat gives its own, and gets no place.
@@ -38,7 +40,7 @@ type Candidacy struct {
 // Enter begins a candidacy. take is called with all that the agent sends about it, in order, and with [Gone] when the connection is
 // lost. It must not wait.
 func (c *Conn) Enter(o Candidate, take func(*Event)) (*Candidacy, error) {
-	r := &Request{Do: Campaign, Group: o.Group, Name: o.Name, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
+	r := &Request{Do: Campaign, Group: o.Group, Name: o.Name, Value: o.Value, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
 		Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Keeper}
 	if o.Page && c.page != nil && o.Heartbeat == 0 {
 		r.Page, r.Heartbeat = true, cmp.Or(o.Silence, DefaultHeartbeat)

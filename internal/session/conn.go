@@ -338,6 +338,7 @@ const watchDepth = 256
 type Confirmation struct {
 	Leader string
 	Token  uint64
+	Value  string
 	Until  protocol.Time
 }
 
@@ -353,5 +354,5 @@ func (c *Conn) Verify(ctx context.Context, group string) (Confirmation, error) {
 	if e.NoLeader {
 		return Confirmation{}, fmt.Errorf("%w: %s", ErrNoLeader, e.Error)
 	}
-	return Confirmation{Leader: e.Leader, Token: e.Token, Until: c.toLocal(e.Until)}, failure(&e)
+	return Confirmation{Leader: e.Leader, Token: e.Token, Value: e.Value, Until: c.toLocal(e.Until)}, failure(&e)
 }

@@ -29,6 +29,7 @@
 //	{"do":"alive"}                                 the program is well; no answer
 //	{"do":"page","id":10}                          hand over the page
 //	{"do":"edict","id":4,"of":1}                   stamp an order
+//	{"do":"announce","id":11,"of":1,"value":"..."} what its leadership announces from now on; campaign may have a value, too
 //	{"do":"transfer","id":5,"of":1,"to":"b"}       it has stopped, and b shall lead; with "ask":true: would b be asked?
 //	{"do":"view","id":6,"group":"billing"}         who leads, as far as the agent knows?
 //	{"do":"verify","id":7,"group":"billing"}       who leads, proven?
@@ -47,7 +48,7 @@
 //	{"event":"done","id":2}
 //	{"event":"edict","id":4,"stamp":"0.7.81000:0/1@500,1/1@900"}
 //	{"event":"page","id":10}                       a descriptor of the page comes with this line
-//	{"event":"proof","id":7,"leader":"a","token":7,"until_ns":...,"remaining_ns":...}
+//	{"event":"proof","id":7,"leader":"a","token":7,"value":"...","until_ns":...,"remaining_ns":...}
 //	{"event":"view","id":8,"view":{...}}
 //	{"event":"error","id":5,"error":"..."}
 //

@@ -376,6 +376,12 @@ func (l *Lease) Alive(ctx context.Context) (time.Duration, error) {
 	return e.Remaining, errors.Join(err, failure(&e))
 }
 
+// Announce changes the value that this leadership bears.
+func (l *Lease) Announce(ctx context.Context, value string) error {
+	e, err := l.conn.ask(ctx, &Request{Do: Announce, Of: l.candidacy.id, Value: value})
+	return errors.Join(err, failure(&e))
+}
+
 // Edict stamps an order that is made now. It takes a round trip to the agent.
 func (l *Lease) Edict(ctx context.Context) (stamp.Edict, error) {
 	if !l.Valid() {

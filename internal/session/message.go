@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
@@ -20,6 +21,7 @@ const (
 	Keep     = "keep"
 	Alive    = "alive"
 	Page     = "page"
+	Announce = "announce"
 	Edict    = "edict"
 	Transfer = "transfer"
 	View     = "view"
@@ -58,6 +60,8 @@ type Request struct {
 	Keeper string `json:"keeper,omitempty"`
 	// First, of started, is the number of the first process of a runner's program.
 	First int `json:"first,omitempty"`
+	// Value, of campaign and announce, is what the leadership bears.
+	Value string `json:"value,omitempty"`
 	// Cause, of resign and freeze, is why the program has stopped, or stops, as far as it knows.
 	Cause *why.Cause `json:"cause,omitempty"`
 }
@@ -75,7 +79,7 @@ type requestFields struct{ group, of, to bool }
 
 var requestFieldsOf = map[string]requestFields{
 	Campaign: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
-	Resign: {of: true}, Freeze: {of: true}, Started: {of: true}, Alive: {of: true}, Edict: {of: true}, Unwatch: {of: true},
+	Resign: {of: true}, Freeze: {of: true}, Started: {of: true}, Alive: {of: true}, Announce: {of: true}, Edict: {of: true}, Unwatch: {of: true},
 	Transfer: {of: true, to: true},
 	Keep:     {}, Greet: {}, Bye: {}, Page: {},
 }
@@ -104,6 +108,17 @@ func CheckGroup(name string) error {
 	return nil
 }
 
+// CheckValue says why a text cannot be the value of a leadership.
+func CheckValue(value string) error {
+	switch n := len(value); {
+	case n > protocol.MaxValue:
+		return fmt.Errorf("value %.40q: %d bytes: must have at most %d", value, n, protocol.MaxValue)
+	case !utf8.ValidString(value):
+		return fmt.Errorf("value %.40q: must be UTF-8", value)
+	}
+	return nil
+}
+
 // check says what is wrong with a request.
 func (r *Request) check() error {
 	s, ok := requestFieldsOf[r.Do]
@@ -117,6 +132,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s without an id: give it a number that is not 0", r.Do)
 	case s.group && CheckGroup(r.Group) != nil:
 		return fmt.Errorf("%s: %w", r.Do, CheckGroup(r.Group))
+	case CheckValue(r.Value) != nil:
+		return fmt.Errorf("%s: %w", r.Do, CheckValue(r.Value))
 	case s.of && r.Of == 0:
 		return fmt.Errorf("%s without of: say which candidacy it is about", r.Do)
 	case s.to && r.To == "":
@@ -198,6 +215,8 @@ type Event struct {
 	Group  string `json:"group,omitempty"`
 	Leader string `json:"leader,omitempty"`
 	Token  uint64 `json:"token,omitempty"`
+	// Value, of proof, is what the leader announces.
+	Value string `json:"value,omitempty"`
 	// At, of leads, is when the lease was granted, at the latest, on the host's lease clock.
 	At protocol.Time `json:"at_ns,omitempty"`
 	// Until is an instant of the host's lease clock. Remaining is how far it was off when the line was written, less the allowance that

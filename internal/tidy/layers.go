@@ -42,7 +42,7 @@ var beside = []layer{
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},
 		knows:   []string{"library", "runtime", "faults", "agent/web", "fence"},
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
-	{name: "command line", packages: []string{"agent/cli/..."}, knows: []string{"agent/web"},
+	{name: "command line", packages: []string{"agent/cli/..."}, knows: []string{"agent/web", "internal/names"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "processes", "command line", "internal/owned", "internal/identity"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},

@@ -49,7 +49,7 @@ function refresh() {
   const words = byId('search').value.toLowerCase().split(/\s+/).filter(Boolean);
   list = [...state.groups.entries()].filter(([, g]) => {
     if (!words.length) return true;
-    const hay = `${g.name} ${g.mode} ${g.cause ?? ''} ${(g.leaders ?? []).map((l) => l.member).join(' ')} ${g.leaders?.length ? '' : 'no leader'}`.toLowerCase();
+    const hay = `${g.name} ${g.mode} ${g.cause ?? ''} ${(g.leaders ?? []).map((l) => `${l.member} ${l.value ?? ''}`).join(' ')} ${g.leaders?.length ? '' : 'no leader'}`.toLowerCase();
     return words.every((w) => hay.includes(w));
   });
   const by = order.column.sort;
@@ -136,10 +136,11 @@ function fill(r, i) {
   r.node.classList.toggle('bad', g.mode === 'quorum' && real.length > 1);
   text(r.cells.name, g.name);
   text(r.cells.mode, g.mode);
-  const signature = [...real, ...local].map((l) => l.member + (l.local ? '*' : '')).join(' ') + [...state.members.keys()].length;
+  const signature = [...real, ...local].map((l) => l.member + (l.local ? '*' : '') + (l.value ?? '')).join(' ') + [...state.members.keys()].length;
   if (r.signature !== signature) {
     r.signature = signature;
-    r.cells.leader.replaceChildren(...(real.length ? real : [null]).map((l) => (l ? badge(l) : el('em', {}, 'none'))), ...local.map((l) => badge(l, true)));
+    r.cells.leader.replaceChildren(...(real.length ? real : [null]).map((l) => (l ? badge(l) : el('em', {}, 'none'))), ...local.map((l) => badge(l, true)),
+      ...real.filter((l) => l.value).map((l) => el('span', { class: 'value', title: `announced by ${l.member}` }, l.value)));
   }
   text(r.cells.token, real.map((l) => l.token ?? l.term ?? '').filter(Boolean).join(' '));
   text(r.cells.cause, round(g.cause ?? ''));

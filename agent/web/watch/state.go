@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent/agent"
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/internal/names"
 )
 
 // actions is what an agent can be asked for, where one of its own programs leads.
@@ -87,7 +88,7 @@ func group(status *agent.StatusInfo, g *agent.GroupInfo, since func(time.Time) t
 	if g.Leader == "" {
 		return out
 	}
-	l := web.Leader{Member: g.Leader, Term: g.Token, Token: g.Token, Since: since(g.At), Stopping: g.Stopping,
+	l := web.Leader{Member: g.Leader, Term: g.Token, Token: g.Token, Value: names.Show(g.Value), Since: since(g.At), Stopping: g.Stopping,
 		Local: web.Mode(g.Mode) == web.Local, Support: g.Support}
 	if g.Remaining > 0 { // only the leader knows how long
 		l.Until, l.Lease = now+g.Remaining, max(g.Remaining, status.Timing.Lease)

@@ -122,6 +122,15 @@ func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
 	}
 }
 
+// The page shows what leaders announce as plain text, in which nothing turns the direction of writing.
+func TestThePageShowsValuesEscaped(t *testing.T) {
+	v := regent.View{Group: "g", Mode: regent.Quorum, Leader: "a", Token: 1, Value: "http://a/\x1b[31m\u202e<b>"}
+	st := state(&agent.StatusInfo{Member: "a"}, nil, []agent.GroupInfo{{Change: agent.Change{View: v}}}, nil, time.Hour)
+	if got, want := st.Groups[0].Leaders[0].Value, `http://a/\x1b[31m\u202e<b>`; got != want {
+		t.Errorf("the page shows %q, want %q", got, want)
+	}
+}
+
 func TestALocalLeaderIsLabelled(t *testing.T) {
 	c := agent.Change{Serial: 1, View: regent.View{At: time.Now(), Mode: regent.Local, Support: []string{"a", "b"}, Group: "g", Leader: "b", Cause: regent.Cause{Why: why.Elected}}}
 	st := state(&agent.StatusInfo{Member: "a"}, nil, []agent.GroupInfo{{Change: c}}, []agent.Change{c}, 0)
