@@ -71,6 +71,18 @@
 //		log.Print(v) // billing: a leads with token 7 (elected a)
 //	}
 //
+// # Find the leader
+//
+// A leader may announce a value, such as its address. Every member shows it in [View.Value].
+//
+//	err = g.Announcing("http://10.0.0.1:8080/").Lead(ctx, serve)
+//
+// A client of the leader finds it with [Group.Call], which tries again until a member has answered that is proven to have led all the while.
+//
+//	err = g.Call(ctx, func(ctx context.Context, leader *regent.Proof) error {
+//		return post(ctx, leader.Value, order)
+//	})
+//
 // # Choose a promise
 //
 // A [Group] has at most one leader anywhere, and none where there is no majority. That is what most programs need.
