@@ -25,10 +25,12 @@ const (
 	junkShape = "random bytes"
 	longShape = "60 KB"
 	// keyShape is a recorded packet with another key: the kernel's filter drops it. copyShape has another start each time and passes the
-	// filter, by chance. replayShape is the recorded packet itself, which opens and is known.
+	// filter, by chance. replayShape is the recorded packet itself, which opens and is known. countShape is of the recorded start, and has
+	// another number each time: it passes the filter, and does not open.
 	keyShape    = "another key"
 	copyShape   = "copied header"
 	replayShape = "recorded packet"
+	countShape  = "copied start"
 )
 
 // recordWithin is how long to wait for a packet to record.
@@ -74,7 +76,7 @@ func flood(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 		return errors.Join(err, c.close())
 	}
 	fmt.Fprintf(out, "flood, 3 members, %-8s idle for %v: the leader uses %.1f %% of a core, %d changes of leader\n", named(realtime), s.flood, idle.share, idle.changes)
-	for _, shape := range []string{junkShape, keyShape, longShape, copyShape, replayShape} {
+	for _, shape := range []string{junkShape, keyShape, longShape, copyShape, replayShape, countShape} {
 		for _, to := range []struct{ what, addr string }{{"a closed port", closed}, {"the leader", target}} {
 			r, err := c.flooded(ctx, leader, to.addr, shape)
 			if err != nil {
@@ -181,8 +183,11 @@ func send(args []string) error {
 	n, begin := 0, time.Now()
 	for time.Since(begin) < length {
 		for range 100 {
-			if args[1] == copyShape {
+			switch args[1] {
+			case copyShape:
 				binary.BigEndian.PutUint64(b[wire.StartOffset:], uint64(n)*0x9e3779b97f4a7c15) // no start twice
+			case countShape:
+				binary.BigEndian.PutUint64(b[wire.NumberOffset:], 1<<40+uint64(n))
 			}
 			if _, err := conn.Write(b); err == nil { // a closed port answers each second one with an error
 				n++
@@ -203,7 +208,7 @@ func datagramOf(shape string, recorded []byte) []byte {
 	switch shape {
 	case keyShape:
 		copy(b, recorded[:2]) // the magic; a random key is another one
-	case copyShape, replayShape:
+	case copyShape, replayShape, countShape:
 		b = recorded
 	}
 	return b

@@ -168,15 +168,24 @@ func (c *client) events(ctx context.Context, path string, f func(event) (more bo
 		return err
 	}
 	defer answer.Body.Close()
-	in := bufio.NewReader(answer.Body)
+	err = readEvents(answer.Body, f)
+	switch {
+	case !errors.Is(err, errHungUp):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return &cli.Exit{Err: fmt.Errorf("regent: the agent at %s %w", c.socket, err), Status: cli.NoAgent}
+}
+
+// readEvents calls f with every event until f has enough, or until the stream ends: then it returns errHungUp.
+func readEvents(from io.Reader, f func(event) (more bool, err error)) error {
+	in := bufio.NewReader(from)
 	var e event
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return &cli.Exit{Err: fmt.Errorf("regent: the agent at %s %w", c.socket, errHungUp), Status: cli.NoAgent}
+			return errHungUp
 		}
 		line = bytes.TrimRight(line, "\r\n")
 		if name, ok := bytes.CutPrefix(line, []byte("event: ")); ok {

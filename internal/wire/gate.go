@@ -81,8 +81,11 @@ func (e *Endpoint) ringField(offset int) transport.Field {
 	return x
 }
 
-// StartOffset is where the random bits of the sender's start stand in a packet.
-const StartOffset = offNonce
+// StartOffset is where the random bits of the sender's start stand in a packet, and NumberOffset where its number does.
+const (
+	StartOffset  = offNonce
+	NumberOffset = offSeq
+)
 
 // knownStarts is the field with the first bits of the starts of all peers that were heard.
 func (e *Endpoint) knownStarts() *transport.Field {
