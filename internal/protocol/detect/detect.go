@@ -1,24 +1,25 @@
-// Package detect finds out who is alive, with the messages of n links instead of n² (Aguilera, Delporte-Gallet,
-// Fauconnier, Toueg: Stable Leader Election, section 9): an eventually perfect failure detector, ◇P. In the end every
-// member trusts exactly those that are alive, if one member has good links with all others.
+// Package detect finds out which members are alive, with the messages of n links instead of n² (Aguilera, Delporte-Gallet,
+// Fauconnier, Toueg: Stable Leader Election, section 9): an eventually perfect failure detector, ◇P. In the end every member
+// trusts exactly the members that are alive, if one member has good links with all others.
 //
-// Members work in rounds as in package stable. The leader of a round says OK to all, and they answer ACK; the OK says from
-// whom ACKs come. A member that finds itself missing there starts the next round, for then this leader is no good.
+// Members work in rounds as in package stable. The leader of a round sends OK to all, and they answer ACK. The OK lists the
+// members whose ACKs arrive. A member that is missing in the list starts the next round, because this leader does not receive
+// from it.
 //
 //	Fig. 6 lines 1–9    startRound           rounds.go
 //	Fig. 6 lines 10–15  the leader           sayOK, suspect
-//	Fig. 6 lines 16–29  everybody else       onOK, onSTART, onSilence
+//	Fig. 6 lines 16–29  all other members    onOK, onSTART, onSilence
 //
 // We differ in this:
-//   - The window in which an ACK must come is exact in the paper: 2δ, closed, without any jitter (E-S7). Ours is a period
+//   - The window in which an ACK must arrive is exact in the paper: 2δ, closed, without any jitter (E-S7). Ours is a period
 //     and a round trip, as long as these can be on drifting clocks: 3δ with a period of δ.
-//   - The paper says that lossy links will do, where it needs expiring ones (E-S1). What is late is not heard.
+//   - The paper states that lossy links are enough, where it needs expiring ones (E-S1). The machine drops late messages.
 //   - OKs are numbered: one that was overtaken does not bring an old list back. A new incarnation of the leader of a round
 //     ends the round, as in package stable.
-//   - A member that was dropped and comes back starts a new round, as the paper has it. So the leader changes when members
+//   - A member that was dropped and comes back starts a new round, as in the paper. So the leader changes when members
 //     restart: for a leader that stays use package stable.
 //
-// From any state whatever the machines converge, as those of package stable do.
+// From any state the machines converge, as those of package stable do.
 package detect
 
 import (

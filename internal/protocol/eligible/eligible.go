@@ -1,9 +1,9 @@
-// Package eligible runs an elector among some members of a council: those that may lead. To the elector there are no others, so
-// that it neither waits for them nor counts them as dead. What goes in and comes out has the ranks of the council.
+// Package eligible runs an elector among some members of a council: those that may lead. The elector does not know the
+// others, so it neither waits for them nor counts them as dead. Events and effects have the ranks of the council.
 //
-// A member that is told that it is not fit to lead (protocol.Health) follows whom the elector trusts, but never leads: it makes
-// the elector move on from itself, with Unfit, and again while it is trusted, and shows no leader meanwhile. This is to an elector
-// alone what package stack is to one under leases.
+// An unhealthy member (protocol.Health) follows the member that the elector trusts, but never leads. It makes the elector
+// move on from itself with Unfit, repeats that while it is trusted, and shows no leader meanwhile. This package is to an
+// elector alone what package stack is to one under leases.
 //
 //	PROTOCOLS §4.6  rounds of members that may lead   inside, outside
 //	PROTOCOLS §8    a condition for leadership        onHealth, unfitAt

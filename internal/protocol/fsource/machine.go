@@ -1,23 +1,24 @@
-// Package fsource elects a leader if one member that stays up has f links out of it that become timely in the end: a
-// ◇f-source (Aguilera, Delporte-Gallet, Fauconnier, Toueg; used by Mostefaoui, Mourgaya, Raynal, Travers, whose Figure 3 has
-// it). The receivers at the other ends of the links may crash, and all other links may be as slow as they like.
+// Package fsource elects a leader if one member that stays up has f outgoing links that become timely in the end: a ◇f-source
+// (Aguilera, Delporte-Gallet, Fauconnier, Toueg; used by Mostefaoui, Mourgaya, Raynal, Travers, whose Figure 3 has it). The
+// receivers at the other ends of the links may crash, and all other links may be as slow as they like.
 //
-// Each member says that it is alive, and accuses those that it has not heard in time. A member's counter grows when n-f
-// members accuse it once more; f+1 that hear it, itself among them, are enough to prevent that. The counters are package
-// counter's.
+// Each member sends Alive messages, and accuses members from which it has received none in time. A member's counter grows
+// when n-f members accuse it once more. If f+1 members receive from it in time, itself included, it does not grow. The
+// counters are those of package counter.
 //
 //	TF §6.2    ALIVE and time-outs                        alive.go
 //	TF §6.2    accusations, in the form of PROTOCOLS §5.5  accuse.go
 //
-// Package counter says what restarts mean; beyond that we differ in this:
-//   - Instead of sending each accusation reliably, members gossip how often each accused each: a matrix that merges by the
-//     maximum, so that loss, duplicates and order do not matter (PROTOCOLS §5.5). The counter of a member is the (n-f)-th largest number in its column.
-//   - In a large council an ALIVE does not carry the whole matrix but its sender's row and some others in turn. Every row
-//     is still sent over and over, which is all that the proof needs.
-//   - What a member says against itself counts alone: Unfit would have no effect otherwise.
-//   - An accusation leaps over the next candidate (E-T1), unless Plain is set. That is the best of those that the council has
-//     not accused of late. PROTOCOLS §5.5 leaves open who that is; it must not be whoever this member does not accuse, since
-//     that includes itself: members that are all accused for ever would lift one another step by step.
+// Package counter describes restarts. Beyond that we differ in this:
+//   - Members do not send each accusation reliably. They gossip how often each accused each: a matrix that merges by the
+//     maximum, so that loss, duplicates and order do not matter (PROTOCOLS §5.5). The counter of a member is the (n-f)-th
+//     largest number in its column.
+//   - In a large council an Alive does not carry the whole matrix but its sender's row and some others in turn. Every row is
+//     still sent over and over, which is all that the proof needs.
+//   - An accusation of a member against itself counts alone: Unfit would have no effect otherwise.
+//   - An accusation leaps over the next candidate (E-T1), unless Plain is set. That is the best of the members that the
+//     council has not accused lately. PROTOCOLS §5.5 leaves the choice open. It must not be a member that this member does
+//     not accuse, since that includes itself: members that are all accused for ever would lift one another step by step.
 //   - A time-out grows when a peer that was accused turns out to be alive, not with each accusation, and up to a cap: a
 //     time-out without bound detects nothing. So timely means a delay below the cap less one period.
 package fsource

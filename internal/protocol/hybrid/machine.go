@@ -1,20 +1,20 @@
-// Package hybrid elects a leader where the time-free assumption holds or the one about timely links does, whichever it is
-// (Mostefaoui, Mourgaya, Raynal, Travers: A Time-free Assumption to Implement Eventual Leadership).
+// Package hybrid elects a leader where either the time-free assumption holds or the one about timely links (Mostefaoui,
+// Mourgaya, Raynal, Travers: A Time-free Assumption to Implement Eventual Leadership).
 //
 //	TF §6.3  both protocols side by side, the lesser counter of a member counts
 //
-// It runs the queries of package timefree and the accusations of package fsource over one counter machine; their messages
-// are its own. A member that stays up keeps a bounded counter in at least one of them if the assumption of one holds, and a
-// dead one in neither.
+// It runs the queries of package timefree and the accusations of package fsource over one counter machine; their messages are
+// its own. If one of the assumptions holds, some member that stays up keeps a bounded counter in at least one of the two. A
+// dead member does so in neither.
 //
 // To depose a dead leader both of its counters must grow, so the slower detector decides (E-T6). Both leap, unless Plain is
 // set, so that it is slow by one time-out or a few queries at most. For the same reason it stands still as soon as one of the
 // two does.
 //
 // PROTOCOLS §5.6 lets each half leap over its own counters. That is not enough. Where only one assumption holds, the other
-// half suspects everybody for ever, and members agree only when all its counters have passed the least one of the half that
-// is right. One by one that takes as many suspicions as the two are apart, which depends on all that ever happened to the
-// council: E-T1 once more. So whoever is suspected leaps over the next candidate of both halves (package counter).
+// half suspects every member for ever, and members agree only when all its counters have passed the lowest one of the half
+// that is right. One by one that takes as many suspicions as the two are apart, which depends on the whole history of the
+// council: E-T1 once more. So a suspected member leaps over the next candidate of both halves (package counter).
 package hybrid
 
 import (

@@ -1,10 +1,10 @@
-// Package phi is an accrual failure detector: instead of saying that a peer is dead it says how sure one may be, from how
-// regularly it was heard so far (φ-accrual; PROTOCOLS §1.8). It has no configurator: where a detection time is promised, use
-// a time-out.
+// Package phi is an accrual failure detector: it does not report that a peer is dead, but how certain that is, given how
+// regularly messages of the peer arrived so far (φ-accrual; PROTOCOLS §1.8). It has no configurator: where a detection time
+// is promised, use a time-out.
 //
-// φ is the number of nines: at φ = 8 a peer that is alive would be as silent as this once in 10⁸ times, if the lengths of
-// time between its messages are normally distributed. Here it is used backwards, and in integers: Patience is the silence at
-// which φ reaches a threshold, a number of standard deviations beyond the mean.
+// φ is the number of nines: at φ = 8 a live peer would be as silent as this once in 10⁸ times, if the lengths of time between
+// its messages are normally distributed. Here it is used backwards, and in integers: Patience is the silence at which φ
+// reaches a threshold, a number of standard deviations beyond the mean.
 package phi
 
 import (

@@ -1,25 +1,25 @@
-// Package rank is the plain elector that better ones are measured against: every member says that it is alive, and the
-// best-ranked one among those heard lately leads (Aguilera, Delporte-Gallet, Fauconnier, Toueg: Stable Leader Election,
-// where it is the starting point).
+// Package rank is the plain elector that better ones are measured against: every member sends OKs to all others, and the
+// best-ranked member received lately leads (Aguilera, Delporte-Gallet, Fauconnier, Toueg: Stable Leader Election, where it is
+// the starting point).
 //
-//	Stable §1.1 part 1   OK to all, and whom was heard lately    onTick, onOK
+//	Stable §1.1 part 1   OK to all, and which arrived lately     onTick, onOK
 //	Stable §1.1 part 2   the smallest of them leads              elect
 //	Stable fn 1          what "lately" means adapts              distrust, onOK
 //
-// It is an Ω, provided that the links between all members that stay up become timely in the end. It has the drawbacks
-// that the paper names: all links carry messages for ever, and a flapping member of good rank deposes good leaders.
+// It is an Ω, provided that the links between all members that stay up become timely in the end. It has the drawbacks that
+// the paper names: all links carry messages for ever, and a flapping member of good rank deposes good leaders.
 //
 // We differ in this:
-//   - The time-out of a peer grows with each mistake up to a cap (PROTOCOLS §5.5 says why: a time-out without bound
+//   - The time-out of a peer grows with each mistake up to a cap (PROTOCOLS §5.5 gives the reason: a time-out without bound
 //     detects nothing). So Ω needs links whose delay is below the cap less one period.
-//   - A peer that comes back under a new incarnation had really crashed, so suspecting it was no mistake. A message of
-//     an earlier incarnation than the newest one known is no sign of life, nor is one that was overtaken or came twice:
-//     OKs are numbered.
-//   - A member that has just started waits one time-out for members that rank before it, before it says that one it
-//     heard, or itself, leads. Otherwise every member would begin by leading itself.
-//   - Nothing is sent to oneself: one always trusts oneself.
+//   - A peer that comes back under a new incarnation had really crashed, so suspecting it was no mistake. A message of an
+//     earlier incarnation than the newest known one is no sign of life, nor is one that was overtaken or duplicated: OKs are
+//     numbered.
+//   - A member that has just started waits one time-out for members that rank before it, before it reports that another
+//     member, or itself, leads. Otherwise every member would begin by leading itself.
+//   - A member sends nothing to itself: it always trusts itself.
 //
-// Unfit changes nothing here. An authority above this elector finds its leader because others try after a while.
+// Unfit changes nothing here. An authority above this elector still finds a leader, because other members try after a while.
 package rank
 
 import (

@@ -1,22 +1,21 @@
-// Package ring is the weak elector that Nerio describes (van Renesse, Schneider, Gehrke: section 9): members stand in a
-// ring in rank order, and each watches over the closest ones before and after it that seem to be alive. Who finds nobody
-// alive before itself leads.
+// Package ring is the weak elector of Nerio (van Renesse, Schneider, Gehrke: section 9). Members form a ring in rank order,
+// and each monitors the closest live members before and after it. A member that finds no live member before itself leads.
 //
-//	§9  pairs, and who believes to be the lowest   ring.go: neighbours, elect
-//	§9  pinging, or φ-accrual                      patience; package phi
+//	§9  pairs, and which member is the lowest   ring.go: neighbours, elect
+//	§9  pinging, or φ-accrual                   patience; package phi
 //
 // It is an Ω if all links between neighbours become timely: failure detection becomes accurate, and one member is the lowest.
 // It is not stable, but costs 2n links instead of n².
 //
 // We differ in this, where the paper is silent:
-//   - The others have to know whom to trust: a Beat says whom its sender trusts, and a member believes its predecessor. A
-//     change goes on at once, so news takes one delay for each member, not one period.
-//   - A member that is suspected is still sent Beats by both of its neighbours, or two sides of a healed partition would
-//     never hear of each other again.
-//   - Incarnations tell a restarted member from its earlier life; Beats are numbered.
+//   - The others have to learn which member to trust. A Beat carries the member that its sender trusts, and a member follows
+//     its predecessor. A change is forwarded at once, so it takes one delay for each member, not one period.
+//   - Both neighbours still send Beats to a suspected member. Otherwise two sides of a healed partition would never receive
+//     from each other again.
+//   - Incarnations distinguish a restarted member from its earlier life; Beats are numbered.
 //
-// From any timers, leaders and suspicions the machines converge; not from any numbers of Beats, which are believed for as
-// long as their sender lives. Unfit changes nothing here, as in package rank.
+// From any timers, leaders and suspicions the machines converge. They do not converge from arbitrary numbers of Beats, which
+// count for as long as their sender lives. Unfit changes nothing here, as in package rank.
 package ring
 
 import (

@@ -1,26 +1,26 @@
-// Package stack makes one machine of an elector and an authority (PROTOCOLS §8): the elector says whom to trust, once
-// for the whole council, and the authority turns that into leaders with leases.
+// Package stack combines an elector and an authority into one machine (PROTOCOLS §8): the elector reports which member to
+// trust, once for the whole council, and the authority turns that into leaders with leases.
 //
 //	PROTOCOLS §8  elector and authority       stack.go
 //	PROTOCOLS §8  roles, who may do what      roles.go
 //	PROTOCOLS §8  a condition for leadership  health.go
 //
-// The elector speaks to the authority through its view, which reaches it as Trusts. The one word back is Unfit: the
-// trusted member cannot gather a quorum. Who tries when is the authority's business (package nerio, group.go); nothing
-// that an elector says can make two leaders.
+// The view of the elector reaches the authority as Trusts. The only report back is Unfit: the trusted member cannot gather a
+// quorum. The authority decides which member tries when (package nerio, group.go). No report of an elector can make two
+// leaders.
 //
-// Electors know no preferences, so whoever may not lead is dealt with here. A member that is trusted though it is a
-// witness, or ill, tells its own elector that it is Unfit, so that electors that can move on do. Whether they do or not,
-// nobody waits for such a member: witnesses are known to all, whoever is ill tells the others, and the authority lets the
+// Electors have no preferences, so this package handles members that may not lead. A trusted member that is a witness, or
+// unhealthy, reports to its own elector that it is Unfit, so that electors that can move on do. Whether they do or not, no
+// member waits for such a member: all know the witnesses, an unhealthy member notifies the others, and the authority lets the
 // next in rank go first. Observers run no elector at all.
 //
-// The authority decides under which incarnation the member speaks. The elector is made when that is known, and again if
-// it changes; until then the member trusts nobody.
+// The authority determines the incarnation of the member. The stack creates the elector after that, and again if the
+// incarnation changes; until then the member trusts no other.
 //
-// We differ in this: PROTOCOLS §8 appends the elector's message to a request for renewal. Here each has its own timer, and they
-// share a packet only when both are due in one turn of the driver. An elector that waited for the next renewal would be late by
-// up to a renewal interval, which its time-outs have no room for; in the library a message each Heartbeat, beside ten renewals or more,
-// is a tenth of a leader's packets.
+// We differ in this: PROTOCOLS §8 appends the elector's message to a request for renewal. Here each has its own timer, and
+// they share a packet only when both are due in one turn of the driver. An elector that waited for the next renewal would be
+// late by up to a renewal interval, which its time-outs have no room for. In the library a message each Heartbeat, beside ten
+// renewals or more, is a tenth of a leader's packets.
 package stack
 
 import (

@@ -1,26 +1,26 @@
-// Package timefree elects a leader without any assumption on time: members are suspected by the order in which their answers
+// Package timefree elects a leader without any assumption on time: it suspects members by the order in which their answers
 // arrive, never by a time-out (Mostefaoui, Mourgaya, Raynal, Travers: A Time-free Assumption to Implement Eventual
 // Leadership).
 //
-// Each member asks all, over and over, and waits for the answers of n-f, its own among them. Those are the winning ones.
-// Each answer says whose answers won the last query of its sender. A member that is in none of the winners' lists is
-// suspected. The counters are package counter's.
+// Each member queries all others, over and over, and waits for the answers of n-f, its own included. Those are the winning
+// ones. Each answer lists the members whose answers won the last query of its sender. A member that is in none of the
+// winners' lists is suspected. The counters are those of package counter.
 //
 //	TF §2      queries and winning responses       query.go
 //	TF Fig. 2  T1, lines 1 to 6                    query.go
 //	TF Fig. 2  T2, lines 7 and 8                   query.go
 //	TF Fig. 2  T3                                  package counter
 //
-// It is an Ω if at most f members are down and, in the end, some member p and f+1 members are such that p's answers to
-// each of them always win (MP). Package counter says what restarts mean; beyond that we differ in this:
-//   - Channels lose (PROTOCOLS §5.3, E-T5). One query is open at a time, and is repeated to those that have not answered until it
-//     ends; whoever is asked answers every copy, and the first answer counts. When to repeat is a matter of time, and so
-//     are the pace of queries and what the view says of a query that stays open; no counter depends on either.
-//   - A member is suspected only if h queries in a row say so, and then leaps over the next candidate (E-T1). Plain runs the
+// It is an Ω if at most f members are down and, in the end, some member p and f+1 members are such that p's answers to each
+// of them always win (MP). Package counter describes restarts. Beyond that we differ in this:
+//   - Channels lose (PROTOCOLS §5.3, E-T5). One query is open at a time, and is repeated to members that have not answered
+//     until it ends. A member answers every copy, and the first answer counts. The time of repetition, the pace of queries
+//     and the report of a blocked query in the view depend on time; no counter does.
+//   - A member is suspected only if h queries in a row miss it, and then leaps over the next candidate (E-T1). Plain runs the
 //     paper's protocol: h is 1 and a suspicion adds 1.
 //   - f is at most n-2 (E-T2).
 //   - The answer to the first query of a member carries the counters that the answering member knows.
-//   - One's own answer is not sent; it is the first to arrive.
+//   - A member does not send its own answer; it is the first to arrive.
 package timefree
 
 import (
