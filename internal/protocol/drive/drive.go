@@ -1,14 +1,14 @@
-// Package drive carries out what machines ask for: the one executor of [protocol.Effects]. The runtime, the simulator, the
-// explorer, the lab and the tests drive machines through it, each with a [Host] of its own.
+// Package drive executes the effects of machines: it is the only executor of [protocol.Effects]. The runtime, the simulator,
+// the explorer, the lab and the tests drive machines through it, each with its own [Host].
 //
 // # The order
 //
-// An [Executor] carries out the effects of a Step in this order:
+// An [Executor] executes the effects of a Step in this order:
 //
 //  1. views, in the order in which they were appended
-//  2. horizons, and then word that all views and horizons are published
+//  2. horizons, and then a notice that all views and horizons are published
 //  3. the record
-//  4. the incarnation under which the member speaks from now on
+//  4. the incarnation under which the member sends from now on
 //  5. messages: those that wait for the disk are held, the others are sent
 //  6. answers
 //  7. the wake
@@ -17,7 +17,7 @@
 // Some pairs must not be swapped. For each of them there is a mutant in mutants/drive, and a test here that catches it:
 //
 //   - Views before horizons. A view may take a lease out of its horizon, with an end of its own. If the horizon moved first,
-//     a program would read an end of the lease that nobody has granted.
+//     a program would read an end of the lease that no quorum has granted.
 //   - Views before the incarnation. A leader that finds its record stale has no incarnation any more. Callers that wait for a
 //     new one read the views next, and must not find the old leadership in them.
 //   - Views before messages. A release lets another member lead. If it left before the loss is published, two members
@@ -26,16 +26,16 @@
 //     before.
 //   - The record before messages. A durable message rests on the record of its own Step. If messages came first, nothing
 //     would be on its way to the disk yet, and the message would leave at once.
-//   - The incarnation before messages. In the Step in which a member learns who it is it says so to all others: these
-//     messages bear the new incarnation. A member that has lost its incarnation must not ask for it under the old one.
+//   - The incarnation before messages. In the Step in which a member learns its incarnation it notifies all others: these
+//     messages carry the new incarnation. A member that has lost its incarnation must not ask for it under the old one.
 //   - Facts under the incarnation of before, if there was one. What a leader states when it finds its record stale is about
 //     the lease of the incarnation that it loses. Under no incarnation it would be a lease that no quorum has granted. A member that
 //     had none states its facts under the one that it has found.
 //
 // All other pairs could be swapped. They stand as they do so that the same seed gives the same trace.
 //
-// The record is handed over before it is durable, and nothing waits for it but the messages that say so. Between Persisted
-// and the release of these messages there is no order: a machine must bear both.
+// The executor hands the record over before it is durable. Only messages that are marked durable wait for it. Between
+// Persisted and the release of these messages there is no order: a machine must tolerate both.
 //
 // # Files
 //

@@ -1,10 +1,10 @@
-// Package lease is the core that every lease of Regent stands on: a [Grantor], which promises, and a [Holder], which
-// is promised. One of each per member and council serves all groups.
+// Package lease is the core of all quorum leases: a [Grantor] makes promises, and a [Holder] collects them. One of each per
+// member and council serves all groups.
 //
-// The promise is between members: until an instant of its own clock a voter keeps its word to one holder. The
-// assignment is per group: within that promise the voter has given the group to the holder. A plain renewal therefore
-// extends every group of its sender at once, and costs the same for one group as for ten thousand. Leases of several
-// lengths rest on as many promises, of which one request renews all that are due.
+// A promise is between members: it binds a voter to one holder until an instant of the voter's clock. An assignment is per
+// group: within that promise the voter has assigned the group to the holder. A plain renewal therefore extends every group
+// of its sender at once, and costs the same for one group as for ten thousand. Leases of several lengths rest on as many
+// promises. One request renews all that are due.
 //
 //	PROTOCOLS §3.9  grantor           grantor.go, assign.go
 //	PROTOCOLS §3.9  holder            holder.go, tenure.go, class.go, length.go
@@ -40,12 +40,12 @@
 //   - A new tenure of the same holder has a higher term, and may have another length. Its claim moves the group to the
 //     promise of that length. A late claim or release of the tenure before is too low to move it back or to free it.
 //
-// One request may carry several lengths, because it says no more than one request for each of them would. All are judged
+// One request may carry several lengths, because it is equivalent to one request for each of them. The voter judges all
 // at one instant of the voter's clock, counted from one start on the holder's, each by its own δ. The request's number is
 // the holder's, and not a length's: a late request is stale for all lengths, even where no newer one asked for
-// them, and what it carried is repeated. The age of a request is judged per length: a request that is too old for a short
-// promise still renews a long one. The voter then leaves the short one out of its answer and does not look at the claims
-// in it, and the holder claims again. If the answer is lost, the holder knows less than the voter has promised, in
+// them, and the holder repeats its content. The voter judges the age of a request per length: a request that is too old for
+// a short promise still renews a long one. The voter then omits the short one from its answer and ignores the claims in it,
+// and the holder claims again. If the answer is lost, the holder knows less than the voter has promised, in
 // each length.
 //
 // A long lease is renewed as many times per δ as a short one: not in every round, and with another length where both are due.
@@ -60,15 +60,15 @@
 //	          in it is over. A promise of the same Length and a higher Gen follows in the same Step.
 //	assign    voter: Group, Peer, Tenure, Term, Length, Gen, At. Also when a claim is repeated, with a new At, and when a
 //	          later tenure of Peer moves the group to another promise: then there is no unassign.
-//	unassign  voter: Group, Peer, Term, Why. "released" (its holder said so; Seq is the term that the release bore),
-//	          "lapsed" (the promise ran out). After a break there is none: the break speaks for all groups.
+//	unassign  voter: Group, Peer, Term, Why. "released" (by its holder; Seq is the term in the release), "lapsed" (the
+//	          promise expired). After a break there is none: the break stands for all groups.
 //	attempt   holder: Group, Tenure, Term, Length, Start. The tenure begins, as a candidate; again if it proposes a higher Term.
 //	fail      holder: Group, Tenure, Term (the highest proposed), Why: "busy", "silence", "ended".
 //	lease     holder: Group, Tenure, Term (the token), Length, Until, Start, Members, Seq (horizon), Detail (stamp.Quorum). The
 //	          first of a Tenure is its first completion and the instant from which the member leads. Later ones of
-//	          the same Tenure say that its end now lies behind another horizon, or, with Seq 0 and Why "frozen", that
-//	          it will not move any more.
-//	horizon   holder: Seq, Until. The end of every lease that lies behind the horizon Seq moves to Until.
+//	          the same Tenure state that another horizon bounds its end from now on, or, with Seq 0 and Why "frozen",
+//	          that it will not move any more.
+//	horizon   holder: Seq, Until. The end of every lease that the horizon Seq bounds moves to Until.
 //	stepdown  holder: Group, Tenure, Term (the token), Why. It precedes, in its Step and so in time, every release.
 //
 // A lease's end is the latest Until among its lease fact and the facts of its horizon since, which may be of the same
@@ -81,6 +81,6 @@
 // (E-N11), and a restarted voter waits (E-N5).
 //
 // PROTOCOLS §3.9 compares a release with the voter's term of the group. That term also rises when another member's
-// release comes in, and then the holder's own release would be too low for ever, while its renewals keep the
+// release arrives, and then the holder's own release would be too low for ever, while its renewals keep the
 // assignment alive. So a release is compared with the term at which the group was assigned.
 package lease

@@ -1,8 +1,9 @@
-// Package record is what a member remembers across its own crashes: one small record for all groups (PROTOCOLS §1.3).
+// Package record encodes the durable state of a member: one small record for all groups, which survives its crashes
+// (PROTOCOLS §1.3).
 //
-// Nothing is written per renewal and nothing on the path of a fail-over, so the record holds bounds, not values: no
-// term was accepted above Ceiling, no promise that may still stand is longer than Promised. The package is pure: where the bytes are kept is
-// the driver's business.
+// A member writes nothing per renewal and nothing on the path of a failover. So the record holds bounds, not values: the
+// member accepted no term above Ceiling, and no promise that may still stand is longer than Promised. The package is pure:
+// the driver stores the bytes.
 package record
 
 import (
