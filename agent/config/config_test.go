@@ -333,6 +333,9 @@ func TestMessagesNameAFileThatIsEmpty(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(three)
 	f.Add("name: &a [x, {y: *a}]\n<<: {b: c}\n")
+	f.Add("name: " + strings.Repeat("[", maxNesting+1))
+	f.Add("name: [")
+	f.Add(three + "rights:\n- {groups: [], lead: []}\n- {groups: ['*'], lead: ['uid:0', 'x'], operate: ['token:ci'], read: ['anyone', 'cert:a']}\n")
 	f.Add(Draft{Name: "a", Members: []Member{{Name: "a", Address: "127.0.0.1:1"}}}.YAML())
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := Parse("f", []byte(text))

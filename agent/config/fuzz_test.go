@@ -7,7 +7,7 @@ import (
 
 // FuzzPrincipal looks for clients of rights that are taken for others than they name.
 func FuzzPrincipal(f *testing.F) {
-	for _, s := range []string{"uid:0", "gid:10", "token:ci", "cert:host1", "anyone", "uid:", "uid:-1", "x", "anyone:x"} {
+	for _, s := range []string{"uid:0", "gid:10", "token:ci", "cert:host1", "anyone", "uid:", "uid:-1", "x", "anyone:x", "uid:root", "gid:root", "uid:no such user", "gid:no such group"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

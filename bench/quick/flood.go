@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/agent/cluster"
@@ -31,6 +32,8 @@ const (
 	copyShape   = "copied header"
 	replayShape = "recorded packet"
 	countShape  = "copied start"
+	// newestShape is the last packet that a member sent to the target: the sender looks at the network all the time.
+	newestShape = "newest packet"
 )
 
 // recordWithin is how long to wait for a packet to record.
@@ -76,7 +79,7 @@ func flood(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 		return errors.Join(err, c.close())
 	}
 	fmt.Fprintf(out, "flood, 3 members, %-8s idle for %v: the leader uses %.1f %% of a core, %d changes of leader\n", named(realtime), s.flood, idle.share, idle.changes)
-	for _, shape := range []string{junkShape, keyShape, longShape, copyShape, replayShape, countShape} {
+	for _, shape := range []string{junkShape, keyShape, longShape, copyShape, replayShape, countShape, newestShape} {
 		for _, to := range []struct{ what, addr string }{{"a closed port", closed}, {"the leader", target}} {
 			r, err := c.flooded(ctx, leader, to.addr, shape)
 			if err != nil {
@@ -180,12 +183,20 @@ func send(args []string) error {
 		return err
 	}
 	b := datagramOf(args[1], recorded)
+	var newest atomic.Pointer[[]byte]
+	if args[1] == newestShape {
+		go follow(conn.LocalAddr().String(), args[0], length, &newest)
+	}
 	n, begin := 0, time.Now()
 	for time.Since(begin) < length {
 		for range 100 {
 			switch args[1] {
 			case copyShape:
 				binary.BigEndian.PutUint64(b[wire.StartOffset:], uint64(n)*0x9e3779b97f4a7c15) // no start twice
+			case newestShape:
+				if p := newest.Load(); p != nil {
+					b = *p
+				}
 			case countShape:
 				binary.BigEndian.PutUint64(b[wire.NumberOffset:], 1<<40+uint64(n))
 			}
@@ -198,6 +209,16 @@ func send(args []string) error {
 	return nil
 }
 
+// follow stores the last packet that came to an address from others.
+func follow(own, to string, length time.Duration, newest *atomic.Pointer[[]byte]) {
+	_ = cluster.Record(length, func(r cluster.Recorded) bool {
+		if r.To.String() == to && r.From.String() != own {
+			newest.Store(&r.Data)
+		}
+		return true
+	})
+}
+
 // datagramOf returns what a flood of a shape is made of.
 func datagramOf(shape string, recorded []byte) []byte {
 	b := make([]byte, 200)
@@ -208,7 +229,7 @@ func datagramOf(shape string, recorded []byte) []byte {
 	switch shape {
 	case keyShape:
 		copy(b, recorded[:2]) // the magic; a random key is another one
-	case copyShape, replayShape, countShape:
+	case copyShape, replayShape, countShape, newestShape:
 		b = recorded
 	}
 	return b

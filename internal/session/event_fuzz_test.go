@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
@@ -11,8 +12,10 @@ func FuzzEvent(f *testing.F) {
 	f.Add([]byte(`{"event":"leads","id":1,"token":7,"until_ns":5}` + "\n"))
 	f.Add([]byte(`{"event":"extended","ids":[1,2],"until_ns":9}` + "\n" + `{"event":"lost","id":1}` + "\n"))
 	f.Add([]byte(`{"event":"failed","id":2,"error":"no"}` + "\n\n"))
+	const longest = 5 << 10 // longer than the reader's buffer
+	f.Add([]byte(strings.Repeat(" ", longest-9) + "{}\n"))
+	f.Add([]byte(strings.Repeat(" ", longest) + "{}\n"))
 	f.Fuzz(func(t *testing.T, lines []byte) {
-		const longest = 1 << 10
 		answered := make(chan Event, 1)
 		watched := 0
 		c := &Conn{answers: map[uint64]chan Event{1: answered}, watches: map[uint64]func(Event){2: func(Event) { watched++ }}, candidacies: make(map[uint64]*Candidacy)}

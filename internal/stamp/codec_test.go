@@ -197,6 +197,10 @@ func FuzzUnmarshalBinary(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	f.Add("0.42.7:0/7@5,2/3@9")
 	f.Add("1.1.-7:999/4294967295@-5")
+	for _, text := range []string{"", "0.1:0/1@1", "x.1.1:0/1@1", "1.x.1:0/1@1", "1.1.x:0/1@1", "1.1.1:", "1.1.1:0", "1.1.1:x/1@1", "1.1.1:0/x@1", "1.1.1:0/1@x", "1.1.1:1000/1@1", "1.1.1:2/1@1,1/1@1",
+		"1.0.1:0/1@1", "1.1.1:" + strings.Repeat(",", MaxVoters)} {
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, s string) {
 		e, err := Parse(s)
 		if err != nil {

@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,16 +93,19 @@ func TestNeighbouringVersionsAreRefusedButNotDamaged(t *testing.T) {
 	}
 }
 
+// nonsense is what no record holds, though its checksum is right.
+var nonsense = map[string]func([]byte){
+	"note":    func(b []byte) { b[fixed-1] = 3 },
+	"inc":     func(b []byte) { b[atInc] = 0x80 },
+	"longest": func(b []byte) { b[atLongest] = 0x80 },
+	"lock":    func(b []byte) { b[atLock] = 0x80 },
+	"blob":    func(b []byte) { b[fixed] = 1 },
+	"last":    func(b []byte) { b[fixed+3], b[fixed+4] = 0, 0 },
+}
+
 func TestWhollySealedNonsenseIsDamaged(t *testing.T) {
 	r := sample()
-	for name, spoil := range map[string]func([]byte){
-		"note":    func(b []byte) { b[fixed-1] = 3 },
-		"inc":     func(b []byte) { b[atInc] = 0x80 },
-		"longest": func(b []byte) { b[atLongest] = 0x80 },
-		"lock":    func(b []byte) { b[atLock] = 0x80 },
-		"blob":    func(b []byte) { b[fixed] = 1 },
-		"last":    func(b []byte) { b[fixed+3], b[fixed+4] = 0, 0 },
-	} {
+	for name, spoil := range nonsense {
 		b := r.Append(nil)
 		spoil(b)
 		if _, err := Decode(reseal(b)); !errors.Is(err, ErrDamaged) {
@@ -113,6 +118,16 @@ func FuzzDecode(f *testing.F) {
 	s := sample()
 	f.Add(s.Append(nil))
 	f.Add((&Record{}).Append(nil))
+	f.Add((&Record{Clean: true}).Append(nil))
+	f.Add((&Record{Void: true}).Append(nil))
+	f.Add(append((&Record{}).Append(nil), 0))
+	f.Add([]byte("RGNT\x05 short"))
+	f.Add((&Record{}).Append(nil)[:fixed+2*lengthSize+2])
+	for _, name := range slices.Sorted(maps.Keys(nonsense)) {
+		b := s.Append(nil)
+		nonsense[name](b)
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, in := range [][]byte{b, reseal(b)} {
 			r, err := Decode(in)

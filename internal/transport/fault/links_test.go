@@ -81,7 +81,8 @@ func TestLinksRefuseWhatItDoesNotKnow(t *testing.T) {
 }
 
 func FuzzLinksDo(f *testing.F) {
-	for _, line := range []string{"cut a b", "link * * delay=1ms both", "partition a / b", "heal", "show"} {
+	for _, line := range []string{"cut a b", "link * * delay=1ms both", "partition a / b", "heal", "show", "", "dance", "cut a", "cut a z", "link a b speed=9", "partition a a", "heal a b", "heal *", "show all",
+		"link a b delay=1ms jitter=1ms drop=0.5 duplicate=0.5 reorder=0.5 late=1s cut=true both", "link a b perfect", "link a b drop=7", "link a b cut=x"} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
