@@ -294,6 +294,12 @@ type Metric struct {
 	// Labels are pairs of name and value.
 	Labels []string
 	Value  float64
+	// Buckets, if there are any, make it a histogram, and Value the sum of what it counts. Each counts what is at most Upper, and above that of
+	// the bucket before.
+	Buckets []struct {
+		Upper float64
+		Count uint64
+	}
 }
 
 // Metrics yields everything that is worth a graph or an alarm, for whatever collects it. Metrics of one name come one
@@ -305,7 +311,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		m.groupTable.Groups(func(group *runtime.Group) {
 			// Groups that nobody leads are left out: programs anywhere may invent names, and the table keeps them.
 			if c := group.Latest(); c != nil && !isConsistent(c.Group) && m.council.name(c.Leader.Rank) != "" {
-				g.put("regent_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", string(c.Group))
+				g.put("regent_is_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", string(c.Group))
 			}
 		})
 		for w := range m.causes {
@@ -324,12 +330,8 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g.put("regent_healthy", "1 if the member is fit to lead", bit(s.HealthProblem == ""))
 		g.count("regent_stray_messages_total", "messages for groups that are not open here", float64(m.loop.Stats().Strays.Load()))
 		g.put("regent_incarnation", "number of this start of the member", float64(s.Incarnation))
-		for _, q := range []struct {
-			name string
-			d    time.Duration
-		}{{"0.5", s.Pauses.Median}, {"0.99", s.Pauses.P99}, {"1", s.Pauses.Longest}} {
-			g.put("regent_pause_seconds", "by how much the member woke up too late", q.d.Seconds(), "quantile", q.name)
-		}
+		g.add(m.pauses())
+		g.put("regent_longest_pause_seconds", "by how much the member woke up too late at most, since its start", s.Pauses.Longest.Seconds())
 		packets := runtime.PacketCounts{PacketsIn: s.PacketsIn, PacketsOut: s.PacketsOut, BytesIn: s.BytesIn, BytesOut: s.BytesOut, Dropped: s.Dropped}
 		packets.Metrics(g.count)
 		peers := m.Members()
@@ -351,6 +353,21 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 			}
 		}
 	}
+}
+
+// pauses returns the histogram of pauses.
+func (m *Member) pauses() Metric {
+	type bucket = struct {
+		Upper float64
+		Count uint64
+	}
+	late := &m.loop.Stats().Late
+	out := Metric{Name: "regent_pause_seconds", Help: "by how much the member woke up too late", Value: late.Sum().Seconds()}
+	out.Buckets = make([]bucket, 0)
+	late.Buckets(func(longest time.Duration, n uint64) {
+		out.Buckets = append(out.Buckets, bucket{longest.Seconds(), n})
+	})
+	return out
 }
 
 // gauges hands metrics on until nobody wants more.
@@ -378,10 +395,13 @@ func bit(b bool) float64 {
 	return 0
 }
 
-// String shows the metric as a line of Prometheus' text format.
+// String shows the metric as a line of Prometheus' text format, and a histogram by its sum.
 func (m Metric) String() string {
 	var b strings.Builder
 	b.WriteString(m.Name)
+	if m.Buckets != nil {
+		b.WriteString("_sum")
+	}
 	for i := 0; i+1 < len(m.Labels); i += 2 {
 		sep := ","
 		if i == 0 {

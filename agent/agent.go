@@ -101,7 +101,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 
 // routes are those of all rooms.
 func (a *Agent) routes() []httpd.Route {
-	c := &metrics.Collector{Agent: a.Agent, AuditLost: a.Audit.EverLost, Connections: a.web.Connections}
+	c := &metrics.Collector{Source: a.Agent, AuditLost: a.Audit.EverLost, Connections: a.web.Connections}
 	all := append(a.web.Routes(), a.patroni.Routes()...)
 	return append(all, metricsRoute(metrics.Handler(c)), descriptionRoute())
 }

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -380,5 +382,22 @@ func TestMetricsOfAGroupEndWithIt(t *testing.T) {
 		if got := r.metric(t, `leader_election_master_status{name="kept"}`); got != "0" {
 			t.Errorf("the default group, which nobody has led yet, has %q at %s", got, r.name)
 		}
+	}
+}
+
+// The checker of Prometheus accepts the page of an agent that leads something.
+func TestPromtoolAcceptsTheMetrics(t *testing.T) {
+	a := open(t, 1, "default_group: g\ngroups: [{name: cache, mode: local}, {name: old, mode: eventual}]\n").agents[0]
+	if _, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"}); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, "the metrics have the leader", func() bool { return a.metric(t, `regent_has_leader{group="g"}`) == "1" })
+	_, _, body := a.raw(t, "GET", "/metrics", "")
+	check := exec.CommandContext(patience(t), "promtool", "check", "metrics")
+	check.Stdin = bytes.NewReader(body)
+	if out, err := check.CombinedOutput(); errors.Is(err, exec.ErrNotFound) {
+		t.Fatalf("%v: run 'make deps'", err)
+	} else if err != nil || len(out) > 0 {
+		t.Errorf("promtool: %v\n%s", err, out)
 	}
 }

@@ -28,6 +28,9 @@ type ChangeLog struct {
 	endReasons    map[string]endReason // on leaderships of programs here that are about to end, by group
 	recent        []*api.Change        // the last ones, oldest first
 	serial        uint64
+	// inUse says of a group whether this host takes part in it. swept is when groups were last forgotten.
+	inUse func(*api.Change) bool
+	swept time.Time
 	// watchers get every change. They must not block.
 	watchers map[*Watcher]struct{}
 }
@@ -37,14 +40,40 @@ const (
 	MaxChanges = 4096
 	// maxIdleGroups is how many groups are kept that nobody leads: whoever may campaign may invent names for ever.
 	maxIdleGroups = 100_000
+	// idleFor is how long a group is kept that nobody leads and no program here uses: long enough to see what became of it, and for a scrape to
+	// see its last count. sweepInterval is how often to look for such groups, at most.
+	idleFor       = 15 * time.Minute
+	sweepInterval = time.Minute
 )
 
-func NewChangeLog() *ChangeLog {
-	return &ChangeLog{maxIdle: maxIdleGroups, groups: make(map[string]*api.Change), leaderChanges: make(map[string]uint64), endReasons: make(map[string]endReason), watchers: make(map[*Watcher]struct{})}
+func newChangeLog(inUse func(*api.Change) bool) *ChangeLog {
+	return &ChangeLog{inUse: inUse, maxIdle: maxIdleGroups, groups: make(map[string]*api.Change), leaderChanges: make(map[string]uint64), endReasons: make(map[string]endReason), watchers: make(map[*Watcher]struct{})}
 }
 
 // AddView takes note of a view of a quorum group. The member calls it, in order.
 func (l *ChangeLog) AddView(v regent.View) { l.add(api.Change{View: v}) }
+
+// sweep is called when somebody looks at all groups. It forgets those that nobody leads and no program here uses, once they are old
+// enough. It is called with mu held.
+func (l *ChangeLog) sweep(now time.Time) {
+	if now.Sub(l.swept) < sweepInterval {
+		return
+	}
+	l.swept = now
+	for _, c := range l.groups {
+		if idleCount(c) == 1 && now.Sub(c.At) > idleFor && !l.inUse(c) {
+			l.forget(c)
+		}
+	}
+}
+
+// forget forgets an idle group. What changed stays in the history.
+func (l *ChangeLog) forget(c *api.Change) {
+	delete(l.groups, c.Group)
+	delete(l.leaderChanges, c.Group)
+	delete(l.endReasons, c.Group)
+	l.idle--
+}
 
 // add takes note of a change, and gives it its number.
 func (l *ChangeLog) add(next api.Change) {
@@ -165,10 +194,7 @@ func (l *ChangeLog) evictIdle() {
 	}
 	slices.SortFunc(old, func(x, y *api.Change) int { return cmp.Compare(x.Serial, y.Serial) })
 	for _, c := range old[:l.maxIdle/4] {
-		delete(l.groups, c.Group)
-		delete(l.leaderChanges, c.Group)
-		delete(l.endReasons, c.Group)
-		l.idle--
+		l.forget(c)
 	}
 }
 
@@ -182,13 +208,14 @@ func (l *ChangeLog) Group(name string) (*api.Change, uint64) {
 // List returns the last changes of all groups whose names begin with the prefix and come after another, by name, and
 // whether there are more.
 func (l *ChangeLog) List(prefix, after string, limit int) (found []*api.Change, more bool) {
-	l.mu.RLock()
+	l.mu.Lock()
+	l.sweep(time.Now())
 	for name, c := range l.groups {
 		if strings.HasPrefix(name, prefix) && (after == "" || name > after) {
 			found = append(found, c)
 		}
 	}
-	l.mu.RUnlock()
+	l.mu.Unlock()
 	slices.SortFunc(found, func(x, y *api.Change) int { return strings.Compare(x.Group, y.Group) })
 	if limit > 0 && len(found) > limit {
 		return found[:limit], true
@@ -223,6 +250,7 @@ func (l *ChangeLog) Watch(group string, depth int) (w *Watcher, present []*api.C
 	w = &Watcher{group: group, C: make(chan *api.Change, depth)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.sweep(time.Now())
 	l.watchers[w] = struct{}{}
 	if group != "" {
 		if c := l.groups[group]; c != nil {

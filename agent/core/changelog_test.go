@@ -2,16 +2,20 @@ package core
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/api"
 )
 
 // Whoever may campaign may do so under one new name after the other. What nobody leads any more is forgotten in the end, the
 // oldest first; what somebody leads is not.
 func TestChangeLogForgetsGroupsThatNobodyLeads(t *testing.T) {
 	const keep = 100
-	b := NewChangeLog()
+	b := newChangeLog(nil)
 	b.maxIdle = keep
 	b.AddView(regent.View{Mode: regent.Quorum, Group: "led", Leader: "a", Token: 1})
 	b.AddView(regent.View{Group: "local", Mode: regent.Local})
@@ -37,4 +41,39 @@ func TestChangeLogForgetsGroupsThatNobodyLeads(t *testing.T) {
 	if b.idle != len(b.groups)-3 {
 		t.Errorf("%d groups without a leader are counted, of %d", b.idle, len(b.groups)-3)
 	}
+}
+
+// A group that nobody leads and no program here uses leaves all lists after a while, with all that was kept of it but its history.
+func TestGroupsThatNobodyUsesLeaveTheLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newChangeLog(func(c *api.Change) bool { return c.Group == "used" })
+		for _, name := range []string{"led", "used", "over"} {
+			l.AddView(regent.View{Mode: regent.Quorum, Group: name, Leader: "a", Token: 1})
+		}
+		l.AddView(regent.View{Group: "local", Mode: regent.Local})
+		l.AddView(regent.View{Mode: regent.Quorum, Group: "used"})
+		l.AddView(regent.View{Mode: regent.Quorum, Group: "over"})
+		listed := func() string {
+			var names []string
+			found, _ := l.List("", "", 0)
+			for _, c := range found {
+				names = append(names, c.Group)
+			}
+			return strings.Join(names, " ")
+		}
+		time.Sleep(idleFor)
+		if got := listed(); got != "led local over used" {
+			t.Errorf("after %v: %s", idleFor, got)
+		}
+		time.Sleep(2 * sweepInterval)
+		if got := listed(); got != "led local used" {
+			t.Errorf("later: %s", got)
+		}
+		if len(l.groups) != 3 || len(l.leaderChanges) != 2 || l.idle != 1 {
+			t.Errorf("%d groups and %d counts are kept, %d idle", len(l.groups), len(l.leaderChanges), l.idle)
+		}
+		if n := len(l.History("over", 10)); n != 2 {
+			t.Errorf("%d changes of it are in the history", n)
+		}
+	})
 }

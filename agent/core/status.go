@@ -2,13 +2,13 @@ package core
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
-	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
@@ -217,7 +217,7 @@ func (a *Agent) NotReady() string {
 
 // CouncilID returns the id of the council; empty before the member knows it.
 func (a *Agent) CouncilID() string {
-	m := a.Speaking()
+	m := a.speaking()
 	if m == nil {
 		return ""
 	}
@@ -225,13 +225,22 @@ func (a *Agent) CouncilID() string {
 	return s.CouncilID
 }
 
-// Speaking returns the member, also before it takes part; nil before it speaks to others.
-func (a *Agent) Speaking() *regent.Member { return a.joining.Load() }
+// speaking returns the member, also before it takes part; nil before it speaks to others.
+func (a *Agent) speaking() *regent.Member { return a.joining.Load() }
 
-// FoundingCounts returns the packets of a member that waits for the id of its council; false if it does not.
-func (a *Agent) FoundingCounts() (c world.PacketCounts, ok bool) {
-	if f := a.founding.Load(); f != nil && a.Speaking() == nil {
-		return f.counts(), true
+// Metrics yields those of the member: of one that waits for the id of its council, no more than its packets.
+func (a *Agent) Metrics() iter.Seq[regent.Metric] {
+	m, f := a.speaking(), a.founding.Load()
+	switch {
+	case m != nil:
+		return m.Metrics()
+	case f == nil:
+		return func(func(regent.Metric) bool) {}
 	}
-	return c, false
+	return func(yield func(regent.Metric) bool) {
+		counts, done := f.counts(), false
+		counts.Metrics(func(name, help string, value float64, labels ...string) {
+			done = done || !yield(regent.Metric{Name: name, Help: help, Counter: true, Value: value, Labels: labels})
+		})
+	}
 }

@@ -96,14 +96,19 @@ func (a *Server) serveHistory(w http.ResponseWriter, q *http.Request) {
 	}
 	group := q.PathValue("group")
 	if group != "" {
-		if _, err := a.ChangeOf(q); err != nil {
+		if _, err := a.GroupOf(q); err != nil {
 			WriteError(w, err)
 			return
 		}
 	}
+	found := a.ChangeLog.History(group, limit)
+	if c, _ := a.ChangeLog.Group(group); group != "" && c == nil && len(found) == 0 {
+		WriteError(w, a.UnknownGroup(group))
+		return
+	}
 	out := api.History{Changes: []api.Change{}}
 	may := a.Readable(q.Context())
-	for _, c := range a.ChangeLog.History(group, limit) {
+	for _, c := range found {
 		if !may(c.Group) {
 			continue
 		}

@@ -48,6 +48,7 @@ const (
 type Lateness struct {
 	buckets [bucketCount]atomic.Uint64
 	longest atomic.Int64
+	sum     atomic.Int64
 }
 
 // bucketOf returns the number of the bucket that d belongs to, and floorOf the least length in a bucket.
@@ -70,8 +71,21 @@ func floorOf(bucket int) time.Duration {
 
 func (h *Lateness) add(d time.Duration) {
 	h.buckets[bucketOf(d)].Add(1)
+	h.sum.Add(int64(max(d, 0)))
 	if int64(d) > h.longest.Load() {
 		h.longest.Store(int64(d))
+	}
+}
+
+// Sum returns the sum of all lengths added.
+func (h *Lateness) Sum() time.Duration { return time.Duration(h.sum.Load()) }
+
+// Buckets yields how many of the lengths added are at most so long, and longer than those of the bucket before. Empty buckets are left out.
+func (h *Lateness) Buckets(yield func(longest time.Duration, n uint64)) {
+	for i := range h.buckets {
+		if n := h.buckets[i].Load(); n > 0 {
+			yield(floorOf(i+1)-1, n)
+		}
 	}
 }
 

@@ -37,7 +37,7 @@ var beside = []layer{
 		"internal/transport/loopback/...", "internal/runtime/inmemory/..."}, knows: []string{"runtime", "io"}, modules: []string{"golang.org/x/sys"}},
 	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/identity", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "internal/runtime/world",
 		"internal/page/shared", "protocols", "contract"},
-		modules: []string{"github.com/prometheus/client_golang", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
+		modules: []string{"github.com/prometheus/client_golang", "github.com/prometheus/client_model", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
 	{name: "rooms under test", packages: []string{"agent/core/coretest/..."}, knows: []string{"library", "agent", "processes"}},
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},
 		knows:   []string{"library", "runtime", "faults", "agent/web", "fence"},

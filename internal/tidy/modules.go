@@ -23,7 +23,7 @@ type module struct {
 // modules lists the modules of the tree. All but the library are leaves: heavy requirements never reach those that import it.
 var modules = []module{
 	{dir: ".", needs: []string{"github.com/fxamacker/cbor/v2", "golang.org/x/crypto", "golang.org/x/sys", "pgregory.net/rapid"}},
-	{dir: "agent", knows: []string{"."}, needs: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang",
+	{dir: "agent", knows: []string{"."}, needs: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term", "pgregory.net/rapid"}},
 	{dir: "cmd/regent", knows: []string{".", "agent"}, needs: []string{"github.com/rogpeppe/go-internal", "github.com/spf13/cobra",
 		"golang.org/x/sys", "golang.org/x/term"}},

@@ -10,6 +10,7 @@ git git the version stamp and the list of tracked files
 gcc gcc the race detector, which needs cgo
 curl curl the tests of the agent: a client of its HTTP interface
 haproxy haproxy the tests of the agent: a load balancer that follows the leader
+promtool prometheus the tests of the agent: the checker of metrics
 chromium chromium the tests of the dashboard, in a real browser
 '
 

@@ -251,7 +251,7 @@ func TestStatusSaysHowTheMemberIs(t *testing.T) {
 			found[metric.String()] = true
 			found[metric.Name] = true
 		}
-		for _, want := range []string{`regent_leader{group="g"} 1`, "regent_leading 1", "regent_ready 1", `regent_changes_total{cause="elected"} 1`,
+		for _, want := range []string{`regent_is_leader{group="g"} 1`, "regent_leading 1", "regent_ready 1", `regent_changes_total{cause="elected"} 1`,
 			"regent_pause_seconds", "regent_packets_total", "regent_peer_round_trip_seconds"} {
 			if !found[want] {
 				t.Errorf("no metric %s", want)
