@@ -32,6 +32,8 @@ type Group struct {
 	Beside bool `json:"beside,omitempty"`
 	// Quiet quorum groups are counted and not reported, and have no journal: there may be thousands.
 	Quiet bool `json:"quiet,omitempty"`
+	// Value is what the leaders of a quorum group announce, followed by the name of the member.
+	Value string `json:"value,omitempty"`
 }
 
 // OneGroup is a quorum group of the name g.
@@ -102,6 +104,9 @@ func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }
 		g, err := s.member.Group(n.Name)
 		if err != nil {
 			return err
+		}
+		if n.Value != "" {
+			g = g.Announcing(n.Value + s.member.Name())
 		}
 		if n.Quiet {
 			all.Go(func() { s.leadQuietly(ctx, g) })

@@ -326,11 +326,7 @@ func (c *conn) handleCandidacy(r *session.Request, k *core.Candidate) {
 		end := k.AnnounceEnd()
 		c.send(c.agent.withEnd(&session.Event{Event: session.Until, ID: r.ID, IDs: []uint64{r.Of}}, end))
 	case r.Do == session.Announce:
-		if err := k.SetValue(r.Value); err != nil {
-			c.fail(r, err)
-			return
-		}
-		c.send(&session.Event{Event: session.Done, ID: r.ID})
+		c.announce(r, k)
 	case r.Do == session.Edict:
 		l := k.CurrentLease()
 		if l == nil || !k.LeadsNow() {

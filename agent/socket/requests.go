@@ -70,6 +70,15 @@ func (c *conn) transfer(r *session.Request, k *core.Candidate) {
 	}
 }
 
+// announce changes the value of a leadership.
+func (c *conn) announce(r *session.Request, k *core.Candidate) {
+	if err := k.SetValue(r.Value); err != nil {
+		c.fail(r, err)
+		return
+	}
+	c.send(&session.Event{Event: session.Done, ID: r.ID})
+}
+
 // verify proves who leads a group.
 func (c *conn) verify(r *session.Request) {
 	p, err := c.agent.Verify(c.closed, r.Group)

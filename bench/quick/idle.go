@@ -23,12 +23,19 @@ type usage struct {
 }
 
 // idle measures what a council of three costs when nothing happens, with many groups, and how soon all groups of a
-// member that dies are led again.
-func idle(ctx context.Context, s settings, groups int, realtime bool, out io.Writer) error {
+// member that dies are led again: also if their leaders announce values.
+func idle(ctx context.Context, s settings, groups int, realtime, values bool, out io.Writer) error {
 	if s.idle == 0 {
 		return nil
 	}
-	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Groups: cluster.QuietGroups(groups), Hold: true}, 3)
+	led, with := cluster.QuietGroups(groups), ""
+	if values {
+		with = ", with values"
+		for i := range led {
+			led[i].Value = fmt.Sprintf("http://10.0.0.1:8080/%s/", led[i].Name)
+		}
+	}
+	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Groups: led, Hold: true}, 3)
 	if err != nil {
 		return err
 	}
@@ -57,7 +64,7 @@ func idle(ctx context.Context, s settings, groups int, realtime bool, out io.Wri
 		return errors.Join(err, c.close())
 	}
 	seconds := s.idle.Seconds()
-	fmt.Fprintf(out, "idle, %5d groups, 3 members, %-8s %5.2f %% of a core  %6.1f packets/s  %7.0f bytes/s  %5.1f MB each", groups, named(realtime),
+	fmt.Fprintf(out, "idle, %5d groups%s, 3 members, %-8s %5.2f %% of a core  %6.1f packets/s  %7.0f bytes/s  %5.1f MB each", groups, with, named(realtime),
 		100*(after.cpu-before.cpu).Seconds()/seconds, float64(after.packets-before.packets)/seconds,
 		float64(after.bytes-before.bytes)/seconds, float64(after.memory)/3/1e6)
 	if groups > 1 {

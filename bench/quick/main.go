@@ -159,8 +159,10 @@ func run(ctx context.Context, s settings, out io.Writer) error {
 	}
 	for _, realtime := range s.scheduling {
 		for _, n := range s.groups {
-			if err := idle(ctx, s, n, realtime, out); err != nil {
-				return fmt.Errorf("%d groups: %w", n, err)
+			for _, values := range []bool{false, true}[:min(n, 2)] {
+				if err := idle(ctx, s, n, realtime, values, out); err != nil {
+					return fmt.Errorf("%d groups: %w", n, err)
+				}
 			}
 		}
 		for _, calm := range []bool{true, false} {

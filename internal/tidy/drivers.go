@@ -5,6 +5,7 @@ package tidy
 // the clock: a driver that waits for a deadline itself decides what the machine decides.
 var tenureTimers = map[string]map[string]string{
 	".": {
+		"call.go":    "calls a leader again",
 		"clock.go":   "looks at the clock every second",
 		"dial.go":    "connects to the agent again, and bounds questions to it",
 		"health.go":  "calls the health check",
