@@ -211,13 +211,13 @@ func (e *agentElection) watch(ctx context.Context) iter.Seq2[View, error] {
 	}
 }
 
-func (e *agentElection) campaign(ctx context.Context, value string) (tenure, error) {
+func (e *agentElection) campaign(ctx context.Context, value string, lease time.Duration) (tenure, error) {
 	for {
 		conn, err := e.client.alive(ctx)
 		if err != nil {
 			return nil, err
 		}
-		l, err := conn.Campaign(ctx, session.Candidate{Group: e.group, Silence: e.client.silence, Value: value})
+		l, err := conn.Campaign(ctx, session.Candidate{Group: e.group, Lease: lease, Silence: e.client.silence, Value: value})
 		switch {
 		case err == nil:
 			return &agentTenure{client: e.client, conn: conn, Lease: l}, nil

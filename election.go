@@ -28,7 +28,7 @@ type (
 	// An election is a group to take part in.
 	election interface {
 		source
-		campaign(ctx context.Context, value string) (tenure, error)
+		campaign(ctx context.Context, value string, lease time.Duration) (tenure, error)
 		verify(ctx context.Context) (*Proof, error)
 		// gone says that the member is closed, for good.
 		gone() bool
@@ -138,11 +138,14 @@ func watch(ctx context.Context, m *Member, mode Mode, g *runtime.Group) iter.Seq
 	}
 }
 
-func (e *hostedElection) campaign(ctx context.Context, value string) (tenure, error) {
+func (e *hostedElection) campaign(ctx context.Context, value string, lease time.Duration) (tenure, error) {
 	if err := e.member.council.me().mayLead(); err != nil {
 		return nil, err
 	}
-	l, err := e.group.Campaign(ctx)
+	if err := e.member.config.Timing.CheckLease(lease); err != nil {
+		return nil, err
+	}
+	l, err := e.group.CampaignFor(ctx, lease)
 	if err != nil {
 		return nil, e.member.explain(err)
 	}

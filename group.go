@@ -16,7 +16,8 @@ import (
 type Group struct {
 	seen
 	election election
-	value    string // that campaigns announce
+	value    string        // that campaigns announce
+	lease    time.Duration // how long leases are; zero: Timing.Lease
 }
 
 // seen is what all groups have in common: they have a name and can be looked at.
@@ -54,7 +55,9 @@ func (g *Group) Lead(ctx context.Context, f func(ctx context.Context, l *Lease) 
 //
 //	g.Announcing("http://10.0.0.1:8080/").Lead(ctx, serve)
 func (g *Group) Announcing(value string) *Group {
-	return &Group{seen: g.seen, election: g.election, value: value}
+	with := *g
+	with.value = value
+	return &with
 }
 
 // A leasehold is a lease of any mode, as far as a leading function is concerned.
@@ -99,11 +102,22 @@ func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
 	if err := session.CheckValue(g.value); err != nil {
 		return nil, err
 	}
-	t, err := g.election.campaign(ctx, g.value)
+	t, err := g.election.campaign(ctx, g.value, g.lease)
 	if err != nil {
 		return nil, err
 	}
 	return &Lease{tenure: t}, nil
+}
+
+// WithLease returns the group for programs that want leases of the given length instead of [Timing.Lease]; zero: that. A long
+// lease survives long pauses, and if its holder dies the group is without a leader for as long. [Group.Campaign] refuses
+// a length that is too short for [Timing.Renew], beyond [Timing.LongestLease], or the ninth at this member.
+//
+// Programs that campaign in one group should agree on the length. A leadership has that of its own program.
+func (g *Group) WithLease(length time.Duration) *Group {
+	with := *g
+	with.lease = length
+	return &with
 }
 
 // A Proof says that a member led a group, or leads it still: it was said by the leader itself, which will not let itself

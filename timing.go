@@ -140,6 +140,22 @@ func (t *Timing) rho() protocol.Rho {
 	return r
 }
 
+// CheckLease returns what is wrong with leases of another length than Lease, as [Group.WithLease] asks for them.
+func (t Timing) CheckLease(length time.Duration) error {
+	if length == 0 {
+		return nil
+	}
+	if length > t.LongestLease {
+		return fmt.Errorf("lease %v: longer than the longest of the council, %v (raise LongestLease, timing.longest_lease, at all members)", length, t.LongestLease)
+	}
+	with := t
+	with.Lease = length
+	if err := with.check(); err != nil {
+		return fmt.Errorf("lease %v: too short: %w", length, err)
+	}
+	return nil
+}
+
 // check returns the inequality that the constants break. The protocols check theirs.
 func (t *Timing) check() error {
 	if t.Drift <= 0 || t.Drift >= 0.5 {

@@ -231,6 +231,38 @@ func TestStreamOverHTTPLeadsByItsOwnLease(t *testing.T) {
 	}
 }
 
+func TestProgramsGetLeasesOfTheLengthThatTheyOrTheConfigurationWant(t *testing.T) {
+	h := open(t, 3, "timing: {lease: 2s, longest_lease: 30s}\nleases: [{groups: [batch-*], lease: 10s}]\n")
+	a := h.agents[0]
+	leads := a.stream(t, "POST", "/v1/groups/nightly/campaign", `{"lease":20000000000}`).await("leads", nil)
+	if valid := time.Duration(leads["valid_for"].(float64)); valid < 8*time.Second || valid > 20*time.Second {
+		t.Errorf("over HTTP: valid for %v", valid)
+	}
+	if status, body := a.do(t, "POST", "/v1/groups/g/campaign", `{"lease":60000000000}`); status != 400 || !strings.Contains(body["error"].(string), "longest of the council, 30s") {
+		t.Errorf("a lease of a minute: %d %v", status, body)
+	}
+	c := a.dial(t)
+	for _, want := range []struct {
+		of          session.Candidate
+		least, most time.Duration
+	}{
+		{session.Candidate{Group: "web"}, 0, 2 * time.Second},
+		{session.Candidate{Group: "batch-1"}, 3 * time.Second, 10 * time.Second},
+		{session.Candidate{Group: "batch-2", Lease: 20 * time.Second}, 10 * time.Second, 20 * time.Second},
+	} {
+		l, err := c.Campaign(patience(t), want.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := l.Remaining(); r <= want.least || r > want.most {
+			t.Errorf("%+v: %v remain", want.of, r)
+		}
+	}
+	if _, err := c.Campaign(patience(t), session.Candidate{Group: "web-2", Lease: time.Minute}); err == nil || !strings.Contains(err.Error(), "longest of the council, 30s") {
+		t.Errorf("a lease of a minute on the socket: %v", err)
+	}
+}
+
 func TestStreamOverHTTPThatSaysItHasStoppedIsReplacedAtOnce(t *testing.T) {
 	h := open(t, 3, "timing: {lease: 8s}\n")
 	a := h.agents[0]

@@ -52,6 +52,7 @@ func (f *File) Check() error {
 		fail("prefer %v: must not be negative; leave it out to let leaders stay", f.Prefer)
 	}
 	f.checkGroups(fail)
+	f.checkLeases(fail)
 	f.checkRights(fail)
 	if f.Audit != "" && !filepath.IsAbs(f.Audit) {
 		fail("audit %q: must be an absolute path; leave it out to have the lines in the log", f.Audit)
@@ -196,6 +197,26 @@ func address(a string) error {
 func (f *File) checkTiming(fail failer) {
 	if _, err := f.timing(); err != nil {
 		fail("%w", err)
+	}
+}
+
+// checkLeases looks at the lengths of leases of single groups.
+func (f *File) checkLeases(fail failer) {
+	t, err := f.timing()
+	if err != nil {
+		return // checkTiming says so
+	}
+	for i := range f.Leases {
+		l := &f.Leases[i]
+		if len(l.Groups) == 0 {
+			fail("leases: rule %d names no groups: list them in groups; * stands for all", i+1)
+		}
+		if l.Lease == 0 {
+			fail("leases: rule %d has no lease: name a length, such as 5s", i+1)
+		}
+		if err := t.CheckLease(l.Lease); err != nil {
+			fail("leases: rule %d: %w", i+1, err)
+		}
 	}
 }
 

@@ -352,3 +352,25 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestLeasesOfGroups(t *testing.T) {
+	f, err := parse(three + "timing: {longest_lease: 30s}\nleases:\n  - {groups: [batch-1], lease: 20s}\n  - {groups: [web, batch-*], lease: 5s}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for group, want := range map[string]time.Duration{"batch-1": 20 * time.Second, "batch-2": 5 * time.Second, "web": 5 * time.Second, "web-2": 0} {
+		if got := f.LeaseOf(group); got != want {
+			t.Errorf("%s: %v, want %v", group, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"leases: [{lease: 500ms}]":            "leases: rule 1 names no groups",
+		"leases: [{groups: [g]}]":             "leases: rule 1 has no lease",
+		"leases: [{groups: [g], lease: 1h}]":  "leases: rule 1: lease 1h0m0s: longer than the longest of the council, 1s",
+		"leases: [{groups: [g], lease: 1ms}]": "leases: rule 1: lease 1ms: too short",
+	} {
+		if _, err := parse(three + text + "\n"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -62,6 +62,8 @@ type File struct {
 	Tags map[string]string `yaml:"tags"`
 	// Groups are those that this host takes part in by itself, because hosts lead them, and not programs.
 	Groups []Group `yaml:"groups"`
+	// Leases are the lengths of leases of programs that ask for none; the first that names the group counts.
+	Leases []Lease `yaml:"leases"`
 	// StopGrace is how long programs may take to stop when the agent stops.
 	StopGrace time.Duration `yaml:"stop_grace"`
 	Limits    Limits        `yaml:"limits"`
@@ -123,6 +125,23 @@ type Group struct {
 	Mode string `yaml:"mode"`
 	// Elector is of an eventual group.
 	Elector string `yaml:"elector"`
+}
+
+// A Lease is the length of leases in some groups.
+type Lease struct {
+	// Groups are names; one that ends with * stands for all that begin so.
+	Groups []string      `yaml:"groups"`
+	Lease  time.Duration `yaml:"lease"`
+}
+
+// LeaseOf returns the length of the leases of programs that campaign in a group and ask for none; zero: the council's.
+func (f *File) LeaseOf(group string) time.Duration {
+	for i := range f.Leases {
+		if matches(f.Leases[i].Groups, group) {
+			return f.Leases[i].Lease
+		}
+	}
+	return 0
 }
 
 // Timing sets single constants; see regent.Timing. Zero leaves what the profile has.

@@ -19,8 +19,11 @@ type Right struct {
 }
 
 // Matches returns whether the right is about a group.
-func (r *Right) Matches(group string) bool {
-	for _, g := range r.Groups {
+func (r *Right) Matches(group string) bool { return matches(r.Groups, group) }
+
+// matches returns whether names, of which those that end with * stand for all that begin so, name a group.
+func matches(names []string, group string) bool {
+	for _, g := range names {
 		if prefix, ok := strings.CutSuffix(g, "*"); g == group || ok && strings.HasPrefix(group, prefix) {
 			return true
 		}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,8 @@ type Candidacy struct {
 	// Grace is how long the program may take to stop when it is asked to; heartbeat, if not zero, how long it may be
 	// silent.
 	Grace, Heartbeat time.Duration
+	// Lease is the length of the leases that the program wants; zero: as the configuration has it for the group.
+	Lease time.Duration
 	// Margin is taken off every end that the program is told.
 	Margin   time.Duration
 	Notifier Notifier
@@ -244,7 +247,7 @@ func (c *Candidate) campaign() {
 	}
 	var l *regent.Lease
 	if err == nil {
-		l, err = g.Announcing(c.Value).Campaign(c.hold.Into(c.campaigning))
+		l, err = g.Announcing(c.Value).WithLease(cmp.Or(c.Lease, c.agent.Config().LeaseOf(c.Group))).Campaign(c.hold.Into(c.campaigning))
 	}
 	if err != nil {
 		if c.campaigning.Err() == nil {

@@ -127,6 +127,10 @@ func (a *Server) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, api.Errorf(http.StatusBadRequest, "name %.40q: %w", body.Name, err))
 		return
 	}
+	if err := a.Timing.CheckLease(body.Lease); err != nil {
+		WriteError(w, api.Errorf(http.StatusBadRequest, "%w", err))
+		return
+	}
 	if err := session.CheckValue(body.Value); err != nil {
 		WriteError(w, api.Errorf(http.StatusBadRequest, "%w", err))
 		return
@@ -137,7 +141,7 @@ func (a *Server) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	v := &streamNotifier{agent: a, key: rand.Text(), out: make(chan queuedEvent, maxQueuedEvents), renewals: make(chan struct{}, 1), rejoined: make(chan string, 1)}
-	k, err := a.AddCandidate(core.Candidacy{Group: group, Program: body.Name, Value: body.Value, Via: "http", Notifier: v, Grace: body.Grace, Heartbeat: body.Heartbeat})
+	k, err := a.AddCandidate(core.Candidacy{Group: group, Program: body.Name, Value: body.Value, Via: "http", Notifier: v, Lease: body.Lease, Grace: body.Grace, Heartbeat: body.Heartbeat})
 	if err != nil {
 		WriteError(w, err)
 		return

@@ -49,6 +49,8 @@ type Candidacy struct {
 	Grace, Guard time.Duration
 	// Value is what the leadership announces.
 	Value string
+	// Lease is the length of leases; zero: as the agent is configured.
+	Lease time.Duration
 	// Hooks is how long the lost hooks may take; zero: there are none.
 	Hooks time.Duration
 	// Keeper is the secret by which the agent knows the keeper; empty: there is none.

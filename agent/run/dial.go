@@ -35,8 +35,8 @@ func (c *connection) Terms() Terms {
 
 func (c *connection) Campaign(o Candidacy) (Upper, error) {
 	of := session.Tree(o.Tree.Claim())
-	k, err := c.Enter(session.Candidate{Group: o.Group, Name: "regent run", Value: o.Value, Grace: o.Grace, Guard: o.Guard, Hooks: o.Hooks,
-		Keeper: o.Keeper, Tree: &of, Page: true, Silence: max(minSilence, 2*c.Greeting().Lease)}, func(e *session.Event) { c.pass(e, o.Take) })
+	k, err := c.Enter(session.Candidate{Group: o.Group, Name: "regent run", Value: o.Value, Lease: o.Lease, Grace: o.Grace, Guard: o.Guard, Hooks: o.Hooks,
+		Keeper: o.Keeper, Tree: &of, Page: true, Silence: max(minSilence, 2*max(o.Lease, c.Greeting().Lease))}, func(e *session.Event) { c.pass(e, o.Take) })
 	if errors.Is(err, session.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", errAgain, err)
 	}

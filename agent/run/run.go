@@ -62,6 +62,8 @@ type Options struct {
 	Grace, Guard time.Duration
 	// Value is what a leadership announces, such as where the program serves.
 	Value string
+	// Lease is the length of leases; zero: as the agent is configured.
+	Lease time.Duration
 	// Once ends the runner after the first leadership, however it ends. Restart runs the program again when it has ended
 	// by itself; in between the group is given up.
 	Once, Restart bool
@@ -166,13 +168,16 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 func (r *runner) checkGuard() error {
 	r.terms = r.agent.Terms()
 	t := &r.terms
+	if r.Lease != 0 {
+		t.Lease = r.Lease
+	}
 	if r.Guard == 0 {
 		r.Guard = t.Guard
 	}
 	need := t.Renew + t.RoundTrip
 	if r.Guard < 0 || r.Guard > t.Lease-need {
 		return fmt.Errorf("guard %v does not fit: the lease is %v, renewed every %v within a round trip of %v, so that at most %v can be kept back; "+
-			"give a shorter --guard, or a longer timing.lease in the agent's configuration", r.Guard, t.Lease, t.Renew, t.RoundTrip, max(0, t.Lease-need))
+			"give a shorter --guard, or a longer --lease", r.Guard, t.Lease, t.Renew, t.RoundTrip, max(0, t.Lease-need))
 	}
 	if r.Guard < t.Guard {
 		return fmt.Errorf("guard %v is too short: the agent tells programs %v before the end of the lease, and kills then", r.Guard, t.Guard)
@@ -346,7 +351,7 @@ func (r *runner) prepareKeeper(ctx context.Context, l *life) string {
 func (r *runner) campaign(ctx context.Context, l *life) error {
 	end := r.logLeaders(ctx)
 	defer end()
-	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Keeper: r.prepareKeeper(ctx, l), Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Value: r.Value, Hooks: r.Hooks.bound(), Take: l.take})
+	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Lease: r.Lease, Keeper: r.prepareKeeper(ctx, l), Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Value: r.Value, Hooks: r.Hooks.bound(), Take: l.take})
 	l.enter(up)
 	if last := r.last; last != nil {
 		last.Leave() // nobody corrects its cause any more

@@ -109,6 +109,7 @@ func (f *runFlags) add(c *cobra.Command) {
 	s.DurationVar(&f.Grace, "grace", 10*time.Second, "how long COMMAND has to stop when it is asked to")
 	s.DurationVar(&f.Guard, "guard", 0, "how long before the end of a lease that was not renewed COMMAND is killed (default: the agent's guard time)")
 	s.StringVar(&f.Value, "announce", "", "a text for those that look for the leader, such as the address of COMMAND; at most 256 bytes")
+	s.DurationVar(&f.Lease, "lease", 0, "how long a lease is: COMMAND survives pauses shorter than that, and a dead host is replaced after it (default: what the agent is configured with for GROUP)")
 	s.BoolVar(&f.Restart, "restart", false, "when COMMAND ends by itself give the group up, and campaign again after --delay")
 	s.DurationVar(&f.Delay, "delay", time.Second, "how long to wait before campaigning again after COMMAND ended by itself or was not healthy")
 	s.BoolVar(&f.Once, "once", false, "end after the first leadership")

@@ -60,8 +60,11 @@ type Group struct {
 	waiting []*candidate
 	// lease is that of the program that leads here; nil if none does.
 	lease *Lease
-	// campaigning says what the machine was told last.
+	// campaigning says what the machine was told last, length with leases of which length, and question is the number of
+	// that campaign; zero if nothing can be wrong with it.
 	campaigning bool
+	length      time.Duration
+	question    uint64
 }
 
 // Latest returns the last change, or nil before the first.

@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -240,13 +242,18 @@ type candidate struct {
 	lease chan *Lease
 	// refused gets why it cannot wait.
 	refused chan error
-	given   *Lease // the loop's own
+	given   *Lease        // the loop's own
+	length  time.Duration // of the leases that it wants; zero: the council's
 }
 
 // Campaign waits until a program here leads the group and returns its lease. Programs take turns in the order in which
 // they asked.
-func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
-	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1)}
+func (g *Group) Campaign(ctx context.Context) (*Lease, error) { return g.CampaignFor(ctx, 0) }
+
+// CampaignFor is Campaign with leases of the given length; zero: the council's. A program that leads after one that wanted
+// another length may get that one's. The error is a [*LengthError] if such leases are not to be had.
+func (g *Group) CampaignFor(ctx context.Context, length time.Duration) (*Lease, error) {
+	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1), length: length}
 	err := g.table.loop.Do(func(now protocol.Time) {
 		if err := g.table.enter(now, g, c); err != nil {
 			c.refused <- err
@@ -300,4 +307,34 @@ func (t *GroupTable) refuse(g *Group) {
 		t.exit()
 	}
 	g.waiting, g.campaigning = nil, false
+}
+
+// A LengthError says why leases of a length are not to be had.
+type LengthError struct {
+	Length time.Duration
+	Why    protocol.Refusal
+	// Lengths are those that leave no room for another, if that is why.
+	Lengths []time.Duration
+}
+
+func (e *LengthError) Error() string {
+	if len(e.Lengths) == 0 {
+		return fmt.Sprintf("lease %v: %v", e.Length, e.Why)
+	}
+	return fmt.Sprintf("lease %v: programs here have leases of %d other lengths, which is the limit (use one of %v)", e.Length, len(e.Lengths), e.Lengths)
+}
+
+// refuseLength sends the programs away that wait for leases of a length that the machine has refused.
+func (t *GroupTable) refuseLength(g *Group, a *protocol.Answer) {
+	refused := g.length
+	g.question = 0
+	g.waiting = slices.DeleteFunc(g.waiting, func(c *candidate) bool {
+		if c.length != refused {
+			return false
+		}
+		c.refused <- &LengthError{refused, a.Why, a.Lengths}
+		t.exit()
+		return true
+	})
+	t.campaign(g) // the machine may still try with the length of before
 }

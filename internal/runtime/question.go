@@ -41,6 +41,9 @@ func (t *GroupTable) Answer(now protocol.Time, a *protocol.Answer) {
 	if l := t.Group(a.Group).lease; l != nil && !a.OK && a.ID == l.question {
 		t.step(now, l, tenure.Event{Kind: tenure.Refused})
 	}
+	if g := t.Group(a.Group); g.question != 0 && a.ID == g.question && !a.OK {
+		t.refuseLength(g, a)
+	}
 	if c, ok := t.questions.LoadAndDelete(a.ID); ok {
 		c.(chan protocol.Answer) <- *a
 	}

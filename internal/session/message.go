@@ -43,6 +43,8 @@ type Request struct {
 	Ask bool   `json:"ask,omitempty"`
 	// Name is what the program calls itself, for people.
 	Name string `json:"name,omitempty"`
+	// Lease, of a campaign, is the length of the leases that the program wants; zero: as the agent is configured.
+	Lease time.Duration `json:"lease,omitempty"`
 	// Heartbeat, if it is not zero, is how long the program may be silent.
 	Heartbeat time.Duration `json:"heartbeat_ns,omitempty"`
 	// Page, of a campaign, says that the program has mapped the agent's page and will read its deadline there. It must give signs of
@@ -148,7 +150,7 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s: keeper must be a secret of %d to %d bytes", r.Do, minMark, maxName)
 	case r.Do == Started && r.First <= 1:
 		return fmt.Errorf("%s: first process %d: must be a process", r.Do, r.First)
-	case r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0 || r.Hooks < 0:
+	case r.Lease < 0 || r.Heartbeat < 0 || r.Grace < 0 || r.Guard < 0 || r.Hooks < 0:
 		return fmt.Errorf("%s: a length of time is negative", r.Do)
 	case r.Page && r.Do == Campaign && r.Heartbeat == 0:
 		return fmt.Errorf("campaign: page without a heartbeat: a program that reads the page must give signs of life (set heartbeat)")

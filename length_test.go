@@ -1,0 +1,88 @@
+package regent
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// long lets leases be longer than those of the profile.
+func long(c *Config) {
+	c.Timing = LAN
+	c.Timing.LongestLease = 10 * time.Second
+}
+
+func TestGroupsHaveTheLeasesThatTheirProgramsWant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		members := assemble(t, long, "a", "b", "c")
+		a, b := members["a"], members["b"]
+		quick := must(must(a.Group("quick")).Campaign(t.Context()))
+		slow := must(must(a.Group("slow")).WithLease(5 * time.Second).Campaign(t.Context()))
+		time.Sleep(10 * time.Second)
+		if r := quick.Remaining(); r <= 0 || r > LAN.Lease {
+			t.Errorf("quick: %v remain", r)
+		}
+		if r := slow.Remaining(); r <= 3*time.Second || r > 5*time.Second {
+			t.Errorf("slow: %v remain", r)
+		}
+		next := make(chan time.Duration)
+		for _, g := range []string{"quick", "slow"} {
+			go func() {
+				begun := time.Now()
+				l := must(must(b.Group(g)).Campaign(t.Context()))
+				next <- time.Since(begun)
+				_ = l.Resign(t.Context())
+			}()
+		}
+		time.Sleep(time.Second)
+		release := make(chan struct{})
+		_ = a.loop.Do(func(protocol.Time) { <-release }) // it is as good as dead
+		if after := <-next; after > time.Second+2*LAN.Lease {
+			t.Errorf("quick is led again after %v", after)
+		}
+		if after := <-next; after < 4*time.Second || after > 7*time.Second {
+			t.Errorf("slow is led again after %v", after)
+		}
+		close(release)
+		_, _ = quick.Resign(t.Context()), slow.Resign(t.Context())
+	})
+}
+
+func TestLeasesThatCannotBeHadAreRefusedByName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := assemble(t, long, "a")["a"]
+		g := must(m.Group("g"))
+		for _, c := range []struct {
+			lease time.Duration
+			want  string
+		}{
+			{11 * time.Second, "lease 11s: longer than the longest of the council, 10s"},
+			{30 * time.Millisecond, "lease 30ms: too short"},
+			{-1, "lease -1ns: too short"},
+		} {
+			if _, err := g.WithLease(c.lease).Campaign(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v: %v", c.lease, err)
+			}
+		}
+		var held []*Lease
+		for i := range time.Duration(8) {
+			held = append(held, must(must(m.Group("g"+string(rune('0'+i)))).WithLease((i+1)*time.Second).Campaign(t.Context())))
+		}
+		_, err := g.WithLease(1500 * time.Millisecond).Campaign(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "[1s 2s 3s 4s 5s 6s 7s 8s]") {
+			t.Errorf("the ninth length: %v", err)
+		}
+		_ = held[2].Resign(t.Context())
+		l := must(g.WithLease(1500 * time.Millisecond).Campaign(t.Context()))
+		// The next program of the group wants another length.
+		_ = l.Resign(t.Context())
+		l = must(g.WithLease(8 * time.Second).Campaign(t.Context()))
+		if r := l.Remaining(); r < 6*time.Second {
+			t.Errorf("%v remain of a lease of 8 s", r)
+		}
+		_ = m.Leave(t.Context())
+	})
+}
