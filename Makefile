@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules release-check release-fix check test tests tests-raced tests-together test-long hosts bench bench-quick bench-sessions bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint modules release-check release-fix check cross test tests tests-raced tests-together test-long hosts bench bench-quick bench-sessions bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +38,14 @@ release-fix: ## write go.mod, go.sum and the lists of modules as release-check w
 modules:
 	$(GO) run ./internal/tools/release -quick
 
-check: modules ## the checks of make test that are not tests (the house rules are tests: internal/tidy)
+# What docs/compatibility.md promises for systems on which no test runs: it builds.
+PORTABLE := . ./why ./elector ./fence/... ./agent/... ./cmd/regent
+
+cross: ## build for macOS and Windows what docs/compatibility.md promises there
+	GOOS=darwin GOARCH=arm64 $(GO) build $(PORTABLE)
+	GOOS=windows GOARCH=amd64 $(GO) build $(PORTABLE)
+
+check: modules cross ## the checks of make test that are not tests (the house rules are tests: internal/tidy)
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' | grep -v '/testdata/')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run 'make fmt':"; echo "$$unformatted"; exit 1; fi
 
