@@ -174,6 +174,9 @@ func (h *Holder) Flush(now protocol.Time) {
 	h.unmark(now)
 }
 
+// Mute ends a Step of a member that may not speak: no request is due before it may.
+func (h *Holder) Mute() { h.renew = protocol.Never }
+
 // unanswered says whether a voter owes an answer.
 func (h *Holder) unanswered() bool {
 	for i := range h.voters {

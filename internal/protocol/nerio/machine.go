@@ -199,6 +199,8 @@ func (m *Machine) settle(now protocol.Time) {
 	m.sweep(now)
 	if m.speaks() {
 		m.holder.Flush(now)
+	} else {
+		m.holder.Mute()
 	}
 	m.onClosing(now)
 	m.write()

@@ -230,6 +230,22 @@ func TestPromisesOfThisLifeStandWhileItAsks(t *testing.T) {
 	d.expect("g", 0, true)
 }
 
+// Requests of the life before that go unanswered must not keep the member from waiting: it may not repeat them.
+func TestAskingMemberRestsWhileNobodyAnswers(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.campaign("g", 0)
+	d.Run(200 * ms)
+	d.expect("g", 0, true)
+	d.members[0].obeys = false // the program acts until its lease is over
+	d.Drop = func(protocol.Rank, protocol.Rank, protocol.Message) bool { return true }
+	d.Run(d.members[0].Wake.Sub(d.Now) + ms) // it has asked for a renewal
+	d.Step(0, d.later(0, 99))
+	if d.speaks(0) {
+		t.Fatal("it does not ask")
+	}
+	d.Run(500 * ms) // fails if time stands still
+}
+
 // A second process with the same name and key lives. The first waits until it is gone.
 func TestAskingMemberWaitsForAnotherProcessOfItsName(t *testing.T) {
 	d := newDriver(t, config(3))
