@@ -18,6 +18,7 @@ const (
 	Pause                 // A's process is frozen, its clock runs, what arrives waits
 	Suspend               // A's host sleeps: frozen, its clock counts the sleep, what arrives is lost
 	Halt                  // A's machine is stopped from outside: frozen, and its clock stands still
+	Snapshot              // A's machine goes on, after For, as it was when the fault began, clock and disk included
 	Cut                   // nothing goes from A to B
 	Partition             // nothing goes between the members of Side and the others
 	Slow                  // from A to B everything takes between half of Amount and Amount nanoseconds longer
@@ -37,7 +38,7 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "cut", "partition", "slow", "lose", "duplicate",
+var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "snapshot", "cut", "partition", "slow", "lose", "duplicate",
 	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave", "ill", "roll"}
 
 func (k Kind) String() string { return kindNames[k] }
@@ -178,6 +179,8 @@ type active struct {
 	Fault
 	id   uint64
 	life uint32 // of A when it began: what froze a process does not outlive it
+	// saved is what A was when it began, if it is a snapshot.
+	saved *snapshot
 }
 
 // Schedule lets faults happen at their times.
@@ -257,6 +260,9 @@ func (w *World) beginAtMember(m *member, a *active) bool {
 		w.freeze(m, false, true)
 	case Halt:
 		w.freeze(m, true, false)
+	case Snapshot:
+		a.saved = w.takeSnapshot(m)
+		return a.saved != nil
 	case Ill:
 		w.command(m, protocol.Health{}, w.now)
 	}
@@ -310,6 +316,8 @@ func (w *World) End(id uint64) {
 		if m.life == a.life {
 			w.thaw(m, a.Kind == Halt, a.Kind == Suspend)
 		}
+	case Snapshot:
+		w.restoreSnapshot(m, a.saved)
 	case Ill:
 		w.recover(m, &a)
 	}

@@ -37,6 +37,8 @@ type codec interface {
 	// decode judges a packet. It returns the sender and its message, if it has one that may be delivered; both are valid until the
 	// next call.
 	decode(now protocol.Time, packet []byte) (v datagram.Verdict, from protocol.Ident, m protocol.Message)
+	// restart makes the judge that of another start.
+	restart(now protocol.Time, start datagram.Start)
 	// incarnation says that the member knows its incarnation now.
 	incarnation(inc protocol.Inc)
 }
@@ -111,6 +113,14 @@ func (p *port) Tick(now protocol.Time) {
 	p.open(now)
 	for _, r := range p.end.Probes(now) {
 		p.send(now, r, nil)
+	}
+}
+
+// Restart makes the port that of another start.
+func (p *port) Restart(now protocol.Time, start protocol.StartBits) {
+	p.self.Inc, p.latest = 0, now
+	if p.end != nil {
+		p.codec.restart(now, datagram.Start(start))
 	}
 }
 

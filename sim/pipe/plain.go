@@ -87,4 +87,6 @@ func parsePlain(b []byte) (h datagram.Header, number uint64) {
 	return h, le.Uint64(b[52:])
 }
 
+func (p *plain) restart(now protocol.Time, start datagram.Start) { p.judge.Restart(now, start) }
+
 func (p *plain) incarnation(inc protocol.Inc) { p.judge.SetIncarnation(inc) }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
 )
 
 // This file finds out that a record is an old copy. Every member sends its life (incarnation, random bits of its start, tag) with
@@ -102,6 +103,14 @@ func (m *Machine) onStale(now protocol.Time, from protocol.Ident, s *Stale) {
 	}
 	st.inc = max(st.inc, s.Heard.Inc)
 	m.distrust(now, "stale record")
+}
+
+// forget drops what a member that goes on from a snapshot has in memory. Its clock may have gone back, so its leases are over. What it
+// promised before the snapshot may have lapsed since, and may have been promised again: it is over when all that the member promised since is.
+func (m *Machine) forget(now protocol.Time) {
+	m.holder.Void(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.reach)
+	m.holder.Reset(0, m.grantor)
 }
 
 // onRestored ends the life of a member that goes on from a snapshot. What it did after the snapshot it did under the same incarnation
