@@ -76,6 +76,12 @@ func (m *Machine) lives(k *Known) bool {
 	return k.Heard.Start != m.cfg.Start && k.Silent < m.disk.record.Longest/2
 }
 
+// binds says whether what another start of this member promised when it was last heard may stand. This start may have begun before that, so
+// its own wait does not cover it.
+func (m *Machine) binds(k *Known) bool {
+	return k.Heard.Start != m.cfg.Start && k.Silent < m.lcfg.LongestPromise(m.disk.record.Longest)
+}
+
 // Why a member does not act on what a peer said of a life of it.
 const (
 	// Unproven: the life does not bear the member's tag.

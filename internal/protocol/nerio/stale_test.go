@@ -247,9 +247,17 @@ func TestAskingMemberWaitsForAnotherProcessOfItsName(t *testing.T) {
 	if d.speaks(1) {
 		t.Error("speaks while another process speaks for it")
 	}
-	d.Run(300 * ms)
+	d.Run(150 * ms)
+	if d.speaks(1) {
+		t.Error("speaks while what the other process promised last may stand")
+	}
+	alarms := d.members[1].count(protocol.EvAccused)
+	d.Run(150 * ms)
 	if inc := d.members[1].m.Incarnation(); inc < 100 {
 		t.Errorf("speaks as %d when the other process is gone", inc)
+	}
+	if got := d.members[1].count(protocol.EvAccused); got > alarms {
+		t.Errorf("%d alarms about a process that was silent for half of the longest promise", got-alarms)
 	}
 }
 
