@@ -104,7 +104,7 @@ func (w *World) shielded(f *Fault) bool {
 			if f.A == s.a || f.A == s.b {
 				return true
 			}
-		case Cut, Partition, Slow, Lose:
+		case Cut, Partition, Slow, Lose, Revoke:
 			if f.covers(s.a, s.b) || f.covers(s.b, s.a) {
 				return true
 			}

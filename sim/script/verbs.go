@@ -40,6 +40,8 @@ func init() {
 		"pause":     {parse: parseFreeze(sim.Pause), usage: "pause MEMBERS [for D]"},
 		"suspend":   {parse: parseFreeze(sim.Suspend), usage: "suspend MEMBERS [for D]"},
 		"halt":      {parse: parseFreeze(sim.Halt), usage: "halt MEMBERS [for D]"},
+		"revoke":    {parse: parseRevoke, usage: "revoke LINKS [for D]"},
+		"rotate":    {parse: parseFreeze(sim.Rotate), usage: "rotate MEMBERS [for D]"},
 		"snapshot":  {parse: parseFreeze(sim.Snapshot), usage: "snapshot MEMBERS [for D]"},
 		"ill":       {parse: parseFreeze(sim.Ill), usage: "ill MEMBERS [for D]"},
 		"goback":    {parse: parseGoBack, usage: "goback MEMBERS"},
@@ -179,6 +181,11 @@ func parseFreeze(k sim.Kind) func(*parser) action {
 
 func parseResume(p *parser) action {
 	return &ending{kinds: []sim.Kind{sim.Pause, sim.Suspend, sim.Halt}, who: p.some(), what: "frozen"}
+}
+
+func parseRevoke(p *parser) action {
+	l := p.links()
+	return eachLink(l, sim.Fault{Kind: sim.Revoke, For: p.forHow()})
 }
 
 func parseGoBack(p *parser) action {

@@ -27,11 +27,13 @@ const (
 	CleanStart     = "member left in good order"
 	ValueLearnt    = "value of a leader learnt"
 	WentBack       = "machine restored from a snapshot"
+	KeyReplaced    = "key of a member replaced"
+	KeyRevoked     = "member revoked"
 )
 
 var nerioRows = append(append([]string{}, Rows...), LeaderResigned, HandedOver, LeaseFrozen, LeaseLapsed, AttemptBusy,
 	AttemptSilent, TermRaised, PromiseBroken, Released, LeaderVerified, Recovered, CleanStart, ManyGroups, FlagWithRecord, FlagWithout,
-	OtherLengths, Rolled, BackupFound, ValueLearnt, MixedLengths, MovedLength, WentBack)
+	OtherLengths, Rolled, BackupFound, ValueLearnt, MixedLengths, MovedLength, WentBack, KeyReplaced, KeyRevoked)
 
 // Constants of the simulated council: the LAN profile, with links that are somewhat slower than d allows.
 const (
@@ -96,6 +98,7 @@ func nerioProtocol() *Protocol {
 		Disks:     []sim.Disk{sim.Kept, sim.Kept, sim.Lost, sim.Reboot},
 		Backups:   true,
 		Snapshots: true,
+		Keys:      true,
 		Settings:  nerioSettings,
 		Timely:    nerioTimely,
 		Settle:    nerioSettle,
@@ -197,6 +200,9 @@ func (w *nerioWatch) Observe(r *sim.Record) error {
 		w.when(r.Why == "restored snapshot", WentBack)
 	case sim.EvClose:
 		w.hit(CleanStart)
+	case sim.EvFault:
+		w.when(r.Why == sim.Rotate.String(), KeyReplaced)
+		w.when(r.Why == sim.Revoke.String(), KeyRevoked)
 	case sim.EvAnswer:
 		w.when(r.Why == "yes" && r.Until == 0 && r.Peer.Rank != r.Node, HandedOver)
 	case sim.EvCrash, sim.EvRestart:
