@@ -325,6 +325,52 @@ func TestCopiedRecordIsNotTrusted(t *testing.T) {
 	}
 }
 
+// A peer answers outdated packets with a life at most once in each interval of renewals: they may be recorded, and sent at any rate.
+func TestOutdatedPacketsAreAnsweredSeldom(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(100 * ms)
+	d.members[1].m.start.peers[0].life = d.life(0, 99)
+	words := 0
+	d.Drop = func(from, _ protocol.Rank, m protocol.Message) bool {
+		_, stale := m.(*Stale)
+		if stale && from == 1 {
+			words++
+		}
+		return stale
+	}
+	for range 100 {
+		d.Step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].Inc}, Message: &Outdated{}, Delay: protocol.Unknown})
+		d.Run(2 * ms)
+	}
+	if most := 200/50 + 1; words == 0 || words > most {
+		t.Errorf("%d words in 200 ms, want some and at most %d", words, most)
+	}
+}
+
+// What was drawn after the snapshot was drawn before, and answers to it may still come.
+func TestRestoredSnapshotDrawsAnew(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(500 * ms)
+	drawn := make(map[uint64]bool)
+	for i := range byte(3) {
+		x := d.members[1].m.Clone().(*Machine)
+		var out protocol.Effects
+		now := d.Now
+		for ; x.start.nonce == 0 || !x.start.asked; now = now.Add(50 * ms) {
+			ev := protocol.Event(protocol.Tick{})
+			if now == d.Now {
+				ev = protocol.Restored{Start: protocol.StartBits{i}}
+			}
+			out.Reset()
+			x.Step(now, ev, &out)
+		}
+		drawn[x.start.nonce] = true
+	}
+	if len(drawn) != 3 {
+		t.Errorf("three machines of one snapshot draw %d numbers", len(drawn))
+	}
+}
+
 // A member that goes on from a snapshot may have promised anything since, under the same incarnation. It waits as after a start, and
 // comes back as another life.
 func TestRestoredSnapshotEndsALife(t *testing.T) {
