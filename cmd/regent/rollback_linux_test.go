@@ -154,6 +154,95 @@ func TestRolledBackDirectoryIsFoundOut(t *testing.T) {
 	}
 }
 
+// clone copies the directory and the configuration of a member as they are now, for a second process at another address. It returns what starts
+// that process, and its socket.
+func (h *runCluster) clone(member, bind string) (start func() *cluster.Process, socket string) {
+	h.t.Helper()
+	http, err := loopback.Free()
+	h.check(err)
+	dir, file := filepath.Join(h.Dir, "clone"), filepath.Join(h.Dir, "clone.yaml")
+	h.copyFiles(filepath.Join(h.Dir, member), dir)
+	socket = filepath.Join(h.Dir, "clone.sock")
+	text, err := os.ReadFile(h.ConfigFile(member))
+	h.check(err)
+	lines := []string{"dir: " + dir + "\nbind: \"" + bind + "\"\nsocket: {path: " + socket + "}\nhttp: {listen: \"" + http + "\"}\n"}
+	for line := range strings.Lines(string(text)) {
+		switch key, _, _ := strings.Cut(line, ":"); key {
+		case "dir", "bind", "socket", "http":
+		default:
+			lines = append(lines, line)
+		}
+	}
+	h.check(os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600))
+	return func() *cluster.Process {
+		h.t.Helper()
+		p, err := h.Spawn("clone", member, command("agent", "--config", file), nil)
+		h.check(err)
+		return p
+	}, socket
+}
+
+// dropped returns how many packets a member has dropped for a reason.
+func (h *runCluster) dropped(name, reason string) uint64 {
+	out, _ := command("status", "--json", "--socket", h.Socket(name)).Output()
+	var s agent.StatusInfo
+	_ = json.Unmarshal(out, &s)
+	return s.Dropped[reason]
+}
+
+// A thief has all files of a member. The member is revoked, and admitted again with a new key. With the old one the thief is heard by nobody,
+// before and after, and disturbs neither the member nor the leader.
+func TestThiefOfARevokedKeyIsHeardByNobody(t *testing.T) {
+	t.Parallel()
+	h := &runCluster{t: t, lost: make(map[uint64]bool), Cluster: cluster.OpenCrash(t, cluster.Options{
+		Names: []string{"a", "b", "c"}, Config: runConfig, Regent: command,
+	})}
+	for _, name := range h.Names {
+		h.startAgent(name)
+	}
+	h.check(h.AwaitAgents(h.Names...))
+	h.startRunner("a")
+	h.startRunner("b")
+	leader := h.next()
+	bind, err := loopback.Free()
+	h.check(err)
+	steal, socket := h.clone("c", bind)
+	for _, name := range []string{"a", "b"} {
+		h.check(h.regent("keys", "revoke", "c", "--config", h.ConfigFile(name)))
+		h.reload(name)
+	}
+	h.Finish(h.t, "c")
+	thief := steal()
+	for _, name := range []string{"a", "b"} {
+		cluster.Eventually(t, name+" drops packets of the revoked member", func() bool { return h.dropped(name, "revoked") > 0 })
+	}
+	h.check(os.Remove(filepath.Join(h.Dir, "c", "private.key")))
+	h.list(h.output("keys", "exchange", "--config", h.ConfigFile("c")), "a", "b")
+	h.startAgent("c")
+	h.takesPart(h.Socket("c"), 0)
+	for _, name := range []string{"a", "b"} {
+		cluster.Eventually(t, name+" drops packets under the stolen key", func() bool { return h.dropped(name, "unknown member key") > 0 })
+	}
+	if h.incarnation(socket) != 0 || !strings.Contains(thief.Log(), "written on another machine or in another directory") {
+		t.Errorf("the thief takes part:\n%s", thief.Log())
+	}
+	if !h.Alive(leader) {
+		t.Error("the leader was disturbed")
+	}
+	for _, name := range h.Names {
+		if log := h.Process(name).Log(); strings.Contains(log, "two processes") || strings.Contains(log, "later incarnation") {
+			t.Errorf("%s was told that a member is not itself:\n%s", name, log)
+		}
+	}
+	for _, name := range []string{"a", "b"} {
+		h.Finish(h.t, runnerOf(name))
+	}
+	h.judge()
+	for _, name := range h.Names {
+		h.Finish(h.t, name)
+	}
+}
+
 // The directory of a member is copied, and a second process runs on the copy, at a second address of the member. One of the two takes part
 // at a time: the other says why it does not, and takes its place without a restart when that one is gone. Tokens never fall.
 func TestClonedMemberWaitsUntilTheOtherIsGone(t *testing.T) {
@@ -162,8 +251,6 @@ func TestClonedMemberWaitsUntilTheOtherIsGone(t *testing.T) {
 		Names: []string{"a", "b", "c"}, Config: runConfig, Regent: command,
 	})}
 	second, err := loopback.Free()
-	h.check(err)
-	http, err := loopback.Free()
 	h.check(err)
 	for _, name := range h.Names {
 		h.check(h.WriteConfig(name))
@@ -180,24 +267,9 @@ func TestClonedMemberWaitsUntilTheOtherIsGone(t *testing.T) {
 	h.startRunner("b")
 	leader := h.next()
 
-	dir := filepath.Join(h.Dir, "clone")
-	h.copyFiles(filepath.Join(h.Dir, "c"), dir)
-	file, socket := filepath.Join(h.Dir, "clone.yaml"), filepath.Join(h.Dir, "clone.sock")
-	var lines []string
-	text, err := os.ReadFile(h.ConfigFile("c"))
-	h.check(err)
-	for line := range strings.Lines(string(text)) {
-		switch key, _, _ := strings.Cut(line, ":"); key {
-		case "dir", "bind", "socket", "http":
-		default:
-			lines = append(lines, line)
-		}
-	}
-	own := "dir: " + dir + "\nbind: \"" + second + "\"\nsocket: {path: " + socket + "}\nhttp: {listen: \"" + http + "\"}\n"
-	h.check(os.WriteFile(file, []byte(own+strings.Join(lines, "")), 0o600))
+	start, socket := h.clone("c", second)
 	before := h.takesPart(h.Socket("c"), 0)
-	clone, err := h.Spawn("clone", "c", command("agent", "--config", file), nil)
-	h.check(err)
+	clone := start()
 	h.says(socket, "does not take part: its record was written on another machine or in another directory")
 	if !h.Alive(leader) {
 		t.Error("the clone has cost the leader its lease")
