@@ -19,6 +19,9 @@ import (
 
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/wire"
 )
 
@@ -254,6 +257,64 @@ func TestUsersWithoutRightsReachNothing(t *testing.T) {
 			t.Error("another user takes the member's port")
 		}
 	})
+}
+
+// A user of the host knows everything about a council without a cluster key that is not in a file that only the agents' user can read: names,
+// public keys, addresses, and even the id of the council. With a key of its own it speaks for no member, under its own key id or under that of the member.
+func TestUserOfTheHostCannotSpeakForAMember(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		return // there are no others to be
+	}
+	v := start(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 3s}\n")})
+	p := v.startProgram("p", "a", task{})
+	v.await(p, "leads")
+	council, err := v.Council("a")
+	v.must(err)
+	keys := wire.PairsConfig{Ring: wire.PublicKeyring(), Self: 1, Private: []identity.Private{identity.Draw()}}
+	for _, m := range council {
+		public, err := identity.ParsePublic(m.PublicKeys[0])
+		v.must(err)
+		keys.Members = append(keys.Members, wire.Identity{Name: m.Name, Keys: []identity.Public{public}})
+	}
+	pairs, err := wire.NewPairs(keys)
+	v.must(err)
+	id, err := protocol.ParseCouncilID(cluster.CouncilID)
+	v.must(err)
+	me := datagram.Config{Self: protocol.Ident{Rank: 1, Inc: protocol.MaxInc}, Start: datagram.Start{1}, Members: 3, Rho: protocol.DefaultRho, Delta: time.Second}
+	end, err := wire.NewEndpoint(0, wire.Config{Config: me, Pairs: pairs, ID: id})
+	v.must(err)
+	const senderKey = 18 // docs/wire.md
+	as(t, nobody, nobody, func() {
+		c, err := net.Dial("udp", addressOf(t, v, "a"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		for i := range 100 {
+			h := end.Stamp(protocol.Time(i), protocol.Time(i), 0)
+			packet, err := end.Seal(nil, &h, 0, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = c.Write(packet)
+			b := keys.Members[1].Keys[0].ID()
+			copy(packet[senderKey:], b[:])
+			_, _ = c.Write(packet)
+		}
+	})
+	for _, reason := range []string{"unknown member key", "forged"} {
+		cluster.Eventually(t, "a drops packets: "+reason, func() bool { return v.dropped("a", reason) > 0 })
+	}
+	if w, again := p.hears("stops", time.Second); again {
+		t.Errorf("the leader was disturbed: %v", w)
+	}
+	if logs := v.Logs(); strings.Contains(logs, "two processes") || strings.Contains(logs, "later incarnation") {
+		t.Errorf("a member was taken for another:\n%s", logs)
+	}
+	v.judge(1)
 }
 
 func closeAny(c net.Conn) {

@@ -245,3 +245,32 @@ func TestReloadOfRightsIsInForceAtOnceAndAudited(t *testing.T) {
 	})
 	awaitAudit(t, audit, func(l access.AuditLine) bool { return l.Outcome == "refused" })
 }
+
+// A change of keys is taken down with the user that the kernel names. Users that cannot have changed them, and clients over TCP, are refused.
+func TestKeyChangesNameTheirUser(t *testing.T) {
+	r, audit := shared(t, "{listen: \""+port(t)+"\", anonymous: write}", "")
+	r.begin(t)
+	const change = `{"command":"revoke","detail":"c"}`
+	for _, c := range []struct {
+		uid    int
+		body   string
+		status int
+	}{
+		{0, change, 200}, {0, `{"command":"rotate","detail":"a","failure":"no key"}`, 200}, {0, `{"command":"forge"}`, 400}, {0, `{`, 400}, {nobody, change, 403},
+	} {
+		if got, text := askAs(t, r, c.uid, "POST", "/v1/keys", c.body); got != c.status {
+			t.Errorf("uid %d, %s: %d, want %d: %s", c.uid, c.body, got, c.status, text)
+		}
+	}
+	if got, _ := r.do(t, "POST", "/v1/keys", change); got != 403 {
+		t.Errorf("over TCP: %d", got)
+	}
+	for _, want := range []access.AuditLine{{Action: "keys revoke", Who: "uid 0", Outcome: "done", Detail: "c"}, {Action: "keys rotate", Who: "uid 0", Outcome: "failed", Detail: "a: no key"},
+		{Action: "POST /v1/keys", Who: "uid 65534", Outcome: "refused", Detail: "Forbidden"}, {Action: "POST /v1/keys", Who: "anonymous", Outcome: "refused", Detail: "Forbidden"}} {
+		awaitAudit(t, audit, func(l access.AuditLine) bool {
+			from := l.From
+			l.Time, l.From = time.Time{}, ""
+			return l == want && from != ""
+		})
+	}
+}

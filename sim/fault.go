@@ -18,6 +18,9 @@ const (
 	Pause                 // A's process is frozen, its clock runs, what arrives waits
 	Suspend               // A's host sleeps: frozen, its clock counts the sleep, what arrives is lost
 	Halt                  // A's machine is stopped from outside: frozen, and its clock stands still
+	Snapshot              // A's machine goes on, after For, as it was when the fault began, clock and disk included
+	Revoke                // B lists no key of A: it drops what A sends, and sends it nothing
+	Rotate                // A's key is replaced, at all members, within one and a half times For
 	Cut                   // nothing goes from A to B
 	Partition             // nothing goes between the members of Side and the others
 	Slow                  // from A to B everything takes between half of Amount and Amount nanoseconds longer
@@ -37,7 +40,7 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "cut", "partition", "slow", "lose", "duplicate",
+var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "snapshot", "revoke", "rotate", "cut", "partition", "slow", "lose", "duplicate",
 	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave", "ill", "roll"}
 
 func (k Kind) String() string { return kindNames[k] }
@@ -45,7 +48,7 @@ func (k Kind) String() string { return kindNames[k] }
 // pairs says whether a fault of this kind is about A and B.
 func (k Kind) pairs() bool {
 	switch k {
-	case Cut, Slow, Lose, Duplicate, Transfer:
+	case Cut, Slow, Lose, Duplicate, Transfer, Revoke:
 		return true
 	}
 	return false
@@ -178,6 +181,8 @@ type active struct {
 	Fault
 	id   uint64
 	life uint32 // of A when it began: what froze a process does not outlive it
+	// saved is what A was when it began, if it is a snapshot.
+	saved *snapshot
 }
 
 // Schedule lets faults happen at their times.
@@ -202,6 +207,11 @@ func (w *World) Begin(f Fault) uint64 {
 	switch f.Kind {
 	case Cut, Partition, Slow, Lose, Duplicate:
 		w.eachLink(&f, func(l *link, _ protocol.Rank) { l.add(mod{id, f.Kind, f.Amount}) })
+	case Revoke:
+		w.revoke(&f, id)
+	case Rotate:
+		w.rotate(w.members[f.A], f.For)
+		return id
 	case Campaign, Resign, Transfer, Find, Verify:
 		w.ask(&f, id)
 		return id
@@ -257,6 +267,9 @@ func (w *World) beginAtMember(m *member, a *active) bool {
 		w.freeze(m, false, true)
 	case Halt:
 		w.freeze(m, true, false)
+	case Snapshot:
+		a.saved = w.takeSnapshot(m)
+		return a.saved != nil
 	case Ill:
 		w.command(m, protocol.Health{}, w.now)
 	}
@@ -278,6 +291,9 @@ func (w *World) End(id uint64) {
 			l.remove(id)
 			w.flush(l, to)
 		})
+		return
+	case Revoke:
+		w.admit(&a.Fault, id)
 		return
 	}
 	m := w.members[a.A]
@@ -310,6 +326,8 @@ func (w *World) End(id uint64) {
 		if m.life == a.life {
 			w.thaw(m, a.Kind == Halt, a.Kind == Suspend)
 		}
+	case Snapshot:
+		w.restoreSnapshot(m, a.saved)
 	case Ill:
 		w.recover(m, &a)
 	}

@@ -24,7 +24,10 @@ func (h *host) Published(protocol.Time) {}
 
 func (h *host) Persist(_ protocol.Time, record []byte) { h.w.persist(h.m, record) }
 
-func (h *host) Incarnation(_ protocol.Time, inc protocol.Inc, _ protocol.Time) { h.m.inc = inc }
+func (h *host) Incarnation(_ protocol.Time, inc protocol.Inc, _ protocol.Time) {
+	h.m.inc = inc
+	h.m.forgetful = h.m.forgetful && inc == 0
+}
 
 func (h *host) Writing() bool { return h.m.disk.busy() }
 

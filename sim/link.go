@@ -76,6 +76,8 @@ func (l *link) sum() {
 		switch m.kind {
 		case Cut, Partition:
 			l.cut = true
+		case Revoke:
+			l.cut = l.cut || m.value > 0
 		case Slow:
 			l.slow = max(l.slow, time.Duration(m.value))
 		case Lose:

@@ -48,6 +48,10 @@ type member struct {
 	heard     []protocol.Inc
 	told      []uint32 // of each other member the last life that this life will recognise
 	setting   int
+	keys      Keys
+	rekeyed   bool // they are not those of the beginning
+	boot      Boot // that the present machine was made from
+	forgetful bool // it was restored from a snapshot, and has not spoken since
 	seen      map[uint64]bool
 	sending   Real // while the port is asked to send: the instant of the Step that sent
 
@@ -95,7 +99,7 @@ func (w *World) start(m *member) {
 		w.record(m, EvRefuse, func(r *Record) { r.Why = err.Error() })
 		return
 	}
-	m.machine, m.up = machine, true
+	m.machine, m.up, m.boot = machine, true, boot
 	m.incarnate, _ = machine.(protocol.Incarnate)
 	m.closable, _ = machine.(protocol.Closable)
 	m.closing = false
@@ -113,6 +117,9 @@ func (w *World) start(m *member) {
 			boot.Inc = m.incarnate.Incarnation() // none yet: a probe under another would be that of a rival
 		}
 		m.port = w.config.Port(boot, func(to protocol.Rank, packet []byte) { w.put(m, to, packet) })
+		if m.rekeyed {
+			m.port.Rekey(&m.keys)
+		}
 	}
 	ev := EvStart
 	if m.starts > 1 {

@@ -19,6 +19,10 @@ type Port interface {
 	Receive(now protocol.Time, from protocol.Rank, packet []byte, to *protocol.Receive) bool
 	// Tick says that the port's wake has come.
 	Tick(now protocol.Time)
+	// Rekey puts keys in force. It keeps nothing of them.
+	Rekey(k *Keys)
+	// Restart makes the port that of another start of the member, which does not know its incarnation.
+	Restart(now protocol.Time, start protocol.StartBits)
 	// Wake returns when the port wants a Tick; asked after every call. Never if it wants none.
 	Wake() protocol.Time
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -65,8 +66,8 @@ func (w *World) remember(m *member, e *event) {
 // reached; and keeps it so until it has told. Otherwise the disk stays as it is.
 func (w *World) restoreKnown(m *member, back int) {
 	d := &m.disk
-	if back >= len(d.records) || w.now < w.rolling {
-		return
+	if back >= len(d.records) || w.now < w.rolling || slices.ContainsFunc(w.members, func(x *member) bool { return x.forgetful }) {
+		return // or two members that have forgotten the same would ask each other
 	}
 	wrote := d.records[len(d.records)-1-back].life
 	for _, x := range w.members {
@@ -99,11 +100,11 @@ func (w *World) shielded(f *Fault) bool {
 			continue
 		}
 		switch f.Kind {
-		case Crash, Pause, Suspend, Halt, Leave:
+		case Crash, Pause, Suspend, Halt, Snapshot, Leave:
 			if f.A == s.a || f.A == s.b {
 				return true
 			}
-		case Cut, Partition, Slow, Lose:
+		case Cut, Partition, Slow, Lose, Revoke:
 			if f.covers(s.a, s.b) || f.covers(s.b, s.a) {
 				return true
 			}

@@ -11,6 +11,7 @@
 //	member.go   the driver                      disk.go     records and what waits for them
 //	port.go     between machine and link        program.go  the programs that lead
 //	fault.go    schedules                       record.go   the trace
+//	keys.go     keys and their changes          snapshot.go machines that are restored
 package sim
 
 import (
@@ -142,6 +143,7 @@ func (w *World) newMember(r protocol.Rank) *member {
 		rate:  spec.Rate,
 		dice:  newDice(w.config.Seed, 1+uint64(r)),
 		heard: make([]protocol.Inc, w.config.Members),
+		keys:  firstKeys(w.config.Members),
 		told:  make([]uint32, w.config.Members),
 		timer: Forever,
 		due:   Forever,

@@ -23,6 +23,8 @@ func (s *Server) writeRoutes() []Route {
 		{Method: "POST", Path: "/v1/groups/{group}/edict", Requires: access.Writer, Right: access.MayLead, In: api.EdictOrder{},
 			Out:     map[int]any{200: api.StampInfo{}, 400: api.Refusal{}, 404: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}},
 			Summary: "Stamp an order of the program here that leads.", Serve: s.serveEdict},
+		{Method: "POST", Path: "/v1/keys", Requires: access.Writer, In: access.KeyChange{}, Out: map[int]any{200: api.Health{}, 400: api.Refusal{}, 413: api.Refusal{}},
+			Summary: "Write to the audit log who has changed keys in the files of this host: for 'regent keys', on the unix socket.", Serve: s.serveKeyChange},
 	}
 }
 
@@ -46,6 +48,19 @@ func (a *Server) serveResign(w http.ResponseWriter, q *http.Request) {
 		}
 	}
 	a.AnswerOrder(w, q, k, "", err)
+}
+
+func (a *Server) serveKeyChange(w http.ResponseWriter, q *http.Request) {
+	var body access.KeyChange
+	err := Decode(q, &body)
+	if err == nil {
+		err = a.Gate.Audit.KeyChange(access.ClientOf(q.Context()), &body)
+	}
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	WriteJSON(w, http.StatusOK, api.Health{OK: true})
 }
 
 func (a *Server) serveTransfer(w http.ResponseWriter, q *http.Request) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/identity"
@@ -209,12 +210,14 @@ knows. To admit it again, give it a new key and pass that to
 			m := find(f, args[0])
 			switch {
 			case m == nil:
-				return keysFailure(c, fmt.Errorf("member %q is not in the council (see 'regent keys show')", args[0]))
+				err = fmt.Errorf("member %q is not in the council (see 'regent keys show')", args[0])
 			case m.Name == f.Name:
-				return keysFailure(c, fmt.Errorf("%s is the member of this host (run the command on the other members)", m.Name))
+				err = fmt.Errorf("%s is the member of this host (run the command on the other members)", m.Name)
+			default:
+				m.Revoked = true
+				err = config.SetKeys(o.config, []config.Member{*m})
 			}
-			m.Revoked = true
-			if err := config.SetKeys(o.config, []config.Member{*m}); err != nil {
+			if audited(c, f, access.KeyChange{Command: "revoke", Detail: args[0]}, err) != nil {
 				return keysFailure(c, err)
 			}
 			if o.json {
@@ -258,29 +261,12 @@ whether it uses the new key, and whether every other member lists it. Pass its o
 			if err != nil {
 				return keysFailure(c, err)
 			}
-			own, err := secret.ReadPrivate(f.PrivateKeyFile)
-			if err != nil {
+			public, err := o.rotate(c, f, socket, finish, force)
+			detail := f.Name + ": " + fingerprints(public)
+			if audited(c, f, access.KeyChange{Command: "rotate", Detail: detail}, err) != nil {
 				return keysFailure(c, err)
 			}
-			switch {
-			case finish && len(own.Private) < identity.MaxKeys:
-				return keysFailure(c, errors.New("this member has one key (run 'regent keys rotate' first)"))
-			case !finish && len(own.Private) == identity.MaxKeys:
-				return keysFailure(c, errors.New("this member has two keys (run 'regent keys rotate --finish' when all others list the new one)"))
-			case finish && !force:
-				if err := listedEverywhere(c, newClient(socket), own.Private[len(own.Private)-1].Public()); err != nil {
-					return keysFailure(c, err)
-				}
-			}
-			if finish {
-				own.Private = own.Private[len(own.Private)-1:]
-			} else {
-				own.Private = append(own.Private, identity.Draw())
-			}
-			if err := secret.WritePrivate(f.PrivateKeyFile, f.Name, &own); err != nil {
-				return keysFailure(c, err)
-			}
-			return o.announce(c, f, own.Public())
+			return o.print(c, f.Name, public)
 		},
 	}
 	o.flags(c)
@@ -288,6 +274,33 @@ whether it uses the new key, and whether every other member lists it. Pass its o
 	c.Flags().BoolVar(&finish, "finish", false, "drop the old key")
 	c.Flags().BoolVar(&force, "force", false, "with --finish: do not ask whether all others list the new key")
 	return c
+}
+
+// rotate draws another key for this member, or drops the old one, and lists what it has then.
+func (o *keysOptions) rotate(c *cobra.Command, f *config.File, socket string, finish, force bool) ([]identity.Public, error) {
+	own, err := secret.ReadPrivate(f.PrivateKeyFile)
+	switch {
+	case err != nil:
+		return nil, err
+	case finish && len(own.Private) < identity.MaxKeys:
+		return nil, errors.New("this member has one key (run 'regent keys rotate' first)")
+	case !finish && len(own.Private) == identity.MaxKeys:
+		return nil, errors.New("this member has two keys (run 'regent keys rotate --finish' when all others list the new one)")
+	case finish && !force:
+		if err := listedEverywhere(c, newClient(socket), own.Private[len(own.Private)-1].Public()); err != nil {
+			return nil, err
+		}
+	}
+	if finish {
+		own.Private = own.Private[len(own.Private)-1:]
+	} else {
+		own.Private = append(own.Private, identity.Draw())
+	}
+	if err := secret.WritePrivate(f.PrivateKeyFile, f.Name, &own); err != nil {
+		return nil, err
+	}
+	_, err = o.announce(f, own.Public())
+	return own.Public(), err
 }
 
 // listedEverywhere asks the agent of this host whether it uses the newest key of its member's file, and whether all others list that.
@@ -312,17 +325,15 @@ func listedEverywhere(c *cobra.Command, cl *client, newest identity.Public) erro
 	return nil
 }
 
-// announce lists this member's keys in its own entry, and prints them for the others.
-func (o *keysOptions) announce(c *cobra.Command, f *config.File, public []identity.Public) error {
+// announce lists this member's keys in its own entry, and says whether others were listed there.
+func (o *keysOptions) announce(f *config.File, public []identity.Public) (changed bool, err error) {
 	me := find(f, f.Name)
 	if me == nil {
-		return keysFailure(c, fmt.Errorf("%s: name %q is not in the council", o.config, f.Name))
+		return false, fmt.Errorf("%s: name %q is not in the council", o.config, f.Name)
 	}
+	changed = !slices.Equal(me.PublicKeys, texts(public))
 	me.PublicKeys = texts(public)
-	if err := config.SetKeys(o.config, []config.Member{*me}); err != nil {
-		return keysFailure(c, err)
-	}
-	return o.print(c, f.Name, public)
+	return changed, config.SetKeys(o.config, []config.Member{*me})
 }
 
 // print shows a member's public keys.

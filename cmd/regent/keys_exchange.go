@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/identity"
@@ -89,10 +91,16 @@ func (o *exchangeOptions) give(c *cobra.Command) error {
 	if drawn {
 		fmt.Fprintf(c.ErrOrStderr(), "wrote %s: the private key of %s, with the fingerprint %s; it stays on this host\n", path, member, fingerprints(public))
 	}
-	if f == nil {
-		return o.print(c, member, public)
+	if f != nil {
+		changed, err := o.announce(f, public)
+		if drawn || changed || err != nil {
+			err = audited(c, f, access.KeyChange{Command: "exchange", Detail: member + ": " + fingerprints(public)}, err)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return o.announce(c, f, public)
+	return o.print(c, member, public)
 }
 
 // take lists the keys of others.
@@ -114,7 +122,7 @@ func (o *exchangeOptions) take(c *cobra.Command, files []string) error {
 		if err := o.store(keys); err != nil {
 			return err
 		}
-	} else if err := o.list(keys); err != nil {
+	} else if err := o.list(c, keys); err != nil {
 		return err
 	}
 	var out []keysReport
@@ -166,11 +174,19 @@ func (o *exchangeOptions) store(keys map[string][]identity.Public) error {
 }
 
 // list puts the keys into the configuration.
-func (o *exchangeOptions) list(keys map[string][]identity.Public) error {
+func (o *exchangeOptions) list(c *cobra.Command, keys map[string][]identity.Public) error {
 	f, err := config.Read(o.config)
 	if err != nil {
 		return err
 	}
+	var detail []string
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		detail = append(detail, name+": "+fingerprints(keys[name]))
+	}
+	return audited(c, f, access.KeyChange{Command: "exchange", Detail: strings.Join(detail, "; ")}, o.listIn(f, keys))
+}
+
+func (o *exchangeOptions) listIn(f *config.File, keys map[string][]identity.Public) error {
 	var changed []config.Member
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		m := find(f, name)

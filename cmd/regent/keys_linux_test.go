@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,7 +118,10 @@ func TestKeysAreReplacedWithoutARestart(t *testing.T) {
 		list := h.members("a")
 		return len(list) == 3 && list[1].Key != "" && strings.HasPrefix(shown[1].Keys[0].Fingerprint, list[1].Key)
 	})
-	if log := h.Process("a").Log(); !strings.Contains(log, "of b") || strings.Contains(log, "nothing has changed") {
+	if log := h.Process("b").Log(); !strings.Contains(log, `msg=audit action="keys rotate"`) {
+		t.Errorf("the audit log does not name who rotated the key:\n%s", log)
+	}
+	if log := h.Process("a").Log(); !strings.Contains(log, "of b") || !strings.Contains(log, `msg=audit action="keys exchange"`) || strings.Contains(log, "nothing has changed") {
 		t.Errorf("the audit log does not name the keys that changed:\n%s", log)
 	}
 	h.judge()
@@ -157,6 +161,14 @@ func TestRevokedLeaderIsCutOff(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
+	// The audit log names who revoked it, and that somebody tried to revoke a member that does not exist.
+	_ = h.regent("keys", "revoke", "nobody", "--config", h.ConfigFile(others[0]))
+	cluster.Eventually(t, "the audit log names who revoked it", func() bool {
+		log := h.Process(others[0]).Log()
+		who := fmt.Sprintf(`who="uid %d" from="socket, pid `, os.Getuid())
+		return strings.Contains(log, `msg=audit action="keys revoke" group="" to="" `+who) && strings.Contains(log, "outcome=done detail="+leader) &&
+			strings.Contains(log, `outcome=failed detail="nobody: member`)
+	})
 	var status agent.StatusInfo
 	cluster.Eventually(t, "its packets are counted as those of a revoked member", func() bool {
 		out, _ := command("status", "--json", "--socket", h.Socket(others[0])).Output()

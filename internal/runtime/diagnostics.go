@@ -219,7 +219,7 @@ func (n *diagnostics) mismatch(now protocol.Time, mine *wire.Summary, p *wire.Pa
 		}
 	}
 	if p.Summary != nil && !ok {
-		n.unlistedHost(who, from)
+		n.unlistedHost(now, who, from)
 	}
 	if p.Summary == nil {
 		return rank, ok // one that says what differs will come

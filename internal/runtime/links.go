@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
@@ -37,7 +38,12 @@ func (c *confirmation) last() protocol.Time { return max(c.since, c.sent) }
 type Unlisted struct {
 	Name string
 	From netip.AddrPort
+	at   protocol.Time // of its last introduction
 }
+
+// unlistedFor is how long such a host is shown after its last introduction: it sends one each second, and one that was recorded must not count for
+// ever.
+const unlistedFor = time.Minute
 
 // maxUnlisted is how many of those are remembered, and maxUnlistedEach how many with one address: a host with the key decides what its
 // name is.
@@ -47,8 +53,9 @@ const (
 )
 
 // unlistedHost takes note of a host that this member does not list.
-func (n *diagnostics) unlistedHost(name string, from netip.AddrPort) {
-	u := Unlisted{name, from}
+func (n *diagnostics) unlistedHost(now protocol.Time, name string, from netip.AddrPort) {
+	n.forgetUnlisted(now)
+	u := Unlisted{name, from, now}
 	i := slices.IndexFunc(n.unlisted, func(x Unlisted) bool { return x.Name == name })
 	each := 0
 	for _, x := range n.unlisted {
@@ -62,6 +69,11 @@ func (n *diagnostics) unlistedHost(name string, from netip.AddrPort) {
 	case len(n.unlisted) < maxUnlisted && each < maxUnlistedEach:
 		n.unlisted = append(n.unlisted, u)
 	}
+}
+
+// forgetUnlisted forgets hosts that have not introduced themselves for long.
+func (n *diagnostics) forgetUnlisted(now protocol.Time) {
+	n.unlisted = slices.DeleteFunc(n.unlisted, func(x Unlisted) bool { return now.Sub(x.at) >= unlistedFor })
 }
 
 // membersField is the field of a summary that lists the names of the council.
@@ -86,4 +98,7 @@ func omits(theirs *wire.Summary, member string) bool {
 
 // Unlisted returns the hosts that have the cluster key and are in the council of their own configuration only. Like Peer it is for
 // the loop's own goroutine.
-func (p *NetPort) Unlisted() []Unlisted { return slices.Clone(p.diagnostics.unlisted) }
+func (p *NetPort) Unlisted() []Unlisted {
+	p.diagnostics.forgetUnlisted(p.Clock())
+	return slices.Clone(p.diagnostics.unlisted)
+}

@@ -31,20 +31,24 @@ func TestPeerThatDoesNotListThisMemberIsNamed(t *testing.T) {
 	for range 100 {
 		n.mismatch(1, wire.NewSummary("a").Set("members", "a b c"), &wire.Packet{Summary: mine}, from)
 	}
-	if len(n.unlisted) != 1 || n.unlisted[0] != (Unlisted{"d", from}) {
+	if len(n.unlisted) != 1 || n.unlisted[0] != (Unlisted{"d", from, 1}) {
 		t.Errorf("unlisted %v", n.unlisted)
 	}
 	for i := range 100 {
-		n.unlistedHost(strings.Repeat("x", i+1), from)
+		n.unlistedHost(1, strings.Repeat("x", i+1), from)
 	}
 	if len(n.unlisted) != maxUnlistedEach {
 		t.Errorf("%d hosts with one address are remembered", len(n.unlisted))
 	}
 	for i := range 100 {
-		n.unlistedHost(strings.Repeat("y", i+1), netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}), 7400))
+		n.unlistedHost(1, strings.Repeat("y", i+1), netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}), 7400))
 	}
 	if len(n.unlisted) != maxUnlisted {
 		t.Errorf("%d hosts are remembered", len(n.unlisted))
+	}
+	n.unlistedHost(protocol.Time(unlistedFor)+1, "z", from) // the others have been silent for long
+	if len(n.unlisted) != 1 || n.unlisted[0].Name != "z" {
+		t.Errorf("after a while %v are shown", n.unlisted)
 	}
 }
 

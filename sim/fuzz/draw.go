@@ -131,8 +131,8 @@ func (d *generator) faults(safety time.Duration) []sim.Fault {
 	return all
 }
 
-// renewed draws restarts after which members are not what they were: with a backup that another can recognise, or all with
-// another configuration. They come besides the other faults, each in a third of the runs.
+// renewed draws restarts after which members are not what they were: with a backup that another can recognise, all with
+// another configuration, or from a snapshot of the running machine; and changes of keys. They come besides the other faults, each in a third of the runs.
 func (d *generator) renewed(seed uint64, safety time.Duration) []sim.Fault {
 	own := *d
 	own.Dice = sim.NewDice(seed, 0x2e17)
@@ -148,6 +148,29 @@ func (d *generator) renewed(seed uint64, safety time.Duration) []sim.Fault {
 		for range 1 + own.N(3) {
 			f := sim.Fault{Kind: sim.Roll, A: protocol.Nobody, B: protocol.Nobody, For: own.length() / time.Duration(d.n), Amount: int64(own.N(d.p.Settings))}
 			f.At = sim.Real(own.Between(0, safety-time.Duration(d.n)*f.For-spare))
+			all = append(all, f)
+		}
+	}
+	if own.N(3) == 0 && d.p.Snapshots {
+		for range 1 + own.N(6) {
+			f := sim.Fault{Kind: sim.Snapshot, A: own.member(), B: protocol.Nobody, For: own.length()}
+			f.At = sim.Real(own.Between(0, safety-f.For-spare))
+			all = append(all, f)
+		}
+	}
+	if own.N(3) == 0 && d.p.Keys {
+		for range 1 + own.N(6) {
+			f := sim.Fault{Kind: sim.Rotate, A: own.member(), B: protocol.Nobody, For: own.length()}
+			if own.N(2) == 0 && d.n > 1 {
+				f.Kind = sim.Revoke
+				for f.B = protocol.Rank(own.N(d.n)); f.B == f.A; {
+					f.B = protocol.Rank(own.N(d.n))
+				}
+				if own.N(4) == 0 {
+					f.B = protocol.Nobody
+				}
+			}
+			f.At = sim.Real(own.Between(0, safety-f.For-spare))
 			all = append(all, f)
 		}
 	}

@@ -8,6 +8,7 @@ package pipe
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
@@ -37,6 +38,11 @@ type codec interface {
 	// decode judges a packet. It returns the sender and its message, if it has one that may be delivered; both are valid until the
 	// next call.
 	decode(now protocol.Time, packet []byte) (v datagram.Verdict, from protocol.Ident, m protocol.Message)
+	// rekey puts keys in force, and revoked says that a member has none here.
+	rekey(k *sim.Keys)
+	revoked(r protocol.Rank) bool
+	// restart makes the judge that of another start.
+	restart(now protocol.Time, start datagram.Start)
 	// incarnation says that the member knows its incarnation now.
 	incarnation(inc protocol.Inc)
 }
@@ -49,6 +55,7 @@ type port struct {
 	end    *datagram.Endpoint
 	codec  codec
 	put    func(to protocol.Rank, packet []byte)
+	keys   sim.Keys
 	latest protocol.Time // that the port was called with; a message held for the disk comes with an earlier one
 }
 
@@ -69,6 +76,9 @@ func (p *port) open(now protocol.Time) {
 		panic("pipe: " + err.Error())
 	}
 	p.end = end
+	if p.keys.Own != nil {
+		p.codec.rekey(&p.keys)
+	}
 }
 
 // Send stamps a message and puts it on the wire.
@@ -83,6 +93,10 @@ func (p *port) Send(now protocol.Time, from protocol.Ident, to protocol.Rank, m 
 
 // send puts what was sent in the Step at sent.
 func (p *port) send(sent protocol.Time, to protocol.Rank, m protocol.Message) {
+	if p.codec.revoked(to) {
+		p.end.Stamp(p.latest, sent, to) // no probe is due any more
+		return
+	}
 	p.codec.encode(m, func() datagram.Header { return p.end.Stamp(p.latest, sent, to) }, func(packet []byte) { p.put(to, packet) })
 }
 
@@ -111,6 +125,22 @@ func (p *port) Tick(now protocol.Time) {
 	p.open(now)
 	for _, r := range p.end.Probes(now) {
 		p.send(now, r, nil)
+	}
+}
+
+// Rekey puts keys in force.
+func (p *port) Rekey(k *sim.Keys) {
+	p.keys = sim.Keys{Own: slices.Clone(k.Own), Lists: slices.Clone(k.Lists)}
+	if p.end != nil {
+		p.codec.rekey(&p.keys)
+	}
+}
+
+// Restart makes the port that of another start.
+func (p *port) Restart(now protocol.Time, start protocol.StartBits) {
+	p.self.Inc, p.latest = 0, now
+	if p.end != nil {
+		p.codec.restart(now, datagram.Start(start))
 	}
 }
 

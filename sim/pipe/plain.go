@@ -26,6 +26,7 @@ type plain struct {
 	table  *messageTable
 	dice   dice
 	judge  *datagram.Endpoint
+	lists  [][]int // of members' keys; nil: all have one
 	packet []byte
 }
 
@@ -66,6 +67,9 @@ func (p *plain) decode(now protocol.Time, b []byte) (datagram.Verdict, protocol.
 		return datagram.Verdict{Reason: datagram.Short}, protocol.NoIdent, nil
 	}
 	h, number := parsePlain(b)
+	if p.revoked(h.From.Rank) {
+		return datagram.Verdict{Reason: datagram.Revoked}, h.From, nil
+	}
 	v := p.judge.Accept(now, &h)
 	if v.Reason != datagram.Accepted || number == 0 || number > uint64(len(p.table.messages)) {
 		return v, h.From, nil
@@ -86,5 +90,11 @@ func parsePlain(b []byte) (h datagram.Header, number uint64) {
 	h.Start, h.ToStart = datagram.Start(b[60:]), datagram.StartPrefix(b[60+startSize:])
 	return h, le.Uint64(b[52:])
 }
+
+func (p *plain) rekey(k *sim.Keys) { p.lists = k.Lists }
+
+func (p *plain) revoked(r protocol.Rank) bool { return p.lists != nil && len(p.lists[r]) == 0 }
+
+func (p *plain) restart(now protocol.Time, start datagram.Start) { p.judge.Restart(now, start) }
 
 func (p *plain) incarnation(inc protocol.Inc) { p.judge.SetIncarnation(inc) }

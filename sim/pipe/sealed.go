@@ -74,6 +74,16 @@ func (s *sealed) decode(now protocol.Time, packet []byte) (datagram.Verdict, pro
 	return v, s.packet.From, s.packet.Messages[0].Message
 }
 
+func (s *sealed) rekey(k *sim.Keys) {
+	if err := s.end.SetKeys(wiretest.PairsOfKeys(s.end.Self().Rank, k.Own, k.Lists)); err != nil {
+		panic("pipe: " + err.Error())
+	}
+}
+
+func (s *sealed) revoked(r protocol.Rank) bool { return s.end.Revoked(r) }
+
+func (s *sealed) restart(now protocol.Time, start datagram.Start) { s.end.Restart(now, start) }
+
 func (s *sealed) incarnation(inc protocol.Inc) { s.end.SetIncarnation(inc) }
 
 // dice is an io.Reader of random bits that a seed determines.

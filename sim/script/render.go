@@ -115,8 +115,8 @@ func faultText(f *sim.Fault) string {
 	who, link := memberText(f.A), memberText(f.A)+"->"+memberText(f.B)
 	amount := time.Duration(f.Amount)
 	switch f.Kind {
-	case sim.Cut:
-		return "cut " + link
+	case sim.Cut, sim.Revoke:
+		return f.Kind.String() + " " + link
 	case sim.Slow:
 		return fmt.Sprintf("slow %s by %v", link, amount)
 	case sim.Lose, sim.Duplicate:

@@ -40,7 +40,11 @@ func init() {
 		"pause":     {parse: parseFreeze(sim.Pause), usage: "pause MEMBERS [for D]"},
 		"suspend":   {parse: parseFreeze(sim.Suspend), usage: "suspend MEMBERS [for D]"},
 		"halt":      {parse: parseFreeze(sim.Halt), usage: "halt MEMBERS [for D]"},
+		"revoke":    {parse: parseRevoke, usage: "revoke LINKS [for D]"},
+		"rotate":    {parse: parseFreeze(sim.Rotate), usage: "rotate MEMBERS [for D]"},
+		"snapshot":  {parse: parseFreeze(sim.Snapshot), usage: "snapshot MEMBERS [for D]"},
 		"ill":       {parse: parseFreeze(sim.Ill), usage: "ill MEMBERS [for D]"},
+		"goback":    {parse: parseGoBack, usage: "goback MEMBERS"},
 		"well":      {parse: parseWell, usage: "well MEMBERS"},
 		"resume":    {parse: parseResume, usage: "resume MEMBERS"},
 		"cut":       {parse: parseCut, usage: "cut LINKS [for D]"},
@@ -177,6 +181,15 @@ func parseFreeze(k sim.Kind) func(*parser) action {
 
 func parseResume(p *parser) action {
 	return &ending{kinds: []sim.Kind{sim.Pause, sim.Suspend, sim.Halt}, who: p.some(), what: "frozen"}
+}
+
+func parseRevoke(p *parser) action {
+	l := p.links()
+	return eachLink(l, sim.Fault{Kind: sim.Revoke, For: p.forHow()})
+}
+
+func parseGoBack(p *parser) action {
+	return &ending{kinds: []sim.Kind{sim.Snapshot}, who: p.some(), what: "to be restored from a snapshot"}
 }
 
 func parseWell(p *parser) action {

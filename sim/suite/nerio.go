@@ -26,11 +26,14 @@ const (
 	BackupFound    = "restored backup found out"
 	CleanStart     = "member left in good order"
 	ValueLearnt    = "value of a leader learnt"
+	WentBack       = "machine restored from a snapshot"
+	KeyReplaced    = "key of a member replaced"
+	KeyRevoked     = "member revoked"
 )
 
 var nerioRows = append(append([]string{}, Rows...), LeaderResigned, HandedOver, LeaseFrozen, LeaseLapsed, AttemptBusy,
 	AttemptSilent, TermRaised, PromiseBroken, Released, LeaderVerified, Recovered, CleanStart, ManyGroups, FlagWithRecord, FlagWithout,
-	OtherLengths, Rolled, BackupFound, ValueLearnt, MixedLengths, MovedLength)
+	OtherLengths, Rolled, BackupFound, ValueLearnt, MixedLengths, MovedLength, WentBack, KeyReplaced, KeyRevoked)
 
 // Constants of the simulated council: the LAN profile, with links that are somewhat slower than d allows.
 const (
@@ -92,14 +95,16 @@ func nerioProtocol() *Protocol {
 			{sim.Leave, 4}, {sim.Campaign, 2},
 		},
 		// A restored backup is found out if somebody who remembers can be asked. The world sees to that for known ones.
-		Disks:    []sim.Disk{sim.Kept, sim.Kept, sim.Lost, sim.Reboot},
-		Backups:  true,
-		Settings: nerioSettings,
-		Timely:   nerioTimely,
-		Settle:   nerioSettle,
-		Core:     majority,
-		Rows:     nerioRows,
-		Watch:    watchNerio,
+		Disks:     []sim.Disk{sim.Kept, sim.Kept, sim.Lost, sim.Reboot},
+		Backups:   true,
+		Snapshots: true,
+		Keys:      true,
+		Settings:  nerioSettings,
+		Timely:    nerioTimely,
+		Settle:    nerioSettle,
+		Core:      majority,
+		Rows:      nerioRows,
+		Watch:     watchNerio,
 	}
 }
 
@@ -192,8 +197,12 @@ func (w *nerioWatch) Observe(r *sim.Record) error {
 		w.when(r.Why == "recovered", Recovered)
 	case protocol.EvWait:
 		w.when(r.Why == "stale record", BackupFound)
+		w.when(r.Why == "restored snapshot", WentBack)
 	case sim.EvClose:
 		w.hit(CleanStart)
+	case sim.EvFault:
+		w.when(r.Why == sim.Rotate.String(), KeyReplaced)
+		w.when(r.Why == sim.Revoke.String(), KeyRevoked)
 	case sim.EvAnswer:
 		w.when(r.Why == "yes" && r.Until == 0 && r.Peer.Rank != r.Node, HandedOver)
 	case sim.EvCrash, sim.EvRestart:

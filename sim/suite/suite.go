@@ -50,6 +50,10 @@ type Protocol struct {
 	// they restart the council with; none if it is zero.
 	Backups  bool
 	Settings int
+	// Snapshots says that random runs restore members, while they run, from snapshots of their machines.
+	Snapshots bool
+	// Keys says that random runs replace and revoke members' keys.
+	Keys bool
 	// Timely is the longest delay of a link while a core must converge, and Settle how long that may take.
 	Timely, Settle time.Duration
 	// Assume, if not nil, says how links are while a core must converge, where that is not that all are timely: what the

@@ -27,6 +27,15 @@ func newUnstable(m protocol.Machine, b sim.Boot, every sim.Delay) *unstable {
 	return f
 }
 
+// Clone returns a machine that goes its own way from here on.
+func (f *unstable) Clone() protocol.Machine {
+	c := *f
+	c.inner = f.inner.(protocol.Explorable).Clone()
+	c.Incarnate, _ = c.inner.(protocol.Incarnate)
+	c.Closable, _ = c.inner.(protocol.Closable)
+	return &c
+}
+
 // Step puts a word of the elector in the place of a Tick, which may come at any time anyway.
 func (f *unstable) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if _, ok := ev.(protocol.Start); ok {

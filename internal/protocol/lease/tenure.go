@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -416,6 +418,15 @@ func (h *Holder) Freeze(now protocol.Time, cause protocol.Cause) {
 		t.stopping, t.cause = true, cause
 		h.freeze(now, t)
 		h.outcomes = append(h.outcomes, Outcome{Group: t.group, What: Overdue, Cause: cause})
+	}
+}
+
+// Void ends every lease and every attempt at once, because the clock by which they would run out cannot be believed. The holder must be reset
+// then: what it would release may have been gained again.
+func (h *Holder) Void(now protocol.Time, cause protocol.Cause) {
+	h.renew = protocol.Never
+	for _, g := range slices.Sorted(maps.Keys(h.tenures)) {
+		h.end(now, h.tenures[g], "ended", cause, protocol.Nobody)
 	}
 }
 

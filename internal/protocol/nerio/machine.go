@@ -127,6 +127,9 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	m.now, m.out = now, out
 	m.sent = len(out.Send)
 	m.holder.Begin(now, out) // a lease whose end has come is over before anything else happens
+	if _, ok := ev.(protocol.Restored); ok {
+		m.forget(now)
+	}
 	m.grantor.Begin(now, out)
 	switch ev := ev.(type) {
 	case protocol.Start:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/lease"
 )
 
 // This file finds out that a record is an old copy. Every member sends its life (incarnation, random bits of its start, tag) with
@@ -75,6 +76,12 @@ func (m *Machine) lives(k *Known) bool {
 	return k.Heard.Start != m.cfg.Start && k.Silent < m.disk.record.Longest/2
 }
 
+// binds says whether what another start of this member promised when it was last heard may stand. This start may have begun before that, so
+// its own wait does not cover it.
+func (m *Machine) binds(k *Known) bool {
+	return k.Heard.Start != m.cfg.Start && k.Silent < m.lcfg.LongestPromise(m.disk.record.Longest)
+}
+
 // Why a member does not act on what a peer said of a life of it.
 const (
 	// Unproven: the life does not bear the member's tag.
@@ -102,6 +109,14 @@ func (m *Machine) onStale(now protocol.Time, from protocol.Ident, s *Stale) {
 	}
 	st.inc = max(st.inc, s.Heard.Inc)
 	m.distrust(now, "stale record")
+}
+
+// forget drops what a member that goes on from a snapshot has in memory. Its clock may have gone back, so its leases are over. What it
+// promised before the snapshot may have lapsed since, and may have been promised again: it is over when all that the member promised since is.
+func (m *Machine) forget(now protocol.Time) {
+	m.holder.Void(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
+	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.reach)
+	m.holder.Reset(0, m.grantor)
 }
 
 // onRestored ends the life of a member that goes on from a snapshot. What it did after the snapshot it did under the same incarnation

@@ -263,9 +263,17 @@ func TestAskingMemberWaitsForAnotherProcessOfItsName(t *testing.T) {
 	if d.speaks(1) {
 		t.Error("speaks while another process speaks for it")
 	}
-	d.Run(300 * ms)
+	d.Run(150 * ms)
+	if d.speaks(1) {
+		t.Error("speaks while what the other process promised last may stand")
+	}
+	alarms := d.members[1].count(protocol.EvAccused)
+	d.Run(150 * ms)
 	if inc := d.members[1].m.Incarnation(); inc < 100 {
 		t.Errorf("speaks as %d when the other process is gone", inc)
+	}
+	if got := d.members[1].count(protocol.EvAccused); got > alarms {
+		t.Errorf("%d alarms about a process that was silent for half of the longest promise", got-alarms)
 	}
 }
 
@@ -330,6 +338,52 @@ func TestCopiedRecordIsNotTrusted(t *testing.T) {
 		if !d.speaks(1) || d.disk0(1).Origin != c.here {
 			t.Errorf("at %v: speaks %v, and the record is of %v", c.here, d.speaks(1), d.disk0(1).Origin)
 		}
+	}
+}
+
+// A peer answers outdated packets with a life at most once in each interval of renewals: they may be recorded, and sent at any rate.
+func TestOutdatedPacketsAreAnsweredSeldom(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(100 * ms)
+	d.members[1].m.start.peers[0].life = d.life(0, 99)
+	words := 0
+	d.Drop = func(from, _ protocol.Rank, m protocol.Message) bool {
+		_, stale := m.(*Stale)
+		if stale && from == 1 {
+			words++
+		}
+		return stale
+	}
+	for range 100 {
+		d.Step(1, &protocol.Receive{From: protocol.Ident{Rank: 0, Inc: d.members[0].Inc}, Message: &Outdated{}, Delay: protocol.Unknown})
+		d.Run(2 * ms)
+	}
+	if most := 200/50 + 1; words == 0 || words > most {
+		t.Errorf("%d words in 200 ms, want some and at most %d", words, most)
+	}
+}
+
+// What was drawn after the snapshot was drawn before, and answers to it may still come.
+func TestRestoredSnapshotDrawsAnew(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Run(500 * ms)
+	drawn := make(map[uint64]bool)
+	for i := range byte(3) {
+		x := d.members[1].m.Clone().(*Machine)
+		var out protocol.Effects
+		now := d.Now
+		for ; x.start.nonce == 0 || !x.start.asked; now = now.Add(50 * ms) {
+			ev := protocol.Event(protocol.Tick{})
+			if now == d.Now {
+				ev = protocol.Restored{Start: protocol.StartBits{i}}
+			}
+			out.Reset()
+			x.Step(now, ev, &out)
+		}
+		drawn[x.start.nonce] = true
+	}
+	if len(drawn) != 3 {
+		t.Errorf("three machines of one snapshot draw %d numbers", len(drawn))
 	}
 }
 

@@ -300,6 +300,8 @@ func (m *Machine) recovered(now protocol.Time) {
 			inc = max(inc, k.Heard.Inc+1)
 			if m.lives(k) {
 				m.alarm(protocol.Ident{Rank: r}, k.Heard, Rival)
+			}
+			if m.binds(k) {
 				st.got.Remove(r) // to be asked again
 				return
 			}

@@ -119,11 +119,14 @@ func TestLostMemberStartsAboveAllThatOthersKnow(t *testing.T) {
 	d.members[0].m.terms.See(5000)
 	d.members[2].m.start.peers[1].life = d.life(1, 700)
 	d.Crash(1)
-	d.members[1].Record = nil
+	d.members[1].Record, d.members[1].Facts = nil, nil
 	d.again(cfg, 1)
 	d.Run(500 * ms)
 	if x := d.members[1].m; x.Incarnation() != 701 || x.terms.Floor < 5000 {
 		t.Errorf("incarnation %d, floor %d; want 701 and at least 5000", x.Incarnation(), x.terms.Floor)
+	}
+	if n := d.members[1].count(protocol.EvSpeak); n != 1 {
+		t.Errorf("it speaks as %d incarnations before it speaks above what is known", n-1)
 	}
 }
 

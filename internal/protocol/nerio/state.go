@@ -114,6 +114,7 @@ func (m *Machine) appendStart(s *lease.State) {
 		s.B = append(append(s.B, p.life.Start[:]...), p.life.Tag[:]...)
 		if p.life.Inc != 0 {
 			s.Future(p.heard.Add(m.disk.record.Longest / 2))
+			s.Future(p.heard.Add(m.lcfg.LongestPromise(m.disk.record.Longest)))
 		}
 		s.Future(p.accused)
 	}
@@ -128,6 +129,7 @@ func (m *Machine) appendStart(s *lease.State) {
 			s.Uint(uint64(k.Heard.Inc))
 			s.Bool(m.proves(k.Heard))
 			s.Bool(m.lives(k))
+			s.Bool(m.binds(k))
 		}
 	}
 	s.B = m.disk.record.Append(s.B)

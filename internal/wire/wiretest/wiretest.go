@@ -3,6 +3,7 @@ package wiretest
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"sync"
 
 	"github.com/regentproject/regent/internal/identity"
@@ -19,7 +20,7 @@ func Private(name string) identity.Private {
 func Name(r protocol.Rank) string { return r.String() }
 
 // shared holds the pairs of councils without a cluster key: the simulator starts the same members again and again.
-var shared sync.Map // of place to *wire.Pairs
+var shared sync.Map // of place, or of the keys as text, to *wire.Pairs
 
 type place struct {
 	self    protocol.Rank
@@ -33,6 +34,39 @@ func Pairs(self protocol.Rank, members int) *wire.Pairs {
 		return p.(*wire.Pairs)
 	}
 	p := PairsOf(self, members, wire.PublicKeyring())
+	shared.Store(at, p)
+	return p
+}
+
+// Key returns a private key of a member by number: the one of its name, or one that has replaced it.
+func Key(r protocol.Rank, number int) identity.Private {
+	if number == 0 {
+		return Private(Name(r))
+	}
+	return Private(fmt.Sprintf("%s, key %d", Name(r), number))
+}
+
+// PairsOfKeys returns the keys of a member of a council without a cluster key that has and lists the keys of these numbers.
+func PairsOfKeys(self protocol.Rank, own []int, lists [][]int) *wire.Pairs {
+	at := fmt.Sprint(self, own, lists)
+	if p, ok := shared.Load(at); ok {
+		return p.(*wire.Pairs)
+	}
+	c := wire.PairsConfig{Ring: wire.PublicKeyring(), Self: self}
+	for _, n := range own {
+		c.Private = append(c.Private, Key(self, n))
+	}
+	for r, list := range lists {
+		m := wire.Identity{Name: Name(protocol.Rank(r))}
+		for _, n := range list {
+			m.Keys = append(m.Keys, Key(protocol.Rank(r), n).Public())
+		}
+		c.Members = append(c.Members, m)
+	}
+	p, err := wire.NewPairs(c)
+	if err != nil {
+		panic("wiretest: " + err.Error())
+	}
 	shared.Store(at, p)
 	return p
 }

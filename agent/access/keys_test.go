@@ -1,0 +1,40 @@
+package access
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// While the agent does not run, a command appends its line, and makes no file that the agent could not write to.
+func TestKeyChangesOfAStoppedAgentAreAppended(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit")
+	change := KeyChange{Command: "exchange", Detail: strings.Repeat("x", 2*maxKeyDetail)}
+	for _, p := range []string{"", path} {
+		if err := AppendAudit(p, change.Line("uid 7", "pid 9")); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a file was made")
+	}
+	const first = "{\"action\":\"resign\"}\n"
+	if err := os.WriteFile(path, []byte(first), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := AppendAudit(path, change.Line("uid 7", "pid 9")); err != nil {
+		t.Error(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, ok := bytes.CutPrefix(b, []byte(first))
+	var got AuditLine
+	if err := json.Unmarshal(line, &got); !ok || err != nil || got.Who != "uid 7" || got.From != "pid 9" || got.Time.IsZero() || len(got.Detail) != maxKeyDetail {
+		t.Errorf("%v: the line is %.200s", err, line)
+	}
+}
