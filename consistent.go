@@ -111,10 +111,7 @@ func (l *Membership) First() View { return l.first }
 // Valid says whether the member was in the group at an instant during the call.
 func (l *Membership) Valid() bool { return l.hosted.valid() }
 
-// Until returns until when the member is in the group if it hears no more from the others. It moves.
-func (l *Membership) Until() Instant { return l.hosted.until() }
-
-// Remaining returns for how long; zero once it is out.
+// Remaining returns for how long the member is in the group if it hears no more from the others; zero once it is out.
 func (l *Membership) Remaining() time.Duration { return l.hosted.remaining() }
 
 // Done is closed when the program must stop.

@@ -23,7 +23,7 @@ type Edict = fence.Stamp
 // A Lease is one leadership of one program. It renews itself; it ends when the program says so, or is lost when too few
 // members answer in time. A lease that is over never comes back.
 //
-// All methods may be called from any goroutine. Valid, Until, Remaining, Token and Edict take no lock and do not wait.
+// All methods may be called from any goroutine. Valid, Remaining, Token and Edict take no lock and do not wait.
 type Lease struct {
 	tenure   tenure
 	resigned atomic.Bool
@@ -41,9 +41,6 @@ func (l *Lease) Token() uint64 { return l.tenure.token() }
 // Valid says whether the lease ran at an instant during the call. By the time that the answer is used it may be over:
 // for what must not be done twice take an [Edict], and let the receiver judge.
 func (l *Lease) Valid() bool { return l.tenure.valid() }
-
-// Until returns the end of the lease as it stands, on the clock of this member. It moves with every renewal.
-func (l *Lease) Until() Instant { return l.tenure.until() }
 
 // Remaining returns for how long the lease runs on if it is not renewed; zero once it is over.
 func (l *Lease) Remaining() time.Duration { return l.tenure.remaining() }

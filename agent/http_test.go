@@ -205,12 +205,12 @@ func TestStreamOverHTTPLeadsByItsOwnLease(t *testing.T) {
 	s := a.stream(t, "POST", "/v1/groups/g/campaign", `{"name":"curl"}`)
 	first := s.await("waiting", nil)
 	leads := s.await("leads", nil)
-	valid := time.Duration(leads["valid_for"].(float64))
+	valid := time.Duration(leads["valid_for_ns"].(float64))
 	if valid <= 0 || valid > 2*time.Second || leads["token"].(float64) == 0 {
 		t.Errorf("leads %v", leads)
 	}
-	s.await("until", func(d map[string]any) bool { return d["valid_for"].(float64) > 0 })
-	if status, body := a.do(t, "POST", "/v1/sessions/"+first["session"].(string)+"/alive", ""); status != 200 || body["valid_for"].(float64) <= 0 {
+	s.await("until", func(d map[string]any) bool { return d["valid_for_ns"].(float64) > 0 })
+	if status, body := a.do(t, "POST", "/v1/sessions/"+first["session"].(string)+"/alive", ""); status != 200 || body["valid_for_ns"].(float64) <= 0 {
 		t.Errorf("alive: %d %v", status, body)
 	}
 	if status, _ := a.get(t, "/v1/groups/g/primary"); status != 200 {
@@ -304,7 +304,7 @@ func TestEventsTellOfEveryChangeAndOfNoLeader(t *testing.T) {
 	mine := a.stream(t, "GET", "/v1/events", "")
 	mine.await("pulse", func(d map[string]any) bool {
 		leases, _ := d["leases"].([]any)
-		return len(leases) == 1 && leases[0].(map[string]any)["remaining"].(float64) > 0
+		return len(leases) == 1 && leases[0].(map[string]any)["remaining_ns"].(float64) > 0
 	})
 	if err := l.Resign(patience(t)); err != nil {
 		t.Fatal(err)

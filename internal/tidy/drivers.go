@@ -92,7 +92,6 @@ var tenureWaits = map[string]map[string]string{
 		"Agent.Now":               "reads the member's clock",
 		"Agent.Verify":            "bounds a proof",
 		"agentClock.Late":         "reads the clock for a machine",
-		"agentClock.Now":          "reads the clock for a machine",
 		"agentClock.Suspended":    "reads the clock, which notices a suspend",
 		"Candidate.Await":         "keeps a connection until its machines are done",
 		"Candidate.LeadsNow":      "answers a load balancer, by the lease and the announced end",
