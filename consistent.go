@@ -85,7 +85,7 @@ func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(con
 	within, cancel := leadingContext(ctx, &lease.hosted)
 	defer func() {
 		if !lost || ctx.Err() != nil { // also if f panics
-			_ = l.Stopped(context.WithoutCancel(ctx))
+			_ = l.Resign(context.WithoutCancel(ctx))
 		}
 	}()
 	defer cancel(nil)
@@ -115,7 +115,7 @@ func (l *Membership) Valid() bool { return l.hosted.valid() }
 func (l *Membership) Remaining() time.Duration { return l.hosted.remaining() }
 
 // Done is closed when the program must stop.
-func (l *Membership) Done() <-chan struct{} { return l.hosted.told() }
+func (l *Membership) Done() <-chan struct{} { return l.hosted.done() }
 
 // Cause says why the program must stop; it is zero before Done is closed.
 func (l *Membership) Cause() Cause { return l.hosted.cause() }

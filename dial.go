@@ -262,8 +262,8 @@ func (t *agentTenure) group() string            { return t.Group() }
 func (t *agentTenure) valid() bool              { return t.Valid() }
 func (t *agentTenure) remaining() time.Duration { return t.Remaining() }
 func (t *agentTenure) guarded() bool            { return t.Guarded() }
-func (t *agentTenure) told() <-chan struct{}    { return t.Told() }
-func (t *agentTenure) onTold(f func())          { t.OnTold(f) }
+func (t *agentTenure) done() <-chan struct{}    { return t.Done() }
+func (t *agentTenure) onDone(f func())          { t.OnDone(f) }
 func (t *agentTenure) holder() string           { return t.conn.Member() }
 func (t *agentTenure) token() uint64            { return t.Token() }
 func (t *agentTenure) cause() Cause             { return t.Cause() }

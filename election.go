@@ -41,10 +41,10 @@ type (
 		remaining() time.Duration
 		// guarded says whether the guard time before the end has not begun, by the clock.
 		guarded() bool
-		// told is closed when the program must stop; onTold has a function called then, once; cause says why, and is zero
+		// done is closed when the program must stop; onDone has a function called then, once; cause says why, and is zero
 		// before.
-		told() <-chan struct{}
-		onTold(f func())
+		done() <-chan struct{}
+		onDone(f func())
 		cause() Cause
 		// holder is the member that leads.
 		holder() string
@@ -199,8 +199,8 @@ func (h *hostedHolding) group() string            { return plainName(h.lease.Gro
 func (h *hostedHolding) valid() bool              { return h.lease.Valid() }
 func (h *hostedHolding) remaining() time.Duration { return h.lease.Remaining() }
 func (h *hostedHolding) guarded() bool            { return h.lease.Guarded() }
-func (h *hostedHolding) told() <-chan struct{}    { return h.lease.Told() }
-func (h *hostedHolding) onTold(f func())          { h.lease.OnTold(f) }
+func (h *hostedHolding) done() <-chan struct{}    { return h.lease.Done() }
+func (h *hostedHolding) onDone(f func())          { h.lease.OnDone(f) }
 func (h *hostedHolding) holder() string           { return h.member.Name() }
 
 func (h *hostedHolding) cause() Cause {
@@ -212,7 +212,7 @@ func (h *hostedHolding) cause() Cause {
 }
 
 func (h *hostedHolding) resign(ctx context.Context) error {
-	return h.member.explain(h.lease.Stopped(ctx))
+	return h.member.explain(h.lease.Resign(ctx))
 }
 
 // hostedTenure is a leadership of a quorum group at a member of this process.

@@ -62,7 +62,7 @@ func (l *Lease) Edict() (Edict, error) { return l.tenure.edict() }
 // the member was asked to give the group up. Then the program stops, and says so with Resign. Until it does, the lease
 // is renewed if it can be, for at most [Config.StopWithin], so that nobody else leads under it. After a suspend of the host, or while
 // the clock is at fault, the lease is over at once and is not renewed.
-func (l *Lease) Done() <-chan struct{} { return l.tenure.told() }
+func (l *Lease) Done() <-chan struct{} { return l.tenure.done() }
 
 // Cause says why the program must stop; it is zero before Done is closed.
 func (l *Lease) Cause() Cause { return l.tenure.cause() }
@@ -105,7 +105,7 @@ func mustStopFor(h holding, why Cause) error {
 // leadingContext returns a context that ends with ctx or when the program must stop.
 func leadingContext(ctx context.Context, h holding) (context.Context, context.CancelCauseFunc) {
 	within, cancel := context.WithCancelCause(ctx)
-	h.onTold(func() { cancel(mustStopFor(h, h.cause())) })
+	h.onDone(func() { cancel(mustStopFor(h, h.cause())) })
 	return &leading{Context: within, held: h, cancel: cancel}, cancel
 }
 

@@ -151,7 +151,7 @@ func (l *LocalLease) Remaining() time.Duration { return l.hosted.remaining() }
 // Done is closed when the program must stop: because the lease was not renewed, because another member is to lead now that
 // two parts of the network hear each other, or because the member was asked to give the group up. Then the program stops,
 // and says so with Resign.
-func (l *LocalLease) Done() <-chan struct{} { return l.hosted.told() }
+func (l *LocalLease) Done() <-chan struct{} { return l.hosted.done() }
 
 // Cause says why the program must stop; it is zero before Done is closed.
 func (l *LocalLease) Cause() Cause { return l.hosted.cause() }

@@ -104,7 +104,7 @@ func TestOperatorAsksTheLeaderToResign(t *testing.T) {
 		status, _ := a.do(t, "POST", "/v1/groups/g/resign", "")
 		done <- status
 	}()
-	<-l.Told()
+	<-l.Done()
 	if l.Cause().Why != why.Resigned || !l.Valid() {
 		t.Errorf("told to stop because of %v, lease valid %v", l.Cause(), l.Valid())
 	}
@@ -165,7 +165,7 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 		t.Fatal("a refused order has changed something")
 	}
 	go func() {
-		<-l.Told()
+		<-l.Done()
 		_ = l.Resign(patience(t))
 	}()
 	status, got := a.do(t, "POST", "/v1/groups/g/transfer", `{"to":"b"}`)
@@ -234,11 +234,11 @@ func TestStreamOverHTTPLeadsByItsOwnLease(t *testing.T) {
 func TestProgramsGetLeasesOfTheLengthThatTheyOrTheConfigurationWant(t *testing.T) {
 	h := open(t, 3, "timing: {lease: 2s, longest_lease: 30s}\nleases: [{groups: [batch-*], lease: 10s}]\n")
 	a := h.agents[0]
-	leads := a.stream(t, "POST", "/v1/groups/nightly/campaign", `{"lease":20000000000}`).await("leads", nil)
+	leads := a.stream(t, "POST", "/v1/groups/nightly/campaign", `{"lease_ns":20000000000}`).await("leads", nil)
 	if valid := time.Duration(leads["valid_for"].(float64)); valid < 8*time.Second || valid > 20*time.Second {
 		t.Errorf("over HTTP: valid for %v", valid)
 	}
-	if status, body := a.do(t, "POST", "/v1/groups/g/campaign", `{"lease":60000000000}`); status != 400 || !strings.Contains(body["error"].(string), "longest of the council, 30s") {
+	if status, body := a.do(t, "POST", "/v1/groups/g/campaign", `{"lease_ns":60000000000}`); status != 400 || !strings.Contains(body["error"].(string), "longest of the council, 30s") {
 		t.Errorf("a lease of a minute: %d %v", status, body)
 	}
 	c := a.dial(t)

@@ -46,7 +46,7 @@ type CampaignOrder struct {
 	// Value is what its leadership announces: at most 256 bytes.
 	Value string `json:"value,omitempty"`
 	// Lease is the length of the leases that the program wants; zero: as the agent is configured.
-	Lease time.Duration `json:"lease,omitempty"`
+	Lease time.Duration `json:"lease_ns,omitempty"`
 	// Heartbeat, if it is not zero, is how long the program may go without asking alive.
 	Heartbeat time.Duration `json:"heartbeat_ns,omitempty"`
 	// Grace is how long it may take to stop when it is asked to.

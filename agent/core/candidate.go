@@ -277,7 +277,7 @@ func (c *Candidate) tell(l *regent.Lease) {
 		c.end.ask(leaseReason(cause))
 	}
 	c.mu.Unlock()
-	ev := tenure.Event{Kind: tenure.Tell, Cause: c.agent.CauseFor(cause)}
+	ev := tenure.Event{Kind: tenure.Stop, Cause: c.agent.CauseFor(cause)}
 	switch {
 	case !l.Valid():
 		ev.Kind = tenure.Lost
@@ -351,7 +351,7 @@ func (c *Candidate) HandOver(o *Order) {
 		o.complete(errors.New("a runner hands nothing over: ask the agent"))
 	case to == protocol.Nobody:
 		o.complete(&TransferError{Err: noMember(o.to)})
-	case c.yield != nil || s != tenure.Leading && s != tenure.Told && s != tenure.Stopping:
+	case c.yield != nil || s != tenure.Leading && s != tenure.Asked && s != tenure.Stopping:
 		o.complete(regent.ErrNotLeader)
 	default:
 		c.yield = o
@@ -427,7 +427,7 @@ func (c *Candidate) hasLaterEnd() bool {
 		return false
 	}
 	s := c.life.State()
-	return (s == tenure.Leading || s == tenure.Told) && c.hold.Until().Add(-c.Margin) > c.Announced()
+	return (s == tenure.Leading || s == tenure.Asked) && c.hold.Until().Add(-c.Margin) > c.Announced()
 }
 
 // unread says that a renewal waits to be told, and has it told: it comes before a look at the deadline.
