@@ -176,12 +176,6 @@ func TestListingIsOfMembersInRankOrder(t *testing.T) {
 	}
 }
 
-func TestInstantsAreSubtracted(t *testing.T) {
-	if d := Instant(5).Sub(Instant(8)); d != -3 {
-		t.Errorf("got %v", d)
-	}
-}
-
 func TestCausesReadAsSentences(t *testing.T) {
 	for want, c := range map[string]Cause{
 		"suspected b (silent for 150ms)": {Why: why.Suspected, Member: "b", Bound: 150 * time.Millisecond},

@@ -85,7 +85,7 @@ func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(con
 	within, cancel := leadingContext(ctx, &lease.hosted)
 	defer func() {
 		if !lost || ctx.Err() != nil { // also if f panics
-			_ = l.Stopped(context.WithoutCancel(ctx))
+			_ = l.Resign(context.WithoutCancel(ctx))
 		}
 	}()
 	defer cancel(nil)
@@ -111,14 +111,11 @@ func (l *Membership) First() View { return l.first }
 // Valid says whether the member was in the group at an instant during the call.
 func (l *Membership) Valid() bool { return l.hosted.valid() }
 
-// Until returns until when the member is in the group if it hears no more from the others. It moves.
-func (l *Membership) Until() Instant { return l.hosted.until() }
-
-// Remaining returns for how long; zero once it is out.
+// Remaining returns for how long the member is in the group if it hears no more from the others; zero once it is out.
 func (l *Membership) Remaining() time.Duration { return l.hosted.remaining() }
 
 // Done is closed when the program must stop.
-func (l *Membership) Done() <-chan struct{} { return l.hosted.told() }
+func (l *Membership) Done() <-chan struct{} { return l.hosted.done() }
 
 // Cause says why the program must stop; it is zero before Done is closed.
 func (l *Membership) Cause() Cause { return l.hosted.cause() }

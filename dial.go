@@ -248,7 +248,7 @@ func (e *agentElection) verify(ctx context.Context) (*Proof, error) {
 	if err != nil {
 		return nil, e.client.explain(err)
 	}
-	return &Proof{Leader: p.Leader, Token: p.Token, Value: p.Value, Until: Instant(p.Until), now: func() Instant { return Instant(conn.Late()) }}, nil
+	return &Proof{Leader: p.Leader, Token: p.Token, Value: p.Value, until: p.Until, now: conn.Late}, nil
 }
 
 // agentTenure is a leadership at the agent's member.
@@ -260,11 +260,10 @@ type agentTenure struct {
 
 func (t *agentTenure) group() string            { return t.Group() }
 func (t *agentTenure) valid() bool              { return t.Valid() }
-func (t *agentTenure) until() Instant           { return Instant(t.Until()) }
 func (t *agentTenure) remaining() time.Duration { return t.Remaining() }
 func (t *agentTenure) guarded() bool            { return t.Guarded() }
-func (t *agentTenure) told() <-chan struct{}    { return t.Told() }
-func (t *agentTenure) onTold(f func())          { t.OnTold(f) }
+func (t *agentTenure) done() <-chan struct{}    { return t.Done() }
+func (t *agentTenure) onDone(f func())          { t.OnDone(f) }
 func (t *agentTenure) holder() string           { return t.conn.Member() }
 func (t *agentTenure) token() uint64            { return t.Token() }
 func (t *agentTenure) cause() Cause             { return t.Cause() }

@@ -143,7 +143,7 @@
 // # Time
 //
 // All promises are about lengths of time, measured by clocks that run at the right rate within [Timing.Drift]. The time of
-// day does not matter. An [Instant] is a reading of one member's own clock, which goes on while the machine is suspended
+// day does not matter. A member reads a clock of its own, which goes on while the machine is suspended
 // and is not adjusted by time services. A virtual machine that is paused by its host loses that time without noticing;
 // there only the token protects. [Fast], [LAN] and [WAN] set all constants; [Timing] explains them.
 //

@@ -38,14 +38,13 @@ type (
 	holding interface {
 		group() string
 		valid() bool
-		until() Instant
 		remaining() time.Duration
 		// guarded says whether the guard time before the end has not begun, by the clock.
 		guarded() bool
-		// told is closed when the program must stop; onTold has a function called then, once; cause says why, and is zero
+		// done is closed when the program must stop; onDone has a function called then, once; cause says why, and is zero
 		// before.
-		told() <-chan struct{}
-		onTold(f func())
+		done() <-chan struct{}
+		onDone(f func())
 		cause() Cause
 		// holder is the member that leads.
 		holder() string
@@ -149,12 +148,15 @@ func (e *hostedElection) campaign(ctx context.Context, value string, lease time.
 	if err != nil {
 		return nil, e.member.explain(err)
 	}
-	party.Held(ctx, func(code protocol.CauseCode, member string) {
-		c := protocol.Cause{Code: code, Peer: protocol.Nobody}
-		if rank, ok := e.member.council.rank(member); ok {
-			c.Peer = rank
-		}
-		_ = l.Lapse(c) // nothing renews the lease of a member that is closed
+	party.Take(ctx, party.Hold{
+		Until: l.Until,
+		Lapse: func(code protocol.CauseCode, member string) {
+			c := protocol.Cause{Code: code, Peer: protocol.Nobody}
+			if rank, ok := e.member.council.rank(member); ok {
+				c.Peer = rank
+			}
+			_ = l.Lapse(c) // nothing renews the lease of a member that is closed
+		},
 	})
 	if value != "" {
 		if err := l.Announce(value); err != nil {
@@ -180,7 +182,7 @@ func (e *hostedElection) verify(ctx context.Context) (*Proof, error) {
 		}
 		return nil, fmt.Errorf("group %s: %w: %s did not confirm that it leads", e.name(), ErrNoLeader, name)
 	}
-	p := &Proof{Leader: name, Token: a.Term, Until: Instant(a.Until), now: m.late}
+	p := &Proof{Leader: name, Token: a.Term, until: a.Until, now: m.world.Clock.Late}
 	if a.Value != nil {
 		p.Value = a.Value.Text
 	}
@@ -195,11 +197,10 @@ type hostedHolding struct {
 
 func (h *hostedHolding) group() string            { return plainName(h.lease.Group().Name) }
 func (h *hostedHolding) valid() bool              { return h.lease.Valid() }
-func (h *hostedHolding) until() Instant           { return Instant(h.lease.Until()) }
 func (h *hostedHolding) remaining() time.Duration { return h.lease.Remaining() }
 func (h *hostedHolding) guarded() bool            { return h.lease.Guarded() }
-func (h *hostedHolding) told() <-chan struct{}    { return h.lease.Told() }
-func (h *hostedHolding) onTold(f func())          { h.lease.OnTold(f) }
+func (h *hostedHolding) done() <-chan struct{}    { return h.lease.Done() }
+func (h *hostedHolding) onDone(f func())          { h.lease.OnDone(f) }
 func (h *hostedHolding) holder() string           { return h.member.Name() }
 
 func (h *hostedHolding) cause() Cause {
@@ -211,7 +212,7 @@ func (h *hostedHolding) cause() Cause {
 }
 
 func (h *hostedHolding) resign(ctx context.Context) error {
-	return h.member.explain(h.lease.Stopped(ctx))
+	return h.member.explain(h.lease.Resign(ctx))
 }
 
 // hostedTenure is a leadership of a quorum group at a member of this process.

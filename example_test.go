@@ -112,13 +112,13 @@ func ExampleGroup_Campaign() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("valid:", lease.Valid(), lease.Remaining() > 0, lease.Until() > m.Now())
+	fmt.Println("valid:", lease.Valid(), lease.Remaining() > 0)
 	fmt.Println("resigned:", lease.Resign(ctx))
 	fmt.Println("valid:", lease.Valid(), lease.Remaining() > 0)
 	_, err = lease.Edict()
 	fmt.Println(err)
 	// Output:
-	// valid: true true true
+	// valid: true true
 	// resigned: <nil>
 	// valid: false false
 	// not the leader: the lease is over

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
 )
 
@@ -128,16 +129,16 @@ type Proof struct {
 	Token  uint64
 	// Value is what the leader announces ([Group.Announcing]).
 	Value string
-	// Until is the instant of this member's clock before which the proof holds.
-	Until Instant
-	now   func() Instant
+	// until is the instant of this member's clock before which the proof holds.
+	until protocol.Time
+	now   func() protocol.Time
 }
 
 // Valid says whether the proof still holds.
 func (p *Proof) Valid() bool { return p.Remaining() > 0 }
 
 // Remaining returns for how much longer the proof holds; zero once it is over.
-func (p *Proof) Remaining() time.Duration { return max(0, p.Until.Sub(p.now())) }
+func (p *Proof) Remaining() time.Duration { return max(0, p.until.Sub(p.now())) }
 
 // ErrNoLeader says that nobody could be proven to lead.
 var ErrNoLeader = errors.New("no leader")

@@ -23,7 +23,7 @@ type Edict = fence.Stamp
 // A Lease is one leadership of one program. It renews itself; it ends when the program says so, or is lost when too few
 // members answer in time. A lease that is over never comes back.
 //
-// All methods may be called from any goroutine. Valid, Until, Remaining, Token and Edict take no lock and do not wait.
+// All methods may be called from any goroutine. Valid, Remaining, Token and Edict take no lock and do not wait.
 type Lease struct {
 	tenure   tenure
 	resigned atomic.Bool
@@ -41,9 +41,6 @@ func (l *Lease) Token() uint64 { return l.tenure.token() }
 // Valid says whether the lease ran at an instant during the call. By the time that the answer is used it may be over:
 // for what must not be done twice take an [Edict], and let the receiver judge.
 func (l *Lease) Valid() bool { return l.tenure.valid() }
-
-// Until returns the end of the lease as it stands, on the clock of this member. It moves with every renewal.
-func (l *Lease) Until() Instant { return l.tenure.until() }
 
 // Remaining returns for how long the lease runs on if it is not renewed; zero once it is over.
 func (l *Lease) Remaining() time.Duration { return l.tenure.remaining() }
@@ -65,7 +62,7 @@ func (l *Lease) Edict() (Edict, error) { return l.tenure.edict() }
 // the member was asked to give the group up. Then the program stops, and says so with Resign. Until it does, the lease
 // is renewed if it can be, for at most [Config.StopWithin], so that nobody else leads under it. After a suspend of the host, or while
 // the clock is at fault, the lease is over at once and is not renewed.
-func (l *Lease) Done() <-chan struct{} { return l.tenure.told() }
+func (l *Lease) Done() <-chan struct{} { return l.tenure.done() }
 
 // Cause says why the program must stop; it is zero before Done is closed.
 func (l *Lease) Cause() Cause { return l.tenure.cause() }
@@ -108,7 +105,7 @@ func mustStopFor(h holding, why Cause) error {
 // leadingContext returns a context that ends with ctx or when the program must stop.
 func leadingContext(ctx context.Context, h holding) (context.Context, context.CancelCauseFunc) {
 	within, cancel := context.WithCancelCause(ctx)
-	h.onTold(func() { cancel(mustStopFor(h, h.cause())) })
+	h.onDone(func() { cancel(mustStopFor(h, h.cause())) })
 	return &leading{Context: within, held: h, cancel: cancel}, cancel
 }
 

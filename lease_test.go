@@ -20,7 +20,7 @@ func (l *fakeLease) held() (holding, *atomic.Bool) { return l, new(atomic.Bool) 
 func (l *fakeLease) group() string                 { return "g" }
 func (l *fakeLease) holder() string                { return "a" }
 func (l *fakeLease) guarded() bool                 { return l.inTime.Load() }
-func (l *fakeLease) onTold(func())                 {}
+func (l *fakeLease) onDone(func())                 {}
 func (l *fakeLease) cause() Cause                  { return Cause{} }
 func (l *fakeLease) Resign(context.Context) error  { l.resigned.Store(true); return nil }
 

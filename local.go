@@ -127,7 +127,7 @@ func (g *LocalGroup) Campaign(ctx context.Context) (*LocalLease, error) {
 // lost when not all that the member hears support it any more. A lease that is over never comes back. While it is valid, no
 // member that supports it supports another; but there may be other leaders, of other members.
 //
-// All methods may be called from any goroutine. Valid, Until, Remaining and Support take no lock and do not wait.
+// All methods may be called from any goroutine. Valid, Remaining and Support take no lock and do not wait.
 type LocalLease struct {
 	hosted   hostedHolding
 	resigned atomic.Bool
@@ -145,16 +145,13 @@ func (l *LocalLease) Support() []string { return l.hosted.member.council.set(l.h
 // Valid says whether the lease ran at an instant during the call.
 func (l *LocalLease) Valid() bool { return l.hosted.valid() }
 
-// Until returns the end of the lease as it stands, on the clock of this member. It moves with every renewal.
-func (l *LocalLease) Until() Instant { return l.hosted.until() }
-
 // Remaining returns for how long the lease runs on if it is not renewed; zero once it is over.
 func (l *LocalLease) Remaining() time.Duration { return l.hosted.remaining() }
 
 // Done is closed when the program must stop: because the lease was not renewed, because another member is to lead now that
 // two parts of the network hear each other, or because the member was asked to give the group up. Then the program stops,
 // and says so with Resign.
-func (l *LocalLease) Done() <-chan struct{} { return l.hosted.told() }
+func (l *LocalLease) Done() <-chan struct{} { return l.hosted.done() }
 
 // Cause says why the program must stop; it is zero before Done is closed.
 func (l *LocalLease) Cause() Cause { return l.hosted.cause() }

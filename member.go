@@ -138,11 +138,6 @@ func (m *Member) await(ctx context.Context) error {
 // Name returns the member's name.
 func (m *Member) Name() string { return m.config.Name }
 
-// Now reads the member's lease clock.
-func (m *Member) Now() Instant { return Instant(m.world.Clock.Now()) }
-
-func (m *Member) late() Instant { return Instant(m.world.Clock.Late()) }
-
 // Group returns the group with the name, in which at most one program of all members leads at any instant. The error says what is
 // wrong with the name, which has 1 to 255 bytes of UTF-8 without control characters. Groups of the other modes are made in the same
 // way, by [Member.LocalGroup], [Member.EventualGroup] and [Member.ConsistentGroup].

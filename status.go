@@ -21,85 +21,87 @@ import (
 
 // PeerStatus is what a member knows of a member of the council.
 type PeerStatus struct {
-	Name string
+	Name string `json:"name"`
 	// Self says that it is the member that was asked.
-	Self bool
+	Self bool `json:"self"`
 	// Role is "witness" or "observer"; empty for a member that votes and may lead.
-	Role string
+	Role string `json:"role,omitempty"`
 	// Addr is where packets to it go; not valid while its name does not resolve.
-	Addr netip.AddrPort
+	Addr netip.AddrPort `json:"addr,omitzero"`
 	// Heard says that it was heard, Silence how long ago, and Incarnation numbers its starts.
-	Heard       bool
-	Silence     time.Duration
-	Incarnation uint64
+	Heard       bool          `json:"heard"`
+	Silence     time.Duration `json:"silence_ns"`
+	Incarnation uint64        `json:"incarnation"`
 	// Trusted says that it counts as alive, by a failure detector that all members share: in the end they all trust exactly
 	// those that are alive, if one member has good links with all others. It may be wrong for a while, and no lease depends on
 	// it. One member watches for all: one that falls silent is noticed within about two of [Timing.Suspect], the watching one
 	// itself within about three, and it takes about one more for each that would have been next and is silent too.
-	Trusted bool
+	Trusted bool `json:"trusted"`
 	// Deaf says that the member was heard and does not hear the member that was asked: it has confirmed none of its packets for
 	// Unconfirmed.
-	Deaf        bool
-	Unconfirmed time.Duration
+	Deaf        bool          `json:"deaf"`
+	Unconfirmed time.Duration `json:"unconfirmed_ns"`
 	// RoundTrip is a smoothed round trip to it; zero if it was not measured yet.
-	RoundTrip time.Duration
+	RoundTrip time.Duration `json:"round_trip_ns"`
 	// Bound is the proven bound on the delay of its last packet; zero if there is none.
-	Bound time.Duration
+	Bound time.Duration `json:"bound_ns"`
 	// RateLow and RateHigh bound by what share its clock runs faster than that of the member that was asked. They are known
 	// after a minute or two.
-	RateLow, RateHigh float64
-	RateKnown         bool
+	RateLow   float64 `json:"rate_low,omitempty"`
+	RateHigh  float64 `json:"rate_high,omitempty"`
+	RateKnown bool    `json:"rate_known"`
 	// Key begins the fingerprint of the key that it used last, and that of the newest for the member that was asked; empty if it was not heard.
-	Key string
+	Key string `json:"key,omitempty"`
 	// Revoked says that its key was revoked here.
-	Revoked bool
+	Revoked bool `json:"revoked,omitempty"`
 	// KeyProblem says that it does not list the newest key of the member that was asked; empty if it does.
-	KeyProblem string
+	KeyProblem string `json:"key_problem,omitempty"`
 	// Problem is why it does not count, such as another configuration; empty if it does.
-	Problem string
-}
-
-// Pauses says by how much the member woke up too late: its own pauses, which cost leases.
-type Pauses struct {
-	Count                uint64
-	Median, P99, Longest time.Duration
+	Problem string `json:"problem,omitempty"`
 }
 
 // Status is what a member knows of itself.
 type Status struct {
-	Name        string
-	Incarnation uint64
+	Name        string `json:"name"`
+	Incarnation uint64 `json:"incarnation"`
 	// CouncilID is the id of the council, from the configuration or as the members agreed on it.
-	CouncilID string
+	CouncilID string `json:"council_id,omitempty"`
 	// Waiting says what keeps the member from taking part; empty if nothing does. A member that crashed takes part again, but
 	// neither votes nor knows who leads, until what it may have promised before has run out; Waiting says that too.
-	Waiting string
+	Waiting string `json:"waiting,omitempty"`
 	// Disk says why the durable record cannot be written; empty if it can. Elections go on meanwhile as far as the
 	// last record allows, which is usually very far.
-	Disk string
+	Disk string `json:"disk,omitempty"`
 	// HealthProblem says why the member is not fit to lead (see [Member.SetHealth]); empty if it is.
-	HealthProblem string
+	HealthProblem string `json:"health_problem,omitempty"`
 	// Accused is what a member said in the last minutes of a later incarnation of this one, which this one did not act on: it bore no proof, or
 	// another process speaks for this member. Empty if none did.
-	Accused string
+	Accused string `json:"accused,omitempty"`
 	// NoAccess says that the elector of the council, or of an eventual group, moves from one leader to the next because no
 	// member has good links with all others. Quorum groups are led all the same, by whoever gathers a quorum.
-	NoAccess bool
+	NoAccess bool `json:"no_access,omitempty"`
 	// ClockFault says that the member's clock provably runs at another rate than those of a majority of the others: it
 	// leads nothing until that is over.
-	ClockFault bool
+	ClockFault bool `json:"clock_fault"`
 	// Realtime says that the member's thread has real-time scheduling.
-	Realtime bool
-	Pauses   Pauses
+	Realtime bool `json:"realtime"`
+	// The member woke up too late PauseCount times: its own pauses, which cost leases. Half of them were not above PauseMedian, and 99 % not above PauseP99.
+	PauseCount   uint64        `json:"pause_count"`
+	PauseMedian  time.Duration `json:"pause_median_ns"`
+	PauseP99     time.Duration `json:"pause_p99_ns"`
+	PauseLongest time.Duration `json:"pause_longest_ns"`
 	// Unlisted names hosts, with their addresses, that have the key of the council and that this member does not list.
-	Unlisted []string
+	Unlisted []string `json:"unlisted,omitempty"`
 	// Leading is how many groups programs of this member lead.
-	Leading int
+	Leading int `json:"leading"`
 	// Kappa is within what time every part of the network that holds together has a local leader ([LocalGroup]).
-	Kappa time.Duration
+	Kappa time.Duration `json:"kappa_ns"`
 	// Packets and bytes since the start, and how many packets were dropped, by reason.
-	PacketsIn, PacketsOut, BytesIn, BytesOut uint64
-	Dropped                                  map[string]uint64
+	PacketsIn  uint64            `json:"packets_in"`
+	PacketsOut uint64            `json:"packets_out"`
+	BytesIn    uint64            `json:"bytes_in"`
+	BytesOut   uint64            `json:"bytes_out"`
+	Dropped    map[string]uint64 `json:"dropped,omitempty"`
 }
 
 // snapshot is what only the loop may read.
@@ -190,7 +192,7 @@ func (m *Member) Status() Status {
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, CouncilID: m.councilID.String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
 		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
-		Pauses: Pauses{Count: stats.Late.Count(), Median: stats.Late.Quantile(0.5), P99: stats.Late.Quantile(0.99), Longest: stats.Late.Longest()}}
+		PauseCount: stats.Late.Count(), PauseMedian: stats.Late.Quantile(0.5), PauseP99: stats.Late.Quantile(0.99), PauseLongest: stats.Late.Longest()}
 	if err := m.loop.DiskFault(); err != nil {
 		out.Disk = err.Error()
 	}
@@ -286,7 +288,8 @@ func (m *Member) History() []View {
 	return out
 }
 
-// A Metric is one number, under a name and labels as Prometheus has them.
+// A Metric is one number, under a name and labels as Prometheus has them. It is for programs that join: whatever collects their
+// metrics, this package does not depend on it. Agents serve the same ones.
 type Metric struct {
 	Name, Help string
 	// Counter says that it only ever grows; otherwise it is a gauge.
@@ -331,7 +334,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g.count("regent_stray_messages_total", "messages for groups that are not open here", float64(m.loop.Stats().Strays.Load()))
 		g.put("regent_incarnation", "number of this start of the member", float64(s.Incarnation))
 		g.add(m.pauses())
-		g.put("regent_longest_pause_seconds", "by how much the member woke up too late at most, since its start", s.Pauses.Longest.Seconds())
+		g.put("regent_longest_pause_seconds", "by how much the member woke up too late at most, since its start", s.PauseLongest.Seconds())
 		packets := runtime.PacketCounts{PacketsIn: s.PacketsIn, PacketsOut: s.PacketsOut, BytesIn: s.BytesIn, BytesOut: s.BytesOut, Dropped: s.Dropped}
 		packets.Metrics(g.count)
 		peers := m.Members()

@@ -11,14 +11,6 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// An Instant is a point in time of one member's lease clock, in nanoseconds. It means nothing to any other member, nor
-// to another start of the same one, and has nothing to do with the time of day: a lease must not end sooner or later
-// because somebody set a clock.
-type Instant int64
-
-// Sub returns the length of time from j to i.
-func (i Instant) Sub(j Instant) time.Duration { return protocol.Time(i).Sub(protocol.Time(j)) }
-
 // A Mode is the promise that a group gives.
 type Mode string
 

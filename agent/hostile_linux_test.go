@@ -60,7 +60,7 @@ func TestHostileClientsDoNotDelayTheElection(t *testing.T) {
 	}
 	lost := time.After(3 * time.Second)
 	select {
-	case <-l.Told():
+	case <-l.Done():
 		t.Errorf("the program was told to stop: %v", l.Cause())
 	case <-lost:
 	}

@@ -104,7 +104,7 @@ func TestOperatorAsksTheLeaderToResign(t *testing.T) {
 		status, _ := a.do(t, "POST", "/v1/groups/g/resign", "")
 		done <- status
 	}()
-	<-l.Told()
+	<-l.Done()
 	if l.Cause().Why != why.Resigned || !l.Valid() {
 		t.Errorf("told to stop because of %v, lease valid %v", l.Cause(), l.Valid())
 	}
@@ -165,7 +165,7 @@ func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
 		t.Fatal("a refused order has changed something")
 	}
 	go func() {
-		<-l.Told()
+		<-l.Done()
 		_ = l.Resign(patience(t))
 	}()
 	status, got := a.do(t, "POST", "/v1/groups/g/transfer", `{"to":"b"}`)
@@ -205,12 +205,12 @@ func TestStreamOverHTTPLeadsByItsOwnLease(t *testing.T) {
 	s := a.stream(t, "POST", "/v1/groups/g/campaign", `{"name":"curl"}`)
 	first := s.await("waiting", nil)
 	leads := s.await("leads", nil)
-	valid := time.Duration(leads["valid_for"].(float64))
+	valid := time.Duration(leads["valid_for_ns"].(float64))
 	if valid <= 0 || valid > 2*time.Second || leads["token"].(float64) == 0 {
 		t.Errorf("leads %v", leads)
 	}
-	s.await("until", func(d map[string]any) bool { return d["valid_for"].(float64) > 0 })
-	if status, body := a.do(t, "POST", "/v1/sessions/"+first["session"].(string)+"/alive", ""); status != 200 || body["valid_for"].(float64) <= 0 {
+	s.await("until", func(d map[string]any) bool { return d["valid_for_ns"].(float64) > 0 })
+	if status, body := a.do(t, "POST", "/v1/sessions/"+first["session"].(string)+"/alive", ""); status != 200 || body["valid_for_ns"].(float64) <= 0 {
 		t.Errorf("alive: %d %v", status, body)
 	}
 	if status, _ := a.get(t, "/v1/groups/g/primary"); status != 200 {
@@ -234,11 +234,11 @@ func TestStreamOverHTTPLeadsByItsOwnLease(t *testing.T) {
 func TestProgramsGetLeasesOfTheLengthThatTheyOrTheConfigurationWant(t *testing.T) {
 	h := open(t, 3, "timing: {lease: 2s, longest_lease: 30s}\nleases: [{groups: [batch-*], lease: 10s}]\n")
 	a := h.agents[0]
-	leads := a.stream(t, "POST", "/v1/groups/nightly/campaign", `{"lease":20000000000}`).await("leads", nil)
+	leads := a.stream(t, "POST", "/v1/groups/nightly/campaign", `{"lease_ns":20000000000}`).await("leads", nil)
 	if valid := time.Duration(leads["valid_for"].(float64)); valid < 8*time.Second || valid > 20*time.Second {
 		t.Errorf("over HTTP: valid for %v", valid)
 	}
-	if status, body := a.do(t, "POST", "/v1/groups/g/campaign", `{"lease":60000000000}`); status != 400 || !strings.Contains(body["error"].(string), "longest of the council, 30s") {
+	if status, body := a.do(t, "POST", "/v1/groups/g/campaign", `{"lease_ns":60000000000}`); status != 400 || !strings.Contains(body["error"].(string), "longest of the council, 30s") {
 		t.Errorf("a lease of a minute: %d %v", status, body)
 	}
 	c := a.dial(t)
@@ -304,7 +304,7 @@ func TestEventsTellOfEveryChangeAndOfNoLeader(t *testing.T) {
 	mine := a.stream(t, "GET", "/v1/events", "")
 	mine.await("pulse", func(d map[string]any) bool {
 		leases, _ := d["leases"].([]any)
-		return len(leases) == 1 && leases[0].(map[string]any)["remaining"].(float64) > 0
+		return len(leases) == 1 && leases[0].(map[string]any)["remaining_ns"].(float64) > 0
 	})
 	if err := l.Resign(patience(t)); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		want               int
 	}{
 		{"POST", "/v1/groups/g/campaign", "{", 400},
-		{"POST", "/v1/groups/g/campaign", `{"heartbeat":1}`, 400},
+		{"POST", "/v1/groups/g/campaign", `{"heartbeat_ns":1}`, 400},
 		{"POST", "/v1/groups/g/campaign", `{"x":1}`, 400},
 		{"POST", "/v1/groups/g/campaign", `{"name":"` + strings.Repeat("x", 5000) + `"}`, 413},
 		{"POST", "/v1/groups/%00g/campaign", "", 400},

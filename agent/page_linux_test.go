@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
@@ -73,7 +72,7 @@ func TestProgramWithAPageIsRenewedWithoutLines(t *testing.T) {
 	later, renewed := frozen, false
 	cluster.Eventually(t, "the frozen deadline passes", func() bool {
 		later = max(later, l.Until())
-		renewed = renewed || k.CurrentLease().Until()-regent.Instant(k.Margin) > k.Announced()
+		renewed = renewed || k.LeaseEnd().Add(-k.Margin) > k.Announced()
 		return !l.Valid()
 	})
 	if !renewed {

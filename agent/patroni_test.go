@@ -31,7 +31,7 @@ func (r *testAgent) campaigning(t *testing.T, group string) <-chan *session.Leas
 // obey stops when it is told to.
 func obey(l *session.Lease) {
 	go func() {
-		<-l.Told()
+		<-l.Done()
 		_ = l.Resign(context.Background())
 	}()
 }

@@ -85,7 +85,7 @@ func (o *task) turn(ctx context.Context, j *journal.Journal) error {
 	}
 	beat := time.NewTicker(max(o.Heartbeat/4, 10*time.Millisecond))
 	defer beat.Stop()
-	told, entry := l.Told(), j.Begin(o.Group, l.Token())
+	told, entry := l.Done(), j.Begin(o.Group, l.Token())
 	for entry.Observe(l.Valid) {
 		select {
 		case <-abandon:

@@ -195,7 +195,7 @@ func TestRightsOverHTTP(t *testing.T) {
 	if status, _ := askAs(t, r, nobody, "POST", "/v1/groups/billing/resign", "{}"); status != 403 {
 		t.Errorf("nobody had the leader stopped: %d", status)
 	}
-	go func() { <-l.Told(); _ = l.Resign(patience(t)) }()
+	go func() { <-l.Done(); _ = l.Resign(patience(t)) }()
 	if got := ask("ops", "POST", "/v1/groups/billing/resign"); got != 200 {
 		t.Errorf("a token that may operate: %d", got)
 	}

@@ -39,18 +39,18 @@ type StampInfo struct {
 	Stamp string `json:"stamp"`
 }
 
-// CampaignOrder is the body of a campaign. All lengths are in nanoseconds.
+// CampaignOrder is the body of a campaign.
 type CampaignOrder struct {
 	// Name is what the program calls itself.
 	Name string `json:"name,omitempty"`
 	// Value is what its leadership announces: at most 256 bytes.
 	Value string `json:"value,omitempty"`
 	// Lease is the length of the leases that the program wants; zero: as the agent is configured.
-	Lease time.Duration `json:"lease,omitempty"`
+	Lease time.Duration `json:"lease_ns,omitempty"`
 	// Heartbeat, if it is not zero, is how long the program may go without asking alive.
-	Heartbeat time.Duration `json:"heartbeat,omitempty"`
+	Heartbeat time.Duration `json:"heartbeat_ns,omitempty"`
 	// Grace is how long it may take to stop when it is asked to.
-	Grace time.Duration `json:"grace,omitempty"`
+	Grace time.Duration `json:"grace_ns,omitempty"`
 }
 
 // AnnounceOrder is the body of an announcement.
@@ -66,9 +66,9 @@ type CampaignEvent struct {
 	Group   string `json:"group"`
 	Member  string `json:"member"`
 	Token   uint64 `json:"token,omitempty"`
-	// ValidFor is how long the program leads, in nanoseconds, counted from when the event is read. It allows for the
+	// ValidFor is how long the program leads, counted from when the event is read. It allows for the
 	// delay that the configuration calls fast; who needs certainty asks alive, and counts from when it asked.
-	ValidFor time.Duration `json:"valid_for"`
+	ValidFor time.Duration `json:"valid_for_ns"`
 	// Back is of healed: the member that is back.
 	Back string `json:"back,omitempty"`
 	// Cause is of stop and over.

@@ -11,9 +11,9 @@ type GroupInfo struct {
 	Change
 	// Changes counts the leaderships that this agent saw.
 	Changes uint64 `json:"changes"`
-	// Remaining is how long the lease runs, if a program here leads, or this host in a local group; in nanoseconds, at the
+	// Remaining is how long the lease runs, if a program here leads, or this host in a local group, at the
 	// time of the answer.
-	Remaining time.Duration `json:"remaining,omitempty"`
+	Remaining time.Duration `json:"remaining_ns,omitempty"`
 	// Candidates are the programs here that take part.
 	Candidates []SessionInfo `json:"candidates,omitempty"`
 }
@@ -36,7 +36,7 @@ type SessionInfo struct {
 	State string        `json:"state"`
 	Token uint64        `json:"token,omitempty"`
 	Since time.Time     `json:"since"`
-	Left  time.Duration `json:"remaining,omitempty"`
+	Left  time.Duration `json:"remaining_ns,omitempty"`
 }
 
 // SessionList is all of them.
@@ -44,7 +44,7 @@ type SessionList struct {
 	Sessions []SessionInfo `json:"sessions"`
 }
 
-// MemberInfo is what this member knows of a member of the council. All lengths are in nanoseconds.
+// MemberInfo is what this member knows of a member of the council.
 type MemberInfo struct {
 	Name string `json:"name"`
 	Self bool   `json:"self"`
@@ -53,18 +53,18 @@ type MemberInfo struct {
 	Addr string `json:"addr,omitempty"`
 	// Heard says that it was heard, Silence how long ago.
 	Heard       bool          `json:"heard"`
-	Silence     time.Duration `json:"silence"`
+	Silence     time.Duration `json:"silence_ns"`
 	Incarnation uint64        `json:"incarnation"`
 	// Trusted says that it counts as alive: a member that falls silent is no longer trusted within a moment. No lease depends
 	// on it.
 	Trusted   bool          `json:"trusted"`
-	RoundTrip time.Duration `json:"round_trip"`
+	RoundTrip time.Duration `json:"round_trip_ns"`
 	// Bound is the proven bound on the delay of its last packet, Fast whether that counts as fast.
-	Bound time.Duration `json:"bound"`
+	Bound time.Duration `json:"bound_ns"`
 	Fast  bool          `json:"fast"`
 	// Deaf says that it is heard and does not hear this member, Unconfirmed for how long it has confirmed nothing.
 	Deaf        bool          `json:"deaf"`
-	Unconfirmed time.Duration `json:"unconfirmed"`
+	Unconfirmed time.Duration `json:"unconfirmed_ns"`
 	// Key begins the fingerprint of the key that it used last, or of the newest of this member itself. KeyProblem says that it does not list the newest of this member.
 	Key        string `json:"key,omitempty"`
 	KeyProblem string `json:"key_problem,omitempty"`
@@ -106,13 +106,13 @@ type StatusInfo struct {
 	// Unlisted names hosts, with their addresses, that have the cluster key and that this member's council does not list.
 	Unlisted []string `json:"unlisted,omitempty"`
 	Realtime bool     `json:"realtime"`
-	// Pauses says by how much the member woke up too late, in nanoseconds.
+	// Pauses says by how much the member woke up too late.
 	Pauses   PauseInfo `json:"pauses"`
 	Leading  int       `json:"leading"`
 	Groups   int       `json:"groups"`
 	Sessions int       `json:"sessions"`
 	Streams  int64     `json:"streams"`
-	// Timing are the constants in force, in nanoseconds.
+	// Timing are the constants in force.
 	Timing       TimingInfo        `json:"timing"`
 	DefaultGroup string            `json:"default_group,omitempty"`
 	PacketsIn    uint64            `json:"packets_in"`
@@ -127,18 +127,18 @@ type StatusInfo struct {
 // PauseInfo is of StatusInfo.
 type PauseInfo struct {
 	Count   uint64        `json:"count"`
-	Median  time.Duration `json:"median"`
-	P99     time.Duration `json:"p99"`
-	Longest time.Duration `json:"longest"`
+	Median  time.Duration `json:"median_ns"`
+	P99     time.Duration `json:"p99_ns"`
+	Longest time.Duration `json:"longest_ns"`
 }
 
 // TimingInfo is of StatusInfo.
 type TimingInfo struct {
-	Lease     time.Duration `json:"lease"`
-	Renew     time.Duration `json:"renew"`
-	Guard     time.Duration `json:"guard"`
-	RoundTrip time.Duration `json:"round_trip"`
-	Delay     time.Duration `json:"delay"`
+	Lease     time.Duration `json:"lease_ns"`
+	Renew     time.Duration `json:"renew_ns"`
+	Guard     time.Duration `json:"guard_ns"`
+	RoundTrip time.Duration `json:"round_trip_ns"`
+	Delay     time.Duration `json:"delay_ns"`
 	Drift     float64       `json:"drift"`
 }
 
@@ -149,8 +149,8 @@ type ProofInfo struct {
 	Token  uint64 `json:"token"`
 	// Value is what the leader announces.
 	Value string `json:"value,omitempty"`
-	// ValidFor is how long the proof holds, in nanoseconds, counted from when the question was sent.
-	ValidFor time.Duration `json:"valid_for"`
+	// ValidFor is how long the proof holds, counted from when the question was sent.
+	ValidFor time.Duration `json:"valid_for_ns"`
 }
 
 // Health says that the agent answers, or is ready.
@@ -172,8 +172,8 @@ type RoleInfo struct {
 	Role  string `json:"role"`
 	State string `json:"state"`
 	Token uint64 `json:"token,omitempty"`
-	// Remaining is how long the lease runs if a program here leads, or this host its part of the network, in nanoseconds.
-	Remaining time.Duration `json:"remaining,omitempty"`
+	// Remaining is how long the lease runs if a program here leads, or this host its part of the network.
+	Remaining time.Duration `json:"remaining_ns,omitempty"`
 	Cause     regent.Cause  `json:"cause"`
 	Member    string        `json:"member"`
 }

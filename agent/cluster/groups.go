@@ -15,19 +15,11 @@ import (
 	"github.com/regentproject/regent/elector"
 )
 
-// The modes of groups.
-const (
-	Quorum   = "quorum"
-	Local    = "local"
-	Eventual = "eventual"
-	// Consistent groups need a council that has them; a cluster with such a group does.
-	Consistent = "consistent"
-)
-
-// Group is a group that a program of every member leads when it can, and reports all that happens.
+// Group is a group that a program of every member leads when it can, and reports all that happens. A cluster with a consistent group
+// has a council that can have them.
 type Group struct {
-	Name string `json:"name"`
-	Mode string `json:"mode"`
+	Name string      `json:"name"`
+	Mode regent.Mode `json:"mode"`
 	// Beside lets members that know of no leader of a quorum group have local ones.
 	Beside bool `json:"beside,omitempty"`
 	// Quiet quorum groups are counted and not reported, and have no journal: there may be thousands.
@@ -37,21 +29,21 @@ type Group struct {
 }
 
 // OneGroup is a quorum group of the name g.
-var OneGroup = []Group{{Name: "g", Mode: Quorum}}
+var OneGroup = []Group{{Name: "g", Mode: regent.Quorum}}
 
 // QuietGroups returns so many quiet quorum groups.
 func QuietGroups(n int) []Group {
 	var all []Group
 	for i := range n {
-		all = append(all, Group{Name: fmt.Sprintf("g%d", i), Mode: Quorum, Quiet: true})
+		all = append(all, Group{Name: fmt.Sprintf("g%d", i), Mode: regent.Quorum, Quiet: true})
 	}
 	return all
 }
 
 // A Standing is a leadership that lasts.
 type Standing struct {
-	Group string `json:"group"`
-	Mode  string `json:"mode"`
+	Group string      `json:"group"`
+	Mode  regent.Mode `json:"mode"`
 	// Local says that it is that of a local leader beside the group.
 	Local     bool          `json:"local,omitempty"`
 	Token     uint64        `json:"token,omitempty"`
@@ -100,7 +92,7 @@ func tokenOf(l lease) uint64 {
 // serve runs the programs of a group.
 func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }) error {
 	switch n.Mode {
-	case Quorum:
+	case regent.Quorum:
 		g, err := s.member.Group(n.Name)
 		if err != nil {
 			return err
@@ -123,20 +115,20 @@ func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }
 			return err
 		}
 		s.serveLocal(ctx, n, local, all)
-	case Local:
+	case regent.Local:
 		g, err := s.member.LocalGroup(n.Name)
 		if err != nil {
 			return err
 		}
 		s.serveLocal(ctx, n, g, all)
-	case Eventual:
+	case regent.Eventual:
 		g, err := s.member.EventualGroup(n.Name, elector.Stable)
 		if err != nil {
 			return err
 		}
 		p := s.program(n, false)
 		all.Go(func() { tellViews(s, p, g.Watch(ctx)) })
-	case Consistent:
+	case regent.Consistent:
 		g, err := s.member.ConsistentGroup(n.Name)
 		if err != nil {
 			return err
@@ -171,7 +163,7 @@ func (s *server) takePart(ctx context.Context, p *program, g *regent.ConsistentG
 
 // consistent says whether a council needs to have consistent groups.
 func consistent(groups []Group) bool {
-	return slices.ContainsFunc(groups, func(n Group) bool { return n.Mode == Consistent })
+	return slices.ContainsFunc(groups, func(n Group) bool { return n.Mode == regent.Consistent })
 }
 
 func (s *server) serveLocal(ctx context.Context, n Group, g *regent.LocalGroup, all interface{ Go(func()) }) {

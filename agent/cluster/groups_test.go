@@ -30,7 +30,7 @@ func neighbours(t *testing.T, groups ...Group) *Cluster {
 }
 
 func TestMembersThatAreCutOffHaveALocalLeaderBesideTheGroup(t *testing.T) {
-	w := neighbours(t, Group{Name: "g", Mode: Quorum, Beside: true})
+	w := neighbours(t, Group{Name: "g", Mode: regent.Quorum, Beside: true})
 	awaitAll(t, w, func(e *Event) bool { return e.What == Leads && e.Group == "g" && !e.Local },
 		// Before it has a record it takes no part, and would have no local leader either.
 		func(e *Event) bool { return e.What == Joined && e.Member == "c" })
@@ -39,7 +39,7 @@ func TestMembersThatAreCutOffHaveALocalLeaderBesideTheGroup(t *testing.T) {
 	}
 	// The others may have one for a moment too, if c led.
 	local := await(t, w, func(e *Event) bool { return e.What == Leads && e.Local && e.Member == "c" })
-	if local.Token != 0 || local.Mode != Quorum || !slices.Equal(local.Support, []string{"c"}) {
+	if local.Token != 0 || local.Mode != regent.Quorum || !slices.Equal(local.Support, []string{"c"}) {
 		t.Errorf("the local leader is %+v", local)
 	}
 	if _, cut := w.State("c"); !cut {
@@ -52,7 +52,7 @@ func TestMembersThatAreCutOffHaveALocalLeaderBesideTheGroup(t *testing.T) {
 }
 
 func TestGroupsOfEveryModeReportWhatHappens(t *testing.T) {
-	w := neighbours(t, Group{Name: "q", Mode: Quorum}, Group{Name: "l", Mode: Local}, Group{Name: "e", Mode: Eventual}, Group{Name: "c", Mode: Consistent},
+	w := neighbours(t, Group{Name: "q", Mode: regent.Quorum}, Group{Name: "l", Mode: regent.Local}, Group{Name: "e", Mode: regent.Eventual}, Group{Name: "c", Mode: regent.Consistent},
 		Group{Name: "x", Mode: "odd"})
 	missing := map[string]bool{"no such mode": true, "quorum": true, "local": true, "eventual": true, "consistent": true, "status": true}
 	var leader Event
@@ -97,7 +97,7 @@ func TestGroupsOfEveryModeReportWhatHappens(t *testing.T) {
 }
 
 func TestAnotherIsTrustedWhenTheProcessOfAnEventualLeaderIsKilled(t *testing.T) {
-	w := neighbours(t, Group{Name: "e", Mode: Eventual})
+	w := neighbours(t, Group{Name: "e", Mode: regent.Eventual})
 	trusted := make(map[string]string)
 	// agree waits until these members trust the same one among them.
 	agree := func(names ...string) (leader string) {
@@ -125,7 +125,7 @@ func TestAnotherIsTrustedWhenTheProcessOfAnEventualLeaderIsKilled(t *testing.T) 
 }
 
 func TestAFaultManagerRecoversWhoFailed(t *testing.T) {
-	w := neighbours(t, Group{Name: "c", Mode: Consistent})
+	w := neighbours(t, Group{Name: "c", Mode: regent.Consistent})
 	await(t, w, func(e *Event) bool { return e.What == Saw && e.View.Leader != "" && len(e.Support) == 3 })
 	if err := w.Crash("c"); err != nil {
 		t.Fatal(err)

@@ -31,9 +31,9 @@ type Event struct {
 	Member string `json:"member"`
 	What   What   `json:"event"`
 	// Group and Mode are those of the group, and Local says that it is about the local leader beside it, or in it.
-	Group string `json:"group,omitempty"`
-	Mode  string `json:"mode,omitempty"`
-	Local bool   `json:"local,omitempty"`
+	Group string      `json:"group,omitempty"`
+	Mode  regent.Mode `json:"mode,omitempty"`
+	Local bool        `json:"local,omitempty"`
 	// At is when it happened: a reading of the host's clock by the program itself. Heard is when the cluster received it.
 	At    Time `json:"at"`
 	Heard Time `json:"heard,omitempty"`

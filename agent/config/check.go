@@ -143,13 +143,13 @@ func (f *File) checkGroups(fail failer) {
 			fail("groups: name %.40q: must be unique", g.Name)
 		}
 		seen[g.Name] = true
-		if g.Mode != "local" && g.Mode != "eventual" {
+		if g.Mode != regent.Local && g.Mode != regent.Eventual {
 			fail("groups: mode %q of %s: must be local or eventual; quorum groups need not be listed", g.Mode, g.Name)
 		}
 		if err := elector.Kind(g.Elector).Check(); err != nil {
 			fail("groups: %s: %w", g.Name, err)
 		}
-		if g.Elector != "" && g.Mode != "eventual" {
+		if g.Elector != "" && g.Mode != regent.Eventual {
 			fail("groups: %s: elector %s: only eventual groups have one", g.Name, g.Elector)
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/secret"
 )
 
@@ -122,7 +123,7 @@ func (m *Member) addresses() []string {
 type Group struct {
 	Name string `yaml:"name"`
 	// Mode is local (one leader in every part of the network) or eventual (all agree in the end).
-	Mode string `yaml:"mode"`
+	Mode regent.Mode `yaml:"mode"`
 	// Elector is of an eventual group.
 	Elector string `yaml:"elector"`
 }

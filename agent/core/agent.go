@@ -18,6 +18,7 @@ import (
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/processes"
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/internal/tenure"
@@ -175,7 +176,7 @@ func (a *Agent) currentMember() (*regent.Member, error) {
 }
 
 // Now reads the clock of the agent, which is also the member's.
-func (a *Agent) Now() regent.Instant { return regent.Instant(a.clock.Now()) }
+func (a *Agent) Now() protocol.Time { return a.clock.Now() }
 
 // Leave lets programs stop, gives everything up, and leaves the council. It calls finish after that, with what is left of the time.
 func (a *Agent) Leave(finish func(context.Context)) error {

@@ -199,7 +199,6 @@ func (a *Agent) AddCandidate(p Candidacy) (*Candidate, error) {
 // agentClock is the clock of the agent and its member.
 type agentClock struct{ *Agent }
 
-func (c agentClock) Now() protocol.Time  { return protocol.Time(c.Agent.Now()) }
 func (c agentClock) Late() protocol.Time { return c.Now() }
 
 // Suspended returns how long the host has been suspended since the agent was started.
@@ -258,11 +257,11 @@ func (c *Candidate) campaign() {
 		c.life.Give(tenure.Event{Kind: tenure.UpperGone})
 		return
 	}
-	at := protocol.Time(c.agent.Now())
+	at := c.agent.Now()
 	c.mu.Lock()
 	c.lease = l
 	c.mu.Unlock()
-	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: l.Token(), At: at, Until: protocol.Time(l.Until())})
+	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: l.Token(), At: at, Until: c.hold.Until()})
 	select {
 	case <-l.Done():
 		c.tell(l)
@@ -278,12 +277,12 @@ func (c *Candidate) tell(l *regent.Lease) {
 		c.end.ask(leaseReason(cause))
 	}
 	c.mu.Unlock()
-	ev := tenure.Event{Kind: tenure.Tell, Cause: c.agent.CauseFor(cause)}
+	ev := tenure.Event{Kind: tenure.Stop, Cause: c.agent.CauseFor(cause)}
 	switch {
 	case !l.Valid():
 		ev.Kind = tenure.Lost
 	case cause.Why == why.Closed:
-		ev.Until = protocol.Time(c.agent.Now()).Add(c.agent.Config().StopGrace)
+		ev.Until = c.agent.Now().Add(c.agent.Config().StopGrace)
 	}
 	c.life.Give(ev)
 }
@@ -352,7 +351,7 @@ func (c *Candidate) HandOver(o *Order) {
 		o.complete(errors.New("a runner hands nothing over: ask the agent"))
 	case to == protocol.Nobody:
 		o.complete(&TransferError{Err: noMember(o.to)})
-	case c.yield != nil || s != tenure.Leading && s != tenure.Told && s != tenure.Stopping:
+	case c.yield != nil || s != tenure.Leading && s != tenure.Asked && s != tenure.Stopping:
 		o.complete(regent.ErrNotLeader)
 	default:
 		c.yield = o
@@ -428,7 +427,7 @@ func (c *Candidate) hasLaterEnd() bool {
 		return false
 	}
 	s := c.life.State()
-	return (s == tenure.Leading || s == tenure.Told) && l.Until()-regent.Instant(c.Margin) > c.Announced()
+	return (s == tenure.Leading || s == tenure.Asked) && c.hold.Until().Add(-c.Margin) > c.Announced()
 }
 
 // unread says that a renewal waits to be told, and has it told: it comes before a look at the deadline.
@@ -441,21 +440,29 @@ func (c *Candidate) unread() bool {
 }
 
 // AnnounceEnd returns the end that the program is to be told now, and takes it as told.
-func (c *Candidate) AnnounceEnd() regent.Instant {
+func (c *Candidate) AnnounceEnd() protocol.Time {
 	_, number := c.OnPage()
 	if l := c.CurrentLease(); l != nil && number == 0 && l.Valid() {
-		c.life.Give(tenure.Event{Kind: tenure.Extended, Until: protocol.Time(l.Until())})
+		c.life.Give(tenure.Event{Kind: tenure.Extended, Until: c.hold.Until()})
 	}
 	return c.Announced()
 }
 
 // Announced returns the end that the program was told last, or can read; zero before it leads.
-func (c *Candidate) Announced() regent.Instant {
+func (c *Candidate) Announced() protocol.Time {
 	until, ok := c.life.Announced()
 	if !ok {
 		return 0
 	}
-	return max(regent.Instant(until), c.readable())
+	return max(until, c.readable())
+}
+
+// LeaseEnd returns the end of the program's lease as it stands; zero while the program waits.
+func (c *Candidate) LeaseEnd() protocol.Time {
+	if c.CurrentLease() == nil {
+		return 0
+	}
+	return c.hold.Until()
 }
 
 // LeadsNow says whether the program leads at an instant during the call: its lease runs and it knows.

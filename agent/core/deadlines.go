@@ -25,7 +25,7 @@ import (
 // as long as the kernel keeps the one thread that holds mu off the processor. A wait delays renewals, and never lengthens a lease.
 type deadlines struct {
 	// now reads the member's clock, also while the member joins: its loop may renew leases before the agent knows of it.
-	now      func() regent.Instant
+	now      func() protocol.Time
 	timing   regent.Timing
 	memory   *sharedmemory.Memory // nil: there is no page
 	identity uint64               // of the page
@@ -106,7 +106,7 @@ func (d *deadlines) toHost(t protocol.Time) protocol.Time {
 	if err != nil || t <= 0 {
 		return 0
 	}
-	return host.Add(regent.Instant(t).Sub(d.now()))
+	return host.Add(t.Sub(d.now()))
 }
 
 // horizon returns the horizon with a name, a new one if there is none. Only the loop calls it.
@@ -115,7 +115,7 @@ func (d *deadlines) horizon(id protocol.HorizonID) *horizon {
 	if h == nil {
 		h = new(horizon)
 		h.watch = party.NewWatch(func() time.Duration {
-			return regent.Instant(h.end.Load()).Sub(d.now()) - d.timing.Guard - session.Skew
+			return protocol.Time(h.end.Load()).Sub(d.now()) - d.timing.Guard - session.Skew
 		})
 		if d.memory != nil {
 			d.mu.Lock()
@@ -414,11 +414,11 @@ func (c *Candidate) OnPage() (slot int, number uint64) {
 }
 
 // readable returns the end that the program can read now, less the margin; zero if it reads none.
-func (c *Candidate) readable() regent.Instant {
+func (c *Candidate) readable() protocol.Time {
 	if c.slot.Load() == nil {
 		return 0
 	}
-	return regent.Instant(c.current().Add(-c.Margin))
+	return c.current().Add(-c.Margin)
 }
 
 // inLines returns the candidates that need messages.

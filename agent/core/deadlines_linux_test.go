@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/protocol"
@@ -39,7 +38,7 @@ func shownOnWords(t *testing.T) (*hookedWords, *deadlines, *Candidate) {
 	}
 	a := &Agent{}
 	d := newDeadlines(a)
-	d.now, d.writer = func() regent.Instant { return regent.Instant(time.Hour) }, writer
+	d.now, d.writer = func() protocol.Time { return protocol.Time(time.Hour) }, writer
 	a.deadlines = d
 	d.Extended(1, end(100))
 	if d.horizon(1).cell == nil {
@@ -114,11 +113,11 @@ func TestFrozenDeadlineGainsNothing(t *testing.T) {
 	}
 	d.Extended(1, end(200))
 	d.Fixed("g", 1, end(200))
-	if got, _ := c.shown(); got != end(100) || c.readable() != regent.Instant(end(100)) {
+	if got, _ := c.shown(); got != end(100) || c.readable() != end(100) {
 		t.Errorf("%v is announced and %v readable after the freeze", got, c.readable())
 	}
 	d.Behind("g", 1, 1)
-	if got := c.fix(); got != end(100) || c.readable() != regent.Instant(end(100)) {
+	if got := c.fix(); got != end(100) || c.readable() != end(100) {
 		t.Errorf("%v is announced and %v readable behind a horizon", got, c.readable())
 	}
 }
@@ -164,7 +163,7 @@ func TestFrozenDeadlineIsVoided(t *testing.T) {
 		if got := c.slot.Load().Until(); got != 0 {
 			t.Errorf("%s: the slot of a lease that is over shows %v", name, got)
 		}
-		if got, _ := c.shown(); got != end(100) || c.fix() != end(100) || c.readable() != regent.Instant(end(100)) {
+		if got, _ := c.shown(); got != end(100) || c.fix() != end(100) || c.readable() != end(100) {
 			t.Errorf("%s: %v is announced after the end", name, got)
 		}
 	}
@@ -174,14 +173,14 @@ func TestFrozenDeadlineIsVoided(t *testing.T) {
 func TestNoClockIsReadUnderTheLoopsLock(t *testing.T) {
 	_, d, c := shownOnWords(t)
 	reads := 0
-	d.now = func() regent.Instant {
+	d.now = func() protocol.Time {
 		reads++
 		if !d.mu.TryLock() {
 			t.Error("a clock is read while the loop may wait")
-			return regent.Instant(time.Hour)
+			return protocol.Time(time.Hour)
 		}
 		d.mu.Unlock()
-		return regent.Instant(time.Hour)
+		return protocol.Time(time.Hour)
 	}
 	d.Extended(2, end(120))
 	d.Behind("g", 1, 2)
@@ -191,7 +190,7 @@ func TestNoClockIsReadUnderTheLoopsLock(t *testing.T) {
 	c.hide()
 	d.Fixed("h", 1, end(100))
 	other := &Candidate{agent: c.agent, Candidacy: Candidacy{Group: "h"}}
-	other.enterPage(1, func() bool { return d.now() < regent.Instant(end(100)) })
+	other.enterPage(1, func() bool { return d.now() < end(100) })
 	if other.slot.Load() == nil || reads == 0 {
 		t.Errorf("slot %v after %d readings", other.slot.Load(), reads)
 	}

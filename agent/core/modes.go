@@ -61,7 +61,7 @@ func (a *Agent) openGroups(ctx context.Context, tasks *sync.WaitGroup) {
 	m := a.member.Load()
 	for _, g := range a.Config().Groups {
 		switch g.Mode {
-		case string(regent.Local):
+		case regent.Local:
 			group, err := m.LocalGroup(g.Name)
 			if err != nil {
 				a.Log.Warn("this host does not take part in a local group", "group", g.Name, "err", err)
@@ -69,7 +69,7 @@ func (a *Agent) openGroups(ctx context.Context, tasks *sync.WaitGroup) {
 			}
 			tasks.Go(func() { a.leadLocally(ctx, group) })
 			tasks.Go(func() { a.addViews(group.Watch(ctx)) })
-		case string(regent.Eventual):
+		case regent.Eventual:
 			a.followEventual(ctx, m, g, tasks)
 		}
 	}
@@ -108,7 +108,7 @@ func (a *Agent) addViews(views iter.Seq2[regent.View, error]) {
 func (a *Agent) ModeOf(group string) regent.Mode {
 	for _, g := range a.Config().Groups {
 		if g.Name == group {
-			return regent.Mode(g.Mode)
+			return g.Mode
 		}
 	}
 	return regent.Quorum

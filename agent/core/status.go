@@ -45,7 +45,7 @@ func (a *Agent) Status() api.StatusInfo {
 	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
 	out.Accused, out.Unlisted = s.Accused, s.Unlisted
 	out.Realtime, out.Leading = s.Realtime, s.Leading
-	out.Pauses = api.PauseInfo{Count: s.Pauses.Count, Median: s.Pauses.Median, P99: s.Pauses.P99, Longest: s.Pauses.Longest}
+	out.Pauses = api.PauseInfo{Count: s.PauseCount, Median: s.PauseMedian, P99: s.PauseP99, Longest: s.PauseLongest}
 	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = s.PacketsIn, s.PacketsOut, s.BytesIn, s.BytesOut, s.Dropped
 	return out
 }
@@ -136,7 +136,7 @@ func (a *Agent) Verify(ctx context.Context, group string) (*regent.Proof, error)
 	if err != nil {
 		return nil, err
 	}
-	return proveInTime(ctx, a.Now, g.Verify)
+	return proveInTime(ctx, g.Verify)
 }
 
 var ErrLateProof = api.Errorf(http.StatusServiceUnavailable, "the proof came too late: is this host very busy? ask again")
@@ -145,14 +145,15 @@ var ErrLateProof = api.Errorf(http.StatusServiceUnavailable, "the proof came too
 const proofTries = 5
 
 // proveInTime asks until a proof holds when it comes, which it may not on a host that was paused meanwhile.
-func proveInTime(ctx context.Context, now func() regent.Instant, ask func(context.Context) (*regent.Proof, error)) (*regent.Proof, error) {
+func proveInTime[P interface{ Remaining() time.Duration }](ctx context.Context, ask func(context.Context) (P, error)) (P, error) {
 	for range proofTries {
 		p, err := ask(ctx)
-		if err != nil || p.Until.Sub(now()) > session.Skew { // which programs are told less
+		if err != nil || p.Remaining() > session.Skew { // which programs are told less
 			return p, err
 		}
 	}
-	return nil, ErrLateProof
+	var none P
+	return none, ErrLateProof
 }
 
 // Role returns what a role endpoint looks at. The lease is asked now.

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
@@ -37,7 +36,7 @@ func TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering(t *testing.T) {
 		t.Fatalf("before: %+v", i)
 	}
 	// As after a pause of the whole agent: the end has passed, and nobody has noticed yet.
-	before := protocol.Time(a.Now()).Add(-time.Hour)
+	before := a.Now().Add(-time.Hour)
 	late := &Candidate{agent: a, Candidacy: Candidacy{Group: "g"}, lease: k.CurrentLease(), Ended: k.Ended}
 	late.life = party.New(party.Options{Clock: clock.Of(func() protocol.Time { return before }), Do: func(tenure.Effect) {}})
 	late.life.Give(tenure.Event{Kind: tenure.Elected, Token: k.CurrentLease().Token(), At: before, Until: before.Add(time.Minute)})
@@ -78,27 +77,30 @@ func TestClockBeyondItsBoundIsSaidWithWhatToDo(t *testing.T) {
 	}
 }
 
+// A fakeProof holds for a while.
+type fakeProof time.Duration
+
+func (p fakeProof) Remaining() time.Duration { return time.Duration(p) }
+
 func TestProofThatComesTooLateIsAskedForAgain(t *testing.T) {
-	const length = regent.Instant(session.Skew)
 	failed := errors.New("asked too often")
-	asked, at := 0, 2*length
-	ask := func(context.Context) (*regent.Proof, error) {
+	asked, late := 0, 3
+	ask := func(context.Context) (fakeProof, error) {
 		asked++
 		if asked > 5 {
-			return nil, failed
+			return 0, failed
 		}
-		return &regent.Proof{Leader: "a", Until: regent.Instant(asked) * length}, nil
+		return fakeProof(time.Duration(asked-late+1) * session.Skew), nil
 	}
-	now := func() regent.Instant { return at }
-	p, err := proveInTime(t.Context(), now, ask) // the third has no more left than programs are told less
-	if err != nil || p.Until != 4*length || asked != 4 {
+	p, err := proveInTime(t.Context(), ask) // the third has no more left than programs are told less
+	if err != nil || time.Duration(p) != 2*session.Skew || asked != 4 {
 		t.Errorf("%v, %v after %d questions", p, err, asked)
 	}
-	asked, at = 0, 100*length
-	if _, err := proveInTime(t.Context(), now, ask); !errors.Is(err, ErrLateProof) || asked != proofTries {
+	asked, late = 0, 100
+	if _, err := proveInTime(t.Context(), ask); !errors.Is(err, ErrLateProof) || asked != proofTries {
 		t.Errorf("%v after %d questions", err, asked)
 	}
-	if _, err := proveInTime(t.Context(), now, ask); !errors.Is(err, failed) {
+	if _, err := proveInTime(t.Context(), ask); !errors.Is(err, failed) {
 		t.Errorf("an error was not passed on: %v", err)
 	}
 }

@@ -96,12 +96,12 @@ func Run(ctx context.Context, o Options) (err error) {
 
 // Groups are what a demonstration shows unless it is told otherwise: one of each mode that there is, and some more.
 var Groups = []cluster.Group{
-	{Name: "billing", Mode: cluster.Quorum, Beside: true},
-	{Name: "mail", Mode: cluster.Quorum},
-	{Name: "reports", Mode: cluster.Quorum},
-	{Name: "cache", Mode: cluster.Local},
-	{Name: "search", Mode: cluster.Eventual},
-	{Name: "shards", Mode: cluster.Consistent},
+	{Name: "billing", Mode: regent.Quorum, Beside: true},
+	{Name: "mail", Mode: regent.Quorum},
+	{Name: "reports", Mode: regent.Quorum},
+	{Name: "cache", Mode: regent.Local},
+	{Name: "search", Mode: regent.Eventual},
+	{Name: "shards", Mode: regent.Consistent},
 }
 
 const (

@@ -111,7 +111,7 @@ func TestKeysActOnTheChosenMember(t *testing.T) {
 func plain(at cluster.Time) time.Duration { return time.Duration(at) }
 
 func TestModelFollowsWhatMembersSay(t *testing.T) {
-	m := newModel([]string{"a", "b"}, cluster.Group{Name: "g", Mode: cluster.Quorum})
+	m := newModel([]string{"a", "b"}, cluster.Group{Name: "g", Mode: regent.Quorum})
 	say := func(e cluster.Event) { m.apply(&e, plain) }
 	say(cluster.Event{Member: "a", What: cluster.Joined})
 	say(cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Token: 4, At: 10})
@@ -147,7 +147,7 @@ func TestModelFollowsWhatMembersSay(t *testing.T) {
 // A leader that is cut off is asked to stop because its lease ends, stops, and gives the group up. What people are told is
 // why it had to.
 func TestTheCauseIsWhyAProgramWasAskedToStop(t *testing.T) {
-	m := newModel([]string{"b"}, cluster.Group{Name: "g", Mode: cluster.Quorum})
+	m := newModel([]string{"b"}, cluster.Group{Name: "g", Mode: regent.Quorum})
 	saw := func(v regent.View) string {
 		v.Group = "g"
 		return m.apply(&cluster.Event{Member: "b", What: cluster.Saw, Group: "g", View: &v}, plain)
@@ -186,7 +186,7 @@ func TestTheLeaderCannotBeBrokenWhileThereIsNone(t *testing.T) {
 }
 
 func TestLocalLeadersStandBesideAQuorumGroupAndAreNotItsLeader(t *testing.T) {
-	m := newModel([]string{"a", "b"}, cluster.Group{Name: "g", Mode: cluster.Quorum, Beside: true})
+	m := newModel([]string{"a", "b"}, cluster.Group{Name: "g", Mode: regent.Quorum, Beside: true})
 	m.apply(&cluster.Event{Member: "a", What: cluster.Leads, Group: "g", Local: true, Support: []string{"a", "b"}, At: 10}, plain)
 	if m.leader() != "" {
 		t.Errorf("%s leads", m.leader())
@@ -214,7 +214,7 @@ func TestTableFitsTheScreen(t *testing.T) {
 	const g = "billing"
 	for _, e := range []cluster.Event{{What: cluster.Joined}, {What: cluster.Leads, Group: g, Token: 4},
 		{What: cluster.Saw, Group: g, View: &regent.View{Leader: "b", Token: 4}},
-		{What: cluster.Said, Status: &regent.Status{}, Standings: []cluster.Standing{{Group: g, Mode: cluster.Quorum, Token: 4, Remaining: 150 * time.Millisecond}}}} {
+		{What: cluster.Said, Status: &regent.Status{}, Standings: []cluster.Standing{{Group: g, Mode: regent.Quorum, Token: 4, Remaining: 150 * time.Millisecond}}}} {
 		e.Member = "b"
 		m.apply(&e, plain)
 	}

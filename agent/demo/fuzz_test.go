@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/web"
 )
@@ -23,7 +24,7 @@ func empty(f *testing.F) *demonstration {
 	}
 	f.Cleanup(func() { _ = c.Close() })
 	s := &demonstration{cluster: c, model: newModel(names, Groups...)}
-	s.model.apply(&cluster.Event{Member: "a", What: cluster.Leads, Group: Groups[0].Name, Mode: cluster.Quorum, Token: 1}, func(cluster.Time) time.Duration { return 0 })
+	s.model.apply(&cluster.Event{Member: "a", What: cluster.Leads, Group: Groups[0].Name, Mode: regent.Quorum, Token: 1}, func(cluster.Time) time.Duration { return 0 })
 	return s
 }
 

@@ -63,7 +63,7 @@ func (s *demonstration) member(name string) web.Member {
 	if st := r.status; st != nil && m.State != web.Down {
 		m.Incarnation, m.Leading, m.Realtime = st.Incarnation, st.Leading, st.Realtime
 		m.PacketsIn, m.PacketsOut = st.PacketsIn, st.PacketsOut
-		m.Pauses = &web.Pauses{Median: st.Pauses.Median, P99: st.Pauses.P99, Longest: st.Pauses.Longest}
+		m.Pauses = &web.Pauses{Median: st.PauseMedian, P99: st.PauseP99, Longest: st.PauseLongest}
 		switch {
 		case st.Waiting != "":
 			m.Problem = st.Waiting

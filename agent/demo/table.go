@@ -96,7 +96,7 @@ func (m *model) row(t *cluster.Cluster, at time.Duration, i int, name string) st
 		for _, p := range r.peers {
 			longest = max(longest, p.RoundTrip)
 		}
-		rtt, pause = longest.Round(10*time.Microsecond).String(), r.status.Pauses.Longest.Round(100*time.Microsecond).String()
+		rtt, pause = longest.Round(10*time.Microsecond).String(), r.status.PauseLongest.Round(100*time.Microsecond).String()
 	}
 	token, view := "", g.views[name]
 	if view.Leader != "" {

@@ -57,7 +57,7 @@ func (n *streamNotifier) newEvent(k *core.Candidate) api.CampaignEvent {
 }
 
 // validFor returns how far an end is off, less what may pass on the way.
-func (a *Server) validFor(end regent.Instant, way time.Duration) time.Duration {
+func (a *Server) validFor(end protocol.Time, way time.Duration) time.Duration {
 	return max(0, end.Sub(a.Now())-way)
 }
 

@@ -141,7 +141,7 @@ func (a *Server) serveVerify(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, err)
 		return
 	}
-	left := p.Until.Sub(a.Now())
+	left := p.Remaining()
 	if left <= 0 {
 		WriteError(w, core.ErrLateProof)
 		return

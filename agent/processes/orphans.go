@@ -166,7 +166,7 @@ func (t *Trees) KillOrphans(ctx context.Context, old []Note) {
 				return true
 			default:
 			}
-			if ref := o.tree.Ref(); o.life.State() == tenure.Told && ref.Orphaned() {
+			if ref := o.tree.Ref(); o.life.State() == tenure.Asked && ref.Orphaned() {
 				o.life.Give(tenure.Event{Kind: tenure.ProgramDied})
 			}
 			return false

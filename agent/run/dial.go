@@ -60,7 +60,7 @@ func (c *connection) pass(e *session.Event, take func(Notice)) {
 		take(Notice{Event: tenure.Event{Kind: tenure.Extended, Until: until}})
 	case session.Stop:
 		take(Notice{Event: tenure.Event{Kind: tenure.Extended, Until: until}})
-		take(Notice{Event: tenure.Event{Kind: tenure.Tell, Cause: c.Of(e.Cause)}})
+		take(Notice{Event: tenure.Event{Kind: tenure.Stop, Cause: c.Of(e.Cause)}})
 	case session.Healed:
 		take(Notice{Healed: true})
 	case session.Gone:

@@ -423,7 +423,7 @@ func (l *life) executed(err error) {
 		return
 	}
 	close(l.runs)
-	if l.party.State() == tenure.Told {
+	if l.party.State() == tenure.Asked {
 		l.forward(l.signal) // it was asked in between
 	}
 }

@@ -118,7 +118,7 @@ type fakeLease struct {
 
 // tell asks the runner to stop.
 func (l *fakeLease) tell() {
-	l.take(Notice{Event: tenure.Event{Kind: tenure.Tell, Cause: protocol.Cause{Code: protocol.Resigned}}})
+	l.take(Notice{Event: tenure.Event{Kind: tenure.Stop, Cause: protocol.Cause{Code: protocol.Resigned}}})
 }
 
 // leave sets the clock so that so much of the lease is left, before anybody has noticed.

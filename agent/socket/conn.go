@@ -19,6 +19,7 @@ import (
 	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/agent/processes"
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -150,7 +151,7 @@ const flushLimit = 100 * time.Millisecond
 
 // writeEnds tells the later ends of all leases of the program, those with the same end on one line.
 func (c *conn) writeEnds(to *json.Encoder) error {
-	ends := make(map[regent.Instant][]uint64)
+	ends := make(map[protocol.Time][]uint64)
 	c.mu.Lock()
 	candidates, keeps := maps.Clone(c.candidates), maps.Clone(c.keeps)
 	c.mu.Unlock()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/agent/processes"
 	"github.com/regentproject/regent/agent/run/tree"
@@ -24,7 +23,7 @@ type keeping struct {
 	mu        sync.Mutex
 	candidate *core.Candidate // nil before the runner campaigns
 	dead      bool
-	written   regent.Instant // the last end that it was sent
+	written   protocol.Time // the last end that it was sent
 }
 
 // keepers finds those that wait for their runners by the secrets that they share.
@@ -133,7 +132,7 @@ func (k *keeping) Renewed() { trySignal(k.conn.renewals) }
 func (k *keeping) OnPage() bool { return k.readsPage }
 
 // laterEnd returns the deadline if the keeper has not been sent it.
-func (k *keeping) laterEnd() (end regent.Instant, later bool) {
+func (k *keeping) laterEnd() (end protocol.Time, later bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.candidate == nil || k.candidate.Waits() {

@@ -3,14 +3,13 @@ package socket
 import (
 	"time"
 
-	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
 )
 
 // withEnd puts an end into an event: as an instant of the host's clock, rounded down, and how far it is off.
-func (a *Server) withEnd(e *session.Event, end regent.Instant) *session.Event {
+func (a *Server) withEnd(e *session.Event, end protocol.Time) *session.Event {
 	host, err := clock.HostLow() // first: what passes until the next line makes the end earlier
 	left := end.Sub(a.Now())
 	if err == nil && left > 0 {
@@ -20,7 +19,7 @@ func (a *Server) withEnd(e *session.Event, end regent.Instant) *session.Event {
 }
 
 // withLease does the same for an event that begins a tenure, and adds when it was granted at the latest.
-func (a *Server) withLease(e *session.Event, end regent.Instant) *session.Event {
+func (a *Server) withLease(e *session.Event, end protocol.Time) *session.Event {
 	if host, err := clock.HostLow(); err == nil {
 		e.At = host
 	}

@@ -86,6 +86,7 @@ func (c *conn) verify(r *session.Request) {
 		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: errors.Is(err, regent.ErrNoLeader)})
 		return
 	}
-	end := p.Until - regent.Instant(session.Skew)
+	now := c.agent.Now() // first: what passes makes the end earlier
+	end := now.Add(p.Remaining() - session.Skew)
 	c.send(c.agent.withEnd(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token, Value: p.Value}, end))
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 )
 
@@ -58,7 +59,7 @@ func open(ctx context.Context, s settings, o cluster.Options, members int) (*exp
 		if e.What == cluster.Joined {
 			joined++
 		}
-		return joined == members && (c.leader.Member != "" || o.Hold || o.Groups[0].Mode != cluster.Quorum)
+		return joined == members && (c.leader.Member != "" || o.Hold || o.Groups[0].Mode != regent.Quorum)
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the council does not begin: %w", err), c.close())

@@ -192,8 +192,8 @@ func spontaneous(ctx context.Context, s settings, calm, realtime bool, out io.Wr
 	}
 	var pauses []string
 	for _, name := range c.cluster.Names {
-		p := c.statuses[name].Status.Pauses
-		pauses = append(pauses, fmt.Sprintf("%s/%s/%s", ms(p.Median), ms(p.P99), ms(p.Longest)))
+		p := c.statuses[name].Status
+		pauses = append(pauses, fmt.Sprintf("%s/%s/%s", ms(p.PauseMedian), ms(p.PauseP99), ms(p.PauseLongest)))
 	}
 	fmt.Fprintf(out, "%s for %v, 3 members, %-8s %d changes without a cause; pauses p50/p99/max %s; %v\n", what, length, named(realtime),
 		changes, strings.Join(pauses, " "), c.causes)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 )
 
@@ -18,7 +19,7 @@ func split(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 	if s.splits == 0 {
 		return nil
 	}
-	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Relay: true, Groups: []cluster.Group{{Name: "hall", Mode: cluster.Local}}}, 5)
+	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Relay: true, Groups: []cluster.Group{{Name: "hall", Mode: regent.Local}}}, 5)
 	if err != nil {
 		return err
 	}

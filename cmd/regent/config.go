@@ -37,16 +37,16 @@ type checkReport struct {
 	Majority int `json:"majority,omitempty"`
 	Voters   int `json:"voters,omitempty"`
 	Leaders  int `json:"leaders,omitempty"`
-	// Lengths are in nanoseconds, as everywhere. FailOver is how long a group has no leader at most when its leader has died; it
+	// FailOver is how long a group has no leader at most when its leader has died; it
 	// is left out where nobody can replace it. Guard is how long before the end of its lease a program is told.
-	Lease     time.Duration `json:"lease,omitempty"`
-	FailOver  time.Duration `json:"fail_over,omitempty"`
-	Guard     time.Duration `json:"guard,omitempty"`
-	RoundTrip time.Duration `json:"round_trip,omitempty"`
+	Lease     time.Duration `json:"lease_ns,omitempty"`
+	FailOver  time.Duration `json:"fail_over_ns,omitempty"`
+	Guard     time.Duration `json:"guard_ns,omitempty"`
+	RoundTrip time.Duration `json:"round_trip_ns,omitempty"`
 	// Restart is how long a member that was not stopped in good order waits before it votes.
-	Restart time.Duration `json:"restart,omitempty"`
+	Restart time.Duration `json:"restart_ns,omitempty"`
 	// LocalLeader is within what time every part of the network has a local leader (κ), unless the file has calm.
-	LocalLeader time.Duration `json:"local_leader,omitempty"`
+	LocalLeader time.Duration `json:"local_leader_ns,omitempty"`
 	// Drift is how far the rate of a clock may be off: within it there are never two leaders.
 	Drift float64 `json:"drift,omitempty"`
 }

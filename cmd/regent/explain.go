@@ -24,8 +24,8 @@ type explanation struct {
 	ToToken   uint64       `json:"to_token,omitempty"`
 	At        time.Time    `json:"at"`
 	Cause     regent.Cause `json:"cause"`
-	// Gap is how long nobody led, as this member saw it, in nanoseconds.
-	Gap time.Duration `json:"gap"`
+	// Gap is how long nobody led, as this member saw it.
+	Gap time.Duration `json:"gap_ns"`
 	// Means says what the cause means, Do what to look at.
 	Means string `json:"means"`
 	Do    string `json:"do,omitempty"`

@@ -19,13 +19,13 @@ type Lease struct {
 	group  *Group
 	tenure *stamp.Tenure
 	number uint64 // that the machine gave the tenure
-	// told is closed when the program must stop; cause says why, and is set before.
-	told  chan struct{}
+	// done is closed when the program must stop; cause says why, and is set before.
+	done  chan struct{}
 	cause atomic.Pointer[protocol.Cause]
 	// support is who backs it, in the domain Local.
 	support atomic.Pointer[protocol.Set]
-	// onTold is called then, if it is set.
-	onTold atomic.Pointer[func()]
+	// onDone is called then, if it is set.
+	onDone atomic.Pointer[func()]
 	// over is closed when the member no longer leads in this tenure.
 	over chan struct{}
 
@@ -44,26 +44,26 @@ type Lease struct {
 	question uint64
 }
 
-// Told is closed when the program must stop: the guard time before the end of the lease was reached, or the member was
+// Done is closed when the program must stop: the guard time before the end of the lease was reached, or the member was
 // asked to give the group up.
-func (l *Lease) Told() <-chan struct{} { return l.told }
+func (l *Lease) Done() <-chan struct{} { return l.done }
 
-// OnTold has f called, on a goroutine of its own, when the program must stop; at once if it must already. It may be set
+// OnDone has f called, on a goroutine of its own, when the program must stop; at once if it must already. It may be set
 // once. It is for those who would otherwise need a goroutine for each of many leases.
-func (l *Lease) OnTold(f func()) {
+func (l *Lease) OnDone(f func()) {
 	once := sync.OnceFunc(f)
-	l.onTold.Store(&once)
+	l.onDone.Store(&once)
 	select {
-	case <-l.told:
+	case <-l.done:
 		go once()
 	default:
 	}
 }
 
-// isTold says whether Told is closed.
-func (l *Lease) isTold() bool {
+// isAsked says whether Done is closed.
+func (l *Lease) isAsked() bool {
 	select {
-	case <-l.told:
+	case <-l.done:
 		return true
 	default:
 		return false
@@ -73,7 +73,7 @@ func (l *Lease) isTold() bool {
 // Over is closed when the member no longer leads in this tenure.
 func (l *Lease) Over() <-chan struct{} { return l.over }
 
-// Cause says why the program must stop, or must have; nil before Told.
+// Cause says why the program must stop, or must have; nil before Done.
 func (l *Lease) Cause() *protocol.Cause { return l.cause.Load() }
 
 // Support returns who backs the lease, in the domain Local.
@@ -94,9 +94,9 @@ func (l *Lease) Token() uint64 { return l.tenure.Token() }
 func (l *Lease) Valid() bool { return l.tenure.Valid(l.group.table.cheapClock) }
 
 // Guarded says whether the guard time before the end of the lease had not begun at an instant during the call. It is
-// the reader's side of Told: it holds even if the loop has not run for a while.
+// the reader's side of Done: it holds even if the loop has not run for a while.
 func (l *Lease) Guarded() bool {
-	return !l.isTold() && l.tenure.Remaining(l.group.table.cheapClock) > l.group.table.guard
+	return !l.isAsked() && l.tenure.Remaining(l.group.table.cheapClock) > l.group.table.guard
 }
 
 // Until returns the end of the lease as it stands, on the member's clock.
@@ -116,9 +116,9 @@ func (l *Lease) Announce(value string) error {
 	})
 }
 
-// Stopped says that the program has stopped, and waits until the member no longer leads in this tenure, so that another
+// Resign reports that the program has stopped, and waits until the member no longer leads in this tenure, so that another
 // can. Once the lease is over it does nothing.
-func (l *Lease) Stopped(ctx context.Context) error {
+func (l *Lease) Resign(ctx context.Context) error {
 	t := l.group.table
 	err := t.loop.Do(func(now protocol.Time) { t.programStopped(now, l) })
 	if err == nil {
@@ -137,7 +137,7 @@ func (l *Lease) Stopped(ctx context.Context) error {
 }
 
 // Lapse lets the lease run out, because something may still act under it of which nobody knows when it stops. The program is asked to
-// stop, if it was not. Stopped releases the lease after all.
+// stop, if it was not. Resign releases the lease after all.
 func (l *Lease) Lapse(cause protocol.Cause) error {
 	t := l.group.table
 	return t.loop.Do(func(now protocol.Time) {

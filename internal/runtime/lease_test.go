@@ -24,7 +24,7 @@ func TestProgramThatStopsWhileTheLoopEndsDoesNotWaitForEver(t *testing.T) {
 		disk := make(gate)
 		_, b, loop := startAuthorityWith(t, func(o *Options) { o.Store = disk })
 		l, still := lead(t, b.Group("g")), lead(t, b.Group("h"))
-		if err := l.Stopped(t.Context()); err != nil {
+		if err := l.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		onLoop(t, loop, func(protocol.Time) { loop.disk.put([]byte("record")) })
@@ -34,8 +34,8 @@ func TestProgramThatStopsWhileTheLoopEndsDoesNotWaitForEver(t *testing.T) {
 			t.Fatal("the loop has ended before its record is written")
 		}
 		over, held := make(chan error, 1), make(chan error, 1)
-		go func() { over <- l.Stopped(t.Context()) }()
-		go func() { held <- still.Stopped(t.Context()) }()
+		go func() { over <- l.Resign(t.Context()) }()
+		go func() { held <- still.Resign(t.Context()) }()
 		synctest.Wait()
 		close(disk)
 		<-loop.Ended()
@@ -49,7 +49,7 @@ func TestProgramThatStopsWhileTheLoopEndsDoesNotWaitForEver(t *testing.T) {
 		if err := <-held; !errors.Is(err, ErrClosed) {
 			t.Errorf("a lease that was not: %v", err)
 		}
-		if err := l.Stopped(t.Context()); err != nil {
+		if err := l.Resign(t.Context()); err != nil {
 			t.Errorf("a lease that was over, when the loop has ended: %v", err)
 		}
 	})
@@ -62,8 +62,8 @@ func TestProgramIsToldWhenTheLoopEnds(t *testing.T) {
 		l := lead(t, b.Group("g"))
 		loop.Stop()
 		<-loop.Ended()
-		if !isClosed(l.Told()) || l.Cause() == nil || l.Cause().Code != protocol.Closed {
-			t.Errorf("told is %v, cause is %v", isClosed(l.Told()), l.Cause())
+		if !isClosed(l.Done()) || l.Cause() == nil || l.Cause().Code != protocol.Closed {
+			t.Errorf("told is %v, cause is %v", isClosed(l.Done()), l.Cause())
 		}
 		if !l.Valid() || isClosed(l.Over()) {
 			t.Error("the lease was given up under its program")

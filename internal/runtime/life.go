@@ -70,7 +70,7 @@ func (t *GroupTable) do(l *Lease, from tenure.Kind, e *tenure.Effect) {
 		}
 	case tenure.HandOver:
 		t.post(protocol.Transfer{Group: g.Name, To: e.To, ID: l.question})
-		if l.isTold() { // the protocol waits for the program to stop, and it has
+		if l.isAsked() { // the protocol waits for the program to stop, and it has
 			t.post(protocol.Stopped{Group: g.Name})
 		}
 	case tenure.Release:
@@ -82,14 +82,14 @@ func (t *GroupTable) do(l *Lease, from tenure.Kind, e *tenure.Effect) {
 
 // askToStop asks the program to stop, once. The protocol learns of it, unless it has asked for it or has ended the tenure.
 func (t *GroupTable) askToStop(l *Lease, from tenure.Kind) {
-	if l.isTold() {
+	if l.isAsked() {
 		return
 	}
-	close(l.told)
-	if f := l.onTold.Load(); f != nil {
+	close(l.done)
+	if f := l.onDone.Load(); f != nil {
 		go (*f)()
 	}
-	ours := from != tenure.Tell && from != tenure.Freeze && from != tenure.Lost
+	ours := from != tenure.Stop && from != tenure.Freeze && from != tenure.Lost
 	if l.shared { // it comes back by itself unless the clock failed
 		ours = from == tenure.Suspended
 	}

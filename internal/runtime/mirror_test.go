@@ -61,7 +61,7 @@ func TestMirrorShowsWhatTheLeaseShows(t *testing.T) {
 	b.Horizon(50, protocol.Horizon{ID: 2, Until: 200})
 	b.Published(50)
 	same(200, "behind the new horizon")
-	b.step(50, l, tenure.Event{Kind: tenure.Tell})
+	b.step(50, l, tenure.Event{Kind: tenure.Stop})
 	b.Horizon(50, protocol.Horizon{ID: 2, Until: 210})
 	same(210, "while the program stops")
 	b.step(60, l, tenure.Event{Kind: tenure.Tick})

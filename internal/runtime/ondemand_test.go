@@ -47,7 +47,7 @@ func TestSiteIsOpenWhileSomebodyUsesIt(t *testing.T) {
 		if err := s.Enter(); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Stopped(t.Context()); err != nil {
+		if err := l.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * toyLinger)
@@ -64,7 +64,7 @@ func TestSiteIsOpenWhileSomebodyUsesIt(t *testing.T) {
 		if !again.Valid() || len(*made) != 1 {
 			t.Errorf("valid %v; %d machines were made", again.Valid(), len(*made))
 		}
-		if err := again.Stopped(t.Context()); err != nil {
+		if err := again.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * toyLinger)
@@ -153,7 +153,7 @@ func TestNothingIsOpenedWhileTheMemberLeaves(t *testing.T) {
 		if _, err := s.Group("g").Campaign(ctx); !errors.Is(err, ErrClosed) {
 			t.Errorf("campaigned: %v", err)
 		}
-		if err := l.Stopped(t.Context()); err != nil {
+		if err := l.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -249,14 +249,14 @@ func TestNothingIsLedWhileTheOtherGroupHasALeader(t *testing.T) {
 		s, _ := newToyOnDemand(t, council.Group("real"), loop)
 		l := lead(t, s.Group("g"))
 		real := lead(t, council.Group("real"))
-		<-l.Told()
+		<-l.Done()
 		if l.Cause().Code != protocol.Elected || l.Cause().Peer != 0 {
 			t.Errorf("told to stop because of %v", l.Cause())
 		}
 		if !l.Valid() {
 			t.Error("it was taken away before the program had stopped")
 		}
-		if err := l.Stopped(t.Context()); err != nil {
+		if err := l.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -264,7 +264,7 @@ func TestNothingIsLedWhileTheOtherGroupHasALeader(t *testing.T) {
 		if _, err := s.Group("g").Campaign(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("led beside the other: %v", err)
 		}
-		if err := real.Stopped(t.Context()); err != nil {
+		if err := real.Resign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		lead(t, s.Group("g"))
@@ -282,12 +282,12 @@ func TestHealthAndClockBlockEveryTable(t *testing.T) {
 				s, _ := newToyOnDemand(t, nil, loop)
 				l := lead(t, s.Group("g"))
 				onLoop(t, loop, func(protocol.Time) { block(loop, true) })
-				<-l.Told()
+				<-l.Done()
 				want := map[string]protocol.CauseCode{"unhealthy": protocol.Unhealthy, "clock": protocol.ClockFault}[name]
 				if l.Cause().Code != want {
 					t.Errorf("told to stop because of %v", l.Cause())
 				}
-				_ = l.Stopped(t.Context())
+				_ = l.Resign(t.Context())
 				time.Sleep(2 * toyLinger) // the machine has been closed; one that is opened now is blocked as well
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()

@@ -71,7 +71,7 @@ func (l *ledger) count(what string) {
 func (l *ledger) begin(t *tenancy) {
 	t.running.Store(true)
 	t.process.lead(t)
-	t.lease.OnTold(func() { t.asked.Add(1) })
+	t.lease.OnDone(func() { t.asked.Add(1) })
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counts["leases of "+string(t.group)]++
@@ -157,7 +157,7 @@ func (l *ledger) finish() {
 	defer l.mu.Unlock()
 	for _, t := range l.all {
 		switch n := t.asked.Load(); {
-		case n != 1 || !isClosed(t.lease.Told()):
+		case n != 1 || !isClosed(t.lease.Done()):
 			l.failLocked("AskedOnce", "%v was asked %d times to stop leading %s", t.process, n, t.group)
 		case t.lease.Cause() == nil || t.lease.Cause().Code == protocol.Unexplained:
 			l.failLocked("EveryEndHasACause", "%v was asked to stop leading %s without a cause", t.process, t.group)

@@ -99,7 +99,7 @@ func (t *tenancy) neverStop() {
 // lead waits for a time, or until the program is asked to stop.
 func (t *tenancy) lead(d time.Duration) {
 	select {
-	case <-t.lease.Told():
+	case <-t.lease.Done():
 	case <-time.After(d):
 	case <-t.process.loop.Ended():
 	}
@@ -107,7 +107,7 @@ func (t *tenancy) lead(d time.Duration) {
 
 func (t *tenancy) await() {
 	select {
-	case <-t.lease.Told():
+	case <-t.lease.Done():
 	case <-t.process.loop.Ended():
 	}
 }
@@ -117,7 +117,7 @@ func (t *tenancy) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 	defer cancel()
 	t.running.Store(false)
-	_ = t.lease.Stopped(ctx)
+	_ = t.lease.Resign(ctx)
 }
 
 // transfer hands the group over. A program whose transfer was not begun goes on, until it is asked to stop.

@@ -212,7 +212,7 @@ func (t *GroupTable) lead(now protocol.Time, g *Group, v *protocol.View) {
 	first := l == nil
 	if first {
 		l = &Lease{group: g, tenure: g.slot.NewTenure(t.epoch, v.Term, v.Quorum), number: v.Tenure,
-			told: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, shared: v.Domain == protocol.Consistent}
+			done: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, shared: v.Domain == protocol.Consistent}
 		l.life = t.newLife(now, l.shared)
 		g.lease = l
 		g.campaigning = true
@@ -239,10 +239,10 @@ func (t *GroupTable) lead(now protocol.Time, g *Group, v *protocol.View) {
 	case v.Until != protocol.Never:
 		t.step(now, l, tenure.Event{Kind: tenure.Freeze, Cause: v.Cause})
 	case v.Stop:
-		t.step(now, l, tenure.Event{Kind: tenure.Tell, Cause: v.Cause})
+		t.step(now, l, tenure.Event{Kind: tenure.Stop, Cause: v.Cause})
 	}
 	if v.Stop && l.life.State() == tenure.Stopped { // the protocol begins the transfer
-		t.release(l, tenure.Tell)
+		t.release(l, tenure.Stop)
 	}
 }
 
@@ -250,7 +250,7 @@ func (t *GroupTable) lead(now protocol.Time, g *Group, v *protocol.View) {
 func (t *GroupTable) end(now protocol.Time, l *Lease, why protocol.Cause) {
 	g := l.group
 	// The protocol goes on trying unless its program was to stop: then it must be asked to campaign again.
-	g.campaigning = !l.isTold()
+	g.campaigning = !l.isAsked()
 	t.step(now, l, tenure.Event{Kind: tenure.Lost, Cause: why})
 	g.slot.Clear()
 	t.mirror.Ended(g.Name, l.Token())
@@ -380,7 +380,7 @@ func (t *GroupTable) close() {
 	why, now := protocol.Cause{Code: protocol.Closed, Peer: t.loop.Self}, t.loop.Clock()
 	t.Groups(func(g *Group) {
 		if g.lease != nil {
-			t.step(now, g.lease, tenure.Event{Kind: tenure.Tell, Cause: why})
+			t.step(now, g.lease, tenure.Event{Kind: tenure.Stop, Cause: why})
 		}
 		t.campaign(g)
 	})

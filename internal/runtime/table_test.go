@@ -21,17 +21,17 @@ func TestLeaseRenewsItselfUntilTheProgramStops(t *testing.T) {
 		l := lead(t, g)
 		for range 100 {
 			time.Sleep(7 * time.Millisecond)
-			if !l.Valid() || !l.Guarded() || isClosed(l.Told()) || l.Remaining() <= toyGuard {
+			if !l.Valid() || !l.Guarded() || isClosed(l.Done()) || l.Remaining() <= toyGuard {
 				t.Fatalf("lease is not renewed: valid %v, remaining %v", l.Valid(), l.Remaining())
 			}
 		}
 		if _, err := l.Edict(); err != nil {
 			t.Error(err)
 		}
-		if err := l.Stopped(t.Context()); err != nil {
+		if err := l.Resign(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if l.Valid() || l.Guarded() || l.Remaining() != 0 || !isClosed(l.Told()) || !isClosed(l.Over()) {
+		if l.Valid() || l.Guarded() || l.Remaining() != 0 || !isClosed(l.Done()) || !isClosed(l.Over()) {
 			t.Error("the lease goes on")
 		}
 		if _, err := l.Edict(); !errors.Is(err, stamp.ErrNotLeader) {
@@ -40,7 +40,7 @@ func TestLeaseRenewsItselfUntilTheProgramStops(t *testing.T) {
 		if v := g.Latest(); v.Leader != protocol.NoIdent || v.Cause.Code != protocol.Resigned {
 			t.Errorf("view is %v", v)
 		}
-		if err := l.Stopped(t.Context()); err != nil {
+		if err := l.Resign(t.Context()); err != nil {
 			t.Errorf("second time: %v", err)
 		}
 	})
@@ -53,13 +53,13 @@ func TestProgramIsToldAGuardTimeBeforeTheLeaseEnds(t *testing.T) {
 		change(loop, func() { m.silent = true })
 		left := l.Remaining()
 		time.Sleep(left - toyGuard - time.Millisecond)
-		if isClosed(l.Told()) || !l.Guarded() {
+		if isClosed(l.Done()) || !l.Guarded() {
 			t.Fatal("told too early")
 		}
 		time.Sleep(time.Millisecond + time.Microsecond)
 		synctest.Wait()
-		if !isClosed(l.Told()) || l.Guarded() || !l.Valid() {
-			t.Fatalf("at the guard time: told %v, guarded %v, valid %v", isClosed(l.Told()), l.Guarded(), l.Valid())
+		if !isClosed(l.Done()) || l.Guarded() || !l.Valid() {
+			t.Fatalf("at the guard time: told %v, guarded %v, valid %v", isClosed(l.Done()), l.Guarded(), l.Valid())
 		}
 		if l.Cause().Code != protocol.LeaseExpired {
 			t.Errorf("cause is %v", l.Cause())
@@ -72,21 +72,21 @@ func TestProgramIsToldAGuardTimeBeforeTheLeaseEnds(t *testing.T) {
 	})
 }
 
-// Told means told: a renewal that comes in the guard time does not bring the leadership back, it only keeps others out
+// Asked means asked: a renewal that comes in the guard time does not bring the leadership back, it only keeps others out
 // until the program has stopped.
 func TestRenewalInTheGuardTimeIsNotANewLeadership(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))
 		change(loop, func() { m.silent = true })
-		<-l.Told()
+		<-l.Done()
 		change(loop, func() { m.silent = false })
 		time.Sleep(10 * toyLease)
 		if !l.Valid() || l.Guarded() || isClosed(l.Over()) {
 			t.Errorf("valid %v, guarded %v, over %v: want the lease held for a program that has not stopped",
 				l.Valid(), l.Guarded(), isClosed(l.Over()))
 		}
-		if err := l.Stopped(t.Context()); err != nil || l.Valid() {
+		if err := l.Resign(t.Context()); err != nil || l.Valid() {
 			t.Errorf("after it stopped: %v, valid %v", err, l.Valid())
 		}
 	})
@@ -98,7 +98,7 @@ func TestProgramThatNeverStopsIsRenewedForItsGraceOnly(t *testing.T) {
 		m, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))
 		_ = loop.Do(func(protocol.Time) { loop.instances[Council].Post(protocol.Resign{Group: "g"}) })
-		<-l.Told()
+		<-l.Done()
 		time.Sleep(toyGrace - time.Millisecond)
 		if !l.Valid() || isClosed(l.Over()) {
 			t.Fatal("the lease was not renewed for the grace")
@@ -128,7 +128,7 @@ func TestRenewalAfterTheGraceMovesNothing(t *testing.T) {
 		l := lead(t, b.Group("g"))
 		change(loop, func() { m.mute = true })
 		_ = loop.Do(func(protocol.Time) { loop.instances[Council].Post(protocol.Resign{Group: "g"}) })
-		<-l.Told()
+		<-l.Done()
 		time.Sleep(toyGrace + toyLease)
 		synctest.Wait()
 		if l.Valid() || isClosed(l.Over()) {
@@ -149,8 +149,8 @@ func TestLeaseThatLapsesIsNeitherRenewedNorReleased(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if !isClosed(l.Told()) || l.Cause().Code != protocol.Unhealthy || l.Until() != end {
-			t.Errorf("told %v, cause %v, end %v instead of %v", isClosed(l.Told()), l.Cause(), l.Until(), end)
+		if !isClosed(l.Done()) || l.Cause().Code != protocol.Unhealthy || l.Until() != end {
+			t.Errorf("told %v, cause %v, end %v instead of %v", isClosed(l.Done()), l.Cause(), l.Until(), end)
 		}
 		time.Sleep(end.Sub(loop.Clock()) - time.Millisecond)
 		synctest.Wait()
@@ -187,7 +187,7 @@ func TestProgramsOfOneMemberTakeTurns(t *testing.T) {
 		}
 		last := first
 		for n := range 3 {
-			if err := last.Stopped(t.Context()); err != nil {
+			if err := last.Resign(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			r := <-got
@@ -254,7 +254,7 @@ func TestTenureLostAndWonAgainIsAnotherLease(t *testing.T) {
 		if l.Valid() || !again.Valid() || again.Token() <= l.Token() {
 			t.Errorf("old %v (token %d), new %v (token %d)", l.Valid(), l.Token(), again.Valid(), again.Token())
 		}
-		if err := l.Stopped(t.Context()); err != nil {
+		if err := l.Resign(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if !again.Valid() {
@@ -289,7 +289,7 @@ func TestManyGroupsLieBehindOneHorizon(t *testing.T) {
 		}
 		for i, l := range leases {
 			if i%3 == 0 {
-				if err := l.Stopped(t.Context()); err != nil {
+				if err := l.Resign(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -375,7 +375,7 @@ func TestWatchersSeeEveryChangeOrAreToldHowManyTheyMissed(t *testing.T) {
 		for range 20 {
 			l := lead(t, g)
 			synctest.Wait()
-			_ = l.Stopped(t.Context())
+			_ = l.Resign(t.Context())
 			synctest.Wait()
 		}
 		last := g.Latest().Number
@@ -400,7 +400,7 @@ func TestCloseStopsTheProgramsThenLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 		loop.Leave()
-		<-l.Told()
+		<-l.Done()
 		if l.Cause().Code != protocol.Closed {
 			t.Errorf("cause is %v", l.Cause())
 		}
@@ -408,7 +408,7 @@ func TestCloseStopsTheProgramsThenLeaves(t *testing.T) {
 		if isClosed(loop.Ended()) || !l.Valid() {
 			t.Fatal("the member left under a program that runs")
 		}
-		_ = l.Stopped(t.Context())
+		_ = l.Resign(t.Context())
 		<-loop.Ended()
 		if m.groups["g"].tenure != 0 {
 			t.Error("the group is still held")
@@ -430,7 +430,7 @@ func TestClockFaultEndsLeasesAndReleasesNothing(t *testing.T) {
 		g := b.Group("g")
 		l := lead(t, g)
 		_ = loop.Do(func(protocol.Time) { loop.Fault(true) })
-		<-l.Told()
+		<-l.Done()
 		if l.Valid() || l.Cause().Code != protocol.ClockFault {
 			t.Errorf("valid %v, cause %v", l.Valid(), l.Cause())
 		}
@@ -443,7 +443,7 @@ func TestClockFaultEndsLeasesAndReleasesNothing(t *testing.T) {
 		if slices.Contains(m.events, "protocol.Stopped{g}") {
 			t.Error("it was released under its program")
 		}
-		_ = l.Stopped(t.Context())
+		_ = l.Resign(t.Context())
 		time.Sleep(time.Second)
 		if len(next) != 0 {
 			t.Fatal("a lease began on a clock that cannot be believed")
@@ -465,10 +465,10 @@ func TestSuspendEndsAllLeases(t *testing.T) {
 		slept.Store(int64(time.Millisecond))
 		loop.Waiter.Wake()
 		synctest.Wait()
-		if l.Valid() || !isClosed(l.Told()) || l.Cause().Code != protocol.ClockFault {
-			t.Errorf("valid %v, told %v, cause %v", l.Valid(), isClosed(l.Told()), l.Cause())
+		if l.Valid() || !isClosed(l.Done()) || l.Cause().Code != protocol.ClockFault {
+			t.Errorf("valid %v, told %v, cause %v", l.Valid(), isClosed(l.Done()), l.Cause())
 		}
-		if err := l.Stopped(t.Context()); err != nil {
+		if err := l.Resign(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if again := lead(t, g); !again.Valid() || again.Token() <= l.Token() {
@@ -487,8 +487,8 @@ func TestRestoredSnapshotEndsAllLeases(t *testing.T) {
 		restored.Store(true)
 		loop.Waiter.Wake()
 		synctest.Wait()
-		if l.Valid() || !isClosed(l.Told()) {
-			t.Errorf("valid %v, told %v", l.Valid(), isClosed(l.Told()))
+		if l.Valid() || !isClosed(l.Done()) {
+			t.Errorf("valid %v, told %v", l.Valid(), isClosed(l.Done()))
 		}
 	})
 }

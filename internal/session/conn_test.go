@@ -209,7 +209,7 @@ func TestLeaseEndsByItselfWhenNothingIsHeard(t *testing.T) {
 		if !silent {
 			_ = p.conn.Close() // the agent dies
 		}
-		<-l.Told()
+		<-l.Done()
 		if took := time.Since(start); took < 150*time.Millisecond && silent || took > 5*time.Second {
 			t.Errorf("told after %v", took)
 		}
@@ -257,7 +257,7 @@ func TestLeaseRunsAsLongAsTheAgentSays(t *testing.T) {
 		t.Errorf("the end moved by %v", l.Until().Sub(before))
 	}
 	told := make(chan struct{})
-	l.OnTold(func() { close(told) })
+	l.OnDone(func() { close(told) })
 	p.say(Event{Event: Stop, ID: 1, Cause: &why.Cause{Why: why.Closed, Member: "a"}, Until: protocol.Time(time.Second)})
 	<-told
 	if l.Cause().Why != why.Closed || !l.Valid() || l.Guarded() {

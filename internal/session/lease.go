@@ -28,16 +28,16 @@ type Lease struct {
 	end atomic.Int64
 	// ended says that the lease counts no more, whatever comes.
 	ended atomic.Bool
-	// elected is closed when the program leads, told when it must stop, over when the candidacy is over at the agent.
-	elected, told, over chan struct{}
-	// done is closed when the tenure is over here.
-	done chan struct{}
+	// elected is closed when the program leads, done when it must stop, over when the candidacy is over at the agent.
+	elected, done, over chan struct{}
+	// overHere is closed when the tenure is over at this side.
+	overHere chan struct{}
 	// healed has an element when a member has come back since it was last looked at.
 	healed      chan struct{}
 	campaignErr error // set before over is closed
 
 	mu     sync.Mutex
-	onTold []func()
+	onDone []func()
 	asked  bool
 	// lastCause is what the program was asked to stop for, or the cause of the end.
 	lastCause *why.Cause
@@ -67,8 +67,8 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 // campaign is one candidacy. It returns neither lease nor error if a lease came too late to be of use, or if the agent ended the candidacy because
 // this process was silent: it is not any more.
 func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
-	l := &Lease{conn: c, group: o.Group, entered: make(chan struct{}), elected: make(chan struct{}), told: make(chan struct{}),
-		over: make(chan struct{}), done: make(chan struct{}), healed: make(chan struct{}, 1)}
+	l := &Lease{conn: c, group: o.Group, entered: make(chan struct{}), elected: make(chan struct{}), done: make(chan struct{}),
+		over: make(chan struct{}), overHere: make(chan struct{}), healed: make(chan struct{}, 1)}
 	l.life = party.New(party.Options{Clock: c.clock, Do: l.do, Unread: c.Unread, Shown: l.shown, Config: tenure.Config{Self: c.Self(), Lower: tenure.Function,
 		Guard: c.hello.Guard, Grace: sessionGrace, Answer: sessionAnswer}})
 	o.Page = true
@@ -122,7 +122,7 @@ func (l *Lease) take(e *Event) {
 		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 	case Stop:
 		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
-		l.life.Give(tenure.Event{Kind: tenure.Tell, Cause: l.conn.Of(e.Cause)})
+		l.life.Give(tenure.Event{Kind: tenure.Stop, Cause: l.conn.Of(e.Cause)})
 	case Healed:
 		select {
 		case l.healed <- struct{}{}:
@@ -140,7 +140,7 @@ func (l *Lease) take(e *Event) {
 			l.record(e.Cause)
 		}
 		l.life.Give(tenure.Event{Kind: tenure.Lost, Cause: l.conn.Of(e.Cause)})
-		l.tell()
+		l.mustStop()
 		close(l.over)
 	}
 }
@@ -155,7 +155,7 @@ func (l *Lease) do(e tenure.Effect) {
 		}
 	case tenure.Ask:
 		l.recordCause(e.Cause)
-		l.tell()
+		l.mustStop()
 	case tenure.Void:
 		l.ended.Store(true)
 	case tenure.Release:
@@ -163,20 +163,20 @@ func (l *Lease) do(e tenure.Effect) {
 		l.recordCause(e.Cause)
 		l.report()
 	case tenure.End:
-		l.finish(e.Cause)
+		l.isOver(e.Cause)
 	}
 }
 
-// finish takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
-func (l *Lease) finish(cause protocol.Cause) {
+// isOver takes note of the end. The agent learns of one that was not released, and of every cause that was corrected later.
+func (l *Lease) isOver(cause protocol.Cause) {
 	l.ended.Store(true)
 	l.recordCause(cause)
 	corrected := false
 	select {
-	case <-l.done:
+	case <-l.overHere:
 		corrected = true
 	default:
-		close(l.done)
+		close(l.overHere)
 	}
 	l.mu.Lock()
 	unreported := (l.released == nil || corrected) && l.token.Load() != 0
@@ -215,16 +215,16 @@ func (l *Lease) record(c *why.Cause) {
 	}
 }
 
-// tell says, once, that the program must stop.
-func (l *Lease) tell() {
+// mustStop closes Done, once: the program must stop.
+func (l *Lease) mustStop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.asked {
 		return
 	}
 	l.asked = true
-	close(l.told)
-	for _, f := range l.onTold {
+	close(l.done)
+	for _, f := range l.onDone {
 		go f()
 	}
 }
@@ -279,7 +279,7 @@ func (l *Lease) Valid() bool { return l.Remaining() > 0 }
 // Guarded says whether the program was not told to stop, nor should have been by now.
 func (l *Lease) Guarded() bool {
 	select {
-	case <-l.told:
+	case <-l.done:
 		return false
 	default:
 		return l.Remaining() > l.conn.hello.Guard
@@ -289,21 +289,21 @@ func (l *Lease) Guarded() bool {
 // Healed has an element when a member has come back that was down or cut off.
 func (l *Lease) Healed() <-chan struct{} { return l.healed }
 
-// Told is closed when the program must stop.
-func (l *Lease) Told() <-chan struct{} { return l.told }
+// Done is closed when the program must stop.
+func (l *Lease) Done() <-chan struct{} { return l.done }
 
-// OnTold has f called, on a goroutine of its own, when the program must stop; at once if it must already.
-func (l *Lease) OnTold(f func()) {
+// OnDone has f called, on a goroutine of its own, when the program must stop; at once if it must already.
+func (l *Lease) OnDone(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.asked {
 		go f()
 		return
 	}
-	l.onTold = append(l.onTold, f)
+	l.onDone = append(l.onDone, f)
 }
 
-// Cause says why the program must stop; zero before Told is closed.
+// Cause says why the program must stop; zero before Done is closed.
 func (l *Lease) Cause() why.Cause {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -317,7 +317,7 @@ func (l *Lease) Cause() why.Cause {
 func (l *Lease) Resign(ctx context.Context) error {
 	l.ended.Store(true)
 	l.life.Give(tenure.Event{Kind: tenure.ProgramStopped})
-	l.tell()
+	l.mustStop()
 	l.mu.Lock()
 	released := l.released
 	l.mu.Unlock()

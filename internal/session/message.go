@@ -44,7 +44,7 @@ type Request struct {
 	// Name is what the program calls itself, for people.
 	Name string `json:"name,omitempty"`
 	// Lease, of a campaign, is the length of the leases that the program wants; zero: as the agent is configured.
-	Lease time.Duration `json:"lease,omitempty"`
+	Lease time.Duration `json:"lease_ns,omitempty"`
 	// Heartbeat, if it is not zero, is how long the program may be silent.
 	Heartbeat time.Duration `json:"heartbeat_ns,omitempty"`
 	// Page, of a campaign, says that the program has mapped the agent's page and will read its deadline there. It must give signs of

@@ -61,10 +61,10 @@ func (m *Machine) extend(_ protocol.Time, ev Event) {
 	}
 }
 
-func (m *Machine) told(now protocol.Time, ev Event) {
+func (m *Machine) askToStop(now protocol.Time, ev Event) {
 	m.blame(ev.Cause)
 	m.ask(now)
-	if m.state == Told && ev.Kind == Tell && ev.Until != 0 && !m.config.Backup {
+	if m.state == Asked && ev.Kind == Stop && ev.Until != 0 && !m.config.Backup {
 		m.due = min(m.due, ev.Until)
 	}
 }
@@ -324,6 +324,6 @@ func (m *Machine) sleeps(protocol.Time, Event) {
 }
 
 func (m *Machine) found(now protocol.Time, ev Event) {
-	m.state, m.frozen, m.announced = Told, true, ev.Until
+	m.state, m.frozen, m.announced = Asked, true, ev.Until
 	m.blame(m.own(protocol.Restarted))
 }

@@ -22,7 +22,7 @@
 //	runner            agent's connection  Tree                            runs them
 //	keeper (Backup)   agent's deadline    Tree                            runs them if the runner died
 //
-// What one party emits is an event of the next. Down: Announce is Elected (with a token) or Extended; Ask is Tell; End is
+// What one party emits is an event of the next. Down: Announce is Elected (with a token) or Extended; Ask is Stop; End is
 // Lost; GoOn is Refused. Up: Release is ProgramStopped; HandOver is Yield; an End without a Release before it is Freeze, and so
 // is every later End, so that the cause reaches the other side. Lapse ends the renewals: an agent gives its member Freeze and
 // ConnectionLost, of which the second has the member's machine emit Lapse as well. The election protocol puts a fixed end to the lease then.
@@ -36,9 +36,9 @@
 // # States
 //
 //	state     lower side             lease                        deadline            may end in
-//	Waiting   nothing acts           none                         none                Leading, Told (Found), Over
+//	Waiting   nothing acts           none                         none                Leading, Asked (Found), Over
 //	Leading   may act                held                         moves forward       any later state
-//	Told      may act, was asked     held, or cut off             moves until frozen  Stopping, Stopped, Over
+//	Asked      may act, was asked     held, or cut off             moves until frozen  Stopping, Stopped, Over
 //	Stopping  may act                held, running out, or lost   frozen              Stopped, Over
 //	Stopped   acts no more, or is    held for hooks or transfer,  frozen, unless the  Leading (refused Yield), Over
 //	          past its deadline      or lost                      program may go on

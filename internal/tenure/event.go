@@ -14,14 +14,14 @@ type State uint8
 const (
 	Waiting  State = iota // no lease; nothing acts
 	Leading               // the lower side may act; renewals are announced to it
-	Told                  // it was asked to stop and may still act; renewals are announced for at most its grace
+	Asked                 // it was asked to stop and may still act; renewals are announced for at most its grace
 	Stopping              // it may still act; no later deadline is announced; what can be killed is being killed
 	Stopped               // it acts no more; its lost hooks run, or a transfer is under way
 	Over                  // nothing is left to do
 	states   = iota
 )
 
-var stateNames = [states]string{"Waiting", "Leading", "Told", "Stopping", "Stopped", "Over"}
+var stateNames = [states]string{"Waiting", "Leading", "Asked", "Stopping", "Stopped", "Over"}
 
 func (s State) String() string { return stateNames[s] }
 
@@ -32,7 +32,7 @@ type Kind uint8
 const (
 	Elected   Kind = iota // the party leads, with Token, since At, until Until
 	Extended              // the lease was renewed until Until
-	Tell                  // the lower side shall stop, for Cause, by Until if that is set; the lease is renewed meanwhile
+	Stop                  // the lower side shall stop, for Cause, by Until if that is set; the lease is renewed meanwhile
 	Lost                  // the lease is over, for Cause; of a transfer: it is done
 	Refused               // a transfer came to nothing
 	UpperGone             // the upper side is dead, or its connection is closed: nothing more comes
@@ -66,7 +66,7 @@ const (
 	kinds     = iota
 )
 
-var kindNames = [kinds]string{"Elected", "Extended", "Tell", "Lost", "Refused", "UpperGone", "Resign", "Transfer", "Freeze", "Fixed",
+var kindNames = [kinds]string{"Elected", "Extended", "Stop", "Lost", "Refused", "UpperGone", "Resign", "Transfer", "Freeze", "Fixed",
 	"ProgramStopped", "ProgramDied", "Yield", "KeeperDied", "TreeGone", "TreeUnknown", "ConnectionLost", "Pulse", "ElectedDone", "LostDone", "Forked",
 	"Suspended", "Found", "Tick"}
 

@@ -76,7 +76,7 @@ func (m *Machine) Announced() (protocol.Time, bool) { return m.announced, m.anno
 
 // Leads says whether the lower side leads at now, as a load balancer may ask.
 func (m *Machine) Leads(now protocol.Time) bool {
-	return (m.state == Leading || m.state == Told) && now < m.announced
+	return (m.state == Leading || m.state == Asked) && now < m.announced
 }
 
 // Step takes one event and returns out with all that it leads to appended, to be carried out in order. now never runs
@@ -104,7 +104,7 @@ func (m *Machine) Wake() protocol.Time {
 		return m.silence
 	case Leading:
 		return min(guard, m.due, m.silence)
-	case Told:
+	case Asked:
 		if m.kills() {
 			return min(guard, m.due, m.silence)
 		}
@@ -147,18 +147,18 @@ func (m *Machine) expireOne(now protocol.Time) bool {
 	case m.state == Leading && guarded:
 		m.blame(m.own(protocol.LeaseExpired))
 		m.ask(now)
-	case m.state == Told && guarded && m.kills():
+	case m.state == Asked && guarded && m.kills():
 		m.blame(m.own(protocol.LeaseExpired))
 		m.halt(now)
-	case m.state == Told && now >= m.announced:
+	case m.state == Asked && now >= m.announced:
 		m.blame(m.own(protocol.LeaseExpired))
 		m.halt(now)
-	case (m.state == Leading || m.state == Told) && now >= m.silence:
+	case (m.state == Leading || m.state == Asked) && now >= m.silence:
 		m.log(Silent)
 		m.blame(m.own(protocol.Unhealthy))
 		m.askOnce()
 		m.halt(now)
-	case m.state == Told && now >= m.due:
+	case m.state == Asked && now >= m.due:
 		m.log(NotInTime)
 		m.halt(now)
 	case m.state == Leading && now >= m.due: // of the elected hook
@@ -186,7 +186,7 @@ func (m *Machine) kills() bool { return m.config.Lower == Tree || m.config.Lower
 // ask asks the lower side to stop. What has not begun to run is ended at once.
 func (m *Machine) ask(now protocol.Time) {
 	m.askOnce()
-	m.state, m.due = Told, now.Add(m.config.Grace)
+	m.state, m.due = Asked, now.Add(m.config.Grace)
 	switch {
 	case m.config.Backup:
 		m.due = protocol.Never // the runner counts the grace

@@ -99,7 +99,7 @@ func TestLostHooksRunBeforeTheRelease(t *testing.T) {
 	p := newParty(t, Config{Lower: Tree, Hooks: true})
 	p.wants(1, of(ElectedDone), "Start", Leading)
 	p.wants(2, of(Forked), "Exec", Leading)
-	p.wants(10, because(Tell, protocol.Closed), "Ask", Told)
+	p.wants(10, because(Stop, protocol.Closed), "Ask", Asked)
 	p.wants(12, of(ProgramDied), "Kill", Stopping)
 	p.wants(13, of(TreeGone), "RunLost", Stopped)
 	p.wants(14, of(ElectedDone), "", Stopped)
@@ -203,8 +203,8 @@ func TestTheHeavierCauseCountsOnBothSides(t *testing.T) {
 	agent, runner := newParty(t, Config{Lower: Party}), newParty(t, Config{Lower: Tree})
 	runner.wants(1, of(Forked), "Exec", Leading)
 	runner.wants(80, of(Tick), "Ask Kill", Stopping)
-	agent.wants(80, because(Resign, protocol.Resigned), "Ask", Told)
-	runner.wants(81, because(Tell, protocol.Resigned), "", Stopping)
+	agent.wants(80, because(Resign, protocol.Resigned), "Ask", Asked)
+	runner.wants(81, because(Stop, protocol.Resigned), "", Stopping)
 	runner.wants(82, of(TreeGone), "Release End Forget", Over)
 	agent.wants(83, Event{Kind: ProgramStopped, Cause: runner.m.Cause()}, "Log Release End Forget", Over)
 	if a, r := agent.m.Cause(), runner.m.Cause(); a != r || a.Code != protocol.LeaseExpired {
@@ -214,8 +214,8 @@ func TestTheHeavierCauseCountsOnBothSides(t *testing.T) {
 
 func TestAProgramThatNeverStopsIsRenewedNoMore(t *testing.T) {
 	p := newParty(t, Config{Lower: Function, Grace: 30 * time.Nanosecond})
-	p.wants(10, because(Tell, protocol.Closed), "Ask", Told)
-	p.wants(30, Event{Kind: Extended, Until: 130}, "Announce", Told)
+	p.wants(10, because(Stop, protocol.Closed), "Ask", Asked)
+	p.wants(30, Event{Kind: Extended, Until: 130}, "Announce", Asked)
 	p.wants(40, of(Tick), "Log Lapse", Stopping)
 	p.wants(50, Event{Kind: Extended, Until: 150}, "", Stopping)
 	p.wants(130, of(Tick), "Log End", Over)
@@ -237,7 +237,7 @@ func TestARefusedYieldLeadsOn(t *testing.T) {
 	p := newParty(t, Config{Lower: Program})
 	p.wants(10, Event{Kind: Yield, To: 2}, "HandOver", Stopped)
 	p.wants(12, of(Refused), "GoOn", Leading)
-	p.wants(20, Event{Kind: Transfer, To: 2}, "Ask", Told)
+	p.wants(20, Event{Kind: Transfer, To: 2}, "Ask", Asked)
 	p.wants(22, of(ProgramStopped), "HandOver", Stopped)
 	p.wants(23, of(Refused), "Release End", Over)
 }
@@ -259,7 +259,7 @@ func TestADeadlineThatIsShownCountsOnceItIsFixed(t *testing.T) {
 func TestAYieldedProgramKeepsWhatIsShownUntilItStopsForGood(t *testing.T) {
 	p := newParty(t, Config{Lower: Program, Shown: true})
 	p.wants(10, Event{Kind: Yield, To: 2}, "HandOver", Stopped)
-	p.wants(11, because(Tell, protocol.Closed), "Fix", Stopped)
+	p.wants(11, because(Stop, protocol.Closed), "Fix", Stopped)
 	p.wants(11, Event{Kind: Fixed, Until: lease}, "", Stopped)
 	p.wants(12, of(Refused), "Release End", Over)
 }

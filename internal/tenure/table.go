@@ -29,7 +29,7 @@ const (
 	begin
 	giveBack
 	extend
-	told
+	askToStop
 	correct
 	stopsToo
 	lose
@@ -72,8 +72,8 @@ var actions = [...]action{
 		(*Machine).begin, []State{Leading, Stopping, Over}, []EffectKind{Note, Announce, RunElected, Start, Kill, Release, End, Forget}},
 	giveBack: {"giveBack", "The lower side withdrew before the lease came: release it.", (*Machine).giveBack, nil, []EffectKind{Release}},
 	extend:   {"extend", "Announce the later deadline, unless the deadline is frozen.", (*Machine).extend, nil, []EffectKind{Announce}},
-	told: {"told", "Record the cause, ask the lower side to stop, and count its grace, which the event may shorten. A tree whose program does not run yet is killed.",
-		(*Machine).told, []State{Told, Stopping}, with(halting, Ask)},
+	askToStop: {"askToStop", "Record the cause, ask the lower side to stop, and count its grace, which the event may shorten. A tree whose program does not run yet is killed.",
+		(*Machine).askToStop, []State{Asked, Stopping}, with(halting, Ask)},
 	correct:  {"correct", "Record the cause: the heavier of the two counts, and a change is logged. After the end, those below learn of it.", (*Machine).correct, nil, []EffectKind{End}},
 	stopsToo: {"stopsToo", "Record the cause. A program that had yielded does not go on if the transfer is refused.", (*Machine).stopsToo, nil, []EffectKind{Fix}},
 	lose: {"lose", "Nothing is held any more. Void the lease, ask the lower side to stop, and end it.",
@@ -83,15 +83,15 @@ var actions = [...]action{
 	withdraw: {"withdraw", "The candidacy is over. Nothing has begun.", (*Machine).withdraw, []State{Over}, []EffectKind{End, Forget}},
 	widowed:  {"widowed", "The candidacy is over. A keeper waits on: the runner may have been elected before it died.", (*Machine).widowed, []State{Over}, []EffectKind{End, Forget}},
 	cutOff: {"cutOff", "No renewal can come: freeze the deadline, ask the lower side to stop, and release nothing.",
-		(*Machine).cutOff, []State{Told, Stopping}, with(halting, Ask)},
-	freeze:   {"freeze", "Announce no later deadline, and ask the lower side to stop.", (*Machine).freeze, []State{Told, Stopping}, with(halting, Ask)},
+		(*Machine).cutOff, []State{Asked, Stopping}, with(halting, Ask)},
+	freeze:   {"freeze", "Announce no later deadline, and ask the lower side to stop.", (*Machine).freeze, []State{Asked, Stopping}, with(halting, Ask)},
 	fixed:    {"fixed", "No later end is shown. The highest that a reader may have seen is the announced deadline.", (*Machine).fixed, nil, nil},
-	handOver: {"handOver", "Remember the successor, and ask the lower side to stop.", (*Machine).handOver, []State{Told, Stopping}, with(halting, Ask)},
+	handOver: {"handOver", "Remember the successor, and ask the lower side to stop.", (*Machine).handOver, []State{Asked, Stopping}, with(halting, Ask)},
 	reported: {"reported", "The lower side has stopped and its hooks have run: release. A keeper is done.",
 		(*Machine).reported, []State{Stopped, Over}, ending},
 	died: {"died", "A dead program or function has stopped. What a dead runner or first process leaves is killed. " +
 		"A keeper that waited for the runner kills, and runs its lost hooks.", (*Machine).died, []State{Stopping, Stopped, Over}, with(ending, Kill)},
-	yield: {"yield", "The program has stopped: ask for the transfer. One that was not told to stop goes on if it is refused.", (*Machine).yield, []State{Stopped, Over}, ending},
+	yield: {"yield", "The program has stopped: ask for the transfer. One that was not asked to stop goes on if it is refused.", (*Machine).yield, []State{Stopped, Over}, ending},
 	refused: {"refused", "A program that yielded leads on, if its lease lasts. Otherwise nothing acts: release.",
 		(*Machine).refused, []State{Leading, Over}, []EffectKind{GoOn, Release, End, Forget}},
 	unkept: {"unkept", "Remember that no keeper is left, and log it. If the runner dies as well, the deadline decides.", (*Machine).unkept, nil, nil},
@@ -104,7 +104,7 @@ var actions = [...]action{
 	buried:   {"buried", "The runner cannot remove what it had prepared any more: agent and keeper do.", (*Machine).buried, nil, []EffectKind{Forget}},
 	hungUp: {"hungUp", "A closed connection proves nothing: record Resigned, announce no later deadline, and end the lower side.",
 		(*Machine).hungUp, []State{Stopping}, halting},
-	stays:   {"stays", "The program cannot be told to go on: a refused transfer ends in a release.", (*Machine).stays, nil, nil},
+	stays:   {"stays", "The program cannot be asked to go on: a refused transfer ends in a release.", (*Machine).stays, nil, nil},
 	pulse:   {"pulse", "The heartbeat begins anew when the sign of life came.", (*Machine).pulse, nil, nil},
 	greeted: {"greeted", "The elected hooks have ended: the program forks.", (*Machine).greeted, nil, []EffectKind{Start}},
 	lostDone: {"lostDone", "The lost hooks have run: release. A keeper remembers that the runner has run them.",
@@ -115,48 +115,48 @@ var actions = [...]action{
 		(*Machine).suspended, []State{Stopping}, with(halting, Void, Ask)},
 	dozed: {"dozed", "A lease that was granted before is not used. The heartbeat begins anew.", (*Machine).dozed, nil, nil},
 	slept: {"slept", "Record the cause, and void the lease. A program that had yielded does not go on.", (*Machine).sleeps, nil, []EffectKind{Void, Fix}},
-	found: {"found", "Wait until the runner has ended the tree, kills it, or dies. Nothing is held.", (*Machine).found, []State{Told}, nil},
+	found: {"found", "Wait until the runner has ended the tree, kills it, or dies. Nothing is held.", (*Machine).found, []State{Asked}, nil},
 }
 
 // table says what each event leads to in each state. Tick and Forked look at the deadlines first: see expiry.
 var table = [states][kinds]act{
 	Waiting: {
-		Elected: begin, Extended: none, Tell: none, Lost: withdraw, Refused: none, UpperGone: withdraw,
+		Elected: begin, Extended: none, Stop: none, Lost: withdraw, Refused: none, UpperGone: withdraw,
 		Resign: none, Transfer: none, Freeze: none, Fixed: none,
 		ProgramStopped: withdraw, ProgramDied: widowed, Yield: none, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
 		ConnectionLost: withdraw, Pulse: pulse, ElectedDone: none, LostDone: none, Forked: stillborn,
 		Suspended: dozed, Found: found, Tick: none,
 	},
 	Leading: {
-		Elected: none, Extended: extend, Tell: told, Lost: lose, Refused: none, UpperGone: cutOff,
-		Resign: told, Transfer: handOver, Freeze: freeze, Fixed: none,
+		Elected: none, Extended: extend, Stop: askToStop, Lost: lose, Refused: none, UpperGone: cutOff,
+		Resign: askToStop, Transfer: handOver, Freeze: freeze, Fixed: none,
 		ProgramStopped: reported, ProgramDied: died, Yield: yield, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
 		ConnectionLost: hungUp, Pulse: pulse, ElectedDone: greeted, LostDone: lostDone, Forked: forked,
 		Suspended: suspended, Found: none, Tick: none,
 	},
-	Told: {
-		Elected: none, Extended: extend, Tell: correct, Lost: lose, Refused: none, UpperGone: cutOff,
+	Asked: {
+		Elected: none, Extended: extend, Stop: correct, Lost: lose, Refused: none, UpperGone: cutOff,
 		Resign: correct, Transfer: none, Freeze: freeze, Fixed: fixed,
 		ProgramStopped: reported, ProgramDied: died, Yield: yield, KeeperDied: unkept, TreeGone: none, TreeUnknown: none,
 		ConnectionLost: hungUp, Pulse: pulse, ElectedDone: none, LostDone: lostDone, Forked: stillborn,
 		Suspended: suspended, Found: none, Tick: none,
 	},
 	Stopping: {
-		Elected: none, Extended: none, Tell: correct, Lost: unhold, Refused: none, UpperGone: unhold,
+		Elected: none, Extended: none, Stop: correct, Lost: unhold, Refused: none, UpperGone: unhold,
 		Resign: correct, Transfer: none, Freeze: correct, Fixed: fixed,
 		ProgramStopped: reported, ProgramDied: died, Yield: yield, KeeperDied: unkept, TreeGone: treeGone, TreeUnknown: unproven,
 		ConnectionLost: none, Pulse: none, ElectedDone: none, LostDone: lostDone, Forked: stillborn,
 		Suspended: slept, Found: none, Tick: none,
 	},
 	Stopped: {
-		Elected: none, Extended: extend, Tell: stopsToo, Lost: concede, Refused: refused, UpperGone: concede,
+		Elected: none, Extended: extend, Stop: stopsToo, Lost: concede, Refused: refused, UpperGone: concede,
 		Resign: stopsToo, Transfer: none, Freeze: stopsToo, Fixed: fixed,
 		ProgramStopped: reported, ProgramDied: died, Yield: none, KeeperDied: unkept, TreeGone: late, TreeUnknown: late,
 		ConnectionLost: stays, Pulse: none, ElectedDone: none, LostDone: lostDone, Forked: stillborn,
 		Suspended: slept, Found: none, Tick: none,
 	},
 	Over: {
-		Elected: giveBack, Extended: none, Tell: correct, Lost: correct, Refused: none, UpperGone: none,
+		Elected: giveBack, Extended: none, Stop: correct, Lost: correct, Refused: none, UpperGone: none,
 		Resign: none, Transfer: none, Freeze: correct, Fixed: fixed,
 		ProgramStopped: correct, ProgramDied: buried, Yield: none, KeeperDied: none, TreeGone: forget, TreeUnknown: forget,
 		ConnectionLost: none, Pulse: none, ElectedDone: none, LostDone: none, Forked: stillborn,
@@ -175,12 +175,12 @@ type expiry struct {
 // expiries lists what expireOne does, in its order.
 var expiries = []expiry{
 	{Waiting, "the heartbeat was missed", "Record Unhealthy and log it; the candidacy is over. A program that works again campaigns again.", []State{Over}},
-	{Leading, "the guard time before the announced deadline has begun", "Record LeaseExpired and ask the lower side to stop. A tree is killed.", []State{Told, Stopping}},
-	{Told, "the guard time has begun, and the lower side can be killed", "Record LeaseExpired and kill.", []State{Stopping}},
-	{Told, "the announced deadline has passed", "Record LeaseExpired; see Stopping.", []State{Stopping}},
+	{Leading, "the guard time before the announced deadline has begun", "Record LeaseExpired and ask the lower side to stop. A tree is killed.", []State{Asked, Stopping}},
+	{Asked, "the guard time has begun, and the lower side can be killed", "Record LeaseExpired and kill.", []State{Stopping}},
+	{Asked, "the announced deadline has passed", "Record LeaseExpired; see Stopping.", []State{Stopping}},
 	{Leading, "the heartbeat was missed", "Record Unhealthy, ask the lower side to stop, freeze the deadline, and kill what can be killed.", []State{Stopping}},
-	{Told, "the heartbeat was missed", "The same.", []State{Stopping}},
-	{Told, "the grace is over", "Log it, freeze the deadline, and kill what can be killed. The lease of what cannot be killed is renewed no more.", []State{Stopping}},
+	{Asked, "the heartbeat was missed", "The same.", []State{Stopping}},
+	{Asked, "the grace is over", "Log it, freeze the deadline, and kill what can be killed. The lease of what cannot be killed is renewed no more.", []State{Stopping}},
 	{Leading, "the bound of the elected hook has passed", "Kill the hook and fork the program.", nil},
 	{Stopping, "the announced deadline, once it is fixed, the margin after it and the time to kill have passed", "A Program heeds it: release. A tree that is proven gone is released, with a line that its hooks did not run. " +
 		"Anything else may still act: the lease is left to run out. A runner or keeper then runs the lost hooks; an agent kills once more.", []State{Stopped, Over}},

@@ -142,7 +142,7 @@ func (w *walk) event() Event {
 	case w.m.state == Waiting && w.rng.IntN(2) == 0:
 		kind = Elected
 	case w.rng.IntN(2) == 0: // let it live for a while
-		kind = []Kind{Extended, Pulse, Tick, Tell, TreeGone}[w.rng.IntN(5)]
+		kind = []Kind{Extended, Pulse, Tick, Stop, TreeGone}[w.rng.IntN(5)]
 	}
 	codes := []protocol.CauseCode{protocol.Resigned, protocol.NoQuorum, protocol.Closed, protocol.LeaseExpired, protocol.Transferred}
 	return Event{Kind: kind, Token: 7, At: w.now, Until: w.now.Add(time.Duration(w.rng.IntN(200))), To: 2,
@@ -216,7 +216,7 @@ func (w *walk) judge(from State, out []Effect) {
 		w.fail("held or not ended in Over")
 	case m.goesOn && m.state != Stopped, m.handing && m.state != Stopped, m.passed && m.state != Stopping && m.state != Over && m.state != Stopped:
 		w.fail("a flag is set in a state that has no use for it")
-	case (m.state == Leading || m.state == Told) && m.proof != mayAct, m.state == Stopping && !m.frozen:
+	case (m.state == Leading || m.state == Asked) && m.proof != mayAct, m.state == Stopping && !m.frozen:
 		w.fail("the proof or the frozen deadline does not fit the state")
 	case m.state == Leading && (m.frozen || m.cause.Code != protocol.Unexplained && m.proof == gone):
 		w.fail("leads with a frozen deadline")

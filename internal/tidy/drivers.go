@@ -50,12 +50,12 @@ var tenureWaits = map[string]map[string]string{
 	"internal/runtime": {
 		"Group.await":      "returns the lease that the machine has handed over, or withdraws the candidacy",
 		"GroupTable.await": "returns the answer of the protocol",
-		"Lease.OnTold":     "calls a function for a program that was asked to stop before",
+		"Lease.OnDone":     "calls a function for a program that was asked to stop before",
 		"Lease.Stopped":    "returns to the program when the tenure that it reported as stopped is over",
 		"Lease.Transfer":   "returns what the machine made of a Yield",
 		"Lease.hasStopped": "returns what the machine made of Refused",
 		"Lease.isOver":     "reads whether the tenure was ended",
-		"Lease.isTold":     "reads whether the program was asked to stop",
+		"Lease.isAsked":    "reads whether the program was asked to stop",
 	},
 	"internal/runtime/party": {
 		"type":          "the alarm",
@@ -92,7 +92,6 @@ var tenureWaits = map[string]map[string]string{
 		"Agent.Now":               "reads the member's clock",
 		"Agent.Verify":            "bounds a proof",
 		"agentClock.Late":         "reads the clock for a machine",
-		"agentClock.Now":          "reads the clock for a machine",
 		"agentClock.Suspended":    "reads the clock, which notices a suspend",
 		"Candidate.Await":         "keeps a connection until its machines are done",
 		"Candidate.LeadsNow":      "answers a load balancer, by the lease and the announced end",

@@ -33,9 +33,9 @@ var unreachable = []exemption{
 	{[]tenure.Kind{tenure.Fixed}, besides(tenure.Waiting, tenure.Leading), "it answers a Fix, and what is frozen does not lead"},
 	{[]tenure.Kind{tenure.Refused}, []tenure.State{tenure.Stopped, tenure.Over}, "it answers a HandOver, which only a Stopped program allows"},
 	{[]tenure.Kind{tenure.Yield}, besides(tenure.Waiting, tenure.Stopped), "a function that runs returns, once"},
-	{[]tenure.Kind{tenure.TreeGone, tenure.TreeUnknown}, besides(tenure.Waiting, tenure.Leading, tenure.Told), "searches begin at a Kill, which leads to Stopping"},
+	{[]tenure.Kind{tenure.TreeGone, tenure.TreeUnknown}, besides(tenure.Waiting, tenure.Leading, tenure.Asked), "searches begin at a Kill, which leads to Stopping"},
 	{[]tenure.Kind{tenure.ElectedDone}, besides(tenure.Waiting), "hooks run once elected"},
-	{[]tenure.Kind{tenure.Forked}, besides(tenure.Waiting, tenure.Told), "programs fork once elected; a runner whose program is being forked is not asked, but stopped"},
+	{[]tenure.Kind{tenure.Forked}, besides(tenure.Waiting, tenure.Asked), "programs fork once elected; a runner whose program is being forked is not asked, but stopped"},
 	{[]tenure.Kind{tenure.Found}, []tenure.State{tenure.Waiting}, "it is the first event of a tenure that is read from a note"},
 }
 

@@ -106,7 +106,7 @@ func drawFaults(seed uint64, hosts int, length time.Duration) (plan []Fault) {
 	for range 3 + d.N(14) {
 		at, host, in := d.Between(0, length), d.N(hosts), tenure.Waiting
 		if d.N(2) == 0 {
-			in = []tenure.State{tenure.Leading, tenure.Leading, tenure.Told, tenure.Stopping, tenure.Stopped, tenure.Over}[d.N(6)]
+			in = []tenure.State{tenure.Leading, tenure.Leading, tenure.Asked, tenure.Stopping, tenure.Stopped, tenure.Over}[d.N(6)]
 		}
 		for range 1 + d.N(3) { // they come in company
 			f := Fault{At: at, In: in, Kind: drawKind(d), Host: host, For: d.Between(ms, 900*ms>>d.N(5)), Seed: d.Uint64() >> 40}
@@ -217,7 +217,7 @@ func (w *World) ask(h *host, f Fault, d *sim.Dice) {
 	why := protocol.Cause{Code: protocol.Resigned, Peer: h.rank}
 	switch f.Kind {
 	case Resign:
-		top.side(tenure.Event{Kind: []tenure.Kind{tenure.Resign, tenure.Tell}[d.N(2)], Cause: why}, 0)
+		top.side(tenure.Event{Kind: []tenure.Kind{tenure.Resign, tenure.Stop}[d.N(2)], Cause: why}, 0)
 	case Transfer:
 		top.side(tenure.Event{Kind: tenure.Transfer, To: protocol.Rank(d.N(len(w.hosts)))}, 0)
 	case FreezeLease:

@@ -71,12 +71,12 @@ func TestCoverageFailsBelowItsBound(t *testing.T) {
 	for _, k := range []FaultKind{Starve, Suspend, KillChild, CutOff} {
 		few.Faults[k] = [tenure.States]int{}
 	}
-	if text, enough := few.Judge(); enough || !strings.Contains(text, "Told × fault: suspend") {
+	if text, enough := few.Judge(); enough || !strings.Contains(text, "Asked × fault: suspend") {
 		t.Errorf("four faults never happened: %s", text)
 	}
 	wrong := full()
-	wrong.step(tenure.Told, tenure.Found)
-	if text, enough := wrong.Judge(); enough || !strings.Contains(text, "listed as unreachable: Told × Found") {
+	wrong.step(tenure.Asked, tenure.Found)
+	if text, enough := wrong.Judge(); enough || !strings.Contains(text, "listed as unreachable: Asked × Found") {
 		t.Errorf("what cannot be reached was: %s", text)
 	}
 }

@@ -91,7 +91,7 @@ func (c *checker) shown(l *life) {
 		return
 	}
 	a, until := l.acting(), s.slot.highest.Add(-marginTime)
-	if a != nil && (a.m.State() == tenure.Leading || a.m.State() == tenure.Told) && c.w.now < until {
+	if a != nil && (a.m.State() == tenure.Leading || a.m.State() == tenure.Asked) && c.w.now < until {
 		c.fail("H-SHOWN", "token %d is released, and its program may have read that it leads until %v", l.token, until)
 	}
 }

@@ -341,7 +341,7 @@ func (a *party) doTop(e tenure.Effect) {
 	}
 	switch e.Kind {
 	case tenure.Ask:
-		below.above(tenure.Event{Kind: tenure.Tell, Cause: e.Cause}, w.latency())
+		below.above(tenure.Event{Kind: tenure.Stop, Cause: e.Cause}, w.latency())
 	case tenure.End:
 		below.above(tenure.Event{Kind: tenure.Lost, Cause: e.Cause}, w.latency())
 	case tenure.GoOn:

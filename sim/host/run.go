@@ -85,7 +85,7 @@ func (w *World) close() {
 			h.candidacy.top.above(tenure.Event{Kind: tenure.Lost, Cause: why}, 0)
 			continue
 		}
-		h.candidacy.top.above(tenure.Event{Kind: tenure.Tell, Cause: why}, 0)
+		h.candidacy.top.above(tenure.Event{Kind: tenure.Stop, Cause: why}, 0)
 	}
 }
 

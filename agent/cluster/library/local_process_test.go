@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/cluster/journal"
 )
@@ -67,7 +68,7 @@ func (m *localMap) settle(want ...string) {
 
 func TestProcessesThatAreCutApartHaveALocalLeaderInEachPart(t *testing.T) {
 	t.Parallel()
-	m := newLocalMap(t, cluster.Group{Name: "cache", Mode: cluster.Local}, "a", "b", "c", "d", "e")
+	m := newLocalMap(t, cluster.Group{Name: "cache", Mode: regent.Local}, "a", "b", "c", "d", "e")
 	m.settle("a: a b c d e")
 	for range 2 {
 		m.Must(m.Part("c", "d", "e"))
@@ -94,7 +95,7 @@ func TestProcessesThatAreCutApartHaveALocalLeaderInEachPart(t *testing.T) {
 // The part of a council that has no quorum is offered local leaders; the other keeps the real one.
 func TestProcessesWithoutAQuorumHaveALocalLeaderBesideTheGroup(t *testing.T) {
 	t.Parallel()
-	m := newLocalMap(t, cluster.Group{Name: "billing", Mode: cluster.Quorum, Beside: true}, "a", "b", "c", "d", "e")
+	m := newLocalMap(t, cluster.Group{Name: "billing", Mode: regent.Quorum, Beside: true}, "a", "b", "c", "d", "e")
 	real := m.Leader(0)
 	m.settle()
 	others := m.Others(real.Member)
@@ -110,7 +111,7 @@ func TestProcessesWithoutAQuorumHaveALocalLeaderBesideTheGroup(t *testing.T) {
 // A member that finds out that its record is an old copy speaks as another incarnation from then on, and so do its machines.
 func TestLocalGroupGoesOnWhenAMemberChangesItsIncarnation(t *testing.T) {
 	t.Parallel()
-	m := newLocalMap(t, cluster.Group{Name: "cache", Mode: cluster.Local}, "a", "b", "c")
+	m := newLocalMap(t, cluster.Group{Name: "cache", Mode: regent.Local}, "a", "b", "c")
 	m.settle("a: a b c")
 	record := filepath.Join(m.Dir, "a", "record")
 	old, err := os.ReadFile(record)

@@ -238,7 +238,7 @@ func TestStatusSaysHowTheMemberIs(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s := m.Status()
 		if s.Name != "a" || s.Waiting != "" || s.Leading != 1 || s.Incarnation == 0 || s.PacketsIn == 0 || s.PacketsOut == 0 ||
-			s.Disk != "" || s.Pauses.Count == 0 {
+			s.Disk != "" || s.PauseCount == 0 {
 			t.Errorf("status is %+v", s)
 		}
 		for i, p := range m.Members() {

@@ -6,10 +6,14 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// A Hold is how a party lets the lease run out that it campaigned for. Handles of leases have no method for it, because a program
-// that acts itself either stops or does not: only an agent finds that something of a program may be left.
+// A Hold is what an agent knows and does about the lease that it campaigned for, beside the methods of the handle. Programs need
+// none of it: one that acts itself either stops or does not, and asks for how long it leads.
 type Hold struct {
-	lapse func(code protocol.CauseCode, member string)
+	// Lapse asks the machine of the lease to let it run out, because something of a program may be left: nothing renews it, and nothing is
+	// released before its end. The code and the member are the cause. A lease that is over stays as it is.
+	Lapse func(code protocol.CauseCode, member string)
+	// Until returns the end of the lease as it stands, on the clock of the member.
+	Until func() protocol.Time
 }
 
 type holdKey struct{}
@@ -17,13 +21,9 @@ type holdKey struct{}
 // Into returns a context for a campaign whose lease the hold is then of.
 func (h *Hold) Into(ctx context.Context) context.Context { return context.WithValue(ctx, holdKey{}, h) }
 
-// Held gives the hold of a context, if there is one, its lease.
-func Held(ctx context.Context, lapse func(code protocol.CauseCode, member string)) {
+// Take gives the hold of a context, if there is one, its lease.
+func Take(ctx context.Context, lease Hold) {
 	if h, ok := ctx.Value(holdKey{}).(*Hold); ok {
-		h.lapse = lapse
+		*h = lease
 	}
 }
-
-// Lapse asks the machine of the lease to let it run out: nothing renews it, and nothing is released before its end. The code and the
-// member are the cause. A lease that is over stays as it is.
-func (h *Hold) Lapse(code protocol.CauseCode, member string) { h.lapse(code, member) }

@@ -103,7 +103,7 @@ func TestEventThatAnEffectMadeInvalidIsDropped(t *testing.T) {
 		<-asked
 		p.GiveIf(func() bool { return valid }, tenure.Event{Kind: tenure.ProgramStopped})
 	}()
-	p.Give(tenure.Event{Kind: tenure.Tell})
+	p.Give(tenure.Event{Kind: tenure.Stop})
 	<-given
 	if p.State() == tenure.Over {
 		t.Error("an event that was no longer valid ended the tenure")
