@@ -24,7 +24,9 @@ func simCommand() *cobra.Command {
 }
 
 func labCommand() *cobra.Command {
-	return simulatorCommand("lab", "Reproduce the experiments of the papers", `  regent lab list`, "lab")
+	return simulatorCommand("lab", "Reproduce the figures, tables and theorems of the papers", `  regent lab list
+  regent lab hall-fig26 --out figures
+  regent lab all --out report`, "lab")
 }
 
 func replayCommand() *cobra.Command {
