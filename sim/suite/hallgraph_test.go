@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim/check"
+	"github.com/regentproject/regent/sim/effort"
 	"github.com/regentproject/regent/sim/suite"
 )
 
@@ -86,6 +87,33 @@ func TestLeadersOfRandomGraphsAreThoseOfTheOracle(t *testing.T) {
 			}
 		}
 		playGraph(t, suite.NewGraph(n, edges...), []string{"hall plain", "hall majority", "hall tree"}[seed%3], seed, 3*time.Second)
+	}
+}
+
+// TestLeadersOfRandomGraphsOfEightMembersAreThoseOfTheOracle looks at a thousand graphs in a long run.
+func TestLeadersOfRandomGraphsOfEightMembersAreThoseOfTheOracle(t *testing.T) {
+	const n = 8
+	r := rand.New(rand.NewPCG(8, 8))
+	variants := []string{"hall plain", "hall majority", "hall tree", "hall calm"}
+	judged := 0
+	for seed := range effort.Pick[uint64](2, 25, 1000) {
+		density := 1 + r.IntN(5)
+		var edges [][2]int
+		for a := range n {
+			for b := a + 1; b < n; b++ {
+				if r.IntN(6) < density {
+					edges = append(edges, [2]int{a, b})
+				}
+			}
+		}
+		g := suite.NewGraph(n, edges...)
+		for _, variant := range variants {
+			playGraph(t, g, variant, seed, 3*time.Second)
+		}
+		judged += playTurns(t, g, seed)
+	}
+	if judged == 0 {
+		t.Error("no turn could be judged")
 	}
 }
 
