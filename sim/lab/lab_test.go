@@ -3,6 +3,9 @@ package lab
 import (
 	"bytes"
 	"encoding/xml"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -129,5 +132,32 @@ func TestPageShowsClaimsAndFailures(t *testing.T) {
 	}
 	if !strings.Contains(bad.String(), "1 of 2 checks fail") {
 		t.Error("the page does not say that a check fails")
+	}
+}
+
+func TestDocumentedExperimentsExist(t *testing.T) {
+	known := map[string]bool{"all": true, "list": true}
+	for _, e := range All() {
+		known[e.Name] = true
+	}
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d pages, %v", len(files), err)
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`regent lab ([a-z]+[a-z0-9-]*)`).FindAllStringSubmatch(string(text), -1) {
+			found++
+			if !known[m[1]] {
+				t.Errorf("%s: there is no experiment %s", file, m[1])
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d experiments are named on the pages", found)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,5 +66,28 @@ func TestFindTakesShortNames(t *testing.T) {
 	}
 	if _, _, err := script.Find("rain/e_r8"); err == nil || !strings.Contains(err.Error(), "rain/e_r8_partition") {
 		t.Errorf("rain/e_r8: %v, want the names of all that it may mean", err)
+	}
+}
+
+func TestDocumentedScenariosExist(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d pages, %v", len(files), err)
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`regent (?:sim run|replay)\s+([a-z]+/[a-z0-9_]+)`).FindAllStringSubmatch(string(text), -1) {
+			found++
+			if _, _, err := script.Find(m[1]); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("only %d scenarios are named on the pages", found)
 	}
 }
