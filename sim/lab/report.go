@@ -145,3 +145,12 @@ func linear(points []Point) (slope, r2 float64) {
 
 // Seconds says how long the experiment took.
 func (r *Report) Seconds() string { return fmt.Sprintf("%.1f s", float64(r.Took)/1000) }
+
+// Command returns the arguments that repeat the experiment.
+func (r *Report) Command() string {
+	c := fmt.Sprintf("lab %s --seed %d", r.Name, r.Seed)
+	if r.Quick {
+		c += " --quick"
+	}
+	return c
+}

@@ -27,6 +27,10 @@ func timefreeExperiments() []*Experiment {
 	}
 }
 
+// unlikely is the probability below which a number contradicts the closed form. With 15 numbers three of ten thousand seeds do so by
+// chance.
+const unlikely = 1e-5
+
 // A cell is one number of the table of p(x).
 type cell struct {
 	n, x int
@@ -57,14 +61,14 @@ func timefreeProbability(r *run, out *Report) error {
 		return err
 	}
 	t := out.table(fmt.Sprintf("How likely MP(1) survives x rounds, and in which share of %d trials it did:", trials), "members", "x", "p(x)", "measured", "off by")
-	most := 0.0
+	least := 1.0
 	for i, c := range all {
 		measured := float64(held[i]) / float64(trials)
 		off := sigmas(c.p, measured, trials)
-		most = max(most, math.Abs(off))
+		least = min(least, tail(trials, held[i], c.p))
 		t.add(c.n, c.x, fmt.Sprintf("%.6f", c.p), fmt.Sprintf("%.4f", measured), fmt.Sprintf("%+.1fσ", off))
 	}
-	out.check(most <= 4, "T-PX: the machine agrees with the closed form within four standard errors", "%.1f at most", most)
+	out.check(least > unlikely, "T-PX: the machine agrees with the closed form", "the least likely of the %d numbers, or one further off, has a probability of %.2g", len(all), least)
 	seven, _ := survives(7, 14).Float64()
 	service, _ := survives(5, 50).Float64()
 	out.check(math.Abs(seven-0.977) < 0.0005, "p is 0.977 for seven members and 2n rounds, not very close to 1", "%.6f", seven)

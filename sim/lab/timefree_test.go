@@ -55,3 +55,14 @@ func TestLongestSessions(t *testing.T) {
 		}
 	}
 }
+
+func TestTailOfABinomialDistribution(t *testing.T) {
+	for _, c := range []struct {
+		trials, held int
+		p, want      float64
+	}{{4, 0, 0.5, 1.0 / 16}, {4, 1, 0.5, 5.0 / 16}, {4, 4, 0.5, 1.0 / 16}, {4, 3, 0.5, 5.0 / 16}, {60, 59, 0.999272, 0.0428}, {10, 10, 1, 1}, {10, 9, 1, 0}} {
+		if got := tail(c.trials, c.held, c.p); math.Abs(got-c.want) > 1e-4 {
+			t.Errorf("%d of %d with %g: %g, want %g", c.held, c.trials, c.p, got, c.want)
+		}
+	}
+}

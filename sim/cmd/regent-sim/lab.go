@@ -233,7 +233,7 @@ func (o *labOptions) runAll(c *cobra.Command) error {
 func failed(all ...*lab.Report) error {
 	for _, r := range all {
 		for _, check := range r.Failed() {
-			return cli.Failf("lab: %s: claim does not hold: %s: %s (repeat: regent-sim lab %s --seed %d)", r.Name, check.Claim, check.Measured, r.Name, r.Seed)
+			return cli.Failf("lab: %s: claim does not hold: %s: %s (repeat: regent-sim %s)", r.Name, check.Claim, check.Measured, r.Command())
 		}
 	}
 	return nil
