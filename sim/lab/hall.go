@@ -16,7 +16,7 @@ const hallPaper = "HALL"
 
 func hallExperiments() []*Experiment {
 	return []*Experiment{
-		{Name: "hall-fig24", Paper: hallPaper, Where: "Fig. 24", Title: "who leads when some members do not hear each other",
+		{Name: "hall-fig24", Paper: hallPaper, Where: "Fig. 24", Title: "the leaders where some members cannot reach each other",
 			Claim: "A graph algorithm computes the local leaders of every maximum connected set: the least member first, unless it or a neighbour is marked.",
 			Differs: "The text can be read in two ways, by which members are marked. Neither is what the protocol does (E-H5): a candidate that fails keeps asking, " +
 				"and a follower is silent. The oracle H-GRAPH describes the protocol.",

@@ -18,7 +18,7 @@ const rainPaper = "RAIN"
 func rainExperiments() []*Experiment {
 	return []*Experiment{
 		{Name: "rain-table1", Paper: rainPaper, Where: "Table 1", Title: "two of four members lose their links one by one",
-			Claim: "Links fail in the order N1N2, N1N3, N2N3, N4N1, N2N4. Nobody leads before the last; then N3 leads {N3, N4}.",
+			Claim: "Links fail in the order N1N2, N1N3, N2N3, N4N1, N2N4. No node leads before the last; then N3 leads {N3, N4}.",
 			Differs: "The printed definitions do not give this table (E-R1, E-R4): every candidate would lead at once, and N3 would ask about one of the two only. " +
 				"N3 sends two cands, not four (E-R9).",
 			run: rainTable},
@@ -32,9 +32,9 @@ func rainExperiments() []*Experiment {
 				"printed, a dead member with a better rank deadlocks the rest.",
 			run: rainRepairs},
 		{Name: "rain-theorem33", Paper: rainPaper, Where: "Theorem 3.3", Title: "wrong suspicions leave no trace",
-			Claim: "A fake failure of k < n nodes makes nobody leader, and the state afterwards is that before.",
-			Differs: "True if no cancel is overtaken on another link (E-R6). Here attempts are numbered, and the weak form is checked: without a new view, nothing is left of what was said (R-33w). " +
-				"One member keeps all of its links, so that at every instant somebody sees each suspect.",
+			Claim: "After a fake failure of k < n nodes no node is leader, and the state is the one before it.",
+			Differs: "True if no cancel is overtaken on another link (E-R6). Here attempts are numbered, and the weak form is checked: without a new view, no member keeps a cand or an accept (R-33w). " +
+				"One member keeps all of its links, so that at every instant a member sees each suspect.",
 			run: rainSuspicions},
 		{Name: "rain-slack", Paper: rainPaper, Where: "section 2, link histories", Title: "by how much one end of a link is ahead of the other",
 			Claim: "Both ends of a link see the same history of ups and downs, and neither is more than a bounded number of transitions ahead.",
@@ -154,7 +154,7 @@ func rainTable(r *run, out *Report) error {
 	if err != nil {
 		return err
 	}
-	table := out.table("What is said after each link:", "link", "said", "dead", "leads", "as in Table 1")
+	table := out.table("What members send after each link fails:", "link", "sent", "dead", "leads", "as in Table 1")
 	right := 0
 	for _, step := range tableOne {
 		t.said = nil
@@ -397,8 +397,8 @@ func rainSuspicions(r *run, out *Report) error {
 			t.add(v, count, messages, right)
 		}
 	}
-	out.check(said > 2*len(all), "members did suspect each other", "%d cands, accepts and cancels", said)
-	out.check(wrong == 0, "nobody leads because of it, and nothing is left of it (R-33w)", "%d of %d councils%s", len(all)-wrong, len(all), first)
+	out.check(said > 2*len(all), "members suspected each other", "%d cands, accepts and cancels", said)
+	out.check(wrong == 0, "no view is installed, and no trace remains (R-33w)", "%d of %d councils%s", len(all)-wrong, len(all), first)
 	return nil
 }
 

@@ -20,7 +20,7 @@ func stableExperiments() []*Experiment {
 				"schedule comes closer than 2δ.",
 			run: stableDemotions},
 		{Name: "stable-election", Paper: stablePaper, Where: "Theorem 5", Title: "election time by the number of members that crashed with the leader",
-			Claim: "With Fig. 5 the election time is 9δ when no link is slow and nobody crashes meanwhile. With Fig. 4 it grows with the number of crashed members.",
+			Claim: "With Fig. 5 the election time is 9δ when no link is slow and no process crashes meanwhile. With Fig. 4 it grows with the number of crashed members.",
 			Differs: "Crashes are simultaneous, of the leader and of those whose rounds come next, which is the worst for Fig. 4. Delays are drawn between 0 and δ, so the " +
 				"measured times lie below the bound.",
 			run: stableElections},
