@@ -18,17 +18,21 @@ const simulator = "regent-sim"
 
 func simCommand() *cobra.Command {
 	return simulatorCommand("sim", "Run scenarios and fuzz the protocols in the simulator", `  regent sim list
-  regent sim run scenario.txt
+  regent sim scenarios
+  regent sim run hall/fig1
   regent sim fuzz --protocol rank --members 5 --seeds 1..1000`)
 }
 
 func labCommand() *cobra.Command {
-	return simulatorCommand("lab", "Reproduce the experiments of the papers", `  regent lab list`, "lab")
+	return simulatorCommand("lab", "Reproduce the figures, tables and theorems of the papers", `  regent lab list
+  regent lab hall-fig26 --out figures
+  regent lab all --out report`, "lab")
 }
 
 func replayCommand() *cobra.Command {
 	return simulatorCommand("replay", "Watch a recorded run of the simulator in the browser",
-		`  regent sim fuzz --protocol nerio --seed 42 --trace trace.jsonl && regent replay trace.jsonl`, "replay")
+		`  regent replay hall/fig1
+  regent sim fuzz --protocol nerio --seed 42 --trace trace.jsonl && regent replay trace.jsonl`, "replay")
 }
 
 // simulatorCommand passes its arguments on to the simulator, after those given here.

@@ -47,7 +47,7 @@ var beside = []layer{
 	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "processes", "command line", "internal/owned", "internal/identity"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "simulator", packages: []string{"sim/..."}, knows: []string{"internal/wire", "internal/wire/wiretest", "datagrams", "protocols", "contract", "stamps"}},
-	{name: "lab", packages: []string{"sim/lab/..."}, knows: []string{"simulator", "protocols", "contract"},
+	{name: "lab", packages: []string{"sim/lab/..."}, knows: []string{"simulator", "protocols", "contract", "stamps"},
 		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot"}},
 	{name: "replay", packages: []string{"sim/replay/..."}, knows: []string{"simulator", "protocols", "contract", "agent/web"}},
 	{name: "simulator programs", packages: []string{"sim/cmd/..."},

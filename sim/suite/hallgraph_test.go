@@ -7,133 +7,29 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
-	"github.com/regentproject/regent/internal/protocol/hall"
-	"github.com/regentproject/regent/sim"
 	"github.com/regentproject/regent/sim/check"
+	"github.com/regentproject/regent/sim/effort"
 	"github.com/regentproject/regent/sim/suite"
 )
 
 var allSix = flag.Bool("graphs.all", false, "look at all 26704 connected labelled graphs of six members and at 3000 larger ones, not at a sample")
 
-// A graph is who is connected to whom: near[r] has r and its neighbours.
-type graph []protocol.Set
-
-func newGraph(n int, edges ...[2]int) graph {
-	g := make(graph, n)
-	for r := range g {
-		g[r].Add(protocol.Rank(r))
-	}
-	for _, e := range edges {
-		g[e[0]].Add(protocol.Rank(e[1]))
-		g[e[1]].Add(protocol.Rank(e[0]))
-	}
-	return g
-}
-
-// connected says whether there is a path between any two.
-func (g graph) connected() bool {
-	seen := protocol.NewSet(0)
-	for range g {
-		for r := range seen.All() {
-			seen = seen.Union(g[r])
-		}
-	}
-	return seen == protocol.Everyone(len(g))
-}
-
-// allGraphs calls f with every connected labelled graph of n members.
-func allGraphs(n int, f func(graph)) {
-	var pairs [][2]int
-	for a := range n {
-		for b := a + 1; b < n; b++ {
-			pairs = append(pairs, [2]int{a, b})
-		}
-	}
-	for bits := range 1 << len(pairs) {
-		var edges [][2]int
-		for i, p := range pairs {
-			if bits>>i&1 == 1 {
-				edges = append(edges, p)
-			}
-		}
-		if g := newGraph(n, edges...); g.connected() {
-			f(g)
-		}
-	}
-}
-
-// play runs members over the links of a graph, for so long, and compares who leads with what the graph says, from κ after all
-// of them grant locks on. It returns who has led in that time.
-func (g graph) play(t testing.TB, variant string, seed uint64, length time.Duration) protocol.Set {
+// playGraph plays a graph and reports what is wrong.
+func playGraph(t testing.TB, g suite.Graph, variant string, seed uint64, length time.Duration) protocol.Set {
 	t.Helper()
-	p, err := suite.Lookup(variant)
+	led, err := g.Play(variant, seed, length)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
-	w, err := sim.New(g.world(p, seed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := &ledSince{from: settled(suite.HallConfig(p.Name, sim.Boot{Members: len(g)}))}
-	graph := check.NewGraph(w, suite.HallSpec(p.Name, len(g)), g, seen.from)
-	w.Observe(graph, seen)
-	for _, c := range p.Checkers(w) {
-		if c.Name() != "H-T" && c.Name() != "H-BI" && c.Name() != "H-MIN" {
-			w.Observe(c)
-		}
-	}
-	err = w.Run(sim.Real(length))
-	if err == nil {
-		err = graph.Finish()
-	}
-	if err != nil {
-		t.Errorf("%s, seed %d, %v: %v", variant, seed, g, err)
-	}
-	return seen.who
-}
-
-const graphStagger = 50 * time.Millisecond
-
-// world is a world of members over the links of a graph.
-func (g graph) world(p *suite.Protocol, seed uint64) sim.Config {
-	quick := sim.Link{Delay: sim.Between(200*time.Microsecond, 2*time.Millisecond)}
-	return sim.Config{Members: len(g), Seed: seed, Spawn: p.Spawn, Groups: p.Groups, Link: quick,
-		Timer: sim.Between(0, 10*time.Millisecond), Stagger: sim.Between(0, graphStagger),
-		Program: sim.ProgramSpec{Again: sim.Between(1, 20*time.Millisecond)},
-		Links: func(a, b protocol.Rank) sim.Link {
-			if g[a].Has(b) {
-				return quick
-			}
-			return sim.Link{Delay: quick.Delay, Loss: sim.Certain}
-		}}
-}
-
-// settled returns κ after the last member has started and waited for the time of a lock. No member falls silent in a graph, so
-// there is nothing that calm members wait for.
-func settled(c hall.Config) sim.Real {
-	c.Calm = 0
-	return sim.Real(graphStagger + c.Rho.RealAtMost(c.Lock) + c.Kappa())
-}
-
-// ledSince notes who has led.
-type ledSince struct {
-	from sim.Real
-	who  protocol.Set
-}
-
-func (l *ledSince) Observe(r *sim.Record) error {
-	if r.Ev == protocol.EvLease && r.T >= l.from {
-		l.who.Add(r.Node)
-	}
-	return nil
+	return led
 }
 
 func TestLeadersOfEveryGraphOfUpToFiveMembersAreThoseOfTheOracle(t *testing.T) {
 	counts := map[int]int{}
 	for n := 1; n <= 5; n++ {
-		allGraphs(n, func(g graph) {
+		suite.AllGraphs(n, func(g suite.Graph) {
 			counts[n]++
-			g.play(t, "hall plain", uint64(counts[n]), 3*time.Second)
+			playGraph(t, g, "hall plain", uint64(counts[n]), 3*time.Second)
 		})
 	}
 	if counts[3] != 4 || counts[4] != 38 || counts[5] != 728 {
@@ -150,9 +46,9 @@ func every(n int) int {
 }
 
 // sampleSix calls f with one of step connected labelled graphs of six members, and with a seed for it.
-func sampleSix(step int, f func(g graph, seed uint64)) {
+func sampleSix(step int, f func(g suite.Graph, seed uint64)) {
 	seed := uint64(0)
-	allGraphs(6, func(g graph) {
+	suite.AllGraphs(6, func(g suite.Graph) {
 		seed++
 		if seed%uint64(step) == 0 {
 			f(g, seed)
@@ -164,7 +60,7 @@ func sampleSix(step int, f func(g graph, seed uint64)) {
 func TestLeadersOfGraphsOfSixMembersAreThoseOfTheOracle(t *testing.T) {
 	for variant, step := range map[string]int{"hall tree": 12, "hall plain": 48, "hall majority": 48, "hall calm": 48} {
 		t.Run(variant, func(t *testing.T) {
-			sampleSix(every(step), func(g graph, seed uint64) { g.play(t, variant, seed, 3*time.Second) })
+			sampleSix(every(step), func(g suite.Graph, seed uint64) { playGraph(t, g, variant, seed, 3*time.Second) })
 		})
 	}
 }
@@ -190,36 +86,46 @@ func TestLeadersOfRandomGraphsAreThoseOfTheOracle(t *testing.T) {
 				}
 			}
 		}
-		newGraph(n, edges...).play(t, []string{"hall plain", "hall majority", "hall tree"}[seed%3], seed, 3*time.Second)
+		playGraph(t, suite.NewGraph(n, edges...), []string{"hall plain", "hall majority", "hall tree"}[seed%3], seed, 3*time.Second)
 	}
 }
 
-// fig24 is the paper's algorithm for who leads in a graph, in the two ways in which its text can be read: members become
-// marked by every member that is looked at, or only by those that are elected.
-func fig24(g graph, onlyIfElected bool) protocol.Set {
-	var marked, leaders protocol.Set
-	for l := range g {
-		near := g[l].Intersect(marked)
-		elected := near.Empty()
-		if elected {
-			leaders.Add(protocol.Rank(l))
+// TestLeadersOfRandomGraphsOfEightMembersAreThoseOfTheOracle looks at a thousand graphs in a long run.
+func TestLeadersOfRandomGraphsOfEightMembersAreThoseOfTheOracle(t *testing.T) {
+	const n = 8
+	r := rand.New(rand.NewPCG(8, 8))
+	variants := []string{"hall plain", "hall majority", "hall tree", "hall calm"}
+	judged := 0
+	for seed := range effort.Pick[uint64](2, 25, 1000) {
+		density := 1 + r.IntN(5)
+		var edges [][2]int
+		for a := range n {
+			for b := a + 1; b < n; b++ {
+				if r.IntN(6) < density {
+					edges = append(edges, [2]int{a, b})
+				}
+			}
 		}
-		if elected || !onlyIfElected {
-			marked = marked.Union(g[l])
+		g := suite.NewGraph(n, edges...)
+		for _, variant := range variants {
+			playGraph(t, g, variant, seed, 3*time.Second)
 		}
+		judged += playTurns(t, g, seed)
 	}
-	return leaders
+	if judged == 0 {
+		t.Error("no turn could be judged")
+	}
 }
 
 // TestNeitherReadingOfFig24DescribesTheProtocol counts on how many graphs each differs from the oracle, and shows for the
 // smallest of them that the protocol is with the oracle (E-H5).
 func TestNeitherReadingOfFig24DescribesTheProtocol(t *testing.T) {
 	wrong := map[bool]int{}
-	allGraphs(5, func(g graph) {
+	suite.AllGraphs(5, func(g suite.Graph) {
 		firm, maybe := check.LeadersOf(g)
 		may := firm.Union(maybe)
 		for _, reading := range []bool{true, false} {
-			if says := fig24(g, reading); !says.Contains(firm) || !may.Contains(says) {
+			if says := g.Fig24(reading); !says.Contains(firm) || !may.Contains(says) {
 				wrong[reading]++
 			}
 		}
@@ -239,11 +145,11 @@ func TestNeitherReadingOfFig24DescribesTheProtocol(t *testing.T) {
 		// a-b-d-c: b follows a and is silent, so d does not know of it, and is free to support c.
 		{[3][2]int{{0, 1}, {1, 3}, {3, 2}}, false, protocol.NewSet(0), protocol.NewSet(0, 2)},
 	} {
-		g := newGraph(4, c.path[:]...)
-		if got := fig24(g, c.reading); got != c.says {
+		g := suite.NewGraph(4, c.path[:]...)
+		if got := g.Fig24(c.reading); got != c.says {
 			t.Errorf("path %v: the figure says %v, want %v", c.path, got, c.says)
 		}
-		if got := g.play(t, "hall plain", 1, 5*time.Second); got != c.is {
+		if got := playGraph(t, g, "hall plain", 1, 5*time.Second); got != c.is {
 			t.Errorf("path %v: %v lead, want %v", c.path, got, c.is)
 		}
 	}

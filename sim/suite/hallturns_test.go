@@ -12,9 +12,9 @@ import (
 )
 
 // turned returns who must and who may lead in a graph whose ranks are turned: the member with the rank turn comes first.
-func (g graph) turned(turn int) (firm, maybe protocol.Set) {
+func turned(g suite.Graph, turn int) (firm, maybe protocol.Set) {
 	n := len(g)
-	renamed := make(graph, n)
+	renamed := make(suite.Graph, n)
 	for r := range g {
 		for q := range g[r].All() {
 			renamed[(r-turn+n)%n].Add(protocol.Rank((int(q) - turn + n) % n))
@@ -75,7 +75,7 @@ func (x *turns) agreed() (int, bool) {
 
 // playTurns runs members that take turns over the links of a graph. Whenever all have agreed on whose turn it is for κ, it
 // compares who leads with what the graph says. It returns for how many turns it could.
-func (g graph) playTurns(t testing.TB, seed uint64) int {
+func playTurns(t testing.TB, g suite.Graph, seed uint64) int {
 	t.Helper()
 	p, err := suite.Lookup("hall turns")
 	if err != nil {
@@ -87,7 +87,7 @@ func (g graph) playTurns(t testing.TB, seed uint64) int {
 		return c
 	}
 	kappa := config(sim.Boot{Members: len(g)})
-	c := g.world(p, seed)
+	c := g.World(p, seed)
 	c.Spawn = func(b sim.Boot) (protocol.Machine, error) { return hall.New(config(b)) }
 	x := &turns{at: make([]uint64, len(g)), leads: make([]protocol.Time, len(g))}
 	var w *sim.World
@@ -100,7 +100,7 @@ func (g graph) playTurns(t testing.TB, seed uint64) int {
 	}
 	w.Observe(x)
 	judged := map[uint64]bool{}
-	for now := settled(kappa); now < sim.Real(10*time.Second); now = now.Add(20 * time.Millisecond) {
+	for now := suite.Settled(kappa); now < sim.Real(10*time.Second); now = now.Add(20 * time.Millisecond) {
 		if err := w.Run(now); err != nil {
 			t.Fatalf("%v, seed %d: %v", g, seed, err)
 		}
@@ -115,7 +115,7 @@ func (g graph) playTurns(t testing.TB, seed uint64) int {
 				leaders.Add(r)
 			}
 		}
-		firm, maybe := g.turned(turn)
+		firm, maybe := turned(g, turn)
 		if may := firm.Union(maybe); !leaders.Contains(firm) || !may.Contains(leaders) {
 			t.Errorf("%v, seed %d, at %v: %v lead; it is %d's turn since %v, and %v must, %v may", g, seed, now, leaders, turn, x.since, firm, maybe)
 			return len(judged)
@@ -126,9 +126,9 @@ func (g graph) playTurns(t testing.TB, seed uint64) int {
 
 func TestLeadersThatTakeTurnsAreThoseOfTheOracle(t *testing.T) {
 	graphs, judged := 0, 0
-	sampleSix(every(96), func(g graph, seed uint64) {
+	sampleSix(every(96), func(g suite.Graph, seed uint64) {
 		graphs++
-		judged += g.playTurns(t, seed)
+		judged += playTurns(t, g, seed)
 	})
 	if judged < graphs {
 		t.Errorf("%d turns of %d graphs could be judged: too few", judged, graphs)

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,199 +17,224 @@ import (
 func labCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
-		Short: "Repeat the experiments behind the protocols",
-		Long: `The lab repeats the analyses and measurements of the papers that the protocols come from,
-on the protocols as they are built here.`,
-		Example: `  regent-sim lab timefree-probability --out figures
-  regent-sim lab timefree-failover`,
+		Short: "Reproduce the figures, tables and theorems of the papers",
+		Long: `The lab reproduces the figures, tables and theorems of the papers that the protocols come from, on the
+protocols as they are built here. Each experiment prints what the paper claims, what it measured, and
+where the two differ and why. It ends with status 1 if a claim does not hold.`,
+		Example: `  regent-sim lab list
+  regent-sim lab hall-fig26 --out figures
+  regent-sim lab all --out report`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(labProbabilityCommand(), labFailoverCommand(), labPatienceCommand())
+	c.AddCommand(labListCommand(), labAllCommand())
+	for _, e := range lab.All() {
+		c.AddCommand(labExperimentCommand(e))
+	}
 	return c
 }
 
-func labProbabilityCommand() *cobra.Command {
-	var (
-		asJSON bool
-		trials int
-		seed   uint64
-		dir    string
-	)
+// labOptions are those of every experiment.
+type labOptions struct {
+	seed  uint64
+	quick bool
+	json  bool
+	dir   string
+}
+
+func (o *labOptions) flags(c *cobra.Command, dir string) {
+	f := c.Flags()
+	f.Uint64Var(&o.seed, "seed", 1, "what all randomness comes from")
+	f.BoolVar(&o.quick, "quick", false, "take few samples: less precise, in seconds")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	f.StringVar(&o.dir, "out", dir, "write JSON and SVG into this directory")
+}
+
+// listedExperiment is one experiment in the list.
+type listedExperiment struct {
+	Name  string `json:"name"`
+	Paper string `json:"paper"`
+	Where string `json:"where"`
+	Title string `json:"title"`
+	Claim string `json:"claim"`
+}
+
+func labListCommand() *cobra.Command {
+	var asJSON bool
 	c := &cobra.Command{
-		Use:   "timefree-probability",
-		Short: "How long the order of answers keeps its promise by chance",
-		Long: `The time-free elector assumes that the answers of some member always win at two members (f = 1).
-If answers arrive in random order that holds for a while only. This prints for how long: in closed form,
-exactly, and as measured on the machine itself. It fails if the two differ by more than three standard errors.
-With --out it writes the two figures of the paper's appendix as SVG.`,
-		Example: `  regent-sim lab timefree-probability
-  regent-sim lab timefree-probability --trials 10000 --out figures
-  regent-sim lab timefree-probability --trials 0 --json`,
+		Use:   "list",
+		Short: "List the experiments",
+		Example: `  regent-sim lab list
+  regent-sim lab list --json`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			r := lab.NewProbability()
-			if trials != 0 {
-				p := newProgress(c, "trials")
-				err := r.Measure(trials, seed, func(done, total int) {
-					p.say(func(time.Duration) string { return fmt.Sprintf("%s: %d of %d numbers measured", p.what, done, total) })
-				})
-				p.end()
-				if err != nil {
-					return err
-				}
-			}
-			if dir != "" {
-				if err := writeFigures(dir); err != nil {
-					return err
-				}
+			var all []listedExperiment
+			for _, e := range lab.All() {
+				all = append(all, listedExperiment{e.Name, e.Paper, e.Where, e.Title, e.Claim})
 			}
 			if asJSON {
-				if err := cli.WriteJSON(c, r); err != nil {
-					return err
-				}
-			} else {
-				printProbability(c.OutOrStdout(), r)
-			}
-			for _, cell := range r.Cells {
-				if math.Abs(cell.Sigmas) > 3 {
-					return cli.Failf("T-PX: %d members, %d rounds: measured %.6f, %.1f standard errors from %.6f; try another --seed: one in 370 is that far off by chance",
-						cell.Members, cell.Rounds, cell.Measured, cell.Sigmas, cell.P)
-				}
-			}
-			return nil
-		},
-	}
-	flags := c.Flags()
-	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	flags.IntVar(&trials, "trials", 1000, "how many trials on the machine for each number; 0: none")
-	flags.Uint64Var(&seed, "seed", 1, "what the trials' randomness comes from")
-	flags.StringVar(&dir, "out", "", "write the figures into this directory")
-	return c
-}
-
-// printProbability prints the tables.
-func printProbability(out io.Writer, r *lab.Probability) {
-	fmt.Fprintln(out, "How likely MP(1) survives x rounds among n members, answers in random order:")
-	fmt.Fprintln(out, "   n    x       p(x)   measured   off by")
-	for _, c := range r.Cells {
-		fmt.Fprintf(out, "%4d %4d   %.6f", c.Members, c.Rounds, c.P)
-		if c.Trials > 0 {
-			fmt.Fprintf(out, "   %.6f   %+.1fσ", c.Measured, c.Sigmas)
-		}
-		fmt.Fprintln(out)
-	}
-	fmt.Fprintln(out, "\nFor how many rounds it survives with a probability of at least p:")
-	fmt.Fprintln(out, "   n   p=0.99   p=0.9999")
-	for _, s := range r.Sessions {
-		fmt.Fprintf(out, "%4d %8d %10d\n", s.Members, s.P99, s.P9999)
-	}
-}
-
-// writeFigures writes the two figures into a directory, which it makes if need be.
-func writeFigures(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("figures: %w", err)
-	}
-	for name, write := range map[string]func(io.Writer) error{
-		"timefree-survival.svg": lab.WriteSurvival,
-		"timefree-sessions.svg": lab.WriteSessions,
-	} {
-		f, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			return fmt.Errorf("figures: %w", err)
-		}
-		if err := write(f); err != nil {
-			f.Close()
-			return fmt.Errorf("figures: %s: %w", name, err)
-		}
-		if err := f.Close(); err != nil {
-			return fmt.Errorf("figures: %w", err)
-		}
-	}
-	return nil
-}
-
-func labFailoverCommand() *cobra.Command {
-	var (
-		asJSON bool
-		seed   uint64
-	)
-	c := &cobra.Command{
-		Use:   "timefree-failover",
-		Short: "How long a dead leader is trusted, by how long it led",
-		Long: `In the paper's time-free protocol a dead leader is trusted until its counter outgrows all that the
-next one has gathered, so a leader that led for long is trusted for long. This measures it, for the paper's
-protocol, with leapfrog, and with leapfrog after eight rounds in a row (five members, f = 2), in rounds of queries.`,
-		Example: `  regent-sim lab timefree-failover
-  regent-sim lab timefree-failover --json`,
-		Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			rows, err := lab.MeasureFailover(seed, 100, 1000, 10_000)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return cli.WriteJSON(c, rows)
+				return cli.WriteJSON(c, all)
 			}
 			out := c.OutOrStdout()
-			fmt.Fprintln(out, "Rounds until a dead leader is deposed:")
-			fmt.Fprintln(out, "  it led for   plain   leapfrog   leapfrog, h = 8")
-			for _, f := range rows {
-				fmt.Fprintf(out, "%12d %7d %10d %17d\n", f.History, f.Plain, f.Leap, f.Patient)
+			for _, e := range all {
+				fmt.Fprintf(out, "%-22s %s, %s: %s\n", e.Name, e.Paper, e.Where, e.Title)
+			}
+			fmt.Fprintln(out, "\nNot measured:")
+			for _, m := range lab.Missing {
+				fmt.Fprintf(out, "  %s\n", m)
 			}
 			return nil
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().Uint64Var(&seed, "seed", 1, "what all randomness comes from")
 	return c
 }
 
-func labPatienceCommand() *cobra.Command {
-	var (
-		asJSON bool
-		rounds int
-		seed   uint64
-	)
+func labExperimentCommand(e *lab.Experiment) *cobra.Command {
+	o := &labOptions{}
 	c := &cobra.Command{
-		Use:   "timefree-patience",
-		Short: "How often chance deposes a leader, by f and h",
-		Long: `If answers arrive in random order, a leader's may be missing everywhere by chance. The time-free elector
-suspects a member only if that happens h times in a row. This measures how often members change their leader
-although nobody crashes.`,
-		Example: `  regent-sim lab timefree-patience
-  regent-sim lab timefree-patience --rounds 20000 --json`,
+		Use:   e.Name,
+		Short: e.Paper + ", " + e.Where + ": " + e.Title,
+		Long:  fmt.Sprintf("%s, %s: %s.\n\nThe paper claims: %s\n\nWhere we differ: %s", e.Paper, e.Where, e.Title, e.Claim, e.Differs),
+		Example: fmt.Sprintf(`  regent-sim lab %s
+  regent-sim lab %s --seed 7 --out figures`, e.Name, e.Name),
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if rounds < 1 {
-				return fmt.Errorf("%d rounds: must be at least 1", rounds)
-			}
-			rows, err := lab.MeasureMistakes(rounds, seed)
+			r, err := o.run(c, e)
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return cli.WriteJSON(c, rows)
-			}
-			out := c.OutOrStdout()
-			fmt.Fprintf(out, "Changes of leader in %d rounds of answers in random order:\n", rounds)
-			fmt.Fprintln(out, "   n   f     h=1     h=2     h=3     h=4     h=5     h=6")
-			for i, m := range rows {
-				if m.Patience == 1 {
-					fmt.Fprintf(out, "%4d %3d", m.Members, m.F)
+			if o.json {
+				if err := cli.WriteJSON(c, r); err != nil {
+					return err
 				}
-				fmt.Fprintf(out, " %7.1f", m.Changes)
-				if i+1 == len(rows) || rows[i+1].Patience == 1 {
-					fmt.Fprintln(out)
-				}
+			} else {
+				r.Write(c.OutOrStdout())
 			}
-			return nil
+			return failed(r)
 		},
 	}
-	flags := c.Flags()
-	flags.BoolVar(&asJSON, "json", false, "print JSON")
-	flags.IntVar(&rounds, "rounds", 5000, "how many rounds")
-	flags.Uint64Var(&seed, "seed", 1, "what all randomness comes from")
+	o.flags(c, "")
 	return c
+}
+
+func labAllCommand() *cobra.Command {
+	o := &labOptions{}
+	c := &cobra.Command{
+		Use:   "all",
+		Short: "Run all experiments and write one HTML report",
+		Long: `All runs every experiment and writes a directory: index.html with the figures, what each paper claims, what was
+measured, and where the two differ and why; and the JSON and SVG of every experiment. It takes minutes;
+with --quick, seconds.`,
+		Example: `  regent-sim lab all
+  regent-sim lab all --quick --out report`,
+		Args: cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return o.runAll(c) },
+	}
+	o.flags(c, "lab-report")
+	return c
+}
+
+// run runs one experiment and writes its files.
+func (o *labOptions) run(c *cobra.Command, e *lab.Experiment) (*lab.Report, error) {
+	p := newProgress(c, e.Name)
+	r, err := e.Run(c.Context(), lab.Settings{Seed: o.seed, Quick: o.quick, Progress: func(done, total int) {
+		p.say(func(took time.Duration) string {
+			left := time.Duration(float64(took) * float64(total-done) / float64(done))
+			return fmt.Sprintf("%s: %d of %d, about %v left", p.what, done, total, left.Round(time.Second))
+		})
+	}})
+	p.end()
+	switch {
+	case c.Context().Err() != nil:
+		return nil, cli.Failf("lab: interrupted in %s", e.Name)
+	case err != nil:
+		return nil, cli.Failf("%w", err)
+	case o.dir != "":
+		err = o.write(r)
+	}
+	return r, err
+}
+
+// write writes the JSON and SVG of a report.
+func (o *labOptions) write(r *lab.Report) error {
+	if err := os.MkdirAll(o.dir, 0o755); err != nil {
+		return fmt.Errorf("lab: --out: %w", err)
+	}
+	err := writeFile(filepath.Join(o.dir, r.Name+".json"), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	})
+	for i, chart := range r.Charts {
+		name := r.Name
+		if i > 0 {
+			name += fmt.Sprintf("-%d", i+1)
+		}
+		if err == nil {
+			err = writeFile(filepath.Join(o.dir, name+".svg"), chart.WriteSVG)
+		}
+	}
+	return err
+}
+
+// writeFile creates a file and lets write fill it.
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("lab: --out: %w", err)
+	}
+	err = write(f)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("lab: %s: %w", name, err)
+	}
+	return nil
+}
+
+// runAll runs all experiments, one after the other, and writes the page.
+func (o *labOptions) runAll(c *cobra.Command) error {
+	page := &lab.Page{Version: "regent " + cli.Version(version), Date: time.Now().UTC().Format(time.DateOnly), Command: fmt.Sprintf("regent lab all --seed %d", o.seed)}
+	if o.quick {
+		page.Command += " --quick"
+	}
+	all := lab.All()
+	for i, e := range all {
+		r, err := o.run(c, e)
+		if err != nil {
+			return err
+		}
+		page.Reports = append(page.Reports, r)
+		if !o.json {
+			verdict := "holds"
+			if len(r.Failed()) > 0 {
+				verdict = "FAILS"
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%2d of %d  %s  %-22s %s\n", i+1, len(all), verdict, e.Name, r.Seconds())
+		}
+	}
+	index := filepath.Join(o.dir, "index.html")
+	if err := writeFile(index, page.Write); err != nil {
+		return err
+	}
+	if o.json {
+		if err := cli.WriteJSON(c, page.Reports); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(c.OutOrStdout(), "%d of %d checks hold; the report is %s\n", page.Checks()-page.Failed(), page.Checks(), index)
+	}
+	return failed(page.Reports...)
+}
+
+// failed returns the first claim that does not hold, as an error.
+func failed(all ...*lab.Report) error {
+	for _, r := range all {
+		for _, check := range r.Failed() {
+			return cli.Failf("lab: %s: claim does not hold: %s: %s (repeat: regent-sim %s)", r.Name, check.Claim, check.Measured, r.Command())
+		}
+	}
+	return nil
 }

@@ -34,12 +34,12 @@ restarts, pauses, cuts, slow and lossy links, clocks that drift.
 
 The same commands are available as regent sim, regent lab and regent replay.`,
 		Example: `  regent-sim list
-  regent-sim run scenario.txt
+  regent-sim run hall/fig1
   regent-sim fuzz --protocol rank --members 5 --seeds 1..1000
   regent-sim lab list`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.AddCommand(simListCommand(), simRunCommand(), simFuzzCommand(), labCommand(), replayCommand(), cli.VersionCommand(version))
+	root.AddCommand(simListCommand(), simScenariosCommand(), simRunCommand(), simFuzzCommand(), labCommand(), replayCommand(), cli.VersionCommand(version))
 	return cli.Run(ctx, root, args, in, out, errOut)
 }

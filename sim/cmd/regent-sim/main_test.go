@@ -19,6 +19,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/lab"
 	"github.com/regentproject/regent/sim/suite"
 )
 
@@ -71,11 +72,23 @@ func TestLongRunsEndWhenInterrupted(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", endless},
 		{"fuzz", "--protocol", "rank", "--seeds", "1..1000000000"},
+		{"lab", "hall-fig26"},
 	} {
 		var out, errOut bytes.Buffer
 		if got := run(ctx, args, strings.NewReader(""), &out, &errOut); got != cli.Failed || !strings.Contains(errOut.String(), "interrupted") {
 			t.Errorf("%v: status %d, %q, want to hear that it was interrupted", args, got, errOut.String())
 		}
+	}
+}
+
+func TestAClaimThatDoesNotHoldFailsTheCommand(t *testing.T) {
+	good := &lab.Report{Name: "x-1", Checks: []lab.Check{{Claim: "it grows", Measured: "by 2", Holds: true}}}
+	bad := &lab.Report{Name: "x-2", Seed: 7, Quick: true, Checks: append(good.Checks, lab.Check{Claim: "it shrinks", Measured: "not at all"})}
+	if err := failed(good); err != nil {
+		t.Errorf("all claims hold: %v", err)
+	}
+	if err := failed(good, bad); err == nil || !strings.Contains(err.Error(), "x-2: claim does not hold: it shrinks: not at all (repeat: regent-sim lab x-2 --seed 7 --quick)") {
+		t.Errorf("a claim does not hold: %v", err)
 	}
 }
 

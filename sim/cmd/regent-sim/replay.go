@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -9,20 +12,26 @@ import (
 
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/sim"
 	"github.com/regentproject/regent/sim/replay"
+	"github.com/regentproject/regent/sim/script"
 )
 
 func replayCommand() *cobra.Command {
 	var p cli.Page
 	c := &cobra.Command{
-		Use:   "replay FILE",
+		Use:   "replay TRACE",
 		Short: "Watch a run of the simulator in the browser, forwards and backwards",
 		Long: `Replay serves a page on this host that plays a trace, as regent-sim run and
 regent-sim fuzz write it with --trace: who led when, who supported whom, what went wrong. It plays
 forwards and backwards, at any speed, or line by line, and can be sought in.
 
+TRACE is a file, or the name of an embedded scenario, which replay runs first; regent-sim scenarios
+lists these.
+
 It serves until it is interrupted.`,
-		Example: `  regent-sim fuzz --protocol nerio --seed 42 --trace trace.jsonl && regent-sim replay trace.jsonl
+		Example: `  regent-sim replay hall/fig1
+  regent-sim fuzz --protocol nerio --seed 42 --trace trace.jsonl && regent-sim replay trace.jsonl
   regent-sim run scenario.txt --trace trace.jsonl && regent-sim replay trace.jsonl --no-open`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -37,14 +46,9 @@ It serves until it is interrupted.`,
 }
 
 func runReplay(c *cobra.Command, p *cli.Page, name string) error {
-	f, err := os.Open(name)
+	recording, err := readRecording(name)
 	if err != nil {
 		return cli.Failf("regent-sim replay: %w", err)
-	}
-	defer f.Close()
-	recording, err := replay.Read(f)
-	if err != nil {
-		return cli.Failf("regent-sim replay: %s: %w", name, err)
 	}
 	player := replay.NewPlayer(filepath.Base(name), recording)
 	server, err := web.Serve(p.Addr, web.Handler(player, web.Options{Do: player.Do, Load: player.Load}))
@@ -58,4 +62,44 @@ func runReplay(c *cobra.Command, p *cli.Page, name string) error {
 	}
 	player.Run(c.Context())
 	return nil
+}
+
+// readRecording reads a trace from its file or, if there is no such file, records the embedded scenario of that name.
+func readRecording(name string) (*replay.Recording, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		full, text, missing := script.Find(name)
+		switch {
+		case missing == nil:
+			return record(full, text)
+		case !errors.Is(missing, fs.ErrNotExist):
+			return nil, missing
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	recording, err := replay.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return recording, nil
+}
+
+// record plays a scenario and keeps its trace. A scenario that does not meet its expectations can be watched, too.
+func record(name string, text []byte) (*replay.Recording, error) {
+	s, err := script.Parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	var trace bytes.Buffer
+	t := sim.NewTrace(&trace)
+	if _, err := script.Play(s, script.Options{Observers: []sim.Observer{t}}); err != nil {
+		return nil, err
+	}
+	if err := t.Flush(); err != nil {
+		return nil, err
+	}
+	return replay.Read(&trace)
 }

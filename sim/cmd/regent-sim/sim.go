@@ -1,13 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/script"
 	"github.com/regentproject/regent/sim/suite"
 )
 
@@ -34,12 +37,19 @@ func withTrace(name string, do func(...sim.Observer) error) (err error) {
 	return do(t)
 }
 
-// readScript reads a file, or standard input if it is called -.
+// readScript reads a file, standard input if it is called -, or an embedded scenario if there is no such file.
 func readScript(c *cobra.Command, name string) (string, []byte, error) {
 	if name == "-" {
 		text, err := io.ReadAll(c.InOrStdin())
 		return "stdin", text, err
 	}
 	text, err := os.ReadFile(name)
-	return name, text, err
+	if !errors.Is(err, fs.ErrNotExist) {
+		return name, text, err
+	}
+	full, text, missing := script.Find(name)
+	if errors.Is(missing, fs.ErrNotExist) {
+		return name, nil, fmt.Errorf("%w, and no scenario of that name (regent-sim scenarios lists them)", err)
+	}
+	return full, text, missing
 }

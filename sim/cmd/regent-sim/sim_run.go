@@ -54,15 +54,17 @@ type violation struct {
 func simRunCommand() *cobra.Command {
 	r := &scriptRunner{}
 	c := &cobra.Command{
-		Use:   "run FILE",
+		Use:   "run SCENARIO",
 		Short: "Play a scenario script",
 		Long: `Run plays a scenario script: who takes part, what goes wrong when, and what the members are
-expected to believe afterwards. FILE may be - for standard input.
+expected to believe afterwards. SCENARIO is a file, - for standard input, or the name of an embedded
+scenario, which regent-sim scenarios lists.
 
 It ends with status 1 if an expectation is not met or an invariant of the protocol is violated,
 and with status 2 if the script is wrong; then it says in which line and column, and what
 would be right. docs/simulator.md teaches the language.`,
 		Example: `  regent-sim run scenario.txt
+  regent-sim run hall/fig1
   regent-sim run scenario.txt --seed 7 --trace trace.jsonl
   regent-sim run scenario.txt --rewrite
   printf 'protocol rank\nmembers 3\nrun 1s\ncrash a\nrun 1s\n' | regent-sim run -`,
@@ -102,6 +104,9 @@ func (r *scriptRunner) run(c *cobra.Command, file string) error {
 	name, text, err := readScript(c, file)
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
+	}
+	if r.rewrite && name != file {
+		return fmt.Errorf("run: --rewrite: %s is embedded and cannot be rewritten: name a file", name)
 	}
 	s, err := script.Parse(name, text)
 	if err != nil {

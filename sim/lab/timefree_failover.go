@@ -10,42 +10,6 @@ import (
 	"github.com/regentproject/regent/sim"
 )
 
-// Failover is how long a dead leader was trusted after it had led for a while.
-type Failover struct {
-	// History is for how many rounds it had led.
-	History int `json:"history"`
-	// Plain, Leap and Patient are how many rounds passed until all others agreed on another: in the paper's protocol, with
-	// leapfrog, and with leapfrog and patience.
-	Plain   int `json:"plain"`
-	Leap    int `json:"leap"`
-	Patient int `json:"patient"`
-}
-
-// MeasureFailover lets a member whose answers always win lead four others for so many rounds each, with answers in random
-// order among the others, and kills it (n = 5, f = 2).
-func MeasureFailover(seed uint64, histories ...int) ([]Failover, error) {
-	var all []Failover
-	for _, h := range histories {
-		f := Failover{History: h}
-		var err error
-		for _, way := range []struct {
-			rounds   *int
-			plain    bool
-			patience int
-		}{{&f.Plain, true, 1}, {&f.Leap, false, 1}, {&f.Patient, false, patience}} {
-			*way.rounds, err = depose(h, way.plain, way.patience, seed)
-			if err != nil {
-				return nil, err
-			}
-		}
-		all = append(all, f)
-	}
-	return all, nil
-}
-
-// patience is h where there is some.
-const patience = 8
-
 // depose measures one fail-over in rounds.
 func depose(history int, plain bool, h int, seed uint64) (int, error) {
 	const n, period = 5, 100 * time.Millisecond
@@ -96,7 +60,11 @@ func agree(w *sim.World) bool {
 		if !w.Up(r) {
 			continue
 		}
-		trusts := w.Views(r)[0].Leader.Rank
+		views := w.Views(r)
+		if len(views) == 0 {
+			return false
+		}
+		trusts := views[0].Leader.Rank
 		if leader == protocol.Nobody {
 			leader = trusts
 		}

@@ -169,3 +169,29 @@ func sigmas(p, measured float64, trials int) float64 {
 	}
 	return (measured - p) / math.Sqrt(p*(1-p)/float64(trials))
 }
+
+// tail returns the probability that of so many trials, each of which succeeds with probability p, as many succeed as did, or a number
+// on the same side of the mean and further off.
+func tail(trials, held int, p float64) float64 {
+	first, last := 0, held
+	if float64(held) > p*float64(trials) {
+		first, last = held, trials
+	}
+	sum := 0.0
+	for k := first; k <= last; k++ {
+		sum += binomial(trials, k, p)
+	}
+	return sum
+}
+
+// binomial returns the probability of exactly k successes.
+func binomial(n, k int, p float64) float64 {
+	if p == 0 || p == 1 {
+		if (p == 1) == (k == n) && (p == 0) == (k == 0) {
+			return 1
+		}
+		return 0
+	}
+	log := func(x int) float64 { v, _ := math.Lgamma(float64(x + 1)); return v }
+	return math.Exp(log(n) - log(k) - log(n-k) + float64(k)*math.Log(p) + float64(n-k)*math.Log1p(-p))
+}
