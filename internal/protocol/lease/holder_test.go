@@ -64,6 +64,21 @@ func TestAnsweredHolderSleepsUntilTheNextRenewal(t *testing.T) {
 	}
 }
 
+// A frozen holder has no round any more. Whoever steps it may send nothing, and a wake that is never served would come for ever.
+func TestFrozenHolderWantsNoRoundForUnansweredRequests(t *testing.T) {
+	c := newCouncil(t, plain(3))
+	c.try(0, "g")
+	c.now = c.now.Add(c.cfg.Renew)
+	c.do(0, func(*half) {}) // nobody gets these requests
+	h := c.members[0].holder
+	h.Freeze(c.now, protocol.Cause{})
+	c.now = c.now.Add(h.patience())
+	h.Begin(c.now, &protocol.Effects{})
+	if h.renew != protocol.Never {
+		t.Errorf("wants a round at %v, at %v", h.renew, c.now)
+	}
+}
+
 // E-N4: a renewal for a shorter time must not take back what verification has promised.
 func TestShorterRenewalDoesNotShortenALease(t *testing.T) {
 	c := newCouncil(t, plain(3))

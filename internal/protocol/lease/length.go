@@ -112,8 +112,12 @@ func (h *Holder) brisk() bool {
 	return false
 }
 
-// soon sees to it that a round comes within the interval between renewals.
-func (h *Holder) soon(now protocol.Time) { h.renew = min(h.renew, now.Add(h.cfg.Renew)) }
+// soon sees to it that a round comes within the interval between renewals, unless there are to be no more.
+func (h *Holder) soon(now protocol.Time) {
+	if h.renew != protocol.Never {
+		h.renew = min(h.renew, now.Add(h.cfg.Renew))
+	}
+}
 
 // nextRound returns when the next round is due: after the interval between renewals, or if nothing but releases is to be
 // repeated, ever more slowly, but for each length in time.
