@@ -2,6 +2,8 @@ package httpd
 
 import (
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -112,6 +114,17 @@ func (a *Server) forgetCampaign(key string) {
 	delete(a.streamCampaigns.all, key)
 }
 
+// checkCampaign returns what is wrong with a campaign.
+func (a *Server) checkCampaign(body *api.CampaignOrder) error {
+	if body.Heartbeat < 0 || body.Grace < 0 || body.Heartbeat != 0 && body.Heartbeat < session.MinHeartbeat || len(body.Name) > maxProgramName {
+		return fmt.Errorf("heartbeat must be at least %v, grace not negative, and name at most %d bytes", session.MinHeartbeat, maxProgramName)
+	}
+	if err := names.Check(body.Name); err != nil {
+		return fmt.Errorf("name %.40q: %w", body.Name, err)
+	}
+	return errors.Join(a.Timing.CheckLease(body.Lease), session.CheckValue(body.Value))
+}
+
 // serveCampaign lets a client be a candidate for as long as it reads.
 func (a *Server) serveCampaign(w http.ResponseWriter, q *http.Request) {
 	var body api.CampaignOrder
@@ -119,19 +132,7 @@ func (a *Server) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, err)
 		return
 	}
-	if body.Heartbeat < 0 || body.Grace < 0 || body.Heartbeat != 0 && body.Heartbeat < session.MinHeartbeat || len(body.Name) > maxProgramName {
-		WriteError(w, api.Errorf(http.StatusBadRequest, "heartbeat must be at least %v, grace not negative, and name at most %d bytes", session.MinHeartbeat, maxProgramName))
-		return
-	}
-	if err := names.Check(body.Name); err != nil {
-		WriteError(w, api.Errorf(http.StatusBadRequest, "name %.40q: %w", body.Name, err))
-		return
-	}
-	if err := a.Timing.CheckLease(body.Lease); err != nil {
-		WriteError(w, api.Errorf(http.StatusBadRequest, "%w", err))
-		return
-	}
-	if err := session.CheckValue(body.Value); err != nil {
+	if err := a.checkCampaign(&body); err != nil {
 		WriteError(w, api.Errorf(http.StatusBadRequest, "%w", err))
 		return
 	}
