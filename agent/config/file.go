@@ -64,7 +64,7 @@ type File struct {
 	// Groups are those that this host takes part in by itself, because hosts lead them, and not programs.
 	Groups []Group `yaml:"groups"`
 	// Leases are the lengths of leases of programs that ask for none; the first that names the group counts.
-	Leases []Lease `yaml:"leases"`
+	Leases []LeaseRule `yaml:"leases"`
 	// StopGrace is how long programs may take to stop when the agent stops.
 	StopGrace time.Duration `yaml:"stop_grace"`
 	Limits    Limits        `yaml:"limits"`
@@ -128,8 +128,8 @@ type Group struct {
 	Elector string `yaml:"elector"`
 }
 
-// A Lease is the length of leases in some groups.
-type Lease struct {
+// A LeaseRule sets the length of leases in some groups.
+type LeaseRule struct {
 	// Groups are names; one that ends with * stands for all that begin so.
 	Groups []string      `yaml:"groups"`
 	Lease  time.Duration `yaml:"lease"`
