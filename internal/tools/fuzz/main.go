@@ -87,8 +87,12 @@ type host struct {
 	built map[string]string
 }
 
-// stopWithin is how long a target may take to stop after the interrupt.
-const stopWithin = 10 * time.Second
+// stopWithin is how long a target may take to stop after the interrupt, and signalWithin how much later this process may learn of a signal to
+// both.
+const (
+	stopWithin   = 10 * time.Second
+	signalWithin = time.Second
+)
 
 // fuzz runs a target for a length of time on the wall clock.
 func (h *host) fuzz(ctx context.Context, t target, length time.Duration) (a attempt, err error) {
@@ -107,6 +111,12 @@ func (h *host) fuzz(ctx context.Context, t target, length time.Duration) (a atte
 	a = parseOutput(string(text))
 	// The kernel adds to it what the process has waited for: the worker that runs the target.
 	a.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if err != nil {
+		select { // a terminal interrupts both, and the target may be the first to end
+		case <-ctx.Done():
+		case <-time.After(signalWithin):
+		}
+	}
 	a.failed = err != nil && ctx.Err() == nil && !a.late
 	return a, nil
 }
