@@ -311,7 +311,7 @@ func TestReloadTakesWhatItCanAndNamesTheRest(t *testing.T) {
 	if log := r.log.String(); !strings.Contains(log, "nothing has changed") || !strings.Contains(log, "did you mean") {
 		t.Errorf("the log does not say what is wrong:\n%s", log)
 	}
-	if got := r.agent.Config().Limits.Streams; got != 7 {
+	if got := r.agent.core.Config().Limits.Streams; got != 7 {
 		t.Errorf("a bad file has changed the limits to %d", got)
 	}
 }

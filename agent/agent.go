@@ -13,6 +13,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/agent/httpd"
@@ -39,8 +40,8 @@ type Options struct {
 
 // Agent is a member of the council that elects for other programs: the rooms of the agent, put together.
 type Agent struct {
-	*core.Agent
-	*access.Gate
+	core    *core.Agent
+	gate    *access.Gate
 	options Options
 	level   *slog.LevelVar
 	// reloading is held while a configuration is put into force. putKeys, which it guards, does that with keys once there is a member.
@@ -83,15 +84,15 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{Agent: core, Gate: access.NewGate(log), options: o, level: level}
+	a := &Agent{core: core, gate: access.NewGate(log), options: o, level: level}
 	adopt, err := a.prepare(file)
 	if err != nil {
 		return nil, err
 	}
 	adopt()
-	a.programs = socket.New(a.Agent, a.Gate)
-	a.web = httpd.New(a.Agent, a.Gate)
-	a.patroni = patroni.New(a.web)
+	a.programs = socket.New(a.core, a.gate)
+	a.web = httpd.New(a.core, a.gate)
+	a.patroni = patroni.New(a.core, a.web)
 	if o.Dashboard != nil {
 		a.web.Dashboard = o.Dashboard(a)
 	}
@@ -101,7 +102,7 @@ func newAgent(file *config.File, o Options) (*Agent, error) {
 
 // routes are those of all rooms.
 func (a *Agent) routes() []httpd.Route {
-	c := &metrics.Collector{Source: a.Agent, AuditLost: a.Audit.EverLost, Connections: a.web.Connections}
+	c := &metrics.Collector{Source: a.core, AuditLost: a.gate.Audit.EverLost, Connections: a.web.Connections}
 	all := append(a.web.Routes(), a.patroni.Routes()...)
 	return append(all, metricsRoute(metrics.Handler(c)), descriptionRoute())
 }
@@ -121,9 +122,9 @@ func (a *Agent) prepare(file *config.File) (adopt func(), err error) {
 	}
 	return func() {
 		a.level.Set(level)
-		a.SetAccess(rights)
-		a.Audit.SetPath(file.Audit)
-		a.SetConfig(file)
+		a.gate.SetAccess(rights)
+		a.gate.Audit.SetPath(file.Audit)
+		a.core.SetConfig(file)
 	}, nil
 }
 
@@ -137,8 +138,8 @@ func (a *Agent) run(ctx context.Context) error {
 	background, cancel := context.WithCancel(context.Background())
 	var tasks sync.WaitGroup
 	defer func() { cancel(); tasks.Wait() }()
-	a.Start(background, &tasks)
-	tasks.Go(func() { a.Audit.Run(background) })
+	a.core.Start(background, &tasks)
+	tasks.Go(func() { a.gate.Audit.Run(background) })
 	tasks.Go(func() { s.serve(background) })
 	tasks.Go(func() { a.reloads(background, s) })
 	tasks.Go(func() { a.watchdog(background) })
@@ -146,33 +147,33 @@ func (a *Agent) run(ctx context.Context) error {
 		a.options.Ready(s.address())
 	}
 	notify("READY=1", "STATUS=waiting for the council")
-	a.Log.Info("the agent listens", "socket", a.Config().Socket.Path, "http", s.address())
+	a.core.Log.Info("the agent listens", "socket", a.core.Config().Socket.Path, "http", s.address())
 	if err := a.join(ctx); err != nil {
-		a.Fail()
+		a.core.Fail()
 		notify("STOPPING=1")
 		if ctx.Err() != nil {
-			a.Log.Info("stopped before the member took part", "waiting", err)
+			a.core.Log.Info("stopped before the member took part", "waiting", err)
 			return nil
 		}
 		return err
 	}
-	notify("STATUS=takes part as " + a.Name)
+	notify("STATUS=takes part as " + a.core.Name)
 	here, leave := context.WithCancel(ctx)
 	defer leave()
-	a.TakePart(here, &tasks)
+	a.core.TakePart(here, &tasks)
 	<-ctx.Done()
 	notify("STOPPING=1", "STATUS=programs are asked to stop")
-	return a.Leave(s.drain)
+	return a.core.Leave(s.drain)
 }
 
 // join makes the agent a member.
 func (a *Agent) join(ctx context.Context) error {
-	c, err := a.Config().Regent()
+	c, err := a.core.Config().Regent()
 	if err != nil {
 		return err
 	}
 	a.keys.Store(digestKeys(&c))
-	return a.Agent.Join(ctx, c, a.takeRekey)
+	return a.core.Join(ctx, c, a.takeRekey)
 }
 
 // reloads reads the configuration again whenever the process is asked to.
@@ -192,23 +193,35 @@ func (a *Agent) reloads(ctx context.Context, s *server) {
 
 // Resign asks the program that leads a group here to stop, and waits until the group was given up.
 func (a *Agent) Resign(ctx context.Context, group string) error {
-	err := a.Permit(access.ClientOf(ctx), access.MayOperate, group)
+	err := a.gate.Permit(access.ClientOf(ctx), access.MayOperate, group)
 	if err == nil {
-		err = a.OrderTo(ctx, group, a.SwitchOrder(""))
+		err = a.core.OrderTo(ctx, group, a.core.SwitchOrder(""))
 	}
-	a.AuditOrder(ctx, "resign", group, "", err)
+	a.gate.AuditOrder(ctx, "resign", group, "", err)
 	return err
 }
 
 // Transfer asks the program that leads a group here to stop, and waits until a member leads that was named.
 func (a *Agent) Transfer(ctx context.Context, group, to string) error {
-	err := a.Permit(access.ClientOf(ctx), access.MayOperate, group)
+	err := a.gate.Permit(access.ClientOf(ctx), access.MayOperate, group)
 	if err == nil {
-		err = a.CheckSuccessor(to)
+		err = a.core.CheckSuccessor(to)
 	}
 	if err == nil {
-		err = a.OrderTo(ctx, group, a.SwitchOrder(to))
+		err = a.core.OrderTo(ctx, group, a.core.SwitchOrder(to))
 	}
-	a.AuditOrder(ctx, "transfer", group, to, err)
+	a.gate.AuditOrder(ctx, "transfer", group, to, err)
 	return err
 }
+
+// Status returns how the agent and its member are, without the id of the council. It is for the dashboard, as are Members, Groups and Changes.
+func (a *Agent) Status() api.StatusInfo { return a.core.Status() }
+
+// Members returns the council, as this member knows it; nil before the member speaks to others.
+func (a *Agent) Members() []api.MemberInfo { return a.core.Members() }
+
+// Groups returns what is known about all groups, by name.
+func (a *Agent) Groups() []api.GroupInfo { return a.core.Groups() }
+
+// Changes returns what changed lately in all groups, oldest first, as far as it is kept.
+func (a *Agent) Changes() []api.Change { return a.core.Changes() }

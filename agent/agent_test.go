@@ -148,7 +148,7 @@ func (r *testAgent) await(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), cluster.Patience)
 	defer cancel()
-	if _, err := r.agent.AwaitMember(ctx); err != nil {
+	if _, err := r.agent.core.AwaitMember(ctx); err != nil {
 		t.Fatalf("%s does not take part: %v\n%s", r.name, err, r.log)
 	}
 }

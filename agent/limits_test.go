@@ -87,7 +87,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		}
 	}
 	cluster.Eventually(t, "nothing is left", func() bool {
-		return len(a.agent.Candidates())+a.agent.programs.WaitingKeepers() == 0
+		return len(a.agent.core.Candidates())+a.agent.programs.WaitingKeepers() == 0
 	})
 	c := a.dial(t)
 	for i := range 3 {
@@ -96,7 +96,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			c = a.dial(t)
 		}
 	}
-	cluster.Eventually(t, "three groups", func() bool { return len(a.agent.Candidates()) == 3 })
+	cluster.Eventually(t, "three groups", func() bool { return len(a.agent.core.Candidates()) == 3 })
 	if _, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "one more"}); err == nil || !strings.Contains(err.Error(), "limits.groups") {
 		t.Errorf("a fourth group: %v", err)
 	}

@@ -131,7 +131,7 @@ func TestWatchInTheProcessIsTheStream(t *testing.T) {
 	h := open(t, 1, "")
 	seen := make(chan string, 100)
 	go func() {
-		_ = h.agents[0].agent.Watch(patience(t), func(event string, e api.StreamEvent) error {
+		_ = h.agents[0].agent.core.Watch(patience(t), func(event string, e api.StreamEvent) error {
 			if event == "group" {
 				event += " " + e.Leader
 			}

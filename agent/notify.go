@@ -62,11 +62,11 @@ func (a *Agent) watchdog(ctx context.Context) {
 // answers says whether the member's loop answers in time. While there is no member yet, there is nothing that could be
 // stuck but this.
 func (a *Agent) answers(ctx context.Context, within time.Duration) bool {
-	if !a.HasJoined() {
+	if !a.core.HasJoined() {
 		return true
 	}
 	ok := make(chan bool, 1)
-	go func() { ok <- a.Alive() || ctx.Err() != nil }()
+	go func() { ok <- a.core.Alive() || ctx.Err() != nil }()
 	select {
 	case yes := <-ok:
 		return yes

@@ -99,7 +99,7 @@ func (s schemas) fields(t reflect.Type) object {
 // allRoutes are those of an agent.
 func allRoutes() []httpd.Route {
 	web := httpd.New(nil, nil)
-	return (&Agent{Gate: new(access.Gate), web: web, patroni: patroni.New(web)}).routes()
+	return (&Agent{gate: new(access.Gate), web: web, patroni: patroni.New(nil, web)}).routes()
 }
 
 // describe makes the document of the routes.

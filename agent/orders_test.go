@@ -14,15 +14,15 @@ func TestStreamsEndWithTheirReaders(t *testing.T) {
 		all = append(all, r.stream(t, "GET", path, ""))
 	}
 	all = append(all, r.stream(t, "POST", "/v1/groups/g/campaign", "{}"))
-	watchers := r.agent.ChangeLog.Watching
+	watchers := r.agent.core.ChangeLog.Watching
 	cluster.Eventually(t, "all streams are open", func() bool {
-		return r.agent.OpenStreams() == int64(len(all)) && watchers() == len(paths) && len(r.agent.Candidates()) == 1
+		return r.agent.core.OpenStreams() == int64(len(all)) && watchers() == len(paths) && len(r.agent.core.Candidates()) == 1
 	})
 	for _, e := range all {
 		e.cancel()
 	}
 	campaigns := r.agent.web.Campaigns
 	cluster.Eventually(t, "all streams are closed", func() bool {
-		return r.agent.OpenStreams() == 0 && watchers() == 0 && len(r.agent.Candidates()) == 0 && campaigns() == 0
+		return r.agent.core.OpenStreams() == 0 && watchers() == 0 && len(r.agent.core.Candidates()) == 0 && campaigns() == 0
 	})
 }

@@ -16,7 +16,7 @@ func TestNothingIsNotedOfARunnerThatWasRefused(t *testing.T) {
 			t.Fatalf("answered %q", got)
 		}
 	}
-	if old, void := a.agent.Trees.Notes.Load(); len(old)+len(void) > 0 {
+	if old, void := a.agent.core.Trees.Notes.Load(); len(old)+len(void) > 0 {
 		t.Errorf("there are notes of %d trees, and %d files that say nothing", len(old), len(void))
 	}
 }

@@ -61,7 +61,7 @@ func TestProgramWithAPageIsRenewedWithoutLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := a.agent.Leader("g")
+	k := a.agent.core.Leader("g")
 	if _, number := k.OnPage(); number == 0 {
 		t.Fatal("the program has no place on the page")
 	}
@@ -97,7 +97,7 @@ func TestProgramWithoutAPageIsToldInLines(t *testing.T) {
 		}
 		e = next
 	}
-	if left := a.agent.Leader("g").Announced().Sub(a.agent.Now()); e.Remaining > left-a.agent.Timing.Guard/2 {
+	if left := a.agent.core.Leader("g").Announced().Sub(a.agent.core.Now()); e.Remaining > left-a.agent.core.Timing.Guard/2 {
 		t.Errorf("remaining is %v, and %v are left: there is no allowance", e.Remaining, left)
 	}
 }

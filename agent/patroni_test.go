@@ -24,7 +24,7 @@ func (r *testAgent) campaigning(t *testing.T, group string) <-chan *session.Leas
 		}
 		got <- l
 	}()
-	cluster.Eventually(t, "a program waits at "+r.name, func() bool { return len(r.agent.Sessions(group)) > 0 })
+	cluster.Eventually(t, "a program waits at "+r.name, func() bool { return len(r.agent.core.Sessions(group)) > 0 })
 	return got
 }
 

@@ -27,7 +27,7 @@ var agentPromises = []promise{
 		[]string{"TestFreezeFindsWhatReadersCouldSee", "TestWhatWasShownStaysAnnounced", "page/deadline-read-before-the-freeze"}},
 	{"It gives nothing up before that under a program that may still act", []string{"TestNothingIsGivenUpUnderATreeBeforeItsAnnouncedEnd", "tenure/shown-is-never-fixed", "tenure/released-before-the-margin"}},
 	{"Programs in another time namespace get no page", []string{"TestPageIsForThoseWithTheSameClocks", "agent/page-for-other-clocks"}},
-	{"`remaining` is less than what is left, by the guard time and a twelfth.", []string{"TestRemainingIsLessTheGuardTimeAndATwelfth", "TestProgramWithoutAPageIsToldInLines", "agent/remaining-without-allowance"}},
+	{"`remaining_ns` is less than what is left, by the guard time and a twelfth.", []string{"TestRemainingIsLessTheGuardTimeAndATwelfth", "TestProgramWithoutAPageIsToldInLines", "agent/remaining-without-allowance"}},
 	{"A program that reads the page must give signs of life.", []string{"TestProgramWithAPageThatGivesNoSignOfLifeIsAsked", "TestPageIsForThoseThatGiveSignsOfLife"}},
 	{"Go programs write two within their heartbeat, one in 1.5 s unless `regent.Heartbeat` sets another length.", []string{"TestGoProgramsGiveASignOfLifeEvery1500Milliseconds", "TestLongHeartbeatSparesSignsOfLifeOfProgramsOnly"}},
 

@@ -14,7 +14,7 @@ import (
 // heartbeatOf returns how long the program that leads a group may be silent.
 func heartbeatOf(t *testing.T, a *testAgent, group string) time.Duration {
 	t.Helper()
-	k := a.agent.Leader(group)
+	k := a.agent.core.Leader(group)
 	if k == nil {
 		t.Fatalf("no program leads %s", group)
 	}
@@ -61,6 +61,6 @@ func TestHowLongProgramsAndRunnersMayBeSilent(t *testing.T) {
 		if got := heartbeatOf(t, a, "runner"); got != want {
 			t.Errorf("with %q a runner may be silent for %v, want %v", more, got, want)
 		}
-		up.Stopped(a.agent.CauseFor(regent.Cause{}))
+		up.Stopped(a.agent.core.CauseFor(regent.Cause{}))
 	}
 }

@@ -21,7 +21,7 @@ func TestLeadingProgramsAreToldOfAMemberThatIsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	trusts := func() bool {
-		return slices.ContainsFunc(a.agent.Members(), func(m api.MemberInfo) bool { return m.Name == "c" && m.Trusted })
+		return slices.ContainsFunc(a.agent.core.Members(), func(m api.MemberInfo) bool { return m.Name == "c" && m.Trusted })
 	}
 	cluster.Eventually(t, "a trusts c", trusts)
 	time.Sleep(time.Second) // wall clock: the agent has to have seen that once

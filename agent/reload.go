@@ -23,7 +23,7 @@ func (a *Agent) reload(s *server) {
 		err = a.applyConfig(file, s)
 	}
 	if err != nil {
-		a.Log.Error("the configuration was not read again: nothing has changed", "err", err)
+		a.core.Log.Error("the configuration was not read again: nothing has changed", "err", err)
 	}
 }
 
@@ -31,7 +31,7 @@ func (a *Agent) reload(s *server) {
 func (a *Agent) applyConfig(file *config.File, s *server) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	old := a.Config()
+	old := a.core.Config()
 	fixed := old.Fixed(file)
 	next := old.With(file)
 	before := a.keys.Load()
@@ -46,18 +46,18 @@ func (a *Agent) applyConfig(file *config.File, s *server) error {
 	changed := append(old.ChangedAccess(next), old.ChangedKeys(next)...)
 	changed = append(changed, a.keys.Load().changes(before)...)
 	if len(changed) > 0 {
-		a.Audit.Put(access.AuditLine{Action: "reload", Who: "the configuration", From: a.options.Config, Outcome: "done", Detail: strings.Join(changed, ", ")})
+		a.gate.Audit.Put(access.AuditLine{Action: "reload", Who: "the configuration", From: a.options.Config, Outcome: "done", Detail: strings.Join(changed, ", ")})
 	}
 	if s != nil && next.Socket != old.Socket {
 		if err := s.permit(&next.Socket); err != nil {
-			a.Log.Error("the permissions of the socket could not be changed", "err", err)
+			a.core.Log.Error("the permissions of the socket could not be changed", "err", err)
 		}
 	}
 	if len(fixed) > 0 {
-		a.Log.Warn("the configuration was read again; some changes need a restart", "restart for", strings.Join(fixed, ", "))
+		a.core.Log.Warn("the configuration was read again; some changes need a restart", "restart for", strings.Join(fixed, ", "))
 		return nil
 	}
-	a.Log.Info("the configuration was read again", "changed", !reflect.DeepEqual(old, next))
+	a.core.Log.Info("the configuration was read again", "changed", !reflect.DeepEqual(old, next))
 	return nil
 }
 
@@ -67,8 +67,8 @@ func (a *Agent) takeRekey(put func(regent.Config) error) {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	a.putKeys = put
-	if err := a.rekey(a.Config()); err != nil {
-		a.Log.Error("the keys of the last reload are not in force", "err", err)
+	if err := a.rekey(a.core.Config()); err != nil {
+		a.core.Log.Error("the keys of the last reload are not in force", "err", err)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestRefusedReloadPutsNoKeysInForce(t *testing.T) {
 	a.putKeys = func(regent.Config) error { return fault }
 	next = *file
 	next.DefaultGroup = "other"
-	if err := a.applyConfig(&next, nil); !errors.Is(err, fault) || a.File.Load().DefaultGroup == "other" {
+	if err := a.applyConfig(&next, nil); !errors.Is(err, fault) || a.core.File.Load().DefaultGroup == "other" {
 		t.Errorf("%v: the file is in force without its keys", err)
 	}
 }

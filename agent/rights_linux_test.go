@@ -164,7 +164,7 @@ func TestRightsOverHTTP(t *testing.T) {
 	if _, err := other.Campaign(patience(t), session.Candidate{Group: "open"}); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, "both are known", func() bool { g, _ := r.agent.ChangeLog.List("", "", 0); return len(g) == 2 })
+	cluster.Eventually(t, "both are known", func() bool { g, _ := r.agent.core.ChangeLog.List("", "", 0); return len(g) == 2 })
 	ask := func(token, method, path string) int {
 		return r.ask(t, http.DefaultClient, "http", method, path, "Authorization", "Bearer "+token+"-token-0123456789")
 	}

@@ -51,7 +51,7 @@ const (
 
 // listen opens the socket and the HTTP port.
 func (a *Agent) listen() (*server, error) {
-	file := a.Config()
+	file := a.core.Config()
 	s := &server{agent: a, local: httpd.NewConnQueue(), live: make(map[net.Conn]struct{})}
 	var err error
 	s.unix, err = listenUnix(&file.Socket)
@@ -67,7 +67,7 @@ func (a *Agent) listen() (*server, error) {
 		_ = s.unix.Close()
 		return nil, fmt.Errorf("http.listen: %w: is another agent running? change http.listen, or leave it out", err)
 	}
-	s.admission = httpd.NewAdmission(plain, func() *config.Limits { return &a.Config().Limits })
+	s.admission = httpd.NewAdmission(plain, func() *config.Limits { return &a.core.Config().Limits })
 	a.web.Admission.Store(s.admission)
 	s.tcp = s.admission
 	s.http[1] = a.httpServer(false)
@@ -159,7 +159,7 @@ func (l *unixListener) Close() error {
 func (a *Agent) httpServer(trusted bool) *http.Server {
 	return &http.Server{Handler: a.web.Authenticate(trusted, a.handler), ReadHeaderTimeout: headerLimit, ReadTimeout: requestLimit,
 		WriteTimeout: answerLimit, IdleTimeout: idleLimit, MaxHeaderBytes: maxHeader, ConnContext: httpd.ConnContext,
-		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug)}
+		ErrorLog: slog.NewLogLogger(a.core.Log.Handler(), slog.LevelDebug)}
 }
 
 // tls returns the configuration for TLS. Certificates are those of the configuration in force at each handshake.
@@ -168,7 +168,7 @@ func (a *Agent) tls(file *config.File) (*tls.Config, error) {
 		return nil, err
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		return a.Access.Load().TLS, nil
+		return a.gate.Access.Load().TLS, nil
 	}}, nil
 }
 
@@ -201,7 +201,7 @@ func (s *server) accept() {
 			return
 		}
 		if err != nil {
-			s.agent.Log.Warn("a connection could not be taken", "err", err)
+			s.agent.core.Log.Warn("a connection could not be taken", "err", err)
 			time.Sleep(50 * time.Millisecond) // out of descriptors: some are given back soon
 			continue
 		}
@@ -219,7 +219,7 @@ func (s *server) accept() {
 // placesFor returns how many connections the socket may have for another one to be let in. The last are for root and the
 // agent's own user, so that an operator can look when other users have used up theirs.
 func (a *Agent) placesFor(c net.Conn) int {
-	limit := a.Config().Limits.Connections
+	limit := a.core.Config().Limits.Connections
 	if access.OfAnotherUser(c) {
 		return limit - httpd.Reserved(limit)
 	}

@@ -46,7 +46,7 @@ func TestAgentLearnsTheFirstProcessOfARunner(t *testing.T) {
 		defer p.Wait()
 		defer p.Process.Kill()
 	}
-	known := func() int { return r.agent.Candidates()[0].Tree.Ref().First.Pid }
+	known := func() int { return r.agent.core.Candidates()[0].Tree.Ref().First.Pid }
 	for _, pid := range []int{second.Process.Pid, os.Getppid(), first.Process.Pid} {
 		if err := k.Started(pid); err != nil {
 			t.Fatal(err)
@@ -57,10 +57,10 @@ func TestAgentLearnsTheFirstProcessOfARunner(t *testing.T) {
 		t.Errorf("the agent takes %d for the first process, which is %d", pid, first.Process.Pid)
 	}
 	cluster.Eventually(t, "the note names it", func() bool {
-		notes, _ := r.agent.Trees.Notes.Load()
+		notes, _ := r.agent.core.Trees.Notes.Load()
 		return len(notes) == 1 && notes[0].Tree.First.Pid == first.Process.Pid
 	})
-	if err := r.agent.Candidates()[0].Learn(late.Process.Pid); err == nil || known() != first.Process.Pid {
+	if err := r.agent.core.Candidates()[0].Learn(late.Process.Pid); err == nil || known() != first.Process.Pid {
 		t.Errorf("another first process was taken: %v, now it is %d", err, known())
 	}
 	_ = k.Stopped(why.Cause{})

@@ -36,15 +36,15 @@ func (w *auditWriter) note(status int) {
 	c, q := access.ClientOf(w.query.Context()), w.query
 	action, group := w.route.Audit, q.PathValue("group")
 	if group == "" && action != "" && !strings.Contains(w.route.Path, "{id}") {
-		group = w.agent.Config().DefaultGroup
+		group = w.agent.core.Config().DefaultGroup
 	}
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		w.agent.Audit.Refusal(c, q.Method+" "+q.URL.Path, group, errors.New(http.StatusText(status)))
+		w.agent.gate.Audit.Refusal(c, q.Method+" "+q.URL.Path, group, errors.New(http.StatusText(status)))
 	case action == "":
 	case status < http.StatusBadRequest:
-		w.agent.Audit.Order(c, action, group, "", "done", http.StatusText(status))
+		w.agent.gate.Audit.Order(c, action, group, "", "done", http.StatusText(status))
 	default:
-		w.agent.Audit.Order(c, action, group, "", "failed", http.StatusText(status))
+		w.agent.gate.Audit.Order(c, action, group, "", "failed", http.StatusText(status))
 	}
 }

@@ -15,9 +15,9 @@ func (a *Server) Authenticate(trusted bool, next http.Handler) http.Handler {
 		if trusted {
 			who = *access.ClientOf(r.Context()) // as it was when it connected
 		} else {
-			who = *a.Access.Load().Identify(r)
+			who = *a.gate.Access.Load().Identify(r)
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, int64(a.Config().Limits.Body))
+		r.Body = http.MaxBytesReader(w, r.Body, int64(a.core.Config().Limits.Body))
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")

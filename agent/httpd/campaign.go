@@ -3,7 +3,6 @@ package httpd
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -50,17 +49,17 @@ func (n *streamNotifier) put(event string, data api.CampaignEvent) {
 
 // newEvent fills in what all events have.
 func (n *streamNotifier) newEvent(k *core.Candidate) api.CampaignEvent {
-	e := api.CampaignEvent{Session: n.key, Group: k.Group, Member: n.agent.Name}
+	e := api.CampaignEvent{Session: n.key, Group: k.Group, Member: n.agent.core.Name}
 	if l := k.CurrentLease(); l != nil {
 		e.Token = l.Token()
-		e.ValidFor = n.agent.validFor(k.Announced(), n.agent.Timing.Delay)
+		e.ValidFor = n.agent.validFor(k.Announced(), n.agent.core.Timing.Delay)
 	}
 	return e
 }
 
 // validFor returns how far an end is off, less what may pass on the way.
 func (a *Server) validFor(end protocol.Time, way time.Duration) time.Duration {
-	return max(0, end.Sub(a.Now())-way)
+	return max(0, end.Sub(a.core.Now())-way)
 }
 
 func (n *streamNotifier) Leads(k *core.Candidate) { n.put("leads", n.newEvent(k)) }
@@ -114,26 +113,28 @@ func (a *Server) forgetCampaign(key string) {
 	delete(a.streamCampaigns.all, key)
 }
 
-// checkCampaign returns what is wrong with a campaign.
-func (a *Server) checkCampaign(body *api.CampaignOrder) error {
+// campaignOrder reads and checks the body of a campaign.
+func (a *Server) campaignOrder(q *http.Request) (body api.CampaignOrder, err error) {
+	if err := Decode(q, &body); err != nil {
+		return body, err
+	}
 	if body.Heartbeat < 0 || body.Grace < 0 || body.Heartbeat != 0 && body.Heartbeat < session.MinHeartbeat || len(body.Name) > maxProgramName {
-		return fmt.Errorf("heartbeat must be at least %v, grace not negative, and name at most %d bytes", session.MinHeartbeat, maxProgramName)
+		return body, api.Errorf(http.StatusBadRequest, "heartbeat must be at least %v, grace not negative, and name at most %d bytes", session.MinHeartbeat, maxProgramName)
 	}
 	if err := names.Check(body.Name); err != nil {
-		return fmt.Errorf("name %.40q: %w", body.Name, err)
+		return body, api.Errorf(http.StatusBadRequest, "name %.40q: %w", body.Name, err)
 	}
-	return errors.Join(a.Timing.CheckLease(body.Lease), session.CheckValue(body.Value))
+	if err := errors.Join(a.core.Timing.CheckLease(body.Lease), session.CheckValue(body.Value)); err != nil {
+		return body, api.WithStatus(http.StatusBadRequest, err)
+	}
+	return body, nil
 }
 
 // serveCampaign lets a client be a candidate for as long as it reads.
 func (a *Server) serveCampaign(w http.ResponseWriter, q *http.Request) {
-	var body api.CampaignOrder
-	if err := Decode(q, &body); err != nil {
+	body, err := a.campaignOrder(q)
+	if err != nil {
 		WriteError(w, err)
-		return
-	}
-	if err := a.checkCampaign(&body); err != nil {
-		WriteError(w, api.Errorf(http.StatusBadRequest, "%w", err))
 		return
 	}
 	group, err := a.GroupOf(q)
@@ -142,7 +143,7 @@ func (a *Server) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	v := &streamNotifier{agent: a, key: rand.Text(), out: make(chan queuedEvent, maxQueuedEvents), renewals: make(chan struct{}, 1), rejoined: make(chan string, 1)}
-	k, err := a.AddCandidate(core.Candidacy{Group: group, Program: body.Name, Value: body.Value, Via: "http", Notifier: v, Lease: body.Lease, Grace: body.Grace, Heartbeat: body.Heartbeat})
+	k, err := a.core.AddCandidate(core.Candidacy{Group: group, Program: body.Name, Value: body.Value, Via: "http", Notifier: v, Lease: body.Lease, Grace: body.Grace, Heartbeat: body.Heartbeat})
 	if err != nil {
 		WriteError(w, err)
 		return
@@ -203,7 +204,7 @@ func (a *Server) serveSessionResign(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, err)
 		return
 	}
-	o := core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.Name}, "")
+	o := core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.core.Name}, "")
 	k.ReportStopped(protocol.Cause{Peer: protocol.Nobody}, o)
 	select {
 	case <-o.Outcome:

@@ -35,7 +35,7 @@ func (a *Server) leaderOf(q *http.Request, token uint64, command string) (*core.
 	if err != nil {
 		return nil, err
 	}
-	return a.LeaderOfGroup(group, token, command)
+	return a.core.LeaderOfGroup(group, token, command)
 }
 
 func (a *Server) serveResign(w http.ResponseWriter, q *http.Request) {
@@ -44,7 +44,7 @@ func (a *Server) serveResign(w http.ResponseWriter, q *http.Request) {
 	err := Decode(q, &body)
 	if err == nil {
 		if k, err = a.leaderOf(q, body.Token, core.ResignCommand(q.PathValue("group"))); err == nil {
-			err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.Name}, ""))
+			err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.core.Name}, ""))
 		}
 	}
 	a.AnswerOrder(w, q, k, "", err)
@@ -54,7 +54,7 @@ func (a *Server) serveKeyChange(w http.ResponseWriter, q *http.Request) {
 	var body access.KeyChange
 	err := Decode(q, &body)
 	if err == nil {
-		err = a.Gate.Audit.KeyChange(access.ClientOf(q.Context()), &body)
+		err = a.gate.Audit.KeyChange(access.ClientOf(q.Context()), &body)
 	}
 	if err != nil {
 		WriteError(w, err)
@@ -69,7 +69,7 @@ func (a *Server) serveTransfer(w http.ResponseWriter, q *http.Request) {
 	err := Decode(q, &body)
 	if err == nil {
 		if k, err = a.leaderOf(q, body.Token, core.TransferCommand(q.PathValue("group"), body.To)); err == nil {
-			if err = a.CheckSuccessor(body.To); err == nil {
+			if err = a.core.CheckSuccessor(body.To); err == nil {
 				err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Transferred, Member: body.To}, body.To))
 			}
 		}
@@ -80,7 +80,7 @@ func (a *Server) serveTransfer(w http.ResponseWriter, q *http.Request) {
 // OrderWithoutTimeout gives an order and waits for its outcome, for as long as its sender does.
 func (a *Server) OrderWithoutTimeout(w http.ResponseWriter, q *http.Request, k *core.Candidate, o *core.Order) error {
 	withoutDeadline(w)
-	return a.Order(q.Context(), k, o)
+	return a.core.Order(q.Context(), k, o)
 }
 
 // AnswerOrder answers an order to a candidate, which was to hand over to a member if one is named.
@@ -92,9 +92,9 @@ func (a *Server) AnswerOrder(w http.ResponseWriter, q *http.Request, k *core.Can
 		WriteError(w, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(q.Context(), a.Timing.Lease)
+	ctx, cancel := context.WithTimeout(q.Context(), a.core.Timing.Lease)
 	defer cancel()
-	WriteJSON(w, http.StatusOK, a.LeaderAfter(ctx, k.Group, k.CurrentLease().Token(), to))
+	WriteJSON(w, http.StatusOK, a.core.LeaderAfter(ctx, k.Group, k.CurrentLease().Token(), to))
 }
 
 func (a *Server) serveEdict(w http.ResponseWriter, q *http.Request) {

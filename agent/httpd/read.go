@@ -30,8 +30,8 @@ func (s *Server) readRoutes() []Route {
 			Out: map[int]any{200: api.ProofInfo{}, 404: api.Refusal{}, 409: api.Refusal{}, 503: api.Refusal{}}, Serve: s.serveVerify},
 		{Method: "GET", Path: "/v1/sessions", Requires: access.Reader, Summary: "The programs that take part through this agent.", Out: map[int]any{200: api.SessionList{}},
 			Serve: func(w http.ResponseWriter, q *http.Request) {
-				may := s.Readable(q.Context())
-				WriteJSON(w, http.StatusOK, api.SessionList{Sessions: slices.DeleteFunc(s.Sessions(""), func(i api.SessionInfo) bool { return !may(i.Group) })})
+				may := s.gate.Readable(q.Context())
+				WriteJSON(w, http.StatusOK, api.SessionList{Sessions: slices.DeleteFunc(s.core.Sessions(""), func(i api.SessionInfo) bool { return !may(i.Group) })})
 			}},
 		{Method: "GET", Path: "/healthz", Summary: "200 while the agent answers.", Out: map[int]any{200: api.Health{}},
 			Serve: func(w http.ResponseWriter, _ *http.Request) { WriteJSON(w, http.StatusOK, api.Health{OK: true}) }},
@@ -41,20 +41,20 @@ func (s *Server) readRoutes() []Route {
 }
 
 func (a *Server) serveStatus(w http.ResponseWriter, q *http.Request) {
-	out := a.Status()
+	out := a.core.Status()
 	if access.ClientOf(q.Context()).Local {
-		out.Council = a.CouncilID()
+		out.Council = a.core.CouncilID()
 	}
 	WriteJSON(w, http.StatusOK, out)
 }
 
 func (a *Server) serveMembers(w http.ResponseWriter, _ *http.Request) {
-	members := a.Members()
+	members := a.core.Members()
 	if members == nil {
 		WriteError(w, core.ErrJoining)
 		return
 	}
-	WriteJSON(w, http.StatusOK, api.MemberList{Members: members, Waiting: a.Status().Waiting})
+	WriteJSON(w, http.StatusOK, api.MemberList{Members: members, Waiting: a.core.Status().Waiting})
 }
 
 func (a *Server) serveGroups(w http.ResponseWriter, q *http.Request) {
@@ -63,12 +63,12 @@ func (a *Server) serveGroups(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, err)
 		return
 	}
-	found, more := a.ChangeLog.List(q.URL.Query().Get("prefix"), q.URL.Query().Get("after"), limit)
+	found, more := a.core.ChangeLog.List(q.URL.Query().Get("prefix"), q.URL.Query().Get("after"), limit)
 	out := api.GroupList{Groups: make([]api.GroupInfo, 0, len(found))}
-	may := a.Readable(q.Context())
+	may := a.gate.Readable(q.Context())
 	for _, c := range found {
 		if may(c.Group) {
-			out.Groups = append(out.Groups, a.Info(c))
+			out.Groups = append(out.Groups, a.core.Info(c))
 		}
 	}
 	if more {
@@ -83,8 +83,8 @@ func (a *Server) serveGroup(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, err)
 		return
 	}
-	out := a.Info(c)
-	out.Candidates = a.Sessions(c.Group)
+	out := a.core.Info(c)
+	out.Candidates = a.core.Sessions(c.Group)
 	WriteJSON(w, http.StatusOK, out)
 }
 
@@ -101,13 +101,13 @@ func (a *Server) serveHistory(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 	}
-	found := a.ChangeLog.History(group, limit)
-	if c, _ := a.ChangeLog.Group(group); group != "" && c == nil && len(found) == 0 {
-		WriteError(w, a.UnknownGroup(group))
+	found := a.core.ChangeLog.History(group, limit)
+	if c, _ := a.core.ChangeLog.Group(group); group != "" && c == nil && len(found) == 0 {
+		WriteError(w, a.core.UnknownGroup(group))
 		return
 	}
 	out := api.History{Changes: []api.Change{}}
-	may := a.Readable(q.Context())
+	may := a.gate.Readable(q.Context())
 	for _, c := range found {
 		if !may(c.Group) {
 			continue
@@ -136,7 +136,7 @@ func (a *Server) serveVerify(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, err)
 		return
 	}
-	p, err := a.Verify(q.Context(), group)
+	p, err := a.core.Verify(q.Context(), group)
 	if err != nil {
 		WriteError(w, err)
 		return
@@ -150,7 +150,7 @@ func (a *Server) serveVerify(w http.ResponseWriter, q *http.Request) {
 }
 
 func (a *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
-	if why := a.NotReady(); why != "" {
+	if why := a.core.NotReady(); why != "" {
 		WriteJSON(w, http.StatusServiceUnavailable, api.Health{Why: why})
 		return
 	}

@@ -23,7 +23,7 @@ func isPrimary(_ *Server, i *api.RoleInfo) bool { return i.Role == "primary" }
 
 // isReplica: the member is well, another one leads, and this host's tags do not keep load away from it.
 func isReplica(a *Server, i *api.RoleInfo) bool {
-	return a.Config().Tags["noloadbalance"] != "true" && i.Role == "replica" && i.State == "running" && i.Name != "" && i.Name != a.Name
+	return a.core.Config().Tags["noloadbalance"] != "true" && i.Role == "replica" && i.State == "running" && i.Name != "" && i.Name != a.core.Name
 }
 
 // isRunning: the member takes part.
@@ -39,7 +39,7 @@ func always(*Server, *api.RoleInfo) bool { return true }
 func isLocalLeader(_ *Server, i *api.RoleInfo) bool { return i.Role == "standby_leader" }
 
 // isAlive: the member's loop runs.
-func isAlive(a *Server, _ *api.RoleInfo) bool { return a.Alive() }
+func isAlive(a *Server, _ *api.RoleInfo) bool { return a.core.Alive() }
 
 // roleChecks are the role endpoints: path, sentence, question, and whether it is one about the agent, whatever the group.
 var roleChecks = []struct {
@@ -101,7 +101,7 @@ func (a *Server) roleHandler(ask roleCheck, anyGroup bool) http.HandlerFunc {
 			WriteError(w, err)
 			return
 		}
-		i := a.Role(group)
+		i := a.core.Role(group)
 		status := http.StatusServiceUnavailable
 		if ask(a, &i) && a.tagged(q) {
 			status = http.StatusOK
@@ -128,16 +128,16 @@ const sidecarTimeout = time.Second
 // sidecar says who leads, proven.
 func (a *Server) sidecar(ctx context.Context, group string) (api.SidecarInfo, bool) {
 	out := api.SidecarInfo{LastUpdate: time.Now()}
-	if c, _ := a.ChangeLog.Group(group); c != nil {
+	if c, _ := a.core.ChangeLog.Group(group); c != nil {
 		out.LastUpdate = c.At
 	}
-	if k := a.Leader(group); k != nil && k.LeadsNow() {
-		out.Name = a.Name
+	if k := a.core.Leader(group); k != nil && k.LeadsNow() {
+		out.Name = a.core.Name
 		return out, true
 	}
 	ctx, cancel := context.WithTimeout(ctx, sidecarTimeout)
 	defer cancel()
-	if p, err := a.Verify(ctx, group); err == nil && p.Valid() {
+	if p, err := a.core.Verify(ctx, group); err == nil && p.Valid() {
 		out.Name = p.Leader
 		return out, true
 	}
@@ -179,7 +179,7 @@ func (a *Server) serveSidecarStream(w http.ResponseWriter, q *http.Request) {
 
 // tagged says whether a request asks for tags that this host has. Patroni's parameters for that begin with tag_.
 func (a *Server) tagged(q *http.Request) bool {
-	tags := a.Config().Tags
+	tags := a.core.Config().Tags
 	for name, values := range q.URL.Query() {
 		if tag, ok := strings.CutPrefix(name, "tag_"); ok && !slices.Contains(values, tags[tag]) {
 			return false

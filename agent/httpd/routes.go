@@ -43,8 +43,8 @@ type Route struct {
 
 // An Server answers requests over HTTP.
 type Server struct {
-	*core.Agent
-	*access.Gate
+	core *core.Agent
+	gate *access.Gate
 	// Dashboard serves the pages for people; nil: there are none.
 	Dashboard http.Handler
 	// Admission bounds connections over TCP; nil if there are none.
@@ -53,7 +53,7 @@ type Server struct {
 }
 
 func New(a *core.Agent, g *access.Gate) *Server {
-	return &Server{Agent: a, Gate: g, streamCampaigns: streamCampaigns{all: make(map[string]*core.Candidate)}}
+	return &Server{core: a, gate: g, streamCampaigns: streamCampaigns{all: make(map[string]*core.Candidate)}}
 }
 
 // Connections returns how many connections over TCP found no room, and how many made room; false: there is no listener for them.
@@ -143,7 +143,7 @@ func (a *Server) authorizeRoute(q *http.Request, r *Route) error {
 		return err
 	}
 	if r.All {
-		return a.PermitAll(q.Context())
+		return a.gate.PermitAll(q.Context())
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (a *Server) GroupOf(q *http.Request) (string, error) {
 		}
 		return name, a.permitOwn(q, name)
 	}
-	if name := a.Config().DefaultGroup; name != "" {
+	if name := a.core.Config().DefaultGroup; name != "" {
 		return name, a.permitOwn(q, name)
 	}
 	return "", api.Errorf(http.StatusNotFound, "%w: set default_group, or ask %s", ErrNoGroup, groupRoute(q.URL.Path))
@@ -248,7 +248,7 @@ func (a *Server) GroupOf(q *http.Request) (string, error) {
 // permitOwn returns an error if the sender of a request may not do with a group what the request is about.
 func (a *Server) permitOwn(q *http.Request, group string) error {
 	c := access.ClientOf(q.Context())
-	return a.Permit(c, c.Right, group)
+	return a.gate.Permit(c, c.Right, group)
 }
 
 // ErrNoGroup says that a request names no group, and the configuration no default one.
@@ -271,8 +271,8 @@ func (a *Server) ChangeOf(q *http.Request) (*api.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, _ := a.ChangeLog.Group(name); c != nil {
+	if c, _ := a.core.ChangeLog.Group(name); c != nil {
 		return c, nil
 	}
-	return nil, a.UnknownGroup(name)
+	return nil, a.core.UnknownGroup(name)
 }

@@ -54,7 +54,7 @@ func withoutDeadline(w http.ResponseWriter) {
 
 // open begins a stream, or says why there can be none.
 func (a *Server) open(w http.ResponseWriter) (*stream, error) {
-	done, err := a.AcquireStream()
+	done, err := a.core.AcquireStream()
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (a *Server) serveEvents(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	defer s.done()
-	_ = a.WatchAll(q.Context(), &visible{stream: s, may: a.Readable(q.Context())})
+	_ = a.core.WatchAll(q.Context(), &visible{stream: s, may: a.gate.Readable(q.Context())})
 }
 
 // visible is a stream about the groups that its reader may look at.
@@ -150,21 +150,21 @@ func (a *Server) streamOf(w http.ResponseWriter, q *http.Request, f func(s *stre
 		return
 	}
 	defer s.done()
-	watch, present := a.ChangeLog.Watch(group, core.WatchDepth)
-	defer a.ChangeLog.Unwatch(watch)
+	watch, present := a.core.ChangeLog.Watch(group, core.WatchDepth)
+	defer a.core.ChangeLog.Unwatch(watch)
 	f(s, group, watch, present)
 }
 
 func (a *Server) serveGroupEvents(w http.ResponseWriter, q *http.Request) {
 	a.streamOf(w, q, func(s *stream, group string, watch *core.Watcher, present []*api.Change) {
 		if len(present) == 0 {
-			present = []*api.Change{a.Unheard(group)}
+			present = []*api.Change{a.core.Unheard(group)}
 		}
 		for _, c := range present {
-			if s.send("group", a.Event(c)) != nil {
+			if s.send("group", a.core.Event(c)) != nil {
 				return
 			}
 		}
-		_ = a.Follow(q.Context(), s, watch, commentInterval, s.comment)
+		_ = a.core.Follow(q.Context(), s, watch, commentInterval, s.comment)
 	})
 }

@@ -79,12 +79,14 @@ type SwitchoverOrder struct {
 
 // Adapter is the room for tools that were made for Patroni.
 type Adapter struct {
-	*httpd.Server
+	core *core.Agent
+	web  *httpd.Server
 	// switchovers are those that were asked for, for later.
 	switchovers switchovers
 }
 
-func New(s *httpd.Server) *Adapter { return &Adapter{Server: s} }
+// New returns an adapter that answers through the HTTP interface.
+func New(a *core.Agent, s *httpd.Server) *Adapter { return &Adapter{core: a, web: s} }
 
 // Close takes back all that is to come.
 func (s *Adapter) Close() { s.switchovers.cancelAll() }
@@ -119,14 +121,14 @@ func (s *Adapter) Routes() []httpd.Route {
 }
 
 func (a *Adapter) servePatroni(w http.ResponseWriter, q *http.Request) {
-	group, err := a.GroupOf(q)
+	group, err := a.web.GroupOf(q)
 	if err != nil && !errors.Is(err, httpd.ErrNoGroup) {
 		httpd.WriteError(w, err)
 		return
 	}
-	out := PatroniInfo{RoleInfo: a.Role(group), LastSeen: a.lastSeen(time.Now()), Tags: map[string]string{},
-		Patroni: PatroniSelf{Version: a.Version, Scope: group, Name: a.Name}}
-	maps.Copy(out.Tags, a.Config().Tags)
+	out := PatroniInfo{RoleInfo: a.core.Role(group), LastSeen: a.lastSeen(time.Now()), Tags: map[string]string{},
+		Patroni: PatroniSelf{Version: a.core.Version, Scope: group, Name: a.core.Name}}
+	maps.Copy(out.Tags, a.core.Config().Tags)
 	out.Timeline, out.Unlocked = out.Token, group != "" && out.Name == ""
 	httpd.WriteJSON(w, http.StatusOK, out)
 }
@@ -135,7 +137,7 @@ func (a *Adapter) servePatroni(w http.ResponseWriter, q *http.Request) {
 func (a *Adapter) lastSeen(now time.Time) int64 {
 	var silences []time.Duration
 	voters := 0
-	for _, m := range a.Members() {
+	for _, m := range a.core.Members() {
 		if m.Role == "observer" {
 			continue
 		}
@@ -153,14 +155,14 @@ func (a *Adapter) lastSeen(now time.Time) int64 {
 }
 
 func (a *Adapter) serveCluster(w http.ResponseWriter, q *http.Request) {
-	group, err := a.GroupOf(q)
+	group, err := a.web.GroupOf(q)
 	if err != nil {
 		httpd.WriteError(w, err)
 		return
 	}
-	i := a.Role(group)
+	i := a.core.Role(group)
 	out := ClusterInfo{Scope: group, Members: []ClusterMember{}, Scheduled: a.switchovers.of(group)}
-	for _, m := range a.Members() {
+	for _, m := range a.core.Members() {
 		c := ClusterMember{Name: m.Name, Role: "replica", State: "running", Host: m.Addr}
 		if host, port, err := net.SplitHostPort(m.Addr); err == nil {
 			c.Host = host
@@ -169,11 +171,11 @@ func (a *Adapter) serveCluster(w http.ResponseWriter, q *http.Request) {
 		if m.Name == i.Name {
 			c.Role, c.Timeline = "leader", i.Token
 		}
-		if m.Problem != "" || !m.Heard || !m.Trusted && m.Silence > 2*a.Timing.Suspect {
+		if m.Problem != "" || !m.Heard || !m.Trusted && m.Silence > 2*a.core.Timing.Suspect {
 			c.State = "unreachable"
 		}
 		if m.Self {
-			c.APIURL, c.Tags = a.url("/patroni"), a.Config().Tags
+			c.APIURL, c.Tags = a.url("/patroni"), a.core.Config().Tags
 		}
 		out.Members = append(out.Members, c)
 	}
@@ -183,7 +185,7 @@ func (a *Adapter) serveCluster(w http.ResponseWriter, q *http.Request) {
 // url returns where a path of this agent's is, as far as its configuration says; empty if it serves no HTTP but on its
 // socket.
 func (a *Adapter) url(path string) string {
-	h := &a.Config().HTTP
+	h := &a.core.Config().HTTP
 	switch {
 	case h.Listen == "":
 		return ""
@@ -194,13 +196,13 @@ func (a *Adapter) url(path string) string {
 }
 
 func (a *Adapter) servePatroniHistory(w http.ResponseWriter, q *http.Request) {
-	group, err := a.GroupOf(q)
+	group, err := a.web.GroupOf(q)
 	if err != nil {
 		httpd.WriteError(w, err)
 		return
 	}
 	out := [][]any{}
-	for _, c := range a.ChangeLog.History(group, core.MaxChanges) {
+	for _, c := range a.core.ChangeLog.History(group, core.MaxChanges) {
 		if c.Leader != "" && !c.Stopping {
 			out = append(out, []any{c.Token, c.Leader, c.Cause.String(), c.At.Format(time.RFC3339Nano)})
 		}
@@ -240,7 +242,7 @@ func (a *Adapter) serveFailover(w http.ResponseWriter, q *http.Request) {
 
 // switchOver carries an order out, or remembers it.
 func (a *Adapter) switchOver(w http.ResponseWriter, q *http.Request, body *SwitchoverOrder) {
-	c, err := a.ChangeOf(q)
+	c, err := a.web.ChangeOf(q)
 	var k *core.Candidate
 	if err == nil {
 		k, err = a.switchable(c, body)
@@ -250,12 +252,12 @@ func (a *Adapter) switchOver(w http.ResponseWriter, q *http.Request, body *Switc
 		return
 	}
 	if body.ScheduledAt == "" {
-		err = a.OrderWithoutTimeout(w, q, k, a.SwitchOrder(body.Candidate))
+		err = a.web.OrderWithoutTimeout(w, q, k, a.core.SwitchOrder(body.Candidate))
 		var known *api.Error
 		if errors.As(err, &known) {
 			err = api.WithStatus(http.StatusServiceUnavailable, err)
 		}
-		a.AnswerOrder(w, q, k, body.Candidate, err)
+		a.web.AnswerOrder(w, q, k, body.Candidate, err)
 		return
 	}
 	at, err := time.Parse(time.RFC3339, body.ScheduledAt)
@@ -263,9 +265,9 @@ func (a *Adapter) switchOver(w http.ResponseWriter, q *http.Request, body *Switc
 		httpd.WriteError(w, api.Errorf(http.StatusBadRequest, "scheduled_at %.40q: must be a time to come, such as %s", body.ScheduledAt, time.Now().Add(time.Hour).Format(time.RFC3339)))
 		return
 	}
-	p := &ScheduledInfo{At: at, From: a.Name, To: body.Candidate}
+	p := &ScheduledInfo{At: at, From: a.core.Name, To: body.Candidate}
 	a.switchovers.plan(c.Group, p, func() { a.carryOut(c.Group, k, p) })
-	a.Log.Info("a switchover is to come", "group", c.Group, "at", at, "to", body.Candidate)
+	a.core.Log.Info("a switchover is to come", "group", c.Group, "at", at, "to", body.Candidate)
 	httpd.WriteJSON(w, http.StatusAccepted, *p)
 }
 
@@ -274,12 +276,12 @@ func (a *Adapter) switchable(c *api.Change, body *SwitchoverOrder) (*core.Candid
 	if body.Leader != "" && body.Leader != c.Leader {
 		return nil, api.Errorf(http.StatusPreconditionFailed, "group %s: %s does not lead it, %s does", c.Group, body.Leader, orNobody(c.Leader))
 	}
-	k, err := a.LeaderOfGroup(c.Group, 0, core.SwitchCommand(c.Group, body.Candidate))
+	k, err := a.core.LeaderOfGroup(c.Group, 0, core.SwitchCommand(c.Group, body.Candidate))
 	if err != nil {
 		return nil, api.WithStatus(http.StatusServiceUnavailable, err)
 	}
 	if body.Candidate != "" {
-		if err := a.CheckSuccessor(body.Candidate); err != nil {
+		if err := a.core.CheckSuccessor(body.Candidate); err != nil {
 			return nil, api.WithStatus(http.StatusPreconditionFailed, err)
 		}
 	}
@@ -295,21 +297,21 @@ func orNobody(name string) string {
 
 // carryOut does what was scheduled, if the same program still leads.
 func (a *Adapter) carryOut(group string, k *core.Candidate, p *ScheduledInfo) {
-	ctx, cancel := context.WithTimeout(context.Background(), a.GraceFor(k, regent.Cause{})+a.Timing.LongestLease+core.OrderTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), a.core.GraceFor(k, regent.Cause{})+a.core.Timing.LongestLease+core.OrderTimeout)
 	defer cancel()
-	if err := a.Order(ctx, k, a.SwitchOrder(p.To)); err != nil {
-		a.Log.Warn("a scheduled switchover came to nothing", "group", group, "to", p.To, "err", err)
+	if err := a.core.Order(ctx, k, a.core.SwitchOrder(p.To)); err != nil {
+		a.core.Log.Warn("a scheduled switchover came to nothing", "group", group, "to", p.To, "err", err)
 	}
 }
 
 func (a *Adapter) serveCancelSwitchover(w http.ResponseWriter, q *http.Request) {
-	group, err := a.GroupOf(q)
+	group, err := a.web.GroupOf(q)
 	if err == nil {
 		if p := a.switchovers.cancel(group); p != nil {
 			httpd.WriteJSON(w, http.StatusOK, *p)
 			return
 		}
-		err = api.Errorf(http.StatusNotFound, "group %.40q: no switchover is to come, as far as %s knows", group, a.Name)
+		err = api.Errorf(http.StatusNotFound, "group %.40q: no switchover is to come, as far as %s knows", group, a.core.Name)
 	}
 	httpd.WriteError(w, err)
 }

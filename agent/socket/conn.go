@@ -26,13 +26,13 @@ import (
 
 // Server are those of the programs on the unix socket.
 type Server struct {
-	*core.Agent
-	*access.Gate
+	core    *core.Agent
+	gate    *access.Gate
 	keepers keepers
 }
 
 func New(a *core.Agent, g *access.Gate) *Server {
-	return &Server{Agent: a, Gate: g, keepers: keepers{all: make(map[string]*keeping)}}
+	return &Server{core: a, gate: g, keepers: keepers{all: make(map[string]*keeping)}}
 }
 
 // A conn is a program on the unix socket.
@@ -76,7 +76,7 @@ const (
 
 // Serve speaks with a program until it hangs up.
 func (a *Server) Serve(nc net.Conn, in io.Reader) {
-	c := &conn{agent: a, net: nc, signs: a.Silence.Signs(), out: newOutbox(linesPerCandidate*a.Config().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
+	c := &conn{agent: a, net: nc, signs: a.core.Silence.Signs(), out: newOutbox(linesPerCandidate*a.core.Config().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
 		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*core.Candidate), keeps: make(map[uint64]*keeping), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := processes.PeerOf(nc); err == nil {
@@ -91,9 +91,9 @@ func (a *Server) Serve(nc net.Conn, in io.Reader) {
 	if err != nil {
 		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
-	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: a.Name, Now: host,
-		Lease: a.Timing.Lease, Guard: a.Timing.Guard, Renew: a.Timing.Renew, RoundTrip: a.Timing.RoundTrip, Priority: a.Priority(),
-		Ordinary: a.Ordinary, Page: a.PageIdentity()})
+	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: a.core.Name, Now: host,
+		Lease: a.core.Timing.Lease, Guard: a.core.Timing.Guard, Renew: a.core.Timing.Renew, RoundTrip: a.core.Timing.RoundTrip, Priority: a.core.Priority(),
+		Ordinary: a.core.Ordinary, Page: a.core.PageIdentity()})
 	c.finish(c.read(in))
 	c.cancel()
 	c.tasks.Wait()
@@ -105,7 +105,7 @@ func (a *Server) Serve(nc net.Conn, in io.Reader) {
 // send queues a line. A program that lets too many wait is cut off.
 func (c *conn) send(e *session.Event) {
 	if !c.out.put(e) {
-		c.agent.Log.Warn("a program does not read what it is told: it is cut off", "pid", c.pid())
+		c.agent.core.Log.Warn("a program does not read what it is told: it is cut off", "pid", c.pid())
 		_ = c.net.Close()
 	}
 }
@@ -179,7 +179,7 @@ func (c *conn) writeEnds(to *json.Encoder) error {
 
 // read takes requests until there are no more, and says whether the program said goodbye.
 func (c *conn) read(from io.Reader) (goodbye bool) {
-	in := session.NewReader(from, int(c.agent.Config().Limits.Body))
+	in := session.NewReader(from, int(c.agent.core.Config().Limits.Body))
 	for {
 		line, err := in.Line()
 		if err != nil {
@@ -260,14 +260,14 @@ func (c *conn) finish(goodbye bool) {
 func (c *conn) fail(r *session.Request, err error) {
 	e := &session.Event{Event: session.Failed, ID: r.ID, Error: err.Error()}
 	if errors.Is(err, core.ErrStopping) {
-		e.Cause = &why.Cause{Why: why.Closed, Member: c.agent.Name}
+		e.Cause = &why.Cause{Why: why.Closed, Member: c.agent.core.Name}
 	}
 	c.send(e)
 }
 
 // handle carries out a request. What may take long is done aside.
 func (c *conn) handle(r *session.Request) {
-	if err := c.agent.PermitRequest(c.client, r); err != nil {
+	if err := c.agent.gate.PermitRequest(c.client, r); err != nil {
 		c.fail(r, err)
 		return
 	}
@@ -350,13 +350,13 @@ func (c *conn) handleCandidacy(r *session.Request, k *core.Candidate) {
 		k.ReportFreeze(c.cause(r))
 		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Resign:
-		c.agent.Audit.Order(c.client, "resign", k.Group, "", "asked", "by the program itself")
-		o := core.NewOrder(regent.Cause{Why: why.Resigned, Member: c.agent.Name}, "")
+		c.agent.gate.Audit.Order(c.client, "resign", k.Group, "", "asked", "by the program itself")
+		o := core.NewOrder(regent.Cause{Why: why.Resigned, Member: c.agent.core.Name}, "")
 		k.ReportStopped(c.cause(r), o) // now: what ends the connection comes after it
 		c.inBackground(r, func() { c.awaitGivenUp(r, k, o) })
 	case r.Do == session.Transfer:
 		if !r.Ask {
-			c.agent.Audit.Order(c.client, "transfer", k.Group, r.To, "asked", "by the program itself")
+			c.agent.gate.Audit.Order(c.client, "transfer", k.Group, r.To, "asked", "by the program itself")
 		}
 		c.inBackground(r, func() { c.transfer(r, k) })
 	}
@@ -379,7 +379,7 @@ func (c *conn) mayCampaign(id uint64) error {
 	if c.inUse(id) {
 		return errors.New("the id is in use: choose another")
 	}
-	if len(c.candidates) >= c.agent.Config().Limits.Candidates {
+	if len(c.candidates) >= c.agent.core.Config().Limits.Candidates {
 		return errors.New("too many candidacies on one connection (limits.candidates)")
 	}
 	return nil
@@ -397,7 +397,7 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
-	tree, err := c.agent.Trees.Claim(r, c.peer)
+	tree, err := c.agent.core.Trees.Claim(r, c.peer)
 	if err != nil {
 		c.fail(r, err)
 		return
@@ -417,7 +417,7 @@ func (c *conn) campaign(r *session.Request) {
 	if p.ReadsPage && tree == nil && keeper == nil {
 		p.Signs = c.signs
 	}
-	k, err := c.agent.AddCandidate(p)
+	k, err := c.agent.core.AddCandidate(p)
 	if err != nil {
 		c.fail(r, err)
 		return

@@ -11,7 +11,7 @@ import (
 // withEnd puts an end into an event: as an instant of the host's clock, rounded down, and how far it is off.
 func (a *Server) withEnd(e *session.Event, end protocol.Time) *session.Event {
 	host, err := clock.HostLow() // first: what passes until the next line makes the end earlier
-	left := end.Sub(a.Now())
+	left := end.Sub(a.core.Now())
 	if err == nil && left > 0 {
 		e.Until, e.Remaining = host.Add(left), a.allow(left)
 	}
@@ -32,7 +32,7 @@ const slewing = 12
 // allow returns for how long a program leads that counts from when it reads a line, on any clock: what is left, less the guard time for the
 // delay until it reads, and less what its clock may be slow by.
 func (a *Server) allow(left time.Duration) time.Duration {
-	return max(0, left-a.Timing.Guard-left/slewing)
+	return max(0, left-a.core.Timing.Guard-left/slewing)
 }
 
 // signOfLife is the line that programs write most often.

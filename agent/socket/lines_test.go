@@ -10,7 +10,7 @@ import (
 
 // A program that counts from when it reads a line may read late, on a clock that is slow.
 func TestRemainingIsLessTheGuardTimeAndATwelfth(t *testing.T) {
-	a := &Server{Agent: &core.Agent{Timing: regent.LAN}}
+	a := &Server{core: &core.Agent{Timing: regent.LAN}}
 	if got, want := a.allow(1200*time.Millisecond), 1100*time.Millisecond-regent.LAN.Guard; got != want {
 		t.Errorf("of 1.2 s %v are told, want %v", got, want)
 	}

@@ -18,7 +18,7 @@ func (c *conn) writePage(id uint64) error {
 	var rights []byte
 	if err := c.mayMap(); err != nil {
 		e = session.Event{Event: session.Failed, ID: id, Error: err.Error()}
-	} else if fd, ok := c.agent.PageDescriptor(); ok {
+	} else if fd, ok := c.agent.core.PageDescriptor(); ok {
 		rights = unix.UnixRights(fd)
 	}
 	line, err := json.Marshal(&e)
@@ -46,7 +46,7 @@ func (c *conn) readsPage(r *session.Request) (bool, error) {
 
 // mayMap reports why a program gets no page.
 func (c *conn) mayMap() error {
-	if _, ok := c.agent.PageDescriptor(); !ok {
+	if _, ok := c.agent.core.PageDescriptor(); !ok {
 		return errors.New("page: this agent has none: renewals come in messages")
 	}
 	if c.peer == nil || c.peer.Pid <= 0 || !c.peer.IsKnown() {

@@ -25,7 +25,7 @@ func (c *conn) cause(r *session.Request) protocol.Cause {
 	if r.Cause == nil {
 		return protocol.Cause{Peer: protocol.Nobody}
 	}
-	return c.agent.CauseFor(*r.Cause)
+	return c.agent.core.CauseFor(*r.Cause)
 }
 
 // transfer takes the program's word that it has stopped, in favour of another member.
@@ -81,12 +81,12 @@ func (c *conn) announce(r *session.Request, k *core.Candidate) {
 
 // verify proves who leads a group.
 func (c *conn) verify(r *session.Request) {
-	p, err := c.agent.Verify(c.closed, r.Group)
+	p, err := c.agent.core.Verify(c.closed, r.Group)
 	if err != nil {
 		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: errors.Is(err, regent.ErrNoLeader)})
 		return
 	}
-	now := c.agent.Now() // first: what passes makes the end earlier
+	now := c.agent.core.Now() // first: what passes makes the end earlier
 	end := now.Add(p.Remaining() - session.Skew)
 	c.send(c.agent.withEnd(&session.Event{Event: session.Proof, ID: r.ID, Group: r.Group, Leader: p.Leader, Token: p.Token, Value: p.Value}, end))
 }

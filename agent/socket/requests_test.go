@@ -14,7 +14,7 @@ import (
 func TestCausesOfClientsNameMembersOnly(t *testing.T) {
 	a := new(core.Agent)
 	self := a.Names.Enter("a")
-	c := &conn{agent: &Server{Agent: a}}
+	c := &conn{agent: &Server{core: a}}
 	cause := func(member string) protocol.Cause {
 		return c.cause(&session.Request{Cause: &why.Cause{Why: why.Resigned, Member: member}})
 	}

@@ -34,8 +34,8 @@ func (c *conn) watch(r *session.Request) {
 
 // forwardChanges passes changes on as fast as the program takes them.
 func (c *conn) forwardChanges(ctx context.Context, r *session.Request) {
-	w, present := c.agent.ChangeLog.Watch(r.Group, core.WatchDepth)
-	defer c.agent.ChangeLog.Unwatch(w)
+	w, present := c.agent.core.ChangeLog.Watch(r.Group, core.WatchDepth)
+	defer c.agent.core.ChangeLog.Unwatch(w)
 	put := func(view json.RawMessage) bool {
 		return c.out.awaitRoom(ctx, core.WatchDepth) && c.out.put(&session.Event{Event: session.Saw, ID: r.ID, View: view})
 	}
@@ -63,10 +63,10 @@ func (c *conn) forwardChanges(ctx context.Context, r *session.Request) {
 
 // viewJSON returns what is known about a group.
 func (a *Server) viewJSON(group string) json.RawMessage {
-	if c, _ := a.ChangeLog.Group(group); c != nil {
+	if c, _ := a.core.ChangeLog.Group(group); c != nil {
 		return viewJSON(c.View)
 	}
-	return viewJSON(regent.View{Group: group, Mode: a.ModeOf(group), Cause: regent.Cause{Why: why.Started}})
+	return viewJSON(regent.View{Group: group, Mode: a.core.ModeOf(group), Cause: regent.Cause{Why: why.Started}})
 }
 
 func viewJSON(v regent.View) json.RawMessage {

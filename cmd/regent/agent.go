@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,7 +17,7 @@ import (
 )
 
 func agentCommand() *cobra.Command {
-	o := agent.Options{Dashboard: watch.Dashboard}
+	o := agent.Options{Dashboard: func(a *agent.Agent) http.Handler { return watch.Dashboard(a) }}
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent of this host",

@@ -19,7 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
 )
@@ -107,7 +107,7 @@ func (c *client) send(ctx context.Context, method, path string, body any) (*http
 		return answer, nil
 	}
 	defer answer.Body.Close()
-	var r agent.Refusal
+	var r api.Refusal
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
 	if json.Unmarshal(text, &r) != nil || r.Error == "" {
 		r.Error = strings.TrimSpace(string(text))
@@ -207,7 +207,7 @@ func groupNames(c *cobra.Command, args []string, _ string) ([]string, cobra.Shel
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var list agent.GroupList
+	var list api.GroupList
 	socket, _ := c.Flags().GetString("socket")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

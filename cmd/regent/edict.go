@@ -8,14 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
 
 func edictCommand() *cobra.Command {
 	var socket string
 	var asJSON bool
-	var order agent.EdictOrder
+	var order api.EdictOrder
 	c := &cobra.Command{
 		Use:   "edict [GROUP]",
 		Short: "Stamp an order of the program here that leads",
@@ -49,7 +49,7 @@ order must not be made.`,
 			if order.Token == 0 {
 				return errors.New("no token: give it with --token; under 'regent run' it is in $REGENT_TOKEN")
 			}
-			var s agent.StampInfo
+			var s api.StampInfo
 			if err := newClient(socket).post(c.Context(), groupPath(group, "/edict"), order, &s); err != nil {
 				return err
 			}

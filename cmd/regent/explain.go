@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/why"
 )
@@ -80,7 +80,7 @@ The agent of that program knows: ask it there.`,
 
 // explainChanges makes accounts of the changes of one group: each from the end of one leadership, or the lack of one, to the
 // beginning of the next.
-func explainChanges(changes []agent.Change) []explanation {
+func explainChanges(changes []api.Change) []explanation {
 	var out []explanation
 	var open *explanation
 	var leader string

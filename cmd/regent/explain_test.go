@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/why"
 )
 
 // changed makes a change of a group, some milliseconds after the first.
-func changed(mode regent.Mode, after int, leader string, token uint64, cause regent.Cause) agent.Change {
-	return agent.Change{
+func changed(mode regent.Mode, after int, leader string, token uint64, cause regent.Cause) api.Change {
+	return api.Change{
 		View: regent.View{Group: "g", Mode: mode, Leader: leader, Token: token, Cause: cause, At: time.Unix(1, 0).Add(time.Duration(after) * time.Millisecond)}}
 }
 
@@ -27,50 +27,50 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 	handed := changed("quorum", 10, "b", 2, because(why.Transferred, "b"))
 	handed.Ended = "the program stopped for that"
 	for name, c := range map[string]struct {
-		changes  []agent.Change
+		changes  []api.Change
 		says     []string
 		saysNot  string
 		means    string
 		unlooked bool // there is nothing to look at
 	}{
 		"first": {
-			changes:  []agent.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a"))},
+			changes:  []api.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a"))},
 			says:     []string{"a began to lead with token 1: nobody had led before, as far as this member knows"},
 			means:    "nobody had led before, as far as this member knows",
 			unlooked: true,
 		},
 		"gave up, seen from elsewhere": {
-			changes: []agent.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), changed("quorum", 10, "", 0, because(why.Resigned, "a")), changed("quorum", 20, "b", 2, because(why.Elected, "b"))},
+			changes: []api.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), changed("quorum", 10, "", 0, because(why.Resigned, "a")), changed("quorum", 20, "b", 2, because(why.Elected, "b"))},
 			says:    []string{"a stopped leading (token 1), and b led 10ms later (token 2)", "killed because it did not answer", "its agent was stopped", "look: 'regent explain' and the log at a"},
 			means:   "a gave it up: its program ended or stopped, or was killed because it did not answer or stop in time, or its agent was stopped, or somebody said 'regent resign'",
 		},
 		"gave up, seen at home": {
-			changes:  []agent.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), ended, changed("quorum", 20, "b", 2, because(why.Elected, "b"))},
+			changes:  []api.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), ended, changed("quorum", 20, "b", 2, because(why.Elected, "b"))},
 			says:     []string{"why:  resigned a: the program died\n"},
 			saysNot:  "regent resign",
 			means:    "the program died",
 			unlooked: true,
 		},
 		"handed over, seen at home": {
-			changes:  []agent.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), handed},
+			changes:  []api.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), handed},
 			says:     []string{"why:  transferred b: the group was handed over to b\n", "here: the program stopped for that\n"},
 			means:    "the group was handed over to b",
 			unlooked: true,
 		},
 		"eventual leader that is silent": {
-			changes: []agent.Change{changed("eventual", 0, "a", 0, because(why.Elected, "a")), changed("eventual", 10, "c", 0, because(why.Doubted, "b"))},
+			changes: []api.Change{changed("eventual", 0, "a", 0, because(why.Elected, "a")), changed("eventual", 10, "c", 0, because(why.Doubted, "b"))},
 			says:    []string{"a stopped leading, and c led at once\n", "a may have died, been paused, or been cut off", "whether a runs"},
 			saysNot: "token",
 			means:   "b had not heard a for too long, or knew of a later election: a may have died, been paused, or been cut off",
 		},
 		"eventual leader that doubts itself": {
-			changes: []agent.Change{changed("eventual", 0, "a", 0, because(why.Elected, "a")), changed("eventual", 10, "c", 0, because(why.Doubted, "a"))},
+			changes: []api.Change{changed("eventual", 0, "a", 0, because(why.Elected, "a")), changed("eventual", 10, "c", 0, because(why.Doubted, "a"))},
 			says:    []string{"a knew of a later election"},
 			saysNot: "had not heard a",
 			means:   "a knew of a later election: another member may not have heard it for too long",
 		},
 		"local leader whose agent stops": {
-			changes:  []agent.Change{changed("local", 0, "a", 0, because(why.Elected, "a")), changed("local", 10, "", 0, because(why.Resigned, "a")), changed("local", 20, "b", 0, because(why.Elected, "b"))},
+			changes:  []api.Change{changed("local", 0, "a", 0, because(why.Elected, "a")), changed("local", 10, "", 0, because(why.Resigned, "a")), changed("local", 20, "b", 0, because(why.Elected, "b"))},
 			says:     []string{"a stopped leading, and b led 10ms later\n", "as when its agent is stopped"},
 			saysNot:  "program",
 			means:    "a gave it up, as when its agent is stopped",
@@ -99,12 +99,12 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 
 // Groups that hosts lead have no tokens and no programs, and say what they are.
 func TestGroupsThatHostsLeadAreShownAsSuch(t *testing.T) {
-	quorum := agent.GroupInfo{Change: changed("quorum", 0, "a", 7, because(why.Elected, "a"))}
-	local := agent.GroupInfo{Change: changed("local", 0, "a", 0, because(why.Elected, "a"))}
+	quorum := api.GroupInfo{Change: changed("quorum", 0, "a", 7, because(why.Elected, "a"))}
+	local := api.GroupInfo{Change: changed("local", 0, "a", 0, because(why.Elected, "a"))}
 	local.Support = []string{"a", "b"}
-	eventual := agent.GroupInfo{Change: changed("eventual", 0, "a", 0, because(why.Elected, "a"))}
+	eventual := api.GroupInfo{Change: changed("eventual", 0, "a", 0, because(why.Elected, "a"))}
 	for _, c := range []struct {
-		group *agent.GroupInfo
+		group *api.GroupInfo
 		mine  bool
 		row   []string // token, and what is special
 		line  string
@@ -119,7 +119,7 @@ func TestGroupsThatHostsLeadAreShownAsSuch(t *testing.T) {
 		var table, line, history strings.Builder
 		cmd := &cobra.Command{}
 		cmd.SetOut(&table)
-		showGroups(cmd, false, []agent.GroupInfo{*c.group})
+		showGroups(cmd, false, []api.GroupInfo{*c.group})
 		row := strings.TrimSpace(strings.Split(table.String(), "\n")[1])
 		if f := strings.Fields(row); f[2] != c.row[0] || !strings.HasSuffix(row, strings.TrimSpace("elected a  "+c.row[1])) {
 			t.Errorf("the table has %q, want token %s and %q", row, c.row[0], c.row[1])
@@ -128,7 +128,7 @@ func TestGroupsThatHostsLeadAreShownAsSuch(t *testing.T) {
 			t.Errorf("watch says %q, %v; want %q", line.String(), err, c.line)
 		}
 		cmd.SetOut(&history)
-		showHistory(cmd, &agent.History{Changes: []agent.Change{c.group.Change}})
+		showHistory(cmd, &api.History{Changes: []api.Change{c.group.Change}})
 		if f := strings.Fields(strings.Split(history.String(), "\n")[1]); f[4] != c.row[0] {
 			t.Errorf("the history has token %s, want %s", f[4], c.row[0])
 		}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 )
 
 // FuzzEvents looks for streams of an agent that make a command crash. A command may have reached a socket that is no agent's.
@@ -19,8 +19,8 @@ func FuzzEvents(f *testing.F) {
 		err := readEvents(bytes.NewReader(stream), func(e event) (bool, error) {
 			events++
 			size += len(e.name) + len(e.data)
-			var group agent.GroupInfo
-			var missed agent.StreamEvent
+			var group api.GroupInfo
+			var missed api.StreamEvent
 			_, _ = json.Unmarshal(e.data, &group), json.Unmarshal(e.data, &missed)
 			return true, nil
 		})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
 
@@ -50,16 +50,16 @@ ended is said most precisely at the host whose program led.`,
 }
 
 // readHistory asks for the last changes of a group, or of all if it is empty.
-func readHistory(c *cobra.Command, cl *client, group string, limit int) (*agent.History, error) {
+func readHistory(c *cobra.Command, cl *client, group string, limit int) (*api.History, error) {
 	path := "/v1/history"
 	if group != "" {
 		path = groupPath(group, "/history")
 	}
-	var h agent.History
+	var h api.History
 	return &h, cl.get(c.Context(), path+"?limit="+strconv.Itoa(limit), &h)
 }
 
-func showHistory(c *cobra.Command, h *agent.History) {
+func showHistory(c *cobra.Command, h *api.History) {
 	out := c.OutOrStdout()
 	p := paintFor(out)
 	if len(h.Changes) == 0 {

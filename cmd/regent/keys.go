@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent"
 	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/identity"
@@ -305,11 +305,11 @@ func (o *keysOptions) rotate(c *cobra.Command, f *config.File, socket string, fi
 
 // listedEverywhere asks the agent of this host whether it uses the newest key of its member's file, and whether all others list that.
 func listedEverywhere(c *cobra.Command, cl *client, newest identity.Public) error {
-	var list agent.MemberList
+	var list api.MemberList
 	if err := cl.get(c.Context(), "/v1/members", &list); err != nil {
 		return err
 	}
-	self := slices.IndexFunc(list.Members, func(m agent.MemberInfo) bool { return m.Self })
+	self := slices.IndexFunc(list.Members, func(m api.MemberInfo) bool { return m.Self })
 	if self < 0 || list.Members[self].Key != newest.ID().String() {
 		return fmt.Errorf("the agent does not use the new key %s yet, so nobody can list it (reload the agent first)", newest.Fingerprint())
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
 
@@ -28,7 +28,7 @@ member does not take part yet.`,
   regent members --json`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			var list agent.MemberList
+			var list api.MemberList
 			if err := newClient(socket).get(c.Context(), "/v1/members", &list); err != nil {
 				return err
 			}
@@ -64,17 +64,17 @@ const (
 )
 
 // quiet says whether a member was heard once and is no longer.
-func quiet(m *agent.MemberInfo) bool {
+func quiet(m *api.MemberInfo) bool {
 	return m.Heard && (m.Silence >= silent || !m.Trusted && m.Silence >= untrusted)
 }
 
 // well says whether a member counts: it is heard, it hears this one, and it takes part.
-func well(m *agent.MemberInfo) bool {
+func well(m *api.MemberInfo) bool {
 	return m.Self || m.Heard && linkProblem(m) == ""
 }
 
 // linkProblem says what is wrong with a member that was heard, and what to do; empty if nothing is.
-func linkProblem(m *agent.MemberInfo) string {
+func linkProblem(m *api.MemberInfo) string {
 	switch at := or(m.Addr); {
 	case m.Problem != "":
 		return m.Problem
@@ -89,7 +89,7 @@ func linkProblem(m *agent.MemberInfo) string {
 }
 
 // majority counts the members that vote: how many of them are heard, how many must be, and how many there are.
-func majority(members []agent.MemberInfo) (heard, need, voters int) {
+func majority(members []api.MemberInfo) (heard, need, voters int) {
 	for i := range members {
 		if members[i].Role == observer {
 			continue
@@ -106,7 +106,7 @@ func majority(members []agent.MemberInfo) (heard, need, voters int) {
 const observer = "observer"
 
 // showMembers prints members as a table.
-func showMembers(c *cobra.Command, members []agent.MemberInfo) {
+func showMembers(c *cobra.Command, members []api.MemberInfo) {
 	out := c.OutOrStdout()
 	p := paintFor(out)
 	rows := make([][]string, len(members))

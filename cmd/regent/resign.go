@@ -5,14 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
 
 func resignCommand() *cobra.Command {
 	var socket string
 	var asJSON bool
-	var order agent.ResignOrder
+	var order api.ResignOrder
 	c := &cobra.Command{
 		Use:   "resign GROUP",
 		Short: "Have the program here that leads a group stop, and give the group up",
@@ -28,7 +28,7 @@ groups are led by hosts, and there is nothing to resign.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
-			var out agent.Outcome
+			var out api.Outcome
 			if err := newClient(socket).post(c.Context(), groupPath(args[0], "/resign"), order, &out); err != nil {
 				return err
 			}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/transport/loopback"
 )
@@ -63,7 +63,7 @@ func containsAll(text string, words []string) bool {
 // incarnation returns under which incarnation the member at a socket speaks; zero if it does not.
 func (h *runCluster) incarnation(socket string) uint64 {
 	out, _ := command("status", "--json", "--socket", socket).Output()
-	var s agent.StatusInfo
+	var s api.StatusInfo
 	if json.Unmarshal(out, &s) != nil || !s.Joined {
 		return 0
 	}
@@ -185,7 +185,7 @@ func (h *runCluster) clone(member, bind string) (start func() *cluster.Process, 
 // dropped returns how many packets a member has dropped for a reason.
 func (h *runCluster) dropped(name, reason string) uint64 {
 	out, _ := command("status", "--json", "--socket", h.Socket(name)).Output()
-	var s agent.StatusInfo
+	var s api.StatusInfo
 	_ = json.Unmarshal(out, &s)
 	return s.Dropped[reason]
 }

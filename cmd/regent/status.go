@@ -8,14 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
 
 // statusReport is all that status shows.
 type statusReport struct {
-	agent.StatusInfo
-	Members []agent.MemberInfo `json:"members,omitempty"`
+	api.StatusInfo
+	Members []api.MemberInfo `json:"members,omitempty"`
 	// Problems is what an operator should look at, worst first.
 	Problems []string `json:"problems"`
 }
@@ -40,7 +40,7 @@ The exit status is 0 if all is well, 1 if something is wrong.`,
 			if err := cl.get(c.Context(), "/v1/status", &s.StatusInfo); err != nil {
 				return err
 			}
-			var list agent.MemberList
+			var list api.MemberList
 			if err := cl.get(c.Context(), "/v1/members", &list); err != nil && s.Joined {
 				return err
 			}
@@ -72,7 +72,7 @@ func (s *statusReport) findProblems() []string {
 		say("the member does not take part: %s", s.Waiting)
 	}
 	if s.ClockFault {
-		say("%s", agent.ClockAdvice)
+		say("%s", api.ClockAdvice)
 	}
 	if s.Disk != "" {
 		say("the durable record cannot be written: %s", s.Disk)
@@ -87,8 +87,8 @@ func (s *statusReport) findProblems() []string {
 	if heard, need, voters := majority(s.Members); voters > 0 && heard < need {
 		say("%d of %d members that vote are well, and %d are needed: nobody can be elected from here", heard, voters, need)
 	}
-	if others := slices.DeleteFunc(slices.Clone(s.Members), func(m agent.MemberInfo) bool { return m.Self }); len(others) > 0 &&
-		!slices.ContainsFunc(others, func(m agent.MemberInfo) bool { return m.Heard }) {
+	if others := slices.DeleteFunc(slices.Clone(s.Members), func(m api.MemberInfo) bool { return m.Self }); len(others) > 0 &&
+		!slices.ContainsFunc(others, func(m api.MemberInfo) bool { return m.Heard }) {
 		say("no other member was heard: does council in their files list this member, %s, at its address?", s.Member)
 	}
 	for _, host := range s.Unlisted {
@@ -112,7 +112,7 @@ func (s *statusReport) findProblems() []string {
 }
 
 // slow says what is wrong with a member, and on which path.
-func (s *statusReport) slow(m *agent.MemberInfo) string {
+func (s *statusReport) slow(m *api.MemberInfo) string {
 	switch path := or(m.Addr); {
 	case m.Self:
 	case m.Problem != "":

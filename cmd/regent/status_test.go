@@ -5,18 +5,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 )
 
 // What is wrong is said with what to do, and what is not is not said.
 func TestStatusJudges(t *testing.T) {
-	timing := agent.TimingInfo{Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond, Guard: 20 * time.Millisecond, RoundTrip: 20 * time.Millisecond, Delay: 5 * time.Millisecond}
-	self := agent.MemberInfo{Name: "a", Self: true, Heard: true}
-	near := func(name, role string) agent.MemberInfo {
-		return agent.MemberInfo{Name: name, Role: role, Addr: name + ":7400", Heard: true, Trusted: true, Incarnation: 3, RoundTrip: time.Millisecond, Bound: time.Millisecond}
+	timing := api.TimingInfo{Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond, Guard: 20 * time.Millisecond, RoundTrip: 20 * time.Millisecond, Delay: 5 * time.Millisecond}
+	self := api.MemberInfo{Name: "a", Self: true, Heard: true}
+	near := func(name, role string) api.MemberInfo {
+		return api.MemberInfo{Name: name, Role: role, Addr: name + ":7400", Heard: true, Trusted: true, Incarnation: 3, RoundTrip: time.Millisecond, Bound: time.Millisecond}
 	}
-	away := func(name, role string) agent.MemberInfo {
-		return agent.MemberInfo{Name: name, Role: role, Addr: name + ":7400"}
+	away := func(name, role string) api.MemberInfo {
+		return api.MemberInfo{Name: name, Role: role, Addr: name + ":7400"}
 	}
 	slow := near("b", "")
 	slow.RoundTrip = 30 * time.Millisecond
@@ -32,28 +32,28 @@ func TestStatusJudges(t *testing.T) {
 	nameless.Incarnation = 0
 	for _, c := range []struct {
 		name    string
-		status  agent.StatusInfo
-		members []agent.MemberInfo
+		status  api.StatusInfo
+		members []api.MemberInfo
 		want    []string // in this order, and no others
 	}{
-		{"all is well", agent.StatusInfo{Joined: true}, []agent.MemberInfo{self, near("b", ""), near("w", "witness"), near("o", "observer")}, nil},
-		{"a clock beyond its bound", agent.StatusInfo{ClockFault: true}, []agent.MemberInfo{self}, []string{"the clock runs at another rate than those of a majority: this member leads nothing until it is right; see whether its time is kept"}},
-		{"a full disk", agent.StatusInfo{Disk: "no space left"}, []agent.MemberInfo{self}, []string{"the durable record cannot be written: no space left"}},
-		{"pauses", agent.StatusInfo{Pauses: agent.PauseInfo{P99: 111 * time.Millisecond}}, []agent.MemberInfo{self}, []string{"cost it its leases, which survive 110ms"}},
-		{"a slow path", agent.StatusInfo{}, []agent.MemberInfo{self, slow, near("c", "")}, []string{"b is slow: a round trip by way of b:7400 takes 30ms, above the 20ms"}},
-		{"a silent witness", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), silent}, []string{"c (c:7400): silent for 1m"}},
-		{"a member that died just now", agent.StatusInfo{}, []agent.MemberInfo{self, dead, near("c", "")}, []string{"b (b:7400): silent for 1.5s"}},
-		{"a member that came just now", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), fresh}, nil},
-		{"a link that works in one direction", agent.StatusInfo{}, []agent.MemberInfo{self, deaf, near("c", "")}, []string{"b (b:7400): b does not hear us: it has confirmed nothing for 4s"}},
-		{"members without an incarnation do not count", agent.StatusInfo{}, []agent.MemberInfo{self, deaf, nameless},
+		{"all is well", api.StatusInfo{Joined: true}, []api.MemberInfo{self, near("b", ""), near("w", "witness"), near("o", "observer")}, nil},
+		{"a clock beyond its bound", api.StatusInfo{ClockFault: true}, []api.MemberInfo{self}, []string{"the clock runs at another rate than those of a majority: this member leads nothing until it is right; see whether its time is kept"}},
+		{"a full disk", api.StatusInfo{Disk: "no space left"}, []api.MemberInfo{self}, []string{"the durable record cannot be written: no space left"}},
+		{"pauses", api.StatusInfo{Pauses: api.PauseInfo{P99: 111 * time.Millisecond}}, []api.MemberInfo{self}, []string{"cost it its leases, which survive 110ms"}},
+		{"a slow path", api.StatusInfo{}, []api.MemberInfo{self, slow, near("c", "")}, []string{"b is slow: a round trip by way of b:7400 takes 30ms, above the 20ms"}},
+		{"a silent witness", api.StatusInfo{}, []api.MemberInfo{self, near("b", ""), silent}, []string{"c (c:7400): silent for 1m"}},
+		{"a member that died just now", api.StatusInfo{}, []api.MemberInfo{self, dead, near("c", "")}, []string{"b (b:7400): silent for 1.5s"}},
+		{"a member that came just now", api.StatusInfo{}, []api.MemberInfo{self, near("b", ""), fresh}, nil},
+		{"a link that works in one direction", api.StatusInfo{}, []api.MemberInfo{self, deaf, near("c", "")}, []string{"b (b:7400): b does not hear us: it has confirmed nothing for 4s"}},
+		{"members without an incarnation do not count", api.StatusInfo{}, []api.MemberInfo{self, deaf, nameless},
 			[]string{"1 of 3 members that vote are well, and 2 are needed", "b does not hear us", "c (c:7400): does not take part: it has no incarnation yet"}},
-		{"a host that is not listed", agent.StatusInfo{Unlisted: []string{"d (10.0.0.4:7400)"}}, []agent.MemberInfo{self, near("b", ""), near("c", "")},
+		{"a host that is not listed", api.StatusInfo{Unlisted: []string{"d (10.0.0.4:7400)"}}, []api.MemberInfo{self, near("b", ""), near("c", "")},
 			[]string{"d (10.0.0.4:7400) has the cluster key and is not in this member's council"}},
-		{"a host that nobody lists", agent.StatusInfo{Member: "a"}, []agent.MemberInfo{self, away("b", ""), away("c", "")},
+		{"a host that nobody lists", api.StatusInfo{Member: "a"}, []api.MemberInfo{self, away("b", ""), away("c", "")},
 			[]string{"1 of 3", "does council in their files list this member, a,", "b (b:7400): not heard yet", "c (c:7400): not heard yet"}},
-		{"observers do not make a majority", agent.StatusInfo{}, []agent.MemberInfo{self, away("b", ""), away("c", "witness"), near("o", "observer"), near("p", "observer")},
+		{"observers do not make a majority", api.StatusInfo{}, []api.MemberInfo{self, away("b", ""), away("c", "witness"), near("o", "observer"), near("p", "observer")},
 			[]string{"1 of 3 members that vote are well, and 2 are needed", "b (b:7400): not heard yet", "c (c:7400): not heard yet"}},
-		{"nor do they keep one away", agent.StatusInfo{}, []agent.MemberInfo{self, near("b", ""), away("o", "observer"), away("p", "observer"), away("q", "observer")},
+		{"nor do they keep one away", api.StatusInfo{}, []api.MemberInfo{self, near("b", ""), away("o", "observer"), away("p", "observer"), away("q", "observer")},
 			[]string{"o (o:7400): not heard yet", "p (p:7400)", "q (q:7400)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -5,14 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
 
 func transferCommand() *cobra.Command {
 	var socket string
 	var asJSON bool
-	var order agent.TransferOrder
+	var order api.TransferOrder
 	c := &cobra.Command{
 		Use:   "transfer GROUP MEMBER",
 		Short: "Hand a group over to another member",
@@ -32,7 +32,7 @@ the message says why, and where to say it if another host leads.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			order.To = args[1]
-			var out agent.Outcome
+			var out api.Outcome
 			if err := newClient(socket).post(c.Context(), groupPath(args[0], "/transfer"), order, &out); err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ the message says why, and where to say it if another host leads.`,
 
 // memberNames completes the names of members.
 func memberNames(c *cobra.Command) []string {
-	var list agent.MemberList
+	var list api.MemberList
 	socket, _ := c.Flags().GetString("socket")
 	if newClient(socket).get(c.Context(), "/v1/members", &list) != nil {
 		return nil

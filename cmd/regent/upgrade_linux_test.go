@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 )
 
@@ -45,9 +45,9 @@ func (h *runCluster) upgrade(name, program string) {
 }
 
 // members returns what a member knows of the others.
-func (h *runCluster) members(name string) []agent.MemberInfo {
+func (h *runCluster) members(name string) []api.MemberInfo {
 	out, _ := command("members", "--json", "--socket", h.Socket(name)).Output()
-	var list agent.MemberList
+	var list api.MemberList
 	_ = json.Unmarshal(out, &list)
 	return list.Members
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
 
@@ -20,7 +20,7 @@ const harmless = `http://a/\x1b[2J\x1b]0;x\a\u009b31m\u202e\r\nroot`
 
 // What a leader announces is shown wherever its group is, and nothing in it reaches the terminal as a command.
 func TestValuesAreShownEscaped(t *testing.T) {
-	g := agent.GroupInfo{Change: agent.Change{View: regent.View{Mode: "quorum", Group: "g", Leader: "a", Token: 7, Value: hostile}}}
+	g := api.GroupInfo{Change: api.Change{View: regent.View{Mode: "quorum", Group: "g", Leader: "a", Token: 7, Value: hostile}}}
 	data, err := json.Marshal(g)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestValuesAreShownEscaped(t *testing.T) {
 	var table bytes.Buffer
 	c := &cobra.Command{}
 	c.SetOut(&table)
-	showGroups(c, false, []agent.GroupInfo{g, {Change: agent.Change{View: regent.View{Mode: "quorum", Group: "h"}}}})
+	showGroups(c, false, []api.GroupInfo{g, {Change: api.Change{View: regent.View{Mode: "quorum", Group: "h"}}}})
 	outputs := map[string]string{"who": table.String()}
 	for _, how := range []string{"--lines", "--json"} {
 		socket := serveStreams(t, "group "+string(data)+"\n")
@@ -49,7 +49,7 @@ func TestValuesAreShownEscaped(t *testing.T) {
 	if !strings.Contains(outputs["who"], "VALUE") || !strings.Contains(outputs["watch --lines"], "a leads with token 7 at "+harmless) {
 		t.Errorf("%v", outputs)
 	}
-	var got agent.GroupInfo
+	var got api.GroupInfo
 	if err := json.Unmarshal([]byte(outputs["watch --json"]), &got); err != nil || got.Value != hostile {
 		t.Errorf("JSON has the value %q, %v", got.Value, err)
 	}

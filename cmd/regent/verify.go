@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
 
@@ -27,7 +27,7 @@ otherwise.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
-			var p agent.ProofInfo
+			var p api.ProofInfo
 			if err := newClient(socket).get(c.Context(), groupPath(args[0], "/verify"), &p); err != nil {
 				return err
 			}

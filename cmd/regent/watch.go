@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/internal/names"
 )
@@ -52,7 +52,7 @@ The exit status is 3 if there is no agent to begin with.`,
 			case lines || !isTerminal(w.out) || count > 0:
 				w.show = w.line
 			default:
-				w.groups = make(map[string]*agent.GroupInfo)
+				w.groups = make(map[string]*api.GroupInfo)
 				w.show = w.live
 			}
 			err := w.follow(c.Context(), newClient(socket), path)
@@ -75,9 +75,9 @@ type watchView struct {
 	warn  io.Writer // where to say that the agent has gone
 	paint palette
 	left  int // lines to go; 0: no limit
-	show  func(*agent.GroupInfo, string) error
+	show  func(*api.GroupInfo, string) error
 	// groups is what a table shows, and drawn how many lines it has on the terminal.
-	groups map[string]*agent.GroupInfo
+	groups map[string]*api.GroupInfo
 	drawn  int
 	// seen is what was shown last of each group, and stale the groups of which nothing was heard since the agent went.
 	seen  map[string]shown
@@ -90,7 +90,7 @@ func (w *watchView) take(e event) (more bool, err error) {
 	w.found()
 	switch e.name {
 	case "group":
-		var g agent.GroupInfo
+		var g api.GroupInfo
 		if err := json.Unmarshal(e.data, &g); err != nil {
 			return false, err
 		}
@@ -109,7 +109,7 @@ func (w *watchView) take(e event) (more bool, err error) {
 			w.draw()
 		}
 	case "missed":
-		var s agent.StreamEvent
+		var s api.StreamEvent
 		if err := json.Unmarshal(e.data, &s); err != nil {
 			return false, err
 		}
@@ -118,11 +118,11 @@ func (w *watchView) take(e event) (more bool, err error) {
 	return true, nil
 }
 
-func (w *watchView) json(g *agent.GroupInfo, _ string) error {
+func (w *watchView) json(g *api.GroupInfo, _ string) error {
 	return cli.WriteJSONLine(w.out, g)
 }
 
-func (w *watchView) line(g *agent.GroupInfo, _ string) error {
+func (w *watchView) line(g *api.GroupInfo, _ string) error {
 	who := w.paint.bad("no leader")
 	switch {
 	case g.Leader == "":
@@ -150,7 +150,7 @@ func place(value string) string {
 	return " at " + names.Show(value)
 }
 
-func (w *watchView) live(g *agent.GroupInfo, _ string) error {
+func (w *watchView) live(g *api.GroupInfo, _ string) error {
 	w.groups[g.Group] = g
 	w.draw()
 	return nil
@@ -164,11 +164,11 @@ func (w *watchView) draw() {
 	}
 	c := &cobra.Command{}
 	c.SetOut(&b)
-	var all []agent.GroupInfo
+	var all []api.GroupInfo
 	for _, g := range w.groups {
 		all = append(all, *g)
 	}
-	slices.SortFunc(all, func(x, y agent.GroupInfo) int { return strings.Compare(x.Group, y.Group) })
+	slices.SortFunc(all, func(x, y api.GroupInfo) int { return strings.Compare(x.Group, y.Group) })
 	showGroups(c, w.paint, all)
 	w.drawn = len(all) + 1
 	_, _ = io.WriteString(w.out, b.String())

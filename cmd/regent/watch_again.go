@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
 
@@ -77,7 +77,7 @@ func (w *watchView) found() {
 }
 
 // known says that what is said of a group is what was shown before the agent went, and remembers what is shown.
-func (w *watchView) known(g *agent.GroupInfo) bool {
+func (w *watchView) known(g *api.GroupInfo) bool {
 	is := shown{g.Leader, g.Value, g.Token, g.Stopping, strings.Join(g.Support, " ")}
 	same := w.stale[g.Group] && w.seen[g.Group] == is
 	delete(w.stale, g.Group)

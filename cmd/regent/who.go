@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/internal/names"
 )
@@ -82,20 +82,20 @@ nobody does, 3 if there is no agent to ask.`,
 }
 
 // whoLeads asks about a group, and waits for a leader if that is wanted.
-func whoLeads(ctx context.Context, cl *client, group string, wait time.Duration) (*agent.GroupInfo, error) {
+func whoLeads(ctx context.Context, cl *client, group string, wait time.Duration) (*api.GroupInfo, error) {
 	if wait == 0 {
-		var g agent.GroupInfo
+		var g api.GroupInfo
 		return &g, cl.get(ctx, groupPath(group, ""), &g)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, errWaited)
 	defer cancel()
 	for {
-		var last agent.GroupInfo
+		var last api.GroupInfo
 		err := cl.events(ctx, groupPath(group, "/events"), func(e event) (bool, error) {
 			if e.name != "group" {
 				return true, nil
 			}
-			last = agent.GroupInfo{}
+			last = api.GroupInfo{}
 			err := json.Unmarshal(e.data, &last)
 			return last.Leader == "", err
 		})
@@ -125,10 +125,10 @@ func whoAll(c *cobra.Command, cl *client, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	led := slices.ContainsFunc(all, func(g agent.GroupInfo) bool { return g.Leader != "" })
+	led := slices.ContainsFunc(all, func(g api.GroupInfo) bool { return g.Leader != "" })
 	switch {
 	case asJSON:
-		if err := cli.WriteJSON(c, agent.GroupList{Groups: all}); err != nil {
+		if err := cli.WriteJSON(c, api.GroupList{Groups: all}); err != nil {
 			return err
 		}
 	case len(all) == 0:
@@ -143,10 +143,10 @@ func whoAll(c *cobra.Command, cl *client, asJSON bool) error {
 }
 
 // allGroups reads the list of groups, page by page.
-func allGroups(ctx context.Context, cl *client) ([]agent.GroupInfo, error) {
-	all := []agent.GroupInfo{}
+func allGroups(ctx context.Context, cl *client) ([]api.GroupInfo, error) {
+	all := []api.GroupInfo{}
 	for after := ""; ; {
-		var page agent.GroupList
+		var page api.GroupList
 		if err := cl.get(ctx, "/v1/groups?after="+urlQuery(after), &page); err != nil {
 			return nil, err
 		}
@@ -159,9 +159,9 @@ func allGroups(ctx context.Context, cl *client) ([]agent.GroupInfo, error) {
 }
 
 // showGroups prints groups as a table.
-func showGroups(c *cobra.Command, p palette, all []agent.GroupInfo) {
+func showGroups(c *cobra.Command, p palette, all []api.GroupInfo) {
 	header := []string{"GROUP", "LEADER", "TOKEN", "FOR", "WHY", ""}
-	announced := slices.ContainsFunc(all, func(g agent.GroupInfo) bool { return g.Value != "" })
+	announced := slices.ContainsFunc(all, func(g api.GroupInfo) bool { return g.Value != "" })
 	if announced {
 		header = slices.Insert(header, 3, "VALUE")
 	}
@@ -184,7 +184,7 @@ func showGroups(c *cobra.Command, p palette, all []agent.GroupInfo) {
 func ledByPrograms(mode regent.Mode) bool { return mode == regent.Quorum || mode == "" }
 
 // tokenOf shows the leader's token, if there is one.
-func tokenOf(c *agent.Change) string {
+func tokenOf(c *api.Change) string {
 	if c.Leader == "" || !ledByPrograms(c.Mode) {
 		return "-"
 	}
@@ -192,7 +192,7 @@ func tokenOf(c *agent.Change) string {
 }
 
 // standing says what is special about a group: that this host leads it, and what it is if not a quorum group.
-func standing(c *agent.Change) string {
+func standing(c *api.Change) string {
 	switch {
 	case !ledByPrograms(c.Mode) && c.Mine:
 		return "this host leads; " + modeLabel(c)
@@ -207,7 +207,7 @@ func standing(c *agent.Change) string {
 }
 
 // modeLabel is the mode of a group, and who supports its leader if that is known.
-func modeLabel(c *agent.Change) string {
+func modeLabel(c *api.Change) string {
 	if len(c.Support) == 0 {
 		return string(c.Mode)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/web"
 	"github.com/regentproject/regent/internal/names"
 )
@@ -18,7 +18,7 @@ var actions = []web.Action{
 }
 
 // state returns what an agent knows, as the page shows it.
-func state(status *agent.StatusInfo, members []agent.MemberInfo, groups []agent.GroupInfo, changes []agent.Change, now time.Duration) *web.State {
+func state(status *api.StatusInfo, members []api.MemberInfo, groups []api.GroupInfo, changes []api.Change, now time.Duration) *web.State {
 	st := &web.State{About: web.About{Kind: "agent", Title: "agent of " + status.Member, Self: status.Member, Fast: status.Timing.Delay, Actions: actions}}
 	if status.ClockFault {
 		st.About.Alarm = "the clock of this member runs at another rate than those of the others: it leads nothing until that is over"
@@ -41,7 +41,7 @@ func state(status *agent.StatusInfo, members []agent.MemberInfo, groups []agent.
 	return st
 }
 
-func member(status *agent.StatusInfo, m *agent.MemberInfo) web.Member {
+func member(status *api.StatusInfo, m *api.MemberInfo) web.Member {
 	out := web.Member{Name: m.Name, State: web.Up, Problem: m.Problem, Incarnation: m.Incarnation}
 	switch {
 	case m.Self:
@@ -66,12 +66,12 @@ func member(status *agent.StatusInfo, m *agent.MemberInfo) web.Member {
 }
 
 // heard says whether a member was heard lately: pairs that have nothing to say are silent for a while.
-func heard(status *agent.StatusInfo, m *agent.MemberInfo) bool {
+func heard(status *api.StatusInfo, m *api.MemberInfo) bool {
 	return m.Heard && m.Silence < max(3*time.Second, 3*status.Timing.Lease)
 }
 
 // link returns how this member hears another.
-func link(status *agent.StatusInfo, m *agent.MemberInfo) web.Link {
+func link(status *api.StatusInfo, m *api.MemberInfo) web.Link {
 	l := web.Link{From: m.Name, To: status.Member, State: web.Unknown}
 	if heard(status, m) {
 		l.Bound, l.RoundTrip = m.Bound.Round(10*time.Microsecond), m.RoundTrip.Round(10*time.Microsecond)
@@ -83,7 +83,7 @@ func link(status *agent.StatusInfo, m *agent.MemberInfo) web.Link {
 	return l
 }
 
-func group(status *agent.StatusInfo, g *agent.GroupInfo, since func(time.Time) time.Duration, now time.Duration) web.Group {
+func group(status *api.StatusInfo, g *api.GroupInfo, since func(time.Time) time.Duration, now time.Duration) web.Group {
 	out := web.Group{Name: g.Group, Mode: web.Mode(g.Mode), Changed: since(g.At), Cause: g.Cause.String(), Changes: int(g.Changes)}
 	if g.Leader == "" {
 		return out
@@ -104,7 +104,7 @@ const (
 )
 
 // past returns the leaderships and the log that changes tell of.
-func past(changes []agent.Change, since func(time.Time) time.Duration) (tenures []web.Tenure, log []web.Entry) {
+func past(changes []api.Change, since func(time.Time) time.Duration) (tenures []web.Tenure, log []web.Entry) {
 	open := make(map[string]int) // the last leadership of a group, by its place
 	for i := range changes {
 		c := &changes[i]

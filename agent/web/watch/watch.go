@@ -13,23 +13,23 @@ import (
 	"sync"
 	"time"
 
-	"github.com/regentproject/regent/agent"
 	"github.com/regentproject/regent/agent/access"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/web"
 )
 
 // An Agent is what the dashboard needs of one.
 type Agent interface {
-	Status() agent.StatusInfo
-	Members() []agent.MemberInfo
-	Groups() []agent.GroupInfo
-	Changes() []agent.Change
+	Status() api.StatusInfo
+	Members() []api.MemberInfo
+	Groups() []api.GroupInfo
+	Changes() []api.Change
 	Resign(ctx context.Context, group string) error
 	Transfer(ctx context.Context, group, to string) error
 }
 
-// Dashboard serves the page for an agent; it is what agent.Options wants.
-func Dashboard(a *agent.Agent) http.Handler { return handler(a, access.MayWrite) }
+// Dashboard serves the page for an agent.
+func Dashboard(a Agent) http.Handler { return handler(a, access.MayWrite) }
 
 // The agent is asked this often while somebody looks, and less often if that takes long: at most a twentieth of the time.
 const (

@@ -19,6 +19,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/web"
 	"github.com/regentproject/regent/internal/transport/loopback"
 	"github.com/regentproject/regent/why"
@@ -26,18 +27,18 @@ import (
 
 // fake is an agent that says what it is told to.
 type fake struct {
-	status  agent.StatusInfo
-	members []agent.MemberInfo
-	groups  []agent.GroupInfo
-	changes []agent.Change
+	status  api.StatusInfo
+	members []api.MemberInfo
+	groups  []api.GroupInfo
+	changes []api.Change
 	orders  []string
 	asked   atomic.Int64
 }
 
-func (f *fake) Status() agent.StatusInfo    { f.asked.Add(1); return f.status }
-func (f *fake) Members() []agent.MemberInfo { return f.members }
-func (f *fake) Groups() []agent.GroupInfo   { return f.groups }
-func (f *fake) Changes() []agent.Change     { return f.changes }
+func (f *fake) Status() api.StatusInfo    { f.asked.Add(1); return f.status }
+func (f *fake) Members() []api.MemberInfo { return f.members }
+func (f *fake) Groups() []api.GroupInfo   { return f.groups }
+func (f *fake) Changes() []api.Change     { return f.changes }
 
 func (f *fake) Resign(_ context.Context, group string) error {
 	if group == "elsewhere" {
@@ -86,14 +87,14 @@ func updates(t testing.TB, url string) func() *web.Update {
 
 func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
 	begin := time.Now().Add(-time.Hour)
-	change := func(serial uint64, after time.Duration, leader string, token uint64, c why.Kind) agent.Change {
-		return agent.Change{Serial: serial, View: regent.View{At: begin.Add(after), Mode: regent.Quorum, Group: "g", Leader: leader, Token: token, Cause: regent.Cause{Why: c}}}
+	change := func(serial uint64, after time.Duration, leader string, token uint64, c why.Kind) api.Change {
+		return api.Change{Serial: serial, View: regent.View{At: begin.Add(after), Mode: regent.Quorum, Group: "g", Leader: leader, Token: token, Cause: regent.Cause{Why: c}}}
 	}
-	f := &fake{status: agent.StatusInfo{Member: "a", Started: begin, Leading: 1, Timing: agent.TimingInfo{Lease: time.Second, Delay: 10 * time.Millisecond}},
-		members: []agent.MemberInfo{{Name: "a", Self: true, Heard: true}, {Name: "b", Heard: true, Fast: true, Bound: time.Millisecond},
+	f := &fake{status: api.StatusInfo{Member: "a", Started: begin, Leading: 1, Timing: api.TimingInfo{Lease: time.Second, Delay: 10 * time.Millisecond}},
+		members: []api.MemberInfo{{Name: "a", Self: true, Heard: true}, {Name: "b", Heard: true, Fast: true, Bound: time.Millisecond},
 			{Name: "c", Heard: true, Silence: time.Minute}, {Name: "d"}, {Name: "e", Heard: true, Bound: time.Second}},
-		changes: []agent.Change{change(1, time.Second, "b", 1, why.Elected), change(2, 3*time.Second, "", 0, why.LeaseExpired), change(3, 4*time.Second, "a", 2, why.Elected)}}
-	f.groups = []agent.GroupInfo{{Change: f.changes[2], Changes: 2, Remaining: 700 * time.Millisecond}}
+		changes: []api.Change{change(1, time.Second, "b", 1, why.Elected), change(2, 3*time.Second, "", 0, why.LeaseExpired), change(3, 4*time.Second, "a", 2, why.Elected)}}
+	f.groups = []api.GroupInfo{{Change: f.changes[2], Changes: 2, Remaining: 700 * time.Millisecond}}
 	st := state(&f.status, f.members, f.groups, f.changes, time.Hour)
 
 	var how []string
@@ -125,15 +126,15 @@ func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
 // The page shows what leaders announce as plain text, in which nothing turns the direction of writing.
 func TestThePageShowsValuesEscaped(t *testing.T) {
 	v := regent.View{Group: "g", Mode: regent.Quorum, Leader: "a", Token: 1, Value: "http://a/\x1b[31m\u202e<b>"}
-	st := state(&agent.StatusInfo{Member: "a"}, nil, []agent.GroupInfo{{Change: agent.Change{View: v}}}, nil, time.Hour)
+	st := state(&api.StatusInfo{Member: "a"}, nil, []api.GroupInfo{{Change: api.Change{View: v}}}, nil, time.Hour)
 	if got, want := st.Groups[0].Leaders[0].Value, `http://a/\x1b[31m\u202e<b>`; got != want {
 		t.Errorf("the page shows %q, want %q", got, want)
 	}
 }
 
 func TestALocalLeaderIsLabelled(t *testing.T) {
-	c := agent.Change{Serial: 1, View: regent.View{At: time.Now(), Mode: regent.Local, Support: []string{"a", "b"}, Group: "g", Leader: "b", Cause: regent.Cause{Why: why.Elected}}}
-	st := state(&agent.StatusInfo{Member: "a"}, nil, []agent.GroupInfo{{Change: c}}, []agent.Change{c}, 0)
+	c := api.Change{Serial: 1, View: regent.View{At: time.Now(), Mode: regent.Local, Support: []string{"a", "b"}, Group: "g", Leader: "b", Cause: regent.Cause{Why: why.Elected}}}
+	st := state(&api.StatusInfo{Member: "a"}, nil, []api.GroupInfo{{Change: c}}, []api.Change{c}, 0)
 	if l := st.Groups[0].Leaders[0]; !l.Local || l.Token != 0 || !slices.Equal(l.Support, c.Support) || !st.Tenures[0].Local {
 		t.Errorf("it shows as %+v, %+v", l, st.Tenures)
 	}
@@ -143,7 +144,7 @@ func TestALocalLeaderIsLabelled(t *testing.T) {
 }
 
 func TestTheAgentIsAskedOnlyWhileSomebodyLooks(t *testing.T) {
-	f := &fake{status: agent.StatusInfo{Member: "a", Started: time.Now(), Waiting: "not heard yet: b"}}
+	f := &fake{status: api.StatusInfo{Member: "a", Started: time.Now(), Waiting: "not heard yet: b"}}
 	server := httptest.NewServer(handler(f, func(*http.Request) bool { return true }))
 	t.Cleanup(server.Close)
 	before := f.asked.Load()
@@ -166,7 +167,7 @@ func TestTheAgentIsAskedOnlyWhileSomebodyLooks(t *testing.T) {
 }
 
 func TestCommandsGoToTheAgent(t *testing.T) {
-	f := &fake{status: agent.StatusInfo{Started: time.Now()}}
+	f := &fake{status: api.StatusInfo{Started: time.Now()}}
 	may := true
 	server := httptest.NewServer(handler(f, func(*http.Request) bool { return may }))
 	defer server.Close()
@@ -216,7 +217,7 @@ func TestARealAgentServesThePage(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	at, over := make(chan string, 1), make(chan error, 1)
 	go func() {
-		over <- agent.Run(ctx, agent.Options{Config: config, Dashboard: Dashboard, Log: io.Discard, Ready: func(http string) { at <- http }})
+		over <- agent.Run(ctx, agent.Options{Config: config, Dashboard: func(a *agent.Agent) http.Handler { return Dashboard(a) }, Log: io.Discard, Ready: func(http string) { at <- http }})
 	}()
 	defer func() {
 		cancel()
