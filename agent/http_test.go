@@ -235,7 +235,7 @@ func TestProgramsGetLeasesOfTheLengthThatTheyOrTheConfigurationWant(t *testing.T
 	h := open(t, 3, "timing: {lease: 2s, longest_lease: 30s}\nleases: [{groups: [batch-*], lease: 10s}]\n")
 	a := h.agents[0]
 	leads := a.stream(t, "POST", "/v1/groups/nightly/campaign", `{"lease_ns":20000000000}`).await("leads", nil)
-	if valid := time.Duration(leads["valid_for"].(float64)); valid < 8*time.Second || valid > 20*time.Second {
+	if valid := time.Duration(leads["valid_for_ns"].(float64)); valid < 8*time.Second || valid > 20*time.Second {
 		t.Errorf("over HTTP: valid for %v", valid)
 	}
 	if status, body := a.do(t, "POST", "/v1/groups/g/campaign", `{"lease_ns":60000000000}`); status != 400 || !strings.Contains(body["error"].(string), "longest of the council, 30s") {

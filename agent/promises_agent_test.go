@@ -60,6 +60,6 @@ var agentPromises = []promise{
 	{"ask the program here to stop", []string{"TestOperatorAsksTheLeaderToResign", "agent/stop-without-waiting"}},
 	{"an agent whose program does not lead answers 409", []string{"TestOperatorTransfersAndIsToldTheOutcome"}},
 	{"so it is never proven dead", []string{"TestStreamOverHTTPLeadsByItsOwnLease"}},
-	{"its lease (`valid_for`) is that of the agent less the delay", []string{"TestStreamOverHTTPIsToldLessTheDelay"}},
+	{"its lease (`valid_for_ns`) is that of the agent less the delay", []string{"TestStreamOverHTTPIsToldLessTheDelay"}},
 	{"the lease is asked, not a memory of it.", []string{"TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering", "TestRoleEndpointsOfTwoHostsNeverBothSayYes"}},
 }
