@@ -68,11 +68,11 @@ func idle(ctx context.Context, s settings, groups int, realtime, values bool, ou
 		100*(after.cpu-before.cpu).Seconds()/seconds, float64(after.packets-before.packets)/seconds,
 		float64(after.bytes-before.bytes)/seconds, float64(after.memory)/3/1e6)
 	if groups > 1 {
-		took, err := c.burst(ctx, groups)
+		took, cpu, err := c.burst(ctx, groups)
 		if err != nil {
 			return errors.Join(err, c.close())
 		}
-		fmt.Fprintf(out, "  all led again %s after kill -9", ms(took))
+		fmt.Fprintf(out, "  all led again %s after kill -9, with %s of processor time", ms(took), ms(cpu))
 	}
 	fmt.Fprintln(out)
 	return c.close()
@@ -87,25 +87,46 @@ func (c *experiment) ledGroups() int {
 	return sum
 }
 
-// burst kills the member that leads most groups, and measures how long it takes until all are led again.
-func (c *experiment) burst(ctx context.Context, groups int) (time.Duration, error) {
+// burst kills the member that leads most groups, and measures how long it takes until all are led again, and how much processor time
+// the others use for that.
+func (c *experiment) burst(ctx context.Context, groups int) (took, cpu time.Duration, err error) {
 	most := ""
 	for name, n := range c.counted {
 		if most == "" || n > c.counted[most] {
 			most = name
 		}
 	}
+	before, err := c.survivors(most)
+	if err != nil {
+		return 0, 0, err
+	}
 	begin := cluster.Now()
 	if err := c.cluster.Crash(most); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	delete(c.counted, most)
 	var last cluster.Time
-	err := c.await(ctx, time.Minute, func(e *cluster.Event) bool { last = e.At; return c.ledGroups() == groups })
+	err = c.await(ctx, time.Minute, func(e *cluster.Event) bool { last = e.At; return c.ledGroups() == groups })
 	if err != nil {
-		return 0, fmt.Errorf("%d of %d groups are led again: %w", c.ledGroups(), groups, err)
+		return 0, 0, fmt.Errorf("%d of %d groups are led again: %w", c.ledGroups(), groups, err)
 	}
-	return last.Sub(begin), nil
+	after, err := c.survivors(most)
+	return last.Sub(begin), after - before, err
+}
+
+// survivors returns the processor time that all but one member have used.
+func (c *experiment) survivors(but string) (sum time.Duration, err error) {
+	for _, name := range c.cluster.Names {
+		if name == but {
+			continue
+		}
+		cpu, _, err := process(c.cluster.Pid(name))
+		if err != nil {
+			return 0, err
+		}
+		sum += cpu
+	}
+	return sum, nil
 }
 
 // usage asks all members what they have sent, and the system what they have used.
