@@ -303,7 +303,7 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 		Epoch: epoch, Council: m.councilID, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
 		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
 		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
-		Origin: origin, Start: m.startBits, Tag: m.lifeTags()},
+		Origin: origin, Copied: m.dir != nil && m.dir.Copied(), Start: m.startBits, Tag: m.lifeTags()},
 		saved, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {
 		return nil, err

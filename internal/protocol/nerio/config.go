@@ -57,6 +57,8 @@ type Config struct {
 	Bootstrap bool
 	// Origin is where the record is kept. A record that was written elsewhere is a copy, and is not trusted.
 	Origin record.Origin
+	// Copied says that the record is in another file than it was written to.
+	Copied bool
 	// Start are random bits that no other start of the member has drawn; zero: the machine takes them from its seed.
 	Start protocol.StartBits
 	// Tag computes the tag of a life of this member, which nobody else can. A member without it believes nobody that its record is

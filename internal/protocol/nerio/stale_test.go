@@ -315,20 +315,22 @@ func TestCopiedRecordIsNotTrusted(t *testing.T) {
 	cfg.Origin = record.Origin{Machine: [8]byte{1}, Directory: [8]byte{2}, Identity: [8]byte{4}}
 	for _, c := range []struct {
 		here    record.Origin
+		copied  bool
 		trusted bool
 	}{
-		{cfg.Origin, true},
-		{record.Origin{}, true}, // nothing is known here
-		{record.Origin{Directory: [8]byte{2}}, true},
-		{record.Origin{Machine: [8]byte{3}, Directory: [8]byte{2}}, false},
-		{record.Origin{Machine: [8]byte{1}, Directory: [8]byte{3}}, false},
-		{record.Origin{Machine: [8]byte{1}, Directory: [8]byte{2}, Identity: [8]byte{5}}, false},
+		{cfg.Origin, false, true},
+		{cfg.Origin, true, false},      // the file was put back
+		{record.Origin{}, false, true}, // nothing is known here
+		{record.Origin{Directory: [8]byte{2}}, false, true},
+		{record.Origin{Machine: [8]byte{3}, Directory: [8]byte{2}}, false, false},
+		{record.Origin{Machine: [8]byte{1}, Directory: [8]byte{3}}, false, false},
+		{record.Origin{Machine: [8]byte{1}, Directory: [8]byte{2}, Identity: [8]byte{5}}, false, false},
 	} {
 		d := newDriver(t, cfg)
 		d.Run(100 * ms)
 		d.Crash(1)
 		copied := cfg
-		copied.Origin = c.here
+		copied.Origin, copied.Copied = c.here, c.copied
 		d.again(copied, 1)
 		d.Run(20 * ms)
 		if d.speaks(1) != c.trusted {

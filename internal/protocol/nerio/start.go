@@ -113,7 +113,7 @@ func (m *Machine) distrusted() string {
 	case r.Origin.Disowned(m.cfg.Origin):
 		// Peers return the tags of lives under the key of before, which prove nothing here.
 		return "disowned record"
-	case r.Origin.Moved(m.cfg.Origin):
+	case r.Origin.Moved(m.cfg.Origin), m.cfg.Copied:
 		return "copied record"
 	case r.Void:
 		return "void record"

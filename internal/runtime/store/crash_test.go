@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -249,6 +250,14 @@ func (v *volume) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	return slices.Clone(v.files[e.number].seen), nil
+}
+
+func (v *volume) birth(name string) string {
+	_, _, e, err := v.find(name)
+	if err != nil {
+		return ""
+	}
+	return strconv.Itoa(e.number)
 }
 
 // clone returns a copy that runs on: the process was killed, and the power stayed on.

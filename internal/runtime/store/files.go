@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -29,6 +30,8 @@ type files interface {
 	exists(name string) error
 	remove(name string) error
 	read(name string) ([]byte, error)
+	// birth tells a file from any copy of it, whatever its name, if the file system keeps when files were made; empty otherwise.
+	birth(name string) string
 }
 
 // makeDir makes a directory durably, and what is missing above it. One that is there already may have been made by a
@@ -57,12 +60,13 @@ func makeDir(f files, path string) error {
 	return f.syncDir(parent)
 }
 
-func writeSync(f files, name string, b []byte) error {
+// writeSync makes a file with what content returns for its birth.
+func writeSync(f files, name string, content func(birth string) []byte) error {
 	file, err := f.open(name)
 	if err != nil {
 		return err
 	}
-	err = f.write(file, b)
+	err = f.write(file, content(f.birth(name)))
 	if err == nil {
 		err = f.sync(file)
 	}
@@ -90,6 +94,14 @@ func (osFiles) remove(name string) error     { return os.Remove(name) }
 func (osFiles) read(name string) ([]byte, error) {
 	b, _, err := owned.ReadFile(name)
 	return b, err
+}
+
+func (osFiles) birth(name string) string {
+	sec, nsec, ok := born(name)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%d.%09d", sec, nsec)
 }
 
 func (osFiles) exists(name string) error {

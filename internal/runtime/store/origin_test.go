@@ -55,3 +55,55 @@ func TestCopyOfADirectoryHasAnotherOrigin(t *testing.T) {
 	}
 	t.Error("a directory that was made later has the same origin")
 }
+
+func TestRecordThatWasPutBackIsACopy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	d, err := Open(path, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	write := func(text string) {
+		t.Helper()
+		if err := d.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(want string, copied bool) {
+		t.Helper()
+		if b, err := d.Read(); err != nil || string(b) != want || d.Copied() != copied {
+			t.Errorf("read %q, copied %v, %v: want %q, copied %v", b, d.Copied(), err, want, copied)
+		}
+	}
+	name := filepath.Join(path, recordFile)
+	write("old")
+	read("old", false)
+	backup, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	birth := osFiles{}.birth
+	before := birth(name)
+	if before == "" {
+		t.Log("this file system does not keep when a file was made")
+		return
+	}
+	for limit := time.Now().Add(10 * time.Second); birth(name) == before && time.Now().Before(limit); {
+		write("new") // until the clock of the file system has moved
+	}
+	read("new", false)
+	if err := os.WriteFile(name, backup, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read("old", true) // though the file is the same
+	write("newest")
+	read("newest", false)
+	other := filepath.Join(path, "backup")
+	if err := os.WriteFile(other, backup, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(other, name); err != nil {
+		t.Fatal(err)
+	}
+	read("old", true)
+}

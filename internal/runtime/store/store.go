@@ -47,6 +47,7 @@ type Dir struct {
 	member string
 	files  files
 	lock   *os.File
+	copied bool
 }
 
 // Open locks the directory for the member, creating it if it does not exist. The lock goes away with the process,
@@ -108,22 +109,28 @@ func (d *Dir) Read() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record of member %q: %w", d.member, err)
 	}
-	member, record, err := decode(b)
+	member, birth, record, err := decode(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", name, ErrDamaged, err)
 	}
+	now := d.files.birth(name)
+	d.copied = birth != "" && now != "" && birth != now
 	if member != d.member {
 		return nil, fmt.Errorf("%s belongs to member %q, not to %q: give each member a directory of its own", name, member, d.member)
 	}
 	return record, nil
 }
 
+// Copied says that the record that Read returned last is in another file than it was written to: somebody has put a copy there, which may
+// be old. It shows only where the file system keeps when files were made.
+func (d *Dir) Copied() bool { return d.copied }
+
 // Write makes the record durable. If it fails the record counts as not written: the one before it or this one may be
 // what the next process finds. Write may be called again, and then does everything again: a file system that failed to
 // synchronise a file may have dropped what was written, and report success the next time it is asked.
 func (d *Dir) Write(record []byte) error {
 	name, next := filepath.Join(d.path, recordFile), filepath.Join(d.path, nextFile)
-	if err := writeSync(d.files, next, encode(d.member, record)); err != nil {
+	if err := writeSync(d.files, next, func(birth string) []byte { return encode(d.member, birth, record) }); err != nil {
 		// What was written of it takes up room on a disk that may be full.
 		_ = d.files.remove(next)
 		return fmt.Errorf("record of member %q: %w", d.member, err)
@@ -140,37 +147,41 @@ func (d *Dir) Write(record []byte) error {
 // Close gives the directory up. The lock file stays: who removes it could remove another's.
 func (d *Dir) Close() error { return d.lock.Close() }
 
-// The file is one line for people and programs, and the record: "regent record 1 <crc32c> <length> <member>\n".
-const magic = "regent record 1"
+// The file is one line for people and programs, and the record: "regent record 2 <crc32c> <length> <birth of the file> <member>\n".
+const magic = "regent record 2"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func encode(member string, record []byte) []byte {
-	sum := crc32.Update(crc32.Checksum([]byte(member), castagnoli), castagnoli, record)
-	b := fmt.Appendf(nil, "%s %08x %d %s\n", magic, sum, len(record), strconv.Quote(member))
+func checksum(member, birth string, record []byte) uint32 {
+	sum := crc32.Update(crc32.Checksum([]byte(member), castagnoli), castagnoli, []byte(birth))
+	return crc32.Update(sum, castagnoli, record)
+}
+
+func encode(member, birth string, record []byte) []byte {
+	b := fmt.Appendf(nil, "%s %08x %d %s %s\n", magic, checksum(member, birth, record), len(record), strconv.Quote(birth), strconv.Quote(member))
 	return append(b, record...)
 }
 
-func decode(b []byte) (member string, record []byte, err error) {
+func decode(b []byte) (member, birth string, record []byte, err error) {
 	line, err := bufio.NewReader(bytes.NewReader(b)).ReadString('\n')
 	if err != nil {
-		return "", nil, errors.New("it has no first line")
+		return "", "", nil, errors.New("it has no first line")
 	}
 	rest, ok := strings.CutPrefix(line, magic+" ")
 	if !ok {
-		return "", nil, fmt.Errorf("it begins with %.20q: want %q", line, magic)
+		return "", "", nil, fmt.Errorf("it begins with %.20q: want %q", line, magic)
 	}
 	var sum uint32
 	var length int
-	if _, err := fmt.Sscanf(rest, "%x %d %q", &sum, &length, &member); err != nil {
-		return "", nil, fmt.Errorf("its first line %.80q cannot be read", line)
+	if _, err := fmt.Sscanf(rest, "%x %d %q %q", &sum, &length, &birth, &member); err != nil {
+		return "", "", nil, fmt.Errorf("its first line %.80q cannot be read", line)
 	}
 	record = b[len(line):]
 	if len(record) != length {
-		return "", nil, fmt.Errorf("it has %d bytes: want %d", len(record), length)
+		return "", "", nil, fmt.Errorf("it has %d bytes: want %d", len(record), length)
 	}
-	if got := crc32.Update(crc32.Checksum([]byte(member), castagnoli), castagnoli, record); got != sum {
-		return "", nil, fmt.Errorf("its checksum is %08x: want %08x", got, sum)
+	if got := checksum(member, birth, record); got != sum {
+		return "", "", nil, fmt.Errorf("its checksum is %08x: want %08x", got, sum)
 	}
-	return member, record, nil
+	return member, birth, record, nil
 }
