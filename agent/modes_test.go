@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/session"
@@ -189,6 +190,53 @@ func TestProgramsOfAHostTakeTurnsInGroupsThatHostsLead(t *testing.T) {
 		t.Errorf("the agent stops, and the program is told: %v", second.Cause())
 	}
 	_ = second.Resign(patience(t))
+}
+
+// A Go program leads a local group through its agent as it does at a member, and sees an eventual one.
+func TestGoProgramsUseGroupsThatHostsLeadThroughTheAgent(t *testing.T) {
+	h := open(t, 3, "groups: [{name: cache, mode: local}, {name: ops, mode: eventual}]\n")
+	client := h.agents[0].dialled(t)
+	ctx, cancel := context.WithCancel(patience(t))
+	err := must(client.LocalGroup("cache")).Lead(ctx, func(within context.Context, l *regent.LocalLease) error {
+		cluster.Eventually(t, "all support it", func() bool { return within.Err() != nil || len(l.Support()) == 3 })
+		if within.Err() != nil {
+			return nil // a busy host lost it: again
+		}
+		if l.Group() != "cache" || !l.Valid() {
+			t.Errorf("it leads %s, valid: %v", l.Group(), l.Valid())
+		}
+		cancel()
+		<-within.Done()
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	ops := must(client.EventualGroup("ops"))
+	defer ops.Close()
+	var mine int
+	for _, r := range h.agents {
+		g := must(r.dialled(t).EventualGroup("ops"))
+		cluster.Eventually(t, r.name+" sees a leader", func() bool {
+			v, err := g.View(patience(t))
+			return err == nil && v.Leader != "" && v.Mode == regent.Eventual
+		})
+	}
+	cluster.Eventually(t, "one host leads", func() bool {
+		mine = 0
+		for _, r := range h.agents {
+			if v, err := must(r.dialled(t).EventualGroup("ops")).View(patience(t)); err == nil && v.Mine {
+				mine++
+			}
+		}
+		return mine == 1
+	})
+	if _, err := must(client.LocalGroup("ops")).View(patience(t)); err == nil || !strings.Contains(err.Error(), "it is eventual at the agent") {
+		t.Errorf("an eventual group, seen as a local one: %v", err)
+	}
+	if _, err := must(client.Group("cache")).View(patience(t)); err == nil {
+		t.Error("a local group, seen as a quorum one, has a view")
+	}
 }
 
 func viewOf(t *testing.T, r *testAgent, group string) map[string]any {
