@@ -61,8 +61,27 @@ func (c *Client) Group(name string) (*Group, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
-	e := &agentElection{client: c, group: name}
+	e := &agentElection{client: c, group: name, mode: Quorum}
 	return &Group{seen: seen{e}, election: e}, nil
+}
+
+// LocalGroup returns the local group with the name, which the configuration of the agent must list. Hosts lead it: a program of this host leads
+// while its host leads its part of the network, and resigns its turn to the next program of the host. It does not ask the agent.
+func (c *Client) LocalGroup(name string) (*LocalGroup, error) {
+	if err := checkGroup(name); err != nil {
+		return nil, err
+	}
+	e := &agentElection{client: c, group: name, mode: Local}
+	return &LocalGroup{seen: seen{e}, election: e}, nil
+}
+
+// EventualGroup returns the eventual group with the name, which the configuration of the agent must list. The agent takes part in it: [View.Mine] is
+// of this host. It does not ask the agent.
+func (c *Client) EventualGroup(name string) (*EventualGroup, error) {
+	if err := checkGroup(name); err != nil {
+		return nil, err
+	}
+	return &EventualGroup{seen: seen{&agentElection{client: c, group: name, mode: Eventual}}}, nil
 }
 
 // Close says that everything that this program led through the agent has stopped, and ends the connection.
@@ -146,6 +165,7 @@ func (c *Client) explain(err error) error {
 type agentElection struct {
 	client *Client
 	group  string
+	mode   Mode
 }
 
 func (e *agentElection) name() string { return e.group }
@@ -165,13 +185,16 @@ func (e *agentElection) view(ctx context.Context) (View, error) {
 
 // unknown is the view without an agent.
 func (e *agentElection) unknown() View {
-	return View{Group: e.group, Mode: Quorum, Cause: Cause{Why: why.Closed, Member: e.client.Name()}}
+	return View{Group: e.group, Mode: e.mode, Cause: Cause{Why: why.Closed, Member: e.client.Name()}}
 }
 
 func (e *agentElection) read(raw json.RawMessage) (View, error) {
 	var v View
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return e.unknown(), fmt.Errorf("group %s: the agent sent a view that cannot be read: %w", e.group, err)
+	}
+	if v.Mode != e.mode {
+		return e.unknown(), fmt.Errorf("group %s: it is %s at the agent, and not %s (list it under groups in the configuration of every agent)", e.group, v.Mode, e.mode)
 	}
 	return v, nil
 }
@@ -212,15 +235,35 @@ func (e *agentElection) watch(ctx context.Context) iter.Seq2[View, error] {
 }
 
 func (e *agentElection) campaign(ctx context.Context, value string, lease time.Duration) (tenure, error) {
+	t, err := e.await(ctx, session.Candidate{Group: e.group, Lease: lease, Silence: e.client.silence, Value: value})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// enter does nothing: the agent takes part.
+func (e *agentElection) enter() (exit func(), err error) { return func() {}, nil }
+
+func (e *agentElection) campaignLocally(ctx context.Context) (localTenure, error) {
+	t, err := e.await(ctx, session.Candidate{Group: e.group, Mode: string(e.mode), Silence: e.client.silence})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// await waits until this program leads.
+func (e *agentElection) await(ctx context.Context, o session.Candidate) (*agentTenure, error) {
 	for {
 		conn, err := e.client.alive(ctx)
 		if err != nil {
 			return nil, err
 		}
-		l, err := conn.Campaign(ctx, session.Candidate{Group: e.group, Lease: lease, Silence: e.client.silence, Value: value})
+		l, err := conn.Campaign(ctx, o)
 		switch {
 		case err == nil:
-			return &agentTenure{client: e.client, conn: conn, Lease: l}, nil
+			return &agentTenure{client: e.client, election: e, conn: conn, Lease: l}, nil
 		case e.client.isClosed() || ctx.Err() != nil:
 		case errors.Is(err, session.ErrGone):
 			continue // another may come
@@ -253,9 +296,21 @@ func (e *agentElection) verify(ctx context.Context) (*Proof, error) {
 
 // agentTenure is a leadership at the agent's member.
 type agentTenure struct {
-	client *Client
-	conn   *session.Conn
+	client   *Client
+	election *agentElection
+	conn     *session.Conn
 	*session.Lease
+}
+
+// support asks the agent, as a stamp does.
+func (t *agentTenure) support() []string {
+	ctx, cancel := context.WithTimeout(context.Background(), t.Remaining())
+	defer cancel()
+	v, err := t.election.view(ctx)
+	if err != nil || v.Leader != t.holder() {
+		return nil
+	}
+	return v.Support
 }
 
 func (t *agentTenure) group() string            { return t.Group() }

@@ -71,12 +71,15 @@ func (m *Member) newEventual(name protocol.Group, kind elector.Kind, inc protoco
 	})
 }
 
-// Elector returns what elects the leader of the group.
+// Elector returns what elects the leader of the group. It is empty at a [Client]: the configuration of the agent has it.
 func (g *EventualGroup) Elector() elector.Kind { return g.kind }
 
 // Close leaves the group: to the others this member is down there. Views stay what they were. The member closes all its
-// groups when it is closed.
+// groups when it is closed. At a [Client] it does nothing: the agent takes part.
 func (g *EventualGroup) Close() {
+	if g.member == nil {
+		return // the agent takes part, whoever looks
+	}
 	g.close.Do(func() {
 		g.place.Exit()
 		_ = g.member.loop.Do(func(protocol.Time) { g.member.access.forget(accessKey("eventual", protocol.Group(g.Name()))) })

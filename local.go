@@ -22,8 +22,25 @@ import (
 // that holds together has its leader within [Timing.Kappa].
 type LocalGroup struct {
 	seen
-	onDemand *onDemandGroup
+	election localElection
 }
+
+type (
+	// A localElection is a local group to take part in.
+	localElection interface {
+		source
+		// enter has the member take part until exit is called.
+		enter() (exit func(), err error)
+		campaignLocally(ctx context.Context) (localTenure, error)
+		gone() bool
+	}
+
+	// A localTenure is one leadership of a local group.
+	localTenure interface {
+		holding
+		support() []string
+	}
+)
 
 // LocalGroup returns the local group with the name, as [Member.Group] does. It has nothing to do with a [Group] of that name.
 func (m *Member) LocalGroup(name string) (*LocalGroup, error) {
@@ -66,7 +83,7 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 			}
 		},
 	})
-	return &LocalGroup{seen: seen{g}, onDemand: g}
+	return &LocalGroup{seen: seen{g}, election: g}
 }
 
 // localGuard is how long before the end of a local lease its program is told to stop. A renewal has so much time to spare.
@@ -100,64 +117,84 @@ func (m *Member) newLocal(now, renamed protocol.Time, inc protocol.Inc, group pr
 // returns while it still leads. All that [Group.Lead] says of the context of f holds here, too, but it ends no more than twice
 // [Timing.Delay] before the lease, however long [Timing.Guard] is: so much time a renewal has to spare.
 func (g *LocalGroup) Lead(ctx context.Context, f func(ctx context.Context, l *LocalLease) error) error {
-	place, _ := g.onDemand.use()
-	defer g.onDemand.done()
 	// The member takes part for all of that time, also between two leaderships.
-	if err := place.Enter(); err != nil {
-		return g.onDemand.member.explain(err)
+	exit, err := g.election.enter()
+	if err != nil {
+		return err
 	}
-	defer place.Exit()
-	return lead(ctx, g.Campaign, f, g.onDemand.member.gone)
+	defer exit()
+	return lead(ctx, g.Campaign, f, g.election.gone)
 }
 
 // Campaign waits until this program leads its part of the network, and returns its lease. The lease renews itself until
 // [LocalLease.Resign], or until it is lost. The member takes part while a program waits or leads.
 func (g *LocalGroup) Campaign(ctx context.Context) (*LocalLease, error) {
-	_, group := g.onDemand.use()
-	defer g.onDemand.done()
-	m := g.onDemand.member
+	t, err := g.election.campaignLocally(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &LocalLease{tenure: t}, nil
+}
+
+func (g *onDemandGroup) gone() bool { return g.member.gone() }
+
+func (g *onDemandGroup) enter() (exit func(), err error) {
+	place, _ := g.use()
+	if err := place.Enter(); err != nil {
+		g.done()
+		return nil, g.member.explain(err)
+	}
+	return func() { place.Exit(); g.done() }, nil
+}
+
+func (g *onDemandGroup) campaignLocally(ctx context.Context) (localTenure, error) {
+	_, group := g.use()
+	defer g.done()
 	l, err := group.Campaign(ctx)
 	if err != nil {
-		return nil, m.explain(err)
+		return nil, g.member.explain(err)
 	}
-	return &LocalLease{hosted: hostedHolding{m, l}}, nil
+	return &hostedHolding{g.member, l}, nil
 }
+
+func (h *hostedHolding) support() []string { return h.member.council.set(h.lease.Support()) }
 
 // A LocalLease is one leadership of one program in a [LocalGroup]. It renews itself; it ends when the program says so, or is
 // lost when not all that the member hears support it any more. A lease that is over never comes back. While it is valid, no
 // member that supports it supports another; but there may be other leaders, of other members.
 //
-// All methods may be called from any goroutine. Valid, Remaining and Support take no lock and do not wait.
+// All methods may be called from any goroutine. Valid, Remaining and Support take no lock and do not wait, but that Support asks the agent at a
+// [Client].
 type LocalLease struct {
-	hosted   hostedHolding
+	tenure   localTenure
 	resigned atomic.Bool
 }
 
-func (l *LocalLease) held() (holding, *atomic.Bool) { return &l.hosted, &l.resigned }
+func (l *LocalLease) held() (holding, *atomic.Bool) { return l.tenure, &l.resigned }
 
 // Group returns the name of the group that is led.
-func (l *LocalLease) Group() string { return l.hosted.group() }
+func (l *LocalLease) Group() string { return l.tenure.group() }
 
 // Support returns the members that support this leader, itself included, in the order of the council. It may change with
-// every renewal.
-func (l *LocalLease) Support() []string { return l.hosted.member.council.set(l.hosted.lease.Support()) }
+// every renewal. At a [Client] it is nil if the agent does not answer while the lease lasts.
+func (l *LocalLease) Support() []string { return l.tenure.support() }
 
 // Valid says whether the lease ran at an instant during the call.
-func (l *LocalLease) Valid() bool { return l.hosted.valid() }
+func (l *LocalLease) Valid() bool { return l.tenure.valid() }
 
 // Remaining returns for how long the lease runs on if it is not renewed; zero once it is over.
-func (l *LocalLease) Remaining() time.Duration { return l.hosted.remaining() }
+func (l *LocalLease) Remaining() time.Duration { return l.tenure.remaining() }
 
 // Done is closed when the program must stop: because the lease was not renewed, because another member is to lead now that
 // two parts of the network hear each other, or because the member was asked to give the group up. Then the program stops,
 // and says so with Resign.
-func (l *LocalLease) Done() <-chan struct{} { return l.hosted.done() }
+func (l *LocalLease) Done() <-chan struct{} { return l.tenure.done() }
 
 // Cause says why the program must stop; it is zero before Done is closed.
-func (l *LocalLease) Cause() Cause { return l.hosted.cause() }
+func (l *LocalLease) Cause() Cause { return l.tenure.cause() }
 
 // Resign says that the program has stopped, and gives the leadership up. It does nothing if the lease is over.
 func (l *LocalLease) Resign(ctx context.Context) error {
 	l.resigned.Store(true)
-	return l.hosted.resign(ctx)
+	return l.tenure.resign(ctx)
 }

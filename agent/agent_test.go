@@ -21,6 +21,8 @@ import (
 // A testCluster is a cluster whose agents run in this process, for tests that need no processes.
 type testCluster struct {
 	agents []*testAgent
+	// links can be cut, if there is a relay between the agents.
+	links *cluster.Cluster
 }
 
 // A testAgent is one of them.
@@ -76,8 +78,13 @@ func hosts(n int) []string { return []string{"a", "b", "c"}[:n] }
 // open starts n agents in this process. more is put into every configuration.
 func open(t *testing.T, n int, more string) *testCluster {
 	t.Helper()
-	c := cluster.Open(t, cluster.Options{Names: hosts(n), Config: calm(more) + "realtime: false\n"})
-	h := new(testCluster)
+	return openOn(t, cluster.Open(t, cluster.Options{Names: hosts(n), Config: calm(more) + "realtime: false\n"}))
+}
+
+// openOn starts the agents of a cluster in this process.
+func openOn(t *testing.T, c *cluster.Cluster) *testCluster {
+	t.Helper()
+	h := &testCluster{links: c}
 	for _, name := range c.Names {
 		if err := c.WriteConfig(name); err != nil {
 			t.Fatal(err)

@@ -1,14 +1,19 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/why"
 )
 
 func TestHostsLeadLocalAndEventualGroupsByThemselves(t *testing.T) {
@@ -61,6 +66,183 @@ func TestHostsLeadLocalAndEventualGroupsByThemselves(t *testing.T) {
 			}
 		}
 	}
+}
+
+// openParts starts three agents whose links can be cut, with groups that hosts lead.
+func openParts(t *testing.T) *testCluster {
+	t.Helper()
+	return openOn(t, cluster.Open(t, cluster.Options{Names: hosts(3), Relay: true,
+		Config: "groups: [{name: cache, mode: local}, {name: ops, mode: eventual}]\nprofile: wan\nrealtime: false\n"}))
+}
+
+// programsOf runs a program at each agent that campaigns again and again, and returns which of them lead now.
+func programsOf(t *testing.T, h *testCluster, group, mode string) func() []string {
+	t.Helper()
+	leases := make([]atomic.Pointer[session.Lease], len(h.agents))
+	var programs sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); programs.Wait() })
+	for i, r := range h.agents {
+		conn := r.dial(t)
+		programs.Go(func() {
+			for {
+				l, err := conn.Campaign(ctx, session.Candidate{Group: group, Mode: mode})
+				if err != nil {
+					return
+				}
+				if l.Token() != 0 {
+					t.Errorf("a leader of a %s group has token %d", mode, l.Token())
+				}
+				leases[i].Store(l)
+				select {
+				case <-l.Done():
+				case <-ctx.Done():
+				}
+				_ = l.Resign(context.WithoutCancel(ctx))
+			}
+		})
+	}
+	return func() (names []string) {
+		for i, r := range h.agents {
+			if l := leases[i].Load(); l != nil && l.Valid() {
+				names = append(names, r.name)
+			}
+		}
+		return names
+	}
+}
+
+// A program has its turn while its host leads: in a network of two parts one in each, in a network that is whole one.
+func TestProgramsLeadInEachPartOfTheNetwork(t *testing.T) {
+	for group, mode := range map[string]string{"cache": session.Local, "ops": session.Eventual} {
+		t.Run(mode, func(t *testing.T) {
+			h := openParts(t)
+			leaders := programsOf(t, h, group, mode)
+			agreed := func() string {
+				leader := text(viewOf(t, h.agents[0], group)["leader"])
+				for _, r := range h.agents {
+					if text(viewOf(t, r, group)["leader"]) != leader {
+						return ""
+					}
+				}
+				return leader
+			}
+			one := func() bool { return agreed() != "" && slices.Equal(leaders(), []string{agreed()}) }
+			cluster.Eventually(t, "one program leads", one)
+			cut := agreed()
+			if err := h.links.Cut(cut); err != nil {
+				t.Fatal(err)
+			}
+			cluster.Eventually(t, "a program leads in each part", func() bool {
+				now := leaders()
+				return len(now) == 2 && slices.Contains(now, cut)
+			})
+			if err := h.links.HealAll(); err != nil {
+				t.Fatal(err)
+			}
+			cluster.Eventually(t, "one program leads again", one)
+		})
+	}
+}
+
+// A program takes turns with others of its host over HTTP, too. Nobody leads by a mode that the group has not.
+func TestProgramsOfAHostTakeTurnsInGroupsThatHostsLead(t *testing.T) {
+	h := open(t, 1, "groups: [{name: ops, mode: eventual}]\n")
+	a := h.agents[0]
+	for path, want := range map[string]string{
+		`/v1/groups/ops/campaign {}`:                              "campaign with mode eventual",
+		`/v1/groups/ops/campaign {"mode":"local"}`:                "campaign with mode eventual",
+		`/v1/groups/ops/campaign {"mode":"eventual","value":"x"}`: "announce no value",
+		`/v1/groups/g/campaign {"mode":"eventual"}`:               "list it under groups",
+		`/v1/groups/ops/campaign {"mode":"consistent"}`:           "must be quorum, local or eventual",
+	} {
+		where, body, _ := strings.Cut(path, " ")
+		if status, answer := a.do(t, "POST", where, body); status != 409 && status != 400 || !strings.Contains(text(answer["error"]), want) {
+			t.Errorf("%s: %d %v, want %q", path, status, answer, want)
+		}
+	}
+	first := a.stream(t, "POST", "/v1/groups/ops/campaign", `{"mode":"eventual"}`)
+	leads := first.await("leads", nil)
+	if leads["token"] != nil || leads["valid_for_ns"] == nil {
+		t.Errorf("it leads by %v", leads)
+	}
+	first.await("until", nil)
+	l := make(chan *session.Lease, 1)
+	go func() {
+		got, _ := a.dial(t).Campaign(patience(t), session.Candidate{Group: "ops", Mode: session.Eventual})
+		l <- got
+	}()
+	cluster.Eventually(t, "the second waits", func() bool { _, s := a.get(t, "/v1/sessions"); return strings.Contains(fmt.Sprint(s), "waiting") })
+	if status, body := a.do(t, "POST", "/v1/sessions/"+text(leads["session"])+"/resign", "{}"); status != 200 {
+		t.Fatalf("resign: %d %v", status, body)
+	}
+	first.await("over", nil)
+	second := <-l
+	if second == nil || !second.Valid() {
+		t.Fatal("the second program did not get its turn")
+	}
+	if _, err := second.Edict(patience(t)); err == nil {
+		t.Error("a leader without a token stamps an order")
+	}
+	a.stop()
+	<-second.Done()
+	if second.Cause().Why != why.Closed {
+		t.Errorf("the agent stops, and the program is told: %v", second.Cause())
+	}
+	_ = second.Resign(patience(t))
+}
+
+// A Go program leads a local group through its agent as it does at a member, and sees an eventual one.
+func TestGoProgramsUseGroupsThatHostsLeadThroughTheAgent(t *testing.T) {
+	h := open(t, 3, "groups: [{name: cache, mode: local}, {name: ops, mode: eventual}]\n")
+	client := h.agents[0].dialled(t)
+	ctx, cancel := context.WithCancel(patience(t))
+	err := must(client.LocalGroup("cache")).Lead(ctx, func(within context.Context, l *regent.LocalLease) error {
+		cluster.Eventually(t, "all support it", func() bool { return within.Err() != nil || len(l.Support()) == 3 })
+		if within.Err() != nil {
+			return nil // a busy host lost it: again
+		}
+		if l.Group() != "cache" || !l.Valid() {
+			t.Errorf("it leads %s, valid: %v", l.Group(), l.Valid())
+		}
+		cancel()
+		<-within.Done()
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	ops := must(client.EventualGroup("ops"))
+	defer ops.Close()
+	var mine int
+	for _, r := range h.agents {
+		g := must(r.dialled(t).EventualGroup("ops"))
+		cluster.Eventually(t, r.name+" sees a leader", func() bool {
+			v, err := g.View(patience(t))
+			return err == nil && v.Leader != "" && v.Mode == regent.Eventual
+		})
+	}
+	cluster.Eventually(t, "one host leads", func() bool {
+		mine = 0
+		for _, r := range h.agents {
+			if v, err := must(r.dialled(t).EventualGroup("ops")).View(patience(t)); err == nil && v.Mine {
+				mine++
+			}
+		}
+		return mine == 1
+	})
+	if _, err := must(client.LocalGroup("ops")).View(patience(t)); err == nil || !strings.Contains(err.Error(), "it is eventual at the agent") {
+		t.Errorf("an eventual group, seen as a local one: %v", err)
+	}
+	if _, err := must(client.Group("cache")).View(patience(t)); err == nil {
+		t.Error("a local group, seen as a quorum one, has a view")
+	}
+}
+
+func viewOf(t *testing.T, r *testAgent, group string) map[string]any {
+	t.Helper()
+	_, body := r.get(t, "/v1/groups/"+group)
+	return body
 }
 
 // metric returns the value of a metric with its labels; empty if there is none.

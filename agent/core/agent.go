@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,7 @@ type Agent struct {
 	streams     atomic.Int64 // open event streams
 	statusCache statusCache
 	localLeases localLeases
+	seats       map[string]*seat // of the groups that hosts lead
 	verifySlots chan struct{}
 	Trees       *processes.Trees
 	// onStart is called once the member has its directory to itself.
@@ -92,6 +94,7 @@ func New(file *config.File, c *regent.Config, version string, log *slog.Logger) 
 		a.Names.Enter(c.Council[i].Name)
 	}
 	a.File.Store(file)
+	a.seats = newSeats(a)
 	a.deadlines = newDeadlines(a)
 	a.Trees = &processes.Trees{Log: log, Ordinary: a.Ordinary, Guard: a.Timing.Guard, Longest: max(a.Timing.Lease, a.Timing.LongestLease),
 		Clock: agentClock{a}, Self: a.Names.Rank(a.Name), Notes: processes.NewNotes(c.Dir)}
@@ -210,9 +213,17 @@ func (a *Agent) register(c *Candidate) error {
 	file := a.Config()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch mode := a.ModeOf(c.Group); {
-	case mode != regent.Quorum:
-		return api.Errorf(http.StatusConflict, "group %.40q is %s here (groups, in the configuration): hosts lead it, not programs", c.Group, mode)
+	switch mode, want := a.ModeOf(c.Group), cmp.Or(c.Mode, regent.Quorum); {
+	case mode != want && mode == regent.Quorum:
+		return api.Errorf(http.StatusConflict, "group %.40q is no %s group here (list it under groups in the configuration of every member)", c.Group, want)
+	case mode != want:
+		return api.Errorf(http.StatusConflict, "group %.40q is %s here: hosts lead it (campaign with mode %s, as regent run --mode %s does)", c.Group, mode, mode, mode)
+	case mode != regent.Quorum && a.seats[c.Group] == nil:
+		return api.Errorf(http.StatusConflict, "group %.40q is new in the configuration (restart the agent)", c.Group)
+	case mode != regent.Quorum && c.Lease != 0:
+		return api.Errorf(http.StatusConflict, "group %.40q is %s: no program there asks for the length of a lease", c.Group, mode)
+	case mode != regent.Quorum && c.Value != "":
+		return api.Errorf(http.StatusConflict, "group %.40q is %s: its leaders announce no value", c.Group, mode)
 	case file.Self().Role() != "":
 		return api.Errorf(http.StatusConflict, "member %s is a %s and leads nothing: campaign at a member that may lead", a.Name, file.Self().Role())
 	case a.closing:
@@ -250,7 +261,7 @@ func (a *Agent) setLeader(c *Candidate) {
 
 // logElection writes that a program leads into the log. It was told before: a log may be slow.
 func (a *Agent) logElection(c *Candidate) {
-	a.Log.Info("a program leads", "group", c.Group, "program", c.Program, "pid", c.Pid, "token", c.CurrentLease().Token())
+	a.Log.Info("a program leads", "group", c.Group, "program", c.Program, "pid", c.Pid, "token", c.Token())
 }
 
 // Candidates returns all candidates, in the order in which they came.

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +33,8 @@ type Notifier interface {
 // A Candidacy is what a program asks for when it campaigns.
 type Candidacy struct {
 	Group string
+	// Mode is that of the group, as the program knows it; empty: quorum.
+	Mode regent.Mode
 	// Session is its number on its connection.
 	Session uint64
 	// Program is what the program calls itself, via how it speaks, pid its process if that is known.
@@ -106,7 +107,7 @@ type Candidate struct {
 	Ended, gone chan struct{}
 
 	mu    sync.Mutex
-	lease *regent.Lease // nil while it waits
+	lease leadership // nil while it waits
 	// hold is of the lease. lapsed says that the member was asked to let it run out.
 	hold   party.Hold
 	lapsed bool
@@ -239,15 +240,7 @@ func (c *Candidate) SetValue(value string) error {
 
 // campaign waits until the program leads.
 func (c *Candidate) campaign() {
-	m, err := c.agent.AwaitMember(c.campaigning)
-	var g *regent.Group
-	if err == nil {
-		g, err = m.Group(c.Group)
-	}
-	var l *regent.Lease
-	if err == nil {
-		l, err = g.Announcing(c.Value).WithLease(cmp.Or(c.Lease, c.agent.Config().LeaseOf(c.Group))).Campaign(c.hold.Into(c.campaigning))
-	}
+	l, err := c.awaitLeadership()
 	if err != nil {
 		if c.campaigning.Err() == nil {
 			c.mu.Lock()
@@ -261,7 +254,10 @@ func (c *Candidate) campaign() {
 	c.mu.Lock()
 	c.lease = l
 	c.mu.Unlock()
-	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: l.Token(), At: at, Until: c.hold.Until()})
+	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: numberOf(l), At: at, Until: c.LeaseEnd()})
+	if _, ok := l.(*turn); ok {
+		go c.renewTurn()
+	}
 	select {
 	case <-l.Done():
 		c.tell(l)
@@ -270,7 +266,7 @@ func (c *Candidate) campaign() {
 }
 
 // tell passes on that the member wants the program to stop, or has lost the lease.
-func (c *Candidate) tell(l *regent.Lease) {
+func (c *Candidate) tell(l leadership) {
 	cause := l.Cause()
 	c.mu.Lock()
 	if cause.Why != why.Resigned && !c.lapsed { // which this agent did itself
@@ -402,7 +398,20 @@ func (c *Candidate) ReportByKeeper(cause protocol.Cause) {
 }
 
 // Token returns that of the leadership; zero before there is one.
-func (c *Candidate) Token() uint64 { return c.life.Token() }
+func (c *Candidate) Token() uint64 {
+	if l := c.held(); l != nil {
+		return l.Token()
+	}
+	return 0
+}
+
+// Turn returns the number of the turn in a group that hosts lead; zero before there is one, and in quorum groups.
+func (c *Candidate) Turn() uint64 {
+	if t, ok := c.held().(*turn); ok {
+		return t.number
+	}
+	return 0
+}
 
 // Waits says whether the program has not been elected yet.
 func (c *Candidate) Waits() bool { return c.life.State() == tenure.Waiting }
@@ -422,12 +431,12 @@ func (c *Candidate) note(f func(*endReasons)) {
 
 // hasLaterEnd says whether there may be a later end to tell in a message.
 func (c *Candidate) hasLaterEnd() bool {
-	l := c.CurrentLease()
+	l := c.held()
 	if _, number := c.OnPage(); l == nil || number != 0 {
 		return false
 	}
 	s := c.life.State()
-	return (s == tenure.Leading || s == tenure.Asked) && c.hold.Until().Add(-c.Margin) > c.Announced()
+	return (s == tenure.Leading || s == tenure.Asked) && c.LeaseEnd().Add(-c.Margin) > c.Announced()
 }
 
 // unread says that a renewal waits to be told, and has it told: it comes before a look at the deadline.
@@ -442,8 +451,8 @@ func (c *Candidate) unread() bool {
 // AnnounceEnd returns the end that the program is to be told now, and takes it as told.
 func (c *Candidate) AnnounceEnd() protocol.Time {
 	_, number := c.OnPage()
-	if l := c.CurrentLease(); l != nil && number == 0 && l.Valid() {
-		c.life.Give(tenure.Event{Kind: tenure.Extended, Until: c.hold.Until()})
+	if l := c.held(); l != nil && number == 0 && l.Valid() {
+		c.life.Give(tenure.Event{Kind: tenure.Extended, Until: c.LeaseEnd()})
 	}
 	return c.Announced()
 }
@@ -457,23 +466,8 @@ func (c *Candidate) Announced() protocol.Time {
 	return max(until, c.readable())
 }
 
-// LeaseEnd returns the end of the program's lease as it stands; zero while the program waits.
-func (c *Candidate) LeaseEnd() protocol.Time {
-	if c.CurrentLease() == nil {
-		return 0
-	}
-	return c.hold.Until()
-}
-
 // LeadsNow says whether the program leads at an instant during the call: its lease runs and it knows.
 func (c *Candidate) LeadsNow() bool {
-	l := c.CurrentLease()
+	l := c.held()
 	return l != nil && l.Valid() && c.Announced().Sub(c.agent.Now()) > 0 && c.life.State() != tenure.Over
-}
-
-// CurrentLease returns the lease, nil while the program waits.
-func (c *Candidate) CurrentLease() *regent.Lease {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lease
 }

@@ -134,6 +134,11 @@ func (d *deadlines) Extended(id protocol.HorizonID, until protocol.Time) {
 	if h.cell != nil {
 		h.cell.Extend(d.toHost(until))
 	}
+	d.move()
+}
+
+// move has programs that get messages learn of later ends.
+func (d *deadlines) move() {
 	if d.messages.Load() > 0 {
 		select {
 		case d.moved <- struct{}{}:
@@ -215,7 +220,7 @@ func (d *deadlines) Ended(g protocol.Group, token uint64) {
 // show gives a program that begins to lead a slot, if it reads the page and one is free.
 func (c *Candidate) show() {
 	d, lease := c.agent.deadlines, c.CurrentLease()
-	if c.ReadsPage && d.memory != nil {
+	if c.ReadsPage && d.memory != nil && lease != nil { // turns are not on the page
 		c.enterPage(lease.Token(), lease.Valid)
 	}
 	if c.slot.Load() == nil || !c.Keeper.OnPage() {

@@ -1,12 +1,13 @@
 // Package core is the agent without its listeners: a member of the council, and the candidates that campaign through it. Every program
-// that leads through it holds a lease of the library's.
+// that leads through it holds a lease of the library's, or has a turn under the leadership of its host.
 //
 //	agent.go       from a configuration to the end of everything; the books of candidates
 //	candidate.go   one program that wants to lead one group, however it speaks; life.go: carries out what its machine asks for
 //	endreason.go   how its leadership ended, for the history
 //	runners.go     the candidates of one runner, one after the other
 //	deadlines.go   until when programs lead, on a page that they read; renewals.go: in messages; rejoin.go: members that are back
-//	modes.go       groups that hosts lead, and not programs: local and eventual ones
+//	modes.go       groups that hosts lead: local and eventual ones; seats.go: the turns of programs in them
+//	leadership.go  what a program leads by, of either kind
 //	changelog.go   what is known about all groups, for readers that must not block the member
 //	status.go      how things are; statuscache.go: without asking the member each time; events.go: whenever that changes
 //	orders.go      what operators want of a leader here

@@ -63,7 +63,7 @@ func leaseReason(cause regent.Cause) string {
 }
 
 // text says how the leadership ended.
-func (e *endReasons) text(l *regent.Lease) string {
+func (e *endReasons) text(l leadership) string {
 	how := e.stopped
 	switch {
 	case how != "" && e.cause != "" && e.asked == "":
@@ -110,7 +110,9 @@ func (c *Candidate) recordEnd(released bool) {
 	if _, began := c.life.Announced(); !began {
 		c.end.how = "the program withdrew at the moment at which it was elected"
 	}
-	c.agent.ChangeLog.recordEnd(c.Group, c.lease.Token(), c.end.how)
+	if token := c.lease.Token(); token != 0 { // of a turn nobody else learns
+		c.agent.ChangeLog.recordEnd(c.Group, token, c.end.how)
+	}
 }
 
 // clearEnd takes back what was written down: the program still leads.

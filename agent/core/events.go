@@ -94,7 +94,7 @@ func (a *Agent) statusEvent() api.StreamEvent {
 	status := a.Status()
 	e := api.StreamEvent{Status: &status, Members: a.Members()}
 	for _, k := range a.Candidates() {
-		if k.CurrentLease() != nil {
+		if k.held() != nil {
 			e.Leases = append(e.Leases, k.info())
 		}
 	}

@@ -120,7 +120,9 @@ func (c *Candidate) announce(e tenure.Effect) {
 		return
 	}
 	c.show()
-	c.agent.setLeader(c)
+	if c.CurrentLease() != nil { // of a group that hosts lead no program is the leader
+		c.agent.setLeader(c)
+	}
 	c.Notifier.Leads(c)
 	c.Keeper.Leads(c)
 	c.work.put(func() { c.agent.logElection(c) })
@@ -138,13 +140,13 @@ func (c *Candidate) log(e tenure.Effect) {
 	}
 	cause := c.agent.CauseOf(e.Cause)
 	c.work.put(func() {
-		c.agent.Log.Warn(e.Line.String(), "group", c.Group, "program", c.Program, "pid", c.Pid, "token", c.life.Token(), "cause", cause.String())
+		c.agent.Log.Warn(e.Line.String(), "group", c.Group, "program", c.Program, "pid", c.Pid, "token", c.Token(), "cause", cause.String())
 	})
 }
 
 // release gives the group up: nobody acts any more.
 func (c *Candidate) release() {
-	l := c.CurrentLease()
+	l := c.held()
 	ctx, cancel := context.WithTimeout(context.Background(), OrderTimeout)
 	defer cancel()
 	if err := l.Resign(ctx); err != nil && !errors.Is(err, regent.ErrClosed) {
@@ -234,6 +236,9 @@ func (c *Candidate) finish(led bool) {
 	// Those that wait learn what became of their orders before they can see that it is over.
 	c.agent.unregister(c)
 	order.complete(outcome)
+	if t, ok := lease.(*turn); ok {
+		_ = t.Resign(context.Background()) // whatever was released before
+	}
 	for _, o := range reports {
 		o.complete(nil)
 	}
@@ -262,6 +267,10 @@ func (c *Candidate) lapse(cause protocol.Cause) {
 		c.end.freeze(notRead)
 	}
 	c.lapsed = true
+	_, led := c.lease.(*regent.Lease)
 	c.mu.Unlock()
+	if !led {
+		return // the host leads on; the turn ends with the tenure
+	}
 	c.work.put(func() { c.hold.Lapse(cause.Code, c.agent.Names.Name(cause.Peer)) })
 }

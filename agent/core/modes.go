@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/elector"
+	"github.com/regentproject/regent/why"
 )
 
 // localLeases are the local leases that this host holds, by group.
@@ -55,8 +57,8 @@ func (a *Agent) LeadsHere(c *api.Change) (bool, time.Duration) {
 	return false, 0
 }
 
-// openGroups has this host take part in the groups of other modes that the configuration lists: there hosts lead, not
-// programs, and programs ask their agent.
+// openGroups has this host take part in the groups of other modes that the configuration lists: there hosts lead, and programs have their
+// turns while their host does.
 func (a *Agent) openGroups(ctx context.Context, tasks *sync.WaitGroup) {
 	m := a.member.Load()
 	for _, g := range a.Config().Groups {
@@ -75,12 +77,16 @@ func (a *Agent) openGroups(ctx context.Context, tasks *sync.WaitGroup) {
 	}
 }
 
-// leadLocally leads whenever this host can.
+// leadLocally leads whenever this host can. It gives the leadership up when the program that had its turn has stopped.
 func (a *Agent) leadLocally(ctx context.Context, group *regent.LocalGroup) {
 	err := group.Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {
 		a.localLeases.set(group.Name(), l)
 		defer a.localLeases.set(group.Name(), nil)
+		s := a.seats[group.Name()]
+		s.lead(l)
 		<-ctx.Done()
+		s.lose(cmp.Or(l.Cause(), regent.Cause{Why: why.Closed, Member: a.Name}))
+		s.vacant()
 		return nil
 	})
 	if err != nil {
@@ -94,7 +100,18 @@ func (a *Agent) followEventual(ctx context.Context, m *regent.Member, g config.G
 		a.Log.Warn("this host does not take part in an eventual group", "group", g.Name, "err", err)
 		return
 	}
-	tasks.Go(func() { a.addViews(group.Watch(ctx)) })
+	tasks.Go(func() {
+		s := a.seats[g.Name]
+		for v := range group.Watch(ctx) {
+			a.ChangeLog.AddView(v)
+			if v.Mine {
+				s.lead(nil)
+			} else {
+				s.lose(v.Cause)
+			}
+		}
+		s.lose(regent.Cause{Why: why.Closed, Member: a.Name})
+	})
 }
 
 // addViews takes note of all views of a group.

@@ -25,7 +25,7 @@ func (a *Agent) watchRejoins(ctx context.Context) {
 		for _, name := range r.update(a.Members()) {
 			a.Log.Info("a member is back", "peer", name)
 			for _, k := range a.Candidates() {
-				if k.CurrentLease() != nil {
+				if k.held() != nil {
 					k.Notifier.Healed(k, name)
 				}
 			}

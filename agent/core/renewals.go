@@ -35,3 +35,30 @@ func (a *Agent) pushRenewals(ctx context.Context) {
 		}
 	}
 }
+
+// renewTurn has the program of a turn get to know of later ends, until its candidacy has ended: no horizon moves in a group that hosts lead.
+func (c *Candidate) renewTurn() {
+	ticker := time.NewTicker(max(c.agent.Timing.Renew/pushesPerRenewal, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			c.agent.deadlines.move()
+		case <-c.Ended:
+			return
+		}
+	}
+}
+
+// awaitChange waits for a change, or for as long as a renewal takes: the lease of a host may have been too short for a turn to begin.
+func (a *Agent) awaitChange(ctx context.Context, changed <-chan struct{}) error {
+	timer := time.NewTimer(a.Timing.Renew)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}

@@ -92,7 +92,7 @@ func (a *Agent) Sessions(group string) []api.SessionInfo {
 // info shows a candidate.
 func (k *Candidate) info() api.SessionInfo {
 	out := api.SessionInfo{ID: k.id, Group: k.Group, Program: k.Program, Via: k.Via, Pid: k.Pid, Since: k.since, State: "waiting", Left: k.remaining()}
-	out.Token = k.life.Token()
+	out.Token = k.Token()
 	switch k.life.State() {
 	case tenure.Waiting:
 	case tenure.Leading:
@@ -105,7 +105,7 @@ func (k *Candidate) info() api.SessionInfo {
 
 // remaining is how long the program leads as far as it was told; zero if it does not.
 func (k *Candidate) remaining() time.Duration {
-	l := k.CurrentLease()
+	l := k.held()
 	if l == nil {
 		return 0
 	}

@@ -52,6 +52,8 @@ func (n *streamNotifier) newEvent(k *core.Candidate) api.CampaignEvent {
 	e := api.CampaignEvent{Session: n.key, Group: k.Group, Member: n.agent.core.Name}
 	if l := k.CurrentLease(); l != nil {
 		e.Token = l.Token()
+	}
+	if !k.Waits() {
 		e.ValidFor = n.agent.validFor(k.Announced(), n.agent.core.Timing.Delay)
 	}
 	return e
@@ -124,7 +126,7 @@ func (a *Server) campaignOrder(q *http.Request) (body api.CampaignOrder, err err
 	if err := names.Check(body.Name); err != nil {
 		return body, api.Errorf(http.StatusBadRequest, "name %.40q: %w", body.Name, err)
 	}
-	if err := errors.Join(a.core.Timing.CheckLease(body.Lease), session.CheckValue(body.Value)); err != nil {
+	if err := errors.Join(a.core.Timing.CheckLease(body.Lease), session.CheckValue(body.Value), session.CheckMode(body.Mode)); err != nil {
 		return body, api.WithStatus(http.StatusBadRequest, err)
 	}
 	return body, nil
@@ -143,7 +145,7 @@ func (a *Server) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	v := &streamNotifier{agent: a, key: rand.Text(), out: make(chan queuedEvent, maxQueuedEvents), renewals: make(chan struct{}, 1), rejoined: make(chan string, 1)}
-	k, err := a.core.AddCandidate(core.Candidacy{Group: group, Program: body.Name, Value: body.Value, Via: "http", Notifier: v, Lease: body.Lease, Grace: body.Grace, Heartbeat: body.Heartbeat})
+	k, err := a.core.AddCandidate(core.Candidacy{Group: group, Mode: regent.Mode(body.Mode), Program: body.Name, Value: body.Value, Via: "http", Notifier: v, Lease: body.Lease, Grace: body.Grace, Heartbeat: body.Heartbeat})
 	if err != nil {
 		WriteError(w, err)
 		return

@@ -45,6 +45,7 @@ type Terms struct {
 // the tree has not ended grace after it was asked to, and when the runner has died.
 type Candidacy struct {
 	Group        string
+	Mode         string // of the group; empty: quorum
 	Tree         tree.Ref
 	Grace, Guard time.Duration
 	// Value is what the leadership announces.

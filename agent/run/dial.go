@@ -35,7 +35,7 @@ func (c *connection) Terms() Terms {
 
 func (c *connection) Campaign(o Candidacy) (Upper, error) {
 	of := session.Tree(o.Tree.Claim())
-	k, err := c.Enter(session.Candidate{Group: o.Group, Name: "regent run", Value: o.Value, Lease: o.Lease, Grace: o.Grace, Guard: o.Guard, Hooks: o.Hooks,
+	k, err := c.Enter(session.Candidate{Group: o.Group, Mode: o.Mode, Name: "regent run", Value: o.Value, Lease: o.Lease, Grace: o.Grace, Guard: o.Guard, Hooks: o.Hooks,
 		Keeper: o.Keeper, Tree: &of, Page: true, Silence: max(minSilence, 2*max(o.Lease, c.Greeting().Lease))}, func(e *session.Event) { c.pass(e, o.Take) })
 	if errors.Is(err, session.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", errAgain, err)
@@ -55,7 +55,7 @@ func (c *connection) pass(e *session.Event, take func(Notice)) {
 	at, until := c.Instants(e)
 	switch e.Event {
 	case session.Leads:
-		take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: e.Token, At: at, Until: until}})
+		take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: e.Number(), At: at, Until: until}})
 	case session.Until:
 		take(Notice{Event: tenure.Event{Kind: tenure.Extended, Until: until}})
 	case session.Stop:

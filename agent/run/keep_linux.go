@@ -216,7 +216,7 @@ func (k *keeperProcess) prepare(key string, t *keeperTask) error {
 		k.conn = c
 	}
 	n := &keeping{k: k, key: key, task: t, conn: k.conn, ref: t.Tree, entered: make(chan struct{}), registered: make(chan error, 1)}
-	n.runner = &runner{Options: Options{Group: t.Group, Env: t.Env}, terms: Terms{Member: t.Member, Socket: t.Socket, Lease: t.Lease, Priority: t.Priority}}
+	n.runner = &runner{Options: Options{Group: t.Group, Mode: t.Mode, Env: t.Env}, terms: Terms{Member: t.Member, Socket: t.Socket, Lease: t.Lease, Priority: t.Priority}}
 	log := func(format string, args ...any) { fmt.Fprintf(os.Stderr, "regent run: keeper: "+format+"\n", args...) }
 	n.hooks = Hooks{Lost: t.Lost, Notify: t.Notify, Fifo: t.Fifo, Timeout: t.Timeout, Reaper: k.reaper, Log: log, out: os.Stderr}
 	n.killer = killer{ordinary: t.Ordinary, end: n.end, log: func(left string) { log("processes of %s are left: %s", t.Group, left) },
@@ -251,7 +251,7 @@ func (n *keeping) take(e *session.Event) {
 	case session.Failed:
 		n.once.Do(func() { n.registered <- errors.New(e.Error) })
 	case session.Leads:
-		n.party.Give(tenure.Event{Kind: tenure.Elected, Token: e.Token, At: at, Until: until})
+		n.party.Give(tenure.Event{Kind: tenure.Elected, Token: e.Number(), At: at, Until: until})
 	case session.Until:
 		n.party.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 	case session.Over:

@@ -74,6 +74,7 @@ type (
 	// A keeperTask is one candidacy to look after.
 	keeperTask struct {
 		Socket, Group string
+		Mode          string
 		Tree          tree.Ref
 		Guard, Within time.Duration
 		Lost, Notify  []string
@@ -235,7 +236,7 @@ func (k *keeper) prepare(ctx context.Context, l *life) (key string, err error) {
 	k.mu.Lock()
 	k.life, k.key = l, key
 	k.mu.Unlock()
-	k.send(keeperOrder{Key: key, Prepare: &keeperTask{Socket: r.terms.Socket, Group: r.Group, Tree: l.tree.Ref(), Guard: r.Guard, Within: r.Hooks.bound(),
+	k.send(keeperOrder{Key: key, Prepare: &keeperTask{Socket: r.terms.Socket, Group: r.Group, Mode: r.Mode, Tree: l.tree.Ref(), Guard: r.Guard, Within: r.Hooks.bound(),
 		Lost: r.Hooks.Lost, Notify: r.Hooks.Notify, Fifo: r.Hooks.Fifo, Timeout: r.Hooks.Timeout, Env: r.Env,
 		Member: r.terms.Member, Priority: r.terms.Priority, Lease: r.terms.Lease, Ordinary: r.terms.Ordinary}})
 	limit := time.NewTimer(keeperPatience)

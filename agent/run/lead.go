@@ -34,7 +34,11 @@ type ending struct {
 
 // lead runs the program for as long as the lease lasts.
 func (r *runner) lead(ctx context.Context, l *life) (ending, error) {
-	r.Log("leads %s with token %d", r.Group, l.party.Token())
+	if r.hasToken() {
+		r.Log("leads %s with token %d", r.Group, l.party.Token())
+	} else {
+		r.Log("this host leads %s (%s)", r.Group, r.Mode)
+	}
 	r.follow(ctx, l)
 	<-l.forgotten
 	how := l.close()
@@ -125,6 +129,9 @@ func (a *backgroundTask) wait() { a.done.Wait() }
 // isStopSignal says whether a signal asks the runner to end. Others are for the program.
 func isStopSignal(s os.Signal) bool { return s == syscall.SIGTERM || s == os.Interrupt }
 
+// hasToken says whether leaderships of the group have tokens. In other groups what the machine has for one is the number of a turn.
+func (r *runner) hasToken() bool { return r.Mode == "" }
+
 // hookEnv is the environment of helpers.
 func (r *runner) hookEnv(token uint64) []string { return tree.Helper(r.programEnv(token)) }
 
@@ -133,7 +140,10 @@ func (r *runner) programEnv(token uint64) []string {
 	env := append([]string(nil), r.Env...)
 	env = append(env, "REGENT_GROUP="+r.Group, "REGENT_MEMBER="+r.terms.Member, "REGENT_SOCKET="+r.terms.Socket,
 		"REGENT_LEASE="+r.terms.Lease.String(), "REGENT_PRIORITY="+strconv.Itoa(r.terms.Priority))
-	if token != 0 {
+	if r.Mode != "" {
+		env = append(env, "REGENT_MODE="+r.Mode)
+	}
+	if token != 0 && r.hasToken() {
 		text := strconv.FormatUint(token, 10)
 		env = append(env, "REGENT_TOKEN="+text, "REGENT_TERM="+text)
 	}

@@ -55,7 +55,9 @@ const (
 
 // Options is what to run, and how.
 type Options struct {
-	Group   string
+	Group string
+	// Mode is local or eventual in a group that hosts lead; empty: quorum.
+	Mode    string
 	Command []string
 	// Grace is how long the program has to stop when it is asked to, and Guard how long before the end of the lease it is
 	// killed if the lease was not renewed; zero: what the agent has.
@@ -351,7 +353,7 @@ func (r *runner) prepareKeeper(ctx context.Context, l *life) string {
 func (r *runner) campaign(ctx context.Context, l *life) error {
 	end := r.logLeaders(ctx)
 	defer end()
-	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Lease: r.Lease, Keeper: r.prepareKeeper(ctx, l), Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Value: r.Value, Hooks: r.Hooks.bound(), Take: l.take})
+	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Mode: r.Mode, Lease: r.Lease, Keeper: r.prepareKeeper(ctx, l), Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Value: r.Value, Hooks: r.Hooks.bound(), Take: l.take})
 	l.enter(up)
 	if last := r.last; last != nil {
 		last.Leave() // nobody corrects its cause any more

@@ -412,7 +412,7 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
-	p := core.Candidacy{Session: r.ID, Hooks: r.Hooks, Keeper: keeper, Group: r.Group, Program: r.Name, Value: r.Value, Via: "socket", Notifier: &socketNotifier{conn: c, id: r.ID},
+	p := core.Candidacy{Session: r.ID, Hooks: r.Hooks, Keeper: keeper, Group: r.Group, Mode: regent.Mode(r.Mode), Program: r.Name, Value: r.Value, Via: "socket", Notifier: &socketNotifier{conn: c, id: r.ID},
 		Pid: c.pid(), Lease: r.Lease, Grace: r.Grace, Heartbeat: r.Heartbeat, Margin: session.Skew, Tree: tree, ReadsPage: reads}
 	if p.ReadsPage && tree == nil && keeper == nil {
 		p.Signs = c.signs

@@ -89,7 +89,7 @@ type socketNotifier struct {
 
 func (n *socketNotifier) Leads(k *core.Candidate) {
 	slot, number := k.OnPage()
-	n.conn.send(n.conn.agent.withLease(&session.Event{Event: session.Leads, ID: n.id, Group: k.Group, Token: k.Token(),
+	n.conn.send(n.conn.agent.withLease(&session.Event{Event: session.Leads, ID: n.id, Group: k.Group, Token: k.Token(), Turn: k.Turn(),
 		Slot: slot, Tenure: number}, k.Announced()))
 }
 

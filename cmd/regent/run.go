@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cli"
 	runner "github.com/regentproject/regent/agent/run"
 	"github.com/regentproject/regent/agent/run/tree"
@@ -63,6 +64,18 @@ With --announce every member of the council learns the text when this host is el
 'regent who', 'regent watch' and 'regent verify' show it, and programs find it with the
 leader. It is not where COMMAND listens already: COMMAND may still be starting.
 
+With --mode local or --mode eventual hosts lead GROUP, which the configuration of every
+agent lists under groups. COMMAND runs while the view of this host's agent names this
+host, and is sent SIGTERM when it no longer does. Run the command on every host: a host
+leads also while no COMMAND runs on it. There is no token: REGENT_MODE is set instead of
+REGENT_TOKEN. These modes do not promise that COMMAND runs on one host only.
+
+  local     One host leads in each part of a network that is cut: COMMAND runs in each.
+            Within a part, COMMAND is killed before the host's lease ends, as above.
+  eventual  There is no lease. Two hosts may run COMMAND at once, until all agree on one,
+            and after that for as long as --grace. COMMAND is killed if the agent is
+            silent for the length of a lease.
+
 If neither runner, keeper nor agent is scheduled before the lease ends, as on a host that
 hangs, COMMAND is not killed in time: then only the token protects.
 
@@ -86,6 +99,7 @@ func runCommand() *cobra.Command {
   regent run db --grace 30s --guard 50ms --health 'pg_isready -q' -- /usr/lib/db/start
   regent run mail --on-lost 'logger "mail stopped: $REGENT_REASON"' -- /usr/sbin/mail
   regent run web --announce http://10.0.0.1:8080/ -- /usr/local/bin/web
+  regent run cache --mode local -- /usr/local/bin/warm-cache
   regent run backup --once --wait 10s -- /usr/local/bin/backup`,
 		Args: func(c *cobra.Command, args []string) error {
 			if err := runArgs(c, args); err != nil {
@@ -108,6 +122,7 @@ func (f *runFlags) add(c *cobra.Command) {
 	s := c.Flags()
 	s.DurationVar(&f.Grace, "grace", 10*time.Second, "how long COMMAND has to stop when it is asked to")
 	s.DurationVar(&f.Guard, "guard", 0, "how long before the end of a lease that was not renewed COMMAND is killed (default: the agent's guard time)")
+	s.StringVar(&f.Mode, "mode", "", "local or eventual, for a group that hosts lead; see above for what these do not promise (default: quorum)")
 	s.StringVar(&f.Value, "announce", "", "a text for those that look for the leader, such as the address of COMMAND; at most 256 bytes")
 	s.DurationVar(&f.Lease, "lease", 0, "how long a lease is: COMMAND survives pauses shorter than that, and a dead host is replaced after it (default: what the agent is configured with for GROUP)")
 	s.BoolVar(&f.Restart, "restart", false, "when COMMAND ends by itself give the group up, and campaign again after --delay")
@@ -170,6 +185,12 @@ func (f *runFlags) check() error {
 	if err := session.CheckValue(f.Value); err != nil {
 		return fmt.Errorf("--announce: %w", err)
 	}
+	if err := session.CheckMode(f.Mode); err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	if f.Mode != "" && f.Value != "" {
+		return fmt.Errorf("--announce: a leader of a %s group announces no value", f.Mode)
+	}
 	if f.healthFailures < 1 {
 		return fmt.Errorf("--health-failures %d: must be at least 1", f.healthFailures)
 	}
@@ -219,6 +240,9 @@ func (f *runFlags) run(c *cobra.Command) error {
 		if !f.quiet {
 			fmt.Fprintf(c.ErrOrStderr(), "regent run: "+format+"\n", args...)
 		}
+	}
+	if f.Mode == string(regent.Quorum) {
+		f.Mode = ""
 	}
 	f.Env, f.Keeper = os.Environ(), true
 	f.Hooks.Reaper, f.Hooks.Log = reaper, f.Log

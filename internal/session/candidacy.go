@@ -12,6 +12,8 @@ import (
 // Candidate says how a program campaigns.
 type Candidate struct {
 	Group string
+	// Mode is as in Request.
+	Mode string
 	// Lease is as in Request.
 	Lease time.Duration
 	// Name, Heartbeat and Grace are as in Request.
@@ -42,7 +44,7 @@ type Candidacy struct {
 // Enter begins a candidacy. take is called with all that the agent sends about it, in order, and with [Gone] when the connection is
 // lost. It must not wait.
 func (c *Conn) Enter(o Candidate, take func(*Event)) (*Candidacy, error) {
-	r := &Request{Do: Campaign, Group: o.Group, Lease: o.Lease, Name: o.Name, Value: o.Value, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
+	r := &Request{Do: Campaign, Group: o.Group, Mode: o.Mode, Lease: o.Lease, Name: o.Name, Value: o.Value, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
 		Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Keeper}
 	if o.Page && c.page != nil && o.Heartbeat == 0 {
 		r.Page, r.Heartbeat = true, cmp.Or(o.Silence, DefaultHeartbeat)

@@ -21,7 +21,7 @@
 //
 // A program asks, under a number of its own choice, which is not 0 and in use only once at a time:
 //
-//	{"do":"campaign","id":1,"group":"billing"}     wait to lead
+//	{"do":"campaign","id":1,"group":"billing"}     wait to lead; with "mode" in a local or eventual group
 //	{"do":"resign","id":2,"of":1}                  the program of candidacy 1 has stopped, or never began
 //	{"do":"freeze","id":3,"of":1,"cause":{...}}    it ends without having stopped, or for a cause that it found out later
 //	{"do":"started","id":3,"of":1,"first":4711}    of a runner: the first process of its program, before it execs
@@ -58,6 +58,19 @@
 // renewed. Renewals that come close together share one until. A program that reads the page gets no until. At stop the program must stop, and then say so with resign. Meanwhile the
 // lease goes on being renewed as long as it can be, for at most the grace that the program asked for (grace_ns, in
 // campaign); then it runs out. After over the candidacy is over, and whoever wants to lead again campaigns again.
+//
+// # Groups that hosts lead
+//
+// In local and eventual groups hosts lead, and a program has its turn while its host does, one program of a host at a time:
+//
+//	{"do":"campaign","id":1,"group":"cache","mode":"local"}
+//	{"event":"leads","id":1,"group":"cache","turn":3,"until_ns":...,"remaining_ns":...}
+//
+// The agent refuses a campaign whose mode is not that of the group in its configuration. There is no token, and no edict, transfer or value. In a local
+// group until_ns is the end of the host's lease. In an eventual group there is no lease: the agent moves until_ns while it runs, so that no program
+// outlives it. When the host leads no more the program gets stop, and has its grace. The host leads on when a program resigns.
+//
+// # Members that are back
 //
 // healed says to who leads that a member is back that was down or cut off: who announces its leadership to others, by
 // addresses or names, may do so again.

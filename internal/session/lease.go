@@ -117,7 +117,7 @@ func (l *Lease) take(e *Event) {
 	switch e.Event {
 	case Leads:
 		l.token.Store(e.Token)
-		l.life.Give(tenure.Event{Kind: tenure.Elected, Token: e.Token, At: at, Until: until})
+		l.life.Give(tenure.Event{Kind: tenure.Elected, Token: e.Number(), At: at, Until: until})
 	case Until:
 		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 	case Stop:
@@ -179,7 +179,7 @@ func (l *Lease) isOver(cause protocol.Cause) {
 		close(l.overHere)
 	}
 	l.mu.Lock()
-	unreported := (l.released == nil || corrected) && l.token.Load() != 0
+	unreported := (l.released == nil || corrected) && l.life.Token() != 0
 	l.mu.Unlock()
 	if unreported {
 		go func() { _ = l.candidacy.Freeze(l.conn.CauseOf(cause)) }()

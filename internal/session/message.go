@@ -38,6 +38,8 @@ type Request struct {
 	// Of is the number of the candidacy or watch that the request is about.
 	Of    uint64 `json:"of,omitempty"`
 	Group string `json:"group,omitempty"`
+	// Mode, of a campaign, is that of the group: [Local] or [Eventual]; empty: quorum.
+	Mode string `json:"mode,omitempty"`
 	// To is a member. Ask, of a transfer, only asks whether it would be begun.
 	To  string `json:"to,omitempty"`
 	Ask bool   `json:"ask,omitempty"`
@@ -74,6 +76,21 @@ type Tree struct {
 	Mark   string `json:"mark"`
 	Runner int    `json:"runner"`
 	Cgroup string `json:"cgroup,omitempty"`
+}
+
+// The modes of groups that hosts lead.
+const (
+	Local    = "local"
+	Eventual = "eventual"
+)
+
+// CheckMode says why a program cannot campaign in groups of a mode.
+func CheckMode(mode string) error {
+	switch mode {
+	case "", "quorum", Local, Eventual:
+		return nil
+	}
+	return fmt.Errorf("mode %.40q: must be quorum, local or eventual", mode)
 }
 
 // requestFields says what a request must have beside its number.
@@ -136,6 +153,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s: %w", r.Do, CheckGroup(r.Group))
 	case CheckValue(r.Value) != nil:
 		return fmt.Errorf("%s: %w", r.Do, CheckValue(r.Value))
+	case CheckMode(r.Mode) != nil:
+		return fmt.Errorf("%s: %w", r.Do, CheckMode(r.Mode))
 	case s.of && r.Of == 0:
 		return fmt.Errorf("%s without of: say which candidacy it is about", r.Do)
 	case s.to && r.To == "":
@@ -217,6 +236,8 @@ type Event struct {
 	Group  string `json:"group,omitempty"`
 	Leader string `json:"leader,omitempty"`
 	Token  uint64 `json:"token,omitempty"`
+	// Turn, of leads, numbers the leaderships of programs here in a group that hosts lead. Such a group has no token.
+	Turn uint64 `json:"turn,omitempty"`
 	// Value, of proof, is what the leader announces.
 	Value string `json:"value,omitempty"`
 	// At, of leads, is when the lease was granted, at the latest, on the host's lease clock.
@@ -234,3 +255,6 @@ type Event struct {
 	// NoLeader says, of the error of a verify, that nobody could be proven to lead.
 	NoLeader bool `json:"no_leader,omitempty"`
 }
+
+// Number returns what tells the leadership of a leads from others of the group at this agent: the token, or the turn.
+func (e *Event) Number() uint64 { return max(e.Token, e.Turn) }

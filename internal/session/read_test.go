@@ -30,10 +30,13 @@ func TestLinesAreBoundedAndWhole(t *testing.T) {
 
 // requestTexts are lines, and what is wrong with them; empty: nothing.
 var requestTexts = map[string]string{
-	`{"do":"campaign","id":1,"group":"g"}`:     "",
-	`{"do":"bye"}`:                             "",
-	`{"do":"hello"}`:                           "",
-	`{"do":"transfer","id":1,"of":2,"to":"b"}`: "",
+	`{"do":"campaign","id":1,"group":"g"}`:                     "",
+	`{"do":"bye"}`:                                             "",
+	`{"do":"campaign","id":1,"group":"g","mode":"local"}`:      "",
+	`{"do":"campaign","id":1,"group":"g","mode":"eventual"}`:   "",
+	`{"do":"campaign","id":1,"group":"g","mode":"consistent"}`: "must be quorum, local or eventual",
+	`{"do":"hello"}`:                                           "",
+	`{"do":"transfer","id":1,"of":2,"to":"b"}`:                 "",
 	``:                                      "EOF",
 	`{`:                                     "unexpected",
 	`[]`:                                    "array",

@@ -7,6 +7,7 @@
 //	cause.go    which of two causes counts
 //	tree.go     who belongs to a tree of processes, and what a search for them proves
 //	hunt.go     the order in which a killer works, and when it lets others run
+//	seat.go     whose turn it is under the leadership of a host
 //
 // # Parties
 //

@@ -105,6 +105,7 @@ var tenureWaits = map[string]map[string]string{
 		"Candidate.tell":          "passes on by when the program is to stop if the agent stops",
 		"Candidate.transfer":      "bounds how long a transfer waits for the council; the answer is an event",
 		"New":                     "notes when the agent was started, for people",
+		"seat.vacant":             "gives a local leadership up when the machine of the program's tenure has ended its turn",
 		"newDeadlines":            "reads the member's clock, to show ends on that of the host",
 	},
 	"agent/processes": {

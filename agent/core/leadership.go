@@ -1,0 +1,86 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// A leadership is what a program leads by: a lease of a quorum, or a turn under the leadership of its host.
+type leadership interface {
+	// Token is zero in groups that hosts lead.
+	Token() uint64
+	Valid() bool
+	Remaining() time.Duration
+	Done() <-chan struct{}
+	Cause() regent.Cause
+	Resign(ctx context.Context) error
+}
+
+// awaitLeadership returns what the program leads by: a lease, or a turn in a group that hosts lead.
+func (c *Candidate) awaitLeadership() (leadership, error) {
+	m, err := c.agent.AwaitMember(c.campaigning)
+	if err != nil {
+		return nil, err
+	}
+	if s := c.agent.seats[c.Group]; s != nil {
+		return asLeadership(s.campaign(c.campaigning, c, c.guard()+c.Margin))
+	}
+	g, err := m.Group(c.Group)
+	if err != nil {
+		return nil, err
+	}
+	return asLeadership(g.Announcing(c.Value).WithLease(cmp.Or(c.Lease, c.agent.Config().LeaseOf(c.Group))).Campaign(c.hold.Into(c.campaigning)))
+}
+
+// asLeadership keeps a nil pointer out of the interface.
+func asLeadership[L leadership](l L, err error) (leadership, error) {
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// guard is how long before its end the program is asked to stop, or killed.
+func (c *Candidate) guard() time.Duration {
+	if c.Tree != nil {
+		return c.Tree.Guard
+	}
+	return c.agent.Timing.Guard
+}
+
+// numberOf returns what tells a leadership from others of the group at this agent: the token, or the number of the turn.
+func numberOf(l leadership) uint64 {
+	if t, ok := l.(*turn); ok {
+		return t.number
+	}
+	return l.Token()
+}
+
+// LeaseEnd returns the end of the program's leadership as it stands; zero while the program waits.
+func (c *Candidate) LeaseEnd() protocol.Time {
+	now := c.agent.Now() // first: what passes until the next line makes a turn end earlier
+	switch l := c.held().(type) {
+	case nil:
+		return 0
+	case *turn:
+		return now.Add(l.Remaining())
+	}
+	return c.hold.Until()
+}
+
+// CurrentLease returns the lease, nil while the program waits, and in groups that hosts lead.
+func (c *Candidate) CurrentLease() *regent.Lease {
+	l, _ := c.held().(*regent.Lease)
+	return l
+}
+
+// held returns what the program leads by, nil while it waits.
+func (c *Candidate) held() leadership {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lease
+}

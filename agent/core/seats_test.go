@@ -1,0 +1,103 @@
+package core
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/why"
+)
+
+// newSeat returns the seat of an eventual group.
+func newSeat() *seat {
+	return &seat{agent: &Agent{Name: "a", Timing: regent.LAN}, changed: make(chan struct{})}
+}
+
+// begin has a program campaign, and returns where its turn comes.
+func (s *seat) begin(ctx context.Context) <-chan *turn {
+	out := make(chan *turn, 1)
+	go func() {
+		if t, err := s.campaign(ctx, new(Candidate), 0); err == nil {
+			out <- t
+		}
+	}()
+	synctest.Wait() // so that programs come in order
+	return out
+}
+
+// now returns the turn that has come; nil: none has.
+func now(turns <-chan *turn) *turn {
+	synctest.Wait()
+	select {
+	case t := <-turns:
+		return t
+	default:
+		return nil
+	}
+}
+
+func TestProgramsTakeTurnsInTheOrderInWhichTheyCame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSeat()
+		gone, leave := context.WithCancel(t.Context())
+		first, left, third := s.begin(t.Context()), s.begin(gone), s.begin(t.Context())
+		if now(first) != nil {
+			t.Fatal("a program leads on a host that does not")
+		}
+		s.lead(nil)
+		x := now(first)
+		if x == nil || !x.Valid() || now(left) != nil || now(third) != nil {
+			t.Fatal("the first program alone is to lead")
+		}
+		leave()
+		if now(third) != nil {
+			t.Fatal("two lead")
+		}
+		_ = x.Resign(t.Context())
+		y := now(third)
+		if y == nil || x.Valid() || y.number == x.number {
+			t.Fatal("the turn of the next program is to follow")
+		}
+		_ = x.Resign(t.Context()) // again: it is not about the turn of the other
+		if !y.Valid() {
+			t.Error("a program ended the turn of another")
+		}
+	})
+}
+
+func TestALocalLeadershipIsGivenUpWhenItsProgramHasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSeat()
+		s.lead(nil)
+		x := now(s.begin(t.Context()))
+		cause := regent.Cause{Why: why.Suspected, Member: "b"}
+		s.lose(cause)
+		<-x.Done()
+		if x.Cause() != cause {
+			t.Errorf("it is to stop for %v", x.Cause())
+		}
+		vacant := make(chan struct{})
+		go func() {
+			s.vacant()
+			close(vacant)
+		}()
+		s.lead(nil) // again: that changes nothing for the program that must stop
+		next := s.begin(t.Context())
+		if now(next) != nil {
+			t.Error("another program leads, and the first has not stopped")
+		}
+		select {
+		case <-vacant:
+			t.Error("the host gives the leadership up, and the program has not stopped")
+		default:
+		}
+		_ = x.Resign(t.Context())
+		y := now(next)
+		if y == nil {
+			t.Fatal("the next program does not lead")
+		}
+		_ = y.Resign(t.Context())
+		<-vacant
+	})
+}
