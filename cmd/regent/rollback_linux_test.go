@@ -3,15 +3,19 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/transport/loopback"
+	"golang.org/x/sys/unix"
 )
 
 // statusOf runs status at a socket, and returns what it prints, as text for people, and its exit status.
@@ -94,6 +98,25 @@ func (h *runCluster) copyFiles(from, to string) {
 	}
 }
 
+// image makes the record of a directory look as after an image of its disk was put back: as if it was written to the file that it is in.
+func (h *runCluster) image(dir string) {
+	h.t.Helper()
+	name := filepath.Join(dir, "record")
+	b, err := os.ReadFile(name)
+	h.check(err)
+	header, record, _ := strings.Cut(string(b), "\n")
+	var s unix.Statx_t
+	h.check(unix.Statx(unix.AT_FDCWD, name, 0, unix.STATX_BTIME, &s))
+	words := strings.Split(header, " ") // regent record 2 SUM LENGTH "BIRTH" "MEMBER"
+	birth, member := fmt.Sprintf("%d.%09d", s.Btime.Sec, s.Btime.Nsec), strings.Trim(words[6], `"`)
+	if s.Mask&unix.STATX_BTIME == 0 {
+		birth = ""
+	}
+	words[3] = fmt.Sprintf("%08x", crc32.Checksum([]byte(member+birth+record), crc32.MakeTable(crc32.Castagnoli)))
+	words[5] = strconv.Quote(birth)
+	h.check(os.WriteFile(name, []byte(strings.Join(words, " ")+"\n"+record), 0o600))
+}
+
 // rotations makes another program lead, so that tokens grow.
 func (h *runCluster) rotations(n int) {
 	h.t.Helper()
@@ -125,12 +148,21 @@ func TestRolledBackDirectoryIsFoundOut(t *testing.T) {
 
 	h.check(h.Crash("c"))
 	h.copyFiles(saved, dir)
+	h.image(dir)
 	h.startAgent("c")
 	h.says(h.Socket("c"), "does not take part: its record is an old copy: it waits for enough others")
 	after := h.takesPart(h.Socket("c"), before)
 	if log := h.Process("c").Log(); strings.Count(log, "the durable record is an old copy: the member stops and asks the others") != 1 {
 		t.Errorf("the log does not say once what happened:\n%s", log)
 	}
+	h.rotations(1)
+
+	// The file alone is put back.
+	h.check(h.Crash("c"))
+	h.copyFiles(saved, dir)
+	h.startAgent("c")
+	h.says(h.Socket("c"), "does not take part: its record was written on another machine, in another directory or to another file")
+	after = h.takesPart(h.Socket("c"), after)
 	h.rotations(1)
 
 	// A new identity over an old record.
@@ -223,7 +255,7 @@ func TestThiefOfARevokedKeyIsHeardByNobody(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		cluster.Eventually(t, name+" drops packets under the stolen key", func() bool { return h.dropped(name, "unknown member key") > 0 })
 	}
-	if h.incarnation(socket) != 0 || !strings.Contains(thief.Log(), "written on another machine or in another directory") {
+	if h.incarnation(socket) != 0 || !strings.Contains(thief.Log(), "written on another machine, in another directory or to another file") {
 		t.Errorf("the thief takes part:\n%s", thief.Log())
 	}
 	if !h.Alive(leader) {
@@ -270,7 +302,7 @@ func TestClonedMemberWaitsUntilTheOtherIsGone(t *testing.T) {
 	start, socket := h.clone("c", second)
 	before := h.takesPart(h.Socket("c"), 0)
 	clone := start()
-	h.says(socket, "does not take part: its record was written on another machine or in another directory")
+	h.says(socket, "does not take part: its record was written on another machine, in another directory or to another file")
 	if !h.Alive(leader) {
 		t.Error("the clone has cost the leader its lease")
 	}
