@@ -9,7 +9,7 @@ var agentPromises = []promise{
 		"TestProgramThatDoesNotStopIsReplacedWhenItsLeaseHasRunOut", "agent/release-on-hangup", "agent/stubborn-is-released", "tenure/closed-connection-is-death"}},
 	{"they are told of no later end", []string{"TestFrozenDeadlineGainsNothing", "agent/told-too-late"}},
 	{"A program that does not read what it is told is noticed even without a heartbeat", []string{"TestStoppedProgramIsCaughtWhenItReadsNoMore"}},
-	{"A Go program that is paused is noticed after 3 s without a sign of life (`regent.Heartbeat` sets another length), and a runner after two leases, at least 6 s.",
+	{"A Go program that is paused is noticed after 6 s without a sign of life (`regent.Heartbeat` sets another length), and a runner after two leases, at least 6 s.",
 		[]string{"TestHowLongProgramsAndRunnersMayBeSilent", "TestStoppedProgramIsCaughtByItsHeartbeat"}},
 	{"One that only waits loses its candidacy then, and campaigns again by itself when it goes on.",
 		[]string{"TestProgramThatIsSilentWhileItWaitsIsNotElected", "TestASilentProgramDoesNotWaitForItsElection", "TestCampaignGoesOnAfterSilence"}},
@@ -29,7 +29,7 @@ var agentPromises = []promise{
 	{"Programs in another time namespace get no page", []string{"TestPageIsForThoseWithTheSameClocks", "agent/page-for-other-clocks"}},
 	{"`remaining_ns` is less than what is left, by the guard time and a twelfth.", []string{"TestRemainingIsLessTheGuardTimeAndATwelfth", "TestProgramWithoutAPageIsToldInLines", "agent/remaining-without-allowance"}},
 	{"A program that reads the page must give signs of life.", []string{"TestProgramWithAPageThatGivesNoSignOfLifeIsAsked", "TestPageIsForThoseThatGiveSignsOfLife"}},
-	{"Go programs write two within their heartbeat, one in 1.5 s unless `regent.Heartbeat` sets another length.", []string{"TestGoProgramsGiveASignOfLifeEvery1500Milliseconds", "TestLongHeartbeatSparesSignsOfLifeOfProgramsOnly"}},
+	{"Go programs write two within their heartbeat, one in 3 s unless `regent.Heartbeat` sets another length.", []string{"TestGoProgramsGiveASignOfLifeEveryThreeSeconds", "TestLongHeartbeatSparesSignsOfLifeOfProgramsOnly"}},
 
 	// Who is killed for a runner.
 	{"The agent believes a runner about itself only", []string{"TestARunnerIsBelievedOnlyAboutItself", "TestAnAskerIsBelievedOnlyAboutItself", "TestOnlyAChildOfTheRunnerKeeps"}},

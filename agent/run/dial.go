@@ -48,7 +48,7 @@ func (c *connection) Campaign(o Candidacy) (Upper, error) {
 
 // minSilence is how long a runner that reads the page may give no sign of life, at least: one that was paused alone for less than two leases goes
 // on. The agent cuts off a runner that reads lines when some tens of them wait for it.
-const minSilence = 2 * session.DefaultHeartbeat
+const minSilence = session.DefaultHeartbeat
 
 // pass turns a line of the agent into a notice.
 func (c *connection) pass(e *session.Event, take func(Notice)) {

@@ -53,11 +53,14 @@ func (c *Conn) Enter(o Candidate, take func(*Event)) (*Candidacy, error) {
 	return c.enter(r, take)
 }
 
+// keeperHeartbeat is within what time a runner gives two signs of life, at least.
+const keeperHeartbeat = 3 * time.Second
+
 // beatWithin returns within what time signs of life are due, for a candidacy that may be silent for a heartbeat. The keeper of a runner gets a
 // line at each of them, so that a long heartbeat must not delay those.
 func (o *Candidate) beatWithin(heartbeat time.Duration) time.Duration {
 	if o.Tree != nil {
-		return min(heartbeat, DefaultHeartbeat)
+		return min(heartbeat, keeperHeartbeat)
 	}
 	return heartbeat
 }

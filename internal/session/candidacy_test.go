@@ -13,7 +13,7 @@ func TestLongHeartbeatSparesSignsOfLifeOfProgramsOnly(t *testing.T) {
 	}{
 		{"a program", Candidate{}, 8 * time.Second, 8 * time.Second},
 		{"a program with a short one", Candidate{}, time.Second, time.Second},
-		{"a runner", Candidate{Tree: new(Tree)}, 8 * time.Second, DefaultHeartbeat},
+		{"a runner", Candidate{Tree: new(Tree)}, 8 * time.Second, keeperHeartbeat},
 		{"a runner with a short one", Candidate{Tree: new(Tree)}, time.Second, time.Second},
 	} {
 		if got := c.of.beatWithin(c.heartbeat); got != c.want {

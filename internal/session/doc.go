@@ -159,7 +159,7 @@
 //
 // A program that reads the page could hang unnoticed, so it must give signs of life: {"do":"alive"} without a number counts for all
 // candidacies of the connection that read the page, and has no answer. The Go side gives two within the heartbeat, which is [DefaultHeartbeat]
-// unless the program sets another one: one in 1.5 s. A runner gives at least that many, because its keeper gets a line at each. All programs
+// unless the program sets another one: one in 3 s. A runner gives one in 1.5 s at least, because its keeper gets a line at each. All programs
 // of a host give theirs at the same instants of the wall clock, so that the agent wakes up once for many. A runner may be silent for two
 // leases, at least 6 s.
 package session

@@ -183,7 +183,7 @@ func (r *Request) check() error {
 const MinHeartbeat = 10 * time.Millisecond
 
 // DefaultHeartbeat is how long a program that reads the page may be silent, unless it asks for another length.
-const DefaultHeartbeat = 3 * time.Second
+const DefaultHeartbeat = 6 * time.Second
 
 // pulses is how many signs of life a program gives within its heartbeat.
 const pulses = 2

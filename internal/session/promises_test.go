@@ -7,9 +7,9 @@ import (
 )
 
 // Virtual time begins at midnight: there an interval is whole.
-func TestGoProgramsGiveASignOfLifeEvery1500Milliseconds(t *testing.T) {
+func TestGoProgramsGiveASignOfLifeEveryThreeSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		if got := untilBeat(DefaultHeartbeat); got != 1500*time.Millisecond {
+		if got := untilBeat(DefaultHeartbeat); got != 3*time.Second {
 			t.Errorf("the next one comes after %v", got)
 		}
 	})
