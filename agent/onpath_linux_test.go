@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -269,9 +270,60 @@ func TestUserOfTheHostCannotSpeakForAMember(t *testing.T) {
 	v := start(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 3s}\n")})
 	p := v.startProgram("p", "a", task{})
 	v.await(p, "leads")
-	council, err := v.Council("a")
+	seen := v.recordSome("a", 1, v.Names...)[0].Data
+	force := datagram.Council{Epoch: binary.BigEndian.Uint64(seen[epochOffset:]), Digest: [8]byte(seen[epochOffset+8:])}
+	of := func(reason string) func() bool { return func() bool { return v.dropped("a", reason) > 0 } }
+	speak := func(private identity.Private, uid int) {
+		packets := v.packetsAs("b", "a", private, force)
+		as(t, uid, uid, func() {
+			c, err := net.Dial("udp", addressOf(t, v, "a"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			for _, packet := range packets {
+				_, _ = c.Write(packet)
+			}
+		})
+	}
+	speak(identity.Draw(), nobody)
+	for _, reason := range []string{"unknown member key", "forged"} {
+		cluster.Eventually(t, "a drops packets: "+reason, of(reason))
+	}
+	if w, again := p.hears("stops", time.Second); again {
+		t.Errorf("the leader was disturbed: %v", w)
+	}
+	taken := func() bool {
+		logs := v.Logs()
+		return strings.Contains(logs, "two processes") || strings.Contains(logs, "later incarnation")
+	}
+	if taken() || of("mismatch")() {
+		t.Errorf("a member was taken for another, or the packets are of another configuration:\n%s", v.Logs())
+	}
+	v.judge(1)
+	// The same packets under the key of the member are noticed.
+	o, err := v.Order("b")
 	v.must(err)
-	keys := wire.PairsConfig{Ring: wire.PublicKeyring(), Self: 1, Private: []identity.Private{identity.Draw()}}
+	stolen, err := identity.ParsePrivate(o.OwnKeys.PrivateKeys[0])
+	v.must(err)
+	speak(stolen, 0)
+	cluster.Eventually(t, "b is told of a later incarnation", taken)
+}
+
+// Where fields of the header stand: docs/wire.md.
+const (
+	senderKeyOffset = 18
+	epochOffset     = 57
+)
+
+// packetsAs returns packets to a member in the name of another one: under a private key, and again with the id of that member's own key.
+func (v *processes) packetsAs(from, to string, private identity.Private, force datagram.Council) (packets [][]byte) {
+	v.t.Helper()
+	rank := slices.Index(v.Names, from)
+	council, err := v.Council(to)
+	v.must(err)
+	keys := wire.PairsConfig{Ring: wire.PublicKeyring(), Self: protocol.Rank(rank), Private: []identity.Private{private}}
 	for _, m := range council {
 		public, err := identity.ParsePublic(m.PublicKeys[0])
 		v.must(err)
@@ -281,40 +333,19 @@ func TestUserOfTheHostCannotSpeakForAMember(t *testing.T) {
 	v.must(err)
 	id, err := protocol.ParseCouncilID(cluster.CouncilID)
 	v.must(err)
-	me := datagram.Config{Self: protocol.Ident{Rank: 1, Inc: protocol.MaxInc}, Start: datagram.Start{1}, Members: 3, Rho: protocol.DefaultRho, Delta: time.Second}
+	me := datagram.Config{Self: protocol.Ident{Rank: keys.Self, Inc: protocol.MaxInc}, Start: datagram.Start{1}, Members: len(council), Council: force,
+		Rho: protocol.DefaultRho, Delta: time.Second}
 	end, err := wire.NewEndpoint(0, wire.Config{Config: me, Pairs: pairs, ID: id})
 	v.must(err)
-	const senderKey = 18 // docs/wire.md
-	as(t, nobody, nobody, func() {
-		c, err := net.Dial("udp", addressOf(t, v, "a"))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer c.Close()
-		for i := range 100 {
-			h := end.Stamp(protocol.Time(i), protocol.Time(i), 0)
-			packet, err := end.Seal(nil, &h, 0, nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			_, _ = c.Write(packet)
-			b := keys.Members[1].Keys[0].ID()
-			copy(packet[senderKey:], b[:])
-			_, _ = c.Write(packet)
-		}
-	})
-	for _, reason := range []string{"unknown member key", "forged"} {
-		cluster.Eventually(t, "a drops packets: "+reason, func() bool { return v.dropped("a", reason) > 0 })
+	for i := range 100 {
+		h := end.Stamp(protocol.Time(i), protocol.Time(i), protocol.Rank(slices.Index(v.Names, to)))
+		packet, err := end.Seal(nil, &h, 0, nil)
+		v.must(err)
+		named, id := slices.Clone(packet), keys.Members[rank].Keys[0].ID()
+		copy(named[senderKeyOffset:], id[:])
+		packets = append(packets, packet, named)
 	}
-	if w, again := p.hears("stops", time.Second); again {
-		t.Errorf("the leader was disturbed: %v", w)
-	}
-	if logs := v.Logs(); strings.Contains(logs, "two processes") || strings.Contains(logs, "later incarnation") {
-		t.Errorf("a member was taken for another:\n%s", logs)
-	}
-	v.judge(1)
+	return packets
 }
 
 func closeAny(c net.Conn) {
