@@ -126,15 +126,38 @@ func (f *floodGuard) filter(now protocol.Time, took time.Duration) (text string,
 	return text, f.learn(now)
 }
 
-// learn has the filter follow what is known: keys, starts, and numbers that were used.
+// learn has the filter follow what is known: keys, starts, and numbers that were used. If the kernel has no room for the filter, it gets one without
+// exceptions. Without room for that either none stays in force: an old one would drop members that have restarted since.
 func (f *floodGuard) learn(now protocol.Time) error {
 	f.learnt, f.replayed = now, 0
 	want := f.gate(f.sample)
+	err := f.apply(want)
+	if err == nil {
+		return nil
+	}
+	if len(want.Except) > 0 {
+		plain := *want
+		plain.Except = nil
+		fault := f.apply(&plain)
+		if fault == nil {
+			return err
+		}
+		err = errors.Join(err, fault)
+	}
+	f.applied = nil
+	return errors.Join(err, f.socket.SetFilter(nil))
+}
+
+// apply puts a filter in force, unless it is.
+func (f *floodGuard) apply(want *transport.Filter) error {
 	if reflect.DeepEqual(want, f.applied) {
 		return nil
 	}
-	f.applied = want
-	return f.socket.SetFilter(want)
+	err := f.socket.SetFilter(want)
+	if err == nil {
+		f.applied = want
+	}
+	return err
 }
 
 // yield decides whether the thread has real-time scheduling.

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -18,13 +19,23 @@ type floodSpy struct {
 	fifo   bool
 	filter *transport.Filter
 	slept  time.Duration
+	// most is how many exceptions the kernel has room for; negative: for no filter. asked counts the filters that it was given.
+	most, asked int
 }
 
-func (s *floodSpy) cpu() time.Duration                  { return s.used }
-func (s *floodSpy) realtime() bool                      { return s.fifo }
-func (s *floodSpy) setRealtime(on bool) error           { s.fifo = on; return nil }
-func (s *floodSpy) sleep(d time.Duration)               { s.slept += d }
-func (s *floodSpy) SetFilter(f *transport.Filter) error { s.filter = f; return nil }
+func (s *floodSpy) cpu() time.Duration        { return s.used }
+func (s *floodSpy) realtime() bool            { return s.fifo }
+func (s *floodSpy) setRealtime(on bool) error { s.fifo = on; return nil }
+func (s *floodSpy) sleep(d time.Duration)     { s.slept += d }
+
+func (s *floodSpy) SetFilter(f *transport.Filter) error {
+	s.asked++
+	if f != nil && len(f.Except) > s.most {
+		return errors.New("no room")
+	}
+	s.filter = f
+	return nil
+}
 
 func TestFloodIsDroppedByTheKernelAndBoundedInTime(t *testing.T) {
 	s := &floodSpy{fifo: true}
@@ -134,6 +145,36 @@ func TestCopiedHeadersHaveABudget(t *testing.T) {
 	}
 }
 
+// A filter for which the kernel has no room is replaced by one without exceptions, or by none; as soon as there is room it is in force.
+func TestFilterWithoutRoomIsReplaced(t *testing.T) {
+	s := &floodSpy{most: 1}
+	rows := 1
+	f := &floodGuard{socket: s, thread: s, sample: 1, gate: func(sample uint32) *transport.Filter {
+		return &transport.Filter{Sample: sample, Except: make([][]transport.Field, rows)}
+	}}
+	learn := func(what string, fails, filtered bool, exceptions int) {
+		t.Helper()
+		if err := f.learn(1); (err != nil) != fails {
+			t.Errorf("%s: %v", what, err)
+		}
+		if (s.filter != nil) != filtered || filtered && len(s.filter.Except) != exceptions {
+			t.Errorf("%s: the filter is %+v", what, s.filter)
+		}
+	}
+	learn("with room", false, true, 1)
+	rows = 2
+	learn("with room for one exception of two", true, true, 0)
+	s.asked = 0
+	learn("again", true, true, 0)
+	if s.asked != 1 {
+		t.Errorf("the kernel is given the filter that it has: %d", s.asked)
+	}
+	s.most, rows, f.sample = -1, 0, 2
+	learn("without room", true, false, 0)
+	s.most, rows = 1, 1
+	learn("with room again", false, true, 1)
+}
+
 // Packets that were recorded open, and do not count: they are part of a flood as well.
 func TestRecordedPacketsAreAFlood(t *testing.T) {
 	d := newDesk(t, summary("a", "x"), summary("b", "x"))
@@ -163,7 +204,7 @@ func TestRecordedPacketsAreAFlood(t *testing.T) {
 func TestRecordedPacketsAreDroppedByTheKernel(t *testing.T) {
 	d := newDesk(t, summary("a", "x"), summary("b", "x"))
 	d.greet()
-	s := &floodSpy{}
+	s := &floodSpy{most: 1}
 	p := d.ports[0]
 	p.flood.thread, p.flood.socket = s, s
 	ignore := func(protocol.Time, Channel, *protocol.Receive) {}

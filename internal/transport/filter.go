@@ -36,9 +36,49 @@ const maxKnown = 1500
 // maxAny is how many values a field may list, where a range counts twice: jumps of the kernel's filters are short.
 const maxAny = 200
 
-// maxExcept is how many rows there may be. With eight fields and some ranges each, a filter and the one that replaces it fit into the 20 KB that
-// many kernels allow for a socket.
+// maxExcept is how many rows there may be.
 const maxExcept = 4
+
+// maxCharge is how many bytes a filter may take. Many kernels allow 20 KB for a socket, and charge a filter together with the one that it replaces; some is
+// left for other options of the socket.
+const maxCharge = 10_000
+
+// What the kernel charges for: it translates each load into up to 14 instructions of 8 bytes, a comparison into two, and a return into two.
+const (
+	chargeFilter = 8 * 40 // its own description, the bounds of the length and the chance
+	chargeLoad   = 8 * 14
+	chargeValue  = 8 * 2
+	chargeReturn = 8 * 2
+)
+
+// Charge bounds how many bytes the kernel charges a socket for the filter.
+func (f *Filter) Charge() int {
+	n := chargeFilter + chargeFields(f.Fields)
+	for _, row := range f.Except {
+		n += chargeFields(row) + chargeReturn
+	}
+	if f.Known != nil && f.Sample > 1 {
+		n += chargeLoad + len(f.Known.Any)*(chargeValue+chargeReturn)
+	}
+	if f.Or != nil {
+		n += f.Or.Charge()
+	}
+	return n
+}
+
+func chargeFields(fields []Field) (n int) {
+	for i := range fields {
+		n += chargeLoad + max(1, len(fields[i].Any)+2*len(fields[i].Within))*chargeValue + chargeReturn
+	}
+	return n
+}
+
+// Fit drops the last exceptions for which a kernel may have no room.
+func (f *Filter) Fit() {
+	for len(f.Except) > 0 && f.Charge() > maxCharge {
+		f.Except = f.Except[:len(f.Except)-1]
+	}
+}
 
 // Check returns an error if the filter cannot be applied.
 func (f *Filter) Check() error {

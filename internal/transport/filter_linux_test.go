@@ -6,6 +6,9 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // The kernel's filter lets in what Passes does, and nothing else.
@@ -178,6 +181,68 @@ func TestFilterThatCannotBeAppliedIsRefused(t *testing.T) {
 		{Shortest: 8, Longest: 9, Except: [][]Field{{{Size: 3}}}}, {Shortest: 8, Longest: 9, Known: &Field{Size: 4, Any: make([]uint32, maxKnown+1)}}, {Shortest: 8, Longest: 9, Or: &Filter{Longest: MaxDatagram + 1}}} {
 		if f.Check() == nil {
 			t.Errorf("%+v was taken", f)
+		}
+	}
+}
+
+// The kernel charges a socket no more for a filter than Charge says, and not much less. Two filters that fit need less than the 20 KB of many kernels together.
+func TestKernelChargesNoMoreThanExpected(t *testing.T) {
+	in, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	charged := func() (n int) {
+		const optmem = 6 // SK_MEMINFO_OPTMEM of linux/sock_diag.h
+		err := in.(*udp).control(func(fd int) error {
+			var info [optmem + 1]uint32
+			size := uint32(unsafe.Sizeof(info))
+			_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO, uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+			n = int(info[optmem])
+			if errno != 0 {
+				return errno
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if 2*maxCharge >= 20<<10 {
+		t.Errorf("two filters of %d bytes exceed 20 KB", maxCharge)
+	}
+	// Large values cost the kernel one instruction more.
+	large := func(n int) (all []uint32) {
+		for i := range n {
+			all = append(all, 1<<32-1-uint32(i))
+		}
+		return all
+	}
+	row := []Field{{Offset: 4, Size: 4, Within: make([][2]uint32, 16)}}
+	for i := range row[0].Within {
+		row[0].Within[i] = [2]uint32{1<<32 - 100, 1<<32 - 1}
+	}
+	for range 9 {
+		row = append(row, Field{Offset: 8, Size: 4, Any: large(1)})
+	}
+	for _, known := range []int{0, 4, 64, 200} {
+		for rows := range maxExcept + 1 {
+			f := &Filter{Shortest: 100, Longest: 1200, Sample: 64, Known: &Field{Offset: 70, Size: 4, Any: large(known)}, Fields: []Field{{Size: 2, Any: large(1)}, {Offset: 2, Size: 1, Below: 3}},
+				Or: &Filter{Shortest: 50, Longest: 50, Sample: 64, Fields: []Field{{Size: 2, Any: large(2)}}}}
+			for range rows {
+				f.Except = append(f.Except, row)
+			}
+			if err := in.(Filterer).SetFilter(f); err != nil {
+				t.Fatal(err)
+			}
+			if got := charged(); got == 0 || got > f.Charge() || 2*got < f.Charge() {
+				t.Errorf("%d rows and %d known values: the kernel charges %d, expected %d", rows, known, got, f.Charge())
+			}
+			f.Fit()
+			if f.Charge() > maxCharge && len(f.Except) > 0 || known < 5 && len(f.Except) != rows || known == 200 && len(f.Except) > 1 {
+				t.Errorf("%d rows and %d known values: %d rows stay, charge %d", rows, known, len(f.Except), f.Charge())
+			}
 		}
 	}
 }

@@ -18,12 +18,14 @@ func (e *Endpoint) Gate(sample uint32) *transport.Filter {
 	for _, tag := range e.derive.tags {
 		council.Any = append(council.Any, binary.BigEndian.Uint32(tag[:]))
 	}
-	return &transport.Filter{Shortest: overhead, Longest: e.mtu, Sample: sample, Known: e.knownStarts(), Except: e.spent(), Or: e.foundingGate(sample), Fields: []transport.Field{
+	f := &transport.Filter{Shortest: overhead, Longest: e.mtu, Sample: sample, Known: e.knownStarts(), Except: e.spent(), Or: e.foundingGate(sample), Fields: []transport.Field{
 		{Offset: offMagic, Size: offVersion - offMagic, Any: []uint32{uint32(magic0)<<8 | uint32(magic1)}},
 		{Offset: offVersion, Size: offLowest - offVersion, Below: uint32(e.highest) + 1},
 		{Offset: offTo, Size: offKey - offTo, Any: []uint32{uint32(e.Self().Rank)}},
 		{Offset: offFrom, Size: offTo - offFrom, Below: uint32(len(e.peers))},
 		e.ringField(offKey), council}}
+	f.Fit()
+	return f
 }
 
 // maxSpent and maxRuns bound what a gate knows of recorded packets: of how many starts, and how many runs of numbers of each.

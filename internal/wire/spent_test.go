@@ -63,6 +63,26 @@ func TestGateIsAboutTheMembersThatAreReplayed(t *testing.T) {
 	}
 }
 
+// The kernel has room for a filter and the one that it replaces. Where a council is so large that its starts take that room, recorded packets of fewer
+// members are dropped.
+func TestGateOfALargeCouncilHasFewerExceptions(t *testing.T) {
+	const members = 200
+	large := func(c *Config) { c.Members = members }
+	b := endpoint(t, 0, 9, large)
+	for r := range protocol.Rank(maxSpent) {
+		packet := send(t, endpoint(t, r+1, 5, large), b, 1, &hot{})
+		expect(t, b, packet, datagram.Accepted)
+		expect(t, b, packet, datagram.Replayed)
+	}
+	for r := maxSpent + 1; r < members; r++ {
+		b.peers[r].current.start = datagram.Start{byte(r), 1}
+	}
+	few, all := b.Gate(64), b.Gate(1)
+	if len(all.Except) != maxSpent || len(few.Except) >= maxSpent || 2*few.Charge() > 20<<10 {
+		t.Errorf("%d exceptions, %d beside the starts, which take %d bytes", len(all.Except), len(few.Except), few.Charge())
+	}
+}
+
 // gateWorld is a receiver, and a member that speaks to it in several lives. All packets were recorded.
 type gateWorld struct {
 	*rapid.T

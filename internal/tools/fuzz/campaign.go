@@ -57,7 +57,7 @@ func (c *campaign) run(ctx context.Context, targets []target) error {
 	var errs []error
 	for _, t := range targets {
 		r := c.row(t)
-		if r.Result == passed && r.CPUSeconds >= c.cpu.Seconds() {
+		if r.Result == passed && r.Executions > 0 && r.CPUSeconds >= c.cpu.Seconds() {
 			continue
 		}
 		text, err := c.complete(ctx, t, r)
@@ -86,13 +86,18 @@ func (c *campaign) row(t target) *row {
 // complete fuzzes a target until it has had its time, or fails. An attempt is as long as the time that is left: on a busy host it gets
 // less, and another follows. It returns the output of an attempt that fails.
 func (c *campaign) complete(ctx context.Context, t target, r *row) (string, error) {
-	if r.Result == broken { // what it did before the fix proves nothing
+	if r.Result == broken || r.Executions == 0 { // what it did before the fix proves nothing, nor does time without executions
 		*r = row{Package: r.Package, Target: r.Target}
 	}
 	r.Result = ""
+	var last attempt
 	for {
 		left := c.cpu - time.Duration(r.CPUSeconds*float64(time.Second))
 		if left <= 0 {
+			if r.Executions == 0 {
+				r.Result = broken
+				return last.text + "\nno input was executed", c.save(c.rows)
+			}
 			r.Result = passed
 			return "", c.save(c.rows)
 		}
@@ -100,6 +105,7 @@ func (c *campaign) complete(ctx context.Context, t target, r *row) (string, erro
 		if err != nil {
 			return "", err
 		}
+		last = a
 		r.Executions += a.executions
 		r.NewInputs += a.inputs
 		r.CPUSeconds += a.cpu.Seconds()

@@ -17,6 +17,7 @@ type imagined struct {
 	t     *testing.T
 	share time.Duration // of a second
 	fails string        // the name of a target that fails
+	idle  bool          // they execute nothing
 	asked []string
 	stop  func() // after the first attempt; nil: never
 }
@@ -25,6 +26,9 @@ func (i *imagined) fuzz(_ context.Context, t target, length time.Duration) (atte
 	i.asked = append(i.asked, t.name+" "+length.String())
 	if i.stop != nil {
 		i.stop()
+	}
+	if i.idle {
+		return attempt{cpu: length * i.share / time.Second}, nil
 	}
 	return attempt{executions: 10, inputs: 1, cpu: length * i.share / time.Second, failed: t.name == i.fails, text: "the output of " + t.name}, nil
 }
@@ -128,6 +132,32 @@ func TestOutputOfTheFuzzerIsRead(t *testing.T) {
 	}
 	if a := parseOutput(log + "--- FAIL: FuzzA (4.10s)\n    context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n"); a.late {
 		t.Error("a failure of the target is a missed deadline")
+	}
+	for _, text := range []string{
+		"failure while testing seed corpus entry: FuzzA/seed#0\n--- FAIL: FuzzA (0.10s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:9: context deadline exceeded\nFAIL\n",
+		"failure while testing seed corpus entry: FuzzA/seed#0\n--- FAIL: FuzzA (0.10s)\n    context deadline exceeded\nFAIL\n",
+		"--- FAIL: FuzzA (0.10s)\n    a_test.go:7: dial: context deadline exceeded\nFAIL\n",
+	} {
+		if parseOutput(log + text).late {
+			t.Errorf("a failure with the words of a missed deadline is none: %s", text)
+		}
+	}
+}
+
+// Time in which no input was executed proves nothing: the target fails, and has its time again.
+func TestTargetWithoutExecutionsIsNotOK(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.json")
+	i := &imagined{t: t, share: time.Second, idle: true}
+	for range 2 {
+		i.asked = nil
+		c, out := i.campaign(2*time.Second, path)
+		if err := c.run(t.Context(), twoTargets[:1]); err == nil || !strings.Contains(out.String(), "no input was executed") || len(i.asked) != 1 {
+			t.Errorf("%v after %q, printed %s", err, i.asked, out)
+		}
+	}
+	rows, err := readReport(path)
+	if err != nil || len(rows) != 1 || rows[0].Result != broken {
+		t.Errorf("rows %+v, %v", rows, err)
 	}
 }
 

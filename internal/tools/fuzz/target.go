@@ -66,6 +66,10 @@ func list(ctx context.Context, names *regexp.Regexp, patterns []string) ([]targe
 // counted is a line of the fuzzer's log. The counts are of one run.
 var counted = regexp.MustCompile(`(?m)^fuzz: elapsed: .*, execs: (\d+) .*?(?:new interesting: (\d+)|$)`)
 
+// missed is what the fuzzer prints if it missed its own deadline: the failure of the target as a whole, whose text is this error alone. The text of
+// a seed's failure stands deeper, below the seed's name.
+var missed = regexp.MustCompile(`(?m)^--- FAIL: Fuzz\w* \(.*\)\n    context deadline exceeded\n(?:FAIL|exit status|$)`)
+
 // parseOutput reads what a run of the fuzzer printed.
 func parseOutput(text string) attempt {
 	a := attempt{text: text}
@@ -74,7 +78,7 @@ func parseOutput(text string) attempt {
 		a.executions, _ = strconv.ParseUint(last[1], 10, 64)
 		a.inputs, _ = strconv.ParseUint(last[2], 10, 64)
 	}
-	a.late = strings.Contains(text, "context deadline exceeded") && !strings.Contains(text, "Failing input written to")
+	a.late = missed.MatchString(text) && !strings.Contains(text, "seed corpus entry") && !strings.Contains(text, "Failing input written to")
 	return a
 }
 
