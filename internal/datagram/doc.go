@@ -8,7 +8,7 @@
 // nothing of sockets, bytes or keys. Package wire seals and opens packets and asks it what to make of them; the simulator's
 // ports ask it the same.
 //
-//	DESIGN rule 6   nothing from strangers       judge.go, reason.go
+//	docs/wire.md     nothing from strangers       judge.go, reason.go
 //	PROTOCOLS §1.3  incarnations, starts         judge.go
 //	PROTOCOLS §1.3  one name, two processes      rival.go
 //	PROTOCOLS §1.4  bound, best echo             bound.go

@@ -5,8 +5,8 @@
 // payloads for one peer at a time and opens what comes in. What may be made of a packet is judged once, by package datagram:
 // a packet that fails a check is counted under its reason and leaves no trace, and nothing here ever answers one.
 //
-//	DESIGN rule 5      one configuration         summary.go
-//	DESIGN rule 6      nothing from strangers    open.go
+//	docs/wire.md       one configuration         summary.go
+//	docs/wire.md       nothing from strangers    open.go
 //	PROTOCOLS §1.4     stamps and echo           header.go
 //	RFC 5869, 7748     derivation of keys        key.go, pairs.go
 //	RFC 8949           bodies of messages        codec.go, mirror.go, messages.go

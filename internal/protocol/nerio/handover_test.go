@@ -136,7 +136,7 @@ func TestSuccessorCarriesTheRelease(t *testing.T) {
 	}
 }
 
-// DESIGN rule 3: nothing is handed over under a program that may still act.
+// Nothing is handed over under a program that may still act.
 func TestHandoverWaitsForTheProgram(t *testing.T) {
 	d := council3(t)
 	d.members[0].obeys = false
