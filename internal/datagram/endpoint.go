@@ -14,8 +14,12 @@ type Endpoint struct {
 	wake   protocol.Time // no probe is due before; it may be early
 	due    []protocol.Rank
 	counts Counts
-	// replays is how many packets of each member were replayed.
-	replays []uint64
+	// replays counts packets that were replayed, of the current and the lost start of each member. It is no part of what is known of a peer: no judgement
+	// rests on it.
+	replays [][2]replays
+	// replayed and spent are what Spent uses again.
+	replayed []replayed
+	spent    []Spent
 }
 
 // A peer is what an endpoint knows of one other member.
@@ -73,7 +77,7 @@ func New(now protocol.Time, c Config) (*Endpoint, error) {
 		return nil, err
 	}
 	e := &Endpoint{config: c, peers: make([]peer, c.Members), due: make([]protocol.Rank, 0, c.Members), wake: now,
-		replays: make([]uint64, c.Members)}
+		replays: make([][2]replays, c.Members)}
 	for i := range e.peers {
 		p := &e.peers[i]
 		p.sent, p.bound = now.Add(-c.MaxAge), protocol.Unknown // so that everybody is greeted at once
@@ -105,7 +109,7 @@ func (e *Endpoint) Restart(now protocol.Time, start Start) {
 	if err != nil {
 		panic("datagram: a configuration that was checked: " + err.Error())
 	}
-	fresh.counts, fresh.replays = e.counts, e.replays
+	fresh.counts = e.counts
 	*e = *fresh
 }
 

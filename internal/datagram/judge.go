@@ -96,7 +96,7 @@ func (e *Endpoint) Commit(now protocol.Time, h *Header, r Reason) Verdict {
 	e.counts.Packets[r]++
 	v := Verdict{Reason: r, Delay: protocol.Unknown}
 	if r == Replayed {
-		e.replays[h.From.Rank]++
+		e.countReplay(h)
 	}
 	if !r.counted() {
 		return v

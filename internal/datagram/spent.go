@@ -16,28 +16,62 @@ type Spent struct {
 	Runs [][2]uint64
 }
 
-// Spent returns the spent numbers of the starts whose packets are replayed, at most so many starts, and runs of each. Those of the members of
-// which most packets were replayed come first.
+// replays counts the packets of one start that were replayed of late.
+type replays struct {
+	start Start
+	n     uint64
+}
+
+// replayed is a start of which packets were replayed, and how many.
+type replayed struct {
+	*session
+	from protocol.Ident
+	n    uint64
+}
+
+// countReplay counts a packet that was replayed, if its start is remembered.
+func (e *Endpoint) countReplay(h *Header) {
+	p := &e.peers[h.From.Rank]
+	s := p.session(h)
+	if s == nil {
+		return
+	}
+	c := &e.replays[h.From.Rank][0]
+	if s == &p.lost {
+		c = &e.replays[h.From.Rank][1]
+	}
+	if c.start != s.start {
+		*c = replays{start: s.start}
+	}
+	c.n++
+}
+
+// FadeReplays halves the counts of packets that were replayed: starts that nobody replays any more leave the room to others.
+func (e *Endpoint) FadeReplays() {
+	for r := range e.replays {
+		e.replays[r][0].n /= 2
+		e.replays[r][1].n /= 2
+	}
+}
+
+// Spent returns the spent numbers of the starts whose packets are replayed, at most so many starts, and runs of each. Those of which most
+// packets were replayed come first. The result is valid until the next call.
 func (e *Endpoint) Spent(starts, runs int) []Spent {
-	var ranks []protocol.Rank
-	for r := range protocol.Rank(len(e.peers)) {
-		if e.replays[r] > 0 {
-			ranks = append(ranks, r)
+	e.replayed = e.replayed[:0]
+	for r := range e.peers {
+		p, rank := &e.peers[r], protocol.Rank(r)
+		for i, s := range [...]replayed{{&p.current, protocol.Ident{Rank: rank, Inc: p.inc}, 0}, {&p.lost, protocol.Ident{Rank: rank}, 0}} {
+			if c := e.replays[r][i]; s.known && c.n > 0 && c.start == s.start {
+				s.n = c.n
+				e.replayed = append(e.replayed, s)
+			}
 		}
 	}
-	slices.SortStableFunc(ranks, func(a, b protocol.Rank) int { return cmp.Compare(e.replays[b], e.replays[a]) })
-	var all []Spent
-	for _, r := range ranks {
-		p := &e.peers[r]
-		if p.current.known {
-			all = append(all, Spent{protocol.Ident{Rank: r, Inc: p.inc}, p.current.start, p.current.window.spent(runs)})
-		}
-		if p.lost.known {
-			all = append(all, Spent{protocol.Ident{Rank: r}, p.lost.start, p.lost.window.spent(runs)})
-		}
-		if len(all) >= starts {
-			return all[:starts]
-		}
+	slices.SortStableFunc(e.replayed, func(a, b replayed) int { return cmp.Compare(b.n, a.n) })
+	n := min(starts, len(e.replayed))
+	e.spent = slices.Grow(e.spent[:0], n)[:n]
+	for i, s := range e.replayed[:n] {
+		e.spent[i] = Spent{s.from, s.start, s.window.spent(e.spent[i].Runs, runs)}
 	}
-	return all
+	return e.spent
 }

@@ -40,29 +40,27 @@ func (w *window) use(n uint64) {
 }
 
 // spent returns runs of numbers that are not fresh, from the first to the last, in ascending order: the one from zero on and the latest ones, at
-// most so many. No number in them becomes fresh again.
-func (w *window) spent(most int) (runs [][2]uint64) {
-	low := uint64(0) // what is below is too old to tell
+// most so many. No number in them becomes fresh again. It overwrites the slice that it is given.
+func (w *window) spent(runs [][2]uint64, most int) [][2]uint64 {
+	end := uint64(0) // of the first run: zero, and what is too old to tell
 	if word := w.top >> 6; word >= WindowWords {
-		low = (word - WindowWords + 1) << 6
+		end = (word-WindowWords+1)<<6 - 1
 	}
-	first, run := uint64(0), true
-	for n := low; ; n++ {
-		switch fresh := n != 0 && w.fresh(n); {
-		case fresh && run:
-			runs, run = append(runs, [2]uint64{first, n - 1}), false
-		case !fresh && !run:
-			first, run = n, true
+	for end < w.top && !w.fresh(end+1) {
+		end++
+	}
+	runs = append(runs[:0], [2]uint64{0, end})
+	for last := w.top; last > end && len(runs) < most; last-- {
+		if w.fresh(last) {
+			continue
 		}
-		if n == w.top {
-			break
+		first := last
+		for !w.fresh(first - 1) { // the number behind the first run is fresh
+			first--
 		}
+		runs = append(runs, [2]uint64{first, last})
+		last = first
 	}
-	if run {
-		runs = append(runs, [2]uint64{first, w.top})
-	}
-	if n := len(runs) - most; n > 0 {
-		runs = slices.Delete(runs, 1, 1+n)
-	}
+	slices.Reverse(runs[1:])
 	return runs
 }

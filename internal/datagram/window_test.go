@@ -71,7 +71,7 @@ func TestSpentNumbersAreNotFresh(t *testing.T) {
 			}
 		}
 		most := rapid.SampledFrom([]int{1, 2, 3, 3000}).Draw(t, "most")
-		runs := w.spent(most)
+		runs := w.spent(nil, most)
 		if len(runs) > most || runs[0][0] != 0 || most > 1 && runs[len(runs)-1][1] != w.top {
 			t.Fatalf("at most %d runs up to %d: %v", most, w.top, runs)
 		}
@@ -85,4 +85,19 @@ func TestSpentNumbersAreNotFresh(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Spent runs during a flood, on the thread that holds leases: it makes no garbage, and looks at the latest runs first.
+func TestSpentMakesNoGarbage(t *testing.T) {
+	var w window
+	for n := uint64(2); n < 64*WindowWords; n += 2 {
+		w.use(n)
+	}
+	runs := make([][2]uint64, 0, 4)
+	if n := testing.AllocsPerRun(10, func() { runs = w.spent(runs, 4) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if want := [][2]uint64{{0, 0}, {w.top - 4, w.top - 4}, {w.top - 2, w.top - 2}, {w.top, w.top}}; !slices.Equal(runs, want) {
+		t.Errorf("runs %v, want %v", runs, want)
+	}
 }

@@ -48,6 +48,8 @@ type scheduled interface {
 type floodGuard struct {
 	// gate returns the filter for the keys and the starts that are known now.
 	gate func(sample uint32) *transport.Filter
+	// fade has replayed packets count less in the next filter.
+	fade func()
 	// longest is the length of the longest packet that members send.
 	longest int
 	socket  transport.Filterer // nil: the system has no filters
@@ -131,6 +133,7 @@ func (f *floodGuard) filter(now protocol.Time, took time.Duration) (text string,
 func (f *floodGuard) learn(now protocol.Time) error {
 	f.learnt, f.replayed = now, 0
 	want := f.gate(f.sample)
+	f.fade()
 	err := f.apply(want)
 	if err == nil {
 		return nil

@@ -39,7 +39,7 @@ func (s *floodSpy) SetFilter(f *transport.Filter) error {
 
 func TestFloodIsDroppedByTheKernelAndBoundedInTime(t *testing.T) {
 	s := &floodSpy{fifo: true}
-	f := &floodGuard{gate: func(sample uint32) *transport.Filter { return &transport.Filter{Sample: sample} }, socket: s, thread: s}
+	f := &floodGuard{fade: func() {}, gate: func(sample uint32) *transport.Filter { return &transport.Filter{Sample: sample} }, socket: s, thread: s}
 	now := protocol.Time(1)
 	window := func(junk int, used time.Duration) {
 		t.Helper()
@@ -96,7 +96,7 @@ func TestFloodIsDroppedByTheKernelAndBoundedInTime(t *testing.T) {
 func TestCopiedHeadersHaveABudget(t *testing.T) {
 	s := &floodSpy{}
 	var starts []uint32
-	f := &floodGuard{socket: s, thread: s, gate: func(sample uint32) *transport.Filter {
+	f := &floodGuard{fade: func() {}, socket: s, thread: s, gate: func(sample uint32) *transport.Filter {
 		return &transport.Filter{Sample: sample, Known: &transport.Field{Any: starts}}
 	}}
 	now := protocol.Time(1)
@@ -149,9 +149,11 @@ func TestCopiedHeadersHaveABudget(t *testing.T) {
 func TestFilterWithoutRoomIsReplaced(t *testing.T) {
 	s := &floodSpy{most: 1}
 	rows := 1
-	f := &floodGuard{socket: s, thread: s, sample: 1, gate: func(sample uint32) *transport.Filter {
+	f := &floodGuard{fade: func() {}, socket: s, thread: s, sample: 1, gate: func(sample uint32) *transport.Filter {
 		return &transport.Filter{Sample: sample, Except: make([][]transport.Field, rows)}
 	}}
+	faded := 0
+	f.fade = func() { faded++ }
 	learn := func(what string, fails, filtered bool, exceptions int) {
 		t.Helper()
 		if err := f.learn(1); (err != nil) != fails {
@@ -173,6 +175,9 @@ func TestFilterWithoutRoomIsReplaced(t *testing.T) {
 	learn("without room", true, false, 0)
 	s.most, rows = 1, 1
 	learn("with room again", false, true, 1)
+	if faded != 5 {
+		t.Errorf("packets that were replayed faded %d times for 5 filters", faded)
+	}
 }
 
 // Packets that were recorded open, and do not count: they are part of a flood as well.

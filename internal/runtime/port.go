@@ -103,7 +103,7 @@ func NewPort(o PortOptions) *NetPort {
 		p.peers[i].batch = o.Wire.NewBatch()
 	}
 	p.diagnostics = newDiagnostics(o.Names, o.Log)
-	p.flood = floodGuard{gate: o.Wire.Gate, longest: o.Wire.Gate(1).Longest, nap: o.Nap, thread: osThread{}}
+	p.flood = floodGuard{gate: o.Wire.Gate, fade: o.Wire.FadeReplays, longest: o.Wire.Gate(1).Longest, nap: o.Nap, thread: osThread{}}
 	p.flood.socket, _ = o.Socket.(transport.Filterer)
 	return p
 }

@@ -63,6 +63,49 @@ func TestGateIsAboutTheMembersThatAreReplayed(t *testing.T) {
 	}
 }
 
+// Members that nobody replays any more leave the room to others, and to the starts that are replayed: a start of a member that is not has no row.
+func TestGateForgetsReplaysThatEnded(t *testing.T) {
+	const members = 2*maxSpent + 1
+	large := func(c *Config) { c.Members = members }
+	b := endpoint(t, 0, 9, large)
+	var packets [][]byte
+	for r := range protocol.Rank(2 * maxSpent) {
+		packet := send(t, endpoint(t, r+1, 5, large), b, 1, &hot{})
+		expect(t, b, packet, datagram.Accepted)
+		packets = append(packets, packet)
+	}
+	replay := func(of [][]byte, times int) {
+		for _, packet := range of {
+			for range times {
+				expect(t, b, packet, datagram.Replayed)
+			}
+		}
+	}
+	replay(packets[:maxSpent], 100)
+	for range 7 {
+		b.FadeReplays()
+	}
+	if gate := b.Gate(1); len(gate.Except) != 0 {
+		t.Errorf("%d members that nobody replays any more have room", len(gate.Except))
+	}
+	replay(packets[:maxSpent], 100)
+	for range 6 {
+		b.FadeReplays()
+	}
+	replay(packets[maxSpent:], 2)
+	for _, packet := range packets[maxSpent:] {
+		if b.Gate(1).Passes(packet) {
+			t.Error("a member that is replayed has no room")
+		}
+	}
+	// A member that restarts: its packets were replayed, those of its next start were not.
+	next := send(t, endpoint(t, maxSpent+1, 6, large), b, 1, &hot{})
+	expect(t, b, next, datagram.Accepted)
+	if gate := b.Gate(1); !gate.Passes(next) || len(gate.Except) != maxSpent {
+		t.Errorf("the start after the one that was replayed has room, of %d", len(gate.Except))
+	}
+}
+
 // The kernel has room for a filter and the one that it replaces. Where a council is so large that its starts take that room, recorded packets of fewer
 // members are dropped.
 func TestGateOfALargeCouncilHasFewerExceptions(t *testing.T) {
