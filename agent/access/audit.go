@@ -69,13 +69,15 @@ func (l *Log) SetPath(path string) {
 	}
 }
 
-// Put queues a line.
-func (l *Log) Put(line AuditLine) {
+// Put queues a line. It returns whether there was room for it.
+func (l *Log) Put(line AuditLine) bool {
 	line.Time = time.Now()
 	select {
 	case l.lines <- line:
+		return true
 	default:
 		l.lose()
+		return false
 	}
 }
 

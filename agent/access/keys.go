@@ -13,13 +13,13 @@ import (
 	"github.com/regentproject/regent/internal/owned"
 )
 
-// A KeyChange is a change of keys in the files of this host, which a command of the command line has made.
+// A KeyChange is a change of keys in the files of this host, which a command of the command line has made or attempted.
 type KeyChange struct {
 	// Command is exchange, rotate or revoke.
 	Command string `json:"command"`
 	// Detail names the members and the fingerprints.
 	Detail string `json:"detail,omitempty"`
-	// Failure is why nothing was changed; empty if it was.
+	// Failure is why the command failed; empty if it did not. It may have written some of the files before.
 	Failure string `json:"failure,omitempty"`
 }
 
@@ -36,7 +36,7 @@ func (k *KeyChange) Line(who, from string) AuditLine {
 	return l
 }
 
-// KeyChange takes down who changed keys. Only root and the agent's user can have done so, and only the socket tells that it is them.
+// KeyChange takes down who changed keys. It returns an error if the line is lost, for the caller to report. Only root and the agent's user can have done so, and only the socket tells that it is them.
 func (l *Log) KeyChange(c *Client, k *KeyChange) error {
 	switch {
 	case !c.isOperator():
@@ -44,7 +44,9 @@ func (l *Log) KeyChange(c *Client, k *KeyChange) error {
 	case !slices.Contains([]string{"exchange", "rotate", "revoke"}, k.Command):
 		return api.Errorf(http.StatusBadRequest, "command %.40q: must be exchange, rotate or revoke", k.Command)
 	}
-	l.Put(k.Line(c.String(), c.origin()))
+	if !l.Put(k.Line(c.String(), c.origin())) {
+		return api.Errorf(http.StatusServiceUnavailable, "the audit log has no room for the line (see its disk: lines wait for it)")
+	}
 	return nil
 }
 

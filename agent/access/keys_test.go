@@ -3,10 +3,15 @@ package access
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/regentproject/regent/agent/api"
 )
 
 // While the agent does not run, a command appends its line, and makes no file that the agent could not write to.
@@ -36,5 +41,21 @@ func TestKeyChangesOfAStoppedAgentAreAppended(t *testing.T) {
 	var got AuditLine
 	if err := json.Unmarshal(line, &got); !ok || err != nil || got.Who != "uid 7" || got.From != "pid 9" || got.Time.IsZero() || len(got.Detail) != maxKeyDetail {
 		t.Errorf("%v: the line is %.200s", err, line)
+	}
+}
+
+// A command whose line is lost is told so: its change must not seem to be in the log.
+func TestKeyChangeWithoutRoomIsRefused(t *testing.T) {
+	l := NewLog(slog.New(slog.DiscardHandler))
+	operator := &Client{Local: true, pid: 1}
+	for i := range auditDepth + 1 { // nobody writes
+		err := l.KeyChange(operator, &KeyChange{Command: "rotate"})
+		var refused *api.Error
+		if full := i == auditDepth; errors.As(err, &refused) != full || full && refused.Status != http.StatusServiceUnavailable {
+			t.Fatalf("line %d: %v", i, err)
+		}
+	}
+	if l.EverLost() != 1 {
+		t.Errorf("%d lines count as lost", l.EverLost())
 	}
 }

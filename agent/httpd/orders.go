@@ -23,7 +23,7 @@ func (s *Server) writeRoutes() []Route {
 		{Method: "POST", Path: "/v1/groups/{group}/edict", Requires: access.Writer, Right: access.MayLead, In: api.EdictOrder{},
 			Out:     map[int]any{200: api.StampInfo{}, 400: api.Refusal{}, 404: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}},
 			Summary: "Stamp an order of the program here that leads.", Serve: s.serveEdict},
-		{Method: "POST", Path: "/v1/keys", Requires: access.Writer, In: access.KeyChange{}, Out: map[int]any{200: api.Health{}, 400: api.Refusal{}, 413: api.Refusal{}},
+		{Method: "POST", Path: "/v1/keys", Requires: access.Writer, In: access.KeyChange{}, Out: map[int]any{200: api.Health{}, 400: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}},
 			Summary: "Write to the audit log who has changed keys in the files of this host: for 'regent keys', on the unix socket.", Serve: s.serveKeyChange},
 	}
 }

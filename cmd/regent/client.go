@@ -115,6 +115,11 @@ func (c *client) send(ctx context.Context, method, path string, body any) (*http
 	return nil, &cli.Failure{Err: &refusal{answer.StatusCode, "regent: " + r.Error}}
 }
 
+// unasked is an error of a request that no agent has received.
+type unasked struct{ text string }
+
+func (u *unasked) Error() string { return u.text }
+
 // unreachable says why an agent does not answer, and what to do.
 func (c *client) unreachable(ctx context.Context, err error) error {
 	what := notThere(c.socket, err)
@@ -122,6 +127,7 @@ func (c *client) unreachable(ctx context.Context, err error) error {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
 		return &cli.Exit{Err: errors.New("regent: interrupted"), Status: cli.Failed}
 	case what != "":
+		return &cli.Exit{Err: &unasked{"regent: " + what}, Status: cli.NoAgent}
 	case ctx.Err() != nil:
 		what = fmt.Sprintf("the agent at %s did not answer in time: its log says why", c.socket)
 	default:

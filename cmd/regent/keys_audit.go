@@ -13,8 +13,9 @@ import (
 	"github.com/regentproject/regent/agent/config"
 )
 
-// audited takes down in the audit log who changed keys in this host's files and what became of it, and returns err. The agent takes it down, for
-// it learns from the kernel who asks. While the agent does not run, the line goes to the file of the audit log, if there is one.
+// audited reports to the agent who changed keys in this host's files and what became of it, and returns err. The agent writes the line of the audit
+// log, because the kernel tells it who asks. If no agent received the report, audited appends the line to the file of the audit log, if there is one.
+// An agent that received it and does not answer may still write it, so audited writes no second line.
 func audited(c *cobra.Command, f *config.File, change access.KeyChange, err error) error {
 	if f == nil {
 		return err // a Go program has no agent
@@ -26,9 +27,14 @@ func audited(c *cobra.Command, f *config.File, change access.KeyChange, err erro
 	defer cancel()
 	var answer api.Health
 	failed := newClient(f.Socket.Path).post(ctx, "/v1/keys", change, &answer)
+	var none *unasked
 	var refused *refusal
-	if failed != nil && !errors.As(failed, &refused) {
+	switch {
+	case errors.As(failed, &none):
 		failed = access.AppendAudit(f.Audit, change.Line(fmt.Sprintf("uid %d", os.Getuid()), fmt.Sprintf("pid %d", os.Getpid())))
+	case failed != nil && !errors.As(failed, &refused):
+		fmt.Fprintf(c.ErrOrStderr(), "%s: the audit log may not have this change: %v\n", c.CommandPath(), failed)
+		return err
 	}
 	if failed != nil {
 		fmt.Fprintf(c.ErrOrStderr(), "%s: the audit log does not have this change: %v\n", c.CommandPath(), failed)
