@@ -142,6 +142,50 @@ func TestManagersProgramRecoversAFailedHostThroughTheAgent(t *testing.T) {
 	sameViews(t, programs[manager.name], programs[other.name])
 }
 
+// A manager whose program ends without a report leaves the group: the next manager's program finds what is left to recover.
+func TestNextManagersProgramRecoversWhatTheLastOneLeftUnfinished(t *testing.T) {
+	h := openOn(t, cluster.Open(t, cluster.Options{Names: strings.Fields("a b c d e"), Relay: true, Config: consistentConfig}))
+	programs := make(map[string]*shardProgram)
+	clients := make(map[string]*regent.Client)
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); running.Wait() })
+	for _, r := range h.agents {
+		p := &shardProgram{host: r.name, report: make(chan struct{})}
+		programs[r.name], clients[r.name] = p, r.dialled(t)
+		g := must(clients[r.name].ConsistentGroup("shards"))
+		running.Go(func() { _ = g.TakePart(ctx, p.run) })
+	}
+	manager := func() string { return text(viewOf(t, h.agents[1], "shards")["leader"]) }
+	cluster.Eventually(t, "all are members", func() bool {
+		return !slices.ContainsFunc(h.agents, func(r *testAgent) bool { return programs[r.name].members() != "a, b, c, d, e" })
+	})
+	first := manager()
+	failed := "e"
+	if first == failed {
+		failed = "d"
+	}
+	if err := h.links.Cut(failed); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, "the manager's program is asked", func() bool { return programs[first].asked(failed) > 0 })
+	_ = clients[first].Close() // its program is gone, and has reported nothing
+	cluster.Eventually(t, "the next manager's program finds what is unfinished", func() bool {
+		for name, p := range programs {
+			found := false
+			p.set(func() {
+				found = slices.ContainsFunc(p.views, func(v regent.View) bool {
+					return v.Agreement.Recover && slices.Contains(v.Agreement.Unfinished, failed)
+				})
+			})
+			if found && name != first {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // sameViews compares what two programs have seen that were in all along.
 func sameViews(t *testing.T, programs ...*shardProgram) {
 	t.Helper()
