@@ -22,9 +22,28 @@ import (
 // members agree. A single broken link blocks agreement until one of its endpoints has to leave.
 type ConsistentGroup struct {
 	seen
-	member *Member
-	group  *runtime.Group
+	election consistentElection
 }
+
+type (
+	// A consistentElection is a consistent group to take part in.
+	consistentElection interface {
+		source
+		join(ctx context.Context) (membership, error)
+		gone() bool
+	}
+
+	// A membership is one membership in a consistent group.
+	membership interface {
+		holding
+		token() uint64
+		first() View
+		views(ctx context.Context) iter.Seq[View]
+		recovered(v View) error
+		// next says that the program has stopped, and waits until it may go on in the next membership.
+		next(ctx context.Context) (membership, error)
+	}
+)
 
 // The groups of this mode stand on the council's machine, apart from quorum groups by their names.
 const consistentPrefix = "\x00consistent\x00"
@@ -43,7 +62,8 @@ func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
 		return nil, fmt.Errorf("consistent group %s: the council has none: set Consistent in the configuration of every member", name)
 	}
 	group := m.groupTable.Group(consistentPrefix + protocol.Group(name))
-	return &ConsistentGroup{seen: seen{&hostedGroup{m, Consistent, group}}, member: m, group: group}, nil
+	e := &hostedConsistent{hostedGroup{m, Consistent, group}}
+	return &ConsistentGroup{seen: seen{e}, election: e}, nil
 }
 
 // TakePart calls f while this member is in the group, again each time that it is taken in, until ctx ends or f returns while
@@ -54,17 +74,13 @@ func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
 // When f returns by itself the member leaves the group, and TakePart returns what f returned. When ctx has ended, TakePart returns nil,
 // after f has returned and the member has left.
 func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Context, l *Membership) error) error {
-	m := g.member
-	l, err := g.group.Campaign(ctx)
+	l, err := g.election.join(ctx)
 	for {
 		if err != nil && ctx.Err() != nil {
 			return nil
 		}
-		if errors.Is(err, runtime.ErrTooMany) {
-			return fmt.Errorf("consistent group %s: %w: it can have %d: use one of those", g.Name(), err, rain.MaxGroups)
-		}
 		if err != nil {
-			return m.explain(err)
+			return err
 		}
 		lost, ferr := g.once(ctx, l, f)
 		switch {
@@ -72,58 +88,62 @@ func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Conte
 			return nil
 		case !lost:
 			return ferr
-		case m.gone():
+		case g.election.gone():
 			return ErrClosed
 		}
-		l, err = l.Next(ctx)
+		l, err = l.next(ctx)
 	}
 }
 
 // once runs f for one membership. It says whether that was over before f returned, and the program goes on.
-func (g *ConsistentGroup) once(ctx context.Context, l *runtime.Lease, f func(context.Context, *Membership) error) (lost bool, err error) {
-	lease := &Membership{group: g, hosted: hostedHolding{g.member, l}, first: g.member.view(l.First())}
-	within, cancel := leadingContext(ctx, &lease.hosted)
+func (g *ConsistentGroup) once(ctx context.Context, l membership, f func(context.Context, *Membership) error) (lost bool, err error) {
+	within, cancel := leadingContext(ctx, l)
 	defer func() {
 		if !lost || ctx.Err() != nil { // also if f panics
-			_ = l.Resign(context.WithoutCancel(ctx))
+			_ = l.resign(context.WithoutCancel(ctx))
 		}
 	}()
 	defer cancel(nil)
-	err = f(within, lease)
-	return mustStop(within, &lease.hosted), err
+	err = f(within, &Membership{l})
+	return mustStop(within, l), err
 }
 
-// A Membership is one membership of this member in a [ConsistentGroup], from when it is taken in until it is out. While it
-// is valid, nobody recovers in this member's place.
-type Membership struct {
-	group  *ConsistentGroup
-	hosted hostedHolding
-	first  View
+// hostedConsistent is a consistent group at a member of this process.
+type hostedConsistent struct{ hostedGroup }
+
+func (e *hostedConsistent) gone() bool { return e.member.gone() }
+
+func (e *hostedConsistent) join(ctx context.Context) (membership, error) {
+	return e.membership(e.group.Campaign(ctx))
 }
 
-// Token is that of the agreement that took the member in. No manager that was replaced before has as high a one: a store that refuses
-// lower ones ([View.Token] of what managers write) has nothing of theirs once this one is there.
-func (l *Membership) Token() uint64 { return l.hosted.lease.Token() }
+func (e *hostedConsistent) membership(l *runtime.Lease, err error) (membership, error) {
+	if errors.Is(err, runtime.ErrTooMany) {
+		return nil, fmt.Errorf("consistent group %s: %w: it can have %d: use one of those", e.name(), err, rain.MaxGroups)
+	}
+	if err != nil {
+		return nil, e.member.explain(err)
+	}
+	return &hostedMembership{hostedHolding{e.member, l}, e, e.member.view(l.First())}, nil
+}
 
-// First returns the agreement that took the member in.
-func (l *Membership) First() View { return l.first }
+// hostedMembership is a membership at a member of this process.
+type hostedMembership struct {
+	hostedHolding
+	election *hostedConsistent
+	taken    View
+}
 
-// Valid says whether the member was in the group at an instant during the call.
-func (l *Membership) Valid() bool { return l.hosted.valid() }
+func (h *hostedMembership) token() uint64 { return h.lease.Token() }
+func (h *hostedMembership) first() View   { return h.taken }
 
-// Remaining returns for how long the member is in the group if it hears no more from the others; zero once it is out.
-func (l *Membership) Remaining() time.Duration { return l.hosted.remaining() }
+func (h *hostedMembership) next(ctx context.Context) (membership, error) {
+	return h.election.membership(h.lease.Next(ctx))
+}
 
-// Done is closed when the program must stop.
-func (l *Membership) Done() <-chan struct{} { return l.hosted.done() }
-
-// Cause says why the program must stop; it is zero before Done is closed.
-func (l *Membership) Cause() Cause { return l.hosted.cause() }
-
-// Views yields the present agreement and then every later one, until the member is out or ctx ends.
-func (l *Membership) Views(ctx context.Context) iter.Seq[View] {
+func (h *hostedMembership) views(ctx context.Context) iter.Seq[View] {
 	return func(yield func(View) bool) {
-		for v, err := range l.group.Watch(ctx) {
+		for v, err := range h.election.watch(ctx) {
 			if err != nil || v.Leader == "" || !yield(v) {
 				return
 			}
@@ -131,16 +151,46 @@ func (l *Membership) Views(ctx context.Context) iter.Seq[View] {
 	}
 }
 
+func (h *hostedMembership) recovered(v View) error {
+	return h.member.explain(h.lease.Recovered(v.Token, v.Agreement.Number))
+}
+
+// A Membership is one membership of this member in a [ConsistentGroup], from when it is taken in until it is out. While it
+// is valid, nobody recovers in this member's place.
+type Membership struct{ held membership }
+
+// Token is that of the agreement that took the member in. No manager that was replaced before has as high a one: a store that refuses
+// lower ones ([View.Token] of what managers write) has nothing of theirs once this one is there.
+func (l *Membership) Token() uint64 { return l.held.token() }
+
+// First returns the agreement that took the member in.
+func (l *Membership) First() View { return l.held.first() }
+
+// Valid says whether the member was in the group at an instant during the call.
+func (l *Membership) Valid() bool { return l.held.valid() }
+
+// Remaining returns for how long the member is in the group if it hears no more from the others; zero once it is out.
+func (l *Membership) Remaining() time.Duration { return l.held.remaining() }
+
+// Done is closed when the program must stop.
+func (l *Membership) Done() <-chan struct{} { return l.held.done() }
+
+// Cause says why the program must stop; it is zero before Done is closed.
+func (l *Membership) Cause() Cause { return l.held.cause() }
+
+// Views yields the present agreement and then every later one, until the member is out or ctx ends.
+func (l *Membership) Views(ctx context.Context) iter.Seq[View] { return l.held.views(ctx) }
+
 // errNothing says that there is nothing to recover.
 var errNothing = errors.New("the view asks this member to recover nothing")
 
 // Recovered says that this member, the fault manager, has recovered what a view asks for: one that [Membership.Views] has yielded,
 // with Recover. Only then is the next change agreed on, unless the manager fails; and soon after that the member's own view has
 // Recover no more. If there is a later view by now, because another manager has taken over, the word counts for nothing: what
-// is left to do the later view says.
+// is left to do the later view says. At a [Client] the agent then returns an error.
 func (l *Membership) Recovered(v View) error {
 	if v.Agreement == nil || !v.Agreement.Recover {
-		return fmt.Errorf("consistent group %s: view of token %d: %w", l.group.Name(), v.Token, errNothing)
+		return fmt.Errorf("consistent group %s: view of token %d: %w", l.held.group(), v.Token, errNothing)
 	}
-	return l.group.member.explain(l.hosted.lease.Recovered(v.Token, v.Agreement.Number))
+	return l.held.recovered(v)
 }

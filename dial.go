@@ -84,6 +84,16 @@ func (c *Client) EventualGroup(name string) (*EventualGroup, error) {
 	return &EventualGroup{seen: seen{&agentElection{client: c, group: name, mode: Eventual}}}, nil
 }
 
+// ConsistentGroup returns the consistent group with the name, which the configuration of the agent must list. The host is a member while a program
+// of it takes part, one program at a time. It does not ask the agent.
+func (c *Client) ConsistentGroup(name string) (*ConsistentGroup, error) {
+	if err := checkGroup(name); err != nil {
+		return nil, err
+	}
+	e := &agentElection{client: c, group: name, mode: Consistent}
+	return &ConsistentGroup{seen: seen{e}, election: e}, nil
+}
+
 // Close says that everything that this program led through the agent has stopped, and ends the connection.
 func (c *Client) Close() error {
 	var err error
@@ -350,4 +360,48 @@ func (t *agentTenure) canTransfer(ctx context.Context, to string) error {
 func (t *agentTenure) transfer(ctx context.Context, to string) (begun bool, err error) {
 	begun, err = t.Transfer(ctx, to)
 	return begun, t.client.explain(err)
+}
+
+func (e *agentElection) join(ctx context.Context) (membership, error) {
+	t, err := e.await(ctx, session.Candidate{Group: e.group, Mode: string(e.mode), Silence: e.client.silence})
+	if err != nil {
+		return nil, err
+	}
+	return &agentMembership{t}, nil
+}
+
+// agentMembership is a membership of the agent's member, held for this program.
+type agentMembership struct{ *agentTenure }
+
+// first returns a view without an agreement if the agent knows it no more.
+func (m *agentMembership) first() View {
+	v, err := m.election.read(m.FirstAgreement())
+	if err != nil {
+		return View{Group: m.election.group, Mode: Consistent, Token: m.Token()}
+	}
+	return v
+}
+
+func (m *agentMembership) views(ctx context.Context) iter.Seq[View] {
+	return func(yield func(View) bool) {
+		m.Agreements(ctx, func(raw json.RawMessage, lost int) bool {
+			v, err := m.election.read(raw)
+			v.Missed += lost
+			return err == nil && yield(v)
+		})
+	}
+}
+
+func (m *agentMembership) recovered(v View) error {
+	ctx, cancel := context.WithTimeout(context.Background(), m.Remaining())
+	defer cancel()
+	return m.client.explain(m.Recovered(ctx, v.Token, v.Agreement.Number))
+}
+
+// next resigns: the agent has the host taken in again for another candidacy.
+func (m *agentMembership) next(ctx context.Context) (membership, error) {
+	if err := m.resign(ctx); err != nil {
+		return nil, m.client.explain(err)
+	}
+	return m.election.join(ctx)
 }

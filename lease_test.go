@@ -88,7 +88,7 @@ func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
 			release, renewed := make(chan struct{}), make(chan struct{})
 			_ = m.loop.Do(func(now protocol.Time) { // the loop stands still, and then takes a renewal
 				<-release
-				horizon := protocol.HorizonID(g.group.Latest().Tenure)
+				horizon := protocol.HorizonID(g.election.(*hostedConsistent).group.Latest().Tenure)
 				m.groupTable.Horizon(now, protocol.Horizon{ID: horizon, Until: now.Add(time.Minute)})
 				close(renewed)
 				time.Sleep(time.Millisecond) // the function returns meanwhile

@@ -154,7 +154,7 @@ func TestProgramsOfAHostTakeTurnsInGroupsThatHostsLead(t *testing.T) {
 		`/v1/groups/ops/campaign {"mode":"local"}`:                "campaign with mode eventual",
 		`/v1/groups/ops/campaign {"mode":"eventual","value":"x"}`: "announce no value",
 		`/v1/groups/g/campaign {"mode":"eventual"}`:               "list it under groups",
-		`/v1/groups/ops/campaign {"mode":"consistent"}`:           "must be quorum, local or eventual",
+		`/v1/groups/ops/campaign {"mode":"consistent"}`:           "a member must report what it has recovered",
 	} {
 		where, body, _ := strings.Cut(path, " ")
 		if status, answer := a.do(t, "POST", where, body); status != 409 && status != 400 || !strings.Contains(text(answer["error"]), want) {

@@ -38,22 +38,23 @@ func shown(m regent.Mode) bool {
 
 func campaigns(m regent.Mode) bool { return session.CheckMode(string(m)) == nil }
 
-const noRecovery = "no: a member must recover what others lost, and the session has no request for that"
+// unattended says whether programs that cannot report a recovery campaign.
+func unattended(m regent.Mode) bool { return session.CheckUnattended(string(m)) == nil }
 
 var surfaces = []surface{
 	{"library, `Join`", makes[*regent.Member], map[regent.Mode]string{
 		regent.Quorum: "`Member.Group`: lead", regent.Local: "`Member.LocalGroup`: lead", regent.Eventual: "`Member.EventualGroup`: view and watch",
 		regent.Consistent: "`Member.ConsistentGroup`: take part, recover"}, nil},
 	{"library, `Dial`", makes[*regent.Client], map[regent.Mode]string{
-		regent.Quorum: "`Client.Group`: lead", regent.Local: "`Client.LocalGroup`: lead", regent.Eventual: "`Client.EventualGroup`: view and watch"},
-		map[regent.Mode]string{regent.Consistent: noRecovery}},
+		regent.Quorum: "`Client.Group`: lead", regent.Local: "`Client.LocalGroup`: lead", regent.Eventual: "`Client.EventualGroup`: view and watch",
+		regent.Consistent: "`Client.ConsistentGroup`: take part, recover"}, nil},
 	{"unix socket", campaigns, map[regent.Mode]string{
-		regent.Quorum: "`campaign`", regent.Local: "`campaign` with `mode`", regent.Eventual: "`campaign` with `mode`"},
-		map[regent.Mode]string{regent.Consistent: noRecovery}},
-	{"HTTP", campaigns, map[regent.Mode]string{
+		regent.Quorum: "`campaign`", regent.Local: "`campaign` with `mode`", regent.Eventual: "`campaign` with `mode`",
+		regent.Consistent: "`campaign` with `mode`, `recovered`"}, nil},
+	{"HTTP", unattended, map[regent.Mode]string{
 		regent.Quorum: "`POST …/campaign`", regent.Local: "`POST …/campaign` with `mode`", regent.Eventual: "`POST …/campaign` with `mode`"},
-		map[regent.Mode]string{regent.Consistent: noRecovery}},
-	{"`regent run`", campaigns, map[regent.Mode]string{
+		map[regent.Mode]string{regent.Consistent: "views only: a client has no way to report a recovery"}},
+	{"`regent run`", unattended, map[regent.Mode]string{
 		regent.Quorum: "by default", regent.Local: "`--mode local`", regent.Eventual: "`--mode eventual`"},
 		map[regent.Mode]string{regent.Consistent: "no: members take part all at once, and a command has no way to report a recovery"}},
 	{"`regent demo`", shown, map[regent.Mode]string{

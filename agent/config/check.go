@@ -133,7 +133,7 @@ func (f *File) checkCouncil(fail failer) {
 	}
 }
 
-// checkGroups looks at the groups that hosts lead.
+// checkGroups looks at the groups that are not quorum groups.
 func (f *File) checkGroups(fail failer) {
 	seen := make(map[string]bool)
 	for _, g := range f.Groups {
@@ -143,8 +143,11 @@ func (f *File) checkGroups(fail failer) {
 			fail("groups: name %.40q: must be unique", g.Name)
 		}
 		seen[g.Name] = true
-		if g.Mode != regent.Local && g.Mode != regent.Eventual {
-			fail("groups: mode %q of %s: must be local or eventual; quorum groups need not be listed", g.Mode, g.Name)
+		switch {
+		case g.Mode == regent.Consistent && !f.Consistent:
+			fail("groups: mode consistent of %s: the council has no consistent groups (set consistent: true at every member)", g.Name)
+		case g.Mode != regent.Local && g.Mode != regent.Eventual && g.Mode != regent.Consistent:
+			fail("groups: mode %q of %s: must be local, eventual or consistent; quorum groups need not be listed", g.Mode, g.Name)
 		}
 		if err := elector.Kind(g.Elector).Check(); err != nil {
 			fail("groups: %s: %w", g.Name, err)

@@ -46,7 +46,7 @@ type File struct {
 	Prefer time.Duration `yaml:"prefer"`
 	// Calm is how long a member that comes and goes waits before it may depose local leaders.
 	Calm time.Duration `yaml:"calm"`
-	// Consistent lets Go programs that join the same council have groups that agree on who failed. Agents must be told, since
+	// Consistent lets programs have groups that agree on who failed. Agents must be told, since
 	// all members have to agree on it.
 	Consistent bool `yaml:"consistent"`
 
@@ -61,7 +61,7 @@ type File struct {
 	// Tags say what is special about this host, for tools of Patroni: noloadbalance keeps readers away from it, and load
 	// balancers may ask for others.
 	Tags map[string]string `yaml:"tags"`
-	// Groups are those that this host takes part in by itself, because hosts lead them, and not programs.
+	// Groups are those that are not quorum groups: this host leads local and eventual ones by itself, and takes part in consistent ones for programs.
 	Groups []Group `yaml:"groups"`
 	// Leases are the lengths of leases of programs that ask for none; the first that names the group counts.
 	Leases []LeaseRule `yaml:"leases"`
@@ -119,10 +119,10 @@ func (m *Member) addresses() []string {
 	return append([]string{m.Address}, m.Addresses...)
 }
 
-// A Group is one that hosts lead.
+// A Group is one that is not a quorum group.
 type Group struct {
 	Name string `yaml:"name"`
-	// Mode is local (one leader in every part of the network) or eventual (all agree in the end).
+	// Mode is local (one leader in every part of the network), eventual (all agree in the end) or consistent (all agree on who failed).
 	Mode regent.Mode `yaml:"mode"`
 	// Elector is of an eventual group.
 	Elector string `yaml:"elector"`

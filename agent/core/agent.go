@@ -57,6 +57,7 @@ type Agent struct {
 	statusCache statusCache
 	localLeases localLeases
 	seats       map[string]*seat // of the groups that hosts lead
+	consistent  map[string]bool  // the consistent groups that were configured at the start
 	verifySlots chan struct{}
 	Trees       *processes.Trees
 	// onStart is called once the member has its directory to itself.
@@ -94,7 +95,7 @@ func New(file *config.File, c *regent.Config, version string, log *slog.Logger) 
 		a.Names.Enter(c.Council[i].Name)
 	}
 	a.File.Store(file)
-	a.seats = newSeats(a)
+	a.seats, a.consistent = newSeats(a), consistentGroups(file)
 	a.deadlines = newDeadlines(a)
 	a.Trees = &processes.Trees{Log: log, Ordinary: a.Ordinary, Guard: a.Timing.Guard, Longest: max(a.Timing.Lease, a.Timing.LongestLease),
 		Clock: agentClock{a}, Self: a.Names.Rank(a.Name), Notes: processes.NewNotes(c.Dir)}
@@ -216,9 +217,11 @@ func (a *Agent) register(c *Candidate) error {
 	switch mode, want := a.ModeOf(c.Group), cmp.Or(c.Mode, regent.Quorum); {
 	case mode != want && mode == regent.Quorum:
 		return api.Errorf(http.StatusConflict, "group %.40q is no %s group here (list it under groups in the configuration of every member)", c.Group, want)
+	case mode != want && mode == regent.Consistent:
+		return api.Errorf(http.StatusConflict, "group %.40q is consistent here (take part with mode consistent on the unix socket, or with Dial)", c.Group)
 	case mode != want:
 		return api.Errorf(http.StatusConflict, "group %.40q is %s here: hosts lead it (campaign with mode %s, as regent run --mode %s does)", c.Group, mode, mode, mode)
-	case mode != regent.Quorum && a.seats[c.Group] == nil:
+	case mode != regent.Quorum && a.seats[c.Group] == nil && !a.consistent[c.Group]:
 		return api.Errorf(http.StatusConflict, "group %.40q is new in the configuration (restart the agent)", c.Group)
 	case mode != regent.Quorum && c.Lease != 0:
 		return api.Errorf(http.StatusConflict, "group %.40q is %s: no program there asks for the length of a lease", c.Group, mode)

@@ -24,6 +24,9 @@ type Notifier interface {
 	Leads(c *Candidate)
 	Stop(c *Candidate, cause regent.Cause)
 	Over(c *Candidate, cause regent.Cause, err error)
+	// Agreed says what the members of a consistent group agree on, and with it whether the program has to recover what was lost. It may
+	// wait for the program to read.
+	Agreed(c *Candidate, v regent.View)
 	// Healed says that a member is back that was down or cut off.
 	Healed(c *Candidate, member string)
 	// Renewed says that the lease ends later than the program was told: it is to ask the candidate, and tell it.
@@ -255,8 +258,12 @@ func (c *Candidate) campaign() {
 	c.lease = l
 	c.mu.Unlock()
 	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: numberOf(l), At: at, Until: c.LeaseEnd()})
-	if _, ok := l.(*turn); ok {
+	switch l := l.(type) {
+	case *turn:
 		go c.renewTurn()
+	case *membership:
+		go c.renewTurn()
+		go c.passAgreements(l)
 	}
 	select {
 	case <-l.Done():

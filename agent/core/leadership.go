@@ -9,7 +9,8 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// A leadership is what a program leads by: a lease of a quorum, or a turn under the leadership of its host.
+// A leadership is what a program leads by: a lease of a quorum, a turn under the leadership of its host, or the membership of its host in a
+// consistent group.
 type leadership interface {
 	// Token is zero in groups that hosts lead.
 	Token() uint64
@@ -20,7 +21,7 @@ type leadership interface {
 	Resign(ctx context.Context) error
 }
 
-// awaitLeadership returns what the program leads by: a lease, or a turn in a group that hosts lead.
+// awaitLeadership returns what the program leads by: a lease, a turn, or a membership.
 func (c *Candidate) awaitLeadership() (leadership, error) {
 	m, err := c.agent.AwaitMember(c.campaigning)
 	if err != nil {
@@ -28,6 +29,9 @@ func (c *Candidate) awaitLeadership() (leadership, error) {
 	}
 	if s := c.agent.seats[c.Group]; s != nil {
 		return asLeadership(s.campaign(c.campaigning, c, c.guard()+c.Margin))
+	}
+	if c.Mode == regent.Consistent {
+		return asLeadership(c.takePart(m))
 	}
 	g, err := m.Group(c.Group)
 	if err != nil {
@@ -62,17 +66,17 @@ func numberOf(l leadership) uint64 {
 
 // LeaseEnd returns the end of the program's leadership as it stands; zero while the program waits.
 func (c *Candidate) LeaseEnd() protocol.Time {
-	now := c.agent.Now() // first: what passes until the next line makes a turn end earlier
+	now := c.agent.Now() // first: what passes until the next line makes the end earlier
 	switch l := c.held().(type) {
 	case nil:
 		return 0
-	case *turn:
+	case *turn, *membership:
 		return now.Add(l.Remaining())
 	}
 	return c.hold.Until()
 }
 
-// CurrentLease returns the lease, nil while the program waits, and in groups that hosts lead.
+// CurrentLease returns the lease, nil while the program waits, and in groups of other modes than quorum.
 func (c *Candidate) CurrentLease() *regent.Lease {
 	l, _ := c.held().(*regent.Lease)
 	return l

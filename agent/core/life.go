@@ -120,7 +120,7 @@ func (c *Candidate) announce(e tenure.Effect) {
 		return
 	}
 	c.show()
-	if c.CurrentLease() != nil { // of a group that hosts lead no program is the leader
+	if c.CurrentLease() != nil { // in other modes no program is the leader
 		c.agent.setLeader(c)
 	}
 	c.Notifier.Leads(c)
@@ -236,8 +236,11 @@ func (c *Candidate) finish(led bool) {
 	// Those that wait learn what became of their orders before they can see that it is over.
 	c.agent.unregister(c)
 	order.complete(outcome)
-	if t, ok := lease.(*turn); ok {
-		_ = t.Resign(context.Background()) // whatever was released before
+	switch l := lease.(type) { // whatever was released before
+	case *turn:
+		_ = l.Resign(context.Background())
+	case *membership:
+		l.end()
 	}
 	for _, o := range reports {
 		o.complete(nil)
@@ -270,7 +273,7 @@ func (c *Candidate) lapse(cause protocol.Cause) {
 	_, led := c.lease.(*regent.Lease)
 	c.mu.Unlock()
 	if !led {
-		return // the host leads on; the turn ends with the tenure
+		return // the host leads on, or stays in the group; the turn or membership ends with the tenure
 	}
 	c.work.put(func() { c.hold.Lapse(cause.Code, c.agent.Names.Name(cause.Peer)) })
 }

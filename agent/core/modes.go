@@ -48,7 +48,7 @@ func (a *Agent) LeadsHere(c *api.Change) (bool, time.Duration) {
 	case regent.Local:
 		left := a.localLeases.remaining(c.Group)
 		return left > 0, left
-	case regent.Eventual:
+	case regent.Eventual, regent.Consistent:
 		return c.Mine, 0
 	}
 	if k := a.Leader(c.Group); k != nil && k.LeadsNow() {
@@ -73,6 +73,13 @@ func (a *Agent) openGroups(ctx context.Context, tasks *sync.WaitGroup) {
 			tasks.Go(func() { a.addViews(group.Watch(ctx)) })
 		case regent.Eventual:
 			a.followEventual(ctx, m, g, tasks)
+		case regent.Consistent: // this host takes part while a program does
+			group, err := m.ConsistentGroup(g.Name)
+			if err != nil {
+				a.Log.Warn("this host does not see a consistent group", "group", g.Name, "err", err)
+				continue
+			}
+			tasks.Go(func() { a.addViews(group.Watch(ctx)) })
 		}
 	}
 }

@@ -31,6 +31,8 @@ func (a *Agent) LeaderOfGroup(group string, token uint64, command string) (*Cand
 // notLedHere says why no program here can be given an order about a group, and where to give it.
 func (a *Agent) notLedHere(c *api.Change, command string) error {
 	switch {
+	case c.Mode == regent.Consistent:
+		return api.Errorf(http.StatusConflict, "group %s is consistent: its members agree on their manager, and there is nothing to resign, to hand over or to stamp", c.Group)
 	case c.Mode != regent.Quorum:
 		return api.Errorf(http.StatusConflict, "group %s is %s: hosts lead it by themselves, and there is nothing to resign, to hand over or to stamp", c.Group, c.Mode)
 	case c.Leader == "":

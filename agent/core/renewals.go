@@ -36,7 +36,7 @@ func (a *Agent) pushRenewals(ctx context.Context) {
 	}
 }
 
-// renewTurn has the program of a turn get to know of later ends, until its candidacy has ended: no horizon moves in a group that hosts lead.
+// renewTurn has the program of a turn or membership get to know of later ends, until its candidacy has ended: no horizon of the agent moves then.
 func (c *Candidate) renewTurn() {
 	ticker := time.NewTicker(max(c.agent.Timing.Renew/pushesPerRenewal, time.Millisecond))
 	defer ticker.Stop()

@@ -22,7 +22,8 @@ func (v *silence) Stop(*Candidate, regent.Cause) {}
 
 func (v *silence) Over(*Candidate, regent.Cause, error) {}
 
-func (v *silence) Healed(*Candidate, string) {}
+func (v *silence) Healed(*Candidate, string)      {}
+func (v *silence) Agreed(*Candidate, regent.View) {}
 
 func (v *silence) Renewed(c *Candidate) { c.AnnounceEnd() }
 

@@ -82,6 +82,9 @@ func (n *streamNotifier) Over(k *core.Candidate, cause regent.Cause, err error) 
 	n.put("over", e)
 }
 
+// Agreed is not called: no campaign over HTTP is for a consistent group.
+func (n *streamNotifier) Agreed(*core.Candidate, regent.View) {}
+
 func (n *streamNotifier) Healed(_ *core.Candidate, member string) {
 	select {
 	case n.rejoined <- member:
@@ -126,7 +129,7 @@ func (a *Server) campaignOrder(q *http.Request) (body api.CampaignOrder, err err
 	if err := names.Check(body.Name); err != nil {
 		return body, api.Errorf(http.StatusBadRequest, "name %.40q: %w", body.Name, err)
 	}
-	if err := errors.Join(a.core.Timing.CheckLease(body.Lease), session.CheckValue(body.Value), session.CheckMode(body.Mode)); err != nil {
+	if err := errors.Join(a.core.Timing.CheckLease(body.Lease), session.CheckValue(body.Value), session.CheckUnattended(body.Mode)); err != nil {
 		return body, api.WithStatus(http.StatusBadRequest, err)
 	}
 	return body, nil

@@ -340,6 +340,12 @@ func (c *conn) handleCandidacy(r *session.Request, k *core.Candidate) {
 			return
 		}
 		c.send(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
+	case r.Do == session.Recovered:
+		if err := k.Recovered(r.Token, r.Number); err != nil {
+			c.fail(r, err)
+			return
+		}
+		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Started:
 		if err := k.Learn(r.First); err != nil {
 			c.fail(r, err)

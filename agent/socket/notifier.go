@@ -89,8 +89,22 @@ type socketNotifier struct {
 
 func (n *socketNotifier) Leads(k *core.Candidate) {
 	slot, number := k.OnPage()
-	n.conn.send(n.conn.agent.withLease(&session.Event{Event: session.Leads, ID: n.id, Group: k.Group, Token: k.Token(), Turn: k.Turn(),
-		Slot: slot, Tenure: number}, k.Announced()))
+	e := &session.Event{Event: session.Leads, ID: n.id, Group: k.Group, Token: k.Token(), Turn: k.Turn(), Slot: slot, Tenure: number}
+	if v := k.FirstAgreement(); v != nil {
+		e.View = viewJSON(*v)
+	}
+	n.conn.send(n.conn.agent.withLease(e, k.Announced()))
+}
+
+func (n *socketNotifier) Agreed(k *core.Candidate, v regent.View) {
+	if !n.conn.out.awaitRoom(n.conn.closed, core.WatchDepth) {
+		return
+	}
+	n.conn.mu.Lock()
+	defer n.conn.mu.Unlock()
+	if n.conn.candidates[n.id] == k { // after the end another candidacy may have the number
+		n.conn.send(&session.Event{Event: session.Agreed, ID: n.id, View: viewJSON(v)})
+	}
 }
 
 func (n *socketNotifier) Stop(k *core.Candidate, cause regent.Cause) {

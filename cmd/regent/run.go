@@ -68,7 +68,8 @@ With --mode local or --mode eventual hosts lead GROUP, which the configuration o
 agent lists under groups. COMMAND runs while the view of this host's agent names this
 host, and is sent SIGTERM when it no longer does. Run the command on every host: a host
 leads also while no COMMAND runs on it. There is no token: REGENT_MODE is set instead of
-REGENT_TOKEN. These modes do not promise that COMMAND runs on one host only.
+REGENT_TOKEN. These modes do not promise that COMMAND runs on one host only. There is no
+--mode consistent: a command has no way to report a recovery.
 
   local     One host leads in each part of a network that is cut: COMMAND runs in each.
             Within a part, COMMAND is killed before the host's lease ends, as above.
@@ -185,7 +186,7 @@ func (f *runFlags) check() error {
 	if err := session.CheckValue(f.Value); err != nil {
 		return fmt.Errorf("--announce: %w", err)
 	}
-	if err := session.CheckMode(f.Mode); err != nil {
+	if err := session.CheckUnattended(f.Mode); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
 	if f.Mode != "" && f.Value != "" {

@@ -5,6 +5,7 @@
 //	read.go     reading them: bounded, strict
 //	conn.go     a connection of a program: requests, answers
 //	candidacy.go candidacies, and their causes
+//	agreements.go what the members of a consistent group agree on
 //	lease.go    a leadership as the program sees it: drives a machine of internal/tenure
 //	page*.go    deadlines that the agent shows in memory, and signs of life
 //
@@ -21,7 +22,7 @@
 //
 // A program asks, under a number of its own choice, which is not 0 and in use only once at a time:
 //
-//	{"do":"campaign","id":1,"group":"billing"}     wait to lead; with "mode" in a local or eventual group
+//	{"do":"campaign","id":1,"group":"billing"}     wait to lead; with "mode" in groups of other modes than quorum
 //	{"do":"resign","id":2,"of":1}                  the program of candidacy 1 has stopped, or never began
 //	{"do":"freeze","id":3,"of":1,"cause":{...}}    it ends without having stopped, or for a cause that it found out later
 //	{"do":"started","id":3,"of":1,"first":4711}    of a runner: the first process of its program, before it execs
@@ -30,6 +31,7 @@
 //	{"do":"page","id":10}                          hand over the page
 //	{"do":"edict","id":4,"of":1}                   stamp an order
 //	{"do":"announce","id":11,"of":1,"value":"..."} what its leadership announces from now on; campaign may have a value, too
+//	{"do":"recovered","id":12,"of":1,"token":7,"number":3}  in a consistent group: what that agreement asks for is recovered
 //	{"do":"transfer","id":5,"of":1,"to":"b"}       it has stopped, and b shall lead; with "ask":true: would b be asked?
 //	{"do":"view","id":6,"group":"billing"}         who leads, as far as the agent knows?
 //	{"do":"verify","id":7,"group":"billing"}       who leads, proven?
@@ -44,6 +46,7 @@
 //	{"event":"until","ids":[1],"until_ns":81483367890,"remaining_ns":162233334}
 //	{"event":"stop","id":1,"cause":{"why":"closed","member":"a"},"until_ns":...,"remaining_ns":...}
 //	{"event":"healed","id":1,"member":"c"}
+//	{"event":"agreed","id":1,"view":{...}}         in a consistent group: the present agreement, and every later one
 //	{"event":"over","id":1,"cause":{...}}
 //	{"event":"done","id":2}
 //	{"event":"edict","id":4,"stamp":"0.7.81000:0/1@500,1/1@900"}
@@ -69,6 +72,13 @@
 // The agent refuses a campaign whose mode is not that of the group in its configuration. There is no token, and no edict, transfer or value. In a local
 // group until_ns is the end of the host's lease. In an eventual group there is no lease: the agent moves until_ns while it runs, so that no program
 // outlives it. When the host leads no more the program gets stop, and has its grace. The host leads on when a program resigns.
+//
+// # Consistent groups
+//
+// A program takes part in a consistent group with a campaign of mode consistent. Its host is a member from leads until the program has stopped, and view, in
+// leads, is the agreement that took it in. An agreed whose view has recover in its agreement asks the program to recover what was lost. The agent reports
+// that only when the program has written recovered with the token and the number of that agreement. It refuses reports about others. Runners
+// take part in none.
 //
 // # Members that are back
 //

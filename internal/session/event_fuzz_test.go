@@ -12,6 +12,7 @@ func FuzzEvent(f *testing.F) {
 	f.Add([]byte(`{"event":"leads","id":1,"token":7,"until_ns":5}` + "\n"))
 	f.Add([]byte(`{"event":"extended","ids":[1,2],"until_ns":9}` + "\n" + `{"event":"lost","id":1}` + "\n"))
 	f.Add([]byte(`{"event":"leads","id":1,"turn":3,"until_ns":5}` + "\n"))
+	f.Add([]byte(`{"event":"leads","id":1,"token":3,"view":{},"until_ns":5}` + "\n" + `{"event":"agreed","id":1,"view":{"agreement":{"recover":true}}}` + "\n"))
 	f.Add([]byte(`{"event":"failed","id":2,"error":"no"}` + "\n\n"))
 	const longest = 5 << 10 // longer than the reader's buffer
 	f.Add([]byte(strings.Repeat(" ", longest-9) + "{}\n"))

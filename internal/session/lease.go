@@ -35,6 +35,8 @@ type Lease struct {
 	// healed has an element when a member has come back since it was last looked at.
 	healed      chan struct{}
 	campaignErr error // set before over is closed
+	// agreements are those of a consistent group.
+	agreements agreements
 
 	mu     sync.Mutex
 	onDone []func()
@@ -68,7 +70,8 @@ func (c *Conn) Campaign(ctx context.Context, o Candidate) (*Lease, error) {
 // this process was silent: it is not any more.
 func (c *Conn) campaign(ctx context.Context, o Candidate) (*Lease, error) {
 	l := &Lease{conn: c, group: o.Group, entered: make(chan struct{}), elected: make(chan struct{}), done: make(chan struct{}),
-		over: make(chan struct{}), overHere: make(chan struct{}), healed: make(chan struct{}, 1)}
+		over: make(chan struct{}), overHere: make(chan struct{}), healed: make(chan struct{}, 1),
+		agreements: agreements{changed: make(chan struct{})}}
 	l.life = party.New(party.Options{Clock: c.clock, Do: l.do, Unread: c.Unread, Shown: l.shown, Config: tenure.Config{Self: c.Self(), Lower: tenure.Function,
 		Guard: c.hello.Guard, Grace: sessionGrace, Answer: sessionAnswer}})
 	o.Page = true
@@ -117,12 +120,15 @@ func (l *Lease) take(e *Event) {
 	switch e.Event {
 	case Leads:
 		l.token.Store(e.Token)
+		l.agreements.first.Store(&e.View)
 		l.life.Give(tenure.Event{Kind: tenure.Elected, Token: e.Number(), At: at, Until: until})
 	case Until:
 		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 	case Stop:
 		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 		l.life.Give(tenure.Event{Kind: tenure.Stop, Cause: l.conn.Of(e.Cause)})
+	case Agreed:
+		l.agreements.add(e.View)
 	case Healed:
 		select {
 		case l.healed <- struct{}{}:

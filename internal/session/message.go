@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -13,22 +14,23 @@ import (
 
 // The requests.
 const (
-	Greet    = "hello"
-	Campaign = "campaign"
-	Resign   = "resign"
-	Freeze   = "freeze"
-	Started  = "started"
-	Keep     = "keep"
-	Alive    = "alive"
-	Page     = "page"
-	Announce = "announce"
-	Edict    = "edict"
-	Transfer = "transfer"
-	View     = "view"
-	Verify   = "verify"
-	Watch    = "watch"
-	Unwatch  = "unwatch"
-	Bye      = "bye"
+	Greet     = "hello"
+	Campaign  = "campaign"
+	Resign    = "resign"
+	Freeze    = "freeze"
+	Started   = "started"
+	Keep      = "keep"
+	Alive     = "alive"
+	Page      = "page"
+	Announce  = "announce"
+	Edict     = "edict"
+	Recovered = "recovered"
+	Transfer  = "transfer"
+	View      = "view"
+	Verify    = "verify"
+	Watch     = "watch"
+	Unwatch   = "unwatch"
+	Bye       = "bye"
 )
 
 // A Request is a line that a program writes.
@@ -38,7 +40,7 @@ type Request struct {
 	// Of is the number of the candidacy or watch that the request is about.
 	Of    uint64 `json:"of,omitempty"`
 	Group string `json:"group,omitempty"`
-	// Mode, of a campaign, is that of the group: [Local] or [Eventual]; empty: quorum.
+	// Mode, of a campaign, is that of the group: [Local], [Eventual] or [Consistent]; empty: quorum.
 	Mode string `json:"mode,omitempty"`
 	// To is a member. Ask, of a transfer, only asks whether it would be begun.
 	To  string `json:"to,omitempty"`
@@ -66,6 +68,9 @@ type Request struct {
 	First int `json:"first,omitempty"`
 	// Value, of campaign and announce, is what the leadership bears.
 	Value string `json:"value,omitempty"`
+	// Token and Number, of recovered, name the agreement that asked for it.
+	Token  uint64 `json:"token,omitempty"`
+	Number uint64 `json:"number,omitempty"`
 	// Cause, of resign and freeze, is why the program has stopped, or stops, as far as it knows.
 	Cause *why.Cause `json:"cause,omitempty"`
 }
@@ -78,19 +83,28 @@ type Tree struct {
 	Cgroup string `json:"cgroup,omitempty"`
 }
 
-// The modes of groups that hosts lead.
+// The modes of groups beside quorum: hosts lead local and eventual ones.
 const (
-	Local    = "local"
-	Eventual = "eventual"
+	Local      = "local"
+	Eventual   = "eventual"
+	Consistent = "consistent"
 )
 
 // CheckMode says why a program cannot campaign in groups of a mode.
 func CheckMode(mode string) error {
 	switch mode {
-	case "", "quorum", Local, Eventual:
+	case "", "quorum", Local, Eventual, Consistent:
 		return nil
 	}
-	return fmt.Errorf("mode %.40q: must be quorum, local or eventual", mode)
+	return fmt.Errorf("mode %.40q: must be quorum, local, eventual or consistent", mode)
+}
+
+// CheckUnattended says why a program that cannot report a recovery, such as a command or a client over HTTP, cannot campaign in groups of a mode.
+func CheckUnattended(mode string) error {
+	if mode == Consistent {
+		return errors.New("mode consistent: a member must report what it has recovered (take part with regent.Dial or on the unix socket)")
+	}
+	return CheckMode(mode)
 }
 
 // requestFields says what a request must have beside its number.
@@ -98,7 +112,7 @@ type requestFields struct{ group, of, to bool }
 
 var requestFieldsOf = map[string]requestFields{
 	Campaign: {group: true}, View: {group: true}, Verify: {group: true}, Watch: {group: true},
-	Resign: {of: true}, Freeze: {of: true}, Started: {of: true}, Alive: {of: true}, Announce: {of: true}, Edict: {of: true}, Unwatch: {of: true},
+	Resign: {of: true}, Freeze: {of: true}, Started: {of: true}, Alive: {of: true}, Announce: {of: true}, Edict: {of: true}, Recovered: {of: true}, Unwatch: {of: true},
 	Transfer: {of: true, to: true},
 	Keep:     {}, Greet: {}, Bye: {}, Page: {},
 }
@@ -155,6 +169,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s: %w", r.Do, CheckValue(r.Value))
 	case CheckMode(r.Mode) != nil:
 		return fmt.Errorf("%s: %w", r.Do, CheckMode(r.Mode))
+	case r.Mode == Consistent && (r.Tree != nil || r.Keeper != ""):
+		return fmt.Errorf("%s of a runner: %w", r.Do, CheckUnattended(r.Mode))
 	case s.of && r.Of == 0:
 		return fmt.Errorf("%s without of: say which candidacy it is about", r.Do)
 	case s.to && r.To == "":
@@ -196,6 +212,8 @@ const (
 	Until   = "until"
 	Stop    = "stop"
 	Healed  = "healed"
+	// Agreed has what the members of a consistent group agree on; its view says whether the program has to recover what was lost.
+	Agreed  = "agreed"
 	Over    = "over"
 	Done    = "done"
 	Stamped = "edict"
