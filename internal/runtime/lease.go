@@ -313,7 +313,7 @@ func (t *GroupTable) refuse(g *Group) {
 type LengthError struct {
 	Length time.Duration
 	Why    protocol.Refusal
-	// Lengths are those that leave no room for another, if that is why.
+	// Lengths are those that leave no room for another, if that is why. The council's own is among them.
 	Lengths []time.Duration
 }
 
@@ -321,7 +321,7 @@ func (e *LengthError) Error() string {
 	if len(e.Lengths) == 0 {
 		return fmt.Sprintf("lease %v: %v", e.Length, e.Why)
 	}
-	return fmt.Sprintf("lease %v: programs here have leases of %d other lengths, which is the limit (use one of %v)", e.Length, len(e.Lengths), e.Lengths)
+	return fmt.Sprintf("lease %v: a member has leases of at most %d lengths (use one of %v)", e.Length, len(e.Lengths), e.Lengths)
 }
 
 // refuseLength sends the programs away that wait for leases of a length that the machine has refused.

@@ -176,9 +176,9 @@ func (b *Backed) hold(x *ledger.Leadership, t sim.Real) error {
 func (b *Backed) Finish() error { return nil }
 
 // Keeps is N-16': a voter keeps its word. The end of a promise never falls while it stands; a promise begins anew only
-// after it has run out, whatever became of those of other lengths; and a group leaves the one it was assigned to only with
-// the end of the promise, by a release whose term is at least that of the assignment, or by a claim of a later tenure of
-// the same holder. All that a tenure is assigned is assigned in promises of its length. What a restart forgets is N-LU's
+// after it has run out or if nothing is assigned in it, whatever became of those of other lengths; and a group leaves the
+// one it was assigned to only with the end of the promise, by a release whose term is at least that of the assignment, or by
+// a claim of a later tenure of the same holder. All that a tenure is assigned is assigned in promises of its length. What a restart forgets is N-LU's
 // matter.
 type Keeps struct {
 	cursor
@@ -275,10 +275,16 @@ func (k *Keeps) promise(r *sim.Record) error {
 	case r.Gen == old.gen && k.clock(r) >= old.until:
 		return Violatedf(k.Name(), r.T, "%v extends its promise %d to %v, which ended at %v, as if it had never lapsed",
 			r.Node, r.Gen, r.Peer, old.until)
-	case r.Gen > old.gen && old.gen > 0 && !k.over(r, old.until):
+	case r.Gen > old.gen && old.gen > 0 && !k.over(r, old.until) && k.binds(r, old.gen):
 		return Violatedf(k.Name(), r.T, "%v begins a new promise to %v before the old one ends at %v", r.Node, r.Peer, old.until)
 	}
 	return nil
+}
+
+// binds says whether anything is assigned in an earlier promise to the same holder. A voter may forget one that is empty.
+func (k *Keeps) binds(r *sim.Record, gen uint64) bool {
+	p := k.ledger.Promise(r.Node, r.Peer, gen)
+	return p != nil && len(p.Assigned) > 0
 }
 
 // bumped is by how much a sample may lie above what the clock shows: a nanosecond for each earlier sample of one instant.

@@ -22,7 +22,7 @@
 //
 // A holder asks each voter for one promise per length of lease that its tenures have. A length is named by its nominal
 // duration, and by 0 if that is [Config.Lease]. It is asked for as δ = length + [Config.PerGroup] for each tenure of that
-// length, up to [Config.Longest]. A holder has at most [MaxLengths] at once.
+// length, up to [Config.Longest]. A holder has at most [MaxLengths] at once, one of which is kept for length 0.
 //
 //	voter    ward     per member and incarnation: the highest request taken, the last number given to a promise
 //	         promise  per ward and length: its end, its number (gen), the groups that are assigned in it
@@ -35,7 +35,7 @@
 //   - The end and the number of a promise change only by requests that ask for its length, and by its own lapse. A lapse
 //     or a break ends what was assigned in that promise, and nothing else.
 //   - No two promises of one voter to one incarnation have a number in common, in whatever lengths. So a promise that the
-//     voter has forgotten because it lapsed cannot be taken for the one that follows it.
+//     voter has forgotten, because it lapsed or was empty, cannot be taken for the one that follows it.
 //   - A lease ends with promises of its own length only.
 //   - A new tenure of the same holder has a higher term, and may have another length. Its claim moves the group to the
 //     promise of that length. A late claim or release of the tenure before is too low to move it back or to free it.

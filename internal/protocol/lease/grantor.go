@@ -177,11 +177,17 @@ func (g *Grantor) Request(now protocol.Time, from protocol.Ident, delay time.Dur
 	*ok = OK{Asker: from.Inc, Seq: r.Seq, At: now, Floor: g.terms.Floor, Results: ok.Results[:0], More: ok.More[:0], Wish: g.reach.Wish}
 	longest := time.Duration(0) // of the promises that are made
 	if r.Delta > 0 && !g.late(now, r, r.Delta, delay) {
-		ok.Gen, longest = g.extend(now, w, r, Ask{Delta: r.Delta}), r.Delta
+		ok.Gen = g.extend(now, w, r, Ask{Delta: r.Delta})
+		if ok.Gen != 0 {
+			longest = r.Delta
+		}
 	}
 	for _, a := range r.More {
-		if !g.late(now, r, a.Delta, delay) {
-			ok.More = append(ok.More, Kept{a.Length, g.extend(now, w, r, a)})
+		if g.late(now, r, a.Delta, delay) {
+			continue
+		}
+		if gen := g.extend(now, w, r, a); gen != 0 {
+			ok.More = append(ok.More, Kept{a.Length, gen})
 			longest = max(longest, a.Delta)
 		}
 	}
@@ -231,7 +237,7 @@ func (g *Grantor) refuse(now protocol.Time, r *Request, delay time.Duration) (Wh
 }
 
 // asksWell says whether a request asks for at least one promise, for no more than MaxLengths, for each of them once, and
-// for none beyond the longest.
+// for none beyond the longest, neither by its length nor by its delta.
 func (c *Config) asksWell(r *Request) bool {
 	if r.Delta < 0 || r.Delta > c.Longest || r.Delta == 0 && len(r.More) == 0 {
 		return false
@@ -241,7 +247,7 @@ func (c *Config) asksWell(r *Request) bool {
 		n++
 	}
 	for _, a := range r.More {
-		if a.Length <= last || a.Delta <= 0 || a.Delta > c.Longest {
+		if a.Length <= last || a.Length > c.Longest || a.Delta <= 0 || a.Delta > c.Longest {
 			return false
 		}
 		last = a.Length
@@ -296,22 +302,34 @@ func (w *ward) promise(length time.Duration) *promise {
 	return nil
 }
 
-// begin adds a promise of no duration. Of more than MaxLengths those go that have run out: nothing is assigned in them.
-func (w *ward) begin(now protocol.Time, length time.Duration) *promise {
+// maxPromises bounds the promises to one ward. An honest holder needs more than MaxLengths only while promises stand that it
+// has given up without a release.
+const maxPromises = 2 * MaxLengths
+
+// begin adds a promise of no duration for request seq, or returns nil if there are too many. From MaxLengths on those go in
+// which nothing is assigned, whether they have run out or not: they keep nobody from anything. Those that the same request
+// has renewed stay, for its claims.
+func (w *ward) begin(seq uint64, length time.Duration) *promise {
 	if len(w.promises) >= MaxLengths {
-		w.promises = slices.DeleteFunc(w.promises, func(p *promise) bool { return p.first == nil && now >= p.until })
+		w.promises = slices.DeleteFunc(w.promises, func(p *promise) bool { return p.first == nil && p.seq != seq })
+	}
+	if len(w.promises) >= maxPromises {
+		return nil
 	}
 	p := &promise{to: w.to, length: length}
 	w.promises = append(w.promises, p)
 	return p
 }
 
-// extend renews the promise of one length, and returns its number. One that has run out begins anew, without assignments.
-// The others stay as they are.
+// extend renews the promise of one length, and returns its number; zero: there are too many others. One that has run out
+// begins anew, without assignments. The others stay as they are.
 func (g *Grantor) extend(now protocol.Time, w *ward, r *Request, a Ask) uint64 {
 	p := w.promise(a.Length)
 	if p == nil {
-		p = w.begin(now, a.Length)
+		p = w.begin(r.Seq, a.Length)
+	}
+	if p == nil {
+		return 0
 	}
 	if p.gen == 0 || now >= p.until {
 		if p.gen > 0 {

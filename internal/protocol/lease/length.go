@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// MaxLengths is how many lengths a holder has at once at most.
+// MaxLengths is how many lengths a holder has at once at most. One of the places is kept for length 0.
 const MaxLengths = 8
 
 // A length is the promises of one length that a holder asks for, of all voters.
@@ -47,18 +48,16 @@ func (h *Holder) length(nominal time.Duration) *length {
 // used says whether the length is there for anything.
 func (l *length) used() bool { return l.tenures > 0 }
 
-// Room says whether a tenure of that length may begin: there are fewer than MaxLengths others.
+// Room says whether a tenure of that length may begin. Voters refuse a request for more than MaxLengths as a whole, and all
+// leases that it would renew run out. A length that is listed but not used has no place yet; length 0 always has one.
 func (h *Holder) Room(nominal time.Duration) bool {
-	n := 0
+	others := 0
 	for _, l := range h.lengths {
-		if l.nominal == nominal {
-			return true
-		}
-		if l.used() {
-			n++
+		if l.nominal != 0 && l.nominal != nominal && l.used() {
+			others++
 		}
 	}
-	return n < MaxLengths
+	return nominal == 0 || others < MaxLengths-1
 }
 
 // use returns the length of that name for one more tenure. Those that nothing rests on any more go, if there are many:
@@ -70,7 +69,7 @@ func (h *Holder) use(now protocol.Time, nominal time.Duration) *length {
 			h.lengths = slices.DeleteFunc(h.lengths, func(l *length) bool { return l.nominal != 0 && !l.used() })
 		}
 		l = h.newLength(nominal)
-		at, _ := slices.BinarySearchFunc(h.lengths, nominal, func(l *length, d time.Duration) int { return int(l.nominal - d) })
+		at, _ := slices.BinarySearchFunc(h.lengths, nominal, func(l *length, d time.Duration) int { return cmp.Compare(l.nominal, d) })
 		h.lengths = slices.Insert(h.lengths, at, l)
 	}
 	if !l.used() {

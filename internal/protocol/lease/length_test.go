@@ -1,7 +1,9 @@
 package lease
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -220,11 +222,13 @@ func TestVoterRefusesLengthsThatAreTooManyTooLongOrNamedTwice(t *testing.T) {
 		nine = append(nine, Ask{(i + 1) * long / 10, long})
 	}
 	for name, r := range map[string]Request{
-		"nine":     {More: nine},
-		"too long": {More: []Ask{{long, c.cfg.Longest + 1}}},
-		"nothing":  {More: []Ask{{long, 0}}},
-		"twice":    {More: []Ask{{long, long}, {long, long}}},
-		"unnamed":  {More: []Ask{{0, long}}},
+		"nine":           {More: nine},
+		"too long":       {More: []Ask{{long, c.cfg.Longest + 1}}},
+		"named too long": {More: []Ask{{c.cfg.Longest + 1, long}}},
+		"named for ever": {More: []Ask{{math.MaxInt64, long}}},
+		"nothing":        {More: []Ask{{long, 0}}},
+		"twice":          {More: []Ask{{long, long}, {long, long}}},
+		"unnamed":        {More: []Ask{{0, long}}},
 	} {
 		r.Seq = 1
 		if n, is := c.request(1, 0, r).(*Nack); !is || n.Why != WhyConfig {
@@ -275,6 +279,125 @@ func TestNinthLengthFindsNoRoom(t *testing.T) {
 	c.pump(c.do(0, func(h *half) { h.holder.Stopped(c.now, "g1", protocol.Nobody) }))
 	c.tryFor(0, "ninth", long+1)
 	c.led(0, "ninth")
+}
+
+// Seven lengths and that of the council are all in use: no request asks for more than voters grant, and nothing expires.
+func TestCouncilLengthHasAPlaceBesideSevenOthers(t *testing.T) {
+	c := newCouncil(t, mixed(3))
+	var groups []protocol.Group
+	for i := range 2 * time.Duration(MaxLengths) {
+		g := protocol.Group(fmt.Sprint("g", int(i)))
+		c.tryFor(0, g, 210*ms+i*10*ms) // short: every round renews them all
+		if _, leads := c.lease(0, g); leads {
+			groups = append(groups, g)
+		}
+	}
+	if len(groups) != MaxLengths-1 {
+		t.Fatalf("%v have leases of lengths of their own", groups)
+	}
+	c.tick(180 * ms)
+	c.try(0, "plain")
+	groups = append(groups, "plain")
+	c.sent = nil
+	c.tick(3 * time.Second)
+	most := 0
+	for _, e := range c.sent {
+		switch m := e.msg.(type) {
+		case *Nack:
+			t.Fatalf("%v refuses a request: %v", e.from, m.Why)
+		case *Request:
+			most = max(most, len(asked(m)))
+		}
+	}
+	if most != MaxLengths {
+		t.Errorf("requests ask for %d lengths at most", most)
+	}
+	for _, g := range groups {
+		c.led(0, g)
+	}
+}
+
+// Lengths are kept in order, as requests name them, however far they lie apart: 32 bits do not hold the difference.
+func TestRequestsNameLengthsInOrder(t *testing.T) {
+	cfg := mixed(3)
+	cfg.Longest = 30 * time.Second
+	c := newCouncil(t, cfg)
+	for _, d := range []time.Duration{8 * time.Second, time.Second, 4 * time.Second, 20 * time.Second} {
+		g := protocol.Group(d.String())
+		c.tryFor(0, g, d)
+		c.led(0, g)
+	}
+	if !slices.IsSortedFunc(c.members[0].holder.lengths, func(a, b *length) int { return cmp.Compare(a.nominal, b.nominal) }) {
+		t.Error("the lengths are not in order")
+	}
+	c.tick(20 * time.Second)
+	c.led(0, "20s")
+}
+
+// A holder that names ever more lengths, and claims nothing in them, makes a voter remember no more than one request needs.
+func TestPromisesWithoutGroupsAreForgotten(t *testing.T) {
+	c := newCouncil(t, mixed(3))
+	w := func() *ward { return c.members[1].grantor.wards[0] }
+	c.request(1, 0, Request{Seq: 1, More: []Ask{{long, long}}, Claims: []Claim{
+		{Group: "g", Tenure: 1, Term: 1}, {Group: "slow", Tenure: 2, Term: 1, Length: long}}})
+	for i := range 300 {
+		r := Request{Seq: uint64(i + 2)}
+		for j := range MaxLengths - 1 {
+			r.More = append(r.More, Ask{time.Duration(1 + i*MaxLengths + j), c.cfg.Longest})
+		}
+		ok, is := c.request(1, 0, r).(*OK)
+		if !is || ok.Gen == 0 || len(ok.More) != MaxLengths-1 {
+			t.Fatalf("request %d is answered with %+v", r.Seq, ok)
+		}
+		for _, k := range ok.More {
+			if p := w().promise(k.Length); p == nil || p.gen != k.Gen || p.seq != r.Seq {
+				t.Fatalf("request %d: the answer has a promise that the voter does not remember", r.Seq)
+			}
+		}
+	}
+	if n := len(w().promises); n > maxPromises {
+		t.Errorf("%d promises to one holder", n)
+	}
+	if p := w().promise(0); p == nil || p.gen != 1 || !p.first.is("g") {
+		t.Errorf("the promise with a group is %+v", p)
+	}
+	if p := w().promise(long); p == nil || !p.first.is("slow") {
+		t.Errorf("the long promise with a group is %+v", p)
+	}
+}
+
+// A voter keeps the promises with groups. It makes no more than it can remember, and says so by leaving them out.
+func TestVoterMakesNoPromiseBeyondItsBound(t *testing.T) {
+	c := newCouncil(t, mixed(3))
+	w := func() *ward { return c.members[1].grantor.wards[0] }
+	made := 0
+	for i := range 4 * MaxLengths {
+		length := long + time.Duration(i)*ms
+		g := protocol.Group(fmt.Sprint("g", i))
+		r := Request{Seq: uint64(i + 1), More: []Ask{{length, length}}, Claims: []Claim{{Group: g, Tenure: uint64(i + 1), Term: 1, Length: length}}}
+		r.Claims = append(r.Claims, Claim{Group: "plain", Tenure: 99, Term: 1})
+		ok, is := c.request(1, 0, r).(*OK)
+		if !is || ok.Gen != 1 {
+			t.Fatalf("request %d: %+v", r.Seq, ok)
+		}
+		if len(ok.Results) != 1+len(ok.More) {
+			t.Fatalf("request %d: %d promises beside that of the council, and results %v", r.Seq, len(ok.More), ok.Results)
+		}
+		made += len(ok.More)
+	}
+	if n := len(w().promises); n != maxPromises || made != maxPromises-1 {
+		t.Errorf("%d promises are remembered, %d were made", n, made)
+	}
+	for i := range made {
+		if s := c.members[1].grantor.Status(c.now, protocol.Group(fmt.Sprint("g", i))); s.Holder != c.ident(0) {
+			t.Errorf("g%d was taken from its holder", i)
+		}
+	}
+	c.tick(c.cfg.Rho.WaitAtLeast(2 * long))
+	ok, is := c.request(1, 0, Request{Seq: 99, More: []Ask{{2 * long, long}}}).(*OK)
+	if !is || len(ok.More) != 1 {
+		t.Errorf("after the others have run out: %+v", ok)
+	}
 }
 
 func TestCheckLength(t *testing.T) {

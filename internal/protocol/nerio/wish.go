@@ -24,8 +24,11 @@ func (m *Machine) wish(s *groupState, ev protocol.Campaign) bool {
 	if ev.ID != 0 {
 		a := protocol.Answer{ID: ev.ID, Group: s.group, OK: why == protocol.NotRefused, Why: why, Leader: protocol.NoIdent}
 		if why == protocol.TooManyLeases {
+			a.Lengths = append(a.Lengths, m.nominal(0))
 			for _, w := range m.wishes {
-				a.Lengths = append(a.Lengths, m.nominal(w.length))
+				if w.length != 0 {
+					a.Lengths = append(a.Lengths, w.length)
+				}
 			}
 		}
 		m.out.Answers = append(m.out.Answers, a)
@@ -67,23 +70,27 @@ func (m *Machine) unwish(length time.Duration) {
 	}
 }
 
-// unfulfillable says why leases of the length cannot be had for a group.
+// unfulfillable says why leases of the length cannot be had for a group. Those of the council's own length can always be had:
+// a program that names no length is not told of a refusal.
 func (m *Machine) unfulfillable(s *groupState, length time.Duration) protocol.Refusal {
 	others := 0
 	for _, w := range m.wishes {
 		switch {
 		case w.length == length:
 			return protocol.NotRefused
+		case w.length == 0: // has a place of its own
 		case !s.candidate || w.length != s.length || w.groups > 1:
 			others++
 		}
 	}
 	switch {
+	case length == 0:
+		return protocol.NotRefused
 	case length > m.cfg.Longest:
 		return protocol.LeaseTooLong
-	case length != 0 && m.lcfg.CheckLength(length) != nil:
+	case m.lcfg.CheckLength(length) != nil:
 		return protocol.LeaseTooShort
-	case others >= lease.MaxLengths:
+	case others >= lease.MaxLengths-1:
 		return protocol.TooManyLeases
 	}
 	return protocol.NotRefused

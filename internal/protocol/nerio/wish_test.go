@@ -3,6 +3,7 @@ package nerio
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,8 +100,65 @@ func TestLengthsThatCannotBeHadAreRefused(t *testing.T) {
 		t.Errorf("the only one of its length asks for another: %+v", a)
 	}
 	d.Step(0, protocol.Resign{Group: "g0"})
+	if a := ask("ninth", 3*time.Second); a.OK || !slices.Contains(a.Lengths, d.members[0].m.cfg.Lease) {
+		t.Errorf("in the place of the council's length, which nobody wants now: %+v", a)
+	}
+	d.Step(0, protocol.Resign{Group: "g1"})
 	if a := ask("ninth", 3*time.Second); !a.OK {
 		t.Errorf("in the place of another: %+v", a)
+	}
+}
+
+// A program that names no length is not told of a refusal, and so would wait for ever.
+func TestCouncilLengthIsNeverRefused(t *testing.T) {
+	d := newDriver(t, mixed(3))
+	d.Run(time.Second)
+	for i := range lease.MaxLengths {
+		d.Step(0, protocol.Campaign{Group: protocol.Group(fmt.Sprint("g", i)), Length: time.Duration(300+10*i) * ms, ID: uint64(i + 1)})
+	}
+	d.Run(time.Second)
+	d.Step(0, protocol.Campaign{Group: "plain"})
+	d.Run(time.Second)
+	d.expect("plain", 0, true)
+	for i := range lease.MaxLengths - 1 {
+		d.expect(protocol.Group(fmt.Sprint("g", i)), 0, true)
+	}
+	if len(d.leaders(protocol.Group(fmt.Sprint("g", lease.MaxLengths-1)))) != 0 {
+		t.Error("the eighth length beside that of the council was granted")
+	}
+}
+
+// A program that was to stop takes its time, and its length is wanted no more. Those that begin meanwhile end no other lease.
+func TestLengthsOfProgramsThatStopStillCount(t *testing.T) {
+	d := newDriver(t, mixed(3))
+	d.Run(time.Second)
+	d.members[0].obeys = false
+	groups := make([]protocol.Group, lease.MaxLengths-1)
+	for i := range groups {
+		groups[i] = protocol.Group(fmt.Sprint("g", i))
+		d.Step(0, protocol.Campaign{Group: groups[i], Length: time.Duration(500+10*i) * ms, ID: uint64(i + 1)})
+	}
+	d.Run(time.Second)
+	d.Step(0, protocol.Resign{Group: "g0"})
+	d.Run(130 * ms)
+	d.Step(0, protocol.Campaign{Group: "next", Length: 2 * time.Second, ID: 99})
+	d.Run(130 * ms)
+	d.Step(0, protocol.Campaign{Group: "plain"})
+	d.Run(5 * time.Second)
+	d.expect("plain", 0, true)
+	if len(d.leaders("next")) != 0 {
+		t.Error("the eighth length beside that of the council is led")
+	}
+	d.Step(0, protocol.Stopped{Group: "g0"})
+	d.Run(5 * time.Second)
+	d.expect("next", 0, true)
+	for _, g := range groups[1:] {
+		d.expect(g, 0, true)
+	}
+	for _, line := range d.log {
+		if strings.Contains(line, "expired") || strings.Contains(line, "quorum") {
+			t.Error(line)
+		}
 	}
 }
 
