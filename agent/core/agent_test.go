@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 
@@ -11,10 +12,10 @@ import (
 	"github.com/regentproject/regent/agent/config"
 )
 
-// Joined returns an agent without listeners, whose member takes part alone in its council.
-func Joined(t *testing.T) *Agent {
+// Joined returns an agent without listeners, whose member takes part alone in its council. more is put into its configuration.
+func Joined(t *testing.T, more ...string) *Agent {
 	t.Helper()
-	council := cluster.Open(t, cluster.Options{Names: []string{"a"}, Config: "timing: {lease: 2s}\nrealtime: false\n"})
+	council := cluster.Open(t, cluster.Options{Names: []string{"a"}, Config: strings.Join(more, "") + "timing: {lease: 2s}\nrealtime: false\n"})
 	if err := council.WriteConfig("a"); err != nil {
 		t.Fatal(err)
 	}

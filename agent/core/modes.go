@@ -3,6 +3,8 @@ package core
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"iter"
 	"sync"
 	"time"
@@ -66,7 +68,7 @@ func (a *Agent) openGroups(ctx context.Context, tasks *sync.WaitGroup) {
 		case regent.Local:
 			group, err := m.LocalGroup(g.Name)
 			if err != nil {
-				a.Log.Warn("this host does not take part in a local group", "group", g.Name, "err", err)
+				a.stayOut(g.Name, err)
 				continue
 			}
 			tasks.Go(func() { a.leadLocally(ctx, group) })
@@ -84,27 +86,36 @@ func (a *Agent) openGroups(ctx context.Context, tasks *sync.WaitGroup) {
 	}
 }
 
-// leadLocally leads whenever this host can. It gives the leadership up when the program that had its turn has stopped.
+// stayOut takes note that this host does not take part in a group that hosts lead, and ends the campaigns of its programs.
+func (a *Agent) stayOut(group string, err error) {
+	a.Log.Warn("this host does not take part in a group that hosts lead", "group", group, "err", err)
+	a.seats[group].close(fmt.Errorf("this host does not take part in group %s: %w", group, err))
+}
+
+// leadLocally leads whenever this host can. It gives the leadership up when the program that had its turn has stopped. Programs that wait when
+// it ends would wait for ever: their campaigns end.
 func (a *Agent) leadLocally(ctx context.Context, group *regent.LocalGroup) {
+	s := a.seats[group.Name()]
 	err := group.Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {
 		a.localLeases.set(group.Name(), l)
 		defer a.localLeases.set(group.Name(), nil)
-		s := a.seats[group.Name()]
 		s.lead(l)
 		<-ctx.Done()
 		s.lose(cmp.Or(l.Cause(), regent.Cause{Why: why.Closed, Member: a.Name}))
 		s.vacant()
 		return nil
 	})
-	if err != nil {
-		a.Log.Warn("this host does not take part in a local group", "group", group.Name(), "err", err)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, regent.ErrClosed) {
+		a.stayOut(group.Name(), err)
+		return
 	}
+	s.close(regent.ErrClosed)
 }
 
 func (a *Agent) followEventual(ctx context.Context, m *regent.Member, g config.Group, tasks *sync.WaitGroup) {
 	group, err := m.EventualGroup(g.Name, elector.Kind(g.Elector))
 	if err != nil {
-		a.Log.Warn("this host does not take part in an eventual group", "group", g.Name, "err", err)
+		a.stayOut(g.Name, err)
 		return
 	}
 	tasks.Go(func() {
@@ -118,6 +129,7 @@ func (a *Agent) followEventual(ctx context.Context, m *regent.Member, g config.G
 			}
 		}
 		s.lose(regent.Cause{Why: why.Closed, Member: a.Name})
+		s.close(regent.ErrClosed)
 	})
 }
 

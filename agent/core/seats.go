@@ -24,6 +24,8 @@ type seat struct {
 	// line are those that wait, the first one first. changed is closed when one may be next, or the seat is free.
 	line    []*Candidate
 	changed chan struct{}
+	// closed is why no turn begins any more; nil: turns may begin.
+	closed error
 }
 
 // newSeats returns a seat for each group that hosts lead.
@@ -56,10 +58,17 @@ func (s *seat) lead(host *regent.LocalLease) {
 func (s *seat) lose(cause regent.Cause) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state.Lose() != 0 && s.turn.cause == (regent.Cause{}) {
-		s.turn.cause = cause
-		close(s.turn.done)
+	if s.state.Lose() != 0 {
+		s.turn.stop(cause)
 	}
+}
+
+// close ends the campaigns of programs that wait, now and later, with an error. It leaves a turn that is under way alone.
+func (s *seat) close(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = err
+	s.change()
 }
 
 // vacant waits until no program has a turn.
@@ -85,6 +94,9 @@ func (s *seat) campaign(ctx context.Context, c *Candidate, need time.Duration) (
 		s.change()
 	}()
 	for {
+		if s.closed != nil {
+			return nil, s.closed
+		}
 		if s.line[0] == c {
 			if number, ok := s.state.Take(s.left(s.host), need); ok {
 				s.turn = &turn{seat: s, number: number, host: s.host, done: make(chan struct{})}
@@ -115,9 +127,19 @@ type turn struct {
 	seat   *seat
 	number uint64
 	host   *regent.LocalLease
-	// done is closed when the program must stop, for the cause. seat.mu guards cause.
-	done  chan struct{}
-	cause regent.Cause
+	// done is closed when the program must stop, for the cause, which may be zero. seat.mu guards stopped and cause.
+	done    chan struct{}
+	stopped bool
+	cause   regent.Cause
+}
+
+// stop has the program stop, for the first cause. It is called with seat.mu held.
+func (t *turn) stop(cause regent.Cause) {
+	if t.stopped {
+		return
+	}
+	t.stopped, t.cause = true, cause
+	close(t.done)
 }
 
 func (t *turn) Token() uint64         { return 0 }
@@ -150,10 +172,7 @@ func (t *turn) Resign(context.Context) error {
 	if s.turn != t {
 		return nil
 	}
-	if t.cause == (regent.Cause{}) {
-		t.cause = regent.Cause{Why: why.Resigned, Member: s.agent.Name}
-		close(t.done)
-	}
+	t.stop(regent.Cause{Why: why.Resigned, Member: s.agent.Name})
 	s.turn = nil
 	s.state.Leave(t.number)
 	s.change()

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -99,5 +100,52 @@ func TestALocalLeadershipIsGivenUpWhenItsProgramHasStopped(t *testing.T) {
 		}
 		_ = y.Resign(t.Context())
 		<-vacant
+	})
+}
+
+func TestCampaignsEndWithTheSeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSeat()
+		s.lead(nil)
+		x := now(s.begin(t.Context()))
+		waits := make(chan error, 1)
+		go func() {
+			_, err := s.campaign(t.Context(), new(Candidate), 0)
+			waits <- err
+		}()
+		synctest.Wait()
+		s.close(regent.ErrClosed)
+		synctest.Wait()
+		select {
+		case err := <-waits:
+			if !errors.Is(err, regent.ErrClosed) {
+				t.Errorf("the campaign ends with %v", err)
+			}
+		default:
+			t.Fatal("a program waits in a seat in which no turn begins any more")
+		}
+		if !x.Valid() {
+			t.Error("the turn ended before its program has stopped")
+		}
+		_ = x.Resign(t.Context())
+		if _, err := s.campaign(t.Context(), new(Candidate), 0); !errors.Is(err, regent.ErrClosed) {
+			t.Errorf("a campaign in a closed seat ends with %v", err)
+		}
+	})
+}
+
+// A view of an eventual group that nothing is known of has no cause.
+func TestATurnStopsOnceWhateverTheCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSeat()
+		s.lead(nil)
+		x := now(s.begin(t.Context()))
+		s.lose(regent.Cause{})
+		<-x.Done()
+		s.lose(regent.Cause{Why: why.Suspected, Member: "b"})
+		_ = x.Resign(t.Context())
+		if x.Cause() != (regent.Cause{}) {
+			t.Errorf("a later cause replaced the first: %v", x.Cause())
+		}
 	})
 }
