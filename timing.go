@@ -117,6 +117,13 @@ func (t *Timing) local() hall.Timing {
 	return h.Fit(directRound)
 }
 
+// LongestLocalGuard is the longest guard time that a program can have under the lease of a local leader: what the lease lasts, less Renew and the
+// two Delays that a renewal may take. With a longer one the program would have to stop between two renewals.
+func (t Timing) LongestLocalGuard() time.Duration {
+	h := t.local()
+	return max(0, h.Rho.WaitAtMost(h.Rho.RealAtLeast(h.Lock))-t.Renew-h.Rho.WaitAtLeast(directRound*t.Delay))
+}
+
 // consistent works out the constants of consistent groups.
 func (t *Timing) consistent() rain.Config {
 	return rain.Config{Ping: t.Renew, Tin: 2*t.Renew + t.RoundTrip, Tout: 4*t.Renew + t.RoundTrip, Renew: 2 * t.Renew, Stay: 7*t.Renew + t.RoundTrip,

@@ -28,7 +28,7 @@ func (c *Candidate) awaitLeadership() (leadership, error) {
 		return nil, err
 	}
 	if s := c.agent.seats[c.Group]; s != nil {
-		return asLeadership(s.campaign(c.campaigning, c, c.guard()+c.Margin))
+		return asLeadership(s.campaign(c.campaigning, c.guard()+c.Margin))
 	}
 	if c.Mode == regent.Consistent {
 		return asLeadership(c.takePart(m))
@@ -54,6 +54,15 @@ func (c *Candidate) guard() time.Duration {
 		return c.Tree.Guard
 	}
 	return c.agent.Timing.Guard
+}
+
+// longestGuard returns the longest guard time that a program can have in a group that hosts lead.
+func (a *Agent) longestGuard(c *Candidate, mode regent.Mode) time.Duration {
+	longest := a.Timing.LongestLocalGuard()
+	if mode == regent.Eventual {
+		longest = a.Timing.Lease - a.Timing.Renew
+	}
+	return max(0, longest-c.Margin)
 }
 
 // numberOf returns what tells a leadership from others of the group at this agent: the token, or the number of the turn.

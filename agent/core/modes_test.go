@@ -2,10 +2,14 @@ package core
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // obedience is of a program that stops as soon as it is asked to.
@@ -46,5 +50,26 @@ func TestLeavingEndsThoseThatWaitInGroupsThatHostsLead(t *testing.T) {
 		default:
 			t.Errorf("the program still waits to lead %s", c.Group)
 		}
+	}
+}
+
+func TestAGuardTimeThatDoesNotFitTheLeaseOfTheHostIsRefused(t *testing.T) {
+	a := Joined(t, "groups: [{name: cache, mode: local}, {name: ops, mode: eventual}]\n")
+	for group, mode := range map[string]regent.Mode{"cache": regent.Local, "ops": regent.Eventual} {
+		p := Candidacy{Group: group, Mode: mode, Margin: session.Skew, Notifier: &silence{led: make(chan struct{})}}
+		longest := a.longestGuard(&Candidate{Candidacy: p}, mode)
+		for _, guard := range []time.Duration{longest, longest + 1} {
+			p.Tree = a.Trees.Watch(group, tree.Ref{}, guard)
+			c, err := a.AddCandidate(p)
+			if fits := err == nil; fits != (guard == longest) || !fits && !strings.Contains(err.Error(), "does not fit the lease of a host there") {
+				t.Errorf("%s: guard %v, and the longest is %v: %v", mode, guard, longest, err)
+			}
+			if err == nil {
+				c.Withdraw()
+			}
+		}
+	}
+	if longest := a.Timing.LongestLocalGuard(); longest < a.Timing.Guard || longest > 60*time.Millisecond { // of 120 ms
+		t.Errorf("the longest guard time in local groups is %v", longest)
 	}
 }

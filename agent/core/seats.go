@@ -22,11 +22,14 @@ type seat struct {
 	host *regent.LocalLease
 	turn *turn // under way; nil: none is
 	// line are those that wait, the first one first. changed is closed when one may be next, or the seat is free.
-	line    []*Candidate
+	line    []*waiter
 	changed chan struct{}
 	// closed is why no turn begins any more; nil: turns may begin.
 	closed error
 }
+
+// A waiter is a campaign of a program. need is what the program gives up of the time that it could lead.
+type waiter struct{ need time.Duration }
 
 // newSeats returns a seat for each group that hosts lead.
 func newSeats(a *Agent) map[string]*seat {
@@ -84,21 +87,22 @@ func (s *seat) vacant() {
 	}
 }
 
-// campaign waits for a turn of the program. need is what it gives up of the time that it could lead.
-func (s *seat) campaign(ctx context.Context, c *Candidate, need time.Duration) (*turn, error) {
+// campaign waits for a turn of a program, which gives up need of the time that it could lead.
+func (s *seat) campaign(ctx context.Context, need time.Duration) (*turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.line = append(s.line, c)
+	w := &waiter{need}
+	s.line = append(s.line, w)
 	defer func() {
-		s.line = slices.DeleteFunc(s.line, func(x *Candidate) bool { return x == c })
+		s.line = slices.DeleteFunc(s.line, func(x *waiter) bool { return x == w })
 		s.change()
 	}()
 	for {
 		if s.closed != nil {
 			return nil, s.closed
 		}
-		if s.line[0] == c {
-			if number, ok := s.state.Take(s.left(s.host), need); ok {
+		if left := s.left(s.host); s.next(left) == w {
+			if number, ok := s.state.Take(left, need); ok {
 				s.turn = &turn{seat: s, number: number, host: s.host, done: make(chan struct{})}
 				return s.turn, nil
 			}
@@ -111,6 +115,16 @@ func (s *seat) campaign(ctx context.Context, c *Candidate, need time.Duration) (
 			return nil, err
 		}
 	}
+}
+
+// next returns the first that waits and needs less than what is left; nil: none does. It is called with mu held.
+func (s *seat) next(left time.Duration) *waiter {
+	for _, w := range s.line {
+		if w.need < left {
+			return w
+		}
+	}
+	return nil
 }
 
 // left returns how long a program may lead without a further look: as long as the lease of the host, or for the length of a lease if hosts have

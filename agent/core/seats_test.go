@@ -19,7 +19,7 @@ func newSeat() *seat {
 func (s *seat) begin(ctx context.Context) <-chan *turn {
 	out := make(chan *turn, 1)
 	go func() {
-		if t, err := s.campaign(ctx, new(Candidate), 0); err == nil {
+		if t, err := s.campaign(ctx, 0); err == nil {
 			out <- t
 		}
 	}()
@@ -110,7 +110,7 @@ func TestCampaignsEndWithTheSeat(t *testing.T) {
 		x := now(s.begin(t.Context()))
 		waits := make(chan error, 1)
 		go func() {
-			_, err := s.campaign(t.Context(), new(Candidate), 0)
+			_, err := s.campaign(t.Context(), 0)
 			waits <- err
 		}()
 		synctest.Wait()
@@ -128,7 +128,7 @@ func TestCampaignsEndWithTheSeat(t *testing.T) {
 			t.Error("the turn ended before its program has stopped")
 		}
 		_ = x.Resign(t.Context())
-		if _, err := s.campaign(t.Context(), new(Candidate), 0); !errors.Is(err, regent.ErrClosed) {
+		if _, err := s.campaign(t.Context(), 0); !errors.Is(err, regent.ErrClosed) {
 			t.Errorf("a campaign in a closed seat ends with %v", err)
 		}
 	})
@@ -146,6 +146,26 @@ func TestATurnStopsOnceWhateverTheCause(t *testing.T) {
 		_ = x.Resign(t.Context())
 		if x.Cause() != (regent.Cause{}) {
 			t.Errorf("a later cause replaced the first: %v", x.Cause())
+		}
+	})
+}
+
+// A program that needs more of the lease than is left does not hold up those behind it.
+func TestAProgramThatDoesNotFitIsPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSeat()
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		go func() {
+			if _, err := s.campaign(ctx, regent.LAN.Lease); err == nil {
+				t.Error("a turn began that ends at once")
+			}
+		}()
+		synctest.Wait()
+		next := s.begin(t.Context())
+		s.lead(nil)
+		if now(next) == nil {
+			t.Error("the next program does not lead")
 		}
 	})
 }

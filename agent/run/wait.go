@@ -14,7 +14,9 @@ const leaderLogDelay = time.Second
 // leaderLog says who leads while this host would.
 type leaderLog struct {
 	group, self string
-	log         func(format string, args ...any)
+	// hosts says that hosts lead the group, and programs have their turns.
+	hosts bool
+	log   func(format string, args ...any)
 
 	mu sync.Mutex
 	// now is how things are, and said how they were said to be.
@@ -26,7 +28,7 @@ type leaderLog struct {
 // logLeaders says who leads, and when that changes, until end is called. Nobody has to wait for it.
 func (r *runner) logLeaders(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &leaderLog{group: r.Group, self: r.terms.Member, log: r.Log}
+	w := &leaderLog{group: r.Group, self: r.terms.Member, hosts: r.Mode != "", log: r.Log}
 	go func(a Agent) { _ = a.Watch(ctx, w.group, w.update) }(r.agent)
 	return func() {
 		cancel()
@@ -46,6 +48,9 @@ func (w *leaderLog) update(leader, why string) {
 		w.now = fmt.Sprintf("nobody leads it now (%s)", why)
 	case w.self:
 		w.now = "another program of this host leads it now"
+		if w.hosts {
+			w.now = "this host leads it now, and its programs take turns"
+		}
 	default:
 		w.now = leader + " leads it now"
 		w.logOnce(w.now)

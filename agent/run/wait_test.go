@@ -44,6 +44,20 @@ func TestWaitingSaysWhoLeads(t *testing.T) {
 	})
 }
 
+// In groups that hosts lead a host leads also while no program of it does.
+func TestWaitingForATurnNamesNoOtherProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		w := &leaderLog{group: "g", self: "a", hosts: true, log: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }}
+		w.update("a", "elected a")
+		time.Sleep(2 * leaderLogDelay)
+		w.end()
+		if want := []string{"waits to lead g: this host leads it now, and its programs take turns"}; !slices.Equal(lines, want) {
+			t.Errorf("said %q, want %q", lines, want)
+		}
+	})
+}
+
 func TestARunnerThatWaitsSaysSo(t *testing.T) {
 	s := play(t, newFake(0), `echo never`, nil)
 	for _, leader := range []string{"b", "c"} { // when it takes the second it has said the first
