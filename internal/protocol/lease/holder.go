@@ -40,7 +40,6 @@ type Holder struct {
 // A voter is what the holder knows of one voter.
 type voter struct {
 	inc protocol.Inc // Invariant: it never falls
-	gen uint64       // the highest number of its promises, of any length
 	// claims and releases wait to be sent; refused are the claims to be made again with the next renewal.
 	claims   []*tenure
 	refused  []*tenure
@@ -239,10 +238,9 @@ func (h *Holder) kept(now protocol.Time, r protocol.Rank, m *OK, f *flight) (cur
 		}
 		s := &l.by[r]
 		was, end := s.end, f.start.Add(h.cfg.hold(a.Delta))
-		h.voters[r].gen = max(h.voters[r].gen, gen)
 		if gen > s.gen {
 			h.lose(r, l)
-			s.gen, s.end = gen, end
+			s.gen, s.end, s.begun = gen, end, true
 		}
 		s.end = max(s.end, end)
 		current, revived = true, revived || was <= now
@@ -256,7 +254,7 @@ func (h *Holder) restarted(from protocol.Ident) {
 		h.lose(from.Rank, l)
 		l.by[from.Rank] = standing{}
 	}
-	h.voters[from.Rank].inc, h.voters[from.Rank].gen = from.Inc, 0
+	h.voters[from.Rank].inc = from.Inc
 }
 
 // askLater claims once more what a voter has not looked at.
@@ -374,10 +372,21 @@ func (h *Holder) Knows(group protocol.Group, r protocol.Rank) bool {
 	return t != nil && t.leads() && (t.bids == nil || t.bids[r].state == backed)
 }
 
-// Promise returns what tells the promises of a voter apart: its incarnation, and the number of the promise that it began
-// last, of any length.
-func (h *Holder) Promise(r protocol.Rank) (protocol.Inc, uint64) {
-	return h.voters[r].inc, h.voters[r].gen
+// TakeBegun returns the groups that this member leads by promises that a voter has begun since it was last called. The voter may have
+// forgotten all that it knew of them.
+func (h *Holder) TakeBegun(r protocol.Rank) (groups []protocol.Group) {
+	for _, l := range h.lengths {
+		if !l.by[r].begun {
+			continue
+		}
+		l.by[r].begun = false
+		for _, c := range h.classes {
+			for t := c.first; t != nil && c.length == l; t = t.next {
+				groups = append(groups, t.group)
+			}
+		}
+	}
+	return groups
 }
 
 // Silent says whether a voter has left the last request unanswered, or refused it.

@@ -29,6 +29,8 @@ type standing struct {
 	// Invariant: gen never falls within an incarnation of the voter, and end never does while gen stands.
 	gen uint64
 	end protocol.Time
+	// begun says that TakeBegun has not reported the promise.
+	begun bool
 }
 
 func (h *Holder) newLength(nominal time.Duration) *length {

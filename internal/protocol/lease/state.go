@@ -141,6 +141,7 @@ func (h *Holder) AppendState(s *State) {
 		for _, x := range l.by {
 			s.Uint(x.gen)
 			s.Future(x.end)
+			s.Bool(x.begun)
 		}
 	}
 	for i := range h.voters {

@@ -1,7 +1,9 @@
 package nerio
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
@@ -117,10 +119,26 @@ func (m *Machine) forget(now protocol.Time) {
 	m.holder.Void(now, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
 	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.reach)
 	m.holder.Reset(0, m.grantor)
+	m.unknow(now)
+}
+
+// unknow publishes that the member no longer knows the leaders that its former votes knew. A vote that is dropped reports no change.
+func (m *Machine) unknow(now protocol.Time) {
+	var named []*groupState
+	// order does not matter: they are sorted.
+	for _, s := range m.groups {
+		if s.published && s.view.Leader != protocol.NoIdent && s.view.Leader.Rank != m.cfg.Me {
+			named = append(named, s)
+		}
+	}
+	slices.SortFunc(named, func(a, b *groupState) int { return cmp.Compare(a.group, b.group) })
+	for _, s := range named {
+		m.publish(now, s, protocol.Cause{Code: protocol.Restarted, Peer: m.cfg.Me})
+	}
 }
 
 // onRestored ends the life of a member that goes on from a snapshot. What it did after the snapshot it did under the same incarnation
-// and start, so nobody could prove it; and what it promised then may stand for the longest promise from now on.
+// and start, so nobody could prove it; and what it promised then may stand for the longest promise from the next answer on.
 func (m *Machine) onRestored(now protocol.Time, ev protocol.Restored) {
 	st := &m.start
 	if st.phase == unborn {
@@ -128,7 +146,7 @@ func (m *Machine) onRestored(now protocol.Time, ev protocol.Restored) {
 	}
 	m.cfg.Start = ev.Start
 	m.pcg.Seed(binary.BigEndian.Uint64(ev.Start[:]), binary.BigEndian.Uint64(ev.Start[8:])) // it has drawn the same since
-	st.born, st.nonce = now, 0
+	st.reached, st.nonce = protocol.Never, 0
 	if !m.disk.had && st.inc == 0 {
 		m.lose(now, "restored snapshot") // it had no record before either
 		return

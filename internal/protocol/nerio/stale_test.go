@@ -373,15 +373,7 @@ func TestRestoredSnapshotDrawsAnew(t *testing.T) {
 	for i := range byte(3) {
 		x := d.members[1].m.Clone().(*Machine)
 		var out protocol.Effects
-		now := d.Now
-		for ; x.start.nonce == 0 || !x.start.asked; now = now.Add(50 * ms) {
-			ev := protocol.Event(protocol.Tick{})
-			if now == d.Now {
-				ev = protocol.Restored{Start: protocol.StartBits{i}}
-			}
-			out.Reset()
-			x.Step(now, ev, &out)
-		}
+		x.Step(d.Now, protocol.Restored{Start: protocol.StartBits{i}}, &out)
 		drawn[x.start.nonce] = true
 	}
 	if len(drawn) != 3 {
@@ -412,4 +404,83 @@ func TestRestoredSnapshotEndsALife(t *testing.T) {
 	if now.Inc <= was.Inc || now.Start == was.Start || d.disk0(1).Void {
 		t.Errorf("the life is %v after %v, the record void: %v", now, was, d.disk0(1).Void)
 	}
+}
+
+// A copy of b's directory runs unheard for longer than any promise. Then b's address moves to it. The peers that answer have heard nothing of
+// b for as long, and the answer of the leader that b has just voted for is lost.
+func TestCopyThatWasUnheardWaitsFromTheFirstAnswer(t *testing.T) {
+	cfg := config(5)
+	cfg.Origin.Machine = [8]byte{1}
+	d := newDriver(t, cfg)
+	d.Run(1000 * ms)
+	d.Step(0, protocol.Campaign{Group: "g"})
+	d.Run(300 * ms)
+	cut := func(a, b protocol.Rank) bool { return a == 0 && b >= 3 || b == 0 && a >= 3 }
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool { return cut(from, to) }
+	d.Run(1000 * ms)
+	c := cfg
+	c.Me, c.Origin.Machine, c.FirstInc, c.Tag = 1, [8]byte{2}, 500, d.members[1].m.cfg.Tag
+	clone, err := New(c, d.members[1].Record, 777)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out protocol.Effects
+	clone.Step(d.Now, protocol.Start{}, &out)
+	for range 20 {
+		d.Run(50 * ms)
+		out.Reset()
+		clone.Step(d.Now, protocol.Tick{}, &out)
+	}
+	d.expect("g", 0, false)
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool {
+		return cut(from, to) || from == 0 && to == 1 || from == 1 && to == 0
+	}
+	d.members[1].m, d.Members[1].Machine, d.Members[1].Inc = clone, clone, 0
+	d.Members[1].Wake = d.Now + 1
+	d.Step(4, protocol.Campaign{Group: "g"})
+	d.Run(150 * ms)
+	if d.speaks(1) {
+		t.Error("speaks while promises of the process that had its address may stand")
+	}
+	d.Run(1000 * ms) // fails if two lead
+	d.expect("g", 4, false)
+	if !d.speaks(1) {
+		t.Error("does not speak when those promises are over")
+	}
+}
+
+// A member that is found out before any peer has answered it has not waited at all, however long ago it started.
+func TestMemberThatNobodyAnsweredWaitsFromTheFirstAnswer(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.Run(100 * ms)
+	d.Crash(1)
+	d.again(cfg, 1)
+	d.Drop = func(_, to protocol.Rank, _ protocol.Message) bool { return to == 1 }
+	d.Run(1000 * ms)
+	d.Step(1, d.later(1, 99))
+	d.Run(1000 * ms)
+	d.Drop = nil
+	d.Run(200 * ms)
+	if d.speaks(1) {
+		t.Error("speaks before the longest promise is over, counted from the first answer")
+	}
+	d.Run(200 * ms)
+	if !d.speaks(1) {
+		t.Error("does not speak when the longest promise is over")
+	}
+}
+
+// A vote that is dropped ends no lease that anybody would hear of.
+func TestRestoredSnapshotShowsNoLeaderOfBefore(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.campaign("g", 0)
+	d.Run(500 * ms)
+	d.expect("g", 0, true)
+	d.Step(1, protocol.Restored{Start: protocol.StartBits{7}})
+	if v := d.members[1].Views["g"]; v.Leader != protocol.NoIdent || v.Cause.Code != protocol.Restarted {
+		t.Errorf("shows %v (%v), whose end it would not notice", v.Leader, v.Cause)
+	}
+	d.Run(1000 * ms)
+	d.expect("g", 0, true)
 }

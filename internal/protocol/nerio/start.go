@@ -25,8 +25,9 @@ type starting struct {
 	due protocol.Time
 	// begun says that this start of the member began the council.
 	begun bool
-	// born is when this start of the member began. All that its earlier starts promised is over a longest promise after it.
-	born protocol.Time
+	// reached is when a peer first answered this start; Never if none has. Until then another process may have the member's address and
+	// promise things in its name. All that others than this start promised is over a longest promise after it.
+	reached protocol.Time
 	// peers is what was heard of each member, and introduced are those that have answered this incarnation's Recover.
 	// Before that nothing else is said to them.
 	peers      []peer
@@ -86,7 +87,7 @@ func (m *Machine) onStart(now protocol.Time) {
 	m.start.due = protocol.Never
 	m.asks.reset()
 	m.tells.due, m.values.due, m.closing.due = protocol.Never, protocol.Never, protocol.Never
-	m.swept, m.start.born = now, now
+	m.swept, m.start.reached = now, protocol.Never
 	for i := range m.start.peers {
 		m.start.peers[i].accused = now
 	}
@@ -126,20 +127,21 @@ func (m *Machine) wait(until protocol.Time, why string) {
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvWait, Dom: protocol.Quorum, Until: until, Why: why})
 }
 
-// lose makes the member stop and ask. It grants nothing and renews nothing. It waits until what its earlier starts promised is
-// over, counted from its own start, and until its own promises and leases are; then it asks what it has forgotten.
+// lose makes the member stop and ask. It grants nothing and renews nothing. It waits until what its other starts promised is over, counted
+// from the first answer to this start, and until its own promises and leases are; then it asks what it has forgotten.
 func (m *Machine) lose(now protocol.Time, why string) {
 	st := &m.start
 	st.phase, st.asked, st.begun, st.recorded = lost, false, false, false
 	m.untell()
+	m.unsendValues()
 	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
-	st.waited = st.born.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
+	st.waited = st.reached.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
 	if m.grantor.Outstanding() || m.holder.Active() {
 		st.waited = max(st.waited, now.Add(m.lcfg.LongestPromise(m.cfg.Longest)))
 	}
 	st.due = st.waited
 	m.wait(protocol.Never, why)
-	if m.cfg.Bootstrap {
+	if m.cfg.Bootstrap || st.reached == protocol.Never {
 		m.ask(now)
 		m.answered(now)
 	}
@@ -216,11 +218,25 @@ func (m *Machine) onKnown(now protocol.Time, from protocol.Ident, k *Known) {
 	}
 	st.answers[from.Rank] = *k
 	st.got.Add(from.Rank)
+	m.heardBack(now)
 	switch st.phase {
 	case lost:
 		m.answered(now)
 	case speaks:
 		m.introduced(now, from.Rank, k)
+	}
+}
+
+// heardBack notes the first answer to this start. A member that asks counts its wait from then on.
+func (m *Machine) heardBack(now protocol.Time) {
+	st := &m.start
+	if st.reached != protocol.Never {
+		return
+	}
+	st.reached = now
+	if st.phase == lost {
+		st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
+		st.due = min(st.due, st.waited)
 	}
 }
 
@@ -370,6 +386,7 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	m.grantor.Begin(now, m.out)
 	m.grantor.Wait(ready)
 	m.holder.Reset(inc, m.grantor)
+	m.unknow(now)
 	st.inc, st.phase, st.due = inc, writing, protocol.Never
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSpeak, Dom: protocol.Quorum, Seq: uint64(inc), Term: floor, Why: why})
 	r := &m.disk.record

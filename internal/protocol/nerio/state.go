@@ -98,7 +98,7 @@ func (m *Machine) appendStart(s *lease.State) {
 	s.Uint(uint64(st.inc))
 	s.Uint(st.nonce)
 	s.Set(st.got)
-	s.Future(st.born.Add(m.lcfg.LongestPromise(m.disk.record.Longest)))
+	s.Future(st.reached.Add(m.lcfg.LongestPromise(m.disk.record.Longest)))
 	s.Future(st.waited)
 	s.Future(st.listened)
 	s.Bool(st.asked)

@@ -14,7 +14,7 @@ import (
 //
 // A leader sends a value to a member once the member has acknowledged the leadership, and repeats it until the member has acknowledged
 // the value, or another one has replaced it. All values on their way to one member share messages. A member that begins a new promise may have
-// forgotten what it knew: it gets all values again. A member takes a value from the leader that its own vote knows only, for
+// forgotten what it knew: it gets all values of that length again. A member takes a value from the leader that its own vote knows only, for
 // the very token of that leader, and never replaces a pair of token and version by a lower one.
 
 const (
@@ -33,9 +33,6 @@ type values struct {
 
 // A valuePeer is one other member.
 type valuePeer struct {
-	// inc and gen are of its promise when its queue was last filled.
-	inc protocol.Inc
-	gen uint64
 	// queue are groups whose value it may lack, and flying the values on their way to it.
 	queue  []*groupState
 	flying []flyingValue
@@ -71,9 +68,7 @@ func (m *Machine) onAnnounce(now protocol.Time, ev protocol.Announce) {
 	if m.values.peers == nil {
 		m.values.peers = make([]valuePeer, m.lcfg.Members)
 		for r := range m.values.peers {
-			p := &m.values.peers[r]
-			p.due = protocol.Never
-			p.inc, p.gen = m.holder.Promise(protocol.Rank(r))
+			m.values.peers[r].due = protocol.Never
 		}
 	}
 	for r := range protocol.Rank(m.lcfg.Members) {
@@ -117,23 +112,34 @@ func (m *Machine) ownValue(s *groupState) bool {
 	return leads && l.Token == s.value.Token
 }
 
-// followValues sends all values again to a member that has begun a new promise, or was restarted.
+// followValues sends the values of a length again to a member that has begun a new promise of it, or was restarted.
 func (m *Machine) followValues(now protocol.Time, r protocol.Rank) {
+	groups := m.holder.TakeBegun(r)
 	if m.values.peers == nil || r == m.cfg.Me {
 		return
 	}
-	p := &m.values.peers[r]
-	inc, gen := m.holder.Promise(r)
-	if inc == p.inc && gen == p.gen {
-		return
-	}
-	p.inc, p.gen = inc, gen
-	m.recallValues(p)
-	for _, s := range m.wanted {
-		if m.ownValue(s) {
-			m.queueValue(now, s, r)
+	recalled := false
+	for _, g := range groups {
+		s := m.groups[g]
+		if s == nil || !m.ownValue(s) {
+			continue
 		}
+		if !recalled {
+			m.recallValues(&m.values.peers[r])
+			recalled = true
+		}
+		m.queueValue(now, s, r)
 	}
+}
+
+// unsendValues takes back what is on its way to all members. Answers to it are not heard while the member asks.
+func (m *Machine) unsendValues() {
+	for i := range m.values.peers {
+		p := &m.values.peers[i]
+		m.recallValues(p)
+		p.due, p.lost = protocol.Never, false
+	}
+	m.values.due = protocol.Never
 }
 
 // recallValues puts what is on its way back into the queue.
@@ -282,8 +288,6 @@ func (v *values) clone(groups map[protocol.Group]*groupState) values {
 func (m *Machine) appendValues(s *lease.State) {
 	for i := range m.values.peers {
 		p := &m.values.peers[i]
-		s.Uint(uint64(p.inc))
-		s.Uint(p.gen)
 		s.Bool(p.lost)
 		s.Future(p.due)
 		s.Uint(uint64(len(p.queue)))

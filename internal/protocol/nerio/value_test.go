@@ -313,3 +313,64 @@ func TestValuesOfTenThousandGroupsShareMessages(t *testing.T) {
 		t.Errorf("%v allocations per renewal, want none", allocs)
 	}
 }
+
+func TestValueOnItsWayWhenTheMemberAsksDoesNotHoldUpTheNext(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.campaign("g", 0)
+	d.Run(500 * ms)
+	d.expect("g", 0, true)
+	d.announce(0, "g", "old")
+	for len(d.members[0].m.values.peers[1].flying) == 0 {
+		d.Run(ms)
+	}
+	d.Step(0, d.later(0, 1000))
+	d.Run(5 * time.Second)
+	d.expect("g", 0, true)
+	d.announce(0, "g", "new")
+	d.Run(200 * ms)
+	for r := range 3 {
+		if v := d.members[r].Views["g"].Value; v == nil || v.Text != "new" {
+			t.Errorf("%d shows %v", r, v)
+		}
+	}
+}
+
+func TestPromiseOfAnotherLengthSendsNoValueAgain(t *testing.T) {
+	d := newDriver(t, mixed(3))
+	d.campaign("g", 0)
+	d.Run(500 * ms)
+	d.announce(0, "g", "here")
+	d.Run(500 * ms)
+	sent := d.Sent["nerio.Values"]
+	if sent == 0 {
+		t.Fatal("no value was sent")
+	}
+	for range 3 {
+		d.Step(0, protocol.Campaign{Group: "job", Length: 300 * ms})
+		d.Run(time.Second)
+		d.expect("job", 0, true)
+		d.Step(0, protocol.Resign{Group: "job"})
+		d.Run(2 * time.Second)
+	}
+	if more := d.Sent["nerio.Values"] - sent; more > 0 {
+		t.Errorf("%d messages with values that all members have", more)
+	}
+}
+
+func TestStoppingLeaderSendsItsValueToTheRestarted(t *testing.T) {
+	cfg := config(3)
+	d := newDriver(t, cfg)
+	d.campaign("g", 0)
+	d.Run(500 * ms)
+	d.announce(0, "g", "here")
+	d.Run(500 * ms)
+	d.members[0].obeys = false
+	d.Step(0, protocol.Resign{Group: "g"})
+	d.Crash(1)
+	d.again(cfg, 1)
+	d.Run(500 * ms)
+	d.expect("g", 0, true)
+	if v := d.members[1].Views["g"].Value; v == nil || v.Text != "here" {
+		t.Errorf("the restarted member shows %v", v)
+	}
+}
