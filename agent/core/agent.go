@@ -47,8 +47,11 @@ type Agent struct {
 	// founding is what the member does before that; nil: nothing is known.
 	founding atomic.Pointer[founding]
 	// joined is closed when the member takes part, failed when it will not.
-	joined    chan struct{}
-	failed    chan struct{}
+	joined chan struct{}
+	failed chan struct{}
+	// present ends, by left, when the member has left, or could not in time. Its leases run out from then on, whatever still acts under them.
+	present   context.Context
+	left      context.CancelFunc
 	ChangeLog *ChangeLog
 	deadlines *deadlines
 	// Silence rings for programs that give no sign of life.
@@ -94,6 +97,7 @@ func New(file *config.File, c *regent.Config, version string, log *slog.Logger) 
 	for i := range c.Council {
 		a.Names.Enter(c.Council[i].Name)
 	}
+	a.present, a.left = context.WithCancel(context.Background())
 	a.File.Store(file)
 	a.seats, a.consistent = newSeats(a), consistentGroups(file)
 	a.deadlines = newDeadlines(a)
@@ -199,6 +203,7 @@ func (a *Agent) Leave(finish func(context.Context)) error {
 		case <-ctx.Done():
 		}
 	}
+	a.left()
 	finish(ctx)
 	if err == nil {
 		a.Log.Info("left the council in good order")

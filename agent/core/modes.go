@@ -102,7 +102,7 @@ func (a *Agent) leadLocally(ctx context.Context, group *regent.LocalGroup) {
 		s.lead(l)
 		<-ctx.Done()
 		s.lose(cmp.Or(l.Cause(), regent.Cause{Why: why.Closed, Member: a.Name}))
-		s.vacant()
+		s.vacant(a.present)
 		return nil
 	})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, regent.ErrClosed) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/session"
 )
@@ -71,5 +72,27 @@ func TestAGuardTimeThatDoesNotFitTheLeaseOfTheHostIsRefused(t *testing.T) {
 	}
 	if longest := a.Timing.LongestLocalGuard(); longest < a.Timing.Guard || longest > 60*time.Millisecond { // of 120 ms
 		t.Errorf("the longest guard time in local groups is %v", longest)
+	}
+}
+
+func TestAProgramThatNothingCanKillDoesNotKeepTheAgent(t *testing.T) {
+	a := Joined(t, "stop_grace: 100ms\ngroups: [{name: cache, mode: local}]\n")
+	ctx, leave := context.WithCancel(t.Context())
+	var tasks sync.WaitGroup
+	a.openGroups(ctx, &tasks)
+	if _, err := a.seats["cache"].campaign(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	_ = a.Leave(func(context.Context) {})
+	over := make(chan struct{})
+	go func() {
+		tasks.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-time.After(cluster.Patience):
+		t.Error("the agent waits for the program although the member has left")
 	}
 }

@@ -74,8 +74,8 @@ func (s *seat) close(err error) {
 	s.change()
 }
 
-// vacant waits until no program has a turn.
-func (s *seat) vacant() {
+// vacant waits until no program has a turn, or ctx ends: a program may have processes that nothing can kill.
+func (s *seat) vacant(ctx context.Context) {
 	for {
 		s.mu.Lock()
 		taken, changed := s.state.Taken(), s.changed
@@ -83,7 +83,11 @@ func (s *seat) vacant() {
 		if !taken {
 			return
 		}
-		<-changed
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

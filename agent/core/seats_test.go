@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/why"
@@ -80,7 +81,7 @@ func TestALocalLeadershipIsGivenUpWhenItsProgramHasStopped(t *testing.T) {
 		}
 		vacant := make(chan struct{})
 		go func() {
-			s.vacant()
+			s.vacant(t.Context())
 			close(vacant)
 		}()
 		s.lead(nil) // again: that changes nothing for the program that must stop
@@ -166,6 +167,41 @@ func TestAProgramThatDoesNotFitIsPassedOver(t *testing.T) {
 		s.lead(nil)
 		if now(next) == nil {
 			t.Error("the next program does not lead")
+		}
+	})
+}
+
+// A program that nothing can kill does not keep the agent.
+func TestAProgramThatDoesNotStopIsWaitedForUntilTheMemberHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSeat()
+		s.lead(nil)
+		if now(s.begin(t.Context())) == nil {
+			t.Fatal("the program does not lead")
+		}
+		s.lose(regent.Cause{Why: why.Closed, Member: "a"})
+		present, left := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() {
+			s.vacant(present)
+			close(over)
+		}()
+		time.Sleep(time.Hour)
+		select {
+		case <-over:
+			t.Error("the leadership is given up while the member is there and the program has not stopped")
+		default:
+		}
+		left()
+		synctest.Wait()
+		select {
+		case <-over:
+		default:
+			t.Error("it is waited for although the member has left")
+			s.mu.Lock()
+			s.state.Leave(s.turn.number) // so that the test ends
+			s.change()
+			s.mu.Unlock()
 		}
 	})
 }
