@@ -232,7 +232,7 @@ func (a *Agent) register(c *Candidate) error {
 		return api.Errorf(http.StatusConflict, "group %.40q is %s: no program there asks for the length of a lease", c.Group, mode)
 	case mode != regent.Quorum && c.Value != "":
 		return api.Errorf(http.StatusConflict, "group %.40q is %s: its leaders announce no value", c.Group, mode)
-	case mode != regent.Quorum && c.guard() > a.longestGuard(c, mode):
+	case a.seats[c.Group] != nil && c.guard() > a.longestGuard(c, mode):
 		return api.Errorf(http.StatusConflict, "group %.40q is %s: guard %v does not fit the lease of a host there, of which a program can keep back at most %v (give a shorter --guard, or set a shorter timing.guard)",
 			c.Group, mode, c.guard(), a.longestGuard(c, mode))
 	case file.Self().Role() != "":

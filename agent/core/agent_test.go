@@ -12,8 +12,8 @@ import (
 	"github.com/regentproject/regent/agent/config"
 )
 
-// Joined returns an agent without listeners, whose member takes part alone in its council. more is put into its configuration.
-func Joined(t *testing.T, more ...string) *Agent {
+// configured returns the configuration of a member that is alone in its council. more is put into it.
+func configured(t *testing.T, more ...string) (*config.File, regent.Config) {
 	t.Helper()
 	council := cluster.Open(t, cluster.Options{Names: []string{"a"}, Config: strings.Join(more, "") + "timing: {lease: 2s}\nrealtime: false\n"})
 	if err := council.WriteConfig("a"); err != nil {
@@ -27,6 +27,13 @@ func Joined(t *testing.T, more ...string) *Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return file, c
+}
+
+// Joined returns an agent without listeners, whose member takes part alone in its council. more is put into its configuration.
+func Joined(t *testing.T, more ...string) *Agent {
+	t.Helper()
+	file, c := configured(t, more...)
 	a, err := New(file, &c, "test", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

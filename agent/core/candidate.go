@@ -260,9 +260,9 @@ func (c *Candidate) campaign() {
 	c.life.Give(tenure.Event{Kind: tenure.Elected, Token: numberOf(l), At: at, Until: c.LeaseEnd()})
 	switch l := l.(type) {
 	case *turn:
-		go c.renewTurn()
+		go c.renewTurn(l)
 	case *membership:
-		go c.renewTurn()
+		go c.renewTurn(l)
 		go c.passAgreements(l)
 	}
 	select {
@@ -443,7 +443,7 @@ func (c *Candidate) hasLaterEnd() bool {
 		return false
 	}
 	s := c.life.State()
-	return (s == tenure.Leading || s == tenure.Asked) && c.LeaseEnd().Add(-c.Margin) > c.Announced()
+	return (s == tenure.Leading || s == tenure.Asked) && c.LeaseEnd().Add(-c.Margin) > c.Announced().Add(c.agent.step(l))
 }
 
 // unread says that a renewal waits to be told, and has it told: it comes before a look at the deadline.

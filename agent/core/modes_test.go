@@ -2,14 +2,18 @@ package core
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/session"
 )
 
@@ -55,7 +59,7 @@ func TestLeavingEndsThoseThatWaitInGroupsThatHostsLead(t *testing.T) {
 }
 
 func TestAGuardTimeThatDoesNotFitTheLeaseOfTheHostIsRefused(t *testing.T) {
-	a := Joined(t, "groups: [{name: cache, mode: local}, {name: ops, mode: eventual}]\n")
+	a := Joined(t, "consistent: true\ngroups: [{name: cache, mode: local}, {name: ops, mode: eventual}, {name: set, mode: consistent}]\n")
 	for group, mode := range map[string]regent.Mode{"cache": regent.Local, "ops": regent.Eventual} {
 		p := Candidacy{Group: group, Mode: mode, Margin: session.Skew, Notifier: &silence{led: make(chan struct{})}}
 		longest := a.longestGuard(&Candidate{Candidacy: p}, mode)
@@ -69,6 +73,11 @@ func TestAGuardTimeThatDoesNotFitTheLeaseOfTheHostIsRefused(t *testing.T) {
 				c.Withdraw()
 			}
 		}
+	}
+	if c, err := a.AddCandidate(Candidacy{Group: "set", Mode: regent.Consistent, Tree: a.Trees.Watch("set", tree.Ref{}, time.Second), Notifier: &silence{led: make(chan struct{})}}); err != nil {
+		t.Errorf("a consistent group has no lease of a local host: %v", err)
+	} else {
+		c.Withdraw()
 	}
 	if longest := a.Timing.LongestLocalGuard(); longest < a.Timing.Guard || longest > 60*time.Millisecond { // of 120 ms
 		t.Errorf("the longest guard time in local groups is %v", longest)
@@ -94,5 +103,59 @@ func TestAProgramThatNothingCanKillDoesNotKeepTheAgent(t *testing.T) {
 	case <-over:
 	case <-time.After(cluster.Patience):
 		t.Error("the agent waits for the program although the member has left")
+	}
+}
+
+// renewals counts how often a program is to learn of a later end.
+type renewals struct {
+	silence
+	count atomic.Int64
+}
+
+func (v *renewals) Renewed(c *Candidate) {
+	v.count.Add(1)
+	c.AnnounceEnd()
+}
+
+// The end of a turn without a lease moves all the time. That others are renewed does not have its program told more often.
+func TestAProgramOfAnEventualGroupIsToldOfALaterEndOnceInARenewal(t *testing.T) {
+	lead(t, Joined(t), Candidacy{Group: "g"}) // the first leadership of a process begins to watch for suspends, which must not be in a bubble
+	file, conf := configured(t, "groups: [{name: ops, mode: eventual}]\n")
+	for _, others := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a, err := New(file, &conf, "test", slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.clock = clock.Package()
+			close(a.joined)
+			a.seats["ops"].lead(nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			go a.pushRenewals(ctx)
+			v := &renewals{silence: silence{led: make(chan struct{})}}
+			c, err := a.AddCandidate(Candidacy{Group: "ops", Mode: regent.Eventual, Margin: session.Skew, Notifier: v})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go c.Run()
+			<-v.led
+			const periods = 100
+			for range 10 * periods {
+				time.Sleep(a.Timing.Renew / 10)
+				if others {
+					a.deadlines.move()
+				}
+			}
+			most := int64(periods + 1)
+			if others {
+				most = 2 * periods // half of a renewal apart
+			}
+			if n := v.count.Load(); n < periods-1 || n > most || !c.LeadsNow() {
+				t.Errorf("others are renewed: %v: told %d times in %d renewals, leads: %v", others, n, periods, c.LeadsNow())
+			}
+			c.MarkDead()
+			<-c.Ended
+			cancel()
+		})
 	}
 }

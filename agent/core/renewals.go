@@ -37,8 +37,8 @@ func (a *Agent) pushRenewals(ctx context.Context) {
 }
 
 // renewTurn has the program of a turn or membership get to know of later ends, until its candidacy has ended: no horizon of the agent moves then.
-func (c *Candidate) renewTurn() {
-	ticker := time.NewTicker(max(c.agent.Timing.Renew/pushesPerRenewal, time.Millisecond))
+func (c *Candidate) renewTurn(l leadership) {
+	ticker := time.NewTicker(c.agent.pace(l))
 	defer ticker.Stop()
 	for {
 		select {
@@ -48,6 +48,29 @@ func (c *Candidate) renewTurn() {
 			return
 		}
 	}
+}
+
+// pace is how often to look for a later end. Where hosts have no lease every look finds one, and once in a renewal is enough. A lease of the
+// host moves about once in a renewal, and is so short that the program is to know soon.
+func (a *Agent) pace(l leadership) time.Duration {
+	if hasNoLease(l) {
+		return max(a.Timing.Renew, time.Millisecond)
+	}
+	return max(a.Timing.Renew/pushesPerRenewal, time.Millisecond)
+}
+
+// step is by how much later an end must be to be worth a message. Others are renewed in between, and each time all ends are looked at.
+func (a *Agent) step(l leadership) time.Duration {
+	if hasNoLease(l) {
+		return a.pace(l) / 2
+	}
+	return 0
+}
+
+// hasNoLease says whether the end moves all the time: in an eventual group.
+func hasNoLease(l leadership) bool {
+	t, ok := l.(*turn)
+	return ok && t.host == nil
 }
 
 // awaitChange waits for a change, or for as long as a renewal takes: the lease of a host may have been too short for a turn to begin.
