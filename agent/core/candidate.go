@@ -174,6 +174,7 @@ const OrderTimeout = 10 * time.Second
 // maker knows about it is there before.
 func (a *Agent) AddCandidate(p Candidacy) (*Candidate, error) {
 	c := &Candidate{Candidacy: p, agent: a, since: time.Now()}
+	c.fixLease()
 	if c.Keeper == nil {
 		c.Keeper = noKeeper{}
 	}

@@ -434,6 +434,6 @@ func (c *conn) campaign(r *session.Request) {
 		c.runner = k
 	}
 	c.mu.Unlock()
-	c.send(&session.Event{Event: session.Waiting, ID: r.ID})
+	c.send(&session.Event{Event: session.Waiting, ID: r.ID, Lease: k.LeaseLength()})
 	c.tasks.Go(k.Run)
 }
