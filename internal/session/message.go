@@ -270,7 +270,7 @@ type Event struct {
 	Error     string          `json:"error,omitempty"`
 	// Begun says, of the error of a transfer, that the group was given up all the same.
 	Begun bool `json:"begun,omitempty"`
-	// NoLeader says, of the error of a verify, that nobody could be proven to lead.
+	// NoLeader says, of the error of a verify, that nobody could be proven to lead now. Without it the agent refuses, and would again.
 	NoLeader bool `json:"no_leader,omitempty"`
 }
 
