@@ -35,8 +35,8 @@ type Client struct {
 // A DialOption changes how a program takes part through its agent.
 type DialOption func(*Client)
 
-// Heartbeat sets how long the agent waits for a sign of life of this program before it treats the program as hung; 6 s unless it is
-// set. Dial gives two signs in that time: a longer one costs the agent less. Where the agent shares no memory with the program, nothing is given, and a program that
+// Heartbeat sets how long the agent waits for a sign of life of this program before it treats the program as hung; two leases, at least 6 s,
+// unless it is set. Dial gives two signs in that time: a longer one costs the agent less. Where the agent shares no memory with the program, nothing is given, and a program that
 // does not read is noticed.
 func Heartbeat(silence time.Duration) DialOption { return func(c *Client) { c.silence = silence } }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
 	"github.com/regentproject/regent/internal/runtime/world"
+	"github.com/regentproject/regent/why"
 )
 
 // ErrClosed says that the member was closed.
@@ -265,10 +266,10 @@ func (m *Member) noteOther(mode string, c *runtime.Change) {
 	m.log.Log(ctx, level, "leader changed", attrs...)
 }
 
-// note logs a change: those of one's own leadership as news, others as detail.
+// note logs a change: those of one's own leadership as news, others and values as detail.
 func (m *Member) note(v *View) {
 	level := slog.LevelDebug
-	if v.Mine || v.Cause.Member == m.config.Name {
+	if v.Cause.Why != why.Announced && (v.Mine || v.Cause.Member == m.config.Name) { // values change as often as a program likes
 		level = slog.LevelInfo
 	}
 	attrs := []any{"group", v.Group, "leader", v.Leader, "token", v.Token, "mine", v.Mine, "stopping", v.Stopping, "cause", v.Cause.String()}

@@ -209,3 +209,25 @@ func TestWatchReportsThatTheAgentRefusesIt(t *testing.T) {
 		return false
 	})
 }
+
+// A call that the agent refuses for good reports that at once. A call without a leader waits for one.
+func TestCallReportsThatTheAgentRefusesIt(t *testing.T) {
+	t.Parallel()
+	client := open(t, 1, "groups: [{name: cache, mode: local}]\n").agents[0].dialled(t)
+	answer := func(context.Context, *regent.Proof) error { return nil }
+	ctx := patience(t)
+	if err := must(client.Group("cache")).Call(ctx, answer); ctx.Err() != nil || err == nil || !strings.Contains(err.Error(), "cache is local: no leader of it can be proven") {
+		t.Errorf("in a local group: %v", err)
+	}
+	called := make(chan error, 1)
+	go func() { called <- must(client.Group("g")).Call(ctx, answer) }()
+	if _, err := must(client.Group("g")).Verify(ctx); !errors.Is(err, regent.ErrNoLeader) {
+		t.Errorf("without a leader: %v", err)
+	}
+	if _, err := must(client.Group("g")).Campaign(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-called; err != nil {
+		t.Errorf("a leader came, and the call ends with %v", err)
+	}
+}

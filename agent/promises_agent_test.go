@@ -9,7 +9,7 @@ var agentPromises = []promise{
 		"TestProgramThatDoesNotStopIsReplacedWhenItsLeaseHasRunOut", "agent/release-on-hangup", "agent/stubborn-is-released", "tenure/closed-connection-is-death"}},
 	{"they are told of no later end", []string{"TestFrozenDeadlineGainsNothing", "agent/told-too-late"}},
 	{"A program that does not read what it is told is noticed even without a heartbeat", []string{"TestStoppedProgramIsCaughtWhenItReadsNoMore"}},
-	{"A Go program that is paused is noticed after 6 s without a sign of life (`regent.Heartbeat` sets another length), and a runner after two leases, at least 6 s.",
+	{"A Go program or a runner that is paused is noticed after two leases without a sign of life, at least 6 s (`regent.Heartbeat` sets another length).",
 		[]string{"TestHowLongProgramsAndRunnersMayBeSilent", "TestStoppedProgramIsCaughtByItsHeartbeat"}},
 	{"One that only waits loses its candidacy then, and campaigns again by itself when it goes on.",
 		[]string{"TestProgramThatIsSilentWhileItWaitsIsNotElected", "TestASilentProgramDoesNotWaitForItsElection", "TestCampaignGoesOnAfterSilence"}},

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,15 +22,19 @@ func heartbeatOf(t *testing.T, a *testAgent, group string) time.Duration {
 	return k.Heartbeat
 }
 
-// The agent notices a paused Go program after 6 s or as the program asks, and a runner after two leases, at least 6 s.
+// The agent notices a paused runner after two leases, at least 6 s, also if the configuration sets them by group. A Go program without a lease of its own has the council's.
 func TestHowLongProgramsAndRunnersMayBeSilent(t *testing.T) {
 	t.Parallel()
-	for more, want := range map[string]time.Duration{"timing: {lease: 2s}\n": 6 * time.Second, "timing: {lease: 4s}\n": 8 * time.Second} {
+	for more, want := range map[string]struct{ program, runner time.Duration }{
+		"timing: {lease: 2s}\n": {6 * time.Second, 6 * time.Second},
+		"timing: {lease: 4s}\n": {8 * time.Second, 8 * time.Second},
+		"timing: {lease: 2s, longest_lease: 5s}\nleases: [{groups: [runner], lease: 5s}]\n": {6 * time.Second, 10 * time.Second},
+	} {
 		a := open(t, 1, more).agents[0]
 		if _, err := must(a.dialled(t).Group("program")).Campaign(patience(t)); err != nil {
 			t.Fatal(err)
 		}
-		if got := heartbeatOf(t, a, "program"); got != 6*time.Second {
+		if got := heartbeatOf(t, a, "program"); got != want.program {
 			t.Errorf("a program may be silent for %v", got)
 		}
 		c, err := regent.Dial(patience(t), a.socket, regent.Heartbeat(5*time.Second))
@@ -50,7 +55,7 @@ func TestHowLongProgramsAndRunnersMayBeSilent(t *testing.T) {
 		elected := make(chan struct{}, 1)
 		up, err := r.Campaign(run.Candidacy{Group: "runner", Tree: tree.Ref{Mark: "0123456789abcdef", Ref: tenure.Ref{Runner: tenure.Identity{Pid: os.Getpid()}}},
 			Take: func(n run.Notice) {
-				if n.Event.Kind == tenure.Elected {
+				if n.Lease == 0 && n.Event.Kind == tenure.Elected {
 					elected <- struct{}{}
 				}
 			}})
@@ -58,9 +63,56 @@ func TestHowLongProgramsAndRunnersMayBeSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-elected
-		if got := heartbeatOf(t, a, "runner"); got != want {
-			t.Errorf("with %q a runner may be silent for %v, want %v", more, got, want)
+		if got := heartbeatOf(t, a, "runner"); got != want.runner {
+			t.Errorf("with %q a runner may be silent for %v, want %v", more, got, want.runner)
 		}
 		up.Stopped(a.agent.core.CauseFor(regent.Cause{}))
+	}
+}
+
+// A program that asks for long leases survives pauses that are shorter than two of them.
+func TestProgramWithLongLeasesMayBeSilentForTwoOfThem(t *testing.T) {
+	t.Parallel()
+	a := open(t, 1, "timing: {lease: 2s, longest_lease: 5s}\n").agents[0]
+	if _, err := must(a.dialled(t).Group("long")).WithLease(5 * time.Second).Campaign(patience(t)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := heartbeatOf(t, a, "long"), 10*time.Second; got != want {
+		t.Errorf("a program with leases of 5s may be silent for %v, want %v", got, want)
+	}
+}
+
+// The guard time of a runner must fit the leases of its group, which are longer or shorter than the council's.
+func TestGuardOfARunnerFitsTheLeasesOfItsGroup(t *testing.T) {
+	t.Parallel()
+	a := open(t, 1, "timing: {lease: 2s, longest_lease: 5s}\nleases: [{groups: [short], lease: 300ms}, {groups: [long], lease: 5s}]\n").agents[0]
+	for _, c := range []struct {
+		group        string
+		lease, guard time.Duration
+		granted      time.Duration // zero: refused
+	}{
+		{group: "short", guard: 250 * time.Millisecond},
+		{group: "short", guard: 60 * time.Millisecond, granted: 300 * time.Millisecond},
+		{group: "short", guard: 250 * time.Millisecond, lease: time.Second, granted: time.Second},
+		{group: "long", guard: 3 * time.Second, granted: 5 * time.Second},
+		{group: "other", guard: 3 * time.Second},
+		{group: "other", guard: time.Second, granted: 2 * time.Second},
+	} {
+		r := must(run.Dial(patience(t), a.socket))
+		answers := make(chan run.Notice, 10)
+		up, err := r.Campaign(run.Candidacy{Group: c.group, Lease: c.lease, Guard: c.guard, Tree: tree.Ref{Mark: "0123456789abcdef", Ref: tenure.Ref{Runner: tenure.Identity{Pid: os.Getpid()}}},
+			Take: func(n run.Notice) { answers <- n }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := <-answers
+		if n.Lease != c.granted || (n.Err == nil) != (c.granted != 0) {
+			t.Errorf("%s with a guard of %v: leases of %v are granted, error %v; want %v", c.group, c.guard, n.Lease, n.Err, c.granted)
+		}
+		if n.Err != nil && !strings.Contains(n.Err.Error(), "does not fit leases of") {
+			t.Errorf("%s with a guard of %v: refused with %v", c.group, c.guard, n.Err)
+		}
+		up.Stopped(a.agent.core.CauseFor(regent.Cause{}))
+		_ = r.Close()
 	}
 }

@@ -235,6 +235,8 @@ func (a *Agent) register(c *Candidate) error {
 	case a.seats[c.Group] != nil && c.guard() > a.longestGuard(c, mode):
 		return api.Errorf(http.StatusConflict, "group %.40q is %s: guard %v does not fit the lease of a host there, of which a program can keep back at most %v (give a shorter --guard, or set a shorter timing.guard)",
 			c.Group, mode, c.guard(), a.longestGuard(c, mode))
+	case c.checkGuard() != nil:
+		return c.checkGuard()
 	case file.Self().Role() != "":
 		return api.Errorf(http.StatusConflict, "member %s is a %s and leads nothing: campaign at a member that may lead", a.Name, file.Self().Role())
 	case a.closing:

@@ -109,6 +109,8 @@ type Candidate struct {
 	cancel      context.CancelFunc
 	Ended, gone chan struct{}
 
+	values values
+
 	mu    sync.Mutex
 	lease leadership // nil while it waits
 	// hold is of the lease. lapsed says that the member was asked to let it run out.
@@ -174,6 +176,7 @@ const OrderTimeout = 10 * time.Second
 // maker knows about it is there before.
 func (a *Agent) AddCandidate(p Candidacy) (*Candidate, error) {
 	c := &Candidate{Candidacy: p, agent: a, since: time.Now()}
+	c.fixLease()
 	if c.Keeper == nil {
 		c.Keeper = noKeeper{}
 	}
@@ -232,13 +235,13 @@ func (c *Candidate) Run() {
 	c.work.wait()
 }
 
-// SetValue changes the value that the leadership announces, while the program leads.
+// SetValue changes the value that the leadership announces, while the program leads. Of several within a quarter of a round trip the last one counts.
 func (c *Candidate) SetValue(value string) error {
 	l := c.CurrentLease()
 	if l == nil || !c.LeadsNow() {
 		return regent.ErrNotLeader
 	}
-	return l.Announce(context.Background(), value)
+	return c.values.put(value, c.agent.Timing.RoundTrip/4, func(value string) error { return l.Announce(context.Background(), value) })
 }
 
 // campaign waits until the program leads.

@@ -16,6 +16,7 @@ import (
 type endReason struct {
 	token uint64
 	text  string
+	at    time.Time // when it was noted
 }
 
 // ChangeLog keeps the latest change of every group, the recent history, and who watches.
@@ -63,6 +64,11 @@ func (l *ChangeLog) sweep(now time.Time) {
 	for _, c := range l.groups {
 		if idleCount(c) == 1 && now.Sub(c.At) > idleFor && !l.inUse(c) {
 			l.forget(c)
+		}
+	}
+	for group, n := range l.endReasons { // a group that is not known was forgotten, or is about to be heard of
+		if l.groups[group] == nil && now.Sub(n.at) > idleFor {
+			delete(l.endReasons, group)
 		}
 	}
 }
@@ -128,14 +134,14 @@ func (l *ChangeLog) recordEnd(group string, token uint64, text string) {
 		return
 	}
 	if l.endReasons[group].token <= token { // a late correction says nothing about a later leadership
-		l.endReasons[group] = endReason{token, text}
+		l.endReasons[group] = endReason{token, text, time.Now()}
 	}
 }
 
 // replaceEnd adds the text to the change that ended a leadership, if that was shown already.
 func (l *ChangeLog) replaceEnd(group string, token uint64, text string) bool {
 	leads := func(c *api.Change) bool { return c.Leader != "" && c.Token == token }
-	if c := l.groups[group]; c == nil || leads(c) {
+	if c := l.groups[group]; c != nil && leads(c) {
 		return false
 	}
 	end := -1
@@ -146,6 +152,9 @@ func (l *ChangeLog) replaceEnd(group string, token uint64, text string) bool {
 		if !leads(l.recent[i]) {
 			end = i
 			continue
+		}
+		if end < 0 {
+			return false
 		}
 		shown := l.recent[end]
 		c := *shown // others read the old one

@@ -77,3 +77,29 @@ func TestGroupsThatNobodyUsesLeaveTheLists(t *testing.T) {
 		}
 	})
 }
+
+// How a leadership ended may be known only after its group was forgotten. The history gets it, and nothing of the group is kept.
+func TestLateEndOfAForgottenGroupLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newChangeLog(func(*api.Change) bool { return false })
+		l.AddView(regent.View{Mode: regent.Quorum, Group: "over", Leader: "a", Token: 1})
+		l.AddView(regent.View{Mode: regent.Quorum, Group: "over"})
+		time.Sleep(idleFor + sweepInterval)
+		if found, _ := l.List("", "", 0); len(found) != 0 {
+			t.Fatalf("%d groups are listed", len(found))
+		}
+		l.recordEnd("over", 1, "it died")
+		if h := l.History("over", 10); len(h) != 2 || h[1].Ended != "it died" || len(l.endReasons) != 0 {
+			t.Errorf("history %v, and %d reasons are kept", h, len(l.endReasons))
+		}
+		l.recordEnd("unheard", 1, "it died")
+		time.Sleep(idleFor / 2)
+		if l.List("", "", 0); len(l.endReasons) != 1 {
+			t.Error("the reason is forgotten before the group is heard of")
+		}
+		time.Sleep(idleFor)
+		if l.List("", "", 0); len(l.endReasons) != 0 {
+			t.Error("the reason stays")
+		}
+	})
+}

@@ -3,9 +3,11 @@ package core
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -37,7 +39,34 @@ func (c *Candidate) awaitLeadership() (leadership, error) {
 	if err != nil {
 		return nil, err
 	}
-	return asLeadership(g.Announcing(c.Value).WithLease(cmp.Or(c.Lease, c.agent.Config().LeaseOf(c.Group))).Campaign(c.hold.Into(c.campaigning)))
+	return asLeadership(g.Announcing(c.Value).WithLease(c.Lease).Campaign(c.hold.Into(c.campaigning)))
+}
+
+// LeaseLength returns the length of the leases that the program gets.
+func (c *Candidate) LeaseLength() time.Duration { return cmp.Or(c.Lease, c.agent.Timing.Lease) }
+
+// fixLease settles the length of the leases for the whole candidacy: a reload of the configuration changes later ones only. A runner that reads the page
+// may be silent for two leases.
+func (c *Candidate) fixLease() {
+	if c.Lease == 0 && c.agent.ModeOf(c.Group) == regent.Quorum {
+		c.Lease = c.agent.Config().LeaseOf(c.Group)
+	}
+	if c.Tree != nil && c.Heartbeat != 0 {
+		c.Heartbeat = max(c.Heartbeat, 2*c.LeaseLength())
+	}
+}
+
+// checkGuard returns why a runner's guard time leaves no room to renew leases of a quorum.
+func (c *Candidate) checkGuard() error {
+	if c.Tree == nil || cmp.Or(c.Mode, regent.Quorum) != regent.Quorum {
+		return nil
+	}
+	t := c.agent.Timing
+	t.Guard = c.Tree.Guard + c.Margin
+	if err := t.CheckLease(c.LeaseLength()); err != nil {
+		return api.Errorf(http.StatusConflict, "group %.40q: guard %v does not fit leases of %v (give a shorter --guard, or a longer --lease): %w", c.Group, c.Tree.Guard, c.LeaseLength(), err)
+	}
+	return nil
 }
 
 // asLeadership keeps a nil pointer out of the interface.

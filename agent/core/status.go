@@ -123,7 +123,7 @@ func (a *Agent) Verify(ctx context.Context, group string) (*regent.Proof, error)
 		return nil, a.UnknownGroup(group)
 	}
 	if c.Mode != regent.Quorum {
-		return nil, api.Errorf(http.StatusConflict, "group %s is %s: %w of it can be proven", group, c.Mode, regent.ErrNoLeader)
+		return nil, api.Errorf(http.StatusConflict, "group %s is %s: no leader of it can be proven", group, c.Mode)
 	}
 	ctx, cancel := context.WithTimeout(ctx, OrderTimeout)
 	defer cancel()
@@ -186,7 +186,7 @@ func (a *Agent) UnknownGroup(group string) error {
 	if waiting := a.Status().Waiting; waiting != "" {
 		return api.Errorf(http.StatusServiceUnavailable, "group %.40q: %w is known yet to %s: %s", group, regent.ErrNoLeader, a.Name, waiting)
 	}
-	return api.Errorf(http.StatusNotFound, "group %.40q: %w is known: nobody has campaigned for it, as far as %s knows", group, regent.ErrNoLeader, a.Name)
+	return api.Errorf(http.StatusNotFound, "group %.40q: %w is known: nobody has campaigned for it lately, as far as %s knows", group, regent.ErrNoLeader, a.Name)
 }
 
 // TakesPart says whether this host takes part in a group: a program of its own does, the configuration lists the group, or

@@ -33,8 +33,8 @@ type Terms struct {
 	// Member is the name of this host's member, Self its rank in causes, and Socket where its agent listens.
 	Member, Socket string
 	Self           protocol.Rank
-	// Lease, Renew, RoundTrip and Guard are as in regent.Timing.
-	Lease, Renew, RoundTrip, Guard time.Duration
+	// Lease and Guard are as in regent.Timing. A group may have leases of another length: Notice.Lease.
+	Lease, Guard time.Duration
 	// Priority is the member's.
 	Priority int
 	// Ordinary says that the configuration allows no real-time threads.
@@ -61,10 +61,12 @@ type Candidacy struct {
 }
 
 // A Notice is one thing that the agent sends about a candidacy: an event of the upper side (Elected, Extended, Tell, Lost,
-// UpperGone), or that a member is back that was down or cut off.
+// UpperGone), that it is accepted, or that a member is back that was down or cut off.
 type Notice struct {
 	tenure.Event
 	Healed bool
+	// Lease is the length of the leases of the candidacy, which the agent sends when it accepts one; zero in all other notices.
+	Lease time.Duration
 	// Err is of Lost: why the agent refused the candidacy.
 	Err error
 }

@@ -30,13 +30,13 @@ type connection struct {
 
 func (c *connection) Terms() Terms {
 	h := c.Greeting()
-	return Terms{Member: h.Member, Self: c.Self(), Socket: c.path, Lease: h.Lease, Renew: h.Renew, RoundTrip: h.RoundTrip, Guard: h.Guard, Priority: h.Priority, Ordinary: h.Ordinary}
+	return Terms{Member: h.Member, Self: c.Self(), Socket: c.path, Lease: h.Lease, Guard: h.Guard, Priority: h.Priority, Ordinary: h.Ordinary}
 }
 
 func (c *connection) Campaign(o Candidacy) (Upper, error) {
 	of := session.Tree(o.Tree.Claim())
 	k, err := c.Enter(session.Candidate{Group: o.Group, Mode: o.Mode, Name: "regent run", Value: o.Value, Lease: o.Lease, Grace: o.Grace, Guard: o.Guard, Hooks: o.Hooks,
-		Keeper: o.Keeper, Tree: &of, Page: true, Silence: max(minSilence, 2*max(o.Lease, c.Greeting().Lease))}, func(e *session.Event) { c.pass(e, o.Take) })
+		Keeper: o.Keeper, Tree: &of, Page: true}, func(e *session.Event) { c.pass(e, o.Take) })
 	if errors.Is(err, session.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", errAgain, err)
 	}
@@ -46,14 +46,14 @@ func (c *connection) Campaign(o Candidacy) (Upper, error) {
 	return &upper{conn: c.Conn, candidacy: k}, nil
 }
 
-// minSilence is how long a runner that reads the page may give no sign of life, at least: one that was paused alone for less than two leases goes
-// on. The agent cuts off a runner that reads lines when some tens of them wait for it.
-const minSilence = session.DefaultHeartbeat
-
 // pass turns a line of the agent into a notice.
 func (c *connection) pass(e *session.Event, take func(Notice)) {
 	at, until := c.Instants(e)
 	switch e.Event {
+	case session.Waiting:
+		if e.Lease > 0 {
+			take(Notice{Lease: e.Lease})
+		}
 	case session.Leads:
 		take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: e.Number(), At: at, Until: until}})
 	case session.Until:

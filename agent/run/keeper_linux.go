@@ -238,7 +238,7 @@ func (k *keeper) prepare(ctx context.Context, l *life) (key string, err error) {
 	k.mu.Unlock()
 	k.send(keeperOrder{Key: key, Prepare: &keeperTask{Socket: r.terms.Socket, Group: r.Group, Mode: r.Mode, Tree: l.tree.Ref(), Guard: r.Guard, Within: r.Hooks.bound(),
 		Lost: r.Hooks.Lost, Notify: r.Hooks.Notify, Fifo: r.Hooks.Fifo, Timeout: r.Hooks.Timeout, Env: r.Env,
-		Member: r.terms.Member, Priority: r.terms.Priority, Lease: r.terms.Lease, Ordinary: r.terms.Ordinary}})
+		Member: r.terms.Member, Priority: r.terms.Priority, Lease: r.leaseLength(), Ordinary: r.terms.Ordinary}})
 	limit := time.NewTimer(keeperPatience)
 	defer limit.Stop()
 	select {

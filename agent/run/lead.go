@@ -52,7 +52,7 @@ func (r *runner) lead(ctx context.Context, l *life) (ending, error) {
 // awaitRelease waits until the tenure is over at the agent as well: what this runner starts next must not be taken for what was
 // left of it.
 func (r *runner) awaitRelease(l *life) {
-	limit := time.NewTimer(max(reportWithin, 2*r.terms.Lease))
+	limit := time.NewTimer(max(reportWithin, 2*r.leaseLength()))
 	defer limit.Stop()
 	select {
 	case <-l.released:
@@ -139,7 +139,7 @@ func (r *runner) hookEnv(token uint64) []string { return tree.Helper(r.programEn
 func (r *runner) programEnv(token uint64) []string {
 	env := append([]string(nil), r.Env...)
 	env = append(env, "REGENT_GROUP="+r.Group, "REGENT_MEMBER="+r.terms.Member, "REGENT_SOCKET="+r.terms.Socket,
-		"REGENT_LEASE="+r.terms.Lease.String(), "REGENT_PRIORITY="+strconv.Itoa(r.terms.Priority))
+		"REGENT_LEASE="+r.leaseLength().String(), "REGENT_PRIORITY="+strconv.Itoa(r.terms.Priority))
 	if r.Mode != "" {
 		env = append(env, "REGENT_MODE="+r.Mode)
 	}

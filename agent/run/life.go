@@ -124,6 +124,10 @@ func (l *life) enter(u Upper) {
 // take gives the machine what the agent sends.
 func (l *life) take(n Notice) {
 	<-l.entered
+	if n.Lease != 0 {
+		l.r.lease.Store(int64(n.Lease))
+		return
+	}
 	if n.Healed {
 		select {
 		case l.healed <- struct{}{}:

@@ -38,6 +38,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/agent/run/tree"
@@ -112,8 +113,9 @@ type runner struct {
 	reaper *tree.Reaper
 	agent  Agent
 	terms  Terms
-	keeper *keeper // nil: none
-	last   Upper   // of the candidacy before; nil: none
+	lease  atomic.Int64 // the length of leases, a time.Duration; zero until the agent has accepted a candidacy
+	keeper *keeper      // nil: none
+	last   Upper        // of the candidacy before; nil: none
 	// healedHooks tells hooks that this host still leads.
 	healedHooks backgroundTask
 	// since is when it began to wait; zero while it does not.
@@ -166,20 +168,18 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 	}
 }
 
-// checkGuard sees whether the guard time leaves room to renew the lease, and refuses with the numbers if it does not.
+// leaseLength returns the length of the leases of the group, that of the council until the agent has accepted a candidacy.
+func (r *runner) leaseLength() time.Duration {
+	return cmp.Or(time.Duration(r.lease.Load()), r.Lease, r.terms.Lease)
+}
+
+// checkGuard refuses a guard time that is shorter than the agent's. Whether it leaves room to renew leases of the group is the agent's to check.
 func (r *runner) checkGuard() error {
 	r.terms = r.agent.Terms()
 	t := &r.terms
-	if r.Lease != 0 {
-		t.Lease = r.Lease
-	}
+	r.lease.Store(0)
 	if r.Guard == 0 {
 		r.Guard = t.Guard
-	}
-	need := t.Renew + t.RoundTrip
-	if r.Guard < 0 || r.Guard > t.Lease-need {
-		return fmt.Errorf("guard %v does not fit: the lease is %v, renewed every %v within a round trip of %v, so that at most %v can be kept back; "+
-			"give a shorter --guard, or a longer --lease", r.Guard, t.Lease, t.Renew, t.RoundTrip, max(0, t.Lease-need))
 	}
 	if r.Guard < t.Guard {
 		return fmt.Errorf("guard %v is too short: the agent tells programs %v before the end of the lease, and kills then", r.Guard, t.Guard)

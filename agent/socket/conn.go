@@ -374,7 +374,7 @@ func (c *conn) inBackground(r *session.Request, f func()) {
 	case c.busy <- struct{}{}:
 		c.tasks.Go(func() { f(); <-c.busy })
 	default:
-		c.fail(r, errors.New("too many requests at once: wait for answers"))
+		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: "too many requests at once: wait for answers", NoLeader: r.Do == session.Verify})
 	}
 }
 
@@ -434,6 +434,6 @@ func (c *conn) campaign(r *session.Request) {
 		c.runner = k
 	}
 	c.mu.Unlock()
-	c.send(&session.Event{Event: session.Waiting, ID: r.ID})
+	c.send(&session.Event{Event: session.Waiting, ID: r.ID, Lease: k.LeaseLength()})
 	c.tasks.Go(k.Run)
 }

@@ -119,7 +119,7 @@ func (k *keeping) Leads(c *core.Candidate) {
 	k.written = c.Announced()
 	k.mu.Unlock()
 	a := k.conn.agent
-	e := &session.Event{Event: session.Leads, ID: k.id, Group: c.Group, Token: c.Token(), Turn: c.Turn()}
+	e := &session.Event{Event: session.Leads, ID: k.id, Group: c.Group, Token: c.Token(), Turn: c.Turn(), Lease: c.LeaseLength()}
 	if k.readsPage {
 		e.Slot, e.Tenure = c.OnPage()
 	}

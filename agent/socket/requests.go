@@ -3,8 +3,10 @@ package socket
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/session"
@@ -79,11 +81,17 @@ func (c *conn) announce(r *session.Request, k *core.Candidate) {
 	c.send(&session.Event{Event: session.Done, ID: r.ID})
 }
 
+// isRefusal says whether asking again for a proof cannot help.
+func isRefusal(err error) bool {
+	var e *api.Error
+	return errors.As(err, &e) && e.Status == http.StatusConflict
+}
+
 // verify proves who leads a group.
 func (c *conn) verify(r *session.Request) {
 	p, err := c.agent.core.Verify(c.closed, r.Group)
 	if err != nil {
-		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: errors.Is(err, regent.ErrNoLeader)})
+		c.send(&session.Event{Event: session.Failed, ID: r.ID, Error: err.Error(), NoLeader: !isRefusal(err)})
 		return
 	}
 	now := c.agent.core.Now() // first: what passes makes the end earlier

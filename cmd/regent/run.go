@@ -165,12 +165,12 @@ func runArgs(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// check says which flags make no sense.
+// check says which flags make no sense. From then on no mode stands for quorum.
 func (f *runFlags) check() error {
 	for _, d := range []struct {
 		name string
 		got  time.Duration
-	}{{"grace", f.Grace}, {"guard", f.Guard}, {"delay", f.Delay}, {"wait", f.Wait}} {
+	}{{"grace", f.Grace}, {"guard", f.Guard}, {"delay", f.Delay}, {"wait", f.Wait}, {"lease", f.Lease}} {
 		if d.got < 0 {
 			return fmt.Errorf("--%s %v: must not be negative", d.name, d.got)
 		}
@@ -188,6 +188,12 @@ func (f *runFlags) check() error {
 	}
 	if err := session.CheckUnattended(f.Mode); err != nil {
 		return fmt.Errorf("--%w", err)
+	}
+	if f.Mode == string(regent.Quorum) {
+		f.Mode = ""
+	}
+	if f.Mode != "" && f.Lease != 0 {
+		return fmt.Errorf("--lease %v: the length of leases cannot be set in a %s group", f.Lease, f.Mode)
 	}
 	if f.Mode != "" && f.Value != "" {
 		return fmt.Errorf("--announce: a leader of a %s group announces no value", f.Mode)
@@ -241,9 +247,6 @@ func (f *runFlags) run(c *cobra.Command) error {
 		if !f.quiet {
 			fmt.Fprintf(c.ErrOrStderr(), "regent run: "+format+"\n", args...)
 		}
-	}
-	if f.Mode == string(regent.Quorum) {
-		f.Mode = ""
 	}
 	f.Env, f.Keeper = os.Environ(), true
 	f.Hooks.Reaper, f.Hooks.Log = reaper, f.Log

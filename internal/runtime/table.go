@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -111,9 +112,25 @@ func (t *GroupTable) Groups(f func(*Group)) {
 }
 
 // After returns the changes of all groups after the one with the given serial number, oldest first, and how many of
-// them are no longer known. Changed returns a channel that is closed at the next.
+// them are no longer known. The latest change of each group is always known. Changed returns a channel that is closed at the next.
 func (t *GroupTable) After(serial uint64) (changes []*Change, lost uint64) {
-	return t.history.after(serial)
+	changes, lost = t.history.after(serial)
+	if lost == 0 {
+		return changes, 0
+	}
+	last := serial + lost + uint64(len(changes))
+	found := make(map[uint64]bool, len(changes))
+	for _, c := range changes {
+		found[c.Serial] = true
+	}
+	t.Groups(func(g *Group) {
+		if c := g.Latest(); c != nil && c.Serial > serial && c.Serial <= last && !found[c.Serial] {
+			changes = append(changes, c)
+			lost--
+		}
+	})
+	slices.SortFunc(changes, func(x, y *Change) int { return cmp.Compare(x.Serial, y.Serial) })
+	return changes, lost
 }
 
 // Changed returns a channel that is closed at the next change of any group.

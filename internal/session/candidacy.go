@@ -22,7 +22,7 @@ type Candidate struct {
 	Value            string
 	Heartbeat, Grace time.Duration
 	// Page asks for a place on the agent's page. The candidacy then looks at it with Shown, and Conn gives signs of life for it. Silence is how
-	// long it may give none, DefaultHeartbeat if it is zero. A candidacy with a Heartbeat gives its own, and gets no place.
+	// long it may give none; zero: two leases, at least DefaultHeartbeat. A candidacy with a Heartbeat gives its own, and gets no place.
 	Page    bool
 	Silence time.Duration
 	// Tree, Guard, Hooks and Keeper are a runner's, as in Request.
@@ -47,7 +47,7 @@ func (c *Conn) Enter(o Candidate, take func(*Event)) (*Candidacy, error) {
 	r := &Request{Do: Campaign, Group: o.Group, Mode: o.Mode, Lease: o.Lease, Name: o.Name, Value: o.Value, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
 		Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Keeper}
 	if o.Page && c.page != nil && o.Heartbeat == 0 {
-		r.Page, r.Heartbeat = true, cmp.Or(o.Silence, DefaultHeartbeat)
+		r.Page, r.Heartbeat = true, cmp.Or(o.Silence, max(DefaultHeartbeat, 2*cmp.Or(o.Lease, c.hello.Lease)))
 		c.beat(o.beatWithin(r.Heartbeat))
 	}
 	return c.enter(r, take)

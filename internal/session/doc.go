@@ -41,7 +41,7 @@
 //
 // The agent answers with the same number, or speaks of a candidacy or watch by the number that began it:
 //
-//	{"event":"waiting","id":1}
+//	{"event":"waiting","id":1,"lease_ns":200000000}   the length of the leases of this candidacy
 //	{"event":"leads","id":1,"group":"billing","token":7,"until_ns":81433367890,"remaining_ns":162233334}
 //	{"event":"until","ids":[1],"until_ns":81483367890,"remaining_ns":162233334}
 //	{"event":"stop","id":1,"cause":{"why":"closed","member":"a"},"until_ns":...,"remaining_ns":...}
@@ -101,6 +101,9 @@
 //     (guard_ns);
 //   - when the grace is over and the candidacy is not;
 //   - when the connection has ended, by the death of the runner or otherwise.
+//
+// The agent refuses a campaign whose guard_ns leaves no room to renew the leases of the group. lease_ns of hello is the council's length; that of
+// waiting is the one that the program gets.
 //
 // It gives nothing up, and says over to nobody, before they are gone, unless the lease has run out.
 //
@@ -168,10 +171,10 @@
 // # Signs of life
 //
 // A program that reads the page could hang unnoticed, so it must give signs of life: {"do":"alive"} without a number counts for all
-// candidacies of the connection that read the page, and has no answer. The Go side gives two within the heartbeat, which is [DefaultHeartbeat]
+// candidacies of the connection that read the page, and has no answer. The Go side gives two within the heartbeat, which is two leases and at least [DefaultHeartbeat]
 // unless the program sets another one: one in 3 s. A runner gives one in 1.5 s at least, because its keeper gets a line at each. All programs
-// of a host give theirs at the same instants of the wall clock, so that the agent wakes up once for many. A runner may be silent for two
-// leases, at least 6 s.
+// of a host give theirs at the same instants of the wall clock, so that the agent wakes up once for many. The agent lets a runner be silent for two
+// leases of its group, at least 6 s.
 package session
 
 import "time"

@@ -198,7 +198,7 @@ func (r *Request) check() error {
 // MinHeartbeat is the shortest silence that can be asked to be watched for.
 const MinHeartbeat = 10 * time.Millisecond
 
-// DefaultHeartbeat is how long a program that reads the page may be silent, unless it asks for another length.
+// DefaultHeartbeat is how long a program that reads the page may be silent, at least, unless it asks for another length.
 const DefaultHeartbeat = 6 * time.Second
 
 // pulses is how many signs of life a program gives within its heartbeat.
@@ -239,7 +239,7 @@ type Event struct {
 	Now     protocol.Time `json:"now_ns,omitempty"`
 	Guard   time.Duration `json:"guard_ns,omitempty"`
 	Renew   time.Duration `json:"renew_ns,omitempty"`
-	// Lease and RoundTrip are the rest of what a runner needs to see whether its own guard time fits.
+	// Lease is also of waiting, and of a keeper's leads: the length of the leases of that candidacy, which the configuration of the agent may set by group.
 	Lease     time.Duration `json:"lease_ns,omitempty"`
 	RoundTrip time.Duration `json:"round_trip_ns,omitempty"`
 	Priority  int           `json:"priority,omitempty"`
@@ -270,7 +270,7 @@ type Event struct {
 	Error     string          `json:"error,omitempty"`
 	// Begun says, of the error of a transfer, that the group was given up all the same.
 	Begun bool `json:"begun,omitempty"`
-	// NoLeader says, of the error of a verify, that nobody could be proven to lead.
+	// NoLeader says, of the error of a verify, that nobody could be proven to lead now. Without it the agent refuses, and would again.
 	NoLeader bool `json:"no_leader,omitempty"`
 }
 

@@ -28,6 +28,7 @@ var tenureTimers = map[string]map[string]string{
 		"orders.go":   "bounds how long a successor may be unknown",
 		"rejoin.go":   "looks which members are back",
 		"renewals.go": "looks which leases were renewed",
+		"values.go":   "spaces the values of a leadership, which no lease depends on",
 	},
 	"agent/httpd": {
 		"orders.go": "bounds how long an operator waits for an answer",
