@@ -8,7 +8,7 @@ import (
 )
 
 // rejoinPollInterval is how often the agent looks whether a member is back.
-const rejoinPollInterval = 500 * time.Millisecond
+const rejoinPollInterval = time.Second
 
 // watchRejoins tells leading programs of members that are back: whoever made its leadership known to others, by addresses or
 // names, may want to do so again, as what was cut off may have learnt something else meanwhile.

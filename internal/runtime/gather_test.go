@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"log/slog"
-	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -57,20 +56,10 @@ func TestOnlyAnswersToMereRenewalsGather(t *testing.T) {
 }
 
 func TestPacketsGatherAndCallsDoNotWait(t *testing.T) {
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
+	c, w := listening(t)
+	if w == nil {
+		return
 	}
-	defer c.Close()
-	raw, err := c.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var w Waiter
-	if err := raw.Control(func(fd uintptr) { w, err = NewPollWaiter(int(fd)) }); err != nil || w == nil {
-		return // another system, whose waiter does not gather
-	}
-	defer w.Close()
 	if _, err := c.WriteTo([]byte("x"), c.LocalAddr()); err != nil {
 		t.Fatal(err)
 	}

@@ -92,21 +92,31 @@ func TestWaitEndsByItself(t *testing.T) {
 	}
 }
 
-func TestPollWaiterWakesUpForPackets(t *testing.T) {
+// listening returns a socket, and a waiter that wakes up for its packets; nil on another system, which has only the other kind.
+func listening(t *testing.T) (*net.UDPConn, Waiter) {
+	t.Helper()
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { c.Close() })
 	raw, err := c.SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var w Waiter
 	if err := raw.Control(func(fd uintptr) { w, err = NewPollWaiter(int(fd)) }); err != nil || w == nil {
-		return // another system, which has only the other one
+		return c, nil
 	}
-	defer w.Close()
+	t.Cleanup(func() { w.Close() })
+	return c, w
+}
+
+func TestPollWaiterWakesUpForPackets(t *testing.T) {
+	c, w := listening(t)
+	if w == nil {
+		return
+	}
 	if !w.Precise() {
 		t.Error("it holds its thread, and does not say so")
 	}
