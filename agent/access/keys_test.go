@@ -44,7 +44,7 @@ func TestKeyChangesOfAStoppedAgentAreAppended(t *testing.T) {
 	}
 }
 
-// A command whose line is lost is told so: its change must not seem to be in the log.
+// The agent reports a lost line to the command: its change must not seem to be in the log.
 func TestKeyChangeWithoutRoomIsRefused(t *testing.T) {
 	l := NewLog(slog.New(slog.DiscardHandler))
 	operator := &Client{Local: true, pid: 1}

@@ -7,7 +7,7 @@ type Change struct {
 	// Serial counts the changes that this agent saw, from 1.
 	Serial uint64 `json:"serial"`
 	regent.View
-	// Ended says how the leadership before ended, if it was that of a program here. Its agent knows more than the cause says,
-	// which is what all members are told.
+	// Ended says how the leadership before ended, if it was that of a program here. Its agent knows more than the
+	// cause, which all members receive.
 	Ended string `json:"ended,omitempty"`
 }

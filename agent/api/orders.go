@@ -17,7 +17,7 @@ type TransferOrder struct {
 	Token uint64 `json:"token,omitempty"`
 }
 
-// EdictOrder is the body of an edict: it is given only to whom has the leader's token.
+// EdictOrder is the body of a request for an edict. Only the holder of the leader's token gets one.
 type EdictOrder struct {
 	Token uint64 `json:"token"`
 }
@@ -25,8 +25,8 @@ type EdictOrder struct {
 // Outcome is what became of an order.
 type Outcome struct {
 	Group string `json:"group"`
-	// Leader is who leads after the order: of a transfer the successor, of a resign whoever is known to lead by now, empty if
-	// nobody is. It is never the leadership that the order ended.
+	// Leader is the member that leads after the order: the successor after a transfer; after a resign the leader that this member knows by then,
+	// empty if it knows none. It is never the leadership that the order ended.
 	Leader string `json:"leader"`
 	// Token is the leader's; 0 if this member has not heard of it yet.
 	Token uint64 `json:"token,omitempty"`

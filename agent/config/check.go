@@ -207,7 +207,7 @@ func (f *File) checkTiming(fail failer) {
 func (f *File) checkLeases(fail failer) {
 	t, err := f.timing()
 	if err != nil {
-		return // checkTiming says so
+		return // checkTiming reports it
 	}
 	for i := range f.Leases {
 		l := &f.Leases[i]

@@ -42,7 +42,7 @@ type Agent struct {
 	member atomic.Pointer[regent.Member]
 	// joinedAt is when it took part first; nil: not yet.
 	joinedAt atomic.Pointer[time.Time]
-	// joining is the member before it takes part as well, for whoever asks what it waits for.
+	// joining is the member before it takes part as well, for requests that ask what it waits for.
 	joining atomic.Pointer[regent.Member]
 	// founding is what the member does before that; nil: nothing is known.
 	founding atomic.Pointer[founding]

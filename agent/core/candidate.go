@@ -50,7 +50,7 @@ type Candidacy struct {
 	Grace, Heartbeat time.Duration
 	// Lease is the length of the leases that the program wants; zero: as the configuration has it for the group.
 	Lease time.Duration
-	// Margin is taken off every end that the program is told.
+	// Margin is taken off every end that the agent announces to the program.
 	Margin   time.Duration
 	Notifier Notifier
 	// ReadsPage says that the program wants to read its deadline on the page.
@@ -132,7 +132,7 @@ type LifeSigns = party.Signs
 // An Order is to end a leadership.
 type Order struct {
 	cause regent.Cause
-	// to is who shall lead then; empty: whoever is elected.
+	// to is the member that shall lead then; empty: the next election decides.
 	to string
 	// Outcome gets what became of it, once.
 	Outcome chan error

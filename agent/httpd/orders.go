@@ -43,9 +43,10 @@ func (a *Server) serveResign(w http.ResponseWriter, q *http.Request) {
 	var k *core.Candidate
 	err := Decode(q, &body)
 	if err == nil {
-		if k, err = a.leaderOf(q, body.Token, core.ResignCommand(q.PathValue("group"))); err == nil {
-			err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.core.Name}, ""))
-		}
+		k, err = a.leaderOf(q, body.Token, core.ResignCommand(q.PathValue("group")))
+	}
+	if err == nil {
+		err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.core.Name}, ""))
 	}
 	a.AnswerOrder(w, q, k, "", err)
 }
@@ -68,11 +69,13 @@ func (a *Server) serveTransfer(w http.ResponseWriter, q *http.Request) {
 	var k *core.Candidate
 	err := Decode(q, &body)
 	if err == nil {
-		if k, err = a.leaderOf(q, body.Token, core.TransferCommand(q.PathValue("group"), body.To)); err == nil {
-			if err = a.core.CheckSuccessor(body.To); err == nil {
-				err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Transferred, Member: body.To}, body.To))
-			}
-		}
+		k, err = a.leaderOf(q, body.Token, core.TransferCommand(q.PathValue("group"), body.To))
+	}
+	if err == nil {
+		err = a.core.CheckSuccessor(body.To)
+	}
+	if err == nil {
+		err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Transferred, Member: body.To}, body.To))
 	}
 	a.AnswerOrder(w, q, k, body.To, err)
 }
@@ -104,7 +107,7 @@ func (a *Server) serveEdict(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	if body.Token == 0 {
-		WriteError(w, api.Errorf(http.StatusBadRequest, "an edict is given only to whom has the leader's token: send it in \"token\""))
+		WriteError(w, api.Errorf(http.StatusBadRequest, "missing token (send the leader's token in \"token\")"))
 		return
 	}
 	k, err := a.leaderOf(q, body.Token, "")

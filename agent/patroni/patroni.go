@@ -71,7 +71,7 @@ type ScheduledInfo struct {
 type SwitchoverOrder struct {
 	// Leader is who leads now: the order is refused if that has changed.
 	Leader string `json:"leader,omitempty"`
-	// Candidate is who shall lead; empty: whoever is elected.
+	// Candidate is the member that shall lead; empty: the next election decides.
 	Candidate string `json:"candidate,omitempty"`
 	// ScheduledAt is when, in the form of RFC 3339; empty: now.
 	ScheduledAt string `json:"scheduled_at,omitempty"`

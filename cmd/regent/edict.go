@@ -21,7 +21,7 @@ func edictCommand() *cobra.Command {
 		Short: "Stamp an order of the program here that leads",
 		Long: `Prints a stamp for an order that is made now. Stamps are ordered as the orders were
 made, across all leaders of the group, so that a receiver can refuse one that is older
-than what it has seen. It is given only to whom has the leader's token.
+than what it has seen. Only the holder of the leader's token gets one.
 
 Under 'regent run' group and token are in the environment, and need not be given.
 

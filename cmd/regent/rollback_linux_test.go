@@ -275,8 +275,8 @@ func TestThiefOfARevokedKeyIsHeardByNobody(t *testing.T) {
 	}
 }
 
-// The directory of a member is copied, and a second process runs on the copy, at a second address of the member. One of the two takes part
-// at a time: the other says why it does not, and takes its place without a restart when that one is gone. Tokens never fall.
+// The directory of a member is copied, and a second process runs on the copy, at a second address of the member. The clone
+// reports why it does not take part, and takes the member's place without a restart when the first process is gone. Tokens never fall.
 func TestClonedMemberWaitsUntilTheOtherIsGone(t *testing.T) {
 	t.Parallel()
 	h := &runCluster{t: t, lost: make(map[uint64]bool), Cluster: cluster.OpenCrash(t, cluster.Options{

@@ -320,7 +320,8 @@ func TestViewSaysThatNobodyIsAccessible(t *testing.T) {
 		defer cancel()
 		seen := false
 		for v := range groups["a"].Watch(ctx) {
-			if seen = v.Cause.Why == why.NoAccess; seen {
+			seen = v.Cause.Why == why.NoAccess
+			if seen {
 				if !strings.Contains(v.String(), "nobody accessible") {
 					t.Errorf("it reads %v", v)
 				}
