@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/rain"
@@ -20,30 +19,7 @@ import (
 //
 // Members that run [ConsistentGroup.TakePart] are candidates for membership; a majority of those that vote must. A manager is there only once all
 // members agree. A single broken link blocks agreement until one of its endpoints has to leave.
-type ConsistentGroup struct {
-	seen
-	election consistentElection
-}
-
-type (
-	// A consistentElection is a consistent group to take part in.
-	consistentElection interface {
-		source
-		join(ctx context.Context) (membership, error)
-		gone() bool
-	}
-
-	// A membership is one membership in a consistent group.
-	membership interface {
-		holding
-		token() uint64
-		first() View
-		views(ctx context.Context) iter.Seq[View]
-		recovered(v View) error
-		// next says that the program has stopped, and waits until it may go on in the next membership.
-		next(ctx context.Context) (membership, error)
-	}
-)
+type ConsistentGroup struct{ seen }
 
 // The groups of this mode stand on the council's machine, apart from quorum groups by their names.
 const consistentPrefix = "\x00consistent\x00"
@@ -61,9 +37,7 @@ func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
 	if !m.config.Consistent {
 		return nil, fmt.Errorf("consistent group %s: the council has none: set Consistent in the configuration of every member", name)
 	}
-	group := m.groupTable.Group(consistentPrefix + protocol.Group(name))
-	e := &hostedConsistent{hostedGroup{m, Consistent, group}}
-	return &ConsistentGroup{seen: seen{e}, election: e}, nil
+	return &ConsistentGroup{seen{&hostedGroup{m, Consistent, m.groupTable.Group(consistentPrefix + protocol.Group(name))}}}, nil
 }
 
 // TakePart calls f while this member is in the group, again each time that it is taken in, until ctx ends or f returns while
@@ -74,112 +48,47 @@ func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
 // When f returns by itself the member leaves the group, and TakePart returns what f returned. When ctx has ended, TakePart returns nil,
 // after f has returned and the member has left.
 func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Context, l *Membership) error) error {
-	l, err := g.election.join(ctx)
-	for {
-		if err != nil && ctx.Err() != nil {
-			return nil
-		}
+	var last handle
+	campaign := func(ctx context.Context) (*Membership, error) {
+		h, err := g.election.campaign(ctx, candidacy{after: last})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		lost, ferr := g.once(ctx, l, f)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case !lost:
-			return ferr
-		case g.election.gone():
-			return ErrClosed
-		}
-		l, err = l.next(ctx)
+		last = h
+		return &Membership{leadership{handle: h, continued: true}}, nil
 	}
+	return lead(ctx, campaign, f, g.election.gone)
 }
 
-// once runs f for one membership. It says whether that was over before f returned, and the program goes on.
-func (g *ConsistentGroup) once(ctx context.Context, l membership, f func(context.Context, *Membership) error) (lost bool, err error) {
-	within, cancel := leadingContext(ctx, l)
-	defer func() {
-		if !lost || ctx.Err() != nil { // also if f panics
-			_ = l.resign(context.WithoutCancel(ctx))
-		}
-	}()
-	defer cancel(nil)
-	err = f(within, &Membership{l})
-	return mustStop(within, l), err
-}
-
-// hostedConsistent is a consistent group at a member of this process.
-type hostedConsistent struct{ hostedGroup }
-
-func (e *hostedConsistent) gone() bool { return e.member.gone() }
-
-func (e *hostedConsistent) join(ctx context.Context) (membership, error) {
-	return e.membership(e.group.Campaign(ctx))
-}
-
-func (e *hostedConsistent) membership(l *runtime.Lease, err error) (membership, error) {
+// takePart waits until this member is in a consistent group, for the first time or after another membership.
+func (g *hostedGroup) takePart(ctx context.Context, after handle) (handle, error) {
+	campaign := g.group.Campaign
+	if after != nil {
+		campaign = after.(*hosted).Next
+	}
+	l, err := campaign(ctx)
 	if errors.Is(err, runtime.ErrTooMany) {
-		return nil, fmt.Errorf("consistent group %s: %w: it can have %d: use one of those", e.name(), err, rain.MaxGroups)
+		return nil, fmt.Errorf("consistent group %s: %w: it can have %d: use one of those", g.name(), err, rain.MaxGroups)
 	}
 	if err != nil {
-		return nil, e.member.explain(err)
+		return nil, err
 	}
-	return &hostedMembership{hostedHolding{e.member, l}, e, e.member.view(l.First())}, nil
-}
-
-// hostedMembership is a membership at a member of this process.
-type hostedMembership struct {
-	hostedHolding
-	election *hostedConsistent
-	taken    View
-}
-
-func (h *hostedMembership) token() uint64 { return h.lease.Token() }
-func (h *hostedMembership) first() View   { return h.taken }
-
-func (h *hostedMembership) next(ctx context.Context) (membership, error) {
-	return h.election.membership(h.lease.Next(ctx))
-}
-
-func (h *hostedMembership) views(ctx context.Context) iter.Seq[View] {
-	return func(yield func(View) bool) {
-		for v, err := range h.election.watch(ctx) {
-			if err != nil || v.Leader == "" || !yield(v) {
-				return
-			}
-		}
-	}
-}
-
-func (h *hostedMembership) recovered(v View) error {
-	return h.member.explain(h.lease.Recovered(v.Token, v.Agreement.Number))
+	return &hosted{Lease: l, member: g.member, first: g.member.view(l.First())}, nil
 }
 
 // A Membership is one membership of this member in a [ConsistentGroup], from when it is taken in until it is out. While it
 // is valid, nobody recovers in this member's place.
-type Membership struct{ held membership }
+type Membership struct{ leadership }
 
 // Token is that of the agreement that took the member in. No manager that was replaced before has as high a one: a store that refuses
 // lower ones ([View.Token] of what managers write) has nothing of theirs once this one is there.
-func (l *Membership) Token() uint64 { return l.held.token() }
+func (l *Membership) Token() uint64 { return l.handle.Token() }
 
 // First returns the agreement that took the member in.
-func (l *Membership) First() View { return l.held.first() }
-
-// Valid says whether the member was in the group at an instant during the call.
-func (l *Membership) Valid() bool { return l.held.valid() }
-
-// Remaining returns for how long the member is in the group if it hears no more from the others; zero once it is out.
-func (l *Membership) Remaining() time.Duration { return l.held.remaining() }
-
-// Done is closed when the program must stop.
-func (l *Membership) Done() <-chan struct{} { return l.held.done() }
-
-// Cause says why the program must stop; it is zero before Done is closed.
-func (l *Membership) Cause() Cause { return l.held.cause() }
+func (l *Membership) First() View { return l.handle.First() }
 
 // Views yields the present agreement and then every later one, until the member is out or ctx ends.
-func (l *Membership) Views(ctx context.Context) iter.Seq[View] { return l.held.views(ctx) }
+func (l *Membership) Views(ctx context.Context) iter.Seq[View] { return l.handle.Views(ctx) }
 
 // errNothing says that there is nothing to recover.
 var errNothing = errors.New("the view asks this member to recover nothing")
@@ -190,7 +99,7 @@ var errNothing = errors.New("the view asks this member to recover nothing")
 // is left to do the later view says. At a [Client] the agent then returns an error.
 func (l *Membership) Recovered(v View) error {
 	if v.Agreement == nil || !v.Agreement.Recover {
-		return fmt.Errorf("consistent group %s: view of token %d: %w", l.held.group(), v.Token, errNothing)
+		return fmt.Errorf("consistent group %s: view of token %d: %w", l.Group(), v.Token, errNothing)
 	}
-	return l.held.recovered(v)
+	return l.handle.Recovered(v.Token, v.Agreement.Number)
 }

@@ -2,14 +2,12 @@ package regent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"sync"
 	"time"
 
-	"github.com/regentproject/regent/fence"
 	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
@@ -61,8 +59,7 @@ func (c *Client) Group(name string) (*Group, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
-	e := &agentElection{client: c, group: name, mode: Quorum}
-	return &Group{seen: seen{e}, election: e}, nil
+	return &Group{seen: seen{&agentGroup{c, name, Quorum}}}, nil
 }
 
 // LocalGroup returns the local group with the name, which the configuration of the agent must list. Hosts lead it: a program of this host leads
@@ -71,8 +68,7 @@ func (c *Client) LocalGroup(name string) (*LocalGroup, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
-	e := &agentElection{client: c, group: name, mode: Local}
-	return &LocalGroup{seen: seen{e}, election: e}, nil
+	return &LocalGroup{seen{&agentGroup{c, name, Local}}}, nil
 }
 
 // EventualGroup returns the eventual group with the name, which the configuration of the agent must list. The agent takes part in it: [View.Mine] is
@@ -81,7 +77,7 @@ func (c *Client) EventualGroup(name string) (*EventualGroup, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
-	return &EventualGroup{seen: seen{&agentElection{client: c, group: name, mode: Eventual}}}, nil
+	return &EventualGroup{seen: seen{&agentGroup{c, name, Eventual}}}, nil
 }
 
 // ConsistentGroup returns the consistent group with the name, which the configuration of the agent must list. The host is a member while a program
@@ -90,8 +86,7 @@ func (c *Client) ConsistentGroup(name string) (*ConsistentGroup, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
-	e := &agentElection{client: c, group: name, mode: Consistent}
-	return &ConsistentGroup{seen: seen{e}, election: e}, nil
+	return &ConsistentGroup{seen{&agentGroup{c, name, Consistent}}}, nil
 }
 
 // Close says that everything that this program led through the agent has stopped, and ends the connection.
@@ -163,61 +158,50 @@ func (c *Client) alive(ctx context.Context) (*session.Conn, error) {
 	}
 }
 
-// explain turns an error of the connection into one of this package.
-func (c *Client) explain(err error) error {
-	if err != nil && c.isClosed() {
-		return ErrClosed
-	}
-	return err
-}
-
-// agentElection is a group at the agent's member.
-type agentElection struct {
+// agentGroup is a group at the agent's member.
+type agentGroup struct {
 	client *Client
 	group  string
 	mode   Mode
 }
 
-func (e *agentElection) name() string { return e.group }
-func (e *agentElection) gone() bool   { return e.client.isClosed() }
+func (g *agentGroup) name() string { return g.group }
+func (g *agentGroup) gone() bool   { return g.client.isClosed() }
 
-func (e *agentElection) view(ctx context.Context) (View, error) {
-	conn, err := e.client.alive(ctx)
+func (g *agentGroup) view(ctx context.Context) (View, error) {
+	conn, err := g.client.alive(ctx)
 	if err != nil {
-		return e.unknown(), err
+		return g.unknown(), err
 	}
-	raw, err := conn.View(ctx, e.group)
+	v, err := conn.View(ctx, g.group)
 	if err != nil {
-		return e.unknown(), e.client.explain(err)
+		return g.unknown(), err
 	}
-	return e.read(raw)
+	return g.check(v)
 }
 
 // unknown is the view without an agent.
-func (e *agentElection) unknown() View {
-	return View{Group: e.group, Mode: e.mode, Cause: Cause{Why: why.Closed, Member: e.client.Name()}}
+func (g *agentGroup) unknown() View {
+	return View{Group: g.group, Mode: g.mode, Cause: Cause{Why: why.Closed, Member: g.client.Name()}}
 }
 
-func (e *agentElection) read(raw json.RawMessage) (View, error) {
-	var v View
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return e.unknown(), fmt.Errorf("group %s: the agent sent a view that cannot be read: %w", e.group, err)
-	}
-	if v.Mode != e.mode {
-		return e.unknown(), fmt.Errorf("group %s: it is %s at the agent, and not %s (list it under groups in the configuration of every agent)", e.group, v.Mode, e.mode)
+// check returns the view, or says that the group has another mode at the agent.
+func (g *agentGroup) check(v View) (View, error) {
+	if v.Mode != g.mode {
+		return g.unknown(), fmt.Errorf("group %s: it is %s at the agent, and not %s (list it under groups in the configuration of every agent)", g.group, v.Mode, g.mode)
 	}
 	return v, nil
 }
 
-func (e *agentElection) watch(ctx context.Context) iter.Seq2[View, error] {
+func (g *agentGroup) watch(ctx context.Context) iter.Seq2[View, error] {
 	return func(yield func(View, error) bool) {
 		lost := 0
 		for {
-			conn, err := e.client.alive(ctx)
+			conn, err := g.client.alive(ctx)
 			if err == nil {
 				more := true
-				err = conn.Watch(ctx, e.group, func(raw json.RawMessage) bool {
-					v, err := e.read(raw)
+				err = conn.Watch(ctx, g.group, func(v View) bool {
+					v, err := g.check(v)
 					v.Missed, lost = v.Missed+lost, 0
 					more = yield(v, err) && err == nil
 					return more
@@ -229,179 +213,66 @@ func (e *agentElection) watch(ctx context.Context) iter.Seq2[View, error] {
 			switch {
 			case ctx.Err() != nil:
 				return
-			case e.client.isClosed():
-				yield(e.unknown(), ErrClosed)
+			case g.client.isClosed():
+				yield(g.unknown(), ErrClosed)
 				return
 			case errors.Is(err, session.ErrSlow):
 				lost = 1 // at least
 			case !errors.Is(err, session.ErrGone):
-				yield(e.unknown(), err)
+				yield(g.unknown(), err)
 				return
-			case !yield(e.unknown(), nil): // another agent may come
+			case !yield(g.unknown(), nil): // another agent may come
 				return
 			}
 		}
 	}
 }
 
-func (e *agentElection) campaign(ctx context.Context, value string, lease time.Duration) (tenure, error) {
-	t, err := e.await(ctx, session.Candidate{Group: e.group, Lease: lease, Silence: e.client.silence, Value: value})
-	if err != nil {
-		return nil, err
+func (g *agentGroup) campaign(ctx context.Context, c candidacy) (handle, error) {
+	if c.after != nil { // the agent has the host taken in again for another candidacy
+		if err := c.after.Resign(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return t, nil
-}
-
-// enter does nothing: the agent takes part.
-func (e *agentElection) enter() (exit func(), err error) { return func() {}, nil }
-
-func (e *agentElection) campaignLocally(ctx context.Context) (localTenure, error) {
-	t, err := e.await(ctx, session.Candidate{Group: e.group, Mode: string(e.mode), Silence: e.client.silence})
-	if err != nil {
-		return nil, err
+	o := session.Candidate{Group: g.group, Lease: c.lease, Silence: g.client.silence, Value: c.value}
+	if g.mode != Quorum {
+		o.Mode = g.mode
 	}
-	return t, nil
-}
-
-// await waits until this program leads.
-func (e *agentElection) await(ctx context.Context, o session.Candidate) (*agentTenure, error) {
 	for {
-		conn, err := e.client.alive(ctx)
+		conn, err := g.client.alive(ctx)
 		if err != nil {
 			return nil, err
 		}
 		l, err := conn.Campaign(ctx, o)
 		switch {
 		case err == nil:
-			return &agentTenure{client: e.client, election: e, conn: conn, Lease: l}, nil
-		case e.client.isClosed() || ctx.Err() != nil:
+			return l, nil
+		case g.client.isClosed() || ctx.Err() != nil:
 		case errors.Is(err, session.ErrGone):
 			continue // another may come
 		case errors.Is(err, session.ErrStopping):
 			select { // so that one does
 			case <-conn.Gone():
 			case <-ctx.Done():
-			case <-e.client.closed:
+			case <-g.client.closed:
 			}
 			continue
 		}
-		return nil, e.client.explain(err)
+		return nil, err
 	}
 }
 
-func (e *agentElection) verify(ctx context.Context) (*Proof, error) {
-	conn, err := e.client.alive(ctx)
+func (g *agentGroup) verify(ctx context.Context) (*Proof, error) {
+	conn, err := g.client.alive(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p, err := conn.Verify(ctx, e.group)
+	p, err := conn.Verify(ctx, g.group)
 	if errors.Is(err, session.ErrNoLeader) {
-		return nil, fmt.Errorf("group %s: %w: %w", e.group, ErrNoLeader, err)
+		return nil, fmt.Errorf("group %s: %w: %w", g.group, ErrNoLeader, err)
 	}
 	if err != nil {
-		return nil, e.client.explain(err)
+		return nil, err
 	}
 	return &Proof{Leader: p.Leader, Token: p.Token, Value: p.Value, until: p.Until, now: conn.Late}, nil
-}
-
-// agentTenure is a leadership at the agent's member.
-type agentTenure struct {
-	client   *Client
-	election *agentElection
-	conn     *session.Conn
-	*session.Lease
-}
-
-// support asks the agent, as a stamp does.
-func (t *agentTenure) support() []string {
-	ctx, cancel := context.WithTimeout(context.Background(), t.Remaining())
-	defer cancel()
-	v, err := t.election.view(ctx)
-	if err != nil || v.Leader != t.holder() {
-		return nil
-	}
-	return v.Support
-}
-
-func (t *agentTenure) group() string            { return t.Group() }
-func (t *agentTenure) valid() bool              { return t.Valid() }
-func (t *agentTenure) remaining() time.Duration { return t.Remaining() }
-func (t *agentTenure) guarded() bool            { return t.Guarded() }
-func (t *agentTenure) done() <-chan struct{}    { return t.Done() }
-func (t *agentTenure) onDone(f func())          { t.OnDone(f) }
-func (t *agentTenure) holder() string           { return t.conn.Member() }
-func (t *agentTenure) token() uint64            { return t.Token() }
-func (t *agentTenure) cause() Cause             { return t.Cause() }
-
-func (t *agentTenure) announce(ctx context.Context, value string) error {
-	if !t.valid() {
-		return ErrNotLeader
-	}
-	return t.client.explain(t.Announce(ctx, value))
-}
-
-func (t *agentTenure) resign(ctx context.Context) error { return t.Resign(ctx) }
-
-func (t *agentTenure) edict() (Edict, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), t.Remaining())
-	defer cancel()
-	e, err := t.Edict(ctx)
-	if err != nil {
-		// Whatever went wrong, no stamp is an order that must not be given.
-		return Edict{}, fmt.Errorf("%w: %w", ErrNotLeader, err)
-	}
-	return fence.Of(e), nil
-}
-
-func (t *agentTenure) canTransfer(ctx context.Context, to string) error {
-	return t.client.explain(t.CanTransfer(ctx, to))
-}
-
-func (t *agentTenure) transfer(ctx context.Context, to string) (begun bool, err error) {
-	begun, err = t.Transfer(ctx, to)
-	return begun, t.client.explain(err)
-}
-
-func (e *agentElection) join(ctx context.Context) (membership, error) {
-	t, err := e.await(ctx, session.Candidate{Group: e.group, Mode: string(e.mode), Silence: e.client.silence})
-	if err != nil {
-		return nil, err
-	}
-	return &agentMembership{t}, nil
-}
-
-// agentMembership is a membership of the agent's member, held for this program.
-type agentMembership struct{ *agentTenure }
-
-// first returns a view without an agreement if the agent knows it no more.
-func (m *agentMembership) first() View {
-	v, err := m.election.read(m.FirstAgreement())
-	if err != nil {
-		return View{Group: m.election.group, Mode: Consistent, Token: m.Token()}
-	}
-	return v
-}
-
-func (m *agentMembership) views(ctx context.Context) iter.Seq[View] {
-	return func(yield func(View) bool) {
-		m.Agreements(ctx, func(raw json.RawMessage, lost int) bool {
-			v, err := m.election.read(raw)
-			v.Missed += lost
-			return err == nil && yield(v)
-		})
-	}
-}
-
-func (m *agentMembership) recovered(v View) error {
-	ctx, cancel := context.WithTimeout(context.Background(), m.Remaining())
-	defer cancel()
-	return m.client.explain(m.Recovered(ctx, v.Token, v.Agreement.Number))
-}
-
-// next resigns: the agent has the host taken in again for another candidacy.
-func (m *agentMembership) next(ctx context.Context) (membership, error) {
-	if err := m.resign(ctx); err != nil {
-		return nil, m.client.explain(err)
-	}
-	return m.election.join(ctx)
 }

@@ -56,7 +56,7 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 	place, group := g.use()
 	defer g.done()
 	if err := place.Enter(); err != nil {
-		return nil, fmt.Errorf("eventual group %s: %w", name, m.explain(err))
+		return nil, fmt.Errorf("eventual group %s: %w", name, err)
 	}
 	return &EventualGroup{seen: seen{&hostedGroup{m, Eventual, group}}, member: m, place: place, kind: kind}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -16,25 +15,24 @@ import (
 // cost what one does.
 type Group struct {
 	seen
-	election election
-	value    string        // that campaigns announce
-	lease    time.Duration // how long leases are; zero: Timing.Lease
+	value string        // that campaigns announce
+	lease time.Duration // how long leases are; zero: Timing.Lease
 }
 
 // seen is what all groups have in common: they have a name and can be looked at.
-type seen struct{ source source }
+type seen struct{ election election }
 
 // Name returns the name of the group.
-func (g *seen) Name() string { return g.source.name() }
+func (g *seen) Name() string { return g.election.name() }
 
 // View returns what the member believes now. At a [Member] it does not wait, and the error is nil. At a [Client] it asks the
 // agent.
-func (g *seen) View(ctx context.Context) (View, error) { return g.source.view(ctx) }
+func (g *seen) View(ctx context.Context) (View, error) { return g.election.view(ctx) }
 
 // Watch yields the present view and then every change, "no leader" among them, until ctx ends. If it ends for another
 // reason, the last view has no leader, and comes with an error: [ErrClosed], or why the agent refuses. A
 // slow watcher gets the latest views, and [View.Missed] counts the others.
-func (g *seen) Watch(ctx context.Context) iter.Seq2[View, error] { return g.source.watch(ctx) }
+func (g *seen) Watch(ctx context.Context) iter.Seq2[View, error] { return g.election.watch(ctx) }
 
 // Lead campaigns and calls f while this program leads, again after each loss, until ctx ends or f returns while it
 // still leads.
@@ -61,53 +59,17 @@ func (g *Group) Announcing(value string) *Group {
 	return &with
 }
 
-// A leasehold is a lease of any mode, as far as a leading function is concerned.
-type leasehold interface {
-	held() (h holding, resigned *atomic.Bool)
-	Resign(ctx context.Context) error
-}
-
-// lead campaigns and calls f, again after each loss.
-func lead[L leasehold](ctx context.Context, campaign func(context.Context) (L, error), f func(context.Context, L) error, gone func() bool) error {
-	for {
-		l, err := campaign(ctx)
-		var lost bool
-		if err == nil {
-			lost, err = leadOnce(ctx, l, f)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case !lost:
-			return err
-		case gone():
-			return ErrClosed
-		}
-	}
-}
-
-// leadOnce runs f once. It says whether the leadership was lost before f returned.
-func leadOnce[L leasehold](ctx context.Context, l L, f func(context.Context, L) error) (lost bool, err error) {
-	h, resigned := l.held()
-	within, cancel := leadingContext(ctx, h)
-	// f has stopped even if it panics: then the group is free before the program dies, if it does.
-	defer func() { _ = l.Resign(context.WithoutCancel(ctx)) }()
-	defer cancel(nil)
-	err = f(within, l)
-	return !resigned.Load() && mustStop(within, h), err
-}
-
 // Campaign waits until this program leads the group, and returns its lease. The lease renews itself until
 // [Lease.Resign], or until it is lost. Several programs of one member take turns, in the order in which they asked.
 func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
 	if err := session.CheckValue(g.value); err != nil {
 		return nil, err
 	}
-	t, err := g.election.campaign(ctx, g.value, g.lease)
+	h, err := g.election.campaign(ctx, candidacy{value: g.value, lease: g.lease})
 	if err != nil {
 		return nil, err
 	}
-	return &Lease{tenure: t}, nil
+	return &Lease{leadership{handle: h}}, nil
 }
 
 // WithLease returns the group for programs that want leases of the given length instead of [Timing.Lease]; zero: that. A long

@@ -11,7 +11,7 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// A program that looks at its context after a long pause is told at once, though nothing else of the process has run
+// A program that looks at its context after a long pause finds it ended at once, though nothing else of the process has run
 // yet: the clock says so.
 func TestContextAsksTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -20,7 +20,7 @@ func TestContextAsksTheClock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := leadingContext(t.Context(), l.tenure)
+		ctx, cancel := leadingContext(t.Context(), l.handle)
 		defer cancel(nil)
 		if ctx.Err() != nil {
 			t.Fatal("it has ended already")

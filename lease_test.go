@@ -10,51 +10,66 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// A fakeLease is a leadership of which a test says whether its guard time has begun.
-type fakeLease struct {
-	hostedHolding
+// A fakeHandle is a leadership of which a test says whether its guard time has begun.
+type fakeHandle struct {
+	handle
 	inTime, resigned atomic.Bool
 }
 
-func (l *fakeLease) held() (holding, *atomic.Bool) { return l, new(atomic.Bool) }
-func (l *fakeLease) group() string                 { return "g" }
-func (l *fakeLease) holder() string                { return "a" }
-func (l *fakeLease) guarded() bool                 { return l.inTime.Load() }
-func (l *fakeLease) onDone(func())                 {}
-func (l *fakeLease) cause() Cause                  { return Cause{} }
-func (l *fakeLease) Resign(context.Context) error  { l.resigned.Store(true); return nil }
+func (h *fakeHandle) Group() string                { return "g" }
+func (h *fakeHandle) Member() string               { return "a" }
+func (h *fakeHandle) Guarded() bool                { return h.inTime.Load() }
+func (h *fakeHandle) OnDone(func())                {}
+func (h *fakeHandle) Cause() Cause                 { return Cause{} }
+func (h *fakeHandle) Resign(context.Context) error { h.resigned.Store(true); return nil }
 
-// A function that asks its context in the guard time is told to stop. If a renewal comes then, before the member itself has
+// A function that asks its context in the guard time must stop. If a renewal comes then, before the member itself has
 // looked, the function has stopped all the same, and did not do so by itself.
-func TestFunctionThatWasToldHasLostThoughARenewalCame(t *testing.T) {
-	var leases []*fakeLease
-	campaign := func(context.Context) (*fakeLease, error) {
-		l := new(fakeLease)
-		l.inTime.Store(true)
-		leases = append(leases, l)
-		return l, nil
-	}
-	err := lead(t.Context(), campaign, func(ctx context.Context, l *fakeLease) error {
-		if len(leases) == 2 {
-			return nil
+func TestFunctionThatHadToStopHasLostThoughARenewalCame(t *testing.T) {
+	for _, continued := range []bool{false, true} {
+		var handles []*fakeHandle
+		campaign := func(context.Context) (*Lease, error) {
+			h := new(fakeHandle)
+			h.inTime.Store(true)
+			handles = append(handles, h)
+			return &Lease{leadership{handle: h, continued: continued}}, nil
 		}
-		l.inTime.Store(false)
-		err := ctx.Err()
-		l.inTime.Store(true)
-		return err
+		err := lead(t.Context(), campaign, func(ctx context.Context, l *Lease) error {
+			if len(handles) == 2 {
+				return nil
+			}
+			h := handles[0]
+			h.inTime.Store(false)
+			err := ctx.Err()
+			h.inTime.Store(true)
+			return err
+		}, func() bool { return false })
+		if err != nil || len(handles) != 2 {
+			t.Fatalf("got %v after %d leaderships", err, len(handles))
+		}
+		// One that the next takes over from is not given up in between.
+		if first, last := handles[0].resigned.Load(), handles[1].resigned.Load(); first == continued || !last {
+			t.Errorf("continued %v: given up were the first: %v, the last: %v", continued, first, last)
+		}
+	}
+}
+
+// A program that resigns within its function has stopped by itself, in all modes.
+func TestFunctionThatResignedHasNotLost(t *testing.T) {
+	calls := 0
+	err := lead(t.Context(), func(context.Context) (*Membership, error) {
+		return &Membership{leadership{handle: new(fakeHandle), continued: true}}, nil
+	}, func(ctx context.Context, l *Membership) error {
+		calls++
+		return l.Resign(ctx)
 	}, func() bool { return false })
-	if err != nil || len(leases) != 2 {
-		t.Errorf("got %v after %d leaderships", err, len(leases))
-	}
-	for i, l := range leases {
-		if !l.resigned.Load() {
-			t.Errorf("leadership %d was not given up", i)
-		}
+	if err != nil || calls != 1 {
+		t.Errorf("got %v after %d calls", err, calls)
 	}
 }
 
 // The same in a consistent group.
-func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
+func TestFunctionThatHadToStopIsOutThoughARenewalCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		members := assemble(t, func(c *Config) { c.Consistent = true }, "a", "b", "c")
 		for _, n := range []string{"b", "c"} {
@@ -88,7 +103,7 @@ func TestFunctionThatWasToldIsOutThoughARenewalCame(t *testing.T) {
 			release, renewed := make(chan struct{}), make(chan struct{})
 			_ = m.loop.Do(func(now protocol.Time) { // the loop stands still, and then takes a renewal
 				<-release
-				horizon := protocol.HorizonID(g.election.(*hostedConsistent).group.Latest().Tenure)
+				horizon := protocol.HorizonID(g.election.(*hostedGroup).group.Latest().Tenure)
 				m.groupTable.Horizon(now, protocol.Horizon{ID: horizon, Until: now.Add(time.Minute)})
 				close(renewed)
 				time.Sleep(time.Millisecond) // the function returns meanwhile

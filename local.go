@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -20,27 +19,7 @@ import (
 // Only members at which a program leads, or waits to lead, take part; all others are silent, as if they were down. Of those
 // that hear one another the one that goes first in the council leads, as soon as it is heard, whoever led before. A part
 // that holds together has its leader within [Timing.Kappa].
-type LocalGroup struct {
-	seen
-	election localElection
-}
-
-type (
-	// A localElection is a local group to take part in.
-	localElection interface {
-		source
-		// enter has the member take part until exit is called.
-		enter() (exit func(), err error)
-		campaignLocally(ctx context.Context) (localTenure, error)
-		gone() bool
-	}
-
-	// A localTenure is one leadership of a local group.
-	localTenure interface {
-		holding
-		support() []string
-	}
-)
+type LocalGroup struct{ seen }
 
 // LocalGroup returns the local group with the name, as [Member.Group] does. It has nothing to do with a [Group] of that name.
 func (m *Member) LocalGroup(name string) (*LocalGroup, error) {
@@ -58,7 +37,7 @@ func (m *Member) LocalGroup(name string) (*LocalGroup, error) {
 // this side has a local one, for a side that is cut off cannot know. It is for what is better done twice than not at
 // all.
 func (g *Group) Local() (*LocalGroup, error) {
-	e, ok := g.election.(*hostedElection)
+	e, ok := g.election.(*hostedGroup)
 	if !ok {
 		return nil, fmt.Errorf("group %s: local leaders are offered by members in this process only", g.Name())
 	}
@@ -83,7 +62,7 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 			}
 		},
 	})
-	return &LocalGroup{seen: seen{g}, election: g}
+	return &LocalGroup{seen{g}}
 }
 
 // localGuard is how long before the end of a local lease its program is told to stop. A renewal has so much time to spare.
@@ -117,47 +96,53 @@ func (m *Member) newLocal(now, renamed protocol.Time, inc protocol.Inc, group pr
 // returns while it still leads. All that [Group.Lead] says of the context of f holds here, too, but it ends no more than twice
 // [Timing.Delay] before the lease, however long [Timing.Guard] is: so much time a renewal has to spare.
 func (g *LocalGroup) Lead(ctx context.Context, f func(ctx context.Context, l *LocalLease) error) error {
-	// The member takes part for all of that time, also between two leaderships.
-	exit, err := g.election.enter()
-	if err != nil {
-		return err
+	if e, ok := g.election.(*onDemandGroup); ok { // at a client the agent takes part
+		// The member takes part for all of that time, also between two leaderships.
+		exit, err := e.enter()
+		if err != nil {
+			return err
+		}
+		defer exit()
 	}
-	defer exit()
 	return lead(ctx, g.Campaign, f, g.election.gone)
 }
 
 // Campaign waits until this program leads its part of the network, and returns its lease. The lease renews itself until
 // [LocalLease.Resign], or until it is lost. The member takes part while a program waits or leads.
 func (g *LocalGroup) Campaign(ctx context.Context) (*LocalLease, error) {
-	t, err := g.election.campaignLocally(ctx)
+	h, err := g.election.campaign(ctx, candidacy{})
 	if err != nil {
 		return nil, err
 	}
-	return &LocalLease{tenure: t}, nil
+	return &LocalLease{leadership{handle: h}}, nil
 }
 
 func (g *onDemandGroup) gone() bool { return g.member.gone() }
 
+// enter has the member take part until exit is called.
 func (g *onDemandGroup) enter() (exit func(), err error) {
 	place, _ := g.use()
 	if err := place.Enter(); err != nil {
 		g.done()
-		return nil, g.member.explain(err)
+		return nil, err
 	}
 	return func() { place.Exit(); g.done() }, nil
 }
 
-func (g *onDemandGroup) campaignLocally(ctx context.Context) (localTenure, error) {
+// verify fails: nothing proves that a local leader is the only one.
+func (g *onDemandGroup) verify(context.Context) (*Proof, error) {
+	return nil, fmt.Errorf("group %s is %s: no leader of it can be proven", g.name(), g.mode)
+}
+
+func (g *onDemandGroup) campaign(ctx context.Context, _ candidacy) (handle, error) {
 	_, group := g.use()
 	defer g.done()
 	l, err := group.Campaign(ctx)
 	if err != nil {
-		return nil, g.member.explain(err)
+		return nil, err
 	}
-	return &hostedHolding{g.member, l}, nil
+	return &hosted{Lease: l, member: g.member}, nil
 }
-
-func (h *hostedHolding) support() []string { return h.member.council.set(h.lease.Support()) }
 
 // A LocalLease is one leadership of one program in a [LocalGroup]. It renews itself; it ends when the program says so, or is
 // lost when not all that the member hears support it any more. A lease that is over never comes back. While it is valid, no
@@ -165,36 +150,8 @@ func (h *hostedHolding) support() []string { return h.member.council.set(h.lease
 //
 // All methods may be called from any goroutine. Valid, Remaining and Support take no lock and do not wait, but that Support asks the agent at a
 // [Client].
-type LocalLease struct {
-	tenure   localTenure
-	resigned atomic.Bool
-}
-
-func (l *LocalLease) held() (holding, *atomic.Bool) { return l.tenure, &l.resigned }
-
-// Group returns the name of the group that is led.
-func (l *LocalLease) Group() string { return l.tenure.group() }
+type LocalLease struct{ leadership }
 
 // Support returns the members that support this leader, itself included, in the order of the council. It may change with
 // every renewal. At a [Client] it is nil if the agent does not answer while the lease lasts.
-func (l *LocalLease) Support() []string { return l.tenure.support() }
-
-// Valid says whether the lease ran at an instant during the call.
-func (l *LocalLease) Valid() bool { return l.tenure.valid() }
-
-// Remaining returns for how long the lease runs on if it is not renewed; zero once it is over.
-func (l *LocalLease) Remaining() time.Duration { return l.tenure.remaining() }
-
-// Done is closed when the program must stop: because the lease was not renewed, because another member is to lead now that
-// two parts of the network hear each other, or because the member was asked to give the group up. Then the program stops,
-// and says so with Resign.
-func (l *LocalLease) Done() <-chan struct{} { return l.tenure.done() }
-
-// Cause says why the program must stop; it is zero before Done is closed.
-func (l *LocalLease) Cause() Cause { return l.tenure.cause() }
-
-// Resign says that the program has stopped, and gives the leadership up. It does nothing if the lease is over.
-func (l *LocalLease) Resign(ctx context.Context) error {
-	l.resigned.Store(true)
-	return l.tenure.resign(ctx)
-}
+func (l *LocalLease) Support() []string { return l.handle.Support() }

@@ -2,7 +2,6 @@ package regent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -14,11 +13,12 @@ import (
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
 	"github.com/regentproject/regent/internal/runtime/world"
+	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/why"
 )
 
 // ErrClosed says that the member was closed.
-var ErrClosed = errors.New("the member is closed")
+var ErrClosed = stamp.ErrClosed
 
 // A Member is this program's place in the council: it votes, and programs here may lead groups. All its methods may be
 // called from any goroutine.
@@ -146,16 +146,7 @@ func (m *Member) Group(name string) (*Group, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
-	e := &hostedElection{hostedGroup{m, Quorum, m.groupTable.Group(protocol.Group(name))}}
-	return &Group{seen: seen{e}, election: e}, nil
-}
-
-// explain turns errors of the runtime into those of this package.
-func (m *Member) explain(err error) error {
-	if errors.Is(err, runtime.ErrClosed) {
-		return ErrClosed
-	}
-	return err
+	return &Group{seen: seen{&hostedGroup{m, Quorum, m.groupTable.Group(protocol.Group(name))}}}, nil
 }
 
 // Leave leaves the council in good order: programs that lead are asked to stop; when the last has, the member gives its

@@ -199,7 +199,7 @@ func (m *Member) Rekey(c Config) error {
 	}
 	done := make(chan error, 1)
 	if err := m.loop.Do(func(protocol.Time) { done <- m.port.SetKeys(to) }); err != nil {
-		return m.explain(err)
+		return err
 	}
 	select {
 	case err := <-done:

@@ -132,7 +132,7 @@ func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 		c <- s
 	})
 	if err != nil {
-		return nil, m.explain(err)
+		return nil, err
 	}
 	select {
 	case s := <-c:

@@ -76,7 +76,7 @@ func openParts(t *testing.T) *testCluster {
 }
 
 // programsOf runs a program at each agent that campaigns again and again, and returns which of them lead now.
-func programsOf(t *testing.T, h *testCluster, group, mode string) func() []string {
+func programsOf(t *testing.T, h *testCluster, group string, mode regent.Mode) func() []string {
 	t.Helper()
 	leases := make([]atomic.Pointer[session.Lease], len(h.agents))
 	var programs sync.WaitGroup
@@ -114,8 +114,8 @@ func programsOf(t *testing.T, h *testCluster, group, mode string) func() []strin
 
 // A program has its turn while its host leads: in a network of two parts one in each, in a network that is whole one.
 func TestProgramsLeadInEachPartOfTheNetwork(t *testing.T) {
-	for group, mode := range map[string]string{"cache": session.Local, "ops": session.Eventual} {
-		t.Run(mode, func(t *testing.T) {
+	for group, mode := range map[string]regent.Mode{"cache": regent.Local, "ops": regent.Eventual} {
+		t.Run(string(mode), func(t *testing.T) {
 			h := openParts(t)
 			leaders := programsOf(t, h, group, mode)
 			agreed := func() string {
@@ -169,7 +169,7 @@ func TestProgramsOfAHostTakeTurnsInGroupsThatHostsLead(t *testing.T) {
 	first.await("until", nil)
 	l := make(chan *session.Lease, 1)
 	go func() {
-		got, _ := a.dial(t).Campaign(patience(t), session.Candidate{Group: "ops", Mode: session.Eventual})
+		got, _ := a.dial(t).Campaign(patience(t), session.Candidate{Group: "ops", Mode: regent.Eventual})
 		l <- got
 	}()
 	cluster.Eventually(t, "the second waits", func() bool { _, s := a.get(t, "/v1/sessions"); return strings.Contains(fmt.Sprint(s), "waiting") })
@@ -181,7 +181,7 @@ func TestProgramsOfAHostTakeTurnsInGroupsThatHostsLead(t *testing.T) {
 	if second == nil || !second.Valid() {
 		t.Fatal("the second program did not get its turn")
 	}
-	if _, err := second.Edict(patience(t)); err == nil {
+	if _, err := second.Edict(); err == nil {
 		t.Error("a leader without a token stamps an order")
 	}
 	a.stop()

@@ -36,10 +36,10 @@ func shown(m regent.Mode) bool {
 	return slices.ContainsFunc(demo.Groups, func(g cluster.Group) bool { return g.Mode == m })
 }
 
-func campaigns(m regent.Mode) bool { return session.CheckMode(string(m)) == nil }
+func campaigns(m regent.Mode) bool { return session.CheckMode(m) == nil }
 
 // unattended says whether programs that cannot report a recovery campaign.
-func unattended(m regent.Mode) bool { return session.CheckUnattended(string(m)) == nil }
+func unattended(m regent.Mode) bool { return session.CheckUnattended(m) == nil }
 
 var surfaces = []surface{
 	{"library, `Join`", makes[*regent.Member], map[regent.Mode]string{

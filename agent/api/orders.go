@@ -42,7 +42,7 @@ type StampInfo struct {
 // CampaignOrder is the body of a campaign.
 type CampaignOrder struct {
 	// Mode is local or eventual in a group that hosts lead; empty: quorum.
-	Mode string `json:"mode,omitempty"`
+	Mode regent.Mode `json:"mode,omitempty"`
 	// Name is what the program calls itself.
 	Name string `json:"name,omitempty"`
 	// Value is what its leadership announces: at most 256 bytes.

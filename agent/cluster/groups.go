@@ -51,8 +51,8 @@ type Standing struct {
 	Support   []string      `json:"support,omitempty"`
 }
 
-// lease is what programs see of a lease, of whatever kind.
-type lease interface {
+// leadership is what programs see of a lease of any mode.
+type leadership interface {
 	Valid() bool
 	Remaining() time.Duration
 }
@@ -61,7 +61,7 @@ type lease interface {
 type program struct {
 	group Group
 	local bool // beside the group, or in a local one
-	lease atomic.Pointer[lease]
+	lease atomic.Pointer[leadership]
 }
 
 // about returns an event of a program.
@@ -82,7 +82,7 @@ func (p *program) standing() (Standing, bool) {
 	return s, s.Remaining > 0
 }
 
-func tokenOf(l lease) uint64 {
+func tokenOf(l leadership) uint64 {
 	if x, ok := l.(*regent.Lease); ok {
 		return x.Token()
 	}
@@ -194,10 +194,10 @@ func tellViews(s *server, p *program, views iter.Seq2[regent.View, error]) {
 }
 
 // leadAgain leads a group whenever it can.
-func leadAgain[L lease](ctx context.Context, s *server, p *program, lead func(context.Context, func(context.Context, L) error) error) {
+func leadAgain[L leadership](ctx context.Context, s *server, p *program, lead func(context.Context, func(context.Context, L) error) error) {
 	for s.mayCampaign(ctx) {
 		err := lead(ctx, func(ctx context.Context, l L) error {
-			held := lease(l)
+			held := leadership(l)
 			p.lease.Store(&held)
 			defer p.lease.Store(nil)
 			s.lead(ctx, p, held)
@@ -210,7 +210,7 @@ func leadAgain[L lease](ctx context.Context, s *server, p *program, lead func(co
 }
 
 // lead is the program that leads a group.
-func (s *server) lead(ctx context.Context, p *program, l lease) {
+func (s *server) lead(ctx context.Context, p *program, l leadership) {
 	e := p.about(Leads)
 	e.Token, e.Remaining = tokenOf(l), l.Remaining()
 	if x, ok := l.(*regent.LocalLease); ok {

@@ -162,7 +162,7 @@ func (s *server) mayCampaign(ctx context.Context) bool {
 }
 
 // poll asks the lease again and again whether the program leads, and keeps a journal of it.
-func (s *server) poll(ctx context.Context, l lease, e *journal.Entry) {
+func (s *server) poll(ctx context.Context, l leadership, e *journal.Entry) {
 	ticker := time.NewTicker(s.order.Poll)
 	defer ticker.Stop()
 	for e.Observe(l.Valid) && ctx.Err() == nil {

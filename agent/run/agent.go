@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
@@ -45,7 +46,7 @@ type Terms struct {
 // the tree has not ended grace after it was asked to, and when the runner has died.
 type Candidacy struct {
 	Group        string
-	Mode         string // of the group; empty: quorum
+	Mode         regent.Mode // of the group; empty: quorum
 	Tree         tree.Ref
 	Grace, Guard time.Duration
 	// Value is what the leadership announces.

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -81,16 +80,12 @@ func (c *connection) pass(e *session.Event, take func(Notice)) {
 }
 
 func (c *connection) Explain(cause protocol.Cause) string {
-	o := c.CauseOf(cause)
-	return regent.Cause{Why: o.Why, Member: o.Member, Bound: o.Bound}.String()
+	return c.CauseOf(cause).String()
 }
 
 func (c *connection) Watch(ctx context.Context, group string, f func(leader, why string)) error {
-	return c.Conn.Watch(ctx, group, func(raw json.RawMessage) bool {
-		var v regent.View
-		if json.Unmarshal(raw, &v) == nil {
-			f(v.Leader, v.Cause.String())
-		}
+	return c.Conn.Watch(ctx, group, func(v regent.View) bool {
+		f(v.Leader, v.Cause.String())
 		return true
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 )
@@ -74,7 +75,7 @@ type (
 	// A keeperTask is one candidacy to look after.
 	keeperTask struct {
 		Socket, Group string
-		Mode          string
+		Mode          regent.Mode
 		Tree          tree.Ref
 		Guard, Within time.Duration
 		Lost, Notify  []string

@@ -141,7 +141,7 @@ func (r *runner) programEnv(token uint64) []string {
 	env = append(env, "REGENT_GROUP="+r.Group, "REGENT_MEMBER="+r.terms.Member, "REGENT_SOCKET="+r.terms.Socket,
 		"REGENT_LEASE="+r.leaseLength().String(), "REGENT_PRIORITY="+strconv.Itoa(r.terms.Priority))
 	if r.Mode != "" {
-		env = append(env, "REGENT_MODE="+r.Mode)
+		env = append(env, "REGENT_MODE="+string(r.Mode))
 	}
 	if token != 0 && r.hasToken() {
 		text := strconv.FormatUint(token, 10)

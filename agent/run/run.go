@@ -41,6 +41,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/tenure"
 )
@@ -58,7 +59,7 @@ const (
 type Options struct {
 	Group string
 	// Mode is local or eventual in a group that hosts lead; empty: quorum.
-	Mode    string
+	Mode    regent.Mode
 	Command []string
 	// Grace is how long the program has to stop when it is asked to, and Guard how long before the end of the lease it is
 	// killed if the lease was not renewed; zero: what the agent has.

@@ -277,7 +277,8 @@ func (c *conn) handle(r *session.Request) {
 	case session.Keep:
 		c.keep(r)
 	case session.View:
-		c.send(&session.Event{Event: session.Saw, ID: r.ID, View: c.agent.viewJSON(r.Group)})
+		v := c.agent.view(r.Group)
+		c.send(&session.Event{Event: session.Saw, ID: r.ID, View: &v})
 	case session.Watch:
 		c.watch(r)
 	case session.Unwatch:
@@ -418,7 +419,7 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
-	p := core.Candidacy{Session: r.ID, Hooks: r.Hooks, Keeper: keeper, Group: r.Group, Mode: regent.Mode(r.Mode), Program: r.Name, Value: r.Value, Via: "socket", Notifier: &socketNotifier{conn: c, id: r.ID},
+	p := core.Candidacy{Session: r.ID, Hooks: r.Hooks, Keeper: keeper, Group: r.Group, Mode: r.Mode, Program: r.Name, Value: r.Value, Via: "socket", Notifier: &socketNotifier{conn: c, id: r.ID},
 		Pid: c.pid(), Lease: r.Lease, Grace: r.Grace, Heartbeat: r.Heartbeat, Margin: session.Skew, Tree: tree, ReadsPage: reads}
 	if p.ReadsPage && tree == nil && keeper == nil {
 		p.Signs = c.signs

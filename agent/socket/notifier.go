@@ -89,10 +89,7 @@ type socketNotifier struct {
 
 func (n *socketNotifier) Leads(k *core.Candidate) {
 	slot, number := k.OnPage()
-	e := &session.Event{Event: session.Leads, ID: n.id, Group: k.Group, Token: k.Token(), Turn: k.Turn(), Slot: slot, Tenure: number}
-	if v := k.FirstAgreement(); v != nil {
-		e.View = viewJSON(*v)
-	}
+	e := &session.Event{Event: session.Leads, ID: n.id, Group: k.Group, Token: k.Token(), Turn: k.Turn(), Slot: slot, Tenure: number, View: k.FirstAgreement()}
 	n.conn.send(n.conn.agent.withLease(e, k.Announced()))
 }
 
@@ -103,7 +100,7 @@ func (n *socketNotifier) Agreed(k *core.Candidate, v regent.View) {
 	n.conn.mu.Lock()
 	defer n.conn.mu.Unlock()
 	if n.conn.candidates[n.id] == k { // after the end another candidacy may have the number
-		n.conn.send(&session.Event{Event: session.Agreed, ID: n.id, View: viewJSON(v)})
+		n.conn.send(&session.Event{Event: session.Agreed, ID: n.id, View: &v})
 	}
 }
 

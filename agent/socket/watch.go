@@ -2,7 +2,6 @@ package socket
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/regentproject/regent"
@@ -11,7 +10,7 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// watch tells the program of every change of a group.
+// watch sends the program every change of a group.
 func (c *conn) watch(r *session.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,14 +35,14 @@ func (c *conn) watch(r *session.Request) {
 func (c *conn) forwardChanges(ctx context.Context, r *session.Request) {
 	w, present := c.agent.core.ChangeLog.Watch(r.Group, core.WatchDepth)
 	defer c.agent.core.ChangeLog.Unwatch(w)
-	put := func(view json.RawMessage) bool {
-		return c.out.awaitRoom(ctx, core.WatchDepth) && c.out.put(&session.Event{Event: session.Saw, ID: r.ID, View: view})
+	put := func(v regent.View) bool {
+		return c.out.awaitRoom(ctx, core.WatchDepth) && c.out.put(&session.Event{Event: session.Saw, ID: r.ID, View: &v})
 	}
-	if len(present) == 0 && !put(c.agent.viewJSON(r.Group)) {
+	if len(present) == 0 && !put(c.agent.view(r.Group)) {
 		return
 	}
 	for _, ch := range present {
-		if !put(viewJSON(ch.View)) {
+		if !put(ch.View) {
 			return
 		}
 	}
@@ -52,7 +51,7 @@ func (c *conn) forwardChanges(ctx context.Context, r *session.Request) {
 		case ch := <-w.C:
 			v := ch.View
 			v.Missed += w.TakeLost()
-			if !put(viewJSON(v)) {
+			if !put(v) {
 				return
 			}
 		case <-ctx.Done():
@@ -61,18 +60,10 @@ func (c *conn) forwardChanges(ctx context.Context, r *session.Request) {
 	}
 }
 
-// viewJSON returns what is known about a group.
-func (a *Server) viewJSON(group string) json.RawMessage {
+// view returns what is known about a group.
+func (a *Server) view(group string) regent.View {
 	if c, _ := a.core.ChangeLog.Group(group); c != nil {
-		return viewJSON(c.View)
+		return c.View
 	}
-	return viewJSON(regent.View{Group: group, Mode: a.core.ModeOf(group), Cause: regent.Cause{Why: why.Started}})
-}
-
-func viewJSON(v regent.View) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("agent: a view has no JSON: " + err.Error())
-	}
-	return b
+	return regent.View{Group: group, Mode: a.core.ModeOf(group), Cause: regent.Cause{Why: why.Started}}
 }

@@ -123,7 +123,7 @@ func (f *runFlags) add(c *cobra.Command) {
 	s := c.Flags()
 	s.DurationVar(&f.Grace, "grace", 10*time.Second, "how long COMMAND has to stop when it is asked to")
 	s.DurationVar(&f.Guard, "guard", 0, "how long before the end of a lease that was not renewed COMMAND is killed (default: the agent's guard time)")
-	s.StringVar(&f.Mode, "mode", "", "local or eventual, for a group that hosts lead; see above for what these do not promise (default: quorum)")
+	s.StringVar((*string)(&f.Mode), "mode", "", "local or eventual, for a group that hosts lead; see above for what these do not promise (default: quorum)")
 	s.StringVar(&f.Value, "announce", "", "a text for those that look for the leader, such as the address of COMMAND; at most 256 bytes")
 	s.DurationVar(&f.Lease, "lease", 0, "how long a lease is: COMMAND survives pauses shorter than that, and a dead host is replaced after it (default: what the agent is configured with for GROUP)")
 	s.BoolVar(&f.Restart, "restart", false, "when COMMAND ends by itself give the group up, and campaign again after --delay")
@@ -189,7 +189,7 @@ func (f *runFlags) check() error {
 	if err := session.CheckUnattended(f.Mode); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
-	if f.Mode == string(regent.Quorum) {
+	if f.Mode == regent.Quorum {
 		f.Mode = ""
 	}
 	if f.Mode != "" && f.Lease != 0 {

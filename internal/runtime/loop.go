@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"runtime/pprof"
 	"sync"
@@ -12,10 +11,11 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/drive"
 	"github.com/regentproject/regent/internal/runtime/thread"
+	"github.com/regentproject/regent/internal/stamp"
 )
 
 // ErrClosed says that the loop has ended.
-var ErrClosed = errors.New("the member is closed")
+var ErrClosed = stamp.ErrClosed
 
 // A Port carries messages between members: sockets, seals, bounds on delays and the packing of messages into packets
 // are behind it. The loop alone calls it.

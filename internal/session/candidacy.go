@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/view"
 	"github.com/regentproject/regent/why"
 )
 
@@ -13,7 +14,7 @@ import (
 type Candidate struct {
 	Group string
 	// Mode is as in Request.
-	Mode string
+	Mode view.Mode
 	// Lease is as in Request.
 	Lease time.Duration
 	// Name, Heartbeat and Grace are as in Request.

@@ -9,12 +9,15 @@ import (
 	"io/fs"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/stamp"
+	"github.com/regentproject/regent/view"
 )
 
 // A Conn is a program's connection to the agent of its host. All methods may be called from any goroutine.
@@ -36,15 +39,24 @@ type Conn struct {
 	candidacies map[uint64]*Candidacy
 	watches     map[uint64]func(Event)
 
-	gone chan struct{} // closed when the connection is
-	err  error         // why; set before
+	gone   chan struct{} // closed when the connection is
+	err    error         // why; set before
+	closed atomic.Bool   // the program has closed it
 }
 
 // maxLine bounds what an agent may write on one line.
 const maxLine = 1 << 20
 
-// ErrGone says that the connection to the agent is lost.
+// ErrGone says that the connection to the agent is lost. If the program has closed it, the error wraps [stamp.ErrClosed] as well.
 var ErrGone = errors.New("the connection to the agent is lost")
+
+// lost is the error of a connection that ended with err.
+func (c *Conn) lost(err error) error {
+	if c.closed.Load() {
+		return fmt.Errorf("%w: %w", stamp.ErrClosed, ErrGone)
+	}
+	return fmt.Errorf("%w: %w", ErrGone, err)
+}
 
 // Dial connects to the agent that listens at the path.
 func Dial(ctx context.Context, path string) (*Conn, error) {
@@ -155,6 +167,7 @@ func (c *Conn) Gone() <-chan struct{} { return c.gone }
 
 // Close says that everything that was begun here has stopped, and closes the connection: what was led is given up.
 func (c *Conn) Close() error {
+	c.closed.Store(true)
 	_ = c.send(&Request{Do: Bye})
 	select {
 	case <-c.gone: // the agent hangs up when it has given everything up
@@ -179,7 +192,7 @@ func (c *Conn) writeLine(line []byte) error {
 	c.write.Lock()
 	defer c.write.Unlock()
 	if _, err := c.conn.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("%w: %w", ErrGone, err)
+		return c.lost(err)
 	}
 	return nil
 }
@@ -227,7 +240,7 @@ func (c *Conn) read(in *Reader) {
 				continue
 			}
 		}
-		c.err = fmt.Errorf("%w: %w", ErrGone, err)
+		c.err = c.lost(err)
 		close(c.gone)
 		_ = c.conn.Close()
 		c.in.Done()
@@ -279,14 +292,20 @@ func failure(e *Event) error {
 	return errors.New(e.Error)
 }
 
-// View returns what the agent believes about a group, as JSON.
-func (c *Conn) View(ctx context.Context, group string) (json.RawMessage, error) {
+// View returns what the agent believes about a group.
+func (c *Conn) View(ctx context.Context, group string) (view.View, error) {
 	e, err := c.ask(ctx, &Request{Do: View, Group: group})
-	return e.View, errors.Join(err, failure(&e))
+	if err := errors.Join(err, failure(&e)); err != nil {
+		return view.View{}, err
+	}
+	if e.View == nil {
+		return view.View{}, fmt.Errorf("group %s: the agent answered without a view", group)
+	}
+	return *e.View, nil
 }
 
-// Watch calls f with the view of a group, as JSON, and with every change of it, until ctx ends. It returns why.
-func (c *Conn) Watch(ctx context.Context, group string, f func(json.RawMessage) bool) error {
+// Watch calls f with the view of a group, and with every change of it, until ctx ends. It returns why.
+func (c *Conn) Watch(ctx context.Context, group string, f func(view.View) bool) error {
 	views := make(chan Event, watchDepth)
 	lost := make(chan struct{})
 	once := sync.OnceFunc(func() { close(lost) })
@@ -315,7 +334,7 @@ func (c *Conn) Watch(ctx context.Context, group string, f func(json.RawMessage) 
 			if err := failure(&e); err != nil {
 				return err
 			}
-			if e.Event == Over || e.View != nil && !f(e.View) {
+			if e.Event == Over || e.View != nil && !f(*e.View) {
 				return nil
 			}
 		case <-lost:

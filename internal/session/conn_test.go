@@ -18,6 +18,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/view"
 	"github.com/regentproject/regent/why"
 )
 
@@ -222,7 +223,7 @@ func TestLeaseEndsByItselfWhenNothingIsHeard(t *testing.T) {
 		if took := time.Since(start); took < 180*time.Millisecond {
 			t.Errorf("over after %v", took)
 		}
-		if _, err := l.Edict(context.Background()); !errors.Is(err, stamp.ErrNotLeader) {
+		if _, err := l.Edict(); !errors.Is(err, stamp.ErrNotLeader) {
 			t.Errorf("an edict after the end: %v", err)
 		}
 	}
@@ -243,7 +244,7 @@ func TestLeaseRunsAsLongAsTheAgentSays(t *testing.T) {
 		t.Helper()
 		done := make(chan error, 1)
 		go func() { _, err := c.View(context.Background(), "g"); done <- err }()
-		p.say(Event{Event: Saw, ID: p.hear(View).ID, View: json.RawMessage("{}")})
+		p.say(Event{Event: Saw, ID: p.hear(View).ID, View: &view.View{}})
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
@@ -342,12 +343,15 @@ func TestQuestionsAreAnsweredOrGivenUp(t *testing.T) {
 	}
 	if err := ask(func() error {
 		v, err := c.View(context.Background(), "g")
-		if string(v) != `{"leader":"b"}` {
-			t.Errorf("view %s", v)
+		if v.Leader != "b" {
+			t.Errorf("view %v", v)
 		}
 		return err
-	}, View, Event{Event: Saw, View: json.RawMessage(`{"leader":"b"}`)}); err != nil {
+	}, View, Event{Event: Saw, View: &view.View{Leader: "b"}}); err != nil {
 		t.Error(err)
+	}
+	if err := ask(func() error { _, err := c.View(context.Background(), "g"); return err }, View, Event{Event: Saw}); err == nil {
+		t.Error("an answer without a view is taken for one")
 	}
 	if err := ask(func() error {
 		p, err := c.Verify(context.Background(), "g")
@@ -381,18 +385,18 @@ func TestQuestionsAreAnsweredOrGivenUp(t *testing.T) {
 
 func TestWatchEndsWithTheConnection(t *testing.T) {
 	c, p := connect(t)
-	seen := make(chan string, 8)
+	seen := make(chan uint64, 8)
 	over := make(chan error, 1)
 	go func() {
-		over <- c.Watch(context.Background(), "g", func(v json.RawMessage) bool { seen <- string(v); return true })
+		over <- c.Watch(context.Background(), "g", func(v view.View) bool { seen <- v.Token; return true })
 	}()
 	id := p.hear(Watch).ID
-	for i := range 3 {
-		p.say(Event{Event: Saw, ID: id, View: json.RawMessage(fmt.Sprint(i))})
+	for i := range uint64(3) {
+		p.say(Event{Event: Saw, ID: id, View: &view.View{Token: i}})
 	}
-	for i := range 3 {
-		if got := <-seen; got != fmt.Sprint(i) {
-			t.Errorf("view %s, want %d", got, i)
+	for i := range uint64(3) {
+		if got := <-seen; got != i {
+			t.Errorf("view %d, want %d", got, i)
 		}
 	}
 	_ = p.conn.Close()
@@ -401,5 +405,22 @@ func TestWatchEndsWithTheConnection(t *testing.T) {
 	}
 	if _, err := c.View(context.Background(), "g"); !errors.Is(err, ErrGone) {
 		t.Errorf("a question after the end: %v", err)
+	}
+}
+
+// A program that has closed its connection learns that, and not that the agent is lost.
+func TestClosedConnectionSaysSo(t *testing.T) {
+	c, p := connect(t)
+	l := lead(t, c, p, time.Minute)
+	go func() {
+		p.hear(Bye)
+		_ = p.conn.Close()
+	}()
+	_ = c.Close()
+	if _, err := c.View(context.Background(), "g"); !errors.Is(err, stamp.ErrClosed) {
+		t.Errorf("a question after the end: %v", err)
+	}
+	if err := l.Resign(context.Background()); err != nil {
+		t.Errorf("nothing is left to give up: %v", err)
 	}
 }

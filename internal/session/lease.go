@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/view"
 	"github.com/regentproject/regent/why"
 )
 
@@ -120,7 +121,7 @@ func (l *Lease) take(e *Event) {
 	switch e.Event {
 	case Leads:
 		l.token.Store(e.Token)
-		l.agreements.first.Store(&e.View)
+		l.agreements.first.Store(e.View)
 		l.life.Give(tenure.Event{Kind: tenure.Elected, Token: e.Number(), At: at, Until: until})
 	case Until:
 		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
@@ -128,7 +129,9 @@ func (l *Lease) take(e *Event) {
 		l.life.Give(tenure.Event{Kind: tenure.Extended, Until: until})
 		l.life.Give(tenure.Event{Kind: tenure.Stop, Cause: l.conn.Of(e.Cause)})
 	case Agreed:
-		l.agreements.add(e.View)
+		if e.View != nil {
+			l.agreements.add(*e.View)
+		}
 	case Healed:
 		select {
 		case l.healed <- struct{}{}:
@@ -237,6 +240,9 @@ func (l *Lease) mustStop() {
 
 // Group returns the group that is led.
 func (l *Lease) Group() string { return l.group }
+
+// Member returns the name of the member that leads, which is the agent's.
+func (l *Lease) Member() string { return l.conn.Member() }
 
 // Token returns the token of the tenure.
 func (l *Lease) Token() uint64 { return l.token.Load() }
@@ -384,21 +390,46 @@ func (l *Lease) Alive(ctx context.Context) (time.Duration, error) {
 
 // Announce changes the value that this leadership bears.
 func (l *Lease) Announce(ctx context.Context, value string) error {
+	if !l.Valid() {
+		return stamp.ErrNotLeader
+	}
 	e, err := l.conn.ask(ctx, &Request{Do: Announce, Of: l.candidacy.id, Value: value})
 	return errors.Join(err, failure(&e))
 }
 
-// Edict stamps an order that is made now. It takes a round trip to the agent.
-func (l *Lease) Edict(ctx context.Context) (stamp.Edict, error) {
+// Edict stamps an order that is made now. It takes a round trip to the agent. Whatever goes wrong, the error wraps [stamp.ErrNotLeader]: without a stamp
+// no order must be given.
+func (l *Lease) Edict() (stamp.Edict, error) {
 	if !l.Valid() {
 		return stamp.Edict{}, stamp.ErrNotLeader
 	}
-	e, err := l.conn.ask(ctx, &Request{Do: Edict, Of: l.candidacy.id})
+	e, err := l.askInTime(&Request{Do: Edict, Of: l.candidacy.id})
 	if err != nil {
-		return stamp.Edict{}, err
+		return stamp.Edict{}, fmt.Errorf("%w: %w", stamp.ErrNotLeader, err)
 	}
 	if e.Event != Stamped {
 		return stamp.Edict{}, stamp.ErrNotLeader
 	}
-	return stamp.Parse(e.Stamp)
+	stamped, err := stamp.Parse(e.Stamp)
+	if err != nil {
+		return stamp.Edict{}, fmt.Errorf("%w: %w", stamp.ErrNotLeader, err)
+	}
+	return stamped, nil
+}
+
+// Support returns the members that support the host in a local group. It asks the agent, and returns nil if that does not answer while the lease
+// lasts, or if the host leads no more.
+func (l *Lease) Support() []string {
+	e, err := l.askInTime(&Request{Do: View, Group: l.group})
+	if v := e.View; err == nil && v != nil && v.Mode == view.Local && v.Leader == l.Member() {
+		return v.Support
+	}
+	return nil
+}
+
+// askInTime asks the agent, and waits for the answer while the lease lasts.
+func (l *Lease) askInTime(r *Request) (Event, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), l.Remaining())
+	defer cancel()
+	return l.conn.ask(ctx, r)
 }

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/view"
 	"github.com/regentproject/regent/why"
 )
 
@@ -40,8 +40,8 @@ type Request struct {
 	// Of is the number of the candidacy or watch that the request is about.
 	Of    uint64 `json:"of,omitempty"`
 	Group string `json:"group,omitempty"`
-	// Mode, of a campaign, is that of the group: [Local], [Eventual] or [Consistent]; empty: quorum.
-	Mode string `json:"mode,omitempty"`
+	// Mode, of a campaign, is that of the group; empty: quorum.
+	Mode view.Mode `json:"mode,omitempty"`
 	// To is a member. Ask, of a transfer, only asks whether it would be begun.
 	To  string `json:"to,omitempty"`
 	Ask bool   `json:"ask,omitempty"`
@@ -83,25 +83,18 @@ type Tree struct {
 	Cgroup string `json:"cgroup,omitempty"`
 }
 
-// The modes of groups beside quorum: hosts lead local and eventual ones.
-const (
-	Local      = "local"
-	Eventual   = "eventual"
-	Consistent = "consistent"
-)
-
 // CheckMode says why a program cannot campaign in groups of a mode.
-func CheckMode(mode string) error {
+func CheckMode(mode view.Mode) error {
 	switch mode {
-	case "", "quorum", Local, Eventual, Consistent:
+	case "", view.Quorum, view.Local, view.Eventual, view.Consistent:
 		return nil
 	}
 	return fmt.Errorf("mode %.40q: must be quorum, local, eventual or consistent", mode)
 }
 
 // CheckUnattended says why a program that cannot report a recovery, such as a command or a client over HTTP, cannot campaign in groups of a mode.
-func CheckUnattended(mode string) error {
-	if mode == Consistent {
+func CheckUnattended(mode view.Mode) error {
+	if mode == view.Consistent {
 		return errors.New("mode consistent: a member must report what it has recovered (take part with regent.Dial or on the unix socket)")
 	}
 	return CheckMode(mode)
@@ -169,7 +162,7 @@ func (r *Request) check() error {
 		return fmt.Errorf("%s: %w", r.Do, CheckValue(r.Value))
 	case CheckMode(r.Mode) != nil:
 		return fmt.Errorf("%s: %w", r.Do, CheckMode(r.Mode))
-	case r.Mode == Consistent && (r.Tree != nil || r.Keeper != ""):
+	case r.Mode == view.Consistent && (r.Tree != nil || r.Keeper != ""):
 		return fmt.Errorf("%s of a runner: %w", r.Do, CheckUnattended(r.Mode))
 	case s.of && r.Of == 0:
 		return fmt.Errorf("%s without of: say which candidacy it is about", r.Do)
@@ -262,12 +255,12 @@ type Event struct {
 	At protocol.Time `json:"at_ns,omitempty"`
 	// Until is an instant of the host's lease clock. Remaining is how far it was off when the line was written, less the allowance that
 	// the package doc describes.
-	Until     protocol.Time   `json:"until_ns,omitempty"`
-	Remaining time.Duration   `json:"remaining_ns,omitempty"`
-	Cause     *why.Cause      `json:"cause,omitempty"`
-	View      json.RawMessage `json:"view,omitempty"`
-	Stamp     string          `json:"stamp,omitempty"`
-	Error     string          `json:"error,omitempty"`
+	Until     protocol.Time `json:"until_ns,omitempty"`
+	Remaining time.Duration `json:"remaining_ns,omitempty"`
+	Cause     *why.Cause    `json:"cause,omitempty"`
+	View      *view.View    `json:"view,omitempty"`
+	Stamp     string        `json:"stamp,omitempty"`
+	Error     string        `json:"error,omitempty"`
 	// Begun says, of the error of a transfer, that the group was given up all the same.
 	Begun bool `json:"begun,omitempty"`
 	// NoLeader says, of the error of a verify, that nobody could be proven to lead now. Without it the agent refuses, and would again.

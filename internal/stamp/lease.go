@@ -15,6 +15,9 @@ const Never = math.MaxInt64
 // ErrNotLeader says that the tenure is over, or that its lease has run out.
 var ErrNotLeader = errors.New("not the leader: the lease is over")
 
+// ErrClosed says that the member is closed. It publishes nothing any more.
+var ErrClosed = errors.New("the member is closed")
+
 // A Horizon is the end of all leases of one member that the same voters back. A renewal moves it once, however many
 // groups lie behind it. The zero value ends before every instant.
 type Horizon struct {

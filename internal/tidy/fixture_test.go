@@ -17,7 +17,7 @@ import (
 var fixtures = sync.OnceValues(func() (map[string]*Package, error) {
 	packages, err := Load(".", "./testdata/impure", "./testdata/pure", "./testdata/constrained", "./testdata/drift",
 		"./testdata/docless", "./testdata/twodocs", "./testdata/misnamed", "./testdata/tests", "./testdata/upward",
-		"./testdata/long", "./testdata/program", "./testdata/unsaid", "./testdata/header", "./testdata/timers", "./testdata/waits")
+		"./testdata/long", "./testdata/program", "./testdata/unsaid", "./testdata/header", "./testdata/timers", "./testdata/waits", "./testdata/shapes")
 	byName := map[string]*Package{}
 	for _, p := range packages {
 		byName[path.Base(p.Rel)] = p
@@ -76,6 +76,15 @@ func asWanted(t *testing.T, p *Package, found []Problem) {
 func TestPurityFindsEveryWayOut(t *testing.T) {
 	p := fixture(t, "impure")
 	asWanted(t, p, impurities(p))
+}
+
+func TestShapesFindsFurtherTypesOfTakenNames(t *testing.T) {
+	p := *fixture(t, "shapes")
+	asWanted(t, &p, Shapes(&p))
+	p.Rel = "."
+	if found := Shapes(&p); len(found) > 0 {
+		t.Errorf("in the package that has them: %v", found)
+	}
 }
 
 func TestPurityLeavesPureCodeAlone(t *testing.T) {

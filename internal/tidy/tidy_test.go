@@ -53,6 +53,7 @@ func TestMachinesDecideWhenTenuresEnd(t *testing.T) { hold(t, Timers) }
 func TestDriversOfTenuresDoNotWait(t *testing.T)    { hold(t, Waits) }
 func TestEveryPackageSaysWhatItIsOnce(t *testing.T) { hold(t, PackageDoc) }
 func TestTestsNeitherSleepNorSkip(t *testing.T)     { hold(t, Tests) }
+func TestOneFactHasOneShape(t *testing.T)           { hold(t, Shapes) }
 func TestModulesRespectOneAnother(t *testing.T)     { hold(t, Modules) }
 func TestImportsRespectTheLayers(t *testing.T) {
 	hold(t, func(p *Package) []Problem { return Layers([]*Package{p}) })

@@ -5,8 +5,8 @@ import (
 	"github.com/regentproject/regent/internal/stamp"
 )
 
-// lease is what a member knows of its own lease of the group, by the views of the authority.
-type lease struct {
+// ownLease is what a member knows of its own lease of the group, by the views of the authority.
+type ownLease struct {
 	// wanted says that the authority was told to campaign; stopped that it was answered about the tenure with that number.
 	wanted  bool
 	stopped uint64

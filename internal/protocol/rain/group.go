@@ -35,7 +35,7 @@ type group struct {
 	attempt uint64
 	invites []Topic // to a dead member: the last cand about itself, by its sender
 
-	lease   lease
+	lease   ownLease
 	reading reading
 	pending pending
 	stay    stay

@@ -57,7 +57,7 @@ func joiner(t *testing.T, v View) *group {
 	m.inc, m.out = 1, &protocol.Effects{}
 	g := m.group("g")
 	g.open, g.phase, g.known, g.view = true, Joining, true, v
-	g.lease = lease{wanted: true, token: 9, tenure: 1, until: protocol.Never}
+	g.lease = ownLease{wanted: true, token: 9, tenure: 1, until: protocol.Never}
 	m.horizons[0] = protocol.Never
 	for j := range 2 {
 		p := &g.peers[j+1]

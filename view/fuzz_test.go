@@ -1,4 +1,4 @@
-package regent
+package view
 
 import (
 	"bytes"
