@@ -10,6 +10,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/processes"
+	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
@@ -184,7 +185,7 @@ func (a *Agent) AddCandidate(p Candidacy) (*Candidate, error) {
 	c.campaigning, c.cancel = context.WithCancel(context.Background())
 	conf := tenure.Config{Self: a.Names.Rank(a.Name), Lower: tenure.Program, Guard: a.Timing.Guard, Margin: c.Margin,
 		Grace: a.GraceFor(c, regent.Cause{}), KillWithin: processes.KillWithin, Answer: OrderTimeout, Heartbeat: c.Heartbeat, Shown: c.ReadsPage}
-	o := party.Options{Clock: agentClock{a}, Do: c.do, Unread: c.unread, Shown: c.shown, Fix: c.fix, Watch: c.watch, Signs: c.Signs}
+	o := party.Options{Clock: a.partyClock(), Do: c.do, Unread: c.unread, Shown: c.shown, Fix: c.fix, Watch: c.watch, Signs: c.Signs}
 	if c.Tree != nil {
 		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.Tree.Guard, c.Hooks > 0
 		conf.Grace += processes.KillWithin + min(c.Hooks, maxGrace) // the runner counts its own grace
@@ -203,6 +204,18 @@ func (a *Agent) AddCandidate(p Candidacy) (*Candidate, error) {
 	return c, nil
 }
 
+// A sleeper is a clock that knows how long the host has been suspended.
+type sleeper interface{ Suspended() time.Duration }
+
+// partyClock returns the clock of the agent for a party. Parties watch for resumes of the host if the clock knows of suspends: that of a test in
+// fake time does not.
+func (a *Agent) partyClock() clock.Clock {
+	if _, ok := a.clock.(sleeper); ok {
+		return agentClock{a}
+	}
+	return a.clock
+}
+
 // agentClock is the clock of the agent and its member.
 type agentClock struct{ *Agent }
 
@@ -210,7 +223,7 @@ func (c agentClock) Late() protocol.Time { return c.Now() }
 
 // Suspended returns how long the host has been suspended since the agent was started.
 func (c agentClock) Suspended() time.Duration {
-	if s, ok := c.clock.(interface{ Suspended() time.Duration }); ok {
+	if s, ok := c.clock.(sleeper); ok {
 		_ = c.clock.Now() // a reading notices it
 		return s.Suspended()
 	}

@@ -119,7 +119,6 @@ func (v *renewals) Renewed(c *Candidate) {
 
 // The end of a turn without a lease moves all the time. That others are renewed does not have its program told more often.
 func TestAProgramOfAnEventualGroupIsToldOfALaterEndOnceInARenewal(t *testing.T) {
-	lead(t, Joined(t), Candidacy{Group: "g"}) // the first leadership of a process begins to watch for suspends, which must not be in a bubble
 	file, conf := configured(t, "groups: [{name: ops, mode: eventual}]\n")
 	for _, others := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

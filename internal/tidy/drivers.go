@@ -70,7 +70,6 @@ var tenureWaits = map[string]map[string]string{
 		"Silence.ring":  "looks which parties gave no sign of life, and gives those Ticks",
 		"Party.settle":  "waits for renewals that were received, before a Tick",
 		"Watch.add":     "makes the alarm of many parties, which gives them Ticks",
-		"onResume":      "sets a timer of the wall clock that the kernel cancels at a resume",
 	},
 	"internal/session": {
 		"Conn.Close":      "waits for the agent to hang up, and then hangs up",
