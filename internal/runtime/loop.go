@@ -224,7 +224,7 @@ func (l *Loop) wait() {
 	}
 	l.Waiter.Wait(d, l.gather)
 	if now := l.Clock(); now >= due {
-		l.stats.Late.add(now.Sub(due))
+		l.stats.Late.Add(now, now.Sub(due))
 	}
 }
 

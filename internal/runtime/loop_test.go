@@ -406,29 +406,6 @@ func TestRecordAskedForBeforeTheEndIsWritten(t *testing.T) {
 	})
 }
 
-func TestLatenessQuantiles(t *testing.T) {
-	var h Lateness
-	for i := range 10_000 {
-		h.add(time.Duration(i) * time.Microsecond)
-	}
-	for _, share := range []float64{0, 0.01, 0.5, 0.9, 0.99, 1} {
-		exact := time.Duration(share*9999) * time.Microsecond
-		if got := h.Quantile(share); got < exact || float64(got) > float64(exact)*1.126+2000 {
-			t.Errorf("quantile %v is %v: want %v", share, got, exact)
-		}
-	}
-	if h.Longest() != 9999*time.Microsecond || h.Count() != 10_000 {
-		t.Errorf("longest %v of %d", h.Longest(), h.Count())
-	}
-	for d := time.Duration(0); d < 1<<40; d = d*9/8 + 1 {
-		b := bucketOf(d)
-		if floorOf(b) > d || floorOf(b+1) <= d {
-			t.Fatalf("%d lies in bucket %d, from %d to %d", d, b, floorOf(b), floorOf(b+1))
-		}
-	}
-	h.add(1<<63 - 1)
-}
-
 func TestPacketsHaveTheirTurnAmidManyQueuedEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, j := &toy{}, &journal{}

@@ -1,0 +1,30 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent"
+)
+
+// YAML returns the constants as the configuration has them, the same at all members.
+func YAML(t regent.Timing) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("# Put this in place of profile, timing and leases, at all members. Check it with: regent config check")
+	line("profile: lan")
+	line("timing:")
+	for _, c := range []struct {
+		key    string
+		length time.Duration
+	}{{"round_trip", t.RoundTrip}, {"renew", t.Renew}, {"lease", t.Lease}, {"longest_lease", t.LongestLease}, {"guard", t.Guard},
+		{"heartbeat", t.Heartbeat}, {"suspect", t.Suspect}, {"delay", t.Delay}, {"evict", t.Evict}} {
+		line("  %s: %v", c.key, c.length)
+	}
+	line("# Programs that ask for no length of their own get the same lease.")
+	line("leases:")
+	line("  - groups: [\"*\"]")
+	line("    lease: %v", t.Lease)
+	return b.String()
+}
