@@ -75,9 +75,9 @@ func TestCouncilsElectorIsGatedAndKnowsWhoMayLead(t *testing.T) {
 // sim/suite/library_test.go, and change them there when this fails.
 func TestBenchmarksHaveThePaceOfTheLibrary(t *testing.T) {
 	const ms = time.Millisecond
-	lan := Timing{RoundTrip: 20 * ms, Renew: 50 * ms, Lease: 200 * ms, LongestLease: 1000 * ms, PerGroup: 10 * time.Microsecond, Guard: LAN.Guard,
+	lan := Timing{RoundTrip: 20 * ms, Renew: 50 * ms, Lease: 200 * ms, LongestLease: 30_000 * ms, PerGroup: 10 * time.Microsecond, Guard: LAN.Guard,
 		Heartbeat: 500 * ms, Suspect: 1200 * ms, Delay: 10 * ms, Evict: LAN.Evict, Drift: 0.001}
-	fast := Timing{RoundTrip: 4 * ms, Renew: 15 * ms, Lease: 28 * ms, LongestLease: 100 * ms, PerGroup: 10 * time.Microsecond, Guard: Fast.Guard,
+	fast := Timing{RoundTrip: 4 * ms, Renew: 15 * ms, Lease: 28 * ms, LongestLease: 30_000 * ms, PerGroup: 10 * time.Microsecond, Guard: Fast.Guard,
 		Heartbeat: 500 * ms, Suspect: 1200 * ms, Delay: 5 * ms, Evict: Fast.Evict, Drift: 0.001}
 	if LAN != lan || Fast != fast {
 		t.Errorf("LAN is %+v, Fast %+v", LAN, Fast)

@@ -86,3 +86,34 @@ func TestLeasesThatCannotBeHadAreRefusedByName(t *testing.T) {
 		_ = m.Leave(t.Context())
 	})
 }
+
+// Long leases are renewed less often, which leaves less room for a guard time; they survive pauses in the same proportion.
+func TestTimingForLeasesOfOtherLengths(t *testing.T) {
+	long := LAN.ForLease(5 * time.Second)
+	if long.Lease != 5*time.Second || long.Renew != 1250*time.Millisecond || LAN.ForLease(0) != LAN || LAN.ForLease(100*time.Millisecond).Renew != LAN.Renew {
+		t.Errorf("for 5 s: %+v", long)
+	}
+	if used := long.Tolerates() + long.Renew + long.Guard + long.RoundTrip; used > long.Lease || used < long.Lease-10*time.Millisecond {
+		t.Errorf("a pause of %v, a renewal, a round trip and the guard time take %v", long.Tolerates(), used)
+	}
+	with := LAN
+	with.Guard = 4 * time.Second
+	if err := with.CheckLease(5 * time.Second); err == nil || !strings.Contains(err.Error(), "less the renewal interval 1.25s") {
+		t.Errorf("a guard time of 4 s: %v", err)
+	}
+	if local := LAN.LocalLease(); local != LAN.LongestLocalGuard()+LAN.Renew+LAN.rho().WaitAtLeast(directRound*LAN.Delay) {
+		t.Errorf("local leases last %v", local)
+	}
+}
+
+// The doc comment of the profiles has what each tolerates.
+func TestProfilesTolerateWhatTheirCommentSays(t *testing.T) {
+	for name, of := range map[string]struct {
+		timing Timing
+		want   time.Duration
+	}{"Fast": {Fast, 5 * time.Millisecond}, "LAN": {LAN, 109 * time.Millisecond}, "WAN": {WAN, 997 * time.Millisecond}} {
+		if got := of.timing.Tolerates().Truncate(time.Millisecond); got != of.want {
+			t.Errorf("%s: pauses of %v", name, got)
+		}
+	}
+}

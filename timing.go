@@ -7,6 +7,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/hall"
+	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rain"
 )
@@ -32,7 +33,8 @@ type Timing struct {
 	// members are to survive without losing their lease, and Guard.
 	Lease time.Duration
 	// LongestLease is the longest lease that anybody may ask for, and part of what all members must agree on. A member
-	// that has lost its record waits for as long, after its start, before it asks the others and votes. Zero: Lease.
+	// that has lost its record, or keeps none ([Config.Dir]), waits for as long, after its start, before it asks the others
+	// and votes. All other waits follow the leases that were granted. The profiles take 30 s. Zero: Lease.
 	LongestLease time.Duration
 	// PerGroup is by how much longer a member's lease is for each group that it leads, up to LongestLease. All groups of a
 	// member share one lease. Were it shorter than the time that it takes to move them all to another member, they might
@@ -60,23 +62,46 @@ type Timing struct {
 	Drift float64
 }
 
-// The profiles. Each fails over within about its Lease. [Fast] is for members in one rack, or on one host, with a core
-// to spare: pauses of more than ten milliseconds cost it its lease. [LAN] suits a data centre and is the default.
-// [WAN] suits members on several continents.
+// The profiles, by what their leases tolerate and what they give ([Timing.Tolerates], [Timing.FailOver]). Each fails over
+// within about its Lease.
+//
+//	Fast  one rack or host, with a core to spare: leases survive pauses of 5 ms, and a dead leader is replaced after 28 ms
+//	LAN   a data centre: pauses of 109 ms, 200 ms. It is the default
+//	WAN   several continents: pauses of 997 ms, 2 s
+//
+// [Group.WithLease] gives single groups longer leases, which survive longer pauses under the same profile.
 var (
-	Fast = Timing{RoundTrip: 4 * time.Millisecond, Renew: 15 * time.Millisecond, Lease: 28 * time.Millisecond, LongestLease: 100 * time.Millisecond,
+	Fast = Timing{RoundTrip: 4 * time.Millisecond, Renew: 15 * time.Millisecond, Lease: 28 * time.Millisecond, LongestLease: longestLease,
 		PerGroup: 10 * time.Microsecond,
 		Guard:    3 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
 		Delay: 5 * time.Millisecond, Evict: 600 * time.Millisecond, Drift: 0.001}
-	LAN = Timing{RoundTrip: 20 * time.Millisecond, Renew: 50 * time.Millisecond, Lease: 200 * time.Millisecond, LongestLease: time.Second,
+	LAN = Timing{RoundTrip: 20 * time.Millisecond, Renew: 50 * time.Millisecond, Lease: 200 * time.Millisecond, LongestLease: longestLease,
 		PerGroup: 10 * time.Microsecond,
 		Guard:    20 * time.Millisecond, Heartbeat: 500 * time.Millisecond, Suspect: 1200 * time.Millisecond,
 		Delay: 10 * time.Millisecond, Evict: 2 * time.Second, Drift: 0.001}
-	WAN = Timing{RoundTrip: 300 * time.Millisecond, Renew: 500 * time.Millisecond, Lease: 2 * time.Second, LongestLease: 10 * time.Second,
+	WAN = Timing{RoundTrip: 300 * time.Millisecond, Renew: 500 * time.Millisecond, Lease: 2 * time.Second, LongestLease: longestLease,
 		PerGroup: 10 * time.Microsecond,
 		Guard:    200 * time.Millisecond, Heartbeat: 2 * time.Second, Suspect: 5 * time.Second,
 		Delay: 100 * time.Millisecond, Evict: 20 * time.Second, Drift: 0.001}
 )
+
+// longestLease is that of the profiles. It costs nothing until a member loses its record.
+const longestLease = 30 * time.Second
+
+// ForLease returns the constants as they are for leases of a length in this council: long leases are renewed less often. Zero: Lease.
+func (t Timing) ForLease(length time.Duration) Timing {
+	if length != 0 {
+		t.Renew = lease.RenewEvery(length, t.Lease, t.Renew)
+		t.Lease = length
+	}
+	return t
+}
+
+// Tolerates returns for how long members may be paused, all at once or one after the other between two renewals, without losing a lease:
+// what the lease lasts by the clock of its holder, less Renew, RoundTrip and Guard.
+func (t Timing) Tolerates() time.Duration {
+	return max(0, t.rho().WaitAtMost(t.Lease)-t.Renew-t.rho().WaitAtLeast(t.RoundTrip)-t.Guard)
+}
 
 // Kappa is within what time every part of the network that holds together has a local leader, counted from when it began to
 // (κ of HALL). It follows from Delay, Renew and Drift; [Config.Calm] adds to it, which [Status.Kappa] shows.
@@ -120,8 +145,13 @@ func (t *Timing) local() hall.Timing {
 // LongestLocalGuard is the longest guard time that a program can have under the lease of a local leader: what the lease lasts, less Renew and the
 // two Delays that a renewal may take. With a longer one the program would have to stop between two renewals.
 func (t Timing) LongestLocalGuard() time.Duration {
+	return max(0, t.LocalLease()-t.Renew-t.rho().WaitAtLeast(directRound*t.Delay))
+}
+
+// LocalLease is how long the lease of a local leader lasts from each renewal, by its own clock.
+func (t Timing) LocalLease() time.Duration {
 	h := t.local()
-	return max(0, h.Rho.WaitAtMost(h.Rho.RealAtLeast(h.Lock))-t.Renew-h.Rho.WaitAtLeast(directRound*t.Delay))
+	return h.Rho.WaitAtMost(h.Rho.RealAtLeast(h.Lock))
 }
 
 // consistent works out the constants of consistent groups.
@@ -155,8 +185,7 @@ func (t Timing) CheckLease(length time.Duration) error {
 	if length > t.LongestLease {
 		return fmt.Errorf("lease %v: longer than the longest of the council, %v (raise LongestLease, timing.longest_lease, at all members)", length, t.LongestLease)
 	}
-	with := t
-	with.Lease = length
+	with := t.ForLease(length)
 	if err := with.check(); err != nil {
 		return fmt.Errorf("lease %v: too short: %w", length, err)
 	}

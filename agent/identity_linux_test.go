@@ -89,7 +89,7 @@ func addressOf(t *testing.T, v *processes, name string) string {
 // member that lost its disk. Status and metrics count what a member drops before it has the id.
 func TestCouncilWithoutAnIDAgreesOnOne(t *testing.T) {
 	t.Parallel()
-	v := newProcesses(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s}\ncouncil_id: \"\"\n")})
+	v := newProcesses(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s, longest_lease: 2s}\ncouncil_id: \"\"\n")})
 	v.startAgent("a")
 	junk, err := net.Dial("udp", addressOf(t, v, "a"))
 	v.must(err)

@@ -209,6 +209,9 @@ func (f *File) checkLeases(fail failer) {
 	if err != nil {
 		return // checkTiming reports it
 	}
+	if err := t.CheckLease(f.Lease); err != nil {
+		fail("lease: %w", err)
+	}
 	for i := range f.Leases {
 		l := &f.Leases[i]
 		if len(l.Groups) == 0 {
@@ -352,7 +355,7 @@ func (f *File) Level() (slog.Level, error) {
 
 // timing returns the profile with the single constants put in.
 func (f *File) timing() (regent.Timing, error) {
-	profiles := map[string]regent.Timing{"fast": regent.Fast, "lan": regent.LAN, "wan": regent.WAN}
+	profiles := map[string]regent.Timing{fast: regent.Fast, lan: regent.LAN, wan: regent.WAN}
 	t, ok := profiles[f.Profile]
 	if !ok {
 		return t, fmt.Errorf("profile %q: must be fast, lan or wan", f.Profile)

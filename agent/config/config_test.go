@@ -354,11 +354,11 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestLeasesOfGroups(t *testing.T) {
-	f, err := parse(three + "timing: {longest_lease: 30s}\nleases:\n  - {groups: [batch-1], lease: 20s}\n  - {groups: [web, batch-*], lease: 5s}\n")
+	f, err := parse(three + "lease: 10s\nleases:\n  - {groups: [batch-1], lease: 20s}\n  - {groups: [web, batch-*], lease: 5s}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for group, want := range map[string]time.Duration{"batch-1": 20 * time.Second, "batch-2": 5 * time.Second, "web": 5 * time.Second, "web-2": 0} {
+	for group, want := range map[string]time.Duration{"batch-1": 20 * time.Second, "batch-2": 5 * time.Second, "web": 5 * time.Second, "web-2": 10 * time.Second} {
 		if got := f.LeaseOf(group); got != want {
 			t.Errorf("%s: %v, want %v", group, got, want)
 		}
@@ -366,11 +366,38 @@ func TestLeasesOfGroups(t *testing.T) {
 	for text, want := range map[string]string{
 		"leases: [{lease: 500ms}]":            "leases: rule 1 names no groups",
 		"leases: [{groups: [g]}]":             "leases: rule 1 has no lease",
-		"leases: [{groups: [g], lease: 1h}]":  "leases: rule 1: lease 1h0m0s: longer than the longest of the council, 1s",
+		"leases: [{groups: [g], lease: 1h}]":  "leases: rule 1: lease 1h0m0s: longer than the longest of the council, 30s",
 		"leases: [{groups: [g], lease: 1ms}]": "leases: rule 1: lease 1ms: too short",
+		"lease: 31s":                          "lease: lease 31s: longer than the longest of the council, 30s",
 	} {
 		if _, err := parse(three + text + "\n"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// Programs have leases of 5 s unless the file means others: by lease, by timing.lease, or by the profile that is there for its short leases.
+func TestLeasesOfProgramsByDefault(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"":                                 DefaultLease,
+		"profile: lan\n":                   DefaultLease,
+		"profile: wan\n":                   DefaultLease,
+		"profile: fast\nrealtime: true\n":  0,
+		"lease: 1s\n":                      time.Second,
+		"profile: fast\nlease: 5s\n":       5 * time.Second,
+		"timing: {lease: 2s}\n":            0,
+		"timing: {lease: 2s}\nlease: 3s\n": 3 * time.Second,
+		"timing: {longest_lease: 3s}\n":    3 * time.Second,
+		"timing: {guard: 100ms}\n":         DefaultLease,
+		"timing: {renew: 10s, lease: 12s}": 0,
+	} {
+		f, err := parse(three + text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if got := f.LeaseOf("g"); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
 }

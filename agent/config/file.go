@@ -63,8 +63,10 @@ type File struct {
 	Tags map[string]string `yaml:"tags"`
 	// Groups are those that are not quorum groups: this host leads local and eventual ones by itself, and takes part in consistent ones for programs.
 	Groups []Group `yaml:"groups"`
-	// Leases are the lengths of leases of programs that ask for none; the first that names the group counts.
-	Leases []LeaseRule `yaml:"leases"`
+	// Leases are the lengths of leases of programs that ask for none; the first that names the group counts. Lease is for all other groups;
+	// zero: see ProgramLease.
+	Leases []LeaseRule   `yaml:"leases"`
+	Lease  time.Duration `yaml:"lease"`
 	// StopGrace is how long programs may take to stop when the agent stops.
 	StopGrace time.Duration `yaml:"stop_grace"`
 	Limits    Limits        `yaml:"limits"`
@@ -142,7 +144,22 @@ func (f *File) LeaseOf(group string) time.Duration {
 			return f.Leases[i].Lease
 		}
 	}
-	return 0
+	return f.ProgramLease()
+}
+
+// ProgramLease returns the length of leases in groups that no rule names; zero: the council's. Only programs have leases under an agent. So a
+// file that sets timing.lease, or takes the profile that exists for its short leases, means them. All others get leases that a pause of a busy
+// host does not end.
+func (f *File) ProgramLease() time.Duration {
+	t, err := f.timing()
+	if f.Lease != 0 || f.Timing.Lease != 0 || f.Profile == fast || err != nil {
+		return f.Lease
+	}
+	length := min(max(DefaultLease, t.Lease), t.LongestLease)
+	if t.CheckLease(length) != nil {
+		return 0
+	}
+	return length
 }
 
 // Timing sets single constants; see regent.Timing. Zero leaves what the profile has.
@@ -220,6 +237,14 @@ const (
 	DefaultListen    = "127.0.0.1:8008"
 	DefaultPort      = 7400
 	DefaultStopGrace = 10 * time.Second
+	DefaultLease     = 5 * time.Second
+)
+
+// The names of the profiles.
+const (
+	fast = "fast"
+	lan  = "lan"
+	wan  = "wan"
 )
 
 var defaultLimits = Limits{Connections: 1024, PerSource: 256, Streams: 512, Candidates: 1024, Groups: 100_000, Body: 64 << 10}
@@ -293,7 +318,7 @@ func (f *File) defaults() {
 		f.PrivateKeyFile = filepath.Join(f.Dir, secret.PrivateName)
 	}
 	if f.Profile == "" {
-		f.Profile = "lan"
+		f.Profile = lan
 	}
 	if f.Socket.Path == "" {
 		f.Socket.Path = DefaultSocket

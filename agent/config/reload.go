@@ -6,7 +6,7 @@ import (
 )
 
 // reloadable are the keys that can change while an agent runs. Within council, http and socket, some keys can.
-var reloadable = []string{"default_group", "tags", "leases", "stop_grace", "limits", "log", "audit", "rights", "key_file", "old_key_files", "private_key_file"}
+var reloadable = []string{"default_group", "tags", "leases", "lease", "stop_grace", "limits", "log", "audit", "rights", "key_file", "old_key_files", "private_key_file"}
 
 // Fixed lists the keys in which a new file differs and that only a restart puts into force.
 func (f *File) Fixed(next *File) []string {
@@ -56,7 +56,7 @@ func (f *File) ChangedAccess(next *File) []string {
 func (f *File) With(next *File) *File {
 	out := *f
 	out.DefaultGroup, out.Tags, out.StopGrace, out.Limits, out.Log = next.DefaultGroup, next.Tags, next.StopGrace, next.Limits, next.Log
-	out.Audit, out.Rights, out.Leases = next.Audit, next.Rights, next.Leases
+	out.Audit, out.Rights, out.Leases, out.Lease = next.Audit, next.Rights, next.Leases, next.Lease
 	out.KeyFile, out.OldKeyFiles, out.PrivateKeyFile, out.Council = next.KeyFile, next.OldKeyFiles, next.PrivateKeyFile, f.withKeys(next)
 	out.Socket.Mode, out.Socket.Group = next.Socket.Mode, next.Socket.Group
 	if f.HTTP.Listen == next.HTTP.Listen && (f.HTTP.TLS.Cert == "") == (next.HTTP.TLS.Cert == "") {

@@ -42,8 +42,19 @@ func (c *Candidate) awaitLeadership() (leadership, error) {
 	return asLeadership(g.Announcing(c.Value).WithLease(c.Lease).Campaign(c.hold.Into(c.campaigning)))
 }
 
-// LeaseLength returns the length of the leases that the program gets.
-func (c *Candidate) LeaseLength() time.Duration { return cmp.Or(c.Lease, c.agent.Timing.Lease) }
+// LeaseLength returns the length of the leases that the program gets: in a local group that of its host.
+func (c *Candidate) LeaseLength() time.Duration {
+	if c.Mode == regent.Local {
+		return c.agent.Timing.LocalLease()
+	}
+	return cmp.Or(c.Lease, c.agent.Timing.Lease)
+}
+
+// longestLease bounds the leases that the program gets: those of an agent whose programs lead many groups are longer.
+func (c *Candidate) longestLease() time.Duration {
+	t := &c.agent.Timing
+	return min(t.LongestLease, c.LeaseLength()+time.Duration(c.agent.Config().Limits.Groups)*t.PerGroup)
+}
 
 // fixLease settles the length of the leases for the whole candidacy: a reload of the configuration changes later ones only. A runner that reads the page
 // may be silent for two leases.

@@ -95,7 +95,7 @@ func (c *Candidate) do(e tenure.Effect) {
 	case tenure.End:
 		c.over(e.Cause)
 	case tenure.Note:
-		c.Tree.Save(c.Group)
+		c.Tree.Save(c.Group, c.longestLease())
 	case tenure.Lapse:
 		c.lapse(e.Cause)
 	case tenure.Forget:

@@ -158,3 +158,13 @@ func TestAProgramOfAnEventualGroupIsToldOfALaterEndOnceInARenewal(t *testing.T) 
 		})
 	}
 }
+
+func TestProgramsInLocalGroupsLearnTheLeaseOfTheirHost(t *testing.T) {
+	a := &Agent{Timing: regent.LAN}
+	for mode, want := range map[regent.Mode]time.Duration{"": a.Timing.Lease, regent.Local: a.Timing.LocalLease(), regent.Eventual: a.Timing.Lease} {
+		c := &Candidate{Candidacy: Candidacy{Group: "g", Mode: mode}, agent: a}
+		if got := c.LeaseLength(); got != want {
+			t.Errorf("%q: %v, want %v", mode, got, want)
+		}
+	}
+}

@@ -24,7 +24,7 @@ func (c *Candidate) Learn(first int) (err error) {
 	if err == nil {
 		c.work.put(func() {
 			if c.life.State() != tenure.Over { // whose note is removed
-				c.Tree.Save(c.Group)
+				c.Tree.Save(c.Group, c.longestLease())
 			}
 		})
 	}

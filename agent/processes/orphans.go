@@ -29,6 +29,8 @@ type Note struct {
 	Boot  string   `json:"boot"`
 	Group string   `json:"group"`
 	Tree  tree.Ref `json:"tree"`
+	// Longest is the longest lease that its runner may have had; zero: nobody noted it.
+	Longest time.Duration `json:"longest_lease_ns,omitempty"`
 }
 
 // NewNotes returns the directory below that of the member, or none if nothing is kept there or the host cannot tell one
@@ -54,11 +56,11 @@ func (s *Notes) path(t *tree.Ref) string {
 }
 
 // save writes a tree down before anything of it runs. It need not outlive the host, so nothing is waited for.
-func (s *Notes) save(group string, t *tree.Ref) error {
+func (s *Notes) save(group string, t *tree.Ref, longest time.Duration) error {
 	if s.dir == "" {
 		return nil
 	}
-	b, err := json.Marshal(Note{Boot: s.boot, Group: group, Tree: *t})
+	b, err := json.Marshal(Note{Boot: s.boot, Group: group, Tree: *t, Longest: longest})
 	if err != nil {
 		return err
 	}
@@ -125,8 +127,16 @@ func (t *Trees) findOrphan(r *Note) *orphan {
 	o.tree.Found = func(valid func() bool, k tenure.Kind) { o.life.GiveIf(valid, tenure.Event{Kind: k}) }
 	o.life = party.New(party.Options{Clock: t.Clock, Do: o.do, Config: tenure.Config{Self: t.Self, Lower: tenure.Party,
 		Guard: t.Guard, KillWithin: KillWithin}})
-	o.life.Give(tenure.Event{Kind: tenure.Found, Until: t.Clock.Now().Add(t.Longest)})
+	o.life.Give(tenure.Event{Kind: tenure.Found, Until: t.Clock.Now().Add(t.stands(r))})
 	return o
+}
+
+// stands returns for how long a lease may stand under which a tree ran.
+func (t *Trees) stands(r *Note) time.Duration {
+	if r.Longest <= 0 {
+		return t.Longest
+	}
+	return min(r.Longest, t.Longest)
 }
 
 // do carries out an effect of the machine.

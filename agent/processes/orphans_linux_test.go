@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
@@ -26,7 +27,7 @@ func noted(t *testing.T, l *Notes) int {
 func TestDraftOfANoteIsNone(t *testing.T) {
 	s := NewNotes(t.TempDir())
 	one := tree.Ref{Mark: "one"}
-	if err := s.save("g", &one); err != nil {
+	if err := s.save("g", &one, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(s.path(&one), s.path(&one)+draftSuffix); err != nil {
@@ -53,7 +54,7 @@ func TestOneTreeThatCannotBeKilledKeepsNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []tree.Ref{{Mark: "0000000000000001", Cgroup: odd}, {Mark: "0000000000000002"}} {
-		if err := a.Notes.save("g", &r); err != nil {
+		if err := a.Notes.save("g", &r, time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}

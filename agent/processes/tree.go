@@ -146,10 +146,10 @@ func (w *Tree) Stop() {
 	}
 }
 
-// Save writes the tree down before anything of it runs.
-func (w *Tree) Save(group string) {
+// Save writes the tree down before anything of it runs, with the longest lease that its runner may have.
+func (w *Tree) Save(group string, longest time.Duration) {
 	ref := w.Ref()
-	if err := w.all.Notes.save(group, &ref); err != nil {
+	if err := w.all.Notes.save(group, &ref, longest); err != nil {
 		w.all.Log.Warn("should the agent and a runner be killed together, what the runner started will not be found: it could not be written down",
 			"group", group, "err", err)
 	}

@@ -244,7 +244,7 @@ func (c *experiment) restore(ctx context.Context, old cluster.Event, kind string
 			return fmt.Errorf("%s does not come back: %w", name, err)
 		}
 		// It votes again when the longest lease that it may have granted is over.
-		return c.sleep(ctx, c.timing.LongestLease)
+		return c.sleep(ctx, c.timing.Restart())
 	case "stop":
 		if err := c.sleep(ctx, c.timing.Lease); err != nil {
 			return err

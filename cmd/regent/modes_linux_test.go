@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 )
 
@@ -24,9 +25,13 @@ func runModes(t *testing.T, group, mode string) (c *cluster.Cluster, running fun
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	const program = `test -z "$REGENT_TOKEN" && test "$REGENT_MODE" = "$2" && echo $$ > "$1/$REGENT_MEMBER" && exec sleep 600`
+	lease := regent.WAN.Lease
+	if mode == "local" {
+		lease = regent.WAN.LocalLease()
+	}
+	const program = `test -z "$REGENT_TOKEN" && test "$REGENT_MODE" = "$2" && test "$REGENT_LEASE" = "$3" && echo $$ > "$1/$REGENT_MEMBER" && exec sleep 600`
 	for _, name := range c.Names {
-		if _, err := c.Run(runnerOf(name), name, group, []string{"--mode", mode, "--grace", "1s"}, "/bin/sh", "-c", program, "sh", dir, mode); err != nil {
+		if _, err := c.Run(runnerOf(name), name, group, []string{"--mode", mode, "--grace", "1s"}, "/bin/sh", "-c", program, "sh", dir, mode, lease.String()); err != nil {
 			t.Fatal(err)
 		}
 	}

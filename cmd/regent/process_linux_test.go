@@ -40,7 +40,7 @@ type runCluster struct {
 // host, so that the one is not taken for the other; runConfig leaves room for it.
 const (
 	runGuard  = 1500 * time.Millisecond
-	runConfig = "timing:\n  lease: 3s\n"
+	runConfig = "timing:\n  lease: 3s\n  longest_lease: 3s\n"
 )
 
 // startRunCluster starts three agents and their runners.

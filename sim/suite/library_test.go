@@ -31,10 +31,10 @@ type profile struct {
 }
 
 var (
-	lan = profile{name: "LAN", roundTrip: 20 * time.Millisecond, renew: 50 * time.Millisecond, lease: 200 * time.Millisecond, longest: time.Second,
+	lan = profile{name: "LAN", roundTrip: 20 * time.Millisecond, renew: 50 * time.Millisecond, lease: 200 * time.Millisecond, longest: 30 * time.Second,
 		perGroup: 10 * time.Microsecond, heartbeat: 500 * time.Millisecond, suspect: 1200 * time.Millisecond, delay: 10 * time.Millisecond,
 		link: sim.Between(100*time.Microsecond, 5*time.Millisecond), late: sim.Between(0, 2*time.Millisecond)}
-	fast = profile{name: "Fast", roundTrip: 4 * time.Millisecond, renew: 15 * time.Millisecond, lease: 28 * time.Millisecond, longest: 100 * time.Millisecond,
+	fast = profile{name: "Fast", roundTrip: 4 * time.Millisecond, renew: 15 * time.Millisecond, lease: 28 * time.Millisecond, longest: 30 * time.Second,
 		perGroup: 10 * time.Microsecond, heartbeat: 500 * time.Millisecond, suspect: 1200 * time.Millisecond, delay: 5 * time.Millisecond,
 		link: sim.Between(20*time.Microsecond, time.Millisecond), late: sim.Between(0, 500*time.Microsecond)}
 )

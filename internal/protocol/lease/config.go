@@ -87,6 +87,15 @@ func (c *Config) Check() error {
 	return nil
 }
 
+// RenewEvery returns the interval between renewals of leases of a length: so many intervals of the council's own leases that as many renewals
+// may be lost.
+func RenewEvery(length, lease, renew time.Duration) time.Duration {
+	return rounds(length, lease) * renew
+}
+
+// rounds returns how many rounds of renewals of leases of the council's own length lie between two of another one.
+func rounds(length, lease time.Duration) time.Duration { return max(1, length/max(1, lease)) }
+
 // hold returns how long, on its own clock and from the start of its request, a holder may rely on a promise of delta.
 func (c *Config) hold(delta time.Duration) time.Duration {
 	if c.Skew != nil {

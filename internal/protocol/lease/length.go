@@ -95,10 +95,8 @@ func (h *Holder) tryFor(l *length) time.Duration {
 	return min(h.delta(l), h.while()+time.Duration(len(h.tenures))*h.cfg.PerGroup)
 }
 
-// every returns how many rounds lie between two renewals of a length: so many that as many may be lost as of Config.Lease.
-func (h *Holder) every(l *length) time.Duration {
-	return max(1, l.nominal/h.cfg.Lease)
-}
+// every returns how many rounds lie between two renewals of a length.
+func (h *Holder) every(l *length) time.Duration { return rounds(l.nominal, h.cfg.Lease) }
 
 // brisk says that every round has something to say.
 func (h *Holder) brisk() bool {

@@ -251,7 +251,7 @@ func (m *Machine) TakeUnfit() bool {
 }
 
 const (
-	// idleFor is how many of the longest promises a group is remembered for after it was last led.
+	// idleFor is how many of the longest promises that may stand a group is remembered for after it was last led.
 	idleFor = 10
 	// fewGroups that nobody leads are never forgotten: they cost nothing, and terms stay small.
 	fewGroups = 64
@@ -263,7 +263,7 @@ func (m *Machine) sweep(now protocol.Time) {
 		return
 	}
 	m.swept = now
-	m.grantor.Sweep(now, idleFor*m.cfg.Longest, m.keep)
+	m.grantor.Sweep(now, idleFor*m.reach.Bound, m.keep)
 }
 
 // keeps says whether a group is still wanted, and forgets what this package knows of one that is not.
