@@ -43,8 +43,9 @@ type PeerStatus struct {
 	Unconfirmed time.Duration `json:"unconfirmed_ns"`
 	// RoundTrip is a smoothed round trip to it; zero if it was not measured yet.
 	RoundTrip time.Duration `json:"round_trip_ns"`
-	// Bound is the proven bound on the delay of its last packet; zero if there is none.
+	// Bound is the proven bound on the delay of its last packet; zero if there is none. Fast says that it is at most [Timing.Delay].
 	Bound time.Duration `json:"bound_ns"`
+	Fast  bool          `json:"fast"`
 	// RateLow and RateHigh bound by what share its clock runs faster than that of the member that was asked. They are known
 	// after a minute or two.
 	RateLow   float64 `json:"rate_low,omitempty"`
@@ -158,7 +159,7 @@ func (m *Member) Members() []PeerStatus {
 		o.Name, o.Role, o.Addr, o.Problem = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Problem
 		o.Trusted = trusted.Has(protocol.Rank(i))
 		if protocol.Rank(i) == m.council.self {
-			o.Self, o.Heard, o.Incarnation = true, true, uint64(m.loop.Stats().Inc())
+			o.Self, o.Heard, o.Trusted, o.Fast, o.Incarnation = true, true, true, true, uint64(m.loop.Stats().Inc())
 			if len(s.own) > 0 {
 				o.Key = s.own[len(s.own)-1].String()
 			}
@@ -177,7 +178,7 @@ func (m *Member) Members() []PeerStatus {
 			o.Key = p.Uses.String()
 		}
 		if p.Bound != protocol.Unknown {
-			o.Bound = p.Bound
+			o.Bound, o.Fast = p.Bound, p.Bound > 0 && p.Bound <= m.config.Timing.Delay
 		}
 		if p.Rivals && o.Problem == "" {
 			o.Problem = "two processes use this name: neither counts"

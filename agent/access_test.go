@@ -196,10 +196,10 @@ func TestCouncilIDIsGivenOnTheSocketOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var s api.StatusInfo
+		var s api.AgentStatus
 		err = json.NewDecoder(answer.Body).Decode(&s)
 		_ = answer.Body.Close()
-		if err != nil || s.Member != "a" || (len(s.Council) == 32) != (c == local) {
+		if err != nil || s.Name != "a" || (len(s.CouncilID) == 32) != (c == local) {
 			t.Errorf("by way of %s: %+v, %v", host, s, err)
 		}
 	}

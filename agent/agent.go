@@ -215,10 +215,10 @@ func (a *Agent) Transfer(ctx context.Context, group, to string) error {
 }
 
 // Status returns how the agent and its member are, without the id of the council. It is for the dashboard, as are Members, Groups and Changes.
-func (a *Agent) Status() api.StatusInfo { return a.core.Status() }
+func (a *Agent) Status() api.AgentStatus { return a.core.Status() }
 
 // Members returns the council, as this member knows it; nil before the member speaks to others.
-func (a *Agent) Members() []api.MemberInfo { return a.core.Members() }
+func (a *Agent) Members() []regent.PeerStatus { return a.core.Members() }
 
 // Groups returns what is known about all groups, by name.
 func (a *Agent) Groups() []api.GroupInfo { return a.core.Groups() }

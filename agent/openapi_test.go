@@ -86,8 +86,11 @@ func (s schemas) fields(t reflect.Type) object {
 			if name == "" || name == "-" {
 				continue
 			}
+			if f.Type == reflect.TypeFor[time.Duration]() && !strings.HasSuffix(name, "_ns") {
+				panic(t.String() + ": the name of " + name + " does not carry its unit")
+			}
 			properties[name] = s.of(f.Type)
-			if !strings.Contains(rest, "omitempty") && !optional {
+			if !strings.Contains(rest, "omitempty") && !strings.Contains(rest, "omitzero") && !optional {
 				required = append(required, name)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/internal/session"
 )
@@ -21,7 +21,7 @@ func TestLeadingProgramsAreToldOfAMemberThatIsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	trusts := func() bool {
-		return slices.ContainsFunc(a.agent.core.Members(), func(m api.MemberInfo) bool { return m.Name == "c" && m.Trusted })
+		return slices.ContainsFunc(a.agent.core.Members(), func(m regent.PeerStatus) bool { return m.Name == "c" && m.Trusted })
 	}
 	cluster.Eventually(t, "a trusts c", trusts)
 	time.Sleep(time.Second) // wall clock: the agent has to have seen that once

@@ -83,9 +83,9 @@ type StreamEvent struct {
 	// Group is of "group".
 	*GroupInfo
 	// Status, Members and Leases are of "pulse".
-	Status  *StatusInfo   `json:"status,omitempty"`
-	Members []MemberInfo  `json:"members,omitempty"`
-	Leases  []SessionInfo `json:"leases,omitempty"`
+	Status  *AgentStatus        `json:"status,omitempty"`
+	Members []regent.PeerStatus `json:"members,omitempty"`
+	Leases  []SessionInfo       `json:"leases,omitempty"`
 	// Missed is of "missed": how many changes were left out.
 	Missed int `json:"missed,omitempty"`
 }

@@ -58,7 +58,6 @@ type Agent struct {
 	Silence     *party.Silence
 	streams     atomic.Int64 // open event streams
 	statusCache statusCache
-	localLeases localLeases
 	seats       map[string]*seat // of the groups that hosts lead
 	consistent  map[string]bool  // the consistent groups that were configured at the start
 	verifySlots chan struct{}
@@ -91,8 +90,8 @@ func New(file *config.File, c *regent.Config, version string, log *slog.Logger) 
 	a := &Agent{Log: log, clock: clock, Name: file.Name, Version: version, started: time.Now(), Timing: c.Timing, Ordinary: c.NoRealtime,
 		joined: make(chan struct{}), failed: make(chan struct{}),
 		books: make(map[uint64]*Candidate), groups: make(map[string]int), leaders: make(map[string]*Candidate),
-		localLeases: localLeases{all: make(map[string]*regent.LocalLease)}, verifySlots: make(chan struct{}, maxVerifications),
-		runners: runners{last: make(map[tenure.Identity]*Candidate)}, Silence: party.NewSilence()}
+		verifySlots: make(chan struct{}, maxVerifications),
+		runners:     runners{last: make(map[tenure.Identity]*Candidate)}, Silence: party.NewSilence()}
 	a.ChangeLog = newChangeLog(a.TakesPart)
 	for i := range c.Council {
 		a.Names.Enter(c.Council[i].Name)

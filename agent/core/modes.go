@@ -16,31 +16,19 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// localLeases are the local leases that this host holds, by group.
-type localLeases struct {
-	mu  sync.Mutex
-	all map[string]*regent.LocalLease
-}
-
-func (l *localLeases) set(group string, lease *regent.LocalLease) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if lease == nil {
-		delete(l.all, group)
-		return
-	}
-	l.all[group] = lease
-}
-
-// remaining returns how long this host leads its part of the network in the group; zero if it does not.
-func (l *localLeases) remaining(group string) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	lease := l.all[group]
-	if lease == nil || !lease.Valid() {
+// localRemaining returns how long this host leads its part of the network in the group; zero if it does not.
+func (a *Agent) localRemaining(group string) time.Duration {
+	s := a.seats[group]
+	if s == nil {
 		return 0
 	}
-	return lease.Remaining()
+	s.mu.Lock()
+	host := s.host
+	s.mu.Unlock()
+	if host == nil || !host.Valid() {
+		return 0
+	}
+	return host.Remaining()
 }
 
 // LeadsHere says whether this host leads a group at an instant during the call, and for how long at least if there is a
@@ -48,7 +36,7 @@ func (l *localLeases) remaining(group string) time.Duration {
 func (a *Agent) LeadsHere(c *api.Change) (bool, time.Duration) {
 	switch c.Mode {
 	case regent.Local:
-		left := a.localLeases.remaining(c.Group)
+		left := a.localRemaining(c.Group)
 		return left > 0, left
 	case regent.Eventual, regent.Consistent:
 		return c.Mine, 0
@@ -97,8 +85,6 @@ func (a *Agent) stayOut(group string, err error) {
 func (a *Agent) leadLocally(ctx context.Context, group *regent.LocalGroup) {
 	s := a.seats[group.Name()]
 	err := group.Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {
-		a.localLeases.set(group.Name(), l)
-		defer a.localLeases.set(group.Name(), nil)
 		s.lead(l)
 		<-ctx.Done()
 		s.lose(cmp.Or(l.Cause(), regent.Cause{Why: why.Closed, Member: a.Name}))

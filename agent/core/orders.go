@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"time"
 
@@ -47,8 +46,8 @@ func (a *Agent) notLedHere(c *api.Change, command string) error {
 func (a *Agent) commandAt(member, command string) string {
 	where := "host " + member
 	for _, m := range a.Members() {
-		if host, _, err := net.SplitHostPort(m.Addr); err == nil && m.Name == member {
-			where += " (" + host + ")"
+		if m.Addr.IsValid() && m.Name == member {
+			where += " (" + m.Addr.Addr().String() + ")"
 		}
 	}
 	if command == "" {

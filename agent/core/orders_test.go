@@ -113,7 +113,7 @@ func TestMembersAreBackOnceTheyWereMissed(t *testing.T) {
 		b, c bool
 		want []string
 	}{{false, true, nil}, {true, true, nil}, {true, true, nil}, {true, false, nil}, {true, false, nil}, {true, true, []string{"c"}}, {true, true, nil}} {
-		got := r.update([]api.MemberInfo{{Name: "a", Self: true, Trusted: true}, {Name: "b", Trusted: c.b}, {Name: "c", Trusted: c.c}})
+		got := r.update([]regent.PeerStatus{{Name: "a", Self: true, Trusted: true}, {Name: "b", Trusted: c.b}, {Name: "c", Trusted: c.c}})
 		if !slices.Equal(got, c.want) {
 			t.Errorf("look %d: %v is back, want %v", i, got, c.want)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent"
 )
 
 // rejoinPollInterval is how often the agent looks whether a member is back.
@@ -37,7 +37,7 @@ func (a *Agent) watchRejoins(ctx context.Context) {
 type rejoinTracker struct{ trusted, missed map[string]bool }
 
 // update returns the members that are trusted again.
-func (r *rejoinTracker) update(members []api.MemberInfo) (names []string) {
+func (r *rejoinTracker) update(members []regent.PeerStatus) (names []string) {
 	if r.trusted == nil {
 		r.trusted, r.missed = make(map[string]bool), make(map[string]bool)
 	}

@@ -15,12 +15,12 @@ import (
 )
 
 // Status returns how the agent and its member are, without the id of the council.
-func (a *Agent) Status() api.StatusInfo {
+func (a *Agent) Status() api.AgentStatus {
 	t := &a.Timing
 	a.mu.Lock()
-	out := api.StatusInfo{Member: a.Name, Version: a.Version, Pid: os.Getpid(), Started: a.started, Groups: len(a.groups), Sessions: len(a.books), Stopping: a.closing}
+	out := api.AgentStatus{Version: a.Version, Pid: os.Getpid(), Started: a.started, Groups: len(a.groups), Sessions: len(a.books), Stopping: a.closing}
 	a.mu.Unlock()
-	out.Streams, out.DefaultGroup = a.streams.Load(), a.Config().DefaultGroup
+	out.Name, out.Streams, out.DefaultGroup = a.Name, a.streams.Load(), a.Config().DefaultGroup
 	out.Timing = api.TimingInfo{Lease: t.Lease, Renew: t.Renew, Guard: t.Guard, RoundTrip: t.RoundTrip, Delay: t.Delay, Drift: t.Drift}
 	m := a.joining.Load()
 	if m == nil {
@@ -42,32 +42,19 @@ func (a *Agent) Status() api.StatusInfo {
 	case s.Waiting == "":
 		s.Waiting = "it is about to"
 	}
-	out.Joined, out.Incarnation, out.Waiting, out.Disk, out.ClockFault = s.Waiting == "", s.Incarnation, s.Waiting, s.Disk, s.ClockFault
-	out.Accused, out.Unlisted = s.Accused, s.Unlisted
-	out.Realtime, out.Leading = s.Realtime, s.Leading
-	out.Pauses = api.PauseInfo{Count: s.PauseCount, Median: s.PauseMedian, P99: s.PauseP99, Longest: s.PauseLongest}
-	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = s.PacketsIn, s.PacketsOut, s.BytesIn, s.BytesOut, s.Dropped
+	s.CouncilID = ""
+	out.Status, out.Joined = s, s.Waiting == ""
 	return out
 }
 
 // Members returns the council, as this member knows it; nil before the member speaks to others.
-func (a *Agent) Members() []api.MemberInfo {
+func (a *Agent) Members() []regent.PeerStatus {
 	m := a.joining.Load()
 	if m == nil {
 		return nil
 	}
-	var out []api.MemberInfo
 	_, peers, _ := a.statusCache.get(m)
-	for _, p := range peers {
-		i := api.MemberInfo{Name: p.Name, Self: p.Self, Role: p.Role, Heard: p.Heard, Trusted: p.Self || p.Trusted, Silence: p.Silence, Incarnation: p.Incarnation,
-			RoundTrip: p.RoundTrip, Deaf: p.Deaf, Unconfirmed: p.Unconfirmed, Bound: p.Bound, Fast: p.Self || p.Bound > 0 && p.Bound <= a.Timing.Delay, Problem: p.Problem,
-			Key: p.Key, KeyProblem: p.KeyProblem, Revoked: p.Revoked}
-		if p.Addr.IsValid() {
-			i.Addr = p.Addr.String()
-		}
-		out = append(out, i)
-	}
-	return out
+	return peers
 }
 
 // Info shows a group.
@@ -165,7 +152,7 @@ func (a *Agent) Role(group string) api.RoleInfo {
 	if a.member.Load() != nil { // one that has joined once takes part until it leaves
 		i.State = "running"
 	}
-	if left := a.localLeases.remaining(group); left > 0 {
+	if left := a.localRemaining(group); left > 0 {
 		i.Name, i.Role, i.Remaining = a.Name, "standby_leader", left
 		return i
 	}

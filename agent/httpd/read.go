@@ -13,7 +13,7 @@ import (
 // readRoutes are the routes that change nothing.
 func (s *Server) readRoutes() []Route {
 	return []Route{
-		{Method: "GET", Path: "/v1/status", Requires: access.Reader, Summary: "How the agent and its member are.", Out: map[int]any{200: api.StatusInfo{}},
+		{Method: "GET", Path: "/v1/status", Requires: access.Reader, Summary: "How the agent and its member are.", Out: map[int]any{200: api.AgentStatus{}},
 			Serve: s.serveStatus},
 		{Method: "GET", Path: "/v1/members", Requires: access.Reader, Summary: "The council, as this member knows it, in the order in which members go first.",
 			Out: map[int]any{200: api.MemberList{}, 503: api.Refusal{}}, Serve: s.serveMembers},
@@ -43,7 +43,7 @@ func (s *Server) readRoutes() []Route {
 func (a *Server) serveStatus(w http.ResponseWriter, q *http.Request) {
 	out := a.core.Status()
 	if access.ClientOf(q.Context()).Local {
-		out.Council = a.core.CouncilID()
+		out.CouncilID = a.core.CouncilID()
 	}
 	WriteJSON(w, http.StatusOK, out)
 }

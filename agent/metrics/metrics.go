@@ -17,7 +17,7 @@ import (
 
 // A Source is what there is to measure: the agent.
 type Source interface {
-	Status() api.StatusInfo
+	Status() api.AgentStatus
 	// Metrics yields those of the member.
 	Metrics() iter.Seq[regent.Metric]
 	// Groups returns all groups that are known, and Unheard what is known of one that is not.
@@ -50,8 +50,8 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	s := c.Source.Status()
 	if group := s.DefaultGroup; group != "" {
 		i := c.Source.Role(group)
-		to.gauge("patroni_primary", "1 if a program here leads the default group; the name that Patroni uses", bit(i.Role == "primary"), "scope", group, "name", s.Member)
-		to.gauge("patroni_cluster_unlocked", "1 if this member knows of no leader of the default group; the name that Patroni uses", bit(i.Name == ""), "scope", group, "name", s.Member)
+		to.gauge("patroni_primary", "1 if a program here leads the default group; the name that Patroni uses", bit(i.Role == "primary"), "scope", group, "name", s.Name)
+		to.gauge("patroni_cluster_unlocked", "1 if this member knows of no leader of the default group; the name that Patroni uses", bit(i.Name == ""), "scope", group, "name", s.Name)
 	}
 	to.gauge("regent_sessions", "programs that take part through this agent", float64(s.Sessions))
 	to.gauge("regent_streams", "open event streams", float64(s.Streams))

@@ -84,7 +84,7 @@ func TestNamesAreAsPrometheusWantsThem(t *testing.T) {
 // of is a source that has metrics of a member, and no more.
 type of []regent.Metric
 
-func (m of) Status() api.StatusInfo                      { return api.StatusInfo{} }
+func (m of) Status() api.AgentStatus                     { return api.AgentStatus{} }
 func (m of) Metrics() iter.Seq[regent.Metric]            { return slices.Values(m) }
 func (m of) Groups() []api.GroupInfo                     { return nil }
 func (m of) Unheard(string) *api.Change                  { return nil }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -163,10 +161,9 @@ func (a *Adapter) serveCluster(w http.ResponseWriter, q *http.Request) {
 	i := a.core.Role(group)
 	out := ClusterInfo{Scope: group, Members: []ClusterMember{}, Scheduled: a.switchovers.of(group)}
 	for _, m := range a.core.Members() {
-		c := ClusterMember{Name: m.Name, Role: "replica", State: "running", Host: m.Addr}
-		if host, port, err := net.SplitHostPort(m.Addr); err == nil {
-			c.Host = host
-			c.Port, _ = strconv.Atoi(port)
+		c := ClusterMember{Name: m.Name, Role: "replica", State: "running"}
+		if m.Addr.IsValid() {
+			c.Host, c.Port = m.Addr.Addr().String(), int(m.Addr.Port())
 		}
 		if m.Name == i.Name {
 			c.Role, c.Timeline = "leader", i.Token

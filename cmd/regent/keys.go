@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
@@ -309,7 +310,7 @@ func listedEverywhere(c *cobra.Command, cl *client, newest identity.Public) erro
 	if err := cl.get(c.Context(), "/v1/members", &list); err != nil {
 		return err
 	}
-	self := slices.IndexFunc(list.Members, func(m api.MemberInfo) bool { return m.Self })
+	self := slices.IndexFunc(list.Members, func(m regent.PeerStatus) bool { return m.Self })
 	if self < 0 || list.Members[self].Key != newest.ID().String() {
 		return fmt.Errorf("the agent does not use the new key %s yet, so nobody can list it (reload the agent first)", newest.Fingerprint())
 	}

@@ -169,7 +169,7 @@ func TestRevokedLeaderIsCutOff(t *testing.T) {
 		return strings.Contains(log, `msg=audit action="keys revoke" group="" to="" `+who) && strings.Contains(log, "outcome=done detail="+leader) &&
 			strings.Contains(log, `outcome=failed detail="nobody: member`)
 	})
-	var status api.StatusInfo
+	var status api.AgentStatus
 	cluster.Eventually(t, "its packets are counted as those of a revoked member", func() bool {
 		out, _ := command("status", "--json", "--socket", h.Socket(others[0])).Output()
 		return json.Unmarshal(out, &status) == nil && status.Dropped["revoked"] > 0

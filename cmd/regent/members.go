@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
@@ -63,19 +64,27 @@ const (
 	untrusted = time.Second
 )
 
+// address returns where packets to a member go.
+func address(m *regent.PeerStatus) string {
+	if !m.Addr.IsValid() {
+		return or("")
+	}
+	return m.Addr.String()
+}
+
 // quiet says whether a member was heard once and is no longer.
-func quiet(m *api.MemberInfo) bool {
+func quiet(m *regent.PeerStatus) bool {
 	return m.Heard && (m.Silence >= silent || !m.Trusted && m.Silence >= untrusted)
 }
 
 // well says whether a member counts: it is heard, it hears this one, and it takes part.
-func well(m *api.MemberInfo) bool {
+func well(m *regent.PeerStatus) bool {
 	return m.Self || m.Heard && linkProblem(m) == ""
 }
 
 // linkProblem says what is wrong with a member that was heard, and what to do; empty if nothing is.
-func linkProblem(m *api.MemberInfo) string {
-	switch at := or(m.Addr); {
+func linkProblem(m *regent.PeerStatus) string {
+	switch at := address(m); {
 	case m.Problem != "":
 		return m.Problem
 	case quiet(m):
@@ -89,7 +98,7 @@ func linkProblem(m *api.MemberInfo) string {
 }
 
 // majority counts the members that vote: how many of them are heard, how many must be, and how many there are.
-func majority(members []api.MemberInfo) (heard, need, voters int) {
+func majority(members []regent.PeerStatus) (heard, need, voters int) {
 	for i := range members {
 		if members[i].Role == observer {
 			continue
@@ -106,13 +115,13 @@ func majority(members []api.MemberInfo) (heard, need, voters int) {
 const observer = "observer"
 
 // showMembers prints members as a table.
-func showMembers(c *cobra.Command, members []api.MemberInfo) {
+func showMembers(c *cobra.Command, members []regent.PeerStatus) {
 	out := c.OutOrStdout()
 	p := paintFor(out)
 	rows := make([][]string, len(members))
 	for i := range members {
 		m := &members[i]
-		heard, state := "never", p.bad("not heard yet: is its agent running, and does UDP to "+or(m.Addr)+" pass?")
+		heard, state := "never", p.bad("not heard yet: is its agent running, and does UDP to "+address(m)+" pass?")
 		switch {
 		case m.Self:
 			heard, state = "-", "this member"
@@ -130,7 +139,7 @@ func showMembers(c *cobra.Command, members []api.MemberInfo) {
 		if m.Incarnation > 0 {
 			incarnation = strconv.FormatUint(uint64(m.Incarnation), 10)
 		}
-		rows[i] = []string{p.bold(m.Name), or(m.Addr), heard, length(m.RoundTrip), incarnation, state}
+		rows[i] = []string{p.bold(m.Name), address(m), heard, length(m.RoundTrip), incarnation, state}
 	}
 	table(out, p, []string{"MEMBER", "ADDRESS", "HEARD", "ROUND TRIP", "INCARNATION", ""}, rows)
 }

@@ -67,7 +67,7 @@ func containsAll(text string, words []string) bool {
 // incarnation returns under which incarnation the member at a socket speaks; zero if it does not.
 func (h *runCluster) incarnation(socket string) uint64 {
 	out, _ := command("status", "--json", "--socket", socket).Output()
-	var s api.StatusInfo
+	var s api.AgentStatus
 	if json.Unmarshal(out, &s) != nil || !s.Joined {
 		return 0
 	}
@@ -217,7 +217,7 @@ func (h *runCluster) clone(member, bind string) (start func() *cluster.Process, 
 // dropped returns how many packets a member has dropped for a reason.
 func (h *runCluster) dropped(name, reason string) uint64 {
 	out, _ := command("status", "--json", "--socket", h.Socket(name)).Output()
-	var s api.StatusInfo
+	var s api.AgentStatus
 	_ = json.Unmarshal(out, &s)
 	return s.Dropped[reason]
 }

@@ -8,14 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 )
 
 // statusReport is all that status shows.
 type statusReport struct {
-	api.StatusInfo
-	Members []api.MemberInfo `json:"members,omitempty"`
+	api.AgentStatus
+	Members []regent.PeerStatus `json:"members,omitempty"`
 	// Problems is what an operator should look at, worst first.
 	Problems []string `json:"problems"`
 }
@@ -37,7 +38,7 @@ The exit status is 0 if all is well, 1 if something is wrong.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl := newClient(socket)
 			var s statusReport
-			if err := cl.get(c.Context(), "/v1/status", &s.StatusInfo); err != nil {
+			if err := cl.get(c.Context(), "/v1/status", &s.AgentStatus); err != nil {
 				return err
 			}
 			var list api.MemberList
@@ -87,9 +88,9 @@ func (s *statusReport) findProblems() []string {
 	if heard, need, voters := majority(s.Members); voters > 0 && heard < need {
 		say("%d of %d members that vote are well, and %d are needed: nobody can be elected from here", heard, voters, need)
 	}
-	if others := slices.DeleteFunc(slices.Clone(s.Members), func(m api.MemberInfo) bool { return m.Self }); len(others) > 0 &&
-		!slices.ContainsFunc(others, func(m api.MemberInfo) bool { return m.Heard }) {
-		say("no other member was heard: does council in their files list this member, %s, at its address?", s.Member)
+	if others := slices.DeleteFunc(slices.Clone(s.Members), func(m regent.PeerStatus) bool { return m.Self }); len(others) > 0 &&
+		!slices.ContainsFunc(others, func(m regent.PeerStatus) bool { return m.Heard }) {
+		say("no other member was heard: does council in their files list this member, %s, at its address?", s.Name)
 	}
 	for _, host := range s.Unlisted {
 		say("%s has the cluster key and is not in this member's council: add it to all files, or stop its agent", host)
@@ -105,15 +106,15 @@ func (s *statusReport) findProblems() []string {
 		}
 	}
 	// What a lease survives is what it has to spare beside a renewal, a round trip and the guard time.
-	if spare := s.Timing.Lease - s.Timing.Renew - s.Timing.RoundTrip - s.Timing.Guard; s.Pauses.P99 > spare {
-		say("this member's own pauses (99 %% below %s) cost it its leases, which survive %s: give it a processor, or a longer lease", length(s.Pauses.P99), length(spare))
+	if spare := s.Timing.Lease - s.Timing.Renew - s.Timing.RoundTrip - s.Timing.Guard; s.PauseP99 > spare {
+		say("this member's own pauses (99 %% below %s) cost it its leases, which survive %s: give it a processor, or a longer lease", length(s.PauseP99), length(spare))
 	}
 	return out
 }
 
 // slow says what is wrong with a member, and on which path.
-func (s *statusReport) slow(m *api.MemberInfo) string {
-	switch path := or(m.Addr); {
+func (s *statusReport) slow(m *regent.PeerStatus) string {
+	switch path := address(m); {
 	case m.Self:
 	case m.Problem != "":
 		return fmt.Sprintf("%s (%s): %s", m.Name, path, m.Problem)
@@ -139,9 +140,9 @@ func (s *statusReport) print(c *cobra.Command) {
 	case !s.Joined:
 		state = p.bad("does not take part yet")
 	}
-	fmt.Fprintf(out, "member %s %s; up for %s, incarnation %d, %s\n", p.bold(s.Member), state, ago(s.Started), s.Incarnation, or(s.Version))
-	if s.Council != "" {
-		fmt.Fprintf(out, "council %s\n", s.Council)
+	fmt.Fprintf(out, "member %s %s; up for %s, incarnation %d, %s\n", p.bold(s.Name), state, ago(s.Started), s.Incarnation, or(s.Version))
+	if s.CouncilID != "" {
+		fmt.Fprintf(out, "council %s\n", s.CouncilID)
 	}
 	t := &s.Timing
 	fmt.Fprintf(out, "leads %s for %s; lease %v, renewed every %v, told %v before its end\n", cli.Count(s.Leading, "group"), cli.Count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
@@ -149,7 +150,7 @@ func (s *statusReport) print(c *cobra.Command) {
 	if s.Realtime {
 		scheduling = "a real-time thread"
 	}
-	fmt.Fprintf(out, "own pauses: median %s, 99 %% below %s, longest %s, of %d; %s\n", length(s.Pauses.Median), length(s.Pauses.P99), length(s.Pauses.Longest), s.Pauses.Count, scheduling)
+	fmt.Fprintf(out, "own pauses: median %s, 99 %% below %s, longest %s, of %d; %s\n", length(s.PauseMedian), length(s.PauseP99), length(s.PauseLongest), s.PauseCount, scheduling)
 	fmt.Fprintf(out, "packets: %d in, %d out%s\n", s.PacketsIn, s.PacketsOut, dropped(s.Dropped))
 	if len(s.Members) > 0 {
 		fmt.Fprintln(out)
@@ -197,7 +198,7 @@ func (s *statusReport) paths(c *cobra.Command, p palette) {
 		if m.Heard {
 			heard = length(max(m.Silence, time.Microsecond)) + " ago"
 		}
-		rows = append(rows, []string{p.bold(m.Name), or(m.Addr), heard, length(m.RoundTrip), bound, verdict})
+		rows = append(rows, []string{p.bold(m.Name), address(m), heard, length(m.RoundTrip), bound, verdict})
 	}
 	table(c.OutOrStdout(), p, []string{"MEMBER", "PATH", "HEARD", "ROUND TRIP", "DELAY", ""}, rows)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 )
@@ -45,7 +46,7 @@ func (h *runCluster) upgrade(name, program string) {
 }
 
 // members returns what a member knows of the others.
-func (h *runCluster) members(name string) []api.MemberInfo {
+func (h *runCluster) members(name string) []regent.PeerStatus {
 	out, _ := command("members", "--json", "--socket", h.Socket(name)).Output()
 	var list api.MemberList
 	_ = json.Unmarshal(out, &list)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/web"
 	"github.com/regentproject/regent/internal/names"
@@ -18,8 +19,8 @@ var actions = []web.Action{
 }
 
 // state returns what an agent knows, as the page shows it.
-func state(status *api.StatusInfo, members []api.MemberInfo, groups []api.GroupInfo, changes []api.Change, now time.Duration) *web.State {
-	st := &web.State{About: web.About{Kind: "agent", Title: "agent of " + status.Member, Self: status.Member, Fast: status.Timing.Delay, Actions: actions}}
+func state(status *api.AgentStatus, members []regent.PeerStatus, groups []api.GroupInfo, changes []api.Change, now time.Duration) *web.State {
+	st := &web.State{About: web.About{Kind: "agent", Title: "agent of " + status.Name, Self: status.Name, Fast: status.Timing.Delay, Actions: actions}}
 	if status.ClockFault {
 		st.About.Alarm = "the clock of this member runs at another rate than those of the others: it leads nothing until that is over"
 	}
@@ -31,7 +32,7 @@ func state(status *api.StatusInfo, members []api.MemberInfo, groups []api.GroupI
 		}
 	}
 	if len(members) == 0 { // it does not take part yet
-		st.Members = []web.Member{{Name: status.Member, State: web.Joining, Problem: status.Waiting}}
+		st.Members = []web.Member{{Name: status.Name, State: web.Joining, Problem: status.Waiting}}
 	}
 	since := func(t time.Time) time.Duration { return max(0, t.Sub(status.Started)) }
 	for i := range groups {
@@ -41,13 +42,13 @@ func state(status *api.StatusInfo, members []api.MemberInfo, groups []api.GroupI
 	return st
 }
 
-func member(status *api.StatusInfo, m *api.MemberInfo) web.Member {
+func member(status *api.AgentStatus, m *regent.PeerStatus) web.Member {
 	out := web.Member{Name: m.Name, State: web.Up, Problem: m.Problem, Incarnation: m.Incarnation}
 	switch {
 	case m.Self:
 		out.Leading, out.Realtime = status.Leading, status.Realtime
 		out.PacketsIn, out.PacketsOut = status.PacketsIn, status.PacketsOut
-		out.Pauses = &web.Pauses{Median: status.Pauses.Median, P99: status.Pauses.P99, Longest: status.Pauses.Longest}
+		out.Pauses = &web.Pauses{Median: status.PauseMedian, P99: status.PauseP99, Longest: status.PauseLongest}
 		out.Problem = status.Waiting
 		if out.Problem != "" {
 			out.State = web.Joining
@@ -66,13 +67,13 @@ func member(status *api.StatusInfo, m *api.MemberInfo) web.Member {
 }
 
 // heard says whether a member was heard lately: pairs that have nothing to say are silent for a while.
-func heard(status *api.StatusInfo, m *api.MemberInfo) bool {
+func heard(status *api.AgentStatus, m *regent.PeerStatus) bool {
 	return m.Heard && m.Silence < max(3*time.Second, 3*status.Timing.Lease)
 }
 
 // link returns how this member hears another.
-func link(status *api.StatusInfo, m *api.MemberInfo) web.Link {
-	l := web.Link{From: m.Name, To: status.Member, State: web.Unknown}
+func link(status *api.AgentStatus, m *regent.PeerStatus) web.Link {
+	l := web.Link{From: m.Name, To: status.Name, State: web.Unknown}
 	if heard(status, m) {
 		l.Bound, l.RoundTrip = m.Bound.Round(10*time.Microsecond), m.RoundTrip.Round(10*time.Microsecond)
 		l.State = web.Slow
@@ -83,7 +84,7 @@ func link(status *api.StatusInfo, m *api.MemberInfo) web.Link {
 	return l
 }
 
-func group(status *api.StatusInfo, g *api.GroupInfo, since func(time.Time) time.Duration, now time.Duration) web.Group {
+func group(status *api.AgentStatus, g *api.GroupInfo, since func(time.Time) time.Duration, now time.Duration) web.Group {
 	out := web.Group{Name: g.Group, Mode: web.Mode(g.Mode), Changed: since(g.At), Cause: g.Cause.String(), Changes: int(g.Changes)}
 	if g.Leader == "" {
 		return out
@@ -94,7 +95,7 @@ func group(status *api.StatusInfo, g *api.GroupInfo, since func(time.Time) time.
 		l.Until, l.Lease = now+g.Remaining, max(g.Remaining, status.Timing.Lease)
 	}
 	out.Leaders = []web.Leader{l}
-	out.Views = []web.MemberView{{Member: status.Member, Leader: g.Leader, Cause: g.Cause.String()}}
+	out.Views = []web.MemberView{{Member: status.Name, Leader: g.Leader, Cause: g.Cause.String()}}
 	return out
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/web"
@@ -20,8 +21,8 @@ import (
 
 // An Agent is what the dashboard needs of one.
 type Agent interface {
-	Status() api.StatusInfo
-	Members() []api.MemberInfo
+	Status() api.AgentStatus
+	Members() []regent.PeerStatus
 	Groups() []api.GroupInfo
 	Changes() []api.Change
 	Resign(ctx context.Context, group string) error

@@ -27,18 +27,18 @@ import (
 
 // fake is an agent that says what it is told to.
 type fake struct {
-	status  api.StatusInfo
-	members []api.MemberInfo
+	status  api.AgentStatus
+	members []regent.PeerStatus
 	groups  []api.GroupInfo
 	changes []api.Change
 	orders  []string
 	asked   atomic.Int64
 }
 
-func (f *fake) Status() api.StatusInfo    { f.asked.Add(1); return f.status }
-func (f *fake) Members() []api.MemberInfo { return f.members }
-func (f *fake) Groups() []api.GroupInfo   { return f.groups }
-func (f *fake) Changes() []api.Change     { return f.changes }
+func (f *fake) Status() api.AgentStatus      { f.asked.Add(1); return f.status }
+func (f *fake) Members() []regent.PeerStatus { return f.members }
+func (f *fake) Groups() []api.GroupInfo      { return f.groups }
+func (f *fake) Changes() []api.Change        { return f.changes }
 
 func (f *fake) Resign(_ context.Context, group string) error {
 	if group == "elsewhere" {
@@ -90,8 +90,8 @@ func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
 	change := func(serial uint64, after time.Duration, leader string, token uint64, c why.Kind) api.Change {
 		return api.Change{Serial: serial, View: regent.View{At: begin.Add(after), Mode: regent.Quorum, Group: "g", Leader: leader, Token: token, Cause: regent.Cause{Why: c}}}
 	}
-	f := &fake{status: api.StatusInfo{Member: "a", Started: begin, Leading: 1, Timing: api.TimingInfo{Lease: time.Second, Delay: 10 * time.Millisecond}},
-		members: []api.MemberInfo{{Name: "a", Self: true, Heard: true}, {Name: "b", Heard: true, Fast: true, Bound: time.Millisecond},
+	f := &fake{status: api.AgentStatus{Status: regent.Status{Name: "a", Leading: 1}, Started: begin, Timing: api.TimingInfo{Lease: time.Second, Delay: 10 * time.Millisecond}},
+		members: []regent.PeerStatus{{Name: "a", Self: true, Heard: true}, {Name: "b", Heard: true, Fast: true, Bound: time.Millisecond},
 			{Name: "c", Heard: true, Silence: time.Minute}, {Name: "d"}, {Name: "e", Heard: true, Bound: time.Second}},
 		changes: []api.Change{change(1, time.Second, "b", 1, why.Elected), change(2, 3*time.Second, "", 0, why.LeaseExpired), change(3, 4*time.Second, "a", 2, why.Elected)}}
 	f.groups = []api.GroupInfo{{Change: f.changes[2], Changes: 2, Remaining: 700 * time.Millisecond}}
@@ -126,7 +126,7 @@ func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
 // The page shows what leaders announce as plain text, in which nothing turns the direction of writing.
 func TestThePageShowsValuesEscaped(t *testing.T) {
 	v := regent.View{Group: "g", Mode: regent.Quorum, Leader: "a", Token: 1, Value: "http://a/\x1b[31m\u202e<b>"}
-	st := state(&api.StatusInfo{Member: "a"}, nil, []api.GroupInfo{{Change: api.Change{View: v}}}, nil, time.Hour)
+	st := state(&api.AgentStatus{Status: regent.Status{Name: "a"}}, nil, []api.GroupInfo{{Change: api.Change{View: v}}}, nil, time.Hour)
 	if got, want := st.Groups[0].Leaders[0].Value, `http://a/\x1b[31m\u202e<b>`; got != want {
 		t.Errorf("the page shows %q, want %q", got, want)
 	}
@@ -134,7 +134,7 @@ func TestThePageShowsValuesEscaped(t *testing.T) {
 
 func TestALocalLeaderIsLabelled(t *testing.T) {
 	c := api.Change{Serial: 1, View: regent.View{At: time.Now(), Mode: regent.Local, Support: []string{"a", "b"}, Group: "g", Leader: "b", Cause: regent.Cause{Why: why.Elected}}}
-	st := state(&api.StatusInfo{Member: "a"}, nil, []api.GroupInfo{{Change: c}}, []api.Change{c}, 0)
+	st := state(&api.AgentStatus{Status: regent.Status{Name: "a"}}, nil, []api.GroupInfo{{Change: c}}, []api.Change{c}, 0)
 	if l := st.Groups[0].Leaders[0]; !l.Local || l.Token != 0 || !slices.Equal(l.Support, c.Support) || !st.Tenures[0].Local {
 		t.Errorf("it shows as %+v, %+v", l, st.Tenures)
 	}
@@ -144,7 +144,7 @@ func TestALocalLeaderIsLabelled(t *testing.T) {
 }
 
 func TestTheAgentIsAskedOnlyWhileSomebodyLooks(t *testing.T) {
-	f := &fake{status: api.StatusInfo{Member: "a", Started: time.Now(), Waiting: "not heard yet: b"}}
+	f := &fake{status: api.AgentStatus{Status: regent.Status{Name: "a", Waiting: "not heard yet: b"}, Started: time.Now()}}
 	server := httptest.NewServer(handler(f, func(*http.Request) bool { return true }))
 	t.Cleanup(server.Close)
 	before := f.asked.Load()
@@ -167,7 +167,7 @@ func TestTheAgentIsAskedOnlyWhileSomebodyLooks(t *testing.T) {
 }
 
 func TestCommandsGoToTheAgent(t *testing.T) {
-	f := &fake{status: api.StatusInfo{Started: time.Now()}}
+	f := &fake{status: api.AgentStatus{Started: time.Now()}}
 	may := true
 	server := httptest.NewServer(handler(f, func(*http.Request) bool { return may }))
 	defer server.Close()
