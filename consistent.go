@@ -73,7 +73,11 @@ func (g *hostedGroup) takePart(ctx context.Context, after handle) (handle, error
 	if err != nil {
 		return nil, err
 	}
-	return &hosted{Lease: l, member: g.member, first: g.member.view(l.First())}, nil
+	first := g.member.view(l.First())
+	if first.Agreement != nil {
+		first.Agreement.Recover = false // Views asks
+	}
+	return &hosted{Lease: l, member: g.member, first: first}, nil
 }
 
 // A Membership is one membership of this member in a [ConsistentGroup], from when it is taken in until it is out. While it
@@ -84,19 +88,21 @@ type Membership struct{ leadership }
 // lower ones ([View.Token] of what managers write) has nothing of theirs once this one is there.
 func (l *Membership) Token() uint64 { return l.handle.Token() }
 
-// First returns the agreement that took the member in.
+// First returns the agreement that took the member in. It asks for nothing: Views does.
 func (l *Membership) First() View { return l.handle.First() }
 
-// Views yields the present agreement and then every later one, until the member is out or ctx ends.
+// Views yields the present agreement and then every later one, until the member is out or ctx ends. Recover is set once for each agreement that asks
+// this member to recover. It is set again only for a loop over Views that begins after the one that yielded it has ended, and before the report.
 func (l *Membership) Views(ctx context.Context) iter.Seq[View] { return l.handle.Views(ctx) }
 
 // errNothing says that there is nothing to recover.
 var errNothing = errors.New("the view asks this member to recover nothing")
 
-// Recovered says that this member, the fault manager, has recovered what a view asks for: one that [Membership.Views] has yielded,
+// Recovered reports that this member, the fault manager, has recovered what a view asks for: one that [Membership.Views] has yielded,
 // with Recover. Only then is the next change agreed on, unless the manager fails; and soon after that the member's own view has
-// Recover no more. If there is a later view by now, because another manager has taken over, the word counts for nothing: what
-// is left to do the later view says. At a [Client] the agent then returns an error.
+// Recover no more. A report counts once, and the same one again is no error. It is an error if the program was not asked, and [ErrNotLeader]
+// once the member is out. If there is a later view by now, the report does not count, and Recovered returns an error: the later view has
+// what is left to recover.
 func (l *Membership) Recovered(v View) error {
 	if v.Agreement == nil || !v.Agreement.Recover {
 		return fmt.Errorf("consistent group %s: view of token %d: %w", l.Group(), v.Token, errNothing)

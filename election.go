@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/tenure/recovery"
 	"github.com/regentproject/regent/why"
 )
 
@@ -222,12 +223,40 @@ func (h *hosted) First() View { return h.first }
 
 func (h *hosted) Views(ctx context.Context) iter.Seq[View] {
 	return func(yield func(View) bool) {
+		r := h.NewReader()
+		defer r.Close()
 		for v, err := range watch(ctx, h.member, Consistent, h.Lease.Group()) {
-			if err != nil || v.Leader == "" || !yield(v) {
+			if err != nil || v.Leader == "" {
+				return
+			}
+			if v.Agreement != nil {
+				v.Agreement.Recover = r.Asks(v.Token, v.Agreement.Number)
+			}
+			if !yield(v) {
 				return
 			}
 		}
 	}
+}
+
+// uncounted says why a report of a recovery does not count.
+var uncounted = map[recovery.Verdict]string{
+	recovery.Unasked: "this program was not asked to recover it",
+	recovery.Stale:   "a later agreement has replaced it (recover what that one asks for)",
+}
+
+func (h *hosted) Recovered(token, number uint64) error {
+	verdict, err := h.Lease.Recovered(token, number)
+	switch {
+	case err != nil:
+		return err
+	case verdict == recovery.Late:
+		return ErrNotLeader
+	}
+	if text := uncounted[verdict]; text != "" {
+		return fmt.Errorf("consistent group %s: agreement %d of token %d: %s", h.Group(), number, token, text)
+	}
+	return nil
 }
 
 // refused explains why a handover was not even begun.

@@ -22,6 +22,7 @@ const (
 	EvPersist protocol.Ev = "persist" // the record Seq of this life is on disk
 	EvProgram protocol.Ev = "program" // Why: start, stopping, stopped
 	EvAct     protocol.Ev = "act"     // the program acted in Tenure, having read the clock at At
+	EvRecover protocol.Ev = "recover" // the program of a consistent group, about the view (Term, Gen); Why: asked, unread, finished, counts
 	EvClose   protocol.Ev = "close"   // the member has left in good order
 	EvAnswer  protocol.Ev = "answer"  // to the question Seq: Peer leads in Term, verified until Until; Why: yes, no
 	EvCommand protocol.Ev = "command" // Why: campaign, resign, transfer, ...; Peer for a transfer; Seq numbers a question

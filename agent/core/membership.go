@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/regentproject/regent"
@@ -27,10 +26,6 @@ type membership struct {
 	// stopped is closed when the program has stopped, and left when the host has left the group.
 	stopped, left chan struct{}
 	once          sync.Once
-
-	mu sync.Mutex
-	// asked is the agreement that the program was asked to recover last; nil: it has nothing to recover.
-	asked *regent.View
 }
 
 // takePart waits until this host is in a consistent group for the program.
@@ -95,35 +90,17 @@ func (c *Candidate) passAgreements(l *membership) {
 		}
 	}()
 	for v := range l.Views(ctx) {
-		l.ask(&v)
 		c.Notifier.Agreed(c, v)
 	}
 }
 
-// ask takes note of what the program is asked to recover by a view, before the program learns of it.
-func (l *membership) ask(v *regent.View) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asked = nil
-	if v.Agreement != nil && v.Agreement.Recover {
-		l.asked = v
-	}
-}
-
-// Recovered takes the program's word that it has recovered what the agreement with that token and number asks for. Only the agreement that
-// the program was asked to recover last counts: what it has not seen it cannot have recovered.
+// Recovered takes the program's report that it has recovered what the agreement with that token and number asks for. The member decides whether it counts.
 func (c *Candidate) Recovered(token, number uint64) error {
 	l, ok := c.held().(*membership)
 	if !ok || !c.LeadsNow() {
 		return regent.ErrNotLeader
 	}
-	l.mu.Lock()
-	asked := l.asked
-	l.mu.Unlock()
-	if asked == nil || asked.Token != token || asked.Agreement.Number != number {
-		return fmt.Errorf("group %s: agreement %d of token %d: this program was not asked to recover it, or has reported that already", c.Group, number, token)
-	}
-	return l.Membership.Recovered(*asked)
+	return l.Membership.Recovered(regent.View{Token: token, Agreement: &regent.Agreement{Number: number, Recover: true}})
 }
 
 // FirstAgreement returns the agreement that took this host in; nil in groups of other modes.

@@ -28,6 +28,8 @@ type Lease struct {
 	onDone atomic.Pointer[func()]
 	// over is closed when the member no longer leads in this tenure.
 	over chan struct{}
+	// recoveries are those of a membership of a consistent group.
+	recoveries recoveries
 
 	// The rest is the loop's own.
 
@@ -224,16 +226,6 @@ func (l *Lease) First() *Change {
 		}
 	}
 	return &Change{Group: l.group.Name, Domain: protocol.Consistent, Leader: protocol.NoIdent, Term: l.Token()}
-}
-
-// Recovered tells the machine that what the manager of a consistent group had to recover by the view with that number is recovered.
-func (l *Lease) Recovered(term, vid uint64) error {
-	t := l.group.table
-	return t.loop.Do(func(protocol.Time) {
-		if l.group.lease == l {
-			t.post(protocol.Recover{Group: l.group.Name, Term: term, Vid: vid})
-		}
-	})
 }
 
 // A candidate is a program that waits to lead.

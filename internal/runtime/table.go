@@ -10,6 +10,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/internal/tenure"
+	"github.com/regentproject/regent/internal/tenure/recovery"
 )
 
 // A GroupTable is what programs see of one machine's groups, and how they take part. It is the machine's Sink. Programs read it
@@ -214,6 +215,9 @@ func (t *GroupTable) View(now protocol.Time, v *protocol.View) {
 	if v.Tenure != 0 {
 		t.lead(now, g, v)
 	}
+	if l := g.lease; l != nil && l.shared && v.Agreed != nil {
+		l.recoveries.agree(v)
+	}
 	if c := g.Latest(); c == nil || !c.shows(v) {
 		g.publish(now, v) // else only the lease lies behind another horizon
 	}
@@ -269,6 +273,7 @@ func (t *GroupTable) end(now protocol.Time, l *Lease, why protocol.Cause) {
 	// The protocol goes on trying unless its program was to stop: then it must be asked to campaign again.
 	g.campaigning = !l.isAsked()
 	t.step(now, l, tenure.Event{Kind: tenure.Lost, Cause: why})
+	l.recoveries.step(recovery.Event{Kind: recovery.Leave})
 	g.slot.Clear()
 	t.mirror.Ended(g.Name, l.Token())
 	g.lease = nil

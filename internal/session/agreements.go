@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/regentproject/regent/internal/protocol/rain"
+	"github.com/regentproject/regent/internal/tenure/recovery"
 	"github.com/regentproject/regent/view"
 )
 
@@ -20,11 +22,20 @@ type agreements struct {
 	views   []view.View
 	count   int
 	changed chan struct{}
+	// recovery decides which reader asks the program to recover. The agent asks once, and the agreement with which it does may be lost to a slow reader.
+	recovery recovery.Machine
+	readers  uint64 // how many have begun
 }
+
+// numberOf returns the number of an agreement.
+func numberOf(v *view.View) rain.Number { return rain.Number{Token: v.Token, Vid: v.Agreement.Number} }
 
 func (a *agreements) add(view view.View) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if view.Agreement != nil {
+		a.recovery.Step(recovery.Event{Kind: recovery.Agree, Number: numberOf(&view), Recover: view.Agreement.Recover})
+	}
 	if len(a.views) == watchDepth {
 		a.views = a.views[1:]
 	}
@@ -55,14 +66,40 @@ func (l *Lease) First() view.View {
 	return view.View{Group: l.group, Mode: view.Consistent, Token: l.Token()}
 }
 
+// open begins a reader, and returns its number.
+func (a *agreements) open() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.readers++
+	return a.readers
+}
+
+func (a *agreements) step(ev recovery.Event) recovery.Verdict {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.recovery.Step(ev)
+}
+
+// show returns an agreement as a reader shows it to the program.
+func (a *agreements) show(reader uint64, v view.View) view.View {
+	if v.Agreement != nil {
+		shown := *v.Agreement // others read the original
+		shown.Recover = a.step(recovery.Event{Kind: recovery.Show, Number: numberOf(&v), Reader: reader}) == recovery.Ask
+		v.Agreement = &shown
+	}
+	return v
+}
+
 // Views yields the present agreement of a consistent group and then every later one, until the program must stop, or ctx ends.
 func (l *Lease) Views(ctx context.Context) iter.Seq[view.View] {
 	return func(yield func(view.View) bool) {
+		reader := l.agreements.open()
+		defer l.agreements.step(recovery.Event{Kind: recovery.Close, Reader: reader})
 		for seen := 0; ; {
 			views, last, lost, changed := l.agreements.after(seen)
 			for _, v := range views {
 				v.Missed, lost = v.Missed+lost, 0
-				if !yield(v) {
+				if !yield(l.agreements.show(reader, v)) {
 					return
 				}
 			}
@@ -78,8 +115,12 @@ func (l *Lease) Views(ctx context.Context) iter.Seq[view.View] {
 	}
 }
 
-// Recovered reports that the program has recovered what an agreement asks for. It waits for the answer while the lease lasts.
+// Recovered reports that the program has recovered what an agreement asks for. The agent decides whether that counts. It waits for the answer while the lease lasts.
 func (l *Lease) Recovered(token, number uint64) error {
 	e, err := l.askInTime(&Request{Do: Recovered, Of: l.candidacy.id, Token: token, Number: number})
-	return errors.Join(err, failure(&e))
+	if err := errors.Join(err, failure(&e)); err != nil {
+		return err
+	}
+	l.agreements.step(recovery.Event{Kind: recovery.Report, Number: rain.Number{Token: token, Vid: number}})
+	return nil
 }

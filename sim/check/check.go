@@ -42,6 +42,7 @@
 //	R-UNIQ            rain_chain.go    a number is one view's, and each view is decided on top of the one that was reported before it
 //	R-OUT             rain_chain.go    a member outside a view has stopped when programs are told of that view
 //	R-REC             rain_chain.go    the next change waits for the recovery, or is told that it was not finished
+//	R-ONCE            rain_once.go     one program recovers what an agreement asks for, once
 //	R-TAB             rain_table.go    at every event each member does what a line of RAIN's Table 1 says
 //
 //	CH1               link.go          neither end of a link is more than two transitions ahead

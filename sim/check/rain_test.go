@@ -212,3 +212,40 @@ func TestWeakLiveAndOneView(t *testing.T) {
 		}
 	}
 }
+
+func TestOneRecovery(t *testing.T) {
+	at := func(why string, v rain.View) protocol.Fact {
+		return protocol.Fact{Ev: sim.EvRecover, Term: v.Number.Token, Gen: v.Number.Vid, Why: why}
+	}
+	done := protocol.Fact{Ev: protocol.EvDone, Term: viewFour.Number.Token, Gen: viewFour.Number.Vid}
+	// manages adds that the manager's own view asks it to recover.
+	manages := func(s *rainTrace, node protocol.Rank, v rain.View) *rainTrace {
+		s.told(node, v, time.Second)
+		s.records[len(s.records)-1].Detail.(*protocol.View).Agreed.Recover = true
+		return s
+	}
+	asked := func() *rainTrace { return manages(newRainTrace(t), 0, viewFour).add(0, at("asked", viewFour)) }
+	finished := func() *rainTrace { return asked().add(0, at("finished", viewFour)) }
+	for name, c := range map[string]struct {
+		s    *rainTrace
+		want string
+	}{
+		"recovers":                        {finished().add(0, at("counts", viewFour)).add(0, done), ""},
+		"another reader asks":             {asked().add(0, at("unread", viewFour)).add(0, at("asked", viewFour)), ""},
+		"asked twice":                     {asked().add(0, at("asked", viewFour)), "R-ONCE"},
+		"asked after the report":          {finished().add(0, at("counts", viewFour)).add(0, at("unread", viewFour)).add(0, at("asked", viewFour)), "R-ONCE"},
+		"asked by a view that does not":   {newRainTrace(t).told(0, viewFour, time.Second).add(0, at("asked", viewFour)), "R-ONCE"},
+		"asked by an older view":          {manages(newRainTrace(t), 0, viewFour).add(0, at("asked", viewAll)), "R-ONCE"},
+		"asked while another one is":      {manages(asked(), 1, viewFour).add(1, at("asked", viewFour)), "R-ONCE"},
+		"counts before it has finished":   {asked().add(0, at("counts", viewFour)), "R-ONCE"},
+		"counts twice":                    {finished().add(0, at("counts", viewFour)).add(0, at("counts", viewFour)), "R-ONCE"},
+		"counts after the membership":     {finished().dead(0).add(0, at("counts", viewFour)), "R-ONCE"},
+		"done without a report":           {finished().add(0, done), "R-ONCE"},
+		"done by the report of another":   {finished().add(0, at("counts", viewFour)).add(1, done), "R-ONCE"},
+		"the next manager, after a death": {manages(asked().add(0, protocol.Fact{Ev: sim.EvCrash}), 1, viewFour).add(1, at("asked", viewFour)), ""},
+	} {
+		if got := c.s.judgedBy(NewOneRecovery(rainGroup)); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

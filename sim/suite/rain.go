@@ -175,6 +175,13 @@ func (v *rainVariant) vary() func(*sim.Config) {
 		}
 		setup.tell(c)
 		c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+			wild := func(m *rainMember, err error) (protocol.Machine, error) {
+				if err != nil {
+					return nil, err
+				}
+				m.program.wild = sim.NewDice(b.Seed, 0x7a2)
+				return m, nil
+			}
 			s, roles := setup, setup.roles(b.Members)
 			s.Config = NerioConfig(b)
 			s.Diskless = diskless
@@ -183,13 +190,13 @@ func (v *rainVariant) vary() func(*sim.Config) {
 			cfg := RainConfig(b, v.form, true)
 			cfg.Diskless, cfg.Quorums, cfg.Leaders = diskless, roles.Quorums(), roles.Leaders()
 			if s.elector == nil {
-				return newRain(b, cfg, s.Config)
+				return wild(newRain(b, cfg, s.Config))
 			}
 			m, err := s.spawn(b)
 			if err != nil {
 				return nil, err
 			}
-			return newRainOver(b, cfg, m.(rain.Authority))
+			return wild(newRainOver(b, cfg, m.(rain.Authority)))
 		}
 	}
 }
@@ -236,11 +243,12 @@ func newRainOver(b sim.Boot, c rain.Config, below rain.Authority) (*rainMember, 
 	return &rainMember{Machine: m, dice: sim.NewDice(b.Seed, 0x7a1)}, nil
 }
 
-// A rainMember is a member of a consistent group with its program: it says Recover some time after it was asked to recover, and Stopped
-// some time after it was asked to stop.
+// A rainMember is a member of a consistent group with its program: it reports some time after it was asked to recover, and says Stopped some time
+// after it was asked to stop.
 type rainMember struct {
 	*rain.Machine
 	dice    *sim.Dice
+	program rainProgram
 	events  []rainEvent
 	recover time.Duration // how long it takes; 0: as long as the dice say
 }
@@ -257,30 +265,44 @@ func (m *rainMember) Step(now protocol.Time, ev protocol.Event, out *protocol.Ef
 		ev = m.events[0].ev
 		m.events = append(m.events[:0], m.events[1:]...)
 	}
+	var done protocol.Effects
+	if _, ok := ev.(protocol.Tick); ok {
+		if said := m.program.due(now, &done, RainGroup); said != nil {
+			ev = said
+		}
+	}
 	m.Machine.Step(now, ev, out)
+	out.Facts = append(done.Facts, out.Facts...)
 	_, stopped := ev.(protocol.Stopped)
 	for i := range out.Views {
-		// A program that has just stopped is not there to be asked to.
-		if v := &out.Views[i]; v.Domain == protocol.Consistent && !(stopped && v.Stop) {
-			m.program(now, v)
+		if v := &out.Views[i]; v.Domain == protocol.Consistent {
+			m.view(now, v, stopped)
 		}
 	}
 	if len(m.events) > 0 {
 		out.Wake = min(out.Wake, m.events[0].at)
 	}
+	if len(m.program.acts) > 0 {
+		out.Wake = min(out.Wake, m.program.acts[0].at)
+	}
 }
 
-// program does what a view asks of the program.
-func (m *rainMember) program(now protocol.Time, v *protocol.View) {
-	at := now.Add(m.dice.Between(0, 300*time.Millisecond))
-	switch {
-	case v.Stop:
+// view does what a view asks of the program. A program that has just stopped is not there to be asked to.
+func (m *rainMember) view(now protocol.Time, v *protocol.View, stopped bool) {
+	if stopped && v.Stop {
+		m.program.leave()
+		return
+	}
+	takes := m.dice.Between(0, 300*time.Millisecond)
+	at := now.Add(takes)
+	if m.recover > 0 {
+		takes = m.recover
+	}
+	m.program.view(now, v, takes)
+	if v.Stop {
 		// What it was about to report it may report all the same: nobody knows in what order its threads end.
 		if m.dice.N(2) == 0 {
-			m.events = slices.DeleteFunc(m.events, func(e rainEvent) bool {
-				_, report := e.ev.(protocol.Recover)
-				return report
-			})
+			m.program.stop()
 		}
 		// It takes part again once it has stopped, not before: also if it was about to after the last time.
 		again := v.Cause.Code == protocol.Unhealthy
@@ -293,11 +315,6 @@ func (m *rainMember) program(now protocol.Time, v *protocol.View) {
 		if again {
 			m.say(at.Add(m.dice.Between(0, time.Second)), campaign)
 		}
-	case v.Agreed != nil && v.Agreed.Recover:
-		if m.recover > 0 {
-			at = now.Add(m.recover)
-		}
-		m.say(at, protocol.Recover{Group: v.Group, Term: v.Term, Vid: v.Agreed.Vid})
 	}
 }
 

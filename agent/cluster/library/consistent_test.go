@@ -368,12 +368,15 @@ func TestARecoveryIsReportedByItsView(t *testing.T) {
 		h.rule("partition c / a b")
 		time.Sleep(10 * time.Second)
 		lost := view(g)
-		h.must(lease.Recovered(begun))
+		if err := lease.Recovered(begun); err == nil || !strings.Contains(err.Error(), "later agreement") {
+			t.Errorf("a report of an agreement that was replaced: %v", err)
+		}
 		time.Sleep(5 * time.Second)
 		if v := view(g); !lost.Agreement.Recover || !slices.Equal(lost.Agreement.Failed, []string{"c"}) || !v.Agreement.Recover {
 			t.Errorf("c was lost: %v; an older report came: %v, recover %v", lost, v, v.Agreement.Recover)
 		}
 		h.must(lease.Recovered(lost))
+		h.must(lease.Recovered(lost)) // again: it has counted
 		time.Sleep(time.Second)
 		done := view(g)
 		if done.Agreement.Recover || done.Agreement.Number != lost.Agreement.Number || done.Token != lost.Token {
