@@ -25,8 +25,8 @@ const (
 	// lost must be heard within seconds. Each costs the comparison of a mark, and a decryption if it was recorded.
 	maxKnown     = 500
 	maxKnownOdds = 32
-	// maxPassed is how many of them may pass the filter before it learns which marks come next, and learnEvery how often
-	// it learns that at most. A sender that repeats each packet as it comes costs no more than that.
+	// maxPassed is how many packets of such a start may pass the filter before it learns which marks come next, and learnEvery how often
+	// it learns that at most. A sender that repeats each packet as it comes costs no more than that, and a peer that sends much at once does not overtake the filter.
 	maxPassed  = 200
 	learnEvery = 5 * time.Millisecond
 	// maxTrickle is how many packets of a window may pass the filter that do not count before packets gather. Each wakes the thread up.
@@ -72,7 +72,7 @@ type floodGuard struct {
 	// filtered is until when the kernel drops, yielded until when the thread gives its real-time scheduling up; zero: not now.
 	filtered, yielded protocol.Time
 	// chances are those of the filter in force, which is applied. learnt is when that was compared with what is known, and passed how many packets have passed it since
-	// that claim a start that was heard, and do not count.
+	// that claim a start that was heard.
 	chances wire.Chances
 	applied *transport.Filter
 	learnt  protocol.Time

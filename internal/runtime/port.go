@@ -145,6 +145,8 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	v := p.Wire.Open(now, in.Data, &p.packet)
 	if v.Reason != datagram.Accepted {
 		p.flood.count(p.Wire.Knows(&p.packet.Header))
+	} else {
+		p.flood.passed++
 	}
 	switch v.Reason {
 	case datagram.Accepted, datagram.OtherIncarnation:
