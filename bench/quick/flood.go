@@ -32,9 +32,18 @@ const (
 	copyShape   = "copied header"
 	replayShape = "recorded packet"
 	countShape  = "copied start"
-	// newestShape is the last packet that a member sent to the target: the sender looks at the network all the time.
+	// The sender of the following looks at the network all the time. newestShape is the last packet that a member sent to the target. nextShape is that packet with
+	// one of the numbers that come next, of which the sender does not know the marks. bodyShape has the number and the mark of that packet, and another content.
 	newestShape = "newest packet"
+	nextShape   = "next numbers"
+	bodyShape   = "newest mark"
 )
+
+// shapes are all of them.
+var shapes = []string{junkShape, keyShape, longShape, copyShape, replayShape, countShape, newestShape, nextShape, bodyShape}
+
+// ahead is how far nextShape looks ahead.
+const ahead = 64
 
 // recordWithin is how long to wait for a packet to record.
 const recordWithin = 5 * time.Second
@@ -79,7 +88,7 @@ func flood(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 		return errors.Join(err, c.close())
 	}
 	fmt.Fprintf(out, "flood, 3 members, %-8s idle for %v: the leader uses %.1f %% of a core, %d changes of leader\n", named(realtime), s.flood, idle.share, idle.changes)
-	for _, shape := range []string{junkShape, keyShape, longShape, copyShape, replayShape, countShape, newestShape} {
+	for _, shape := range s.shapes {
 		for _, to := range []struct{ what, addr string }{{"a closed port", closed}, {"the leader", target}} {
 			r, err := c.flooded(ctx, leader, to.addr, shape)
 			if err != nil {
@@ -184,7 +193,8 @@ func send(args []string) error {
 	}
 	b := datagramOf(args[1], recorded)
 	var newest atomic.Pointer[[]byte]
-	if args[1] == newestShape {
+	switch args[1] {
+	case newestShape, nextShape, bodyShape:
 		go follow(conn.LocalAddr().String(), args[0], length, &newest)
 	}
 	n, begin := 0, time.Now()
@@ -193,9 +203,17 @@ func send(args []string) error {
 			switch args[1] {
 			case copyShape:
 				binary.BigEndian.PutUint64(b[wire.StartOffset:], uint64(n)*0x9e3779b97f4a7c15) // no start twice
-			case newestShape:
+			case newestShape, nextShape, bodyShape:
 				if p := newest.Load(); p != nil {
-					b = *p
+					b = append(b[:0], *p...)
+				}
+				if args[1] == nextShape {
+					next := binary.BigEndian.Uint64(b[wire.NumberOffset:]) + 1 + uint64(n)%ahead
+					binary.BigEndian.PutUint64(b[wire.NumberOffset:], next)
+					binary.BigEndian.PutUint32(b[wire.MarkOffset:], uint32(n)*0x9e3779b9&(1<<31-1))
+				}
+				if args[1] == bodyShape {
+					b[len(b)-1]++
 				}
 			case countShape:
 				binary.BigEndian.PutUint64(b[wire.NumberOffset:], 1<<40+uint64(n))
@@ -229,7 +247,7 @@ func datagramOf(shape string, recorded []byte) []byte {
 	switch shape {
 	case keyShape:
 		copy(b, recorded[:2]) // the magic; a random key is another one
-	case copyShape, replayShape, countShape, newestShape:
+	case copyShape, replayShape, countShape, newestShape, nextShape, bodyShape:
 		b = recorded
 	}
 	return b

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,6 +42,7 @@ type settings struct {
 	groups     []int
 	calm, busy time.Duration
 	flood      time.Duration
+	shapes     []string
 	verbose    bool
 }
 
@@ -90,6 +92,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	f.DurationVar(&s.calm, "calm", 10*time.Minute, "how long to wait for changes without a cause on an idle host")
 	f.DurationVar(&s.busy, "busy", 10*time.Minute, "how long to wait for them with all processors busy")
 	f.DurationVar(&s.flood, "flood", 0, "how long a flood of each kind is sent")
+	kindsOfFlood := f.String("shapes", strings.Join(shapes, ","), "kinds of floods")
 	f.BoolVar(&s.verbose, "v", false, "show every trial")
 	if err := f.Parse(args); err != nil {
 		return s, err
@@ -114,6 +117,12 @@ func parse(args []string, errs io.Writer) (settings, error) {
 			return s, fmt.Errorf("scheduling %q: there are realtime and ordinary", w)
 		}
 		s.scheduling = append(s.scheduling, w == "realtime")
+	}
+	for _, shape := range strings.Split(*kindsOfFlood, ",") {
+		if !slices.Contains(shapes, shape) {
+			return s, fmt.Errorf("kind of flood %q: there are %s", shape, strings.Join(shapes, ", "))
+		}
+		s.shapes = append(s.shapes, shape)
 	}
 	if *kinds != "" {
 		s.kinds = strings.Split(*kinds, ",")

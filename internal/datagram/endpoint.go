@@ -14,12 +14,6 @@ type Endpoint struct {
 	wake   protocol.Time // no probe is due before; it may be early
 	due    []protocol.Rank
 	counts Counts
-	// replays counts packets that were replayed, of the current and the lost start of each member. It is no part of what is known of a peer: no judgement
-	// rests on it.
-	replays [][2]replays
-	// replayed and spent are what Spent uses again.
-	replayed []replayed
-	spent    []Spent
 }
 
 // A peer is what an endpoint knows of one other member.
@@ -76,8 +70,7 @@ func New(now protocol.Time, c Config) (*Endpoint, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	e := &Endpoint{config: c, peers: make([]peer, c.Members), due: make([]protocol.Rank, 0, c.Members), wake: now,
-		replays: make([][2]replays, c.Members)}
+	e := &Endpoint{config: c, peers: make([]peer, c.Members), due: make([]protocol.Rank, 0, c.Members), wake: now}
 	for i := range e.peers {
 		p := &e.peers[i]
 		p.sent, p.bound = now.Add(-c.MaxAge), protocol.Unknown // so that everybody is greeted at once

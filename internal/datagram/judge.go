@@ -95,9 +95,6 @@ func (e *Endpoint) Accept(now protocol.Time, h *Header) Verdict {
 func (e *Endpoint) Commit(now protocol.Time, h *Header, r Reason) Verdict {
 	e.counts.Packets[r]++
 	v := Verdict{Reason: r, Delay: protocol.Unknown}
-	if r == Replayed {
-		e.countReplay(h)
-	}
 	if !r.counted() {
 		return v
 	}

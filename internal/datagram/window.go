@@ -1,7 +1,5 @@
 package datagram
 
-import "slices"
-
 // WindowWords is a power of two. The window remembers at least the last 64·(WindowWords-1) numbers: more than any network
 // reorders, and than one flush of a split message sends.
 const WindowWords = 32
@@ -37,30 +35,4 @@ func (w *window) use(n uint64) {
 		w.top = n
 	}
 	w.bits[n>>6%WindowWords] |= 1 << (n & 63)
-}
-
-// spent returns runs of numbers that are not fresh, from the first to the last, in ascending order: the one from zero on and the latest ones, at
-// most so many. No number in them becomes fresh again. It overwrites the slice that it is given.
-func (w *window) spent(runs [][2]uint64, most int) [][2]uint64 {
-	end := uint64(0) // of the first run: zero, and what is too old to tell
-	if word := w.top >> 6; word >= WindowWords {
-		end = (word-WindowWords+1)<<6 - 1
-	}
-	for end < w.top && !w.fresh(end+1) {
-		end++
-	}
-	runs = append(runs[:0], [2]uint64{0, end})
-	for last := w.top; last > end && len(runs) < most; last-- {
-		if w.fresh(last) {
-			continue
-		}
-		first := last
-		for !w.fresh(first - 1) { // the number behind the first run is fresh
-			first--
-		}
-		runs = append(runs, [2]uint64{first, last})
-		last = first
-	}
-	slices.Reverse(runs[1:])
-	return runs
 }

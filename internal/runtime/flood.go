@@ -7,6 +7,7 @@ import (
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/transport"
+	"github.com/regentproject/regent/internal/wire"
 )
 
 const (
@@ -18,12 +19,18 @@ const (
 	// maxUnknown is how many of them may claim a start that this member has not heard. Above that the kernel lets only some of those
 	// in, by chance. Each may cost a derivation, some microseconds.
 	maxUnknown = 1000
-	// maxSample bounds the chance from below: a member that restarts must be heard within seconds.
-	maxSample = 64
-	// maxReplayed is how many recorded packets may pass the filter before it learns which numbers were used since, and learnEvery how often
-	// it learns that at most. A sender that repeats each packet as it comes costs no more than that.
-	maxReplayed = 200
-	learnEvery  = 5 * time.Millisecond
+	// maxUnknownOdds bounds the chance from below: a member that restarts must be heard within seconds.
+	maxUnknownOdds = 64
+	// maxKnown is how many packets that do not count may claim a start that was heard, and maxKnownOdds bounds their chance: a peer of which many packets in a row were
+	// lost must be heard within seconds. Each costs the comparison of a mark, and a decryption if it was recorded.
+	maxKnown     = 500
+	maxKnownOdds = 32
+	// maxPassed is how many packets of such a start may pass the filter before it learns which marks come next, and learnEvery how often
+	// it learns that at most. A sender that repeats each packet as it comes costs no more than that, and a peer that sends much at once does not overtake the filter.
+	maxPassed  = 200
+	learnEvery = 5 * time.Millisecond
+	// maxTrickle is how many packets of a window may pass the filter that do not count before packets gather. Each wakes the thread up.
+	maxTrickle = 50
 	// filterFor is how long the kernel's filter stays. Then the member looks again: it costs one window.
 	filterFor = 10 * time.Second
 	// receiveBudget is how much of a window a real-time thread may use under a flood. Above that it becomes an ordinary thread, for
@@ -46,10 +53,8 @@ type scheduled interface {
 // A floodGuard is the guard of a port against packets that strangers send in great numbers. They are dropped before they change anything; the guard
 // bounds what that costs.
 type floodGuard struct {
-	// gate returns the filter for the keys and the starts that are known now.
-	gate func(sample uint32) *transport.Filter
-	// fade has replayed packets count less in the next filter.
-	fade func()
+	// gate returns the filter for the keys, the starts and the numbers that are known now.
+	gate func(c wire.Chances, room int) *transport.Filter
 	// longest is the length of the longest packet that members send.
 	longest int
 	socket  transport.Filterer // nil: the system has no filters
@@ -57,19 +62,21 @@ type floodGuard struct {
 	// nap is how long the thread lets packets gather during a flood, after each batch that was not full: a wake-up costs more than most
 	// packets do.
 	nap time.Duration
-	// since is when the window began, junk how many packets in it did not count, unknown how many of those were of starts that were
-	// not heard, and used the thread's time at its begin.
+	// since is when the window began, junk how many packets in it did not count, and unknown how many of those were of starts that were
+	// not heard.
 	since         protocol.Time
 	junk, unknown int
-	used          time.Duration
+	// budgeted is when the thread's time was looked at last, and used what it was.
+	budgeted protocol.Time
+	used     time.Duration
 	// filtered is until when the kernel drops, yielded until when the thread gives its real-time scheduling up; zero: not now.
 	filtered, yielded protocol.Time
-	// sample is how many packets of unknown starts there are for each that the kernel lets in, and applied the filter in force. learnt is when
-	// that was compared with what is known, and replayed how many recorded packets have passed it since.
-	sample   uint32
-	applied  *transport.Filter
-	learnt   protocol.Time
-	replayed int
+	// chances are those of the filter in force, which is applied. learnt is when that was compared with what is known, and passed how many packets have passed it since
+	// that claim a start that was heard.
+	chances wire.Chances
+	applied *transport.Filter
+	learnt  protocol.Time
+	passed  int
 	// flooded says that packets came too fast in the last window, in spite of the filter.
 	flooded bool
 }
@@ -77,28 +84,35 @@ type floodGuard struct {
 // idle returns whether there is nothing to decide.
 func (f *floodGuard) idle() bool { return f.junk == 0 && f.filtered == 0 && f.yielded == 0 }
 
-// tick decides at the end of a window. It returns what to log, if anything.
+// tick decides at the end of a window, which too many packets end early: the sooner the kernel drops them the less they cost. It returns what to log, if anything.
 func (f *floodGuard) tick(now protocol.Time) (texts []string, err error) {
+	if f.since == 0 {
+		f.begin(now)
+		f.budget(now)
+		return nil, nil
+	}
 	took := now.Sub(f.since)
-	if f.since == 0 || took < floodWindow {
-		if f.since == 0 {
-			f.begin(now)
-		}
-		if f.filtered != 0 && f.replayed >= maxReplayed && now.Sub(f.learnt) >= learnEvery {
+	if took < floodWindow && f.junk < maxKnown+maxUnknown {
+		if f.filtered != 0 && f.passed >= maxPassed && now.Sub(f.learnt) >= learnEvery {
 			err = f.learn(now)
 		}
 		return nil, err
 	}
-	defer f.begin(now)
-	f.flooded = exceeds(f.junk, maxJunk, took)
-	filtered, err := f.filter(now, took)
-	yielded, fault := f.yield(now, took)
-	for _, text := range []string{filtered, yielded} {
+	f.flooded = exceeds(f.junk, maxJunk, took) || f.filtered != 0 && exceeds(f.junk, maxTrickle, took)
+	text, err := f.filter(now, took)
+	if text != "" {
+		texts = append(texts, text)
+	}
+	f.begin(now)
+	if spent := now.Sub(f.budgeted); spent >= floodWindow {
+		text, fault := f.yield(now, spent)
 		if text != "" {
 			texts = append(texts, text)
 		}
+		f.budget(now)
+		err = errors.Join(err, fault)
 	}
-	return texts, errors.Join(err, fault)
+	return texts, err
 }
 
 // exceeds returns whether n packets in a window of any length are at least the rate of most in one of the usual length. A window that
@@ -116,39 +130,35 @@ func (f *floodGuard) filter(now protocol.Time, took time.Duration) (text string,
 		if !f.flooded {
 			return "", nil
 		}
-		f.filtered, f.sample = now.Add(filterFor), 1
+		f.filtered, f.chances = now.Add(filterFor), wire.Chances{Known: 1, Unknown: 1}
 		text = "a flood of packets that do not authenticate: the kernel drops what cannot be for this member"
 	case now >= f.filtered:
 		f.filtered, f.applied = 0, nil
 		return "", f.socket.SetFilter(nil)
-	case f.sample < maxSample && exceeds(f.unknown, maxUnknown, took):
-		f.sample = min(maxSample, f.sample*uint32(1+f.unknown/maxUnknown))
+	case f.chances.Unknown < maxUnknownOdds && exceeds(f.unknown, maxUnknown, took):
+		f.chances.Unknown = min(maxUnknownOdds, f.chances.Unknown*uint32(1+f.unknown/maxUnknown))
 		text = "a flood of packets that copy the header of a member: the kernel lets in only some of those from starts that were not heard"
+	case f.chances.Known < maxKnownOdds && exceeds(f.junk-f.unknown, maxKnown, took):
+		f.chances.Known = min(maxKnownOdds, f.chances.Known*uint32(1+(f.junk-f.unknown)/maxKnown))
+		text = "a flood of packets that copy the start of a member: the kernel lets in only some of those that are not the next ones"
 	}
 	return text, f.learn(now)
 }
 
-// learn has the filter follow what is known: keys, starts, and numbers that were used. If the kernel has no room for the filter, it gets one without
-// exceptions. Without room for that either none stays in force: an old one would drop members that have restarted since.
+// learn has the filter follow what is known: keys, starts, and the numbers that come next. If the kernel has no room for the filter, it gets one that looks at fixed places only. Without
+// room for that either none stays in force: an old one would drop members that have restarted since.
 func (f *floodGuard) learn(now protocol.Time) error {
-	f.learnt, f.replayed = now, 0
-	want := f.gate(f.sample)
-	f.fade()
-	err := f.apply(want)
+	f.learnt, f.passed = now, 0
+	err := f.apply(f.gate(f.chances, f.socket.Room()))
 	if err == nil {
 		return nil
 	}
-	if len(want.Except) > 0 {
-		plain := *want
-		plain.Except = nil
-		fault := f.apply(&plain)
-		if fault == nil {
-			return err
-		}
-		err = errors.Join(err, fault)
+	fault := f.apply(f.gate(wire.Chances{}, 0))
+	if fault == nil {
+		return err
 	}
 	f.applied = nil
-	return errors.Join(err, f.socket.SetFilter(nil))
+	return errors.Join(err, fault, f.socket.SetFilter(nil))
 }
 
 // apply puts a filter in force, unless it is.
@@ -184,18 +194,16 @@ func (f *floodGuard) yield(now protocol.Time, took time.Duration) (text string, 
 // count takes note of a packet that does not count. A known one is of a start that was heard.
 func (f *floodGuard) count(known bool) {
 	f.junk++
-	if !known {
+	if known {
+		f.passed++
+	} else {
 		f.unknown++
 	}
 }
 
-// replay takes note that a packet was recorded.
-func (f *floodGuard) replay() { f.replayed++ }
-
-// begin begins a window.
-func (f *floodGuard) begin(now protocol.Time) {
-	f.since, f.junk, f.unknown, f.used = now, 0, 0, f.thread.cpu()
-}
+// begin begins a window, and budget one of the thread's time.
+func (f *floodGuard) begin(now protocol.Time)  { f.since, f.junk, f.unknown = now, 0, 0 }
+func (f *floodGuard) budget(now protocol.Time) { f.budgeted, f.used = now, f.thread.cpu() }
 
 // guard looks after each batch whether there is a flood. A batch may have been full.
 func (p *NetPort) guard(full bool) {

@@ -19,7 +19,7 @@ type floodSpy struct {
 	fifo   bool
 	filter *transport.Filter
 	slept  time.Duration
-	// most is how many exceptions the kernel has room for; negative: for no filter. asked counts the filters that it was given.
+	// most is how many odds the kernel has room for; negative: for no filter. asked counts the filters that it was given.
 	most, asked int
 }
 
@@ -30,16 +30,21 @@ func (s *floodSpy) sleep(d time.Duration)     { s.slept += d }
 
 func (s *floodSpy) SetFilter(f *transport.Filter) error {
 	s.asked++
-	if f != nil && len(f.Except) > s.most {
+	if f != nil && len(f.Odds) > s.most {
 		return errors.New("no room")
 	}
 	s.filter = f
 	return nil
 }
 
+// spyRoom is the room that the spy says there is.
+const spyRoom = 12345
+
+func (s *floodSpy) Room() int { return spyRoom }
+
 func TestFloodIsDroppedByTheKernelAndBoundedInTime(t *testing.T) {
 	s := &floodSpy{fifo: true}
-	f := &floodGuard{fade: func() {}, gate: func(sample uint32) *transport.Filter { return &transport.Filter{Sample: sample} }, socket: s, thread: s}
+	f := &floodGuard{gate: func(c wire.Chances, _ int) *transport.Filter { return &transport.Filter{Sample: c.Unknown} }, socket: s, thread: s}
 	now := protocol.Time(1)
 	window := func(junk int, used time.Duration) {
 		t.Helper()
@@ -96,9 +101,10 @@ func TestFloodIsDroppedByTheKernelAndBoundedInTime(t *testing.T) {
 func TestCopiedHeadersHaveABudget(t *testing.T) {
 	s := &floodSpy{}
 	var starts []uint32
-	f := &floodGuard{fade: func() {}, socket: s, thread: s, gate: func(sample uint32) *transport.Filter {
-		return &transport.Filter{Sample: sample, Known: &transport.Field{Any: starts}}
+	f := &floodGuard{socket: s, thread: s, gate: func(c wire.Chances, room int) *transport.Filter {
+		return &transport.Filter{Sample: c.Unknown, Longest: room, Odds: []transport.Odds{{Field: transport.Field{Any: starts}, OneIn: c.Known}}}
 	}}
+	s.most = 1
 	now := protocol.Time(1)
 	window := func(unknown, known int) {
 		t.Helper()
@@ -118,9 +124,9 @@ func TestCopiedHeadersHaveABudget(t *testing.T) {
 	if s.filter == nil || s.filter.Sample != 1 {
 		t.Fatalf("the first filter is %+v", s.filter)
 	}
-	window(maxUnknown-1, 9*maxUnknown)
-	if s.filter.Sample != 1 {
-		t.Fatalf("one in %d is let in, within the budget", s.filter.Sample)
+	window(maxUnknown-1, maxKnown-1)
+	if s.filter.Sample != 1 || s.filter.Odds[0].OneIn != 1 || s.filter.Longest != spyRoom {
+		t.Fatalf("within the budget the filter is %+v", s.filter)
 	}
 	window(3*maxUnknown, 0)
 	if s.filter.Sample != 4 {
@@ -128,14 +134,24 @@ func TestCopiedHeadersHaveABudget(t *testing.T) {
 	}
 	starts = append(starts, 7)
 	window(1, 0)
-	if len(s.filter.Known.Any) != 1 || s.filter.Sample != 4 {
+	if len(s.filter.Odds[0].Any) != 1 || s.filter.Sample != 4 || s.filter.Odds[0].OneIn != 1 {
 		t.Fatalf("a member that has restarted is not known: %+v", s.filter)
 	}
 	for range 5 {
 		window(9*maxUnknown, 0)
 	}
-	if s.filter.Sample != maxSample {
-		t.Errorf("one in %d is let in, and at most %d", s.filter.Sample, maxSample)
+	if s.filter.Sample != maxUnknownOdds || s.filter.Odds[0].OneIn != 1 {
+		t.Errorf("one in %d is let in, and at least one in %d; of known starts one in %d", s.filter.Sample, maxUnknownOdds, s.filter.Odds[0].OneIn)
+	}
+	window(0, 3*maxKnown)
+	if s.filter.Odds[0].OneIn != 4 {
+		t.Errorf("of known starts one in %d is let in of four times the budget", s.filter.Odds[0].OneIn)
+	}
+	for range 5 {
+		window(0, 9*maxKnown)
+	}
+	if s.filter.Odds[0].OneIn != maxKnownOdds {
+		t.Errorf("of known starts one in %d is let in, and at least one in %d", s.filter.Odds[0].OneIn, maxKnownOdds)
 	}
 	for range 2 * filterFor / floodWindow {
 		window(1, 0)
@@ -145,39 +161,63 @@ func TestCopiedHeadersHaveABudget(t *testing.T) {
 	}
 }
 
-// A filter for which the kernel has no room is replaced by one without exceptions, or by none; as soon as there is room it is in force.
+// A flood is dropped as soon as it is seen: the guard does not wait for the end of a window, in which the flood would take all of the thread.
+func TestFloodEndsTheWindow(t *testing.T) {
+	s := &floodSpy{fifo: true, most: 1}
+	f := &floodGuard{socket: s, thread: s, gate: func(c wire.Chances, _ int) *transport.Filter {
+		return &transport.Filter{Sample: c.Unknown, Odds: []transport.Odds{{OneIn: c.Known}}}
+	}}
+	now := protocol.Time(1)
+	if _, err := f.tick(now); err != nil {
+		t.Fatal(err)
+	}
+	for range 8 * (maxKnown + maxUnknown) {
+		f.count(true)
+		now = now.Add(3 * time.Microsecond)
+		s.used += 3 * time.Microsecond
+		if _, err := f.tick(now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.filter == nil || s.filter.Odds[0].OneIn != maxKnownOdds {
+		t.Errorf("after %v the filter is %+v", time.Duration(now), s.filter)
+	}
+	if !s.fifo {
+		t.Error("the thread gave its real-time scheduling up before it has used its budget of a whole window")
+	}
+}
+
+// A filter for which the kernel has no room is replaced by one that looks at fixed places only, or by none; as soon as there is room it is in force.
 func TestFilterWithoutRoomIsReplaced(t *testing.T) {
 	s := &floodSpy{most: 1}
-	rows := 1
-	f := &floodGuard{fade: func() {}, socket: s, thread: s, sample: 1, gate: func(sample uint32) *transport.Filter {
-		return &transport.Filter{Sample: sample, Except: make([][]transport.Field, rows)}
+	odds := 1
+	f := &floodGuard{socket: s, thread: s, chances: wire.Chances{Known: 2, Unknown: 2}, gate: func(c wire.Chances, room int) *transport.Filter {
+		if room == 0 {
+			return &transport.Filter{Longest: 9}
+		}
+		return &transport.Filter{Longest: 9, Sample: c.Unknown, Odds: make([]transport.Odds, odds)}
 	}}
-	faded := 0
-	f.fade = func() { faded++ }
-	learn := func(what string, fails, filtered bool, exceptions int) {
+	learn := func(what string, fails, filtered bool, want int) {
 		t.Helper()
 		if err := f.learn(1); (err != nil) != fails {
 			t.Errorf("%s: %v", what, err)
 		}
-		if (s.filter != nil) != filtered || filtered && len(s.filter.Except) != exceptions {
+		if (s.filter != nil) != filtered || filtered && (len(s.filter.Odds) != want || s.filter.Longest != 9) {
 			t.Errorf("%s: the filter is %+v", what, s.filter)
 		}
 	}
 	learn("with room", false, true, 1)
-	rows = 2
-	learn("with room for one exception of two", true, true, 0)
+	odds = 2
+	learn("with room for one of two", true, true, 0)
 	s.asked = 0
 	learn("again", true, true, 0)
 	if s.asked != 1 {
 		t.Errorf("the kernel is given the filter that it has: %d", s.asked)
 	}
-	s.most, rows, f.sample = -1, 0, 2
+	s.most, f.applied = -1, nil
 	learn("without room", true, false, 0)
-	s.most, rows = 1, 1
+	s.most, odds = 1, 1
 	learn("with room again", false, true, 1)
-	if faded != 5 {
-		t.Errorf("packets that were replayed faded %d times for 5 filters", faded)
-	}
 }
 
 // Packets that were recorded open, and do not count: they are part of a flood as well.
@@ -205,13 +245,14 @@ func TestRecordedPacketsAreAFlood(t *testing.T) {
 	}
 }
 
-// The kernel drops recorded packets during a flood, follows what was heard since, and lets in what comes next.
+// During a flood of packets that copy a start the kernel lets in the packets that come next, and of recorded ones only some. It follows what was heard since.
 func TestRecordedPacketsAreDroppedByTheKernel(t *testing.T) {
 	d := newDesk(t, summary("a", "x"), summary("b", "x"))
 	d.greet()
-	s := &floodSpy{most: 1}
+	s := &floodSpy{most: 2}
 	p := d.ports[0]
 	p.flood.thread, p.flood.socket = s, s
+	p.flood.gate = func(c wire.Chances, _ int) *transport.Filter { return p.Wire.Gate(c, transport.SmallestRoom) }
 	ignore := func(protocol.Time, Channel, *protocol.Receive) {}
 	// next returns the next packet of b, which a takes, and then takes again and again.
 	next := func(copies int) (packet []byte) {
@@ -235,17 +276,17 @@ func TestRecordedPacketsAreDroppedByTheKernel(t *testing.T) {
 	if next(1); s.filter != nil {
 		t.Fatal("a packet that came twice is a flood")
 	}
-	recorded := next(2 * maxJunk)
-	if s.filter == nil || s.filter.Passes(recorded) {
+	recorded := next(10 * maxKnown)
+	if s.filter == nil || s.filter.OneIn(recorded) < 2 {
 		t.Fatalf("the kernel lets recorded packets in: %+v", s.filter)
 	}
 	before := s.filter
 	for range 3 {
 		good := next(0)
-		if !before.Passes(good) {
+		if before.OneIn(good) != 1 {
 			t.Fatal("the kernel drops a packet that was not heard yet")
 		}
-		if s.filter.Passes(good) {
+		if s.filter.OneIn(good) < 2 {
 			t.Error("the filter does not follow what was heard")
 		}
 	}
@@ -254,15 +295,15 @@ func TestRecordedPacketsAreDroppedByTheKernel(t *testing.T) {
 	d.ports[1].Flush()
 	d.now = d.now.Add(learnEvery)
 	d.pass(func(from int, in *transport.Packet) bool { recorded = bytes.Clone(in.Data); return true })
-	for i := range maxReplayed {
-		if !s.filter.Passes(recorded) {
+	for i := range maxPassed - 1 { // the packet itself has passed
+		if s.filter.OneIn(recorded) != 1 {
 			t.Fatalf("the filter follows after %d copies", i)
 		}
 		p.take(&transport.Packet{Data: bytes.Clone(recorded)}, ignore)
 		p.guard(true)
 	}
-	if s.filter.Passes(recorded) {
-		t.Errorf("the filter does not follow within %v and %d copies", learnEvery, maxReplayed)
+	if s.filter.OneIn(recorded) < 2 {
+		t.Errorf("the filter does not follow within %v and %d copies", learnEvery, maxPassed)
 	}
 }
 

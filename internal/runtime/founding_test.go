@@ -143,7 +143,7 @@ func TestFoundingCountsWhatItDrops(t *testing.T) {
 	a, b, _ := otherKey(t)
 	g := newBeginning(t, a, b)
 	member := make([]byte, 200)
-	copy(member, "Rm")
+	copy(member, "Rk")
 	for _, data := range [][]byte{[]byte("junk"), member, make([]byte, 200)} {
 		g.socket.in = append(g.socket.in, transport.Packet{Data: data, Addr: addr(9)})
 	}

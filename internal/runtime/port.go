@@ -103,7 +103,7 @@ func NewPort(o PortOptions) *NetPort {
 		p.peers[i].batch = o.Wire.NewBatch()
 	}
 	p.diagnostics = newDiagnostics(o.Names, o.Log)
-	p.flood = floodGuard{gate: o.Wire.Gate, fade: o.Wire.FadeReplays, longest: o.Wire.Gate(1).Longest, nap: o.Nap, thread: osThread{}}
+	p.flood = floodGuard{gate: o.Wire.Gate, longest: o.Wire.Gate(wire.Chances{}, 0).Longest, nap: o.Nap, thread: osThread{}}
 	p.flood.socket, _ = o.Socket.(transport.Filterer)
 	return p
 }
@@ -145,9 +145,8 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	v := p.Wire.Open(now, in.Data, &p.packet)
 	if v.Reason != datagram.Accepted {
 		p.flood.count(p.Wire.Knows(&p.packet.Header))
-	}
-	if v.Reason == datagram.Replayed {
-		p.flood.replay()
+	} else {
+		p.flood.passed++
 	}
 	switch v.Reason {
 	case datagram.Accepted, datagram.OtherIncarnation:

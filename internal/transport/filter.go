@@ -11,12 +11,10 @@ type Filter struct {
 	Shortest, Longest int
 	// Fields must all hold.
 	Fields []Field
-	// Except lists what is dropped all the same: datagrams in which all fields of one row hold.
-	Except [][]Field
-	// Sample, if it is above 1, lets in one of so many only, by chance. Datagrams that have one of the values that Known lists are let in
-	// without it.
+	// Odds say how likely a datagram is let in for which Fields hold: the first of them that lists its value decides, and Sample if none does.
+	Odds []Odds
+	// Sample is how many datagrams there are for each that is let in, by chance; 0 and 1: all are.
 	Sample uint32
-	Known  *Field
 	// Or is another filter; a datagram may pass that instead.
 	Or *Filter
 }
@@ -24,41 +22,52 @@ type Filter struct {
 // A Field is a big-endian number in a datagram, of 1, 2 or 4 bytes.
 type Field struct {
 	Offset, Size int
-	// Any lists what it may be, and Within from where to where it may be, both included. If both are empty it must be less than Below.
-	Any    []uint32
-	Within [][2]uint32
-	Below  uint32
+	// Any lists what it may be. If it is empty the number must be less than Below.
+	Any   []uint32
+	Below uint32
 }
 
-// maxKnown is how many values Known may list: a kernel's filter has at most 4,096 instructions.
-const maxKnown = 1500
+// Odds are those of datagrams in which a field has one of the values that it lists: one of OneIn is let in, by chance; 0 and 1: all are.
+type Odds struct {
+	Field
+	OneIn uint32
+}
 
-// maxAny is how many values a field may list, where a range counts twice: jumps of the kernel's filters are short.
-const maxAny = 200
+const (
+	// maxProgram is how many instructions a kernel's filter may have.
+	maxProgram = 4096
+	// maxAny is how many values a field may list that must hold: jumps of the kernel's filters are short.
+	maxAny = 200
+	// chunk is how many of the values of Odds are compared one by one. Those are in ascending order, so that most of the list is skipped.
+	chunk = 32
+)
 
-// maxExcept is how many rows there may be.
-const maxExcept = 4
+// SmallestRoom is how many bytes a filter may take on kernels that allow the least, 20 KB for a socket. They charge a filter together with the one
+// that it replaces; some is left for other options of the socket.
+const SmallestRoom = smallestOptmem/2 - smallestOptmem/80
 
-// maxCharge is how many bytes a filter may take. Many kernels allow 20 KB for a socket, and charge a filter together with the one that it replaces; some is
-// left for other options of the socket.
-const maxCharge = 10_000
+const smallestOptmem = 20 << 10
 
-// What the kernel charges for: it translates each load into up to 14 instructions of 8 bytes, a comparison into two, and a return into two.
+// What the kernel charges for: it translates each load into up to 14 instructions of 8 bytes, a comparison into one, or into two if the value is
+// large or if it jumps both ways, and a return into two.
 const (
 	chargeFilter = 8 * 40 // its own description, the bounds of the length and the chance
 	chargeLoad   = 8 * 14
-	chargeValue  = 8 * 2
+	chargeSmall  = 8
+	chargeLarge  = 8 * 2
 	chargeReturn = 8 * 2
+	chargeChunk  = chargeLarge + 8 + chargeReturn
+	chargeChance = chargeLoad + chargeLarge + 2*chargeReturn
 )
 
 // Charge bounds how many bytes the kernel charges a socket for the filter.
 func (f *Filter) Charge() int {
-	n := chargeFilter + chargeFields(f.Fields)
-	for _, row := range f.Except {
-		n += chargeFields(row) + chargeReturn
+	n := chargeFilter
+	for i := range f.Fields {
+		n += chargeLoad + max(1, len(f.Fields[i].Any))*chargeLarge + chargeReturn
 	}
-	if f.Known != nil && f.Sample > 1 {
-		n += chargeLoad + len(f.Known.Any)*(chargeValue+chargeReturn)
+	for i := range f.Odds {
+		n += f.Odds[i].Charge()
 	}
 	if f.Or != nil {
 		n += f.Or.Charge()
@@ -66,18 +75,21 @@ func (f *Filter) Charge() int {
 	return n
 }
 
-func chargeFields(fields []Field) (n int) {
-	for i := range fields {
-		n += chargeLoad + max(1, len(fields[i].Any)+2*len(fields[i].Within))*chargeValue + chargeReturn
+// Charge bounds what the kernel charges for odds, if they list a value.
+func (o *Odds) Charge() int {
+	n := chargeLoad + chargeChance + (len(o.Any)+chunk-1)/chunk*chargeChunk
+	for _, v := range o.Any {
+		if v >= 1<<31 {
+			n += chargeLarge - chargeSmall
+		}
 	}
-	return n
+	return n + len(o.Any)*chargeSmall
 }
 
-// Fit drops the last exceptions for which a kernel may have no room.
-func (f *Filter) Fit() {
-	for len(f.Except) > 0 && f.Charge() > maxCharge {
-		f.Except = f.Except[:len(f.Except)-1]
-	}
+// Values returns how many small values odds can list in a room of so many bytes.
+func Values(room int) int {
+	room -= chargeLoad + chargeChance + chargeChunk
+	return max(0, room*chunk/(chunk*chargeSmall+chargeChunk))
 }
 
 // Check returns an error if the filter cannot be applied.
@@ -90,18 +102,8 @@ func (f *Filter) Check() error {
 			return err
 		}
 	}
-	if len(f.Except) > maxExcept {
-		return fmt.Errorf("filter: %d exceptions: must be at most %d", len(f.Except), maxExcept)
-	}
-	for _, row := range f.Except {
-		for i := range row {
-			if err := row[i].check(f.Shortest, maxAny); err != nil {
-				return err
-			}
-		}
-	}
-	if f.Known != nil {
-		if err := f.Known.check(f.Shortest, maxKnown); err != nil {
+	for i := range f.Odds {
+		if err := f.Odds[i].check(f.Shortest, maxProgram/2); err != nil {
 			return err
 		}
 	}
@@ -113,29 +115,39 @@ func (f *Filter) Check() error {
 
 // check returns an error if a field is not within the first bytes of a datagram, or lists too many values.
 func (x *Field) check(within, most int) error {
-	if x.Size != 1 && x.Size != 2 && x.Size != 4 || x.Offset < 0 || x.Offset+x.Size > within || len(x.Any)+2*len(x.Within) > most {
-		return fmt.Errorf("filter: field of %d bytes at %d with %d values and %d ranges: must have 1, 2 or 4 bytes within the shortest datagram, and at most %d values or half as many ranges",
-			x.Size, x.Offset, len(x.Any), len(x.Within), most)
+	if x.Size != 1 && x.Size != 2 && x.Size != 4 || x.Offset < 0 || x.Offset+x.Size > within || len(x.Any) > most {
+		return fmt.Errorf("filter: field of %d bytes at %d with %d values: must have 1, 2 or 4 bytes within the shortest datagram, and at most %d values",
+			x.Size, x.Offset, len(x.Any), most)
 	}
 	return nil
 }
 
-// Passes applies the filter, as the kernel does if chance lets the datagram in.
-func (f *Filter) Passes(data []byte) bool {
-	return f.holds(data) || f.Or != nil && f.Or.Passes(data)
+// OneIn returns how many datagrams like this one there are for each that the kernel lets in; 0: it lets in none.
+func (f *Filter) OneIn(data []byte) uint32 {
+	if !f.holds(data) {
+		if f.Or != nil {
+			return f.Or.OneIn(data)
+		}
+		return 0
+	}
+	for i := range f.Odds {
+		if o := &f.Odds[i]; slices.Contains(o.Any, o.of(data)) {
+			return max(1, o.OneIn)
+		}
+	}
+	return max(1, f.Sample)
 }
+
+// Passes returns whether the kernel lets a datagram in, if chance does.
+func (f *Filter) Passes(data []byte) bool { return f.OneIn(data) > 0 }
 
 func (f *Filter) holds(data []byte) bool {
 	if len(data) < f.Shortest || len(data) > f.Longest {
 		return false
 	}
-	return all(f.Fields, data) && !slices.ContainsFunc(f.Except, func(row []Field) bool { return all(row, data) })
-}
-
-// all returns whether all fields hold.
-func all(fields []Field, data []byte) bool {
-	for i := range fields {
-		if x := &fields[i]; !x.holds(x.of(data)) {
+	for i := range f.Fields {
+		x := &f.Fields[i]
+		if v := x.of(data); len(x.Any) == 0 && v >= x.Below || len(x.Any) > 0 && !slices.Contains(x.Any, v) {
 			return false
 		}
 	}
@@ -150,15 +162,10 @@ func (x *Field) of(data []byte) (v uint32) {
 	return v
 }
 
-func (x *Field) holds(v uint32) bool {
-	if len(x.Any) == 0 && len(x.Within) == 0 {
-		return v < x.Below
-	}
-	return slices.Contains(x.Any, v) || slices.ContainsFunc(x.Within, func(r [2]uint32) bool { return r[0] <= v && v <= r[1] })
-}
-
 // A Filterer can have the kernel drop datagrams before they cost the process anything.
 type Filterer interface {
 	// SetFilter applies a filter from now on, and none if it is nil.
 	SetFilter(*Filter) error
+	// Room is how many bytes a filter may take, as Charge counts them.
+	Room() int
 }

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"bytes"
-	"encoding/binary"
 	"net/netip"
 	"testing"
 	"time"
@@ -81,55 +80,6 @@ func TestKernelAppliesTheFilter(t *testing.T) {
 	}
 }
 
-// The kernel drops what an exception names, to the number, and nothing beside it: whatever else the datagram says, and with another filter to try.
-func TestKernelAppliesExceptions(t *testing.T) {
-	in, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	numbers := Field{Offset: 1, Size: 4, Any: []uint32{77}, Within: [][2]uint32{{0, 9}, {20, 20}, {1<<32 - 2, 1<<32 - 1}}}
-	f := &Filter{Shortest: 5, Longest: 5, Except: [][]Field{{{Size: 1, Any: []uint32{'a'}}, numbers}, {{Size: 1, Any: []uint32{'b', 'c'}}, {Offset: 1, Size: 4, Within: [][2]uint32{{5, 6}}}}},
-		Or: &Filter{Shortest: 5, Longest: 5, Fields: []Field{{Offset: 1, Size: 4, Any: []uint32{9}}}}}
-	if err := f.Check(); err != nil {
-		t.Fatal(err)
-	}
-	if err := in.(Filterer).SetFilter(f); err != nil {
-		t.Fatal(err)
-	}
-	out, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	var want [][]byte
-	dropped := 0
-	for _, who := range "abcd" {
-		for _, n := range []uint32{0, 1, 4, 5, 6, 7, 8, 9, 10, 19, 20, 21, 76, 77, 78, 1<<32 - 3, 1<<32 - 2, 1<<32 - 1} {
-			b := binary.BigEndian.AppendUint32([]byte{byte(who)}, n)
-			if f.Passes(b) {
-				want = append(want, b)
-			} else {
-				dropped++
-			}
-			if _, err := out.Write([]Packet{{Data: b, Addr: in.LocalAddr()}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if dropped != 7+1+1+2+2*2 { // of a those up to 8, for 9 passes the other filter; of b and c two each
-		t.Errorf("%d are to be dropped", dropped)
-	}
-	ps := NewPackets(1)
-	timer := time.AfterFunc(10*time.Second, func() { _ = in.Close() })
-	defer timer.Stop()
-	for _, b := range want {
-		if _, err := in.Read(ps); err != nil || !bytes.Equal(ps[0].Data, b) {
-			t.Fatalf("got %x, %v, want %x", ps[0].Data, err, b)
-		}
-	}
-}
-
 // The kernel lets in all datagrams with known values, some of the others, and what passes the other filter.
 func TestKernelLetsInUnknownOnesByChance(t *testing.T) {
 	in, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"))
@@ -137,7 +87,7 @@ func TestKernelLetsInUnknownOnesByChance(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	f := &Filter{Shortest: 5, Longest: 5, Fields: []Field{{Size: 1, Any: []uint32{'k'}}}, Sample: 4, Known: &Field{Offset: 1, Size: 4, Any: []uint32{1, 2}},
+	f := &Filter{Shortest: 5, Longest: 5, Fields: []Field{{Size: 1, Any: []uint32{'k'}}}, Sample: 4, Odds: []Odds{{Field: Field{Offset: 1, Size: 4, Any: []uint32{1, 2}}}},
 		Or: &Filter{Shortest: 3, Longest: 3, Fields: []Field{{Size: 1, Any: []uint32{'o'}}}}}
 	if err := in.(Filterer).SetFilter(f); err != nil {
 		t.Fatal(err)
@@ -177,8 +127,7 @@ func TestKernelLetsInUnknownOnesByChance(t *testing.T) {
 func TestFilterThatCannotBeAppliedIsRefused(t *testing.T) {
 	for _, f := range []Filter{{Longest: MaxDatagram + 1}, {Shortest: 2, Longest: 1}, {Shortest: 2, Longest: 9, Fields: []Field{{Offset: 1, Size: 2}}},
 		{Shortest: 8, Longest: 9, Fields: []Field{{Size: 3}}}, {Shortest: 8, Longest: 9, Fields: []Field{{Size: 1, Any: make([]uint32, maxAny+1)}}},
-		{Shortest: 8, Longest: 9, Fields: []Field{{Size: 1, Within: make([][2]uint32, maxAny/2+1)}}}, {Shortest: 8, Longest: 9, Except: make([][]Field, maxExcept+1)},
-		{Shortest: 8, Longest: 9, Except: [][]Field{{{Size: 3}}}}, {Shortest: 8, Longest: 9, Known: &Field{Size: 4, Any: make([]uint32, maxKnown+1)}}, {Shortest: 8, Longest: 9, Or: &Filter{Longest: MaxDatagram + 1}}} {
+		{Shortest: 8, Longest: 9, Odds: []Odds{{Field: Field{Size: 3}}}}, {Shortest: 8, Longest: 9, Odds: []Odds{{Field: Field{Size: 4, Any: make([]uint32, maxProgram)}}}}, {Shortest: 8, Longest: 9, Or: &Filter{Longest: MaxDatagram + 1}}} {
 		if f.Check() == nil {
 			t.Errorf("%+v was taken", f)
 		}
@@ -209,40 +158,41 @@ func TestKernelChargesNoMoreThanExpected(t *testing.T) {
 		}
 		return n
 	}
-	if 2*maxCharge >= 20<<10 {
-		t.Errorf("two filters of %d bytes exceed 20 KB", maxCharge)
+	if room := in.(Filterer).Room(); room != readRoom() || 2*SmallestRoom >= smallestOptmem {
+		t.Errorf("the room is %d, and at least %d", room, SmallestRoom)
 	}
-	// Large values cost the kernel one instruction more.
-	large := func(n int) (all []uint32) {
+	values := func(n int, above uint32) (all []uint32) {
 		for i := range n {
-			all = append(all, 1<<32-1-uint32(i))
+			all = append(all, above+uint32(i))
 		}
 		return all
 	}
-	row := []Field{{Offset: 4, Size: 4, Within: make([][2]uint32, 16)}}
-	for i := range row[0].Within {
-		row[0].Within[i] = [2]uint32{1<<32 - 100, 1<<32 - 1}
+	// Large values cost the kernel one instruction more.
+	for _, above := range []uint32{1, 1<<31 - 1000, 1 << 31} {
+		for _, n := range []int{0, 4, 33, 64, 900} {
+			for _, oneIn := range []uint32{1, 32} {
+				f := &Filter{Shortest: 100, Longest: 1200, Sample: 64, Fields: []Field{{Size: 2, Any: []uint32{1 << 15}}, {Offset: 2, Size: 1, Below: 3}},
+					Odds: []Odds{{Field: Field{Offset: 70, Size: 4, Any: values(n, above)}}, {Field: Field{Offset: 66, Size: 4, Any: values(n/8, 1<<31)}, OneIn: oneIn}},
+					Or:   &Filter{Shortest: 50, Longest: 50, Sample: 64, Fields: []Field{{Size: 2, Any: []uint32{1, 2}}}}}
+				if err := in.(Filterer).SetFilter(nil); err != nil {
+					t.Fatal(err)
+				}
+				if err := in.(Filterer).SetFilter(f); err != nil {
+					t.Fatal(err)
+				}
+				if got := charged(); got == 0 || got > f.Charge() || 2*got < f.Charge() {
+					t.Errorf("%d values from %d: the kernel charges %d, expected %d", n, above, got, f.Charge())
+				}
+			}
+		}
 	}
-	for range 9 {
-		row = append(row, Field{Offset: 8, Size: 4, Any: large(1)})
-	}
-	for _, known := range []int{0, 4, 64, 200} {
-		for rows := range maxExcept + 1 {
-			f := &Filter{Shortest: 100, Longest: 1200, Sample: 64, Known: &Field{Offset: 70, Size: 4, Any: large(known)}, Fields: []Field{{Size: 2, Any: large(1)}, {Offset: 2, Size: 1, Below: 3}},
-				Or: &Filter{Shortest: 50, Longest: 50, Sample: 64, Fields: []Field{{Size: 2, Any: large(2)}}}}
-			for range rows {
-				f.Except = append(f.Except, row)
-			}
-			if err := in.(Filterer).SetFilter(f); err != nil {
-				t.Fatal(err)
-			}
-			if got := charged(); got == 0 || got > f.Charge() || 2*got < f.Charge() {
-				t.Errorf("%d rows and %d known values: the kernel charges %d, expected %d", rows, known, got, f.Charge())
-			}
-			f.Fit()
-			if f.Charge() > maxCharge && len(f.Except) > 0 || known < 5 && len(f.Except) != rows || known == 200 && len(f.Except) > 1 {
-				t.Errorf("%d rows and %d known values: %d rows stay, charge %d", rows, known, len(f.Except), f.Charge())
-			}
+	for _, room := range []int{0, 100, 500, 5000, SmallestRoom} {
+		n := Values(room)
+		if o := (Odds{Field: Field{Any: values(n, 1)}}); n > 0 && o.Charge() > room || n < 0 {
+			t.Errorf("%d values take %d bytes of %d", n, o.Charge(), room)
+		}
+		if o := (Odds{Field: Field{Any: values(n+chunk, 1)}}); o.Charge() <= room {
+			t.Errorf("more than %d values fit %d bytes", n, room)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"net/netip"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/wire"
@@ -115,4 +117,66 @@ func threadTime() time.Duration {
 		panic(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// The gates of councils of any size fit into the room of kernels that allow the least, also while one replaces another.
+func TestKernelTakesTheGatesOfLargeCouncils(t *testing.T) {
+	runtime.LockOSThread() // in a network of its own, which ends with the thread
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Skipf("a network of its own: %v", err)
+	}
+	if err := os.WriteFile("/proc/sys/net/core/optmem_max", []byte("20480"), 0); err != nil {
+		t.Skipf("this kernel has one limit for all networks: %v", err)
+	}
+	conn, err := transport.Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	socket := conn.(transport.Filterer)
+	if room := socket.Room(); room != transport.SmallestRoom {
+		t.Fatalf("the room is %d, want %d", room, transport.SmallestRoom)
+	}
+	for _, c := range []struct{ members, odds int }{{31, 2}, {300, 1}, {1000, 0}} {
+		me := council(t, 0, c.members)
+		var p wire.Packet
+		for r := 1; r < c.members; r++ {
+			from := council(t, protocol.Rank(r), c.members)
+			d := from.Stamp(0, 0, 0)
+			packet, err := from.Seal(nil, &d, 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := me.Open(0, packet, &p); v.Reason.Dropped() {
+				t.Fatalf("member %d of %d is %v", r, c.members, v.Reason)
+			}
+		}
+		for _, known := range []uint32{1, 32, 31} { // one replaces another
+			gate := me.Gate(wire.Chances{Known: known, Unknown: 64}, socket.Room())
+			if err := socket.SetFilter(gate); err != nil || known > 1 && len(gate.Odds) != c.odds {
+				t.Errorf("%d members: %d odds, %v", c.members, len(gate.Odds), err)
+			}
+		}
+	}
+}
+
+// council returns a member of a council in which all speak with the first one only.
+func council(t *testing.T, rank protocol.Rank, members int) *wire.Endpoint {
+	t.Helper()
+	c := wire.PairsConfig{Ring: wire.PublicKeyring(), Self: rank, Private: []identity.Private{wiretest.Key(rank, 0)}, Members: make([]wire.Identity, members)}
+	for r := range c.Members {
+		c.Members[r].Name = wiretest.Name(protocol.Rank(r))
+		if rank == 0 || r == 0 {
+			c.Members[r].Keys = []identity.Public{wiretest.Key(protocol.Rank(r), 0).Public()}
+		}
+	}
+	pairs, err := wire.NewPairs(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := wire.NewEndpoint(0, wire.Config{Config: datagram.Config{Self: protocol.Ident{Rank: rank, Inc: 1}, Members: members, Delta: time.Second}, Pairs: pairs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }

@@ -24,6 +24,7 @@ type udp struct {
 	addr netip.AddrPort
 	fd   int
 	in4  bool // the socket speaks IPv4 only
+	room int  // for a filter
 
 	in, out batch
 	readFn  func(fd uintptr) bool
@@ -54,7 +55,7 @@ func newUDP(c *net.UDPConn) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &udp{conn: c, raw: raw, addr: local(c), zones: make(map[string]uint32)}
+	u := &udp{conn: c, raw: raw, addr: local(c), zones: make(map[string]uint32), room: readRoom()}
 	var domain int
 	var domainErr error
 	err = raw.Control(func(fd uintptr) {

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdh"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"os"
@@ -66,7 +67,17 @@ func TestVectorsOpenByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, err := aead.Open(nil, append(make([]byte, 4), packet[89:97]...), packet[97:], packet[:97])
+		number := binary.BigEndian.Uint64(packet[89:97])
+		block := aead.Seal(nil, binary.BigEndian.AppendUint64([]byte{0, 0, 0, 1}, number/16), make([]byte, 64), nil)
+		mark := block[number%16*4:][:4]
+		mark[0] &= 0x7f
+		if string(packet[18:23]) == "\x00\x00\x00\x00\x00" {
+			mark = make([]byte, 4)
+		}
+		if string(mark) != string(packet[97:101]) {
+			t.Errorf("%s: mark %x, want %x", v.Name, packet[97:101], mark)
+		}
+		plain, err := aead.Open(nil, append(make([]byte, 4), packet[89:97]...), packet[101:], packet[:101])
 		if err != nil {
 			t.Errorf("%s: %v", v.Name, err)
 		} else if got := hex.EncodeToString(plain[24:]); got != v.Payload {

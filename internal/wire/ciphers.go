@@ -15,8 +15,9 @@ type ciphers struct {
 }
 
 type startCipher struct {
-	lane lane
-	aead cipher.AEAD
+	lane  lane
+	aead  cipher.AEAD
+	marks marks
 }
 
 // ciphers returns the place for the ciphers of a start.
@@ -28,25 +29,25 @@ func (p *peer) ciphers(inc protocol.Inc) *ciphers {
 }
 
 // find returns the cipher for packets under a combination of keys, or nil.
-func (c *ciphers) find(h *datagram.Header, l lane) cipher.AEAD {
+func (c *ciphers) find(h *datagram.Header, l lane) *startCipher {
 	if c.inc != h.From.Inc || c.start != h.Start {
 		return nil
 	}
 	for i := range c.list {
 		if c.list[i].lane == l {
-			return c.list[i].aead
+			return &c.list[i]
 		}
 	}
 	return nil
 }
 
 // add remembers a cipher that has opened a packet which counts. Those of another start make way.
-func (c *ciphers) add(h *datagram.Header, l lane, aead cipher.AEAD) {
+func (c *ciphers) add(h *datagram.Header, of *startCipher) {
 	if c.inc != h.From.Inc || c.start != h.Start {
 		*c = ciphers{inc: h.From.Inc, start: h.Start}
 	}
 	if len(c.list) == MaxKeys {
 		c.list = c.list[1:]
 	}
-	c.list = append(c.list, startCipher{l, aead})
+	c.list = append(c.list, *of)
 }

@@ -130,9 +130,9 @@ func TestPacketZeroIsMalformed(t *testing.T) {
 	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
 	// An honest endpoint does not seal it.
 	mine, theirs := private(0, 0).Public().ID(), private(1, 0).Public().ID()
-	h := header{version: 2, lowest: 2, highest: 2, keys: memberKeys{mine, theirs, theirs}, key: a.derive.pairs.ring.keys[0].id, council: a.derive.tags[0]}
-	packet := appendStamps(appendHeader(nil, &h, stamped(a, b, 0)), stamped(a, b, 0))
 	aead := a.derive.aead(1, lane{out: true}, stamped(a, b, 0))
+	h := header{version: 2, lowest: 2, highest: 2, keys: memberKeys{mine, theirs, theirs}, key: a.derive.pairs.ring.keys[0].id, council: a.derive.tags[0], mark: new(marks).of(aead, 0)}
+	packet := appendStamps(appendHeader(nil, &h, stamped(a, b, 0)), stamped(a, b, 0))
 	packet = aead.Seal(packet[:headerSize], make([]byte, 12), packet[headerSize:], packet[:headerSize])
 	expect(t, b, packet, datagram.Malformed)
 }

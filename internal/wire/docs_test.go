@@ -108,6 +108,10 @@ func TestDocsStateTheLimits(t *testing.T) {
 	}
 	for what, line := range map[string]string{
 		"header":     fmt.Sprintf("| %d | 8 | counter |", offSeq),
+		"mark":       fmt.Sprintf("| %d | %d | mark |", offMark, markSize),
+		"sealed":     fmt.Sprintf("| %d | | sealed part,", headerSize),
+		"magic":      fmt.Sprintf("magic: `%c` `%c`", magic0, magic1),
+		"additional": fmt.Sprintf("the clear header, all %d bytes of it", headerSize),
 		"overhead":   fmt.Sprintf("%d bytes in front of and behind the payload", overhead),
 		"mtu":        fmt.Sprintf("default %d, at least %d", DefaultMTU, MinMTU),
 		"message":    fmt.Sprintf("| body of one message | %d bytes |", MaxMessage),

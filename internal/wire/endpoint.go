@@ -54,13 +54,15 @@ type Endpoint struct {
 	whole   []byte // the last message that was put together
 	parts   []fragment
 	nonce   [12]byte
+	derived startCipher // of the last packet from a start that was not heard
 }
 
 // peer is what the endpoint remembers of one other member.
 type peer struct {
 	// seal is the cipher for packets to it, on a lane; nil: not derived yet.
-	seal cipher.AEAD
-	lane lane
+	seal  cipher.AEAD
+	lane  lane
+	marks marks
 	// uses is the key of its own that it used last, and lists the newest of ours that it knows; zero: not heard yet.
 	uses, lists identity.ID
 	// reply is the lane of a copy of the next packets to it, if replies says that there is to be one.
@@ -180,9 +182,9 @@ func (e *Endpoint) Seal(dst []byte, d *datagram.Header, path uint8, payload []by
 	}
 	if p.seal == nil {
 		p.lane = e.laneTo(d.To.Rank)
-		p.seal = e.derive.aead(d.To.Rank, p.lane, d)
+		p.seal, p.marks.known = e.derive.aead(d.To.Rank, p.lane, d), false
 	}
-	return e.seal(p.seal, dst, e.keysOf(d.To.Rank, p.lane), d, path, payload), nil
+	return e.seal(p.seal, &p.marks, dst, e.keysOf(d.To.Rank, p.lane), d, path, payload), nil
 }
 
 // sealable says why no packet can have a header.
@@ -208,12 +210,15 @@ func place(ids []identity.ID, id identity.ID) int8 {
 	return int8(max(0, slices.Index(ids, id)))
 }
 
-// seal appends a packet that a cipher seals.
-func (e *Endpoint) seal(aead cipher.AEAD, dst []byte, keys memberKeys, d *datagram.Header, path uint8, payload []byte) []byte {
+// seal appends a packet that a cipher seals. Without marks it has none.
+func (e *Endpoint) seal(aead cipher.AEAD, m *marks, dst []byte, keys memberKeys, d *datagram.Header, path uint8, payload []byte) []byte {
 	p := &e.peers[d.To.Rank]
 	h := header{version: e.speak(p), lowest: e.lowest, highest: e.highest, path: path, key: e.derive.pairs.ring.keys[0].id, council: e.derive.tags[0],
 		keys: keys}
 	p.sealed = d.Seq
+	if m != nil {
+		h.mark = m.of(aead, d.Seq)
+	}
 	begin := len(dst)
 	dst = appendHeader(dst, &h, d)
 	dst = appendStamps(dst, d)

@@ -21,7 +21,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(introduce(f, endpoint(f, 0, 5, quiet), b, 1, summaryOf("a")))
 	f.Add(introduce(f, endpoint(f, 0, 5, quiet, func(c *Config) { c.Council.Epoch = 2 }), b, 1, summaryOf("a")))
 	for _, at := range []int{offMagic, offMagic + 1, offPayload} { // another magic, and a forged packet
-		for _, by := range []byte{'m' ^ 'g', 1} {
+		for _, by := range []byte{magic1 ^ 'g', 1} {
 			packet := send(f, endpoint(f, 0, 5, quiet), b, 1)
 			packet[at] ^= by
 			f.Add(packet)

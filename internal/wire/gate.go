@@ -4,65 +4,80 @@ import (
 	"encoding/binary"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/transport"
 )
 
+// Chances say how many packets that no gate can tell from forged ones there are for each that it lets in: of starts that this member has heard, and of others.
+// 0 and 1: it lets all in.
+type Chances struct{ Known, Unknown uint32 }
+
+const (
+	// mostAhead is how many packets of a start a gate knows the marks of, and fewestAhead how many it needs to know: a gate that falls behind its peers would drop
+	// them.
+	mostAhead   = 256
+	fewestAhead = 16
+	// mostValues is how many values a gate lists: a kernel's filter has 4,096 instructions.
+	mostValues = 3500
+)
+
 // Gate returns what the clear header of a packet for this member must be, so that a kernel can drop the rest under a flood: the length
-// of a packet, the magic, a version, a key of the ring, the tag of the council, this member as receiver and another one as sender. Of
-// packets from starts that this member has not heard it lets in one of sample, by chance: a sender that copies a header costs no more
-// than that, and a member that restarts is heard soon. Founding packets pass by the same chance. It drops recorded packets whose number
-// was used, as far as it has room for them. Packets that a gate
-// drops would be dropped by Open too, but Open also says why, which matters as long as they are few.
-func (e *Endpoint) Gate(sample uint32) *transport.Filter {
+// of a packet, the magic, a version, a key of the ring, the tag of the council, this member as receiver and another one as sender.
+//
+// It lets in all packets that bear the mark of one of the next numbers of a start that this member has heard. Others of these starts have a chance: they are forged or
+// recorded, or come from a peer of which many packets in a row were lost. So do those of other starts, a smaller one, for each costs a derivation: a member that restarts is
+// heard soon. Founding packets have the same. Packets that a gate drops would be dropped by Open too, unless chance decides. Open also says why, which matters as long as
+// they are few.
+//
+// The gate takes no more than room. In a council that is too large for that it knows fewer marks, then only the starts and no marks, and then neither: then it lets
+// in all packets that look right.
+func (e *Endpoint) Gate(c Chances, room int) *transport.Filter {
 	council := transport.Field{Offset: offCouncil, Size: len(CouncilTag{})}
 	for _, tag := range e.derive.tags {
 		council.Any = append(council.Any, binary.BigEndian.Uint32(tag[:]))
 	}
-	f := &transport.Filter{Shortest: overhead, Longest: e.mtu, Sample: sample, Known: e.knownStarts(), Except: e.spent(), Or: e.foundingGate(sample), Fields: []transport.Field{
+	f := &transport.Filter{Shortest: overhead, Longest: e.mtu, Or: e.foundingGate(c.Unknown), Fields: []transport.Field{
 		{Offset: offMagic, Size: offVersion - offMagic, Any: []uint32{uint32(magic0)<<8 | uint32(magic1)}},
 		{Offset: offVersion, Size: offLowest - offVersion, Below: uint32(e.highest) + 1},
 		{Offset: offTo, Size: offKey - offTo, Any: []uint32{uint32(e.Self().Rank)}},
 		{Offset: offFrom, Size: offTo - offFrom, Below: uint32(len(e.peers))},
 		e.ringField(offKey), council}}
-	f.Fit()
+	if c.Known <= 1 && c.Unknown <= 1 {
+		return f
+	}
+	starts := transport.Odds{Field: transport.Field{Offset: offNonce, Size: 4, Any: e.knownStarts()}}
+	room -= f.Charge() + starts.Charge()
+	if room < 0 || len(starts.Any) > mostValues {
+		return f
+	}
+	f.Sample = c.Unknown
+	if n := len(starts.Any); c.Known > 1 && n > 0 {
+		ahead := min(mostAhead, min(transport.Values(room), mostValues-n)/n)
+		if ahead >= fewestAhead {
+			starts.OneIn = c.Known
+			f.Odds = append(f.Odds, transport.Odds{Field: transport.Field{Offset: offMark, Size: markSize, Any: e.nextMarks(ahead)}})
+		}
+	}
+	f.Odds = append(f.Odds, starts)
 	return f
 }
 
-// maxSpent and maxRuns bound what a gate knows of recorded packets: of how many starts, and how many runs of numbers of each.
-const (
-	maxSpent = 4
-	maxRuns  = 16
-)
-
-// spent returns the headers of recorded packets that were seen before. Introductions have numbers of their own, so the packets must name a
-// key of their sender. Numbers are compared by their lower half, for the upper half of the latest ones.
-func (e *Endpoint) spent() (rows [][]transport.Field) {
-	for _, s := range e.Spent(maxSpent, maxRuns) {
-		high := s.Runs[len(s.Runs)-1][1] >> 32
-		keys, low := transport.Field{Offset: offSenderKey, Size: 4}, transport.Field{Offset: offSeq + 4, Size: 4}
-		for _, id := range e.Listed(s.From.Rank) {
-			if v := binary.BigEndian.Uint32(id[:]); v != 0 {
-				keys.Any = append(keys.Any, v)
+// nextMarks returns the marks of so many packets that come next from each start that was heard, under the keys that it has used last.
+func (e *Endpoint) nextMarks(ahead int) (all []uint32) {
+	for r := range e.peers {
+		p := &e.peers[r]
+		for _, c := range []*ciphers{&p.current, &p.lost} {
+			start, top := e.Highest(protocol.Rank(r), c == &p.lost)
+			if len(c.list) == 0 || start != c.start {
+				continue
+			}
+			aead, m := c.list[len(c.list)-1].aead, marks{}
+			for n := range uint64(ahead) {
+				all = append(all, uint32(m.of(aead, top+1+n)))
 			}
 		}
-		for _, run := range s.Runs {
-			if run[1]>>32 == high {
-				low.Within = append(low.Within, [2]uint32{uint32(max(run[0], high<<32)), uint32(run[1])})
-			}
-		}
-		row := []transport.Field{low, keys, {Offset: offFrom, Size: 2, Any: []uint32{uint32(s.From.Rank)}}, word(offSeq, uint32(high)),
-			word(offFromInc, uint32(s.From.Inc>>32)), word(offFromInc+4, uint32(s.From.Inc))}
-		for i := 0; i < len(s.Start); i += 4 {
-			row = append(row, word(offNonce+i, binary.BigEndian.Uint32(s.Start[i:])))
-		}
-		rows = append(rows, row)
 	}
-	return rows
-}
-
-// word is a field of four bytes with one value.
-func word(offset int, v uint32) transport.Field {
-	return transport.Field{Offset: offset, Size: 4, Any: []uint32{v}}
+	return all
 }
 
 // foundingGate is the gate of founding packets.
@@ -83,23 +98,23 @@ func (e *Endpoint) ringField(offset int) transport.Field {
 	return x
 }
 
-// StartOffset is where the random bits of the sender's start stand in a packet, and NumberOffset where its number does.
+// StartOffset is where the random bits of the sender's start stand in a packet, NumberOffset where its number does, and MarkOffset where the mark of that does.
 const (
 	StartOffset  = offNonce
 	NumberOffset = offSeq
+	MarkOffset   = offMark
 )
 
-// knownStarts is the field with the first bits of the starts of all peers that were heard.
-func (e *Endpoint) knownStarts() *transport.Field {
-	x := &transport.Field{Offset: StartOffset, Size: 4}
+// knownStarts returns the first bits of the starts of all peers that were heard.
+func (e *Endpoint) knownStarts() (all []uint32) {
 	for i := range e.peers {
 		for _, c := range []*ciphers{&e.peers[i].current, &e.peers[i].lost} {
 			if c.start != (datagram.Start{}) {
-				x.Any = append(x.Any, binary.BigEndian.Uint32(c.start[:]))
+				all = append(all, binary.BigEndian.Uint32(c.start[:]))
 			}
 		}
 	}
-	return x
+	return all
 }
 
 // Knows returns whether a packet claims to be of a start that this member has heard.

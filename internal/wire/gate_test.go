@@ -2,14 +2,17 @@ package wire
 
 import (
 	"bytes"
-	"encoding/binary"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
+	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/founding"
+	"github.com/regentproject/regent/internal/transport"
+	"pgregory.net/rapid"
 )
 
 // The kernel's filter must know the header that Seal writes: what it drops never reaches Open.
@@ -30,7 +33,7 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 		return e
 	}
 	me := end(0, 3, ring)
-	gate := me.Gate(1)
+	gate := me.Gate(Chances{}, 0)
 	if err := gate.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,33 +68,260 @@ func TestGateLetsInWhatIsForThisMemberOnly(t *testing.T) {
 	}
 }
 
-// Starts that were heard are let in without chance, so that a flood cannot delay them.
+// roomy is more than any gate takes.
+const roomy = 1 << 20
+
+var strict = Chances{Known: 32, Unknown: 64}
+
+// Packets of starts that were not heard have the smaller chance. A start is heard once a packet of it is authentic.
 func TestGateKnowsTheStartsThatWereHeard(t *testing.T) {
 	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
-	knows := func(packet []byte) bool {
-		gate := b.Gate(64)
-		if err := gate.Check(); err != nil || gate.Sample != 64 || gate.Or.Sample != 64 || gate.Or.Known != nil {
-			t.Fatalf("%+v, %v", gate, err)
+	first, second := send(t, a, b, 1, &hot{Seq: 1}), send(t, a, b, 1000, &hot{Seq: 2})
+	knows := func(what string, want bool) {
+		t.Helper()
+		gate := b.Gate(strict, roomy)
+		if err := gate.Check(); err != nil {
+			t.Fatal(err)
 		}
-		at := gate.Known.Offset
-		return slices.Contains(gate.Known.Any, binary.BigEndian.Uint32(packet[at:at+gate.Known.Size]))
+		got := gate.OneIn(second) // it is far ahead
+		if known := b.Knows(stamped(a, b, 1000)); known != want || want && got != strict.Known || !want && got != strict.Unknown {
+			t.Errorf("%s: known: %v, one in %d", what, known, got)
+		}
 	}
-	packet := send(t, a, b, 1, &hot{Seq: 1})
-	header := stamped(a, b, 1)
-	if knows(packet) || b.Knows(header) {
-		t.Error("a start is known that was not heard")
-	}
-	forged := bytes.Clone(packet)
+	knows("before anything came", false)
+	forged := bytes.Clone(first)
 	forged[len(forged)-1]++
 	expect(t, b, forged, datagram.Forged)
-	if knows(packet) || b.Knows(header) {
-		t.Error("a start is known of which a packet was forged")
-	}
-	expect(t, b, packet, datagram.Accepted)
-	if !knows(packet) || !b.Knows(header) {
-		t.Error("a start that was heard is not known")
-	}
-	if other := stamped(endpoint(t, 0, 5), b, 1); b.Knows(other) {
+	knows("after a packet that was forged", false)
+	expect(t, b, first, datagram.Accepted)
+	knows("after the first one", true)
+	other := endpoint(t, 0, 5)
+	if gate := b.Gate(strict, roomy); b.Knows(stamped(other, b, 2)) || gate.OneIn(send(t, other, b, 2)) != strict.Unknown {
 		t.Error("another start of the same member is known")
+	}
+	if n := b.Gate(strict, roomy).OneIn(NewFounding(pairsOf(t, 0, 3, ringOf(t, testKey))).Seal(1, &founding.Ask{})[0]); n != strict.Unknown {
+		t.Errorf("one founding packet in %d is let in", n)
+	}
+	if n := b.Gate(Chances{Known: 1, Unknown: 64}, roomy).OneIn(second); n != 1 {
+		t.Errorf("one packet of a start that was heard in %d is let in, though nobody copies it", n)
+	}
+}
+
+// All packets that come next are let in. What was recorded, forged or is far ahead has a chance.
+func TestGateLetsInThePacketsThatComeNext(t *testing.T) {
+	for _, base := range []uint64{0, 5, 1<<32 - 20, 1 << 40} {
+		a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
+		first := send(t, a, b, base+1, &hot{})
+		expect(t, b, first, datagram.Accepted)
+		gate := b.Gate(strict, roomy)
+		var next []byte
+		for n := base + 2; n <= base+1+mostAhead; n++ {
+			next = send(t, a, b, n, &hot{})
+			if got := gate.OneIn(next); got != 1 {
+				t.Fatalf("after %d: of packet %d one in %d is let in", base+1, n, got)
+			}
+		}
+		copied := bytes.Clone(first)
+		copy(copied[offSeq:], next[offSeq:offMark]) // the number of another packet, and the mark of this one
+		for name, packet := range map[string][]byte{"a recorded one": first, "one with a copied mark": copied, "one far ahead": send(t, a, b, base+2+mostAhead, &hot{})} {
+			if got := gate.OneIn(packet); got != strict.Known {
+				t.Errorf("after %d: of %s one in %d is let in", base+1, name, got)
+			}
+		}
+		expect(t, b, next, datagram.Accepted)
+		if got := b.Gate(strict, roomy).OneIn(next); got != strict.Known {
+			t.Errorf("after %d: a mark that was used lets one in %d in", base+1, got)
+		}
+	}
+}
+
+// A gate knows the marks under the keys that a peer uses, of its start under incarnation 0 as well.
+func TestGateFollowsKeysAndNamelessStarts(t *testing.T) {
+	twice := pairsOf(t, 1, 3, ringOf(t, testKey), twoKeys)
+	b := endpoint(t, 1, 9)
+	nameless := endpoint(t, 0, 0)
+	reason, _ := open(b, send(t, nameless, b, 1, &help{}))
+	if reason != datagram.Accepted {
+		t.Fatalf("a packet under incarnation 0 is %v", reason)
+	}
+	if got := b.Gate(strict, roomy).OneIn(send(t, nameless, b, 2, &help{})); got != 1 {
+		t.Errorf("of the next packet under incarnation 0 one in %d is let in", got)
+	}
+	a := endpoint(t, 0, 5)
+	expect(t, b, send(t, a, b, 1), datagram.Accepted)
+	if err := b.SetKeys(twice); err != nil {
+		t.Fatal(err)
+	}
+	// The start is known, and no cipher is: a chance lets the next packet in, which shows the keys.
+	if got := b.Gate(strict, roomy).OneIn(send(t, a, b, 2)); got != strict.Known {
+		t.Errorf("after a change of keys one in %d is let in", got)
+	}
+	expect(t, b, send(t, a, b, 3), datagram.Accepted)
+	if got := b.Gate(strict, roomy).OneIn(send(t, a, b, 4)); got != 1 {
+		t.Errorf("under the new keys one in %d is let in", got)
+	}
+}
+
+// The gate of any council fits the room that there is: it lists fewer marks, then none, and then not even the starts. It drops no member by chance then.
+func TestGateOfALargeCouncilIsCoarser(t *testing.T) {
+	for _, c := range []struct {
+		members, room      int
+		marks, starts      bool
+		heard, next, other uint32
+	}{
+		{3, transport.SmallestRoom, true, true, strict.Known, 1, strict.Unknown},
+		{31, transport.SmallestRoom, true, true, strict.Known, 1, strict.Unknown},
+		{300, transport.SmallestRoom, false, true, 1, 1, strict.Unknown},
+		{1000, transport.SmallestRoom, false, false, 1, 1, 1},
+		{100, 65_000, true, true, strict.Known, 1, strict.Unknown},
+		{300, 65_000, false, true, 1, 1, strict.Unknown},
+		{1000, 65_000, false, true, 1, 1, strict.Unknown},
+		{1000, 0, false, false, 1, 1, 1},
+	} {
+		// Only the members that speak have keys.
+		sparse := func(self protocol.Rank, with ...protocol.Rank) func(*Config) {
+			return func(cfg *Config) {
+				cfg.Members = c.members
+				p := PairsConfig{Ring: ringOf(t, testKey), Self: self, Private: []identity.Private{private(self, 0)}, Members: make([]Identity, c.members)}
+				for r := range p.Members {
+					p.Members[r].Name = nameOf(protocol.Rank(r))
+					if slices.Contains(with, protocol.Rank(r)) {
+						p.Members[r].Keys = []identity.Public{private(protocol.Rank(r), 0).Public()}
+					}
+				}
+				var err error
+				cfg.Pairs, err = NewPairs(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var speakers []protocol.Rank
+		for r := 1; r < c.members; r += 1 + c.members/10 {
+			speakers = append(speakers, protocol.Rank(r))
+		}
+		b := endpoint(t, 0, 9, sparse(0, speakers...))
+		for r := 1; r < c.members; r++ {
+			b.peers[r].current.start = datagram.Start{byte(r), byte(r >> 8), 0xff}
+		}
+		ends := make([]*Endpoint, len(speakers))
+		for i, r := range speakers {
+			ends[i] = endpoint(t, r, 5, sparse(r, 0))
+			expect(t, b, send(t, ends[i], b, 1), datagram.Accepted)
+		}
+		gate := b.Gate(strict, c.room)
+		if err := gate.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if gate.Charge() > c.room && len(gate.Odds) > 0 {
+			t.Errorf("%d members: the gate takes %d bytes of %d", c.members, gate.Charge(), c.room)
+		}
+		if odds := len(gate.Odds); (odds == 2) != c.marks || (odds > 0) != c.starts {
+			t.Errorf("%d members: %d odds", c.members, odds)
+		}
+		for i, a := range ends {
+			next := send(t, a, b, 2)
+			if got := gate.OneIn(next); got != c.next {
+				t.Errorf("%d members: of the next packet of member %d one in %d is let in", c.members, speakers[i], got)
+			}
+			if got := gate.OneIn(send(t, a, b, 5000)); got != c.heard {
+				t.Errorf("%d members: of one far ahead one in %d is let in", c.members, got)
+			}
+			next[offNonce]++
+			next[offMark]++
+			if got := gate.OneIn(next); got != c.other {
+				t.Errorf("%d members: of another start one in %d is let in", c.members, got)
+			}
+		}
+	}
+}
+
+// honest is a member that speaks to another through a filter that is refreshed now and then, and through a network that loses packets.
+type honest struct {
+	*rapid.T
+	test     *testing.T
+	from, to *Endpoint
+	gate     *transport.Filter
+	seq      uint64
+	// refreshed is the highest number that the filter knew of.
+	refreshed uint64
+	random    *rand.Rand
+}
+
+// send sends a packet; it returns whether it was heard. The network may lose it.
+func (h *honest) send(lost bool) bool {
+	h.seq++
+	packet := send(h.test, h.from, h.to, h.seq)
+	if lost {
+		return false
+	}
+	oneIn := h.gate.OneIn(packet)
+	if h.seq <= h.refreshed+mostAhead && oneIn != 1 {
+		h.Fatalf("packet %d has a chance of one in %d, after a filter of %d", h.seq, oneIn, h.refreshed)
+	}
+	if oneIn == 0 || h.random.Uint32N(oneIn) > 0 {
+		return false
+	}
+	expect(h.test, h.to, packet, datagram.Accepted)
+	return true
+}
+
+func (h *honest) refresh() {
+	h.gate = h.to.Gate(strict, roomy)
+	_, h.refreshed = h.to.Highest(0, false)
+}
+
+// No honest member starves behind the filter, whatever is lost and however late the filter is refreshed: all that it sends is let in as long as the filter is fewer packets
+// behind than it knows marks of, and otherwise it is heard within some packets, and the filter follows.
+func TestHonestPacketsPassTheGate(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		h := &honest{T: r, test: t, from: endpoint(t, 0, 5), to: endpoint(t, 1, 9), random: rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 1))}
+		h.gate = h.to.Gate(strict, roomy)
+		h.seq = mostAhead // the first packet that is heard may have any number
+		for !h.send(false) {
+			if h.seq > mostAhead+uint64(strict.Unknown)*30 {
+				r.Fatal("a member that starts is not heard")
+			}
+		}
+		h.refresh()
+		r.Repeat(map[string]func(*rapid.T){
+			"speak": func(*rapid.T) {
+				for range rapid.IntRange(1, 40).Draw(r, "packets") {
+					h.send(rapid.IntRange(0, 9).Draw(r, "lost") == 0)
+				}
+			},
+			"burst":   func(*rapid.T) { h.seq += rapid.Uint64Range(1, 3*mostAhead).Draw(r, "lost in a row") },
+			"refresh": func(*rapid.T) { h.refresh() },
+			"heard again": func(*rapid.T) {
+				begin := h.seq
+				for !h.send(false) {
+					if h.seq-begin > uint64(strict.Known)*30 {
+						r.Fatalf("nothing is heard of %d packets", h.seq-begin)
+					}
+				}
+				h.refresh()
+				for range mostAhead {
+					if !h.send(false) {
+						r.Fatalf("packet %d is dropped after the filter has followed to %d", h.seq, h.refreshed)
+					}
+				}
+			},
+		})
+	})
+}
+
+// A packet with a wrong mark is not opened, even if it is authentic otherwise: the mark saves its receiver the work.
+func TestWrongMarksAreForged(t *testing.T) {
+	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
+	for n := uint64(0); n < 40; n += 2 {
+		d := stamped(a, b, n+1)
+		aead := a.derive.aead(1, a.laneTo(1), d)
+		wrong := marks{known: true, block: (n + 1) / inBlock}
+		before := state(b)
+		expect(t, b, a.seal(aead, &wrong, nil, a.keysOf(1, a.laneTo(1)), d, 0, nil), datagram.Forged)
+		if state(b) != before {
+			t.Fatal("a packet with a wrong mark leaves a trace")
+		}
+		expect(t, b, send(t, a, b, n+2), datagram.Accepted)
 	}
 }

@@ -29,18 +29,19 @@ const (
 	offDigest      = 65 // of the sender's configuration
 	offNonce       = 73 // random bits of the sender's start
 	offSeq         = 89
-	headerSize     = 97
+	offMark        = 97 // what only the sender and the receiver can know of the number
+	headerSize     = 101
 	stampsSize     = 24 // send stamp and echo: the first of what is sealed
 	tagSize        = 16
 	offPayload     = headerSize + stampsSize
 	overhead       = headerSize + stampsSize + tagSize
 	magic0         = 'R'
-	magic1         = 'm'
+	magic1         = 'k'
 	maxDatagram    = 65507 // what UDP over IPv4 can carry
 )
 
-// oldMagics are those of packets without a council and without keys of members, which no release has sent.
-const oldMagics = "gn"
+// oldMagics are those of packets without a council, without keys of members and without marks, which no release has sent.
+const oldMagics = "gnm"
 
 // The versions of the sealed part that this build reads and writes.
 const (
@@ -57,6 +58,7 @@ type header struct {
 	key                            KeyID
 	council                        CouncilTag
 	keys                           memberKeys
+	mark                           mark
 }
 
 // memberKeys are the members' own keys that a packet names.
@@ -82,7 +84,8 @@ func appendHeader(b []byte, h *header, d *datagram.Header) []byte {
 	b = binary.BigEndian.AppendUint64(b, d.Council.Epoch)
 	b = append(b, d.Council.Digest[:]...)
 	b = append(b, d.Start[:]...)
-	return binary.BigEndian.AppendUint64(b, d.Seq)
+	b = binary.BigEndian.AppendUint64(b, d.Seq)
+	return binary.BigEndian.AppendUint32(b, uint32(h.mark))
 }
 
 func appendStamps(b []byte, d *datagram.Header) []byte {
@@ -104,6 +107,7 @@ func parseHeader(b []byte, h *header, d *datagram.Header) {
 	d.To.Inc = protocol.Inc(binary.BigEndian.Uint64(b[offToInc:]))
 	d.ToStart = datagram.StartPrefix(b[offToStart:])
 	d.Seq = binary.BigEndian.Uint64(b[offSeq:])
+	h.mark = mark(binary.BigEndian.Uint32(b[offMark:]))
 }
 
 // parseStamps reads the first of what was sealed.

@@ -23,7 +23,7 @@ func (e *Endpoint) Introduce(dst []byte, d *datagram.Header, path uint8, s *Summ
 	if err := e.sealable(d, payload); err != nil {
 		return dst, err
 	}
-	return e.seal(e.derive.introduction(0, d), dst, memberKeys{}, d, path, payload), nil
+	return e.seal(e.derive.introduction(0, d), nil, dst, memberKeys{}, d, path, payload), nil
 }
 
 // openIntroduction reads the summary of a member with another configuration.

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"crypto/cipher"
 	"slices"
 	"strings"
 
@@ -77,18 +76,22 @@ func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reas
 	if r != datagram.Accepted {
 		return r
 	}
-	var aead cipher.AEAD
+	var with *startCipher
 	var known *ciphers
 	if addressed == datagram.Accepted {
 		known = e.peers[who].ciphers(p.From.Inc)
-		aead = known.find(&p.Header, by)
+		with = known.find(&p.Header, by)
 	}
-	derived := aead == nil
+	derived := with == nil
 	if derived {
-		aead = e.derive.aead(who, by, &p.Header)
+		e.derived = startCipher{lane: by, aead: e.derive.aead(who, by, &p.Header)}
+		with = &e.derived
+	}
+	if h.mark != with.marks.of(with.aead, p.Seq) {
+		return datagram.Forged
 	}
 	sealed := data[headerSize:]
-	plain, err := aead.Open(sealed[:0], e.nonceOf(p.Seq), sealed, data[:headerSize])
+	plain, err := with.aead.Open(sealed[:0], e.nonceOf(p.Seq), sealed, data[:headerSize])
 	if err != nil {
 		return datagram.Forged
 	}
@@ -107,7 +110,7 @@ func (e *Endpoint) open(now protocol.Time, data []byte, p *Packet) datagram.Reas
 			e.learn(&h, p)
 		}
 		if derived {
-			known.add(&p.Header, by, aead)
+			known.add(&p.Header, with)
 		}
 	}
 	return r

@@ -37,7 +37,7 @@ func (e *Endpoint) SealReply(dst []byte, d *datagram.Header, path uint8, payload
 		return dst, err
 	}
 	p := &e.peers[d.To.Rank]
-	return e.seal(e.derive.aead(d.To.Rank, p.reply, d), dst, e.keysOf(d.To.Rank, p.reply), d, path, payload), nil
+	return e.seal(e.derive.aead(d.To.Rank, p.reply, d), new(marks), dst, e.keysOf(d.To.Rank, p.reply), d, path, payload), nil
 }
 
 // keysOf names the keys of a lane to a peer.
