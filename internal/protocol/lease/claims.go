@@ -1,8 +1,6 @@
 package lease
 
 import (
-	"time"
-
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -93,9 +91,10 @@ func (h *Holder) overdue(now protocol.Time) {
 		v, r := &h.voters[i], protocol.Rank(i)
 		for j := 0; j < len(v.flights); j++ {
 			f := &v.flights[j]
-			at := f.start.Add(h.patience())
+			at := f.start.Add(h.patience(v))
 			if now >= at && !f.overdue {
 				f.overdue, v.silent = true, true
+				v.tried()
 				h.again(r, f)
 				late = true
 			}
@@ -121,9 +120,8 @@ func (h *Holder) overdue(now protocol.Time) {
 	}
 }
 
-// patience is how long an answer is waited for before its request counts as lost.
-func (h *Holder) patience() time.Duration { return h.cfg.Rho.WaitAtLeast(h.cfg.RoundTrip) }
-
+// again queues what an unanswered request carried. The flight keeps its releases: a late answer says that they were heard, and where round trips take
+// longer than patience there is no other.
 func (h *Holder) again(r protocol.Rank, f *flight) {
 	for _, t := range f.claims {
 		if h.tenures[t.group] == t && t.bids != nil && t.bids[r].state == flying {
@@ -131,7 +129,7 @@ func (h *Holder) again(r protocol.Rank, f *flight) {
 		}
 	}
 	h.requeue(&h.voters[r], r, f.releases)
-	f.claims, f.releases = f.claims[:0], f.releases[:0]
+	f.claims = f.claims[:0]
 }
 
 // Flush ends a Step: it sends the requests that are due.
@@ -232,7 +230,9 @@ func drop[T any](q []T, n int) []T {
 // send sends one request to one voter, with as much of what waits for it as fits.
 func (h *Holder) send(now protocol.Time, v *voter, r protocol.Rank) {
 	if len(v.flights) >= 2*window {
-		h.again(r, &v.flights[0])
+		if !v.flights[0].overdue {
+			h.again(r, &v.flights[0])
+		}
 		v.take(v.flights[0].seq)
 	}
 	h.seq++
@@ -247,7 +247,8 @@ func (h *Holder) send(now protocol.Time, v *voter, r protocol.Rank) {
 	size := h.packReleases(m, f, v, r, askSize*(len(h.lengths)-1))
 	h.packClaims(m, f, v, r, size)
 	h.packAsks(m, f)
-	h.retry = min(h.retry, now.Add(h.patience()))
+	v.sends(now, h.seq)
+	h.retry = min(h.retry, now.Add(h.patience(v)))
 	h.out.Send = append(h.out.Send, protocol.Envelope{To: r, Message: m})
 }
 

@@ -137,7 +137,7 @@ func TestLeaseLengthFollowsTheMeasuredRoundTrips(t *testing.T) {
 	if d := h.delta(h.lengths[0]); d != cfg.Lease {
 		t.Errorf("round trips of seconds: %v, want no more than %v", d, cfg.Lease)
 	}
-	for range 2 * rtWindow {
+	for range 2 * manyTrips {
 		h.voters[1].rtt.add(10 * ms)
 	}
 	if d := h.voters[1].rtt.slowest(); d != 10*ms {

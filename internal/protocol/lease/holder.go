@@ -48,7 +48,11 @@ type voter struct {
 	// silent voters did not answer the last request in time. They are asked once per renewal.
 	silent bool
 	rtt    roundTrips
-	wish   time.Duration // the longest lease that its programs want, as far as it has said
+	probe  probe
+	// late counts the requests in a row that were not answered within Config.RoundTrip, and omitted the answers in a row that left out a promise
+	// that was asked for. Both end at FreeTries.
+	late, omitted int
+	wish          time.Duration // the longest lease that its programs want, as far as it has said
 }
 
 // A flight is a request on its way. Each is judged by its own start.
@@ -56,7 +60,7 @@ type flight struct {
 	seq      uint64
 	start    protocol.Time
 	asks     []Ask // that of length 0 among them
-	overdue  bool  // what it carried was queued again
+	overdue  bool  // what it carried was queued again; it has no claims then
 	claims   []*tenure
 	releases []*release
 }
@@ -194,13 +198,12 @@ func (h *Holder) onDue(now protocol.Time, t *tenure) {
 func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) (trip time.Duration, ok bool) {
 	h.terms.SeeFloor(m.Floor)
 	v := &h.voters[from.Rank]
-	f, ok := v.land(h.me.Inc, m.Asker, m.Seq)
+	f, ok := h.land(now, v, m.Asker, m.Seq)
 	if !ok {
 		return 0, false
 	}
 	v.silent = false
 	trip = now.Sub(f.start)
-	v.rtt.add(trip)
 	v.wish = m.Wish
 	for _, r := range f.releases {
 		h.answered(r, from.Rank)
@@ -228,10 +231,12 @@ func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) (trip time.Du
 // kept takes note of the promises that an answer renews, each by itself. It says whether any of them is the latest of its
 // length, and whether one could not be relied on before.
 func (h *Holder) kept(now protocol.Time, r protocol.Rank, m *OK, f *flight) (current, revived bool) {
+	omitted := false
 	for _, a := range f.asks {
 		l, gen := h.length(a.Length), m.gen(a.Length)
 		if gen == 0 {
-			h.askLater(r, f, a.Length)
+			omitted = true
+			h.askLater(now, r, f, a.Length)
 		}
 		if l == nil || gen == 0 || gen < l.by[r].gen {
 			continue
@@ -245,6 +250,7 @@ func (h *Holder) kept(now protocol.Time, r protocol.Rank, m *OK, f *flight) (cur
 		s.end = max(s.end, end)
 		current, revived = true, revived || was <= now
 	}
+	h.voters[r].omits(omitted)
 	return current, revived
 }
 
@@ -257,20 +263,11 @@ func (h *Holder) restarted(from protocol.Ident) {
 	h.voters[from.Rank].inc = from.Inc
 }
 
-// askLater claims once more what a voter has not looked at.
-func (h *Holder) askLater(r protocol.Rank, f *flight, length time.Duration) {
-	for _, t := range f.claims {
-		if h.tenures[t.group] == t && t.length.nominal == length && t.bids != nil && t.bids[r].state == flying {
-			h.queue(t, r)
-		}
-	}
-}
-
 // Nack takes a voter's refusal of a whole request.
 func (h *Holder) Nack(now protocol.Time, from protocol.Ident, m *Nack) {
 	h.terms.SeeFloor(m.Floor)
 	v := &h.voters[from.Rank]
-	f, ok := v.land(h.me.Inc, m.Asker, m.Seq)
+	f, ok := h.land(now, v, m.Asker, m.Seq)
 	if !ok {
 		return
 	}
@@ -297,7 +294,9 @@ func (h *Holder) Nack(now protocol.Time, from protocol.Ident, m *Nack) {
 			h.hopeless(now, t)
 		}
 	}
-	h.requeue(v, from.Rank, f.releases)
+	if !f.overdue { // or they were queued already
+		h.requeue(v, from.Rank, f.releases)
+	}
 	if m.Why != WhyStale {
 		v.silent = true // nothing but renewals until it takes one
 	}
@@ -305,11 +304,17 @@ func (h *Holder) Nack(now protocol.Time, from protocol.Ident, m *Nack) {
 
 // land takes off the flight that an answer is about. An answer to another incarnation is about none, even if the layer below lets it
 // through: each incarnation numbers its requests from 1 on. A flight that is not there was answered before or given up.
-func (v *voter) land(me, asker protocol.Inc, seq uint64) (flight, bool) {
-	if asker != me {
+func (h *Holder) land(now protocol.Time, v *voter, asker protocol.Inc, seq uint64) (flight, bool) {
+	if asker != h.me.Inc {
 		return flight{}, false
 	}
-	return v.take(seq)
+	f, ok := v.take(seq)
+	if !ok {
+		h.measure(now, v, seq, nil)
+		return f, false
+	}
+	h.measure(now, v, seq, &f)
+	return f, true
 }
 
 func (v *voter) take(seq uint64) (flight, bool) {

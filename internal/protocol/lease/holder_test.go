@@ -55,7 +55,7 @@ func TestAnsweredHolderSleepsUntilTheNextRenewal(t *testing.T) {
 	c.try(0, "g")
 	c.now = c.now.Add(c.cfg.Renew)
 	asked := c.do(0, func(*half) {})
-	if got, want := c.members[0].holder.Next(), c.now.Add(c.members[0].holder.patience()); len(asked) != 3 || got != want {
+	if got, want := c.members[0].holder.Next(), c.now.Add(c.members[0].cfg.patience()); len(asked) != 3 || got != want {
 		t.Fatalf("asked %d voters and waits until %v, want %v: their answers may be lost", len(asked), got, want)
 	}
 	c.pump(asked)
@@ -72,7 +72,7 @@ func TestFrozenHolderWantsNoRoundForUnansweredRequests(t *testing.T) {
 	c.do(0, func(*half) {}) // nobody gets these requests
 	h := c.members[0].holder
 	h.Freeze(c.now, protocol.Cause{})
-	c.now = c.now.Add(h.patience())
+	c.now = c.now.Add(h.cfg.patience())
 	h.Begin(c.now, &protocol.Effects{})
 	if h.renew != protocol.Never {
 		t.Errorf("wants a round at %v, at %v", h.renew, c.now)

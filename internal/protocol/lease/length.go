@@ -90,9 +90,10 @@ func (h *Holder) delta(l *length) time.Duration {
 	return min(h.cfg.Longest, while+time.Duration(l.tenures)*h.cfg.PerGroup)
 }
 
-// tryFor is how long an attempt may take. A long lease is no reason to wait long for answers.
+// tryFor is how long an attempt may take. A long lease is no reason to wait long for answers, unless they take long.
 func (h *Holder) tryFor(l *length) time.Duration {
-	return min(h.delta(l), h.while()+time.Duration(len(h.tenures))*h.cfg.PerGroup)
+	while := max(h.while(), h.cfg.RoundTrip+h.SlowDown(l.nominal))
+	return min(h.delta(l), while+time.Duration(len(h.tenures))*h.cfg.PerGroup)
 }
 
 // every returns how many rounds lie between two renewals of a length.

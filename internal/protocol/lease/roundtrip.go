@@ -7,26 +7,73 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// roundTrips keeps the slowest round trips to one voter: of the last rtWindow and of those since. With a window of 1,000
-// that is about the 99.9 % round trip of Nerio §10.1, in constant space.
+// roundTrips keeps the slowest round trips to one voter, in constant space: the slowest of the last 1,000 and of those since,
+// about the 99.9 % round trip of Nerio §10.1, and the second slowest of the last 100 and of those since, about the 99 % one.
 type roundTrips struct {
-	last, now time.Duration
-	n         int
+	many, few slowest
 	measured  bool
 }
 
-const rtWindow = 1000
+const (
+	manyTrips = 1000
+	fewTrips  = 100
+)
+
+// slowest has the two slowest of a window of round trips and of those since, slowest first.
+type slowest struct {
+	last, now [2]time.Duration
+	n         int
+}
 
 func (r *roundTrips) add(d time.Duration) {
-	r.now, r.measured = max(r.now, d), true
-	r.n++
-	if r.n == rtWindow {
-		r.last, r.now, r.n = r.now, 0, 0
+	r.measured = true
+	r.many.add(d, manyTrips)
+	r.few.add(d, fewTrips)
+}
+
+func (s *slowest) add(d time.Duration, window int) {
+	switch {
+	case d > s.now[0]:
+		s.now = [2]time.Duration{d, s.now[0]}
+	case d > s.now[1]:
+		s.now[1] = d
+	}
+	s.n++
+	if s.n == window {
+		*s = slowest{last: s.now}
 	}
 }
 
 // slowest returns the slowest round trip.
-func (r *roundTrips) slowest() time.Duration { return max(r.last, r.now) }
+func (r *roundTrips) slowest() time.Duration { return max(r.many.last[0], r.many.now[0]) }
+
+// p99 returns the round trip that one in a hundred exceeds; zero while fewer than two were measured.
+func (r *roundTrips) p99() time.Duration {
+	s := &r.few
+	return max(min(s.last[0], s.now[0]), s.last[1], s.now[1])
+}
+
+// appendState appends what is ever acted on. Round trips that need no slow-down are alike.
+func (r *roundTrips) appendState(s *State, c *Config) {
+	if c.Adapt {
+		r.many.appendState(s, 0)
+	}
+	r.few.appendState(s, c.patience())
+}
+
+func (s *slowest) appendState(st *State, below time.Duration) {
+	any := false
+	for _, d := range [4]time.Duration{s.last[0], s.last[1], s.now[0], s.now[1]} {
+		if d <= below {
+			d = 0
+		}
+		any = any || d > 0
+		st.Int(int64(d))
+	}
+	if any {
+		st.Int(int64(s.n))
+	}
+}
 
 // while is for how long a request asks for the promise of length 0 if only few groups depend on it. With Adapt it is what
 // spaces renewals by Renew and still covers two lost rounds at the slowest round trip to a quorum, but no more than the
@@ -35,7 +82,7 @@ func (h *Holder) while() time.Duration {
 	if !h.cfg.Adapt {
 		return h.cfg.Lease
 	}
-	trip, ok := h.quorumTrip()
+	trip, ok := h.quorumTrip((*roundTrips).slowest)
 	if !ok {
 		return h.cfg.Lease
 	}
@@ -47,8 +94,8 @@ func (h *Holder) while() time.Duration {
 	return min(h.cfg.Lease, h.cfg.Rho.RealAtMost(need))
 }
 
-// quorumTrip returns the slowest round trip to the quickest quorum.
-func (h *Holder) quorumTrip() (time.Duration, bool) {
+// quorumTrip returns the longest round trip to the quickest quorum, by what is taken of each voter's.
+func (h *Holder) quorumTrip(of func(*roundTrips) time.Duration) (time.Duration, bool) {
 	h.order = h.order[:0]
 	for i := range h.voters {
 		if h.voters[i].rtt.measured {
@@ -56,7 +103,7 @@ func (h *Holder) quorumTrip() (time.Duration, bool) {
 		}
 	}
 	slices.SortFunc(h.order, func(a, b protocol.Rank) int {
-		if d := h.voters[a].rtt.slowest() - h.voters[b].rtt.slowest(); d != 0 {
+		if d := of(&h.voters[a].rtt) - of(&h.voters[b].rtt); d != 0 {
 			return int(min(max(d, -1), 1))
 		}
 		return int(a) - int(b)
@@ -65,7 +112,7 @@ func (h *Holder) quorumTrip() (time.Duration, bool) {
 	for _, r := range h.order {
 		s.Add(r)
 		if h.policy.Complete(s) {
-			return h.voters[r].rtt.slowest(), true
+			return of(&h.voters[r].rtt), true
 		}
 	}
 	return 0, false

@@ -169,10 +169,12 @@ func (h *Holder) appendVoter(s *State, v *voter) {
 	s.Uint(uint64(v.inc))
 	s.Bool(v.silent)
 	s.Int(int64(v.wish))
-	if h.cfg.Adapt {
-		s.Int(int64(v.rtt.last))
-		s.Int(int64(v.rtt.now))
-		s.Int(int64(v.rtt.n))
+	v.rtt.appendState(s, h.cfg)
+	s.Int(int64(v.late))
+	s.Int(int64(v.omitted))
+	s.Uint(v.probe.seq)
+	if v.probe.seq != 0 {
+		s.Future(v.probe.start.Add(h.cfg.patience()))
 	}
 	s.Uint(uint64(len(v.flights)))
 	for i := range v.flights {

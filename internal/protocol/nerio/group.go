@@ -17,8 +17,9 @@ type groupState struct {
 	length time.Duration
 	// since is when the member last began to lead the group.
 	since protocol.Time
-	// backoff is before when no new attempt is begun.
+	// backoff is before when no new attempt is begun, and tries counts the attempts that have failed since the group was last led.
 	backoff protocol.Time
+	tries   int
 	// due is when the group has to be considered again, and queued says that it waits for others to have had their turn.
 	due    protocol.Time
 	queued bool
@@ -67,6 +68,9 @@ func (m *Machine) publish(now protocol.Time, s *groupState, cause protocol.Cause
 	changed := !s.published || old.Leader != v.Leader || old.Tenure != v.Tenure
 	s.view, s.published = v, true
 	m.out.Views = append(m.out.Views, v)
+	if v.Leader != protocol.NoIdent {
+		s.tries = 0
+	}
 	if changed {
 		m.answerTransfers(s)
 	}
@@ -140,7 +144,7 @@ func (m *Machine) consider(now protocol.Time, s *groupState) {
 		m.schedule(s, protocol.Never) // the end of that grant brings us back
 		return
 	}
-	when := max(s.backoff, m.start.settled, m.turn(&at))
+	when := max(s.backoff, m.start.settled, m.turn(s, &at))
 	if now < when {
 		m.schedule(s, when)
 		return
@@ -230,11 +234,11 @@ func (m *Machine) behind(first protocol.Rank) int {
 
 // turn returns when it is this member's turn in a free group: at once if it goes first, or if there is nobody to say so;
 // otherwise the later the more members come before it, counted from the first one. A named heir goes first.
-func (m *Machine) turn(at *lease.GroupStatus) protocol.Time {
+func (m *Machine) turn(s *groupState, at *lease.GroupStatus) protocol.Time {
 	when := at.Free
 	if first := m.first(); m.cfg.Elector && first != m.cfg.Me {
 		for range 1 + m.behind(first) {
-			when = when.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
+			when = when.Add(m.lcfg.Rho.WaitAtLeast(m.trip(s)))
 		}
 	}
 	if at.Heir != protocol.Nobody && at.Heir != m.cfg.Me {
@@ -254,11 +258,12 @@ func (m *Machine) onFailed(now protocol.Time, s *groupState, o *lease.Outcome) {
 			m.failed, m.unfit = 0, true
 		}
 	}
-	s.backoff = now.Add(m.pause())
+	s.tries = min(s.tries+1, lease.FreeTries)
+	s.backoff = now.Add(m.pause(s))
 	if o.Busy && o.Led {
 		// A leader stands in the way: whoever is to go first comes back as soon as its leases have run out.
 		if first := !m.cfg.Elector || m.first() == m.cfg.Me; first {
-			s.backoff = max(o.Retry, now.Add(m.cfg.RoundTrip/8))
+			s.backoff = max(o.Retry, now.Add(m.trip(s)-m.cfg.RoundTrip*7/8))
 		} else {
 			s.backoff = max(s.backoff, o.Retry)
 		}
@@ -269,8 +274,17 @@ func (m *Machine) onFailed(now protocol.Time, s *groupState, o *lease.Outcome) {
 // longestPause is how many round trips a candidate stays away at most after a failure.
 const longestPause = 4
 
+// trip returns the round trip that attempts for a group allow for. After the first tries it follows the measured one: candidates whose pauses are
+// shorter than their attempts meet for ever.
+func (m *Machine) trip(s *groupState) time.Duration {
+	if s.tries < lease.FreeTries {
+		return m.cfg.RoundTrip
+	}
+	return m.cfg.RoundTrip + m.holder.SlowDown(s.length)
+}
+
 // pause draws how long a candidate stays away after a failure: between one and four round trips (PROTOCOLS §3.4-3).
-func (m *Machine) pause() time.Duration {
-	d := m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip)
+func (m *Machine) pause(s *groupState) time.Duration {
+	d := m.lcfg.Rho.WaitAtLeast(m.trip(s))
 	return d + time.Duration(m.rng.Int64N(int64((longestPause-1)*d)+1))
 }

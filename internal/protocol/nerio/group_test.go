@@ -177,7 +177,7 @@ func TestBackOffIsBetweenOneAndFourRoundTrips(t *testing.T) {
 	d := newDriver(t, config(3))
 	seen := make(map[bool]bool)
 	for range 1000 {
-		p := d.members[0].m.pause()
+		p := d.members[0].m.pause(&groupState{})
 		lo, hi := 20*ms+20*time.Microsecond, 4*(20*ms+20*time.Microsecond)
 		if p < lo || p > hi {
 			t.Fatalf("%v, want between %v and %v", p, lo, hi)

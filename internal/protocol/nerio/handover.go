@@ -96,7 +96,7 @@ func (m *Machine) onLost(now protocol.Time, s *groupState, o *lease.Outcome) {
 			m.asks.wake(t.until)
 		}
 	}
-	s.backoff = max(s.backoff, now.Add(m.pause()))
+	s.backoff = max(s.backoff, now.Add(m.pause(s)))
 	m.consider(now, s)
 }
 

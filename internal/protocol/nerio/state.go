@@ -150,6 +150,7 @@ func (m *Machine) appendGroups(s *lease.State) {
 		s.Bool(x.candidate)
 		s.Int(int64(x.length))
 		s.Future(x.backoff)
+		s.Int(int64(x.tries))
 		s.Future(x.due)
 		s.Bool(x.telling)
 		s.Ident(x.view.Leader)

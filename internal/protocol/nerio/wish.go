@@ -108,7 +108,7 @@ func (m *Machine) nominal(length time.Duration) time.Duration {
 // not have ended yet.
 func (m *Machine) try(now protocol.Time, s *groupState) {
 	if !m.holder.Room(s.length) {
-		m.schedule(s, now.Add(m.pause()))
+		m.schedule(s, now.Add(m.pause(s)))
 		return
 	}
 	m.holder.Try(now, s.group, s.length)
