@@ -66,6 +66,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	thread.Spare() // for the member and for killers
+	if c := holdAwake(a.core.Timing, a.core.Ordinary, thread.HoldAwake, a.core.Log); c != nil {
+		defer c.Close()
+	}
 	return a.run(ctx)
 }
 

@@ -12,6 +12,11 @@ func (m *Measured) advice(p *Plan) []string {
 	if p.Assumed {
 		say("the round trip of %s is an assumption: measure it (run this beside an agent, or name --peers that run 'regent plan probe'), or set --round-trip", Length(p.Timing.RoundTrip))
 	}
+	for _, t := range m.Trips {
+		if t.Count == 0 {
+			say("%s did not answer %d probes: is 'regent plan probe' running there, and does UDP pass?", t.Peer, t.Lost)
+		}
+	}
 	asIs, busy, awake := m.find(MemberThread, AsIs), m.find(MemberThread, Busy), m.find(MemberThread, Awake)
 	if asIs != nil && !asIs.Realtime {
 		say("the member's thread has no real-time scheduling: give the agent CAP_SYS_NICE, and pauses of a busy host become shorter")

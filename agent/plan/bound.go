@@ -12,7 +12,8 @@ const confidence = 0.95
 
 // A Bound says how often pauses of more than a length come at most.
 type Bound struct {
-	Above time.Duration `json:"above_ns"`
+	Thread Thread        `json:"thread,omitempty"`
+	Above  time.Duration `json:"above_ns"`
 	// Seen is how many came in the time For.
 	Seen uint64        `json:"seen"`
 	For  time.Duration `json:"for_ns"`
@@ -66,6 +67,11 @@ func atMost(k uint64, mean float64) float64 {
 
 // String says it in words.
 func (b Bound) String() string {
+	if b.Thread != "" {
+		named := string(b.Thread) + ": "
+		b.Thread = ""
+		return named + b.String()
+	}
 	if b.For <= 0 {
 		return "nothing was measured"
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -139,7 +140,9 @@ func (m *Measured) Bound(thread Thread, awake bool, d time.Duration) Bound {
 	for _, p := range m.of(thread, awake) {
 		seen, watched = seen+p.above(d), watched+p.For
 	}
-	return newBound(d, seen, watched)
+	b := newBound(d, seen, watched)
+	b.Thread = thread
+	return b
 }
 
 // trip returns the longest round trip that was measured; zero if none was.
@@ -158,4 +161,20 @@ func (m *Measured) usually(awake bool) time.Duration {
 		late = max(late, p.Quantile(0.99))
 	}
 	return late
+}
+
+// Together returns all pauses of a thread in one histogram, the shortest first.
+func (m *Measured) Together(thread Thread, awake bool) []Bucket {
+	var out []Bucket
+	for _, p := range m.of(thread, awake) {
+		for _, b := range p.Buckets {
+			at, found := slices.BinarySearchFunc(out, b.Upper, func(b Bucket, d time.Duration) int { return cmp.Compare(b.Upper, d) })
+			if found {
+				out[at].Count += b.Count
+			} else {
+				out = slices.Insert(out, at, b)
+			}
+		}
+	}
+	return out
 }

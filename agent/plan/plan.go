@@ -36,6 +36,8 @@ const (
 // A Plan is constants, and why they are right.
 type Plan struct {
 	Timing regent.Timing `json:"-"`
+	// Constants are those of Timing by their keys in the configuration.
+	Constants []Term `json:"constants"`
 	// Safe says that all inequalities hold.
 	Safe bool `json:"safe"`
 	// Assumed says that the round trip was not measured.
@@ -108,20 +110,26 @@ func (p *Plan) keepsFailOver(d time.Duration) bool { return p.FailOver <= d }
 
 // Explain says what follows from constants, and what they must satisfy.
 func Explain(t regent.Timing, in Intent, m *Measured) *Plan {
-	p := &Plan{Timing: t, Safe: true, Assumed: len(m.Trips) == 0 && in.RoundTrip == 0, Tolerates: tolerates(t), FailOver: t.FailOver(in.Members), Awake: HoldAwake(t)}
-	p.Inequalities = inequalities(t, in, m)
-	for i := range p.Inequalities {
-		p.Safe = p.Safe && p.Inequalities[i].Holds
-	}
+	p := &Plan{Timing: t, Safe: true, Assumed: m.trip() == 0 && in.RoundTrip == 0, Tolerates: tolerates(t), FailOver: t.FailOver(in.Members), Awake: HoldAwake(t)}
+	p.Add(inequalities(t, in, m))
 	for _, thread := range []Thread{MemberThread, OrdinaryThread} {
 		if _, watched := m.longest(thread, p.Awake); watched > 0 {
 			p.Bounds = append(p.Bounds, m.Bound(thread, p.Awake, p.Tolerates))
 		}
 	}
+	p.Constants = constants(t)
 	p.Cost = costOf(t, in.Members)
 	p.YAML = YAML(t)
 	p.Advice = append(p.Advice, m.advice(p)...)
 	return p
+}
+
+// Add adds inequalities.
+func (p *Plan) Add(more []Inequality) {
+	p.Inequalities = append(p.Inequalities, more...)
+	for i := range more {
+		p.Safe = p.Safe && more[i].Holds
+	}
 }
 
 // choose returns the longest lease that fails over in time, or the shortest that survives the pauses.

@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/regentproject/regent"
 )
@@ -15,16 +14,18 @@ func YAML(t regent.Timing) string {
 	line("# Put this in place of profile, timing and leases, at all members. Check it with: regent config check")
 	line("profile: lan")
 	line("timing:")
-	for _, c := range []struct {
-		key    string
-		length time.Duration
-	}{{"round_trip", t.RoundTrip}, {"renew", t.Renew}, {"lease", t.Lease}, {"longest_lease", t.LongestLease}, {"guard", t.Guard},
-		{"heartbeat", t.Heartbeat}, {"suspect", t.Suspect}, {"delay", t.Delay}, {"evict", t.Evict}} {
-		line("  %s: %v", c.key, c.length)
+	for _, c := range constants(t) {
+		line("  %s: %v", c.Name, c.Length)
 	}
 	line("# Programs that ask for no length of their own get the same lease.")
 	line("leases:")
 	line("  - groups: [\"*\"]")
 	line("    lease: %v", t.Lease)
 	return b.String()
+}
+
+// constants lists the lengths of a timing by their keys.
+func constants(t regent.Timing) []Term {
+	return []Term{{"round_trip", t.RoundTrip}, {"renew", t.Renew}, {"lease", t.Lease}, {"longest_lease", t.LongestLease}, {"guard", t.Guard},
+		{"heartbeat", t.Heartbeat}, {"suspect", t.Suspect}, {"delay", t.Delay}, {"evict", t.Evict}}
 }

@@ -39,6 +39,8 @@ var subcommands = []func() *cobra.Command{
 	statusCommand,
 	initCommand,
 	configCommand,
+	planCommand,
+	planLoadCommand,
 	keygenCommand,
 	keysCommand,
 	demoCommand,
