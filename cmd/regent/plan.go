@@ -173,7 +173,7 @@ func leaseLengths(file *config.File) []time.Duration {
 // fromAgent returns what asks the agent of this host for round trips; nil if there is none.
 func (f *planFlags) fromAgent(ctx context.Context) func(context.Context) map[string]time.Duration {
 	cl := newClient(f.socket)
-	ask := func(ctx context.Context) ([]api.MemberInfo, error) {
+	ask := func(ctx context.Context) ([]regent.PeerStatus, error) {
 		var list api.MemberList
 		err := cl.get(ctx, "/v1/members", &list)
 		return list.Members, err
