@@ -12,6 +12,9 @@ type distrust struct {
 	level       slog.Level
 }
 
+// noRecord is the reason of a wait of a member that has lost its record, or keeps none.
+const noRecord = "no record"
+
 // distrusts are by the reason that the council's machine states for its wait.
 var distrusts = map[string]*distrust{
 	"stale record": {status: "its record is an old copy", level: slog.LevelError,
@@ -27,13 +30,16 @@ var distrusts = map[string]*distrust{
 
 // distrust takes note that the member asks, if that is the reason of a wait.
 func (m *Member) distrust(reason string) {
+	if reason == noRecord {
+		m.log.Info("the member has no record: unless the council begins now, it waits for the longest lease, and asks the others before it votes", "wait", m.config.Timing.LongestLease)
+	}
 	d := distrusts[reason]
 	if d == nil {
 		return
 	}
 	m.distrusted.Store(d)
 	if d.log != "" {
-		m.log.Log(context.Background(), d.level, d.log)
+		m.log.Log(context.Background(), d.level, d.log, "wait", m.config.Timing.LongestLease)
 	}
 }
 

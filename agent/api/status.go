@@ -77,8 +77,14 @@ type AgentStatus struct {
 
 // TimingInfo is of AgentStatus.
 type TimingInfo struct {
-	Lease     time.Duration `json:"lease_ns"`
-	Renew     time.Duration `json:"renew_ns"`
+	// Lease is how long leases of programs are that ask for none, and Renew how often they are renewed. CouncilLease is the council's own length.
+	Lease        time.Duration `json:"lease_ns"`
+	Renew        time.Duration `json:"renew_ns"`
+	CouncilLease time.Duration `json:"council_lease_ns"`
+	// Tolerates is the longest pause that does not end such a lease, and FailOver within what time another host leads if this one dies; zero
+	// if none can.
+	Tolerates time.Duration `json:"tolerates_ns"`
+	FailOver  time.Duration `json:"fail_over_ns,omitempty"`
 	Guard     time.Duration `json:"guard_ns"`
 	RoundTrip time.Duration `json:"round_trip_ns"`
 	Delay     time.Duration `json:"delay_ns"`

@@ -355,12 +355,11 @@ func (f *File) Level() (slog.Level, error) {
 
 // timing returns the profile with the single constants put in.
 func (f *File) timing() (regent.Timing, error) {
-	profiles := map[string]regent.Timing{fast: regent.Fast, lan: regent.LAN, wan: regent.WAN}
-	t, ok := profiles[f.Profile]
-	if !ok {
-		return t, fmt.Errorf("profile %q: must be fast, lan or wan", f.Profile)
+	p := profile(f.Profile)
+	if p == nil {
+		return regent.Timing{}, fmt.Errorf("profile %q: must be fast, lan or wan", f.Profile)
 	}
-	set := &f.Timing
+	t, set := p.Timing, &f.Timing
 	if set.Lease != 0 && set.LongestLease == 0 {
 		t.LongestLease = max(t.LongestLease, set.Lease)
 	}

@@ -240,13 +240,6 @@ const (
 	DefaultLease     = 5 * time.Second
 )
 
-// The names of the profiles.
-const (
-	fast = "fast"
-	lan  = "lan"
-	wan  = "wan"
-)
-
 var defaultLimits = Limits{Connections: 1024, PerSource: 256, Streams: 512, Candidates: 1024, Groups: 100_000, Body: 64 << 10}
 
 // Load reads a file and checks it.

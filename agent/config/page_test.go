@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent"
 )
@@ -91,6 +92,30 @@ func TestPageHasTheConstantsOfTheProfilesAndTheLimits(t *testing.T) {
 		path := "limits." + limits.Type().Field(i).Tag.Get("yaml")
 		if got, want := page[path], fmt.Sprint(limits.Field(i).Interface()); len(got) != 4 || got[1] != want {
 			t.Errorf("docs/configuration.md: %s: %q, want %s", path, got, want)
+		}
+	}
+}
+
+// The table of profiles has what follows from their constants.
+func TestPageHasWhatTheProfilesTolerateAndGive(t *testing.T) {
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range Profiles {
+		p := &Profiles[i]
+		of := p.Programs()
+		want := fmt.Sprintf("| %s | %s | %v | %v | %v | %v |", p.Name, p.Where, of.RoundTrip, Rounded(of.Tolerates()), of.Lease, p.Timing.Lease)
+		if !strings.Contains(string(page), want+"\n") {
+			t.Errorf("docs/configuration.md has no row %s", want)
+		}
+	}
+}
+
+func TestRoundedNeverExaggerates(t *testing.T) {
+	for d, want := range map[time.Duration]time.Duration{0: 0, 3_704_980_000: 3_700_000_000, 5_968_000: 5_960_000, 109_780_000: 109_000_000, 999: 999, 1000: 1000, 1001: 1000} {
+		if got := Rounded(d); got != want || got > d {
+			t.Errorf("%v: %v", d, got)
 		}
 	}
 }

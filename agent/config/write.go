@@ -105,10 +105,16 @@ func (d Draft) member(line func(string, ...any)) {
 	line("# Lets a new council begin once every member is there and none has a record. May stay set.")
 	line("bootstrap: %v", d.Bootstrap)
 	line("")
-	line("# How fast: fast (one rack), lan, or wan. timing sets single constants.")
-	line("profile: %s", or(d.Profile, "lan"))
-	line("# timing:")
-	line("#   lease: 300ms")
+	line("# What the hosts tolerate, and what they give:")
+	for i := range Profiles {
+		line("#   %-5s %s", Profiles[i].Name, &Profiles[i])
+	}
+	line("profile: %s", or(d.Profile, lan))
+	line("# timing: {round_trip: 40ms}   # sets single constants, the same on every host")
+	line("")
+	line("# How long leases of programs are. Longer ones survive longer pauses; a host that dies is replaced later.")
+	line("# lease: %v", DefaultLease)
+	line("# leases: [{groups: [\"batch-*\"], lease: 20s}]   # in some groups")
 	line("")
 }
 

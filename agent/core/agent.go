@@ -35,7 +35,9 @@ type Agent struct {
 	Timing  regent.Timing
 	// Ordinary says that the configuration allows no real-time threads.
 	Ordinary bool
-	clock    clock.Clock
+	// noRealtime is why this process has none; nil: it may.
+	noRealtime error
+	clock      clock.Clock
 	// File is the configuration in force.
 	File atomic.Pointer[config.File]
 
@@ -92,6 +94,8 @@ func New(file *config.File, c *regent.Config, version string, log *slog.Logger) 
 		books: make(map[uint64]*Candidate), groups: make(map[string]int), leaders: make(map[string]*Candidate),
 		verifySlots: make(chan struct{}, maxVerifications),
 		runners:     runners{last: make(map[tenure.Identity]*Candidate)}, Silence: party.NewSilence()}
+	a.noRealtime = probeRealtime(c.NoRealtime)
+	a.warnOfShortLeases(file)
 	a.ChangeLog = newChangeLog(a.TakesPart)
 	for i := range c.Council {
 		a.Names.Enter(c.Council[i].Name)

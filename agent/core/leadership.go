@@ -60,7 +60,7 @@ func (c *Candidate) longestLease() time.Duration {
 // may be silent for two leases.
 func (c *Candidate) fixLease() {
 	if c.Lease == 0 && c.agent.ModeOf(c.Group) == regent.Quorum {
-		c.Lease = c.agent.Config().LeaseOf(c.Group)
+		c.Lease = c.agent.leaseOf(c.Group)
 	}
 	if c.Tree != nil && c.Heartbeat != 0 {
 		c.Heartbeat = max(c.Heartbeat, 2*c.LeaseLength())

@@ -16,12 +16,11 @@ import (
 
 // Status returns how the agent and its member are, without the id of the council.
 func (a *Agent) Status() api.AgentStatus {
-	t := &a.Timing
 	a.mu.Lock()
 	out := api.AgentStatus{Version: a.Version, Pid: os.Getpid(), Started: a.started, Groups: len(a.groups), Sessions: len(a.books), Stopping: a.closing}
 	a.mu.Unlock()
 	out.Name, out.Streams, out.DefaultGroup = a.Name, a.streams.Load(), a.Config().DefaultGroup
-	out.Timing = api.TimingInfo{Lease: t.Lease, Renew: t.Renew, Guard: t.Guard, RoundTrip: t.RoundTrip, Delay: t.Delay, Drift: t.Drift}
+	out.Timing = a.timingInfo()
 	m := a.joining.Load()
 	if m == nil {
 		out.Waiting = "it is being started"

@@ -125,7 +125,7 @@ func (l *life) enter(u Upper) {
 func (l *life) take(n Notice) {
 	<-l.entered
 	if n.Lease != 0 {
-		l.r.lease.Store(int64(n.Lease))
+		l.r.accept(n.Lease)
 		return
 	}
 	if n.Healed {

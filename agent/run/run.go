@@ -115,8 +115,10 @@ type runner struct {
 	agent  Agent
 	terms  Terms
 	lease  atomic.Int64 // the length of leases, a time.Duration; zero until the agent has accepted a candidacy
-	keeper *keeper      // nil: none
-	last   Upper        // of the candidacy before; nil: none
+	// announced is the length that was logged last.
+	announced atomic.Int64
+	keeper    *keeper // nil: none
+	last      Upper   // of the candidacy before; nil: none
 	// healedHooks tells hooks that this host still leads.
 	healedHooks backgroundTask
 	// since is when it began to wait; zero while it does not.
@@ -166,6 +168,14 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 		if err := r.reconnect(ctx, connect); err != nil {
 			return r.ended(err)
 		}
+	}
+}
+
+// accept takes the length of the leases that the agent gives to this runner. A new one is logged, with what follows from it.
+func (r *runner) accept(lease time.Duration) {
+	r.lease.Store(int64(lease))
+	if was := r.announced.Swap(int64(lease)); was != int64(lease) && r.hasToken() {
+		r.Log("leases of %s last %v: a program or runner that dies is replaced at once, a host or agent after its lease", r.Group, lease)
 	}
 }
 

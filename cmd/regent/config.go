@@ -34,22 +34,43 @@ type checkReport struct {
 	Member   string   `json:"member,omitempty"`
 	Council  []string `json:"council,omitempty"`
 	// Majority is how many members must be up, of Voters; Leaders of them may lead.
-	Majority int `json:"majority,omitempty"`
-	Voters   int `json:"voters,omitempty"`
-	Leaders  int `json:"leaders,omitempty"`
-	// FailOver is how long a group has no leader at most when its leader has died; it
-	// is left out where nobody can replace it. Guard is how long before the end of its lease a program is told.
-	Lease     time.Duration `json:"lease_ns,omitempty"`
-	FailOver  time.Duration `json:"fail_over_ns,omitempty"`
-	Guard     time.Duration `json:"guard_ns,omitempty"`
-	RoundTrip time.Duration `json:"round_trip_ns,omitempty"`
-	// Restart is how long a member that was not stopped in good order waits before it votes.
-	Restart time.Duration `json:"restart_ns,omitempty"`
+	Majority int    `json:"majority,omitempty"`
+	Voters   int    `json:"voters,omitempty"`
+	Leaders  int    `json:"leaders,omitempty"`
+	Profile  string `json:"profile,omitempty"`
+	leaseReport
+	// Leases are those of groups that leases names, by rule.
+	Leases []leaseReport `json:"leases,omitempty"`
+	// ReplacedWithin is how soon a program is replaced that dies, if all of its processes are proven gone, besides its lost hooks.
+	ReplacedWithin time.Duration `json:"replaced_within_ns,omitempty"`
+	Guard          time.Duration `json:"guard_ns,omitempty"`
+	RoundTrip      time.Duration `json:"round_trip_ns,omitempty"`
+	// Restart is how long a member that was not stopped in good order waits before it votes, and Longest how long one that has lost its record does,
+	// or has none: Diskless says that this is such a member.
+	Restart  time.Duration `json:"restart_ns,omitempty"`
+	Longest  time.Duration `json:"longest_lease_ns,omitempty"`
+	Diskless bool          `json:"diskless,omitempty"`
 	// LocalLeader is within what time every part of the network has a local leader (κ), unless the file has calm.
 	LocalLeader time.Duration `json:"local_leader_ns,omitempty"`
 	// Drift is how far the rate of a clock may be off: within it there are never two leaders.
 	Drift float64 `json:"drift,omitempty"`
 }
+
+// A leaseReport is what follows from the length of leases of programs.
+type leaseReport struct {
+	// Groups are those that the rule names; empty: all others.
+	Groups []string      `json:"groups,omitempty"`
+	Lease  time.Duration `json:"lease_ns,omitempty"`
+	Renew  time.Duration `json:"renew_ns,omitempty"`
+	// Tolerates is the longest pause that does not end such a lease.
+	Tolerates time.Duration `json:"tolerates_ns,omitempty"`
+	// FailOver is how long a group has no leader at most when the host of its leader has died; it
+	// is left out where nobody can replace it.
+	FailOver time.Duration `json:"fail_over_ns,omitempty"`
+}
+
+// replacedWithin bounds, on a host that is not too busy, how soon a program is replaced that dies: docs/performance.md has measurements.
+const replacedWithin = 50 * time.Millisecond
 
 func configCheckCommand() *cobra.Command {
 	var asJSON bool
@@ -91,7 +112,7 @@ func checkConfig(c *cobra.Command, path string, asJSON bool) error {
 		}
 		return cli.Silently(cli.Failed)
 	}
-	out := derivedTimes(path, &r)
+	out := derivedTimes(path, f, &r)
 	if asJSON {
 		return cli.WriteJSON(c, out)
 	}
@@ -100,28 +121,54 @@ func checkConfig(c *cobra.Command, path string, asJSON bool) error {
 }
 
 // derivedTimes says what a configuration that is in order means.
-func derivedTimes(path string, r *regent.Config) *checkReport {
+func derivedTimes(path string, f *config.File, r *regent.Config) *checkReport {
 	t := &r.Timing
-	out := &checkReport{File: path, OK: true, Member: r.Name, Lease: t.Lease, Guard: t.Guard, RoundTrip: t.RoundTrip,
-		Restart: t.Restart(), Drift: t.Drift}
+	out := &checkReport{File: path, OK: true, Member: r.Name, Profile: f.Profile, ReplacedWithin: replacedWithin, Guard: t.Guard, RoundTrip: t.RoundTrip,
+		Longest: t.LongestLease, Diskless: r.Dir == "", Drift: t.Drift}
 	if r.Calm == 0 {
 		out.LocalLeader = upToMillis(t.Kappa())
 	}
 	for _, p := range r.Council {
 		out.Council = append(out.Council, p.Name)
-		if !p.Observer {
-			out.Voters++
-		}
-		if !p.Observer && !p.Witness {
-			out.Leaders++
-		}
 	}
+	out.Voters, out.Leaders = f.Votes()
 	out.Majority = out.Voters/2 + 1
+	out.leases(f, t)
 	if r.Dir == "" && r.Bootstrap {
 		out.Warnings = append(out.Warnings, disklessBootstrap)
 	}
-	if out.Voters > out.Majority && out.Leaders > 1 {
-		out.FailOver = upToMillis(t.FailOver(out.Leaders))
+	return out
+}
+
+// leases says what follows from the lengths of leases.
+func (o *checkReport) leases(f *config.File, t *regent.Timing) {
+	length := f.ProgramLease()
+	if ordinary := f.OrdinaryLease(); length == 0 && ordinary != 0 {
+		if f.Realtime != nil && !*f.Realtime {
+			length = ordinary
+			o.warn("realtime is false: programs get leases of %v, and not the council's %v, which pauses of ordinary threads would end (allow realtime, or set lease)", ordinary, t.Lease)
+		} else {
+			o.warn("if the agent may not use real-time scheduling, programs get leases of %v, and not the council's %v (CAP_SYS_NICE permits it)", ordinary, t.Lease)
+		}
+	}
+	o.leaseReport = o.lease(t.ForLease(length), nil)
+	longest := o.Lease
+	for _, rule := range f.Leases {
+		o.Leases = append(o.Leases, o.lease(t.ForLease(rule.Lease), rule.Groups))
+		longest = max(longest, rule.Lease)
+	}
+	o.Restart = t.ForLease(longest).Restart()
+}
+
+func (o *checkReport) warn(format string, args ...any) {
+	o.Warnings = append(o.Warnings, fmt.Sprintf(format, args...))
+}
+
+// lease says what follows from one length.
+func (o *checkReport) lease(t regent.Timing, groups []string) leaseReport {
+	out := leaseReport{Groups: groups, Lease: t.Lease, Renew: t.Renew, Tolerates: t.Tolerates()}
+	if o.Voters > o.Majority && o.Leaders > 1 {
+		out.FailOver = upToMillis(t.FailOver(o.Leaders))
 	}
 	return out
 }
@@ -137,9 +184,11 @@ func (o *checkReport) print(w io.Writer) {
 	} else {
 		say("%d of %d members must be up", o.Majority, o.Voters)
 	}
+	say("profile %s; leases of programs last %v, renewed every %v", o.Profile, o.Lease, o.Renew)
 	switch {
 	case o.FailOver > 0:
-		say("a leader that dies is replaced after about its lease of %v, and after at most %v:", o.Lease, o.FailOver)
+		say("a program that dies is replaced within about %v and its lost hooks, if its processes are proven gone", o.ReplacedWithin)
+		say("a host or agent that dies is replaced after about its lease of %v, and after at most %v:", o.Lease, o.FailOver)
 		say("  if no more than %s dead, a program waits at another, no packet is lost or takes", areDead(o.Voters-o.Majority))
 		say("  longer than %v, and nobody is paused", o.RoundTrip/2)
 	case o.Leaders < 2:
@@ -147,10 +196,20 @@ func (o *checkReport) print(w io.Writer) {
 	default:
 		say("nobody replaces a leader that dies: %d of %d members must be up; with 3 that vote one may be lost", o.Majority, o.Voters)
 	}
+	say("pauses of up to %v cost nothing: %s", config.Rounded(o.Tolerates), o.inequality(o))
+	for i := range o.Leases {
+		l := &o.Leases[i]
+		say("groups %s: leases of %v, renewed every %v", strings.Join(l.Groups, ", "), l.Lease, l.Renew)
+		say("  pauses of up to %v cost nothing: %s", config.Rounded(l.Tolerates), l.inequality(o))
+	}
 	say("leases never overlap while the rates of all clocks are within %v of real time;", o.Drift)
 	say("  a program that is paused past the end of its own does not know it: check its token (docs/edicts.md)")
 	say("a program that leads is told to stop %v before its lease ends", o.Guard)
-	say("a member that was not stopped in good order waits %v before it votes", o.Restart)
+	say("a member that was not stopped in good order waits %v before it votes, and one that has lost its record %v", o.Restart, o.Longest)
+	if o.Diskless {
+		say("this member keeps no record (dir is empty): it waits %v after every start", o.Longest)
+		say("  (set dir, or a shorter timing.longest_lease at all members)")
+	}
 	if o.LocalLeader > 0 {
 		say("local groups have a leader in every part of the network within %v", o.LocalLeader)
 	}
@@ -160,6 +219,11 @@ func (o *checkReport) print(w io.Writer) {
 	if o.Voters%2 == 0 {
 		say("note: %d members survive the loss of %d, and so do %d: an odd number is better", o.Voters, (o.Voters-1)/2, o.Voters-1)
 	}
+}
+
+// inequality says what a lease must cover, with its numbers.
+func (l *leaseReport) inequality(o *checkReport) string {
+	return fmt.Sprintf("lease %v >= pause %v + renew %v + guard %v + round trip %v", l.Lease, config.Rounded(l.Tolerates), l.Renew, o.Guard, o.RoundTrip)
 }
 
 func areDead(n int) string {

@@ -41,6 +41,11 @@ No shell is involved. COMMAND finds these in its environment:
   REGENT_SOCKET  where to ask the agent
   REGENT_RUN     a mark by which all that COMMAND starts is found: leave it as it is
 
+If COMMAND or the runner dies, and all that COMMAND started is proven gone, another host
+leads within about 50 ms and the time that lost hooks take; otherwise when the deadline
+that COMMAND was given has passed. If this host or its agent dies, or is cut off, another
+leads after the lease: 5 s, unless --lease or the configuration sets another length.
+
 When the leadership is given up (SIGTERM or SIGINT to the runner, regent resign, regent
 transfer, a health check that fails, the agent stops), COMMAND is sent SIGTERM, or the
 signal that the runner got, and has --grace to stop while the lease is renewed. When the

@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/agent/config"
 )
 
 // statusReport is all that status shows.
@@ -105,8 +106,7 @@ func (s *statusReport) findProblems() []string {
 			say("%s %s", m.Name, m.KeyProblem)
 		}
 	}
-	// What a lease survives is what it has to spare beside a renewal, a round trip and the guard time.
-	if spare := s.Timing.Lease - s.Timing.Renew - s.Timing.RoundTrip - s.Timing.Guard; s.PauseP99 > spare {
+	if spare := s.Timing.Tolerates; s.PauseP99 > spare {
 		say("this member's own pauses (99 %% below %s) cost it its leases, which survive %s: give it a processor, or a longer lease", length(s.PauseP99), length(spare))
 	}
 	return out
@@ -145,7 +145,8 @@ func (s *statusReport) print(c *cobra.Command) {
 		fmt.Fprintf(out, "council %s\n", s.CouncilID)
 	}
 	t := &s.Timing
-	fmt.Fprintf(out, "leads %s for %s; lease %v, renewed every %v, told %v before its end\n", cli.Count(s.Leading, "group"), cli.Count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
+	fmt.Fprintf(out, "leads %s for %s; leases of programs last %v, renewed every %v, told %v before the end\n", cli.Count(s.Leading, "group"), cli.Count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
+	fmt.Fprintf(out, "a program that dies is replaced within about %v and its lost hooks, %s; pauses of up to %v cost nothing\n", replacedWithin, replacedHost(t), config.Rounded(t.Tolerates))
 	scheduling := "an ordinary thread: a busy host delays it (needs CAP_SYS_NICE)"
 	if s.Realtime {
 		scheduling = "a real-time thread"
@@ -162,6 +163,14 @@ func (s *statusReport) print(c *cobra.Command) {
 		}
 		fmt.Fprintln(out, p.bad("problem: ")+problem)
 	}
+}
+
+// replacedHost says how soon a host is replaced.
+func replacedHost(t *api.TimingInfo) string {
+	if t.FailOver == 0 {
+		return "a host by no other"
+	}
+	return fmt.Sprintf("a host or agent within %v", upToMillis(t.FailOver))
 }
 
 // paths shows the ways to the other members.

@@ -17,7 +17,8 @@ func addrOf(name string) netip.AddrPort {
 
 // What is wrong is said with what to do, and what is not is not said.
 func TestStatusJudges(t *testing.T) {
-	timing := api.TimingInfo{Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond, Guard: 20 * time.Millisecond, RoundTrip: 20 * time.Millisecond, Delay: 5 * time.Millisecond}
+	timing := api.TimingInfo{Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond, Guard: 20 * time.Millisecond, RoundTrip: 20 * time.Millisecond, Delay: 5 * time.Millisecond,
+		Tolerates: 110 * time.Millisecond}
 	self := regent.PeerStatus{Name: "a", Self: true, Heard: true}
 	near := func(name, role string) regent.PeerStatus {
 		return regent.PeerStatus{Name: name, Role: role, Addr: addrOf(name), Heard: true, Trusted: true, Incarnation: 3, RoundTrip: time.Millisecond, Bound: time.Millisecond}

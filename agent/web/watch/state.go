@@ -68,7 +68,7 @@ func member(status *api.AgentStatus, m *regent.PeerStatus) web.Member {
 
 // heard says whether a member was heard lately: pairs that have nothing to say are silent for a while.
 func heard(status *api.AgentStatus, m *regent.PeerStatus) bool {
-	return m.Heard && m.Silence < max(3*time.Second, 3*status.Timing.Lease)
+	return m.Heard && m.Silence < max(3*time.Second, 3*status.Timing.CouncilLease)
 }
 
 // link returns how this member hears another.

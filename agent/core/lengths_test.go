@@ -1,0 +1,44 @@
+package core
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/config"
+)
+
+// Leases that an ordinary pause would end are lengthened where there is no real-time scheduling, and the log says why.
+func TestShortLeasesNeedRealtimeScheduling(t *testing.T) {
+	denied := errors.New("operation not permitted")
+	for _, c := range []struct {
+		file       config.File
+		timing     regent.Timing
+		noRealtime error
+		want       time.Duration
+		warns      bool
+	}{
+		{config.File{Profile: "fast"}, regent.Fast, nil, 0, false},
+		{config.File{Profile: "fast"}, regent.Fast, denied, regent.LAN.Lease, true},
+		{config.File{Profile: "fast", Lease: time.Second}, regent.Fast, denied, time.Second, false},
+		{config.File{Profile: "lan"}, regent.LAN, denied, config.DefaultLease, false},
+		{config.File{Profile: "lan", Timing: config.Timing{Lease: 200 * time.Millisecond}}, regent.LAN, denied, 0, false},
+	} {
+		var logged strings.Builder
+		a := &Agent{Timing: c.timing, noRealtime: c.noRealtime, Log: slog.New(slog.NewTextHandler(&logged, nil))}
+		a.File.Store(&c.file)
+		a.warnOfShortLeases(&c.file)
+		if got := a.leaseOf("g"); got != c.want {
+			t.Errorf("%+v, %v: %v, want %v", c.file, c.noRealtime, got, c.want)
+		}
+		if warns := strings.Contains(logged.String(), "operation not permitted"); warns != c.warns {
+			t.Errorf("%+v: logged %q", c.file, logged.String())
+		}
+		if info := a.timingInfo(); info.Lease != max(c.want, c.timing.Lease) && c.want == 0 || info.CouncilLease != c.timing.Lease {
+			t.Errorf("%+v: shows %+v", c.file, info)
+		}
+	}
+}
