@@ -12,7 +12,7 @@ MUTANTS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps fmt vet lint modules release-check release-fix check cross test tests tests-raced tests-together test-long hosts bench bench-quick bench-sessions bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
+.PHONY: help deps fmt vet lint modules release-check release-fix check cross test tests tests-raced tests-together test-long hosts bench bench-quick bench-calm bench-sessions bench-flood explore fuzz mutants mutants-quick screenshot torture build install release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,12 @@ BENCH ?=
 bench-quick: ## fail-over and cost of councils of real processes (BENCH='-trials 20 -calm 0 -busy 0' is quicker)
 	$(GO) build -o bin/bench-quick ./bench/quick
 	bin/bench-quick $(BENCH)
+
+bench-calm: ## changes of leader without a cause beside 40 busy processes for 15 minutes, and hashicorp/raft in the same run (BENCH='-for 1m -load 4' is quicker, BENCH='-for 0 -plan-runs 10' compares the bounds of regent plan with ten runs)
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/regent ./cmd/regent
+	$(GO) build -o bin/bench-raft ./bench/peers/raft
+	$(GO) build -o bin/bench-calm ./bench/calm
+	bin/bench-calm $(BENCH)
 
 # Every fuzz target, one after the other, FUZZCPU of processor time each. FUZZ=./internal/wire looks at one package. Inputs that reach new
 # code stay in bin/fuzz; those worth keeping for good belong below testdata/fuzz of their package. A campaign of hours has a FUZZREPORT: called

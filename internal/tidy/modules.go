@@ -30,6 +30,7 @@ var modules = []module{
 	{dir: "sim", knows: []string{".", "agent"}, needs: []string{"github.com/chromedp/cdproto", "github.com/chromedp/chromedp",
 		"github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "golang.org/x/term", "gonum.org/v1/plot"}},
 	{dir: "bench", knows: []string{".", "agent"}, needs: []string{"golang.org/x/sys"}},
+	{dir: "bench/peers", needs: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
 	{dir: "examples", knows: []string{".", "agent"}, public: true, needs: []string{"modernc.org/sqlite"}},
 	{dir: "internal/tools", needs: []string{"golang.org/x/mod"}},
 }

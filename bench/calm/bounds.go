@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/regentproject/regent/agent/plan"
+)
+
+// measureOnce runs regent plan and returns what it measured.
+func measureOnce(ctx context.Context, s settings, length time.Duration) (*plan.Measured, *plan.Plan, error) {
+	c := exec.CommandContext(ctx, s.regent, "plan", "--json", "--busy=false", "--measure", length.String(), "--round-trip", "20ms")
+	c.Stderr = os.Stderr
+	if !s.verbose {
+		c.Stderr = nil
+	}
+	out, err := c.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		err = nil // the plan is not safe, which is an answer
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s plan: %w", s.regent, err)
+	}
+	var r struct {
+		Measured plan.Measured
+		Plan     plan.Plan
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		return nil, nil, fmt.Errorf("%s plan: %w", s.regent, err)
+	}
+	return &r.Measured, &r.Plan, nil
+}
+
+// bounds compares the bounds of a plan with what comes after it, under the same load. At a confidence of 95 % the number of pauses that a bound allows
+// is exceeded now and then: a run has more than its rate allows by chance, and one bound of twenty is wrong.
+func bounds(ctx context.Context, s settings, out io.Writer) error {
+	stop, err := burnAll(ctx, s.load)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := sleep(ctx, s.settle); err != nil {
+		return err
+	}
+	first, p, err := measureOnce(ctx, s, s.planFirst)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nregent plan beside %d busy processes, measured for %v: a lease of %v survives pauses of %s\n", s.load, s.planFirst, lease(p), plan.Length(p.Tolerates))
+	rows := thresholds(first, p)
+	for i := range s.planRuns {
+		m, _, err := measureOnce(ctx, s, s.planRun)
+		if err != nil {
+			return fmt.Errorf("run %d: %w", i+1, err)
+		}
+		for j := range rows {
+			rows[j].seen = append(rows[j].seen, m.Bound(rows[j].thread, false, rows[j].above).Seen)
+		}
+	}
+	fmt.Fprintf(out, "  %-16s %10s %16s   %-20s %s\n", "thread", "above", "allowed in "+plan.Length(s.planRun), "runs above that", "seen in each run")
+	wrong := 0
+	for _, r := range rows {
+		allowed := r.bound.PerDay * s.planRun.Hours() / 24
+		over := 0
+		for _, n := range r.seen {
+			if float64(n) > allowed {
+				over++
+			}
+		}
+		fmt.Fprintf(out, "  %-16s %10s %16.1f   %-20s %v\n", r.thread, plan.Length(r.above), allowed, fmt.Sprintf("%d of %d", over, len(r.seen)), r.seen)
+		if 2*over > len(r.seen) {
+			wrong++
+		}
+	}
+	if wrong > 0 {
+		return fmt.Errorf("%d of %d bounds were exceeded by most runs", wrong, len(rows))
+	}
+	return nil
+}
+
+// lease returns the lease of a plan that came as JSON.
+func lease(p *plan.Plan) time.Duration {
+	for _, c := range p.Constants {
+		if c.Name == "lease" {
+			return c.Length
+		}
+	}
+	return 0
+}
+
+// A row is pauses of a thread above a length.
+type row struct {
+	thread plan.Thread
+	above  time.Duration
+	bound  plan.Bound
+	seen   []uint64
+}
+
+// thresholds returns the bounds to compare: at what the planned lease survives, at half of it, which was the longest pause of the plan's own measurement, and at a quarter.
+func thresholds(m *plan.Measured, p *plan.Plan) []row {
+	var out []row
+	for _, thread := range []plan.Thread{plan.MemberThread, plan.OrdinaryThread} {
+		for _, part := range []time.Duration{1, 2, 4} {
+			above := p.Tolerates / part
+			out = append(out, row{thread: thread, above: above, bound: m.Bound(thread, false, above)})
+		}
+	}
+	return out
+}
