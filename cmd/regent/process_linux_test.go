@@ -31,7 +31,7 @@ func actor() {
 // A runCluster has three agents, each with a runner of the actor.
 type runCluster struct {
 	*cluster.Cluster
-	t     *testing.T
+	t     testing.TB
 	token uint64          // the highest that was seen
 	lost  map[uint64]bool // tokens whose leases were not renewed
 }
