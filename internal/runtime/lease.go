@@ -236,16 +236,17 @@ type candidate struct {
 	refused chan error
 	given   *Lease        // the loop's own
 	length  time.Duration // of the leases that it wants; zero: the council's
+	value   string        // with which its leadership begins
 }
 
 // Campaign waits until a program here leads the group and returns its lease. Programs take turns in the order in which
 // they asked.
-func (g *Group) Campaign(ctx context.Context) (*Lease, error) { return g.CampaignFor(ctx, 0) }
+func (g *Group) Campaign(ctx context.Context) (*Lease, error) { return g.CampaignFor(ctx, 0, "") }
 
 // CampaignFor is Campaign with leases of the given length; zero: the council's. A program that leads after one that wanted
-// another length may get that one's. The error is a [*LengthError] if such leases are not to be had.
-func (g *Group) CampaignFor(ctx context.Context, length time.Duration) (*Lease, error) {
-	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1), length: length}
+// another length may get that one's. The error is a [*LengthError] if such leases are not to be had. The leadership begins with the value.
+func (g *Group) CampaignFor(ctx context.Context, length time.Duration, value string) (*Lease, error) {
+	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1), length: length, value: value}
 	err := g.table.loop.Do(func(now protocol.Time) {
 		if err := g.table.enter(now, g, c); err != nil {
 			c.refused <- err
