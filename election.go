@@ -177,7 +177,7 @@ func (h *hosted) Announce(_ context.Context, value string) error {
 	if !h.Valid() {
 		return ErrNotLeader
 	}
-	return h.Lease.Announce(value)
+	return h.Lease.Announce(value, h.member.config.Timing.RoundTrip/4)
 }
 
 func (h *hosted) Transfer(ctx context.Context, to string) (begun bool, err error) {

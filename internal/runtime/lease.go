@@ -30,6 +30,8 @@ type Lease struct {
 	over chan struct{}
 	// recoveries are those of a membership of a consistent group.
 	recoveries recoveries
+	// values spaces those that its program announces.
+	values values
 
 	// The rest is the loop's own.
 
@@ -110,11 +112,13 @@ func (l *Lease) Remaining() time.Duration { return l.tenure.Remaining(l.group.ta
 // Edict stamps an order, or says that the lease is over.
 func (l *Lease) Edict() (stamp.Edict, error) { return l.tenure.Edict(l.group.table.clock) }
 
-// Announce sets the value that the leadership bears from now on. Once the lease is over it does nothing.
-func (l *Lease) Announce(value string) error {
+// Announce sets the value that the leadership bears from now on, or once the interval since the last one is over. Once the lease is over it does nothing.
+func (l *Lease) Announce(value string, interval time.Duration) error {
 	t := l.group.table
-	return t.loop.Do(func(protocol.Time) {
-		t.post(protocol.Announce{Group: l.group.Name, Tenure: l.number, Value: value})
+	return l.values.put(value, interval, func(value string) error {
+		return t.loop.Do(func(protocol.Time) {
+			t.post(protocol.Announce{Group: l.group.Name, Tenure: l.number, Value: value})
+		})
 	})
 }
 
