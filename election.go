@@ -115,7 +115,7 @@ func (g *hostedGroup) campaign(ctx context.Context, c candidacy) (handle, error)
 	if err := g.member.config.Timing.CheckLease(c.lease); err != nil {
 		return nil, err
 	}
-	l, err := g.group.CampaignFor(ctx, c.lease)
+	l, err := g.group.CampaignFor(ctx, c.lease, c.value)
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +129,6 @@ func (g *hostedGroup) campaign(ctx context.Context, c candidacy) (handle, error)
 			_ = l.Lapse(c) // nothing renews the lease of a member that is closed
 		},
 	})
-	if c.value != "" {
-		if err := l.Announce(c.value); err != nil {
-			return nil, err
-		}
-	}
 	return &hosted{Lease: l, member: g.member}, nil
 }
 
@@ -182,7 +177,7 @@ func (h *hosted) Announce(_ context.Context, value string) error {
 	if !h.Valid() {
 		return ErrNotLeader
 	}
-	return h.Lease.Announce(value)
+	return h.Lease.Announce(value, h.member.config.Timing.RoundTrip/4)
 }
 
 func (h *hosted) Transfer(ctx context.Context, to string) (begun bool, err error) {

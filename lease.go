@@ -28,7 +28,7 @@ type Lease struct{ leadership }
 func (l *Lease) Token() uint64 { return l.handle.Token() }
 
 // Announce changes the value that this leadership bears ([Group.Announcing]); empty takes it back. It does not wait until other members have
-// learnt it. It fails with [ErrNotLeader] once the lease is over.
+// learnt it. Of several within a quarter of [Timing.RoundTrip] the last one counts. It fails with [ErrNotLeader] once the lease is over.
 func (l *Lease) Announce(ctx context.Context, value string) error {
 	if err := session.CheckValue(value); err != nil {
 		return err

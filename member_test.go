@@ -89,7 +89,7 @@ func TestValuesAreNoNewsInTheLog(t *testing.T) {
 		time.Sleep(time.Second)
 		_ = m.Leave(t.Context())
 		synctest.Wait()
-		if text := log.String(); !strings.Contains(text, "leader changed") || strings.Contains(text, "value") {
+		if text := log.String(); !strings.Contains(text, "leader changed") || strings.Contains(text, "value=value") {
 			t.Errorf("the log has\n%s", text)
 		}
 	})

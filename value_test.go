@@ -2,7 +2,9 @@ package regent
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,4 +82,29 @@ func TestAViewShowsAValueEscaped(t *testing.T) {
 	if got, want := v.String(), `g: a leads with token 1 at \x1b[2Jx\u202ey\u200bz\n\\ (unexplained)`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// A program that announces without pause does not set the rate at which members publish views.
+func TestValuesOfAMemberAreBoundedInTheirRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var views atomic.Int64
+		m := assemble(t, func(c *Config) { c.OnChange = func(View) { views.Add(1) } }, "a")["a"]
+		g := must(m.Group("g"))
+		l := must(g.Campaign(t.Context()))
+		const each = 100 * time.Microsecond
+		for i := range 5000 {
+			if err := l.Announce(t.Context(), fmt.Sprint(i)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(each)
+		}
+		time.Sleep(time.Second)
+		most := int64(5000*each/(m.config.Timing.RoundTrip/4)) + 5
+		if n := views.Load(); n > most || n < most/2 {
+			t.Errorf("%d views in %v, want at most %d", n, 5000*each, most)
+		}
+		if v := must(g.View(t.Context())); v.Value != "4999" {
+			t.Errorf("the last value is %q", v.Value)
+		}
+	})
 }

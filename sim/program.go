@@ -196,6 +196,9 @@ func (w *World) campaign(m *member, g protocol.Group, at Real) {
 	if all := w.config.Program.Lengths; len(all) > 0 {
 		c.Length = all[m.dice.N(len(all))]
 	}
+	if w.config.Program.Announce.Max > 0 && m.dice.N(2) == 0 {
+		c.Value = fmt.Sprintf("%v from %v on", m.rank, at)
+	}
 	w.command(m, c, at)
 }
 

@@ -240,6 +240,9 @@ func (w *World) commandLine(m *member, cmd protocol.Event) {
 		switch c := cmd.(type) {
 		case protocol.Campaign:
 			r.Why, r.Group, r.Length = "campaign", c.Group, c.Length
+			if c.Value != "" {
+				r.Detail = c.Value
+			}
 		case protocol.Resign:
 			r.Why, r.Group = "resign", c.Group
 		case protocol.Transfer:

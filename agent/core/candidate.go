@@ -110,8 +110,6 @@ type Candidate struct {
 	cancel      context.CancelFunc
 	Ended, gone chan struct{}
 
-	values values
-
 	mu    sync.Mutex
 	lease leadership // nil while it waits
 	// hold is of the lease. lapsed says that the member was asked to let it run out.
@@ -248,13 +246,13 @@ func (c *Candidate) Run() {
 	c.work.wait()
 }
 
-// SetValue changes the value that the leadership announces, while the program leads. Of several within a quarter of a round trip the last one counts.
+// SetValue changes the value that the leadership announces, while the program leads.
 func (c *Candidate) SetValue(value string) error {
 	l := c.CurrentLease()
 	if l == nil || !c.LeadsNow() {
 		return regent.ErrNotLeader
 	}
-	return c.values.put(value, c.agent.Timing.RoundTrip/4, func(value string) error { return l.Announce(context.Background(), value) })
+	return l.Announce(context.Background(), value)
 }
 
 // campaign waits until the program leads.

@@ -28,29 +28,13 @@ func idle(ctx context.Context, s settings, groups int, realtime, values bool, ou
 	if s.idle == 0 {
 		return nil
 	}
-	led, with := cluster.QuietGroups(groups), ""
+	with := ""
 	if values {
 		with = ", with values"
-		for i := range led {
-			led[i].Value = fmt.Sprintf("http://10.0.0.1:8080/%s/", led[i].Name)
-		}
 	}
-	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Groups: led, Hold: true}, 3)
+	c, err := openMany(ctx, s, groups, realtime, values)
 	if err != nil {
 		return err
-	}
-	// One member leads all groups; then the others campaign too.
-	for _, name := range c.cluster.Names {
-		if err := c.cluster.Say(name, "campaign"); err != nil {
-			return errors.Join(err, c.close())
-		}
-		err := c.await(ctx, time.Minute, func(*cluster.Event) bool { return c.ledGroups() == groups })
-		if err != nil {
-			return errors.Join(fmt.Errorf("%d of %d groups are led: %w", c.ledGroups(), groups, err), c.close())
-		}
-	}
-	if err := c.sleep(ctx, 2*time.Second); err != nil {
-		return errors.Join(err, c.close())
 	}
 	before, err := c.usage(ctx)
 	if err != nil {
@@ -76,6 +60,33 @@ func idle(ctx context.Context, s settings, groups int, realtime, values bool, ou
 	}
 	fmt.Fprintln(out)
 	return c.close()
+}
+
+// openMany starts a council of three in which one member leads all of many groups, and the others campaign for them.
+func openMany(ctx context.Context, s settings, groups int, realtime, values bool) (*experiment, error) {
+	led := cluster.QuietGroups(groups)
+	for i := range led {
+		if values {
+			led[i].Value = fmt.Sprintf("http://10.0.0.1:8080/%s/", led[i].Name)
+		}
+	}
+	c, err := open(ctx, s, cluster.Options{NoRealtime: !realtime, Groups: led, Hold: true}, 3)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range c.cluster.Names {
+		if err := c.cluster.Say(name, "campaign"); err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+		err := c.await(ctx, time.Minute, func(*cluster.Event) bool { return c.ledGroups() == groups })
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%d of %d groups are led: %w", c.ledGroups(), groups, err), c.close())
+		}
+	}
+	if err := c.sleep(ctx, 2*time.Second); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
 }
 
 // ledGroups is how many groups are led, as the members count.

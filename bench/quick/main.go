@@ -5,6 +5,7 @@
 //	failover.go  leaders that crash, are paused, resign and are cut off
 //	split.go     councils that are cut in two: local leaders
 //	idle.go      what a council costs when nothing happens; changes of leader without a cause
+//	values.go    failovers of many groups with and without values, in turn
 //	flood.go     what a sender at full speed costs the leader, beside the same sender aiming at a closed port
 //	floor.go     a round trip on the loopback interface, a timer
 //	stats.go     quantiles
@@ -40,6 +41,7 @@ type settings struct {
 	splits     int
 	idle       time.Duration
 	groups     []int
+	values     int
 	calm, busy time.Duration
 	flood      time.Duration
 	shapes     []string
@@ -89,6 +91,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	f.IntVar(&s.splits, "splits", 100, "how often five members are cut in two, with a local leader in each part")
 	f.DurationVar(&s.idle, "idle", 10*time.Second, "how long the cost of doing nothing is measured")
 	groups := f.String("groups", "1,100,10000", "how many groups, when it is")
+	f.IntVar(&s.values, "values", 5, "failovers of the most groups with values, and as many without, in turn")
 	f.DurationVar(&s.calm, "calm", 10*time.Minute, "how long to wait for changes without a cause on an idle host")
 	f.DurationVar(&s.busy, "busy", 10*time.Minute, "how long to wait for them with all processors busy")
 	f.DurationVar(&s.flood, "flood", 0, "how long a flood of each kind is sent")
@@ -173,6 +176,9 @@ func run(ctx context.Context, s settings, out io.Writer) error {
 					return fmt.Errorf("%d groups: %w", n, err)
 				}
 			}
+		}
+		if err := values(ctx, s, realtime, out); err != nil {
+			return fmt.Errorf("values: %w", err)
 		}
 		for _, calm := range []bool{true, false} {
 			if err := spontaneous(ctx, s, calm, realtime, out); err != nil {

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 
 func TestAShortRunMeasuresEverything(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	s, err := parse([]string{"-trials", "2", "-splits", "2", "-members", "3", "-scheduling", "realtime", "-idle", "300ms", "-groups", "1,50",
+	s, err := parse([]string{"-trials", "2", "-splits", "2", "-members", "3", "-scheduling", "realtime", "-idle", "300ms", "-groups", "1,50", "-values", "1",
 		"-calm", "300ms", "-busy", "300ms", "-profile", "lan"}, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestAShortRunMeasuresEverything(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{"floor: round trip", "floor: timer", "kill    3", "stop    3", "resign  3", "cut     3", "split   5", "merge   5", "idle,     1 groups",
-		"idle,    50 groups", "all led again", "calm for", "busy for", "no two programs led at one instant"} {
+		"idle,    50 groups", "all led again", "values, 50 groups", "calm for", "busy for", "no two programs led at one instant"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

@@ -40,6 +40,8 @@ type (
 		Group Group
 		// Length is that of the leases; zero: the council's. A leadership that has begun keeps its own.
 		Length time.Duration
+		// Value is what each leadership of the campaign announces from its beginning, as Announce would; empty: nothing. A later Campaign replaces it.
+		Value string
 		// ID, if not zero, is that of an Answer, which says whether leases of that length are to be had here.
 		ID uint64
 	}

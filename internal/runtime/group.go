@@ -36,6 +36,14 @@ func (c *Change) shows(v *protocol.View) bool {
 		(c.Support == nil || *c.Support == v.Support)
 }
 
+// announces says whether the leader announces the value.
+func (c *Change) announces(value string) bool {
+	if c.Value == nil {
+		return value == ""
+	}
+	return c.Value.Text == value
+}
+
 // recentChanges is how many changes of a group are kept for watchers that lag.
 const recentChanges = 8
 
@@ -64,6 +72,7 @@ type Group struct {
 	// that campaign; zero if nothing can be wrong with it.
 	campaigning bool
 	length      time.Duration
+	value       string // with which its leaderships begin
 	question    uint64
 }
 

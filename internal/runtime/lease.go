@@ -30,6 +30,8 @@ type Lease struct {
 	over chan struct{}
 	// recoveries are those of a membership of a consistent group.
 	recoveries recoveries
+	// values spaces those that its program announces.
+	values values
 
 	// The rest is the loop's own.
 
@@ -110,11 +112,13 @@ func (l *Lease) Remaining() time.Duration { return l.tenure.Remaining(l.group.ta
 // Edict stamps an order, or says that the lease is over.
 func (l *Lease) Edict() (stamp.Edict, error) { return l.tenure.Edict(l.group.table.clock) }
 
-// Announce sets the value that the leadership bears from now on. Once the lease is over it does nothing.
-func (l *Lease) Announce(value string) error {
+// Announce sets the value that the leadership bears from now on, or once the interval since the last one is over. Once the lease is over it does nothing.
+func (l *Lease) Announce(value string, interval time.Duration) error {
 	t := l.group.table
-	return t.loop.Do(func(protocol.Time) {
-		t.post(protocol.Announce{Group: l.group.Name, Tenure: l.number, Value: value})
+	return l.values.put(value, interval, func(value string) error {
+		return t.loop.Do(func(protocol.Time) {
+			t.post(protocol.Announce{Group: l.group.Name, Tenure: l.number, Value: value})
+		})
 	})
 }
 
@@ -236,16 +240,17 @@ type candidate struct {
 	refused chan error
 	given   *Lease        // the loop's own
 	length  time.Duration // of the leases that it wants; zero: the council's
+	value   string        // with which its leadership begins
 }
 
 // Campaign waits until a program here leads the group and returns its lease. Programs take turns in the order in which
 // they asked.
-func (g *Group) Campaign(ctx context.Context) (*Lease, error) { return g.CampaignFor(ctx, 0) }
+func (g *Group) Campaign(ctx context.Context) (*Lease, error) { return g.CampaignFor(ctx, 0, "") }
 
 // CampaignFor is Campaign with leases of the given length; zero: the council's. A program that leads after one that wanted
-// another length may get that one's. The error is a [*LengthError] if such leases are not to be had.
-func (g *Group) CampaignFor(ctx context.Context, length time.Duration) (*Lease, error) {
-	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1), length: length}
+// another length may get that one's. The error is a [*LengthError] if such leases are not to be had. The leadership begins with the value.
+func (g *Group) CampaignFor(ctx context.Context, length time.Duration, value string) (*Lease, error) {
+	c := &candidate{lease: make(chan *Lease, 1), refused: make(chan error, 1), length: length, value: value}
 	err := g.table.loop.Do(func(now protocol.Time) {
 		if err := g.table.enter(now, g, c); err != nil {
 			c.refused <- err

@@ -155,6 +155,9 @@ func (t *GroupTable) begin(now protocol.Time, l *Lease) {
 	t.step(now, l, ev)
 	if l.begun() {
 		g.waiting = slices.Delete(g.waiting, 0, 1)
+		if !l.shared && !g.Latest().announces(c.value) { // the machine began with the value of a program that waits no more
+			t.post(protocol.Announce{Group: g.Name, Tenure: l.number, Value: c.value})
+		}
 		c.given = l
 		c.lease <- l
 	}

@@ -165,17 +165,17 @@ func (t *GroupTable) mayLead() bool { return !t.closing && !t.faulty && t.blocke
 // campaign tells the machine whether the group has a candidate here, if that changed.
 func (t *GroupTable) campaign(g *Group) {
 	want := len(g.waiting) > 0 && t.mayLead()
-	same := want == g.campaigning && (!want || g.waiting[0].length == g.length)
+	same := want == g.campaigning && (!want || g.waiting[0].length == g.length && g.waiting[0].value == g.value)
 	if same || g.lease != nil || t.instance == nil {
 		return
 	}
 	g.campaigning = want
 	if want {
-		g.length, g.question = g.waiting[0].length, 0
+		g.length, g.value, g.question = g.waiting[0].length, g.waiting[0].value, 0
 		if g.length != 0 {
 			g.question = t.nextID.Add(1)
 		}
-		t.post(protocol.Campaign{Group: g.Name, Length: g.length, ID: g.question})
+		t.post(protocol.Campaign{Group: g.Name, Length: g.length, Value: g.value, ID: g.question})
 	} else {
 		t.post(protocol.Resign{Group: g.Name})
 	}

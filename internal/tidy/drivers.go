@@ -13,8 +13,9 @@ var tenureTimers = map[string]map[string]string{
 		"resolve.go": "resolves names again",
 	},
 	"internal/runtime": {
-		"wait.go": "the alarm of the loop",
-		"disk.go": "tries a failed write again",
+		"wait.go":   "the alarm of the loop",
+		"disk.go":   "tries a failed write again",
+		"values.go": "spaces the values of a leadership, which no lease depends on",
 	},
 	"internal/runtime/party": {},
 	"internal/session":       {"page.go": "gives signs of life"},
@@ -28,7 +29,6 @@ var tenureTimers = map[string]map[string]string{
 		"orders.go":   "bounds how long a successor may be unknown",
 		"rejoin.go":   "looks which members are back",
 		"renewals.go": "looks which leases were renewed",
-		"values.go":   "spaces the values of a leadership, which no lease depends on",
 	},
 	"agent/httpd": {
 		"orders.go": "bounds how long an operator waits for an answer",

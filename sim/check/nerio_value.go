@@ -18,6 +18,8 @@ type Values struct {
 	// said are the texts that programs announced, and set the values that the leaders' own members then showed.
 	said map[saying]bool
 	set  map[leadership]*announcements
+	// begins are the texts with which leaderships of each member may begin: those of its campaigns since it last resigned.
+	begins map[candidacy]map[string]bool
 	// shown is what each member shows now, and highest its highest value of each group.
 	shown   []map[protocol.Group]*protocol.View
 	highest []map[protocol.Group]protocol.Value
@@ -30,6 +32,11 @@ type saying struct {
 	group  protocol.Group
 	tenure uint64
 	text   string
+}
+
+type candidacy struct {
+	node  protocol.Rank
+	group protocol.Group
 }
 
 type leadership struct {
@@ -46,7 +53,8 @@ type announcements struct {
 
 // NewValues returns the checker. Without a bound it does not ask for values in the end.
 func NewValues(t Truth, bound time.Duration) *Values {
-	v := &Values{truth: t, bound: bound, said: make(map[saying]bool), set: make(map[leadership]*announcements), good: sim.Forever}
+	v := &Values{truth: t, bound: bound, said: make(map[saying]bool), set: make(map[leadership]*announcements),
+		begins: make(map[candidacy]map[string]bool), good: sim.Forever}
 	v.shown = make([]map[protocol.Group]*protocol.View, t.Members())
 	v.highest = make([]map[protocol.Group]protocol.Value, t.Members())
 	return v
@@ -65,16 +73,31 @@ func (c *Values) Observe(r *sim.Record) error {
 		}
 	case sim.EvCrash, sim.EvClose, sim.EvStart, sim.EvRestart:
 		c.shown[r.Node], c.highest[r.Node] = nil, nil
+		maps.DeleteFunc(c.begins, func(k candidacy, _ map[string]bool) bool { return k.node == r.Node })
 	case sim.EvCommand:
-		if r.Why == "announce" {
-			c.said[saying{protocol.Ident{Rank: r.Node, Inc: r.Inc}, r.Group, r.Tenure, r.Detail.(string)}] = true
-		}
+		c.command(r)
 	case sim.EvView:
 		if r.Dom == protocol.Quorum {
 			return c.view(r, r.Detail.(*protocol.View))
 		}
 	}
 	return nil
+}
+
+func (c *Values) command(r *sim.Record) {
+	text, _ := r.Detail.(string)
+	who := candidacy{r.Node, r.Group}
+	switch {
+	case r.Why == "announce":
+		c.said[saying{protocol.Ident{Rank: r.Node, Inc: r.Inc}, r.Group, r.Tenure, text}] = true
+	case r.Why == "resign":
+		delete(c.begins, who)
+	case r.Why == "campaign" && text != "":
+		if c.begins[who] == nil {
+			c.begins[who] = make(map[string]bool)
+		}
+		c.begins[who][text] = true
+	}
 }
 
 func (c *Values) view(r *sim.Record, v *protocol.View) error {
@@ -119,7 +142,8 @@ func (c *Values) announce(r *sim.Record, v *protocol.View, l leadership) error {
 	if v.Value.Version != uint64(len(a.texts))+1 {
 		return nil // it was seen before, or is none
 	}
-	if !c.said[saying{v.Leader, r.Group, v.Tenure, v.Value.Text}] {
+	begins := len(a.texts) == 0 && c.begins[candidacy{r.Node, r.Group}][v.Value.Text]
+	if !begins && !c.said[saying{v.Leader, r.Group, v.Tenure, v.Value.Text}] {
 		return Violatedf(c.Name(), r.T, "%v shows %q as its value in %q, and no program of it said so", r.Node, v.Value.Text, r.Group)
 	}
 	a.texts, a.at = append(a.texts, v.Value.Text), append(a.at, r.T)

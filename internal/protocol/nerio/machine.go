@@ -231,6 +231,7 @@ func (m *Machine) onOutcome(now protocol.Time, o *lease.Outcome) {
 	switch o.What {
 	case lease.Gained:
 		m.failed, s.since = 0, now
+		m.beginValue(now, s)
 		m.publish(now, s, o.Cause)
 	case lease.Moved, lease.Overdue:
 		m.publish(now, s, o.Cause)

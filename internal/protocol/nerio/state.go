@@ -159,6 +159,7 @@ func (m *Machine) appendGroups(s *lease.State) {
 		s.Future(x.view.Until)
 		s.Bool(x.view.Stop)
 		s.Bool(x.published)
+		s.Text(x.announces)
 		s.Bool(x.value != nil)
 		if x.value != nil {
 			s.Uint(x.value.Token)

@@ -23,6 +23,8 @@ const (
 	// maxValueBytes bounds a message, so that it fits a datagram, and valueSize is about what a value takes besides group and text.
 	maxValueBytes = 1000
 	valueSize     = 24
+	// maxWaits is how often in a row values wait for elections, each time for a renewal.
+	maxWaits = 32
 )
 
 // values is what other members have still to learn of the values of this one.
@@ -40,6 +42,8 @@ type valuePeer struct {
 	due protocol.Time
 	// lost says that the last flight was: until an answer comes only one message is sent at a time.
 	lost bool
+	// waited is how often in a row its values waited for elections.
+	waited uint8
 }
 
 type flyingValue struct {
@@ -50,21 +54,40 @@ type flyingValue struct {
 
 // onAnnounce sets the value of a leadership of this member.
 func (m *Machine) onAnnounce(now protocol.Time, ev protocol.Announce) {
-	l, leads := m.holder.Lease(ev.Group)
-	if !leads || l.Tenure != ev.Tenure || len(ev.Value) > protocol.MaxValue {
+	if l, leads := m.holder.Lease(ev.Group); leads && l.Tenure == ev.Tenure {
+		s := m.group(ev.Group)
+		m.setValue(now, s, l.Token, ev.Value)
+		m.publish(now, s, protocol.Cause{Code: protocol.Announced, Peer: m.cfg.Me})
+	}
+}
+
+// beginValue sets the value of a leadership that begins. Its first view has it then: a value costs no event and no view of its own.
+func (m *Machine) beginValue(now protocol.Time, s *groupState) {
+	if s.announces == "" {
 		return
 	}
-	s := m.group(ev.Group)
-	v := &protocol.Value{Token: l.Token, Version: 1, Text: ev.Value}
+	if l, leads := m.holder.Lease(s.group); leads {
+		m.setValue(now, s, l.Token, s.announces)
+	}
+}
+
+// setValue sets the value of the leadership with a token, and has the other members learn of it.
+func (m *Machine) setValue(now protocol.Time, s *groupState, token uint64, text string) {
+	v := &protocol.Value{Token: token, Version: 1, Text: text}
 	switch old := s.value; {
-	case old != nil && old.Token == l.Token && (old.Text == ev.Value || old.Version == math.MaxUint64):
+	case len(text) > protocol.MaxValue:
 		return
-	case old != nil && old.Token == l.Token:
+	case old != nil && old.Token == token && (old.Text == text || old.Version == math.MaxUint64):
+		return
+	case old != nil && old.Token == token:
 		v.Version = old.Version + 1
-	case ev.Value == "":
+	case text == "":
 		return // there is nothing to take back
 	}
-	m.takeValue(now, s, m.cfg.Me, v)
+	if !v.After(s.value) {
+		return
+	}
+	s.value = v
 	if m.values.peers == nil {
 		m.values.peers = make([]valuePeer, m.lcfg.Members)
 		for r := range m.values.peers {
@@ -78,7 +101,7 @@ func (m *Machine) onAnnounce(now protocol.Time, ev protocol.Announce) {
 	}
 }
 
-// takeValue takes a value that is higher than the one before.
+// takeValue takes a value of another member that is higher than the one before.
 func (m *Machine) takeValue(now protocol.Time, s *groupState, from protocol.Rank, v *protocol.Value) {
 	if v.After(s.value) {
 		s.value = v
@@ -173,7 +196,7 @@ func (m *Machine) sendValues(now protocol.Time, r protocol.Rank, p *valuePeer) {
 	p.lost = p.lost || len(p.flying) > 0
 	m.recallValues(p)
 	p.due = protocol.Never
-	if m.holder.Silent(r) {
+	if m.holder.Silent(r) || m.electing(p) {
 		if len(p.queue) > 0 {
 			p.due = now.Add(m.cfg.Renew)
 		}
@@ -213,6 +236,17 @@ func (m *Machine) sendValues(now protocol.Time, r protocol.Rank, p *valuePeer) {
 	case len(p.queue) > 0:
 		p.due = now.Add(m.valuePace())
 	}
+}
+
+// electing says whether values for a member wait for elections: for as long as groups wait to be tried for, as after the death of a leader of very many.
+// They do not wait for ever: nothing comes of attempts while a quorum is out of reach, and what this member leads has values all the same.
+func (m *Machine) electing(p *valuePeer) bool {
+	if len(m.queue) == 0 || p.waited == maxWaits {
+		p.waited = 0
+		return false
+	}
+	p.waited++
+	return true
 }
 
 // onValues takes the values of a leader, and acknowledges them if it could take all that are news.
@@ -289,6 +323,7 @@ func (m *Machine) appendValues(s *lease.State) {
 	for i := range m.values.peers {
 		p := &m.values.peers[i]
 		s.Bool(p.lost)
+		s.Uint(uint64(p.waited))
 		s.Future(p.due)
 		s.Uint(uint64(len(p.queue)))
 		for _, x := range p.queue {

@@ -374,3 +374,55 @@ func TestStoppingLeaderSendsItsValueToTheRestarted(t *testing.T) {
 		t.Errorf("the restarted member shows %v", v)
 	}
 }
+
+// A leadership begins with the value of its campaign: its first view has it, and no member shows the leader without the value after that.
+func TestALeadershipBeginsWithTheValueOfItsCampaign(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.Step(0, protocol.Campaign{Group: "g", Value: "http://old"})
+	d.Step(0, protocol.Campaign{Group: "g", Value: "http://a"})
+	bare := 0
+	d.Net.View = func(m *drivetest.Member, v *protocol.View) {
+		if v.Tenure != 0 && v.Value == nil {
+			bare++
+		}
+	}
+	d.Run(200 * ms)
+	d.expect("g", 0, true)
+	d.expectValue("g", val("http://a"))
+	if bare != 0 {
+		t.Errorf("the leader shows %d views of its leadership without the value", bare)
+	}
+	d.announce(0, "g", "http://a:2")
+	d.Run(20 * ms)
+	d.expectValue("g", val("http://a:2"))
+	d.Step(0, protocol.Resign{Group: "g"})
+	d.Step(0, protocol.Stopped{Group: "g"})
+	d.Run(200 * ms)
+	d.campaign("g", 0)
+	d.Run(200 * ms)
+	d.expect("g", 0, true)
+	d.expectValue("g", val(""))
+}
+
+// Values wait for groups that wait to be tried for, and not for ever: those may never be led.
+func TestValuesWaitForElectionsButNotForEver(t *testing.T) {
+	d := led(t)
+	m := d.members[0].m
+	m.queue = append(m.queue, &groupState{group: "never", queued: true})
+	p := new(valuePeer)
+	for range maxWaits {
+		if !m.electing(p) {
+			t.Fatal("values do not wait although groups wait to be tried for")
+		}
+	}
+	if m.electing(p) {
+		t.Error("values wait for ever")
+	}
+	if !m.electing(p) {
+		t.Error("values waited once, and never again")
+	}
+	m.queue = nil
+	if m.electing(p) {
+		t.Error("values wait for nothing")
+	}
+}

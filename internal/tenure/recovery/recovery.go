@@ -21,13 +21,13 @@ type State uint8
 
 // The states.
 const (
-	Idle    State = iota // nothing is to be recovered
-	Due                  // no reader has shown the agreement to the program yet
-	Asked                // the program was asked, by a reader that goes on
-	Unread               // the program was asked, and that reader has ended
-	Done                 // the program has reported
-	Over                 // the membership is over
-	states  = iota
+	Idle   State = iota // nothing is to be recovered
+	Due                 // no reader has shown the agreement to the program yet
+	Asked               // the program was asked, by a reader that goes on
+	Unread              // the program was asked, and that reader has ended
+	Done                // the program has reported
+	Over                // the membership is over
+	states = iota
 )
 
 var stateNames = [states]string{"Idle", "Due", "Asked", "Unread", "Done", "Over"}
