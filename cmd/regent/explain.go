@@ -29,6 +29,8 @@ type explanation struct {
 	// Means says what the cause means, Do what to look at.
 	Means string `json:"means"`
 	Do    string `json:"do,omitempty"`
+	// Skips says why ToToken is far above FromToken; empty if it is not.
+	Skips string `json:"skips,omitempty"`
 	// Ended is how it ended, if a program of the asked agent led: that one knows more than the cause says.
 	Ended string `json:"ended,omitempty"`
 }
@@ -41,8 +43,8 @@ func explainCommand() *cobra.Command {
 		Use:   "explain GROUP",
 		Short: "Say why leadership changed",
 		Long: `Tells the last changes of leader of GROUP as the agent of this host saw them: who led
-until when, why that ended, how long nobody led, and what to look at if that was not
-intended.
+until when, why that ended, how long nobody led, what to look at if that was not
+intended, and why a token is far above the one before it.
 
 All members see the same cause when a program gives a group up, whatever made it do so.
 The agent of that program knows: ask it there.`,
@@ -119,6 +121,7 @@ func explainChanges(changes []api.Change) []explanation {
 	}
 	for i := range out {
 		out[i].explain()
+		out[i].Skips = out[i].skips()
 	}
 	return out
 }
@@ -145,6 +148,20 @@ func (a *explanation) print(w io.Writer) {
 	if a.Do != "" {
 		fmt.Fprintf(w, "  look: %s\n", a.Do)
 	}
+	if a.Skips != "" {
+		fmt.Fprintf(w, "  token: %s\n", a.Skips)
+	}
+}
+
+// fewSkipped is how many tokens an ordinary change of leader may skip: candidates that get into each other's way use some.
+const fewSkipped = 8
+
+// skips explains tokens that were skipped.
+func (a *explanation) skips() string {
+	if a.FromToken == 0 || a.ToToken <= a.FromToken+fewSkipped {
+		return ""
+	}
+	return fmt.Sprintf("%d follows %d: tokens only grow, and skip numbers after a member has crashed or restarted", a.ToToken, a.FromToken)
 }
 
 // first says whether nobody led before, as far as is known.

@@ -134,3 +134,21 @@ func TestGroupsThatHostsLeadAreShownAsSuch(t *testing.T) {
 		}
 	}
 }
+
+// Tokens that are skipped need an explanation, those that candidates have used do not.
+func TestExplainSaysWhyTokensSkipNumbers(t *testing.T) {
+	for _, c := range []struct {
+		from, to uint64
+		says     bool
+	}{{1, 2, false}, {1, 9, false}, {1, 10, true}, {40, 1 << 30, true}} {
+		told := explainChanges([]api.Change{changed("quorum", 0, "a", c.from, because(why.Elected, "a")),
+			changed("quorum", 10, "", 0, because(why.LeaseExpired, "a")), changed("quorum", 20, "b", c.to, because(why.Elected, "b"))})
+		var out strings.Builder
+		for i := range told {
+			told[i].print(&out)
+		}
+		if got := strings.Contains(out.String(), "tokens only grow"); got != c.says {
+			t.Errorf("from %d to %d: %s", c.from, c.to, out.String())
+		}
+	}
+}

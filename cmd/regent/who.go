@@ -31,6 +31,10 @@ who leads each of the groups that it has heard of, and of local and eventual one
 hosts lead by themselves, the mode, and what leaders announce ('regent run --announce').
 To have it proven use 'regent verify'. With --json the value is there for one group, too.
 
+TOKEN is the number of the leadership: a later leader has a higher one, so a receiver of
+orders can reject those of an earlier leader. It skips numbers after failed elections,
+and after a member has crashed.
+
 With --wait it waits until somebody leads.
 
 What it says may be over when you read it. It is good for looking at things; what only the

@@ -28,7 +28,12 @@ func TestRandomBackupsNeverDoHarm(t *testing.T) {
 			for range n {
 				c.Clocks = append(c.Clocks, sim.ClockSpec{Rate: int64(protocol.DefaultRho) * int64(d.N(3)-1)})
 			}
-			c.Spawn = func(b sim.Boot) (protocol.Machine, error) { return nerio.New(suite.NerioConfig(b), b.Record, b.Seed) }
+			ahead := uint64(1 + d.N(3)) // ceilings that are no higher than need be
+			c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+				cfg := suite.NerioConfig(b)
+				cfg.LeastAhead = ahead
+				return nerio.New(cfg, b.Record, b.Seed)
+			}
 		})
 		for _, c := range all {
 			w.Observe(c)
@@ -45,7 +50,7 @@ func TestRandomBackupsNeverDoHarm(t *testing.T) {
 				who = sim.TheLeader
 			}
 			down := d.Between(time.Millisecond, 600*time.Millisecond)
-			w.Schedule(sim.Fault{At: at, Kind: sim.Crash, A: who, B: protocol.Nobody, For: down, Disk: sim.Backup, Amount: int64(1 + d.N(4))},
+			w.Schedule(sim.Fault{At: at, Kind: sim.Crash, A: who, B: protocol.Nobody, For: down, Disk: sim.Backup, Amount: int64(1 + d.N(16))},
 				sim.Fault{At: at.Add(d.Between(0, time.Second)), Kind: sim.Resign, A: sim.TheLeader, B: protocol.Nobody, Group: p.Groups[0]})
 			restored++
 			at = at.Add(down + d.Between(600*time.Millisecond, 1500*time.Millisecond))

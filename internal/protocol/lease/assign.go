@@ -66,7 +66,7 @@ func (g *Grantor) claim(now protocol.Time, p *promise, c *Claim) Result {
 // accept notes a term. Invariant: a pair of term and owner is only ever replaced by a higher term, or loses its owner.
 func (g *Grantor) accept(e *entry, term uint64, owner protocol.Ident, tenure uint64) {
 	e.term, e.owner, e.tenure = term, owner, tenure
-	g.terms.See(term)
+	g.terms.Use(term)
 }
 
 func (g *Grantor) assign(e *entry, p *promise) {
@@ -159,6 +159,12 @@ func (g *Grantor) See(now protocol.Time, group protocol.Group, term uint64) {
 	g.terms.See(term)
 }
 
+// propose takes note of a term that this member proposes.
+func (g *Grantor) propose(now protocol.Time, group protocol.Group, term uint64) {
+	g.See(now, group, term)
+	g.terms.Use(term)
+}
+
 // Idle returns how many groups are remembered that nobody has.
 func (g *Grantor) Idle() int { return len(g.all) - g.assigned }
 
@@ -178,6 +184,7 @@ func (g *Grantor) Sweep(now protocol.Time, idle time.Duration, keep func(protoco
 			continue
 		}
 		g.terms.Floor = max(g.terms.Floor, e.term, e.seen)
+		g.terms.Use(g.terms.Floor)
 		last := g.all[len(g.all)-1]
 		g.all[e.index], last.index = last, e.index
 		g.all = g.all[:len(g.all)-1]
@@ -195,6 +202,7 @@ func (g *Grantor) Raise(floor uint64) {
 		return
 	}
 	g.terms.Floor = floor
+	g.terms.Use(floor)
 	for _, e := range g.all {
 		if e.term < floor {
 			e.term, e.owner, e.tenure = floor, protocol.NoIdent, 0

@@ -185,21 +185,6 @@ func TestInconsistentConstantsAreRefusedWithTheInequality(t *testing.T) {
 	}
 }
 
-func TestCeilingStaysHalfAheadOfAllThatWasSeen(t *testing.T) {
-	var x Terms
-	if c := x.Ceiling(Ahead); c != Ahead {
-		t.Errorf("raised to %d for nothing", c)
-	}
-	x.See(Ahead/2 + 1)
-	if c := x.Ceiling(Ahead); c != Ahead/2+1+Ahead {
-		t.Errorf("ceiling %d", c)
-	}
-	x.SeeFloor(MaxTerm + 5)
-	if c := x.Ceiling(Ahead); c != MaxTerm || x.Highest != MaxTerm || x.Peers != MaxTerm {
-		t.Errorf("beyond the highest term: %d, %+v", c, x)
-	}
-}
-
 func TestClassIsJoinedOnlyIfItsEndFits(t *testing.T) {
 	c := newCouncil(t, plain(3))
 	h := c.members[0].holder

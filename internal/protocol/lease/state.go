@@ -75,10 +75,7 @@ func (s *State) Instant(t protocol.Time) {
 func (g *Grantor) AppendState(s *State) {
 	s.Future(g.ready)
 	s.Bool(g.closed)
-	s.Uint(g.terms.Floor)
-	s.Uint(g.terms.Durable)
-	s.Uint(g.terms.Highest)
-	s.Uint(g.terms.Peers)
+	g.terms.appendState(s)
 	g.reach.AppendState(s, g.cfg)
 	for _, w := range g.wards {
 		s.Bool(w != nil)

@@ -117,7 +117,7 @@ func (h *Holder) Try(now protocol.Time, group protocol.Group, nominal time.Durat
 func (h *Holder) propose(now protocol.Time, t *tenure) {
 	t.term = h.grantor.Known(now, t.group) + 1
 	t.highest = t.term
-	h.grantor.See(now, t.group, t.term)
+	h.grantor.propose(now, t.group, t.term)
 	for r := range t.bids {
 		t.bids[r].term = t.term
 		h.queue(t, protocol.Rank(r))
@@ -249,7 +249,7 @@ func (h *Holder) outbid(now protocol.Time, t *tenure, r protocol.Rank) {
 	b := &t.bids[r]
 	b.term = h.grantor.Known(now, t.group) + 1
 	t.highest = max(t.highest, b.term)
-	h.grantor.See(now, t.group, b.term)
+	h.grantor.propose(now, t.group, b.term)
 	h.queue(t, r)
 }
 

@@ -1,11 +1,23 @@
 package lease
 
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
 // MaxTerm is the highest term there is: one that a store with 53-bit integers can still compare.
 const MaxTerm = 1<<53 - 1
 
-// Ahead is K of PROTOCOLS §3.6: by how much a ceiling is raised above what is needed, so that the disk is far from the
-// path of a fail-over.
-const Ahead = 1 << 20
+// By how much a ceiling is raised above what was seen, so that the disk is far from the path of a fail-over (K of PROTOCOLS §3.6). A member that
+// crashes skips as many terms, and people read tokens. So it is little at first, and twice as much with each raise that follows another within
+// growWithin: half of it lasts for so long then, however many terms are used in a second. It is little again after calmAfter without a raise.
+const (
+	LeastAhead = 32
+	MostAhead  = 1 << 20
+	growWithin = 10 * time.Second
+	calmAfter  = 8 * growWithin
+)
 
 // Terms is what one member knows about terms apart from any group.
 type Terms struct {
@@ -16,12 +28,25 @@ type Terms struct {
 	Durable uint64
 	// Highest is the highest term or floor seen from anybody.
 	Highest uint64
+	// Used is the highest term that this member has accepted, proposed or folded. A start after a clean stop goes on from there.
+	Used uint64
 	// Peers is the highest floor of another member.
 	Peers uint64
+	// Least replaces LeastAhead if it is not zero.
+	Least uint64
+
+	ahead  uint64        // by how much the ceiling was raised last
+	raised protocol.Time // when it was
 }
 
 // See takes note of a term.
 func (t *Terms) See(term uint64) { t.Highest = max(t.Highest, min(term, MaxTerm)) }
+
+// Use takes note of a term that this member accepts, proposes or folds.
+func (t *Terms) Use(term uint64) {
+	t.See(term)
+	t.Used = max(t.Used, min(term, MaxTerm))
+}
 
 // SeeFloor takes note of another member's floor.
 func (t *Terms) SeeFloor(floor uint64) {
@@ -29,11 +54,46 @@ func (t *Terms) SeeFloor(floor uint64) {
 	t.Peers = max(t.Peers, min(floor, MaxTerm))
 }
 
+// Begin returns the ceiling that a member starts with.
+func (t *Terms) Begin(now protocol.Time) uint64 {
+	t.ahead, t.raised = t.least(), now
+	return min(t.Highest+t.ahead, MaxTerm)
+}
+
 // Ceiling returns the ceiling that should be made durable, given the one that was last asked for, which it returns if
 // there is no need for a higher one.
-func (t *Terms) Ceiling(asked uint64) uint64 {
-	if t.Highest+Ahead/2 <= asked {
+func (t *Terms) Ceiling(now protocol.Time, asked uint64) uint64 {
+	if t.Highest+max(t.ahead, t.least())/2 <= asked || asked == MaxTerm {
 		return asked
 	}
-	return min(t.Highest+Ahead, MaxTerm)
+	ahead := max(t.ahead, t.least())
+	switch since := now.Sub(t.raised); {
+	case since < growWithin:
+		ahead = min(2*ahead, MostAhead)
+	case since >= calmAfter:
+		ahead = t.least()
+	}
+	t.ahead, t.raised = ahead, now
+	return min(t.Highest+ahead, MaxTerm)
+}
+
+func (t *Terms) least() uint64 {
+	if t.Least != 0 {
+		return t.Least
+	}
+	return LeastAhead
+}
+
+// appendState appends what is ever acted on, but for how soon the next raise would grow no longer: or no two states would be alike for seconds.
+func (t *Terms) appendState(s *State) {
+	s.Uint(t.Floor)
+	s.Uint(t.Durable)
+	s.Uint(t.Highest)
+	s.Uint(t.Used)
+	s.Uint(t.Peers)
+	s.Uint(t.ahead)
+	if t.ahead != 0 {
+		s.Bool(s.Now.Sub(t.raised) < growWithin)
+		s.Bool(s.Now.Sub(t.raised) >= calmAfter)
+	}
 }

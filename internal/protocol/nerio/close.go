@@ -53,7 +53,9 @@ func (m *Machine) onClosing(now protocol.Time) {
 		c.done = true
 	case !c.noted:
 		c.noted = true
-		m.disk.record.Clean, m.disk.dirty = true, true
+		r := &m.disk.record
+		r.Clean, r.Ceiling, m.disk.dirty = true, m.terms.Used, true
+		m.terms.Durable = min(m.terms.Durable, r.Ceiling) // the disk may have it from now on
 	case len(m.disk.pending) == 0:
 		c.done = true
 	}

@@ -29,8 +29,10 @@ func (m *Machine) write() {
 	if m.cfg.Diskless || m.start.phase < writing && !r.Void {
 		return
 	}
-	if c := m.terms.Ceiling(r.Ceiling); c != r.Ceiling {
-		r.Ceiling, m.disk.dirty = c, true
+	if !r.Clean { // or the ceiling is exact, and nothing is accepted any more
+		if c := m.terms.Ceiling(m.now, r.Ceiling); c != r.Ceiling {
+			r.Ceiling, m.disk.dirty = c, true
+		}
 	}
 	if d := m.reach.Next(&m.lcfg, m.now); d != r.Promised {
 		r.Promised, m.disk.dirty = d, true
@@ -54,10 +56,9 @@ func (m *Machine) onPersisted(now protocol.Time) {
 	if first.inc != m.start.inc {
 		return
 	}
-	m.terms.Durable = max(m.terms.Durable, first.ceiling)
-	m.reach.Durable = first.promised
-	for _, p := range m.disk.pending {
-		m.reach.Durable = min(m.reach.Durable, p.promised) // it may be on disk already
+	m.terms.Durable, m.reach.Durable = first.ceiling, first.promised
+	for _, p := range m.disk.pending { // it may be on disk already
+		m.terms.Durable, m.reach.Durable = min(m.terms.Durable, p.ceiling), min(m.reach.Durable, p.promised)
 	}
 	if m.start.phase == writing {
 		m.speak(now)

@@ -15,6 +15,8 @@ type Recover struct {
 	Bootstrap bool
 	// Sender is the sender's own life, for the receiver to remember; zero under incarnation zero.
 	Sender protocol.Life
+	// Floor is the highest term that the sender may have accepted and forgotten. Candidates begin above it, and voters make ready for that.
+	Floor uint64
 }
 
 // Known answers Recover.

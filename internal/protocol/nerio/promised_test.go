@@ -157,7 +157,7 @@ func TestFailoverToALongerLeaseDoesNotWaitForDisks(t *testing.T) {
 	}
 }
 
-// Ten thousand groups that move make promises longer, by PerGroup, step by step.
+// Ten thousand groups that move make promises longer, by PerGroup, step by step. And a voter that crashed before begins above the ceilings of all.
 func TestFailoverOfManyGroupsDoesNotWaitForDisks(t *testing.T) {
 	const n = 10_000
 	name := func(i int) protocol.Group { return protocol.Group(fmt.Sprintf("group-%05d", i)) }
@@ -172,8 +172,11 @@ func TestFailoverOfManyGroupsDoesNotWaitForDisks(t *testing.T) {
 			}
 			d.Run(700 * ms)
 		}
-		d.Run(10 * time.Second)
+		d.Run(9 * time.Second)
 		d.Disk = disk
+		d.Crash(2)
+		d.again(cfg, 2)
+		d.Run(time.Second)
 		d.Crash(0)
 		died := d.Now
 		for led := 0; led < n; {

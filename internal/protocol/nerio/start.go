@@ -154,7 +154,8 @@ func (m *Machine) ask(now protocol.Time) {
 		st.nonce, st.got = m.rng.Uint64()|1, protocol.Set{}
 		st.asked = now >= st.waited
 	}
-	question := protocol.Keep(m.out, Recover{Nonce: st.nonce, Bootstrap: m.cfg.Bootstrap && st.phase == lost && !m.disk.had, Sender: m.life()})
+	question := protocol.Keep(m.out, Recover{Nonce: st.nonce, Bootstrap: m.cfg.Bootstrap && st.phase == lost && !m.disk.had, Sender: m.life(),
+		Floor: m.terms.Floor})
 	for r := range protocol.Rank(m.lcfg.Members) {
 		// Who has not found out who it is yet may have by now.
 		if r != m.cfg.Me && (!st.got.Has(r) || st.phase == lost && st.answers[r].State < Begun) {
@@ -191,6 +192,7 @@ func (m *Machine) onStartTimer(now protocol.Time) {
 func (m *Machine) onRecover(from protocol.Ident, r *Recover) {
 	st := &m.start
 	p := &st.peers[from.Rank]
+	m.terms.SeeFloor(r.Floor) // so that the disk knows of it before the next failover
 	known := Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing,
 		Longest: m.disk.record.Longest, Lock: m.disk.record.Lock, Heard: p.life, Bootstrap: m.cfg.Bootstrap, Sender: m.life()}
 	if p.life.Inc != 0 {
@@ -381,7 +383,7 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	}
 	m.reach = lease.NewReach(&m.lcfg, now, m.disk.record.Promised)
 	m.reach.Wish = m.longestWish()
-	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Peers: m.terms.Peers}
+	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Used: floor, Peers: m.terms.Peers, Least: m.cfg.LeastAhead}
 	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.reach)
 	m.grantor.Begin(now, m.out)
 	m.grantor.Wait(ready)
@@ -393,7 +395,7 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	r.Inc, r.Epoch, r.Digest, r.Origin, r.Clean, r.Void = inc, m.cfg.Epoch, m.cfg.Listing, m.cfg.Origin, false, false
 	r.Longest, r.Lock = max(r.Longest, m.cfg.Longest), max(r.Lock, m.cfg.Lock)
 	r.Promised = m.reach.Next(&m.lcfg, now)
-	r.Ceiling = min(max(floor, m.terms.Highest)+lease.Ahead, lease.MaxTerm)
+	r.Ceiling = m.terms.Begin(now)
 	m.disk.dirty = true
 	if m.cfg.Diskless {
 		m.terms.Durable, m.reach.Durable = lease.MaxTerm, m.cfg.Longest

@@ -53,7 +53,7 @@ func TestBootstrapNeedsEveryOtherMember(t *testing.T) {
 			t.Errorf("%v does not speak though all are there", r)
 		}
 	}
-	if rec := d.disk0(0); rec.Epoch != 0 || rec.Ceiling != lease.Ahead || rec.Digest != cfg.Listing {
+	if rec := d.disk0(0); rec.Epoch != 0 || rec.Ceiling != lease.LeastAhead || rec.Digest != cfg.Listing {
 		t.Errorf("record %+v", rec)
 	}
 }
@@ -284,7 +284,7 @@ func TestRecordOfAnIncarnationThatIsOverLetsNobodySpeak(t *testing.T) {
 	d := newDriver(t, config(3))
 	d.Run(100 * ms)
 	d.Disk = 700 * ms
-	d.members[1].m.terms.See(lease.Ahead) // the ceiling has to be raised
+	d.members[1].m.terms.See(lease.LeastAhead) // the ceiling has to be raised
 	d.Step(1, protocol.Tick{})
 	d.Step(1, d.later(1, 99))
 	if d.members[1].Writes != 2 {
@@ -478,17 +478,18 @@ func TestEarlierRecordSaysNothingOfALaterCeiling(t *testing.T) {
 	d.Run(100 * ms)
 	d.Disk = 40 * ms
 	x := d.members[1].m
-	for _, seen := range []uint64{lease.Ahead, 2 * lease.Ahead} {
+	const first, second = lease.LeastAhead, 5 * lease.LeastAhead
+	for _, seen := range []uint64{first, second} {
 		x.terms.See(seen)
 		d.Step(1, protocol.Tick{})
 		d.Run(20 * ms)
 	}
 	d.Run(5 * ms)
-	if on := d.disk0(1).Ceiling; on != 2*lease.Ahead || x.terms.Durable != on {
+	if on := d.disk0(1).Ceiling; on != first+2*lease.LeastAhead || x.terms.Durable != on {
 		t.Errorf("ceiling %d on disk, %d counts as durable", on, x.terms.Durable)
 	}
 	d.Run(20 * ms)
-	if on := d.disk0(1).Ceiling; on != 3*lease.Ahead || x.terms.Durable != on {
+	if on := d.disk0(1).Ceiling; on != second+4*lease.LeastAhead || x.terms.Durable != on {
 		t.Errorf("ceiling %d on disk, %d counts as durable", on, x.terms.Durable)
 	}
 }
@@ -496,12 +497,12 @@ func TestEarlierRecordSaysNothingOfALaterCeiling(t *testing.T) {
 func TestCeilingIsRaisedInTheBackground(t *testing.T) {
 	d := newDriver(t, config(3))
 	d.Run(100 * ms)
-	d.members[0].m.grantor.Raise(lease.Ahead - 2)
+	d.members[0].m.grantor.Raise(lease.LeastAhead - 2)
 	d.Step(0, protocol.Campaign{Group: "g"})
 	d.Run(100 * ms)
 	d.expect("g", 0, true)
 	for r := range protocol.Rank(3) {
-		if c := d.disk0(r).Ceiling; c < lease.Ahead-1+lease.Ahead/2 {
+		if c := d.disk0(r).Ceiling; c < lease.LeastAhead-1+lease.LeastAhead/2 {
 			t.Errorf("%v has a ceiling of %d on disk, less than half ahead of the term", r, c)
 		}
 	}
@@ -519,7 +520,7 @@ func TestRestartedMemberStartsAtItsCeiling(t *testing.T) {
 	if f := d.members[1].m.terms.Floor; f != was.Ceiling {
 		t.Errorf("floor %d, want the ceiling %d that was on disk", f, was.Ceiling)
 	}
-	if now := d.disk0(1); now.Inc != was.Inc+1 || now.Ceiling < was.Ceiling+lease.Ahead {
+	if now := d.disk0(1); now.Inc != was.Inc+1 || now.Ceiling < was.Ceiling+lease.LeastAhead {
 		t.Errorf("record %+v after %+v", now, was)
 	}
 	d.Run(200 * ms)

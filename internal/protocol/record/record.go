@@ -24,7 +24,7 @@ type Record struct {
 	Council protocol.CouncilID
 	// Inc is the incarnation that was begun last.
 	Inc protocol.Inc
-	// Ceiling bounds every term that the member has accepted in any group.
+	// Ceiling bounds every term that the member has accepted, proposed or folded in any group. It is exact in a Clean record.
 	Ceiling uint64
 	// Longest is the longest promise of any configuration that was ever in force.
 	Longest time.Duration
