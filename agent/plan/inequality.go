@@ -76,13 +76,12 @@ func side(terms []Term, resultLast bool) string {
 
 // spare is the sum that a lease survives a pause by.
 func spare(t regent.Timing) []Term {
-	drift := tolerates(t) - (t.Lease - t.Renew - t.RoundTrip - t.Guard)
+	drift := t.Tolerates() - (t.Lease - t.Renew - t.RoundTrip - t.Guard)
 	return []Term{{"lease", t.Lease}, {"drift", min(drift, 0)}, {"renew", -t.Renew}, {"round trip", -t.RoundTrip}, {"guard", -t.Guard}}
 }
 
-// inequalities returns all, with those that bear on leases first.
-func inequalities(t regent.Timing, in Intent, m *Measured) []Inequality {
-	awake := HoldAwake(t)
+// leaseInequalities returns those that bear on leases and fail-overs.
+func leaseInequalities(t regent.Timing, in Intent, m *Measured, awake bool) []Inequality {
 	var out []Inequality
 	if in.Pause > 0 {
 		out = append(out, newInequality("pause", "the leader keeps its lease through the pause that is to be tolerated", false,
@@ -105,8 +104,15 @@ func inequalities(t regent.Timing, in Intent, m *Measured) []Inequality {
 		out = append(out, newInequality("fail-over", "a leader that dies is replaced in time", false,
 			[]Term{{"fail-over asked for", in.FailOver}}, []Term{{"lease", t.Lease}, {"elections", f - t.Lease}}))
 	}
-	out = append(out, newInequality("two round trips", "a lease outlasts a request that is repeated", true,
-		[]Term{{"lease", t.Lease}}, []Term{{"round trip", t.RoundTrip}, {"round trip", t.RoundTrip}}))
+	return append(out,
+		newInequality("two round trips", "a lease outlasts a request that is repeated", true,
+			[]Term{{"lease", t.Lease}}, []Term{{"round trip", t.RoundTrip}, {"round trip", t.RoundTrip}}),
+		newInequality("longest lease", "the council allows the lease", false, []Term{{"longest lease", max(t.Lease, t.LongestLease)}}, []Term{{"lease", t.Lease}}))
+}
+
+// councilInequalities returns those of the other constants of a council.
+func councilInequalities(t regent.Timing, m *Measured, awake bool) []Inequality {
+	var out []Inequality
 	if trip := m.trip(); trip > 0 {
 		out = append(out, newInequality("round trip", "answers come before requests are repeated", false,
 			[]Term{{"round trip", t.RoundTrip}}, []Term{{"longest measured", trip}, {"usual lateness of a thread", m.usually(awake)}}))
@@ -115,8 +121,7 @@ func inequalities(t regent.Timing, in Intent, m *Measured) []Inequality {
 		newInequality("renewal", "a renewal is answered before the next one", false, []Term{{"renew", t.Renew}}, []Term{{"round trip", t.RoundTrip}}),
 		newInequality("local guard", "programs of local groups can be asked to stop in time", false,
 			[]Term{{"longest guard of local groups", t.LongestLocalGuard()}}, []Term{{"guard", t.Guard}}),
-		newInequality("suspicion", "one lost heartbeat makes nobody suspect", true, []Term{{"suspect", t.Suspect}}, []Term{{"heartbeat", t.Heartbeat}}),
-		newInequality("longest lease", "the council allows the lease", false, []Term{{"longest lease", max(t.Lease, t.LongestLease)}}, []Term{{"lease", t.Lease}}))
+		newInequality("suspicion", "one lost heartbeat makes nobody suspect", true, []Term{{"suspect", t.Suspect}}, []Term{{"heartbeat", t.Heartbeat}}))
 	if t.Evict > 0 {
 		out = append(out, newInequality("eviction", "links of consistent groups break before a member has to leave", true,
 			[]Term{{"evict", t.Evict}}, []Term{{"4 renewals", 4 * t.Renew}, {"round trip", t.RoundTrip}}))
@@ -128,7 +133,7 @@ func inequalities(t regent.Timing, in Intent, m *Measured) []Inequality {
 func Lengths(t regent.Timing, lengths []time.Duration, m *Measured) []Inequality {
 	var out []Inequality
 	for _, l := range lengths {
-		of := forLease(t, l)
+		of := t.ForLease(l)
 		member, _ := m.longest(MemberThread, false)
 		ordinary, _ := m.longest(OrdinaryThread, false)
 		longest := max(member, ordinary)

@@ -60,7 +60,7 @@ type Plan struct {
 const wakeful = 50 * time.Millisecond
 
 // HoldAwake says whether a member with this timing needs processors that do not sleep deeply.
-func HoldAwake(t regent.Timing) bool { return tolerates(t) < wakeful }
+func HoldAwake(t regent.Timing) bool { return t.Tolerates() < wakeful }
 
 // Check returns what is wrong with an intent.
 func (in *Intent) Check() error {
@@ -94,11 +94,10 @@ func Make(in Intent, m *Measured) (*Plan, error) {
 	}
 	// Processors that the agent holds awake are another host. Whether it does depends on the timing, which depends on the host.
 	t := choose(in, m, true)
-	awake := HoldAwake(t)
-	if !awake {
+	if !HoldAwake(t) {
 		t = choose(in, m, false)
 	}
-	p := Explain(t, in, m)
+	p := Explain(t, 0, in, m)
 	if in.FailOver > 0 && !p.keepsFailOver(in.FailOver) {
 		p.Advice = append(p.Advice, fmt.Sprintf("a fail-over within %s is not safe here: the shortest that is takes up to %s (regent plan --failover %v)",
 			Length(in.FailOver), Length(p.FailOver), up(p.FailOver)))
@@ -108,18 +107,20 @@ func Make(in Intent, m *Measured) (*Plan, error) {
 
 func (p *Plan) keepsFailOver(d time.Duration) bool { return p.FailOver <= d }
 
-// Explain says what follows from constants, and what they must satisfy.
-func Explain(t regent.Timing, in Intent, m *Measured) *Plan {
-	p := &Plan{Timing: t, Safe: true, Assumed: m.trip() == 0 && in.RoundTrip == 0, Tolerates: tolerates(t), FailOver: t.FailOver(in.Members), Awake: HoldAwake(t)}
-	p.Add(inequalities(t, in, m))
+// Explain says what follows from the constants of a council, for leases of a length, and what they must satisfy. Zero: the council's length.
+func Explain(council regent.Timing, length time.Duration, in Intent, m *Measured) *Plan {
+	t := council.ForLease(length)
+	p := &Plan{Timing: t, Safe: true, Assumed: m.trip() == 0 && in.RoundTrip == 0, Tolerates: t.Tolerates(), FailOver: t.FailOver(in.Members), Awake: HoldAwake(council)}
+	p.Add(leaseInequalities(t, in, m, p.Awake))
+	p.Add(councilInequalities(council, m, p.Awake))
 	for _, thread := range []Thread{MemberThread, OrdinaryThread} {
 		if _, watched := m.longest(thread, p.Awake); watched > 0 {
 			p.Bounds = append(p.Bounds, m.Bound(thread, p.Awake, p.Tolerates))
 		}
 	}
-	p.Constants = constants(t)
+	p.Constants = constants(council)
 	p.Cost = costOf(t, in.Members)
-	p.YAML = YAML(t)
+	p.YAML = YAML(council)
 	p.Advice = append(p.Advice, m.advice(p)...)
 	return p
 }
@@ -173,7 +174,7 @@ func inTime(in Intent, trip, need time.Duration) (regent.Timing, bool) {
 			continue
 		}
 		for _, parts := range []time.Duration{usualRenewals, 5, 6, 8, mostRenewals} {
-			if t := build(lease, lease/parts, trip); tolerates(t) >= need && fits(t) {
+			if t := build(lease, lease/parts, trip); t.Tolerates() >= need && fits(t) {
 				return t, true
 			}
 		}
@@ -185,7 +186,7 @@ func inTime(in Intent, trip, need time.Duration) (regent.Timing, bool) {
 // shortest returns the shortest lease that survives the pause, with so many renewals in it.
 func shortest(need, trip, parts time.Duration) regent.Timing {
 	for lease := up(max(need, 2*trip)); ; lease = up(lease + 1) {
-		if t := build(lease, lease/parts, trip); tolerates(t) >= need && fits(t) {
+		if t := build(lease, lease/parts, trip); t.Tolerates() >= need && fits(t) {
 			return t
 		}
 	}
@@ -193,7 +194,7 @@ func shortest(need, trip, parts time.Duration) regent.Timing {
 
 // fits says whether answers to a renewal come before the next one, beside what the library refuses.
 func fits(t regent.Timing) bool {
-	return t.Lease > 2*t.RoundTrip && tolerates(t) > 0 && t.Guard <= t.LongestLocalGuard()
+	return t.Lease > 2*t.RoundTrip && t.Tolerates() > 0 && t.Guard <= t.LongestLocalGuard()
 }
 
 // build returns all constants for a lease. Those that bear neither on pauses nor on fail-overs follow the proportions of the profiles.

@@ -7,20 +7,16 @@ import (
 	"github.com/regentproject/regent"
 )
 
-// YAML returns the constants as the configuration has them, the same at all members.
+// YAML returns the constants as the configuration has them, the same at all members. Programs that ask for no length of lease get that of timing.
 func YAML(t regent.Timing) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("# Put this in place of profile, timing and leases, at all members. Check it with: regent config check")
+	line("# Put this in place of profile, timing, lease and leases, at all members, and check it with: regent config check")
 	line("profile: lan")
 	line("timing:")
 	for _, c := range constants(t) {
 		line("  %s: %v", c.Name, c.Length)
 	}
-	line("# Programs that ask for no length of their own get the same lease.")
-	line("leases:")
-	line("  - groups: [\"*\"]")
-	line("    lease: %v", t.Lease)
 	return b.String()
 }
 

@@ -108,8 +108,8 @@ func (f *planFlags) run(c *cobra.Command) error {
 	}
 	r := planReport{Measured: m, Explained: f.explain, Interrupted: c.Context().Err() != nil}
 	if f.explain != "" {
-		r.Plan = plan.Explain(timing, f.intent, m)
-		r.Plan.Add(plan.Lengths(timing, lengths, m))
+		r.Plan = plan.Explain(timing, lengths[0], f.intent, m)
+		r.Plan.Add(plan.Lengths(timing, lengths[1:], m))
 		r.Plan.YAML = ""
 	} else {
 		r.Plan, err = plan.Make(f.intent, m)
@@ -161,9 +161,9 @@ func (f *planFlags) fromFile() (timing regent.Timing, lengths []time.Duration, e
 	return r.Timing, leaseLengths(file), nil
 }
 
-// leaseLengths returns the lengths of leases that a file names for programs.
+// leaseLengths returns the lengths of leases of programs: that of groups that no rule names, and those of the rules. Zero: the council's.
 func leaseLengths(file *config.File) []time.Duration {
-	var out []time.Duration
+	out := []time.Duration{file.ProgramLease()}
 	for i := range file.Leases {
 		out = append(out, file.Leases[i].Lease)
 	}

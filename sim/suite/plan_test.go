@@ -35,23 +35,27 @@ func (g *guardian) Observe(r *sim.Record) error {
 	return nil
 }
 
-// paused runs three members at a timing, pauses the leader at some phase of its renewals, and returns the least that was left of its
-// lease, and whether another came to lead.
-func paused(t *testing.T, timing regent.Timing, phase, pause time.Duration) (least time.Duration, changed bool) {
+// paused runs three members at a timing, with leases of a length, pauses the leader at some phase of its renewals, and returns the least that was
+// left of its lease, and whether another came to lead.
+func paused(t *testing.T, timing regent.Timing, length, phase, pause time.Duration) (least time.Duration, changed bool) {
 	t.Helper()
 	p := lookup(t, "nerio")
 	w, _ := council(t, p, func(c *sim.Config) {
 		c.Link.Delay = sim.Between(timing.RoundTrip/4, timing.RoundTrip/2)
+		if length != 0 {
+			c.Program.Lengths = []time.Duration{length}
+		}
 		c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 			return nerio.New(nerio.Config{Me: b.Self, Quorums: protocol.Majority(b.Members), RoundTrip: timing.RoundTrip, Lease: timing.Lease, Longest: timing.LongestLease,
 				PerGroup: timing.PerGroup, Renew: timing.Renew, Rho: protocol.Rho(timing.Drift * 1e9), Bootstrap: b.Inc == 1, FirstInc: 10 * b.Inc, Tag: b.Tag}, b.Record, b.Seed)
 		}
 	})
-	start := sim.Real(20*timing.Lease + phase)
-	g := &guardian{w: w, since: start, ends: make(map[protocol.Rank]protocol.Time), least: timing.Lease}
+	lease := max(length, timing.Lease)
+	start := sim.Real(10*lease + phase)
+	g := &guardian{w: w, since: start, ends: make(map[protocol.Rank]protocol.Time), least: lease}
 	w.Observe(g)
 	w.Schedule(sim.Fault{At: start, Kind: sim.Pause, A: sim.TheLeader, B: protocol.Nobody, For: pause})
-	if err := w.Run(start + sim.Real(pause+5*timing.Lease)); err != nil {
+	if err := w.Run(start + sim.Real(pause+5*lease)); err != nil {
 		t.Fatal(err)
 	}
 	return g.least, g.changes > 0
@@ -75,19 +79,38 @@ func TestPlannedLeasesSurviveThePauseThatThePlanStates(t *testing.T) {
 		asked := 0
 		for i := range phases {
 			phase := p.Timing.Renew * time.Duration(i) / phases
-			if least, changed := paused(t, p.Timing, phase, p.Tolerates); changed || least <= p.Timing.Guard {
+			if least, changed := paused(t, p.Timing, 0, phase, p.Tolerates); changed || least <= p.Timing.Guard {
 				t.Errorf("%+v: a pause of %v, %v after a renewal: %v left of the lease, guard %v, another leader %v", in, p.Tolerates, phase, least, p.Timing.Guard, changed)
 			}
 			longer := p.Tolerates + p.Timing.RoundTrip + p.Timing.Renew/phases + p.Timing.Lease/100
-			if least, _ := paused(t, p.Timing, phase, longer); least <= p.Timing.Guard {
+			if least, changed := paused(t, p.Timing, 0, phase, longer); changed || least <= p.Timing.Guard {
 				asked++
 			}
-			if _, changed := paused(t, p.Timing, phase, p.Timing.Lease+p.Timing.Lease/10); !changed {
+			if _, changed := paused(t, p.Timing, 0, phase, p.Timing.Lease+p.Timing.Lease/10); !changed {
 				t.Errorf("%+v: a pause of more than the lease costs nothing", in)
 			}
 		}
 		if asked == 0 {
 			t.Errorf("%+v: a pause of more than %v costs nothing at any instant: leases survive more than the plan states", in, p.Tolerates)
 		}
+	}
+}
+
+// Long leases in a council with short ones are renewed less often, and survive what they are said to survive, too.
+func TestLongLeasesSurviveThePauseThatTheTimingStates(t *testing.T) {
+	const length, phases = 5 * time.Second, 20
+	of := regent.LAN.ForLease(length)
+	asked := 0
+	for i := range phases {
+		phase := of.Renew * time.Duration(i) / phases
+		if least, changed := paused(t, regent.LAN, length, phase, of.Tolerates()); changed || least <= of.Guard {
+			t.Errorf("a pause of %v, %v after a renewal: %v left of the lease, guard %v, another leader %v", of.Tolerates(), phase, least, of.Guard, changed)
+		}
+		if least, changed := paused(t, regent.LAN, length, phase, of.Tolerates()+of.RoundTrip+of.Renew/phases+length/100); changed || least <= of.Guard {
+			asked++
+		}
+	}
+	if asked == 0 {
+		t.Errorf("a pause of more than %v costs nothing at any instant", of.Tolerates())
 	}
 }
