@@ -28,6 +28,13 @@ func TestGroupsHaveTheLeasesThatTheirProgramsWant(t *testing.T) {
 		if r := slow.Remaining(); r <= 3*time.Second || r > 5*time.Second {
 			t.Errorf("slow: %v remain", r)
 		}
+		for name, want := range map[string]time.Duration{"quick": LAN.Lease, "slow": 5 * time.Second} {
+			for _, m := range []*Member{a, b} {
+				if v, err := must(m.Group(name)).View(t.Context()); err != nil || v.Leader != "a" || v.Lease != want {
+					t.Errorf("%s: %+v, %v", name, v, err)
+				}
+			}
+		}
 		next := make(chan time.Duration)
 		for _, g := range []string{"quick", "slow"} {
 			go func() {

@@ -48,7 +48,7 @@ func (m *Member) view(c *runtime.Change) View {
 	v.Leader = m.council.name(c.Leader.Rank)
 	switch c.Domain {
 	case protocol.Quorum:
-		v.Token = c.Term
+		v.Token, v.Lease = c.Term, c.Length
 		if c.Value != nil {
 			v.Value = c.Value.Text
 		}

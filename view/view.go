@@ -34,6 +34,8 @@ type View struct {
 	Leader string `json:"leader"`
 	// Token is the leader's in a quorum group. It grows with every leadership of the group. In a consistent group it grows with every manager.
 	Token uint64 `json:"token,omitempty"`
+	// Lease is how long the leases of the leader of a quorum group are: if its host dies, the group has no leader for about as long. Zero: not known.
+	Lease time.Duration `json:"lease_ns,omitempty"`
 	// Value is what the leader of a quorum group announces (Group.Announcing); empty if that is nothing, or not known here yet.
 	Value string `json:"value,omitempty"`
 	// Mine says that a program of this very member leads. Stopping, that it has been asked to stop.

@@ -37,6 +37,8 @@ type SessionInfo struct {
 	Token uint64        `json:"token,omitempty"`
 	Since time.Time     `json:"since"`
 	Left  time.Duration `json:"remaining_ns,omitempty"`
+	// Lease is how long the program's leases are, or will be.
+	Lease time.Duration `json:"lease_ns,omitempty"`
 }
 
 // SessionList is all of them.

@@ -89,6 +89,11 @@ func TestProgramsThatDieAreReplacedLongBeforeTheirLeaseEnds(t *testing.T) {
 			t.Errorf("%s died, and was replaced after %v", c.what, took)
 		}
 	}
+	h.waits(h.sleeper("a", "g", "--lease", "10s"))
+	cluster.Eventually(t, "explain names the other length", func() bool { // which the agent knows once it has accepted the campaign
+		said := h.output("explain", "g", "--socket", h.Socket("a"))
+		return strings.Contains(said, "the group has the leases of its leader c, 30s; here ") && strings.Contains(said, " wants 10s")
+	})
 }
 
 // BenchmarkReplaced is the time from kill -9 of a leading program, or of its runner, to the start of the next program, on another host, with the
@@ -161,42 +166,56 @@ func (h *runCluster) suspend(d time.Duration, processes ...*cluster.Process) tim
 // nothing.
 func TestPauseCostsShortLeasesOnly(t *testing.T) {
 	t.Parallel()
-	const pause, tolerated = 2 * time.Second, 3500 * time.Millisecond
+	const pause, tolerated, tries = 2 * time.Second, 3500 * time.Millisecond, 10
 	h := startDefaults(t, "")
-	quick, slow := h.sleeper("a", "quick", "--lease", "200ms", "--restart"), h.sleeper("a", "slow")
-	pid, token := h.runs("slow", 0)
+	quick, slow := h.sleeper("a", "quick", "--lease", "200ms", "--restart"), h.sleeper("a", "slow", "--restart")
+	h.runs("slow", 0)
 	h.runs("quick", 0)
-	h.waits(h.sleeper("b", "slow"))
+	h.sleeper("b", "slow", "--restart")
 	h.sleeper("b", "quick", "--lease", "200ms", "--restart")
 	c, err := regent.Dial(t.Context(), h.Socket("b"))
 	h.check(err)
 	defer c.Close()
 	g, err := c.Group("quick")
 	h.check(err)
-	var before regent.View
-	// On a busy host it may change by itself, and must be back for the pause to take it away.
-	cluster.Eventually(t, "a leads quick", func() bool {
-		before, err = g.View(t.Context())
-		h.check(err)
-		if before.Leader == "b" {
-			_ = h.regent("transfer", "quick", "a", "--socket", h.Socket("b"))
+	of, err := c.Group("slow")
+	h.check(err)
+	var before, kept regent.View
+	// A busy host may stretch a pause beyond what leases of 5 s survive. Such a pause proves nothing, and there is another one.
+	for try := 1; ; try++ {
+		before, kept = h.ledBy(g, "a"), h.ledBy(of, "a")
+		took := h.suspend(pause, h.Process("a"), quick, slow)
+		if took <= tolerated {
+			break
 		}
-		return before.Leader == "a"
-	})
-	if took := h.suspend(pause, h.Process("a"), quick, slow); took > tolerated {
-		t.Skipf("this host is too busy: a pause of %v took %v", pause, took)
+		if try == tries {
+			t.Fatalf("this host is too busy: the last of %d pauses of %v took %v", tries, pause, took)
+		}
 	}
 	cluster.Eventually(t, "quick is led anew", func() bool {
 		v, err := g.View(t.Context())
 		h.check(err)
 		return v.Leader != "" && v.Token > before.Token
 	})
-	of, err := c.Group("slow")
-	h.check(err)
-	if p, err := of.Verify(t.Context()); err != nil || p.Leader != "a" || p.Token != token {
-		t.Errorf("slow was led by a with token %d: now %+v, %v\n%s", token, p, err, slow.Log())
+	if p, err := of.Verify(t.Context()); err != nil || p.Leader != "a" || p.Token != kept.Token {
+		t.Errorf("slow was led by a with token %d: now %+v, %v\n%s", kept.Token, p, err, slow.Log())
 	}
-	if syscall.Kill(pid, 0) != nil {
-		t.Errorf("the program of slow is gone:\n%s", slow.Log())
+	if strings.Contains(slow.Log(), "stopped leading") && kept.Token == 1 {
+		t.Errorf("the program of slow was stopped:\n%s", slow.Log())
 	}
+}
+
+// ledBy waits until a member leads the group, and hands it over to that member where another leads it.
+func (h *runCluster) ledBy(g *regent.Group, member string) (v regent.View) {
+	h.t.Helper()
+	cluster.Eventually(h.t, member+" leads "+g.Name(), func() bool {
+		var err error
+		v, err = g.View(h.t.Context())
+		h.check(err)
+		if v.Leader != "" && v.Leader != member {
+			_ = h.regent("transfer", g.Name(), member, "--socket", h.Socket(v.Leader)) // refused until a program campaigns there
+		}
+		return v.Leader == member
+	})
+	return v
 }

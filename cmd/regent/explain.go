@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +35,8 @@ type explanation struct {
 	Skips string `json:"skips,omitempty"`
 	// Ended is how it ended, if a program of the asked agent led: that one knows more than the cause says.
 	Ended string `json:"ended,omitempty"`
+	// Lengths says that programs here want leases of another length than the leader has. It is about the present, and of the last change only.
+	Lengths string `json:"lengths,omitempty"`
 }
 
 func explainCommand() *cobra.Command {
@@ -62,6 +66,10 @@ The agent of that program knows: ask it there.`,
 			}
 			told := explainChanges(h.Changes)
 			told = told[max(0, len(told)-limit):]
+			var now api.GroupInfo
+			if len(told) > 0 && newClient(socket).get(c.Context(), groupPath(args[0], ""), &now) == nil { // a group that was forgotten has no program
+				told[len(told)-1].Lengths = otherLengths(&now)
+			}
 			if asJSON {
 				return cli.WriteJSON(c, told)
 			}
@@ -126,7 +134,40 @@ func explainChanges(changes []api.Change) []explanation {
 	return out
 }
 
+// otherLengths says which programs here want leases of another length than the leader of the group has; empty: none does.
+func otherLengths(g *api.GroupInfo) string {
+	if g.Leader == "" || g.Lease == 0 {
+		return ""
+	}
+	var wishes []string
+	for i := range g.Candidates {
+		if c := &g.Candidates[i]; c.Lease != g.Lease && c.State == "waiting" {
+			wish := fmt.Sprintf("%s wants %v", programName(c), c.Lease)
+			if !slices.Contains(wishes, wish) {
+				wishes = append(wishes, wish)
+			}
+		}
+	}
+	if len(wishes) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the group has the leases of its leader %s, %v; here %s, and gets that when it leads (give all programs of a group the same length)", g.Leader, g.Lease, strings.Join(wishes, ", "))
+}
+
+// programName names a program that takes part.
+func programName(s *api.SessionInfo) string {
+	if s.Program == "" {
+		return fmt.Sprintf("process %d", s.Pid)
+	}
+	return s.Program
+}
+
 func (a *explanation) print(w io.Writer) {
+	defer func() {
+		if a.Lengths != "" {
+			fmt.Fprintf(w, "  lease: %s\n", a.Lengths)
+		}
+	}()
 	at := a.At.Format("2006-01-02 15:04:05.000")
 	switch {
 	case a.first():

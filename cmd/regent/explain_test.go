@@ -152,3 +152,23 @@ func TestExplainSaysWhyTokensSkipNumbers(t *testing.T) {
 		}
 	}
 }
+
+// The group has the length of its leader: programs that want another one are named.
+func TestExplainNamesOtherLengths(t *testing.T) {
+	var g api.GroupInfo
+	g.Leader, g.Lease = "b", 200*time.Millisecond
+	g.Candidates = []api.SessionInfo{{Program: "billing", State: "waiting", Lease: 5 * time.Second}, {Program: "same", State: "waiting", Lease: g.Lease},
+		{Program: "old", State: "stopping", Lease: time.Second}}
+	const want = "the group has the leases of its leader b, 200ms; here billing wants 5s, and gets that when it leads (give all programs of a group the same length)"
+	if got := otherLengths(&g); got != want {
+		t.Errorf("said %q", got)
+	}
+	g.Candidates = g.Candidates[1:]
+	if got := otherLengths(&g); got != "" {
+		t.Errorf("said %q", got)
+	}
+	g.Leader = ""
+	if got := otherLengths(&g); got != "" {
+		t.Errorf("without a leader: %q", got)
+	}
+}

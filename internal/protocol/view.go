@@ -21,6 +21,8 @@ type View struct {
 	// the lease ends at the earlier of the two. Until is Never while the lease is renewed without a set end.
 	Horizon HorizonID
 	Until   Time
+	// Length is that of the leader's leases; zero where it is not known, and in other domains than Quorum.
+	Length time.Duration
 	// Support lists who backs the leader, as far as this member knows.
 	Support Set
 	// Quorum is the quorum timestamp of the tenure, in which the stamps of its edicts begin; nil unless the member itself

@@ -15,6 +15,7 @@ type Change struct {
 	Domain       protocol.Domain
 	Leader       protocol.Ident
 	Term, Tenure uint64
+	Length       time.Duration // of the leader's leases; zero: not known
 	Stop         bool
 	Cause        protocol.Cause
 	At           protocol.Time
@@ -107,7 +108,7 @@ func (g *Group) Changed() <-chan struct{} { return g.changed.wait() }
 
 // publish replaces the view. The loop alone calls it.
 func (g *Group) publish(now protocol.Time, v *protocol.View) {
-	c := &Change{Group: g.Name, Domain: v.Domain, Wall: time.Now().UnixNano(), Leader: v.Leader, Term: v.Term, Tenure: v.Tenure, Stop: v.Stop, Cause: v.Cause, Value: v.Value, Agreed: v.Agreed, At: now, Number: 1}
+	c := &Change{Group: g.Name, Domain: v.Domain, Wall: time.Now().UnixNano(), Leader: v.Leader, Term: v.Term, Tenure: v.Tenure, Length: v.Length, Stop: v.Stop, Cause: v.Cause, Value: v.Value, Agreed: v.Agreed, At: now, Number: 1}
 	if v.Domain != protocol.Quorum {
 		support := v.Support
 		c.Support = &support

@@ -128,6 +128,8 @@ type GroupStatus struct {
 	Holder protocol.Ident
 	Token  uint64
 	Until  protocol.Time
+	// Length is that of the promise in which the holder has the group; zero: the council's.
+	Length time.Duration
 	// Free is since when nobody has had the group. Heir, if not Nobody, goes first until Reserved.
 	Free, Reserved protocol.Time
 	Heir           protocol.Rank
@@ -141,7 +143,7 @@ func (g *Grantor) Status(now protocol.Time, group protocol.Group) GroupStatus {
 	e := g.entry(now, group)
 	s := GroupStatus{Holder: protocol.NoIdent, Free: e.free, Reserved: e.reserved, Heir: e.heir}
 	if e.to != nil {
-		s.Holder, s.Token, s.Until = e.to.to, e.token, e.to.until
+		s.Holder, s.Token, s.Until, s.Length = e.to.to, e.token, e.to.until, e.to.length
 	}
 	return s
 }

@@ -82,10 +82,10 @@ func (m *Machine) publish(now protocol.Time, s *groupState, cause protocol.Cause
 func (m *Machine) look(now protocol.Time, s *groupState) protocol.View {
 	v := protocol.View{Group: s.group, Domain: protocol.Quorum, Leader: protocol.NoIdent, Until: protocol.Never}
 	if l, ok := m.holder.Lease(s.group); ok {
-		v.Leader, v.Term, v.Tenure = m.me(), l.Token, l.Tenure
+		v.Leader, v.Term, v.Tenure, v.Length = m.me(), l.Token, l.Tenure, m.nominal(l.Length)
 		v.Horizon, v.Until, v.Support, v.Quorum, v.Stop = l.Horizon, l.Cap, l.Backers.Intersect(m.voters), l.Quorum, l.Stopping
 	} else if at := m.grantor.Status(now, s.group); at.Leads() && at.Holder != m.me() {
-		v.Leader, v.Term = at.Holder, at.Token
+		v.Leader, v.Term, v.Length = at.Holder, at.Token, m.nominal(at.Length)
 	}
 	if s.value != nil && s.value.Token == v.Term {
 		v.Value = s.value
