@@ -1,6 +1,8 @@
 package regent
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -122,5 +124,67 @@ func TestProfilesTolerateWhatTheirCommentSays(t *testing.T) {
 		if got := of.timing.Tolerates().Truncate(time.Millisecond); got != of.want {
 			t.Errorf("%s: pauses of %v", name, got)
 		}
+	}
+}
+
+// hostDies has a member lead a group with leases of LAN, and beside it one of 5 s if mixed, and then be as good as dead. It returns after what time
+// each is led by another member, and how long the lease of the second ran on.
+func hostDies(t *testing.T, mixed bool, after time.Duration) (quick, slow, left time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		members := assemble(t, long, "a", "b", "c")
+		a := members["a"]
+		leases := []*Lease{must(must(a.Group("quick")).Campaign(t.Context()))}
+		if mixed {
+			leases = append(leases, must(must(a.Group("slow")).WithLease(5*time.Second).Campaign(t.Context())))
+		}
+		led := []chan time.Time{make(chan time.Time, 2), make(chan time.Time, 2)}
+		for _, name := range []string{"b", "c"} {
+			for i := range leases {
+				g := must(members[name].Group(leases[i].Group()))
+				if i == 1 {
+					g = g.WithLease(5 * time.Second)
+				}
+				go func() {
+					if l, err := g.Campaign(t.Context()); err == nil {
+						led[i] <- time.Now()
+						<-t.Context().Done()
+						_ = l.Resign(context.Background())
+					}
+				}()
+			}
+		}
+		time.Sleep(after)
+		release, begin := make(chan struct{}), time.Now()
+		left = leases[len(leases)-1].Remaining()
+		_ = a.loop.Do(func(protocol.Time) { <-release })
+		quick = (<-led[0]).Sub(begin)
+		if mixed {
+			slow = (<-led[1]).Sub(begin)
+		}
+		close(release)
+	})
+	return quick, slow, left
+}
+
+// When a host dies that leads groups with leases of 200 ms and of 5 s, the first are led elsewhere as soon as if there were no others, and the
+// second not before their end.
+func TestShortLeasesFailOverAsSoonBesideLongOnes(t *testing.T) {
+	const trials = 11
+	medians := make(map[bool]time.Duration)
+	for _, mixed := range []bool{false, true} {
+		var all []time.Duration
+		for i := range time.Duration(trials) {
+			quick, slow, left := hostDies(t, mixed, 3*time.Second+i*7*time.Millisecond)
+			all = append(all, quick)
+			if mixed && (slow < left || slow > left+time.Second) {
+				t.Errorf("slow is led again after %v, and its lease ran for %v", slow, left)
+			}
+		}
+		slices.Sort(all)
+		medians[mixed] = all[trials/2]
+	}
+	t.Logf("medians: %v beside long leases, %v without", medians[true], medians[false])
+	if medians[true] > medians[false]*6/5 {
+		t.Errorf("beside leases of 5 s a group with leases of %v is led again after %v, without after %v", LAN.Lease, medians[true], medians[false])
 	}
 }
