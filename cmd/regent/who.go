@@ -189,7 +189,7 @@ func ledByPrograms(mode regent.Mode) bool { return mode == regent.Quorum || mode
 
 // tokenOf shows the leader's token, if there is one.
 func tokenOf(c *api.Change) string {
-	if c.Leader == "" || !ledByPrograms(c.Mode) {
+	if c.Leader == "" || c.Token == 0 { // hosts lead local and eventual groups, without one
 		return "-"
 	}
 	return strconv.FormatUint(c.Token, 10)
