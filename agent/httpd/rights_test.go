@@ -99,7 +99,7 @@ func TestListsHaveWhatTheirReaderMayLookAt(t *testing.T) {
 
 // The id of the council is for clients on the unix socket.
 func TestCouncilIDIsForTheSocket(t *testing.T) {
-	if body := ask(t, serve(t, newFake(guarded())), "reader", "GET", "/v1/status", "").Body.String(); strings.Contains(body, "council") {
+	if body := ask(t, serve(t, newFake(guarded())), "reader", "GET", "/v1/status", "").Body.String(); strings.Contains(body, "council_id") {
 		t.Errorf("over TCP: %s", body)
 	}
 }
