@@ -39,7 +39,7 @@ modules:
 	$(GO) run ./internal/tools/release -quick
 
 # What docs/compatibility.md promises for systems on which no test runs: it builds.
-PORTABLE := . ./why ./elector ./fence/... ./agent/... ./cmd/regent
+PORTABLE := . ./view ./why ./elector ./fence/... ./agent/... ./cmd/regent
 
 cross: ## build for macOS and Windows what docs/compatibility.md promises there
 	GOOS=darwin GOARCH=arm64 $(GO) build $(PORTABLE)

@@ -250,7 +250,7 @@ func (m *Member) noteOther(mode string, c *runtime.Change) {
 	if !m.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := []any{"mode", mode, "group", plainName(c.Group), "leader", m.council.name(c.Leader.Rank), "stopping", c.Stop, "cause", m.cause(c.Cause).String()}
+	attrs := []any{"mode", mode, "group", names.Label(plainName(c.Group)), "leader", m.council.name(c.Leader.Rank), "stopping", c.Stop, "cause", m.cause(c.Cause).String()}
 	if mode != "eventual" && c.Support != nil {
 		attrs = append(attrs, "support", m.council.set(*c.Support))
 	}
@@ -263,7 +263,7 @@ func (m *Member) note(v *View) {
 	if v.Cause.Why != why.Announced && (v.Mine || v.Cause.Member == m.config.Name) { // values change as often as a program likes
 		level = slog.LevelInfo
 	}
-	attrs := []any{"group", v.Group, "leader", v.Leader, "token", v.Token, "mine", v.Mine, "stopping", v.Stopping, "cause", v.Cause.String()}
+	attrs := []any{"group", names.Label(v.Group), "leader", v.Leader, "token", v.Token, "mine", v.Mine, "stopping", v.Stopping, "cause", v.Cause.String()}
 	if v.Value != "" {
 		attrs = append(attrs, "value", names.Show(v.Value))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/runtime"
@@ -203,7 +204,7 @@ func (m *Member) Status() Status {
 	var counts datagram.Counts
 	if s, err := m.ask(context.Background()); err == nil {
 		for _, u := range s.unlisted {
-			out.Unlisted = append(out.Unlisted, u.Name+" ("+u.From.String()+")")
+			out.Unlisted = append(out.Unlisted, names.Label(u.Name)+" ("+u.From.String()+")")
 		}
 		counts = s.counts
 	}
@@ -315,7 +316,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		m.groupTable.Groups(func(group *runtime.Group) {
 			// Groups that nobody leads are left out: programs anywhere may invent names, and the table keeps them.
 			if c := group.Latest(); c != nil && !isConsistent(c.Group) && m.council.name(c.Leader.Rank) != "" {
-				g.put("regent_is_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", string(c.Group))
+				g.put("regent_is_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", names.Label(string(c.Group)))
 			}
 		})
 		for w := range m.causes {

@@ -1,14 +1,26 @@
 package regent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// The log shows names and values of peers escaped.
+func TestLogShowsNoControlCharacters(t *testing.T) {
+	var out bytes.Buffer
+	m := &Member{config: Config{Name: "a"}, log: slog.New(slog.NewTextHandler(&out, nil))}
+	m.note(&View{Group: "g\x1b[2J", Mode: Quorum, Leader: "a", Mine: true, Value: "http://a/\u202e\r\n"})
+	if text := out.String(); strings.ContainsAny(text, "\x1b\r\u202e") || strings.Count(text, "\n") != 1 || !strings.Contains(text, `u202e`) {
+		t.Errorf("the log has %q", text)
+	}
+}
 
 // Every member shows what the leader announced, its changes, and nothing once the leadership is over.
 func TestMembersShowTheValueOfTheLeader(t *testing.T) {

@@ -100,7 +100,7 @@ func (v View) String() string {
 	if v.Value != "" {
 		state += " at " + names.Show(v.Value)
 	}
-	return fmt.Sprintf("%s: %s (%v)", v.Group, state, v.Cause)
+	return fmt.Sprintf("%s: %s (%v)", names.Label(v.Group), state, v.Cause)
 }
 
 // String lists the members.

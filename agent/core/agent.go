@@ -22,6 +22,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/runtime/world"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
@@ -96,7 +97,7 @@ func New(file *config.File, c *regent.Config, version string, log *slog.Logger) 
 		runners:     runners{last: make(map[tenure.Identity]*Candidate)}, Silence: party.NewSilence()}
 	a.noRealtime = probeRealtime(c.NoRealtime)
 	a.warnOfShortLeases(file)
-	a.ChangeLog = newChangeLog(a.TakesPart)
+	a.ChangeLog = NewChangeLog(a.TakesPart)
 	for i := range c.Council {
 		a.Names.Enter(c.Council[i].Name)
 	}
@@ -107,6 +108,31 @@ func New(file *config.File, c *regent.Config, version string, log *slog.Logger) 
 	a.Trees = &processes.Trees{Log: log, Ordinary: a.Ordinary, Guard: a.Timing.Guard, Longest: max(a.Timing.Lease, a.Timing.LongestLease),
 		Clock: agentClock{a}, Self: a.Names.Rank(a.Name), Notes: processes.NewNotes(c.Dir)}
 	return a, nil
+}
+
+// About is what never changes of an agent.
+type About struct {
+	Name, Version string
+	Timing        regent.Timing
+	// Ordinary says that the configuration allows no real-time threads.
+	Ordinary bool
+	Log      *slog.Logger
+}
+
+// About returns what never changes of the agent.
+func (a *Agent) About() About {
+	return About{Name: a.Name, Version: a.Version, Timing: a.Timing, Ordinary: a.Ordinary, Log: a.Log}
+}
+
+// Known returns what is known about all groups.
+func (a *Agent) Known() *ChangeLog { return a.ChangeLog }
+
+// Signs returns the signs of life of a connection.
+func (a *Agent) Signs() *LifeSigns { return a.Silence.Signs() }
+
+// ClaimTree returns the tree that a runner claims in a campaign, or says why it is not the runner's.
+func (a *Agent) ClaimTree(r *session.Request, p *processes.Peer) (*processes.Tree, error) {
+	return a.Trees.Claim(r, p)
 }
 
 // Config returns the configuration in force.

@@ -47,7 +47,8 @@ const (
 	sweepInterval = time.Minute
 )
 
-func newChangeLog(inUse func(*api.Change) bool) *ChangeLog {
+// NewChangeLog returns an empty log. inUse says of a group whether this host takes part in it.
+func NewChangeLog(inUse func(*api.Change) bool) *ChangeLog {
 	return &ChangeLog{inUse: inUse, maxIdle: maxIdleGroups, groups: make(map[string]*api.Change), leaderChanges: make(map[string]uint64), endReasons: make(map[string]endReason), watchers: make(map[*Watcher]struct{})}
 }
 

@@ -15,7 +15,7 @@ import (
 // oldest first; what somebody leads is not.
 func TestChangeLogForgetsGroupsThatNobodyLeads(t *testing.T) {
 	const keep = 100
-	b := newChangeLog(nil)
+	b := NewChangeLog(nil)
 	b.maxIdle = keep
 	b.AddView(regent.View{Mode: regent.Quorum, Group: "led", Leader: "a", Token: 1})
 	b.AddView(regent.View{Group: "local", Mode: regent.Local})
@@ -46,7 +46,7 @@ func TestChangeLogForgetsGroupsThatNobodyLeads(t *testing.T) {
 // A group that nobody leads and no program here uses leaves all lists after a while, with all that was kept of it but its history.
 func TestGroupsThatNobodyUsesLeaveTheLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newChangeLog(func(c *api.Change) bool { return c.Group == "used" })
+		l := NewChangeLog(func(c *api.Change) bool { return c.Group == "used" })
 		for _, name := range []string{"led", "used", "over"} {
 			l.AddView(regent.View{Mode: regent.Quorum, Group: name, Leader: "a", Token: 1})
 		}
@@ -81,7 +81,7 @@ func TestGroupsThatNobodyUsesLeaveTheLists(t *testing.T) {
 // How a leadership ended may be known only after its group was forgotten. The history gets it, and nothing of the group is kept.
 func TestLateEndOfAForgottenGroupLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newChangeLog(func(*api.Change) bool { return false })
+		l := NewChangeLog(func(*api.Change) bool { return false })
 		l.AddView(regent.View{Mode: regent.Quorum, Group: "over", Leader: "a", Token: 1})
 		l.AddView(regent.View{Mode: regent.Quorum, Group: "over"})
 		time.Sleep(idleFor + sweepInterval)

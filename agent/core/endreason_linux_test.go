@@ -99,7 +99,7 @@ func stopping(k *Candidate) <-chan struct{} {
 
 // A note on a leadership is for its end and for no other change, however late or early it comes.
 func TestNotesAreForTheLeadershipThatTheyAreOn(t *testing.T) {
-	b := newChangeLog(nil)
+	b := NewChangeLog(nil)
 	last := func(group string) string { c, _ := b.Group(group); return c.Ended }
 	b.recordEnd("g", 2, "before it was seen")
 	b.AddView(regent.View{Mode: regent.Quorum, Group: "g", Leader: "b", Token: 1})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/agent/core/coretest/alone"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/session"
@@ -119,7 +120,7 @@ func (v *renewals) Renewed(c *Candidate) {
 
 // The end of a turn without a lease moves all the time. That others are renewed does not have its program told more often.
 func TestAProgramOfAnEventualGroupIsToldOfALaterEndOnceInARenewal(t *testing.T) {
-	file, conf := configured(t, "groups: [{name: ops, mode: eventual}]\n")
+	file, conf := alone.Configured(t, "groups: [{name: ops, mode: eventual}]\n")
 	for _, others := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			a, err := New(file, &conf, "test", slog.New(slog.DiscardHandler))

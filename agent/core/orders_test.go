@@ -54,7 +54,7 @@ func TestOutcomeNeverNamesTheLeadershipThatWasEnded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &Agent{ChangeLog: newChangeLog(nil)}
+				a := &Agent{ChangeLog: NewChangeLog(nil)}
 				a.ChangeLog.AddView(view("a", 7))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
@@ -81,7 +81,7 @@ func TestOutcomeNeverNamesTheLeadershipThatWasEnded(t *testing.T) {
 // A program that has just begun to lead may give orders though the news has not come round to its agent's change log.
 func TestProgramGivesOrdersBeforeTheChangeLogHasHeardOfIt(t *testing.T) {
 	k := &Candidate{Candidacy: Candidacy{Group: "g"}}
-	a := &Agent{ChangeLog: newChangeLog(nil), leaders: map[string]*Candidate{"g": k}}
+	a := &Agent{ChangeLog: NewChangeLog(nil), leaders: map[string]*Candidate{"g": k}}
 	if got, err := a.LeaderOfGroup("g", 0, ""); got != k || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}

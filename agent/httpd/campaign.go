@@ -49,12 +49,12 @@ func (n *streamNotifier) put(event string, data api.CampaignEvent) {
 
 // newEvent fills in what all events have.
 func (n *streamNotifier) newEvent(k *core.Candidate) api.CampaignEvent {
-	e := api.CampaignEvent{Session: n.key, Group: k.Group, Member: n.agent.core.Name}
+	e := api.CampaignEvent{Session: n.key, Group: k.Group, Member: n.agent.core.About().Name}
 	if l := k.CurrentLease(); l != nil {
 		e.Token = l.Token()
 	}
 	if !k.Waits() {
-		e.ValidFor = n.agent.validFor(k.Announced(), n.agent.core.Timing.Delay)
+		e.ValidFor = n.agent.validFor(k.Announced(), n.agent.core.About().Timing.Delay)
 	}
 	return e
 }
@@ -129,7 +129,7 @@ func (a *Server) campaignOrder(q *http.Request) (body api.CampaignOrder, err err
 	if err := names.Check(body.Name); err != nil {
 		return body, api.Errorf(http.StatusBadRequest, "name %.40q: %w", body.Name, err)
 	}
-	if err := errors.Join(a.core.Timing.CheckLease(body.Lease), session.CheckValue(body.Value), session.CheckUnattended(body.Mode)); err != nil {
+	if err := errors.Join(a.core.About().Timing.CheckLease(body.Lease), session.CheckValue(body.Value), session.CheckUnattended(body.Mode)); err != nil {
 		return body, api.WithStatus(http.StatusBadRequest, err)
 	}
 	return body, nil
@@ -209,7 +209,7 @@ func (a *Server) serveSessionResign(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, err)
 		return
 	}
-	o := core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.core.Name}, "")
+	o := core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.core.About().Name}, "")
 	k.ReportStopped(protocol.Cause{Peer: protocol.Nobody}, o)
 	select {
 	case <-o.Outcome:

@@ -46,7 +46,7 @@ func (a *Server) serveResign(w http.ResponseWriter, q *http.Request) {
 		k, err = a.leaderOf(q, body.Token, core.ResignCommand(q.PathValue("group")))
 	}
 	if err == nil {
-		err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.core.Name}, ""))
+		err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Resigned, Member: a.core.About().Name}, ""))
 	}
 	a.AnswerOrder(w, q, k, "", err)
 }
@@ -95,7 +95,7 @@ func (a *Server) AnswerOrder(w http.ResponseWriter, q *http.Request, k *core.Can
 		WriteError(w, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(q.Context(), a.core.Timing.Lease)
+	ctx, cancel := context.WithTimeout(q.Context(), a.core.About().Timing.Lease)
 	defer cancel()
 	WriteJSON(w, http.StatusOK, a.core.LeaderAfter(ctx, k.Group, k.CurrentLease().Token(), to))
 }

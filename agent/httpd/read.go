@@ -63,7 +63,7 @@ func (a *Server) serveGroups(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, err)
 		return
 	}
-	found, more := a.core.ChangeLog.List(q.URL.Query().Get("prefix"), q.URL.Query().Get("after"), limit)
+	found, more := a.core.Known().List(q.URL.Query().Get("prefix"), q.URL.Query().Get("after"), limit)
 	out := api.GroupList{Groups: make([]api.GroupInfo, 0, len(found))}
 	may := a.gate.Readable(q.Context())
 	for _, c := range found {
@@ -101,8 +101,8 @@ func (a *Server) serveHistory(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 	}
-	found := a.core.ChangeLog.History(group, limit)
-	if c, _ := a.core.ChangeLog.Group(group); group != "" && c == nil && len(found) == 0 {
+	found := a.core.Known().History(group, limit)
+	if c, _ := a.core.Known().Group(group); group != "" && c == nil && len(found) == 0 {
 		WriteError(w, a.core.UnknownGroup(group))
 		return
 	}

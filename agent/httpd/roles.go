@@ -23,7 +23,7 @@ func isPrimary(_ *Server, i *api.RoleInfo) bool { return i.Role == "primary" }
 
 // isReplica: the member is well, another one leads, and this host's tags do not keep load away from it.
 func isReplica(a *Server, i *api.RoleInfo) bool {
-	return a.core.Config().Tags["noloadbalance"] != "true" && i.Role == "replica" && i.State == "running" && i.Name != "" && i.Name != a.core.Name
+	return a.core.Config().Tags["noloadbalance"] != "true" && i.Role == "replica" && i.State == "running" && i.Name != "" && i.Name != a.core.About().Name
 }
 
 // isRunning: the member takes part.
@@ -128,11 +128,11 @@ const sidecarTimeout = time.Second
 // sidecar says who leads, proven.
 func (a *Server) sidecar(ctx context.Context, group string) (api.SidecarInfo, bool) {
 	out := api.SidecarInfo{LastUpdate: time.Now()}
-	if c, _ := a.core.ChangeLog.Group(group); c != nil {
+	if c, _ := a.core.Known().Group(group); c != nil {
 		out.LastUpdate = c.At
 	}
 	if k := a.core.Leader(group); k != nil && k.LeadsNow() {
-		out.Name = a.core.Name
+		out.Name = a.core.About().Name
 		return out, true
 	}
 	ctx, cancel := context.WithTimeout(ctx, sidecarTimeout)

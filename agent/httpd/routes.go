@@ -43,7 +43,7 @@ type Route struct {
 
 // An Server answers requests over HTTP.
 type Server struct {
-	core *core.Agent
+	core Agent
 	gate *access.Gate
 	// Dashboard serves the pages for people; nil: there are none.
 	Dashboard http.Handler
@@ -52,7 +52,7 @@ type Server struct {
 	streamCampaigns streamCampaigns
 }
 
-func New(a *core.Agent, g *access.Gate) *Server {
+func New(a Agent, g *access.Gate) *Server {
 	return &Server{core: a, gate: g, streamCampaigns: streamCampaigns{all: make(map[string]*core.Candidate)}}
 }
 
@@ -271,7 +271,7 @@ func (a *Server) ChangeOf(q *http.Request) (*api.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, _ := a.core.ChangeLog.Group(name); c != nil {
+	if c, _ := a.core.Known().Group(name); c != nil {
 		return c, nil
 	}
 	return nil, a.core.UnknownGroup(name)

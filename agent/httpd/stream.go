@@ -150,8 +150,8 @@ func (a *Server) streamOf(w http.ResponseWriter, q *http.Request, f func(s *stre
 		return
 	}
 	defer s.done()
-	watch, present := a.core.ChangeLog.Watch(group, core.WatchDepth)
-	defer a.core.ChangeLog.Unwatch(watch)
+	watch, present := a.core.Known().Watch(group, core.WatchDepth)
+	defer a.core.Known().Unwatch(watch)
 	f(s, group, watch, present)
 }
 

@@ -18,14 +18,15 @@ type deaf struct{ httptest.ResponseRecorder }
 func (*deaf) FlushError() error { return errors.New("broken pipe") }
 
 func TestStreamToAClientThatHasHungUpIsNotCounted(t *testing.T) {
-	a := New(new(core.Agent), new(access.Gate))
-	a.core.SetConfig(&config.File{Limits: config.Limits{Streams: 1}})
+	agent := new(core.Agent)
+	agent.SetConfig(&config.File{Limits: config.Limits{Streams: 1}})
+	a := New(agent, new(access.Gate))
 	for range 3 {
 		if _, err := a.open(&deaf{}); err == nil || !strings.Contains(err.Error(), "broken pipe") {
 			t.Errorf("a stream to nobody: %v", err)
 		}
 	}
-	if n := a.core.OpenStreams(); n != 0 {
+	if n := agent.OpenStreams(); n != 0 {
 		t.Errorf("%d streams are counted, and none is open", n)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/internal/names"
 )
 
 // A Source is what there is to measure: the agent.
@@ -122,15 +123,16 @@ func (c *Collector) current(groups []api.GroupInfo, now time.Time) (shown []api.
 // collectGroup sends what there is about a group. One that is over, because nobody leads it and nobody here takes part, has
 // no more than its count: alerts that nobody leads would never end.
 func (c *Collector) collectGroup(g *api.GroupInfo, to sink) {
-	to.count("regent_leader_changes_total", "leaderships of the group that this member saw", float64(g.Changes), "group", g.Group)
+	label := names.Label(g.Group)
+	to.count("regent_leader_changes_total", "leaderships of the group that this member saw", float64(g.Changes), "group", label)
 	takes := c.Source.TakesPart(&g.Change)
 	if !takes && g.Leader == "" {
 		return
 	}
-	gauge := func(name, help string, value float64) { to.gauge(name, help, value, "group", g.Group) }
+	gauge := func(name, help string, value float64) { to.gauge(name, help, value, "group", label) }
 	leads, left := c.Source.LeadsHere(&g.Change)
 	if takes && g.Mode != regent.Local {
-		to.gauge("leader_election_master_status", "1 if this host leads the group, by a lease that runs now if it is a quorum group; only where the host takes part, and not of local groups; the name that client-go uses", bit(leads), "name", g.Group)
+		to.gauge("leader_election_master_status", "1 if this host leads the group, by a lease that runs now if it is a quorum group; only where the host takes part, and not of local groups; the name that client-go uses", bit(leads), "name", label)
 	}
 	gauge(isLeader, "1 if this host leads the group: in a quorum group a program of its own, by a lease that runs now", bit(leads))
 	gauge("regent_has_leader", "1 if this member knows of a leader of the group", bit(g.Leader != ""))

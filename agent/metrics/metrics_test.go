@@ -81,6 +81,46 @@ func TestNamesAreAsPrometheusWantsThem(t *testing.T) {
 	}
 }
 
+// known is a source that knows groups, and no more.
+type known struct {
+	of
+	groups []api.GroupInfo
+}
+
+func (k known) Groups() []api.GroupInfo { return k.groups }
+
+// Groups of all modes have metrics that the linter accepts. A peer may send what is no name: it neither spoils the page nor reaches a terminal.
+func TestGroupsOfAllModesHaveMetrics(t *testing.T) {
+	var k known
+	for _, m := range []regent.Mode{regent.Quorum, regent.Local, regent.Eventual, regent.Consistent} {
+		for _, name := range []string{string(m), string(m) + "\x1b[2J\u202e\"\n}", string(m) + "\xff"} {
+			k.groups = append(k.groups, api.GroupInfo{Change: api.Change{View: regent.View{Mode: m, Group: name, Leader: "a", Token: 1, Support: []string{"a"}, Value: "secret"}}})
+		}
+	}
+	text := page(collectorOf(k))
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("the linter: %v, %v", err, problems)
+	}
+	if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "\xff") || strings.Contains(text, "secret") {
+		t.Errorf("the page shows characters or values that it must not:\n%s", text)
+	}
+	for _, m := range []string{"quorum", "local", "eventual", "consistent"} {
+		for _, label := range []string{m + `"`, m + `\\x1b[2J`, m + `\\xff`} {
+			if want := `regent_has_leader{group="` + label; !strings.Contains(text, want) {
+				t.Errorf("no line begins with %s", want)
+			}
+		}
+	}
+	for metric, modes := range map[string]string{"regent_token": "quorum", "regent_support_size": "local", "regent_lease_remaining_seconds": "quorum local consistent"} {
+		for _, m := range []string{"quorum", "local", "eventual", "consistent"} {
+			if has := strings.Contains(text, metric+`{group="`+m+`"}`); has != strings.Contains(modes, m) {
+				t.Errorf("a %s group has %s: %v", m, metric, has)
+			}
+		}
+	}
+}
+
 // of is a source that has metrics of a member, and no more.
 type of []regent.Metric
 

@@ -77,14 +77,14 @@ type SwitchoverOrder struct {
 
 // Adapter is the room for tools that were made for Patroni.
 type Adapter struct {
-	core *core.Agent
+	core Agent
 	web  *httpd.Server
 	// switchovers are those that were asked for, for later.
 	switchovers switchovers
 }
 
 // New returns an adapter that answers through the HTTP interface.
-func New(a *core.Agent, s *httpd.Server) *Adapter { return &Adapter{core: a, web: s} }
+func New(a Agent, s *httpd.Server) *Adapter { return &Adapter{core: a, web: s} }
 
 // Close takes back all that is to come.
 func (s *Adapter) Close() { s.switchovers.cancelAll() }
@@ -125,7 +125,7 @@ func (a *Adapter) servePatroni(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	out := PatroniInfo{RoleInfo: a.core.Role(group), LastSeen: a.lastSeen(time.Now()), Tags: map[string]string{},
-		Patroni: PatroniSelf{Version: a.core.Version, Scope: group, Name: a.core.Name}}
+		Patroni: PatroniSelf{Version: a.core.About().Version, Scope: group, Name: a.core.About().Name}}
 	maps.Copy(out.Tags, a.core.Config().Tags)
 	out.Timeline, out.Unlocked = out.Token, group != "" && out.Name == ""
 	httpd.WriteJSON(w, http.StatusOK, out)
@@ -168,7 +168,7 @@ func (a *Adapter) serveCluster(w http.ResponseWriter, q *http.Request) {
 		if m.Name == i.Name {
 			c.Role, c.Timeline = "leader", i.Token
 		}
-		if m.Problem != "" || !m.Heard || !m.Trusted && m.Silence > 2*a.core.Timing.Suspect {
+		if m.Problem != "" || !m.Heard || !m.Trusted && m.Silence > 2*a.core.About().Timing.Suspect {
 			c.State = "unreachable"
 		}
 		if m.Self {
@@ -199,7 +199,7 @@ func (a *Adapter) servePatroniHistory(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	out := [][]any{}
-	for _, c := range a.core.ChangeLog.History(group, core.MaxChanges) {
+	for _, c := range a.core.Known().History(group, core.MaxChanges) {
 		if c.Leader != "" && !c.Stopping {
 			out = append(out, []any{c.Token, c.Leader, c.Cause.String(), c.At.Format(time.RFC3339Nano)})
 		}
@@ -262,9 +262,9 @@ func (a *Adapter) switchOver(w http.ResponseWriter, q *http.Request, body *Switc
 		httpd.WriteError(w, api.Errorf(http.StatusBadRequest, "scheduled_at %.40q: must be a time to come, such as %s", body.ScheduledAt, time.Now().Add(time.Hour).Format(time.RFC3339)))
 		return
 	}
-	p := &ScheduledInfo{At: at, From: a.core.Name, To: body.Candidate}
+	p := &ScheduledInfo{At: at, From: a.core.About().Name, To: body.Candidate}
 	a.switchovers.plan(c.Group, p, func() { a.carryOut(c.Group, k, p) })
-	a.core.Log.Info("a switchover is to come", "group", c.Group, "at", at, "to", body.Candidate)
+	a.core.About().Log.Info("a switchover is to come", "group", c.Group, "at", at, "to", body.Candidate)
 	httpd.WriteJSON(w, http.StatusAccepted, *p)
 }
 
@@ -294,10 +294,10 @@ func orNobody(name string) string {
 
 // carryOut does what was scheduled, if the same program still leads.
 func (a *Adapter) carryOut(group string, k *core.Candidate, p *ScheduledInfo) {
-	ctx, cancel := context.WithTimeout(context.Background(), a.core.GraceFor(k, regent.Cause{})+a.core.Timing.LongestLease+core.OrderTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), a.core.GraceFor(k, regent.Cause{})+a.core.About().Timing.LongestLease+core.OrderTimeout)
 	defer cancel()
 	if err := a.core.Order(ctx, k, a.core.SwitchOrder(p.To)); err != nil {
-		a.core.Log.Warn("a scheduled switchover came to nothing", "group", group, "to", p.To, "err", err)
+		a.core.About().Log.Warn("a scheduled switchover came to nothing", "group", group, "to", p.To, "err", err)
 	}
 }
 
@@ -308,7 +308,7 @@ func (a *Adapter) serveCancelSwitchover(w http.ResponseWriter, q *http.Request) 
 			httpd.WriteJSON(w, http.StatusOK, *p)
 			return
 		}
-		err = api.Errorf(http.StatusNotFound, "group %.40q: no switchover is to come, as far as %s knows", group, a.core.Name)
+		err = api.Errorf(http.StatusNotFound, "group %.40q: no switchover is to come, as far as %s knows", group, a.core.About().Name)
 	}
 	httpd.WriteError(w, err)
 }

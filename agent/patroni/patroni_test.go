@@ -4,30 +4,34 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/access"
-	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/agent/core/coretest"
 	"github.com/regentproject/regent/agent/httpd"
 )
 
-// ask has the routes of the room answer a request of an operator.
-func ask(t *testing.T, a *core.Agent, method, path string, into any) int {
+// ask has the routes of the room answer a request of an operator. A body may follow the path.
+func ask(t *testing.T, a interface {
+	Agent
+	httpd.Agent
+}, method, path string, into any) int {
 	t.Helper()
+	path, body, _ := strings.Cut(path, " ")
 	rules, err := access.NewRules(a.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := access.NewGate(a.Log)
+	g := access.NewGate(a.About().Log)
 	g.SetAccess(rules)
 	web := httpd.New(a, g)
 	p := New(a, web)
 	defer p.Close()
-	q := httptest.NewRequest(method, path, nil)
+	q := httptest.NewRequest(method, path, strings.NewReader(body))
 	q.Host = "localhost"
 	w := httptest.NewRecorder()
 	web.Authenticate(false, web.Handler(p.Routes())).ServeHTTP(w, q)

@@ -24,14 +24,14 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// Server are those of the programs on the unix socket.
+// A Server serves the programs on the unix socket.
 type Server struct {
-	core    *core.Agent
+	core    Agent
 	gate    *access.Gate
 	keepers keepers
 }
 
-func New(a *core.Agent, g *access.Gate) *Server {
+func New(a Agent, g *access.Gate) *Server {
 	return &Server{core: a, gate: g, keepers: keepers{all: make(map[string]*keeping)}}
 }
 
@@ -42,7 +42,7 @@ type conn struct {
 	peer  *processes.Peer
 	// client is who opened the connection.
 	client *access.Client
-	// out are lines to write; renewed says that there are later ends to tell.
+	// out are lines to write; renewals says that there are later ends to announce.
 	out      *outbox
 	renewals chan struct{}
 	// pages has the number of a request for the page, and mapped says that the program has it.
@@ -76,7 +76,7 @@ const (
 
 // Serve speaks with a program until it hangs up.
 func (a *Server) Serve(nc net.Conn, in io.Reader) {
-	c := &conn{agent: a, net: nc, signs: a.core.Silence.Signs(), out: newOutbox(linesPerCandidate*a.core.Config().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
+	c := &conn{agent: a, net: nc, signs: a.core.Signs(), out: newOutbox(linesPerCandidate*a.core.Config().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
 		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*core.Candidate), keeps: make(map[uint64]*keeping), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())
 	if p, err := processes.PeerOf(nc); err == nil {
@@ -91,9 +91,10 @@ func (a *Server) Serve(nc net.Conn, in io.Reader) {
 	if err != nil {
 		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
-	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: a.core.Name, Now: host,
-		Lease: a.core.Timing.Lease, Guard: a.core.Timing.Guard, Renew: a.core.Timing.Renew, RoundTrip: a.core.Timing.RoundTrip, Priority: a.core.Priority(),
-		Ordinary: a.core.Ordinary, Page: a.core.PageIdentity()})
+	about := a.core.About()
+	t := &about.Timing
+	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: about.Name, Now: host, Lease: t.Lease, Guard: t.Guard, Renew: t.Renew, RoundTrip: t.RoundTrip,
+		Priority: a.core.Priority(), Ordinary: about.Ordinary, Page: a.core.PageIdentity()})
 	c.finish(c.read(in))
 	c.cancel()
 	c.tasks.Wait()
@@ -105,7 +106,7 @@ func (a *Server) Serve(nc net.Conn, in io.Reader) {
 // send queues a line. A program that lets too many wait is cut off.
 func (c *conn) send(e *session.Event) {
 	if !c.out.put(e) {
-		c.agent.core.Log.Warn("a program does not read what it is told: it is cut off", "pid", c.pid())
+		c.agent.core.About().Log.Warn("a program does not read what it is told: it is cut off", "pid", c.pid())
 		_ = c.net.Close()
 	}
 }
@@ -260,7 +261,7 @@ func (c *conn) finish(goodbye bool) {
 func (c *conn) fail(r *session.Request, err error) {
 	e := &session.Event{Event: session.Failed, ID: r.ID, Error: err.Error()}
 	if errors.Is(err, core.ErrStopping) {
-		e.Cause = &why.Cause{Why: why.Closed, Member: c.agent.core.Name}
+		e.Cause = &why.Cause{Why: why.Closed, Member: c.agent.core.About().Name}
 	}
 	c.send(e)
 }
@@ -358,7 +359,7 @@ func (c *conn) handleCandidacy(r *session.Request, k *core.Candidate) {
 		c.send(&session.Event{Event: session.Done, ID: r.ID})
 	case r.Do == session.Resign:
 		c.agent.gate.Audit.Order(c.client, "resign", k.Group, "", "asked", "by the program itself")
-		o := core.NewOrder(regent.Cause{Why: why.Resigned, Member: c.agent.core.Name}, "")
+		o := core.NewOrder(regent.Cause{Why: why.Resigned, Member: c.agent.core.About().Name}, "")
 		k.ReportStopped(c.cause(r), o) // now: what ends the connection comes after it
 		c.inBackground(r, func() { c.awaitGivenUp(r, k, o) })
 	case r.Do == session.Transfer:
@@ -404,7 +405,7 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
-	tree, err := c.agent.core.Trees.Claim(r, c.peer)
+	tree, err := c.agent.core.ClaimTree(r, c.peer)
 	if err != nil {
 		c.fail(r, err)
 		return

@@ -32,7 +32,7 @@ const slewing = 12
 // allow returns for how long a program leads that counts from when it reads a line, on any clock: what is left, less the guard time for the
 // delay until it reads, and less what its clock may be slow by.
 func (a *Server) allow(left time.Duration) time.Duration {
-	return max(0, left-a.core.Timing.Guard-left/slewing)
+	return max(0, left-a.core.About().Timing.Guard-left/slewing)
 }
 
 // signOfLife is the line that programs write most often.

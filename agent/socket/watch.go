@@ -33,8 +33,8 @@ func (c *conn) watch(r *session.Request) {
 
 // forwardChanges passes changes on as fast as the program takes them.
 func (c *conn) forwardChanges(ctx context.Context, r *session.Request) {
-	w, present := c.agent.core.ChangeLog.Watch(r.Group, core.WatchDepth)
-	defer c.agent.core.ChangeLog.Unwatch(w)
+	w, present := c.agent.core.Known().Watch(r.Group, core.WatchDepth)
+	defer c.agent.core.Known().Unwatch(w)
 	put := func(v regent.View) bool {
 		return c.out.awaitRoom(ctx, core.WatchDepth) && c.out.put(&session.Event{Event: session.Saw, ID: r.ID, View: &v})
 	}
@@ -62,7 +62,7 @@ func (c *conn) forwardChanges(ctx context.Context, r *session.Request) {
 
 // view returns what is known about a group.
 func (a *Server) view(group string) regent.View {
-	if c, _ := a.core.ChangeLog.Group(group); c != nil {
+	if c, _ := a.core.Known().Group(group); c != nil {
 		return c.View
 	}
 	return regent.View{Group: group, Mode: a.core.ModeOf(group), Cause: regent.Cause{Why: why.Started}}

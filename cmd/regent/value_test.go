@@ -28,7 +28,7 @@ func TestValuesAreShownEscaped(t *testing.T) {
 	var table bytes.Buffer
 	c := &cobra.Command{}
 	c.SetOut(&table)
-	showGroups(c, false, []api.GroupInfo{g, {Change: api.Change{View: regent.View{Mode: "quorum", Group: "h"}}}})
+	showGroups(c, false, []api.GroupInfo{g, {Change: api.Change{View: regent.View{Mode: "quorum", Group: "h" + hostile}}}}) // a peer may send what is no name
 	outputs := map[string]string{"who": table.String()}
 	for _, how := range []string{"--lines", "--json"} {
 		socket := serveStreams(t, "group "+string(data)+"\n")

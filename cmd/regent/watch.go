@@ -138,7 +138,7 @@ func (w *watchView) line(g *api.GroupInfo, _ string) error {
 	if at.IsZero() { // nobody has heard of it yet
 		at = time.Now()
 	}
-	_, err := fmt.Fprintf(w.out, "%s  %s: %s (%v)\n", at.Format("15:04:05.000"), w.paint.bold(g.Group), who, g.Cause)
+	_, err := fmt.Fprintf(w.out, "%s  %s: %s (%v)\n", at.Format("15:04:05.000"), w.paint.bold(names.Label(g.Group)), who, g.Cause)
 	return err
 }
 

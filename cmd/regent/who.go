@@ -176,7 +176,7 @@ func showGroups(c *cobra.Command, p palette, all []api.GroupInfo) {
 		if g.Leader != "" {
 			leader = p.good(g.Leader)
 		}
-		rows[i] = []string{p.bold(g.Group), leader, tokenOf(&g.Change), ago(g.At), g.Cause.String(), standing(&g.Change)}
+		rows[i] = []string{p.bold(names.Label(g.Group)), leader, tokenOf(&g.Change), ago(g.At), g.Cause.String(), standing(&g.Change)}
 		if announced {
 			rows[i] = slices.Insert(rows[i], 3, or(names.Show(g.Value)))
 		}
@@ -189,7 +189,7 @@ func ledByPrograms(mode regent.Mode) bool { return mode == regent.Quorum || mode
 
 // tokenOf shows the leader's token, if there is one.
 func tokenOf(c *api.Change) string {
-	if c.Leader == "" || !ledByPrograms(c.Mode) {
+	if c.Leader == "" || c.Token == 0 { // hosts lead local and eventual groups, without one
 		return "-"
 	}
 	return strconv.FormatUint(c.Token, 10)

@@ -81,6 +81,14 @@ func hidden(r rune) bool {
 	return r != ' ' && unicode.Is(unicode.Zs, r) || !unicode.IsGraphic(r) || unicode.In(r, shapeless...)
 }
 
+// Label returns a name of a peer as it can be shown. Peers may send what is no name: that is escaped as [Show] does.
+func Label(name string) string {
+	if Check(name) != nil {
+		return Show(name)
+	}
+	return name
+}
+
 // Check returns why a text cannot be a name, whatever its length; nil if it can.
 func Check(name string) error {
 	if !utf8.ValidString(name) {

@@ -11,6 +11,7 @@ gcc gcc the race detector, which needs cgo
 curl curl the tests of the agent: a client of its HTTP interface
 haproxy haproxy the tests of the agent: a load balancer that follows the leader
 promtool prometheus the tests of the agent: the checker of metrics
+python3 python3-minimal the tests of the agent: a program that leads by the unix socket
 chromium chromium the tests of the dashboard, in a real browser
 '
 

@@ -2,32 +2,17 @@
 package coretest
 
 import (
-	"context"
 	"log/slog"
-	"sync"
 	"testing"
 
-	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/agent/cluster"
-	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/core"
+	"github.com/regentproject/regent/agent/core/coretest/alone"
 )
 
 // Idle returns an agent that is no member yet, alone in its council. more is put into its configuration.
 func Idle(t *testing.T, more string) *core.Agent {
 	t.Helper()
-	council := cluster.Open(t, cluster.Options{Names: []string{"a"}, Config: more + "timing: {lease: 2s}\nrealtime: false\n"})
-	if err := council.WriteConfig("a"); err != nil {
-		t.Fatal(err)
-	}
-	file, err := config.Load(council.ConfigFile("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := file.Regent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, c := alone.Configured(t, more)
 	a, err := core.New(file, &c, "test", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -43,13 +28,6 @@ func Joined(t *testing.T, more string) *core.Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var tasks sync.WaitGroup
-	t.Cleanup(func() { cancel(); tasks.Wait() })
-	a.Start(ctx, &tasks)
-	if err := a.Join(t.Context(), c, func(func(regent.Config) error) {}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = a.Leave(func(context.Context) {}) })
+	alone.Join(t, a, c)
 	return a
 }

@@ -85,7 +85,7 @@ func link(status *api.AgentStatus, m *regent.PeerStatus) web.Link {
 }
 
 func group(status *api.AgentStatus, g *api.GroupInfo, since func(time.Time) time.Duration, now time.Duration) web.Group {
-	out := web.Group{Name: g.Group, Mode: web.Mode(g.Mode), Changed: since(g.At), Cause: g.Cause.String(), Changes: int(g.Changes)}
+	out := web.Group{Name: names.Label(g.Group), Mode: web.Mode(g.Mode), Changed: since(g.At), Cause: g.Cause.String(), Changes: int(g.Changes)}
 	if g.Leader == "" {
 		return out
 	}
@@ -110,14 +110,15 @@ func past(changes []api.Change, since func(time.Time) time.Duration) (tenures []
 	for i := range changes {
 		c := &changes[i]
 		at := since(c.At)
-		key := string(c.Mode) + ":" + c.Group
+		group := names.Label(c.Group)
+		key := string(c.Mode) + ":" + group
 		last, ok := open[key]
 		if ok && (tenures[last].Member != c.Leader || tenures[last].Token != c.Token) {
 			tenures[last].To, tenures[last].Cause = at, c.Cause.String()
 			delete(open, key)
 			ok = false
 		}
-		e := web.Entry{ID: c.Serial, At: at, Member: c.Leader, Group: c.Group, Text: fmt.Sprintf("no leader: %v", c.Cause), Tone: "bad"}
+		e := web.Entry{ID: c.Serial, At: at, Member: c.Leader, Group: group, Text: fmt.Sprintf("no leader: %v", c.Cause), Tone: "bad"}
 		if c.Leader != "" {
 			e.Text, e.Tone = fmt.Sprintf("%s leads: %v", c.Leader, c.Cause), "good"
 			switch {
@@ -132,7 +133,7 @@ func past(changes []api.Change, since func(time.Time) time.Duration) (tenures []
 		log = append(log, e)
 		if c.Leader != "" && !ok {
 			open[key] = len(tenures)
-			tenures = append(tenures, web.Tenure{ID: fmt.Sprint(c.Serial), Group: c.Group, Mode: web.Mode(c.Mode), Member: c.Leader, Token: c.Token,
+			tenures = append(tenures, web.Tenure{ID: fmt.Sprint(c.Serial), Group: group, Mode: web.Mode(c.Mode), Member: c.Leader, Token: c.Token,
 				Local: web.Mode(c.Mode) == web.Local, From: at, Evidence: "as this member saw it, by the time of day of this host"})
 		}
 	}

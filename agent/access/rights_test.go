@@ -1,0 +1,130 @@
+package access
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/internal/session"
+)
+
+func gateOf(t *testing.T, file *config.File) *Gate {
+	t.Helper()
+	rules, err := NewRules(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := NewGate(slog.New(slog.DiscardHandler))
+	g.SetAccess(rules)
+	return g
+}
+
+// Clients have the rights of the first rule that names the group, by what they are. Names of tokens, certificates and users are told apart.
+func TestClientsHaveTheRightsOfTheFirstRuleThatNamesTheGroup(t *testing.T) {
+	const stranger = 4000
+	g := gateOf(t, &config.File{Rights: []config.Right{
+		{Groups: []string{"billing", "batch/*"}, Lead: []string{"uid:1000", "token:x"}, Operate: []string{"gid:2000"}, Read: []string{"cert:x", "uid:3000"}},
+		{Groups: []string{"b*"}, Lead: []string{"anyone"}, Operate: []string{"uid:1000"}},
+	}})
+	local := func(uid int, gids ...int) *Client { return &Client{Local: true, pid: 9, uid: uid, gids: gids} }
+	for _, c := range []struct {
+		name   string
+		client *Client
+		want   string // what the client may do with billing, batch/1, bonds and other: of read, lead, operate
+	}{
+		{"root", local(0), "rlo rlo rlo rlo"},
+		{"the agent's own user", local(os.Geteuid()), "rlo rlo rlo rlo"},
+		{"a user that leads", local(1000), "rl rl rlo rlo"},
+		{"a group that operates", local(stranger, 7, 2000), "ro ro rl rlo"},
+		{"a user that reads", local(3000), "r r rl rlo"},
+		{"a stranger", local(stranger), "- - rl rlo"},
+		{"an unknown user", &Client{Local: true, uid: 0}, "- - rl rlo"},
+		{"a token that leads", &Client{token: "x"}, "rl rl rl rlo"},
+		{"a certificate that reads", &Client{cert: "x"}, "r r rl rlo"},
+		{"a token over TCP whose number is a user's", &Client{uid: 1000, token: "y"}, "- - rl rlo"},
+		{"nobody", &Client{}, "- - rl rlo"},
+	} {
+		var got []string
+		for _, group := range []string{"billing", "batch/1", "bonds", "other"} {
+			may := ""
+			for right, letter := range map[Right]string{mayRead: "r", MayLead: "l", MayOperate: "o"} {
+				if g.Permit(c.client, right, group) == nil {
+					may += letter
+				}
+			}
+			sorted := ""
+			for _, letter := range "rlo" {
+				if strings.ContainsRune(may, letter) {
+					sorted += string(letter)
+				}
+			}
+			if sorted == "" {
+				sorted = "-"
+			}
+			got = append(got, sorted)
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("%s: %s, want %s", c.name, text, c.want)
+		}
+	}
+}
+
+// Every request on the socket that names a group needs a right on it.
+func TestRequestsThatNameAGroupNeedARight(t *testing.T) {
+	g := gateOf(t, &config.File{Rights: []config.Right{{Groups: []string{"*"}, Lead: []string{"token:x"}, Operate: []string{"token:x"}, Read: []string{"token:x"}}}})
+	for do, right := range map[string]string{session.Campaign: "lead", session.View: "read", session.Watch: "read", session.Verify: "read"} {
+		if err := g.PermitRequest(&Client{Local: true}, &session.Request{Do: do, Group: "g"}); err == nil || !strings.Contains(err.Error(), "may not "+right) {
+			t.Errorf("%s: %v", do, err)
+		}
+	}
+	if err := g.PermitRequest(&Client{Local: true}, &session.Request{Do: session.Resign}); err != nil {
+		t.Errorf("a request about a candidacy of one's own: %v", err)
+	}
+}
+
+// A client over TCP is what its credentials say. A wrong token is never better than none, and only names of this host make a client without credentials
+// what the configuration allows.
+func TestClientsOverTCPAreWhatTheirCredentialsSay(t *testing.T) {
+	sum := "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" // of "test"
+	f := &config.File{}
+	f.HTTP.Anonymous, f.HTTP.TLS.WriteNames = "read", []string{"boss"}
+	f.HTTP.Tokens = []config.Token{{Name: "x", Role: "write", SHA256: sum}}
+	rules, err := NewRules(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		token, cert, host string
+		role              Role
+		who               string
+	}{
+		{"test", "", "example.org", Writer, "token x"},
+		{"tes", "", "localhost", Anonymous, "anonymous"},
+		{"tes", "boss", "localhost", Anonymous, "anonymous"},
+		{"", "boss", "example.org", Writer, "certificate boss"},
+		{"", "clerk", "example.org", Reader, "certificate clerk"},
+		{"", "", "example.org", Anonymous, "anonymous"},
+		{"", "", "localhost:8008", Reader, "anonymous"},
+		{"", "", "[::1]:8008", Reader, "anonymous"},
+		{"", "", "127.0.0.1.example.org", Anonymous, "anonymous"},
+	} {
+		q := httptest.NewRequest("GET", "/", nil)
+		q.Host = c.host
+		if c.token != "" {
+			q.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		if c.cert != "" {
+			cert := &x509.Certificate{Subject: pkix.Name{CommonName: c.cert}}
+			q.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert}}}
+		}
+		if got := rules.Identify(q); got.Role != c.role || got.String() != c.who {
+			t.Errorf("%+v: role %d, %v", c, got.Role, got)
+		}
+	}
+}
