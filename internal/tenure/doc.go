@@ -8,6 +8,7 @@
 //	tree.go     who belongs to a tree of processes, and what a search for them proves
 //	hunt.go     the order in which a killer works, and when it lets others run
 //	seat.go     whose turn it is under the leadership of a host
+//	recovery/   what a manager of a consistent group is asked to recover, and which reports count
 //
 // # Parties
 //

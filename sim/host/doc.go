@@ -9,7 +9,9 @@
 //	candidacy.go  candidacies, restarts, who learns of a death
 //	fault.go      what goes wrong
 //	world.go      virtual time, and a council that gives a lease to another host only after its release or its end
+//	seat.go       groups that hosts lead: programs have their turns while their host does
 //	check.go      checkers
+//	seatcheck.go  checkers of those groups
 //	coverage.go   which pairs of state and event, and of fault and state, runs have reached, and which they cannot
 //	run.go        plans from seeds, runs, shrinking
 //
@@ -38,6 +40,20 @@
 //	H-LEFT     nothing is left: processes, cgroups, notes and their drafts
 //	H-LIVE     once all is calm, a host leads
 //	H-TURN     a walk lets ordinary threads run after its turn
+//
+// # Seats
+//
+// In local and eventual groups hosts lead, and the agent lets programs have their turns, in a seat of package tenure. Programs and agents are killed,
+// stopped, starved and suspended, hosts lose their leadership and get it back, and leases of hosts run out. Programs of an agent that died stop by the deadline
+// that it announced: the seat of the next agent does not know them.
+//
+//	S-ONE     the programs of two turns of an agent never act at once
+//	S-LEADS   a turn begins only while the host leads
+//	S-FIT     no turn begins that would end at once
+//	S-NUMBER  the numbers of turns grow
+//	S-STOP    a program stops, within its grace and its lease, once its host has lost, also if the host leads again
+//	S-HOST    a local leadership is given up, before its lease ends, only when no program acts
+//	S-LIVE    once all is calm, a program that waits has its turn
 //
 // # Old rules
 //

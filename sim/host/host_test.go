@@ -49,6 +49,28 @@ func TestTenuresSurviveOnSimulatedHosts(t *testing.T) {
 	}
 }
 
+// Programs have their turns in groups that hosts lead, and die, hang and are paused, as their agents are.
+func TestSeatsSurviveOnSimulatedHosts(t *testing.T) {
+	n := *seeds
+	if effort.Raced() {
+		n = min(n, 20)
+	}
+	turns, losses := 0, 0
+	for seed := *from; seed < *from+n; seed++ {
+		failure, _, began, lost := PlaySeats(seed, false)
+		turns, losses = turns+began, losses+lost
+		if failure == "" {
+			continue
+		}
+		_, trace, _, _ := PlaySeats(seed, true)
+		t.Fatalf("seed %d: %s\n%s", seed, failure, strings.Join(trace[max(0, len(trace)-60):], "\n"))
+	}
+	t.Logf("%d turns, in %d of which the host lost its leadership", turns, losses)
+	if uint64(turns) < 5*n || uint64(losses) < n {
+		t.Errorf("%d turns and %d losses in %d seeds", turns, losses, n)
+	}
+}
+
 func TestCoverageFailsBelowItsBound(t *testing.T) {
 	full := func() *Coverage {
 		c := new(Coverage)

@@ -51,6 +51,8 @@ type candidacy struct {
 	slot                   *slot // where those below read their deadline; nil: in messages
 	// hungUp says that the connection between the agent and the one below was closed.
 	hungUp bool
+	// room is where the program has its turn, in a group that hosts lead; nil: it leads itself.
+	room *room
 }
 
 // A party drives one machine in one process. It decides nothing.
@@ -278,18 +280,33 @@ func (a *party) do(e tenure.Effect) {
 	}
 }
 
+// doCouncil carries out what the party below the council asks of it.
+func (a *party) doCouncil(e tenure.Effect) {
+	c, s := &a.h.w.council, a.candidacy
+	switch e.Kind {
+	case tenure.Release:
+		c.release(s.life)
+	case tenure.HandOver:
+		c.transfer(s.life, e.To)
+	case tenure.Lapse:
+		if c.life == s.life {
+			c.lapses = true
+		}
+	}
+}
+
 // doTop carries out what the party below the council asks for.
 func (a *party) doTop(e tenure.Effect) {
 	w, s := a.h.w, a.candidacy
+	switch {
+	case s.room == nil:
+		a.doCouncil(e)
+	case e.Kind == tenure.HandOver:
+		a.above(tenure.Event{Kind: tenure.Refused}, 0) // no program is the leader
+	case e.Kind == tenure.End:
+		s.room.over(s)
+	}
 	switch e.Kind {
-	case tenure.Release:
-		w.council.release(s.life)
-	case tenure.HandOver:
-		w.council.transfer(s.life, e.To)
-	case tenure.Lapse:
-		if w.council.life == s.life {
-			w.council.lapses = true
-		}
 	case tenure.Note:
 		a.ref.life = s.life
 		written := *a.ref
