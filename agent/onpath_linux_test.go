@@ -41,9 +41,9 @@ func record() {
 // A floodTask is what a flood consists of.
 type floodTask struct {
 	To, Packet string
-	// Starts has each datagram claim another start.
-	Starts bool
-	For    time.Duration
+	// Starts has each datagram claim another start, and Numbers another number of the start that was copied.
+	Starts, Numbers bool
+	For             time.Duration
 }
 
 // flood sends a datagram as fast as it can.
@@ -64,6 +64,9 @@ func flood() {
 	for begin := time.Now(); time.Since(begin) < o.For; n++ {
 		if o.Starts {
 			binary.BigEndian.PutUint64(packet[wire.StartOffset:], n*0x9e3779b97f4a7c15)
+		}
+		if o.Numbers {
+			binary.BigEndian.PutUint64(packet[wire.NumberOffset:], 1<<40+n)
 		}
 		_, _ = c.Write(packet)
 	}
@@ -154,8 +157,8 @@ func TestRecordedPacketsChangeNothing(t *testing.T) {
 	v.judge(1)
 }
 
-// A host of the network that is no member floods the leader: with noise, with the header of a member and other starts, and with a packet
-// that it recorded. The leader leads on. If leases are lost, the same flood to a port on which nobody listens must cost as many: then the host
+// A host of the network that is no member floods the leader: with noise, with the header of a member and other starts, with the start of a member and
+// other numbers, and with a packet that it recorded. The leader leads on. If leases are lost, the same flood to a port on which nobody listens must cost as many: then the host
 // is too busy, and not the member.
 func TestFloodFromAnotherHostCostsNoLease(t *testing.T) {
 	if err := cluster.CanNamespaces(); err != nil {
@@ -192,6 +195,7 @@ func TestFloodFromAnotherHostCostsNoLease(t *testing.T) {
 	}{
 		{"noise", floodTask{Packet: hex.EncodeToString(noise)}},
 		{"copied headers", floodTask{Packet: hex.EncodeToString(packet.Data), Starts: true}},
+		{"copied starts", floodTask{Packet: hex.EncodeToString(packet.Data), Numbers: true}},
 		{"a recorded packet", floodTask{Packet: hex.EncodeToString(packet.Data)}},
 	} {
 		f.For = 5 * time.Second // a member that is deaf for so long loses its lease

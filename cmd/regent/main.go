@@ -54,6 +54,11 @@ var subcommands = []func() *cobra.Command{
 
 // run runs the command line and returns the exit status.
 func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	return cli.Run(ctx, rootCommand(), args, in, out, errOut)
+}
+
+// rootCommand returns the command that all others are part of.
+func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "regent",
 		Short: "Elect leaders, and see how they are elected",
@@ -72,5 +77,5 @@ command line makes no sense; 3 there is no agent to ask. 'regent run' has its ow
 	for _, sub := range subcommands {
 		root.AddCommand(sub())
 	}
-	return cli.Run(ctx, root, args, in, out, errOut)
+	return root
 }

@@ -39,6 +39,8 @@ type Known struct {
 	Silent time.Duration
 	// Sender is the sender's own life, as in Recover.
 	Sender protocol.Life
+	// Promised bounds how long promises stand that the sender makes, for the leases that it knows programs of any member want.
+	Promised time.Duration
 }
 
 // State is how far a member has got in its start.

@@ -2,11 +2,13 @@ package nerio
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/record"
 )
 
 // quarter is what a bound is ahead of a length.
@@ -44,11 +46,71 @@ func TestLongPromiseLeavesOnlyWhenTheDiskKnowsOfIt(t *testing.T) {
 	}
 }
 
-// restartWait returns how long a member waits that crashes now.
+// restartWait returns how long a member waits that crashes now, from the first answer on.
 func (d *driver) restartWait(cfg Config, r protocol.Rank) time.Duration {
 	d.Crash(r)
 	d.again(cfg, r)
-	return d.members[r].m.Votes().Sub(d.Now)
+	if d.members[r].m.Votes() != protocol.Never {
+		d.t.Fatalf("%v counts its wait from its own start", r)
+	}
+	d.Run(20 * ms)
+	m := d.members[r].m
+	return m.Votes().Sub(m.start.reached)
+}
+
+// The disk of b is restored as an image: the record is of its last life, and of before a lease of 2 s was known. Nobody can detect that. The leader of that lease, which b helped to it,
+// cannot reach b. Another member has heard of such leases, so b waits for the promise that its record does not state.
+func TestRestoredImageWaitsForPromisesThatOthersKnow(t *testing.T) {
+	cfg := mixed(3)
+	d := newDriver(t, cfg)
+	d.Run(time.Second)
+	image := slices.Clone(d.members[1].Record)
+	d.Step(0, protocol.Campaign{Group: "slow", Length: 2 * time.Second})
+	d.Run(time.Second)
+	was, err := record.Decode(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := d.disk0(1), was; a.Inc != b.Inc || a.Promised <= b.Promised {
+		t.Fatalf("the image has life %d and %v, the disk %d and %v", b.Inc, b.Promised, a.Inc, a.Promised)
+	}
+	cut := protocol.NewSet(2)
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool {
+		return from == 0 && cut.Has(to) || to == 0 && cut.Has(from)
+	}
+	d.Run(4 * time.Second) // c's own promise is over
+	d.expect("slow", 0, false)
+	d.Crash(1)
+	cut.Add(1)
+	d.members[1].Record = image
+	d.again(cfg, 1)
+	d.Step(2, protocol.Campaign{Group: "slow", Length: 2 * time.Second})
+	d.Run(5 * time.Second) // fails if two lead
+	d.expect("slow", 2, false)
+}
+
+// A peer cannot make a restarted member wait for longer than any promise of the council may stand.
+func TestRestartBelievesNoEndlessPromise(t *testing.T) {
+	cfg := mixed(3)
+	d := newDriver(t, cfg)
+	d.Run(time.Second)
+	d.members[0].m.reach.Bound = 1000 * time.Hour
+	if w := d.restartWait(cfg, 1); w != cfg.Rho.WaitAtLeast(cfg.Longest) {
+		t.Errorf("waits %v, and no promise stands for longer than %v", w, cfg.Longest)
+	}
+}
+
+// A member that is a quorum by itself waits for no answer.
+func TestMemberThatIsAQuorumWaitsFromItsStart(t *testing.T) {
+	cfg := config(1)
+	d := newDriver(t, cfg)
+	d.Run(time.Second)
+	d.Crash(0)
+	promised := d.disk0(0).Promised
+	d.again(cfg, 0)
+	if w := d.members[0].m.Votes().Sub(d.Now); promised == 0 || w != cfg.Rho.WaitAtLeast(promised) {
+		t.Errorf("waits %v", w)
+	}
 }
 
 func TestRestartWaitsForWhatWasPromised(t *testing.T) {

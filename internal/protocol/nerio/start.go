@@ -34,8 +34,10 @@ type starting struct {
 	introduced protocol.Set
 	// settled is when attempts may begin though not all others have answered.
 	settled protocol.Time
-	// recorded says that the member starts from its record, which may be an old copy.
+	// recorded says that the member starts from its record, which may be an old copy, and promised how long the promises of its last start
+	// may stand, by the record and by what others answer.
 	recorded bool
+	promised time.Duration
 	// clean says that the record has a clean-stop note, which is believed once all others have answered.
 	clean bool
 }
@@ -94,8 +96,12 @@ func (m *Machine) onStart(now protocol.Time) {
 	r := &m.disk.record
 	why := m.distrusted()
 	if m.disk.had && why == "" {
-		m.start.clean, m.start.recorded = r.Clean, true
-		m.wait(now.Add(m.lcfg.LongestPromise(r.Promised)), "restarted")
+		m.start.clean, m.start.recorded, m.start.promised = r.Clean, true, r.Promised
+		since := protocol.Never // until the first answer
+		if m.alone() {
+			since = now
+		}
+		m.waitRestarted(since)
 		m.begin(now, r.Inc+1, r.Ceiling, "record")
 		return
 	}
@@ -126,6 +132,14 @@ func (m *Machine) wait(until protocol.Time, why string) {
 	m.grantor.Wait(until)
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvWait, Dom: protocol.Quorum, Until: until, Why: why})
 }
+
+// waitRestarted waits until what the last start promised is over, counted from an instant.
+func (m *Machine) waitRestarted(since protocol.Time) {
+	m.wait(since.Add(m.lcfg.LongestPromise(m.start.promised)), "restarted")
+}
+
+// alone says that the member is a quorum by itself: it needs no answer, and cannot wait for one.
+func (m *Machine) alone() bool { return m.cfg.Quorums.In(protocol.NewSet(m.cfg.Me)) }
 
 // lose makes the member stop and ask. It grants nothing and renews nothing. It waits until what its other starts promised is over, counted
 // from the first answer to this start, and until its own promises and leases are; then it asks what it has forgotten.
@@ -193,7 +207,7 @@ func (m *Machine) onRecover(from protocol.Ident, r *Recover) {
 	st := &m.start
 	p := &st.peers[from.Rank]
 	m.terms.SeeFloor(r.Floor) // so that the disk knows of it before the next failover
-	known := Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing,
+	known := Known{Nonce: r.Nonce, Highest: m.terms.Highest, Epoch: m.cfg.Epoch, Digest: m.cfg.Listing, Promised: m.reach.Bound,
 		Longest: m.disk.record.Longest, Lock: m.disk.record.Lock, Heard: p.life, Bootstrap: m.cfg.Bootstrap, Sender: m.life()}
 	if p.life.Inc != 0 {
 		known.Silent = m.now.Sub(p.heard)
@@ -229,7 +243,7 @@ func (m *Machine) onKnown(now protocol.Time, from protocol.Ident, k *Known) {
 	}
 }
 
-// heardBack notes the first answer to this start. A member that asks counts its wait from then on.
+// heardBack notes the first answer to this start. The member counts its wait from then on.
 func (m *Machine) heardBack(now protocol.Time) {
 	st := &m.start
 	if st.reached != protocol.Never {
@@ -240,16 +254,24 @@ func (m *Machine) heardBack(now protocol.Time) {
 		st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
 		st.due = min(st.due, st.waited)
 	}
+	if st.recorded && !m.alone() && !m.grantor.Ready(now) {
+		m.waitRestarted(now)
+	}
 }
 
 // introduced notes that a member knows this incarnation and has never heard a later one, nor another start of this one.
-// What it has seen of terms counts as long as nothing was granted, in case the record is an old copy after all.
+// What it has seen of terms counts as long as nothing was granted, in case the record is an old copy after all. So do the promises that it knows to be usual: the
+// member may have made longer ones than its record states.
 func (m *Machine) introduced(now protocol.Time, r protocol.Rank, k *Known) {
 	st := &m.start
 	st.introduced.Add(r)
 	m.terms.SeeFloor(k.Highest)
 	if !m.grantor.Ready(now) {
 		m.grantor.Raise(k.Highest)
+		if promised := min(k.Promised, m.disk.record.Longest); st.recorded && promised > st.promised {
+			st.promised = promised
+			m.waitRestarted(st.reached)
+		}
 	}
 	if m.knownTo(m.voters) {
 		if st.clean && !m.grantor.Ready(now) {

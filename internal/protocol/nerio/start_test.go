@@ -328,7 +328,19 @@ func TestRestoredBackupIsFoundOut(t *testing.T) {
 
 // The disk takes longer than the wait. One peer has forgotten, and asks; the other remembers, and its word takes longer.
 func TestRestoredBackupOnASlowDiskGrantsNothingBeforeItIsFoundOut(t *testing.T) {
+	heavy, err := protocol.Weighted([]int{1, 3, 1}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, quorums := range map[string]protocol.Quorums{"one of three": protocol.Majority(3), "a quorum by itself": heavy} {
+		t.Run(name, func(t *testing.T) { backupOnASlowDisk(t, quorums) })
+	}
+}
+
+func backupOnASlowDisk(t *testing.T, quorums protocol.Quorums) {
+	t.Helper()
 	cfg := config(3)
+	cfg.Quorums = quorums
 	d := newDriver(t, cfg)
 	d.Run(100 * ms)
 	backup := d.members[1].Record

@@ -105,6 +105,7 @@ func (m *Machine) appendStart(s *lease.State) {
 	s.Future(st.due)
 	s.Bool(st.begun)
 	s.Bool(st.recorded)
+	s.Int(int64(st.promised))
 	s.Bool(st.clean)
 	s.Set(st.introduced)
 	s.Future(st.settled)

@@ -83,7 +83,7 @@ func flag(b bool) byte {
 
 // recall decodes what appendMemory wrote.
 func (m *Machine) recall(b []byte) error {
-	if len(b) < 2 || b[0] != memoryVersion {
+	if len(b) < 2 || b[0] != memoryVersion || b[1] > 1 {
 		return errMemory
 	}
 	m.remembers = b[1] == 1
@@ -92,14 +92,15 @@ func (m *Machine) recall(b []byte) error {
 		name := protocol.Group(r.bytes())
 		var v View
 		v.Number.Token, v.Number.Vid = r.number(), r.number()
-		v.Manager = protocol.Rank(r.number())
+		manager := r.number()
+		v.Manager = protocol.Rank(manager)
 		v.Parent.Token, v.Parent.Vid = r.number(), r.number()
 		for _, s := range [...]*protocol.Set{&v.Members, &v.Failed, &v.Joined, &v.Unfinished} {
 			if s.UnmarshalBinary(r.bytes()) != nil {
 				return errMemory
 			}
 		}
-		if r.bad {
+		if r.bad || manager >= protocol.MaxMembers {
 			return errMemory
 		}
 		g := m.group(name)
