@@ -28,10 +28,10 @@ func TestRandomBackupsNeverDoHarm(t *testing.T) {
 			for range n {
 				c.Clocks = append(c.Clocks, sim.ClockSpec{Rate: int64(protocol.DefaultRho) * int64(d.N(3)-1)})
 			}
-			ahead := uint64(1 + d.N(3)) // ceilings that are no higher than need be
+			step := uint64(1 + d.N(3)) // ceilings that are no higher than need be
 			c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 				cfg := suite.NerioConfig(b)
-				cfg.LeastAhead = ahead
+				cfg.TermStep = step
 				return nerio.New(cfg, b.Record, b.Seed)
 			}
 		})

@@ -50,8 +50,8 @@ type variation struct {
 	lengths bool
 	// mixed says that programs want leases of several lengths.
 	mixed bool
-	// ahead is by how many terms at least ceilings are raised.
-	ahead uint64
+	// step is by how many terms ceilings are raised; zero: as many as the load asks for.
+	step uint64
 	// driven says that the driver ends the renewals of programs that do not stop, and not the machine.
 	driven bool
 }
@@ -77,7 +77,7 @@ func newVariation(c *sim.Config) variation {
 		c.Program.Announce = sim.Between(time.Minute, time.Hour) // one value for each leadership, which must not be lost
 	}
 	v.mixed = sim.NewDice(c.Seed, 0x7a43).N(3) == 0
-	v.ahead = 2 << (2 * sim.NewDice(c.Seed, 0x7a44).N(3)) // 2, 8 or 32
+	v.step = [...]uint64{0, 1, 2, 8}[sim.NewDice(c.Seed, 0x7a44).N(4)]
 	if v.mixed {
 		c.Program.Lengths = mixedLengths
 	}
@@ -94,7 +94,7 @@ const nerioMixed = 4 * nerioLease
 // set sets up one start of a member.
 func (v *variation) set(c *nerio.Config, b *sim.Boot) {
 	d := sim.NewDice(v.seed, 0x7a42<<32|uint64(b.Self)<<16|uint64(b.Inc))
-	c.PerGroup, c.LeastAhead = v.perGroup, v.ahead
+	c.PerGroup, c.TermStep = v.perGroup, v.step
 	if v.driven {
 		c.StopWithin = 0
 	}

@@ -32,8 +32,8 @@ type Terms struct {
 	Used uint64
 	// Peers is the highest floor of another member.
 	Peers uint64
-	// Least replaces LeastAhead if it is not zero.
-	Least uint64
+	// Step, if it is not zero, is by how much the ceiling is raised whatever the load is.
+	Step uint64
 
 	ahead  uint64        // by how much the ceiling was raised last
 	raised protocol.Time // when it was
@@ -63,11 +63,12 @@ func (t *Terms) Begin(now protocol.Time) uint64 {
 // Ceiling returns the ceiling that should be made durable, given the one that was last asked for, which it returns if
 // there is no need for a higher one.
 func (t *Terms) Ceiling(now protocol.Time, asked uint64) uint64 {
-	if t.Highest+max(t.ahead, t.least())/2 <= asked || asked == MaxTerm {
+	ahead := max(t.ahead, t.least())
+	if t.Highest+ahead/2 <= asked || asked == MaxTerm {
 		return asked
 	}
-	ahead := max(t.ahead, t.least())
 	switch since := now.Sub(t.raised); {
+	case t.Step != 0:
 	case since < growWithin:
 		ahead = min(2*ahead, MostAhead)
 	case since >= calmAfter:
@@ -78,8 +79,8 @@ func (t *Terms) Ceiling(now protocol.Time, asked uint64) uint64 {
 }
 
 func (t *Terms) least() uint64 {
-	if t.Least != 0 {
-		return t.Least
+	if t.Step != 0 {
+		return t.Step
 	}
 	return LeastAhead
 }

@@ -51,8 +51,8 @@ type Config struct {
 	// Lapse. The runtime always does: its machine (internal/tenure) owns that bound. Only simulated members set it.
 	StopWithin time.Duration
 
-	// LeastAhead is by how many terms at least the ceiling on disk is raised; zero: lease.LeastAhead. Only simulated members set it.
-	LeastAhead uint64
+	// TermStep is by how many terms the ceiling on disk is raised; zero: as many as the load asks for. Only simulated members set it.
+	TermStep uint64
 	// Diskless members keep no record: after every start they ask the others.
 	Diskless bool
 	// Bootstrap lets a member without a record start the council, if all others are in the same position.

@@ -405,7 +405,7 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	}
 	m.reach = lease.NewReach(&m.lcfg, now, m.disk.record.Promised)
 	m.reach.Wish = m.longestWish()
-	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Used: floor, Peers: m.terms.Peers, Least: m.cfg.LeastAhead}
+	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Used: floor, Peers: m.terms.Peers, Step: m.cfg.TermStep}
 	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.reach)
 	m.grantor.Begin(now, m.out)
 	m.grantor.Wait(ready)
