@@ -209,7 +209,9 @@ func (m *Member) Status() Status {
 	if day := stats.Late.Day(now); day.Length > 0 {
 		out.PauseDay, out.PauseDayAt = day.Length, time.Now().Add(-now.Sub(day.At))
 	}
-	stats.Late.Buckets(func(longest time.Duration, n uint64) { out.PauseBuckets = append(out.PauseBuckets, PauseBucket{longest, n}) })
+	stats.Late.Buckets(func(longest time.Duration, n uint64) {
+		out.PauseBuckets = append(out.PauseBuckets, PauseBucket{longest, n})
+	})
 	if err := m.loop.DiskFault(); err != nil {
 		out.Disk = err.Error()
 	}
