@@ -92,6 +92,11 @@ type Status struct {
 	PauseMedian  time.Duration `json:"pause_median_ns"`
 	PauseP99     time.Duration `json:"pause_p99_ns"`
 	PauseLongest time.Duration `json:"pause_longest_ns"`
+	// PauseDay is the longest pause of the last 24 hours, which was over at PauseDayAt; zero if there was none.
+	PauseDay   time.Duration `json:"pause_day_ns"`
+	PauseDayAt time.Time     `json:"pause_day_at,omitzero"`
+	// PauseBuckets count all of them by their length, the shortest first.
+	PauseBuckets []PauseBucket `json:"pause_buckets,omitempty"`
 	// Unlisted names hosts, with their addresses, that have the key of the council and that this member does not list.
 	Unlisted []string `json:"unlisted,omitempty"`
 	// Leading is how many groups programs of this member lead.
@@ -104,6 +109,12 @@ type Status struct {
 	BytesIn    uint64            `json:"bytes_in"`
 	BytesOut   uint64            `json:"bytes_out"`
 	Dropped    map[string]uint64 `json:"dropped,omitempty"`
+}
+
+// A PauseBucket counts pauses that are at most Upper, and longer than the Upper of the bucket before.
+type PauseBucket struct {
+	Upper time.Duration `json:"upper_ns"`
+	Count uint64        `json:"count"`
 }
 
 // snapshot is what only the loop may read.
@@ -195,6 +206,13 @@ func (m *Member) Status() Status {
 	out := Status{Name: m.config.Name, CouncilID: m.councilID.String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
 		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
 		PauseCount: stats.Late.Count(), PauseMedian: stats.Late.Quantile(0.5), PauseP99: stats.Late.Quantile(0.99), PauseLongest: stats.Late.Longest()}
+	now := m.world.Clock.Now()
+	if day := stats.Late.Day(now); day.Length > 0 {
+		out.PauseDay, out.PauseDayAt = day.Length, time.Now().Add(-now.Sub(day.At))
+	}
+	stats.Late.Buckets(func(longest time.Duration, n uint64) {
+		out.PauseBuckets = append(out.PauseBuckets, PauseBucket{longest, n})
+	})
 	if err := m.loop.DiskFault(); err != nil {
 		out.Disk = err.Error()
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/agent/web/watch"
 )
 
 // actions is what the page offers to do to real processes.
@@ -63,7 +64,7 @@ func (s *demonstration) member(name string) web.Member {
 	if st := r.status; st != nil && m.State != web.Down {
 		m.Incarnation, m.Leading, m.Realtime = st.Incarnation, st.Leading, st.Realtime
 		m.PacketsIn, m.PacketsOut = st.PacketsIn, st.PacketsOut
-		m.Pauses = &web.Pauses{Median: st.PauseMedian, P99: st.PauseP99, Longest: st.PauseLongest}
+		m.Pauses = watch.Pauses(st, s.cluster.Timing.Tolerates())
 		switch {
 		case st.Waiting != "":
 			m.Problem = st.Waiting

@@ -62,7 +62,7 @@ func TestLengthsHaveThreeDigits(t *testing.T) {
 
 // A pause in the bucket of the limit counts as above it, and the step of the measurement is added.
 func TestPausesAreCountedAboveALimitRatherThanBelow(t *testing.T) {
-	p := Pauses{For: time.Minute, Step: ms, Longest: 12 * ms, Buckets: []Bucket{{ms, 100}, {9 * ms, 2}, {13 * ms, 1}}}
+	p := Pauses{For: time.Minute, Step: ms, Longest: 12 * ms, Buckets: []Bucket{{Upper: ms, Count: 100}, {Upper: 9 * ms, Count: 2}, {Upper: 13 * ms, Count: 1}}}
 	for d, want := range map[time.Duration]uint64{0: 103, 3 * ms: 3, 9*ms + ms - 1: 3, 10 * ms: 1, 12 * ms: 1, 13 * ms: 0} {
 		if got := p.above(d); got != want {
 			t.Errorf("%d above %v, want %d", got, d, want)
@@ -75,17 +75,17 @@ func TestPausesAreCountedAboveALimitRatherThanBelow(t *testing.T) {
 
 func TestTheDrawingShowsWhatCostsALease(t *testing.T) {
 	var b strings.Builder
-	Draw(&b, []Bucket{{90 * time.Microsecond, 1_000_000}, {2 * ms, 40}, {160 * ms, 1}}, 150*ms, 20)
+	Draw(&b, []Bucket{{Upper: 90 * time.Microsecond, Count: 1_000_000}, {Upper: 2 * ms, Count: 40}, {Upper: 160 * ms, Count: 1}}, 150*ms, 20)
 	want := `    up to 100 µs 1,000,000 ████████████████████
     up to 300 µs         0 
       up to 1 ms         0 
-      up to 3 ms        40 ██████
+      up to 3 ms        40 ███████
      up to 10 ms         0 
      up to 30 ms         0 
     up to 100 ms         0 
     up to 150 ms         0 
   ────────────── the lease survives pauses of 150 ms
-    up to 300 ms         1 █  costs the lease
+    up to 300 ms         1 ██  costs the lease
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/regentproject/regent"
 )
 
-// A Bucket counts lengths that are at most Upper, and longer than the Upper of the bucket before.
-type Bucket struct {
-	Upper time.Duration `json:"upper_ns"`
-	Count uint64        `json:"count"`
-}
+// A Bucket counts pauses by their length, as a running member does.
+type Bucket = regent.PauseBucket
 
 // Thread is which kind of thread was watched.
 type Thread string

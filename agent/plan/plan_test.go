@@ -19,7 +19,7 @@ func host(pause, trip time.Duration) *Measured {
 	m := &Measured{}
 	for _, thread := range []Thread{MemberThread, OrdinaryThread} {
 		m.Pauses = append(m.Pauses, Pauses{Thread: thread, Load: AsIs, Realtime: true, For: time.Minute, Longest: pause,
-			Buckets: []Bucket{{pause / 100, 1000}, {pause, 1}}})
+			Buckets: []Bucket{{Upper: pause / 100, Count: 1000}, {Upper: pause, Count: 1}}})
 	}
 	if trip > 0 {
 		m.Trips = []Trip{{Peer: "b", Count: 100, Median: trip / 2, Longest: trip}}
@@ -161,7 +161,7 @@ func TestPlansAreMonotone(t *testing.T) {
 func TestHeldProcessorsCountWhereTheAgentHoldsThem(t *testing.T) {
 	m := host(54*ms, 0)
 	for _, thread := range []Thread{MemberThread, OrdinaryThread} {
-		m.Pauses = append(m.Pauses, Pauses{Thread: thread, Load: Awake, For: time.Minute, Longest: ms, Buckets: []Bucket{{ms, 100}}})
+		m.Pauses = append(m.Pauses, Pauses{Thread: thread, Load: Awake, For: time.Minute, Longest: ms, Buckets: []Bucket{{Upper: ms, Count: 100}}})
 	}
 	p, err := Make(Intent{FailOver: 50 * ms, Members: 3, RoundTrip: ms}, m)
 	if err != nil || !p.Safe || !p.Awake {

@@ -140,6 +140,23 @@ type Pauses struct {
 	Median  time.Duration `json:"median"`
 	P99     time.Duration `json:"p99"`
 	Longest time.Duration `json:"longest"`
+	// Survives is the longest pause that costs no lease; zero if it is not known. Day is the longest of the last 24 hours, and DayAt when it was over,
+	// in milliseconds since 1970.
+	Survives time.Duration `json:"survives,omitempty"`
+	Day      time.Duration `json:"day,omitempty"`
+	DayAt    int64         `json:"dayAt,omitempty"`
+	// Rungs count the pauses by their length, the shortest first.
+	Rungs []Rung `json:"rungs,omitempty"`
+}
+
+// A Rung is pauses that are at most Upper, and longer than those of the rung before.
+type Rung struct {
+	Upper time.Duration `json:"upper,omitempty"` // zero: no end
+	Count uint64        `json:"count"`
+	// Share is how long its bar is, of 1.
+	Share float64 `json:"share"`
+	// Costs says that they cost a lease.
+	Costs bool `json:"costs,omitempty"`
 }
 
 // A Link is one direction between two members: how To hears From.

@@ -30,6 +30,15 @@ func (p palette) in(code, text string) string {
 
 func (p palette) good(s string) string { return p.in("32", s) }
 func (p palette) bad(s string) string  { return p.in("31", s) }
+
+// verdict paints what is well or not.
+func (p palette) verdict(well bool, s string) string {
+	if well {
+		return p.good(s)
+	}
+	return p.bad(s)
+}
+
 func (p palette) dim(s string) string  { return p.in("2", s) }
 func (p palette) bold(s string) string { return p.in("1", s) }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/agent/plan"
 )
 
 // statusReport is all that status shows.
@@ -20,11 +21,13 @@ type statusReport struct {
 	Members []regent.PeerStatus `json:"members,omitempty"`
 	// Problems is what an operator should look at, worst first.
 	Problems []string `json:"problems"`
+
+	drawPauses bool
 }
 
 func statusCommand() *cobra.Command {
 	var socket string
-	var asJSON bool
+	var asJSON, pauses bool
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Say how this member is, and who of the others is slow",
@@ -38,7 +41,7 @@ The exit status is 0 if all is well, 1 if something is wrong.`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cl := newClient(socket)
-			var s statusReport
+			s := statusReport{drawPauses: pauses}
 			if err := cl.get(c.Context(), "/v1/status", &s.AgentStatus); err != nil {
 				return err
 			}
@@ -63,6 +66,7 @@ The exit status is 0 if all is well, 1 if something is wrong.`,
 	}
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&pauses, "pauses", false, "draw how many pauses of each length there were, against what leases survive")
 	return c
 }
 
@@ -152,7 +156,14 @@ func (s *statusReport) print(c *cobra.Command) {
 		scheduling = "a real-time thread"
 	}
 	fmt.Fprintf(out, "own pauses: median %s, 99 %% below %s, longest %s, of %d; %s\n", length(s.PauseMedian), length(s.PauseP99), length(s.PauseLongest), s.PauseCount, scheduling)
+	if day := s.longestToday(time.Now()); day != "" {
+		fmt.Fprintf(out, "leases survive pauses of %s; %s\n", plan.Length(t.Tolerates), p.verdict(s.PauseDay <= t.Tolerates, day))
+	}
 	fmt.Fprintf(out, "packets: %d in, %d out%s\n", s.PacketsIn, s.PacketsOut, dropped(s.Dropped))
+	if s.drawPauses {
+		fmt.Fprintln(out)
+		plan.Draw(out, s.PauseBuckets, t.Tolerates, barWidth)
+	}
 	if len(s.Members) > 0 {
 		fmt.Fprintln(out)
 		s.paths(c, p)
@@ -163,6 +174,18 @@ func (s *statusReport) print(c *cobra.Command) {
 		}
 		fmt.Fprintln(out, p.bad("problem: ")+problem)
 	}
+}
+
+// longestToday says when the longest pause of the last 24 hours was; empty if there was none.
+func (s *statusReport) longestToday(now time.Time) string {
+	if s.PauseDay == 0 {
+		return ""
+	}
+	at := s.PauseDayAt.In(now.Location())
+	if at.YearDay() == now.YearDay() {
+		return fmt.Sprintf("the longest today was %s, at %s", plan.Length(s.PauseDay), at.Format("15:04"))
+	}
+	return fmt.Sprintf("the longest in 24 h was %s, yesterday at %s", plan.Length(s.PauseDay), at.Format("15:04"))
 }
 
 // replacedHost says how soon a host is replaced.

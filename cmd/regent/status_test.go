@@ -79,3 +79,20 @@ func TestStatusJudges(t *testing.T) {
 		})
 	}
 }
+
+// The longest pause of a day is named with its time, by the clock of the person who asks.
+func TestTheLongestPauseOfTheDay(t *testing.T) {
+	now := time.Date(2026, 11, 16, 15, 0, 0, 0, time.UTC)
+	for want, at := range map[string]time.Time{
+		"the longest today was 1.56 s, at 14:02":             time.Date(2026, 11, 16, 14, 2, 30, 0, time.UTC),
+		"the longest in 24 h was 1.56 s, yesterday at 23:59": time.Date(2026, 11, 15, 23, 59, 0, 0, time.UTC),
+	} {
+		s := statusReport{AgentStatus: api.AgentStatus{Status: regent.Status{PauseDay: 1560 * time.Millisecond, PauseDayAt: at}}}
+		if got := s.longestToday(now); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (&statusReport{}).longestToday(now); got != "" {
+		t.Errorf("%q of nothing", got)
+	}
+}

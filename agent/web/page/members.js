@@ -24,7 +24,31 @@ export function frame(at) {
   drawn = at;
   waiting = false;
   table();
+  pauses();
   matrix();
+}
+
+// pauses draws how many pauses of each length a member had, against what its leases survive: the chosen one, or the one that speaks.
+function pauses() {
+  const name = state.chosen?.kind === 'member' ? state.chosen.names[0] : state.about.self;
+  const all = [...state.members.values()].filter((m) => m.pauses?.rungs);
+  const m = all.find((x) => x.name === name) ?? all[0];
+  byId('pauses').hidden = !m;
+  if (!m) return;
+  const p = m.pauses;
+  byId('pauses-title').textContent = `Pauses of ${m.name}`;
+  const day = p.day ? `; the longest in 24 hours was ${length(p.day)}, at ${new Date(p.dayAt).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })}` : '';
+  byId('pauses-text').textContent = p.survives ? `Leases survive pauses of ${length(p.survives)}${day}.` : '';
+  byId('pauses-text').className = p.survives && p.day > p.survives ? 'warn' : '';
+  let from = 0;
+  const rows = p.rungs.map((r) => {
+    const label = r.upper ? `up to ${length(r.upper)}` : `above ${length(from)}`;
+    from = r.upper;
+    const bar = el('span', { class: r.costs ? 'bar costs' : 'bar' });
+    bar.style.width = `${r.share * 100}%`;
+    return el('tr', { class: r.upper === p.survives ? 'survives' : '' }, el('th', { scope: 'row' }, label), el('td', { class: 'number' }, String(r.count)), el('td', { class: 'bars' }, bar));
+  });
+  byId('pauses-table').replaceChildren(el('tbody', {}, rows));
 }
 
 function table() {
