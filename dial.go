@@ -24,7 +24,7 @@ type Client struct {
 	silence time.Duration
 	mu      sync.Mutex
 	conn    *session.Conn
-	// busy is held by whoever connects again.
+	// busy is held by the call that connects again.
 	busy   chan struct{}
 	closed chan struct{}
 	once   sync.Once

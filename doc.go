@@ -99,7 +99,7 @@
 //
 // [Group.Local] offers such a leader beside a quorum group, to members that know of no real one, for as long as they do not.
 //
-// An [EventualGroup] has no lease at all: its view names whom this member trusts. All members come to trust the same one,
+// An [EventualGroup] has no lease at all: its view names the member that this one trusts. All members come to trust the same one,
 // which then stays, without votes and even when most members are down.
 //
 //	g, err := m.EventualGroup("compaction", elector.Stable)

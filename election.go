@@ -99,7 +99,7 @@ func watch(ctx context.Context, m *Member, mode Mode, g *runtime.Group) iter.Seq
 			case <-ctx.Done():
 				return
 			case <-m.loop.Ended():
-				closed = true // whoever is slow has not seen the last changes yet
+				closed = true // a slow watcher has not seen the last changes yet
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (m *Member) councilTiming(inc protocol.Inc) electorTiming {
 		gate: protocol.Majority(roles.Voters()), candidates: roles.Leaders(), timing: t}
 }
 
-// newElector makes a machine that says whom to trust.
+// newElector makes a machine that finds the member to trust.
 func (p *electorTiming) newElector(kind elector.Kind) (protocol.Machine, error) {
 	switch kind {
 	case elector.Stable:

@@ -78,7 +78,7 @@ func (g *EventualGroup) Elector() elector.Kind { return g.kind }
 // groups when it is closed. At a [Client] it does nothing: the agent takes part.
 func (g *EventualGroup) Close() {
 	if g.member == nil {
-		return // the agent takes part, whoever looks
+		return // the agent takes part, whether a program looks or not
 	}
 	g.close.Do(func() {
 		g.place.Exit()

@@ -17,7 +17,7 @@ import (
 // orders. For one leader anywhere there is [Group].
 //
 // Only members at which a program leads, or waits to lead, take part; all others are silent, as if they were down. Of those
-// that hear one another the one that goes first in the council leads, as soon as it is heard, whoever led before. A part
+// that hear one another the one that goes first in the council leads, as soon as it is heard, also if another led before. A part
 // that holds together has its leader within [Timing.Kappa].
 type LocalGroup struct{ seen }
 
@@ -30,7 +30,7 @@ func (m *Member) LocalGroup(name string) (*LocalGroup, error) {
 }
 
 // Local returns the local leader that this group can have while it has no real one: where a program waits in it, and its
-// member knows of no leader of the group itself, one of those that hear one another leads locally, and is told to
+// member knows of no leader of the group itself, one of those that hear one another leads locally, and is asked to
 // stop as soon as its member learns that the group has a leader again.
 //
 // It promises nothing about the other side of a cut: there may be a leader of the group, with a lease and a token, while
@@ -65,7 +65,7 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 	return &LocalGroup{seen{g}}
 }
 
-// localGuard is how long before the end of a local lease its program is told to stop. A renewal has so much time to spare.
+// localGuard is how long before the end of a local lease its program is asked to stop. A renewal has so much time to spare.
 func (t *Timing) localGuard() time.Duration { return min(t.Guard, 2*t.Delay) }
 
 // localConfig is what all local groups have in common.

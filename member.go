@@ -103,7 +103,7 @@ func Join(ctx context.Context, c Config) (*Member, error) {
 	}
 	world.Start(ctx, m)
 	if err := m.await(ctx); err != nil {
-		m.closing.Do(m.end) // unless somebody who was told of the start has closed it
+		m.closing.Do(m.end) // unless a caller that learnt of the start has closed it
 		return nil, err
 	}
 	return m, nil

@@ -80,7 +80,7 @@ type Status struct {
 	// another process speaks for this member. Empty if none did.
 	Accused string `json:"accused,omitempty"`
 	// NoAccess says that the elector of the council, or of an eventual group, moves from one leader to the next because no
-	// member has good links with all others. Quorum groups are led all the same, by whoever gathers a quorum.
+	// member has good links with all others. Quorum groups are led all the same, by a member that gathers a quorum.
 	NoAccess bool `json:"no_access,omitempty"`
 	// ClockFault says that the member's clock provably runs at another rate than those of a majority of the others: it
 	// leads nothing until that is over.

@@ -40,7 +40,7 @@ type Timing struct {
 	// member share one lease. Were it shorter than the time that it takes to move them all to another member, they might
 	// never come to rest.
 	PerGroup time.Duration
-	// Guard is how long before the end of its lease a leading program is told to stop, if no renewal came: the context
+	// Guard is how long before the end of its lease a leading program is asked to stop, if no renewal came: the context
 	// ends, Done is closed. It is the time that the program has to stop in when all goes wrong; it costs as much of the
 	// pauses that a lease survives. A write that takes longer than Guard needs a fence, and so does any program that may
 	// be paused; but even one that is not paused needs a moment to notice. The profiles take about a tenth of the lease.

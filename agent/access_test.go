@@ -165,7 +165,7 @@ func TestTokensGiveRoles(t *testing.T) {
 }
 
 // A token that is not known is not one of a wrong role: who has it is told so, and how to say who it is.
-func TestUnknownTokenIsToldSo(t *testing.T) {
+func TestUnknownTokenIsReported(t *testing.T) {
 	r := alone(t, "{listen: \""+port(t)+"\"}")
 	r.begin(t)
 	q, err := http.NewRequestWithContext(patience(t), "GET", "http://"+r.http+"/v1/status", nil)
@@ -179,7 +179,7 @@ func TestUnknownTokenIsToldSo(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(answer.Body)
-	if how := answer.Header.Get("WWW-Authenticate"); answer.StatusCode != 401 || how != `Bearer error="invalid_token"` || !strings.Contains(string(text), "token is not known") {
+	if how := answer.Header.Get("WWW-Authenticate"); answer.StatusCode != 401 || how != `Bearer error="invalid_token"` || !strings.Contains(string(text), "unknown bearer token") {
 		t.Errorf("%d, WWW-Authenticate %q: %s", answer.StatusCode, how, text)
 	}
 }

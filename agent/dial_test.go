@@ -137,7 +137,7 @@ func TestClientWatchesAndTransfers(t *testing.T) {
 	}
 }
 
-func TestClientIsToldWhenItsAgentStopsAndGoesOnWhenItIsBack(t *testing.T) {
+func TestClientIsAskedWhenItsAgentStopsAndGoesOnWhenItIsBack(t *testing.T) {
 	h := open(t, 3, "stop_grace: 5s\n")
 	a := h.agents[0]
 	c := a.dialled(t)

@@ -14,5 +14,5 @@
 //	agent.go    from configuration to the end of everything; reload.go: what can change meanwhile
 //	server.go   listeners and limits
 //	openapi.go  the description of all routes
-//	notify.go   what the service manager is told
+//	notify.go   what the service manager learns
 package agent

@@ -128,7 +128,7 @@ func TestOperatorAsksTheLeaderToResign(t *testing.T) {
 	}
 }
 
-func TestOperatorTransfersAndIsToldTheOutcome(t *testing.T) {
+func TestOperatorTransfersAndLearnsTheOutcome(t *testing.T) {
 	h := open(t, 3, "")
 	a, b := h.agents[0], h.agents[1]
 	l, err := a.dial(t).Campaign(patience(t), session.Candidate{Group: "g"})

@@ -272,7 +272,7 @@ func TestSocketIsOpenToNobodyElseAndLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestServiceManagerIsTold(t *testing.T) {
+func TestServiceManagerIsNotified(t *testing.T) {
 	path := filepath.Join(shortDir(t), "n")
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {

@@ -4,5 +4,5 @@ package agent
 
 import "os"
 
-// lockDir does nothing here: agents that start at once on one path are told apart by their directories and ports only.
+// lockDir does nothing here: agents that start at once on one path differ by their directories and ports only.
 func lockDir(string) (*os.File, error) { return nil, nil }

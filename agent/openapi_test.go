@@ -153,7 +153,7 @@ func describe() []byte {
 		paths[r.Path].(object)[strings.ToLower(r.Method)] = op
 	}
 	doc := object{"openapi": "3.1.0", "info": object{"title": "Regent agent", "version": "1",
-		"description": "Leader election for any program. All lengths of time are in nanoseconds. On the agent's unix socket everything is allowed to whom the socket's permissions let in."},
+		"description": "Leader election for any program. All lengths of time are in nanoseconds. On the agent's unix socket everything is allowed to clients that the permissions of the socket let in."},
 		"paths": paths, "components": object{"schemas": types, "securitySchemes": object{
 			"bearer": object{"type": "http", "scheme": "bearer"}, "certificate": object{"type": "mutualTLS"}}}}
 	var b bytes.Buffer

@@ -83,7 +83,7 @@ func TestProgramWithAPageIsRenewedWithoutLines(t *testing.T) {
 	}
 }
 
-func TestProgramWithoutAPageIsToldInLines(t *testing.T) {
+func TestProgramWithoutAPageGetsLines(t *testing.T) {
 	a := open(t, 1, "").agents[0]
 	in := lines(t, a, `{"do":"campaign","id":1,"group":"g"}`+"\n")
 	e, _ := await(t, in, session.Leads)

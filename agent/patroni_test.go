@@ -53,13 +53,13 @@ func TestToolsOfPatroniSwitchOver(t *testing.T) {
 		want       int
 		says       string
 	}{
-		{a, "/switchover", `{"candidate":"b"}`, 400, "who leads now?"},
+		{a, "/switchover", `{"candidate":"b"}`, 400, "missing leader"},
 		{a, "/switchover", `{"leader":"c","candidate":"b"}`, 412, "c does not lead it, a does"},
 		{a, "/switchover", `{"leader":"a","candidate":"z"}`, 412, `no member "z"`},
 		{a, "/switchover", `{"leader":"a","candidate":"b","scheduled_at":"soon"}`, 400, "must be a time to come"},
 		{a, "/switchover", `{"leader":"a","candidate":"b","scheduled_at":"2001-01-01T00:00:00Z"}`, 400, "must be a time to come"},
 		{b, "/switchover", `{"leader":"a","candidate":"b"}`, 503, "a leads it, so only its agent can do that: run 'regent transfer g b' on host a (127.0.0.1)"},
-		{a, "/failover", `{}`, 400, "to whom?"},
+		{a, "/failover", `{}`, 400, "missing candidate"},
 		{a, "/v1/groups/other/failover", `{"candidate":"b"}`, 404, "nobody has campaigned"},
 	} {
 		status, body := c.at.do(t, "POST", c.path, c.body)
@@ -117,7 +117,7 @@ func TestSwitchoverCanBeScheduledAndCancelled(t *testing.T) {
 	}
 }
 
-func TestToolsOfPatroniAreToldInTheirWords(t *testing.T) {
+func TestToolsOfPatroniGetTheirWords(t *testing.T) {
 	h := open(t, 3, "default_group: g\ntags: {noloadbalance: true, datacenter: east}\n")
 	a, b := h.agents[0], h.agents[1]
 	<-a.campaigning(t, "g")

@@ -151,7 +151,7 @@ func TestProgramStopsWithItsAgent(t *testing.T) {
 	}
 }
 
-func TestProgramOfACutOffAgentIsToldInTime(t *testing.T) {
+func TestProgramOfACutOffAgentIsAskedInTime(t *testing.T) {
 	t.Parallel()
 	// A busy host may not run the program for longer than the guard time of the profile.
 	v := startAgents(t, 3, "timing: {lease: 3s, guard: 1s}\n")

@@ -2,7 +2,7 @@ package agent
 
 var agentPromises = []promise{
 	// What it promises.
-	{"At most one program of all hosts leads a group at any instant", []string{"TestProgramsNeverLeadAtTheSameTime", "TestProgramOfACutOffAgentIsToldInTime", "TestAShortTorture"}},
+	{"At most one program of all hosts leads a group at any instant", []string{"TestProgramsNeverLeadAtTheSameTime", "TestProgramOfACutOffAgentIsAskedInTime", "TestAShortTorture"}},
 	{"A dead program is replaced without waiting for its lease.", []string{"TestKilledProgramIsReplacedWithoutWaitingForItsLease", "agent/never-dead"}},
 	{"So it is when the program says goodbye.", []string{"TestHistoryAtHomeSaysHowALeadershipEnded"}},
 	{"Nothing is given up under a program that may still act.", []string{"TestHungUpProgramThatLivesIsNotReplacedBeforeItsLastEnd", "TestStoppedProgramIsCaughtByItsHeartbeat",
@@ -15,19 +15,19 @@ var agentPromises = []promise{
 		[]string{"TestProgramThatIsSilentWhileItWaitsIsNotElected", "TestASilentProgramDoesNotWaitForItsElection", "TestCampaignGoesOnAfterSilence"}},
 	{"Programs of one host take turns in the order in which they came; each has its own, higher token.", []string{"TestProgramsOfOneMemberTakeTurns", "TestProgramsOfOneHostTakeTurns"}},
 	{"tells its programs, lets them have their grace (`stop_grace`) while it renews for them, hands over, and leaves.",
-		[]string{"TestAgentThatStopsWaitsForItsProgramsAndHandsOver", "TestClientIsToldWhenItsAgentStopsAndGoesOnWhenItIsBack"}},
+		[]string{"TestAgentThatStopsWaitsForItsProgramsAndHandsOver", "TestClientIsAskedWhenItsAgentStopsAndGoesOnWhenItIsBack"}},
 	{"only the token protects", []string{"TestStoreRefusesStalePrograms", "TestWriteOfALeaderThatWasStoppedIsRefused"}},
 
 	// Where programs read their deadlines.
 	{"A renewal is one store for all of them.", []string{"TestProgramWithAPageIsRenewedWithoutLines", "TestRenewalsOfAWatchCostItsPartiesNothing"}},
-	{"Programs that do not map the page get a line for each renewal", []string{"TestProgramWithoutAPageIsToldInLines"}},
+	{"Programs that do not map the page get a line for each renewal", []string{"TestProgramWithoutAPageGetsLines"}},
 	{"The slot of a tenure names its horizon, or holds a fixed end.", []string{"TestPageShowsNoMoreThanTheLease", "TestLayoutIsAsDocumented", "TestEndOfItsOwn"}},
 	{"When the agent must announce no later deadline, it stores a fixed end in the slot.", []string{"TestProgramWithAPageIsRenewedWithoutLines", "agent/page-is-not-frozen", "page/freeze-stores-nothing"}},
 	{"it takes the highest end that the slot or its horizon ever showed for the announced deadline.",
 		[]string{"TestFreezeFindsWhatReadersCouldSee", "TestWhatWasShownStaysAnnounced", "page/deadline-read-before-the-freeze"}},
 	{"It gives nothing up before that under a program that may still act", []string{"TestNothingIsGivenUpUnderATreeBeforeItsAnnouncedEnd", "tenure/shown-is-never-fixed", "tenure/released-before-the-margin"}},
 	{"Programs in another time namespace get no page", []string{"TestPageIsForThoseWithTheSameClocks", "agent/page-for-other-clocks"}},
-	{"`remaining_ns` is less than what is left, by the guard time and a twelfth.", []string{"TestRemainingIsLessTheGuardTimeAndATwelfth", "TestProgramWithoutAPageIsToldInLines", "agent/remaining-without-allowance"}},
+	{"`remaining_ns` is less than what is left, by the guard time and a twelfth.", []string{"TestRemainingIsLessTheGuardTimeAndATwelfth", "TestProgramWithoutAPageGetsLines", "agent/remaining-without-allowance"}},
 	{"A program that reads the page must give signs of life.", []string{"TestProgramWithAPageThatGivesNoSignOfLifeIsAsked", "TestPageIsForThoseThatGiveSignsOfLife"}},
 	{"Go programs write two within their heartbeat, one in 3 s unless `regent.Heartbeat` sets another length.", []string{"TestGoProgramsGiveASignOfLifeEveryThreeSeconds", "TestLongHeartbeatSparesSignsOfLifeOfProgramsOnly"}},
 
@@ -54,12 +54,12 @@ var agentPromises = []promise{
 	{"A runner under `hidepid` counts its children, which the kernel lists to it.", []string{"TestARunnerCountsChildrenThatItCannotSee"}},
 
 	// On the unix socket, and over HTTP.
-	{"The agent writes an `until` when leases were renewed.", []string{"TestProgramWithoutAPageIsToldInLines"}},
-	{"`healed` says that a member is back which was down or cut off", []string{"TestLeadingProgramsAreToldOfAMemberThatIsBack", "TestMembersAreBackOnceTheyWereMissed"}},
+	{"The agent writes an `until` when leases were renewed.", []string{"TestProgramWithoutAPageGetsLines"}},
+	{"`healed` says that a member is back which was down or cut off", []string{"TestLeadingProgramsLearnOfAMemberThatIsBack", "TestMembersAreBackOnceTheyWereMissed"}},
 	{"`ended` says how a leadership of a program here ended", []string{"TestHistoryAtHomeSaysHowALeadershipEnded", "TestCauseOfTheRunnerIsTheAgents", "agent/runs-out-without-its-cause"}},
 	{"ask the program here to stop", []string{"TestOperatorAsksTheLeaderToResign", "agent/stop-without-waiting"}},
-	{"an agent whose program does not lead answers 409", []string{"TestOperatorTransfersAndIsToldTheOutcome"}},
+	{"an agent whose program does not lead answers 409", []string{"TestOperatorTransfersAndLearnsTheOutcome"}},
 	{"so it is never proven dead", []string{"TestStreamOverHTTPLeadsByItsOwnLease"}},
-	{"its lease (`valid_for_ns`) is that of the agent less the delay", []string{"TestStreamOverHTTPIsToldLessTheDelay"}},
+	{"its lease (`valid_for_ns`) is that of the agent less the delay", []string{"TestStreamOverHTTPGetsLessTheDelay"}},
 	{"the lease is asked, not a memory of it.", []string{"TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering", "TestRoleEndpointsOfTwoHostsNeverBothSayYes"}},
 }

@@ -33,7 +33,7 @@ var operationsPromises = []promise{
 
 	// Hooks and checks.
 	{"are lines that `/bin/sh -c` runs", []string{"TestWhatHooksPrintIsSeen", "TestALineNeedsAShell"}},
-	{"`--notify` is a program that is called as keepalived calls its notify script", []string{"TestHooksAreToldInOrder", "TestHooksAreToldAgainWhenAMemberIsBack"}},
+	{"`--notify` is a program that is called as keepalived calls its notify script", []string{"TestHooksGetStatesInOrder", "TestHooksRunAgainWhenAMemberIsBack"}},
 	{"which the runner makes if there is none (for its own user only", []string{"TestTheFifoIsMadeIfThereIsNone", "TestAFifoIsForItsOwnUser"}},
 	{"keeps open until it ends.", []string{"TestAReaderOfTheFifoSeesAllToTheEnd"}},
 	{"what does not fit into the pipe is lost, with a warning.", []string{"TestAFullFifoHoldsNothingUp"}},
@@ -56,7 +56,7 @@ var operationsPromises = []promise{
 	{"leaves a note that it left in good order, so that its next start need not wait.", []string{"TestMemberThatHadLeftInGoodOrderOffersLocalLeadersSoon"}},
 	{"One that was killed waits for the longest lease", []string{"TestWaitOfARestartedVoterOutlastsEveryLease", "nerio/restart-does-not-wait"}},
 	{"Runners find an agent that comes back.", []string{"TestAnAgentThatComesBackIsFoundAgain"}},
-	{"if none is, the transfer is refused and the program here goes on.", []string{"TestOperatorTransfersAndIsToldTheOutcome"}},
+	{"if none is, the transfer is refused and the program here goes on.", []string{"TestOperatorTransfersAndLearnsTheOutcome"}},
 	{"with programs that lead meanwhile.", []string{"TestACouncilIsUpgradedMemberByMember"}},
 	{"Leaders keep their leases.", []string{"TestKeysAreReplacedWithoutARestart"}},
 	{"A group that it led has another leader when its lease has lapsed.", []string{"TestRevokedLeaderIsCutOff"}},

@@ -10,7 +10,7 @@ import (
 	"github.com/regentproject/regent/internal/session"
 )
 
-func TestLeadingProgramsAreToldOfAMemberThatIsBack(t *testing.T) {
+func TestLeadingProgramsLearnOfAMemberThatIsBack(t *testing.T) {
 	t.Parallel()
 	h := open(t, 3, "")
 	a, c := h.agents[0], h.agents[2]

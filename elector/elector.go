@@ -1,4 +1,4 @@
-// Package elector names the ways to find out whom to trust.
+// Package elector names the ways to find the member to trust.
 //
 // An elector says who should lead. All members agree on that in the end, but it may be wrong for a while. In an eventual
 // group that is all there is; under a quorum group it says who tries first, and leases keep two from leading whatever
@@ -8,7 +8,7 @@
 //	TimeFree   no time-out can be relied on, but the answers of one member are always among the first
 //	FSource    one member has timely links out to f others
 //	Hybrid     either of the two above, whichever it is
-//	Rank       all links are timely in the end; simple, n² messages, and whoever ranks first is trusted as soon as it is heard
+//	Rank       all links are timely in the end; simple, n² messages, and the member that ranks first is trusted as soon as it is heard
 //	Ring       the same, but members watch only the next before and after them
 //	Hall       the same, and links are timely by proof; members between which they are not do not wait for one another
 //

@@ -46,7 +46,7 @@ type File struct {
 	Prefer time.Duration `yaml:"prefer"`
 	// Calm is how long a member that comes and goes waits before it may depose local leaders.
 	Calm time.Duration `yaml:"calm"`
-	// Consistent lets programs have groups that agree on who failed. Agents must be told, since
+	// Consistent lets programs have groups that agree on who failed. It must be set, since
 	// all members have to agree on it.
 	Consistent bool `yaml:"consistent"`
 

@@ -221,7 +221,7 @@ func (a *Agent) Leave(finish func(context.Context)) error {
 	a.closing = true
 	a.mu.Unlock()
 	a.Log.Info("leaving: programs that lead are asked to stop")
-	// Programs have their grace, then the ends that they were told must pass, then what was promised to others.
+	// Programs have their grace, then the ends that were announced to them must pass, then what was promised to others.
 	limit := a.Config().StopGrace + a.Timing.Lease + 2*a.Timing.LongestLease + OrderTimeout
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -301,7 +301,7 @@ func (a *Agent) setLeader(c *Candidate) {
 	a.leaders[c.Group] = c
 }
 
-// logElection writes that a program leads into the log. It was told before: a log may be slow.
+// logElection writes that a program leads into the log. The program learnt it before: a log may be slow.
 func (a *Agent) logElection(c *Candidate) {
 	a.Log.Info("a program leads", "group", c.Group, "program", c.Program, "pid", c.Pid, "token", c.Token())
 }

@@ -30,7 +30,7 @@ type Notifier interface {
 	Agreed(c *Candidate, v regent.View)
 	// Healed says that a member is back that was down or cut off.
 	Healed(c *Candidate, member string)
-	// Renewed says that the lease ends later than the program was told: it is to ask the candidate, and tell it.
+	// Renewed says that the lease ends later than was announced to the program: it is to ask the candidate, and announce that.
 	Renewed(c *Candidate)
 }
 
@@ -460,7 +460,7 @@ func (c *Candidate) hasLaterEnd() bool {
 	return (s == tenure.Leading || s == tenure.Asked) && c.LeaseEnd().Add(-c.Margin) > c.Announced().Add(c.agent.step(l))
 }
 
-// unread says that a renewal waits to be told, and has it told: it comes before a look at the deadline.
+// unread says that a renewal waits to be announced, and has it announced: it comes before a look at the deadline.
 func (c *Candidate) unread() bool {
 	later := c.hasLaterEnd()
 	if later {
@@ -469,7 +469,7 @@ func (c *Candidate) unread() bool {
 	return later
 }
 
-// AnnounceEnd returns the end that the program is to be told now, and takes it as told.
+// AnnounceEnd returns the end to announce to the program now, and takes it as announced.
 func (c *Candidate) AnnounceEnd() protocol.Time {
 	_, number := c.OnPage()
 	if l := c.held(); l != nil && number == 0 && l.Valid() {
@@ -478,7 +478,7 @@ func (c *Candidate) AnnounceEnd() protocol.Time {
 	return c.Announced()
 }
 
-// Announced returns the end that the program was told last, or can read; zero before it leads.
+// Announced returns the end that was announced to the program last, or that it can read; zero before it leads.
 func (c *Candidate) Announced() protocol.Time {
 	until, ok := c.life.Announced()
 	if !ok {

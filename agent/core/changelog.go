@@ -39,7 +39,7 @@ type ChangeLog struct {
 const (
 	// MaxChanges is how many changes are kept.
 	MaxChanges = 4096
-	// maxIdleGroups is how many groups are kept that nobody leads: whoever may campaign may invent names for ever.
+	// maxIdleGroups is how many groups are kept that nobody leads: programs that may campaign may invent names for ever.
 	maxIdleGroups = 100_000
 	// idleFor is how long a group is kept that nobody leads and no program here uses: long enough to see what became of it, and for a scrape to
 	// see its last count. sweepInterval is how often to look for such groups, at most.
@@ -247,7 +247,7 @@ func (l *ChangeLog) History(group string, limit int) []*api.Change {
 	return out
 }
 
-// A Watcher gets changes of one group, or of all. One that is slow loses some, and is told how many.
+// A Watcher gets changes of one group, or of all. One that is slow loses some, and learns how many.
 type Watcher struct {
 	group string
 	C     chan *api.Change

@@ -14,10 +14,10 @@
 //
 // # What is never done
 //
-// Nothing is released under a program that may still act. A candidate knows the last end that its program was told, and
+// Nothing is released under a program that may still act. A candidate knows the last end that was announced to its program, and
 // gives the group up only when the program has said that it stopped, is proven dead, or that end has passed. It does not
 // matter why: a connection that closed, a program that reads no more, a heartbeat that stayed away, a grace that is used
-// up all do the same, which is that the program is told of no later end.
+// up all do the same, which is that no later end is announced to the program.
 //
 // Clients never reach the member's loop other than by questions that it answers in between. What a client reads comes
 // from the change log, which the member's log of changes feeds; what a client is slow to take waits in a queue of its own,

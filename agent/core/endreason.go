@@ -38,7 +38,7 @@ func (e *endReasons) report(text string) {
 }
 
 // notRead is how it is with a program whose lease was renewed and that did not learn of it.
-const notRead = "the program did not read what it was told, as one that is paused"
+const notRead = "the program did not read what the agent sent, as one that is paused"
 
 func first(at *string, text string) {
 	if *at == "" {
@@ -57,7 +57,7 @@ func orderReason(o *Order) string {
 // leaseReason says why the member has asked for an end.
 func leaseReason(cause regent.Cause) string {
 	if cause.Why != why.Closed {
-		return fmt.Sprintf("the program was told to stop (%v)", cause)
+		return fmt.Sprintf("the program was asked to stop (%v)", cause)
 	}
 	return "the agent was stopped"
 }
@@ -70,9 +70,9 @@ func (e *endReasons) text(l leadership) string {
 		how += " (" + e.cause + ")"
 	case how != "":
 	case e.frozen != "":
-		how = e.frozen + ", and the end that it had been told passed"
+		how = e.frozen + ", and its announced deadline passed"
 	case l.Valid():
-		how = notRead + ", and the end that it had been told passed"
+		how = notRead + ", and its announced deadline passed"
 	default:
 		how = "the lease was not renewed in time"
 	}

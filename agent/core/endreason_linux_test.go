@@ -38,11 +38,11 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 		"dies":       {end: (*Candidate).MarkDead, want: "the program died"},
 		"goodbye":    {end: (*Candidate).Goodbye, want: "the program said goodbye"},
 		"runner":     {runner: true, end: (*Candidate).MarkDead, want: "the program died; the agent has killed what was left of what it had started"},
-		"hangs up":   {end: (*Candidate).Disconnect, want: "the connection to the program was closed, and the end that it had been told passed"},
-		"silent":     {heartbeat: 2 * time.Second, end: func(*Candidate) {}, want: "the program was silent for more than its heartbeat of 2s, and the end that it had been told passed", cause: why.Unhealthy},
-		"deaf":       {deaf: true, end: func(*Candidate) {}, want: "the program did not read what it was told, as one that is paused, and the end that it had been told passed", cause: why.LeaseExpired},
-		"frozen":     {deaf: true, runner: true, end: func(*Candidate) {}, want: "the program did not read what it was told, as one that is paused, and the end that it had been told passed; the agent has killed what was left of what it had started", cause: why.LeaseExpired},
-		"stubborn":   {grace: time.Millisecond, end: operator, want: "it was to be given up, as by 'regent resign': the program did not stop within its grace, and the end that it had been told passed"},
+		"hangs up":   {end: (*Candidate).Disconnect, want: "the connection to the program was closed, and its announced deadline passed"},
+		"silent":     {heartbeat: 2 * time.Second, end: func(*Candidate) {}, want: "the program was silent for more than its heartbeat of 2s, and its announced deadline passed", cause: why.Unhealthy},
+		"deaf":       {deaf: true, end: func(*Candidate) {}, want: "the program did not read what the agent sent, as one that is paused, and its announced deadline passed", cause: why.LeaseExpired},
+		"frozen":     {deaf: true, runner: true, end: func(*Candidate) {}, want: "the program did not read what the agent sent, as one that is paused, and its announced deadline passed; the agent has killed what was left of what it had started", cause: why.LeaseExpired},
+		"stubborn":   {grace: time.Millisecond, end: operator, want: "it was to be given up, as by 'regent resign': the program did not stop within its grace, and its announced deadline passed"},
 		"dies asked": {grace: time.Hour, end: func(k *Candidate) { operator(k); <-stopping(k); k.MarkDead() }, want: "it was to be given up, as by 'regent resign': the program died"},
 	} {
 		t.Run(name, func(t *testing.T) {

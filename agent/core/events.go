@@ -9,7 +9,7 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// A Sink takes events: a stream over HTTP, or whoever watches in this process.
+// A Sink takes events: a stream over HTTP, or a watcher in this process.
 type Sink interface {
 	Put(event string, data any) error
 	Flush() error

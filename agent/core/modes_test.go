@@ -119,7 +119,7 @@ func (v *renewals) Renewed(c *Candidate) {
 }
 
 // The end of a turn without a lease moves all the time. That others are renewed does not have its program told more often.
-func TestAProgramOfAnEventualGroupIsToldOfALaterEndOnceInARenewal(t *testing.T) {
+func TestAProgramOfAnEventualGroupGetsALaterEndOnceInARenewal(t *testing.T) {
 	file, conf := alone.Configured(t, "groups: [{name: ops, mode: eventual}]\n")
 	for _, others := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -63,7 +63,7 @@ func TransferCommand(group, to string) string {
 	return "regent transfer " + group + " " + memberOrPlaceholder(to)
 }
 
-// SwitchCommand is either of the two: without a member it is given up to whoever is elected.
+// SwitchCommand is either of the two: without a member it is given up to the next that is elected.
 func SwitchCommand(group, to string) string {
 	if to == "" {
 		return ResignCommand(group)
@@ -82,7 +82,7 @@ func memberOrPlaceholder(to string) string {
 // CheckSuccessor says why a member cannot be handed anything.
 func (a *Agent) CheckSuccessor(to string) error {
 	if to == "" {
-		return api.Errorf(http.StatusBadRequest, "to whom? name a member in \"to\"")
+		return api.Errorf(http.StatusBadRequest, "missing successor (name a member in \"to\")")
 	}
 	if to == a.Name {
 		return api.Errorf(http.StatusBadRequest, "%s leads already", to)
@@ -114,7 +114,7 @@ func (a *Agent) Order(ctx context.Context, k *Candidate, o *Order) error {
 	case err := <-o.Outcome:
 		return conflict(err)
 	case <-k.Ended:
-		// What became of it is told before. An order that came too late may have been seen by nobody.
+		// What became of it is reported before. An order that came too late may have been seen by nobody.
 		select {
 		case err := <-o.Outcome:
 			return conflict(err)

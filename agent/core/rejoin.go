@@ -10,7 +10,7 @@ import (
 // rejoinPollInterval is how often the agent looks whether a member is back.
 const rejoinPollInterval = time.Second
 
-// watchRejoins tells leading programs of members that are back: whoever made its leadership known to others, by addresses or
+// watchRejoins tells leading programs of members that are back: a program that made its leadership known to others, by addresses or
 // names, may want to do so again, as what was cut off may have learnt something else meanwhile.
 func (a *Agent) watchRejoins(ctx context.Context) {
 	ticker := time.NewTicker(rejoinPollInterval)

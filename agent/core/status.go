@@ -89,7 +89,7 @@ func (k *Candidate) info() api.SessionInfo {
 	return out
 }
 
-// remaining is how long the program leads as far as it was told; zero if it does not.
+// remaining is how long the program leads by the end that was announced; zero if it does not.
 func (k *Candidate) remaining() time.Duration {
 	l := k.held()
 	if l == nil {
@@ -134,7 +134,7 @@ const proofTries = 5
 func proveInTime[P interface{ Remaining() time.Duration }](ctx context.Context, ask func(context.Context) (P, error)) (P, error) {
 	for range proofTries {
 		p, err := ask(ctx)
-		if err != nil || p.Remaining() > session.Skew { // which programs are told less
+		if err != nil || p.Remaining() > session.Skew { // by which programs get less
 			return p, err
 		}
 	}

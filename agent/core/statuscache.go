@@ -14,7 +14,7 @@ import (
 // asked at most once in a while, by one of them, and the others get what that one got.
 type statusCache struct {
 	mu sync.Mutex
-	// refreshing is held by whoever asks the loop.
+	// refreshing is held by the caller that asks the loop.
 	refreshing sync.Mutex
 	at         time.Time
 	status     regent.Status

@@ -164,7 +164,7 @@ func (a *Server) serveCampaign(w http.ResponseWriter, q *http.Request) {
 	a.streamCampaigns.all[v.key] = k
 	a.streamCampaigns.mu.Unlock()
 	go k.Run()
-	// However the answer ends, the program is told of no later end. It is never proven dead: who reads a stream may be
+	// However the answer ends, no later end is announced to the program. It is never proven dead: who reads a stream may be
 	// anywhere.
 	defer k.Disconnect()
 	if s.send("waiting", v.newEvent(k)) != nil {

@@ -50,7 +50,7 @@ func (f *ConnQueue) Accept() (net.Conn, error) {
 	}
 }
 
-// Close is called by whoever serves; connections are refused from then on.
+// Close is called by the server; connections are refused from then on.
 func (f *ConnQueue) Close() error { f.Shut(); return nil }
 
 func (f *ConnQueue) Shut() { f.once.Do(func() { close(f.end) }) }

@@ -166,11 +166,11 @@ func authorize(q *http.Request, needs access.Role) error {
 	case access.HasBearerToken(q):
 		return api.WithStatus(http.StatusUnauthorized, errUnknownToken)
 	}
-	return api.Errorf(http.StatusUnauthorized, "who are you? send a bearer token, use a client certificate, or ask on the agent's unix socket")
+	return api.Errorf(http.StatusUnauthorized, "authentication required (send a bearer token, use a client certificate, or ask on the agent's unix socket)")
 }
 
 // errUnknownToken says that a bearer token is none of the configuration's.
-var errUnknownToken = errors.New("the bearer token is not known here: http.tokens in the configuration says where those are that are")
+var errUnknownToken = errors.New("unknown bearer token (http.tokens in the configuration lists the valid ones)")
 
 // WriteJSON writes a body as JSON.
 func WriteJSON(w http.ResponseWriter, status int, body any) {

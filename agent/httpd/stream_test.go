@@ -32,7 +32,7 @@ func TestStreamToAClientThatHasHungUpIsNotCounted(t *testing.T) {
 }
 
 // A candidate over HTTP gets the lease less the delay that the configuration calls fast.
-func TestStreamOverHTTPIsToldLessTheDelay(t *testing.T) {
+func TestStreamOverHTTPGetsLessTheDelay(t *testing.T) {
 	t.Parallel()
 	a := coretest.Joined(t, "")
 	v := &streamNotifier{agent: New(a, new(access.Gate)), out: make(chan queuedEvent, maxQueuedEvents)}

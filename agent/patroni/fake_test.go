@@ -91,7 +91,7 @@ func TestSwitchoverIsRefusedWithTheReason(t *testing.T) {
 			t.Errorf("%s: %d %q, want %d %q", order, got, answer.Error, status, reason)
 		}
 	}
-	refused(`{}`, http.StatusBadRequest, `name the member in "leader"`)
+	refused(`{}`, http.StatusBadRequest, "missing leader")
 	refused(`{"leader":"b","candidate":"a"}`, http.StatusNotFound, "unknown")
 	a.known.AddView(regent.View{Group: "g", Mode: regent.Quorum, Leader: "b", Token: 7})
 	refused(`{"leader":"b","candidate":"a"}`, http.StatusServiceUnavailable, "b leads it")

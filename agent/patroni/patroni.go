@@ -112,7 +112,7 @@ func (s *Adapter) Routes() []httpd.Route {
 			httpd.Route{Method: "DELETE", Path: base + "switchover", Requires: access.Writer, Right: access.MayOperate, Audit: "cancel switchover", Out: map[int]any{200: ScheduledInfo{}, 404: api.Refusal{}},
 				Summary: "Cancel a switchover that is to come." + of, Serve: s.serveCancelSwitchover},
 			httpd.Route{Method: "POST", Path: base + "failover", Requires: access.Writer, Right: access.MayOperate, Audit: "failover", In: SwitchoverOrder{}, Out: forced,
-				Summary: "As switchover to a candidate, whoever leads here." + of, Serve: s.serveFailover})
+				Summary: "As switchover to a candidate, whichever member leads." + of, Serve: s.serveFailover})
 	}
 	return append(all, httpd.Route{Method: "GET", Path: "/history", Requires: access.Reader, Summary: "The leaderships of the default group, as Patroni lists them: token, leader, cause, time. /v1/groups/{group}/history has another form.",
 		Out: map[int]any{200: [][]any{}, 404: api.Refusal{}}, Serve: s.servePatroniHistory})
@@ -211,7 +211,7 @@ func (a *Adapter) serveSwitchover(w http.ResponseWriter, q *http.Request) {
 	var body SwitchoverOrder
 	err := httpd.Decode(q, &body)
 	if err == nil && body.Leader == "" {
-		err = api.Errorf(http.StatusBadRequest, "who leads now? name the member in \"leader\"")
+		err = api.Errorf(http.StatusBadRequest, "missing leader (name the member that leads now in \"leader\")")
 	}
 	if err != nil {
 		httpd.WriteError(w, err)
@@ -226,7 +226,7 @@ func (a *Adapter) serveFailover(w http.ResponseWriter, q *http.Request) {
 	switch {
 	case err != nil:
 	case body.Candidate == "":
-		err = api.Errorf(http.StatusBadRequest, "to whom? name a member in \"candidate\"")
+		err = api.Errorf(http.StatusBadRequest, "missing candidate (name a member in \"candidate\")")
 	case body.ScheduledAt != "":
 		err = api.Errorf(http.StatusBadRequest, "a failover is done at once: use switchover for later")
 	}

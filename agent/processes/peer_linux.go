@@ -119,7 +119,7 @@ func (p *Peer) Identity() (id tenure.Identity, err error) {
 }
 
 // LimitSendBuffer makes the kernel hold little of what a program does not read, so that one that has stopped reading is soon
-// told of no later end. The kernel doubles the number and charges each line with its overhead.
+// sent no later end. The kernel doubles the number and charges each line with its overhead.
 func LimitSendBuffer(conn net.Conn) {
 	if u, ok := conn.(*net.UnixConn); ok {
 		_ = u.SetWriteBuffer(sendBuffer)

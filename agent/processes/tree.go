@@ -19,7 +19,7 @@ import (
 type Tree struct {
 	all   *Trees
 	group string
-	// Guard is how long before the end that the runner was told its tree is killed.
+	// Guard is how long before the end that was announced to the runner its tree is killed.
 	Guard time.Duration
 	// Look kills them and returns what that proves. It is that of the tree.
 	Look func(ctx context.Context) tree.Result

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// A fifo is a named pipe that is told of changes. It stays open from the beginning to the end, as with keepalived, so
+// A fifo is a named pipe that gets changes. It stays open from the beginning to the end, as with keepalived, so
 // that a reader sees one stream of lines. It is open for reading too: then it opens without a reader, and what is
 // written waits for one.
 type fifo struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/regentproject/regent/agent/run/tree"
 )
 
-// Hooks are told of changes. What they print goes to the runner's standard error. A hook that fails or takes too long is
+// Hooks run at changes. What they print goes to the runner's standard error. A hook that fails or takes too long is
 // logged and changes nothing.
 type Hooks struct {
 	// Elected runs before the program is started, while its lease is watched, and Lost when the program is gone, whatever
@@ -115,7 +115,7 @@ func (r reason) String() string {
 	return [...]string{programExited: "ended", stopRequested: "resigned", unhealthy: "unhealthy", leaseLost: "lost"}[r]
 }
 
-// notify tells whoever wants to hear of states.
+// notify passes states on to scripts and the fifo.
 func (h *Hooks) notify(ctx context.Context, env []string, group, state string) {
 	priority := "100"
 	for _, e := range env {

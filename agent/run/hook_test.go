@@ -17,7 +17,7 @@ import (
 	"github.com/regentproject/regent/internal/tenure"
 )
 
-func TestHooksAreToldInOrder(t *testing.T) {
+func TestHooksGetStatesInOrder(t *testing.T) {
 	s := play(t, newFake(1), `echo run >>$D/log; exit 0`, func(o *Options) {
 		hook := filepath.Join(t.TempDir(), "hook")
 		if err := os.WriteFile(hook, []byte("#!/bin/sh\necho \"$@\" $REGENT_REASON >>$D/log\n"), 0o755); err != nil {
@@ -32,7 +32,7 @@ func TestHooksAreToldInOrder(t *testing.T) {
 	}
 }
 
-func TestHooksAreToldAgainWhenAMemberIsBack(t *testing.T) {
+func TestHooksRunAgainWhenAMemberIsBack(t *testing.T) {
 	s := play(t, newFake(1), `while ! test -e $D/again; do sleep 0.01; done`, func(o *Options) {
 		o.Hooks.Notify = []string{"sh", "-c", `echo $2 >>$D/log; if test $2 = MASTER_RX_LOWER_PRI; then touch $D/again; fi`}
 	})

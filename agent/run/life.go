@@ -53,7 +53,7 @@ type life struct {
 	// endHook ends the hooks that run, and hookDone is closed when they are dead.
 	endHook  context.CancelFunc
 	hookDone chan struct{}
-	// reported says that the agent was told of the end.
+	// reported says that the end was reported to the agent.
 	reported bool
 	startErr error
 	// signal is what the program is asked to stop with, and wish why, if this runner wants it to.

@@ -7,7 +7,7 @@
 //	keeper_*.go  the keeper, as the runner sees it; keep_linux.go: what the keeper does
 //	main.go      processes that run from this executable
 //	wait.go      saying who leads meanwhile
-//	hook.go      commands and scripts that are told of changes
+//	hook.go      commands and scripts that run at changes
 //	fifo_*.go    a pipe that is
 //	health.go    commands that say whether the program, or the host, is fit to lead
 //	agent.go     what a runner needs of an agent
@@ -17,7 +17,7 @@
 //
 // Nothing that the program started runs when the lease ends. The runner drives one machine of internal/tenure for each leadership,
 // which has all the rules: docs/tenure.md. Two watch over the end. The runner kills the tree a guard time before the end of the
-// lease as it was last told, and looks once more between fork and exec whether the program may begin; the agent, which was told of the tree before anything was started,
+// lease as it was last announced, and looks once more between fork and exec whether the program may begin; the agent, which knows the tree before anything was started,
 // does the same by its own clock, also when the runner is stopped or dead. The agent does not release a leadership
 // before the tree is gone.
 //

@@ -106,7 +106,7 @@ func (a *Server) Serve(nc net.Conn, in io.Reader) {
 // send queues a line. A program that lets too many wait is cut off.
 func (c *conn) send(e *session.Event) {
 	if !c.out.put(e) {
-		c.agent.core.About().Log.Warn("a program does not read what it is told: it is cut off", "pid", c.pid())
+		c.agent.core.About().Log.Warn("a program does not read what the agent sends: it is cut off", "pid", c.pid())
 		_ = c.net.Close()
 	}
 }

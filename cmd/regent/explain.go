@@ -15,7 +15,7 @@ import (
 	"github.com/regentproject/regent/why"
 )
 
-// An explanation is one change of leader, told to its end.
+// An explanation is one change of leader, with all that followed from it.
 type explanation struct {
 	// Mode is that of the group. Only quorum groups have tokens.
 	Mode regent.Mode `json:"mode"`
@@ -64,19 +64,19 @@ The agent of that program knows: ask it there.`,
 			if err != nil {
 				return err
 			}
-			told := explainChanges(h.Changes)
-			told = told[max(0, len(told)-limit):]
+			explained := explainChanges(h.Changes)
+			explained = explained[max(0, len(explained)-limit):]
 			var now api.GroupInfo
-			if len(told) > 0 && newClient(socket).get(c.Context(), groupPath(args[0], ""), &now) == nil { // a group that was forgotten has no program
-				told[len(told)-1].Lengths = otherLengths(&now)
+			if len(explained) > 0 && newClient(socket).get(c.Context(), groupPath(args[0], ""), &now) == nil { // a group that was forgotten has no program
+				explained[len(explained)-1].Lengths = otherLengths(&now)
 			}
 			if asJSON {
-				return cli.WriteJSON(c, told)
+				return cli.WriteJSON(c, explained)
 			}
-			for i := range told {
-				told[i].print(c.OutOrStdout())
+			for i := range explained {
+				explained[i].print(c.OutOrStdout())
 			}
-			if len(told) == 0 {
+			if len(explained) == 0 {
 				fmt.Fprintf(c.OutOrStdout(), "nobody has led %s since the agent was started\n", args[0])
 			}
 			return nil

@@ -14,7 +14,7 @@ type Clock interface {
 	// same, and one that starts after another has returned returns more.
 	Now() protocol.Time
 	// Late returns an instant that is not before the start of the call, nor before any that Now has returned by then; it
-	// may be a little late. It is the cheap reading for whoever asks whether something is already over. Successive
+	// may be a little late. It is the cheap reading for callers that ask whether something is already over. Successive
 	// readings may run backwards by as much as they were late.
 	Late() protocol.Time
 }

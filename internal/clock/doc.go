@@ -41,7 +41,7 @@
 //     happens only if X and y are equal to a millisecond and both fall between two full readings, which are no more
 //     than a millisecond of running time apart. It ends with the next full reading. Now is never affected.
 //
-// So Late is late by at most 5/16 ms plus the length of the call, and early never, but for the last case. Whoever sees a
+// So Late is late by at most 5/16 ms plus the length of the call, and early never, but for the last case. A caller that sees a
 // lease end by it stops a little sooner than it might.
 //
 // The other way to a cheap reading, calling the kernel's shared code for raw and boot time ourselves, was not taken. It

@@ -9,7 +9,7 @@ import (
 )
 
 // system reads raw and boot time by system calls, as the Go runtime reaches the kernel's shared page (vDSO) only for wall and
-// monotonic time. They never block, so the scheduler need not be told of them.
+// monotonic time. They never block, so the scheduler need not know of them.
 func system() (source, error) {
 	for _, id := range []int32{unix.CLOCK_MONOTONIC_RAW, unix.CLOCK_BOOTTIME} {
 		var ts unix.Timespec

@@ -5,7 +5,7 @@ import (
 )
 
 // A Watcher notices what a clock can notice of itself: that the machine was suspended, and that wall time and lease time
-// no longer advance together. The first is harmless, since the lease clock counts it, but worth a word to whoever wonders
+// no longer advance together. The first is harmless, since the lease clock counts it, but worth a line for an operator that wonders
 // why a lease is gone. The second may be an operator at work; it may also be the only trace of a virtual machine that
 // was paused, whose lease clock stood still: the leader that sees it had better step down.
 //

@@ -20,7 +20,7 @@ var errSocketClosed = net.ErrClosed
 type diagnostics struct {
 	names []string
 	log   *slog.Logger
-	// logged holds what was said already, and strangers of whom. Both are bounded: others decide what is put into them. Strangers must not
+	// logged holds what was logged already, and strangers about which hosts. Both are bounded: others decide what is put into them. Strangers must not
 	// take the place of what is said of members.
 	logged    map[string]bool
 	strangers map[stranger]bool

@@ -30,7 +30,7 @@
 // # What the loop must not do
 //
 // It must not wait for anything but its waiter. Records go to the disk on another goroutine, and what rests on them is
-// held back; log lines go out on another; programs are told by closing channels; hooks of the user run elsewhere.
+// held back; log lines go out on another; programs are asked to stop by closing channels; hooks of the user run elsewhere.
 // Readers never hold it up either: what it publishes are immutable values behind atomic pointers.
 //
 // # Stop, demote, release
@@ -39,6 +39,6 @@
 // when the protocol learns that it has (Release), and when a lease is renewed no more (Lapse), because its program did not stop within
 // its grace or the host was suspended. The protocol's views are the machine's events. Renewals move a horizon, and a machine
 // gets the latest one before any other event; one timer for each horizon wakes all machines behind it at the guard time. Readers
-// compare the end with the clock by themselves. A program that was asked to stop is never told otherwise: if a renewal
+// compare the end with the clock by themselves. A program that was asked to stop stays asked: if a renewal
 // comes after all, it merely keeps others out until the program has stopped.
 package runtime

@@ -69,7 +69,7 @@ type Group struct {
 	waiting []*candidate
 	// lease is that of the program that leads here; nil if none does.
 	lease *Lease
-	// campaigning says what the machine was told last, length with leases of which length, and question is the number of
+	// campaigning is what the machine was asked for last, length with leases of which length, and question is the number of
 	// that campaign; zero if nothing can be wrong with it.
 	campaigning bool
 	length      time.Duration

@@ -56,7 +56,7 @@ func TestProgramThatStopsWhileTheLoopEndsDoesNotWaitForEver(t *testing.T) {
 }
 
 // A loop that ends without having asked the programs to stop does that last: nobody else ever would.
-func TestProgramIsToldWhenTheLoopEnds(t *testing.T) {
+func TestProgramIsAskedWhenTheLoopEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))

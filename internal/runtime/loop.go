@@ -437,7 +437,7 @@ func (l *Loop) close() {
 // Open returns how many machines there are. It is for the loop's own goroutine.
 func (l *Loop) Open() int { return len(l.instances) }
 
-// Leave makes the loop end once all machines that were told to close are done, and their records are on disk.
+// Leave makes the loop end once all machines that were asked to close are done, and their records are on disk.
 func (l *Loop) Leave() {
 	l.leave.Store(true)
 	l.Waiter.Wake()

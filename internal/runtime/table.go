@@ -392,7 +392,7 @@ func (t *GroupTable) abandon(now protocol.Time) {
 	})
 }
 
-// close asks all programs that lead to stop, and lets none begin. The machine is told at once: it leaves when the last
+// close asks all programs that lead to stop, and lets none begin. The machine learns it at once: it leaves when the last
 // program has stopped.
 func (t *GroupTable) close() {
 	if t.closing {

@@ -11,7 +11,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-func TestWatchersSeeEveryChangeOrAreToldHowManyTheyMissed(t *testing.T) {
+func TestWatchersSeeEveryChangeOrLearnHowManyTheyMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, b, _ := startAuthority(t)
 		g := b.Group("g")

@@ -45,7 +45,7 @@ func TestLeaseRenewsItselfUntilTheProgramStops(t *testing.T) {
 	})
 }
 
-func TestProgramIsToldAGuardTimeBeforeTheLeaseEnds(t *testing.T) {
+func TestProgramIsAskedAGuardTimeBeforeTheLeaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, b, loop := startAuthority(t)
 		l := lead(t, b.Group("g"))

@@ -137,7 +137,7 @@ func (c *Conn) greet(in *Reader) error {
 // Member returns the name of the member that the agent is.
 func (c *Conn) Member() string { return c.hello.Member }
 
-// Guard returns how long before the end of a lease programs are told to stop.
+// Guard returns how long before the end of a lease programs are asked to stop.
 func (c *Conn) Guard() time.Duration { return c.hello.Guard }
 
 // Greeting returns all that the agent said of itself.
@@ -153,7 +153,7 @@ func (c *Conn) toLocal(host protocol.Time) protocol.Time {
 	return mine.Add(host.Sub(now))
 }
 
-// Clock returns the clock that ends of leases are told on.
+// Clock returns the clock that ends of leases are announced on.
 func (c *Conn) Clock() clock.Clock { return c.clock }
 
 // Now reads it.
@@ -255,7 +255,7 @@ func (c *Conn) read(in *Reader) {
 	}
 }
 
-// dispatch hands an event to whom it is about.
+// dispatch hands an event to the candidacy, watch or question that it is about.
 func (c *Conn) dispatch(e Event) {
 	c.mu.Lock()
 	answer, watch := c.answers[e.ID], c.watches[e.ID]

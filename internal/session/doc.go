@@ -57,10 +57,10 @@
 //
 // # Leading
 //
-// From leads on the program leads, until the instant that it was told last: the agent moves it by an until when the lease below is
+// From leads on the program leads, until the instant that was announced last: the agent moves it by an until when the lease below is
 // renewed. Renewals that come close together share one until. A program that reads the page gets no until. At stop the program must stop, and then say so with resign. Meanwhile the
 // lease goes on being renewed as long as it can be, for at most the grace that the program asked for (grace_ns, in
-// campaign); then it runs out. After over the candidacy is over, and whoever wants to lead again campaigns again.
+// campaign); then it runs out. After over the candidacy is over, and a program that wants to lead again campaigns again.
 //
 // # Groups that hosts lead
 //
@@ -85,7 +85,7 @@
 // healed says to who leads that a member is back that was down or cut off: who announces its leadership to others, by
 // addresses or names, may do so again.
 //
-// Once it is told to stop because renewals failed, a program has what is left until then, about the guard time.
+// Once it is asked to stop because renewals failed, a program has what is left until then, about the guard time.
 //
 // A program may ask to be watched (heartbeat_ns, in campaign): if it is silent for as long, the agent takes it for hung,
 // tells it to stop, tells it of no later end, and gives the group up when the last one has passed. If it is silent while it waits, its
@@ -121,7 +121,7 @@
 // # The end of a connection
 //
 // A connection that closes after bye, or whose process is proven dead, gives up at once what it led. One that merely
-// closes does not: its program may still act. Then the agent waits for the last end that it told. The process is the
+// closes does not: its program may still act. Then the agent waits for the last end that it announced. The process is the
 // one that opened the connection; who hands a connection on to another process gives that proof away, and must keep the
 // first one alive.
 //

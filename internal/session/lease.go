@@ -288,7 +288,7 @@ func (l *Lease) Remaining() time.Duration {
 // Valid says whether the lease ran at an instant during the call.
 func (l *Lease) Valid() bool { return l.Remaining() > 0 }
 
-// Guarded says whether the program was not told to stop, nor should have been by now.
+// Guarded says whether the program was not asked to stop, nor should have been by now.
 func (l *Lease) Guarded() bool {
 	select {
 	case <-l.done:

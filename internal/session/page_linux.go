@@ -50,7 +50,7 @@ func (i *intake) discard() {
 }
 
 // fetchPage asks the agent for its page and takes it into use. It is part of the greeting: nothing else is under way. Without a page everything
-// is told in messages.
+// gets messages.
 func (c *Conn) fetchPage(from *intake, in *Reader) error {
 	defer func() {
 		from.discard()

@@ -78,7 +78,7 @@ func (s *Slot) Clear() { s.lease.Store(nil) }
 // that is over never comes back, even if its group is led again from the same slot.
 //
 // The methods that need a clock take it as an argument: a function that returns an instant and never runs backwards.
-// All judge by the real end of the lease. Whoever wants to stop a guard time earlier, as the runtime does with Done,
+// All judge by the real end of the lease. A caller that wants to stop a guard time earlier, as the runtime does with Done,
 // takes that off what Until says; an edict is valid to the end, because its stamp says when it was made.
 type Tenure struct {
 	slot   *Slot

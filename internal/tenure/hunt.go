@@ -7,7 +7,7 @@ type Move uint8
 
 // The moves.
 const (
-	Strike Move = iota // kill at once whom the reference knows: all in the cgroup, the first process, its process group
+	Strike Move = iota // kill at once what the reference knows: all in the cgroup, the first process, its process group
 	Walk               // look at all processes of the host, kill those of the tree, and report what was found
 	Rest               // wait for Pause
 	Proven             // nothing more: what the last walk found counts
@@ -18,7 +18,7 @@ var moveNames = [moves]string{"Strike", "Walk", "Rest", "Proven"}
 
 func (m Move) String() string { return moveNames[m] }
 
-// A Hunt is the order in which a killer works. It strikes whom it knows before it looks for others: a walk through all processes
+// A Hunt is the order in which a killer works. It strikes what it knows before it looks for others: a walk through all processes
 // of a starved host takes seconds. It repeats both until two walks in a row prove the same. The zero value begins.
 type Hunt struct {
 	next   Move

@@ -118,7 +118,7 @@ func TestMembersAgreeOnWhoFailedAndComeBack(t *testing.T) {
 	})
 }
 
-func TestMemberThatIsOutIsToldBeforeOthersRecover(t *testing.T) {
+func TestMemberThatIsOutIsAskedBeforeOthersRecover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := assembleWith(t, consistently, three...)
 		var mu sync.Mutex

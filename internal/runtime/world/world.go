@@ -95,7 +95,7 @@ func Rekey[C any](ctx context.Context, rekey func(C) error) {
 type startKey[M any] struct{}
 
 // WithStart returns a context in which Join passes on a member M as soon as it speaks to others, before it takes part, so that its
-// caller can ask meanwhile what it waits for and whom it hears.
+// caller can ask meanwhile what it waits for and which members it hears.
 func WithStart[M any](ctx context.Context, take func(M)) context.Context {
 	return context.WithValue(ctx, startKey[M]{}, take)
 }
