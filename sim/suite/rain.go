@@ -261,6 +261,9 @@ type rainEvent struct {
 
 // Step puts the program's word in the place of a Tick, which may come at any time anyway.
 func (m *rainMember) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	if _, ok := ev.(protocol.Tick); ok && m.program.wild != nil && m.program.acts != nil && m.act(now, out) {
+		return
+	}
 	if _, ok := ev.(protocol.Tick); ok && len(m.events) > 0 && now >= m.events[0].at {
 		ev = m.events[0].ev
 		m.events = append(m.events[:0], m.events[1:]...)
@@ -285,6 +288,19 @@ func (m *rainMember) Step(now protocol.Time, ev protocol.Event, out *protocol.Ef
 	if len(m.program.acts) > 0 {
 		out.Wake = min(out.Wake, m.program.acts[0].at)
 	}
+}
+
+// act lets a wild program act in a step of its own, and says whether it has: the facts of a step are recorded after its views, and what the program did came
+// before those.
+func (m *rainMember) act(now protocol.Time, out *protocol.Effects) bool {
+	if said := m.program.due(now, out, RainGroup); said != nil {
+		m.events = slices.Insert(m.events, 0, rainEvent{now, said})
+	}
+	if len(out.Facts) == 0 {
+		return false
+	}
+	out.Wake = now
+	return true
 }
 
 // view does what a view asks of the program. A program that has just stopped is not there to be asked to.
