@@ -7,6 +7,7 @@
 //
 //	docs/wire.md       one configuration         summary.go
 //	docs/wire.md       nothing from strangers    open.go
+//	docs/wire.md       floods                    mark.go, gate.go
 //	PROTOCOLS §1.4     stamps and echo           header.go
 //	RFC 5869, 7748     derivation of keys        key.go, pairs.go
 //	RFC 8949           bodies of messages        codec.go, mirror.go, messages.go
