@@ -7,7 +7,6 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/web"
-	"github.com/regentproject/regent/agent/web/watch"
 )
 
 // actions is what the page offers to do to real processes.
@@ -64,7 +63,7 @@ func (s *demonstration) member(name string) web.Member {
 	if st := r.status; st != nil && m.State != web.Down {
 		m.Incarnation, m.Leading, m.Realtime = st.Incarnation, st.Leading, st.Realtime
 		m.PacketsIn, m.PacketsOut = st.PacketsIn, st.PacketsOut
-		m.Pauses = watch.Pauses(st, s.cluster.Timing.Tolerates())
+		m.Pauses = web.PausesOf(st, s.cluster.Timing.Tolerates())
 		switch {
 		case st.Waiting != "":
 			m.Problem = st.Waiting

@@ -189,3 +189,18 @@ func TestIntentsThatMakeNoSense(t *testing.T) {
 		t.Error("nothing was measured, and there is a plan")
 	}
 }
+
+// Councils of three were measured: 280 packets a second with the profile fast (docs/performance.md), and 14.7 with agents and one program at a lease of 5 s.
+func TestTheCostIsAboutWhatWasMeasured(t *testing.T) {
+	for _, c := range []struct {
+		timing   regent.Timing
+		measured float64
+	}{{regent.Fast, 280}, {regent.LAN.ForLease(5 * time.Second), 14.7}} {
+		if got := costOf(c.timing, 3).Packets; got < 0.9*c.measured || got > 1.1*c.measured {
+			t.Errorf("lease %v: %.1f packets/s, measured %v", c.timing.Lease, got, c.measured)
+		}
+	}
+	if got := costOf(regent.LAN, 1); got != (Cost{}) {
+		t.Errorf("a council of one costs %v", got)
+	}
+}

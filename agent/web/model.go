@@ -4,6 +4,7 @@
 // agent with what its member knows, or a recorded run of the simulator.
 //
 //	model.go    what the page shows
+//	pauses.go   a member's pauses in rows, against what its leases survive
 //	store.go    the state that sources fill, and what changed since when
 //	rowset.go   one kind of things in it
 //	handler.go  HTTP: the page, the stream, and commands

@@ -13,14 +13,14 @@ import (
 
 func TestFlags(t *testing.T) {
 	s, err := parse(nil, io.Discard)
-	if err != nil || s.length != 15*time.Minute || s.load != 40 || len(contestants(s)) != 8 {
+	if err != nil || s.length != 15*time.Minute || s.load != 40 || len(contestants(s)) != 11 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	s, err = parse([]string{"-raft", "", "-groups", "0", "-profiles", "lan"}, io.Discard)
+	s, err = parse([]string{"-raft", "", "-groups", "0", "-profiles", "lan", "-scheduling", "ordinary"}, io.Discard)
 	if err != nil || len(contestants(s)) != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	for _, bad := range []string{"-profiles=slow", "-load=-1", "extra", "-for=soon"} {
+	for _, bad := range []string{"-profiles=slow", "-scheduling=idle", "-load=-1", "extra", "-for=soon"} {
 		if _, err := parse([]string{bad}, io.Discard); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}

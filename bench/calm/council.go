@@ -15,13 +15,14 @@ import (
 // A council is three members of the library at a profile.
 type council struct {
 	settings
-	profile string
-	timing  regent.Timing
-	cluster *cluster.Cluster
-	dir     string
-	done    chan struct{}
-	taking  sync.WaitGroup
-	news    chan struct{} // has a word when something happened
+	profile  string
+	timing   regent.Timing
+	ordinary bool
+	cluster  *cluster.Cluster
+	dir      string
+	done     chan struct{}
+	taking   sync.WaitGroup
+	news     chan struct{} // has a word when something happened
 
 	mu     sync.Mutex
 	count  int
@@ -29,8 +30,8 @@ type council struct {
 	leader cluster.Event
 }
 
-func newCouncil(s settings, profile string) *council {
-	return &council{settings: s, profile: profile, timing: timings[profile], done: make(chan struct{}), news: make(chan struct{}, 1)}
+func newCouncil(s settings, profile string, ordinary bool) *council {
+	return &council{settings: s, profile: profile, timing: timings[profile], ordinary: ordinary, done: make(chan struct{}), news: make(chan struct{}, 1)}
 }
 
 func (c *council) name() string {

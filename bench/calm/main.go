@@ -31,13 +31,14 @@ import (
 
 // settings say what is run.
 type settings struct {
-	length    time.Duration
-	settle    time.Duration
-	load      int
-	kills     int
-	profiles  []string
-	groups    int
-	ordinary  bool
+	length   time.Duration
+	settle   time.Duration
+	load     int
+	kills    int
+	profiles []string
+	groups   int
+	// ordinary are the schedulings of the members of the profiles: false is real-time.
+	ordinary  []bool
 	regent    string
 	raft      string
 	planRuns  int
@@ -98,7 +99,7 @@ func parse(args []string, errs io.Writer) (settings, error) {
 	f.IntVar(&s.kills, "kills", 5, "how often the leader of each is killed before the load begins")
 	profiles := f.String("profiles", "fast,lan,wan", "profiles of the library that take part, each beside raft")
 	f.IntVar(&s.groups, "groups", 3, "groups under regent run; 0: none")
-	f.BoolVar(&s.ordinary, "ordinary", false, "ordinary scheduling for the members of the profiles")
+	scheduling := f.String("scheduling", "realtime,ordinary", "how members of the profiles are scheduled; raft is ordinary")
 	f.StringVar(&s.regent, "regent", "bin/regent", "the command line")
 	f.StringVar(&s.raft, "raft", "bin/bench-raft", "the member of hashicorp/raft; empty: none")
 	f.IntVar(&s.planRuns, "plan-runs", 0, "runs that the bounds of regent plan are compared with; 0: none")
@@ -115,6 +116,12 @@ func parse(args []string, errs io.Writer) (settings, error) {
 		if _, ok := timings[p]; !ok {
 			return s, fmt.Errorf("profile %q: there are fast, lan and wan", p)
 		}
+	}
+	for w := range strings.SplitSeq(*scheduling, ",") {
+		if w != "realtime" && w != "ordinary" {
+			return s, fmt.Errorf("scheduling %q: there are realtime and ordinary", w)
+		}
+		s.ordinary = append(s.ordinary, w == "ordinary")
 	}
 	if s.load < 0 || s.kills < 0 || s.groups < 0 || s.planRuns < 0 || f.NArg() > 0 {
 		return s, errors.New("numbers must not be negative, and there are no arguments")
@@ -141,7 +148,9 @@ func contestants(s settings) []contestant {
 		beside("regent run", programLease)
 	}
 	for _, p := range s.profiles {
-		out = append(out, newCouncil(s, p))
+		for _, ordinary := range s.ordinary {
+			out = append(out, newCouncil(s, p, ordinary))
+		}
 		beside(p, timings[p].Lease)
 	}
 	return out

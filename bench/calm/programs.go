@@ -26,7 +26,9 @@ type programs struct {
 	by    map[string]int // by group
 }
 
-func (p *programs) name() string { return fmt.Sprintf("regent run, defaults, %d groups", p.groups) }
+func (p *programs) name() string {
+	return fmt.Sprintf("regent run, %d groups, lease %v", p.groups, programLease)
+}
 
 func (p *programs) start(ctx context.Context) (err error) {
 	p.dir, err = os.MkdirTemp("", "regent-calm-")

@@ -41,7 +41,7 @@ var beside = []layer{
 	{name: "measurements", packages: []string{"agent/plan/measure/..."}, knows: []string{"agent", "runtime", "contract"}},
 	{name: "rooms under test", packages: []string{"agent/core/coretest/..."}, knows: []string{"library", "agent", "processes"}},
 	{name: "processes", packages: []string{"agent/cluster/...", "agent/demo/..."},
-		knows:   []string{"library", "runtime", "faults", "agent/web", "agent/web/watch", "fence"},
+		knows:   []string{"library", "runtime", "faults", "agent/web", "fence"},
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
 	{name: "command line", packages: []string{"agent/cli/..."}, knows: []string{"agent/web", "internal/names"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},

@@ -1,4 +1,4 @@
-package watch
+package web
 
 import (
 	"math"
@@ -6,12 +6,11 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/plan"
-	"github.com/regentproject/regent/agent/web"
 )
 
-// Pauses returns a member's own, against the longest that a lease survives.
-func Pauses(s *regent.Status, survives time.Duration) *web.Pauses {
-	out := &web.Pauses{Median: s.PauseMedian, P99: s.PauseP99, Longest: s.PauseLongest, Survives: survives, Day: s.PauseDay}
+// PausesOf returns a member's own, against the longest that a lease survives.
+func PausesOf(s *regent.Status, survives time.Duration) *Pauses {
+	out := &Pauses{Median: s.PauseMedian, P99: s.PauseP99, Longest: s.PauseLongest, Survives: survives, Day: s.PauseDay}
 	if s.PauseDay > 0 {
 		out.DayAt = s.PauseDayAt.UnixMilli()
 	}
@@ -24,7 +23,7 @@ func Pauses(s *regent.Status, survives time.Duration) *web.Pauses {
 		most = max(most, r.Count)
 	}
 	for _, r := range rungs {
-		shown := web.Rung{Upper: r.Upper, Count: r.Count, Share: math.Round(100*plan.Share(r.Count, most)) / 100, Costs: r.Costs}
+		shown := Rung{Upper: r.Upper, Count: r.Count, Share: math.Round(100*plan.Share(r.Count, most)) / 100, Costs: r.Costs}
 		if r.Upper == math.MaxInt64 {
 			shown.Upper = 0
 		}
