@@ -37,11 +37,12 @@ const (
 	Leave                 // A is told to leave; killed if it has not left after Amount; comes back after For
 	Ill                   // A's health check fails
 	Roll                  // all members restart with the configuration Amount, one after another, For apart
+	Change                // A is asked to change the council to the voters in Side; to cancel a change if there are none
 	kinds
 )
 
 var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "snapshot", "revoke", "rotate", "cut", "partition", "slow", "lose", "duplicate",
-	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave", "ill", "roll"}
+	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave", "ill", "roll", "change"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -113,6 +114,9 @@ func (f Fault) String() string {
 		if f.Disk == Backup || f.Disk == Known {
 			fmt.Fprintf(&b, " %d", f.Amount)
 		}
+	}
+	if f.Kind == Change {
+		fmt.Fprintf(&b, " to %v as %d", f.Side, f.Amount)
 	}
 	if f.Group != "" {
 		fmt.Fprintf(&b, " %s", f.Group)
@@ -212,7 +216,7 @@ func (w *World) Begin(f Fault) uint64 {
 	case Rotate:
 		w.rotate(w.members[f.A], f.For)
 		return id
-	case Campaign, Resign, Transfer, Find, Verify:
+	case Campaign, Resign, Transfer, Find, Verify, Change:
 		w.ask(&f, id)
 		return id
 	case Jump:
@@ -394,6 +398,10 @@ func (w *World) ask(f *Fault, id uint64) {
 		w.command(m, protocol.Find{Group: f.Group, ID: id}, w.now)
 	case Verify:
 		w.command(m, protocol.Verify{Group: f.Group, ID: id, Length: time.Duration(f.Amount)}, w.now)
+	case Change:
+		if w.config.Change != nil {
+			w.command(m, w.config.Change(f), w.now)
+		}
 	}
 }
 

@@ -54,6 +54,8 @@ type Config struct {
 	// Intercept, if not nil, sees each message before its link does. If it returns true it has taken the message off its link,
 	// to lose it, or to give it to Deliver later.
 	Intercept func(Intercepted) bool
+	// Change, if not nil, makes the command that a fault of that kind stands for.
+	Change func(*Fault) protocol.Event
 	// Late is the delay beyond which a message counts as late in the statistics.
 	Late time.Duration
 	// Messages makes records of all that happens to messages; Words words the causes of views in full.

@@ -41,7 +41,7 @@ const (
 	EvUngrant  Ev = "ungrant"  // the lock on Peer is over; Why; At
 	EvAttempt  Ev = "attempt"  // to lead the group in Tenure, proposing Term
 	EvFail     Ev = "fail"     // the attempt Tenure came to nothing; Why
-	EvLease    Ev = "lease"    // gained or moved: Until, Tenure, Term (the token), Start, Seq (its horizon); Detail: the quorum timestamp
+	EvLease    Ev = "lease"    // gained or moved: Until, Tenure, Term (the token), Start, Seq (its horizon), Gen (its epoch); Detail: the quorum timestamp
 	EvHorizon  Ev = "horizon"  // Seq: the horizon; Until: its new end
 	EvStepdown Ev = "stepdown" // the member no longer leads in Tenure; Why
 	EvEdict    Ev = "edict"    // Detail: the edict; At: the clock sample
@@ -50,6 +50,12 @@ const (
 	EvAccused  Ev = "accused"  // Peer has heard the incarnation Seq of this member, which does not act on that; Why
 	EvSpeak    Ev = "speak"    // the member speaks as incarnation Seq from now on; Term: its floor; Why
 	EvCouncil  Ev = "council"  // the member takes the council's id, of which Seq are the first 64 bits; Why: drawn, adopted, taken, named, kept
+	EvVote     Ev = "vote"     // for the configuration with number Seq and the digest Gen; Why
+	EvChosen   Ev = "chosen"   // that configuration is chosen; Members: its voters
+	EvAdopt    Ev = "adopt"    // that configuration is in force at this member; Term: its floor; Members: its voters; Why
+	EvSettle   Ev = "settle"   // the configuration Seq is settled at this member; Term: the floor
+	EvAsked    Ev = "asked"    // the council is asked to be changed here; Why: asked, or why not
+	EvOut      Ev = "out"      // the member has no seat in the configuration Seq
 	EvCount    Ev = "count"    // a counter of suspicions has grown: Peer's is Seq now; Why: of which kind
 	EvHealth   Ev = "health"   // the member is fit to lead from now on, or is not; Why: "well", "ill"
 	EvRound    Ev = "round"    // the query Seq has ended; Members are those whose responses won

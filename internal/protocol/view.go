@@ -28,6 +28,8 @@ type View struct {
 	// Quorum is the quorum timestamp of the tenure, in which the stamps of its edicts begin; nil unless the member itself
 	// leads in the domain Quorum.
 	Quorum stamp.Quorum
+	// Epoch is the configuration in which the leadership began; its stamps bear it.
+	Epoch uint64
 	// Stop asks the leading program to stop; the lease is renewed meanwhile. The driver answers with Stopped.
 	Stop bool
 	// Value is what the leader announces with this leadership; nil if there is nothing, or if the member has not received it.

@@ -52,6 +52,13 @@
 //	CH-MSG            link_session.go  messages over a link are delivered in order, once, in their session, or not at all
 //	CH-UP             link_session.go  in the end all links of the core are up, in the same session at both ends
 //
+//	C-ONE             council.go       a number is one configuration's
+//	C-MONO            council.go       no member goes back to an earlier configuration, or votes there
+//	C-SETTLE          council.go       no lease rests on a configuration two before one that is chosen
+//	C-CARRY           council.go       a member that has settled accepts no term up to an earlier token
+//	C-OUT             council.go       a member that was removed grants nothing
+//	C-LIVE            council.go       a council that is healed settles, and is led
+//
 //	CI1               founding.go      no two members have different council ids
 //	CI2               founding.go      in the end all members have one
 //

@@ -68,7 +68,7 @@ func (o *EdictOrder) group(g protocol.Group) *ordered {
 
 func (o *EdictOrder) tenure(r *sim.Record, x *ledger.Leadership) error {
 	g := o.group(r.Group)
-	e := stamp.Edict{Token: x.Token, Quorum: x.Quorum}
+	e := stamp.Edict{Epoch: x.Epoch, Token: x.Token, Quorum: x.Quorum}
 	if err := e.Check(); err != nil {
 		return Violatedf(o.Name(), r.T, "%v begins tenure %d of %q: %v", x.Holder, x.Tenure, r.Group, err)
 	}

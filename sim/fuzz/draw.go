@@ -215,6 +215,8 @@ func (d *generator) fault(at sim.Real) sim.Fault {
 		}
 	case sim.Campaign, sim.Resign, sim.Transfer, sim.Find, sim.Verify, sim.Leave:
 		d.request(&f)
+	case sim.Change:
+		d.change(&f)
 	case sim.Rate:
 		f.Amount = d.rate()
 	case sim.Jump:
@@ -260,6 +262,18 @@ func (d *generator) request(f *sim.Fault) {
 		f.Amount = int64(d.Between(0, 100*time.Millisecond))
 	}
 	f.For = 0
+}
+
+// change draws what the council is to be: a few members, or as it was before.
+func (d *generator) change(f *sim.Fault) {
+	f.A, f.For = protocol.Rank(d.N(d.n)), 0
+	if d.N(5) == 0 {
+		return
+	}
+	for range 1 + d.N(d.n) {
+		f.Side.Add(protocol.Rank(d.N(d.n)))
+	}
+	f.Amount = int64(d.N(8))
 }
 
 // kind draws a kind of fault by its weight.

@@ -79,6 +79,7 @@ type Leadership struct {
 	Tenure  uint64
 	Token   uint64
 	Quorum  stamp.Quorum // the quorum timestamp; nil where there is none
+	Epoch   uint64       // of its stamps
 	Support protocol.Set // as stated last
 	Since   sim.Real     // of the first completion
 	// Until is the end on the holder's clock. Horizon is what moves it; zero if nothing does, and then the lease is frozen.
@@ -323,7 +324,7 @@ func (l *Ledger) lead(r *sim.Record, did *Change) {
 	}
 	begins := i < 0
 	if begins {
-		x := Leadership{Domain: r.Dom, Group: r.Group, Holder: protocol.Ident{Rank: r.Node, Inc: r.Inc}, Tenure: r.Tenure, Token: r.Term, Since: r.T}
+		x := Leadership{Domain: r.Dom, Group: r.Group, Holder: protocol.Ident{Rank: r.Node, Inc: r.Inc}, Tenure: r.Tenure, Token: r.Term, Epoch: r.Gen, Since: r.T}
 		x.Quorum, _ = r.Detail.(stamp.Quorum)
 		i = len(a.leases)
 		a.leases = append(a.leases, x)

@@ -102,7 +102,7 @@ func rateText(ppb int64) string {
 func FaultStatement(f *sim.Fault) string {
 	s := faultText(f)
 	switch f.Kind {
-	case sim.Restart, sim.Jump, sim.Campaign, sim.Resign, sim.Transfer, sim.Find, sim.Verify: // these are over at once
+	case sim.Restart, sim.Jump, sim.Campaign, sim.Resign, sim.Transfer, sim.Find, sim.Verify, sim.Change: // these are over at once
 		return s
 	}
 	if f.For > 0 {
@@ -136,6 +136,11 @@ func faultText(f *sim.Fault) string {
 		return fmt.Sprintf("%v %s%s", f.Kind, who, diskText(f))
 	case sim.Roll:
 		return fmt.Sprintf("roll to %d", f.Amount)
+	case sim.Change:
+		if f.Side.Empty() {
+			return fmt.Sprintf("change %s cancels", who)
+		}
+		return fmt.Sprintf("change %s to %v as %d", who, f.Side, f.Amount)
 	case sim.Leave:
 		return fmt.Sprintf("leave %s within %v%s", who, amount, diskText(f))
 	case sim.Transfer:

@@ -36,6 +36,7 @@ func init() {
 		"crash":     {parse: parseCrash, usage: "crash MEMBERS [for D [without disk | from [known] backup N | rebooted]]"},
 		"restart":   {parse: parseRestart, usage: "restart MEMBERS [without disk | from [known] backup N | rebooted]"},
 		"leave":     {parse: parseLeave, usage: "leave MEMBERS within D [for D [without disk | from [known] backup N | rebooted]]"},
+		"change":    {parse: parseChange, usage: "change MEMBER to MEMBERS [as N]\nchange MEMBER cancels"},
 		"roll":      {parse: parseRoll, usage: "roll to N for D"},
 		"pause":     {parse: parseFreeze(sim.Pause), usage: "pause MEMBERS [for D]"},
 		"suspend":   {parse: parseFreeze(sim.Suspend), usage: "suspend MEMBERS [for D]"},
@@ -144,6 +145,19 @@ func parseRoll(p *parser) action {
 	p.expect("to")
 	f := sim.Fault{Kind: sim.Roll, A: protocol.Nobody, B: protocol.Nobody, Amount: int64(p.number("which configuration", 0, 1000))}
 	f.For = p.forHow()
+	return faults{f}
+}
+
+func parseChange(p *parser) action {
+	f := sim.Fault{Kind: sim.Change, A: p.member(), B: protocol.Nobody}
+	if p.accept("cancels") {
+		return faults{f}
+	}
+	p.expect("to")
+	f.Side = p.members()
+	if p.accept("as") {
+		f.Amount = int64(p.number("which variant", 0, 1000))
+	}
 	return faults{f}
 }
 

@@ -10,7 +10,6 @@ import (
 // What a program does under it is to make an edict.
 type stampReader struct {
 	self     protocol.Rank
-	epoch    uint64
 	groups   map[protocol.Group]*published
 	horizons map[protocol.HorizonID]*stamp.Horizon
 }
@@ -51,7 +50,7 @@ func (s *stampReader) Publish(v *protocol.View) {
 	}
 	if p.tenure == nil || p.number != v.Tenure {
 		p.slot.Clear()
-		p.tenure, p.number = p.slot.NewTenure(s.epoch, v.Term, v.Quorum), v.Tenure
+		p.tenure, p.number = p.slot.NewTenure(v.Epoch, v.Term, v.Quorum), v.Tenure
 	}
 	p.slot.Publish(p.tenure, s.horizon(v.Horizon), int64(v.Until))
 }

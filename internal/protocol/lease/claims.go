@@ -32,6 +32,7 @@ type release struct {
 
 // releaseTo sends a release to voters until they answer.
 func (h *Holder) releaseTo(rel Release, voters protocol.Set) {
+	voters = voters.Minus(h.cfg.Absent)
 	if voters.Empty() {
 		return
 	}
@@ -49,7 +50,7 @@ func (h *Holder) releaseTo(rel Release, voters protocol.Set) {
 }
 
 // Carry takes over the release of a predecessor that named this member as its heir.
-func (h *Holder) Carry(rel Release) { h.releaseTo(rel, protocol.Everyone(h.cfg.Members)) }
+func (h *Holder) Carry(rel Release) { h.releaseTo(rel, h.cfg.present()) }
 
 func (h *Holder) answered(r *release, by protocol.Rank) {
 	r.wants.Remove(by)
@@ -69,6 +70,9 @@ func (h *Holder) requeue(v *voter, by protocol.Rank, rs []*release) {
 
 // queue puts a claim into the voter's next request.
 func (h *Holder) queue(t *tenure, r protocol.Rank) {
+	if h.cfg.Absent.Has(r) {
+		return
+	}
 	if t.bids[r].state != queued {
 		h.voters[r].claims = append(h.voters[r].claims, t)
 	}
@@ -98,7 +102,7 @@ func (h *Holder) overdue(now protocol.Time) {
 				h.again(r, f)
 				late = true
 			}
-			gone := f.start.Add(h.cfg.hold(f.longest()))
+			gone := f.start.Add(h.cfg.holdUnder(f.rho, f.longest()))
 			if now >= gone {
 				v.take(f.seq)
 				j--
@@ -152,6 +156,9 @@ func (h *Holder) Flush(now protocol.Time) {
 	round := due && h.markDue(now)
 	for i := range h.voters {
 		v, r := &h.voters[i], protocol.Rank(i)
+		if h.cfg.Absent.Has(r) {
+			continue
+		}
 		if due {
 			h.askAgain(v, r)
 			if round || len(v.releases) > 0 || len(h.trying) > 0 && h.pending(v, r) {
@@ -243,7 +250,7 @@ func (h *Holder) send(now protocol.Time, v *voter, r protocol.Rank) {
 		m.Start = h.cfg.Skew.At(now)
 	}
 	f := v.depart()
-	f.seq, f.start = h.seq, now
+	f.seq, f.start, f.rho = h.seq, now, h.cfg.Rho
 	size := h.packReleases(m, f, v, r, askSize*(len(h.lengths)-1))
 	h.packClaims(m, f, v, r, size)
 	h.packAsks(m, f)

@@ -11,8 +11,10 @@ import (
 type Config struct {
 	Me      protocol.Rank
 	Members int
-	Domain  protocol.Domain
-	Epoch   uint32
+	// Absent are ranks below Members that no member has.
+	Absent protocol.Set
+	Domain protocol.Domain
+	Epoch  uint32
 	// Digest is that of the council's configuration; a request with another one is refused.
 	Digest uint64
 	// RoundTrip bounds a round trip in good times: d in Nerio §8. An unanswered request is repeated after it.
@@ -97,11 +99,14 @@ func RenewEvery(length, lease, renew time.Duration) time.Duration {
 func rounds(length, lease time.Duration) time.Duration { return max(1, length/max(1, lease)) }
 
 // hold returns how long, on its own clock and from the start of its request, a holder may rely on a promise of delta.
-func (c *Config) hold(delta time.Duration) time.Duration {
+func (c *Config) hold(delta time.Duration) time.Duration { return c.holdUnder(c.Rho, delta) }
+
+// holdUnder is hold for a request that was sent when the drift was bounded by rho.
+func (c *Config) holdUnder(rho protocol.Rho, delta time.Duration) time.Duration {
 	if c.Skew != nil {
 		return c.Skew.Slew().RealAtLeast(delta)
 	}
-	return c.Rho.WaitAtMost(delta)
+	return rho.WaitAtMost(delta)
 }
 
 // promise returns the end, on the voter's clock, of the promise that a request of delta asks for.

@@ -65,7 +65,8 @@
 //	          promise expired). After a break there is none: the break stands for all groups.
 //	attempt   holder: Group, Tenure, Term, Length, Start. The tenure begins, as a candidate; again if it proposes a higher Term.
 //	fail      holder: Group, Tenure, Term (the highest proposed), Why: "busy", "silence", "ended".
-//	lease     holder: Group, Tenure, Term (the token), Length, Until, Start, Members, Seq (horizon), Detail (stamp.Quorum). The
+//	lease     holder: Group, Tenure, Term (the token), Length, Until, Start, Members, Seq (horizon), Gen (the
+//	          configuration of the first completion), Detail (stamp.Quorum). The
 //	          first of a Tenure is its first completion and the instant from which the member leads. Later ones of
 //	          the same Tenure state that another horizon bounds its end from now on, or, with Seq 0 and Why "frozen",
 //	          that it will not move any more.

@@ -60,7 +60,8 @@ type flight struct {
 	seq      uint64
 	start    protocol.Time
 	asks     []Ask // that of length 0 among them
-	overdue  bool  // what it carried was queued again; it has no claims then
+	rho      protocol.Rho
+	overdue  bool // what it carried was queued again; it has no claims then
 	claims   []*tenure
 	releases []*release
 }
@@ -242,7 +243,7 @@ func (h *Holder) kept(now protocol.Time, r protocol.Rank, m *OK, f *flight) (cur
 			continue
 		}
 		s := &l.by[r]
-		was, end := s.end, f.start.Add(h.cfg.hold(a.Delta))
+		was, end := s.end, f.start.Add(h.cfg.holdUnder(f.rho, a.Delta))
 		if gen > s.gen {
 			h.lose(r, l)
 			s.gen, s.end, s.begun = gen, end, true

@@ -20,8 +20,10 @@ type tenure struct {
 	// token is the term of the first completion; zero before it.
 	token  uint64
 	quorum stamp.Quorum
-	start  protocol.Time
-	asked  protocol.Set // voters that were sent a claim
+	// epoch is the configuration of the first completion. Invariant: it never changes, and stamps bear it.
+	epoch uint64
+	start protocol.Time
+	asked protocol.Set // voters that were sent a claim
 	// bids says how each voter stands to the group; nil once all back it.
 	bids []bid
 	// candidates have said that they would lead the group if they could.
@@ -176,13 +178,13 @@ func (h *Holder) acknowledged(now protocol.Time, t *tenure, r protocol.Rank, m *
 		h.join(t, c.backers.With(r), c.until)
 		h.moved(t)
 	}
-	t.closeBids()
+	t.closeBids(&h.cfg.Absent)
 }
 
 // closeBids forgets the bids of a leader once there is nothing left to ask for.
-func (t *tenure) closeBids() {
+func (t *tenure) closeBids(absent *protocol.Set) {
 	for i := range t.bids {
-		if t.bids[i].state != backed {
+		if t.bids[i].state != backed && !absent.Has(protocol.Rank(i)) {
 			return
 		}
 	}
@@ -201,7 +203,7 @@ func (h *Holder) complete(now protocol.Time, t *tenure) {
 	if !h.policy.Complete(backers) {
 		return
 	}
-	t.token = t.term
+	t.token, t.epoch = t.term, uint64(h.cfg.Epoch)
 	t.quorum = make(stamp.Quorum, 0, backers.Len())
 	for r := range backers.All() {
 		t.quorum = append(t.quorum, stamp.Entry{Voter: uint16(r), Inc: uint64(h.voters[r].inc), Clock: int64(t.bids[r].at)})
@@ -227,7 +229,7 @@ func (h *Holder) dropTrying(t *tenure) {
 
 func (h *Holder) stateLease(now protocol.Time, t *tenure, why string) {
 	f := protocol.Fact{Ev: protocol.EvLease, Dom: h.cfg.Domain, Group: t.group, Tenure: t.number, Term: t.token, Start: t.start,
-		Until: t.end(), At: now, Detail: t.quorum, Why: why, Length: t.length.nominal}
+		Until: t.end(), At: now, Gen: t.epoch, Detail: t.quorum, Why: why, Length: t.length.nominal}
 	if t.class != nil {
 		f.Seq, f.Members = uint64(t.class.id), t.class.backers
 	}
@@ -443,34 +445,6 @@ func (h *Holder) Verify(now protocol.Time, group protocol.Group, wanted time.Dur
 	}
 	t.verified = max(t.verified, now.Add(h.cfg.Rho.WaitAtLeast(left)))
 	return left, t.token
-}
-
-// A Leadership is what its holder may say about it.
-type Leadership struct {
-	Tenure, Token uint64
-	Horizon       protocol.HorizonID
-	// End is E. Cap is Never unless the lease has a set end.
-	End, Cap   protocol.Time
-	Backers    protocol.Set
-	Candidates protocol.Set
-	Quorum     stamp.Quorum
-	Stopping   bool
-	// Length is the nominal one; zero: the council's.
-	Length time.Duration
-}
-
-// Lease returns the member's leadership of the group, if it leads.
-func (h *Holder) Lease(group protocol.Group) (Leadership, bool) {
-	t := h.tenures[group]
-	if t == nil || !t.leads() {
-		return Leadership{}, false
-	}
-	l := Leadership{Tenure: t.number, Token: t.token, Horizon: t.horizon, End: t.end(), Cap: t.until, Candidates: t.candidates,
-		Quorum: t.quorum, Stopping: t.stopping, Length: t.length.nominal}
-	if t.class != nil {
-		l.Backers = t.class.backers
-	}
-	return l, true
 }
 
 // Tries says whether an attempt to lead the group is on its way or has succeeded.

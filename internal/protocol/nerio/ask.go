@@ -62,7 +62,7 @@ func (m *Machine) onFind(now protocol.Time, ev protocol.Find) {
 	}
 	a := m.open(now, ev.ID, ev.Group)
 	for r := range protocol.Rank(m.lcfg.Members) {
-		if r != m.cfg.Me {
+		if r != m.cfg.Me && !m.cfg.Absent.Has(r) {
 			m.send(r, &Who{Nonce: a.nonce, Group: ev.Group})
 		}
 	}
@@ -105,7 +105,7 @@ func (m *Machine) onLeads(_ protocol.Time, from protocol.Ident, l *Leads) {
 	}
 	a := &m.asks.open[i]
 	a.answered.Add(from.Rank)
-	if l.Leader == protocol.NoIdent && a.answered.Len() < m.lcfg.Members-1 {
+	if l.Leader == protocol.NoIdent && a.answered.Len() < m.lcfg.Members-m.cfg.Absent.Len()-1 {
 		return
 	}
 	m.out.Answers = append(m.out.Answers, protocol.Answer{ID: a.id, Group: a.group, OK: l.Leader != protocol.NoIdent,

@@ -13,6 +13,12 @@ import (
 type Config struct {
 	Me      protocol.Rank
 	Quorums protocol.Quorums
+	// Absent are ranks that no member has. They have no vote.
+	Absent protocol.Set
+	// Guarded says that the council may change: a member without a trusted record begins only when it is Recovered.
+	Guarded bool
+	// Leaving are members that are to lose their votes. They lead only where no other candidate does.
+	Leaving protocol.Set
 	Epoch   uint32
 	// Council is the id of the council, which the durable record keeps.
 	Council protocol.CouncilID
@@ -73,7 +79,7 @@ type Config struct {
 
 func (c *Config) lease() lease.Config {
 	return lease.Config{
-		Me: c.Me, Members: c.Quorums.Members(), Domain: protocol.Quorum, Epoch: c.Epoch, Digest: c.Digest,
+		Me: c.Me, Members: c.Quorums.Members(), Absent: c.Absent, Domain: protocol.Quorum, Epoch: c.Epoch, Digest: c.Digest,
 		RoundTrip: c.RoundTrip, Lease: c.Lease, Longest: c.Longest, PerGroup: c.PerGroup, Renew: c.Renew, Adapt: c.Adapt, Rho: c.Rho, Skew: c.Skew,
 		TrustAge: c.TrustAge,
 	}

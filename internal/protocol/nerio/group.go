@@ -83,7 +83,7 @@ func (m *Machine) look(now protocol.Time, s *groupState) protocol.View {
 	v := protocol.View{Group: s.group, Domain: protocol.Quorum, Leader: protocol.NoIdent, Until: protocol.Never}
 	if l, ok := m.holder.Lease(s.group); ok {
 		v.Leader, v.Term, v.Tenure, v.Length = m.me(), l.Token, l.Tenure, m.nominal(l.Length)
-		v.Horizon, v.Until, v.Support, v.Quorum, v.Stop = l.Horizon, l.Cap, l.Backers.Intersect(m.voters), l.Quorum, l.Stopping
+		v.Horizon, v.Until, v.Support, v.Quorum, v.Epoch, v.Stop = l.Horizon, l.Cap, l.Backers.Intersect(m.voters), l.Quorum, l.Epoch, l.Stopping
 	} else if at := m.grantor.Status(now, s.group); at.Leads() && at.Holder != m.me() {
 		v.Leader, v.Term, v.Length = at.Holder, at.Token, m.nominal(at.Length)
 	}
@@ -98,11 +98,11 @@ func (m *Machine) onCampaign(now protocol.Time, ev protocol.Campaign) {
 		return
 	}
 	s := m.group(ev.Group)
-	if m.leaders.Has(m.cfg.Me) && !m.wish(s, ev) {
+	if !m.wish(s, ev) {
 		return
 	}
 	s.announces = ev.Value
-	if !s.candidate && m.leaders.Has(m.cfg.Me) {
+	if !s.candidate {
 		s.candidate, s.index = true, len(m.wanted)
 		m.wanted = append(m.wanted, s)
 		m.tell(s)
@@ -241,6 +241,11 @@ func (m *Machine) turn(s *groupState, at *lease.GroupStatus) protocol.Time {
 	if first := m.first(); m.cfg.Elector && first != m.cfg.Me {
 		for range 1 + m.behind(first) {
 			when = when.Add(m.lcfg.Rho.WaitAtLeast(m.trip(s)))
+		}
+	}
+	if m.leaving() {
+		for range 2 + m.lcfg.Members { // all that stay go first
+			when = when.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
 		}
 	}
 	if at.Heir != protocol.Nobody && at.Heir != m.cfg.Me {

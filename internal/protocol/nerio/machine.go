@@ -34,6 +34,8 @@ type Machine struct {
 	// queue holds wanted groups for which there were too many attempts.
 	queue           []*groupState
 	voters, leaders protocol.Set
+	// withheld members without a trusted record do not begin yet.
+	withheld bool
 	// ill members try for nothing. barred are others that would not lead now.
 	ill    bool
 	barred protocol.Set
@@ -199,6 +201,7 @@ func (m *Machine) settle(now protocol.Time) {
 	m.dueTells(now)
 	m.dueValues(now)
 	m.duePreference(now)
+	m.yieldAll(now)
 	m.sweep(now)
 	if m.speaks() {
 		m.holder.Flush(now)

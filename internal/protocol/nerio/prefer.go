@@ -7,8 +7,10 @@ import (
 	"github.com/regentproject/regent/internal/protocol/lease"
 )
 
-// stands says whether this member would lead the group now: a program of its own wants to, and it is well.
-func (m *Machine) stands(s *groupState) bool { return s.candidate && !m.ill }
+// stands says whether this member would lead the group now: a program of its own wants to, and it is well and may lead.
+func (m *Machine) stands(s *groupState) bool {
+	return s.candidate && !m.ill && m.leaders.Has(m.cfg.Me)
+}
 
 // onHealth bars the member from leading, or no longer. What it leads it gives up as it would on Resign, but for that the
 // wish to lead stays.

@@ -146,6 +146,7 @@ func (m *Machine) alone() bool { return m.cfg.Quorums.In(protocol.NewSet(m.cfg.M
 func (m *Machine) lose(now protocol.Time, why string) {
 	st := &m.start
 	st.phase, st.asked, st.begun, st.recorded = lost, false, false, false
+	m.withheld = m.cfg.Guarded
 	m.untell()
 	m.unsendValues()
 	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
@@ -172,7 +173,7 @@ func (m *Machine) ask(now protocol.Time) {
 		Floor: m.terms.Floor})
 	for r := range protocol.Rank(m.lcfg.Members) {
 		// Who has not found out who it is yet may have by now.
-		if r != m.cfg.Me && (!st.got.Has(r) || st.phase == lost && st.answers[r].State < Begun) {
+		if r != m.cfg.Me && !m.cfg.Absent.Has(r) && (!st.got.Has(r) || st.phase == lost && st.answers[r].State < Begun) {
 			m.send(r, question)
 		}
 	}
@@ -289,7 +290,12 @@ func (m *Machine) knownTo(who protocol.Set) bool {
 }
 
 // knownToAll says whether every other member has, observers included.
-func (m *Machine) knownToAll() bool { return m.knownTo(protocol.Everyone(m.lcfg.Members)) }
+func (m *Machine) knownToAll() bool { return m.knownTo(m.present()) }
+
+// present returns the members that there are.
+func (m *Machine) present() protocol.Set {
+	return protocol.Everyone(m.lcfg.Members).Minus(m.cfg.Absent)
+}
 
 // answered looks whether the answers so far let the member start.
 func (m *Machine) answered(now protocol.Time) {
@@ -311,7 +317,7 @@ func (m *Machine) canBootstrap(now protocol.Time) bool {
 		return false
 	}
 	for r := range protocol.Rank(m.lcfg.Members) {
-		if r == m.cfg.Me || !m.voters.Has(r) && !st.got.Has(r) && now >= st.listened {
+		if r == m.cfg.Me || m.cfg.Absent.Has(r) || !m.voters.Has(r) && !st.got.Has(r) && now >= st.listened {
 			continue
 		}
 		k := &st.answers[r]
@@ -327,7 +333,7 @@ func (m *Machine) canBootstrap(now protocol.Time) bool {
 // of the others to have met every quorum.
 func (m *Machine) recovered(now protocol.Time) {
 	st := &m.start
-	if !st.asked {
+	if !st.asked || m.withheld {
 		return
 	}
 	var know, ask protocol.Set
@@ -411,7 +417,7 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	m.grantor.Wait(ready)
 	m.holder.Reset(inc, m.grantor)
 	m.unknow(now)
-	st.inc, st.phase, st.due = inc, writing, protocol.Never
+	st.inc, st.phase, st.due, m.withheld = inc, writing, protocol.Never, false
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSpeak, Dom: protocol.Quorum, Seq: uint64(inc), Term: floor, Why: why})
 	r := &m.disk.record
 	r.Inc, r.Epoch, r.Digest, r.Origin, r.Clean, r.Void = inc, m.cfg.Epoch, m.cfg.Listing, m.cfg.Origin, false, false

@@ -95,7 +95,7 @@ func (m *Machine) setValue(now protocol.Time, s *groupState, token uint64, text 
 		}
 	}
 	for r := range protocol.Rank(m.lcfg.Members) {
-		if r != m.cfg.Me {
+		if r != m.cfg.Me && !m.cfg.Absent.Has(r) {
 			m.queueValue(now, s, r)
 		}
 	}

@@ -1,0 +1,173 @@
+package council
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// This file is R5 to R8: how configurations take effect, and how they settle.
+
+// ask asks a member for its configuration.
+func (m *Machine) ask(from protocol.Rank) {
+	f := Fetch{Blank: m.rec.Conf == nil}
+	if !f.Blank {
+		f.Have = m.rec.Conf.Number
+	}
+	m.send(from, &f, false)
+}
+
+func (m *Machine) onFetch(now protocol.Time, from protocol.Ident, f *Fetch) {
+	if m.rec.Conf != nil && m.phase == seated && (f.Blank || f.Have <= m.rec.Conf.Number) {
+		m.tell(now, from.Rank)
+	}
+}
+
+// tell sends the configuration in force to a member, once in a round trip.
+func (m *Machine) tell(now protocol.Time, to protocol.Rank) {
+	p := m.peer(to)
+	if m.phase != seated || to == m.seat || now.Sub(p.told) < m.opt.RoundTrip {
+		return
+	}
+	p.told = now
+	m.send(to, &Chosen{Conf: m.rec.Conf, Bound: m.rec.Bound}, false)
+}
+
+func (m *Machine) onChosen(now protocol.Time, c *Chosen) {
+	if m.rec.Conf != nil && c.Conf.Council != m.rec.Conf.Council || m.opt.First != nil && c.Conf.Council != m.opt.First.Council {
+		return
+	}
+	switch m.phase {
+	case forgetful:
+		m.learn(now, c)
+	case seated:
+		m.adopt(now, c.Conf, c.Bound)
+	}
+}
+
+// adopt takes a configuration with a higher number over: at first to the disk (R5). Numbers may be skipped.
+func (m *Machine) adopt(now protocol.Time, c *Config, bound time.Duration) {
+	switch {
+	case c.Number <= m.rec.Conf.Number, m.next != nil && c.Number <= m.next.Number:
+		if c.Number == m.rec.Conf.Number && c.Digest() != m.rec.Conf.Digest() {
+			m.state(protocol.EvAdopt, c, "fork")
+		}
+		return
+	}
+	m.next = c
+	m.rec.Bound = max(m.rec.Bound, bound, c.Terms.Wait())
+	m.attempt = attempt{due: protocol.Never}
+	m.write()
+	m.landing = m.rec.Serial
+}
+
+// names says whether the member has a seat in a configuration. A member of its name and another birth is another one (C3).
+func (m *Machine) names(c *Config) bool {
+	x := c.Named(m.opt.Name)
+	return x != nil && x.Birth == m.rec.Birth
+}
+
+// land puts the configuration in force that is on disk now.
+func (m *Machine) land(now protocol.Time) {
+	c := m.next
+	m.next = nil
+	m.rec.Conf, m.rec.Settled, m.rec.Ballot, m.rec.Accepted = c, false, Ballot{}, Vote{}
+	if m.want != nil && (c.Goal != nil) == (m.want.Goal != nil) {
+		m.want = nil
+	}
+	m.since, m.backoff, m.round = 0, 0, 0
+	if !m.names(c) {
+		m.rec.Removed, m.phase = true, gone
+		m.state(protocol.EvOut, c, "")
+		m.host.Leave(now)
+		return
+	}
+	m.state(protocol.EvAdopt, c, "chosen")
+	m.until = m.host.Promised()
+	m.seat = c.Named(m.opt.Name).Seat
+	for i := range m.peers {
+		m.peers[i].carried, m.peers[i].carry = 0, Carry{}
+	}
+	m.host.Adopt(now, c, m.seat)
+	m.repeat = now
+}
+
+// waited says whether nothing stands any more that the member promised before it adopted the configuration.
+func (m *Machine) waited(now protocol.Time) bool { return now >= m.until }
+
+// repeatCarry says how far the member has got, until there is nothing left to wait for.
+func (m *Machine) repeatCarry(now protocol.Time) {
+	if now < m.repeat || m.next != nil || m.host.Inc() == 0 || m.rec.Settled && m.rec.Conf.Goal == nil {
+		return
+	}
+	m.repeat = now.Add(m.opt.Renew)
+	m.sendAll(m.rec.Conf.Present().Without(m.seat), m.carry(now))
+}
+
+func (m *Machine) carry(now protocol.Time) *Carry {
+	leads, assigned := m.host.Leads()
+	return &Carry{Number: m.rec.Conf.Number, Waited: m.waited(now), Settled: m.rec.Settled, Highest: m.host.Highest(), Leads: leads, Assigned: assigned,
+		Serial: m.durable}
+}
+
+func (m *Machine) onCarry(now protocol.Time, from protocol.Ident, c *Carry) {
+	if from.Inc == 0 || m.behind(now, from.Rank, c.Number) {
+		return
+	}
+	p := m.peer(from.Rank)
+	p.carry, p.carried = *c, now
+	switch {
+	case m.rec.Settled && !c.Settled && m.host.Inc() != 0:
+		m.send(from.Rank, m.carry(now), false)
+	case !m.rec.Settled && c.Settled:
+		m.settled(now, c.Highest)
+	}
+}
+
+// trySettle is R8: the configuration is settled when a majority of its voters has waited, this one included if it votes.
+func (m *Machine) trySettle(now protocol.Time) {
+	if m.rec.Settled || m.next != nil || m.host.Inc() == 0 {
+		return
+	}
+	voters := m.rec.Conf.Voters()
+	if voters.Has(m.seat) && !m.waited(now) {
+		return
+	}
+	waited, floor := protocol.NewSet(m.seat), m.host.Highest()
+	for r := range voters.All() {
+		if p := m.peer(r); r != m.seat && p.carried != 0 && p.carry.Number == m.rec.Conf.Number && p.carry.Waited {
+			waited.Add(r)
+			floor = max(floor, p.carry.Highest)
+		}
+	}
+	if m.rec.Conf.majority(waited) {
+		m.settled(now, floor)
+	}
+}
+
+func (m *Machine) settled(now protocol.Time, floor uint64) {
+	floor = max(floor, m.rec.Conf.Floor)
+	m.rec.Settled, m.rec.Bound = true, m.rec.Conf.Terms.Wait()
+	m.settledAt = now
+	m.host.Raise(now, floor)
+	m.write()
+	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvSettle, Dom: protocol.Quorum, Seq: m.rec.Conf.Number, Term: floor, Members: m.rec.Conf.Voters()})
+	m.repeat = now
+}
+
+// watch is the second half of R7: a member that hears no majority asks whether there is a later configuration.
+func (m *Machine) watch(now protocol.Time) {
+	if now < m.fetch {
+		return
+	}
+	var heard protocol.Set
+	for r := range m.rec.Conf.Voters().All() {
+		if r == m.seat || now.Sub(m.peer(r).heard) <= m.opt.Quiet {
+			heard.Add(r)
+		}
+	}
+	if now == m.started || !m.rec.Conf.majority(heard) {
+		m.sendAll(m.rec.Conf.Present().Union(m.opt.Peers).Without(m.seat), &Fetch{Have: m.rec.Conf.Number})
+	}
+	m.fetch = now.Add(m.opt.Quiet)
+}

@@ -1,0 +1,233 @@
+package council
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// version of the encodings. Another one is not read.
+const version = 1
+
+// Bounds of what is decoded.
+const (
+	maxText  = 1 << 12
+	maxAddrs = 8
+)
+
+// Append appends the canonical encoding: two configurations are equal exactly if their encodings are.
+func (c *Config) Append(b []byte) []byte {
+	b = append(b, version)
+	b = append(b, c.Council[:]...)
+	b = binary.AppendUvarint(b, c.Number)
+	b = binary.AppendUvarint(b, uint64(len(c.Members)))
+	for i := range c.Members {
+		m := &c.Members[i]
+		b = binary.AppendUvarint(b, uint64(m.Seat))
+		b = append(b, m.Birth[:]...)
+		b = appendPerson(b, m.Name, m.Key, m.Addrs, m.Priority, m.Role)
+		b = appendFlag(b, m.Guest)
+	}
+	b = appendGoal(b, c.Goal)
+	b = c.Terms.append(b)
+	b = binary.AppendUvarint(b, c.Floor)
+	return appendSet(b, c.Before)
+}
+
+func appendGoal(b []byte, g *Goal) []byte {
+	if g == nil {
+		return append(b, 0)
+	}
+	b = append(b, 1)
+	b = binary.AppendUvarint(b, uint64(len(g.Wishes)))
+	for i := range g.Wishes {
+		w := &g.Wishes[i]
+		b = binary.AppendUvarint(b, uint64(w.Seat))
+		b = append(b, w.Not[:]...)
+		b = appendPerson(b, w.Name, w.Key, w.Addrs, w.Priority, w.Role)
+	}
+	return g.Terms.append(b)
+}
+
+func appendPerson(b []byte, name, key string, addrs []string, priority int, role Role) []byte {
+	b = appendText(b, name)
+	b = appendText(b, key)
+	b = binary.AppendUvarint(b, uint64(len(addrs)))
+	for _, a := range addrs {
+		b = appendText(b, a)
+	}
+	b = binary.AppendVarint(b, int64(priority))
+	return append(b, byte(role))
+}
+
+func (t *Terms) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(t.Longest))
+	b = binary.AppendUvarint(b, uint64(t.Rho))
+	return appendText(b, t.Settings)
+}
+
+func appendFlag(b []byte, x bool) []byte {
+	if x {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendSet(b []byte, s protocol.Set) []byte {
+	x, _ := s.MarshalBinary() // it never fails
+	return append(binary.AppendUvarint(b, uint64(len(x))), x...)
+}
+
+var errCut = errors.New("council: cut short")
+
+// A reader takes values off an encoding. The first error stays.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.b = nil
+}
+
+func (r *reader) bytes(n uint64) []byte {
+	if r.err != nil || n > uint64(len(r.b)) {
+		r.fail(errCut)
+		return nil
+	}
+	x := r.b[:n]
+	r.b = r.b[n:]
+	return x
+}
+
+func (r *reader) byte() byte {
+	if x := r.bytes(1); x != nil {
+		return x[0]
+	}
+	return 0
+}
+
+func (r *reader) flag() bool {
+	x := r.byte()
+	if x > 1 {
+		r.fail(fmt.Errorf("council: flag %d: must be 0 or 1", x))
+	}
+	return x == 1
+}
+
+// uint reads a number of at most limit in its shortest form.
+func (r *reader) uint(limit uint64) uint64 {
+	x, n := binary.Uvarint(r.b)
+	switch {
+	case n <= 0:
+		r.fail(errCut)
+		return 0
+	case x > limit:
+		r.fail(fmt.Errorf("council: number %d: at most %d", x, limit))
+		return 0
+	case n > 1 && r.b[n-1] == 0:
+		r.fail(errors.New("council: a number that is longer than it must be"))
+		return 0
+	}
+	r.b = r.b[n:]
+	return x
+}
+
+// int reads a number that AppendVarint wrote.
+func (r *reader) int() int64 {
+	x := r.uint(1<<64 - 1)
+	return int64(x>>1) ^ -int64(x&1)
+}
+
+func (r *reader) text() string {
+	return string(r.bytes(r.uint(maxText)))
+}
+
+func (r *reader) duration() time.Duration { return time.Duration(r.uint(1<<63 - 1)) }
+
+func (r *reader) birth() (x Birth) {
+	copy(x[:], r.bytes(uint64(len(x))))
+	return x
+}
+
+func (r *reader) set() (s protocol.Set) {
+	if err := s.UnmarshalBinary(r.bytes(r.uint(maxText))); err != nil {
+		r.fail(err)
+	}
+	return s
+}
+
+func (r *reader) role() Role {
+	x := Role(r.byte())
+	if x > Leader {
+		r.fail(fmt.Errorf("council: role %d: there is no such role", x))
+	}
+	return x
+}
+
+func (r *reader) addrs() (list []string) {
+	for range r.uint(maxAddrs) {
+		list = append(list, r.text())
+	}
+	return list
+}
+
+func (r *reader) terms() Terms {
+	return Terms{Longest: r.duration(), Rho: protocol.Rho(r.uint(1<<63 - 1)), Settings: r.text()}
+}
+
+func (r *reader) goal() *Goal {
+	if !r.flag() {
+		return nil
+	}
+	var g Goal
+	for range r.uint(protocol.MaxMembers) {
+		w := Wish{Seat: protocol.Rank(r.uint(uint64(protocol.Nobody))), Not: r.birth(), Name: r.text(), Key: r.text(), Addrs: r.addrs()}
+		w.Priority, w.Role = int(r.int()), r.role()
+		g.Wishes = append(g.Wishes, w)
+	}
+	g.Terms = r.terms()
+	return &g
+}
+
+func (r *reader) config() *Config {
+	if v := r.byte(); v != version {
+		r.fail(fmt.Errorf("council: version %d of a configuration: this program reads version %d", v, version))
+	}
+	var c Config
+	copy(c.Council[:], r.bytes(uint64(len(c.Council))))
+	c.Number = r.uint(1<<64 - 1)
+	for range r.uint(protocol.MaxMembers) {
+		m := Member{Seat: protocol.Rank(r.uint(protocol.MaxMembers - 1)), Birth: r.birth(), Name: r.text(), Key: r.text(), Addrs: r.addrs()}
+		m.Priority, m.Role, m.Guest = int(r.int()), r.role(), r.flag()
+		c.Members = append(c.Members, m)
+	}
+	c.Goal = r.goal()
+	c.Terms = r.terms()
+	c.Floor = r.uint(1<<64 - 1)
+	c.Before = r.set()
+	return &c
+}
+
+// DecodeConfig reads exactly what Append wrote, and checks it.
+func DecodeConfig(b []byte) (*Config, error) {
+	r := reader{b: b}
+	c := r.config()
+	if r.err == nil && len(r.b) > 0 {
+		r.fail(fmt.Errorf("council: %d bytes too many", len(r.b)))
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return c, c.Check()
+}

@@ -1,0 +1,293 @@
+package council
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
+
+// This file is R2 to R4: how a member gets the next configuration chosen.
+
+// An attempt is one ballot of this member.
+type attempt struct {
+	on     bool
+	ballot Ballot
+	slot   uint64
+	// start is when it began. No answer counts that comes later than (1-ρ) of the longest promise after it (R2).
+	start protocol.Time
+	// due is when what was not answered is repeated.
+	due      protocol.Time
+	promises protocol.Set
+	best     Vote
+	highest  uint64
+	value    *Config // nil in the first phase
+	accepts  protocol.Set
+}
+
+// A Change is what an operator asks for.
+type Change struct {
+	// Goal is what the council shall be; nil if the running change is to be cancelled.
+	Goal *Goal
+	// Number, if not zero, is that of the configuration that the operator has seen: any other is not changed.
+	Number uint64
+}
+
+// Reasons why a change is refused.
+var (
+	ErrChanging  = errors.New("council: another change is running: cancel it, or wait for its end")
+	ErrUnchanged = errors.New("council: no change is running")
+	ErrNotSeated = errors.New("council: this member does not take part yet: ask another one")
+	ErrNumber    = errors.New("council: the configuration has another number")
+)
+
+// Change makes the member propose a change. It returns an error if it will not. The change is under way once the configuration has
+// a goal; a member that stops before that has forgotten it.
+func (m *Machine) Change(now protocol.Time, c Change) error {
+	conf := m.rec.Conf
+	switch {
+	case m.phase != seated || m.host.Inc() == 0:
+		return ErrNotSeated
+	case c.Number != 0 && c.Number != conf.Number:
+		return fmt.Errorf("%w: %d, not %d", ErrNumber, conf.Number, c.Number)
+	case c.Goal == nil && conf.Goal == nil:
+		return ErrUnchanged
+	case c.Goal == nil:
+	case conf.Goal != nil && !conf.Goal.equal(c.Goal):
+		return ErrChanging
+	case conf.Goal != nil:
+		return nil
+	default:
+		if err := c.Goal.Check(); err != nil {
+			return err
+		}
+	}
+	m.want = &c
+	m.since = now
+	return nil
+}
+
+// Append appends the encoding of a change.
+func (c *Change) Append(b []byte) []byte {
+	return appendGoal(binary.AppendUvarint(append(b, version), c.Number), c.Goal)
+}
+
+// DecodeChange reads what Append wrote.
+func DecodeChange(b []byte) (Change, error) {
+	r := reader{b: b}
+	if v := r.byte(); v != version {
+		r.fail(fmt.Errorf("council: version %d of a change: this program reads version %d", v, version))
+	}
+	c := Change{Number: r.uint(1<<64 - 1), Goal: r.goal()}
+	if r.err == nil && len(r.b) > 0 {
+		r.fail(fmt.Errorf("council: %d bytes too many", len(r.b)))
+	}
+	return c, r.err
+}
+
+func (g *Goal) equal(o *Goal) bool { return slices.Equal(appendGoal(nil, g), appendGoal(nil, o)) }
+
+// limit returns until when answers count.
+func (a *attempt) limit(c *Config) protocol.Time {
+	return a.start.Add(c.Terms.Rho.WaitAtMost(c.Terms.Longest))
+}
+
+// reason says whether there is a configuration to propose, and how many round trips this member leaves to those before it.
+func (m *Machine) reason() (turns int, ok bool) {
+	c := m.rec.Conf
+	turn := slices.Index(c.Order(), m.seat)
+	switch {
+	case m.want != nil:
+		return 0, true
+	case m.rec.Accepted.Conf != nil:
+		return 4 + 4*turn, true
+	case c.Goal != nil && m.value() != nil:
+		return 4 * turn, true
+	}
+	return 0, false
+}
+
+// proposeAt returns when the next attempt begins.
+func (m *Machine) proposeAt() protocol.Time {
+	if m.attempt.on || m.since == 0 {
+		return protocol.Never
+	}
+	turns, ok := m.reason()
+	if !ok {
+		return protocol.Never
+	}
+	return max(m.backoff, m.since.Add(time.Duration(turns)*m.opt.RoundTrip))
+}
+
+// propose begins an attempt, repeats what was not answered, and gives up what takes too long.
+func (m *Machine) propose(now protocol.Time) {
+	a := &m.attempt
+	if m.next != nil || m.host.Inc() == 0 || !m.rec.Settled {
+		return
+	}
+	switch {
+	case a.on && now >= a.limit(m.rec.Conf):
+		m.giveUp(now)
+	case a.on && now >= a.due:
+		m.press(now)
+	case a.on:
+	default:
+		_, ok := m.reason()
+		if !ok {
+			m.since = 0
+			return
+		}
+		if m.since == 0 {
+			m.since = now
+		}
+		if now >= m.proposeAt() {
+			m.begin(now)
+		}
+	}
+}
+
+// begin begins the first phase.
+func (m *Machine) begin(now protocol.Time) {
+	m.round++
+	m.attempt = attempt{on: true, ballot: Ballot{m.round, m.seat, m.host.Inc(), m.nonce}, slot: m.rec.Conf.Number + 1, start: now}
+	m.press(now)
+}
+
+// press asks those that have not answered.
+func (m *Machine) press(now protocol.Time) {
+	a := &m.attempt
+	a.due = now.Add(m.opt.RoundTrip)
+	voters := m.rec.Conf.Voters()
+	if a.value == nil {
+		m.sendAll(voters.Minus(a.promises), &Prepare{Slot: a.slot, Ballot: a.ballot})
+		return
+	}
+	m.sendAll(voters.Minus(a.accepts), &Accept{Slot: a.slot, Ballot: a.ballot, Conf: a.value})
+}
+
+// giveUp ends an attempt; the next one begins after a random pause of one to eight round trips.
+func (m *Machine) giveUp(now protocol.Time) {
+	m.attempt = attempt{due: protocol.Never}
+	m.backoff = now.Add(m.opt.RoundTrip + time.Duration(m.rng.Int64N(int64(7*m.opt.RoundTrip)+1)))
+}
+
+// counts says whether an answer is to the present attempt, in time, and of a voter.
+func (m *Machine) counts(now protocol.Time, from protocol.Rank, slot uint64, b Ballot) bool {
+	a := &m.attempt
+	if !a.on || a.slot != slot || a.ballot != b || m.next != nil || now >= a.limit(m.rec.Conf) {
+		return false
+	}
+	voters := m.rec.Conf.Voters()
+	return voters.Has(from)
+}
+
+func (m *Machine) onPromise(now protocol.Time, from protocol.Ident, p *Promise) {
+	a := &m.attempt
+	if !m.counts(now, from.Rank, p.Slot, p.Ballot) || a.value != nil {
+		return
+	}
+	a.promises.Add(from.Rank)
+	a.highest = max(a.highest, p.Highest)
+	if p.Accepted.Conf != nil && (a.best.Conf == nil || a.best.Ballot.below(p.Accepted.Ballot)) {
+		a.best = p.Accepted
+	}
+	if !m.rec.Conf.majority(a.promises) {
+		return
+	}
+	a.value = a.best.Conf
+	if a.value == nil {
+		a.value = m.value()
+		if a.value == nil {
+			m.attempt = attempt{due: protocol.Never} // the reason is gone
+			return
+		}
+		a.value.Floor = max(m.rec.Conf.Floor, a.highest)
+	}
+	m.press(now)
+}
+
+// value returns what the member would propose; nil if that is nothing.
+func (m *Machine) value() *Config {
+	c := m.rec.Conf
+	var n *Config
+	switch {
+	case m.want != nil && m.want.Goal == nil && c.Goal != nil:
+		n = c.Cancel()
+	case m.want != nil && m.want.Goal != nil && c.Goal == nil:
+		n = c.Begin(m.want.Goal, m.birth)
+	default:
+		v := m.view()
+		n = c.Next(&v, m.birth)
+	}
+	if n == nil {
+		return nil
+	}
+	n.Number, n.Before, n.Floor = c.Number+1, c.Voters(), c.Floor
+	return n
+}
+
+// birth returns a birth for a newcomer. No other life of any member gives it away, nor this one for another number or name.
+func (m *Machine) birth(name string) (b Birth) {
+	x := binary.BigEndian.AppendUint64(nil, m.nonce)
+	x = binary.BigEndian.AppendUint64(x, m.rec.Conf.Number)
+	sum := sha256.Sum256(append(x, name...))
+	copy(b[:], sum[:])
+	return b
+}
+
+// view is what the member knows of the others.
+func (m *Machine) view() (v View) {
+	leads, assigned := m.host.Leads()
+	patient := m.now < m.settledAt.Add(m.opt.Patience)
+	if leads > 0 && patient {
+		v.Leading.Add(m.seat)
+	}
+	v.Ready.Add(m.seat)
+	for r := range m.rec.Conf.Present().All() {
+		p := m.peer(r)
+		if r == m.seat {
+			continue
+		}
+		if m.now.Sub(p.heard) > m.opt.Dead {
+			v.Dead.Add(r)
+		}
+		here := p.carry.Number == m.rec.Conf.Number && p.carried != 0 && m.now.Sub(p.carried) <= 8*m.opt.Renew
+		if here && (p.carry.Assigned >= assigned || !patient) {
+			v.Ready.Add(r)
+		}
+		if here && p.carry.Leads > 0 && patient {
+			v.Leading.Add(r)
+		}
+	}
+	return v
+}
+
+func (m *Machine) onAccepted(now protocol.Time, from protocol.Ident, p *Accepted) {
+	a := &m.attempt
+	if !m.counts(now, from.Rank, p.Slot, p.Ballot) || a.value == nil {
+		return
+	}
+	a.accepts.Add(from.Rank)
+	if !m.rec.Conf.majority(a.accepts) {
+		return
+	}
+	chosen := a.value
+	m.attempt = attempt{due: protocol.Never}
+	m.state(protocol.EvChosen, chosen, "")
+	to := m.rec.Conf.Present().Union(chosen.Present())
+	news := &Chosen{Conf: chosen, Bound: max(m.rec.Bound, m.lost.bound, chosen.Terms.Wait())}
+	m.sendAll(to.Without(m.seat), news)
+	m.onChosen(now, news)
+}
+
+// onRefused ends the attempt if the acceptor is bound by a higher ballot. One that does not vote now may do so later.
+func (m *Machine) onRefused(now protocol.Time, r *Refused) {
+	m.round = max(m.round, r.Promised.Round)
+	if m.attempt.on && m.attempt.ballot == r.Ballot && r.Ballot.below(r.Promised) {
+		m.giveUp(now)
+	}
+}

@@ -1,0 +1,283 @@
+// Package members is a member of a council that changes while it runs: it combines the agreement on configurations (package
+// council) with quorum leases (package nerio) into one machine.
+//
+// The two share one record, which nerio owns: what council keeps is a part of it. Ranks are seats, so nothing is renumbered when the
+// council changes. A request for a lease is judged only by a voter that has the same configuration as its sender; the voter answers
+// a request of a lower number with its configuration, and asks the sender of a higher one for that. While a configuration is on its
+// way to the disk the voter judges none. All other messages of nerio are valid in every configuration: they name members by their
+// seats, and a seat is empty for a number before it is used again.
+//
+// docs/members.md has the rules.
+package members
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/council"
+	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/nerio"
+	"github.com/regentproject/regent/internal/protocol/record"
+)
+
+// Config is what a member has to know of itself.
+type Config struct {
+	Council council.Options
+	// Leases returns the configuration of the member's leases. Machine sets what follows from the configuration of the council.
+	Leases func(c *council.Config) nerio.Config
+}
+
+// Machine is one member.
+type Machine struct {
+	cfg    Config
+	seed   uint64
+	record []byte
+	part   *council.Record
+	out    *protocol.Effects // of the present Step
+	now    protocol.Time     // of the present Step
+
+	council *council.Machine
+	// leases is nil while no configuration has named the member, and born says that it has not been started yet.
+	leases *nerio.Machine
+	born   bool
+	// wishes are commands that came before the member had a seat. It takes them afterwards, one in each Step.
+	wishes []protocol.Event
+	// pending are the serials of the records that are not yet on disk.
+	pending []uint64
+	// close says that the member has been told to leave the council.
+	close bool
+}
+
+// New returns a member that starts from its encoded record; nil if it has none. A damaged record is a lost one.
+func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
+	m := &Machine{cfg: cfg, seed: seed}
+	if rec != nil {
+		r, err := record.Decode(rec)
+		if err != nil && !errors.Is(err, record.ErrDamaged) {
+			return nil, err
+		}
+		if err == nil && len(r.Wedge) > 0 && r.Inc != 0 {
+			part, err := council.DecodeRecord(r.Wedge)
+			if err != nil {
+				return nil, err
+			}
+			m.record, m.part = rec, part
+		}
+	}
+	conf := cfg.Council.First
+	if m.part != nil {
+		conf = m.part.Conf
+	}
+	if conf == nil || m.part != nil && m.part.Removed || conf.Named(cfg.Council.Name) == nil {
+		return m, nil
+	}
+	var err error
+	m.leases, err = nerio.New(m.under(conf, conf.Named(cfg.Council.Name).Seat), m.record, seed)
+	if err != nil {
+		return nil, err
+	}
+	if m.part == nil {
+		m.leases.Keep(council.FirstRecord(&cfg.Council))
+	}
+	return m, nil
+}
+
+// under returns the configuration of leases under a configuration of the council.
+func (m *Machine) under(c *council.Config, seat protocol.Rank) nerio.Config {
+	n := m.cfg.Leases(c)
+	digest := c.Digest()
+	seats := max(c.Seats(), int(seat)+1, n.Quorums.Members())
+	if m.leases != nil {
+		seats = max(seats, m.leases.Members())
+	}
+	n.Me, n.Quorums, n.Leaders = seat, protocol.MajorityOf(seats, c.Voters()), c.Leaders()
+	n.Absent = protocol.Everyone(seats).Minus(c.Present())
+	n.Leaving = protocol.Set{}
+	for r := range c.Voters().All() {
+		if c.Leaving(r) {
+			n.Leaving.Add(r)
+		}
+	}
+	n.Epoch, n.Council, n.Listing, n.Digest = uint32(c.Number), c.Council, digest, 0
+	n.Longest, n.Rho, n.Guarded = c.Terms.Longest, c.Terms.Rho, true
+	return n
+}
+
+// Step implements protocol.Machine.
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	m.now, m.out = now, out
+	pass := protocol.Event(protocol.Tick{}) // what the leases take: exactly one event, and the last
+	switch ev := ev.(type) {
+	case protocol.Start:
+		m.start()
+		return
+	case *protocol.Receive:
+		if m.receive(ev) {
+			pass = ev
+		}
+	case protocol.Persisted:
+		pass = ev
+		if len(m.pending) > 0 {
+			serial := m.pending[0]
+			m.pending = slices.Delete(m.pending, 0, 1)
+			m.council.Durable(now, serial, out)
+		}
+	case protocol.Restored:
+		pass = ev
+		m.council.Restored(now, ev.Start)
+	case protocol.Reconfigure:
+		m.change(ev)
+	case protocol.Tick:
+		m.council.Step(now, ev, out)
+	default:
+		pass = ev
+	}
+	m.finish(pass)
+}
+
+// start starts the leases first: they decide whether the record is trusted.
+func (m *Machine) start() {
+	trusted := m.leases == nil
+	if m.leases != nil {
+		m.leases.Step(m.now, protocol.Start{}, m.out)
+		trusted = m.leases.Trusted()
+	}
+	m.council = council.New(m.cfg.Council, (*host)(m), m.part, trusted, m.seed)
+	m.council.Start(m.now, m.out)
+	m.wrote()
+	m.wake()
+}
+
+// receive gives a message to whom it belongs. It says whether that is the leases.
+func (m *Machine) receive(ev *protocol.Receive) bool {
+	if council.Owns(ev.Message) {
+		m.council.Step(m.now, ev, m.out)
+		return false
+	}
+	m.council.Heard(m.now, ev.From)
+	c := m.council.Conf()
+	if c == nil || m.leases == nil || m.council.Out() {
+		return m.leases != nil && !m.council.Out()
+	}
+	if c.At(ev.From.Rank) == nil {
+		m.council.Lower(m.now, ev.From.Rank, m.out)
+		return false
+	}
+	r, ok := ev.Message.(*lease.Request)
+	switch {
+	case !ok:
+		return true
+	case r.Epoch < uint32(c.Number):
+		m.council.Lower(m.now, ev.From.Rank, m.out)
+		return false
+	case r.Epoch > uint32(c.Number):
+		m.council.Higher(m.now, ev.From.Rank, m.out)
+		return false
+	}
+	return !m.council.Adopting()
+}
+
+// change asks for another council.
+func (m *Machine) change(ev protocol.Reconfigure) {
+	c, err := council.DecodeChange(ev.Record)
+	if err == nil {
+		err = m.council.Change(m.now, c)
+	}
+	why := "asked"
+	if err != nil {
+		why = err.Error()
+	}
+	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvAsked, Dom: protocol.Quorum, Why: why})
+	m.council.Step(m.now, protocol.Tick{}, m.out)
+}
+
+// finish lets the leases take their event, after all that the council has done.
+func (m *Machine) finish(ev protocol.Event) {
+	switch {
+	case m.leases == nil:
+		m.remember(ev)
+		m.wake()
+		return
+	case m.born:
+		m.born = false
+		m.remember(ev)
+		ev = protocol.Start{}
+	case ev == protocol.Event(protocol.Tick{}) && len(m.wishes) > 0:
+		ev = m.wishes[0]
+		m.wishes = slices.Delete(m.wishes, 0, 1)
+	}
+	if m.close {
+		m.close = false
+		ev = protocol.Close{}
+	}
+	if b, ok := m.council.TakeRecord(nil); ok {
+		m.leases.Keep(b)
+	}
+	inc := m.leases.Incarnation()
+	m.leases.Step(m.now, ev, m.out)
+	if m.council.Forgetful() && m.leases.Begun() {
+		m.council.Found(m.now)
+		m.council.TakeRecord(nil) // it is what was kept from the start
+	} else if m.council.Seated() && m.leases.Withheld() {
+		m.council.Forget(m.now)
+	}
+	m.wrote()
+	m.wake()
+	if m.leases.Incarnation() != inc || len(m.wishes) > 0 {
+		m.out.Wake = m.now
+	}
+}
+
+// remember keeps a command of a program for when the member has a seat.
+func (m *Machine) remember(ev protocol.Event) {
+	switch ev.(type) {
+	case protocol.Campaign, protocol.Resign, protocol.Health:
+		m.wishes = append(m.wishes, ev)
+	}
+}
+
+// wrote notes that the Step has written a record.
+func (m *Machine) wrote() {
+	if len(m.out.Persist) > 0 {
+		m.pending = append(m.pending, m.council.Serial())
+	}
+}
+
+// wake sets the wake for both.
+func (m *Machine) wake() {
+	if m.leases == nil {
+		m.out.Wake = protocol.Never
+	}
+	m.out.Wake = min(m.out.Wake, m.council.Wake())
+}
+
+// Council returns the member's part in the agreement.
+func (m *Machine) Council() *council.Machine { return m.council }
+
+// Incarnation implements protocol.Incarnate.
+func (m *Machine) Incarnation() protocol.Inc {
+	if m.leases == nil {
+		return 0
+	}
+	return m.leases.Incarnation()
+}
+
+// Votes implements protocol.Incarnate.
+func (m *Machine) Votes() protocol.Time {
+	if m.leases == nil {
+		return protocol.Never
+	}
+	return m.leases.Votes()
+}
+
+// Closed implements protocol.Closable.
+func (m *Machine) Closed() bool { return m.leases == nil || m.leases.Closed() }
+
+// Owns says whether a message is one of this machine's.
+func (m *Machine) Owns(msg protocol.Message) bool {
+	return council.Owns(msg) || m.leases != nil && m.leases.Owns(msg)
+}
+
+// TakeUnfit says whether the member, though trusted, has failed to gather a quorum, and forgets it.
+func (m *Machine) TakeUnfit() bool { return m.leases != nil && m.leases.TakeUnfit() }

@@ -1,0 +1,181 @@
+package suite
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/council"
+	"github.com/regentproject/regent/internal/protocol/members"
+	"github.com/regentproject/regent/internal/protocol/nerio"
+	"github.com/regentproject/regent/internal/protocol/record"
+	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/check"
+)
+
+// The rows of a council that changes.
+const (
+	stepChosen    = "configuration chosen"
+	stepSkipped   = "configurations skipped"
+	stepRestarted = "member started in a configuration that had not settled"
+	askedBack     = "member without a record took part again"
+	votedBlank    = "member without a record voted for what others had accepted"
+	memberOut     = "member found out that it is none any more"
+	memberJoined  = "member joined"
+	changeRefused = "change refused while another was running"
+)
+
+var councilRows = []string{LeaderCrashed, LeaderChanged, MessageLate, MessageLost, MessageTwice, ClockFast, ClockSlow, stepChosen, stepSkipped, stepRestarted,
+	askedBack, memberOut, memberJoined, changeRefused}
+
+const councilSettle = 12 * time.Second
+
+// councilProtocol is quorum leases of a council whose members come and go.
+func councilProtocol() *Protocol {
+	groups := []protocol.Group{"blue"}
+	return &Protocol{
+		Name:       "council",
+		About:      "at most one leader anywhere, while members come and go",
+		Members:    5,
+		MinMembers: 1,
+		Rho:        protocol.DefaultRho,
+		Spawn:      SpawnMember(3),
+		Messages: []string{"lease.Request", "lease.OK", "lease.Nack", "nerio.Recover", "nerio.Known", "nerio.Stale", "nerio.Handover",
+			"nerio.Verify", "nerio.Remainder", "nerio.Who", "nerio.Leads", "nerio.Candidates", "nerio.Values", "nerio.Noted",
+			"council.Prepare", "council.Promise", "council.Accept", "council.Accepted", "council.Refused", "council.Fetch", "council.Chosen",
+			"council.Carry", "council.Recover", "council.Known"},
+		Groups: groups,
+		Configure: func(c *sim.Config) {
+			c.Program.Reader = newStampReader
+			c.Bound.Old = true
+			c.Remember = remembersNerio
+			c.Change = councilChange
+		},
+		Vary: func(c *sim.Config) {
+			d := sim.NewDice(c.Seed, 0xc0c1)
+			c.Spawn = SpawnMember(1 + d.N(c.Members))
+		},
+		Checkers: func(t check.Truth) []check.Checker {
+			return check.Council(t, check.CouncilSpec{Groups: groups, Settle: councilSettle - 2*time.Second, Seed: uint64(t.Clock(0).At(0)),
+				Travel: sim.Delay{Max: 2 * nerioLease, Tail: sim.Percent(5), TailStep: time.Second}})
+		},
+		Faults: []Weight{
+			{sim.Change, 30}, {sim.Crash, 14}, {sim.Pause, 4}, {sim.Suspend, 3}, {sim.Cut, 6}, {sim.Partition, 4}, {sim.Slow, 6}, {sim.Lose, 4},
+			{sim.Duplicate, 4}, {sim.Rate, 3}, {sim.SlowDisk, 4}, {sim.Resign, 3}, {sim.Leave, 2},
+		},
+		Disks:  []sim.Disk{sim.Kept, sim.Kept, sim.Kept, sim.Kept, sim.Lost, sim.Reboot},
+		Timely: nerioTimely,
+		Settle: councilSettle,
+		Core:   func(n int) int { return n },
+		Rows:   councilRows,
+		Least:  map[string]int{stepSkipped: 3, stepRestarted: 2, askedBack: 3, memberOut: 2, memberJoined: 2, LeaderChanged: 2},
+		Watch:  func(_ check.Truth, hit func(string)) sim.Observer { return &councilWatch{hit: hit} },
+	}
+}
+
+// councilName is what a host is called.
+func councilName(r protocol.Rank) string { return r.String() }
+
+// councilTerms are the terms of the simulated council, in one of its variants.
+func councilTerms(variant int) council.Terms {
+	return council.Terms{Longest: nerioLongest + time.Duration(variant)*nerioLonger/2, Rho: protocol.DefaultRho, Settings: fmt.Sprint(variant)}
+}
+
+// councilChange is what an operator asks for: the members in Side vote in the end. Amount draws their roles and the terms: in the
+// variants from 4 on the last of them is a witness, and others that exist stay as observers.
+func councilChange(f *sim.Fault) protocol.Event {
+	c := council.Change{}
+	if !f.Side.Empty() {
+		g := council.Goal{Terms: councilTerms(int(f.Amount) % 3)}
+		n := 0
+		for r := range f.Side.All() {
+			n++
+			w := council.Wish{Name: councilName(r), Role: council.Leader, Seat: r, Priority: int(f.Amount) % 2 * n}
+			if f.Amount >= 4 && n == f.Side.Len() && n > 1 {
+				w.Role = council.Witness
+			}
+			g.Wishes = append(g.Wishes, w)
+		}
+		c.Goal = &g
+	}
+	return protocol.Reconfigure{Record: c.Append(nil)}
+}
+
+// SpawnMember makes members of a council that the first hosts begin. The others join it. A host that was removed is wiped when it
+// starts again.
+func SpawnMember(first int) sim.Spawn {
+	return func(b sim.Boot) (protocol.Machine, error) {
+		o := council.Options{Name: councilName(b.Self), Peers: protocol.Everyone(b.Members), RoundTrip: nerioTrip, Renew: nerioRenew,
+			Dead: 3 * time.Second, Quiet: time.Second, Patience: time.Second}
+		conf := &council.Config{Terms: councilTerms(0)}
+		for r := range protocol.Rank(min(first, b.Members)) {
+			conf.Members = append(conf.Members, council.Member{Seat: r, Name: councilName(r), Birth: council.Birth{byte(r + 1)}, Role: council.Leader})
+		}
+		if int(b.Self) < first {
+			o.First = conf
+		}
+		rec := b.Record
+		if wiped(rec) {
+			rec, o.First = nil, nil
+		}
+		return members.New(members.Config{Council: o, Leases: func(*council.Config) nerio.Config { return NerioConfig(b) }}, rec, b.Seed)
+	}
+}
+
+// wiped says whether the record is of a member that was removed.
+func wiped(rec []byte) bool {
+	if rec == nil {
+		return false
+	}
+	r, err := record.Decode(rec)
+	if err != nil || len(r.Wedge) == 0 {
+		return false
+	}
+	c, err := council.DecodeRecord(r.Wedge)
+	return err == nil && c.Removed
+}
+
+// councilWatch counts the rows of a council that changes.
+type councilWatch struct {
+	hit func(string)
+	at  map[protocol.Rank]uint64
+}
+
+// Observe looks at configurations.
+func (w *councilWatch) Observe(r *sim.Record) error {
+	switch r.Ev {
+	case protocol.EvChosen:
+		w.hit(stepChosen)
+	case protocol.EvOut:
+		w.hit(memberOut)
+	case protocol.EvVote:
+		if r.Why != "accepted" {
+			w.hit(votedBlank)
+		}
+	case protocol.EvAsked:
+		if r.Why == council.ErrChanging.Error() {
+			w.hit(changeRefused)
+		}
+	case protocol.EvAdopt:
+		w.adopt(r)
+	}
+	return nil
+}
+
+func (w *councilWatch) adopt(r *sim.Record) {
+	if w.at == nil {
+		w.at = make(map[protocol.Rank]uint64)
+	}
+	last, was := w.at[r.Node]
+	switch {
+	case r.Why == "chosen" && r.Seq > last+1:
+		w.hit(stepSkipped)
+	case r.Why == "recovered" && was:
+		w.hit(askedBack)
+	case r.Why == "recovered":
+		w.hit(memberJoined)
+	case r.Why == "record":
+		w.hit(stepRestarted)
+	}
+	w.at[r.Node] = r.Seq
+}
