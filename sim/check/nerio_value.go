@@ -19,7 +19,8 @@ type Values struct {
 	said map[saying]bool
 	set  map[leadership]*announcements
 	// begins are the texts with which leaderships of each member may begin: those of its campaigns since it last resigned.
-	begins map[candidacy]map[string]bool
+	// A member that is restored from a snapshot remembers campaigns of any time before: ever are the texts of all.
+	begins, ever map[candidacy]map[string]bool
 	// shown is what each member shows now, and highest its highest value of each group.
 	shown   []map[protocol.Group]*protocol.View
 	highest []map[protocol.Group]protocol.Value
@@ -54,7 +55,7 @@ type announcements struct {
 // NewValues returns the checker. Without a bound it does not ask for values in the end.
 func NewValues(t Truth, bound time.Duration) *Values {
 	v := &Values{truth: t, bound: bound, said: make(map[saying]bool), set: make(map[leadership]*announcements),
-		begins: make(map[candidacy]map[string]bool), good: sim.Forever}
+		begins: make(map[candidacy]map[string]bool), ever: make(map[candidacy]map[string]bool), good: sim.Forever}
 	v.shown = make([]map[protocol.Group]*protocol.View, t.Members())
 	v.highest = make([]map[protocol.Group]protocol.Value, t.Members())
 	return v
@@ -74,6 +75,13 @@ func (c *Values) Observe(r *sim.Record) error {
 	case sim.EvCrash, sim.EvClose, sim.EvStart, sim.EvRestart:
 		c.shown[r.Node], c.highest[r.Node] = nil, nil
 		maps.DeleteFunc(c.begins, func(k candidacy, _ map[string]bool) bool { return k.node == r.Node })
+		if r.Why == sim.Snapshot.String() {
+			for who, texts := range c.ever {
+				if who.node == r.Node {
+					c.begins[who] = maps.Clone(texts)
+				}
+			}
+		}
 	case sim.EvCommand:
 		c.command(r)
 	case sim.EvView:
@@ -93,10 +101,12 @@ func (c *Values) command(r *sim.Record) {
 	case r.Why == "resign":
 		delete(c.begins, who)
 	case r.Why == "campaign" && text != "":
-		if c.begins[who] == nil {
-			c.begins[who] = make(map[string]bool)
+		for _, m := range []map[candidacy]map[string]bool{c.begins, c.ever} {
+			if m[who] == nil {
+				m[who] = make(map[string]bool)
+			}
+			m[who][text] = true
 		}
-		c.begins[who][text] = true
 	}
 }
 
