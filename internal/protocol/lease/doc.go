@@ -85,4 +85,7 @@
 // PROTOCOLS §3.9 compares a release with the voter's term of the group. That term also rises when another member's
 // release arrives, and then the holder's own release would be too low for ever, while its renewals keep the
 // assignment alive. So a release is compared with the term at which the group was assigned.
+//
+// PROTOCOLS §3.6 raises the ceiling of terms by 2^20, and a restart skips as many. Here the step is small and follows the load (terms.go). Then no ceiling
+// covers the terms that an old copy of the record has forgotten: the rule for stale records of package nerio alone does.
 package lease
