@@ -231,13 +231,13 @@ func TestLeaseEndsByItselfWhenNothingIsHeard(t *testing.T) {
 
 func TestLeaseRunsAsLongAsTheAgentSays(t *testing.T) {
 	c, p := connect(t)
-	l := lead(t, c, p, 150*time.Millisecond)
+	l := lead(t, c, p, 500*time.Millisecond)
 	for range 8 {
-		time.Sleep(50 * time.Millisecond) // wall clock: the host's
-		p.say(Event{Event: Until, IDs: []uint64{1}, Until: protocol.Time(time.Second)})
+		p.say(Event{Event: Until, IDs: []uint64{1}, Until: protocol.Time(2 * time.Second)}) // at once: a busy host pauses for long
+		time.Sleep(80 * time.Millisecond)                                                   // wall clock: the host's
 	}
 	if !l.Guarded() {
-		t.Errorf("told to stop although it was renewed: %v", l.Cause())
+		t.Errorf("asked to stop although it was renewed: %v", l.Cause())
 	}
 	// settle returns when the client has taken everything that was said so far: answers come in order.
 	settle := func() {
