@@ -22,12 +22,13 @@ func heartbeatOf(t *testing.T, a *testAgent, group string) time.Duration {
 	return k.Heartbeat
 }
 
-// The agent notices a paused runner after two leases, at least 6 s, also if the configuration sets them by group. A Go program without a lease of its own has the council's.
+// The agent notices a paused runner after two leases, at least 6 s, also if the configuration sets them by group. A Go program without a lease of its own has two of the agent's default.
 func TestHowLongProgramsAndRunnersMayBeSilent(t *testing.T) {
 	t.Parallel()
 	for more, want := range map[string]struct{ program, runner time.Duration }{
-		"timing: {lease: 2s}\n": {6 * time.Second, 6 * time.Second},
-		"timing: {lease: 4s}\n": {8 * time.Second, 8 * time.Second},
+		"timing: {lease: 2s}\n":            {6 * time.Second, 6 * time.Second},
+		"timing: {lease: 4s}\n":            {8 * time.Second, 8 * time.Second},
+		"timing: {lease: 2s}\nlease: 5s\n": {10 * time.Second, 10 * time.Second},
 		"timing: {lease: 2s, longest_lease: 5s}\nleases: [{groups: [runner], lease: 5s}]\n": {6 * time.Second, 10 * time.Second},
 	} {
 		a := open(t, 1, more).agents[0]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/internal/runtime/thread"
@@ -40,9 +41,11 @@ func (a *Agent) leaseOf(group string) time.Duration {
 	return length
 }
 
-// timingInfo returns the constants of programs that ask for no length, in groups that no rule names.
+// ProgramTiming returns the constants of programs that ask for no length, in groups that no rule names.
+func (a *Agent) ProgramTiming() regent.Timing { return a.Timing.ForLease(a.leaseOf("")) }
+
 func (a *Agent) timingInfo() api.TimingInfo {
-	t := a.Timing.ForLease(a.leaseOf(""))
+	t := a.ProgramTiming()
 	out := api.TimingInfo{Lease: t.Lease, Renew: t.Renew, CouncilLease: a.Timing.Lease, Tolerates: t.Tolerates(), Guard: t.Guard, RoundTrip: t.RoundTrip, Delay: t.Delay, Drift: t.Drift}
 	if voters, leaders := a.Config().Votes(); voters > 2 && leaders > 1 {
 		out.FailOver = t.FailOver(leaders)

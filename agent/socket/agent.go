@@ -14,6 +14,7 @@ import (
 // An Agent is what the socket needs of the agent. [core.Agent] is one.
 type Agent interface {
 	About() core.About
+	ProgramTiming() regent.Timing
 	Config() *config.File
 	Known() *core.ChangeLog
 	ModeOf(group string) regent.Mode

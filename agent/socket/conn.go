@@ -92,7 +92,7 @@ func (a *Server) Serve(nc net.Conn, in io.Reader) {
 		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}
 	about := a.core.About()
-	t := &about.Timing
+	t := a.core.ProgramTiming()
 	c.send(&session.Event{Event: session.Hello, Version: session.Version, Member: about.Name, Now: host, Lease: t.Lease, Guard: t.Guard, Renew: t.Renew, RoundTrip: t.RoundTrip,
 		Priority: a.core.Priority(), Ordinary: about.Ordinary, Page: a.core.PageIdentity()})
 	c.finish(c.read(in))

@@ -44,6 +44,8 @@ func newFake(file *config.File) *fakeAgent {
 	return a
 }
 
+func (a *fakeAgent) ProgramTiming() regent.Timing { return a.About().Timing }
+
 func (a *fakeAgent) About() core.About {
 	return core.About{Name: "a", Timing: regent.LAN, Log: slog.New(slog.DiscardHandler)}
 }

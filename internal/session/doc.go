@@ -102,8 +102,8 @@
 //   - when the grace is over and the candidacy is not;
 //   - when the connection has ended, by the death of the runner or otherwise.
 //
-// The agent refuses a campaign whose guard_ns leaves no room to renew the leases of the group. lease_ns of hello is the council's length; that of
-// waiting is the one that the program gets.
+// The agent refuses a campaign whose guard_ns leaves no room to renew the leases of the group. lease_ns and renew_ns of hello are those of programs that ask
+// for no length; lease_ns of waiting is the length that the program gets.
 //
 // It gives nothing up, and says over to nobody, before they are gone, unless the lease has run out.
 //
