@@ -61,21 +61,14 @@ func bounds(ctx context.Context, s settings, out io.Writer) error {
 			return fmt.Errorf("run %d: %w", i+1, err)
 		}
 		for j := range rows {
-			rows[j].seen = append(rows[j].seen, m.Bound(rows[j].thread, false, rows[j].above).Seen)
+			rows[j].compare(m)
 		}
 	}
-	fmt.Fprintf(out, "  %-16s %10s %16s   %-20s %s\n", "thread", "above", "allowed in "+plan.Length(s.planRun), "runs above that", "seen in each run")
+	fmt.Fprintf(out, "  %-16s %10s %16s   %-20s %s\n", "thread", "above", "allowed in a run", "runs above that", "seen in each run")
 	wrong := 0
 	for _, r := range rows {
-		allowed := r.bound.PerDay * s.planRun.Hours() / 24
-		over := 0
-		for _, n := range r.seen {
-			if float64(n) > allowed {
-				over++
-			}
-		}
-		fmt.Fprintf(out, "  %-16s %10s %16.1f   %-20s %v\n", r.thread, plan.Length(r.above), allowed, fmt.Sprintf("%d of %d", over, len(r.seen)), r.seen)
-		if 2*over > len(r.seen) {
+		fmt.Fprintf(out, "  %-16s %10s %16.1f   %-20s %v\n", r.thread, plan.Length(r.above), r.allowed, fmt.Sprintf("%d of %d", r.over, len(r.seen)), r.seen)
+		if 2*r.over > len(r.seen) {
 			wrong++
 		}
 	}
@@ -100,7 +93,20 @@ type row struct {
 	thread plan.Thread
 	above  time.Duration
 	bound  plan.Bound
-	seen   []uint64
+	// seen is how many came in each run, and over how many runs had more than the bound allows: allowed, in the last of them.
+	seen    []uint64
+	over    int
+	allowed float64
+}
+
+// compare counts a run. It watched for less than it took, because a part of it is measured with processors held awake.
+func (r *row) compare(m *plan.Measured) {
+	b := m.Bound(r.thread, false, r.above)
+	r.seen = append(r.seen, b.Seen)
+	r.allowed = r.bound.PerDay * b.For.Hours() / 24
+	if float64(b.Seen) > r.allowed {
+		r.over++
+	}
 }
 
 // thresholds returns the bounds to compare: at what the planned lease survives, at half of it, which was the longest pause of the plan's own measurement, and at a quarter.

@@ -73,4 +73,10 @@ func TestThresholdsFollowFromThePlan(t *testing.T) {
 	if !strings.Contains(rows[0].bound.String(), "no pause above 100 ms") {
 		t.Error(rows[0].bound)
 	}
+	later := &plan.Measured{Pauses: []plan.Pauses{{Thread: plan.MemberThread, Load: plan.AsIs, For: 5 * time.Minute, Longest: 150e6, Buckets: []plan.Bucket{{Upper: 150e6, Count: 15}}}}}
+	rows[0].compare(later) // none in a minute allows 14.98 in five
+	rows[2].compare(later) // two in a minute allow 31
+	if rows[0].over != 1 || rows[2].over != 0 || rows[0].allowed < 14.9 || rows[0].allowed > 15 {
+		t.Errorf("%+v", rows)
+	}
 }

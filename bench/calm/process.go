@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // A process prints lines, and ends when its input does or it gets SIGTERM.
@@ -46,11 +47,20 @@ func begin(c *exec.Cmd, verbose bool, line func(string)) (*process, error) {
 	return p, nil
 }
 
-// end closes its input and asks it to end.
+// patience is how long a process may take to end.
+const patience = time.Minute
+
+// end closes its input and asks it to end, and kills it if it does not.
 func (p *process) end() {
 	_ = p.in.Close()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	<-p.ended
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.ended:
+	case <-timer.C:
+		p.kill()
+	}
 }
 
 // kill ends it at once.

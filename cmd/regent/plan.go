@@ -30,6 +30,8 @@ type planFlags struct {
 	busy    bool
 	asJSON  bool
 	socket  string
+	// ordinary says that the file to explain wants no real-time scheduling.
+	ordinary bool
 }
 
 func planCommand() *cobra.Command {
@@ -148,6 +150,7 @@ func (f *planFlags) fromFile() (timing regent.Timing, lengths []time.Duration, e
 	if err != nil {
 		return regent.Timing{}, nil, err
 	}
+	f.ordinary = r.NoRealtime
 	if f.dir == "" {
 		f.dir = file.Dir
 	}
@@ -206,7 +209,7 @@ func (f *planFlags) take(c *cobra.Command, ask func(context.Context) map[string]
 	if f.measure == 0 {
 		return &plan.Measured{}, nil
 	}
-	o := measure.Options{For: f.measure, Step: f.step(), Realtime: true, Dir: f.dir, Peers: f.peers, Trips: ask}
+	o := measure.Options{For: f.measure, Step: f.step(), Realtime: !f.ordinary, Dir: f.dir, Peers: f.peers, Trips: ask}
 	if f.busy {
 		o.Busy = keepBusy
 	}
@@ -232,7 +235,10 @@ func (f *planFlags) take(c *cobra.Command, ask func(context.Context) map[string]
 // step is how often threads look: fine enough for what is planned, and no finer, so that processors sleep as they will.
 func (f *planFlags) step() time.Duration {
 	const finest, usual, coarsest = time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond
-	target := max(f.intent.FailOver, f.intent.Pause)
+	target := f.intent.FailOver
+	if p := f.intent.Pause; target == 0 || p > 0 && p < target {
+		target = p
+	}
 	if target == 0 {
 		return usual
 	}
