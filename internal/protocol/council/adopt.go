@@ -83,7 +83,7 @@ func (m *Machine) land(now protocol.Time) {
 		return
 	}
 	m.state(protocol.EvAdopt, c, "chosen")
-	m.until = m.host.Promised()
+	m.note()
 	m.seat = c.Named(m.opt.Name).Seat
 	for i := range m.peers {
 		m.peers[i].carried, m.peers[i].carry = 0, Carry{}

@@ -177,7 +177,7 @@ func (m *Machine) Start(now protocol.Time, out *protocol.Effects) {
 		m.host.Leave(now)
 	default:
 		m.phase, m.seat = seated, m.rec.Conf.Named(m.opt.Name).Seat
-		m.until = m.host.Promised()
+		m.note()
 		m.doubt = m.until
 		m.state(protocol.EvAdopt, m.rec.Conf, "record")
 		if m.rec.Settled {
@@ -206,11 +206,25 @@ func (m *Machine) settle(now protocol.Time) {
 	case forgetful:
 		m.onForgetful(now)
 	case seated:
+		m.noteLate()
 		m.trySettle(now)
 		m.propose(now)
 		m.repeatCarry(now)
 		m.recall(now)
 		m.watch(now)
+	}
+}
+
+// note notes when nothing stands any more that the member has promised so far.
+func (m *Machine) note() { m.until = m.host.Promised() }
+
+// noteLate does so as soon as a member that has just started knows what it waits for. It has promised nothing since.
+func (m *Machine) noteLate() {
+	if m.until == protocol.Never {
+		m.note()
+	}
+	if m.doubt == protocol.Never {
+		m.doubt = m.until
 	}
 }
 

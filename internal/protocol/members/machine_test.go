@@ -1,0 +1,161 @@
+package members
+
+import (
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/council"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
+	"github.com/regentproject/regent/internal/protocol/lease"
+	"github.com/regentproject/regent/internal/protocol/nerio"
+	"github.com/regentproject/regent/internal/protocol/record"
+)
+
+const ms = time.Millisecond
+
+func first(voters string) *council.Config {
+	c := &council.Config{Terms: council.Terms{Longest: 250 * ms, Rho: protocol.DefaultRho}}
+	for _, r := range voters {
+		c.Members = append(c.Members, council.Member{Seat: protocol.Rank(r - 'a'), Name: string(r), Birth: council.Birth{byte(r)}, Role: council.Leader})
+	}
+	return c
+}
+
+func config(name string, c *council.Config, bootstrap bool) Config {
+	return Config{
+		Council: council.Options{Name: name, First: c, Peers: protocol.Everyone(3), RoundTrip: 20 * ms, Renew: 50 * ms, Dead: time.Second, Quiet: time.Second, Patience: time.Second},
+		Leases: func(*council.Config) nerio.Config {
+			return nerio.Config{Quorums: protocol.Majority(3), RoundTrip: 20 * ms, Lease: 200 * ms, Renew: 50 * ms, Bootstrap: bootstrap, FirstInc: 10}
+		},
+	}
+}
+
+// alone returns a council of one that has begun, and its record.
+func alone(t *testing.T) (*drivetest.Stepper, *Machine, []byte) {
+	t.Helper()
+	m, err := New(config("a", first("a"), true), nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &drivetest.Stepper{Machine: m, Now: 1e9}
+	x.Step(protocol.Start{})
+	var rec []byte
+	for range 5 {
+		if len(x.Last.Persist) > 0 {
+			rec = append([]byte{}, x.Last.Persist...)
+			x.Step(protocol.Persisted{})
+			continue
+		}
+		x.Tick(x.Now.Add(ms))
+	}
+	if m.Incarnation() == 0 || !m.council.Settled() || rec == nil {
+		t.Fatalf("incarnation %d, settled %v", m.Incarnation(), m.council.Settled())
+	}
+	return x, m, rec
+}
+
+func TestRecordOfTheFirstStartHasTheConfiguration(t *testing.T) {
+	_, _, rec := alone(t)
+	r, err := record.Decode(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := council.DecodeRecord(r.Wedge)
+	if err != nil || c.Conf.Number != 0 || !c.Settled {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// next returns a configuration after the first, in which b observes.
+func next(c *council.Config) *council.Config {
+	n := *c
+	n.Number, n.Before = c.Number+1, c.Voters()
+	n.Members = append(append([]council.Member{}, c.Members...), council.Member{Seat: 1, Name: "b", Birth: council.Birth{'b'}})
+	return &n
+}
+
+// D oldok, D volconf: a voter judges no request while a configuration is on its way to the disk, and none of another number ever.
+func TestRequestsAreJudgedInTheOwnConfiguration(t *testing.T) {
+	x, m, _ := alone(t)
+	ask := func(epoch uint32) bool {
+		x.Receive(protocol.Ident{Rank: 0, Inc: m.Incarnation()}, &lease.Request{Epoch: epoch, Seq: uint64(x.Now), Delta: 200 * ms}, protocol.Unknown)
+		x.Now++
+		return len(x.Sent("lease.OK")) > 0
+	}
+	if !ask(0) {
+		t.Fatal("a request of the own number is not granted")
+	}
+	if ask(1) {
+		t.Error("D oldok: a request of a later configuration is granted")
+	}
+	x.Receive(protocol.Ident{Rank: 0, Inc: m.Incarnation()}, &council.Chosen{Conf: next(first("a"))}, protocol.Unknown)
+	if len(x.Last.Persist) == 0 || m.council.Conf().Number != 0 {
+		t.Fatal("D volconf: the configuration is not written, or is in force before")
+	}
+	rec := append([]byte{}, x.Last.Persist...)
+	if ask(0) || ask(1) {
+		t.Error("D volconf: a request is granted while the configuration is on its way to the disk")
+	}
+	x.Step(protocol.Persisted{})
+	if m.council.Conf().Number != 1 {
+		t.Fatal("the configuration is not in force")
+	}
+	if ask(0) {
+		t.Error("D oldok: a request of an earlier configuration is granted")
+	}
+	if !ask(1) {
+		t.Error("a request of the own number is not granted")
+	}
+	again, err := New(config("a", first("a"), true), rec, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := &drivetest.Stepper{Machine: again, Now: 1e9}
+	y.Step(protocol.Start{})
+	if again.council.Conf().Number != 1 || again.council.Settled() {
+		t.Error("D volconf: the configuration is forgotten in a restart, or counts as settled")
+	}
+}
+
+// A member that no configuration names has no leases. What its programs want it remembers.
+func TestMemberWaitsToBeNamed(t *testing.T) {
+	m, err := New(config("b", nil, false), nil, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &drivetest.Stepper{Machine: m, Now: 1e9}
+	x.Step(protocol.Start{})
+	if len(x.Sent("council.Fetch")) == 0 {
+		t.Error("it does not ask for the configuration")
+	}
+	x.Step(protocol.Campaign{Group: "g"})
+	x.Receive(protocol.Ident{Rank: 0, Inc: 10}, &council.Chosen{Conf: first("a")}, protocol.Unknown)
+	if m.leases != nil {
+		t.Error("it has leases in a council that does not name it")
+	}
+	x.Receive(protocol.Ident{Rank: 0, Inc: 10}, &council.Chosen{Conf: next(first("a"))}, protocol.Unknown)
+	if m.leases == nil || m.Incarnation() != 0 {
+		t.Fatal("it does not take its seat, or speaks at once")
+	}
+	x.Tick(x.Now + 1)
+	if len(m.wishes) > 0 {
+		t.Error("it has forgotten what its program wants")
+	}
+}
+
+// A copy goes its own way.
+func TestCloneSharesNothing(t *testing.T) {
+	_, m, _ := alone(t)
+	c := m.Clone().(*Machine)
+	before := string(m.AppendState(nil))
+	if string(c.AppendState(nil)) != before {
+		t.Fatal("the copy is in another state")
+	}
+	x := &drivetest.Stepper{Machine: c, Now: 3e9}
+	x.Receive(protocol.Ident{Rank: 0, Inc: c.Incarnation()}, &council.Chosen{Conf: next(first("a"))}, protocol.Unknown)
+	x.Step(protocol.Persisted{})
+	if string(m.AppendState(nil)) != before || c.council.Conf().Number != 1 {
+		t.Error("what the copy does changes the machine")
+	}
+}
