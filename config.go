@@ -18,6 +18,7 @@ import (
 	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/balance"
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/wire"
 )
@@ -32,6 +33,8 @@ type Peer struct {
 	// Priority decides who goes first in an election: members with a higher one, then by name. It does not decide whether a
 	// member may lead. The files of agents have the same numbers.
 	Priority int
+	// Weight is how large its share of the groups is in a balanced council ([Config.Balance]); zero is 1.
+	Weight int
 	// Witness says that it votes but never leads: a third vote on a small machine makes two large ones survive the loss of
 	// one. Observer says that it neither votes nor leads, and learns who does: there may be many. Neither is waited for.
 	Witness, Observer bool
@@ -96,6 +99,12 @@ type Config struct {
 	// Prefer, if not zero, makes a leader hand its groups over to a member that goes before it, once a program has been waiting
 	// there for so long, behind a link that is fast enough. Otherwise leaders stay. It is the same at every member.
 	Prefer time.Duration
+	// Balance spreads the groups over the members, in proportion to [Peer.Weight]. Each group has a place: of the members with the
+	// highest [Peer.Priority], the one that a hash of the names of group and member chooses. A group that has no leader goes
+	// straight there, if a program campaigns there. A leader is moved only to a member that has joined since, or was undrained
+	// ([Member.Undrain]), when a program first campaigns there, a few groups at once; it is asked to stop with the cause
+	// why.Balanced. It goes with no Prefer, and is the same at every member.
+	Balance bool
 
 	// The following is best left alone, unless its comment describes your case.
 
@@ -129,6 +138,9 @@ func (c *Config) check() error {
 	}
 	if c.Prefer < 0 {
 		return fmt.Errorf("config: prefer %v: must not be negative; zero lets leaders stay", c.Prefer)
+	}
+	if c.Balance && c.Prefer != 0 {
+		return fmt.Errorf("config: prefer %v with balance: leave one out (balance moves groups to members of higher priority)", c.Prefer)
 	}
 	if c.CouncilID != "" {
 		if _, err := protocol.ParseCouncilID(c.CouncilID); err != nil {
@@ -357,6 +369,9 @@ func (c *Config) summary(all *council, id protocol.CouncilID, t *Timing) *wire.S
 	s.Set("elector", string(c.Elector))
 	s.Set("prefer", c.Prefer.String())
 	s.Set("calm", c.Calm.String())
+	if c.Balance { // councils without it have the digest that they always had
+		s.Set("balance", all.shares())
+	}
 	modes := "quorum local eventual"
 	if c.Consistent {
 		modes += " consistent"
@@ -365,6 +380,27 @@ func (c *Config) summary(all *council, id protocol.CouncilID, t *Timing) *wire.S
 	}
 	s.Set("modes", modes)
 	return s
+}
+
+// order is in which order members have their turn in each group of a balanced council.
+func (c *council) order() balance.Order {
+	var o balance.Order
+	for i := range c.peers {
+		p := &c.peers[i]
+		o = append(o, balance.Share{Seed: balance.Seed(p.Name), Weight: p.Weight, Class: p.Priority})
+	}
+	return o
+}
+
+// shares shows the weights of members, as all must agree on them.
+func (c *council) shares() string {
+	var shares []string
+	for i := range c.peers {
+		if w := c.peers[i].Weight; w > 1 {
+			shares = append(shares, c.peers[i].Name+"="+strconv.Itoa(w))
+		}
+	}
+	return cmp.Or(strings.Join(shares, " "), "even")
 }
 
 // listing is the digest of members, in rank order, and quorum system that the durable record keeps.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/regentproject/regent/internal/protocol"
 )
 
 // SetHealth says what is wrong with this member, or with the program around it; nil if nothing is. A member with which
@@ -29,7 +27,7 @@ func (m *Member) SetHealth(wrong error) {
 	default:
 		return
 	}
-	_ = m.loop.Do(func(protocol.Time) { m.loop.Health(m.healthProblem.Load() == nil) })
+	_ = m.tellHealth()
 }
 
 // errSlowHealth is what is wrong with a member that cannot say what is.

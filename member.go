@@ -51,6 +51,11 @@ type Member struct {
 	clockBad atomic.Bool
 	// healthProblem is why the member is not fit to lead; nil if it is.
 	healthProblem atomic.Pointer[string]
+	// drained says that an operator keeps the member from leading. draining serialises the orders.
+	drained  atomic.Bool
+	draining sync.Mutex
+	// unfit is who else is not fit to lead, and who is drained, for the loop's own goroutine.
+	unfit func() (barred, drained protocol.Set)
 	// causes counts the changes by cause.
 	causes [maxCauses]atomic.Uint64
 

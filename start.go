@@ -17,6 +17,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/balance"
 	"github.com/regentproject/regent/internal/protocol/founding"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rain"
@@ -59,6 +60,9 @@ func prepare(c Config, w world.World) (*Member, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if err := m.readDrained(); err != nil {
+		return nil, errors.Join(err, m.dir.Close())
 	}
 	to := c.Logger
 	if to == nil {
@@ -206,6 +210,9 @@ func (m *Member) run(ctx context.Context, saved []byte, founder *runtime.Founder
 		return err
 	}
 	m.groupTable.Bind(council)
+	if m.drained.Load() {
+		m.loop.Health(protocol.Health{OK: true, Drained: true})
+	}
 	m.started = m.world.Clock.Now()
 	m.alive = runtime.NewOnDemand(m.loop, runtime.OnDemandOptions{Channel: runtime.ChannelOf(modeMembers, ""), Name: "the list of members", Make: m.newDetector})
 	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
@@ -299,7 +306,11 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 	rand.Read(seed[:])
 	rand.Read(m.startBits[:])
 	digest := summary.Digest()
-	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: roles.Quorums(), Leaders: roles.Leaders(), Prefer: m.config.Prefer,
+	var order balance.Order
+	if m.config.Balance {
+		order = m.council.order()
+	}
+	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: roles.Quorums(), Leaders: roles.Leaders(), Prefer: m.config.Prefer, Balance: order,
 		Epoch: epoch, Council: m.councilID, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
 		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
 		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
@@ -319,6 +330,7 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 		}
 	}
 	both, err := stack.New(stack.Config{Self: m.council.self, Roles: roles, Repeat: t.Renew}, authority, elect)
+	m.unfit = both.Unfit
 	if err != nil || !m.config.Consistent {
 		return both, err
 	}

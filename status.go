@@ -58,6 +58,10 @@ type PeerStatus struct {
 	Revoked bool `json:"revoked,omitempty"`
 	// KeyProblem says that it does not list the newest key of the member that was asked; empty if it does.
 	KeyProblem string `json:"key_problem,omitempty"`
+	// Drained says that an operator keeps it from leading ([Member.Drain]); one that has fallen silent since counts as drained.
+	// Unhealthy says that it is not fit to lead for a reason of its own ([Member.SetHealth]).
+	Drained   bool `json:"drained,omitempty"`
+	Unhealthy bool `json:"unhealthy,omitempty"`
 	// Problem is why it does not count, such as another configuration; empty if it does.
 	Problem string `json:"problem,omitempty"`
 }
@@ -76,6 +80,8 @@ type Status struct {
 	Disk string `json:"disk,omitempty"`
 	// HealthProblem says why the member is not fit to lead (see [Member.SetHealth]); empty if it is.
 	HealthProblem string `json:"health_problem,omitempty"`
+	// Drained says that an operator keeps the member from leading ([Member.Drain]).
+	Drained bool `json:"drained,omitempty"`
 	// Accused is what a member said in the last minutes of a later incarnation of this one, which this one did not act on: it bore no proof, or
 	// another process speaks for this member. Empty if none did.
 	Accused string `json:"accused,omitempty"`
@@ -124,6 +130,8 @@ type snapshot struct {
 	unlisted []runtime.Unlisted
 	own      []identity.ID // keys of this member, the oldest first
 	rates    []*clock.Rate // nil: not measured
+	// unfit are the members that are not fit to lead, and drained those that an operator keeps from it.
+	unfit, drained protocol.Set
 	// counts says what became of the packets that came in.
 	counts datagram.Counts
 }
@@ -141,6 +149,7 @@ func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 		}
 		s.counts = m.port.Counts()
 		s.unlisted = m.port.Unlisted()
+		s.unfit, s.drained = m.unfit()
 		s.own = m.port.Wire.Own()
 		c <- s
 	})
@@ -170,6 +179,8 @@ func (m *Member) Members() []PeerStatus {
 		o := &out[i]
 		o.Name, o.Role, o.Addr, o.Problem = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Problem
 		o.Trusted = trusted.Has(protocol.Rank(i))
+		o.Drained = s.drained.Has(protocol.Rank(i))
+		o.Unhealthy = s.unfit.Has(protocol.Rank(i)) && !o.Drained
 		if protocol.Rank(i) == m.council.self {
 			o.Self, o.Heard, o.Trusted, o.Fast, o.Incarnation = true, true, true, true, uint64(m.loop.Stats().Inc())
 			if len(s.own) > 0 {
@@ -204,7 +215,7 @@ func (m *Member) Status() Status {
 	stats := m.loop.Stats()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, CouncilID: m.councilID.String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
+		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), Drained: m.drained.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
 		PauseCount: stats.Late.Count(), PauseMedian: stats.Late.Quantile(0.5), PauseP99: stats.Late.Quantile(0.99), PauseLongest: stats.Late.Longest()}
 	now := m.world.Clock.Now()
 	if day := stats.Late.Day(now); day.Length > 0 {
@@ -351,6 +362,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 			g.count("regent_accusations_total", "words of peers on later incarnations of this member that it did not act on", float64(m.accused.counts(reason)), "reason", reason)
 		}
 		g.put("regent_healthy", "1 if the member is fit to lead", bit(s.HealthProblem == ""))
+		g.put("regent_drained", "1 if an operator keeps the member from leading", bit(s.Drained))
 		g.count("regent_stray_messages_total", "messages for groups that are not open here", float64(m.loop.Stats().Strays.Load()))
 		g.put("regent_incarnation", "number of this start of the member", float64(s.Incarnation))
 		g.add(m.pauses())
@@ -366,6 +378,9 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		}
 		for _, p := range peers {
 			g.put("regent_peer_deaf", "1 if a member is heard and does not hear this one", bit(p.Deaf), "peer", p.Name)
+		}
+		for _, p := range peers {
+			g.put("regent_peer_drained", "1 if an operator keeps a member from leading", bit(p.Drained), "peer", p.Name)
 		}
 		for _, p := range peers {
 			g.put("regent_peer_round_trip_seconds", "smoothed round trip to a member", p.RoundTrip.Seconds(), "peer", p.Name)

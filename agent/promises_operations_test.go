@@ -50,6 +50,13 @@ var operationsPromises = []promise{
 	{"`-q` keeps it silent.", []string{"TestQuietRunnersAreSilent"}},
 	{"`regent run --help` lists flags, environment and exit statuses.", []string{"TestHelpOfRunListsFlagsEnvironmentAndStatuses"}},
 
+	// Drain a host before maintenance.
+	{"hands their groups over to other hosts. It returns when no program there leads any more.", []string{"TestOperatorDrainsAHostForRepair", "TestDrainWaitsForProgramsAndSaysWhichStillLead"}},
+	{"but none of them leads until `regent undrain HOST`. That holds across restarts of the agent and of the host", []string{"TestDrainedMemberLeadsNothingEvenAfterARestart", "drain/forgotten-after-a-restart"}},
+	{"They need the right to operate all groups", []string{"TestRightsOverHTTP"}},
+	{"`drain` is refused if no other host could lead", []string{"TestOperatorDrainsAHostForRepair", "TestLastHostThatMayLeadIsNotDrained"}},
+	{"also those that were drained when they were last heard.", []string{"TestDrainedMembersAreKnownUntilTheySayOtherwise"}},
+
 	// Restart and upgrade.
 	{"An agent that is asked to stop asks its programs to stop, waits for them (`stop_grace`), hands their groups over",
 		[]string{"TestAgentThatStopsWaitsForItsProgramsAndHandsOver", "TestCloseLeavesInGoodOrder"}},

@@ -179,6 +179,7 @@ func TestRightsOverHTTP(t *testing.T) {
 		{"ops", "POST", "/v1/groups/billing/campaign", 403}, {"ops", "POST", "/v1/groups/billing/edict", 400},
 		{"web", "POST", "/v1/groups/billing/resign", 403}, {"web", "POST", "/v1/groups/billing/transfer", 403}, {"web", "POST", "/v1/groups/billing/campaign", 403},
 		{"web", "DELETE", "/v1/groups/billing/switchover", 403},
+		{"web", "POST", "/v1/drain", 403}, {"web", "POST", "/v1/undrain", 403}, {"ops", "POST", "/v1/drain", 400},
 	} {
 		if got := ask(c.token, c.method, c.path); got != c.want {
 			t.Errorf("%s %s with token %s: %d, want %d", c.method, c.path, c.token, got, c.want)

@@ -38,11 +38,12 @@ const (
 	Ill                   // A's health check fails
 	Roll                  // all members restart with the configuration Amount, one after another, For apart
 	Change                // A is asked to change the council to the voters in Side; to cancel a change if there are none
+	Drain                 // A is drained, also across its restarts
 	kinds
 )
 
 var kindNames = [kinds]string{"crash", "restart", "pause", "suspend", "halt", "snapshot", "revoke", "rotate", "cut", "partition", "slow", "lose", "duplicate",
-	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave", "ill", "roll", "change"}
+	"rate", "jump", "slowdisk", "campaign", "resign", "transfer", "find", "verify", "leave", "ill", "roll", "change", "drain"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -256,6 +257,10 @@ func (w *World) beginAtMember(m *member, a *active) bool {
 	case SlowDisk:
 		m.disk.slow = append(m.disk.slow, diskFault{a.id, time.Duration(a.Amount)})
 		return true
+	case Drain:
+		m.drained++
+		w.tellHealth(m)
+		return true
 	}
 	if !m.up {
 		return false
@@ -275,7 +280,8 @@ func (w *World) beginAtMember(m *member, a *active) bool {
 		a.saved = w.takeSnapshot(m)
 		return a.saved != nil
 	case Ill:
-		w.command(m, protocol.Health{}, w.now)
+		m.ill = m.life
+		w.tellHealth(m)
 	}
 	return true
 }
@@ -334,13 +340,24 @@ func (w *World) End(id uint64) {
 		w.restoreSnapshot(m, a.saved)
 	case Ill:
 		w.recover(m, &a)
+	case Drain:
+		m.drained--
+		w.tellHealth(m)
+	}
+}
+
+// tellHealth tells a member whether it is fit to lead. That it is drained is in its directory; that it is ill, it finds out itself.
+func (w *World) tellHealth(m *member) {
+	if m.up {
+		w.command(m, protocol.Health{OK: m.ill != m.life, Drained: m.drained > 0}, w.now)
 	}
 }
 
 // recover makes a member well again, unless it has died meanwhile or something else is wrong with it.
 func (w *World) recover(m *member, a *active) {
 	if m.life == a.life && !slices.ContainsFunc(w.active, func(b active) bool { return b.Kind == Ill && b.A == a.A && b.life == a.life }) {
-		w.command(m, protocol.Health{OK: true}, w.now)
+		m.ill = 0
+		w.tellHealth(m)
 	}
 }
 

@@ -40,6 +40,9 @@ type member struct {
 	closing   bool // it was told to leave
 	port      Port
 	up        bool
+	// ill is the life in which the member is ill; zero: none. drained counts the orders that keep it from leading.
+	ill       uint32
+	drained   int
 	starts    protocol.Inc
 	inc       protocol.Inc
 	as        protocol.Inc // that the present Step was taken under
@@ -129,6 +132,9 @@ func (w *World) start(m *member) {
 	w.step(m, protocol.Start{})
 	if m.port != nil {
 		w.armPort(m)
+	}
+	if m.drained > 0 {
+		w.tellHealth(m)
 	}
 	for _, g := range w.config.Groups {
 		w.campaign(m, g, w.now.Add(m.dice.Between(1, w.config.Program.Again.Max)))

@@ -64,6 +64,7 @@ func (w *World) restoreSnapshot(m *member, s *snapshot) {
 	m.disk.records, m.disk.queue, m.disk.asked, m.disk.written = s.disk.records, s.disk.queue, s.disk.asked, s.disk.written
 	m.disk.held.Clear()
 	m.views = append(m.views[:0], s.views...)
+	w.tellHealth(m) // it may have changed since the snapshot
 	m.programs = m.programs[:0]
 	m.reader = w.config.Program.reader(m.boot)
 	m.wake, m.due, m.timer, m.portWait = protocol.Never, Forever, Forever, Forever

@@ -71,10 +71,12 @@ const (
 	Stalled      = Kind(protocol.Stalled)      // the link to Member is broken, and only that, for Bound
 	TooMany      = Kind(protocol.TooMany)      // the council has as many consistent groups as it can have
 	Announced    = Kind(protocol.Announced)    // Member, which leads, announced another value
+	Drained      = Kind(protocol.Drained)      // an operator keeps Member from leading
+	Balanced     = Kind(protocol.Balanced)     // the leader handed the group over to Member, which joined and is the group's place
 )
 
 // last is the highest kind that has a name.
-const last = Announced
+const last = Balanced
 
 // String names the kind, such as "lease expired".
 func (k Kind) String() string { return protocol.CauseCode(k).String() }

@@ -183,13 +183,19 @@ func (a *Gate) PermitRequest(c *Client, r *session.Request) error {
 	return err
 }
 
-// errPartial refuses what shows all groups to clients that may not look at all of them.
+// errPartial refuses what shows all groups to clients that may not look at all of them, and errPartly what changes who leads any of them.
 var errPartial = &api.Error{Status: http.StatusForbidden, Err: errors.New("this shows all groups, and this client may not read all of them (rights, in the agent's configuration): ask about a group")}
 
-// PermitAll returns an error if the sender of a request may not look at every group.
+var errPartly = &api.Error{Status: http.StatusForbidden, Err: errors.New("this is about all groups, and this client may not operate all of them (rights, in the agent's configuration)")}
+
+// PermitAll returns an error if the sender of a request may not do with every group what the request is about.
 func (a *Gate) PermitAll(ctx context.Context) error {
-	if a.Access.Load().allowsAll(ClientOf(ctx), mayRead) {
+	c := ClientOf(ctx)
+	switch {
+	case a.Access.Load().allowsAll(c, c.Right):
 		return nil
+	case c.Right == MayOperate:
+		return errPartly
 	}
 	return errPartial
 }

@@ -89,3 +89,21 @@ type StreamEvent struct {
 	// Missed is of "missed": how many changes were left out.
 	Missed int `json:"missed,omitempty"`
 }
+
+// DrainOrder is the body of a drain and of an undrain.
+type DrainOrder struct {
+	// Member is this host: an order for another one has gone astray.
+	Member string `json:"member"`
+	// Yes drains it although no other host could lead.
+	Yes bool `json:"yes,omitempty"`
+}
+
+// Drained is what became of a drain or an undrain.
+type Drained struct {
+	Member  string `json:"member"`
+	Drained bool   `json:"drained"`
+	// Moved counts the groups that this host led and others lead now. Leaderless are those that nobody leads: no program campaigns
+	// elsewhere that may lead.
+	Moved      int      `json:"moved"`
+	Leaderless []string `json:"leaderless,omitempty"`
+}

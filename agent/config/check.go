@@ -51,6 +51,9 @@ func (f *File) Check() error {
 	if f.Prefer < 0 {
 		fail("prefer %v: must not be negative; leave it out to let leaders stay", f.Prefer)
 	}
+	if f.Balance && f.Prefer > 0 {
+		fail("prefer %v with balance: leave one out (balance moves groups to members of higher priority)", f.Prefer)
+	}
 	f.checkGroups(fail)
 	f.checkLeases(fail)
 	f.checkRights(fail)
@@ -426,7 +429,7 @@ func (f *File) Regent() (regent.Config, error) {
 		return regent.Config{}, err
 	}
 	c := regent.Config{Name: f.Name, CouncilID: f.CouncilID, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
-		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime,
+		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Balance: f.Balance, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime,
 		StopWithin: longestStop}
 	if len(keys) > 0 {
 		c.Key, c.OldKeys = keys[0], keys[1:]
@@ -439,7 +442,7 @@ func (f *File) Regent() (regent.Config, error) {
 	}
 	for i := range f.Council {
 		m := &f.Council[i]
-		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: m.Priority, Witness: m.Witness, Observer: m.Observer, PublicKeys: m.PublicKeys, Revoked: m.Revoked}
+		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: m.Priority, Weight: m.Weight, Witness: m.Witness, Observer: m.Observer, PublicKeys: m.PublicKeys, Revoked: m.Revoked}
 		c.Council = append(c.Council, p)
 	}
 	return c, nil

@@ -198,6 +198,9 @@ func flow(m *Member) string {
 	if m.Priority != 0 {
 		parts = append(parts, fmt.Sprintf("priority: %d", m.Priority))
 	}
+	if m.Weight != 0 {
+		parts = append(parts, fmt.Sprintf("weight: %d", m.Weight))
+	}
 	if m.Witness {
 		parts = append(parts, "witness: true")
 	}

@@ -44,6 +44,8 @@ type File struct {
 	Elector string `yaml:"elector"`
 	// Prefer, if it is set, has leaders hand over to members that go before them, after so long.
 	Prefer time.Duration `yaml:"prefer"`
+	// Balance spreads the groups over the members.
+	Balance bool `yaml:"balance"`
 	// Calm is how long a member that comes and goes waits before it may depose local leaders.
 	Calm time.Duration `yaml:"calm"`
 	// Consistent lets programs have groups that agree on who failed. It must be set, since
@@ -93,6 +95,8 @@ type Member struct {
 	Addresses []string `yaml:"addresses"`
 	// Priority decides who goes first: higher ones, then by name. Zero is the default, as in the library.
 	Priority int `yaml:"priority"`
+	// Weight is how large its share of the groups is in a balanced council; zero is 1.
+	Weight int `yaml:"weight"`
 	// Witness votes and never leads. Observer neither votes nor leads.
 	Witness  bool `yaml:"witness"`
 	Observer bool `yaml:"observer"`

@@ -65,6 +65,9 @@ func (d Draft) council(line func(string, ...any)) {
 		if m.Priority != 0 {
 			line("    priority: %d", m.Priority)
 		}
+		if m.Weight != 0 {
+			line("    weight: %d", m.Weight)
+		}
 		if m.Witness {
 			line("    witness: true")
 		}

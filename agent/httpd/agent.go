@@ -48,13 +48,15 @@ type (
 		Follow(ctx context.Context, s core.Sink, watch *core.Watcher, every time.Duration, beat func() error) error
 	}
 
-	// orders is what operators want of a leader: orders.go.
+	// orders is what operators want of a leader or of the host: orders.go.
 	orders interface {
 		Leader(group string) *core.Candidate
 		LeaderOfGroup(group string, token uint64, command string) (*core.Candidate, error)
 		CheckSuccessor(to string) error
 		Order(ctx context.Context, k *core.Candidate, o *core.Order) error
 		LeaderAfter(ctx context.Context, group string, token uint64, to string) api.Outcome
+		// Drain moves all leadership away from this host, or lets its programs lead again.
+		Drain(ctx context.Context, drain bool, o *api.DrainOrder) (api.Drained, error)
 	}
 
 	// campaigns is for programs that campaign over HTTP: campaign.go.

@@ -35,7 +35,7 @@ func (w *auditWriter) WriteHeader(status int) {
 func (w *auditWriter) note(status int) {
 	c, q := access.ClientOf(w.query.Context()), w.query
 	action, group := w.route.Audit, q.PathValue("group")
-	if group == "" && action != "" && !strings.Contains(w.route.Path, "{id}") {
+	if group == "" && action != "" && !w.route.All && !strings.Contains(w.route.Path, "{id}") {
 		group = w.agent.core.Config().DefaultGroup
 	}
 	switch {

@@ -15,6 +15,7 @@ import (
 // writeRoutes are the routes that change something.
 func (s *Server) writeRoutes() []Route {
 	refused := map[int]any{200: api.Outcome{}, 400: api.Refusal{}, 404: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}}
+	drained := map[int]any{200: api.Drained{}, 400: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}}
 	return []Route{
 		{Method: "POST", Path: "/v1/groups/{group}/resign", Requires: access.Writer, Right: access.MayOperate, Audit: "resign", In: api.ResignOrder{}, Out: refused,
 			Summary: "Ask the program here that leads to stop, and give the group up once it has.", Serve: s.serveResign},
@@ -23,6 +24,10 @@ func (s *Server) writeRoutes() []Route {
 		{Method: "POST", Path: "/v1/groups/{group}/edict", Requires: access.Writer, Right: access.MayLead, In: api.EdictOrder{},
 			Out:     map[int]any{200: api.StampInfo{}, 400: api.Refusal{}, 404: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}},
 			Summary: "Stamp an order of the program here that leads.", Serve: s.serveEdict},
+		{Method: "POST", Path: "/v1/drain", Requires: access.Writer, Right: access.MayOperate, All: true, Audit: "drain", In: api.DrainOrder{}, Out: drained,
+			Summary: "Move all leadership away from this host, and keep it away, also after a restart of the agent.", Serve: s.serveDrain(true)},
+		{Method: "POST", Path: "/v1/undrain", Requires: access.Writer, Right: access.MayOperate, All: true, Audit: "undrain", In: api.DrainOrder{}, Out: drained,
+			Summary: "Let programs of this host lead again.", Serve: s.serveDrain(false)},
 		{Method: "POST", Path: "/v1/keys", Requires: access.Writer, In: access.KeyChange{}, Out: map[int]any{200: api.Health{}, 400: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}},
 			Summary: "Write to the audit log who has changed keys in the files of this host: for 'regent keys', on the unix socket.", Serve: s.serveKeyChange},
 	}
@@ -78,6 +83,26 @@ func (a *Server) serveTransfer(w http.ResponseWriter, q *http.Request) {
 		err = a.OrderWithoutTimeout(w, q, k, core.NewOrder(regent.Cause{Why: why.Transferred, Member: body.To}, body.To))
 	}
 	a.AnswerOrder(w, q, k, body.To, err)
+}
+
+// serveDrain drains this host, or undrains it, and answers when that is done.
+func (a *Server) serveDrain(drain bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, q *http.Request) {
+		var body api.DrainOrder
+		err := Decode(q, &body)
+		var out api.Drained
+		if err == nil {
+			withoutDeadline(w)
+			out, err = a.core.Drain(q.Context(), drain, &body)
+		}
+		switch {
+		case errors.Is(err, context.Canceled): // the sender does not wait for an answer
+		case err != nil:
+			WriteError(w, err)
+		default:
+			WriteJSON(w, http.StatusOK, out)
+		}
+	}
 }
 
 // OrderWithoutTimeout gives an order and waits for its outcome, for as long as its sender does.

@@ -24,7 +24,7 @@ type Route struct {
 	Requires access.Role
 	// Right is what it must be allowed to do with the group.
 	Right access.Right
-	// All marks answers about all groups that are not made for one client.
+	// All marks answers about all groups that are not made for one client, and orders that concern all groups.
 	All bool
 	// Audit, if it is set, is what the audit log calls the order.
 	Audit string

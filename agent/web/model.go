@@ -112,7 +112,9 @@ type Member struct {
 	Name  string      `json:"name"`
 	State MemberState `json:"state"`
 	// Problem is what is wrong with it, in words.
-	Problem     string `json:"problem,omitempty"`
+	Problem string `json:"problem,omitempty"`
+	// Drained says that an operator keeps it from leading.
+	Drained     bool   `json:"drained,omitempty"`
 	Incarnation uint64 `json:"incarnation,omitempty"`
 	// Leading is how many groups its programs lead.
 	Leading int `json:"leading,omitempty"`

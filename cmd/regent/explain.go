@@ -60,7 +60,8 @@ The agent of that program knows: ask it there.`,
 			if limit < 1 {
 				return fmt.Errorf("--limit %d: must be at least 1", limit)
 			}
-			h, err := readHistory(c, newClient(socket), args[0], 1000)
+			cl := newClient(socket)
+			h, err := readHistory(c, cl, args[0], 1000)
 			if err != nil {
 				return err
 			}
@@ -75,6 +76,10 @@ The agent of that program knows: ask it there.`,
 			}
 			for i := range explained {
 				explained[i].print(c.OutOrStdout())
+			}
+			var members api.MemberList
+			if cl.get(c.Context(), "/v1/members", &members) == nil {
+				showDrained(c.OutOrStdout(), paintFor(c.OutOrStdout()), members.Members)
 			}
 			if len(explained) == 0 {
 				fmt.Fprintf(c.OutOrStdout(), "nobody has led %s since the agent was started\n", args[0])

@@ -51,6 +51,10 @@ func (a *explanation) meaning() (means, do string) {
 		return "the program at " + m + " was found not to be well", "its health check, or why it was silent"
 	case why.Closed:
 		return "the agent of " + m + " was stopped in good order", ""
+	case why.Balanced:
+		return "the group moved to " + m + ", its place in a balanced council, because " + m + " has started or was undrained", ""
+	case why.Drained:
+		return "an operator drained " + m + " ('regent drain'): it leads nothing until 'regent undrain " + m + "' there", ""
 	case why.Merged, why.Returned:
 		return m + ", which goes before others, came back", ""
 	case why.Doubted:
@@ -67,7 +71,7 @@ func (a *explanation) resigned(m string) (means, do string) {
 		return m + " gave it up, as when its agent is stopped", ""
 	}
 	return m + " gave it up: its program ended or stopped, or was killed because it did not answer or stop in time, or its agent was stopped, " +
-		"or somebody said 'regent resign'", "'regent explain' and the log at " + m + ": its agent knows which"
+		"or an operator ran 'regent resign' or 'regent drain'", "'regent explain' and the log at " + m + ": its agent knows which"
 }
 
 // doubted is of a leader that another member could not hear, or that was elected when a later one already was. Why it could

@@ -42,7 +42,7 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 		"gave up, seen from elsewhere": {
 			changes: []api.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), changed("quorum", 10, "", 0, because(why.Resigned, "a")), changed("quorum", 20, "b", 2, because(why.Elected, "b"))},
 			says:    []string{"a stopped leading (token 1), and b led 10ms later (token 2)", "killed because it did not answer", "its agent was stopped", "look: 'regent explain' and the log at a"},
-			means:   "a gave it up: its program ended or stopped, or was killed because it did not answer or stop in time, or its agent was stopped, or somebody said 'regent resign'",
+			means:   "a gave it up: its program ended or stopped, or was killed because it did not answer or stop in time, or its agent was stopped, or an operator ran 'regent resign' or 'regent drain'",
 		},
 		"gave up, seen at home": {
 			changes:  []api.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), ended, changed("quorum", 20, "b", 2, because(why.Elected, "b"))},

@@ -34,6 +34,8 @@ var subcommands = []func() *cobra.Command{
 	explainCommand,
 	resignCommand,
 	transferCommand,
+	drainCommand,
+	undrainCommand,
 	verifyCommand,
 	edictCommand,
 	statusCommand,

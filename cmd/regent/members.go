@@ -21,7 +21,8 @@ func membersCommand() *cobra.Command {
 the agent of this host sees them: when each was heard last, how long a round trip to it
 takes, and what is wrong with it, such as another configuration. A link is judged in
 both directions: a member that is heard and does not hear this one is not well, and
-neither is one that does not take part yet.
+neither is one that does not take part yet. A member that is drained or unhealthy votes
+and does not lead.
 
 The exit status is 1 if fewer than a majority of those that vote are well, or this
 member does not take part yet.`,
@@ -134,6 +135,12 @@ func showMembers(c *cobra.Command, members []regent.PeerStatus) {
 		}
 		if m.Role != "" {
 			state = m.Role + ": " + state
+		}
+		switch {
+		case m.Drained:
+			state = p.bold("drained") + ": " + state
+		case m.Unhealthy:
+			state = p.bad("unhealthy") + ": " + state
 		}
 		incarnation := "-"
 		if m.Incarnation > 0 {

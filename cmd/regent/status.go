@@ -148,6 +148,7 @@ func (s *statusReport) print(c *cobra.Command) {
 	if s.CouncilID != "" {
 		fmt.Fprintf(out, "council %s\n", s.CouncilID)
 	}
+	showDrained(out, p, s.Members)
 	t := &s.Timing
 	fmt.Fprintf(out, "leads %s for %s; leases of programs last %v, renewed every %v, with a guard time of %v\n", cli.Count(s.Leading, "group"), cli.Count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
 	fmt.Fprintf(out, "a program that dies is replaced within about %v and its lost hooks, %s; pauses of up to %v cost nothing\n", replacedWithin, replacedHost(t), config.Rounded(t.Tolerates))

@@ -28,7 +28,8 @@ func whoCommand() *cobra.Command {
 		Short: "Say who leads",
 		Long: `Says which member leads GROUP, as far as the agent of this host knows; without GROUP,
 who leads each of the groups that it has heard of, and of local and eventual ones, which
-hosts lead by themselves, the mode, and what leaders announce ('regent run --announce').
+hosts lead by themselves, the mode, what leaders announce ('regent run --announce'), and
+which hosts are drained.
 To have it proven use 'regent verify'. With --json the value is there for one group, too.
 
 TOKEN is the number of the leadership: a later leader has a higher one, so a receiver of
@@ -129,21 +130,33 @@ func whoAll(c *cobra.Command, cl *client, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	// What is drained explains why nothing is led there; it is no reason to say nothing else.
+	var members api.MemberList
+	_ = cl.get(c.Context(), "/v1/members", &members)
 	led := slices.ContainsFunc(all, func(g api.GroupInfo) bool { return g.Leader != "" })
 	switch {
 	case asJSON:
-		if err := cli.WriteJSON(c, api.GroupList{Groups: all}); err != nil {
+		if err := cli.WriteJSON(c, whoReport{GroupList: api.GroupList{Groups: all}, Drained: drainedHosts(members.Members)}); err != nil {
 			return err
 		}
 	case len(all) == 0:
 		return cli.Failf("no groups yet: a group begins when somebody campaigns for it, as 'regent run GROUP -- COMMAND' does")
 	default:
-		showGroups(c, paintFor(c.OutOrStdout()), all)
+		p := paintFor(c.OutOrStdout())
+		showGroups(c, p, all)
+		showDrained(c.OutOrStdout(), p, members.Members)
 	}
 	if !led {
 		return cli.Silently(cli.Failed)
 	}
 	return nil
+}
+
+// whoReport is all that who shows of all groups.
+type whoReport struct {
+	api.GroupList
+	// Drained are the hosts that operators keep from leading.
+	Drained []string `json:"drained,omitempty"`
 }
 
 // allGroups reads the list of groups, page by page.

@@ -111,8 +111,13 @@ type (
 	Reconfigure struct{ Record []byte }
 
 	// Health says whether the member is fit to lead. One that is not gives up what it leads and tries for nothing, but
-	// votes as before; what its programs want to lead is remembered until it is well again.
-	Health struct{ OK bool }
+	// votes as before; what its programs want to lead is remembered until it is fit again.
+	Health struct {
+		// OK says that nothing is wrong with it.
+		OK bool
+		// Drained says that an operator keeps it from leading, whether or not something is wrong.
+		Drained bool
+	}
 
 	// Trusts is an elector's word to an authority: its member trusts Leader now (Nobody: it has no opinion). Barred are
 	// members that would not lead now if they could, besides those that never may; they are passed over.
@@ -121,6 +126,17 @@ type (
 		Barred Set
 	}
 )
+
+// Fit says whether the member may lead.
+func (h Health) Fit() bool { return h.OK && !h.Drained }
+
+// Cause returns why a member that is not fit leads nothing. What is wrong with it explains more than that it was drained.
+func (h Health) Cause() CauseCode {
+	if h.OK {
+		return Drained
+	}
+	return Unhealthy
+}
 
 // Unknown is the Delay of a message about which nothing is proven.
 const Unknown = time.Duration(1<<63 - 1)

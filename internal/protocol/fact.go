@@ -57,7 +57,7 @@ const (
 	EvAsked    Ev = "asked"    // the council is asked to be changed here; Why: asked, or why not
 	EvOut      Ev = "out"      // the member has no seat in the configuration Seq
 	EvCount    Ev = "count"    // a counter of suspicions has grown: Peer's is Seq now; Why: of which kind
-	EvHealth   Ev = "health"   // the member is fit to lead from now on, or is not; Why: "well", "ill"
+	EvHealth   Ev = "health"   // the member is fit to lead from now on, or is not; Why: "well", "ill", "drained"
 	EvRound    Ev = "round"    // the query Seq has ended; Members are those whose responses won
 
 	EvNode    Ev = "node"    // a member of a consistent group is dead, alive, candidate, supporter or manager: Why

@@ -174,11 +174,13 @@ const (
 	Stalled                // the link to the peer is broken, and only that, for Bound
 	TooMany                // the council has as many groups of this kind as it can have
 	Announced              // the peer, which leads, announced another value
+	Drained                // an operator keeps the peer from leading
+	Balanced               // the leader handed the group over to the peer, which has joined and has the group's place
 )
 
 var causes = [...]string{"unexplained", "started", "elected", "suspected", "returned", "lease expired", "resigned",
 	"transferred", "slow link", "merged", "no quorum", "restarted", "clock fault", "unhealthy", "closed", "doubted",
-	"nobody accessible", "all agree", "excluded", "stalled", "too many groups", "announced"}
+	"nobody accessible", "all agree", "excluded", "stalled", "too many groups", "announced", "drained", "balanced"}
 
 func (c CauseCode) String() string { return name(causes[:], int(c)) }
 

@@ -86,8 +86,9 @@ type Loop struct {
 	// council is what programs see of the machine that serves the council; onDemand are the other groups in use.
 	council  *GroupTable
 	onDemand map[*OnDemand]struct{}
-	// faulty says that the clock cannot be believed, unhealthy that the member must not lead, closing that it is leaving.
-	faulty, unhealthy, closing bool
+	// faulty says that the clock cannot be believed, health whether the member may lead, closing that it is leaving.
+	faulty, closing bool
+	health          protocol.Health
 	// slept is what Suspended returned last.
 	slept time.Duration
 	// renamed is when the machines of an earlier incarnation of this very process last went; zero: never.
@@ -140,7 +141,7 @@ const callLimit = 1024
 
 // NewLoop returns a loop that has not begun.
 func NewLoop(o Options) *Loop {
-	l := &Loop{Options: o, instances: make(map[Channel]*Instance), onDemand: make(map[*OnDemand]struct{}), calls: make(chan func(protocol.Time), callLimit), ended: make(chan struct{})}
+	l := &Loop{Options: o, health: protocol.Health{OK: true}, instances: make(map[Channel]*Instance), onDemand: make(map[*OnDemand]struct{}), calls: make(chan func(protocol.Time), callLimit), ended: make(chan struct{})}
 	if o.Suspended != nil {
 		l.slept = o.Suspended()
 	}
@@ -385,6 +386,9 @@ func (l *Loop) Do(f func(now protocol.Time)) error {
 	}
 }
 
+// Later calls f once the machines have taken the events that they were given so far. It is for the loop's own goroutine.
+func (l *Loop) Later(f func(now protocol.Time)) { l.queue = append(l.queue, queued{call: f}) }
+
 // tables calls f for everything that programs take part in.
 func (l *Loop) tables(f func(*GroupTable)) {
 	if l.council != nil {
@@ -416,12 +420,19 @@ func (l *Loop) Suspend() {
 
 // Health says whether the member is fit to lead. If it is not, nothing is led: the council's machine sees to that for its
 // groups, and the tables of the others for theirs. It is for the loop's own goroutine.
-func (l *Loop) Health(ok bool) {
-	l.unhealthy = !ok
-	l.council.post(protocol.Health{OK: ok})
+func (l *Loop) Health(h protocol.Health) {
+	l.health = h
+	l.council.post(h)
 	for s := range l.onDemand {
 		s.health()
 	}
+}
+
+// Leading returns how many groups programs here lead, of whatever mode. It is for the loop's own goroutine.
+func (l *Loop) Leading() int {
+	n := 0
+	l.tables(func(t *GroupTable) { n += t.Leading() })
+	return n
 }
 
 // Close asks all programs that lead to stop, and lets none begin. The machines leave when the last program has stopped.

@@ -162,21 +162,21 @@ func (d *OnDemand) open(now protocol.Time) error {
 	if t := d.table; t != nil {
 		t.instance, t.faulty, t.closing = at, d.loop.faulty, d.loop.closing
 		d.watchOther(now)
-		t.health(d.loop.unhealthy)
+		t.health(d.loop.health)
 		t.Groups(t.campaign)
-	} else if d.loop.unhealthy {
+	} else if !d.loop.health.Fit() {
 		d.health()
 	}
 	return nil
 }
 
-// health reports whether the member is healthy: to the table, or to a machine that has none.
+// health reports whether the member may lead: to the table, or to a machine that has none.
 func (d *OnDemand) health() {
 	switch {
 	case d.table != nil:
-		d.table.health(d.loop.unhealthy)
+		d.table.health(d.loop.health)
 	case d.instance != nil:
-		d.instance.Post(protocol.Health{OK: !d.loop.unhealthy})
+		d.instance.Post(d.loop.health)
 	}
 }
 

@@ -119,7 +119,7 @@ func TestLeaseThatNobodyGotClosesNothing(t *testing.T) {
 		onLoop(t, loop, func(protocol.Time) {
 			(*made)[0].held = false
 			s.instance.Post(protocol.Tick{})
-			loop.Health(false) // it is told to resign only when it has led
+			loop.Health(protocol.Health{}) // it is told to resign only when it has led
 		})
 		if tenure := (*made)[0].tenure; tenure != 1 {
 			t.Fatalf("%d tenures", tenure)
@@ -128,7 +128,7 @@ func TestLeaseThatNobodyGotClosesNothing(t *testing.T) {
 		if open(t, loop) != 1 {
 			t.Error("it was closed under a candidate")
 		}
-		onLoop(t, loop, func(protocol.Time) { loop.Health(true) })
+		onLoop(t, loop, func(protocol.Time) { loop.Health(protocol.Health{OK: true}) })
 		if len(next) != 1 {
 			t.Error("the candidate does not lead though nothing bars it")
 		}
@@ -273,7 +273,8 @@ func TestNothingIsLedWhileTheOtherGroupHasALeader(t *testing.T) {
 
 func TestHealthAndClockBlockEveryTable(t *testing.T) {
 	for name, block := range map[string]func(l *Loop, on bool){
-		"unhealthy": func(l *Loop, on bool) { l.Health(!on) },
+		"unhealthy": func(l *Loop, on bool) { l.Health(protocol.Health{OK: !on}) },
+		"drained":   func(l *Loop, on bool) { l.Health(protocol.Health{OK: true, Drained: on}) },
 		"clock":     (*Loop).Fault,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -283,7 +284,7 @@ func TestHealthAndClockBlockEveryTable(t *testing.T) {
 				l := lead(t, s.Group("g"))
 				onLoop(t, loop, func(protocol.Time) { block(loop, true) })
 				<-l.Done()
-				want := map[string]protocol.CauseCode{"unhealthy": protocol.Unhealthy, "clock": protocol.ClockFault}[name]
+				want := map[string]protocol.CauseCode{"unhealthy": protocol.Unhealthy, "drained": protocol.Drained, "clock": protocol.ClockFault}[name]
 				if l.Cause().Code != want {
 					t.Errorf("told to stop because of %v", l.Cause())
 				}

@@ -165,7 +165,7 @@ func (c *council) settle(t *testing.T) {
 			c.startMember(t, i)
 			continue
 		}
-		_ = p.loop.Do(func(protocol.Time) { p.loop.Health(true); p.loop.Fault(false) })
+		_ = p.loop.Do(func(protocol.Time) { p.loop.Health(protocol.Health{OK: true}); p.loop.Fault(false) })
 	}
 	groups := append(slices.Clone(quorumGroups), localGroup)
 	since := time.Now()
@@ -250,7 +250,7 @@ func (c *council) faultOf(p *process, n int) {
 		c.leaveMember(i)
 	case n < 16:
 		ok := c.rng.IntN(3) > 0
-		_ = p.loop.Do(func(protocol.Time) { p.loop.Health(ok) })
+		_ = p.loop.Do(func(protocol.Time) { p.loop.Health(protocol.Health{OK: ok}) })
 	case n < 17:
 		c.ledger.count("suspends")
 		_ = p.loop.Do(func(protocol.Time) {

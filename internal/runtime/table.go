@@ -352,8 +352,8 @@ func (t *GroupTable) fault(faulty bool) {
 type blockReason uint8
 
 const (
-	blockedByOther   blockReason = 1 << iota // another group has a leader
-	blockedUnhealthy                         // the member is unhealthy
+	blockedByOther blockReason = 1 << iota // another group has a leader
+	blockedUnfit                           // the member is unhealthy, or drained
 )
 
 // setBlock says whether there is a reason that nothing may be led here. Programs that lead when there is one are asked to stop, for
@@ -376,9 +376,9 @@ func (t *GroupTable) setBlock(reason blockReason, on bool, why protocol.Cause) {
 	})
 }
 
-// health blocks leading while the member is unhealthy.
-func (t *GroupTable) health(unhealthy bool) {
-	t.setBlock(blockedUnhealthy, unhealthy, protocol.Cause{Code: protocol.Unhealthy, Peer: t.loop.Self})
+// health blocks leading while the member is not fit to lead.
+func (t *GroupTable) health(h protocol.Health) {
+	t.setBlock(blockedUnfit, !h.Fit(), protocol.Cause{Code: h.Cause(), Peer: t.loop.Self})
 }
 
 // abandon ends all leases without a message to other members, as a crash would.

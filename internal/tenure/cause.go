@@ -11,8 +11,8 @@ import (
 // suspended finds its lease expired, and a silent program does not stop when it is asked to.
 var weight = [...]protocol.CauseCode{protocol.ClockFault, protocol.Unhealthy, protocol.LeaseExpired, protocol.NoQuorum, protocol.Restarted,
 	protocol.Doubted, protocol.Suspected, protocol.Excluded, protocol.Merged, protocol.Returned, protocol.TooMany, protocol.SlowLink,
-	protocol.Stalled, protocol.NoAccess, protocol.AllAgree, protocol.Elected, protocol.Started, protocol.Transferred, protocol.Closed,
-	protocol.Resigned, protocol.Announced, protocol.Unexplained}
+	protocol.Stalled, protocol.NoAccess, protocol.AllAgree, protocol.Elected, protocol.Started, protocol.Transferred, protocol.Balanced,
+	protocol.Closed, protocol.Drained, protocol.Resigned, protocol.Announced, protocol.Unexplained}
 
 // place returns the place of a code in the list; codes of later versions are the lightest.
 func place(c protocol.CauseCode) int {

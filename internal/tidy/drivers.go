@@ -8,6 +8,7 @@ var tenureTimers = map[string]map[string]string{
 		"call.go":    "calls a leader again",
 		"clock.go":   "looks at the clock every second",
 		"dial.go":    "connects to the agent again, and bounds questions to it",
+		"drain.go":   "looks whether programs of a drained member still lead",
 		"health.go":  "calls the health check",
 		"member.go":  "waits for the start, and logs what it waits for",
 		"resolve.go": "resolves names again",
@@ -25,6 +26,7 @@ var tenureTimers = map[string]map[string]string{
 		"server.go":    "accepts connections again, and bounds the end of the server",
 	},
 	"agent/core": {
+		"drain.go":    "waits a moment for leaders elsewhere, for an operator",
 		"events.go":   "sends a pulse every second",
 		"orders.go":   "bounds how long a successor may be unknown",
 		"rejoin.go":   "looks which members are back",

@@ -17,6 +17,7 @@
 //	N-16'             nerio.go         a voter keeps its word
 //	N-EE              nerio_live.go    no group is without a lease for long while all is well
 //	N-STAB            nerio_live.go    a lease does not lapse while all is well
+//	N-STAB (moves)    nerio_moves.go   a healthy leader is moved only after a join or an undrain, to where a program waits
 //	N-VER             nerio_live.go    a member that is verified to lead does
 //	N-ROLE            nerio_live.go    nobody leads who may not, and nobody tries who is ill
 //	N-VAL             nerio_value.go   a view shows a value that its leader announced, never an earlier one, and in the end the last one

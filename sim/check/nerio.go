@@ -19,6 +19,8 @@ type NerioSpec struct {
 	// Without groups N-EE is not checked.
 	Groups []protocol.Group
 	Bound  time.Duration
+	// Moves is how many groups a leader of a balanced council may hand over at once.
+	Moves int
 	// Seed and Travel are of the resource that edicts are sent to.
 	Seed   uint64
 	Travel sim.Delay
@@ -29,7 +31,7 @@ func Nerio(t Truth, s NerioSpec) []Checker {
 	b := newTimedLedger(t)
 	all := []Checker{
 		newUnique(b, s.Quorums), newBacked(b, s.Quorums), newKeeps(b), &EdictValid{cursor{timedLedger: b}}, newToken(b), newEdictOrder(b),
-		NewResource(s.Seed, s.Travel), newStability(b, s.Longest), &Verified{cursor: cursor{timedLedger: b}}, NewRoles(s.Leaders), NewValues(t, s.Bound),
+		NewResource(s.Seed, s.Travel), newStability(b, s.Longest), NewMoves(s.Leaders, s.Moves, s.Longest), &Verified{cursor: cursor{timedLedger: b}}, NewRoles(s.Leaders), NewValues(t, s.Bound),
 	}
 	if len(s.Groups) > 0 {
 		all = append(all, newElected(b, s.Quorums, s.Leaders, s.Bound, s.Groups))

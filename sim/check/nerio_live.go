@@ -232,7 +232,7 @@ func (v *Verified) stepdown(x *ledger.Leadership, t sim.Real) error {
 // Finish has nothing to add.
 func (v *Verified) Finish() error { return nil }
 
-// Roles is N-ROLE: nobody tries to lead who may not, and nobody does while it knows that it is ill.
+// Roles is N-ROLE: no member tries to lead that may not, or that knows that it is ill or drained.
 type Roles struct {
 	leaders, ill protocol.Set
 }
@@ -248,7 +248,7 @@ func (c *Roles) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case protocol.EvHealth:
 		c.ill.Remove(r.Node)
-		if r.Why == "ill" {
+		if r.Why != "well" {
 			c.ill.Add(r.Node)
 		}
 	case sim.EvCrash, sim.EvClose:

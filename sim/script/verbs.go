@@ -45,6 +45,8 @@ func init() {
 		"rotate":    {parse: parseFreeze(sim.Rotate), usage: "rotate MEMBERS [for D]"},
 		"snapshot":  {parse: parseFreeze(sim.Snapshot), usage: "snapshot MEMBERS [for D]"},
 		"ill":       {parse: parseFreeze(sim.Ill), usage: "ill MEMBERS [for D]"},
+		"drain":     {parse: parseFreeze(sim.Drain), usage: "drain MEMBERS [for D]"},
+		"undrain":   {parse: parseUndrain, usage: "undrain MEMBERS"},
 		"goback":    {parse: parseGoBack, usage: "goback MEMBERS"},
 		"well":      {parse: parseWell, usage: "well MEMBERS"},
 		"resume":    {parse: parseResume, usage: "resume MEMBERS"},
@@ -208,6 +210,10 @@ func parseGoBack(p *parser) action {
 
 func parseWell(p *parser) action {
 	return &ending{kinds: []sim.Kind{sim.Ill}, who: p.some(), what: "ill"}
+}
+
+func parseUndrain(p *parser) action {
+	return &ending{kinds: []sim.Kind{sim.Drain}, who: p.some(), what: "drained"}
 }
 
 func parseCut(p *parser) action {

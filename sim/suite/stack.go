@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/balance"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/sim"
@@ -19,11 +20,13 @@ const (
 	LedThroughRoles = "group led in a council with witnesses or observers"
 	HandedBack      = "group handed over to a preferred member"
 	WitnessRefused  = "transfer to a witness or observer refused"
+	LeaderDrained   = "leader gave up because it was drained"
+	GroupMoved      = "group moved to a member that had joined"
 )
 
 // stackRows leaves out what an elector keeps from happening, or that takes faults which only nerio's own runs draw.
 var stackRows = append(append([]string{}, nerioRows...), LeaderIll, TrustedIll, TrustedWitness, LedThroughRoles, HandedBack,
-	WitnessRefused)
+	WitnessRefused, LeaderDrained, GroupMoved)
 
 // stackSettle is how long the elector may take to agree and, after that, quorum leases to follow it.
 const stackSettle = 4*time.Second + nerioSettle
@@ -91,7 +94,7 @@ func stackProtocol(e *elector) *Protocol {
 	// The elector's own promise is checked where it runs alone: here a member that cannot recover trusts nobody for good.
 	p.Checkers = func(t check.Truth) []check.Checker { return nerioCheckers(t, groups, stackSettle) }
 	p.Settle = stackSettle
-	p.Faults = append(append([]Weight{}, p.Faults...), Weight{sim.Ill, 6})
+	p.Faults = append(append([]Weight{}, p.Faults...), Weight{sim.Ill, 6}, Weight{sim.Drain, 4})
 	p.Rows, p.Watch = stackRows, watchStack
 	if e.picks {
 		p.Rows = slices.DeleteFunc(slices.Clone(stackRows), func(row string) bool { return row == TrustedWitness })
@@ -109,6 +112,7 @@ func varyStack(c *sim.Config, e *elector) {
 		prefer = d.Between(100*time.Millisecond, 2*stackPrefer)
 	}
 	setup := stackSetup{elector: e}
+	order := varyBalance(c, &prefer)
 	if d.N(2) == 0 {
 		setup.observers = d.N(max(0, c.Members-max(2, e.least)) + 1)
 		voters := c.Members - setup.observers
@@ -121,10 +125,30 @@ func varyStack(c *sim.Config, e *elector) {
 	c.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 		s := setup
 		s.Config = NerioConfig(b)
-		s.Diskless, s.Adapt, s.Prefer = diskless, adapt, prefer
+		s.Diskless, s.Adapt, s.Prefer, s.Balance, s.Moves = diskless, adapt, prefer, order, stackMoves
 		v.set(&s.Config, &b)
 		return s.spawn(b)
 	}
+}
+
+// stackMoves is how many groups a leader of a balanced council hands over at once.
+const stackMoves = 1
+
+// varyBalance has some councils balanced that prefer nobody, with members of different weights and classes.
+func varyBalance(c *sim.Config, prefer *time.Duration) balance.Order {
+	d := sim.NewDice(c.Seed, 0xba1a)
+	if d.N(2) == 0 {
+		return nil
+	}
+	*prefer = 0
+	order := make(balance.Order, c.Members)
+	for r := range order {
+		order[r] = balance.Share{Seed: balance.Seed(protocol.Rank(r).String()), Weight: 1 + d.N(3)}
+		if d.N(4) == 0 {
+			order[r].Class = 1
+		}
+	}
+	return order
 }
 
 // stackWatch counts the rows of stacks besides those of quorum leases.
@@ -166,7 +190,7 @@ func rolesIn(t check.Truth) (voters, leaders protocol.Set) {
 func (w *stackWatch) Observe(r *sim.Record) error {
 	switch r.Ev {
 	case protocol.EvHealth:
-		if w.ill.Remove(r.Node); r.Why == "ill" {
+		if w.ill.Remove(r.Node); r.Why != "well" {
 			w.ill.Add(r.Node)
 		}
 	case sim.EvCrash, sim.EvClose:
@@ -201,6 +225,8 @@ func (w *stackWatch) view(r *sim.Record) {
 		w.when(before.Cause.Code == protocol.Transferred && before.Cause.Peer == r.Node && before.Leader.Rank > r.Node &&
 			!w.asked[v.Group], HandedBack)
 		w.when(before.Cause.Code == protocol.Unhealthy, LeaderIll)
+		w.when(before.Cause.Code == protocol.Drained, LeaderDrained)
+		w.when(before.Cause.Code == protocol.Balanced && before.Cause.Peer == r.Node, GroupMoved)
 		delete(w.stopped, v.Group)
 		delete(w.asked, v.Group)
 	}

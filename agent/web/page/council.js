@@ -123,7 +123,7 @@ function paint(n, name) {
   const chosen = state.chosen?.kind === 'member' && state.chosen.names.includes(name);
   const local = group?.leaders?.find((l) => l.local && l.support?.includes(name));
   const how = lead ? (lead.local ? 'leads its part' : lead.stopping ? 'stops leading' : 'leads')
-    : m.state !== 'up' ? m.state : view?.leader ? `follows ${view.leader}` : local ? `follows ${local.member} locally` : view ? 'sees no leader' : '';
+    : m.drained ? (m.state !== 'up' ? `drained, ${m.state}` : 'drained') : m.state !== 'up' ? m.state : view?.leader ? `follows ${view.leader}` : local ? `follows ${local.member} locally` : view ? 'sees no leader' : '';
   attr(n, 'class', `node ${m.state} ${colour(state, name)}${lead ? (lead.local ? ' leads local-leads' : ' leads') : ''}${chosen ? ' chosen' : ''}`);
   n.dataset.leads = lead ? (lead.local ? 'local' : 'yes') : '';
   n.dataset.state = m.state;

@@ -57,7 +57,8 @@ function table() {
   const shown = columns.filter((c) => all.some((m) => c.of(m) !== undefined));
   const head = el('tr', {}, ['Member', 'State', ...shown.map((c) => c.label)].map((t) => el('th', { scope: 'col' }, t)));
   const rows = all.map((m) => el('tr', {},
-    el('th', { scope: 'row' }, el('span', { class: `badge ${colour(state, m.name)}` }, m.name)),
+    el('th', { scope: 'row' }, el('span', { class: `badge ${colour(state, m.name)}` }, m.name),
+      m.drained ? el('span', { class: 'badge drained', title: 'An operator keeps this member from leading: regent undrain' }, 'drained') : ''),
     el('td', { class: m.state === 'up' && !m.problem ? '' : 'warn' }, m.problem ? `${m.state}: ${m.problem}` : m.state),
     shown.map((c) => el('td', { class: 'number' }, String(c.of(m) ?? '')))));
   byId('members-table').replaceChildren(el('thead', {}, head), el('tbody', {}, rows));

@@ -43,7 +43,7 @@ func state(status *api.AgentStatus, members []regent.PeerStatus, groups []api.Gr
 }
 
 func member(status *api.AgentStatus, m *regent.PeerStatus) web.Member {
-	out := web.Member{Name: m.Name, State: web.Up, Problem: m.Problem, Incarnation: m.Incarnation}
+	out := web.Member{Name: m.Name, State: web.Up, Problem: m.Problem, Incarnation: m.Incarnation, Drained: m.Drained}
 	switch {
 	case m.Self:
 		out.Leading, out.Realtime = status.Leading, status.Realtime

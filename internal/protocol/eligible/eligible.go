@@ -32,7 +32,9 @@ type Machine struct {
 	inner  protocol.Machine
 	wake   protocol.Time // of the elector
 
+	// ill says that the member must not lead, and why for what cause.
 	ill bool
+	why protocol.CauseCode
 	// shown is the elector's last view, and moved when it was last told to move on.
 	shown protocol.View
 	moved protocol.Time
@@ -87,7 +89,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 			m.pass(now, &m.in, out)
 		}
 	case protocol.Health:
-		m.onHealth(ev.OK, out)
+		m.onHealth(ev, out)
 	case protocol.Tick:
 		if now >= m.unfitAt() {
 			m.moved = now
@@ -110,13 +112,13 @@ func (m *Machine) unfitAt() protocol.Time {
 }
 
 // onHealth takes note of whether the member may lead. If it is trusted, what it shows changes.
-func (m *Machine) onHealth(ok bool, out *protocol.Effects) {
-	if m.ill != ok {
+func (m *Machine) onHealth(ev protocol.Health, out *protocol.Effects) {
+	if m.ill == !ev.Fit() {
 		return
 	}
-	m.ill = !ok
+	m.ill, m.why = !ev.Fit(), ev.Cause()
 	if m.shown.Leader.Rank == m.config.Self {
-		if ok {
+		if !m.ill {
 			m.shown.Cause = protocol.Cause{Code: protocol.Elected, Peer: m.config.Self}
 		}
 		out.Views = append(out.Views, m.view())
@@ -132,7 +134,7 @@ func (m *Machine) pass(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		v := &out.Views[views+i]
 		v.Leader.Rank, v.Cause.Peer, v.Support = m.outside(v.Leader.Rank), m.outside(v.Cause.Peer), m.outsideAll(v.Support)
 		if m.ill && v.Cause.Code == protocol.NoQuorum && v.Cause.Peer == m.config.Self {
-			v.Cause.Code = protocol.Unhealthy // that is why it was told to move on
+			v.Cause.Code = m.why // that is why it was told to move on
 		}
 		m.shown = *v
 		*v = m.view()
@@ -151,7 +153,7 @@ func (m *Machine) pass(now protocol.Time, ev protocol.Event, out *protocol.Effec
 func (m *Machine) view() protocol.View {
 	v := m.shown
 	if m.ill && v.Leader.Rank == m.config.Self {
-		v.Leader, v.Term, v.Cause = protocol.NoIdent, 0, protocol.Cause{Code: protocol.Unhealthy, Peer: m.config.Self}
+		v.Leader, v.Term, v.Cause = protocol.NoIdent, 0, protocol.Cause{Code: m.why, Peer: m.config.Self}
 	}
 	return v
 }

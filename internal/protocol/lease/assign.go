@@ -33,7 +33,8 @@ func (g *Grantor) release(now protocol.Time, r *Release) uint64 {
 // claim judges one claim within the promise p.
 func (g *Grantor) claim(now protocol.Time, p *promise, c *Claim) Result {
 	e := g.entry(now, c.Group)
-	res := Result{Group: c.Group, Term: c.Term, Known: e.term, Candidate: g.policy.Candidate(c.Group)}
+	res := Result{Group: c.Group, Term: c.Term, Known: e.term}
+	res.Candidate, res.Joined = g.policy.Candidate(c)
 	same := e.owner == p.to && e.tenure == c.Tenure
 	other := e.to != nil && e.to != p // it is assigned in another promise
 	switch {

@@ -57,7 +57,7 @@ func (h *Holder) Clone(cfg *Config, policy Policy, terms *Terms, grantor *Granto
 	c := NewHolder(cfg, policy, terms, grantor)
 	c.me, c.now, c.seq, c.number, c.horizon = h.me, h.now, h.seq, h.number, h.horizon
 	c.renew, c.quiet, c.retry = h.renew, h.quiet, h.retry
-	c.outcomes = slices.Clone(h.outcomes)
+	c.outcomes, c.joined = slices.Clone(h.outcomes), h.joined
 	m := cloner{make(map[*tenure]*tenure), make(map[*release]*release), make(map[*length]*length)}
 	c.lengths = each(h.lengths, m.length)
 	// order does not matter: each goes into a map again.

@@ -55,8 +55,9 @@ type Synchronised interface {
 type Policy interface {
 	// Accept says whether this voter may give the claimed group to from, all else being well.
 	Accept(now protocol.Time, from protocol.Ident, claim *Claim) bool
-	// Candidate says whether this member would lead the group itself.
-	Candidate(group protocol.Group) bool
+	// Candidate says whether this member would lead the claimed group itself, and whether it has joined since a leader of the
+	// group was last told.
+	Candidate(claim *Claim) (would, joined bool)
 	// Complete says whether these backers make their holder a leader. More backers never make it less of one.
 	Complete(backers protocol.Set) bool
 }

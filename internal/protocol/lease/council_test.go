@@ -44,7 +44,7 @@ type envelope struct {
 }
 
 func (h *half) Accept(protocol.Time, protocol.Ident, *Claim) bool { return !h.refuse }
-func (h *half) Candidate(g protocol.Group) bool                   { return h.candidates[g] }
+func (h *half) Candidate(c *Claim) (would, joined bool)           { return h.candidates[c.Group], false }
 func (h *half) Complete(s protocol.Set) bool                      { return 2*s.Len() > h.n }
 
 func plain(n int) Config {

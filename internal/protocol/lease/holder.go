@@ -34,7 +34,9 @@ type Holder struct {
 	// retry is no later than the first instant at which an unanswered request is given up or repeated.
 	retry    protocol.Time
 	outcomes []Outcome
-	order    []protocol.Rank // scratch
+	// joined says that a candidate has joined since TakeJoined.
+	joined bool
+	order  []protocol.Rank // scratch
 }
 
 // A voter is what the holder knows of one voter.

@@ -15,7 +15,9 @@ type Leadership struct {
 	End, Cap   protocol.Time
 	Backers    protocol.Set
 	Candidates protocol.Set
-	Quorum     stamp.Quorum
+	// Joined are those of them that have joined since.
+	Joined protocol.Set
+	Quorum stamp.Quorum
 	// Epoch is the configuration of the first completion.
 	Epoch    uint64
 	Stopping bool
@@ -29,7 +31,7 @@ func (h *Holder) Lease(group protocol.Group) (Leadership, bool) {
 	if t == nil || !t.leads() {
 		return Leadership{}, false
 	}
-	l := Leadership{Tenure: t.number, Token: t.token, Horizon: t.horizon, End: t.end(), Cap: t.until, Candidates: t.candidates,
+	l := Leadership{Tenure: t.number, Token: t.token, Horizon: t.horizon, End: t.end(), Cap: t.until, Candidates: t.candidates, Joined: t.joined,
 		Quorum: t.quorum, Epoch: t.epoch, Stopping: t.stopping, Length: t.length.nominal}
 	if t.class != nil {
 		l.Backers = t.class.backers

@@ -111,6 +111,8 @@ type Result struct {
 	Token     uint64
 	// Candidate says that the voter itself would lead the group if it could.
 	Candidate bool
+	// Joined says that it has begun to since a leader of the group was last told.
+	Joined bool
 }
 
 // Code is the kind of a result.

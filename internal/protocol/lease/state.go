@@ -226,6 +226,7 @@ func (h *Holder) appendTenure(s *State, t *tenure) {
 	s.Uint(uint64(t.heir))
 	s.Set(t.asked)
 	s.Set(t.candidates)
+	s.Set(t.joined)
 	s.Uint(uint64(len(t.bids)))
 	for i := range t.bids {
 		b := &t.bids[i]

@@ -28,6 +28,8 @@ type tenure struct {
 	bids []bid
 	// candidates have said that they would lead the group if they could.
 	candidates protocol.Set
+	// joined are those of them that have begun to since this tenure did, or since no leader was told.
+	joined protocol.Set
 
 	class      *class // whose horizon bounds the lease; nil before the first completion and after freezing
 	horizon    protocol.HorizonID
@@ -142,10 +144,9 @@ func (h *Holder) result(now protocol.Time, r protocol.Rank, m *OK, res *Result) 
 	if t == nil {
 		return
 	}
-	if res.Candidate {
-		t.candidates.Add(r)
-	} else {
-		t.candidates.Remove(r)
+	h.candidate(t, r, res.Candidate)
+	if res.Joined {
+		h.Joined(res.Group, r)
 	}
 	if t.bids == nil || t.bids[r].term != res.Term || t.bids[r].state == idle || m.gen(t.length.nominal) != t.length.by[r].gen {
 		return // an answer to what is no longer asked, or within a promise that is over
@@ -334,7 +335,7 @@ func (h *Holder) end(now protocol.Time, t *tenure, why string, cause protocol.Ca
 			Tenure: t.number, Term: t.highest, Why: why})
 	}
 	t.bids, t.due = nil, protocol.Never
-	asked := cause.Code == protocol.Transferred
+	asked := cause.Code == protocol.Transferred || cause.Code == protocol.Balanced
 	h.releaseTo(Release{Group: t.group, Of: h.me, Term: t.highest, To: heir, Asked: asked}, t.asked)
 }
 
@@ -455,18 +456,6 @@ func (h *Holder) Active() bool { return len(h.tenures) > 0 }
 
 // Releasing says whether some voter has not yet answered a release.
 func (h *Holder) Releasing() bool { return len(h.releases) > 0 }
-
-// Candidate takes note that a member would, or would not, lead a group that this one leads.
-func (h *Holder) Candidate(group protocol.Group, who protocol.Rank, yes bool) {
-	t := h.tenures[group]
-	switch {
-	case t == nil:
-	case yes:
-		t.candidates.Add(who)
-	default:
-		t.candidates.Remove(who)
-	}
-}
 
 // Releases says whether a release of the group is still unanswered.
 func (h *Holder) Releases(group protocol.Group) bool {

@@ -26,6 +26,9 @@ func (m *Machine) Adopt(now protocol.Time, c Config, floor uint64, out *protocol
 	for m.prefer.links != nil && len(m.prefer.links) < m.lcfg.Members {
 		m.prefer.links = append(m.prefer.links, fastLink{})
 	}
+	for m.balanced() && len(m.balance.since) < m.lcfg.Members {
+		m.balance.since = append(m.balance.since, 0)
+	}
 	for m.values.peers != nil && len(m.values.peers) < m.lcfg.Members {
 		m.values.peers = append(m.values.peers, valuePeer{due: protocol.Never})
 	}
@@ -140,7 +143,7 @@ func (m *Machine) yield(now protocol.Time, s *groupState) {
 		return
 	}
 	heirs := l.Candidates.Intersect(m.leaders).Minus(m.cfg.Leaving).Without(m.cfg.Me)
-	if heir := heirs.Min(); heir != protocol.Nobody {
+	if heir := m.heir(s.group, heirs); heir != protocol.Nobody {
 		m.standDown(now, s, heir, protocol.Cause{Code: protocol.Transferred, Peer: heir})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/balance"
 	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/record"
 )
@@ -49,6 +50,12 @@ type Config struct {
 	// Prefer hands a group over to a better-ranked candidate once that has been one, behind a link on which answers come
 	// within the round trip, for so long. Zero is sticky: a leader stays as long as it can.
 	Prefer time.Duration
+
+	// Balance is the order in which members have their turn in free groups, for each group its own; nil: they have it by rank, from
+	// the trusted one on. A leader hands over to a candidate that goes before it and has joined since, Moves groups at once; zero
+	// is DefaultMoves.
+	Balance balance.Order
+	Moves   int
 
 	// Elector says that Trusts will come. Without one every candidate tries as soon as the group is free, which suits one
 	// fixed candidate.
@@ -132,6 +139,12 @@ func (c *Config) Check() error {
 	}
 	if c.Prefer < 0 {
 		return fmt.Errorf("nerio: preference after %v: must not be negative; zero for none", c.Prefer)
+	}
+	switch {
+	case c.Balance != nil && c.Prefer != 0:
+		return fmt.Errorf("nerio: preference after %v in a balanced council: must be one or the other", c.Prefer)
+	case c.Moves < 0:
+		return fmt.Errorf("nerio: %d moves at once: must not be negative", c.Moves)
 	}
 	if c.StopWithin < 0 {
 		return fmt.Errorf("nerio: time to stop %v: must not be negative", c.StopWithin)

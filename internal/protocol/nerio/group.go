@@ -32,6 +32,12 @@ type groupState struct {
 	missing, sending protocol.Set
 	// announces is the value with which a leadership of this member begins; empty: none.
 	announces string
+	// known says that the group has had a candidate here since the member started, or was last undrained.
+	known bool
+	// joined says that the first candidacy since then has begun, and that no leader has acknowledged it; until joinedUntil once a
+	// leader may have heard it.
+	joined      bool
+	joinedUntil protocol.Time
 	// telling says that the group's holder has still to be told of a change of candidate.
 	telling bool
 }
@@ -105,6 +111,7 @@ func (m *Machine) onCampaign(now protocol.Time, ev protocol.Campaign) {
 	if !s.candidate {
 		s.candidate, s.index = true, len(m.wanted)
 		m.wanted = append(m.wanted, s)
+		m.joins(s)
 		m.tell(s)
 	}
 	m.publish(now, s, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})
@@ -116,7 +123,7 @@ func (m *Machine) withdraw(s *groupState) {
 	if !s.candidate {
 		return
 	}
-	s.candidate, s.announces = false, ""
+	s.candidate, s.announces, s.joined = false, "", false
 	m.unwish(s.length)
 	last := m.wanted[len(m.wanted)-1]
 	m.wanted[s.index], last.index = last, s.index
@@ -147,7 +154,7 @@ func (m *Machine) consider(now protocol.Time, s *groupState) {
 		m.schedule(s, protocol.Never) // the end of that grant brings us back
 		return
 	}
-	when := max(s.backoff, m.start.settled, m.turn(s, &at))
+	when := max(s.backoff, m.start.settled, m.turn(now, s, &at))
 	if now < when {
 		m.schedule(s, when)
 		return
@@ -234,12 +241,20 @@ func (m *Machine) behind(first protocol.Rank) int {
 	return n
 }
 
+// turnsBefore returns how many members have their turn before this one in a free group.
+func (m *Machine) turnsBefore(now protocol.Time, g protocol.Group) int {
+	if m.balanced() {
+		return m.place(now, g)
+	}
+	return m.behind(m.first())
+}
+
 // turn returns when it is this member's turn in a free group: at once if it goes first, or if there is nobody to say so;
 // otherwise the later the more members come before it, counted from the first one. A named heir goes first.
-func (m *Machine) turn(s *groupState, at *lease.GroupStatus) protocol.Time {
+func (m *Machine) turn(now protocol.Time, s *groupState, at *lease.GroupStatus) protocol.Time {
 	when := at.Free
-	if first := m.first(); m.cfg.Elector && first != m.cfg.Me {
-		for range 1 + m.behind(first) {
+	if !m.goesFirst(now, s.group) {
+		for range 1 + m.turnsBefore(now, s.group) {
 			when = when.Add(m.lcfg.Rho.WaitAtLeast(m.trip(s)))
 		}
 	}
@@ -269,7 +284,7 @@ func (m *Machine) onFailed(now protocol.Time, s *groupState, o *lease.Outcome) {
 	s.backoff = now.Add(m.pause(s))
 	if o.Busy && o.Led {
 		// A leader stands in the way: whoever is to go first comes back as soon as its leases have run out.
-		if first := !m.cfg.Elector || m.first() == m.cfg.Me; first {
+		if m.goesFirst(now, s.group) {
 			s.backoff = max(o.Retry, now.Add(m.trip(s)-m.cfg.RoundTrip*7/8))
 		} else {
 			s.backoff = max(s.backoff, o.Retry)

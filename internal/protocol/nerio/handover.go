@@ -72,7 +72,7 @@ func (m *Machine) onTransfer(now protocol.Time, ev protocol.Transfer) {
 	m.giveUp(now, s, ev.To, protocol.Cause{Code: protocol.Transferred, Peer: ev.To})
 }
 
-// onStopped ends a leadership whose program has stopped. Where no successor was named the best-ranked candidate is it.
+// onStopped ends a leadership whose program has stopped. Where no successor was named it is the candidate that would go first.
 func (m *Machine) onStopped(now protocol.Time, g protocol.Group) {
 	l, leads := m.holder.Lease(g)
 	if !leads {
@@ -82,19 +82,22 @@ func (m *Machine) onStopped(now protocol.Time, g protocol.Group) {
 	if !l.Stopping {
 		m.withdraw(s)
 	}
-	m.holder.Stopped(now, g, best(l.Candidates.Without(m.cfg.Me)))
+	m.holder.Stopped(now, g, m.heir(g, l.Candidates.Without(m.cfg.Me)))
 }
 
 // onLost follows a leadership that is over: the heir is told, and a program that would lead again waits its turn.
 func (m *Machine) onLost(now protocol.Time, s *groupState, o *lease.Outcome) {
 	if o.Heir != protocol.Nobody {
-		m.send(o.Heir, &Handover{Group: s.group, Term: o.Term, Asked: o.Cause.Code == protocol.Transferred})
+		m.send(o.Heir, &Handover{Group: s.group, Term: o.Term, Asked: o.Cause.Code == protocol.Transferred || o.Cause.Code == protocol.Balanced})
 	}
 	for i := range m.asks.transfers {
 		if t := &m.asks.transfers[i]; t.group == s.group && t.until == protocol.Never {
 			t.until = now.Add(m.lcfg.Rho.WaitAtLeast(4 * m.cfg.RoundTrip))
 			m.asks.wake(t.until)
 		}
+	}
+	if o.Cause.Code == protocol.LeaseExpired {
+		m.lapse(now, m.cfg.Me)
 	}
 	s.backoff = max(s.backoff, now.Add(m.pause(s)))
 	m.consider(now, s)
@@ -112,5 +115,3 @@ func (m *Machine) onHandover(now protocol.Time, from protocol.Ident, h *Handover
 	s.backoff = now
 	m.try(now, s)
 }
-
-func best(s protocol.Set) protocol.Rank { return s.Min() }

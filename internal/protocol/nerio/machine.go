@@ -36,10 +36,12 @@ type Machine struct {
 	voters, leaders protocol.Set
 	// withheld members without a trusted record do not begin yet.
 	withheld bool
-	// ill members try for nothing. barred are others that would not lead now.
+	// ill members, and drained ones, try for nothing. barred are others that would not lead now.
 	ill    bool
 	barred protocol.Set
 	prefer preference
+	// balance is how groups spread over the members.
+	balance balancing
 	// trusted is whom the elector trusts, or Nobody. lapsed is the last member that let this voter's promise run out, unless
 	// it has asked for something since.
 	trusted, lapsed protocol.Rank
@@ -65,7 +67,10 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	}
 	m := &Machine{cfg: cfg, lcfg: cfg.lease(), trusted: protocol.Nobody, lapsed: protocol.Nobody, groups: make(map[protocol.Group]*groupState),
 		counted: -protocol.Never, voters: cfg.Quorums.Voters(), leaders: cfg.leaders()}
-	if cfg.Prefer > 0 {
+	if cfg.Balance != nil {
+		m.balance.since = make([]protocol.Time, m.lcfg.Members)
+	}
+	if cfg.Prefer > 0 || cfg.Balance != nil {
 		m.prefer.links = make([]fastLink, m.lcfg.Members)
 	}
 	m.pcg = rand.NewPCG(seed, uint64(cfg.Me))
@@ -117,9 +122,12 @@ func (p *policy) Accept(_ protocol.Time, from protocol.Ident, _ *lease.Claim) bo
 	return p.leaders.Has(from.Rank)
 }
 
-func (p *policy) Candidate(g protocol.Group) bool {
-	s := p.groups[g]
-	return s != nil && (*Machine)(p).stands(s)
+func (p *policy) Candidate(c *lease.Claim) (would, joined bool) {
+	s, m := p.groups[c.Group], (*Machine)(p)
+	if s == nil || !m.stands(s) {
+		return false, false
+	}
+	return true, m.answersJoined(s, c.Token != 0)
 }
 
 func (p *policy) Complete(backers protocol.Set) bool { return p.cfg.Quorums.In(backers) }
@@ -157,7 +165,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	case protocol.Trusts:
 		m.onTrusts(now, ev)
 	case protocol.Health:
-		m.onHealth(now, ev.OK)
+		m.onHealth(now, ev)
 	case protocol.Find:
 		m.onFind(now, ev)
 	case protocol.Verify:
@@ -174,7 +182,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 //   - take before the agenda: what happened to a group decides when it is looked at next. And once more after it, because
 //     an attempt may fail at once.
 //   - dequeue after that: attempts that have ended make room for others.
-//   - duePreference and all before it, that try for groups or give them up, before Flush: a voter gets all claims and
+//   - dueBalance and all before it, that try for groups or give them up, before Flush: a voter gets all claims and
 //     releases of a Step in one request.
 //   - sweep after all that may still want a group.
 //   - write after onClosing, which notes a clean stop, and after all attempts, whose terms may raise the ceiling.
@@ -201,6 +209,7 @@ func (m *Machine) settle(now protocol.Time) {
 	m.dueTells(now)
 	m.dueValues(now)
 	m.duePreference(now)
+	m.dueBalance(now)
 	m.yieldAll(now)
 	m.sweep(now)
 	if m.speaks() {
@@ -222,6 +231,7 @@ func (m *Machine) take(now protocol.Time) {
 	for _, c := range m.grantor.TakeChanges() {
 		if c.Cause.Code == protocol.LeaseExpired {
 			m.lapsed = c.Cause.Peer
+			m.lapse(now, c.Cause.Peer)
 		}
 		s := m.group(c.Group)
 		m.publish(now, s, c.Cause)
@@ -233,7 +243,7 @@ func (m *Machine) onOutcome(now protocol.Time, o *lease.Outcome) {
 	s := m.group(o.Group)
 	switch o.What {
 	case lease.Gained:
-		m.failed, s.since = 0, now
+		m.failed, s.since, s.joined = 0, now, false
 		m.beginValue(now, s)
 		m.publish(now, s, o.Cause)
 	case lease.Moved, lease.Overdue:

@@ -117,6 +117,8 @@ type Leads struct {
 type Candidates struct {
 	Seq     uint64
 	Yes, No []protocol.Group
+	// Joined are those of Yes whose candidates have begun since, or of a member that was undrained.
+	Joined []protocol.Group
 }
 
 // Noted answers Candidates and Values, which are numbered together.
@@ -188,7 +190,7 @@ func (m *Leads) Copy() protocol.Message { c := *m; return &c }
 // Copy returns an independent copy.
 func (m *Candidates) Copy() protocol.Message {
 	c := *m
-	c.Yes, c.No = slices.Clone(m.Yes), slices.Clone(m.No)
+	c.Yes, c.No, c.Joined = slices.Clone(m.Yes), slices.Clone(m.No), slices.Clone(m.Joined)
 	return &c
 }
 

@@ -7,27 +7,35 @@ import (
 	"github.com/regentproject/regent/internal/protocol/lease"
 )
 
-// stands says whether this member would lead the group now: a program of its own wants to, and it is well and may lead.
+// stands says whether this member would lead the group now: a program of its own wants to, and it is fit and may lead.
 func (m *Machine) stands(s *groupState) bool {
 	return s.candidate && !m.ill && m.leaders.Has(m.cfg.Me)
 }
 
 // onHealth bars the member from leading, or no longer. What it leads it gives up as it would on Resign, but for that the
 // wish to lead stays.
-func (m *Machine) onHealth(now protocol.Time, ok bool) {
-	if m.ill == !ok {
+func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
+	m.balance.drained = m.balance.drained || ev.Drained
+	if m.ill == !ev.Fit() {
 		return
 	}
-	m.ill = !ok
+	m.ill = !ev.Fit()
 	why := "well"
-	if m.ill {
+	switch {
+	case !ev.OK:
 		why = "ill"
+	case ev.Drained:
+		why = "drained"
 	}
 	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvHealth, Dom: protocol.Quorum, Why: why})
+	if m.balance.drained && !m.ill {
+		m.balance.drained = false
+		m.undrained()
+	}
 	for _, s := range m.wanted {
 		m.tell(s)
 		if m.ill {
-			m.standDown(now, s, protocol.Nobody, protocol.Cause{Code: protocol.Unhealthy, Peer: m.cfg.Me})
+			m.standDown(now, s, protocol.Nobody, protocol.Cause{Code: ev.Cause(), Peer: m.cfg.Me})
 			continue
 		}
 		m.consider(now, s)
@@ -84,7 +92,7 @@ func (m *Machine) fast(now protocol.Time) protocol.Set {
 
 // duePreference hands groups over to better-ranked candidates. It looks once per renewal.
 func (m *Machine) duePreference(now protocol.Time) {
-	if m.cfg.Prefer == 0 || now < m.prefer.due || !m.holder.Active() || m.closing.on {
+	if m.cfg.Prefer == 0 || m.balanced() || now < m.prefer.due || !m.holder.Active() || m.closing.on {
 		return
 	}
 	m.prefer.due = now.Add(m.cfg.Renew)

@@ -33,6 +33,7 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 	}
 	if from.Inc != 0 {
 		p.heard = now
+		m.back(now, from.Rank)
 	}
 	switch msg := ev.Message.(type) {
 	case *Recover:

@@ -13,7 +13,7 @@ import (
 // Clone implements protocol.Explorable. The copy is for use after a Step, not within one.
 func (m *Machine) Clone() protocol.Machine {
 	c := &Machine{cfg: m.cfg, lcfg: m.lcfg, terms: m.terms, reach: m.reach, now: m.now, start: m.start, disk: m.disk, trusted: m.trusted, lapsed: m.lapsed,
-		voters: m.voters, leaders: m.leaders, withheld: m.withheld, ill: m.ill, barred: m.barred, prefer: m.prefer,
+		voters: m.voters, leaders: m.leaders, withheld: m.withheld, ill: m.ill, barred: m.barred, prefer: m.prefer, balance: m.balance,
 		failed: m.failed, counted: m.counted, unfit: m.unfit, asks: m.asks, tells: m.tells, closing: m.closing, swept: m.swept}
 	pcg := *m.pcg
 	c.pcg = &pcg
@@ -23,6 +23,7 @@ func (m *Machine) Clone() protocol.Machine {
 	c.keep = c.keeps
 	c.start.answers, c.start.peers = slices.Clone(m.start.answers), slices.Clone(m.start.peers)
 	c.prefer.links = slices.Clone(m.prefer.links)
+	c.balance.since = slices.Clone(m.balance.since)
 	c.disk.pending = slices.Clone(m.disk.pending)
 	c.asks.open, c.asks.transfers = slices.Clone(m.asks.open), slices.Clone(m.asks.transfers)
 	c.groups = make(map[protocol.Group]*groupState, len(m.groups))
@@ -40,6 +41,10 @@ func (m *Machine) Clone() protocol.Machine {
 			out[i] = c.groups[s.group]
 		}
 		return out
+	}
+	c.balance.moving = slices.Clone(m.balance.moving)
+	for i := range c.balance.moving {
+		c.balance.moving[i].group = c.groups[m.balance.moving[i].group.group]
 	}
 	c.wishes = slices.Clone(m.wishes)
 	c.wanted, c.tells.queue, c.tells.flying = mine(m.wanted), mine(m.tells.queue), mine(m.tells.flying)
@@ -70,6 +75,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 	s.Bool(m.withheld)
 	s.Set(m.barred)
 	m.appendPreference(&s)
+	m.appendBalance(&s)
 	s.Uint(uint64(len(m.queue)))
 	for _, x := range m.queue {
 		s.Text(string(x.group))
@@ -171,6 +177,11 @@ func (m *Machine) appendGroups(s *lease.State) {
 		}
 		if m.prefer.links != nil {
 			s.Instant(x.since)
+		}
+		if m.balanced() {
+			s.Bool(x.known)
+			s.Bool(x.joined)
+			s.Future(x.joinedUntil)
 		}
 	}
 }

@@ -65,6 +65,9 @@ func (m *Machine) dueTells(now protocol.Time) {
 		t.yes = append(t.yes, m.stands(s))
 		if m.stands(s) {
 			c.Yes = append(c.Yes, s.group)
+			if m.hasJoined(s) {
+				c.Joined = append(c.Joined, s.group)
+			}
 		} else {
 			c.No = append(c.No, s.group)
 		}
@@ -76,6 +79,9 @@ func (m *Machine) dueTells(now protocol.Time) {
 func (m *Machine) onCandidates(from protocol.Ident, c *Candidates) {
 	for _, g := range c.Yes {
 		m.holder.Candidate(g, from.Rank, true)
+	}
+	for _, g := range c.Joined {
+		m.holder.Joined(g, from.Rank)
 	}
 	for _, g := range c.No {
 		m.holder.Candidate(g, from.Rank, false)
@@ -93,6 +99,8 @@ func (m *Machine) onNoted(now protocol.Time, from protocol.Ident, n *Noted) {
 		s.telling = false
 		if m.stands(s) != t.yes[i] {
 			m.tell(s) // it changed meanwhile
+		} else {
+			s.joined = false
 		}
 	}
 	clear(t.flying)

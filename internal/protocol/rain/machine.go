@@ -238,13 +238,13 @@ func (m *Machine) onClose(now protocol.Time, ev protocol.Close) {
 	m.authority(now, ev)
 }
 
-// onHealth takes a member that is not well out of its groups: it would be the one to decide, and could not.
+// onHealth takes a member that is not fit to lead out of its groups: it would be the one to decide, and could not.
 func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
-	m.ill = !ev.OK
+	m.ill = !ev.Fit()
 	for _, g := range m.groups {
 		switch {
 		case m.ill:
-			g.retire(protocol.Cause{Code: protocol.Unhealthy, Peer: g.me})
+			g.retire(protocol.Cause{Code: ev.Cause(), Peer: g.me})
 		case g.phase == Out:
 			g.enter(g.rest())
 		}

@@ -114,8 +114,8 @@ func TestIllMemberTellsItsAuthorityItsElectorAndTheOthers(t *testing.T) {
 	eff := drivetest.Step(m, 10*ms, protocol.Health{})
 	want(t, "the authority", a.take(), "Health")
 	want(t, "the elector", e.take(), "Unfit")
-	if got := told(t, eff, false); !slices.Equal(got, []protocol.Rank{0, 2}) {
-		t.Errorf("told %v, want the others that vote", got)
+	if got := told(t, eff, false); !slices.Equal(got, []protocol.Rank{0, 2, 3}) {
+		t.Errorf("told %v, want all others", got)
 	}
 	if eff.Wake != 10*ms {
 		t.Errorf("wakes at %v: the authority has to be told who is barred", eff.Wake)
@@ -124,11 +124,11 @@ func TestIllMemberTellsItsAuthorityItsElectorAndTheOthers(t *testing.T) {
 	if m.told.Barred != protocol.NewSet(1) {
 		t.Errorf("the authority was told to bar %v", m.told.Barred)
 	}
-	if got := told(t, drivetest.Step(m, 60*ms, protocol.Tick{}), false); len(got) != 2 {
+	if got := told(t, drivetest.Step(m, 60*ms, protocol.Tick{}), false); len(got) != 3 {
 		t.Error("it does not repeat that it is ill")
 	}
 	eff = drivetest.Step(m, 70*ms, protocol.Health{OK: true})
-	if got := told(t, eff, true); len(got) != 2 {
+	if got := told(t, eff, true); len(got) != 3 {
 		t.Error("it does not say that it is well")
 	}
 	eff = drivetest.Step(m, 70*ms, protocol.Tick{})

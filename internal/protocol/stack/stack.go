@@ -85,7 +85,7 @@ func New(c Config, authority Authority, elector NewElector) (*Machine, error) {
 	}
 	m := &Machine{config: c, leaders: c.Roles.Leaders(), authority: authority, newElector: elector, trusted: protocol.Nobody,
 		told: protocol.Trusts{Leader: protocol.Nobody}, authorityWake: protocol.Never, electorWake: protocol.Never}
-	m.health = health{due: protocol.Never, next: protocol.Never, moved: -protocol.Never, peers: make([]condition, c.Roles.Members)}
+	m.health = health{now: protocol.Health{OK: true}, due: protocol.Never, next: protocol.Never, moved: -protocol.Never, peers: make([]condition, c.Roles.Members)}
 	for r := range m.health.peers {
 		m.health.peers[r].end = protocol.Never
 	}
@@ -129,7 +129,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 
 // onReceive gives a message to whom it belongs.
 func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
-	m.onNewcomer(ev.From)
+	m.onNewcomer(now, ev.From)
 	if w, ok := ev.Message.(*Health); ok {
 		m.onWord(now, ev.From, w)
 		m.pass(now)

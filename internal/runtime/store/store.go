@@ -33,6 +33,7 @@ const (
 	recordFile = "record"
 	nextFile   = "record.next"
 	lockFile   = "lock"
+	drainFile  = "drained"
 )
 
 // ErrInUse says that another process holds the directory.
@@ -41,7 +42,7 @@ var ErrInUse = errors.New("directory is in use")
 // ErrDamaged says that there is a record that cannot be believed.
 var ErrDamaged = errors.New("record is damaged")
 
-// A Dir is a member's directory, locked. Its methods are not safe for concurrent use.
+// A Dir is a member's directory, locked. Its methods are not safe for concurrent use, unless they say so.
 type Dir struct {
 	path   string
 	member string
@@ -142,6 +143,36 @@ func (d *Dir) Write(record []byte) error {
 		return fmt.Errorf("record of member %q: %w", d.member, err)
 	}
 	return nil
+}
+
+// SetDrained notes durably whether the member is drained. It may be called while a record is being written.
+func (d *Dir) SetDrained(yes bool) error {
+	name := filepath.Join(d.path, drainFile)
+	var err error
+	if yes {
+		err = writeSync(d.files, name, func(string) []byte { return []byte("this member leads nothing until 'regent undrain'\n") })
+	} else if err = d.files.remove(name); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err == nil {
+		err = d.files.syncDir(d.path)
+	}
+	if err != nil {
+		return fmt.Errorf("note that member %q is drained, or is no longer: %w", d.member, err)
+	}
+	return nil
+}
+
+// Drained returns whether the member is drained. It is if the file is there, whatever is in it.
+func (d *Dir) Drained() (bool, error) {
+	err := d.files.exists(filepath.Join(d.path, drainFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("whether member %q is drained: %w", d.member, err)
+	}
+	return true, nil
 }
 
 // Close gives the directory up. The lock file stays: who removes it could remove another's.

@@ -1,0 +1,35 @@
+package regent
+
+import (
+	"os"
+	"testing"
+	"testing/synctest"
+)
+
+// A directory of the name of the note cannot be written to. A member that could not keep the order across a restart must not seem drained.
+func TestDrainThatCannotBeNotedIsNotCarriedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := assemble(t, nil, "a")["a"]
+		l := must(must(m.Group("g")).Campaign(t.Context()))
+		note := m.config.Dir + "/drained"
+		if err := os.Mkdir(note, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Drain(t.Context()); err == nil || m.Status().Drained || !l.Valid() {
+			t.Errorf("err %v, drained %v, leads %v", err, m.Status().Drained, l.Valid())
+		}
+		if err := os.Remove(note); err != nil {
+			t.Fatal(err)
+		}
+		go func() { <-l.Done(); _ = l.Resign(t.Context()) }()
+		if err := m.Drain(t.Context()); err != nil || !m.Status().Drained {
+			t.Errorf("err %v, drained %v", err, m.Status().Drained)
+		}
+		if err := m.Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := m.Undrain(t.Context()); err == nil {
+			t.Error("a member that has left was undrained")
+		}
+	})
+}

@@ -1,0 +1,34 @@
+package lease
+
+import "github.com/regentproject/regent/internal/protocol"
+
+// Candidate takes note that a member would, or would not, lead a group that this one leads.
+func (h *Holder) Candidate(group protocol.Group, who protocol.Rank, yes bool) {
+	if t := h.tenures[group]; t != nil {
+		h.candidate(t, who, yes)
+	}
+}
+
+func (h *Holder) candidate(t *tenure, who protocol.Rank, yes bool) {
+	if yes {
+		t.candidates.Add(who)
+		return
+	}
+	t.candidates.Remove(who)
+	t.joined.Remove(who)
+}
+
+// Joined takes note that a candidate of a group that this member leads, or tries for, has joined meanwhile.
+func (h *Holder) Joined(group protocol.Group, who protocol.Rank) {
+	if t := h.tenures[group]; t != nil && t.candidates.Has(who) {
+		t.joined.Add(who)
+		h.joined = true
+	}
+}
+
+// TakeJoined says whether any candidate has joined since it was last asked.
+func (h *Holder) TakeJoined() bool {
+	yes := h.joined
+	h.joined = false
+	return yes
+}

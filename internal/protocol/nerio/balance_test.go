@@ -1,0 +1,398 @@
+package nerio
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/balance"
+	"github.com/regentproject/regent/internal/protocol/drive/drivetest"
+)
+
+// A balancedDriver is a balanced council in which every member would lead every group.
+type balancedDriver struct {
+	*driver
+	cfg    Config
+	groups []protocol.Group
+	// most is how many moves of one member were under way at once.
+	most int
+}
+
+func balancedConfig(n int) Config {
+	c := electorConfig(n)
+	c.PerGroup, c.Longest = 50*time.Microsecond, 800*ms
+	for i := range n {
+		c.Balance = append(c.Balance, balance.Share{Seed: balance.Seed(fmt.Sprint("host", i))})
+	}
+	return c
+}
+
+func newBalanced(t testing.TB, cfg Config, groups int) *balancedDriver {
+	d := &balancedDriver{driver: newDriver(t, cfg), cfg: cfg}
+	d.trusting = groups > 100
+	after := d.After
+	if d.trusting {
+		after = nil
+	}
+	d.After = func(m *drivetest.Member) {
+		if after != nil {
+			after(m)
+		}
+		d.most = max(d.most, len(d.members[m.Rank].m.balance.moving))
+	}
+	for i := range groups {
+		d.groups = append(d.groups, protocol.Group(fmt.Sprint("group/", i)))
+	}
+	d.Run(100 * ms)
+	d.trust(0)
+	for r := range d.members {
+		d.begin(protocol.Rank(r))
+	}
+	return d
+}
+
+// begin has the programs of a member campaign.
+func (d *balancedDriver) begin(r protocol.Rank) {
+	for _, g := range d.groups {
+		d.Step(r, protocol.Campaign{Group: g})
+	}
+}
+
+// restart starts a member that is down, and its programs.
+func (d *balancedDriver) restart(r protocol.Rank) {
+	c := d.cfg
+	c.Me = r
+	d.boot(c)
+	d.Run(20 * ms)
+	d.begin(r)
+	d.Step(r, protocol.Trusts{Leader: 0})
+}
+
+// led returns how many groups each member leads, how many are not at their places among some members, and how many have no leader.
+func (d *balancedDriver) led(among protocol.Set) (counts map[protocol.Rank]int, astray, free int) {
+	counts = make(map[protocol.Rank]int)
+	for _, g := range d.groups {
+		switch l := d.leaders(g); {
+		case len(l) == 0:
+			free++
+		default:
+			counts[l[0]]++
+			if d.cfg.Balance != nil && l[0] != d.cfg.Balance.First(g, among) {
+				astray++
+			}
+		}
+	}
+	return counts, astray, free
+}
+
+// counts returns how many groups a member leads.
+func (d *balancedDriver) counts(r protocol.Rank) (n int) {
+	for _, g := range d.groups {
+		if d.leads(r, g) {
+			n++
+		}
+	}
+	return n
+}
+
+// settled fails unless every group is led at its place among some members.
+func (d *balancedDriver) settled(when string, among protocol.Set) {
+	d.t.Helper()
+	if counts, astray, free := d.led(among); astray+free > 0 {
+		d.t.Errorf("%s: %d groups are not at their places, %d have no leader; %v", when, astray, free, counts)
+	}
+}
+
+// changes returns how often leaders have begun.
+func (d *balancedDriver) changes() int {
+	n := 0
+	for _, l := range d.tenures {
+		n += len(l)
+	}
+	return n
+}
+
+func TestGroupsGoStraightToTheirPlaces(t *testing.T) {
+	d := newBalanced(t, balancedConfig(5), 60)
+	all := protocol.Everyone(5)
+	d.Run(500 * ms)
+	d.settled("at the start", all)
+	if d.changes() != len(d.groups) {
+		t.Errorf("%d leaders of %d groups", d.changes(), len(d.groups))
+	}
+	counts, _, _ := d.led(all)
+	d.Crash(2)
+	d.Run(time.Second)
+	d.settled("after a death", all.Without(2))
+	if want := len(d.groups) + counts[2]; d.changes() != want {
+		t.Errorf("%d leaders, want %d: other groups have moved", d.changes(), want)
+	}
+	d.restart(2)
+	d.Run(3 * time.Second)
+	d.settled("after a restart", all)
+	if want := len(d.groups) + 2*counts[2]; d.changes() != want {
+		t.Errorf("%d leaders, want %d", d.changes(), want)
+	}
+}
+
+func TestAtMostSomeGroupsMoveAtOnce(t *testing.T) {
+	cfg := balancedConfig(3)
+	cfg.Moves = 2
+	d := newBalanced(t, cfg, 60)
+	d.Run(500 * ms)
+	d.Crash(1)
+	d.Run(time.Second)
+	d.restart(1)
+	d.Run(5 * time.Second)
+	d.settled("after a restart", protocol.Everyone(3))
+	if d.most != 2 {
+		t.Errorf("%d groups of one member moved at once, want 2", d.most)
+	}
+	// Programs that do not stop hold the others up.
+	for _, x := range d.members {
+		x.obeys = false
+	}
+	d.Crash(1)
+	d.Run(time.Second)
+	d.restart(1)
+	d.Run(5 * time.Second)
+	if d.most != 2 {
+		t.Errorf("%d groups of one member moved at once, though none has stopped", d.most)
+	}
+}
+
+// A leader that was slow loses its groups, and does not get them back by being heard again.
+func TestMemberThatLapsedGoesLastAndGetsNothingBack(t *testing.T) {
+	d := newBalanced(t, balancedConfig(3), 30)
+	all := protocol.Everyone(3)
+	d.Run(500 * ms)
+	cut := true
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool { return cut && (from == 1) != (to == 1) }
+	for d.counts(1) > 0 {
+		d.Run(ms)
+	}
+	cut = false // all that it led has run out just now, and nobody waits for it to go first
+	d.Run(10 * ms)
+	d.settled("right after a lapse", all.Without(1))
+	d.Run(2 * time.Second)
+	d.settled("after a lapse", all.Without(1))
+	before := d.changes()
+	d.Run(5 * time.Second)
+	if d.changes() != before {
+		t.Errorf("%d groups have moved since, and nobody has joined", d.changes()-before)
+	}
+	// Much later it is as good as others.
+	d.Crash(0)
+	d.Run(2 * time.Second)
+	for _, g := range d.groups {
+		if d.cfg.Balance.First(g, all) == 0 {
+			d.expect(g, d.cfg.Balance.First(g, all.Without(0)), false)
+		}
+	}
+}
+
+func TestRecoveryMovesNothingAndUndrainDoes(t *testing.T) {
+	d := newBalanced(t, balancedConfig(3), 30)
+	all := protocol.Everyone(3)
+	d.Run(500 * ms)
+	bar := func(s protocol.Set) {
+		for r := range protocol.Rank(3) {
+			d.Step(r, protocol.Trusts{Leader: 0, Barred: s})
+		}
+	}
+	d.Step(1, protocol.Health{})
+	bar(protocol.NewSet(1))
+	d.Run(time.Second)
+	d.settled("ill", all.Without(1))
+	before := d.changes()
+	bar(protocol.Set{})
+	d.Step(1, protocol.Health{OK: true})
+	d.Run(3 * time.Second)
+	if d.changes() != before {
+		t.Errorf("%d groups have moved because a member is well again", d.changes()-before)
+	}
+	d.Step(1, protocol.Health{OK: true, Drained: true})
+	bar(protocol.NewSet(1))
+	d.Run(time.Second)
+	d.Step(1, protocol.Health{Drained: true})
+	d.Step(1, protocol.Health{}) // undrained, and ill
+	d.Run(time.Second)
+	if d.changes() != before {
+		t.Errorf("%d groups have moved to a member that is ill", d.changes()-before)
+	}
+	bar(protocol.Set{})
+	d.Step(1, protocol.Health{OK: true})
+	d.Run(3 * time.Second)
+	d.settled("undrained", all)
+}
+
+func TestNothingMovesToWhereNoProgramWaits(t *testing.T) {
+	d := newBalanced(t, balancedConfig(3), 30)
+	all := protocol.Everyone(3)
+	d.Run(500 * ms)
+	for _, g := range d.groups {
+		d.Step(1, protocol.Resign{Group: g})
+	}
+	d.Run(time.Second)
+	d.settled("without programs at b", all.Without(1))
+	before := d.changes()
+	d.Crash(1)
+	d.Run(time.Second)
+	c := d.cfg
+	c.Me = 1
+	d.boot(c)
+	d.Run(3 * time.Second)
+	if d.changes() != before {
+		t.Errorf("%d groups have moved", d.changes()-before)
+	}
+	// Half of the programs begin.
+	half := d.groups[:15]
+	for _, g := range half {
+		d.Step(1, protocol.Campaign{Group: g})
+	}
+	d.Run(3 * time.Second)
+	for i, g := range d.groups {
+		want := d.cfg.Balance.First(g, all)
+		if i >= len(half) {
+			want = d.cfg.Balance.First(g, all.Without(1))
+		}
+		d.expect(g, want, false)
+	}
+}
+
+// A program that resigned or handed over campaigns again, and does not get the group back at once.
+func TestProgramThatGaveAGroupUpDoesNotGetItBack(t *testing.T) {
+	d := newBalanced(t, balancedConfig(3), 30)
+	all := protocol.Everyone(3)
+	d.Run(500 * ms)
+	for _, g := range d.groups {
+		if d.leads(1, g) {
+			d.Step(1, protocol.Resign{Group: g})
+		}
+	}
+	d.Run(500 * ms)
+	d.begin(1)
+	d.Run(3 * time.Second)
+	d.settled("resigned", all.Without(1))
+	before := d.changes()
+	d.Step(1, protocol.Health{OK: true, Drained: true})
+	d.Run(500 * ms)
+	d.Step(1, protocol.Health{OK: true})
+	d.Run(3 * time.Second)
+	d.settled("undrained", all)
+	if d.changes() == before {
+		t.Error("nothing was to move: the test proves nothing")
+	}
+}
+
+func TestNothingMovesToALowerClassOrAWitness(t *testing.T) {
+	cfg := balancedConfig(5)
+	cfg.Leaders = protocol.NewSet(0, 1, 2)
+	cfg.Balance[0].Class, cfg.Balance[1].Class = 10, 10
+	d := newBalanced(t, cfg, 30)
+	d.Run(500 * ms)
+	d.settled("with two of the first class", protocol.NewSet(0, 1))
+	d.Crash(1)
+	d.Run(time.Second)
+	d.settled("with one", protocol.NewSet(0))
+	d.Crash(2)
+	d.Run(time.Second)
+	d.restart(2)
+	d.Run(2 * time.Second)
+	d.settled("when a lower class joins", protocol.NewSet(0))
+	d.restart(1)
+	d.Run(3 * time.Second)
+	d.settled("when the first class joins", protocol.NewSet(0, 1))
+}
+
+// evenly fails unless all groups are led, and no member leads more than 1.1 times the mean.
+func (d *balancedDriver) evenly(when string, members int) {
+	d.t.Helper()
+	counts, _, free := d.led(protocol.Everyone(len(d.members)))
+	mean := len(d.groups) / members
+	for r, n := range counts {
+		if n*10 > mean*11 {
+			d.t.Errorf("%s: %v leads %d groups, the mean is %d", when, r, n, mean)
+		}
+	}
+	if free > 0 || len(counts) != members {
+		d.t.Errorf("%s: %d groups have no leader; %v", when, free, counts)
+	}
+}
+
+func TestTenThousandGroupsStayBalanced(t *testing.T) {
+	cfg := balancedConfig(5)
+	cfg.Moves = 0
+	d := newBalanced(t, cfg, 10_000)
+	d.Run(3 * time.Second)
+	d.evenly("at the start", 5)
+	d.Crash(1)
+	d.Run(4 * time.Second)
+	d.evenly("after a death", 4)
+	d.restart(1)
+	d.Run(10 * time.Second)
+	d.evenly("after its restart", 5)
+	d.Step(3, protocol.Close{})
+	d.Run(3 * time.Second)
+	d.Crash(3)
+	d.evenly("after a stop", 4)
+	d.restart(3)
+	d.Run(10 * time.Second)
+	d.evenly("after its start", 5)
+	if d.most > DefaultMoves {
+		t.Errorf("%d groups of one member moved at once", d.most)
+	}
+}
+
+// failOver returns how long groups have no leader, on average and at most, after the leader of some dies.
+func (d *balancedDriver) failOver(victim protocol.Rank) (mean, longest time.Duration) {
+	d.t.Helper()
+	var lost []protocol.Group
+	for _, g := range d.groups {
+		if d.leads(victim, g) {
+			lost = append(lost, g)
+		}
+	}
+	d.Crash(victim)
+	begin, sum, n := d.Now, time.Duration(0), len(lost)
+	for len(lost) > 0 && d.Now.Sub(begin) < 5*time.Second {
+		d.Run(ms)
+		rest := lost[:0]
+		for _, g := range lost {
+			if len(d.leaders(g)) == 0 {
+				rest = append(rest, g)
+				continue
+			}
+			longest = d.Now.Sub(begin)
+			sum += longest
+		}
+		lost = rest
+	}
+	if n == 0 || len(lost) > 0 {
+		d.t.Fatalf("%d of %d groups have no leader", len(lost), n)
+	}
+	return sum / time.Duration(n), longest
+}
+
+// The second death is of a council in which a member is dead that nobody may wait for.
+func TestBalanceCostsNoFailOver(t *testing.T) {
+	plain := balancedConfig(5)
+	plain.Balance = nil
+	times := func(cfg Config) (out [4]time.Duration) {
+		d := newBalanced(t, cfg, 300)
+		d.Run(time.Second)
+		out[0], out[1] = d.failOver(0)
+		d.trust(1) // electors notice it some time later
+		d.Run(time.Second)
+		out[2], out[3] = d.failOver(1)
+		return out
+	}
+	with, without := times(balancedConfig(5)), times(plain)
+	t.Logf("mean and longest of the first death, and of the second: %v with balance, %v without", with, without)
+	for i := range with {
+		if float64(with[i]) > 1.1*float64(without[i]) {
+			t.Errorf("%v with balance, %v without", with, without)
+		}
+	}
+}
