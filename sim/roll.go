@@ -44,6 +44,8 @@ type Remember struct {
 	// Within is how soon a member that starts from an older record will have been told, if nothing keeps the two from
 	// talking.
 	Within time.Duration
+	// Asks, if not nil, says whether a member that starts from a record asks another one, and heeds its answer.
+	Asks func(record []byte, who protocol.Rank) bool
 }
 
 // A shield keeps two members up, and the links between them whole, until one has told the other.
@@ -77,10 +79,18 @@ func (w *World) restoreKnown(m *member, back int) {
 		if len(w.link(m.rank, x.rank).mods)+len(w.link(x.rank, m.rank).mods) > 0 {
 			continue
 		}
+		if x.incarnate != nil && x.incarnate.Incarnation() == 0 || !w.asks(d.records[len(d.records)-1-back].record, x.rank) {
+			continue
+		}
 		d.restore(back)
 		w.shields = append(w.shields, shield{m.rank, x.rank, w.now.Add(w.config.Remember.Within)})
 		return
 	}
+}
+
+// asks says whether a member that starts from a record asks another one.
+func (w *World) asks(record []byte, who protocol.Rank) bool {
+	return w.config.Remember.Asks == nil || w.config.Remember.Asks(record, who)
 }
 
 // heeded says whether a shield keeps the link from losing anything.

@@ -24,7 +24,7 @@ func Council(t Truth, s CouncilSpec) []Checker {
 	b := newTimedLedger(t)
 	h := newHistory(t)
 	return []Checker{
-		&OneConfig{history: h}, &Monotone{history: h, at: make([]uint64, t.Members())}, &Settling{cursor{timedLedger: b}, h}, &Carried{cursor{timedLedger: b}, h},
+		&OneConfig{history: h}, &Monotone{history: h, at: make([]uint64, t.Members()), old: make([]bool, t.Members())}, &Settling{cursor{timedLedger: b}, h}, &Carried{cursor{timedLedger: b}, h},
 		&Leaves{gone: make([]bool, t.Members())}, &Lives{cursor: cursor{timedLedger: b}, history: h, groups: s.Groups, settle: s.Settle, until: sim.Forever},
 		newUnique(b, protocol.Quorums{}), newKeeps(b), &EdictValid{cursor{timedLedger: b}}, newToken(b), newEdictOrder(b), NewResource(s.Seed, s.Travel),
 		&Verified{cursor: cursor{timedLedger: b}},
@@ -130,11 +130,13 @@ func (c *OneConfig) Observe(r *sim.Record) error {
 // Finish has nothing to add.
 func (*OneConfig) Finish() error { return nil }
 
-// Monotone is C-MONO: no member votes in, or goes back to, a configuration before one that it had adopted, lost disks included.
+// Monotone is C-MONO: no member votes in, or goes back to, a configuration before one that it had adopted, lost disks included. A
+// member that starts from an old copy of its record finds that out before it votes or promises anything.
 type Monotone struct {
 	*history
 	read int
 	at   []uint64
+	old  []bool // by its record
 }
 
 // Name returns C-MONO.
@@ -143,13 +145,23 @@ func (*Monotone) Name() string { return "C-MONO" }
 // Observe looks at what members adopt, and what they vote for.
 func (m *Monotone) Observe(r *sim.Record) error {
 	m.take(r, &m.read)
+	if r.Node == protocol.Nobody {
+		return nil
+	}
+	old := &m.old[r.Node]
 	switch {
+	case r.Ev == sim.EvRestart:
+		*old = false
+	case r.Ev == protocol.EvAdopt && r.Seq < m.at[r.Node] && r.Why == "record":
+		*old = true
+	case *old && (r.Ev == protocol.EvVote || r.Ev == protocol.EvPromise || r.Ev == protocol.EvAttempt):
+		return Violatedf(m.Name(), r.T, "%v states %s by an old copy of its record, and had adopted %d", r.Node, r.Ev, m.at[r.Node])
 	case r.Ev == protocol.EvAdopt && r.Seq < m.at[r.Node]:
 		return Violatedf(m.Name(), r.T, "%v goes back from configuration %d to %d (%s)", r.Node, m.at[r.Node], r.Seq, r.Why)
 	case r.Ev == protocol.EvVote && r.Seq <= m.at[r.Node]:
 		return Violatedf(m.Name(), r.T, "%v votes for configuration %d after it has adopted %d", r.Node, r.Seq, m.at[r.Node])
 	case r.Ev == protocol.EvAdopt:
-		m.at[r.Node] = r.Seq
+		m.at[r.Node], *old = r.Seq, false
 	}
 	return nil
 }

@@ -49,6 +49,7 @@ func councilProtocol() *Protocol {
 			c.Program.Reader = newStampReader
 			c.Bound.Old = true
 			c.Remember = remembersNerio
+			c.Remember.Asks = councilAsks
 			c.Change = councilChange
 		},
 		Vary: func(c *sim.Config) {
@@ -63,13 +64,15 @@ func councilProtocol() *Protocol {
 			{sim.Change, 30}, {sim.Crash, 14}, {sim.Pause, 4}, {sim.Suspend, 3}, {sim.Cut, 6}, {sim.Partition, 4}, {sim.Slow, 6}, {sim.Lose, 4},
 			{sim.Duplicate, 4}, {sim.Rate, 3}, {sim.SlowDisk, 4}, {sim.Resign, 3}, {sim.Leave, 2},
 		},
-		Disks:  []sim.Disk{sim.Kept, sim.Kept, sim.Kept, sim.Kept, sim.Lost, sim.Reboot},
-		Timely: nerioTimely,
-		Settle: councilSettle,
-		Core:   func(n int) int { return n },
-		Rows:   councilRows,
-		Least:  map[string]int{stepSkipped: 3, stepRestarted: 2, askedBack: 3, memberOut: 2, memberJoined: 2, LeaderChanged: 2},
-		Watch:  func(_ check.Truth, hit func(string)) sim.Observer { return &councilWatch{hit: hit} },
+		Disks:     []sim.Disk{sim.Kept, sim.Kept, sim.Kept, sim.Kept, sim.Lost, sim.Reboot},
+		Backups:   true,
+		Snapshots: true,
+		Timely:    nerioTimely,
+		Settle:    councilSettle,
+		Core:      func(n int) int { return n },
+		Rows:      councilRows,
+		Least:     map[string]int{stepSkipped: 3, stepRestarted: 2, askedBack: 3, memberOut: 2, memberJoined: 2, LeaderChanged: 2},
+		Watch:     func(_ check.Truth, hit func(string)) sim.Observer { return &councilWatch{hit: hit} },
 	}
 }
 
@@ -124,15 +127,31 @@ func SpawnMember(first int) sim.Spawn {
 
 // wiped says whether the record is of a member that was removed.
 func wiped(rec []byte) bool {
+	c := councilPart(rec)
+	return c != nil && c.Removed
+}
+
+// councilPart returns what a record says of the council; nil if that is nothing.
+func councilPart(rec []byte) *council.Record {
 	if rec == nil {
-		return false
+		return nil
 	}
 	r, err := record.Decode(rec)
 	if err != nil || len(r.Wedge) == 0 {
-		return false
+		return nil
 	}
 	c, err := council.DecodeRecord(r.Wedge)
-	return err == nil && c.Removed
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// councilAsks says whether a member that starts from a record knows another one. A copy of a record from before a member joined is
+// outside every promise: nobody that it asks can tell.
+func councilAsks(rec []byte, who protocol.Rank) bool {
+	c := councilPart(rec)
+	return c != nil && !c.Removed && c.Conf.At(who) != nil
 }
 
 // councilWatch counts the rows of a council that changes.

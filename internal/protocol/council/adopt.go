@@ -72,7 +72,7 @@ func (m *Machine) land(now protocol.Time) {
 	c := m.next
 	m.next = nil
 	m.rec.Conf, m.rec.Settled, m.rec.Ballot, m.rec.Accepted = c, false, Ballot{}, Vote{}
-	if m.want != nil && (c.Goal != nil) == (m.want.Goal != nil) {
+	if m.want != nil && (m.want.Goal != nil || c.Goal == nil) { // it is under way, or another change is
 		m.want = nil
 	}
 	m.since, m.backoff, m.round = 0, 0, 0

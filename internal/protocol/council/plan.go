@@ -23,18 +23,23 @@ func (c *Config) Next(v *View, birth func(name string) Birth) *Config {
 		return nil
 	}
 	n := c.clone()
-	if n.invite(birth) || n.bury(v) || n.admit(v) || n.dismiss(v) || n.finish() {
+	if n.advance(v, birth) {
 		return &n
 	}
 	return nil
 }
 
-// Begin returns the first step of a change to a goal: the goal itself, and newcomers as observers.
-func (c *Config) Begin(g *Goal, birth func(name string) Birth) *Config {
+// Begin returns the first step of a change to a goal: the goal itself, and what can be done for it at once.
+func (c *Config) Begin(g *Goal, v *View, birth func(name string) Birth) *Config {
 	n := c.clone()
 	n.Goal = g
-	n.invite(birth)
+	n.advance(v, birth)
 	return &n
+}
+
+// advance does the first that applies.
+func (c *Config) advance(v *View, birth func(name string) Birth) bool {
+	return c.invite(birth) || c.bury(v) || c.admit(v) || c.dismiss(v) || c.finish()
 }
 
 // Cancel returns the step that ends a change. Votes stay as they are, and guests without one go.

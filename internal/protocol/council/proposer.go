@@ -214,13 +214,13 @@ func (m *Machine) onPromise(now protocol.Time, from protocol.Ident, p *Promise) 
 func (m *Machine) value() *Config {
 	c := m.rec.Conf
 	var n *Config
+	v := m.view()
 	switch {
 	case m.want != nil && m.want.Goal == nil && c.Goal != nil:
 		n = c.Cancel()
 	case m.want != nil && m.want.Goal != nil && c.Goal == nil:
-		n = c.Begin(m.want.Goal, m.birth)
+		n = c.Begin(m.want.Goal, &v, m.birth)
 	default:
-		v := m.view()
 		n = c.Next(&v, m.birth)
 	}
 	if n == nil {

@@ -203,13 +203,13 @@ func (m *Machine) finish(ev protocol.Event) {
 		m.born = false
 		m.remember(ev)
 		ev = protocol.Start{}
-	case ev == protocol.Event(protocol.Tick{}) && len(m.wishes) > 0:
-		ev = m.wishes[0]
-		m.wishes = slices.Delete(m.wishes, 0, 1)
-	}
-	if m.close {
+	case ev != protocol.Event(protocol.Tick{}): // what is left to do waits for a Tick, which is asked for
+	case m.close:
 		m.close = false
 		ev = protocol.Close{}
+	case len(m.wishes) > 0:
+		ev = m.wishes[0]
+		m.wishes = slices.Delete(m.wishes, 0, 1)
 	}
 	if b, ok := m.council.TakeRecord(nil); ok {
 		m.leases.Keep(b)
@@ -224,7 +224,7 @@ func (m *Machine) finish(ev protocol.Event) {
 	}
 	m.wrote()
 	m.wake()
-	if m.leases.Incarnation() != inc || len(m.wishes) > 0 {
+	if m.leases.Incarnation() != inc || len(m.wishes) > 0 || m.close {
 		m.out.Wake = m.now
 	}
 }
@@ -255,9 +255,9 @@ func (m *Machine) wake() {
 // Council returns the member's part in the agreement.
 func (m *Machine) Council() *council.Machine { return m.council }
 
-// Incarnation implements protocol.Incarnate.
+// Incarnation implements protocol.Incarnate. A member that has left the council does not speak.
 func (m *Machine) Incarnation() protocol.Inc {
-	if m.leases == nil {
+	if m.leases == nil || m.council != nil && m.council.Out() && m.leases.Closed() {
 		return 0
 	}
 	return m.leases.Incarnation()

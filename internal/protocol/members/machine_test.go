@@ -159,3 +159,21 @@ func TestCloneSharesNothing(t *testing.T) {
 		t.Error("what the copy does changes the machine")
 	}
 }
+
+// C-OUT: a member that is removed leaves in good order, though it learns of it when its record is written.
+func TestRemovedMemberLeavesInGoodOrder(t *testing.T) {
+	x, m, _ := alone(t)
+	other := first("b")
+	other.Number, other.Before = 1, protocol.NewSet(0)
+	x.Receive(protocol.Ident{Rank: 1, Inc: 10}, &council.Chosen{Conf: other}, protocol.Unknown)
+	for range 100 {
+		if len(x.Last.Persist) > 0 {
+			x.Step(protocol.Persisted{})
+			continue
+		}
+		x.Tick(x.Now.Add(10 * ms))
+	}
+	if !m.Closed() || m.Incarnation() != 0 {
+		t.Errorf("C-OUT: closed %v, incarnation %d", m.Closed(), m.Incarnation())
+	}
+}
