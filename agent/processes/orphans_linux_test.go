@@ -1,6 +1,7 @@
 package processes
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -68,8 +69,9 @@ func TestOneTreeThatCannotBeKilledKeepsNoOther(t *testing.T) {
 		}
 	}
 	done := make(chan struct{})
-	ctx := t.Context()
+	ctx, stop := context.WithCancel(t.Context())
 	go func() { a.KillOrphans(ctx, old); close(done) }()
+	defer func() { stop(); <-done }() // before the directories that it writes go
 	cluster.Eventually(t, "the other tree is forgotten", func() bool { return noted(t, &a.Notes) == 1 })
 	select {
 	case <-done:
