@@ -41,6 +41,7 @@ type history struct {
 	voters protocol.Set      // of the latest
 	given  map[uint64]uint64 // by number, the highest token
 	hosts  []seatState
+	began  protocol.Set // those that took part before anything was chosen
 }
 
 // seatState is what one host has stated last.
@@ -81,6 +82,10 @@ func (h *history) take(r *sim.Record, read *int) {
 		x.seated, x.number, x.settled = true, r.Seq, false
 	case protocol.EvSettle:
 		x.settled = true
+	case protocol.EvSpeak:
+		if h.latest == 0 {
+			h.began.Add(r.Node)
+		}
 	case protocol.EvChosen:
 		if r.Seq >= h.latest {
 			h.latest, h.voters = r.Seq, r.Members
@@ -304,12 +309,7 @@ func (l *Lives) Finish() error {
 	}
 	voters := l.voters
 	if l.latest == 0 {
-		voters = protocol.Set{}
-		for r := range l.hosts {
-			if l.hosts[r].seated {
-				voters.Add(protocol.Rank(r))
-			}
-		}
+		voters = l.began
 	}
 	forgot := voters.Intersect(l.blocked)
 	if forgot.Len() > 0 && 2*(voters.Len()-forgot.Len()) <= voters.Len()+1 {
@@ -319,6 +319,7 @@ func (l *Lives) Finish() error {
 		switch x := &l.hosts[r]; {
 		case l.blocked.Has(r) && forgot.Len() > 0:
 			return Violatedf(l.Name(), l.last, "%v has not found out what it forgot: %v of %v have", r, voters.Minus(forgot), voters)
+		case l.latest == 0: // the first configuration is settled as it begins
 		case !x.seated || x.number != l.latest:
 			return Violatedf(l.Name(), l.last, "%v is at configuration %d, and %d was chosen", r, x.number, l.latest)
 		case !x.settled:
