@@ -10,6 +10,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/rain"
 	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // A ConsistentGroup knows who is in it. Its members agree on exactly who failed and who came back, in one order, and after each
@@ -50,7 +51,7 @@ func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
 func (g *ConsistentGroup) TakePart(ctx context.Context, f func(ctx context.Context, l *Membership) error) error {
 	var last handle
 	campaign := func(ctx context.Context) (*Membership, error) {
-		h, err := g.election.campaign(ctx, candidacy{after: last})
+		h, err := g.election.campaign(ctx, session.Candidate{}, last)
 		if err != nil {
 			return nil, err
 		}

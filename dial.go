@@ -59,7 +59,8 @@ func (c *Client) Group(name string) (*Group, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
-	return &Group{seen: seen{&agentGroup{c, name, Quorum}}}, nil
+	g := &agentGroup{c, name, Quorum}
+	return &Group{seen: seen{g}, verifier: g}, nil
 }
 
 // LocalGroup returns the local group with the name, which the configuration of the agent must list. Hosts lead it: a program of this host leads
@@ -228,22 +229,22 @@ func (g *agentGroup) watch(ctx context.Context) iter.Seq2[View, error] {
 	}
 }
 
-func (g *agentGroup) campaign(ctx context.Context, c candidacy) (handle, error) {
-	if c.after != nil { // the agent has the host taken in again for another candidacy
-		if err := c.after.Resign(ctx); err != nil {
+func (g *agentGroup) campaign(ctx context.Context, c session.Candidate, after handle) (handle, error) {
+	if after != nil { // the agent has the host taken in again for another candidacy
+		if err := after.Resign(ctx); err != nil {
 			return nil, err
 		}
 	}
-	o := session.Candidate{Group: g.group, Lease: c.lease, Silence: g.client.silence, Value: c.value}
+	c.Group, c.Silence = g.group, g.client.silence
 	if g.mode != Quorum {
-		o.Mode = g.mode
+		c.Mode = g.mode
 	}
 	for {
 		conn, err := g.client.alive(ctx)
 		if err != nil {
 			return nil, err
 		}
-		l, err := conn.Campaign(ctx, o)
+		l, err := conn.Campaign(ctx, c)
 		switch {
 		case err == nil:
 			return l, nil

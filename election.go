@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime"
@@ -21,19 +20,16 @@ type election interface {
 	name() string
 	view(ctx context.Context) (View, error)
 	watch(ctx context.Context) iter.Seq2[View, error]
-	campaign(ctx context.Context, c candidacy) (handle, error)
-	verify(ctx context.Context) (*Proof, error)
+	// campaign waits until the program leads. Its group has the name and the mode. After is the membership in a consistent group that
+	// was lost before, and whose program has stopped; nil: there was none.
+	campaign(ctx context.Context, c session.Candidate, after handle) (handle, error)
 	// gone says that the member is closed, for good.
 	gone() bool
 }
 
-// A candidacy is what a program asks for.
-type candidacy struct {
-	// value is what its leadership announces, and lease how long its leases are; zero: Timing.Lease. They are of quorum groups.
-	value string
-	lease time.Duration
-	// after is the membership in a consistent group that was lost before, and whose program has stopped; nil: there was none.
-	after handle
+// A verifier is an election whose leader can be proven: one of a quorum group.
+type verifier interface {
+	verify(ctx context.Context) (*Proof, error)
 }
 
 // hostedGroup is a group at a member of this process.
@@ -105,17 +101,17 @@ func watch(ctx context.Context, m *Member, mode Mode, g *runtime.Group) iter.Seq
 	}
 }
 
-func (g *hostedGroup) campaign(ctx context.Context, c candidacy) (handle, error) {
+func (g *hostedGroup) campaign(ctx context.Context, c session.Candidate, after handle) (handle, error) {
 	if g.mode == Consistent {
-		return g.takePart(ctx, c.after)
+		return g.takePart(ctx, after)
 	}
 	if err := g.member.council.me().mayLead(); err != nil {
 		return nil, err
 	}
-	if err := g.member.config.Timing.CheckLease(c.lease); err != nil {
+	if err := g.member.config.Timing.CheckLease(c.Lease); err != nil {
 		return nil, err
 	}
-	l, err := g.group.CampaignFor(ctx, c.lease, c.value)
+	l, err := g.group.CampaignFor(ctx, c.Lease, c.Value)
 	if err != nil {
 		return nil, err
 	}

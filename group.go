@@ -15,8 +15,9 @@ import (
 // cost what one does.
 type Group struct {
 	seen
-	value string        // that campaigns announce
-	lease time.Duration // how long leases are; zero: Timing.Lease
+	verifier verifier
+	// candidate is what campaigns ask for: a value to announce, and the length of leases; zero: Timing.Lease.
+	candidate session.Candidate
 }
 
 // seen is what all groups have in common: they have a name and can be looked at.
@@ -55,17 +56,17 @@ func (g *Group) Lead(ctx context.Context, f func(ctx context.Context, l *Lease) 
 //	g.Announcing("http://10.0.0.1:8080/").Lead(ctx, serve)
 func (g *Group) Announcing(value string) *Group {
 	with := *g
-	with.value = value
+	with.candidate.Value = value
 	return &with
 }
 
 // Campaign waits until this program leads the group, and returns its lease. The lease renews itself until
 // [Lease.Resign], or until it is lost. Several programs of one member take turns, in the order in which they asked.
 func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
-	if err := session.CheckValue(g.value); err != nil {
+	if err := session.CheckValue(g.candidate.Value); err != nil {
 		return nil, err
 	}
-	h, err := g.election.campaign(ctx, candidacy{value: g.value, lease: g.lease})
+	h, err := g.election.campaign(ctx, g.candidate, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (g *Group) Campaign(ctx context.Context) (*Lease, error) {
 // Programs that campaign in one group should agree on the length. A leadership has that of its own program.
 func (g *Group) WithLease(length time.Duration) *Group {
 	with := *g
-	with.lease = length
+	with.candidate.Lease = length
 	return &with
 }
 
@@ -107,7 +108,7 @@ var ErrNoLeader = errors.New("no leader")
 
 // Verify asks the leader of the group whether it leads. The proof holds for about a round trip. The error wraps
 // [ErrNoLeader] if no leader is known, or if it does not confirm that it leads.
-func (g *Group) Verify(ctx context.Context) (*Proof, error) { return g.election.verify(ctx) }
+func (g *Group) Verify(ctx context.Context) (*Proof, error) { return g.verifier.verify(ctx) }
 
 // gone says whether the member is closed.
 func (m *Member) gone() bool {

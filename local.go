@@ -9,6 +9,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/hall"
 	"github.com/regentproject/regent/internal/runtime"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // A LocalGroup has one leader in every part of the network that holds together: a member that can talk to nobody leads
@@ -110,7 +111,7 @@ func (g *LocalGroup) Lead(ctx context.Context, f func(ctx context.Context, l *Lo
 // Campaign waits until this program leads its part of the network, and returns its lease. The lease renews itself until
 // [LocalLease.Resign], or until it is lost. The member takes part while a program waits or leads.
 func (g *LocalGroup) Campaign(ctx context.Context) (*LocalLease, error) {
-	h, err := g.election.campaign(ctx, candidacy{})
+	h, err := g.election.campaign(ctx, session.Candidate{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -129,12 +130,7 @@ func (g *onDemandGroup) enter() (exit func(), err error) {
 	return func() { place.Exit(); g.done() }, nil
 }
 
-// verify fails: nothing proves that a local leader is the only one.
-func (g *onDemandGroup) verify(context.Context) (*Proof, error) {
-	return nil, fmt.Errorf("group %s is %s: no leader of it can be proven", g.name(), g.mode)
-}
-
-func (g *onDemandGroup) campaign(ctx context.Context, _ candidacy) (handle, error) {
+func (g *onDemandGroup) campaign(ctx context.Context, _ session.Candidate, _ handle) (handle, error) {
 	_, group := g.use()
 	defer g.done()
 	l, err := group.Campaign(ctx)

@@ -151,7 +151,8 @@ func (m *Member) Group(name string) (*Group, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
-	return &Group{seen: seen{&hostedGroup{m, Quorum, m.groupTable.Group(protocol.Group(name))}}}, nil
+	g := &hostedGroup{m, Quorum, m.groupTable.Group(protocol.Group(name))}
+	return &Group{seen: seen{g}, verifier: g}, nil
 }
 
 // Leave leaves the council in good order: programs that lead are asked to stop; when the last has, the member gives its

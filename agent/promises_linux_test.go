@@ -8,7 +8,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/run"
-	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
@@ -54,12 +54,11 @@ func TestHowLongProgramsAndRunnersMayBeSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		elected := make(chan struct{}, 1)
-		up, err := r.Campaign(run.Candidacy{Group: "runner", Tree: tree.Ref{Mark: "0123456789abcdef", Ref: tenure.Ref{Runner: tenure.Identity{Pid: os.Getpid()}}},
-			Take: func(n run.Notice) {
-				if n.Lease == 0 && n.Event.Kind == tenure.Elected {
-					elected <- struct{}{}
-				}
-			}})
+		up, err := r.Campaign(session.Candidate{Group: "runner", Page: true, Claim: &session.Tree{Mark: "0123456789abcdef", Runner: os.Getpid()}}, func(n run.Notice) {
+			if n.Lease == 0 && n.Event.Kind == tenure.Elected {
+				elected <- struct{}{}
+			}
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,8 +100,8 @@ func TestGuardOfARunnerFitsTheLeasesOfItsGroup(t *testing.T) {
 	} {
 		r := must(run.Dial(patience(t), a.socket))
 		answers := make(chan run.Notice, 10)
-		up, err := r.Campaign(run.Candidacy{Group: c.group, Lease: c.lease, Guard: c.guard, Tree: tree.Ref{Mark: "0123456789abcdef", Ref: tenure.Ref{Runner: tenure.Identity{Pid: os.Getpid()}}},
-			Take: func(n run.Notice) { answers <- n }})
+		up, err := r.Campaign(session.Candidate{Group: c.group, Lease: c.lease, Page: true, Claim: &session.Tree{Mark: "0123456789abcdef", Runner: os.Getpid()}, Guard: c.guard},
+			func(n run.Notice) { answers <- n })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func TestAgentLearnsTheFirstProcessOfARunner(t *testing.T) {
 	c := r.dial(t)
 	elected := make(chan struct{}, 1)
 	claim := session.Tree{Mark: "a mark of this test", Runner: os.Getpid()}
-	k, err := c.Enter(session.Candidate{Group: "g", Tree: &claim}, func(e *session.Event) {
+	k, err := c.Enter(session.Candidate{Group: "g", Claim: &claim}, func(e *session.Event) {
 		if e.Event == session.Leads {
 			elected <- struct{}{}
 		}

@@ -131,7 +131,7 @@ func (a *Agent) Known() *ChangeLog { return a.ChangeLog }
 func (a *Agent) Signs() *LifeSigns { return a.Silence.Signs() }
 
 // ClaimTree returns the tree that a runner claims in a campaign, or says why it is not the runner's.
-func (a *Agent) ClaimTree(r *session.Request, p *processes.Peer) (*processes.Tree, error) {
+func (a *Agent) ClaimTree(r *session.Candidate, p *processes.Peer) (*processes.Tree, error) {
 	return a.Trees.Claim(r, p)
 }
 
@@ -303,7 +303,7 @@ func (a *Agent) setLeader(c *Candidate) {
 
 // logElection writes that a program leads into the log. The program learnt it before: a log may be slow.
 func (a *Agent) logElection(c *Candidate) {
-	a.Log.Info("a program leads", "group", c.Group, "program", c.Program, "pid", c.Pid, "token", c.Token())
+	a.Log.Info("a program leads", "group", c.Group, "program", c.Name, "pid", c.Pid, "token", c.Token())
 }
 
 // Candidates returns all candidates, in the order in which they came.

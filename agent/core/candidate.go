@@ -14,6 +14,7 @@ import (
 	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 	"github.com/regentproject/regent/why"
 )
@@ -34,35 +35,22 @@ type Notifier interface {
 	Renewed(c *Candidate)
 }
 
-// A Candidacy is what a program asks for when it campaigns.
+// A Candidacy is what a program asks for when it campaigns, and what the agent knows about that program.
 type Candidacy struct {
-	Group string
-	// Mode is that of the group, as the program knows it; empty: quorum.
-	Mode regent.Mode
+	session.Candidate
 	// Session is its number on its connection.
 	Session uint64
-	// Program is what the program calls itself, via how it speaks, pid its process if that is known.
-	Program, Via string
-	Pid          int
-	// Value is what its leadership announces from the beginning.
-	Value string
-	// Grace is how long the program may take to stop when it is asked to; heartbeat, if not zero, how long it may be
-	// silent.
-	Grace, Heartbeat time.Duration
-	// Lease is the length of the leases that the program wants; zero: as the configuration has it for the group.
-	Lease time.Duration
+	// Via is how the program speaks, pid its process if that is known.
+	Via string
+	Pid int
 	// Margin is taken off every end that the agent announces to the program.
 	Margin   time.Duration
 	Notifier Notifier
-	// ReadsPage says that the program wants to read its deadline on the page.
-	ReadsPage bool
 	// Signs are the signs of life of its connection; nil: each is an event, as for a runner, whose keeper gets a line then.
 	Signs *LifeSigns
-	// Tree is what a runner starts; nil: it is no runner. keeper is beside the runner, nil if there is none, and hooks is how long its lost
-	// hooks may take.
+	// Tree is what a runner starts, as the agent has verified its claim; nil: it is no runner. Keeper is beside the runner; nil: there is none.
 	Tree   *processes.Tree
 	Keeper Keeper
-	Hooks  time.Duration
 }
 
 // A Keeper is the process beside a runner. Its methods do not wait for it, and give the candidate no event.
@@ -182,7 +170,7 @@ func (a *Agent) AddCandidate(p Candidacy) (*Candidate, error) {
 	c.Ended, c.gone = make(chan struct{}), make(chan struct{})
 	c.campaigning, c.cancel = context.WithCancel(context.Background())
 	conf := tenure.Config{Self: a.Names.Rank(a.Name), Lower: tenure.Program, Guard: a.Timing.Guard, Margin: c.Margin,
-		Grace: a.GraceFor(c, regent.Cause{}), KillWithin: processes.KillWithin, Answer: OrderTimeout, Heartbeat: c.Heartbeat, Shown: c.ReadsPage}
+		Grace: a.GraceFor(c, regent.Cause{}), KillWithin: processes.KillWithin, Answer: OrderTimeout, Heartbeat: c.Heartbeat, Shown: c.Page}
 	o := party.Options{Clock: a.partyClock(), Do: c.do, Unread: c.unread, Shown: c.shown, Fix: c.fix, Watch: c.watch, Signs: c.Signs}
 	if c.Tree != nil {
 		conf.Lower, conf.Notes, conf.Guard, conf.Hooks = tenure.Party, true, c.Tree.Guard, c.Hooks > 0

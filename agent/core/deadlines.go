@@ -220,7 +220,7 @@ func (d *deadlines) Ended(g protocol.Group, token uint64) {
 // show gives a program that begins to lead a slot, if it reads the page and one is free.
 func (c *Candidate) show() {
 	d, lease := c.agent.deadlines, c.CurrentLease()
-	if c.ReadsPage && d.memory != nil && lease != nil { // turns and memberships are not on the page
+	if c.Page && d.memory != nil && lease != nil { // turns and memberships are not on the page
 		c.enterPage(lease.Token(), lease.Valid)
 	}
 	if c.slot.Load() == nil || !c.Keeper.OnPage() {

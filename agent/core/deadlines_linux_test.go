@@ -8,6 +8,7 @@ import (
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // hookedWords is memory that lets a test act around a store.
@@ -44,7 +45,7 @@ func shownOnWords(t *testing.T) (*hookedWords, *deadlines, *Candidate) {
 	if d.horizon(1).cell == nil {
 		t.Fatal("the horizon has no cell: this system has no page")
 	}
-	c := &Candidate{agent: a, Candidacy: Candidacy{Group: "g"}}
+	c := &Candidate{agent: a, Candidacy: Candidacy{Candidate: session.Candidate{Group: "g"}}}
 	d.Behind("g", 1, 1)
 	c.enterPage(1, func() bool { return true })
 	if c.slot.Load() == nil {
@@ -189,7 +190,7 @@ func TestNoClockIsReadUnderTheLoopsLock(t *testing.T) {
 	c.void()
 	c.hide()
 	d.Fixed("h", 1, end(100))
-	other := &Candidate{agent: c.agent, Candidacy: Candidacy{Group: "h"}}
+	other := &Candidate{agent: c.agent, Candidacy: Candidacy{Candidate: session.Candidate{Group: "h"}}}
 	other.enterPage(1, func() bool { return d.now() < end(100) })
 	if other.slot.Load() == nil || reads == 0 {
 		t.Errorf("slot %v after %d readings", other.slot.Load(), reads)
@@ -239,12 +240,12 @@ func TestLooksAndTheLoopDoNotWait(t *testing.T) {
 func TestSlotOfALeaseThatIsOverIsGivenBack(t *testing.T) {
 	_, d, c := shownOnWords(t)
 	c.hide()
-	first := &Candidate{agent: c.agent, Candidacy: Candidacy{Group: "g"}}
+	first := &Candidate{agent: c.agent, Candidacy: Candidacy{Candidate: session.Candidate{Group: "g"}}}
 	first.enterPage(1, func() bool { return false })
 	if got, shown := first.shown(); shown || got != 0 {
 		t.Errorf("a lease that is over is shown until %v", got)
 	}
-	second := &Candidate{agent: c.agent, Candidacy: Candidacy{Group: "g"}}
+	second := &Candidate{agent: c.agent, Candidacy: Candidacy{Candidate: session.Candidate{Group: "g"}}}
 	second.enterPage(1, func() bool { return true })
 	if got, _ := second.shown(); got != end(100) {
 		t.Errorf("its successor is shown until %v", got)

@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/why"
 )
 
@@ -51,7 +52,7 @@ func TestHistoryAtHomeSaysHowALeadershipEnded(t *testing.T) {
 			if c.deaf {
 				speaks = &unread{*led}
 			}
-			p := Candidacy{Group: name, Program: "p", Via: "socket", Notifier: speaks, Heartbeat: c.heartbeat, Grace: c.grace}
+			p := Candidacy{Candidate: session.Candidate{Group: name, Name: "p", Heartbeat: c.heartbeat, Grace: c.grace}, Via: "socket", Notifier: speaks}
 			if c.runner {
 				p.Tree = a.Trees.Watch(name, tree.Ref{}, a.Timing.Guard)
 				p.Tree.Look = func(context.Context) tree.Result { return proven }

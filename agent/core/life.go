@@ -140,7 +140,7 @@ func (c *Candidate) log(e tenure.Effect) {
 	}
 	cause := c.agent.CauseOf(e.Cause)
 	c.work.put(func() {
-		c.agent.Log.Warn(e.Line.String(), "group", c.Group, "program", c.Program, "pid", c.Pid, "token", c.Token(), "cause", cause.String())
+		c.agent.Log.Warn(e.Line.String(), "group", c.Group, "program", c.Name, "pid", c.Pid, "token", c.Token(), "cause", cause.String())
 	})
 }
 
@@ -259,7 +259,7 @@ func (c *Candidate) finish(led bool) {
 	}
 	c.Notifier.Over(c, cause, failure)
 	if led {
-		c.agent.Log.Info("a program has stopped leading", "group", c.Group, "program", c.Program, "pid", c.Pid, "token", lease.Token(), "how", how)
+		c.agent.Log.Info("a program has stopped leading", "group", c.Group, "program", c.Name, "pid", c.Pid, "token", lease.Token(), "how", how)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestLeavingEndsThoseThatWaitInGroupsThatHostsLead(t *testing.T) {
 	for group, mode := range map[string]regent.Mode{"cache": regent.Local, "ops": regent.Eventual} {
 		for i := range 2 {
 			v := &obedience{silence{led: make(chan struct{})}}
-			c, err := a.AddCandidate(Candidacy{Group: group, Mode: mode, Notifier: v})
+			c, err := a.AddCandidate(Candidacy{Candidate: session.Candidate{Group: group, Mode: mode}, Notifier: v})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestLeavingEndsThoseThatWaitInGroupsThatHostsLead(t *testing.T) {
 func TestAGuardTimeThatDoesNotFitTheLeaseOfTheHostIsRefused(t *testing.T) {
 	a := Joined(t, "consistent: true\ngroups: [{name: cache, mode: local}, {name: ops, mode: eventual}, {name: set, mode: consistent}]\n")
 	for group, mode := range map[string]regent.Mode{"cache": regent.Local, "ops": regent.Eventual} {
-		p := Candidacy{Group: group, Mode: mode, Margin: session.Skew, Notifier: &silence{led: make(chan struct{})}}
+		p := Candidacy{Candidate: session.Candidate{Group: group, Mode: mode}, Margin: session.Skew, Notifier: &silence{led: make(chan struct{})}}
 		longest := a.longestGuard(&Candidate{Candidacy: p}, mode)
 		for _, guard := range []time.Duration{longest, longest + 1} {
 			p.Tree = a.Trees.Watch(group, tree.Ref{}, guard)
@@ -75,7 +75,7 @@ func TestAGuardTimeThatDoesNotFitTheLeaseOfTheHostIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if c, err := a.AddCandidate(Candidacy{Group: "set", Mode: regent.Consistent, Tree: a.Trees.Watch("set", tree.Ref{}, time.Second), Notifier: &silence{led: make(chan struct{})}}); err != nil {
+	if c, err := a.AddCandidate(Candidacy{Candidate: session.Candidate{Group: "set", Mode: regent.Consistent}, Tree: a.Trees.Watch("set", tree.Ref{}, time.Second), Notifier: &silence{led: make(chan struct{})}}); err != nil {
 		t.Errorf("a consistent group has no lease of a local host: %v", err)
 	} else {
 		c.Withdraw()
@@ -133,7 +133,7 @@ func TestAProgramOfAnEventualGroupGetsALaterEndOnceInARenewal(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go a.pushRenewals(ctx)
 			v := &renewals{silence: silence{led: make(chan struct{})}}
-			c, err := a.AddCandidate(Candidacy{Group: "ops", Mode: regent.Eventual, Margin: session.Skew, Notifier: v})
+			c, err := a.AddCandidate(Candidacy{Candidate: session.Candidate{Group: "ops", Mode: regent.Eventual}, Margin: session.Skew, Notifier: v})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +163,7 @@ func TestAProgramOfAnEventualGroupGetsALaterEndOnceInARenewal(t *testing.T) {
 func TestProgramsInLocalGroupsLearnTheLeaseOfTheirHost(t *testing.T) {
 	a := &Agent{Timing: regent.LAN}
 	for mode, want := range map[regent.Mode]time.Duration{"": a.Timing.Lease, regent.Local: a.Timing.LocalLease(), regent.Eventual: a.Timing.Lease} {
-		c := &Candidate{Candidacy: Candidacy{Group: "g", Mode: mode}, agent: a}
+		c := &Candidate{Candidacy: Candidacy{Candidate: session.Candidate{Group: "g", Mode: mode}}, agent: a}
 		if got := c.LeaseLength(); got != want {
 			t.Errorf("%q: %v, want %v", mode, got, want)
 		}

@@ -16,13 +16,14 @@ import (
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
 // Whoever orders something at the moment at which a leadership ends gets an answer, even if nobody has seen the order.
 func TestOrderThatComesTooLateIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &Candidate{agent: new(Agent), Candidacy: Candidacy{Group: "g"}, Ended: make(chan struct{})}
+		k := &Candidate{agent: new(Agent), Candidacy: Candidacy{Candidate: session.Candidate{Group: "g"}}, Ended: make(chan struct{})}
 		k.life = party.New(party.Options{Clock: clock.Package(), Do: func(tenure.Effect) {}})
 		k.life.Give(tenure.Event{Kind: tenure.ProgramStopped})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -80,7 +81,7 @@ func TestOutcomeNeverNamesTheLeadershipThatWasEnded(t *testing.T) {
 // A client that goes away leaves nothing behind: no place among the streams, nobody whom changes are put aside for.
 // A program that has just begun to lead may give orders though the news has not come round to its agent's change log.
 func TestProgramGivesOrdersBeforeTheChangeLogHasHeardOfIt(t *testing.T) {
-	k := &Candidate{Candidacy: Candidacy{Group: "g"}}
+	k := &Candidate{Candidacy: Candidacy{Candidate: session.Candidate{Group: "g"}}}
 	a := &Agent{ChangeLog: NewChangeLog(nil), leaders: map[string]*Candidate{"g": k}}
 	if got, err := a.LeaderOfGroup("g", 0, ""); got != k || err != nil {
 		t.Errorf("%v, %v", got, err)

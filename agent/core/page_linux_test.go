@@ -14,7 +14,7 @@ import (
 // The page never shows more than the member's lease, and what it showed is what the machine counts when it freezes.
 func TestPageShowsNoMoreThanTheLease(t *testing.T) {
 	a := Joined(t)
-	k, d := lead(t, a, Candidacy{Group: "g", ReadsPage: true, Margin: session.Skew}), a.deadlines
+	k, d := lead(t, a, Candidacy{Candidate: session.Candidate{Group: "g", Page: true}, Margin: session.Skew}), a.deadlines
 	look := func() (page, lease protocol.Time) {
 		d.mu.Lock()
 		shown := k.slot.Load().Until()

@@ -77,7 +77,7 @@ func (a *Agent) Sessions(group string) []api.SessionInfo {
 
 // info shows a candidate.
 func (k *Candidate) info() api.SessionInfo {
-	out := api.SessionInfo{ID: k.id, Group: k.Group, Program: k.Program, Via: k.Via, Pid: k.Pid, Since: k.since, State: "waiting", Left: k.remaining(), Lease: k.LeaseLength()}
+	out := api.SessionInfo{ID: k.id, Group: k.Group, Program: k.Name, Via: k.Via, Pid: k.Pid, Since: k.since, State: "waiting", Left: k.remaining(), Lease: k.LeaseLength()}
 	out.Token = k.Token()
 	switch k.life.State() {
 	case tenure.Waiting:

@@ -31,13 +31,13 @@ func lead(t *testing.T, a *Agent, p Candidacy) *Candidate {
 
 func TestRoleIsAskedOfTheLeaseAtTheMomentOfAnswering(t *testing.T) {
 	a := Joined(t)
-	k := lead(t, a, Candidacy{Group: "g"})
+	k := lead(t, a, Candidacy{Candidate: session.Candidate{Group: "g"}})
 	if i := a.Role("g"); i.Role != "primary" {
 		t.Fatalf("before: %+v", i)
 	}
 	// As after a pause of the whole agent: the end has passed, and nobody has noticed yet.
 	before := a.Now().Add(-time.Hour)
-	late := &Candidate{agent: a, Candidacy: Candidacy{Group: "g"}, lease: k.CurrentLease(), Ended: k.Ended}
+	late := &Candidate{agent: a, Candidacy: Candidacy{Candidate: session.Candidate{Group: "g"}}, lease: k.CurrentLease(), Ended: k.Ended}
 	late.life = party.New(party.Options{Clock: clock.Of(func() protocol.Time { return before }), Do: func(tenure.Effect) {}})
 	late.life.Give(tenure.Event{Kind: tenure.Elected, Token: k.CurrentLease().Token(), At: before, Until: before.Add(time.Minute)})
 	a.setLeader(late)

@@ -10,6 +10,7 @@ import (
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
@@ -50,7 +51,7 @@ func TestNothingIsGivenUpUnderATreeBeforeItsAnnouncedEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first, second := &silence{led: make(chan struct{})}, &silence{led: make(chan struct{})}
-			p := Candidacy{Group: name, Program: "runner", Via: "socket", Notifier: first, Tree: a.Trees.Watch(name, tree.Ref{}, a.Timing.Guard)}
+			p := Candidacy{Candidate: session.Candidate{Group: name, Name: "runner"}, Via: "socket", Notifier: first, Tree: a.Trees.Watch(name, tree.Ref{}, a.Timing.Guard)}
 			gone, tries := make(chan struct{}), make(chan struct{}, 100)
 			p.Tree.Look = func(context.Context) tree.Result {
 				select {
@@ -70,7 +71,7 @@ func TestNothingIsGivenUpUnderATreeBeforeItsAnnouncedEnd(t *testing.T) {
 			}
 			go k.Run()
 			first.await(t, "the runner", k)
-			next, err := a.AddCandidate(Candidacy{Group: name, Program: "next", Via: "socket", Notifier: second})
+			next, err := a.AddCandidate(Candidacy{Candidate: session.Candidate{Group: name, Name: "next"}, Via: "socket", Notifier: second})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +100,7 @@ func kept(t *testing.T, end func(context.Context) tree.Result) *Candidate {
 	t.Helper()
 	a := Joined(t)
 	v := &silence{led: make(chan struct{})}
-	p := Candidacy{Group: "g", Program: "runner", Via: "socket", Notifier: v, Tree: a.Trees.Watch("g", tree.Ref{}, a.Timing.Guard)}
+	p := Candidacy{Candidate: session.Candidate{Group: "g", Name: "runner"}, Via: "socket", Notifier: v, Tree: a.Trees.Watch("g", tree.Ref{}, a.Timing.Guard)}
 	p.Tree.Look = end
 	k, err := a.AddCandidate(p)
 	if err != nil {
@@ -176,7 +177,7 @@ func TestCauseOfTheMemberIsTheAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Candidate{agent: a, Candidacy: Candidacy{Group: "g", Program: "program"}}
+	c := &Candidate{agent: a, Candidacy: Candidacy{Candidate: session.Candidate{Group: "g", Name: "program"}}}
 	g, err := m.Group("g")
 	if err != nil {
 		t.Fatal(err)

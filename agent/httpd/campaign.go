@@ -148,7 +148,8 @@ func (a *Server) serveCampaign(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	v := &streamNotifier{agent: a, key: rand.Text(), out: make(chan queuedEvent, maxQueuedEvents), renewals: make(chan struct{}, 1), rejoined: make(chan string, 1)}
-	k, err := a.core.AddCandidate(core.Candidacy{Group: group, Mode: body.Mode, Program: body.Name, Value: body.Value, Via: "http", Notifier: v, Lease: body.Lease, Grace: body.Grace, Heartbeat: body.Heartbeat})
+	k, err := a.core.AddCandidate(core.Candidacy{Candidate: session.Candidate{Group: group, Mode: body.Mode, Lease: body.Lease, Name: body.Name, Value: body.Value, Heartbeat: body.Heartbeat, Grace: body.Grace},
+		Via: "http", Notifier: v})
 	if err != nil {
 		WriteError(w, err)
 		return

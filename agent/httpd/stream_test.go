@@ -10,6 +10,7 @@ import (
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/core"
 	"github.com/regentproject/regent/agent/core/coretest"
+	"github.com/regentproject/regent/internal/session"
 )
 
 // deaf is a client that has hung up before it is answered.
@@ -36,7 +37,7 @@ func TestStreamOverHTTPGetsLessTheDelay(t *testing.T) {
 	t.Parallel()
 	a := coretest.Joined(t, "")
 	v := &streamNotifier{agent: New(a, new(access.Gate)), out: make(chan queuedEvent, maxQueuedEvents)}
-	k, err := a.AddCandidate(core.Candidacy{Group: "g", Notifier: v})
+	k, err := a.AddCandidate(core.Candidacy{Candidate: session.Candidate{Group: "g"}, Notifier: v})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,15 +54,15 @@ const KillWithin = time.Second
 const killAttempt = time.Second
 
 // Claim has the processes of a runner looked after. It says why that cannot be done.
-func (t *Trees) Claim(r *session.Request, asker *Peer) (*Tree, error) {
-	if r.Tree == nil {
+func (t *Trees) Claim(r *session.Candidate, asker *Peer) (*Tree, error) {
+	if r.Claim == nil {
 		return nil, nil
 	}
 	runner, err := asker.Identity()
 	if err != nil {
 		return nil, fmt.Errorf("runner: %w", err)
 	}
-	ref, err := tree.Claim(*r.Tree).Verify(runner, asker.UID)
+	ref, err := tree.Claim(*r.Claim).Verify(runner, asker.UID)
 	if err != nil {
 		return nil, err
 	}

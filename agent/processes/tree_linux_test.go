@@ -20,17 +20,17 @@ func TestARunnerIsBelievedOnlyAboutItself(t *testing.T) {
 	a := &Trees{Log: slog.New(slog.DiscardHandler), Guard: regent.LAN.Guard}
 	own := &session.Tree{Mark: "0123456789abcdef", Runner: os.Getpid()}
 	self, other := peerWith(t, os.Getpid()), peerWith(t, os.Getppid())
-	if _, err := a.Claim(&session.Request{Tree: own}, other); err == nil || !strings.Contains(err.Error(), "is not the process that asks") {
+	if _, err := a.Claim(&session.Candidate{Claim: own}, other); err == nil || !strings.Contains(err.Error(), "is not the process that asks") {
 		t.Errorf("another process was believed: %v", err)
 	}
 	for asked, want := range map[time.Duration]time.Duration{0: regent.LAN.Guard, time.Millisecond: regent.LAN.Guard, time.Second: time.Second} {
-		k, err := a.Claim(&session.Request{Tree: own, Guard: asked}, self)
+		k, err := a.Claim(&session.Candidate{Claim: own, Guard: asked}, self)
 		if err != nil || k.Guard != want {
 			t.Errorf("guard %v: %+v, %v, want %v", asked, k, err, want)
 		}
 	}
 	// A program that is no runner has nothing to be killed.
-	k, err := a.Claim(&session.Request{}, self)
+	k, err := a.Claim(&session.Candidate{}, self)
 	if k != nil || err != nil {
 		t.Errorf("%v, %v", k, err)
 	}

@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
@@ -17,8 +16,9 @@ type Agent interface {
 	Terms() Terms
 	// Clock is what the instants of notices are on.
 	Clock() clock.Clock
-	// Campaign begins a candidacy.
-	Campaign(c Candidacy) (Upper, error)
+	// Campaign begins a candidacy. Take gets what the agent sends, in order; it must not wait. The agent kills the tree that c claims c.Guard before a
+	// lease ends that was not renewed, when the tree has not ended c.Grace after the agent asked for that, and when the runner has died.
+	Campaign(c session.Candidate, take func(Notice)) (Upper, error)
 	// Explain returns a cause for people.
 	Explain(c protocol.Cause) string
 	// Watch calls f with who leads the group, as far as the agent knows, and why; empty if nobody does. It does so again
@@ -40,25 +40,6 @@ type Terms struct {
 	Priority int
 	// Ordinary says that the configuration allows no real-time threads.
 	Ordinary bool
-}
-
-// A Candidacy is what a runner asks its agent for. The agent kills the tree guard before a lease ends that was not renewed, when
-// the tree has not ended grace after it was asked to, and when the runner has died.
-type Candidacy struct {
-	Group        string
-	Mode         regent.Mode // of the group; empty: quorum
-	Tree         tree.Ref
-	Grace, Guard time.Duration
-	// Value is what the leadership announces.
-	Value string
-	// Lease is the length of leases; zero: as the agent is configured.
-	Lease time.Duration
-	// Hooks is how long the lost hooks may take; zero: there are none.
-	Hooks time.Duration
-	// Keeper is the secret by which the agent knows the keeper; empty: there is none.
-	Keeper string
-	// Take gets what the agent sends, in order. It must not wait.
-	Take func(Notice)
 }
 
 // A Notice is one thing that the agent sends about a candidacy: an event of the upper side (Elected, Extended, Tell, Lost,

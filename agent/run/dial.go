@@ -32,10 +32,8 @@ func (c *connection) Terms() Terms {
 	return Terms{Member: h.Member, Self: c.Self(), Socket: c.path, Lease: h.Lease, Guard: h.Guard, Priority: h.Priority, Ordinary: h.Ordinary}
 }
 
-func (c *connection) Campaign(o Candidacy) (Upper, error) {
-	of := session.Tree(o.Tree.Claim())
-	k, err := c.Enter(session.Candidate{Group: o.Group, Mode: o.Mode, Name: "regent run", Value: o.Value, Lease: o.Lease, Grace: o.Grace, Guard: o.Guard, Hooks: o.Hooks,
-		Keeper: o.Keeper, Tree: &of, Page: true}, func(e *session.Event) { c.pass(e, o.Take) })
+func (c *connection) Campaign(o session.Candidate, take func(Notice)) (Upper, error) {
+	k, err := c.Enter(o, func(e *session.Event) { c.pass(e, take) })
 	if errors.Is(err, session.ErrGone) {
 		return nil, fmt.Errorf("%w: %w", errAgain, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/regentproject/regent/agent/run/tree"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
@@ -65,14 +66,15 @@ func (a *fakeAgent) Close() error          { return nil }
 
 func (a *fakeAgent) Explain(c protocol.Cause) string { return c.Code.String() + " a" }
 
-func (a *fakeAgent) Campaign(c Candidacy) (Upper, error) {
-	a.refs = append(a.refs, c.Tree)
-	l := &fakeLease{agent: a, token: uint64(40 + len(a.refs)), stopped: make(chan struct{}), ref: c.Tree, take: c.Take}
+func (a *fakeAgent) Campaign(c session.Candidate, take func(Notice)) (Upper, error) {
+	ref := tree.Ref{Ref: tenure.Ref{Runner: tenure.Identity{Pid: c.Claim.Runner}, UID: os.Geteuid()}, Mark: c.Claim.Mark, Cgroup: c.Claim.Cgroup}
+	a.refs = append(a.refs, ref)
+	l := &fakeLease{agent: a, token: uint64(40 + len(a.refs)), stopped: make(chan struct{}), ref: ref, take: take}
 	if len(a.refs) <= a.elect {
 		l.until = a.clock.Now().Add(fakeLength)
 		go func() {
-			c.Take(Notice{Lease: a.granted})
-			c.Take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: l.token, At: a.clock.Now(), Until: l.until}})
+			take(Notice{Lease: a.granted})
+			take(Notice{Event: tenure.Event{Kind: tenure.Elected, Token: l.token, At: a.clock.Now(), Until: l.until}})
 			a.leases <- l
 		}()
 	}

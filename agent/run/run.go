@@ -43,6 +43,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/run/tree"
+	"github.com/regentproject/regent/internal/session"
 	"github.com/regentproject/regent/internal/tenure"
 )
 
@@ -364,7 +365,10 @@ func (r *runner) prepareKeeper(ctx context.Context, l *life) string {
 func (r *runner) campaign(ctx context.Context, l *life) error {
 	end := r.logLeaders(ctx)
 	defer end()
-	up, err := r.agent.Campaign(Candidacy{Group: r.Group, Mode: r.Mode, Lease: r.Lease, Keeper: r.prepareKeeper(ctx, l), Tree: l.tree.Ref(), Grace: r.Grace, Guard: r.Guard, Value: r.Value, Hooks: r.Hooks.bound(), Take: l.take})
+	ref := l.tree.Ref()
+	claim := session.Tree(ref.Claim())
+	up, err := r.agent.Campaign(session.Candidate{Group: r.Group, Mode: r.Mode, Lease: r.Lease, Name: "regent run", Value: r.Value, Grace: r.Grace, Page: true,
+		Claim: &claim, Guard: r.Guard, Hooks: r.Hooks.bound(), Secret: r.prepareKeeper(ctx, l)}, l.take)
 	l.enter(up)
 	if last := r.last; last != nil {
 		last.Leave() // nobody corrects its cause any more

@@ -23,7 +23,7 @@ type Agent interface {
 
 	AddCandidate(p core.Candidacy) (*core.Candidate, error)
 	Signs() *core.LifeSigns
-	ClaimTree(r *session.Request, asker *processes.Peer) (*processes.Tree, error)
+	ClaimTree(r *session.Candidate, asker *processes.Peer) (*processes.Tree, error)
 	CauseFor(c regent.Cause) protocol.Cause
 	Verify(ctx context.Context, group string) (*regent.Proof, error)
 

@@ -405,24 +405,24 @@ func (c *conn) campaign(r *session.Request) {
 		c.fail(r, err)
 		return
 	}
-	tree, err := c.agent.core.ClaimTree(r, c.peer)
+	asked := r.Candidate()
+	tree, err := c.agent.core.ClaimTree(&asked, c.peer)
 	if err != nil {
 		c.fail(r, err)
 		return
 	}
-	reads, err := c.readsPage(r)
+	asked.Page, err = c.readsPage(r)
 	if err != nil {
 		c.fail(r, err)
 		return
 	}
-	keeper, err := c.agent.findKeeper(r.Keeper, c)
+	keeper, err := c.agent.findKeeper(asked.Secret, c)
 	if err != nil {
 		c.fail(r, err)
 		return
 	}
-	p := core.Candidacy{Session: r.ID, Hooks: r.Hooks, Keeper: keeper, Group: r.Group, Mode: r.Mode, Program: r.Name, Value: r.Value, Via: "socket", Notifier: &socketNotifier{conn: c, id: r.ID},
-		Pid: c.pid(), Lease: r.Lease, Grace: r.Grace, Heartbeat: r.Heartbeat, Margin: session.Skew, Tree: tree, ReadsPage: reads}
-	if p.ReadsPage && tree == nil && keeper == nil {
+	p := core.Candidacy{Candidate: asked, Session: r.ID, Via: "socket", Pid: c.pid(), Margin: session.Skew, Notifier: &socketNotifier{conn: c, id: r.ID}, Tree: tree, Keeper: keeper}
+	if p.Page && tree == nil && keeper == nil {
 		p.Signs = c.signs
 	}
 	k, err := c.agent.core.AddCandidate(p)

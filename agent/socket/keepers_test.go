@@ -47,7 +47,7 @@ func TestOnlyAChildOfTheRunnerKeeps(t *testing.T) {
 	}
 	<-entered
 	answer := make(chan *session.Event, 10)
-	if _, err := dialIdle(t, a).Enter(session.Candidate{Group: "g", Keeper: secret}, func(e *session.Event) { answer <- e }); err != nil {
+	if _, err := dialIdle(t, a).Enter(session.Candidate{Group: "g", Secret: secret}, func(e *session.Event) { answer <- e }); err != nil {
 		t.Fatal(err)
 	}
 	if e := <-answer; e.Event != session.Failed || e.Error != "campaign: no keeper with this secret is here" {

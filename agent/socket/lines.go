@@ -44,7 +44,7 @@ func (c *conn) pulse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.candidates { // order does not matter: all are alive
-		if k.ReadsPage && k.Signs == nil {
+		if k.Page && k.Signs == nil {
 			k.RecordHeartbeat()
 		}
 	}

@@ -60,7 +60,7 @@ func (a *fakeAgent) CauseFor(regent.Cause) protocol.Cause { return protocol.Caus
 func (a *fakeAgent) PageIdentity() uint64                 { return 0 }
 func (a *fakeAgent) PageDescriptor() (int, bool)          { return 0, false }
 
-func (a *fakeAgent) ClaimTree(*session.Request, *processes.Peer) (*processes.Tree, error) {
+func (a *fakeAgent) ClaimTree(*session.Candidate, *processes.Peer) (*processes.Tree, error) {
 	return nil, nil
 }
 
@@ -159,7 +159,7 @@ func TestRunnersAreRefusedInConsistentGroups(t *testing.T) {
 	a := newFake(&config.File{})
 	c := connect(t, a)
 	answer := make(chan *session.Event, 1)
-	_, err := c.Enter(session.Candidate{Group: "consistent", Mode: regent.Consistent, Tree: &session.Tree{Mark: "12345678", Runner: 2}}, func(e *session.Event) { answer <- e })
+	_, err := c.Enter(session.Candidate{Group: "consistent", Mode: regent.Consistent, Claim: &session.Tree{Mark: "12345678", Runner: 2}}, func(e *session.Event) { answer <- e })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,11 +26,23 @@ type Candidate struct {
 	// long it may give none; zero: two leases, at least DefaultHeartbeat. A candidacy with a Heartbeat gives its own, and gets no place.
 	Page    bool
 	Silence time.Duration
-	// Tree, Guard, Hooks and Keeper are a runner's, as in Request.
-	Tree   *Tree
+	// Claim, Guard, Hooks and Secret are a runner's: Tree, Guard, Hooks and Keeper in Request.
+	Claim  *Tree
 	Guard  time.Duration
 	Hooks  time.Duration
-	Keeper string
+	Secret string
+}
+
+// request returns the line that asks the agent for it.
+func (o *Candidate) request() *Request {
+	return &Request{Do: Campaign, Group: o.Group, Mode: o.Mode, Lease: o.Lease, Name: o.Name, Value: o.Value, Heartbeat: o.Heartbeat, Grace: o.Grace, Page: o.Page,
+		Tree: o.Claim, Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Secret}
+}
+
+// Candidate returns what a campaign asks for.
+func (r *Request) Candidate() Candidate {
+	return Candidate{Group: r.Group, Mode: r.Mode, Lease: r.Lease, Name: r.Name, Value: r.Value, Heartbeat: r.Heartbeat, Grace: r.Grace, Page: r.Page,
+		Claim: r.Tree, Guard: r.Guard, Hooks: r.Hooks, Secret: r.Keeper}
 }
 
 // A Candidacy is one candidacy of this program, or one that it keeps for a runner.
@@ -45,13 +57,12 @@ type Candidacy struct {
 // Enter begins a candidacy. take is called with all that the agent sends about it, in order, and with [Gone] when the connection is
 // lost. It must not wait.
 func (c *Conn) Enter(o Candidate, take func(*Event)) (*Candidacy, error) {
-	r := &Request{Do: Campaign, Group: o.Group, Mode: o.Mode, Lease: o.Lease, Name: o.Name, Value: o.Value, Heartbeat: o.Heartbeat, Grace: o.Grace, Tree: o.Tree,
-		Guard: o.Guard, Hooks: o.Hooks, Keeper: o.Keeper}
-	if o.Page && c.page != nil && o.Heartbeat == 0 {
-		r.Page, r.Heartbeat = true, cmp.Or(o.Silence, max(DefaultHeartbeat, 2*cmp.Or(o.Lease, c.hello.Lease)))
-		c.beat(o.beatWithin(r.Heartbeat))
+	o.Page = o.Page && c.page != nil && o.Heartbeat == 0
+	if o.Page {
+		o.Heartbeat = cmp.Or(o.Silence, max(DefaultHeartbeat, 2*cmp.Or(o.Lease, c.hello.Lease)))
+		c.beat(o.beatWithin(o.Heartbeat))
 	}
-	return c.enter(r, take)
+	return c.enter(o.request(), take)
 }
 
 // keeperHeartbeat is within what time a runner gives two signs of life, at least.
@@ -60,7 +71,7 @@ const keeperHeartbeat = 3 * time.Second
 // beatWithin returns within what time signs of life are due, for a candidacy that may be silent for a heartbeat. The keeper of a runner gets a
 // line at each of them, so that a long heartbeat must not delay those.
 func (o *Candidate) beatWithin(heartbeat time.Duration) time.Duration {
-	if o.Tree != nil {
+	if o.Claim != nil {
 		return min(heartbeat, keeperHeartbeat)
 	}
 	return heartbeat
