@@ -25,7 +25,7 @@ func hash(b []byte) key {
 // matters only where they arrive in order.
 func (w *world) key() key {
 	b := make([]byte, 0, 512)
-	b = append(b, byte(w.quarter), byte(w.holds), byte(w.duplicates), byte(w.crashes), byte(w.resignations), byte(w.campaigns), byte(w.slow))
+	b = append(b, byte(w.quarter), byte(w.holds), byte(w.duplicates), byte(w.crashes), byte(w.resignations), byte(w.campaigns), byte(w.slow), byte(w.lost))
 	for i, m := range w.members {
 		if m.state == (key{}) {
 			m.state = m.hash()
@@ -97,6 +97,11 @@ func appendValue(b []byte, v reflect.Value) []byte {
 			b = appendValue(b, v.Index(i))
 		}
 		return b
+	case reflect.Pointer:
+		if v.IsNil() {
+			return append(b, 0)
+		}
+		return appendValue(append(b, 1), v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
 			b = appendValue(b, v.Field(i))

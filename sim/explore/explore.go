@@ -6,7 +6,7 @@
 //
 //	explore.go     the search           world.go   states and what can happen in them
 //	invariants.go  the invariants       encode.go  when two states are the same
-//	nerio.go       councils of quorum leases
+//	nerio.go       councils of quorum leases                council.go a council that changes
 //
 // A state is remembered by 128 bits of its hash; only the states on the way to the present one are kept whole, and
 // machines that did not move are shared between them.
@@ -36,6 +36,9 @@ type Options struct {
 	Beside protocol.Group
 	// Quorums decides what backs a lease.
 	Quorums protocol.Quorums
+	// Change, if not nil, is what the first member is asked when the exploration begins: a change of the council. Then C-ONE and C-MONO are
+	// checked, and N-14 is not, because quorums differ from member to member.
+	Change protocol.Event
 	// Cut lists pairs of members that cannot talk to each other once the exploration has begun.
 	Cut [][2]protocol.Rank
 	// Quarter is the step of time, and Quarters how many of them there are.
@@ -53,6 +56,8 @@ type Options struct {
 	Duplicates int
 	// Crashes, Resignations and Campaigns is how often each of them happens, to whomever. A crashed member may come back.
 	Crashes, Resignations, Campaigns int
+	// Lost is how many of the members that come back have lost their disks.
+	Lost int
 	// Slow is how many programs take their time to stop.
 	Slow int
 	// Coarse lets crashes, restarts, resignations, campaigns and late messages happen only when nothing else is left to do at
@@ -69,6 +74,10 @@ type Options struct {
 type Result struct {
 	// States counts the distinct states that were visited, Steps the turns taken, Depth the longest way to a state.
 	States, Steps, Depth int
+	// Steps of the council: the highest number that was chosen on any way, and the states in which a member has lost its disk and takes
+	// part again.
+	Number    uint64
+	Recovered int
 	// Led counts the states in which somebody leads, Changed those in which not for the first time.
 	Led, Changed int
 	// Complete says that there are no others.
@@ -86,6 +95,9 @@ func (r *Result) String() string {
 	}
 	s := fmt.Sprintf("%d distinct states (%s), %d turns, depth %d; led in %d, by another than at first in %d",
 		r.States, what, r.Steps, r.Depth, r.Led, r.Changed)
+	if r.Number > 0 {
+		s += fmt.Sprintf("; up to configuration %d, with a member that lost its disk and takes part again in %d", r.Number, r.Recovered)
+	}
 	if r.Violation != nil {
 		s += fmt.Sprintf("\n%v\n  %s", r.Violation, strings.Join(r.Way, "\n  "))
 	}
@@ -156,6 +168,10 @@ func (s *search) visit(w *world) {
 	}
 	s.seen[k] = struct{}{}
 	s.result.States++
+	s.result.Number = max(s.result.Number, w.ledger.number())
+	if w.ledger.recovered {
+		s.result.Recovered++
+	}
 	if w.ledger.led(w.now()) {
 		s.result.Led++
 		if w.ledger.tenures > 1 {

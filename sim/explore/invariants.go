@@ -3,6 +3,7 @@ package explore
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim"
@@ -18,10 +19,15 @@ type invariants struct {
 	ledger  *ledger.Ledger
 	token   uint64 // the highest of any leadership
 	tenures int    // how many there were
+	// changing says that the council changes. chosen has the digests of its configurations by number, zero where none was chosen, and at the number
+	// that each member has adopted. recovered says that a member without a record has taken part again. None is changed in place.
+	changing   bool
+	chosen, at []uint64
+	recovered  bool
 }
 
 func newInvariants(o *Options) invariants {
-	return invariants{quorums: o.Quorums, group: o.Group, ledger: ledger.New(o.Members)}
+	return invariants{quorums: o.Quorums, group: o.Group, ledger: ledger.New(o.Members), changing: o.Change != nil, at: make([]uint64, o.Members)}
 }
 
 func (b *invariants) clone() invariants {
@@ -33,6 +39,13 @@ func (b *invariants) clone() invariants {
 // append encodes what can still matter at now, by rank. Promises that are no orphans are part of their voters' states.
 func (b *invariants) append(to []byte, now protocol.Time) []byte {
 	to = binary.AppendUvarint(to, b.token)
+	for _, x := range b.at {
+		to = binary.AppendUvarint(to, x)
+	}
+	for _, x := range b.chosen {
+		to = binary.AppendUvarint(to, x)
+	}
+	to = append(to, listEnd)
 	for x := range b.leading(now) {
 		to = append(to, byte(x.Holder.Rank))
 		to = binary.AppendUvarint(to, x.Tenure)
@@ -89,6 +102,8 @@ func (b *invariants) take(w *world, me protocol.Ident, f *protocol.Fact) error {
 		return b.promise(now, &did)
 	case protocol.EvBreak, protocol.EvUnassign:
 		return b.backed(now)
+	case protocol.EvChosen, protocol.EvAdopt, protocol.EvVote:
+		return b.configured(me, f)
 	case protocol.EvAssign:
 		return b.assign(now, me, f, &did)
 	}
@@ -127,6 +142,9 @@ func (b *invariants) alone(now protocol.Time, x *ledger.Leadership) error {
 
 // backed checks N-14 of all leases: a quorum stands behind each to its end.
 func (b *invariants) backed(now protocol.Time) error {
+	if b.changing {
+		return nil
+	}
 	for x := range b.leading(now) {
 		if set := b.backers(x.Holder, x.Until); !b.quorums.In(set) {
 			return fmt.Errorf("N-14 violated: %v leads (token %d) for %v more, but only %v back it", x.Holder, x.Token, x.Until.Sub(now), set)
@@ -169,6 +187,9 @@ func (b *invariants) assign(now protocol.Time, me protocol.Ident, f *protocol.Fa
 
 // oneQuorum checks N-LU by promises: at most one holder has a quorum of them beyond now.
 func (b *invariants) oneQuorum(now protocol.Time) error {
+	if b.changing {
+		return nil
+	}
 	first := protocol.NoIdent
 	for _, p := range b.ledger.Holders(nil, protocol.Quorum, b.group) {
 		if !b.quorums.In(b.backers(p, now+1)) {
@@ -179,5 +200,36 @@ func (b *invariants) oneQuorum(now protocol.Time) error {
 		}
 		first = p
 	}
+	return nil
+}
+
+// number returns the highest configuration that was chosen.
+func (b *invariants) number() uint64 { return uint64(max(1, len(b.chosen)) - 1) }
+
+// configured checks C-ONE and C-MONO.
+func (b *invariants) configured(me protocol.Ident, f *protocol.Fact) error {
+	at := b.at[me.Rank]
+	switch {
+	case f.Ev == protocol.EvVote && f.Seq <= at, f.Ev == protocol.EvAdopt && f.Seq < at:
+		return fmt.Errorf("C-MONO violated: %v states %s of configuration %d (%s) after it has adopted %d", me, f.Ev, f.Seq, f.Why, at)
+	case f.Ev == protocol.EvVote:
+		return nil
+	}
+	if f.Ev == protocol.EvAdopt {
+		b.at = slices.Clone(b.at)
+		b.at[me.Rank] = f.Seq
+		b.recovered = b.recovered || f.Why == "recovered"
+	}
+	if f.Seq < uint64(len(b.chosen)) && b.chosen[f.Seq] != 0 {
+		if b.chosen[f.Seq] != f.Gen {
+			return fmt.Errorf("C-ONE violated: %v has configuration %d as %x, and others as %x", me, f.Seq, f.Gen, b.chosen[f.Seq])
+		}
+		return nil
+	}
+	b.chosen = slices.Clone(b.chosen)
+	for uint64(len(b.chosen)) <= f.Seq {
+		b.chosen = append(b.chosen, 0)
+	}
+	b.chosen[f.Seq] = f.Gen
 	return nil
 }

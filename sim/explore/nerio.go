@@ -13,18 +13,18 @@ const Lease = 200 * time.Millisecond
 
 // Nerio returns the smallest council that can go wrong: three members of which the first two want to lead, for so many
 // quarters of a lease.
-func Nerio(quarters int) Options { return council(quarters, Lease) }
+func Nerio(quarters int) Options { return leases(quarters, Lease) }
 
 // Lengths returns such a council in which the first member also leads a group with leases twice as long, and in which the
 // second one wants those, and whoever campaigns again.
 func Lengths(quarters int) Options {
-	o := council(quarters, 2*Lease)
+	o := leases(quarters, 2*Lease)
 	o.Length, o.Beside = 2*Lease, "beside"
 	return o
 }
 
-// council returns a council in which no lease is longer than longest.
-func council(quarters int, longest time.Duration) Options {
+// leases returns a council in which no lease is longer than longest.
+func leases(quarters int, longest time.Duration) Options {
 	return Options{
 		Members: 3,
 		Spawn: func(b sim.Boot) (protocol.Machine, error) {

@@ -19,7 +19,7 @@ type world struct {
 	ledger   invariants
 	broken   error
 
-	holds, duplicates, crashes, resignations, campaigns, slow int
+	holds, duplicates, crashes, resignations, campaigns, slow, lost int
 }
 
 // A member is one process. It is never changed once it is in a world.
@@ -65,6 +65,7 @@ const (
 	restart
 	resign
 	campaign
+	forget  // a member comes back without its disk
 	advance // a quarter passes
 )
 
@@ -102,7 +103,10 @@ func begin(o *Options) (*world, error) {
 		}
 		w.step(int(r), c)
 	}
-	w.holds, w.duplicates, w.crashes, w.resignations, w.campaigns, w.slow = o.Holds, o.Duplicates, o.Crashes, o.Resignations, o.Campaigns, o.Slow
+	if o.Change != nil {
+		w.step(0, o.Change)
+	}
+	w.holds, w.duplicates, w.crashes, w.resignations, w.campaigns, w.slow, w.lost = o.Holds, o.Duplicates, o.Crashes, o.Resignations, o.Campaigns, o.Slow, o.Lost
 	return w, w.broken
 }
 
@@ -198,6 +202,9 @@ func (w *world) faults(list []turn) []turn {
 		switch {
 		case m.machine == nil:
 			list = append(list, turn{restart, i})
+			if w.lost > 0 {
+				list = append(list, turn{forget, i})
+			}
 			continue
 		case w.crashes > 0:
 			list = append(list, turn{crash, i})
@@ -262,7 +269,11 @@ func (w *world) act(t turn) {
 	case crash:
 		w.crashes--
 		w.crash(t.who)
-	case restart:
+	case restart, forget:
+		if t.kind == forget {
+			w.lost--
+			w.change(t.who).record = nil
+		}
 		if err := w.start(t.who); err != nil {
 			w.broken = err
 		}
@@ -373,6 +384,6 @@ func (w *world) describe(t turn) string {
 		return at + " a quarter of a lease passes"
 	}
 	name := [...]string{tick: "timer of", stopped: "program stops at", dawdle: "program takes its time at", crash: "crash of",
-		restart: "restart of", resign: "resign at", campaign: "campaign at"}[t.kind]
+		restart: "restart of", resign: "resign at", campaign: "campaign at", forget: "restart without a disk of"}[t.kind]
 	return fmt.Sprintf("%s %s %v", at, name, protocol.Rank(t.who))
 }
