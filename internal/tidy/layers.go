@@ -47,7 +47,8 @@ var beside = []layer{
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "measurements", "processes", "command line", "internal/owned", "internal/identity"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
-	{name: "simulator", packages: []string{"sim/..."}, knows: []string{"internal/wire", "internal/wire/wiretest", "datagrams", "protocols", "contract", "stamps"}},
+	{name: "checkpoints", packages: []string{"checkpoint/..."}, knows: []string{"library"}, modules: []string{"github.com/klauspost/reedsolomon"}},
+	{name: "simulator", packages: []string{"sim/..."}, knows: []string{"checkpoints", "internal/wire", "internal/wire/wiretest", "datagrams", "protocols", "contract", "stamps"}},
 	{name: "lab", packages: []string{"sim/lab/..."}, knows: []string{"simulator", "protocols", "contract", "stamps"},
 		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot"}},
 	{name: "replay", packages: []string{"sim/replay/..."}, knows: []string{"simulator", "protocols", "contract", "agent/web"}},
@@ -56,7 +57,7 @@ var beside = []layer{
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "bench", packages: []string{"bench/..."}, knows: []string{"library", "runtime", "processes", "internal/wire", "agent/plan"}, modules: []string{"golang.org/x/sys"}},
 	{name: "peers", packages: []string{"bench/peers/..."}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
-	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "fence", "fence/sqlfence", "fence/httpfence"},
+	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "checkpoints", "fence", "fence/sqlfence", "fence/httpfence"},
 		modules: []string{"modernc.org/sqlite"}},
 	{name: "house", packages: []string{"internal/tidy/...", "internal/mutants/...", "internal/tools/..."}, modules: []string{"golang.org/x/mod"}},
 }

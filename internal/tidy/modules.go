@@ -25,13 +25,14 @@ var modules = []module{
 	{dir: ".", needs: []string{"github.com/fxamacker/cbor/v2", "golang.org/x/crypto", "golang.org/x/sys", "pgregory.net/rapid"}},
 	{dir: "agent", knows: []string{"."}, needs: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term", "pgregory.net/rapid"}},
+	{dir: "checkpoint", knows: []string{"."}, needs: []string{"github.com/klauspost/reedsolomon"}},
 	{dir: "cmd/regent", knows: []string{".", "agent"}, needs: []string{"github.com/rogpeppe/go-internal", "github.com/spf13/cobra",
 		"golang.org/x/sys", "golang.org/x/term"}},
-	{dir: "sim", knows: []string{".", "agent"}, needs: []string{"github.com/chromedp/cdproto", "github.com/chromedp/chromedp",
+	{dir: "sim", knows: []string{".", "agent", "checkpoint"}, needs: []string{"github.com/chromedp/cdproto", "github.com/chromedp/chromedp",
 		"github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "golang.org/x/term", "gonum.org/v1/plot"}},
 	{dir: "bench", knows: []string{".", "agent"}, needs: []string{"golang.org/x/sys"}},
 	{dir: "bench/peers", needs: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
-	{dir: "examples", knows: []string{".", "agent"}, public: true, needs: []string{"modernc.org/sqlite"}},
+	{dir: "examples", knows: []string{".", "agent", "checkpoint"}, public: true, needs: []string{"modernc.org/sqlite"}},
 	{dir: "internal/tools", needs: []string{"golang.org/x/mod"}},
 }
 

@@ -1,0 +1,26 @@
+package checkpoints
+
+import (
+	"testing"
+)
+
+func TestNoWorkIsLostWhateverFails(t *testing.T) {
+	sum := Run{}
+	for seed := range uint64(3) {
+		for _, n := range []struct{ members, data int }{{7, 4}, {7, 3}, {9, 4}} {
+			r := Run{Seed: seed, Members: n.members, Data: n.data, Keys: 8, Frames: 200, Size: 64, Rounds: 6}
+			if err := r.Play(); err != nil {
+				t.Errorf("seed %d, %d of %d: %v", seed, n.data, n.members, err)
+			}
+			sum.Computed += r.Computed
+			sum.Repeated += r.Repeated
+			sum.Resumed += r.Resumed
+			sum.Recovered += r.Recovered
+			sum.Waited += r.Waited
+		}
+	}
+	t.Logf("%d frames, %d of them again; %d keys resumed in %d recoveries, %d waits", sum.Computed, sum.Repeated, sum.Resumed, sum.Recovered, sum.Waited)
+	if sum.Resumed == 0 || sum.Repeated == 0 {
+		t.Error("no run resumed from a checkpoint")
+	}
+}

@@ -1,0 +1,145 @@
+package checkpoints
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/checkpoint/code"
+	"github.com/regentproject/regent/checkpoint/core"
+	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/sim"
+	"github.com/regentproject/regent/sim/suite"
+)
+
+// calm is after what time all members that failed are back, and recovered.
+const calm = 20 * time.Second
+
+// interval is after how many frames a program saves its state.
+const interval = 4
+
+// A Run is one run of programs: what it is made of, and what came of it.
+type Run struct {
+	Seed          uint64
+	Members, Data int
+	Keys          int
+	Frames        uint64
+	Size          int // of a state, in bytes
+	Rounds        int // of faults
+	// Computed, Repeated, Resumed, Recovered and Waited count frames, frames computed again, keys inherited from a checkpoint, views
+	// recovered, and heirs that found a newer checkpoint out of reach.
+	Computed, Repeated, Resumed, Recovered, Waited int
+
+	config core.Config
+	disks  []*platter
+}
+
+// works reports whether a program may compute the next frame of a tile: at most an interval beyond what is complete.
+func (r *Run) works(t *tile) bool { return t.seq < r.Frames && t.seq < t.complete+interval }
+
+// Play runs to the end, or to the first violation.
+func (r *Run) Play() error {
+	w, watch, err := r.open()
+	if err != nil {
+		return err
+	}
+	d := sim.NewDice(r.Seed, 0xfa11)
+	at := sim.Real(3 * time.Second)
+	for range r.Rounds {
+		if d.N(3) > 0 || r.config.Tolerates() < 2 {
+			r.lose(w, d, at, r.config.Tolerates())
+			at = at.Add(d.Between(500*time.Millisecond, 6*time.Second))
+			continue
+		}
+		// A damaged share is a failure, too. All others are over when it comes.
+		at = at.Add(calm)
+		victim, pick, bit := r.disks[d.N(r.Members)], d.Uint64(), d.Uint64()
+		w.At(at, func() { victim.spoil(pick, bit) })
+		r.lose(w, d, at, r.config.Tolerates()-1)
+		at = at.Add(calm)
+	}
+	if err := w.Run(at.Add(10 * time.Second)); err != nil {
+		return err
+	}
+	w.Heal(protocol.Everyone(r.Members))
+	w.At(w.Now().Add(calm), func() {
+		for _, disk := range r.disks {
+			disk.spoil(d.Uint64(), d.Uint64())
+		}
+	})
+	if err := w.Run(w.Now().Add(2 * calm)); err != nil {
+		return err
+	}
+	return watch.finish(w.Now())
+}
+
+// open makes a world of programs that have all just been founded.
+func (r *Run) open() (*sim.World, *watch, error) {
+	c, err := code.New(r.Data, r.Members)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.config = core.Config{Members: r.Members, Data: r.Data, Coder: c}
+	for i := range r.Keys {
+		r.config.Keys = append(r.config.Keys, fmt.Sprintf("tile%02d", i))
+	}
+	if err := r.config.Check(); err != nil {
+		return nil, nil, err
+	}
+	for range r.Members {
+		r.disks = append(r.disks, &platter{files: make(map[string][]byte), seed: true})
+	}
+	w, err := sim.New(sim.Config{Members: r.Members, Seed: r.Seed, Spawn: r.spawn, Groups: []protocol.Group{suite.RainGroup}, Bound: sim.Bound{Old: true},
+		Link: sim.Link{Delay: sim.Between(time.Millisecond, 5*time.Millisecond), Loss: sim.Percent(1), Duplicate: sim.Percent(1)}, Stagger: sim.Between(0, 200*time.Millisecond)})
+	if err != nil {
+		return nil, nil, err
+	}
+	watch := newWatch(r)
+	w.Observe(watch)
+	return w, watch, nil
+}
+
+// lose has up to so many members fail, in some way each.
+func (r *Run) lose(w *sim.World, d *sim.Dice, at sim.Real, most int) {
+	ranks := make([]protocol.Rank, r.Members)
+	for i := range ranks {
+		ranks[i] = protocol.Rank(i)
+	}
+	for i := range ranks {
+		j := i + d.N(len(ranks)-i)
+		ranks[i], ranks[j] = ranks[j], ranks[i]
+	}
+	lost := ranks[:1+d.N(most)]
+	if d.N(4) == 0 {
+		var side protocol.Set
+		for _, a := range lost {
+			side.Add(a)
+		}
+		w.Schedule(sim.Fault{At: at, For: d.Between(time.Second, 5*time.Second), Kind: sim.Partition, Side: side})
+		lost = nil
+	}
+	for _, a := range lost {
+		f := sim.Fault{At: at.Add(d.Between(0, 1500*time.Millisecond)), For: d.Between(300*time.Millisecond, 5*time.Second), A: a, B: protocol.Nobody}
+		switch d.N(4) {
+		case 0, 1:
+			f.Kind, f.Disk = sim.Crash, sim.Kept
+		case 2:
+			f.Kind = sim.Pause
+		case 3:
+			f.Kind = sim.Suspend
+		}
+		w.Schedule(f)
+	}
+}
+
+// spoil flips a bit of some share.
+func (p *platter) spoil(pick, bit uint64) {
+	names, _ := p.List()
+	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, "share-") })
+	if len(names) == 0 {
+		return
+	}
+	b := p.files[names[pick%uint64(len(names))]]
+	b[bit%uint64(len(b))] ^= 1 << (bit >> 60 & 7)
+}
