@@ -103,10 +103,10 @@ var errNothing = errors.New("the view asks this member to recover nothing")
 // with Recover. Only then is the next change agreed on, unless the manager fails; and soon after that the member's own view has
 // Recover no more. A report counts once, and the same one again is no error. It is an error if the program was not asked, and [ErrNotLeader]
 // once the member is out. If there is a later view by now, the report does not count, and Recovered returns an error: the later view has
-// what is left to recover.
-func (l *Membership) Recovered(v View) error {
+// what is left to recover. At a [Member] it does not wait, and ctx does not matter. At a [Client] it asks the agent.
+func (l *Membership) Recovered(ctx context.Context, v View) error {
 	if v.Agreement == nil || !v.Agreement.Recover {
 		return fmt.Errorf("consistent group %s: view of token %d: %w", l.Group(), v.Token, errNothing)
 	}
-	return l.handle.Recovered(v.Token, v.Agreement.Number)
+	return l.handle.Recovered(ctx, v.Token, v.Agreement.Number)
 }

@@ -13,8 +13,7 @@ import (
 )
 
 // A Client takes part through the agent of its host (regent agent), which is the member of the council: twenty replicas
-// of a service need not be twenty members. Groups and leases are the same as those of a [Member], with two differences: an
-// [Edict] takes a round trip on the host, and so does View.
+// of a service need not be twenty members. Groups and leases are the same as those of a [Member], but what takes a context asks the agent.
 //
 // If the agent goes, what this program leads ends as any lease does that is not renewed. Campaigns and watches go on
 // when the agent is back.

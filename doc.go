@@ -52,7 +52,7 @@
 // its hypervisor for a minute, and then write. Therefore every leadership has a token, a number that grows, and every
 // order can be stamped:
 //
-//	stamp, err := l.Edict() // fails once the lease is over
+//	stamp, err := l.Edict(ctx) // fails once the lease is over
 //	_, err = db.ExecContext(ctx, `update job set state = $1, fence = $2 where id = $3 and fence <= $2`,
 //		"done", stamp.Token(), id)
 //
@@ -93,8 +93,9 @@
 //	g, err := m.LocalGroup("cache")
 //	...
 //	err = g.Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {
-//		warm(ctx, l.Support()) // for these members, and no others
-//		return nil
+//		members, err := l.Support(ctx)
+//		...
+//		return warm(ctx, members) // for these, and no others
 //	})
 //
 // [Group.Local] offers such a leader beside a quorum group, to members that know of no real one, for as long as they do not.
@@ -115,7 +116,7 @@
 //		for v := range l.Views(ctx) {
 //			if v.Agreement.Recover {
 //				takeOver(v) // what belongs to nobody in v.Agreement.Members
-//				l.Recovered(v)
+//				l.Recovered(ctx, v)
 //			}
 //		}
 //		return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/session"
+	"github.com/regentproject/regent/internal/stamp"
 	"github.com/regentproject/regent/internal/tenure/recovery"
 	"github.com/regentproject/regent/why"
 )
@@ -208,7 +209,14 @@ func (h *hosted) CanTransfer(ctx context.Context, to string) error {
 	return err
 }
 
-func (h *hosted) Support() []string { return h.member.council.set(h.Lease.Support()) }
+func (h *hosted) Edict(context.Context) (stamp.Edict, error) { return h.Lease.Edict() }
+
+func (h *hosted) Support(context.Context) ([]string, error) {
+	if !h.Valid() {
+		return nil, ErrNotLeader
+	}
+	return h.member.council.set(h.Lease.Support()), nil
+}
 
 func (h *hosted) First() View { return h.first }
 
@@ -236,7 +244,7 @@ var uncounted = map[recovery.Verdict]string{
 	recovery.Stale:   "a later agreement has replaced it (recover what that one asks for)",
 }
 
-func (h *hosted) Recovered(token, number uint64) error {
+func (h *hosted) Recovered(_ context.Context, token, number uint64) error {
 	verdict, err := h.Lease.Recovered(token, number)
 	switch {
 	case err != nil:

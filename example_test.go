@@ -115,7 +115,7 @@ func ExampleGroup_Campaign() {
 	fmt.Println("valid:", lease.Valid(), lease.Remaining() > 0)
 	fmt.Println("resigned:", lease.Resign(ctx))
 	fmt.Println("valid:", lease.Valid(), lease.Remaining() > 0)
-	_, err = lease.Edict()
+	_, err = lease.Edict(ctx)
 	fmt.Println(err)
 	// Output:
 	// valid: true true
@@ -147,7 +147,7 @@ func ExampleLease_Edict() {
 			return regent.Edict{}
 		}
 		defer l.Resign(ctx)
-		e, err := l.Edict()
+		e, err := l.Edict(ctx)
 		if err != nil {
 			fmt.Println(err)
 		}
@@ -264,13 +264,14 @@ func ExampleLocalGroup() {
 		return
 	}
 	err = g.Lead(context.Background(), func(ctx context.Context, l *regent.LocalLease) error {
-		fmt.Println("leading", l.Support(), l.Valid())
+		members, err := l.Support(ctx)
+		fmt.Println("leading", members, err)
 		fmt.Println(g.View(ctx))
 		return nil
 	})
 	fmt.Println(err)
 	// Output:
-	// leading [a] true
+	// leading [a] <nil>
 	// cache: a leads a locally (elected a) <nil>
 	// <nil>
 }
@@ -300,7 +301,8 @@ func ExampleGroup_Local() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("locally:", stopgap.Support())
+	members, err := stopgap.Support(ctx)
+	fmt.Println("locally:", members, err)
 	lease, err := g.Campaign(ctx) // the real one
 	if err != nil {
 		fmt.Println(err)
@@ -311,7 +313,7 @@ func ExampleGroup_Local() {
 	fmt.Println("the local leader stops:", stopgap.Cause())
 	_ = stopgap.Resign(ctx)
 	// Output:
-	// locally: [a]
+	// locally: [a] <nil>
 	// the local leader stops: elected a
 }
 
@@ -395,7 +397,7 @@ func ExampleConsistentGroup() {
 		for v := range l.Views(ctx) {
 			fmt.Println(v)
 			if v.Agreement.Recover { // this member is the manager: take over what belongs to nobody in v.Agreement.Members
-				return l.Recovered(v)
+				return l.Recovered(ctx, v)
 			}
 		}
 		return nil

@@ -32,18 +32,18 @@ type handle interface {
 	Resign(ctx context.Context) error
 
 	// These are of quorum groups. Transfer says that the program has stopped, and hands the group over. It says whether that was begun.
-	Edict() (stamp.Edict, error)
+	Edict(ctx context.Context) (stamp.Edict, error)
 	Announce(ctx context.Context, value string) error
 	Transfer(ctx context.Context, to string) (begun bool, err error)
 	CanTransfer(ctx context.Context, to string) error
 
 	// Support is of local groups.
-	Support() []string
+	Support(ctx context.Context) ([]string, error)
 
 	// These are of consistent groups. First is the agreement that took the member in.
 	First() View
 	Views(ctx context.Context) iter.Seq[View]
-	Recovered(token, number uint64) error
+	Recovered(ctx context.Context, token, number uint64) error
 }
 
 // leadership is what leases of all modes and memberships have in common.

@@ -44,7 +44,7 @@ func TestFunctionThatFindsOutFirstHasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := assemble(t, nil, "a")["a"]
 		turns := 0
-		err := must(m.Group("g")).Lead(t.Context(), func(_ context.Context, l *Lease) error {
+		err := must(m.Group("g")).Lead(t.Context(), func(ctx context.Context, l *Lease) error {
 			turns++
 			if turns == 2 {
 				return nil
@@ -53,7 +53,7 @@ func TestFunctionThatFindsOutFirstHasLost(t *testing.T) {
 			_ = m.loop.Do(func(protocol.Time) { <-release }) // the loop stands still
 			time.Sleep(2 * LAN.Lease)
 			defer close(release)
-			_, err := l.Edict()
+			_, err := l.Edict(ctx)
 			if !errors.Is(err, ErrNotLeader) {
 				t.Errorf("an edict past the lease: %v", err)
 			}

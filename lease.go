@@ -19,8 +19,8 @@ type Edict = fence.Stamp
 // A Lease is one leadership of one program. It renews itself; it ends when the program says so, or is lost when too few
 // members answer in time. A lease that is over never comes back.
 //
-// All methods may be called from any goroutine. Valid, Remaining, Token and Edict take no lock and do not wait, but that Edict asks the agent at a
-// [Client].
+// All methods may be called from any goroutine. Valid, Remaining and Token take no lock and do not wait. Neither does Edict at a [Member]; at a
+// [Client] it asks the agent.
 type Lease struct{ leadership }
 
 // Token is a number that all orders of this leadership share and that grows with every leadership of the group. A store
@@ -37,9 +37,10 @@ func (l *Lease) Announce(ctx context.Context, value string) error {
 }
 
 // Edict stamps an order that is made now. It fails with [ErrNotLeader] once the lease is over. Stamps are ordered as the
-// orders were made, across all leaders of the group.
-func (l *Lease) Edict() (Edict, error) {
-	e, err := l.handle.Edict()
+// orders were made, across all leaders of the group. At a [Member] it does not wait, and ctx does not matter. At a [Client] it asks the agent: it
+// fails with the cause of ctx if that ends first, and with ErrNotLeader if the lease does or if the agent is gone.
+func (l *Lease) Edict(ctx context.Context) (Edict, error) {
+	e, err := l.handle.Edict(ctx)
 	if err != nil {
 		return Edict{}, err
 	}

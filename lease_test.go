@@ -80,7 +80,7 @@ func TestFunctionThatHadToStopIsOutThoughARenewalCame(t *testing.T) {
 			go g.TakePart(t.Context(), func(ctx context.Context, l *Membership) error {
 				for v := range l.Views(ctx) {
 					if v.Agreement.Recover {
-						_ = l.Recovered(v)
+						_ = l.Recovered(ctx, v)
 					}
 				}
 				<-ctx.Done()

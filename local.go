@@ -144,10 +144,10 @@ func (g *onDemandGroup) campaign(ctx context.Context, _ session.Candidate, _ han
 // lost when not all that the member hears support it any more. A lease that is over never comes back. While it is valid, no
 // member that supports it supports another; but there may be other leaders, of other members.
 //
-// All methods may be called from any goroutine. Valid, Remaining and Support take no lock and do not wait, but that Support asks the agent at a
-// [Client].
+// All methods may be called from any goroutine. Valid and Remaining take no lock and do not wait. Neither does Support at a [Member]; at a [Client]
+// it asks the agent.
 type LocalLease struct{ leadership }
 
 // Support returns the members that support this leader, itself included, in the order of the council. It may change with
-// every renewal. At a [Client] it is nil if the agent does not answer while the lease lasts.
-func (l *LocalLease) Support() []string { return l.handle.Support() }
+// every renewal. It fails with [ErrNotLeader] once the lease is over. At a [Member] it does not wait, and ctx does not matter.
+func (l *LocalLease) Support(ctx context.Context) ([]string, error) { return l.handle.Support(ctx) }

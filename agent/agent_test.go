@@ -233,7 +233,7 @@ func TestProgramOnTheSocketLeadsAndEverybodyKnows(t *testing.T) {
 			}
 		}
 	}
-	if e, err := l.Edict(); err != nil || e.Token != l.Token() {
+	if e, err := l.Edict(patience(t)); err != nil || e.Token != l.Token() {
 		t.Errorf("edict %v, %v", e, err)
 	}
 	if err := l.Resign(patience(t)); err != nil {

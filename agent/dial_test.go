@@ -37,7 +37,7 @@ func TestGoProgramLeadsThroughTheAgentAsIfItWereAMember(t *testing.T) {
 	over := make(chan error, 2)
 	go func() {
 		over <- must(first.Group("g")).Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
-			e, err := l.Edict()
+			e, err := l.Edict(ctx)
 			if err != nil || e.Token() != l.Token() || !l.Valid() || l.Remaining() <= 0 || l.Group() != "g" {
 				t.Errorf("edict %v of a lease with token %d: %v", e, l.Token(), err)
 			}

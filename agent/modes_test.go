@@ -181,7 +181,7 @@ func TestProgramsOfAHostTakeTurnsInGroupsThatHostsLead(t *testing.T) {
 	if second == nil || !second.Valid() {
 		t.Fatal("the second program did not get its turn")
 	}
-	if _, err := second.Edict(); err == nil {
+	if _, err := second.Edict(patience(t)); err == nil {
 		t.Error("a leader without a token stamps an order")
 	}
 	a.stop()
@@ -198,7 +198,10 @@ func TestGoProgramsUseGroupsThatHostsLeadThroughTheAgent(t *testing.T) {
 	client := h.agents[0].dialled(t)
 	ctx, cancel := context.WithCancel(patience(t))
 	err := must(client.LocalGroup("cache")).Lead(ctx, func(within context.Context, l *regent.LocalLease) error {
-		cluster.Eventually(t, "all support it", func() bool { return within.Err() != nil || len(l.Support()) == 3 })
+		cluster.Eventually(t, "all support it", func() bool {
+			members, _ := l.Support(within)
+			return within.Err() != nil || len(members) == 3
+		})
 		if within.Err() != nil {
 			return nil // a busy host lost it: again
 		}

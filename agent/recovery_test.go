@@ -38,7 +38,7 @@ func (p *shardProgram) run(ctx context.Context, l *regent.Membership) error {
 				return nil
 			}
 		}
-		_ = l.Recovered(v) // one that comes too late counts for nothing
+		_ = l.Recovered(ctx, v) // one that comes too late counts for nothing
 	}
 	<-ctx.Done()
 	return nil
@@ -220,10 +220,10 @@ func TestReportsOfRecoveriesThatNobodyAskedForAreRefused(t *testing.T) {
 	if l.Token() == 0 || l.First().Agreement == nil || l.First().Agreement.String() != "a" {
 		t.Errorf("it was taken in by %d: %v", l.Token(), l.First())
 	}
-	if err := l.Recovered(l.Token(), 1<<40); err == nil || !strings.Contains(err.Error(), "was not asked to recover") {
+	if err := l.Recovered(patience(t), l.Token(), 1<<40); err == nil || !strings.Contains(err.Error(), "was not asked to recover") {
 		t.Errorf("a recovery that nobody asked for: %v", err)
 	}
-	if _, err := l.Edict(); err == nil {
+	if _, err := l.Edict(patience(t)); err == nil {
 		t.Error("a member of a consistent group stamps an order")
 	}
 	for path, want := range map[string]string{
@@ -239,7 +239,7 @@ func TestReportsOfRecoveriesThatNobodyAskedForAreRefused(t *testing.T) {
 	if err := l.Resign(patience(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Recovered(l.Token(), 1); err == nil {
+	if err := l.Recovered(patience(t), l.Token(), 1); err == nil {
 		t.Error("a program that has left reports a recovery")
 	}
 	cluster.Eventually(t, "the host is out", func() bool { return viewOf(t, a, "shards")["agreement"] == nil })

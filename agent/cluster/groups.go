@@ -77,7 +77,7 @@ func (p *program) standing() (Standing, bool) {
 	}
 	s := Standing{Group: p.group.Name, Mode: p.group.Mode, Local: p.local, Remaining: (*l).Remaining(), Token: tokenOf(*l)}
 	if x, ok := (*l).(*regent.LocalLease); ok {
-		s.Support = x.Support()
+		s.Support, _ = x.Support(context.Background()) // nil once it is over
 	}
 	return s, s.Remaining > 0
 }
@@ -150,7 +150,7 @@ func (s *server) takePart(ctx context.Context, p *program, g *regent.ConsistentG
 			if !v.Agreement.Recover {
 				continue
 			}
-			if err := l.Recovered(v); err == nil {
+			if err := l.Recovered(ctx, v); err == nil {
 				e := p.about(Recovered)
 				e.Text = strings.Join(append(slices.Clone(v.Agreement.Failed), v.Agreement.Unfinished...), " ")
 				s.say(e)
@@ -214,7 +214,7 @@ func (s *server) lead(ctx context.Context, p *program, l leadership) {
 	e := p.about(Leads)
 	e.Token, e.Remaining = tokenOf(l), l.Remaining()
 	if x, ok := l.(*regent.LocalLease); ok {
-		e.Support = x.Support()
+		e.Support, _ = x.Support(ctx) // nil once it is over
 	}
 	var entry *journal.Entry
 	if p.local {

@@ -167,7 +167,9 @@ func (s *server) poll(ctx context.Context, l leadership, e *journal.Entry) {
 	defer ticker.Stop()
 	for e.Observe(l.Valid) && ctx.Err() == nil {
 		if x, ok := l.(*regent.LocalLease); ok {
-			e.Supported(x.Support())
+			if support, err := x.Support(ctx); err == nil {
+				e.Supported(support)
+			}
 		}
 		select {
 		case <-ticker.C:

@@ -95,12 +95,12 @@ func (c *Candidate) passAgreements(l *membership) {
 }
 
 // Recovered takes the program's report that it has recovered what the agreement with that token and number asks for. The member decides whether it counts.
-func (c *Candidate) Recovered(token, number uint64) error {
+func (c *Candidate) Recovered(ctx context.Context, token, number uint64) error {
 	l, ok := c.held().(*membership)
 	if !ok || !c.LeadsNow() {
 		return regent.ErrNotLeader
 	}
-	return l.Membership.Recovered(regent.View{Token: token, Agreement: &regent.Agreement{Number: number, Recover: true}})
+	return l.Membership.Recovered(ctx, regent.View{Token: token, Agreement: &regent.Agreement{Number: number, Recover: true}})
 }
 
 // FirstAgreement returns the agreement that took this host in; nil in groups of other modes.

@@ -144,7 +144,7 @@ func (a *Server) serveEdict(w http.ResponseWriter, q *http.Request) {
 		WriteError(w, regent.ErrNotLeader)
 		return
 	}
-	e, err := k.CurrentLease().Edict()
+	e, err := k.CurrentLease().Edict(q.Context())
 	if err != nil {
 		WriteError(w, err)
 		return

@@ -336,14 +336,14 @@ func (c *conn) handleCandidacy(r *session.Request, k *core.Candidate) {
 			c.fail(r, regent.ErrNotLeader)
 			return
 		}
-		e, err := l.Edict()
+		e, err := l.Edict(context.Background())
 		if err != nil {
 			c.fail(r, err)
 			return
 		}
 		c.send(&session.Event{Event: session.Stamped, ID: r.ID, Token: e.Token(), Stamp: e.String()})
 	case r.Do == session.Recovered:
-		if err := k.Recovered(r.Token, r.Number); err != nil {
+		if err := k.Recovered(context.Background(), r.Token, r.Number); err != nil {
 			c.fail(r, err)
 			return
 		}

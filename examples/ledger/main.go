@@ -82,7 +82,7 @@ func run(name, council, dir, file string, think time.Duration) error {
 	}
 	return g.Lead(ctx, func(ctx context.Context, l *regent.Lease) error {
 		for ctx.Err() == nil {
-			stamp, err := l.Edict() // now the program may write ...
+			stamp, err := l.Edict(ctx) // now the program may write ...
 			if err != nil {
 				return err
 			}

@@ -110,7 +110,7 @@ func manage(ctx context.Context, t *shardTable, g *regent.ConsistentGroup, l *re
 			err := t.reassign(ctx, v)
 			if err == nil {
 				fmt.Println("shared out:", v)
-				err = l.Recovered(v)
+				err = l.Recovered(ctx, v)
 			}
 			if err == nil {
 				break

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"sync"
 	"sync/atomic"
@@ -115,10 +114,10 @@ func (l *Lease) Views(ctx context.Context) iter.Seq[view.View] {
 	}
 }
 
-// Recovered reports that the program has recovered what an agreement asks for. The agent decides whether that counts. It waits for the answer while the lease lasts.
-func (l *Lease) Recovered(token, number uint64) error {
-	e, err := l.askInTime(&Request{Do: Recovered, Of: l.candidacy.id, Token: token, Number: number})
-	if err := errors.Join(err, failure(&e)); err != nil {
+// Recovered reports that the program has recovered what an agreement asks for. The agent decides whether that counts. The error is [stamp.ErrNotLeader]
+// once the host is out.
+func (l *Lease) Recovered(ctx context.Context, token, number uint64) error {
+	if _, err := l.askInTime(ctx, &Request{Do: Recovered, Of: l.candidacy.id, Token: token, Number: number}); err != nil {
 		return err
 	}
 	l.agreements.step(recovery.Event{Kind: recovery.Report, Number: rain.Number{Token: token, Vid: number}})

@@ -286,8 +286,11 @@ func (c *Conn) dispatch(e Event) {
 
 // failure is the error that an event bears.
 func failure(e *Event) error {
-	if e.Event != Failed {
+	switch {
+	case e.Event != Failed:
 		return nil
+	case e.Error == stamp.ErrNotLeader.Error():
+		return stamp.ErrNotLeader
 	}
 	return errors.New(e.Error)
 }

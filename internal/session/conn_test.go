@@ -223,7 +223,7 @@ func TestLeaseEndsByItselfWhenNothingIsHeard(t *testing.T) {
 		if took := time.Since(start); took < 180*time.Millisecond {
 			t.Errorf("over after %v", took)
 		}
-		if _, err := l.Edict(); !errors.Is(err, stamp.ErrNotLeader) {
+		if _, err := l.Edict(t.Context()); !errors.Is(err, stamp.ErrNotLeader) {
 			t.Errorf("an edict after the end: %v", err)
 		}
 	}

@@ -397,39 +397,41 @@ func (l *Lease) Announce(ctx context.Context, value string) error {
 	return errors.Join(err, failure(&e))
 }
 
-// Edict stamps an order that is made now. It takes a round trip to the agent. Whatever goes wrong, the error wraps [stamp.ErrNotLeader]: without a stamp
-// no order must be given.
-func (l *Lease) Edict() (stamp.Edict, error) {
+// Edict stamps an order that is made now. It asks the agent. The error wraps [stamp.ErrNotLeader] once the lease is over, and if the agent is gone: without a stamp the
+// program must not give the order.
+func (l *Lease) Edict(ctx context.Context) (stamp.Edict, error) {
 	if !l.Valid() {
 		return stamp.Edict{}, stamp.ErrNotLeader
 	}
-	e, err := l.askInTime(&Request{Do: Edict, Of: l.candidacy.id})
-	if err != nil {
+	e, err := l.askInTime(ctx, &Request{Do: Edict, Of: l.candidacy.id})
+	if errors.Is(err, ErrGone) {
 		return stamp.Edict{}, fmt.Errorf("%w: %w", stamp.ErrNotLeader, err)
 	}
-	if e.Event != Stamped {
-		return stamp.Edict{}, stamp.ErrNotLeader
-	}
-	stamped, err := stamp.Parse(e.Stamp)
 	if err != nil {
-		return stamp.Edict{}, fmt.Errorf("%w: %w", stamp.ErrNotLeader, err)
+		return stamp.Edict{}, err
 	}
-	return stamped, nil
+	return stamp.Parse(e.Stamp)
 }
 
-// Support returns the members that support the host in a local group. It asks the agent, and returns nil if that does not answer while the lease
-// lasts, or if the host leads no more.
-func (l *Lease) Support() []string {
-	e, err := l.askInTime(&Request{Do: View, Group: l.group})
-	if v := e.View; err == nil && v != nil && v.Mode == view.Local && v.Leader == l.Member() {
-		return v.Support
+// Support returns the members that support the host in a local group. It asks the agent. The error is [stamp.ErrNotLeader] once the host leads no more.
+func (l *Lease) Support(ctx context.Context) ([]string, error) {
+	if !l.Valid() {
+		return nil, stamp.ErrNotLeader
 	}
-	return nil
+	e, err := l.askInTime(ctx, &Request{Do: View, Group: l.group})
+	if err != nil {
+		return nil, err
+	}
+	if v := e.View; v == nil || v.Mode != view.Local || v.Leader != l.Member() {
+		return nil, stamp.ErrNotLeader
+	}
+	return e.View.Support, nil
 }
 
-// askInTime asks the agent, and waits for the answer while the lease lasts.
-func (l *Lease) askInTime(r *Request) (Event, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), l.Remaining())
+// askInTime asks the agent, and waits for the answer until ctx ends or the lease does. The error is [stamp.ErrNotLeader] if the lease ended first.
+func (l *Lease) askInTime(ctx context.Context, r *Request) (Event, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.Remaining(), stamp.ErrNotLeader)
 	defer cancel()
-	return l.conn.ask(ctx, r)
+	e, err := l.conn.ask(ctx, r)
+	return e, errors.Join(err, failure(&e))
 }

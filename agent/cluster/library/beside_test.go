@@ -142,7 +142,8 @@ func TestMemberThatIsBackOffersNoLocalLeaderBesideTheRealOne(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), regent.LAN.LongestLease+5*regent.LAN.Kappa())
 		defer cancel()
 		if l, err := g.Campaign(ctx); err == nil {
-			t.Errorf("it leads locally, for %v, beside a", l.Support())
+			members, _ := l.Support(ctx)
+			t.Errorf("it leads locally, for %v, beside a", members)
 		}
 		if v := view(must(c.Group("g"))); v.Leader != "a" || c.Status().Waiting != "" || !quorum.Valid() {
 			t.Errorf("in the end it knows %+v, and waits: %q", v, c.Status().Waiting)

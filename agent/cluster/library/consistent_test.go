@@ -56,7 +56,7 @@ func (h *inMemory) takePart(ctx context.Context, group string) *ward {
 				w.note(func() {
 					w.recovered = append(w.recovered, fmt.Sprint(name, " ", append(v.Agreement.Failed, v.Agreement.Unfinished...)))
 				})
-				if err := l.Recovered(v); err != nil {
+				if err := l.Recovered(ctx, v); err != nil {
 					h.t.Error(err)
 				}
 			}
@@ -143,7 +143,7 @@ func TestMemberThatIsOutIsAskedBeforeOthersRecover(t *testing.T) {
 					}
 					mu.Unlock()
 					if v.Agreement.Recover {
-						_ = l.Recovered(v)
+						_ = l.Recovered(ctx, v)
 					}
 				}
 				<-ctx.Done()
@@ -357,32 +357,32 @@ func TestARecoveryIsReportedByItsView(t *testing.T) {
 		if !begun.Agreement.Recover || lease.First().Agreement.Number != begun.Agreement.Number || lease.Token() != begun.Token {
 			t.Fatalf("begun with %v; the first is %v with token %d", begun, lease.First(), lease.Token())
 		}
-		h.must(lease.Recovered(begun))
+		h.must(lease.Recovered(t.Context(), begun))
 		time.Sleep(5 * time.Second) // whoever was late is taken in now
 		last := view(g)
 		for last.Agreement.Recover {
-			h.must(lease.Recovered(last))
+			h.must(lease.Recovered(t.Context(), last))
 			time.Sleep(5 * time.Second)
 			last = view(g)
 		}
 		h.rule("partition c / a b")
 		time.Sleep(10 * time.Second)
 		lost := view(g)
-		if err := lease.Recovered(begun); err == nil || !strings.Contains(err.Error(), "later agreement") {
+		if err := lease.Recovered(t.Context(), begun); err == nil || !strings.Contains(err.Error(), "later agreement") {
 			t.Errorf("a report of an agreement that was replaced: %v", err)
 		}
 		time.Sleep(5 * time.Second)
 		if v := view(g); !lost.Agreement.Recover || !slices.Equal(lost.Agreement.Failed, []string{"c"}) || !v.Agreement.Recover {
 			t.Errorf("c was lost: %v; an older report came: %v, recover %v", lost, v, v.Agreement.Recover)
 		}
-		h.must(lease.Recovered(lost))
-		h.must(lease.Recovered(lost)) // again: it has counted
+		h.must(lease.Recovered(t.Context(), lost))
+		h.must(lease.Recovered(t.Context(), lost)) // again: it has counted
 		time.Sleep(time.Second)
 		done := view(g)
 		if done.Agreement.Recover || done.Agreement.Number != lost.Agreement.Number || done.Token != lost.Token {
 			t.Errorf("recovered: %v, recover %v", done, done.Agreement.Recover)
 		}
-		if err := lease.Recovered(done); err == nil || !strings.Contains(err.Error(), "nothing") {
+		if err := lease.Recovered(t.Context(), done); err == nil || !strings.Contains(err.Error(), "nothing") {
 			t.Errorf("nothing was to be recovered: %v", err)
 		}
 	})

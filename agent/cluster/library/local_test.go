@@ -103,8 +103,8 @@ func TestMergeEndsTheWorseRankedLeaderWithItsCause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := l.Support(); !slices.Equal(got, []string{"b"}) || !l.Valid() || l.Remaining() <= 0 || l.Group() != "g" {
-			t.Errorf("supported by %v, valid %v", got, l.Valid())
+		if got, err := l.Support(t.Context()); err != nil || !slices.Equal(got, []string{"b"}) || !l.Valid() || l.Remaining() <= 0 || l.Group() != "g" {
+			t.Errorf("supported by %v, valid %v: %v", got, l.Valid(), err)
 		}
 		h.rule("heal")
 		<-l.Done()
@@ -217,8 +217,8 @@ func TestLocalGroupThatIsOpenedAgainIsSupportedAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(regent.LAN.Kappa())
-			if got := l.Support(); !slices.Equal(got, []string{"a", "b"}) {
-				t.Errorf("supported by %v", got)
+			if got, err := l.Support(t.Context()); err != nil || !slices.Equal(got, []string{"a", "b"}) {
+				t.Errorf("supported by %v: %v", got, err)
 			}
 			time.Sleep(10 * regent.LAN.Kappa())
 			h.must(l.Resign(t.Context()))

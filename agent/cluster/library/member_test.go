@@ -68,7 +68,7 @@ func TestEdictsOfAllLeadersAreInOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 3 {
-				e, err := l.Edict()
+				e, err := l.Edict(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
