@@ -8,7 +8,7 @@
 //	node, err := checkpoint.Open(checkpoint.Config{Name: "a", Council: peers, Data: 4, Dir: dir, Secret: secret, Keys: keys, Every: 8, Last: 1000,
 //		Begin: begin, Advance: advance})
 //	go http.Serve(listener, node)
-//	err = group.TakePart(ctx, node.Run)
+//	err = group.TakePart(ctx, func(ctx context.Context, l *regent.Membership) error { return node.Run(ctx, l) })
 //
 // What it promises, for n members and f = min(n-k, (n-1)/2): while at most f members have failed or are not recovered yet, no state is lost, and each
 // failure repeats at most Every steps of a key. If more fail, keys wait until enough of the members are back with their disks. A key never goes on

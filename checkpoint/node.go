@@ -37,6 +37,8 @@ type Config struct {
 	Begin func(key string) ([]byte, error)
 	// Advance returns the state after a step. It must not change the one before, and must end soon after ctx does.
 	Advance func(ctx context.Context, key string, step uint64, state []byte) ([]byte, error)
+	// Client sends to the other members; nil: one of its own.
+	Client *http.Client
 	// OnEvent, if not nil, is called with what happens. It must not block.
 	OnEvent func(Event)
 }
@@ -62,7 +64,6 @@ type Node struct {
 	config  Config
 	self    int
 	core    core.Config
-	client  *http.Client
 	storage sync.Mutex // guards vault
 	vault   *core.Vault
 
@@ -118,7 +119,10 @@ func Open(c Config) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Dir, err)
 	}
-	return &Node{config: c, self: self, core: cfg, vault: v, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}, nil
+	if c.Client == nil {
+		c.Client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
+	}
+	return &Node{config: c, self: self, core: cfg, vault: v}, nil
 }
 
 // Run works while the member is in the group: give it to [regent.ConsistentGroup.TakePart].
@@ -186,7 +190,7 @@ func (m *membership) deliver(to int, s *sender) {
 			if to == n.self {
 				reply, err = n.take(to, &msg)
 			} else {
-				reply, err = n.config.post(m.ctx, n.client, n.self, to, &msg)
+				reply, err = n.config.post(m.ctx, n.self, to, &msg)
 			}
 			s.done(&msg)
 			if err == nil && reply != nil {

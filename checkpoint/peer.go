@@ -38,7 +38,7 @@ func code(secret []byte, from, to int, body []byte) string {
 }
 
 // post sends a message, and returns the answer of the vault if there is one.
-func (c *Config) post(ctx context.Context, client *http.Client, from, to int, m *core.Message) (*core.Message, error) {
+func (c *Config) post(ctx context.Context, from, to int, m *core.Message) (*core.Message, error) {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (c *Config) post(ctx context.Context, client *http.Client, from, to int, m 
 	}
 	r.Header.Set(fromHeader, strconv.Itoa(from))
 	r.Header.Set(codeHeader, code(c.Secret, from, to, body))
-	answer, err := client.Do(r)
+	answer, err := c.Client.Do(r)
 	if err != nil {
 		return nil, err
 	}

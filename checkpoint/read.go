@@ -17,9 +17,12 @@ func Read(ctx context.Context, c Config, key string) (seq uint64, state []byte, 
 	if err != nil {
 		return 0, nil, err
 	}
+	if c.Client == nil {
+		c.Client = http.DefaultClient
+	}
 	found := make(map[core.ID][]core.Share)
 	for to := range c.Council {
-		m, failed := c.post(ctx, http.DefaultClient, to, to, &core.Message{Kind: core.Look, Key: key})
+		m, failed := c.post(ctx, to, to, &core.Message{Kind: core.Look, Key: key})
 		if failed != nil || m == nil {
 			err = failed
 			continue

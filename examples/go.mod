@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/regentproject/regent v0.0.0-test
 	github.com/regentproject/regent/agent v0.0.0-test
+	github.com/regentproject/regent/checkpoint v0.0.0-test
 	modernc.org/sqlite v1.60.1
 )
 
@@ -12,6 +13,8 @@ require (
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.6 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
+	github.com/klauspost/reedsolomon v1.14.2 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
