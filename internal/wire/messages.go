@@ -52,6 +52,7 @@ var Types = []Type{
 	{Number: 81, Message: (*hall.Reply)(nil)},
 	{Number: 82, Message: (*hall.Release)(nil)},
 	{Number: 83, Message: (*hall.Ack)(nil)},
+	{Number: 84, Message: (*hall.Relay)(nil)},
 
 	{Number: 96, Message: (*timefree.Query)(nil)},
 	{Number: 97, Message: (*timefree.Response)(nil)},

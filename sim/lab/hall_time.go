@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -246,6 +247,15 @@ func hallTreeGrowth(r *run, out *Report) error {
 	}
 	out.chart(fmt.Sprintf("Election time, 16 to %d members", sizes[len(sizes)-1]), "members", "ms", curves...).LogX = true
 	direct, tree := mean(took[0]), mean(took[1])
-	out.check(tree < direct/2, fmt.Sprintf("with %d members the tree is more than twice as fast", sizes[len(sizes)-1]), "%.3g ms with the tree, %.3g ms directly", milliseconds(tree), milliseconds(direct))
+	out.check(tree < direct*2/3, fmt.Sprintf("with %d members the tree takes less than two thirds of the time", sizes[len(sizes)-1]), "%.3g ms with the tree, %.3g ms directly", milliseconds(tree), milliseconds(direct))
+	doublings := make([]Point, len(sizes))
+	for i, p := range curves[1].Points {
+		doublings[i] = Point{math.Log2(p.X), p.Y}
+	}
+	slope, r2 := linear(doublings)
+	out.check(r2 > 0.8 && slope > 0, "with the tree the time grows as log n", "%.3g ms each time that n doubles, R² = %.3f", slope, r2)
+	last := len(sizes) - 1
+	times, grown := float64(sizes[last])/float64(sizes[0]), curves[1].Points[last].Y/curves[1].Points[0].Y
+	out.check(grown < 2*math.Log2(times), "and not as n", "%.3g times as long with %.3g times as many members", grown, times)
 	return nil
 }

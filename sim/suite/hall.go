@@ -107,7 +107,7 @@ func hallElector() *Protocol {
 	p.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 		return hall.NewElector(hall.Default(b.Self, b.Members, b.Inc, hall.LAN))
 	}
-	p.Messages = []string{"hall.Election", "hall.Reply", "hall.Release", "hall.Ack"}
+	p.Messages = []string{"hall.Election", "hall.Reply", "hall.Release", "hall.Ack", "hall.Relay"}
 	p.Port = pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: hall.LAN.Delta, MaxAge: hall.LAN.MaxAge})
 	p.Timely = hall.LAN.OneWay
 	// A message of which nothing is proven is as good as lost, and a healed core loses none.
@@ -147,7 +147,7 @@ func hallVariantProtocol(v hallVariant) *Protocol {
 		Spawn: func(b sim.Boot) (protocol.Machine, error) {
 			return hall.New(HallConfig(v.name, b))
 		},
-		Messages:  []string{"hall.Election", "hall.Reply", "hall.Release", "hall.Ack"},
+		Messages:  []string{"hall.Election", "hall.Reply", "hall.Release", "hall.Ack", "hall.Relay"},
 		Groups:    []protocol.Group{HallGroup},
 		Configure: func(c *sim.Config) { c.Messages = true },
 		Port:      pipe.Sealed(pipe.Config{Rho: protocol.DefaultRho, Delta: hall.LAN.Delta, MaxAge: hall.LAN.MaxAge}),

@@ -19,7 +19,8 @@ type Config struct {
 	// Supporters is the least size of a logical partition; zero stands for one. With Majority(Members) there is at most one
 	// leader anywhere, and none where there is no majority.
 	Supporters int
-	// Arity, if not zero, makes replies travel to the candidate along a tree in which every node has so many children.
+	// Arity, if not zero, makes the renewals of a leader, and all replies, travel along a tree in which every node has so many
+	// children.
 	Arity int
 	// Rotate, if not zero, is after how many renewals a leader hands over to the next in rank.
 	Rotate int
@@ -48,14 +49,16 @@ func Default(self protocol.Rank, members int, inc protocol.Inc, t Timing) Config
 // Majority returns the number of supporters that only one leader can have.
 func Majority(members int) int { return members/2 + 1 }
 
-// Window returns how many Δ a round takes: two, or with a reply tree two more than it is deep and as many as two late timers
-// take. A reply waits for two timers at most: a node's for its children, and then for its parent's acknowledgement.
+// Window returns how many Δ a round takes: two, or with a tree two more than it is deep and as many as two late timers take. A
+// request takes one Δ, however many relays it passes. A reply waits for two timers at most: a node's for its children, and then
+// for its parent's acknowledgement. The last two Δ and σ of a relayed round are for asking directly the members that have not
+// answered by then.
 func (c *Config) Window() int {
 	if c.Arity == 0 || c.Delta <= 0 {
 		return directWindow
 	}
 	late := (2*c.Sched + c.Delta - 1) / c.Delta
-	return treeDepth(c.Members, c.Arity) + directWindow + int(late)
+	return Depth(c.Members, c.Arity) + directWindow + int(late)
 }
 
 // Kappa returns κ, in real time: when a stable partition has lasted so long it has a leader, backed by all its members, and
@@ -92,7 +95,7 @@ func (c *Config) Check() error {
 	case c.Supporters < 0 || c.Supporters > c.Members:
 		return fmt.Errorf("hall: %d supporters: must be between 0 and %d, the number of members", c.Supporters, c.Members)
 	case c.Arity < 0 || c.Arity == 1:
-		return fmt.Errorf("hall: a reply tree of arity %d: must be 0 for none, or at least 2", c.Arity)
+		return fmt.Errorf("hall: a tree of arity %d: must be 0 for none, or at least 2", c.Arity)
 	case c.Rotate < 0 || c.Calm < 0 || c.StopWithin < 0:
 		return fmt.Errorf("hall: rotate %d, calm %v, stop within %v: must not be negative", c.Rotate, c.Calm, c.StopWithin)
 	}

@@ -31,8 +31,9 @@ type Machine struct {
 
 	request uint64 // the last one sent
 	pend    round
-	// cand is when to ask for support next, and collect when the replies to the pending request are counted.
-	cand, collect protocol.Time
+	// cand is when to ask for support next, insist when the members that have not answered a relayed request are asked directly,
+	// and collect when the replies to the pending request are counted.
+	cand, insist, collect protocol.Time
 
 	lead leadership
 	// trees has one collation for each candidate that this member has answered along a tree. Invariant: no two have one root.
@@ -79,7 +80,7 @@ func New(c Config) (*Machine, error) {
 	}
 	m := &Machine{
 		cfg: c, everyone: protocol.Everyone(c.Members), peers: make([]peer, c.Members),
-		reopen: protocol.Never, stale: protocol.Never, cand: protocol.Never, collect: protocol.Never,
+		reopen: protocol.Never, stale: protocol.Never, cand: protocol.Never, insist: protocol.Never, collect: protocol.Never,
 		followed: protocol.NoIdent,
 	}
 	m.cfg.Supporters = max(1, c.Supporters)
@@ -175,6 +176,8 @@ func (m *Machine) onReceive(now protocol.Time, r *protocol.Receive) {
 	switch msg := r.Message.(type) {
 	case *Election:
 		m.onElection(now, r, msg)
+	case *Relay:
+		m.onRelay(now, r, msg)
 	case *Reply:
 		m.onReply(now, r, msg)
 	case *Ack:
@@ -197,6 +200,9 @@ func (m *Machine) onTimers(now protocol.Time) {
 		m.onCampaign(now)
 	}
 	m.onTreeTimers(now)
+	if now >= m.insist {
+		m.onInsist(now)
+	}
 	if now >= m.collect {
 		m.evaluate(now)
 	}
@@ -209,7 +215,7 @@ func (m *Machine) onTimers(now protocol.Time) {
 }
 
 func (m *Machine) wake() protocol.Time {
-	w := min(m.cand, m.collect, m.reopen, m.lead.stopBy)
+	w := min(m.cand, m.insist, m.collect, m.reopen, m.lead.stopBy)
 	for i := range m.trees {
 		w = min(w, m.trees[i].due, m.trees[i].ackDue)
 	}

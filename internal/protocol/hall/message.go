@@ -6,7 +6,8 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// An Election asks everybody for support. It is broadcast, to oneself too.
+// An Election asks everybody for support. It is broadcast, to oneself too. With a tree, renewals of a leader reach most of its
+// supporters as a Relay instead.
 type Election struct {
 	// Request numbers the requests of one incarnation of the sender.
 	Request uint64
@@ -17,6 +18,16 @@ type Election struct {
 	Support protocol.Set
 	// Rotation is by how much ranks are turned; zero unless leaders rotate.
 	Rotation uint64
+}
+
+// A Relay is an Election on its way down the tree. The nodes send it on to their children in the Step that received it.
+type Relay struct {
+	// Root is the member, in its incarnation, that asks.
+	Root protocol.Ident
+	// Age bounds the real time from when the root sent the Election to when this message was sent: the sum of the bounds of
+	// the hops before.
+	Age      time.Duration
+	Election Election
 }
 
 // A Reply answers an Election. It is sent in the Step that received it, so that what is proven about its delay counts from
@@ -47,6 +58,9 @@ type Ack struct {
 // Name says hall.Election.
 func (*Election) Name() string { return "hall.Election" }
 
+// Name says hall.Relay.
+func (*Relay) Name() string { return "hall.Relay" }
+
 // Name says hall.Reply.
 func (*Reply) Name() string { return "hall.Reply" }
 
@@ -58,6 +72,9 @@ func (*Ack) Name() string { return "hall.Ack" }
 
 // Copy returns an independent copy.
 func (m *Election) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns an independent copy.
+func (m *Relay) Copy() protocol.Message { c := *m; return &c }
 
 // Copy returns an independent copy.
 func (m *Reply) Copy() protocol.Message { c := *m; return &c }

@@ -34,12 +34,21 @@ func (m *Machine) begin(now protocol.Time) {
 		elect.Support = m.lead.support
 	}
 	m.fact(protocol.Fact{Ev: protocol.EvAttempt, Seq: m.request, Start: now, Members: m.alive})
+	if m.cfg.Arity > 0 && m.roomy(now) {
+		m.sendDown(now, &elect)
+		return
+	}
 	m.broadcast(protocol.Keep(m.out, elect))
+}
+
+// roomy says whether this member leads, and its lease lasts for a whole round from now.
+func (m *Machine) roomy(now protocol.Time) bool {
+	return m.leading(now) && m.lead.until.Sub(now) >= m.cfg.window(m.cfg.Window())+m.cfg.lateness()
 }
 
 // drop forgets the pending request. Replies to it no longer count.
 func (m *Machine) drop() {
-	m.pend.on, m.collect = false, protocol.Never
+	m.pend.on, m.insist, m.collect = false, protocol.Never, protocol.Never
 }
 
 // count takes this member's own answer to its own request.
@@ -113,7 +122,7 @@ func (m *Machine) evaluate(now protocol.Time) {
 	case backed && p.target.Has(m.cfg.Self) && now < p.sent.Add(lease):
 		m.gain(now, p.sent.Add(lease))
 	case m.leading(now):
-		if p.no.Empty() && m.lead.until.Sub(now) >= m.cfg.window(m.cfg.Window())+m.cfg.lateness() {
+		if p.no.Empty() && m.roomy(now) {
 			m.begin(now)
 			return
 		}

@@ -25,6 +25,7 @@ func (m *Machine) AppendState(b []byte) []byte {
 	s.Uint(m.turn)
 	s.Uint(m.request)
 	s.Future(m.cand)
+	s.Future(m.insist)
 	s.Future(m.collect)
 	s.Set(m.alive)
 	for i := range m.peers {

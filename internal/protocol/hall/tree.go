@@ -12,10 +12,17 @@ import (
 // no node receives more than a few. A member collates for every candidate that it hears, for each one by itself. If a node
 // cannot reach the root, the replies below it are lost once: the next Elections list those members as missing, and they
 // answer directly until the root has forgotten the node.
+//
+// A leader's renewals travel down the same tree, so that it sends a few messages as well. Each hop adds its bound. A member counts
+// a relayed Election only if the sum is at most Δ, so a relayed request is as fast as a direct one, and a lock that it takes is as
+// good. The leader asks members that have not answered in time directly, within the round: a sum beyond Δ, a relay that is
+// dead, and a link between two supporters that is broken cost no lease. A candidate without a lease asks all members directly,
+// because C2 leaves a first request one Δ to reach every voter. So does a leader whose lease ends before the round may: the
+// renewal that follows its election.
 
-// treeDepth returns how many levels there are below the root of a tree of so many members. It is at least two: a reply that
+// Depth returns how many levels there are below the root of a tree of so many members. It is at least two: a reply that
 // takes the direct way after its parent kept silent needs that much time.
-func treeDepth(members, arity int) int {
+func Depth(members, arity int) int {
 	depth, nodes, level := 0, 1, 1
 	for nodes < members {
 		level *= arity
@@ -117,22 +124,35 @@ func (m *Machine) tree(root protocol.Rank) *collation {
 
 // plant works out this member's place in the tree of an Election.
 func (m *Machine) plant(now protocol.Time, t *collation, e *Election) {
-	nodes := e.Alive.Minus(e.Missing).Intersect(m.everyone).Without(t.root.Rank)
+	nodes := m.nodes(t.root.Rank, e)
 	k, node := m.cfg.Arity, place(&nodes, m.cfg.Self)+1
 	t.parent = t.root.Rank
 	if up := (node - 1) / k; up > 0 {
 		t.parent = nth(&nodes, up-1)
 	}
-	for child := k*node + 1; child <= k*node+k; child++ {
-		if r := nth(&nodes, child-1); r != protocol.Nobody {
-			t.wait.Add(r)
-		}
-	}
+	t.wait = m.children(&nodes, node)
 	height := 0
 	for first := k*node + 1; first <= nodes.Len(); first = k*first + 1 {
 		height++
 	}
 	t.due = now.Add(m.cfg.Rho.WaitAtMost(time.Duration(height) * m.cfg.Delta))
+}
+
+// nodes returns the members below the root of the tree of an Election, in which they are the nodes 1, 2, 3 and so on.
+func (m *Machine) nodes(root protocol.Rank, e *Election) protocol.Set {
+	return e.Alive.Minus(e.Missing).Intersect(m.everyone).Without(root)
+}
+
+// children returns the members directly below a node. The root is node 0.
+func (m *Machine) children(nodes *protocol.Set, node int) protocol.Set {
+	var s protocol.Set
+	k := m.cfg.Arity
+	for child := k*node + 1; child <= k*node+k; child++ {
+		if r := nth(nodes, child-1); r != protocol.Nobody {
+			s.Add(r)
+		}
+	}
+	return s
 }
 
 // flush sends what was collated to the parent, if it has not left yet.
