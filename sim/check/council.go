@@ -312,6 +312,9 @@ func (l *Lives) Finish() error {
 		voters = l.began
 	}
 	forgot := voters.Intersect(l.blocked)
+	if l.latest == 0 && !l.blocked.Empty() {
+		return nil // nothing says who votes in the first configuration
+	}
 	if forgot.Len() > 0 && 2*(voters.Len()-forgot.Len()) <= voters.Len()+1 {
 		return nil // too few are left that remember: an operator has to decide
 	}

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -23,10 +24,12 @@ const (
 	memberOut     = "member found out that it is none any more"
 	memberJoined  = "member joined"
 	changeRefused = "change refused while another was running"
+	// A step while leases of another length than the council's are led.
+	severalLengths = "configuration adopted by the leader of a long lease"
 )
 
 var councilRows = []string{LeaderCrashed, LeaderChanged, MessageLate, MessageLost, MessageTwice, ClockFast, ClockSlow, stepChosen, stepSkipped, stepRestarted,
-	askedBack, memberOut, memberJoined, changeRefused}
+	askedBack, memberOut, memberJoined, changeRefused, severalLengths, WentBack}
 
 const councilSettle = 12 * time.Second
 
@@ -39,7 +42,7 @@ func councilProtocol() *Protocol {
 		Members:    5,
 		MinMembers: 1,
 		Rho:        protocol.DefaultRho,
-		Spawn:      SpawnMember(3),
+		Spawn:      councilSetup{first: 3}.spawn,
 		Messages: []string{"lease.Request", "lease.OK", "lease.Nack", "nerio.Recover", "nerio.Known", "nerio.Stale", "nerio.Handover",
 			"nerio.Verify", "nerio.Remainder", "nerio.Who", "nerio.Leads", "nerio.Candidates", "nerio.Values", "nerio.Noted",
 			"council.Prepare", "council.Promise", "council.Accept", "council.Accepted", "council.Refused", "council.Fetch", "council.Chosen",
@@ -50,11 +53,19 @@ func councilProtocol() *Protocol {
 			c.Bound.Old = true
 			c.Remember = remembersNerio
 			c.Remember.Asks = councilAsks
-			c.Change = councilChange
+			c.Change = councilSetup{}.change
 		},
 		Vary: func(c *sim.Config) {
 			d := sim.NewDice(c.Seed, 0xc0c1)
-			c.Spawn = SpawnMember(1 + d.N(c.Members))
+			s := councilSetup{first: 1 + d.N(c.Members)}
+			if d.N(3) == 0 {
+				s.longer, c.Program.Lengths = nerioMixed, mixedLengths
+			}
+			if d.N(3) == 0 {
+				c.Groups = append(slices.Clone(c.Groups), "gold", "green")
+				s.perGroup = d.Between(2*time.Millisecond, 15*time.Millisecond)
+			}
+			c.Spawn, c.Change = s.spawn, s.change
 		},
 		Checkers: func(t check.Truth) []check.Checker {
 			return check.Council(t, check.CouncilSpec{Groups: groups, Settle: councilSettle - 2*time.Second, Seed: uint64(t.Clock(0).At(0)),
@@ -79,17 +90,25 @@ func councilProtocol() *Protocol {
 // councilName is what a host is called.
 func councilName(r protocol.Rank) string { return r.String() }
 
-// councilTerms are the terms of the simulated council, in one of its variants.
-func councilTerms(variant int) council.Terms {
-	return council.Terms{Longest: nerioLongest + time.Duration(variant)*nerioLonger/2, Rho: protocol.DefaultRho, Settings: fmt.Sprint(variant)}
+// A councilSetup is in what the councils of two runs differ.
+type councilSetup struct {
+	// first is how many hosts begin the council. The others join it.
+	first int
+	// longer is by how much promises may be longer, where programs want leases of several lengths.
+	longer, perGroup time.Duration
 }
 
-// councilChange is what an operator asks for: the members in Side vote in the end. Amount draws their roles and the terms: in the
+// terms are those of the council, in one of its variants.
+func (s councilSetup) terms(variant int) council.Terms {
+	return council.Terms{Longest: s.longer + nerioLongest + time.Duration(variant)*nerioLonger/2, Rho: protocol.DefaultRho, Settings: fmt.Sprint(variant)}
+}
+
+// change is what an operator asks for: the members in Side vote in the end. Amount draws their roles and the terms: in the
 // variants from 4 on the last of them is a witness, and others that exist stay as observers.
-func councilChange(f *sim.Fault) protocol.Event {
+func (s councilSetup) change(f *sim.Fault) protocol.Event {
 	c := council.Change{}
 	if !f.Side.Empty() {
-		g := council.Goal{Terms: councilTerms(int(f.Amount) % 3)}
+		g := council.Goal{Terms: s.terms(int(f.Amount) % 3)}
 		n := 0
 		for r := range f.Side.All() {
 			n++
@@ -104,25 +123,27 @@ func councilChange(f *sim.Fault) protocol.Event {
 	return protocol.Reconfigure{Record: c.Append(nil)}
 }
 
-// SpawnMember makes members of a council that the first hosts begin. The others join it. A host that was removed is wiped when it
-// starts again.
-func SpawnMember(first int) sim.Spawn {
-	return func(b sim.Boot) (protocol.Machine, error) {
-		o := council.Options{Name: councilName(b.Self), Peers: protocol.Everyone(b.Members), RoundTrip: nerioTrip, Renew: nerioRenew,
-			Dead: 3 * time.Second, Quiet: time.Second, Patience: time.Second}
-		conf := &council.Config{Terms: councilTerms(0)}
-		for r := range protocol.Rank(min(first, b.Members)) {
-			conf.Members = append(conf.Members, council.Member{Seat: r, Name: councilName(r), Birth: council.Birth{byte(r + 1)}, Role: council.Leader})
-		}
-		if int(b.Self) < first {
-			o.First = conf
-		}
-		rec := b.Record
-		if wiped(rec) {
-			rec, o.First = nil, nil
-		}
-		return members.New(members.Config{Council: o, Leases: func(*council.Config) nerio.Config { return NerioConfig(b) }}, rec, b.Seed)
+// spawn makes a member. A host that was removed is wiped when it starts again.
+func (s councilSetup) spawn(b sim.Boot) (protocol.Machine, error) {
+	o := council.Options{Name: councilName(b.Self), Peers: protocol.Everyone(b.Members), RoundTrip: nerioTrip, Renew: nerioRenew,
+		Dead: 3 * time.Second, Quiet: time.Second, Patience: time.Second}
+	first := &council.Config{Terms: s.terms(0)}
+	for r := range protocol.Rank(min(s.first, b.Members)) {
+		first.Members = append(first.Members, council.Member{Seat: r, Name: councilName(r), Birth: council.Birth{byte(r + 1)}, Role: council.Leader})
 	}
+	if int(b.Self) < s.first {
+		o.First = first
+	}
+	rec := b.Record
+	if wiped(rec) {
+		rec, o.First = nil, nil
+	}
+	leases := func(*council.Config) nerio.Config {
+		c := NerioConfig(b)
+		c.PerGroup = s.perGroup
+		return c
+	}
+	return members.New(members.Config{Council: o, Leases: leases}, rec, b.Seed)
 }
 
 // wiped says whether the record is of a member that was removed.
@@ -158,11 +179,23 @@ func councilAsks(rec []byte, who protocol.Rank) bool {
 type councilWatch struct {
 	hit func(string)
 	at  map[protocol.Rank]uint64
+	// long are members that lead with another length than the council's.
+	long protocol.Set
 }
 
 // Observe looks at configurations.
 func (w *councilWatch) Observe(r *sim.Record) error {
 	switch r.Ev {
+	case protocol.EvLease:
+		if r.Length != 0 {
+			w.long.Add(r.Node)
+		}
+	case sim.EvCrash, sim.EvClose, protocol.EvStepdown:
+		w.long.Remove(r.Node)
+	case sim.EvHeal:
+		if f, ok := r.Detail.(sim.Fault); ok && f.Kind == sim.Snapshot {
+			w.hit(WentBack)
+		}
 	case protocol.EvChosen:
 		w.hit(stepChosen)
 	case protocol.EvOut:
@@ -186,6 +219,9 @@ func (w *councilWatch) adopt(r *sim.Record) {
 		w.at = make(map[protocol.Rank]uint64)
 	}
 	last, was := w.at[r.Node]
+	if r.Why == "chosen" && w.long.Has(r.Node) {
+		w.hit(severalLengths)
+	}
 	switch {
 	case r.Why == "chosen" && r.Seq > last+1:
 		w.hit(stepSkipped)

@@ -41,6 +41,11 @@ func (m *Machine) onChosen(now protocol.Time, c *Chosen) {
 	case forgetful:
 		m.learn(now, c)
 	case seated:
+		if c.Conf.Number > m.rec.Conf.Number && !m.host.Begun() {
+			m.relapse()
+			m.learn(now, c)
+			return
+		}
 		m.adopt(now, c.Conf, c.Bound)
 	}
 }

@@ -60,6 +60,8 @@ type node struct {
 	recovered bool
 	distrust  bool
 	left      bool
+	unbegun   bool
+	withheld  bool
 }
 
 func (n *node) Inc() protocol.Inc                                 { return n.inc }
@@ -74,6 +76,8 @@ func (n *node) Recovered(_ protocol.Time, floor uint64) {
 	n.recovered, n.floor, n.inc = true, floor, 77
 }
 func (n *node) Distrust(protocol.Time) { n.distrust, n.inc = true, 0 }
+func (n *node) Begun() bool            { return !n.unbegun }
+func (n *node) Withhold()              { n.withheld = true }
 func (n *node) Leave(protocol.Time)    { n.left = true }
 
 func options(name string) Options {

@@ -46,6 +46,15 @@ func (m *Machine) forget(now protocol.Time) {
 	}
 }
 
+// relapse makes a member ask again that has found out what it forgot, and has not written anything since: the others have gone on to a
+// later configuration, in which its answers do not count. It is as if the member had crashed, but for its wait, which is over.
+func (m *Machine) relapse() {
+	m.phase = forgetful
+	m.dirty = false
+	m.lost.asked, m.lost.got = Ballot{}, protocol.Set{}
+	m.host.Withhold()
+}
+
 // learn takes a configuration to ask about.
 func (m *Machine) learn(now protocol.Time, c *Chosen) {
 	m.reach(now, max(c.Bound, c.Conf.Terms.Wait()))
@@ -113,17 +122,18 @@ func (m *Machine) question(now protocol.Time) {
 func (m *Machine) onRecover(now protocol.Time, from protocol.Ident, r *Recover) {
 	m.round = max(m.round, r.Ballot.Round)
 	former := m.noteSerial(from, r.Serial)
-	if r.Slot == 0 || m.behind(now, from.Rank, r.Slot-1) {
+	if r.Ballot == (Ballot{}) && m.phase == seated && m.host.Inc() != 0 {
+		// Whatever number the asker is at: it has to know before it leads or votes.
+		m.send(from.Rank, &Known{Slot: r.Slot, Heard: former, Nonce: r.Nonce}, false)
+	}
+	if r.Slot == 0 || m.behind(now, from.Rank, r.Slot-1) || r.Ballot == (Ballot{}) || !m.votes(now) {
 		return
 	}
-	if m.host.Inc() == 0 || r.Ballot != (Ballot{}) && !m.votes(now) {
-		return
-	}
-	if r.Ballot != (Ballot{}) && !r.Ballot.below(m.rec.Ballot) {
+	if !r.Ballot.below(m.rec.Ballot) {
 		m.bind(r.Ballot)
 	}
 	m.send(from.Rank, &Known{Slot: r.Slot, Ballot: r.Ballot, Speaks: true, Settled: m.rec.Settled, Promised: m.rec.Ballot, Accepted: m.rec.Accepted,
-		Highest: m.host.Highest(), Bound: m.rec.Bound, Heard: former, Nonce: r.Nonce}, true)
+		Highest: m.host.Highest(), Bound: m.rec.Bound}, true)
 }
 
 func (m *Machine) onKnown(now protocol.Time, from protocol.Ident, k *Known) {

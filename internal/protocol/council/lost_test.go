@@ -128,7 +128,7 @@ func TestOldCopyOfARecordIsFoundOut(t *testing.T) {
 	b := start(t, "b", settledAt(c, "b"))
 	old := protocol.Receive{From: protocol.Ident{Rank: 0, Inc: 9}, Message: &Carry{Number: 4, Settled: true, Serial: 12}}
 	b.step(func() { b.m.Step(b.now, &old, &b.out) })
-	ask := protocol.Receive{From: protocol.Ident{Rank: 0, Inc: 10}, Message: &Recover{Slot: 5, Serial: 3, Nonce: 8}}
+	ask := protocol.Receive{From: protocol.Ident{Rank: 0, Inc: 10}, Message: &Recover{Slot: 4, Serial: 3, Nonce: 8}} // from an earlier number
 	b.step(func() { b.m.Step(b.now, &ask, &b.out) })
 	k, _, ok := sent[*Known](b)
 	if !ok || k.Heard != 12 {
@@ -197,5 +197,22 @@ func TestMembersOfOtherNumbersAreToldAndAsked(t *testing.T) {
 	a.receive('c', &Carry{Number: 6})
 	if m, _, ok := sent[*Fetch](a); !ok || m.Have != 4 {
 		t.Error("a member that is ahead is not asked")
+	}
+}
+
+// The others have gone on before the member has written that it takes part again. It asks them once more, without another wait.
+func TestMemberThatHasNotBegunAsksAgain(t *testing.T) {
+	c := conf(4, "abc")
+	a, b := blank(t, "a", c)
+	a.unbegun = true
+	a.get('b', known(b, true, Vote{}))
+	a.get('c', known(b, true, Vote{}))
+	a.inc = 0
+	if !a.recovered {
+		t.Fatal("it does not go on")
+	}
+	a.receive('b', &Chosen{Conf: step(c, nil), Bound: c.Terms.Wait()})
+	if r, _, ok := sent[*Recover](a); !ok || r.Slot != 6 || !a.withheld || a.m.Adopting() {
+		t.Errorf("C-LIVE: it waits for a disk that nobody writes: asks %+v, adopting %v", r, a.m.Adopting())
 	}
 }

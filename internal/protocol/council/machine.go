@@ -40,6 +40,10 @@ type Host interface {
 	Raise(now protocol.Time, floor uint64)
 	// Recovered lets a member begin to speak that had no trusted record: nothing of what it forgot matters above floor.
 	Recovered(now protocol.Time, floor uint64)
+	// Begun says whether the member has a record, or writes one. One that has Recovered may not have begun yet. Withhold keeps it from
+	// that until it has Recovered once more.
+	Begun() bool
+	Withhold()
 	// Distrust makes the member stop and ask, because its record is an old copy.
 	Distrust(now protocol.Time)
 	// Leave ends the member's part in the council.

@@ -51,6 +51,10 @@ func (h *host) Raise(now protocol.Time, floor uint64) { h.leases.Settled(now, fl
 
 func (h *host) Recovered(_ protocol.Time, floor uint64) { h.leases.Recovered(floor) }
 
+func (h *host) Begun() bool { return h.leases != nil && h.leases.Recorded() }
+
+func (h *host) Withhold() { h.leases.Withhold() }
+
 func (h *host) Distrust(now protocol.Time) { h.leases.Distrust(now, h.out) }
 
 func (h *host) Leave(protocol.Time) { h.close = true }

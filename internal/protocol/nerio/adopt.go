@@ -48,7 +48,10 @@ func (m *Machine) Adopt(now protocol.Time, c Config, floor uint64, out *protocol
 	m.raise(floor)
 	cause := protocol.Cause{Code: protocol.Elected, Peer: m.cfg.Me}
 	m.holder.Adopt(now, vacated, cause)
-	if st.phase == speaks {
+	if st.phase == lost {
+		st.got = protocol.Set{} // their answers were about another configuration
+	}
+	if st.phase == speaks || st.phase == lost && st.asked {
 		st.due = now
 	}
 	for _, s := range m.wanted {
@@ -85,6 +88,12 @@ func (m *Machine) Recovered(floor uint64) {
 	m.terms.See(floor)
 	m.start.due = m.now
 }
+
+// Withhold keeps a member that is Recovered, and has not begun, from beginning until it is Recovered once more.
+func (m *Machine) Withhold() { m.withheld = m.start.phase < writing }
+
+// Recorded says whether the member has a record of this start, on disk or on its way there.
+func (m *Machine) Recorded() bool { return m.start.phase >= writing }
 
 // Withheld says that the member has no trusted record, and does not begin before it is Recovered, except by a bootstrap.
 func (m *Machine) Withheld() bool { return m.withheld }
