@@ -80,7 +80,7 @@ func (m *Member) tellHealth() error {
 	})
 }
 
-// leads returns in how many groups programs here lead, once the machines have acted on all that they were told before.
+// leads returns in how many groups programs here lead, once the machines have acted on all earlier events.
 func (m *Member) leads() (int, error) {
 	c := make(chan int, 1)
 	err := m.loop.Do(func(protocol.Time) { m.loop.Later(func(protocol.Time) { c <- m.loop.Leading() }) })

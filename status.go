@@ -272,7 +272,7 @@ func (m *Member) waiting(ctx context.Context) string {
 	case m.record:
 		why = "its record is being written"
 	case m.config.Bootstrap:
-		why = "it has no record: it waits until every member has said that it has none either, or enough of a running council have told it what it may have promised"
+		why = "it has no record: it waits until every member has said that it has none either, or until enough members of a running council have reported what it may have promised"
 	default:
 		why = "it has no record and may not begin a council (Bootstrap is not set): it waits for members of a running council"
 	}

@@ -115,7 +115,7 @@ func idleDeaths(b *testing.B, v *processes, memory, trials int) sample {
 }
 
 // BenchmarkProgramKilled is the time from kill -9 of the leading program, whose agent lives on, to the next program being
-// told, on another host: against what no agent could beat, which is that the death is seen, and two round trips. There are
+// elected, on another host: against what no agent could beat, which is that the death is seen, and two round trips. There are
 // two such floors. One has the very death that the agent saw, trial by trial; so it is as late as the host was busy. The
 // other has deaths of programs that nobody else watches.
 func BenchmarkProgramKilled(b *testing.B) {
@@ -124,7 +124,7 @@ func BenchmarkProgramKilled(b *testing.B) {
 			v := start(b, cluster.Options{Names: hosts(3)})
 			leader := v.startProgram("p0", "a", task{Memory: memory})
 			v.await(leader, "leads")
-			var told, deaths sample
+			var elected, deaths sample
 			for i := range b.N {
 				next := v.startProgram(fmt.Sprintf("p%d", i+1), []string{"b", "a"}[i%2], task{Memory: memory})
 				v.await(next, "waits")
@@ -133,7 +133,7 @@ func BenchmarkProgramKilled(b *testing.B) {
 				time.Sleep(100 * time.Millisecond)
 				start := cluster.Now()
 				v.must(leader.Signal(syscall.SIGKILL))
-				told = append(told, v.await(next, "leads").At.Sub(start))
+				elected = append(elected, v.await(next, "leads").At.Sub(start))
 				deaths = append(deaths, (<-dies).Sub(start))
 				<-leader.Gone()
 				leader = next
@@ -142,8 +142,8 @@ func BenchmarkProgramKilled(b *testing.B) {
 			trips, idle := roundTrips(b, v), idleDeaths(b, v, memory, min(b.N, 50))
 			two := 2 * trips.at(0.5)
 			var ratios []float64
-			for i := range told {
-				ratios = append(ratios, float64(told[i])/float64(deaths[i]+two))
+			for i := range elected {
+				ratios = append(ratios, float64(elected[i])/float64(deaths[i]+two))
 			}
 			slices.Sort(ratios)
 			for _, q := range []struct {
@@ -151,9 +151,9 @@ func BenchmarkProgramKilled(b *testing.B) {
 				at   float64
 			}{{"p50", 0.5}, {"p99", 0.99}} {
 				b.ReportMetric(ratios[min(len(ratios)-1, int(q.at*float64(len(ratios))))], "times-the-floor-"+q.name)
-				b.ReportMetric(float64(slices.Clone(told).at(q.at))/float64(idle.at(q.at)+two), "times-the-idle-floor-"+q.name)
+				b.ReportMetric(float64(slices.Clone(elected).at(q.at))/float64(idle.at(q.at)+two), "times-the-idle-floor-"+q.name)
 			}
-			told.report(b, "told")
+			elected.report(b, "elected")
 			deaths.report(b, "death")
 			idle.report(b, "idle-death")
 			trips.report(b, "round-trip")
@@ -162,8 +162,8 @@ func BenchmarkProgramKilled(b *testing.B) {
 	}
 }
 
-// BenchmarkProgramResigns is the time from a program saying that it has stopped to the next one, on another host, being
-// told: how much longer an orderly change takes than the program's own stopping.
+// BenchmarkProgramResigns is the time from a program saying that it has stopped until the next one, on another host, receives that it
+// leads: how much longer an orderly change takes than the program's own stopping.
 func BenchmarkProgramResigns(b *testing.B) {
 	v := start(b, cluster.Options{Names: hosts(3)})
 	ctx := context.Background()

@@ -34,7 +34,7 @@ const (
 	Transfer              // A gives Group up in favour of B
 	Find                  // A asks who leads Group
 	Verify                // A asks whether the leader of Group leads for Amount nanoseconds more
-	Leave                 // A is told to leave; killed if it has not left after Amount; comes back after For
+	Leave                 // A is asked to leave; killed if it has not left after Amount; comes back after For
 	Ill                   // A's health check fails
 	Roll                  // all members restart with the configuration Amount, one after another, For apart
 	Change                // A is asked to change the council to the voters in Side; to cancel a change if there are none
@@ -142,11 +142,11 @@ func who(r protocol.Rank) string {
 // MarshalText returns the line that String shows.
 func (f Fault) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// TheLeader stands for whoever leads when a fault begins: a member that leads a group by its own view, in the domains
+// TheLeader stands for the leader when a fault begins: a member that leads a group by its own view, in the domains
 // with leases before others. A fault of a leader that does not exist has no effect.
 const TheLeader = protocol.Nobody - 1
 
-// leader finds whom TheLeader stands for now.
+// leader finds the member that TheLeader stands for now.
 func (w *World) leader() protocol.Rank {
 	found := protocol.Nobody
 	for _, m := range w.members {

@@ -37,26 +37,26 @@ type member struct {
 	machine   protocol.Machine
 	incarnate protocol.Incarnate
 	closable  protocol.Closable
-	closing   bool // it was told to leave
+	closing   bool // it was asked to leave
 	port      Port
 	up        bool
 	// ill is the life in which the member is ill; zero: none. drained counts the orders that keep it from leading.
-	ill       uint32
-	drained   int
-	starts    protocol.Inc
-	inc       protocol.Inc
-	as        protocol.Inc // that the present Step was taken under
-	host      host
-	life      uint32 // grows at every start and crash: what belongs to an earlier life is void
-	heard     []protocol.Inc
-	told      []uint32 // of each other member the last life that this life will recognise
-	setting   int
-	keys      Keys
-	rekeyed   bool // they are not those of the beginning
-	boot      Boot // that the present machine was made from
-	forgetful bool // it was restored from a snapshot, and has not spoken since
-	seen      map[uint64]bool
-	sending   Real // while the port is asked to send: the instant of the Step that sent
+	ill        uint32
+	drained    int
+	starts     protocol.Inc
+	inc        protocol.Inc
+	as         protocol.Inc // that the present Step was taken under
+	host       host
+	life       uint32 // grows at every start and crash: what belongs to an earlier life is void
+	heard      []protocol.Inc
+	recognises []uint32 // of each other member the last life that this life will recognise
+	setting    int
+	keys       Keys
+	rekeyed    bool // they are not those of the beginning
+	boot       Boot // that the present machine was made from
+	forgetful  bool // it was restored from a snapshot, and has not spoken since
+	seen       map[uint64]bool
+	sending    Real // while the port is asked to send: the instant of the Step that sent
 
 	wake     protocol.Time
 	due      Real // what the timer in the queue is for, Forever if there is none
@@ -108,7 +108,7 @@ func (w *World) start(m *member) {
 	m.closing = false
 	m.wake, m.due, m.timer, m.portWait, m.sending = protocol.Never, Forever, Forever, Forever, none
 	clear(m.heard)
-	clear(m.told)
+	clear(m.recognises)
 	if w.config.Bound.Dedupe {
 		m.seen = make(map[uint64]bool)
 	}

@@ -29,7 +29,7 @@ const (
 	evAct                       // a program acts
 	evAnnounce                  // a program announces a value
 	evQuit                      // a program stops
-	evDo                        // a function of whoever drives the world
+	evDo                        // a function of the driver of the world
 )
 
 // A key orders events by instant, and by age where the instant is the same.

@@ -41,14 +41,14 @@ type Remember struct {
 	// By says whether the receiver of the message recognises from then on any start of the sender before this one. Nil: none
 	// does, and a known backup is never restored.
 	By func(protocol.Message) bool
-	// Within is how soon a member that starts from an older record will have been told, if nothing keeps the two from
+	// Within is how soon a member that starts from an older record has got the answer that it is old, if nothing keeps the two from
 	// talking.
 	Within time.Duration
 	// Asks, if not nil, says whether a member that starts from a record asks another one, and heeds its answer.
 	Asks func(record []byte, who protocol.Rank) bool
 }
 
-// A shield keeps two members up, and the links between them whole, until one has told the other.
+// A shield keeps two members up, and the links between them whole, until the other has got the answer.
 type shield struct {
 	a, b  protocol.Rank
 	until Real
@@ -57,15 +57,15 @@ type shield struct {
 // origin says who sends something of m now.
 func (m *member) origin() origin { return origin{m.life, m.setting} }
 
-// remember notes that m will recognise an older record of whoever sent this.
+// remember notes that m will recognise an older record of the sender.
 func (w *World) remember(m *member, e *event) {
 	if by := w.config.Remember.By; by != nil && e.from.Inc != 0 && w.incoming.Message != nil && by(w.incoming.Message) {
-		m.told[e.from.Rank] = max(m.told[e.from.Rank], e.by.life)
+		m.recognises[e.from.Rank] = max(m.recognises[e.from.Rank], e.by.life)
 	}
 }
 
 // restoreKnown puts back a backup if a member that is up has heard a life after the one that wrote it and can be
-// reached; and keeps it so until it has told. Otherwise the disk stays as it is.
+// reached; and keeps it so until it has answered. Otherwise the disk stays as it is.
 func (w *World) restoreKnown(m *member, back int) {
 	d := &m.disk
 	if back >= len(d.records) || w.now < w.rolling || slices.ContainsFunc(w.members, func(x *member) bool { return x.forgetful }) {
@@ -73,7 +73,7 @@ func (w *World) restoreKnown(m *member, back int) {
 	}
 	wrote := d.records[len(d.records)-1-back].life
 	for _, x := range w.members {
-		if x == m || !x.up || x.closing || x.frozen > 0 || x.setting != m.setting || x.told[m.rank] <= wrote {
+		if x == m || !x.up || x.closing || x.frozen > 0 || x.setting != m.setting || x.recognises[m.rank] <= wrote {
 			continue
 		}
 		if len(w.link(m.rank, x.rank).mods)+len(w.link(x.rank, m.rank).mods) > 0 {

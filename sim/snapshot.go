@@ -68,7 +68,7 @@ func (w *World) restoreSnapshot(m *member, s *snapshot) {
 	m.programs = m.programs[:0]
 	m.reader = w.config.Program.reader(m.boot)
 	m.wake, m.due, m.timer, m.portWait = protocol.Never, Forever, Forever, Forever
-	clear(m.told)
+	clear(m.recognises)
 	w.record(m, EvRestart, func(r *Record) { r.Why = Snapshot.String() })
 	if len(m.disk.queue) > 0 {
 		w.writeNext(m)

@@ -63,7 +63,7 @@ type Config struct {
 	// Remember says which messages make their receiver recognise an older record of their sender, and within what time it
 	// will have said so.
 	Remember Remember
-	// OnNotice is told of messages that were lost, late or duplicated. Probes of a port, and packets lost at a member that
+	// OnNotice gets messages that were lost, late or duplicated. Probes of a port, and packets lost at a member that
 	// is down or asleep, have no message.
 	OnNotice func(n Notice, from protocol.Ident, to protocol.Rank, m protocol.Message)
 }
@@ -140,15 +140,15 @@ func defaults(c *Config) {
 func (w *World) newMember(r protocol.Rank) *member {
 	spec := w.clockSpec(r)
 	m := &member{
-		rank:  r,
-		clock: NewClock(spec),
-		rate:  spec.Rate,
-		dice:  newDice(w.config.Seed, 1+uint64(r)),
-		heard: make([]protocol.Inc, w.config.Members),
-		keys:  firstKeys(w.config.Members),
-		told:  make([]uint32, w.config.Members),
-		timer: Forever,
-		due:   Forever,
+		rank:       r,
+		clock:      NewClock(spec),
+		rate:       spec.Rate,
+		dice:       newDice(w.config.Seed, 1+uint64(r)),
+		heard:      make([]protocol.Inc, w.config.Members),
+		keys:       firstKeys(w.config.Members),
+		recognises: make([]uint32, w.config.Members),
+		timer:      Forever,
+		due:        Forever,
 	}
 	m.host = host{w, m}
 	return m
@@ -297,7 +297,7 @@ func (w *World) Relink(change func(from, to protocol.Rank, l Link) Link) {
 	}
 }
 
-// Phase records the beginning of a phase and whom it is about.
+// Phase records the beginning of a phase and which members it is about.
 func (w *World) Phase(name string, members protocol.Set) {
 	w.record(nil, EvPhase, func(r *Record) { r.Why, r.Members = name, members })
 }

@@ -45,7 +45,7 @@ func Child() func() *exec.Cmd {
 	}
 }
 
-// What a program under regent run is told by its environment.
+// What a program under regent run reads in its environment.
 const (
 	journalVar  = "REGENT_CLUSTER_JOURNALS"
 	stubbornVar = "REGENT_CLUSTER_STUBBORN"

@@ -56,7 +56,7 @@ type Options struct {
 	Command func() *exec.Cmd
 	// Groups are those that a program of every member leads.
 	Groups []Group
-	// Hold keeps programs from campaigning before they are told to.
+	// Hold keeps programs from campaigning before an order lets them.
 	Hold bool
 	// NoRealtime leaves the members' threads as they are.
 	NoRealtime bool
@@ -215,7 +215,7 @@ func (c *Cluster) drawKeys() {
 	}
 }
 
-// Order returns what a member is told when it starts.
+// Order returns what a member reads when it starts.
 func (c *Cluster) Order(name string) (Order, error) {
 	council, err := c.Council(name)
 	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.bind(name), Council: council, Key: c.key(), OwnKeys: c.own[name], Bootstrap: true, Timing: c.Timing, Groups: c.Groups,

@@ -260,7 +260,7 @@ func (s *server) do(ctx context.Context, words []string) error {
 		}
 		return err
 	case "unwell":
-		s.member.SetHealth(errors.New("it was told to be"))
+		s.member.SetHealth(errors.New("the test asked for it"))
 		return nil
 	case "resign", "transfer":
 		return s.handOver(ctx, words[0], words[1:])

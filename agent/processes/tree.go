@@ -118,7 +118,7 @@ func (w *Tree) Begin() {
 			case ok:
 				if verdict == tenure.TreeUnknown {
 					w.report(&found)
-					w.all.Log.Warn("what is left of what a runner started cannot be told: its lease is left to run out", "group", w.group, "found", found.String())
+					w.all.Log.Warn("the agent cannot find out what is left of what a runner started: it lets the lease run out", "group", w.group, "found", found.String())
 				}
 				w.Found(valid, verdict)
 				return

@@ -114,7 +114,7 @@ func TestAFullFifoHoldsNothingUp(t *testing.T) {
 	}
 	s := play(t, newFake(1), `exit 0`, func(o *Options) { o.Hooks.Fifo = f.path })
 	s.end(0)
-	if !strings.Contains(s.said(), "was not told of MASTER: the pipe is full") {
+	if !strings.Contains(s.said(), "did not get the state MASTER: the pipe is full") {
 		t.Errorf("log:\n%s", s.said())
 	}
 }

@@ -137,7 +137,7 @@ func (h *Hooks) notify(ctx context.Context, env []string, group, state string) {
 		}
 	}
 	if err := h.pipe.write(fmt.Sprintf("GROUP %s %s %s\n", strconv.Quote(group), state, priority)); err != nil {
-		h.Log("%s was not told of %s: %v", h.Fifo, state, err)
+		h.Log("%s did not get the state %s: %v", h.Fifo, state, err)
 	}
 }
 

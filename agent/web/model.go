@@ -1,6 +1,6 @@
 // Package web is the dashboard: one page, embedded in the program, that shows a council in the browser, and the stream of
 // changes that keeps it up to date. The page is plain HTML, CSS and modules of JavaScript, with nothing to build and
-// nothing loaded from elsewhere; it knows one data model, whoever fills it: the demonstration with its processes, an
+// nothing loaded from elsewhere; it knows one data model. Its sources are the demonstration with its processes, an
 // agent with what its member knows, or a recorded run of the simulator.
 //
 //	model.go    what the page shows
@@ -40,7 +40,7 @@ type About struct {
 	Self string `json:"self,omitempty"`
 	// Fast is the delay up to which a packet counts as fast.
 	Fast time.Duration `json:"fast,omitempty"`
-	// Actions is what can be done. Those who may only look are not told.
+	// Actions is what can be done. It is empty for users that may only read.
 	Actions []Action `json:"actions,omitempty"`
 	// Alarm says what must not happen, and has: empty as long as all is well.
 	Alarm string `json:"alarm,omitempty"`
@@ -70,7 +70,7 @@ type Command struct {
 	Members []string `json:"members,omitempty"`
 	Group   string   `json:"group,omitempty"`
 	Mode    Mode     `json:"mode,omitempty"`
-	// To is whom a group is handed over to.
+	// To is the member that a group is handed over to.
 	To string `json:"to,omitempty"`
 	// Value is a number that some actions take, such as a step or a speed.
 	Value float64 `json:"value,omitempty"`
@@ -221,7 +221,7 @@ type Leader struct {
 	Stopping bool `json:"stopping,omitempty"`
 }
 
-// A MemberView is whom a member believes to lead; nobody if Leader is empty.
+// A MemberView is which member another one believes to lead; none if Leader is empty.
 type MemberView struct {
 	Member string `json:"member"`
 	Leader string `json:"leader,omitempty"`

@@ -24,7 +24,7 @@ type experiment struct {
 	causes   map[string]int
 	counted  map[string]int
 	statuses map[string]cluster.Event
-	// stopped has the token of the last leadership of each member that was told to stop.
+	// stopped has the token of the last leadership of each member that was asked to stop.
 	stopped map[string]uint64
 	// recorded is a packet to the leader.
 	recorded []byte

@@ -204,7 +204,7 @@ func (o *checkReport) print(w io.Writer) {
 	}
 	say("leases never overlap while the rates of all clocks are within %v of real time;", o.Drift)
 	say("  a program that is paused past the end of its own does not know it: check its token (docs/edicts.md)")
-	say("a program that leads is told to stop %v before its lease ends", o.Guard)
+	say("the agent asks a program that leads to stop %v before its lease ends", o.Guard)
 	say("a member that was not stopped in good order waits %v before it votes, and one that has lost its record %v", o.Restart, o.Longest)
 	if o.Diskless {
 		say("this member keeps no record (dir is empty): it waits %v after every start", o.Longest)

@@ -57,7 +57,7 @@ signals are passed on.
 environment but REGENT_RUN, with REGENT_TOKEN only while this host leads, and --on-lost
 has REGENT_REASON as well: ended, resigned, unhealthy or lost. --notify is a program and
 its arguments, separated by spaces, and no shell runs it. What hooks print goes to the
-standard error; what checks print is told when they fail. One that takes too long is
+standard error; what checks print is logged when they fail. One that takes too long is
 killed with its process group. --on-lost and --notify run before another host can lead; if
 the runner is killed, the keeper runs them.
 

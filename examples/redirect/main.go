@@ -75,7 +75,7 @@ func run(name, council, listen, dir string) error {
 	return errors.Join(err, closed(<-served))
 }
 
-// closed leaves out the error of a server that was told to end.
+// closed leaves out the error of a server that was shut down.
 func closed(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

@@ -9,7 +9,7 @@
 //
 // Who owns what is in a database that all can reach. Three rules make it right:
 //
-//  1. Only the manager gives keys away, and only those whose owner is not in its view. When a manager is told of a view, the
+//  1. Only the manager gives keys away, and only those whose owner is not in its view. When a manager receives a view, the
 //     programs of all that are not in it have stopped. (It does not look at the list of who failed: a member that failed and
 //     is back is in both, and may be at work.)
 //  2. The manager writes behind a fence, with the token of its view, and a member that was taken in reads nothing before that
@@ -126,7 +126,7 @@ func sameRecovery(now, v regent.View) bool {
 	return now.Agreement != nil && now.Agreement.Recover && now.Token == v.Token && now.Agreement.Number == v.Agreement.Number
 }
 
-// report says what went wrong. Whoever calls it tries again.
+// report prints what went wrong. Its callers try again.
 func report(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "shards: will try again:", err)

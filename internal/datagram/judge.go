@@ -4,13 +4,13 @@ import "github.com/regentproject/regent/internal/protocol"
 
 // A packet is judged once, in three steps, of which only the last changes anything:
 //
-//	Address  before it is authenticated: who claims to speak to whom, and in which council
+//	Address  before it is authenticated: which member claims to send it, to which one, and in which council
 //	Judge    after that: which start of the sender it is, whether it was seen before, and which incarnation it is meant for
 //	Commit   once its sealed part has been decoded: the start and the number are remembered, and its delay is bounded
 //
 // So a packet that does not authenticate or decode leaves no trace but its count.
 
-// Address judges who speaks to whom. A member of another configuration has other ranks, so those of a Mismatch mean
+// Address judges the sender and the receiver. A member of another configuration has other ranks, so those of a Mismatch mean
 // nothing to us; but they must be ranks.
 func (e *Endpoint) Address(h *Header) Reason {
 	if h.Council != e.config.Council {

@@ -32,7 +32,7 @@ type (
 	// said so. Only then may its leadership be released.
 	Stopped struct{ Group Group }
 
-	// Unfit is the one word back from an authority to its elector: whom you trust (me) cannot gather a quorum.
+	// Unfit is the one event that an authority gives its elector: the member that you trust (me) cannot gather a quorum.
 	Unfit struct{}
 
 	// Campaign asks to lead the group.

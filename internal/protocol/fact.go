@@ -9,7 +9,7 @@ type Fact struct {
 	Ev    Ev
 	Dom   Domain
 	Group Group
-	// Peer is the other member in it: to whom a promise was made, who is trusted, who is suspected.
+	// Peer is the other member in it: the one that got a promise, is trusted, or is suspected.
 	Peer Ident
 	// Seq, Gen, Term and Tenure number a request, an unbroken promise, a claim and a leadership.
 	Seq, Gen, Term, Tenure uint64

@@ -108,7 +108,7 @@ type Incarnate interface {
 	Votes() Time
 }
 
-// A Closable machine can leave in good order: it is told to by Close.
+// A Closable machine can leave in good order: Close asks it to.
 type Closable interface {
 	Machine
 	// Closed says that nothing is left to do and that the record, if there is one, says so.

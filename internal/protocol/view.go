@@ -77,7 +77,7 @@ type Agreed struct {
 type Domain uint8
 
 const (
-	Elector    Domain = iota // whom to trust; may be wrong for a while
+	Elector    Domain = iota // which member to trust; may be wrong for a while
 	Quorum                   // at most one leader anywhere
 	Local                    // one leader in each logical partition
 	Consistent               // a fault manager over an agreed view

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// How many lines a file and a function may have. Over budget is a smell to look at; whoever decides that it is right as it
+// How many lines a file and a function may have. Over budget is a smell to look at; an author that decides that it is right as it
 // is enters the length in the list of exceptions, and from then on it may only shrink. Tests may be longer, because a
 // table of cases is read one case at a time.
 const (

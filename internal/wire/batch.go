@@ -73,7 +73,7 @@ func (b *Batch) Rewind() { b.at, b.part = 0, 0 }
 // Empty says that nothing has been added.
 func (b *Batch) Empty() bool { return len(b.items) == 0 }
 
-// Add encodes a message for one of the receiver's machines: whoever sends and whoever receives agree on what a channel
+// Add encodes a message for one of the receiver's machines: sender and receiver agree on what a channel
 // stands for. It does not keep the message.
 func (b *Batch) Add(channel uint32, m protocol.Message) error {
 	begin := b.bodies.Len()

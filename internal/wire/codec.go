@@ -73,7 +73,7 @@ type table struct {
 	byType   map[reflect.Type]*Type
 }
 
-// newTable panics if a row cannot be told from another or is in the way of the packet's own items.
+// newTable panics if a row cannot be distinguished from another or is in the way of the packet's own items.
 func newTable(types []Type) *table {
 	t := &table{make(map[Number]*Type), make(map[reflect.Type]*Type)}
 	for i := range types {

@@ -228,7 +228,7 @@ func (e *Endpoint) seal(aead cipher.AEAD, m *marks, dst []byte, keys memberKeys,
 }
 
 // speak chooses the version for a peer: the highest that both read, and our lowest for one that was not heard yet or
-// with whom we have none in common.
+// that has none in common with this member.
 func (e *Endpoint) speak(p *peer) uint8 {
 	if v := min(e.highest, p.highest); v >= max(e.lowest, p.lowest) {
 		return v

@@ -16,7 +16,7 @@ const Lease = 200 * time.Millisecond
 func Nerio(quarters int) Options { return leases(quarters, Lease) }
 
 // Lengths returns such a council in which the first member also leads a group with leases twice as long, and in which the
-// second one wants those, and whoever campaigns again.
+// second one wants those, and every member that campaigns again.
 func Lengths(quarters int) Options {
 	o := leases(quarters, 2*Lease)
 	o.Length, o.Beside = 2*Lease, "beside"

@@ -10,7 +10,7 @@ import (
 	"github.com/regentproject/regent/sim/suite"
 )
 
-// Draw turns a seed into a plan for so many members that lasts as long as told.
+// Draw turns a seed into a plan for so many members that lasts for the given time.
 func Draw(p *suite.Protocol, members int, seed uint64, length time.Duration) (Plan, error) {
 	if members < p.MinMembers || members > protocol.MaxMembers {
 		return Plan{}, fmt.Errorf("fuzz: %d members: %s takes between %d and %d", members, p.Name, p.MinMembers, protocol.MaxMembers)
@@ -186,7 +186,7 @@ func (d *generator) length() time.Duration {
 	return d.Between(longest/2, longest)
 }
 
-// member draws whom a fault befalls: the leader every other time.
+// member draws the member that a fault befalls: the leader every other time.
 func (d *generator) member() protocol.Rank {
 	if d.N(2) == 0 {
 		return sim.TheLeader

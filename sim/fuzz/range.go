@@ -23,11 +23,11 @@ type Options struct {
 	For time.Duration
 	// Workers is how many run at once; zero: one for each core.
 	Workers int
-	// Progress, if not nil, is told from time to time how many seeds are done. It is called from one goroutine at a time.
+	// Progress, if not nil, is called from time to time with how many seeds are done, from one goroutine at a time.
 	Progress func(done, total uint64)
 }
 
-// DefaultFor is how much simulated time a seed takes unless told otherwise.
+// DefaultFor is how much simulated time a seed takes by default.
 const DefaultFor = 30 * time.Second
 
 // EnoughSeeds is how many seeds a range must have before its coverage is held against it: fewer may miss a row by

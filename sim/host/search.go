@@ -19,7 +19,7 @@ func (h *host) sees(viewer *process, uid int) (there, environ bool) {
 	return mine || !h.hides, mine
 }
 
-// strike kills at once whom a killer knows: all in the cgroup, the first process, and its process group.
+// strike kills at once the processes that a killer knows: all in the cgroup, the first process, and its process group.
 func (h *host) strike(killer *process, ref *reference) {
 	first := h.find(ref.First)
 	if first != nil {
@@ -138,7 +138,7 @@ func (k *walk) found() (mine []*process, foreign int) {
 	return mine, foreign
 }
 
-// finish kills whom it may, and says what the walk has found.
+// finish kills the processes that it may, and says what the walk has found.
 func (k *walk) finish() tenure.Search {
 	h, viewer, ref := k.h, k.viewer, k.ref
 	there, environ := h.sees(viewer, ref.UID)

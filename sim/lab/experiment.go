@@ -34,7 +34,7 @@ type Settings struct {
 	Seed uint64
 	// Quick takes few samples: seconds for all experiments, and less precise.
 	Quick bool
-	// Progress, if not nil, is told how many parts of an experiment are done. It is called from one goroutine at a time.
+	// Progress, if not nil, is called with how many parts of an experiment are done, from one goroutine at a time.
 	Progress func(done, total int)
 }
 

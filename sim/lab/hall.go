@@ -251,7 +251,7 @@ func (f *splitWatch) Observe(r *sim.Record) error {
 	return nil
 }
 
-// hallWorld returns a world of members that elect local leaders as told, over quick links.
+// hallWorld returns a world of members that elect local leaders as change configures them, over quick links.
 func hallWorld(members int, seed uint64, change func(*hall.Config), more func(*sim.Config)) (*sim.World, error) {
 	c := sim.Config{Members: members, Seed: seed, Groups: []protocol.Group{suite.HallGroup},
 		Link:    sim.Link{Delay: sim.Between(100*time.Microsecond, 300*time.Microsecond)},

@@ -90,7 +90,7 @@ func (t *rainWatch) Observe(r *sim.Record) error {
 	return nil
 }
 
-// led returns who leads whom, of those that are not dead.
+// led returns which members each manager leads, of those that are not dead.
 func (t *rainWatch) led() []string {
 	var all []string
 	for r := range protocol.Rank(len(t.view)) {

@@ -26,7 +26,7 @@ const (
 //	s+δ        u says OK, and dies of it: only v hears it, δ later, and waits for the next until s+4δ
 //	s+3δ       w has not heard l for 2δ, and starts round 2. p says OK, and again δ later.
 //	s+4δ       the START of w comes to v, who tells it of round 3, and dies. All that are alive trust p.
-//	s+5δ       w hears of round 3, warns the others, and dies of it: only l is told
+//	s+5δ       w hears of round 3, warns the others, and dies of it: only l gets the message
 //	s+6δ       l demotes p
 //
 // With a gate it is the same: what v and u ask is answered before s, but not by p, whose round they pass over. In Fig. 3 there are
@@ -69,7 +69,7 @@ func (p *schedule) lastHeard() sim.Real {
 	return at
 }
 
-// next is whom a member tells of round 3, the last of those that it tells in rank order: those before it are dead.
+// next is the member that another one warns of round 3, the last in rank order: those before it are dead.
 func (p *schedule) next(r protocol.Rank) protocol.Rank {
 	switch r {
 	case scheduleW:

@@ -73,7 +73,7 @@ func (r *rounds) step(i protocol.Rank, ev protocol.Event) {
 	r.executor.Step(&r.host, r.now, ev)
 }
 
-// A host notes what is of interest in a Step of a machine: a query that it sends, whom it trusts, and who lost if a query
+// A host notes what is of interest in a Step of a machine: a query that it sends, the member that it trusts, and who lost if a query
 // of its own has ended.
 type host struct {
 	drive.Ignore

@@ -8,7 +8,7 @@
 //	promise (quorum)               begins the voter's promise of that generation to the peer, or moves its end;
 //	                               orphans what the voter promised as another incarnation
 //	break (quorum)                 removes the promise with all that is assigned in it
-//	assign (quorum)                takes the group from whom the voter had assigned it to, and assigns it within the named promise
+//	assign (quorum)                takes the group from the member that the voter had assigned it to, and assigns it within the named promise
 //	unassign (quorum)              takes the group from the peer
 //	grant (local)                  begins a promise to the peer in which the group is assigned, and replaces the voter's one of that
 //	                               group: a lock is a promise of one group

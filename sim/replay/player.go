@@ -72,7 +72,7 @@ func (p *Player) Do(_ context.Context, c web.Command) (string, error) {
 			return "", fmt.Errorf("play at %v: must not be zero, nor beyond %d either way", c.Value, fastest)
 		}
 		p.speed = c.Value
-		// Whoever plays at the end wants to see it again.
+		// A user that plays at the end wants to see it again.
 		if p.speed > 0 && p.step == p.recording.Steps() {
 			p.at, p.step = 0, 0
 		} else if p.speed < 0 && p.step == 0 {

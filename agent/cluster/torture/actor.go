@@ -62,7 +62,7 @@ const (
 // children are the kinds of programs: what each starts beside its first process. A program is of the kind that its token names.
 var children = [][]role{{}, {roleFork}, {roleClean}, {roleDaemon}, {roleHidden}, {roleSetuid}, {roleFork, roleDaemon}}
 
-// life is what a process of a program is told in its arguments.
+// life is what a process of a program reads in its arguments.
 type life struct {
 	dir   string // of the cluster
 	owner int    // the process of torture

@@ -30,7 +30,7 @@ const (
 	unguarded exception = "no guardian ran"
 	// setuidChild: outside a cgroup the runner's user may not kill it.
 	setuidChild exception = "setuid outside a cgroup"
-	// escaped: outside a cgroup, after the runner's death, nothing shows to whom it belongs.
+	// escaped: outside a cgroup, after the runner's death, nothing shows which runner it belongs to.
 	escaped exception = "hidden outside a cgroup, runner killed"
 )
 

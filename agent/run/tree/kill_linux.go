@@ -67,7 +67,7 @@ func alive(id tenure.Identity) bool {
 	return err == nil && s.started == id.Started && !s.dead
 }
 
-// strike kills at once whom the reference knows, before anything is looked for: all in the cgroup, the first process, and its
+// strike kills at once the processes that the reference knows, before it looks for others: all in the cgroup, the first process, and its
 // process group. It returns why it could not kill the cgroup.
 func (r *Ref) strike() error {
 	var err error

@@ -125,7 +125,7 @@ func (r *Reaper) reapAdopted() {
 	}
 }
 
-// listed returns the children of this process, dead ones included, and which of them are helpers; false: it cannot be told. While it looks
+// listed returns the children of this process, dead ones included, and which of them are helpers; false: it cannot find out. While it looks
 // nobody is reaped, so that no child is overlooked: one that is born meanwhile has an ancestor that is a child, dead or alive.
 func (r *Reaper) listed() (children []int, helpers map[int]bool, ok bool) {
 	r.mu.Lock()

@@ -158,13 +158,13 @@ func (r *Result) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// End kills the tree: at once whom it knows, then whom it finds. It returns when it has found the same twice in a row, or when
+// End kills the tree: at once the processes that it knows, then those that it finds. It returns when it has found the same twice in a row, or when
 // ctx has ended; the result then has no verdict. It clears nothing: see Forget.
 func (r *Ref) End(ctx context.Context) Result { return end(ctx, r.killer()) }
 
 // A killer carries out what a hunt asks for.
 type killer struct {
-	// strike kills whom it knows. It returns true if that shows at a glance that nothing is left.
+	// strike kills the processes that it knows. It returns true if that shows at a glance that nothing is left.
 	strike func() (Result, bool)
 	// walk looks for the others, and kills them.
 	walk func() Result

@@ -133,7 +133,7 @@ func (r *Ref) Learn(first int) error {
 
 // OpenPeer opens a pidfd of the process that has a number and a user, for kernels that cannot open one of a connection's peer
 // (before Linux 6.5). The number may be another process's by the time it is opened: that one must have the user as well, so
-// that it is nobody whom the asker could not kill.
+// that the asker could kill it anyway.
 func OpenPeer(pid, uid int) (pidfd int, err error) {
 	before, err := readStat(pid)
 	if err != nil {

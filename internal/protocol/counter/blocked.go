@@ -26,22 +26,22 @@ func (m *Machine) watch(now protocol.Time) protocol.Time {
 	if now < since.Add(due) {
 		return since.Add(due)
 	}
-	m.blocked, m.told = since, now.Sub(since)
+	m.blocked, m.shown = since, now.Sub(since)
 	leader := m.leader
-	if m.config.Limit > 0 && m.told >= m.config.Limit {
+	if m.config.Limit > 0 && m.shown >= m.config.Limit {
 		leader = protocol.NoIdent
 	}
-	m.publish(leader, protocol.Cause{Code: protocol.NoQuorum, Peer: protocol.Nobody, Bound: m.told})
+	m.publish(leader, protocol.Cause{Code: protocol.NoQuorum, Peer: protocol.Nobody, Bound: m.shown})
 	return since.Add(m.nextWord())
 }
 
 // nextWord returns how long the machine must have been blocked when its view says so next; zero: it says no more.
 func (m *Machine) nextWord() time.Duration {
 	next := m.config.Report
-	for next > 0 && next <= m.told {
+	for next > 0 && next <= m.shown {
 		next *= 2
 	}
-	if limit := m.config.Limit; limit > 0 && m.told < limit && (next == 0 || limit < next) {
+	if limit := m.config.Limit; limit > 0 && m.shown < limit && (next == 0 || limit < next) {
 		next = limit
 	}
 	return next
@@ -49,7 +49,7 @@ func (m *Machine) nextWord() time.Duration {
 
 // unblock takes back what the view said, and names the leader by what the counters are now.
 func (m *Machine) unblock() {
-	m.blocked, m.told = protocol.Never, 0
+	m.blocked, m.shown = protocol.Never, 0
 	if !m.ready {
 		m.publish(protocol.NoIdent, protocol.Cause{Code: protocol.Started, Peer: protocol.Nobody})
 		return

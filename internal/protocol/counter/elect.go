@@ -19,7 +19,7 @@ func (m *Machine) least() protocol.Rank {
 	return leader
 }
 
-// elect publishes the leader if that is news. Before enough members have told what they know there is none.
+// elect publishes the leader if that is news. Before enough members have reported what they know there is none.
 func (m *Machine) elect() {
 	m.ready = m.ready || m.learned()
 	if !m.ready {
@@ -27,7 +27,7 @@ func (m *Machine) elect() {
 	}
 	leader := m.Ident(m.least())
 	switch {
-	case m.blocked != protocol.Never && m.config.Limit > 0 && m.told >= m.config.Limit:
+	case m.blocked != protocol.Never && m.config.Limit > 0 && m.shown >= m.config.Limit:
 		return // it has no opinion
 	case leader == m.leader:
 		return

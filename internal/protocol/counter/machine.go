@@ -18,7 +18,7 @@ type Config struct {
 	// F is how many members may be down or unreachable at the same time. If there are more, counters stand still and the
 	// leader stays who it was, dead or alive.
 	F int
-	// Plain runs the paper's protocol: suspicions add one. Otherwise whoever is suspected leaps over the next candidate.
+	// Plain runs the paper's protocol: suspicions add one. Otherwise a suspected member leaps over the next candidate.
 	Plain bool
 	// Report is how long a member may be without the answers of Members-F before its view says so, with the cause NoQuorum
 	// and how long it has been; zero: never. It says so again when the time has doubled. Counters do not depend on it.
@@ -93,10 +93,10 @@ type Machine struct {
 	leader  protocol.Ident // of the last view
 	// why is the cause of what was last done to the leader's counter; it becomes the cause of the next view.
 	why protocol.Cause
-	// blocked is since when the view says that too few members answer, Never if it does not; told is how long that was
+	// blocked is since when the view says that too few members answer, Never if it does not; shown is how long that was
 	// when it said so last.
 	blocked protocol.Time
-	told    time.Duration
+	shown   time.Duration
 
 	out *protocol.Effects // of the present Step
 }

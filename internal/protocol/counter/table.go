@@ -57,7 +57,7 @@ func (t *Table) Merge(from protocol.Rank, counts []uint64) {
 // counters of the first have passed its least one. If a leap looked at its own table only that would take as many
 // suspicions as the other table is ahead, which is again a matter of how long the council has lived.
 //
-// Ω survives it. Whoever is suspected for ever is bumped for ever, and gains at least one each time. Whoever is not
+// Ω survives it. A member that is suspected for ever is bumped for ever, and gains at least one each time. One that is not
 // suspected any more keeps its counter, and nobody leaps over it by more than one, so nothing runs away with it.
 func (t *Table) Leap(k protocol.Rank, from uint64) uint64 {
 	if !t.m.config.Plain {

@@ -71,7 +71,7 @@ func (c *Config) Check() error {
 
 // The messages.
 type (
-	// OK says that its sender leads Round and whom it trusts to be alive. Seq numbers the OKs of one incarnation.
+	// OK says that its sender leads Round and which members it trusts to be alive. Seq numbers the OKs of one incarnation.
 	OK struct {
 		Round, Seq uint64
 		Trust      protocol.Set

@@ -19,7 +19,7 @@ func (m *Machine) startRound(now protocol.Time, round uint64, cause protocol.Cau
 	m.sayOK(now)
 }
 
-// sayOK says that this member leads, and whom it trusts.
+// sayOK sends that this member leads, and which members it trusts.
 func (m *Machine) sayOK(now protocol.Time) {
 	m.seq++
 	m.nextOK = now.Add(m.timing.period)

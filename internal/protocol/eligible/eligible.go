@@ -35,7 +35,7 @@ type Machine struct {
 	// ill says that the member must not lead, and why for what cause.
 	ill bool
 	why protocol.CauseCode
-	// shown is the elector's last view, and moved when it was last told to move on.
+	// shown is the elector's last view, and moved when it was last asked to move on.
 	shown protocol.View
 	moved protocol.Time
 
@@ -103,7 +103,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	out.Wake = min(m.wake, max(now, m.unfitAt()))
 }
 
-// unfitAt returns when the elector is to be told that this member must not lead; Never if it may, or is not trusted.
+// unfitAt returns when to report to the elector that this member must not lead; Never if it may, or is not trusted.
 func (m *Machine) unfitAt() protocol.Time {
 	if !m.ill || m.shown.Leader.Rank != m.config.Self {
 		return protocol.Never
@@ -134,7 +134,7 @@ func (m *Machine) pass(now protocol.Time, ev protocol.Event, out *protocol.Effec
 		v := &out.Views[views+i]
 		v.Leader.Rank, v.Cause.Peer, v.Support = m.outside(v.Leader.Rank), m.outside(v.Cause.Peer), m.outsideAll(v.Support)
 		if m.ill && v.Cause.Code == protocol.NoQuorum && v.Cause.Peer == m.config.Self {
-			v.Cause.Code = m.why // that is why it was told to move on
+			v.Cause.Code = m.why // that is why it was asked to move on
 		}
 		m.shown = *v
 		*v = m.view()

@@ -6,7 +6,7 @@
 //	drawn    by the best-ranked member, once all others have answered that they have neither an id nor a record and may begin
 //	adopted  by the best-ranked member, once all others have answered, some name it and none names another
 //	taken    by another member, once all others have answered, the best-ranked names it and none names another
-//	named    to any member, by members of whom every quorum has one, not counting that member: its record was lost
+//	named    to any member, by members of which every quorum has one, not counting that member: its record was lost
 //
 // A member writes the id before it answers anything again, and keeps it as long as its disk does. A member with an id
 // answers, and asks nothing.

@@ -21,7 +21,7 @@ func (a *Accusations) accuse(now protocol.Time) {
 	}
 }
 
-// late accuses one peer. The first accusation of a row is news to the others, and is told at once.
+// late accuses one peer. The first accusation of a row is news to the others, and is sent at once.
 func (a *Accusations) late(now protocol.Time, r protocol.Rank, p *peer) {
 	silent := now.Sub(p.deadline.Add(-p.timeout))
 	if !p.accused {
@@ -70,10 +70,10 @@ func (a *Accusations) judge(k protocol.Rank, why protocol.Cause) {
 }
 
 // Well returns who stands well, k aside: those whose counters have not grown for longer than those of members that are
-// accused for ever rest, and whom this member does not accuse either. If there are none the council's verdict is what
+// accused for ever rest, and that this member does not accuse either. If there are none the council's verdict is what
 // counts, since this member may only be far from everybody; and if that is against all, its own.
 //
-// Its own is not enough to begin with. It never accuses itself, so whoever is accused for ever by all others would lift them
+// Its own is not enough to begin with. It never accuses itself, so a member that all others accuse for ever would lift them
 // over nothing but its own counter; and of all that accuse a member the least so many decide.
 func (a *Accusations) Well(k protocol.Rank) protocol.Set {
 	var calm protocol.Set

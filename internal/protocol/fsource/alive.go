@@ -82,7 +82,7 @@ func (a *Accusations) Start(now protocol.Time) {
 	a.seq = uint64(max(now, 0))
 }
 
-// Tick accuses whoever missed its deadline, and says that this member is alive. A tick that comes late is made up for once.
+// Tick accuses members that missed their deadlines, and says that this member is alive. A tick that comes late is made up for once.
 func (a *Accusations) Tick(now protocol.Time) {
 	a.now = now
 	if now >= a.check {

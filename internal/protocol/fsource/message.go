@@ -6,7 +6,7 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// Alive says that its sender is alive, and gossips who accused whom how often. It is the only message.
+// Alive says that its sender is alive, and gossips how often each member accused each other one. It is the only message.
 type Alive struct {
 	// Seq numbers the messages of one incarnation to all.
 	Seq uint64

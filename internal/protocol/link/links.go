@@ -10,7 +10,7 @@ type Links struct {
 	ends   []end
 	next   protocol.Time // when the next pings are due
 	check  protocol.Time // no link that is up can be silent for too long before
-	busy   protocol.Set  // whom something must go to in this Step
+	busy   protocol.Set  // the members that something must go to in this Step
 	zero   protocol.Time // what pings count from, so that no ping is 0, wherever the clock began
 	began  bool
 

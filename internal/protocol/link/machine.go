@@ -17,7 +17,7 @@ type Machine struct {
 	word   Word
 }
 
-// NewMachine returns a member that is about to start. It says something every talk or so, to whom it likes; never, if talk is
+// NewMachine returns a member that is about to start. It says something every talk or so, to members that it draws; never, if talk is
 // zero. The command Transfer has it say one word to a member.
 func NewMachine(c Config, talk time.Duration, seed uint64) (*Machine, error) {
 	links, err := New(c)

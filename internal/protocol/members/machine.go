@@ -45,7 +45,7 @@ type Machine struct {
 	wishes []protocol.Event
 	// pending are the serials of the records that are not yet on disk.
 	pending []uint64
-	// close says that the member has been told to leave the council.
+	// close says that the member was asked to leave the council.
 	close bool
 }
 
@@ -149,7 +149,7 @@ func (m *Machine) start() {
 	m.wake()
 }
 
-// receive gives a message to whom it belongs. It says whether that is the leases.
+// receive gives a message to the machine that it is for. It says whether that is the leases.
 func (m *Machine) receive(ev *protocol.Receive) bool {
 	if council.Owns(ev.Message) {
 		m.council.Step(m.now, ev, m.out)

@@ -59,7 +59,7 @@ func (m *Machine) onOK(now protocol.Time, from protocol.Ident, seq uint64) {
 	m.elect(protocol.Cause{Code: code, Peer: from.Rank})
 }
 
-// distrust suspects whoever has been silent for too long, and works out when to look again.
+// distrust suspects members that have been silent for too long, and works out when to look again.
 func (m *Machine) distrust(now protocol.Time) {
 	m.check = protocol.Never
 	cause := protocol.Cause{Peer: protocol.Nobody}

@@ -40,7 +40,7 @@ type Record struct {
 	// Clean says that nothing the member granted was outstanding when it stopped. It is believed once: the next start
 	// clears it before it says a word.
 	Clean bool
-	// Void says that the record turned out to be an old copy. Whoever starts from it has lost its record, and knows only Inc,
+	// Void says that the record turned out to be an old copy. A member that starts from it has lost its record, and knows only Inc,
 	// Longest and Lock. It is not Clean.
 	Void bool
 	// Wedge and View belong to reconfiguration and to the fault manager, which alone know what is in them.
@@ -62,7 +62,7 @@ func (o Origin) Disowned(here Origin) bool { return differ(o.Identity, here.Iden
 // differ says that two digests are known and are not the same.
 func differ(a, b [8]byte) bool { return a != [8]byte{} && b != [8]byte{} && a != b }
 
-// ErrDamaged says that bytes are no record, or not all of one. Whoever finds that has lost its record.
+// ErrDamaged says that bytes are no record, or not all of one. A member that finds that has lost its record.
 var ErrDamaged = errors.New("record: damaged")
 
 const (

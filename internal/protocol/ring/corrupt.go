@@ -12,7 +12,7 @@ func (m *Machine) Corrupt(r *rand.Rand) protocol.Fact {
 	someone := func() protocol.Ident {
 		return protocol.Ident{Rank: protocol.Rank(r.IntN(m.config.Members)), Inc: protocol.Inc(r.IntN(3))}
 	}
-	m.leader, m.told = someone(), someone()
+	m.leader, m.sent = someone(), someone()
 	m.nextAt, m.check = protocol.ArbitraryTime(r), protocol.ArbitraryTime(r)
 	for q := range m.peers {
 		p := &m.peers[q]

@@ -66,7 +66,7 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// Beat says that its sender is alive, and whom it trusts. It is the only message.
+// Beat says that its sender is alive, and which member it trusts. It is the only message.
 type Beat struct {
 	// Seq numbers the Beats of one incarnation; regular ones are a period apart, others come between them.
 	Seq     uint64
@@ -108,7 +108,7 @@ type Machine struct {
 	nextAt protocol.Time
 	check  protocol.Time
 	leader protocol.Ident
-	told   protocol.Ident // whom the last Beat named
+	sent   protocol.Ident // the leader that the last Beat named
 
 	out *protocol.Effects // of the present Step
 }
@@ -118,7 +118,7 @@ func New(c Config) (*Machine, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	m := &Machine{config: c, peers: make([]peer, c.Members), leader: protocol.NoIdent, told: protocol.NoIdent}
+	m := &Machine{config: c, peers: make([]peer, c.Members), leader: protocol.NoIdent, sent: protocol.NoIdent}
 	for r := range m.peers {
 		m.peers[r].said = protocol.NoIdent
 		if c.Phi > 0 {
@@ -149,7 +149,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	if now >= m.check {
 		m.watch(now)
 	}
-	if regular := now >= m.nextAt; regular || m.leader != m.told {
+	if regular := now >= m.nextAt; regular || m.leader != m.sent {
 		m.sayBeat(now, regular)
 	}
 	out.Wake = min(m.nextAt, m.check)
@@ -230,7 +230,7 @@ func (m *Machine) after(r protocol.Rank, step int) protocol.Rank {
 	return protocol.Rank((int(r) + step) % len(m.peers))
 }
 
-// elect trusts oneself if nobody before oneself seems to be alive, else whom the closest of those trusts.
+// elect trusts oneself if no member before oneself seems to be alive, else the leader that the closest of those trusts.
 func (m *Machine) elect(cause protocol.Cause) {
 	leader := protocol.Ident{Rank: m.config.Self, Inc: m.config.Inc}
 	for r := m.config.Self; r > 0; {
@@ -252,7 +252,7 @@ func (m *Machine) elect(cause protocol.Cause) {
 func (m *Machine) sayBeat(now protocol.Time, regular bool) {
 	m.seq++
 	beat := protocol.Keep(m.out, Beat{Seq: m.seq, Regular: regular, Leader: m.leader})
-	m.told = m.leader
+	m.sent = m.leader
 	if regular {
 		m.nextAt = now.Add(m.config.Period)
 	}

@@ -136,7 +136,7 @@ func (m *Machine) repair(now protocol.Time) {
 	}
 }
 
-// leaderOf returns the candidate to whom a round belongs.
+// leaderOf returns the candidate that a round belongs to.
 func (m *Machine) leaderOf(round uint64) protocol.Rank {
 	return m.candidates[round%uint64(len(m.candidates))]
 }

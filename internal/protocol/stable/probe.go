@@ -50,7 +50,7 @@ func (m *Machine) ask(now protocol.Time) {
 	m.tellAll(protocol.Keep(m.out, PING{Round: m.round, Seq: m.probe.seq}))
 }
 
-// onPING says that this member is alive. With a gate, whoever asks may be kept in its round for long, by answers that stay away, and
+// onPING says that this member is alive. With a gate, the member that asks may be kept in its round for long, by answers that stay away, and
 // nobody else speaks of that round: so others come along to it now, and not when they have found a leader in an earlier one.
 func (m *Machine) onPING(now protocol.Time, from protocol.Ident, ping *PING) {
 	m.tell(from.Rank, protocol.Keep(m.out, PONG(*ping)))

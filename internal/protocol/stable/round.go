@@ -109,7 +109,7 @@ func (m *Machine) onSTART(now protocol.Time, from protocol.Ident, round uint64) 
 	}
 }
 
-// bringUp is R5: whoever is in an earlier round is told of this one. Without it Fig. 3 is no Ω.
+// bringUp is R5: a member in an earlier round gets a message about this one. Without it Fig. 3 is no Ω.
 func (m *Machine) bringUp(to protocol.Rank) {
 	if m.config.Variant.expires() {
 		m.tell(to, protocol.Keep(m.out, START{Round: m.round}))
@@ -132,7 +132,7 @@ func (m *Machine) onSTOP(now protocol.Time, from protocol.Ident, round uint64) {
 	}
 }
 
-// demote leaves the member without a leader; in Fig. 1 with the leader of its round, whoever that is.
+// demote leaves the member without a leader; in Fig. 1 with the leader of its round, whichever member that is.
 func (m *Machine) demote(now protocol.Time, cause protocol.Cause) {
 	leader := protocol.NoIdent
 	if m.config.Variant == Basic {

@@ -65,8 +65,8 @@ func TestDrainedMembersAreKnownUntilTheySayOtherwise(t *testing.T) {
 		if b.Has(2) != barred || d.Has(2) != drained {
 			t.Errorf("%s: barred %v, drained %v; want %v, %v", when, b, d, barred, drained)
 		}
-		if barred != m.told.Barred.Has(2) {
-			t.Errorf("%s: the authority was told to bar %v", when, m.told.Barred)
+		if barred != m.passed.Barred.Has(2) {
+			t.Errorf("%s: the authority was told to bar %v", when, m.passed.Barred)
 		}
 	}
 	drained := Health{Drained: true}

@@ -27,11 +27,11 @@ type health struct {
 	// now is the driver's last word. A member that is not fit to lead is called ill here, also if it is drained.
 	now protocol.Health
 	seq uint64
-	// due is when the others are told again that this member is ill; Never while it is well. quick is how many times more that
+	// due is when this member reports again to the others that it is ill; Never while it is well. quick is how many times more that
 	// is soon.
 	due   protocol.Time
 	quick int
-	// moved is when the elector was last told to move on from this member.
+	// moved is when the elector was last asked to move on from this member.
 	moved protocol.Time
 	peers []condition
 	// barred are all that are known to be ill, this member included. next is when the first of the others is believed to be
@@ -68,7 +68,7 @@ func (m *Machine) pace(drained bool) time.Duration {
 	return m.config.Repeat
 }
 
-// onHealth is told by the driver how this member is.
+// onHealth takes the health of this member from the driver.
 func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
 	if h := &m.health; h.now != ev {
 		if h.now.Fit() != ev.Fit() {
@@ -172,8 +172,8 @@ func (m *Machine) tellHealth(now protocol.Time) {
 	}
 }
 
-// unfitAt returns when the elector is to be told that this member, which it trusts, may not lead; Never if it may, or is
-// not trusted. It is told again while it stays where it is, in case that others have come back to this member.
+// unfitAt returns when to report to the elector that this member, which it trusts, may not lead; Never if it may, or is
+// not trusted. The report is repeated while the elector stays where it is, in case that others have come back to this member.
 func (m *Machine) unfitAt() protocol.Time {
 	if m.trusted != m.config.Self || m.leaders.Has(m.config.Self) && m.health.now.Fit() {
 		return protocol.Never

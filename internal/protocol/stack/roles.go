@@ -7,7 +7,7 @@ import (
 )
 
 // Roles says who may do what in a council. Most members vote and may lead. Electors know nothing of it: they run among the
-// voters, and whoever may not lead is passed over.
+// voters, and members that may not lead are passed over.
 //
 // Its parts go where they belong: Quorums and Leaders into the configuration of the authority (nerio.Config), Voters as the
 // number of members into that of the elector; Leaders as candidates and a majority of Voters as a gate where an elector has

@@ -121,8 +121,8 @@ func TestIllMemberTellsItsAuthorityItsElectorAndTheOthers(t *testing.T) {
 		t.Errorf("wakes at %v: the authority has to be told who is barred", eff.Wake)
 	}
 	drivetest.Step(m, 10*ms, protocol.Tick{})
-	if m.told.Barred != protocol.NewSet(1) {
-		t.Errorf("the authority was told to bar %v", m.told.Barred)
+	if m.passed.Barred != protocol.NewSet(1) {
+		t.Errorf("the authority was told to bar %v", m.passed.Barred)
 	}
 	if got := told(t, drivetest.Step(m, 60*ms, protocol.Tick{}), false); len(got) != 3 {
 		t.Error("it does not repeat that it is ill")
@@ -132,8 +132,8 @@ func TestIllMemberTellsItsAuthorityItsElectorAndTheOthers(t *testing.T) {
 		t.Error("it does not say that it is well")
 	}
 	eff = drivetest.Step(m, 70*ms, protocol.Tick{})
-	if eff.Wake != protocol.Never || !m.told.Barred.Empty() {
-		t.Errorf("wakes at %v, bars %v", eff.Wake, m.told.Barred)
+	if eff.Wake != protocol.Never || !m.passed.Barred.Empty() {
+		t.Errorf("wakes at %v, bars %v", eff.Wake, m.passed.Barred)
 	}
 	eff = drivetest.Step(m, 80*ms, protocol.Health{OK: true})
 	if len(told(t, eff, true)) != 0 {
@@ -163,8 +163,8 @@ func TestOthersThatAreIllAreBarredWhileTheySaySo(t *testing.T) {
 	}
 	barred := func(when string, who ...protocol.Rank) {
 		t.Helper()
-		if m.told.Barred != protocol.NewSet(who...) {
-			t.Errorf("%s: barred are %v, want %v", when, m.told.Barred, who)
+		if m.passed.Barred != protocol.NewSet(who...) {
+			t.Errorf("%s: barred are %v, want %v", when, m.passed.Barred, who)
 		}
 	}
 	eff := say(10*ms, 3, 5, false)

@@ -62,9 +62,9 @@ type Machine struct {
 	inc        protocol.Inc      // that the elector was made for
 	out        *protocol.Effects // of the present Step
 
-	// trusted is what the elector last said, and told what the authority was last told.
+	// trusted is what the elector last published, and passed what the authority last got.
 	trusted protocol.Rank
-	told    protocol.Trusts
+	passed  protocol.Trusts
 	health  health
 	// Wakes of the two.
 	authorityWake, electorWake protocol.Time
@@ -84,7 +84,7 @@ func New(c Config, authority Authority, elector NewElector) (*Machine, error) {
 		c.Repeat = DefaultRepeat
 	}
 	m := &Machine{config: c, leaders: c.Roles.Leaders(), authority: authority, newElector: elector, trusted: protocol.Nobody,
-		told: protocol.Trusts{Leader: protocol.Nobody}, authorityWake: protocol.Never, electorWake: protocol.Never}
+		passed: protocol.Trusts{Leader: protocol.Nobody}, authorityWake: protocol.Never, electorWake: protocol.Never}
 	m.health = health{now: protocol.Health{OK: true}, due: protocol.Never, next: protocol.Never, moved: -protocol.Never, peers: make([]condition, c.Roles.Members)}
 	for r := range m.health.peers {
 		m.health.peers[r].end = protocol.Never
@@ -127,7 +127,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	}
 }
 
-// onReceive gives a message to whom it belongs.
+// onReceive gives a message to the machine that it is for.
 func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 	m.onNewcomer(now, ev.From)
 	if w, ok := ev.Message.(*Health); ok {
@@ -144,10 +144,12 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 	m.pass(now)
 }
 
-// news says whether the authority has to be told something.
-func (m *Machine) news() bool { return m.trusted != m.told.Leader || m.health.barred != m.told.Barred }
+// news says whether there is something to pass to the authority.
+func (m *Machine) news() bool {
+	return m.trusted != m.passed.Leader || m.health.barred != m.passed.Barred
+}
 
-// tick wakes whoever wanted to be woken; if neither did, both, for a Tick that nobody asked for is harmless.
+// tick wakes each machine that wanted to be woken; if neither did, both, for a Tick that neither asked for is harmless.
 func (m *Machine) tick(now protocol.Time, ev protocol.Tick) {
 	electorDue, authorityDue, useless := now >= m.electorWake, now >= m.authorityWake, m.useless(now)
 	if !electorDue && !authorityDue && !useless {
@@ -171,13 +173,13 @@ func (m *Machine) tick(now protocol.Time, ev protocol.Tick) {
 	}
 }
 
-// pass tells the authority whom the elector trusts and who is ill, if that is news.
+// pass gives the authority the leader that the elector trusts and the members that are ill, if that is news.
 func (m *Machine) pass(now protocol.Time) {
 	if !m.news() {
 		return
 	}
-	m.told = protocol.Trusts{Leader: m.trusted, Barred: m.health.barred}
-	m.authorityStep(now, m.told)
+	m.passed = protocol.Trusts{Leader: m.trusted, Barred: m.health.barred}
+	m.authorityStep(now, m.passed)
 }
 
 // back tells the elector what the authority has to tell it.

@@ -65,7 +65,7 @@ func (r *Relay) Control(lines io.Reader, answers io.Writer) error {
 	return in.Err()
 }
 
-// Serve answers lines on every connection that comes in, until the listener is closed. Whoever can connect controls
+// Serve answers lines on every connection that comes in, until the listener is closed. Every client that can connect controls
 // the relay: listen on loopback or on a unix socket.
 func (r *Relay) Serve(l net.Listener) error {
 	var mu sync.Mutex

@@ -3,7 +3,7 @@
 // of each pair, changed while it runs.
 //
 // The relay listens on one port for each ordered pair. Member a is configured with the relay's port for (a, b) as the
-// address of b, and so on: from the port alone the relay knows who sent a datagram and to whom, whatever address it came
+// address of b, and so on: from the port alone the relay knows the sender and the receiver of a datagram, whatever address it came
 // from, and need not look into it. It sends on to the real address of b from the same port. Members never answer to the
 // source of a datagram, so nothing goes past the relay.
 //

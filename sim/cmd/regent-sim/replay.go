@@ -23,7 +23,7 @@ func replayCommand() *cobra.Command {
 		Use:   "replay TRACE",
 		Short: "Watch a run of the simulator in the browser, forwards and backwards",
 		Long: `Replay serves a page on this host that plays a trace, as regent-sim run and
-regent-sim fuzz write it with --trace: who led when, who supported whom, what went wrong. It plays
+regent-sim fuzz write it with --trace: which member led when, which members supported it, what went wrong. It plays
 forwards and backwards, at any speed, or line by line, and can be sought in.
 
 TRACE is a file, or the name of an embedded scenario, which replay runs first; regent-sim scenarios

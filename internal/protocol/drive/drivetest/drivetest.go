@@ -91,7 +91,7 @@ func (h *Stepper) Receive(from protocol.Ident, m protocol.Message, delay time.Du
 	return h.Step(&protocol.Receive{From: from, Message: m, Delay: delay})
 }
 
-// Sent lists to whom messages of a kind went in the last Step.
+// Sent lists the receivers of messages of a kind in the last Step.
 func (h *Stepper) Sent(name string) []protocol.Rank {
 	var to []protocol.Rank
 	for _, e := range h.Last.Send {

@@ -10,17 +10,17 @@ import (
 
 type driver struct {
 	machine      *tenure.Machine
-	told, killed chan struct{}
+	asked, killed chan struct{}
 	end          clock.Time
 }
 
-func (d *driver) listed() { <-d.told }
+func (d *driver) listed() { <-d.asked }
 
-func (d *driver) unreasoned() { <-d.told } // want "driver.unreasoned receives"
+func (d *driver) unreasoned() { <-d.asked } // want "driver.unreasoned receives"
 
 func (d *driver) race() bool {
 	select {
-	case <-d.told: // want "driver.race receives"
+	case <-d.asked: // want "driver.race receives"
 		return false
 	case <-d.killed: // want "driver.race receives"
 		return true
@@ -34,7 +34,7 @@ func (d *driver) expire(ctx context.Context) error {
 }
 
 func (d *driver) drain() {
-	for range d.told { // want "driver.drain ranges over a channel"
+	for range d.asked { // want "driver.drain ranges over a channel"
 	}
 }
 
@@ -53,7 +53,7 @@ func (clockOf) now() int { return 1 }
 // signal waits for nothing.
 func (d *driver) signal() {
 	select {
-	case d.told <- struct{}{}:
+	case d.asked <- struct{}{}:
 	default:
 	}
 }
