@@ -31,6 +31,9 @@ type fakeAgent struct {
 	connect int
 	// believed is who leads and why, one after the other, as a watcher hears.
 	believed chan [2]string
+	// campaigns counts candidacies, and early says that the runner asked who leads before its first.
+	campaigns atomic.Int64
+	early     atomic.Bool
 	// started is called when the runner reports its first process, which waits for permission to exec, if it is set.
 	started func()
 	// released is called when the runner reports that it has stopped, if it is set.
@@ -69,6 +72,7 @@ func (a *fakeAgent) Explain(c protocol.Cause) string { return c.Code.String() + 
 func (a *fakeAgent) Campaign(c session.Candidate, take func(Notice)) (Upper, error) {
 	ref := tree.Ref{Ref: tenure.Ref{Runner: tenure.Identity{Pid: c.Claim.Runner}, UID: os.Geteuid()}, Mark: c.Claim.Mark, Cgroup: c.Claim.Cgroup}
 	a.refs = append(a.refs, ref)
+	a.campaigns.Add(1)
 	l := &fakeLease{agent: a, token: uint64(40 + len(a.refs)), stopped: make(chan struct{}), ref: ref, take: take}
 	if len(a.refs) <= a.elect {
 		l.until = a.clock.Now().Add(fakeLength)
@@ -82,6 +86,9 @@ func (a *fakeAgent) Campaign(c session.Candidate, take func(Notice)) (Upper, err
 }
 
 func (a *fakeAgent) Watch(ctx context.Context, _ string, f func(leader, why string)) error {
+	if a.campaigns.Load() == 0 {
+		a.early.Store(true)
+	}
 	for {
 		select {
 		case b := <-a.believed:

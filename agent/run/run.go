@@ -363,8 +363,6 @@ func (r *runner) prepareKeeper(ctx context.Context, l *life) string {
 
 // campaign waits until the program may run. If it may not, nothing of it is left.
 func (r *runner) campaign(ctx context.Context, l *life) error {
-	end := r.logLeaders(ctx)
-	defer end()
 	ref := l.tree.Ref()
 	claim := session.Tree(ref.Claim())
 	up, err := r.agent.Campaign(session.Candidate{Group: r.Group, Mode: r.Mode, Lease: r.Lease, Name: "regent run", Value: r.Value, Grace: r.Grace, Page: true,
@@ -378,6 +376,8 @@ func (r *runner) campaign(ctx context.Context, l *life) error {
 		l.give(tenure.UpperGone)
 		return err
 	}
+	end := r.logLeaders(ctx) // the agent takes what comes in order: who is said to wait is a candidate
+	defer end()
 	for {
 		select {
 		case <-l.elected:

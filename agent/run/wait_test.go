@@ -58,6 +58,7 @@ func TestWaitingForATurnNamesNoOtherProgram(t *testing.T) {
 	})
 }
 
+// A runner that says that it waits is a candidate: the leader hands over to it. Its keeper takes longer to start than a group is handed over.
 func TestARunnerThatWaitsSaysSo(t *testing.T) {
 	s := play(t, newFake(0), `echo never`, nil)
 	for _, leader := range []string{"b", "c"} { // when it takes the second it has said the first
@@ -69,6 +70,9 @@ func TestARunnerThatWaitsSaysSo(t *testing.T) {
 	}
 	s.send(syscall.SIGTERM)
 	s.end(0)
+	if s.agent.early.Load() {
+		t.Error("the runner says that it waits before it has campaigned")
+	}
 	if want := "waits to lead g: b leads it now"; s.said() != want && s.said() != want+"\nwaits to lead g: c leads it now" {
 		t.Errorf("log:\n%s\nwant %s", s.said(), want)
 	}
