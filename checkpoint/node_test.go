@@ -38,7 +38,7 @@ func (f *fake) Views(ctx context.Context) iter.Seq[view.View] {
 	}
 }
 
-func (f *fake) Recovered(v view.View) error {
+func (f *fake) Recovered(_ context.Context, v view.View) error {
 	f.recovered <- v
 	return nil
 }
