@@ -252,9 +252,12 @@ func (m *membership) step(do func()) {
 	if m.asked != nil && m.recovered == (core.Number{Token: m.asked.Token, Vid: m.asked.Agreement.Number}) {
 		v := *m.asked
 		m.asked = nil
-		if err := m.group.Recovered(m.ctx, v); err != nil {
-			m.event(Event{What: "failed", View: m.recovered, Text: err.Error()})
-		}
+		number := m.recovered
+		m.workers.Go(func() {
+			if err := m.group.Recovered(m.ctx, v); err != nil && m.ctx.Err() == nil {
+				m.event(Event{What: "failed", View: number, Text: err.Error()})
+			}
+		})
 	}
 }
 

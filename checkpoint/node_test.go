@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -44,7 +45,7 @@ func (f *fake) Recovered(_ context.Context, v view.View) error {
 
 // A trio is three nodes on this host, of which two shares give a state back.
 type trio struct {
-	t       *testing.T
+	t       testing.TB
 	config  Config
 	members map[string]*fake
 	stop    map[string]func()
@@ -53,7 +54,9 @@ type trio struct {
 	more    chan struct{}
 }
 
-func openTrio(t *testing.T) *trio {
+func openTrio(t *testing.T) *trio { return openNodes(t, func(*Config) {}) }
+
+func openNodes(t testing.TB, change func(*Config)) *trio {
 	t.Helper()
 	r := &trio{t: t, members: make(map[string]*fake), stop: make(map[string]func()), more: make(chan struct{}, 1)}
 	dir := t.TempDir()
@@ -79,6 +82,7 @@ func openTrio(t *testing.T) *trio {
 		default:
 		}
 	}
+	change(&r.config)
 	for name, h := range handlers {
 		c := r.config
 		c.Name, c.Dir, c.Founding = name, filepath.Join(dir, name), true
@@ -178,5 +182,26 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		if _, err := Open(c); err == nil {
 			t.Error(fmt.Sprint("configuration ", i, " is taken"))
 		}
+	}
+}
+
+// BenchmarkSave measures a checkpoint of one key on three nodes of this host: coding, messages, and files that are synced.
+func BenchmarkSave(b *testing.B) {
+	for _, size := range []int{4 << 10, 64 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
+			r := openNodes(b, func(c *Config) {
+				c.Keys, c.Every, c.Last = []string{"x"}, 1, uint64(b.N)
+				c.Begin = func(string) ([]byte, error) { return make([]byte, size), nil }
+				c.Advance = func(_ context.Context, _ string, step uint64, state []byte) ([]byte, error) {
+					next := bytes.Clone(state)
+					binary.BigEndian.PutUint64(next, step)
+					return next, nil
+				}
+			})
+			b.SetBytes(int64(size))
+			b.ResetTimer()
+			r.agree(1, "a", "b", "c")
+			r.until(1, func(e Event) bool { return e.What == "complete" && e.Step == uint64(b.N) })
+		})
 	}
 }

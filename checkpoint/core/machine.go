@@ -99,7 +99,7 @@ type owned struct {
 	base   ID // the last checkpoint that is known to be complete
 	shares []Share
 	acked  Set
-	safe   bool // it is complete in the present view
+	safe   bool // it is complete, in the present view
 }
 
 // A search collects the shares of a key. It is stuck if all have answered, and the newest checkpoint is out of reach.
@@ -330,7 +330,7 @@ func (m *Machine) report() {
 		}
 	}
 	for _, o := range m.owned { // order does not matter: all must be
-		if !o.safe {
+		if o.base.View != m.view.Number { // a later state may be on its way
 			return
 		}
 	}

@@ -71,3 +71,17 @@ func TestAnInheritanceEndsWithItsView(t *testing.T) {
 		t.Errorf("the member inherits %v in a view whose manager assigned nothing", got.Inherit)
 	}
 }
+
+func TestAMemberThatSavesAllTheTimeIsSafe(t *testing.T) {
+	m := owner(t)
+	acknowledge(m, Number{1, 1}, 4, 0, 1, 2, 3, 4, 5, 6)
+	m.Save("x", 8, []byte("later"))
+	m.Take()
+	m.Tick()
+	for _, e := range m.Take().Send {
+		if e.Kind == Safe {
+			return
+		}
+	}
+	t.Error("a later state is on its way, and the member does not report the one that is complete")
+}

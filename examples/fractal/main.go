@@ -68,7 +68,8 @@ func main() {
 		o.regent.Council = append(o.regent.Council, regent.Peer{Name: p[0], Addrs: []string{p[1]}})
 	}
 	var err error
-	if o.secret, err = os.ReadFile(*secret); err == nil && o.agent == "" {
+	o.secret, err = os.ReadFile(*secret)
+	if err == nil && o.agent == "" {
 		o.regent.Dir, o.regent.Bootstrap, o.regent.Consistent = o.dir, true, true
 		err = o.regent.ReadKeys(o.dir)
 	}

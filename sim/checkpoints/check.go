@@ -15,6 +15,7 @@ type watch struct {
 	run       *Run
 	keys      map[string]*history
 	recovered map[core.Number]protocol.Rank
+	founded   map[protocol.Rank]core.Number // the last view of each member that is safe
 }
 
 // A history is what happened to a key.
@@ -32,7 +33,8 @@ type inheritance struct {
 }
 
 func newWatch(r *Run) *watch {
-	w := &watch{run: r, keys: make(map[string]*history), recovered: make(map[core.Number]protocol.Rank)}
+	w := &watch{run: r, keys: make(map[string]*history), recovered: make(map[core.Number]protocol.Rank),
+		founded: make(map[protocol.Rank]core.Number)}
 	for _, key := range r.config.Keys {
 		w.keys[key] = &history{}
 	}
@@ -51,6 +53,10 @@ func (w *watch) Observe(r *sim.Record) error {
 			return check.Violatedf("K-ONE", r.T, "%v and %v report view %v recovered", by, r.Node, view)
 		}
 		w.recovered[view] = r.Node
+		return nil
+	}
+	if r.Why == "founded" {
+		w.founded[r.Node] = view
 		return nil
 	}
 	h := w.keys[string(r.Group)]

@@ -4,6 +4,24 @@ import (
 	"testing"
 )
 
+func TestASmallerShareIsRecoveredSooner(t *testing.T) {
+	var last Recovery
+	for _, k := range []int{1, 4} {
+		r := Run{Seed: 1, Members: 7, Data: k, Keys: 14, Frames: 1000, Size: 1024, Line: 125e6, Scale: 1024}
+		took, err := r.Recover()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took.Agreed <= 0 || took.Resumed < took.Agreed || took.Safe < took.Resumed {
+			t.Errorf("k = %d: %+v", k, took)
+		}
+		if last.Safe > 0 && took.Safe >= last.Safe {
+			t.Errorf("shares of a quarter take %v, whole copies %v", took.Safe, last.Safe)
+		}
+		last = took
+	}
+}
+
 func TestNoWorkIsLostWhateverFails(t *testing.T) {
 	sum := Run{}
 	for seed := range uint64(3) {

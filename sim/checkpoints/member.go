@@ -16,7 +16,7 @@ import (
 	"github.com/regentproject/regent/sim/suite"
 )
 
-// EvWork is what a program does: Group is the key, Seq the frame, (Term, Gen) the view, Why begin, resume, frame, complete, wait or recovered.
+// EvWork is what a program does: Group is the key, Seq the frame, (Term, Gen) the view, Why begin, resume, frame, complete, wait, founded or recovered.
 const EvWork protocol.Ev = "work"
 
 // A word carries a message of programs.
@@ -79,6 +79,49 @@ type member struct {
 	again            protocol.Time // when to send again
 	scrub            protocol.Time
 	wake             protocol.Time // of the machine below
+	// line holds messages with shares that have not left yet, and busy is when the last of them has.
+	line []parcel
+	busy protocol.Time
+}
+
+// A parcel is a message that leaves at a time.
+type parcel struct {
+	at protocol.Time
+	protocol.Envelope
+}
+
+// send sends a message after those before it, as fast as the line of the member is.
+func (m *member) send(now protocol.Time, out *protocol.Effects, to int, msg core.Message) {
+	e := protocol.Envelope{To: protocol.Rank(to), Message: &word{msg}}
+	size := 0
+	if msg.Share != nil {
+		size = len(msg.Share.Data)
+	}
+	for _, s := range msg.Found.Shares {
+		size += len(s.Data)
+	}
+	if m.run.Line == 0 || size == 0 || to == int(m.self) {
+		out.Send = append(out.Send, e)
+		return
+	}
+	for i := range m.line { // it has not left yet
+		if w := m.line[i].Message.(*word); m.line[i].To == e.To && w.Kind == msg.Kind && w.Key == msg.Key && w.View == msg.View && (msg.Share == nil || w.Share.ID == msg.Share.ID) {
+			return
+		}
+	}
+	m.busy = max(m.busy, now).Add(time.Duration(size*m.run.Scale) * time.Second / time.Duration(m.run.Line))
+	m.line = append(m.line, parcel{m.busy, e})
+}
+
+// leave sends what has waited for the line.
+func (m *member) leave(now protocol.Time, out *protocol.Effects) {
+	for len(m.line) > 0 && m.line[0].at <= now {
+		out.Send = append(out.Send, m.line[0].Envelope)
+		m.line = m.line[1:]
+	}
+	if len(m.line) > 0 {
+		out.Wake = min(out.Wake, m.line[0].at)
+	}
 }
 
 const (
@@ -112,7 +155,7 @@ func (m *member) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 		w, ok = r.Message.(*word)
 	}
 	if ok {
-		m.hear(r.From, w, out)
+		m.hear(now, r.From, w, out)
 		m.work(now, out)
 		out.Wake = m.wake
 	} else {
@@ -128,6 +171,7 @@ func (m *member) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 		}
 		m.work(now, out)
 	}
+	m.leave(now, out)
 	if len(m.said) > 0 {
 		out.Wake = now
 	}
@@ -142,7 +186,7 @@ func (m *member) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 }
 
 // hear takes a message of another program, or of its own.
-func (m *member) hear(from protocol.Ident, w *word, out *protocol.Effects) {
+func (m *member) hear(now protocol.Time, from protocol.Ident, w *word, out *protocol.Effects) {
 	if !w.ToVault() {
 		if m.machine != nil {
 			m.machine.Receive(int(from.Rank), &w.Message)
@@ -150,7 +194,7 @@ func (m *member) hear(from protocol.Ident, w *word, out *protocol.Effects) {
 		return
 	}
 	if reply, ok, _ := m.vault.Receive(&w.Message); ok {
-		out.Send = append(out.Send, protocol.Envelope{To: from.Rank, Message: &word{reply}})
+		m.send(now, out, int(from.Rank), reply)
 	}
 }
 
@@ -192,7 +236,7 @@ func (m *member) work(now protocol.Time, out *protocol.Effects) {
 		m.scrub = now.Add(scrubs)
 		if keys := m.vault.Scrub(); len(keys) > 0 {
 			for to := range m.machine.View().Members.All() {
-				out.Send = append(out.Send, protocol.Envelope{To: protocol.Rank(to), Message: &word{core.Message{Kind: core.Spoilt, Keys: keys}}})
+				m.send(now, out, to, core.Message{Kind: core.Spoilt, Keys: keys})
 			}
 		}
 	}
@@ -235,12 +279,13 @@ func (m *member) effects(now protocol.Time, out *protocol.Effects) {
 		m.fact(out, "wait", w.Key, w.ID.Seq, w.ID)
 	}
 	for _, e := range do.Send {
-		out.Send = append(out.Send, protocol.Envelope{To: protocol.Rank(e.To), Message: &word{e.Message}})
+		m.send(now, out, e.To, e.Message)
 	}
 	v := m.machine.View().Number
 	if do.Founded {
 		m.disk.seed = false
 		_ = m.vault.Recovered(v)
+		m.fact(out, "founded", "", 0, nil)
 	}
 	if do.Recovered {
 		m.recovered = rain.Number{Token: v.Token, Vid: v.Vid}

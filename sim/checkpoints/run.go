@@ -27,6 +27,8 @@ type Run struct {
 	Frames        uint64
 	Size          int // of a state, in bytes
 	Rounds        int // of faults
+	// Line is how many bytes of shares leave a member in a second; 0: any number. Scale is how many bytes each byte of a state stands for.
+	Line, Scale int
 	// Computed, Repeated, Resumed, Recovered and Waited count frames, frames computed again, keys inherited from a checkpoint, views
 	// recovered, and heirs that found a newer checkpoint out of reach.
 	Computed, Repeated, Resumed, Recovered, Waited int
@@ -142,4 +144,74 @@ func (p *platter) spoil(pick, bit uint64) {
 	}
 	b := p.files[names[pick%uint64(len(names))]]
 	b[bit%uint64(len(b))] ^= 1 << (bit >> 60 & 7)
+}
+
+// A Recovery is how long it took after a crash: until all others were in a view without the member, until the first key went on, and until all keys
+// had a complete checkpoint in that view.
+type Recovery struct{ Agreed, Resumed, Safe time.Duration }
+
+// Recover kills the last member that works on keys, and measures its recovery.
+func (r *Run) Recover() (Recovery, error) {
+	w, watch, err := r.open()
+	if err != nil {
+		return Recovery{}, err
+	}
+	for !r.safe(w, watch) {
+		if err := w.Run(w.Now().Add(100 * time.Millisecond)); err != nil {
+			return Recovery{}, err
+		}
+		if w.Now() > sim.Real(5*time.Minute) {
+			return Recovery{}, fmt.Errorf("seed %d: not all keys have a checkpoint after 5 min without faults", r.Seed)
+		}
+	}
+	if err := w.Run(w.Now().Add(5 * time.Second)); err != nil {
+		return Recovery{}, err
+	}
+	lost := protocol.Rank(r.Members - 1)
+	for lost > 0 && len(w.Machine(lost).(*member).tiles) == 0 {
+		lost--
+	}
+	before := watch.founded[0]
+	began, resumed := w.Now(), r.Resumed
+	w.Begin(sim.Fault{Kind: sim.Crash, A: lost, B: protocol.Nobody})
+	var out Recovery
+	for out.Safe == 0 {
+		if err := w.Run(w.Now().Add(time.Millisecond)); err != nil {
+			return Recovery{}, err
+		}
+		took := w.Now().Sub(began)
+		if took > 2*time.Minute {
+			return Recovery{}, fmt.Errorf("seed %d: no recovery in 2 min", r.Seed)
+		}
+		agreed, safe := true, true
+		for rank := range protocol.Rank(r.Members) {
+			if rank == lost {
+				continue
+			}
+			m := w.Machine(rank).(*member)
+			agreed = agreed && m.machine != nil && !m.machine.View().Members.Has(int(lost))
+			safe = safe && watch.founded[rank].Compare(before) > 0
+		}
+		if agreed && out.Agreed == 0 {
+			out.Agreed = took
+		}
+		if r.Resumed > resumed && out.Resumed == 0 {
+			out.Resumed = took
+		}
+		if agreed && safe {
+			out.Safe = took
+		}
+	}
+	return out, nil
+}
+
+// safe reports whether all members are in one view, in which all keys are safe.
+func (r *Run) safe(w *sim.World, watch *watch) bool {
+	for rank := range protocol.Rank(r.Members) {
+		m, ok := w.Machine(rank).(*member)
+		if !ok || m.machine == nil || m.machine.View().Members.Len() != r.Members || watch.founded[rank] != m.machine.View().Number {
+			return false
+		}
+	}
+	return true
 }

@@ -49,7 +49,6 @@ func All() []*Experiment {
 
 // Missing lists what the papers measure and no experiment does, with the reason.
 var Missing = []string{
-	"RAIN: recovery time against k and the size of a checkpoint. It needs checkpoints in an erasure code on the members' disks, which Regent does not have yet.",
 	"HALL Fig. 25 to 29 on the hardware of 1997. The simulator gives hosts costs for sending and receiving instead.",
 }
 

@@ -121,7 +121,7 @@ func TestPageShowsClaimsAndFailures(t *testing.T) {
 	if err := page.Write(&good); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a &lt;b&gt; title", "it grows &amp; grows", "not here", "All 1 checks hold", "<svg", "Growth &lt;fast&gt;", "regent lab x-1 --seed 7", "recovery time"} {
+	for _, want := range []string{"a &lt;b&gt; title", "it grows &amp; grows", "not here", "All 1 checks hold", "<svg", "Growth &lt;fast&gt;", "regent lab x-1 --seed 7", "hardware of 1997"} {
 		if !strings.Contains(good.String(), want) {
 			t.Errorf("the page does not say %q", want)
 		}

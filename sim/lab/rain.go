@@ -41,6 +41,7 @@ func rainExperiments() []*Experiment {
 			Differs: "Transitions are counted and repeated in every packet; the paper passes tokens over a reliable channel. The bound is 2. Random faults, restarts and suspended hosts " +
 				"included.",
 			run: rainSlack},
+		rainRecoveryExperiment(),
 	}
 }
 
