@@ -18,6 +18,7 @@ const (
 	ruleFence  = "Fence: the store carries out no write of a stale program"
 	ruleHooks  = "HookOrder: lost hooks end before the next leadership begins, or that begins after the announced deadline"
 	ruleMissed = "HookMissed: lost hooks run, but for those of a runner that was killed with its keeper"
+	ruleSeen   = "DeadlinesSeen: of most leaderships the announced deadline is known, without which other rules judge nothing"
 	ruleLeft   = "LeftBehind: no process is left, but for the documented exceptions"
 )
 
@@ -52,6 +53,9 @@ func (r *record) judge() (found []error) {
 		}
 		r.judgeHooks(a, fail)
 	}
+	if seen, all := r.announced(); 2*seen < all {
+		fail(ruleSeen, "of %d of %d", seen, all)
+	}
 	for _, w := range r.older {
 		fail(ruleFence, "%s", w)
 	}
@@ -61,6 +65,20 @@ func (r *record) judge() (found []error) {
 		}
 	}
 	return found
+}
+
+// announced counts the leaderships of runners, and those of them whose deadline was seen.
+func (r *record) announced() (seen, all int) {
+	for _, t := range r.tenures {
+		if t.runner == 0 {
+			continue
+		}
+		all++
+		if t.deadline != 0 {
+			seen++
+		}
+	}
+	return seen, all
 }
 
 // judgePair compares two leaderships of a group.

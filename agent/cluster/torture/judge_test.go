@@ -53,6 +53,7 @@ func TestJudge(t *testing.T) {
 		do   func(r *record, a, b *tenure)
 	}{
 		{"all is well", "", func(r *record, a, b *tenure) {}},
+		{"no deadline was seen", ruleSeen, func(r *record, a, b *tenure) { a.deadline, b.deadline = 0, 0 }},
 		{"a program runs beside its successor", ruleAlone, func(r *record, a, b *tenure) { a.all[0].seen = at(3200 * time.Millisecond) }},
 		{"a program runs beside the elected hook of its successor", ruleAlone, func(r *record, a, b *tenure) { a.all[0].seen = at(3105 * time.Millisecond) }},
 		{"a daemon runs beside its successor", ruleAlone, func(r *record, a, b *tenure) {

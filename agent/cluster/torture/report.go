@@ -74,23 +74,18 @@ func (r *record) exceptions() map[exception]lateness {
 
 // report prints what happened.
 func (a *arena) report(r *record) {
-	where, unknown, lost := make(map[string]int), 0, 0
+	where, lost := make(map[string]int), 0
 	for _, t := range r.tenures {
 		where[t.host]++
-		if t.runner == 0 {
-			continue
-		}
-		if t.deadline == 0 {
-			unknown++
-		}
-		if len(t.lost) > 0 {
+		if t.runner != 0 && len(t.lost) > 0 {
 			lost++
 		}
 	}
+	seen, all := r.announced()
 	load, _ := os.ReadFile("/proc/loadavg")
 	out := func(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
 	out("\n%d faults in %v, load %s: %s", a.struck, time.Since(a.begin).Round(time.Second), strings.TrimSpace(string(load)), counts(a.done))
-	out("%d leaderships: %s; of %d no deadline was seen; %d with lost hooks; %d runners ended by themselves %v", len(r.tenures), counts(where), unknown, lost, len(a.ended), a.ended)
+	out("%d leaderships: %s; of %d no deadline was seen; %d with lost hooks; %d runners ended by themselves %v", len(r.tenures), counts(where), all-seen, lost, len(a.ended), a.ended)
 	for _, k := range []struct {
 		name   string
 		cgroup bool

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 )
 
@@ -19,19 +20,6 @@ import (
 const (
 	tapEvery    = 25 * time.Millisecond
 	tapPatience = time.Second
-)
-
-// sessionInfo is what an agent tells of a runner at /v1/sessions, and sessionList all of it.
-type (
-	sessionInfo struct {
-		Group     string        `json:"group"`
-		Pid       int           `json:"pid"`
-		Token     uint64        `json:"token"`
-		Remaining time.Duration `json:"remaining"` // of the deadline that the runner knows
-	}
-	sessionList struct {
-		Sessions []sessionInfo `json:"sessions"`
-	}
 )
 
 // tenureKey names a tenure.
@@ -66,7 +54,7 @@ func (t *tap) follow(ctx context.Context, host, socket string) {
 	c := client(socket)
 	for ctx.Err() == nil {
 		before := cluster.Now()
-		var list sessionList
+		var list api.SessionList
 		if r, err := c.Get("http://agent/v1/sessions"); err == nil {
 			_ = json.NewDecoder(r.Body).Decode(&list)
 			_ = r.Body.Close()
@@ -80,15 +68,16 @@ func (t *tap) follow(ctx context.Context, host, socket string) {
 }
 
 // note takes what an agent answered to a question that was asked at an instant.
-func (t *tap) note(host string, asked cluster.Time, all []sessionInfo) {
+func (t *tap) note(host string, asked cluster.Time, all []api.SessionInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, s := range all {
-		if s.Token == 0 || s.Remaining <= 0 {
+	for i := range all {
+		s := &all[i]
+		if s.Token == 0 || s.Left <= 0 {
 			continue
 		}
 		k := tenureKey{s.Group, s.Token}
-		t.deadlines[k] = max(t.deadlines[k], asked.Add(s.Remaining))
+		t.deadlines[k] = max(t.deadlines[k], asked.Add(s.Left))
 		t.runners[k] = s.Pid
 		if s.Token >= t.tokens[s.Group] {
 			t.tokens[s.Group], t.leaders[s.Group] = s.Token, host
