@@ -24,6 +24,9 @@
 //
 // A member that answers R9 need not have waited itself. What it has accepted is on disk, and its terms are bounded by its record.
 //
+// A bound on drift may be lowered like any other term, if clocks have kept to it all the time: a promise that was made under the higher
+// one is over as soon as the lower one says.
+//
 // An observer without a record does not vote for what others have accepted: no majority needs it. It waits until that is chosen.
 //
 // A restarted acceptor does not vote before its wait after the start is over: until then a peer may tell it that its record is an old
