@@ -41,8 +41,8 @@
 //	R-DEAD            rain.go          a dead member asks nobody
 //	R-EVICT           rain_evict.go    a member that loses its links one by one takes one other at most along
 //	R-UNIQ            rain_chain.go    a number is one view's, and each view is decided on top of the one that was reported before it
-//	R-OUT             rain_chain.go    a member outside a view has stopped when programs are told of that view
-//	R-REC             rain_chain.go    the next change waits for the recovery, or is told that it was not finished
+//	R-OUT             rain_chain.go    a member outside a view has stopped when programs receive that view
+//	R-REC             rain_chain.go    the next change waits for the recovery, or names it as unfinished
 //	R-ONCE            rain_once.go     one program recovers what an agreement asks for, once
 //	R-TAB             rain_table.go    at every event each member does what a line of RAIN's Table 1 says
 //

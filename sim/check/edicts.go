@@ -212,7 +212,7 @@ type order struct {
 	owner owner
 }
 
-// An owner is a leadership by whom it was.
+// An owner is a leadership and the member that had it.
 type owner struct {
 	tenure uint64
 	who    protocol.Ident

@@ -7,7 +7,7 @@ import (
 	"github.com/regentproject/regent/sim"
 )
 
-// opinions follows whom each member trusts, by its weak facts.
+// opinions follows which member each member trusts, by its weak facts.
 type opinions struct {
 	truth Truth
 	of    []opinion
@@ -17,7 +17,7 @@ type opinions struct {
 type opinion struct {
 	trusts  protocol.Ident
 	term    uint64
-	members protocol.Set // whom it trusts to be alive, where it says so
+	members protocol.Set // the members that it trusts to be alive, where it says so
 	up      bool
 	since   sim.Real // of its last start
 	counts  bool     // it has been up for long enough since, and trusted somebody at that time or later
@@ -47,7 +47,7 @@ func (o *opinions) follow(r *sim.Record) bool {
 	return true
 }
 
-// leader returns whom all members trust that are up at t, if it is one of them; else NoIdent. With an age, newcomers do not
+// leader returns the member that all members trust that are up at t, if it is one of them; else NoIdent. With an age, newcomers do not
 // count before they have been up for that long and trust somebody.
 func (o *opinions) leader(t sim.Real, age time.Duration) protocol.Ident {
 	found := protocol.NoIdent
@@ -90,7 +90,7 @@ func (o *opinions) up() protocol.Set {
 	return s
 }
 
-// Numbered is S-OM+: whoever trusts somebody under a view number trusts the same member as all others under that number, at
+// Numbered is S-OM+: a member that trusts another one under a view number trusts the same member as all others under that number, at
 // any time; and in the end the healed core agrees on the number too.
 type Numbered struct {
 	opinions opinions

@@ -36,8 +36,8 @@ func Hall(t Truth, spec HallSpec) []Checker {
 	return all
 }
 
-// hallState is the ground truth of local leaders: who leads with whose support, who has been connected to whom since when, and
-// who has received something fast from whom. connected and Δ-disconnected are those of HALL §III and §IV, judged by every
+// hallState is the ground truth of local leaders: which members lead with whose support, which pairs have been connected since when, and
+// which members have received something fast from which others. connected and Δ-disconnected are those of HALL §III and §IV, judged by every
 // message that was sent.
 type hallState struct {
 	*timedLedger

@@ -290,7 +290,7 @@ func (c *MajorityOnly) Observe(r *sim.Record) error {
 // Finish has nothing to add.
 func (c *MajorityOnly) Finish() error { return nil }
 
-// Graph is H-GRAPH: where who is connected to whom does not change, and need not be transitive, the leaders are those that
+// Graph is H-GRAPH: where the connections do not change, and need not be transitive, the leaders are those that
 // the graph says. It takes the place of the paper's Fig. 24, which describes something else (E-H5).
 type Graph struct {
 	state *hallState
@@ -320,7 +320,7 @@ func NewGraph(t Truth, spec HallSpec, near []protocol.Set, from sim.Real) *Graph
 }
 
 // LeadersOf returns who leads in a graph: firm always do; maybe do now and then, between two requests of a member that is
-// told off each time.
+// refused each time.
 //
 // A candidate is the best of those that it is connected to: it asks for support all the time. A member that hears a
 // better candidate is silent. The rest ask for support now and then: they hear nobody better for a while, because who is

@@ -304,7 +304,7 @@ func NewSevered(t Truth, tout, tin, late time.Duration) *Severed {
 // Name returns CH3.
 func (c *Severed) Name() string { return "CH3" }
 
-// Observe follows who heard whom, and looks at all ends from time to time.
+// Observe follows which members heard which others, and looks at all ends from time to time.
 func (c *Severed) Observe(r *sim.Record) error {
 	if r.T >= c.looked.Add(c.late) {
 		c.looked = r.T
@@ -339,7 +339,7 @@ func (c *Severed) Observe(r *sim.Record) error {
 // staleRecord is why a member waits that has found out that its record is an old copy.
 const staleRecord = "stale record"
 
-// renew follows as whom a member speaks: one that finds out that it has spoken as another drops its links, and makes new ones.
+// renew follows the identity under which a member speaks: one that finds out that it has spoken as another drops its links, and makes new ones.
 func (c *Severed) renew(r *sim.Record) {
 	if c.inc[r.Node] != r.Inc {
 		c.inc[r.Node] = r.Inc

@@ -191,7 +191,7 @@ type Keeps struct {
 	lengths []map[protocol.Group]tenureLength
 }
 
-// A promisee is to whom a promise is made, with its length.
+// A promisee is the member that a promise is made to, with its length.
 type promisee struct {
 	to     protocol.Ident
 	length time.Duration

@@ -168,7 +168,7 @@ func (s *Stability) Finish() error {
 	return s.leases(func(x *ledger.Leadership) error { return s.judge(x, s.truth.Now()) })
 }
 
-// Verified is N-VER: while a member's clock is below the end of what it was told about a leader, that leader leads, in
+// Verified is N-VER: while a member's clock is below the end of the proof that it received about a leader, that leader leads, in
 // the tenure that it said, unless it has crashed.
 type Verified struct {
 	cursor
@@ -205,9 +205,9 @@ func (v *Verified) Observe(r *sim.Record) error {
 	x := v.ledger.Lease(r.Peer.Rank, protocol.Quorum, r.Group)
 	switch {
 	case x == nil || x.Token != p.token || !v.leads(x, r.T):
-		return Violatedf(v.Name(), r.T, "%v is told that %v leads %q with token %d until %v, and it does not", p.by, p.leader, p.group, p.token, p.end)
+		return Violatedf(v.Name(), r.T, "%v has a proof that %v leads %q with token %d until %v, and it does not", p.by, p.leader, p.group, p.token, p.end)
 	case v.end(x, r.T) < p.end:
-		return Violatedf(v.Name(), r.T, "%v is told that %v leads %q until %v, but its lease ends at %v", p.by, p.leader, p.group, p.end,
+		return Violatedf(v.Name(), r.T, "%v has a proof that %v leads %q until %v, but its lease ends at %v", p.by, p.leader, p.group, p.end,
 			v.end(x, r.T))
 	}
 	keep := v.open[:0]
@@ -223,7 +223,7 @@ func (v *Verified) Observe(r *sim.Record) error {
 func (v *Verified) stepdown(x *ledger.Leadership, t sim.Real) error {
 	for _, p := range v.open {
 		if p.leader == x.Holder && p.group == x.Group && p.token == x.Token && p.end > t {
-			return Violatedf(v.Name(), t, "%v steps down from %q, but %v was told that it leads until %v", x.Holder, x.Group, p.by, p.end)
+			return Violatedf(v.Name(), t, "%v steps down from %q, but %v has a proof that it leads until %v", x.Holder, x.Group, p.by, p.end)
 		}
 	}
 	return nil

@@ -443,7 +443,7 @@ func TestVerified(t *testing.T) {
 		{"for ever, as the paper has it", led + `2s b verify g to=a token=5 until=900s`, "ends at 3s"},
 		{"steps down under a proof", led + `
 			2s b verify g to=a token=5 until=2500ms
-			2400ms a stepdown g tenure=1`, "b was told"},
+			2400ms a stepdown g tenure=1`, "b has a proof"},
 		{"steps down after it", led + `
 			2s b verify g to=a token=5 until=2500ms
 			2500ms a stepdown g tenure=1`, ""},

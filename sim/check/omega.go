@@ -123,7 +123,7 @@ type Counts struct {
 	settle time.Duration
 	tables []string
 
-	counts [][]uint64 // by table: of whom, for each who
+	counts [][]uint64 // by table: of which member, for each accuser
 	trusts []protocol.Ident
 	core   protocol.Set
 	// half is in the middle of the settle time: from here to the end the counters of the dead must grow. From deadline on

@@ -40,7 +40,7 @@ func Rain(t Truth, s RainSpec) []Checker {
 	return all
 }
 
-// agreement is what one program was told last.
+// agreement is the last view that one program received.
 type agreement struct {
 	number  rain.Number
 	members protocol.Set
@@ -48,7 +48,7 @@ type agreement struct {
 	horizon protocol.HorizonID
 }
 
-// agreements follow what the programs of a group were told; one that is of no view has a zero number.
+// agreements follow the views that the programs of a group receive; one that is of no view has a zero number.
 type agreements struct {
 	group protocol.Group
 	now   []agreement
@@ -58,7 +58,7 @@ func newAgreements(t Truth, g protocol.Group) agreements {
 	return agreements{g, make([]agreement, t.Members())}
 }
 
-// follow takes a record, and says whether a program was told of a view.
+// follow takes a record, and says whether a program received a view.
 func (a *agreements) follow(r *sim.Record) bool {
 	switch r.Ev {
 	case sim.EvCrash, sim.EvClose, sim.EvStart, sim.EvRestart:
@@ -78,8 +78,8 @@ func (a *agreements) follow(r *sim.Record) bool {
 	return false
 }
 
-// OneView is R-31/32: when all failures and returns are over there is one manager, and everybody knows the same; and at no time is a member
-// told of a view that it is not of, or that its manager is not of.
+// OneView is R-31/32: when all failures and returns are over there is one manager, and everybody knows the same; and at no time does a program
+// receive a view that its member is not of, or that the manager is not of.
 type OneView struct {
 	agreements
 	truth Truth
@@ -95,7 +95,7 @@ func NewOneView(t Truth, s RainSpec) *OneView {
 // Name returns R-31/32.
 func (o *OneView) Name() string { return "R-31/32" }
 
-// Observe follows what programs are told.
+// Observe follows the views that programs receive.
 func (o *OneView) Observe(r *sim.Record) error {
 	if r.Ev == sim.EvPhase && r.Why == sim.Liveness {
 		o.core = r.Members
@@ -105,7 +105,7 @@ func (o *OneView) Observe(r *sim.Record) error {
 	}
 	a := &o.now[r.Node]
 	if !a.members.Has(r.Node) || !a.members.Has(a.manager) {
-		return Violatedf(o.Name(), r.T, "%v is told of view %v of %v under %v", r.Node, a.number, a.members, a.manager)
+		return Violatedf(o.Name(), r.T, "the program of %v receives view %v of %v under %v", r.Node, a.number, a.members, a.manager)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func NewWeakLive(t Truth, s RainSpec) *WeakLive {
 // Name returns R-WL.
 func (l *WeakLive) Name() string { return "R-WL" }
 
-// Observe follows what programs are told, and judges at the deadline and after it.
+// Observe follows the views that programs receive, and judges at the deadline and after it.
 func (l *WeakLive) Observe(r *sim.Record) error {
 	if r.T > l.deadline && !l.judged {
 		if err := l.judge(); err != nil {

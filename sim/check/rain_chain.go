@@ -6,20 +6,20 @@ import (
 	"github.com/regentproject/regent/sim"
 )
 
-// OneChain is R-UNIQ: a number is that of one view, and each view that programs are told of was decided on top of the one that they were
-// told of before it; unless everybody that knew that one has lost its record since.
+// OneChain is R-UNIQ: a number is that of one view, and each view that programs receive was decided on top of the one that they
+// received before it; unless all members that knew that one have lost their records since.
 type OneChain struct {
 	group  protocol.Group
 	views  map[rain.Number]*rain.View
-	last   *rain.View // that programs were told of
-	told   map[protocol.Ident]rain.Number
+	last   *rain.View // that programs received
+	latest map[protocol.Ident]rain.Number
 	knows  map[protocol.Rank]rain.Number // the last view that each has
 	forgot protocol.Set                  // whose views are hearsay, and on no disk
 }
 
 // NewOneChain returns the checker of one group.
 func NewOneChain(g protocol.Group) *OneChain {
-	return &OneChain{group: g, views: make(map[rain.Number]*rain.View), told: make(map[protocol.Ident]rain.Number),
+	return &OneChain{group: g, views: make(map[rain.Number]*rain.View), latest: make(map[protocol.Ident]rain.Number),
 		knows: make(map[protocol.Rank]rain.Number)}
 }
 
@@ -82,22 +82,22 @@ func (c *OneChain) installed(r *sim.Record) error {
 	return nil
 }
 
-func (c *OneChain) reported(r *sim.Record, told *protocol.View) error {
-	n := rain.Number{Token: told.Term, Vid: told.Agreed.Vid}
+func (c *OneChain) reported(r *sim.Record, got *protocol.View) error {
+	n := rain.Number{Token: got.Term, Vid: got.Agreed.Vid}
 	v := c.views[n]
 	who := protocol.Ident{Rank: r.Node, Inc: r.Inc}
-	switch before := c.told[who]; {
-	case v == nil || v.Members != told.Support || v.Manager != told.Leader.Rank:
-		return Violatedf(c.Name(), r.T, "%v is told of view %v of %v, which nobody installed", r.Node, n, told.Support)
+	switch before := c.latest[who]; {
+	case v == nil || v.Members != got.Support || v.Manager != got.Leader.Rank:
+		return Violatedf(c.Name(), r.T, "the program of %v receives view %v of %v, which no member installed", r.Node, n, got.Support)
 	case n.Compare(before) < 0:
-		return Violatedf(c.Name(), r.T, "%v is told of view %v after %v", r.Node, n, before)
+		return Violatedf(c.Name(), r.T, "the program of %v receives view %v after %v", r.Node, n, before)
 	}
-	c.told[who] = n
+	c.latest[who] = n
 	if c.last != nil && n.Compare(c.last.Number) <= 0 {
 		return nil
 	}
 	if !c.descends(v) {
-		return Violatedf(c.Name(), r.T, "%v is told of view %v of %v, which was not decided on top of %v of %v",
+		return Violatedf(c.Name(), r.T, "the program of %v receives view %v of %v, which was not decided on top of %v of %v",
 			r.Node, n, v.Members, c.last.Number, c.last.Members)
 	}
 	c.last = v
@@ -118,12 +118,12 @@ func (c *OneChain) descends(v *rain.View) bool {
 // Finish has nothing to add.
 func (c *OneChain) Finish() error { return nil }
 
-// Outside is R-OUT: once programs are told of a view, no program of a member that is not of it goes on. A program goes on until it is
-// told that its member is dead, or until its leave is over by its member's clock, whichever is first.
+// Outside is R-OUT: once programs receive a view, no program of a member that is not of it goes on. A program goes on until it
+// receives that its member is dead, or until its leave is over by its member's clock, whichever is first.
 type Outside struct {
 	agreements
 	ledger *timedLedger
-	last   agreement // the latest that anybody was told of
+	last   agreement // the latest that any program received
 }
 
 // NewOutside returns the checker of one group.
@@ -161,7 +161,7 @@ func (o *Outside) judge(q protocol.Rank, t sim.Real) error {
 	}
 	end, _ := o.ledger.ledger.End(q, protocol.Consistent, o.group, a.horizon)
 	if clock := o.ledger.truth.Clock(q).At(t); clock < end {
-		return Violatedf(o.Name(), t, "%v goes on in view %v of %v until %v; its clock shows %v, and programs were told of view %v of %v",
+		return Violatedf(o.Name(), t, "%v goes on in view %v of %v until %v; its clock shows %v, and programs received view %v of %v",
 			q, a.number, a.members, end, clock, o.last.number, o.last.members)
 	}
 	return nil

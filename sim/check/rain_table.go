@@ -9,8 +9,8 @@ import (
 )
 
 // Table is R-TAB: at every event each member does what a line of the paper's Table 1 says, as corrected by the errata. The table is a
-// list of states, of what is said in each, and to whom; the rules that all its lines follow are these, judged by the links that a member
-// states, by what it was told over them, and by nothing else that it remembers:
+// list of states, of what is sent in each, and to which members; the rules that all its lines follow are these, judged by the links that a member
+// states, by what it received over them, and by nothing else that it remembers:
 //
 //	connected to members, to none     alive, dead; with a gate: to a quorum, to less than one; who fails or was regained counts here
 //	failing j                         as lost j: there is a link to it, and it has to leave because of another one
@@ -41,7 +41,7 @@ type column struct {
 	unsent   [][]topic // what it has said in this Step, to each peer, and not posted yet
 }
 
-// topic is what is said of whom, in which view, and by which attempt.
+// topic is what is said of which member, in which view, and by which attempt.
 type topic struct {
 	rain.Topic
 	ev protocol.Ev
@@ -76,7 +76,7 @@ func newColumn(n int) *column {
 // Name returns R-TAB.
 func (c *Table) Name() string { return "R-TAB" }
 
-// Observe follows what members are told and judges what they say.
+// Observe follows what members receive and judges what they say.
 func (c *Table) Observe(r *sim.Record) error {
 	if c.dirty != protocol.Nobody && (r.Node != c.dirty || r.T != c.at) {
 		if err := c.settled(c.dirty); err != nil {
@@ -161,7 +161,7 @@ func (c *Table) post(r *sim.Record, m *column) {
 	m.unsent[r.Peer.Rank] = append(said[:0], said[1:]...)
 }
 
-// take remembers what a member was told, unless it is of another view.
+// take remembers what a member received, unless it is of another view.
 func (c *Table) take(r *sim.Record, m *column) {
 	w := c.inFlight[stream{r.Peer, protocol.Ident{Rank: r.Node, Inc: r.Inc}}]
 	if w == nil || w.session != r.Term {

@@ -50,7 +50,7 @@ func (s *Stays) Observe(r *sim.Record) error {
 		return nil
 	}
 	if since := s.access.accessible(was.Rank, r.T); r.T.Sub(since) > s.window {
-		return Violatedf(s.Name(), r.T, "%v, whom all trusted and who has been accessible since %v, no longer leads: %v is trusted by %v",
+		return Violatedf(s.Name(), r.T, "%v, which all trusted and which has been accessible since %v, no longer leads: %v is trusted by %v",
 			was, since, s.opinions.of[r.Node].trusts, r.Node)
 	}
 	return nil

@@ -112,7 +112,7 @@ func TestALeaderMayBeDemotedUntilItHasBeenAccessibleForLongEnough(t *testing.T) 
 		if err := stays(6, false, append(settledOnA(what...), soon)...); err != nil {
 			t.Errorf("%s, soon: %v", name, err)
 		}
-		violates(t, "S-kSTAB", stays(6, false, append(settledOnA(what...), late)...), "a/1, whom all trusted and who has been accessible since 300ms")
+		violates(t, "S-kSTAB", stays(6, false, append(settledOnA(what...), late)...), "a/1, which all trusted and which has been accessible since 300ms")
 		violates(t, "S-kSTAB", stays(5, false, append(settledOnA(what...), soon)...), "a/1")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/regentproject/regent/sim"
 )
 
-// play begins the faults. Whom a fault of the leader befalls is known from its record; without a leader there is none.
+// play begins the faults. The member that a fault of the leader befalls is known from its record; without a leader there is none.
 func (f faults) play(p *player) error {
 	for _, fault := range f {
 		p.newest = nil

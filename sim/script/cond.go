@@ -121,7 +121,7 @@ type subject struct {
 	set protocol.Set
 }
 
-// members returns whom the subject stands for now.
+// members returns the members that the subject stands for now.
 func (s *subject) members(w *sim.World) protocol.Set {
 	if !s.all {
 		return s.set
@@ -154,7 +154,7 @@ func view(w *sim.World, r protocol.Rank, s scope) *protocol.View {
 	return nil
 }
 
-// leader returns whom a member sees leading in a scope.
+// leader returns the member that another one sees leading in a scope.
 func leader(w *sim.World, r protocol.Rank, s scope) protocol.Rank {
 	if v := view(w, r, s); v != nil {
 		return v.Leader.Rank

@@ -56,7 +56,7 @@ func (p *parser) members() protocol.Set {
 	return protocol.NewSet(p.member())
 }
 
-// who takes one or several members, or the word leader: whoever leads when the statement takes effect.
+// who takes one or several members, or the word leader: the member that leads when the statement takes effect.
 func (p *parser) who() []protocol.Rank {
 	if p.accept(theLeader) {
 		return []protocol.Rank{sim.TheLeader}
@@ -81,7 +81,7 @@ func (p *parser) one() protocol.Rank {
 	return p.member()
 }
 
-// theLeader is how scripts call whoever leads.
+// theLeader is how scripts call the leader.
 const theLeader = "leader"
 
 // some takes members, at least one.
@@ -118,7 +118,7 @@ func (p *parser) isMember(name string) bool {
 	return ok && int(r) < p.script.Members
 }
 
-// Links are the ways from some members to others. Nobody stands for all members, TheLeader for whoever leads.
+// Links are the ways from some members to others. Nobody stands for all members, TheLeader for the leader.
 type Links struct {
 	From, To []protocol.Rank
 	Both     bool // and back
@@ -154,7 +154,7 @@ func (l *Links) pairs() [][2]protocol.Rank {
 	return all
 }
 
-// plain says that no end of the links is the leader, whoever that is.
+// plain says that no end of the links is the leader, which changes.
 func (p *parser) plain(at token, l Links) Links {
 	if slices.Contains(l.From, sim.TheLeader) || slices.Contains(l.To, sim.TheLeader) {
 		p.failAt(at, "name the member: the leader may be another one when this takes effect")

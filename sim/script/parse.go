@@ -41,7 +41,7 @@ type Step struct {
 // dashes stand between statements and what they are expected to print.
 const dashes = "----"
 
-// maxErrors is how many errors of one script are told.
+// maxErrors is how many errors of one script are reported.
 const maxErrors = 10
 
 // parser turns lines into a Script.

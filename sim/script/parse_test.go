@@ -40,7 +40,7 @@ func TestErrorsSayWhereAndWhatWouldBeRight(t *testing.T) {
 		{begin + "bounds none", `x:3:8: "none": expected slack or unknown`},
 		{begin + "timers early 1s", `x:3:8: "early": expected late or twice`},
 		{"ports", "x:1:1: ports: say first which protocol the members run, such as: protocol rank"},
-		{begin + "ports\nhold rank.OK a->b", "x:4:1: messages travel as packets in this script, which cannot be told apart: leave out ports"},
+		{begin + "ports\nhold rank.OK a->b", "x:4:1: messages travel as packets in this script, which cannot be distinguished: leave out ports"},
 		{begin + "varied", "x:3:1: varied: rank, as it is set up, has no variants that random runs draw: leave this out"},
 		{begin + "groups a a", `x:3:10: "a": expected the name of a group, each once`},
 		{begin + "groups x without", `x:3:17: the line ends here: "candidates" is missing`},

@@ -22,7 +22,7 @@ type Options struct {
 	Protocol *suite.Protocol
 	// Observers see the trace.
 	Observers []sim.Observer
-	// Each, if not nil, is told of every statement that was played, with what it printed.
+	// Each, if not nil, is called with every statement that was played, with what it printed.
 	Each func(at sim.Real, s *Step, printed []string)
 }
 

@@ -73,7 +73,7 @@ func (p *parser) once(again bool) {
 	}
 }
 
-// setGroups names the groups. Every member campaigns for all of them, unless nobody does until it is told to.
+// setGroups names the groups. Every member campaigns for all of them, unless the script says that none does before it is asked to.
 func setGroups(p *parser) {
 	p.once(p.script.grouped)
 	names := []protocol.Group{}

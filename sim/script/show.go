@@ -46,8 +46,8 @@ func (p *player) see(r *sim.Record) {
 	case w.what == "views" && r.Ev == sim.EvView:
 		v := protocol.View{Leader: r.Peer, Domain: r.Dom, Group: r.Group}
 		words := leaderWords(r.Node, &v)
-		if told, ok := r.Detail.(*protocol.View); ok && told.Agreed != nil && told.Agreed.Recover {
-			words += fmt.Sprintf(", recovers %v", told.Agreed.Failed.Union(told.Agreed.Unfinished))
+		if v, ok := r.Detail.(*protocol.View); ok && v.Agreed != nil && v.Agreed.Recover {
+			words += fmt.Sprintf(", recovers %v", v.Agreed.Failed.Union(v.Agreed.Unfinished))
 		}
 		p.print("%v %v%s: %s (%s)", r.T, r.Node, of(v.Domain, v.Group), words, r.Why)
 	case w.what == "messages" && message && w.wants(name):
@@ -146,7 +146,7 @@ func (p *player) topics() []topic {
 	return all
 }
 
-// showViews prints one line for each group and domain: who leads whom, and who follows nobody and why.
+// showViews prints one line for each group and domain: which members each leader leads, and which follow none and why.
 func (p *player) showViews() {
 	all := p.topics()
 	if len(all) == 0 {
@@ -177,21 +177,21 @@ func (p *player) sentence(t topic) string {
 	w := p.world
 	s := scope{t.group, int(t.domain)}
 	var clauses []string
-	var told protocol.Set
+	var shown protocol.Set
 	for r := range protocol.Rank(w.Members()) {
 		if !p.leads(r, s) {
 			continue
 		}
 		supporters := p.supporters(r, s)
 		clauses = append(clauses, fmt.Sprintf("%v leads %v", r, supporters))
-		told.Add(r)
+		shown.Add(r)
 		for q := range supporters.All() {
 			if w.Up(q) && leader(w, q, s) == r {
-				told.Add(q)
+				shown.Add(q)
 			}
 		}
 	}
-	return strings.Join(append(clauses, p.others(told, s)...), "; ")
+	return strings.Join(append(clauses, p.others(shown, s)...), "; ")
 }
 
 // supporters returns who backs a leader as far as it knows or, in a domain without support, who follows it.
@@ -208,8 +208,8 @@ func (p *player) supporters(r protocol.Rank, s scope) protocol.Set {
 	return set
 }
 
-// others words what members believe that have not been told of yet, like with like, and who is not as it should be.
-func (p *player) others(told protocol.Set, s scope) []string {
+// others words what members believe that are not shown yet, like with like, and who is not as it should be.
+func (p *player) others(shown protocol.Set, s scope) []string {
 	var said []clause
 	add := func(r protocol.Rank, one, many string) {
 		for i := range said {
@@ -226,7 +226,7 @@ func (p *player) others(told protocol.Set, s scope) []string {
 		case !p.world.Up(r):
 			add(r, " is down", " are down")
 			continue
-		case told.Has(r):
+		case shown.Has(r):
 		case v == nil:
 			add(r, " has no view yet", " have no view yet")
 		case v.Leader.Rank == protocol.Nobody:

@@ -443,7 +443,7 @@ func parseWatch(p *parser) action {
 // selector takes which messages a statement is about.
 func (p *parser) selector() selector {
 	if p.ported {
-		p.failAt(p.tokens[0], "messages travel as packets in this script, which cannot be told apart: leave out ports")
+		p.failAt(p.tokens[0], "messages travel as packets in this script, which cannot be distinguished: leave out ports")
 	}
 	t := p.take("a message, such as rank.OK")
 	known := p.protocol.Messages

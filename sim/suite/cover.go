@@ -21,7 +21,7 @@ type covered struct {
 	fell  *leaderCrash // how it led when it crashed, until it is back
 }
 
-// A memberView is whom a member sees leading a group.
+// A memberView is the member that another one sees leading a group.
 type memberView struct {
 	dom    protocol.Domain
 	group  protocol.Group
@@ -113,7 +113,7 @@ func (m *covered) view(d protocol.Domain, g protocol.Group) *memberView {
 	return nil
 }
 
-// onView notes whom a member sees leading now.
+// onView notes the member that another one sees leading now.
 func (c *Cover) onView(r *sim.Record) {
 	m := &c.members[r.Node]
 	s := m.view(r.Dom, r.Group)

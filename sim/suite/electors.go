@@ -33,21 +33,21 @@ type elector struct {
 
 // electors by the second word of the stack's name.
 var electors = []elector{
-	{"rank", "whom the plain elector trusts tries first", []string{"rank.OK"}, 1, false,
+	{"rank", "the member that the plain elector trusts tries first", []string{"rank.OK"}, 1, false,
 		func(b sim.Boot, _ stack.Roles) (protocol.Machine, error) {
 			return rank.New(rank.Default(b.Self, b.Members, b.Inc))
 		}},
-	{"ring", "whom the ring trusts tries first", []string{"ring.Beat"}, 1, false,
+	{"ring", "the member that the ring trusts tries first", []string{"ring.Beat"}, 1, false,
 		func(b sim.Boot, _ stack.Roles) (protocol.Machine, error) {
 			return ring.New(ring.Default(b.Self, b.Members, b.Inc))
 		}},
-	{"phi", "whom the ring with φ-accrual trusts tries first", []string{"ring.Beat"}, 1, false,
+	{"phi", "the member that the ring with φ-accrual trusts tries first", []string{"ring.Beat"}, 1, false,
 		func(b sim.Boot, _ stack.Roles) (protocol.Machine, error) {
 			c := ring.Default(b.Self, b.Members, b.Inc)
 			c.Phi = 8
 			return ring.New(c)
 		}},
-	{"stable", "whom the stable elector trusts tries first, and nobody moves on without a quorum", stableMessages, 1, true,
+	{"stable", "the member that the stable elector trusts tries first, and no member moves on without a quorum", stableMessages, 1, true,
 		func(b sim.Boot, roles stack.Roles) (protocol.Machine, error) {
 			return stable.New(ProductionConfig(b, roles))
 		}},

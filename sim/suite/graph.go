@@ -10,7 +10,7 @@ import (
 	"github.com/regentproject/regent/sim/check"
 )
 
-// A Graph is who is connected to whom, for runs in which that does not change: element r has r and its neighbours.
+// A Graph is which members are connected, for runs in which that does not change: element r has r and its neighbours.
 type Graph []protocol.Set
 
 // NewGraph returns the graph of n members with these edges.

@@ -99,11 +99,11 @@ func hallProtocols() []*Protocol {
 	return append(all, hallElector())
 }
 
-// hallElector is local leaders as an elector: whoever leads the part that a member is in is trusted by it. The healed core is
+// hallElector is local leaders as an elector: a member trusts the leader of its part. The healed core is
 // one part, and all links within it are timely.
 func hallElector() *Protocol {
 	p := rankProtocol()
-	p.Name, p.About = "hall elector", "whoever leads the part of the network that a member is in is trusted (HALL as an elector)"
+	p.Name, p.About = "hall elector", "a member trusts the leader of its part of the network (HALL as an elector)"
 	p.Spawn = func(b sim.Boot) (protocol.Machine, error) {
 		return hall.NewElector(hall.Default(b.Self, b.Members, b.Inc, hall.LAN))
 	}

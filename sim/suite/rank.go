@@ -11,7 +11,7 @@ import (
 )
 
 // rankProtocol is the plain elector. It has no leases, so nothing can go wrong while links are bad; it must agree once
-// they are good, whoever is left.
+// they are good, whichever members are left.
 func rankProtocol() *Protocol {
 	const settle = 4 * time.Second
 	return &Protocol{

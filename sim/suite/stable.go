@@ -117,7 +117,7 @@ func stableProtocol(variant, about string) *Protocol {
 			LeaderChanged}
 	case "gated":
 		p.Core = majority
-		p.Assume = nil // a quorum must be able to answer whoever asks
+		p.Assume = nil // a quorum must be able to answer every member that asks
 	}
 	return p
 }

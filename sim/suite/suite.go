@@ -21,7 +21,7 @@ type Protocol struct {
 	Default bool
 	// About is a line for people.
 	About string
-	// Members is how many members a run has unless told otherwise; it works with MinMembers and more.
+	// Members is how many members a run has by default; it works with MinMembers and more.
 	Members, MinMembers int
 	// Rho is the drift that the protocol is promised.
 	Rho protocol.Rho

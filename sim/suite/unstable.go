@@ -43,7 +43,7 @@ func (f *unstable) Step(now protocol.Time, ev protocol.Event, out *protocol.Effe
 	}
 	if _, ok := ev.(protocol.Tick); ok && now >= f.change {
 		f.change = now.Add(f.next())
-		ev = protocol.Trusts{Leader: f.whom(), Barred: f.barred()}
+		ev = protocol.Trusts{Leader: f.trusted(), Barred: f.barred()}
 	}
 	f.inner.Step(now, ev, out)
 	out.Wake = min(out.Wake, f.change)
@@ -51,7 +51,7 @@ func (f *unstable) Step(now protocol.Time, ev protocol.Event, out *protocol.Effe
 
 func (f *unstable) next() time.Duration { return max(1, f.dice.Draw(f.every)) }
 
-// barred is nobody most of the time, and otherwise whoever it likes.
+// barred is nobody most of the time, and otherwise members that it draws.
 func (f *unstable) barred() protocol.Set {
 	var s protocol.Set
 	for f.dice.N(3) == 0 {
@@ -60,7 +60,7 @@ func (f *unstable) barred() protocol.Set {
 	return s
 }
 
-func (f *unstable) whom() protocol.Rank {
+func (f *unstable) trusted() protocol.Rank {
 	if r := f.dice.N(f.n + 1); r < f.n {
 		return protocol.Rank(r)
 	}

@@ -27,7 +27,7 @@ var variedRows = []string{MixedLengths, MovedLength, ManyGroups, FlagWithRecord,
 // nerioSettings is how many configurations a council may be restarted with. They differ in what all members must agree on.
 const nerioSettings = 2
 
-// remembersNerio says how a backup is recognised: a member introduces itself before it says anything else. It has been told
+// remembersNerio says how a backup is recognised: a member introduces itself before it says anything else. It has received
 // that its record is old before it would grant anything, after the longest promise of any setting.
 var remembersNerio = sim.Remember{
 	By: func(m protocol.Message) bool {

@@ -7,7 +7,7 @@ import (
 
 // ownLease is what a member knows of its own lease of the group, by the views of the authority.
 type ownLease struct {
-	// wanted says that the authority was told to campaign; stopped that it was answered about the tenure with that number.
+	// wanted says that the authority was asked to campaign; stopped that it was answered about the tenure with that number.
 	wanted  bool
 	stopped uint64
 	// token is that of the lease, 0 if there is none.
@@ -105,7 +105,7 @@ func (r *reading) add(from protocol.Rank, known bool, v *View) {
 	}
 }
 
-// pending is a view that this member has decided and that programs are not told of yet.
+// pending is a view that this member has decided and that programs have not received yet.
 type pending struct {
 	number Number
 	has    protocol.Set // the members that have it
@@ -219,7 +219,7 @@ func (g *group) report() {
 // onRecovered takes the manager's word that what was lost by a view is recovered. The word may be late: there may be another view by now,
 // of which it says nothing.
 func (g *group) onRecovered(n Number) {
-	if g.phase != Alive || g.view.Manager != g.me || n != g.view.Number || g.told != n || g.recovered == n {
+	if g.phase != Alive || g.view.Manager != g.me || n != g.view.Number || g.delivered != n || g.recovered == n {
 		return
 	}
 	g.recovered = n
@@ -276,7 +276,7 @@ func (g *group) next(failed, joined protocol.Set) View {
 	return v
 }
 
-// lead says whether this member holds the lease and has the last view. A view that programs may not have been told of is announced once
+// lead says whether this member holds the lease and has the last view. A view that programs may not have received is announced once
 // more, under this lease, before anything is decided on top of it: its manager may have died when a single member had it.
 func (g *group) lead(now protocol.Time) bool {
 	if !g.holdsLease(now) {
@@ -332,7 +332,7 @@ func (g *group) form(now protocol.Time) {
 	if g.m.below != nil && g.reading.best.after(&g.view) {
 		g.view = g.reading.best
 	}
-	next := g.next(g.view.Members, all) // whoever was of the last view has died in it
+	next := g.next(g.view.Members, all) // all members of the last view have died in it
 	g.fact(protocol.Fact{Ev: protocol.EvConv, Peer: g.peers[g.me].ident, Members: next.Members, Term: next.Number.Token, Gen: next.Number.Vid})
 	g.issue(now, next, "decided")
 }

@@ -176,7 +176,7 @@ func (g *group) stall(now protocol.Time, present, joining *protocol.Set) {
 	}
 	if stalled != g.stalled {
 		g.stalled = stalled
-		if g.told == g.view.Number {
+		if g.delivered == g.view.Number {
 			g.publishView(protocol.Cause{Code: protocol.Stalled, Peer: stalled, Bound: g.m.cfg.Stall})
 		}
 	}
@@ -257,10 +257,10 @@ func (g *group) wake(now protocol.Time) protocol.Time {
 
 // publish tells the program of a view that was reported, once the member's leave to go on is there too.
 func (g *group) publish() {
-	if g.phase != Alive || g.reported != g.view.Number || g.told == g.view.Number || g.m.below != nil && g.stay.end == 0 {
+	if g.phase != Alive || g.reported != g.view.Number || g.delivered == g.view.Number || g.m.below != nil && g.stay.end == 0 {
 		return
 	}
-	g.told = g.view.Number
+	g.delivered = g.view.Number
 	g.publishView(protocol.Cause{Code: protocol.AllAgree, Peer: g.view.Manager})
 }
 

@@ -15,7 +15,7 @@ type rift struct {
 	since protocol.Time
 }
 
-// A survey is which links are broken, as far as this member hears: by rank, with whom there is no link, the same from both ends.
+// A survey is which links are broken, as far as this member hears: by rank, the members without a link to it, the same from both ends.
 type survey []protocol.Set
 
 // broken returns the peers to which this member's link broke and does not work again yet.
@@ -39,8 +39,8 @@ func (g *group) tellLinks() {
 	}
 	broken := g.broken()
 	for r := range g.peers {
-		if p := &g.peers[r]; p.up && p.told != broken {
-			p.told = broken
+		if p := &g.peers[r]; p.up && p.sent != broken {
+			p.sent = broken
 			g.send(protocol.Rank(r), &Links{Group: g.name, Broken: broken})
 		}
 	}

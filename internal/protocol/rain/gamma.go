@@ -52,7 +52,7 @@ func (m *Gamma) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	out.Wake = m.links.Wake()
 }
 
-// changed tells whoever can be reached again all that it may have missed.
+// changed sends members that can be reached again all that they may have missed.
 func (m *Gamma) changed(changes []link.Change) {
 	for _, c := range changes {
 		r := c.Peer.Rank

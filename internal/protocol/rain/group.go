@@ -16,16 +16,16 @@ type group struct {
 	open  bool // the program takes part
 	phase Phase
 	// retiring is why the program of a member was asked to stop; until it has, the member stays. Zero: it was not asked. shown is
-	// what it was told last in this life.
+	// the last view that it received in this life.
 	retiring protocol.Cause
 	shown    protocol.View
 	// view is the installed one, and known says that the member cannot have forgotten a later one.
 	view  View
 	known bool
-	// reported is the last view that programs were told of, recovered the last whose recovery was reported done, as far as this
-	// member knows; told is the last that its own program was told of in this life.
-	reported, recovered, told Number
-	// stalled is the member that its program was told of as stalled, or Nobody.
+	// reported is the last view that programs received, recovered the last whose recovery was reported done, as far as this
+	// member knows; delivered is the last that its own program received in this life.
+	reported, recovered, delivered Number
+	// stalled is the member that was reported to its program as stalled, or Nobody.
 	stalled protocol.Rank
 	// rifts are the broken links within the view, and failing are those that have to leave because of one.
 	rifts   []rift
@@ -53,9 +53,9 @@ type peer struct {
 	// said is what it said last in this session, if it said anything.
 	said  State
 	spoke bool
-	// broke says that the link to it broke and does not work again yet. Of their broken links it has said lacks, and was told told.
+	// broke says that the link to it broke and does not work again yet. Of their broken links it has reported lacks, and was sent sent.
 	broke       bool
-	lacks, told protocol.Set
+	lacks, sent protocol.Set
 	// stopping is when it said that it is dead and that its program has not stopped yet.
 	stopping protocol.Time
 	// since is when it was lost, being a member; Never: it is not lost. complained says that this was reported.
@@ -107,7 +107,7 @@ func (g *group) onResign(now protocol.Time) {
 // retire lets the member leave in good order: it stays until its program has stopped, so that nobody takes over from it before.
 func (g *group) retire(cause protocol.Cause) {
 	switch {
-	case g.phase == Alive && g.told != Number{}:
+	case g.phase == Alive && g.delivered != Number{}:
 		if g.retiring == (protocol.Cause{}) {
 			g.retiring = cause
 			v, a := g.shown, *g.shown.Agreed // a later view may be installed, and not be reported yet
@@ -125,12 +125,12 @@ func (g *group) retire(cause protocol.Cause) {
 // onStopped follows the end of the program: of one that was asked to stop, or of one that has had enough.
 func (g *group) onStopped(now protocol.Time) {
 	switch {
-	case g.phase == Alive && g.told != Number{}:
+	case g.phase == Alive && g.delivered != Number{}:
 		cause := protocol.Cause{Code: protocol.Resigned, Peer: g.me}
 		if g.retiring != (protocol.Cause{}) {
 			cause = g.retiring
 		}
-		g.open, g.told = false, Number{}
+		g.open, g.delivered = false, Number{}
 		g.die(cause)
 	case g.phase == Stopping:
 		g.enter(g.rest())
@@ -175,14 +175,14 @@ func (g *group) die(cause protocol.Cause) {
 	g.retiring = protocol.Cause{}
 	g.stay.end, g.stay.due = 0, protocol.Never
 	g.stalled = protocol.Nobody
-	told := g.told != Number{}
-	g.told = Number{}
-	if told {
+	in := g.delivered != Number{}
+	g.delivered = Number{}
+	if in {
 		g.enter(Stopping)
 	} else {
 		g.enter(g.rest())
 	}
-	g.publishDead(cause, told)
+	g.publishDead(cause, in)
 	g.stateNode()
 }
 
@@ -214,7 +214,7 @@ func (g *group) onLink(now protocol.Time, c *link.Change) {
 	p.broke = !c.Up && (p.up || p.broke)
 	p.ident, p.up = c.Peer, c.Up
 	p.said, p.spoke = State{}, false
-	p.lacks, p.told = protocol.Set{}, protocol.Set{}
+	p.lacks, p.sent = protocol.Set{}, protocol.Set{}
 	g.invites[r] = Topic{}
 	for _, t := range g.topics {
 		t.erase(r)
@@ -320,15 +320,15 @@ func (g *group) waiting(now protocol.Time) protocol.Set {
 	return s
 }
 
-// install makes a view this member's own: one that it decided or announces, that its manager told it, or that it heard of from
-// another member. The others are told after this: those that are taken in must hear of it from the manager first.
+// install makes a view this member's own: one that it decided or announces, that its manager sent, or that it heard of from
+// another member. The others get it after this: those that are taken in must hear of it from the manager first.
 func (g *group) install(now protocol.Time, v View, how string) {
 	before := g.view.Number.Vid
 	if v.Number == g.view.Number {
 		// Two parts of a network without a gate met: what was said of this number was said of another view.
 		g.reported, g.recovered = Number{}, Number{}
-		if g.told == v.Number {
-			g.told = otherPart
+		if g.delivered == v.Number {
+			g.delivered = otherPart
 		}
 	}
 	g.view, g.begin = v, false
@@ -339,7 +339,7 @@ func (g *group) install(now protocol.Time, v View, how string) {
 		Gen: v.Number.Vid, Seq: v.Parent.Vid, Why: how, Detail: v})
 	taken := v.Joined.Has(g.me) && v.Number.Vid > before
 	switch {
-	case !v.Members.Has(g.me) || taken && g.told != Number{}:
+	case !v.Members.Has(g.me) || taken && g.delivered != Number{}:
 		// The others took this member for dead, be it that they knew no better: it must not go on with what it had.
 		if g.phase == Alive {
 			g.die(g.exclusion(now, &v))
@@ -359,7 +359,7 @@ func (g *group) exclusion(now protocol.Time, v *View) protocol.Cause {
 	return protocol.Cause{Code: protocol.Excluded, Peer: v.Manager}
 }
 
-// otherPart is the number of no view: of one that the program was told of and that has the number of another.
+// otherPart is the number of no view: of one that the program received and that has the number of another.
 var otherPart = Number{Token: 1}
 
 // onInstall takes a manager's decision.

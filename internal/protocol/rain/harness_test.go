@@ -70,7 +70,7 @@ func newHarness(t *testing.T, n int, change func(*Config)) *harness {
 		g := m.group("g")
 		g.open, g.phase, g.known = true, Alive, true
 		g.view = View{Number: Number{Vid: 1}, Members: protocol.Everyone(n)}
-		g.reported, g.recovered, g.told = g.view.Number, g.view.Number, g.view.Number
+		g.reported, g.recovered, g.delivered = g.view.Number, g.view.Number, g.view.Number
 		r.members = append(r.members, m)
 	}
 	for i := range n {

@@ -32,7 +32,7 @@ type Machine struct {
 	// closed says that the member is leaving, ill that it is not fit to be in any group.
 	closed, ill bool
 
-	// queue is what the authority is to be told, one event a Step, because it uses its messages again.
+	// queue is what the authority is to get, one event a Step, because it uses its messages again.
 	queue     []protocol.Event
 	stepped   bool
 	belowWake protocol.Time
@@ -174,7 +174,7 @@ func (m *Machine) command(now protocol.Time, name protocol.Group, ev protocol.Ev
 }
 
 // MaxGroups is how many consistent groups a council may have: all their views are in one record. A program that would take part in another
-// is told so, by the cause TooMany; what peers say of others is ignored.
+// gets the cause TooMany; what peers say of others is ignored.
 const MaxGroups = 64
 
 // takes says whether there is such a group, or can be.
@@ -252,7 +252,7 @@ func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
 	m.authority(now, ev)
 }
 
-// onReceive gives a message to whom it belongs.
+// onReceive gives a message to the part that it is for.
 func (m *Machine) onReceive(now protocol.Time, r *protocol.Receive) {
 	switch msg := r.Message.(type) {
 	case *Stay:
@@ -453,7 +453,7 @@ func (m *Machine) persist() {
 	m.out.Persist = append(m.out.Persist[:0], m.rec...)
 }
 
-// onPersisted tells whoever waited for the oldest write.
+// onPersisted goes on with what waited for the oldest write.
 func (m *Machine) onPersisted(now protocol.Time) {
 	if len(m.writes) == 0 {
 		return

@@ -90,7 +90,7 @@ type State struct {
 	Group protocol.Group
 	Phase Phase
 	View  View
-	// Reported is the last view that programs were told of as far as the sender knows, Recovered the last of which what was lost
+	// Reported is the last view that programs received as far as the sender knows, Recovered the last of which what was lost
 	// is recovered.
 	Reported, Recovered Number
 }

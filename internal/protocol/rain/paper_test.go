@@ -88,7 +88,7 @@ func TestTheSmallestOfTheRestLeads(t *testing.T) {
 		// Managers of smaller changes on the way are legitimate; each has something to recover before the next.
 		for range k + 1 {
 			for i := range r.members {
-				r.group(i).told = r.group(i).view.Number
+				r.group(i).delivered = r.group(i).view.Number
 				r.group(i).onRecovered(r.group(i).view.Number)
 			}
 			r.run()

@@ -180,7 +180,7 @@ func TestWhoForgotItsViewsVouchesForNobody(t *testing.T) {
 
 func TestADeadMemberIsNotRevivedByAViewThatItDiedIn(t *testing.T) {
 	g := living(t)
-	g.told = g.view.Number
+	g.delivered = g.view.Number
 	v := g.view
 	g.die(protocol.Cause{})
 	if g.phase != Stopping {

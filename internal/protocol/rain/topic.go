@@ -7,7 +7,7 @@ import "github.com/regentproject/regent/internal/protocol"
 type topic struct {
 	kind  Kind
 	about protocol.Rank
-	// candTo and accFrom by whom was asked, candFrom and accTo by who asked.
+	// candTo and accFrom by the member that was asked, candFrom and accTo by the one that asked.
 	candTo, accFrom, candFrom, accTo []uint64
 }
 

@@ -9,9 +9,9 @@ import (
 )
 
 type driver struct {
-	machine      *tenure.Machine
+	machine       *tenure.Machine
 	asked, killed chan struct{}
-	end          clock.Time
+	end           clock.Time
 }
 
 func (d *driver) listed() { <-d.asked }
