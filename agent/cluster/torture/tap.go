@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 )
 
@@ -20,6 +19,19 @@ import (
 const (
 	tapEvery    = 25 * time.Millisecond
 	tapPatience = time.Second
+)
+
+// sessionInfo is what an agent says of a runner at /v1/sessions, and sessionList all of it.
+type (
+	sessionInfo struct {
+		Group string        `json:"group"`
+		Pid   int           `json:"pid"`
+		Token uint64        `json:"token"`
+		Left  time.Duration `json:"remaining_ns"` // of the deadline that the runner knows
+	}
+	sessionList struct {
+		Sessions []sessionInfo `json:"sessions"`
+	}
 )
 
 // tenureKey names a tenure.
@@ -54,7 +66,7 @@ func (t *tap) follow(ctx context.Context, host, socket string) {
 	c := client(socket)
 	for ctx.Err() == nil {
 		before := cluster.Now()
-		var list api.SessionList
+		var list sessionList
 		if r, err := c.Get("http://agent/v1/sessions"); err == nil {
 			_ = json.NewDecoder(r.Body).Decode(&list)
 			_ = r.Body.Close()
@@ -68,11 +80,10 @@ func (t *tap) follow(ctx context.Context, host, socket string) {
 }
 
 // note takes what an agent answered to a question that was asked at an instant.
-func (t *tap) note(host string, asked cluster.Time, all []api.SessionInfo) {
+func (t *tap) note(host string, asked cluster.Time, all []sessionInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range all {
-		s := &all[i]
+	for _, s := range all {
 		if s.Token == 0 || s.Left <= 0 {
 			continue
 		}
