@@ -67,9 +67,15 @@ type Node struct {
 	storage sync.Mutex // guards vault
 	vault   *core.Vault
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards present
 	present *membership
+
+	notes  sync.Mutex // guards recent
+	recent []Event
 }
+
+// keepEvents is how many events a status shows.
+const keepEvents = 60
 
 // A membership is a node while it is in the group.
 type membership struct {
@@ -253,11 +259,29 @@ func (m *membership) step(do func()) {
 		v := *m.asked
 		m.asked = nil
 		number := m.recovered
-		m.workers.Go(func() {
-			if err := m.group.Recovered(m.ctx, v); err != nil && m.ctx.Err() == nil {
-				m.event(Event{What: "failed", View: number, Text: err.Error()})
-			}
-		})
+		m.workers.Go(func() { m.report(v, number) })
+	}
+}
+
+// report reports a view as recovered, and tries until there is a later one.
+func (m *membership) report(v view.View, number core.Number) {
+	for {
+		err := m.group.Recovered(m.ctx, v)
+		if err == nil || m.ctx.Err() != nil {
+			return
+		}
+		m.event(Event{What: "failed", View: number, Text: err.Error()})
+		select {
+		case <-time.After(time.Second):
+		case <-m.ctx.Done():
+			return
+		}
+		m.node.mu.Lock()
+		later := m.machine.View().Number != number
+		m.node.mu.Unlock()
+		if later {
+			return
+		}
 	}
 }
 
@@ -310,8 +334,14 @@ func (m *membership) effects(e core.Effects) {
 }
 
 func (m *membership) event(e Event) {
-	if f := m.node.config.OnEvent; f != nil {
-		e.At = time.Now()
+	e.At = time.Now()
+	n := m.node
+	if e.What != "complete" {
+		n.notes.Lock()
+		n.recent = append(n.recent[max(0, len(n.recent)+1-keepEvents):], e)
+		n.notes.Unlock()
+	}
+	if f := n.config.OnEvent; f != nil {
 		f(e)
 	}
 }
@@ -357,6 +387,8 @@ type Status struct {
 	Owned []Tile      `json:"owned"`
 	// Kept are the checkpoints of which the node has shares, by key.
 	Kept map[string][]core.ID `json:"kept"`
+	// Recent are the last events but completions, oldest first.
+	Recent []Event `json:"recent"`
 }
 
 // A Tile is a key that a node owns: how far it is, and which step is complete.
@@ -378,6 +410,9 @@ func (n *Node) Status() Status {
 		}
 	}
 	n.mu.Unlock()
+	n.notes.Lock()
+	s.Recent = slices.Clone(n.recent)
+	n.notes.Unlock()
 	n.storage.Lock()
 	defer n.storage.Unlock()
 	for _, key := range n.config.Keys {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster/journal"
 )
 
@@ -25,10 +27,10 @@ const (
 )
 
 // Main is called first by programs whose children run from their own executable. In a child it does not return.
-func Main() {
+func Main(beside ...func(context.Context, *regent.Member, Order) error) {
 	switch os.Getenv(partVar) {
 	case partMember:
-		os.Exit(Serve(os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(Serve(os.Stdin, os.Stdout, os.Stderr, beside...))
 	case partActor:
 		fmt.Fprintln(os.Stderr, Act(os.Getenv(journalVar), os.Getenv(stubbornVar) != ""))
 		os.Exit(1)

@@ -29,8 +29,8 @@ import (
 //	verify                prove who leads the first group
 //	unwell                the member is unhealthy from now on, and programs that lead are asked to stop
 //
-// The member leaves at the end of its input. Serve returns the exit status.
-func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
+// The member leaves at the end of its input. Serve returns the exit status. Further programs of the member run beside those of its groups, until their context ends.
+func Serve(in io.Reader, out io.Writer, logs io.Writer, beside ...func(context.Context, *regent.Member, Order) error) int {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	var o Order
@@ -68,7 +68,17 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer) int {
 		defer s.journal.Close()
 	}
 	s.say(Event{What: Joined})
+	var programs sync.WaitGroup
+	for _, program := range beside {
+		programs.Go(func() {
+			if err := program(ctx, m, o); err != nil && ctx.Err() == nil {
+				s.say(Event{What: Failed, Text: err.Error()})
+			}
+		})
+	}
 	s.run(ctx, commands)
+	cancel()
+	programs.Wait()
 	last, stop := context.WithTimeout(context.Background(), 4*time.Second)
 	defer stop()
 	if err := m.Leave(last); err != nil {

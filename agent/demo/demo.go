@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"time"
@@ -38,6 +39,9 @@ type Options struct {
 	Groups []cluster.Group
 	// Addr is where the page is served, such as 127.0.0.1:0; empty: nowhere.
 	Addr string
+	// Page, if not nil, makes a further page at Path about the members, of which each has a directory in dir. It is the one that is opened.
+	Page func(dir string, names []string) http.Handler
+	Path string
 	// Open is called with the address of the page when it is there; nil: nothing is.
 	Open func(url string)
 	// JSON writes an event per line instead of a table.

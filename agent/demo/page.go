@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,11 @@ func (s *demonstration) serve() (stop func(), err error) {
 	s.store = web.NewStore(func() time.Duration { return s.since(cluster.Now()) })
 	s.publish()
 	over := make(chan struct{})
-	server, err := web.Serve(s.Addr, web.Handler(s.store, web.Options{Do: func(ctx context.Context, c web.Command) (string, error) {
+	var beside map[string]http.Handler
+	if s.Page != nil {
+		beside = map[string]http.Handler{s.Path: s.Page(s.cluster.Dir, s.cluster.Names)}
+	}
+	server, err := web.Serve(s.Addr, web.Handler(s.store, web.Options{Beside: beside, Do: func(ctx context.Context, c web.Command) (string, error) {
 		a := pageRequest{c, make(chan pageReply, 1)}
 		select {
 		case s.requests <- a:
@@ -47,6 +52,9 @@ func (s *demonstration) serve() (stop func(), err error) {
 		return nil, fmt.Errorf("the page: %w", err)
 	}
 	s.url = server.URL
+	if s.Page != nil {
+		s.url = strings.TrimSuffix(s.url, "/") + s.Path
+	}
 	return func() { close(over); _ = server.Close() }, nil
 }
 

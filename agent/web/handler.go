@@ -37,6 +37,8 @@ type Options struct {
 	May func(*http.Request) bool
 	// Load takes a file that somebody opened in the page; nil: none can be.
 	Load func(name string, file io.Reader) error
+	// Beside are further pages, by their paths.
+	Beside map[string]http.Handler
 	// Streams is how many pages may watch at once; zero: DefaultStreams.
 	Streams int
 }
@@ -85,6 +87,9 @@ func Handler(s Source, o Options) http.Handler {
 	mux.HandleFunc("GET /api/events", h.events)
 	mux.HandleFunc("POST /api/do", h.do)
 	mux.HandleFunc("POST /api/load", h.load)
+	for path, page := range o.Beside {
+		mux.Handle("GET "+path, page)
+	}
 	return secure(http.NewCrossOriginProtection().Handler(mux))
 }
 

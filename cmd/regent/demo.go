@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/demo"
+	"github.com/regentproject/regent/checkpoint/fractal"
 )
 
 // profiles are the timings that can be asked for by name.
@@ -18,6 +21,7 @@ var profiles = map[string]regent.Timing{"fast": regent.Fast, "lan": regent.LAN, 
 func demoCommand() *cobra.Command {
 	o := demo.Options{Command: cluster.Self("demo-member")}
 	profile := "lan"
+	var showFractal bool
 	var p cli.Page
 	c := &cobra.Command{
 		Use:   "demo",
@@ -31,8 +35,13 @@ its address is printed. Keys crash, pause, resume, cut, slow down and heal the c
 member in the terminal. Without one, lines on the standard input do: "crash a",
 "pause leader", "heal b".
 
+With --fractal, seven members compute a zoom into a fractal. Their tiles are kept on
+each other's disks: crash, pause or cut off up to three members on the page, and the
+others go on with their tiles.
+
 Nothing is left behind when it ends.`,
 		Example: `  regent demo
+  regent demo --fractal
   regent demo --for 10s --json
   (sleep 3; echo crash leader; sleep 3) | regent demo --for 8s`,
 		Args: cli.NoArgs,
@@ -43,6 +52,12 @@ Nothing is left behind when it ends.`,
 			}
 			if o.For < 0 {
 				return fmt.Errorf("--for %v: must not be negative", o.For)
+			}
+			if showFractal {
+				if !c.Flags().Changed("members") {
+					o.Members = 7
+				}
+				o.Command, o.Page, o.Path = cluster.Self("demo-member", "--fractal"), fractal.Page, fractal.Path
 			}
 			o.Timing, o.In, o.Out, o.Addr = t, c.InOrStdin(), c.OutOrStdout(), p.Addr
 			o.Open = func(url string) {
@@ -57,6 +72,7 @@ Nothing is left behind when it ends.`,
 		},
 	}
 	c.Flags().IntVar(&o.Members, "members", 5, "how many members")
+	c.Flags().BoolVar(&showFractal, "fractal", false, "compute a fractal that survives its members")
 	c.Flags().DurationVar(&o.For, "for", 0, "end after this long (default: when somebody quits)")
 	c.Flags().BoolVar(&o.JSON, "json", false, "write one JSON line per event instead of a table")
 	c.Flags().StringVar(&profile, "profile", "lan", "timing: fast, lan or wan")
@@ -66,15 +82,31 @@ Nothing is left behind when it ends.`,
 
 // demoMemberCommand is what the demonstration starts as members. It is not for people.
 func demoMemberCommand() *cobra.Command {
-	return &cobra.Command{
+	var showFractal bool
+	c := &cobra.Command{
 		Use:    "demo-member",
 		Hidden: true,
 		Args:   cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if status := cluster.Serve(os.Stdin, os.Stdout, os.Stderr); status != 0 {
+			var beside []func(context.Context, *regent.Member, cluster.Order) error
+			if showFractal {
+				beside = append(beside, runFractal)
+			}
+			if status := cluster.Serve(os.Stdin, os.Stdout, os.Stderr, beside...); status != 0 {
 				return &cli.Failure{Err: fmt.Errorf("the member ended with status %d", status)}
 			}
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&showFractal, "fractal", false, "compute a fractal")
+	return c
+}
+
+// runFractal computes tiles at a member.
+func runFractal(ctx context.Context, m *regent.Member, o cluster.Order) error {
+	var names []string
+	for _, p := range o.Council {
+		names = append(names, p.Name)
+	}
+	return fractal.Run(ctx, m, filepath.Dir(o.Dir), o.Name, names)
 }

@@ -31,6 +31,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/checkpoint"
+	"github.com/regentproject/regent/checkpoint/fractal"
 )
 
 // options are what the program is started with.
@@ -111,16 +112,16 @@ func run(ctx context.Context, o options) error {
 	var seed atomic.Uint64
 	seed.Store(o.seed)
 	c := checkpoint.Config{Name: o.regent.Name, Council: o.shares, Data: o.data, Dir: filepath.Join(o.dir, "shares"), Founding: o.seed != 0, Secret: o.secret,
-		Keys: tileNames(), Every: o.every, Last: o.frames, Client: client,
+		Keys: fractal.Keys(), Every: o.every, Last: o.frames, Client: client,
 		Begin: func(key string) ([]byte, error) {
 			if s := seed.Load(); s != 0 {
-				return begin(key, s), nil
+				return fractal.Begin(key, s), nil
 			}
 			return nil, errors.New(key + ": the seed is forgotten")
 		},
 		Advance: func(ctx context.Context, key string, frame uint64, state []byte) ([]byte, error) {
 			gate(ctx, frame, o.pace)
-			return next(key, frame, state), nil
+			return fractal.Next(key, frame, state), nil
 		},
 		OnEvent: func(e checkpoint.Event) {
 			if e.What == "founded" {
@@ -181,7 +182,7 @@ func finish(ctx context.Context, c checkpoint.Config, file string) {
 	for ctx.Err() == nil {
 		if states, err := collect(ctx, c); err == nil {
 			var b bytes.Buffer
-			if err := draw(&b, states); err == nil && os.WriteFile(file, b.Bytes(), 0o644) == nil {
+			if err := fractal.Draw(&b, states); err == nil && os.WriteFile(file, b.Bytes(), 0o644) == nil {
 				fmt.Println(`{"what":"picture"}`)
 				return
 			}

@@ -26,6 +26,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/checkpoint"
+	"github.com/regentproject/regent/checkpoint/fractal"
 )
 
 // The test binary is also the program: with this variable set it is a member.
@@ -248,7 +249,7 @@ func reached(events []entry, frame uint64) bool {
 			done[e.Key] = true
 		}
 	}
-	return len(done) == side*side
+	return len(done) == fractal.Side*fractal.Side
 }
 
 // loseManager kills a member, and then the manager as soon as it has to recover.
@@ -390,14 +391,14 @@ func (s *show) judge() []byte {
 		s.t.Error("no tile was resumed")
 	}
 	states := make(map[string][]byte)
-	for _, key := range tileNames() {
-		state := begin(key, seed)
+	for _, key := range fractal.Keys() {
+		state := fractal.Begin(key, seed)
 		for frame := range uint64(frames) {
-			state = next(key, frame+1, state)
+			state = fractal.Next(key, frame+1, state)
 		}
 		states[key] = state
 	}
 	var b bytes.Buffer
-	s.must(draw(&b, states))
+	s.must(fractal.Draw(&b, states))
 	return b.Bytes()
 }

@@ -45,7 +45,7 @@ var beside = []layer{
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
 	{name: "command line", packages: []string{"agent/cli/..."}, knows: []string{"agent/web", "internal/names"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
-	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "measurements", "processes", "command line", "internal/owned", "internal/identity"},
+	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "measurements", "processes", "checkpoints", "command line", "internal/owned", "internal/identity"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "checkpoints", packages: []string{"checkpoint/..."}, knows: []string{"library"}, modules: []string{"github.com/klauspost/reedsolomon"}},
 	{name: "simulator", packages: []string{"sim/..."}, knows: []string{"checkpoints", "internal/wire", "internal/wire/wiretest", "datagrams", "protocols", "contract", "stamps"}},

@@ -26,7 +26,7 @@ var modules = []module{
 	{dir: "agent", knows: []string{"."}, needs: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term", "pgregory.net/rapid"}},
 	{dir: "checkpoint", knows: []string{"."}, needs: []string{"github.com/klauspost/reedsolomon"}},
-	{dir: "cmd/regent", knows: []string{".", "agent"}, needs: []string{"github.com/rogpeppe/go-internal", "github.com/spf13/cobra",
+	{dir: "cmd/regent", knows: []string{".", "agent", "checkpoint"}, needs: []string{"github.com/rogpeppe/go-internal", "github.com/spf13/cobra",
 		"golang.org/x/sys", "golang.org/x/term"}},
 	{dir: "sim", knows: []string{".", "agent", "checkpoint"}, needs: []string{"github.com/chromedp/cdproto", "github.com/chromedp/chromedp",
 		"github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "golang.org/x/term", "gonum.org/v1/plot"}},

@@ -27,12 +27,18 @@ var calm = func() regent.Timing {
 // demonstrate runs a demonstration of real processes until the test ends, and returns where its page is.
 func demonstrate(t *testing.T) string {
 	t.Helper()
+	return demonstrateAs(t, demo.Options{Members: 5})
+}
+
+// demonstrateAs does so with options.
+func demonstrateAs(t *testing.T, o demo.Options) string {
+	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(context.Background())
 	url, over := make(chan string, 1), make(chan error, 1)
 	go func() {
-		over <- demo.Run(ctx, demo.Options{Members: 5, Timing: calm, Out: io.Discard, Addr: "127.0.0.1:0", Command: cluster.Child(),
-			Open: func(u string) { url <- u }})
+		o.Timing, o.Out, o.Addr, o.Command, o.Open = calm, io.Discard, "127.0.0.1:0", cluster.Child(), func(u string) { url <- u }
+		over <- demo.Run(ctx, o)
 	}()
 	t.Cleanup(func() {
 		cancel()

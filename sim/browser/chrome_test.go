@@ -30,7 +30,7 @@ var browser struct {
 }
 
 func TestMain(m *testing.M) {
-	cluster.Main()
+	cluster.Main(computeTiles)
 	status := m.Run()
 	if browser.stop != nil {
 		browser.stop()

@@ -1,4 +1,4 @@
-package main
+package fractal
 
 import (
 	"encoding/binary"
@@ -9,17 +9,17 @@ import (
 	"io"
 )
 
-// The picture has side × side tiles of edge × edge pixels.
+// The picture has Side × Side tiles of edge × edge pixels.
 const (
-	side = 4
-	edge = 16
+	Side = 4
+	edge = 32
 	one  = 1 << 26 // fixed point: the same on every processor
 )
 
-// tileNames returns the keys of the work.
-func tileNames() []string {
+// Keys returns the keys of the work.
+func Keys() []string {
 	var all []string
-	for i := range side * side {
+	for i := range Side * Side {
 		all = append(all, fmt.Sprintf("tile%02d", i))
 	}
 	return all
@@ -35,15 +35,15 @@ func tileNumber(key string) int {
 // pixels were, so nobody can compute a frame without the one before.
 const stateSize = 8 + 4*edge*edge
 
-// begin returns the state of a tile before its first frame.
-func begin(key string, seed uint64) []byte {
+// Begin returns the state of a tile before its first frame.
+func Begin(key string, seed uint64) []byte {
 	state := make([]byte, stateSize)
 	binary.BigEndian.PutUint64(state, (seed+1)*0x9e3779b97f4a7c15^uint64(tileNumber(key)+1)*0xbf58476d1ce4e5b9)
 	return state
 }
 
-// next computes a frame of the zoom.
-func next(key string, frame uint64, state []byte) []byte {
+// Next computes a frame of the zoom.
+func Next(key string, frame uint64, state []byte) []byte {
 	out := make([]byte, len(state))
 	noise := binary.BigEndian.Uint64(state)
 	number := tileNumber(key)
@@ -54,9 +54,9 @@ func next(key string, frame uint64, state []byte) []byte {
 		noise ^= noise << 13
 		noise ^= noise >> 7
 		noise ^= noise << 17
-		x, y := int64(number%side*edge+p%edge), int64(number/side*edge+p/edge)
+		x, y := int64(number%Side*edge+p%edge), int64(number/Side*edge+p/edge)
 		jitter := int64(noise >> 56)
-		v := escape(left+width*(256*x+jitter)/(256*side*edge), top+width*(256*y+jitter)/(256*side*edge))
+		v := escape(left+width*(256*x+jitter)/(256*Side*edge), top+width*(256*y+jitter)/(256*Side*edge))
 		old := binary.BigEndian.Uint32(state[8+4*p:])
 		lit := old - old/8 + v*4096
 		binary.BigEndian.PutUint32(out[8+4*p:], lit)
@@ -80,14 +80,17 @@ func escape(cx, cy int64) uint32 {
 	return limit
 }
 
-// draw writes the picture of the states of all tiles.
-func draw(w io.Writer, states map[string][]byte) error {
-	img := image.NewRGBA(image.Rect(0, 0, side*edge, side*edge))
+// Draw writes the picture of the states of all tiles.
+func Draw(w io.Writer, states map[string][]byte) error {
+	img := image.NewRGBA(image.Rect(0, 0, Side*edge, Side*edge))
 	for key, state := range states {
+		if len(state) != stateSize {
+			continue
+		}
 		number := tileNumber(key)
 		for p := range edge * edge {
 			v := binary.BigEndian.Uint32(state[8+4*p:]) / 6144
-			img.SetRGBA(number%side*edge+p%edge, number/side*edge+p/edge, color.RGBA{uint8(v), uint8(v * v / 256), uint8(255 - v/2), 255})
+			img.SetRGBA(number%Side*edge+p%edge, number/Side*edge+p/edge, color.RGBA{uint8(v), uint8(v * v / 256), uint8(255 - v/2), 255})
 		}
 	}
 	return png.Encode(w, img)
