@@ -14,7 +14,7 @@ type Config struct {
 	// Absent are ranks below Members that no member has.
 	Absent protocol.Set
 	Domain protocol.Domain
-	Epoch  uint32
+	Epoch  uint64
 	// Digest is that of the council's configuration; a request with another one is refused.
 	Digest uint64
 	// RoundTrip bounds a round trip in good times: d in Nerio §8. An unanswered request is repeated after it.

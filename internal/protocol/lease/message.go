@@ -10,7 +10,7 @@ import (
 // A Request asks a voter to renew its promises to the sender, from now on the voter's clock: that of the length 0 for
 // Delta, and those in More. It also carries what the voter has not yet answered: claims of groups, and releases of groups.
 type Request struct {
-	Epoch  uint32
+	Epoch  uint64
 	Digest uint64 // of the council's configuration
 	// Seq numbers the requests of one incarnation of the sender, to whomever they go.
 	Seq uint64

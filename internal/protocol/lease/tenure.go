@@ -204,7 +204,7 @@ func (h *Holder) complete(now protocol.Time, t *tenure) {
 	if !h.policy.Complete(backers) {
 		return
 	}
-	t.token, t.epoch = t.term, uint64(h.cfg.Epoch)
+	t.token, t.epoch = t.term, h.cfg.Epoch
 	t.quorum = make(stamp.Quorum, 0, backers.Len())
 	for r := range backers.All() {
 		t.quorum = append(t.quorum, stamp.Entry{Voter: uint16(r), Inc: uint64(h.voters[r].inc), Clock: int64(t.bids[r].at)})

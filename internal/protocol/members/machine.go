@@ -99,7 +99,7 @@ func (m *Machine) under(c *council.Config, seat protocol.Rank) nerio.Config {
 			n.Leaving.Add(r)
 		}
 	}
-	n.Epoch, n.Council, n.Listing, n.Digest = uint32(c.Number), c.Council, digest, 0
+	n.Epoch, n.Council, n.Listing, n.Digest = c.Number, c.Council, digest, 0
 	n.Longest, n.Rho, n.Guarded = c.Terms.Longest, c.Terms.Rho, true
 	return n
 }
@@ -168,10 +168,10 @@ func (m *Machine) receive(ev *protocol.Receive) bool {
 	switch {
 	case !ok:
 		return true
-	case r.Epoch < uint32(c.Number):
+	case r.Epoch < c.Number:
 		m.council.Lower(m.now, ev.From.Rank, m.out)
 		return false
-	case r.Epoch > uint32(c.Number):
+	case r.Epoch > c.Number:
 		m.council.Higher(m.now, ev.From.Rank, m.out)
 		return false
 	}

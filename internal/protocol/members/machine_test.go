@@ -78,7 +78,7 @@ func next(c *council.Config) *council.Config {
 // D oldok, D volconf: a voter judges no request while a configuration is on its way to the disk, and none of another number ever.
 func TestRequestsAreJudgedInTheOwnConfiguration(t *testing.T) {
 	x, m, _ := alone(t)
-	ask := func(epoch uint32) bool {
+	ask := func(epoch uint64) bool {
 		x.Receive(protocol.Ident{Rank: 0, Inc: m.Incarnation()}, &lease.Request{Epoch: epoch, Seq: uint64(x.Now), Delta: 200 * ms}, protocol.Unknown)
 		x.Now++
 		return len(x.Sent("lease.OK")) > 0

@@ -20,7 +20,7 @@ type Config struct {
 	Guarded bool
 	// Leaving are members that are to lose their votes. They lead only where no other candidate does.
 	Leaving protocol.Set
-	Epoch   uint32
+	Epoch   uint64
 	// Council is the id of the council, which the durable record keeps.
 	Council protocol.CouncilID
 	// Digest is that of the council's configuration, and Listing that of its members and quorum system, which the durable

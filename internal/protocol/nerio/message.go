@@ -27,7 +27,7 @@ type Known struct {
 	Bootstrap bool
 	// Highest is the highest term or floor that the sender knows of, in any group.
 	Highest uint64
-	Epoch   uint32
+	Epoch   uint64
 	Digest  [32]byte // of members and quorum system
 	// Longest is the longest promise that was ever in force, as far as the sender knows.
 	Longest time.Duration

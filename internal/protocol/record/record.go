@@ -33,7 +33,7 @@ type Record struct {
 	// Promised is the longest promise that may stand, in terms of the time that was asked for.
 	Promised time.Duration
 	// Epoch is the council's, and Digest that of its members and quorum system.
-	Epoch  uint32
+	Epoch  uint64
 	Digest [32]byte
 	// Origin is where the record was written.
 	Origin Origin
@@ -66,7 +66,7 @@ func differ(a, b [8]byte) bool { return a != [8]byte{} && b != [8]byte{} && a !=
 var ErrDamaged = errors.New("record: damaged")
 
 const (
-	version = 5
+	version = 6
 	// maxBlob bounds Wedge and View.
 	maxBlob = 1 << 16
 )
@@ -82,7 +82,7 @@ const (
 	atLock    = atLongest + 8
 	atPromise = atLock + 8
 	atEpoch   = atPromise + 8
-	atDigest  = atEpoch + 4
+	atDigest  = atEpoch + 8
 	atOrigin  = atDigest + 32
 	atNote    = atOrigin + 24
 	fixed     = atNote + 1
@@ -114,7 +114,7 @@ func (r *Record) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Longest))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Lock))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Promised))
-	b = binary.BigEndian.AppendUint32(b, r.Epoch)
+	b = binary.BigEndian.AppendUint64(b, r.Epoch)
 	b = append(b, r.Digest[:]...)
 	b = append(b, r.Origin.Machine[:]...)
 	b = append(b, r.Origin.Directory[:]...)
@@ -176,7 +176,7 @@ func Decode(b []byte) (Record, error) {
 	r.Longest = time.Duration(binary.BigEndian.Uint64(body[atLongest:]))
 	r.Lock = time.Duration(binary.BigEndian.Uint64(body[atLock:]))
 	r.Promised = time.Duration(binary.BigEndian.Uint64(body[atPromise:]))
-	r.Epoch = binary.BigEndian.Uint32(body[atEpoch:])
+	r.Epoch = binary.BigEndian.Uint64(body[atEpoch:])
 	copy(r.Digest[:], body[atDigest:])
 	r.Origin = Origin{[8]byte(body[atOrigin:]), [8]byte(body[atOrigin+8:]), [8]byte(body[atOrigin+16:])}
 	switch body[atNote] {

@@ -25,7 +25,7 @@ func sample() Record {
 	return r
 }
 
-// The encoding is on people's disks: these bytes never change for version 5.
+// The encoding is on people's disks: these bytes never change for version 6.
 func TestGoldenVectors(t *testing.T) {
 	s := sample()
 	for _, c := range []struct {
@@ -33,9 +33,9 @@ func TestGoldenVectors(t *testing.T) {
 		rec  Record
 		want string
 	}{
-		{"zero", Record{}, "52474e5405" + strings.Repeat("00", 16+8+8+8+8+8+4+32+24+1+4+4) + "670c47d3"},
-		{"full", s, "52474e5405" + "c00000000000000000000000000000de" + "0000000000000007" + "0000000000100005" + "00000000" + "0bebc200" + "0000000007270e00" + "000000000ee6b280" + "00000003" +
-			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "a1000000000000a2" + "b1000000000000b2" + "c1000000000000c2" + "01" + "0000000177" + "00000003010203" + "a37dcbf6"},
+		{"zero", Record{}, "52474e5406" + strings.Repeat("00", 16+8+8+8+8+8+8+32+24+1+4+4) + "bfc5491b"},
+		{"full", s, "52474e5406" + "c00000000000000000000000000000de" + "0000000000000007" + "0000000000100005" + "00000000" + "0bebc200" + "0000000007270e00" + "000000000ee6b280" + "0000000000000003" +
+			"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f" + "a1000000000000a2" + "b1000000000000b2" + "c1000000000000c2" + "01" + "0000000177" + "00000003010203" + "6dcf4cfe"},
 	} {
 		if got := hex.EncodeToString(c.rec.Append(nil)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
@@ -80,10 +80,10 @@ func TestNeighbouringVersionsAreRefusedButNotDamaged(t *testing.T) {
 		b := r.Append(nil)
 		b[atVersion] = other
 		if other < version {
-			b = append(b[:atPromise], b[atEpoch:]...) // version 4 did not know what was promised
+			b = append(b[:atEpoch], b[atEpoch+4:]...) // version 5 had a shorter epoch
 		}
 		b = reseal(b)
-		if _, err := Decode(b); err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("version %d: this program reads version 5 only", other)) {
+		if _, err := Decode(b); err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("version %d: this program reads version 6 only", other)) {
 			t.Errorf("version %d: got %v", other, err)
 		}
 	}
