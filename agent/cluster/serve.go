@@ -126,7 +126,7 @@ func (s *server) run(ctx context.Context, commands <-chan string) {
 	}
 	all.Go(func() { s.count(ctx) })
 	if s.order.Status > 0 {
-		all.Go(func() { s.tell(ctx) })
+		all.Go(func() { s.reportStatus(ctx) })
 	}
 	for ctx.Err() == nil {
 		select {
@@ -208,8 +208,8 @@ func (s *server) count(ctx context.Context) {
 	}
 }
 
-// tell reports from time to time how the member is.
-func (s *server) tell(ctx context.Context) {
+// reportStatus reports from time to time how the member is.
+func (s *server) reportStatus(ctx context.Context) {
 	ticker := time.NewTicker(s.order.Status)
 	defer ticker.Stop()
 	for {

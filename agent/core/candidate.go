@@ -269,13 +269,13 @@ func (c *Candidate) campaign() {
 	}
 	select {
 	case <-l.Done():
-		c.tell(l)
+		c.askToStop(l)
 	case <-c.Ended:
 	}
 }
 
-// tell passes on that the member wants the program to stop, or has lost the lease.
-func (c *Candidate) tell(l leadership) {
+// askToStop gives the machine that the member wants the program to stop, or has lost the lease.
+func (c *Candidate) askToStop(l leadership) {
 	cause := l.Cause()
 	c.mu.Lock()
 	if cause.Why != why.Resigned && !c.lapsed { // which this agent did itself

@@ -128,7 +128,7 @@ func actOnLink(t *cluster.Cluster, verb, a, b string) error {
 // renew its lease.
 func slowness(t *cluster.Cluster) time.Duration { return t.Timing.Delay * 5 / 4 }
 
-// handOver makes the leader of a group give it up, or hand it over. Whoever is told to resign need not lead.
+// handOver makes the leader of a group give it up, or hand it over. The member that is asked to resign need not lead.
 func handOver(t *cluster.Cluster, m *model, c web.Command) error {
 	g := m.election(c.Group, web.Quorum)
 	if g == nil {

@@ -98,7 +98,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return s.loop(ctx)
 }
 
-// Groups are what a demonstration shows unless it is told otherwise: one of each mode that there is, and some more.
+// Groups are what a demonstration shows by default: one of each mode that there is, and some more.
 var Groups = []cluster.Group{
 	{Name: "billing", Mode: regent.Quorum, Beside: true},
 	{Name: "mail", Mode: regent.Quorum},
@@ -218,7 +218,7 @@ func (s *demonstration) read(ctx context.Context, terminal bool, commands chan<-
 	}
 }
 
-// handleEvent notes what a member said, and passes it on to whoever watches.
+// handleEvent notes what a member said, and passes it on to all that watch.
 func (s *demonstration) handleEvent(e *cluster.Event) {
 	s.recordCrashEnd(e)
 	news := s.model.apply(e, s.since)

@@ -72,7 +72,7 @@ type leadership struct {
 	over     bool
 	// until is the end of the lease as far as was heard, and length how long a new one is.
 	until, length time.Duration
-	// proven says that from and to are the program's own readings of the clock while it was told that it leads.
+	// proven says that from and to are the program's own readings of the clock while its lease was valid.
 	proven bool
 	cause  string
 }
@@ -172,7 +172,7 @@ func (m *model) apply(e *cluster.Event, since func(cluster.Time) time.Duration) 
 	return m.addEntry(entry)
 }
 
-// recovered says whom a fault manager has recovered. The first view of a group asks for it as well, and so does one of a manager
+// recovered names the members that a fault manager has recovered. The first view of a group asks for it as well, and so does one of a manager
 // that takes over from another, though nobody may be lost.
 func recovered(e *cluster.Event) string {
 	if e.Text == "" {
@@ -270,7 +270,7 @@ func (m *model) viewChanged(g *election, e *cluster.Event, at time.Duration, ent
 	entry.Text = fmt.Sprintf("%s sees no leader: %v", member, cause)
 }
 
-// trustChanged notes whom a member of a group without leases trusts. Who trusts itself leads: in an eventual group as far as it
+// trustChanged notes which member another one trusts in a group without leases. A member that trusts itself leads: in an eventual group as far as it
 // knows, in a consistent one because all agree.
 func (m *model) trustChanged(g *election, e *cluster.Event, at time.Duration, entry *web.Entry) {
 	r := g.openLeadership(e.Member)

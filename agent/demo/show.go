@@ -144,7 +144,7 @@ func (g *election) tenures(at time.Duration, m *model) []web.Tenure {
 		t := web.Tenure{ID: r.id, Group: g.name, Mode: g.mode, Member: r.member, Token: r.token, Local: r.local, From: r.from, Cause: r.cause}
 		switch {
 		case r.proven:
-			t.To, t.Evidence = r.to, "the program's own clock, read while it was told that it leads"
+			t.To, t.Evidence = r.to, "the program's own clock, read while its lease was valid"
 		case r.over:
 			t.To, t.Evidence = r.to, "the program said that it stopped, or its process ended"
 		case i < len(g.leaderships)-1 && g.mode == web.Quorum && !r.local && g.leaderships[i+1].token > r.token:

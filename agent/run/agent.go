@@ -42,7 +42,7 @@ type Terms struct {
 	Ordinary bool
 }
 
-// A Notice is one thing that the agent sends about a candidacy: an event of the upper side (Elected, Extended, Tell, Lost,
+// A Notice is one thing that the agent sends about a candidacy: an event of the upper side (Elected, Extended, Stop, Lost,
 // UpperGone), that it is accepted, or that a member is back that was down or cut off.
 type Notice struct {
 	tenure.Event

@@ -105,7 +105,7 @@ var tenureWaits = map[string]map[string]string{
 		"Candidate.over":          "passes an end on once, and its corrections",
 		"Candidate.release":       "bounds how long a release waits for the council; the lease runs out otherwise",
 		"Candidate.remaining":     "shows what remains of a lease",
-		"Candidate.tell":          "passes on by when the program is to stop if the agent stops",
+		"Candidate.askToStop":     "passes on by when the program is to stop if the agent stops",
 		"Candidate.transfer":      "bounds how long a transfer waits for the council; the answer is an event",
 		"New":                     "notes when the agent was started, for people",
 		"seat.vacant":             "gives a local leadership up when the machine of the program's tenure has ended its turn",

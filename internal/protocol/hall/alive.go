@@ -26,7 +26,7 @@ func (m *Machine) note(now protocol.Time, r protocol.Rank, bound, limit time.Dur
 
 // deafTo says whether a candidate has not heard this member for so long, by its own Elections, that neither can lead the
 // other. If it counted as alive it would keep this member from leading for ever, being better, or never saying yes. One
-// that asks only now and then cannot be told from one that has just begun to hear.
+// that asks only now and then cannot be distinguished from one that has just begun to hear.
 func (m *Machine) deafTo(now protocol.Time, r protocol.Rank, e *Election) bool {
 	p := &m.peers[r]
 	if now.Sub(p.asked) > m.cfg.Period+m.cfg.Rho.WaitAtLeast(m.cfg.Delta) {
@@ -54,7 +54,7 @@ func (m *Machine) steady(now protocol.Time, p *peer) bool {
 	return now.Sub(p.since) >= m.cfg.Calm
 }
 
-// purge forgets whom nothing fast was heard of for too long.
+// purge forgets members of which nothing fast was heard for too long.
 func (m *Machine) purge(now protocol.Time) {
 	if now < m.stale {
 		return
@@ -114,7 +114,7 @@ func (m *Machine) better() (protocol.Rank, protocol.Time) {
 	return best, until
 }
 
-// rotate takes over a rotation from a fast message, if it is ahead. Whoever comes first by it tries at once, the others when
+// rotate takes over a rotation from a fast message, if it is ahead. The member that comes first by it tries at once, the others when
 // it has had time to.
 func (m *Machine) rotate(now protocol.Time, turn uint64) {
 	if m.cfg.Rotate == 0 || turn <= m.turn {

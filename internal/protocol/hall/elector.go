@@ -6,7 +6,7 @@ import (
 
 // An Elector is a member that takes part from its start on, leads no program, and says who leads the part that it is in: an
 // elector for an authority above (PROTOCOLS §8). Each part has its own opinion, and a member that is between two leaders
-// trusts nobody. That is all it says: its leases and locks bind nobody beyond this package, and are not told.
+// trusts nobody. That is all it says: its leases and locks bind nobody beyond this package, and are not published.
 //
 // After Unfit it is silent for twice κ, so that the others choose somebody else. Then it comes back, and if it is the
 // best-ranked one it is trusted again.

@@ -26,7 +26,7 @@ func (m *Machine) supports(now protocol.Time, from protocol.Ident, request uint6
 // onElection answers a fast Election; a slow one is as good as none.
 func (m *Machine) onElection(now protocol.Time, r *protocol.Receive, e *Election) {
 	if r.Delay <= m.cfg.Delta && m.deafTo(now, r.From.Rank, e) {
-		// It does not count as alive, but is told no, so that it hears this member as soon as it can.
+		// It does not count as alive, but gets a no, so that it hears this member as soon as it can.
 		m.answer(now, r.From, e, false)
 		return
 	}
@@ -78,7 +78,7 @@ func (m *Machine) onRelease(now protocol.Time, in *protocol.Receive, r *Release)
 	}
 }
 
-// learn takes from an Election who leads, and with whom. A leader that this member will not support again leads it for as
+// learn takes from an Election which member leads, and which support it. A leader that this member will not support again leads it for as
 // long as the lock stands.
 func (m *Machine) learn(now protocol.Time, from protocol.Ident, e *Election) {
 	switch {

@@ -17,7 +17,7 @@ type Machine struct {
 	reopen protocol.Time
 
 	peers []peer
-	// alive is whom a fast message was received from lately; stale is no later than the first instant at which one of
+	// alive are the members that sent a fast message lately; stale is no later than the first instant at which one of
 	// them no longer counts.
 	alive protocol.Set
 	stale protocol.Time

@@ -11,7 +11,7 @@ import (
 type Election struct {
 	// Request numbers the requests of one incarnation of the sender.
 	Request uint64
-	// Alive is whom the sender has heard lately. Missing are those among them that did not answer the request before. With a
+	// Alive are the members that the sender has heard lately. Missing are those among them that did not answer the request before. With a
 	// reply tree the others make the tree; who is missing answers directly.
 	Alive, Missing protocol.Set
 	// Support is the logical partition that the sender leads; empty if it does not lead.

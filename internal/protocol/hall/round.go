@@ -77,7 +77,7 @@ func (m *Machine) onReply(now protocol.Time, r *protocol.Receive, msg *Reply) {
 	}
 	bound := r.Delay
 	if bound > m.cfg.Delta {
-		bound = protocol.Unknown // whoever sent it is too far away, whatever it brings
+		bound = protocol.Unknown // its sender is too far away, whatever it brings
 	} else {
 		bound += min(max(0, msg.Age), limit)
 	}

@@ -2,7 +2,7 @@ package lease
 
 import "github.com/regentproject/regent/internal/protocol"
 
-// An Agenda holds what is due when: a heap. An entry is not taken back: whoever reschedules adds another one, and
+// An Agenda holds what is due when: a heap. An entry is not taken back: a caller that reschedules adds another one, and
 // recognises the old one when it comes due.
 type Agenda[T any] struct{ items []item[T] }
 

@@ -125,7 +125,7 @@ func (g *Grantor) entry(now protocol.Time, group protocol.Group) *entry {
 
 // GroupStatus is what a voter can say about a group.
 type GroupStatus struct {
-	// Holder has the group, or NoIdent; Leads says that it has told this voter so, and Token is then its token.
+	// Holder has the group, or NoIdent; Leads says that it has reported that to this voter, and Token is then its token.
 	Holder protocol.Ident
 	Token  uint64
 	Until  protocol.Time

@@ -99,7 +99,7 @@ func NewGrantor(cfg *Config, policy Policy, terms *Terms, reach *Reach) *Grantor
 	}
 }
 
-// Wait makes the voter grant nothing before at; Never for as long as it is not told otherwise.
+// Wait makes the voter grant nothing before at. With Never it grants nothing until another call.
 func (g *Grantor) Wait(at protocol.Time) { g.ready = at }
 
 // Ready says whether the voter grants.

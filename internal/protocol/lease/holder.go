@@ -95,7 +95,7 @@ const (
 	Overdue             // the program did not stop in time: the lease runs out
 )
 
-// NewHolder returns a holder that holds nothing. It is of no use before it is told its incarnation.
+// NewHolder returns a holder that holds nothing. It is of no use before Reset gives it its incarnation.
 func NewHolder(cfg *Config, policy Policy, terms *Terms, grantor *Grantor) *Holder {
 	h := &Holder{cfg: cfg, policy: policy, terms: terms}
 	h.Reset(0, grantor)
@@ -103,7 +103,7 @@ func NewHolder(cfg *Config, policy Policy, terms *Terms, grantor *Grantor) *Hold
 }
 
 // Reset makes the holder speak as a new incarnation, which holds nothing and has released nothing. Tenures and horizons
-// are numbered on, for whoever reads the views knows nothing of incarnations.
+// are numbered on, for readers of views know nothing of incarnations.
 func (h *Holder) Reset(inc protocol.Inc, grantor *Grantor) {
 	h.me = protocol.Ident{Rank: h.cfg.Me, Inc: inc}
 	h.grantor, h.seq = grantor, 0

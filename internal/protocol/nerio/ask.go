@@ -17,7 +17,7 @@ type ask struct {
 	id, nonce uint64
 	group     protocol.Group
 	verify    bool
-	to        protocol.Ident // whom a Verify was sent to
+	to        protocol.Ident // the member that a Verify was sent to
 	start     protocol.Time
 	until     protocol.Time
 	answered  protocol.Set

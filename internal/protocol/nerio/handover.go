@@ -85,7 +85,7 @@ func (m *Machine) onStopped(now protocol.Time, g protocol.Group) {
 	m.holder.Stopped(now, g, m.heir(g, l.Candidates.Without(m.cfg.Me)))
 }
 
-// onLost follows a leadership that is over: the heir is told, and a program that would lead again waits its turn.
+// onLost follows a leadership that is over: the heir gets a message, and a program that would lead again waits its turn.
 func (m *Machine) onLost(now protocol.Time, s *groupState, o *lease.Outcome) {
 	if o.Heir != protocol.Nobody {
 		m.send(o.Heir, &Handover{Group: s.group, Term: o.Term, Asked: o.Cause.Code == protocol.Transferred || o.Cause.Code == protocol.Balanced})

@@ -63,7 +63,7 @@ func isOutdated(msg protocol.Message) bool {
 	return yes
 }
 
-// dispatch gives a message to whom it belongs.
+// dispatch gives a message to the part that it is for.
 func (m *Machine) dispatch(now protocol.Time, ev *protocol.Receive) {
 	from := ev.From
 	switch msg := ev.Message.(type) {

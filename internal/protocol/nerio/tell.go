@@ -2,7 +2,7 @@ package nerio
 
 import "github.com/regentproject/regent/internal/protocol"
 
-// tells is what the holders of groups have still to be told: that this member has a candidate now, or has none any
+// tells is what the member has still to report to the holders of groups: that this member has a candidate now, or has none any
 // more. The answer to a claim says so too; this is for what changes later. One message is on its way at a time.
 type tells struct {
 	queue []*groupState
@@ -18,7 +18,7 @@ type tells struct {
 // maxTold bounds the groups in one message.
 const maxTold = 64
 
-// tell notes a change of the member's own candidacy, to be told to who leads the group.
+// tell notes a change of the member's own candidacy, to be reported to the leader of the group.
 func (m *Machine) tell(s *groupState) {
 	if !s.telling {
 		s.telling = true
@@ -44,7 +44,7 @@ func (m *Machine) dueTells(now protocol.Time) {
 		s := t.queue[n]
 		holder := m.look(now, s).Leader
 		if holder == protocol.NoIdent || holder.Rank == m.cfg.Me {
-			s.telling = false // whoever claims it next is told in the answer
+			s.telling = false // the member that claims it next learns it from the answer
 			continue
 		}
 		if len(t.flying) > 0 && holder.Rank != t.to {

@@ -71,7 +71,7 @@ func (m *Machine) unwish(length time.Duration) {
 }
 
 // unfulfillable says why leases of the length cannot be had for a group. Those of the council's own length can always be had:
-// a program that names no length is not told of a refusal.
+// a program that names no length learns of no refusal.
 func (m *Machine) unfulfillable(s *groupState, length time.Duration) protocol.Refusal {
 	others := 0
 	for _, w := range m.wishes {
