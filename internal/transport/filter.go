@@ -36,6 +36,8 @@ type Odds struct {
 const (
 	// maxProgram is how many instructions a kernel's filter may have.
 	maxProgram = 4096
+	// MostListed is how many values odds may list.
+	MostListed = maxProgram / 2
 	// maxAny is how many values a field may list that must hold: jumps of the kernel's filters are short.
 	maxAny = 200
 	// chunk is how many of the values of Odds are compared one by one. Those are in ascending order, so that most of the list is skipped.
@@ -103,7 +105,7 @@ func (f *Filter) Check() error {
 		}
 	}
 	for i := range f.Odds {
-		if err := f.Odds[i].check(f.Shortest, maxProgram/2); err != nil {
+		if err := f.Odds[i].check(f.Shortest, MostListed); err != nil {
 			return err
 		}
 	}

@@ -7,11 +7,13 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// ciphers are those for the packets of one start of a peer, one for each combination of keys that it has used.
+// ciphers are those for the packets of one start of a peer, one for each combination of keys that it has used or may use next.
 type ciphers struct {
 	inc   protocol.Inc
 	start datagram.Start
 	list  []startCipher
+	// follows is the highest number of a packet after which the gate that was made last need not be made again; 0: that gate does not know the start.
+	follows uint64
 }
 
 type startCipher struct {
@@ -41,13 +43,11 @@ func (c *ciphers) find(h *datagram.Header, l lane) *startCipher {
 	return nil
 }
 
-// add remembers a cipher that has opened a packet which counts. Those of another start make way.
-func (c *ciphers) add(h *datagram.Header, of *startCipher) {
+// add remembers a cipher of a start of which a packet counts, and returns it. Those of another start make way. There are no more than lanes, and a change of keys drops them all.
+func (c *ciphers) add(h *datagram.Header, of *startCipher) *startCipher {
 	if c.inc != h.From.Inc || c.start != h.Start {
 		*c = ciphers{inc: h.From.Inc, start: h.Start}
 	}
-	if len(c.list) == MaxKeys {
-		c.list = c.list[1:]
-	}
 	c.list = append(c.list, *of)
+	return &c.list[len(c.list)-1]
 }

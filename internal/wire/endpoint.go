@@ -73,7 +73,7 @@ type peer struct {
 	// lowest and highest are the versions that it reads; 0: not heard yet.
 	lowest, highest uint8
 	// current and lost are the ciphers of its packets: of the start with the highest incarnation, and of the last one under
-	// incarnation 0. They only save a derivation.
+	// incarnation 0. They save a derivation, and the gate lists their starts.
 	current, lost ciphers
 	assembling    assemblies
 }

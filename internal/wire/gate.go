@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
@@ -17,14 +18,14 @@ const (
 	// them.
 	mostAhead   = 256
 	fewestAhead = 16
-	// mostValues is how many values a gate lists: a kernel's filter has 4,096 instructions.
+	// mostValues is how many values a gate lists, starts and marks: a kernel's filter has 4,096 instructions.
 	mostValues = 3500
 )
 
 // Gate returns what the clear header of a packet for this member must be, so that a kernel can drop the rest under a flood: the length
 // of a packet, the magic, a version, a key of the ring, the tag of the council, this member as receiver and another one as sender.
 //
-// It lets in all packets that bear the mark of one of the next numbers of a start that this member has heard. Others of these starts have a chance: they are forged or
+// It lets in all packets that bear the mark of one of the next numbers of a start that this member has heard, under any keys that both may have. Others of these starts have a chance: they are forged or
 // recorded, or come from a peer of which many packets in a row were lost. So do those of other starts, a smaller one, for each costs a derivation: a member that restarts is
 // heard soon. Founding packets have the same. Packets that a gate drops would be dropped by Open too, unless chance decides. Open also says why, which matters as long as
 // they are few.
@@ -42,42 +43,83 @@ func (e *Endpoint) Gate(c Chances, room int) *transport.Filter {
 		{Offset: offTo, Size: offKey - offTo, Any: []uint32{uint32(e.Self().Rank)}},
 		{Offset: offFrom, Size: offTo - offFrom, Below: uint32(len(e.peers))},
 		e.ringField(offKey), council}}
-	if c.Known <= 1 && c.Unknown <= 1 {
-		return f
+	heard := e.heard()
+	starts := transport.Odds{Field: transport.Field{Offset: offNonce, Size: 4}}
+	lanes := 0
+	for _, h := range heard {
+		h.follows = math.MaxUint64
+		starts.Any = append(starts.Any, binary.BigEndian.Uint32(h.start[:]))
+		lanes += max(1, len(h.lanes))
 	}
-	starts := transport.Odds{Field: transport.Field{Offset: offNonce, Size: 4, Any: e.knownStarts()}}
 	room -= f.Charge() + starts.Charge()
-	if room < 0 || len(starts.Any) > mostValues {
+	if c.Known <= 1 && c.Unknown <= 1 || room < 0 || len(starts.Any) > transport.MostListed {
 		return f
 	}
 	f.Sample = c.Unknown
-	if n := len(starts.Any); c.Known > 1 && n > 0 {
-		ahead := min(mostAhead, min(transport.Values(room), mostValues-n)/n)
+	if c.Known > 1 && len(heard) > 0 {
+		ahead := min(mostAhead, min(transport.Values(room), transport.MostListed, mostValues-len(heard))/lanes)
 		if ahead >= fewestAhead {
 			starts.OneIn = c.Known
-			f.Odds = append(f.Odds, transport.Odds{Field: transport.Field{Offset: offMark, Size: markSize, Any: e.nextMarks(ahead)}})
+			f.Odds = append(f.Odds, transport.Odds{Field: transport.Field{Offset: offMark, Size: markSize, Any: e.nextMarks(heard, ahead)}})
 		}
 	}
 	f.Odds = append(f.Odds, starts)
 	return f
 }
 
-// nextMarks returns the marks of so many packets that come next from each start that was heard, under the keys that it has used last.
-func (e *Endpoint) nextMarks(ahead int) (all []uint32) {
+// A heardStart is a start that this member has heard, and by which it knows packets.
+type heardStart struct {
+	*ciphers
+	of datagram.Header
+	// top is the highest number that it has used, and lanes are all on which its next packets may come: which one its member takes depends on what that has heard and reloaded. There
+	// are none of a start of which no number is remembered.
+	top   uint64
+	lanes []lane
+}
+
+// heard returns the starts of all peers. One that was heard under incarnation 0 and then under its own counts once: it has no more to say under the former.
+func (e *Endpoint) heard() (all []heardStart) {
 	for r := range e.peers {
 		p := &e.peers[r]
 		for _, c := range []*ciphers{&p.current, &p.lost} {
-			start, top := e.Highest(protocol.Rank(r), c == &p.lost)
-			if len(c.list) == 0 || start != c.start {
+			if c.start == (datagram.Start{}) || c == &p.lost && c.start == p.current.start {
 				continue
 			}
-			aead, m := c.list[len(c.list)-1].aead, marks{}
+			h := heardStart{ciphers: c, of: datagram.Header{From: protocol.Ident{Rank: protocol.Rank(r), Inc: c.inc}, Start: c.start}}
+			start, top := e.Highest(h.of.From.Rank, c == &p.lost)
+			if start == c.start {
+				h.top, h.lanes = top, e.derive.pairs.lanesFrom(h.of.From.Rank)
+			}
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// nextMarks returns the marks of so many packets that come next on each lane of each start.
+func (e *Endpoint) nextMarks(heard []heardStart, ahead int) (all []uint32) {
+	for i := range heard {
+		h := &heard[i]
+		for _, l := range h.lanes {
+			h.follows = h.top + uint64(ahead)/2
+			c := h.find(&h.of, l)
+			if c == nil {
+				c = h.add(&h.of, &startCipher{lane: l, aead: e.derive.aead(h.of.From.Rank, l, &h.of)})
+			}
+			m := marks{}
 			for n := range uint64(ahead) {
-				all = append(all, uint32(m.of(aead, top+1+n)))
+				all = append(all, uint32(m.of(c.aead, h.top+1+n)))
 			}
 		}
 	}
 	return all
+}
+
+// Overtakes returns whether the sender of a packet that was heard is about to overtake the gate that was made last: that does not know its start, or half of the marks that it knows
+// are used.
+func (e *Endpoint) Overtakes(h *datagram.Header) bool {
+	c := e.peers[h.From.Rank].ciphers(h.From.Inc)
+	return c.start == h.Start && h.Seq > c.follows
 }
 
 // foundingGate is the gate of founding packets.
@@ -104,18 +146,6 @@ const (
 	NumberOffset = offSeq
 	MarkOffset   = offMark
 )
-
-// knownStarts returns the first bits of the starts of all peers that were heard.
-func (e *Endpoint) knownStarts() (all []uint32) {
-	for i := range e.peers {
-		for _, c := range []*ciphers{&e.peers[i].current, &e.peers[i].lost} {
-			if c.start != (datagram.Start{}) {
-				all = append(all, binary.BigEndian.Uint32(c.start[:]))
-			}
-		}
-	}
-	return all
-}
 
 // Knows returns whether a packet claims to be of a start that this member has heard.
 func (e *Endpoint) Knows(h *datagram.Header) bool {

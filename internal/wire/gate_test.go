@@ -152,14 +152,141 @@ func TestGateFollowsKeysAndNamelessStarts(t *testing.T) {
 	if err := b.SetKeys(twice); err != nil {
 		t.Fatal(err)
 	}
-	// The start is known, and no cipher is: a chance lets the next packet in, which shows the keys.
-	if got := b.Gate(strict, roomy).OneIn(send(t, a, b, 2)); got != strict.Known {
+	// The peer does not know of it yet.
+	if got := b.Gate(strict, roomy).OneIn(send(t, a, b, 2)); got != 1 {
 		t.Errorf("after a change of keys one in %d is let in", got)
 	}
 	expect(t, b, send(t, a, b, 3), datagram.Accepted)
 	if got := b.Gate(strict, roomy).OneIn(send(t, a, b, 4)); got != 1 {
 		t.Errorf("under the new keys one in %d is let in", got)
 	}
+}
+
+// A gate lets in the next packet of a peer whatever keys that takes for it: they follow from what the peer has heard and reloaded, in any order.
+func TestGateFollowsAnyReload(t *testing.T) {
+	second := []byte("another key of the same council.")
+	reloads := []func() (Keyring, []func(*PairsConfig)){
+		func() (Keyring, []func(*PairsConfig)) { return ringOf(t, testKey), nil },
+		func() (Keyring, []func(*PairsConfig)) { return ringOf(t, testKey, second), nil },
+		func() (Keyring, []func(*PairsConfig)) { return ringOf(t, second, testKey), nil },
+		func() (Keyring, []func(*PairsConfig)) { return ringOf(t, testKey), []func(*PairsConfig){twoKeys} },
+		func() (Keyring, []func(*PairsConfig)) {
+			return ringOf(t, second, testKey), []func(*PairsConfig){twoKeys}
+		},
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		ends := []*Endpoint{endpoint(t, 0, 5), endpoint(t, 1, 9)}
+		last := []*Endpoint{endpoint(t, 0, 4), endpoint(t, 1, 8)} // earlier incarnations, of which packets were recorded
+		seq := uint64(0)
+		say := func(from int) {
+			seq++
+			a, b := ends[from], ends[1-from]
+			// It is of a start that was heard, so one gate follows it, unless the peer does not have the keys.
+			for _, seal := range []func() ([]byte, error){
+				func() ([]byte, error) { return a.Seal(nil, stamped(a, b, seq), 0, payloadOf(t, a)) },
+				func() ([]byte, error) { return a.SealReply(nil, stamped(a, b, seq), 0, payloadOf(t, a)) },
+			} {
+				packet, err := seal()
+				if err != nil {
+					r.Fatal(err)
+				}
+				oneIn := b.Gate(strict, roomy).OneIn(packet)
+				reason, _ := open(b, packet)
+				if reason == datagram.Accepted && oneIn != 1 {
+					r.Fatalf("packet %d of %d has a chance of one in %d", seq, from, oneIn)
+				}
+				if !a.Replies(protocol.Rank(1 - from)) {
+					break
+				}
+				seq++
+			}
+			a.Replied(protocol.Rank(1 - from))
+		}
+		for from, a := range ends {
+			seq++
+			expect(t, ends[1-from], send(t, a, ends[1-from], seq), datagram.Accepted)
+		}
+		r.Repeat(map[string]func(*rapid.T){
+			"say": func(*rapid.T) { say(rapid.IntRange(0, 1).Draw(r, "from")) },
+			"replay": func(*rapid.T) {
+				from := rapid.IntRange(0, 1).Draw(r, "from")
+				seq++
+				open(ends[1-from], send(t, last[from], ends[1-from], seq))
+			},
+			"reload": func(*rapid.T) {
+				self := protocol.Rank(rapid.IntRange(0, 1).Draw(r, "member"))
+				ring, change := reloads[rapid.IntRange(0, len(reloads)-1).Draw(r, "keys")]()
+				if err := ends[self].SetKeys(pairsOf(t, self, 3, ring, change...)); err != nil {
+					r.Fatal(err)
+				}
+			},
+		})
+	})
+}
+
+// A recorded packet of an earlier incarnation makes a member send a copy of its next packet under other keys. The gate of the other member goes on to follow the ordinary ones.
+func TestGateFollowsOrdinaryPacketsAfterACopy(t *testing.T) {
+	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
+	recorded := send(t, endpoint(t, 1, 8), a, 7)
+	for _, e := range []*Endpoint{a, b} {
+		if err := e.SetKeys(pairsOf(t, e.Self().Rank, 3, ringOf(t, testKey), twoKeys)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seq := uint64(0)
+	for range 3 { // both learn that the other one has the newest keys
+		seq++
+		expect(t, a, send(t, b, a, seq), datagram.Accepted)
+		expect(t, b, send(t, a, b, seq), datagram.Accepted)
+	}
+	if r, _ := open(a, recorded); r != datagram.Stale || !a.Replies(1) {
+		t.Fatalf("the recorded packet is %v, and a copy is owed: %v", r, a.Replies(1))
+	}
+	seq++
+	reply, err := a.SealReply(nil, stamped(a, b, seq), 0, payloadOf(t, a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, b, reply, datagram.Accepted)
+	if got := b.Gate(strict, roomy).OneIn(send(t, a, b, seq+1)); got != 1 {
+		t.Errorf("after a copy one ordinary packet in %d is let in", got)
+	}
+}
+
+// A process that was heard under incarnation 0 and then under its own counts as one start: the marks of all have the more room.
+func TestGateListsAStartOnce(t *testing.T) {
+	a, b := endpoint(t, 0, 0), endpoint(t, 1, 9)
+	expect(t, b, send(t, a, b, 1, &help{}), datagram.Accepted)
+	a.SetIncarnation(5)
+	expect(t, b, send(t, a, b, 2), datagram.Accepted)
+	gate := b.Gate(strict, roomy)
+	if starts, marks := len(gate.Odds[1].Any), len(gate.Odds[0].Any); starts != 1 || marks != mostAhead {
+		t.Errorf("the gate lists %d starts and %d marks", starts, marks)
+	}
+}
+
+// A gate says when it must be made again: before half of the marks that it knows are used, and when another start was heard.
+func TestGateIsOvertaken(t *testing.T) {
+	overtakes := func(what string, a, b *Endpoint, seq uint64, want bool) {
+		t.Helper()
+		if got := b.Overtakes(stamped(a, b, seq)); got != want {
+			t.Errorf("%s: packet %d overtakes the gate: %v", what, seq, got)
+		}
+	}
+	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
+	b.Gate(strict, roomy)
+	expect(t, b, send(t, a, b, 3), datagram.Accepted)
+	overtakes("of a start that was not heard when the gate was made", a, b, 3, true)
+	b.Gate(strict, roomy)
+	overtakes("with half of the marks left", a, b, 3+mostAhead/2, false)
+	overtakes("with fewer", a, b, 4+mostAhead/2, true)
+	expect(t, b, send(t, a, b, 3+mostAhead/2), datagram.Accepted)
+	b.Gate(strict, roomy)
+	overtakes("after the gate was made again", a, b, 4+mostAhead/2, false)
+	b.Gate(Chances{}, 0)
+	overtakes("if all are let in", a, b, 1<<40, false)
+	b.Gate(Chances{Known: 1, Unknown: 64}, roomy)
+	overtakes("if all of its start are", a, b, 1<<40, false)
 }
 
 // The gate of any council fits the room that there is: it lists fewer marks, then none, and then not even the starts. It drops no member by chance then.
@@ -233,6 +360,20 @@ func TestGateOfALargeCouncilIsCoarser(t *testing.T) {
 				t.Errorf("%d members: of another start one in %d is let in", c.members, got)
 			}
 		}
+	}
+}
+
+// The gate of a council in which all were heard lists no more values than a filter may, however much room there is.
+func TestGateListsNoMoreThanAFilterTakes(t *testing.T) {
+	const members = 12
+	council := func(c *Config) { c.Members = members }
+	b := endpoint(t, 0, 9, council)
+	for r := protocol.Rank(1); r < members; r++ {
+		expect(t, b, send(t, endpoint(t, r, 5, council), b, 1), datagram.Accepted)
+	}
+	gate := b.Gate(strict, roomy)
+	if err := gate.Check(); err != nil || len(gate.Odds) != 2 {
+		t.Errorf("%d odds, %v", len(gate.Odds), err)
 	}
 }
 

@@ -132,6 +132,18 @@ type lane struct {
 	out               bool
 }
 
+// lanesFrom returns all lanes from a peer.
+func (p *Pairs) lanesFrom(peer protocol.Rank) (all []lane) {
+	for ring := range p.ring.keys {
+		for own := range p.own {
+			for theirs := range p.peers[peer].ids {
+				all = append(all, lane{ring: int8(ring), own: int8(own), theirs: int8(theirs)})
+			}
+		}
+	}
+	return all
+}
+
 // A deriver computes packet keys. It keeps one hash for each lane that was used, so that a forged start costs one derivation
 // and next to no garbage.
 type deriver struct {
