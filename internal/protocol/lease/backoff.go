@@ -9,7 +9,7 @@ import (
 // This file slows retries down where round trips take longer than Config.RoundTrip. A holder that repeats its requests faster than they can be
 // answered keeps a slow network slow. A candidate that takes a late answer for none gives up attempts that would succeed.
 //
-//	measured    the p99 of the round trips to a voter, matched by the number of the request
+//	measured    the p99 of the round trips to a voter, matched by the number of the request, of the last 10 to 20 seconds
 //	slow-down   zero if that is at most RoundTrip; otherwise twice of it, but at most a quarter of the lease
 //	applies to  the patience with a request, how long an attempt may take, and, by Holder.SlowDown, the pause after it
 //	not to      a member that leads anything, the first FreeTries, and the rounds of an attempt: they renew the lease that the attempt is after
@@ -34,9 +34,15 @@ func (c *Config) slowDown(p99, length time.Duration) time.Duration {
 // patience is how long an answer is waited for, before its request counts as lost, where round trips are as they should be.
 func (c *Config) patience() time.Duration { return c.Rho.WaitAtLeast(c.RoundTrip) }
 
-// SlowDown returns by how much attempts to lead with leases of the given length are slowed down: by the round trip to the quickest quorum.
+// SlowDown returns by how much attempts to lead with leases of the given length are slowed down: by the round trip to the quickest quorum. A
+// voter whose last answer came in time slows nothing down.
 func (h *Holder) SlowDown(length time.Duration) time.Duration {
-	p99, ok := h.quorumTrip((*roundTrips).p99)
+	p99, ok := h.quorumTrip(func(v *voter) time.Duration {
+		if v.late == 0 {
+			return 0
+		}
+		return v.rtt.p99(h.now)
+	})
 	if !ok {
 		return 0
 	}
@@ -48,7 +54,7 @@ func (h *Holder) slow(v *voter) time.Duration {
 	if v.late < FreeTries || len(h.classes) > 0 {
 		return 0
 	}
-	return h.cfg.slowDown(v.rtt.p99(), 0)
+	return h.cfg.slowDown(v.rtt.p99(h.now), 0)
 }
 
 // patience is how long an answer of a voter is waited for before its request counts as lost.
@@ -83,7 +89,7 @@ func (h *Holder) measure(now protocol.Time, v *voter, seq uint64, f *flight) {
 	default:
 		return
 	}
-	v.rtt.add(trip)
+	v.rtt.add(now, trip)
 	if trip <= h.cfg.patience() {
 		v.late = 0
 	} else if f == nil || !f.overdue {

@@ -23,37 +23,37 @@ func TestSlowDownIsTwiceTheRoundTripUpToAQuarterOfTheLease(t *testing.T) {
 
 func TestOneSlowRoundTripInAHundredDoesNotCount(t *testing.T) {
 	var r roundTrips
-	r.add(time.Second)
+	r.add(0, time.Second)
 	for range fewTrips - 2 {
-		r.add(5 * ms)
+		r.add(0, 5*ms)
 	}
-	if d := r.p99(); d != 5*ms {
+	if d := r.p99(0); d != 5*ms {
 		t.Errorf("one round trip of a second: %v", d)
 	}
-	r.add(300 * ms)
-	if d := r.p99(); d != 300*ms {
+	r.add(0, 300*ms)
+	if d := r.p99(0); d != 300*ms {
 		t.Errorf("two slow ones, the second of 300 ms: %v", d)
 	}
 	for range fewTrips - 1 {
-		r.add(5 * ms)
+		r.add(0, 5*ms)
 	}
-	if d := r.p99(); d != 300*ms {
+	if d := r.p99(0); d != 300*ms {
 		t.Errorf("forgotten after %d others: %v", fewTrips-1, d)
 	}
 	for range fewTrips {
-		r.add(5 * ms)
+		r.add(0, 5*ms)
 	}
-	if d := r.p99(); d != 5*ms {
+	if d := r.p99(0); d != 5*ms {
 		t.Errorf("remembered for ever: %v", d)
 	}
 	r = roundTrips{} // one slow round trip in each of two windows
 	for _, n := range []int{fewTrips, fewTrips / 2} {
-		r.add(200 * ms)
+		r.add(0, 200*ms)
 		for range n - 1 {
-			r.add(5 * ms)
+			r.add(0, 5*ms)
 		}
 	}
-	if d := r.p99(); d != 200*ms {
+	if d := r.p99(0); d != 200*ms {
 		t.Errorf("two slow ones in a hundred and fifty: %v", d)
 	}
 }
@@ -84,7 +84,7 @@ func TestRoundTripsLongerThanTheLeaseAreMeasured(t *testing.T) {
 			t.Fatal("a request of which nothing can come is still waited for")
 		}
 	}
-	if d := v.rtt.p99(); d != 700*ms {
+	if d := v.rtt.p99(c.now); d != 700*ms {
 		t.Errorf("measured %v, want 700 ms", d)
 	}
 	c.ask(1)
@@ -131,8 +131,8 @@ func TestPatienceGrowsAfterTwoLateAnswers(t *testing.T) {
 	}
 	// A voter that is dead, and was never slow, is no reason to slow down.
 	dead := &h.voters[2]
-	dead.rtt.add(ms)
-	dead.rtt.add(ms)
+	dead.rtt.add(c.now, ms)
+	dead.rtt.add(c.now, ms)
 	for range 5 {
 		c.ask(2)
 		c.tick(250 * ms)
@@ -149,7 +149,7 @@ func (c *council) slowVoters(r protocol.Rank, trip time.Duration) {
 		if protocol.Rank(i) != r {
 			h.voters[i].late = FreeTries
 			for range 3 {
-				h.voters[i].rtt.add(trip)
+				h.voters[i].rtt.add(c.now, trip)
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func TestAttemptTakesAsLongAsAnswersDo(t *testing.T) {
 		t.Errorf("quick answers: attempts take %v", got)
 	}
 	c.slowVoters(0, 220*ms)
-	h.voters[0].rtt.add(0)
+	h.voters[0].rtt.add(c.now, 0)
 	if got, want := h.tryFor(slow), c.cfg.RoundTrip+min(440*ms, long/2); got != want {
 		t.Errorf("answers after 220 ms: attempts take %v, want %v", got, want)
 	}
@@ -261,5 +261,46 @@ func TestHolderBacksOffFromAVoterWithoutRoom(t *testing.T) {
 	c.tick(2 * long)
 	if l := c.led(0, "g"); !l.Backers.Has(1) {
 		t.Errorf("backed by %v after the promises of before have run out", l.Backers)
+	}
+}
+
+// Nothing is measured while a candidate waits. What it measured before says nothing about round trips of now.
+func TestRoundTripsAreForgotten(t *testing.T) {
+	var r roundTrips
+	began := protocol.Time(time.Hour)
+	for range 3 {
+		r.add(began, 300*ms)
+	}
+	for _, c := range []struct{ after, want time.Duration }{
+		{0, 300 * ms}, {tripsAge, 300 * ms}, {2*tripsAge - 1, 300 * ms}, {2 * tripsAge, 0},
+	} {
+		if got := r.p99(began.Add(c.after)); got != c.want {
+			t.Errorf("%v later: %v, want %v", c.after, got, c.want)
+		}
+	}
+	// Those that are measured meanwhile do not keep them.
+	for i := range 2 * fewTrips / 5 {
+		r.add(began.Add(time.Duration(i)*tripsAge*5/fewTrips), 5*ms)
+	}
+	if got := r.p99(began.Add(2 * tripsAge)); got != 5*ms {
+		t.Errorf("with others since: %v", got)
+	}
+	if !r.measured {
+		t.Error("the voter counts as one that never answered")
+	}
+}
+
+// A voter that answers in time again is no reason to go slow, though slow answers of it are remembered.
+func TestAnswerInTimeEndsTheSlowDown(t *testing.T) {
+	c := newCouncil(t, plain(3))
+	h := c.members[0].holder
+	for i, after := range []time.Duration{700 * ms, 700 * ms, 700 * ms, 5 * ms} {
+		for r := range protocol.Rank(2) {
+			c.ask(r + 1)
+			c.answers(r+1, after)
+		}
+		if got := h.SlowDown(0); i > 0 && (got == 0) != (after == 5*ms) {
+			t.Errorf("slowed down by %v after an answer that took %v", got, after)
+		}
 	}
 }

@@ -127,18 +127,18 @@ func TestLeaseLengthFollowsTheMeasuredRoundTrips(t *testing.T) {
 		t.Errorf("before anything was measured: %v, want %v", d, cfg.Lease)
 	}
 	for i, trip := range []time.Duration{0, 10 * ms, 900 * ms} {
-		h.voters[i].rtt.add(trip)
+		h.voters[i].rtt.add(c.now, trip)
 	}
 	if d, want := h.delta(h.lengths[0]), cfg.Rho.RealAtMost(150*ms+cfg.Rho.WaitAtLeast(10*ms)); d != want {
 		t.Errorf("a quorum answers in 10ms: %v, want %v", d, want)
 	}
-	h.voters[1].rtt.add(5 * time.Second)
-	h.voters[2].rtt.add(5 * time.Second)
+	h.voters[1].rtt.add(c.now, 5*time.Second)
+	h.voters[2].rtt.add(c.now, 5*time.Second)
 	if d := h.delta(h.lengths[0]); d != cfg.Lease {
 		t.Errorf("round trips of seconds: %v, want no more than %v", d, cfg.Lease)
 	}
 	for range 2 * manyTrips {
-		h.voters[1].rtt.add(10 * ms)
+		h.voters[1].rtt.add(c.now, 10*ms)
 	}
 	if d := h.voters[1].rtt.slowest(); d != 10*ms {
 		t.Errorf("a slow round trip is remembered for ever: %v", d)

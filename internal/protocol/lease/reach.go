@@ -17,7 +17,8 @@ type Reach struct {
 	Bound time.Duration
 	// Wish is the longest lease that a program of this member wants; zero: none beyond Config.Lease.
 	Wish time.Duration
-	// need is the highest bound that was needed since since.
+	// need is the highest bound that was needed since since. A member that still waits for the first answer has since Never: what its last start
+	// promised counts from that answer on.
 	need  time.Duration
 	since protocol.Time
 }
@@ -26,10 +27,14 @@ type Reach struct {
 // safety. More keep a failover, and a member that leads now and then, from waiting for the disk.
 const lowerAfter = 8
 
-// NewReach returns the bound of a member that starts with what its last start may have promised.
-func NewReach(cfg *Config, now protocol.Time, promised time.Duration) Reach {
-	return Reach{Bound: max(promised, cfg.ahead(0, 0)), since: now}
+// NewReach returns the bound of a member that starts with what its last start may have promised. Those promises count from since on; Never: from
+// Reached on.
+func NewReach(cfg *Config, since protocol.Time, promised time.Duration) Reach {
+	return Reach{Bound: max(promised, cfg.ahead(0, 0)), since: since}
 }
+
+// Reached notes the first answer to this start.
+func (r *Reach) Reached(now protocol.Time) { r.since = min(r.since, now) }
 
 // ahead returns the bound for promises of a length that are asked for delta: a quarter longer, and so many times twice as
 // much that PerGroup may add as much again before it is reached.

@@ -48,8 +48,11 @@ func (m *Machine) joins(s *groupState) {
 // undrained has all candidacies join anew.
 func (m *Machine) undrained() {
 	// order does not matter: each group is looked at by itself.
-	for _, s := range m.groups {
+	for g, s := range m.groups {
 		s.known = false
+		if !s.candidate && !s.telling && !s.published && s.value == nil {
+			delete(m.groups, g) // all that was remembered of it
+		}
 	}
 	for _, s := range m.wanted {
 		m.joins(s)

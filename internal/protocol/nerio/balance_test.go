@@ -286,6 +286,53 @@ func TestProgramThatGaveAGroupUpDoesNotGetItBack(t *testing.T) {
 	}
 }
 
+// Votes forget groups that nobody has led for long. A program that campaigns in one of them again does not join: it was there before.
+func TestForgottenGroupIsNotJoinedAgain(t *testing.T) {
+	d := newBalanced(t, balancedConfig(3), fewGroups+36)
+	d.Run(500 * ms)
+	for r := range d.members {
+		for _, g := range d.groups {
+			d.Step(protocol.Rank(r), protocol.Resign{Group: g})
+		}
+	}
+	d.Run(20 * time.Second)
+	for range 200 {
+		for r := range d.members { // idle members are not woken for it: any event will do
+			d.Step(protocol.Rank(r), protocol.Tick{})
+		}
+		d.Run(50 * ms)
+	}
+	m, astray := d.members[1].m, 0
+	for _, g := range d.groups {
+		if s := m.groups[g]; s == nil || !s.known {
+			t.Fatalf("%s is not known any more", g)
+		} else if s.published {
+			continue
+		}
+		astray++
+		d.Step(1, protocol.Campaign{Group: g})
+		if s := m.groups[g]; s.joined {
+			t.Fatalf("%s is joined again", g)
+		}
+		d.Step(1, protocol.Resign{Group: g})
+	}
+	if astray == 0 {
+		t.Fatal("no group was forgotten: the test proves nothing")
+	}
+	d.Run(20 * time.Second)
+	for range 200 {
+		for r := range d.members {
+			d.Step(protocol.Rank(r), protocol.Tick{})
+		}
+		d.Run(50 * ms)
+	}
+	d.Step(1, protocol.Health{OK: true, Drained: true})
+	d.Step(1, protocol.Health{OK: true})
+	if n := len(m.groups); n > fewGroups {
+		t.Errorf("%d groups are remembered after an undrain", n)
+	}
+}
+
 func TestNothingMovesToALowerClassOrAWitness(t *testing.T) {
 	cfg := balancedConfig(5)
 	cfg.Leaders = protocol.NewSet(0, 1, 2)

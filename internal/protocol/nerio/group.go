@@ -255,8 +255,9 @@ func (m *Machine) turn(now protocol.Time, s *groupState, at *lease.GroupStatus) 
 	when := at.Free
 	if !m.goesFirst(now, s.group) {
 		for range 1 + m.turnsBefore(now, s.group) {
-			when = when.Add(m.lcfg.Rho.WaitAtLeast(m.trip(s)))
+			when = when.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
 		}
+		when = when.Add(m.slowDown(s)) // once, however many come before
 	}
 	if m.leaving() {
 		for range 2 + m.lcfg.Members { // all that stay go first
@@ -285,7 +286,7 @@ func (m *Machine) onFailed(now protocol.Time, s *groupState, o *lease.Outcome) {
 	if o.Busy && o.Led {
 		// A leader stands in the way: whoever is to go first comes back as soon as its leases have run out.
 		if m.goesFirst(now, s.group) {
-			s.backoff = max(o.Retry, now.Add(m.trip(s)-m.cfg.RoundTrip*7/8))
+			s.backoff = max(o.Retry, now.Add(m.cfg.RoundTrip/8+m.slowDown(s)))
 		} else {
 			s.backoff = max(s.backoff, o.Retry)
 		}
@@ -296,17 +297,17 @@ func (m *Machine) onFailed(now protocol.Time, s *groupState, o *lease.Outcome) {
 // longestPause is how many round trips a candidate stays away at most after a failure.
 const longestPause = 4
 
-// trip returns the round trip that attempts for a group allow for. After the first tries it follows the measured one: candidates whose pauses are
-// shorter than their attempts meet for ever.
-func (m *Machine) trip(s *groupState) time.Duration {
+// slowDown returns by how much attempts for a group are slowed down. After the first tries it follows the measured round trip: candidates whose
+// pauses are shorter than their attempts meet for ever.
+func (m *Machine) slowDown(s *groupState) time.Duration {
 	if s.tries < lease.FreeTries {
-		return m.cfg.RoundTrip
+		return 0
 	}
-	return m.cfg.RoundTrip + m.holder.SlowDown(s.length)
+	return m.holder.SlowDown(s.length)
 }
 
-// pause draws how long a candidate stays away after a failure: between one and four round trips (PROTOCOLS §3.4-3).
+// pause draws how long a candidate stays away after a failure: between one and four round trips (PROTOCOLS §3.4-3), and up to the slow-down longer.
 func (m *Machine) pause(s *groupState) time.Duration {
-	d := m.lcfg.Rho.WaitAtLeast(m.trip(s))
-	return d + time.Duration(m.rng.Int64N(int64((longestPause-1)*d)+1))
+	d, slow := m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip), m.slowDown(s)
+	return d + slow/2 + time.Duration(m.rng.Int64N(int64((longestPause-1)*d+slow/2)+1))
 }

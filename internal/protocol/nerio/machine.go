@@ -286,6 +286,10 @@ func (m *Machine) keeps(g protocol.Group) bool {
 	if m.holder.Tries(g) || m.holder.Releases(g) || s != nil && (s.candidate || s.telling) {
 		return true
 	}
+	if s != nil && s.known { // or the next candidacy would be a join
+		m.groups[g] = &groupState{group: g, due: protocol.Never, known: true}
+		return false
+	}
 	delete(m.groups, g)
 	return false
 }

@@ -258,3 +258,33 @@ func TestFailoverOfManyGroupsDoesNotWaitForDisks(t *testing.T) {
 		t.Logf("led again after %v with slow disks, and after %v with fast ones", slow, fast)
 	}
 }
+
+// A restarted member waits for the promises of its last start from the first answer on. Until then its bound is not lowered: the next start waits by it, too.
+func TestBoundIsNotLoweredBeforeTheFirstAnswer(t *testing.T) {
+	cfg := mixed(3)
+	d := newDriver(t, cfg)
+	d.Step(1, protocol.Campaign{Group: "slow", Length: 2 * time.Second})
+	d.Run(3 * time.Second)
+	if p := d.disk0(1).Promised; p != quarter(2*time.Second) {
+		t.Fatalf("bound %v: the test proves nothing", p)
+	}
+	d.Crash(1)
+	d.Drop = func(from, to protocol.Rank, _ protocol.Message) bool { return from == 1 || to == 1 }
+	d.again(cfg, 1)
+	d.Run(5 * time.Minute)
+	if p := d.disk0(1).Promised; p != quarter(2*time.Second) {
+		t.Errorf("lowered to %v without an answer", p)
+	}
+	d.Drop = nil
+	answered := d.Now
+	m := d.members[1].m
+	for d.disk0(1).Promised != quarter(200*ms) {
+		d.Step(1, protocol.Tick{}) // an idle member is not woken for it
+		if d.Run(10 * ms); d.Now.Sub(answered) > 5*time.Minute {
+			t.Fatal("never lowered")
+		}
+	}
+	if wait := m.lcfg.LongestPromise(quarter(2 * time.Second)); d.Now.Sub(answered) < wait {
+		t.Errorf("lowered %v after the first answer, want at least %v", d.Now.Sub(answered), wait)
+	}
+}

@@ -251,6 +251,7 @@ func (m *Machine) heardBack(now protocol.Time) {
 		return
 	}
 	st.reached = now
+	m.reach.Reached(now)
 	if st.phase == lost {
 		st.waited = now.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
 		st.due = min(st.due, st.waited)
@@ -409,7 +410,11 @@ func (m *Machine) begin(now protocol.Time, inc protocol.Inc, floor uint64, why s
 	if !st.recorded {
 		m.disk.record.Promised = 0 // the member has waited for the longest promise of the council
 	}
-	m.reach = lease.NewReach(&m.lcfg, now, m.disk.record.Promised)
+	since := now
+	if st.recorded && !m.alone() {
+		since = st.reached // as waitRestarted counts
+	}
+	m.reach = lease.NewReach(&m.lcfg, since, m.disk.record.Promised)
 	m.reach.Wish = m.longestWish()
 	m.terms = lease.Terms{Floor: floor, Durable: floor, Highest: max(floor, m.terms.Highest), Used: floor, Peers: m.terms.Peers, Step: m.cfg.TermStep}
 	m.grantor = lease.NewGrantor(&m.lcfg, (*policy)(m), &m.terms, &m.reach)
