@@ -69,8 +69,8 @@ type Config struct {
 	// of one needs none.
 	OwnKeys
 	// Dir is where the member keeps its durable record: a directory of its own, on a disk that survives a restart. A
-	// member without one forgets everything when it stops. It then asks the others what it may have promised, and in a
-	// council of three both must answer.
+	// member without one forgets everything when it stops. After each start it waits for Timing.LongestLease. It then asks the others what it may have
+	// promised, and in a council of three both must answer. If all members restart, tokens start again at 1.
 	Dir string
 	// Bootstrap allows a council to begin in which no member has a record. It is acted upon only if every member says
 	// that it has none, so it may stay set; without it a council that lost all its records waits for an operator.

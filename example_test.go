@@ -29,8 +29,16 @@ func solo() (*regent.Member, error) {
 		CouncilID: "6f1d2c3b4a59687786958493a2b1c0df", // it has no Dir to keep one in
 		Council:   []regent.Peer{{Name: "a", Addrs: []string{addr}}},
 		Bootstrap: true,
+		Timing:    brief(),
 		Logger:    slog.New(slog.DiscardHandler),
 	})
+}
+
+// brief is the timing of members without Dir that are not to wait for long when they start.
+func brief() regent.Timing {
+	t := regent.LAN
+	t.LongestLease = t.Lease
+	return t
 }
 
 // A program that leads until it is done. In a real council the list has three or five members, on as many hosts, and
@@ -42,6 +50,7 @@ func Example() {
 		CouncilID: "6f1d2c3b4a59687786958493a2b1c0df", // it has no Dir to keep one in
 		Council:   []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7499"}}},
 		Bootstrap: true,
+		Timing:    brief(),
 		Logger:    slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -379,6 +388,7 @@ func ExampleConsistentGroup() {
 		CouncilID:  "6f1d2c3b4a59687786958493a2b1c0df", // it has no Dir to keep one in
 		Council:    []regent.Peer{{Name: "a", Addrs: []string{"127.0.0.1:7498"}}},
 		Bootstrap:  true,
+		Timing:     brief(),
 		Consistent: true,
 		Logger:     slog.New(slog.DiscardHandler),
 	})

@@ -45,8 +45,8 @@ type checkReport struct {
 	ReplacedWithin time.Duration `json:"replaced_within_ns,omitempty"`
 	Guard          time.Duration `json:"guard_ns,omitempty"`
 	RoundTrip      time.Duration `json:"round_trip_ns,omitempty"`
-	// Restart is how long a member that was not stopped in good order waits before it votes, and Longest how long one that has lost its record does,
-	// or has none: Diskless says that this is such a member.
+	// Restart is how long a member that was not stopped in good order waits before it votes, if it keeps a record, and Longest how long one that has
+	// lost its record does, or keeps none: Diskless says that this is such a member.
 	Restart  time.Duration `json:"restart_ns,omitempty"`
 	Longest  time.Duration `json:"longest_lease_ns,omitempty"`
 	Diskless bool          `json:"diskless,omitempty"`
@@ -157,7 +157,9 @@ func (o *checkReport) leases(f *config.File, t *regent.Timing) {
 		o.Leases = append(o.Leases, o.lease(t.ForLease(rule.Lease), rule.Groups))
 		longest = max(longest, rule.Lease)
 	}
-	o.Restart = t.ForLease(longest).Restart()
+	if !o.Diskless {
+		o.Restart = t.ForLease(longest).Restart()
+	}
 }
 
 func (o *checkReport) warn(format string, args ...any) {
@@ -174,7 +176,7 @@ func (o *checkReport) lease(t regent.Timing, groups []string) leaseReport {
 }
 
 // disklessBootstrap warns of a council that forgets itself.
-const disklessBootstrap = "dir is empty and bootstrap is true: if all members restart at once, the council begins anew, and tokens start again at 1 (set dir, or bootstrap: false once the council runs)"
+const disklessBootstrap = "dir is empty and bootstrap is true: if all members restart, the council begins anew after that wait, and tokens start again at 1; resources that have seen higher tokens refuse the new leaders (set dir)"
 
 func (o *checkReport) print(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
@@ -205,10 +207,11 @@ func (o *checkReport) print(w io.Writer) {
 	say("leases never overlap while the rates of all clocks are within %v of real time;", o.Drift)
 	say("  a program that is paused past the end of its own does not know it: check its token (docs/edicts.md)")
 	say("the agent asks a program that leads to stop %v before its lease ends", o.Guard)
-	say("a member that was not stopped in good order waits %v before it votes, and one that has lost its record %v", o.Restart, o.Longest)
 	if o.Diskless {
-		say("this member keeps no record (dir is empty): it waits %v after every start", o.Longest)
-		say("  (set dir, or a shorter timing.longest_lease at all members)")
+		say("this member keeps no record (dir is empty): it waits %v after every start before it votes,", o.Longest)
+		say("  also after a stop in good order (set dir, or a shorter timing.longest_lease at all members)")
+	} else {
+		say("a member that was not stopped in good order waits %v before it votes, and one that has lost its record %v", o.Restart, o.Longest)
 	}
 	if o.LocalLeader > 0 {
 		say("local groups have a leader in every part of the network within %v", o.LocalLeader)

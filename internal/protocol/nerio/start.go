@@ -151,6 +151,9 @@ func (m *Machine) lose(now protocol.Time, why string) {
 	m.unsendValues()
 	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
 	st.waited = st.reached.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
+	if m.cfg.Diskless && m.cfg.Bootstrap && m.alone() {
+		st.waited = now.Add(m.lcfg.LongestPromise(m.cfg.Longest))
+	}
 	if m.grantor.Outstanding() || m.holder.Active() {
 		st.waited = max(st.waited, now.Add(m.lcfg.LongestPromise(m.cfg.Longest)))
 	}
@@ -310,10 +313,11 @@ func (m *Machine) answered(now protocol.Time) {
 
 // canBootstrap says whether nobody in the council has a record: each other member has none either and may start a
 // council, or has just started this one without ever having heard a word from us. An observer that is silent is not waited
-// for longer than a round trip; one that has a record is heard.
+// for longer than a round trip; one that has a record is heard. A member with a place for a record and none in it was never
+// started, and has promised nothing. One that keeps none may have been: it waits, and counts the answers that it gets after that.
 func (m *Machine) canBootstrap(now protocol.Time) bool {
 	st := &m.start
-	if !m.cfg.Bootstrap || m.disk.had || st.inc != 0 {
+	if !m.cfg.Bootstrap || m.disk.had || st.inc != 0 || m.cfg.Diskless && !st.asked {
 		return false
 	}
 	for r := range protocol.Rank(m.lcfg.Members) {

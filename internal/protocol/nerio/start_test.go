@@ -542,28 +542,6 @@ func TestRestartedMemberStartsAtItsCeiling(t *testing.T) {
 	}
 }
 
-func TestDisklessCouncilSurvivesARestart(t *testing.T) {
-	cfg := config(3)
-	cfg.Diskless = true
-	d := newDriver(t, cfg)
-	d.Step(0, protocol.Campaign{Group: "g"})
-	d.Run(100 * ms)
-	d.expect("g", 0, true)
-	for _, x := range d.members {
-		if x.Record != nil {
-			t.Error("a diskless member wrote a record")
-		}
-	}
-	d.Crash(0)
-	d.Step(1, protocol.Campaign{Group: "g"})
-	d.again(cfg, 0)
-	d.Run(time.Second)
-	d.expect("g", 1, true)
-	if !d.speaks(0) {
-		t.Error("did not recover")
-	}
-}
-
 // Tenures are told apart by their numbers alone, so a member that found out that its record was stale numbers on.
 func TestNewIncarnationOfOneProcessNumbersItsTenuresOn(t *testing.T) {
 	d := newDriver(t, config(3))
