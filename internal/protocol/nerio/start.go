@@ -151,7 +151,10 @@ func (m *Machine) lose(now protocol.Time, why string) {
 	m.unsendValues()
 	st.listened = now.Add(m.lcfg.Rho.WaitAtLeast(m.cfg.RoundTrip))
 	st.waited = st.reached.Add(m.lcfg.LongestPromise(m.disk.record.Longest))
-	if m.grantor.Outstanding() || m.holder.Active() || m.cfg.Diskless && m.cfg.Bootstrap && m.alone() {
+	if m.cfg.Diskless && m.cfg.Bootstrap && m.alone() {
+		st.waited = now.Add(m.lcfg.LongestPromise(m.cfg.Longest))
+	}
+	if m.grantor.Outstanding() || m.holder.Active() {
 		st.waited = max(st.waited, now.Add(m.lcfg.LongestPromise(m.cfg.Longest)))
 	}
 	st.due = st.waited
