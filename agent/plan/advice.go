@@ -1,9 +1,19 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // sleepy is how many times later than a busy host an idle one wakes up before it is worth a word.
 const sleepy = 2
+
+const (
+	// enough is how long a host must have been watched for a plan without a word of caution.
+	enough = 30 * time.Second
+	// long is a lease that deserves one.
+	long = time.Minute
+)
 
 // advice says what would help.
 func (m *Measured) advice(p *Plan) []string {
@@ -11,6 +21,12 @@ func (m *Measured) advice(p *Plan) []string {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if p.Assumed {
 		say("the round trip of %s is an assumption: measure it (run this beside an agent, or name --peers that run 'regent plan probe'), or set --round-trip", Length(p.Timing.RoundTrip))
+	}
+	if _, watched := m.longest(MemberThread, p.Awake); watched > 0 && watched < enough {
+		say("the host was watched for %s only, which shows little: measure for a minute at least, and longer for a rate that you can rely on", Length(watched))
+	}
+	if p.Timing.Lease > long {
+		say("leases of %s are long: after the death of a host its groups have no leader for so long, and a member that was killed waits for as long before it votes", Length(p.Timing.Lease))
 	}
 	for _, t := range m.Trips {
 		if t.Count == 0 {

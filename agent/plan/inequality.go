@@ -80,6 +80,11 @@ func spare(t regent.Timing) []Term {
 	return []Term{{"lease", t.Lease}, {"drift", min(drift, 0)}, {"renew", -t.Renew}, {"round trip", -t.RoundTrip}, {"guard", -t.Guard}}
 }
 
+// doubled is twice the longest pause that was seen. It may have been longer by the time between two looks.
+func doubled(seen, step time.Duration) []Term {
+	return []Term{{"longest pause", seen}, {"time between two looks", step}, {"as much again", seen + step}}
+}
+
 // leaseInequalities returns those that bear on leases and fail-overs.
 func leaseInequalities(t regent.Timing, in Intent, m *Measured, awake bool) []Inequality {
 	var out []Inequality
@@ -88,7 +93,7 @@ func leaseInequalities(t regent.Timing, in Intent, m *Measured, awake bool) []In
 			spare(t), []Term{{"pause to tolerate", in.Pause}}))
 	}
 	for _, thread := range []Thread{MemberThread, OrdinaryThread} {
-		longest, watched := m.longest(thread, awake)
+		seen, step, watched := m.worst(thread, awake)
 		if watched == 0 {
 			continue
 		}
@@ -96,8 +101,7 @@ func leaseInequalities(t regent.Timing, in Intent, m *Measured, awake bool) []In
 		if thread == OrdinaryThread {
 			means = "programs hear of renewals in time"
 		}
-		right := []Term{{"longest pause", longest}, {"as much again", longest}}
-		out = append(out, newInequality(string(thread), means, false, spare(t), right))
+		out = append(out, newInequality(string(thread), means, false, spare(t), doubled(seen, step)))
 	}
 	if in.FailOver > 0 {
 		f := t.FailOver(in.Members)
@@ -118,7 +122,7 @@ func councilInequalities(t regent.Timing, m *Measured, awake bool) []Inequality 
 			[]Term{{"round trip", t.RoundTrip}}, []Term{{"longest measured", trip}, {"usual lateness of a thread", m.usually(awake)}}))
 	}
 	out = append(out,
-		newInequality("renewal", "a renewal is answered before the next one", false, []Term{{"renew", t.Renew}}, []Term{{"round trip", t.RoundTrip}}),
+		newInequality("renewal", "a renewal is answered before the next one", false, []Term{{"renew of the council's own leases", t.Renew}}, []Term{{"round trip", t.RoundTrip}}),
 		newInequality("local guard", "programs of local groups can be asked to stop in time", false,
 			[]Term{{"longest guard of local groups", t.LongestLocalGuard()}}, []Term{{"guard", t.Guard}}),
 		newInequality("suspicion", "one lost heartbeat makes nobody suspect", true, []Term{{"suspect", t.Suspect}}, []Term{{"heartbeat", t.Heartbeat}}))
@@ -134,11 +138,11 @@ func Lengths(t regent.Timing, lengths []time.Duration, m *Measured) []Inequality
 	var out []Inequality
 	for _, l := range lengths {
 		of := t.ForLease(l)
-		member, _ := m.longest(MemberThread, false)
-		ordinary, _ := m.longest(OrdinaryThread, false)
-		longest := max(member, ordinary)
-		out = append(out, newInequality("lease "+Length(l), "programs with leases of this length keep them", false, spare(of),
-			[]Term{{"longest pause", longest}, {"as much again", longest}}))
+		seen, step, _ := m.worst(MemberThread, false)
+		if s, by, _ := m.worst(OrdinaryThread, false); s+by > seen+step {
+			seen, step = s, by
+		}
+		out = append(out, newInequality("lease "+Length(l), "programs with leases of this length keep them", false, spare(of), doubled(seen, step)))
 	}
 	return out
 }

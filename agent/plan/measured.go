@@ -123,13 +123,19 @@ func (m *Measured) of(thread Thread, awake bool) []*Pauses {
 
 // longest returns the longest pause that the thread may have had, and for how long it was watched.
 func (m *Measured) longest(thread Thread, awake bool) (longest, watched time.Duration) {
+	seen, step, watched := m.worst(thread, awake)
+	return seen + step, watched
+}
+
+// worst returns the longest pause that was seen, and by how much it may have been longer.
+func (m *Measured) worst(thread Thread, awake bool) (seen, step, watched time.Duration) {
 	for _, p := range m.of(thread, awake) {
-		if len(p.Buckets) > 0 {
-			longest = max(longest, p.Longest+p.Step)
+		if len(p.Buckets) > 0 && p.Longest+p.Step > seen+step {
+			seen, step = p.Longest, p.Step
 		}
 		watched += p.For
 	}
-	return longest, watched
+	return seen, step, watched
 }
 
 // Bound says how often pauses of a thread are longer than d.

@@ -38,7 +38,7 @@ type Plan struct {
 	Timing regent.Timing `json:"-"`
 	// Constants are those of Timing by their keys in the configuration.
 	Constants []Term `json:"constants"`
-	// Safe says that all inequalities hold.
+	// Safe says that all inequalities hold, and that all hosts that were asked have answered.
 	Safe bool `json:"safe"`
 	// Assumed says that the round trip was not measured.
 	Assumed bool `json:"round_trip_assumed"`
@@ -71,6 +71,10 @@ func (in *Intent) Check() error {
 		return fmt.Errorf("pause %v: must not be negative", in.Pause)
 	case in.RoundTrip < 0:
 		return fmt.Errorf("round trip %v: must not be negative", in.RoundTrip)
+	case in.RoundTrip > 0 && in.RoundTrip < shortestTrip:
+		return fmt.Errorf("round trip %v: at least %v is counted on, since the threads at both ends need a moment", in.RoundTrip, shortestTrip)
+	case in.FailOver > 0 && in.Pause >= in.FailOver:
+		return fmt.Errorf("leases that survive pauses of %v are longer than %v: a fail-over, which waits for a lease to end, takes longer", in.Pause, in.FailOver)
 	case max(in.FailOver, in.Pause, in.RoundTrip) > longest:
 		return fmt.Errorf("%v: at most %v can be planned", max(in.FailOver, in.Pause, in.RoundTrip), longest)
 	case in.Members < 1 || in.Members > mostMembers:
@@ -89,7 +93,7 @@ func Make(in Intent, m *Measured) (*Plan, error) {
 	if err := in.Check(); err != nil {
 		return nil, err
 	}
-	if got, _ := m.longest(MemberThread, false); in.Pause == 0 && got == 0 {
+	if got, _ := m.longest(MemberThread, false); in.Pause == 0 && in.FailOver == 0 && got == 0 {
 		return nil, fmt.Errorf("no pauses were measured: measure longer, or set the pause to tolerate")
 	}
 	// Processors that the agent holds awake are another host. Whether it does depends on the timing, which depends on the host.
@@ -99,8 +103,11 @@ func Make(in Intent, m *Measured) (*Plan, error) {
 	}
 	p := Explain(t, 0, in, m)
 	if in.FailOver > 0 && !p.keepsFailOver(in.FailOver) {
-		p.Advice = append(p.Advice, fmt.Sprintf("a fail-over within %s is not safe here: the shortest that is takes up to %s (regent plan --failover %v)",
-			Length(in.FailOver), Length(p.FailOver), up(p.FailOver)))
+		again := fmt.Sprintf("regent plan --failover %v", up(p.FailOver))
+		if in.Pause > 0 {
+			again += fmt.Sprintf(" --tolerate-pause %v", in.Pause)
+		}
+		p.Advice = append(p.Advice, fmt.Sprintf("a fail-over within %s is not safe here: the shortest that is takes up to %s (%s)", Length(in.FailOver), Length(p.FailOver), again))
 	}
 	return p, nil
 }
@@ -113,6 +120,9 @@ func Explain(council regent.Timing, length time.Duration, in Intent, m *Measured
 	p := &Plan{Timing: t, Safe: true, Assumed: m.trip() == 0 && in.RoundTrip == 0, Tolerates: t.Tolerates(), FailOver: t.FailOver(in.Members), Awake: HoldAwake(council)}
 	p.Add(leaseInequalities(t, in, m, p.Awake))
 	p.Add(councilInequalities(council, m, p.Awake))
+	for i := range m.Trips {
+		p.Safe = p.Safe && m.Trips[i].Count > 0
+	}
 	for _, thread := range []Thread{MemberThread, OrdinaryThread} {
 		if _, watched := m.longest(thread, p.Awake); watched > 0 {
 			p.Bounds = append(p.Bounds, m.Bound(thread, p.Awake, p.Tolerates))

@@ -96,6 +96,9 @@ func drawHost(t *rapid.T) (Intent, *Measured) {
 	if rapid.Bool().Draw(t, "by pause") {
 		in.Pause = max(ms, length("pause", time.Minute))
 	}
+	if in.FailOver > 0 && in.Pause >= in.FailOver { // refused
+		in.FailOver = in.Pause + ms
+	}
 	trip := time.Duration(0)
 	if rapid.Bool().Draw(t, "measured") {
 		trip = length("trip", time.Second)

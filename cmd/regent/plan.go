@@ -87,7 +87,7 @@ type planReport struct {
 }
 
 func (f *planFlags) run(c *cobra.Command) error {
-	timing, lengths, err := f.fromFile()
+	timing, lengths, err := f.fromFile(!c.Flags().Changed("socket"))
 	if err != nil {
 		return &cli.Failure{Err: err}
 	}
@@ -101,8 +101,13 @@ func (f *planFlags) run(c *cobra.Command) error {
 	if f.measure < 0 {
 		return fmt.Errorf("--measure %v: must not be negative", f.measure)
 	}
-	if f.measure == 0 && f.explain == "" && f.intent.Pause == 0 {
-		return errors.New("--measure 0: nothing to plan with (set --tolerate-pause, or measure)")
+	for _, name := range []string{"failover", "tolerate-pause", "round-trip"} {
+		if s := c.Flags().Lookup(name); s.Changed && s.Value.String() == "0s" {
+			return fmt.Errorf("--%s 0s: must be above 0", name)
+		}
+	}
+	if f.measure == 0 && f.explain == "" && f.intent.Pause == 0 && f.intent.FailOver == 0 {
+		return errors.New("--measure 0: nothing to plan with (set --tolerate-pause or --failover, or measure)")
 	}
 	m, err := f.take(c, ask)
 	if err != nil {
@@ -132,8 +137,8 @@ func (f *planFlags) run(c *cobra.Command) error {
 	return nil
 }
 
-// fromFile reads the file to explain, and takes from it what flags do not set.
-func (f *planFlags) fromFile() (timing regent.Timing, lengths []time.Duration, err error) {
+// fromFile reads the file to explain, and takes from it what flags do not set, the socket of its agent among it.
+func (f *planFlags) fromFile(socket bool) (timing regent.Timing, lengths []time.Duration, err error) {
 	if f.dir == "" && f.explain == "" {
 		if _, err := os.Stat(config.DefaultDir); err == nil {
 			f.dir = config.DefaultDir
@@ -151,6 +156,9 @@ func (f *planFlags) fromFile() (timing regent.Timing, lengths []time.Duration, e
 		return regent.Timing{}, nil, err
 	}
 	f.ordinary = r.NoRealtime
+	if socket && file.Socket.Path != "" {
+		f.socket = file.Socket.Path
+	}
 	if f.dir == "" {
 		f.dir = file.Dir
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +32,10 @@ same size, at most 2,000 a second, and ends by itself.`,
 			}
 			conn, err := net.ListenPacket("udp", listen)
 			if err != nil {
-				return cli.Failf("probe: %w (is an agent running here? name another port)", err)
+				if errors.Is(err, syscall.EADDRINUSE) {
+					err = fmt.Errorf("%w (is an agent running here? name another port)", err)
+				}
+				return cli.Failf("probe: %w", err)
 			}
 			defer conn.Close()
 			fmt.Fprintf(c.OutOrStdout(), "answering probes at %s for %s\n", conn.LocalAddr(), plan.Length(length))

@@ -47,7 +47,7 @@ func (r *planReport) print(w io.Writer) {
 		fmt.Fprintln(w, p.bold("advice:"), a)
 	}
 	if !r.Plan.Safe {
-		fmt.Fprintln(w, "\n"+p.bad("not safe: ")+"the inequalities marked BROKEN do not hold")
+		fmt.Fprintln(w, "\n"+p.bad("not safe: ")+whatLacks(r.Plan))
 	}
 	if r.Plan.YAML != "" {
 		fmt.Fprint(w, "\n"+r.Plan.YAML)
@@ -79,7 +79,11 @@ func (r *planReport) measurements(w io.Writer, p palette) {
 		if x.Smoothed {
 			kind = "averages of the agent"
 		}
-		rows = append(rows, []string{x.Peer, plan.Length(x.Median), plan.Length(x.Longest), fmt.Sprintf("%d %s, %d lost", x.Count, kind, x.Lost)})
+		median, longest := "-", "-"
+		if x.Count > 0 {
+			median, longest = plan.Length(x.Median), plan.Length(x.Longest)
+		}
+		rows = append(rows, []string{x.Peer, median, longest, fmt.Sprintf("%d %s, %d lost", x.Count, kind, x.Lost)})
 	}
 	if len(rows) > 0 {
 		table(w, p, []string{"ROUND TRIPS", "MEDIAN", "LONGEST", "OF"}, rows)
@@ -108,4 +112,14 @@ func steal(m *plan.Measured, load plan.Load) string {
 		}
 	}
 	return "-"
+}
+
+// whatLacks says what a plan lacks.
+func whatLacks(p *plan.Plan) string {
+	for i := range p.Inequalities {
+		if !p.Inequalities[i].Holds {
+			return "the inequalities marked BROKEN do not hold"
+		}
+	}
+	return "not all hosts have answered (see the advice)"
 }

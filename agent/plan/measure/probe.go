@@ -19,9 +19,10 @@ const (
 	probeSize = 128
 	// probeMagic begins every probe.
 	probeMagic = 0x7265676e742d7031
-	// probeEvery is how often a peer is asked, and probeLost after what time an answer counts as lost.
+	// probeEvery is how often a peer is asked, probeLost after what time an answer counts as lost, and probeLate after what time at the end.
 	probeEvery = 50 * time.Millisecond
 	probeLost  = 2 * time.Second
+	probeLate  = 500 * time.Millisecond
 	// echoRate is how many probes a second are answered at most.
 	echoRate = 2000
 )
@@ -89,6 +90,11 @@ func (p *peer) run(ctx context.Context, to *trips) {
 		case <-ctx.Done():
 			_ = p.conn.Close()
 			reading.Wait()
+			for _, at := range p.sent {
+				if time.Since(at) > probeLate {
+					to.lost(p.addr)
+				}
+			}
 			return
 		case <-every.C:
 		}
