@@ -292,12 +292,10 @@ func (l *Lives) Observe(r *sim.Record) error {
 	switch {
 	case r.Ev == sim.EvPhase && r.Why == sim.Liveness:
 		l.until = r.T.Add(l.settle)
-	case r.Ev == protocol.EvWait && r.Until == protocol.Never:
-		l.blocked.Add(r.Node)
-	case r.Ev == protocol.EvSpeak:
+	case r.Ev == sim.EvRestart, r.Ev == sim.EvRefuse, r.Ev == protocol.EvWait && r.Until == protocol.Never && r.Why != "restarted":
+		l.blocked.Add(r.Node) // a member that has its record says so next
+	case r.Ev == protocol.EvSpeak, r.Ev == protocol.EvAdopt && r.Why == "record":
 		l.blocked.Remove(r.Node)
-	case r.Ev == sim.EvRefuse:
-		l.blocked.Add(r.Node)
 	}
 	return nil
 }
