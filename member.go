@@ -156,8 +156,8 @@ func (m *Member) Group(name string) (*Group, error) {
 }
 
 // Leave leaves the council in good order: programs that lead are asked to stop; when the last has, the member gives its
-// groups up, waits until what it promised to others is over, at most [Timing.LongestLease], and notes that it stopped
-// in good order, so that its next start need not wait. If ctx ends before, the member is gone all the same: leases of
+// groups up, and records for how long what it promised to others stands: its next start does not vote before that is
+// over. If ctx ends before, the member is gone all the same: leases of
 // programs that have not stopped run out, and the error says so, also to others that wait in Leave. Once the member
 // is gone it does nothing.
 func (m *Member) Leave(ctx context.Context) error {

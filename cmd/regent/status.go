@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type statusReport struct {
 func statusCommand() *cobra.Command {
 	var socket string
 	var asJSON, pauses bool
+	var wait time.Duration
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Say how this member is, and who of the others is slow",
@@ -35,22 +37,20 @@ func statusCommand() *cobra.Command {
 own pauses were, which of the other members are slow or silent, on which path, and by
 what bound that is proven; and what is wrong.
 
+With --wait it first waits until the agent answers and its member votes, beside enough
+others for a majority: a script that restarts one host after the other goes on then.
+
 The exit status is 0 if all is well, 1 if something is wrong.`,
 		Example: `  regent status
+  systemctl restart regent && regent status --wait 1m
   regent status --json | jq .problems`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cl := newClient(socket)
-			s := statusReport{drawPauses: pauses}
-			if err := cl.get(c.Context(), "/v1/status", &s.AgentStatus); err != nil {
+			s, err := awaitVote(c.Context(), wait, func(ctx context.Context) (statusReport, error) { return askStatus(ctx, newClient(socket)) })
+			if err != nil {
 				return err
 			}
-			var list api.MemberList
-			if err := cl.get(c.Context(), "/v1/members", &list); err != nil && s.Joined {
-				return err
-			}
-			s.Members = list.Members
-			s.Problems = s.findProblems()
+			s.drawPauses = pauses
 			if asJSON {
 				if err := cli.WriteJSON(c, s); err != nil {
 					return err
@@ -66,8 +66,47 @@ The exit status is 0 if all is well, 1 if something is wrong.`,
 	}
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().DurationVar(&wait, "wait", 0, "wait for up to so long until the member votes")
 	c.Flags().BoolVar(&pauses, "pauses", false, "draw how many pauses of each length there were, against what leases survive")
 	return c
+}
+
+// askStatus asks an agent how it is, and judges that.
+func askStatus(ctx context.Context, cl *client) (s statusReport, err error) {
+	if err := cl.get(ctx, "/v1/status", &s.AgentStatus); err != nil {
+		return s, err
+	}
+	var list api.MemberList
+	if err := cl.get(ctx, "/v1/members", &list); err != nil && s.Joined {
+		return s, err
+	}
+	s.Members = list.Members
+	s.Problems = s.findProblems()
+	return s, nil
+}
+
+// statusInterval is how long to wait before an agent is asked again.
+const statusInterval = 100 * time.Millisecond
+
+// awaitVote asks until the member votes, but not for longer than it may. It returns the last answer. An agent that is not there yet is waited for.
+func awaitVote(ctx context.Context, within time.Duration, ask func(context.Context) (statusReport, error)) (statusReport, error) {
+	for end := time.Now().Add(within); ; {
+		s, err := ask(ctx)
+		if err == nil && s.votes() || time.Now().After(end) {
+			return s, err
+		}
+		select {
+		case <-time.After(statusInterval):
+		case <-ctx.Done():
+			return s, context.Cause(ctx)
+		}
+	}
+}
+
+// votes says that the member takes part, waits for nothing that it promised before, and hears a majority.
+func (s *statusReport) votes() bool {
+	heard, need, _ := majority(s.Members)
+	return s.Joined && !s.Stopping && s.Waiting == "" && heard >= need
 }
 
 // findProblems says what is wrong, worst first.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -13,6 +16,38 @@ import (
 // addrOf returns an address for each letter.
 func addrOf(name string) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, name[0] - 'a' + 1}), 7400)
+}
+
+// A script that waits goes on when the member votes and hears a majority, and not when the agent only answers.
+func TestStatusWaitsForTheVote(t *testing.T) {
+	self, other, away := regent.PeerStatus{Name: "a", Self: true, Heard: true, Trusted: true, Incarnation: 1}, regent.PeerStatus{Name: "b", Heard: true, Trusted: true, Incarnation: 1}, regent.PeerStatus{Name: "c"}
+	few, enough := []regent.PeerStatus{self, away, away}, []regent.PeerStatus{self, other, away}
+	answers := []statusReport{
+		{}, // nobody answers
+		{AgentStatus: api.AgentStatus{Status: regent.Status{Waiting: "it has just started"}, Joined: true}, Members: enough},
+		{AgentStatus: api.AgentStatus{Joined: true}, Members: few},
+		{AgentStatus: api.AgentStatus{Joined: true, Stopping: true}, Members: enough},
+		{AgentStatus: api.AgentStatus{Joined: true}, Members: enough},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		ask := func(context.Context) (statusReport, error) {
+			asked++
+			if asked == 1 {
+				return statusReport{}, errors.New("no agent")
+			}
+			return answers[min(asked, len(answers))-1], nil
+		}
+		s, err := awaitVote(t.Context(), time.Minute, ask)
+		if err != nil || !s.votes() || asked != len(answers) {
+			t.Errorf("went on after %d answers: %+v, %v", asked, s, err)
+		}
+		began := time.Now()
+		_, err = awaitVote(t.Context(), 3*statusInterval/2, func(context.Context) (statusReport, error) { return answers[1], nil })
+		if took := time.Since(began); err != nil || took != 2*statusInterval {
+			t.Errorf("gave up after %v: %v", took, err)
+		}
+	})
 }
 
 // What is wrong is said with what to do, and what is not is not said.

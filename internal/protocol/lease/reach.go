@@ -70,6 +70,9 @@ func (r *Reach) Next(c *Config, now protocol.Time) time.Duration {
 	return r.Bound
 }
 
+// AtLeast returns a bound that is no lower than that of a calm council.
+func (c *Config) AtLeast(bound time.Duration) time.Duration { return max(bound, c.ahead(0, 0)) }
+
 // lowers returns when the bound may be lowered to what was needed meanwhile.
 func (r *Reach) lowers(c *Config) protocol.Time {
 	at := r.since

@@ -9,7 +9,7 @@ type closing struct {
 	// it has come.
 	quiet         bool
 	patience, due protocol.Time
-	// noted says that the record with the clean-stop note was handed to the disk.
+	// noted says that the last record was handed to the disk: nothing is accepted or promised any more, and its bounds are exact.
 	noted, done bool
 }
 
@@ -24,8 +24,9 @@ func (m *Machine) onClose(now protocol.Time) {
 	}
 }
 
-// onClosing goes on leaving: once nothing is led, nothing more is granted; once nothing that was granted stands, the
-// record says so, unless the member does not know that because it has only just started.
+// onClosing goes on leaving: once nothing is led, nothing more is granted, and the last record states what stands of what was
+// granted, unless the member does not know that because it has only just started. It does not wait for that to be over: the next start
+// does, and until then a member that stops at once and comes back is of more use than one that is still stopping.
 func (m *Machine) onClosing(now protocol.Time) {
 	c := &m.closing
 	if !c.on || c.done || m.holder.Active() {
@@ -43,7 +44,7 @@ func (m *Machine) onClosing(now protocol.Time) {
 	if now >= c.patience {
 		c.due = protocol.Never
 	}
-	if m.grantor.Outstanding() || m.holder.Releasing() && now < c.patience {
+	if m.holder.Releasing() && now < c.patience {
 		return
 	}
 	c.due = protocol.Never
@@ -53,12 +54,21 @@ func (m *Machine) onClosing(now protocol.Time) {
 		c.done = true
 	case !c.noted:
 		c.noted = true
-		r := &m.disk.record
-		r.Clean, r.Ceiling, m.disk.dirty = true, m.terms.Used, true
-		m.terms.Durable = min(m.terms.Durable, r.Ceiling) // the disk may have it from now on
+		m.note(now)
 	case len(m.disk.pending) == 0:
 		c.done = true
 	}
+}
+
+// note puts into the record what the next start has to know: the highest term that was used, and for how long what was granted stands.
+func (m *Machine) note(now protocol.Time) {
+	r := &m.disk.record
+	r.Clean, r.Promised, m.disk.dirty = true, 0, true
+	if m.grantor.Outstanding() {
+		r.Promised = m.lcfg.Rho.RealAtMost(m.grantor.Promised().Sub(now))
+	}
+	r.Ceiling = m.terms.Used
+	m.terms.Durable = min(m.terms.Durable, r.Ceiling) // the disk may have it from now on
 }
 
 // Closed implements protocol.Closable.

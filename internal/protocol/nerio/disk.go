@@ -29,13 +29,13 @@ func (m *Machine) write() {
 	if m.cfg.Diskless || m.start.phase < writing && !r.Void {
 		return
 	}
-	if !r.Clean { // or the ceiling is exact, and nothing is accepted any more
+	if !m.closing.noted {
 		if c := m.terms.Ceiling(m.now, r.Ceiling); c != r.Ceiling {
 			r.Ceiling, m.disk.dirty = c, true
 		}
-	}
-	if d := m.reach.Next(&m.lcfg, m.now); d != r.Promised {
-		r.Promised, m.disk.dirty = d, true
+		if d := m.reach.Next(&m.lcfg, m.now); d != r.Promised {
+			r.Promised, m.disk.dirty = d, true
+		}
 	}
 	if !m.disk.dirty {
 		return

@@ -38,8 +38,10 @@ type starting struct {
 	// may stand, by the record and by what others answer.
 	recorded bool
 	promised time.Duration
-	// clean says that the record has a clean-stop note, which is believed once all others have answered.
-	clean bool
+	// clean says that the record has a clean-stop note, which is believed once all others have answered, and stands for how long what the
+	// last start granted stands then.
+	clean  bool
+	stands time.Duration
 }
 
 // A peer is what this member has heard of another.
@@ -96,7 +98,9 @@ func (m *Machine) onStart(now protocol.Time) {
 	r := &m.disk.record
 	why := m.distrusted()
 	if m.disk.had && why == "" {
-		m.start.clean, m.start.recorded, m.start.promised = r.Clean, true, r.Promised
+		m.start.clean, m.start.recorded, m.start.stands = r.Clean, true, r.Promised
+		// Others know whether a clean record is an old copy. A copy must not need more of that than one of a crashed member.
+		m.start.promised = m.lcfg.AtLeast(r.Promised)
 		since := protocol.Never // until the first answer
 		if m.alone() {
 			since = now
@@ -279,11 +283,24 @@ func (m *Machine) introduced(now protocol.Time, r protocol.Rank, k *Known) {
 		}
 	}
 	if m.knownTo(m.voters) {
-		if st.clean && !m.grantor.Ready(now) {
-			m.wait(now, "clean stop")
-		}
+		m.waitStopped(now)
 		st.settled = min(st.settled, now)
 		m.considerAll(now)
+	}
+}
+
+// waitStopped has a member that was stopped in good order wait only until what it granted before is over, counted from the first answer.
+func (m *Machine) waitStopped(now protocol.Time) {
+	st := &m.start
+	if !st.clean || m.grantor.Ready(now) {
+		return
+	}
+	until := now
+	if st.stands > 0 {
+		until = max(now, st.reached.Add(m.lcfg.LongestPromise(st.stands)))
+	}
+	if until < m.grantor.ReadyAt() {
+		m.wait(until, "clean stop")
 	}
 }
 

@@ -114,6 +114,7 @@ func (m *Machine) appendStart(s *lease.State) {
 	s.Bool(st.recorded)
 	s.Int(int64(st.promised))
 	s.Bool(st.clean)
+	s.Int(int64(st.stands))
 	s.Set(st.introduced)
 	s.Future(st.settled)
 	for i := range st.peers {

@@ -30,15 +30,15 @@ type Record struct {
 	Longest time.Duration
 	// Lock is the longest lock of a local group of any configuration that was ever in force.
 	Lock time.Duration
-	// Promised is the longest promise that may stand, in terms of the time that was asked for.
+	// Promised is the longest promise that may stand, in terms of the time that was asked for; in a Clean record how long what the member
+	// granted stands after it, zero if nothing does.
 	Promised time.Duration
 	// Epoch is the council's, and Digest that of its members and quorum system.
 	Epoch  uint64
 	Digest [32]byte
 	// Origin is where the record was written.
 	Origin Origin
-	// Clean says that nothing the member granted was outstanding when it stopped. It is believed once: the next start
-	// clears it before it says a word.
+	// Clean says that the member granted nothing after this record. It is believed once: the next start clears it before it says a word.
 	Clean bool
 	// Void says that the record turned out to be an old copy. A member that starts from it has lost its record, and knows only Inc,
 	// Longest and Lock. It is not Clean.
