@@ -151,6 +151,12 @@ func (h *runCluster) suspend(d time.Duration, processes ...*cluster.Process) tim
 	for _, p := range processes {
 		all = append(all, family(p.Pid())...)
 	}
+	return h.pause(d, all...)
+}
+
+// pause stops processes for a while, and returns for how long they were stopped.
+func (h *runCluster) pause(d time.Duration, all ...int) time.Duration {
+	h.t.Helper()
 	begin := time.Now()
 	for _, pid := range all {
 		h.check(syscall.Kill(pid, syscall.SIGSTOP))
