@@ -32,6 +32,12 @@ const (
 	// probeGap is the shortest time between a datagram to a peer and a probe to it.
 	probeGap = 10 * time.Millisecond
 
+	// greetEvery is the time between datagrams to a peer that does not know this start yet, in councils of fewer than greetTogether members, and greetFor how long they go on. A
+	// kernel that lets one in 64 in has let one in after two seconds, on average.
+	greetEvery    = 30 * time.Millisecond
+	greetFor      = 20 * time.Second
+	greetTogether = 32
+
 	// prompt is the part of Δ that messages may wait between their Step and the wire, and still be as good as a probe.
 	prompt = 16
 

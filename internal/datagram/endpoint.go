@@ -31,6 +31,7 @@ type peer struct {
 
 	sent, heard protocol.Time // of the last datagram to and from it; what is never is far in the past
 	owed        bool          // it needs a datagram of us soon
+	greeted     protocol.Time // until when it gets more of them, for it does not know this start; zero: it does
 	rival       rival
 	bound       time.Duration
 	rtt         time.Duration
@@ -74,7 +75,7 @@ func New(now protocol.Time, c Config) (*Endpoint, error) {
 	for i := range e.peers {
 		p := &e.peers[i]
 		p.sent, p.bound = now.Add(-c.MaxAge), protocol.Unknown // so that everybody is greeted at once
-		p.proved = now - 1
+		p.proved, p.greeted = now-1, now.Add(greetFor)
 	}
 	if c.Members == 1 {
 		e.wake = protocol.Never

@@ -122,9 +122,11 @@ func (e *Endpoint) Commit(now protocol.Time, h *Header, r Reason) Verdict {
 	p.heard = now
 	p.pairs.add(Echo{Sent: h.Sent, Received: now}, &e.config)
 	if r == OtherIncarnation {
+		p.greeted = now.Add(greetFor)
 		e.owe(now, p) // our name is in whatever we send
 		return v
 	}
+	p.greeted = 0
 	if e.config.Self.Inc != 0 { // an echo to a process without a name may be about another one
 		v.Delay = e.measure(now, p, h)
 	}
@@ -154,6 +156,6 @@ func (e *Endpoint) nameless(now protocol.Time, p *peer, h *Header, r Reason) {
 			p.lost, p.proved = session{start: h.Start, known: true}, now
 		}
 		p.lost.window.use(h.Seq)
-		p.nameless, p.reply = true, echo
+		p.nameless, p.reply, p.greeted = true, echo, 0
 	}
 }

@@ -25,8 +25,8 @@ const (
 	// lost must be heard within seconds. Each costs the comparison of a mark, and a decryption if it was recorded.
 	maxKnown     = 500
 	maxKnownOdds = 32
-	// maxPassed is how many packets of such a start may pass the filter before it learns which marks come next, and learnEvery how often
-	// it learns that at most. A sender that repeats each packet as it comes costs no more than that, and a peer that sends much at once does not overtake the filter.
+	// maxPassed is how many packets of such a start that do not count may pass the filter before it learns which marks come next, and learnEvery how often
+	// it learns that at most for their sake. A sender that repeats each packet as it comes costs no more than that.
 	maxPassed  = 200
 	learnEvery = 5 * time.Millisecond
 	// maxTrickle is how many packets of a window may pass the filter that do not count before packets gather. Each wakes the thread up.
@@ -71,12 +71,14 @@ type floodGuard struct {
 	used     time.Duration
 	// filtered is until when the kernel drops, yielded until when the thread gives its real-time scheduling up; zero: not now.
 	filtered, yielded protocol.Time
-	// chances are those of the filter in force, which is applied. learnt is when that was compared with what is known, and passed how many packets have passed it since
-	// that claim a start that was heard.
+	// chances are those of the filter in force, which is applied. learnt is when that was compared with what is known, and passed how many packets that do not count have passed
+	// it since that claim a start that was heard.
 	chances wire.Chances
 	applied *transport.Filter
 	learnt  protocol.Time
 	passed  int
+	// overtaken says that a peer has used half of the marks that the filter knows of it, or has started since.
+	overtaken bool
 	// flooded says that packets came too fast in the last window, in spite of the filter.
 	flooded bool
 }
@@ -93,7 +95,8 @@ func (f *floodGuard) tick(now protocol.Time) (texts []string, err error) {
 	}
 	took := now.Sub(f.since)
 	if took < floodWindow && f.junk < maxKnown+maxUnknown {
-		if f.filtered != 0 && f.passed >= maxPassed && now.Sub(f.learnt) >= learnEvery {
+		// Members alone overtake the filter. It follows them at once: it may know as few as 16 marks of each.
+		if f.filtered != 0 && (f.overtaken || f.passed >= maxPassed && now.Sub(f.learnt) >= learnEvery) {
 			err = f.learn(now)
 		}
 		return nil, err
@@ -121,6 +124,14 @@ func exceeds(n, most int, took time.Duration) bool {
 	return n >= most && time.Duration(n)*floodWindow >= time.Duration(most)*took
 }
 
+// eased returns the odds after a window in which the kernel let n packets in by them: half as many if their senders send less than half of most. A peer that depends on chance is heard the sooner after a flood.
+func eased(odds uint32, n, most int, took time.Duration) uint32 {
+	if 2*time.Duration(n)*time.Duration(odds)*floodWindow < time.Duration(most)*took {
+		return max(1, odds/2)
+	}
+	return odds
+}
+
 // filter decides what the kernel drops.
 func (f *floodGuard) filter(now protocol.Time, took time.Duration) (text string, err error) {
 	switch {
@@ -141,6 +152,8 @@ func (f *floodGuard) filter(now protocol.Time, took time.Duration) (text string,
 	case f.chances.Known < maxKnownOdds && exceeds(f.junk-f.unknown, maxKnown, took):
 		f.chances.Known = min(maxKnownOdds, f.chances.Known*uint32(1+(f.junk-f.unknown)/maxKnown))
 		text = "a flood of packets that copy the start of a member: the kernel lets in only some of those that are not the next ones"
+	default:
+		f.chances = wire.Chances{Known: eased(f.chances.Known, f.junk-f.unknown, maxKnown, took), Unknown: eased(f.chances.Unknown, f.unknown, maxUnknown, took)}
 	}
 	return text, f.learn(now)
 }
@@ -148,7 +161,7 @@ func (f *floodGuard) filter(now protocol.Time, took time.Duration) (text string,
 // learn has the filter follow what is known: keys, starts, and the numbers that come next. If the kernel has no room for the filter, it gets one that looks at fixed places only. Without
 // room for that either none stays in force: an old one would drop members that have restarted since.
 func (f *floodGuard) learn(now protocol.Time) error {
-	f.learnt, f.passed = now, 0
+	f.learnt, f.passed, f.overtaken = now, 0, false
 	err := f.apply(f.gate(f.chances, f.socket.Room()))
 	if err == nil {
 		return nil
@@ -212,9 +225,6 @@ func (p *NetPort) guard(full bool) {
 		f.since, f.flooded = 0, false
 		return
 	}
-	if f.flooded && !full {
-		f.thread.sleep(f.nap)
-	}
 	texts, err := f.tick(p.Clock())
 	for _, text := range texts {
 		if p.diagnostics.firstTime("flood" + text) {
@@ -223,5 +233,8 @@ func (p *NetPort) guard(full bool) {
 	}
 	if err != nil {
 		p.diagnostics.network(err)
+	}
+	if f.flooded && !full {
+		f.thread.sleep(f.nap)
 	}
 }

@@ -133,7 +133,7 @@ func TestCopiedHeadersHaveABudget(t *testing.T) {
 		t.Fatalf("one in %d is let in of four times the budget", s.filter.Sample)
 	}
 	starts = append(starts, 7)
-	window(1, 0)
+	window(maxUnknown/2, 0)
 	if len(s.filter.Odds[0].Any) != 1 || s.filter.Sample != 4 || s.filter.Odds[0].OneIn != 1 {
 		t.Fatalf("a member that has restarted is not known: %+v", s.filter)
 	}
@@ -152,6 +152,23 @@ func TestCopiedHeadersHaveABudget(t *testing.T) {
 	}
 	if s.filter.Odds[0].OneIn != maxKnownOdds {
 		t.Errorf("of known starts one in %d is let in, and at least one in %d", s.filter.Odds[0].OneIn, maxKnownOdds)
+	}
+	for range 5 {
+		window(9*maxUnknown, 9*maxKnown)
+	}
+	window(maxUnknown/2/maxUnknownOdds, maxKnown/2/maxKnownOdds)
+	if s.filter.Sample != maxUnknownOdds/2 || s.filter.Odds[0].OneIn != maxKnownOdds/2 {
+		t.Errorf("after the flood one in %d is let in, and of known starts one in %d", s.filter.Sample, s.filter.Odds[0].OneIn)
+	}
+	window(2*maxUnknown/maxUnknownOdds, 2*maxKnown/maxKnownOdds)
+	if s.filter.Sample != maxUnknownOdds/2 || s.filter.Odds[0].OneIn != maxKnownOdds/2 {
+		t.Errorf("the flood goes on and one in %d is let in, and of known starts one in %d", s.filter.Sample, s.filter.Odds[0].OneIn)
+	}
+	for range 6 {
+		window(1, 1)
+	}
+	if s.filter.Sample != 1 || s.filter.Odds[0].OneIn != 1 {
+		t.Errorf("long after the flood one in %d is let in, and of known starts one in %d", s.filter.Sample, s.filter.Odds[0].OneIn)
 	}
 	for range 2 * filterFor / floodWindow {
 		window(1, 0)
@@ -295,7 +312,7 @@ func TestRecordedPacketsAreDroppedByTheKernel(t *testing.T) {
 	d.ports[1].Flush()
 	d.now = d.now.Add(learnEvery)
 	d.pass(func(from int, in *transport.Packet) bool { recorded = bytes.Clone(in.Data); return true })
-	for i := range maxPassed - 1 { // the packet itself has passed
+	for i := range maxPassed {
 		if s.filter.OneIn(recorded) != 1 {
 			t.Fatalf("the filter follows after %d copies", i)
 		}
@@ -304,6 +321,48 @@ func TestRecordedPacketsAreDroppedByTheKernel(t *testing.T) {
 	}
 	if s.filter.OneIn(recorded) < 2 {
 		t.Errorf("the filter does not follow within %v and %d copies", learnEvery, maxPassed)
+	}
+}
+
+// A peer that sends many packets between two windows is not dropped, however few of its marks the kernel has room for, as long as it sends no more than these at once.
+func TestFilterIsNotOvertaken(t *testing.T) {
+	for _, ahead := range []int{16, 17, 32, 256} {
+		d := newDesk(t, summary("a", "x"), summary("b", "x"))
+		d.greet()
+		s := &floodSpy{most: 2}
+		p := d.ports[0]
+		p.flood.thread, p.flood.socket = s, s
+		strict := wire.Chances{Known: maxKnownOdds, Unknown: maxUnknownOdds}
+		room := 0
+		for len(p.Wire.Gate(strict, room).Odds) < 2 || len(p.Wire.Gate(strict, room).Odds[0].Any) < ahead {
+			room += 8
+		}
+		p.flood.gate = func(c wire.Chances, _ int) *transport.Filter { return p.Wire.Gate(c, room) }
+		p.flood.filtered, p.flood.chances = d.now.Add(filterFor), strict
+		p.flood.begin(d.now)
+		if err := p.flood.learn(d.now); err != nil {
+			t.Fatal(err)
+		}
+		// All of a burst reach the kernel before the thread takes any.
+		for _, burst := range []int{1, ahead / 2, 1, ahead / 2, ahead / 2, 1, ahead, 3, ahead / 2} {
+			var packets []*transport.Packet
+			for range burst {
+				d.ports[1].Send(d.now, 0, 0, &rank.OK{Seq: 1})
+				d.ports[1].Flush()
+			}
+			d.pass(func(from int, in *transport.Packet) bool {
+				if oneIn := s.filter.OneIn(in.Data); from == 1 && oneIn != 1 {
+					t.Fatalf("%d marks, a burst of %d: one in %d is let in", ahead, burst, oneIn)
+				}
+				packets = append(packets, &transport.Packet{Data: bytes.Clone(in.Data)})
+				return false
+			})
+			for _, in := range packets {
+				p.take(in, func(protocol.Time, Channel, *protocol.Receive) {})
+			}
+			d.now = d.now.Add(time.Microsecond)
+			p.guard(true)
+		}
 	}
 }
 

@@ -145,8 +145,8 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	v := p.Wire.Open(now, in.Data, &p.packet)
 	if v.Reason != datagram.Accepted {
 		p.flood.count(p.Wire.Knows(&p.packet.Header))
-	} else {
-		p.flood.passed++
+	} else if p.Wire.Overtakes(&p.packet.Header) {
+		p.flood.overtaken = true
 	}
 	switch v.Reason {
 	case datagram.Accepted, datagram.OtherIncarnation:

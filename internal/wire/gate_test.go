@@ -384,6 +384,9 @@ type honest struct {
 	from, to *Endpoint
 	gate     *transport.Filter
 	seq      uint64
+	// room is what the kernel has for a filter, and ahead how many marks the filter knows.
+	room  int
+	ahead uint64
 	// refreshed is the highest number that the filter knew of.
 	refreshed uint64
 	random    *rand.Rand
@@ -397,7 +400,7 @@ func (h *honest) send(lost bool) bool {
 		return false
 	}
 	oneIn := h.gate.OneIn(packet)
-	if h.seq <= h.refreshed+mostAhead && oneIn != 1 {
+	if h.seq <= h.refreshed+h.ahead && oneIn != 1 {
 		h.Fatalf("packet %d has a chance of one in %d, after a filter of %d", h.seq, oneIn, h.refreshed)
 	}
 	if oneIn == 0 || h.random.Uint32N(oneIn) > 0 {
@@ -408,16 +411,28 @@ func (h *honest) send(lost bool) bool {
 }
 
 func (h *honest) refresh() {
-	h.gate = h.to.Gate(strict, roomy)
+	h.gate = h.to.Gate(strict, h.room)
+	h.ahead = uint64(len(h.gate.Odds[0].Any))
 	_, h.refreshed = h.to.Highest(0, false)
+}
+
+// leastRoom is that of the smallest filter with marks for one start.
+func leastRoom(t *testing.T) (room int) {
+	a, b := endpoint(t, 0, 5), endpoint(t, 1, 9)
+	expect(t, b, send(t, a, b, 1), datagram.Accepted)
+	for len(b.Gate(strict, room).Odds) < 2 {
+		room++
+	}
+	return room
 }
 
 // No honest member starves behind the filter, whatever is lost and however late the filter is refreshed: all that it sends is let in as long as the filter is fewer packets
 // behind than it knows marks of, and otherwise it is heard within some packets, and the filter follows.
 func TestHonestPacketsPassTheGate(t *testing.T) {
+	least := leastRoom(t)
 	rapid.Check(t, func(r *rapid.T) {
-		h := &honest{T: r, test: t, from: endpoint(t, 0, 5), to: endpoint(t, 1, 9), random: rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 1))}
-		h.gate = h.to.Gate(strict, roomy)
+		h := &honest{T: r, room: rapid.SampledFrom([]int{least, least + 100, least + 1000, roomy}).Draw(r, "room"), test: t, from: endpoint(t, 0, 5), to: endpoint(t, 1, 9), random: rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 1))}
+		h.gate = h.to.Gate(strict, h.room)
 		h.seq = mostAhead // the first packet that is heard may have any number
 		for !h.send(false) {
 			if h.seq > mostAhead+uint64(strict.Unknown)*30 {
@@ -444,6 +459,9 @@ func TestHonestPacketsPassTheGate(t *testing.T) {
 				for range mostAhead {
 					if !h.send(false) {
 						r.Fatalf("packet %d is dropped after the filter has followed to %d", h.seq, h.refreshed)
+					}
+					if h.to.Overtakes(stamped(h.from, h.to, h.seq)) {
+						h.refresh()
 					}
 				}
 			},

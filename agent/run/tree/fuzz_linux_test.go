@@ -2,6 +2,8 @@ package tree
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -15,6 +17,27 @@ func FuzzStat(f *testing.F) {
 		s, err := parseStat(line)
 		if err == nil && !bytes.Contains(line, []byte("("+s.name+")")) {
 			t.Fatalf("%q was read as %+v", line, s)
+		}
+	})
+}
+
+// FuzzStatus looks for states of processes that make the parser of their users crash, or that it reads as users that they do not have.
+func FuzzStatus(f *testing.F) {
+	f.Add([]byte("Name:\tsh\nUmask:\t0022\nUid:\t1000\t0\t1000\t1000\nGid:\t1\t2\t3\t4\n"))
+	f.Add([]byte("Name:\tUid:\\n0\nUid:\t7\t8\t4294967294\t9"))
+	f.Add([]byte("Uid:\t-1\t0\t0\t0\n"))
+	f.Add([]byte("Uid:\t1\t2\n"))
+	f.Fuzz(func(t *testing.T, status []byte) {
+		u, err := parseUIDs(status)
+		if err != nil {
+			return
+		}
+		if min(u.real, u.effective, u.saved) < 0 {
+			t.Fatalf("%q was read as %+v", status, u)
+		}
+		again, err := parseUIDs(fmt.Appendf(nil, "Name:\tx\nUid:\t%d\t%d\t%d\t0\n", u.real, u.effective, u.saved))
+		if err != nil || again != u || !strings.Contains(string(status), "Uid:") {
+			t.Fatalf("%q was read as %+v, and that as %+v, %v", status, u, again, err)
 		}
 	})
 }

@@ -114,18 +114,32 @@ func readUIDs(pid int) (uids, error) {
 	if err != nil {
 		return uids{}, err
 	}
-	for line := range strings.Lines(string(b)) {
-		rest, ok := strings.CutPrefix(line, "Uid:")
-		if f := strings.Fields(rest); ok && len(f) >= 3 {
-			var u uids
-			var errs [3]error
-			u.real, errs[0] = strconv.Atoi(f[0])
-			u.effective, errs[1] = strconv.Atoi(f[1])
-			u.saved, errs[2] = strconv.Atoi(f[2])
-			return u, errors.Join(errs[:]...)
-		}
+	u, err := parseUIDs(b)
+	if err != nil {
+		return uids{}, fmt.Errorf("process %d: %w", pid, err)
 	}
-	return uids{}, fmt.Errorf("process %d: its status has no users", pid)
+	return u, nil
+}
+
+// parseUIDs finds them in /proc/PID/status. The kernel escapes line feeds in the name of the process, which comes before.
+func parseUIDs(status []byte) (uids, error) {
+	for line := range strings.Lines(string(status)) {
+		rest, ok := strings.CutPrefix(line, "Uid:")
+		f := strings.Fields(rest)
+		if !ok || len(f) < 3 {
+			continue
+		}
+		var all [3]int
+		for i := range all {
+			n, err := strconv.ParseUint(f[i], 10, 32)
+			if err != nil {
+				return uids{}, fmt.Errorf("users %q: %w", line, err)
+			}
+			all[i] = int(n)
+		}
+		return uids{all[0], all[1], all[2]}, nil
+	}
+	return uids{}, errors.New("its status has no users")
 }
 
 // signalable says that the kernel lets the user signal a process with these users, as kill(2) has it.
