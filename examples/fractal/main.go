@@ -9,7 +9,7 @@
 // Tiles are carried from frame to frame, and begin from a seed that members forget once all tiles have a checkpoint: a tile cannot be computed again.
 // Package checkpoint keeps the states on the members' disks, any four of which are enough.
 //
-// With -agent SOCKET the program takes part through the agent of its host, and -council is not needed.
+// With -agent SOCKET the program takes part through the agent of its host, whose configuration lists the consistent group fractal. Then -council is not needed.
 package main
 
 import (
