@@ -62,12 +62,23 @@ func Weighted(weight []int, need int) (Quorums, error) {
 	}
 	if a, ok := subsetOfWeight(weight, need, total-need); ok {
 		b := Everyone(len(weight)).Minus(a)
-		return Quorums{}, fmt.Errorf("quorum: %v and %v both have the needed weight %d and do not intersect", a, b, need)
+		return Quorums{}, &DisjointError{A: a, B: b, Need: need}
 	}
 	if !slices.ContainsFunc(weight, func(w int) bool { return w != 1 }) {
 		return Quorums{n: len(weight), need: need}, nil
 	}
 	return Quorums{n: len(weight), weight: slices.Clone(weight), need: need}, nil
+}
+
+// A DisjointError says that two sets of members both have the needed weight and no member in common.
+type DisjointError struct {
+	A, B Set
+	Need int
+}
+
+// Error names both sets.
+func (e *DisjointError) Error() string {
+	return fmt.Sprintf("quorum: %v and %v both have the needed weight %d and do not intersect", e.A, e.B, e.Need)
 }
 
 // subsetOfWeight finds a set whose weight is between lo and hi.
