@@ -217,6 +217,9 @@ func (q Quorums) MeetsAll(s Set, me Rank) bool {
 	return !q.In(Everyone(q.n).Minus(s).With(me))
 }
 
+// EqualVotes says whether the system is that of all majorities of its voters.
+func (q Quorums) EqualVotes() bool { return q.String() == MajorityOf(q.n, q.Voters()).String() }
+
 // String describes the system in a line. Equal descriptions mean equal systems. The converse holds for sets that decide,
 // however they were listed; weights can be written in many ways.
 func (q Quorums) String() string {
