@@ -38,6 +38,9 @@ type Peer struct {
 	// Witness says that it votes but never leads: a third vote on a small machine makes two large ones survive the loss of
 	// one. Observer says that it neither votes nor leads, and learns who does: there may be many. Neither is waited for.
 	Witness, Observer bool
+	// Votes is how many votes it has in quorums; zero is one vote. It is for councils whose members are not equally likely to fail
+	// together, such as two data centres and a witness ([Config.QuorumVotes]).
+	Votes int
 	// PublicKeys are the keys that the member proves itself with, as 'regent keys show' prints them: one, or two with the oldest first
 	// while one is being replaced. They need not be the same at every member at the same time.
 	PublicKeys []string
@@ -121,6 +124,27 @@ type Config struct {
 	// and fell silent counts again only when it has been heard for so long without a break. [Status.Kappa] grows with it.
 	// It is the same at every member.
 	Calm time.Duration
+	// LocalMajority lets a local group have a leader only where more than half of the members that may lead support it. There is
+	// then at most one local leader anywhere, and none in a part without a majority. It is the same at every member.
+	LocalMajority bool
+	// LocalTurns, if not zero, makes a local leader hand over to the next member in rank that supports it, after so many renewals.
+	// The program of the leader is asked to stop for that. [Status.Kappa] grows with it. It is the same at every member.
+	LocalTurns int
+	// LocalTree, if not zero, makes renewals and replies of local groups travel along a tree in which every node has so many
+	// children. It is for groups of some 64 members and more, whose leader would otherwise exchange a packet with each in every
+	// renewal. [Status.Kappa] and the leases of local leaders grow with the depth of the tree. It is the same at every member.
+	LocalTree int
+	// ElectorFaults is f of [elector.TimeFree], [elector.FSource] and [elector.Hybrid]: how many members may be down or unreachable
+	// at the same time. Zero is a minority. A lower one makes fewer mistakes. If more members are down, no leader is
+	// replaced. It is at most the number of members less two, and the same at every member.
+	ElectorFaults int
+	// ElectorPatience is h of [elector.TimeFree] and [elector.Hybrid]: a member is suspected if its answers were late in so many
+	// rounds in a row. Zero is 4. A higher one makes mistakes rarer, and a dead leader is replaced that many rounds later.
+	// It is the same at every member.
+	ElectorPatience int
+	// QuorumVotes is how many votes ([Peer.Votes]) a leader of a quorum group needs; zero is more than half of all. Any two sets
+	// of members with so many votes must have a member in common. It is the same at every member.
+	QuorumVotes int
 	// Bind is the address to receive packets on; empty is the member's own first address in Council.
 	Bind string
 	// NoRealtime leaves the scheduling of the member's thread as it is. Otherwise it is made a real-time thread if the
@@ -171,6 +195,8 @@ func (c *Config) checkCouncilID() error {
 type council struct {
 	peers []Peer
 	self  protocol.Rank
+	// need is how many votes make a quorum; zero: more than half.
+	need int
 }
 
 func (c *council) names() []string {
@@ -197,13 +223,19 @@ func (c *council) name(r protocol.Rank) string {
 
 // roles says who may do what.
 func (c *council) roles() stack.Roles {
-	r := stack.Roles{Members: len(c.peers)}
+	r := stack.Roles{Members: len(c.peers), Need: c.need}
+	if slices.ContainsFunc(c.peers, func(p Peer) bool { return p.Votes > 1 }) {
+		r.Votes = make([]int, len(c.peers))
+	}
 	for i, p := range c.peers {
 		if p.Observer {
 			r.Observers++
 		}
 		if p.Witness {
 			r.Witnesses.Add(protocol.Rank(i))
+		}
+		if r.Votes != nil {
+			r.Votes[i] = p.votes()
 		}
 	}
 	return r
@@ -255,10 +287,9 @@ func (c *Config) council() (*council, error) {
 			}
 		}
 	}
-	all := &council{peers: peers}
-	roles := all.roles()
-	if err := roles.Check(); err != nil {
-		return nil, fmt.Errorf("config: %w", err)
+	all := &council{peers: peers, need: c.QuorumVotes}
+	if err := all.checkVotes(); err != nil {
+		return nil, err
 	}
 	var ok bool
 	all.self, ok = all.rank(c.Name)
@@ -364,14 +395,14 @@ func (c *Config) summary(all *council, id protocol.CouncilID, t *Timing) *wire.S
 	s.Set("quorums", roles.Quorums().String())
 	s.Set("longest lease", t.LongestLease.String())
 	s.Set("drift", t.rho().String())
-	local := t.local()
-	s.Set("local lock", local.Lock.String())
+	s.Set("local lock", c.local(all, 1).Lock.String())
 	s.Set("elector", string(c.Elector))
 	s.Set("prefer", c.Prefer.String())
 	s.Set("calm", c.Calm.String())
 	if c.Balance { // councils without it have the digest that they always had
 		s.Set("balance", all.shares())
 	}
+	c.options(s)
 	modes := "quorum local eventual"
 	if c.Consistent {
 		modes += " consistent"

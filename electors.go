@@ -1,6 +1,7 @@
 package regent
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -28,6 +29,8 @@ type electorTiming struct {
 	gate       protocol.Quorums
 	candidates protocol.Set
 	timing     *Timing
+	// faults and patience are f and h of electors that count suspicions; zero: the defaults.
+	faults, patience int
 }
 
 // councilTiming is how the elector below quorum groups runs: among all that vote, and in no haste, for leases find out by themselves
@@ -35,7 +38,7 @@ type electorTiming struct {
 func (m *Member) councilTiming(inc protocol.Inc) electorTiming {
 	t, roles := &m.config.Timing, m.council.roles()
 	return electorTiming{self: m.council.self, members: roles.Voters(), inc: inc, period: t.Heartbeat, suspect: t.Suspect,
-		gate: protocol.Majority(roles.Voters()), candidates: roles.Leaders(), timing: t}
+		gate: roles.Gate(), candidates: roles.Leaders(), timing: t, faults: m.config.ElectorFaults, patience: m.config.ElectorPatience}
 }
 
 // newElector makes a machine that finds the member to trust.
@@ -90,7 +93,7 @@ func (p *electorTiming) stable() stable.Config {
 // counters is what the electors that count suspicions have in common.
 func (p *electorTiming) counters() (counter.Config, error) {
 	c := counter.Default(p.self, p.members, p.inc)
-	c.Group, c.F = p.group, tolerated(p.members)
+	c.Group, c.F = p.group, cmp.Or(p.faults, tolerated(p.members))
 	if p.members < 3 {
 		return c, fmt.Errorf("%d members: must be at least 3, of which one may be down; use %s in a council of one or two",
 			p.members, elector.Stable)
@@ -98,6 +101,9 @@ func (p *electorTiming) counters() (counter.Config, error) {
 	c.Report, c.Limit = max(c.Report, 4*p.suspect), max(c.Limit, 16*p.suspect)
 	return c, nil
 }
+
+// defaultPatience is h: in how many rounds in a row the answers of a member must be late before it is suspected.
+const defaultPatience = 4
 
 // tolerated is f: how many of n members may be down. A minority, and so at most n-2.
 func tolerated(n int) int { return max(1, (n-1)/2) }
@@ -108,6 +114,7 @@ func (p *electorTiming) timefree(kind elector.Kind) (timefree.Config, error) {
 		return timefree.Config{}, fmt.Errorf("elector %s: %w", kind, err)
 	}
 	t := timefree.Default(p.self, p.members, p.inc)
+	t.Patience = cmp.Or(p.patience, defaultPatience)
 	t.Config, t.Period, t.RepeatMin, t.RepeatMax = common, p.period, p.timing.RoundTrip, max(t.RepeatMax, 4*p.timing.RoundTrip)
 	return t, nil
 }

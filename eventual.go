@@ -66,7 +66,8 @@ func (m *Member) newEventual(name protocol.Group, kind elector.Kind, inc protoco
 	t, roles := &m.config.Timing, m.council.roles()
 	c := eligible.Config{Self: m.council.self, Members: roles.Leaders(), Repeat: 4 * t.Renew}
 	return eligible.New(c, func(self protocol.Rank, members int) (protocol.Machine, error) {
-		p := electorTiming{self: self, members: members, inc: inc, group: name, period: t.Renew, suspect: 3 * t.Renew, timing: t}
+		p := electorTiming{self: self, members: members, inc: inc, group: name, period: t.Renew, suspect: 3 * t.Renew, timing: t,
+			faults: m.config.ElectorFaults, patience: m.config.ElectorPatience}
 		return p.newElector(kind)
 	})
 }

@@ -47,7 +47,7 @@ func (g *Group) Local() (*LocalGroup, error) {
 
 func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *LocalGroup {
 	t := &m.config.Timing
-	h := t.local()
+	h := m.localConfig(1)
 	g := m.newOnDemand(Local, onDemandKey{mode, name}, label, runtime.OnDemandOptions{
 		Make: func(now, renamed protocol.Time, inc protocol.Inc) (protocol.Machine, error) {
 			return m.newLocal(now, renamed, inc, protocol.Group(name))
@@ -71,9 +71,7 @@ func (t *Timing) localGuard() time.Duration { return min(t.Guard, 2*t.Delay) }
 
 // localConfig is what all local groups have in common.
 func (m *Member) localConfig(inc protocol.Inc) hall.Config {
-	c := hall.Default(m.council.self, len(m.council.peers), inc, m.config.Timing.local())
-	c.StopWithin, c.Calm = 0, m.config.Calm // the runtime ends the renewals
-	return c
+	return m.config.local(m.council, inc)
 }
 
 // newLocal makes the machine of a local group. What an earlier start of this member has promised, or an earlier incarnation

@@ -54,6 +54,9 @@ func prepare(c Config, w world.World) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkOptions(all); err != nil {
+		return nil, err
+	}
 	m := &Member{config: c, council: all, world: w, closed: make(chan struct{})}
 	if c.Dir != "" {
 		m.dir, err = store.Open(c.Dir, c.Name)
@@ -313,7 +316,7 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: roles.Quorums(), Leaders: roles.Leaders(), Prefer: m.config.Prefer, Balance: order,
 		Epoch: epoch, Council: m.councilID, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
 		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
-		Lock: t.local().Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
+		Lock: m.localConfig(1).Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
 		Origin: origin, Copied: m.dir != nil && m.dir.Copied(), Start: m.startBits, Tag: m.lifeTags()},
 		saved, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {
@@ -324,7 +327,7 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 		p := m.councilTiming(inc)
 		return p.newElector(m.config.Elector)
 	}
-	if roles.Votes(m.council.self) {
+	if roles.Has(m.council.self) {
 		if _, err := elect(1); err != nil {
 			return nil, fmt.Errorf("config: %w", err)
 		}

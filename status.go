@@ -27,6 +27,8 @@ type PeerStatus struct {
 	Self bool `json:"self"`
 	// Role is "witness" or "observer"; empty for a member that votes and may lead.
 	Role string `json:"role,omitempty"`
+	// Votes is how many votes it has in quorums ([Peer.Votes]); an observer has none.
+	Votes int `json:"votes"`
 	// Addr is where packets to it go; not valid while its name does not resolve.
 	Addr netip.AddrPort `json:"addr,omitzero"`
 	// Heard says that it was heard, Silence how long ago, and Incarnation numbers its starts.
@@ -178,6 +180,7 @@ func (m *Member) Members() []PeerStatus {
 	for i, p := range s.peers {
 		o := &out[i]
 		o.Name, o.Role, o.Addr, o.Problem = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Problem
+		o.Votes = m.council.peers[i].votes()
 		o.Trusted = trusted.Has(protocol.Rank(i))
 		o.Drained = s.drained.Has(protocol.Rank(i))
 		o.Unhealthy = s.unfit.Has(protocol.Rank(i)) && !o.Drained

@@ -430,6 +430,8 @@ func (f *File) Regent() (regent.Config, error) {
 	}
 	c := regent.Config{Name: f.Name, CouncilID: f.CouncilID, Dir: f.Dir, Bootstrap: f.Bootstrap, Timing: t, Bind: f.Bind,
 		Elector: elector.Kind(f.Elector), Prefer: f.Prefer, Balance: f.Balance, Calm: f.Calm, Consistent: f.Consistent, NoRealtime: f.Realtime != nil && !*f.Realtime,
+		LocalMajority: f.LocalMajority, LocalTurns: f.LocalTurns, LocalTree: f.LocalTree,
+		ElectorFaults: f.ElectorFaults, ElectorPatience: f.ElectorPatience, QuorumVotes: f.QuorumVotes,
 		StopWithin: longestStop}
 	if len(keys) > 0 {
 		c.Key, c.OldKeys = keys[0], keys[1:]
@@ -442,7 +444,7 @@ func (f *File) Regent() (regent.Config, error) {
 	}
 	for i := range f.Council {
 		m := &f.Council[i]
-		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: m.Priority, Weight: m.Weight, Witness: m.Witness, Observer: m.Observer, PublicKeys: m.PublicKeys, Revoked: m.Revoked}
+		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: m.Priority, Weight: m.Weight, Votes: m.Votes, Witness: m.Witness, Observer: m.Observer, PublicKeys: m.PublicKeys, Revoked: m.Revoked}
 		c.Council = append(c.Council, p)
 	}
 	return c, nil

@@ -201,6 +201,9 @@ func flow(m *Member) string {
 	if m.Weight != 0 {
 		parts = append(parts, fmt.Sprintf("weight: %d", m.Weight))
 	}
+	if m.Votes != 0 {
+		parts = append(parts, fmt.Sprintf("votes: %d", m.Votes))
+	}
 	if m.Witness {
 		parts = append(parts, "witness: true")
 	}

@@ -48,6 +48,15 @@ type File struct {
 	Balance bool `yaml:"balance"`
 	// Calm is how long a member that comes and goes waits before it may depose local leaders.
 	Calm time.Duration `yaml:"calm"`
+	// LocalMajority, LocalTurns and LocalTree are options of local groups; see regent.Config.
+	LocalMajority bool `yaml:"local_majority"`
+	LocalTurns    int  `yaml:"local_turns"`
+	LocalTree     int  `yaml:"local_tree"`
+	// ElectorFaults and ElectorPatience are f and h of the electors timefree, fsource and hybrid; zero: the library's defaults.
+	ElectorFaults   int `yaml:"elector_faults"`
+	ElectorPatience int `yaml:"elector_patience"`
+	// QuorumVotes is how many votes make a quorum; zero: more than half.
+	QuorumVotes int `yaml:"quorum_votes"`
 	// Consistent lets programs have groups that agree on who failed. It must be set, since
 	// all members have to agree on it.
 	Consistent bool `yaml:"consistent"`
@@ -97,6 +106,8 @@ type Member struct {
 	Priority int `yaml:"priority"`
 	// Weight is how large its share of the groups is in a balanced council; zero is 1.
 	Weight int `yaml:"weight"`
+	// Votes is how many votes it has in quorums; zero is 1.
+	Votes int `yaml:"votes"`
 	// Witness votes and never leads. Observer neither votes nor leads.
 	Witness  bool `yaml:"witness"`
 	Observer bool `yaml:"observer"`

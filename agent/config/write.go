@@ -68,6 +68,9 @@ func (d Draft) council(line func(string, ...any)) {
 		if m.Weight != 0 {
 			line("    weight: %d", m.Weight)
 		}
+		if m.Votes != 0 {
+			line("    votes: %d", m.Votes)
+		}
 		if m.Witness {
 			line("    witness: true")
 		}

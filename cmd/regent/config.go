@@ -33,8 +33,9 @@ type checkReport struct {
 	Warnings []string `json:"warnings,omitempty"`
 	Member   string   `json:"member,omitempty"`
 	Council  []string `json:"council,omitempty"`
-	// Majority is how many members must be up, of Voters; Leaders of them may lead.
+	// Majority is how many votes the members must have that must be up, of Votes. Voters is how many members vote; Leaders of them may lead.
 	Majority int    `json:"majority,omitempty"`
+	Votes    int    `json:"votes,omitempty"`
 	Voters   int    `json:"voters,omitempty"`
 	Leaders  int    `json:"leaders,omitempty"`
 	Profile  string `json:"profile,omitempty"`
@@ -50,10 +51,16 @@ type checkReport struct {
 	Restart  time.Duration `json:"restart_ns,omitempty"`
 	Longest  time.Duration `json:"longest_lease_ns,omitempty"`
 	Diskless bool          `json:"diskless,omitempty"`
-	// LocalLeader is within what time every part of the network has a local leader (κ), unless the file has calm.
+	// LocalLeader is within what time every part of the network has a local leader (κ).
 	LocalLeader time.Duration `json:"local_leader_ns,omitempty"`
+	// Options are what options of local groups, electors and votes mean, a sentence for each.
+	Options []string `json:"options,omitempty"`
 	// Drift is how far the rate of a clock may be off: within it there are never two leaders.
 	Drift float64 `json:"drift,omitempty"`
+	// weighted says that members have different votes, or that a quorum is more than a majority.
+	weighted bool
+	// spare is how many members may be down at once, whichever they are.
+	spare int
 }
 
 // A leaseReport is what follows from the length of leases of programs.
@@ -125,14 +132,13 @@ func derivedTimes(path string, f *config.File, r *regent.Config) *checkReport {
 	t := &r.Timing
 	out := &checkReport{File: path, OK: true, Member: r.Name, Profile: f.Profile, ReplacedWithin: replacedWithin, Guard: t.Guard, RoundTrip: t.RoundTrip,
 		Longest: t.LongestLease, Diskless: r.Dir == "", Drift: t.Drift}
-	if r.Calm == 0 {
-		out.LocalLeader = upToMillis(t.Kappa())
-	}
+	out.LocalLeader = upToMillis(r.Kappa())
 	for _, p := range r.Council {
 		out.Council = append(out.Council, p.Name)
 	}
 	out.Voters, out.Leaders = f.Votes()
-	out.Majority = out.Voters/2 + 1
+	out.countVotes(r)
+	out.options(r)
 	out.leases(f, t)
 	if r.Dir == "" && r.Bootstrap {
 		out.Warnings = append(out.Warnings, disklessBootstrap)
@@ -169,7 +175,7 @@ func (o *checkReport) warn(format string, args ...any) {
 // lease says what follows from one length.
 func (o *checkReport) lease(t regent.Timing, groups []string) leaseReport {
 	out := leaseReport{Groups: groups, Lease: t.Lease, Renew: t.Renew, Tolerates: t.Tolerates()}
-	if o.Voters > o.Majority && o.Leaders > 1 {
+	if o.spare > 0 && o.Leaders > 1 {
 		out.FailOver = upToMillis(t.FailOver(o.Leaders))
 	}
 	return out
@@ -181,7 +187,9 @@ const disklessBootstrap = "dir is empty and bootstrap is true: if all members re
 func (o *checkReport) print(w io.Writer) {
 	say := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
 	fmt.Fprintf(w, "%s is in order: member %s of a council of %d (%s)\n", o.File, o.Member, len(o.Council), strings.Join(o.Council, ", "))
-	if n := len(o.Council) - o.Voters; n > 0 {
+	if n := len(o.Council) - o.Voters; o.weighted {
+		say("members with %d of %d votes must be up", o.Majority, o.Votes)
+	} else if n > 0 {
 		say("%d of %d members that vote must be up; observers, of which there are %d, do not count", o.Majority, o.Voters, n)
 	} else {
 		say("%d of %d members must be up", o.Majority, o.Voters)
@@ -191,12 +199,12 @@ func (o *checkReport) print(w io.Writer) {
 	case o.FailOver > 0:
 		say("a program that dies is replaced within about %v and its lost hooks, if its processes are proven gone", o.ReplacedWithin)
 		say("a host or agent that dies is replaced after about its lease of %v, and after at most %v:", o.Lease, o.FailOver)
-		say("  if no more than %s dead, a program waits at another, no packet is lost or takes", areDead(o.Voters-o.Majority))
+		say("  if no more than %s dead, a program waits at another, no packet is lost or takes", areDead(o.spare))
 		say("  longer than %v, and nobody is paused", o.RoundTrip/2)
 	case o.Leaders < 2:
 		say("nobody replaces a leader that dies: %d of %d members may lead", o.Leaders, o.Voters)
 	default:
-		say("nobody replaces a leader that dies: %d of %d members must be up; with 3 that vote one may be lost", o.Majority, o.Voters)
+		say("nobody replaces a leader that dies: %d of %d %s must be up; with 3 that vote one may be lost", o.Majority, o.Votes, o.unit())
 	}
 	say("pauses of up to %v cost nothing: %s", config.Rounded(o.Tolerates), o.inequality(o))
 	for i := range o.Leases {
@@ -216,10 +224,13 @@ func (o *checkReport) print(w io.Writer) {
 	if o.LocalLeader > 0 {
 		say("local groups have a leader in every part of the network within %v", o.LocalLeader)
 	}
+	for _, line := range o.Options {
+		say("%s", line)
+	}
 	for _, w := range o.Warnings {
 		say("warning: %s", w)
 	}
-	if o.Voters%2 == 0 {
+	if o.Voters%2 == 0 && !o.weighted {
 		say("note: %d members survive the loss of %d, and so do %d: an odd number is better", o.Voters, (o.Voters-1)/2, o.Voters-1)
 	}
 }

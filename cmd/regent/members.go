@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -24,8 +25,8 @@ both directions: a member that is heard and does not hear this one is not well, 
 neither is one that does not take part yet. A member that is drained or unhealthy votes
 and does not lead.
 
-The exit status is 1 if fewer than a majority of those that vote are well, or this
-member does not take part yet.`,
+The exit status is 1 if members with less than a majority of the votes are well, or
+this member does not take part yet.`,
 		Example: `  regent members
   regent members --json`,
 		Args: cli.NoArgs,
@@ -34,7 +35,7 @@ member does not take part yet.`,
 			if err := newClient(socket).get(c.Context(), "/v1/members", &list); err != nil {
 				return err
 			}
-			heard, need, voters := majority(list.Members)
+			heard, need, votes := majority(list.Members)
 			if asJSON {
 				if err := cli.WriteJSON(c, list); err != nil {
 					return err
@@ -50,7 +51,7 @@ member does not take part yet.`,
 			case list.Waiting != "":
 				return cli.Failf("this member does not take part yet: %s", list.Waiting)
 			}
-			return cli.Failf("%d of %d members that vote are well, and %d are needed: nobody can be elected from here", heard, voters, need)
+			return cli.Failf("%s", tooFew(list.Members, heard, need, votes))
 		},
 	}
 	socketFlag(c, &socket)
@@ -98,18 +99,34 @@ func linkProblem(m *regent.PeerStatus) string {
 	return ""
 }
 
-// majority counts the members that vote: how many of them are heard, how many must be, and how many there are.
-func majority(members []regent.PeerStatus) (heard, need, voters int) {
+// majority counts votes: how many members that are heard have, how many must be, and how many there are. Most members have one.
+func majority(members []regent.PeerStatus) (heard, need, votes int) {
 	for i := range members {
-		if members[i].Role == observer {
-			continue
-		}
-		voters++
+		n := votesOf(&members[i])
+		votes += n
 		if well(&members[i]) {
-			heard++
+			heard += n
 		}
 	}
-	return heard, voters/2 + 1, voters
+	return heard, votes/2 + 1, votes
+}
+
+// votesOf returns how many votes a member has. Agents that do not send it have members with one vote each.
+func votesOf(m *regent.PeerStatus) int {
+	if m.Role == observer {
+		return 0
+	}
+	return max(1, m.Votes)
+}
+
+// tooFew says that members without a majority are well.
+func tooFew(members []regent.PeerStatus, heard, need, votes int) string {
+	for i := range members {
+		if votesOf(&members[i]) > 1 {
+			return fmt.Sprintf("members with %d of %d votes are well, and %d votes are needed: nobody can be elected from here", heard, votes, need)
+		}
+	}
+	return fmt.Sprintf("%d of %d members that vote are well, and %d are needed: nobody can be elected from here", heard, votes, need)
 }
 
 // observer is the role of a member without a vote.

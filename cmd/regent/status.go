@@ -129,8 +129,8 @@ func (s *statusReport) findProblems() []string {
 		}
 		say("%s%s", s.Accused, advice)
 	}
-	if heard, need, voters := majority(s.Members); voters > 0 && heard < need {
-		say("%d of %d members that vote are well, and %d are needed: nobody can be elected from here", heard, voters, need)
+	if heard, need, votes := majority(s.Members); votes > 0 && heard < need {
+		say("%s", tooFew(s.Members, heard, need, votes))
 	}
 	if others := slices.DeleteFunc(slices.Clone(s.Members), func(m regent.PeerStatus) bool { return m.Self }); len(others) > 0 &&
 		!slices.ContainsFunc(others, func(m regent.PeerStatus) bool { return m.Heard }) {

@@ -62,12 +62,23 @@ func Weighted(weight []int, need int) (Quorums, error) {
 	}
 	if a, ok := subsetOfWeight(weight, need, total-need); ok {
 		b := Everyone(len(weight)).Minus(a)
-		return Quorums{}, fmt.Errorf("quorum: %v and %v both have the needed weight %d and do not intersect", a, b, need)
+		return Quorums{}, &DisjointError{A: a, B: b, Need: need}
 	}
 	if !slices.ContainsFunc(weight, func(w int) bool { return w != 1 }) {
 		return Quorums{n: len(weight), need: need}, nil
 	}
 	return Quorums{n: len(weight), weight: slices.Clone(weight), need: need}, nil
+}
+
+// A DisjointError says that two sets of members both have the needed weight and no member in common.
+type DisjointError struct {
+	A, B Set
+	Need int
+}
+
+// Error names both sets.
+func (e *DisjointError) Error() string {
+	return fmt.Sprintf("quorum: %v and %v both have the needed weight %d and do not intersect", e.A, e.B, e.Need)
 }
 
 // subsetOfWeight finds a set whose weight is between lo and hi.
@@ -205,6 +216,9 @@ func (q Quorums) weigh(s Set) int {
 func (q Quorums) MeetsAll(s Set, me Rank) bool {
 	return !q.In(Everyone(q.n).Minus(s).With(me))
 }
+
+// EqualVotes says whether the system is that of all majorities of its voters.
+func (q Quorums) EqualVotes() bool { return q.String() == MajorityOf(q.n, q.Voters()).String() }
 
 // String describes the system in a line. Equal descriptions mean equal systems. The converse holds for sets that decide,
 // however they were listed; weights can be written in many ways.

@@ -94,7 +94,7 @@ func Electors() []string {
 // take no longer than nerioTimely, by a bound of three times that.
 func ProductionConfig(b sim.Boot, roles stack.Roles) stable.Config {
 	c := stable.Default(b.Self, b.Members, b.Inc)
-	c.Expiry, c.Gate, c.Candidates = 3*nerioTimely, protocol.Majority(b.Members), roles.Leaders()
+	c.Expiry, c.Gate, c.Candidates = 3*nerioTimely, roles.Gate(), roles.Leaders()
 	c.Delta = c.Expiry + 6*time.Millisecond
 	c.Period = c.Delta / 4
 	return c

@@ -50,6 +50,11 @@ var hallVariants = []hallVariant{
 		c.Retries, c.Renew = 1, 20*time.Millisecond
 	},
 		[]string{TwoPartitions}},
+	{"hall options", "local leaders with a majority, that take turns, along a tree", func(c *hall.Config) {
+		c.Supporters, c.Rotate, c.Arity = hall.Majority(c.Members), 20, 2
+		c.Retries, c.Renew = 1, 20*time.Millisecond
+		c.Timing = c.Timing.Fit(c.Window())
+	}, []string{RequestMinor, HandedRound}},
 	{hallRolled, "local leaders of members that are restarted with shorter and longer locks", func(*hall.Config) {}, []string{TwoPartitions, Rolled}},
 }
 
@@ -159,7 +164,7 @@ func hallVariantProtocol(v hallVariant) *Protocol {
 		Timely: hall.LAN.OneWay,
 		Settle: hallSettle,
 		Core: func(n int) int {
-			if v.name == "hall majority" {
+			if v.name == "hall majority" || v.name == "hall options" {
 				return majority(n)
 			}
 			return 1

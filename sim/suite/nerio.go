@@ -110,14 +110,19 @@ func nerioProtocol() *Protocol {
 
 // nerioCheckers returns the checkers of quorum leases, of which one must exist within the bound.
 func nerioCheckers(t check.Truth, groups []protocol.Group, bound time.Duration) []check.Checker {
+	return check.Nerio(t, nerioSpec(t, groups, bound))
+}
+
+// nerioSpec returns what the runs are judged by.
+func nerioSpec(t check.Truth, groups []protocol.Group, bound time.Duration) check.NerioSpec {
 	voters, leaders := rolesIn(t)
 	if w, ok := t.(interface{ Groups() []protocol.Group }); ok && groups != nil { // without groups N-EE is not checked
 		groups = w.Groups()
 	}
-	return check.Nerio(t, check.NerioSpec{
+	return check.NerioSpec{
 		Quorums: protocol.MajorityOf(t.Members(), voters), Leaders: leaders, Longest: 2 * (nerioLongest + nerioLonger + nerioMixed), Groups: groups, Bound: bound, Moves: stackMoves,
 		Seed: uint64(t.Clock(0).At(0)), Travel: sim.Delay{Max: 2 * nerioLease, Tail: sim.Percent(5), TailStep: time.Second},
-	})
+	}
 }
 
 // varyNerio lets random runs differ in what a council may be set up as: with and without disks, with δ fixed or measured,

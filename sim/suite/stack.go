@@ -40,10 +40,11 @@ type stackSetup struct {
 	elector   *elector
 	witnesses protocol.Set
 	observers int
+	votes     []int
 }
 
 func (s *stackSetup) roles(members int) stack.Roles {
-	return stack.Roles{Members: members, Observers: s.observers, Witnesses: s.witnesses}
+	return stack.Roles{Members: members, Observers: s.observers, Witnesses: s.witnesses, Votes: s.votes}
 }
 
 // spawn makes the machine of one member.
@@ -76,7 +77,7 @@ func stackProtocols() []*Protocol {
 	for i := range electors {
 		all = append(all, stackProtocol(&electors[i]))
 	}
-	return all
+	return append(all, votesProtocol())
 }
 
 func stackProtocol(e *elector) *Protocol {
@@ -99,6 +100,49 @@ func stackProtocol(e *elector) *Protocol {
 	if e.picks {
 		p.Rows = slices.DeleteFunc(slices.Clone(stackRows), func(row string) bool { return row == TrustedWitness })
 	}
+	return p
+}
+
+// votesProtocol is a council whose members have different votes: one to three, by their ranks.
+func votesProtocol() *Protocol {
+	e := &electors[slices.IndexFunc(electors, func(e elector) bool { return e.name == productionElector })]
+	p := stackProtocol(e)
+	p.Name, p.Default = "stack votes", false
+	p.About = "the same as stack " + e.name + ", with members that have one to three votes each"
+	setup := func(members int) stackSetup {
+		s := stackSetup{elector: e, votes: make([]int, members)}
+		for i := range s.votes {
+			s.votes[i] = 1 + i%3
+		}
+		return s
+	}
+	p.Spawn = func(b sim.Boot) (protocol.Machine, error) {
+		s := setup(b.Members)
+		s.Config = NerioConfig(b)
+		return s.spawn(b)
+	}
+	p.Vary = nil
+	groups := p.Groups
+	p.Checkers = func(t check.Truth) []check.Checker {
+		s := setup(t.Members())
+		roles := s.roles(t.Members())
+		spec := nerioSpec(t, groups, stackSettle)
+		spec.Quorums = roles.Quorums()
+		return check.Nerio(t, spec)
+	}
+	// Of any so many members, those with the fewest votes have a quorum.
+	p.Core = func(members int) int {
+		s := setup(members)
+		roles := s.roles(members)
+		votes := slices.Sorted(slices.Values(s.votes))
+		n, have := 0, 0
+		for have <= roles.Total()/2 {
+			have += votes[n]
+			n++
+		}
+		return n
+	}
+	p.Rows = append(append([]string{}, Rows...), LeaderResigned, HandedOver, LeaseLapsed, AttemptSilent, PromiseBroken, LeaderVerified)
 	return p
 }
 

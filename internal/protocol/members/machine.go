@@ -12,6 +12,7 @@ package members
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/regentproject/regent/internal/protocol"
@@ -68,6 +69,12 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	conf := cfg.Council.First
 	if m.part != nil {
 		conf = m.part.Conf
+	}
+	if conf != nil {
+		if q := cfg.Leases(conf).Quorums; q.Members() > 0 && !q.EqualVotes() {
+			return nil, fmt.Errorf("members: quorums by %v: a council whose members have different votes cannot change while it runs, "+
+				"because a quorum of the old votes and one of the new need not have a member in common", q)
+		}
 	}
 	if conf == nil || m.part != nil && m.part.Removed || conf.Named(cfg.Council.Name) == nil {
 		return m, nil

@@ -20,6 +20,10 @@ type Roles struct {
 	Observers int
 	// Witnesses vote but never lead.
 	Witnesses protocol.Set
+	// Votes are how many votes each member has, in rank order; nil is one for each voter. Observers have none.
+	Votes []int
+	// Need is how many votes make a quorum; zero is more than half of all.
+	Need int
 }
 
 // Check says what is wrong with the roles.
@@ -34,20 +38,68 @@ func (r *Roles) Check() error {
 		return fmt.Errorf("stack: witnesses %v: must be among the %d that vote; observers are no witnesses", r.Witnesses, r.Voters())
 	case r.Witnesses == voters:
 		return fmt.Errorf("stack: all %d voters are witnesses: at least one must be able to lead", r.Voters())
+	case r.Votes != nil && len(r.Votes) != r.Members:
+		return fmt.Errorf("stack: votes of %d members: must be of all %d", len(r.Votes), r.Members)
 	}
-	return nil
+	for i, n := range r.Votes {
+		if (n > 0) != r.Has(protocol.Rank(i)) {
+			return fmt.Errorf("stack: %d votes of %v: a voter has at least one, an observer none", n, protocol.Rank(i))
+		}
+	}
+	_, err := r.system(r.Members)
+	return err
+}
+
+// Total is how many votes there are.
+func (r *Roles) Total() int {
+	if r.Votes == nil {
+		return r.Voters()
+	}
+	total := 0
+	for _, n := range r.Votes {
+		total += n
+	}
+	return total
+}
+
+// system returns the quorum system of the first so many members, all voters among them.
+func (r *Roles) system(members int) (protocol.Quorums, error) {
+	if r.Votes == nil && r.Need == 0 {
+		return protocol.MajorityOf(members, protocol.Everyone(r.Voters())), nil
+	}
+	weight := make([]int, members)
+	for i := range r.Voters() {
+		weight[i] = 1
+		if r.Votes != nil {
+			weight[i] = r.Votes[i]
+		}
+	}
+	need := r.Need
+	if need == 0 {
+		need = r.Total()/2 + 1
+	}
+	return protocol.Weighted(weight, need)
+}
+
+func (r *Roles) mustSystem(members int) protocol.Quorums {
+	q, err := r.system(members)
+	if err != nil {
+		panic(err) // Check has refused that
+	}
+	return q
 }
 
 // Voters is how many members vote: the first in rank order.
 func (r *Roles) Voters() int { return r.Members - r.Observers }
 
-// Votes says whether a member has a vote.
-func (r *Roles) Votes(who protocol.Rank) bool { return int(who) < r.Voters() }
+// Has says whether a member has a vote.
+func (r *Roles) Has(who protocol.Rank) bool { return int(who) < r.Voters() }
 
 // Leaders are the members that may lead.
 func (r *Roles) Leaders() protocol.Set { return protocol.Everyone(r.Voters()).Minus(r.Witnesses) }
 
-// Quorums is the quorum system of the whole council: any majority of the voters.
-func (r *Roles) Quorums() protocol.Quorums {
-	return protocol.MajorityOf(r.Members, protocol.Everyone(r.Voters()))
-}
+// Quorums is the quorum system of the whole council: any majority of the votes, unless Need says otherwise.
+func (r *Roles) Quorums() protocol.Quorums { return r.mustSystem(r.Members) }
+
+// Gate is the same system among the voters alone, for electors.
+func (r *Roles) Gate() protocol.Quorums { return r.mustSystem(r.Voters()) }

@@ -21,7 +21,7 @@ func TestRoles(t *testing.T) {
 	switch {
 	case r.Voters() != 5 || r.Leaders() != protocol.NewSet(0, 1, 2, 3):
 		t.Errorf("%d vote and %v may lead", r.Voters(), r.Leaders())
-	case !r.Votes(4) || r.Votes(5):
+	case !r.Has(4) || r.Has(5):
 		t.Error("witnesses vote, observers do not")
 	case q.Members() != 7 || q.Voters() != protocol.Everyone(5):
 		t.Errorf("quorums are %v", q)

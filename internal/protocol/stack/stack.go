@@ -187,7 +187,7 @@ func (m *Machine) back(now protocol.Time) {
 	if inc := m.authority.Incarnation(); inc != 0 && inc != m.inc {
 		m.inc = inc
 		m.elector = nil
-		if !m.config.Roles.Votes(m.config.Self) {
+		if !m.config.Roles.Has(m.config.Self) {
 			return
 		}
 		e, err := m.newElector(inc)
