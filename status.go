@@ -78,7 +78,7 @@ type Status struct {
 	// neither votes nor knows who leads, until what it may have promised before has run out; Waiting says that too.
 	Waiting string `json:"waiting,omitempty"`
 	// Disk says why the durable record cannot be written; empty if it can. Elections go on meanwhile as far as the
-	// last record allows, which is usually very far.
+	// last record allows: a few changes of leaders, and very many once a full disk has taken a record in reserved room.
 	Disk string `json:"disk,omitempty"`
 	// HealthProblem says why the member is not fit to lead (see [Member.SetHealth]); empty if it is.
 	HealthProblem string `json:"health_problem,omitempty"`

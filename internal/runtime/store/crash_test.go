@@ -24,7 +24,7 @@ func live(t *testing.T, v *volume, before life) life {
 	if makeDir(v, testDir) != nil {
 		return l
 	}
-	d := &Dir{path: testDir, member: "a", files: v}
+	d := &Dir{path: testDir, member: "a", files: v, spare: 1 << 20} // room for the next record is no part of this one
 	b, err := d.Read()
 	if err != nil && v.crash == 0 && v.fault == 0 {
 		t.Fatalf("no fault, and the record cannot be read: %v\n%v", err, v)
