@@ -156,3 +156,35 @@ func TestParentThatMayNotBeReadIsNotSynchronised(t *testing.T) {
 		}
 	}
 }
+
+// Power is lost after every call of a write to reserved room, and of the write after it.
+func TestRecordInReservedRoomSurvivesEveryCrash(t *testing.T) {
+	v := newVolume()
+	if err := makeDir(v, testDir); err != nil {
+		t.Fatal(err)
+	}
+	d := &Dir{path: testDir, member: "a", files: v}
+	if err := errors.Join(d.Write([]byte("1")), v.syncDir(testDir)); err != nil {
+		t.Fatal(err)
+	}
+	for crash := 1; ; crash++ {
+		w := v.clone()
+		w.crash = crash
+		l := life{confirmed: 1, asked: 1}
+		d := &Dir{path: testDir, member: "a", files: w}
+		for _, write := range []func([]byte) error{d.WriteReserved, d.Write} {
+			l.asked++
+			if write(fmt.Append(nil, l.asked)) != nil {
+				break
+			}
+			l.confirmed = l.asked
+		}
+		w.survivors(func(s *volume) { judge(t, s, l, fmt.Sprintf("power lost after call %d", crash)) })
+		if w.calls < crash {
+			if l.confirmed != 3 {
+				t.Errorf("%d was confirmed", l.confirmed)
+			}
+			return
+		}
+	}
+}
