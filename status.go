@@ -136,6 +136,8 @@ type snapshot struct {
 	unfit, drained protocol.Set
 	// counts says what became of the packets that came in.
 	counts datagram.Counts
+	// terms is how many terms the record on disk allows.
+	terms uint64
 }
 
 // ask takes a snapshot on the loop.
@@ -149,7 +151,7 @@ func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 				s.rates[i] = &rate
 			}
 		}
-		s.counts = m.port.Counts()
+		s.counts, s.terms = m.port.Counts(), m.termsLeft()
 		s.unlisted = m.port.Unlisted()
 		s.unfit, s.drained = m.unfit()
 		s.own = m.port.Wire.Own()
@@ -239,6 +241,9 @@ func (m *Member) Status() Status {
 			out.Unlisted = append(out.Unlisted, names.Label(u.Name)+" ("+u.From.String()+")")
 		}
 		counts = s.counts
+		if out.Disk != "" {
+			out.Disk += fmt.Sprintf(" (%d terms left)", s.terms)
+		}
 	}
 	c := m.port.PacketCounts(&counts)
 	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = c.PacketsIn, c.PacketsOut, c.BytesIn, c.BytesOut, c.Dropped
