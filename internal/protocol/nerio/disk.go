@@ -26,7 +26,7 @@ type pending struct {
 }
 
 // OverdueAfter is how long a record may take to be written before the member asks for as many terms ahead as there are. A disk that is
-// full, or fails, takes longer. Whoever writes records uses room that is reserved for them only after that time.
+// full, or fails, takes longer. The runtime uses room that is reserved for records only after that time.
 const OverdueAfter = 2 * time.Second
 
 // due returns when a record that is on its way is overdue.
