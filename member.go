@@ -41,12 +41,14 @@ type Member struct {
 	// longestLock is the longest lock of a local group that any start of this member may have given. It is for the loop's
 	// own goroutine, once the member speaks.
 	longestLock func() time.Duration
-	log         *slog.Logger
-	logQueue    *runtime.Log
-	started     protocol.Time
-	loop        *runtime.Loop
-	groupTable  *runtime.GroupTable
-	port        *runtime.NetPort
+	// termsLeft returns how many changes of leaders the record on disk allows. Only the loop may call it.
+	termsLeft  func() uint64
+	log        *slog.Logger
+	logQueue   *runtime.Log
+	started    protocol.Time
+	loop       *runtime.Loop
+	groupTable *runtime.GroupTable
+	port       *runtime.NetPort
 	// clockBad says that the clock runs at the wrong rate.
 	clockBad atomic.Bool
 	// healthProblem is why the member is not fit to lead; nil if it is.

@@ -322,7 +322,7 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 	if err != nil {
 		return nil, err
 	}
-	m.longestLock = authority.LongestLock
+	m.longestLock, m.termsLeft = authority.LongestLock, authority.TermsLeft
 	elect := func(inc protocol.Inc) (protocol.Machine, error) {
 		p := m.councilTiming(inc)
 		return p.newElector(m.config.Elector)

@@ -78,7 +78,7 @@ type Status struct {
 	// neither votes nor knows who leads, until what it may have promised before has run out; Waiting says that too.
 	Waiting string `json:"waiting,omitempty"`
 	// Disk says why the durable record cannot be written; empty if it can. Elections go on meanwhile as far as the
-	// last record allows, which is usually very far.
+	// last record allows: a few changes of leaders, and very many once a full disk has taken a record in reserved room.
 	Disk string `json:"disk,omitempty"`
 	// HealthProblem says why the member is not fit to lead (see [Member.SetHealth]); empty if it is.
 	HealthProblem string `json:"health_problem,omitempty"`
@@ -136,6 +136,8 @@ type snapshot struct {
 	unfit, drained protocol.Set
 	// counts says what became of the packets that came in.
 	counts datagram.Counts
+	// terms is how many terms the record on disk allows.
+	terms uint64
 }
 
 // ask takes a snapshot on the loop.
@@ -149,7 +151,7 @@ func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 				s.rates[i] = &rate
 			}
 		}
-		s.counts = m.port.Counts()
+		s.counts, s.terms = m.port.Counts(), m.termsLeft()
 		s.unlisted = m.port.Unlisted()
 		s.unfit, s.drained = m.unfit()
 		s.own = m.port.Wire.Own()
@@ -239,6 +241,9 @@ func (m *Member) Status() Status {
 			out.Unlisted = append(out.Unlisted, names.Label(u.Name)+" ("+u.From.String()+")")
 		}
 		counts = s.counts
+		if out.Disk != "" {
+			out.Disk += fmt.Sprintf(" (%d terms left)", s.terms)
+		}
 	}
 	c := m.port.PacketCounts(&counts)
 	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = c.PacketsIn, c.PacketsOut, c.BytesIn, c.BytesOut, c.Dropped

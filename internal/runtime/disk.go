@@ -24,8 +24,16 @@ type disk struct {
 	fault atomic.Pointer[error]
 }
 
-// retryAfter is how long after a failed write the next attempt is made.
-const retryAfter = 200 * time.Millisecond
+const (
+	// retryAfter is how long after a failed write the next attempt is made.
+	retryAfter = 200 * time.Millisecond
+	// reserveAfter is how many of them are made before a record goes to reserved room. By then the council's machine has asked for many terms ahead
+	// (nerio.OverdueAfter), and the one record that fits serves for long.
+	reserveAfter = 15
+)
+
+// A reserve is a Store that has room set aside for a record when the disk is full.
+type reserve interface{ WriteReserved(record []byte) error }
 
 type numbered struct {
 	number uint64
@@ -71,11 +79,15 @@ func (d *disk) run() {
 
 // write tries until the record, or one that replaces it, is on disk.
 func (d *disk) write(r numbered) {
-	for !d.once(r) {
+	for tries := 0; !d.once(r); {
+		if tries >= reserveAfter && d.done.Load() < r.number {
+			d.save(r)
+		}
 		retry := time.NewTimer(retryAfter)
 		select {
 		case r = <-d.next:
 		case <-retry.C:
+			tries++
 		case <-d.quit:
 			retry.Stop()
 			return
@@ -97,6 +109,17 @@ func (d *disk) once(r numbered) bool {
 	d.done.Store(r.number)
 	d.wake()
 	return true
+}
+
+// save writes the record to reserved room. The fault stays, and so do attempts to write the record in the ordinary way: there is room for few.
+func (d *disk) save(r numbered) {
+	s, ok := d.store.(reserve)
+	if !ok || s.WriteReserved(r.record) != nil {
+		return
+	}
+	d.log.Warn("the durable record is written to room that was reserved for it: make room on the disk")
+	d.done.Store(r.number)
+	d.wake()
 }
 
 // stop ends the goroutine once a write under way has ended.

@@ -78,6 +78,19 @@ func (t *Terms) Ceiling(now protocol.Time, asked uint64) uint64 {
 	return min(t.Highest+ahead, MaxTerm)
 }
 
+// Overdue returns the ceiling that should be made durable if the disk has not written the last one for long, as when it is full: the highest there
+// is, because the next write that succeeds may be the last for days. It returns the one that was asked for if that is far enough ahead.
+func (t *Terms) Overdue(now protocol.Time, asked uint64) uint64 {
+	if t.Step != 0 || asked >= min(t.Highest+MostAhead/2, MaxTerm) {
+		return asked
+	}
+	t.ahead, t.raised = MostAhead, now
+	return min(t.Highest+MostAhead, MaxTerm)
+}
+
+// Left returns how many terms may be accepted before the disk has to write again.
+func (t *Terms) Left() uint64 { return t.Durable - min(t.Durable, t.Highest) }
+
 func (t *Terms) least() uint64 {
 	if t.Step != 0 {
 		return t.Step

@@ -12,15 +12,37 @@ type disk struct {
 	record record.Record
 	had    bool // a record was there at the start
 	dirty  bool
-	// pending lists the records that are not yet on disk, oldest first.
+	// pending lists the records that are not yet on disk, oldest first, and raised says that the ceiling was raised because they are overdue.
 	pending []pending
+	raised  bool
 }
 
-// pending is what a record on its way to the disk will make durable.
+// pending is what a record on its way to the disk will make durable, and since when it is.
 type pending struct {
 	inc      protocol.Inc
 	ceiling  uint64
 	promised time.Duration
+	since    protocol.Time
+}
+
+// OverdueAfter is how long a record may take to be written before the member asks for as many terms ahead as there are. A disk that is
+// full, or fails, takes longer. The runtime uses room that is reserved for records only after that time.
+const OverdueAfter = 2 * time.Second
+
+// due returns when a record that is on its way is overdue.
+func (d *disk) due() protocol.Time {
+	if len(d.pending) == 0 || d.raised {
+		return protocol.Never
+	}
+	return d.pending[0].since.Add(OverdueAfter)
+}
+
+// writeDue returns when the member has to ask for more terms ahead because the disk does not write.
+func (m *Machine) writeDue() protocol.Time {
+	if r := &m.disk.record; m.cfg.Diskless || m.cfg.TermStep != 0 || m.closing.noted || r.Void || m.start.phase < writing {
+		return protocol.Never
+	}
+	return m.disk.due()
 }
 
 // write asks for the record to be made durable, if that is needed.
@@ -30,7 +52,11 @@ func (m *Machine) write() {
 		return
 	}
 	if !m.closing.noted {
-		if c := m.terms.Ceiling(m.now, r.Ceiling); c != r.Ceiling {
+		c := m.terms.Ceiling(m.now, r.Ceiling)
+		if m.now >= m.writeDue() {
+			c, m.disk.raised = m.terms.Overdue(m.now, c), true
+		}
+		if c != r.Ceiling {
 			r.Ceiling, m.disk.dirty = c, true
 		}
 		if d := m.reach.Next(&m.lcfg, m.now); d != r.Promised {
@@ -41,9 +67,12 @@ func (m *Machine) write() {
 		return
 	}
 	m.disk.dirty = false
-	m.disk.pending = append(m.disk.pending, pending{r.Inc, r.Ceiling, r.Promised})
+	m.disk.pending = append(m.disk.pending, pending{r.Inc, r.Ceiling, r.Promised, m.now})
 	m.out.Persist = r.Append(m.out.Persist[:0])
 }
+
+// TermsLeft returns how many terms the member can accept before its disk has to write again.
+func (m *Machine) TermsLeft() uint64 { return m.terms.Left() }
 
 // onPersisted notes what is durable now. A record that was on its way when the member turned out to be stale is of an
 // incarnation that is over, and says nothing of the one that follows.
@@ -52,7 +81,7 @@ func (m *Machine) onPersisted(now protocol.Time) {
 		return
 	}
 	first := m.disk.pending[0]
-	m.disk.pending = append(m.disk.pending[:0], m.disk.pending[1:]...)
+	m.disk.pending, m.disk.raised = append(m.disk.pending[:0], m.disk.pending[1:]...), false
 	if first.inc != m.start.inc {
 		return
 	}

@@ -220,7 +220,7 @@ func (m *Machine) settle(now protocol.Time) {
 	m.onClosing(now)
 	m.write()
 	m.hold()
-	m.out.Wake = min(m.holder.Next(), m.grantor.Next(), m.agenda.Next(), m.start.due, m.asks.next(), m.tells.due, m.values.due, m.closing.due)
+	m.out.Wake = min(m.holder.Next(), m.grantor.Next(), m.agenda.Next(), m.start.due, m.asks.next(), m.tells.due, m.values.due, m.closing.due, m.writeDue())
 }
 
 // take acts on what happened to groups.

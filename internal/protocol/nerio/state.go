@@ -149,6 +149,8 @@ func (m *Machine) appendStart(s *lease.State) {
 		s.Uint(p.ceiling)
 		s.Int(int64(p.promised))
 	}
+	s.Bool(m.disk.raised)
+	s.Future(m.writeDue())
 }
 
 func (m *Machine) appendGroups(s *lease.State) {

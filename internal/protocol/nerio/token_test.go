@@ -140,3 +140,37 @@ func TestVotersMakeReadyForThePeerThatHasRestarted(t *testing.T) {
 		}
 	}
 }
+
+// No disk writes for a while, as when all are full. The next record that is written has so many terms ahead that elections go on, whatever becomes of the
+// disks after it.
+func TestRecordAfterAFullDiskServesForLong(t *testing.T) {
+	d := newDriver(t, config(3))
+	d.campaign("g", 0, 1, 2)
+	d.Run(500 * ms)
+	d.Disk = OverdueAfter + time.Second
+	for r := range protocol.Rank(3) {
+		d.members[r].m.terms.See(lease.LeastAhead) // as the floor of a peer that crashed does
+		d.Step(r, protocol.Tick{})
+	}
+	d.Run(OverdueAfter - ms)
+	if c := d.members[1].m.disk.record.Ceiling; c > 4*lease.LeastAhead {
+		t.Errorf("%d terms ahead though the record is not overdue", c)
+	}
+	d.Run(2 * OverdueAfter)
+	for r := range protocol.Rank(3) {
+		if left := d.members[r].m.TermsLeft(); left < lease.MostAhead/2 {
+			t.Fatalf("%v: %d terms left", r, left)
+		}
+	}
+	d.Disk = 1000 * time.Hour
+	for n := range 100 {
+		l := d.leaders("g")
+		if len(l) != 1 {
+			t.Fatalf("%v lead after %d changes", l, n)
+		}
+		d.Step(l[0], protocol.Resign{Group: "g"})
+		d.Run(100 * ms)
+		d.Step(l[0], protocol.Campaign{Group: "g"})
+		d.Run(400 * ms)
+	}
+}

@@ -24,7 +24,7 @@ func live(t *testing.T, v *volume, before life) life {
 	if makeDir(v, testDir) != nil {
 		return l
 	}
-	d := &Dir{path: testDir, member: "a", files: v}
+	d := &Dir{path: testDir, member: "a", files: v, spare: 1 << 20} // room for the next record is no part of this one
 	b, err := d.Read()
 	if err != nil && v.crash == 0 && v.fault == 0 {
 		t.Fatalf("no fault, and the record cannot be read: %v\n%v", err, v)
@@ -153,6 +153,38 @@ func TestParentThatMayNotBeReadIsNotSynchronised(t *testing.T) {
 		w.fault, w.err = 2, c.err // exists, and then syncDir of the parent
 		if err := makeDir(w, testDir); (err == nil) != c.want {
 			t.Errorf("synchronising the parent fails with %v: makeDir returns %v", c.err, err)
+		}
+	}
+}
+
+// Power is lost after every call of a write to reserved room, and of the write after it.
+func TestRecordInReservedRoomSurvivesEveryCrash(t *testing.T) {
+	v := newVolume()
+	if err := makeDir(v, testDir); err != nil {
+		t.Fatal(err)
+	}
+	d := &Dir{path: testDir, member: "a", files: v}
+	if err := errors.Join(d.Write([]byte("1")), v.syncDir(testDir)); err != nil {
+		t.Fatal(err)
+	}
+	for crash := 1; ; crash++ {
+		w := v.clone()
+		w.crash = crash
+		l := life{confirmed: 1, asked: 1}
+		d := &Dir{path: testDir, member: "a", files: w}
+		for _, write := range []func([]byte) error{d.WriteReserved, d.Write} {
+			l.asked++
+			if write(fmt.Append(nil, l.asked)) != nil {
+				break
+			}
+			l.confirmed = l.asked
+		}
+		w.survivors(func(s *volume) { judge(t, s, l, fmt.Sprintf("power lost after call %d", crash)) })
+		if w.calls < crash {
+			if l.confirmed != 3 {
+				t.Errorf("%d was confirmed", l.confirmed)
+			}
+			return
 		}
 	}
 }

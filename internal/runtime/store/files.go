@@ -16,7 +16,9 @@ import (
 type files interface {
 	// open makes an empty file, in place of one that may be there.
 	open(name string) (io.Closer, error)
-	// write writes to a file that open returned, and sync makes durable what was written to it, but not its name.
+	// reopen opens a file that is there, with the room that it takes up. What is written replaces what it holds.
+	reopen(name string) (io.Closer, error)
+	// write writes all of a file that open or reopen returned, and sync makes durable what was written to it, but not its name.
 	write(file io.Closer, b []byte) error
 	sync(file io.Closer) error
 	// rename gives a file another name, at once or not at all. It is durable after syncDir.
@@ -60,9 +62,9 @@ func makeDir(f files, path string) error {
 	return f.syncDir(parent)
 }
 
-// writeSync makes a file with what content returns for its birth.
-func writeSync(f files, name string, content func(birth string) []byte) error {
-	file, err := f.open(name)
+// writeSync opens a file, and writes what content returns for its birth.
+func writeSync(f files, open func(name string) (io.Closer, error), name string, content func(birth string) []byte) error {
+	file, err := open(name)
 	if err != nil {
 		return err
 	}
@@ -80,9 +82,15 @@ func (osFiles) open(name string) (io.Closer, error) {
 	return owned.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }
 
+func (osFiles) reopen(name string) (io.Closer, error) {
+	return owned.OpenFile(name, os.O_WRONLY, 0o600)
+}
+
 func (osFiles) write(file io.Closer, b []byte) error {
-	_, err := file.(*os.File).Write(b)
-	return err
+	if _, err := file.(*os.File).Write(b); err != nil {
+		return err
+	}
+	return file.(*os.File).Truncate(int64(len(b)))
 }
 
 func (osFiles) sync(file io.Closer) error    { return file.(*os.File).Sync() }

@@ -32,6 +32,7 @@ import (
 const (
 	recordFile = "record"
 	nextFile   = "record.next"
+	spareFile  = "record.spare"
 	lockFile   = "lock"
 	drainFile  = "drained"
 )
@@ -49,6 +50,7 @@ type Dir struct {
 	files  files
 	lock   *os.File
 	copied bool
+	spare  int // how much room is reserved; zero: none, or not known
 }
 
 // Open locks the directory for the member, creating it if it does not exist. The lock goes away with the process,
@@ -131,18 +133,60 @@ func (d *Dir) Copied() bool { return d.copied }
 // synchronise a file may have dropped what was written, and report success the next time it is asked.
 func (d *Dir) Write(record []byte) error {
 	name, next := filepath.Join(d.path, recordFile), filepath.Join(d.path, nextFile)
-	if err := writeSync(d.files, next, func(birth string) []byte { return encode(d.member, birth, record) }); err != nil {
+	if err := writeSync(d.files, d.files.open, next, func(birth string) []byte { return encode(d.member, birth, record) }); err != nil {
 		// What was written of it takes up room on a disk that may be full.
 		_ = d.files.remove(next)
 		return fmt.Errorf("record of member %q: %w", d.member, err)
 	}
-	if err := d.files.rename(next, name); err != nil {
+	return d.replace(next, name, len(record))
+}
+
+// WriteReserved makes the record durable as Write does, in room that was reserved on the disk before. It is for a disk that is full. It fails if
+// there is no such room, or if the file system needs more to write it. Room is reserved again, if there is some, when a record has been written.
+//
+// The room is a file of its own, and each serves one record only. The file of the record before would serve as well, and a copy of that record
+// could then be put back unnoticed: it would be in the file that it was written to.
+func (d *Dir) WriteReserved(record []byte) error {
+	name, spare := filepath.Join(d.path, recordFile), filepath.Join(d.path, spareFile)
+	if err := writeSync(d.files, d.files.reopen, spare, func(birth string) []byte { return encode(d.member, birth, record) }); err != nil {
+		return fmt.Errorf("reserved room for the record of member %q: %w", d.member, err)
+	}
+	d.spare = 0
+	return d.replace(spare, name, len(record))
+}
+
+// replace makes a file that was written the record, durably, and sees to it that room is reserved for the next.
+func (d *Dir) replace(from, name string, size int) error {
+	if err := d.files.rename(from, name); err != nil {
 		return fmt.Errorf("record of member %q: %w", d.member, err)
 	}
 	if err := d.files.syncDir(d.path); err != nil {
 		return fmt.Errorf("record of member %q: %w", d.member, err)
 	}
+	d.reserve(size)
 	return nil
+}
+
+// spareRoom is what is reserved beyond the size of a record: records grow.
+const spareRoom = 4096
+
+// reserve sees to it that there is a file with room for a record that is a little larger than size. Without one WriteReserved fails, and
+// nothing else: so errors do not matter.
+func (d *Dir) reserve(size int) {
+	if d.spare >= size+spareRoom/2 {
+		return
+	}
+	spare := filepath.Join(d.path, spareFile)
+	if b, err := d.files.read(spare); err == nil && len(b) >= size+spareRoom/2 {
+		d.spare = len(b)
+		return
+	}
+	room := bytes.Repeat([]byte("room for a record\n"), 1+(size+spareRoom)/18) // file systems may keep no room for zeros
+	if err := writeSync(d.files, d.files.open, spare, func(string) []byte { return room }); err != nil {
+		_ = d.files.remove(spare)
+		return
+	}
+	d.spare = len(room)
 }
 
 // SetDrained notes durably whether the member is drained. It may be called while a record is being written.
@@ -150,7 +194,7 @@ func (d *Dir) SetDrained(yes bool) error {
 	name := filepath.Join(d.path, drainFile)
 	var err error
 	if yes {
-		err = writeSync(d.files, name, func(string) []byte { return []byte("this member leads nothing until 'regent undrain'\n") })
+		err = writeSync(d.files, d.files.open, name, func(string) []byte { return []byte("this member leads nothing until 'regent undrain'\n") })
 	} else if err = d.files.remove(name); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -165,3 +165,34 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	}
 }
+
+// A record that goes to reserved room is found by the next process, is no copy, and room is reserved again. A copy of an earlier record is one.
+func TestRecordInReservedRoom(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir, "a")
+	write(t, d, "old")
+	before, err := os.ReadFile(filepath.Join(dir, recordFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range []string{"new", "newer"} {
+		if err := d.WriteReserved([]byte(record)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.Read(); err != nil || string(got) != record || d.Copied() {
+			t.Fatalf("read %q, %v; a copy: %v", got, err, d.Copied())
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, recordFile), before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.Read(); err != nil || string(got) != "old" || !d.Copied() && d.files.birth(dir) != "" {
+		t.Errorf("read %q, %v; a copy: %v", got, err, d.Copied())
+	}
+	if err := os.Remove(filepath.Join(dir, spareFile)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.WriteReserved([]byte("no room")); err == nil {
+		t.Error("written where no room was reserved")
+	}
+}

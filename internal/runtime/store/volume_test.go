@@ -127,6 +127,13 @@ func (v *volume) open(name string) (io.Closer, error) {
 	return &openFile{len(v.files) - 1}, nil
 }
 
+func (v *volume) reopen(name string) (io.Closer, error) {
+	if _, _, _, err := v.find(name); err != nil {
+		return nil, err
+	}
+	return v.open(name)
+}
+
 // write fails half-way, as it does on a full disk.
 func (v *volume) write(file io.Closer, b []byte) error {
 	err := v.call()
