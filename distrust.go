@@ -30,7 +30,10 @@ var distrusts = map[string]*distrust{
 
 // distrust takes note that the member asks, if that is the reason of a wait.
 func (m *Member) distrust(reason string) {
-	if reason == noRecord {
+	switch {
+	case reason == noRecord && m.dir == nil:
+		m.log.Info("the member keeps no record: it waits for the longest lease, and asks the others before it votes", "wait", m.config.Timing.LongestLease)
+	case reason == noRecord:
 		m.log.Info("the member has no record: unless the council begins now, it waits for the longest lease, and asks the others before it votes", "wait", m.config.Timing.LongestLease)
 	}
 	d := distrusts[reason]

@@ -73,6 +73,13 @@ func (m *Member) readDrained() error {
 	return err
 }
 
+// logDrained logs that the member starts as a drained one, if it does.
+func (m *Member) logDrained() {
+	if m.drained.Load() {
+		m.log.Warn("the member was drained before this start: it leads nothing until it is undrained")
+	}
+}
+
 // tellHealth tells the machines whether the member is fit to lead.
 func (m *Member) tellHealth() error {
 	return m.loop.Do(func(protocol.Time) {

@@ -1,7 +1,10 @@
 package regent
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 )
@@ -32,4 +35,26 @@ func TestDrainThatCannotBeNotedIsNotCarriedOut(t *testing.T) {
 			t.Error("a member that has left was undrained")
 		}
 	})
+}
+
+// An operator that looks at the log of a member that leads nothing finds the reason. What the note contains does not matter.
+func TestDrainedMemberLogsItAtItsStart(t *testing.T) {
+	for name, note := range map[string]string{"empty": "", "garbage": "\x00\xff"} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			m := assemble(t, func(c *Config) {
+				if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(c.Dir+"/drained", []byte(note), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			}, "a")["a"]
+			synctest.Wait()
+			if !m.Status().Drained || strings.Count(log.String(), "the member was drained before this start") != 1 {
+				t.Errorf("%s: drained %v, log:\n%s", name, m.Status().Drained, log.String())
+			}
+		})
+	}
 }

@@ -73,6 +73,7 @@ func prepare(c Config, w world.World) (*Member, error) {
 	}
 	m.logQueue, m.log = runtime.NewLog(to)
 	m.log = m.log.With("member", c.Name)
+	m.logDrained()
 	return m, nil
 }
 

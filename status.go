@@ -279,6 +279,8 @@ func (m *Member) waiting(ctx context.Context) string {
 		why = m.distrusts() + ": it waits for enough others to tell it what it may have promised"
 	case m.record:
 		why = "its record is being written"
+	case m.config.Bootstrap && m.dir == nil:
+		why = fmt.Sprintf("it keeps no record: it waits for the longest lease, %v, and until every member has said that it has no record either, or enough members of a running council have reported what it may have promised", m.config.Timing.LongestLease)
 	case m.config.Bootstrap:
 		why = "it has no record: it waits until every member has said that it has none either, or until enough members of a running council have reported what it may have promised"
 	default:

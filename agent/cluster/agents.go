@@ -109,8 +109,8 @@ func (c *Cluster) StartAgent(name string) (*Process, error) {
 	return c.Spawn(name, name, c.Regent("agent", "--config", c.ConfigFile(name)), nil)
 }
 
-// takesPart is what an agent logs when its member takes part.
-const takesPart = "the member takes part"
+// hasJoined is what an agent logs when its member has joined the council. One that crashed does not vote yet.
+const hasJoined = "the member has joined the council"
 
 // AwaitAgents waits until agents take part.
 func (c *Cluster) AwaitAgents(names ...string) error {
@@ -119,7 +119,7 @@ func (c *Cluster) AwaitAgents(names ...string) error {
 		if p == nil {
 			return fmt.Errorf("agent %s was not started", name)
 		}
-		err := Wait(Patience, "agent "+name+" takes part", func() bool { return p.Ended() || strings.Contains(p.Log(), takesPart) })
+		err := Wait(Patience, "agent "+name+" takes part", func() bool { return p.Ended() || strings.Contains(p.Log(), hasJoined) })
 		if err != nil || p.Ended() {
 			return fmt.Errorf("agent %s does not take part: %w\n%s", name, err, p.Log())
 		}

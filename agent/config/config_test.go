@@ -179,6 +179,7 @@ func TestDefaultsAreSafe(t *testing.T) {
 func TestErrorsSayWhatToDo(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"unknown key with a near one", three + "dirr: /x\n", `regent.yaml:8: unknown key "dirr": did you mean "dir"?`},
+		{"number for a flag", three + "balance: 3\n", `regent.yaml:8: 3: must be true or false`},
 		{"camel case", three + "keyFile: /x\n", `regent.yaml:8: unknown key "keyFile": did you mean "key_file"?`},
 		{"inside a list", "name: a\ncouncil:\n  - name: a\n    adress: x:1\n", `regent.yaml:4: unknown key "adress" in council: did you mean "address"?`},
 		{"inside a part", three + "timing:\n  leese: 5ms\n", `regent.yaml:9: unknown key "leese" in timing: did you mean "lease"?`},

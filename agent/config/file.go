@@ -312,13 +312,20 @@ func Parse(path string, data []byte) (*File, error) {
 	return f, nil
 }
 
+// kinds are what values of a type are in a file.
+var kinds = map[string]string{"bool": "true or false", "string": "text", "int": "a whole number", "uint64": "a whole number", "float64": "a number"}
+
 // syntax turns an error of the YAML library into one line with its place.
 func syntax(path string, err error) error {
 	var y yaml.Error
 	if !errors.As(err, &y) || y.GetToken() == nil {
 		return fmt.Errorf("%s: %s", path, strings.SplitN(err.Error(), "\n", 2)[0])
 	}
-	return fmt.Errorf("%s:%d: %s", path, y.GetToken().Position.Line, y.GetMessage())
+	message := y.GetMessage()
+	if what, ok := kinds[message[strings.LastIndexByte(message, ' ')+1:]]; ok && strings.HasPrefix(message, "cannot unmarshal ") {
+		message = fmt.Sprintf("%s: must be %s", y.GetToken().Value, what)
+	}
+	return fmt.Errorf("%s:%d: %s", path, y.GetToken().Position.Line, message)
 }
 
 func (f *File) defaults() {

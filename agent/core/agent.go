@@ -157,6 +157,7 @@ func (a *Agent) Start(ctx context.Context, tasks *sync.WaitGroup) {
 func (a *Agent) TakePart(ctx context.Context, tasks *sync.WaitGroup) {
 	a.openGroups(ctx, tasks)
 	tasks.Go(func() { a.watchRejoins(ctx) })
+	tasks.Go(func() { a.reportPart(ctx) })
 }
 
 // Fail says that there will be no member.
@@ -182,7 +183,13 @@ func (a *Agent) Join(ctx context.Context, c regent.Config, rekey func(put func(r
 	a.joinedAt.Store(&now)
 	a.member.Store(m)
 	close(a.joined)
-	a.Log.Info("the member takes part", "member", a.Name, "incarnation", m.Status().Incarnation)
+	s := m.Status()
+	joined := a.Log.With("member", a.Name, "incarnation", s.Incarnation)
+	if s.Waiting != "" {
+		joined.Info("the member has joined the council", "waiting", s.Waiting)
+	} else {
+		joined.Info("the member has joined the council")
+	}
 	return nil
 }
 

@@ -30,7 +30,11 @@ func (a *Agent) Drain(ctx context.Context, drain bool, o *api.DrainOrder) (api.D
 		return out, ErrJoining
 	}
 	if !drain {
-		return out, m.Undrain(ctx)
+		err := m.Undrain(ctx)
+		if err == nil {
+			a.awaitShown(ctx, drain)
+		}
+		return out, err
 	}
 	if err := cannotDrain(a.Members()); err != nil && !o.Yes {
 		return out, err
@@ -39,9 +43,25 @@ func (a *Agent) Drain(ctx context.Context, drain bool, o *api.DrainOrder) (api.D
 	if err := m.Drain(ctx); err != nil {
 		return out, err
 	}
+	a.awaitShown(ctx, drain)
 	out.Leaderless = a.awaitLeaders(ctx, led)
 	out.Moved = len(led) - len(out.Leaderless)
 	return out, nil
+}
+
+// awaitShown waits a moment until the list of members shows whether this one is drained.
+func (a *Agent) awaitShown(ctx context.Context, drained bool) {
+	ctx, cancel := context.WithTimeout(ctx, successionTimeout)
+	defer cancel()
+	look := time.NewTicker(successionPollInterval)
+	defer look.Stop()
+	for !slices.ContainsFunc(a.Members(), func(m regent.PeerStatus) bool { return m.Self && m.Drained == drained }) {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // checkDrain returns an error if the order is not for this host.

@@ -48,8 +48,10 @@ type life struct {
 	mu sync.Mutex
 	// refused is why the agent ended the candidacy.
 	refused error
-	env     []string
-	token   uint64
+	// agentGone says that the agent died or closed the connection: it renews nothing more.
+	agentGone bool
+	env       []string
+	token     uint64
 	// endHook ends the hooks that run, and hookDone is closed when they are dead.
 	endHook  context.CancelFunc
 	hookDone chan struct{}
@@ -135,11 +137,14 @@ func (l *life) take(n Notice) {
 		}
 		return
 	}
-	if n.Kind == tenure.Lost {
-		l.mu.Lock()
+	l.mu.Lock()
+	switch n.Kind {
+	case tenure.Lost:
 		l.refused = n.Err
-		l.mu.Unlock()
+	case tenure.UpperGone:
+		l.agentGone = true
 	}
+	l.mu.Unlock()
 	l.party.Give(n.Event)
 	if n.Kind == tenure.Lost || n.Kind == tenure.UpperGone {
 		l.once.released.Do(func() { close(l.released) })
@@ -299,6 +304,8 @@ func lost(c protocol.Cause) bool {
 func (l *life) judge(cause protocol.Cause) *ending {
 	switch {
 	case l.how != nil:
+	case lost(cause) && l.agentGone:
+		l.how = &ending{why: leaseLost, cause: "the agent has gone, and the lease cannot be renewed without it"}
 	case lost(cause):
 		l.how = &ending{why: leaseLost, cause: "the lease was not renewed in time: " + l.agent.Explain(cause)}
 	case l.wish != nil:

@@ -126,6 +126,8 @@ type runner struct {
 	since time.Time
 	// accepted says that the agent let this runner lead before.
 	accepted bool
+	// retried is why it last tried again, as logged; empty since the agent has accepted a candidacy.
+	retried string
 	// stop is set once the runner was asked to end, to the signal that said so.
 	stop os.Signal
 }
@@ -276,7 +278,10 @@ func (r *runner) leadOnce(ctx context.Context) (status int, again bool, err erro
 	case err == nil:
 	case errors.Is(err, errAgain) || r.accepted && !errors.Is(err, errStopped) && !errors.As(err, &final):
 		// The agent took this runner before: it is gone now, or about to go.
-		r.Log("%v; trying again in a second", err)
+		if why := err.Error(); why != r.retried {
+			r.Log("%s; trying again every second", why)
+			r.retried = why
+		}
 		if err := r.pause(ctx, retryInterval); err != nil {
 			return 0, false, nil
 		}
@@ -329,7 +334,7 @@ func (r *runner) awaitLease(ctx context.Context) (*life, error) {
 	if err := r.campaign(ctx, l); err != nil {
 		return nil, err
 	}
-	r.accepted, r.since = true, time.Time{}
+	r.accepted, r.since, r.retried = true, time.Time{}, ""
 	return l, nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/regentproject/regent/internal/tenure"
 )
 
 func TestMain(m *testing.M) {
@@ -100,6 +102,18 @@ func TestLostKillsTheTreeAGuardTimeBeforeTheEnd(t *testing.T) {
 	s.mustBeGone(l)
 	s.end(StatusLost)
 	if !strings.Contains(s.said(), "not renewed in time: lease expired a") {
+		t.Errorf("log:\n%s", s.said())
+	}
+}
+
+// A runner whose agent has died names that, and not a renewal that was late.
+func TestAgentThatHasGoneIsTheCause(t *testing.T) {
+	s := play(t, newFake(1), `echo up >$D/up; while :; do sleep 0.01; done`, func(o *Options) { o.Once = true })
+	l := s.lease()
+	s.file("up")
+	l.take(Notice{Event: tenure.Event{Kind: tenure.UpperGone}})
+	s.end(StatusLost)
+	if !strings.Contains(s.said(), "the agent has gone") || strings.Contains(s.said(), "in time") {
 		t.Errorf("log:\n%s", s.said())
 	}
 }

@@ -69,7 +69,12 @@ func drainOrder(verb string) (c *cobra.Command, order *api.DrainOrder, send func
 	var socket string
 	var asJSON bool
 	order = &api.DrainOrder{}
-	c = &cobra.Command{Use: verb + " HOST", Args: cobra.ExactArgs(1), ValidArgsFunction: thisHost}
+	c = &cobra.Command{Use: verb + " HOST", ValidArgsFunction: thisHost, Args: func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("missing HOST, the name of this host (usage: %s)", c.CommandPath()+" HOST")
+		}
+		return cobra.ExactArgs(1)(c, args)
+	}}
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	send = func(c *cobra.Command, host string, out *api.Drained) (bool, error) {
@@ -102,8 +107,21 @@ func drainedHosts(members []regent.PeerStatus) (names []string) {
 	return names
 }
 
+// drainedHere returns the name of this host if it is drained.
+func drainedHere(members []regent.PeerStatus) string {
+	for i := range members {
+		if members[i].Self && members[i].Drained {
+			return members[i].Name
+		}
+	}
+	return ""
+}
+
 // showDrained prints which hosts are drained, if any are.
 func showDrained(w io.Writer, p palette, members []regent.PeerStatus) {
+	if host := drainedHere(members); host != "" {
+		fmt.Fprintln(w, p.bold("this host is drained:"), "regent undrain", host)
+	}
 	if hosts := drainedHosts(members); len(hosts) > 0 {
 		fmt.Fprintf(w, "%s %s ('regent undrain HOST' there lets it lead again)\n", p.bold("drained:"), strings.Join(hosts, ", "))
 	}

@@ -33,6 +33,8 @@ type explanation struct {
 	Do    string `json:"do,omitempty"`
 	// Skips says why ToToken is far above FromToken; empty if it is not.
 	Skips string `json:"skips,omitempty"`
+	// Seen says that To led already when this member first saw it, at At.
+	Seen bool `json:"first_seen,omitempty"`
 	// Ended is how it ended, if a program of the asked agent led: that one knows more than the cause says.
 	Ended string `json:"ended,omitempty"`
 	// Lengths says that programs here want leases of another length than the leader has. It is about the present, and of the last change only.
@@ -46,7 +48,7 @@ func explainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain GROUP",
 		Short: "Say why leadership changed",
-		Long: `Tells the last changes of leader of GROUP as the agent of this host saw them: who led
+		Long: `Prints the last changes of leader of GROUP as the agent of this host saw them: who led
 until when, why that ended, how long nobody led, what to look at if that was not
 intended, and why a token is far above the one before it.
 
@@ -123,6 +125,7 @@ func explainChanges(changes []api.Change) []explanation {
 		}
 		leader, token = ch.Leader, ch.Token
 		if ch.Leader != "" {
+			open.Seen = i == 0 && !ch.Mine
 			open.To, open.ToToken, open.Gap = ch.Leader, ch.Token, ch.At.Sub(open.At)
 			out = append(out, *open)
 			open = nil
@@ -175,6 +178,9 @@ func (a *explanation) print(w io.Writer) {
 	}()
 	at := a.At.Format("2006-01-02 15:04:05.000")
 	switch {
+	case a.Seen:
+		fmt.Fprintf(w, "%s leads%s since before this member saw it; first seen at %s\n", a.To, a.with(" with token %d", a.ToToken), at)
+		return
 	case a.first():
 		fmt.Fprintf(w, "%s  %s began to lead%s: %s\n", at, a.To, a.with(" with token %d", a.ToToken), a.Means)
 		return
@@ -207,7 +213,7 @@ func (a *explanation) skips() string {
 	if a.FromToken == 0 || a.ToToken <= a.FromToken+fewSkipped {
 		return ""
 	}
-	return fmt.Sprintf("%d follows %d: tokens only grow, and skip numbers after a member has crashed or restarted", a.ToToken, a.FromToken)
+	return fmt.Sprintf("%d follows %d: tokens only grow; each failed attempt to lead uses one, as while no majority answers, and members that crashed or restarted skip some", a.ToToken, a.FromToken)
 }
 
 // first says whether nobody led before, as far as is known.

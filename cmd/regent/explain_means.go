@@ -10,6 +10,8 @@ import (
 // asked can know.
 func (a *explanation) explain() {
 	switch {
+	case a.Seen:
+		a.Means, a.Do = "it led already when this member first saw it", ""
 	case a.first():
 		a.Means, a.Do = "nobody had led before, as far as this member knows", ""
 	case a.Ended != "" && a.Cause.Why == why.Resigned: // which is all that others know

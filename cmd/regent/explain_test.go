@@ -34,9 +34,16 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 		unlooked bool // there is nothing to look at
 	}{
 		"first": {
-			changes:  []api.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a"))},
+			changes:  []api.Change{changed("quorum", 0, "", 0, because(why.Started, "")), changed("quorum", 0, "a", 1, because(why.Elected, "a"))},
 			says:     []string{"a began to lead with token 1: nobody had led before, as far as this member knows"},
 			means:    "nobody had led before, as far as this member knows",
+			unlooked: true,
+		},
+		"led before the agent was started": {
+			changes:  []api.Change{changed("quorum", 0, "b", 3, because(why.Elected, "b"))},
+			says:     []string{"b leads with token 3 since before this member saw it; first seen at "},
+			saysNot:  "began to lead",
+			means:    "it led already when this member first saw it",
 			unlooked: true,
 		},
 		"gave up, seen from elsewhere": {

@@ -150,14 +150,20 @@ func showMembers(c *cobra.Command, members []regent.PeerStatus) {
 		case m.Heard:
 			heard, state = length(m.Silence)+" ago", p.good("well")
 		}
+		if (m.Drained || m.Unhealthy) && state == p.good("well") {
+			state = "votes"
+			if m.Role == "observer" {
+				state = "follows"
+			}
+		}
 		if m.Role != "" {
 			state = m.Role + ": " + state
 		}
 		switch {
 		case m.Drained:
-			state = p.bold("drained") + ": " + state
+			state = p.bold("drained") + ", " + state
 		case m.Unhealthy:
-			state = p.bad("unhealthy") + ": " + state
+			state = p.bad("unhealthy") + ", " + state
 		}
 		incarnation := "-"
 		if m.Incarnation > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cli"
 	runner "github.com/regentproject/regent/agent/run"
 	"github.com/regentproject/regent/agent/run/tree"
@@ -44,7 +45,9 @@ No shell is involved. COMMAND finds these in its environment:
 If COMMAND or the runner dies, and all that COMMAND started is proven gone, another host
 leads within about 50 ms and the time that lost hooks take; otherwise when the deadline
 that COMMAND was given has passed. If this host or its agent dies, or is cut off, another
-leads after the lease: 5 s, unless --lease or the configuration sets another length.
+leads after the lease: 5 s, unless --lease or the configuration sets another length. When
+the agent dies, COMMAND is sent SIGTERM at once, although the rest of its lease is left:
+no agent can renew that lease any more.
 
 When the leadership is given up (SIGTERM or SIGINT to the runner, regent resign, regent
 transfer, a health check that fails, the agent stops), COMMAND is sent SIGTERM, or the
@@ -251,6 +254,12 @@ func (f *runFlags) run(c *cobra.Command) error {
 	f.Log = func(format string, args ...any) {
 		if !f.quiet {
 			fmt.Fprintf(c.ErrOrStderr(), "regent run: "+format+"\n", args...)
+		}
+	}
+	var members api.MemberList
+	if newClient(f.socket).get(c.Context(), "/v1/members", &members) == nil {
+		if host := drainedHere(members.Members); host != "" {
+			f.Log("this host is drained, and leads nothing: regent undrain %s", host)
 		}
 	}
 	f.Env, f.Keeper = os.Environ(), true

@@ -189,7 +189,7 @@ func (s *statusReport) print(c *cobra.Command) {
 	}
 	showDrained(out, p, s.Members)
 	t := &s.Timing
-	fmt.Fprintf(out, "leads %s for %s; leases of programs last %v, renewed every %v, with a guard time of %v\n", cli.Count(s.Leading, "group"), cli.Count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
+	fmt.Fprintf(out, "leads %s; %s connected; leases of programs last %v, renewed every %v, with a guard time of %v\n", cli.Count(s.Leading, "group"), cli.Count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
 	fmt.Fprintf(out, "a program that dies is replaced within about %v and its lost hooks, %s; pauses of up to %v cost nothing\n", replacedWithin, replacedHost(t), config.Rounded(t.Tolerates))
 	scheduling := "an ordinary thread: a busy host delays it (needs CAP_SYS_NICE)"
 	if s.Realtime {

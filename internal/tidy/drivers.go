@@ -29,6 +29,7 @@ var tenureTimers = map[string]map[string]string{
 		"drain.go":    "waits a moment for leaders elsewhere, for an operator",
 		"events.go":   "sends a pulse every second",
 		"orders.go":   "bounds how long a successor may be unknown",
+		"part.go":     "looks whether the member takes part, for the log",
 		"rejoin.go":   "looks which members are back",
 		"renewals.go": "looks which leases were renewed",
 	},
