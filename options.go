@@ -41,6 +41,9 @@ func (c *Config) checkOptions(all *council) error {
 	case c.ElectorPatience < 0:
 		return fmt.Errorf("config: elector patience %d: must not be negative (zero: %d)", c.ElectorPatience, defaultPatience)
 	}
+	if !c.LocalMajority && c.LocalTurns == 0 && c.LocalTree == 0 {
+		return nil // councils whose timing does not suit local groups may do without: campaigns there are refused
+	}
 	h := c.local(all, 1)
 	if err := h.Check(); err != nil {
 		return fmt.Errorf("config: local groups: %w", err)
