@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	mathrand "math/rand/v2"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -142,6 +143,10 @@ func TestRecordedPacketsChangeNothing(t *testing.T) {
 	v.Stop("c", cluster.Patience)
 	v.startAgent("c")
 	v.must(v.AwaitAgents("c"))
+	cluster.Eventually(t, "c votes again: what it promised before has lapsed", func() bool {
+		status, members := v.ask("c", "/v1/members")
+		return status == http.StatusOK && members["waiting"] == nil
+	})
 	v.must(v.Crash("b"))
 	v.startAgent("b")
 	v.must(v.AwaitAgents("b"))

@@ -23,6 +23,7 @@ func TestFullDiskTakesARecordInReservedRoom(t *testing.T) {
 		time.Sleep(nerio.OverdueAfter + 2*retryAfter)
 		expect(t, "before a machine has noticed", j.take())
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		expect(t, "in reserved room, once", j.take(), "reserved one")
 		expect(t, "events", m.log, "Start", "Persisted")
 		if l.DiskFault() == nil {
