@@ -82,6 +82,12 @@ func (p *Peer) votes() int {
 	return max(1, p.Votes)
 }
 
+// quorumVotes returns how many votes make a quorum.
+func (c *council) quorumVotes() int {
+	roles := c.roles()
+	return roles.Needed()
+}
+
 // Kappa is within what time every part of the network that holds together has a local leader, with the options of the
 // configuration; zero if the council is wrong. [Timing.Kappa] is without them.
 func (c *Config) Kappa() time.Duration {

@@ -142,6 +142,35 @@ func TestDisjointQuorumsAreRefusedByName(t *testing.T) {
 	}
 }
 
+// What a member reports as needed is what its quorums need: one vote less makes none.
+func TestTheVotesThatAMemberReportsMakeAQuorum(t *testing.T) {
+	for _, c := range []struct{ first, set, want int }{{0, 0, 3}, {0, 4, 4}, {3, 0, 4}, {3, 6, 6}} {
+		cfg := Config{Name: "a", QuorumVotes: c.set, Council: peers("a", "b", "c", "d", "o")}
+		cfg.Council[0].Votes, cfg.Council[4].Observer = c.first, true
+		all, err := cfg.council()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := all.quorumVotes(); got != c.want {
+			t.Errorf("%+v: %d votes are needed", c, got)
+		}
+		roles := all.roles()
+		for s := range 1 << len(all.peers) {
+			var who protocol.Set
+			votes := 0
+			for i := range all.peers {
+				if s>>i&1 == 1 {
+					who.Add(protocol.Rank(i))
+					votes += all.peers[i].votes()
+				}
+			}
+			if got := roles.Quorums().In(who); got != (votes >= c.want) {
+				t.Errorf("%+v: %v with %d votes is a quorum: %v", c, who, votes, got)
+			}
+		}
+	}
+}
+
 func TestMembersWithDifferentOptionsNameThem(t *testing.T) {
 	of := func(change func(*Config)) *wire.Summary {
 		c := Config{Name: "a", Council: peers("a", "b", "c"), Timing: LAN, Consistent: true, Balance: true}

@@ -107,6 +107,8 @@ type Status struct {
 	PauseBuckets []PauseBucket `json:"pause_buckets,omitempty"`
 	// Unlisted names hosts, with their addresses, that have the key of the council and that this member does not list.
 	Unlisted []string `json:"unlisted,omitempty"`
+	// QuorumVotes is how many votes ([PeerStatus.Votes]) a leader of a quorum group needs.
+	QuorumVotes int `json:"quorum_votes"`
 	// Leading is how many groups programs of this member lead.
 	Leading int `json:"leading"`
 	// Kappa is within what time every part of the network that holds together has a local leader ([LocalGroup]).
@@ -220,7 +222,7 @@ func (m *Member) Status() Status {
 	stats := m.loop.Stats()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, CouncilID: m.councilID.String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), Drained: m.drained.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), Kappa: local.Kappa(),
+		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), Drained: m.drained.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), QuorumVotes: m.council.quorumVotes(), Kappa: local.Kappa(),
 		PauseCount: stats.Late.Count(), PauseMedian: stats.Late.Quantile(0.5), PauseP99: stats.Late.Quantile(0.99), PauseLongest: stats.Late.Longest()}
 	now := m.world.Clock.Now()
 	if day := stats.Late.Day(now); day.Length > 0 {

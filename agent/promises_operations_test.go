@@ -62,7 +62,7 @@ var operationsPromises = []promise{
 		[]string{"TestAgentThatStopsWaitsForItsProgramsAndHandsOver", "TestCloseLeavesInGoodOrder"}},
 	{"its next start does not vote before they are over: at most 5 s by default, and not at all if there are none.",
 		[]string{"TestAVoterLeavesAtOnceAndTheNextStartWaits", "TestMemberThatHadLeftInGoodOrderOffersLocalLeadersSoon", "nerio/stop-waits-for-its-promises"}},
-	{"`regent status --wait` returns when the member votes and hears a majority.", []string{"TestStatusWaitsForTheVote", "TestAnAgentStopsLongBeforeItsPromisesEnd"}},
+	{"`regent status --wait` returns when the member votes and hears a quorum.", []string{"TestStatusWaitsForTheVote", "TestAnAgentStopsLongBeforeItsPromisesEnd"}},
 	{"One that was killed waits for the longest lease", []string{"TestWaitOfARestartedVoterOutlastsEveryLease", "nerio/restart-does-not-wait"}},
 	{"Runners find an agent that comes back.", []string{"TestAnAgentThatComesBackIsFoundAgain"}},
 	{"if none is, the transfer is refused and the program here goes on.", []string{"TestOperatorTransfersAndLearnsTheOutcome"}},

@@ -51,6 +51,8 @@ type MemberList struct {
 	Members []regent.PeerStatus `json:"members"`
 	// Waiting says what keeps this member from taking part; empty if nothing does.
 	Waiting string `json:"waiting,omitempty"`
+	// QuorumVotes is how many votes a leader of a quorum group needs.
+	QuorumVotes int `json:"quorum_votes"`
 }
 
 // History is what changed lately, oldest first.

@@ -54,7 +54,8 @@ func (a *Server) serveMembers(w http.ResponseWriter, _ *http.Request) {
 		WriteError(w, core.ErrJoining)
 		return
 	}
-	WriteJSON(w, http.StatusOK, api.MemberList{Members: members, Waiting: a.core.Status().Waiting})
+	s := a.core.Status()
+	WriteJSON(w, http.StatusOK, api.MemberList{Members: members, Waiting: s.Waiting, QuorumVotes: s.QuorumVotes})
 }
 
 func (a *Server) serveGroups(w http.ResponseWriter, q *http.Request) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -25,7 +26,7 @@ both directions: a member that is heard and does not hear this one is not well, 
 neither is one that does not take part yet. A member that is drained or unhealthy votes
 and does not lead.
 
-The exit status is 1 if members with less than a majority of the votes are well, or
+The exit status is 1 if members with fewer votes than a quorum needs are well, or
 this member does not take part yet.`,
 		Example: `  regent members
   regent members --json`,
@@ -35,7 +36,7 @@ this member does not take part yet.`,
 			if err := newClient(socket).get(c.Context(), "/v1/members", &list); err != nil {
 				return err
 			}
-			heard, need, votes := majority(list.Members)
+			heard, need, votes := quorum(list.Members, list.QuorumVotes)
 			if asJSON {
 				if err := cli.WriteJSON(c, list); err != nil {
 					return err
@@ -99,8 +100,9 @@ func linkProblem(m *regent.PeerStatus) string {
 	return ""
 }
 
-// majority counts votes: how many members that are heard have, how many must be, and how many there are. Most members have one.
-func majority(members []regent.PeerStatus) (heard, need, votes int) {
+// quorum counts votes: how many the members that are well have, how many must be well, and how many there are. Most members have one.
+// Configured is how many the agent says are needed; agents that do not send it need more than half.
+func quorum(members []regent.PeerStatus, configured int) (heard, need, votes int) {
 	for i := range members {
 		n := votesOf(&members[i])
 		votes += n
@@ -108,7 +110,7 @@ func majority(members []regent.PeerStatus) (heard, need, votes int) {
 			heard += n
 		}
 	}
-	return heard, votes/2 + 1, votes
+	return heard, cmp.Or(configured, votes/2+1), votes
 }
 
 // votesOf returns how many votes a member has. Agents that do not send it have members with one vote each.
@@ -119,7 +121,7 @@ func votesOf(m *regent.PeerStatus) int {
 	return max(1, m.Votes)
 }
 
-// tooFew says that members without a majority are well.
+// tooFew says that the members that are well make no quorum.
 func tooFew(members []regent.PeerStatus, heard, need, votes int) string {
 	for i := range members {
 		if votesOf(&members[i]) > 1 {

@@ -38,7 +38,7 @@ own pauses were, which of the other members are slow or silent, on which path, a
 what bound that is proven; and what is wrong.
 
 With --wait it first waits until the agent answers and its member votes, beside enough
-others for a majority: a script that restarts one host after the other goes on then.
+others for a quorum: a script that restarts one host after the other goes on then.
 
 The exit status is 0 if all is well, 1 if something is wrong.`,
 		Example: `  regent status
@@ -103,9 +103,9 @@ func awaitVote(ctx context.Context, within time.Duration, ask func(context.Conte
 	}
 }
 
-// votes says that the member takes part, waits for nothing that it promised before, and hears a majority.
+// votes says that the member takes part, waits for nothing that it promised before, and hears a quorum.
 func (s *statusReport) votes() bool {
-	heard, need, _ := majority(s.Members)
+	heard, need, _ := quorum(s.Members, s.QuorumVotes)
 	return s.Joined && !s.Stopping && s.Waiting == "" && heard >= need
 }
 
@@ -129,7 +129,7 @@ func (s *statusReport) findProblems() []string {
 		}
 		say("%s%s", s.Accused, advice)
 	}
-	if heard, need, votes := majority(s.Members); votes > 0 && heard < need {
+	if heard, need, votes := quorum(s.Members, s.QuorumVotes); votes > 0 && heard < need {
 		say("%s", tooFew(s.Members, heard, need, votes))
 	}
 	if others := slices.DeleteFunc(slices.Clone(s.Members), func(m regent.PeerStatus) bool { return m.Self }); len(others) > 0 &&

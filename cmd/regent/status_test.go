@@ -27,6 +27,7 @@ func TestStatusWaitsForTheVote(t *testing.T) {
 		{AgentStatus: api.AgentStatus{Status: regent.Status{Waiting: "it has just started"}, Joined: true}, Members: enough},
 		{AgentStatus: api.AgentStatus{Joined: true}, Members: few},
 		{AgentStatus: api.AgentStatus{Joined: true, Stopping: true}, Members: enough},
+		{AgentStatus: api.AgentStatus{Status: regent.Status{QuorumVotes: 3}, Joined: true}, Members: enough},
 		{AgentStatus: api.AgentStatus{Joined: true}, Members: enough},
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -96,6 +97,10 @@ func TestStatusJudges(t *testing.T) {
 			[]string{"1 of 3", "does council in their files list this member, a,", "b (10.0.0.2:7400): not heard yet", "c (10.0.0.3:7400): not heard yet"}},
 		{"observers do not make a majority", api.AgentStatus{}, []regent.PeerStatus{self, away("b", ""), away("c", "witness"), near("o", "observer"), near("p", "observer")},
 			[]string{"1 of 3 members that vote are well, and 2 are needed", "b (10.0.0.2:7400): not heard yet", "c (10.0.0.3:7400): not heard yet"}},
+		{"a quorum of more than half", api.AgentStatus{Status: regent.Status{QuorumVotes: 4}}, []regent.PeerStatus{self, near("b", ""), near("c", ""), away("d", ""), away("e", "")},
+			[]string{"3 of 5 members that vote are well, and 4 are needed", "d (10.0.0.4:7400): not heard yet", "e (10.0.0.5:7400): not heard yet"}},
+		{"a quorum of more than half that is there", api.AgentStatus{Status: regent.Status{QuorumVotes: 4}}, []regent.PeerStatus{self, near("b", ""), near("c", ""), near("d", ""), away("e", "")},
+			[]string{"e (10.0.0.5:7400): not heard yet"}},
 		{"nor do they keep one away", api.AgentStatus{}, []regent.PeerStatus{self, near("b", ""), away("o", "observer"), away("p", "observer"), away("q", "observer")},
 			[]string{"o (10.0.0.15:7400): not heard yet", "p (10.0.0.16:7400)", "q (10.0.0.17:7400)"}},
 	} {

@@ -94,8 +94,9 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 				"of its own", r.Council, cfg.Council)
 		case r.Inc == 0: // it holds the council's id only
 		case r.Epoch == cfg.Epoch && r.Digest != cfg.Listing:
-			return nil, fmt.Errorf("nerio: the record is of epoch %d with other members or another quorum system: start with the "+
-				"configuration that the record was written with and change the council while it runs", r.Epoch)
+			return nil, fmt.Errorf("nerio: the record is of epoch %d with other members or other votes: a quorum of the record and one of the "+
+				"configuration need not have a member in common, so two members could lead at once (start with the members and votes of "+
+				"the record; to change them, stop all members, wait for the longest lease, and begin a new council with empty directories)", r.Epoch)
 		case r.Epoch > cfg.Epoch:
 			return nil, fmt.Errorf("nerio: the record is of epoch %d, the configuration of epoch %d: start with the newer one",
 				r.Epoch, cfg.Epoch)

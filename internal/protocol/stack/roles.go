@@ -74,11 +74,15 @@ func (r *Roles) system(members int) (protocol.Quorums, error) {
 			weight[i] = r.Votes[i]
 		}
 	}
-	need := r.Need
-	if need == 0 {
-		need = r.Total()/2 + 1
+	return protocol.Weighted(weight, r.Needed())
+}
+
+// Needed is how many votes make a quorum.
+func (r *Roles) Needed() int {
+	if r.Need == 0 {
+		return r.Total()/2 + 1
 	}
-	return protocol.Weighted(weight, need)
+	return r.Need
 }
 
 func (r *Roles) mustSystem(members int) protocol.Quorums {
