@@ -74,7 +74,7 @@ func (c *Moves) Observe(r *sim.Record) error {
 	m := c.member(r.Node)
 	switch r.Ev {
 	case sim.EvStart, sim.EvRestart:
-		*m = mover{down: sim.Forever, unfit: sim.Forever, arrivals: m.arrivals + 1, drained: false, idle: make(map[protocol.Group]sim.Real)}
+		*m = mover{down: sim.Forever, unfit: sim.Forever, arrivals: m.arrivals + 1, drained: false, idle: m.ended(r.T)}
 	case sim.EvCrash, sim.EvClose:
 		m.down = r.T
 		c.forget(r.Node)
@@ -102,6 +102,16 @@ func (c *Moves) Observe(r *sim.Record) error {
 		return c.view(r)
 	}
 	return nil
+}
+
+// ended returns since when groups have had no program at a member that starts again now: its programs ended with it, and a
+// leader may be late to know that, however soon the member is back.
+func (m *mover) ended(now sim.Real) map[protocol.Group]sim.Real {
+	idle := make(map[protocol.Group]sim.Real)
+	for g, since := range m.idle {
+		idle[g] = min(since, m.down, now)
+	}
+	return idle
 }
 
 func (m *mover) health(r *sim.Record) {

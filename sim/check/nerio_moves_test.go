@@ -89,6 +89,17 @@ func TestMoves(t *testing.T) {
 			x.now += sim.Real(2 * time.Second)
 			x.move(0, 1, "g", 1)
 		}, "is down"},
+		"to one that was back at once": {func(x *movesTrace) {
+			x.see(1, protocol.Fact{Ev: sim.EvCrash})
+			x.see(1, protocol.Fact{Ev: sim.EvRestart})
+			x.move(0, 1, "g", 1)
+		}, ""},
+		"to one that is back without its program": {func(x *movesTrace) {
+			x.see(1, protocol.Fact{Ev: sim.EvCrash})
+			x.see(1, protocol.Fact{Ev: sim.EvRestart})
+			x.now += sim.Real(time.Second)
+			x.move(0, 1, "g", 1)
+		}, "no program that waits"},
 		"to nobody": {func(x *movesTrace) {
 			x.see(1, protocol.Fact{Ev: sim.EvCommand, Why: "resign", Group: "g"})
 			x.now += sim.Real(2 * time.Second)
