@@ -6,7 +6,9 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 pids=()
 for line in "$@"; do
-	bash -c "$line" >"$dir/${#pids[@]}" 2>&1 </dev/null &
+	out=$dir/${#pids[@]}
+	: >"$out" # before tail looks for it
+	bash -c "$line" >>"$out" 2>&1 </dev/null &
 	pids+=($!)
 done
 trap 'kill "${pids[@]}" 2>/dev/null' INT TERM
