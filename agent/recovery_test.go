@@ -12,7 +12,7 @@ import (
 	"github.com/regentproject/regent/internal/session"
 )
 
-// A shardProgram takes part in a consistent group through its agent. It reports a recovery only when it is told to.
+// A shardProgram takes part in a consistent group through its agent. It reports a recovery only when the test asks for that.
 type shardProgram struct {
 	host   string
 	report chan struct{}

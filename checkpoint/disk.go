@@ -35,7 +35,8 @@ func (d directory) Write(name string, content []byte) error {
 		return err
 	}
 	_, err = f.Write(content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
 		return err
 	}
 	if err := os.Rename(d.path(name+unfinished), d.path(name)); err != nil {

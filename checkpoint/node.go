@@ -351,7 +351,8 @@ func (m *membership) work(i core.Inheritance, w *worker) error {
 	c, state, complete := &m.node.config, i.State, i.Seq
 	if i.Begin {
 		var err error
-		if state, err = c.Begin(i.Key); err != nil {
+		state, err = c.Begin(i.Key)
+		if err != nil {
 			return err
 		}
 		m.step(func() { m.machine.Save(i.Key, 0, state) })

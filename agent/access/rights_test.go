@@ -25,7 +25,7 @@ func gateOf(t *testing.T, file *config.File) *Gate {
 	return g
 }
 
-// Clients have the rights of the first rule that names the group, by what they are. Names of tokens, certificates and users are told apart.
+// Clients have the rights of the first rule that names the group, by what they are. A token, a certificate and a user of one name are three clients.
 func TestClientsHaveTheRightsOfTheFirstRuleThatNamesTheGroup(t *testing.T) {
 	const stranger = 4000
 	g := gateOf(t, &config.File{Rights: []config.Right{

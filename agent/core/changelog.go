@@ -39,7 +39,7 @@ type ChangeLog struct {
 const (
 	// MaxChanges is how many changes are kept.
 	MaxChanges = 4096
-	// maxIdleGroups is how many groups are kept that nobody leads: programs that may campaign may invent names for ever.
+	// maxIdleGroups bounds how many groups without a leader the log keeps: programs that may campaign can invent any number of names.
 	maxIdleGroups = 100_000
 	// idleFor is how long a group is kept that nobody leads and no program here uses: long enough to see what became of it, and for a scrape to
 	// see its last count. sweepInterval is how often to look for such groups, at most.

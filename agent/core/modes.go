@@ -80,8 +80,8 @@ func (a *Agent) stayOut(group string, err error) {
 	a.seats[group].close(fmt.Errorf("this host does not take part in group %s: %w", group, err))
 }
 
-// leadLocally leads whenever this host can. It gives the leadership up when the program that had its turn has stopped. Programs that wait when
-// it ends would wait for ever: their campaigns end.
+// leadLocally leads whenever this host can. It gives the leadership up when the program that had its turn has stopped. When it
+// ends, it ends the campaigns of programs that wait: no later turn would come.
 func (a *Agent) leadLocally(ctx context.Context, group *regent.LocalGroup) {
 	s := a.seats[group.Name()]
 	err := group.Lead(ctx, func(ctx context.Context, l *regent.LocalLease) error {

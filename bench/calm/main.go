@@ -52,7 +52,7 @@ type contestant interface {
 	name() string
 	// start starts it and waits until it has a leader.
 	start(context.Context) error
-	// changes returns how often somebody came to lead so far.
+	// changes returns how many leaderships have begun so far.
 	changes() int
 	// kill kills the leader and returns after what time another led, and makes the council whole again; errNoKill if it does not do that.
 	kill(context.Context) (time.Duration, error)

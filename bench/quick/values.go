@@ -23,7 +23,8 @@ func values(ctx context.Context, s settings, realtime bool, out io.Writer) error
 			return err
 		}
 		led, used, err := c.burst(ctx, groups)
-		if err = errors.Join(err, c.close()); err != nil {
+		err = errors.Join(err, c.close())
+		if err != nil {
 			return err
 		}
 		took[with], cpu[with] = append(took[with], led), append(cpu[with], used)

@@ -159,7 +159,8 @@ func TestAVaultRefusesStaleTokens(t *testing.T) {
 	ask(put(old, 2, ID{}), Refused)
 	ask(&Message{Kind: Fetch, Key: "x", View: Number{1, 9}}, Refused)
 	ask(&Message{Kind: Look, Key: "x"}, Shares)
-	if v, err = OpenVault(2, disk, false); err != nil { // it comes back with its disk
+	v, err = OpenVault(2, disk, false) // it comes back with its disk
+	if err != nil {
 		t.Fatal(err)
 	}
 	ask(put(old, 2, ID{}), Refused)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An agent that is asked to stop ends when its programs have stopped, whatever it has promised: its next start waits for that, and says so. The bound
+// An agent exits as soon as its programs have stopped. Its next start waits for the promises that are left, and logs that. The bound
 // is far above what a stop takes and below the end of its promises.
 func TestAnAgentStopsLongBeforeItsPromisesEnd(t *testing.T) {
 	t.Parallel()
