@@ -296,27 +296,56 @@ type Graph struct {
 	state *hallState
 	near  []protocol.Set
 	from  sim.Real
-	firm  protocol.Set
-	maybe protocol.Set
+	turn  Turn
+	// leaders are, by the member whose turn it is, those that must lead and those that may; nil before they are needed.
+	leaders []*[2]protocol.Set
+	// since is when the turn that was judged last began, and judged how many turns there were.
+	since  sim.Real
+	judged int
 }
 
+// A Turn says which member comes first, and since when all members have agreed on that; Forever if they do not.
+type Turn func() (first protocol.Rank, since sim.Real)
+
 // NewGraph returns the checker for a world in which member r is connected to near[r], itself included, and to nobody else.
-// It judges from an instant on.
-func NewGraph(t Truth, spec HallSpec, near []protocol.Set, from sim.Real) *Graph {
-	g := &Graph{state: newHallState(t, spec), near: near, from: from}
-	firm, maybe := LeadersOf(near)
-	for r := range firm.All() {
-		if near[r].Len() < spec.Supporters {
-			firm.Remove(r)
+// It judges from an instant on. If members take turns, it judges each turn from κ on; turn is nil if they do not.
+func NewGraph(t Truth, spec HallSpec, near []protocol.Set, from sim.Real, turn Turn) *Graph {
+	return &Graph{state: newHallState(t, spec), near: near, from: from, turn: turn, leaders: make([]*[2]protocol.Set, len(near)), since: -1}
+}
+
+// Judged returns how many turns were looked at; one if members take none.
+func (g *Graph) Judged() int { return g.judged }
+
+// of returns who must and who may lead while a member comes first.
+func (g *Graph) of(first protocol.Rank) (firm, maybe protocol.Set) {
+	if g.leaders[first] == nil {
+		firm, maybe := turnedLeaders(g.near, first)
+		for r := range protocol.Rank(len(g.near)) {
+			if g.near[r].Len() < g.state.spec.Supporters {
+				firm.Remove(r)
+				maybe.Remove(r)
+			}
 		}
+		g.leaders[first] = &[2]protocol.Set{firm, maybe}
 	}
-	for r := range maybe.All() {
-		if near[r].Len() < spec.Supporters {
-			maybe.Remove(r)
+	return g.leaders[first][0], g.leaders[first][1]
+}
+
+// turnedLeaders is LeadersOf where ranks are turned: it gives members other names, by which the first one ranks first.
+func turnedLeaders(near []protocol.Set, first protocol.Rank) (firm, maybe protocol.Set) {
+	n := protocol.Rank(len(near))
+	rename := func(s protocol.Set, by protocol.Rank) (out protocol.Set) {
+		for r := range s.All() {
+			out.Add((r + by) % n)
 		}
+		return out
 	}
-	g.firm, g.maybe = firm, maybe
-	return g
+	renamed := make([]protocol.Set, n)
+	for r := range n {
+		renamed[(r+n-first)%n] = rename(near[r], n-first)
+	}
+	firm, maybe = LeadersOf(renamed)
+	return rename(firm, first), rename(maybe, first)
 }
 
 // LeadersOf returns who leads in a graph: firm always do; maybe do now and then, between two requests of a member that is
@@ -374,12 +403,27 @@ func (g *Graph) Observe(r *sim.Record) error {
 }
 
 func (g *Graph) judge(t sim.Real) error {
+	first, since := protocol.Rank(0), sim.Real(0)
+	if g.turn != nil {
+		first, since = g.turn()
+		if t.Sub(since) < g.state.spec.Kappa {
+			return nil
+		}
+	}
+	if since != g.since {
+		g.since = since
+		g.judged++
+	}
+	firm, maybe := g.of(first)
 	for p := range protocol.Rank(g.state.n) {
 		switch leads := g.state.leading(p, t) != nil; {
-		case leads && !g.firm.Has(p) && !g.maybe.Has(p):
-			return Violatedf(g.Name(), t, "%v leads; by the graph %v only %v must and %v may", p, g.near, g.firm, g.maybe)
-		case !leads && g.firm.Has(p):
-			return Violatedf(g.Name(), t, "%v does not lead; by the graph %v all of %v do", p, g.near, g.firm)
+		case leads && !firm.Has(p) && !maybe.Has(p):
+			return Violatedf(g.Name(), t, "%v leads; by the graph %v, with %v first since %v, only %v must and %v may", p, g.near, first, since, firm, maybe)
+		case !leads && firm.Has(p):
+			return Violatedf(g.Name(), t, "%v does not lead; by the graph %v, with %v first since %v, all of %v do", p, g.near, first, since, firm)
+		}
+		if x := g.state.leading(p, t); x != nil && !g.near[p].Contains(x.Support) {
+			return Violatedf(g.Name(), t, "%v leads %v, and is connected to %v only", p, x.Support, g.near[p])
 		}
 	}
 	return nil

@@ -198,7 +198,7 @@ func TestGraphChecker(t *testing.T) {
 		says  string
 	}{{"ace", ""}, {"ae", "c does not lead"}, {"abce", "b leads"}} {
 		p := parse(t, "")
-		g := NewGraph(p, hallSpec, chain, sim.Real(100*milli))
+		g := NewGraph(p, hallSpec, chain, sim.Real(100*milli), nil)
 		for r := range members(c.leads).All() {
 			rec := leasedAt(10*milli, r, 900*milli, "")
 			if err := g.Observe(&rec); err != nil {

@@ -80,7 +80,7 @@ func hallGraphs(r *run, out *Report) error {
 			every = r.pick(24, 1)
 		}
 		bad, err := each(r, len(graphs)/every, func(i int) (error, error) {
-			_, err := graphs[i*every].Play("hall plain", r.Seed+uint64(i), 3*time.Second)
+			_, err := graphs[i*every].Play(0, r.Seed+uint64(i))
 			return err, nil
 		})
 		if err != nil {

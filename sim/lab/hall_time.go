@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -27,8 +26,8 @@ var (
 	todayHosts = hosts{"1 µs to send, 10 µs to receive", time.Microsecond, 10 * time.Microsecond}
 )
 
-// queue makes messages wait for the processors of their sender and receiver.
-func (h hosts) queue(c *sim.Config, w **sim.World) {
+// queue makes messages wait for the processors of their sender and receiver. It shows each to tap, if that is not nil.
+func (h hosts) queue(c *sim.Config, w **sim.World, tap func(sim.Intercepted)) {
 	out, in := make([]sim.Real, c.Members), make([]sim.Real, c.Members)
 	dice := sim.NewDice(c.Seed, 1)
 	take := func(free *sim.Real, at sim.Real, cost time.Duration) sim.Real {
@@ -36,6 +35,9 @@ func (h hosts) queue(c *sim.Config, w **sim.World) {
 		return *free
 	}
 	c.Intercept = func(l sim.Intercepted) bool {
+		if tap != nil {
+			tap(l)
+		}
 		now := (*w).Now()
 		at := now
 		if l.From.Rank != l.To {
@@ -54,7 +56,7 @@ type electionWatch struct {
 }
 
 // warmUp is how long a council has to come to rest.
-const warmUp = sim.Real(2 * time.Second)
+const warmUp = sim.Real(4 * time.Second)
 
 func (e *electionWatch) Observe(r *sim.Record) error {
 	switch {
@@ -69,8 +71,8 @@ func (e *electionWatch) Observe(r *sim.Record) error {
 	return nil
 }
 
-// elections runs a council until it has renewed its lease so often.
-func (h hosts) elections(members, arity, count int, seed uint64, messages bool) (*electionWatch, error) {
+// world returns a world of members on such hosts, with a tree if the arity is not zero.
+func (h hosts) world(members, arity int, seed uint64, messages bool, tap func(sim.Intercepted)) (*sim.World, error) {
 	var w *sim.World
 	var err error
 	w, err = hallWorld(members, seed, func(c *hall.Config) {
@@ -78,8 +80,14 @@ func (h hosts) elections(members, arity, count int, seed uint64, messages bool) 
 		c.Timing = c.Timing.Fit(c.Window())
 	}, func(c *sim.Config) {
 		c.Messages = messages
-		h.queue(c, &w)
+		h.queue(c, &w, tap)
 	})
+	return w, err
+}
+
+// elections runs a council until it has renewed its lease so often.
+func (h hosts) elections(members, arity, count int, seed uint64, messages bool) (*electionWatch, error) {
+	w, err := h.world(members, arity, seed, messages, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -218,44 +226,5 @@ func hallTreeOfEight(r *run, out *Report) error {
 	out.chart("Election time, 8 members", "ms", "share of the elections", distribution("directly", took[0]), distribution("3-ary tree", took[1]))
 	gain := float64(mean(took[0])-mean(took[1])) / float64(mean(took[0]))
 	out.check(gain < 0.25, "the tree saves less than a quarter of the time with eight members", "it saves %.1f%%", 100*gain)
-	return nil
-}
-
-func hallTreeGrowth(r *run, out *Report) error {
-	const arity = 8
-	sizes := []int{16, 32, 64, 125, 250}
-	if !r.Quick {
-		sizes = append(sizes, 500, 1000)
-	}
-	var all []council
-	for i := range sizes { // the largest first, so that no core waits for them in the end
-		n := sizes[len(sizes)-1-i]
-		all = append(all, council{todayHosts, n, 0}, council{todayHosts, n, arity})
-	}
-	took, err := measure(r, 5, all)
-	if err != nil {
-		return err
-	}
-	t := out.table("Mean election time; "+todayHosts.name+":", "members", "directly", "tree of arity 8")
-	curves := []Curve{{Name: "directly"}, {Name: "tree of arity 8"}}
-	for i := range sizes {
-		at := 2 * (len(sizes) - 1 - i)
-		t.add(sizes[i], mean(took[at]), mean(took[at+1]))
-		for k := range curves {
-			curves[k].Points = append(curves[k].Points, Point{float64(sizes[i]), milliseconds(mean(took[at+k]))})
-		}
-	}
-	out.chart(fmt.Sprintf("Election time, 16 to %d members", sizes[len(sizes)-1]), "members", "ms", curves...).LogX = true
-	direct, tree := mean(took[0]), mean(took[1])
-	out.check(tree < direct*2/3, fmt.Sprintf("with %d members the tree takes less than two thirds of the time", sizes[len(sizes)-1]), "%.3g ms with the tree, %.3g ms directly", milliseconds(tree), milliseconds(direct))
-	doublings := make([]Point, len(sizes))
-	for i, p := range curves[1].Points {
-		doublings[i] = Point{math.Log2(p.X), p.Y}
-	}
-	slope, r2 := linear(doublings)
-	out.check(r2 > 0.8 && slope > 0, "with the tree the time grows as log n", "%.3g ms each time that n doubles, R² = %.3f", slope, r2)
-	last := len(sizes) - 1
-	times, grown := float64(sizes[last])/float64(sizes[0]), curves[1].Points[last].Y/curves[1].Points[0].Y
-	out.check(grown < 2*math.Log2(times), "and not as n", "%.3g times as long with %.3g times as many members", grown, times)
 	return nil
 }

@@ -58,41 +58,81 @@ func AllGraphs(n int, f func(Graph)) {
 	}
 }
 
-// Play runs members of a variant of hall over the links of the graph, for so long, and compares who leads with what the graph
-// says, from κ after all of them grant locks on. It returns who has led in that time. The error is a violation.
-func (g Graph) Play(variant string, seed uint64, length time.Duration) (protocol.Set, error) {
-	p, err := Lookup(variant)
-	if err != nil {
-		return protocol.Set{}, err
+// Played is what a run on a graph has shown.
+type Played struct {
+	// Led are the members that have led since κ.
+	Led protocol.Set
+	// Turns is how many turns could be judged; one if members take none.
+	Turns int
+}
+
+// Play runs members with a set of options over the links of the graph, and compares who leads with what the graph says: from κ
+// after all of them grant locks on, and if they take turns from κ after all have agreed on a turn. The error is a violation.
+func (g Graph) Play(o Options, seed uint64) (Played, error) {
+	c := o.graphConfig(sim.Boot{Members: len(g)})
+	// No member falls silent in a graph but in its turn, so there is nothing that calm members wait for.
+	c.Calm = 0
+	spec, from := hallSpecOf(c), sim.Real(graphStagger+c.Rho.RealAtMost(c.Lock)+c.Kappa())
+	sc := g.world(o, seed)
+	turns := turnWatch{at: make([]uint64, len(g))}
+	var turn check.Turn
+	var w *sim.World
+	length := from.Add(graphLength)
+	if o&Turns != 0 {
+		turn = turns.turn
+		length = from.Add(graphTurns * c.Kappa())
+		sc.Intercept = func(l sim.Intercepted) bool {
+			turns.sent(w.Now(), l.From.Rank, l.Message)
+			return false
+		}
 	}
-	w, err := sim.New(g.World(p, seed))
+	w, err := sim.New(sc)
 	if err != nil {
-		return protocol.Set{}, err
+		return Played{}, err
 	}
-	led := &ledSince{from: Settled(HallConfig(p.Name, sim.Boot{Members: len(g)}))}
-	graph := check.NewGraph(w, HallSpec(p.Name, len(g)), g, led.from)
+	graph := check.NewGraph(w, spec, g, from, turn)
+	led := &ledSince{from: from}
 	w.Observe(graph, led)
-	for _, c := range p.Checkers(w) {
+	for _, c := range check.Hall(w, spec) {
 		if c.Name() != "H-T" && c.Name() != "H-BI" && c.Name() != "H-MIN" {
 			w.Observe(c)
 		}
 	}
-	err = w.Run(sim.Real(length))
+	err = w.Run(length)
 	if err == nil {
 		err = graph.Finish()
 	}
 	if err != nil {
-		return led.who, fmt.Errorf("%s, seed %d, %v: %w", variant, seed, g, err)
+		err = fmt.Errorf("%v, seed %d, %v: %w", o, seed, g, err)
 	}
-	return led.who, nil
+	return Played{led.who, graph.Judged()}, err
 }
 
-const graphStagger = 50 * time.Millisecond
+const (
+	graphStagger = 50 * time.Millisecond
+	// graphLength is how long a run is judged. With turns it is graphTurns times κ, in which most graphs have two turns.
+	graphLength = 2 * time.Second
+	graphTurns  = 5
+)
 
-// World is a world of members over the links of the graph.
-func (g Graph) World(p *Protocol, seed uint64) sim.Config {
+// graphConfig returns the configuration of a member in a graph.
+func (o Options) graphConfig(b sim.Boot) hall.Config {
+	c := hallDefault(b)
+	o.set(&c)
+	if o&Turns != 0 {
+		// A turn lasts for about twice κ.
+		kappa := c
+		kappa.Calm = 0
+		c.Rotate = max(int(2*kappa.Kappa()/c.Renew), c.LeastRotate())
+	}
+	return c
+}
+
+// world is a world of members over the links of the graph.
+func (g Graph) world(o Options, seed uint64) sim.Config {
 	quick := sim.Link{Delay: sim.Between(200*time.Microsecond, 2*time.Millisecond)}
-	return sim.Config{Members: len(g), Seed: seed, Spawn: p.Spawn, Groups: p.Groups, Link: quick,
+	return sim.Config{Members: len(g), Seed: seed, Groups: []protocol.Group{HallGroup}, Link: quick, Messages: true,
+		Spawn: func(b sim.Boot) (protocol.Machine, error) { return hall.New(o.graphConfig(b)) },
 		Timer: sim.Between(0, 10*time.Millisecond), Stagger: sim.Between(0, graphStagger),
 		Program: sim.ProgramSpec{Again: sim.Between(1, 20*time.Millisecond)},
 		Links: func(a, b protocol.Rank) sim.Link {
@@ -103,11 +143,39 @@ func (g Graph) World(p *Protocol, seed uint64) sim.Config {
 		}}
 }
 
-// Settled returns κ after the last member of a graph has started and waited for the time of a lock. No member falls silent in a
-// graph, so there is nothing that calm members wait for.
-func Settled(c hall.Config) sim.Real {
-	c.Calm = 0
-	return sim.Real(graphStagger + c.Rho.RealAtMost(c.Lock) + c.Kappa())
+// turnWatch follows by how much each member has turned the ranks, as its messages show.
+type turnWatch struct {
+	at    []uint64
+	since sim.Real // when the last of them changed
+}
+
+func (x *turnWatch) sent(now sim.Real, from protocol.Rank, msg protocol.Message) {
+	turn := x.at[from]
+	switch msg := msg.(type) {
+	case *hall.Election:
+		turn = msg.Rotation
+	case *hall.Relay:
+		if msg.Root.Rank == from {
+			turn = msg.Election.Rotation
+		}
+	case *hall.Reply:
+		turn = msg.Rotation
+	case *hall.Release:
+		turn = msg.Rotation
+	}
+	if turn != x.at[from] {
+		x.at[from], x.since = turn, now
+	}
+}
+
+// turn returns which member comes first, and since when all have agreed on that.
+func (x *turnWatch) turn() (protocol.Rank, sim.Real) {
+	for _, turn := range x.at {
+		if turn != x.at[0] {
+			return 0, sim.Forever
+		}
+	}
+	return protocol.Rank(x.at[0] % uint64(len(x.at))), x.since
 }
 
 // ledSince notes who has led.

@@ -38,25 +38,16 @@ type hallVariant struct {
 
 var hallVariants = []hallVariant{
 	{"hall plain", "one leader in every partition, by locks of all that it hears (HALL)", func(*hall.Config) {}, []string{TwoPartitions, LeaderSlow}},
-	{"hall majority", "the same, only where a majority supports it: one leader anywhere",
-		func(c *hall.Config) { c.Supporters = hall.Majority(c.Members) }, []string{RequestMinor}},
-	{"hall tree", "local leaders, with replies that travel along a tree", func(c *hall.Config) {
-		c.Arity = 2
-		c.Timing = c.Timing.Fit(c.Window())
-	}, []string{TwoPartitions}},
-	{"hall turns", "local leaders that take turns", func(c *hall.Config) { c.Rotate = 20 }, []string{TwoPartitions, HandedRound}},
-	{"hall calm", "local leaders that a member that comes and goes does not depose", func(c *hall.Config) {
-		c.Calm = time.Second
-		c.Retries, c.Renew = 1, 20*time.Millisecond
-	},
-		[]string{TwoPartitions}},
-	{"hall options", "local leaders with a majority, that take turns, along a tree", func(c *hall.Config) {
-		c.Supporters, c.Rotate, c.Arity = hall.Majority(c.Members), 20, 2
-		c.Retries, c.Renew = 1, 20*time.Millisecond
-		c.Timing = c.Timing.Fit(c.Window())
-	}, []string{RequestMinor, HandedRound}},
+	{"hall majority", "the same, only where a majority supports it: one leader anywhere", Majority.set, []string{RequestMinor}},
+	{"hall tree", "local leaders, with requests and replies that travel along a tree", Tree.set, []string{TwoPartitions}},
+	{"hall turns", "local leaders that take turns", Turns.set, []string{TwoPartitions, HandedRound}},
+	{"hall calm", "local leaders that a member that comes and goes does not depose", Calm.set, []string{TwoPartitions}},
+	{hallOptions, "local leaders with all of these options", allOptions.set, []string{RequestMinor, HandedRound}},
 	{hallRolled, "local leaders of members that are restarted with shorter and longer locks", func(*hall.Config) {}, []string{TwoPartitions, Rolled}},
 }
+
+// hallOptions is the variant with all options.
+const hallOptions = "hall options"
 
 // hallRolled is the variant in which the lock differs from start to start. Its other setting has a longer one.
 const (
@@ -68,10 +59,16 @@ const (
 // hallSettle is how long a healed core may take: κ, a member that starts and campaigns, a program that stops.
 const hallSettle = 4 * time.Second
 
-// HallConfig returns the configuration of a simulated member in one of the variants.
-func HallConfig(variant string, b sim.Boot) hall.Config {
+// hallDefault returns the configuration of a simulated member without any option.
+func hallDefault(b sim.Boot) hall.Config {
 	c := hall.Default(b.Self, b.Members, b.Inc, hall.LAN)
 	c.Group, c.StopWithin = HallGroup, 250*time.Millisecond
+	return c
+}
+
+// HallConfig returns the configuration of a simulated member in one of the variants.
+func HallConfig(variant string, b sim.Boot) hall.Config {
+	c := hallDefault(b)
 	for _, v := range hallVariants {
 		if v.name == variant {
 			v.set(&c)
@@ -164,7 +161,7 @@ func hallVariantProtocol(v hallVariant) *Protocol {
 		Timely: hall.LAN.OneWay,
 		Settle: hallSettle,
 		Core: func(n int) int {
-			if v.name == "hall majority" || v.name == "hall options" {
+			if v.name == "hall majority" || v.name == hallOptions {
 				return majority(n)
 			}
 			return 1
@@ -177,13 +174,18 @@ func hallVariantProtocol(v hallVariant) *Protocol {
 
 // HallSpec returns what the runs of a variant are judged by.
 func HallSpec(variant string, members int) check.HallSpec {
-	c := HallConfig(variant, sim.Boot{Members: members})
-	spec := check.HallSpec{Group: HallGroup, Delta: c.Delta, OneWay: c.OneWay, Kappa: c.Kappa(), Supporters: c.Supporters, Rotates: c.Rotate > 0}
+	spec := hallSpecOf(HallConfig(variant, sim.Boot{Members: members}))
 	if variant == hallRolled {
 		// A member that has just got the shorter lock waits for the longer one.
 		longer := HallConfig(variant, sim.Boot{Members: members, Setting: hallSettings - 1})
 		spec.Kappa = longer.Kappa() + longer.Rho.RealAtMost(longer.Lock)
 	}
+	return spec
+}
+
+// hallSpecOf returns what the runs of members with a configuration are judged by.
+func hallSpecOf(c hall.Config) check.HallSpec {
+	spec := check.HallSpec{Group: HallGroup, Delta: c.Delta, OneWay: c.OneWay, Kappa: c.Kappa(), Supporters: c.Supporters, Rotates: c.Rotate > 0}
 	if c.Calm > 0 {
 		spec.Touch = c.Rho.RealAtLeast(c.Expires)
 	}

@@ -1,10 +1,8 @@
 package suite_test
 
 import (
-	"flag"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/sim/check"
@@ -12,16 +10,14 @@ import (
 	"github.com/regentproject/regent/sim/suite"
 )
 
-var allSix = flag.Bool("graphs.all", false, "look at all 26704 connected labelled graphs of six members and at 3000 larger ones, not at a sample")
-
-// playGraph plays a graph and reports what is wrong.
-func playGraph(t testing.TB, g suite.Graph, variant string, seed uint64, length time.Duration) protocol.Set {
+// playGraph plays a graph. A violation ends the test.
+func playGraph(t testing.TB, g suite.Graph, o suite.Options, seed uint64) suite.Played {
 	t.Helper()
-	led, err := g.Play(variant, seed, length)
+	played, err := g.Play(o, seed)
 	if err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
-	return led
+	return played
 }
 
 func TestLeadersOfEveryGraphOfUpToFiveMembersAreThoseOfTheOracle(t *testing.T) {
@@ -29,7 +25,7 @@ func TestLeadersOfEveryGraphOfUpToFiveMembersAreThoseOfTheOracle(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		suite.AllGraphs(n, func(g suite.Graph) {
 			counts[n]++
-			playGraph(t, g, "hall plain", uint64(counts[n]), 3*time.Second)
+			playGraph(t, g, 0, uint64(counts[n]))
 		})
 	}
 	if counts[3] != 4 || counts[4] != 38 || counts[5] != 728 {
@@ -37,84 +33,63 @@ func TestLeadersOfEveryGraphOfUpToFiveMembersAreThoseOfTheOracle(t *testing.T) {
 	}
 }
 
-// every returns which graphs of six members a test looks at: all of them if the flag is set, otherwise each of so many.
-func every(n int) int {
-	if *allSix {
-		return 1
-	}
-	return n
-}
-
-// sampleSix calls f with one of step connected labelled graphs of six members, and with a seed for it.
-func sampleSix(step int, f func(g suite.Graph, seed uint64)) {
-	seed := uint64(0)
-	suite.AllGraphs(6, func(g suite.Graph) {
-		seed++
-		if seed%uint64(step) == 0 {
-			f(g, seed)
-		}
-	})
-}
-
-// TestLeadersOfGraphsOfSixMembersAreThoseOfTheOracle compares every variant whose ranks stay as they are, within its κ.
+// TestLeadersOfGraphsOfSixMembersAreThoseOfTheOracle compares members with every set of options, within their κ. A long run looks
+// at all connected labelled graphs, otherwise each set of options has a sample of its own.
 func TestLeadersOfGraphsOfSixMembersAreThoseOfTheOracle(t *testing.T) {
-	for variant, step := range map[string]int{"hall tree": 12, "hall plain": 48, "hall majority": 48, "hall calm": 48} {
-		t.Run(variant, func(t *testing.T) {
-			sampleSix(every(step), func(g suite.Graph, seed uint64) { playGraph(t, g, variant, seed, 3*time.Second) })
+	const all = 26704
+	for i, o := range suite.OptionSets() {
+		t.Run(o.String(), func(t *testing.T) {
+			step := effort.Pick(2000, 400, 1)
+			graphs, played, turns := 0, 0, 0
+			suite.AllGraphs(6, func(g suite.Graph) {
+				graphs++
+				if (graphs+i)%step == 0 {
+					played++
+					turns += playGraph(t, g, o, uint64(graphs)).Turns
+				}
+			})
+			if graphs != all || played == 0 || turns < played {
+				t.Errorf("%d turns on %d of %d graphs could be judged, want one on each and %d graphs", turns, played, graphs, all)
+			}
+			t.Logf("%d turns on %d graphs", turns, played)
 		})
 	}
 }
 
-// randomGraphs returns how many random graphs a test looks at.
-func randomGraphs() uint64 {
-	if *allSix {
-		return 3000
-	}
-	return 120
-}
-
-func TestLeadersOfRandomGraphsAreThoseOfTheOracle(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for seed := range randomGraphs() {
-		n := 6 + r.IntN(7)
-		density := 1 + r.IntN(5)
-		var edges [][2]int
-		for a := range n {
-			for b := a + 1; b < n; b++ {
-				if r.IntN(6) < density {
-					edges = append(edges, [2]int{a, b})
-				}
-			}
-		}
-		playGraph(t, suite.NewGraph(n, edges...), []string{"hall plain", "hall majority", "hall tree"}[seed%3], seed, 3*time.Second)
-	}
-}
-
-// TestLeadersOfRandomGraphsOfEightMembersAreThoseOfTheOracle looks at a thousand graphs in a long run.
+// TestLeadersOfRandomGraphsOfEightMembersAreThoseOfTheOracle does the same for random graphs of eight members, a thousand in a long run. They need
+// not be connected.
 func TestLeadersOfRandomGraphsOfEightMembersAreThoseOfTheOracle(t *testing.T) {
-	const n = 8
-	r := rand.New(rand.NewPCG(8, 8))
-	variants := []string{"hall plain", "hall majority", "hall tree", "hall calm"}
-	judged := 0
-	for seed := range effort.Pick[uint64](2, 25, 1000) {
-		density := 1 + r.IntN(5)
-		var edges [][2]int
-		for a := range n {
-			for b := a + 1; b < n; b++ {
-				if r.IntN(6) < density {
-					edges = append(edges, [2]int{a, b})
+	for i, o := range suite.OptionSets() {
+		t.Run(o.String(), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(8, 8))
+			turns := 0
+			const all = 1000
+			step := effort.Pick(500, 100, 1)
+			for seed := range all {
+				g := randomGraph(r, 8)
+				if (seed+i)%step == 0 {
+					turns += playGraph(t, g, o, uint64(seed)).Turns
 				}
 			}
-		}
-		g := suite.NewGraph(n, edges...)
-		for _, variant := range variants {
-			playGraph(t, g, variant, seed, 3*time.Second)
-		}
-		judged += playTurns(t, g, seed)
+			if turns < all/step {
+				t.Errorf("%d turns of %d graphs could be judged", turns, all/step)
+			}
+		})
 	}
-	if judged == 0 {
-		t.Error("no turn could be judged")
+}
+
+// randomGraph draws a graph, sparse or dense.
+func randomGraph(r *rand.Rand, n int) suite.Graph {
+	density := 1 + r.IntN(5)
+	var edges [][2]int
+	for a := range n {
+		for b := a + 1; b < n; b++ {
+			if r.IntN(6) < density {
+				edges = append(edges, [2]int{a, b})
+			}
+		}
 	}
+	return suite.NewGraph(n, edges...)
 }
 
 // TestNeitherReadingOfFig24DescribesTheProtocol counts on how many graphs each differs from the oracle, and shows for the
@@ -149,7 +124,7 @@ func TestNeitherReadingOfFig24DescribesTheProtocol(t *testing.T) {
 		if got := g.Fig24(c.reading); got != c.says {
 			t.Errorf("path %v: the figure says %v, want %v", c.path, got, c.says)
 		}
-		if got := playGraph(t, g, "hall plain", 1, 5*time.Second); got != c.is {
+		if got := playGraph(t, g, 0, 1).Led; got != c.is {
 			t.Errorf("path %v: %v lead, want %v", c.path, got, c.is)
 		}
 	}

@@ -14,7 +14,8 @@ func (m *Machine) note(now protocol.Time, r protocol.Rank, bound, limit time.Dur
 		p.slow = bound
 		return false
 	}
-	if m.cfg.Calm > 0 && p.lost && r != m.cfg.Self && !m.steady(now, p) {
+	m.touch(now, r)
+	if m.cfg.Calm > 0 && p.lost && r != m.cfg.Self && now.Sub(p.since) < m.cfg.Calm {
 		return false
 	}
 	p.heard, p.slow, p.lost = now, 0, false
@@ -29,7 +30,7 @@ func (m *Machine) note(now protocol.Time, r protocol.Rank, bound, limit time.Dur
 // that asks only now and then cannot be distinguished from one that has just begun to hear.
 func (m *Machine) deafTo(now protocol.Time, r protocol.Rank, e *Election) bool {
 	p := &m.peers[r]
-	if now.Sub(p.asked) > m.cfg.Period+m.cfg.Rho.WaitAtLeast(m.cfg.Delta) {
+	if now.Sub(p.asked) > m.cfg.Period+m.cfg.Rho.WaitAtLeast(m.cfg.spread(m.cfg.Window())) {
 		p.unlisted = 0
 	}
 	p.asked = now
@@ -45,13 +46,17 @@ func (m *Machine) deafTo(now protocol.Time, r protocol.Rank, e *Election) bool {
 	return now.Sub(p.unlisted) >= m.cfg.Expires
 }
 
-// steady says whether a peer that was lost has been heard for long enough since.
-func (m *Machine) steady(now protocol.Time, p *peer) bool {
+// touch notes that a fast message came from a peer. What the message is about does not matter: a node of a tree that hands on what
+// others say is not silent.
+func (m *Machine) touch(now protocol.Time, r protocol.Rank) {
+	if m.cfg.Calm == 0 {
+		return
+	}
+	p := &m.peers[r]
 	if p.last == 0 || now.Sub(p.last) >= m.cfg.Expires {
 		p.since = now
 	}
 	p.last = now
-	return now.Sub(p.since) >= m.cfg.Calm
 }
 
 // purge forgets members of which nothing fast was heard for too long.
@@ -69,7 +74,7 @@ func (m *Machine) purge(now protocol.Time) {
 				continue
 			}
 			m.alive.Remove(r)
-			p.lost, p.last = p.lost || m.grant.to.Rank == r, 0
+			p.lost = p.lost || m.grant.to.Rank == r && now.Sub(p.last) >= m.cfg.Expires
 		}
 	}
 }

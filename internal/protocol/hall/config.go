@@ -19,8 +19,7 @@ type Config struct {
 	// Supporters is the least size of a logical partition; zero stands for one. With Majority(Members) there is at most one
 	// leader anywhere, and none where there is no majority.
 	Supporters int
-	// Arity, if not zero, makes the renewals of a leader, and all replies, travel along a tree in which every node has so many
-	// children.
+	// Arity, if not zero, makes requests and replies travel along a tree in which every node has so many children.
 	Arity int
 	// Rotate, if not zero, is after how many renewals a leader hands over to the next in rank.
 	Rotate int
@@ -51,8 +50,7 @@ func Majority(members int) int { return members/2 + 1 }
 
 // Window returns how many Δ a round takes: two, or with a tree two more than it is deep and as many as two late timers take. A
 // request takes one Δ, however many relays it passes. A reply waits for two timers at most: a node's for its children, and then
-// for its parent's acknowledgement. The last two Δ and σ of a relayed round are for asking directly the members that have not
-// answered by then.
+// for its parent's acknowledgement. The last two Δ of a round are for asking directly the members that have not answered by then.
 func (c *Config) Window() int {
 	if c.Arity == 0 || c.Delta <= 0 {
 		return directWindow
@@ -77,6 +75,16 @@ func (c *Config) Kappa() time.Duration {
 	return k
 }
 
+// LeastRotate returns the least Rotate that Calm allows, one without Calm. Members receive from the leader only, so a member that was lost
+// can be received from without a break for no longer than its turn. As in Kappa, one may have to wait for the other.
+func (c *Config) LeastRotate() int {
+	if c.Calm == 0 {
+		return 1
+	}
+	wait := 2 * (c.Calm + c.Expires + c.Period)
+	return int((wait + max(c.Renew, 1) - 1) / max(c.Renew, 1))
+}
+
 // String shows the constants, and what follows from them.
 func (c *Config) String() string {
 	w := c.Window()
@@ -98,6 +106,9 @@ func (c *Config) Check() error {
 		return fmt.Errorf("hall: a tree of arity %d: must be 0 for none, or at least 2", c.Arity)
 	case c.Rotate < 0 || c.Calm < 0 || c.StopWithin < 0:
 		return fmt.Errorf("hall: rotate %d, calm %v, stop within %v: must not be negative", c.Rotate, c.Calm, c.StopWithin)
+	case c.Rotate > 0 && c.Rotate < c.LeastRotate():
+		return fmt.Errorf("hall: turns of %d renewals with calm %v: must be at least %d, so that members that were apart can count with each other within one turn",
+			c.Rotate, c.Calm, c.LeastRotate())
 	}
 	return c.Timing.Check(c.Window())
 }

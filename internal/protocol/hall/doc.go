@@ -9,7 +9,7 @@
 //	HALL §IX     constants, κ                  timing.go   PROTOCOLS §2.5
 //	HALL §X      majority, membership view     config.go, lock.go (learn)
 //	HALL §XI     the reply tree                tree.go     PROTOCOLS §2.4-12
-//	             renewals down the tree        relay.go
+//	             requests down the tree        relay.go
 //	             local leaders as an elector   elector.go  PROTOCOLS §8
 //
 // # How it works
@@ -53,9 +53,12 @@
 //     candidate separately, because candidates that do not receive from each other ask the same members. A child without an
 //     acknowledgement answers the root directly. The window of a round has room for the two late timers of that path. A
 //     member whose answer was missed answers directly until the root has forgotten every member that it cannot receive from.
-//   - The renewals of a leader travel down the tree too; the paper sends every request directly. A relayed request counts if the
-//     sum of the bounds of its hops is at most Δ. The leader asks the members that have not answered directly within the round.
+//   - Requests travel down the tree too; the paper sends every request directly. A relayed request counts if the sum of the
+//     bounds of its hops is at most Δ. The candidate asks the members that have not answered directly within the round. So a
+//     request may take longer than Δ to reach a voter, and the paper's bound on lockTime has to allow for that (C2).
 //     Members trust one another to report the root and the age of what they relay, as they do with collated replies.
+//   - A tree has only members that have been received from directly. Otherwise a candidate whose last leader connected it with
+//     others would lead members that it never was connected to.
 //   - No member replies to itself: its own Election, looped back, is enough, also for a member that is alone.
 //   - A candidate whose first request met no refusal asks again at once instead of after a period.
 //   - After a failed renewal the next request follows a period after the last request, not after the demotion. So a candidate

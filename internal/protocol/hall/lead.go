@@ -34,7 +34,7 @@ func (m *Machine) gain(now, until protocol.Time) {
 	first, before := !l.on, l.support
 	if first {
 		*l = leadership{on: true, tenure: l.tenure + 1, stopBy: protocol.Never, leaving: l.leaving}
-		m.followed, m.partition = protocol.NoIdent, protocol.Set{}
+		m.followed, m.partition, m.hoped = protocol.NoIdent, protocol.Set{}, protocol.Set{}
 	}
 	l.support = p.yes
 	l.until = max(l.until, until)
@@ -127,6 +127,7 @@ func (m *Machine) demote(now protocol.Time, why protocol.Cause) {
 	support := l.support
 	l.on, l.support, l.stopBy = false, protocol.Set{}, protocol.Never
 	m.publish(protocol.NoIdent, protocol.Set{}, why)
+	m.hope(support)
 	if l.turn {
 		m.advance(support)
 	}
@@ -185,7 +186,7 @@ func (m *Machine) leave() {
 	}
 	m.drop()
 	m.open, m.lead.leaving, m.cand = false, false, protocol.Never
-	m.alive, m.stale = protocol.Set{}, protocol.Never
+	m.alive, m.stale, m.hoped = protocol.Set{}, protocol.Never, protocol.Set{}
 	m.followed, m.partition = protocol.NoIdent, protocol.Set{}
 	m.trees = m.trees[:0]
 }

@@ -23,8 +23,8 @@ func (m *Machine) supports(now protocol.Time, from protocol.Ident, request uint6
 		!m.closing
 }
 
-// onElection answers a fast Election; a slow one is as good as none.
-func (m *Machine) onElection(now protocol.Time, r *protocol.Receive, e *Election) {
+// onElection answers a fast Election; a slow one is as good as none. Direct says that it came from the candidate itself.
+func (m *Machine) onElection(now protocol.Time, r *protocol.Receive, e *Election, direct bool) {
 	if r.Delay <= m.cfg.Delta && m.deafTo(now, r.From.Rank, e) {
 		// It does not count as alive, but gets a no, so that it hears this member as soon as it can.
 		m.answer(now, r.From, e, false)
@@ -32,6 +32,9 @@ func (m *Machine) onElection(now protocol.Time, r *protocol.Receive, e *Election
 	}
 	if !m.note(now, r.From.Rank, r.Delay, m.cfg.Delta) {
 		return
+	}
+	if direct {
+		m.meet(r.From.Rank)
 	}
 	m.rotate(now, e.Rotation)
 	yes := m.supports(now, r.From, e.Request)
@@ -87,6 +90,7 @@ func (m *Machine) learn(now protocol.Time, from protocol.Ident, e *Election) {
 			return
 		}
 		m.followed, m.partition = from, e.Support
+		m.hope(e.Support.Without(from.Rank))
 		m.publish(from, e.Support, protocol.Cause{Code: protocol.Elected, Peer: from.Rank})
 	case m.followed == from:
 		// It leads without this member, or no longer leads.

@@ -28,6 +28,9 @@ type Machine struct {
 	// followed is the leader that this member sees, and partition its logical partition; none while the member leads.
 	followed  protocol.Ident
 	partition protocol.Set
+	// hoped are the other members of the last partition that this member was in, until it leads. They are nodes of its tree before
+	// they have answered. They count only with Arity.
+	hoped protocol.Set
 
 	request uint64 // the last one sent
 	pend    round
@@ -57,21 +60,27 @@ type peer struct {
 	// asked is when its last Election came, and unlisted since when they have come without a break and have not named this
 	// one among those that it hears; zero if the last one did.
 	asked, unlisted protocol.Time
-	// direct is until when it answers directly, because it did not answer a request of this member's; counts only with Arity.
+	// met says that a fast message of it came from itself, and that it has not failed to answer since. direct is until when it
+	// answers directly, because it did not answer a request of this member's in time along the tree. These count only with Arity.
+	met    bool
 	direct protocol.Time
-	// lost says that it fell silent, or was restarted, while this member's last lock was on it; since and last are when it
-	// has been heard without a break again. These count only with Calm.
+	// lost says that it fell silent, or was restarted, while this member's last lock was on it. Fast messages of any kind have come
+	// from since to last without a break. These count only with Calm.
 	lost        bool
 	since, last protocol.Time
 }
 
 // A round is one request and what became of it so far.
 type round struct {
-	on              bool
-	request         uint64
-	sent            protocol.Time
-	target, yes, no protocol.Set
+	on      bool
+	request uint64
+	sent    protocol.Time
+	// target are the members that were alive when it was sent, and nodes those of its tree.
+	target, nodes, yes, no protocol.Set
 }
+
+// silent returns the members that should have answered and have not.
+func (p *round) silent() protocol.Set { return p.target.Union(p.nodes).Minus(p.yes.Union(p.no)) }
 
 // New returns the machine of a member that is about to start.
 func New(c Config) (*Machine, error) {
@@ -173,9 +182,12 @@ func (m *Machine) onReceive(now protocol.Time, r *protocol.Receive) {
 	if !m.open {
 		return
 	}
+	if r.Delay <= m.cfg.Delta {
+		m.touch(now, r.From.Rank)
+	}
 	switch msg := r.Message.(type) {
 	case *Election:
-		m.onElection(now, r, msg)
+		m.onElection(now, r, msg, true)
 	case *Relay:
 		m.onRelay(now, r, msg)
 	case *Reply:

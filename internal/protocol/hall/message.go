@@ -6,14 +6,13 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// An Election asks everybody for support. It is broadcast, to oneself too. With a tree, renewals of a leader reach most of its
-// supporters as a Relay instead.
+// An Election asks everybody for support. It is broadcast, to oneself too. With a tree it reaches the nodes of the tree as a Relay
+// instead.
 type Election struct {
 	// Request numbers the requests of one incarnation of the sender.
 	Request uint64
-	// Alive are the members that the sender has heard lately. Missing are those among them that did not answer the request before. With a
-	// reply tree the others make the tree; who is missing answers directly.
-	Alive, Missing protocol.Set
+	// Alive are the members that the sender has heard lately. Nodes are those that make its tree; all others answer directly.
+	Alive, Nodes protocol.Set
 	// Support is the logical partition that the sender leads; empty if it does not lead.
 	Support protocol.Set
 	// Rotation is by how much ranks are turned; zero unless leaders rotate.

@@ -39,22 +39,25 @@ func (x *member) asks() (to protocol.Set, msg *hall.Election) {
 // rooted returns a leader of ten that is supported by all, at its next renewal with time for a whole round.
 func rooted(t *testing.T) *member {
 	x := inTree(t, 0)
-	all := protocol.Everyone(10).Without(0)
-	for {
-		request := x.sent
-		x.loop()
-		for r := range all.All() {
-			x.hear(r, yes(request, 0, r))
-		}
-		for x.sent == request {
-			x.at(x.Last.Wake)
-		}
-		if to, _ := x.relays(); !to.Empty() {
+	for x.sent < 10 {
+		x.round(protocol.Everyone(10).Without(0))
+		if to, msg := x.relays(); !to.Empty() && !msg.Election.Support.Empty() {
 			return x
 		}
-		if x.sent > 10 {
-			t.Fatal("no request was relayed")
-		}
+	}
+	t.Fatal("no renewal was relayed")
+	return nil
+}
+
+// round has all of those support the present request, each directly, and goes on to the next one.
+func (x *member) round(who protocol.Set) {
+	request := x.sent
+	x.loop()
+	for r := range who.All() {
+		x.hear(r, yes(request, x.cfg.Self, r))
+	}
+	for x.sent == request {
+		x.at(x.Last.Wake)
 	}
 }
 
@@ -69,55 +72,88 @@ func TestLeaderSendsARenewalToTheTopOfItsTreeOnly(t *testing.T) {
 	}
 }
 
-func TestCandidateWithoutALeaseAsksEverybodyDirectly(t *testing.T) {
+// TestCandidateSendsARequestDownTheTree follows a candidate from its start on. It knows nobody at first; its next request goes to
+// its two children and to those that it has not met.
+func TestCandidateSendsARequestDownTheTree(t *testing.T) {
 	x := inTree(t, 0)
-	for range 2 {
-		if to, _ := x.asks(); to != protocol.Everyone(10) {
-			t.Errorf("request %d goes directly to %v, want to all", x.sent, to)
-		}
-		request := x.sent
-		x.loop()
-		x.hear(1, &hall.Reply{Request: request, Yes: protocol.Everyone(10).Without(0)})
-		for x.sent == request {
-			x.at(x.Last.Wake)
-		}
+	if to, _ := x.asks(); to != protocol.Everyone(10) {
+		t.Errorf("the first request goes directly to %v, want to all", to)
 	}
-	// It leads now. The lease began with its last request, and may end before a round that takes its whole time.
-	if to, _ := x.asks(); x.sent != 3 || to != protocol.Everyone(10) {
-		t.Errorf("request %d goes directly to %v, want the third one to all", x.sent, to)
+	x.loop()
+	x.hear(1, &hall.Reply{Request: 1, Yes: protocol.NewSet(1, 3, 4, 7, 8, 9)})
+	for _, r := range []protocol.Rank{2, 3, 4, 5, 6} {
+		x.hear(r, yes(1, 0, r))
+	}
+	for x.sent == 1 {
+		x.at(x.Last.Wake)
+	}
+	to, msg := x.relays()
+	direct, _ := x.asks()
+	if nodes := protocol.NewSet(1, 2, 3, 4, 5, 6); to != protocol.NewSet(1, 2) || msg.Election.Nodes != nodes || !msg.Election.Support.Empty() {
+		t.Errorf("relayed %+v to %v, want it to b and c for the tree of %v", msg, to, nodes)
+	}
+	if want := protocol.NewSet(0, 7, 8, 9); direct != want {
+		t.Errorf("asks %v directly, want %v: it has only the word of b that h, i and j are there", direct, want)
 	}
 }
 
-func TestMembersThatDoNotSupportTheLeaderYetAreAskedDirectly(t *testing.T) {
-	x := inTree(t, 0)
-	for round := 0; ; round++ {
+// TestFirstRequestAfterALeaderGoesDownTheTree lets the leader of ten fall silent. The next candidate asks along a tree of the
+// members of the partition that it has met before, and the leader is none of them.
+func TestFirstRequestAfterALeaderGoesDownTheTree(t *testing.T) {
+	x := inTree(t, 1)
+	for r := range protocol.Everyone(8).Without(1).All() {
+		x.hear(r, &hall.Election{Request: 1})
+	}
+	e := asked(2)
+	e.Support = protocol.Everyone(10)
+	x.hear(0, e)
+	request := x.sent
+	for x.sent == request {
+		x.at(x.Last.Wake)
+	}
+	to, msg := x.relays()
+	if nodes := protocol.NewSet(2, 3, 4, 5, 6, 7); to != protocol.NewSet(2, 3) || msg.Election.Nodes != nodes {
+		t.Fatalf("relayed %+v to %v, want it to c and d for the tree of %v", msg, to, nodes)
+	}
+	if direct, _ := x.asks(); direct != protocol.NewSet(0, 1, 8, 9) {
+		t.Errorf("asks %v directly, want a, itself, and i and j, which it has not met", direct)
+	}
+	// Nobody answers. It asks all nodes directly within the round, and all members in the next one.
+	var within protocol.Set
+	for x.sent == request+1 {
+		x.at(x.Last.Wake)
+		if to, _ := x.asks(); x.sent == request+1 {
+			within = within.Union(to)
+		}
+	}
+	if within != msg.Election.Nodes {
+		t.Errorf("asked %v directly within the round, want all nodes", within)
+	}
+	// A member that it meets then refuses it again and again, so it stays without a lease.
+	for missed := x.Now; x.Now.Sub(missed) < 2*(x.cfg.Expires+x.cfg.Period); {
+		if direct, _ := x.asks(); !direct.Contains(msg.Election.Nodes) {
+			t.Fatalf("request %d goes to %v directly, want all nodes that never answered", x.sent, direct)
+		}
 		request := x.sent
 		x.loop()
-		x.hear(1, &hall.Reply{Request: request, Yes: protocol.NewSet(1, 2, 3, 4, 5, 6, 7, 8)})
-		if to, _ := x.relays(); !to.Empty() || round > 10 {
-			break
-		}
-		if round == 4 {
-			x.hear(9, no(1, 0, 9)) // it was refused then, and is heard now
-		}
+		x.hear(8, no(request, 1, 8))
 		for x.sent == request {
 			x.at(x.Last.Wake)
 		}
-		if to, _ := x.relays(); to.Empty() {
-			continue
-		}
-		direct, e := x.asks()
-		if !direct.Has(9) {
-			t.Fatalf("j is not asked directly: %v", direct)
-		}
-		if e.Alive.Has(9) {
-			if !e.Missing.Has(9) {
-				t.Errorf("j is in the tree: missing are %v", e.Missing)
-			}
-			return
-		}
 	}
-	t.Error("j was never among the members alive")
+}
+
+// TestLeaderWithAShortLeaseAsksDirectly lets the replies come late, so that the lease that begins may end before another round does.
+func TestLeaderWithAShortLeaseAsksDirectly(t *testing.T) {
+	x := inTree(t, 0)
+	x.round(protocol.Everyone(10).Without(0))
+	x.round(protocol.Everyone(10).Without(0))
+	if _, e := x.asks(); x.sent != 3 || e.Support.Empty() {
+		t.Fatalf("request %d is no renewal: %+v", x.sent, e)
+	}
+	if to, _ := x.asks(); to != protocol.Everyone(10) {
+		t.Errorf("the renewal goes directly to %v, want to all", to)
+	}
 }
 
 func TestNodeSendsARequestOnWithTheSumOfTheBounds(t *testing.T) {
@@ -192,7 +228,7 @@ func TestLeaderAsksDirectlyWithinTheRound(t *testing.T) {
 	x.at(x.Last.Wake)
 	silent := protocol.NewSet(3, 4, 7, 8, 9)
 	to, e := x.asks()
-	if to != silent || e.Request != request || e.Missing != silent {
+	if to != silent || e.Request != request || e.Nodes.Intersect(silent) != (protocol.Set{}) {
 		t.Fatalf("asks %v with %+v, want those that are silent, with the same request", to, e)
 	}
 	rest := x.cfg.Rho.WaitAtLeast(time.Duration(x.cfg.Window())*x.cfg.Delta) - x.Now.Sub(began)
@@ -210,13 +246,7 @@ func TestLeaderAsksDirectlyWithinTheRound(t *testing.T) {
 	if !renewed {
 		t.Fatalf("not renewed: %+v", x.Last.Facts)
 	}
-	// The rest of that lease is too short for another such round, so the next request goes to all directly.
-	if direct, _ := x.asks(); x.sent != request+1 || direct != protocol.Everyone(10) {
-		t.Errorf("request %d goes directly to %v, want the next one to all", x.sent, direct)
-	}
-	x.loop()
-	x.hear(1, yes(request+1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9))
-	for x.sent == request+1 {
+	for x.sent == request {
 		x.at(x.Last.Wake)
 	}
 	if direct, _ := x.asks(); direct != silent.With(0) {
@@ -230,16 +260,10 @@ func TestLeaderThatHearsABetterMemberInsistsOnNothing(t *testing.T) {
 		c.Timing = c.Timing.Fit(c.Window())
 	})
 	all := protocol.Everyone(10).Without(0).Without(1)
-	for {
-		request := x.sent
-		x.loop()
-		x.hear(2, &hall.Reply{Request: request, Root: 1, Yes: all})
-		for x.sent == request {
-			x.at(x.Last.Wake)
-		}
-		if to, _ := x.relays(); !to.Empty() {
-			break
-		}
+	for led := false; !led; {
+		x.round(all)
+		to, msg := x.relays()
+		led = !to.Empty() && !msg.Election.Support.Empty()
 	}
 	x.loop()
 	x.hear(0, &hall.Election{Request: 1, Alive: protocol.Everyone(10)})
@@ -248,5 +272,26 @@ func TestLeaderThatHearsABetterMemberInsistsOnNothing(t *testing.T) {
 		if to, _ := x.asks(); to.Intersect(all) != (protocol.Set{}) {
 			t.Fatalf("asks %v though a is better", to)
 		}
+	}
+}
+
+// TestNodeThatPassesThingsOnIsNotSilent lets the leader that a calm member supports ask for nothing for a while. It goes on to take over
+// what others say, so the member need not wait for it when it asks again.
+func TestNodeThatPassesThingsOnIsNotSilent(t *testing.T) {
+	x := join(t, 2, 10, func(c *hall.Config) {
+		c.Arity, c.Calm = 2, time.Second
+		c.Timing = c.Timing.Fit(c.Window())
+	})
+	request := &hall.Election{Request: 1, Alive: protocol.Everyone(10)}
+	if !x.supported(0, request) {
+		t.Fatal("does not support the first member")
+	}
+	for end := x.Now.Add(2 * x.cfg.Expires); x.Now < end; x.Now = x.Now.Add(50 * time.Millisecond) {
+		x.hear(0, &hall.Ack{Root: 5, Request: 1})
+	}
+	request.Request++
+	x.hear(0, request)
+	if len(x.Sent("hall.Reply")) != 1 {
+		t.Error("takes the first member for one that fell silent")
 	}
 }

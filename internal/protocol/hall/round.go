@@ -1,8 +1,6 @@
 package hall
 
 import (
-	"time"
-
 	"github.com/regentproject/regent/internal/protocol"
 )
 
@@ -24,21 +22,18 @@ func (m *Machine) candidate(now protocol.Time) {
 // begin sends a request.
 func (m *Machine) begin(now protocol.Time) {
 	m.request++
-	m.pend = round{on: true, request: m.request, sent: now, target: m.alive}
+	m.pend = round{on: true, request: m.request, sent: now, target: m.alive, nodes: m.treeNodes(now)}
 	m.cand, m.collect = protocol.Never, now.Add(m.cfg.window(m.cfg.Window()))
-	elect := Election{Request: m.request, Alive: m.alive, Rotation: m.turn}
-	if m.cfg.Arity > 0 {
-		elect.Missing = m.missing(now)
-	}
+	elect := Election{Request: m.request, Alive: m.alive, Nodes: m.pend.nodes, Rotation: m.turn}
 	if m.leading(now) {
 		elect.Support = m.lead.support
 	}
 	m.fact(protocol.Fact{Ev: protocol.EvAttempt, Seq: m.request, Start: now, Members: m.alive})
-	if m.cfg.Arity > 0 && m.roomy(now) {
-		m.sendDown(now, &elect)
+	if elect.Nodes.Empty() || m.leading(now) && !m.roomy(now) {
+		m.broadcast(protocol.Keep(m.out, elect))
 		return
 	}
-	m.broadcast(protocol.Keep(m.out, elect))
+	m.sendDown(now, &elect)
 }
 
 // roomy says whether this member leads, and its lease lasts for a whole round from now.
@@ -72,7 +67,7 @@ func (m *Machine) onReply(now protocol.Time, r *protocol.Receive, msg *Reply) {
 	}
 	limit, who := m.cfg.Delta, protocol.NewSet(r.From.Rank)
 	if m.cfg.Arity > 0 {
-		limit = time.Duration(m.cfg.Window()-1) * m.cfg.Delta
+		limit = m.cfg.spread(m.cfg.Window())
 		who = m.everyone
 	}
 	bound := r.Delay
@@ -80,6 +75,7 @@ func (m *Machine) onReply(now protocol.Time, r *protocol.Receive, msg *Reply) {
 		bound = protocol.Unknown // its sender is too far away, whatever it brings
 	} else {
 		bound += min(max(0, msg.Age), limit)
+		m.meet(r.From.Rank)
 	}
 	yes, no := msg.Yes.Intersect(who), msg.No.Intersect(who)
 	counts := m.pend.on && msg.Request == m.pend.request
@@ -115,7 +111,7 @@ func (m *Machine) evaluate(now protocol.Time) {
 	m.purge(now)
 	p := &m.pend
 	m.drop()
-	m.miss(now, p.target.Minus(p.yes.Union(p.no)))
+	m.miss(now, p.silent())
 	lease := m.cfg.lease()
 	backed := p.yes == m.alive && m.best(&p.yes) == m.cfg.Self && p.yes.Len() >= m.cfg.Supporters
 	switch {
@@ -138,28 +134,6 @@ func (m *Machine) evaluate(now protocol.Time) {
 		}
 		m.cand = p.sent.Add(m.cfg.Period - m.cfg.Sched)
 	}
-}
-
-// miss notes who did not answer a request. Such a member answers directly until this one has forgotten every member that it
-// cannot hear, and a period longer: by then none of these is a node of the tree any more.
-func (m *Machine) miss(now protocol.Time, who protocol.Set) {
-	if m.cfg.Arity == 0 {
-		return
-	}
-	for r := range who.All() {
-		m.peers[r].direct = now.Add(m.cfg.Expires + m.cfg.Period)
-	}
-}
-
-// missing returns the members that are alive and answer directly.
-func (m *Machine) missing(now protocol.Time) protocol.Set {
-	var s protocol.Set
-	for r := range m.alive.All() {
-		if now < m.peers[r].direct {
-			s.Add(r)
-		}
-	}
-	return s
 }
 
 // giveBack releases every lock of this member's requests up to the given one.

@@ -36,10 +36,12 @@ func (m *Machine) AppendState(b []byte) []byte {
 	s.Instant(m.grant.until)
 	s.Ident(m.followed)
 	s.Set(m.partition)
+	s.Set(m.hoped)
 	s.Bool(m.pend.on)
 	s.Uint(m.pend.request)
 	s.Instant(m.pend.sent)
 	s.Set(m.pend.target)
+	s.Set(m.pend.nodes)
 	s.Set(m.pend.yes)
 	s.Set(m.pend.no)
 	m.lead.appendState(&s)
@@ -57,13 +59,14 @@ func (p *peer) appendState(s *lease.State, alive bool) {
 	for _, t := range []struct {
 		at     protocol.Time
 		counts bool
-	}{{p.heard, true}, {p.unlisted, p.unlisted != 0}, {p.asked, p.unlisted != 0}, {p.since, p.lost && p.last != 0}, {p.last, p.lost && p.last != 0}} {
+	}{{p.heard, true}, {p.unlisted, p.unlisted != 0}, {p.asked, p.unlisted != 0}, {p.since, p.last != 0}, {p.last, p.last != 0}} {
 		s.Bool(t.counts)
 		if t.counts {
 			s.Instant(t.at)
 		}
 	}
 	s.Bool(alive)
+	s.Bool(p.met)
 	s.Future(p.direct)
 }
 

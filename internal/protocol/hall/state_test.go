@@ -26,7 +26,7 @@ func anEvent(r *rand.Rand, request uint64) protocol.Event {
 	var msg protocol.Message
 	switch r.IntN(12) {
 	case 0, 1, 2:
-		msg = &hall.Election{Request: uint64(r.IntN(9)), Alive: set(), Missing: set(), Support: set(), Rotation: uint64(r.IntN(6))}
+		msg = &hall.Election{Request: uint64(r.IntN(9)), Alive: set(), Nodes: set(), Support: set(), Rotation: uint64(r.IntN(6))}
 	case 3, 4, 5, 6:
 		msg = &hall.Reply{Request: request, Root: 1, Yes: protocol.NewSet(from)}
 	case 7:

@@ -66,16 +66,20 @@ func (t *Timing) lateness() time.Duration { return t.Rho.WaitAtLeast(t.Sched) }
 
 // leastExpires returns the least Expires that C5 allows.
 func (t *Timing) leastExpires(deltas int) time.Duration {
-	skew := t.Delta - t.MinDelay
+	skew := t.spread(deltas) - t.MinDelay
 	one := t.Rho.WaitAtLeast(t.Rho.RealAtMost(t.Period) + skew)
 	two := time.Duration(t.Losses+1)*t.Period + t.Rho.WaitAtLeast(time.Duration(deltas)*t.Delta-2*t.MinDelay)
 	return max(one, two)
 }
 
+// spread returns S, in real time: how long after a round begins its request has reached every voter. One that is relayed counts
+// within Δ. Voters that have not answered by 2Δ before the end of the round are asked directly, and that takes one Δ too.
+func (t *Timing) spread(deltas int) time.Duration { return time.Duration(deltas-1) * t.Delta }
+
 // leastPeriod returns the least Period that C2 allows: a lock given just before a request of mine has ended when my next
 // one arrives.
-func (t *Timing) leastPeriod() time.Duration {
-	return t.Sched + t.Rho.WaitAtLeast(t.Rho.RealAtMost(t.Lock)+t.Delta-t.MinDelay)
+func (t *Timing) leastPeriod(deltas int) time.Duration {
+	return t.Sched + t.Rho.WaitAtLeast(t.Rho.RealAtMost(t.Lock)+t.spread(deltas)-t.MinDelay)
 }
 
 // leastLock returns the least Lock with which a leader can renew every Renew without a gap (C4; C1 follows).
@@ -93,7 +97,7 @@ func (t *Timing) ahead(deltas int) time.Duration {
 // the rest being as given.
 func (t Timing) Fit(deltas int) Timing {
 	t.Lock = t.leastLock(deltas)
-	t.Period = t.leastPeriod()
+	t.Period = t.leastPeriod(deltas)
 	t.Expires = t.leastExpires(deltas)
 	return t
 }
@@ -146,12 +150,12 @@ func (t *Timing) Check(deltas int) error {
 		return broken("C4", "a lease must cover its rounds, late timers and the wanted spacing: lockTime·(1-ρ)/(1+ρ) >= (1+retries)(G + σ(1+ρ)) + σ(1+ρ) + R",
 			l, need, "a lock of", t.leastLock(deltas))
 	}
-	if need := 3*t.Delta + 2*t.Sched - t.MinDelay; t.Period < need {
-		return broken("C3", "the period must leave room for any lock at all: EP >= 3Δ + 2σ - δmin", t.Period, need, "a period of", max(need, t.leastPeriod()))
+	if need := time.Duration(deltas)*t.Delta + t.spread(deltas) + 2*t.Sched - t.MinDelay; t.Period < need {
+		return broken("C3", "the period must leave room for any lock at all: EP >= wΔ + S + 2σ - δmin", t.Period, need, "a period of", max(need, t.leastPeriod(deltas)))
 	}
-	if need := t.leastPeriod(); t.Period < need {
-		most := t.Rho.WaitAtMost(max(0, t.Rho.RealAtLeast(max(0, t.Period-t.Sched))-t.Delta+t.MinDelay))
-		return broken("C2", "a competitor's lock must end before my second request arrives: lockTime <= (1-ρ)((EP-σ)/(1+ρ) - Δ + δmin)",
+	if need := t.leastPeriod(deltas); t.Period < need {
+		most := t.Rho.WaitAtMost(max(0, t.Rho.RealAtLeast(max(0, t.Period-t.Sched))-t.spread(deltas)+t.MinDelay))
+		return broken("C2", "a competitor's lock must end before my second request arrives: lockTime <= (1-ρ)((EP-σ)/(1+ρ) - S + δmin)",
 			t.Lock, most, "a period of", need)
 	}
 	if need := t.leastExpires(deltas); t.Expires < need {

@@ -120,6 +120,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"4 supporters":  func(c *hall.Config) { c.Supporters = 4 },
 		"arity 1":       func(c *hall.Config) { c.Arity = 1 },
 		"rotate -1":     func(c *hall.Config) { c.Rotate = -1 },
+		"turns of 47":   func(c *hall.Config) { c.Rotate, c.Calm = 47, 759*time.Millisecond },
 		"calm -1ns":     func(c *hall.Config) { c.Calm = -1 },
 		"one way 0s":    func(c *hall.Config) { c.OneWay = 0 },
 		"least delay":   func(c *hall.Config) { c.MinDelay = time.Second },
@@ -145,7 +146,7 @@ func TestKappaGrowsWithTheDepthOfTheTree(t *testing.T) {
 		if err := c.Check(); err != nil {
 			t.Fatal(err)
 		}
-		want := time.Duration(5*(depth+2)+3)*c.Delta + 20*c.Sched + 3*c.Renew
+		want := time.Duration(8*(depth+2)-3)*c.Delta + 26*c.Sched + 3*c.Renew
 		if is := c.Kappa(); is < want || is > want+want/50 {
 			t.Errorf("depth %d: κ is %v, want %v and at most a fiftieth more", depth, is, want)
 		}

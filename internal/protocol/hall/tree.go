@@ -7,18 +7,16 @@ import (
 	"github.com/regentproject/regent/internal/protocol"
 )
 
-// The alive set of an Election, less its sender and those that it misses answers of, makes a tree: its members in the order
-// of ranks are the nodes 1, 2, 3 and so on of a heap whose root is the sender. Replies are collated on their way up, so that
-// no node receives more than a few. A member collates for every candidate that it hears, for each one by itself. If a node
-// cannot reach the root, the replies below it are lost once: the next Elections list those members as missing, and they
-// answer directly until the root has forgotten the node.
+// The nodes of an Election, in the order of ranks, are the nodes 1, 2, 3 and so on of a heap whose root is the sender. Replies
+// are collated on their way up, so that no node receives more than a few. A member collates for every candidate that it hears,
+// for each one by itself. If a node cannot reach the root, the replies below it are late once: the root asks those members
+// directly, and leaves them out of its tree until it has forgotten the node.
 //
-// A leader's renewals travel down the same tree, so that it sends a few messages as well. Each hop adds its bound. A member counts
-// a relayed Election only if the sum is at most Δ, so a relayed request is as fast as a direct one, and a lock that it takes is as
-// good. The leader asks members that have not answered in time directly, within the round: a sum beyond Δ, a relay that is
-// dead, and a link between two supporters that is broken cost no lease. A candidate without a lease asks all members directly,
-// because C2 leaves a first request one Δ to reach every voter. So does a leader whose lease ends before the round may: the
-// renewal that follows its election.
+// Requests travel down the same tree, so that the root sends a few messages as well. Each hop adds its bound. A member counts a
+// relayed Election only if the sum is at most Δ, so a relayed request is as fast as a direct one, and a lock that it takes is as
+// good. The root asks members that have not answered in time directly, within the round: a sum beyond Δ, a relay that is dead,
+// and a link between two nodes that is broken cost no lease. C2 allows for the time that this takes. A leader whose lease may end
+// before the round does asks all members directly: that is the renewal that follows its election.
 
 // Depth returns how many levels there are below the root of a tree of so many members. It is at least two: a reply that
 // takes the direct way after its parent kept silent needs that much time.
@@ -89,7 +87,7 @@ func (m *Machine) answer(now protocol.Time, root protocol.Ident, e *Election, ye
 	} else {
 		set.no.Add(m.cfg.Self)
 	}
-	if m.cfg.Arity == 0 || !e.Alive.Has(m.cfg.Self) || e.Missing.Has(m.cfg.Self) {
+	if m.cfg.Arity == 0 || !e.Nodes.Has(m.cfg.Self) {
 		m.reply(root.Rank, &set, 0)
 		return
 	}
@@ -140,7 +138,7 @@ func (m *Machine) plant(now protocol.Time, t *collation, e *Election) {
 
 // nodes returns the members below the root of the tree of an Election, in which they are the nodes 1, 2, 3 and so on.
 func (m *Machine) nodes(root protocol.Rank, e *Election) protocol.Set {
-	return e.Alive.Minus(e.Missing).Intersect(m.everyone).Without(root)
+	return e.Nodes.Intersect(m.everyone).Without(root)
 }
 
 // children returns the members directly below a node. The root is node 0.

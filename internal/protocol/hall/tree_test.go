@@ -22,7 +22,7 @@ func inTree(t testing.TB, self protocol.Rank) *member {
 }
 
 func asked(request uint64) *hall.Election {
-	return &hall.Election{Request: request, Alive: protocol.Everyone(10)}
+	return &hall.Election{Request: request, Alive: protocol.Everyone(10), Nodes: protocol.Everyone(10)}
 }
 
 func TestLeafRepliesToItsParentAndTheTopToTheRoot(t *testing.T) {
@@ -108,9 +108,9 @@ func TestChildGoesPastASilentParent(t *testing.T) {
 	}
 }
 
-func TestWhoIsMissingAnswersDirectly(t *testing.T) {
+func TestMemberOutsideTheTreeAnswersDirectly(t *testing.T) {
 	e := asked(2)
-	e.Missing = protocol.NewSet(4, 9)
+	e.Nodes = e.Nodes.Without(4).Without(9)
 	x := inTree(t, 9)
 	x.hear(0, e)
 	if len(x.Sent("hall.Reply")) != 1 {
@@ -125,7 +125,7 @@ func TestWhoIsMissingAnswersDirectly(t *testing.T) {
 func TestEveryCandidateHasATreeOfItsOwn(t *testing.T) {
 	x := inTree(t, 4)
 	x.hear(0, asked(1))
-	x.hear(1, &hall.Election{Request: 7, Alive: protocol.Everyone(10)})
+	x.hear(1, asked(7))
 	if n := len(x.Sent("hall.Reply")); n != 0 {
 		t.Fatalf("%d replies when the second request came, want none: both wait for a child", n)
 	}
@@ -155,7 +155,7 @@ func TestEveryCandidateHasATreeOfItsOwn(t *testing.T) {
 // member is in the tree again, the root has forgotten every node that it could not hear.
 func TestWhoWasMissedAnswersDirectlyForAWhile(t *testing.T) {
 	x := inTree(t, 0)
-	answer := func(who ...protocol.Rank) (missing protocol.Set) {
+	answer := func(who ...protocol.Rank) (direct protocol.Set) {
 		request := x.sent
 		x.loop()
 		for _, r := range who {
@@ -163,12 +163,16 @@ func TestWhoWasMissedAnswersDirectlyForAWhile(t *testing.T) {
 		}
 		for x.sent == request {
 			x.at(x.Last.Wake)
+			if to, _ := x.asks(); x.sent == request && to == protocol.NewSet(3) && len(who) == 3 {
+				x.hear(3, yes(request, 0, 3))
+			}
 		}
-		return x.mine.(*hall.Election).Missing
+		e := x.mine.(*hall.Election)
+		return protocol.NewSet(1, 2, 3).Minus(e.Nodes)
 	}
 	answer(1, 2, 3)
 	if got := answer(1, 2); got != protocol.NewSet(3) {
-		t.Fatalf("missing %v, want d, which did not answer", got)
+		t.Fatalf("asked directly are %v, want d, which did not answer", got)
 	}
 	missed, rounds := x.Now, 0
 	for got := protocol.NewSet(3); !got.Empty(); rounds++ {
@@ -190,11 +194,7 @@ func TestRootCountsCollatedRepliesByTheirAge(t *testing.T) {
 	if len(x.Sent("hall.Election")) == 0 {
 		t.Fatal("no second request")
 	}
-	var e *hall.Election
-	for _, env := range x.Last.Send {
-		e = env.Message.(*hall.Election)
-	}
-	if e.Alive != protocol.NewSet(0, 1, 3, 4) {
+	if _, e := x.asks(); e.Alive != protocol.NewSet(0, 1, 3, 4) {
 		t.Errorf("alive %v, want those whose answers were young enough: a b d e", e.Alive)
 	}
 }
@@ -208,7 +208,7 @@ func TestTreeOfAThousand(t *testing.T) {
 			c.Arity = 8
 			c.Timing = c.Timing.Fit(c.Window())
 		})
-		x.hear(0, &hall.Election{Request: 1, Alive: protocol.Everyone(n)})
+		x.hear(0, &hall.Election{Request: 1, Nodes: protocol.Everyone(n)})
 		if len(x.Sent("hall.Reply")) == 0 {
 			x.at(x.Last.Wake)
 		}
