@@ -24,6 +24,8 @@ const (
 type Rates struct {
 	rho   protocol.Rho
 	peers []peerRate
+	// members is how many members there are; there may be more ranks.
+	members int
 }
 
 // A point is an instant of the own clock and what the peer's stood at: at most, or at least.
@@ -51,11 +53,23 @@ type Rate struct{ Low, High int64 }
 
 // NewRates returns the comparison for a council of n members whose clocks are meant to be within rho of real time.
 func NewRates(n int, rho protocol.Rho) *Rates {
-	return &Rates{rho: rho, peers: make([]peerRate, n)}
+	return &Rates{rho: rho, peers: make([]peerRate, n), members: n}
 }
 
 // Reset forgets all points and verdicts: the own clock does not go on from where they were taken.
 func (r *Rates) Reset() { clear(r.peers) }
+
+// Adopt goes on for a council of so many members, in n ranks. Those that stay keep their ranks, and what was measured of them.
+func (r *Rates) Adopt(n, members int, stay protocol.Set) {
+	before := r.peers
+	r.members = members
+	r.peers = make([]peerRate, n)
+	for i := range min(n, len(before)) {
+		if stay.Has(protocol.Rank(i)) {
+			r.peers[i] = before[i]
+		}
+	}
+}
 
 // Observe takes the stamps of one datagram of a peer: it was sent at sent on the peer's clock and received at now on the
 // own one, and says that what the own member sent at echoSent came in at echoReceived. Both zero: no echo.
@@ -151,6 +165,6 @@ func (r *Rates) Alarm(now protocol.Time) bool {
 			slow++
 		}
 	}
-	need := (len(r.peers)-1)/2 + 1
-	return len(r.peers) > 1 && (fast >= need || slow >= need)
+	need := (r.members-1)/2 + 1
+	return r.members > 1 && (fast >= need || slow >= need)
 }

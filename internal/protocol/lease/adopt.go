@@ -75,6 +75,14 @@ func (h *Holder) Adopt(now protocol.Time, vacated protocol.Set, cause protocol.C
 	}
 }
 
+// CaughtUp follows the word of a voter that it is in the holder's configuration now. What it was asked before that it has refused: it is
+// asked at once, and not with the next renewal.
+func (h *Holder) CaughtUp(now protocol.Time) {
+	if len(h.tenures)+len(h.releases) > 0 {
+		h.renew = now
+	}
+}
+
 // widen claims a group that is led at the members that have no claim of it yet.
 func (t *tenure) widen(h *Holder, backers protocol.Set) {
 	t.openBids(h, backers)

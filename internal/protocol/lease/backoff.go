@@ -31,6 +31,33 @@ func (c *Config) slowDown(p99, length time.Duration) time.Duration {
 	return min(2*p99, length/4)
 }
 
+// pace is how long after a round the next one follows. It is Renew where leases outlast a round trip and that. Where they do not, a leader that
+// renewed as seldom would lose its lease between the answers to two renewals that both came: it renews more often there, up to mostHaste times.
+func (h *Holder) pace() time.Duration {
+	least, late := h.cfg.Renew/mostHaste, false
+	for i := range h.voters {
+		late = late || h.voters[i].late > 0
+	}
+	if !late {
+		return h.cfg.Renew
+	}
+	pace := h.cfg.Renew
+	for _, c := range h.classes {
+		if h.every(c.length) > 1 {
+			continue
+		}
+		if trip, ok := h.quorumTrip(func(v *voter) time.Duration { return v.rtt.p99(h.now) }); ok {
+			if spare := h.cfg.hold(h.delta(c.length)) - trip; spare > least { // or it cannot keep the lease anyway
+				pace = min(pace, max(spare-least, least))
+			}
+		}
+	}
+	return pace
+}
+
+// mostHaste is how many times as often as usual a leader renews at most.
+const mostHaste = 4
+
 // patience is how long an answer is waited for, before its request counts as lost, where round trips are as they should be.
 func (c *Config) patience() time.Duration { return c.Rho.WaitAtLeast(c.RoundTrip) }
 

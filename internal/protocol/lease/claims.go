@@ -141,6 +141,7 @@ func (h *Holder) Flush(now protocol.Time) {
 	if !h.unanswered() {
 		h.retry = protocol.Never // or the holder would be woken up for nothing after each renewal
 	}
+	h.claimScouted(now)
 	busy := len(h.tenures) > 0
 	if !busy && len(h.releases) == 0 {
 		h.renew = protocol.Never
@@ -161,7 +162,7 @@ func (h *Holder) Flush(now protocol.Time) {
 		}
 		if due {
 			h.askAgain(v, r)
-			if round || len(v.releases) > 0 || len(h.trying) > 0 && h.pending(v, r) {
+			if round || len(v.releases) > 0 || len(h.trying) > 0 && h.pending(v, r) || h.scouting > 0 && v.outOfReach(now) {
 				h.send(now, v, r)
 			}
 		}

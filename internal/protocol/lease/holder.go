@@ -23,6 +23,7 @@ type Holder struct {
 	lengths  []*length
 	tenures  map[protocol.Group]*tenure
 	trying   []*tenure
+	scouting int // how many of trying scout
 	releases map[releaseKey]*release
 	classes  []*class
 	horizon  protocol.HorizonID
@@ -51,6 +52,10 @@ type voter struct {
 	silent bool
 	rtt    roundTrips
 	probe  probe
+	// heard is when it last answered anything, deaf says that an attempt has failed since for want of its answer, and shut is until when it looks at no request:
+	// see scout.go.
+	heard, shut protocol.Time
+	deaf        bool
 	// late counts the requests in a row that were not answered within Config.RoundTrip, and omitted the answers in a row that left out a promise
 	// that was asked for. Both end at FreeTries.
 	late, omitted int
@@ -112,6 +117,7 @@ func (h *Holder) Reset(inc protocol.Inc, grantor *Grantor) {
 	h.tenures = make(map[protocol.Group]*tenure)
 	h.releases = make(map[releaseKey]*release)
 	h.trying, h.classes, h.agenda = nil, nil, Agenda[*tenure]{}
+	h.scouting = 0
 	h.renew, h.retry = protocol.Never, protocol.Never
 }
 
@@ -205,7 +211,7 @@ func (h *Holder) OK(now protocol.Time, from protocol.Ident, m *OK) (trip time.Du
 	if !ok {
 		return 0, false
 	}
-	v.silent = false
+	v.silent, v.shut = false, 0
 	trip = now.Sub(f.start)
 	v.wish = m.Wish
 	for _, r := range f.releases {
@@ -282,6 +288,9 @@ func (h *Holder) Nack(now protocol.Time, from protocol.Ident, m *Nack) {
 	if m.Why != WhyStale && m.Remaining == 0 {
 		until = now.Add(h.cfg.Lease)
 	}
+	if m.Why != WhyStale && m.Why != WhyLate {
+		v.shut = until
+	}
 	for _, t := range f.claims {
 		if h.tenures[t.group] != t || t.bids == nil {
 			continue
@@ -311,6 +320,7 @@ func (h *Holder) land(now protocol.Time, v *voter, asker protocol.Inc, seq uint6
 	if asker != h.me.Inc {
 		return flight{}, false
 	}
+	v.heard, v.deaf = now, false
 	f, ok := v.take(seq)
 	if !ok {
 		h.measure(now, v, seq, nil)

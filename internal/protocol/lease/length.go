@@ -112,6 +112,17 @@ func (h *Holder) brisk() bool {
 	return false
 }
 
+// Shortest returns the shortest lease that the holder has or tries for; that of the council if there is none, or if it is longer.
+func (h *Holder) Shortest() time.Duration {
+	shortest := time.Duration(0)
+	for _, l := range h.lengths {
+		if of := max(l.nominal, h.cfg.Lease); l.used() && (shortest == 0 || of < shortest) {
+			shortest = of
+		}
+	}
+	return max(shortest, h.cfg.Lease)
+}
+
 // soon sees to it that a round comes within the interval between renewals, unless there are to be no more.
 func (h *Holder) soon(now protocol.Time) {
 	if h.renew != protocol.Never {
@@ -124,7 +135,7 @@ func (h *Holder) soon(now protocol.Time) {
 func (h *Holder) nextRound(now protocol.Time) protocol.Time {
 	next := protocol.Never
 	if h.brisk() || len(h.releases) > 0 {
-		next = now.Add(h.cfg.Renew << min(h.quiet, maxQuiet))
+		next = now.Add(h.pace() << min(h.quiet, maxQuiet))
 	}
 	for _, l := range h.lengths {
 		switch {

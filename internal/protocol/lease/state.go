@@ -165,6 +165,8 @@ func (h *Holder) AppendState(s *State) {
 func (h *Holder) appendVoter(s *State, v *voter) {
 	s.Uint(uint64(v.inc))
 	s.Bool(v.silent)
+	s.Bool(v.deaf)
+	s.Future(v.shut)
 	s.Int(int64(v.wish))
 	v.rtt.appendState(s, h.cfg)
 	s.Int(int64(v.late))
@@ -221,6 +223,9 @@ func (h *Holder) appendTenure(s *State, t *tenure) {
 	s.Future(t.until)
 	s.Future(t.verified)
 	s.Future(t.due)
+	for i := range h.voters {
+		s.Bool(!t.leads() && h.voters[i].heard >= t.start)
+	}
 	s.Bool(t.stopping)
 	s.Bool(t.stopped)
 	s.Uint(uint64(t.heir))

@@ -109,8 +109,9 @@ func (h *Holder) Try(now protocol.Time, group protocol.Group, nominal time.Durat
 	}
 	h.tenures[group] = t
 	h.trying = append(h.trying, t)
-	h.propose(now, t)
 	h.schedule(t, now.Add(h.cfg.hold(h.tryFor(t.length))))
+	h.scouting++
+	h.claimScouted(now)
 	if h.renew == protocol.Never || h.quiet > 1 {
 		h.renew = now // nobody was asked for a while: ask those too that did not answer then
 	}
@@ -226,6 +227,9 @@ func (h *Holder) dropTrying(t *tenure) {
 	last := h.trying[len(h.trying)-1]
 	h.trying[t.index], last.index = last, t.index
 	h.trying = h.trying[:len(h.trying)-1]
+	if t.scouts() {
+		h.scouting--
+	}
 }
 
 func (h *Holder) stateLease(now protocol.Time, t *tenure, why string) {
@@ -267,7 +271,7 @@ func (h *Holder) refused(t *tenure, r protocol.Rank, until protocol.Time) {
 
 // hopeless ends an attempt that refusals have already decided, so that what was granted is free again soon (E-N9).
 func (h *Holder) hopeless(now protocol.Time, t *tenure) bool {
-	if t.leads() {
+	if t.leads() || t.scouts() {
 		return false
 	}
 	if busy, _, _ := h.blocked(t); busy {
@@ -312,6 +316,7 @@ func (h *Holder) blocked(t *tenure) (busy bool, retry protocol.Time, led bool) {
 // fail ends an attempt.
 func (h *Holder) fail(now protocol.Time, t *tenure) {
 	busy, retry, led := h.blocked(t)
+	h.unansweredSince(t.start, now)
 	why := "silence"
 	if busy {
 		why = "busy"
@@ -331,6 +336,9 @@ func (h *Holder) end(now protocol.Time, t *tenure, why string, cause protocol.Ca
 		h.outcomes = append(h.outcomes, Outcome{Group: t.group, What: Lost, Cause: cause, Heir: heir, Term: t.highest})
 	} else {
 		h.dropTrying(t)
+		if t.scouts() {
+			return // it has asked for nothing
+		}
 		h.out.Facts = append(h.out.Facts, protocol.Fact{Ev: protocol.EvFail, Dom: h.cfg.Domain, Group: t.group,
 			Tenure: t.number, Term: t.highest, Why: why})
 	}

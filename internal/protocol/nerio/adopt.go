@@ -70,6 +70,9 @@ func (m *Machine) Adopt(now protocol.Time, c Config, floor uint64, out *protocol
 	m.considerAll(now)
 }
 
+// CaughtUp notes that a voter is in this member's configuration now.
+func (m *Machine) CaughtUp(now protocol.Time) { m.holder.CaughtUp(now) }
+
 // Settled notes that no promise of an earlier configuration stands, and that no term up to floor was accepted where this member
 // does not know of it (R8).
 func (m *Machine) Settled(now protocol.Time, floor uint64, out *protocol.Effects) {

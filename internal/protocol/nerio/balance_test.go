@@ -2,6 +2,7 @@ package nerio
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -225,6 +226,80 @@ func TestRecoveryMovesNothingAndUndrainDoes(t *testing.T) {
 	d.Step(1, protocol.Health{OK: true})
 	d.Run(3 * time.Second)
 	d.settled("undrained", all)
+}
+
+// A member that is drained while it is ill counts as a newcomer once it is well, so a fact shows the drain.
+func TestFactShowsADrainOfAMemberThatIsIll(t *testing.T) {
+	for name, events := range map[string][]protocol.Health{
+		"ill first": {{}, {Drained: true}, {}, {OK: true}},
+		"at once":   {{Drained: true}, {}, {OK: true}},
+	} {
+		d := newBalanced(t, balancedConfig(3), 1)
+		d.Run(500 * ms)
+		for _, ev := range events {
+			d.Step(1, ev)
+		}
+		var got []string
+		for _, f := range d.members[1].Facts {
+			if f.Ev == protocol.EvHealth {
+				got = append(got, f.Why)
+			}
+		}
+		if !slices.Contains(got, "drained") || got[len(got)-1] != "well" {
+			t.Errorf("TestFactShowsADrain: %s: %q, want drained, and well at the end", name, got)
+		}
+	}
+}
+
+// Groups with long leases are renewed seldom. They come back after an undrain, too, and to a better-ranked candidate, whichever of the others answers last.
+func TestGroupsWithLongLeasesMoveToAMemberThatAnswersSecond(t *testing.T) {
+	const length = 5 * time.Second
+	for late := range protocol.Rank(3) {
+		cfg := balancedConfig(3)
+		cfg.Longest = length
+		d := newBalanced(t, cfg, 0)
+		d.Late = func(from, _ protocol.Rank, _ protocol.Message) time.Duration {
+			if from == late {
+				return 2 * ms
+			}
+			return 0
+		}
+		for i := range 30 {
+			g := protocol.Group(fmt.Sprint("group/", i))
+			d.groups = append(d.groups, g)
+			for r := range d.members {
+				d.Step(protocol.Rank(r), protocol.Campaign{Group: g, Length: length})
+			}
+		}
+		all := protocol.Everyone(3)
+		d.Run(500 * ms)
+		d.settled("at the start", all)
+		d.Step(1, protocol.Health{OK: true, Drained: true})
+		d.Run(time.Second)
+		d.settled("drained", all.Without(1))
+		d.Step(1, protocol.Health{OK: true})
+		d.Run(10 * time.Second)
+		d.settled(fmt.Sprint("undrained, while ", late, " answers late"), all)
+	}
+	for _, late := range []protocol.Rank{0, 2} { // a preferred candidate
+		cfg := electorConfig(3)
+		cfg.Longest, cfg.Prefer = length, 3*time.Second
+		d := newDriver(t, cfg)
+		d.Late = func(from, _ protocol.Rank, _ protocol.Message) time.Duration {
+			if from == late {
+				return 2 * ms
+			}
+			return 0
+		}
+		d.Run(100 * ms)
+		d.trust(0)
+		d.Step(1, protocol.Campaign{Group: "g", Length: length})
+		d.Run(time.Second)
+		d.expect("g", 1, true)
+		d.Step(0, protocol.Campaign{Group: "g", Length: length})
+		d.Run(10 * time.Second)
+		d.expect("g", 0, true)
+	}
 }
 
 func TestNothingMovesToWhereNoProgramWaits(t *testing.T) {

@@ -12,22 +12,31 @@ func (m *Machine) stands(s *groupState) bool {
 	return s.candidate && !m.ill && m.leaders.Has(m.cfg.Me)
 }
 
+// healthWhy says what is true of a member, for facts. What is drained is shown as that even if it is ill as well: it counts as a
+// newcomer once it is fit.
+func healthWhy(ev protocol.Health) string {
+	switch {
+	case ev.Drained:
+		return "drained"
+	case !ev.OK:
+		return "ill"
+	}
+	return "well"
+}
+
 // onHealth bars the member from leading, or no longer. What it leads it gives up as it would on Resign, but for that the
 // wish to lead stays.
 func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
+	drained := ev.Drained && !m.balance.drained
 	m.balance.drained = m.balance.drained || ev.Drained
-	if m.ill == !ev.Fit() {
+	changed := m.ill == ev.Fit()
+	m.ill = !ev.Fit()
+	if changed || drained {
+		m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvHealth, Dom: protocol.Quorum, Why: healthWhy(ev)})
+	}
+	if !changed {
 		return
 	}
-	m.ill = !ev.Fit()
-	why := "well"
-	switch {
-	case !ev.OK:
-		why = "ill"
-	case ev.Drained:
-		why = "drained"
-	}
-	m.out.Facts = append(m.out.Facts, protocol.Fact{Ev: protocol.EvHealth, Dom: protocol.Quorum, Why: why})
 	if m.balance.drained && !m.ill {
 		m.balance.drained = false
 		m.undrained()
@@ -71,19 +80,20 @@ func (p *preference) answered(now protocol.Time, from protocol.Rank, trip time.D
 	switch {
 	case trip > m.lcfg.Rho.WaitAtMost(m.cfg.RoundTrip):
 		*l = fastLink{}
-	case l.last == 0 || now.Sub(l.last) > m.cfg.Lease:
+	case l.last == 0 || now.Sub(l.last) > m.holder.Shortest():
 		*l = fastLink{now, now}
 	default:
 		l.last = now
 	}
 }
 
-// fast returns the members that have answered within the round trip for as long as a preferred candidate has to.
+// fast returns the members that have answered within the round trip for as long as a preferred candidate has to, and lately: within the shortest
+// lease in use. Leases are renewed some times each, and longer ones less often.
 func (m *Machine) fast(now protocol.Time) protocol.Set {
 	var s protocol.Set
 	for r := range m.prefer.links {
 		l := &m.prefer.links[r]
-		if l.last != 0 && now.Sub(l.last) <= m.cfg.Lease && now.Sub(l.since) >= m.cfg.Prefer {
+		if l.last != 0 && now.Sub(l.last) <= m.holder.Shortest() && now.Sub(l.since) >= m.cfg.Prefer {
 			s.Add(protocol.Rank(r))
 		}
 	}

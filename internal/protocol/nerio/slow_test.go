@@ -77,6 +77,27 @@ func TestCouncilElectsWithSlowRoundTrips(t *testing.T) {
 	}
 }
 
+// Round trips of 60 to 180 ms leave less of a lease of 200 ms than lies between two renewals. A leader that renews more often keeps it for most of the time.
+func TestLeaderHoldsOnToItsLeaseWithRoundTripsNearIt(t *testing.T) {
+	led, all := 0, 0
+	for seed := range uint64(6) {
+		d := slow(t, config(5), seed, 30*ms, 0)
+		d.Run(5 * time.Second) // so that all have measured
+		for range 1000 {
+			d.Run(10 * ms)
+			led, all = led+len(d.leaders("g")), all+1
+		}
+		if sent := d.packets(5*time.Second, nil); sent > 200 {
+			t.Errorf("seed %d: %.0f packets a second from each member", seed, sent)
+		}
+	}
+	if share := float64(led) / float64(all); share < 0.95 {
+		t.Errorf("led for %.1f %% of the time", 100*share)
+	} else {
+		t.Logf("led for %.1f %% of the time", 100*share)
+	}
+}
+
 // Round trips of 200 to 600 ms are too long for a lease of 200 ms. The council sends no more than a bounded number of packets, and has a leader soon after
 // round trips allow it.
 func TestCouncilRecoversFromRoundTripsBeyondTheLease(t *testing.T) {

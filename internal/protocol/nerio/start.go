@@ -384,7 +384,7 @@ func (m *Machine) recovered(now protocol.Time) {
 	}
 	above := m.above(inc)
 	know, ask = know.Minus(above), ask.Minus(above)
-	// Members that ask at the same time would wait for one another for ever. If all others have answered, nobody knows more.
+	// Members that ask at the same time would wait for one another without end. If all others have answered, nobody knows more.
 	all := know.Union(ask).With(m.cfg.Me)
 	if !m.cfg.Quorums.MeetsAll(know, m.cfg.Me) && (ask.Empty() || !all.Contains(m.voters)) {
 		return

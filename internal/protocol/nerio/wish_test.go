@@ -18,7 +18,7 @@ func mixed(n int) Config {
 	return cfg
 }
 
-// A member that leads groups of 200 ms and 2 s dies: the first is led elsewhere as soon as in a council with 200 ms only, the
+// A member that leads groups of 200 ms and 5 s dies: the first is led elsewhere as soon as in a council with 200 ms only, the
 // second not before its end.
 func TestShortLeasesFailOverAsIfThereWereNoLongOnes(t *testing.T) {
 	gap := func(long time.Duration) (quick, slow time.Duration) {
@@ -49,12 +49,13 @@ func TestShortLeasesFailOverAsIfThereWereNoLongOnes(t *testing.T) {
 		return quick, slow
 	}
 	alone, _ := gap(0)
-	quick, slow := gap(2 * time.Second)
+	quick, slow := gap(5 * time.Second)
+	t.Logf("the short one is led again after %v, and after %v without a long one; that after %v", quick, alone, slow)
 	if quick > alone+alone/5 {
 		t.Errorf("led again after %v beside a long lease, and after %v without", quick, alone)
 	}
-	if slow < 1400*ms || slow > 2500*ms {
-		t.Errorf("a lease of 2 s was replaced after %v", slow)
+	if slow < 3700*ms || slow > 5500*ms {
+		t.Errorf("a lease of 5 s was replaced after %v", slow)
 	}
 }
 
