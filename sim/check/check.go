@@ -59,6 +59,9 @@
 //	C-CARRY           council.go       a member that has settled accepts no term up to an earlier token
 //	C-OUT             council.go       a member that was removed grants nothing
 //	C-LIVE            council.go       a council that is healed settles, and is led
+//	C-VIEW            council_rain.go  a member that has settled knows every view of an earlier configuration that programs received
+//	R-JOB             council_rain.go  who was of a view and is not of the next one failed there, also if another one has the seat
+//	C-AGREE           council_rain.go  the members of a council that is healed are in one view (R-WL)
 //
 //	CI1               founding.go      no two members have different council ids
 //	CI2               founding.go      in the end all members have one

@@ -300,22 +300,28 @@ func (l *Lives) Observe(r *sim.Record) error {
 	return nil
 }
 
+// forgetful says that too few voters are left that remember: an operator has to decide. Nothing says who votes in the first configuration.
+func (l *Lives) forgetful() bool {
+	voters := l.electorate()
+	forgot := voters.Intersect(l.blocked)
+	return l.latest == 0 && !l.blocked.Empty() || forgot.Len() > 0 && 2*(voters.Len()-forgot.Len()) <= voters.Len()+1
+}
+
+func (l *Lives) electorate() protocol.Set {
+	if l.latest == 0 {
+		return l.began
+	}
+	return l.voters
+}
+
 // Finish looks at the end of the run.
 func (l *Lives) Finish() error {
-	if l.last < l.until {
+	l.last = max(l.last, l.history.truth.Now()) // a run may end in silence
+	if l.last < l.until || l.forgetful() {
 		return nil
 	}
-	voters := l.voters
-	if l.latest == 0 {
-		voters = l.began
-	}
+	voters := l.electorate()
 	forgot := voters.Intersect(l.blocked)
-	if l.latest == 0 && !l.blocked.Empty() {
-		return nil // nothing says who votes in the first configuration
-	}
-	if forgot.Len() > 0 && 2*(voters.Len()-forgot.Len()) <= voters.Len()+1 {
-		return nil // too few are left that remember: an operator has to decide
-	}
 	for r := range voters.All() {
 		switch x := &l.hosts[r]; {
 		case l.blocked.Has(r) && forgot.Len() > 0:

@@ -15,17 +15,18 @@ func Draw(p *suite.Protocol, members int, seed uint64, length time.Duration) (Pl
 	if members < p.MinMembers || members > protocol.MaxMembers {
 		return Plan{}, fmt.Errorf("fuzz: %d members: %s takes between %d and %d", members, p.Name, p.MinMembers, protocol.MaxMembers)
 	}
-	liveness := p.Settle + window
-	if least := 2 * liveness; length < least {
+	least := leastFor(p)
+	if length < least {
 		return Plan{}, fmt.Errorf("fuzz: runs of %v: %s needs %v, half of them to converge", length, p.Name, least)
 	}
+	liveness := max(least/2, length/4)
 	d := generator{Dice: sim.NewDice(seed, 0xfa17), p: p, n: members}
 	pl := Plan{
 		Protocol: p.Name,
 		Members:  members,
 		Seed:     seed,
-		Safety:   length - max(liveness, length/4),
-		Liveness: max(liveness, length/4),
+		Safety:   length - liveness,
+		Liveness: liveness,
 	}
 	pl.Clocks = d.clocks()
 	pl.Link = d.link()

@@ -22,7 +22,7 @@ func TestEveryProtocolSurvivesASliceOfSeeds(t *testing.T) {
 	for _, p := range suite.All() {
 		t.Run(p.Name, func(t *testing.T) {
 			r, err := fuzz.Range(context.Background(), p, fuzz.Options{
-				Members: p.Members, First: 1, Last: slice(p.Name), For: fuzz.DefaultFor,
+				Members: p.Members, First: 1, Last: slice(p.Name), For: fuzz.LengthOf(p),
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -27,8 +27,14 @@ type Options struct {
 	Progress func(done, total uint64)
 }
 
-// DefaultFor is how much simulated time a seed takes by default.
+// DefaultFor is how much simulated time a seed takes by default, of a protocol that needs no more.
 const DefaultFor = 30 * time.Second
+
+// LengthOf returns how much simulated time a seed of p takes by default.
+func LengthOf(p *suite.Protocol) time.Duration { return max(DefaultFor, leastFor(p)) }
+
+// leastFor returns how long the shortest run of p is: the second half of it is the time to converge.
+func leastFor(p *suite.Protocol) time.Duration { return 2 * (p.Settle + window) }
 
 // EnoughSeeds is how many seeds a range must have before its coverage is held against it: fewer may miss a row by
 // chance.

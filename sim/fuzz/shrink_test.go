@@ -158,7 +158,7 @@ func TestEveryPlanCanBePlayed(t *testing.T) {
 	for _, p := range suite.All() {
 		for _, members := range []int{p.MinMembers, p.Members, 9} {
 			for seed := range uint64(100) {
-				pl, err := fuzz.Draw(p, members, seed, fuzz.DefaultFor)
+				pl, err := fuzz.Draw(p, members, seed, fuzz.LengthOf(p))
 				if err != nil {
 					t.Fatalf("%s, %d members, seed %d: %v", p.Name, members, seed, err)
 				}
@@ -167,8 +167,8 @@ func TestEveryPlanCanBePlayed(t *testing.T) {
 						t.Fatalf("%s, seed %d: fault %d at %v of %v", p.Name, seed, i, f.At, pl.Safety)
 					}
 				}
-				if pl.Safety+pl.Liveness != fuzz.DefaultFor {
-					t.Fatalf("%s: %v and %v do not make %v", p.Name, pl.Safety, pl.Liveness, fuzz.DefaultFor)
+				if pl.Safety+pl.Liveness != fuzz.LengthOf(p) {
+					t.Fatalf("%s: %v and %v do not make %v", p.Name, pl.Safety, pl.Liveness, fuzz.LengthOf(p))
 				}
 			}
 		}

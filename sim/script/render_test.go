@@ -56,7 +56,7 @@ func TestARenderedPlanPlaysTheSameRun(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()
 			for seed := uint64(1); seed <= seeds; seed++ {
-				pl, err := fuzz.Draw(p, p.Members, seed, fuzz.DefaultFor)
+				pl, err := fuzz.Draw(p, p.Members, seed, fuzz.LengthOf(p))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -145,7 +145,7 @@ func playAll(t *testing.T) *eventLog {
 	playLogged(t, "protocol nerio\nmembers 3\nrun 1s\ncrash a for 50ms\nrun 1s\ncrash a from backup 9 for 50ms\nrun 1s",
 		script.Options{Protocol: rekeyed(t), Observers: []sim.Observer{log}})
 	for _, p := range suite.All() {
-		if _, _, err := fuzz.Seed(p, p.Members, 1, fuzz.DefaultFor, log); err != nil {
+		if _, _, err := fuzz.Seed(p, p.Members, 1, fuzz.LengthOf(p), log); err != nil {
 			t.Fatal(err)
 		}
 	}

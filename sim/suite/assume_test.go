@@ -140,7 +140,7 @@ func TestElectorsOfTheFamilyWorkUnderAQuorum(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				return stack.New(stack.Config{Self: b.Self, Roles: stack.Roles{Members: b.Members}}, m, func(inc protocol.Inc) (protocol.Machine, error) {
+				return stack.New(stack.Config{Self: b.Self, Roles: stack.Roles{Members: b.Members}}, m, func(inc protocol.Inc, _ *stack.Shape) (protocol.Machine, error) {
 					b.Inc = inc
 					return p.Spawn(b)
 				})

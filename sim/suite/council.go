@@ -123,8 +123,11 @@ func (s councilSetup) change(f *sim.Fault) protocol.Event {
 	return protocol.Reconfigure{Record: c.Append(nil)}
 }
 
-// spawn makes a member. A host that was removed is wiped when it starts again.
-func (s councilSetup) spawn(b sim.Boot) (protocol.Machine, error) {
+// spawn makes a member.
+func (s councilSetup) spawn(b sim.Boot) (protocol.Machine, error) { return s.member(b, nil) }
+
+// member makes a member that settles when all is carried. A host that was removed is wiped when it starts again.
+func (s councilSetup) member(b sim.Boot, carried func(uint64) bool) (*members.Machine, error) {
 	o := council.Options{Name: councilName(b.Self), Peers: protocol.Everyone(b.Members), RoundTrip: nerioTrip, Renew: nerioRenew,
 		Dead: 3 * time.Second, Quiet: time.Second, Patience: time.Second}
 	first := &council.Config{Terms: s.terms(0)}
@@ -143,7 +146,7 @@ func (s councilSetup) spawn(b sim.Boot) (protocol.Machine, error) {
 		c.PerGroup = s.perGroup
 		return c
 	}
-	return members.New(members.Config{Council: o, Leases: leases}, rec, b.Seed)
+	return members.New(members.Config{Council: o, Leases: leases, Carried: carried}, rec, b.Seed)
 }
 
 // wiped says whether the record is of a member that was removed.

@@ -106,7 +106,7 @@ func (p *profile) setting(elector string) *setting {
 		if err != nil {
 			return nil, err
 		}
-		return stack.New(stack.Config{Self: b.Self, Roles: roles, Repeat: p.renew}, authority, func(inc protocol.Inc) (protocol.Machine, error) {
+		return stack.New(stack.Config{Self: b.Self, Roles: roles, Repeat: p.renew}, authority, func(inc protocol.Inc, _ *stack.Shape) (protocol.Machine, error) {
 			b.Inc = inc
 			return p.elector(elector, b)
 		})

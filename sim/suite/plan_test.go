@@ -70,7 +70,7 @@ func TestPlannedLeasesSurviveThePauseThatThePlanStates(t *testing.T) {
 		{Pause: 500 * ms, Members: 3, RoundTrip: 20 * ms}, {FailOver: 50 * ms, Members: 3, RoundTrip: ms}, {Pause: 3 * time.Second, Members: 3, RoundTrip: 20 * ms},
 		{FailOver: 2 * time.Second, Members: 3, RoundTrip: 100 * ms},
 	} {
-		quiet := plan.Pauses{Thread: plan.MemberThread, Load: plan.AsIs, For: time.Minute, Longest: ms, Buckets: []plan.Bucket{{Upper: ms, Count: 1}}}
+		quiet := plan.Pauses{Thread: plan.MemberThread, Load: plan.AsIs, Realtime: true, For: time.Minute, Longest: ms, Buckets: []plan.Bucket{{Upper: ms, Count: 1}}}
 		p, err := plan.Make(in, &plan.Measured{Pauses: []plan.Pauses{quiet}})
 		if err != nil || !p.Safe {
 			t.Fatalf("%+v: %v", in, err)

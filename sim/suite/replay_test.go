@@ -30,7 +30,7 @@ func trace(p *suite.Protocol, seed uint64) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	tracer := sim.NewTrace(&out)
-	_, run, err := fuzz.Seed(&told, p.Members, seed, fuzz.DefaultFor, tracer)
+	_, run, err := fuzz.Seed(&told, p.Members, seed, fuzz.LengthOf(p), tracer)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (s *stackSetup) spawn(b sim.Boot) (protocol.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stack.New(stack.Config{Self: b.Self, Roles: roles, Repeat: c.Renew}, m, func(inc protocol.Inc) (protocol.Machine, error) {
+	return stack.New(stack.Config{Self: b.Self, Roles: roles, Repeat: c.Renew}, m, func(inc protocol.Inc, _ *stack.Shape) (protocol.Machine, error) {
 		b.Inc, b.Members = inc, roles.Voters()
 		return s.elector.spawn(b, roles)
 	})

@@ -18,19 +18,29 @@ func (m *Machine) ask(from protocol.Rank) {
 }
 
 func (m *Machine) onFetch(now protocol.Time, from protocol.Ident, f *Fetch) {
-	if m.rec.Conf != nil && m.phase == seated && (f.Blank || f.Have <= m.rec.Conf.Number) {
+	if m.knows() && (f.Blank || f.Have <= m.rec.Conf.Number) {
 		m.tell(now, from.Rank)
 	}
+}
+
+// knows says whether the member knows a configuration that was chosen. One that has forgotten everything else may be the only one that
+// knows it: its vote may have completed the choice, and its news may have been lost.
+func (m *Machine) knows() bool {
+	return m.rec.Conf != nil && (m.phase == seated || m.phase == forgetful)
 }
 
 // tell sends the configuration in force to a member, once in a round trip.
 func (m *Machine) tell(now protocol.Time, to protocol.Rank) {
 	p := m.peer(to)
-	if m.phase != seated || to == m.seat || now.Sub(p.told) < m.opt.RoundTrip {
+	if !m.knows() || to == m.seat || now.Sub(p.told) < m.opt.RoundTrip {
 		return
 	}
 	p.told = now
-	m.send(to, &Chosen{Conf: m.rec.Conf, Bound: m.rec.Bound}, false)
+	bound := m.rec.Bound
+	if m.phase == forgetful {
+		bound = max(bound, m.lost.bound)
+	}
+	m.send(to, &Chosen{Conf: m.rec.Conf, Bound: bound}, false)
 }
 
 func (m *Machine) onChosen(now protocol.Time, c *Chosen) {
@@ -119,19 +129,22 @@ func (m *Machine) onCarry(now protocol.Time, from protocol.Ident, c *Carry) {
 	if from.Inc == 0 || m.behind(now, from.Rank, c.Number) {
 		return
 	}
-	p := m.peer(from.Rank)
+	p, voters := m.peer(from.Rank), m.rec.Conf.Voters()
+	if p.carried == 0 && voters.Has(from.Rank) {
+		m.host.CaughtUp(now)
+	}
 	p.carry, p.carried = *c, now
 	switch {
 	case m.rec.Settled && !c.Settled && m.host.Inc() != 0:
 		m.send(from.Rank, m.carry(now), false)
-	case !m.rec.Settled && c.Settled:
+	case !m.rec.Settled && c.Settled && m.host.Carried(c.Number):
 		m.settled(now, c.Highest)
 	}
 }
 
 // trySettle is R8: the configuration is settled when a majority of its voters has waited, this one included if it votes.
 func (m *Machine) trySettle(now protocol.Time) {
-	if m.rec.Settled || m.next != nil || m.host.Inc() == 0 {
+	if m.rec.Settled || m.next != nil || m.host.Inc() == 0 || !m.host.Carried(m.rec.Conf.Number) {
 		return
 	}
 	voters := m.rec.Conf.Voters()

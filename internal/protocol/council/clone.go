@@ -35,6 +35,7 @@ func (m *Machine) AppendState(s *lease.State) {
 	appendVoteState(s, &m.rec.Accepted)
 	s.Int(int64(m.rec.Bound))
 	s.Bool(m.rec.Removed)
+	s.Bool(m.hint)
 	s.B = append(s.B, m.rec.Birth[:]...)
 	s.Uint(m.rec.Serial)
 	s.Uint(m.landing)
@@ -48,6 +49,7 @@ func (m *Machine) AppendState(s *lease.State) {
 	s.Bool(m.since != 0)
 	s.Instant(m.since)
 	s.Instant(m.settledAt)
+	s.Set(m.fixed)
 	s.Bool(m.want != nil)
 	if m.want != nil {
 		s.B = m.want.Append(s.B)
@@ -107,6 +109,7 @@ func (m *Machine) appendLost(s *lease.State) {
 		k := &l.answers[r]
 		appendBallotState(s, k.Promised)
 		s.Bool(k.Speaks)
+		s.Bool(k.Asks)
 		s.Bool(k.Settled)
 		appendVoteState(s, &k.Accepted)
 		s.Uint(k.Highest)

@@ -44,6 +44,8 @@ type Member struct {
 	// Seat is the member's rank. Invariant: a member keeps its seat as long as it is one (C2).
 	Seat protocol.Rank
 	Name string
+	// Since is the number of the configuration that gave the member its seat. A seat was given to one member only since then.
+	Since uint64
 	// Birth tells members apart that had the same name or seat one after the other (C3).
 	Birth Birth
 	// Key is the public key of the member; empty if the council has none.
@@ -84,6 +86,8 @@ func (r Role) votes() bool { return r == Witness || r == Leader }
 type Goal struct {
 	Wishes []Wish
 	Terms  Terms
+	// By is the member at which the change was asked for. It is for people: goals are the same without it.
+	By string
 }
 
 // A Wish is a member that the council shall have in the end.

@@ -40,7 +40,7 @@ func role(name string, r Role) func(*Config) {
 			m.Role = r
 			return
 		}
-		c.seat(Member{Seat: protocol.Rank(name[0] - 'a'), Name: name, Birth: Birth{name[0]}, Role: r})
+		c.seat(Member{Seat: protocol.Rank(name[0] - 'a'), Since: c.Number, Name: name, Birth: Birth{name[0]}, Role: r})
 	}
 }
 
@@ -62,6 +62,8 @@ type node struct {
 	left      bool
 	unbegun   bool
 	withheld  bool
+	missing   bool
+	caughtUp  int
 }
 
 func (n *node) Inc() protocol.Inc                                 { return n.inc }
@@ -69,6 +71,8 @@ func (n *node) Highest() uint64                                   { return n.hig
 func (n *node) Promised() protocol.Time                           { return n.promised }
 func (n *node) Leads() (uint32, uint32)                           { return n.leads, n.assigned }
 func (n *node) Adopt(_ protocol.Time, c *Config, _ protocol.Rank) { n.adopted = c.Number }
+func (n *node) Carried(uint64) bool                               { return !n.missing }
+func (n *node) CaughtUp(protocol.Time)                            { n.caughtUp++ }
 func (n *node) Raise(_ protocol.Time, floor uint64) {
 	n.floor, n.highest = floor, max(n.highest, floor)
 }
@@ -169,6 +173,10 @@ func TestStepChangesOneVote(t *testing.T) {
 		{"a number is skipped", abc, step(abc, func(c *Config) { c.Number++ }), false},
 		{"another council", abc, step(abc, func(c *Config) { c.Council[0]++ }), false},
 		{"the floor falls", abc, step(abc, func(c *Config) { c.Floor = 8 }), false},
+		{"a newcomer has its seat since another number", abc, step(abc, func(c *Config) {
+			c.seat(Member{Seat: 3, Since: 4, Name: "d", Birth: Birth{4}})
+		}), false},
+		{"a member has its seat since another number", abc, step(abc, func(c *Config) { c.Members[2].Since = 5 }), false},
 		{"other voters before", abc, step(abc, func(c *Config) { c.Before = protocol.NewSet(0) }), false},
 		{"nobody may lead", conf(0, "a"), step(conf(0, "a"), role("a", Witness)), false},
 	} {
@@ -181,7 +189,7 @@ func TestStepChangesOneVote(t *testing.T) {
 func TestSeatIsUsedAgainAfterANumber(t *testing.T) {
 	c := step(conf(4, "abc"), role("c", Observer))
 	gone := step(c, func(c *Config) { c.Members = c.Members[:2] })
-	fresh := func(c *Config) { c.seat(Member{Seat: 2, Name: "c", Birth: Birth{1, 2}}) }
+	fresh := func(c *Config) { c.seat(Member{Seat: 2, Since: c.Number, Name: "c", Birth: Birth{1, 2}}) }
 	if err := gone.CheckStep(step(gone, fresh)); err != nil {
 		t.Error(err)
 	}
@@ -312,6 +320,7 @@ func TestConfigurationHasTheHighestTermAsItsFloor(t *testing.T) {
 	b := a.propose(goal("abcd"))
 	a.get('a', &Promise{Slot: 5, Ballot: b, Highest: 11})
 	a.get('c', &Promise{Slot: 5, Ballot: b, Highest: 40})
+	a.pass(4 * trip) // b may object until then
 	m, _, ok := sent[*Accept](a)
 	if !ok || m.Conf.Floor != 40 {
 		t.Fatalf("D nofloor: %+v", m)
@@ -382,6 +391,24 @@ func TestSettlesWhenAMajorityHasWaited(t *testing.T) {
 	a.pass(longest)
 	if !a.m.Settled() || a.floor != 20 {
 		t.Errorf("D nocarry: settled %v with the floor %d", a.m.Settled(), a.floor)
+	}
+}
+
+// C-VIEW: views of consistent groups are carried before a member settles, by itself or by another's word.
+func TestSettlesOnceAllIsCarried(t *testing.T) {
+	c := conf(4, "abc")
+	a := start(t, "a", settledAt(c, "a"))
+	a.missing = true
+	a.get('b', &Chosen{Conf: step(c, nil)})
+	a.get('b', &Carry{Number: 5, Waited: true})
+	a.get('c', &Carry{Number: 5, Settled: true, Waited: true})
+	if a.adopted != 5 || a.m.Settled() {
+		t.Error("C-VIEW: it has settled, and does not know all views")
+	}
+	a.missing = false
+	a.pass(0)
+	if !a.m.Settled() {
+		t.Error("it does not settle")
 	}
 }
 

@@ -16,6 +16,8 @@ const version = 1
 const (
 	maxText  = 1 << 12
 	maxAddrs = 8
+	// MaxConfig is how long the encoding of a configuration may be. A record has room for two.
+	MaxConfig = 30 << 10
 )
 
 // Append appends the canonical encoding: two configurations are equal exactly if their encodings are.
@@ -27,6 +29,7 @@ func (c *Config) Append(b []byte) []byte {
 	for i := range c.Members {
 		m := &c.Members[i]
 		b = binary.AppendUvarint(b, uint64(m.Seat))
+		b = binary.AppendUvarint(b, m.Since)
 		b = append(b, m.Birth[:]...)
 		b = appendPerson(b, m.Name, m.Key, m.Addrs, m.Priority, m.Role)
 		b = appendFlag(b, m.Guest)
@@ -49,7 +52,7 @@ func appendGoal(b []byte, g *Goal) []byte {
 		b = append(b, w.Not[:]...)
 		b = appendPerson(b, w.Name, w.Key, w.Addrs, w.Priority, w.Role)
 	}
-	return g.Terms.append(b)
+	return appendText(g.Terms.append(b), g.By)
 }
 
 func appendPerson(b []byte, name, key string, addrs []string, priority int, role Role) []byte {
@@ -196,7 +199,7 @@ func (r *reader) goal() *Goal {
 		w.Priority, w.Role = int(r.int()), r.role()
 		g.Wishes = append(g.Wishes, w)
 	}
-	g.Terms = r.terms()
+	g.Terms, g.By = r.terms(), r.text()
 	return &g
 }
 
@@ -208,7 +211,7 @@ func (r *reader) config() *Config {
 	copy(c.Council[:], r.bytes(uint64(len(c.Council))))
 	c.Number = r.uint(1<<64 - 1)
 	for range r.uint(protocol.MaxMembers) {
-		m := Member{Seat: protocol.Rank(r.uint(protocol.MaxMembers - 1)), Birth: r.birth(), Name: r.text(), Key: r.text(), Addrs: r.addrs()}
+		m := Member{Seat: protocol.Rank(r.uint(protocol.MaxMembers - 1)), Since: r.uint(1<<64 - 1), Birth: r.birth(), Name: r.text(), Key: r.text(), Addrs: r.addrs()}
 		m.Priority, m.Role, m.Guest = int(r.int()), r.role(), r.flag()
 		c.Members = append(c.Members, m)
 	}
@@ -230,4 +233,19 @@ func DecodeConfig(b []byte) (*Config, error) {
 		return nil, r.err
 	}
 	return c, c.Check()
+}
+
+// MarshalBinary returns the canonical encoding.
+func (c *Config) MarshalBinary() ([]byte, error) { return c.Append(nil), nil }
+
+// UnmarshalBinary reads exactly what MarshalBinary wrote, and checks it.
+func (c *Config) UnmarshalBinary(b []byte) error {
+	if len(b) > MaxConfig {
+		return fmt.Errorf("council: a configuration of %d bytes: at most %d", len(b), MaxConfig)
+	}
+	d, err := DecodeConfig(b)
+	if err == nil {
+		*c = *d
+	}
+	return err
 }

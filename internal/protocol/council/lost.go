@@ -37,7 +37,7 @@ func (m *Machine) forget(now protocol.Time) {
 	m.attempt = attempt{due: protocol.Never}
 	m.next = nil
 	m.fetch = now
-	m.seat = protocol.Nobody
+	m.seat, m.hint = protocol.Nobody, m.rec.Conf != nil
 	switch {
 	case m.rec.Conf != nil && m.names(m.rec.Conf):
 		m.seat = m.rec.Conf.Named(m.opt.Name).Seat
@@ -49,7 +49,7 @@ func (m *Machine) forget(now protocol.Time) {
 // relapse makes a member ask again that has found out what it forgot, and has not written anything since: the others have gone on to a
 // later configuration, in which its answers do not count. It is as if the member had crashed, but for its wait, which is over.
 func (m *Machine) relapse() {
-	m.phase = forgetful
+	m.phase, m.hint = forgetful, false
 	m.dirty = false
 	m.lost.asked, m.lost.got = Ballot{}, protocol.Set{}
 	m.host.Withhold()
@@ -64,7 +64,7 @@ func (m *Machine) learn(now protocol.Time, c *Chosen) {
 	m.rec.Conf, m.rec.Settled, m.rec.Ballot, m.rec.Accepted = c.Conf, false, Ballot{}, Vote{}
 	m.lost.asked, m.lost.got = Ballot{}, protocol.Set{}
 	m.attempt = attempt{due: protocol.Never}
-	m.seat = protocol.Nobody
+	m.seat, m.hint = protocol.Nobody, false
 	if x := c.Conf.Named(m.opt.Name); x != nil && (m.rec.Birth == Birth{} || m.rec.Birth == x.Birth) {
 		m.seat = x.Seat
 		m.host.Adopt(now, c.Conf, x.Seat)
@@ -98,6 +98,8 @@ func (m *Machine) onForgetful(now protocol.Time) {
 	}
 	a := &m.attempt
 	switch {
+	case m.seat != protocol.Nobody && m.hint && l.reached == protocol.Never && (l.asked == (Ballot{}) || now >= l.again):
+		m.question(now) // the others may ask as well, and have no configuration to tell: that they answer is what counts
 	case m.seat == protocol.Nobody || now < l.reached.Add(l.bound):
 	case a.on && now < a.limit(m.rec.Conf):
 		if now >= a.due {
@@ -125,6 +127,11 @@ func (m *Machine) onRecover(now protocol.Time, from protocol.Ident, r *Recover) 
 	if r.Ballot == (Ballot{}) && m.phase == seated && m.host.Inc() != 0 {
 		// Whatever number the asker is at: it has to know before it leads or votes.
 		m.send(from.Rank, &Known{Slot: r.Slot, Heard: former, Nonce: r.Nonce}, false)
+	}
+	if m.phase == forgetful && m.hint && r.Slot == m.rec.Conf.Number+1 && r.Ballot != (Ballot{}) {
+		m.send(from.Rank, &Known{Slot: r.Slot, Ballot: r.Ballot, Asks: true, Settled: m.rec.Settled, Accepted: m.rec.Accepted, Highest: m.host.Highest(),
+			Bound: m.rec.Bound}, false)
+		return
 	}
 	if r.Slot == 0 || m.behind(now, from.Rank, r.Slot-1) || r.Ballot == (Ballot{}) || !m.votes(now) {
 		return
@@ -159,32 +166,51 @@ func (m *Machine) conclude(now protocol.Time) {
 		l.asked = Ballot{} // a longer wait was named: ask again after it
 		return
 	}
-	var know protocol.Set
-	var best Vote
-	floor, settled := c.Floor, c.Number == 0
+	var know, ask protocol.Set
+	best := Vote{}
+	floor, settled, claimed := c.Floor, c.Number == 0, m.hint && m.rec.Settled
 	for r := range l.got.All() {
 		k := &l.answers[r]
-		if k.Promised != l.asked || !k.Speaks {
+		switch {
+		case k.Asks:
+			ask.Add(r)
+		case k.Promised == l.asked && k.Speaks:
+			know.Add(r)
+		default:
 			continue
 		}
-		know.Add(r)
-		floor, settled = max(floor, k.Highest), settled || k.Settled
-		if k.Accepted.Conf != nil && (best.Conf == nil || best.Ballot.below(k.Accepted.Ballot)) {
-			best = k.Accepted
-		}
-	}
-	if !meetsAll(c.Voters(), know, m.seat) || !settled && !meetsAll(c.Before, know, m.seat) {
-		return
+		floor, settled, claimed = max(floor, k.Highest), settled || k.Settled && !k.Asks, claimed || k.Settled
+		best = best.later(k.Accepted)
 	}
 	voters := c.Voters()
-	if best.Conf != nil {
-		if voters.Has(m.seat) {
+	all := know.Union(ask).With(m.seat)
+	switch {
+	case m.hint && !ask.Empty() && all.Contains(voters) && (settled || claimed):
+		// Members that ask at the same time would wait for one another without end. If all others have answered, nobody knows more.
+		m.goOn(now, floor, best.later(m.rec.Accepted))
+	case !settled && !meetsAll(c.Before, know, m.seat):
+	case meetsAll(voters, know, m.seat):
+		if best.Conf == nil {
+			m.goOn(now, floor, Vote{})
+		} else if voters.Has(m.seat) {
 			m.vote(now, best.Conf)
 		}
-		return
 	}
+}
+
+// later returns the vote of the higher ballot.
+func (v Vote) later(o Vote) Vote {
+	if o.Conf != nil && (v.Conf == nil || v.Ballot.below(o.Ballot)) {
+		return o
+	}
+	return v
+}
+
+// goOn makes a member take part again that knows enough of what it has forgotten.
+func (m *Machine) goOn(now protocol.Time, floor uint64, accepted Vote) {
+	l, c := &m.lost, m.rec.Conf
 	m.phase = seated
-	m.rec.Settled, m.rec.Ballot, m.rec.Accepted, m.rec.Removed = false, l.asked, Vote{}, false
+	m.rec.Settled, m.rec.Ballot, m.rec.Accepted, m.rec.Removed = false, l.asked, accepted, false
 	m.rec.Bound, m.rec.Birth = l.bound, c.At(m.seat).Birth
 	m.until, m.doubt, m.began = now, now, m.rec.Serial
 	m.repeat, m.since, m.backoff = now, 0, 0

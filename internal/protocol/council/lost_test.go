@@ -110,6 +110,27 @@ func TestMemberWithoutARecordVotesForWhatWasAccepted(t *testing.T) {
 	}
 }
 
+// D evenlock: the vote of a member without a record completes a choice, and its news is lost. Nobody else knows then what was chosen: it
+// has to say so, or both wait for each other without end.
+func TestMemberWithoutARecordSaysWhatWasChosen(t *testing.T) {
+	c := conf(4, "ab")
+	next := step(c, role("d", Observer))
+	for _, ask := range []protocol.Message{&Fetch{Have: 4}, &Prepare{Slot: 5, Ballot: ballot(9, 'b')}} {
+		a, q := blank(t, "a", c)
+		a.get('b', known(q, true, Vote{ballot(2, 'b'), next}))
+		a.get('b', &Accepted{Slot: 5, Ballot: q})
+		if a.adopted != 5 || a.recovered {
+			t.Fatalf("number %d, recovered %v", a.adopted, a.recovered)
+		}
+		a.pass(trip)
+		a.get('b', ask)
+		news, _, ok := sent[*Chosen](a)
+		if !ok || news.Conf.Digest() != next.Digest() || news.Bound < c.Terms.Wait() {
+			t.Errorf("D evenlock: it answers %s with %+v", ask.Name(), news)
+		}
+	}
+}
+
 func TestLongerWaitIsServed(t *testing.T) {
 	c := conf(4, "abc")
 	a, b := blank(t, "a", c)
@@ -214,5 +235,36 @@ func TestMemberThatHasNotBegunAsksAgain(t *testing.T) {
 	a.receive('b', &Chosen{Conf: step(c, nil), Bound: c.Terms.Wait()})
 	if r, _, ok := sent[*Recover](a); !ok || r.Slot != 6 || !a.withheld || a.m.Adopting() {
 		t.Errorf("C-LIVE: it waits for a disk that nobody writes: asks %+v, adopting %v", r, a.m.Adopting())
+	}
+}
+
+// All members have copies of their records, and trust none of them. Once all have answered, nobody knows more.
+func TestMembersThatAllAskGoOn(t *testing.T) {
+	c := conf(4, "abc")
+	n := &node{t: t, now: 1e9}
+	n.m = New(options("a"), n, settledAt(c, "a"), false, 'a')
+	n.step(func() { n.m.Start(n.now, &n.out) })
+	n.get('b', &Chosen{Conf: c, Bound: c.Terms.Wait()})
+	n.pass(c.Terms.Wait())
+	r, _, ok := sent[*Recover](n)
+	if !ok {
+		t.Fatal("it does not ask")
+	}
+	b := &node{t: t, now: 1e9}
+	b.m = New(options("b"), b, settledAt(c, "b"), false, 'b')
+	b.step(func() { b.m.Start(b.now, &b.out) })
+	b.receive('a', r)
+	k, _, ok := sent[*Known](b)
+	if !ok || !k.Asks || k.Speaks || !k.Settled {
+		t.Fatalf("a member that asks answers %+v", k)
+	}
+	n.get('b', k)
+	if n.recovered {
+		t.Fatal("c has not answered, and may know more")
+	}
+	accepted := Vote{ballot(3, 'c'), step(c, role("d", Observer))}
+	n.get('c', &Known{Slot: 5, Ballot: r.Ballot, Asks: true, Settled: true, Accepted: accepted, Highest: 70})
+	if !n.recovered || n.floor != 70 || n.m.rec.Accepted.Conf != accepted.Conf || n.m.Settled() {
+		t.Errorf("recovered %v above %d, accepted %v", n.recovered, n.floor, n.m.rec.Accepted.Ballot)
 	}
 }

@@ -20,8 +20,9 @@ type Options struct {
 	// Dead is how long a leaving voter is silent before it is taken for dead. Quiet is how long a member hears no majority before
 	// it asks whether there is a later configuration.
 	Dead, Quiet time.Duration
-	// Patience is how long a step waits for a leaving member to hand over its groups, and for a newcomer to learn them.
-	Patience time.Duration
+	// Patience is how long a step waits for a newcomer to learn who leads. HandOver is how long it waits for a leaving member to hand
+	// over what it leads, a group that no other member wants included; zero: as long as Patience.
+	Patience, HandOver time.Duration
 }
 
 // A Host is the rest of the member, as far as the council depends on it.
@@ -36,6 +37,10 @@ type Host interface {
 	Leads() (leads, assigned uint32)
 	// Adopt puts a configuration in force, which is on disk. The member has the given seat in it.
 	Adopt(now protocol.Time, c *Config, seat protocol.Rank)
+	// Carried says whether the member knows all that was agreed on besides leases under configurations before the one with a number.
+	Carried(number uint64) bool
+	// CaughtUp says that a voter is in the member's configuration now.
+	CaughtUp(now protocol.Time)
 	// Raise makes the member accept no term below floor any more.
 	Raise(now protocol.Time, floor uint64)
 	// Recovered lets a member begin to speak that had no trusted record: nothing of what it forgot matters above floor.
@@ -80,12 +85,14 @@ type Machine struct {
 	// backoff is before when no new attempt begins; since is since when there is a reason for one.
 	backoff, since protocol.Time
 	want           *Change
-	lost           forgotten
+	// fixed are voters that said that they cannot follow a change.
+	fixed protocol.Set
+	lost  forgotten
 	// began is the serial that the member started with. Until doubt a peer may say that it is not the last one (R10).
 	began uint64
 	doubt protocol.Time
-	// doubted says that the record is not trusted.
-	doubted bool
+	// doubted says that the record is not trusted, and hint that Conf is still the one of that record.
+	doubted, hint bool
 	// repeat is when the member says again how far it has got, and fetch when it asks for a later configuration.
 	repeat, fetch protocol.Time
 	started       protocol.Time
@@ -145,6 +152,9 @@ func (m *Machine) Forgetful() bool { return m.phase == forgetful }
 
 // Bound returns for how long promises of members may stand.
 func (m *Machine) Bound() time.Duration { return m.rec.Bound }
+
+// Wants says that a change was asked for here that is not under way yet.
+func (m *Machine) Wants() bool { return m.want != nil }
 
 // Seated says that the member has a seat and a record.
 func (m *Machine) Seated() bool { return m.phase == seated }
@@ -289,11 +299,15 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 	case *Fetch:
 		m.onFetch(now, from, msg)
 	case *Chosen:
-		m.onChosen(now, msg)
+		if msg.Conf != nil {
+			m.onChosen(now, msg)
+		}
 	case *Prepare:
 		m.onPrepare(now, from, msg)
 	case *Accept:
-		m.onAccept(now, from, msg)
+		if msg.Conf != nil {
+			m.onAccept(now, from, msg)
+		}
 	case *Promise:
 		m.noteSerial(from, msg.Serial)
 		m.onPromise(now, from, msg)
@@ -301,7 +315,7 @@ func (m *Machine) onReceive(now protocol.Time, ev *protocol.Receive) {
 		m.noteSerial(from, msg.Serial)
 		m.onAccepted(now, from, msg)
 	case *Refused:
-		m.onRefused(now, msg)
+		m.onRefused(now, from, msg)
 	case *Carry:
 		m.noteSerial(from, msg.Serial)
 		m.onCarry(now, from, msg)
@@ -340,12 +354,14 @@ func (m *Machine) Higher(now protocol.Time, from protocol.Rank, out *protocol.Ef
 // behind answers a message that is about another number than the present one, and says whether it was. A message is about the
 // number from which it was sent.
 func (m *Machine) behind(now protocol.Time, from protocol.Rank, number uint64) bool {
-	if m.rec.Conf == nil || m.phase != seated {
+	if !m.knows() {
 		return true
 	}
 	switch k := m.rec.Conf.Number; {
 	case number < k:
 		m.tell(now, from)
+		return true
+	case m.phase != seated:
 		return true
 	case number > k:
 		m.ask(from)

@@ -70,6 +70,8 @@ type Refused struct {
 	Ballot Ballot
 	// Promised is the ballot that the sender is bound by. It is below Ballot if the sender does not vote.
 	Promised Ballot
+	// Fixed says that the sender cannot take part in any change: it keeps no record.
+	Fixed bool
 }
 
 // Fetch asks for the configuration, if it has a higher number than the sender's.
@@ -114,7 +116,9 @@ type Known struct {
 	Slot   uint64
 	Ballot Ballot
 	// Speaks says that the sender has a trusted record, and so that the rest counts.
-	Speaks   bool
+	Speaks bool
+	// Asks says that the sender has a record that it does not trust, and asks itself.
+	Asks     bool
 	Settled  bool
 	Promised Ballot
 	Accepted Vote

@@ -10,7 +10,7 @@ import (
 type View struct {
 	// Dead are voters that were silent for so long that they are taken for dead.
 	Dead protocol.Set
-	// Ready are members that speak in the present configuration and have learnt as much as the proposer knows.
+	// Ready are members that have settled in the present configuration and have learnt as much as the proposer knows.
 	Ready protocol.Set
 	// Leading are members that lead a group, and are given more time to hand it over.
 	Leading protocol.Set
@@ -90,7 +90,7 @@ func (c *Config) invite(birth func(name string) Birth) bool {
 				continue
 			}
 			taken.Add(seat)
-			c.seat(Member{Seat: seat, Name: w.Name, Birth: birth(w.Name), Key: w.Key, Addrs: w.Addrs, Priority: w.Priority, Guest: true})
+			c.seat(Member{Seat: seat, Since: c.Number + 1, Name: w.Name, Birth: birth(w.Name), Key: w.Key, Addrs: w.Addrs, Priority: w.Priority, Guest: true})
 			did = true
 		}
 	}
@@ -228,6 +228,12 @@ func (c *Config) Leaving(seat protocol.Rank) bool {
 	return m != nil && c.Goal != nil && m.Role.votes() && !c.Goal.role(m).votes()
 }
 
+// Going says whether a member has no vote, and is to leave.
+func (c *Config) Going(seat protocol.Rank) bool {
+	m := c.At(seat)
+	return m != nil && c.Goal != nil && !m.Role.votes() && c.Goal.wish(m) == nil
+}
+
 // Check returns what is wrong with a goal.
 func (g *Goal) Check() error {
 	c := Config{Terms: g.Terms}
@@ -236,4 +242,72 @@ func (g *Goal) Check() error {
 		c.Members = append(c.Members, Member{Seat: protocol.Rank(i), Name: w.Name, Addrs: w.Addrs, Role: w.Role})
 	}
 	return c.Check()
+}
+
+// Goes says whether a member is to lose its vote, or its place, in the end.
+func (c *Config) Goes(m *Member) bool {
+	return c.Goal != nil && (c.Goal.wish(m) == nil || c.Leaving(m.Seat))
+}
+
+// Progress is how far a change has got.
+type Progress uint8
+
+const (
+	Idle        Progress = iota // none is running
+	Settling                    // the present configuration has not settled
+	Learning                    // newcomers are not ready
+	HandingOver                 // leaving members lead groups
+	Blocked                     // too few voters are heard
+	Agreeing                    // the next configuration is being agreed on
+)
+
+// Progress says how far the running change has got, and for which members it waits.
+func (m *Machine) Progress(now protocol.Time) (Progress, protocol.Set) {
+	c := m.rec.Conf
+	if m.phase != seated || c == nil {
+		return Idle, protocol.Set{}
+	}
+	voters := c.Voters()
+	var silent protocol.Set
+	for r := range voters.Without(m.seat).All() {
+		if now.Sub(m.peer(r).heard) > m.opt.Quiet {
+			silent.Add(r)
+		}
+	}
+	running := c.Goal != nil || m.want != nil || !m.rec.Settled
+	if !running {
+		return Idle, protocol.Set{}
+	}
+	if !c.majority(voters.Minus(silent)) {
+		return Blocked, silent
+	}
+	if !m.rec.Settled {
+		return Settling, protocol.Set{}
+	}
+	if m.want != nil || m.rec.Accepted.Conf != nil {
+		return Agreeing, protocol.Set{}
+	}
+	return m.waitsFor()
+}
+
+// waitsFor is Progress towards the goal.
+func (m *Machine) waitsFor() (Progress, protocol.Set) {
+	c, v := m.rec.Conf, m.view()
+	var learn, lead protocol.Set
+	for i := range c.Members {
+		x := &c.Members[i]
+		switch {
+		case !x.Role.votes() && c.Goal.role(x).votes() && !v.Ready.Has(x.Seat):
+			learn.Add(x.Seat)
+		case c.Leaving(x.Seat) && v.Leading.Has(x.Seat):
+			lead.Add(x.Seat)
+		}
+	}
+	switch {
+	case !learn.Empty():
+		return Learning, learn
+	case !lead.Empty():
+		return HandingOver, lead
+	}
+	return Agreeing, protocol.Set{}
 }

@@ -3,6 +3,7 @@ package council
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 )
@@ -84,6 +85,28 @@ func TestCancelledChangeLeavesNoGuests(t *testing.T) {
 	}
 }
 
+// R11-4: a leaving member that leads a group which no other member wants is waited for, but not without end.
+func TestLeavingMemberThatLeadsIsWaitedForAWhile(t *testing.T) {
+	c := step(conf(3, "abc"), nil)
+	c.Goal = goal("ab")
+	a := start(t, "a", settledAt(c, "a"))
+	a.m.opt.HandOver = 20 * time.Second
+	leads := func() *Config {
+		for _, r := range "bc" {
+			a.get(r, &Carry{Number: 4, Waited: true, Settled: true, Leads: 1})
+		}
+		return a.m.value()
+	}
+	a.pass(a.m.opt.Patience)
+	if leads() != nil {
+		t.Error("R11-4: it is not waited for")
+	}
+	a.pass(20*time.Second - a.m.opt.Patience)
+	if n := leads(); n == nil || n.At(2).Role != Observer {
+		t.Error("R11-4: it is waited for without end")
+	}
+}
+
 func TestOneChangeAtATime(t *testing.T) {
 	c := conf(4, "abc")
 	c.Goal = goal("abcd")
@@ -122,5 +145,43 @@ func TestAnyMemberFinishesAChange(t *testing.T) {
 	b.pass(4 * trip)
 	if _, _, ok := sent[*Prepare](b); !ok {
 		t.Error("R4: it does not propose")
+	}
+}
+
+// D fixed: a member that keeps no record objects before a change begins. Without that it would be left behind.
+func TestChangeWaitsForObjections(t *testing.T) {
+	c := conf(4, "abc")
+	ask := func() (*node, Ballot) {
+		a := start(t, "a", settledAt(c, "a"))
+		a.get('c', &Carry{Number: 4, Settled: true})
+		g := Goal{Terms: c.Terms}
+		for _, name := range []string{"a", "b", "c", "d"} {
+			g.Wishes = append(g.Wishes, Wish{Name: name, Role: Leader, Seat: protocol.Nobody})
+		}
+		if err := a.m.Change(a.now, Change{Goal: &g}); err != nil {
+			t.Fatal(err)
+		}
+		a.pass(0)
+		p, _, ok := sent[*Prepare](a)
+		if !ok {
+			t.Fatal("it does not propose")
+		}
+		a.get('a', &Promise{Slot: 5, Ballot: p.Ballot})
+		a.get('b', &Promise{Slot: 5, Ballot: p.Ballot})
+		if _, _, ok := sent[*Accept](a); ok {
+			t.Fatal("D fixed: c is heard, and has had no time to object")
+		}
+		return a, p.Ballot
+	}
+	a, b := ask()
+	a.get('c', &Refused{Slot: 5, Ballot: b, Fixed: true})
+	a.pass(time.Second)
+	if _, _, ok := sent[*Accept](a); ok || a.m.Wants() || a.m.Fixed() != protocol.NewSet(2) {
+		t.Errorf("D fixed: it goes on without c, which cannot follow: %v", a.m.Fixed())
+	}
+	a, _ = ask()
+	a.pass(4 * trip)
+	if _, _, ok := sent[*Accept](a); !ok {
+		t.Error("it waits for c for ever")
 	}
 }

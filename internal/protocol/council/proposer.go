@@ -1,6 +1,7 @@
 package council
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -43,6 +44,7 @@ var (
 	ErrUnchanged = errors.New("council: no change is running")
 	ErrNotSeated = errors.New("council: this member does not take part yet: ask another one")
 	ErrNumber    = errors.New("council: the configuration has another number")
+	ErrTooLarge  = errors.New("council: too large to change while it runs")
 )
 
 // Change makes the member propose a change. It returns an error if it will not. The change is under way once the configuration has
@@ -62,13 +64,23 @@ func (m *Machine) Change(now protocol.Time, c Change) error {
 	case conf.Goal != nil:
 		return nil
 	default:
-		if err := c.Goal.Check(); err != nil {
+		if err := m.fits(c.Goal); err != nil {
 			return err
 		}
 	}
-	m.want = &c
+	m.want, m.fixed = &c, protocol.Set{}
 	m.since = now
 	return nil
+}
+
+// fits says why a goal cannot be reached from the present configuration.
+func (m *Machine) fits(g *Goal) error {
+	if err := g.Check(); err != nil {
+		return err
+	}
+	n := m.rec.Conf.Begin(g, &View{}, m.birth)
+	n.Number, n.Before = m.rec.Conf.Number+1, m.rec.Conf.Voters()
+	return m.rec.Conf.CheckStep(n)
 }
 
 // Append appends the encoding of a change.
@@ -89,7 +101,11 @@ func DecodeChange(b []byte) (Change, error) {
 	return c, r.err
 }
 
-func (g *Goal) equal(o *Goal) bool { return slices.Equal(appendGoal(nil, g), appendGoal(nil, o)) }
+func (g *Goal) equal(o *Goal) bool {
+	a, b := *g, *o
+	a.By, b.By = "", ""
+	return slices.Equal(appendGoal(nil, &a), appendGoal(nil, &b))
+}
 
 // limit returns until when answers count.
 func (a *attempt) limit(c *Config) protocol.Time {
@@ -162,6 +178,10 @@ func (m *Machine) press(now protocol.Time) {
 	a := &m.attempt
 	a.due = now.Add(m.opt.RoundTrip)
 	voters := m.rec.Conf.Voters()
+	if a.value == nil && m.enough(now) {
+		m.second(now)
+		return
+	}
 	if a.value == nil {
 		m.sendAll(voters.Minus(a.promises), &Prepare{Slot: a.slot, Ballot: a.ballot})
 		return
@@ -195,9 +215,33 @@ func (m *Machine) onPromise(now protocol.Time, from protocol.Ident, p *Promise) 
 	if p.Accepted.Conf != nil && (a.best.Conf == nil || a.best.Ballot.below(p.Accepted.Ballot)) {
 		a.best = p.Accepted
 	}
-	if !m.rec.Conf.majority(a.promises) {
-		return
+	m.fixed.Remove(from.Rank)
+	if m.enough(now) {
+		m.second(now)
 	}
+}
+
+// enough says whether the second phase may begin. Before a change begins, all voters that are heard have a few round trips to object.
+func (m *Machine) enough(now protocol.Time) bool {
+	a := &m.attempt
+	if !m.rec.Conf.majority(a.promises) {
+		return false
+	}
+	if m.want == nil || now >= a.start.Add(4*m.opt.RoundTrip) {
+		return true
+	}
+	voters := m.rec.Conf.Voters()
+	for r := range voters.Minus(a.promises).Without(m.seat).All() {
+		if now.Sub(m.peer(r).heard) <= m.opt.Quiet {
+			return false
+		}
+	}
+	return true
+}
+
+// second begins the second phase.
+func (m *Machine) second(now protocol.Time) {
+	a := &m.attempt
 	a.value = a.best.Conf
 	if a.value == nil {
 		a.value = m.value()
@@ -243,7 +287,8 @@ func (m *Machine) birth(name string) (b Birth) {
 func (m *Machine) view() (v View) {
 	leads, assigned := m.host.Leads()
 	patient := m.now < m.settledAt.Add(m.opt.Patience)
-	if leads > 0 && patient {
+	lenient := m.now < m.settledAt.Add(cmp.Or(m.opt.HandOver, m.opt.Patience))
+	if leads > 0 && lenient {
 		v.Leading.Add(m.seat)
 	}
 	v.Ready.Add(m.seat)
@@ -256,10 +301,10 @@ func (m *Machine) view() (v View) {
 			v.Dead.Add(r)
 		}
 		here := p.carry.Number == m.rec.Conf.Number && p.carried != 0 && m.now.Sub(p.carried) <= 8*m.opt.Renew
-		if here && (p.carry.Assigned >= assigned || !patient) {
+		if here && p.carry.Settled && (p.carry.Assigned >= assigned || !patient) {
 			v.Ready.Add(r)
 		}
-		if here && p.carry.Leads > 0 && patient {
+		if here && p.carry.Leads > 0 && lenient {
 			v.Leading.Add(r)
 		}
 	}
@@ -278,6 +323,7 @@ func (m *Machine) onAccepted(now protocol.Time, from protocol.Ident, p *Accepted
 	chosen := a.value
 	m.attempt = attempt{due: protocol.Never}
 	m.state(protocol.EvChosen, chosen, "")
+	m.out.Facts[len(m.out.Facts)-1].Detail = chosen
 	to := m.rec.Conf.Present().Union(chosen.Present())
 	news := &Chosen{Conf: chosen, Bound: max(m.rec.Bound, m.lost.bound, chosen.Terms.Wait())}
 	m.sendAll(to.Without(m.seat), news)
@@ -285,9 +331,19 @@ func (m *Machine) onAccepted(now protocol.Time, from protocol.Ident, p *Accepted
 }
 
 // onRefused ends the attempt if the acceptor is bound by a higher ballot. One that does not vote now may do so later.
-func (m *Machine) onRefused(now protocol.Time, r *Refused) {
+func (m *Machine) onRefused(now protocol.Time, from protocol.Ident, r *Refused) {
 	m.round = max(m.round, r.Promised.Round)
-	if m.attempt.on && m.attempt.ballot == r.Ballot && r.Ballot.below(r.Promised) {
+	mine := m.attempt.on && m.attempt.ballot == r.Ballot
+	switch {
+	case mine && r.Fixed:
+		m.fixed.Add(from.Rank)
+		if m.want != nil && m.attempt.value == nil {
+			m.attempt, m.want = attempt{due: protocol.Never}, nil
+		}
+	case mine && r.Ballot.below(r.Promised):
 		m.giveUp(now)
 	}
 }
+
+// Fixed returns the voters that said, when a change was asked for here, that they cannot follow one.
+func (m *Machine) Fixed() protocol.Set { return m.fixed }

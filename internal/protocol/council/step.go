@@ -45,6 +45,9 @@ func (c *Config) CheckStep(to *Config) error {
 	if err := to.Check(); err != nil {
 		return err
 	}
+	if n := len(to.Append(nil)); n > MaxConfig {
+		return fmt.Errorf("%w: its configuration takes %d bytes, and at most %d fit", ErrTooLarge, n, MaxConfig)
+	}
 	voters := c.Voters()
 	switch {
 	case to.Council != c.Council:
@@ -74,6 +77,8 @@ func (c *Config) CheckStep(to *Config) error {
 			return fmt.Errorf("council: %q takes the seat of %q: a seat must have been empty for a number", m.Name, c.At(m.Seat).Name)
 		case m.Role.votes():
 			return fmt.Errorf("council: %q comes as %v: newcomers are observers first", m.Name, m.Role)
+		case m.Since != to.Number:
+			return fmt.Errorf("council: %q has its seat since %d: a newcomer has it since %d", m.Name, m.Since, to.Number)
 		}
 	}
 	if moved > 1 {
@@ -88,6 +93,8 @@ func (m *Member) follow(to *Config) (int, error) {
 	switch {
 	case n != nil && n.Birth == m.Birth && n.Name != m.Name:
 		return 0, fmt.Errorf("council: %q is called %q: members keep their names", m.Name, n.Name)
+	case n != nil && n.Birth == m.Birth && n.Since != m.Since:
+		return 0, fmt.Errorf("council: %q has its seat since %d, not %d", m.Name, m.Since, n.Since)
 	case n != nil && n.Birth == m.Birth && n.Role.votes() != m.Role.votes():
 		return 1, nil
 	case n != nil && n.Birth == m.Birth:
@@ -103,7 +110,7 @@ func (m *Member) follow(to *Config) (int, error) {
 // holds says whether a member has the same seat and birth here.
 func (c *Config) holds(m *Member) bool {
 	x := c.At(m.Seat)
-	return x != nil && x.Birth == m.Birth && x.Name == m.Name
+	return x != nil && x.Birth == m.Birth && x.Name == m.Name && x.Since == m.Since
 }
 
 // born says whether a member has a seat here, whichever.

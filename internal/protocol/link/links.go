@@ -10,6 +10,7 @@ type Links struct {
 	ends   []end
 	next   protocol.Time // when the next pings are due
 	check  protocol.Time // no link that is up can be silent for too long before
+	absent protocol.Set  // the ranks that no member has
 	busy   protocol.Set  // the members that something must go to in this Step
 	zero   protocol.Time // what pings count from, so that no ping is 0, wherever the clock began
 	began  bool
@@ -36,6 +37,18 @@ func New(c Config) (*Links, error) {
 	}
 	l.changes = make([]Change, 0, c.Members)
 	return l, nil
+}
+
+// Grow makes room for so many members. One that has been there stays as it is. The absent are ranks that no member has: nothing is
+// sent to them.
+func (l *Links) Grow(members int, absent protocol.Set) {
+	l.absent = absent
+	for r := len(l.ends); r < members; r++ {
+		e := end{}
+		e.peer.Rank = protocol.Rank(r)
+		l.ends = append(l.ends, e)
+	}
+	l.config.Members = len(l.ends)
 }
 
 // begin notes when the links were used first.
@@ -207,7 +220,7 @@ func (l *Links) Flush(now protocol.Time, out *protocol.Effects) {
 		l.busy = protocol.Everyone(len(l.ends)).Without(l.config.Self)
 		l.recheck()
 	}
-	for r := range l.busy.All() {
+	for r := range l.busy.Minus(l.absent).All() {
 		e := &l.ends[r]
 		begin := len(out.Send)
 		l.flush(now, e, due, out)

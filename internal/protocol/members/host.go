@@ -47,6 +47,16 @@ func (h *host) Adopt(now protocol.Time, c *council.Config, seat protocol.Rank) {
 	h.leases, h.born = leases, true
 }
 
+func (h *host) Carried(number uint64) bool {
+	return h.cfg.Carried == nil || h.cfg.Carried(number)
+}
+
+func (h *host) CaughtUp(now protocol.Time) {
+	if h.leases != nil {
+		h.leases.CaughtUp(now)
+	}
+}
+
 func (h *host) Raise(now protocol.Time, floor uint64) { h.leases.Settled(now, floor, h.out) }
 
 func (h *host) Recovered(_ protocol.Time, floor uint64) { h.leases.Recovered(floor) }

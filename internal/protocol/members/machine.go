@@ -14,19 +14,28 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/lease"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/record"
+	"github.com/regentproject/regent/internal/protocol/stack"
 )
 
 // Config is what a member has to know of itself.
 type Config struct {
 	Council council.Options
-	// Leases returns the configuration of the member's leases. Machine sets what follows from the configuration of the council.
+	// Carried says whether all is known here that was agreed on besides leases under the configurations before the one with a
+	// number; nil: there is nothing besides. The member settles in a configuration only then.
+	Carried func(number uint64) bool
+	// Leases returns the configuration of the member's leases. Machine sets what follows from the configuration of the council; Listing
+	// only if it is zero.
 	Leases func(c *council.Config) nerio.Config
+	// Terms, if it is set, are those of the member's own settings. They take the place of those in its record: members compare their
+	// settings by the digest in their packets.
+	Terms *council.Terms
 }
 
 // Machine is one member.
@@ -35,6 +44,7 @@ type Machine struct {
 	seed   uint64
 	record []byte
 	part   *council.Record
+	bare   bool              // the record has no part of the council
 	out    *protocol.Effects // of the present Step
 	now    protocol.Time     // of the present Step
 
@@ -48,6 +58,7 @@ type Machine struct {
 	pending []uint64
 	// close says that the member was asked to leave the council.
 	close bool
+	shape *stack.Shape
 }
 
 // New returns a member that starts from its encoded record; nil if it has none. A damaged record is a lost one.
@@ -58,12 +69,11 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 		if err != nil && !errors.Is(err, record.ErrDamaged) {
 			return nil, err
 		}
-		if err == nil && len(r.Wedge) > 0 && r.Inc != 0 {
-			part, err := council.DecodeRecord(r.Wedge)
-			if err != nil {
-				return nil, err
-			}
-			m.record, m.part = rec, part
+		if err == nil {
+			err = m.take(rec, &r)
+		}
+		if err != nil && !errors.Is(err, record.ErrDamaged) {
+			return nil, err
 		}
 	}
 	conf := cfg.Council.First
@@ -84,16 +94,40 @@ func New(cfg Config, rec []byte, seed uint64) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.part == nil {
+	if m.part == nil || m.bare {
 		m.leases.Keep(council.FirstRecord(&cfg.Council))
 	}
 	return m, nil
 }
 
+// take starts from a whole record, if it is one of a member that has spoken. One that has no part of the council was written while the
+// council could not change: its configuration is the first one.
+func (m *Machine) take(encoded []byte, r *record.Record) error {
+	part := r.Wedge
+	switch {
+	case r.Inc == 0:
+		return nil
+	case len(part) == 0 && m.cfg.Council.First == nil:
+		return nil
+	case len(part) == 0:
+		part, m.bare = council.FirstRecord(&m.cfg.Council), true
+	}
+	p, err := council.DecodeRecord(part)
+	if err != nil {
+		return err
+	}
+	if t := m.cfg.Terms; t != nil && p.Conf.Terms != *t {
+		own := *p.Conf
+		own.Terms = *t
+		p.Conf, p.Bound = &own, max(p.Bound, t.Wait())
+	}
+	m.part, m.record = p, encoded
+	return nil
+}
+
 // under returns the configuration of leases under a configuration of the council.
 func (m *Machine) under(c *council.Config, seat protocol.Rank) nerio.Config {
 	n := m.cfg.Leases(c)
-	digest := c.Digest()
 	seats := max(c.Seats(), int(seat)+1, n.Quorums.Members())
 	if m.leases != nil {
 		seats = max(seats, m.leases.Members())
@@ -106,10 +140,25 @@ func (m *Machine) under(c *council.Config, seat protocol.Rank) nerio.Config {
 			n.Leaving.Add(r)
 		}
 	}
-	n.Epoch, n.Council, n.Listing, n.Digest = c.Number, c.Council, digest, 0
+	n.Epoch, n.Council = c.Number, c.Council
+	n.Bootstrap = n.Bootstrap && c.Number == 0
+	if n.Listing == [32]byte{} {
+		n.Listing, n.Digest = listing(c), 0
+	}
 	n.Longest, n.Rho, n.Guarded = c.Terms.Longest, c.Terms.Rho, true
+	m.shape = &stack.Shape{Self: seat, Members: seats, Present: c.Present(), Voters: c.Voters(), Leaders: c.Leaders()}
 	return n
 }
+
+// listing is what the record of the leases keeps of a configuration: all but the terms, in place of which a member may put its own.
+func listing(c *council.Config) [32]byte {
+	listed := *c
+	listed.Terms = council.Terms{}
+	return listed.Digest()
+}
+
+// Shape returns who is in the council that is in force; nil while the member has no seat.
+func (m *Machine) Shape() *stack.Shape { return m.shape }
 
 // Step implements protocol.Machine.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
@@ -262,6 +311,28 @@ func (m *Machine) wake() {
 // Council returns the member's part in the agreement.
 func (m *Machine) Council() *council.Machine { return m.council }
 
+// Conf returns the configuration in force; nil if none is known.
+func (m *Machine) Conf() *council.Config {
+	if m.council == nil {
+		return nil
+	}
+	return m.council.Conf()
+}
+
+// Seat returns the member's seat; Nobody if it has none.
+func (m *Machine) Seat() protocol.Rank {
+	if m.council == nil {
+		return protocol.Nobody
+	}
+	return m.council.Seat()
+}
+
+// Settled says whether the member has settled in the configuration in force.
+func (m *Machine) Settled() bool { return m.council != nil && m.council.Settled() }
+
+// Begun says that this start of the member began the council.
+func (m *Machine) Begun() bool { return m.leases != nil && m.leases.Begun() }
+
 // Incarnation implements protocol.Incarnate. A member that has left the council does not speak.
 func (m *Machine) Incarnation() protocol.Inc {
 	if m.leases == nil || m.council != nil && m.council.Out() && m.leases.Closed() {
@@ -288,3 +359,27 @@ func (m *Machine) Owns(msg protocol.Message) bool {
 
 // TakeUnfit says whether the member, though trusted, has failed to gather a quorum, and forgets it.
 func (m *Machine) TakeUnfit() bool { return m.leases != nil && m.leases.TakeUnfit() }
+
+// Offer returns the configuration in force for a member that asks for it; nil while this one has none to give.
+func (m *Machine) Offer() *council.Config {
+	if m.council == nil || !m.council.Seated() && !m.council.Out() {
+		return nil
+	}
+	return m.council.Conf()
+}
+
+// LongestLock is that of the leases, and TermsLeft is.
+func (m *Machine) LongestLock() time.Duration {
+	if m.leases == nil {
+		return 0
+	}
+	return m.leases.LongestLock()
+}
+
+// TermsLeft returns how many terms the member can accept before its disk has to write again.
+func (m *Machine) TermsLeft() uint64 {
+	if m.leases == nil {
+		return 0
+	}
+	return m.leases.TermsLeft()
+}

@@ -71,7 +71,7 @@ func TestRecordOfTheFirstStartHasTheConfiguration(t *testing.T) {
 func next(c *council.Config) *council.Config {
 	n := *c
 	n.Number, n.Before = c.Number+1, c.Voters()
-	n.Members = append(append([]council.Member{}, c.Members...), council.Member{Seat: 1, Name: "b", Birth: council.Birth{'b'}})
+	n.Members = append(append([]council.Member{}, c.Members...), council.Member{Seat: 1, Since: n.Number, Name: "b", Birth: council.Birth{'b'}})
 	return &n
 }
 
@@ -175,5 +175,23 @@ func TestRemovedMemberLeavesInGoodOrder(t *testing.T) {
 	}
 	if !m.Closed() || m.Incarnation() != 0 {
 		t.Errorf("C-OUT: closed %v, incarnation %d", m.Closed(), m.Incarnation())
+	}
+}
+
+// A member whose own settings have other terms than its record starts all the same: members compare settings by the digest in packets.
+// Nothing that it has promised is forgotten.
+func TestMemberStartsWithOtherTermsThanItsRecord(t *testing.T) {
+	_, _, rec := alone(t)
+	for _, longest := range []time.Duration{300 * ms, 220 * ms} {
+		c := config("a", first("a"), false)
+		c.Terms = &council.Terms{Longest: longest, Rho: protocol.DefaultRho}
+		m, err := New(c, rec, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := council.Terms{Longest: 250 * ms, Rho: protocol.DefaultRho}
+		if m.part.Conf.Terms != *c.Terms || m.part.Bound != max(before.Wait(), c.Terms.Wait()) {
+			t.Errorf("longest promise %v: terms %+v, bound %v", longest, m.part.Conf.Terms, m.part.Bound)
+		}
 	}
 }

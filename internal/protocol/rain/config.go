@@ -23,6 +23,9 @@ type Config struct {
 	Inc protocol.Inc
 	// Epoch is the council's, and goes into the stamps of decisions.
 	Epoch uint64
+	// Council is asked after every Step of the authority which configuration is in force, if members come and go; nil: they do not.
+	// It sets Self, Members, Quorums and Leaders, and stamps bear the number of the configuration in which the lease began.
+	Council Council
 	// Owns says which groups are consistent; all others are the authority's own business. nil: all are consistent.
 	Owns func(protocol.Group) bool
 	// Diskless members keep no record.

@@ -15,6 +15,7 @@ type ownLease struct {
 	horizon       protocol.HorizonID
 	until         protocol.Time
 	quorum        stamp.Quorum
+	epoch         uint64
 	// owed says that this member has confirmed another's candidacy since it last had one of its own.
 	owed bool
 }
@@ -27,7 +28,7 @@ func (g *group) onLease(v *protocol.View) {
 		l.token = 0
 		return
 	}
-	l.token, l.tenure, l.horizon, l.until, l.quorum = v.Term, v.Tenure, v.Horizon, v.Until, v.Quorum
+	l.token, l.tenure, l.horizon, l.until, l.quorum, l.epoch = v.Term, v.Tenure, v.Horizon, v.Until, v.Quorum, v.Epoch
 	if v.Stop && l.stopped != v.Tenure {
 		l.stopped = v.Tenure
 		g.m.queue = append(g.m.queue, protocol.Stopped{Group: g.name})
@@ -58,7 +59,9 @@ func (g *group) want(yes bool) {
 type reading struct {
 	token           uint64
 	answered, known protocol.Set
-	best            View
+	// settled says that one of those that know has settled in the present configuration.
+	settled bool
+	best    View
 }
 
 // under says whether the views are being asked for under the present lease.
@@ -66,6 +69,9 @@ func (r *reading) under(g *group) bool { return g.lease.token != 0 && r.token ==
 
 // done says whether the highest view is known.
 func (r *reading) done(g *group) bool {
+	if g.m.term.conf != nil {
+		return r.under(g) && r.hasAll(g.m)
+	}
 	everyone := protocol.Everyone(len(g.peers))
 	return r.under(g) && (r.answered == everyone || !g.m.cfg.Quorums.In(everyone.Minus(r.known)))
 }
@@ -84,21 +90,22 @@ func (g *group) read() {
 
 // onQuery answers with this member's view.
 func (g *group) onQuery(from protocol.Rank, q *Query) {
-	g.send(from, &Answer{Group: g.name, Token: q.Token, Known: g.known, View: g.view})
+	g.send(from, &Answer{Group: g.name, Token: q.Token, Known: g.known, View: g.view, Epoch: g.m.term.number, Settled: g.m.settled()})
 }
 
 // onAnswer takes one.
 func (g *group) onAnswer(from protocol.Rank, a *Answer) {
-	if r := &g.reading; r.under(g) && a.Token == r.token {
+	if r := &g.reading; r.under(g) && a.Token == r.token && a.Epoch == g.m.term.number {
 		g.again = true
-		r.add(from, a.Known, &a.View)
+		r.add(from, a.Known, a.Settled, &a.View)
 	}
 }
 
-func (r *reading) add(from protocol.Rank, known bool, v *View) {
+func (r *reading) add(from protocol.Rank, known, settled bool, v *View) {
 	r.answered.Add(from)
 	if known {
 		r.known.Add(from)
+		r.settled = r.settled || settled
 	}
 	if v.after(&r.best) {
 		r.best = *v
@@ -122,6 +129,9 @@ func (p *pending) broken(g *group, r protocol.Rank) {
 	if p.number == g.view.Number && g.view.Joined.Has(r) && !p.has.Has(r) {
 		p.late.Add(r)
 	}
+	if g.m.changing() {
+		p.has.Remove(r) // it may forget what it has, and then know so (pull)
+	}
 }
 
 // lives follows the word of a member that it lives in the pending view: it was taken in after all, and only its answer was lost with the
@@ -136,7 +146,11 @@ func (p *pending) lives(g *group, now protocol.Time, r protocol.Rank) {
 // issue installs a view of this member's own making and sends it to all.
 func (g *group) issue(now protocol.Time, v View, how string) {
 	if g.m.below != nil {
-		e := stamp.Edict{Epoch: g.m.cfg.Epoch, Token: v.Number.Token, Counter: int64(now), Quorum: g.lease.quorum}
+		epoch := g.m.cfg.Epoch
+		if g.m.changing() {
+			epoch = g.lease.epoch
+		}
+		e := stamp.Edict{Epoch: epoch, Token: v.Number.Token, Counter: int64(now), Quorum: g.lease.quorum}
 		g.m.fact(protocol.Fact{Ev: protocol.EvEdict, Dom: protocol.Quorum, Group: g.name, Tenure: g.lease.tenure, Term: e.Token, At: now, Detail: e})
 	}
 	g.install(now, v, how)
@@ -159,9 +173,9 @@ func (g *group) repeat(now protocol.Time, to protocol.Rank) {
 	g.send(to, &Install{Group: g.name, View: g.view})
 }
 
-// onInstalled counts a member that has it.
-func (g *group) onInstalled(from protocol.Rank, n Number) {
-	if n == g.pending.number {
+// onInstalled counts a member that has it, and had it in the present configuration.
+func (g *group) onInstalled(from protocol.Rank, n Number, epoch uint64) {
+	if n == g.pending.number && epoch == g.m.term.number && g.m.here(from) {
 		g.pending.has.Add(from)
 		g.again = true
 	}
@@ -256,8 +270,8 @@ func (g *group) decide(now protocol.Time, present, joining *protocol.Set) {
 	if g.m.below != nil && !g.m.cfg.Quorums.In(next.Members) {
 		return
 	}
-	if next.Members.Len() == 1 && g.view.Members.Len() > 1 {
-		return // alone it has no way to know that it is not the one that failed
+	if g.m.below == nil && next.Members.Len() == 1 && g.view.Members.Len() > 1 {
+		return // alone and without a gate it has no way to know that it is not the one that failed
 	}
 	g.fact(protocol.Fact{Ev: protocol.EvConv, Peer: g.peers[g.me].ident, Members: next.Members, Term: next.Number.Token, Gen: next.Number.Vid})
 	g.issue(now, next, "decided")
@@ -268,7 +282,7 @@ func (g *group) next(failed, joined protocol.Set) View {
 	v := View{
 		Number:  Number{g.lease.token, g.view.Number.Vid + 1},
 		Members: g.view.Members.Minus(failed).Union(joined),
-		Manager: g.me, Failed: failed, Joined: joined, Parent: g.view.Number,
+		Manager: g.me, Failed: failed, Joined: joined, Parent: g.view.Number, Epoch: g.m.term.number,
 	}
 	if g.recovered != g.view.Number {
 		v.Unfinished = g.view.Failed.Union(g.view.Unfinished)
@@ -284,7 +298,7 @@ func (g *group) lead(now protocol.Time) bool {
 	}
 	g.read()
 	r := &g.reading
-	r.add(g.me, g.known, &g.view)
+	r.add(g.me, g.known, g.m.settled(), &g.view)
 	if !r.done(g) || g.phase != Alive {
 		return r.done(g)
 	}
@@ -292,7 +306,7 @@ func (g *group) lead(now protocol.Time) bool {
 		return true
 	}
 	v := r.best
-	if !v.Members.Has(g.me) {
+	if !g.m.holds(&v, g.me) {
 		g.install(now, v, "heard")
 		g.announce()
 		return false
@@ -310,7 +324,7 @@ func (g *group) form(now protocol.Time) {
 	for r := range g.peers {
 		if p := &g.peers[r]; p.up && p.spoke {
 			alive = alive || p.said.Phase == Alive
-			if p.said.Phase == Joining {
+			if p.said.Phase == Joining && g.m.here(protocol.Rank(r)) {
 				all.Add(protocol.Rank(r))
 			}
 		}

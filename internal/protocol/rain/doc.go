@@ -11,6 +11,7 @@
 //	                   who leaves for a broken link      evict.go
 //	                   views, their order, the record    view.go
 //	                   what travels                      message.go
+//	                   members that come and go          adopt.go
 //	                   over links and an authority       machine.go
 //
 // # How it is driven
@@ -33,6 +34,47 @@
 //	Close, Health  the member is leaving, or is unhealthy: its programs are asked to stop, and then it is out. A member that is healthy
 //	              again, and takes part, waits for admission.
 //	Begin{g}      without a gate: an operator lets the dead members that this one sees begin
+//
+// # Members come and go
+//
+// With Config.Council the machine asks after every Step of the authority which configuration is in force, and adopts it in the same
+// Step. The owner passes the machine of package members as Council, and Machine.Carried as Carried of package members. Nothing else
+// is needed: commands that come before the member has a seat are kept, and a member that is to leave is taken out of its groups in
+// good order. Numbers are those of configurations. Majorities of neighbouring numbers meet, others need not.
+//
+// Views stand. A view means the members that had its seats in the configuration in which it was decided (View.Epoch): a seat that is
+// empty, or that was given to another member since (council.Member.Since), counts as lost. A newcomer is not of a view that was
+// decided before it came.
+//
+// What counts is of one configuration: the acknowledgements by which a view is reported, the answers of a reading, and the word of a
+// quorum that a member may go on. A member that adopts begins all three anew, and sends Ask to all. A peer that was ahead or behind
+// repeats then what did not count.
+//
+// A reading is done when those that answered in the reader's number have a majority of the voters, and those of them that have
+// forgotten nothing have a member in every majority of the voters, and either one of these has settled, or they have a member in
+// every majority of the voters of the number before; or when all members have answered. Each part is needed:
+//
+//	a majority answers    abcd, then abc. {a b} report a view in abc. c and d, which are behind, meet every majority of abcd: they
+//	                      would miss it. A member never goes back (C-MONO), so a majority that is still behind proves that there
+//	                      is no such view. The lease of the reader does not: its votes may be older than the view.
+//	every majority        a view that {a b} of abc reported, of which b forgot all, is known to a alone.
+//	settled, or before    abc, then abcd. {a b} have reported in abc, and c and d have a majority's worth of votes against it.
+//
+// It does not suffice that those that know contain a majority, as a first version of the rule had it, which asks too much: in a
+// council of four of which two have lost their disks no reading would ever end. That they meet every majority does not suffice either.
+//
+// A member settles only when it knows every view that was reported before (Carried): one of those that answer it has settled, or
+// they have a member in every majority of the voters before, or all have answered. An answer comes after all views of its sender.
+// A view that was reported in the number before was acknowledged there, so its acknowledgers had it before they adopted. A view of
+// two numbers before is known to the majority that chose the present number: each of them had settled in the number between.
+//
+// A member that has no vote settles only when it counts as one that has forgotten nothing, too. A newcomer gets no vote before it has
+// settled. Otherwise newcomers could become a majority of the voters before any of them knows, and then none of them ever would.
+//
+// A member that has lost its disk asks the same. It may count as one that has forgotten nothing once those that answer have a member
+// in every majority without it, in its number and, unless one of them has settled, in the one before. It asks no earlier than Tin and
+// Tout after its start: until then a manager may count what it acknowledged in its life before. A manager drops the acknowledgement
+// of a peer when it finds its link broken.
 //
 // # Where this differs from the texts
 //

@@ -71,14 +71,18 @@ func newGroup(m *Machine, name protocol.Group) *group {
 	g.stay.heard = make([]protocol.Time, n)
 	g.stay.due = protocol.Never
 	for r := range g.peers {
+		g.peers[r] = newPeer(protocol.Rank(r))
 		p := &g.peers[r]
-		p.since, p.ident = protocol.Never, protocol.Ident{Rank: protocol.Rank(r)}
 		if m.links != nil {
 			p.ident = m.links.Peer(protocol.Rank(r))
 			_, p.up = m.links.Up(protocol.Rank(r))
 		}
 	}
 	return g
+}
+
+func newPeer(r protocol.Rank) peer {
+	return peer{since: protocol.Never, ident: protocol.Ident{Rank: r}}
 }
 
 // onCampaign lets the program take part.
@@ -130,7 +134,9 @@ func (g *group) onStopped(now protocol.Time) {
 		if g.retiring != (protocol.Cause{}) {
 			cause = g.retiring
 		}
-		g.open, g.delivered = false, Number{}
+		// A member that is to leave the council takes part again if the change is cancelled, or has been since its program was asked to stop.
+		g.open = g.open && (g.retiring.Code == protocol.Closed || g.m.going && g.retiring != (protocol.Cause{}))
+		g.delivered = Number{}
 		g.die(cause)
 	case g.phase == Stopping:
 		g.enter(g.rest())
@@ -139,7 +145,7 @@ func (g *group) onStopped(now protocol.Time) {
 
 // rest is where a dead member stands whose program has stopped.
 func (g *group) rest() Phase {
-	if g.open && !g.m.ill {
+	if g.open && !g.m.ill && !g.m.going {
 		return Joining
 	}
 	return Out
@@ -258,10 +264,10 @@ func (g *group) onState(now protocol.Time, from protocol.Rank, s *State) {
 	}
 }
 
-// lost says whether a member of the view is not one any more as this member sees it: there is no link to it, it died, or it has to
-// leave.
+// lost says whether a member of the view is not one any more as this member sees it: there is no link to it, it died, it has to
+// leave, or it has left the council.
 func (g *group) lost(j protocol.Rank) bool {
-	return j != g.me && (!g.peers[j].up || g.failing.Has(j) || g.died(j))
+	return j != g.me && (!g.m.is(j, g.view.Epoch) || !g.peers[j].up || g.failing.Has(j) || g.died(j))
 }
 
 // died says whether a member of the view that is linked has said that it died in this view or a later one. (Of an earlier one it does
@@ -301,7 +307,7 @@ func (g *group) joining() protocol.Set {
 	}
 	for r := range g.peers {
 		p := &g.peers[r]
-		if j := protocol.Rank(r); p.up && p.spoke && p.said.Phase == Joining && !g.view.Members.Has(j) {
+		if j := protocol.Rank(r); p.up && p.spoke && p.said.Phase == Joining && !g.view.Members.Has(j) && g.m.here(j) {
 			s.Add(j)
 		}
 	}
@@ -317,7 +323,7 @@ func (g *group) waiting(now protocol.Time) protocol.Set {
 			s.Add(j)
 		}
 	}
-	return s
+	return s.Minus(g.m.absent())
 }
 
 // install makes a view this member's own: one that it decided or announces, that its manager sent, or that it heard of from
@@ -335,11 +341,11 @@ func (g *group) install(now protocol.Time, v View, how string) {
 	g.forget()
 	g.known = g.known || how != "heard"
 	g.m.note()
-	g.fact(protocol.Fact{Ev: protocol.EvInstall, Peer: g.peers[v.Manager].ident, Members: v.Members, Term: v.Number.Token,
-		Gen: v.Number.Vid, Seq: v.Parent.Vid, Why: how, Detail: v})
-	taken := v.Joined.Has(g.me) && v.Number.Vid > before
+	g.stateView(how)
+	holds := g.m.holds(&v, g.me)
+	taken := holds && v.Joined.Has(g.me) && v.Number.Vid > before
 	switch {
-	case !v.Members.Has(g.me) || taken && g.delivered != Number{}:
+	case !holds || taken && g.delivered != Number{}:
 		// The others took this member for dead, be it that they knew no better: it must not go on with what it had.
 		if g.phase == Alive {
 			g.die(g.exclusion(now, &v))
@@ -349,6 +355,13 @@ func (g *group) install(now protocol.Time, v View, how string) {
 		g.stay.begin(g, now)
 		g.stateNode()
 	}
+}
+
+// stateView states which view the member has, and how it got it.
+func (g *group) stateView(how string) {
+	v := &g.view
+	g.fact(protocol.Fact{Ev: protocol.EvInstall, Peer: g.peers[v.Manager].ident, Members: v.Members, Term: v.Number.Token,
+		Gen: v.Number.Vid, Seq: v.Parent.Vid, Why: how, Detail: *v})
 }
 
 // exclusion says why a view is without this member: because of its broken link, if it has one.
@@ -374,7 +387,7 @@ func (g *group) onInstall(now protocol.Time, from protocol.Rank, v *View) {
 	if v.Number == g.view.Number && v.Manager == g.view.Manager {
 		g.known = true
 		if g.m.sender != nil {
-			g.m.sender.SendDurable(from, &Installed{Group: g.name, Number: v.Number})
+			g.m.sender.SendDurable(from, &Installed{Group: g.name, Number: v.Number, Epoch: g.m.term.number})
 		}
 	}
 }

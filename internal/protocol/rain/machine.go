@@ -29,8 +29,14 @@ type Machine struct {
 	sender carrier           // the links, as far as groups need them
 	inc    protocol.Inc
 	groups []*group // in the order of their names
-	// closed says that the member is leaving, ill that it is not fit to be in any group.
-	closed, ill bool
+	// closed says that the member is leaving, ill that it is not fit to be in any group, going that it has no vote and is to leave
+	// the council.
+	closed, ill, going bool
+	// term is the configuration in force, where members come and go. asks are the last questions of peers, by rank, and held are
+	// commands that came before the member had a seat.
+	term term
+	asks []Ask
+	held []protocol.Event
 
 	// queue is what the authority is to get, one event a Step, because it uses its messages again.
 	queue     []protocol.Event
@@ -66,6 +72,9 @@ type write struct {
 
 // New returns the machine of one member that starts from its encoded record; nil if it has none. The same record is the authority's.
 func New(cfg Config, below Authority, rec []byte) (*Machine, error) {
+	if cfg.Council != nil {
+		cfg.Self, cfg.Members, cfg.Quorums, cfg.Leaders = 0, 1, protocol.Majority(1), protocol.Set{} // until a configuration names the member
+	}
 	if err := cfg.check(below != nil); err != nil {
 		return nil, err
 	}
@@ -163,6 +172,7 @@ func (m *Machine) command(now protocol.Time, name protocol.Group, ev protocol.Ev
 	switch {
 	case !m.owns(name):
 		m.authority(now, ev)
+	case m.hold(ev):
 	case m.takes(name):
 		do(m.group(name), now)
 	default:
@@ -220,6 +230,7 @@ func (m *Machine) authority(now protocol.Time, ev protocol.Event) {
 	if len(o.Persist) > 0 {
 		m.rec = append(m.rec[:0], o.Persist...)
 	}
+	m.follow(now)
 }
 
 // onTick wakes the authority if it wanted to be woken, or if nobody else did.
@@ -241,14 +252,7 @@ func (m *Machine) onClose(now protocol.Time, ev protocol.Close) {
 // onHealth takes a member that is not fit to lead out of its groups: it would be the one to decide, and could not.
 func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
 	m.ill = !ev.Fit()
-	for _, g := range m.groups {
-		switch {
-		case m.ill:
-			g.retire(protocol.Cause{Code: ev.Cause(), Peer: g.me})
-		case g.phase == Out:
-			g.enter(g.rest())
-		}
-	}
+	m.unfit(protocol.Cause{Code: ev.Cause(), Peer: m.cfg.Self})
 	m.authority(now, ev)
 }
 
@@ -289,6 +293,13 @@ func (m *Machine) changed(now protocol.Time, changes []link.Change) {
 		for _, g := range m.groups {
 			g.onLink(now, &changes[i])
 		}
+		r := changes[i].Peer.Rank
+		if int(r) < len(m.asks) {
+			m.asks[r] = Ask{}
+		}
+		if changes[i].Up && m.term.conf != nil && m.here(r) {
+			m.sender.Send(r, &Ask{Number: m.term.number, Nonce: m.term.pull.nonce})
+		}
 	}
 }
 
@@ -321,7 +332,7 @@ func (m *Machine) deliver(now protocol.Time, from protocol.Rank, msg link.Messag
 		}
 	case *Installed:
 		if m.takes(msg.Group) {
-			m.group(msg.Group).onInstalled(from, msg.Number)
+			m.group(msg.Group).onInstalled(from, msg.Number, msg.Epoch)
 		}
 	case *Links:
 		if m.takes(msg.Group) {
@@ -331,6 +342,10 @@ func (m *Machine) deliver(now protocol.Time, from protocol.Rank, msg link.Messag
 		if m.takes(msg.Group) {
 			m.group(msg.Group).onQuery(from, msg)
 		}
+	case *Ask:
+		m.onAsk(now, from, msg)
+	case *Told:
+		m.onTold(from, msg)
 	}
 }
 
@@ -344,9 +359,11 @@ func (m *Machine) about(t *Topic) *group {
 
 // sane says whether a view can be one of this council.
 func (m *Machine) sane(name protocol.Group, v *View) bool {
+	if m.takes(name) {
+		m.fit(v)
+	}
 	everyone := protocol.Everyone(m.cfg.Members)
-	all := v.Members.Union(v.Failed).Union(v.Joined).Union(v.Unfinished)
-	return m.takes(name) && everyone.Contains(all) && (v.Number.Vid == 0 || int(v.Manager) < m.cfg.Members)
+	return m.takes(name) && everyone.Contains(v.everyone())
 }
 
 // expire ends memberships whose time is over, and lets links go down that are silent.
@@ -372,8 +389,10 @@ func (m *Machine) settle(now protocol.Time) {
 		m.incarnate(now)
 		m.evaluate(now)
 	}
+	remind := m.remind(now)
+	m.remembered()
 	m.persist()
-	m.out.Wake = m.belowWake
+	m.out.Wake = min(m.belowWake, remind)
 	if len(m.queue) > 0 {
 		m.out.Wake = now
 	}
@@ -410,7 +429,8 @@ func (m *Machine) incarnate(now protocol.Time) {
 		}
 	}
 	m.inc, m.links, m.sender = inc, nil, nil
-	if inc == 0 {
+	m.term.pull = pull{nonce: m.term.pull.nonce, carried: m.term.number == 0}
+	if inc == 0 || m.changing() && m.term.conf == nil {
 		return
 	}
 	if m.below != nil && m.below.Begun() {
@@ -423,6 +443,9 @@ func (m *Machine) incarnate(now protocol.Time) {
 	m.err = err
 	if err == nil {
 		m.links, m.sender = links, links
+		links.Grow(m.cfg.Members, m.absent())
+		m.term.pull.late = now.Add(m.cfg.Rho.WaitAtLeast(m.cfg.Tin + m.cfg.Tout))
+		m.question(now)
 	}
 }
 

@@ -58,11 +58,29 @@ type Install struct {
 	View  View
 }
 
-// Installed says that the sender has the view, on its disk if it has one.
+// Installed says that the sender has the view, on its disk if it has one, and has it since a time when its configuration was Epoch.
 type Installed struct {
 	link.Header
 	Group  protocol.Group
 	Number Number
+	Epoch  uint64
+}
+
+// Ask gives the number of the sender's configuration, and asks for all views that the receiver has in the same one. It is the first
+// thing that a member sends after it has adopted a configuration.
+type Ask struct {
+	link.Header
+	Number uint64
+	Nonce  uint64
+}
+
+// Told answers Ask: the views of the sender have been sent before it.
+type Told struct {
+	link.Header
+	Number uint64
+	Nonce  uint64
+	// Known says that the sender has forgotten no view, Settled that it has settled in the configuration with Number.
+	Known, Settled bool
 }
 
 // Phase is where a member stands in a group.
@@ -117,6 +135,9 @@ type Answer struct {
 	Token uint64
 	Known bool
 	View  View
+	// Epoch is the number of the sender's configuration, and Settled says that it has settled in it.
+	Epoch   uint64
+	Settled bool
 }
 
 // Stay asks whether the sender is still a member of the receiver's view. It travels outside of sessions: a late one is worth nothing.
@@ -125,6 +146,8 @@ type Stay struct {
 	// Inc is the sender's incarnation and At its clock, both to be returned.
 	Inc protocol.Inc
 	At  protocol.Time
+	// Epoch is the number of its configuration. A receiver in another one does not answer.
+	Epoch uint64
 }
 
 // Stays says that it is.
@@ -146,6 +169,18 @@ func (m *Query) Copy() protocol.Message     { c := *m; return &c }
 func (m *Answer) Copy() protocol.Message    { c := *m; return &c }
 func (m *Stay) Copy() protocol.Message      { c := *m; return &c }
 func (m *Stays) Copy() protocol.Message     { c := *m; return &c }
+
+// Copy returns an Ask of its own.
+func (m *Ask) Copy() protocol.Message { c := *m; return &c }
+
+// Copy returns a Told of its own.
+func (m *Told) Copy() protocol.Message { c := *m; return &c }
+
+// Name returns rain.Ask.
+func (*Ask) Name() string { return "rain.Ask" }
+
+// Name returns rain.Told.
+func (*Told) Name() string { return "rain.Told" }
 
 // Name returns rain.Cand, and so on.
 func (*Cand) Name() string      { return "rain.Cand" }

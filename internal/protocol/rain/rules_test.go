@@ -333,3 +333,24 @@ func TestAnAnswerThatWasLostWithItsLinkIsAskedForAgain(t *testing.T) {
 		}
 	}
 }
+
+// The link to the only other member of a view breaks before its answer is back. One that waits to be taken in has the view, and with it the view counts: otherwise the
+// manager could decide nothing any more, and not even take that one in.
+func TestAViewCountsOnceAQuorumHasItWithThoseThatWait(t *testing.T) {
+	g := living(t)
+	g.m.out = &protocol.Effects{}
+	g.issue(3, View{Number: Number{9, g.view.Number.Vid + 1}, Members: protocol.NewSet(0, 1), Failed: protocol.NewSet(2), Parent: g.view.Number}, "decided")
+	g.m.durable = g.pending.own
+	g.commit(4)
+	if g.pending.until != 0 {
+		t.Fatal("the view counts before any other member has it")
+	}
+	g.onInstalled(2, g.view.Number, g.m.term.number)
+	g.commit(5)
+	if end := g.pending.until; end != 0 {
+		g.commit(end)
+	}
+	if g.reported != g.view.Number {
+		t.Error("TestAViewCounts: two of three have the view, and it is not reported")
+	}
+}

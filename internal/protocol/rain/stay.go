@@ -47,10 +47,10 @@ func (g *group) question(now protocol.Time) {
 		return
 	}
 	s.due = now.Add(g.m.cfg.Renew)
-	ask := protocol.Keep(g.m.out, Stay{Group: g.name, Inc: g.m.inc, At: now - s.zero})
+	ask := protocol.Keep(g.m.out, Stay{Group: g.name, Inc: g.m.inc, At: now - s.zero, Epoch: g.m.term.number})
 	askees := g.view.Members.Union(g.waiting(now))
 	for r := range askees.All() {
-		if r != g.me {
+		if r != g.me && g.m.here(r) {
 			g.m.out.Send = append(g.m.out.Send, protocol.Envelope{To: r, Message: ask})
 		}
 	}
@@ -63,7 +63,7 @@ func (m *Machine) onStay(from protocol.Ident, ask *Stay) {
 	if !m.takes(ask.Group) || int(from.Rank) >= m.cfg.Members || m.links == nil {
 		return
 	}
-	if g := m.group(ask.Group); g.known && g.view.Members.Has(from.Rank) {
+	if g := m.group(ask.Group); g.known && m.holds(&g.view, from.Rank) && ask.Epoch == m.term.number {
 		stays := protocol.Keep(m.out, Stays{Group: ask.Group, Inc: ask.Inc, At: ask.At})
 		m.out.Send = append(m.out.Send, protocol.Envelope{To: from.Rank, Message: stays})
 	}

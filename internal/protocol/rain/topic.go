@@ -1,6 +1,10 @@
 package rain
 
-import "github.com/regentproject/regent/internal/protocol"
+import (
+	"slices"
+
+	"github.com/regentproject/regent/internal/protocol"
+)
 
 // topic is what a member remembers of one loss or return: the attempts by which it asked and was asked, and those that it
 // confirmed and that were confirmed to it; 0: not at all.
@@ -14,6 +18,13 @@ type topic struct {
 // erase forgets what was said to a peer and by it: the link went down.
 func (t *topic) erase(r protocol.Rank) {
 	t.candTo[r], t.accFrom[r], t.candFrom[r], t.accTo[r] = 0, 0, 0, 0
+}
+
+// grow makes room for n peers.
+func (t *topic) grow(n int) {
+	for _, list := range [...]*[]uint64{&t.candTo, &t.accFrom, &t.candFrom, &t.accTo} {
+		*list = append(slices.Clone(*list), make([]uint64, max(0, n-len(*list)))...)
+	}
 }
 
 // topic finds what is remembered about a member; nil if nothing is and it is not to be made.
@@ -178,7 +189,7 @@ func (g *group) acceptInvitations() {
 		}
 		var seen protocol.Set
 		for r := range p.said.View.Members.All() {
-			if o := &g.peers[r]; o.up && (!o.spoke || o.said.Phase == Alive) {
+			if o := &g.peers[r]; g.m.holds(&p.said.View, r) && o.up && (!o.spoke || o.said.Phase == Alive) {
 				seen.Add(r)
 			}
 		}

@@ -34,6 +34,9 @@ type View struct {
 	Failed     protocol.Set `json:"failed,omitzero"`
 	Joined     protocol.Set `json:"joined,omitzero"`
 	Unfinished protocol.Set `json:"unfinished,omitzero"`
+	// Epoch is the number of the configuration in which it was decided. Its ranks are those of the members that had these seats
+	// then: a seat may have been given to another one since.
+	Epoch uint64 `json:"epoch,omitempty"`
 	// Parent is the number of the view on top of which it was decided.
 	Parent Number `json:"parent"`
 }
@@ -62,7 +65,7 @@ func (m *Machine) appendMemory(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(len(g.name)))
 		b = append(b, g.name...)
 		v := &g.view
-		for _, n := range [...]uint64{v.Number.Token, v.Number.Vid, uint64(v.Manager), v.Parent.Token, v.Parent.Vid} {
+		for _, n := range [...]uint64{v.Number.Token, v.Number.Vid, uint64(v.Manager), v.Parent.Token, v.Parent.Vid, v.Epoch} {
 			b = binary.AppendUvarint(b, n)
 		}
 		for _, s := range [...]*protocol.Set{&v.Members, &v.Failed, &v.Joined, &v.Unfinished} {
@@ -94,7 +97,7 @@ func (m *Machine) recall(b []byte) error {
 		v.Number.Token, v.Number.Vid = r.number(), r.number()
 		manager := r.number()
 		v.Manager = protocol.Rank(manager)
-		v.Parent.Token, v.Parent.Vid = r.number(), r.number()
+		v.Parent.Token, v.Parent.Vid, v.Epoch = r.number(), r.number(), r.number()
 		for _, s := range [...]*protocol.Set{&v.Members, &v.Failed, &v.Joined, &v.Unfinished} {
 			if s.UnmarshalBinary(r.bytes()) != nil {
 				return errMemory

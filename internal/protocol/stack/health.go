@@ -75,8 +75,8 @@ func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
 			h.moved = -protocol.Never
 		}
 		h.now, h.due, h.quick = ev, now, patience
-		setMember(&h.barred, m.config.Self, !ev.Fit())
-		setMember(&h.drained, m.config.Self, ev.Drained)
+		setMember(&h.barred, m.shape.Self, !ev.Fit())
+		setMember(&h.drained, m.shape.Self, ev.Drained)
 	}
 	m.authorityStep(now, ev)
 	m.back(now)
@@ -85,7 +85,7 @@ func (m *Machine) onHealth(now protocol.Time, ev protocol.Health) {
 // onWord hears how another member is.
 func (m *Machine) onWord(now protocol.Time, from protocol.Ident, w *Health) {
 	h := &m.health
-	if int(from.Rank) >= len(h.peers) || from.Rank == m.config.Self {
+	if int(from.Rank) >= len(h.peers) || from.Rank == m.shape.Self {
 		return
 	}
 	p := &h.peers[from.Rank]
@@ -120,7 +120,7 @@ func (m *Machine) onNewcomer(now protocol.Time, from protocol.Ident) {
 	p := &h.peers[from.Rank]
 	p.heard = now
 	switch drained := h.drained.Has(from.Rank); {
-	case from.Rank == m.config.Self:
+	case from.Rank == m.shape.Self:
 	case from.Inc > p.inc && (p.end != protocol.Never || drained):
 		*p = condition{inc: from.Inc, end: protocol.Never}
 		h.barred.Remove(from.Rank)
@@ -160,10 +160,8 @@ func (m *Machine) tellHealth(now protocol.Time) {
 	}
 	h.seq++
 	word := protocol.Keep(m.out, Health{Seq: h.seq, OK: h.now.Fit(), Drained: h.now.Drained})
-	for r := range protocol.Rank(m.config.Roles.Members) {
-		if r != m.config.Self {
-			m.out.Send = append(m.out.Send, protocol.Envelope{To: r, Message: word})
-		}
+	for r := range m.shape.Present.Without(m.shape.Self).All() {
+		m.out.Send = append(m.out.Send, protocol.Envelope{To: r, Message: word})
 	}
 	h.due = protocol.Never
 	if !h.now.Fit() {
@@ -175,7 +173,7 @@ func (m *Machine) tellHealth(now protocol.Time) {
 // unfitAt returns when to report to the elector that this member, which it trusts, may not lead; Never if it may, or is
 // not trusted. The report is repeated while the elector stays where it is, in case that others have come back to this member.
 func (m *Machine) unfitAt() protocol.Time {
-	if m.trusted != m.config.Self || m.leaders.Has(m.config.Self) && m.health.now.Fit() {
+	if m.trusted != m.shape.Self || m.shape.Leaders.Has(m.shape.Self) && m.health.now.Fit() {
 		return protocol.Never
 	}
 	return m.health.moved.Add(patience * m.config.Repeat)

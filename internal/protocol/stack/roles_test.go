@@ -56,7 +56,7 @@ func TestRolesThatMakeNoSense(t *testing.T) {
 func rolesPair(t *testing.T, r Roles) (*Machine, *fake, *fake) {
 	t.Helper()
 	a, e := &fake{inc: 4, next: protocol.Effects{Wake: protocol.Never}}, &fake{next: protocol.Effects{Wake: protocol.Never}}
-	m, err := New(Config{Self: 1, Roles: r, Repeat: 50 * time.Millisecond}, a, func(protocol.Inc) (protocol.Machine, error) { return e, nil })
+	m, err := New(Config{Self: 1, Roles: r, Repeat: 50 * time.Millisecond}, a, func(protocol.Inc, *Shape) (protocol.Machine, error) { return e, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,8 +40,8 @@ type Authority interface {
 	TakeUnfit() bool
 }
 
-// NewElector makes the elector of a member that speaks as inc.
-type NewElector func(inc protocol.Inc) (protocol.Machine, error)
+// NewElector makes the elector of a member that speaks as inc, among the voters of a council.
+type NewElector func(inc protocol.Inc, council *Shape) (protocol.Machine, error)
 
 // Config is what a member has to know of itself and of the others.
 type Config struct {
@@ -50,12 +50,14 @@ type Config struct {
 	// Repeat is how often a member repeats that it is ill; zero stands for DefaultRepeat. The renewal interval of the
 	// authority is a good choice.
 	Repeat time.Duration
+	// Shape, if it is set, is the council to begin with, in place of Self and Roles: ranks in it may have no member.
+	Shape *Shape
 }
 
 // Machine is an elector under an authority.
 type Machine struct {
 	config     Config
-	leaders    protocol.Set
+	shape      *Shape
 	authority  Authority
 	newElector NewElector
 	elector    protocol.Machine
@@ -73,19 +75,23 @@ type Machine struct {
 
 // New returns the machine of one member. The roles of the authority must be the same.
 func New(c Config, authority Authority, elector NewElector) (*Machine, error) {
-	switch err := c.Roles.Check(); {
-	case err != nil:
-		return nil, err
-	case int(c.Self) >= c.Roles.Members:
-		return nil, fmt.Errorf("stack: member %d: must be below %d, the number of members", c.Self, c.Roles.Members)
+	if c.Shape == nil {
+		if err := c.Roles.Check(); err != nil {
+			return nil, err
+		}
+		c.Shape = c.shape()
+	}
+	switch {
+	case int(c.Shape.Self) >= c.Shape.Members:
+		return nil, fmt.Errorf("stack: member %d: must be below %d, the number of members", c.Shape.Self, c.Shape.Members)
 	case c.Repeat < 0:
 		return nil, fmt.Errorf("stack: repeated every %v: must not be negative", c.Repeat)
 	case c.Repeat == 0:
 		c.Repeat = DefaultRepeat
 	}
-	m := &Machine{config: c, leaders: c.Roles.Leaders(), authority: authority, newElector: elector, trusted: protocol.Nobody,
+	m := &Machine{config: c, shape: c.Shape, authority: authority, newElector: elector, trusted: protocol.Nobody,
 		passed: protocol.Trusts{Leader: protocol.Nobody}, authorityWake: protocol.Never, electorWake: protocol.Never}
-	m.health = health{now: protocol.Health{OK: true}, due: protocol.Never, next: protocol.Never, moved: -protocol.Never, peers: make([]condition, c.Roles.Members)}
+	m.health = health{now: protocol.Health{OK: true}, due: protocol.Never, next: protocol.Never, moved: -protocol.Never, peers: make([]condition, c.Shape.Members)}
 	for r := range m.health.peers {
 		m.health.peers[r].end = protocol.Never
 	}
@@ -122,7 +128,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	}
 	m.tellHealth(now)
 	out.Wake = min(m.authorityWake, m.electorWake, m.healthWake(now))
-	if m.news() {
+	if m.news() || m.unmade() {
 		out.Wake = now
 	}
 }
@@ -167,7 +173,7 @@ func (m *Machine) tick(now protocol.Time, ev protocol.Tick) {
 		m.pass(now)
 	case authorityDue:
 		m.authorityStep(now, ev)
-		if !electorDue {
+		if !electorDue || m.unmade() {
 			m.back(now)
 		}
 	}
@@ -182,15 +188,22 @@ func (m *Machine) pass(now protocol.Time) {
 	m.authorityStep(now, m.passed)
 }
 
+// unmade says that the elector is to be made.
+func (m *Machine) unmade() bool {
+	inc := m.authority.Incarnation()
+	return inc != 0 && inc != m.inc
+}
+
 // back tells the elector what the authority has to tell it.
 func (m *Machine) back(now protocol.Time) {
-	if inc := m.authority.Incarnation(); inc != 0 && inc != m.inc {
+	if m.unmade() {
+		inc := m.authority.Incarnation()
 		m.inc = inc
 		m.elector = nil
-		if !m.config.Roles.Has(m.config.Self) {
+		if !m.shape.Voters.Has(m.shape.Self) {
 			return
 		}
-		e, err := m.newElector(inc)
+		e, err := m.newElector(inc, m.shape)
 		m.err = err
 		if err == nil {
 			m.elector = e
@@ -206,6 +219,7 @@ func (m *Machine) back(now protocol.Time) {
 func (m *Machine) authorityStep(now protocol.Time, ev protocol.Event) {
 	m.authority.Step(now, ev, m.out)
 	m.authorityWake = m.out.Wake
+	m.reshape()
 }
 
 // electorStep lets the elector take an event. While the member does not know who it is, the elector is not heard. The

@@ -64,7 +64,7 @@ func stackOf(t *testing.T, a Authority, e NewElector) *Machine {
 func pair(t *testing.T) (*Machine, *fake, *fake) {
 	t.Helper()
 	a, e := &fake{inc: 4, next: protocol.Effects{Wake: protocol.Never}}, &fake{next: protocol.Effects{Wake: protocol.Never}}
-	m := stackOf(t, a, func(inc protocol.Inc) (protocol.Machine, error) {
+	m := stackOf(t, a, func(inc protocol.Inc, _ *Shape) (protocol.Machine, error) {
 		if inc != a.inc {
 			t.Errorf("the elector was made for incarnation %d", inc)
 		}
@@ -84,7 +84,7 @@ func want(t *testing.T, who string, got []string, w ...string) {
 func TestElectorIsMadeWhenTheIncarnationIsKnown(t *testing.T) {
 	a, made := &fake{next: protocol.Effects{Wake: protocol.Never}}, 0
 	e := &fake{next: protocol.Effects{Wake: protocol.Never}}
-	m := stackOf(t, a, func(protocol.Inc) (protocol.Machine, error) { made++; return e, nil })
+	m := stackOf(t, a, func(protocol.Inc, *Shape) (protocol.Machine, error) { made++; return e, nil })
 	drivetest.Step(m, 1, protocol.Start{})
 	drivetest.Step(m, 2, &protocol.Receive{Message: &word{elector: true}}) // to nobody
 	if made != 0 || m.Incarnation() != 0 {
@@ -103,7 +103,9 @@ func TestElectorIsMadeWhenTheIncarnationIsKnown(t *testing.T) {
 
 func TestElectorThatCannotBeMadeIsDoneWithout(t *testing.T) {
 	a := &fake{inc: 1, next: protocol.Effects{Wake: protocol.Never}}
-	m := stackOf(t, a, func(protocol.Inc) (protocol.Machine, error) { return (*fake)(nil), errors.New("no such elector") })
+	m := stackOf(t, a, func(protocol.Inc, *Shape) (protocol.Machine, error) {
+		return (*fake)(nil), errors.New("no such elector")
+	})
 	drivetest.Step(m, 1, protocol.Start{})
 	drivetest.Step(m, 2, protocol.Tick{})
 	if m.Err() == nil || a.steps != 2 {
@@ -200,7 +202,7 @@ func newLab(t testing.TB, n int) *drivetest.Net {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := New(Config{Self: r, Roles: Roles{Members: n}}, a, func(inc protocol.Inc) (protocol.Machine, error) {
+		m, err := New(Config{Self: r, Roles: Roles{Members: n}}, a, func(inc protocol.Inc, _ *Shape) (protocol.Machine, error) {
 			return rank.New(rank.Default(r, n, inc))
 		})
 		if err != nil {

@@ -75,7 +75,7 @@ that still fails, for regent-sim run.`,
 	flags.StringVar(&f.seeds, "seeds", "1..100", "from which seed to which, both included")
 	flags.Uint64Var(&f.seed, "seed", 0, "a single seed: short for --seeds N..N")
 	c.MarkFlagsMutuallyExclusive("seed", "seeds")
-	flags.DurationVar(&f.length, "for", fuzz.DefaultFor, "simulated time of each seed")
+	flags.DurationVar(&f.length, "for", 0, "simulated time of each seed (default: "+fuzz.DefaultFor.String()+", or what the protocol needs)")
 	flags.StringVar(&f.trace, "trace", "", "write every event of a single seed to this file, as lines of JSON (docs/trace.md)")
 	flags.StringVar(&f.script, "script", "", "write the script of a failure to this file instead of printing it")
 	flags.IntVar(&f.shrink, "shrink", 2000, "how many runs to spend on making a failure short")
@@ -103,6 +103,9 @@ func (f *fuzzer) check() error {
 	f.protocol, err = f.protocol.With(f.options...)
 	if err != nil {
 		return fmt.Errorf("fuzz: --option %w", err)
+	}
+	if f.length == 0 {
+		f.length = fuzz.LengthOf(f.protocol)
 	}
 	f.few, f.many = uint64(f.protocol.Members), uint64(f.protocol.Members)
 	if f.members != "" {
