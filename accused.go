@@ -52,7 +52,7 @@ func (a *accusations) counts(why string) uint64 {
 
 // noteAccused takes note of an accusation.
 func (m *Member) noteAccused(now protocol.Time, f *protocol.Fact) {
-	peer := m.council.name(f.Peer.Rank)
+	peer := m.council().name(f.Peer.Rank)
 	text := fmt.Sprintf("%s has heard incarnation %d of this member (%s)", peer, f.Seq, f.Why)
 	if m.accused.note(now, f.Why, text) {
 		m.log.Error("a peer has heard a later incarnation of this member", "peer", peer, "heard", f.Seq, "reason", f.Why)

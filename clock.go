@@ -34,7 +34,7 @@ func (m *Member) watchClock(ctx context.Context) {
 		}
 		jumped := m.pollWatcher(watcher)
 		_ = m.loop.Do(func(now protocol.Time) {
-			alarm := m.port.Rates.Alarm(now)
+			alarm := m.port != nil && m.port.Rates.Alarm(now)
 			switch {
 			case alarm != alarmed:
 				alarmed = alarm

@@ -19,34 +19,14 @@ import (
 	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/balance"
+	agreed "github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/wire"
+	"github.com/regentproject/regent/roster"
 )
 
-// A Peer is a member of the council as everybody knows it.
-type Peer struct {
-	// Name is unique within the council.
-	Name string
-	// Addrs are where it receives packets, each as host:port. A host may be a name, which is resolved again from time to
-	// time. Several addresses are several ways to the same member.
-	Addrs []string
-	// Priority decides who goes first in an election: members with a higher one, then by name. It does not decide whether a
-	// member may lead. The files of agents have the same numbers.
-	Priority int
-	// Weight is how large its share of the groups is in a balanced council ([Config.Balance]); zero is 1.
-	Weight int
-	// Witness says that it votes but never leads: a third vote on a small machine makes two large ones survive the loss of
-	// one. Observer says that it neither votes nor leads, and learns who does: there may be many. Neither is waited for.
-	Witness, Observer bool
-	// Votes is how many votes it has in quorums; zero is one vote. It is for councils whose members are not equally likely to fail
-	// together, such as two data centres and a witness ([Config.QuorumVotes]).
-	Votes int
-	// PublicKeys are the keys that the member proves itself with, as 'regent keys show' prints them: one, or two with the oldest first
-	// while one is being replaced. They need not be the same at every member at the same time.
-	PublicKeys []string
-	// Revoked silences the member: nothing that it sends is opened, and nothing is sent to it. It still counts in the quorums.
-	Revoked bool
-}
+// A Peer is a member of the council as everybody knows it. Package roster lists its fields.
+type Peer = roster.Peer
 
 // OwnKeys are the keys that a member alone has.
 type OwnKeys struct {
@@ -63,8 +43,14 @@ type OwnKeys struct {
 type Config struct {
 	// Name says which member of the council this is.
 	Name string
-	// Council lists all members, this one among them. It is the same at every member.
+	// Council lists all members, this one among them, for the first start of the council. It is the same at every member. Once the council
+	// has begun, members agree on who they are: they keep that in Dir, and change it with [Member.Change]. Then addresses and keys in this
+	// list are only tried besides those agreed on.
 	Council []Peer
+	// Join lists some members of a council that this one is to join, in place of Council: their addresses, and their public keys, of
+	// which one is enough. The member asks them for the council, and waits until that lists it ([roster.Change.Add]). It needs Bind and Dir.
+	// Once it has taken part, Dir tells it of the council, and Join is not looked at.
+	Join []Peer
 	// Key is the cluster key: 16 to 128 secret bytes, the same at every member. Packets that are not sealed with it
 	// are dropped. [ReadKey] reads it from a file. It may be left out only if all addresses are of the loopback interface.
 	Key []byte
@@ -92,6 +78,9 @@ type Config struct {
 	// OnChange, if it is set, is called with every change of every quorum group, in order. It must return soon: the next
 	// changes wait for it, and so does [Member.Leave], which it must therefore not call itself.
 	OnChange func(View)
+	// OnCouncil, if it is set, is called when the council has changed, or a change of it has got on: with what [Member.Council]
+	// returns. It must return soon, as OnChange must.
+	OnCouncil func(roster.Council)
 	// Consistent lets the council have groups in which all agree on exactly who failed ([Member.ConsistentGroup]). Every pair of
 	// members then exchanges a packet each [Timing.Renew]. It is the same at every member.
 	Consistent bool
@@ -130,7 +119,7 @@ type Config struct {
 	// LocalTurns, if not zero, makes a local leader hand over to the next member in rank that supports it, after so many renewals.
 	// The program of the leader is asked to stop for that. [Status.Kappa] grows with it. It is the same at every member.
 	LocalTurns int
-	// LocalTree, if not zero, makes renewals and replies of local groups travel along a tree in which every node has so many
+	// LocalTree, if not zero, makes requests and replies of local groups travel along a tree in which every node has so many
 	// children. It is for groups of some 64 members and more, whose leader would otherwise exchange a packet with each in every
 	// renewal. [Status.Kappa] and the leases of local leaders grow with the depth of the tree. It is the same at every member.
 	LocalTree int
@@ -197,6 +186,11 @@ type council struct {
 	self  protocol.Rank
 	// need is how many votes make a quorum; zero: more than half.
 	need int
+	// outside has the names of leaders that an engine elects; nil: the council elects.
+	outside *holders
+	// conf is the configuration that members agree on; nil: the council cannot change. absent are the ranks that no member has in it.
+	conf   *agreed.Config
+	absent protocol.Set
 }
 
 func (c *council) names() []string {
@@ -215,7 +209,10 @@ func (c *council) rank(name string) (protocol.Rank, bool) {
 
 // name returns the name of a member, empty for nobody.
 func (c *council) name(r protocol.Rank) string {
-	if int(r) < len(c.peers) {
+	switch {
+	case c.outside != nil:
+		return c.outside.name(r)
+	case int(r) < len(c.peers):
 		return c.peers[r].Name
 	}
 	return ""
@@ -235,7 +232,7 @@ func (c *council) roles() stack.Roles {
 			r.Witnesses.Add(protocol.Rank(i))
 		}
 		if r.Votes != nil {
-			r.Votes[i] = p.votes()
+			r.Votes[i] = votesOf(&p)
 		}
 	}
 	return r
@@ -313,7 +310,7 @@ func compareBool(p, q bool) int {
 }
 
 // role names what a member is if it is not one that votes and may lead.
-func (p *Peer) role() string {
+func roleOf(p *Peer) string {
 	switch {
 	case p.Witness:
 		return "witness"
@@ -324,8 +321,8 @@ func (p *Peer) role() string {
 }
 
 // mayLead says why programs of this member cannot lead.
-func (p *Peer) mayLead() error {
-	if r := p.role(); r != "" {
+func mayLead(p *Peer) error {
+	if r := roleOf(p); r != "" {
 		return fmt.Errorf("member %s is a %s and leads nothing: campaign at a member that may lead", p.Name, r)
 	}
 	return nil
@@ -354,7 +351,11 @@ func (c *Config) keyring(all *council) (wire.Keyring, error) {
 	if len(c.OldKeys) > 0 {
 		return wire.Keyring{}, errors.New("config: old keys without a key: set Key")
 	}
-	for _, p := range all.peers {
+	peers := c.Join // of a member that does not know the council yet
+	if all != nil {
+		peers = all.peers
+	}
+	for _, p := range peers {
 		for _, a := range append([]string{c.Bind}, p.Addrs...) {
 			if a != "" && !loopback(a) {
 				return wire.Keyring{}, fmt.Errorf("config: no key: needed because %s is not an address of the loopback interface; "+
@@ -377,22 +378,29 @@ func loopback(addr string) bool {
 
 // summary lists what all members must agree on.
 func (c *Config) summary(all *council, id protocol.CouncilID, t *Timing) *wire.Summary {
-	order, priorities := make([]string, len(all.peers)), []string(nil)
+	var order, priorities []string
 	for i, p := range all.peers {
-		order[i] = p.Name
+		if all.absent.Has(protocol.Rank(i)) {
+			continue
+		}
+		name := p.Name
 		if p.Priority != 0 {
 			priorities = append(priorities, p.Name+"="+strconv.Itoa(p.Priority))
 		}
-		if r := p.role(); r != "" {
-			order[i] += ":" + r
+		if r := roleOf(&p); r != "" {
+			name += ":" + r
 		}
+		order = append(order, name)
 	}
-	roles := all.roles()
+	quorums := all.quorums()
+	if all.changed() {
+		quorums = all.conf.Quorums()
+	}
 	s := wire.NewSummary(c.Name)
 	s.Set("council", id.String())
 	s.Set("members", strings.Join(order, " "))
 	s.Set("priorities", cmp.Or(strings.Join(priorities, " "), "none"))
-	s.Set("quorums", roles.Quorums().String())
+	s.Set("quorums", quorums.String())
 	s.Set("longest lease", t.LongestLease.String())
 	s.Set("drift", t.rho().String())
 	s.Set("local lock", c.local(all, 1).Lock.String())

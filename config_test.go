@@ -74,10 +74,10 @@ func check(c *Config) error {
 		return err
 	}
 	defer m.release()
-	if _, err := m.machine(m.config.summary(m.council, m.councilID, &m.config.Timing), nil); err != nil {
+	if _, err := m.machine(m.config.summary(m.council(), m.councilID, &m.config.Timing), nil); err != nil {
 		return err
 	}
-	_, err = c.keyring(m.council)
+	_, err = c.keyring(m.council())
 	return err
 }
 

@@ -35,6 +35,9 @@ func (m *Member) ConsistentGroup(name string) (*ConsistentGroup, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
+	if err := m.councilOnly("consistent group " + name); err != nil {
+		return nil, err
+	}
 	if !m.config.Consistent {
 		return nil, fmt.Errorf("consistent group %s: the council has none: set Consistent in the configuration of every member", name)
 	}
@@ -104,6 +107,9 @@ var errNothing = errors.New("the view asks this member to recover nothing")
 // Recover no more. A report counts once, and the same one again is no error. It is an error if the program was not asked, and [ErrNotLeader]
 // once the member is out. If there is a later view by now, the report does not count, and Recovered returns an error: the later view has
 // what is left to recover. At a [Member] it does not wait, and ctx does not matter. At a [Client] it asks the agent.
+//
+// Do not wait for members that are out, or that have failed since the view: the group agrees on no change before the report, so it would never
+// take those in or remove these. A manager that needs them reports, and keeps account itself of what is left: later views do not list it.
 func (l *Membership) Recovered(ctx context.Context, v View) error {
 	if v.Agreement == nil || !v.Agreement.Recover {
 		return fmt.Errorf("consistent group %s: view of token %d: %w", l.Group(), v.Token, errNothing)

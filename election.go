@@ -106,11 +106,16 @@ func (g *hostedGroup) campaign(ctx context.Context, c session.Candidate, after h
 	if g.mode == Consistent {
 		return g.takePart(ctx, after)
 	}
-	if err := g.member.council.me().mayLead(); err != nil {
+	if err := mayLead(g.member.council().me()); err != nil {
 		return nil, err
 	}
 	if err := g.member.config.Timing.CheckLease(c.Lease); err != nil {
 		return nil, err
+	}
+	if c.Lease != 0 && c.Lease != g.member.config.Timing.Lease {
+		if err := g.member.councilOnly(fmt.Sprintf("leases of %v instead of %v", c.Lease, g.member.config.Timing.Lease)); err != nil {
+			return nil, err
+		}
 	}
 	l, err := g.group.CampaignFor(ctx, c.Lease, c.Value)
 	if err != nil {
@@ -120,7 +125,7 @@ func (g *hostedGroup) campaign(ctx context.Context, c session.Candidate, after h
 		Until: l.Until,
 		Lapse: func(code protocol.CauseCode, member string) {
 			c := protocol.Cause{Code: code, Peer: protocol.Nobody}
-			if rank, ok := g.member.council.rank(member); ok {
+			if rank, ok := g.member.council().rank(member); ok {
 				c.Peer = rank
 			}
 			_ = l.Lapse(c) // nothing renews the lease of a member that is closed
@@ -138,7 +143,7 @@ func (g *hostedGroup) verify(ctx context.Context) (*Proof, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := m.council.name(a.Leader.Rank)
+	name := m.council().name(a.Leader.Rank)
 	if !a.OK {
 		if name == "" {
 			return nil, fmt.Errorf("group %s: %w is known at %s", g.name(), ErrNoLeader, m.Name())
@@ -178,7 +183,10 @@ func (h *hosted) Announce(_ context.Context, value string) error {
 }
 
 func (h *hosted) Transfer(ctx context.Context, to string) (begun bool, err error) {
-	rank, ok := h.member.council.rank(to)
+	if err := h.member.councilOnly("transfer to a named member"); err != nil {
+		return false, err
+	}
+	rank, ok := h.member.council().rank(to)
 	if !ok {
 		return false, fmt.Errorf("no member %q in the council", to)
 	}
@@ -191,14 +199,17 @@ func (h *hosted) Transfer(ctx context.Context, to string) (begun bool, err error
 	case !begun:
 		return false, refused(a.Why, to)
 	}
-	if now := h.member.council.name(a.Leader.Rank); now != "" {
+	if now := h.member.council().name(a.Leader.Rank); now != "" {
 		return true, fmt.Errorf("%s leads instead", now)
 	}
 	return true, fmt.Errorf("given up, but %s has not taken it yet", to)
 }
 
 func (h *hosted) CanTransfer(ctx context.Context, to string) error {
-	rank, ok := h.member.council.rank(to)
+	if err := h.member.councilOnly("transfer to a named member"); err != nil {
+		return err
+	}
+	rank, ok := h.member.council().rank(to)
 	if !ok {
 		return fmt.Errorf("no member %q in the council", to)
 	}
@@ -215,7 +226,7 @@ func (h *hosted) Support(context.Context) ([]string, error) {
 	if !h.Valid() {
 		return nil, ErrNotLeader
 	}
-	return h.member.council.set(h.Lease.Support()), nil
+	return h.member.council().set(h.Lease.Support()), nil
 }
 
 func (h *hosted) First() View { return h.first }

@@ -8,12 +8,14 @@ import (
 	"github.com/regentproject/regent/elector"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/counter"
+	"github.com/regentproject/regent/internal/protocol/eligible"
 	"github.com/regentproject/regent/internal/protocol/fsource"
 	"github.com/regentproject/regent/internal/protocol/hall"
 	"github.com/regentproject/regent/internal/protocol/hybrid"
 	"github.com/regentproject/regent/internal/protocol/rank"
 	"github.com/regentproject/regent/internal/protocol/ring"
 	"github.com/regentproject/regent/internal/protocol/stable"
+	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/protocol/timefree"
 )
 
@@ -34,11 +36,45 @@ type electorTiming struct {
 }
 
 // councilTiming is how the elector below quorum groups runs: among all that vote, and in no haste, for leases find out by themselves
-// when a leader is gone.
-func (m *Member) councilTiming(inc protocol.Inc) electorTiming {
-	t, roles := &m.config.Timing, m.council.roles()
-	return electorTiming{self: m.council.self, members: roles.Voters(), inc: inc, period: t.Heartbeat, suspect: t.Suspect,
-		gate: roles.Gate(), candidates: roles.Leaders(), timing: t, faults: m.config.ElectorFaults, patience: m.config.ElectorPatience}
+// when a leader is gone. Where the ranks of voters are not the first ones, they have ranks of their own in the elector.
+func (m *Member) councilTiming(inc protocol.Inc, s *stack.Shape) electorTiming {
+	t, voters := &m.config.Timing, s.Voters.Len()
+	p := electorTiming{members: voters, inc: inc, period: t.Heartbeat, suspect: t.Suspect, gate: protocol.Majority(voters), timing: t,
+		faults: m.config.ElectorFaults, patience: m.config.ElectorPatience}
+	if m.fixed != "" {
+		roles := m.council().roles()
+		p.gate = roles.Gate()
+	}
+	inside := protocol.Rank(0)
+	for r := range s.Voters.All() {
+		if s.Leaders.Has(r) {
+			p.candidates.Add(inside)
+		}
+		if r == s.Self {
+			p.self = inside
+		}
+		inside++
+	}
+	return p
+}
+
+// newCouncilElector makes the elector below quorum groups.
+func (m *Member) newCouncilElector(inc protocol.Inc, s *stack.Shape) (protocol.Machine, error) {
+	p := m.councilTiming(inc, s)
+	if s.Voters == protocol.Everyone(p.members) {
+		return m.electorOrStable(&p)
+	}
+	return eligible.New(eligible.Config{Self: s.Self, Members: s.Voters, Repeat: m.config.Timing.Renew},
+		func(protocol.Rank, int) (protocol.Machine, error) { return m.electorOrStable(&p) })
+}
+
+// electorOrStable makes an elector of the council's kind, or a stable one if a change has left too few members for that.
+func (m *Member) electorOrStable(p *electorTiming) (protocol.Machine, error) {
+	machine, err := p.newElector(m.config.Elector)
+	if err == nil || m.loop == nil {
+		return machine, err
+	}
+	return p.newElector(elector.Stable)
 }
 
 // newElector makes a machine that finds the member to trust.

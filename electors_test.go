@@ -52,7 +52,7 @@ func TestCouncilsElectorIsGatedAndKnowsWhoMayLead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := (&Member{config: c, council: council}).councilTiming(7)
+	p := memberOf(c, council).councilTiming(7, council.shape())
 	s := p.stable()
 	if s.Members != 3 || s.Self != 1 || s.Inc != 7 || s.Candidates != protocol.NewSet(1, 2) {
 		t.Errorf("it runs among %d members, with the candidates %v", s.Members, s.Candidates)
@@ -82,8 +82,16 @@ func TestBenchmarksHaveThePaceOfTheLibrary(t *testing.T) {
 	if LAN != lan || Fast != fast {
 		t.Errorf("LAN is %+v, Fast %+v", LAN, Fast)
 	}
-	p := (&Member{config: Config{Timing: LAN}, council: &council{peers: make([]Peer, 5)}}).councilTiming(1)
+	five := &council{peers: make([]Peer, 5)}
+	p := memberOf(Config{Timing: LAN}, five).councilTiming(1, five.shape())
 	if c := p.stable(); c.Period != 500*ms || c.Delta != 700*ms || c.Expiry != 690*ms {
 		t.Errorf("under LAN the stable elector has a period of %v, and δ is %v, of which messages may take %v", c.Period, c.Delta, c.Expiry)
 	}
+}
+
+// memberOf returns a member of a council that does not run.
+func memberOf(c Config, of *council) *Member {
+	m := &Member{config: c}
+	m.present.Store(of)
+	return m
 }

@@ -34,7 +34,10 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
-	if err := m.council.me().mayLead(); err != nil {
+	if err := m.councilOnly("eventual group " + name); err != nil {
+		return nil, err
+	}
+	if err := mayLead(m.council().me()); err != nil {
 		return nil, fmt.Errorf("eventual group %s: %w", name, err)
 	}
 	switch kind {
@@ -63,8 +66,8 @@ func (m *Member) EventualGroup(name string, kind elector.Kind) (*EventualGroup, 
 
 // newEventual makes an elector among the members that may lead; the others take no part in such a group.
 func (m *Member) newEventual(name protocol.Group, kind elector.Kind, inc protocol.Inc) (protocol.Machine, error) {
-	t, roles := &m.config.Timing, m.council.roles()
-	c := eligible.Config{Self: m.council.self, Members: roles.Leaders(), Repeat: 4 * t.Renew}
+	t, all := &m.config.Timing, m.council()
+	c := eligible.Config{Self: all.self, Members: all.leaders(), Repeat: 4 * t.Renew}
 	return eligible.New(c, func(self protocol.Rank, members int) (protocol.Machine, error) {
 		p := electorTiming{self: self, members: members, inc: inc, group: name, period: t.Renew, suspect: 3 * t.Renew, timing: t,
 			faults: m.config.ElectorFaults, patience: m.config.ElectorPatience}

@@ -27,6 +27,9 @@ func (m *Member) LocalGroup(name string) (*LocalGroup, error) {
 	if err := checkGroup(name); err != nil {
 		return nil, err
 	}
+	if err := m.councilOnly("local group " + name); err != nil {
+		return nil, err
+	}
 	return m.localGroup(modeLocal, name, "the local group "+strconv.Quote(name), nil), nil
 }
 
@@ -42,6 +45,9 @@ func (g *Group) Local() (*LocalGroup, error) {
 	if !ok {
 		return nil, fmt.Errorf("group %s: local leaders are offered by members in this process only", g.Name())
 	}
+	if err := e.member.councilOnly("local leaders of group " + g.Name()); err != nil {
+		return nil, err
+	}
 	return e.member.localGroup(modeBeside, g.Name(), "the local leader of the group "+strconv.Quote(g.Name()), e.group), nil
 }
 
@@ -54,7 +60,7 @@ func (m *Member) localGroup(mode, name, label string, unless *runtime.Group) *Lo
 		},
 		// What it has promised when it falls silent is over after Lock.
 		Linger:    2 * h.Lock,
-		Table:     &runtime.GroupTableOptions{Epoch: epoch, Guard: t.localGuard(), Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late},
+		Table:     &runtime.GroupTableOptions{Guard: t.localGuard(), Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late},
 		Unless:    unless,
 		Discovery: t.settle(),
 		Changed: func(c *runtime.Change) {
@@ -71,14 +77,14 @@ func (t *Timing) localGuard() time.Duration { return min(t.Guard, 2*t.Delay) }
 
 // localConfig is what all local groups have in common.
 func (m *Member) localConfig(inc protocol.Inc) hall.Config {
-	return m.config.local(m.council, inc)
+	return m.config.local(m.council(), inc)
 }
 
 // newLocal makes the machine of a local group. What an earlier start of this member has promised, or an earlier incarnation
 // of this one, is over when the member has run since for as long as such a promise lasts, with whatever timing that start
 // ran; until then its machines promise nothing.
 func (m *Member) newLocal(now, renamed protocol.Time, inc protocol.Inc, group protocol.Group) (protocol.Machine, error) {
-	if err := m.council.me().mayLead(); err != nil {
+	if err := mayLead(m.council().me()); err != nil {
 		return nil, err
 	}
 	c := m.localConfig(inc)

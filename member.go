@@ -10,10 +10,12 @@ import (
 
 	"github.com/regentproject/regent/internal/names"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/members"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/store"
 	"github.com/regentproject/regent/internal/runtime/world"
 	"github.com/regentproject/regent/internal/stamp"
+	"github.com/regentproject/regent/roster"
 	"github.com/regentproject/regent/why"
 )
 
@@ -23,9 +25,16 @@ var ErrClosed = stamp.ErrClosed
 // A Member is this program's place in the council: it votes, and programs here may lead groups. All its methods may be
 // called from any goroutine.
 type Member struct {
-	config  Config
-	council *council
-	world   world.World
+	config Config
+	// present is the council in force, and file the one that the configuration lists; nil if this member joins one.
+	present atomic.Pointer[council]
+	file    *council
+	// fixed says why the council cannot change; authority is the machine that changes it otherwise.
+	fixed     string
+	authority *members.Machine
+	instance  *runtime.Instance
+	changing  changing
+	world     world.World
 	// councilID tells the council from all others.
 	councilID protocol.CouncilID
 	record    bool // there was one at the start
@@ -62,6 +71,8 @@ type Member struct {
 	causes [maxCauses]atomic.Uint64
 
 	onDemand onDemandGroups
+	// outside is the engine; nil: the council elects.
+	outside *outside
 	// alive is where members find out who is alive.
 	alive      *runtime.OnDemand
 	background sync.WaitGroup
@@ -83,15 +94,9 @@ const maxCauses = 64
 // A council begins when all its members are there and each may begin it ([Config.Bootstrap]). From then on a majority is
 // enough.
 func Join(ctx context.Context, c Config) (*Member, error) {
-	w, ok := world.From(ctx) // of a test
-	if !ok {
-		var err error
-		if w, err = realWorld(); err != nil {
-			return nil, err
-		}
-	}
-	if c := world.ClockFrom(ctx); c != nil {
-		w.Clock = c
+	w, err := worldOf(ctx)
+	if err != nil {
+		return nil, err
 	}
 	m, err := prepare(c, w)
 	if err != nil {
@@ -130,6 +135,9 @@ func (m *Member) await(ctx context.Context) error {
 		select {
 		case <-named:
 		case <-m.loop.Ended():
+			if m.changing.removed.Load() != nil {
+				return fmt.Errorf("join as %s: %w", m.config.Name, roster.ErrRemoved)
+			}
 			return fmt.Errorf("join as %s: %w", m.config.Name, ErrClosed)
 		case <-look.C:
 			if err := m.loop.DiskFault(); err != nil {
@@ -154,6 +162,9 @@ func (m *Member) Group(name string) (*Group, error) {
 		return nil, err
 	}
 	g := &hostedGroup{m, Quorum, m.groupTable.Group(protocol.Group(name))}
+	if m.outside != nil {
+		m.outside.follow(protocol.Group(name))
+	}
 	return &Group{seen: seen{g}, verifier: g}, nil
 }
 
@@ -204,6 +215,9 @@ func (m *Member) stop() {
 	<-m.loop.Ended()
 	m.quit()
 	m.background.Wait()
+	if m.outside != nil {
+		m.outside.close()
+	}
 	m.release()
 }
 
@@ -251,16 +265,16 @@ func (m *Member) observe() {
 // noteOther logs a change of a group that is not a quorum's. It is called on the loop, and does not wait.
 func (m *Member) noteOther(mode string, c *runtime.Change) {
 	level := slog.LevelDebug
-	if c.Leader.Rank == m.council.self || c.Cause.Peer == m.council.self {
+	if c.Leader.Rank == m.council().self || c.Cause.Peer == m.council().self {
 		level = slog.LevelInfo
 	}
 	ctx := context.Background()
 	if !m.log.Enabled(ctx, level) {
 		return
 	}
-	attrs := []any{"mode", mode, "group", names.Label(plainName(c.Group)), "leader", m.council.name(c.Leader.Rank), "stopping", c.Stop, "cause", m.cause(c.Cause).String()}
+	attrs := []any{"mode", mode, "group", names.Label(plainName(c.Group)), "leader", m.council().name(c.Leader.Rank), "stopping", c.Stop, "cause", m.cause(c.Cause).String()}
 	if mode != "eventual" && c.Support != nil {
-		attrs = append(attrs, "support", m.council.set(*c.Support))
+		attrs = append(attrs, "support", m.council().set(*c.Support))
 	}
 	m.log.Log(ctx, level, "leader changed", attrs...)
 }

@@ -71,12 +71,16 @@ func DrawKeys(council []Peer) map[string]OwnKeys {
 }
 
 // pairs computes what this member shares with each of the others.
-func (c *Config) pairs(all *council) (*wire.Pairs, error) {
+func (c *Config) pairs(all *council) (*wire.Pairs, error) { return c.pairsOf(all, nil) }
+
+// pairsOf is pairs where others were in force before. In a council that members have agreed on, a member without a key of use is one
+// that is revoked.
+func (c *Config) pairsOf(all *council, before *wire.Pairs) (*wire.Pairs, error) {
 	ring, err := c.keyring(all)
 	if err != nil {
 		return nil, err
 	}
-	p := wire.PairsConfig{Ring: ring, Self: all.self}
+	p := wire.PairsConfig{Ring: ring, Self: all.self, Before: before}
 	for i, text := range c.PrivateKeys {
 		key, err := identity.ParsePrivate(text)
 		if err != nil {
@@ -92,8 +96,11 @@ func (c *Config) pairs(all *council) (*wire.Pairs, error) {
 	}
 	owners := make(map[identity.Public]string)
 	for r := range all.peers {
-		m, err := all.peers[r].identity()
-		if err != nil {
+		m, err := identityOf(&all.peers[r])
+		switch {
+		case all.absent.Has(protocol.Rank(r)), err != nil && all.changed():
+			m = wire.Identity{Name: all.peers[r].Name}
+		case err != nil:
 			return nil, err
 		}
 		for _, k := range m.Keys {
@@ -103,15 +110,15 @@ func (c *Config) pairs(all *council) (*wire.Pairs, error) {
 			owners[k] = m.Name
 		}
 		if protocol.Rank(r) == all.self {
-			if err := checkOwnKeys(p.Private, m.Keys); err != nil {
+			if err := checkOwnKeys(p.Private, m.Keys); err != nil && !all.changed() {
 				return nil, err
 			}
-		} else if len(m.Keys) == 0 && !all.peers[r].Revoked {
+		} else if len(m.Keys) == 0 && !all.peers[r].Revoked && !all.changed() {
 			return nil, fmt.Errorf("config: member %s has no public key (run 'regent keys exchange' there, and pass its output to 'regent keys exchange' here)", m.Name)
 		}
 		p.Members = append(p.Members, m)
 	}
-	if all.me().Revoked {
+	if all.me().Revoked && !all.changed() {
 		return nil, fmt.Errorf("config: this member, %s, is revoked (remove it from the council, or give it a new key with 'regent keys exchange --restore')", c.Name)
 	}
 	pairs, err := wire.NewPairs(p)
@@ -131,7 +138,7 @@ func (m *Member) lifeTags() func(protocol.Inc, protocol.StartBits) protocol.Tag 
 }
 
 // identity returns the name and the public keys of a member.
-func (p *Peer) identity() (wire.Identity, error) {
+func identityOf(p *Peer) (wire.Identity, error) {
 	out := wire.Identity{Name: p.Name}
 	if len(p.PublicKeys) > identity.MaxKeys {
 		return out, fmt.Errorf("config: member %s has %d public keys: at most %d", p.Name, len(p.PublicKeys), identity.MaxKeys)
@@ -176,29 +183,30 @@ type memberKeys struct {
 // was, and is not looked at. Leases go on. A member that loses its key here is silenced as if
 // its links were cut: what was promised to it and by it stands until it lapses, and its vote counts in every quorum.
 func (m *Member) Rekey(c Config) error {
-	m.keys.Lock() // so that keys come into force in the order of the calls
-	defer m.keys.Unlock()
-	all, err := c.council()
-	if err != nil {
+	if err := m.councilOnly("keys"); err != nil {
 		return err
 	}
-	if all.self != m.council.self || !slices.Equal(all.names(), m.council.names()) {
-		return errors.New("config: other members than those of the council: restart to change them")
-	}
+	m.keys.Lock() // so that keys come into force in the order of the calls
+	defer m.keys.Unlock()
 	if c.TagKey != m.config.TagKey {
 		return errors.New("config: another tag key: this member has another identity (restart it)")
+	}
+	all, err := m.under(&c)
+	if err != nil {
+		return err
 	}
 	to, err := c.pairs(all)
 	if err != nil {
 		return err
 	}
+	m.changing.source.Store(&c)
 	if !m.keys.running {
 		m.keys.pairs = to
 		m.keys.founding(to)
 		return nil
 	}
 	done := make(chan error, 1)
-	if err := m.loop.Do(func(protocol.Time) { done <- m.port.SetKeys(to) }); err != nil {
+	if err := m.loop.Do(func(protocol.Time) { done <- m.rekey(&c) }); err != nil {
 		return err
 	}
 	select {
@@ -207,6 +215,39 @@ func (m *Member) Rekey(c Config) error {
 	case <-m.loop.Ended():
 		return ErrClosed
 	}
+}
+
+// under returns the council in force with the keys of a configuration.
+func (m *Member) under(c *Config) (*council, error) {
+	present := m.council()
+	if present != nil && present.conf != nil {
+		return c.under(present.conf, present)
+	}
+	all, err := c.council()
+	if err != nil {
+		return nil, err
+	}
+	if all.self != present.self || !slices.Equal(all.names(), present.names()) {
+		return nil, errors.New("config: other members than those of the council: restart to change them")
+	}
+	return all, nil
+}
+
+// rekey puts the keys of a configuration in force, on the loop: the council may be another one by now.
+func (m *Member) rekey(c *Config) error {
+	all, err := m.under(c)
+	if err != nil {
+		return err
+	}
+	to, err := c.pairsOf(all, m.port.Wire.Pairs())
+	if err != nil {
+		return err
+	}
+	if m.fixed == "" {
+		m.present.Store(all)
+		m.port.Herald.SetCourier(m.courier())
+	}
+	return m.port.SetKeys(to)
 }
 
 // keyProblem compares the keys that a member has with those that a peer says to know; empty if they agree.

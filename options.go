@@ -14,13 +14,12 @@ import (
 
 // local returns the configuration of a member's machines of local groups.
 func (c *Config) local(all *council, inc protocol.Inc) hall.Config {
-	h := hall.Default(all.self, len(all.peers), inc, c.Timing.local())
+	h := hall.Default(all.self, all.seats(), inc, c.Timing.local())
 	h.StopWithin = 0 // the runtime ends the renewals
 	h.Calm, h.Rotate, h.Arity = c.Calm, c.LocalTurns, c.LocalTree
 	if c.LocalMajority {
 		// Only members that may lead take part. Any two majorities of them have a member in common.
-		roles := all.roles()
-		leaders := roles.Leaders()
+		leaders := all.leaders()
 		h.Supporters = hall.Majority(leaders.Len())
 	}
 	h.Timing = h.Timing.Fit(h.Window())
@@ -34,8 +33,6 @@ func (c *Config) checkOptions(all *council) error {
 		return fmt.Errorf("config: local turns %d: must not be negative (zero: leaders take no turns)", c.LocalTurns)
 	case c.LocalTree < 0 || c.LocalTree == 1:
 		return fmt.Errorf("config: local tree %d: must be at least 2, the children of each node (zero: no tree)", c.LocalTree)
-	case c.Calm > 0 && (c.LocalTurns > 0 || c.LocalTree > 0):
-		return errors.New("config: calm with local turns or a local tree: leave one out (together they do not keep the bound κ)")
 	case c.ElectorFaults < 0:
 		return fmt.Errorf("config: elector faults %d: must not be negative (zero: a minority)", c.ElectorFaults)
 	case c.ElectorPatience < 0:
@@ -75,7 +72,7 @@ func (c *Config) options(s *wire.Summary) {
 }
 
 // votes returns how many votes the member has.
-func (p *Peer) votes() int {
+func votesOf(p *Peer) int {
 	if p.Observer {
 		return 0
 	}
@@ -84,6 +81,10 @@ func (p *Peer) votes() int {
 
 // quorumVotes returns how many votes make a quorum.
 func (c *council) quorumVotes() int {
+	if c.changed() {
+		voters := c.voters()
+		return voters.Len()/2 + 1
+	}
 	roles := c.roles()
 	return roles.Needed()
 }

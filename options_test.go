@@ -66,7 +66,7 @@ func TestFaultsAndPatienceReachTheElectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := m.councilTiming(1)
+		p := m.councilTiming(1, m.council().shape())
 		q, err := p.timefree(elector.TimeFree)
 		if err != nil || q.F != c.f || q.Patience != c.h {
 			t.Errorf("faults %d, patience %d: f is %d, h is %d (%v), want %d and %d", c.faults, c.patience, q.F, q.Patience, err, c.f, c.h)
@@ -78,7 +78,7 @@ func TestFaultsAndPatienceReachTheElectors(t *testing.T) {
 	c := Config{}
 	if m, err := prepared(t, func(k *Config) { k.Elector, k.ElectorFaults = elector.TimeFree, 5; c = *k }); err == nil {
 		// Six members vote.
-		_, err = m.machine(c.summary(m.council, m.councilID, &m.config.Timing), nil)
+		_, err = m.machine(c.summary(m.council(), m.councilID, &m.config.Timing), nil)
 		if err == nil || !strings.Contains(err.Error(), "must be between 1 and 4") {
 			t.Errorf("f of 5 with six voters: %v", err)
 		}
@@ -90,7 +90,7 @@ func TestVotesReachTheQuorumsAndTheGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roles := m.council.roles()
+	roles := m.council().roles()
 	// a 3, b 2, c d e w 1 each: nine votes.
 	for _, q := range []protocol.Quorums{roles.Quorums(), roles.Gate()} {
 		if !q.In(protocol.NewSet(0, 1)) || q.In(protocol.NewSet(1, 2, 3)) || !q.In(protocol.NewSet(1, 2, 3, 4)) || q.In(protocol.NewSet(0, 2)) {
@@ -106,8 +106,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"local turns -1: must not be negative":        func(c *Config) { c.LocalTurns = -1 },
 		"local tree 1: must be at least 2":            func(c *Config) { c.LocalTree = 1 },
-		"calm with local turns or a local tree":       func(c *Config) { c.Calm, c.LocalTurns = time.Second, 5 },
-		"or a local tree: leave one out":              func(c *Config) { c.Calm, c.LocalTree = time.Second, 5 },
+		"turns of 5 renewals with calm 1s: must be":   func(c *Config) { c.Calm, c.LocalTurns = time.Second, 5 },
 		"elector faults -1: must not be negative":     func(c *Config) { c.ElectorFaults = -1 },
 		"elector patience -2: must not be negative":   func(c *Config) { c.ElectorPatience = -2 },
 		"member b has -1 votes: must not":             func(c *Config) { c.Council[1].Votes = -1 },
@@ -161,7 +160,7 @@ func TestTheVotesThatAMemberReportsMakeAQuorum(t *testing.T) {
 			for i := range all.peers {
 				if s>>i&1 == 1 {
 					who.Add(protocol.Rank(i))
-					votes += all.peers[i].votes()
+					votes += votesOf(&all.peers[i])
 				}
 			}
 			if got := roles.Quorums().In(who); got != (votes >= c.want) {

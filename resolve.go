@@ -22,9 +22,9 @@ const (
 
 // resolve returns the addresses of all members. A name that does not resolve leaves its member without one for now.
 func (m *Member) resolve(ctx context.Context) [][]netip.AddrPort {
-	addrs := make([][]netip.AddrPort, len(m.council.peers))
+	addrs := make([][]netip.AddrPort, len(m.council().peers))
 	for i := range addrs {
-		addrs[i] = m.resolvePeer(ctx, &m.council.peers[i])
+		addrs[i] = m.resolvePeer(ctx, &m.council().peers[i])
 	}
 	return addrs
 }
@@ -42,40 +42,79 @@ func (m *Member) resolvePeer(ctx context.Context, p *Peer) []netip.AddrPort {
 	return out[:min(len(out), maxAddrs)]
 }
 
-// resolveAgain looks from time to time whether names stand for other addresses.
-func (m *Member) resolveAgain(ctx context.Context, addrs [][]netip.AddrPort) {
-	known := slices.Clone(addrs)
-	if !m.named() {
-		return
-	}
+// resolveAgain looks from time to time whether names stand for other addresses, and at once when the council has changed.
+func (m *Member) resolveAgain(ctx context.Context) {
 	for {
-		wait := resolveEvery
-		if slices.ContainsFunc(known, func(a []netip.AddrPort) bool { return len(a) == 0 }) {
-			wait = resolveSoon
+		wait := time.Duration(-1)
+		if m.named() {
+			wait = resolveEvery
+			if !m.resolved() {
+				wait = resolveSoon
+			}
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !m.awaitResolve(ctx, wait) {
 			return
 		}
-		for i := range m.council.peers {
-			p := &m.council.peers[i]
+		all := m.council()
+		for i := range all.peers {
+			if all.absent.Has(protocol.Rank(i)) {
+				continue
+			}
+			p := &all.peers[i]
 			found := m.resolvePeer(ctx, p)
-			if len(found) == 0 || slices.Equal(found, known[i]) {
+			if len(found) == 0 {
 				continue // an address that was good is kept while its name does not resolve
 			}
-			m.log.Info("a member has other addresses", "peer", p.Name, "addrs", found)
-			known[i] = found
-			_ = m.loop.Do(func(protocol.Time) { m.port.SetAddrs(protocol.Rank(i), found) })
+			_ = m.loop.Do(func(protocol.Time) {
+				if m.council() == all && !slices.Equal(found, m.port.Addrs[i]) {
+					m.log.Info("a member has other addresses", "peer", p.Name, "addrs", found)
+					m.port.SetAddrs(protocol.Rank(i), found)
+				}
+			})
 		}
+	}
+}
+
+// awaitResolve waits until names are to be resolved again, for so long at most; -1: until the council changes. It says whether the member goes on.
+func (m *Member) awaitResolve(ctx context.Context, wait time.Duration) bool {
+	var again <-chan time.Time
+	if wait >= 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		again = timer.C
+	}
+	select {
+	case <-again:
+	case <-m.changing.resolve:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// resolved says whether all members have an address.
+func (m *Member) resolved() bool {
+	done := make(chan bool, 1)
+	if m.loop.Do(func(protocol.Time) {
+		all := true
+		for r, addrs := range m.port.Addrs {
+			all = all && (len(addrs) > 0 || m.council().absent.Has(protocol.Rank(r)))
+		}
+		done <- all
+	}) != nil {
+		return true
+	}
+	select {
+	case all := <-done:
+		return all
+	case <-m.loop.Ended():
+		return true
 	}
 }
 
 // named says whether any address has a name in it.
 func (m *Member) named() bool {
-	for _, p := range m.council.peers {
+	for _, p := range m.council().peers {
 		for _, a := range p.Addrs {
 			host, _, _ := net.SplitHostPort(a)
 			if _, err := netip.ParseAddr(host); err != nil {
@@ -87,7 +126,7 @@ func (m *Member) named() bool {
 }
 
 // bind returns the address to receive on.
-func (m *Member) bind(ctx context.Context, addrs [][]netip.AddrPort) (netip.AddrPort, error) {
+func (m *Member) bind(ctx context.Context) (netip.AddrPort, error) {
 	if m.config.Bind != "" {
 		found, err := m.lookup(ctx, m.config.Bind)
 		if err != nil {
@@ -95,10 +134,10 @@ func (m *Member) bind(ctx context.Context, addrs [][]netip.AddrPort) (netip.Addr
 		}
 		return found[0], nil
 	}
-	own := addrs[m.council.self]
+	own := m.resolvePeer(ctx, m.council().me())
 	if len(own) == 0 {
 		return netip.AddrPort{}, fmt.Errorf("config: own address %s cannot be resolved: set Bind, such as [::]:7400",
-			m.council.peers[m.council.self].Addrs[0])
+			m.council().peers[m.council().self].Addrs[0])
 	}
 	if len(own) == 1 {
 		return own[0], nil

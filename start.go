@@ -18,7 +18,9 @@ import (
 	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/balance"
+	agreed "github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/founding"
+	"github.com/regentproject/regent/internal/protocol/members"
 	"github.com/regentproject/regent/internal/protocol/nerio"
 	"github.com/regentproject/regent/internal/protocol/rain"
 	"github.com/regentproject/regent/internal/protocol/record"
@@ -30,11 +32,8 @@ import (
 	"github.com/regentproject/regent/internal/wire"
 )
 
-// epoch numbers the council's configuration. It does not change yet.
-const epoch = 0
-
-// prepare checks the configuration and opens the directory.
-func prepare(c Config, w world.World) (*Member, error) {
+// complete returns the configuration with its defaults.
+func (c Config) complete() *Config {
 	if c.Timing == (Timing{}) {
 		c.Timing = LAN
 	}
@@ -47,18 +46,22 @@ func prepare(c Config, w world.World) (*Member, error) {
 	if c.Elector == "" {
 		c.Elector = elector.Stable
 	}
+	return &c
+}
+
+// prepare checks the configuration and opens the directory.
+func prepare(config Config, w world.World) (*Member, error) {
+	c := config.complete()
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	all, err := c.council()
-	if err != nil {
+	m := &Member{config: *c, world: w, closed: make(chan struct{})}
+	m.changing.source.Store(&m.config)
+	if err := m.list(); err != nil {
 		return nil, err
 	}
-	if err := c.checkOptions(all); err != nil {
-		return nil, err
-	}
-	m := &Member{config: c, council: all, world: w, closed: make(chan struct{})}
 	if c.Dir != "" {
+		var err error
 		m.dir, err = store.Open(c.Dir, c.Name)
 		if err != nil {
 			return nil, err
@@ -83,16 +86,14 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.keys.pairs, err = m.config.pairs(m.council)
-	if err != nil {
-		return err
-	}
 	m.councilID, m.record, err = m.config.councilID(saved)
 	if err != nil {
 		return err
 	}
-	addrs := m.resolve(ctx)
-	bind, err := m.bind(ctx, addrs)
+	if err := m.recall(saved); err != nil {
+		return err
+	}
+	bind, err := m.bind(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,9 +101,9 @@ func (m *Member) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	founder, err := m.found(ctx, &saved, addrs, socket, waiter)
+	chosen, err := m.learn(ctx, socket, waiter)
 	if err == nil {
-		err = m.run(ctx, saved, founder, waiter)
+		err = m.begin(ctx, saved, chosen, socket, waiter)
 	}
 	if err != nil && m.loop == nil {
 		return errors.Join(err, socket.Close(), waiter.Close())
@@ -110,32 +111,57 @@ func (m *Member) start(ctx context.Context) error {
 	return err
 }
 
+// begin finds out the id of the council, and sets the loop going.
+func (m *Member) begin(ctx context.Context, saved []byte, chosen *agreed.Chosen, socket runtime.Socket, waiter runtime.Waiter) error {
+	var err error
+	m.keys.pairs, err = m.config.pairs(m.council())
+	if err != nil {
+		return err
+	}
+	founder, err := m.found(ctx, &saved, &chosen, socket, waiter)
+	if err != nil {
+		return err
+	}
+	if err := m.first(); err != nil {
+		return err
+	}
+	return m.run(ctx, saved, chosen, founder, waiter)
+}
+
 // found makes the machine that tells others the id of the council. If this member does not know it, it waits until the members
 // have agreed on one, and puts it into the record.
-func (m *Member) found(ctx context.Context, saved *[]byte, addrs [][]netip.AddrPort, socket runtime.Socket, waiter runtime.Waiter) (*runtime.Founder, error) {
+func (m *Member) found(ctx context.Context, saved *[]byte, chosen **agreed.Chosen, socket runtime.Socket, waiter runtime.Waiter) (*runtime.Founder, error) {
+	addrs := m.resolve(ctx)
 	var random [24]byte
 	rand.Read(random[:])
-	t, roles := &m.config.Timing, m.council.roles()
-	machine, err := founding.New(founding.Config{Me: m.council.self, Quorums: roles.Quorums(), Listing: listing(m.council), ID: m.councilID,
+	t, quorums := &m.config.Timing, m.council().quorums()
+	machine, err := founding.New(founding.Config{Me: m.council().self, Quorums: quorums, Listing: listing(m.council()), ID: m.councilID,
 		Drawn: protocol.CouncilID(random[8:]), Bootstrap: m.config.Bootstrap, Retry: max(leastFoundingRetry, 4*t.RoundTrip)},
 		binary.BigEndian.Uint64(random[:]))
 	if err != nil {
 		return nil, err
 	}
 	f := &runtime.Founder{Machine: machine, Codec: wire.NewFounding(m.keys.pairs), Socket: socket,
-		Names: m.council.names(), Addrs: addrs}
+		Names: m.council().names(), Addrs: addrs}
 	m.keys.founding = func(to *wire.Pairs) { f.SetKeys(to, waiter) }
 	world.Rekey(ctx, m.Rekey)
 	if m.councilID != (protocol.CouncilID{}) {
 		return f, nil
 	}
-	if err := m.council.foundable(roles.Quorums()); err != nil {
+	if err := m.council().foundable(quorums); err != nil {
 		return nil, err
 	}
 	m.log.Info("the council has no id yet: asking the other members")
 	f.Report = func(waiting string) {
 		m.log.Info("the member does not take part yet", "waiting", waiting)
 		world.Report(ctx, waiting, f.Counts)
+	}
+	f.Herald, f.Learnt = m.herald(socket), func(c *agreed.Chosen) bool {
+		if c.Conf.Number == 0 || m.welcome(c) != "" {
+			return false
+		}
+		*chosen = c
+		return true
 	}
 	m.councilID, err = f.Found(ctx, m.world.Clock.Now, waiter, func(record []byte) error {
 		*saved = bytes.Clone(record)
@@ -145,7 +171,14 @@ func (m *Member) found(ctx context.Context, saved *[]byte, addrs [][]netip.AddrP
 		return nil, fmt.Errorf("join as %s: %w", m.config.Name, err)
 	}
 	m.log.Info("the council has an id", "council", m.councilID.String())
-	return f, nil
+	if *chosen == nil {
+		return f, nil
+	}
+	m.keys.pairs, err = m.config.pairs(m.council())
+	if err != nil {
+		return nil, err
+	}
+	return m.found(ctx, saved, chosen, socket, waiter) // by the council that has answered
 }
 
 // foundable refuses to wait for the id of a council if revoked members, which cannot answer, make that vain: the council cannot begin without
@@ -178,26 +211,25 @@ const leastFoundingRetry = 200 * time.Millisecond
 const longestGather = 500 * time.Microsecond
 
 // run builds the machine of a member that knows its council, and sets the loop going.
-func (m *Member) run(ctx context.Context, saved []byte, founder *runtime.Founder, waiter runtime.Waiter) error {
+func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, founder *runtime.Founder, waiter runtime.Waiter) error {
 	m.keys.Lock()
 	defer m.keys.Unlock()
 	founder.Codec.SetKeys(m.keys.pairs) // they may have changed since the founding looked
-	t, n, addrs := &m.config.Timing, len(m.council.peers), founder.Addrs
-	summary := m.config.summary(m.council, m.councilID, t)
+	t, all := &m.config.Timing, m.council()
+	summary := m.config.summary(all, m.councilID, t)
 	machine, err := m.machine(summary, saved)
 	if err != nil {
 		return err
 	}
-	me := protocol.Ident{Rank: m.council.self}
-	judge := datagram.Config{Self: me, Start: datagram.Start(m.startBits), Members: n, Council: datagram.Council{Epoch: epoch, Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
-	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Pairs: m.keys.pairs, ID: m.councilID})
+	me := protocol.Ident{Rank: all.self}
+	packets, rates, err := m.endpoint(all, summary)
 	if err != nil {
 		return err
 	}
-	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Epoch: epoch, Guard: t.Guard, Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
+	m.groupTable = runtime.NewGroupTable(runtime.GroupTableOptions{Guard: t.Guard, Grace: m.config.StopWithin, Clock: m.world.Clock.Now, Late: m.world.Clock.Late,
 		Elector: func(v *protocol.View) { m.noteAccess(modeCouncil, "", v.Leader, v.Cause.Code) }, Mirror: world.MirrorFrom(ctx)})
-	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Rates: clock.NewRates(n, t.rho()),
-		Names: m.council.names(), Addrs: addrs, Summary: summary,
+	m.port = runtime.NewPort(runtime.PortOptions{Self: me.Rank, Socket: founder.Socket, Wire: packets, Founder: founder, Herald: m.herald(founder.Socket), Rates: rates,
+		Names: all.names(), Addrs: founder.Addrs, Summary: summary,
 		Outdated: func() protocol.Message { return &nerio.Outdated{} }, Recent: t.Renew + t.RoundTrip/2, Nap: t.RoundTrip / 10, Gather: min(t.RoundTrip/10, longestGather), Clock: m.world.Clock.Now, Log: m.log})
 	o := runtime.Options{Self: me.Rank, Name: m.config.Name, Rho: t.rho(),
 		Clock: m.world.Clock.Now, Port: m.port, Waiter: waiter, Realtime: !m.config.NoRealtime, Facts: m.facts, Log: m.log}
@@ -208,12 +240,19 @@ func (m *Member) run(ctx context.Context, saved []byte, founder *runtime.Founder
 		o.Suspended = lease.Suspended
 		o.Restored = m.restored(clock.NewSnapshots())
 	}
+	if m.authority != nil {
+		o.Adopt = m.adopt
+	}
 	m.loop = runtime.NewLoop(o)
 	council, err := m.loop.Add(runtime.Council, "the council", machine, m.groupTable)
 	if err != nil {
 		return err
 	}
+	m.instance = council
 	m.groupTable.Bind(council)
+	if chosen != nil {
+		council.Post(&protocol.Receive{From: me, Message: chosen, Delay: protocol.Unknown})
+	}
 	if m.drained.Load() {
 		m.loop.Health(protocol.Health{OK: true, Drained: true})
 	}
@@ -226,12 +265,33 @@ func (m *Member) run(ctx context.Context, saved []byte, founder *runtime.Founder
 		return err
 	}
 	m.background.Go(m.observe)
-	m.background.Go(func() { m.resolveAgain(ctx, addrs) })
+	m.background.Go(func() { m.resolveAgain(ctx) })
 	m.background.Go(func() { m.watchClock(ctx) })
+	if m.config.OnCouncil != nil {
+		m.background.Go(m.observeCouncil)
+	}
 	if m.config.Health != nil {
 		m.background.Go(func() { m.watchHealth(ctx) })
 	}
 	return nil
+}
+
+// endpoint makes what seals, opens and judges packets, and what compares clocks.
+func (m *Member) endpoint(all *council, summary *wire.Summary) (*wire.Endpoint, *clock.Rates, error) {
+	t, n := &m.config.Timing, len(all.peers)
+	judge := datagram.Config{Self: protocol.Ident{Rank: all.self}, Start: datagram.Start(m.startBits), Members: n,
+		Council: datagram.Council{Epoch: all.number(), Digest: summary.Digest()}, Rho: t.rho(), Delta: t.Delay}
+	packets, err := wire.NewEndpoint(m.world.Clock.Now(), wire.Config{Config: judge, Pairs: m.keys.pairs, ID: m.councilID})
+	if err != nil {
+		return nil, nil, err
+	}
+	rates := clock.NewRates(n, t.rho())
+	if !all.absent.Empty() {
+		everyone := protocol.Everyone(n)
+		rates.Adopt(n, n-all.absent.Len(), everyone)
+		err = packets.Adopt(m.world.Clock.Now(), &wire.Change{Self: all.self, Council: judge.Council, Pairs: m.keys.pairs, Stay: everyone, Absent: all.absent})
+	}
+	return packets, rates, err
 }
 
 // read returns the durable record; nil if there is none, or none that can be believed.
@@ -298,7 +358,7 @@ func (m *Member) restored(s *clock.Snapshots) func(now protocol.Time) (protocol.
 
 // machine builds the protocols: leases of a quorum, and an elector that says who goes first.
 func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine, error) {
-	t, roles := &m.config.Timing, m.council.roles()
+	t, all := &m.config.Timing, m.council()
 	var origin record.Origin
 	if m.dir != nil {
 		origin = m.dir.Origin()
@@ -312,36 +372,50 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 	digest := summary.Digest()
 	var order balance.Order
 	if m.config.Balance {
-		order = m.council.order()
+		order = all.order()
 	}
-	authority, err := nerio.New(nerio.Config{Me: m.council.self, Quorums: roles.Quorums(), Leaders: roles.Leaders(), Prefer: m.config.Prefer, Balance: order,
-		Epoch: epoch, Council: m.councilID, Digest: binary.BigEndian.Uint64(digest[:]), Listing: listing(m.council),
-		RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
-		Lock: m.localConfig(1).Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
-		Origin: origin, Copied: m.dir != nil && m.dir.Copied(), Start: m.startBits, Tag: m.lifeTags()},
-		saved, binary.BigEndian.Uint64(seed[:]))
+	leases := func(all *council) nerio.Config {
+		c := nerio.Config{Me: all.self, Quorums: all.quorums(), Leaders: all.leaders(), Prefer: m.config.Prefer, Balance: order, Council: m.councilID,
+			RoundTrip: t.RoundTrip, Lease: t.Lease, Longest: t.LongestLease, PerGroup: t.PerGroup, Renew: t.Renew, Rho: t.rho(), Elector: true,
+			Lock: m.localConfig(1).Lock, Diskless: m.dir == nil, Bootstrap: m.config.Bootstrap, FirstInc: firstIncarnation(time.Now()),
+			Origin: origin, Copied: m.dir != nil && m.dir.Copied(), Start: m.startBits, Tag: m.lifeTags()}
+		if !all.changed() {
+			c.Digest, c.Listing = binary.BigEndian.Uint64(digest[:]), listing(all)
+		}
+		return c
+	}
+	if m.fixed == "" {
+		return m.changeableMachine(leases, saved, binary.BigEndian.Uint64(seed[:]))
+	}
+	authority, err := nerio.New(leases(all), saved, binary.BigEndian.Uint64(seed[:]))
 	if err != nil {
 		return nil, err
 	}
 	m.longestLock, m.termsLeft = authority.LongestLock, authority.TermsLeft
-	elect := func(inc protocol.Inc) (protocol.Machine, error) {
-		p := m.councilTiming(inc)
-		return p.newElector(m.config.Elector)
-	}
-	if roles.Has(m.council.self) {
-		if _, err := elect(1); err != nil {
-			return nil, fmt.Errorf("config: %w", err)
-		}
-	}
-	both, err := stack.New(stack.Config{Self: m.council.self, Roles: roles, Repeat: t.Renew}, authority, elect)
-	m.unfit = both.Unfit
+	both, err := m.stack(members.Fixed{Machine: authority})
 	if err != nil || !m.config.Consistent {
 		return both, err
 	}
+	roles := all.roles()
 	c := t.consistent()
-	c.Self, c.Members, c.Quorums, c.Leaders, c.Epoch = m.council.self, roles.Members, roles.Quorums(), roles.Leaders(), epoch
+	c.Self, c.Members, c.Quorums, c.Leaders = all.self, roles.Members, roles.Quorums(), roles.Leaders()
 	c.Owns, c.Diskless = isConsistent, m.dir == nil
 	return rain.New(c, both, saved)
+}
+
+// stack puts an elector under an authority.
+func (m *Member) stack(authority stack.Authority) (*stack.Machine, error) {
+	s := m.council().shape()
+	if s.Voters.Has(s.Self) {
+		if _, err := m.newCouncilElector(1, s); err != nil {
+			return nil, fmt.Errorf("config: %w", err)
+		}
+	}
+	both, err := stack.New(stack.Config{Shape: s, Repeat: m.config.Timing.Renew}, authority, m.newCouncilElector)
+	if err == nil {
+		m.unfit = both.Unfit
+	}
+	return both, err
 }
 
 // firstIncarnation is that of a member without a record: milliseconds since the beginning of 2024, so that none repeats even
@@ -350,6 +424,21 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 func firstIncarnation(now time.Time) protocol.Inc {
 	since := now.Sub(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
 	return protocol.Inc(max(1, since/time.Millisecond))
+}
+
+// worldOf returns the world that a context brings, as that of a test does, or the real one.
+func worldOf(ctx context.Context) (world.World, error) {
+	w, ok := world.From(ctx)
+	if !ok {
+		var err error
+		if w, err = realWorld(); err != nil {
+			return w, err
+		}
+	}
+	if c := world.ClockFrom(ctx); c != nil {
+		w.Clock = c
+	}
+	return w, nil
 }
 
 func realWorld() (world.World, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regentproject/regent/engine"
 	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/identity"
@@ -111,6 +112,8 @@ type Status struct {
 	QuorumVotes int `json:"quorum_votes"`
 	// Leading is how many groups programs of this member lead.
 	Leading int `json:"leading"`
+	// Engine is what elects in place of a council; nil: the council.
+	Engine *engine.Status `json:"engine,omitempty"`
 	// Kappa is within what time every part of the network that holds together has a local leader ([LocalGroup]).
 	Kappa time.Duration `json:"kappa_ns"`
 	// Packets and bytes since the start, and how many packets were dropped, by reason.
@@ -129,7 +132,9 @@ type PauseBucket struct {
 
 // snapshot is what only the loop may read.
 type snapshot struct {
-	now      protocol.Time
+	now protocol.Time
+	// council is the one in force, and peers are by rank in it.
+	council  *council
 	peers    []runtime.PeerReport
 	unlisted []runtime.Unlisted
 	own      []identity.ID // keys of this member, the oldest first
@@ -146,7 +151,12 @@ type snapshot struct {
 func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 	c := make(chan *snapshot, 1)
 	err := m.loop.Do(func(now protocol.Time) {
-		s := &snapshot{now: now, peers: make([]runtime.PeerReport, len(m.council.peers)), rates: make([]*clock.Rate, len(m.council.peers))}
+		all := m.council()
+		s := &snapshot{now: now, council: all, peers: make([]runtime.PeerReport, len(all.peers)), rates: make([]*clock.Rate, len(all.peers))}
+		if m.port == nil {
+			c <- s
+			return
+		}
 		for i := range s.peers {
 			s.peers[i] = m.port.Peer(now, protocol.Rank(i))
 			if rate, ok := m.port.Rates.Of(protocol.Rank(i)); ok {
@@ -172,23 +182,27 @@ func (m *Member) ask(ctx context.Context) (*snapshot, error) {
 	}
 }
 
-// Members returns what this member knows of all members of the council, itself included, in the order in which they go
-// first in elections. It is empty once the member is closed.
+// Members returns what this member knows of all members of the council, itself included, in the order of their ranks, which is that in which
+// they go first in elections. It is empty once the member is closed.
 func (m *Member) Members() []PeerStatus {
 	s, err := m.ask(context.Background())
 	if err != nil {
 		return nil
 	}
-	out := make([]PeerStatus, len(s.peers))
-	trusted := m.trusted()
+	out := make([]PeerStatus, 0, len(s.peers))
+	trusted, all := m.trusted(), s.council
 	for i, p := range s.peers {
-		o := &out[i]
-		o.Name, o.Role, o.Addr, o.Problem = m.council.peers[i].Name, m.council.peers[i].role(), p.Addr, p.Problem
-		o.Votes = m.council.peers[i].votes()
+		if all.absent.Has(protocol.Rank(i)) {
+			continue
+		}
+		out = append(out, PeerStatus{})
+		o := &out[len(out)-1]
+		o.Name, o.Role, o.Addr, o.Problem = all.peers[i].Name, roleOf(&all.peers[i]), p.Addr, p.Problem
+		o.Votes = votesOf(&all.peers[i])
 		o.Trusted = trusted.Has(protocol.Rank(i))
 		o.Drained = s.drained.Has(protocol.Rank(i))
 		o.Unhealthy = s.unfit.Has(protocol.Rank(i)) && !o.Drained
-		if protocol.Rank(i) == m.council.self {
+		if protocol.Rank(i) == all.self {
 			o.Self, o.Heard, o.Trusted, o.Fast, o.Incarnation = true, true, true, true, uint64(m.loop.Stats().Inc())
 			if len(s.own) > 0 {
 				o.Key = s.own[len(s.own)-1].String()
@@ -222,7 +236,7 @@ func (m *Member) Status() Status {
 	stats := m.loop.Stats()
 	local := m.localConfig(1)
 	out := Status{Name: m.config.Name, CouncilID: m.councilID.String(), Incarnation: uint64(stats.Inc()), Waiting: m.waiting(context.Background()),
-		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), Drained: m.drained.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), QuorumVotes: m.council.quorumVotes(), Kappa: local.Kappa(),
+		Realtime: stats.Scheduling() == thread.Realtime, ClockFault: m.clockBad.Load(), Drained: m.drained.Load(), NoAccess: m.access.any(m.world.Clock.Now()), Accused: m.accused.current(m.world.Clock.Now()), Leading: m.groupTable.Leading(), QuorumVotes: m.council().quorumVotes(), Kappa: local.Kappa(),
 		PauseCount: stats.Late.Count(), PauseMedian: stats.Late.Quantile(0.5), PauseP99: stats.Late.Quantile(0.99), PauseLongest: stats.Late.Longest()}
 	now := m.world.Clock.Now()
 	if day := stats.Late.Day(now); day.Length > 0 {
@@ -247,6 +261,10 @@ func (m *Member) Status() Status {
 			out.Disk += fmt.Sprintf(" (%d terms left)", s.terms)
 		}
 	}
+	if m.port == nil {
+		out.Engine, out.CouncilID = m.engineStatus(), ""
+		return out
+	}
 	c := m.port.PacketCounts(&counts)
 	out.PacketsIn, out.PacketsOut, out.BytesIn, out.BytesOut, out.Dropped = c.PacketsIn, c.PacketsOut, c.BytesIn, c.BytesOut, c.Dropped
 	return out
@@ -266,9 +284,9 @@ func (m *Member) waiting(ctx context.Context) string {
 	}
 	var silent, odd []string
 	for i, p := range s.peers {
-		name := m.council.peers[i].Name
+		name := s.council.peers[i].Name
 		switch {
-		case protocol.Rank(i) == m.council.self:
+		case protocol.Rank(i) == s.council.self, s.council.absent.Has(protocol.Rank(i)):
 		case p.Problem != "":
 			odd = append(odd, name+" "+p.Problem)
 		case p.Seen == 0:
@@ -299,6 +317,12 @@ func (m *Member) waiting(ctx context.Context) string {
 
 // recovering says for how long the member does not know yet who leads; nothing if it does.
 func (m *Member) recovering() string {
+	if m.outside != nil {
+		if err := m.outside.session.Fault(); err != nil {
+			return fmt.Sprintf("engine %s: it does not answer: %v", m.outside.engine.Name(), err)
+		}
+		return ""
+	}
 	votes, now := m.loop.Stats().Votes(), m.world.Clock.Now()
 	known := votes.Add(m.config.Timing.settle())
 	switch {
@@ -356,7 +380,7 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		s := m.Status()
 		m.groupTable.Groups(func(group *runtime.Group) {
 			// Groups that nobody leads are left out: programs anywhere may invent names, and the table keeps them.
-			if c := group.Latest(); c != nil && !isConsistent(c.Group) && m.council.name(c.Leader.Rank) != "" {
+			if c := group.Latest(); c != nil && !isConsistent(c.Group) && m.council().name(c.Leader.Rank) != "" {
 				g.put("regent_is_leader", "1 if a program of this member leads the group", bit(c.Tenure != 0), "group", names.Label(string(c.Group)))
 			}
 		})

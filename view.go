@@ -45,7 +45,7 @@ func (m *Member) view(c *runtime.Change) View {
 	if c.Domain == protocol.Consistent && c.Agreed == nil {
 		return v
 	}
-	v.Leader = m.council.name(c.Leader.Rank)
+	v.Leader = m.council().name(c.Leader.Rank)
 	switch c.Domain {
 	case protocol.Quorum:
 		v.Token, v.Lease = c.Term, c.Length
@@ -53,23 +53,23 @@ func (m *Member) view(c *runtime.Change) View {
 			v.Value = c.Value.Text
 		}
 	case protocol.Local:
-		v.Support = m.council.set(*c.Support)
+		v.Support = m.council().set(*c.Support)
 	case protocol.Elector:
-		v.Round, v.Mine = c.Term, c.Leader.Rank == m.council.self
+		v.Round, v.Mine = c.Term, c.Leader.Rank == m.council().self
 	case protocol.Consistent:
-		v.Token, v.Mine, v.Agreement = c.Term, c.Leader.Rank == m.council.self, m.agreement(c)
+		v.Token, v.Mine, v.Agreement = c.Term, c.Leader.Rank == m.council().self, m.agreement(c)
 	}
 	return v
 }
 
 func (m *Member) agreement(c *runtime.Change) *Agreement {
-	a, names := c.Agreed, m.council.set
+	a, names := c.Agreed, m.council().set
 	return &Agreement{Number: a.Vid, Members: names(*c.Support), Failed: names(a.Failed), Joined: names(a.Joined), Unfinished: names(a.Unfinished),
-		Recover: a.Recover, Stalled: m.council.name(a.Stalled)}
+		Recover: a.Recover, Stalled: m.council().name(a.Stalled)}
 }
 
 func (m *Member) cause(c protocol.Cause) Cause {
-	return Cause{Why: why.Kind(c.Code), Member: m.council.name(c.Peer), Bound: c.Bound}
+	return Cause{Why: why.Kind(c.Code), Member: m.council().name(c.Peer), Bound: c.Bound}
 }
 
 // shown says that a change is no news to a watcher that has seen noView.

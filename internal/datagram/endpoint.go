@@ -29,6 +29,7 @@ type peer struct {
 
 	pairs pairs // of stamps of its datagrams, of which the best is the echo for it
 
+	absent      bool          // no member has the rank
 	sent, heard protocol.Time // of the last datagram to and from it; what is never is far in the past
 	owed        bool          // it needs a datagram of us soon
 	greeted     protocol.Time // until when it gets more of them, for it does not know this start; zero: it does
@@ -73,9 +74,7 @@ func New(now protocol.Time, c Config) (*Endpoint, error) {
 	}
 	e := &Endpoint{config: c, peers: make([]peer, c.Members), due: make([]protocol.Rank, 0, c.Members), wake: now}
 	for i := range e.peers {
-		p := &e.peers[i]
-		p.sent, p.bound = now.Add(-c.MaxAge), protocol.Unknown // so that everybody is greeted at once
-		p.proved, p.greeted = now-1, now.Add(greetFor)
+		e.peers[i].begin(now, &c)
 	}
 	if c.Members == 1 {
 		e.wake = protocol.Never
@@ -104,6 +103,9 @@ func (e *Endpoint) Restart(now protocol.Time, start Start) {
 		panic("datagram: a configuration that was checked: " + err.Error())
 	}
 	fresh.counts = e.counts
+	for i := range fresh.peers {
+		fresh.peers[i].absent = e.peers[i].absent
+	}
 	*e = *fresh
 }
 

@@ -343,10 +343,11 @@ func TestMisdirectedDatagramsAreDropped(t *testing.T) {
 		"from beyond":                    {func(h *Header) { h.From.Rank = 3 }, Stranger},
 		"for another member":             {func(h *Header) { h.To.Rank = 2 }, Misdirected},
 		"without a number":               {func(h *Header) { h.Seq = 0 }, Malformed},
-		"another epoch":                  {func(h *Header) { h.Council.Epoch++ }, Mismatch},
 		"another configuration":          {func(h *Header) { h.Council.Digest[7]++ }, Mismatch},
-		"another council, other ranks":   {func(h *Header) { h.Council.Epoch++; h.From.Rank, h.To.Rank = 7, 8 }, Mismatch},
-		"another council, and no member": {func(h *Header) { h.Council.Epoch++; h.From.Rank = protocol.Nobody }, Stranger},
+		"another council, other ranks":   {func(h *Header) { h.Council.Digest[7]++; h.From.Rank, h.To.Rank = 7, 8 }, Mismatch},
+		"another council, and no member": {func(h *Header) { h.Council.Digest[7]++; h.From.Rank = protocol.Nobody }, Stranger},
+		"another number, from beyond":    {func(h *Header) { h.Council.Epoch++; h.From.Rank = 7 }, Stranger},
+		"another number, for another":    {func(h *Header) { h.Council.Epoch++; h.To.Rank = 2 }, Misdirected},
 	} {
 		h := good
 		c.change(&h)

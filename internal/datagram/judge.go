@@ -11,9 +11,10 @@ import "github.com/regentproject/regent/internal/protocol"
 // So a packet that does not authenticate or decode leaves no trace but its count.
 
 // Address judges the sender and the receiver. A member of another configuration has other ranks, so those of a Mismatch mean
-// nothing to us; but they must be ranks.
+// nothing to us; but they must be ranks. Under another number of the council that this member knows, ranks are seats, which nobody
+// changes: such a packet is judged as any other, and its key tells whether its sender has the seat that it claims.
 func (e *Endpoint) Address(h *Header) Reason {
-	if h.Council != e.config.Council {
+	if h.Council.Epoch == e.config.Council.Epoch && h.Council.Digest != e.config.Council.Digest {
 		if h.From.Rank >= protocol.MaxMembers || h.To.Rank >= protocol.MaxMembers {
 			return Stranger
 		}

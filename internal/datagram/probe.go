@@ -30,10 +30,10 @@ func (e *Endpoint) Probes(now protocol.Time) []protocol.Rank {
 	}
 	e.wake = protocol.Never
 	for i := range e.peers {
-		if protocol.Rank(i) == e.config.Self.Rank {
+		p := &e.peers[i]
+		if protocol.Rank(i) == e.config.Self.Rank || p.absent {
 			continue
 		}
-		p := &e.peers[i]
 		at := e.dueAt(p)
 		if at <= now {
 			e.due = append(e.due, protocol.Rank(i))

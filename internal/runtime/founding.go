@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/founding"
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/wire"
@@ -26,6 +28,11 @@ type Founder struct {
 	Addrs [][]netip.AddrPort
 	// Report, if it is set, gets what the member waits for, whenever that changes while Found runs.
 	Report func(waiting string)
+
+	// Herald, if it is set, asks meanwhile for a configuration that the council has agreed on since it began, and Learnt says whether that
+	// is enough to go on: it tells the id of the council as well.
+	Herald *Herald
+	Learnt func(*council.Chosen) bool
 
 	// traffic counts the packets of the founding, and dropped those that were dropped while Found ran, by reason. Both may be read at any time.
 	traffic Traffic
@@ -141,6 +148,9 @@ func (f *Founder) Found(ctx context.Context, clock func() protocol.Time, waiter 
 			return protocol.CouncilID{}, fmt.Errorf("%w: %s", context.Cause(ctx), f.waiting())
 		}
 		f.rekey()
+		if f.Herald != nil {
+			f.Herald.Ask(clock(), 0, slices.Concat(f.Addrs...))
+		}
 		n, err := f.Socket.TryRead(in)
 		if err != nil {
 			return protocol.CouncilID{}, err
@@ -148,6 +158,13 @@ func (f *Founder) Found(ctx context.Context, clock func() protocol.Time, waiter 
 		for i := range in[:n] {
 			if len(f.effects.Persist) > 0 {
 				break // the rest is asked for again, if it matters
+			}
+			if f.Herald != nil && wire.IsFetch(in[i].Data) {
+				chosen, _ := f.Herald.Take(clock(), in[i].Data, in[i].Addr)
+				if chosen != nil && f.Learnt(chosen) {
+					return chosen.Conf.Council, nil
+				}
+				continue
 			}
 			f.count(clock(), in[i].Data)
 			wake = f.effects.Wake
@@ -159,7 +176,7 @@ func (f *Founder) Found(ctx context.Context, clock func() protocol.Time, waiter 
 			f.report() // before the next question, which forgets who has answered the last one
 			wake = f.next(now, protocol.Tick{})
 		case n == 0:
-			waiter.Wait(min(wake.Sub(now), longestFoundingWait), 0)
+			waiter.Wait(min(wake.Sub(now), longestFoundingWait), 0) // not longer than until the next question for a configuration
 		}
 	}
 }

@@ -63,3 +63,12 @@ func (s *signal) raise() {
 		close(*c)
 	}
 }
+
+// A Signal is raised for those that wait.
+type Signal struct{ s signal }
+
+// Wait returns a channel that is closed when the signal is raised next.
+func (s *Signal) Wait() <-chan struct{} { return s.s.wait() }
+
+// Raise wakes those that wait.
+func (s *Signal) Raise() { s.s.raise() }

@@ -26,6 +26,9 @@ func (i *host) Persist(_ protocol.Time, record []byte) {
 }
 
 func (i *host) Incarnation(now protocol.Time, inc protocol.Inc, votes protocol.Time) {
+	if i.loop.Adopt != nil {
+		i.loop.Adopt(now)
+	}
 	i.loop.votes(now, votes)
 	i.loop.rename(now, inc)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/regentproject/regent/internal/datagram/path"
 	"github.com/regentproject/regent/internal/identity"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/transport"
 	"github.com/regentproject/regent/internal/wire"
 )
@@ -31,6 +32,8 @@ type PortOptions struct {
 	Wire   *wire.Endpoint
 	// Founder tells members that have lost it the id of the council; nil: nobody does.
 	Founder *Founder
+	// Herald asks for the configuration of the council, and tells it; nil: nobody does.
+	Herald *Herald
 	// Rates compares the clocks, if it is set.
 	Rates *clock.Rates
 	// Names and Addrs are of the members, by rank.
@@ -142,6 +145,10 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 		}
 		return
 	}
+	if p.Herald != nil && wire.IsFetch(in.Data) {
+		p.herald(now, in, deliver)
+		return
+	}
 	v := p.Wire.Open(now, in.Data, &p.packet)
 	if v.Reason != datagram.Accepted {
 		p.flood.count(p.Wire.Knows(&p.packet.Header))
@@ -186,6 +193,20 @@ func (p *NetPort) take(in *transport.Packet, deliver Deliver) {
 	p.receive.Message = nil
 }
 
+// herald takes a question for the configuration, or an answer.
+func (p *NetPort) herald(now protocol.Time, in *transport.Packet, deliver Deliver) {
+	p.flood.count(false) // there are few of them, and a recorded one opens again
+	chosen, r := p.Herald.Take(now, in.Data, in.Addr)
+	p.Wire.Count(r)
+	if r.Dropped() {
+		p.diagnostics.stranger(r, in.Addr)
+	}
+	if chosen != nil {
+		// It is of no member in particular: what counts is that a member has said it.
+		deliver(now, Council, &protocol.Receive{From: protocol.Ident{Rank: p.Self}, Message: chosen, Delay: protocol.Unknown})
+	}
+}
+
 // mismatch takes note of a packet under another configuration, unless it names a revoked member as its sender.
 func (p *NetPort) mismatch(now protocol.Time, from netip.AddrPort) {
 	if s := p.packet.Summary; s != nil {
@@ -228,6 +249,13 @@ func (p *NetPort) note(now protocol.Time, v datagram.Verdict) {
 
 // Send encodes a message at once: it belongs to the machine.
 func (p *NetPort) Send(now protocol.Time, to protocol.Rank, channel Channel, m protocol.Message) {
+	if f, ok := m.(*council.Fetch); ok {
+		p.fetch(now, to, f)
+		return
+	}
+	if int(to) >= len(p.peers) {
+		return // a member of a configuration that is not in force here yet: it asks
+	}
 	b := &p.peers[to]
 	patient, _ := m.(protocol.Patient)
 	b.patient = patient != nil && patient.Patient() && (b.patient || b.batch.Empty())
@@ -236,6 +264,17 @@ func (p *NetPort) Send(now protocol.Time, to protocol.Rank, channel Channel, m p
 	}
 	if err := b.batch.Add(uint32(channel), m); err != nil {
 		panic(fmt.Sprintf("runtime: message to %v: %v", to, err))
+	}
+}
+
+// fetch asks a member for the configuration, outside all configurations.
+func (p *NetPort) fetch(now protocol.Time, to protocol.Rank, f *council.Fetch) {
+	have := f.Have + 1
+	if f.Blank {
+		have = 0
+	}
+	if p.Herald != nil && int(to) < len(p.Addrs) {
+		p.Herald.Ask(now, have, p.Addrs[to])
 	}
 }
 

@@ -181,7 +181,7 @@ func (p *process) machine() (*stack.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stack.New(stack.Config{Self: p.rank, Roles: roles, Repeat: renew}, authority, func(inc protocol.Inc) (protocol.Machine, error) {
+	return stack.New(stack.Config{Self: p.rank, Roles: roles, Repeat: renew}, authority, func(inc protocol.Inc, _ *stack.Shape) (protocol.Machine, error) {
 		return stable.New(stable.Config{Self: p.rank, Members: n, Inc: inc, Ping: true, Gate: protocol.Majority(n), Candidates: roles.Leaders(),
 			Period: heartbeat, Delta: suspect - heartbeat, Expiry: suspect - heartbeat - delay, Rho: rho})
 	})

@@ -18,7 +18,6 @@ import (
 type GroupTable struct {
 	// instance is the machine; nil while there is none. It is the loop's own.
 	instance *Instance
-	epoch    uint64
 	// guard is how long before the end of its lease a program is asked to stop, and grace how long it may take.
 	guard, grace time.Duration
 	clock        func() int64 // the lease clock, exact
@@ -65,7 +64,6 @@ type horizon struct {
 
 // GroupTableOptions is what a group table needs to know.
 type GroupTableOptions struct {
-	Epoch uint64
 	// Guard is how long before the end of its lease a program is asked to stop.
 	Guard time.Duration
 	// Grace is how long it may take to stop while its lease is renewed. After that the lease is left to run out.
@@ -83,7 +81,7 @@ func NewGroupTable(o GroupTableOptions) *GroupTable {
 	if o.Mirror == nil {
 		o.Mirror = noMirror{}
 	}
-	return &GroupTable{history: new(history), epoch: o.Epoch, guard: o.Guard, grace: o.Grace, alarm: protocol.Never,
+	return &GroupTable{history: new(history), guard: o.Guard, grace: o.Grace, alarm: protocol.Never,
 		clock:      func() int64 { return int64(o.Clock()) },
 		cheapClock: func() int64 { return int64(o.Late()) }, horizons: make(map[protocol.HorizonID]*horizon), elector: o.Elector, mirror: o.Mirror}
 }
@@ -232,7 +230,7 @@ func (t *GroupTable) lead(now protocol.Time, g *Group, v *protocol.View) {
 	l := g.lease
 	first := l == nil
 	if first {
-		l = &Lease{group: g, tenure: g.slot.NewTenure(t.epoch, v.Term, v.Quorum), number: v.Tenure,
+		l = &Lease{group: g, tenure: g.slot.NewTenure(v.Epoch, v.Term, v.Quorum), number: v.Tenure,
 			done: make(chan struct{}), over: make(chan struct{}), until: protocol.Never, shared: v.Domain == protocol.Consistent}
 		l.life = t.newLife(now, l.shared)
 		g.lease = l

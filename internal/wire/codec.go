@@ -63,6 +63,8 @@ type Type struct {
 	// Proof messages prove by themselves what they say, whichever start of the receiver they are meant for. So they count in packets
 	// for another incarnation as well: that is how an outdated process learns that it is one.
 	Proof bool
+	// Any messages count in packets of members that have another configuration of the same council, too: of an earlier or a later number.
+	Any bool
 
 	mirror reflect.Type
 }

@@ -42,6 +42,9 @@ func describe() string {
 		if row.Recovery {
 			b.WriteString(" (also from incarnation 0)")
 		}
+		if row.Any {
+			b.WriteString(" (any number)")
+		}
 		if row.Proof {
 			b.WriteString(" (also for another incarnation)")
 		}
@@ -130,6 +133,11 @@ func TestDocsStateTheLimits(t *testing.T) {
 		"id":         fmt.Sprintf("%q", labelID),
 		"packet":     fmt.Sprintf("%q", labelPacket),
 		"public":     fmt.Sprintf("`%s`", publicKey),
+		"fetch":      fmt.Sprintf("questions and answers have %d bytes", fetchSize),
+		"fetch key":  fmt.Sprintf("`Expand(prk, %q, 32)`", labelFetch),
+		"part key":   fmt.Sprintf("%q, 32)`, with the secret of the two", labelPart),
+		"fetched":    fmt.Sprintf("| %d | %d | sealed: council id (16), one more", fetchHeader, fetchSize-fetchHeader-tagSize),
+		"part":       fmt.Sprintf("| %d | %d | sealed: council id (16), number (8)", partHeader, partBody+partData),
 		"versions":   fmt.Sprintf("speaks versions %d to %d", LowestVersion, HighestVersion),
 	} {
 		if !strings.Contains(string(text), line) {

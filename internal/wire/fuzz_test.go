@@ -7,6 +7,7 @@ import (
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/lease"
 )
 
@@ -99,8 +100,10 @@ func FuzzMessage(f *testing.F) {
 		f.Add(uint16(row.Number), []byte{0xa2, 0x01, 0x05, 0x02, 0x81, 0xa1, 0x01, 0x61, 0x67})
 	}
 	for number, m := range map[uint16]protocol.Message{
-		32: &lease.Request{Seq: 1, More: []lease.Ask{{Length: 5, Delta: 6}, {Length: 7, Delta: 8}}, Claims: []lease.Claim{{Group: "g", Term: 1, Length: 7}}},
-		33: &lease.OK{Seq: 1, More: []lease.Kept{{Length: 5, Gen: 2}}, Results: []lease.Result{{Group: "g", Term: 1}}},
+		32:  &lease.Request{Seq: 1, More: []lease.Ask{{Length: 5, Delta: 6}, {Length: 7, Delta: 8}}, Claims: []lease.Claim{{Group: "g", Term: 1, Length: 7}}},
+		33:  &lease.OK{Seq: 1, More: []lease.Kept{{Length: 5, Gen: 2}}, Results: []lease.Result{{Group: "g", Term: 1}}},
+		226: &council.Accept{Slot: 8, Ballot: council.Ballot{Round: 1, Inc: 7}, Conf: someConfig(8)},
+		232: &council.Known{Slot: 8, Speaks: true, Accepted: council.Vote{Conf: someConfig(8)}},
 	} {
 		var body bytes.Buffer
 		if _, err := messages.append(&body, m); err != nil {

@@ -45,8 +45,8 @@ const oldMagics = "gnm"
 
 // The versions of the sealed part that this build reads and writes.
 const (
-	LowestVersion  = 2
-	HighestVersion = 2
+	LowestVersion  = 3
+	HighestVersion = 3
 )
 
 // Overhead is the length of a packet with an empty payload.

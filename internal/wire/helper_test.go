@@ -61,7 +61,7 @@ func (h *help) Copy() protocol.Message { c := *h; return &c }
 var testTable = newTable([]Type{
 	{Number: 20, Message: (*note)(nil)},
 	{Number: 21, Message: (*hot)(nil)},
-	{Number: 22, Message: (*help)(nil), Recovery: true},
+	{Number: 22, Message: (*help)(nil), Recovery: true, Any: true},
 })
 
 var testCouncil = protocol.CouncilID{0xc0, 0xff, 0xee, 15: 1}

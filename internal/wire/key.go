@@ -37,6 +37,8 @@ const (
 	labelFound   = "founding"
 	labelPacket  = "packet"
 	labelIntro   = "introduction"
+	labelFetch   = "fetch"
+	labelPart    = "configuration"
 )
 
 // publicKey stands in for a cluster key where none is set. It is no secret, and keeps one form of packet.

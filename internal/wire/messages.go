@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/regentproject/regent/internal/datagram/path"
+	"github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/detect"
 	"github.com/regentproject/regent/internal/protocol/fsource"
 	"github.com/regentproject/regent/internal/protocol/hall"
@@ -25,21 +26,21 @@ const FirstMessage Number = 16
 var Types = []Type{
 	{Number: 16, Message: (*rank.OK)(nil)},
 
-	{Number: 32, Message: (*lease.Request)(nil)},
-	{Number: 33, Message: (*lease.OK)(nil)},
-	{Number: 34, Message: (*lease.Nack)(nil)},
+	{Number: 32, Message: (*lease.Request)(nil), Any: true},
+	{Number: 33, Message: (*lease.OK)(nil), Any: true},
+	{Number: 34, Message: (*lease.Nack)(nil), Any: true},
 
-	{Number: 48, Message: (*nerio.Recover)(nil), Recovery: true},
-	{Number: 49, Message: (*nerio.Known)(nil), Recovery: true},
-	{Number: 50, Message: (*nerio.Stale)(nil), Recovery: true, Proof: true},
-	{Number: 51, Message: (*nerio.Handover)(nil)},
-	{Number: 52, Message: (*nerio.Verify)(nil)},
-	{Number: 53, Message: (*nerio.Remainder)(nil)},
-	{Number: 54, Message: (*nerio.Who)(nil)},
-	{Number: 55, Message: (*nerio.Leads)(nil)},
-	{Number: 56, Message: (*nerio.Candidates)(nil)},
-	{Number: 57, Message: (*nerio.Noted)(nil)},
-	{Number: 58, Message: (*nerio.Values)(nil)},
+	{Number: 48, Message: (*nerio.Recover)(nil), Recovery: true, Any: true},
+	{Number: 49, Message: (*nerio.Known)(nil), Recovery: true, Any: true},
+	{Number: 50, Message: (*nerio.Stale)(nil), Recovery: true, Proof: true, Any: true},
+	{Number: 51, Message: (*nerio.Handover)(nil), Any: true},
+	{Number: 52, Message: (*nerio.Verify)(nil), Any: true},
+	{Number: 53, Message: (*nerio.Remainder)(nil), Any: true},
+	{Number: 54, Message: (*nerio.Who)(nil), Any: true},
+	{Number: 55, Message: (*nerio.Leads)(nil), Any: true},
+	{Number: 56, Message: (*nerio.Candidates)(nil), Any: true},
+	{Number: 57, Message: (*nerio.Noted)(nil), Any: true},
+	{Number: 58, Message: (*nerio.Values)(nil), Any: true},
 
 	{Number: 64, Message: (*stable.OK)(nil)},
 	{Number: 65, Message: (*stable.START)(nil)},
@@ -83,6 +84,16 @@ var Types = []Type{
 	{Number: 202, Message: (*rain.Links)(nil)},
 
 	{Number: 208, Message: (*stack.Health)(nil)},
+
+	{Number: 224, Message: (*council.Prepare)(nil), Any: true},
+	{Number: 225, Message: (*council.Promise)(nil), Any: true},
+	{Number: 226, Message: (*council.Accept)(nil), Recovery: true, Any: true},
+	{Number: 227, Message: (*council.Accepted)(nil), Any: true},
+	{Number: 228, Message: (*council.Refused)(nil), Any: true},
+	{Number: 229, Message: (*council.Chosen)(nil), Recovery: true, Any: true},
+	{Number: 230, Message: (*council.Carry)(nil), Any: true},
+	{Number: 231, Message: (*council.Recover)(nil), Recovery: true, Any: true},
+	{Number: 232, Message: (*council.Known)(nil), Recovery: true, Any: true},
 }
 
 var messages = newTable(Types)

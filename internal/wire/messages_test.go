@@ -8,13 +8,24 @@ import (
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/protocol"
+	"github.com/regentproject/regent/internal/protocol/council"
 )
+
+// someConfig returns a configuration of two members.
+func someConfig(number uint64) *council.Config {
+	return &council.Config{Council: testCouncil, Number: number, Terms: council.Terms{Longest: 1e9, Rho: protocol.DefaultRho}, Members: []council.Member{
+		{Seat: 0, Name: "a", Birth: council.Birth{1}, Key: "k", Addrs: []string{"a:1"}, Priority: -3, Role: council.Leader},
+		{Seat: 4, Name: "é", Birth: council.Birth{2}, Role: council.Observer, Guest: true}}}
+}
 
 // fill gives every field that travels a value that is not zero.
 func fill(r *rand.Rand, v reflect.Value) {
 	switch {
 	case v.Type() == reflect.TypeFor[protocol.Set]():
 		v.Set(reflect.ValueOf(protocol.NewSet(protocol.Rank(r.IntN(protocol.MaxMembers)))))
+		return
+	case v.Type() == reflect.TypeFor[*council.Config]():
+		v.Set(reflect.ValueOf(someConfig(r.Uint64() >> 1)))
 		return
 	case opaque(v.Type()):
 		panic(fmt.Sprintf("teach this test to fill a %v", v.Type()))

@@ -91,7 +91,10 @@ func fieldKeys(t reflect.Type) ([]int, error) {
 	return keys, nil
 }
 
-// opaque says that a type encodes itself, as a byte string.
+// opaque says that a type encodes itself, as a byte string. A pointer to one that does is left out if it is nil.
 func opaque(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		return t.Implements(marshaler) && t.Implements(unmarshaler)
+	}
 	return t.Implements(marshaler) && reflect.PointerTo(t).Implements(unmarshaler)
 }

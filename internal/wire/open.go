@@ -230,7 +230,7 @@ func (e *Endpoint) decode(b []byte, p *Packet, r datagram.Reason) error {
 // member says that does not know its incarnation, unless it is about that.
 func (e *Endpoint) decodeMessage(it received, p *Packet) error {
 	list := e.pool.rows[it.number]
-	if list == nil || p.From.Inc == 0 && !list.row.Recovery {
+	if list == nil || p.From.Inc == 0 && !list.row.Recovery || p.Council.Epoch != e.council.Epoch && !list.row.Any {
 		e.unknown++
 		return nil
 	}

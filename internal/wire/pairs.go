@@ -33,6 +33,8 @@ type PairsConfig struct {
 	Private []identity.Private
 	// Members are all, by rank. Those of this member itself are not looked at.
 	Members []Identity
+	// Before, if it is set, are pairs of before. What they have in common with these is not computed again.
+	Before *Pairs
 }
 
 // Pairs holds the secrets that one member shares with each of the others. To make it takes one X25519 for each pair of keys, some tens of
@@ -42,6 +44,9 @@ type Pairs struct {
 	self  protocol.Rank
 	own   []identity.ID
 	peers []pair
+	// publics are this member's own public keys, and known the secrets that it shares with the owners of public keys, by both keys.
+	publics []identity.Public
+	known   map[[2]identity.Public][]byte
 }
 
 // A pair is what a member shares with one other.
@@ -60,8 +65,9 @@ func NewPairs(c PairsConfig) (*Pairs, error) {
 	if int(c.Self) >= len(c.Members) {
 		return nil, fmt.Errorf("wire: rank %d: the council has %d members", c.Self, len(c.Members))
 	}
-	p := &Pairs{ring: c.Ring, self: c.Self, peers: make([]pair, len(c.Members))}
+	p := &Pairs{ring: c.Ring, self: c.Self, peers: make([]pair, len(c.Members)), known: make(map[[2]identity.Public][]byte)}
 	publics := make([]identity.Public, len(c.Private))
+	p.publics = publics
 	for i, key := range c.Private {
 		publics[i] = key.Public()
 	}
@@ -74,7 +80,7 @@ func NewPairs(c PairsConfig) (*Pairs, error) {
 		if protocol.Rank(r) == c.Self {
 			continue
 		}
-		if err := p.peers[r].share(&c, publics, &c.Members[r]); err != nil {
+		if err := p.share(&c, &p.peers[r], &c.Members[r]); err != nil {
 			return nil, fmt.Errorf("member %s: %w", c.Members[r].Name, err)
 		}
 	}
@@ -82,7 +88,7 @@ func NewPairs(c PairsConfig) (*Pairs, error) {
 }
 
 // share computes what this member shares with another one.
-func (p *pair) share(c *PairsConfig, publics []identity.Public, with *Identity) (err error) {
+func (all *Pairs) share(c *PairsConfig, p *pair, with *Identity) (err error) {
 	p.ids, err = ids(with.Keys)
 	if err != nil {
 		return err
@@ -90,18 +96,36 @@ func (p *pair) share(c *PairsConfig, publics []identity.Public, with *Identity) 
 	me := c.Members[c.Self].Name
 	for i, own := range c.Private {
 		for j, theirs := range with.Keys {
-			if publics[i] == theirs {
+			if all.publics[i] == theirs {
 				return fmt.Errorf("public key %s is this member's own: every member draws its own key", theirs.Fingerprint())
 			}
-			secret, err := own.Shared(theirs)
+			secret, err := all.secret(c, i, own, theirs)
 			if err != nil {
 				return err
 			}
-			p.out[i][j] = material(secret, publics[i], theirs, me, with.Name)
-			p.in[i][j] = material(secret, theirs, publics[i], with.Name, me)
+			p.out[i][j] = material(secret, all.publics[i], theirs, me, with.Name)
+			p.in[i][j] = material(secret, theirs, all.publics[i], with.Name, me)
 		}
 	}
 	return nil
+}
+
+// secret returns what one of this member's keys and that of another one share.
+func (all *Pairs) secret(c *PairsConfig, i int, own identity.Private, theirs identity.Public) ([]byte, error) {
+	both := [2]identity.Public{all.publics[i], theirs}
+	var secret []byte
+	if c.Before != nil {
+		secret = c.Before.known[both]
+	}
+	if secret == nil {
+		var err error
+		secret, err = own.Shared(theirs)
+		if err != nil {
+			return nil, err
+		}
+	}
+	all.known[both] = secret
+	return secret, nil
 }
 
 // material is the input of the derivation of one direction.

@@ -149,7 +149,7 @@ func talks(f *testing.F, a, b *Endpoint) (all [][][]byte) {
 	for _, change := range []func(*datagram.Header){same,
 		func(d *datagram.Header) { d.From.Inc = 6 }, func(d *datagram.Header) { d.From.Inc = 4 }, func(d *datagram.Header) { d.From.Inc = 0 },
 		func(d *datagram.Header) { d.From.Inc = protocol.MaxInc + 1 }, func(d *datagram.Header) { d.Start[3]++ }, func(d *datagram.Header) { d.To.Inc++ },
-		func(d *datagram.Header) { d.ToStart[1]++ }, func(d *datagram.Header) { d.Council.Epoch++ }, func(d *datagram.Header) { d.Seq = 0 },
+		func(d *datagram.Header) { d.ToStart[1]++ }, func(d *datagram.Header) { d.Council.Digest[0]++ }, func(d *datagram.Header) { d.Council.Epoch++ }, func(d *datagram.Header) { d.Seq = 0 },
 		func(d *datagram.Header) { d.From.Rank = 3 }, func(d *datagram.Header) { d.From.Rank = 1 }, func(d *datagram.Header) { d.From.Rank = 2 }, func(d *datagram.Header) { d.To.Rank = 2 },
 		func(d *datagram.Header) { d.Echo.Sent = 140; d.From.Inc = 4 }, func(d *datagram.Header) { d.From.Inc = 0; d.Echo.Sent = 120 }} {
 		one(change)
@@ -159,7 +159,7 @@ func talks(f *testing.F, a, b *Endpoint) (all [][][]byte) {
 		func(h *header) { h.keys = a.keysOf(1, lane{own: 1, theirs: 1, out: true}) }, func(h *header) { h.keys = memberKeys{} }} {
 		one(same, change)
 	}
-	one(func(d *datagram.Header) { d.Council.Epoch++ }, func(h *header) { h.keys.sender[0]++ })
+	one(func(d *datagram.Header) { d.Council.Digest[0]++ }, func(h *header) { h.keys.sender[0]++ })
 	one(func(d *datagram.Header) { d.From.Inc = 4 }, func(h *header) { h.keys = a.keysOf(1, lane{own: 1, out: true}) })
 	summary, err := summaryOf("a").encode()
 	if err != nil {
@@ -168,10 +168,10 @@ func talks(f *testing.F, a, b *Endpoint) (all [][][]byte) {
 	introduction := appendItem(nil, itemSummary, 0, summary)
 	for _, payload := range [][]byte{introduction, append(slices.Clone(introduction), 0), introduction[:9], appendItem(nil, itemSummary, 0, []byte{0xff})} {
 		for epoch := range uint64(2) {
-			all = append(all, [][]byte{clearPacket(a, head(1, func(d *datagram.Header) { d.Council.Epoch += epoch }), payload, func(h *header) { h.keys = memberKeys{} })})
+			all = append(all, [][]byte{clearPacket(a, head(1, func(d *datagram.Header) { d.Council.Digest[0] += byte(epoch) }), payload, func(h *header) { h.keys = memberKeys{} })})
 		}
 	}
-	all = append(all, [][]byte{clearPacket(a, head(1, func(d *datagram.Header) { d.Council.Epoch++ }), introduction, func(h *header) { h.keys = memberKeys{}; h.version++ })})
+	all = append(all, [][]byte{clearPacket(a, head(1, func(d *datagram.Header) { d.Council.Digest[0]++ }), introduction, func(h *header) { h.keys = memberKeys{}; h.version++ })})
 	all = append(all, [][]byte{clearPacket(a, head(1, func(d *datagram.Header) { d.From.Rank = 2 }), introduction, func(h *header) { h.keys = memberKeys{} })})
 	for _, payload := range [][]byte{{1, 0, 1, 0xff}, introduction, bytes.Repeat([]byte{15, 0, 0}, maxItems+1), appendItem(nil, 23, 0, []byte{0xff})} {
 		for inc := range protocol.Inc(2) {

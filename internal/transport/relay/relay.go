@@ -4,8 +4,8 @@
 //
 // The relay listens on one port for each ordered pair. Member a is configured with the relay's port for (a, b) as the
 // address of b, and so on: from the port alone the relay knows the sender and the receiver of a datagram, whatever address it came
-// from, and need not look into it. It sends on to the real address of b from the same port. Members never answer to the
-// source of a datagram, so nothing goes past the relay.
+// from, and need not look into it. It sends on to the real address of b from its port for (b, a), which is the address of a as b knows
+// it: what b answers to the source of a datagram goes through the relay to a.
 //
 //	relay.go    sockets and forwarding
 //	control.go  the same links from another process, line by line
@@ -122,7 +122,13 @@ func Start(c Config) (*Relay, error) {
 			}
 			p := &pair{relay: r, from: i, to: j, conn: conn, rand: rand.New(rand.NewPCG(c.Seed, uint64(i)<<32|uint64(j)))}
 			r.pairs[i][j] = p
-			r.done.Go(p.run)
+		}
+	}
+	for _, row := range r.pairs {
+		for _, p := range row {
+			if p != nil {
+				r.done.Go(p.run) // all ports are open: each sends from that of its opposite
+			}
 		}
 	}
 	return r, nil
@@ -247,7 +253,7 @@ func (p *pair) forward(data []byte) {
 	defer p.out.Unlock()
 	p.one[0] = transport.Packet{Data: data, Addr: *p.relay.targets[p.to].Load()}
 	// An error is a loss, as on any network: perhaps nobody listens there now.
-	if n, _ := p.conn.Write(p.one[:]); n == 1 {
+	if n, _ := p.relay.pairs[p.to][p.from].conn.Write(p.one[:]); n == 1 {
 		p.forwarded.Add(1)
 	} else {
 		p.lost.Add(1)

@@ -325,3 +325,24 @@ func BenchmarkRelay(b *testing.B) {
 		})
 	}
 }
+
+// What a member answers to the source of a datagram reaches its sender, and passes the link to it.
+func TestAnswersToTheSourceGoThroughTheRelay(t *testing.T) {
+	r, conns := council(t, "a", "b")
+	say(t, r, conns["a"], "a", "b", "question")
+	in := transport.NewPackets(1)
+	defer time.AfterFunc(patience, func() { conns["b"].Close() }).Stop()
+	if _, err := conns["b"].Read(in); err != nil {
+		t.Fatal(err)
+	}
+	if want, err := r.Addr("b", "a"); err != nil || in[0].Addr != want {
+		t.Errorf("b heard a from %v, and its address of a is %v: %v", in[0].Addr, want, err)
+	}
+	if _, err := conns["b"].Write([]transport.Packet{{Data: []byte("answer"), Addr: in[0].Addr}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := hear(t, conns["a"]); got != "answer" {
+		t.Errorf("a heard %q", got)
+	}
+	until(t, r, "b", "a", func(s Stats) bool { return s.Forwarded == 1 })
+}

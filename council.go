@@ -1,0 +1,354 @@
+package regent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/protocol"
+	agreed "github.com/regentproject/regent/internal/protocol/council"
+	"github.com/regentproject/regent/roster"
+)
+
+// Council returns what this member knows of its council. Once the member is closed it is empty, or the council that has removed the member.
+func (m *Member) Council() roster.Council {
+	c := make(chan roster.Council, 1)
+	if err := m.loop.Do(func(now protocol.Time) { c <- m.describe(now) }); err != nil {
+		return m.last()
+	}
+	select {
+	case out := <-c:
+		return out
+	case <-m.loop.Ended():
+		return m.last()
+	}
+}
+
+// last is what a member that is closed returns.
+func (m *Member) last() roster.Council {
+	if c := m.changing.removed.Load(); c != nil {
+		return *c
+	}
+	return roster.Council{}
+}
+
+// describe is Council on the loop.
+func (m *Member) describe(now protocol.Time) roster.Council {
+	all := m.council()
+	out := roster.Council{ID: m.councilID.String(), Settled: true, Fixed: m.fixed, Since: time.Now().Add(-now.Sub(protocol.Time(m.changing.at.Load())))}
+	if m.authority == nil {
+		for r := range all.peers {
+			out.Members = append(out.Members, roster.Member{Peer: all.peers[r], Rank: r})
+		}
+		return out
+	}
+	machine := m.authority.Council()
+	conf := machine.Conf()
+	if conf == nil {
+		conf = all.conf
+	}
+	out.Number, out.Settled, out.Removed = conf.Number, machine.Settled(), machine.Out()
+	for i := range conf.Members {
+		x := &conf.Members[i]
+		p := peer(x)
+		if int(x.Seat) < len(all.peers) && !all.absent.Has(x.Seat) {
+			p = all.peers[x.Seat]
+		}
+		out.Members = append(out.Members, roster.Member{Peer: p, Rank: int(x.Seat), New: x.Guest, Leaving: conf.Goes(x)})
+	}
+	if g := conf.Goal; g != nil {
+		out.By = g.By
+		for i := range g.Wishes {
+			out.Goal = append(out.Goal, wished(&g.Wishes[i]))
+		}
+	}
+	if fixed := machine.Fixed(); !fixed.Empty() {
+		out.Fixed = strings.Join(all.set(fixed), " and ") + " cannot follow a change (give every member a directory)"
+	}
+	phase, waits := machine.Progress(now)
+	out.Phase = phases[phase]
+	for r := range waits.All() {
+		out.WaitsFor = append(out.WaitsFor, all.name(r))
+	}
+	return out
+}
+
+var phases = map[agreed.Progress]roster.Phase{agreed.Idle: roster.Idle, agreed.Settling: roster.Settling, agreed.Learning: roster.Learning, agreed.HandingOver: roster.HandingOver,
+	agreed.Blocked: roster.Blocked, agreed.Agreeing: roster.Agreeing}
+
+// wished returns what a goal says of a member.
+func wished(w *agreed.Wish) Peer {
+	return peer(&agreed.Member{Name: w.Name, Key: w.Key, Addrs: w.Addrs, Priority: w.Priority, Role: w.Role})
+}
+
+// Change changes the council while it runs, and returns when that is done and settled, or has removed this member. Leaders notice nothing, but for those at members
+// that leave, whose programs are asked to stop so that a member that stays can take over. If ctx ends before, the change goes on
+// without the caller, and the error says what it waits for: [roster.Change.Cancel] ends it. Any member can be asked.
+//
+// The same change once more is no error: it is waited for.
+func (m *Member) Change(ctx context.Context, c roster.Change) (roster.Council, error) {
+	if err := m.mayChange(); err != nil {
+		return m.Council(), err
+	}
+	goal, err := m.request(ctx, &c)
+	if err != nil {
+		return m.Council(), err
+	}
+	for {
+		moved := m.changing.moved.Wait()
+		now := m.Council()
+		switch {
+		case now.Removed:
+			return now, nil
+		case goal != nil && now.Fixed != "" && now.Goal == nil && now.Number == goal.asked:
+			return now, fmt.Errorf("change of the council: %w: %s", roster.ErrDiskless, now.Fixed)
+		case goal == nil && now.Goal == nil && now.Settled:
+			return now, nil
+		case goal != nil && now.Goal == nil && now.Settled && reached(&now, goal):
+			return now, nil
+		case goal != nil && now.Goal == nil && now.Settled && now.Number > goal.asked:
+			return now, fmt.Errorf("change of the council: %w: the council is %s (number %d)", roster.ErrCancelled, strings.Join(namesOf(&now), " "), now.Number)
+		}
+		select {
+		case <-moved:
+		case <-m.loop.Ended():
+			if last := m.last(); last.Removed {
+				return last, nil
+			}
+			return now, ErrClosed
+		case <-ctx.Done():
+			return now, fmt.Errorf("change of the council: %w: %s", context.Cause(ctx), progress(&now, goal))
+		}
+	}
+}
+
+// mayChange says why the council cannot change.
+func (m *Member) mayChange() error {
+	switch {
+	case m.fixed != "" && m.dir == nil:
+		return fmt.Errorf("change of the council: %w: %s (give every member a directory)", roster.ErrDiskless, m.fixed)
+	case m.fixed != "":
+		return fmt.Errorf("change of the council: %w: %s", roster.ErrFixed, m.fixed)
+	}
+	return nil
+}
+
+// A wantedGoal is the goal of a change, and the number at which it was asked for.
+type wantedGoal struct {
+	*agreed.Goal
+	asked uint64
+}
+
+// request has the machine propose a change. It returns the goal; nil if the running change is cancelled.
+func (m *Member) request(ctx context.Context, c *roster.Change) (*wantedGoal, error) {
+	type answer struct {
+		goal *wantedGoal
+		err  error
+	}
+	done := make(chan answer, 1)
+	err := m.loop.Do(func(now protocol.Time) {
+		goal, err := m.propose(now, c)
+		done <- answer{goal, err}
+	})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-done:
+		return a.goal, a.err
+	case <-m.loop.Ended():
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// propose is request on the loop.
+func (m *Member) propose(now protocol.Time, c *roster.Change) (*wantedGoal, error) {
+	machine := m.authority.Council()
+	conf := machine.Conf()
+	if machine.Out() {
+		return nil, roster.ErrRemoved
+	}
+	if conf == nil || !machine.Seated() {
+		return nil, fmt.Errorf("change of the council: this member does not take part yet: %s", "ask another one")
+	}
+	ask := agreed.Change{Number: c.Number}
+	if !c.Cancel {
+		goal, err := m.goal(conf, c)
+		if err != nil {
+			return nil, fmt.Errorf("change of the council: %w", err)
+		}
+		ask.Goal = goal
+	}
+	if err := machine.Change(now, ask); err != nil {
+		return nil, fmt.Errorf("change of the council: %w", m.refusal(err))
+	}
+	m.instance.Post(protocol.Reconfigure{Record: ask.Append(nil)})
+	if ask.Goal == nil {
+		return nil, nil
+	}
+	return &wantedGoal{ask.Goal, conf.Number}, nil
+}
+
+// refusal returns the exported error for one of the machine.
+func (m *Member) refusal(err error) error {
+	for from, to := range map[error]error{agreed.ErrChanging: roster.ErrChanging, agreed.ErrUnchanged: roster.ErrUnchanged, agreed.ErrNumber: roster.ErrNumber, agreed.ErrTooLarge: roster.ErrFixed} {
+		if errors.Is(err, from) {
+			if from == agreed.ErrChanging {
+				now := m.describe(m.world.Clock.Now())
+				return fmt.Errorf("%w: it was asked for at %s, and is %s (cancel it, or wait for its end)", to, now.By, progress(&now, nil))
+			}
+			return fmt.Errorf("%w: %s", to, strings.TrimPrefix(err.Error(), "council: "))
+		}
+	}
+	return err
+}
+
+// goal returns what the council shall be after a change.
+func (m *Member) goal(conf *agreed.Config, c *roster.Change) (*agreed.Goal, error) {
+	if conf.Goal != nil && len(c.Add)+len(c.Remove)+len(c.Set) == 0 {
+		return conf.Goal, nil
+	}
+	all := m.council()
+	g := &agreed.Goal{Terms: conf.Terms, By: m.config.Name}
+	for i := range conf.Members {
+		x := &conf.Members[i]
+		if x.Guest {
+			continue
+		}
+		p := all.peers[x.Seat]
+		w := agreed.Wish{Name: x.Name, Key: cmpKey(p.PublicKeys, x.Key), Addrs: p.Addrs, Priority: x.Priority, Role: x.Role, Seat: protocol.Nobody}
+		if x.Name == m.config.Name {
+			w.Key = cmpKey(nil, m.config.ownKeyText())
+		}
+		g.Wishes = append(g.Wishes, w)
+	}
+	find := func(name string) int {
+		return slices.IndexFunc(g.Wishes, func(w agreed.Wish) bool { return w.Name == name })
+	}
+	for _, name := range c.Remove {
+		i := find(name)
+		if i < 0 {
+			return nil, fmt.Errorf("remove %s: no such member (the council is %s)", name, strings.Join(all.list(), " "))
+		}
+		g.Wishes = slices.Delete(g.Wishes, i, i+1)
+	}
+	for i := range c.Set {
+		at := find(c.Set[i].Name)
+		if at < 0 {
+			return nil, fmt.Errorf("set %s: no such member (the council is %s)", c.Set[i].Name, strings.Join(all.list(), " "))
+		}
+		w, err := wish(&c.Set[i])
+		if err != nil {
+			return nil, err
+		}
+		g.Wishes[at] = *w
+	}
+	for i := range c.Add {
+		w, err := wish(&c.Add[i])
+		if err != nil {
+			return nil, err
+		}
+		if at := find(w.Name); at >= 0 {
+			g.Wishes = slices.Delete(g.Wishes, at, at+1)
+		}
+		if old := conf.Named(w.Name); old != nil && !old.Guest {
+			w.Not = old.Birth
+		}
+		g.Wishes = append(g.Wishes, *w)
+	}
+	return g, checkKeys(g)
+}
+
+// cmpKey returns the keys as text, or else another text.
+func cmpKey(keys []string, other string) string {
+	if len(keys) > 0 {
+		return keyText(keys)
+	}
+	return other
+}
+
+// wish returns what a goal says of a member, or what is wrong with that.
+func wish(p *Peer) (*agreed.Wish, error) {
+	check := Config{Name: p.Name, Council: []Peer{{Name: p.Name, Addrs: p.Addrs}}}
+	if _, err := check.council(); err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "config: "))
+	}
+	switch {
+	case p.Votes > 1 || p.Weight > 1:
+		return nil, fmt.Errorf("member %s: votes and weights are for councils that do not change", p.Name)
+	case p.Revoked:
+		return nil, fmt.Errorf("member %s is revoked: remove it instead", p.Name)
+	case p.Witness && p.Observer:
+		return nil, fmt.Errorf("member %s is a witness and an observer: choose one", p.Name)
+	}
+	if _, err := identityOf(p); err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "config: "))
+	}
+	return &agreed.Wish{Name: p.Name, Key: keyText(p.PublicKeys), Addrs: p.Addrs, Priority: p.Priority, Role: agreedRole(p), Seat: protocol.Nobody}, nil
+}
+
+// checkKeys refuses a goal in which a member has no key, or two have the same.
+func checkKeys(g *agreed.Goal) error {
+	owners := make(map[string]string)
+	for i := range g.Wishes {
+		w := &g.Wishes[i]
+		keys := strings.Fields(w.Key)
+		if len(keys) == 0 && len(g.Wishes) > 1 {
+			return fmt.Errorf("member %s has no public key (read it there with 'regent keys show')", w.Name)
+		}
+		for _, k := range keys {
+			if other := owners[k]; other != "" {
+				public, _ := identity.ParsePublic(k)
+				return fmt.Errorf("members %s and %s have the same public key %s: every member draws its own", other, w.Name, public.Fingerprint())
+			}
+			owners[k] = w.Name
+		}
+	}
+	return nil
+}
+
+// namesOf returns the names of the members.
+func namesOf(c *roster.Council) []string {
+	var names []string
+	for i := range c.Members {
+		names = append(names, c.Members[i].Name)
+	}
+	return names
+}
+
+// reached says whether the council is what a goal wants.
+func reached(c *roster.Council, g *wantedGoal) bool {
+	if len(c.Members) != len(g.Wishes) || c.Number <= g.asked {
+		return false
+	}
+	for i := range c.Members {
+		p := &c.Members[i]
+		if !slices.ContainsFunc(g.Wishes, func(w agreed.Wish) bool {
+			return w.Name == p.Name && w.Role == agreedRole(&p.Peer) && w.Priority == p.Priority
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// progress says how far a change has got.
+func progress(c *roster.Council, g *wantedGoal) string {
+	text := fmt.Sprintf("number %d", c.Number)
+	if g != nil && c.Number == g.asked && c.Goal == nil {
+		text += ", nothing has changed yet"
+	}
+	if c.Phase != roster.Idle {
+		text += ", " + string(c.Phase)
+	}
+	if len(c.WaitsFor) > 0 {
+		text += ", waits for " + strings.Join(c.WaitsFor, ", ")
+	}
+	return text
+}

@@ -1,0 +1,236 @@
+package regent
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/regentproject/regent/internal/identity"
+	"github.com/regentproject/regent/internal/protocol"
+	agreed "github.com/regentproject/regent/internal/protocol/council"
+	"github.com/regentproject/regent/internal/protocol/record"
+	"github.com/regentproject/regent/internal/protocol/stack"
+)
+
+// This file turns the list of members in a configuration file into the configuration that members agree on, and back.
+
+// council returns the council that is in force.
+func (m *Member) council() *council { return m.present.Load() }
+
+// fixed says why the council cannot change while it runs; empty if it can.
+func (c *Config) fixed(all *council) string {
+	roles := all.roles()
+	switch {
+	case c.Dir == "":
+		return "this member has no directory, and could not keep what is agreed on"
+	case roles.Votes != nil || c.QuorumVotes != 0:
+		return "its members have different votes: a quorum of the votes before a change and one of those after it need not have a member in common"
+	case c.Consistent:
+		return "it has consistent groups, whose agreements rest on its list of members"
+	case c.Balance:
+		return "it is balanced by the weights in its list of members"
+	case len(c.first(all, protocol.CouncilID{}).Append(nil)) > agreed.MaxConfig/2:
+		return "it is too large"
+	}
+	return ""
+}
+
+// terms are those of the settings that all members share.
+func (t *Timing) terms() agreed.Terms { return agreed.Terms{Longest: t.LongestLease, Rho: t.rho()} }
+
+// first returns the configuration with number 0, which follows from the list.
+func (c *Config) first(all *council, id protocol.CouncilID) *agreed.Config {
+	first := &agreed.Config{Council: id, Terms: c.Timing.terms()}
+	for r := range all.peers {
+		p := &all.peers[r]
+		m := agreed.Member{Seat: protocol.Rank(r), Name: p.Name, Birth: firstBirth(id, p.Name), Key: keyText(p.PublicKeys), Addrs: p.Addrs,
+			Priority: p.Priority, Role: agreedRole(p)}
+		if own := c.ownKeyText(); p.Name == c.Name && own != "" {
+			m.Key = own
+		}
+		first.Members = append(first.Members, m)
+	}
+	return first
+}
+
+// firstBirth is that of a member of the first list: the same at all members.
+func firstBirth(id protocol.CouncilID, name string) agreed.Birth {
+	sum := sha256.Sum256([]byte("regent birth 1" + string(id[:]) + name))
+	return agreed.Birth(sum[:])
+}
+
+func keyText(keys []string) string { return strings.Join(keys, " ") }
+
+// agreedRole returns what a member does.
+func agreedRole(p *Peer) agreed.Role {
+	switch {
+	case p.Observer:
+		return agreed.Observer
+	case p.Witness:
+		return agreed.Witness
+	}
+	return agreed.Leader
+}
+
+// peer returns what a configuration says of a member.
+func peer(m *agreed.Member) Peer {
+	return Peer{Name: m.Name, Addrs: slices.Clone(m.Addrs), Priority: m.Priority, Witness: m.Role == agreed.Witness, Observer: m.Role == agreed.Observer,
+		PublicKeys: strings.Fields(m.Key)}
+}
+
+// under returns the council of a configuration. In the first one the file counts for addresses and keys, as long as it lists the member.
+// Later the addresses in the file are tried as well, and its keys count for members that have been there from the beginning. Ranks that
+// no member has keep the names that they had.
+func (c *Config) under(conf *agreed.Config, before *council) (*council, error) {
+	all := &council{conf: conf, self: protocol.Nobody}
+	seats := conf.Seats()
+	if before != nil {
+		seats = max(seats, len(before.peers))
+	}
+	all.peers, all.absent = make([]Peer, seats), protocol.Everyone(seats).Minus(conf.Present())
+	for r := range all.peers {
+		m := conf.At(protocol.Rank(r))
+		if m == nil {
+			if before != nil && r < len(before.peers) {
+				all.peers[r].Name = before.peers[r].Name
+			}
+			continue
+		}
+		all.peers[r] = peer(m)
+		if m.Name == c.Name {
+			all.self = protocol.Rank(r)
+		}
+		c.hints(conf, m, &all.peers[r])
+	}
+	if all.self == protocol.Nobody {
+		return nil, fmt.Errorf("config: name %q: no member of the council (number %d: %s)", c.Name, conf.Number, strings.Join(all.list(), ", "))
+	}
+	return all, nil
+}
+
+// hints adds what the file says of a member.
+func (c *Config) hints(conf *agreed.Config, m *agreed.Member, p *Peer) {
+	i := slices.IndexFunc(c.Council, func(q Peer) bool { return q.Name == m.Name })
+	if i < 0 {
+		return
+	}
+	file := &c.Council[i]
+	original := m.Birth == firstBirth(conf.Council, m.Name)
+	if conf.Number == 0 {
+		p.Addrs, p.PublicKeys, p.Revoked = slices.Clone(file.Addrs), slices.Clone(file.PublicKeys), file.Revoked
+		return
+	}
+	for _, a := range file.Addrs {
+		if !slices.Contains(p.Addrs, a) && len(p.Addrs) < maxAddrs {
+			p.Addrs = append(p.Addrs, a)
+		}
+	}
+	if !original {
+		return
+	}
+	p.Revoked = file.Revoked
+	keys := slices.Clone(file.PublicKeys)
+	for _, k := range p.PublicKeys {
+		if !slices.Contains(keys, k) && len(keys) < identity.MaxKeys {
+			keys = append(keys, k)
+		}
+	}
+	p.PublicKeys = keys
+}
+
+// list returns the names of the members that there are.
+func (c *council) list() []string { return c.set(protocol.Everyone(len(c.peers)).Minus(c.absent)) }
+
+// changed says that the council is not the first one.
+func (c *council) changed() bool { return c.conf != nil && c.conf.Number > 0 }
+
+// voters and leaders are the ranks of members that vote, and that may lead.
+func (c *council) voters() protocol.Set {
+	if c.changed() {
+		return c.conf.Voters()
+	}
+	roles := c.roles()
+	return protocol.Everyone(roles.Voters())
+}
+
+func (c *council) leaders() protocol.Set {
+	if c.changed() {
+		return c.conf.Leaders()
+	}
+	roles := c.roles()
+	return roles.Leaders()
+}
+
+// quorums is the quorum system.
+func (c *council) quorums() protocol.Quorums {
+	if c.changed() {
+		return protocol.MajorityOf(len(c.peers), c.conf.Voters())
+	}
+	roles := c.roles()
+	return roles.Quorums()
+}
+
+// seats returns how many ranks there are in the configuration.
+func (c *council) seats() int {
+	if c.changed() {
+		return c.conf.Seats()
+	}
+	return len(c.peers)
+}
+
+// shape returns the council as electors see it.
+func (c *council) shape() *stack.Shape {
+	return &stack.Shape{Self: c.self, Members: len(c.peers), Present: protocol.Everyone(len(c.peers)).Minus(c.absent), Voters: c.voters(), Leaders: c.leaders()}
+}
+
+// part returns what a record says of the council; nil if that is nothing.
+func part(encoded []byte) (*agreed.Record, error) {
+	if encoded == nil {
+		return nil, nil
+	}
+	r, err := record.Decode(encoded)
+	switch {
+	case errors.Is(err, record.ErrDamaged):
+		return nil, nil // a damaged one is a lost one
+	case err != nil:
+		return nil, err
+	case r.Inc == 0 || len(r.Wedge) == 0:
+		return nil, nil
+	}
+	return agreed.DecodeRecord(r.Wedge)
+}
+
+// differs says in what the list of the file differs from the council; empty if it does not.
+func (c *council) differs(file *council) string {
+	if file == nil {
+		return ""
+	}
+	mine, theirs := c.list(), file.list()
+	slices.Sort(mine)
+	slices.Sort(theirs)
+	if slices.Equal(mine, theirs) {
+		return ""
+	}
+	return fmt.Sprintf("the file lists %s, and the council is %s (number %d)", strings.Join(theirs, " "), strings.Join(mine, " "), c.number())
+}
+
+// number returns the number of the configuration.
+func (c *council) number() uint64 {
+	if c.conf == nil {
+		return 0
+	}
+	return c.conf.Number
+}
+
+// ownKeyText returns the text form of the member's own public keys.
+func (c *Config) ownKeyText() string {
+	var keys []string
+	for _, text := range c.PrivateKeys {
+		if k, err := identity.ParsePrivate(text); err == nil {
+			keys = append(keys, k.Public().String())
+		}
+	}
+	return keyText(keys)
+}

@@ -1,0 +1,123 @@
+// Package roster has who is in a council, how far a change of it has got, and what can be changed. Council and Change of a Member of package
+// regent use it. The design behind it is in docs/members.md.
+package roster
+
+import (
+	"errors"
+	"time"
+)
+
+// A Peer is a member of the council as everybody knows it.
+type Peer struct {
+	// Name is unique within the council.
+	Name string `json:"name"`
+	// Addrs are where it receives packets, each as host:port. A host may be a name, which is resolved again from time to
+	// time. Several addresses are several ways to the same member.
+	Addrs []string `json:"addrs,omitempty"`
+	// Priority decides who goes first in an election: members with a higher one, then by name. It does not decide whether a
+	// member may lead. The files of agents have the same numbers.
+	Priority int `json:"priority,omitempty"`
+	// Weight is how large its share of the groups is in a balanced council (Config.Balance of package regent); zero is 1.
+	Weight int `json:"weight,omitempty"`
+	// Witness says that it votes but never leads: a third vote on a small machine makes two large ones survive the loss of
+	// one. Observer says that it neither votes nor leads, and learns who does: there may be many. Neither is waited for.
+	Witness  bool `json:"witness,omitempty"`
+	Observer bool `json:"observer,omitempty"`
+	// Votes is how many votes it has in quorums; zero is one vote. It is for councils whose members are not equally likely to fail
+	// together, such as two data centres and a witness (Config.QuorumVotes of package regent).
+	Votes int `json:"votes,omitempty"`
+	// PublicKeys are the keys that the member proves itself with, as 'regent keys show' prints them: one, or two with the oldest first
+	// while one is being replaced. They need not be the same at every member at the same time.
+	PublicKeys []string `json:"public_keys,omitempty"`
+	// Revoked silences the member: nothing that it sends is opened, and nothing is sent to it. It still counts in the quorums.
+	Revoked bool `json:"revoked,omitempty"`
+}
+
+// A Council is what a member knows of the council that it belongs to.
+type Council struct {
+	// ID tells the council from all others.
+	ID string `json:"id"`
+	// Number counts the configurations of the council. The one that it began with has number 0, and each step of a change makes another.
+	Number uint64 `json:"number"`
+	// Settled says that no promise of an earlier configuration can stand. Only then does the next step follow.
+	Settled bool `json:"settled"`
+	// Members are in force now, in the order of their ranks.
+	Members []Member `json:"members"`
+	// Goal lists the members that the council will have when the running change is over; nil if none is running.
+	Goal []Peer `json:"goal,omitempty"`
+	// By is the member at which the running change was asked for.
+	By string `json:"by,omitempty"`
+	// Since is when this member took the present number over, or started in it.
+	Since time.Time `json:"since"`
+	// Phase says how far the running change has got, and WaitsFor names members that it waits for now.
+	Phase    Phase    `json:"phase,omitempty"`
+	WaitsFor []string `json:"waits_for,omitempty"`
+	// Removed says that the member that was asked belongs to the council no more.
+	Removed bool `json:"removed,omitempty"`
+	// Fixed says why the council cannot change while it runs; empty if it can.
+	Fixed string `json:"fixed,omitempty"`
+}
+
+// A Member is a member as the present configuration has it.
+type Member struct {
+	Peer
+	// Rank is the member's own as long as it is one.
+	Rank int `json:"rank"`
+	// New says that it came with the running change, and Leaving that it will be no member, or have no vote, when that is over.
+	New     bool `json:"new,omitempty"`
+	Leaving bool `json:"leaving,omitempty"`
+}
+
+// A Phase is how far a change has got.
+type Phase string
+
+const (
+	// Idle: no change is running.
+	Idle Phase = ""
+	// Settling: the last step has been taken, and members wait until no promise from before stands.
+	Settling Phase = "settling"
+	// Learning: a new member is not up yet, or has not learnt yet what the others know.
+	Learning Phase = "learning"
+	// HandingOver: a leaving member still leads groups, and is given time to hand them over.
+	HandingOver Phase = "handing over"
+	// Blocked: too few members are heard to go on.
+	Blocked Phase = "blocked"
+	// Agreeing: members agree on the next step.
+	Agreeing Phase = "agreeing"
+)
+
+// A Change is what is to become of the council. All of it is one change: members reach it in steps, of which each changes one vote at
+// most, and any member that is left goes on with it.
+type Change struct {
+	// Add lists new members, with their addresses and public keys. One that has the name of a member replaces it, as a new host does
+	// that takes over the name of a dead one.
+	Add []Peer `json:"add,omitempty"`
+	// Remove names members that leave.
+	Remove []string `json:"remove,omitempty"`
+	// Set says anew what the council says of members: address, keys, priority, role.
+	Set []Peer `json:"set,omitempty"`
+	// Cancel ends the running change: votes stay as they are, and new members without a vote go.
+	Cancel bool `json:"cancel,omitempty"`
+	// Number, if not zero, is that of the configuration that the caller has seen: any other one is left alone.
+	Number uint64 `json:"number,omitempty"`
+}
+
+// Reasons why a council does not change; errors.Is tells them. Nothing has changed then, unless the error says so.
+var (
+	// ErrChanging says that another change is running.
+	ErrChanging = errors.New("another change is running")
+	// ErrUnchanged says that there is no change to cancel.
+	ErrUnchanged = errors.New("no change is running")
+	// ErrNoQuorum says that too few members are heard to agree on anything.
+	ErrNoQuorum = errors.New("too few members are heard")
+	// ErrDiskless says that a member keeps no record, so that the council cannot change.
+	ErrDiskless = errors.New("a member keeps no record")
+	// ErrFixed says that the council cannot change for another reason.
+	ErrFixed = errors.New("this council cannot change while it runs")
+	// ErrNumber says that the council has another number than [Change.Number].
+	ErrNumber = errors.New("the council has another number")
+	// ErrRemoved says that this member belongs to the council no more.
+	ErrRemoved = errors.New("this member was removed from the council")
+	// ErrCancelled says that a change was cancelled.
+	ErrCancelled = errors.New("the change was cancelled")
+)
