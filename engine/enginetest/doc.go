@@ -1,0 +1,12 @@
+// Package enginetest is the test that every engine must pass.
+//
+// [Run] starts contenders as processes, behind a proxy that delays, cuts and loses what passes, pauses them, kills and restarts the server, and deletes entries. Their
+// journals bear instants of the host's lease clock. No process may lead before the deadline that the holder before it had announced to itself, and tokens must grow.
+//
+// A test binary calls [Main] from TestMain, so that it can be the contenders as well:
+//
+//	func TestMain(m *testing.M) { enginetest.Main(m, open) }
+//	func TestEngine(t *testing.T) { enginetest.Run(t, enginetest.Subject{...}) }
+//
+// [Memory] is a store in memory, for tests in virtual time.
+package enginetest
