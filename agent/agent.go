@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"github.com/regentproject/regent/agent/patroni"
 	"github.com/regentproject/regent/agent/socket"
 	"github.com/regentproject/regent/internal/runtime/thread"
+	"github.com/regentproject/regent/roster"
 )
 
 // Options is what an agent needs beside its configuration.
@@ -34,6 +36,8 @@ type Options struct {
 	Dashboard func(*Agent) http.Handler
 	// Log is where lines for the operator go; nil is the standard error.
 	Log io.Writer
+	// Engines are those that a configuration may name.
+	Engines Openers
 	// Ready, if it is set, is called with the address of the HTTP interface once the agent can be asked.
 	Ready func(http string)
 }
@@ -47,6 +51,8 @@ type Agent struct {
 	// reloading is held while a configuration is put into force. putKeys, which it guards, does that with keys once there is a member.
 	reloading sync.Mutex
 	putKeys   func(regent.Config) error
+	// closeEngine closes the engine; nil: there is none.
+	closeEngine func() error
 	// keys tells the keys in force that are in files from others.
 	keys     atomic.Pointer[secretKeys]
 	programs *socket.Server
@@ -154,8 +160,12 @@ func (a *Agent) run(ctx context.Context) error {
 	if err := a.join(ctx); err != nil {
 		a.core.Fail()
 		notify("STOPPING=1")
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			a.core.Log.Info("stopped before the member took part", "waiting", err)
+			return nil
+		case errors.Is(err, roster.ErrRemoved) && a.removed():
+			a.logRemoved()
 			return nil
 		}
 		return err
@@ -164,19 +174,49 @@ func (a *Agent) run(ctx context.Context) error {
 	here, leave := context.WithCancel(ctx)
 	defer leave()
 	a.core.TakePart(here, &tasks)
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-a.core.Removed: // the member leaves by itself; the agent sees to it that programs have stopped, and ends
+	}
 	notify("STOPPING=1", "STATUS=programs are asked to stop")
-	return a.core.Leave(s.drain)
+	err = a.core.Leave(s.drain)
+	if a.closeEngine != nil {
+		err = errors.Join(err, a.closeEngine())
+	}
+	if err == nil && a.removed() {
+		a.logRemoved()
+	}
+	return err
+}
+
+// removed says that the council has removed this host since the start.
+func (a *Agent) removed() bool {
+	select {
+	case <-a.core.Removed:
+		return true
+	default:
+		return false
+	}
+}
+
+func (a *Agent) logRemoved() {
+	a.core.Log.Info("the council has removed this host: the agent ends, and does not start again from this directory")
 }
 
 // join makes the agent a member.
 func (a *Agent) join(ctx context.Context) error {
-	c, err := a.core.Config().Regent()
+	file := a.core.Config()
+	c, err := file.Regent()
 	if err != nil {
 		return err
 	}
 	a.keys.Store(digestKeys(&c))
-	return a.core.Join(ctx, c, a.takeRekey)
+	n, done, err := a.elector(file)
+	if err != nil {
+		return err
+	}
+	a.closeEngine = done
+	return a.core.JoinBy(ctx, c, n, a.takeRekey)
 }
 
 // reloads reads the configuration again whenever the process is asked to.

@@ -33,6 +33,7 @@ type testAgent struct {
 	stop                 context.CancelFunc
 	done                 chan error
 	log                  *logs
+	engines              Openers
 }
 
 // logs collects what an agent logs.
@@ -124,7 +125,7 @@ func (r *testAgent) start(t *testing.T) {
 	}
 	r.log = new(logs)
 	ready := make(chan string, 1)
-	r.agent, err = newAgent(file, Options{Config: r.config, Version: "test", Log: r.log, Ready: func(addr string) { ready <- addr }})
+	r.agent, err = newAgent(file, Options{Config: r.config, Version: "test", Log: r.log, Engines: r.engines, Ready: func(addr string) { ready <- addr }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -21,6 +22,9 @@ import (
 var groupOf = map[regent.Mode]string{regent.Quorum: "jobs", regent.Local: "cache", regent.Eventual: "ops", regent.Consistent: "shards"}
 
 const modesConfig = "groups: [{name: cache, mode: local}, {name: ops, mode: eventual}, {name: shards, mode: consistent}]\nconsistent: true\n"
+
+// calmModes has deadlines in groups that hosts lead, and in consistent ones, that programs in other languages meet on a busy host.
+const calmModes = "profile: wan\n"
 
 // A starter starts a program that leads a group when it can. leads gets the token of each leadership, 0 in groups without. stop asks the program to end, and returns
 // when it has.
@@ -91,10 +95,17 @@ func httpProgram(a *testAgent) starter {
 	}
 }
 
-// startPython starts the example in Python and passes its lines on.
-func startPython(t *testing.T, a *testAgent, mode regent.Mode, line func(words []string)) (stop func()) {
+// The examples in other languages.
+var (
+	inPython     = []string{"python3", "../examples/socket/lead.py"}
+	inJavaScript = []string{"node", "../examples/socket/lead.mjs"}
+)
+
+// startExample starts an example in another language and passes its lines on.
+func startExample(t *testing.T, a *testAgent, example []string, mode regent.Mode, line func(words []string)) (stop func()) {
 	t.Helper()
-	p := exec.CommandContext(t.Context(), "python3", "../examples/socket/lead.py", a.socket, groupOf[mode], string(mode))
+	p := exec.CommandContext(t.Context(), example[0], example[1], a.socket, groupOf[mode], string(mode))
+	p.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 	var problems bytes.Buffer
 	p.Stderr = &problems
 	out, err := p.StdoutPipe()
@@ -111,7 +122,7 @@ func startPython(t *testing.T, a *testAgent, mode regent.Mode, line func(words [
 	go func() {
 		defer close(read)
 		for in := bufio.NewScanner(out); in.Scan(); {
-			t.Logf("lead.py at %s: %s", a.name, in.Text())
+			t.Logf("%s at %s: %s", example[1], a.name, in.Text())
 			ended = in.Text() == "ended"
 			line(strings.Fields(in.Text()))
 		}
@@ -121,15 +132,15 @@ func startPython(t *testing.T, a *testAgent, mode regent.Mode, line func(words [
 		_ = p.Process.Signal(syscall.SIGTERM)
 		<-read
 		if err := p.Wait(); err != nil && !ended { // a signal may come when it has ended by itself
-			t.Errorf("lead.py: %v\n%s", err, &problems)
+			t.Errorf("%s: %v\n%s", example[1], err, &problems)
 		}
 	}
 }
 
-// pythonProgram leads by the unix socket.
-func pythonProgram(a *testAgent) starter {
+// exampleProgram leads by the unix socket.
+func exampleProgram(a *testAgent, example []string) starter {
 	return func(t *testing.T, mode regent.Mode, leads chan<- uint64) func() {
-		return startPython(t, a, mode, func(words []string) {
+		return startExample(t, a, example, mode, func(words []string) {
 			if words[0] == "leads" {
 				var token uint64
 				_ = json.Unmarshal([]byte(words[3]), &token)
@@ -140,9 +151,9 @@ func pythonProgram(a *testAgent) starter {
 }
 
 // A program of each kind leads a group of each mode, one after the other: by the library as a member, by the library through the agent, over HTTP, and in
-// Python by the unix socket. While it does, every surface of the agent shows the group as its description says.
+// Python and JavaScript by the unix socket. While it does, every surface of the agent shows the group as its description says.
 func TestProgramsOfAllKindsInAllModes(t *testing.T) {
-	a := open(t, 1, modesConfig).agents[0]
+	a := open(t, 1, modesConfig+calmModes).agents[0]
 	m, err := regent.Join(patience(t), regent.Config{Name: "m", Council: []regent.Peer{{Name: "m", Addrs: []string{port(t)}}}, Dir: t.TempDir(), Bootstrap: true, Consistent: true, NoRealtime: true})
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +169,8 @@ func TestProgramsOfAllKindsInAllModes(t *testing.T) {
 		{"Join", goProgram(m, func(name string) (*regent.EventualGroup, error) { return m.EventualGroup(name, "") }), false, false},
 		{"Dial", goProgram(c, c.EventualGroup), true, false},
 		{"HTTP", httpProgram(a), true, true},
-		{"Python", pythonProgram(a), true, false},
+		{"Python", exampleProgram(a, inPython), true, false},
+		{"JavaScript", exampleProgram(a, inJavaScript), true, false},
 	} {
 		for _, mode := range allModes {
 			if mode == regent.Consistent && kind.unattended {
@@ -210,7 +222,7 @@ func shownEverywhere(t *testing.T, a *testAgent, mode regent.Mode, kind string) 
 	v := e.await("group", func(v map[string]any) bool { return v["leader"] == "a" })
 	e.cancel()
 	described("GroupInfo", v)
-	if mode != regent.Eventual || kind == "HTTP" || kind == "Python" { // the library has no campaign in eventual groups
+	if mode != regent.Eventual || kind != "Dial" { // the library has no campaign in eventual groups
 		_, list := a.get(t, "/v1/sessions")
 		described("SessionList", list)
 		if n := len(list["sessions"].([]any)); n != 1 {
@@ -225,12 +237,17 @@ func shownEverywhere(t *testing.T, a *testAgent, mode regent.Mode, kind string) 
 	}
 }
 
-// A program in Python that is the fault manager recovers what another host has lost, and the council goes on.
-func TestPythonRecovers(t *testing.T) {
-	h := open(t, 3, modesConfig)
+// A program that is the fault manager recovers what another host has lost, and the council goes on. One of the two is in Python, the other in JavaScript.
+func TestProgramsInOtherLanguagesRecover(t *testing.T) {
+	t.Run("the first in Python", func(t *testing.T) { recovers(t, inPython, inJavaScript) })
+	t.Run("the first in JavaScript", func(t *testing.T) { recovers(t, inJavaScript, inPython) })
+}
+
+func recovers(t *testing.T, examples ...[]string) {
+	h := open(t, 3, modesConfig+calmModes)
 	recovers, in := make(chan string, 8), make(chan struct{}, 64)
-	for _, a := range h.agents[:2] {
-		stop := startPython(t, a, regent.Consistent, func(words []string) {
+	for i, a := range h.agents[:2] {
+		stop := startExample(t, a, examples[i], regent.Consistent, func(words []string) {
 			switch words[0] {
 			case "agreed":
 				if len(words) == 4 {

@@ -76,7 +76,7 @@ func (f *File) Check() error {
 		// What the library would refuse; it stops at the first.
 		if c, err := f.Regent(); err != nil {
 			fail("%w", err)
-		} else if err := c.Check(); err != nil {
+		} else if err := c.Check(); err != nil && f.Engine == nil {
 			fail("%w", err)
 		}
 	}
@@ -86,6 +86,19 @@ func (f *File) Check() error {
 type failer func(format string, args ...any)
 
 func (f *File) checkCouncil(fail failer) {
+	if f.Engine != nil {
+		f.checkEngine(fail)
+		return
+	}
+	if f.Bind != "" {
+		if err := address(f.Bind); err != nil {
+			fail("bind: %w", err)
+		}
+	}
+	if len(f.Join) > 0 {
+		f.checkJoin(fail)
+		return
+	}
 	if len(f.Council) == 0 {
 		fail("council is empty: list all members, this one among them")
 		return
@@ -129,9 +142,33 @@ func (f *File) checkCouncil(fail failer) {
 		}
 		fail("name %q is not in the council (%s)", f.Name, strings.Join(names, ", "))
 	}
-	if f.Bind != "" {
-		if err := address(f.Bind); err != nil {
-			fail("bind: %w", err)
+}
+
+// checkJoin looks at a host that joins a council.
+func (f *File) checkJoin(fail failer) {
+	if len(f.Council) > 0 {
+		fail("join and council: leave one out (join is for a host that is added to a council that runs)")
+	}
+	if f.Name == "" {
+		fail("name is not set: say which member of the council this host is to be")
+	}
+	if f.Bind == "" {
+		fail("bind is not set: a host that joins receives packets there, such as %s:%d", "10.0.0.4", DefaultPort)
+	}
+	if f.Dir == "" {
+		fail("dir is not set: a host that joins keeps the council there")
+	}
+	for i, m := range f.contacts() {
+		switch {
+		case m.Name == "" || len(m.addresses()) == 0:
+			fail("join: entry %d needs a name and an address", i+1)
+		case m.Name == f.Name:
+			fail("join: %s is this host (list members of the council that runs)", m.Name)
+		}
+		for _, a := range m.addresses() {
+			if err := address(a); err != nil {
+				fail("join: member %s: %w", m.Name, err)
+			}
 		}
 	}
 }
@@ -314,11 +351,10 @@ func Loopback(addr string) bool {
 
 // local says whether the whole council is on this host.
 func (f *File) local() bool {
-	for i := range f.Council {
-		if !slices.ContainsFunc(f.Council[i].addresses(), func(a string) bool { return !Loopback(a) }) {
-			continue
+	for _, m := range slices.Concat(f.Council, f.contacts()) {
+		if slices.ContainsFunc(m.addresses(), func(a string) bool { return !Loopback(a) }) {
+			return false
 		}
-		return false
 	}
 	return Loopback(f.Bind)
 }
@@ -358,11 +394,11 @@ func (f *File) Level() (slog.Level, error) {
 
 // timing returns the profile with the single constants put in.
 func (f *File) timing() (regent.Timing, error) {
-	p := profile(f.Profile)
-	if p == nil {
-		return regent.Timing{}, fmt.Errorf("profile %q: must be fast, lan or wan", f.Profile)
+	t, err := f.base()
+	if err != nil {
+		return t, err
 	}
-	t, set := p.Timing, &f.Timing
+	set := &f.Timing
 	if set.Lease != 0 && set.LongestLease == 0 {
 		t.LongestLease = max(t.LongestLease, set.Lease)
 	}
@@ -436,16 +472,21 @@ func (f *File) Regent() (regent.Config, error) {
 	if len(keys) > 0 {
 		c.Key, c.OldKeys = keys[0], keys[1:]
 	}
-	if len(f.Council) > 1 {
-		c.OwnKeys, err = f.ownKeys()
-		if err != nil {
-			return regent.Config{}, err
-		}
+	c.OwnKeys, err = f.ownKeys()
+	if err != nil && (len(f.Council) > 1 || len(f.Join) > 0) { // a member that is alone needs a key only once others come
+		return regent.Config{}, err
 	}
-	for i := range f.Council {
-		m := &f.Council[i]
-		p := regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: m.Priority, Weight: m.Weight, Votes: m.Votes, Witness: m.Witness, Observer: m.Observer, PublicKeys: m.PublicKeys, Revoked: m.Revoked}
-		c.Council = append(c.Council, p)
-	}
+	c.Council, c.Join = peers(f.Council), peers(f.contacts())
 	return c, nil
+}
+
+// Peers returns the listed members as the library wants them.
+func (f *File) Peers() []regent.Peer { return peers(f.Council) }
+
+func peers(members []Member) (out []regent.Peer) {
+	for i := range members {
+		m := &members[i]
+		out = append(out, regent.Peer{Name: m.Name, Addrs: m.addresses(), Priority: m.Priority, Weight: m.Weight, Votes: m.Votes, Witness: m.Witness, Observer: m.Observer, PublicKeys: m.PublicKeys, Revoked: m.Revoked})
+	}
+	return out
 }

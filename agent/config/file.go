@@ -19,8 +19,10 @@ import (
 type File struct {
 	// Name says which member of the council this host is.
 	Name string `yaml:"name"`
-	// Council lists all members; the list is the same on every host.
+	// Council lists all members for the first start; the list is the same on every host. Once the council has begun, the record counts.
 	Council []Member `yaml:"council"`
+	// Join lists members of a council that runs and that this host is to join, in place of Council. The record counts once it has joined.
+	Join []Contact `yaml:"join"`
 	// CouncilID tells the council from all others; empty: the members agree on one when it begins.
 	CouncilID string `yaml:"council_id"`
 	// KeyFile holds the cluster key, and OldKeyFiles those that are still accepted while it is changed.
@@ -28,6 +30,8 @@ type File struct {
 	OldKeyFiles []string `yaml:"old_key_files"`
 	// PrivateKeyFile holds this member's own key; empty: private.key in Dir.
 	PrivateKeyFile string `yaml:"private_key_file"`
+	// Engine elects in place of a council; nil: the council does.
+	Engine *Engine `yaml:"engine"`
 	// Dir is where the member keeps its durable record; empty: it keeps none.
 	Dir string `yaml:"dir"`
 	// Bootstrap allows a council to begin in which no member has a record.
@@ -117,6 +121,22 @@ type Member struct {
 	Revoked bool `yaml:"revoked"`
 }
 
+// A Contact is a member of a council that this host joins: enough to reach it and to trust it.
+type Contact struct {
+	Name       string   `yaml:"name"`
+	Address    string   `yaml:"address"`
+	Addresses  []string `yaml:"addresses"`
+	PublicKeys []string `yaml:"public_keys"`
+}
+
+// contacts returns the members that this host asks for the council.
+func (f *File) contacts() (out []Member) {
+	for _, c := range f.Join {
+		out = append(out, Member{Name: c.Name, Address: c.Address, Addresses: c.Addresses, PublicKeys: c.PublicKeys})
+	}
+	return out
+}
+
 // Role is witness (it votes and never leads) or observer (it has no vote); empty for all others.
 func (m *Member) Role() string {
 	switch {
@@ -167,7 +187,7 @@ func (f *File) LeaseOf(group string) time.Duration {
 // host does not end.
 func (f *File) ProgramLease() time.Duration {
 	t, err := f.timing()
-	if f.Lease != 0 || f.Timing.Lease != 0 || f.Profile == fast || err != nil {
+	if f.Engine != nil || f.Lease != 0 || f.Timing.Lease != 0 || f.Profile == fast || err != nil {
 		return f.Lease
 	}
 	length := min(max(DefaultLease, t.Lease), t.LongestLease)
@@ -332,7 +352,7 @@ func (f *File) defaults() {
 	if f.PrivateKeyFile == "" && f.Dir != "" {
 		f.PrivateKeyFile = filepath.Join(f.Dir, secret.PrivateName)
 	}
-	if f.Profile == "" {
+	if f.Profile == "" && f.Engine == nil {
 		f.Profile = lan
 	}
 	if f.Socket.Path == "" {

@@ -33,21 +33,25 @@ func (f *File) ownKeys() (out regent.OwnKeys, err error) {
 
 // checkMemberKeys looks at the keys of members, and names all that have none.
 func (f *File) checkMemberKeys(fail failer) {
-	if len(f.Council) < 2 {
+	if len(f.Council) < 2 && len(f.Join) == 0 {
 		return
 	}
 	if _, err := f.ownKeys(); err != nil {
 		fail("%w", err)
 	}
+	for i := range f.Join {
+		if len(f.Join[i].PublicKeys) == 0 {
+			fail("join: %s has no public_keys ('regent keys exchange' prints them there)", f.Join[i].Name)
+		}
+	}
 	var none []string
-	for i := range f.Council {
-		m := &f.Council[i]
+	for _, m := range slices.Concat(f.Council, f.contacts()) {
 		for _, text := range m.PublicKeys {
 			if _, err := identity.ParsePublic(text); err != nil {
 				fail("member %s: public_keys: %.50q: %w", m.Name, text, err)
 			}
 		}
-		if len(m.PublicKeys) == 0 && !m.Revoked && m.Name != f.Name {
+		if len(m.PublicKeys) == 0 && !m.Revoked && m.Name != f.Name && len(f.Join) == 0 {
 			none = append(none, m.Name)
 		}
 	}

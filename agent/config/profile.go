@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/plan"
 )
 
 // The names of the profiles.
@@ -58,15 +59,12 @@ func Rounded(d time.Duration) time.Duration {
 	return d.Truncate(unit)
 }
 
-// ordinaryPause is what threads without real-time scheduling must be expected to be paused for.
-const ordinaryPause = 50 * time.Millisecond
-
 // OrdinaryLease returns the length of leases of programs under an agent without a real-time thread, where the council's own length would not
 // survive its ordinary pauses and the file names no other; zero: the council's length will do, or no other is possible. Profile fast changed
 // leaders dozens of times in a minute under such agents.
 func (f *File) OrdinaryLease() time.Duration {
 	t, err := f.timing()
-	if err != nil || t.Tolerates() >= ordinaryPause || t.LongestLease < regent.LAN.Lease || t.CheckLease(regent.LAN.Lease) != nil {
+	if err != nil || t.Tolerates() >= plan.OrdinaryPause || t.LongestLease < regent.LAN.Lease || t.CheckLease(regent.LAN.Lease) != nil {
 		return 0
 	}
 	return regent.LAN.Lease

@@ -17,9 +17,12 @@ type Draft struct {
 	KeyFile   string
 	Dir       string
 	Bootstrap bool
-	Profile   string
-	Socket    string
-	Listen    string
+	// Join says that Members are those of a council that runs, which this host joins, and Bind is where it receives packets.
+	Join    bool
+	Bind    string
+	Profile string
+	Socket  string
+	Listen  string
 	// DefaultGroup is left out if it is empty.
 	DefaultGroup string
 }
@@ -51,8 +54,14 @@ func (d Draft) council(line func(string, ...any)) {
 	line("# Which member of the council this host is. The only line that differs between hosts.")
 	line("name: %s", quote(d.Name))
 	line("")
-	line("# All members; the same on every host. A majority of them must be up. An odd number is best.")
-	line("council:")
+	if d.Join {
+		line("# Members of the council that this host joins. Its record counts once it has joined.")
+		line("join:")
+	} else {
+		line("# All members; the same on every host. A majority of them must be up. An odd number is best.")
+		line("# It is for the first start: 'regent members' changes the council afterwards.")
+		line("council:")
+	}
 	for i := range d.Members {
 		m := &d.Members[i]
 		line("  - name: %s", quote(m.Name))
@@ -81,6 +90,11 @@ func (d Draft) council(line func(string, ...any)) {
 			line("    public_keys: [%s]", strings.Join(quoteAll(m.PublicKeys), ", "))
 		}
 	}
+	if d.Join {
+		line("bind: %s", quote(d.Bind))
+		line("")
+		return
+	}
 	line("    # priority: 2      # higher goes first in elections; 0 if it is not set")
 	line("    # witness: true    # votes and never leads")
 	line("    # observer: true   # sees everything, has no vote")
@@ -108,9 +122,11 @@ func (d Draft) member(line func(string, ...any)) {
 	line("# A few bytes that must survive a restart. Not a network file system.")
 	line("dir: %s", quote(or(d.Dir, DefaultDir)))
 	line("")
-	line("# Lets a new council begin once every member is there and none has a record. May stay set.")
-	line("bootstrap: %v", d.Bootstrap)
-	line("")
+	if !d.Join {
+		line("# Lets a new council begin once every member is there and none has a record. May stay set.")
+		line("bootstrap: %v", d.Bootstrap)
+		line("")
+	}
 	line("# What the hosts tolerate, and what they give:")
 	for i := range Profiles {
 		line("#   %-5s %s", Profiles[i].Name, &Profiles[i])

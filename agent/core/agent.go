@@ -69,6 +69,9 @@ type Agent struct {
 	onStart func()
 	runners runners
 	Names   party.Names // of all members of the council, in causes
+	// Removed is closed when the council has removed this host. The member leaves by itself then.
+	Removed    chan struct{}
+	removeOnce sync.Once
 
 	mu      sync.Mutex
 	nextID  uint64
@@ -91,16 +94,17 @@ func New(file *config.File, c *regent.Config, version string, log *slog.Logger) 
 		return nil, err
 	}
 	a := &Agent{Log: log, clock: clock, Name: file.Name, Version: version, started: time.Now(), Timing: c.Timing, Ordinary: c.NoRealtime,
-		joined: make(chan struct{}), failed: make(chan struct{}),
+		joined: make(chan struct{}), failed: make(chan struct{}), Removed: make(chan struct{}),
 		books: make(map[uint64]*Candidate), groups: make(map[string]int), leaders: make(map[string]*Candidate),
 		verifySlots: make(chan struct{}, maxVerifications),
 		runners:     runners{last: make(map[tenure.Identity]*Candidate)}, Silence: party.NewSilence()}
 	a.noRealtime = probeRealtime(c.NoRealtime)
 	a.warnOfShortLeases(file)
 	a.ChangeLog = NewChangeLog(a.TakesPart)
-	for i := range c.Council {
-		a.Names.Enter(c.Council[i].Name)
+	for _, p := range slices.Concat(c.Council, c.Join) {
+		a.Names.Enter(p.Name)
 	}
+	a.Names.Enter(a.Name)
 	a.present, a.left = context.WithCancel(context.Background())
 	a.File.Store(file)
 	a.seats, a.consistent = newSeats(a), consistentGroups(file)
@@ -163,16 +167,35 @@ func (a *Agent) TakePart(ctx context.Context, tasks *sync.WaitGroup) {
 // Fail says that there will be no member.
 func (a *Agent) Fail() { close(a.failed) }
 
-// Join makes the agent a member, after start. rekey gets how to put keys into force.
+// An Elector is what elects for the agent.
+type Elector struct {
+	// Join makes the member.
+	Join func(context.Context, regent.Config) (*regent.Member, error)
+	// See, if it is set, gets the token of each change.
+	See func(token uint64)
+}
+
+// Join makes the agent a member of its council, after start. rekey gets how to put keys into force.
 func (a *Agent) Join(ctx context.Context, c regent.Config, rekey func(put func(regent.Config) error)) error {
-	c.Logger, c.OnChange = a.Log, a.ChangeLog.AddView
+	return a.JoinBy(ctx, c, Elector{Join: regent.Join}, rekey)
+}
+
+// JoinBy is Join with another elector than a council.
+func (a *Agent) JoinBy(ctx context.Context, c regent.Config, e Elector, rekey func(put func(regent.Config) error)) error {
+	c.Logger, c.OnCouncil = a.Log, a.FollowCouncil
+	c.OnChange = func(v regent.View) {
+		if e.See != nil {
+			e.See(v.Token)
+		}
+		a.ChangeLog.AddView(v)
+	}
 	started := world.WithStart(ctx, func(m *regent.Member) {
 		a.joining.Store(m)
 		a.onStart()
 	})
 	reported := world.WithReport(started, func(waiting string, counts func() world.PacketCounts) { a.founding.Store(&founding{waiting, counts}) })
 	in := world.WithRekey(world.WithClock(reported, a.clock), rekey)
-	m, err := regent.Join(world.WithMirror(in, a.deadlines), c)
+	m, err := e.Join(world.WithMirror(in, a.deadlines), c)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w: is another agent running? stop it, or change the member's address, or bind", err)
 	}

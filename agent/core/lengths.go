@@ -50,5 +50,8 @@ func (a *Agent) timingInfo() api.TimingInfo {
 	if voters, leaders := a.Config().Votes(); voters > 2 && leaders > 1 {
 		out.FailOver = t.FailOver(leaders)
 	}
+	if a.Config().Engine != nil { // a holder's lease, a look at the entry, and a claim
+		out.FailOver = t.Lease + t.Renew + t.RoundTrip
+	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/engine"
 	"github.com/regentproject/regent/why"
 )
 
@@ -86,6 +87,9 @@ func (a *Agent) CheckSuccessor(to string) error {
 	}
 	if to == a.Name {
 		return api.Errorf(http.StatusBadRequest, "%s leads already", to)
+	}
+	if a.Config().Engine != nil {
+		return api.Errorf(http.StatusConflict, "engine %s: transfer to a named member: %w (regent resign lets the next candidate lead)", a.Config().Engine.Kind, engine.ErrUnsupported)
 	}
 	for _, m := range a.Members() {
 		switch {

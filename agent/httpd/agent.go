@@ -28,6 +28,7 @@ type (
 		Status() api.AgentStatus
 		CouncilID() string
 		Members() []regent.PeerStatus
+		Council() (api.CouncilInfo, error)
 		Sessions(group string) []api.SessionInfo
 		Info(c *api.Change) api.GroupInfo
 		Role(group string) api.RoleInfo
@@ -57,6 +58,8 @@ type (
 		LeaderAfter(ctx context.Context, group string, token uint64, to string) api.Outcome
 		// Drain moves all leadership away from this host, or lets its programs lead again.
 		Drain(ctx context.Context, drain bool, o *api.DrainOrder) (api.Drained, error)
+		// ChangeCouncil changes who the members are.
+		ChangeCouncil(ctx context.Context, o *api.CouncilOrder) (api.CouncilInfo, error)
 	}
 
 	// campaigns is for programs that campaign over HTTP: campaign.go.

@@ -52,9 +52,12 @@ func (a *fakeAgent) Known() *core.ChangeLog { return a.known }
 func (a *fakeAgent) Status() api.AgentStatus {
 	return api.AgentStatus{Status: regent.Status{Name: "a"}}
 }
-func (a *fakeAgent) CouncilID() string             { return "council" }
-func (a *fakeAgent) NotReady() string              { return "" }
-func (a *fakeAgent) Alive() bool                   { return true }
+func (a *fakeAgent) CouncilID() string { return "council" }
+func (a *fakeAgent) NotReady() string  { return "" }
+func (a *fakeAgent) Alive() bool       { return true }
+func (a *fakeAgent) Council() (api.CouncilInfo, error) {
+	return api.CouncilInfo{Voters: 3, Tolerates: 1}, nil
+}
 func (a *fakeAgent) Leader(string) *core.Candidate { return nil }
 
 func (a *fakeAgent) Members() []regent.PeerStatus {

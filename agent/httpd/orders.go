@@ -28,6 +28,9 @@ func (s *Server) writeRoutes() []Route {
 			Summary: "Move all leadership away from this host, and keep it away, also after a restart of the agent.", Serve: s.serveDrain(true)},
 		{Method: "POST", Path: "/v1/undrain", Requires: access.Writer, Right: access.MayOperate, All: true, Audit: "undrain", In: api.DrainOrder{}, Out: drained,
 			Summary: "Let programs of this host lead again.", Serve: s.serveDrain(false)},
+		{Method: "POST", Path: "/v1/council", Requires: access.Writer, Right: access.MayOperate, All: true, Audit: "members", In: api.CouncilOrder{},
+			Out:     map[int]any{200: api.CouncilInfo{}, 202: api.CouncilInfo{}, 400: api.Refusal{}, 409: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}},
+			Summary: "Add, remove, replace or change members while the council runs; 202 while the change goes on.", Serve: s.serveCouncilChange},
 		{Method: "POST", Path: "/v1/keys", Requires: access.Writer, In: access.KeyChange{}, Out: map[int]any{200: api.Health{}, 400: api.Refusal{}, 413: api.Refusal{}, 503: api.Refusal{}},
 			Summary: "Write to the audit log who has changed keys in the files of this host: for 'regent keys', on the unix socket.", Serve: s.serveKeyChange},
 	}
@@ -102,6 +105,26 @@ func (a *Server) serveDrain(drain bool) http.HandlerFunc {
 		default:
 			WriteJSON(w, http.StatusOK, out)
 		}
+	}
+}
+
+// serveCouncilChange changes the council.
+func (a *Server) serveCouncilChange(w http.ResponseWriter, q *http.Request) {
+	var body api.CouncilOrder
+	err := Decode(q, &body)
+	var out api.CouncilInfo
+	if err == nil {
+		withoutDeadline(w)
+		out, err = a.core.ChangeCouncil(q.Context(), &body)
+	}
+	switch {
+	case errors.Is(err, context.Canceled): // the sender does not wait for an answer
+	case err != nil:
+		WriteError(w, err)
+	case out.Done || body.DryRun:
+		WriteJSON(w, http.StatusOK, out)
+	default:
+		WriteJSON(w, http.StatusAccepted, out)
 	}
 }
 

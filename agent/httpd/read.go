@@ -17,6 +17,8 @@ func (s *Server) readRoutes() []Route {
 			Serve: s.serveStatus},
 		{Method: "GET", Path: "/v1/members", Requires: access.Reader, Summary: "The council, as this member knows it, in the order in which members go first.",
 			Out: map[int]any{200: api.MemberList{}, 503: api.Refusal{}}, Serve: s.serveMembers},
+		{Method: "GET", Path: "/v1/council", Requires: access.Reader, Summary: "Which members the council has, and how far a change of it has got.",
+			Out: map[int]any{200: api.CouncilInfo{}, 503: api.Refusal{}}, Serve: s.serveCouncil},
 		{Method: "GET", Path: "/v1/groups", Requires: access.Reader, Summary: "All groups that were heard of, by name.", Out: map[int]any{200: api.GroupList{}, 400: api.Refusal{}},
 			Query: map[string]string{"prefix": "how the names begin", "after": "the name to go on after", "limit": "how many at most; 1000 if not given"},
 			Serve: s.serveGroups},
@@ -44,6 +46,18 @@ func (a *Server) serveStatus(w http.ResponseWriter, q *http.Request) {
 	out := a.core.Status()
 	if access.ClientOf(q.Context()).Local {
 		out.CouncilID = a.core.CouncilID()
+	}
+	WriteJSON(w, http.StatusOK, out)
+}
+
+func (a *Server) serveCouncil(w http.ResponseWriter, q *http.Request) {
+	out, err := a.core.Council()
+	if err != nil {
+		WriteError(w, err)
+		return
+	}
+	if !access.ClientOf(q.Context()).Local {
+		out.ID = ""
 	}
 	WriteJSON(w, http.StatusOK, out)
 }

@@ -56,6 +56,10 @@ const (
 	StatusNotFound   = 127 // the program is not there
 )
 
+// ReplacedWithin bounds, on a host that is not too busy, how soon a program or runner is replaced that dies, if all of its processes are proven gone:
+// docs/performance.md has measurements.
+const ReplacedWithin = 50 * time.Millisecond
+
 // Options is what to run, and how.
 type Options struct {
 	Group string
@@ -178,7 +182,7 @@ func Run(ctx context.Context, connect func(context.Context) (Agent, error), o Op
 func (r *runner) accept(lease time.Duration) {
 	r.lease.Store(int64(lease))
 	if was := r.announced.Swap(int64(lease)); was != int64(lease) && r.hasToken() {
-		r.Log("leases of %s last %v: a program or runner that dies is replaced at once, a host or agent after its lease", r.Group, lease)
+		r.Log("leases of %s last %v: a program or runner that dies is replaced within about %v and its lost hooks, a host or agent after about %v", r.Group, lease, ReplacedWithin, lease)
 	}
 }
 

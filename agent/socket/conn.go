@@ -74,8 +74,11 @@ const (
 	MaxWatches = 1024
 )
 
-// Serve speaks with a program until it hangs up.
-func (a *Server) Serve(nc net.Conn, in io.Reader) {
+// Serve speaks with a program until it hangs up. It greets once the program has written: the program reads the clock before that, and takes
+// an agent whose clock was read earlier for one of another time namespace.
+func (a *Server) Serve(nc net.Conn, from io.Reader) {
+	in := bufio.NewReader(from)
+	_, _ = in.Peek(1) // the error comes again with the first line
 	c := &conn{agent: a, net: nc, signs: a.core.Signs(), out: newOutbox(linesPerCandidate*a.core.Config().Limits.Candidates + maxBusy), renewals: make(chan struct{}, 1), pages: make(chan uint64, 1),
 		busy: make(chan struct{}, maxBusy), candidates: make(map[uint64]*core.Candidate), keeps: make(map[uint64]*keeping), watches: make(map[uint64]context.CancelFunc)}
 	c.closed, c.cancel = context.WithCancel(context.Background())

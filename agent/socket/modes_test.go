@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/regentproject/regent"
@@ -129,6 +130,35 @@ func TestGroupsOfAllModesOnTheSocket(t *testing.T) {
 	if v, err := c.View(t.Context(), "unheard"); err != nil || v.Leader != "" || v.Cause.Why != why.Started || v.Mode != regent.Quorum {
 		t.Errorf("a group that nobody has heard of: %+v, %v", v, err)
 	}
+}
+
+// A program reads the clock before its first line, and compares that with the clock in the greeting. So the agent greets after that line, however
+// late it is.
+func TestAgentGreetsAfterTheFirstLine(t *testing.T) {
+	gate := access.NewGate(slog.New(slog.DiscardHandler))
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		go New(newFake(&config.File{}), gate).Serve(there, there)
+		synctest.Wait()
+		before, err := clock.HostLow()
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := clock.System()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := session.New(t.Context(), here, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := c.Greeting().Now; now < before {
+			t.Errorf("the agent read its clock %v before the program did", before.Sub(now))
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A client without a right gets an error, in all modes, and the agent learns of no campaign.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,10 +15,14 @@ import (
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/web/watch"
+	"github.com/regentproject/regent/roster"
 )
 
+// removedStatus is the exit status of an agent whose host the council has removed before. A service manager must not start it again.
+const removedStatus = 4
+
 func agentCommand() *cobra.Command {
-	o := agent.Options{Dashboard: func(a *agent.Agent) http.Handler { return watch.Dashboard(a) }}
+	o := agent.Options{Engines: engines, Dashboard: func(a *agent.Agent) http.Handler { return watch.Dashboard(a) }}
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent of this host",
@@ -28,6 +33,9 @@ It runs until it gets SIGTERM or SIGINT. Then it asks the programs that lead to 
 waits for them, hands over and leaves in good order; a second signal ends it at once.
 SIGHUP reads the configuration again; the log says what changed and what needs a restart.
 
+The exit status is 4 if the council has removed this host before: it starts again only with
+an empty directory, once it has been added.
+
 Write a configuration with 'regent init'.`,
 		Example: `  regent agent
   regent agent --config ./a.yaml`,
@@ -37,7 +45,11 @@ Write a configuration with 'regent init'.`,
 			o.Log = c.ErrOrStderr()
 			// Once it is leaving nobody catches signals any more, so that the next one ends it.
 			context.AfterFunc(c.Context(), func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
-			if err := agent.Run(c.Context(), o); err != nil {
+			err := agent.Run(c.Context(), o)
+			switch {
+			case errors.Is(err, roster.ErrRemoved):
+				return &cli.Exit{Err: fmt.Errorf("regent agent: %w", err), Status: removedStatus}
+			case err != nil:
 				return &cli.Failure{Err: fmt.Errorf("regent agent: %w", err)}
 			}
 			return nil

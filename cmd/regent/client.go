@@ -44,7 +44,8 @@ func newClient(socket string) *client {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", socket)
 	}
-	return &client{socket: socket, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}
+	// A connection that is kept would count against the agent's limit until it times out.
+	return &client{socket: socket, http: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
 }
 
 // askLimit is how long an answer may take that needs nobody else.
@@ -103,7 +104,7 @@ func (c *client) send(ctx context.Context, method, path string, body any) (*http
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
-	if answer.StatusCode == http.StatusOK {
+	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusAccepted {
 		return answer, nil
 	}
 	defer answer.Body.Close()

@@ -11,6 +11,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
+	runner "github.com/regentproject/regent/agent/run"
 )
 
 func configCommand() *cobra.Command {
@@ -76,9 +77,6 @@ type leaseReport struct {
 	FailOver time.Duration `json:"fail_over_ns,omitempty"`
 }
 
-// replacedWithin bounds, on a host that is not too busy, how soon a program is replaced that dies: docs/performance.md has measurements.
-const replacedWithin = 50 * time.Millisecond
-
 func configCheckCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -130,7 +128,7 @@ func checkConfig(c *cobra.Command, path string, asJSON bool) error {
 // derivedTimes says what a configuration that is in order means.
 func derivedTimes(path string, f *config.File, r *regent.Config) *checkReport {
 	t := &r.Timing
-	out := &checkReport{File: path, OK: true, Member: r.Name, Profile: f.Profile, ReplacedWithin: replacedWithin, Guard: t.Guard, RoundTrip: t.RoundTrip,
+	out := &checkReport{File: path, OK: true, Member: r.Name, Profile: f.Profile, ReplacedWithin: runner.ReplacedWithin, Guard: t.Guard, RoundTrip: t.RoundTrip,
 		Longest: t.LongestLease, Diskless: r.Dir == "", Drift: t.Drift}
 	out.LocalLeader = upToMillis(r.Kappa())
 	for _, p := range r.Council {
@@ -184,16 +182,26 @@ func (o *checkReport) lease(t regent.Timing, groups []string) leaseReport {
 // disklessBootstrap warns of a council that forgets itself.
 const disklessBootstrap = "dir is empty and bootstrap is true: if all members restart, the council begins anew after that wait, and tokens start again at 1; resources that have seen higher tokens refuse the new leaders (set dir)"
 
-func (o *checkReport) print(w io.Writer) {
-	say := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
+// printCouncil prints who must be up.
+func (o *checkReport) printCouncil(w io.Writer, say func(string, ...any)) {
+	if len(o.Council) == 0 {
+		fmt.Fprintf(w, "%s is in order: member %s joins a council that runs, once it is added there (regent members add)\n", o.File, o.Member)
+		return
+	}
 	fmt.Fprintf(w, "%s is in order: member %s of a council of %d (%s)\n", o.File, o.Member, len(o.Council), strings.Join(o.Council, ", "))
-	if n := len(o.Council) - o.Voters; o.weighted {
+	switch n := len(o.Council) - o.Voters; {
+	case o.weighted:
 		say("members with %d of %d votes must be up", o.Majority, o.Votes)
-	} else if n > 0 {
+	case n > 0:
 		say("%d of %d members that vote must be up; observers, of which there are %d, do not count", o.Majority, o.Voters, n)
-	} else {
+	default:
 		say("%d of %d members must be up", o.Majority, o.Voters)
 	}
+}
+
+func (o *checkReport) print(w io.Writer) {
+	say := func(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
+	o.printCouncil(w, say)
 	say("profile %s; leases of programs last %v, renewed every %v", o.Profile, o.Lease, o.Renew)
 	switch {
 	case o.FailOver > 0:
@@ -201,6 +209,7 @@ func (o *checkReport) print(w io.Writer) {
 		say("a host or agent that dies is replaced after about its lease of %v, and after at most %v:", o.Lease, o.FailOver)
 		say("  if no more than %s dead, a program waits at another, no packet is lost or takes", areDead(o.spare))
 		say("  longer than %v, and nobody is paused", o.RoundTrip/2)
+	case len(o.Council) == 0: // it is not known yet
 	case o.Leaders < 2:
 		say("nobody replaces a leader that dies: %d of %d members may lead", o.Leaders, o.Voters)
 	default:
@@ -230,7 +239,7 @@ func (o *checkReport) print(w io.Writer) {
 	for _, w := range o.Warnings {
 		say("warning: %s", w)
 	}
-	if o.Voters%2 == 0 && !o.weighted {
+	if o.Voters%2 == 0 && o.Voters > 0 && !o.weighted {
 		say("note: %d members survive the loss of %d, and so do %d: an odd number is better", o.Voters, (o.Voters-1)/2, o.Voters-1)
 	}
 }

@@ -57,6 +57,7 @@ func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 			members[i].Priority = n
 		}
 		names[i] = name
+		ts.Setenv("ADDR_"+name, members[i].Address)
 		own := identity.DrawOwn()
 		members[i].PublicKeys = texts(own.Public())
 		ts.Check(os.MkdirAll(ts.MkAbs(name), 0o700))
@@ -69,6 +70,16 @@ func councilFiles(ts *testscript.TestScript, neg bool, names []string) {
 		ts.Check(os.WriteFile(ts.MkAbs(name+".yaml"), []byte(d.YAML()+calmly), 0o644))
 	}
 	ts.Setenv("REGENT_SOCKET", ts.MkAbs(names[0]+".sock"))
+}
+
+// freeAddrs sets variables to addresses that are free: free NAME ...
+func freeAddrs(ts *testscript.TestScript, neg bool, names []string) {
+	if neg || len(names) == 0 {
+		ts.Fatalf("usage: free NAME ...")
+	}
+	for _, name := range names {
+		ts.Setenv(name, freeAddr(ts))
+	}
 }
 
 // freeAddr returns an address on loopback that no process listens on.

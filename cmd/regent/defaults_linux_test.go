@@ -71,7 +71,7 @@ func TestProgramsThatDieAreReplacedLongBeforeTheirLeaseEnds(t *testing.T) {
 	h := startDefaults(t, "lease: "+lease.String()+"\n")
 	first := h.sleeper("a", "g")
 	pid, token := h.runs("g", 0)
-	if want := "leases of g last 30s: a program or runner that dies is replaced at once, a host or agent after its lease"; !strings.Contains(first.Log(), want) {
+	if want := "leases of g last 30s: a program or runner that dies is replaced within about 50ms and its lost hooks, a host or agent after about 30s"; !strings.Contains(first.Log(), want) {
 		t.Errorf("the runner does not say how soon it is replaced:\n%s", first.Log())
 	}
 	for _, c := range []struct {

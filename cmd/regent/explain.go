@@ -213,7 +213,7 @@ func (a *explanation) skips() string {
 	if a.FromToken == 0 || a.ToToken <= a.FromToken+fewSkipped {
 		return ""
 	}
-	return fmt.Sprintf("%d follows %d: tokens only grow; each failed attempt to lead uses one, as while no majority answers, and members that crashed or restarted skip some", a.ToToken, a.FromToken)
+	return fmt.Sprintf("%d follows %d: tokens only grow; each failed attempt to lead uses one, and members that crashed or restarted skip some", a.ToToken, a.FromToken)
 }
 
 // first says whether nobody led before, as far as is known.

@@ -22,7 +22,9 @@ import (
 type initOptions struct {
 	name, file, key, dir, profile, socket, listen, group, loopback, peers, council string
 	port, httpPort                                                                 int
-	bootstrap, force                                                               bool
+	bootstrap, force, join                                                         bool
+	bind                                                                           string
+	keys                                                                           []string
 }
 
 func initCommand() *cobra.Command {
@@ -45,10 +47,14 @@ With --bootstrap the council may begin: once all of its members run and none of 
 has a record. Without it the member waits for a council that runs already. A council
 begins once in its life; leaving the line in the file does no harm.
 
+With --join this host is prepared to join a council that runs: name some of its members, with
+their public keys, copy the cluster key here, and run 'regent members add' on one of them.
+
 With --loopback DIR all members are on this host, for trying things out: each gets a
 file in DIR, with a socket, a directory, a key and ports of its own. A cluster key is not needed.`,
 		Example: `  regent init --bootstrap host1=10.0.0.1 host2=10.0.0.2 host3=10.0.0.3
   regent init --name b --config ./b.yaml --key ./key a=10.0.0.1 b=10.0.0.2 w=10.0.0.3
+  regent init --join --name host4 --bind 10.0.0.4 --keys host1.pub host1=10.0.0.1
   regent init --loopback /tmp/try a b c`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -58,13 +64,7 @@ file in DIR, with a socket, a directory, a key and ports of its own. A cluster k
 			if err := o.check(c); err != nil {
 				return err
 			}
-			if o.council == "" {
-				o.council = config.NewCouncilID()
-			}
-			if o.loopback != "" {
-				return o.local(c, args)
-			}
-			return o.run(c, args)
+			return o.do(c, args)
 		},
 	}
 	f := c.Flags()
@@ -81,13 +81,40 @@ file in DIR, with a socket, a directory, a key and ports of its own. A cluster k
 	f.StringVar(&o.loopback, "loopback", "", "put all members on this host, with their files in this directory")
 	f.IntVar(&o.port, "port", 7401, "with --loopback: the first member's port; the others have the next ones")
 	f.IntVar(&o.httpPort, "http-port", 8011, "with --loopback: the first member's port for HTTP")
+	f.BoolVar(&o.join, "join", false, "prepare this host to join a council that runs, of which the arguments are members")
+	f.StringVar(&o.bind, "bind", "", "with --join: the address of this host that receives packets")
+	f.StringArrayVar(&o.keys, "keys", nil, "with --join: a file with public keys of these members, as 'regent keys exchange' prints it there")
 	f.BoolVar(&o.bootstrap, "bootstrap", false, "let the council begin")
 	f.BoolVar(&o.force, "force", false, "overwrite files that exist")
 	return c
 }
 
+// do writes what the flags ask for.
+func (o *initOptions) do(c *cobra.Command, args []string) error {
+	if o.join {
+		return o.runJoin(c, args)
+	}
+	if o.council == "" {
+		o.council = config.NewCouncilID()
+	}
+	if o.loopback != "" {
+		return o.local(c, args)
+	}
+	return o.run(c, args)
+}
+
 // check refuses flags that would be ignored.
 func (o *initOptions) check(c *cobra.Command) error {
+	for _, name := range []string{"bind", "keys"} {
+		if c.Flags().Changed(name) && !o.join {
+			return fmt.Errorf("--%s is for --join", name)
+		}
+	}
+	for _, name := range []string{"bootstrap", "loopback", "peers"} {
+		if c.Flags().Changed(name) && o.join {
+			return fmt.Errorf("--%s makes no sense with --join: the council runs already", name)
+		}
+	}
 	without := []string{"name", "config", "key", "dir", "socket", "listen", "peers"}
 	if o.loopback == "" {
 		without = []string{"port", "http-port"}

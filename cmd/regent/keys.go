@@ -328,6 +328,9 @@ func listedEverywhere(c *cobra.Command, cl *client, newest identity.Public) erro
 
 // announce lists this member's keys in its own entry, and says whether others were listed there.
 func (o *keysOptions) announce(f *config.File, public []identity.Public) (changed bool, err error) {
+	if len(f.Join) > 0 {
+		return false, nil // a host that joins has no entry of its own
+	}
 	me := find(f, f.Name)
 	if me == nil {
 		return false, fmt.Errorf("%s: name %q is not in the council", o.config, f.Name)

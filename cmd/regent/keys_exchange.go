@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -105,17 +104,9 @@ func (o *exchangeOptions) give(c *cobra.Command) error {
 
 // take lists the keys of others.
 func (o *exchangeOptions) take(c *cobra.Command, files []string) error {
-	keys := make(map[string][]identity.Public)
-	for _, path := range files {
-		data, err := o.read(c, path)
-		if err != nil {
-			return err
-		}
-		more, err := secret.ParsePublic(path, data)
-		if err != nil {
-			return err
-		}
-		maps.Copy(keys, more)
+	keys, err := readPublicKeys(c, files)
+	if err != nil {
+		return err
 	}
 	members := slices.Sorted(maps.Keys(keys))
 	if o.dir != "" {
@@ -143,19 +134,6 @@ func (o *exchangeOptions) take(c *cobra.Command, files []string) error {
 
 // maxPublic is far above the length of a file with the public keys of a large council.
 const maxPublic = 1 << 20
-
-func (o *exchangeOptions) read(c *cobra.Command, path string) ([]byte, error) {
-	in := c.InOrStdin()
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
-	}
-	return io.ReadAll(io.LimitReader(in, maxPublic))
-}
 
 // store puts the keys where a Go program looks for them.
 func (o *exchangeOptions) store(keys map[string][]identity.Public) error {

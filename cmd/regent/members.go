@@ -27,9 +27,16 @@ neither is one that does not take part yet. A member that is drained or unhealth
 and does not lead.
 
 The exit status is 1 if members with fewer votes than a quorum needs are well, or
-this member does not take part yet.`,
+this member does not take part yet.
+
+The other commands change the council while it runs. Members agree on each step, which
+changes one vote at most, and any member that is left finishes the change. Leaders on
+hosts that stay notice nothing.`,
 		Example: `  regent members
-  regent members --json`,
+  regent members --json
+  regent members add host4=10.0.0.4 --keys host4.pub
+  regent members replace host3 host4=10.0.0.4 --keys host4.pub
+  regent members remove host3`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var list api.MemberList
@@ -43,6 +50,7 @@ this member does not take part yet.`,
 				}
 			} else {
 				showMembers(c, list.Members)
+				showChange(c, socket)
 			}
 			switch {
 			case heard >= need && list.Waiting == "":
@@ -57,6 +65,7 @@ this member does not take part yet.`,
 	}
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.AddCommand(membersAddCommand(), membersRemoveCommand(), membersReplaceCommand(), membersSetCommand(), membersApplyCommand(), membersCancelCommand())
 	return c
 }
 

@@ -30,8 +30,10 @@ type planFlags struct {
 	busy    bool
 	asJSON  bool
 	socket  string
-	// ordinary says that the file to explain wants no real-time scheduling.
+	// ordinary says that the file to explain wants no real-time scheduling, and longer is the length of leases of programs without it; zero: that of the
+	// file.
 	ordinary bool
+	longer   time.Duration
 }
 
 func planCommand() *cobra.Command {
@@ -115,6 +117,9 @@ func (f *planFlags) run(c *cobra.Command) error {
 	}
 	r := planReport{Measured: m, Explained: f.explain, Interrupted: c.Context().Err() != nil}
 	if f.explain != "" {
+		if f.longer != 0 && (f.ordinary || m.Ordinary()) {
+			lengths[0] = f.longer
+		}
 		r.Plan = plan.Explain(timing, lengths[0], f.intent, m)
 		r.Plan.Add(plan.Lengths(timing, lengths[1:], m))
 		r.Plan.YAML = ""
@@ -156,6 +161,9 @@ func (f *planFlags) fromFile(socket bool) (timing regent.Timing, lengths []time.
 		return regent.Timing{}, nil, err
 	}
 	f.ordinary = r.NoRealtime
+	if file.ProgramLease() == 0 {
+		f.longer = file.OrdinaryLease()
+	}
 	if socket && file.Socket.Path != "" {
 		f.socket = file.Socket.Path
 	}

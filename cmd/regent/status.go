@@ -14,6 +14,7 @@ import (
 	"github.com/regentproject/regent/agent/cli"
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/plan"
+	runner "github.com/regentproject/regent/agent/run"
 )
 
 // statusReport is all that status shows.
@@ -187,10 +188,11 @@ func (s *statusReport) print(c *cobra.Command) {
 	if s.CouncilID != "" {
 		fmt.Fprintf(out, "council %s\n", s.CouncilID)
 	}
+	s.showEngine(out)
 	showDrained(out, p, s.Members)
 	t := &s.Timing
 	fmt.Fprintf(out, "leads %s; %s connected; leases of programs last %v, renewed every %v, with a guard time of %v\n", cli.Count(s.Leading, "group"), cli.Count(s.Sessions, "program"), t.Lease, t.Renew, t.Guard)
-	fmt.Fprintf(out, "a program that dies is replaced within about %v and its lost hooks, %s; pauses of up to %v cost nothing\n", replacedWithin, replacedHost(t), config.Rounded(t.Tolerates))
+	fmt.Fprintf(out, "a program that dies is replaced within about %v and its lost hooks, %s; pauses of up to %v cost nothing\n", runner.ReplacedWithin, replacedHost(t), config.Rounded(t.Tolerates))
 	scheduling := "an ordinary thread: a busy host delays it (needs CAP_SYS_NICE)"
 	if s.Realtime {
 		scheduling = "a real-time thread"
@@ -204,7 +206,7 @@ func (s *statusReport) print(c *cobra.Command) {
 		fmt.Fprintln(out)
 		plan.Draw(out, s.PauseBuckets, t.Tolerates, barWidth)
 	}
-	if len(s.Members) > 0 {
+	if len(s.Members) > 0 && s.Engine == nil {
 		fmt.Fprintln(out)
 		s.paths(c, p)
 	}

@@ -22,8 +22,8 @@ func (h *runCluster) buildNext(lowest, highest string) string {
 	header := filepath.Join(strings.TrimSpace(string(root)), "internal", "wire", "header.go")
 	source, err := os.ReadFile(header)
 	h.check(err)
-	text := strings.Replace(string(source), "LowestVersion  = 2", "LowestVersion  = "+lowest, 1)
-	text = strings.Replace(text, "HighestVersion = 2", "HighestVersion = "+highest, 1)
+	text := strings.Replace(string(source), "LowestVersion  = 3", "LowestVersion  = "+lowest, 1)
+	text = strings.Replace(text, "HighestVersion = 3", "HighestVersion = "+highest, 1)
 	if text == string(source) {
 		h.t.Fatal("the versions are no longer where this test looks for them")
 	}
@@ -76,7 +76,7 @@ func TestACouncilIsUpgradedMemberByMember(t *testing.T) {
 	t.Parallel()
 	h := startRunCluster(t)
 	h.agree("at first")
-	next := h.buildNext("2", "3")
+	next := h.buildNext("3", "4")
 	for _, name := range h.Names {
 		h.upgrade(name, next)
 		h.agree("with the next version at " + name)
@@ -86,7 +86,7 @@ func TestACouncilIsUpgradedMemberByMember(t *testing.T) {
 	h.startAgent("c")
 	h.agree("with the old version at c")
 
-	only := h.buildNext("3", "3")
+	only := h.buildNext("4", "4")
 	before := h.members("c")[1].Incarnation
 	h.upgrade("b", only)
 	cluster.Eventually(h.t, "a, which reads both, hears the new b", func() bool {

@@ -21,6 +21,13 @@ var actions = []web.Action{
 // state returns what an agent knows, as the page shows it.
 func state(status *api.AgentStatus, members []regent.PeerStatus, groups []api.GroupInfo, changes []api.Change, now time.Duration) *web.State {
 	st := &web.State{About: web.About{Kind: "agent", Title: "agent of " + status.Name, Self: status.Name, Fast: status.Timing.Delay, Actions: actions}}
+	if e := status.Engine; e != nil {
+		st.About.Title += fmt.Sprintf(", on %s at %s (without %s)", e.Name, e.Where, strings.Join(e.Missing, ", "))
+		st.About.Actions = actions[:1]
+		if e.Fault != "" {
+			st.About.Alarm = fmt.Sprintf("the engine %s does not answer: %s", e.Name, e.Fault)
+		}
+	}
 	if status.ClockFault {
 		st.About.Alarm = "the clock of this member runs at another rate than those of the others: it leads nothing until that is over"
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/regentproject/regent/agent"
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/engine"
 	"github.com/regentproject/regent/internal/transport/loopback"
 	"github.com/regentproject/regent/why"
 )
@@ -247,6 +248,20 @@ func TestARealAgentServesThePage(t *testing.T) {
 	for next := updates(t, base+"/ui/"); ; {
 		if u := next(); len(u.Members) == 1 && u.Members[0].State == web.Up {
 			break
+		}
+	}
+}
+
+func TestThePageShowsTheEngineAndWhatItCannotDo(t *testing.T) {
+	status := &api.AgentStatus{}
+	status.Name, status.Engine = "a", &engine.Status{Name: "postgres", Where: "db/app", Missing: []string{"transfer to a named member"}, Fault: "no route"}
+	about := state(status, nil, nil, nil, 0).About
+	if about.Title != "agent of a, on postgres at db/app (without transfer to a named member)" || !strings.Contains(about.Alarm, "no route") {
+		t.Errorf("%+v", about)
+	}
+	for _, a := range about.Actions {
+		if a.Verb == "transfer" {
+			t.Error("the page offers what the engine cannot do")
 		}
 	}
 }

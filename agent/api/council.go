@@ -1,0 +1,30 @@
+package api
+
+import (
+	"time"
+
+	"github.com/regentproject/regent/roster"
+)
+
+// CouncilOrder is the body of a change of the council.
+type CouncilOrder struct {
+	roster.Change
+	// DryRun has the agent answer what would come, and change nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Yes carries out a change after which the council tolerates no failure.
+	Yes bool `json:"yes,omitempty"`
+	// Wait is how long the answer may wait for the end of the change. The change goes on without it.
+	Wait time.Duration `json:"wait_ns,omitempty"`
+}
+
+// CouncilInfo is the council as this member knows it, and what became of an order.
+type CouncilInfo struct {
+	roster.Council
+	// Voters and Tolerates are of the members in force: how many vote, and how many of these may fail.
+	Voters    int `json:"voters"`
+	Tolerates int `json:"tolerates"`
+	// Done says that the change that was asked for is over.
+	Done bool `json:"done,omitempty"`
+	// Warnings are what an operator should know about the change.
+	Warnings []string `json:"warnings,omitempty"`
+}

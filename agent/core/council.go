@@ -1,0 +1,157 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/roster"
+)
+
+// Council returns the council as the member of this host knows it.
+func (a *Agent) Council() (api.CouncilInfo, error) {
+	m := a.speaking()
+	if m == nil {
+		return api.CouncilInfo{}, ErrJoining
+	}
+	return councilInfo(m.Council()), nil
+}
+
+// councilInfo counts the votes of a council.
+func councilInfo(c roster.Council) api.CouncilInfo {
+	out := api.CouncilInfo{Council: c}
+	for i := range c.Members {
+		if !c.Members[i].Observer {
+			out.Voters++
+		}
+	}
+	out.Tolerates = tolerated(out.Voters)
+	return out
+}
+
+// tolerated returns how many of some voters may fail.
+func tolerated(voters int) int { return max(0, (voters-1)/2) }
+
+// councilWait bounds how long an answer about a change waits for its end, and acceptWait is how long it waits to see that the change was
+// accepted.
+const (
+	councilWait = time.Minute
+	acceptWait  = time.Second
+)
+
+// ChangeCouncil has the members agree on a change of the council. It returns once the change is over, or as soon as the order's time has
+// passed: then the change goes on.
+func (a *Agent) ChangeCouncil(ctx context.Context, o *api.CouncilOrder) (api.CouncilInfo, error) {
+	m := a.speaking()
+	if m == nil {
+		return api.CouncilInfo{}, ErrJoining
+	}
+	now := m.Council()
+	warnings, err := judgeChange(&now, &o.Change, o.Yes)
+	if err != nil || o.DryRun {
+		info := councilInfo(now)
+		info.Warnings = warnings
+		return info, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(councilWait, max(acceptWait, o.Wait)))
+	defer cancel()
+	now, err = m.Change(ctx, o.Change)
+	info := councilInfo(now)
+	info.Warnings, info.Done = warnings, err == nil
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return info, nil // it goes on
+	case errors.Is(err, roster.ErrNoQuorum):
+		return info, api.WithStatus(http.StatusServiceUnavailable, err)
+	case err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, regent.ErrClosed):
+		return info, api.WithStatus(http.StatusConflict, err)
+	}
+	return info, err
+}
+
+// judgeChange refuses a change that leaves no council, and one that leaves less than an operator may expect unless that is
+// confirmed. It returns what the operator should know otherwise.
+func judgeChange(now *roster.Council, c *roster.Change, yes bool) (warnings []string, err error) {
+	if c.Cancel {
+		if len(c.Add)+len(c.Remove)+len(c.Set) > 0 {
+			return nil, api.Errorf(http.StatusBadRequest, "cancel with add, remove or set: choose one")
+		}
+		return nil, nil
+	}
+	if len(c.Add)+len(c.Remove)+len(c.Set) == 0 {
+		return nil, api.Errorf(http.StatusBadRequest, "nothing to change (name members to add, remove or set)")
+	}
+	after := membersAfter(now.Members, c)
+	voters, leaders := 0, 0
+	for i := range after {
+		if !after[i].Observer {
+			voters++
+		}
+		if !after[i].Observer && !after[i].Witness {
+			leaders++
+		}
+	}
+	before := councilInfo(*now)
+	names := strings.Join(peerNames(after), " ")
+	switch {
+	case len(after) == 0:
+		return nil, api.Errorf(http.StatusConflict, "no member would be left (stop the agents instead)")
+	case leaders == 0:
+		return nil, api.Errorf(http.StatusConflict, "no member that may lead would be left among %s (add one first)", names)
+	case tolerated(voters) == 0 && before.Tolerates > 0 && !yes:
+		return nil, api.Errorf(http.StatusConflict, "%s would be left, and the council would tolerate no failure (pass --yes to go on)", names)
+	}
+	if voters%2 == 0 && voters > before.Voters {
+		warnings = append(warnings, fmt.Sprintf("%d voters tolerate %s, as %d do: add one more, or make one an observer", voters, failures(tolerated(voters)), voters-1))
+	}
+	return warnings, nil
+}
+
+func failures(n int) string {
+	if n == 1 {
+		return "one failure"
+	}
+	return fmt.Sprintf("%d failures", n)
+}
+
+// membersAfter returns the members that a change leads to.
+func membersAfter(members []roster.Member, c *roster.Change) []regent.Peer {
+	var out []regent.Peer
+	for i := range members {
+		m := &members[i]
+		if !m.New && !slices.Contains(c.Remove, m.Name) {
+			out = append(out, m.Peer)
+		}
+	}
+	for _, p := range slices.Concat(c.Set, c.Add) {
+		out = slices.DeleteFunc(out, func(o regent.Peer) bool { return o.Name == p.Name })
+		out = append(out, p)
+	}
+	return out
+}
+
+func peerNames(peers []regent.Peer) []string {
+	var out []string
+	for i := range peers {
+		out = append(out, peers[i].Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// FollowCouncil enters the names of members that come, so that causes can name them, and notes that this host was removed.
+func (a *Agent) FollowCouncil(c roster.Council) {
+	if c.Removed {
+		a.removeOnce.Do(func() { close(a.Removed) })
+		return
+	}
+	for i := range c.Members {
+		a.Names.Enter(c.Members[i].Name)
+	}
+}

@@ -1,0 +1,15 @@
+//go:build !noengines
+
+package main
+
+import (
+	"github.com/regentproject/regent/agent"
+	"github.com/regentproject/regent/engines/etcd"
+	"github.com/regentproject/regent/engines/postgres"
+)
+
+// engines are those that this program has. The tag noengines leaves them out, with 17 MB of clients.
+var engines = agent.Openers{"etcd": etcd.Open, "postgres": postgres.Open}
+
+// engineSchema makes the table for PostgreSQL.
+var engineSchema = postgres.Schema

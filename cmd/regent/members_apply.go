@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/agent/cli"
+	"github.com/regentproject/regent/agent/config"
+	"github.com/regentproject/regent/roster"
+)
+
+func membersSetCommand() *cobra.Command {
+	var o changeOptions
+	c := &cobra.Command{
+		Use:   "set MEMBER KEY=VALUE ...",
+		Short: "Change the address, priority or role of a member",
+		Long: `Changes what the council says of a member. The keys are address (several with commas between them),
+priority, and role, which is voter, witness or observer.` + changeStatus,
+		Example: `  regent members set host1 priority=10
+  regent members set host2 address=10.0.0.22:7400
+  regent members set host3 role=witness`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return fmt.Errorf("missing MEMBER or KEY=VALUE (usage: %s)", c.UseLine())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			var now api.CouncilInfo
+			if err := newClient(o.socket).get(c.Context(), "/v1/council", &now); err != nil {
+				return err
+			}
+			at := slices.IndexFunc(now.Members, func(m roster.Member) bool { return m.Name == args[0] })
+			if at < 0 {
+				return cli.Failf("members: %s is no member (the council is %s)", args[0], councilLine(&now))
+			}
+			p := now.Members[at].Peer
+			if err := setPeer(&p, args[1:]); err != nil {
+				return err
+			}
+			return o.change(c, roster.Change{Set: []regent.Peer{p}})
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+// setPeer reads KEY=VALUE.
+func setPeer(p *regent.Peer, args []string) error {
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok || value == "" {
+			return fmt.Errorf("%q: must be KEY=VALUE, such as priority=10", arg)
+		}
+		switch key {
+		case "address":
+			p.Addrs = nil
+			for a := range strings.SplitSeq(value, ",") {
+				m, err := initMembers([]string{p.Name + "=" + a})
+				if err != nil {
+					return err
+				}
+				p.Addrs = append(p.Addrs, m[0].Address)
+			}
+		case "priority":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				return fmt.Errorf("priority %q: must be a whole number", value)
+			}
+			p.Priority = n
+		case "role":
+			p.Witness, p.Observer = value == "witness", value == observer
+			if !p.Witness && !p.Observer && value != "voter" {
+				return fmt.Errorf("role %q: must be voter, witness or observer", value)
+			}
+		default:
+			return fmt.Errorf("%q: the keys are address, priority and role", key)
+		}
+	}
+	return nil
+}
+
+func membersApplyCommand() *cobra.Command {
+	var o changeOptions
+	var file string
+	var prune bool
+	c := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Make the council what a file lists",
+		Long: `Compares the list of members in the file of an agent with the council, and makes one change of all
+differences. It can be run again: if there is no difference it changes nothing. Members
+that the file does not list are removed only with --prune.` + changeStatus,
+		Example: `  regent members apply -f regent.yaml --dry-run
+  regent members apply -f regent.yaml --prune`,
+		Args: cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if file == "" {
+				return errors.New("missing file (pass -f FILE)")
+			}
+			f, err := config.Read(file)
+			if err != nil {
+				return &cli.Failure{Err: err}
+			}
+			if len(f.Council) == 0 {
+				return cli.Failf("members: %s lists no council", file)
+			}
+			var now api.CouncilInfo
+			if err := newClient(o.socket).get(c.Context(), "/v1/council", &now); err != nil {
+				return err
+			}
+			change := difference(now.Members, f.Peers(), prune)
+			if len(change.Add)+len(change.Remove)+len(change.Set) == 0 && now.Goal == nil {
+				if o.asJSON {
+					now.Done = true
+					return cli.WriteJSON(c, now)
+				}
+				fmt.Fprintf(c.OutOrStdout(), "nothing to do: %s\n", councilLine(&now))
+				return nil
+			}
+			return o.change(c, change)
+		},
+	}
+	o.flags(c)
+	c.Flags().StringVarP(&file, "file", "f", "", "the file of an agent, whose list of members is wanted")
+	c.Flags().BoolVar(&prune, "prune", false, "remove members that the file does not list")
+	return c
+}
+
+// difference returns the change from members to the wanted ones.
+func difference(members []roster.Member, wanted []regent.Peer, prune bool) (out roster.Change) {
+	for _, w := range wanted {
+		at := slices.IndexFunc(members, func(m roster.Member) bool { return m.Name == w.Name && !m.New })
+		switch {
+		case at < 0:
+			out.Add = append(out.Add, w)
+		case !samePeer(members[at].Peer, w):
+			if len(w.PublicKeys) == 0 {
+				w.PublicKeys = members[at].PublicKeys
+			}
+			out.Set = append(out.Set, w)
+		}
+	}
+	for i := range members {
+		name := members[i].Name
+		if prune && !members[i].New && !slices.ContainsFunc(wanted, func(w regent.Peer) bool { return w.Name == name }) {
+			out.Remove = append(out.Remove, name)
+		}
+	}
+	return out
+}
+
+// samePeer says whether a file says of a member what the council does. A file without keys is content with those agreed on.
+func samePeer(now, file regent.Peer) bool {
+	if len(file.PublicKeys) == 0 {
+		file.PublicKeys = now.PublicKeys
+	}
+	return now.Name == file.Name && slices.Equal(now.Addrs, file.Addrs) && now.Priority == file.Priority && now.Witness == file.Witness &&
+		now.Observer == file.Observer && reflect.DeepEqual(now.PublicKeys, file.PublicKeys)
+}
