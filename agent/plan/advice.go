@@ -35,7 +35,7 @@ func (m *Measured) advice(p *Plan) []string {
 	}
 	asIs, busy, awake := m.find(MemberThread, AsIs), m.find(MemberThread, Busy), m.find(MemberThread, Awake)
 	if asIs != nil && !asIs.Realtime {
-		say("the member's thread has no real-time scheduling: give the agent CAP_SYS_NICE, and pauses of a busy host become shorter")
+		say("the member's thread has no real-time scheduling: give the agent CAP_SYS_NICE, and pauses of a busy host become shorter; without it an agent gives programs no leases that survive less than %s", Length(OrdinaryPause))
 	}
 	late := asIs != nil && busy != nil && asIs.Longest > sleepy*busy.Longest
 	switch {

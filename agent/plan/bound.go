@@ -52,14 +52,12 @@ func atMost(k uint64, mean float64) float64 {
 		z := (float64(k) + 0.5 - mean) / math.Sqrt(mean)
 		return 0.5 * math.Erfc(-z/math.Sqrt2)
 	}
-	term := math.Exp(-mean)
-	if term == 0 { // all of them are far below the mean
-		z := (float64(k) + 0.5 - mean) / math.Sqrt(mean)
-		return 0.5 * math.Erfc(-z/math.Sqrt2)
-	}
+	// From the largest term down: the first one, exp(-mean), is no number of full precision above a mean of 708.
+	logFactorial, _ := math.Lgamma(float64(k) + 1)
+	term := math.Exp(float64(k)*math.Log(mean) - mean - logFactorial)
 	sum := term
-	for i := uint64(1); i <= k; i++ {
-		term *= mean / float64(i)
+	for i := k; i > 0; i-- {
+		term *= float64(i) / mean
 		sum += term
 	}
 	return sum

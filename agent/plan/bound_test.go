@@ -34,6 +34,21 @@ func TestNoBoundIsBelowWhatTheTimeCanShow(t *testing.T) {
 	})
 }
 
+// Every count has a larger bound than the one before, also where terms of the distribution are too small for a number.
+func TestBoundsGrowWithWhatWasSeen(t *testing.T) {
+	last := 0.0
+	for seen := range uint64(1100) {
+		got := mostLikely(seen)
+		if got <= last || got > last+2.5 && seen > 0 {
+			t.Errorf("%d seen: at most %v, and %v for one less", seen, got, last)
+		}
+		last = got
+	}
+	if got := mostLikely(700); math.Abs(got-745.11) > 0.01 {
+		t.Errorf("700 seen: at most %v, want 745.11", got)
+	}
+}
+
 func TestBoundsInWords(t *testing.T) {
 	for _, c := range []struct {
 		b    Bound

@@ -103,6 +103,10 @@ func leaseInequalities(t regent.Timing, in Intent, m *Measured, awake bool) []In
 		}
 		out = append(out, newInequality(string(thread), means, false, spare(t), doubled(seen, step)))
 	}
+	if m.Ordinary() {
+		out = append(out, newInequality("ordinary scheduling", "an agent without a real-time thread gives programs such leases", false,
+			spare(t), []Term{{"pause to expect of an ordinary thread", OrdinaryPause}}))
+	}
 	if in.FailOver > 0 {
 		f := t.FailOver(in.Members)
 		out = append(out, newInequality("fail-over", "a leader that dies is replaced in time", false,

@@ -62,6 +62,20 @@ const wakeful = 50 * time.Millisecond
 // HoldAwake says whether a member with this timing needs processors that do not sleep deeply.
 func HoldAwake(t regent.Timing) bool { return t.Tolerates() < wakeful }
 
+// OrdinaryPause is what a thread without real-time scheduling must be expected to be paused for. An agent without such a thread gives programs no leases that
+// do not survive it.
+const OrdinaryPause = 50 * time.Millisecond
+
+// Ordinary says that the member's thread was watched, and had no real-time scheduling.
+func (m *Measured) Ordinary() bool {
+	for i := range m.Pauses {
+		if p := &m.Pauses[i]; p.Thread == MemberThread && p.For > 0 && !p.Realtime {
+			return true
+		}
+	}
+	return false
+}
+
 // Check returns what is wrong with an intent.
 func (in *Intent) Check() error {
 	switch {
@@ -157,12 +171,16 @@ func choose(in Intent, m *Measured, awake bool) regent.Timing {
 
 // need returns the pause that leases must survive.
 func (in *Intent) need(m *Measured, awake bool) time.Duration {
+	least := time.Duration(0)
+	if m.Ordinary() {
+		least = OrdinaryPause
+	}
 	if in.Pause > 0 {
-		return in.Pause
+		return max(in.Pause, least)
 	}
 	member, _ := m.longest(MemberThread, awake)
 	ordinary, _ := m.longest(OrdinaryThread, awake)
-	return margin * max(member, ordinary)
+	return max(margin*max(member, ordinary), least)
 }
 
 // tripFor returns the round trip to count on: twice the longest, and the thread at the other end late as it usually is.

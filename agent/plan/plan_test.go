@@ -70,6 +70,29 @@ func TestIntentsBecomeTimings(t *testing.T) {
 	}
 }
 
+// An agent without real-time scheduling gives programs longer leases than those that a plan for it would have: then that is no plan.
+func TestOrdinaryThreadsGetNoLeasesThatAnAgentDoesNotGive(t *testing.T) {
+	for _, realtime := range []bool{true, false} {
+		m := host(2*ms, 200*time.Microsecond)
+		for i := range m.Pauses {
+			m.Pauses[i].Realtime = realtime && m.Pauses[i].Thread == MemberThread
+		}
+		for _, in := range []Intent{{FailOver: 50 * ms, Members: 3}, {Pause: 5 * ms, Members: 3}, {Members: 3}} {
+			p, err := Make(in, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if survives := p.Tolerates >= OrdinaryPause; survives == realtime || p.Safe != (realtime || in.FailOver == 0) {
+				t.Errorf("%+v, real-time %v: a lease of %v that survives %v, safe %v", in, realtime, p.Timing.Lease, p.Tolerates, p.Safe)
+			}
+		}
+		of := Explain(regent.Fast, 0, Intent{Members: 3, RoundTrip: ms}, m)
+		if named := slices.ContainsFunc(of.Inequalities, func(q Inequality) bool { return q.Name == "ordinary scheduling" && !q.Holds }); named == realtime {
+			t.Errorf("profile fast, real-time %v: %v", realtime, of.Inequalities)
+		}
+	}
+}
+
 // Where an intent cannot be kept the plan says which one can.
 func TestAnUnsafeFailOverNamesTheShortestSafeOne(t *testing.T) {
 	p, err := Make(Intent{FailOver: 50 * ms, Members: 3, RoundTrip: ms}, host(54*ms, 0))
@@ -164,7 +187,7 @@ func TestPlansAreMonotone(t *testing.T) {
 func TestHeldProcessorsCountWhereTheAgentHoldsThem(t *testing.T) {
 	m := host(54*ms, 0)
 	for _, thread := range []Thread{MemberThread, OrdinaryThread} {
-		m.Pauses = append(m.Pauses, Pauses{Thread: thread, Load: Awake, For: time.Minute, Longest: ms, Buckets: []Bucket{{Upper: ms, Count: 100}}})
+		m.Pauses = append(m.Pauses, Pauses{Thread: thread, Load: Awake, Realtime: true, For: time.Minute, Longest: ms, Buckets: []Bucket{{Upper: ms, Count: 100}}})
 	}
 	p, err := Make(Intent{FailOver: 50 * ms, Members: 3, RoundTrip: ms}, m)
 	if err != nil || !p.Safe || !p.Awake {

@@ -79,4 +79,8 @@ func TestThresholdsFollowFromThePlan(t *testing.T) {
 	if rows[0].over != 1 || rows[2].over != 0 || rows[0].allowed < 14.9 || rows[0].allowed > 15 {
 		t.Errorf("%+v", rows)
 	}
+	rows[0].compare(later) // as many again: above the plan's bound, and not above that of the run before
+	if rows[0].over != 2 || rows[0].overBefore != 1 {
+		t.Errorf("%d runs above the bound of the plan, %d above that of the run before: want 2 and 1", rows[0].over, rows[0].overBefore)
+	}
 }

@@ -134,7 +134,10 @@ func (c *council) kill(ctx context.Context) (time.Duration, error) {
 	if err := c.cluster.Start(old.Member); err != nil {
 		return 0, err
 	}
-	return took, c.await(ctx, func() bool { return c.joined > joined })
+	if err := c.await(ctx, func() bool { return c.joined > joined }); err != nil || took > 0 {
+		return took, err
+	}
+	return c.kill(ctx) // another led already when the member was killed
 }
 
 func (c *council) stop() error {
