@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regentproject/regent/internal/clock"
 	"github.com/regentproject/regent/internal/page"
 	"github.com/regentproject/regent/internal/page/shared"
 	"golang.org/x/sys/unix"
@@ -48,15 +47,11 @@ func TestGreetingOfAnAgentThatIsKilledFails(t *testing.T) {
 }
 
 // handOut is an agent that greets one program with the identity of a page, and hands out memory.
-func handOut(conn *net.UnixConn, identity uint64, memory *shared.Memory) error {
+func handOut(t *testing.T, conn *net.UnixConn, identity uint64, memory *shared.Memory) error {
 	in := bufio.NewScanner(conn)
 	in.Scan()
-	now, err := clock.HostLow()
-	if err != nil {
-		return err
-	}
 	to := json.NewEncoder(conn)
-	if err := to.Encode(Event{Event: Hello, Version: Version, Member: "a", Now: now, Page: identity}); err != nil {
+	if err := to.Encode(Event{Event: Hello, Version: Version, Member: "a", Now: hostNow(t), Page: identity}); err != nil {
 		return err
 	}
 	in.Scan()
@@ -103,7 +98,7 @@ func TestPageIsUnmappedWithItsConnection(t *testing.T) {
 		go func() {
 			conn, err := l.Accept()
 			if err == nil {
-				err = handOut(conn.(*net.UnixConn), announced, memory)
+				err = handOut(t, conn.(*net.UnixConn), announced, memory)
 			}
 			served <- err
 		}()
