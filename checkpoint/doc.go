@@ -25,5 +25,5 @@
 // # Other languages
 //
 // Everything between members is JSON over HTTP (POST /checkpoint/message, type core.Message, bytes in base64), and the views are those that the agent
-// shows on its socket. A program in another language can so keep shares, or read states.
+// shows on its socket. examples/fractal/checkpoint.py is a member in Python, and docs/checkpoint.md describes the bytes.
 package checkpoint

@@ -288,7 +288,7 @@ func (m *membership) report(v view.View, number core.Number) {
 func (m *membership) effects(e core.Effects) {
 	now := m.machine.View().Number
 	for _, i := range e.Inherit {
-		w := &worker{step: i.Seq, complete: i.Seq, completed: make(chan uint64, 1)}
+		w := &worker{step: i.Seq, complete: i.Complete, completed: make(chan uint64, 1)}
 		m.tiles[i.Key] = w
 		what := "resume"
 		if i.Begin {
@@ -348,7 +348,7 @@ func (m *membership) event(e Event) {
 
 // work advances a key to its last step, never more than an interval beyond what is complete.
 func (m *membership) work(i core.Inheritance, w *worker) error {
-	c, state, complete := &m.node.config, i.State, i.Seq
+	c, state, complete := &m.node.config, i.State, i.Complete
 	if i.Begin {
 		var err error
 		state, err = c.Begin(i.Key)

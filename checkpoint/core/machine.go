@@ -60,7 +60,9 @@ type Inheritance struct {
 	Begin bool
 	From  ID
 	Seq   uint64
-	State []byte
+	// Complete is the last that is known to be complete, and at most Seq: what an heir can read need not be complete.
+	Complete uint64
+	State    []byte
 }
 
 // A Completion is a checkpoint that is complete.
@@ -287,7 +289,7 @@ func (m *Machine) found(from int, msg *Message) {
 	delete(m.heir, msg.Key)
 	o := &owned{began: true, seq: c.ID.Seq, state: state, base: c.Shares[0].Base}
 	m.owned[msg.Key] = o
-	m.out.Inherit = append(m.out.Inherit, Inheritance{Key: msg.Key, From: c.ID, Seq: c.ID.Seq, State: state})
+	m.out.Inherit = append(m.out.Inherit, Inheritance{Key: msg.Key, From: c.ID, Seq: c.ID.Seq, Complete: o.base.Seq, State: state})
 	m.save(msg.Key, o)
 }
 

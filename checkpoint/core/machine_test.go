@@ -85,3 +85,21 @@ func TestAMemberThatSavesAllTheTimeIsSafe(t *testing.T) {
 	}
 	t.Error("a later state is on its way, and the member does not report the one that is complete")
 }
+
+// What an heir can read need not be complete: it goes no further than an interval beyond what is.
+func TestAnHeirKnowsWhatIsComplete(t *testing.T) {
+	c := config(t, 7, 4)
+	m := New(c)
+	m.SetView(Roster{Number: Number{2, 1}, Members: 127 &^ 64, Manager: 5})
+	m.Receive(5, &Message{Kind: Assign, View: Number{2, 1}, Keys: []string{"x"}})
+	shares, err := cut(c.Coder, "x", ID{Number{1, 1}, 8}, ID{Number{1, 1}, 4}, 127, []byte("state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from := range 6 {
+		m.Receive(from, &Message{Kind: Shares, View: Number{2, 1}, Key: "x", Found: Found{Shares: shares[from : from+1]}})
+	}
+	if got := m.Take().Inherit; len(got) != 1 || got[0].Seq != 8 || got[0].Complete != 4 {
+		t.Errorf("the heir inherits %+v, want 8, of which 4 is complete", got)
+	}
+}

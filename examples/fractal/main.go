@@ -10,6 +10,7 @@
 // Package checkpoint keeps the states on the members' disks, any four of which are enough.
 //
 // With -agent SOCKET the program takes part through the agent of its host, whose configuration lists the consistent group fractal. Then -council is not needed.
+// fractal.py is a member in Python, which takes part so.
 package main
 
 import (

@@ -24,23 +24,36 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/checkpoint"
 	"github.com/regentproject/regent/checkpoint/fractal"
 )
 
-// The test binary is also the program: with this variable set it is a member.
-const programEnv = "FRACTAL_TEST_PROGRAM"
+// The test binary is also the program: with this variable set it is a member that computes as many frames.
+const programEnv = "FRACTAL_TEST_FRAMES"
+
+// With this one it is an agent, with the configuration in that file.
+const agentEnv = "FRACTAL_TEST_AGENT"
 
 const (
-	seed   = 7
-	frames = 400
-	every  = 8
+	seed  = 7
+	every = 8
 )
 
+// secret authenticates shares.
+const secret = "secret"
+
 func TestMain(m *testing.M) {
-	if os.Getenv(programEnv) != "" {
-		if err := serve(); err != nil {
+	if config := os.Getenv(agentEnv); config != "" {
+		if err := agent.Run(context.Background(), agent.Options{Config: config}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1)
+	}
+	if frames, err := strconv.ParseUint(os.Getenv(programEnv), 10, 64); err == nil {
+		err := serve(frames)
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -50,7 +63,7 @@ func TestMain(m *testing.M) {
 }
 
 // serve runs the program as the member that the first line of input names, until the input ends.
-func serve() error {
+func serve(frames uint64) error {
 	os.Stdout = os.Stderr // the cluster takes the other for its own
 	in := bufio.NewReader(os.Stdin)
 	line, err := in.ReadBytes('\n')
@@ -67,7 +80,7 @@ func serve() error {
 		_, _ = io.Copy(io.Discard, in)
 	}()
 	dir := filepath.Dir(o.Dir)
-	p := options{dir: o.Dir, secret: []byte("secret"), frames: frames, every: every, data: 4, pace: time.Millisecond,
+	p := options{dir: o.Dir, secret: []byte(secret), frames: frames, every: every, data: 4, pace: time.Millisecond,
 		regent: regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, OwnKeys: o.OwnKeys, Bootstrap: true, Timing: o.Timing, Consistent: true,
 			Logger: slog.New(slog.DiscardHandler)}}
 	p.shares = sharePeers(o.Council)
@@ -132,8 +145,11 @@ func await(ctx context.Context, dir string, frame uint64, pace time.Duration) {
 type show struct {
 	*cluster.Cluster
 	t      *testing.T
-	mu     sync.Mutex
-	events []entry
+	frames uint64
+	// patience is for how long it waits for what should happen.
+	patience time.Duration
+	mu       sync.Mutex
+	events   []entry
 	// onRecovery, if not nil, is called with a manager that has to recover.
 	onRecovery func(manager string)
 }
@@ -146,19 +162,27 @@ type entry struct {
 
 func open(t *testing.T) *show {
 	t.Helper()
-	s := &show{t: t}
-	self := cluster.Self()
 	timing := regent.LAN
 	timing.Renew, timing.Lease = 100*time.Millisecond, 600*time.Millisecond // survive pauses of a busy machine
-	s.Cluster = cluster.OpenCrash(t, cluster.Options{Names: []string{"a", "b", "c", "d", "e", "f", "g"}, Timing: timing, Relay: true, Log: s.log,
-		Command: func() *exec.Cmd {
-			c := self()
-			c.Env = append(os.Environ(), programEnv+"=1")
-			return c
-		}})
-	s.allow(0)
+	s := prepare(t, 400, cluster.Options{Timing: timing})
 	s.each(s.Start, s.Names...)
 	s.until("all tiles have a checkpoint of all seven", func(e []entry) bool { return safe(e, s.Names...) })
+	return s
+}
+
+// prepare makes the cluster without starting a member.
+func prepare(t *testing.T, frames uint64, o cluster.Options) *show {
+	t.Helper()
+	s := &show{t: t, frames: frames, patience: cluster.Patience}
+	self := cluster.Self()
+	o.Names, o.Relay, o.Log = []string{"a", "b", "c", "d", "e", "f", "g"}, true, s.log
+	o.Command = func() *exec.Cmd {
+		c := self()
+		c.Env = append(os.Environ(), fmt.Sprintf("%s=%d", programEnv, frames))
+		return c
+	}
+	s.Cluster = cluster.OpenCrash(t, o)
+	s.allow(0)
 	return s
 }
 
@@ -206,11 +230,11 @@ func (s *show) allow(frame uint64) {
 // until waits for what the events show.
 func (s *show) until(what string, done func([]entry) bool) {
 	s.t.Helper()
-	cluster.Eventually(s.t, what, func() bool {
+	s.must(cluster.Wait(s.patience, what, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return done(s.events)
-	})
+	}))
 }
 
 // mark returns how many events there were.
@@ -322,8 +346,8 @@ func TestThePictureIsTheOneWithoutFaults(t *testing.T) {
 	s.loseManager(256)
 	s.damage("b")
 	s.lose(320, []string{"e"}, kill, start)
-	s.allow(frames)
-	s.until("all tiles are done", func(e []entry) bool { return reached(e, frames) })
+	s.allow(s.frames)
+	s.until("all tiles are done", func(e []entry) bool { return reached(e, s.frames) })
 	cluster.Eventually(t, "every member has the picture", func() bool {
 		for _, n := range s.Names {
 			if _, err := os.Stat(filepath.Join(s.Dir, n, "picture.png")); err != nil {
@@ -393,7 +417,7 @@ func (s *show) judge() []byte {
 	states := make(map[string][]byte)
 	for _, key := range fractal.Keys() {
 		state := fractal.Begin(key, seed)
-		for frame := range uint64(frames) {
+		for frame := range s.frames {
 			state = fractal.Next(key, frame+1, state)
 		}
 		states[key] = state

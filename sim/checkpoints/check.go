@@ -16,6 +16,7 @@ type watch struct {
 	keys      map[string]*history
 	recovered map[core.Number]protocol.Rank
 	founded   map[protocol.Rank]core.Number // the last view of each member that is safe
+	heir      protocol.Rank                 // the last that went on with a key
 }
 
 // A history is what happened to a key.
@@ -88,6 +89,7 @@ func (w *watch) inherit(r *sim.Record, h *history, view core.Number) error {
 	} else {
 		from = r.Detail.(core.ID)
 		w.run.Resumed++
+		w.heir = r.Node
 	}
 	if from.Compare(h.newest) < 0 {
 		return check.Violatedf("K-STALE", r.T, "%v goes on with %s from %v, and %v was complete", r.Node, r.Group, from, h.newest)
@@ -116,6 +118,16 @@ func (w *watch) complete(r *sim.Record, h *history) error {
 		}
 	}
 	return nil
+}
+
+// done reports whether the last state of every key is complete.
+func (w *watch) done() bool {
+	for _, key := range w.run.config.Keys {
+		if w.keys[key].final == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // finish judges the end: the work is done, and its result is that of a run without faults.

@@ -1,7 +1,13 @@
 package checkpoints
 
 import (
+	"flag"
 	"testing"
+)
+
+var (
+	seeds = flag.Uint64("checkpoints.seeds", 3, "how many seeds to play with each council")
+	from  = flag.Uint64("checkpoints.from", 0, "the first of them")
 )
 
 func TestASmallerShareIsRecoveredSooner(t *testing.T) {
@@ -22,9 +28,20 @@ func TestASmallerShareIsRecoveredSooner(t *testing.T) {
 	}
 }
 
+// Nobody repeats more than an interval of an heir's work that is lost before its first checkpoint is complete.
+func TestAnHeirThatIsCutOff(t *testing.T) {
+	r := Run{Seed: 1, Members: 7, Data: 4, Keys: 14, Frames: 5000, Size: 64, Hurry: 20}
+	if err := r.Overtake(); err != nil {
+		t.Error(err)
+	}
+	if r.Resumed < 3 || r.Repeated == 0 {
+		t.Errorf("%d keys were resumed, and %d frames were computed again", r.Resumed, r.Repeated)
+	}
+}
+
 func TestNoWorkIsLostWhateverFails(t *testing.T) {
 	sum := Run{}
-	for seed := range uint64(3) {
+	for seed := *from; seed < *from+*seeds; seed++ {
 		for _, n := range []struct{ members, data int }{{7, 4}, {7, 3}, {9, 4}} {
 			r := Run{Seed: seed, Members: n.members, Data: n.data, Keys: 8, Frames: 200, Size: 64, Rounds: 6}
 			if err := r.Play(); err != nil {

@@ -246,7 +246,7 @@ func (m *member) work(now protocol.Time, out *protocol.Effects) {
 			continue
 		}
 		t.seq++
-		t.state, t.next = frame(t.state, key, t.seq), now.Add(m.dice.Between(100*time.Millisecond, 500*time.Millisecond))
+		t.state, t.next = frame(t.state, key, t.seq), now.Add(m.dice.Between(100*time.Millisecond, 500*time.Millisecond)/time.Duration(max(1, m.run.Hurry)))
 		m.fact(out, "frame", key, t.seq, nil)
 		if t.seq%interval == 0 || t.seq == m.run.Frames {
 			m.machine.Save(key, t.seq, t.state)
@@ -259,7 +259,7 @@ func (m *member) work(now protocol.Time, out *protocol.Effects) {
 func (m *member) effects(now protocol.Time, out *protocol.Effects) {
 	do := m.machine.Take()
 	for _, i := range do.Inherit {
-		t := &tile{seq: i.Seq, complete: i.Seq, state: i.State, next: now}
+		t := &tile{seq: i.Seq, complete: i.Complete, state: i.State, next: now}
 		m.tiles[i.Key] = t
 		if i.Begin {
 			t.state = first(i.Key, m.run.Size, m.disk.seed)

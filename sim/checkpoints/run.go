@@ -27,6 +27,8 @@ type Run struct {
 	Frames        uint64
 	Size          int // of a state, in bytes
 	Rounds        int // of faults
+	// Hurry is by what frames take less time; 0: nothing.
+	Hurry int
 	// Line is how many bytes of shares leave a member in a second; 0: any number. Scale is how many bytes each byte of a state stands for.
 	Line, Scale int
 	// Computed, Repeated, Resumed, Recovered and Waited count frames, frames computed again, keys inherited from a checkpoint, views
@@ -72,6 +74,12 @@ func (r *Run) Play() error {
 	})
 	if err := w.Run(w.Now().Add(2 * calm)); err != nil {
 		return err
+	}
+	// Faults cost work, and a state that is out of reach costs time. What goes on gets the time that it needs.
+	for end := w.Now().Add(3 * time.Minute); !watch.done() && w.Now() < end; {
+		if err := w.Run(w.Now().Add(calm)); err != nil {
+			return err
+		}
 	}
 	return watch.finish(w.Now())
 }
@@ -150,26 +158,51 @@ func (p *platter) spoil(pick, bit uint64) {
 // had a complete checkpoint in that view.
 type Recovery struct{ Agreed, Resumed, Safe time.Duration }
 
-// Recover kills the last member that works on keys, and measures its recovery.
-func (r *Run) Recover() (Recovery, error) {
+// settle makes a world in which all keys have a checkpoint, and returns the last member that works on keys.
+func (r *Run) settle() (*sim.World, *watch, protocol.Rank, error) {
 	w, watch, err := r.open()
 	if err != nil {
-		return Recovery{}, err
+		return nil, nil, 0, err
 	}
 	for !r.safe(w, watch) {
 		if err := w.Run(w.Now().Add(100 * time.Millisecond)); err != nil {
-			return Recovery{}, err
+			return nil, nil, 0, err
 		}
 		if w.Now() > sim.Real(5*time.Minute) {
-			return Recovery{}, fmt.Errorf("seed %d: not all keys have a checkpoint after 5 min without faults", r.Seed)
+			return nil, nil, 0, fmt.Errorf("seed %d: not all keys have a checkpoint after 5 min without faults", r.Seed)
 		}
 	}
 	if err := w.Run(w.Now().Add(5 * time.Second)); err != nil {
-		return Recovery{}, err
+		return nil, nil, 0, err
 	}
-	lost := protocol.Rank(r.Members - 1)
-	for lost > 0 && len(w.Machine(lost).(*member).tiles) == 0 {
-		lost--
+	last := protocol.Rank(r.Members - 1)
+	for last > 0 && len(w.Machine(last).(*member).tiles) == 0 {
+		last--
+	}
+	return w, watch, last, nil
+}
+
+// Overtake kills a member, and cuts the first heir off as soon as it goes on. Its checkpoints reach no other member, so what it computes is lost.
+func (r *Run) Overtake() error {
+	w, watch, lost, err := r.settle()
+	if err != nil {
+		return err
+	}
+	w.Begin(sim.Fault{Kind: sim.Crash, A: lost, B: protocol.Nobody})
+	for resumed := r.Resumed; r.Resumed == resumed; {
+		if err := w.Run(w.Now().Add(time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	w.Begin(sim.Fault{Kind: sim.Partition, Side: protocol.NewSet(watch.heir)})
+	return w.Run(w.Now().Add(10 * time.Second))
+}
+
+// Recover kills the last member that works on keys, and measures its recovery.
+func (r *Run) Recover() (Recovery, error) {
+	w, watch, lost, err := r.settle()
+	if err != nil {
+		return Recovery{}, err
 	}
 	before := watch.founded[0]
 	began, resumed := w.Now(), r.Resumed
