@@ -100,7 +100,7 @@ func (r *runner) runOne(ctx context.Context, m *Mutant) Result {
 		return Result{Mutant: m, Outcome: Broken, Detail: err.Error()}
 	}
 	start := time.Now()
-	overlay, err := r.overlay(m, changed)
+	overlay, err := r.lay(m, changed)
 	if err != nil {
 		return Result{Mutant: m, Outcome: Broken, Detail: err.Error()}
 	}
@@ -161,7 +161,7 @@ func (r *runner) passesPlain(ctx context.Context, command string) error {
 	plain, ok := r.plain[command]
 	if !ok {
 		plain = sync.OnceValue(func() error {
-			if out, err := r.command(ctx, command, ""); err != nil {
+			if out, err := r.command(ctx, command, overlay{}); err != nil {
 				return fmt.Errorf("fails without the mutant: %s: %w\n%s", command, err, tail(out))
 			}
 			return nil
@@ -172,40 +172,56 @@ func (r *runner) passesPlain(ctx context.Context, command string) error {
 	return plain()
 }
 
-// overlay writes the changed files and the description by which the compiler takes them for the real ones.
-func (r *runner) overlay(m *Mutant, changed map[string]string) (string, error) {
+// An overlay is where the changed files of a mutant are.
+type overlay struct {
+	// description is what the compiler reads, which takes them for the real ones.
+	description string
+	// tree is a directory that has those in other languages at their paths; empty if there are none.
+	tree string
+}
+
+// lay writes the changed files. Tests of other languages find theirs in the directory that REGENT_MUTANT_TREE names.
+func (r *runner) lay(m *Mutant, changed map[string]string) (o overlay, err error) {
 	dir := filepath.Join(r.temp, m.Dir, m.Name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
 	replace := map[string]string{}
 	for file, text := range changed {
+		fake := filepath.Join(dir, "tree", filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(fake), 0o755); err != nil {
+			return o, err
+		}
+		if err := os.WriteFile(fake, []byte(text), 0o644); err != nil {
+			return o, err
+		}
 		real, err := filepath.Abs(filepath.Join(r.root, filepath.FromSlash(file)))
 		if err != nil {
-			return "", err
+			return o, err
 		}
-		fake := filepath.Join(dir, strings.ReplaceAll(file, "/", "+"))
-		if err := os.WriteFile(fake, []byte(text), 0o644); err != nil {
-			return "", err
+		if isGo(file) {
+			replace[real] = fake
+		} else {
+			o.tree = filepath.Join(dir, "tree")
 		}
-		replace[real] = fake
 	}
 	description, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
-		return "", err
+		return o, err
 	}
-	name := filepath.Join(dir, "overlay.json")
-	return name, os.WriteFile(name, description, 0o644)
+	o.description = filepath.Join(dir, "overlay.json")
+	return o, os.WriteFile(o.description, description, 0o644)
 }
 
+func isGo(file string) bool { return path.Ext(file) == ".go" }
+
 // compiles builds the packages that were changed.
-func (r *runner) compiles(ctx context.Context, changed map[string]string, overlay string) error {
+func (r *runner) compiles(ctx context.Context, changed map[string]string, o overlay) error {
 	dirs := map[string]bool{}
 	for file := range changed {
-		dirs["./"+path.Dir(file)] = true
+		if isGo(file) {
+			dirs["./"+path.Dir(file)] = true
+		}
 	}
 	for dir := range dirs {
-		if out, err := r.command(ctx, "go build -o "+os.DevNull+" "+dir, overlay); err != nil {
+		if out, err := r.command(ctx, "go build -o "+os.DevNull+" "+dir, o); err != nil {
 			return fmt.Errorf("does not compile: %w\n%s", err, tail(out))
 		}
 	}
@@ -214,16 +230,16 @@ func (r *runner) compiles(ctx context.Context, changed map[string]string, overla
 
 // command runs a command at the root of the tree. Every go command in it sees the overlay, if there is one; go vet,
 // which would complain about some mutants, is left out of go test.
-func (r *runner) command(ctx context.Context, command, overlay string) (string, error) {
+func (r *runner) command(ctx context.Context, command string, o overlay) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir = r.root
 	flags := os.Getenv("GOFLAGS") + " -vet=off"
-	if overlay != "" {
-		flags += " -overlay=" + overlay
+	if o.description != "" {
+		flags += " -overlay=" + o.description
 	}
-	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(flags))
+	cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(flags), "REGENT_MUTANT_TREE="+o.tree)
 	killGroup(cmd)
 	cmd.WaitDelay = time.Second
 	var out bytes.Buffer

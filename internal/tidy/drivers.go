@@ -26,6 +26,7 @@ var tenureTimers = map[string]map[string]string{
 		"server.go":    "accepts connections again, and bounds the end of the server",
 	},
 	"agent/core": {
+		"council.go":  "bounds how long an operator waits for the end of a change",
 		"drain.go":    "waits a moment for leaders elsewhere, for an operator",
 		"events.go":   "sends a pulse every second",
 		"orders.go":   "bounds how long a successor may be unknown",
@@ -91,7 +92,7 @@ var tenureWaits = map[string]map[string]string{
 	"agent/core": {
 		"Agent.AddCandidate":      "notes when the candidate came, for people",
 		"Agent.AwaitMember":       "waits until the member takes part, before a campaign",
-		"Agent.Join":              "notes when the member took part, for people",
+		"Agent.JoinBy":            "notes when the member took part, for people",
 		"Agent.Leave":             "bounds how long the agent waits for its machines before the process ends, which releases nothing",
 		"Agent.Now":               "reads the member's clock",
 		"Agent.Verify":            "bounds a proof",

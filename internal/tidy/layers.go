@@ -20,7 +20,7 @@ type layer struct {
 
 // column lists the layers of the library from top to bottom: each knows all that stand below it.
 var column = []layer{
-	{name: "library", packages: []string{".", "view/...", "why/...", "elector/...", "internal/session/...", "internal/names/...", "internal/secret/..."},
+	{name: "library", packages: []string{".", "engine", "engine/register", "view/...", "why/...", "roster/...", "elector/...", "internal/session/...", "internal/names/...", "internal/secret/..."},
 		modules: []string{"golang.org/x/sys"}},
 	{name: "runtime", packages: []string{"internal/runtime/..."}, modules: []string{"golang.org/x/sys"}},
 	{name: "io", packages: []string{"internal/transport/...", "internal/wire/...", "internal/clock/...", "internal/page/shared/...", "internal/owned/...", "internal/identity/..."},
@@ -35,6 +35,9 @@ var column = []layer{
 var beside = []layer{
 	{name: "faults", packages: []string{"internal/transport/fault/...", "internal/transport/memory/...", "internal/transport/relay/...",
 		"internal/transport/loopback/...", "internal/runtime/inmemory/..."}, knows: []string{"runtime", "io"}, modules: []string{"golang.org/x/sys"}},
+	{name: "engines under test", packages: []string{"engine/enginetest"}, knows: []string{"library"}},
+	{name: "engines", packages: []string{"engines/..."}, knows: []string{"library", "engines under test"},
+		modules: []string{"github.com/jackc/pgx/v5", "go.etcd.io/etcd/client/v3", "go.uber.org/zap"}},
 	{name: "agent", packages: []string{"agent/..."}, knows: []string{"library", "internal/clock", "internal/owned", "internal/identity", "internal/runtime/parent", "internal/runtime/party", "internal/runtime/thread", "internal/runtime/world",
 		"internal/page/shared", "protocols", "contract"},
 		modules: []string{"github.com/prometheus/client_golang", "github.com/prometheus/client_model", "github.com/goccy/go-yaml", "golang.org/x/sys"}},
@@ -45,7 +48,7 @@ var beside = []layer{
 		modules: []string{"golang.org/x/sys", "golang.org/x/term"}},
 	{name: "command line", packages: []string{"agent/cli/..."}, knows: []string{"agent/web", "internal/names"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
-	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "agent", "measurements", "processes", "checkpoints", "command line", "internal/owned", "internal/identity"},
+	{name: "programs", packages: []string{"cmd/..."}, knows: []string{"library", "engines", "agent", "measurements", "processes", "checkpoints", "command line", "internal/owned", "internal/identity"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},
 	{name: "checkpoints", packages: []string{"checkpoint/..."}, knows: []string{"library"}, modules: []string{"github.com/klauspost/reedsolomon"}},
 	{name: "simulator", packages: []string{"sim/..."}, knows: []string{"checkpoints", "internal/wire", "internal/wire/wiretest", "datagrams", "protocols", "contract", "stamps"}},
@@ -59,6 +62,8 @@ var beside = []layer{
 	{name: "peers", packages: []string{"bench/peers/..."}, modules: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
 	{name: "examples", packages: []string{"examples/..."}, knows: []string{"library", "checkpoints", "fence", "fence/sqlfence", "fence/httpfence"},
 		modules: []string{"modernc.org/sqlite"}},
+	{name: "locks of Kubernetes", packages: []string{"kube/regentlock/..."}, knows: []string{"library", "fence"},
+		modules: []string{"k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"}},
 	{name: "house", packages: []string{"internal/tidy/...", "internal/mutants/...", "internal/tools/..."}, modules: []string{"golang.org/x/mod"}},
 }
 

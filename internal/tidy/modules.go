@@ -18,6 +18,8 @@ type module struct {
 	public bool
 	// needs lists the modules from elsewhere that its go.mod may require, for the tests too. What these need is not listed.
 	needs []string
+	// heavy lists packages whose requirements take minutes to compile. The tests look at them if REGENT_TEST is long; make test-kube sets that.
+	heavy []string
 }
 
 // modules lists the modules of the tree. All but the library are leaves: heavy requirements never reach those that import it.
@@ -26,13 +28,17 @@ var modules = []module{
 	{dir: "agent", knows: []string{"."}, needs: []string{"github.com/goccy/go-yaml", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 		"github.com/spf13/cobra", "golang.org/x/sys", "golang.org/x/term", "pgregory.net/rapid"}},
 	{dir: "checkpoint", knows: []string{"."}, needs: []string{"github.com/klauspost/reedsolomon"}},
-	{dir: "cmd/regent", knows: []string{".", "agent", "checkpoint"}, needs: []string{"github.com/rogpeppe/go-internal", "github.com/spf13/cobra",
+	{dir: "cmd/regent", knows: []string{".", "agent", "checkpoint", "engines/etcd", "engines/postgres"}, needs: []string{"github.com/rogpeppe/go-internal", "github.com/spf13/cobra",
 		"golang.org/x/sys", "golang.org/x/term"}},
+	{dir: "engines/etcd", knows: []string{"."}, public: true, needs: []string{"go.etcd.io/etcd/client/v3", "go.uber.org/zap"}},
+	{dir: "engines/postgres", knows: []string{"."}, public: true, needs: []string{"github.com/jackc/pgx/v5"}},
 	{dir: "sim", knows: []string{".", "agent", "checkpoint"}, needs: []string{"github.com/chromedp/cdproto", "github.com/chromedp/chromedp",
 		"github.com/rogpeppe/go-internal", "github.com/spf13/cobra", "golang.org/x/term", "gonum.org/v1/plot"}},
 	{dir: "bench", knows: []string{".", "agent"}, needs: []string{"golang.org/x/sys"}},
 	{dir: "bench/peers", needs: []string{"github.com/hashicorp/raft", "github.com/hashicorp/go-hclog"}},
 	{dir: "examples", knows: []string{".", "agent", "checkpoint"}, public: true, needs: []string{"modernc.org/sqlite"}},
+	{dir: "kube/regentlock", knows: []string{".", "agent"}, public: true, needs: []string{"k8s.io/apimachinery", "k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
+		heavy: []string{"kube/regentlock", "kube/regentlock/examples/...", "kube/regentlock/processes"}},
 	{dir: "internal/tools", needs: []string{"golang.org/x/mod"}},
 }
 

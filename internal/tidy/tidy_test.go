@@ -19,8 +19,40 @@ const root = "../.."
 // treePath begins the paths of all modules of the tree.
 const treePath = "github.com/regentproject/regent"
 
-// tree loads all packages of all modules once.
-var tree = sync.OnceValues(func() ([]*Package, error) { return Load(root, treePath+"/...") })
+// tree loads the packages of all modules once: all of them, or those that are not heavy.
+var tree = sync.OnceValues(func() ([]*Package, error) {
+	if os.Getenv("REGENT_TEST") == "long" {
+		return Load(root, treePath+"/...")
+	}
+	cmd := exec.Command("go", "list", treePath+"/...")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	light := slices.DeleteFunc(strings.Fields(string(out)), func(path string) bool {
+		rel, _ := relative(treePath, path)
+		return matchesAny(moduleOf(rel).heavy, rel)
+	})
+	return Load(root, light...)
+})
+
+// Make leaves out the same packages.
+func TestMakeKnowsWhatIsHeavy(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heavy []string
+	for _, m := range modules {
+		for _, pattern := range m.heavy {
+			heavy = append(heavy, "./"+pattern)
+		}
+	}
+	if line := "\nHEAVY := " + strings.Join(heavy, " ") + "\n"; !strings.Contains(string(content), line) {
+		t.Errorf("the Makefile does not have the line %q", line)
+	}
+}
 
 func TestEveryPackageBuilds(t *testing.T) {
 	if _, err := tree(); err != nil {

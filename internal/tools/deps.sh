@@ -11,9 +11,19 @@ gcc gcc the race detector, which needs cgo
 curl curl the tests of the agent: a client of its HTTP interface
 haproxy haproxy the tests of the agent: a load balancer that follows the leader
 promtool prometheus the tests of the agent: the checker of metrics
-python3 python3-minimal the tests of the agent: a program that leads by the unix socket
+python3 python3 the tests of the agent: the client in Python
+node nodejs the tests of the agent: the client in JavaScript
 chromium chromium the tests of the dashboard, in a real browser
 '
+
+# With the argument engines: the servers of make test-engines, which are not in the PATH everywhere.
+if [ "${1-}" = engines ]; then
+	PATH="$PATH:/usr/sbin:$(echo /usr/lib/postgresql/*/bin | tr ' ' ':')"
+	needed="$needed
+initdb postgresql make test-engines
+etcd etcd-server make test-engines
+"
+fi
 
 packages= # of Debian, to install
 missing=  # for people, one line each
@@ -27,7 +37,13 @@ while read -r program package purpose; do
 done <<END
 $needed
 END
-# The compiler alone is not enough on a bare image: cgo also wants the headers of the C library.
+# The interpreter alone is not enough: python3-minimal lacks modules.
+if command -v python3 >/dev/null 2>&1 && ! python3 -c 'import asyncio, http.client, json, unittest' >/dev/null 2>&1; then
+	packages="$packages python3"
+	missing="$missing  the standard library of python3: the tests of the agent (Debian package python3)
+"
+fi
+# Nor is the compiler alone, on a bare image: cgo also wants the headers of the C library.
 if command -v gcc >/dev/null 2>&1 && ! echo '#include <stdlib.h>' | gcc -E -x c - >/dev/null 2>&1; then
 	packages="$packages libc6-dev"
 	missing="$missing  the headers of the C library: the race detector (Debian package libc6-dev)
