@@ -58,7 +58,7 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 		if int(x.Seat) < len(all.peers) && !all.absent.Has(x.Seat) {
 			p = all.peers[x.Seat]
 		}
-		out.Members = append(out.Members, roster.Member{Peer: p, Rank: int(x.Seat), New: x.Guest, Leaving: conf.Goes(x)})
+		out.Members = append(out.Members, roster.Member{Peer: p, Rank: int(x.Seat), New: x.Guest, Leaving: conf.Goes(x), Joined: x.Since})
 	}
 	if g := conf.Goal; g != nil {
 		out.By = g.By
@@ -73,6 +73,15 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 	out.Phase = phases[phase]
 	for r := range waits.All() {
 		out.WaitsFor = append(out.WaitsFor, all.name(r))
+	}
+	out.FileDiffers = all.differs(m.changing.source.Load().Council)
+	if machine.Running() {
+		out.Groups = int(machine.Standing(now, machine.Seat()).Assigned)
+		for i := range out.Members {
+			x := &out.Members[i]
+			s := machine.Standing(now, protocol.Rank(x.Rank))
+			x.Accepted, x.Adopted, x.Settled, x.Knows = s.Accepted, s.Adopted, s.Settled, int(s.Assigned)
+		}
 	}
 	return out
 }
@@ -340,15 +349,9 @@ func reached(c *roster.Council, g *wantedGoal) bool {
 
 // progress says how far a change has got.
 func progress(c *roster.Council, g *wantedGoal) string {
-	text := fmt.Sprintf("number %d", c.Number)
+	text := c.Progress()
 	if g != nil && c.Number == g.asked && c.Goal == nil {
-		text += ", nothing has changed yet"
-	}
-	if c.Phase != roster.Idle {
-		text += ", " + string(c.Phase)
-	}
-	if len(c.WaitsFor) > 0 {
-		text += ", waits for " + strings.Join(c.WaitsFor, ", ")
+		text += "; nothing has changed yet"
 	}
 	return text
 }

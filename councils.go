@@ -202,12 +202,15 @@ func part(encoded []byte) (*agreed.Record, error) {
 	return agreed.DecodeRecord(r.Wedge)
 }
 
-// differs says in what the list of the file differs from the council; empty if it does not.
-func (c *council) differs(file *council) string {
-	if file == nil {
+// differs says in what the list of a file differs from the council; empty if it does not, or if there is no list.
+func (c *council) differs(file []Peer) string {
+	if len(file) == 0 {
 		return ""
 	}
-	mine, theirs := c.list(), file.list()
+	mine, theirs := c.list(), make([]string, len(file))
+	for i := range file {
+		theirs[i] = file[i].Name
+	}
 	slices.Sort(mine)
 	slices.Sort(theirs)
 	if slices.Equal(mine, theirs) {

@@ -121,7 +121,7 @@ func (m *Member) recall(saved []byte) error {
 	if err != nil {
 		return err
 	}
-	if text := all.differs(m.file); text != "" {
+	if text := all.differs(m.config.Council); text != "" {
 		m.log.Warn("the configuration lists another council than the one that members have agreed on: the list is for the first start", "differs", text)
 	}
 	m.present.Store(all)

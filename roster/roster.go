@@ -56,6 +56,10 @@ type Council struct {
 	Removed bool `json:"removed,omitempty"`
 	// Fixed says why the council cannot change while it runs; empty if it can.
 	Fixed string `json:"fixed,omitempty"`
+	// Groups is how many groups the member that was asked knows the leaders of, while a change is running: newcomers learn them.
+	Groups int `json:"groups,omitempty"`
+	// FileDiffers says in what the list of members in the file of the member that was asked differs from the council; empty if it does not.
+	FileDiffers string `json:"file_differs,omitempty"`
 }
 
 // A Member is a member as the present configuration has it.
@@ -66,6 +70,15 @@ type Member struct {
 	// New says that it came with the running change, and Leaving that it will be no member, or have no vote, when that is over.
 	New     bool `json:"new,omitempty"`
 	Leaving bool `json:"leaving,omitempty"`
+	// Joined is the number of the configuration that gave the member its rank. A new host that has the name of an old one has a higher one.
+	Joined uint64 `json:"joined_number,omitempty"`
+	// While a change is running the rest says how far the member has got with it, as far as the member that was asked knows. Accepted: it has
+	// accepted the next configuration, which only the member knows that proposes it, and the member itself. Adopted: it has the present one on its disk. Settled: it has
+	// settled in the present one. Knows is how many groups it knows the leaders of.
+	Accepted bool `json:"accepted,omitempty"`
+	Adopted  bool `json:"adopted,omitempty"`
+	Settled  bool `json:"settled,omitempty"`
+	Knows    int  `json:"knows_groups,omitempty"`
 }
 
 // A Phase is how far a change has got.
@@ -85,6 +98,9 @@ const (
 	// Agreeing: members agree on the next step.
 	Agreeing Phase = "agreeing"
 )
+
+// Phases returns those of a change that is running.
+func Phases() []Phase { return []Phase{Settling, Learning, HandingOver, Blocked, Agreeing} }
 
 // A Change is what is to become of the council. All of it is one change: members reach it in steps, of which each changes one vote at
 // most, and any member that is left goes on with it.

@@ -274,18 +274,17 @@ func (m *Machine) Progress(now protocol.Time) (Progress, protocol.Set) {
 			silent.Add(r)
 		}
 	}
-	running := c.Goal != nil || m.want != nil || !m.rec.Settled
-	if !running {
+	if !m.Running() {
 		return Idle, protocol.Set{}
 	}
 	if !c.majority(voters.Minus(silent)) {
 		return Blocked, silent
 	}
 	if !m.rec.Settled {
-		return Settling, protocol.Set{}
+		return Settling, m.unsettled(now)
 	}
 	if m.want != nil || m.rec.Accepted.Conf != nil {
-		return Agreeing, protocol.Set{}
+		return Agreeing, m.unanswered()
 	}
 	return m.waitsFor()
 }
@@ -309,5 +308,5 @@ func (m *Machine) waitsFor() (Progress, protocol.Set) {
 	case !lead.Empty():
 		return HandingOver, lead
 	}
-	return Agreeing, protocol.Set{}
+	return Agreeing, m.unanswered()
 }

@@ -1,0 +1,154 @@
+package roster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Running says that a change is running, or has not settled.
+func (c *Council) Running() bool { return c.Goal != nil || !c.Settled || c.Phase != Idle }
+
+// Progress says in words how far the council has got: "number 7 to 8: adding d; learning: d knows 40 of 212 groups; waits for d".
+func (c *Council) Progress() string {
+	text := fmt.Sprintf("number %d", c.Number)
+	if c.Settled && (c.Goal != nil || c.Phase != Idle) {
+		text += fmt.Sprintf(" to %d", c.Number+1)
+	}
+	if plan := c.Plan(); plan != "" {
+		text += ": " + plan
+	}
+	if c.Phase != Idle {
+		text += "; " + string(c.Phase) + c.learnt()
+	}
+	if len(c.WaitsFor) > 0 {
+		text += "; waits for " + strings.Join(c.WaitsFor, ", ")
+	}
+	return text
+}
+
+// learnt says how much the newcomers know that have told.
+func (c *Council) learnt() string {
+	if c.Phase != Learning || c.Groups == 0 {
+		return ""
+	}
+	var all []string
+	for i := range c.Members {
+		if m := &c.Members[i]; m.New && slices.Contains(c.WaitsFor, m.Name) {
+			all = append(all, fmt.Sprintf("%s knows %d of %d groups", m.Name, min(m.Knows, c.Groups), c.Groups))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(all, ", ")
+}
+
+// Plan says in words what the running change does: "adding d, removing c". It is empty if none is running.
+func (c *Council) Plan() string {
+	if c.Goal == nil {
+		return ""
+	}
+	var adding, removing, changing []string
+	for i := range c.Goal {
+		p := &c.Goal[i]
+		at := c.find(p.Name)
+		switch {
+		case at < 0 || c.Members[at].New:
+			adding = append(adding, p.Name)
+		case c.Members[at].Leaving && !p.Observer: // its own wish would keep its vote
+			adding = append(adding, p.Name+" in place of the host of that name")
+		case differ(&c.Members[at].Peer, p):
+			changing = append(changing, p.Name)
+		}
+	}
+	for i := range c.Members {
+		name := c.Members[i].Name
+		if !slices.ContainsFunc(c.Goal, func(p Peer) bool { return p.Name == name }) {
+			removing = append(removing, name)
+		}
+	}
+	return phrases([]string{"adding", "removing", "changing"}, adding, removing, changing)
+}
+
+// Difference says in words what became of the members since the council was as before: "d added, c removed". It is empty if that is nothing.
+func (c *Council) Difference(before *Council) string {
+	var added, replaced, removed, changed []string
+	for i := range c.Members {
+		m := &c.Members[i]
+		at := before.find(m.Name)
+		switch {
+		case at < 0:
+			added = append(added, m.Name)
+		case before.Members[at].Joined != m.Joined:
+			replaced = append(replaced, m.Name)
+		case differ(&before.Members[at].Peer, &m.Peer):
+			changed = append(changed, m.Name+becomes(&before.Members[at].Peer, &m.Peer))
+		}
+	}
+	for i := range before.Members {
+		if name := before.Members[i].Name; c.find(name) < 0 {
+			removed = append(removed, name)
+		}
+	}
+	var all []string
+	for _, x := range []struct {
+		names []string
+		what  string
+	}{{added, " added"}, {replaced, " replaced by a new host"}, {removed, " removed"}, {changed, ""}} {
+		for _, name := range x.names {
+			all = append(all, "member "+name+x.what)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// find returns the place of a member; -1 if there is none of that name.
+func (c *Council) find(name string) int {
+	return slices.IndexFunc(c.Members, func(m Member) bool { return m.Name == name })
+}
+
+// differ says whether a list says something of a member that another one does not. Members add the addresses and keys of their own files.
+func differ(known, p *Peer) bool {
+	return role(known) != role(p) || known.Priority != p.Priority || !within(p.Addrs, known.Addrs) || !within(p.PublicKeys, known.PublicKeys)
+}
+
+// within says whether all of some are among others.
+func within(some, others []string) bool {
+	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(others, s) })
+}
+
+// becomes says what changed of a member.
+func becomes(from, to *Peer) string {
+	switch {
+	case role(from) != role(to):
+		return " became a " + role(to)
+	case from.Priority != to.Priority:
+		return fmt.Sprintf(" has priority %d", to.Priority)
+	case !within(to.Addrs, from.Addrs):
+		return " has another address"
+	}
+	return " has another key"
+}
+
+// role returns what a member does.
+func role(p *Peer) string {
+	switch {
+	case p.Witness:
+		return "witness"
+	case p.Observer:
+		return "observer"
+	}
+	return "voter"
+}
+
+// phrases joins verbs with what they are about, and leaves out those without.
+func phrases(verbs []string, of ...[]string) string {
+	var all []string
+	for i, names := range of {
+		if len(names) > 0 {
+			all = append(all, verbs[i]+" "+strings.Join(names, " "))
+		}
+	}
+	return strings.Join(all, ", ")
+}
