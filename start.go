@@ -257,6 +257,7 @@ func (m *Member) run(ctx context.Context, saved []byte, chosen *agreed.Chosen, f
 		m.loop.Health(protocol.Health{OK: true, Drained: true})
 	}
 	m.started = m.world.Clock.Now()
+	m.changing.at.Store(int64(m.started))
 	m.alive = runtime.NewOnDemand(m.loop, runtime.OnDemandOptions{Channel: runtime.ChannelOf(modeMembers, ""), Name: "the list of members", Make: m.newDetector})
 	ctx, m.quit = context.WithCancel(context.WithoutCancel(ctx))
 	m.background.Go(func() { m.loop.Run(ctx) })

@@ -7,12 +7,12 @@ import (
 )
 
 // Running says that a change is running, or has not settled.
-func (c *Council) Running() bool { return c.Goal != nil || !c.Settled || c.Phase != Idle }
+func (c *Council) Running() bool { return c.Goal != nil || c.Phase != Idle }
 
 // Progress says in words how far the council has got: "number 7 to 8: adding d; learning: d knows 40 of 212 groups; waits for d".
 func (c *Council) Progress() string {
 	text := fmt.Sprintf("number %d", c.Number)
-	if c.Settled && (c.Goal != nil || c.Phase != Idle) {
+	if c.Settled && c.Running() {
 		text += fmt.Sprintf(" to %d", c.Number+1)
 	}
 	if plan := c.Plan(); plan != "" {

@@ -86,6 +86,8 @@ type StreamEvent struct {
 	Status  *AgentStatus        `json:"status,omitempty"`
 	Members []regent.PeerStatus `json:"members,omitempty"`
 	Leases  []SessionInfo       `json:"leases,omitempty"`
+	// Council is of "council": a change of the council that is over.
+	Council *CouncilChange `json:"council,omitempty"`
 	// Missed is of "missed": how many changes were left out.
 	Missed int `json:"missed,omitempty"`
 }

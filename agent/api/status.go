@@ -58,6 +58,8 @@ type MemberList struct {
 // History is what changed lately, oldest first.
 type History struct {
 	Changes []Change `json:"changes"`
+	// Council lists changes of the council, if the history is that of all groups. Serial numbers order both lists.
+	Council []CouncilChange `json:"council,omitempty"`
 }
 
 // AgentStatus is how the agent and its member are. The agent gives the id of the council on the unix socket only: where a council has
@@ -77,6 +79,8 @@ type AgentStatus struct {
 	DefaultGroup string     `json:"default_group,omitempty"`
 	// Stopping says that the agent is on its way out.
 	Stopping bool `json:"stopping"`
+	// Council is the council as this member knows it, without its id; nil while the member does not know it, and where an engine elects.
+	Council *CouncilInfo `json:"council,omitempty"`
 }
 
 // TimingInfo is of AgentStatus.

@@ -66,9 +66,10 @@ type Agent struct {
 	verifySlots chan struct{}
 	Trees       *processes.Trees
 	// onStart is called once the member has its directory to itself.
-	onStart func()
-	runners runners
-	Names   party.Names // of all members of the council, in causes
+	onStart      func()
+	runners      runners
+	Names        party.Names // of all members of the council, in causes
+	councilTrack councilTrack
 	// Removed is closed when the council has removed this host. The member leaves by itself then.
 	Removed    chan struct{}
 	removeOnce sync.Once

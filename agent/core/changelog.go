@@ -28,6 +28,7 @@ type ChangeLog struct {
 	leaderChanges map[string]uint64    // of leader, counted by group
 	endReasons    map[string]endReason // on leaderships of programs here that are about to end, by group
 	recent        []*api.Change        // the last ones, oldest first
+	council       []*api.CouncilChange // the last changes of the council, oldest first
 	serial        uint64
 	// inUse says of a group whether this host takes part in it. swept is when groups were last forgotten.
 	inUse func(*api.Change) bool
@@ -251,13 +252,15 @@ func (l *ChangeLog) History(group string, limit int) []*api.Change {
 type Watcher struct {
 	group string
 	C     chan *api.Change
-	mu    sync.Mutex
-	lost  int
+	// Council gets changes of the council, if the watcher is one of all groups.
+	Council chan *api.CouncilChange
+	mu      sync.Mutex
+	lost    int
 }
 
 // Watch begins to watch and returns the present state, from which the watcher's changes go on.
 func (l *ChangeLog) Watch(group string, depth int) (w *Watcher, present []*api.Change) {
-	w = &Watcher{group: group, C: make(chan *api.Change, depth)}
+	w = &Watcher{group: group, C: make(chan *api.Change, depth), Council: make(chan *api.CouncilChange, councilDepth)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sweep(time.Now())
@@ -330,6 +333,9 @@ func (a *Agent) Changes() []api.Change {
 	}
 	return out
 }
+
+// councilDepth is how many changes of the council may wait for a slow watcher.
+const councilDepth = 16
 
 // WatchDepth is how many changes may wait for a slow watcher.
 const WatchDepth = 256

@@ -9,6 +9,7 @@
 //	modes.go       groups that hosts lead: local and eventual ones; seats.go: the turns of programs in them
 //	leadership.go  what a program leads by, of either kind
 //	changelog.go   what is known about all groups, for readers that must not block the member
+//	councillog.go  changes of the council, for the history
 //	status.go      how things are; statuscache.go: without asking the member each time; events.go: whenever that changes
 //	orders.go      what operators want of a leader here
 //

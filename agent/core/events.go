@@ -72,6 +72,10 @@ func (a *Agent) Follow(ctx context.Context, s Sink, watch *Watcher, every time.D
 			if err == nil {
 				err = s.Flush()
 			}
+		case c := <-watch.Council:
+			if err = s.Put("council", api.StreamEvent{Council: c}); err == nil {
+				err = s.Flush()
+			}
 		case <-ticker.C:
 			err = beat()
 		case <-ctx.Done():

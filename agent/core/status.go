@@ -42,7 +42,7 @@ func (a *Agent) Status() api.AgentStatus {
 		s.Waiting = "it is about to"
 	}
 	s.CouncilID = ""
-	out.Status, out.Joined = s, s.Waiting == ""
+	out.Status, out.Joined, out.Council = s, s.Waiting == "", a.statusCache.present()
 	return out
 }
 

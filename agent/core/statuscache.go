@@ -8,6 +8,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/api"
+	"github.com/regentproject/regent/roster"
 )
 
 // A statusCache holds what the member's loop was last seen to know. Any number of clients may ask how things are; the loop is
@@ -19,6 +20,7 @@ type statusCache struct {
 	at         time.Time
 	status     regent.Status
 	members    []regent.PeerStatus
+	council    roster.Council
 }
 
 // statusMaxAge is how old a status may be before it is read again.
@@ -42,6 +44,18 @@ func (c *statusCache) get(m *regent.Member) (regent.Status, []regent.PeerStatus,
 	return c.status, c.members, c.at
 }
 
+// present returns the council as it was seen with the status; nil if there is none.
+func (c *statusCache) present() *api.CouncilInfo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.council.Members) == 0 || c.status.Engine != nil {
+		return nil
+	}
+	info := councilInfo(c.council)
+	info.ID = ""
+	return &info
+}
+
 // refresh asks the loop.
 func (c *statusCache) refresh(m *regent.Member) {
 	c.mu.Lock()
@@ -50,10 +64,10 @@ func (c *statusCache) refresh(m *regent.Member) {
 	if fresh { // somebody else did while this one waited
 		return
 	}
-	status, members := m.Status(), m.Members()
+	status, members, council := m.Status(), m.Members(), m.Council()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.at, c.status, c.members = time.Now(), status, members
+	c.at, c.status, c.members, c.council = time.Now(), status, members, council
 }
 
 // Alive says whether the member's loop has answered lately, or does now.

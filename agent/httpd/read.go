@@ -26,7 +26,7 @@ func (s *Server) readRoutes() []Route {
 			Out: map[int]any{200: api.GroupInfo{}, 404: api.Refusal{}}, Serve: s.serveGroup},
 		{Method: "GET", Path: "/v1/groups/{group}/history", Requires: access.Reader, Summary: "The last changes of a group, with their causes, oldest first.",
 			Out: map[int]any{200: api.History{}, 400: api.Refusal{}, 404: api.Refusal{}}, Query: map[string]string{"limit": "how many at most; 100 if not given"}, Serve: s.serveHistory},
-		{Method: "GET", Path: "/v1/history", Requires: access.Reader, Summary: "The last changes of all groups, with their causes, oldest first.",
+		{Method: "GET", Path: "/v1/history", Requires: access.Reader, Summary: "The last changes of all groups, with their causes, oldest first, and those of the council.",
 			Out: map[int]any{200: api.History{}, 400: api.Refusal{}}, Query: map[string]string{"limit": "how many at most; 100 if not given"}, Serve: s.serveHistory},
 		{Method: "GET", Path: "/v1/groups/{group}/verify", Requires: access.Reader, Summary: "Ask the leader itself whether it leads: a proof, or 503.",
 			Out: map[int]any{200: api.ProofInfo{}, 404: api.Refusal{}, 409: api.Refusal{}, 503: api.Refusal{}}, Serve: s.serveVerify},
@@ -116,7 +116,11 @@ func (a *Server) serveHistory(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 	}
+	var council []*api.CouncilChange
 	found := a.core.Known().History(group, limit)
+	if group == "" {
+		found, council = a.core.Known().Recent(limit)
+	}
 	if c, _ := a.core.Known().Group(group); group != "" && c == nil && len(found) == 0 {
 		WriteError(w, a.core.UnknownGroup(group))
 		return
@@ -128,6 +132,9 @@ func (a *Server) serveHistory(w http.ResponseWriter, q *http.Request) {
 			continue
 		}
 		out.Changes = append(out.Changes, *c)
+	}
+	for _, c := range council {
+		out.Council = append(out.Council, *c)
 	}
 	WriteJSON(w, http.StatusOK, out)
 }

@@ -16,7 +16,7 @@ import (
 func (s *Server) streamRoutes() []Route {
 	return []Route{
 		{Method: "GET", Path: "/v1/events", Requires: access.Reader, Stream: true, Out: map[int]any{200: api.StreamEvent{}, 503: api.Refusal{}},
-			Summary: "Everything: event \"group\" for every group, then \"synced\", then \"group\" for every change, \"no leader\" among them; every second " +
+			Summary: "Everything: event \"group\" for every group, then \"synced\", then \"group\" for every change, \"no leader\" among them, and \"council\" for every change of the council that is over; every second " +
 				"\"pulse\" with the status, the members and the leases of programs here; \"missed\" with a number if the reader is too slow.",
 			Serve: s.serveEvents},
 		{Method: "GET", Path: "/v1/groups/{group}/events", Requires: access.Reader, Stream: true, Out: map[int]any{200: api.StreamEvent{}, 400: api.Refusal{}, 503: api.Refusal{}},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -17,8 +18,9 @@ func historyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history [GROUP]",
 		Short: "List the last changes of leader, with their causes",
-		Long: `Lists the last changes of GROUP, or of all groups, as the agent of this host saw them,
-oldest first. The agent remembers some thousand changes since its start. How a leadership
+		Long: `Lists the last changes of GROUP, or of all groups and of the council, as the agent of this
+host saw them, oldest first. A change of the council is one line, once it is over: what became of the
+members, the number since then, and how long it took. The agent remembers some thousand changes since its start. How a leadership
 ended is said most precisely at the host whose program led.`,
 		Example: `  regent history
   regent history billing --limit 5 --json`,
@@ -62,13 +64,22 @@ func readHistory(c *cobra.Command, cl *client, group string, limit int) (*api.Hi
 func showHistory(c *cobra.Command, h *api.History) {
 	out := c.OutOrStdout()
 	p := paintFor(out)
-	if len(h.Changes) == 0 {
+	if len(h.Changes)+len(h.Council) == 0 {
 		fmt.Fprintln(out, "nothing has changed since the agent was started")
 		return
 	}
-	rows := make([][]string, len(h.Changes))
+	var rows [][]string
+	const stamp = "2006-01-02 15:04:05.000"
+	council := func(before uint64) {
+		for len(h.Council) > 0 && h.Council[0].Serial < before {
+			c := &h.Council[0]
+			rows = append(rows, []string{c.At.Format(stamp), p.bold("council"), "", "", c.String()})
+			h.Council = h.Council[1:]
+		}
+	}
 	for i := range h.Changes {
 		ch := &h.Changes[i]
+		council(ch.Serial)
 		leader := p.bad("none")
 		if ch.Leader != "" {
 			leader = p.good(ch.Leader)
@@ -77,7 +88,8 @@ func showHistory(c *cobra.Command, h *api.History) {
 		if ch.Ended != "" {
 			cause += ": " + ch.Ended
 		}
-		rows[i] = []string{ch.At.Format("2006-01-02 15:04:05.000"), p.bold(ch.Group), leader, tokenOf(ch), cause}
+		rows = append(rows, []string{ch.At.Format(stamp), p.bold(ch.Group), leader, tokenOf(ch), cause})
 	}
+	council(math.MaxUint64)
 	table(out, p, []string{"TIME", "GROUP", "LEADER", "TOKEN", "WHY"}, rows)
 }

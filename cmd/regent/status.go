@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -188,6 +189,7 @@ func (s *statusReport) print(c *cobra.Command) {
 	if s.CouncilID != "" {
 		fmt.Fprintf(out, "council %s\n", s.CouncilID)
 	}
+	s.showCouncil(out, p)
 	s.showEngine(out)
 	showDrained(out, p, s.Members)
 	t := &s.Timing
@@ -215,6 +217,29 @@ func (s *statusReport) print(c *cobra.Command) {
 			fmt.Fprintln(out)
 		}
 		fmt.Fprintln(out, p.bad("problem: ")+problem)
+	}
+}
+
+// showCouncil shows the number of the council, a change that is running, and a list in the file that differs.
+func (s *statusReport) showCouncil(out io.Writer, p palette) {
+	c := s.Council
+	if c == nil {
+		return
+	}
+	settled := "settled"
+	if !c.Settled {
+		settled = "not settled"
+	}
+	fmt.Fprintf(out, "council number %d for %s, %s: %s tolerate %s\n", c.Number, ago(c.Since), settled, cli.Count(c.Voters, "voter"), cli.Count(c.Tolerates, "failure"))
+	if c.Running() {
+		fmt.Fprintf(out, "%s %s", p.bold("a change is running:"), c.Progress())
+		if c.By != "" {
+			fmt.Fprintf(out, " (asked for at %s)", c.By)
+		}
+		fmt.Fprintln(out)
+	}
+	if c.FileDiffers != "" {
+		fmt.Fprintf(out, "%s (the list is for the first start)\n", c.FileDiffers)
 	}
 }
 

@@ -23,7 +23,7 @@ func watchCommand() *cobra.Command {
 		Use:   "watch [GROUP]",
 		Short: "Show every change of leader as it happens",
 		Long: `Shows who leads GROUP, or every group, and every change of that with its cause, "no
-leader" among them, until it is interrupted. On a terminal it shows a table that
+leader" among them, until it is interrupted. Of all groups, it also shows changes of the council. On a terminal it shows a table that
 follows; otherwise a line for each change.
 
 If the agent goes meanwhile it says so on the standard error, and goes on when there is
@@ -44,7 +44,7 @@ The exit status is 3 if there is no agent to begin with.`,
 				path = groupPath(args[0], "/events")
 			}
 			w := &watchView{out: c.OutOrStdout(), warn: c.ErrOrStderr(), left: count,
-				seen: make(map[string]shown), stale: make(map[string]bool)}
+				seen: make(map[string]shown), stale: make(map[string]bool), asJSON: asJSON}
 			w.paint = paintFor(w.out)
 			switch {
 			case asJSON:
@@ -83,6 +83,8 @@ type watchView struct {
 	seen  map[string]shown
 	stale map[string]bool
 	lost  bool // the agent has gone
+	// asJSON says that lines are JSON.
+	asJSON bool
 }
 
 // take takes an event.
@@ -104,6 +106,8 @@ func (w *watchView) take(e event) (more bool, err error) {
 			return false, nil
 		}
 		w.left = max(0, w.left-1)
+	case "council":
+		return w.council(e.data)
 	case "pulse":
 		if w.groups != nil {
 			w.draw()
@@ -116,6 +120,22 @@ func (w *watchView) take(e event) (more bool, err error) {
 		return false, fmt.Errorf("watching is too slow: %d changes were missed", s.Missed)
 	}
 	return true, nil
+}
+
+// council shows a change of the council that is over. A table shows groups only.
+func (w *watchView) council(data []byte) (more bool, err error) {
+	var e api.StreamEvent
+	if err := json.Unmarshal(data, &e); err != nil || e.Council == nil || w.groups != nil {
+		return err == nil, err
+	}
+	if w.asJSON {
+		err = cli.WriteJSONLine(w.out, e)
+	} else {
+		_, err = fmt.Fprintf(w.out, "%s  %s: %v\n", e.Council.At.Format("15:04:05.000"), w.paint.bold("council"), e.Council)
+	}
+	last := w.left == 1
+	w.left = max(0, w.left-1)
+	return !last && err == nil, err
 }
 
 func (w *watchView) json(g *api.GroupInfo, _ string) error {
