@@ -268,3 +268,6 @@ func (a *Agent) Groups() []api.GroupInfo { return a.core.Groups() }
 
 // Changes returns what changed lately in all groups, oldest first, as far as it is kept.
 func (a *Agent) Changes() []api.Change { return a.core.Changes() }
+
+// CouncilChanges returns the last changes of the council, oldest first.
+func (a *Agent) CouncilChanges() []api.CouncilChange { return a.core.CouncilChanges() }

@@ -4,6 +4,7 @@
 // agent with what its member knows, or a recorded run of the simulator.
 //
 //	model.go    what the page shows
+//	council.go  the members and a change of them, as a member knows it
 //	pauses.go   a member's pauses in rows, against what its leases survive
 //	store.go    the state that sources fill, and what changed since when
 //	rowset.go   one kind of things in it
@@ -46,6 +47,25 @@ type About struct {
 	Alarm string `json:"alarm,omitempty"`
 	// Marks are instants of a recorded run that are worth going to.
 	Marks []Mark `json:"marks,omitempty"`
+	// Council is what the members agree on about themselves; nil if the source does not know it.
+	Council *Council `json:"council,omitempty"`
+}
+
+// Council is what the members agree on about themselves.
+type Council struct {
+	Number  uint64 `json:"number"`
+	Settled bool   `json:"settled"`
+	// Since is when the source saw the number first.
+	Since time.Duration `json:"since"`
+	// Change says in words what the running change does, how far it has got and what it waits for; empty if none is running. By is the member at which it was asked for.
+	Change string   `json:"change,omitempty"`
+	By     string   `json:"by,omitempty"`
+	Waits  []string `json:"waits,omitempty"`
+	// Blocked says that too few members are heard to go on.
+	Blocked bool `json:"blocked,omitempty"`
+	// Fixed says why the council cannot change, and FileDiffers in what the list in a file differs from it.
+	Fixed       string `json:"fixed,omitempty"`
+	FileDiffers string `json:"fileDiffers,omitempty"`
 }
 
 // An Action is something that a person may do.
@@ -114,7 +134,21 @@ type Member struct {
 	// Problem is what is wrong with it, in words.
 	Problem string `json:"problem,omitempty"`
 	// Drained says that an operator keeps it from leading.
-	Drained     bool   `json:"drained,omitempty"`
+	Drained bool `json:"drained,omitempty"`
+	// Role is witness or observer; empty for a member that votes and may lead.
+	Role string `json:"role,omitempty"`
+	// Number is that of the configuration that it has itself, where the source knows that.
+	Number *uint64 `json:"number,omitempty"`
+	// While a change of the council is running: it has accepted the next configuration, has the present one on its disk, and has settled in it.
+	Accepted bool `json:"accepted,omitempty"`
+	Adopted  bool `json:"adopted,omitempty"`
+	Settled  bool `json:"settled,omitempty"`
+	// Learning says that it has no vote before it knows the leaders of Learns groups, of which it knows those of Knows. Leaving says that it is to go.
+	Learning bool `json:"learning,omitempty"`
+	Knows    int  `json:"knows,omitempty"`
+	Learns   int  `json:"learns,omitempty"`
+	Leaving  bool `json:"leaving,omitempty"`
+	// Incarnation numbers its starts.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 	// Leading is how many groups its programs lead.
 	Leading int `json:"leading,omitempty"`
@@ -135,7 +169,8 @@ const (
 	Joining MemberState = "joining" // runs, and does not take part yet
 	Paused  MemberState = "paused"
 	Down    MemberState = "down"
-	Silent  MemberState = "silent" // not heard of; nothing else is known
+	Silent  MemberState = "silent"  // not heard of; nothing else is known
+	Removed MemberState = "removed" // it was a member until the council removed it
 )
 
 // Pauses are a member's own.

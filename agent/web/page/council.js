@@ -122,11 +122,14 @@ function paint(n, name) {
   const view = group?.views?.find((v) => v.member === name);
   const chosen = state.chosen?.kind === 'member' && state.chosen.names.includes(name);
   const local = group?.leaders?.find((l) => l.local && l.support?.includes(name));
-  const how = lead ? (lead.local ? 'leads its part' : lead.stopping ? 'stops leading' : 'leads')
+  const place = m.state === 'removed' ? 'removed' : m.learning ? `learning${m.learns ? ` ${m.knows ?? 0} of ${m.learns}` : ''}` : m.leaving ? 'leaving' : '';
+  const role = lead ? (lead.local ? 'leads its part' : lead.stopping ? 'stops leading' : 'leads')
     : m.drained ? (m.state !== 'up' ? `drained, ${m.state}` : 'drained') : m.state !== 'up' ? m.state : view?.leader ? `follows ${view.leader}` : local ? `follows ${local.member} locally` : view ? 'sees no leader' : '';
-  attr(n, 'class', `node ${m.state} ${colour(state, name)}${lead ? (lead.local ? ' leads local-leads' : ' leads') : ''}${chosen ? ' chosen' : ''}`);
+  const how = [place, role].filter((s, i, all) => s && all.indexOf(s) === i && !(i && m.learning)).join(', ');
+  attr(n, 'class', `node ${m.state} ${colour(state, name)}${m.learning ? ' learning' : ''}${m.leaving ? ' leaving' : ''}${lead ? (lead.local ? ' leads local-leads' : ' leads') : ''}${chosen ? ' chosen' : ''}`);
   n.dataset.leads = lead ? (lead.local ? 'local' : 'yes') : '';
   n.dataset.state = m.state;
+  n.dataset.place = m.state === 'removed' ? 'removed' : m.learning ? 'learning' : m.leaving ? 'leaving' : '';
   attr(n, 'aria-pressed', chosen);
   attr(n, 'aria-label', `member ${name}: ${m.state}${how && how !== m.state ? `, ${how}` : ''}${m.problem ? `, ${m.problem}` : ''}`);
   text(n.querySelector('.how'), how);
@@ -137,6 +140,9 @@ function describe(name) {
   if (!m) return [name];
   const lead = leading(name);
   const out = [`${name} is ${m.state}`];
+  if (m.role) out.push(m.role === 'witness' ? 'a witness: it votes and never leads' : m.learning ? 'it has no vote before it knows what the others know' : 'an observer: it has no vote');
+  if (m.leaving) out.push('it leaves the council');
+  if (m.number !== undefined) out.push(`it has the council with number ${m.number}`);
   if (m.problem) out.push(m.problem);
   if (lead) {
     out.push(`${lead.local ? 'local leader' : 'leads'} of ${shownGroup().name} since ${length(now() - lead.since)} ago`);

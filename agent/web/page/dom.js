@@ -83,14 +83,13 @@ export function stamp(ns) {
   return `${(ns / 1000 / MS).toFixed(3)} s`;
 }
 
+// colours are given in the order in which members are seen first. A member that leaves takes none from the others, and has left bars in its own.
+const colours = new Map();
+
 // colour returns the class that gives a member its colour: leaders, their areas and their bars share it.
 export function colour(state, member) {
-  let i = 0;
-  for (const name of state.members.keys()) {
-    if (name === member) return `c${i % 9}`;
-    i++;
-  }
-  return 'c-none';
+  for (const name of state.members.keys()) if (!colours.has(name)) colours.set(name, `c${colours.size % 9}`);
+  return colours.get(member) ?? 'c-none';
 }
 
 // tip shows evidence beside the pointer or the focus.

@@ -3,6 +3,7 @@
 import { byId, text, stamp } from './dom.js';
 import { connect, now, onChange, state } from './state.js';
 import * as council from './council.js';
+import * as ribbon from './ribbon.js';
 import * as groups from './groups.js';
 import * as timeline from './timeline.js';
 import * as log from './log.js';
@@ -10,7 +11,7 @@ import * as members from './members.js';
 import * as actions from './actions.js';
 import * as playback from './playback.js';
 
-const parts = [actions, council, groups, timeline, log, members, playback];
+const parts = [actions, council, ribbon, groups, timeline, log, members, playback];
 
 function header(changed) {
   if (changed.has('about')) {

@@ -56,8 +56,9 @@ function table() {
   // Columns of which nobody knows anything are left out.
   const shown = columns.filter((c) => all.some((m) => c.of(m) !== undefined));
   const head = el('tr', {}, ['Member', 'State', ...shown.map((c) => c.label)].map((t) => el('th', { scope: 'col' }, t)));
-  const rows = all.map((m) => el('tr', {},
+  const rows = all.map((m) => el('tr', { class: m.state === 'removed' || m.leaving ? 'leaving' : '' },
     el('th', { scope: 'row' }, el('span', { class: `badge ${colour(state, m.name)}` }, m.name),
+      m.role && !m.learning ? el('span', { class: 'badge plain' }, m.role) : '', m.learning ? el('span', { class: 'badge plain' }, 'learning') : '', m.leaving ? el('span', { class: 'badge plain' }, 'leaving') : '',
       m.drained ? el('span', { class: 'badge drained', title: 'An operator keeps this member from leading: regent undrain' }, 'drained') : ''),
     el('td', { class: m.state === 'up' && !m.problem ? '' : 'warn' }, m.problem ? `${m.state}: ${m.problem}` : m.state),
     shown.map((c) => el('td', { class: 'number' }, String(c.of(m) ?? '')))));
@@ -75,6 +76,7 @@ function roundTrip(name) {
 }
 
 const columns = [
+  { label: 'Council number', of: (m) => m.number },
   { label: 'Leads', of: (m) => (knows(m.name) ? m.leading ?? 0 : undefined) },
   { label: 'Own pauses: median', of: (m) => m.pauses && length(m.pauses.median) },
   { label: '99 %', of: (m) => m.pauses && length(m.pauses.p99) },

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ var actions = []web.Action{
 }
 
 // state returns what an agent knows, as the page shows it.
-func state(status *api.AgentStatus, members []regent.PeerStatus, groups []api.GroupInfo, changes []api.Change, now time.Duration) *web.State {
+func state(status *api.AgentStatus, members []regent.PeerStatus, groups []api.GroupInfo, changes []api.Change, council []api.CouncilChange, now time.Duration) *web.State {
 	st := &web.State{About: web.About{Kind: "agent", Title: "agent of " + status.Name, Self: status.Name, Fast: status.Timing.Delay, Actions: actions}}
 	if e := status.Engine; e != nil {
 		st.About.Title += fmt.Sprintf(", on %s at %s (without %s)", e.Name, e.Where, strings.Join(e.Missing, ", "))
@@ -42,10 +43,21 @@ func state(status *api.AgentStatus, members []regent.PeerStatus, groups []api.Gr
 		st.Members = []web.Member{{Name: status.Name, State: web.Joining, Problem: status.Waiting}}
 	}
 	since := func(t time.Time) time.Duration { return max(0, t.Sub(status.Started)) }
+	if c := status.Council; c != nil {
+		st.About.Council = web.CouncilOf(&c.Council, since(c.Since))
+		for i := range st.Members {
+			st.Members[i].Take(&c.Council)
+		}
+	}
 	for i := range groups {
 		st.Groups = append(st.Groups, group(status, &groups[i], since, now))
 	}
 	st.Tenures, st.Log = past(changes, since)
+	for i := range council {
+		c := &council[i]
+		st.Log = append(st.Log, web.Entry{ID: c.Serial, At: since(c.At), Text: "council: " + c.String()})
+	}
+	slices.SortFunc(st.Log, func(a, b web.Entry) int { return cmp.Compare(a.ID, b.ID) })
 	return st
 }
 

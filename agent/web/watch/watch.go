@@ -25,6 +25,7 @@ type Agent interface {
 	Members() []regent.PeerStatus
 	Groups() []api.GroupInfo
 	Changes() []api.Change
+	CouncilChanges() []api.CouncilChange
 	Resign(ctx context.Context, group string) error
 	Transfer(ctx context.Context, group, to string) error
 }
@@ -100,7 +101,7 @@ func (s *source) removeViewer() {
 // refresh asks the agent how everything stands.
 func (s *source) refresh() {
 	status := s.agent.Status()
-	s.store.Replace(state(&status, s.agent.Members(), s.agent.Groups(), s.agent.Changes(), time.Since(status.Started)))
+	s.store.Replace(state(&status, s.agent.Members(), s.agent.Groups(), s.agent.Changes(), s.agent.CouncilChanges(), time.Since(status.Started)))
 }
 
 // orderTimeout is how long a program here may take to stop when somebody presses a button.

@@ -23,6 +23,7 @@ import (
 	"github.com/regentproject/regent/agent/web"
 	"github.com/regentproject/regent/engine"
 	"github.com/regentproject/regent/internal/transport/loopback"
+	"github.com/regentproject/regent/roster"
 	"github.com/regentproject/regent/why"
 )
 
@@ -32,6 +33,7 @@ type fake struct {
 	members []regent.PeerStatus
 	groups  []api.GroupInfo
 	changes []api.Change
+	council []api.CouncilChange
 	orders  []string
 	asked   atomic.Int64
 }
@@ -40,6 +42,8 @@ func (f *fake) Status() api.AgentStatus      { f.asked.Add(1); return f.status }
 func (f *fake) Members() []regent.PeerStatus { return f.members }
 func (f *fake) Groups() []api.GroupInfo      { return f.groups }
 func (f *fake) Changes() []api.Change        { return f.changes }
+
+func (f *fake) CouncilChanges() []api.CouncilChange { return f.council }
 
 func (f *fake) Resign(_ context.Context, group string) error {
 	if group == "elsewhere" {
@@ -96,7 +100,7 @@ func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
 			{Name: "c", Heard: true, Silence: time.Minute}, {Name: "d"}, {Name: "e", Heard: true, Bound: time.Second}},
 		changes: []api.Change{change(1, time.Second, "b", 1, why.Elected), change(2, 3*time.Second, "", 0, why.LeaseExpired), change(3, 4*time.Second, "a", 2, why.Elected)}}
 	f.groups = []api.GroupInfo{{Change: f.changes[2], Changes: 2, Remaining: 700 * time.Millisecond}}
-	st := state(&f.status, f.members, f.groups, f.changes, time.Hour)
+	st := state(&f.status, f.members, f.groups, f.changes, f.council, time.Hour)
 
 	var how []string
 	for _, m := range st.Members {
@@ -127,7 +131,7 @@ func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
 // The page shows what leaders announce as plain text, in which nothing turns the direction of writing.
 func TestThePageShowsValuesEscaped(t *testing.T) {
 	v := regent.View{Group: "g", Mode: regent.Quorum, Leader: "a", Token: 1, Value: "http://a/\x1b[31m\u202e<b>"}
-	st := state(&api.AgentStatus{Status: regent.Status{Name: "a"}}, nil, []api.GroupInfo{{Change: api.Change{View: v}}}, nil, time.Hour)
+	st := state(&api.AgentStatus{Status: regent.Status{Name: "a"}}, nil, []api.GroupInfo{{Change: api.Change{View: v}}}, nil, nil, time.Hour)
 	if got, want := st.Groups[0].Leaders[0].Value, `http://a/\x1b[31m\u202e<b>`; got != want {
 		t.Errorf("the page shows %q, want %q", got, want)
 	}
@@ -135,7 +139,7 @@ func TestThePageShowsValuesEscaped(t *testing.T) {
 
 func TestALocalLeaderIsLabelled(t *testing.T) {
 	c := api.Change{Serial: 1, View: regent.View{At: time.Now(), Mode: regent.Local, Support: []string{"a", "b"}, Group: "g", Leader: "b", Cause: regent.Cause{Why: why.Elected}}}
-	st := state(&api.AgentStatus{Status: regent.Status{Name: "a"}}, nil, []api.GroupInfo{{Change: c}}, []api.Change{c}, 0)
+	st := state(&api.AgentStatus{Status: regent.Status{Name: "a"}}, nil, []api.GroupInfo{{Change: c}}, []api.Change{c}, nil, 0)
 	if l := st.Groups[0].Leaders[0]; !l.Local || l.Token != 0 || !slices.Equal(l.Support, c.Support) || !st.Tenures[0].Local {
 		t.Errorf("it shows as %+v, %+v", l, st.Tenures)
 	}
@@ -255,7 +259,7 @@ func TestARealAgentServesThePage(t *testing.T) {
 func TestThePageShowsTheEngineAndWhatItCannotDo(t *testing.T) {
 	status := &api.AgentStatus{}
 	status.Name, status.Engine = "a", &engine.Status{Name: "postgres", Where: "db/app", Missing: []string{"transfer to a named member"}, Fault: "no route"}
-	about := state(status, nil, nil, nil, 0).About
+	about := state(status, nil, nil, nil, nil, 0).About
 	if about.Title != "agent of a, on postgres at db/app (without transfer to a named member)" || !strings.Contains(about.Alarm, "no route") {
 		t.Errorf("%+v", about)
 	}
@@ -263,5 +267,38 @@ func TestThePageShowsTheEngineAndWhatItCannotDo(t *testing.T) {
 		if a.Verb == "transfer" {
 			t.Error("the page offers what the engine cannot do")
 		}
+	}
+}
+
+// The page shows the number of the council, the running change and the mark of each member, and what a change that is over did.
+func TestThePageShowsAChangeOfTheCouncil(t *testing.T) {
+	begin := time.Now().Add(-time.Hour)
+	peer := func(name string, observer bool) roster.Peer { return roster.Peer{Name: name, Observer: observer} }
+	c := roster.Council{Number: 7, Settled: true, Since: begin.Add(time.Minute), Phase: roster.Learning, WaitsFor: []string{"d"}, By: "b", Groups: 212,
+		Goal: []roster.Peer{peer("a", false), peer("b", false), peer("d", false)}, Members: []roster.Member{{Peer: peer("a", false), Adopted: true, Settled: true, Accepted: true},
+			{Peer: peer("b", false), Adopted: true}, {Peer: peer("c", false), Leaving: true}, {Peer: peer("d", true), New: true, Knows: 40}}}
+	f := &fake{status: api.AgentStatus{Status: regent.Status{Name: "a"}, Started: begin, Council: &api.CouncilInfo{Council: c}},
+		members: []regent.PeerStatus{{Name: "a", Self: true}, {Name: "b"}, {Name: "c"}, {Name: "d"}},
+		changes: []api.Change{{Serial: 4, View: regent.View{At: begin, Mode: regent.Quorum, Group: "g"}}, {Serial: 6, View: regent.View{At: begin, Mode: regent.Quorum, Group: "g"}}},
+		council: []api.CouncilChange{{Serial: 5, At: begin.Add(time.Minute), Number: 7, Cause: "member c added", Took: 210 * time.Millisecond}}}
+	st := state(&f.status, f.members, f.groups, f.changes, f.council, time.Hour)
+	if got := st.About.Council; got == nil || got.Number != 7 || got.By != "b" || got.Since != time.Minute || got.Blocked ||
+		got.Change != "number 7 to 8: adding d, removing c; learning: d knows 40 of 212 groups; waits for d" {
+		t.Errorf("the council shows as %+v", got)
+	}
+	var marks []string
+	for _, m := range st.Members {
+		marks = append(marks, fmt.Sprint(m.Name, m.Accepted, m.Adopted, m.Settled, m.Learning, m.Leaving, m.Knows, m.Learns, m.Role))
+	}
+	if got, want := strings.Join(marks, "; "), "atrue true true false false 0 0; bfalse true false false false 0 0; cfalse false false false true 0 0; dfalse false false true false 40 212observer"; strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
+		t.Errorf("members show as %s\nwant            %s", got, want)
+	}
+	if len(st.Log) != 3 || st.Log[1].Text != "council: member c added, number 7, took 210ms" || st.Log[1].At != time.Minute {
+		t.Errorf("the log is %+v", st.Log)
+	}
+	c.Phase, c.Goal = roster.Idle, nil
+	f.status.Council = &api.CouncilInfo{Council: c}
+	if st := state(&f.status, f.members, f.groups, f.changes, f.council, time.Hour); st.About.Council.Change != "" || st.Members[0].Adopted {
+		t.Errorf("nothing is running, and the page shows %+v, %+v", st.About.Council, st.Members[0])
 	}
 }
