@@ -97,6 +97,47 @@ func TestEveryPairHasItsOwnWay(t *testing.T) {
 	if _, err := r.Addr("a", "a"); err == nil {
 		t.Error("a talks to itself through the relay")
 	}
+	for _, name := range names {
+		for to := range conns {
+			if s, err := r.Stats(name, to); name != to && (err != nil || s.Forwarded != 1) {
+				t.Errorf("from %s to %s: %+v, %v", name, to, s, err)
+			}
+		}
+	}
+}
+
+// A council agrees on one address for each member.
+func TestAMemberHasOneAddressForAll(t *testing.T) {
+	r, _ := council(t, "a", "b", "c")
+	one, err := r.Addr("a", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := r.Addr("b", "c"); err != nil || one != other {
+		t.Errorf("c is at %v for a, and at %v for b: %v", one, other, err)
+	}
+}
+
+// The relay knows senders by their addresses.
+func TestDatagramsOfStrangersAreLost(t *testing.T) {
+	r, conns := council(t, "a", "b")
+	stranger, err := transport.Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	say(t, r, stranger, "a", "b", "stranger")
+	say(t, r, conns["a"], "a", "b", "member")
+	if got := hear(t, conns["b"]); got != "member" {
+		t.Errorf("b heard a %s", got)
+	}
+	if err := r.SetAddr("a", stranger.LocalAddr()); err != nil {
+		t.Fatal(err)
+	}
+	say(t, r, stranger, "a", "b", "moved")
+	if got := hear(t, conns["b"]); got != "moved" {
+		t.Errorf("b heard a %s", got)
+	}
 }
 
 func TestCutIsOneWayAndHeals(t *testing.T) {
@@ -251,12 +292,13 @@ func TestControlOverASocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"addr a b":              addr.String() + "\nok\n",
-		"addr a z":              "error: member \"z\": there are a b\n",
-		"link b a delay=1ms":    "ok\n",
-		"nonsense":              "error: \"nonsense\": say link FROM TO ..., cut FROM TO, heal FROM TO, partition, heal or show\n",
-		"member a 127.0.0.1:99": "ok\n",
-		"member a nowhere":      "error: not an ip:port\n",
+		"addr a b":           addr.String() + "\nok\n",
+		"addr a z":           "error: member \"z\": there are a b\n",
+		"link b a delay=1ms": "ok\n",
+		"nonsense":           "error: \"nonsense\": say link FROM TO ..., cut FROM TO, heal FROM TO, partition, heal or show\n",
+		"member a nowhere":   "error: not an ip:port\n",
+
+		"member a " + conns["a"].LocalAddr().String(): "ok\n",
 	} {
 		if got := ask(line); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
