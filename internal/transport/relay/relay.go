@@ -139,7 +139,7 @@ func Start(c Config) (*Relay, error) {
 // Links is where links are changed.
 func (r *Relay) Links() *fault.Links { return r.links }
 
-// pair finds a pair by names.
+// pair finds a pair by its names.
 func (r *Relay) pair(from, to string) (*pair, error) {
 	i, err := r.links.Index(from)
 	if err != nil {
@@ -155,13 +155,13 @@ func (r *Relay) pair(from, to string) (*pair, error) {
 	return r.pairs[i][j], nil
 }
 
-// Addr returns the address that from must use for to.
-func (r *Relay) Addr(from, to string) (netip.AddrPort, error) {
-	p, err := r.pair(from, to)
+// Addr returns the address that the others must use for a member.
+func (r *Relay) Addr(name string) (netip.AddrPort, error) {
+	i, err := r.links.Index(name)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	return r.ports[p.to].conn.LocalAddr(), nil
+	return r.ports[i].conn.LocalAddr(), nil
 }
 
 // SetAddr says where a member listens now.
