@@ -22,7 +22,7 @@ func TestCopyOfACouncilCannotDisturbIt(t *testing.T) {
 	led, alsoLed := production.await(p, "leads"), staging.await(s, "leads")
 
 	// One member of staging has the address of production's b, and one of production that of staging's b.
-	here, there := addressOf(t, production, "b"), addressOf(t, staging, "b")
+	here, there := production.Bind("b"), staging.Bind("b")
 	staging.change("c", there, here)
 	cluster.Eventually(t, "production drops packets of the other council", func() bool {
 		return strings.Contains(production.Process("b").Log(), `reason="other council"`)
@@ -71,27 +71,13 @@ func TestCopyOfACouncilCannotDisturbIt(t *testing.T) {
 	}
 }
 
-// addressOf returns where an agent receives packets.
-func addressOf(t *testing.T, v *processes, name string) string {
-	t.Helper()
-	council, err := v.Council(name)
-	v.must(err)
-	for _, p := range council {
-		if p.Name == name {
-			return p.Addrs[0]
-		}
-	}
-	t.Fatalf("no member %s", name)
-	return ""
-}
-
 // Without an id in their files the members agree on one when all of them are there, keep it across restarts, and tell it to a
 // member that lost its disk. Status and metrics count what a member drops before it has the id.
 func TestCouncilWithoutAnIDAgreesOnOne(t *testing.T) {
 	t.Parallel()
 	v := newProcesses(t, cluster.Options{Names: hosts(3), Config: calm("timing: {lease: 2s, longest_lease: 2s}\ncouncil_id: \"\"\n")})
 	v.startAgent("a")
-	junk, err := net.Dial("udp", addressOf(t, v, "a"))
+	junk, err := net.Dial("udp", v.Bind("a"))
 	v.must(err)
 	defer junk.Close()
 	cluster.Eventually(t, "a counts junk while it waits for the id", func() bool {

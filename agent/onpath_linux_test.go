@@ -80,7 +80,7 @@ func (v *processes) recordSome(host string, n int, of ...string) []cluster.Recor
 	v.t.Helper()
 	members := make(map[string]bool)
 	for _, name := range of {
-		members[addressOf(v.t.(*testing.T), v, name)] = true
+		members[v.Bind(name)] = true
 	}
 	p := v.spawn("recorder", host, part(partRecord))
 	defer func() { v.must(v.Crash("recorder")) }()
@@ -185,7 +185,7 @@ func TestFloodFromAnotherHostCostsNoLease(t *testing.T) {
 	v.must(v.AwaitAgents(members...))
 	p := v.startProgram("p", "a", task{})
 	v.await(p, "leads")
-	target := addressOf(t, v, "a")
+	target := v.Bind("a")
 	at := netip.MustParseAddrPort(target)
 	closed := netip.AddrPortFrom(at.Addr(), at.Port()+1).String()
 	packet := v.recordSome("a", 1, members...)[0]
@@ -320,7 +320,7 @@ func TestUserOfTheHostCannotSpeakForAMember(t *testing.T) {
 	speak := func(private identity.Private, uid int) {
 		packets := v.packetsAs("b", "a", private, force)
 		as(t, uid, uid, func() {
-			c, err := net.Dial("udp", addressOf(t, v, "a"))
+			c, err := net.Dial("udp", v.Bind("a"))
 			if err != nil {
 				t.Error(err)
 				return
@@ -365,7 +365,7 @@ const (
 func (v *processes) packetsAs(from, to string, private identity.Private, force datagram.Council) (packets [][]byte) {
 	v.t.Helper()
 	rank := slices.Index(v.Names, from)
-	council, err := v.Council(to)
+	council, err := v.Council()
 	v.must(err)
 	keys := wire.PairsConfig{Ring: wire.PublicKeyring(), Self: protocol.Rank(rank), Private: []identity.Private{private}}
 	for _, m := range council {

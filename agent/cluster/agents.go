@@ -46,7 +46,7 @@ const CouncilID = "c0ffee00c0ffee00c0ffee00c0ffee00"
 // WriteConfig writes the configuration of an agent: its part of the council, and Options.Config. The timing of the options is not
 // written: Config has it as an operator writes it.
 func (c *Cluster) WriteConfig(name string) error {
-	council, err := c.Council(name)
+	council, err := c.Council()
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,12 @@ func (c *Cluster) WriteConfig(name string) error {
 	if c.SocketMode != "" {
 		socket += fmt.Sprintf(", mode: %q", c.SocketMode)
 	}
-	fmt.Fprintf(&b, "name: %s\ndir: %s\nbootstrap: true\nbind: %q\nsocket: {path: %s}\nhttp: {listen: %q, anonymous: write}\n%scouncil:\n",
-		name, filepath.Join(c.Dir, name), c.bind(name), socket, addr, more)
+	list := "bootstrap: true\ncouncil:"
+	if c.joins(name) {
+		list = "join:"
+	}
+	fmt.Fprintf(&b, "name: %s\ndir: %s\nbind: %q\nsocket: {path: %s}\nhttp: {listen: %q, anonymous: write}\n%s%s\n",
+		name, filepath.Join(c.Dir, name), c.Bind(name), socket, addr, more, list)
 	for _, p := range council {
 		fmt.Fprintf(&b, "  - {name: %s, address: %q, public_keys: [%q]}\n", p.Name, p.Addrs[0], c.public[p.Name][0])
 	}

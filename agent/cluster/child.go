@@ -98,12 +98,15 @@ func Act(journals string, stubborn bool) error {
 // StartMain starts this very program on a host, in the manner of the examples: with -name, -council and -dir, and with a variable of the
 // environment set that tells it from its test. line gets its output.
 func (c *Cluster) StartMain(name, variable string, line func(string), args ...string) error {
-	council, err := c.Council(name)
+	council, err := c.Council()
 	if err != nil {
 		return err
 	}
 	var peers []string
 	for _, p := range council {
+		if p.Name == name {
+			p.Addrs[0] = c.Bind(name) // where it listens
+		}
 		peers = append(peers, p.Name+"="+p.Addrs[0])
 	}
 	if err := c.WriteKeys(name); err != nil {

@@ -37,6 +37,8 @@ func Now() Time { return journal.Now() }
 type Options struct {
 	// Names are the hosts. Each has at most one member or agent, of the same name.
 	Names []string
+	// Founders are the hosts whose members the council begins with, if it does not begin with all. The others join once the council has added them.
+	Founders []string
 	// Hosts is the kind of the hosts.
 	Hosts Hosts
 	// Dir holds a directory for each member, and the journals. Empty: a temporary directory, which Close removes.
@@ -182,24 +184,42 @@ func (c *Cluster) LastSpan(holder, group string) (last Span, err error) {
 	return last, err
 }
 
-// Council returns the members as one of them has to address them.
-func (c *Cluster) Council(name string) ([]regent.Peer, error) {
+// Council returns the members that the council begins with.
+func (c *Cluster) Council() ([]regent.Peer, error) {
+	names := c.Founders
+	if len(names) == 0 {
+		names = c.Names
+	}
 	var all []regent.Peer
-	for _, peer := range c.Names {
-		addr := peer + ":7400" // in memory
-		if c.hosts != nil {
-			addr = c.hosts.addr(peer).String()
+	for _, name := range names {
+		p, err := c.Peer(name)
+		if err != nil {
+			return nil, err
 		}
-		if c.relay != nil && peer != name {
-			way, err := c.relay.Addr(name, peer)
-			if err != nil {
-				return nil, err
-			}
-			addr = way.String()
-		}
-		all = append(all, regent.Peer{Name: peer, Addrs: []string{addr}, PublicKeys: c.public[peer]})
+		all = append(all, p)
 	}
 	return all, nil
+}
+
+// Peer returns a member as the others have to address it.
+func (c *Cluster) Peer(name string) (regent.Peer, error) {
+	addr := name + ":7400" // in memory
+	if c.hosts != nil {
+		addr = c.hosts.addr(name).String()
+	}
+	if c.relay != nil {
+		way, err := c.relay.Addr(name)
+		if err != nil {
+			return regent.Peer{}, err
+		}
+		addr = way.String()
+	}
+	return regent.Peer{Name: name, Addrs: []string{addr}, PublicKeys: c.public[name]}, nil
+}
+
+// joins says whether the member of a host is none of those that the council begins with.
+func (c *Cluster) joins(name string) bool {
+	return len(c.Founders) > 0 && !slices.Contains(c.Founders, name)
 }
 
 // drawKeys draws the members' own keys.
@@ -217,8 +237,8 @@ func (c *Cluster) drawKeys() {
 
 // Order returns what a member reads when it starts.
 func (c *Cluster) Order(name string) (Order, error) {
-	council, err := c.Council(name)
-	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.bind(name), Council: council, Key: c.key(), OwnKeys: c.own[name], Bootstrap: true, Timing: c.Timing, Groups: c.Groups,
+	council, err := c.Council()
+	return Order{Name: name, Dir: filepath.Join(c.Dir, name), Bind: c.Bind(name), Council: council, Joins: c.joins(name), Bootstrap: !c.joins(name), Key: c.key(), OwnKeys: c.own[name], Timing: c.Timing, Groups: c.Groups,
 		NoRealtime: c.NoRealtime, Hold: c.Hold, Stubborn: c.Stubborn, Poll: c.Poll, Status: c.Options.Status, Journals: c.journals()}, err
 }
 
@@ -230,7 +250,8 @@ func (c *Cluster) key() []byte {
 	return []byte("0123456789abcdef0123456789abcdef")
 }
 
-func (c *Cluster) bind(name string) string {
+// Bind returns the address on which the member of a host receives packets; empty in memory. A relay is another address to the others: see Peer.
+func (c *Cluster) Bind(name string) string {
 	if c.hosts == nil {
 		return ""
 	}

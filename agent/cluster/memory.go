@@ -23,13 +23,17 @@ type residence struct {
 // MemberConfig returns the configuration of a member that joins in this process: see Join. Change what the test is about. Its
 // directory is that of the host, so a member that joins again finds its record.
 func (c *Cluster) MemberConfig(name string) (regent.Config, error) {
-	council, err := c.Council(name)
+	council, err := c.Council()
 	if err != nil {
 		return regent.Config{}, err
 	}
 	dir := filepath.Join(c.Dir, name)
-	return regent.Config{Name: name, CouncilID: CouncilID, Key: c.key(), OwnKeys: c.own[name], Bootstrap: true, Dir: dir, Bind: c.bind(name), Council: council, Timing: c.Timing,
-		NoRealtime: c.NoRealtime, Logger: slog.New(slog.NewTextHandler((*logs)(c), &slog.HandlerOptions{Level: slog.LevelDebug}))}, os.MkdirAll(dir, 0o700)
+	config := regent.Config{Name: name, CouncilID: CouncilID, Key: c.key(), OwnKeys: c.own[name], Bootstrap: true, Dir: dir, Bind: c.Bind(name), Council: council, Timing: c.Timing,
+		NoRealtime: c.NoRealtime, Logger: slog.New(slog.NewTextHandler((*logs)(c), &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	if c.joins(name) {
+		config.Bootstrap, config.Council, config.Join = false, nil, council
+	}
+	return config, os.MkdirAll(dir, 0o700)
 }
 
 // Join makes a member join in this process: on the network in memory, or on a socket of this host. Inside a bubble of

@@ -9,11 +9,12 @@ import (
 // An Order is the first line that a member process reads: who it is.
 type Order struct {
 	Name, Dir, Bind string
-	Council         []regent.Peer
-	Key             []byte
-	OwnKeys         regent.OwnKeys
-	Bootstrap       bool
-	Timing          regent.Timing
+	// Council lists the members that the council begins with. A member that Joins is none of them.
+	Council          []regent.Peer
+	Joins, Bootstrap bool
+	Key              []byte
+	OwnKeys          regent.OwnKeys
+	Timing           regent.Timing
 	// Groups are those that the programs of the member lead.
 	Groups       []Group
 	NoRealtime   bool

@@ -52,8 +52,12 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer, beside ...func(context.C
 			commands <- lines.Text()
 		}
 	}()
-	m, err := regent.Join(ctx, regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, Key: o.Key, OwnKeys: o.OwnKeys,
-		CouncilID: CouncilID, Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, StopWithin: o.Stubborn, Consistent: consistent(o.Groups), Logger: slog.New(slog.NewTextHandler(logs, nil))})
+	config := regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, Key: o.Key, OwnKeys: o.OwnKeys,
+		CouncilID: CouncilID, Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, StopWithin: o.Stubborn, Consistent: consistent(o.Groups), Logger: slog.New(slog.NewTextHandler(logs, nil))}
+	if o.Joins {
+		config.Council, config.Join = nil, o.Council
+	}
+	m, err := regent.Join(ctx, config)
 	if err != nil {
 		s.say(Event{What: Failed, Text: err.Error()})
 		return 1

@@ -62,17 +62,8 @@ func flood(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 	if err != nil {
 		return errors.Join(err, c.close())
 	}
-	at, err := c.cluster.Council(c.leader.Member)
-	if err != nil {
-		return errors.Join(err, c.close())
-	}
 	leader := c.leader.Member
-	target := ""
-	for _, p := range at {
-		if p.Name == leader {
-			target = p.Addrs[0]
-		}
-	}
+	target := c.cluster.Bind(leader)
 	err = cluster.Record(recordWithin, func(r cluster.Recorded) bool {
 		c.recorded = r.Data
 		return r.To.String() != target

@@ -294,7 +294,7 @@ func TestClonedMemberWaitsUntilTheOtherIsGone(t *testing.T) {
 		h.check(h.WriteConfig(name))
 		text, err := os.ReadFile(h.ConfigFile(name))
 		h.check(err)
-		council, err := h.Council(name)
+		council, err := h.Council()
 		h.check(err)
 		first := council[2].Addrs[0]
 		h.check(os.WriteFile(h.ConfigFile(name), []byte(strings.Replace(string(text), `{name: c, address: "`+first+`"`, `{name: c, addresses: ["`+first+`", "`+second+`"]`, 1)), 0o600))

@@ -103,7 +103,7 @@ func joinBy(t *testing.T, names, addrs []string, ways []*relay.Relay) []*regent.
 			if n != me {
 				p.Addrs = nil
 				for _, r := range ways {
-					a, err := r.Addr(me, n)
+					a, err := r.Addr(n)
 					if err != nil {
 						t.Fatal(err)
 					}

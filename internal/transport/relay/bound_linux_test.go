@@ -208,7 +208,7 @@ func TestBoundIsNeverBelowTheTrueDelayBetweenProcesses(t *testing.T) {
 	var ps [2]*process
 	names := [2]string{"a", "b"}
 	for i := range ps {
-		peer, err := r.Addr(names[i], names[1-i])
+		peer, err := r.Addr(names[1-i])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,19 +13,20 @@ import (
 
 // Do carries out one line, and returns what there is to say. Beside the language of fault.Board it knows
 //
-//	addr FROM TO        the address that FROM must use for TO
+//	addr NAME           the address that the others must use for a member
 //	member NAME ADDR    where a member listens now
 //	stats FROM TO       as JSON
 func (r *Relay) Do(line string) (string, error) {
 	words := strings.Fields(line)
+	if len(words) == 2 && words[0] == "addr" {
+		a, err := r.Addr(words[1])
+		if err != nil {
+			return "", err
+		}
+		return a.String() + "\n", nil
+	}
 	if len(words) == 3 {
 		switch words[0] {
-		case "addr":
-			a, err := r.Addr(words[1], words[2])
-			if err != nil {
-				return "", err
-			}
-			return a.String() + "\n", nil
 		case "member":
 			a, err := netip.ParseAddrPort(words[2])
 			if err != nil {

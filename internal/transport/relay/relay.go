@@ -2,10 +2,10 @@
 // them as bad as a test or a demonstration wants it: delays, losses, duplicates, disorder and cuts, for each direction
 // of each pair, changed while it runs.
 //
-// The relay listens on one port for each ordered pair. Member a is configured with the relay's port for (a, b) as the
-// address of b, and so on: from the port alone the relay knows the sender and the receiver of a datagram, whatever address it came
-// from, and need not look into it. It sends on to the real address of b from its port for (b, a), which is the address of a as b knows
-// it: what b answers to the source of a datagram goes through the relay to a.
+// The relay listens on one port for each member. That port is the address of the member for all others, as a council has agreed on it. The
+// relay knows the receiver of a datagram by the port that it came to, and the sender by the address that it came from. It sends on to the real
+// address of the receiver from the port of the sender: what the receiver answers to the source of a datagram goes through the relay, too. What
+// comes from elsewhere is lost.
 //
 //	relay.go    sockets and forwarding
 //	control.go  the same links from another process, line by line
@@ -48,6 +48,7 @@ type Config struct {
 // A Relay forwards datagrams until it is closed.
 type Relay struct {
 	links    *fault.Links
+	ports    []*port
 	pairs    [][]*pair // from, to; nil on the diagonal
 	targets  []atomic.Pointer[netip.AddrPort]
 	schedule *fault.Schedule[*packet]
@@ -55,19 +56,25 @@ type Relay struct {
 	done     sync.WaitGroup
 }
 
+// port is where the others reach a member.
+type port struct {
+	relay  *Relay
+	member int
+	conn   transport.Conn
+
+	out sync.Mutex // one writer at a time
+	one [1]transport.Packet
+}
+
 // pair is one direction between two members.
 type pair struct {
 	relay    *Relay
 	from, to int
-	conn     transport.Conn
 	rand     *rand.Rand
 	// turn is when the last datagram leaves.
 	turn time.Time
 	stats
 	waiting atomic.Int64
-
-	out sync.Mutex // one writer at a time
-	one [1]transport.Packet
 }
 
 type stats struct{ received, forwarded, lost, overflowed atomic.Uint64 }
@@ -108,28 +115,23 @@ func Start(c Config) (*Relay, error) {
 		r.targets[i].Store(&m.Addr)
 	}
 	r.schedule = fault.NewSchedule(r.deliver)
-	r.pairs = make([][]*pair, len(names))
 	for i := range names {
-		r.pairs[i] = make([]*pair, len(names))
+		conn, err := transport.Listen(netip.AddrPortFrom(c.Bind, 0))
+		if err != nil {
+			r.Close()
+			return nil, fmt.Errorf("relay: to %s: %w", names[i], err)
+		}
+		r.ports = append(r.ports, &port{relay: r, member: i, conn: conn})
+		row := make([]*pair, len(names))
 		for j := range names {
-			if i == j {
-				continue
+			if i != j {
+				row[j] = &pair{relay: r, from: i, to: j, rand: rand.New(rand.NewPCG(c.Seed, uint64(i)<<32|uint64(j)))}
 			}
-			conn, err := transport.Listen(netip.AddrPortFrom(c.Bind, 0))
-			if err != nil {
-				r.Close()
-				return nil, fmt.Errorf("relay: from %s to %s: %w", names[i], names[j], err)
-			}
-			p := &pair{relay: r, from: i, to: j, conn: conn, rand: rand.New(rand.NewPCG(c.Seed, uint64(i)<<32|uint64(j)))}
-			r.pairs[i][j] = p
 		}
+		r.pairs = append(r.pairs, row)
 	}
-	for _, row := range r.pairs {
-		for _, p := range row {
-			if p != nil {
-				r.done.Go(p.run) // all ports are open: each sends from that of its opposite
-			}
-		}
+	for _, p := range r.ports {
+		r.done.Go(p.run) // all ports are open: a datagram leaves from that of its sender
 	}
 	return r, nil
 }
@@ -137,7 +139,7 @@ func Start(c Config) (*Relay, error) {
 // Links is where links are changed.
 func (r *Relay) Links() *fault.Links { return r.links }
 
-// pair finds a pair by names.
+// pair finds a pair by its names.
 func (r *Relay) pair(from, to string) (*pair, error) {
 	i, err := r.links.Index(from)
 	if err != nil {
@@ -153,13 +155,13 @@ func (r *Relay) pair(from, to string) (*pair, error) {
 	return r.pairs[i][j], nil
 }
 
-// Addr returns the address that from must use for to.
-func (r *Relay) Addr(from, to string) (netip.AddrPort, error) {
-	p, err := r.pair(from, to)
+// Addr returns the address that the others must use for a member.
+func (r *Relay) Addr(name string) (netip.AddrPort, error) {
+	i, err := r.links.Index(name)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	return p.conn.LocalAddr(), nil
+	return r.ports[i].conn.LocalAddr(), nil
 }
 
 // SetAddr says where a member listens now.
@@ -184,20 +186,16 @@ func (r *Relay) Stats(from, to string) (Stats, error) {
 // Close stops forwarding. What is under way is lost.
 func (r *Relay) Close() error {
 	var errs []error
-	for _, row := range r.pairs {
-		for _, p := range row {
-			if p != nil {
-				errs = append(errs, p.conn.Close())
-			}
-		}
+	for _, p := range r.ports {
+		errs = append(errs, p.conn.Close())
 	}
 	r.schedule.Stop()
 	r.done.Wait()
 	return errors.Join(errs...)
 }
 
-// run takes in the datagrams of a pair.
-func (p *pair) run() {
+// run takes in the datagrams to a member.
+func (p *port) run() {
 	in := transport.NewPackets(16)
 	for {
 		n, err := p.conn.Read(in)
@@ -205,12 +203,24 @@ func (p *pair) run() {
 			return // closed
 		}
 		for i := range in[:n] {
-			p.take(in[i].Data)
+			if from := p.relay.sender(in[i].Addr); from >= 0 && from != p.member {
+				p.relay.pairs[from][p.member].take(in[i].Data)
+			}
 		}
 	}
 }
 
-// take decides over one datagram.
+// sender returns the member at an address; -1 if there is none.
+func (r *Relay) sender(addr netip.AddrPort) int {
+	for i := range r.targets {
+		if *r.targets[i].Load() == addr {
+			return i
+		}
+	}
+	return -1
+}
+
+// take decides over one datagram. Only the reader of the receiver's port calls it.
 func (p *pair) take(data []byte) {
 	p.received.Add(1)
 	link := p.relay.links.Link(p.from, p.to)
@@ -248,12 +258,14 @@ func (r *Relay) deliver(x *packet) {
 	packets.Put(x)
 }
 
+// forward sends a datagram on, from the port of its sender.
 func (p *pair) forward(data []byte) {
-	p.out.Lock()
-	defer p.out.Unlock()
-	p.one[0] = transport.Packet{Data: data, Addr: *p.relay.targets[p.to].Load()}
+	from := p.relay.ports[p.from]
+	from.out.Lock()
+	defer from.out.Unlock()
+	from.one[0] = transport.Packet{Data: data, Addr: *p.relay.targets[p.to].Load()}
 	// An error is a loss, as on any network: perhaps nobody listens there now.
-	if n, _ := p.relay.pairs[p.to][p.from].conn.Write(p.one[:]); n == 1 {
+	if n, _ := from.conn.Write(from.one[:]); n == 1 {
 		p.forwarded.Add(1)
 	} else {
 		p.lost.Add(1)

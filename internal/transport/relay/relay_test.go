@@ -37,9 +37,9 @@ func council(t testing.TB, names ...string) (*Relay, map[string]transport.Conn) 
 	return r, conns
 }
 
-func say(t testing.TB, r *Relay, conn transport.Conn, from, to, text string) {
+func say(t testing.TB, r *Relay, conn transport.Conn, to, text string) {
 	t.Helper()
-	addr, err := r.Addr(from, to)
+	addr, err := r.Addr(to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +88,40 @@ func TestEveryPairHasItsOwnWay(t *testing.T) {
 			if from == to {
 				continue
 			}
-			say(t, r, conns[from], from, to, from+to)
+			say(t, r, conns[from], to, from+to)
 			if got := hear(t, conns[to]); got != from+to {
 				t.Errorf("%s heard %q from %s", to, got, from)
 			}
 		}
 	}
-	if _, err := r.Addr("a", "a"); err == nil {
-		t.Error("a talks to itself through the relay")
+	for _, name := range names {
+		for to := range conns {
+			if s, err := r.Stats(name, to); name != to && (err != nil || s.Forwarded != 1) {
+				t.Errorf("from %s to %s: %+v, %v", name, to, s, err)
+			}
+		}
+	}
+}
+
+// The relay knows senders by their addresses.
+func TestDatagramsOfStrangersAreLost(t *testing.T) {
+	r, conns := council(t, "a", "b")
+	stranger, err := transport.Listen(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	say(t, r, stranger, "b", "stranger")
+	say(t, r, conns["a"], "b", "member")
+	if got := hear(t, conns["b"]); got != "member" {
+		t.Errorf("b heard a %s", got)
+	}
+	if err := r.SetAddr("a", stranger.LocalAddr()); err != nil {
+		t.Fatal(err)
+	}
+	say(t, r, stranger, "b", "moved")
+	if got := hear(t, conns["b"]); got != "moved" {
+		t.Errorf("b heard a %s", got)
 	}
 }
 
@@ -104,16 +130,16 @@ func TestCutIsOneWayAndHeals(t *testing.T) {
 	if err := r.Links().Cut("a", "b"); err != nil {
 		t.Fatal(err)
 	}
-	say(t, r, conns["a"], "a", "b", "lost")
+	say(t, r, conns["a"], "b", "lost")
 	until(t, r, "a", "b", func(s Stats) bool { return s.Lost == 1 })
-	say(t, r, conns["b"], "b", "a", "heard")
+	say(t, r, conns["b"], "a", "heard")
 	if got := hear(t, conns["a"]); got != "heard" {
 		t.Error(got)
 	}
 	if err := r.Links().Heal("a", "b"); err != nil {
 		t.Fatal(err)
 	}
-	say(t, r, conns["a"], "a", "b", "again")
+	say(t, r, conns["a"], "b", "again")
 	if got := hear(t, conns["b"]); got != "again" {
 		t.Errorf("%q came through the cut", got)
 	}
@@ -124,7 +150,7 @@ func TestWhatIsUnderWayIsLostWithACut(t *testing.T) {
 	if _, err := r.Do("link a b delay=50ms"); err != nil {
 		t.Fatal(err)
 	}
-	say(t, r, conns["a"], "a", "b", "under way")
+	say(t, r, conns["a"], "b", "under way")
 	until(t, r, "a", "b", func(s Stats) bool { return s.Waiting == 1 })
 	if _, err := r.Do("cut a b"); err != nil {
 		t.Fatal(err)
@@ -142,7 +168,7 @@ func TestDelaysAreAtLeastWhatWasAskedFor(t *testing.T) {
 	var sent []time.Time
 	for i := range 20 {
 		sent = append(sent, time.Now())
-		say(t, r, conns["a"], "a", "b", fmt.Sprint(i))
+		say(t, r, conns["a"], "b", fmt.Sprint(i))
 	}
 	for i, at := range sent {
 		got := hear(t, conns["b"])
@@ -160,19 +186,19 @@ func TestDuplicatesAndDisorder(t *testing.T) {
 	if _, err := r.Do("link a b duplicate=1"); err != nil {
 		t.Fatal(err)
 	}
-	say(t, r, conns["a"], "a", "b", "twice")
+	say(t, r, conns["a"], "b", "twice")
 	if x, y := hear(t, conns["b"]), hear(t, conns["b"]); x != "twice" || y != "twice" {
 		t.Errorf("%q and %q", x, y)
 	}
 	if _, err := r.Do("link a b perfect reorder=1"); err != nil {
 		t.Fatal(err)
 	}
-	say(t, r, conns["a"], "a", "b", "held back")
+	say(t, r, conns["a"], "b", "held back")
 	until(t, r, "a", "b", func(s Stats) bool { return s.Received == 2 })
 	if _, err := r.Do("link a b perfect"); err != nil {
 		t.Fatal(err)
 	}
-	say(t, r, conns["a"], "a", "b", "ahead")
+	say(t, r, conns["a"], "b", "ahead")
 	heard := map[string]bool{hear(t, conns["b"]): true, hear(t, conns["b"]): true}
 	if !heard["held back"] || !heard["ahead"] {
 		t.Errorf("heard %v", heard)
@@ -186,7 +212,7 @@ func TestOverflowIsLostAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 80 {
-		say(t, r, conns["a"], "a", "b", "x")
+		say(t, r, conns["a"], "b", "x")
 	}
 	until(t, r, "a", "b", func(s Stats) bool { return s.Received == 80 && s.Waiting == 64 && s.Overflowed == 16 })
 }
@@ -201,7 +227,7 @@ func TestMembersCanMove(t *testing.T) {
 	if _, err := r.Do("member b " + moved.LocalAddr().String()); err != nil {
 		t.Fatal(err)
 	}
-	say(t, r, conns["a"], "a", "b", "x")
+	say(t, r, conns["a"], "b", "x")
 	if got := hear(t, moved); got != "x" {
 		t.Error(got)
 	}
@@ -246,17 +272,18 @@ func TestControlOverASocket(t *testing.T) {
 			}
 		}
 	}
-	addr, err := r.Addr("a", "b")
+	addr, err := r.Addr("b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"addr a b":              addr.String() + "\nok\n",
-		"addr a z":              "error: member \"z\": there are a b\n",
-		"link b a delay=1ms":    "ok\n",
-		"nonsense":              "error: \"nonsense\": say link FROM TO ..., cut FROM TO, heal FROM TO, partition, heal or show\n",
-		"member a 127.0.0.1:99": "ok\n",
-		"member a nowhere":      "error: not an ip:port\n",
+		"addr b":             addr.String() + "\nok\n",
+		"addr z":             "error: member \"z\": there are a b\n",
+		"link b a delay=1ms": "ok\n",
+		"nonsense":           "error: \"nonsense\": say link FROM TO ..., cut FROM TO, heal FROM TO, partition, heal or show\n",
+		"member a nowhere":   "error: not an ip:port\n",
+
+		"member a " + conns["a"].LocalAddr().String(): "ok\n",
 	} {
 		if got := ask(line); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
@@ -265,7 +292,7 @@ func TestControlOverASocket(t *testing.T) {
 	if got := ask("show"); got != "link b a perfect delay=1ms\nok\n" {
 		t.Errorf("show: %q", got)
 	}
-	say(t, r, conns["a"], "a", "b", "x")
+	say(t, r, conns["a"], "b", "x")
 	hear(t, conns["b"])
 	if got := ask("stats a b"); !strings.HasPrefix(got, `{"Received":1,"Forwarded":1,`) {
 		t.Errorf("stats: %q", got)
@@ -282,7 +309,7 @@ func TestCloseWithDatagramsUnderWay(t *testing.T) {
 	if _, err := r.Do("link a b delay=1h"); err != nil {
 		t.Fatal(err)
 	}
-	say(t, r, conns["a"], "a", "b", "x")
+	say(t, r, conns["a"], "b", "x")
 	until(t, r, "a", "b", func(s Stats) bool { return s.Waiting == 1 })
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
@@ -303,7 +330,7 @@ func BenchmarkRelay(b *testing.B) {
 				if err := r.Links().Set("a", "b", fault.Link{Delay: c.delay}); err != nil {
 					b.Fatal(err)
 				}
-				to, _ = r.Addr("a", "b")
+				to, _ = r.Addr("b")
 			}
 			out, in := []transport.Packet{{Data: make([]byte, 100), Addr: to}}, transport.NewPackets(1)
 			var sum, worst time.Duration
@@ -329,13 +356,13 @@ func BenchmarkRelay(b *testing.B) {
 // What a member answers to the source of a datagram reaches its sender, and passes the link to it.
 func TestAnswersToTheSourceGoThroughTheRelay(t *testing.T) {
 	r, conns := council(t, "a", "b")
-	say(t, r, conns["a"], "a", "b", "question")
+	say(t, r, conns["a"], "b", "question")
 	in := transport.NewPackets(1)
 	defer time.AfterFunc(patience, func() { conns["b"].Close() }).Stop()
 	if _, err := conns["b"].Read(in); err != nil {
 		t.Fatal(err)
 	}
-	if want, err := r.Addr("b", "a"); err != nil || in[0].Addr != want {
+	if want, err := r.Addr("a"); err != nil || in[0].Addr != want {
 		t.Errorf("b heard a from %v, and its address of a is %v: %v", in[0].Addr, want, err)
 	}
 	if _, err := conns["b"].Write([]transport.Packet{{Data: []byte("answer"), Addr: in[0].Addr}}); err != nil {
