@@ -212,7 +212,11 @@ func (m *Member) refusal(err error) error {
 				now := m.describe(m.world.Clock.Now())
 				return fmt.Errorf("%w: it was asked for at %s, and is %s (cancel it, or wait for its end)", to, now.By, progress(&now, nil))
 			}
-			return fmt.Errorf("%w: %s", to, strings.TrimPrefix(err.Error(), "council: "))
+			text := strings.TrimPrefix(err.Error(), "council: ")
+			if text == to.Error() {
+				return to
+			}
+			return fmt.Errorf("%w: %s", to, text)
 		}
 	}
 	return err

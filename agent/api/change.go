@@ -1,10 +1,8 @@
 package api
 
 import (
-	"fmt"
-	"time"
-
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/internal/councillog"
 )
 
 // A Change is a view that replaced another.
@@ -21,33 +19,5 @@ type Change struct {
 type CouncilChange struct {
 	// Serial counts it with the changes of groups.
 	Serial uint64 `json:"serial"`
-	// At is when this member had settled in the council as it is since, which has that Number.
-	At     time.Time `json:"at"`
-	Number uint64    `json:"number"`
-	// Cause says in words what became of the members, and By at which member that was asked for.
-	Cause string `json:"cause"`
-	By    string `json:"by,omitempty"`
-	// Took is how long this member saw the change run.
-	Took time.Duration `json:"took_ns"`
-}
-
-// String shows the change for people: "member d added, number 7, took 210ms, asked for at a".
-func (c *CouncilChange) String() string {
-	text := fmt.Sprintf("%s, number %d", c.Cause, c.Number)
-	if c.Took > 0 {
-		text += fmt.Sprintf(", took %v", rounded(c.Took))
-	}
-	if c.By != "" {
-		text += ", asked for at " + c.By
-	}
-	return text
-}
-
-// rounded returns a length of time with three figures.
-func rounded(d time.Duration) time.Duration {
-	unit := time.Duration(1)
-	for d/unit >= 1000 {
-		unit *= 10
-	}
-	return d.Round(unit)
+	councillog.Change
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/roster"
 )
 
 // An Order is the first line that a member process reads: who it is.
@@ -55,9 +56,10 @@ type Event struct {
 	Support []string `json:"support,omitempty"`
 	// Standings, of Said, are leaderships that last.
 	Standings []Standing `json:"standings,omitempty"`
-	// Status and Members are of Said.
+	// Status, Members and Council are of Said. Council also is what a change led to, of Did and Failed.
 	Status  *regent.Status      `json:"status,omitempty"`
 	Members []regent.PeerStatus `json:"members,omitempty"`
+	Council *roster.Council     `json:"council,omitempty"`
 	// Text is for people.
 	Text string `json:"text,omitempty"`
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster/journal"
 	"github.com/regentproject/regent/internal/runtime/thread"
+	"github.com/regentproject/regent/roster"
 )
 
 // Serve is what a member process does. It reads an Order, joins, campaigns, and writes Events. Further lines on its
@@ -27,9 +28,10 @@ import (
 //	campaign              begin to campaign, if the order was to hold
 //	status                report how the member is
 //	verify                prove who leads the first group
+//	change JSON           change the council, as a roster.Change says; the commands that follow do not wait for it
 //	unwell                the member is unhealthy from now on, and programs that lead are asked to stop
 //
-// The member leaves at the end of its input. Serve returns the exit status. Further programs of the member run beside those of its groups, until their context ends.
+// The member leaves at the end of its input, and when the council has removed it. Serve returns the exit status. Further programs of the member run beside those of its groups, until their context ends.
 func Serve(in io.Reader, out io.Writer, logs io.Writer, beside ...func(context.Context, *regent.Member, Order) error) int {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
@@ -54,6 +56,11 @@ func Serve(in io.Reader, out io.Writer, logs io.Writer, beside ...func(context.C
 	}()
 	config := regent.Config{Name: o.Name, Dir: o.Dir, Bind: o.Bind, Council: o.Council, Key: o.Key, OwnKeys: o.OwnKeys,
 		CouncilID: CouncilID, Bootstrap: o.Bootstrap, Timing: o.Timing, NoRealtime: o.NoRealtime, StopWithin: o.Stubborn, Consistent: consistent(o.Groups), Logger: slog.New(slog.NewTextHandler(logs, nil))}
+	config.OnCouncil = func(c roster.Council) {
+		if c.Removed {
+			cancel()
+		}
+	}
 	if o.Joins {
 		config.Council, config.Join = nil, o.Council
 	}
@@ -228,7 +235,8 @@ func (s *server) reportStatus(ctx context.Context) {
 
 func (s *server) status() {
 	st := s.member.Status()
-	e := Event{What: Said, Status: &st, Members: s.member.Members(), Leading: int(s.leading.Load())}
+	council := s.member.Council()
+	e := Event{What: Said, Status: &st, Council: &council, Members: s.member.Members(), Leading: int(s.leading.Load())}
 	for _, p := range s.programs {
 		if st, ok := p.standing(); ok {
 			e.Standings = append(e.Standings, st)
@@ -241,6 +249,10 @@ func (s *server) status() {
 func (s *server) obey(ctx context.Context, command string) {
 	words := strings.Fields(command)
 	if len(words) == 0 {
+		return
+	}
+	if change, ok := strings.CutPrefix(command, "change "); ok {
+		go s.change(ctx, change)
 		return
 	}
 	begin := time.Now()
@@ -280,6 +292,24 @@ func (s *server) do(ctx context.Context, words []string) error {
 		return s.handOver(ctx, words[0], words[1:])
 	}
 	return errors.New("no such command")
+}
+
+// change changes the council, and reports when that is over.
+func (s *server) change(ctx context.Context, command string) {
+	begin := time.Now()
+	var c roster.Change
+	err := json.Unmarshal([]byte(command), &c)
+	e := Event{What: Did, Text: "change"}
+	if err == nil {
+		var now roster.Council
+		now, err = s.member.Change(ctx, c)
+		e.Council = &now
+	}
+	if err != nil {
+		e.What, e.Text = Failed, err.Error()
+	}
+	e.Took = time.Since(begin)
+	s.say(e)
 }
 
 // handOver makes the program that leads a group give it up, or hand it over.

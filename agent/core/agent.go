@@ -19,6 +19,7 @@ import (
 	"github.com/regentproject/regent/agent/config"
 	"github.com/regentproject/regent/agent/processes"
 	"github.com/regentproject/regent/internal/clock"
+	"github.com/regentproject/regent/internal/councillog"
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/runtime/party"
 	"github.com/regentproject/regent/internal/runtime/world"
@@ -69,7 +70,7 @@ type Agent struct {
 	onStart      func()
 	runners      runners
 	Names        party.Names // of all members of the council, in causes
-	councilTrack councilTrack
+	councilTrack councillog.Track
 	// Removed is closed when the council has removed this host. The member leaves by itself then.
 	Removed    chan struct{}
 	removeOnce sync.Once

@@ -147,8 +147,8 @@ func peerNames(peers []regent.Peer) []string {
 
 // FollowCouncil enters the names of members that come, so that causes can name them, and notes changes that are over, and that this host was removed.
 func (a *Agent) FollowCouncil(c roster.Council) {
-	if change := a.councilTrack.see(time.Now(), &c); change != nil {
-		a.ChangeLog.AddCouncil(*change)
+	if change := a.councilTrack.See(time.Now(), &c); change != nil {
+		a.ChangeLog.AddCouncil(api.CouncilChange{Change: *change})
 	}
 	if c.Removed {
 		a.removeOnce.Do(func() { close(a.Removed) })

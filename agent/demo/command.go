@@ -15,8 +15,9 @@ import (
 type command struct {
 	verb   string
 	member string
-	// chosen is the row of the table that is chosen now.
-	chosen int
+	// key says that it came as a key, which is about the chosen member. It may choose another one: the one in a row, counted from 1, or by rows down.
+	key     bool
+	row, by int
 }
 
 // verbs says what each command does, in the order in which they are explained.
@@ -30,6 +31,9 @@ var verbs = []struct{ verb, help string }{
 	{"heal", "connect it again"},
 	{"transfer", "hand the group over to it"},
 	{"resign", "make it give the group up"},
+	{"add", "start another process, and add it to the council"},
+	{"remove", "remove it from the council"},
+	{"cancel", "end the running change of the council"},
 	{"quit", "end the demonstration"},
 }
 
@@ -46,12 +50,18 @@ func parse(line string) command {
 }
 
 // run carries the command out and says what was done.
-func (c *command) run(t *cluster.Cluster, m *model) (string, error) {
-	if c.verb == "" {
+func (c *command) run(s *demonstration) (string, error) {
+	m := s.model
+	switch c.verb {
+	case "":
 		return "", nil
+	case "add":
+		return s.add(c.member)
+	case "cancel":
+		return s.cancel()
 	}
 	if !slices.ContainsFunc(verbs, func(v struct{ verb, help string }) bool { return v.verb == c.verb }) {
-		return "", fmt.Errorf("%q: no such command: say crash, start, pause, resume, cut, slow, heal, transfer or resign and a member, or quit", c.verb)
+		return "", fmt.Errorf("%q: no such command: say crash, start, pause, resume, cut, slow, heal, transfer, resign or remove and a member, or add, cancel or quit", c.verb)
 	}
 	if c.member == "leader" {
 		c.member = m.leader()
@@ -59,39 +69,47 @@ func (c *command) run(t *cluster.Cluster, m *model) (string, error) {
 			return "", fmt.Errorf("%s leader: nobody leads %s now: name a member, or try again when one leads", c.verb, m.elections[0].name)
 		}
 	}
-	if !slices.Contains(t.Names, c.member) {
-		return "", fmt.Errorf("%s %q: no such member: there are %s, and leader", c.verb, c.member, strings.Join(t.Names, ", "))
+	if names := strings.Fields(c.member); c.verb == "remove" && len(names) > 0 {
+		return s.remove(names)
 	}
-	if err := act(t, m, web.Command{Verb: c.verb, Members: []string{c.member}, To: c.member, Group: m.elections[0].name}); err != nil {
+	if !slices.Contains(m.names, c.member) {
+		return "", fmt.Errorf("%s %q: no such member: there are %s, and leader", c.verb, c.member, strings.Join(m.names, ", "))
+	}
+	if err := s.act(web.Command{Verb: c.verb, Members: []string{c.member}, To: c.member, Group: m.elections[0].name}); err != nil {
 		return "", fmt.Errorf("%s %s: %w", c.verb, c.member, err)
 	}
 	return fmt.Sprintf("you: %s %s", c.verb, c.member), nil
 }
 
 // act does something to members, links or groups, in a terminal or on a page.
-func act(t *cluster.Cluster, m *model, c web.Command) error {
+func (s *demonstration) act(c web.Command) error {
+	t, m := s.cluster, s.model
 	switch c.Verb {
 	case "resign", "transfer":
 		return handOver(t, m, c)
 	case "part":
 		return t.Part(c.Members...)
 	case "mend":
-		return mend(t, m)
+		return s.mend()
 	}
 	var errs []error
 	for _, n := range c.Members {
-		errs = append(errs, actOn(t, m, c.Verb, n))
+		errs = append(errs, s.actOn(c.Verb, n))
 	}
 	return errors.Join(errs...)
 }
 
 // actOn does something to one member.
-func actOn(t *cluster.Cluster, m *model, verb, member string) error {
+func (s *demonstration) actOn(verb, member string) error {
+	t, m := s.cluster, s.model
 	switch verb {
 	case "crash":
 		return t.Crash(member)
 	case "start":
-		return t.Start(member)
+		if _, removed := m.council.removed[member]; removed {
+			return fmt.Errorf("%s was removed from the council: add it", member)
+		}
+		return s.start(member)
 	case "pause":
 		if err := t.Pause(member); err != nil {
 			return err
@@ -149,14 +167,17 @@ func handOver(t *cluster.Cluster, m *model, c web.Command) error {
 }
 
 // mend heals all links, and lets all members run.
-func mend(t *cluster.Cluster, m *model) error {
-	errs := []error{t.HealAll()}
-	for _, n := range t.Names {
-		switch state, _ := t.State(n); state {
+func (s *demonstration) mend() error {
+	errs := []error{s.cluster.HealAll()}
+	for _, n := range s.model.names {
+		if !s.model.council.has(n) {
+			continue
+		}
+		switch state, _ := s.cluster.State(n); state {
 		case "gone":
-			errs = append(errs, t.Start(n))
+			errs = append(errs, s.start(n))
 		case "paused":
-			errs = append(errs, actOn(t, m, "resume", n))
+			errs = append(errs, s.actOn("resume", n))
 		}
 	}
 	return errors.Join(errs...)

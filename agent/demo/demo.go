@@ -4,6 +4,7 @@
 //	demo.go     the course of a demonstration
 //	command.go  what can be done to members
 //	keys.go     the same by single keys
+//	council.go  members that come and go
 //	model.go    what is known of the members, from what they say
 //	table.go    the same as a table, and terminal.go where it is drawn
 //	show.go     the same as a page in the browser
@@ -63,22 +64,25 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	var names []string
-	for i := range o.Members {
-		names = append(names, string(rune('a'+i)))
+	var hosts []string
+	for i := range maxMembers {
+		hosts = append(hosts, string(rune('a'+i)))
 	}
+	names := hosts[:o.Members]
 	if len(o.Groups) == 0 {
 		o.Groups = Groups
 	}
 	// All members and a browser share this host, and wake up late now and then: that alone must not make links slow.
 	o.Timing.Delay = max(o.Timing.Delay, min(hostDelay, o.Timing.Lease/5))
-	t, err := cluster.New(cluster.Options{Names: names, Dir: dir, Timing: o.Timing, Command: o.Command, Relay: true, Groups: o.Groups,
+	// Nothing asks for longer leases, and a new member waits until those that it may have promised would be over.
+	o.Timing.LongestLease = o.Timing.Lease
+	t, err := cluster.New(cluster.Options{Names: hosts, Founders: names, Dir: dir, Timing: o.Timing, Command: o.Command, Relay: true, Groups: o.Groups,
 		Poll: pollInterval, Status: statusInterval})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
-	s := &demonstration{Options: o, cluster: t, model: newModel(names, o.Groups...), begin: cluster.Now(), requests: make(chan pageRequest)}
+	s := &demonstration{Options: o, cluster: t, model: newModel(names, o.Groups...), begin: cluster.Now(), requests: make(chan pageRequest), joiners: make(map[string]bool)}
 	s.model.now = func() time.Duration { return s.since(cluster.Now()) }
 	stop, err := s.serve()
 	if err != nil {
@@ -86,7 +90,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer stop()
 	for _, name := range names {
-		if err := t.Start(name); err != nil {
+		if err := s.start(name); err != nil {
 			return err
 		}
 	}
@@ -98,15 +102,17 @@ func Run(ctx context.Context, o Options) (err error) {
 	return s.loop(ctx)
 }
 
-// Groups are what a demonstration shows by default: one of each mode that there is, and some more.
+// Groups are what a demonstration shows by default: one of each mode whose members can change, and some more.
 var Groups = []cluster.Group{
 	{Name: "billing", Mode: regent.Quorum, Beside: true},
 	{Name: "mail", Mode: regent.Quorum},
 	{Name: "reports", Mode: regent.Quorum},
 	{Name: "cache", Mode: regent.Local},
 	{Name: "search", Mode: regent.Eventual},
-	{Name: "shards", Mode: regent.Consistent},
 }
+
+// Consistent is a group of the mode whose members cannot change while they run.
+var Consistent = cluster.Group{Name: "shards", Mode: regent.Consistent}
 
 const (
 	// maxMembers is how many can be chosen by a digit.
@@ -125,6 +131,8 @@ type demonstration struct {
 	Options
 	cluster *cluster.Cluster
 	model   *model
+	// joiners are members that did not begin the council.
+	joiners map[string]bool
 	begin   cluster.Time
 	// store is what the page shows, at url; nil if there is none. requests is what pages ask for.
 	store    *web.Store
@@ -162,6 +170,7 @@ func (s *demonstration) loop(ctx context.Context) error {
 		case a := <-s.requests:
 			a.reply <- s.answer(a.command)
 		case <-draw.C:
+			s.followCouncil()
 			s.draw()
 			s.publish()
 		case <-ctx.Done():
@@ -203,8 +212,8 @@ func (s *demonstration) read(ctx context.Context, terminal bool, commands chan<-
 	}
 	in := bufio.NewReader(s.In)
 	if terminal {
-		for k := newKeys(len(s.cluster.Names)); ; {
-			c, err := k.next(in)
+		for {
+			c, err := nextKey(in)
 			if err != nil || !send(c) {
 				return
 			}
@@ -231,6 +240,24 @@ func (s *demonstration) handleEvent(e *cluster.Event) {
 	}
 }
 
+// followCouncil notes a change of the council that is over, and passes it on.
+func (s *demonstration) followCouncil() {
+	at := s.since(cluster.Now())
+	c := s.model.follow(at)
+	s.tidy()
+	if c == nil {
+		return
+	}
+	text := "council: " + c.String()
+	news := s.model.addEntry(web.Entry{At: at, Text: text, Tone: "good"})
+	switch {
+	case s.JSON:
+		s.write(&cluster.Event{What: "council", At: cluster.Now(), Text: text, Took: c.Took, Council: s.model.council.now})
+	case s.terminal == nil:
+		fmt.Fprintln(s.Out, news)
+	}
+}
+
 // since returns a reading as time since the beginning.
 func (s *demonstration) since(at cluster.Time) time.Duration { return at.Sub(s.begin) }
 
@@ -249,10 +276,10 @@ func (s *demonstration) write(e *cluster.Event) {
 
 // execute does to members what was asked for.
 func (s *demonstration) execute(c command) {
-	if s.terminal != nil && c.chosen != s.model.chosen {
-		s.model.chosen = c.chosen
+	if s.terminal != nil {
+		c.choose(s.model)
 	}
-	text, err := c.run(s.cluster, s.model)
+	text, err := c.run(s)
 	if err != nil {
 		text = err.Error()
 	}

@@ -60,6 +60,27 @@ func TestDemonstrationByCommands(t *testing.T) {
 	}
 }
 
+// Members come and go by commands, also while another one is dead. The members themselves agree on that.
+func TestDemonstrationAddsAndRemovesMembers(t *testing.T) {
+	in, to := io.Pipe()
+	d := &director{in: to, scene: []scene{
+		{"leads with token", "add"}, {"council: member d added, number ", "crash c"}, {"c is gone", "add f"}, {"council: member f added, number ", "remove c"},
+		{"council: member c removed, number ", "add d"}, {"add d: is there already", "add c"}, {"council: member c added, number ", "remove leader"}, {"removed, number ", "cancel"}, {"no change is running", "quit"}}}
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	// The leases must be longer than the pauses of a busy host.
+	timing := regent.LAN
+	timing.Lease, timing.RoundTrip, timing.Renew = time.Second, 100*time.Millisecond, 200*time.Millisecond
+	if err := Run(ctx, Options{Members: 3, Timing: timing, In: in, Out: d, Command: cluster.Child()}); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.scene) > 0 {
+		t.Errorf("it ended before %q:\n%s", d.scene[0].sees, d.String())
+	}
+	t.Log(d.String())
+}
+
 func TestDemonstrationOfASetLengthWritesJSON(t *testing.T) {
 	var out bytes.Buffer
 	err := Run(t.Context(), Options{Members: 3, Timing: regent.LAN, For: 2 * time.Second, JSON: true, Out: &out, Command: cluster.Child()})
@@ -90,19 +111,20 @@ func TestDemonstrationInWhichNobodyLeadsFails(t *testing.T) {
 }
 
 func TestKeysActOnTheChosenMember(t *testing.T) {
-	k := newKeys(5)
-	in := bufio.NewReader(strings.NewReader("c3p\x1b[Ax\x1b[B\x1b[Bzhd9q"))
+	m := newModel([]string{"a", "b", "c", "d", "e"}, Groups...)
+	in := bufio.NewReader(strings.NewReader("c3p\x1b[Ax\x1b[B\x1b[Byhd9q+-z"))
 	var got []string
 	for {
-		c, err := k.next(in)
+		c, err := nextKey(in)
 		if err != nil {
 			break
 		}
+		c.choose(m)
 		if c.verb != "" {
 			got = append(got, c.verb+" "+c.member)
 		}
 	}
-	if want := "crash a,pause c,cut b,heal d,slow d,quit d"; strings.Join(got, ",") != want {
+	if want := "crash a,pause c,cut b,heal d,slow d,quit d,add ,remove d,cancel "; strings.Join(got, ",") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -169,7 +191,7 @@ func TestTheCauseIsWhyAProgramWasAskedToStop(t *testing.T) {
 }
 
 func TestAManagerThatHasNothingToRecoverSaysSo(t *testing.T) {
-	m := newModel([]string{"a"}, Groups...)
+	m := newModel([]string{"a"}, Consistent)
 	for text, want := range map[string]string{"": "a is the fault manager, and found nothing to recover", "b c": "a recovered what b c left behind"} {
 		if news := m.apply(&cluster.Event{Member: "a", What: cluster.Recovered, Group: "shards", Text: text}, plain); !strings.Contains(news, want) {
 			t.Errorf("with %q lost the news are %q", text, news)
@@ -180,7 +202,7 @@ func TestAManagerThatHasNothingToRecoverSaysSo(t *testing.T) {
 func TestTheLeaderCannotBeBrokenWhileThereIsNone(t *testing.T) {
 	m := newModel([]string{"a"}, Groups...)
 	c := parse("crash leader")
-	if _, err := c.run(&cluster.Cluster{}, m); err == nil || !strings.Contains(err.Error(), "crash leader: nobody leads billing now") {
+	if _, err := c.run(&demonstration{cluster: &cluster.Cluster{}, model: m}); err == nil || !strings.Contains(err.Error(), "crash leader: nobody leads billing now") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -40,7 +40,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add("  \t")
 	f.Fuzz(func(t *testing.T, line string) {
 		c := parse(line)
-		text, err := c.run(s.cluster, s.model)
+		text, err := c.run(s)
 		switch {
 		case (text == "") != (err != nil || strings.TrimSpace(line) == ""):
 			t.Fatalf("%q: did %q, %v", line, text, err)
@@ -53,7 +53,7 @@ func FuzzCommand(f *testing.F) {
 // FuzzPage looks for commands of a page that make a demonstration crash, or that do something to a member that there is not.
 func FuzzPage(f *testing.F) {
 	s := empty(f)
-	for _, verb := range []string{"crash", "start", "pause", "resume", "cut", "slow", "heal", "part", "mend", "resign", "transfer", "link-cut", "link-slow", "link-heal", "link-crash"} {
+	for _, verb := range []string{"crash", "start", "pause", "resume", "cut", "slow", "heal", "part", "mend", "add", "remove", "cancel", "resign", "transfer", "link-cut", "link-slow", "link-heal", "link-crash"} {
 		f.Add([]byte(`{"verb":"` + verb + `","members":["a","b"],"to":"c","group":"billing"}`))
 	}
 	f.Add([]byte(`{"verb":"resign","group":"cache","mode":"local"}`))
@@ -81,13 +81,19 @@ func FuzzKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, typed []byte, members uint8) {
 		n := 1 + int(members)%maxMembers
 		in := bufio.NewReader(bytes.NewReader(typed))
-		for k := newKeys(n); ; {
-			c, err := k.next(in)
+		var names []string
+		for i := range n {
+			names = append(names, string(rune('a'+i)))
+		}
+		for m := newModel(names, Groups...); ; {
+			c, err := nextKey(in)
 			if err != nil {
 				return
 			}
-			if c.chosen < 0 || c.chosen >= n || c.verb != "" && c.member != string(rune('a'+c.chosen)) {
-				t.Fatalf("of %d members %+v is chosen", n, c)
+			c.choose(m)
+			chosen := c.verb != "" && c.verb != "add" && c.verb != "cancel"
+			if m.chosen < 0 || m.chosen >= n || chosen && c.member != names[m.chosen] {
+				t.Fatalf("of %d members %d is chosen by %+v", n, m.chosen, c)
 			}
 		}
 	})

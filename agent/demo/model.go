@@ -12,6 +12,7 @@ import (
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/cluster/journal"
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/roster"
 	"github.com/regentproject/regent/why"
 )
 
@@ -29,6 +30,7 @@ type model struct {
 	// leaderships and changes are counted, and overlap is how long two programs led one quorum group at once: zero.
 	leaderships, changes int
 	overlap              time.Duration
+	council              council
 }
 
 // row is what is known of one member.
@@ -36,7 +38,9 @@ type row struct {
 	joined bool
 	status *regent.Status
 	peers  []regent.PeerStatus
-	failed string
+	// council is what it says of the council.
+	council *roster.Council
+	failed  string
 	// paused is when its process was stopped in its tracks; zero if it was not.
 	paused time.Duration
 }
@@ -84,7 +88,8 @@ const (
 )
 
 func newModel(names []string, groups ...cluster.Group) *model {
-	m := &model{now: func() time.Duration { return 0 }, names: names, members: make(map[string]*row)}
+	m := &model{now: func() time.Duration { return 0 }, names: slices.Clone(names), members: make(map[string]*row),
+		council: council{invited: make(map[string]bool), removed: make(map[string]time.Duration)}}
 	for _, n := range names {
 		m.members[n] = &row{}
 	}
@@ -157,8 +162,15 @@ func (m *model) apply(e *cluster.Event, since func(cluster.Time) time.Duration) 
 		m.updateStatus(r, e, at)
 	case cluster.Recovered:
 		entry.Text, entry.Tone, entry.Group = recovered(e), "good", e.Group
+	case cluster.Did:
+		m.answered(e)
+		return ""
 	case cluster.Failed:
 		r.failed = e.Text
+		if e.Council != nil { // the council was not changed, which is no fault of the member
+			r.failed = ""
+			m.answered(e)
+		}
 		entry.Text, entry.Tone = e.Member+": "+e.Text, "bad"
 	case cluster.Closed:
 		entry.Text = e.Member + " left"
@@ -388,9 +400,19 @@ func (g *election) currentLeadership() *leadership {
 	return best
 }
 
+// answered notes that a change of the council is over, or that it was refused.
+func (m *model) answered(e *cluster.Event) {
+	if e.Council == nil {
+		return
+	}
+	for name := range m.council.invited {
+		m.council.invited[name] = false
+	}
+}
+
 // updateStatus notes how a member says that it is.
 func (m *model) updateStatus(r *row, e *cluster.Event, at time.Duration) {
-	r.status, r.peers = e.Status, e.Members
+	r.status, r.peers, r.council = e.Status, e.Members, e.Council
 	for _, l := range e.Standings {
 		g := m.election(l.Group, web.Mode(l.Mode))
 		if g == nil {
@@ -406,6 +428,9 @@ func (m *model) updateStatus(r *row, e *cluster.Event, at time.Duration) {
 // processExited notes that a process has ended, and its leaderships with it.
 func (m *model) processExited(e *cluster.Event, at time.Duration) {
 	*m.members[e.Member] = row{}
+	for name := range m.council.invited { // it may have been the one that was asked
+		m.council.invited[name] = false
+	}
 	for _, g := range m.elections {
 		delete(g.views, e.Member)
 		delete(g.beside, e.Member)

@@ -34,7 +34,7 @@ func (s *demonstration) serve() (stop func(), err error) {
 	over := make(chan struct{})
 	var beside map[string]http.Handler
 	if s.Page != nil {
-		beside = map[string]http.Handler{s.Path: s.Page(s.cluster.Dir, s.cluster.Names)}
+		beside = map[string]http.Handler{s.Path: s.Page(s.cluster.Dir, s.model.names)}
 	}
 	server, err := web.Serve(s.Addr, web.Handler(s.store, web.Options{Beside: beside, Do: func(ctx context.Context, c web.Command) (string, error) {
 		a := pageRequest{c, make(chan pageReply, 1)}
@@ -101,9 +101,17 @@ func (s *demonstration) answer(c web.Command) pageReply {
 // perform carries out a command of a page, and says what was done.
 func (s *demonstration) perform(c web.Command) (string, error) {
 	for _, n := range c.Members {
-		if !slices.Contains(s.cluster.Names, n) {
-			return "", fmt.Errorf("%s: no member %q: there are %s", c.Verb, n, strings.Join(s.cluster.Names, ", "))
+		if !slices.Contains(s.model.names, n) {
+			return "", fmt.Errorf("%s: no member %q: there are %s", c.Verb, n, strings.Join(s.model.names, ", "))
 		}
+	}
+	switch c.Verb {
+	case "add":
+		return s.add(c.To)
+	case "remove":
+		return s.remove(c.Members)
+	case "cancel":
+		return s.cancel()
 	}
 	verb, link := strings.CutPrefix(c.Verb, "link-")
 	var err error
@@ -112,10 +120,10 @@ func (s *demonstration) perform(c web.Command) (string, error) {
 		err = actOnLink(s.cluster, verb, c.Members[0], c.Members[1])
 	case link:
 		err = fmt.Errorf("a link has two ends, not %d", len(c.Members))
-	case c.Verb == "transfer" && !slices.Contains(s.cluster.Names, c.To):
-		err = fmt.Errorf("no member %q: there are %s", c.To, strings.Join(s.cluster.Names, ", "))
+	case c.Verb == "transfer" && !slices.Contains(s.model.names, c.To):
+		err = fmt.Errorf("no member %q: there are %s", c.To, strings.Join(s.model.names, ", "))
 	default:
-		err = act(s.cluster, s.model, c)
+		err = s.act(c)
 	}
 	if err != nil {
 		return "", err

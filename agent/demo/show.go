@@ -2,11 +2,13 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/agent/web"
+	"github.com/regentproject/regent/roster"
 )
 
 // actions is what the page offers to do to real processes.
@@ -24,6 +26,9 @@ var actions = []web.Action{
 	{Verb: "link-heal", On: "link", Label: "Heal", Help: "make it as good as new", Key: "h"},
 	{Verb: "resign", On: "group", Label: "Resign", Help: "make the leader give the group up", Key: "g"},
 	{Verb: "transfer", On: "group", Label: "Hand over to", Help: "make the leader hand the group over"},
+	{Verb: "remove", On: "member", Label: "Remove", Help: "remove from the council, dead or alive", Key: "-", If: []string{"up", "joining", "paused", "down"}, Grave: true},
+	{Verb: "add", On: "all", Label: "Add a member", Help: "start another process, and add it to the council", Key: "+"},
+	{Verb: "cancel", On: "all", Label: "Cancel the change", Help: "end the running change of the council: votes stay as they are", Key: "z"},
 	{Verb: "mend", On: "all", Label: "Mend everything", Help: "heal all links, resume and start all members", Key: "m"},
 }
 
@@ -34,6 +39,10 @@ func (s *demonstration) state() *web.State {
 	at := s.since(cluster.Now())
 	st := &web.State{About: web.About{Kind: "demo", Title: fmt.Sprintf("%d real processes on this host", len(s.model.names)),
 		Fast: s.Timing.Delay, Actions: actions}, Log: s.model.log}
+	if c := s.model.council.now; c != nil {
+		st.About.Council = web.CouncilOf(c, s.model.council.since)
+	}
+	st.About.Actions = s.offered()
 	if s.model.overlap > 0 {
 		st.About.Alarm = fmt.Sprintf("two programs led one group at one instant, for %v: this must never be, please report it", s.model.overlap)
 	}
@@ -48,6 +57,16 @@ func (s *demonstration) state() *web.State {
 	return st
 }
 
+// offered is what the page offers now.
+func (s *demonstration) offered() []web.Action {
+	c := s.model.council.now
+	running := c != nil && c.Goal != nil
+	fixed := s.errFixed() != nil
+	return slices.DeleteFunc(slices.Clone(actions), func(a web.Action) bool {
+		return fixed && (a.Verb == "add" || a.Verb == "remove") || !running && a.Verb == "cancel"
+	})
+}
+
 func (s *demonstration) member(name string) web.Member {
 	r := s.model.members[name]
 	m := web.Member{Name: name, State: web.Joining}
@@ -60,6 +79,7 @@ func (s *demonstration) member(name string) web.Member {
 		m.State = web.Up
 	}
 	m.Problem = r.failed
+	s.place(&m)
 	if st := r.status; st != nil && m.State != web.Down {
 		m.Incarnation, m.Leading, m.Realtime = st.Incarnation, st.Leading, st.Realtime
 		m.PacketsIn, m.PacketsOut = st.PacketsIn, st.PacketsOut
@@ -74,6 +94,33 @@ func (s *demonstration) member(name string) web.Member {
 		}
 	}
 	return m
+}
+
+// place shows what the council says of a member, and how far it has got by its own word.
+func (s *demonstration) place(m *web.Member) {
+	c := &s.model.council
+	if _, ok := c.removed[m.Name]; ok {
+		m.State = web.Removed
+		return
+	}
+	if c.isInvited(m.Name) && m.Problem == "" {
+		m.Problem = "waits until the council lists it"
+	}
+	if c.now == nil {
+		return
+	}
+	m.Take(c.now)
+	own := s.model.members[m.Name].council
+	if own == nil {
+		return
+	}
+	m.Number = &own.Number
+	if !c.now.Running() {
+		return
+	}
+	m.Adopted = own.Number == c.now.Number
+	m.Settled = m.Adopted && own.Settled
+	m.Accepted = m.Adopted && slices.ContainsFunc(own.Members, func(x roster.Member) bool { return x.Name == m.Name && x.Accepted })
 }
 
 // links returns how a member hears the others: what was done to the links, and what it measured itself.

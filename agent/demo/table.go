@@ -19,7 +19,11 @@ func (m *model) table(t *cluster.Cluster, at time.Duration, page string, width i
 	if page != "" {
 		title += "   in a browser: " + page
 	}
-	lines := []string{title, "",
+	council := ""
+	if c := m.council.now; c != nil {
+		council = "council " + c.Progress()
+	}
+	lines := []string{title, council, "",
 		"    member  is        leader  token       lease                  round trip  longest pause"}
 	for i, n := range m.names {
 		lines = append(lines, m.row(t, at, i, n))
@@ -73,7 +77,10 @@ func (m *model) row(t *cluster.Cluster, at time.Duration, i int, name string) st
 	state, cut := t.State(name)
 	lead := g.currentLeadership()
 	leads := lead != nil && lead.member == name
+	_, removed := m.council.removed[name]
 	switch {
+	case removed:
+		state = "removed"
 	case state != "running":
 	case !r.joined:
 		state = "joining"

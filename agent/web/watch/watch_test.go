@@ -22,6 +22,7 @@ import (
 	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/web"
 	"github.com/regentproject/regent/engine"
+	"github.com/regentproject/regent/internal/councillog"
 	"github.com/regentproject/regent/internal/transport/loopback"
 	"github.com/regentproject/regent/roster"
 	"github.com/regentproject/regent/why"
@@ -280,7 +281,7 @@ func TestThePageShowsAChangeOfTheCouncil(t *testing.T) {
 	f := &fake{status: api.AgentStatus{Status: regent.Status{Name: "a"}, Started: begin, Council: &api.CouncilInfo{Council: c}},
 		members: []regent.PeerStatus{{Name: "a", Self: true}, {Name: "b"}, {Name: "c"}, {Name: "d"}},
 		changes: []api.Change{{Serial: 4, View: regent.View{At: begin, Mode: regent.Quorum, Group: "g"}}, {Serial: 6, View: regent.View{At: begin, Mode: regent.Quorum, Group: "g"}}},
-		council: []api.CouncilChange{{Serial: 5, At: begin.Add(time.Minute), Number: 7, Cause: "member c added", Took: 210 * time.Millisecond}}}
+		council: []api.CouncilChange{{Serial: 5, Change: councillog.Change{At: begin.Add(time.Minute), Number: 7, Cause: "member c added", Took: 210 * time.Millisecond}}}}
 	st := state(&f.status, f.members, f.groups, f.changes, f.council, time.Hour)
 	if got := st.About.Council; got == nil || got.Number != 7 || got.By != "b" || got.Since != time.Minute || got.Blocked ||
 		got.Change != "number 7 to 8: adding d, removing c; learning: d knows 40 of 212 groups; waits for d" {
