@@ -13,6 +13,7 @@ import (
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster/journal"
 	"github.com/regentproject/regent/elector"
+	"github.com/regentproject/regent/roster"
 )
 
 // Group is a group that a program of every member leads when it can, and reports all that happens. A cluster with a consistent group
@@ -122,12 +123,8 @@ func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }
 		}
 		s.serveLocal(ctx, n, g, all)
 	case regent.Eventual:
-		g, err := s.member.EventualGroup(n.Name, elector.Stable)
-		if err != nil {
-			return err
-		}
 		p := s.program(n, false)
-		all.Go(func() { tellViews(s, p, g.Watch(ctx)) })
+		all.Go(func() { s.followEventual(ctx, p) })
 	case regent.Consistent:
 		g, err := s.member.ConsistentGroup(n.Name)
 		if err != nil {
@@ -140,6 +137,43 @@ func (s *server) serve(ctx context.Context, n Group, all interface{ Go(func()) }
 		return fmt.Errorf("group %s: no mode %q", n.Name, n.Mode)
 	}
 	return nil
+}
+
+// followEventual tells who leads an eventual group, once the member may: one that is new in its council is an observer at first.
+func (s *server) followEventual(ctx context.Context, p *program) {
+	for {
+		g, err := s.member.EventualGroup(p.group.Name, elector.Stable)
+		if err == nil {
+			tellViews(s, p, g.Watch(ctx))
+			return
+		}
+		if !s.newcomer() {
+			s.say(Event{What: Failed, Group: p.group.Name, Text: err.Error()})
+			return
+		}
+		if !refused(ctx) {
+			return
+		}
+	}
+}
+
+// newcomer says that the member has no vote yet, and is to get one.
+func (s *server) newcomer() bool {
+	c := s.member.Council()
+	return slices.ContainsFunc(c.Members, func(m roster.Member) bool { return m.Name == s.order.Name && m.New && m.Observer })
+}
+
+// refusedFor is how long a program waits that was refused at once.
+const refusedFor = 50 * time.Millisecond
+
+// refused waits before another try; false if there is to be none.
+func refused(ctx context.Context) bool {
+	select {
+	case <-time.After(refusedFor):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // takePart is the program of a consistent group: whenever it is the fault manager it says who failed, and that it has
@@ -196,14 +230,16 @@ func tellViews(s *server, p *program, views iter.Seq2[regent.View, error]) {
 // leadAgain leads a group whenever it can.
 func leadAgain[L leadership](ctx context.Context, s *server, p *program, lead func(context.Context, func(context.Context, L) error) error) {
 	for s.mayCampaign(ctx) {
+		led := false
 		err := lead(ctx, func(ctx context.Context, l L) error {
+			led = true
 			held := leadership(l)
 			p.lease.Store(&held)
 			defer p.lease.Store(nil)
 			s.lead(ctx, p, held)
 			return nil
 		})
-		if errors.Is(err, regent.ErrClosed) {
+		if errors.Is(err, regent.ErrClosed) || err != nil && !led && !refused(ctx) {
 			return
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"golang.org/x/term"
@@ -70,7 +71,10 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	names := hosts[:o.Members]
 	if len(o.Groups) == 0 {
-		o.Groups = Groups
+		o.Groups = slices.Clone(Groups)
+		if o.Page != nil { // the program beside needs one
+			o.Groups = append(o.Groups, Consistent)
+		}
 	}
 	// All members and a browser share this host, and wake up late now and then: that alone must not make links slow.
 	o.Timing.Delay = max(o.Timing.Delay, min(hostDelay, o.Timing.Lease/5))

@@ -41,6 +41,7 @@ func (s *demonstration) state() *web.State {
 		Fast: s.Timing.Delay, Actions: actions}, Log: s.model.log}
 	if c := s.model.council.now; c != nil {
 		st.About.Council = web.CouncilOf(c, s.model.council.since)
+		st.About.Council.FileDiffers = "" // the lists that processes are started with are nobody's files
 	}
 	st.About.Actions = s.offered()
 	if s.model.overlap > 0 {

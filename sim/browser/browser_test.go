@@ -101,6 +101,7 @@ func TestDemonstrationInTheBrowser(t *testing.T) {
 		{"a link is cut and slowed down by clicking", linkByClicking},
 		{"a group is resigned and handed over", handOver},
 		{"the keyboard is enough", keyboardAlone},
+		{"a member is added and another removed by clicking, while a third is dead", comeAndGo},
 	} {
 		ok := t.Run(c.name, func(t *testing.T) {
 			q := *p
@@ -170,6 +171,41 @@ func linkByClicking(t *testing.T, p *tab) {
 	p.until(`document.querySelector('.line[data-link="a>b"]').dataset.state === 'fast'`)
 }
 
+// comeAndGo leaves a council of a, b, c, d and e, as it found it.
+func comeAndGo(t *testing.T, p *tab) {
+	row := func(name string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll('#members-table tbody tr')].find(r => r.querySelector('.badge').textContent === %q)`, name)
+	}
+	said := func(text string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll('#entries li')].some(l => l.textContent.includes(%q))`, text)
+	}
+	idle := `/^number \d+, settled$/.test(document.getElementById('ribbon-text').textContent)`
+	p.until(idle)
+	p.clickUntil(member("e")+` .body`, chosen("e"))
+	p.click(`#chosen button[data-verb="crash"]`)
+	p.until(fmt.Sprintf(`document.querySelector('%s').dataset.state === 'down'`, member("e")))
+	p.press(kb.Escape)
+	p.click(`#chosen button[data-verb="add"]`)
+	p.until(`document.getElementById('ribbon-text').textContent.includes('adding f') && document.querySelectorAll('#ribbon-marks li').length > 4`)
+	p.until(fmt.Sprintf(`document.querySelector('%s')?.dataset.place === 'learning'`, member("f")))
+	p.until(said("council: member f added, number ") + ` && ` + idle)
+	p.until(fmt.Sprintf(`document.querySelector('%s').dataset.state === 'up' && document.querySelector('%s').dataset.place === ''`, member("f"), member("f")))
+
+	// Two are removed in one change: the dead one, and the new one.
+	p.clickUntil(member("e")+` .body`, chosen("e"))
+	p.clickUntil(member("f")+` .body`, chosen("e", "f"), chromedp.ButtonModifiers(kb.ModifierShift))
+	p.click(`#chosen button[data-verb="remove"]`)
+	p.until(said("council: member e removed, member f removed, number ") + ` && ` + idle)
+	p.until(fmt.Sprintf(`document.querySelector('%s')?.dataset.place === 'removed'`, member("f")))
+	p.until(fmt.Sprintf(`document.querySelector('%s') === null && %s === undefined`, member("f"), row("f")))
+
+	// By the keyboard: a name is used again.
+	p.press(kb.Escape, "+")
+	p.until(said("council: member e added, number ") + ` && ` + idle)
+	p.until(allUp)
+	p.until(`(() => { const n = [...document.querySelectorAll('.node')].map(x => x.dataset.number); return n.length === 5 && n[0] > 0 && n.every(x => x === n[0]) })()`)
+}
+
 func handOver(t *testing.T, p *tab) {
 	mail := `.rows .row[data-group="quorum:mail"]`
 	p.click(mail)
@@ -206,7 +242,7 @@ func keyboardAlone(t *testing.T, p *tab) {
 	p.press("/")
 	p.until(`document.activeElement.id === 'search'`)
 	p.press(kb.Backspace, "mail") // a driven keyboard types the slash, though the page does not want it
-	p.until(`document.getElementById('groups-count').textContent === '1 of 6'`)
+	p.until(`document.getElementById('groups-count').textContent === '1 of 5'`)
 	p.tabTo(`.rows .row`)
 	p.press(kb.Enter)
 	p.until(`document.querySelector('#chosen strong')?.textContent === 'Group mail'`)

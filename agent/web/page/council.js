@@ -129,6 +129,7 @@ function paint(n, name) {
   attr(n, 'class', `node ${m.state} ${colour(state, name)}${m.learning ? ' learning' : ''}${m.leaving ? ' leaving' : ''}${lead ? (lead.local ? ' leads local-leads' : ' leads') : ''}${chosen ? ' chosen' : ''}`);
   n.dataset.leads = lead ? (lead.local ? 'local' : 'yes') : '';
   n.dataset.state = m.state;
+  n.dataset.number = m.number ?? '';
   n.dataset.place = m.state === 'removed' ? 'removed' : m.learning ? 'learning' : m.leaving ? 'leaving' : '';
   attr(n, 'aria-pressed', chosen);
   attr(n, 'aria-label', `member ${name}: ${m.state}${how && how !== m.state ? `, ${how}` : ''}${m.problem ? `, ${m.problem}` : ''}`);

@@ -76,7 +76,6 @@ function roundTrip(name) {
 }
 
 const columns = [
-  { label: 'Council number', of: (m) => m.number },
   { label: 'Leads', of: (m) => (knows(m.name) ? m.leading ?? 0 : undefined) },
   { label: 'Own pauses: median', of: (m) => m.pauses && length(m.pauses.median) },
   { label: '99 %', of: (m) => m.pauses && length(m.pauses.p99) },

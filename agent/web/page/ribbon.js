@@ -21,14 +21,15 @@ export function update(changed) {
   text(byId('ribbon-text'), c.change ? `${c.change}${by}` : `number ${c.number}, ${c.settled ? 'settled' : 'not settled'}`);
   text(byId('ribbon-note'), [c.fileDiffers, c.fixed && `This council cannot change: ${c.fixed}.`].filter(Boolean).join(' '));
   byId('ribbon-note').hidden = !c.fileDiffers && !c.fixed;
-  const names = c.change ? [...state.members.values()].filter((m) => m.state !== 'removed').map((m) => m.name) : [];
+  const behind = [...state.members.values()].some((m) => m.number !== undefined && m.number !== c.number && m.state !== 'removed');
+  const names = c.change || behind ? [...state.members.values()].filter((m) => m.state !== 'removed').map((m) => m.name) : [];
   keep(byId('ribbon-marks'), chips, names, chip);
   byId('ribbon-legend').hidden = !names.length;
   for (const [name, node] of chips) paint(node, state.members.get(name));
 }
 
 function chip(name) {
-  return el('li', { data: { chip: name } }, el('span', { class: 'badge' }, name), marks.map(([mark, title]) => el('i', { class: 'mark', title: `${name} ${title}`, data: { mark } })), el('small', {}));
+  return el('li', { data: { chip: name } }, el('span', { class: 'badge' }, name), el('b', { class: 'number' }), marks.map(([mark, title]) => el('i', { class: 'mark', title: `${name} ${title}`, data: { mark } })), el('small', {}));
 }
 
 function paint(node, m) {
@@ -39,11 +40,13 @@ function paint(node, m) {
     i.classList.toggle('on', on);
     if (on) has.push(i.dataset.mark);
   });
+  text(node.querySelector('b'), m.number === undefined ? '' : String(m.number));
+  node.querySelector('b').title = m.number === undefined ? '' : `${m.name} has the council with number ${m.number}`;
   const waited = state.about.council.waits?.includes(m.name);
   const how = [m.learning && `learning${m.learns ? ` ${m.knows ?? 0} of ${m.learns}` : ''}`, m.leaving && 'leaving', waited && 'waited for'].filter(Boolean).join(', ');
   text(node.querySelector('small'), how);
   node.classList.toggle('waited', Boolean(waited));
-  node.setAttribute('aria-label', [m.name, ...has, how].filter(Boolean).join(', '));
+  node.setAttribute('aria-label', [m.name, m.number !== undefined && `number ${m.number}`, ...has, how].filter(Boolean).join(', '));
 }
 
 let drawn = 0;
