@@ -121,7 +121,7 @@ func (s *demonstration) place(m *web.Member) {
 	}
 	m.Adopted = own.Number == c.now.Number
 	m.Settled = m.Adopted && own.Settled
-	m.Accepted = m.Adopted && slices.ContainsFunc(own.Members, func(x roster.Member) bool { return x.Name == m.Name && x.Accepted })
+	m.Accepted = slices.ContainsFunc(own.Members, func(x roster.Member) bool { return x.Name == m.Name && x.Accepted })
 }
 
 // links returns how a member hears the others: what was done to the links, and what it measured itself.

@@ -54,7 +54,7 @@ var beside = []layer{
 	{name: "simulator", packages: []string{"sim/..."}, knows: []string{"checkpoints", "internal/wire", "internal/wire/wiretest", "datagrams", "protocols", "contract", "stamps"}},
 	{name: "lab", packages: []string{"sim/lab/..."}, knows: []string{"simulator", "protocols", "contract", "stamps"},
 		modules: []string{"gonum.org/v1/gonum", "gonum.org/v1/plot"}},
-	{name: "replay", packages: []string{"sim/replay/..."}, knows: []string{"simulator", "protocols", "contract", "agent/web"}},
+	{name: "replay", packages: []string{"sim/replay/..."}, knows: []string{"library", "simulator", "protocols", "contract", "agent/web"}},
 	{name: "simulator programs", packages: []string{"sim/cmd/..."},
 		knows:   []string{"simulator", "lab", "replay", "command line", "agent/web"},
 		modules: []string{"github.com/spf13/cobra", "golang.org/x/term"}},

@@ -45,7 +45,7 @@ func (p *Player) insert(title string, t *Recording) {
 // publish shows the state at the current step.
 func (p *Player) publish() {
 	st := p.recording.world(p.step).state(p.at)
-	st.About = web.About{Kind: "replay", Title: "replay of " + p.title, Marks: p.recording.marks}
+	st.About = web.About{Kind: "replay", Title: "replay of " + p.title, Marks: p.recording.marks, Council: st.About.Council}
 	st.Playback = &web.Playback{Step: p.step, Steps: p.recording.Steps(), At: p.at, End: p.recording.End(), Speed: p.speed, Line: p.recording.Line(p.step)}
 	p.shown.Store(int64(p.at))
 	p.Store.Replace(st)

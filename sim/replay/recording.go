@@ -5,6 +5,7 @@
 //	record.go     what lines say in words
 //	world.go      what the lines so far say about members and links
 //	groups.go     and about who leads
+//	council.go    and about a council that changes
 //	state.go      the same as the page shows it
 //	player.go     the source that plays it
 //

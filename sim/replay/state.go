@@ -10,6 +10,10 @@ import (
 // state returns what the page shows at an instant.
 func (w *world) state(at time.Duration) *web.State {
 	st := &web.State{Log: w.log}
+	c := w.describe()
+	if c != nil {
+		st.About.Council = web.CouncilOf(c, w.council.since)
+	}
 	for r := range w.all {
 		m := &w.members[r]
 		out := web.Member{Name: r.String(), State: m.state, Incarnation: uint64(m.inc)}
@@ -20,6 +24,9 @@ func (w *world) state(at time.Duration) *web.State {
 			if l, ok := g.leads[r]; ok && l.stands(at) {
 				out.Leading++
 			}
+		}
+		if c != nil {
+			w.stand(&out, c, r)
 		}
 		st.Members = append(st.Members, out)
 	}

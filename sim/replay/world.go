@@ -24,6 +24,8 @@ type world struct {
 	entries uint64
 	tenures []web.Tenure
 	number  int
+	configs configs
+	council council
 }
 
 // member is what is known of one member.
@@ -34,6 +36,7 @@ type member struct {
 	// frozen is how it was stopped in its tracks; empty if it was not.
 	frozen string
 	clock  reading
+	place  standing
 }
 
 // proven is what the last packet of a link proved.
@@ -56,7 +59,7 @@ const (
 
 // newWorld returns what is known before the first line: who is in the run, and which groups.
 func newWorld(records []sim.Record) *world {
-	w := &world{bounds: make(map[[2]protocol.Rank]proven)}
+	w := &world{bounds: make(map[[2]protocol.Rank]proven), configs: readConfigs(records)}
 	var all protocol.Set
 	for i := range records {
 		r := &records[i]
@@ -128,7 +131,9 @@ func (w *world) apply(r *sim.Record) {
 	case protocol.EvWait:
 		w.note(r, "", fmt.Sprintf("%v grants nothing for now: %s", r.Node, r.Why), "")
 	default:
-		w.elect(r, &did)
+		if !w.change(r) {
+			w.elect(r, &did)
+		}
 	}
 }
 
@@ -142,6 +147,7 @@ func (w *world) life(r *sim.Record) {
 		return
 	}
 	m.state = web.Down
+	m.place.settled, m.place.accepted = false, 0
 	text := map[protocol.Ev]string{sim.EvCrash: "crashes", sim.EvClose: "leaves in good order", sim.EvRefuse: "refuses to start: " + r.Why}[r.Ev]
 	w.note(r, "", fmt.Sprintf("%v %s", r.Node, text), "bad")
 	w.gone(r)
