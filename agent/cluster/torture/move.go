@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/regentproject/regent"
-	"github.com/regentproject/regent/agent/api"
 	"github.com/regentproject/regent/agent/cluster"
 	"github.com/regentproject/regent/roster"
 )
@@ -35,8 +34,14 @@ type mover struct {
 
 // answer is what an agent says of the council.
 type answer struct {
-	info api.CouncilInfo
-	err  error
+	council roster.Council
+	err     error
+}
+
+// councilOrder is the body of a change of the council.
+type councilOrder struct {
+	roster.Change
+	Yes bool `json:"yes"`
 }
 
 const (
@@ -62,7 +67,7 @@ func ask(socket string, change *roster.Change) (got answer) {
 	method, body := http.MethodGet, []byte(nil)
 	if change != nil {
 		method = http.MethodPost
-		body, got.err = json.Marshal(api.CouncilOrder{Change: *change, Yes: true})
+		body, got.err = json.Marshal(councilOrder{Change: *change, Yes: true})
 		if got.err != nil {
 			return got
 		}
@@ -79,7 +84,7 @@ func ask(socket string, change *roster.Change) (got answer) {
 	if a.StatusCode != http.StatusOK {
 		return answer{err: errors.New(a.Status)}
 	}
-	got.err = json.NewDecoder(a.Body).Decode(&got.info)
+	got.err = json.NewDecoder(a.Body).Decode(&got.council)
 	return got
 }
 
@@ -112,7 +117,7 @@ func (m *mover) sweep(now time.Time) {
 	case a := <-m.answers:
 		m.answers, m.next = nil, now.Add(moveEvery)
 		if a.err == nil {
-			m.look(now, &a.info.Council)
+			m.look(now, &a.council)
 		}
 	default:
 	}
