@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,15 +29,17 @@ const (
 	lease = 2 * time.Second
 	guard = time.Second
 	grace = 300 * time.Millisecond
+	// longestLease is what a member waits for that joins.
+	longestLease = 5 * time.Second
 )
 
 // yaml is the same timing for agents.
-var yaml = fmt.Sprintf("timing: {lease: %v, guard: %v}\n", lease, guard)
+var yaml = fmt.Sprintf("timing: {lease: %v, longest_lease: %v, guard: %v}\n", lease, longestLease, guard)
 
 // timing is the same for members by the library.
 func timing() regent.Timing {
 	t := regent.LAN
-	t.Lease, t.LongestLease, t.Guard = lease, max(lease, t.LongestLease), guard
+	t.Lease, t.LongestLease, t.Guard = lease, longestLease, guard
 	return t
 }
 
@@ -69,6 +72,7 @@ type arena struct {
 	hosts []*host
 	store *store
 	tap   *tap
+	mover *mover
 	busy  []*exec.Cmd
 	// stopTap ends what follows the agents.
 	stopTap context.CancelFunc
@@ -84,6 +88,8 @@ type arena struct {
 type host struct {
 	name   string
 	agent  bool // it has an agent and runners; otherwise a member
+	runs   bool // its member runs, unless a fault ended it
+	joins  bool // its member has lost its directory, and joins
 	cgroup bool // its runners make cgroups
 	seats  []*seat
 	fault  repair
@@ -107,6 +113,9 @@ type repair struct {
 	due  time.Time
 }
 
+// agents is how many hosts have an agent. Two more have a member by the library, of which one is in the council at a time: see mover.
+const agents = 4
+
 // open makes a cluster on which nothing runs yet.
 func open(s settings, out io.Writer) (_ *arena, err error) {
 	kind, clocks, err := choose(s.hosts, out)
@@ -114,7 +123,8 @@ func open(s settings, out io.Writer) (_ *arena, err error) {
 		return nil, err
 	}
 	a := &arena{rand: rand.New(rand.NewPCG(s.seed, 0)), out: out, begin: time.Now(), done: make(map[string]int), runners: make(map[string]int), tap: newTap(), stopTap: func() {}}
-	o := cluster.Options{Names: []string{"a", "b", "c", "d", "e"}, Hosts: kind, Relay: true, Seed: s.seed, Clocks: clocks, Timing: timing(), Config: yaml,
+	founders := strings.Fields("a b c d e")
+	o := cluster.Options{Names: append(slices.Clone(founders), "f"), Founders: founders, Hosts: kind, Relay: true, Seed: s.seed, Clocks: clocks, Timing: timing(), Config: yaml,
 		Command: cluster.Child(), Hold: true, SocketMode: "0666", Regent: a.regent}
 	if s.logs {
 		o.Log = func(process, line string) { fmt.Fprintf(out, "%s: %s\n", process, line) }
@@ -213,12 +223,16 @@ func (a *arena) close() error {
 // start starts everything and waits until a program leads each group.
 func (a *arena) start() error {
 	for i, name := range a.Names {
-		h := &host{name: name, agent: i < len(a.Names)-1, cgroup: root() && i%2 == 0}
+		h := &host{name: name, agent: i < agents, cgroup: root() && i%2 == 0}
 		a.hosts = append(a.hosts, h)
-		if !h.agent {
-			if err := a.Start(name); err != nil {
+		switch {
+		case i == agents:
+			if err := a.startMember(h); err != nil {
 				return err
 			}
+			continue
+		case !h.agent:
+			h.joins, a.mover = true, &mover{arena: a, wanted: h}
 			continue
 		}
 		for _, g := range groups {

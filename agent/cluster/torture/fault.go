@@ -22,13 +22,13 @@ type hostFault struct {
 }
 
 func anywhere(*arena, *host) bool       { return true }
-func withMember(_ *arena, h *host) bool { return !h.agent }
+func withMember(_ *arena, h *host) bool { return !h.agent && h.runs }
 func withCable(a *arena, h *host) bool  { return a.Hosts == cluster.Namespaces }
 
 // hostFaults are those of links and of members by the library.
 var hostFaults = []hostFault{
 	{"kill member", withMember, func(a *arena, h *host) (func() error, error) {
-		return func() error { return a.Start(h.name) }, a.Crash(h.name)
+		return func() error { return a.startMember(h) }, a.Crash(h.name)
 	}},
 	{"stop member", withMember, func(a *arena, h *host) (func() error, error) {
 		return func() error { return a.Resume(h.name) }, a.Pause(h.name)

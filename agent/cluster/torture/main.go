@@ -3,7 +3,8 @@
 // Torture kills, stops and cuts off the processes of a council by seed, and judges what their journals show: make torture.
 //
 // Five hosts form one council. Four have an agent, and a runner with its keeper and a program for each group; the fifth is a member by
-// the library that only votes. On half of the four the runners are root's and make cgroups. On the others they are an ordinary user's and make none.
+// the library that only votes. A sixth host takes its place, and the fifth that of the sixth, again and again: the council changes while all else
+// happens. On half of the four the runners are root's and make cgroups. On the others they are an ordinary user's and make none.
 // Programs fork, become daemons, clear their environment, change their user and ignore SIGTERM. Several hosts suffer faults at the same
 // time, while processes without a purpose keep the processors busy. What happens is drawn from the seed; when it happens depends on the
 // host, so a seed repeats a run only roughly.
@@ -14,6 +15,7 @@
 //	arena.go   hosts, runners, programs
 //	fault.go   what can happen, and how it is undone
 //	actor.go   what programs and hooks do
+//	move.go    hosts that join the council and leave it
 //	store.go   the fenced store, and the processes that write to it
 //	tap.go     the deadlines that agents announce
 //	judge.go   the rules; record.go: what they judge
@@ -146,6 +148,7 @@ func (a *arena) torment(ctx context.Context, s settings) {
 	for ctx.Err() == nil && a.struck < s.faults {
 		a.mend(time.Now())
 		a.store.sweep()
+		a.mover.sweep(time.Now())
 		if time.Now().After(next) {
 			a.strike()
 			next = time.Now().Add(time.Duration(a.rand.Int64N(2 * int64(s.every))))
@@ -161,6 +164,9 @@ func (a *arena) torment(ctx context.Context, s settings) {
 
 // finish waits until the council works again, stops everything, and judges.
 func (a *arena) finish() error {
+	if err := a.mover.finish(); err != nil {
+		a.wrong = append(a.wrong, err)
+	}
 	for _, g := range groups {
 		if err := a.led("when all is mended", g, cluster.Now()); err != nil {
 			a.wrong = append(a.wrong, err)

@@ -1,0 +1,220 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/regentproject/regent"
+	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/roster"
+)
+
+// A mover has the hosts without an agent take turns in the council while all else happens: one joins with an empty directory, and then the other one
+// leaves. Some changes are cancelled. Some hosts come up late, or lose their disks in the middle.
+type mover struct {
+	arena *arena
+	// wanted is to be the only one of the hosts in the council.
+	wanted *host
+	// answers has what became of the question or the order that is under way; nil if there is none.
+	answers chan answer
+	// next is when to look again, and up when a host that joins comes up.
+	next, up time.Time
+	// ending says that no change is to begin, and settled that none is running.
+	ending, settled bool
+}
+
+// answer is what an agent says of the council.
+type answer struct {
+	council roster.Council
+	err     error
+}
+
+// councilOrder is the body of a change of the council.
+type councilOrder struct {
+	roster.Change
+	Yes bool `json:"yes"`
+}
+
+const (
+	// moveEvery is how often an agent is asked for the council, and moveRest how long a council stays as it is at most.
+	moveEvery = 300 * time.Millisecond
+	moveRest  = 2 * time.Second
+	// moveLate is how late a host may come up that joins.
+	moveLate = 10 * time.Second
+)
+
+// Of a hundred looks at a running change, so many cancel it, and so many take the disk of the host that joins. Of a hundred hosts that join, so many
+// come up late.
+const (
+	percentCancelled = 3
+	percentLostDisk  = 4
+	percentLate      = 30
+)
+
+// ask asks an agent for the council, or for a change of it.
+func ask(socket string, change *roster.Change) (got answer) {
+	c := client(socket)
+	defer c.CloseIdleConnections()
+	method, body := http.MethodGet, []byte(nil)
+	if change != nil {
+		method = http.MethodPost
+		body, got.err = json.Marshal(councilOrder{Change: *change, Yes: true})
+		if got.err != nil {
+			return got
+		}
+	}
+	r, err := http.NewRequest(method, "http://agent/v1/council", bytes.NewReader(body))
+	if err != nil {
+		return answer{err: err}
+	}
+	a, err := c.Do(r)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer a.Body.Close()
+	if a.StatusCode != http.StatusOK {
+		return answer{err: errors.New(a.Status)}
+	}
+	got.err = json.NewDecoder(a.Body).Decode(&got.council)
+	return got
+}
+
+// send asks a random agent, in the background.
+func (m *mover) send(change *roster.Change) {
+	var agents []*host
+	for _, h := range m.arena.hosts {
+		if h.agent {
+			agents = append(agents, h)
+		}
+	}
+	socket := m.arena.Socket(agents[m.arena.rand.IntN(len(agents))].name)
+	answers := make(chan answer, 1)
+	m.answers = answers
+	go func() { answers <- ask(socket, change) }()
+}
+
+// sweep goes on with what is to be done.
+func (m *mover) sweep(now time.Time) {
+	if w := m.wanted; !w.runs && now.After(m.up) && w.fault.undo == nil {
+		m.arena.try("start "+w.name, m.arena.startMember(w))
+	}
+	if m.answers == nil {
+		if now.After(m.next) {
+			m.send(nil)
+		}
+		return
+	}
+	select {
+	case a := <-m.answers:
+		m.answers, m.next = nil, now.Add(moveEvery)
+		if a.err == nil {
+			m.look(now, &a.council)
+		}
+	default:
+	}
+}
+
+// other returns the host that is not wanted.
+func (m *mover) other() *host {
+	i := slices.IndexFunc(m.arena.hosts, func(h *host) bool { return !h.agent && h != m.wanted })
+	return m.arena.hosts[i]
+}
+
+// look decides what comes next.
+func (m *mover) look(now time.Time, c *roster.Council) {
+	a, other := m.arena, m.other()
+	in := func(h *host) bool {
+		return slices.ContainsFunc(c.Members, func(p roster.Member) bool { return p.Name == h.name })
+	}
+	m.settled = c.Settled && c.Goal == nil
+	switch {
+	case !m.settled && m.ending:
+	case !m.settled && a.percent(percentCancelled):
+		m.did("cancel a change of the council", "council")
+		m.send(&roster.Change{Cancel: true})
+	case !m.settled && m.wanted.runs && m.wanted.joins && m.wanted.fault.undo == nil && a.percent(percentLostDisk):
+		m.did("lose the disk of a host that joins", m.wanted.name)
+		a.try("lose disk", errors.Join(a.wipe(m.wanted), a.startMember(m.wanted)))
+	case !m.settled:
+	case in(m.wanted) && in(other):
+		m.send(&roster.Change{Remove: []string{other.name}})
+	case in(m.wanted) && m.ending:
+	case in(m.wanted):
+		m.turn(now, other)
+	default:
+		p, err := a.Peer(m.wanted.name)
+		a.try("move", err)
+		change := &roster.Change{Add: []regent.Peer{p}}
+		if in(other) {
+			change.Remove = []string{other.name}
+		}
+		m.send(change)
+	}
+}
+
+// turn has the hosts change places: the one that has left the council loses its directory, and joins again.
+func (m *mover) turn(now time.Time, out *host) {
+	a := m.arena
+	if out.fault.undo != nil {
+		return // what was done to it is undone first
+	}
+	a.try("wipe "+out.name, a.wipe(out))
+	m.wanted = out
+	m.next = now.Add(time.Duration(a.rand.Int64N(int64(moveRest))))
+	m.up = m.next
+	if a.percent(percentLate) {
+		m.up = m.next.Add(time.Duration(a.rand.Int64N(int64(moveLate))))
+	}
+	m.did("replace a member of the council", m.other().name)
+}
+
+// did takes note of what was done.
+func (m *mover) did(what, where string) {
+	m.arena.done[what]++
+	fmt.Fprintf(m.arena.out, "%8.3fs  %s: %s\n", time.Since(m.arena.begin).Seconds(), where, what)
+}
+
+// finish waits until no change is running.
+func (m *mover) finish() error {
+	m.ending, m.settled = true, false
+	return cluster.Wait(cluster.Patience, "the council has settled", func() bool {
+		m.sweep(time.Now())
+		return m.settled && m.answers == nil
+	})
+}
+
+// startMember starts a member by the library. One that has lost its directory joins.
+func (a *arena) startMember(h *host) error {
+	o, err := a.Order(h.name)
+	if err != nil {
+		return err
+	}
+	o.Joins, o.Bootstrap = h.joins, !h.joins
+	if h.joins {
+		o.Council = slices.DeleteFunc(o.Council, func(p regent.Peer) bool { return p.Name == h.name })
+	}
+	h.runs = true
+	return a.StartAs(h.name, o)
+}
+
+// wipe kills a member by the library, and removes its directory.
+func (a *arena) wipe(h *host) error {
+	h.joins = true
+	if h.runs {
+		h.runs = false
+		if err := a.Crash(h.name); err != nil {
+			return err
+		}
+		<-a.Process(h.name).Gone()
+	}
+	return os.RemoveAll(filepath.Join(a.Dir, h.name))
+}
