@@ -80,7 +80,7 @@ func (m *Member) describe(now protocol.Time) roster.Council {
 		for i := range out.Members {
 			x := &out.Members[i]
 			s := machine.Standing(now, protocol.Rank(x.Rank))
-			x.Accepted, x.Adopted, x.Settled, x.Knows = s.Accepted, s.Adopted, s.Settled, int(s.Assigned)
+			x.Accepted, x.Adopted, x.Settled, x.Learnt = s.Accepted, s.Adopted, s.Settled, int(s.Assigned)
 		}
 	}
 	return out

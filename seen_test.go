@@ -33,7 +33,7 @@ func TestCouncilShowsHowFarAChangeHasGot(t *testing.T) {
 		if got, want := councilMetrics(c.members["a"]), `number 0; settled 1; members{role="voter"} 3; file_differs 0`; got != want {
 			t.Errorf("before: %s\nwant    %s", got, want)
 		}
-		if slices.ContainsFunc(before.Members, func(m roster.Member) bool { return m.Adopted || m.Settled || m.Knows > 0 }) {
+		if slices.ContainsFunc(before.Members, func(m roster.Member) bool { return m.Adopted || m.Settled || m.Learnt > 0 }) {
 			t.Errorf("nothing is running, and members show how far they are: %+v", before.Members)
 		}
 		go func() {
@@ -49,7 +49,7 @@ func TestCouncilShowsHowFarAChangeHasGot(t *testing.T) {
 		}
 		for i := range now.Members {
 			m := &now.Members[i]
-			if up := m.Name != "d"; m.Adopted != up || m.Settled != up || up && m.Knows != 2 || m.Leaving != (m.Name == "c") || m.New == up {
+			if up := m.Name != "d"; m.Adopted != up || m.Settled != up || up && m.Learnt != 2 || m.Leaving != (m.Name == "c") || m.New == up {
 				t.Errorf("%s shows as %+v", m.Name, m)
 			}
 		}

@@ -74,11 +74,11 @@ type Member struct {
 	Joined uint64 `json:"joined_number,omitempty"`
 	// While a change is running the rest says how far the member has got with it, as far as the member that was asked knows. Accepted: it has
 	// accepted the next configuration, which only the member knows that proposes it, and the member itself. Adopted: it has the present one on its disk. Settled: it has
-	// settled in the present one. Knows is how many groups it knows the leaders of.
+	// settled in the present one. Learnt is how many groups it knows the leaders of.
 	Accepted bool `json:"accepted,omitempty"`
 	Adopted  bool `json:"adopted,omitempty"`
 	Settled  bool `json:"settled,omitempty"`
-	Knows    int  `json:"knows_groups,omitempty"`
+	Learnt   int  `json:"learnt_groups,omitempty"`
 }
 
 // A Phase is how far a change has got.

@@ -35,7 +35,7 @@ func (c *Council) learnt() string {
 	var all []string
 	for i := range c.Members {
 		if m := &c.Members[i]; m.New && slices.Contains(c.WaitsFor, m.Name) {
-			all = append(all, fmt.Sprintf("%s knows %d of %d groups", m.Name, min(m.Knows, c.Groups), c.Groups))
+			all = append(all, fmt.Sprintf("%s knows %d of %d groups", m.Name, min(m.Learnt, c.Groups), c.Groups))
 		}
 	}
 	if len(all) == 0 {

@@ -5,7 +5,7 @@ import "testing"
 func TestProgressAndDifferenceInWords(t *testing.T) {
 	member := func(name string) Member { return Member{Peer: Peer{Name: name}} }
 	a, b, c, d := member("a"), member("b"), member("c"), member("d")
-	d.New, d.Knows = true, 40
+	d.New, d.Learnt = true, 40
 	leaving, voteless := c, c
 	leaving.Leaving = true
 	voteless.Leaving, voteless.Observer = true, true

@@ -14,6 +14,7 @@ import (
 
 	"github.com/regentproject/regent"
 	"github.com/regentproject/regent/agent/cluster"
+	"github.com/regentproject/regent/roster"
 	"github.com/regentproject/regent/why"
 )
 
@@ -240,9 +241,15 @@ func TestTableFitsTheScreen(t *testing.T) {
 		e.Member = "b"
 		m.apply(&e, plain)
 	}
+	m.members["b"].council = &roster.Council{Number: 3, Settled: true, Phase: roster.Learning, WaitsFor: []string{"d"}, Members: []roster.Member{{Peer: roster.Peer{Name: "a"}}, {Peer: roster.Peer{Name: "b"}}},
+		Goal: []roster.Peer{{Name: "a"}, {Name: "b"}, {Name: "d"}}}
+	m.follow(0)
 	wide := m.table(w, 0, "http://127.0.0.1:1/", 0)
 	if text := strings.Join(wide, "\n"); !strings.Contains(text, "███████··· 150ms") || !strings.Contains(text, "http://127.0.0.1:1/") {
 		t.Errorf("the lease or the address is not shown:\n%s", text)
+	}
+	if text := strings.Join(wide, "\n"); !strings.Contains(text, "council number 3 to 4: adding d; learning; waits for d") || !strings.Contains(text, "c       removed") {
+		t.Errorf("the council is not shown, or c, which is none of its members:\n%s", text)
 	}
 	for _, l := range m.table(w, time.Second, "http://127.0.0.1:1/", 40) {
 		if len([]rune(l)) > 40 {

@@ -34,7 +34,7 @@ func (m *Member) Take(c *roster.Council) {
 		}
 		m.Accepted, m.Adopted, m.Settled = x.Accepted, x.Adopted, x.Settled
 		if x.New && x.Observer && c.Goal != nil {
-			m.Learning, m.Knows, m.Learns = true, min(x.Knows, c.Groups), c.Groups
+			m.Learning, m.Knows, m.Learns = true, min(x.Learnt, c.Groups), c.Groups
 		}
 		return
 	}

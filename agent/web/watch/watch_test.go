@@ -277,7 +277,7 @@ func TestThePageShowsAChangeOfTheCouncil(t *testing.T) {
 	peer := func(name string, observer bool) roster.Peer { return roster.Peer{Name: name, Observer: observer} }
 	c := roster.Council{Number: 7, Settled: true, Since: begin.Add(time.Minute), Phase: roster.Learning, WaitsFor: []string{"d"}, By: "b", Groups: 212,
 		Goal: []roster.Peer{peer("a", false), peer("b", false), peer("d", false)}, Members: []roster.Member{{Peer: peer("a", false), Adopted: true, Settled: true, Accepted: true},
-			{Peer: peer("b", false), Adopted: true}, {Peer: peer("c", false), Leaving: true}, {Peer: peer("d", true), New: true, Knows: 40}}}
+			{Peer: peer("b", false), Adopted: true}, {Peer: peer("c", false), Leaving: true}, {Peer: peer("d", true), New: true, Learnt: 40}}}
 	f := &fake{status: api.AgentStatus{Status: regent.Status{Name: "a"}, Started: begin, Council: &api.CouncilInfo{Council: c}},
 		members: []regent.PeerStatus{{Name: "a", Self: true}, {Name: "b"}, {Name: "c"}, {Name: "d"}},
 		changes: []api.Change{{Serial: 4, View: regent.View{At: begin, Mode: regent.Quorum, Group: "g"}}, {Serial: 6, View: regent.View{At: begin, Mode: regent.Quorum, Group: "g"}}},

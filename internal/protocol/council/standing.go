@@ -24,14 +24,14 @@ func (m *Machine) Standing(now protocol.Time, seat protocol.Rank) (s Standing) {
 	s.Accepted = a.on && a.value != nil && a.accepts.Has(seat)
 	if seat == m.seat {
 		s.Accepted = s.Accepted || m.rec.Accepted.Conf != nil
-		s.Adopted, s.Waited, s.Settled = true, m.waited(now), m.rec.Settled
+		s.Adopted, s.Waited, s.Settled = true, m.rec.Settled || m.waited(now), m.rec.Settled
 		_, s.Assigned = m.host.Leads()
 		return s
 	}
 	if int(seat) >= len(m.peers) {
 		return s
 	}
-	if p := &m.peers[seat]; p.carried != 0 && p.carry.Number == m.rec.Conf.Number {
+	if p := &m.peers[seat]; p.carried != 0 { // in the present configuration
 		s.Adopted, s.Waited, s.Settled, s.Assigned = true, p.carry.Waited || p.carry.Settled, p.carry.Settled, p.carry.Assigned
 	}
 	return s
