@@ -66,7 +66,9 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 		g.put("regent_longest_pause_seconds", "by how much the member woke up too late at most, since its start", s.PauseLongest.Seconds())
 		packets := runtime.PacketCounts{PacketsIn: s.PacketsIn, PacketsOut: s.PacketsOut, BytesIn: s.BytesIn, BytesOut: s.BytesOut, Dropped: s.Dropped}
 		packets.Metrics(g.count)
-		g.council(m.Council())
+		if s.Engine == nil {
+			g.council(m.Council())
+		}
 		peers := m.Members()
 		for _, p := range peers {
 			g.put("regent_peer_silence_seconds", "for how long a member was not heard", p.Silence.Seconds(), "peer", p.Name)
@@ -93,8 +95,8 @@ func (m *Member) Metrics() iter.Seq[Metric] {
 
 // council hands the metrics of the council on.
 func (g *gauges) council(c roster.Council) {
-	if c.ID == "" || len(c.Members) == 0 {
-		return // an engine elects, or the member is closed
+	if len(c.Members) == 0 {
+		return // the member is closed
 	}
 	g.put("regent_council_number", "number of the configuration of the council that this member has", float64(c.Number))
 	g.put("regent_council_settled", "1 if no promise of an earlier configuration can stand, so that the next step can follow", bit(c.Settled))
