@@ -22,7 +22,7 @@ oldest first. The agent remembers some thousand changes since its start. How a l
 ended is said most precisely at the host whose program led.`,
 		Example: `  regent history
   regent history billing --limit 5 --json`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 1 {
