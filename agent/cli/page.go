@@ -21,6 +21,11 @@ type Page struct {
 // Flags adds the flags to a command.
 func (p *Page) Flags(c *cobra.Command) {
 	c.Flags().StringVar(&p.Addr, "addr", "127.0.0.1:0", "where to serve the page; loopback only, port 0 is any free one")
+	p.BrowseFlags(c)
+}
+
+// BrowseFlags adds those of a command whose page is served elsewhere.
+func (p *Page) BrowseFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&p.open, "open", false, "open a browser (default: if there is a screen and a terminal)")
 	c.Flags().BoolVar(&p.noOpen, "no-open", false, "never open a browser")
 	c.MarkFlagsMutuallyExclusive("open", "no-open")

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/regentproject/regent/agent/cli"
 )
 
 // shells are those for which completions can be written.
@@ -19,7 +21,7 @@ and ask the agent for the names of groups and members. 'make install' installs t
 		Example: `  source <(regent completion bash)
   regent completion zsh > "${fpath[1]}/_regent"
   regent completion fish | source`,
-		Args:      cobra.ExactArgs(1),
+		Args:      cli.Args,
 		ValidArgs: shells,
 		RunE: func(c *cobra.Command, args []string) error {
 			root, out := c.Root(), c.OutOrStdout()

@@ -89,7 +89,7 @@ What must be the same on all members cannot be seen from one file: a running age
 compares itself with its peers, and 'regent members' names what differs.`,
 		Example: `  regent config check
   regent config check ./regent.yaml --json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Args,
 		RunE: func(c *cobra.Command, args []string) error {
 			path := config.DefaultConfig
 			if len(args) == 1 {

@@ -69,12 +69,7 @@ func drainOrder(verb string) (c *cobra.Command, order *api.DrainOrder, send func
 	var socket string
 	var asJSON bool
 	order = &api.DrainOrder{}
-	c = &cobra.Command{Use: verb + " HOST", ValidArgsFunction: thisHost, Args: func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fmt.Errorf("missing HOST, the name of this host (usage: %s)", c.CommandPath()+" HOST")
-		}
-		return cobra.ExactArgs(1)(c, args)
-	}}
+	c = &cobra.Command{Use: verb + " HOST", ValidArgsFunction: thisHost, Args: cli.Args}
 	socketFlag(c, &socket)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	send = func(c *cobra.Command, host string, out *api.Drained) (bool, error) {

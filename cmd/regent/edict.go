@@ -29,7 +29,7 @@ The exit status is 1 if this host does not lead the group with that token: then 
 order must not be made.`,
 		Example: `  stamp=$(regent edict) && curl -X POST -H "Regent-Edict: $stamp" http://store/write
   regent edict billing --token 41`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			group := os.Getenv("REGENT_GROUP")

@@ -56,7 +56,7 @@ All members see the same cause when a program gives a group up, whatever made it
 The agent of that program knows: ask it there.`,
 		Example: `  regent explain billing
   regent explain billing --limit 5`,
-		Args:              cobra.ExactArgs(1),
+		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 1 {

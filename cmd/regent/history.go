@@ -24,7 +24,7 @@ members, the number since then, and how long it took. The agent remembers some t
 ended is said most precisely at the host whose program led.`,
 		Example: `  regent history
   regent history billing --limit 5 --json`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			if limit < 1 {

@@ -20,7 +20,7 @@ Copy the file to every member, by a way that keeps it secret. docs/operations.md
 says how to change the key of a council that runs.`,
 		Example: `  regent keygen /etc/regent/key
   regent keygen | ssh host2 'umask 077; cat > /etc/regent/key'`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Args,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				_, err := c.OutOrStdout().Write(config.NewKey())

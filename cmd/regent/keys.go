@@ -202,7 +202,7 @@ it lapses, and it still counts in the quorums. Change the cluster key as well, w
 knows. To admit it again, give it a new key and pass that to
 'regent keys exchange --restore'.`,
 		Example: `  regent keys revoke host3 && systemctl reload regent`,
-		Args:    cobra.ExactArgs(1),
+		Args:    cli.Args,
 		RunE: func(c *cobra.Command, args []string) error {
 			f, err := config.Read(o.config)
 			if err != nil {

@@ -47,6 +47,7 @@ var subcommands = []func() *cobra.Command{
 	keygenCommand,
 	keysCommand,
 	demoCommand,
+	devCommand,
 	demoMemberCommand,
 	replayCommand,
 	simCommand,
@@ -71,6 +72,7 @@ every instant. Each host runs an agent; any program can be run on the leader onl
 Exit statuses: 0 all is well; 1 the answer is no, such as that nobody leads; 2 the
 command line makes no sense; 3 there is no agent to ask. 'regent run' has its own.`,
 		Example: `  regent demo
+  regent dev
   regent init --loopback /tmp/try a b c
   regent run billing -- /usr/local/bin/billing
   regent who billing`,

@@ -25,7 +25,7 @@ host leads the group; then the message says where to say it instead. Local and e
 groups are led by hosts, and there is nothing to resign.`,
 		Example: `  regent resign billing
   regent resign billing --token 41`,
-		Args:              cobra.ExactArgs(1),
+		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			var out api.Outcome

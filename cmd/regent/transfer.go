@@ -23,7 +23,7 @@ the program here goes on.
 It returns when MEMBER leads. The exit status is 1 if the group was not handed over;
 the message says why, and where to say it if another host leads.`,
 		Example: `  regent transfer billing host2`,
-		Args:    cobra.ExactArgs(2),
+		Args:    cli.Args,
 		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
 				return memberNames(c), cobra.ShellCompDirectiveNoFileComp

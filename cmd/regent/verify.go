@@ -24,7 +24,7 @@ The exit status is 0 if it is proven who leads, or that --token is the leader's,
 otherwise.`,
 		Example: `  regent verify billing
   regent verify billing --token 41 && echo still ours`,
-		Args:              cobra.ExactArgs(1),
+		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			var p api.ProofInfo

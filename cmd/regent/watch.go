@@ -33,7 +33,7 @@ The exit status is 3 if there is no agent to begin with.`,
 		Example: `  regent watch
   regent watch billing --lines
   regent watch billing --json | jq -r .leader`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			if count < 0 {

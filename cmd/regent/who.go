@@ -47,7 +47,7 @@ nobody does, 3 if there is no agent to ask.`,
   regent who billing --wait 30s
   regent who --json
   ssh "$(regent who billing)" tail /var/log/billing.log`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              cli.Args,
 		ValidArgsFunction: groupNames,
 		RunE: func(c *cobra.Command, args []string) error {
 			if wait < 0 {

@@ -29,7 +29,7 @@ A name may leave out underscores, leading zeros and its end: hall/fig1 is hall/f
 		Example: `  regent-sim scenarios
   regent-sim scenarios hall/
   regent-sim scenarios --json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Args,
 		RunE: func(c *cobra.Command, args []string) error {
 			all, err := listScenarios(strings.Join(args, ""))
 			if err != nil {
