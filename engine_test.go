@@ -196,3 +196,12 @@ func TestOnAnEngineADrainedMemberLeadsNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestOnAnEngineThereAreNoMetricsOfACouncil(t *testing.T) {
+	m := on(t, new(enginetest.Memory), "a")
+	for x := range m.Metrics() {
+		if strings.HasPrefix(x.Name, "regent_council_") {
+			t.Errorf("%v", x)
+		}
+	}
+}
