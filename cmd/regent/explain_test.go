@@ -48,7 +48,7 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 		},
 		"gave up, seen from elsewhere": {
 			changes: []api.Change{changed("quorum", 0, "a", 1, because(why.Elected, "a")), changed("quorum", 10, "", 0, because(why.Resigned, "a")), changed("quorum", 20, "b", 2, because(why.Elected, "b"))},
-			says:    []string{"a stopped leading (token 1), and b led 10ms later (token 2)", "killed because it did not answer", "its agent was stopped", "look: 'regent explain' and the log at a"},
+			says:    []string{"a stopped leading (token 1), and b led 10 ms later (token 2)", "killed because it did not answer", "its agent was stopped", "look: 'regent explain' and the log at a"},
 			means:   "a gave it up: its program ended or stopped, or was killed because it did not answer or stop in time, or its agent was stopped, or an operator ran 'regent resign' or 'regent drain'",
 		},
 		"gave up, seen at home": {
@@ -78,7 +78,7 @@ func TestExplainClaimsNoMoreThanIsKnown(t *testing.T) {
 		},
 		"local leader whose agent stops": {
 			changes:  []api.Change{changed("local", 0, "a", 0, because(why.Elected, "a")), changed("local", 10, "", 0, because(why.Resigned, "a")), changed("local", 20, "b", 0, because(why.Elected, "b"))},
-			says:     []string{"a stopped leading, and b led 10ms later\n", "as when its agent is stopped"},
+			says:     []string{"a stopped leading, and b led 10 ms later\n", "as when its agent is stopped"},
 			saysNot:  "program",
 			means:    "a gave it up, as when its agent is stopped",
 			unlooked: true,

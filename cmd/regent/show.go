@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/regentproject/regent/agent/plan"
 )
 
 // palette is how output is coloured: not at all unless it goes to a terminal whose owner does not mind.
@@ -81,17 +83,12 @@ func visible(s string) int {
 	}
 }
 
-// length shows a length of time with three digits, for people.
+// length shows a length of time with three significant digits, and a dash for none.
 func length(d time.Duration) string {
 	if d <= 0 {
 		return "-"
 	}
-	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
-		if d >= unit {
-			return d.Round(unit / 100).String()
-		}
-	}
-	return d.String()
+	return plan.Length(d)
 }
 
 // ago shows for how long something has been so.

@@ -168,7 +168,7 @@ func (s *statusReport) slow(m *regent.PeerStatus) string {
 	case linkProblem(m) != "":
 		return fmt.Sprintf("%s (%s): %s", m.Name, path, linkProblem(m))
 	case m.RoundTrip > s.Timing.RoundTrip:
-		return fmt.Sprintf("%s is slow: a round trip by way of %s takes %s, above the %s that the timing counts on", m.Name, path, length(m.RoundTrip), s.Timing.RoundTrip)
+		return fmt.Sprintf("%s is slow: a round trip by way of %s takes %s, above the %s that the timing counts on", m.Name, path, length(m.RoundTrip), length(s.Timing.RoundTrip))
 	case m.Bound > s.Timing.Delay:
 		return fmt.Sprintf("%s is slow: its last packet, by way of %s, took up to %s, above %s", m.Name, path, length(m.Bound), s.Timing.Delay)
 	}
