@@ -200,6 +200,7 @@ type Resource struct {
 	travel sim.Delay
 	way    []order // the latest to arrive first
 	groups map[protocol.Group]*resource
+	starts map[protocol.Rank]int
 	// Carried and Stale count the orders that were carried out and those that were refused as stale.
 	Carried, Stale int
 }
@@ -212,10 +213,16 @@ type order struct {
 	owner owner
 }
 
-// An owner is a leadership and the member that had it.
+// An owner is a leadership and the member that had it. Tenures are counted in one start of a member. Within it, the incarnation may change
+// while a program still leads: a member that finds its record stale freezes its leases, has incarnation 0 while it asks, and then another.
 type owner struct {
 	tenure uint64
 	who    protocol.Ident
+	start  int
+}
+
+func (o owner) same(x owner) bool {
+	return o.tenure == x.tenure && o.who.Rank == x.who.Rank && (o.start == x.start || o.who.Inc == x.who.Inc && x.who.Inc != 0)
 }
 
 func (o owner) String() string { return fmt.Sprintf("tenure %d of %v", o.tenure, o.who) }
@@ -239,7 +246,7 @@ const again = time.Second
 
 // NewResource returns the checker; edicts take so long to arrive, drawn from the seed.
 func NewResource(seed uint64, travel sim.Delay) *Resource {
-	return &Resource{dice: sim.NewDice(seed, ordersDice), travel: travel, groups: make(map[protocol.Group]*resource)}
+	return &Resource{dice: sim.NewDice(seed, ordersDice), travel: travel, groups: make(map[protocol.Group]*resource), starts: make(map[protocol.Rank]int)}
 }
 
 // Name returns N-TOK, and where.
@@ -250,11 +257,14 @@ func (s *Resource) Observe(r *sim.Record) error {
 	if err := s.arrive(r.T); err != nil {
 		return err
 	}
+	if r.Ev == sim.EvStart || r.Ev == sim.EvRestart {
+		s.starts[r.Node]++
+	}
 	e, ok := r.Detail.(stamp.Edict)
 	if r.Ev != protocol.EvEdict || r.Dom != protocol.Quorum || !ok {
 		return nil
 	}
-	o := order{at: r.T.Add(s.dice.Draw(s.travel)), group: r.Group, stamp: e, owner: owner{r.Tenure, protocol.Ident{Rank: r.Node, Inc: r.Inc}}}
+	o := order{at: r.T.Add(s.dice.Draw(s.travel)), group: r.Group, stamp: e, owner: owner{r.Tenure, protocol.Ident{Rank: r.Node, Inc: r.Inc}, s.starts[r.Node]}}
 	s.depart(o)
 	if s.dice.Hit(twice) {
 		o.at = o.at.Add(s.dice.Between(0, again))
@@ -290,7 +300,7 @@ func (s *Resource) take(o order) error {
 		g = &resource{owner: make(map[uint64]owner)}
 		s.groups[o.group] = g
 	}
-	if other, ok := g.owner[o.stamp.Token]; ok && other != o.owner {
+	if other, ok := g.owner[o.stamp.Token]; ok && !other.same(o.owner) {
 		return Violatedf(s.Name(), o.at, "token %d of %q is used by %s and by %s", o.stamp.Token, o.group, other, o.owner)
 	}
 	g.owner[o.stamp.Token] = o.owner

@@ -318,6 +318,16 @@ func TestResource(t *testing.T) {
 			1s a edict g tenure=1 stamp=0.5.100:0/1@10,1/1@20
 			2s a edict g tenure=2 stamp=0.5.101:0/1@10,1/1@20
 			3s a edict g tenure=2 stamp=0.5.102:0/1@10,1/1@20`, "tenure 2"},
+		{"a member that asks under no incarnation still leads in its tenure", `
+			1s a edict g tenure=1 stamp=0.5.100:0/1@10,1/1@20
+			2s a/0 edict g tenure=1 stamp=0.5.101:0/1@10,1/1@20
+			3s a/2 edict g tenure=1 stamp=0.5.102:0/1@10,1/1@20
+			4s a/2 edict g tenure=1 stamp=0.5.103:0/1@10,1/1@20`, ""},
+		{"one token, two starts of a member", `
+			1s a edict g tenure=1 stamp=0.5.100:0/1@10,1/1@20
+			2s a/2 restart
+			3s a/2 edict g tenure=1 stamp=0.5.101:0/1@10,1/1@20
+			4s a/2 edict g tenure=1 stamp=0.5.102:0/1@10,1/1@20`, "a/2"},
 	})
 }
 
