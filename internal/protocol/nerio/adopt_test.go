@@ -38,3 +38,55 @@ func TestRestartedMemberThatIsLeftAloneVotes(t *testing.T) {
 		t.Errorf("C-LIVE: it has promised until %v", at)
 	}
 }
+
+// A member without a record goes on to a configuration that the others have not adopted yet. Their answers are of the one before, so it
+// asks them again.
+func TestLostMemberAsksAgainThoseThatWereBehind(t *testing.T) {
+	cfg := Config{Me: 1, Quorums: protocol.Majority(3), RoundTrip: 20 * time.Millisecond, Lease: 200 * time.Millisecond, Longest: 250 * time.Millisecond,
+		Renew: 50 * time.Millisecond, Rho: protocol.DefaultRho, Guarded: true, Epoch: 6}
+	m, err := New(cfg, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := protocol.Time(time.Second)
+	var out protocol.Effects
+	var asked []protocol.Rank
+	step := func(ev protocol.Event) {
+		out.Reset()
+		m.Step(now, ev, &out)
+		for _, e := range out.Send {
+			if _, ok := e.Message.(*Recover); ok {
+				asked = append(asked, e.To)
+			}
+		}
+		if len(out.Persist) > 0 {
+			out.Reset()
+			m.Step(now, protocol.Persisted{}, &out)
+		}
+	}
+	answer := func(epoch uint64) {
+		for _, r := range []protocol.Rank{0, 2} {
+			life := protocol.Life{Inc: 10, Start: protocol.StartBits{byte(r) + 1}}
+			k := &Known{State: Speaks, Nonce: m.start.nonce, Epoch: epoch, Longest: cfg.Longest, Sender: life}
+			step(&protocol.Receive{From: protocol.Ident{Rank: r, Inc: life.Inc}, Message: k})
+		}
+	}
+	step(protocol.Start{})
+	answer(6)
+	now = now.Add(time.Second)
+	step(protocol.Tick{})
+	cfg.Epoch = 7
+	m.Adopt(now, cfg, 0, &out)
+	step(protocol.Tick{})
+	answer(6)
+	m.Recovered(0)
+	asked = nil
+	step(protocol.Tick{})
+	if len(asked) != 2 {
+		t.Fatalf("C-LIVE: it asks %v again", asked)
+	}
+	answer(7)
+	if !m.speaks() {
+		t.Error("C-LIVE: it does not take part again")
+	}
+}

@@ -179,8 +179,8 @@ func (m *Machine) ask(now protocol.Time) {
 	question := protocol.Keep(m.out, Recover{Nonce: st.nonce, Bootstrap: m.cfg.Bootstrap && st.phase == lost && !m.disk.had, Sender: m.life(),
 		Floor: m.terms.Floor})
 	for r := range protocol.Rank(m.lcfg.Members) {
-		// Who has not found out who it is yet may have by now.
-		if r != m.cfg.Me && !m.cfg.Absent.Has(r) && (!st.got.Has(r) || st.phase == lost && st.answers[r].State < Begun) {
+		// A member that did not know yet who it is may have found out, and one that had another configuration may have caught up.
+		if r != m.cfg.Me && !m.cfg.Absent.Has(r) && (!st.got.Has(r) || st.phase == lost && (st.answers[r].State < Begun || !m.agrees(&st.answers[r]))) {
 			m.send(r, question)
 		}
 	}
@@ -351,6 +351,9 @@ func (m *Machine) canBootstrap(now protocol.Time) bool {
 	return true
 }
 
+// agrees says whether an answer is of a member that has the same configuration.
+func (m *Machine) agrees(k *Known) bool { return k.Epoch == m.cfg.Epoch && k.Digest == m.cfg.Listing }
+
 // recovered starts the member above all that it may have forgotten, once it has waited and has asked, after that, enough
 // of the others to have met every quorum.
 func (m *Machine) recovered(now protocol.Time) {
@@ -375,7 +378,7 @@ func (m *Machine) recovered(now protocol.Time) {
 			}
 		}
 		switch {
-		case k.Epoch != m.cfg.Epoch || k.Digest != m.cfg.Listing:
+		case !m.agrees(k):
 		case k.State >= Begun:
 			know.Add(r)
 		case k.State == Asks && m.disk.had:
