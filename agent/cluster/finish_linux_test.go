@@ -2,7 +2,10 @@ package cluster
 
 import (
 	"os/exec"
+	"strconv"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // A program that writes a journal is found and killed though its parent is gone, and though it ignores SIGTERM.
@@ -26,5 +29,23 @@ func TestCrashAllEndsWhatOutlivedItsParent(t *testing.T) {
 	}
 	if c.Alive(orphan) || !p.Ended() {
 		t.Error("a process is left")
+	}
+}
+
+// A child that is stopped holds the output of its parent open. Killing the parent does not wait for that.
+func TestKilledProcessWithAStoppedChildIsGone(t *testing.T) {
+	c := Open(t, Options{Names: []string{"a"}})
+	child := make(chan int, 1)
+	p, err := c.Spawn("parent", "a", exec.Command("sh", "-c", `sleep 600 & kill -STOP $!; echo $!; wait`), func(line string) {
+		pid, _ := strconv.Atoi(line)
+		child <- pid
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := <-child
+	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }()
+	if err := p.kill(10 * time.Millisecond); err != nil || !p.Ended() {
+		t.Errorf("%v; ended: %v", err, p.Ended())
 	}
 }

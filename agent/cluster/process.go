@@ -22,6 +22,7 @@ type Process struct {
 	stdin      io.WriteCloser
 	gone       chan struct{} // closed when it has ended and all that it wrote was read
 	ask        func()        // asks it to stop
+	out        []io.Closer   // the ends from which what it writes is read
 
 	mu     sync.Mutex
 	paused bool
@@ -67,6 +68,7 @@ func (c *Cluster) start(name, host string, cmd *exec.Cmd, line func(string), end
 		return nil, err
 	}
 	p.stdin, p.ask = stdin, func() { _ = cmd.Process.Signal(syscall.SIGTERM) }
+	p.out = []io.Closer{stdout, stderr}
 	c.processes[name] = p
 	var read sync.WaitGroup
 	read.Go(func() { scan(stdout, line) })
@@ -142,10 +144,24 @@ func (p *Process) Log() string {
 // Signal sends a signal to the process.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
-// Kill ends the process without warning, as kill -9 does, and waits until it is gone.
-func (p *Process) Kill() error {
+// heirsPatience is how long children of a process that was killed may go on to write where it wrote.
+const heirsPatience = 10 * time.Second
+
+// Kill ends the process without warning, as kill -9 does, and waits until it is gone. It waits for what its children
+// write only for a while: a child that is stopped never ends.
+func (p *Process) Kill() error { return p.kill(heirsPatience) }
+
+func (p *Process) kill(patience time.Duration) error {
 	if err := p.cmd.Process.Kill(); err != nil && !p.Ended() {
 		return err
+	}
+	select {
+	case <-p.gone:
+		return nil
+	case <-time.After(patience):
+	}
+	for _, r := range p.out {
+		_ = r.Close()
 	}
 	<-p.gone
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,17 +155,21 @@ func (h *runCluster) suspend(d time.Duration, processes ...*cluster.Process) tim
 	return h.pause(d, all...)
 }
 
-// pause stops processes for a while, and returns for how long they were stopped.
+// pause stops processes for a while, and returns for how long they were stopped. A process may end meanwhile, or may have ended since it
+// was listed; none stays stopped.
 func (h *runCluster) pause(d time.Duration, all ...int) time.Duration {
 	h.t.Helper()
 	begin := time.Now()
-	for _, pid := range all {
-		h.check(syscall.Kill(pid, syscall.SIGSTOP))
+	signal := func(s syscall.Signal) {
+		for _, pid := range all {
+			if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+				h.t.Error(err)
+			}
+		}
 	}
+	signal(syscall.SIGSTOP)
 	time.Sleep(d) // wall clock: for so long they do not run
-	for _, pid := range all {
-		h.check(syscall.Kill(pid, syscall.SIGCONT))
-	}
+	signal(syscall.SIGCONT)
 	return time.Since(begin)
 }
 
