@@ -90,7 +90,7 @@ func (a *Server) Serve(nc net.Conn, from io.Reader) {
 	processes.LimitSendBuffer(nc)
 	var writer sync.WaitGroup
 	writer.Go(c.write)
-	host, err := latest(clock.HostLow)
+	host, err := clock.HostLow()
 	if err != nil {
 		c.send(&session.Event{Event: session.Failed, Error: err.Error()})
 	}

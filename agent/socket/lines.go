@@ -49,19 +49,3 @@ func (c *conn) pulse() {
 		}
 	}
 }
-
-// latest returns the latest of some readings of a clock that may be early, but not late. A thread that is preempted within a
-// reading gets an instant that is early by as long, and a program would take that for the clock of another time namespace.
-func latest(read func() (protocol.Time, error)) (now protocol.Time, err error) {
-	for range helloReadings {
-		at, err := read()
-		if err != nil {
-			return 0, err
-		}
-		now = max(now, at)
-	}
-	return now, nil
-}
-
-// helloReadings is how often the clock is read for a hello.
-const helloReadings = 4

@@ -128,8 +128,17 @@ func (c *Conn) greet(in *Reader) error {
 	if err != nil {
 		return err
 	}
-	if now := c.hello.Now; now < before.Add(-Skew) || now > after.Add(Skew) {
-		return errors.New("its clock is not that of this process: the two must share a time namespace")
+	return compareClocks(c.hello.Now, before, after)
+}
+
+// compareClocks refuses an agent whose clock read now between two readings of this process, and is another one.
+func compareClocks(now, before, after protocol.Time) error {
+	off, which := before.Sub(now), "before"
+	if now > after {
+		off, which = now.Sub(after), "after"
+	}
+	if off > Skew {
+		return fmt.Errorf("its clock is %v %s that of this process: run both in one time namespace", off, which)
 	}
 	return nil
 }
