@@ -24,7 +24,7 @@ func Council(t Truth, s CouncilSpec) []Checker {
 	b := newTimedLedger(t)
 	h := newHistory(t)
 	return []Checker{
-		&OneConfig{history: h}, &Monotone{history: h, at: make([]uint64, t.Members()), old: make([]bool, t.Members())}, &Settling{cursor{timedLedger: b}, h}, &Carried{cursor{timedLedger: b}, h},
+		&OneConfig{history: h}, newMonotone(h, t.Members()), &Settling{cursor{timedLedger: b}, h}, &Carried{cursor{timedLedger: b}, h},
 		&Leaves{gone: make([]bool, t.Members())}, &Lives{cursor: cursor{timedLedger: b}, history: h, groups: s.Groups, settle: s.Settle, until: sim.Forever},
 		newUnique(b, protocol.Quorums{}), newKeeps(b), &EdictValid{cursor{timedLedger: b}}, newToken(b), newEdictOrder(b), NewResource(s.Seed, s.Travel),
 		&Verified{cursor: cursor{timedLedger: b}},
@@ -137,11 +137,19 @@ func (*OneConfig) Finish() error { return nil }
 
 // Monotone is C-MONO: no member votes in, or goes back to, a configuration before one that it had adopted, lost disks included. A
 // member that starts from an old copy of its record finds that out before it votes or promises anything.
+//
+// One vote is no fault. If a member adopts a configuration, loses its disk before any other has heard of that, and asks, then the others know only
+// that it was accepted. R9 has the member vote for what they have accepted, which is the same configuration.
 type Monotone struct {
 	*history
-	read int
-	at   []uint64
-	old  []bool // by its record
+	read   int
+	at     []uint64
+	digest []uint64 // of the configuration that it adopted last
+	old    []bool   // by its record
+}
+
+func newMonotone(h *history, members int) *Monotone {
+	return &Monotone{history: h, at: make([]uint64, members), digest: make([]uint64, members), old: make([]bool, members)}
 }
 
 // Name returns C-MONO.
@@ -163,10 +171,11 @@ func (m *Monotone) Observe(r *sim.Record) error {
 		return Violatedf(m.Name(), r.T, "%v states %s by an old copy of its record, and had adopted %d", r.Node, r.Ev, m.at[r.Node])
 	case r.Ev == protocol.EvAdopt && r.Seq < m.at[r.Node]:
 		return Violatedf(m.Name(), r.T, "%v goes back from configuration %d to %d (%s)", r.Node, m.at[r.Node], r.Seq, r.Why)
+	case r.Ev == protocol.EvVote && r.Seq == m.at[r.Node] && r.Gen == m.digest[r.Node] && r.Why == "lost":
 	case r.Ev == protocol.EvVote && r.Seq <= m.at[r.Node]:
 		return Violatedf(m.Name(), r.T, "%v votes for configuration %d after it has adopted %d", r.Node, r.Seq, m.at[r.Node])
 	case r.Ev == protocol.EvAdopt:
-		m.at[r.Node], *old = r.Seq, false
+		m.at[r.Node], m.digest[r.Node], *old = r.Seq, r.Gen, false
 	}
 	return nil
 }

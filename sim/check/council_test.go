@@ -27,7 +27,7 @@ func (all together) Finish() error { return nil }
 func TestCouncil(t *testing.T) {
 	checkCases(t, func(tr Truth) Checker {
 		b, h := newTimedLedger(tr), newHistory(tr)
-		return together{&OneConfig{history: h}, &Monotone{history: h, at: make([]uint64, tr.Members()), old: make([]bool, tr.Members())},
+		return together{&OneConfig{history: h}, newMonotone(h, tr.Members()),
 			&Settling{cursor{timedLedger: b}, h}, &Carried{cursor{timedLedger: b}, h}, &Leaves{gone: make([]bool, tr.Members())}}
 	}, []traceCase{
 		{"a step", `
@@ -45,6 +45,19 @@ func TestCouncil(t *testing.T) {
 		{"a member votes in an earlier configuration", `
 			1s a adopt seq=2 gen=7
 			2s a vote seq=2 gen=7`, "C-MONO"},
+		{"a member without a record votes again for what it had adopted", `
+			1s a adopt seq=2 gen=7
+			2s a restart
+			3s a vote seq=2 gen=7 why=lost`, ""},
+		{"a member without a record votes for another one", `
+			1s a adopt seq=2 gen=7
+			2s a restart
+			3s a vote seq=2 gen=8 why=lost`, "C-MONO"},
+		{"a member without a record votes for an earlier one", `
+			1s a adopt seq=1 gen=6
+			2s a adopt seq=2 gen=7
+			3s a restart
+			4s a vote seq=1 gen=6 why=lost`, "C-MONO"},
 		{"an old copy that is found out", `
 			1s a adopt seq=2 gen=7
 			2s a restart

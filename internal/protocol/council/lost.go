@@ -223,7 +223,7 @@ func (m *Machine) goOn(now protocol.Time, floor uint64, accepted Vote) {
 func (m *Machine) vote(now protocol.Time, value *Config) {
 	l := &m.lost
 	m.attempt = attempt{on: true, ballot: l.asked, slot: m.rec.Conf.Number + 1, start: now, value: value, accepts: protocol.NewSet(m.seat)}
-	m.state(protocol.EvVote, value, "accepted without a record")
+	m.state(protocol.EvVote, value, "lost")
 	m.press(now)
 }
 
