@@ -15,7 +15,7 @@ const (
 	clockJump = time.Second
 )
 
-// watchClock ends all leases when the clock cannot be believed: when it provably runs at another rate than those of a
+// watchClock looks at the clock and at the other members once a second. It ends all leases when the clock cannot be believed: when it provably runs at another rate than those of a
 // majority of the others, or when the wall clock jumped, which may be all that is to be seen of a pause of the whole
 // machine that no clock counted.
 func (m *Member) watchClock(ctx context.Context) {
@@ -34,7 +34,11 @@ func (m *Member) watchClock(ctx context.Context) {
 		}
 		jumped := m.pollWatcher(watcher)
 		_ = m.loop.Do(func(now protocol.Time) {
-			alarm := m.port != nil && m.port.Rates.Alarm(now)
+			alarm := false
+			if m.port != nil {
+				alarm = m.port.Rates.Alarm(now)
+				m.port.Listen(now)
+			}
 			switch {
 			case alarm != alarmed:
 				alarmed = alarm

@@ -32,6 +32,8 @@ type PeerStatus struct {
 	Heard       bool          `json:"heard"`
 	Silence     time.Duration `json:"silence_ns"`
 	Incarnation uint64        `json:"incarnation"`
+	// Silent says that it was heard and is no longer.
+	Silent bool `json:"silent"`
 	// Trusted says that it counts as alive, by a failure detector that all members share: in the end they all trust exactly
 	// those that are alive, if one member has good links with all others. It may be wrong for a while, and no lease depends on
 	// it. One member watches for all: one that falls silent is noticed within about two of [Timing.Suspect], the watching one
@@ -207,6 +209,7 @@ func (m *Member) Members() []PeerStatus {
 		}
 		if p.Seen != 0 {
 			o.Heard, o.Silence, o.Unconfirmed = true, s.now.Sub(p.Seen), s.now.Sub(p.Unconfirmed)
+			o.Silent = silent(o.Silence, o.Trusted)
 			o.Deaf = o.Unconfirmed-o.Silence > m.config.Timing.deaf()
 		}
 		o.Incarnation, o.RoundTrip = uint64(p.Inc), p.RTT
@@ -329,6 +332,15 @@ func (m *Member) recovering() string {
 		return fmt.Sprintf("it has just started: it will have heard who leads in %v", known.Sub(now).Round(time.Millisecond))
 	}
 	return ""
+}
+
+// untrustedFor is how long a member that is not trusted says nothing before it counts as silent. One that has just come is trusted a
+// moment later.
+const untrustedFor = time.Second
+
+// silent says whether a member that was heard is no longer.
+func silent(silence time.Duration, trusted bool) bool {
+	return silence >= runtime.Quiet || !trusted && silence >= untrustedFor
 }
 
 // deaf is how long a member that is heard may confirm no packet before it counts as one that does not hear. Members speak to each

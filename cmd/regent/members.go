@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,24 +68,12 @@ hosts that stay notice nothing.`,
 	return c
 }
 
-// A member that is silent for longer than silent is worth a word, and one that is not trusted either much sooner: members
-// speak at least every few seconds, and one that has just come is trusted a moment later.
-const (
-	silent    = 5 * time.Second
-	untrusted = time.Second
-)
-
 // address returns where packets to a member go.
 func address(m *regent.PeerStatus) string {
 	if !m.Addr.IsValid() {
 		return or("")
 	}
 	return m.Addr.String()
-}
-
-// quiet says whether a member was heard once and is no longer.
-func quiet(m *regent.PeerStatus) bool {
-	return m.Heard && (m.Silence >= silent || !m.Trusted && m.Silence >= untrusted)
 }
 
 // well says whether a member counts: it is heard, it hears this one, and it takes part.
@@ -99,7 +86,7 @@ func linkProblem(m *regent.PeerStatus) string {
 	switch at := address(m); {
 	case m.Problem != "":
 		return m.Problem
-	case quiet(m):
+	case m.Silent:
 		return "silent for " + length(m.Silence) + ": is its agent running, and does UDP to and from " + at + " pass?"
 	case m.Deaf:
 		return m.Name + " does not hear us: it has confirmed nothing for " + length(m.Unconfirmed) + "; does UDP to " + at + " pass?"

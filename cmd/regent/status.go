@@ -277,7 +277,7 @@ func (s *statusReport) paths(c *cobra.Command, p palette) {
 			switch {
 			case !m.Heard:
 				verdict = p.bad("not heard")
-			case quiet(m):
+			case m.Silent:
 				verdict = p.bad("silent")
 			case m.Deaf:
 				verdict = p.bad("does not hear us")

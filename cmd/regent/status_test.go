@@ -65,9 +65,9 @@ func TestStatusJudges(t *testing.T) {
 	slow := near("b", "")
 	slow.RoundTrip = 30 * time.Millisecond
 	silent := near("c", "witness")
-	silent.Silence = time.Minute
+	silent.Silent, silent.Silence = true, time.Minute
 	dead := near("b", "")
-	dead.Trusted, dead.Silence = false, 1500*time.Millisecond
+	dead.Silent, dead.Silence = true, 1500*time.Millisecond
 	fresh := near("c", "")
 	fresh.Trusted, fresh.Silence = false, 5*time.Millisecond
 	deaf := near("b", "")

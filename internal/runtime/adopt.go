@@ -57,7 +57,7 @@ func (n *diagnostics) adopt(names []string, stay protocol.Set) {
 			continue
 		}
 		fresh.problems[i], fresh.incs[i], fresh.seen[i], fresh.nameless[i] = n.problems[i], n.incs[i], n.seen[i], n.nameless[i]
-		fresh.unproven[i], fresh.drops[i], fresh.confirmed[i] = n.unproven[i], n.drops[i], n.confirmed[i]
+		fresh.silent[i], fresh.unproven[i], fresh.drops[i], fresh.confirmed[i] = n.silent[i], n.unproven[i], n.drops[i], n.confirmed[i]
 	}
 	fresh.strangers, fresh.unlisted = n.strangers, n.unlisted
 	*n = fresh

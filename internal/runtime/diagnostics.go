@@ -32,6 +32,7 @@ type diagnostics struct {
 	problems []string
 	incs     []protocol.Inc
 	seen     []protocol.Time
+	silent   []bool // as logged
 	// nameless is when a member last spoke without knowing its incarnation; zero: not since it last learnt it.
 	nameless []protocol.Time
 	// unproven is what a process said that does not know its incarnation, and that has answered nothing.
@@ -72,7 +73,7 @@ const maxLogged = 1000
 
 func newDiagnostics(names []string, log *slog.Logger) diagnostics {
 	return diagnostics{names: names, log: log, logged: make(map[string]bool), strangers: make(map[stranger]bool), foreign: make(map[string]bool), foreignFrom: make(map[netip.Addr]int), problems: make([]string, len(names)),
-		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names)),
+		incs: make([]protocol.Inc, len(names)), seen: make([]protocol.Time, len(names)), silent: make([]bool, len(names)),
 		nameless: make([]protocol.Time, len(names)), unproven: make([]unproven, len(names)), drops: make([]drop, len(names)), confirmed: make([]confirmation, len(names))}
 }
 
@@ -143,13 +144,35 @@ func (n *diagnostics) dropped(r protocol.Rank, why datagram.Reason, p *wire.Pack
 // newKeys forgets packets that other keys could not open.
 func (n *diagnostics) newKeys() { clear(n.drops) }
 
-// unheardFor is how long a member has been silent before packets from its address that do not pass are taken for its own.
-const unheardFor = 5 * time.Second
+// Quiet is how long a member that was heard says nothing before it counts as silent: members send something every few seconds. Then packets from its address
+// that do not pass are taken for its own.
+const Quiet = 5 * time.Second
+
+// listen logs which members have fallen silent since the last call, and which are heard again: one line for all of them.
+func (n *diagnostics) listen(now protocol.Time) {
+	var gone, back []string
+	for r, seen := range n.seen {
+		silent := seen != 0 && now.Sub(seen) >= Quiet
+		switch {
+		case silent && !n.silent[r]:
+			gone = append(gone, n.names[r])
+		case !silent && n.silent[r]:
+			back = append(back, n.names[r])
+		}
+		n.silent[r] = silent
+	}
+	if len(gone) > 0 {
+		n.log.Info("members have fallen silent: their agents are stopped, or the network does not pass their packets", "peers", strings.Join(gone, ", "), "for", Quiet)
+	}
+	if len(back) > 0 {
+		n.log.Info("members are heard again", "peers", strings.Join(back, ", "))
+	}
+}
 
 // problem says what keeps a member from counting; nothing if that is not known.
 func (n *diagnostics) problem(now protocol.Time, r protocol.Rank) string {
 	d := n.drops[r]
-	if n.problems[r] != "" || d.packets == 0 || n.seen[r] != 0 && now.Sub(n.seen[r]) < unheardFor {
+	if n.problems[r] != "" || d.packets == 0 || n.seen[r] != 0 && now.Sub(n.seen[r]) < Quiet {
 		return n.problems[r]
 	}
 	what, do := "sends what cannot be read", "look at what uses its address"
@@ -211,7 +234,7 @@ func (n *diagnostics) mismatch(now protocol.Time, mine *wire.Summary, p *wire.Pa
 			continue
 		}
 		rank, ok = protocol.Rank(r), true
-		if n.seen[r] == 0 || now.Sub(n.seen[r]) >= unheardFor {
+		if n.seen[r] == 0 || now.Sub(n.seen[r]) >= Quiet {
 			n.problems[r] = "has another configuration: " + text
 			if omits(p.Summary, mine.Member) {
 				n.problems[r] = fmt.Sprintf("does not list this member, %s, in its council: add it to the file of %s, or remove it from the council here", mine.Member, who)

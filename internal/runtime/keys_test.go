@@ -46,7 +46,7 @@ func TestStatusNamesOtherVersionsAndOtherKeys(t *testing.T) {
 		}
 		d.lines[0].in = append(d.lines[0].in, transport.Packet{Data: packet, Addr: addr(3)})
 		d.ports[0].Receive(func(protocol.Time, Channel, *protocol.Receive) {})
-		if r := d.ports[0].Peer(d.now.Add(unheardFor), 1); !strings.HasPrefix(r.Problem, want) {
+		if r := d.ports[0].Peer(d.now.Add(Quiet), 1); !strings.HasPrefix(r.Problem, want) {
 			t.Errorf("problem %q, want %q", r.Problem, want)
 		}
 	}

@@ -1,10 +1,12 @@
 package runtime
 
 import (
+	"bytes"
 	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent/internal/datagram"
 	"github.com/regentproject/regent/internal/identity"
@@ -71,8 +73,8 @@ func TestIntroductionsDoNoHarm(t *testing.T) {
 	if each := n.foreignFrom[addr(9).Addr()]; len(n.logged) > 0 || len(n.foreign) > maxForeign || each != maxForeignEach {
 		t.Errorf("%d oddities and %d configurations are remembered, %d of one address", len(n.logged), len(n.foreign), each)
 	}
-	n.mismatch(now.Add(unheardFor), mine, &wire.Packet{Summary: wire.NewSummary("b").Set("x", "2")}, addr(2))
-	if got := n.problem(now.Add(unheardFor), 1); !strings.Contains(got, "another configuration") {
+	n.mismatch(now.Add(Quiet), mine, &wire.Packet{Summary: wire.NewSummary("b").Set("x", "2")}, addr(2))
+	if got := n.problem(now.Add(Quiet), 1); !strings.Contains(got, "another configuration") {
 		t.Errorf("b is silent, and its problem is %q", got)
 	}
 }
@@ -107,5 +109,44 @@ func TestConfirmationsAreOfThePresentIncarnation(t *testing.T) {
 		if got := say(c.now, c.inc, c.echo); got != c.want {
 			t.Errorf("packet %d: confirmed until %v, want %v", i, got, c.want)
 		}
+	}
+}
+
+// The log has one line when members fall silent, however many, and one when they are heard again.
+func TestLogNamesMembersThatFallSilent(t *testing.T) {
+	var out bytes.Buffer
+	n := newDiagnostics([]string{"a", "b", "c", "d"}, slog.New(slog.NewTextHandler(&out, nil)))
+	lines := func() string {
+		defer out.Reset()
+		return out.String()
+	}
+	hear := func(now protocol.Time, ranks ...protocol.Rank) {
+		for _, r := range ranks {
+			n.heard(now, protocol.Ident{Rank: r, Inc: 1})
+		}
+	}
+	start := protocol.Time(time.Hour)
+	hear(start, 1, 2) // d is never heard, and a is the member itself
+	lines()
+	for at := range Quiet {
+		if at%time.Second == 0 {
+			n.listen(start.Add(at))
+		}
+	}
+	if got := lines(); got != "" {
+		t.Errorf("nobody is silent, and the log has %s", got)
+	}
+	silent := start.Add(Quiet)
+	n.listen(silent)
+	n.listen(silent.Add(time.Second))
+	if got := lines(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `peers="b, c"`) {
+		t.Errorf("b and c are silent, and the log has %s", got)
+	}
+	hear(silent.Add(2*time.Second), 2)
+	n.adopt([]string{"a", "b", "c", "d"}, protocol.NewSet(0, 1, 2, 3)) // the council changes
+	n.listen(silent.Add(2 * time.Second))
+	n.listen(silent.Add(3 * time.Second))
+	if got := lines(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "heard again") || !strings.Contains(got, "peers=c") {
+		t.Errorf("c is heard again, and the log has %s", got)
 	}
 }

@@ -469,6 +469,9 @@ type PeerReport struct {
 	Uses, Lists identity.ID
 }
 
+// Listen logs which members have fallen silent since the last call, and which are heard again.
+func (p *NetPort) Listen(now protocol.Time) { p.diagnostics.listen(now) }
+
 // Peer returns what is known of a peer.
 func (p *NetPort) Peer(now protocol.Time, peer protocol.Rank) PeerReport {
 	r := PeerReport{Report: p.Wire.Report(now, peer), Seen: p.diagnostics.seen[peer], Problem: p.diagnostics.problem(now, peer),

@@ -243,14 +243,14 @@ func TestMemberThatIsNotHeardIsNamedWithWhatItSends(t *testing.T) {
 	if r := d.ports[0].Peer(d.now, 1); r.Problem != "" {
 		t.Errorf("a member that is heard has trouble: %q", r.Problem)
 	}
-	d.now = d.now.Add(unheardFor)
+	d.now = d.now.Add(Quiet)
 	if r := d.ports[0].Peer(d.now, 1); !strings.Contains(r.Problem, "dropped: 1,") {
 		t.Errorf("a member that came back with another key is in trouble because of %q", r.Problem)
 	}
 	d.ports[0].SetAddrs(1, []netip.AddrPort{addr(4)})
 	d.greet()
 	send() // no address of its any more
-	d.now = d.now.Add(unheardFor)
+	d.now = d.now.Add(Quiet)
 	if d.ports[0].Peer(d.now, 1).Problem != "" {
 		t.Error("packets from another address are held against it")
 	}

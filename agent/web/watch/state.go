@@ -74,7 +74,7 @@ func member(status *api.AgentStatus, m *regent.PeerStatus) web.Member {
 		} else if status.Disk != "" {
 			out.Problem = "its record cannot be written: " + status.Disk
 		}
-	case !heard(status, m):
+	case !m.Heard || m.Silent:
 		out.State = web.Silent
 		if out.Problem == "" && m.Heard {
 			out.Problem = fmt.Sprintf("not heard for %v", m.Silence.Round(time.Second))
@@ -85,15 +85,10 @@ func member(status *api.AgentStatus, m *regent.PeerStatus) web.Member {
 	return out
 }
 
-// heard says whether a member was heard lately: pairs that have nothing to say are silent for a while.
-func heard(status *api.AgentStatus, m *regent.PeerStatus) bool {
-	return m.Heard && m.Silence < max(3*time.Second, 3*status.Timing.CouncilLease)
-}
-
 // link returns how this member hears another.
 func link(status *api.AgentStatus, m *regent.PeerStatus) web.Link {
 	l := web.Link{From: m.Name, To: status.Name, State: web.Unknown}
-	if heard(status, m) {
+	if m.Heard && !m.Silent {
 		l.Bound, l.RoundTrip = m.Bound.Round(10*time.Microsecond), m.RoundTrip.Round(10*time.Microsecond)
 		l.State = web.Slow
 		if m.Fast {

@@ -98,7 +98,7 @@ func TestThePageShowsWhatAnAgentKnows(t *testing.T) {
 	}
 	f := &fake{status: api.AgentStatus{Status: regent.Status{Name: "a", Leading: 1}, Started: begin, Timing: api.TimingInfo{Lease: time.Second, Delay: 10 * time.Millisecond}},
 		members: []regent.PeerStatus{{Name: "a", Self: true, Heard: true}, {Name: "b", Heard: true, Fast: true, Bound: time.Millisecond},
-			{Name: "c", Heard: true, Silence: time.Minute}, {Name: "d"}, {Name: "e", Heard: true, Bound: time.Second}},
+			{Name: "c", Heard: true, Silent: true, Silence: time.Minute}, {Name: "d"}, {Name: "e", Heard: true, Bound: time.Second}},
 		changes: []api.Change{change(1, time.Second, "b", 1, why.Elected), change(2, 3*time.Second, "", 0, why.LeaseExpired), change(3, 4*time.Second, "a", 2, why.Elected)}}
 	f.groups = []api.GroupInfo{{Change: f.changes[2], Changes: 2, Remaining: 700 * time.Millisecond}}
 	st := state(&f.status, f.members, f.groups, f.changes, f.council, time.Hour)
