@@ -138,7 +138,7 @@ func (*OneConfig) Finish() error { return nil }
 // Monotone is C-MONO: no member votes in, or goes back to, a configuration before one that it had adopted, lost disks included. A
 // member that starts from an old copy of its record finds that out before it votes or promises anything.
 //
-// One vote is no fault. If a member adopts a configuration, loses its disk before any other has heard of that, and asks, then the others know only
+// One vote in the configuration that it had adopted is no fault. If a member adopts a configuration, loses its disk before any other has heard of that, and asks, then the others know only
 // that it was accepted. R9 has the member vote for what they have accepted, which is the same configuration.
 type Monotone struct {
 	*history
@@ -167,7 +167,7 @@ func (m *Monotone) Observe(r *sim.Record) error {
 		*old = false
 	case r.Ev == protocol.EvAdopt && r.Seq < m.at[r.Node] && r.Why == "record":
 		*old = true
-	case *old && (r.Ev == protocol.EvVote || r.Ev == protocol.EvPromise || r.Ev == protocol.EvAttempt):
+	case *old && (r.Ev == protocol.EvVote && r.Why != "lost" || r.Ev == protocol.EvPromise || r.Ev == protocol.EvAttempt):
 		return Violatedf(m.Name(), r.T, "%v states %s by an old copy of its record, and had adopted %d", r.Node, r.Ev, m.at[r.Node])
 	case r.Ev == protocol.EvAdopt && r.Seq < m.at[r.Node]:
 		return Violatedf(m.Name(), r.T, "%v goes back from configuration %d to %d (%s)", r.Node, m.at[r.Node], r.Seq, r.Why)
@@ -288,6 +288,9 @@ type Lives struct {
 	until   sim.Real
 	last    sim.Real
 	blocked protocol.Set
+	// out are hosts that have learnt that they are no members. One of them may have the name of a voter: it was put back to a time
+	// before it was removed and added again (C3). Its operator has to empty its directory.
+	out protocol.Set
 }
 
 // Name returns C-LIVE.
@@ -303,6 +306,9 @@ func (l *Lives) Observe(r *sim.Record) error {
 		l.until = r.T.Add(l.settle)
 	case r.Ev == sim.EvRestart, r.Ev == sim.EvRefuse, r.Ev == protocol.EvWait && r.Until == protocol.Never && r.Why != "restarted":
 		l.blocked.Add(r.Node) // a member that has its record says so next
+		l.out.Remove(r.Node)
+	case r.Ev == protocol.EvOut:
+		l.out.Add(r.Node)
 	case r.Ev == protocol.EvSpeak, r.Ev == protocol.EvAdopt && r.Why == "record":
 		l.blocked.Remove(r.Node)
 	}
@@ -312,8 +318,10 @@ func (l *Lives) Observe(r *sim.Record) error {
 // forgetful says that too few voters are left that remember: an operator has to decide. Nothing says who votes in the first configuration.
 func (l *Lives) forgetful() bool {
 	voters := l.electorate()
-	forgot := voters.Intersect(l.blocked)
-	return l.latest == 0 && !l.blocked.Empty() || forgot.Len() > 0 && 2*(voters.Len()-forgot.Len()) <= voters.Len()+1
+	here := voters.Minus(l.out)
+	forgot := here.Intersect(l.blocked)
+	rest := 2 * (here.Len() - forgot.Len())
+	return l.latest == 0 && !l.blocked.Empty() || forgot.Len() > 0 && rest <= voters.Len()+1 || rest <= voters.Len()
 }
 
 func (l *Lives) electorate() protocol.Set {
@@ -330,8 +338,8 @@ func (l *Lives) Finish() error {
 		return nil
 	}
 	voters := l.electorate()
-	forgot := voters.Intersect(l.blocked)
-	for r := range voters.All() {
+	forgot := voters.Minus(l.out).Intersect(l.blocked)
+	for r := range voters.Minus(l.out).All() {
 		switch x := &l.hosts[r]; {
 		case l.blocked.Has(r) && forgot.Len() > 0:
 			return Violatedf(l.Name(), l.last, "%v has not found out what it forgot: %v of %v have", r, voters.Minus(forgot), voters)

@@ -140,6 +140,12 @@ func TestCouncilIsJudgedInSilence(t *testing.T) {
 	run(0, 1).judge(t, "", time.Minute, lives)
 	run(0).judge(t, "C-LIVE", time.Minute, lives)
 	run(0).judge(t, "", time.Second/2, lives) // there is time left
+	gone := run(0)
+	gone.add(1, protocol.Fact{Ev: protocol.EvOut, Dom: protocol.Quorum, Seq: 1}) // put back to a time before it was removed and added again
+	gone.judge(t, "", time.Minute, lives)
+	gone.add(1, protocol.Fact{Ev: sim.EvRestart})
+	gone.add(1, protocol.Fact{Ev: protocol.EvSpeak})
+	gone.judge(t, "C-LIVE", time.Minute, lives)
 	run(0, 1).judge(t, "", time.Minute, agrees)
 	alone := run(0, 1)
 	v := firstView

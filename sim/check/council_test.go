@@ -63,6 +63,11 @@ func TestCouncil(t *testing.T) {
 			2s a restart
 			2s a adopt seq=1 gen=6 why=record
 			3s a adopt seq=2 gen=7 why=recovered`, ""},
+		{"an old copy that is found out and votes for what others have accepted", `
+			1s a adopt seq=2 gen=7
+			2s a restart
+			2s a adopt seq=1 gen=6 why=record
+			3s a vote seq=3 gen=8 why=lost`, ""},
 		{"an old copy that promises", `
 			1s a adopt seq=2 gen=7
 			2s a restart

@@ -259,6 +259,11 @@ func (m *Machine) finish(ev protocol.Event) {
 		m.born = false
 		m.remember(ev)
 		ev = protocol.Start{}
+	case m.close && campaigns(ev):
+		// The member is none any more, and its leases do not know that yet. They refuse the campaign once they do.
+		m.remember(ev)
+		m.close = false
+		ev = protocol.Close{}
 	case ev != protocol.Event(protocol.Tick{}): // what is left to do waits for a Tick, which is asked for
 	case m.close:
 		m.close = false
@@ -283,6 +288,11 @@ func (m *Machine) finish(ev protocol.Event) {
 	if m.leases.Incarnation() != inc || len(m.wishes) > 0 || m.close {
 		m.out.Wake = m.now
 	}
+}
+
+func campaigns(ev protocol.Event) bool {
+	_, yes := ev.(protocol.Campaign)
+	return yes
 }
 
 // remember keeps a command of a program for when the member has a seat.

@@ -178,6 +178,39 @@ func TestRemovedMemberLeavesInGoodOrder(t *testing.T) {
 	}
 }
 
+// C-OUT: a program that campaigns before a member that was removed has closed begins no attempt.
+func TestRemovedMemberBeginsNoAttempt(t *testing.T) {
+	x, _, _ := alone(t)
+	other := first("b")
+	other.Number, other.Before = 1, protocol.NewSet(0)
+	x.Receive(protocol.Ident{Rank: 1, Inc: 10}, &council.Chosen{Conf: other}, protocol.Unknown)
+	x.Step(protocol.Persisted{})
+	left := false
+	for _, f := range x.Last.Facts {
+		left = left || f.Ev == protocol.EvOut
+	}
+	if !left {
+		t.Fatalf("the member has not learnt that it was removed: %+v", x.Last.Facts)
+	}
+	attempts := func() {
+		for _, f := range x.Last.Facts {
+			if f.Ev == protocol.EvAttempt {
+				t.Errorf("C-OUT: %+v", f)
+			}
+		}
+	}
+	x.Step(protocol.Campaign{Group: "g"})
+	attempts()
+	for range 100 {
+		if len(x.Last.Persist) > 0 {
+			x.Step(protocol.Persisted{})
+		} else {
+			x.Tick(x.Now.Add(10 * ms))
+		}
+		attempts()
+	}
+}
+
 // A member whose own settings have other terms than its record starts all the same: members compare settings by the digest in packets.
 // Nothing that it has promised is forgotten.
 func TestMemberStartsWithOtherTermsThanItsRecord(t *testing.T) {
