@@ -26,12 +26,12 @@ func agentCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent of this host",
-		Long: `Makes this host a member of its council, and serves the programs on it: on a unix
-socket, whose permissions say who may lead, and over HTTP.
+		Long: `Makes this host a member of its council, and serves the programs on it: over a unix socket,
+whose permissions decide which programs may lead, and over HTTP.
 
-It runs until it gets SIGTERM or SIGINT. Then it asks the programs that lead to stop,
-waits for them, hands over and leaves in good order; a second signal ends it at once.
-SIGHUP reads the configuration again; the log says what changed and what needs a restart.
+The agent runs until it receives SIGTERM or SIGINT. Then it asks the programs that lead to
+stop, waits for them, hands over and leaves; a second signal ends it at once. On SIGHUP it
+reads the configuration again, and logs what changed and what needs a restart.
 
 The exit status is 4 if the council has removed this host before: it starts again only with
 an empty directory, once it has been added.

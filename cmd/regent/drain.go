@@ -17,12 +17,12 @@ func drainCommand() *cobra.Command {
 	c.Short = "Move all leadership away from this host, and keep it away"
 	c.Long = `Asks all programs of this host that lead to stop, hands their groups over to other hosts,
 and keeps this host from leading until 'regent undrain', also after restarts of the agent
-and the host. Programs go on campaigning, and wait. The host votes as before. HOST is the
-name of this host: the command asks for it so that it is not run on the wrong one.
+and the host. Programs keep campaigning, and wait. The host votes as before. HOST is the name
+of this host, so that the command is not run on the wrong one.
 
-It returns when no program here leads any more. It is refused if no other host could
-lead: with --yes the host is drained all the same. Groups for which no program campaigns
-elsewhere have no leader afterwards: they are listed.
+The command returns when no program here leads any more. It is refused if no other host could
+lead; --yes drains the host nevertheless. It lists groups that have no leader afterwards
+because no program campaigns elsewhere.
 
 The exit status is 1 if the host was not drained.`
 	c.Example = `  regent drain host2
@@ -47,9 +47,8 @@ The exit status is 1 if the host was not drained.`
 func undrainCommand() *cobra.Command {
 	c, _, send := drainOrder("undrain")
 	c.Short = "Let programs of this host lead again"
-	c.Long = `Ends what 'regent drain' began: programs of this host may lead again. They do when groups
-have no leader; with balance in the configuration groups move back. HOST is the name of
-this host.
+	c.Long = `Ends a drain: programs of this host may lead again. They lead when groups have no leader; with
+balance in the configuration, groups move back. HOST is the name of this host.
 
 The exit status is 1 if the host is still drained.`
 	c.Example = `  regent undrain host2`

@@ -19,14 +19,14 @@ func edictCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "edict [GROUP]",
 		Short: "Stamp an order of the program here that leads",
-		Long: `Prints a stamp for an order that is made now. Stamps are ordered as the orders were
-made, across all leaders of the group, so that a receiver can refuse one that is older
-than what it has seen. Only the holder of the leader's token gets one.
+		Long: `Prints a stamp for an order that is issued now. Stamps have the order in which orders were
+issued, across all leaders of the group, so that a receiver can reject an order older than
+one that it has seen. Only the holder of the leader's token can create one.
 
-Under 'regent run' group and token are in the environment, and need not be given.
+'regent run' sets group and token in the environment of its command.
 
-The exit status is 1 if this host does not lead the group with that token: then the
-order must not be made.`,
+The exit status is 1 if this host does not lead the group with that token: then do not issue
+the order.`,
 		Example: `  stamp=$(regent edict) && curl -X POST -H "Regent-Edict: $stamp" http://store/write
   regent edict billing --token 41`,
 		Args:              cli.Args,

@@ -47,13 +47,13 @@ func explainCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "explain GROUP",
-		Short: "Say why leadership changed",
-		Long: `Prints the last changes of leader of GROUP as the agent of this host saw them: who led
-until when, why that ended, how long nobody led, what to look at if that was not
-intended, and why a token is far above the one before it.
+		Short: "Explain the last changes of leader",
+		Long: `Prints the last changes of leader of GROUP as the agent of this host saw them: which member
+led until when, why its leadership ended, how long there was no leader, what to check if that
+was not intended, and why a token is far above the one before it.
 
-All members see the same cause when a program gives a group up, whatever made it do so.
-The agent of that program knows: ask it there.`,
+When a program gives a group up, all members see the same cause. Only the agent of that
+program knows why it did so: run the command on that host.`,
 		Example: `  regent explain billing
   regent explain billing --limit 5`,
 		Args:              cli.Args,

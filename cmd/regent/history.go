@@ -17,11 +17,12 @@ func historyCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{
 		Use:   "history [GROUP]",
-		Short: "List the last changes of leader, with their causes",
+		Short: "List the last changes of leader and their causes",
 		Long: `Lists the last changes of GROUP, or of all groups and of the council, as the agent of this
-host saw them, oldest first. A change of the council is one line, once it is over: what became of the
-members, the number since then, and how long it took. The agent remembers some thousand changes since its start. How a leadership
-ended is said most precisely at the host whose program led.`,
+host saw them, oldest first. A change of the council is one line when it is complete: which
+members it concerned, the new number, and how long it took. The agent keeps about a thousand
+changes since its start. The host whose program led reports most precisely how its
+leadership ended.`,
 		Example: `  regent history
   regent history billing --limit 5 --json`,
 		Args:              cli.Args,

@@ -12,12 +12,12 @@ import (
 func keygenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "keygen [FILE]",
-		Short: "Draw the key of a council",
-		Long: `Draws the key that all members of a council share, and writes it to FILE, which must
-not exist and which only its owner may read. Without FILE it is printed.
+		Short: "Generate a cluster key",
+		Long: `Generates the cluster key, which all members of a council share, and writes it to FILE.
+FILE must not exist; only its owner may read it. Without FILE the key is printed.
 
-Copy the file to every member, by a way that keeps it secret. docs/operations.md
-says how to change the key of a council that runs.`,
+Copy the file to every member over a confidential channel. docs/operations.md describes
+how to change the key of a running council.`,
 		Example: `  regent keygen /etc/regent/key
   regent keygen | ssh host2 'umask 077; cat > /etc/regent/key'`,
 		Args: cli.Args,

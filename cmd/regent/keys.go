@@ -193,13 +193,13 @@ func keysRevokeCommand() *cobra.Command {
 	var o keysOptions
 	c := &cobra.Command{
 		Use:   "revoke MEMBER",
-		Short: "Silence a member whose key may be stolen",
+		Short: "Revoke the key of a member",
 		Long: `Marks a member as revoked in this host's configuration. Run it on every other member, and
-reload their agents. They then drop what the member sends, and send it nothing.
+reload their agents. They then drop the packets of that member, and send it none.
 
-To the others a revoked member is cut off: what was promised to it and by it stands until
-it lapses, and it still counts in the quorums. Change the cluster key as well, which it
-knows. To admit it again, give it a new key and pass that to
+The effect is that of a cut network: promises to and by the member stand until they lapse,
+and it still counts in the quorums. Replace the cluster key as well: the member knows it. To
+admit the member again, give it a new key, and pass that key to
 'regent keys exchange --restore'.`,
 		Example: `  regent keys revoke host3 && systemctl reload regent`,
 		Args:    cli.Args,
@@ -248,12 +248,13 @@ func keysRotateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate",
 		Short: "Replace this member's key while it runs",
-		Long: `Draws a second key for this member, and prints both public keys. Reload this agent, pass the
-output to 'regent keys exchange' on every other member, and reload those, in any order.
+		Long: `Generates a second key for this member, and prints both public keys. Reload this agent, pass
+the output to 'regent keys exchange' on every other member, and reload those, in any order.
 Members use the new key with each peer that lists it.
 
-Then run the command again with --finish, which drops the old key. It first asks the agent
-whether it uses the new key, and whether every other member lists it. Pass its output to the others as before.`,
+Then run the command again with --finish, which removes the old key. It first asks the agent
+whether it uses the new key, and whether every other member lists it. Pass its output to the
+others as before.`,
 		Example: `  regent keys rotate > host1.pub && systemctl reload regent
   regent keys rotate --finish > host1.pub && systemctl reload regent`,
 		Args: cli.NoArgs,

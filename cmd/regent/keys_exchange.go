@@ -31,10 +31,10 @@ func keysExchangeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "exchange [FILE ...]",
 		Short: "Print this member's public key, or list those of others",
-		Long: `Without FILE it prints this member's public key, and draws the key pair if there is none. Save the
-output, and pass it to the same command on every other member. With FILE it lists the keys
-in those files in this host's configuration; - is the standard input. Compare the fingerprints
-by a way that you trust.
+		Long: `Without FILE it prints this member's public key, and generates the key pair if there is none.
+Save the output, and pass it to the same command on every other member. With FILE it adds the
+keys in those files to this host's configuration; - is the standard input. Compare the
+fingerprints over a channel that you trust.
 
 With --dir it does the same for a Go program, which reads that directory with Config.ReadKeys.`,
 		Example: `  regent keys exchange > host1.pub

@@ -65,12 +65,12 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "regent",
-		Short: "Elect leaders, and see how they are elected",
+		Short: "Elect leaders, and show how they are elected",
 		Long: `Regent elects leaders: of all hosts that want to lead a group, at most one does, at
 every instant. Each host runs an agent; any program can be run on the leader only.
 
-Exit statuses: 0 all is well; 1 the answer is no, such as that nobody leads; 2 the
-command line makes no sense; 3 there is no agent to ask. 'regent run' has its own.`,
+Exit status: 0 success; 1 negative answer (for example, no leader); 2 usage error; 3 agent
+unreachable. 'regent run' and 'regent agent' have further ones.`,
 		Example: `  regent demo
   regent dev
   regent init --loopback /tmp/try a b c

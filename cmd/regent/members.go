@@ -17,20 +17,19 @@ func membersCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "members",
-		Short: "List the members of the council, and who of them can be heard",
-		Long: `Lists the members of the council in the order in which they go first in elections, as
-the agent of this host sees them: when each was heard last, how long a round trip to it
-takes, and what is wrong with it, such as another configuration. A link is judged in
-both directions: a member that is heard and does not hear this one is not well, and
-neither is one that does not take part yet. A member that is drained or unhealthy votes
-and does not lead.
+		Short: "List and change the members of the council",
+		Long: `Lists the members of the council in the order of preference, as the agent of this host sees
+them: when each was heard last, the round trip to it, and its problem, such as another
+configuration. The agent judges a link in both directions: a member that is heard and does
+not hear this one has a problem, and so has one that does not take part yet. A drained or
+unhealthy member votes and does not lead.
 
-The exit status is 1 if members with fewer votes than a quorum needs are well, or
-this member does not take part yet.
+The exit status is 1 if the members without a problem have fewer votes than a quorum needs,
+or if this member does not take part yet.
 
 The other commands change the council while it runs. Members agree on each step, which
-changes one vote at most, and any member that is left finishes the change. Leaders on
-hosts that stay notice nothing.`,
+changes one vote at most, and any remaining member finishes the change. Leaders on hosts that
+stay are not affected.`,
 		Example: `  regent members
   regent members --json
   regent members add host4=10.0.0.4 --keys host4.pub

@@ -15,14 +15,14 @@ func resignCommand() *cobra.Command {
 	var order api.ResignOrder
 	c := &cobra.Command{
 		Use:   "resign GROUP",
-		Short: "Have the program here that leads a group stop, and give the group up",
-		Long: `Asks the program of this host that leads GROUP to stop, and gives the group up when it
-has. The program may campaign again, and may win: to keep it from leading stop it, or
-hand the group over with 'regent transfer'.
+		Short: "Ask the program here that leads to give its group up",
+		Long: `Asks the program of this host that leads GROUP to stop, and gives the group up when the
+program has stopped. The program may campaign again, and may win: stop it, or hand the group
+over with 'regent transfer'.
 
-It returns when the group was given up. The exit status is 1 if no program of this
-host leads the group; then the message says where to say it instead. Local and eventual
-groups are led by hosts, and there is nothing to resign.`,
+The command returns when the group is given up. The exit status is 1 if no program of this
+host leads the group; the message names the host to run the command on. Hosts lead local and
+eventual groups without a program, so these cannot be resigned.`,
 		Example: `  regent resign billing
   regent resign billing --token 41`,
 		Args:              cli.Args,

@@ -29,48 +29,47 @@ type runFlags struct {
 	stdin, quiet                            bool
 }
 
-const runLong = `Runs COMMAND only while this host leads GROUP: it is started when the host is elected
-and stopped, with everything that it started, before anybody else can be. Then the host
-campaigns again.
+const runLong = `Runs COMMAND only while this host leads GROUP: it is started when the host is elected, and
+stopped, with all its processes, before another host can be elected. Then the host campaigns
+again.
 
 No shell is involved. COMMAND finds these in its environment:
 
-  REGENT_TOKEN   a number that grows with every leadership of the group; give it to
-  REGENT_TERM    whatever receives your orders, so that it can refuse a lower one
+  REGENT_TOKEN   a number that grows with every leadership of the group: send it with
+  REGENT_TERM    every order, so that the receiver can reject a lower one
   REGENT_GROUP   the group            REGENT_LEASE     how long a lease is
   REGENT_MEMBER  this host's member   REGENT_PRIORITY  its priority, or 1
   REGENT_SOCKET  where to ask the agent
-  REGENT_RUN     a mark by which all that COMMAND starts is found: leave it as it is
+  REGENT_RUN     a mark by which the agent finds the processes of COMMAND: keep it
 
-If COMMAND or the runner dies, and all that COMMAND started is proven gone, another host
-leads within about 50 ms and the time that lost hooks take; otherwise when the deadline
-that COMMAND was given has passed. If this host or its agent dies, or is cut off, another
-leads after the lease: 5 s, unless --lease or the configuration sets another length. When
-the agent dies, COMMAND is sent SIGTERM at once, although the rest of its lease is left:
-no agent can renew that lease any more.
+If COMMAND or the runner dies, and all processes of COMMAND are proven gone, another host
+leads within about 50 ms and the time of the lost hooks; otherwise after the announced
+deadline. If this host or its agent dies, or is cut off, another host leads after the lease:
+5 s, unless --lease or the configuration sets another length. When the agent dies, COMMAND
+receives SIGTERM at once: no agent can renew its lease any more.
 
 When the leadership is given up (SIGTERM or SIGINT to the runner, regent resign, regent
-transfer, a health check that fails, the agent stops), COMMAND is sent SIGTERM, or the
-signal that the runner got, and has --grace to stop while the lease is renewed. When the
-lease cannot be renewed COMMAND is killed --guard before it ends, whatever grace is left.
-Runner, agent and a keeper process beside the runner each see to that by themselves. Other
-signals are passed on.
+transfer, a health check that fails, the agent stops), COMMAND receives SIGTERM, or the
+signal that the runner received, and has --grace to stop while the lease is renewed. When the
+lease cannot be renewed, COMMAND is killed --guard before the end of the lease, regardless of
+the grace. Runner, agent and a keeper process beside the runner do so independently. The
+runner forwards other signals.
 
 --on-elected, --on-lost, --health and --ready are lines for /bin/sh -c. They have the same
 environment but REGENT_RUN, with REGENT_TOKEN only while this host leads, and --on-lost
 has REGENT_REASON as well: ended, resigned, unhealthy or lost. --notify is a program and
-its arguments, separated by spaces, and no shell runs it. What hooks print goes to the
-standard error; what checks print is logged when they fail. One that takes too long is
-killed with its process group. --on-lost and --notify run before another host can lead; if
+its arguments, separated by spaces, and no shell runs it. The output of hooks goes to the
+standard error; the output of checks is logged when they fail. A hook that takes too long is
+killed with its process group. --on-lost and --notify run before another host can lead. If
 the runner is killed, the keeper runs them.
 
-The pipe of --notify-fifo is made if nothing has its name, and stays open until the runner
-ends. Lines that nobody reads wait in it. When it is full further ones are lost, and a
-warning says so: nothing waits for a reader.
+The runner creates the pipe of --notify-fifo unless it exists, and keeps it open until it
+ends. Unread lines wait in it. When it is full, the runner drops further lines and logs a
+warning: it never waits for a reader.
 
 With --announce every member of the council learns the text when this host is elected:
 'regent who', 'regent watch' and 'regent verify' show it, and programs find it with the
-leader. It is not where COMMAND listens already: COMMAND may still be starting.
+leader. COMMAND may still be starting then, and not listen yet.
 
 With --mode local or --mode eventual hosts lead GROUP, which the configuration of every
 agent lists under groups. COMMAND runs while the view of this host's agent names this
@@ -88,12 +87,12 @@ REGENT_TOKEN. These modes do not promise that COMMAND runs on one host only. The
 If neither runner, keeper nor agent is scheduled before the lease ends, as on a host that
 hangs, COMMAND is not killed in time: then only the token protects.
 
-The exit status is that of COMMAND if it ends by itself, 128 and the number of the
-signal if it was killed by one, 0 if the runner was asked to stop, and otherwise
+The exit status is that of COMMAND if it ends by itself, 128 plus the number of the signal if
+a signal killed it, 0 if the runner was asked to stop, and otherwise
 
   123  this host did not lead within --wait
   124  the leadership was lost or given up, with --once
-  125  regent run itself failed, or was used wrongly
+  125  regent run failed, or usage error
   126  COMMAND cannot be run
   127  COMMAND was not found`
 

@@ -34,15 +34,15 @@ func statusCommand() *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Say how this member is, and who of the others is slow",
-		Long: `Says how the agent of this host and its member are: whether it takes part, how long its
-own pauses were, which of the other members are slow or silent, on which path, and by
-what bound that is proven; and what is wrong.
+		Short: "Show the state of this member and its links",
+		Long: `Shows the state of the agent of this host and of its member: whether the member takes part,
+how long its pauses were, which other members are slow or silent, the path and the proven
+bound of each link, and all problems.
 
-With --wait it first waits until the agent answers and its member votes, beside enough
-others for a quorum: a script that restarts one host after the other goes on then.
+With --wait it first waits until the agent answers and its member votes, with enough others
+for a quorum. Use this in a script that restarts one host after the other.
 
-The exit status is 0 if all is well, 1 if something is wrong.`,
+The exit status is 0 if there is no problem, and 1 otherwise.`,
 		Example: `  regent status
   systemctl restart regent && regent status --wait 1m
   regent status --json | jq .problems`,

@@ -16,12 +16,12 @@ func transferCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "transfer GROUP MEMBER",
 		Short: "Hand a group over to another member",
-		Long: `Asks the program of this host that leads GROUP to stop, and hands the group over to
-MEMBER when it has. A program must be campaigning there: if none is, this is refused, and
-the program here goes on.
+		Long: `Asks the program of this host that leads GROUP to stop, and hands the group over to MEMBER
+when the program has stopped. A program must be campaigning at MEMBER; otherwise the command
+is refused and the program here goes on.
 
-It returns when MEMBER leads. The exit status is 1 if the group was not handed over;
-the message says why, and where to say it if another host leads.`,
+The command returns when MEMBER leads. The exit status is 1 if the group was not handed over;
+the message states why, and names the host to run the command on if another host leads.`,
 		Example: `  regent transfer billing host2`,
 		Args:    cli.Args,
 		ValidArgsFunction: func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -15,12 +15,12 @@ func verifyCommand() *cobra.Command {
 	var token uint64
 	c := &cobra.Command{
 		Use:   "verify GROUP",
-		Short: "Have it proven who leads a group",
-		Long: `Asks the leader of GROUP itself whether it leads. The answer is a proof that holds for
-about a round trip from when it was asked for; 'regent who' merely says what this
-member believes. What the leader announces is its own word, too.
+		Short: "Ask the leader to confirm its leadership",
+		Long: `Asks the leader of GROUP to confirm that it leads. The answer is a proof that holds for about
+a round trip, counted from the question. 'regent who' prints only what this member believes.
+The announced value comes from the leader itself, too.
 
-The exit status is 0 if it is proven who leads, or that --token is the leader's, and 1
+The exit status is 0 if the leader is proven (with --token: if that is its token), and 1
 otherwise.`,
 		Example: `  regent verify billing
   regent verify billing --token 41 && echo still ours`,

@@ -22,14 +22,14 @@ func watchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch [GROUP]",
 		Short: "Show every change of leader as it happens",
-		Long: `Shows who leads GROUP, or every group, and every change of that with its cause, "no
-leader" among them, until it is interrupted. Of all groups, it also shows changes of the council. On a terminal it shows a table that
-follows; otherwise a line for each change.
+		Long: `Shows the leader of GROUP, or of every group, and every change with its cause, "no leader"
+included, until it is interrupted. Without GROUP it also shows changes of the council. On a
+terminal it shows a live table, otherwise a line for each change.
 
-If the agent goes meanwhile it says so on the standard error, and goes on when there is
-one again: what has not changed since is not shown again, nor counted.
+If the agent stops meanwhile, the command reports that on the standard error, and continues
+when the agent is back. It does not repeat what has not changed.
 
-The exit status is 3 if there is no agent to begin with.`,
+The exit status is 3 if the agent is unreachable at the start.`,
 		Example: `  regent watch
   regent watch billing --lines
   regent watch billing --json | jq -r .leader`,

@@ -25,24 +25,23 @@ func whoCommand() *cobra.Command {
 	var wait time.Duration
 	c := &cobra.Command{
 		Use:   "who [GROUP]",
-		Short: "Say who leads",
-		Long: `Says which member leads GROUP, as far as the agent of this host knows; without GROUP,
-who leads each of the groups that it has heard of, and of local and eventual ones, which
-hosts lead by themselves, the mode, what leaders announce ('regent run --announce'), and
-which hosts are drained.
-To have it proven use 'regent verify'. With --json the value is there for one group, too.
+		Short: "Show which member leads",
+		Long: `Prints the member that leads GROUP, as far as the agent of this host knows. Without GROUP it
+lists all groups that the agent knows, with the mode of local and eventual groups, which hosts
+lead without a program, the values that leaders announce ('regent run --announce'), and the
+drained hosts. --json prints the value of a single group, too.
 
 TOKEN is the number of the leadership: a later leader has a higher one, so a receiver of
 orders can reject those of an earlier leader. It skips numbers after failed elections,
 and after a member has crashed.
 
-With --wait it waits until somebody leads.
+With --wait it waits until the group has a leader.
 
-What it says may be over when you read it. It is good for looking at things; what only the
-leader may do is for 'regent run', which stops it in time.
+The output can be outdated when you read it. 'regent verify' asks the leader for a proof.
+Use 'regent run' for work that only the leader may do: it stops that work in time.
 
-The exit status is 0 if somebody leads, without GROUP if somebody leads any of them, 1 if
-nobody does, 3 if there is no agent to ask.`,
+The exit status is 0 if the group has a leader (without GROUP: if any group has one), 1 if
+not, and 3 if the agent is unreachable.`,
 		Example: `  regent who billing
   regent who billing --wait 30s
   regent who --json
@@ -56,7 +55,7 @@ nobody does, 3 if there is no agent to ask.`,
 			cl := newClient(socket)
 			if len(args) == 0 {
 				if wait > 0 {
-					return errors.New("--wait: say for which group")
+					return errors.New("--wait: missing GROUP (usage: regent who GROUP --wait 30s)")
 				}
 				return whoAll(c, cl, asJSON)
 			}
@@ -140,7 +139,7 @@ func whoAll(c *cobra.Command, cl *client, asJSON bool) error {
 			return err
 		}
 	case len(all) == 0:
-		return cli.Failf("no groups yet: a group begins when somebody campaigns for it, as 'regent run GROUP -- COMMAND' does")
+		return cli.Failf("no groups yet: start a program with 'regent run GROUP -- COMMAND'")
 	default:
 		p := paintFor(c.OutOrStdout())
 		showGroups(c, p, all)
