@@ -39,6 +39,7 @@ var subcommands = []func() *cobra.Command{
 	verifyCommand,
 	edictCommand,
 	statusCommand,
+	supportCommand,
 	engineCommand,
 	initCommand,
 	configCommand,
