@@ -157,7 +157,7 @@ func (c *Chart) measured() plot.ConstantTicks {
 				return nil
 			}
 			if !slices.ContainsFunc(ticks, func(t plot.Tick) bool { return t.Value == p.X }) {
-				ticks = append(ticks, plot.Tick{Value: p.X, Label: fmt.Sprintf("%.4g", p.X)})
+				ticks = append(ticks, plot.Tick{Value: p.X, Label: fmt.Sprintf("%.0f", p.X)})
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regentproject/regent/sim/effort"
 )
@@ -159,5 +160,22 @@ func TestDocumentedExperimentsExist(t *testing.T) {
 	}
 	if found < 10 {
 		t.Errorf("only %d experiments are named on the pages", found)
+	}
+}
+
+func TestLengthsAreWrittenWithoutPowersOfTen(t *testing.T) {
+	for d, want := range map[time.Duration]string{561 * time.Microsecond: "0.561 ms", 371 * time.Millisecond: "371 ms", 999600 * time.Microsecond: "1 s",
+		1124 * time.Millisecond: "1.12 s", 12400 * time.Millisecond: "12.4 s"} {
+		if got := length(d); got != want {
+			t.Errorf("%d ns: %q, want %q", d, got, want)
+		}
+	}
+	c := &Chart{Title: "Rounds", X: "rounds", Y: "rounds", LogX: true, Curves: []Curve{{Name: "measured", Points: []Point{{100, 1}, {30_000, 2}}}}}
+	var svg bytes.Buffer
+	if err := c.WriteSVG(&svg); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(svg.String(), ">30000<") {
+		t.Error("the axis does not name 30000 rounds")
 	}
 }

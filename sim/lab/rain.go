@@ -120,7 +120,9 @@ func rainWorld(n int, seed uint64, checkers ...string) (*sim.World, *rainWatch, 
 	if p, err = p.With("stall=0s", "evict=0s", "recover=10ms"); err != nil {
 		return nil, nil, nil, err
 	}
-	c := sim.Config{Members: n, Seed: seed, Spawn: p.Spawn, Groups: p.Groups, Link: sim.Link{Delay: sim.Between(time.Millisecond, 5*time.Millisecond)}}
+	// Members start one after the other, so that their pings are not in step.
+	c := sim.Config{Members: n, Seed: seed, Spawn: p.Spawn, Groups: p.Groups, Link: sim.Link{Delay: sim.Between(time.Millisecond, 5*time.Millisecond)},
+		Stagger: sim.Between(0, 50*time.Millisecond)}
 	p.Configure(&c)
 	w, err := sim.New(c)
 	if err != nil {
@@ -240,7 +242,7 @@ func (c *change) play(d *sim.Dice, seed uint64) error {
 	}
 	before := t.views
 	for w.Now().Sub(began) < settle && !t.settled(final) {
-		if err := w.Run(w.Now().Add(10 * time.Millisecond)); err != nil {
+		if err := w.Run(w.Now().Add(time.Millisecond)); err != nil {
 			return err
 		}
 	}

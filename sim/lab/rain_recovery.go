@@ -12,7 +12,7 @@ func rainRecoveryExperiment() *Experiment {
 	return &Experiment{Name: "rain-recovery", Paper: rainPaper, Where: "section 4", Title: "how soon others go on with the work of a member that crashed, against k and the size of a state",
 		Claim: "Redundant checkpoints on the members' disks let the remaining members reconstruct the state of lost applications from any k of n machines, and continue.",
 		Differs: "The paper gives no figures and uses array codes; here the code is Reed-Solomon, which needs no special n and k. Seven members with two keys each, links of 1 to 5 ms, " +
-			"a line of 1 Gbit/s at each member. Disks and coding take no time in the simulator: `go test -bench . ./checkpoint/...` measures those.",
+			"a line of 1 Gbit/s at each member. Disks and coding take no time in the simulator; the benchmarks of package checkpoint measure those.",
 		run: rainRecovery}
 }
 

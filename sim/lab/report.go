@@ -50,13 +50,13 @@ func (r *Report) table(title string, columns ...string) *Table {
 	return &r.Tables[len(r.Tables)-1]
 }
 
-// add adds a row; lengths of time are in milliseconds, with three significant digits.
+// add adds a row; lengths of time are in milliseconds, from a second on in seconds, with three significant digits.
 func (t *Table) add(cells ...any) {
 	var row []string
 	for _, c := range cells {
 		switch c := c.(type) {
 		case time.Duration:
-			row = append(row, fmt.Sprintf("%.3g ms", milliseconds(c)))
+			row = append(row, length(c))
 		case float64:
 			row = append(row, fmt.Sprintf("%.3g", c))
 		default:
@@ -113,6 +113,14 @@ func (t *Table) write(w io.Writer) {
 		}
 		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
 	}
+}
+
+// length writes a length of time.
+func length(d time.Duration) string {
+	if d >= 999500*time.Microsecond { // rounded to three digits it is a second
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	}
+	return fmt.Sprintf("%.3g ms", milliseconds(d))
 }
 
 // milliseconds returns a length of time as a number for charts.
