@@ -186,13 +186,24 @@ func (s *server) takePart(ctx context.Context, p *program, g *regent.ConsistentG
 			}
 			if err := l.Recovered(ctx, v); err == nil {
 				e := p.about(Recovered)
-				e.Text = strings.Join(append(slices.Clone(v.Agreement.Failed), v.Agreement.Unfinished...), " ")
+				e.Text = strings.Join(lost(v.Agreement), " ")
 				s.say(e)
 			}
 		}
 		<-ctx.Done()
 		return nil
 	})
+}
+
+// lost names the members whose work a fault manager recovers, each once: a member may have failed again before it was recovered.
+func lost(a *regent.Agreement) []string {
+	all := slices.Clone(a.Failed)
+	for _, name := range a.Unfinished {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // consistent says whether a council needs to have consistent groups.

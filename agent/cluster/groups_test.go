@@ -180,3 +180,10 @@ func TestLinksAreBrokenOneByOne(t *testing.T) {
 		t.Error("a member that is not there was cut off")
 	}
 }
+
+func TestAManagerNamesEachLostMemberOnce(t *testing.T) {
+	got := lost(&regent.Agreement{Failed: []string{"a", "d"}, Unfinished: []string{"c", "d", "a"}})
+	if want := []string{"a", "d", "c"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

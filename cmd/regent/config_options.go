@@ -53,7 +53,10 @@ func (o *checkReport) options(r *regent.Config) {
 		say("local leaders hand over after %d renewals, if another member supports them", r.LocalTurns)
 	}
 	if r.LocalTree > 0 {
-		say("local groups send renewals and replies along a tree with %d children for each node", r.LocalTree)
+		say("requests and replies of local groups travel along a tree with %d children for each node", r.LocalTree)
+	}
+	if r.Calm > 0 {
+		say("in local groups a member that led and fell silent counts again when it has been heard for %v without a break", r.Calm)
 	}
 	switch r.Elector {
 	case elector.TimeFree, elector.FSource, elector.Hybrid:

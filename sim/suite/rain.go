@@ -90,7 +90,7 @@ func rainKnobs(v rainVariant) knobs[rainSetup] {
 			{"stay", "how long a member may go on without the word of a quorum", func(c *rainSetup) any { return &c.Stay }},
 			{"renew", "how often it asks for it", func(c *rainSetup) any { return &c.Renew }},
 			{"stall", "after what time a link that is broken, and only that, is reported; 0s: never", func(c *rainSetup) any { return &c.Stall }},
-			{"evict", "after what time the end with more broken links leaves; 0s: never", func(c *rainSetup) any { return &c.Evict }},
+			{"evict", "after what time one end of a broken link leaves: the one among the fewest members that explain all; 0s: never", func(c *rainSetup) any { return &c.Evict }},
 			{"diskless", "keep no record", func(c *rainSetup) any { return &c.nerio.Diskless }},
 			{"recover", "how long a manager takes to recover; 0s: as it likes, up to 300ms", func(c *rainSetup) any { return &c.recover }},
 		},

@@ -37,7 +37,7 @@ type Config struct {
 	// manager waits for Stay before it recovers what was lost, so it adds to every fail-over; it must exceed two of Renew and a round trip.
 	Stay, Renew time.Duration
 	// Stall is how long a link between two members may be broken, and only that, before it is reported; Evict how long before
-	// the end with more broken links has to leave the group, so that the others can go on. Zero: never.
+	// one of its ends has to leave the group (evict.go), so that the others can go on. Zero: never.
 	Stall, Evict time.Duration
 	Rho          protocol.Rho
 }
