@@ -92,11 +92,15 @@ type TimingInfo struct {
 	// Tolerates is the longest pause that does not end such a lease, and FailOver within what time another host leads if this one dies; zero
 	// if none can.
 	Tolerates time.Duration `json:"tolerates_ns"`
-	FailOver  time.Duration `json:"fail_over_ns,omitempty"`
-	Guard     time.Duration `json:"guard_ns"`
-	RoundTrip time.Duration `json:"round_trip_ns"`
-	Delay     time.Duration `json:"delay_ns"`
-	Drift     float64       `json:"drift"`
+	// ShortestLease is the shortest lease that a program here has or waits for, if it is shorter than Lease. Survives is the longest pause that ends
+	// neither that one nor Lease.
+	ShortestLease time.Duration `json:"shortest_lease_ns,omitempty"`
+	Survives      time.Duration `json:"survives_ns"`
+	FailOver      time.Duration `json:"fail_over_ns,omitempty"`
+	Guard         time.Duration `json:"guard_ns"`
+	RoundTrip     time.Duration `json:"round_trip_ns"`
+	Delay         time.Duration `json:"delay_ns"`
+	Drift         float64       `json:"drift"`
 }
 
 // ProofInfo says who leads, proven.

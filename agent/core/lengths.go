@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -47,6 +48,11 @@ func (a *Agent) ProgramTiming() regent.Timing { return a.Timing.ForLease(a.lease
 func (a *Agent) timingInfo() api.TimingInfo {
 	t := a.ProgramTiming()
 	out := api.TimingInfo{Lease: t.Lease, Renew: t.Renew, CouncilLease: a.Timing.Lease, Tolerates: t.Tolerates(), Guard: t.Guard, RoundTrip: t.RoundTrip, Delay: t.Delay, Drift: t.Drift}
+	out.Survives = out.Tolerates
+	if shortest := a.shortestLease(); shortest != 0 && shortest < t.Lease {
+		of := a.Timing.ForLease(shortest)
+		out.ShortestLease, out.Survives = shortest, of.Tolerates()
+	}
 	if voters, leaders := a.Config().Votes(); voters > 2 && leaders > 1 {
 		out.FailOver = t.FailOver(leaders)
 	}
@@ -54,4 +60,20 @@ func (a *Agent) timingInfo() api.TimingInfo {
 		out.FailOver = t.Lease + t.Renew + t.RoundTrip
 	}
 	return out
+}
+
+// shortestLease returns the shortest lease in a quorum group that a program here has or waits for; zero: there is no program.
+func (a *Agent) shortestLease() (shortest time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	// order does not matter: it is a minimum
+	for _, c := range a.books {
+		if cmp.Or(c.Mode, regent.Quorum) != regent.Quorum {
+			continue
+		}
+		if l := c.LeaseLength(); shortest == 0 || l < shortest {
+			shortest = l
+		}
+	}
+	return shortest
 }

@@ -42,3 +42,37 @@ func TestShortLeasesNeedRealtimeScheduling(t *testing.T) {
 		}
 	}
 }
+
+// What pauses cost no lease follows from the shortest lease of a program here, if that is shorter than those by default.
+func TestShortestLeaseOfAProgramDecidesWhichPausesItSurvives(t *testing.T) {
+	a := &Agent{Timing: regent.LAN, books: make(map[uint64]*Candidate)}
+	a.File.Store(&config.File{Profile: "lan"})
+	long := regent.LAN.ForLease(config.DefaultLease)
+	add := func(id uint64, mode regent.Mode, lease time.Duration) {
+		c := &Candidate{agent: a}
+		c.Mode, c.Lease = mode, lease
+		a.books[id] = c
+	}
+	for i, c := range []struct {
+		mode            regent.Mode
+		lease, shortest time.Duration
+		survives        time.Duration
+	}{
+		{regent.Quorum, 10 * time.Second, 0, long.Tolerates()},
+		{regent.Local, 0, 0, long.Tolerates()},
+		{"", 2 * time.Second, 2 * time.Second, shortened(2 * time.Second)},
+		{regent.Quorum, 0, regent.LAN.Lease, regent.LAN.Tolerates()},
+		{regent.Quorum, 5 * time.Second, regent.LAN.Lease, regent.LAN.Tolerates()},
+	} {
+		add(uint64(i), c.mode, c.lease)
+		if info := a.timingInfo(); info.ShortestLease != c.shortest || info.Survives != c.survives || info.Tolerates != long.Tolerates() {
+			t.Errorf("with %+v: %+v", c, info)
+		}
+	}
+}
+
+// shortened returns which pauses leases of a length survive with profile lan.
+func shortened(lease time.Duration) time.Duration {
+	t := regent.LAN.ForLease(lease)
+	return t.Tolerates()
+}

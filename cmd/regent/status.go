@@ -151,7 +151,7 @@ func (s *statusReport) findProblems() []string {
 			say("%s %s", m.Name, m.KeyProblem)
 		}
 	}
-	if spare := s.Timing.Tolerates; s.PauseP99 > spare {
+	if spare := s.Timing.Survives; s.PauseP99 > spare {
 		say("this member's own pauses (99 %% below %s) cost it its leases, which survive %s: give it a processor, or a longer lease", length(s.PauseP99), length(spare))
 	}
 	return out
@@ -201,12 +201,12 @@ func (s *statusReport) print(c *cobra.Command) {
 	}
 	fmt.Fprintf(out, "own pauses: median %s, 99 %% below %s, longest %s, of %d; %s\n", length(s.PauseMedian), length(s.PauseP99), length(s.PauseLongest), s.PauseCount, scheduling)
 	if day := s.longestToday(time.Now()); day != "" {
-		fmt.Fprintf(out, "leases survive pauses of %s; %s\n", plan.Length(t.Tolerates), p.verdict(s.PauseDay <= t.Tolerates, day))
+		fmt.Fprintf(out, "%s; %s\n", s.survives(), p.verdict(s.PauseDay <= t.Survives, day))
 	}
 	fmt.Fprintf(out, "packets: %d in, %d out%s\n", s.PacketsIn, s.PacketsOut, dropped(s.Dropped))
 	if s.drawPauses {
 		fmt.Fprintln(out)
-		plan.Draw(out, s.PauseBuckets, t.Tolerates, barWidth)
+		plan.Draw(out, s.PauseBuckets, t.Survives, barWidth)
 	}
 	if len(s.Members) > 0 && s.Engine == nil {
 		fmt.Fprintln(out)
@@ -241,6 +241,14 @@ func (s *statusReport) showCouncil(out io.Writer, p palette) {
 	if c.FileDiffers != "" {
 		fmt.Fprintf(out, "%s (the list is for the first start)\n", c.FileDiffers)
 	}
+}
+
+// survives says which pauses end no lease of a program here.
+func (s *statusReport) survives() string {
+	if t := &s.Timing; t.ShortestLease != 0 {
+		return fmt.Sprintf("leases survive pauses of %s, as the shortest of a program here is %v", plan.Length(t.Survives), t.ShortestLease)
+	}
+	return "leases survive pauses of " + plan.Length(s.Timing.Survives)
 }
 
 // longestToday says when the longest pause of the last 24 hours was; empty if there was none.

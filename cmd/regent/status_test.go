@@ -54,7 +54,7 @@ func TestStatusWaitsForTheVote(t *testing.T) {
 // What is wrong is said with what to do, and what is not is not said.
 func TestStatusJudges(t *testing.T) {
 	timing := api.TimingInfo{Lease: 200 * time.Millisecond, Renew: 50 * time.Millisecond, Guard: 20 * time.Millisecond, RoundTrip: 20 * time.Millisecond, Delay: 5 * time.Millisecond,
-		Tolerates: 110 * time.Millisecond}
+		Tolerates: 3 * time.Second, Survives: 110 * time.Millisecond}
 	self := regent.PeerStatus{Name: "a", Self: true, Heard: true}
 	near := func(name, role string) regent.PeerStatus {
 		return regent.PeerStatus{Name: name, Role: role, Addr: addrOf(name), Heard: true, Trusted: true, Incarnation: 3, RoundTrip: time.Millisecond, Bound: time.Millisecond}
@@ -129,6 +129,15 @@ func TestTheLongestPauseOfTheDay(t *testing.T) {
 	} {
 		s := statusReport{AgentStatus: api.AgentStatus{Status: regent.Status{PauseDay: 1560 * time.Millisecond, PauseDayAt: at}}}
 		if got := s.longestToday(now); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for want, timing := range map[string]api.TimingInfo{
+		"leases survive pauses of 3.70 s":                                             {Survives: 3700 * time.Millisecond},
+		"leases survive pauses of 109 ms, as the shortest of a program here is 200ms": {Survives: 109 * time.Millisecond, ShortestLease: 200 * time.Millisecond},
+	} {
+		s := statusReport{AgentStatus: api.AgentStatus{Timing: timing}}
+		if got := s.survives(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -67,7 +67,7 @@ func member(status *api.AgentStatus, m *regent.PeerStatus) web.Member {
 	case m.Self:
 		out.Leading, out.Realtime = status.Leading, status.Realtime
 		out.PacketsIn, out.PacketsOut = status.PacketsIn, status.PacketsOut
-		out.Pauses = web.PausesOf(&status.Status, status.Timing.Tolerates)
+		out.Pauses = web.PausesOf(&status.Status, status.Timing.Survives)
 		out.Problem = status.Waiting
 		if out.Problem != "" {
 			out.State = web.Joining
