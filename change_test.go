@@ -30,13 +30,19 @@ type changingCouncil struct {
 	members map[string]*Member
 	kill    map[string]func()
 	log     slog.Handler
+	tune    func(*Config) // what the configurations of all members have besides
 }
 
 func newChanging(t *testing.T, first []string, others ...string) *changingCouncil {
 	t.Helper()
+	return newChangingWith(t, func(*Config) {}, first, others...)
+}
+
+func newChangingWith(t *testing.T, tune func(*Config), first []string, others ...string) *changingCouncil {
+	t.Helper()
 	all := append(slices.Clone(first), others...)
 	c := &changingCouncil{t: t, network: memory.New(1, all...), peers: make(map[string]Peer), members: make(map[string]*Member), kill: make(map[string]func()),
-		dirs: t.TempDir(), log: slog.DiscardHandler}
+		dirs: t.TempDir(), log: slog.DiscardHandler, tune: tune}
 	var peers []Peer
 	for _, name := range all {
 		peers = append(peers, Peer{Name: name, Addrs: []string{name + ":7400"}})
@@ -67,6 +73,7 @@ func newChanging(t *testing.T, first []string, others ...string) *changingCounci
 func (c *changingCouncil) join(name string, config Config) *Member {
 	config.Name, config.Key, config.Dir, config.Logger = name, []byte("0123456789abcdef"), c.dirs+"/"+name, slog.New(c.log)
 	config.OwnKeys = c.own[name]
+	c.tune(&config)
 	w := inmemory.World(c.network, name)
 	w.Started = func(kill func()) {
 		c.mu.Lock()

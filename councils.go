@@ -27,8 +27,6 @@ func (c *Config) fixed(all *council) string {
 		return "this member has no directory, and could not keep what is agreed on"
 	case roles.Votes != nil || c.QuorumVotes != 0:
 		return "its members have different votes: a quorum of the votes before a change and one of those after it need not have a member in common"
-	case c.Consistent:
-		return "it has consistent groups, whose agreements rest on its list of members"
 	case c.Balance:
 		return "it is balanced by the weights in its list of members"
 	case len(c.first(all, protocol.CouncilID{}).Append(nil)) > agreed.MaxConfig/2:
@@ -142,6 +140,23 @@ func (c *Config) hints(conf *agreed.Config, m *agreed.Member, p *Peer) {
 
 // list returns the names of the members that there are.
 func (c *council) list() []string { return c.set(protocol.Everyone(len(c.peers)).Minus(c.absent)) }
+
+// nameAt returns the name of the member that had a rank in the configuration with a number.
+func (c *council) nameAt(r protocol.Rank, number uint64) string {
+	if c.conf == nil {
+		return c.name(r)
+	}
+	return c.conf.NameAt(r, number)
+}
+
+// setAt returns the names of members in the configuration with a number, in the order of their ranks.
+func (c *council) setAt(s protocol.Set, number uint64) []string {
+	names := make([]string, 0, s.Len())
+	for r := range s.All() {
+		names = append(names, c.nameAt(r, number))
+	}
+	return names
+}
 
 // changed says that the council is not the first one.
 func (c *council) changed() bool { return c.conf != nil && c.conf.Number > 0 }

@@ -16,6 +16,7 @@ import (
 	agreed "github.com/regentproject/regent/internal/protocol/council"
 	"github.com/regentproject/regent/internal/protocol/members"
 	"github.com/regentproject/regent/internal/protocol/nerio"
+	"github.com/regentproject/regent/internal/protocol/rain"
 	"github.com/regentproject/regent/internal/protocol/stack"
 	"github.com/regentproject/regent/internal/runtime"
 	"github.com/regentproject/regent/internal/runtime/world"
@@ -81,8 +82,8 @@ func (c *Config) checkJoin() error {
 		return errors.New("config: Join without a directory: a council that changes keeps records")
 	case c.Bind == "":
 		return errors.New("config: Join without Bind: set the address to receive on, such as [::]:7400")
-	case c.Consistent || c.Balance:
-		return errors.New("config: Join with consistent groups or balance: such councils do not change while they run")
+	case c.Balance:
+		return errors.New("config: Join with balance: such councils do not change while they run")
 	case len(c.PrivateKeys) == 0:
 		return errors.New("config: no private key: every member has its own (draw one with 'regent keys exchange')")
 	}
@@ -149,7 +150,12 @@ func (m *Member) changeableMachine(leases func(*council) nerio.Config, saved []b
 	if all := m.council(); !all.changed() {
 		o.First = m.council().conf
 	}
-	authority, err := members.New(members.Config{Council: o, Terms: &terms, Leases: func(conf *agreed.Config) nerio.Config {
+	var groups *rain.Machine
+	var carried func(uint64) bool
+	if m.config.Consistent {
+		carried = func(number uint64) bool { return groups.Carried(number) }
+	}
+	authority, err := members.New(members.Config{Council: o, Terms: &terms, Carried: carried, Leases: func(conf *agreed.Config) nerio.Config {
 		all, err := m.changing.source.Load().under(conf, m.council())
 		if err != nil {
 			return nerio.Config{} // it has no member of this name, and so no leases
@@ -162,7 +168,14 @@ func (m *Member) changeableMachine(leases func(*council) nerio.Config, saved []b
 	m.authority = authority
 	m.longestLock, m.termsLeft = authority.LongestLock, authority.TermsLeft
 	m.changing.shape = authority.Shape()
-	return m.stack(authority)
+	both, err := m.stack(authority)
+	if err != nil || !m.config.Consistent {
+		return both, err
+	}
+	c := m.consistent()
+	c.Council = authority
+	groups, err = rain.New(c, both, saved)
+	return groups, err
 }
 
 const (

@@ -398,10 +398,16 @@ func (m *Member) machine(summary *wire.Summary, saved []byte) (protocol.Machine,
 		return both, err
 	}
 	roles := all.roles()
-	c := t.consistent()
+	c := m.consistent()
 	c.Self, c.Members, c.Quorums, c.Leaders = all.self, roles.Members, roles.Quorums(), roles.Leaders()
-	c.Owns, c.Diskless = isConsistent, m.dir == nil
 	return rain.New(c, both, saved)
+}
+
+// consistent returns what a member has to know of consistent groups, but for who the others are.
+func (m *Member) consistent() rain.Config {
+	c := m.config.Timing.consistent()
+	c.Owns, c.Diskless = isConsistent, m.dir == nil
+	return c
 }
 
 // stack puts an elector under an authority.

@@ -45,7 +45,8 @@ func (m *Member) view(c *runtime.Change) View {
 	if c.Domain == protocol.Consistent && c.Agreed == nil {
 		return v
 	}
-	v.Leader = m.council().name(c.Leader.Rank)
+	all := m.council()
+	v.Leader = all.name(c.Leader.Rank)
 	switch c.Domain {
 	case protocol.Quorum:
 		v.Token, v.Lease = c.Term, c.Length
@@ -53,19 +54,25 @@ func (m *Member) view(c *runtime.Change) View {
 			v.Value = c.Value.Text
 		}
 	case protocol.Local:
-		v.Support = m.council().set(*c.Support)
+		v.Support = all.set(*c.Support)
 	case protocol.Elector:
-		v.Round, v.Mine = c.Term, c.Leader.Rank == m.council().self
+		v.Round, v.Mine = c.Term, c.Leader.Rank == all.self
 	case protocol.Consistent:
-		v.Token, v.Mine, v.Agreement = c.Term, c.Leader.Rank == m.council().self, m.agreement(c)
+		v.Leader = all.nameAt(c.Leader.Rank, c.Agreed.Number)
+		v.Token, v.Mine, v.Agreement = c.Term, v.Leader == m.config.Name, all.agreement(c)
 	}
 	return v
 }
 
-func (m *Member) agreement(c *runtime.Change) *Agreement {
-	a, names := c.Agreed, m.council().set
-	return &Agreement{Number: a.Vid, Members: names(*c.Support), Failed: names(a.Failed), Joined: names(a.Joined), Unfinished: names(a.Unfinished),
-		Recover: a.Recover, Stalled: m.council().name(a.Stalled)}
+// agreement names those that an agreement is about, by the configuration of the council in which each of them had its rank.
+func (c *council) agreement(change *runtime.Change) *Agreement {
+	a := change.Agreed
+	out := &Agreement{Number: a.Vid, Members: c.setAt(*change.Support, a.Number), Failed: c.setAt(a.Failed, a.Before), Joined: c.setAt(a.Joined, a.Number), Unfinished: []string{},
+		Recover: a.Recover, Stalled: c.name(a.Stalled)}
+	for i := range a.Unfinished {
+		out.Unfinished = append(out.Unfinished, c.setAt(a.Unfinished[i].Members, a.Unfinished[i].Number)...)
+	}
+	return out
 }
 
 func (m *Member) cause(c protocol.Cause) Cause {

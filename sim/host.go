@@ -14,7 +14,7 @@ type host struct {
 
 func (h *host) Machine() (protocol.Machine, protocol.Incarnate) { return h.m.machine, h.m.incarnate }
 
-func (h *host) As(inc protocol.Inc) { h.m.as, h.m.inc = inc, inc }
+func (h *host) As(_ protocol.Time, inc protocol.Inc) { h.m.as, h.m.inc = inc, inc }
 
 func (h *host) View(now protocol.Time, v *protocol.View) { h.w.publish(h.m, now, v) }
 

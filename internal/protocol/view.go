@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/regentproject/regent/internal/stamp"
@@ -64,13 +66,37 @@ type Agreed struct {
 	Vid uint64 `json:"vid"`
 	// Failed and Joined are who was lost and who was taken in by this agreement. Unfinished are those that were lost before it
 	// and whose recovery was never reported done: their manager died in it.
-	Failed     Set `json:"failed,omitzero"`
-	Joined     Set `json:"joined,omitzero"`
-	Unfinished Set `json:"unfinished,omitzero"`
+	Failed     Set    `json:"failed,omitzero"`
+	Joined     Set    `json:"joined,omitzero"`
+	Unfinished []Loss `json:"unfinished,omitempty"`
+	// Number is that of the configuration of the council in which it was agreed on, and Before that of the agreement before it. The ranks of
+	// members are those of Number, and those in Failed are of Before: a seat may have been given to another member since.
+	Number uint64 `json:"number,omitempty"`
+	Before uint64 `json:"before,omitempty"`
 	// Recover asks this member, the manager, to recover what was lost; the driver answers with the event Recover.
 	Recover bool `json:"recover,omitzero"`
 	// Stalled is the member to which this one has had no link for too long while others have; Nobody if there is none.
 	Stalled Rank `json:"stalled"`
+}
+
+// A Loss is members that were lost: those that had the ranks in the configuration with the number.
+type Loss struct {
+	Number  uint64 `json:"number,omitempty"`
+	Members Set    `json:"members"`
+}
+
+// AddLoss returns a list with one more loss. Lists are in ascending order of their numbers, and have each number once.
+func AddLoss(list []Loss, l Loss) []Loss {
+	if l.Members.Empty() {
+		return list
+	}
+	i, found := slices.BinarySearchFunc(list, l.Number, func(x Loss, n uint64) int { return cmp.Compare(x.Number, n) })
+	if !found {
+		return slices.Insert(slices.Clone(list), i, l)
+	}
+	list = slices.Clone(list)
+	list[i].Members = list[i].Members.Union(l.Members)
+	return list
 }
 
 // Domain says which promise a view, a lease or a fact belongs to.

@@ -7,7 +7,12 @@ type host Instance
 
 func (i *host) Machine() (protocol.Machine, protocol.Incarnate) { return i.machine, i.incarnate }
 
-func (i *host) As(protocol.Inc) {}
+// As lets the rest of the runtime follow the council first: views name members of the configuration that a Step has put in force.
+func (i *host) As(now protocol.Time, _ protocol.Inc) {
+	if i.loop.Adopt != nil {
+		i.loop.Adopt(now)
+	}
+}
 
 func (i *host) View(now protocol.Time, v *protocol.View) { i.sink.View(now, v) }
 
@@ -26,9 +31,6 @@ func (i *host) Persist(_ protocol.Time, record []byte) {
 }
 
 func (i *host) Incarnation(now protocol.Time, inc protocol.Inc, votes protocol.Time) {
-	if i.loop.Adopt != nil {
-		i.loop.Adopt(now)
-	}
 	i.loop.votes(now, votes)
 	i.loop.rename(now, inc)
 }

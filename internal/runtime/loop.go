@@ -73,7 +73,7 @@ type Options struct {
 	// Restored, if it is set, says whether this machine goes on from a snapshot since it was called before, and returns the random bits
 	// of the start that begins then.
 	Restored func(now protocol.Time) (protocol.StartBits, bool)
-	// Adopt, if it is set, is called after each Step of the council's machine, before anything leaves that it says: another council may be
+	// Adopt, if it is set, is called after each Step of the council's machine, before its views are shown and anything leaves that it says: another council may be
 	// in force.
 	Adopt func(now protocol.Time)
 	// Facts gets what the machines state, if it is set.

@@ -490,3 +490,19 @@ func TestRestoreIsNoticedBeforePacketsAreSealed(t *testing.T) {
 		end()
 	})
 }
+
+// Views name members of the configuration in force: another one is adopted before they are shown.
+func TestCouncilIsAdoptedBeforeItsViewsAreShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal{}
+		m := &toy{inc: 1, script: map[string]func(protocol.Time) protocol.Effects{"Start": func(protocol.Time) protocol.Effects {
+			return protocol.Effects{Views: []protocol.View{{Group: "g"}}}
+		}}}
+		_, end := begin(m, j, func(o *Options) { o.Adopt = func(protocol.Time) { j.add("adopt") } })
+		synctest.Wait()
+		end()
+		if lines := j.take(); slices.Index(lines, "adopt") != 0 || !slices.Contains(lines, "view g") {
+			t.Errorf("what happened: %q", lines)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/regentproject/regent/internal/datagram"
@@ -98,5 +99,14 @@ func TestNumbersAreInBlocks(t *testing.T) {
 			t.Errorf("%s has a number in the block of %s", row.Message.Name(), other)
 		}
 		blocks[row.Number/16] = pkg
+	}
+}
+
+// While members adopt a configuration one after the other, their links stay up and their consistent groups go on.
+func TestConsistentGroupsSpeakAcrossConfigurations(t *testing.T) {
+	for _, x := range Types {
+		if name := x.Message.Name(); (strings.HasPrefix(name, "rain.") || strings.HasPrefix(name, "link.")) && !x.Any {
+			t.Errorf("%s counts among members of one configuration only", name)
+		}
 	}
 }

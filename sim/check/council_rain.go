@@ -157,6 +157,10 @@ func (j *Jobs) Observe(r *sim.Record) error {
 				r.Node, v.Number, v.Members, v.Epoch, s, before.Number)
 		}
 	}
+	if v.Before != before.Epoch {
+		return Violatedf(j.Name(), r.T, "%v decides view %v, and names those of view %v that failed by configuration %d; that view is of configuration %d", r.Node, v.Number,
+			before.Number, v.Before, before.Epoch)
+	}
 	if twice := v.Failed.Minus(before.Members); !twice.Empty() {
 		return Violatedf(j.Name(), r.T, "%v decides view %v: %v failed before view %v already", r.Node, v.Number, twice, before.Number)
 	}

@@ -1,6 +1,9 @@
 package check
 
 import (
+	"reflect"
+	"slices"
+
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/rain"
 	"github.com/regentproject/regent/sim"
@@ -75,7 +78,7 @@ func (c *OneChain) installed(r *sim.Record) error {
 	old := c.views[v.Number]
 	if old == nil {
 		c.views[v.Number] = &v
-	} else if *old != v {
+	} else if !reflect.DeepEqual(*old, v) {
 		return Violatedf(c.Name(), r.T, "%v installs view %v of %v under %v; elsewhere it is of %v under %v",
 			r.Node, v.Number, v.Members, v.Manager, old.Members, old.Manager)
 	}
@@ -215,8 +218,13 @@ func (c *Recovered) decided(r *sim.Record, v *rain.View) error {
 	if stays := v.Members.Minus(v.Joined); stays.Has(before.Manager) {
 		return Violatedf(c.Name(), r.T, "%v decides view %v while %v recovers what was lost by %v", r.Node, v.Number, before.Manager, v.Parent)
 	}
-	if lost := before.Failed.Union(before.Unfinished); !v.Unfinished.Contains(lost) {
-		return Violatedf(c.Name(), r.T, "%v decides view %v and forgets that %v of %v were not recovered", r.Node, v.Number, lost, v.Parent)
+	for _, lost := range append(slices.Clone(before.Unfinished), protocol.Loss{Number: before.Before, Members: before.Failed}) {
+		for seat := range lost.Members.All() {
+			if !slices.ContainsFunc(v.Unfinished, func(l protocol.Loss) bool { return l.Number == lost.Number && l.Members.Has(seat) }) {
+				return Violatedf(c.Name(), r.T, "%v decides view %v and forgets that %v of configuration %d, lost before %v, was not recovered", r.Node, v.Number, seat,
+					lost.Number, v.Parent)
+			}
+		}
 	}
 	return nil
 }

@@ -36,6 +36,11 @@ func (s *rainTrace) install(node protocol.Rank, v rain.View, why string) *rainTr
 	return s.add(node, protocol.Fact{Ev: protocol.EvInstall, Members: v.Members, Term: v.Number.Token, Gen: v.Number.Vid, Why: why, Detail: v})
 }
 
+// lost returns a loss of members of a council that does not change.
+func lost(members ...protocol.Rank) []protocol.Loss {
+	return []protocol.Loss{{Members: protocol.NewSet(members...)}}
+}
+
 // told adds that a program is told of a view, and may go on until an instant of its member's clock.
 func (s *rainTrace) told(node protocol.Rank, v rain.View, until time.Duration) *rainTrace {
 	s.add(node, protocol.Fact{Ev: protocol.EvHorizon, Seq: uint64(node) + 1, Until: protocol.Time(until)})
@@ -78,7 +83,7 @@ var (
 	viewBranch = rain.View{Number: rain.Number{Token: 2, Vid: 2}, Members: protocol.NewSet(0, 1, 2, 4), Failed: protocol.NewSet(3), Parent: viewAll.Number}
 	viewAgain  = rain.View{Number: rain.Number{Token: 2, Vid: 2}, Members: protocol.Everyone(4), Failed: protocol.NewSet(4), Parent: viewAll.Number, Manager: 1}
 	viewThree  = rain.View{Number: rain.Number{Token: 2, Vid: 3}, Members: protocol.NewSet(1, 2, 3), Failed: protocol.NewSet(0), Parent: viewAgain.Number,
-		Unfinished: protocol.NewSet(4), Manager: 1}
+		Unfinished: lost(4), Manager: 1}
 )
 
 // forgets adds that a member has lost its record.
@@ -134,9 +139,9 @@ func TestRecovered(t *testing.T) {
 	}
 	next := rain.View{Number: rain.Number{Token: 1, Vid: 3}, Members: protocol.NewSet(0, 1, 2), Failed: protocol.NewSet(3), Parent: viewFour.Number}
 	died := next
-	died.Members, died.Failed, died.Unfinished = protocol.NewSet(1, 2, 3), protocol.NewSet(0), protocol.NewSet(4)
+	died.Members, died.Failed, died.Unfinished = protocol.NewSet(1, 2, 3), protocol.NewSet(0), lost(4)
 	forgot := died
-	forgot.Unfinished = protocol.Set{}
+	forgot.Unfinished = nil
 	done := protocol.Fact{Ev: protocol.EvDone, Term: 1, Gen: 1}
 	second := protocol.Fact{Ev: protocol.EvDone, Term: 1, Gen: 2}
 	for name, c := range map[string]struct {

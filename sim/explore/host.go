@@ -21,7 +21,7 @@ func (h *host) Machine() (protocol.Machine, protocol.Incarnate) {
 	return h.m.machine, who
 }
 
-func (h *host) As(inc protocol.Inc) { h.as = inc }
+func (h *host) As(_ protocol.Time, inc protocol.Inc) { h.as = inc }
 
 func (h *host) View(_ protocol.Time, v *protocol.View) { h.m.see(v, h.w.options.Group) }
 

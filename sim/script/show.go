@@ -47,7 +47,11 @@ func (p *player) see(r *sim.Record) {
 		v := protocol.View{Leader: r.Peer, Domain: r.Dom, Group: r.Group}
 		words := leaderWords(r.Node, &v)
 		if v, ok := r.Detail.(*protocol.View); ok && v.Agreed != nil && v.Agreed.Recover {
-			words += fmt.Sprintf(", recovers %v", v.Agreed.Failed.Union(v.Agreed.Unfinished))
+			lost := v.Agreed.Failed
+			for i := range v.Agreed.Unfinished {
+				lost = lost.Union(v.Agreed.Unfinished[i].Members)
+			}
+			words += fmt.Sprintf(", recovers %v", lost)
 		}
 		p.print("%v %v%s: %s (%s)", r.T, r.Node, of(v.Domain, v.Group), words, r.Why)
 	case w.what == "messages" && message && w.wants(name):

@@ -93,7 +93,7 @@ func (w *rainWatch) install(r *sim.Record) {
 	w.when(!anew && v.Failed.Len() > 1, TwoLost)
 	w.when(!anew && !v.Joined.Empty(), MemberTaken)
 	w.when(!anew && v.Joined.Min() < v.Manager, ManagerRejoined)
-	w.when(!v.Unfinished.Empty(), ManagerDied)
+	w.when(len(v.Unfinished) > 0, ManagerDied)
 }
 
 func (w *rainWatch) view(r *sim.Record, v *protocol.View) {

@@ -24,7 +24,20 @@ type Config struct {
 	Floor uint64
 	// Before has the seats of the voters of the configuration before this one.
 	Before protocol.Set
+	// Former are the last members that steps have removed, the latest at the end.
+	Former []Former
 }
+
+// A Former is a member that a step has removed. Agreements of consistent groups still name it, by its seat.
+type Former struct {
+	Seat protocol.Rank
+	// Since and Until are the numbers of the first configuration that had the member, and of the first that had it no more.
+	Since, Until uint64
+	Name         string
+}
+
+// maxFormer is how many members that were removed a configuration lists.
+const maxFormer = 32
 
 // Terms are the settings that all members share.
 type Terms struct {
@@ -164,6 +177,37 @@ func (c *Config) At(seat protocol.Rank) *Member {
 		return nil
 	}
 	return &c.Members[i]
+}
+
+// NameAt returns the name of the member that had a seat in the configuration with a number, this one or one before it; empty if that is
+// not known.
+func (c *Config) NameAt(seat protocol.Rank, number uint64) string {
+	if m := c.At(seat); m != nil && m.Since <= number {
+		return m.Name
+	}
+	for i := range c.Former {
+		if f := &c.Former[i]; f.Seat == seat && f.Since <= number && number < f.Until {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+// precede sets what follows in the next configuration from this one: all but the floor.
+func (c *Config) precede(next *Config) {
+	next.Number, next.Before = c.Number+1, c.Voters()
+	next.Former = c.former(next)
+}
+
+// former returns the members that have left by the step to a configuration, and those before them.
+func (c *Config) former(to *Config) []Former {
+	list := slices.Clip(c.Former)
+	for i := range c.Members {
+		if m := &c.Members[i]; !to.holds(m) {
+			list = append(list, Former{Seat: m.Seat, Since: m.Since, Until: c.Number + 1, Name: m.Name})
+		}
+	}
+	return list[max(0, len(list)-maxFormer):]
 }
 
 // Named returns the member of that name; nil if there is none.

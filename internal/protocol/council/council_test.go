@@ -30,6 +30,7 @@ func step(c *Config, change func(*Config)) *Config {
 	if change != nil {
 		change(&n)
 	}
+	n.Former = c.former(&n)
 	return &n
 }
 
@@ -196,6 +197,41 @@ func TestSeatIsUsedAgainAfterANumber(t *testing.T) {
 	at := step(c, func(c *Config) { c.Members = c.Members[:2]; fresh(c) })
 	if c.CheckStep(at) == nil {
 		t.Error("a seat changes hands from one number to the next")
+	}
+}
+
+// A configuration says who had a seat before, as long as not too many have left since.
+func TestFormerMembersKeepTheirNames(t *testing.T) {
+	c := step(conf(4, "abc"), role("c", Observer))
+	gone := step(c, func(c *Config) { c.Members = c.Members[:2] })
+	if err := c.CheckStep(gone); err != nil {
+		t.Fatal(err)
+	}
+	without := *gone
+	without.Former = nil
+	if c.CheckStep(&without) == nil {
+		t.Error("former members: an acceptor takes a configuration that forgets who has left")
+	}
+	again := step(gone, func(c *Config) { c.seat(Member{Seat: 2, Since: c.Number, Name: "x", Birth: Birth{7}}) })
+	again, err := DecodeConfig(again.Append(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		seat   protocol.Rank
+		number uint64
+		name   string
+	}{{2, 4, "c"}, {2, 5, "c"}, {2, 6, ""}, {2, 7, "x"}, {2, 9, "x"}, {0, 4, "a"}, {5, 7, ""}} {
+		if got := again.NameAt(x.seat, x.number); got != x.name {
+			t.Errorf("seat %v in configuration %d is that of %q: want %q", x.seat, x.number, got, x.name)
+		}
+	}
+	for n := range uint64(2 * maxFormer) {
+		again = step(again, func(c *Config) { c.seat(Member{Seat: 9, Since: c.Number, Name: "y", Birth: Birth{8, byte(n)}}) })
+		again = step(again, func(c *Config) { c.Members = c.Members[:3] })
+	}
+	if n := len(again.Former); n != maxFormer || again.NameAt(2, 4) != "" || again.NameAt(9, again.Number-1) != "y" {
+		t.Errorf("%d former members are listed, the first and the last as %q and %q", n, again.NameAt(2, 4), again.NameAt(9, again.Number-1))
 	}
 }
 

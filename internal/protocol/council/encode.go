@@ -10,7 +10,7 @@ import (
 )
 
 // version of the encodings. Another one is not read.
-const version = 1
+const version = 2
 
 // Bounds of what is decoded.
 const (
@@ -37,7 +37,16 @@ func (c *Config) Append(b []byte) []byte {
 	b = appendGoal(b, c.Goal)
 	b = c.Terms.append(b)
 	b = binary.AppendUvarint(b, c.Floor)
-	return appendSet(b, c.Before)
+	b = appendSet(b, c.Before)
+	b = binary.AppendUvarint(b, uint64(len(c.Former)))
+	for i := range c.Former {
+		f := &c.Former[i]
+		b = binary.AppendUvarint(b, uint64(f.Seat))
+		b = binary.AppendUvarint(b, f.Since)
+		b = binary.AppendUvarint(b, f.Until)
+		b = appendText(b, f.Name)
+	}
+	return b
 }
 
 func appendGoal(b []byte, g *Goal) []byte {
@@ -219,6 +228,9 @@ func (r *reader) config() *Config {
 	c.Terms = r.terms()
 	c.Floor = r.uint(1<<64 - 1)
 	c.Before = r.set()
+	for range r.uint(maxFormer) {
+		c.Former = append(c.Former, Former{Seat: protocol.Rank(r.uint(protocol.MaxMembers - 1)), Since: r.uint(1<<64 - 1), Until: r.uint(1<<64 - 1), Name: r.text()})
+	}
 	return &c
 }
 

@@ -72,7 +72,7 @@ func (c *Config) Forecast(g *Goal, dead protocol.Set, p Pace) *Forecast {
 			f.Waits = true
 			break
 		}
-		next.Number, next.Before = at.Number+1, at.Voters()
+		at.precede(next)
 		f.Steps = append(f.Steps, next)
 		if at = next; at.Goal == nil {
 			break

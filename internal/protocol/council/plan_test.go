@@ -16,7 +16,7 @@ func walk(t *testing.T, c *Config, g *Goal, v func(*Config) View) (path []string
 	view := v(c)
 	next := c.Begin(g, &view, birth)
 	for next != nil {
-		next.Number, next.Before = c.Number+1, c.Voters()
+		c.precede(next)
 		if err := c.CheckStep(next); err != nil {
 			t.Fatalf("from %v to %v: %v", c.Voters(), next.Voters(), err)
 		}

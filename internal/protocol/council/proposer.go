@@ -79,7 +79,7 @@ func (m *Machine) fits(g *Goal) error {
 		return err
 	}
 	n := m.rec.Conf.Begin(g, &View{}, m.birth)
-	n.Number, n.Before = m.rec.Conf.Number+1, m.rec.Conf.Voters()
+	m.rec.Conf.precede(n)
 	return m.rec.Conf.CheckStep(n)
 }
 
@@ -270,7 +270,8 @@ func (m *Machine) value() *Config {
 	if n == nil {
 		return nil
 	}
-	n.Number, n.Before, n.Floor = c.Number+1, c.Voters(), c.Floor
+	c.precede(n)
+	n.Floor = c.Floor
 	return n
 }
 

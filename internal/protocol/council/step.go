@@ -3,6 +3,7 @@ package council
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/regentproject/regent/internal/protocol"
 	"github.com/regentproject/regent/internal/protocol/lease"
@@ -58,6 +59,8 @@ func (c *Config) CheckStep(to *Config) error {
 		return fmt.Errorf("council: floor %d after %d: must not fall", to.Floor, c.Floor)
 	case to.Before != voters:
 		return fmt.Errorf("council: voters before %v: must be %v", to.Before, voters)
+	case !slices.Equal(to.Former, c.former(to)):
+		return fmt.Errorf("council: members before %v: must be %v", to.Former, c.former(to))
 	}
 	moved := 0
 	for i := range c.Members {

@@ -51,7 +51,7 @@ type Host interface {
 	// Machine returns what is driven, and the same once more if it decides under which incarnation the member speaks; else nil.
 	Machine() (protocol.Machine, protocol.Incarnate)
 	// As comes first, and only if the machine is Incarnate: all views and facts of the Step are of that incarnation.
-	As(inc protocol.Inc)
+	As(now protocol.Time, inc protocol.Inc)
 	// View publishes a view, and Horizon the end of leases.
 	View(now protocol.Time, v *protocol.View)
 	Horizon(now protocol.Time, h protocol.Horizon)
@@ -96,7 +96,7 @@ func (x *Executor) Step(h Host, now protocol.Time, ev protocol.Event) {
 	out.Reset()
 	m.Step(now, ev, out)
 	if who != nil {
-		h.As(takenAs(before, who.Incarnation()))
+		h.As(now, takenAs(before, who.Incarnation()))
 	}
 	x.publish(h, now)
 	if len(out.Persist) > 0 {

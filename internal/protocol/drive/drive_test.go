@@ -69,7 +69,7 @@ func (h *host) Machine() (protocol.Machine, protocol.Incarnate) {
 	}
 	return h.puppet, h.puppet
 }
-func (h *host) As(inc protocol.Inc) { h.as = inc }
+func (h *host) As(_ protocol.Time, inc protocol.Inc) { h.as = inc }
 func (h *host) View(_ protocol.Time, v *protocol.View) {
 	h.leads = v.Leader.Rank == 0
 	h.note("view %s", v.Group)

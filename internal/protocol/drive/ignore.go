@@ -6,7 +6,7 @@ import "github.com/regentproject/regent/internal/protocol"
 type Ignore struct{}
 
 // As ignores the incarnation.
-func (Ignore) As(protocol.Inc) {}
+func (Ignore) As(protocol.Time, protocol.Inc) {}
 
 // View ignores a view.
 func (Ignore) View(protocol.Time, *protocol.View) {}

@@ -51,6 +51,20 @@ func (l *Links) Grow(members int, absent protocol.Set) {
 	l.config.Members = len(l.ends)
 }
 
+// Vacate forgets the member that had a rank: the next one that has it begins a history of its own, whatever its incarnation.
+func (l *Links) Vacate(now protocol.Time, r protocol.Rank) {
+	if int(r) >= len(l.ends) {
+		return
+	}
+	e := &l.ends[r]
+	if changes := len(l.changes); e.up() {
+		l.turn(now, e, Restarted)
+		l.changes = l.changes[:changes]
+	}
+	e.discard()
+	e.history = history{peer: protocol.Ident{Rank: r}}
+}
+
 // begin notes when the links were used first.
 func (l *Links) begin(now protocol.Time) {
 	if !l.began {

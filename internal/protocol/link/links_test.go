@@ -410,3 +410,21 @@ func TestEachMistakeInTheConfigurationIsNamed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The next member in a seat has a lower incarnation than the one before it.
+func TestNextMemberInASeatBeginsAnew(t *testing.T) {
+	a, b := pair(t)
+	a.say(100*ms, 1)
+	a.links.Vacate(at(101*ms), 1)
+	if _, up := a.links.Up(1); up {
+		t.Error("CH1: the link to a member that is gone is up")
+	}
+	a.saw, a.out = nil, nil
+	b = newSide(t, 1, b.me.Inc-1)
+	run(101*ms, 400*ms, a, b)
+	a.want("1 tin|1 followed")
+	b.want("1 tin|1 followed")
+	if len(b.words) > 0 {
+		t.Errorf("the newcomer got %v, which was for the member before it", b.words)
+	}
+}

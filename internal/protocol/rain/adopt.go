@@ -101,7 +101,7 @@ func (m *Machine) adopt(now protocol.Time, c *council.Config, seat protocol.Rank
 		}
 		t.since[x.Seat] = x.Since
 	}
-	if x := c.At(seat); first && x != nil {
+	if x := c.At(seat); x != nil && (first || m.inc == 0) { // one that has not spoken takes the birth that the configuration has (C3)
 		t.born = x.Since
 	} else if x == nil || x.Since != t.born {
 		m.leave()
@@ -169,6 +169,12 @@ func (g *group) grow(n int) {
 
 // vacate forgets what was known of the member that had a seat. Views that name the seat mean that member (holds).
 func (m *Machine) vacate(now protocol.Time, r protocol.Rank) {
+	if m.links != nil {
+		m.links.Vacate(now, r)
+	}
+	if int(r) < len(m.asks) {
+		m.asks[r] = Ask{}
+	}
 	for _, g := range m.groups {
 		if int(r) < len(g.peers) {
 			g.onLink(now, &link.Change{Peer: protocol.Ident{Rank: r, Inc: g.peers[r].ident.Inc}})
@@ -249,6 +255,10 @@ func (m *Machine) here(r protocol.Rank) bool { return m.term.conf == nil || m.te
 // holds says whether a present member is of a view. The view means the members that had their seats when it was decided.
 func (m *Machine) holds(v *View, r protocol.Rank) bool { return v.Members.Has(r) && m.is(r, v.Epoch) }
 
+// names says whether the member knows whom a view names: a view of a later configuration may name a newcomer that it has not heard of. The
+// program gets such a view once the member has adopted that configuration.
+func (m *Machine) names(v *View) bool { return m.term.conf == nil || v.Epoch <= m.term.number }
+
 // fit makes room for all that a view names, which may be of a later configuration.
 func (m *Machine) fit(v *View) {
 	if !m.changing() || m.term.conf == nil {
@@ -264,7 +274,11 @@ func (m *Machine) fit(v *View) {
 }
 
 func (v *View) everyone() protocol.Set {
-	return v.Members.Union(v.Failed).Union(v.Joined).Union(v.Unfinished).With(v.Manager)
+	all := v.Members.Union(v.Failed).Union(v.Joined).With(v.Manager)
+	for i := range v.Unfinished {
+		all = all.Union(v.Unfinished[i].Members)
+	}
+	return all
 }
 
 // question asks all that are linked what they know, as long as something may be missing here.

@@ -1,6 +1,7 @@
 package rain
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -173,7 +174,7 @@ func TestWhatCountsIsOfOneConfiguration(t *testing.T) {
 	if g.pending.has.Has(1) || g.stay.heard[1] != 0 || g.reading.answered.Has(1) {
 		t.Errorf("R-UNIQ: after the step %v have the view, %v have answered, leave as of %v", g.pending.has, g.reading.answered, g.stay.heard)
 	}
-	if g.view != v || g.phase != Alive {
+	if !reflect.DeepEqual(g.view, v) || g.phase != Alive {
 		t.Errorf("C-VIEW: the view is %+v, and the member %v", g.view, g.phase)
 	}
 }
@@ -221,6 +222,53 @@ func TestViewMeansTheMembersOfItsConfiguration(t *testing.T) {
 	x.get('a', &Install{Group: "g", View: View{Number: Number{7, 2}, Members: seats("abc"), Joined: seats("c"), Manager: 0, Epoch: 6}})
 	if x.g().phase != Alive {
 		t.Error("a newcomer that is admitted is", x.g().phase)
+	}
+}
+
+// A member without a record starts in the first configuration, and learns that it has left and was added again since. It takes part.
+func TestMemberThatWasAddedAgainWhileItWasAwayTakesPart(t *testing.T) {
+	again := configuration(6, "abc", "ab")
+	again.Members[2].Since = 6
+	s := seat(t, configuration(0, "abc", ""), 'c', false)
+	s.below.(*authority).inc, s.inc = 0, 0 // it does not know yet as whom it speaks
+	s.move(again)
+	if s.closed {
+		t.Error("C-AGREE: a member that was added again takes part in no group")
+	}
+	s = seat(t, configuration(4, "abc", "abc"), 'c', true)
+	s.move(again)
+	if !s.closed {
+		t.Error("R-OUT: a member goes on for the one that has its name and seat now")
+	}
+}
+
+// A view of a later configuration may name members that this one has not heard of. Its program gets the view once they have names.
+func TestProgramGetsNoViewOfALaterConfiguration(t *testing.T) {
+	s := seat(t, configuration(4, "abc", "abc"), 'a', true)
+	g := s.g()
+	g.view = View{Number: Number{7, 2}, Members: seats("abcd"), Joined: seats("d"), Manager: 1, Epoch: 5, Before: 4}
+	g.phase, g.reported, g.stay.end, g.stay.due = Alive, g.view.Number, s.now.Add(time.Hour), protocol.Never
+	publish := func() { drivetest.Step(inside{s.Machine}, s.now, act{f: func(*Machine) { g.publish() }}) }
+	publish()
+	if g.delivered == g.view.Number {
+		t.Error("R-JOB: the program got a view of a configuration that its member does not know")
+	}
+	s.move(configuration(5, "abcd", "abc"))
+	publish()
+	if g.delivered != g.view.Number {
+		t.Error("the program does not get the view once the member knows the configuration")
+	}
+}
+
+// A member fails, and before anybody has recovered it another one has its seat, and fails too. Both are named.
+func TestTwoMembersOfOneSeatAreTwoLosses(t *testing.T) {
+	v := View{Before: 6, Failed: seats("cd"), Unfinished: []protocol.Loss{{Number: 2, Members: seats("c")}, {Number: 6, Members: seats("b")}}}
+	want := []protocol.Loss{{Number: 2, Members: seats("c")}, {Number: 6, Members: seats("bcd")}}
+	if got := v.owed(); !reflect.DeepEqual(got, want) {
+		t.Errorf("R-REC: what is owed is %v: want %v", got, want)
+	}
+	if len(v.Unfinished) != 2 || v.Unfinished[1].Members != seats("b") {
+		t.Errorf("the view has changed: %v", v.Unfinished)
 	}
 }
 

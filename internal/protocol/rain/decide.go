@@ -283,9 +283,10 @@ func (g *group) next(failed, joined protocol.Set) View {
 		Number:  Number{g.lease.token, g.view.Number.Vid + 1},
 		Members: g.view.Members.Minus(failed).Union(joined),
 		Manager: g.me, Failed: failed, Joined: joined, Parent: g.view.Number, Epoch: g.m.term.number,
+		Before: g.view.Epoch,
 	}
 	if g.recovered != g.view.Number {
-		v.Unfinished = g.view.Failed.Union(g.view.Unfinished)
+		v.Unfinished = g.view.owed()
 	}
 	return v
 }

@@ -46,6 +46,10 @@
 // empty, or that was given to another member since (council.Member.Since), counts as lost. A newcomer is not of a view that was
 // decided before it came.
 //
+// What is named is a rank in a configuration: those that failed had their ranks in the view's Before, and those that were not recovered are
+// listed by number (protocol.Loss). One seat can stand for two losses. A program gets a view once its member has adopted the view's
+// configuration, and so knows all names; council.Config.Former has those of members that left.
+//
 // What counts is of one configuration: the acknowledgements by which a view is reported, the answers of a reading, and the word of a
 // quorum that a member may go on. A member that adopts begins all three anew, and sends Ask to all. A peer that was ahead or behind
 // repeats then what did not count.

@@ -257,7 +257,7 @@ func (g *group) wake(now protocol.Time) protocol.Time {
 
 // publish tells the program of a view that was reported, once the member's leave to go on is there too.
 func (g *group) publish() {
-	if g.phase != Alive || g.reported != g.view.Number || g.delivered == g.view.Number || g.m.below != nil && g.stay.end == 0 {
+	if g.phase != Alive || g.reported != g.view.Number || g.delivered == g.view.Number || g.m.below != nil && g.stay.end == 0 || !g.m.names(&g.view) {
 		return
 	}
 	g.delivered = g.view.Number
@@ -278,7 +278,7 @@ func (g *group) publishView(cause protocol.Cause) {
 	g.shown = protocol.View{
 		Group: g.name, Domain: protocol.Consistent, Leader: manager, Term: v.Number.Token, Horizon: horizon, Until: until,
 		Support: v.Members, Stop: g.retiring != (protocol.Cause{}), Cause: cause,
-		Agreed: &protocol.Agreed{Vid: v.Number.Vid, Failed: v.Failed, Joined: v.Joined, Unfinished: v.Unfinished,
+		Agreed: &protocol.Agreed{Vid: v.Number.Vid, Number: v.Epoch, Before: v.Before, Failed: v.Failed, Joined: v.Joined, Unfinished: v.Unfinished,
 			Recover: v.Manager == g.me && g.recovered != v.Number, Stalled: g.stalled},
 	}
 	g.m.out.Views = append(g.m.out.Views, g.shown)

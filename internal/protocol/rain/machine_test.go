@@ -2,6 +2,7 @@ package rain
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -125,7 +126,7 @@ func TestAViewIsOnDiskBeforeItIsAcknowledged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := again.group("g"); g.view != v || !g.known || g.phase != Out {
+	if g := again.group("g"); !reflect.DeepEqual(g.view, v) || !g.known || g.phase != Out {
 		t.Errorf("after a restart the member is %v and has %+v", g.phase, g.view)
 	}
 	if !again.remembers || !again.group("new").known {

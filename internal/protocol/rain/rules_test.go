@@ -1,6 +1,7 @@
 package rain
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func TestTheNextChangeWaitsForTheRecovery(t *testing.T) {
 	}
 	r.group(0).onRecovered(r.group(0).view.Number)
 	r.run()
-	if v := r.group(1).view; v.Number.Vid != 3 || v.Failed != protocol.NewSet(3) || !v.Unfinished.Empty() {
+	if v := r.group(1).view; v.Number.Vid != 3 || v.Failed != protocol.NewSet(3) || len(v.Unfinished) > 0 {
 		t.Errorf("TestTheNextChangeWaitsForTheRecovery: after the recovery the view is %+v", v)
 	}
 }
@@ -42,7 +43,7 @@ func TestWhatADeadManagerDidNotRecoverIsNamed(t *testing.T) {
 		r.run()
 	}
 	v := r.group(1).view
-	if v.Manager != 1 || v.Failed != protocol.NewSet(0) || v.Unfinished != protocol.NewSet(4) {
+	if v.Manager != 1 || v.Failed != protocol.NewSet(0) || !slices.Equal(v.Unfinished, []protocol.Loss{{Members: protocol.NewSet(4)}}) {
 		t.Errorf("TestWhatADeadManagerDidNotRecoverIsNamed: %+v", v)
 	}
 }
@@ -79,7 +80,7 @@ func TestWhoBeginsAnewBuildsOnTheLastView(t *testing.T) {
 	if g.phase != Alive || g.view.Parent != last.Number || g.view.Number != (Number{9, 4}) {
 		t.Errorf("TestWhoBeginsAnewBuildsOnTheLastView: it is %v in %+v", g.phase, g.view)
 	}
-	if g.view.Joined != protocol.Everyone(3) || g.view.Failed != last.Members || !g.view.Unfinished.Has(0) {
+	if g.view.Joined != protocol.Everyone(3) || g.view.Failed != last.Members || len(g.view.Unfinished) != 1 || !g.view.Unfinished[0].Members.Has(0) {
 		t.Errorf("all have died, and what was not recovered is not: %+v", g.view)
 	}
 }

@@ -31,14 +31,16 @@ type View struct {
 	Manager protocol.Rank `json:"manager"`
 	// Failed and Joined say how Members differs from those of the view before it. Unfinished are those that were lost earlier and
 	// never reported recovered.
-	Failed     protocol.Set `json:"failed,omitzero"`
-	Joined     protocol.Set `json:"joined,omitzero"`
-	Unfinished protocol.Set `json:"unfinished,omitzero"`
+	Failed     protocol.Set    `json:"failed,omitzero"`
+	Joined     protocol.Set    `json:"joined,omitzero"`
+	Unfinished []protocol.Loss `json:"unfinished,omitempty"`
 	// Epoch is the number of the configuration in which it was decided. Its ranks are those of the members that had these seats
 	// then: a seat may have been given to another one since.
 	Epoch uint64 `json:"epoch,omitempty"`
-	// Parent is the number of the view on top of which it was decided.
+	// Parent is the number of the view on top of which it was decided, and Before that view's Epoch: the ranks in Failed are those of the
+	// members that had these seats then.
 	Parent Number `json:"parent"`
+	Before uint64 `json:"before,omitempty"`
 }
 
 // after says whether v replaces w. Two views of one number exist only in parts of a network that must not be partitioned and
@@ -50,8 +52,14 @@ func (v *View) after(w *View) bool {
 	return v.Members != w.Members && v.Manager < w.Manager
 }
 
+// owed returns who was lost by the view and before it, as long as nobody has reported them recovered. A member that has another one's seat
+// is another loss.
+func (v *View) owed() []protocol.Loss {
+	return protocol.AddLoss(v.Unfinished, protocol.Loss{Number: v.Before, Members: v.Failed})
+}
+
 // Durable state: whether the member remembers all that it has ever installed, and the last view of each group that it knows.
-const memoryVersion = 1
+const memoryVersion = 2
 
 var errMemory = errors.New("rain: the views in the record are damaged")
 
@@ -65,16 +73,25 @@ func (m *Machine) appendMemory(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(len(g.name)))
 		b = append(b, g.name...)
 		v := &g.view
-		for _, n := range [...]uint64{v.Number.Token, v.Number.Vid, uint64(v.Manager), v.Parent.Token, v.Parent.Vid, v.Epoch} {
+		for _, n := range [...]uint64{v.Number.Token, v.Number.Vid, uint64(v.Manager), v.Parent.Token, v.Parent.Vid, v.Epoch, v.Before} {
 			b = binary.AppendUvarint(b, n)
 		}
-		for _, s := range [...]*protocol.Set{&v.Members, &v.Failed, &v.Joined, &v.Unfinished} {
-			set, _ := s.MarshalBinary()
-			b = binary.AppendUvarint(b, uint64(len(set)))
-			b = append(b, set...)
+		for _, s := range [...]*protocol.Set{&v.Members, &v.Failed, &v.Joined} {
+			b = appendSet(b, s)
+		}
+		b = binary.AppendUvarint(b, uint64(len(v.Unfinished)))
+		for i := range v.Unfinished {
+			b = binary.AppendUvarint(b, v.Unfinished[i].Number)
+			b = appendSet(b, &v.Unfinished[i].Members)
 		}
 	}
 	return b
+}
+
+func appendSet(b []byte, s *protocol.Set) []byte {
+	set, _ := s.MarshalBinary()
+	b = binary.AppendUvarint(b, uint64(len(set)))
+	return append(b, set...)
 }
 
 func flag(b bool) byte {
@@ -97,11 +114,14 @@ func (m *Machine) recall(b []byte) error {
 		v.Number.Token, v.Number.Vid = r.number(), r.number()
 		manager := r.number()
 		v.Manager = protocol.Rank(manager)
-		v.Parent.Token, v.Parent.Vid, v.Epoch = r.number(), r.number(), r.number()
-		for _, s := range [...]*protocol.Set{&v.Members, &v.Failed, &v.Joined, &v.Unfinished} {
-			if s.UnmarshalBinary(r.bytes()) != nil {
-				return errMemory
-			}
+		v.Parent.Token, v.Parent.Vid, v.Epoch, v.Before = r.number(), r.number(), r.number(), r.number()
+		for _, s := range [...]*protocol.Set{&v.Members, &v.Failed, &v.Joined} {
+			r.set(s)
+		}
+		for n := r.number(); n > 0 && !r.bad; n-- {
+			l := protocol.Loss{Number: r.number()}
+			r.set(&l.Members)
+			v.Unfinished = append(v.Unfinished, l)
 		}
 		if r.bad || manager >= protocol.MaxMembers {
 			return errMemory
@@ -126,6 +146,12 @@ func (r *reader) number() uint64 {
 	}
 	r.b = r.b[size:]
 	return n
+}
+
+func (r *reader) set(s *protocol.Set) {
+	if s.UnmarshalBinary(r.bytes()) != nil {
+		r.b, r.bad = nil, true
+	}
 }
 
 func (r *reader) bytes() []byte {

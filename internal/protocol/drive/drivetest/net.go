@@ -197,7 +197,7 @@ func (h host) Machine() (protocol.Machine, protocol.Incarnate) {
 	return h.Member.Machine, who
 }
 
-func (h host) As(protocol.Inc) {}
+func (h host) As(protocol.Time, protocol.Inc) {}
 
 func (h host) View(_ protocol.Time, v *protocol.View) {
 	h.Views[v.Group] = *v
