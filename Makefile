@@ -61,7 +61,7 @@ RACED_SEEDS := 4
 
 # What needs client-go, whose 500 packages take minutes to compile. Its rules, kube/regentlock/internal/rule, do not, and are tried by make test. The
 # list is that of the table in internal/tidy/modules.go.
-HEAVY := ./kube/regentlock ./kube/regentlock/examples/... ./kube/regentlock/processes
+HEAVY := ./kube/regentlock ./kube/regentlock/contend ./kube/regentlock/examples/... ./kube/regentlock/processes
 
 # Many tests wait for processes and their leases, so more is done at once than there are processors. Leases in tests are longer than the
 # pauses that this costs.
@@ -95,7 +95,7 @@ test-long: test lint release-check mutants-quick hosts torture test-kube ## make
 	$(GO) test -race -timeout 60m -p 2 $(PACKAGES)
 	$(MAKE) mutants
 
-test-engines: ## engines on real servers, which it installs on Debian: processes that are paused, links and servers that fail (some minutes)
+test-engines: ## engines on real servers, which it installs on Debian, and on a stand-in for an API server: processes that are paused, links and servers that fail (some minutes)
 	./internal/tools/deps.sh engines
 	$(GO) test -tags engines -count 1 -timeout 25m -p 1 -v $$($(GO) list github.com/regentproject/regent/engines/...)
 

@@ -1,5 +1,5 @@
 // Package engine is the seam below a leadership: what elects. Regent's own council is the default engine. Others elect on a system that is
-// operated already, such as PostgreSQL or etcd: package regent/engines/postgres and its siblings, each a module of its own. [regent.On] makes a member of one.
+// operated already, such as PostgreSQL, etcd or Kubernetes: package regent/engines/postgres and its siblings, each a module of its own. [regent.On] makes a member of one.
 //
 // An engine says who leads a group, until when on the clock of this process, and with which token. All else is the same for all engines: the guard
 // time, Done, Lead, the turns of several programs, the agent, and what it kills.

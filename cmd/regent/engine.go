@@ -17,13 +17,14 @@ func engineCommand() *cobra.Command {
 		Use:   "engine",
 		Short: "Prepare and change the system that elects",
 		Long: `Leaders are elected by a council of agents, or by an engine: a system that is operated
-already, such as PostgreSQL. The configuration of the agents names it.`,
+already, such as PostgreSQL or Kubernetes. The configuration of the agents names it.`,
 		Example: `  regent engine sql | psql service=app
+  regent engine role --namespace shop | kubectl apply -f -
   regent engine switch --config /etc/regent/regent.yaml`,
 		Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(engineSQLCommand(), engineSwitchCommand())
+	c.AddCommand(engineSQLCommand(), engineRoleCommand(), engineSwitchCommand())
 	return c
 }
 
@@ -37,12 +38,36 @@ the rights that the role of the agents needs. It can be run again. Nothing is ch
 		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if engineSchema == "" {
-				return cli.Failf("regent engine sql: this program was built without engines (build it without the tag noengines)")
+				return cli.Failf("regent engine sql: %s", withoutEngines)
 			}
 			_, err := io.WriteString(c.OutOrStdout(), engineSchema)
 			return err
 		},
 	}
+}
+
+const withoutEngines = "this program was built without engines (build it without the tag noengines)"
+
+func engineRoleCommand() *cobra.Command {
+	var namespace, account string
+	c := &cobra.Command{
+		Use:   "role",
+		Short: "Print the Role that agents need on Kubernetes",
+		Long: `Prints the manifest of a Role for the Lease objects of a namespace, and of a RoleBinding
+that gives it to the service account of the agents. Nothing is changed.`,
+		Example: `  regent engine role --namespace shop --account agents | kubectl apply -f -`,
+		Args:    cli.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if engineRole == nil {
+				return cli.Failf("regent engine role: %s", withoutEngines)
+			}
+			_, err := io.WriteString(c.OutOrStdout(), engineRole(namespace, account))
+			return err
+		},
+	}
+	c.Flags().StringVar(&namespace, "namespace", "default", "where the Lease objects and the service account are")
+	c.Flags().StringVar(&account, "account", "default", "the service account of the agents")
+	return c
 }
 
 func engineSwitchCommand() *cobra.Command {

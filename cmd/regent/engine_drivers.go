@@ -5,11 +5,15 @@ package main
 import (
 	"github.com/regentproject/regent/agent"
 	"github.com/regentproject/regent/engines/etcd"
+	"github.com/regentproject/regent/engines/kubernetes"
 	"github.com/regentproject/regent/engines/postgres"
 )
 
 // engines are those that this program has. The tag noengines leaves them out, with 17 MB of clients.
-var engines = agent.Openers{"etcd": etcd.Open, "postgres": postgres.Open}
+var engines = agent.Openers{"etcd": etcd.Open, "kubernetes": kubernetes.Open, "postgres": postgres.Open}
 
-// engineSchema makes the table for PostgreSQL.
-var engineSchema = postgres.Schema
+// engineSchema makes the table for PostgreSQL, and engineRole the manifest of the rights on Kubernetes.
+var (
+	engineSchema = postgres.Schema
+	engineRole   = kubernetes.Role
+)

@@ -7,4 +7,7 @@ import "github.com/regentproject/regent/agent"
 // engines is empty: this program was built without engines.
 var engines = agent.Openers{}
 
-var engineSchema = ""
+var (
+	engineSchema = ""
+	engineRole   func(namespace, account string) string
+)

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/regentproject/regent v0.0.0-test
 	github.com/regentproject/regent/agent v0.0.0-test
+	github.com/regentproject/regent/engines/kubernetes v0.0.0-test
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
 	sigs.k8s.io/controller-runtime v0.25.2
