@@ -3,6 +3,7 @@ package code
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/reedsolomon"
 )
@@ -39,12 +40,9 @@ func (r *ReedSolomon) Decode(shares [][]byte, size int) ([]byte, error) {
 	if err := r.code.ReconstructData(shares); err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	state := make([]byte, 0, size)
-	for _, s := range shares[:r.data] {
-		state = append(state, s...)
-	}
+	state := slices.Concat(shares[:r.data]...) // size is the word of whoever wrote the shares
 	if size < 0 || size > len(state) {
 		return nil, fmt.Errorf("checkpoint: a state of %d bytes in shares of %d", size, len(state))
 	}
-	return state[:size], nil
+	return state[:size:size], nil
 }
