@@ -57,7 +57,11 @@ func readEngineNote(dir string) (n engineNote, found bool, err error) {
 	if err != nil {
 		return n, false, err
 	}
-	if err := json.Unmarshal(b, &n); err != nil || n.Engine == "" {
+	err = json.Unmarshal(b, &n)
+	if err == nil && n.Engine == "" {
+		err = errors.New("it names no engine")
+	}
+	if err != nil {
 		return n, false, fmt.Errorf("%s: damaged (remove it, and run 'regent engine switch --above TOKEN' with a token that is above all): %w", filepath.Join(dir, engineNoteName), err)
 	}
 	return n, true, nil
