@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	docs   = "../../docs/wire.md"
-	begin  = "<!-- messages: written by go test ./internal/wire -update -->\n"
-	finish = "<!-- end of messages -->\n"
+	docs = "../../docs/wire.md"
+	// operations names reasons, too.
+	operations = "../../docs/operations.md"
+	begin      = "<!-- messages: written by go test ./internal/wire -update -->\n"
+	finish     = "<!-- end of messages -->\n"
 )
 
 // The list of messages and of the keys of their fields in docs/wire.md is the one that the code has.
@@ -144,9 +146,25 @@ func TestDocsStateTheLimits(t *testing.T) {
 			t.Errorf("%s: %s does not say %q", what, docs, line)
 		}
 	}
+	var reasons []string
 	for r := range datagram.NumReasons {
+		reasons = append(reasons, r.String())
 		if !strings.Contains(string(text), "| "+r.String()+" |") {
 			t.Errorf("%s has no row for %q", docs, r)
 		}
+	}
+	text, err = os.ReadFile(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, row, ok := strings.Cut(string(text), "| `rate(regent_dropped_total[5m]) > 0`, by `reason` |")
+	row, _, _ = strings.Cut(row, "|")
+	for i, name := range strings.Split(row, "`") {
+		if i%2 == 1 && !slices.Contains(reasons, name) {
+			t.Errorf("%s names the reason %q, and there is none", operations, name)
+		}
+	}
+	if !ok || !strings.Contains(row, "`") {
+		t.Errorf("%s has no row about dropped packets", operations)
 	}
 }
