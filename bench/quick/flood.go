@@ -62,39 +62,57 @@ func flood(ctx context.Context, s settings, realtime bool, out io.Writer) error 
 	if err != nil {
 		return errors.Join(err, c.close())
 	}
-	leader := c.leader.Member
-	target := c.cluster.Bind(leader)
-	err = cluster.Record(recordWithin, func(r cluster.Recorded) bool {
-		c.recorded = r.Data
-		return r.To.String() != target
-	})
+	err = c.floods(ctx, realtime, closed, out)
+	_, wrong := c.cluster.Check(cluster.Rules{})
+	return errors.Join(err, wrong, c.close())
+}
+
+// floods measures one shape after the other. A flood may cost the leader its lease, so each is aimed at who leads then.
+func (c *experiment) floods(ctx context.Context, realtime bool, closed string, out io.Writer) error {
+	leader, _, err := c.aim(ctx)
 	if err != nil {
-		return errors.Join(err, c.close())
-	}
-	if err := c.sleep(ctx, warmUp); err != nil {
-		return errors.Join(err, c.close())
+		return err
 	}
 	idle, err := c.flooded(ctx, leader, "", "")
 	if err != nil {
-		return errors.Join(err, c.close())
+		return err
 	}
-	fmt.Fprintf(out, "flood, 3 members, %-8s idle for %v: the leader uses %.1f %% of a core, %d changes of leader\n", named(realtime), s.flood, idle.share, idle.changes)
-	for _, shape := range s.shapes {
-		for _, to := range []struct{ what, addr string }{{"a closed port", closed}, {"the leader", target}} {
-			r, err := c.flooded(ctx, leader, to.addr, shape)
+	fmt.Fprintf(out, "flood, 3 members, %-8s idle for %v: the leader uses %.1f %% of a core, %d changes of leader\n", named(realtime), c.settings.flood, idle.share, idle.changes)
+	for _, shape := range c.shapes {
+		for _, what := range []string{"a closed port", "the leader"} {
+			leader, addr, err := c.aim(ctx)
 			if err != nil {
-				return errors.Join(err, c.close())
+				return err
 			}
-			fmt.Fprintf(out, "flood, 3 members, %-8s %s to %s, one sender on one core, %d/s for %v: the member uses %+.1f %% of a core, %d changes of leader; load %s\n",
-				named(realtime), shape, to.what, r.rate, s.flood, r.share-idle.share, r.changes, load())
+			if what == "a closed port" {
+				addr = closed
+			}
+			r, err := c.flooded(ctx, leader, addr, shape)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "flood, 3 members, %-8s %s to %s, one sender on one core, %d/s for %v: the leader %s uses %+.1f %% of a core, %d changes of leader %v; its longest pause so far %s; load %s\n",
+				named(realtime), shape, what, r.rate, c.settings.flood, leader, r.share-idle.share, r.changes, c.causes, ms(r.pause), load())
 		}
 	}
-	_, wrong := c.cluster.Check(cluster.Rules{})
-	return errors.Join(wrong, c.close())
+	return nil
 }
 
-// warmUp is how long the begin of a council may cost more.
+// warmUp is how long the begin of a council may cost more, and how long a change of leader takes with what follows it.
 const warmUp = 2 * time.Second
+
+// aim returns who leads, and where that member receives packets, once a packet to it was recorded. What happened before is over then.
+func (c *experiment) aim(ctx context.Context) (leader, target string, err error) {
+	if err := c.sleep(ctx, warmUp); err != nil {
+		return "", "", err
+	}
+	leader = c.leader.Member
+	target = c.cluster.Bind(leader)
+	return leader, target, cluster.Record(recordWithin, func(r cluster.Recorded) bool {
+		c.recorded = r.Data
+		return r.To.String() != target
+	})
+}
 
 // load returns the host's load averages; empty: they are not known.
 func load() string {
@@ -114,11 +132,13 @@ func closedPort() (string, error) {
 	return c.LocalAddr().String(), c.Close()
 }
 
-// A floodResult is what was measured: the member's share of a core in percent, changes of leader, and datagrams in a second.
+// A floodResult is what was measured: the member's share of a core in percent, changes of leader, datagrams in a second, and the longest pause of
+// the member since its start.
 type floodResult struct {
 	share   float64
 	changes int
 	rate    int
+	pause   time.Duration
 }
 
 // flooded measures a member while a sender aims at an address; at none if it is empty.
@@ -144,7 +164,7 @@ func (c *experiment) flooded(ctx context.Context, member, addr, shape string) (r
 	if err != nil {
 		return r, err
 	}
-	c.changes = 0
+	c.changes, c.causes = 0, make(map[string]int)
 	if err := c.sleep(ctx, c.settings.flood); err != nil {
 		return r, err
 	}
@@ -163,7 +183,9 @@ func (c *experiment) flooded(ctx context.Context, member, addr, shape string) (r
 			return r, err
 		}
 	}
-	return r, nil
+	_, err = c.usage(ctx)
+	r.pause = c.statuses[member].Status.PauseLongest
+	return r, err
 }
 
 // send is a process that sends datagrams as fast as it can from one core: flood ADDR SHAPE LENGTH PACKET. PACKET is one that was

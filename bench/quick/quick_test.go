@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/regentproject/regent/agent/cluster"
 )
 
 // The measurements start members as "member" and busy processes as "burn" from their own executable: here, this one.
@@ -51,3 +54,50 @@ func TestQuantiles(t *testing.T) {
 		t.Errorf("p50 %d, p99 %d, max %d", s.at(0.5), s.at(0.99), s.at(1))
 	}
 }
+
+// A flood may cost the leader its lease. The next one is aimed at who leads then, with packets to that member.
+func TestFloodsAreAimedAtWhoLeads(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // nothing can be recorded
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	s, err := parse([]string{"-profile", "wan"}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	c, err := open(ctx, s, cluster.Options{Poll: pollEvery, Groups: cluster.OneGroup}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	aimed := func() (leader string, to int) {
+		t.Helper()
+		leader, target, err := c.aim(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if target != c.cluster.Bind(leader) {
+			t.Errorf("%s leads, and the flood is aimed at %s", leader, target)
+		}
+		return leader, int(binary.BigEndian.Uint16(c.recorded[receiverOffset:]))
+	}
+	before, to := aimed()
+	if _, err := c.remove(before, "resign"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.await(ctx, time.Minute, func(*cluster.Event) bool { return c.leader.Member != before }); err != nil {
+		t.Fatal(err)
+	}
+	if after, now := aimed(); after == before || now == to {
+		t.Errorf("the flood is aimed at %s, with packets to rank %d, after %s and %d", after, now, before, to)
+	}
+}
+
+// receiverOffset is where the rank of the receiver stands in a packet (docs/wire.md).
+const receiverOffset = 8
